@@ -1,0 +1,97 @@
+// Package source says what a place that rows come from looks like.
+//
+// A [Source] is an open database. [Source.Table] and [Source.Query] give [Rows], which fill a reusable [Batch] with the
+// values of whole rows, as raw bytes, each with the [Kind] that says how to read it:
+//
+//	rows, err := src.Table(ctx, "orders")
+//	…
+//	for {
+//		err := rows.Next(&batch)
+//		if err == io.EOF {
+//			break
+//		}
+//		…
+//		for row := range batch.Rows() {
+//			kind, value := batch.Value(row, 0)
+//			…
+//		}
+//	}
+//
+// Nothing is decoded on the way: a number stays the text that the database prints, so that no digit is lost, and no row
+// costs an allocation once the batch has grown to its size.
+//
+// The packages below this one each adapt one database: source/postgres, source/sqlite, and source/sqldb for any
+// database/sql driver. Package sourcetest is the suite that all of them pass.
+package source
+
+import (
+	"context"
+	"fmt"
+	"io"
+)
+
+// Source is an open database. A Source runs one Rows at a time: close the rows before asking for the next.
+type Source interface {
+	// Table gives all rows of a table or view. The name is resolved by the rules of the database. It fails with an
+	// [*UnknownError] if there is no such table.
+	//
+	// The context governs the rows until they are closed.
+	Table(ctx context.Context, name string) (Rows, error)
+
+	// Query gives the rows of one SQL statement that returns rows.
+	Query(ctx context.Context, sql string) (Rows, error)
+
+	// Close ends the connection.
+	Close() error
+}
+
+// Rows are the rows of one table or query. They are used by one goroutine at a time.
+type Rows interface {
+	// Columns describes the values of each row, in order. It may be empty: PostgreSQL has tables without columns,
+	// and their rows count. The slice belongs to the Rows.
+	Columns() []Column
+
+	// Next resets b and fills it with the next rows, at least one, until it is full. It returns io.EOF when there are
+	// no more, and only after the database has confirmed the number of rows. After any error the Rows are spent and
+	// return the same error again.
+	Next(b *Batch) error
+
+	// Close releases the rows, also in the middle. It does not repeat an error that Next has returned.
+	Close() error
+}
+
+// CSVWriter is implemented by Rows whose database can print rows as CSV itself, byte for byte as format.CSV would.
+type CSVWriter interface {
+	// WriteCSV writes all rows to w, without a header, in place of Next. Each call of w.Write is given one whole row,
+	// which w must not retain. The result is the number of rows that both sides have counted.
+	WriteCSV(w io.Writer) (rows int64, err error)
+}
+
+// Column is the name and the type of a column.
+type Column struct {
+	Name string
+	Type string // as the database calls it, such as "numeric(10,2)"; "" if it does not say
+}
+
+// Kind says what the bytes of a value are. It belongs to the value, not to the column, since some databases (SQLite)
+// let each row choose.
+type Kind uint8
+
+// The kinds of values.
+const (
+	Null   Kind = iota // no bytes
+	Text               // characters, in UTF-8 unless the database holds something else
+	Number             // a number as the database prints it; also NaN, Infinity and -Infinity
+	Bool               // t or f
+	Bytes              // binary data
+	JSON               // a JSON value as the database prints it
+)
+
+// String gives the name of the kind, in lower case.
+func (k Kind) String() string {
+	names := [...]string{"null", "text", "number", "bool", "bytes", "json"}
+	if int(k) < len(names) {
+		return names[k]
+	}
+	return fmt.Sprintf("kind(%d)", uint8(k))
+}
