@@ -1,0 +1,239 @@
+package sourcetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+	"time"
+
+	"culvert/source"
+)
+
+func testQuery(t *testing.T, f *Fixture) {
+	f.create(t, "query_t", "id", "bigint", "title", f.Text)
+	f.insert(t, "query_t", "1, 'one'", "2, 'two'", "3, NULL")
+	src := f.open(t)
+	from := " FROM " + f.Quote("query_t")
+	tests := []struct {
+		sql   string
+		names []string
+		want  [][]value
+	}{
+		{
+			"SELECT title, id" + from + " WHERE id > 1 ORDER BY id DESC",
+			[]string{"title", "id"},
+			[][]value{{null, {source.Number, "3"}}, {{source.Text, "two"}, {source.Number, "2"}}},
+		},
+		{"SELECT title AS a, title AS a" + from + " WHERE id = 1",
+			[]string{"a", "a"}, [][]value{{{source.Text, "one"}, {source.Text, "one"}}}},
+		{"SELECT id" + from + " WHERE id > 9", []string{"id"}, nil},
+		{"SELECT id" + from + " WHERE id = 1;", []string{"id"}, [][]value{{{source.Number, "1"}}}},
+		{"SELECT id" + from + " WHERE id = 1 -- one", []string{"id"}, [][]value{{{source.Number, "1"}}}},
+	}
+	for _, test := range tests {
+		rows, err := src.Query(context.Background(), test.sql)
+		if err != nil {
+			t.Errorf("Query(%q): %v", test.sql, err)
+			continue
+		}
+		expectNames(t, rows, test.names...)
+		expect(t, readAll(t, rows), test.want)
+		closeRows(t, rows)
+	}
+}
+
+func testBadQuery(t *testing.T, f *Fixture) {
+	f.create(t, "bad_t", "id", "bigint")
+	f.insert(t, "bad_t", "1", "2")
+	src := f.open(t)
+	for _, sql := range []string{
+		"SELEC 1",
+		"SELECT no_such_column FROM " + f.Quote("bad_t"),
+		"SELECT id FROM " + f.Quote("no such table"),
+		"SELECT 1; SELECT 2",
+		"",
+	} {
+		rows, err := src.Query(context.Background(), sql)
+		if err == nil {
+			err = drain(rows)
+			if err != io.EOF {
+				expectSticky(t, rows, err)
+			}
+			closeRows(t, rows)
+		}
+		if err == io.EOF {
+			t.Errorf("Query(%q) gave rows, want an error", sql)
+		}
+		expectUsable(t, src, "bad_t", 2)
+	}
+}
+
+func testFailingQuery(t *testing.T, f *Fixture) {
+	if f.FailingQuery == "" {
+		t.Skip("the fixture has no query that fails after some rows")
+	}
+	f.create(t, "failing_t", "id", "bigint")
+	f.insert(t, "failing_t", "1", "2")
+	src := f.open(t)
+	rows := f.query(t, src, f.FailingQuery)
+	expectSticky(t, rows, drain(rows))
+	closeRows(t, rows)
+	expectUsable(t, src, "failing_t", 2)
+}
+
+func testCloseInTheMiddle(t *testing.T, f *Fixture) {
+	f.createMany(t, "middle_t")
+	src := f.open(t)
+	for _, batches := range []int{0, 1} {
+		rows := f.rows(t, src, "middle_t")
+		var b source.Batch
+		for range batches {
+			if err := rows.Next(&b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		closeRows(t, rows)
+		closeRows(t, rows)
+		if err := rows.Next(&b); err == nil || err == io.EOF {
+			t.Errorf("Next after Close: %v, want an error other than io.EOF", err)
+		}
+		expectUsable(t, src, "middle_t", manyRows)
+	}
+}
+
+func testCancelBefore(t *testing.T, f *Fixture) {
+	f.create(t, "before_t", "id", "bigint")
+	f.insert(t, "before_t", "1")
+	src := f.open(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, open := range []func() (source.Rows, error){
+		func() (source.Rows, error) { return src.Table(ctx, "before_t") },
+		func() (source.Rows, error) { return src.Query(ctx, "SELECT id FROM "+f.Quote("before_t")) },
+	} {
+		rows, err := open()
+		if err == nil {
+			err = drain(rows)
+			closeRows(t, rows)
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("with a canceled context: %v, want context.Canceled", err)
+		}
+	}
+	expectUsable(t, src, "before_t", 1)
+}
+
+func testCancelInTheMiddle(t *testing.T, f *Fixture) {
+	f.createMany(t, "cancel_t")
+	src := f.open(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	rows, err := src.Table(ctx, "cancel_t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeRows(t, rows)
+	var b source.Batch
+	if err := rows.Next(&b); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	err = rows.Next(&b)
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("Next after the context was canceled: %v, want context.Canceled", err)
+	}
+	expectSticky(t, rows, err)
+	closeRows(t, rows)
+	expectUsable(t, src, "cancel_t", manyRows)
+}
+
+func testCancelWhileWaiting(t *testing.T, f *Fixture) {
+	if f.EndlessQuery == "" {
+		t.Skip("the fixture has no query that runs without end")
+	}
+	f.create(t, "waiting_t", "id", "bigint")
+	f.insert(t, "waiting_t", "1")
+	src := f.open(t)
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	rows, err := src.Query(ctx, f.EndlessQuery)
+	if err == nil {
+		err = drain(rows)
+		closeRows(t, rows)
+	}
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a query without end: %v, want context.DeadlineExceeded", err)
+	}
+	expectUsable(t, src, "waiting_t", 1)
+}
+
+func testCSVWriter(t *testing.T, f *Fixture) {
+	f.createMany(t, "csv_t")
+	src := f.open(t)
+	rows := f.rows(t, src, "csv_t")
+	csv, ok := rows.(source.CSVWriter)
+	if !ok {
+		t.Skip("the database does not print CSV")
+	}
+	var w rowWriter
+	n, err := csv.WriteCSV(&w)
+	if n != manyRows || err != nil {
+		t.Errorf("WriteCSV: %d rows and the error %v, want %d rows", n, err, manyRows)
+	}
+	if w.rows != manyRows {
+		t.Errorf("WriteCSV wrote %d times, want once for each of %d rows", w.rows, manyRows)
+	}
+	if w.broken > 0 {
+		t.Errorf("%d times WriteCSV wrote what is not one row", w.broken)
+	}
+	closeRows(t, rows)
+
+	rows = f.rows(t, src, "csv_t")
+	w = rowWriter{limit: manyRows / 2}
+	if _, err := rows.(source.CSVWriter).WriteCSV(&w); !errors.Is(err, errLimit) {
+		t.Errorf("WriteCSV to a writer that fails: %v, want its error", err)
+	}
+	closeRows(t, rows)
+	expectUsable(t, src, "csv_t", manyRows)
+}
+
+var errLimit = errors.New("sourcetest: limit of the writer")
+
+// rowWriter counts rows, and fails after so many if there is a limit.
+type rowWriter struct {
+	rows, limit, broken int
+}
+
+func (w *rowWriter) Write(p []byte) (int, error) {
+	if w.limit > 0 && w.rows == w.limit {
+		return 0, errLimit
+	}
+	var id int
+	if _, err := fmt.Sscanf(string(p), "%d,", &id); err != nil || string(p) != fmt.Sprintf("%d,%s\n", id, fill(id)) {
+		w.broken++
+	}
+	w.rows++
+	return len(p), nil
+}
+
+func testAllocations(t *testing.T, f *Fixture) {
+	if !f.AllocationFree {
+		t.Skip("the source allocates for each row")
+	}
+	f.createMany(t, "allocations_t")
+	rows := f.rows(t, f.open(t), "allocations_t")
+	var b source.Batch
+	next := func() {
+		if err := rows.Next(&b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next()
+	// Two batches, of which the first is not counted.
+	allocs := testing.AllocsPerRun(1, next)
+	if perRow := allocs / float64(b.Rows()); perRow > 0.01 {
+		t.Errorf("%.0f allocations for %d rows, want none for a row", allocs, b.Rows())
+	}
+}

@@ -1,0 +1,172 @@
+// Package sourcetest is the suite that every [source.Source] passes.
+//
+// The test of a source describes its database by a [Fixture] and runs the suite on it:
+//
+//	func TestSource(t *testing.T) {
+//		sourcetest.Run(t, sourcetest.Fixture{
+//			Open: func(t *testing.T) source.Source { … },
+//			Exec: func(t *testing.T, sql string) { … },
+//			Values: []sourcetest.Value{
+//				{Type: "bigint", SQL: "-1", Kind: source.Number, Text: "-1"},
+//			},
+//		})
+//	}
+//
+// The suite makes its own tables, fills them by plain SQL, and drops them again. What the interface promises it checks
+// for every source; what only some databases have, it checks where the fixture says so. It asks for more than the
+// interface in two points, which all sources of this module keep: a table is found by its exact name, whatever
+// characters are in it, and Next fails at once when the context has ended.
+package sourcetest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"culvert/source"
+)
+
+// Fixture is a database to test a source with.
+type Fixture struct {
+	// Open opens the database as the source to be tested. The suite closes it. What else belongs to it, a cleanup of
+	// the test may close. After both, no goroutine may be left.
+	Open func(t *testing.T) source.Source
+
+	// Exec runs one SQL statement on the same database, by another way than the source, and commits. It fails the
+	// test on an error.
+	Exec func(t *testing.T, sql string)
+
+	// Quote writes a name as an SQL identifier. If nil, it is set in double quotes.
+	Quote func(name string) string
+
+	// Text is the SQL type of a text of any length; the default is text.
+	Text string
+
+	// Values are what the database can store, and how the source must give it.
+	Values []Value
+
+	// FailingQuery gives at least one row and then fails. "" if there is no such query.
+	FailingQuery string
+
+	// EndlessQuery runs until it is stopped, and gives no row. "" if there is no such query.
+	EndlessQuery string
+
+	// NoColumns says that there are tables without columns, made by CREATE TABLE t ().
+	NoColumns bool
+
+	// AllocationFree says that rows of text and numbers cost no allocation each once the batch has grown.
+	AllocationFree bool
+}
+
+// Value is a value in a column of its own.
+type Value struct {
+	Type string      // type of the column, as CREATE TABLE has it
+	SQL  string      // the value as INSERT has it
+	Kind source.Kind // what the source must give
+	Text string
+
+	Column string // what Column.Type must be; not checked if ""
+}
+
+// Run runs the suite. Each part is a subtest with a name of its own.
+func Run(t *testing.T, f Fixture) {
+	if f.Quote == nil {
+		f.Quote = func(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+	}
+	if f.Text == "" {
+		f.Text = "text"
+	}
+	for _, part := range parts {
+		t.Run(part.name, func(t *testing.T) {
+			leaks := goleak.IgnoreCurrent()
+			t.Cleanup(func() { goleak.VerifyNone(t, leaks) })
+			part.run(t, &f)
+		})
+	}
+}
+
+var parts = []struct {
+	name string
+	run  func(*testing.T, *Fixture)
+}{
+	{"Columns", testColumns},
+	{"NullAndEmpty", testNullAndEmpty},
+	{"Values", testValues},
+	{"ManyRows", testManyRows},
+	{"EmptyTable", testEmptyTable},
+	{"NoColumns", testNoColumns},
+	{"HugeValue", testHugeValue},
+	{"View", testView},
+	{"Names", testNames},
+	{"UnknownTable", testUnknownTable},
+	{"Query", testQuery},
+	{"BadQuery", testBadQuery},
+	{"FailingQuery", testFailingQuery},
+	{"CloseInTheMiddle", testCloseInTheMiddle},
+	{"CancelBefore", testCancelBefore},
+	{"CancelInTheMiddle", testCancelInTheMiddle},
+	{"CancelWhileWaiting", testCancelWhileWaiting},
+	{"CSVWriter", testCSVWriter},
+	{"Allocations", testAllocations},
+}
+
+// open opens the source and closes it at the end of the test.
+func (f *Fixture) open(t *testing.T) source.Source {
+	t.Helper()
+	src := f.Open(t)
+	t.Cleanup(func() {
+		if err := src.Close(); err != nil {
+			t.Errorf("closing the source: %v", err)
+		}
+	})
+	return src
+}
+
+// create makes a table with columns given as names and types in turn, and drops it at the end of the test.
+func (f *Fixture) create(t *testing.T, table string, columns ...string) {
+	t.Helper()
+	var list []string
+	for i := 0; i < len(columns); i += 2 {
+		list = append(list, f.Quote(columns[i])+" "+columns[i+1])
+	}
+	f.Exec(t, fmt.Sprintf("CREATE TABLE %s (%s)", f.Quote(table), strings.Join(list, ", ")))
+	t.Cleanup(func() { f.Exec(t, "DROP TABLE "+f.Quote(table)) })
+}
+
+// insert adds rows, each a list of SQL values with commas between them.
+func (f *Fixture) insert(t *testing.T, table string, rows ...string) {
+	t.Helper()
+	f.Exec(t, fmt.Sprintf("INSERT INTO %s VALUES (%s)", f.Quote(table), strings.Join(rows, "), (")))
+}
+
+// rows opens a table and closes it at the end of the test.
+func (f *Fixture) rows(t *testing.T, src source.Source, table string) source.Rows {
+	t.Helper()
+	rows, err := src.Table(context.Background(), table)
+	if err != nil {
+		t.Fatalf("Table(%q): %v", table, err)
+	}
+	t.Cleanup(func() { closeRows(t, rows) })
+	return rows
+}
+
+// query runs a query and closes its rows at the end of the test.
+func (f *Fixture) query(t *testing.T, src source.Source, sql string) source.Rows {
+	t.Helper()
+	rows, err := src.Query(context.Background(), sql)
+	if err != nil {
+		t.Fatalf("Query(%q): %v", sql, err)
+	}
+	t.Cleanup(func() { closeRows(t, rows) })
+	return rows
+}
+
+func closeRows(t *testing.T, rows source.Rows) {
+	t.Helper()
+	if err := rows.Close(); err != nil {
+		t.Errorf("closing rows: %v", err)
+	}
+}
