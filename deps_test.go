@@ -1,0 +1,288 @@
+package culvert_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// floors says which packages stand on which floor, counted from the ground. A name stands for the packages below it too,
+// unless they have a line of their own.
+var floors = [][]string{
+	{"bytebuf", "internal/ordered"},
+	{"agefile", "cipherio", "secureconn", "wal", "internal/compress", "internal/keyfile"},
+	{"source", "format"},
+	{"export"},
+	{"fileservice", "fusefs"},
+	{"internal/ui", "internal/cli", "cmd"},
+}
+
+// neighbours are the imports within a floor, beside those of a parent by its child.
+var neighbours = []struct{ from, to, reason string }{
+	{"format", "source", "a format writes the batches of a source"},
+	{"internal/cli", "internal/ui", "a verb speaks to people through it"},
+	{"cmd/culvert", "internal/cli", "the program is a main function around it"},
+}
+
+// forTests are the packages that only tests may import. They themselves may import what they like.
+var forTests = []string{"internal/testkit", "source/sourcetest"}
+
+// dependencies says which packages may import a module that is not ours, tests aside. A package border stands where a
+// dependency begins, so that nobody compiles what he does not use. No package: for tests only.
+var dependencies = []struct {
+	module   string
+	packages []string
+}{
+	{"c2sp.org/CCTV/age", nil},
+	{"filippo.io/age", []string{"agefile", "internal/keyfile", "export", "internal/cli"}},
+	{"github.com/agnivade/levenshtein", []string{"internal/ui", "internal/cli"}},
+	{"github.com/jackc/pgx/v5", []string{"source/postgres"}},
+	{"github.com/klauspost/compress", []string{"internal/compress"}},
+	{"github.com/ncruces/go-sqlite3", []string{"source/sqlite"}},
+	{"github.com/rogpeppe/go-internal", nil},
+	{"github.com/spf13/cobra", []string{"internal/cli"}},
+	{"go.uber.org/goleak", nil},
+	{"golang.org/x/crypto", []string{"agefile", "internal/keyfile"}},
+	{"golang.org/x/sys", []string{"internal/cli"}},
+	{"golang.org/x/term", []string{"internal/ui", "internal/cli"}},
+}
+
+// pkg is what the tests of this file know of a package.
+type pkg struct {
+	dir     string // from the root, with slashes; "." is the root
+	name    string
+	doc     string
+	imports map[string]bool // of the files that are not tests, on whatever system they are built
+	tests   map[string]bool // of its test files
+}
+
+func TestFloors(t *testing.T) {
+	packages := readPackages(t)
+	for _, p := range packages {
+		if p.dir == "." || isForTests(p.dir) {
+			continue
+		}
+		from := floorOf(p.dir)
+		if from < 0 {
+			t.Errorf("%s stands on no floor: give it a place in the table floors of deps_test.go", p.dir)
+			continue
+		}
+		for imported := range p.imports {
+			to, ours := strings.CutPrefix(imported, "culvert/")
+			switch {
+			case imported == "culvert":
+				t.Errorf("%s imports culvert, which is a map without code: import the package you need", p.dir)
+			case !ours:
+			case isForTests(to):
+				t.Errorf("%s imports %s, which is for tests: move what you need into a package of its own", p.dir, to)
+			case floorOf(to) > from:
+				t.Errorf("%s (floor %d) imports %s (floor %d): declare what you need as a small interface in %[1]s, "+
+					"and let a package above both join them", p.dir, from, to, floorOf(to))
+			case floorOf(to) == from && !strings.HasPrefix(p.dir, to+"/") && !areNeighbours(p.dir, to):
+				t.Errorf("%s imports %s on the same floor: let a package above join them, by io or by an interface; "+
+					"or move what both need to a lower floor", p.dir, to)
+			}
+		}
+	}
+	for _, n := range neighbours {
+		if i := indexOf(packages, n.from); i >= 0 && !packages[i].imports["culvert/"+n.to] {
+			t.Errorf("%s no longer imports %s (%s): take the line out of the table neighbours", n.from, n.to, n.reason)
+		}
+	}
+}
+
+func TestDependencies(t *testing.T) {
+	used := map[string]bool{}
+	for _, p := range readPackages(t) {
+		for imported := range p.imports {
+			module, allowed := dependencyOf(imported)
+			switch {
+			case isStandard(imported):
+				continue
+			case module == "":
+				t.Errorf("%s imports %s: do without it; or, if there is a strong reason, give it to one package in the "+
+					"table dependencies of deps_test.go and say why in CONTRIBUTING.md", p.dir, imported)
+			case !isForTests(p.dir) && allowed == nil:
+				t.Errorf("%s imports %s, which is for tests only", p.dir, imported)
+			case !isForTests(p.dir) && !slices.Contains(allowed, p.dir):
+				t.Errorf("%s imports %s, which belongs to %s: ask that package for what you need, so that who imports "+
+					"%[1]s does not compile it", p.dir, imported, strings.Join(allowed, ", "))
+			}
+			used[module] = true
+		}
+		for imported := range p.tests {
+			module, _ := dependencyOf(imported)
+			if module == "" && !isStandard(imported) {
+				t.Errorf("a test of %s imports %s: use package testing and internal/testkit", p.dir, imported)
+			}
+			used[module] = true
+		}
+	}
+	for _, d := range dependencies {
+		if !used[d.module] {
+			t.Errorf("nothing imports %s: take it out of the table dependencies and of CONTRIBUTING.md", d.module)
+		}
+	}
+}
+
+// TestDependenciesAreExplained holds the table of CONTRIBUTING.md to the one above.
+func TestDependenciesAreExplained(t *testing.T) {
+	text, err := os.ReadFile("CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	explained := map[string]bool{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+/[^`]+)` \\|.{20}").FindAllSubmatch(text, -1) {
+		explained[string(row[1])] = true
+	}
+	for _, d := range dependencies {
+		if !explained[d.module] {
+			t.Errorf("CONTRIBUTING.md does not say what %s is for, and why it and not another", d.module)
+		}
+		delete(explained, d.module)
+	}
+	for module := range explained {
+		t.Errorf("CONTRIBUTING.md explains %s, which deps_test.go does not allow", module)
+	}
+}
+
+func TestPackageComments(t *testing.T) {
+	for _, p := range readPackages(t) {
+		begin := "Package " + p.name + " "
+		if p.name == "main" {
+			begin = "Command " + path.Base(p.dir) + " "
+		}
+		if !strings.HasPrefix(p.doc, begin) {
+			t.Errorf("%s has no package comment: begin one with %q, and say what the package is for and how its parts "+
+				"fit, as you would to a new colleague", p.dir, begin)
+		}
+	}
+}
+
+// readPackages parses the heads of all Go files of the module.
+func readPackages(t *testing.T) []*pkg {
+	t.Helper()
+	byDir := map[string]*pkg{}
+	err := fs.WalkDir(os.DirFS("."), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			return skipped(name, entry.Name())
+		}
+		if path.Ext(name) != ".go" {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly|parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		dir := path.Dir(name)
+		if byDir[dir] == nil {
+			byDir[dir] = &pkg{dir: dir, imports: map[string]bool{}, tests: map[string]bool{}}
+		}
+		return byDir[dir].add(file, strings.HasSuffix(name, "_test.go"))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages := slices.Collect(maps.Values(byDir))
+	packages = slices.DeleteFunc(packages, func(p *pkg) bool { return p.name == "" })
+	slices.SortFunc(packages, func(a, b *pkg) int { return strings.Compare(a.dir, b.dir) })
+	if len(packages) < 5 {
+		t.Fatalf("found only %d packages; the test does not see the module", len(packages))
+	}
+	return packages
+}
+
+// skipped keeps the walk inside the module.
+func skipped(name, base string) error {
+	if name == "." {
+		return nil
+	}
+	if base == "testdata" || base[0] == '.' || base[0] == '_' {
+		return fs.SkipDir
+	}
+	if _, err := os.Stat(path.Join(name, "go.mod")); err == nil {
+		return fs.SkipDir
+	}
+	return nil
+}
+
+// add takes over what the head of one file says.
+func (p *pkg) add(file *ast.File, isTest bool) error {
+	imports := p.imports
+	if isTest {
+		imports = p.tests
+	} else {
+		p.name = file.Name.Name
+		if file.Doc != nil {
+			p.doc = file.Doc.Text()
+		}
+	}
+	for _, spec := range file.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return err
+		}
+		imports[imported] = true
+	}
+	return nil
+}
+
+// floorOf gives the floor of a package by the longest line of the table that covers it, or -1.
+func floorOf(dir string) int {
+	floor, longest := -1, 0
+	for i, names := range floors {
+		for _, name := range names {
+			if covers(name, dir) && len(name) > longest {
+				floor, longest = i, len(name)
+			}
+		}
+	}
+	return floor
+}
+
+func dependencyOf(imported string) (module string, allowed []string) {
+	for _, d := range dependencies {
+		if covers(d.module, imported) {
+			return d.module, d.packages
+		}
+	}
+	return "", nil
+}
+
+// covers reports whether name is the path or one above it.
+func covers(name, path string) bool {
+	return path == name || strings.HasPrefix(path, name+"/")
+}
+
+// isStandard reports whether an import is of the standard library, or ours, which the floors govern.
+func isStandard(imported string) bool {
+	first, _, _ := strings.Cut(imported, "/")
+	return !strings.Contains(first, ".")
+}
+
+func isForTests(dir string) bool { return slices.Contains(forTests, dir) }
+
+func areNeighbours(from, to string) bool {
+	for _, n := range neighbours {
+		if n.from == from && n.to == to {
+			return true
+		}
+	}
+	return false
+}
+
+func indexOf(packages []*pkg, dir string) int {
+	return slices.IndexFunc(packages, func(p *pkg) bool { return p.dir == dir })
+}
