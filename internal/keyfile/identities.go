@@ -1,0 +1,236 @@
+package keyfile
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"filippo.io/age"
+	"filippo.io/age/agessh"
+	"filippo.io/age/armor"
+	"filippo.io/age/plugin"
+	"golang.org/x/crypto/ssh"
+)
+
+// The bounds on what is read into memory. They are those of the age command.
+const (
+	fileLimit    = 16 << 20 // a file of identities or recipients
+	sshKeyLimit  = 16 << 10 // an ssh private key
+	lineLimit    = 8 << 10  // one recipient; sshd has the same
+	armorLeadMax = 1024     // white space before an armored file
+)
+
+// ErrPassphrase says that a passphrase was given and is not the right one.
+var ErrPassphrase = errors.New("incorrect passphrase")
+
+// Reader reads identities and recipients. The zero value reads all that needs no interaction.
+type Reader struct {
+	// Stdin opens standard input for the path "-". It may refuse, since only one of several things can be read from
+	// there. A nil Stdin refuses always.
+	Stdin func() (io.Reader, error)
+
+	// Passphrase asks for the passphrase of what the prompt names. A nil Passphrase refuses always.
+	Passphrase func(prompt string) (string, error)
+
+	// Plugin lets age plugins talk to the user. With a nil Plugin, identities and recipients of plugins are errors.
+	Plugin *plugin.ClientUI
+
+	// Warn is told of what is dubious but no error, such as an identity file that others can read. It may be nil.
+	Warn func(message string)
+}
+
+// Identities reads an identity file: age identities, one on a line, among comments; an ssh private key; or an age file,
+// armored or not, that is encrypted with a passphrase and holds the former. Passphrases are asked for when the identity
+// is first used, not before.
+func (r *Reader) Identities(path string) ([]age.Identity, error) {
+	f, err := r.open(path)
+	if err != nil {
+		return nil, err
+	}
+	identities, err := r.parseIdentities(path, f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, fmt.Errorf("identity file %s: %w", path, err)
+	}
+	return identities, nil
+}
+
+func (r *Reader) parseIdentities(path string, f io.Reader) ([]age.Identity, error) {
+	b := bufio.NewReaderSize(f, 4<<10)
+	// A short file is no error here.
+	start, err := b.Peek(armorLeadMax + len(armor.Header))
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	trimmed := bytes.TrimSpace(start)
+	switch {
+	case bytes.HasPrefix(trimmed, []byte(armor.Header)):
+		return r.encryptedIdentities(path, armor.NewReader(b))
+	case bytes.HasPrefix(start, []byte("age-encryption.org/")):
+		return r.encryptedIdentities(path, b)
+	case bytes.HasPrefix(trimmed, []byte("-----BEGIN")):
+		key, err := readAll(b, sshKeyLimit)
+		if err != nil {
+			return nil, err
+		}
+		return r.sshIdentity(path, key)
+	}
+	identities, err := r.identityLines(b)
+	if err != nil {
+		return nil, err
+	}
+	if f, ok := f.(*os.File); ok && othersCanRead(f) {
+		r.warn(fmt.Sprintf("identity file %s can be read by other users; consider chmod 600", path))
+	}
+	return identities, nil
+}
+
+// identityLines is age.ParseIdentities with plugins. Errors never quote a line, which may be a secret.
+func (r *Reader) identityLines(src io.Reader) ([]age.Identity, error) {
+	var identities []age.Identity
+	for line, err := range lines(src) {
+		if err != nil {
+			return nil, err
+		}
+		identity, err := r.identity(line.text)
+		switch {
+		case err != nil && strings.HasPrefix(line.text, "age1"):
+			return nil, fmt.Errorf("line %d is a recipient, not an identity", line.number)
+		case err != nil:
+			return nil, fmt.Errorf("line %d: %w", line.number, err)
+		}
+		identities = append(identities, identity)
+	}
+	if len(identities) == 0 {
+		return nil, errors.New("no identity found")
+	}
+	return identities, nil
+}
+
+func (r *Reader) identity(line string) (age.Identity, error) {
+	switch {
+	case strings.HasPrefix(line, "AGE-PLUGIN-") && r.Plugin != nil:
+		return plugin.NewIdentity(line, r.Plugin)
+	case strings.HasPrefix(line, "AGE-SECRET-KEY-PQ-1"):
+		return age.ParseHybridIdentity(line)
+	case strings.HasPrefix(line, "AGE-SECRET-KEY-1"):
+		return age.ParseX25519Identity(line)
+	}
+	return nil, errors.New("unknown kind of identity")
+}
+
+func (r *Reader) sshIdentity(path string, pem []byte) ([]age.Identity, error) {
+	identity, err := agessh.ParseIdentity(pem)
+	if missing := new(ssh.PassphraseMissingError); errors.As(err, &missing) {
+		public := missing.PublicKey
+		if public == nil {
+			if public, err = readPublicKey(path); err != nil {
+				return nil, err
+			}
+		}
+		identity, err = agessh.NewEncryptedSSHIdentity(public, pem, func() ([]byte, error) {
+			passphrase, err := r.passphrase(fmt.Sprintf("Enter passphrase for ssh key %q:", path))
+			return []byte(passphrase), err
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ssh key: %w", err)
+	}
+	return []age.Identity{identity}, nil
+}
+
+// readPublicKey finds the public half of an encrypted ssh key in an old format that does not show it.
+func readPublicKey(path string) (ssh.PublicKey, error) {
+	f, err := os.Open(path + ".pub")
+	if err != nil {
+		return nil, fmt.Errorf("an encrypted ssh key in this format needs its public key beside it: %w", err)
+	}
+	text, err := readAll(f, sshKeyLimit)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
+	public, _, _, _, err := ssh.ParseAuthorizedKey(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s.pub: %w", path, err)
+	}
+	return public, nil
+}
+
+func (r *Reader) encryptedIdentities(path string, src io.Reader) ([]age.Identity, error) {
+	file, err := readAll(src, fileLimit)
+	if err != nil {
+		return nil, err
+	}
+	return []age.Identity{&encryptedIdentity{reader: r, path: path, file: file}}, nil
+}
+
+func (r *Reader) passphrase(prompt string) (string, error) {
+	if r.Passphrase == nil {
+		return "", errors.New("a passphrase is needed, and there is no way to ask for it")
+	}
+	return r.Passphrase(prompt)
+}
+
+func (r *Reader) warn(message string) {
+	if r.Warn != nil {
+		r.Warn(message)
+	}
+}
+
+func (r *Reader) open(path string) (io.ReadCloser, error) {
+	if path != "-" {
+		return os.Open(path)
+	}
+	if r.Stdin == nil {
+		return nil, errors.New("standard input is not available here")
+	}
+	stdin, err := r.Stdin()
+	return io.NopCloser(stdin), err
+}
+
+// readAll reads to the end, which must come before the limit.
+func readAll(src io.Reader, limit int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(src, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = fmt.Errorf("the file is larger than %d bytes", limit)
+	}
+	return data, err
+}
+
+type line struct {
+	number int
+	text   string
+}
+
+// lines yields the lines that are neither empty nor comments. The first error is the last thing yielded.
+func lines(src io.Reader) func(yield func(line, error) bool) {
+	return func(yield func(line, error) bool) {
+		data, err := readAll(src, fileLimit)
+		if err != nil {
+			yield(line{}, err)
+			return
+		}
+		number := 0
+		for text := range strings.Lines(string(data)) {
+			number++
+			text = strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r")
+			switch {
+			case text == "" || strings.HasPrefix(text, "#"):
+			case !utf8.ValidString(text):
+				yield(line{}, fmt.Errorf("line %d is not UTF-8 text", number))
+				return
+			case len(text) > lineLimit:
+				yield(line{}, fmt.Errorf("line %d is longer than %d bytes", number, lineLimit))
+				return
+			default:
+				if !yield(line{number, text}, nil) {
+					return
+				}
+			}
+		}
+	}
+}

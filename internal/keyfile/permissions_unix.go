@@ -1,0 +1,11 @@
+//go:build unix
+
+package keyfile
+
+import "os"
+
+// othersCanRead reports whether a regular file can be read by more than its owner.
+func othersCanRead(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0
+}
