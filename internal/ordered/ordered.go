@@ -20,7 +20,7 @@ import "sync"
 // Queue moves items from producers through workers to one consumer. Get, Put and Stop are safe for concurrent use; the
 // order of the items is that of the calls of Put. Next and Free are for one goroutine.
 type Queue[T any] struct {
-	work  func(*T)
+	work  func(T)
 	free  chan *Item[T]
 	tasks chan *Item[T]
 	order chan *Item[T]
@@ -30,28 +30,28 @@ type Queue[T any] struct {
 	workers  sync.WaitGroup
 }
 
-// Item is one place in the queue. Value begins as the zero T; whatever it is given to hold, buffers above all, it keeps
-// from round to round.
+// Item is one place in the queue. Whatever its Value is given to hold, buffers above all, it keeps from round to round.
 type Item[T any] struct {
 	Value T
 	done  chan struct{}
 }
 
-// New starts a queue of so many items with so many workers, each of which calls work.
+// New starts a queue with one item for each of the values, which are mostly pointers, and so many workers, each of which
+// calls work. The first round of Get gives the values in their order here.
 //
 // One worker takes no goroutine: Put does the work itself.
-func New[T any](items, workers int, work func(*T)) *Queue[T] {
+func New[T any](values []T, workers int, work func(T)) *Queue[T] {
 	q := &Queue[T]{
 		work:  work,
-		free:  make(chan *Item[T], items),
-		order: make(chan *Item[T], items),
+		free:  make(chan *Item[T], len(values)),
+		order: make(chan *Item[T], len(values)),
 		stop:  make(chan struct{}),
 	}
-	for range items {
-		q.free <- &Item[T]{done: make(chan struct{}, 1)}
+	for _, value := range values {
+		q.free <- &Item[T]{Value: value, done: make(chan struct{}, 1)}
 	}
 	if workers > 1 {
-		q.tasks = make(chan *Item[T], items)
+		q.tasks = make(chan *Item[T], len(values))
 		for range workers {
 			q.workers.Go(q.run)
 		}
@@ -66,7 +66,7 @@ func (q *Queue[T]) run() {
 			if !ok {
 				return
 			}
-			q.work(&it.Value)
+			q.work(it.Value)
 			it.done <- struct{}{}
 		case <-q.stop:
 			return
@@ -94,7 +94,7 @@ func (q *Queue[T]) Put(it *Item[T]) {
 	// No send blocks: each channel has room for all items.
 	q.order <- it
 	if q.tasks == nil {
-		q.work(&it.Value)
+		q.work(it.Value)
 		it.done <- struct{}{}
 	} else {
 		q.tasks <- it

@@ -1,0 +1,418 @@
+package agefile_test
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/ed25519"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	mathrand "math/rand/v2"
+	"sync"
+	"testing"
+	"testing/iotest"
+
+	"filippo.io/age"
+	"filippo.io/age/agessh"
+	"go.uber.org/goleak"
+
+	"culvert/agefile"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	chunk = 64 << 10
+	span  = 16 * chunk
+)
+
+// sizes lie on both sides of every border: of a chunk, a span, and the memory of two workers.
+var sizes = []int{
+	0, 1, chunk - 1, chunk, chunk + 1, 2 * chunk, 3*chunk + 5,
+	span - 1, span, span + 1, span + chunk, 2 * span, 4*span - 1, 4 * span, 4*span + 1, 9*span + 77,
+}
+
+func random(size int) []byte {
+	p := make([]byte, size)
+	mathrand.NewChaCha8([32]byte{byte(size), byte(size >> 8)}).Read(p)
+	return p
+}
+
+func identity(t testing.TB) *age.X25519Identity {
+	t.Helper()
+	id, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func encrypt(t testing.TB, plain []byte, workers int, recipients ...age.Recipient) []byte {
+	t.Helper()
+	var file bytes.Buffer
+	w, err := agefile.Config{Workers: workers}.NewWriter(&file, recipients...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(plain); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return file.Bytes()
+}
+
+func decrypt(file []byte, workers int, identities ...age.Identity) ([]byte, error) {
+	r, err := agefile.Config{Workers: workers}.NewReader(bytes.NewReader(file), identities...)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(r)
+}
+
+func TestAgeReadsWhatWriterWrites(t *testing.T) {
+	id := identity(t)
+	for _, size := range sizes {
+		for _, workers := range []int{1, 2, 5} {
+			plain := random(size)
+			r, err := age.Decrypt(bytes.NewReader(encrypt(t, plain, workers, id.Recipient())), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, plain) {
+				t.Errorf("size %d, %d workers: age reads %d bytes, error %v", size, workers, len(got), err)
+			}
+		}
+	}
+}
+
+func TestReadersReadWhatAgeWrites(t *testing.T) {
+	id := identity(t)
+	for _, size := range sizes {
+		plain := random(size)
+		var file bytes.Buffer
+		w, err := age.Encrypt(&file, id.Recipient())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(plain); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for _, workers := range []int{1, 2, 5} {
+			if got, err := decrypt(file.Bytes(), workers, id); err != nil || !bytes.Equal(got, plain) {
+				t.Errorf("size %d, %d workers: Reader reads %d bytes, error %v", size, workers, len(got), err)
+			}
+			r, err := agefile.Config{Workers: workers}.NewReaderAt(bytes.NewReader(file.Bytes()), int64(file.Len()), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := make([]byte, r.Size())
+			if _, err := r.ReadAt(got, 0); err != nil && err != io.EOF || !bytes.Equal(got, plain) {
+				t.Errorf("size %d, %d workers: ReaderAt gives %d bytes, error %v", size, workers, len(got), err)
+			}
+		}
+	}
+}
+
+// TestBytesEqualAge seals the same plaintext as age has, under its file key and nonce.
+func TestBytesEqualAge(t *testing.T) {
+	id := identity(t)
+	for _, size := range sizes {
+		plain := random(size)
+		var file bytes.Buffer
+		w, err := age.Encrypt(&file, id.Recipient())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(plain); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		header, err := age.ExtractHeader(bytes.NewReader(file.Bytes()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fileKey, err := age.DecryptHeader(header, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		nonce, payload := file.Bytes()[len(header):][:16], file.Bytes()[len(header)+16:]
+		key, err := agefile.PayloadKey(fileKey, nonce)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, workers := range []int{1, 4} {
+			var got bytes.Buffer
+			w, err := agefile.PayloadWriter(&got, key, workers)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.Copy(w, iotest.HalfReader(bytes.NewReader(plain))); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got.Bytes(), payload) {
+				t.Errorf("size %d, %d workers: payload differs from age's", size, workers)
+			}
+		}
+	}
+}
+
+func TestRecipientKinds(t *testing.T) {
+	x1, x2 := identity(t), identity(t)
+	pq, err := age.GenerateHybridIdentity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sr, err := age.NewScryptRecipient("a passphrase")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sr.SetWorkFactor(10)
+	si, err := age.NewScryptIdentity("a passphrase")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, edKey, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ei, err := agessh.NewEd25519Identity(edKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	tests := []struct {
+		name       string
+		recipients []age.Recipient
+		identities []age.Identity // nil if the recipients must be refused
+	}{
+		{"x25519", []age.Recipient{x1.Recipient()}, []age.Identity{x1}},
+		{"second of two", []age.Recipient{x1.Recipient(), x2.Recipient()}, []age.Identity{x2}},
+		{"post-quantum", []age.Recipient{pq.Recipient()}, []age.Identity{x1, pq}},
+		{"passphrase", []age.Recipient{sr}, []age.Identity{si}},
+		{"ssh", []age.Recipient{x1.Recipient(), ei.Recipient()}, []age.Identity{ei}},
+		{"classic with post-quantum", []age.Recipient{x1.Recipient(), pq.Recipient()}, nil},
+		{"post-quantum with classic", []age.Recipient{pq.Recipient(), x1.Recipient()}, nil},
+		{"passphrase with another", []age.Recipient{sr, x1.Recipient()}, nil},
+		{"another with passphrase", []age.Recipient{x1.Recipient(), sr}, nil},
+		{"none", nil, nil},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if test.identities == nil {
+				if _, err := agefile.NewWriter(io.Discard, test.recipients...); err == nil {
+					t.Error("recipients are not refused")
+				}
+				return
+			}
+			file := encrypt(t, []byte("hello"), 1, test.recipients...)
+			if got, err := decrypt(file, 1, test.identities...); err != nil || string(got) != "hello" {
+				t.Errorf("got %q, %v", got, err)
+			}
+			r, err := age.Decrypt(bytes.NewReader(file), test.identities...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := io.ReadAll(r); err != nil || string(got) != "hello" {
+				t.Errorf("age got %q, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestIdentityErrors(t *testing.T) {
+	id := identity(t)
+	file := encrypt(t, []byte("hello"), 1, id.Recipient())
+
+	var noMatch *age.NoIdentityMatchError
+	if _, err := decrypt(file, 1, identity(t), identity(t)); !errors.As(err, &noMatch) || errors.Is(err, agefile.ErrCorrupt) {
+		t.Errorf("wrong identities: %v", err)
+	}
+	if _, err := decrypt(file, 1); err == nil || errors.Is(err, agefile.ErrCorrupt) {
+		t.Errorf("no identities: %v", err)
+	}
+	broken := errors.New("the plugin is not installed")
+	if _, err := decrypt(file, 1, failingIdentity{broken}); !errors.Is(err, broken) || errors.Is(err, agefile.ErrCorrupt) {
+		t.Errorf("identity that fails: %v", err)
+	}
+	// A native identity comes first, so the one that would ask or fail is not tried.
+	if got, err := decrypt(file, 1, failingIdentity{broken}, id); err != nil || string(got) != "hello" {
+		t.Errorf("native identity behind another: %q, %v", got, err)
+	}
+}
+
+type failingIdentity struct{ err error }
+
+func (f failingIdentity) Unwrap([]*age.Stanza) ([]byte, error) { return nil, f.err }
+
+func TestReaderContract(t *testing.T) {
+	id := identity(t)
+	for _, size := range []int{0, 5, chunk + 1, 2*span + 99} {
+		plain := random(size)
+		r, err := agefile.NewReader(bytes.NewReader(encrypt(t, plain, 2, id.Recipient())), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := iotest.TestReader(struct{ io.Reader }{r}, plain); err != nil {
+			t.Errorf("size %d: %v", size, err)
+		}
+	}
+}
+
+// TestSources reads from sources that behave in all the ways that io.Reader allows.
+func TestSources(t *testing.T) {
+	id := identity(t)
+	plain := random(2*span + 100)
+	file := encrypt(t, plain, 2, id.Recipient())
+	for name, wrap := range map[string]func(io.Reader) io.Reader{
+		"half":     iotest.HalfReader,
+		"data+err": iotest.DataErrReader,
+		"bufio":    func(r io.Reader) io.Reader { return bufio.NewReaderSize(r, 100_000) },
+	} {
+		r, err := agefile.NewReader(wrap(bytes.NewReader(file)), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got bytes.Buffer
+		if _, err := r.WriteTo(&got); err != nil || !bytes.Equal(got.Bytes(), plain) {
+			t.Errorf("%s: %d bytes, %v", name, got.Len(), err)
+		}
+	}
+}
+
+func TestReset(t *testing.T) {
+	id := identity(t)
+	w, err := agefile.Config{Workers: 2}.NewWriter(io.Discard, id.Recipient())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var r agefile.Reader
+	for i, size := range append(sizes, 3, span*2, 1) {
+		plain := random(size)
+		var file bytes.Buffer
+		if err := w.Reset(&file, id.Recipient()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.ReadFrom(bytes.NewReader(plain)); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			first, err := agefile.Config{Workers: 2}.NewReader(&file, id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r = *first
+		} else if err := r.Reset(&file, id); err != nil {
+			t.Fatal(err)
+		}
+		if i%3 == 2 {
+			if _, err := r.Read(make([]byte, 10)); err != nil && err != io.EOF {
+				t.Fatal(err)
+			}
+			continue // leave the rest unread
+		}
+		if got, err := io.ReadAll(&r); err != nil || !bytes.Equal(got, plain) {
+			t.Errorf("size %d: %d bytes, %v", size, len(got), err)
+		}
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestReaderAt(t *testing.T) {
+	id := identity(t)
+	plain := random(5*span + 12345)
+	file := encrypt(t, plain, 2, id.Recipient())
+	r, err := agefile.Config{Workers: 2}.NewReaderAt(bytes.NewReader(file), int64(len(file)), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Size() != int64(len(plain)) {
+		t.Fatalf("size is %d, want %d", r.Size(), len(plain))
+	}
+	var wg sync.WaitGroup
+	for seed := range uint64(8) {
+		wg.Go(func() {
+			rnd := mathrand.New(mathrand.NewPCG(seed, 1))
+			for range 100 {
+				off := rnd.IntN(len(plain))
+				size := 1 + rnd.IntN(1<<rnd.IntN(23))
+				p := make([]byte, size)
+				n, err := r.ReadAt(p, int64(off))
+				want := plain[off:min(len(plain), off+size)]
+				if !bytes.Equal(p[:n], want) {
+					t.Errorf("%d bytes at %d differ", size, off)
+				}
+				if (n < size) != (err == io.EOF) || err != nil && err != io.EOF {
+					t.Errorf("%d of %d bytes at %d, error %v", n, size, off, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+
+	for _, test := range []struct {
+		off  int64
+		size int
+		n    int
+		err  error
+	}{
+		{r.Size(), 1, 0, io.EOF},
+		{r.Size() + 5, 1, 0, io.EOF},
+		{r.Size() - 1, 2, 1, io.EOF},
+		{r.Size() - 1, 1, 1, nil},
+		{0, 0, 0, nil},
+	} {
+		if n, err := r.ReadAt(make([]byte, test.size), test.off); n != test.n || err != test.err {
+			t.Errorf("%d bytes at %d: %d, %v", test.size, test.off, n, err)
+		}
+	}
+	if _, err := r.ReadAt(make([]byte, 1), -1); err == nil {
+		t.Error("negative offset is accepted")
+	}
+}
+
+func Example() {
+	identity, err := age.GenerateX25519Identity()
+	if err != nil {
+		panic(err)
+	}
+
+	var file bytes.Buffer
+	w, err := agefile.NewWriter(&file, identity.Recipient())
+	if err != nil {
+		panic(err)
+	}
+	fmt.Fprintln(w, "What flows through is not seen.")
+	if err := w.Close(); err != nil {
+		panic(err)
+	}
+
+	r, err := agefile.NewReader(&file, identity)
+	if err != nil {
+		panic(err)
+	}
+	plain, err := io.ReadAll(r)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Print(string(plain))
+	// Output: What flows through is not seen.
+}

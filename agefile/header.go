@@ -1,0 +1,181 @@
+package agefile
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"slices"
+
+	"filippo.io/age"
+	"golang.org/x/crypto/chacha20poly1305"
+)
+
+const (
+	nonceSize = 16
+
+	// maxHeader bounds what is read before the header's end is found. A post-quantum stanza takes about 1.6 kB, so this
+	// has room for thousands of recipients.
+	maxHeader = 4 << 20
+)
+
+// sealHeader makes the header and nonce of a new file, as they stand at its beginning, and its payload key.
+func sealHeader(recipients []age.Recipient) (header, key []byte, err error) {
+	if len(recipients) == 0 {
+		return nil, nil, errors.New("agefile: no recipients")
+	}
+	// The file key never leaves age but for the recipients that wrap it, so one of them tells.
+	tap := &tapRecipient{Recipient: recipients[0]}
+	defer func() { clear(tap.fileKey) }()
+	all := slices.Clone(recipients)
+	all[0] = tap
+
+	var buf bytes.Buffer
+	// The writer is dropped: it has buffered nothing, and the payload is ours.
+	if _, err := age.Encrypt(&buf, all...); err != nil {
+		return nil, nil, err
+	}
+	header = buf.Bytes()
+	key, err = payloadKey(tap.fileKey, header[len(header)-nonceSize:])
+	return header, key, err
+}
+
+func payloadKey(fileKey, nonce []byte) ([]byte, error) {
+	return hkdf.Key(sha256.New, fileKey, nonce, "payload", chacha20poly1305.KeySize)
+}
+
+// tapRecipient keeps a copy of the file key that it is given to wrap.
+type tapRecipient struct {
+	age.Recipient
+	fileKey []byte
+}
+
+func (t *tapRecipient) Wrap(fileKey []byte) ([]*age.Stanza, error) {
+	t.fileKey = bytes.Clone(fileKey)
+	return t.Recipient.Wrap(fileKey)
+}
+
+// WrapWithLabels keeps the labels of the recipient, by which age refuses to mix post-quantum and classic ones.
+func (t *tapRecipient) WrapWithLabels(fileKey []byte) ([]*age.Stanza, []string, error) {
+	if r, ok := t.Recipient.(age.RecipientWithLabels); ok {
+		t.fileKey = bytes.Clone(fileKey)
+		return r.WrapWithLabels(fileKey)
+	}
+	stanzas, err := t.Wrap(fileKey)
+	return stanzas, nil, err
+}
+
+// openHeader reads the header and nonce of a file, which leaves src at the first chunk. It gives the payload key and the
+// number of bytes read.
+func openHeader(src *bufio.Reader, identities []age.Identity) (key []byte, size int64, err error) {
+	header, err := readHeader(src)
+	if err != nil {
+		return nil, 0, err
+	}
+	fileKey, err := unwrap(header, identities)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer clear(fileKey)
+	var nonce [nonceSize]byte
+	if _, err := io.ReadFull(src, nonce[:]); err == io.EOF || err == io.ErrUnexpectedEOF {
+		return nil, 0, truncated("no payload")
+	} else if err != nil {
+		return nil, 0, err
+	}
+	key, err = payloadKey(fileKey, nonce[:])
+	return key, int64(len(header)) + nonceSize, err
+}
+
+// readHeader reads up to the end of the line that begins with three dashes. No other line of a header does.
+func readHeader(src *bufio.Reader) ([]byte, error) {
+	var header []byte
+	for {
+		start := len(header)
+		for {
+			part, err := src.ReadSlice('\n')
+			header = append(header, part...)
+			if len(header) > maxHeader {
+				return nil, corrupt("header longer than %d bytes", maxHeader)
+			}
+			if err == nil {
+				break
+			}
+			if err == io.EOF {
+				return nil, truncated("header")
+			}
+			if err != bufio.ErrBufferFull {
+				return nil, err
+			}
+			if start == 0 {
+				return nil, corrupt("no header")
+			}
+		}
+		if start == 0 && !bytes.HasPrefix(header, []byte("age-encryption.org/")) {
+			if bytes.HasPrefix(header, []byte("-----BEGIN AGE")) {
+				return nil, corrupt("armored, use an armor.Reader")
+			}
+			return nil, corrupt("no header")
+		}
+		if bytes.HasPrefix(header[start:], []byte("---")) {
+			return header, nil
+		}
+	}
+}
+
+// unwrap gives the file key of a header. It is age.DecryptHeader with errors that can be told apart: what the identities
+// say of themselves passes, what is wrong with the header is ErrCorrupt.
+func unwrap(header []byte, identities []age.Identity) ([]byte, error) {
+	if len(identities) == 0 {
+		return nil, errors.New("agefile: no identities")
+	}
+	if _, err := age.ExtractHeader(bytes.NewReader(header)); err != nil {
+		return nil, corrupt("%w", err)
+	}
+
+	var identityErr error
+	taps := make([]age.Identity, 0, len(identities))
+	for _, native := range []bool{true, false} { // in age's order: those that never ask or touch come first
+		for _, id := range identities {
+			if isNative(id) == native {
+				taps = append(taps, &tapIdentity{id, native, &identityErr})
+			}
+		}
+	}
+	fileKey, err := age.DecryptHeader(header, taps...)
+	var noMatch *age.NoIdentityMatchError
+	switch {
+	case err == nil:
+		return fileKey, nil
+	case errors.As(err, &noMatch), identityErr != nil:
+		return nil, err
+	default:
+		return nil, corrupt("%w", err)
+	}
+}
+
+func isNative(id age.Identity) bool {
+	switch id.(type) {
+	case *age.X25519Identity, *age.HybridIdentity, *age.ScryptIdentity:
+		return true
+	}
+	return false
+}
+
+// tapIdentity keeps the error of an identity that failed by itself: a plugin that is missing, a passphrase not given. A
+// native one never does, it only complains of the stanzas.
+type tapIdentity struct {
+	age.Identity
+	native bool
+	err    *error
+}
+
+func (t *tapIdentity) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
+	key, err := t.Identity.Unwrap(stanzas)
+	if err != nil && !t.native && !errors.Is(err, age.ErrIncorrectIdentity) {
+		*t.err = err
+	}
+	return key, err
+}

@@ -1,0 +1,209 @@
+package agefile
+
+import (
+	"bufio"
+	"errors"
+	"io"
+
+	"filippo.io/age"
+	"golang.org/x/crypto/chacha20poly1305"
+
+	"culvert/internal/ordered"
+)
+
+var errReaderClosed = errors.New("agefile: reader is closed")
+
+// Reader decrypts a file from a stream. It is for one goroutine at a time; reading ahead from src and opening go on in
+// others, until the end of the file, an error, or Close.
+type Reader struct {
+	workers int
+	src     *bufio.Reader
+	spans   []*span
+	queue   *ordered.Queue[*span] // nil for a payload of less than a span
+	item    *ordered.Item[*span]  // the item of cur, when there is a queue
+	cur     *span                 // nil before the first Read
+	unread  []byte                // of cur's plaintext
+	fetched chan struct{}         // closed when fetch has returned
+	err     error                 // sticky
+}
+
+// NewReader reads the header of an age file from src, finds the identity that opens it, and gives a Reader of its
+// content, with as many workers as there are cores. The error is an [*age.NoIdentityMatchError] if none does.
+//
+// The Reader reads ahead of what it returns, and reads src to its end: an age file has no length, so that src must not
+// go on after it. A caller that stops before the end or an error must call [Reader.Close].
+func NewReader(src io.Reader, identities ...age.Identity) (*Reader, error) {
+	return Config{}.NewReader(src, identities...)
+}
+
+// NewReader is [NewReader] with a configuration.
+func (c Config) NewReader(src io.Reader, identities ...age.Identity) (*Reader, error) {
+	r := &Reader{workers: c.workers()}
+	if err := r.Reset(src, identities...); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Reset begins to read another file, as NewReader does, and keeps the memory of the last one.
+func (r *Reader) Reset(src io.Reader, identities ...age.Identity) error {
+	br := bufio.NewReader(src)
+	key, _, err := openHeader(br, identities)
+	if err != nil {
+		return err
+	}
+	return r.resetPayload(br, key)
+}
+
+// resetPayload begins to read a payload under the given key.
+func (r *Reader) resetPayload(src *bufio.Reader, key []byte) error {
+	aead, err := chacha20poly1305.New(key)
+	if err != nil {
+		return err
+	}
+	spans := r.spans
+	if r.fetched != nil {
+		r.stop()
+		select {
+		case <-r.fetched:
+		default:
+			spans = nil // one of them may still be written to by a Read of the old source
+		}
+	}
+	if spans == nil {
+		spans = newSpans(r.workers)
+	}
+	for _, s := range spans {
+		s.aead = aead
+	}
+	*r = Reader{workers: r.workers, src: src, spans: spans}
+	return nil
+}
+
+// Read reads plaintext, in order, all of it authenticated. At the end of the file it returns io.EOF, which a truncated
+// or damaged file never reaches: there the error wraps [ErrCorrupt].
+func (r *Reader) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if len(r.unread) == 0 {
+		if err := r.advance(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, r.unread)
+	r.unread = r.unread[n:]
+	return n, nil
+}
+
+// WriteTo writes the rest of the plaintext to dst, about 1 MiB at a time.
+func (r *Reader) WriteTo(dst io.Writer) (int64, error) {
+	var total int64
+	for {
+		if len(r.unread) == 0 {
+			if err := r.advance(); err == io.EOF {
+				return total, nil
+			} else if err != nil {
+				return total, err
+			}
+		}
+		n, err := dst.Write(r.unread)
+		total += int64(n)
+		r.unread = r.unread[n:]
+		if err == nil && len(r.unread) > 0 {
+			err = io.ErrShortWrite
+		}
+		if err != nil {
+			return total, err
+		}
+	}
+}
+
+// Close stops reading. It does not close src, nor does it wait for a Read of src that is under way. It is not needed
+// after io.EOF or an error, and does no harm then.
+func (r *Reader) Close() error {
+	if r.err == nil {
+		r.fail(errReaderClosed)
+	}
+	return nil
+}
+
+// advance makes the next plaintext the unread one, or fails.
+func (r *Reader) advance() error {
+	for r.err == nil {
+		final := false
+		if r.cur != nil {
+			if err := r.cur.after(); err != nil {
+				return r.fail(err)
+			}
+			final = r.cur.final
+		}
+		r.next()
+		if final {
+			// The last span was full, so that only this one shows whether something follows the last chunk.
+			if r.cur.n > 0 {
+				return r.fail(errTrailing)
+			}
+			return r.fail(r.cur.readErr)
+		}
+		if r.unread = r.cur.plaintext(); len(r.unread) > 0 {
+			return nil
+		}
+	}
+	return r.err
+}
+
+// next makes the next span the current one. It is not called after a span that the input ends in.
+func (r *Reader) next() {
+	if r.cur == nil {
+		s := r.spans[0]
+		s.fill(r.src, 0)
+		if s.readErr != nil {
+			s.open()
+			r.cur = s
+			return
+		}
+		r.queue = ordered.New(r.spans, r.workers, (*span).open)
+		r.queue.Put(r.queue.Get()) // s
+		r.fetched = make(chan struct{})
+		go fetch(r.queue, r.src, r.fetched)
+	} else {
+		r.queue.Free(r.item)
+	}
+	r.item = r.queue.Next()
+	r.cur = r.item.Value
+}
+
+// fetch fills the spans after the first.
+func fetch(queue *ordered.Queue[*span], src io.Reader, done chan<- struct{}) {
+	defer close(done)
+	for first := uint64(spanChunks); ; first += spanChunks {
+		item := queue.Get()
+		if item == nil {
+			return
+		}
+		item.Value.fill(src, first)
+		ended := item.Value.readErr != nil
+		queue.Put(item)
+		if ended {
+			queue.Finish()
+			return
+		}
+	}
+}
+
+// fail makes err sticky and ends the goroutines.
+func (r *Reader) fail(err error) error {
+	r.err = err
+	r.unread = nil
+	r.stop()
+	return err
+}
+
+func (r *Reader) stop() {
+	if r.queue != nil {
+		r.queue.Stop()
+		r.queue.Wait()
+		r.queue = nil
+	}
+}

@@ -1,0 +1,211 @@
+package agefile
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"filippo.io/age"
+	"golang.org/x/crypto/chacha20poly1305"
+)
+
+// ReaderAt decrypts any part of a file. It is safe for concurrent use.
+//
+// It reads and opens whole chunks, a large request on several cores, and keeps the chunks of the last requests, up to two
+// spans (2 MiB) a worker.
+type ReaderAt struct {
+	workers int
+	src     io.ReaderAt
+	start   int64 // where chunk 0 lies in src
+	sealed  int64 // size of all chunks
+	size    int64 // size of the plaintext
+	chunks  int64
+
+	mu   sync.Mutex
+	back *sync.Cond // a span has come back to idle
+	idle []*span    // not in use, least recently used first; a cache of what they hold
+}
+
+// NewReaderAt reads the header of an age file of size bytes, and its last chunk, which proves that the size is right. The
+// error is an [*age.NoIdentityMatchError] if no identity opens it.
+func NewReaderAt(src io.ReaderAt, size int64, identities ...age.Identity) (*ReaderAt, error) {
+	return Config{}.NewReaderAt(src, size, identities...)
+}
+
+// NewReaderAt is [NewReaderAt] with a configuration.
+func (c Config) NewReaderAt(src io.ReaderAt, size int64, identities ...age.Identity) (*ReaderAt, error) {
+	key, start, err := openHeader(bufio.NewReader(io.NewSectionReader(src, 0, size)), identities)
+	if err != nil {
+		return nil, err
+	}
+	return c.newPayloadReaderAt(src, start, size-start, key)
+}
+
+// newPayloadReaderAt opens a payload of so many bytes that begins at start.
+func (c Config) newPayloadReaderAt(src io.ReaderAt, start, sealed int64, key []byte) (*ReaderAt, error) {
+	aead, err := chacha20poly1305.New(key)
+	if err != nil {
+		return nil, err
+	}
+	r := &ReaderAt{workers: c.workers(), src: src, start: start, sealed: sealed, idle: newSpans(c.workers())}
+	r.back = sync.NewCond(&r.mu)
+	for _, s := range r.idle {
+		s.aead = aead
+	}
+	if sealed < overhead || sealed > math.MaxInt64-sealedChunkSize {
+		return nil, truncated("a payload cannot have this size")
+	}
+	r.chunks = (sealed + sealedChunkSize - 1) / sealedChunkSize
+	r.size = sealed - r.chunks*overhead
+	if lastSize := sealed - (r.chunks-1)*sealedChunkSize; lastSize <= overhead && r.chunks > 1 {
+		return nil, truncated("a payload cannot have this size")
+	}
+	s := r.take(r.chunks-1, 1)
+	defer r.put(s)
+	if err := r.load(s, r.chunks-1, 1); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Size is the size of the plaintext in bytes.
+func (r *ReaderAt) Size() int64 { return r.size }
+
+// ReadAt reads plaintext. Whatever it returns has been authenticated; on damage it returns what comes before the damaged
+// chunk, and an error that wraps [ErrCorrupt].
+func (r *ReaderAt) ReadAt(p []byte, off int64) (int, error) {
+	if off < 0 {
+		return 0, errors.New("agefile: negative offset")
+	}
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if off >= r.size {
+		return 0, io.EOF
+	}
+	whole := int64(len(p)) <= r.size-off
+	if !whole {
+		p = p[:r.size-off]
+	}
+	n, err := r.readSpans(p, off)
+	if err == nil && !whole {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// readSpans cuts a request at multiples of a span, and reads its pieces on several cores if there are several.
+func (r *ReaderAt) readSpans(p []byte, off int64) (int, error) {
+	const spanPlain = spanChunks * chunkSize
+	firstSpan := off / spanPlain
+	pieces := int((off+int64(len(p))-1)/spanPlain - firstSpan + 1)
+	bounds := func(i int) (from, to int) {
+		from = int(max(0, (firstSpan+int64(i))*spanPlain-off))
+		to = int(min(int64(len(p)), (firstSpan+int64(i)+1)*spanPlain-off))
+		return from, to
+	}
+	if pieces == 1 {
+		return r.readSpan(p, off)
+	}
+
+	type result struct {
+		n   int
+		err error
+	}
+	results := make([]result, pieces)
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(r.workers, pieces) {
+		wg.Go(func() {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= pieces {
+					return
+				}
+				from, to := bounds(i)
+				results[i].n, results[i].err = r.readSpan(p[from:to], off+int64(from))
+			}
+		})
+	}
+	wg.Wait()
+	total := 0
+	for _, res := range results {
+		total += res.n
+		if res.err != nil {
+			return total, res.err
+		}
+	}
+	return total, nil
+}
+
+// readSpan reads a piece that lies within one span.
+func (r *ReaderAt) readSpan(p []byte, off int64) (int, error) {
+	first := off / chunkSize
+	count := int((off+int64(len(p))-1)/chunkSize - first + 1)
+	s := r.take(first, count)
+	defer r.put(s)
+	var err error
+	if !s.holds(first, count) {
+		err = r.load(s, first, count)
+	}
+	skip := off - int64(s.first)*chunkSize
+	if skip >= int64(s.plain) {
+		return 0, err
+	}
+	return copy(p, s.plaintext()[skip:]), err
+}
+
+// load reads and opens count chunks.
+func (r *ReaderAt) load(s *span, first int64, count int) error {
+	from := first * sealedChunkSize
+	to := min(from+int64(count)*sealedChunkSize, r.sealed)
+	s.first, s.n = uint64(first), int(to-from)
+	s.opened, s.plain, s.final = 0, 0, false
+	n, err := r.src.ReadAt(s.input(s.n), r.start+from)
+	if n < s.n {
+		if err == nil || err == io.EOF {
+			err = truncated("the file is shorter than it was")
+		}
+		return err
+	}
+	s.open()
+	atEnd := first+int64(count) == r.chunks
+	if s.opened == count && s.final == atEnd {
+		return nil
+	}
+	if s.final || s.opened == count {
+		// Authentic, but not in this place: it is marked as the last and is not, or the other way round.
+		s.opened--
+		s.plain = s.opened * chunkSize
+	}
+	return corrupt("chunk %d is damaged", s.first+uint64(s.opened))
+}
+
+// holds reports whether the span has all these chunks opened.
+func (s *span) holds(first int64, count int) bool {
+	return int64(s.first) <= first && first+int64(count) <= int64(s.first)+int64(s.opened)
+}
+
+// take takes a span out of the idle ones: one that holds the chunks, or else the least recently used.
+func (r *ReaderAt) take(first int64, count int) *span {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for len(r.idle) == 0 {
+		r.back.Wait()
+	}
+	i := max(0, slices.IndexFunc(r.idle, func(s *span) bool { return s.holds(first, count) }))
+	s := r.idle[i]
+	r.idle = slices.Delete(r.idle, i, i+1)
+	return s
+}
+
+func (r *ReaderAt) put(s *span) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.idle = append(r.idle, s)
+	r.back.Signal()
+}

@@ -1,0 +1,154 @@
+package agefile
+
+import (
+	"crypto/cipher"
+	"encoding/binary"
+	"io"
+	"slices"
+
+	"golang.org/x/crypto/chacha20poly1305"
+)
+
+const (
+	chunkSize       = 64 << 10
+	overhead        = chacha20poly1305.Overhead
+	sealedChunkSize = chunkSize + overhead
+
+	// spanChunks is the number of chunks that travel together. 1 MiB makes the cost of a hand-over between goroutines
+	// vanish beside the sealing, and one write a span is large enough for any disk.
+	spanChunks = 16
+
+	// slide is how far the input of a span lies behind its output, so that no chunk overlaps its own result.
+	slide = sealedChunkSize + spanChunks*overhead
+)
+
+// span is a run of consecutive chunks in one buffer. The input begins at slide, the output at zero, each without gaps:
+//
+//	buf   │◀─── slide ───▶│ input 0 │ input 1 │ input 2 │ …
+//	      │ output 0 │ output 1 │ output 2 │ …
+//
+// Chunk after chunk moves to the left, into the place that earlier inputs have left. This takes one chunk of memory more
+// than working in place would. For that, plaintext is contiguous on both ways, and a chunk that fails to open as one
+// kind can be tried as the other, which in place it could not: a failed Open leaves zeros.
+type span struct {
+	aead  cipher.AEAD
+	nonce [chacha20poly1305.NonceSize]byte
+	buf   []byte
+	first uint64 // number of the first chunk
+	n     int    // bytes of input
+
+	last    bool  // sealing: the payload ends here
+	readErr error // opening: what ended the reading of the input, io.EOF included
+
+	// The result of open: the number of authentic chunks, their plaintext's size, and whether the last of them is marked
+	// as the payload's last. What follows them is damaged or has not been looked at.
+	opened int
+	plain  int
+	final  bool
+}
+
+// input is the space for so many bytes of input. The buffer grows on demand, since most files are smaller than a span.
+func (s *span) input(size int) []byte {
+	if need := slide + size; need > len(s.buf) {
+		s.buf = slices.Grow(s.buf, need-len(s.buf))[:need]
+	}
+	return s.buf[slide : slide+size]
+}
+
+func (s *span) setNonce(i int, last bool) []byte {
+	// Of the counter's 88 bits the upper 24 would be needed from 2^80 bytes on.
+	binary.BigEndian.PutUint64(s.nonce[3:11], s.first+uint64(i))
+	s.nonce[11] = 0
+	if last {
+		s.nonce[11] = 1
+	}
+	return s.nonce[:]
+}
+
+// seal seals the n bytes of input. An empty payload gives one empty chunk.
+func (s *span) seal() {
+	plain, out := s.input(s.n), 0
+	for i := 0; i == 0 || len(plain) > 0; i++ {
+		chunk := plain[:min(chunkSize, len(plain))]
+		plain = plain[len(chunk):]
+		s.aead.Seal(s.buf[out:out], s.setNonce(i, s.last && len(plain) == 0), chunk, nil)
+		out += sealedChunkSize
+	}
+}
+
+// sealed is the output of seal.
+func (s *span) sealed() []byte {
+	chunks := max(1, (s.n+chunkSize-1)/chunkSize)
+	return s.buf[:s.n+chunks*overhead]
+}
+
+// open opens the n bytes of input, up to the first chunk that is damaged or marked as the last.
+//
+// Whether a full chunk is the last one is seen by what follows it. But a last one must be released also if something
+// does follow, before that is found wrong; so both marks are tried.
+func (s *span) open() {
+	s.opened, s.plain, s.final = 0, 0, false
+	sealed := s.input(s.n)
+	for len(sealed) > 0 && !s.final {
+		chunk := sealed[:min(sealedChunkSize, len(sealed))]
+		sealed = sealed[len(chunk):]
+		if len(chunk) == overhead && s.first+uint64(s.opened) > 0 {
+			return // only an empty payload ends in an empty chunk
+		}
+		dst := s.buf[s.plain:s.plain]
+		out, err := dst, error(nil)
+		if s.final = len(chunk) < sealedChunkSize; !s.final {
+			if out, err = s.aead.Open(dst, s.setNonce(s.opened, false), chunk, nil); err != nil {
+				s.final = true
+			}
+		}
+		if s.final {
+			if out, err = s.aead.Open(dst, s.setNonce(s.opened, true), chunk, nil); err != nil {
+				s.final = false
+				return
+			}
+		}
+		s.opened++
+		s.plain += len(out)
+	}
+}
+
+// plaintext is the output of open.
+func (s *span) plaintext() []byte { return s.buf[:s.plain] }
+
+// fill reads the input of a span whose first chunk has the given number.
+func (s *span) fill(src io.Reader, first uint64) {
+	s.first = first
+	// One chunk, then the rest, so that a small payload takes a small buffer.
+	s.n, s.readErr = io.ReadFull(src, s.input(sealedChunkSize))
+	if s.readErr == nil {
+		var n int
+		n, s.readErr = io.ReadFull(src, s.input(spanChunks * sealedChunkSize)[s.n:])
+		s.n += n
+	}
+	switch s.readErr {
+	case nil, io.EOF:
+	case io.ErrUnexpectedEOF:
+		s.readErr = io.EOF
+	default:
+		s.n -= s.n % sealedChunkSize // whether the rest is short or cut off cannot be known
+	}
+}
+
+// after says what is to be reported once the plaintext of an opened span has been released. It returns nil if the next
+// span tells.
+func (s *span) after() error {
+	rest := s.n - s.plain - s.opened*overhead
+	switch {
+	case s.final && rest > 0:
+		return errTrailing
+	case rest >= sealedChunkSize:
+		return corrupt("chunk %d is damaged", s.first+uint64(s.opened))
+	case rest > 0:
+		return corrupt("chunk %d is damaged, or the file is cut short in it", s.first+uint64(s.opened))
+	case s.readErr == io.EOF && !s.final:
+		return truncated("the last chunks are missing")
+	default:
+		return s.readErr
+	}
+}

@@ -1,0 +1,252 @@
+package agefile
+
+import (
+	"errors"
+	"io"
+	"sync/atomic"
+
+	"filippo.io/age"
+	"golang.org/x/crypto/chacha20poly1305"
+
+	"culvert/internal/ordered"
+)
+
+var errClosed = errors.New("agefile: writer is closed")
+
+// Writer encrypts what is written to it. It is for one goroutine at a time; sealing, and writing to dst, go on in others
+// until Close.
+type Writer struct {
+	workers int
+	dst     io.Writer
+	spans   []*span
+	queue   *ordered.Queue[*span] // nil until the first span is full
+	item    *ordered.Item[*span]  // the item of cur, when there is a queue
+	full    *ordered.Item[*span]  // the one before, held as long as it may be the last
+	cur     *span                 // being filled
+	next    uint64                // number of the chunk that begins the next span
+	flushed chan struct{}         // closed when flush has returned
+	failed  atomic.Pointer[error] // the first error of dst
+	err     error                 // sticky
+}
+
+// NewWriter writes the header of a new age file for the recipients to dst and gives a Writer for its content, with as
+// many workers as there are cores. The caller must call [Writer.Close]; without it the file is incomplete, every reader
+// will say so, and goroutines stay behind.
+func NewWriter(dst io.Writer, recipients ...age.Recipient) (*Writer, error) {
+	return Config{}.NewWriter(dst, recipients...)
+}
+
+// NewWriter is [NewWriter] with a configuration.
+func (c Config) NewWriter(dst io.Writer, recipients ...age.Recipient) (*Writer, error) {
+	w := &Writer{workers: c.workers()}
+	if err := w.Reset(dst, recipients...); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// Reset begins a new file, as NewWriter does, and keeps the memory of the last one. A file that has been begun must
+// have been closed.
+func (w *Writer) Reset(dst io.Writer, recipients ...age.Recipient) error {
+	header, key, err := sealHeader(recipients)
+	if err != nil {
+		return err
+	}
+	if err := w.resetPayload(dst, key); err != nil {
+		return err
+	}
+	if err := write(dst, header); err != nil {
+		w.err = err
+		return err
+	}
+	return nil
+}
+
+// resetPayload begins a payload under the given key.
+func (w *Writer) resetPayload(dst io.Writer, key []byte) error {
+	aead, err := chacha20poly1305.New(key)
+	if err != nil {
+		return err
+	}
+	if w.spans == nil {
+		w.spans = newSpans(w.workers)
+	}
+	for _, s := range w.spans {
+		s.aead = aead
+	}
+	*w = Writer{workers: w.workers, dst: dst, spans: w.spans}
+	w.begin(w.spans[0])
+	return nil
+}
+
+// newSpans makes the memory of a writer or reader: for each worker one span in its hands, and one on the way.
+func newSpans(workers int) []*span {
+	spans := make([]*span, 2*workers)
+	for i := range spans {
+		spans[i] = new(span)
+	}
+	return spans
+}
+
+// begin makes s the span to be filled.
+func (w *Writer) begin(s *span) {
+	s.n, s.first, s.last = 0, w.next, false
+	w.next += spanChunks
+	w.cur = s
+}
+
+// Write encrypts p, which it copies. An error of dst may be reported by a later Write or by Close; once there is one,
+// nothing more is written.
+func (w *Writer) Write(p []byte) (int, error) {
+	total := len(p)
+	for len(p) > 0 {
+		space, err := w.space(len(p))
+		if err != nil {
+			return total - len(p), err
+		}
+		n := copy(space, p)
+		w.filled(n)
+		p = p[n:]
+	}
+	return total, w.err
+}
+
+// ReadFrom encrypts all of src, which is read straight into the buffers that are sealed.
+func (w *Writer) ReadFrom(src io.Reader) (int64, error) {
+	var total int64
+	for empty := 0; ; {
+		space, err := w.space(spanChunks * chunkSize)
+		if err != nil {
+			return total, err
+		}
+		n, err := src.Read(space)
+		if n < 0 || n > len(space) {
+			panic("agefile: reader returned an impossible count")
+		}
+		w.filled(n)
+		total += int64(n)
+		if err == io.EOF {
+			return total, nil
+		} else if err != nil {
+			return total, err
+		}
+		if n > 0 {
+			empty = 0
+		} else if empty++; empty == 100 { // as bufio does
+			return total, io.ErrNoProgress
+		}
+	}
+}
+
+// space gives room for up to want bytes in the current span, never none.
+func (w *Writer) space(want int) ([]byte, error) {
+	if err := w.check(); err != nil {
+		return nil, err
+	}
+	if w.cur.n == spanChunks*chunkSize {
+		if err := w.advance(); err != nil {
+			return nil, err
+		}
+	}
+	size := min(w.cur.n+want, spanChunks*chunkSize)
+	return w.cur.input(size)[w.cur.n:], nil
+}
+
+// filled says that n bytes of the space have been used.
+func (w *Writer) filled(n int) {
+	w.cur.n += n
+	if n > 0 && w.full != nil {
+		w.queue.Put(w.full)
+		w.full = nil
+	}
+}
+
+// check gives the sticky error, or takes it over from flush.
+func (w *Writer) check() error {
+	if w.err == nil {
+		if err := w.failed.Load(); err != nil {
+			w.err = *err
+		}
+	}
+	return w.err
+}
+
+// advance begins the next span after a full one.
+func (w *Writer) advance() error {
+	if w.queue == nil {
+		w.queue = ordered.New(w.spans, w.workers, (*span).seal)
+		w.item = w.queue.Get() // the first span, which is the current one
+		w.flushed = make(chan struct{})
+		go w.flush()
+	}
+	next := w.queue.Get()
+	if next == nil {
+		return w.check()
+	}
+	w.full, w.item = w.item, next
+	w.begin(next.Value)
+	return nil
+}
+
+// flush writes the sealed spans to dst, in order.
+func (w *Writer) flush() {
+	defer close(w.flushed)
+	for {
+		item := w.queue.Next()
+		if item == nil {
+			return
+		}
+		if err := write(w.dst, item.Value.sealed()); err != nil {
+			w.failed.Store(&err)
+			w.queue.Stop()
+			return
+		}
+		w.queue.Free(item)
+	}
+}
+
+func write(dst io.Writer, p []byte) error {
+	n, err := dst.Write(p)
+	if err == nil && n < len(p) {
+		err = io.ErrShortWrite
+	}
+	return err
+}
+
+// Close seals and writes what is left, and the mark of the end. It does not close dst. The file is complete only if
+// Close returns nil. A second Close, as a Write after it, returns an error.
+func (w *Writer) Close() error {
+	if err := w.check(); err == nil {
+		w.err = w.finish()
+	}
+	if w.queue != nil {
+		w.queue.Finish()
+		<-w.flushed
+		w.queue.Wait()
+		w.queue = nil
+		w.check()
+	}
+	if w.err == nil {
+		w.err = errClosed
+		return nil
+	}
+	return w.err
+}
+
+// finish hands over the last span.
+func (w *Writer) finish() error {
+	if w.queue == nil {
+		w.cur.last = true
+		w.cur.seal()
+		return write(w.dst, w.cur.sealed())
+	}
+	last := w.item
+	if w.full != nil && w.cur.n == 0 {
+		last = w.full
+	} else if w.full != nil {
+		w.queue.Put(w.full)
+	}
+	last.Value.last = true
+	w.queue.Put(last)
+	return nil
+}
