@@ -11,7 +11,10 @@ import (
 	"culvert/internal/ordered"
 )
 
-var errClosed = errors.New("agefile: writer is closed")
+var (
+	errClosed  = errors.New("agefile: writer is closed")
+	errAborted = errors.New("agefile: writer has been aborted")
+)
 
 // Writer encrypts what is written to it. It is for one goroutine at a time; sealing, and writing to dst, go on in others
 // until Close.
@@ -30,8 +33,8 @@ type Writer struct {
 }
 
 // NewWriter writes the header of a new age file for the recipients to dst and gives a Writer for its content, with as
-// many workers as there are cores. The caller must call [Writer.Close]; without it the file is incomplete, every reader
-// will say so, and goroutines stay behind.
+// many workers as there are cores. The caller must call [Writer.Close], or [Writer.Abort]; else goroutines stay
+// behind.
 func NewWriter(dst io.Writer, recipients ...age.Recipient) (*Writer, error) {
 	return Config{}.NewWriter(dst, recipients...)
 }
@@ -231,6 +234,20 @@ func (w *Writer) Close() error {
 		return nil
 	}
 	return w.err
+}
+
+// Abort ends the goroutines without completing the file: every reader will find it cut short. It is for those who
+// cannot write the rest. After Close it does nothing.
+func (w *Writer) Abort() {
+	if w.err == nil {
+		w.err = errAborted
+	}
+	if w.queue != nil {
+		w.queue.Stop()
+		<-w.flushed
+		w.queue.Wait()
+		w.queue = nil
+	}
 }
 
 // finish hands over the last span.

@@ -1,0 +1,196 @@
+// Package export takes rows out of a database and writes them as one file: formatted, compressed and encrypted on all
+// cores, in an amount of memory that does not depend on how many rows there are.
+//
+//	plan := export.Plan{Recipients: []age.Recipient{recipient}}
+//	stats, err := plan.Table(ctx, file, src, "orders")
+//
+// The zero [Plan] writes CSV, compresses it with zstd, and refuses to run, since it names nobody who could read the
+// result. The file is one that stock tools open: age -d | zstd -d gives the CSV.
+//
+// What has been written to dst is complete only if the error is nil: then every row was counted by the database as well,
+// and dst holds the whole file. After an error dst holds a file that every reader will find cut short. To make a file
+// appear under its name only when it is complete is the caller's part.
+//
+// # Memory
+//
+// An export with J jobs holds J+2 frames on their way, each of about 1 MiB of values, their text and its compressed
+// form; what compress takes for J encoders; and what agefile takes for J workers. With the default zstd that is about
+//
+//	(J+2) × 3.5 MiB + J × 3 MiB + J × 2.2 MiB
+//
+// The largest row is held once by the source that reads it. As CSV from PostgreSQL it is passed on in pieces; in the other
+// formats it is held a few times more on its way through a frame.
+package export
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"sync/atomic"
+
+	"filippo.io/age"
+
+	"culvert/agefile"
+	"culvert/format"
+	"culvert/internal/compress"
+	"culvert/source"
+)
+
+// Compression is a way to compress. Its methods give its name and the usual end of file names.
+type Compression = compress.Codec
+
+// The kinds of compression.
+const (
+	Zstd = compress.Zstd // in frames of whole rows, with a seek table
+	Gzip = compress.Gzip // in members of whole rows
+	None = compress.None
+)
+
+// ParseCompression gives the compression of a name: zstd, gzip or none.
+func ParseCompression(name string) (Compression, error) {
+	for _, c := range []Compression{Zstd, Gzip, None} {
+		if c.String() == name {
+			return c, nil
+		}
+	}
+	return 0, fmt.Errorf("export: unknown compression %q", name)
+}
+
+// Plan says how to export. It may be used many times, also at once.
+type Plan struct {
+	// Format is how rows are written. Nil means format.CSV{}.
+	Format format.Format
+
+	// Compression is how the text is compressed. Zero means Zstd.
+	Compression Compression
+
+	// Recipients are those who can read the output.
+	Recipients []age.Recipient
+
+	// Unencrypted must be set if there are no recipients, and only then.
+	Unencrypted bool
+
+	// Jobs is the number of frames that are formatted and compressed, and of chunks that are sealed, at the same time.
+	// Zero means GOMAXPROCS.
+	Jobs int
+
+	// Progress, if not nil, is added to while an export runs.
+	Progress *Progress
+}
+
+// Progress counts what an export has done so far. It may be read at any time.
+type Progress struct {
+	Rows atomic.Int64 // rows written
+	Text atomic.Int64 // bytes of their text
+	Out  atomic.Int64 // bytes given to dst
+}
+
+// Stats are the figures of one export.
+type Stats struct {
+	Rows int64 // rows written
+	Text int64 // bytes of text, before compression
+	Out  int64 // bytes given to dst
+}
+
+// Extension is the usual end of the name of an output file, such as ".csv.zst.age".
+func (p *Plan) Extension() string {
+	ext := p.format().Extension() + p.Compression.Extension()
+	if !p.Unencrypted {
+		ext += ".age"
+	}
+	return ext
+}
+
+// Table writes all rows of a table or view of src to dst. Nothing is written before the database has accepted to read
+// it.
+func (p *Plan) Table(ctx context.Context, dst io.Writer, src source.Source, name string) (Stats, error) {
+	return p.run(ctx, dst, func(ctx context.Context) (source.Rows, error) { return src.Table(ctx, name) })
+}
+
+// Query writes the rows of a query to dst, as Table does.
+func (p *Plan) Query(ctx context.Context, dst io.Writer, src source.Source, sql string) (Stats, error) {
+	return p.run(ctx, dst, func(ctx context.Context) (source.Rows, error) { return src.Query(ctx, sql) })
+}
+
+func (p *Plan) format() format.Format {
+	if p.Format == nil {
+		return format.CSV{}
+	}
+	return p.Format
+}
+
+func (p *Plan) jobs() int {
+	if p.Jobs > 0 {
+		return p.Jobs
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// run opens the rows, puts the stages around dst, and ends both.
+func (p *Plan) run(
+	ctx context.Context, dst io.Writer, open func(context.Context) (source.Rows, error),
+) (stats Stats, err error) {
+	switch {
+	case len(p.Recipients) == 0 && !p.Unencrypted:
+		return Stats{}, errors.New("export: no recipients")
+	case len(p.Recipients) > 0 && p.Unencrypted:
+		return Stats{}, errors.New("export: recipients of an unencrypted export")
+	}
+
+	// A failure to write must also end a read that waits for the database.
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+
+	rows, err := open(ctx)
+	if err != nil {
+		return Stats{}, err
+	}
+	defer func() {
+		if closeErr := rows.Close(); err == nil {
+			err = closeErr
+		}
+	}()
+	encoder, err := p.format().Encoder(rows.Columns())
+	if err != nil {
+		return Stats{}, err
+	}
+
+	progress := p.Progress
+	if progress == nil {
+		progress = new(Progress)
+	}
+	out := &counter{dst: dst, total: &progress.Out}
+	pl := &pipeline{
+		plan:     p,
+		rows:     rows,
+		encoder:  encoder,
+		codec:    compress.NewEncoder(p.Compression, p.jobs()),
+		trailer:  compress.NewTrailer(p.Compression),
+		dst:      out,
+		progress: progress,
+		cancel:   cancel,
+	}
+	if p.Unencrypted {
+		err = pl.run()
+	} else {
+		err = pl.runEncrypted(agefile.Config{Workers: p.jobs()}, p.Recipients)
+	}
+	pl.stats.Out = out.n
+	return pl.stats, err
+}
+
+// counter counts what is written.
+type counter struct {
+	dst   io.Writer
+	n     int64
+	total *atomic.Int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.dst.Write(p)
+	c.n += int64(n)
+	c.total.Add(int64(n))
+	return n, err
+}
