@@ -1,0 +1,243 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+
+	"filippo.io/age"
+	"golang.org/x/crypto/chacha20poly1305"
+
+	"culvert/agefile"
+)
+
+const chunkSize = 64 << 10 // of an age file
+
+// prepareAgefile compares package agefile with filippo.io/age in memory, and with goroutines that do nothing but seal
+// or open chunks, each in its own small buffer: the limit of the machine.
+//
+// Both are driven by io.Copy, from a reader of bytes in memory to a writer that drops them. Neither end shows any
+// method but Read and Write, so that io.Copy takes the way it would take from file to file. The bytes lie outside the
+// Go heap, which with half a gigabyte in it would be collected much less often than that of a program that streams.
+func prepareAgefile(s *session) ([]benchmark, error) {
+	identity, err := age.GenerateX25519Identity()
+	if err != nil {
+		return nil, err
+	}
+	plaintext, err := s.memory(s.size(256<<20, 8<<20))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := rand.NewChaCha8([32]byte{}).Read(plaintext); err != nil {
+		return nil, err
+	}
+	size := int64(len(plaintext))
+	space, err := s.memory(len(plaintext) + len(plaintext)/64)
+	if err != nil {
+		return nil, err
+	}
+	encrypted := bytes.NewBuffer(space[:0])
+	if _, err := encryptWithAge(encrypted, plaintext, identity.Recipient()); err != nil {
+		return nil, err
+	}
+	file := encrypted.Bytes()
+
+	cores := runtime.NumCPU()
+	encrypt := func(procs int, atLeast float64) benchmark {
+		return ageBenchmark("encrypt", procs, atLeast, []variant{
+			{"impl=age", func() (sample, error) { return encryptWithAge(io.Discard, plaintext, identity.Recipient()) }},
+			{"impl=culvert", func() (sample, error) { return encryptWithCulvert(plaintext, identity.Recipient()) }},
+			{"impl=limit", func() (sample, error) { return limit(size, sealChunk) }},
+		})
+	}
+	decrypt := func(procs int, atLeast float64) benchmark {
+		return ageBenchmark("decrypt", procs, atLeast, []variant{
+			{"impl=age", func() (sample, error) { return decryptWithAge(file, size, identity) }},
+			{"impl=culvert", func() (sample, error) { return decryptWithCulvert(file, size, identity) }},
+			{"impl=limit", func() (sample, error) { return limit(size, openChunk) }},
+		})
+	}
+	return []benchmark{encrypt(cores, 3.0), encrypt(1, 1.0), decrypt(cores, 8.0), decrypt(1, 2.5)}, nil
+}
+
+// memory gives so many bytes outside the Go heap.
+func (s *session) memory(size int) ([]byte, error) {
+	p, err := syscall.Mmap(-1, 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	if err != nil {
+		return nil, fmt.Errorf("memory for the input: %w", err)
+	}
+	s.cleanup(func() error { return syscall.Munmap(p) })
+	return p, nil
+}
+
+func ageBenchmark(op string, procs int, atLeast float64, variants []variant) benchmark {
+	for i, v := range variants {
+		variants[i].run = func() (sample, error) {
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
+			return v.run()
+		}
+	}
+	b := benchmark{
+		name:     fmt.Sprintf("Age/op=%s/procs=%d", op, procs),
+		variants: variants,
+		goals: []goal{
+			{variant: "impl=culvert", peer: "impl=age", unit: "MB/s", min: atLeast},
+			{variant: "impl=culvert", unit: "allocs/chunk", max: 0.005},
+		},
+	}
+	if procs > 1 {
+		b.goals = append(b.goals, goal{variant: "impl=culvert", peer: "impl=limit", unit: "MB/s", min: 0.75})
+	}
+	return b
+}
+
+func encryptWithAge(dst io.Writer, plaintext []byte, recipient age.Recipient) (sample, error) {
+	return copied(plaintext, int64(len(plaintext)), func(src io.Reader) (int64, error) {
+		w, err := age.Encrypt(dst, recipient)
+		if err != nil {
+			return 0, err
+		}
+		n, err := io.Copy(w, src)
+		if err != nil {
+			return 0, err
+		}
+		return n, w.Close()
+	})
+}
+
+func encryptWithCulvert(plaintext []byte, recipient age.Recipient) (sample, error) {
+	return copied(plaintext, int64(len(plaintext)), func(src io.Reader) (int64, error) {
+		w, err := agefile.NewWriter(io.Discard, recipient)
+		if err != nil {
+			return 0, err
+		}
+		n, err := io.Copy(w, src)
+		if err != nil {
+			return 0, err
+		}
+		return n, w.Close()
+	})
+}
+
+func decryptWithAge(file []byte, size int64, identity age.Identity) (sample, error) {
+	return copied(file, size, func(src io.Reader) (int64, error) {
+		r, err := age.Decrypt(src, identity)
+		if err != nil {
+			return 0, err
+		}
+		return io.Copy(onlyWriter{}, r)
+	})
+}
+
+func decryptWithCulvert(file []byte, size int64, identity age.Identity) (sample, error) {
+	return copied(file, size, func(src io.Reader) (int64, error) {
+		r, err := agefile.NewReader(src, identity)
+		if err != nil {
+			return 0, err
+		}
+		n, err := io.Copy(onlyWriter{}, r)
+		if err != nil {
+			return 0, err
+		}
+		return n, r.Close()
+	})
+}
+
+// copied times work that reads all of input and must say that it has moved so many bytes of plaintext. Allocations are
+// counted over the second half of the input, when all buffers are there.
+func copied(input []byte, size int64, work func(io.Reader) (int64, error)) (sample, error) {
+	src := &halfwayReader{src: bytes.NewReader(input), half: int64(len(input) / 2)}
+	start := time.Now()
+	n, err := work(src)
+	if err != nil {
+		return nil, err
+	}
+	got := timed(start, size)
+	if n != size {
+		return nil, fmt.Errorf("moved %d bytes instead of %d", n, size)
+	}
+	var after runtime.MemStats
+	runtime.ReadMemStats(&after)
+	got["allocs/chunk"] = float64(after.Mallocs-src.mallocs) / float64(size/2/chunkSize)
+	return got, nil
+}
+
+// halfwayReader notes how many allocations there have been when half of it was read.
+type halfwayReader struct {
+	src       *bytes.Reader
+	n, half   int64
+	mallocs   uint64
+	isCounted bool
+}
+
+func (r *halfwayReader) Read(p []byte) (int, error) {
+	n, err := r.src.Read(p)
+	r.n += int64(n)
+	if !r.isCounted && r.n >= r.half {
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		r.mallocs, r.isCounted = stats.Mallocs, true
+	}
+	return n, err
+}
+
+// onlyWriter drops what is written to it; unlike io.Discard it has no ReadFrom.
+type onlyWriter struct{}
+
+func (onlyWriter) Write(p []byte) (int, error) { return len(p), nil }
+
+// limit runs one goroutine for each of GOMAXPROCS, which together do chunk for all chunks of size bytes.
+func limit(size int64, work func(chunks int) error) (sample, error) {
+	workers := runtime.GOMAXPROCS(0)
+	chunks := int(size) / chunkSize
+	errs := make([]error, workers)
+	var wg sync.WaitGroup
+	start := time.Now()
+	for i := range workers {
+		wg.Go(func() { errs[i] = work((chunks + i) / workers) })
+	}
+	wg.Wait()
+	got := timed(start, size)
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return got, nil
+}
+
+func sealChunk(chunks int) error {
+	aead, err := chacha20poly1305.New(make([]byte, chacha20poly1305.KeySize))
+	if err != nil {
+		return err
+	}
+	var nonce [chacha20poly1305.NonceSize]byte
+	chunk := make([]byte, chunkSize, chunkSize+aead.Overhead())
+	sealed := make([]byte, 0, cap(chunk))
+	for i := range chunks {
+		nonce[0], nonce[1] = byte(i), byte(i>>8)
+		aead.Seal(sealed, nonce[:], chunk, nil)
+	}
+	return nil
+}
+
+func openChunk(chunks int) error {
+	aead, err := chacha20poly1305.New(make([]byte, chacha20poly1305.KeySize))
+	if err != nil {
+		return err
+	}
+	var nonce [chacha20poly1305.NonceSize]byte
+	sealed := aead.Seal(nil, nonce[:], make([]byte, chunkSize), nil)
+	chunk := make([]byte, 0, len(sealed))
+	for range chunks {
+		if _, err := aead.Open(chunk, nonce[:], sealed, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"culvert/internal/testkit"
+)
+
+func TestQuartiles(t *testing.T) {
+	for _, c := range []struct {
+		values []float64
+		want   quartiles
+	}{
+		{[]float64{7}, quartiles{7, 7, 7}},
+		{[]float64{4, 2}, quartiles{2.5, 3, 3.5}},
+		{[]float64{5, 1, 4, 2, 3}, quartiles{2, 3, 4}},
+		{[]float64{40, 10, 30, 20}, quartiles{17.5, 25, 32.5}},
+	} {
+		if got := quartilesOf(c.values); got != c.want {
+			t.Errorf("quartiles of %v are %v, want %v", c.values, got, c.want)
+		}
+	}
+}
+
+func TestVerdict(t *testing.T) {
+	r := results{
+		"impl=culvert": {{"MB/s": 300, "peak-bytes": 10 << 20}, {"MB/s": 100}, {"MB/s": 600}},
+		"impl=peer":    {{"MB/s": 100}, {"MB/s": 50}, {"MB/s": 100}},
+	}
+	for _, c := range []struct {
+		goal goal
+		want string
+	}{
+		// The ratios of the rounds are 3, 2 and 6.
+		{
+			goal{variant: "impl=culvert", peer: "impl=peer", unit: "MB/s", min: 3},
+			"impl=culvert, MB/s: 3.00 × impl=peer (2.50–4.50), goal ≥ 3.00: reached",
+		},
+		{
+			goal{variant: "impl=culvert", peer: "impl=peer", unit: "MB/s", min: 1, max: 2.9},
+			"impl=culvert, MB/s: 3.00 × impl=peer (2.50–4.50), goal ≥ 1.00 and ≤ 2.90: MISSED",
+		},
+		{
+			goal{variant: "impl=culvert", unit: "peak-bytes", max: 96 << 20},
+			"impl=culvert, peak MiB: 10.0 (10.0–10.0), goal ≤ 96.0: reached",
+		},
+		{
+			goal{variant: "impl=culvert", unit: "ns/op", max: 1},
+			"impl=culvert, seconds: not measured",
+		},
+	} {
+		if got := c.goal.verdict(r); got != c.want {
+			t.Errorf("got  %s\nwant %s", got, c.want)
+		}
+	}
+}
+
+func TestMeasureTakesTurns(t *testing.T) {
+	s := newTestSession(t)
+	var order strings.Builder
+	named := func(name string) variant {
+		return variant{"impl=" + name, func() (sample, error) {
+			order.WriteString(name)
+			return sample{"MB/s": 2, "ns/op": float64(order.Len())}, nil
+		}}
+	}
+	var raw strings.Builder
+	got, err := measure(s, benchmark{name: "Order", variants: []variant{named("a"), named("b")}}, 2, &raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if order.String() != "ababab" {
+		t.Errorf("the variants ran as %s, want ababab", &order)
+	}
+	want := "BenchmarkOrder/impl=a 1 3 ns/op 2 MB/s\nBenchmarkOrder/impl=b 1 4 ns/op 2 MB/s\n" +
+		"BenchmarkOrder/impl=a 1 5 ns/op 2 MB/s\nBenchmarkOrder/impl=b 1 6 ns/op 2 MB/s\n"
+	if raw.String() != want {
+		t.Errorf("samples are\n%s\nwant those of all rounds but the first:\n%s", &raw, want)
+	}
+	if n := len(got["impl=a"]); n != 2 {
+		t.Errorf("%d samples are kept, want 2", n)
+	}
+}
+
+func TestPipeline(t *testing.T) {
+	s := newTestSession(t)
+	output := filepath.Join(t.TempDir(), "output")
+	got, err := s.pipeline(output, exec.Command("echo", "hello"), exec.Command("tr", "a-z", "A-Z"), exec.Command("cat"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(output); err != nil || string(text) != "HELLO\n" {
+		t.Errorf("output is %q, %v", text, err)
+	}
+	if got["ns/op"] <= 0 {
+		t.Errorf("sample has no time: %v", got)
+	}
+
+	failing := exec.Command("sh", "-c", "cat >&2; exit 5")
+	_, err = s.pipeline(output, exec.Command("echo", "hello"), failing, exec.Command("cat"))
+	if err == nil || !strings.Contains(err.Error(), "exit status 5\nhello") {
+		t.Errorf("error is %v, want the status and what was said", err)
+	}
+	if _, err = s.pipeline(output, exec.Command("cat"), exec.Command("/no/such/program")); err == nil {
+		t.Error("no error, though a program does not exist")
+	}
+}
+
+// TestWorkloads runs all of them with small inputs.
+func TestWorkloads(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped: they build programs and start a database")
+	}
+	for _, w := range workloads {
+		t.Run(w.name, func(t *testing.T) {
+			if w.name != "agefile" {
+				requireTools(t)
+			}
+			out := t.TempDir()
+			args := []string{"-quick", "-out", out, "-host", "here", w.name}
+			if err := run(t.Context(), io.Discard, args); err != nil {
+				t.Fatal(err)
+			}
+			files, err := filepath.Glob(filepath.Join(out, "*-here", w.name+".txt"))
+			if err != nil || len(files) != 1 {
+				t.Fatalf("files of samples: %v, %v", files, err)
+			}
+			text, err := os.ReadFile(files[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, pattern := range []string{
+				`(?m)^goos: `,
+				`(?m)^date: 20`,
+				`(?m)^Benchmark\w+(/[\w-]+=[\w-]+)*/impl=culvert 1 [\d.e+]+ ns/op `,
+				`(?m)^#   impl=|^#   rows=`,
+			} {
+				if !regexp.MustCompile(pattern).Match(text) {
+					t.Errorf("the samples have no line like %s:\n%s", pattern, text)
+				}
+			}
+		})
+	}
+}
+
+func TestUnknownWorkload(t *testing.T) {
+	err := run(t.Context(), io.Discard, []string{"agefiles"})
+	if err == nil || !strings.Contains(err.Error(), `"agefiles"`) {
+		t.Errorf("error is %v, want one that names it", err)
+	}
+}
+
+func newTestSession(t *testing.T) *session {
+	t.Helper()
+	s, err := newSession(context.Background(), io.Discard, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func requireTools(t *testing.T) {
+	t.Helper()
+	if _, err := serverBinaries(); err != nil {
+		testkit.Missing(t, "PostgreSQL server", "./dev test")
+	}
+	for _, tool := range []string{"psql", "zstd", "gzip", "sqlite3"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			testkit.Missing(t, tool, "./dev test")
+		}
+	}
+}

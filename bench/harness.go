@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// benchmark compares variants of the same work.
+type benchmark struct {
+	name     string // as Go writes it, without "Benchmark": "Age/op=encrypt"
+	variants []variant
+	goals    []goal
+}
+
+// variant is one way to do the work.
+type variant struct {
+	key string // "impl=age"
+	run func() (sample, error)
+}
+
+// sample is what one run of a variant has measured: values by their units, of which "ns/op" is always there.
+type sample map[string]float64
+
+// results are the samples of each variant of a benchmark by its key, in the order of the rounds.
+type results map[string][]sample
+
+// session is the run of one workload.
+type session struct {
+	ctx      context.Context
+	stdout   io.Writer
+	quick    bool
+	dir      string // for files, removed at the end
+	cleanups []func() error
+}
+
+func newSession(ctx context.Context, stdout io.Writer, quick bool) (*session, error) {
+	dir, err := os.MkdirTemp("", "culvert-bench-")
+	if err != nil {
+		return nil, err
+	}
+	s := &session{ctx: ctx, stdout: stdout, quick: quick, dir: dir}
+	s.cleanup(func() error { return os.RemoveAll(dir) })
+	return s, nil
+}
+
+// cleanup has f called when the session ends, last in, first out.
+func (s *session) cleanup(f func() error) { s.cleanups = append(s.cleanups, f) }
+
+func (s *session) close() error {
+	var errs []error
+	for _, f := range slices.Backward(s.cleanups) {
+		errs = append(errs, f())
+	}
+	return errors.Join(errs...)
+}
+
+// say tells what goes on, on a line that readers of the samples skip.
+func (s *session) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(s.stdout, "# "+format+"\n", args...) // no reason to stop measuring
+}
+
+// size gives the size of an input: full, or small in a quick session.
+func (s *session) size(full, small int) int {
+	if s.quick {
+		return small
+	}
+	return full
+}
+
+// measure runs the variants in turn and writes their samples to raw.
+func measure(s *session, b benchmark, rounds int, raw io.Writer) (results, error) {
+	s.say("%s: %d variants, %d rounds", b.name, len(b.variants), rounds)
+	all := results{}
+	for round := range rounds + 1 {
+		for _, v := range b.variants {
+			if err := s.ctx.Err(); err != nil {
+				return nil, err
+			}
+			// Each variant begins without the garbage of the one before.
+			runtime.GC()
+			got, err := v.run()
+			if err != nil {
+				return nil, fmt.Errorf("%s/%s: %w", b.name, v.key, err)
+			}
+			if round == 0 && !s.quick {
+				continue
+			}
+			all[v.key] = append(all[v.key], got)
+			if _, err := fmt.Fprintf(raw, "Benchmark%s/%s 1 %s\n", b.name, v.key, got); err != nil {
+				return nil, err
+			}
+		}
+		if s.quick && round+1 == rounds {
+			break
+		}
+	}
+	return all, nil
+}
+
+// String is what stands in a benchmark line behind the name and the count, time first.
+func (s sample) String() string {
+	fields := []string{fmt.Sprintf("%.6g ns/op", s["ns/op"])}
+	for _, unit := range slices.Sorted(maps.Keys(s)) {
+		if unit != "ns/op" {
+			fields = append(fields, fmt.Sprintf("%.6g %s", s[unit], unit))
+		}
+	}
+	return strings.Join(fields, " ")
+}
+
+// timed gives the sample of work on so many bytes since start.
+func timed(start time.Time, bytes int64) sample {
+	elapsed := time.Since(start)
+	return sample{"ns/op": float64(elapsed.Nanoseconds()), "MB/s": float64(bytes) / 1e6 / elapsed.Seconds()}
+}

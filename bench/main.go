@@ -1,0 +1,147 @@
+// Command bench measures Culvert against the tools that people use today.
+//
+//	go run . [-rounds N] [-out DIR] [-host NAME] [agefile | export | sqlite | memory]…
+//
+// A workload has one or more benchmarks, each of which has variants that do the same work: Culvert's, a peer's, and
+// sometimes the limit of the machine. The variants run in turn, A B C A B C, in one run of the program, so that
+// whatever else the machine does meets all of them. A first round warms up and does not count.
+//
+// The samples are kept as they are, in the format of Go's benchmarks with key=value names, in
+// results/DATE-HOST/WORKLOAD.txt; benchstat reads them:
+//
+//	benchstat -col /impl results/2026-01-31-host/agefile.txt
+//
+// At the end the program prints medians, quartiles, and the ratios that were set as goals. It is a program and not a
+// set of testing.B because those run one after the other.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// workload is a set of benchmarks that share what they prepare.
+type workload struct {
+	name    string
+	rounds  int // unless the flag says otherwise
+	prepare func(*session) ([]benchmark, error)
+}
+
+var workloads = []workload{
+	{"agefile", 10, prepareAgefile},
+	{"export", 5, prepareExport},
+	{"sqlite", 10, prepareSQLite},
+	{"memory", 3, prepareMemory},
+}
+
+// options are the flags.
+type options struct {
+	rounds int
+	quick  bool
+	out    string
+	host   string
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Stdout, os.Args[1:])
+	stop()
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, stdout io.Writer, args []string) error {
+	var opts options
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.IntVar(&opts.rounds, "rounds", 0, "rounds of each benchmark; 0 means what suits it")
+	flags.BoolVar(&opts.quick, "quick", false, "small inputs and one round: to see that it works")
+	flags.StringVar(&opts.out, "out", "results", "directory for the samples; empty to keep none")
+	flags.StringVar(&opts.host, "host", "", "name of this machine in the results; empty for its own")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	chosen, err := choose(flags.Args())
+	if err != nil {
+		return err
+	}
+	for _, w := range chosen {
+		if err := runWorkload(ctx, stdout, w, opts); err != nil {
+			return fmt.Errorf("%s: %w", w.name, err)
+		}
+	}
+	return nil
+}
+
+// choose gives the workloads of these names, or all.
+func choose(names []string) ([]workload, error) {
+	if len(names) == 0 || slices.Equal(names, []string{"all"}) {
+		return workloads, nil
+	}
+	var chosen []workload
+	for _, name := range names {
+		i := slices.IndexFunc(workloads, func(w workload) bool { return w.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no workload %q", name)
+		}
+		chosen = append(chosen, workloads[i])
+	}
+	return chosen, nil
+}
+
+func runWorkload(ctx context.Context, stdout io.Writer, w workload, opts options) (err error) {
+	rounds := w.rounds
+	if opts.quick {
+		rounds = 1
+	}
+	if opts.rounds > 0 {
+		rounds = opts.rounds
+	}
+	s, err := newSession(ctx, stdout, opts.quick)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+
+	s.say("preparing %s", w.name)
+	benchmarks, err := w.prepare(s)
+	if err != nil {
+		return err
+	}
+	raw, tables := new(strings.Builder), new(strings.Builder)
+	head := hostFacts(ctx, opts.host)
+	raw.WriteString(head.String())
+	for _, b := range benchmarks {
+		results, err := measure(s, b, rounds, io.MultiWriter(raw, stdout))
+		if err != nil {
+			return err
+		}
+		tables.WriteString(table(b, results))
+	}
+	if _, err := fmt.Fprintf(stdout, "\n%s", tables); err != nil || opts.out == "" {
+		return err
+	}
+	dir := filepath.Join(opts.out, time.Now().Format(time.DateOnly)+"-"+head.host)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	name := filepath.Join(dir, w.name+".txt")
+	s.say("samples are in %s", name)
+	return os.WriteFile(name, []byte(raw.String()+"\n"+comment(tables.String())), 0o644)
+}
+
+// comment marks lines that readers of the samples skip.
+func comment(text string) string {
+	return "# " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n# ") + "\n"
+}
