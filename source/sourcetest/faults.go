@@ -11,39 +11,6 @@ import (
 	"culvert/source"
 )
 
-func testQuery(t *testing.T, f *Fixture) {
-	f.create(t, "query_t", "id", "bigint", "title", f.Text)
-	f.insert(t, "query_t", "1, 'one'", "2, 'two'", "3, NULL")
-	src := f.open(t)
-	from := " FROM " + f.Quote("query_t")
-	tests := []struct {
-		sql   string
-		names []string
-		want  [][]value
-	}{
-		{
-			"SELECT title, id" + from + " WHERE id > 1 ORDER BY id DESC",
-			[]string{"title", "id"},
-			[][]value{{null, {source.Number, "3"}}, {{source.Text, "two"}, {source.Number, "2"}}},
-		},
-		{"SELECT title AS a, title AS a" + from + " WHERE id = 1",
-			[]string{"a", "a"}, [][]value{{{source.Text, "one"}, {source.Text, "one"}}}},
-		{"SELECT id" + from + " WHERE id > 9", []string{"id"}, nil},
-		{"SELECT id" + from + " WHERE id = 1;", []string{"id"}, [][]value{{{source.Number, "1"}}}},
-		{"SELECT id" + from + " WHERE id = 1 -- one", []string{"id"}, [][]value{{{source.Number, "1"}}}},
-	}
-	for _, test := range tests {
-		rows, err := src.Query(context.Background(), test.sql)
-		if err != nil {
-			t.Errorf("Query(%q): %v", test.sql, err)
-			continue
-		}
-		expectNames(t, rows, test.names...)
-		expect(t, readAll(t, rows), test.want)
-		closeRows(t, rows)
-	}
-}
-
 func testBadQuery(t *testing.T, f *Fixture) {
 	f.create(t, "bad_t", "id", "bigint")
 	f.insert(t, "bad_t", "1", "2")

@@ -1,0 +1,150 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"culvert/source"
+)
+
+// rows are the rows of a statement. The statement stands one row ahead: on the first of those that Next will give.
+type rows struct {
+	db      *DB
+	ctx     context.Context
+	stmt    *sqlite3.Stmt
+	columns []source.Column
+	ahead   bool // the statement stands on a row
+	err     error
+	number  [32]byte // scratch of appendReal
+}
+
+// start begins to run a statement. The first step takes the locks and fixes the state of the database that is read, by
+// which alone it is certain what the columns are.
+func (db *DB) start(ctx context.Context, stmt *sqlite3.Stmt) (*rows, error) {
+	r := &rows{db: db, ctx: ctx, stmt: stmt, ahead: stmt.Step()}
+	if err := stmt.Err(); err != nil {
+		return nil, db.fail(ctx, err)
+	}
+	for i := range stmt.ColumnCount() {
+		r.columns = append(r.columns, source.Column{Name: stmt.ColumnName(i), Type: stmt.ColumnDeclType(i)})
+	}
+	db.open = r
+	return r, nil
+}
+
+func (r *rows) Columns() []source.Column { return r.columns }
+
+func (r *rows) Next(b *source.Batch) (err error) {
+	b.Reset(len(r.columns))
+	if r.err != nil {
+		return r.err
+	}
+	defer func() {
+		if err != nil {
+			r.err = err
+			b.Reset(len(r.columns))
+		}
+	}()
+	defer r.db.catch(&err)
+	if err := r.ctx.Err(); err != nil {
+		return r.db.fail(r.ctx, err)
+	}
+	for r.ahead && !b.Full() {
+		if err := r.appendRow(b); err != nil {
+			return r.db.fail(r.ctx, err)
+		}
+		b.EndRow()
+		r.ahead = r.stmt.Step()
+	}
+	if b.Rows() > 0 {
+		return nil // an error of the last step, which the statement keeps, comes with the next call
+	}
+	if err := r.stmt.Err(); err != nil {
+		return r.db.fail(r.ctx, err)
+	}
+	return io.EOF
+}
+
+// appendRow appends the row that the statement stands on. The values are copied before the driver takes them back.
+func (r *rows) appendRow(b *source.Batch) error {
+	for i := range r.columns {
+		switch r.stmt.ColumnType(i) {
+		case sqlite3.INTEGER:
+			b.AppendInt(r.stmt.ColumnInt64(i))
+		case sqlite3.FLOAT:
+			r.appendReal(b, r.stmt.ColumnFloat(i))
+		case sqlite3.TEXT:
+			text := r.stmt.ColumnRawText(i)
+			if text == nil && r.stmt.Err() != nil {
+				return r.stmt.Err()
+			}
+			b.Append(source.Text, text)
+		case sqlite3.BLOB:
+			blob := r.stmt.ColumnRawBlob(i) // nil also for a blob of no bytes
+			if blob == nil && r.stmt.Err() != nil {
+				return r.stmt.Err()
+			}
+			b.Append(source.Bytes, blob)
+		default:
+			b.AppendNull()
+		}
+	}
+	return nil
+}
+
+// appendReal appends a REAL in the layout that SQLite prints, which tells it from an INTEGER: never without a point,
+// with an exponent below 1e-4 and from 1e17. Other than those of older releases, its digits are always enough to
+// read back the same value.
+func (r *rows) appendReal(b *source.Batch, v float64) {
+	abs := math.Abs(v)
+	if math.IsInf(abs, 1) {
+		b.AppendFloat(v)
+		return
+	}
+	verb := byte('f')
+	if abs != 0 && abs < 1e-4 || abs >= 1e17 {
+		verb = 'e'
+	}
+	text := strconv.AppendFloat(r.number[:0], v, verb, -1, 64)
+	if bytes.IndexByte(text, '.') < 0 {
+		end := bytes.IndexByte(text, 'e')
+		if end < 0 {
+			end = len(text)
+		}
+		text = slices.Insert(text, end, '.', '0')
+	}
+	b.Append(source.Number, text)
+}
+
+func (r *rows) Close() error {
+	if r.stmt == nil {
+		return nil
+	}
+	if r.err == nil {
+		r.err = errors.New("sqlite: the rows are closed")
+	}
+	finish(r.stmt)
+	r.stmt = nil
+	r.db.open = nil
+	return nil
+}
+
+// finish closes a statement. The driver's Close has no error of its own: it gives that of the last step once more, want
+// of memory by a panic.
+func finish(stmt *sqlite3.Stmt) {
+	defer func() {
+		if p := recover(); p != nil {
+			if _, ok := p.(error); !ok {
+				panic(p)
+			}
+		}
+	}()
+	_ = stmt.Close()
+}
