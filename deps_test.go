@@ -141,7 +141,7 @@ func TestDependenciesAreExplained(t *testing.T) {
 		t.Fatal(err)
 	}
 	explained := map[string]bool{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+/[^`]+)` \\|.{20}").FindAllSubmatch(text, -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `([\\w-]+\\.[^` ]+/[^` ]+)` \\| .{20}").FindAllSubmatch(text, -1) {
 		explained[string(row[1])] = true
 	}
 	for _, d := range dependencies {
