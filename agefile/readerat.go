@@ -98,20 +98,20 @@ func (r *ReaderAt) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// readSpans cuts a request at multiples of a span, and reads its pieces on several cores if there are several.
+// readSpans cuts a request at multiples of a span.
 func (r *ReaderAt) readSpans(p []byte, off int64) (int, error) {
 	const spanPlain = spanChunks * chunkSize
-	firstSpan := off / spanPlain
-	pieces := int((off+int64(len(p))-1)/spanPlain - firstSpan + 1)
-	bounds := func(i int) (from, to int) {
-		from = int(max(0, (firstSpan+int64(i))*spanPlain-off))
-		to = int(min(int64(len(p)), (firstSpan+int64(i)+1)*spanPlain-off))
-		return from, to
-	}
+	pieces := int((off+int64(len(p))-1)/spanPlain - off/spanPlain + 1)
 	if pieces == 1 {
 		return r.readSpan(p, off)
 	}
+	return r.readPieces(p, off, pieces)
+}
 
+// readPieces reads the pieces of a request on several cores.
+func (r *ReaderAt) readPieces(p []byte, off int64, pieces int) (int, error) {
+	const spanPlain = spanChunks * chunkSize
+	start := off - off%spanPlain // of the first span
 	type result struct {
 		n   int
 		err error
@@ -126,7 +126,8 @@ func (r *ReaderAt) readSpans(p []byte, off int64) (int, error) {
 				if i >= pieces {
 					return
 				}
-				from, to := bounds(i)
+				from := max(0, int(start-off)+i*spanPlain)
+				to := min(len(p), int(start-off)+(i+1)*spanPlain)
 				results[i].n, results[i].err = r.readSpan(p[from:to], off+int64(from))
 			}
 		})

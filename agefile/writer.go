@@ -200,7 +200,8 @@ func (w *Writer) flush() {
 			return
 		}
 		if err := write(w.dst, item.Value.sealed()); err != nil {
-			w.failed.Store(&err)
+			failed := err // err itself would escape, once a span
+			w.failed.Store(&failed)
 			w.queue.Stop()
 			return
 		}
