@@ -199,7 +199,7 @@ func (w *limitedWriter) Write(p []byte) (int, error) {
 func TestSinkErrors(t *testing.T) {
 	id := identity(t)
 	full := errors.New("no space left")
-	for _, size := range []int{10, span - 5, 2 * span, 20 * span} {
+	for _, size := range []int{10, span - 5, 2 * span, 7 * span} {
 		for _, limit := range []int{0, 100, 300, span, 3 * span} {
 			for _, fail := range []error{full, nil} {
 				want := fail
