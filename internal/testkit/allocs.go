@@ -1,0 +1,16 @@
+package testkit
+
+import "testing"
+
+// Allocs fails the test if f allocates more than want times a call, on average over many calls. It must not be used in
+// a parallel test. Under the race detector, which allocates itself, f is called but nothing is counted.
+func Allocs(tb testing.TB, want float64, f func()) {
+	tb.Helper()
+	if raceEnabled {
+		f()
+		return
+	}
+	if got := testing.AllocsPerRun(100, f); got > want {
+		tb.Errorf("%v allocations a call, want at most %v", got, want)
+	}
+}

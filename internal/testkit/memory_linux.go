@@ -1,0 +1,38 @@
+package testkit
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// resetPeak sets VmHWM back to the memory of now (proc(5), /proc/pid/clear_refs).
+func resetPeak() error {
+	return os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
+}
+
+func readPeak() (int64, error) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, err
+	}
+	_, rest, found := bytes.Cut(status, []byte("VmHWM:"))
+	if !found {
+		return 0, errors.New("/proc/self/status has no VmHWM")
+	}
+	var kibibytes int64
+	if _, err := fmt.Fscan(bytes.NewReader(rest), &kibibytes); err != nil {
+		return 0, err
+	}
+	return kibibytes << 10, nil
+}
+
+func childPeak(state *os.ProcessState) (int64, bool) {
+	usage, ok := state.SysUsage().(*syscall.Rusage)
+	if !ok {
+		return 0, false
+	}
+	return usage.Maxrss << 10, true
+}

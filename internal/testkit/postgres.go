@@ -1,0 +1,360 @@
+package testkit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// PostgresServer is a PostgreSQL server with a cluster of its own in a temporary directory. It listens on a Unix socket
+// in that directory, where the superuser postgres needs no password, and takes no care to survive a loss of power.
+//
+// When the test binary ends, in whatever way, the server is stopped and the directory removed: a shell waits for the
+// end of a pipe that only the test binary holds open.
+type PostgresServer struct {
+	directory string
+	port      int
+	network   bool
+	password  string
+	programs  string
+	databases atomic.Int64
+	killed    bool
+
+	guard    *os.File // the pipe whose end the watchdog waits for
+	watchdog *exec.Cmd
+}
+
+// PostgresConfig says how a server of [NewPostgres] differs from the one of [Postgres].
+type PostgresConfig struct {
+	// Password of the superuser. If not empty, the server also listens on a free port of the loopback address, where it
+	// asks for the password by SCRAM-SHA-256.
+	Password string
+}
+
+// Postgres gives the server that all tests of a test binary share. It starts at the first call. Use a database of your
+// own from [PostgresServer.NewDatabase].
+func Postgres(tb testing.TB) *PostgresServer {
+	tb.Helper()
+	requirePostgres(tb)
+	server, err := sharedPostgres()
+	if err != nil {
+		tb.Fatal("starting PostgreSQL:", err)
+	}
+	return server
+}
+
+var sharedPostgres = sync.OnceValues(func() (*PostgresServer, error) { return startPostgres(PostgresConfig{}) })
+
+// NewPostgres starts a server for one test, which may stop it and kill it. It ends with the test.
+func NewPostgres(tb testing.TB, config PostgresConfig) *PostgresServer {
+	tb.Helper()
+	requirePostgres(tb)
+	server, err := startPostgres(config)
+	if err != nil {
+		tb.Fatal("starting PostgreSQL:", err)
+	}
+	tb.Cleanup(func() {
+		if server.killed {
+			// A killed server leaves a segment of shared memory behind, which only a new start removes.
+			server.Start(tb)
+		}
+		if err := server.remove(); err != nil {
+			tb.Error("removing the PostgreSQL server:", err)
+		}
+	})
+	return server
+}
+
+// ConnString is how to connect to a database as the superuser, on the Unix socket.
+func (s *PostgresServer) ConnString(database string) string {
+	return fmt.Sprintf("host=%s port=%d user=postgres dbname=%s sslmode=disable", s.directory, s.port, database)
+}
+
+// Address is the host and port on the loopback address, if the server has a password; else the test fails.
+func (s *PostgresServer) Address(tb testing.TB) string {
+	tb.Helper()
+	if !s.network {
+		tb.Fatal("a PostgreSQL server without a password does not listen on the network")
+	}
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port))
+}
+
+// SocketPath is the Unix socket that the server listens on.
+func (s *PostgresServer) SocketPath() string {
+	return filepath.Join(s.directory, ".s.PGSQL."+strconv.Itoa(s.port))
+}
+
+// Start starts the server again after Stop or Kill.
+func (s *PostgresServer) Start(tb testing.TB) {
+	tb.Helper()
+	if err := s.start(); err != nil {
+		tb.Fatal("starting PostgreSQL:", err)
+	}
+}
+
+// Stop shuts the server down; sessions are told so and cut off.
+func (s *PostgresServer) Stop(tb testing.TB) {
+	tb.Helper()
+	if err := s.run("pg_ctl", "stop", "-D", s.data(), "-m", "fast", "-w"); err != nil {
+		tb.Fatal("stopping PostgreSQL:", err)
+	}
+}
+
+// Kill ends all processes of the server by SIGKILL, as when the machine dies.
+func (s *PostgresServer) Kill(tb testing.TB) {
+	tb.Helper()
+	pidFile, lockFile := filepath.Join(s.data(), "postmaster.pid"), s.SocketPath()+".lock"
+	content, err := os.ReadFile(pidFile)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	// The postmaster comes first, since it would start the others anew.
+	first, _, _ := strings.Cut(string(content), "\n")
+	pids := []string{first}
+	for _, row := range query(tb, s.ConnString("postgres"), "SELECT pid FROM pg_catalog.pg_stat_activity") {
+		pids = append(pids, row[0])
+	}
+	var processes []int
+	for _, text := range pids {
+		pid, err := strconv.Atoi(strings.TrimSpace(text))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		process, err := os.FindProcess(pid)
+		if err == nil {
+			err = process.Kill()
+		}
+		// The session that named the processes may have ended by itself.
+		if err != nil && !errors.Is(err, os.ErrProcessDone) {
+			tb.Fatal(err)
+		}
+		processes = append(processes, pid)
+	}
+	waitFor(tb, "the killed processes to end", func() bool { return !slices.ContainsFunc(processes, alive) })
+	// Their process number may soon be that of another process, or stay that of a dead one that nobody waits for.
+	if err := errors.Join(os.Remove(pidFile), os.Remove(lockFile)); err != nil {
+		tb.Fatal(err)
+	}
+	s.killed = true
+}
+
+var postgresPlaces = []string{
+	"/usr/lib/postgresql/*/bin", "/usr/libexec/postgresql*", "/usr/pgsql-*/bin",
+	"/opt/homebrew/opt/postgresql@*/bin", "/usr/local/opt/postgresql@*/bin",
+}
+
+// postgresPrograms is the directory of initdb, postgres and pg_ctl, or "". Many distributions keep it out of PATH.
+var postgresPrograms = sync.OnceValue(func() string {
+	if path, err := exec.LookPath("initdb"); err == nil {
+		if path, err = filepath.EvalSymlinks(path); err == nil {
+			return filepath.Dir(path)
+		}
+	}
+	version := regexp.MustCompile(`[0-9]+`)
+	best, newest := "", 0
+	for _, place := range postgresPlaces {
+		directories, err := filepath.Glob(place)
+		if err != nil {
+			panic(err)
+		}
+		for _, directory := range directories {
+			number, err := strconv.Atoi(version.FindString(directory))
+			if err != nil {
+				continue
+			}
+			if _, err := exec.LookPath(filepath.Join(directory, "initdb")); err == nil && number > newest {
+				best, newest = directory, number
+			}
+		}
+	}
+	return best
+})
+
+func requirePostgres(tb testing.TB) {
+	tb.Helper()
+	if postgresPrograms() == "" {
+		Missing(tb, "a PostgreSQL server", "apt-get install postgresql, or the like")
+	}
+	if _, err := exec.LookPath("sh"); err != nil {
+		Missing(tb, "a POSIX shell", "run the tests on a Unix system")
+	}
+}
+
+func startPostgres(config PostgresConfig) (s *PostgresServer, err error) {
+	s = &PostgresServer{
+		port: 5432, network: config.Password != "", password: config.Password, programs: postgresPrograms(),
+	}
+	s.directory, err = os.MkdirTemp("", "culvert-postgres-")
+	if err != nil {
+		return nil, err
+	}
+	if err := giveAway(s.directory); err != nil {
+		return nil, errors.Join(err, os.Remove(s.directory))
+	}
+	if err := s.startWatchdog(); err != nil {
+		return nil, errors.Join(err, os.Remove(s.directory))
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.remove())
+		}
+	}()
+	if err := s.initialize(); err != nil {
+		return nil, err
+	}
+	for attempt := 1; ; attempt++ {
+		if err := s.configure(); err != nil {
+			return nil, err
+		}
+		// Someone else may take the free port first.
+		if err := s.start(); err == nil || !s.network || attempt == 5 {
+			return s, err
+		}
+	}
+}
+
+// watchdogScript waits for the end of its standard input, then stops the server and removes the directory. A keyboard
+// interrupt, which goes to the watchdog too, must not keep it from that.
+const watchdogScript = `
+trap '' HUP INT QUIT TERM
+while read -r line; do :; done
+"$1" stop -D "$2/data" -m immediate -w -t 30 >/dev/null 2>&1
+rm -rf "$2"
+`
+
+func (s *PostgresServer) startWatchdog() error {
+	read, write, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	s.guard = write
+	s.watchdog = s.command("sh", "-c", watchdogScript, "sh", filepath.Join(s.programs, "pg_ctl"), s.directory)
+	s.watchdog.Stdin = read
+	err = s.watchdog.Start()
+	return errors.Join(err, read.Close())
+}
+
+// remove stops the server and waits until nothing of it is left.
+func (s *PostgresServer) remove() error {
+	err := s.guard.Close()
+	return errors.Join(err, s.watchdog.Wait())
+}
+
+func (s *PostgresServer) data() string { return filepath.Join(s.directory, "data") }
+
+func (s *PostgresServer) initialize() error {
+	args := []string{
+		"-D", s.data(), "-U", "postgres", "--encoding=UTF8", "--locale=C", "--no-sync", "--auth-local=trust",
+	}
+	if s.password != "" {
+		file := filepath.Join(s.directory, "password")
+		if err := os.WriteFile(file, []byte(s.password+"\n"), 0o600); err != nil {
+			return err
+		}
+		if err := giveAway(file); err != nil {
+			return err
+		}
+		args = append(args, "--auth-host=scram-sha-256", "--pwfile="+file)
+	}
+	return s.run("initdb", args...)
+}
+
+// configure writes the settings that take the place of earlier ones in the same file.
+func (s *PostgresServer) configure() error {
+	listen := ""
+	if s.network {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		s.port = listener.Addr().(*net.TCPAddr).Port
+		if err := listener.Close(); err != nil {
+			return err
+		}
+		listen = "127.0.0.1"
+	}
+	file, err := os.OpenFile(filepath.Join(s.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	// Dynamic shared memory in files is removed with them; containers have little of the other kind.
+	_, err = fmt.Fprintf(file, `
+listen_addresses = '%s'
+port = %d
+unix_socket_directories = '%s'
+fsync = off
+synchronous_commit = off
+full_page_writes = off
+wal_level = minimal
+max_wal_senders = 0
+autovacuum = off
+dynamic_shared_memory_type = mmap
+`, listen, s.port, s.directory)
+	return errors.Join(err, file.Close())
+}
+
+func (s *PostgresServer) start() error {
+	log := filepath.Join(s.directory, "log")
+	if err := s.run("pg_ctl", "start", "-D", s.data(), "-l", log, "-w", "-t", "60"); err != nil {
+		text, _ := os.ReadFile(log) // only adds to the error
+		return fmt.Errorf("%w\n%s", err, text)
+	}
+	s.killed = false
+	return nil
+}
+
+// run runs a program of PostgreSQL to its end.
+func (s *PostgresServer) run(program string, args ...string) error {
+	output, err := s.command(filepath.Join(s.programs, program), args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w\n%s", program, err, bytes.TrimSpace(output))
+	}
+	return nil
+}
+
+// command prepares a program to run without privileges in the directory of the server.
+func (s *PostgresServer) command(path string, args ...string) *exec.Cmd {
+	cmd := exec.Command(path, args...)
+	cmd.Dir = s.directory
+	cmd.Env = append(environment(), "LC_ALL=C", "TZ=UTC")
+	dropPrivileges(cmd)
+	return cmd
+}
+
+// environment is the environment without what changes how PostgreSQL and its clients behave.
+func environment() []string {
+	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		return slices.ContainsFunc([]string{"PG", "LC_", "TZ="}, func(prefix string) bool {
+			return strings.HasPrefix(variable, prefix)
+		})
+	})
+}
+
+// waitFor asks again and again until the answer is yes, or fails the test after a minute.
+func waitFor(tb testing.TB, what string, ask func() bool) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !ask() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			tb.Fatal("waited a minute for", what)
+		}
+	}
+}

@@ -1,0 +1,67 @@
+//go:build unix
+
+package testkit
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// unprivileged is the user nobody if this process runs as root, as whom PostgreSQL refuses to run; else nil.
+var unprivileged = sync.OnceValues(func() (*syscall.Credential, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	nobody, err := user.Lookup("nobody")
+	if err != nil {
+		return nil, err
+	}
+	uid, err := strconv.ParseUint(nobody.Uid, 10, 32)
+	if err != nil {
+		return nil, err
+	}
+	gid, err := strconv.ParseUint(nobody.Gid, 10, 32)
+	if err != nil {
+		return nil, err
+	}
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+})
+
+// giveAway makes a file or directory belong to whom [dropPrivileges] changes to. It must be called before.
+func giveAway(path string) error {
+	credential, err := unprivileged()
+	if err != nil {
+		return fmt.Errorf("running as root, and no other user to change to: %w", err)
+	}
+	if credential == nil {
+		return nil
+	}
+	return os.Chown(path, int(credential.Uid), int(credential.Gid))
+}
+
+func dropPrivileges(cmd *exec.Cmd) {
+	if credential, err := unprivileged(); err == nil && credential != nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: credential}
+	}
+}
+
+// alive reports whether a process runs. One that has ended but is not waited for by its parent does not.
+func alive(pid int) bool {
+	if syscall.Kill(pid, 0) == syscall.ESRCH {
+		return false
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		_, noProc := os.Stat("/proc/self")
+		return noProc != nil
+	}
+	// The state is the letter after the name, which may itself hold parentheses.
+	_, state, _ := strings.Cut(string(stat[strings.LastIndexByte(string(stat), ')'):]), ") ")
+	return !strings.HasPrefix(state, "Z") && !strings.HasPrefix(state, "X")
+}

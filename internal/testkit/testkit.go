@@ -1,0 +1,24 @@
+// Package testkit holds what the tests of several packages need: a PostgreSQL server of their own, a gate for
+// allocations, and the peak of memory.
+//
+//	db := testkit.Postgres(t).NewDatabase(t)
+//	db.Exec(t, "CREATE TABLE t (id bigint)")
+//	src, err := postgres.Open(ctx, db.ConnString())
+//
+// It is imported by tests only.
+package testkit
+
+import (
+	"os"
+	"testing"
+)
+
+// Missing ends a test that needs something which is not installed: what it is, and how to install it. The test is
+// skipped, or fails if the environment has CULVERT_TEST_ALL=1, with which nothing may be skipped.
+func Missing(tb testing.TB, what, install string) {
+	tb.Helper()
+	if os.Getenv("CULVERT_TEST_ALL") == "1" {
+		tb.Fatalf("%s is missing, and CULVERT_TEST_ALL=1 lets no test be skipped; to install it: %s", what, install)
+	}
+	tb.Skipf("skipped: %s is missing; to install it: %s", what, install)
+}
