@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"filippo.io/age"
+	"github.com/spf13/cobra"
+
+	"culvert/agefile"
+	"culvert/internal/compress"
+	"culvert/internal/ui"
+)
+
+const catHelp = `Cat writes what is in a file to standard output: decrypted if it is an age file, armored or not, and decompressed if
+there is zstd or gzip in it. Any other file is written as it is.
+
+FILE defaults to standard input. What comes before a damaged place has been written when the damage is found.`
+
+const catExamples = `  culvert cat orders.csv.zst.age | head
+  culvert cat -i archive.txt 2019.jsonl.gz.age | jq .name
+  ssh host cat backup.sql.zst.age | culvert cat > backup.sql`
+
+// catOptions are the flags of culvert cat.
+type catOptions struct {
+	workFlags
+	decryptFlags
+}
+
+func (a *app) newCat() *cobra.Command {
+	o := &catOptions{}
+	cmd := &cobra.Command{
+		Use:     "cat [-i FILE]... [FILE]",
+		Short:   "Decrypt and decompress a file to standard output",
+		Long:    catHelp + jsonHelp(workFields) + exitHelp,
+		Example: catExamples,
+		Args:    oneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r := &workReport{Output: "-"}
+			return a.perform(cmd, &o.workFlags, r, func(ctx context.Context, w *work) error {
+				w.toStdout, w.name = true, "standard output"
+				return a.cat(ctx, w, o, args)
+			})
+		},
+	}
+	o.decryptFlags.add(cmd)
+	o.workFlags.add(cmd, "")
+	return cmd
+}
+
+func (a *app) cat(ctx context.Context, w *work, o *catOptions, args []string) (err error) {
+	in, err := a.openInput(ctx, args)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	text, err := a.openText(ctx, in, &o.decryptFlags, o.jobs)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, text.Close()) }()
+	out, err := a.openSink("", false, "write to a file or to a program: culvert cat … > FILE")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.discard()) }()
+
+	counted := &countingWriter{w: out}
+	w.total = in.size
+	w.figures = func() ui.Figures {
+		return ui.Figures{Rows: ui.NoRows, In: in.read.Load(), Out: counted.n.Load()}
+	}
+	w.begin()
+	if _, err := io.Copy(counted, text.Reader); err != nil {
+		return readError(in.name, err)
+	}
+	return out.commit()
+}
+
+// text is what is in a file: decrypted and decompressed as it is read.
+type text struct {
+	*compress.Reader
+	opened  *openedInput
+	decrypt *agefile.Reader // nil if the file is not encrypted
+	data    countingReader  // what was decrypted, and is still compressed
+}
+
+// openText opens what is in a file.
+func (a *app) openText(ctx context.Context, in *input, flags *decryptFlags, jobs int) (t *text, err error) {
+	t = &text{}
+	if t.opened, err = recognize(in); err != nil {
+		return nil, fmt.Errorf("%s: %w", in.name, err)
+	}
+	t.data.r = t.opened.Reader
+	if t.opened.age {
+		var identities []age.Identity
+		if identities, err = flags.read(ctx, a); err != nil {
+			return nil, err
+		}
+		if t.decrypt, err = (agefile.Config{Workers: jobs}).NewReader(t.opened, identities...); err != nil {
+			return nil, readError(in.name, err)
+		}
+		t.data.r = t.decrypt
+	}
+	if t.Reader, err = compress.NewReader(&t.data); err != nil {
+		err = readError(in.name, err)
+		if t.decrypt != nil {
+			err = errors.Join(err, t.decrypt.Close())
+		}
+		return nil, err
+	}
+	return t, nil
+}
+
+// Close ends the goroutines of both stages.
+func (t *text) Close() error {
+	err := t.Reader.Close()
+	if t.decrypt != nil {
+		err = errors.Join(err, t.decrypt.Close())
+	}
+	return err
+}
+
+// countingReader counts what is read.
+type countingReader struct {
+	r io.Reader
+	n int64
+}
+
+func (c *countingReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}

@@ -1,0 +1,119 @@
+// Package cli is the command line of Culvert: one file for each verb, and what the verbs share.
+//
+// [Main] is all that the program needs. It builds the verbs, runs the one that is asked for, and turns what comes of it
+// into messages and an exit code. The steps of a run are
+//
+//	arguments ──▶ verb ──▶ perform ──▶ report ──▶ exit code
+//	 (cobra)    its flags   progress    text or    (exit.go)
+//	                        and work    JSON
+//
+// Output goes through a [sink], so that a file appears under its name only when it is complete: see output.go.
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+	"time"
+
+	"culvert/internal/ui"
+)
+
+// app is one run of the program.
+type app struct {
+	stdin   io.Reader
+	stdout  io.Writer
+	stderr  io.Writer
+	console *ui.Console
+	outputs *outputs
+	secrets secrets
+
+	stdinUse string // what standard input is read as, once something reads it
+}
+
+// graceful is the time that a command has to end by itself after a signal. It is enough to tell a database to stop, and
+// short enough for somebody who waits.
+const graceful = time.Second
+
+// errInterrupted is why a command ends when a signal asks for it.
+var errInterrupted = errors.New("interrupted")
+
+// Main runs the command line with the given arguments, which do not include the name of the program, and gives the exit
+// code. It is to be called once in a process, since it handles signals.
+func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, console: ui.NewConsole(stderr), outputs: newOutputs()}
+	a.console.Redact = a.secrets.redact
+
+	ctx, forced, stop := interruptible(context.Background())
+	defer stop()
+	done := make(chan error, 1)
+	go func() { done <- a.execute(ctx, args) }()
+
+	var err error
+	select {
+	case err = <-done:
+	case <-forced:
+		// The command is stuck, perhaps in a read of standard input, and is left behind; its files are not.
+		err = errors.Join(errInterrupted, a.outputs.abandon())
+	}
+	return a.fail(err, slices.Contains(args, "--json"))
+}
+
+// interruptible gives a context that ends at the first signal to stop, and a channel that is closed at the second one, or
+// when some time has passed. Signals that the process was told to ignore, as by nohup, stay ignored.
+func interruptible(parent context.Context) (ctx context.Context, forced <-chan struct{}, stop func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	signals := make(chan os.Signal, 2)
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) {
+			signal.Notify(signals, s)
+		}
+	}
+	force := make(chan struct{})
+	go func() {
+		select {
+		case <-signals:
+		case <-ctx.Done():
+			return
+		}
+		cancel(errInterrupted)
+		select {
+		case <-signals:
+		case <-time.After(graceful):
+		}
+		close(force)
+	}()
+	return ctx, force, func() {
+		signal.Stop(signals)
+		cancel(nil)
+	}
+}
+
+// execute runs the verb.
+func (a *app) execute(ctx context.Context, args []string) error {
+	root := a.newRoot()
+	root.SetArgs(args)
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	return interruption(ctx, root.ExecuteContext(ctx))
+}
+
+// interruption tells an error that follows from a signal, in whatever words, from others.
+func interruption(ctx context.Context, err error) error {
+	if err == nil || !errors.Is(context.Cause(ctx), errInterrupted) || errors.Is(err, errInterrupted) {
+		return err
+	}
+	return &interruptedError{err}
+}
+
+// interruptedError hides how the parts of a command have said that they were interrupted.
+type interruptedError struct{ cause error }
+
+func (e *interruptedError) Error() string { return errInterrupted.Error() }
+
+func (e *interruptedError) Unwrap() []error { return []error{errInterrupted, e.cause} }

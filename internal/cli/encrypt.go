@@ -1,0 +1,161 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+
+	"filippo.io/age"
+	"filippo.io/age/armor"
+	"github.com/spf13/cobra"
+
+	"culvert/agefile"
+	"culvert/internal/ui"
+)
+
+const encryptHelp = `Encrypt writes an age file, on all cores. Every age tool decrypts it. Without -r, -R, -i or a passphrase it is
+encrypted to the own identity.
+
+FILE defaults to standard input, and the output to standard output. Nothing is overwritten without --force.` + keyLetters
+
+// keyLetters says of encrypt and decrypt what the letters are.
+const keyLetters = `
+
+The letters are those of age. -j is a plugin here; --jobs is the number of cores.`
+
+const encryptExamples = `  culvert encrypt -o notes.txt.age notes.txt
+  tar c photos | culvert encrypt -r age1… > photos.tar.age
+  culvert encrypt -p -a -o secret.asc secret.txt`
+
+// encryptOptions are the flags of culvert encrypt.
+type encryptOptions struct {
+	workFlags
+	recipientFlags
+	identities identityFlags
+	armor      bool
+	output     string
+	force      bool
+}
+
+func (a *app) newEncrypt() *cobra.Command {
+	o := &encryptOptions{}
+	cmd := &cobra.Command{
+		Use:     "encrypt [-r RECIPIENT | -R FILE | -p] [-a] [-o FILE] [FILE]",
+		Short:   "Encrypt a file with age",
+		Long:    encryptHelp + jsonHelp(workFields) + exitHelp,
+		Example: encryptExamples,
+		Args:    oneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r := &workReport{}
+			return a.perform(cmd, &o.workFlags, r, func(ctx context.Context, w *work) error {
+				return a.encrypt(ctx, w, r, o, args)
+			})
+		},
+	}
+	o.recipientFlags.add(cmd)
+	o.identities.add(cmd, "encrypt to")
+	cmd.Flags().BoolVarP(&o.armor, "armor", "a", false, "write text (PEM) in place of binary data")
+	outputFlags(cmd, &o.output, &o.force)
+	o.workFlags.add(cmd, "")
+	return cmd
+}
+
+func (a *app) encrypt(ctx context.Context, w *work, r *workReport, o *encryptOptions, args []string) (err error) {
+	if err := w.outputTo(r, o.output, o.force, append(o.files, o.identities.files()...)); err != nil {
+		return err
+	}
+	in, err := a.openInput(ctx, args)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	recipients, err := o.recipientFlags.read(ctx, a, &o.identities)
+	if err != nil {
+		return err
+	}
+	if !o.armor && o.output == "" && ui.IsTerminal(a.stdout) {
+		return withHint(errBinary, "write text with -a, or to a file with -o FILE", "force it with -o -")
+	}
+	out, err := a.openSink(o.output, o.force)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.discard()) }()
+
+	counted := &countingWriter{w: out}
+	w.total = in.size
+	w.figures = func() ui.Figures {
+		return ui.Figures{Rows: ui.NoRows, In: in.read.Load(), Out: counted.n.Load()}
+	}
+	w.begin()
+	if err := encryptStream(counted, in, agefile.Config{Workers: o.jobs}, o.armor, recipients); err != nil {
+		return fmt.Errorf("encrypting %s: %w", in.name, err)
+	}
+	return out.commit()
+}
+
+// encryptStream encrypts all of src to dst.
+func encryptStream(
+	dst io.Writer, src io.Reader, config agefile.Config, armored bool, recipients []age.Recipient,
+) error {
+	closeArmor := func() error { return nil }
+	if armored {
+		w := armor.NewWriter(dst)
+		dst, closeArmor = w, w.Close
+	}
+	w, err := config.NewWriter(dst, recipients...)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(w, src); err != nil {
+		// Without the mark of its end the output cannot be taken for a complete file.
+		w.Abort()
+		return err
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	return closeArmor()
+}
+
+// countingWriter counts what is written.
+type countingWriter struct {
+	w io.Writer
+	n atomic.Int64
+}
+
+func (c *countingWriter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+// oneFile accepts no argument, or one.
+func oneFile(_ *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return usagef("%d files are given, and only one can be read; flags come before or after it", len(args))
+	}
+	return nil
+}
+
+func outputFlags(cmd *cobra.Command, output *string, force *bool) {
+	cmd.Flags().StringVarP(output, "output", "o", "", "write to `FILE`; - is standard output, also if it is a terminal")
+	cmd.Flags().BoolVar(force, "force", false, "overwrite the output if it exists")
+}
+
+// outputTo notes where the output of the work goes, and refuses early what would fail in the end.
+func (w *work) outputTo(r *workReport, output string, force bool, inputs []string) error {
+	w.toStdout = output == "" || output == "-"
+	r.Output, w.name = output, output
+	if w.toStdout {
+		r.Output, w.name = "-", "standard output"
+		return nil
+	}
+	if err := refuseSameFile(output, inputs...); err != nil {
+		return err
+	}
+	_, err := checkOutput(output, force)
+	return err
+}

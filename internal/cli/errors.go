@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"syscall"
+
+	"filippo.io/age"
+	"filippo.io/age/plugin"
+
+	"culvert/internal/keyfile"
+	"culvert/internal/ui"
+	"culvert/source"
+)
+
+// errNoIdentity says that something needs an identity and there is none.
+var errNoIdentity = errors.New("no identity")
+
+// usageError says that the command line makes no sense.
+type usageError struct{ text string }
+
+func (e *usageError) Error() string { return e.text }
+
+func usagef(format string, args ...any) error {
+	return &usageError{fmt.Sprintf(format, args...)}
+}
+
+// hintedError is an error with what to try next.
+type hintedError struct {
+	error
+	hints []string
+}
+
+func (e *hintedError) Unwrap() error { return e.error }
+
+func withHint(err error, hints ...string) error {
+	if err == nil {
+		return nil
+	}
+	return &hintedError{err, hints}
+}
+
+// hintsOf gives what to try next: the hints that were given where the error arose, or else those that follow from its
+// kind.
+func hintsOf(err error) []string {
+	var hinted *hintedError
+	if errors.As(err, &hinted) {
+		return hinted.hints
+	}
+	var unknown *source.UnknownError
+	var missingPlugin *plugin.NotFoundError
+	switch {
+	case errors.As(err, &unknown):
+		return hintsOfUnknown(unknown)
+	case errors.As(err, &missingPlugin):
+		return []string{
+			fmt.Sprintf("you may want to install the plugin %q", missingPlugin.Name),
+			"a list of plugins is at https://age-encryption.org/awesome#plugins",
+		}
+	case errors.Is(err, source.ErrUnavailable):
+		return []string{
+			"check that the server runs, and that address, user and password are right",
+			"see: culvert help environment",
+		}
+	case errors.Is(err, keyfile.ErrPassphrase):
+		return []string{"try again; letter case and spaces count"}
+	case is[*age.NoIdentityMatchError](err):
+		return []string{"give the identity that the file is encrypted to: -i FILE"}
+	case errors.Is(err, syscall.ENOSPC):
+		return []string{"make room, or choose another place with -o FILE"}
+	case errors.Is(err, fs.ErrPermission):
+		return []string{"choose another place with -o FILE, or change the permissions"}
+	}
+	return nil
+}
+
+// hintsOfUnknown names the thing that was probably meant, or else some that exist.
+func hintsOfUnknown(err *source.UnknownError) []string {
+	if nearest := ui.Nearest(err.Name, err.Known); nearest != "" {
+		return []string{fmt.Sprintf("did you mean %q?", nearest)}
+	}
+	const most = 8
+	switch {
+	case len(err.Known) == 0:
+		return nil
+	case len(err.Known) > most:
+		return []string{fmt.Sprintf("each %s is one of: %s, …", err.What, strings.Join(err.Known[:most], ", "))}
+	}
+	return []string{fmt.Sprintf("each %s is one of: %s", err.What, strings.Join(err.Known, ", "))}
+}
+
+// fail tells of an error, unless that is done already, and gives the exit code.
+func (a *app) fail(err error, json bool) int {
+	code := exitCode(err)
+	switch {
+	case err == nil, is[*reportedError](err):
+	case errors.Is(err, syscall.EPIPE):
+		// Whoever read the output has had enough, as head has.
+	case json:
+		// A command that has begun reports by itself. What is left is an error of usage.
+		outcome := &outcome{Code: code, Error: a.secrets.redact(err.Error()), Hints: hintsOf(err)}
+		_ = ui.WriteJSON(a.stderr, outcome) // there is nobody left to tell
+	default:
+		a.console.Error(err.Error())
+		for _, hint := range hintsOf(err) {
+			a.console.Hint(hint)
+		}
+	}
+	return code
+}
+
+// reportedError is an error that was reported as JSON.
+type reportedError struct{ error }
+
+func (e *reportedError) Unwrap() error { return e.error }
+
+// rephrasedError says in other words what an error means here.
+type rephrasedError struct {
+	error
+	text string
+}
+
+func (e *rephrasedError) Error() string { return e.text }
+
+func (e *rephrasedError) Unwrap() error { return e.error }

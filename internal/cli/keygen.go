@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"culvert/internal/keyfile"
+)
+
+const keygenHelp = `Keygen makes an identity: the secret key that opens what was encrypted to its recipient. It is written to a new file
+that only its owner can read, and is never overwritten. The recipient may be given to everybody; the fingerprint is what
+others pin to connect to the holder of this identity.
+
+The file is an age identity file. Keep a copy in a safe place: nothing opens the files without it.`
+
+const keygenExamples = `  culvert keygen                    the own identity, in the place where the other commands look for it
+  culvert keygen --pq               the same, against quantum computers too; the recipient is 2 kB long
+  culvert keygen -o archive.txt     another one
+  culvert keygen -o - | age -p > identity.age
+                                    one that is itself encrypted, with a passphrase`
+
+// keygenReport is the report of culvert keygen.
+type keygenReport struct {
+	outcome
+	Path        string `json:"path,omitempty"` // "-" is standard output
+	Recipient   string `json:"recipient,omitempty"`
+	Fingerprint string `json:"fingerprint,omitempty"`
+}
+
+func (r *keygenReport) text() string {
+	text := fmt.Sprintf("recipient:   %s\nfingerprint: %s\n", r.Recipient, r.Fingerprint)
+	if r.Path == "-" {
+		return text
+	}
+	return fmt.Sprintf("identity:    %s\n", r.Path) + text
+}
+
+func (a *app) newKeygen() *cobra.Command {
+	var path string
+	var postQuantum, json bool
+	cmd := &cobra.Command{
+		Use:     "keygen [-o FILE] [--pq]",
+		Short:   "Make an identity",
+		Long:    keygenHelp + jsonHelp("path, recipient and fingerprint.") + exitHelp,
+		Example: keygenExamples,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r := &keygenReport{}
+			err := a.keygen(r, path, postQuantum)
+			to := a.stdout
+			if r.Path == "-" {
+				to = a.stderr
+			}
+			return a.deliver(cmd, r, to, json, err)
+		},
+	}
+	cmd.Flags().StringVarP(&path, "output", "o", "", "write the identity to `FILE`, or to standard output if it is -")
+	cmd.Flags().BoolVar(&postQuantum, "pq", false, "make a post-quantum identity (ML-KEM-768 with X25519)")
+	cmd.Flags().BoolVar(&json, "json", false, "print JSON")
+	return cmd
+}
+
+func (a *app) keygen(r *keygenReport, path string, postQuantum bool) error {
+	generate := keyfile.Generate
+	if postQuantum {
+		generate = keyfile.GeneratePostQuantum
+	}
+	key, err := generate()
+	if err != nil {
+		return err
+	}
+	if path == "" {
+		if path, err = keyfile.DefaultPath(); err != nil {
+			return err
+		}
+	}
+	r.Path = path
+	if path == "-" {
+		a.warnOfReadableOutput()
+		err = key.Write(a.stdout, time.Now())
+	} else {
+		err = key.Create(path, time.Now())
+	}
+	if errors.Is(err, os.ErrExist) {
+		hints := []string{"make another one elsewhere: culvert keygen -o FILE"}
+		if recipient := recipientInFile(path); recipient != "" {
+			hints = append(hints, "its recipient is "+recipient)
+		}
+		return withHint(fmt.Errorf("identity file %q exists", path), hints...)
+	}
+	if err != nil {
+		return err
+	}
+	r.Recipient, r.Fingerprint = key.RecipientString(), key.Fingerprint()
+	return nil
+}
+
+// recipientInFile finds the recipient in the comments of an identity file.
+func recipientInFile(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	lines := bufio.NewScanner(io.LimitReader(f, 64<<10))
+	for lines.Scan() {
+		if recipient, found := strings.CutPrefix(lines.Text(), "# public key: "); found {
+			return recipient
+		}
+	}
+	return ""
+}
+
+// warnOfReadableOutput warns if a secret is about to be written to a file that everybody can read.
+func (a *app) warnOfReadableOutput() {
+	f, ok := a.stdout.(*os.File)
+	if !ok {
+		return
+	}
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o004 != 0 {
+		a.console.Warn("the secret key goes to a file that other users can read")
+	}
+}

@@ -1,0 +1,265 @@
+package cli
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"culvert/internal/ui"
+)
+
+// sink is where the bytes of a command go. Exactly one of commit and discard has an effect: the one that comes first.
+type sink interface {
+	io.Writer
+
+	// commit makes the output final. On an error nothing is left.
+	commit() error
+
+	// discard removes what was written.
+	discard() error
+}
+
+// outputs are the files of a run that are not complete. They are written under another name, in the same directory, and
+// renamed at the end:
+//
+//	orders.csv.zst.age.k3v7q2ma.part ──▶ fsync ──▶ rename ──▶ fsync of the directory ──▶ orders.csv.zst.age
+//
+// The middle of the name is random, so that two runs at once do not touch each other's files.
+type outputs struct {
+	mu        sync.Mutex
+	open      map[*outputFile]struct{}
+	abandoned bool
+}
+
+func newOutputs() *outputs { return &outputs{open: map[*outputFile]struct{}{}} }
+
+// abandon removes all files that are not complete, while commands may still be writing to them. None will be completed.
+func (o *outputs) abandon() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.abandoned = true
+	var errs []error
+	for f := range o.open {
+		errs = append(errs, os.Remove(f.part))
+	}
+	clear(o.open)
+	return errors.Join(errs...)
+}
+
+// outputFile is a file that is being written.
+type outputFile struct {
+	*os.File
+	outputs *outputs
+	path    string
+	part    string // "" for what is not a regular file and is written to directly
+	force   bool
+	closed  bool
+}
+
+// checkOutput refuses an output that create would refuse, before work is done for it. The information is that of the file
+// if it exists, and nil if it does not.
+func checkOutput(path string, force bool) (os.FileInfo, error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		dir := filepath.Dir(path)
+		if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
+			return nil, withHint(fmt.Errorf("output directory %q does not exist", dir), "make it: mkdir -p "+dir)
+		}
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, usagef("output %q is a directory", path)
+	case info.Mode().IsRegular() && !force:
+		return nil, existsError(path)
+	}
+	return info, nil
+}
+
+// create begins a file. Unless it may be overwritten, there must be none of this name, now and when it is complete. What
+// exists and is no regular file, such as /dev/null or a pipe, is written to as it is.
+func (o *outputs) create(path string, force bool) (*outputFile, error) {
+	info, err := checkOutput(path, force)
+	if err != nil {
+		return nil, err
+	}
+	var mode os.FileMode = 0o666 // less the umask
+	if info != nil {
+		if !info.Mode().IsRegular() {
+			f, err := os.OpenFile(path, os.O_WRONLY, 0)
+			return &outputFile{File: f, outputs: o, path: path}, err
+		}
+		mode = info.Mode().Perm()
+		// The file is replaced where it is, not the link to it.
+		if path, err = filepath.EvalSymlinks(path); err != nil {
+			return nil, err
+		}
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.abandoned {
+		return nil, errInterrupted
+	}
+	part := partName(path)
+	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return nil, fmt.Errorf("output %q: %w", path, err)
+	}
+	out := &outputFile{File: f, outputs: o, path: path, part: part, force: force}
+	o.open[out] = struct{}{}
+	return out, nil
+}
+
+// partName is the name of an output while it is written. It is never longer than file systems allow because of what we
+// add to it.
+func partName(path string) string {
+	const longest = 200
+	dir, base := filepath.Split(path)
+	base = strings.ToValidUTF8(base[:min(len(base), longest)], "")
+	return dir + base + "." + strings.ToLower(rand.Text()[:8]) + ".part"
+}
+
+func existsError(path string) error {
+	return withHint(fmt.Errorf("output %q exists", path), "choose another name with -o FILE, or overwrite it with --force")
+}
+
+func (f *outputFile) commit() error {
+	if f.closed {
+		return os.ErrClosed
+	}
+	if f.part == "" {
+		f.closed = true
+		return f.Close()
+	}
+	if err := f.Sync(); err != nil {
+		return errors.Join(err, f.discard())
+	}
+	f.closed = true
+	if err := f.Close(); err != nil {
+		return errors.Join(err, f.remove())
+	}
+	if err := f.publish(); err != nil {
+		return errors.Join(err, f.remove())
+	}
+	return syncDirectory(filepath.Dir(f.path))
+}
+
+// publish gives the file its name, if the run has not been abandoned in the meantime.
+func (f *outputFile) publish() error {
+	f.outputs.mu.Lock()
+	defer f.outputs.mu.Unlock()
+	if f.outputs.abandoned {
+		return errInterrupted
+	}
+	rename := renameNew
+	if f.force {
+		rename = os.Rename
+	}
+	err := rename(f.part, f.path)
+	if errors.Is(err, os.ErrExist) {
+		return existsError(f.path)
+	}
+	if err == nil {
+		delete(f.outputs.open, f)
+	}
+	return err
+}
+
+func (f *outputFile) discard() error {
+	if f.closed {
+		return nil
+	}
+	f.closed = true
+	err := f.Close()
+	if f.part == "" {
+		return err
+	}
+	return errors.Join(err, f.remove())
+}
+
+// remove removes the file, unless that was done when the run was abandoned.
+func (f *outputFile) remove() error {
+	f.outputs.mu.Lock()
+	defer f.outputs.mu.Unlock()
+	if _, open := f.outputs.open[f]; !open {
+		return nil
+	}
+	delete(f.outputs.open, f)
+	return os.Remove(f.part)
+}
+
+// stream is a sink that others read as it is written.
+type stream struct{ io.Writer }
+
+func (stream) commit() error  { return nil }
+func (stream) discard() error { return nil }
+
+// printable is standard output when that is a terminal and the data might be binary. It lets text pass, as it comes, and
+// stops at the first byte that is none.
+type printable struct {
+	stream
+	rest  []byte // the beginning of a character that continues in the next write
+	hints []string
+}
+
+func (p *printable) Write(data []byte) (int, error) {
+	text := append(p.rest, data...)
+	end := len(text) - incompleteRune(text)
+	if !isText(text[:end]) {
+		return 0, withHint(errBinary, p.hints...)
+	}
+	p.rest = bytes.Clone(text[end:])
+	if _, err := p.Writer.Write(text[:end]); err != nil {
+		return 0, err
+	}
+	return len(data), nil
+}
+
+func (p *printable) commit() error {
+	if len(p.rest) > 0 {
+		return withHint(errBinary, p.hints...)
+	}
+	return nil
+}
+
+var errBinary = errors.New("refusing to write binary data to the terminal")
+
+func isText(data []byte) bool {
+	return utf8.Valid(data) && !bytes.ContainsFunc(data, func(r rune) bool {
+		return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t'
+	})
+}
+
+// incompleteRune is the number of bytes at the end that may be the beginning of a character.
+func incompleteRune(text []byte) int {
+	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
+		if last := text[len(text)-n:]; utf8.RuneStart(last[0]) {
+			if utf8.FullRune(last) {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
+}
+
+// openSink gives the sink of -o: a file, or standard output if the path is "" or "-". Data that could be binary goes to a
+// terminal only if it turns out to be text, or if "-" says that it shall.
+func (a *app) openSink(path string, force bool, binaryHints ...string) (sink, error) {
+	if path != "" && path != "-" {
+		return a.outputs.create(path, force)
+	}
+	if path == "" && ui.IsTerminal(a.stdout) {
+		return &printable{stream: stream{a.stdout}, hints: binaryHints}, nil
+	}
+	return stream{a.stdout}, nil
+}

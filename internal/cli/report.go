@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"culvert/internal/ui"
+)
+
+// report is what a command has to say when it has ended: as text if it succeeded, as JSON in any case. With --json it is
+// one object on one line, on standard output, or on standard error if the data goes to standard output. Fields are only
+// ever added.
+type report interface {
+	// text is what people read.
+	text() string
+	base() *outcome
+}
+
+// outcome is what is the same in the object of every command.
+type outcome struct {
+	Command string   `json:"command,omitempty"`
+	Code    int      `json:"code"`            // the exit code
+	Error   string   `json:"error,omitempty"` // only on a failure
+	Hints   []string `json:"hints,omitempty"`
+}
+
+func (o *outcome) base() *outcome { return o }
+
+// jsonHelp is the part of a command's help that explains its object. It names all fields.
+func jsonHelp(fields string) string {
+	return "\n\nWith --json the last line is an object: command, code (of exit) and, on a failure, error and hints; and\n" +
+		fields
+}
+
+// workFields are the fields of workReport.
+const workFields = `output, bytes_in, bytes_out, seconds and peak_memory_bytes, as far as the command has got. It goes to
+standard output, or to standard error if the data goes to standard output.`
+
+// exitHelp ends the help of every command that does something.
+const exitHelp = "\n\nExit status: see culvert help exit-codes."
+
+// deliver writes a report.
+func (a *app) deliver(cmd *cobra.Command, r report, to io.Writer, asJSON bool, err error) error {
+	if !asJSON {
+		if text := r.text(); err == nil && text != "" {
+			_, err = io.WriteString(to, ui.Printable(text))
+		}
+		return err
+	}
+	base := r.base()
+	base.Command, base.Code = cmd.Name(), exitCode(err)
+	if err != nil {
+		base.Error, base.Hints = a.secrets.redact(err.Error()), hintsOf(err)
+	}
+	if writeErr := ui.WriteJSON(to, r); writeErr != nil {
+		return writeErr
+	}
+	if err != nil {
+		return &reportedError{err}
+	}
+	return nil
+}
+
+// workFlags are those of every command that may take long.
+type workFlags struct {
+	json, verbose, quiet bool
+	jobs                 int
+}
+
+func (f *workFlags) add(cmd *cobra.Command, jobsLetter string) {
+	flags := cmd.Flags()
+	flags.BoolVar(&f.json, "json", false, "end with one line of JSON")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "without a terminal, show the progress every ten seconds")
+	flags.BoolVar(&f.quiet, "quiet", false, "show neither progress nor figures")
+	flags.IntVarP(&f.jobs, "jobs", jobsLetter, 0, "work on `N` cores (default: all)")
+	cmd.MarkFlagsMutuallyExclusive("verbose", "quiet")
+}
+
+func (f *workFlags) check() error {
+	if f.jobs < 0 {
+		return usagef("--jobs is %d, and must not be negative", f.jobs)
+	}
+	return nil
+}
+
+// work is a command at work.
+type work struct {
+	app   *app
+	flags *workFlags
+
+	name     string            // what is made or read, at the beginning of the last line
+	total    int64             // of bytes to read, if it is known
+	figures  func() ui.Figures // safe for concurrent use
+	toStdout bool              // the data goes to standard output
+
+	start time.Time
+	stop  func()
+}
+
+// begin starts the clock and the progress, once all questions have been asked.
+func (w *work) begin() {
+	w.start = time.Now()
+	style := ui.Silent
+	switch {
+	case w.flags.quiet, w.flags.json && w.toStdout, w.toStdout && ui.IsTerminal(w.app.stdout):
+	case w.app.console.Terminal():
+		style = ui.Redrawn
+	case w.flags.verbose:
+		style = ui.Periodic
+	}
+	w.stop = ui.Progress{Console: w.app.console, Style: style, Total: w.total, Read: w.figures}.Start()
+}
+
+// workReport is the report of such commands.
+type workReport struct {
+	outcome
+	Output     string  `json:"output,omitempty"` // "-" is standard output
+	Rows       *int64  `json:"rows,omitempty"`
+	BytesIn    int64   `json:"bytes_in"`
+	BytesOut   int64   `json:"bytes_out"`
+	Seconds    float64 `json:"seconds"`
+	PeakMemory int64   `json:"peak_memory_bytes"`
+}
+
+func (r *workReport) text() string { return "" }
+
+func (r *workReport) work() *workReport { return r }
+
+// perform runs a long command: do sets up the work, begins it, and ends when it is done. Then follow the last line, or
+// the object.
+func (a *app) perform(cmd *cobra.Command, flags *workFlags, r interface {
+	report
+	work() *workReport
+}, do func(ctx context.Context, w *work) error,
+) error {
+	w := &work{app: a, flags: flags, figures: func() ui.Figures { return ui.Figures{Rows: ui.NoRows} }}
+	err := flags.check()
+	if err == nil {
+		err = interruption(cmd.Context(), do(cmd.Context(), w))
+	}
+	var elapsed time.Duration
+	if w.stop != nil {
+		w.stop()
+		elapsed = time.Since(w.start)
+	}
+	figures, peak := w.figures(), ui.PeakMemory()
+	result := r.work()
+	result.BytesIn, result.BytesOut, result.Seconds, result.PeakMemory = figures.In, figures.Out, elapsed.Seconds(), peak
+	if figures.Rows >= 0 {
+		result.Rows = &figures.Rows
+	}
+	to := a.stdout
+	if w.toStdout {
+		to = a.stderr
+	}
+	err = a.deliver(cmd, r, to, flags.json, err)
+	if err == nil && w.wantsSummary() {
+		a.console.Print(w.name + ": " + figures.Summary(elapsed, peak))
+	}
+	return err
+}
+
+// wantsSummary is true for who made a file, and for who watches; a filter in a pipe is silent.
+func (w *work) wantsSummary() bool {
+	switch {
+	case w.flags.quiet || w.flags.json:
+		return false
+	case w.flags.verbose || !w.toStdout:
+		return true
+	}
+	return w.app.console.Terminal() && !ui.IsTerminal(w.app.stdout)
+}

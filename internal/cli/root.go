@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"culvert/internal/ui"
+)
+
+const rootHelp = `Culvert gets tables out of a database, encrypted from the first byte, in constant memory.
+
+The files are age files: every age tool opens them, and Culvert opens theirs. Inside is zstd or gzip.
+
+  culvert keygen                                  make an identity, once
+  culvert export postgres://me@host/shop orders   write orders.csv.zst.age, encrypted to it
+  culvert cat orders.csv.zst.age | head           look into it`
+
+// newRoot builds the command line.
+func (a *app) newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:               "culvert",
+		Short:             "Tables out of a database, encrypted from the first byte",
+		Long:              rootHelp,
+		Version:           programVersion(),
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		DisableAutoGenTag: true,
+		Args:              unknownVerb,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetVersionTemplate("culvert {{.Version}}\n")
+	root.SetFlagErrorFunc(flagError)
+	root.AddCommand(
+		a.newKeygen(),
+		a.newExport(),
+		a.newEncrypt(),
+		a.newDecrypt(),
+		a.newCat(),
+		a.newInspect(),
+		a.newVerify(),
+		a.newVersion(),
+		helpTopic("exit-codes", "What the exit codes mean", exitCodes),
+		helpTopic("environment", "Which environment variables matter", environment),
+	)
+	root.SetHelpCommand(newHelp(root))
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		usageErrors(cmd)
+	}
+	return root
+}
+
+// usageErrors makes what cobra says of the arguments of a command an error of usage, with the way to its help.
+func usageErrors(cmd *cobra.Command) {
+	for _, sub := range cmd.Commands() {
+		usageErrors(sub)
+	}
+	check := cmd.Args
+	if check == nil {
+		return
+	}
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return usageHint(cmd, err)
+		}
+		// Cobra checks these after the arguments and before the command.
+		if err := cmd.ValidateFlagGroups(); err != nil {
+			return usageHint(cmd, err)
+		}
+		return nil
+	}
+}
+
+func usageHint(cmd *cobra.Command, err error) error {
+	if is[*hintedError](err) {
+		return err
+	}
+	return withHint(usagef("%v", err), fmt.Sprintf("usage: %s", cmd.UseLine()), "see: "+cmd.CommandPath()+" --help")
+}
+
+// unknownVerb explains a verb that there is not.
+func unknownVerb(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := "see: culvert help"
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = fmt.Sprintf("did you mean %q?", near[0])
+	}
+	return withHint(usagef("unknown command %q", args[0]), hint)
+}
+
+// flagError explains a flag that there is not, or that lacks its value.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		var known []string
+		cmd.Flags().VisitAll(func(flag *pflag.Flag) { known = append(known, flag.Name) })
+		if near := ui.Nearest(unknown.GetSpecifiedName(), known); near != "" {
+			return withHint(usagef("%v", err), fmt.Sprintf("did you mean --%s?", near))
+		}
+	}
+	return usageHint(cmd, err)
+}
+
+func newHelp(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:               "help [COMMAND | TOPIC]",
+		Short:             "Help for a command or on a topic",
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(_ *cobra.Command, args []string) error {
+			cmd, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 {
+				return withHint(usagef("no help on %q", strings.Join(args, " ")), "see: culvert help")
+			}
+			cmd.InitDefaultHelpFlag()
+			return cmd.Help()
+		},
+	}
+}
+
+// helpTopic is a text that culvert help shows.
+func helpTopic(name, short, text string) *cobra.Command {
+	return &cobra.Command{Use: name, Short: short, Long: text}
+}
+
+const environment = `Culvert reads these environment variables:
+
+  CULVERT_IDENTITY   the own identity file, in place of culvert/identity.txt in the configuration
+                     directory of the user (XDG_CONFIG_HOME or ~/.config; ~/Library/Application Support
+                     on macOS; %AppData% on Windows)
+
+The PostgreSQL source reads those of libpq, for whatever SOURCE leaves open:
+
+  PGHOST PGPORT PGDATABASE PGUSER   where to connect, and as whom
+  PGPASSWORD                        the password; a file is safer: other programs may see the environment
+  PGPASSFILE                        a file of passwords (~/.pgpass, which only its owner may read)
+  PGSERVICE PGSERVICEFILE           a named set of all this (~/.pg_service.conf)
+  PGSSLMODE PGSSLROOTCERT PGSSLCERT PGSSLKEY PGSSLPASSWORD PGSSLNEGOTIATION PGSSLSNI
+                                    whether and how the connection is encrypted
+  PGCONNECT_TIMEOUT PGTARGETSESSIONATTRS PGAPPNAME PGOPTIONS
+                                    as in psql
+
+And the Go runtime reads, among others:
+
+  GOMAXPROCS         how many cores are used where --jobs does not say
+  GOMEMLIMIT         a soft limit for memory, such as 64MiB
+
+age plugins are looked for in PATH, as age-plugin-NAME.`

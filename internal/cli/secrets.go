@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+)
+
+// secrets are what no message may show.
+type secrets struct {
+	mu    sync.Mutex
+	known []string
+}
+
+// add keeps a secret out of all messages. Very short ones are not replaced: that would show where they are.
+func (s *secrets) add(secret string) {
+	if len(secret) < 4 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.known = append(s.known, secret)
+}
+
+const redacted = "****"
+
+var (
+	urlPassword     = regexp.MustCompile(`(://[^\s/?#:@]*:)[^\s/?#]*@`)
+	keywordPassword = regexp.MustCompile(`(?i)((?:ssl)?password\s*=\s*)('(?:[^'\\]|\\.)*'|[^\s&'"]+)`)
+)
+
+// redact takes secrets out of a text: those that are known, and what looks like one in a connection string.
+func (s *secrets) redact(text string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, secret := range s.known {
+		text = strings.ReplaceAll(text, secret, redacted)
+	}
+	text = urlPassword.ReplaceAllString(text, "${1}"+redacted+"@")
+	return keywordPassword.ReplaceAllString(text, "${1}"+redacted)
+}
+
+// passphraseFlags are the ways to give a passphrase. None of them is the command line itself, which others can see.
+type passphraseFlags struct {
+	prompt  bool
+	file    string
+	fd      int
+	command string
+}
+
+func (p *passphraseFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&p.file, "passphrase-file", "", "read the passphrase from the first line of `FILE`")
+	flags.IntVar(&p.fd, "passphrase-fd", -1, "read the passphrase from the first line of file descriptor `N`")
+	flags.StringVar(&p.command, "passphrase-command", "", "read the passphrase from the first line that `COMMAND` prints")
+	cmd.MarkFlagsMutuallyExclusive("passphrase-file", "passphrase-fd", "passphrase-command")
+}
+
+// given reports whether there is a passphrase without asking for it.
+func (p *passphraseFlags) given() bool { return p.file != "" || p.fd >= 0 || p.command != "" }
+
+// read gives the passphrase that the flags name.
+func (p *passphraseFlags) read(ctx context.Context, a *app) (string, error) {
+	line, err := p.firstLine(ctx, a)
+	if err != nil {
+		return "", fmt.Errorf("reading the passphrase: %w", err)
+	}
+	if line == "" {
+		return "", errors.New("reading the passphrase: it is empty")
+	}
+	a.secrets.add(line)
+	return line, nil
+}
+
+func (p *passphraseFlags) firstLine(ctx context.Context, a *app) (string, error) {
+	switch {
+	case p.command != "":
+		return runForLine(ctx, a, p.command)
+	case p.file == "-", p.fd == 0:
+		stdin, err := a.claimStdin("the passphrase")
+		if err != nil {
+			return "", err
+		}
+		return firstLine(stdin)
+	case p.fd > 0:
+		f := os.NewFile(uintptr(p.fd), fmt.Sprintf("file descriptor %d", p.fd))
+		if f == nil {
+			return "", fmt.Errorf("file descriptor %d is not open", p.fd)
+		}
+		line, err := firstLine(f)
+		return line, errors.Join(err, f.Close())
+	}
+	f, err := os.Open(p.file)
+	if err != nil {
+		return "", err
+	}
+	line, err := firstLine(f)
+	return line, errors.Join(err, f.Close())
+}
+
+// runForLine runs a command in the shell of the system. It may ask on the terminal, or tell on standard error.
+func runForLine(ctx context.Context, a *app, command string) (string, error) {
+	shell := []string{"sh", "-c"}
+	if runtime.GOOS == "windows" {
+		shell = []string{"cmd", "/c"}
+	}
+	cmd := exec.CommandContext(ctx, shell[0], shell[1], command)
+	cmd.Stderr = a.stderr
+	var output bytes.Buffer
+	cmd.Stdout = &output
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("--passphrase-command: %w", err)
+	}
+	return firstLine(&output)
+}
+
+// firstLine reads a secret, whose length is bounded as that of a line on a terminal is.
+func firstLine(r io.Reader) (string, error) {
+	const limit = 4096
+	text, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err != nil {
+		return "", err
+	}
+	line, _, found := bytes.Cut(text, []byte("\n"))
+	if !found && len(text) > limit {
+		return "", fmt.Errorf("the first line is longer than %d bytes", limit)
+	}
+	return string(bytes.TrimSuffix(line, []byte("\r"))), nil
+}

@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"culvert/source"
+	"culvert/source/postgres"
+	"culvert/source/sqlite"
+)
+
+const sourceHelp = `SOURCE is one of
+
+  postgres://USER@HOST/DATABASE   a PostgreSQL server; what is left out comes from PGHOST, PGUSER, … or a passfile
+  postgres:KEY=VALUE …            the same in keywords, such as postgres:service=shop; or just postgres:
+  sqlite:FILE                     an SQLite database; sqlite: may be left out if FILE ends in .db, .sqlite or .sqlite3`
+
+// database is a SOURCE of the command line.
+type database struct {
+	engine  string // "postgres" or "sqlite"
+	address string
+}
+
+// sqliteExtensions are those that make a file name a SOURCE by itself.
+var sqliteExtensions = []string{".db", ".sqlite", ".sqlite3"}
+
+// parseSource understands a SOURCE.
+func parseSource(text string) (database, error) {
+	scheme, rest, found := strings.Cut(text, ":")
+	switch {
+	case found && (scheme == "postgres" || scheme == "postgresql") && strings.HasPrefix(rest, "//"):
+		return database{"postgres", text}, nil
+	case found && scheme == "postgres":
+		return database{"postgres", rest}, nil
+	case found && scheme == "sqlite" && rest != "":
+		return database{"sqlite", rest}, nil
+	case slices.Contains(sqliteExtensions, strings.ToLower(filepath.Ext(text))):
+		return database{"sqlite", text}, nil
+	}
+	err := usagef("%q is not a source", text)
+	if _, statErr := os.Stat(text); statErr == nil {
+		return database{}, withHint(err, "if it is an SQLite database: sqlite:"+text)
+	}
+	return database{}, withHint(err, "a source is postgres://USER@HOST/DATABASE, postgres:, sqlite:FILE or FILE.db",
+		"see: culvert export --help")
+}
+
+var passwordKeyword = regexp.MustCompile(`(?i)(^|\s)(ssl)?password\s*=`)
+
+// hasPassword reports whether the address of a database holds a password. If in doubt it does.
+func (d database) hasPassword() bool {
+	if d.engine != "postgres" {
+		return false
+	}
+	if !strings.Contains(d.address, "://") {
+		return passwordKeyword.MatchString(d.address)
+	}
+	u, err := url.Parse(d.address)
+	if err != nil {
+		return true
+	}
+	_, set := u.User.Password()
+	for key := range u.Query() {
+		set = set || passwordKeyword.MatchString(key+"=")
+	}
+	return set
+}
+
+// open opens the database.
+func (d database) open(ctx context.Context) (source.Source, error) {
+	if d.engine == "sqlite" {
+		return sqlite.Open(d.address)
+	}
+	return postgres.Open(ctx, d.address)
+}
+
+// sourceFlags say how to reach a database.
+type sourceFlags struct {
+	file     string
+	insecure bool
+}
+
+// parse gives the database that is the first argument, or that a file names, and the arguments after it.
+func (f *sourceFlags) parse(a *app, args []string) (database, []string, error) {
+	if f.file != "" {
+		text, err := f.read(a)
+		if err != nil {
+			return database{}, nil, fmt.Errorf("reading the source: %w", err)
+		}
+		d, err := parseSource(text)
+		return d, args, err
+	}
+	if len(args) == 0 {
+		return database{}, nil, withHint(usagef("there is no SOURCE"), "see: culvert export --help")
+	}
+	d, err := parseSource(args[0])
+	if err != nil {
+		return database{}, nil, err
+	}
+	if d.hasPassword() && !f.insecure {
+		return database{}, nil, withHint(usagef("there is a password on the command line, where other users can see it"),
+			"put it into ~/.pgpass or PGPASSFILE, or a service file; see: culvert help environment",
+			"or put the whole SOURCE into a file: --dsn-file FILE",
+			"--insecure-dsn allows it all the same")
+	}
+	return d, args[1:], nil
+}
+
+func (f *sourceFlags) read(a *app) (string, error) {
+	if f.file == "-" {
+		stdin, err := a.claimStdin("the source")
+		if err != nil {
+			return "", err
+		}
+		return firstLine(stdin)
+	}
+	text, err := os.ReadFile(f.file)
+	if err != nil {
+		return "", err
+	}
+	return firstLine(bytes.NewReader(bytes.TrimSpace(text)))
+}

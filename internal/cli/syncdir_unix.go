@@ -1,0 +1,22 @@
+//go:build unix
+
+package cli
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// syncDirectory makes a rename in a directory durable.
+func syncDirectory(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	err = dir.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
+		err = nil // some file systems have no such thing, and need none
+	}
+	return errors.Join(err, dir.Close())
+}

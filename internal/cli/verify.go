@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"culvert/internal/compress"
+	"culvert/internal/ui"
+)
+
+const verifyHelp = `Verify reads every byte of a file and checks all that can be checked: each tag of the encryption and that nothing is
+missing at the end, the checksums of the compression, and that the seek table agrees with the frames. Nothing is written.
+
+It ends with code 12 if the file is damaged or cut off, and says where.`
+
+const verifyExamples = `  culvert verify orders.csv.zst.age
+  culvert verify -i archive.txt --json 2019.jsonl.gz.age`
+
+// verifyReport is the report of culvert verify.
+type verifyReport struct {
+	workReport
+	File        string `json:"file"`
+	Encrypted   bool   `json:"encrypted"`
+	Compression string `json:"compression,omitempty"`
+	Sealed      bool   `json:"sealed"` // nothing can be missing: by the encryption, or by the seek table
+}
+
+func (r *verifyReport) text() string {
+	var layers []string
+	if r.Encrypted {
+		layers = append(layers, "age")
+	}
+	if r.Compression != compress.None.String() {
+		layers = append(layers, r.Compression)
+	}
+	text := fmt.Sprintf("%s: intact (%s)", r.File, strings.Join(layers, ", "))
+	if !r.Sealed {
+		text += ", unless it was cut between two frames, which would not show"
+	}
+	return text + "\n"
+}
+
+const verifyFields = `file, encrypted, compression and sealed (nothing can be missing at its end), bytes_in (of the file), bytes_out (of the
+text), seconds and peak_memory_bytes.`
+
+// verifyOptions are the flags of culvert verify.
+type verifyOptions struct {
+	workFlags
+	decryptFlags
+}
+
+func (a *app) newVerify() *cobra.Command {
+	o := &verifyOptions{}
+	cmd := &cobra.Command{
+		Use:     "verify [-i FILE]... [FILE]",
+		Short:   "Check every byte of a file",
+		Long:    verifyHelp + jsonHelp(verifyFields) + exitHelp,
+		Example: verifyExamples,
+		Args:    oneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r := &verifyReport{}
+			return a.perform(cmd, &o.workFlags, r, func(ctx context.Context, w *work) error {
+				return a.verify(ctx, w, r, o, args)
+			})
+		},
+	}
+	o.decryptFlags.add(cmd)
+	o.workFlags.add(cmd, "")
+	return cmd
+}
+
+func (a *app) verify(ctx context.Context, w *work, r *verifyReport, o *verifyOptions, args []string) (err error) {
+	in, err := a.openInput(ctx, args)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	r.File, w.name = in.name, in.name
+	text, err := a.openText(ctx, in, &o.decryptFlags, o.jobs)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, text.Close()) }()
+	r.Encrypted, r.Compression = text.opened.age, text.Codec().String()
+	if !r.Encrypted && text.Codec() == compress.None {
+		return fmt.Errorf("%s: there is nothing to check: it is neither encrypted nor compressed", in.name)
+	}
+
+	counted := &countingWriter{w: io.Discard}
+	w.total = in.size
+	w.figures = func() ui.Figures {
+		return ui.Figures{Rows: ui.NoRows, In: in.read.Load(), Out: counted.n.Load()}
+	}
+	w.begin()
+	if _, err := io.Copy(counted, text.Reader); err != nil {
+		return readError(in.name, err)
+	}
+	r.Sealed = r.Encrypted || text.Sealed()
+	return nil
+}
