@@ -1,0 +1,243 @@
+package compress
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"runtime"
+	"slices"
+
+	"github.com/klauspost/compress/zstd"
+
+	"culvert/internal/ordered"
+)
+
+// maxSmall is the most that a frame may take, compressed and as text, for a worker to decode it as a whole. Ours take a
+// third of it.
+const maxSmall = 4 << 20
+
+// maxWorkers bounds the memory. So many decode faster than what comes after them writes.
+const maxWorkers = 8
+
+// zstdPieces gives the text of zstd frames. Small frames are decoded by several workers at once, each as a whole, in
+// items of a queue. Before any other frame the queue is emptied; then a large frame is decoded as a stream, and a
+// skippable frame is skipped, or checked if it is a seek table.
+//
+// There is no goroutine for reading: what is given out next is waited for only when every item is under way.
+type zstdPieces struct {
+	src     *source
+	split   splitter
+	small   *zstd.Decoder
+	queue   *ordered.Queue[*frameItem]
+	account account
+
+	items   int                       // in the queue
+	waiting int                       // items put, and not yet given out
+	given   *ordered.Item[*frameItem] // its text has been given out
+	stage   stage
+	err     error // what comes after the waiting items
+
+	large     *zstd.Decoder             // made for the first large frame
+	largeHead *ordered.Item[*frameItem] // what readFrame has read of a large frame
+	largeText int64                     // text of the large frame that was given out
+	buf       []byte                    // for large and skippable frames
+}
+
+// stage says what the splitter stands before.
+type stage uint8
+
+const (
+	atSmall     stage = iota // a new frame, so far as is known a small one
+	atSkippable              // a skippable frame
+	atLarge                  // the rest of a large frame
+	inLarge                  // the same, and the decoder is reading it
+)
+
+// frameItem is a frame on its way through a worker.
+type frameItem struct {
+	frame []byte
+	text  []byte
+	err   error
+}
+
+func newZstdPieces(s *source, buffered *bufio.Reader) *zstdPieces {
+	workers := min(runtime.GOMAXPROCS(0), maxWorkers)
+	decoder := newDecoder(workers)
+	items := make([]*frameItem, 1)
+	if workers > 1 {
+		// One more to be given out, one more to be read into.
+		items = make([]*frameItem, workers+2)
+	}
+	for i := range items {
+		items[i] = new(frameItem)
+	}
+	queue := ordered.New(items, workers, func(it *frameItem) {
+		it.text, it.err = decoder.DecodeAll(it.frame, it.text[:0])
+	})
+	return &zstdPieces{src: s, split: splitter{src: buffered}, small: decoder, queue: queue, items: len(items)}
+}
+
+// newDecoder gives a decoder for so many frames at once, or for one stream if it is one. For a stream more would not be
+// faster, and have goroutines.
+func newDecoder(concurrency int) *zstd.Decoder {
+	d, err := zstd.NewReader(nil,
+		zstd.WithDecoderConcurrency(concurrency),
+		zstd.WithDecoderMaxWindow(maxWindow),
+		zstd.WithDecoderLowmem(true),
+	)
+	if err != nil {
+		panic("compress: " + err.Error()) // the options are constants
+	}
+	return d
+}
+
+func (z *zstdPieces) next() ([]byte, error) {
+	z.release()
+	for {
+		for z.err == nil && z.stage == atSmall && z.waiting < z.items {
+			z.err = z.readFrame()
+		}
+		switch {
+		case z.waiting > 0:
+			return z.take()
+		case z.err != nil:
+			return nil, z.err
+		case z.stage == atSkippable:
+			z.err = z.skip()
+		default:
+			return z.stream()
+		}
+	}
+}
+
+func (z *zstdPieces) close() {
+	z.queue.Stop()
+	z.queue.Wait()
+	z.small.Close()
+	if z.large != nil {
+		z.large.Close()
+	}
+	if z.err == nil {
+		z.err = errClosed
+	}
+}
+
+// readFrame goes to the next frame and, if it is small, puts it into the queue.
+func (z *zstdPieces) readFrame() error {
+	if err := z.split.next(); err != nil {
+		return err
+	}
+	if z.split.header.Skippable {
+		z.stage = atSkippable
+		return nil
+	}
+	it := z.queue.Get()
+	frame, small, err := z.split.appendSmall(it.Value.frame[:0])
+	it.Value.frame = frame
+	switch {
+	case err != nil:
+		z.queue.Free(it)
+		return err
+	case small:
+		z.queue.Put(it)
+		z.waiting++
+	default:
+		z.largeHead, z.stage = it, atLarge
+	}
+	return nil
+}
+
+// appendSmall appends the current frame. If the frame is not small, it stops where that turns out.
+func (s *splitter) appendSmall(dst []byte) (frame []byte, small bool, err error) {
+	for {
+		if s.textBound() > maxSmall || len(dst) == maxSmall {
+			return dst, false, nil
+		}
+		if len(dst) == cap(dst) {
+			// Twice as much, as append would, but never beyond maxSmall.
+			dst = slices.Grow(dst, min(max(len(dst), pieceSize), maxSmall-len(dst)))
+		}
+		n, err := s.Read(dst[len(dst):min(cap(dst), maxSmall)])
+		dst = dst[:len(dst)+n]
+		if err == io.EOF {
+			return dst, true, nil
+		}
+		if err != nil {
+			return dst, false, err
+		}
+	}
+}
+
+// take gives the text of the next item.
+func (z *zstdPieces) take() ([]byte, error) {
+	it := z.queue.Next()
+	z.waiting--
+	z.given = it
+	if it.Value.err != nil {
+		z.queue.Stop()
+		z.waiting, z.err = 0, corrupt(Zstd, it.Value.err)
+		return nil, z.err
+	}
+	z.account.add(int64(len(it.Value.frame)), int64(len(it.Value.text)))
+	return it.Value.text, nil
+}
+
+// release frees the item whose text was given out.
+func (z *zstdPieces) release() {
+	if z.given != nil {
+		z.queue.Free(z.given)
+		z.given = nil
+	}
+}
+
+// stream gives the next text of a large frame.
+func (z *zstdPieces) stream() ([]byte, error) {
+	if z.stage == atLarge {
+		if z.large == nil {
+			z.large = newDecoder(1)
+		}
+		z.stage = inLarge
+		if err := z.large.Reset(io.MultiReader(bytes.NewReader(z.largeHead.Value.frame), &z.split)); err != nil {
+			z.err = z.src.explain(Zstd, err)
+			return nil, z.err
+		}
+		z.largeText = 0
+	}
+	n, err := z.large.Read(z.largeBuf())
+	z.largeText += int64(n)
+	switch {
+	case err == io.EOF:
+		z.account.add(z.split.size, z.largeText)
+		z.queue.Free(z.largeHead)
+		z.stage = atSmall
+	case err != nil:
+		z.err = z.src.explain(Zstd, err)
+	}
+	return z.buf[:n], z.err
+}
+
+// skip reads a skippable frame to its end.
+func (z *zstdPieces) skip() error {
+	z.stage = atSmall
+	var head [skippableSize]byte
+	if _, err := io.ReadFull(&z.split, head[:]); err != nil {
+		return err
+	}
+	length := int64(z.split.header.SkippableSize)
+	if z.split.header.SkippableID == skippableMagic&0xf && length >= footerSize {
+		return z.account.addTable(&z.split, length, z.largeBuf())
+	}
+	if _, err := io.Copy(io.Discard, &z.split); err != nil {
+		return err
+	}
+	z.account.add(z.split.size, 0)
+	return nil
+}
+
+// largeBuf is the buffer for frames that are not decoded by workers.
+func (z *zstdPieces) largeBuf() []byte {
+	if z.buf == nil {
+		z.buf = make([]byte, pieceSize)
+	}
+	return z.buf
+}
