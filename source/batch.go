@@ -9,8 +9,8 @@ import (
 // beside the work on its rows, small enough that several per core stay in the cache and in the memory bound.
 const BatchSize = 1 << 20
 
-// Batch is a reusable group of whole rows. All values lie one behind the other in one buffer. The zero value is ready for
-// [Batch.Reset].
+// Batch is a reusable group of whole rows. All values lie one behind the other in one buffer. The zero value is ready
+// for [Batch.Reset].
 //
 // A Batch is filled by appending the values of each row in column order:
 //

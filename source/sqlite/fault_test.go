@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -59,7 +58,8 @@ func TestOneMoment(t *testing.T) {
 }
 
 func TestLocked(t *testing.T) {
-	path, writer := newDatabase(t, "CREATE TABLE t (a)", "INSERT INTO t VALUES (1)", "BEGIN EXCLUSIVE", "INSERT INTO t VALUES (2)")
+	path, writer := newDatabase(t, "CREATE TABLE t (a)", "INSERT INTO t VALUES (1)",
+		"BEGIN EXCLUSIVE", "INSERT INTO t VALUES (2)")
 	db := open(t, path)
 
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
@@ -95,7 +95,9 @@ func TestLockedByOther(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	fmt.Fprintln(in, "BEGIN EXCLUSIVE; INSERT INTO t VALUES (2); SELECT 'locked';")
+	if _, err := io.WriteString(in, "BEGIN EXCLUSIVE; INSERT INTO t VALUES (2); SELECT 'locked';\n"); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := io.ReadFull(out, make([]byte, len("locked\n"))); err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +107,9 @@ func TestLockedByOther(t *testing.T) {
 	if _, err := db.Table(ctx, "t"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Table of a locked database: %v, want context.DeadlineExceeded", err)
 	}
-	fmt.Fprintln(in, "COMMIT;")
+	if _, err := io.WriteString(in, "COMMIT;\n"); err != nil {
+		t.Fatal(err)
+	}
 	if err := in.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +131,7 @@ func TestUnfinishedWrite(t *testing.T) {
 	execute(t, writer, "ROLLBACK")
 	db, err := sqlite.Open(crashed)
 	if err == nil {
-		db.Close()
+		closing(t, db)
 	}
 	if !errors.Is(err, source.ErrUnavailable) || !strings.Contains(err.Error(), "write access") {
 		t.Errorf("Open of a database with an unfinished write: %v, want source.ErrUnavailable and what to do", err)
@@ -202,7 +206,7 @@ func FuzzDamaged(f *testing.F) {
 			}
 			return
 		}
-		defer db.Close()
+		defer closing(t, db)
 		for _, table := range []string{"t", "w", "v"} {
 			rows, err := db.Table(t.Context(), table)
 			if err == nil {

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"errors"
+	"io"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -18,13 +19,12 @@ import (
 // TestBusyTimeout waits for a lock no longer than it is told.
 func TestBusyTimeout(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "locked.db")
-	writer := newWriter(t, path, "CREATE TABLE t (a); BEGIN EXCLUSIVE")
-	defer writer.Close()
+	newWriter(t, path, "CREATE TABLE t (a); BEGIN EXCLUSIVE")
 	db := &DB{path: path}
 	if err := db.connect(1 << 24); err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
+	defer closing(t, db)
 	if err := db.conn.BusyTimeout(time.Millisecond); err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestBusyTimeout(t *testing.T) {
 // TestOutOfMemory reads a value that is larger than the address space.
 func TestOutOfMemory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "large.db")
-	newWriter(t, path, "CREATE TABLE t (a); INSERT INTO t VALUES (1), (zeroblob(40000000))").Close()
+	newWriter(t, path, "CREATE TABLE t (a); INSERT INTO t VALUES (1), (zeroblob(40000000))")
 	db := &DB{path: path}
 	if err := db.connect(16 << 20); err != nil {
 		t.Fatal(err)
@@ -69,12 +69,11 @@ func TestOutOfMemory(t *testing.T) {
 // TestReals compares the text of reals with what SQLite prints: the layout is the same, the digits are as few or fewer.
 func TestReals(t *testing.T) {
 	conn := newWriter(t, filepath.Join(t.TempDir(), "reals.db"), "")
-	defer conn.Close()
 	stmt, _, err := conn.Prepare("SELECT ?")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer stmt.Close()
+	defer closing(t, stmt)
 	random := rand.New(rand.NewPCG(1, 2))
 	var r rows
 	var b source.Batch
@@ -120,8 +119,16 @@ func newWriter(t *testing.T, path, sql string) *sqlite3.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { closing(t, conn) })
 	if err := conn.Exec(sql); err != nil {
 		t.Fatal(err)
 	}
 	return conn
+}
+
+func closing(t *testing.T, c io.Closer) {
+	t.Helper()
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
 }

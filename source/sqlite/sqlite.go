@@ -15,16 +15,16 @@
 //	BLOB     Bytes
 //	NULL     Null
 //
-// SQLite has neither booleans nor JSON: a column declared BOOLEAN holds the integers 0 and 1, one declared JSON holds text
-// that nothing has checked, and both are given as what they are. The declared type is found in [source.Column].
+// SQLite has neither booleans nor JSON: a column declared BOOLEAN holds the integers 0 and 1, one declared JSON holds
+// text that nothing has checked, and both are given as what they are. The declared type is found in [source.Column].
 //
 // # Reading beside writers
 //
-// The file is opened for reading only and must exist. All rows of one [source.Rows] come from one read transaction: they
-// are those of one moment, whatever is written meanwhile. In WAL mode writers do not wait for it; in the other journal
-// modes they cannot commit until the rows are at their end or closed. A database that is locked is waited for, up to
-// ten seconds. A database in WAL mode needs its -shm file; if there is none, it is made in the directory of the
-// database, which then must be writable.
+// The file is opened for reading only and must exist. All rows of one [source.Rows] come from one read transaction:
+// they are those of one moment, whatever is written meanwhile. In WAL mode writers do not wait for it; in the other
+// journal modes they cannot commit until the rows are at their end or closed. A database that is locked is waited for,
+// up to ten seconds. A database in WAL mode needs its -shm and -wal files; where they are not, they are made beside it,
+// in a directory that must be writable, and they stay there.
 //
 // # Memory
 //
@@ -107,7 +107,7 @@ func (db *DB) connect(memory int64) (err error) {
 	return nil
 }
 
-// readOnlyURI names a file in the manner of https://sqlite.org/uri.html, in which every name is a file, also ":memory:".
+// readOnlyURI names a file as https://sqlite.org/uri.html has it. So every path is that of a file, also ":memory:".
 func readOnlyURI(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -137,9 +137,9 @@ func (db *DB) Close() (err error) {
 	return err
 }
 
-// Table gives all rows of a table or view of the database. Names are compared as SQLite does, without regard to the case
-// of ASCII letters, and "main." may stand before them. The columns are those of SELECT *: generated columns are among
-// them, the hidden columns of virtual tables are not.
+// Table gives all rows of a table or view of the database. Names are compared as SQLite does, without regard to the
+// case of ASCII letters, and "main." may stand before them. The columns are those of SELECT *: generated columns are
+// among them, the hidden columns of virtual tables are not.
 func (db *DB) Table(ctx context.Context, name string) (source.Rows, error) {
 	const tables = "SELECT name FROM main.sqlite_schema WHERE type IN ('table', 'view')"
 	found, err := db.texts(ctx, tables+" AND name = ? COLLATE NOCASE", name)

@@ -1,6 +1,7 @@
 package sqlite_test
 
 import (
+	"io"
 	"path/filepath"
 	"testing"
 
@@ -22,7 +23,10 @@ func TestSource(t *testing.T) {
 			" SELECT CASE i WHEN 99999 THEN abs(-9223372036854775807 - 1) ELSE i END FROM n",
 		EndlessQuery: "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n WHERE i < 0",
 		Values: []sourcetest.Value{
-			{Type: "INTEGER", SQL: "9223372036854775807", Kind: source.Number, Text: "9223372036854775807", Column: "INTEGER"},
+			{
+				Type: "INTEGER", SQL: "9223372036854775807",
+				Kind: source.Number, Text: "9223372036854775807", Column: "INTEGER",
+			},
 			{Type: "INTEGER", SQL: "-9223372036854775808", Kind: source.Number, Text: "-9223372036854775808"},
 			{Type: "INTEGER", SQL: "0", Kind: source.Number, Text: "0"},
 			{Type: "INTEGER", SQL: "'not a number'", Kind: source.Text, Text: "not a number"},
@@ -44,7 +48,7 @@ func TestSource(t *testing.T) {
 			{Type: "TEXT", SQL: "7", Kind: source.Text, Text: "7"},
 			{Type: "TEXT", SQL: "x'00ff'", Kind: source.Bytes, Text: "\x00\xff"},
 			{Type: "BLOB", SQL: "x''", Kind: source.Bytes, Text: ""},
-			{Type: "BLOB", SQL: "x'00010203fffe'", Kind: source.Bytes, Text: "\x00\x01\x02\x03\xff\xfe", Column: "BLOB"},
+			{Type: "BLOB", SQL: "x'000103fffe'", Kind: source.Bytes, Text: "\x00\x01\x03\xff\xfe", Column: "BLOB"},
 			{Type: "BLOB", SQL: "zeroblob(3)", Kind: source.Bytes, Text: "\x00\x00\x00"},
 			{Type: "", SQL: "NULL", Kind: source.Null},
 			{Type: "", SQL: "'1'", Kind: source.Text, Text: "1"},
@@ -62,35 +66,35 @@ func open(t *testing.T, path string) *sqlite.DB {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { closing(t, db) })
 	return db
 }
 
 // openWriter opens a connection that writes, and makes the file.
-func openWriter(t *testing.T, path string) *sqlite3.Conn {
+func openWriter(t testing.TB, path string) *sqlite3.Conn {
 	t.Helper()
 	conn, err := sqlite3.OpenFlags(path, sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := conn.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { closing(t, conn) })
 	execute(t, conn, "PRAGMA synchronous = OFF")
 	return conn
 }
 
-func execute(t *testing.T, conn *sqlite3.Conn, statements ...string) {
+func execute(t testing.TB, conn *sqlite3.Conn, statements ...string) {
 	t.Helper()
 	for _, sql := range statements {
 		if err := conn.Exec(sql); err != nil {
 			t.Fatalf("%.200s: %v", sql, err)
 		}
+	}
+}
+
+// closing closes what has nothing more to say.
+func closing(tb testing.TB, c io.Closer) {
+	tb.Helper()
+	if err := c.Close(); err != nil {
+		tb.Error(err)
 	}
 }

@@ -1,0 +1,108 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"culvert/source"
+)
+
+type rows struct {
+	ctx     context.Context
+	rows    *sql.Rows
+	columns []source.Column
+	values  []value
+	dest    []any // pointers to values, for Scan
+	err     error
+	closed  bool
+}
+
+func newRows(ctx context.Context, result *sql.Rows) (*rows, error) {
+	types, err := result.ColumnTypes()
+	if err != nil {
+		return nil, err
+	}
+	r := &rows{ctx: ctx, rows: result, values: make([]value, len(types))}
+	for i, t := range types {
+		r.columns = append(r.columns, source.Column{Name: t.Name(), Type: t.DatabaseTypeName()})
+		r.values[i].text, r.values[i].bytes = kinds(t.DatabaseTypeName())
+		r.dest = append(r.dest, &r.values[i])
+	}
+	return r, nil
+}
+
+func (r *rows) Columns() []source.Column { return r.columns }
+
+func (r *rows) Next(b *source.Batch) error {
+	b.Reset(len(r.columns))
+	if r.err == nil {
+		r.err = r.fill(b)
+	}
+	if r.err != nil {
+		b.Reset(len(r.columns))
+	}
+	return r.err
+}
+
+func (r *rows) fill(b *source.Batch) error {
+	// database/sql learns of the end of a context by and by.
+	if err := r.ctx.Err(); err != nil {
+		return fail(r.ctx, err)
+	}
+	for i := range r.values {
+		r.values[i].batch = b
+	}
+	for !b.Full() && r.rows.Next() {
+		if err := r.rows.Scan(r.dest...); err != nil {
+			return fail(r.ctx, err)
+		}
+		b.EndRow()
+	}
+	switch {
+	case b.Rows() > 0:
+		return nil // an error, which sql.Rows keeps, comes with the next call
+	case r.rows.Err() != nil:
+		return fail(r.ctx, r.rows.Err())
+	case r.rows.NextResultSet():
+		return errors.New("sqldb: the query has more than one result")
+	}
+	return io.EOF
+}
+
+func (r *rows) Close() error {
+	if r.closed {
+		return nil
+	}
+	r.closed = true
+	err := r.rows.Close()
+	switch r.err {
+	case nil:
+		r.err = errors.New("sqldb: the rows are closed")
+	case io.EOF:
+	default:
+		return nil // drivers repeat the error of the rows
+	}
+	if err != nil && r.ctx.Err() == nil {
+		return fail(r.ctx, err)
+	}
+	return nil
+}
+
+// fail gives an error of database/sql its class.
+func fail(ctx context.Context, err error) error {
+	_, network := errors.AsType[*net.OpError](err)
+	_, name := errors.AsType[*net.DNSError](err)
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("sqldb: %w", ctx.Err())
+	case network, name,
+		errors.Is(err, driver.ErrBadConn), errors.Is(err, sql.ErrConnDone), errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("%w: %w", source.ErrUnavailable, err)
+	}
+	return fmt.Errorf("sqldb: %w", err)
+}
