@@ -1,0 +1,291 @@
+package source_test
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"culvert/internal/testkit"
+	"culvert/source"
+)
+
+// cell is a value of the model, which is a plain slice of rows of them.
+type cell struct {
+	kind source.Kind
+	text string
+}
+
+// batchModel does to a batch and to the model what a program says, byte by byte, and compares them after each row.
+type batchModel struct {
+	program []byte
+	batch   source.Batch
+	rows    [][]cell
+	columns int
+}
+
+func (m *batchModel) next() byte {
+	if len(m.program) == 0 {
+		return 0
+	}
+	b := m.program[0]
+	m.program = m.program[1:]
+	return b
+}
+
+// take gives the next n bytes of the program, or as many as there are.
+func (m *batchModel) take(n int) []byte {
+	n = min(n, len(m.program))
+	b := m.program[:n]
+	m.program = m.program[n:]
+	return b
+}
+
+func (m *batchModel) run(t *testing.T) {
+	m.reset()
+	for len(m.program) > 0 {
+		if m.next()%16 == 0 {
+			m.reset()
+		}
+		m.addRow()
+		m.compare(t)
+	}
+}
+
+func (m *batchModel) reset() {
+	m.columns = int(m.next() % 6)
+	m.rows = m.rows[:0]
+	m.batch.Reset(m.columns)
+}
+
+func (m *batchModel) addRow() {
+	row := make([]cell, m.columns)
+	for i := range row {
+		row[i] = m.addValue()
+	}
+	m.batch.EndRow()
+	m.rows = append(m.rows, row)
+}
+
+func (m *batchModel) addValue() cell {
+	op := m.next()
+	switch op % 4 {
+	case 0:
+		m.batch.AppendNull()
+		return cell{kind: source.Null}
+	case 1:
+		var v int64
+		for _, b := range m.take(int(op>>2) % 9) {
+			v = v<<8 | int64(b)
+		}
+		m.batch.AppendInt(v)
+		return cell{source.Number, fmt.Sprint(v)}
+	case 2:
+		var bits uint64
+		for _, b := range m.take(8) {
+			bits = bits<<8 | uint64(b)
+		}
+		v := math.Float64frombits(bits)
+		m.batch.AppendFloat(v)
+		text := strings.TrimPrefix(strconv.FormatFloat(v, 'g', -1, 64), "+")
+		return cell{source.Number, strings.ReplaceAll(text, "Inf", "Infinity")}
+	default:
+		kind := source.Text + source.Kind(op>>2)%source.JSON
+		value := m.take(int(m.next()))
+		m.batch.Append(kind, value)
+		return cell{kind, string(value)}
+	}
+}
+
+func (m *batchModel) compare(t *testing.T) {
+	t.Helper()
+	if m.batch.Rows() != len(m.rows) || m.batch.Columns() != m.columns {
+		t.Fatalf("batch is %d × %d, want %d × %d", m.batch.Rows(), m.batch.Columns(), len(m.rows), m.columns)
+	}
+	size := 0
+	for r, row := range m.rows {
+		for c, want := range row {
+			kind, value := m.batch.Value(r, c)
+			if kind != want.kind || string(value) != want.text {
+				t.Fatalf("row %d, column %d: got %v %q, want %v %q", r, c, kind, value, want.kind, want.text)
+			}
+			size += len(want.text)
+		}
+	}
+	if m.batch.Size() != size {
+		t.Fatalf("size is %d, want %d", m.batch.Size(), size)
+	}
+}
+
+func TestBatch(t *testing.T) {
+	random := rand.NewChaCha8([32]byte{1})
+	for range 500 {
+		program := make([]byte, 500)
+		if _, err := random.Read(program); err != nil {
+			t.Fatal(err)
+		}
+		(&batchModel{program: program}).run(t)
+	}
+}
+
+func FuzzBatch(f *testing.F) {
+	f.Add([]byte{2, 1, 0, 1, 2, 1, 3, 5, 'v', 'a', 'l', 'u', 'e', 0, 16, 0})
+	f.Add([]byte{0, 1, 1, 1, 16, 1, 1, 2, 0x7f, 0xf0, 0, 0, 0, 0, 0, 0, 1, 2, 0xff, 0xf8, 0, 0, 0, 0, 0, 1})
+	f.Fuzz(func(t *testing.T, program []byte) {
+		if len(program) > 1<<12 {
+			t.Skip()
+		}
+		(&batchModel{program: program}).run(t)
+	})
+}
+
+// TestFull fills batches with rows of several sizes, of nothing but NULLs, and of no columns: all must come to an end,
+// near BatchSize.
+func TestFull(t *testing.T) {
+	for _, test := range []struct{ columns, size int }{{1, 1}, {3, 100}, {1, 5000}, {100, 0}, {1, 0}, {0, 0}} {
+		var b source.Batch
+		b.Reset(test.columns)
+		value := make([]byte, test.size)
+		rowSize := test.columns*(test.size+8) + 1
+		for !b.Full() {
+			for range test.columns {
+				if test.size == 0 {
+					b.AppendNull()
+				} else {
+					b.Append(source.Bytes, value)
+				}
+			}
+			b.EndRow()
+			if total := b.Rows() * rowSize; total > source.BatchSize+rowSize {
+				t.Fatalf("%d columns of %d bytes: not full with %d bytes", test.columns, test.size, total)
+			}
+		}
+		if total := b.Rows() * rowSize; total < source.BatchSize {
+			t.Errorf("%d columns of %d bytes: full with %d bytes", test.columns, test.size, total)
+		}
+		if b.Reset(test.columns); b.Full() {
+			t.Errorf("%d columns of %d bytes: full after Reset", test.columns, test.size)
+		}
+	}
+}
+
+func TestEndRowOfWrongLength(t *testing.T) {
+	for _, values := range []int{0, 1, 3} {
+		var b source.Batch
+		b.Reset(2)
+		for range values {
+			b.AppendInt(1)
+		}
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("a row of %d values was taken by a batch of 2 columns", values)
+				}
+			}()
+			b.EndRow()
+		}()
+	}
+}
+
+// TestValueIsBounded appends to a value, which must not run into the next one.
+func TestValueIsBounded(t *testing.T) {
+	var b source.Batch
+	b.Reset(2)
+	b.Append(source.Text, []byte("one"))
+	b.Append(source.Text, []byte("two"))
+	b.EndRow()
+	_, one := b.Value(0, 0)
+	_ = append(one, "!!!"...)
+	if _, two := b.Value(0, 1); string(two) != "two" {
+		t.Errorf("the next value has become %q", two)
+	}
+}
+
+// TestAppendCopies changes a value after it was appended.
+func TestAppendCopies(t *testing.T) {
+	var b source.Batch
+	b.Reset(1)
+	value := []byte("value")
+	b.Append(source.Text, value)
+	b.EndRow()
+	copy(value, "other")
+	if _, got := b.Value(0, 0); string(got) != "value" {
+		t.Errorf("the value has become %q", got)
+	}
+}
+
+func TestBatchAllocations(t *testing.T) {
+	var b source.Batch
+	text := bytes.Repeat([]byte("text "), 20)
+	testkit.Allocs(t, 0, func() {
+		b.Reset(4)
+		for id := int64(0); !b.Full(); id++ {
+			b.AppendInt(id << 30)
+			b.AppendFloat(float64(id) / 7)
+			b.Append(source.Text, text)
+			b.AppendNull()
+			b.EndRow()
+		}
+		for row := range b.Rows() {
+			for column := range b.Columns() {
+				b.Value(row, column)
+			}
+		}
+	})
+}
+
+// TestResetReleases: a batch must not keep what one large row once needed.
+func TestResetReleases(t *testing.T) {
+	const large = 64 << 20
+	var b source.Batch
+	b.Reset(1)
+	before := heap()
+	b.Append(source.Bytes, make([]byte, large))
+	b.EndRow()
+	if grown := heap() - before; grown < large/2 {
+		t.Fatalf("the heap has grown by %d bytes, for a row of %d", grown, large)
+	}
+	b.Reset(1)
+	if grown := heap() - before; grown > 4*source.BatchSize {
+		t.Errorf("after Reset the batch still holds %d bytes", grown)
+	}
+	b.AppendInt(1)
+	b.EndRow()
+	if _, value := b.Value(0, 0); string(value) != "1" {
+		t.Errorf("after Reset a value reads as %q", value)
+	}
+}
+
+// heap is the memory in use, after a collection.
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+func TestKindString(t *testing.T) {
+	want := "null text number bool bytes json kind(6)"
+	var got []string
+	for kind := source.Null; kind <= source.JSON+1; kind++ {
+		got = append(got, kind.String())
+	}
+	if s := strings.Join(got, " "); s != want {
+		t.Errorf("kinds are %q, want %q", s, want)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	unknown := &source.UnknownError{What: "table", Name: "a\n\"b"}
+	if got, want := unknown.Error(), `table "a\n\"b" does not exist`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	count := &source.CountError{Received: 7, Confirmed: 8}
+	if got := count.Error(); !strings.Contains(got, "7") || !strings.Contains(got, "8") {
+		t.Errorf("%q does not name both counts", got)
+	}
+}

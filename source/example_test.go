@@ -1,0 +1,115 @@
+package source_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"culvert/source"
+)
+
+// countdown is a source whose tables count down from a number.
+type countdown struct{}
+
+func (countdown) Table(_ context.Context, name string) (source.Rows, error) {
+	if name != "ten" {
+		return nil, &source.UnknownError{What: "table", Name: name, Known: []string{"ten"}}
+	}
+	return &countdownRows{left: 10}, nil
+}
+
+func (countdown) Query(context.Context, string) (source.Rows, error) {
+	return nil, errors.New("countdown: there are no queries")
+}
+
+func (countdown) Close() error { return nil }
+
+type countdownRows struct{ left int64 }
+
+func (r *countdownRows) Columns() []source.Column {
+	return []source.Column{{Name: "left", Type: "integer"}, {Name: "word"}}
+}
+
+func (r *countdownRows) Next(b *source.Batch) error {
+	b.Reset(2)
+	for r.left > 0 && !b.Full() {
+		b.AppendInt(r.left)
+		if r.left <= 3 {
+			b.Append(source.Text, []byte("soon"))
+		} else {
+			b.AppendNull()
+		}
+		b.EndRow()
+		r.left--
+	}
+	if b.Rows() == 0 {
+		return io.EOF
+	}
+	return nil
+}
+
+func (r *countdownRows) Close() error { return nil }
+
+// A source gives its rows in batches, which the caller may keep and use again.
+func ExampleSource() {
+	var src source.Source = countdown{}
+	rows, err := src.Table(context.Background(), "ten")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var batch source.Batch
+	count := 0
+	for {
+		err := rows.Next(&batch)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		count += batch.Rows()
+	}
+	fmt.Println(count, "rows of", len(rows.Columns()), "columns", rows.Close())
+	// Output: 10 rows of 2 columns <nil>
+}
+
+func ExampleBatch() {
+	var b source.Batch
+	b.Reset(3)
+	b.AppendInt(1)
+	b.Append(source.Text, []byte("learn"))
+	b.AppendFloat(0.5)
+	b.EndRow()
+	b.AppendInt(2)
+	b.AppendNull()
+	b.AppendFloat(100)
+	b.EndRow()
+	for row := range b.Rows() {
+		for column := range b.Columns() {
+			kind, value := b.Value(row, column)
+			fmt.Printf("%d,%d %v %q\n", row, column, kind, value)
+		}
+	}
+	// Output:
+	// 0,0 number "1"
+	// 0,1 text "learn"
+	// 0,2 number "0.5"
+	// 1,0 number "2"
+	// 1,1 null ""
+	// 1,2 number "100"
+}
+
+// An UnknownError has the names for a suggestion.
+func ExampleUnknownError() {
+	_, err := countdown{}.Table(context.Background(), "tne")
+	if unknown, ok := errors.AsType[*source.UnknownError](err); ok {
+		fmt.Println(err)
+		fmt.Println("there is:", unknown.Known)
+	}
+	// Output:
+	// table "tne" does not exist
+	// there is: [ten]
+}
