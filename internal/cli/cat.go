@@ -74,7 +74,7 @@ func (a *app) cat(ctx context.Context, w *work, o *catOptions, args []string) (e
 	}
 	w.begin()
 	if _, err := io.Copy(counted, text.Reader); err != nil {
-		return readError(in.name, err)
+		return counted.blame(err, readError(in.name, err))
 	}
 	return out.commit()
 }

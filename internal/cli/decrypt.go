@@ -95,7 +95,7 @@ func (a *app) decrypt(ctx context.Context, w *work, r *workReport, o *decryptOpt
 	}
 	w.begin()
 	if _, err := io.Copy(counted, src); err != nil {
-		return readError(in.name, err)
+		return counted.blame(err, readError(in.name, err))
 	}
 	return out.commit()
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync/atomic"
 
 	"filippo.io/age"
 	"filippo.io/age/armor"
@@ -91,7 +90,7 @@ func (a *app) encrypt(ctx context.Context, w *work, r *workReport, o *encryptOpt
 	}
 	w.begin()
 	if err := encryptStream(counted, in, agefile.Config{Workers: o.jobs}, o.armor, recipients); err != nil {
-		return fmt.Errorf("encrypting %s: %w", in.name, err)
+		return counted.blame(err, fmt.Errorf("encrypting %s: %w", in.name, err))
 	}
 	return out.commit()
 }
@@ -118,18 +117,6 @@ func encryptStream(
 		return err
 	}
 	return closeArmor()
-}
-
-// countingWriter counts what is written.
-type countingWriter struct {
-	w io.Writer
-	n atomic.Int64
-}
-
-func (c *countingWriter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n.Add(int64(n))
-	return n, err
 }
 
 // oneFile accepts no argument, or one.

@@ -254,12 +254,12 @@ func (r *inspectReport) text() string {
 		line("encrypted to", "%s", recipientKinds(r.Age.Recipients))
 		line("post-quantum", "%s", r.Age.PostQuantum)
 		line("header", "%s bytes", ui.Count(r.Age.Header))
-		line("data", "%s bytes in %s chunks", ui.Count(r.Age.Data), ui.Count(r.Age.Chunks))
+		line("data", "%s bytes in %s", ui.Count(r.Age.Data), ui.Several(r.Age.Chunks, "chunk"))
 	}
 	if c := r.Content; c != nil {
 		line("compression", "%s", c.Compression)
 		if c.Frames > 0 {
-			line("text", "%s bytes in %s frames, by the seek table", ui.Count(c.Text), ui.Count(int64(c.Frames)))
+			line("text", "%s bytes in %s, by the seek table", ui.Count(c.Text), ui.Several(int64(c.Frames), "frame"))
 		}
 	}
 	return b.String()

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unicode"
 	"unicode/utf8"
 
@@ -56,7 +57,7 @@ func (o *outputs) abandon() error {
 
 // outputFile is a file that is being written.
 type outputFile struct {
-	*os.File
+	file    *os.File
 	outputs *outputs
 	path    string
 	part    string // "" for what is not a regular file and is written to directly
@@ -96,7 +97,7 @@ func (o *outputs) create(path string, force bool) (*outputFile, error) {
 	if info != nil {
 		if !info.Mode().IsRegular() {
 			f, err := os.OpenFile(path, os.O_WRONLY, 0)
-			return &outputFile{File: f, outputs: o, path: path}, err
+			return &outputFile{file: f, outputs: o, path: path}, err
 		}
 		mode = info.Mode().Perm()
 		// The file is replaced where it is, not the link to it.
@@ -114,7 +115,7 @@ func (o *outputs) create(path string, force bool) (*outputFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("output %q: %w", path, err)
 	}
-	out := &outputFile{File: f, outputs: o, path: path, part: part, force: force}
+	out := &outputFile{file: f, outputs: o, path: path, part: part, force: force}
 	o.open[out] = struct{}{}
 	return out, nil
 }
@@ -132,20 +133,34 @@ func existsError(path string) error {
 	return withHint(fmt.Errorf("output %q exists", path), "choose another name with -o FILE, or overwrite it with --force")
 }
 
+func (f *outputFile) Write(p []byte) (int, error) {
+	n, err := f.file.Write(p)
+	return n, f.explain(err)
+}
+
+// explain names the output in an error, in place of the name that it has while it is written.
+func (f *outputFile) explain(err error) error {
+	var path *os.PathError
+	if errors.As(err, &path) {
+		return fmt.Errorf("output %q: %w", f.path, path.Err)
+	}
+	return err
+}
+
 func (f *outputFile) commit() error {
 	if f.closed {
 		return os.ErrClosed
 	}
 	if f.part == "" {
 		f.closed = true
-		return f.Close()
+		return f.file.Close()
 	}
-	if err := f.Sync(); err != nil {
-		return errors.Join(err, f.discard())
+	if err := f.file.Sync(); err != nil {
+		return errors.Join(f.explain(err), f.discard())
 	}
 	f.closed = true
-	if err := f.Close(); err != nil {
-		return errors.Join(err, f.remove())
+	if err := f.file.Close(); err != nil {
+		return errors.Join(f.explain(err), f.remove())
 	}
 	if err := f.publish(); err != nil {
 		return errors.Join(err, f.remove())
@@ -179,7 +194,7 @@ func (f *outputFile) discard() error {
 		return nil
 	}
 	f.closed = true
-	err := f.Close()
+	err := f.file.Close()
 	if f.part == "" {
 		return err
 	}
@@ -262,4 +277,28 @@ func (a *app) openSink(path string, force bool, binaryHints ...string) (sink, er
 		return &printable{stream: stream{a.stdout}, hints: binaryHints}, nil
 	}
 	return stream{a.stdout}, nil
+}
+
+// countingWriter counts what is written to a sink, and remembers why that failed.
+type countingWriter struct {
+	w   io.Writer
+	n   atomic.Int64
+	err error
+}
+
+func (c *countingWriter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n.Add(int64(n))
+	if err != nil {
+		c.err = err
+	}
+	return n, err
+}
+
+// blame gives the error of a copy: that of the sink, if it has failed, and otherwise what is said of the source.
+func (c *countingWriter) blame(err, ofSource error) error {
+	if c.err != nil && errors.Is(err, c.err) {
+		return c.err
+	}
+	return ofSource
 }

@@ -87,11 +87,19 @@ func unknownVerb(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	hint := "see: culvert help"
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		hint = fmt.Sprintf("did you mean %q?", near[0])
+	return withHint(usagef("unknown command %q", args[0]), hintOfVerb(cmd, args[0]))
+}
+
+// hintOfVerb names the verb, or the topic of help, that was probably meant.
+func hintOfVerb(root *cobra.Command, name string) string {
+	var known []string
+	for _, cmd := range root.Commands() {
+		known = append(known, cmd.Name())
 	}
-	return withHint(usagef("unknown command %q", args[0]), hint)
+	if near := ui.Nearest(name, known); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return "see: culvert help"
 }
 
 // flagError explains a flag that there is not, or that lacks its value.
@@ -115,7 +123,7 @@ func newHelp(root *cobra.Command) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			cmd, rest, err := root.Find(args)
 			if err != nil || len(rest) > 0 {
-				return withHint(usagef("no help on %q", strings.Join(args, " ")), "see: culvert help")
+				return withHint(usagef("no help on %q", strings.Join(args, " ")), hintOfVerb(root, args[0]))
 			}
 			cmd.InitDefaultHelpFlag()
 			return cmd.Help()

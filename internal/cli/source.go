@@ -75,10 +75,19 @@ func (d database) hasPassword() bool {
 
 // open opens the database.
 func (d database) open(ctx context.Context) (source.Source, error) {
+	// A nil pointer must not become a Source that is not nil.
 	if d.engine == "sqlite" {
-		return sqlite.Open(d.address)
+		db, err := sqlite.Open(d.address)
+		if err != nil {
+			return nil, withHint(err, "check the path; the file must be an SQLite database")
+		}
+		return db, nil
 	}
-	return postgres.Open(ctx, d.address)
+	db, err := postgres.Open(ctx, d.address)
+	if err != nil {
+		return nil, err
+	}
+	return db, nil
 }
 
 // sourceFlags say how to reach a database.

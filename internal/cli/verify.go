@@ -98,7 +98,7 @@ func (a *app) verify(ctx context.Context, w *work, r *verifyReport, o *verifyOpt
 	}
 	w.begin()
 	if _, err := io.Copy(counted, text.Reader); err != nil {
-		return readError(in.name, err)
+		return counted.blame(err, readError(in.name, err))
 	}
 	r.Sealed = r.Encrypted || text.Sealed()
 	return nil

@@ -21,7 +21,7 @@ const NoRows = -1
 func (f Figures) Summary(elapsed time.Duration, peakMemory int64) string {
 	parts := make([]string, 0, 6)
 	if f.Rows >= 0 {
-		parts = append(parts, Count(f.Rows)+" rows")
+		parts = append(parts, Several(f.Rows, "row"))
 	}
 	return strings.Join(append(parts,
 		Bytes(f.In)+" in",
@@ -35,7 +35,7 @@ func (f Figures) Summary(elapsed time.Duration, peakMemory int64) string {
 func (f Figures) line(elapsed time.Duration, total int64) string {
 	parts := make([]string, 0, 6)
 	if f.Rows >= 0 {
-		parts = append(parts, Count(f.Rows)+" rows")
+		parts = append(parts, Several(f.Rows, "row"))
 	}
 	parts = append(parts, Bytes(f.In)+" in", Bytes(f.Out)+" out", Rate(f.In, elapsed))
 	if total > 0 && f.In > 0 {
@@ -57,6 +57,14 @@ func Count(n int64) string {
 		b.WriteRune(digit)
 	}
 	return b.String()
+}
+
+// Several is a number of things, such as "1 row" or "2,000 rows".
+func Several(n int64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return Count(n) + " " + thing + "s"
 }
 
 // Bytes is a size in the decimal units that disks and networks are sold by.

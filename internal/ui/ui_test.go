@@ -25,6 +25,14 @@ func TestCount(t *testing.T) {
 	}
 }
 
+func TestSeveral(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 rows", 1: "1 row", 2: "2 rows", 2000: "2,000 rows"} {
+		if got := ui.Several(n, "row"); got != want {
+			t.Errorf("Several(%d) is %q, want %q", n, got, want)
+		}
+	}
+}
+
 func TestBytes(t *testing.T) {
 	for n, want := range map[int64]string{
 		0: "0 B", 999: "999 B", 1000: "1.0 kB", 999_949: "999.9 kB", 999_950: "1.0 MB", 1_500_000: "1.5 MB",
@@ -122,7 +130,7 @@ func TestRedrawnProgress(t *testing.T) {
 		in.Store(1_000_000)
 		<-time.After(150 * time.Millisecond)
 		synctest.Wait()
-		first := "1 rows, 1.0 MB in, 5 B out, 5.0 MB/s, 25 %, 0.60 s left"
+		first := "1 row, 1.0 MB in, 5 B out, 5.0 MB/s, 25 %, 0.60 s left"
 		if got := out.String(); got != "\r"+first {
 			t.Errorf("drawn: %q", got)
 		}

@@ -1,0 +1,276 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"filippo.io/age"
+	"filippo.io/age/plugin"
+	"github.com/ncruces/go-sqlite3"
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"culvert":         main,
+		"age-plugin-test": testPlugin,
+	})
+}
+
+// TestScripts runs the scripts that pin the command line. They are plain text: see testdata/script.
+func TestScripts(t *testing.T) { runScripts(t, "testdata/script", nil) }
+
+// runScripts runs the scripts of a directory, with further environment variables.
+func runScripts(t *testing.T, dir string, variables []string) {
+	peers := &peers{dir: t.TempDir()}
+	testscript.Run(t, testscript.Params{
+		Dir:                 dir,
+		RequireUniqueNames:  true,
+		RequireExplicitExec: true,
+		Setup: func(env *testscript.Env) error {
+			home := filepath.Join(env.WorkDir, "home")
+			env.Setenv("HOME", home)
+			env.Setenv("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
+			env.Setenv("AppData", home)
+			env.Setenv("TZ", "UTC")
+			env.Setenv("PATH", peers.dir+string(os.PathListSeparator)+env.Getenv("PATH"))
+			env.Vars = append(env.Vars, variables...)
+			return os.Mkdir(home, 0o700)
+		},
+		Condition: peers.condition,
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"exit":       exit,
+			"sqlite":     sqlite,
+			"flip":       flip,
+			"cut":        cut,
+			"extend":     extend,
+			"none":       none,
+			"onterminal": onTerminal,
+			"interrupt":  interrupt,
+			"smalldisk":  smallDisk,
+		},
+	})
+}
+
+// peers are the other programs that scripts use.
+type peers struct {
+	dir string
+	age sync.Once
+	err error
+}
+
+// condition knows pty, root, and have:PROGRAM. With CULVERT_TEST_ALL=1 a program that is missing fails the script, in
+// place of being skipped.
+func (p *peers) condition(condition string) (bool, error) {
+	switch condition {
+	case "pty":
+		return havePTY, nil
+	case "root":
+		return os.Geteuid() == 0, nil
+	}
+	program, ok := strings.CutPrefix(condition, "have:")
+	if !ok {
+		return false, fmt.Errorf("unknown condition %q", condition)
+	}
+	err := error(nil)
+	if program == "age" {
+		p.age.Do(p.buildAge)
+		err = p.err
+	} else {
+		_, err = exec.LookPath(program)
+	}
+	if err != nil && os.Getenv("CULVERT_TEST_ALL") == "1" {
+		return false, fmt.Errorf("%w, and CULVERT_TEST_ALL=1 lets no test be skipped; to install it: ./dev test", err)
+	}
+	return err == nil, nil
+}
+
+// buildAge builds the age command from the module that Culvert uses as a library.
+func (p *peers) buildAge() {
+	out, err := exec.Command("go", "build", "-o", p.dir+string(os.PathSeparator), "filippo.io/age/cmd/age").CombinedOutput()
+	if err != nil {
+		p.err = fmt.Errorf("building age: %w: %s", err, out)
+	}
+}
+
+// exit runs a command and compares its exit code:
+//
+//	exit CODE COMMAND [ARGUMENT]...
+func exit(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exit CODE COMMAND [ARGUMENT]...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// sqlite runs SQL statements on a database file, which it makes if need be:
+//
+//	sqlite FILE SQL
+func sqlite(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: sqlite FILE SQL")
+	}
+	db, err := sqlite3.Open(ts.MkAbs(args[0]))
+	ts.Check(err)
+	ts.Check(errors.Join(db.Exec(args[1]), db.Close()))
+}
+
+// flip changes one bit of a file. An offset below 0 counts from the end:
+//
+//	flip FILE OFFSET
+func flip(ts *testscript.TestScript, neg bool, args []string) {
+	edit(ts, neg, args, func(data []byte, offset int) []byte {
+		data[offset] ^= 1
+		return data
+	})
+}
+
+// cut shortens a file to a size. A size below 0 counts from the end:
+//
+//	cut FILE SIZE
+func cut(ts *testscript.TestScript, neg bool, args []string) {
+	edit(ts, neg, args, func(data []byte, size int) []byte { return data[:size] })
+}
+
+// extend adds zero bytes to a file:
+//
+//	extend FILE COUNT
+func extend(ts *testscript.TestScript, neg bool, args []string) {
+	edit(ts, neg, args, func(data []byte, count int) []byte { return append(data, make([]byte, count)...) })
+}
+
+func edit(ts *testscript.TestScript, neg bool, args []string, change func(data []byte, n int) []byte) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: FILE NUMBER")
+	}
+	path := ts.MkAbs(args[0])
+	data, err := os.ReadFile(path)
+	ts.Check(err)
+	n, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	if n < 0 {
+		n += len(data)
+	}
+	ts.Check(os.WriteFile(path, change(data, n), 0o600))
+}
+
+// none fails if a file name matches a pattern:
+//
+//	none PATTERN...
+func none(ts *testscript.TestScript, neg bool, args []string) {
+	for _, pattern := range args {
+		matches, err := filepath.Glob(ts.MkAbs(pattern))
+		ts.Check(err)
+		if neg == (len(matches) == 0) {
+			ts.Fatalf("%s matches %q", pattern, matches)
+		}
+	}
+}
+
+// interrupt runs a command with standard input open and empty, waits until there is a file whose name matches a pattern,
+// sends signals, such as INT,INT, and compares the exit code:
+//
+//	interrupt CODE SIGNALS PATTERN COMMAND [ARGUMENT]...
+func interrupt(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 4 {
+		ts.Fatalf("usage: interrupt CODE SIGNALS PATTERN COMMAND [ARGUMENT]...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	path, err := exec.LookPath(args[3])
+	ts.Check(err)
+	cmd := exec.Command(path, args[4:]...)
+	cmd.Dir, cmd.Env = ts.MkAbs("."), environment(ts)
+	stdin, err := cmd.StdinPipe()
+	ts.Check(err)
+	var output strings.Builder
+	cmd.Stdout, cmd.Stderr = &output, &output
+	ts.Check(cmd.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	for matches := []string(nil); matches == nil; {
+		select {
+		case <-poll.C:
+			matches, err = filepath.Glob(ts.MkAbs(args[2]))
+			ts.Check(err)
+		case err := <-ended:
+			ts.Fatalf("ended before %s was there: %v: %s", args[2], err, output.String())
+		}
+	}
+	for name := range strings.SplitSeq(args[1], ",") {
+		ts.Check(cmd.Process.Signal(map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM}[name]))
+	}
+	var exit *exec.ExitError
+	if err := <-ended; err != nil && !errors.As(err, &exit) {
+		ts.Check(err)
+	}
+	// The pipe was closed by Wait; that it was open until then is what matters.
+	_ = stdin.Close()
+	ts.Logf("%s", output.String())
+	if got := cmd.ProcessState.ExitCode(); got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+	if !strings.Contains(output.String(), "culvert: error: interrupted\n") {
+		ts.Fatalf("the output does not say that it was interrupted")
+	}
+}
+
+// environment is the environment of a script, as far as culvert looks at it.
+func environment(ts *testscript.TestScript) []string {
+	var variables []string
+	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "AppData", "PATH", "TMPDIR", "CULVERT_IDENTITY"} {
+		variables = append(variables, name+"="+ts.Getenv(name))
+	}
+	return variables
+}
+
+// testPlugin is an age plugin that keeps no secret.
+func testPlugin() {
+	p, err := plugin.New("test")
+	if err != nil {
+		panic(err)
+	}
+	p.HandleRecipient(func([]byte) (age.Recipient, error) { return openKey{}, nil })
+	p.HandleIdentityAsRecipient(func([]byte) (age.Recipient, error) { return openKey{}, nil })
+	p.HandleIdentity(func([]byte) (age.Identity, error) { return openKey{}, nil })
+	os.Exit(p.Main())
+}
+
+// openKey puts the file key into the header as it is.
+type openKey struct{}
+
+func (openKey) Wrap(fileKey []byte) ([]*age.Stanza, error) {
+	return []*age.Stanza{{Type: "test", Body: fileKey}}, nil
+}
+
+func (openKey) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
+	for _, stanza := range stanzas {
+		if stanza.Type == "test" {
+			return stanza.Body, nil
+		}
+	}
+	return nil, age.ErrIncorrectIdentity
+}

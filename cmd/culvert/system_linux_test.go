@@ -1,0 +1,88 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
+)
+
+const havePTY = true
+
+// onTerminal runs a command with standard output and standard error on a terminal, and keeps what appears there in a
+// file:
+//
+//	onterminal CODE FILE COMMAND [ARGUMENT]...
+func onTerminal(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: onterminal CODE FILE COMMAND [ARGUMENT]...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	controller, terminal, err := openPTY()
+	ts.Check(err)
+	path, err := exec.LookPath(args[2])
+	ts.Check(err)
+	cmd := exec.Command(path, args[3:]...)
+	cmd.Dir = ts.MkAbs(".")
+	cmd.Env = environment(ts)
+	cmd.Stdout, cmd.Stderr = terminal, terminal
+	ts.Check(cmd.Start())
+	ts.Check(terminal.Close())
+	var screen bytes.Buffer
+	// The last reader of a terminal gets EIO when nobody has it open for writing any more.
+	if _, err := io.Copy(&screen, controller); !errors.Is(err, syscall.EIO) {
+		ts.Check(err)
+	}
+	waitErr := cmd.Wait()
+	var exit *exec.ExitError
+	if !errors.As(waitErr, &exit) {
+		ts.Check(waitErr)
+	}
+	ts.Check(controller.Close())
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), screen.Bytes(), 0o600))
+	if got := cmd.ProcessState.ExitCode(); got != want {
+		ts.Fatalf("exit code %d, want %d; on the terminal:\n%s", got, want, screen.Bytes())
+	}
+}
+
+// openPTY opens a pair of pseudo terminals.
+func openPTY() (controller, terminal *os.File, err error) {
+	controller, err = os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	number, err := unix.IoctlGetInt(int(controller.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(controller.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err == nil {
+		terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, controller.Close())
+	}
+	return controller, terminal, nil
+}
+
+// smallDisk makes a directory that is a file system of one megabyte, until the script ends:
+//
+//	smalldisk DIRECTORY
+func smallDisk(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: smalldisk DIRECTORY")
+	}
+	dir := ts.MkAbs(args[0])
+	ts.Check(os.Mkdir(dir, 0o700))
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
+		ts.Fatalf("mounting a small file system, which in a container needs CAP_SYS_ADMIN: %v", err)
+	}
+	ts.Defer(func() { ts.Check(unix.Unmount(dir, 0)) })
+}

@@ -1,0 +1,15 @@
+//go:build !linux
+
+package main
+
+import "github.com/rogpeppe/go-internal/testscript"
+
+const havePTY = false
+
+func onTerminal(ts *testscript.TestScript, _ bool, _ []string) {
+	ts.Fatalf("there are no pseudo terminals here: ask for the condition [pty]")
+}
+
+func smallDisk(ts *testscript.TestScript, _ bool, _ []string) {
+	ts.Fatalf("there are no small file systems here: ask for the condition [linux]")
+}
