@@ -111,6 +111,9 @@ func testManyRows(t *testing.T, f *Fixture) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if filled > 0 && !batches[(filled-1)%2].Full() {
+			t.Fatalf("batch %d is not the last, and not full", filled-1)
+		}
 		filled++
 		if size := b.Size(); size > source.BatchSize+manyRows {
 			t.Errorf("a batch has %d bytes, though it is full at %d", size, source.BatchSize)
