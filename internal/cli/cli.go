@@ -105,7 +105,7 @@ func (a *app) execute(ctx context.Context, args []string) error {
 
 // interruption tells an error that follows from a signal, in whatever words, from others.
 func interruption(ctx context.Context, err error) error {
-	if err == nil || !errors.Is(context.Cause(ctx), errInterrupted) || errors.Is(err, errInterrupted) {
+	if err == nil || !errors.Is(context.Cause(ctx), errInterrupted) || is[*interruptedError](err) {
 		return err
 	}
 	return &interruptedError{err}
