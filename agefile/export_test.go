@@ -16,10 +16,8 @@ func (w *Writer) ResetPayload(dst io.Writer, key []byte) error { return w.resetP
 
 func PayloadReader(src io.Reader, key []byte, workers int) (*Reader, error) {
 	r := &Reader{workers: workers}
-	return r, r.resetPayload(bufio.NewReader(src), key)
+	return r, r.resetPayload(src, bufio.NewReader(src), key)
 }
-
-func (r *Reader) ResetPayload(src *bufio.Reader, key []byte) error { return r.resetPayload(src, key) }
 
 func PayloadReaderAt(src io.ReaderAt, sealed int64, key []byte, workers int) (*ReaderAt, error) {
 	return Config{Workers: workers}.newPayloadReaderAt(src, 0, sealed, key)

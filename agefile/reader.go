@@ -17,7 +17,8 @@ var errReaderClosed = errors.New("agefile: reader is closed")
 // others, until the end of the file, an error, or Close.
 type Reader struct {
 	workers int
-	src     *bufio.Reader
+	raw     io.Reader
+	src     *bufio.Reader // reads raw
 	spans   []*span
 	queue   *ordered.Queue[*span] // nil for a payload of less than a span
 	item    *ordered.Item[*span]  // the item of cur, when there is a queue
@@ -52,11 +53,11 @@ func (r *Reader) Reset(src io.Reader, identities ...age.Identity) error {
 	if err != nil {
 		return err
 	}
-	return r.resetPayload(br, key)
+	return r.resetPayload(src, br, key)
 }
 
 // resetPayload begins to read a payload under the given key.
-func (r *Reader) resetPayload(src *bufio.Reader, key []byte) error {
+func (r *Reader) resetPayload(raw io.Reader, src *bufio.Reader, key []byte) error {
 	aead, err := chacha20poly1305.New(key)
 	if err != nil {
 		return err
@@ -76,7 +77,7 @@ func (r *Reader) resetPayload(src *bufio.Reader, key []byte) error {
 	for _, s := range spans {
 		s.aead = aead
 	}
-	*r = Reader{workers: r.workers, src: src, spans: spans}
+	*r = Reader{workers: r.workers, raw: raw, src: src, spans: spans}
 	return nil
 }
 
@@ -157,7 +158,8 @@ func (r *Reader) advance() error {
 func (r *Reader) next() {
 	if r.cur == nil {
 		s := r.spans[0]
-		s.fill(r.src, 0)
+		s.first = 0
+		s.fill(r.src)
 		if s.readErr != nil {
 			s.open()
 			r.cur = s
@@ -166,7 +168,7 @@ func (r *Reader) next() {
 		r.queue = ordered.New(r.spans, r.workers, (*span).open)
 		r.queue.Put(r.queue.Get()) // s
 		r.fetched = make(chan struct{})
-		go fetch(r.queue, r.src, r.fetched)
+		go fetch(r.queue, r.raw, r.src, r.workers > 1, r.fetched)
 	} else {
 		r.queue.Free(r.item)
 	}
@@ -174,16 +176,32 @@ func (r *Reader) next() {
 	r.cur = r.item.Value
 }
 
-// fetch fills the spans after the first.
-func fetch(queue *ordered.Queue[*span], src io.Reader, done chan<- struct{}) {
+// fetch fills the spans after the first, or lets the workers do so.
+func fetch(queue *ordered.Queue[*span], raw io.Reader, src *bufio.Reader, parallel bool, done chan<- struct{}) {
 	defer close(done)
+	sec, ok := section{}, false
+	if parallel {
+		sec, ok = sectionOf(raw, src.Buffered())
+	}
 	for first := uint64(spanChunks); ; first += spanChunks {
 		item := queue.Get()
 		if item == nil {
 			return
 		}
-		item.Value.fill(src, first)
-		ended := item.Value.readErr != nil
+		s := item.Value
+		s.first, s.readErr = first, nil
+		s.n = spanSealed
+		if !ok || !sec.take(s, spanSealed) {
+			if ok {
+				ok = false
+				s.readErr = sec.finish()
+				src.Reset(raw)
+			}
+			if s.readErr == nil {
+				s.fill(src)
+			}
+		}
+		ended := s.at == nil && s.readErr != nil
 		queue.Put(item)
 		if ended {
 			queue.Finish()

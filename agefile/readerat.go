@@ -100,7 +100,6 @@ func (r *ReaderAt) ReadAt(p []byte, off int64) (int, error) {
 
 // readSpans cuts a request at multiples of a span.
 func (r *ReaderAt) readSpans(p []byte, off int64) (int, error) {
-	const spanPlain = spanChunks * chunkSize
 	pieces := int((off+int64(len(p))-1)/spanPlain - off/spanPlain + 1)
 	if pieces == 1 {
 		return r.readSpan(p, off)
@@ -110,7 +109,6 @@ func (r *ReaderAt) readSpans(p []byte, off int64) (int, error) {
 
 // readPieces reads the pieces of a request on several cores.
 func (r *ReaderAt) readPieces(p []byte, off int64, pieces int) (int, error) {
-	const spanPlain = spanChunks * chunkSize
 	start := off - off%spanPlain // of the first span
 	type result struct {
 		n   int

@@ -37,8 +37,12 @@ type span struct {
 	first uint64 // number of the first chunk
 	n     int    // bytes of input
 
+	at   io.ReaderAt // where the input is still to be read from, or nil
+	off  int64       // at this offset
+	lent []byte      // sealing: input that lies elsewhere, or nil
+
 	last    bool  // sealing: the payload ends here
-	readErr error // opening: what ended the reading of the input, io.EOF included
+	readErr error // what ended the reading of the input, io.EOF included
 
 	// The result of open: the number of authentic chunks, their plaintext's size, and whether the last of them is marked
 	// as the payload's last. What follows them is damaged or has not been looked at.
@@ -68,6 +72,9 @@ func (s *span) setNonce(i int, last bool) []byte {
 // seal seals the n bytes of input. An empty payload gives one empty chunk.
 func (s *span) seal() {
 	plain, out := s.input(s.n), 0
+	if s.lent != nil {
+		plain = s.lent
+	}
 	for i := 0; i == 0 || len(plain) > 0; i++ {
 		chunk := plain[:min(chunkSize, len(plain))]
 		plain = plain[len(chunk):]
@@ -82,11 +89,12 @@ func (s *span) sealed() []byte {
 	return s.buf[:s.n+chunks*overhead]
 }
 
-// open opens the n bytes of input, up to the first chunk that is damaged or marked as the last.
+// open loads and opens the n bytes of input, up to the first chunk that is damaged or marked as the last.
 //
 // Whether a full chunk is the last one is seen by what follows it. But a last one must be released also if something
 // does follow, before that is found wrong; so both marks are tried.
 func (s *span) open() {
+	s.load()
 	s.opened, s.plain, s.final = 0, 0, false
 	sealed := s.input(s.n)
 	for len(sealed) > 0 && !s.final {
@@ -116,22 +124,25 @@ func (s *span) open() {
 // plaintext is the output of open.
 func (s *span) plaintext() []byte { return s.buf[:s.plain] }
 
-// fill reads the input of a span whose first chunk has the given number.
-func (s *span) fill(src io.Reader, first uint64) {
-	s.first = first
+// fill reads the input from a stream.
+func (s *span) fill(src io.Reader) {
 	// One chunk, then the rest, so that a small payload takes a small buffer.
 	s.n, s.readErr = io.ReadFull(src, s.input(sealedChunkSize))
 	if s.readErr == nil {
 		var n int
-		n, s.readErr = io.ReadFull(src, s.input(spanChunks * sealedChunkSize)[s.n:])
+		n, s.readErr = io.ReadFull(src, s.input(spanSealed)[s.n:])
 		s.n += n
 	}
-	switch s.readErr {
-	case nil, io.EOF:
-	case io.ErrUnexpectedEOF:
+	if s.readErr == io.ErrUnexpectedEOF {
 		s.readErr = io.EOF
-	default:
-		s.n -= s.n % sealedChunkSize // whether the rest is short or cut off cannot be known
+	}
+	s.dropPart()
+}
+
+// dropPart drops a part of a chunk after a failure to read: whether it is a short chunk cannot be known.
+func (s *span) dropPart() {
+	if s.readErr != nil && s.readErr != io.EOF {
+		s.n -= s.n % sealedChunkSize
 	}
 }
 

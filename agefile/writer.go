@@ -2,6 +2,7 @@ package agefile
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"sync/atomic"
 
@@ -28,7 +29,9 @@ type Writer struct {
 	cur     *span                 // being filled
 	next    uint64                // number of the chunk that begins the next span
 	flushed chan struct{}         // closed when flush has returned
-	failed  atomic.Pointer[error] // the first error of dst
+	failed  atomic.Pointer[error] // the first error of dst, or of a source
+	lent    atomic.Int64          // spans whose input the workers have yet to take from its owner
+	settled chan struct{}         // says that there are none
 	err     error                 // sticky
 }
 
@@ -77,7 +80,8 @@ func (w *Writer) resetPayload(dst io.Writer, key []byte) error {
 	for _, s := range w.spans {
 		s.aead = aead
 	}
-	*w = Writer{workers: w.workers, dst: dst, spans: w.spans}
+	w.dst, w.err, w.full, w.item, w.next = dst, nil, nil, nil, 0
+	w.failed.Store(nil)
 	w.begin(w.spans[0])
 	return nil
 }
@@ -93,32 +97,54 @@ func newSpans(workers int) []*span {
 
 // begin makes s the span to be filled.
 func (w *Writer) begin(s *span) {
-	s.n, s.first, s.last = 0, w.next, false
+	s.n, s.first, s.last, s.readErr = 0, w.next, false, nil
 	w.next += spanChunks
 	w.cur = s
 }
 
-// Write encrypts p, which it copies. An error of dst may be reported by a later Write or by Close; once there is one,
-// nothing more is written.
+// Write encrypts p, which is not used after it returns. An error of dst may be reported by a later Write or by Close; once
+// there is one, nothing more is written.
 func (w *Writer) Write(p []byte) (int, error) {
-	total := len(p)
-	for len(p) > 0 {
-		space, err := w.space(len(p))
-		if err != nil {
-			return total - len(p), err
-		}
-		n := copy(space, p)
-		w.filled(n)
-		p = p[n:]
+	rest, err := p, w.check()
+	if len(p) >= 2*w.workers*spanPlain && err == nil {
+		rest, err = w.lend(p) // waiting for the workers pays only for much
 	}
-	return total, w.err
+	for len(rest) > 0 && err == nil {
+		var space []byte
+		if space, err = w.space(len(rest)); err == nil {
+			n := copy(space, rest)
+			w.filled(n)
+			rest = rest[n:]
+		}
+	}
+	if settleErr := w.settle(); err == nil {
+		err = settleErr
+	}
+	return len(p) - len(rest), err
 }
 
-// ReadFrom encrypts all of src, which is read straight into the buffers that are sealed.
+// ReadFrom encrypts all of src, which is read straight into the buffers that are sealed; by several goroutines at once if
+// it is an io.Seeker and an io.ReaderAt, such as a file.
 func (w *Writer) ReadFrom(src io.Reader) (int64, error) {
+	total, err := int64(0), w.check()
+	if sec, ok := sectionOf(src, 0); ok && err == nil && w.workers > 1 {
+		total, err = w.readSection(&sec)
+	}
+	if err == nil {
+		var n int64
+		n, err = w.readStream(src)
+		total += n
+	}
+	if settleErr := w.settle(); err == nil {
+		err = settleErr
+	}
+	return total, err
+}
+
+func (w *Writer) readStream(src io.Reader) (int64, error) {
 	var total int64
 	for empty := 0; ; {
-		space, err := w.space(spanChunks * chunkSize)
+		space, err := w.space(spanPlain)
 		if err != nil {
 			return total, err
 		}
@@ -146,12 +172,12 @@ func (w *Writer) space(want int) ([]byte, error) {
 	if err := w.check(); err != nil {
 		return nil, err
 	}
-	if w.cur.n == spanChunks*chunkSize {
+	if w.cur.n == spanPlain {
 		if err := w.advance(); err != nil {
 			return nil, err
 		}
 	}
-	size := min(w.cur.n+want, spanChunks*chunkSize)
+	size := min(w.cur.n+want, spanPlain)
 	return w.cur.input(size)[w.cur.n:], nil
 }
 
@@ -177,7 +203,8 @@ func (w *Writer) check() error {
 // advance begins the next span after a full one.
 func (w *Writer) advance() error {
 	if w.queue == nil {
-		w.queue = ordered.New(w.spans, w.workers, (*span).seal)
+		w.queue = ordered.New(w.spans, w.workers, w.work)
+		w.settled = make(chan struct{}, 1)
 		w.item = w.queue.Get() // the first span, which is the current one
 		w.flushed = make(chan struct{})
 		go w.flush()
@@ -199,7 +226,13 @@ func (w *Writer) flush() {
 		if item == nil {
 			return
 		}
-		if err := write(w.dst, item.Value.sealed()); err != nil {
+		err := item.Value.readErr
+		if err == io.EOF {
+			err = fmt.Errorf("agefile: source has become shorter: %w", io.ErrUnexpectedEOF)
+		} else if err == nil {
+			err = write(w.dst, item.Value.sealed())
+		}
+		if err != nil {
 			failed := err // err itself would escape, once a span
 			w.failed.Store(&failed)
 			w.queue.Stop()
