@@ -18,6 +18,9 @@
 // SQLite has neither booleans nor JSON: a column declared BOOLEAN holds the integers 0 and 1, one declared JSON holds
 // text that nothing has checked, and both are given as what they are. The declared type is found in [source.Column].
 //
+// A virtual table is read if its module belongs to the core of SQLite. Those of FTS5 and R*Tree do not; the tables in
+// which they keep their content, such as docs_content, can be read instead.
+//
 // # Reading beside writers
 //
 // The file is opened for reading only and must exist. All rows of one [source.Rows] come from one read transaction:
