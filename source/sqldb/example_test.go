@@ -3,6 +3,7 @@ package sqldb_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"io"
 
@@ -14,7 +15,11 @@ import (
 )
 
 func Example() {
-	if err := printTodos(context.Background()); err != nil {
+	db, err := sql.Open("sqlite3", "file:/example.db?vfs=memdb")
+	if err == nil {
+		err = errors.Join(printTodos(context.Background(), db), db.Close())
+	}
+	if err != nil {
 		fmt.Println(err)
 	}
 	// Output:
@@ -29,13 +34,8 @@ func Example() {
 	// bool "f"
 }
 
-func printTodos(ctx context.Context) error {
-	db, err := sql.Open("sqlite3", "file:/example.db?vfs=memdb")
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	_, err = db.ExecContext(ctx, "CREATE TABLE todos (id INTEGER, title TEXT, done BOOLEAN);"+
+func printTodos(ctx context.Context, db *sql.DB) error {
+	_, err := db.ExecContext(ctx, "CREATE TABLE todos (id INTEGER, title TEXT, done BOOLEAN);"+
 		" INSERT INTO todos VALUES (1, 'learn', TRUE), (2, NULL, FALSE)")
 	if err != nil {
 		return err
@@ -47,8 +47,7 @@ func printTodos(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer rows.Close()
-	return printRows(rows)
+	return errors.Join(printRows(rows), rows.Close())
 }
 
 func printRows(rows source.Rows) error {

@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -45,13 +46,11 @@ func printTodos(path string) error {
 	if err != nil {
 		return err
 	}
-	defer db.Close()
 	rows, err := db.Table(context.Background(), "todos")
 	if err != nil {
-		return err
+		return errors.Join(err, db.Close())
 	}
-	defer rows.Close()
-	return printRows(rows)
+	return errors.Join(printRows(rows), rows.Close(), db.Close())
 }
 
 func printRows(rows source.Rows) error {
@@ -82,7 +81,7 @@ func makeTodos(path string) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
-	return conn.Exec("CREATE TABLE todos (id INTEGER, title TEXT, price REAL);" +
+	err = conn.Exec("CREATE TABLE todos (id INTEGER, title TEXT, price REAL);" +
 		" INSERT INTO todos VALUES (1, 'learn', 2), (2, NULL, x'00')")
+	return errors.Join(err, conn.Close())
 }
