@@ -22,7 +22,7 @@ FILE defaults to standard input, and the output to standard output. Nothing is o
 // keyLetters says of encrypt and decrypt what the letters are.
 const keyLetters = `
 
-The letters are those of age. -j is a plugin here; --jobs is the number of cores.`
+The letters are those of age: -j is a plugin here, --jobs the number of cores.`
 
 const encryptExamples = `  culvert encrypt -o notes.txt.age notes.txt
   tar c photos | culvert encrypt -r age1… > photos.tar.age

@@ -31,8 +31,10 @@ const exitCodes = `Culvert ends with one of these codes:
     3    partly done: of several things, some failed
     4    usage: the command line makes no sense
    10    the source cannot be reached, or it refuses
-   11    no identity matched: the file is encrypted to others, or the passphrase is wrong
-   12    integrity: damaged, cut off, not what it claims to be, or the wrong peer
+   11    no identity matched: the file is encrypted to others, or the
+         passphrase is wrong
+   12    integrity: damaged, cut off, not what it claims to be, or the wrong
+         peer
    13    the remote end cannot be reached; trying again may help
   130    interrupted by a signal
 

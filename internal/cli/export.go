@@ -16,22 +16,23 @@ import (
 	"culvert/internal/ui"
 )
 
-const exportHelp = `Export writes the rows of a table, a view or a query to one file: formatted, compressed and encrypted from the first
-byte, on all cores, in an amount of memory that does not depend on the number of rows.
+const exportHelp = `Export writes the rows of a table, a view or a query to one file: formatted,
+compressed and encrypted from the first byte, on all cores, in an amount of
+memory that does not depend on the number of rows.
 
 ` + sourceHelp + `
 
 Without -r, -R or a passphrase the file is encrypted to the own identity, which culvert keygen makes. The file is named
-after the table, as orders.csv.zst.age; it appears when it is complete and the database has confirmed the number of rows.
-Nothing is overwritten without --force. Stock tools open it too: age -d -i FILE … | zstd -d.
+after the table, as orders.csv.zst.age; it appears when it is complete and the database has confirmed the number of
+rows. Nothing is overwritten without --force. Stock tools open it too: age -d -i FILE … | zstd -d.
 
-The formats are csv, as psql writes it, with a header; jsonl, one JSON object a row; and text, a line a row by the template
-of --line, in which {name} stands for a column, and {{ and }} for braces.`
+The formats are csv, with a header, as psql writes it; jsonl, one JSON object a row; and text, one line a row by the
+template of --line, in which {name} stands for a column, and \{ for a brace. Without --line it lists all columns.`
 
 const exportExamples = `  culvert export postgres://me@db.example/shop orders
-  culvert export shop.db orders -r age1… -f jsonl -o /backup/orders.jsonl.zst.age
-  culvert export postgres:service=shop -q 'SELECT id, email FROM users WHERE active' -o users.csv.zst.age
-  culvert export shop.db todos -f text --line '{id}: {title}' --no-encrypt -c none -o -`
+  culvert export shop.db orders -r age1… -f jsonl -o /backup/
+  culvert export postgres:service=shop -q 'SELECT id FROM users' -o ids.csv.zst.age
+  culvert export todo.db todo -f text --line '{id}: {title}' --no-encrypt -c none -o -`
 
 // exportOptions are the flags of culvert export.
 type exportOptions struct {
@@ -53,7 +54,7 @@ func (a *app) newExport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "export SOURCE TABLE | SOURCE -q SQL",
 		Short:   "Export a table or a query, encrypted",
-		Long:    exportHelp + jsonHelp("rows, bytes_in (of text), and\n"+workFields) + exitHelp,
+		Long:    exportHelp + jsonHelp("rows, "+workFields+" bytes_in counts the text\nof the rows.") + exitHelp,
 		Example: exportExamples,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r := &workReport{}
@@ -69,7 +70,7 @@ func (a *app) newExport() *cobra.Command {
 	flags.StringVarP(&o.format, "format", "f", "csv", "write `FORMAT`: csv, jsonl or text")
 	flags.StringVar(&o.line, "line", "", "with -f text: the `TEMPLATE` of a row (default: all columns)")
 	flags.StringVar(&o.invalidUTF8, "invalid-utf8", "error",
-		"with -f jsonl: what to do with text that is not UTF-8: error, replace or base64")
+		"with -f jsonl: the `POLICY` for text that is not UTF-8: error, replace or base64")
 	flags.StringVarP(&o.compression, "compress", "c", "zstd", "compress with `CODEC`: zstd, gzip or none")
 	flags.StringVarP(&o.output, "output", "o", "", "write to `FILE`, into a directory, or to standard output if it is -")
 	flags.BoolVar(&o.force, "force", false, "overwrite the output if it exists; write binary data to a terminal")

@@ -15,16 +15,17 @@ import (
 )
 
 const keygenHelp = `Keygen makes an identity: the secret key that opens what was encrypted to its recipient. It is written to a new file
-that only its owner can read, and is never overwritten. The recipient may be given to everybody; the fingerprint is what
-others pin to connect to the holder of this identity.
+that only its owner can read, and is never overwritten. The recipient may be given to everybody; the fingerprint is
+what others pin to connect to the holder of this identity.
 
 The file is an age identity file. Keep a copy in a safe place: nothing opens the files without it.`
 
-const keygenExamples = `  culvert keygen                    the own identity, in the place where the other commands look for it
-  culvert keygen --pq               the same, against quantum computers too; the recipient is 2 kB long
-  culvert keygen -o archive.txt     another one
-  culvert keygen -o - | age -p > identity.age
-                                    one that is itself encrypted, with a passphrase`
+const keygenExamples = `  culvert keygen                  the own identity, where other commands look for it
+  culvert keygen --pq             one that withstands quantum computers, too;
+                                  its recipient is 2 kB long
+  culvert keygen -o archive.txt   another one
+  culvert keygen -o - | culvert encrypt -p -o identity.age
+                                  one that is itself encrypted`
 
 // keygenReport is the report of culvert keygen.
 type keygenReport struct {

@@ -29,19 +29,6 @@ type outcome struct {
 
 func (o *outcome) base() *outcome { return o }
 
-// jsonHelp is the part of a command's help that explains its object. It names all fields.
-func jsonHelp(fields string) string {
-	return "\n\nWith --json the last line is an object: command, code (of exit) and, on a failure, error and hints; and\n" +
-		fields
-}
-
-// workFields are the fields of workReport.
-const workFields = `output, bytes_in, bytes_out, seconds and peak_memory_bytes, as far as the command has got. It goes to
-standard output, or to standard error if the data goes to standard output.`
-
-// exitHelp ends the help of every command that does something.
-const exitHelp = "\n\nExit status: see culvert help exit-codes."
-
 // deliver writes a report.
 func (a *app) deliver(cmd *cobra.Command, r report, to io.Writer, asJSON bool, err error) error {
 	if !asJSON {

@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -16,7 +15,7 @@ const rootHelp = `Culvert gets tables out of a database, encrypted from the firs
 The files are age files: every age tool opens them, and Culvert opens theirs. Inside is zstd or gzip.
 
   culvert keygen                                  make an identity, once
-  culvert export postgres://me@host/shop orders   write orders.csv.zst.age, encrypted to it
+  culvert export postgres://me@host/shop orders   write orders.csv.zst.age
   culvert cat orders.csv.zst.age | head           look into it`
 
 // newRoot builds the command line.
@@ -24,7 +23,7 @@ func (a *app) newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:               "culvert",
 		Short:             "Tables out of a database, encrypted from the first byte",
-		Long:              rootHelp,
+		Long:              wrap(rootHelp),
 		Version:           programVersion(),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
@@ -42,6 +41,7 @@ func (a *app) newRoot() *cobra.Command {
 		a.newCat(),
 		a.newInspect(),
 		a.newVerify(),
+		a.newDemo(),
 		a.newVersion(),
 		helpTopic("exit-codes", "What the exit codes mean", exitCodes),
 		helpTopic("environment", "Which environment variables matter", environment),
@@ -50,6 +50,7 @@ func (a *app) newRoot() *cobra.Command {
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
 		usageErrors(cmd)
+		cmd.Long = wrap(cmd.Long)
 	}
 	return root
 }
@@ -114,48 +115,3 @@ func flagError(cmd *cobra.Command, err error) error {
 	}
 	return usageHint(cmd, err)
 }
-
-func newHelp(root *cobra.Command) *cobra.Command {
-	return &cobra.Command{
-		Use:               "help [COMMAND | TOPIC]",
-		Short:             "Help for a command or on a topic",
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(_ *cobra.Command, args []string) error {
-			cmd, rest, err := root.Find(args)
-			if err != nil || len(rest) > 0 {
-				return withHint(usagef("no help on %q", strings.Join(args, " ")), hintOfVerb(root, args[0]))
-			}
-			cmd.InitDefaultHelpFlag()
-			return cmd.Help()
-		},
-	}
-}
-
-// helpTopic is a text that culvert help shows.
-func helpTopic(name, short, text string) *cobra.Command {
-	return &cobra.Command{Use: name, Short: short, Long: text}
-}
-
-const environment = `Culvert reads these environment variables:
-
-  CULVERT_IDENTITY   the own identity file, in place of culvert/identity.txt in the configuration
-                     directory of the user (XDG_CONFIG_HOME or ~/.config; ~/Library/Application Support
-                     on macOS; %AppData% on Windows)
-
-The PostgreSQL source reads those of libpq, for whatever SOURCE leaves open:
-
-  PGHOST PGPORT PGDATABASE PGUSER   where to connect, and as whom
-  PGPASSWORD                        the password; a file is safer: other programs may see the environment
-  PGPASSFILE                        a file of passwords (~/.pgpass, which only its owner may read)
-  PGSERVICE PGSERVICEFILE           a named set of all this (~/.pg_service.conf)
-  PGSSLMODE PGSSLROOTCERT PGSSLCERT PGSSLKEY PGSSLPASSWORD PGSSLNEGOTIATION PGSSLSNI
-                                    whether and how the connection is encrypted
-  PGCONNECT_TIMEOUT PGTARGETSESSIONATTRS PGAPPNAME PGOPTIONS
-                                    as in psql
-
-And the Go runtime reads, among others:
-
-  GOMAXPROCS         how many cores are used where --jobs does not say
-  GOMEMLIMIT         a soft limit for memory, such as 64MiB
-
-age plugins are looked for in PATH, as age-plugin-NAME.`

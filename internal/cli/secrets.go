@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -54,20 +55,24 @@ func (s *secrets) redact(text string) string {
 type passphraseFlags struct {
 	prompt  bool
 	file    string
-	fd      int
+	fd      *int
 	command string
 }
 
 func (p *passphraseFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&p.file, "passphrase-file", "", "read the passphrase from the first line of `FILE`")
-	flags.IntVar(&p.fd, "passphrase-fd", -1, "read the passphrase from the first line of file descriptor `N`")
+	flags.Func("passphrase-fd", "read the passphrase from the first line of file descriptor `N`", func(value string) error {
+		fd, err := strconv.ParseUint(value, 10, 31)
+		p.fd = new(int(fd))
+		return err
+	})
 	flags.StringVar(&p.command, "passphrase-command", "", "read the passphrase from the first line that `COMMAND` prints")
 	cmd.MarkFlagsMutuallyExclusive("passphrase-file", "passphrase-fd", "passphrase-command")
 }
 
 // given reports whether there is a passphrase without asking for it.
-func (p *passphraseFlags) given() bool { return p.file != "" || p.fd >= 0 || p.command != "" }
+func (p *passphraseFlags) given() bool { return p.file != "" || p.fd != nil || p.command != "" }
 
 // read gives the passphrase that the flags name.
 func (p *passphraseFlags) read(ctx context.Context, a *app) (string, error) {
@@ -86,16 +91,16 @@ func (p *passphraseFlags) firstLine(ctx context.Context, a *app) (string, error)
 	switch {
 	case p.command != "":
 		return runForLine(ctx, a, p.command)
-	case p.file == "-", p.fd == 0:
+	case p.file == "-", p.fd != nil && *p.fd == 0:
 		stdin, err := a.claimStdin("the passphrase")
 		if err != nil {
 			return "", err
 		}
 		return firstLine(stdin)
-	case p.fd > 0:
-		f := os.NewFile(uintptr(p.fd), fmt.Sprintf("file descriptor %d", p.fd))
+	case p.fd != nil:
+		f := os.NewFile(uintptr(*p.fd), fmt.Sprintf("file descriptor %d", *p.fd))
 		if f == nil {
-			return "", fmt.Errorf("file descriptor %d is not open", p.fd)
+			return "", fmt.Errorf("file descriptor %d is not open", *p.fd)
 		}
 		line, err := firstLine(f)
 		return line, errors.Join(err, f.Close())

@@ -18,9 +18,12 @@ import (
 
 const sourceHelp = `SOURCE is one of
 
-  postgres://USER@HOST/DATABASE   a PostgreSQL server; what is left out comes from PGHOST, PGUSER, … or a passfile
-  postgres:KEY=VALUE …            the same in keywords, such as postgres:service=shop; or just postgres:
-  sqlite:FILE                     an SQLite database; sqlite: may be left out if FILE ends in .db, .sqlite or .sqlite3`
+  postgres://USER@HOST/DATABASE   a PostgreSQL server; what is left out comes
+                                  from PGHOST, PGUSER, PGPASSFILE and so on
+  postgres:KEY=VALUE …            the same in keywords, such as
+                                  postgres:service=shop; or just postgres:
+  sqlite:FILE                     an SQLite database; sqlite: may be left out
+                                  if FILE ends in .db, .sqlite or .sqlite3`
 
 // database is a SOURCE of the command line.
 type database struct {

@@ -14,7 +14,8 @@ import (
 )
 
 const verifyHelp = `Verify reads every byte of a file and checks all that can be checked: each tag of the encryption and that nothing is
-missing at the end, the checksums of the compression, and that the seek table agrees with the frames. Nothing is written.
+missing at the end, the checksums of the compression, and that the seek table agrees with the frames. Nothing is
+written.
 
 It ends with code 12 if the file is damaged or cut off, and says where.`
 

@@ -1,0 +1,319 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"filippo.io/age"
+	"github.com/spf13/cobra"
+
+	"culvert/agefile"
+	"culvert/export"
+	"culvert/format"
+	"culvert/internal/compress"
+	"culvert/internal/keyfile"
+	"culvert/internal/ui"
+	"culvert/source"
+	"culvert/source/sqlite"
+)
+
+const demoHelp = `Demo takes a table the whole way on this machine and shows what each stage does:
+
+  database   an SQLite database of todos is made
+  export     the table is read, formatted as CSV, compressed and encrypted to a new identity
+  verify     every byte of the file is checked
+  decrypt    the file is decrypted
+  compare    the rows and the SHA-256 of the text are compared with the database, read again by itself
+
+MB/s are of the text of the rows, for decrypt of the file. Everything is made in a temporary directory, and removed.`
+
+const demoExamples = `  culvert demo
+  culvert demo --rows 10000000 --json`
+
+// demoReport is the report of culvert demo.
+type demoReport struct {
+	outcome
+	Stages     []demoStage `json:"stages"`
+	SHA256     string      `json:"sha256,omitempty"` // of the text, in the database and in the file
+	PeakMemory int64       `json:"peak_memory_bytes"`
+}
+
+func (r *demoReport) text() string {
+	return fmt.Sprintf("\nThe file holds what the database holds.\nsha256 %s\npeak memory %s\n",
+		r.SHA256, ui.Memory(r.PeakMemory))
+}
+
+// demoStage are the figures of one stage.
+type demoStage struct {
+	Stage    string  `json:"stage"`
+	Rows     int64   `json:"rows"`      // 0 where they are not counted
+	BytesIn  int64   `json:"bytes_in"`  // 0 where the stage makes what it writes
+	BytesOut int64   `json:"bytes_out"` // 0 where it only reads
+	Seconds  float64 `json:"seconds"`
+	moved    int64   // the bytes of which the speed is told, or 0
+}
+
+const demoColumns = "%-10s %12s %12s %12s %7s %12s %9s\n"
+
+func (s *demoStage) row() string {
+	elapsed := time.Duration(s.Seconds * float64(time.Second))
+	cells := [5]string{"–", "–", "–", "–", "–"}
+	for i, n := range []int64{s.Rows, s.BytesIn, s.BytesOut} {
+		switch {
+		case n > 0 && i == 0:
+			cells[i] = ui.Count(n)
+		case n > 0:
+			cells[i] = ui.Bytes(n)
+		}
+	}
+	if s.BytesIn > s.BytesOut && s.BytesOut > 0 {
+		cells[3] = fmt.Sprintf("%.2f", float64(s.BytesIn)/float64(s.BytesOut))
+	}
+	if s.moved > 0 {
+		cells[4] = ui.Rate(s.moved, elapsed)
+	}
+	return fmt.Sprintf(demoColumns, s.Stage, cells[0], cells[1], cells[2], cells[3], cells[4], ui.Duration(elapsed))
+}
+
+func (a *app) newDemo() *cobra.Command {
+	var rows int64
+	var json bool
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Take a table the whole way on this machine, with figures",
+		Long: demoHelp + jsonHelp("stages (stage, rows, bytes_in, bytes_out, seconds), sha256 and peak_memory_bytes.") +
+			exitHelp,
+		Example: demoExamples,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			r := &demoReport{}
+			d := &demo{app: a, report: r, rows: rows, show: !json}
+			err := interruption(cmd.Context(), d.run(cmd.Context()))
+			r.PeakMemory = ui.PeakMemory()
+			return a.deliver(cmd, r, a.stdout, json, err)
+		},
+	}
+	cmd.Flags().Int64Var(&rows, "rows", 1_000_000, "make a table of `N` rows")
+	cmd.Flags().BoolVar(&json, "json", false, "print JSON")
+	return cmd
+}
+
+// demo is one run of culvert demo. The files are those of its temporary directory.
+type demo struct {
+	app    *app
+	report *demoReport
+	rows   int64
+	show   bool
+
+	database, file, decrypted string
+	identity                  age.Identity
+}
+
+func (d *demo) run(ctx context.Context) (err error) {
+	if d.rows < 1 {
+		return usagef("--rows is %d, and must be at least 1", d.rows)
+	}
+	dir, err := os.MkdirTemp("", "culvert-demo-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	d.database = filepath.Join(dir, "todos.db")
+	d.file = filepath.Join(dir, "todos.csv.zst.age")
+	d.decrypted = filepath.Join(dir, "todos.csv.zst")
+	key, err := keyfile.Generate()
+	if err != nil {
+		return err
+	}
+	d.identity = key.Identity()
+
+	if d.show {
+		fmt.Fprintf(d.app.stdout, demoColumns, "stage", "rows", "in", "out", "ratio", "speed", "time")
+	}
+	for _, stage := range []struct {
+		name string
+		run  func(context.Context, *demoStage) error
+	}{
+		{"database", d.makeDatabase},
+		{"export", func(ctx context.Context, s *demoStage) error { return d.export(ctx, s, key.Recipient()) }},
+		{"verify", d.verify},
+		{"decrypt", d.decrypt},
+		{"compare", d.compare},
+	} {
+		figures := demoStage{Stage: stage.name}
+		start := time.Now()
+		if err := stage.run(ctx, &figures); err != nil {
+			return fmt.Errorf("%s: %w", stage.name, err)
+		}
+		figures.Seconds = time.Since(start).Seconds()
+		d.report.Stages = append(d.report.Stages, figures)
+		if d.show {
+			if _, err := io.WriteString(d.app.stdout, figures.row()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (d *demo) makeDatabase(ctx context.Context, s *demoStage) error {
+	if err := makeTodos(ctx, d.database, d.rows); err != nil {
+		return err
+	}
+	info, err := os.Stat(d.database)
+	if err != nil {
+		return err
+	}
+	s.Rows, s.BytesOut = d.rows, info.Size()
+	return nil
+}
+
+func (d *demo) export(ctx context.Context, s *demoStage, recipient age.Recipient) (err error) {
+	src, err := sqlite.Open(d.database)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	out, err := d.app.outputs.create(d.file, false)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.discard()) }()
+	plan := export.Plan{Recipients: []age.Recipient{recipient}}
+	stats, err := plan.Table(ctx, out, src, "todos")
+	if err != nil {
+		return err
+	}
+	s.Rows, s.BytesIn, s.BytesOut, s.moved = stats.Rows, stats.Text, stats.Out, stats.Text
+	return out.commit()
+}
+
+func (d *demo) verify(ctx context.Context, s *demoStage) (err error) {
+	in, err := d.app.openInput(ctx, []string{d.file})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	plain, err := agefile.NewReader(in, d.identity)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, plain.Close()) }()
+	text, err := compress.NewReader(plain)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, text.Close()) }()
+	n, err := io.Copy(io.Discard, text)
+	s.BytesIn, s.moved = in.size, n
+	return err
+}
+
+func (d *demo) decrypt(ctx context.Context, s *demoStage) (err error) {
+	in, err := d.app.openInput(ctx, []string{d.file})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	plain, err := agefile.NewReader(in, d.identity)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, plain.Close()) }()
+	out, err := d.app.outputs.create(d.decrypted, false)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.discard()) }()
+	if s.BytesOut, err = io.Copy(out, plain); err != nil {
+		return err
+	}
+	s.BytesIn, s.moved = in.size, in.size
+	return out.commit()
+}
+
+// compare reads the rows twice, on ways that have nothing in common but the format: from the file as any reader of CSV
+// would, and from the database one batch after the other.
+func (d *demo) compare(ctx context.Context, s *demoStage) error {
+	ofFile, ofDatabase := sha256.New(), sha256.New()
+	rows, err := d.readFile(ctx, s, ofFile)
+	if err != nil {
+		return err
+	}
+	if err := d.readDatabase(ctx, ofDatabase); err != nil {
+		return err
+	}
+	sum, want := fmt.Sprintf("%x", ofFile.Sum(nil)), fmt.Sprintf("%x", ofDatabase.Sum(nil))
+	if rows != d.rows || sum != want {
+		return fmt.Errorf("%w: the file has %d rows with the hash %s, the database %d with %s",
+			agefile.ErrCorrupt, rows, sum, d.rows, want)
+	}
+	s.Rows, d.report.SHA256 = rows, sum
+	return nil
+}
+
+func (d *demo) readFile(ctx context.Context, s *demoStage, sum hash.Hash) (rows int64, err error) {
+	in, err := d.app.openInput(ctx, []string{d.decrypted})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	text, err := compress.NewReader(in)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, text.Close()) }()
+	counted := &countingReader{r: io.TeeReader(text, sum)}
+	records := csv.NewReader(counted)
+	records.ReuseRecord = true
+	for {
+		_, err := records.Read()
+		if err == io.EOF {
+			s.BytesIn, s.moved = counted.n, counted.n
+			return rows - 1, nil // less the header
+		} else if err != nil {
+			return 0, err
+		}
+		rows++
+	}
+}
+
+func (d *demo) readDatabase(ctx context.Context, sum hash.Hash) (err error) {
+	src, err := sqlite.Open(d.database)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	rows, err := src.Table(ctx, "todos")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	encoder, err := format.CSV{}.Encoder(rows.Columns())
+	if err != nil {
+		return err
+	}
+	var batch source.Batch
+	text := encoder.AppendHeader(nil)
+	for {
+		if _, err := sum.Write(text); err != nil {
+			return err
+		}
+		if err := rows.Next(&batch); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if text, err = encoder.AppendRows(text[:0], &batch); err != nil {
+			return err
+		}
+	}
+}
