@@ -361,7 +361,7 @@ func TestHelpNamesAllFields(t *testing.T) {
 	a := &app{console: ui.NewConsole(io.Discard), outputs: newOutputs()}
 	objects := map[string]any{
 		"keygen": keygenReport{}, "version": versionReport{}, "inspect": inspectReport{}, "verify": verifyReport{},
-		"export": workReport{}, "encrypt": workReport{}, "decrypt": workReport{}, "cat": workReport{},
+		"demo": demoReport{}, "export": workReport{}, "encrypt": workReport{}, "decrypt": workReport{}, "cat": workReport{},
 	}
 	for _, cmd := range a.newRoot().Commands() {
 		object, found := objects[cmd.Name()]
@@ -383,7 +383,7 @@ func TestHelpNamesAllFields(t *testing.T) {
 }
 
 func jsonFields(object reflect.Type) []string {
-	if object.Kind() == reflect.Pointer {
+	if object.Kind() == reflect.Pointer || object.Kind() == reflect.Slice {
 		object = object.Elem()
 	}
 	if object.Kind() != reflect.Struct {
