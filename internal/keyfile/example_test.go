@@ -3,9 +3,7 @@ package keyfile_test
 import (
 	"fmt"
 	"io"
-	"log"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -17,19 +15,11 @@ import (
 var startOf2026 = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func ExampleGenerate() {
-	dir, err := os.MkdirTemp("", "")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-
 	key, err := keyfile.Generate()
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
-	if err := key.Create(filepath.Join(dir, "identity.txt"), time.Now()); err != nil {
-		log.Fatal(err)
-	}
+	// key.Create(path, time.Now()) would write it to a file.
 	fmt.Println(key.RecipientString()[:4], len(key.Fingerprint()))
 	// Output: age1 52
 }
@@ -37,7 +27,7 @@ func ExampleGenerate() {
 func ExampleGeneratePostQuantum() {
 	key, err := keyfile.GeneratePostQuantum()
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	fmt.Println(key.RecipientString()[:7], len(key.Fingerprint()))
 	// Output: age1pq1 52
@@ -46,14 +36,14 @@ func ExampleGeneratePostQuantum() {
 func ExampleFromIdentity() {
 	identity, err := age.ParseX25519Identity(knownSecret)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	key, err := keyfile.FromIdentity(identity)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	if err := key.Write(os.Stdout, startOf2026); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	// Output:
 	// # created: 2026-01-01T00:00:00Z
@@ -69,11 +59,11 @@ func ExampleReader() {
 	}
 	identities, err := reader.Identities("-")
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	recipients, err := keyfile.RecipientsOf(identities)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	fmt.Println(recipients[0])
 	// Output: age1xmwwc06ly3ee5rytxm9mflaz2u56jjj36s0mypdrwsvlul66mv4q47ryef

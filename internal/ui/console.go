@@ -8,8 +8,8 @@
 //   - Progress is one line that is drawn over and over, on a terminal only. It is gone before anything else is written.
 //   - Secrets are asked for on the terminal itself, even if standard input and output are redirected, and the question
 //     is erased afterwards.
-//   - There are no colours, so that nothing depends on them. What is written elsewhere than by us, such as the name of a
-//     table, cannot control the terminal.
+//   - There are no colours, so that nothing depends on them. What others have written, such as the name of a table,
+//     cannot control the terminal.
 package ui
 
 import (
