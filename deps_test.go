@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// floors says which packages stand on which floor, counted from the ground. A name stands for the packages below it too,
-// unless they have a line of their own.
+// floors says which packages stand on which floor, counted from the ground. A name stands for the packages below it
+// too, unless they are named themselves.
 var floors = [][]string{
 	{"bytebuf", "internal/ordered"},
 	{"agefile", "cipherio", "secureconn", "wal", "internal/compress", "internal/keyfile"},
@@ -110,8 +110,8 @@ func TestDependencies(t *testing.T) {
 			case isStandard(imported):
 				continue
 			case module == "":
-				t.Errorf("%s imports %s: do without it; or, if there is a strong reason, give it to one package in the "+
-					"table dependencies of deps_test.go and say why in CONTRIBUTING.md", p.dir, imported)
+				t.Errorf("%s imports %s: do without it; or, if there is a strong reason, give it to one package in "+
+					"the table dependencies of deps_test.go and say why in CONTRIBUTING.md", p.dir, imported)
 			case !isForTests(p.dir) && allowed == nil:
 				t.Errorf("%s imports %s, which is for tests only", p.dir, imported)
 			case !isForTests(p.dir) && !slices.Contains(allowed, p.dir):

@@ -1,5 +1,5 @@
-// Package culvert gets tables out of a database, encrypted from the first byte, in constant memory. It holds no code: it
-// is the map of the packages that do.
+// Package culvert gets tables out of a database, encrypted from the first byte, in constant memory. It holds no code:
+// it is the map of the packages that do.
 //
 //	 database          rows           bytes          frames          chunks
 //	┌──────────┐   ┌───────────┐   ┌──────────┐   ┌──────────┐   ┌───────────┐
@@ -21,7 +21,7 @@
 //
 // The program is in culvert/cmd/culvert.
 //
-// Memory is fixed when an export starts, by the number of workers and the size of their buffers; it does not grow with the
-// table. The unit of each stage has a name of its own: a row of a table goes into a batch, batches become a frame of
-// compressed bytes, and frames are sealed in chunks of 64 KiB.
+// Memory is fixed when an export starts, by the number of workers and the size of their buffers; it does not grow with
+// the table. The unit of each stage has a name of its own: a row of a table goes into a batch, batches become a frame
+// of compressed bytes, and frames are sealed in chunks of 64 KiB.
 package culvert
