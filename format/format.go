@@ -1,8 +1,18 @@
 // Package format turns the rows of a source into bytes.
 //
-// A [Format] is a choice, such as [CSV] or [JSONL]; for the columns of given rows it makes an [Encoder], which appends
-// batches of rows to a byte slice. Encoders hold no state between batches, so that several goroutines may encode
-// different batches of the same rows at once.
+// A [Format] is a choice: [CSV], [JSONL] or [Text]. For the columns of given rows it makes an [Encoder], which appends
+// batches of rows to a byte slice:
+//
+//	encoder, err := format.CSV{}.Encoder(rows.Columns())
+//	…
+//	out = encoder.AppendHeader(out)
+//	for … {
+//		out, err = encoder.AppendRows(out, &batch)
+//		…
+//	}
+//
+// Encoders hold no state between batches, so that several goroutines may encode different batches of the same rows at
+// once. They allocate nothing once the slice has grown to its size.
 package format
 
 import (

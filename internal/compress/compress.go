@@ -8,14 +8,14 @@
 //	       │ frame │ frame │  …  │ frame │ seek table │             │ member │ member │  …  │ member │
 //	       └───────┴───────┴─────┴───────┴────────────┘             └────────┴────────┴─────┴────────┘
 //
-// An [Encoder] makes the frames. A [Trailer] keeps account of those that were written and ends the stream: with the seek
-// table, and so that the stream of an empty text is valid as well. A [Reader] finds out how its source is compressed and
-// gives back the text, from these streams and from all that the zstd and gzip programs make.
+// An [Encoder] makes the frames. A [Trailer] keeps account of those that were written and ends the stream: with the
+// seek table, and so that the stream of an empty text is valid as well. A [Reader] finds out how its source is
+// compressed and gives back the text, from these streams and from all that the zstd and gzip programs make.
 //
 // # Seek table
 //
-// The table is the last frame of a zstd stream, of the kind that decoders skip. It is laid out by the Zstandard Seekable
-// Format 0.1.0 (facebook/zstd, contrib/seekable_format/zstd_seekable_compression_format.md). All numbers are
+// The table is the last frame of a zstd stream, of the kind that decoders skip. It is laid out by the Zstandard
+// Seekable Format 0.1.0 (facebook/zstd, contrib/seekable_format/zstd_seekable_compression_format.md). All numbers are
 // little-endian:
 //
 //	┌────────────┬────────┬──────────────────────────────────┬────────┬────────────┬────────────┐
@@ -30,9 +30,9 @@
 //
 // An Encoder holds for each worker a compressor of 3 to 5 MiB for zstd, 1 to 2 MiB for gzip. A Trailer is the one thing
 // that grows with the input: by 8 bytes per frame, which is 8 MB for a terabyte of text in frames of 1 MiB. It stops
-// growing at 32 MiB, which is four million frames; a longer stream is written without a table. A Reader holds W+2 frames
-// on W cores, at most 10, each with up to 4 MiB of text and 4 MiB compressed (of our own frames a third of that), and
-// for a larger frame the window that it asks for, up to 128 MiB as stock zstd.
+// growing at 32 MiB, which is four million frames; a longer stream is written without a table. A Reader holds W+2
+// frames on W cores, at most 10, each with up to 4 MiB of text and 4 MiB compressed (of our own frames a third of
+// that), and for a larger frame the window that it asks for, up to 128 MiB as stock zstd.
 package compress
 
 import (
@@ -88,7 +88,8 @@ func (c Codec) Extension() string {
 // but no time.
 const zstdLevel = zstd.SpeedDefault
 
-// zstdWindow is the size of a usual frame: a larger one finds nothing more. Decoders of a huge frame need as much memory.
+// zstdWindow is the size of a usual frame: a larger one finds nothing more. Decoders of a huge frame need as much
+// memory.
 const zstdWindow = 1 << 20
 
 // Encoder makes frames. It is safe for concurrent use; calls beyond its number of workers wait for each other.
@@ -131,7 +132,8 @@ func NewEncoder(codec Codec, workers int) *Encoder {
 	return e
 }
 
-// AppendFrame compresses text and appends the frame to dst. An empty text makes an empty frame. The two must not overlap.
+// AppendFrame compresses text and appends the frame to dst. An empty text makes an empty frame. The two must not
+// overlap.
 //
 // It does not allocate once each worker has been used, if dst has room for the frame.
 func (e *Encoder) AppendFrame(dst, text []byte) []byte {

@@ -151,8 +151,9 @@ func TestHugeFrame(t *testing.T) {
 
 func TestRandomBytesStayNearTheirSize(t *testing.T) {
 	text := make([]byte, 3<<20)
-	r := rand.NewChaCha8([32]byte{})
-	r.Read(text)
+	if _, err := rand.NewChaCha8([32]byte{}).Read(text); err != nil {
+		t.Fatal(err)
+	}
 	for _, codec := range []Codec{Zstd, Gzip} {
 		stream := compressed(t, codec, text, 1<<20)
 		if limit := len(text) + len(text)/500; len(stream) > limit {

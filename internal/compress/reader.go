@@ -26,8 +26,8 @@ type pieces interface {
 	close()
 }
 
-// NewReader finds out by the first bytes of src how it is compressed. What is neither zstd nor gzip is not compressed. It
-// reads src from the goroutine that calls, and further ahead than it gives text.
+// NewReader finds out by the first bytes of src how it is compressed. What is neither zstd nor gzip is not compressed.
+// It reads src from the goroutine that calls, and further ahead than it gives text.
 //
 // The error is that of src, if it fails in the first bytes.
 func NewReader(src io.Reader) (*Reader, error) {
@@ -128,8 +128,8 @@ func (r *Reader) fill() error {
 	return nil
 }
 
-// Close ends the goroutines of the Reader, after the read of the source that is under way. It does not close the source.
-// The error is always nil.
+// Close ends the goroutines of the Reader, after the read of the source that is under way. It does not close the
+// source. The error is always nil.
 func (r *Reader) Close() error {
 	if r.err == nil || r.err == io.EOF {
 		r.err = errClosed

@@ -27,7 +27,7 @@ func skippable(magic uint32, content []byte) []byte {
 
 func TestReaderReadsWhatProgramsMake(t *testing.T) {
 	text := csvText(9 << 19)
-	half := len(text) / 2
+	half, end := len(text)/2, len(text)-9
 	zstdOf := func(text []byte, args ...string) []byte { return tool(t, text, "zstd", append(args, "-c")...) }
 	gzipOf := func(text []byte, args ...string) []byte { return tool(t, text, "gzip", append(args, "-c")...) }
 	file := filepath.Join(t.TempDir(), "named.csv")
@@ -44,8 +44,8 @@ func TestReaderReadsWhatProgramsMake(t *testing.T) {
 		"zstd --no-check":   {Zstd, zstdOf(text, "--no-check")},
 		"zstd -T2":          {Zstd, zstdOf(text, "-T2", "-B1048576")},
 		"zstd of nothing":   {Zstd, slices.Concat(zstdOf(nil), zstdOf(text), zstdOf(nil))},
-		"zstd joined":       {Zstd, slices.Concat(zstdOf(text[:half]), zstdOf(text[half:half+10]), zstdOf(text[half+10:]))},
-		"zstd small, large": {Zstd, slices.Concat(zstdOf(text[:9]), zstdOf(text[9:len(text)-9]), zstdOf(text[len(text)-9:]))},
+		"zstd joined":       {Zstd, slices.Concat(zstdOf(text[:half]), zstdOf(text[half:]))},
+		"zstd small, large": {Zstd, slices.Concat(zstdOf(text[:9]), zstdOf(text[9:end]), zstdOf(text[end:]))},
 		"skippable first":   {Zstd, slices.Concat(skippable(0x184D2A50, []byte("note")), zstdOf(text))},
 		"skippable between": {
 			Zstd,
@@ -79,7 +79,9 @@ func TestReaderReadsWhatProgramsMake(t *testing.T) {
 }
 
 func TestReaderOfPlainBytes(t *testing.T) {
-	for _, text := range []string{"", "i", "id", "id,", "id,title\n", "(", "P*", "\x1f", "\xb5\x2f\xfd\x28", "\x00\x00\x00\x00"} {
+	for _, text := range []string{
+		"", "i", "id", "id,", "id,title\n", "(", "P*", "P*M", "\x1f", "\xb5\x2f\xfd\x28", "\x00\x00\x00\x00",
+	} {
 		got, codec, sealed := decompressed(t, []byte(text))
 		if string(got) != text || codec != None || sealed {
 			t.Errorf("%q: got %q, %v, sealed %v", text, got, codec, sealed)
@@ -203,7 +205,7 @@ func TestReaderMissesFrames(t *testing.T) {
 		"one twice":         slices.Concat(frames[0], frames[1], frames[1], frames[2], frames[3], last),
 		"in other order":    slices.Concat(frames[1], frames[0], frames[2], frames[3], last),
 		"all are missing":   last,
-		"one too many":      slices.Concat(frames[0], frames[1], frames[2], frames[3], skippable(0x184D2A50, nil), last),
+		"one too many":      slices.Concat(slices.Concat(frames[:]...), skippable(0x184D2A50, nil), last),
 		"another's table":   slices.Concat(frames[0], frames[1], compressed(t, Zstd, nil, 1)),
 	}
 	for name, stream := range tests {
@@ -269,7 +271,9 @@ func TestReaderPassesOnErrorsOfTheSource(t *testing.T) {
 				if r.Sealed() {
 					t.Error("Sealed is true")
 				}
-				r.Close()
+				if err := r.Close(); err != nil {
+					t.Error(err)
+				}
 			}
 			if err != failure {
 				t.Errorf("%s, failure at %d: %v", name, length, err)
@@ -413,7 +417,8 @@ func FuzzReader(f *testing.F) {
 		if err != nil && !errors.Is(err, ErrCorrupt) && !strings.Contains(err.Error(), "the stream needs") {
 			t.Errorf("error %v", err)
 		}
-		peer, peerErr := zstd.NewReader(bytes.NewReader(stream), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
+		peer, peerErr := zstd.NewReader(bytes.NewReader(stream),
+			zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 		if peerErr != nil {
 			t.Fatal(peerErr)
 		}

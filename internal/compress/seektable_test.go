@@ -23,12 +23,13 @@ func tableBytes(t *testing.T, trailer *Trailer) []byte {
 
 func TestSeekTableBytes(t *testing.T) {
 	trailer := NewTrailer(Zstd)
-	if got, want := hex.EncodeToString(tableBytes(t, trailer)), "5e2a4d18"+"09000000"+"00000000"+"00"+"b1ea928f"; got != want {
+	want := "5e2a4d18" + "09000000" + "00000000" + "00" + "b1ea928f"
+	if got := hex.EncodeToString(tableBytes(t, trailer)); got != want {
 		t.Errorf("empty table:\n got %s\nwant %s", got, want)
 	}
 	trailer.Add(0x01020304, 0x05060708)
 	trailer.Add(15, 0)
-	want := "5e2a4d18" + "19000000" + "04030201" + "08070605" + "0f000000" + "00000000" + "02000000" + "00" + "b1ea928f"
+	want = "5e2a4d18" + "19000000" + "04030201" + "08070605" + "0f000000" + "00000000" + "02000000" + "00" + "b1ea928f"
 	if got := hex.EncodeToString(tableBytes(t, trailer)); got != want {
 		t.Errorf("table of two:\n got %s\nwant %s", got, want)
 	}

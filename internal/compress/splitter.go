@@ -58,7 +58,8 @@ func (s *splitter) next() error {
 		window = s.header.FrameContentSize
 	}
 	if window > maxWindow {
-		return fmt.Errorf("compress: zstd: the stream needs a window of %d MiB, more than %d", window>>20, maxWindow>>20)
+		return fmt.Errorf("compress: zstd: the stream needs a window of %d MiB, more than the %d MiB allowed",
+			window>>20, maxWindow>>20)
 	}
 	s.state, s.left, s.size, s.bound = atBlock, int64(s.header.HeaderSize), 0, 0
 	if s.header.Skippable {

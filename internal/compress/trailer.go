@@ -2,8 +2,8 @@ package compress
 
 import "io"
 
-// Trailer keeps account of the frames of one stream and ends it. It is for one goroutine, the one that writes the frames
-// in their order.
+// Trailer keeps account of the frames of one stream and ends it. It is for one goroutine, the one that writes the
+// frames in their order.
 type Trailer struct {
 	codec  Codec
 	frames int64

@@ -1,0 +1,129 @@
+package format
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"math/bits"
+	"slices"
+
+	"culvert/source"
+)
+
+// CSV writes rows as PostgreSQL's COPY … (FORMAT csv, HEADER) and psql's \copy … csv header do, byte for byte:
+//
+//	id,title,note
+//	1,"water, still",
+//	2,stone,""
+//
+// Values are parted by commas and rows end with a line feed. NULL is nothing, and the empty string "". A value is
+// quoted if it has a comma, a quote, a line feed or a carriage return in it, and quotes in it are doubled; so is \.
+// where it is the only value of its row, since it once meant the end. Booleans are t and f, binary data is \x and
+// hexadecimal digits, and all else stands as the database prints it. The names of the columns are written by the same
+// rules. A row of no columns is an empty line.
+//
+// Text in an encoding other than UTF-8 is not changed.
+type CSV struct{}
+
+// Extension is ".csv".
+func (CSV) Extension() string { return ".csv" }
+
+// Encoder gives an encoder, without an error. Names of columns may repeat.
+func (CSV) Encoder(columns []source.Column) (Encoder, error) {
+	e := csvEncoder{single: len(columns) == 1}
+	for i, c := range columns {
+		if i > 0 {
+			e.header = append(e.header, ',')
+		}
+		e.header = e.appendValue(e.header, []byte(c.Name))
+	}
+	e.header = append(e.header, '\n')
+	return &e, nil
+}
+
+type csvEncoder struct {
+	header []byte
+	single bool // rows have one column
+}
+
+func (e *csvEncoder) AppendHeader(dst []byte) []byte { return append(dst, e.header...) }
+
+func (e *csvEncoder) AppendRows(dst []byte, b *source.Batch) ([]byte, error) {
+	dst = slices.Grow(dst, b.Size()+b.Rows()*(b.Columns()+1))
+	for row := range b.Rows() {
+		for column := range b.Columns() {
+			if column > 0 {
+				dst = append(dst, ',')
+			}
+			switch kind, value := b.Value(row, column); kind {
+			case source.Null:
+			case source.Bytes:
+				dst = appendHex(dst, value)
+			default:
+				dst = e.appendValue(dst, value)
+			}
+		}
+		dst = append(dst, '\n')
+	}
+	return dst, nil
+}
+
+func (e *csvEncoder) appendValue(dst, value []byte) []byte {
+	if !csvPlain(value) || (e.single && string(value) == `\.`) {
+		return appendDoubled(dst, value)
+	}
+	return append(dst, value...)
+}
+
+// appendDoubled appends a value in quotes, with the quotes in it doubled. It goes by words, since quotes stand close
+// together in JSON.
+func appendDoubled(dst, value []byte) []byte {
+	dst = append(dst, '"')
+	for len(value) >= 8 {
+		w := word(value)
+		dst = binary.LittleEndian.AppendUint64(dst, w)
+		if quotes := hasByte(w, '"'); quotes != 0 {
+			after := bits.TrailingZeros64(quotes)/8 + 1
+			dst = append(dst[:len(dst)-8+after], '"')
+			value = value[after:]
+		} else {
+			value = value[8:]
+		}
+	}
+	for _, c := range value {
+		if c == '"' {
+			dst = append(dst, '"')
+		}
+		dst = append(dst, c)
+	}
+	return append(dst, '"')
+}
+
+// csvPlain reports whether a value needs no quotes.
+func csvPlain(value []byte) bool {
+	if len(value) < 8 {
+		for _, c := range value {
+			if csvSpecial[c] {
+				return false
+			}
+		}
+		return len(value) > 0
+	}
+	last := len(value) - 8
+	for i := 0; i < last; i += 8 {
+		if csvSpecials(word(value[i:])) != 0 {
+			return false
+		}
+	}
+	return csvSpecials(word(value[last:])) == 0
+}
+
+func csvSpecials(w uint64) uint64 {
+	return hasByte(w, ',') | hasByte(w, '"') | hasByte(w, '\n') | hasByte(w, '\r')
+}
+
+var csvSpecial = [256]bool{',': true, '"': true, '\n': true, '\r': true}
+
+// appendHex appends binary data as PostgreSQL prints it.
+func appendHex(dst, value []byte) []byte {
+	return hex.AppendEncode(append(dst, `\x`...), value)
+}

@@ -1,0 +1,189 @@
+package format
+
+import (
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"culvert/source"
+)
+
+// JSONL writes each row as a JSON object on a line of its own, with the columns in their order:
+//
+//	{"id":1,"title":"water","price":12.50,"tags":["a", "b"],"note":null}
+//
+// What becomes of a value:
+//
+//   - A number stays as the database prints it, with all its digits. What JSON does not count as a number (NaN,
+//     Infinity, 007, .5) is a string.
+//   - Booleans are true and false, NULL is null, and binary data is a string of standard base64 with padding.
+//   - JSON is embedded as it is. If it spans several lines, the white space between its parts is left out; numbers, the
+//     order of keys and repeated keys are not touched. What is not valid JSON, or is nested more than 10,000 deep, is a
+//     string with the same text; databases that check their JSON have no such values.
+//   - All else is a string. Quotes, backslashes and control characters are escaped, and nothing else. Bytes that are
+//     not UTF-8 are treated as InvalidUTF8 says.
+//
+// Two columns of one name are refused, since most readers of JSON would drop one of them.
+type JSONL struct {
+	InvalidUTF8 InvalidUTF8 // the default is an error
+}
+
+// InvalidUTF8 says what JSONL does with text, or JSON, that is not valid UTF-8.
+type InvalidUTF8 uint8
+
+const (
+	// ErrorOnInvalid ends the export with an [*InvalidUTF8Error].
+	ErrorOnInvalid InvalidUTF8 = iota
+	// ReplaceInvalid puts U+FFFD in the place of each wrong byte.
+	ReplaceInvalid
+	// Base64Invalid writes an object in place of the string, {"base64":"/w=="}, with all bytes of the value. No other
+	// value of a text column is an object.
+	Base64Invalid
+)
+
+// InvalidUTF8Error says which value is not valid UTF-8.
+type InvalidUTF8Error struct {
+	Column string
+	Row    int64 // counted from 1, in the batch that was encoded
+	Offset int   // of the first wrong byte in the value
+}
+
+func (e *InvalidUTF8Error) Error() string {
+	return fmt.Sprintf("format: column %q, row %d: not valid UTF-8 at byte %d of the value", e.Column, e.Row, e.Offset)
+}
+
+// Extension is ".jsonl".
+func (JSONL) Extension() string { return ".jsonl" }
+
+// Encoder gives an encoder, or an error if two columns have the same name, or one has a name that is not valid UTF-8
+// and InvalidUTF8 is ErrorOnInvalid. Otherwise wrong bytes of names are replaced.
+func (f JSONL) Encoder(columns []source.Column) (Encoder, error) {
+	e := &jsonlEncoder{policy: f.InvalidUTF8, columns: slices.Clone(columns), rowSize: len("{}\n")}
+	seen := make(map[string]bool)
+	for i, c := range columns {
+		name := []byte(c.Name)
+		if !utf8.Valid(name) {
+			if f.InvalidUTF8 == ErrorOnInvalid {
+				return nil, fmt.Errorf("format: jsonl: the name of column %d, %q, is not valid UTF-8", i+1, c.Name)
+			}
+			name = replaceInvalid(name)
+		}
+		if seen[string(name)] {
+			return nil, fmt.Errorf("format: jsonl: two columns are named %q, and an object can have only one", name)
+		}
+		seen[string(name)] = true
+		key := []byte{','}
+		if i == 0 {
+			key = []byte{'{'}
+		}
+		key, _ = appendQuoted(key, name)
+		key = append(key, ':')
+		e.keys = append(e.keys, key)
+		e.rowSize += len(key) + len(`""`)
+	}
+	return e, nil
+}
+
+type jsonlEncoder struct {
+	policy  InvalidUTF8
+	columns []source.Column
+	keys    [][]byte // of each column, from the brace or comma before it to the colon after it
+	rowSize int      // of a row without its values
+}
+
+func (e *jsonlEncoder) AppendHeader(dst []byte) []byte { return dst }
+
+func (e *jsonlEncoder) AppendRows(dst []byte, b *source.Batch) ([]byte, error) {
+	dst = slices.Grow(dst, b.Size()+b.Rows()*e.rowSize)
+	for row := range b.Rows() {
+		for column, key := range e.keys {
+			dst = append(dst, key...)
+			kind, value := b.Value(row, column)
+			var ok bool
+			if dst, ok = e.appendValue(dst, kind, value); !ok {
+				return dst, &InvalidUTF8Error{e.columns[column].Name, int64(row) + 1, invalidOffset(value)}
+			}
+		}
+		if len(e.keys) == 0 {
+			dst = append(dst, '{')
+		}
+		dst = append(dst, "}\n"...)
+	}
+	return dst, nil
+}
+
+// appendValue appends a value, unless it is not valid UTF-8 and the policy is an error.
+func (e *jsonlEncoder) appendValue(dst []byte, kind source.Kind, value []byte) (out []byte, ok bool) {
+	switch kind {
+	case source.Null:
+		return append(dst, "null"...), true
+	case source.Bool:
+		if string(value) == "t" {
+			return append(dst, "true"...), true
+		}
+		return append(dst, "false"...), true
+	case source.Bytes:
+		dst = base64.StdEncoding.AppendEncode(append(dst, '"'), value)
+		return append(dst, '"'), true
+	case source.Number:
+		if validNumber(value) {
+			return append(dst, value...), true
+		}
+	case source.JSON:
+		if validJSON(value) {
+			if utf8.Valid(value) {
+				return appendLine(dst, value), true
+			}
+			return e.appendInvalid(dst, value, appendLine)
+		}
+	}
+	start := len(dst)
+	dst, ascii := appendQuoted(dst, value)
+	if ascii || utf8.Valid(value) {
+		return dst, true
+	}
+	return e.appendInvalid(dst[:start], value, func(dst, value []byte) []byte {
+		dst, _ = appendQuoted(dst, value)
+		return dst
+	})
+}
+
+// appendInvalid appends by the policy a value that is not valid UTF-8: with its bytes replaced, as appendValid does, or
+// otherwise.
+func (e *jsonlEncoder) appendInvalid(dst, value []byte, appendValid func(dst, value []byte) []byte) ([]byte, bool) {
+	switch e.policy {
+	case ReplaceInvalid:
+		return appendValid(dst, replaceInvalid(value)), true
+	case Base64Invalid:
+		dst = append(dst, `{"base64":"`...)
+		dst = base64.StdEncoding.AppendEncode(dst, value)
+		return append(dst, `"}`...), true
+	default:
+		return dst, false
+	}
+}
+
+// replaceInvalid gives a copy of text with U+FFFD for each byte that is not valid UTF-8.
+func replaceInvalid(text []byte) []byte {
+	out := make([]byte, 0, len(text)+utf8.UTFMax*4)
+	for len(text) > 0 {
+		r, size := utf8.DecodeRune(text)
+		out = utf8.AppendRune(out, r)
+		text = text[size:]
+	}
+	return out
+}
+
+// invalidOffset is the place of the first byte that is not valid UTF-8.
+func invalidOffset(text []byte) int {
+	offset := 0
+	for offset < len(text) {
+		r, size := utf8.DecodeRune(text[offset:])
+		if r == utf8.RuneError && size == 1 {
+			break
+		}
+		offset += size
+	}
+	return offset
+}

@@ -1,0 +1,171 @@
+package format
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"culvert/source"
+)
+
+// Text writes each row by a template. With the Line
+//
+//	{ID: {id}, Title: {title}, Note: {note}},
+//
+// the rows are
+//
+//	{ID: 1, Title: water, Note: NULL},
+//	{ID: 2, Title: stone, Note: heavy},
+//
+// It is made for people, and for programs that know their data: values are not quoted and keep their line breaks. They
+// stand as in [CSV], and NULL is NULL.
+type Text struct {
+	// Line is the template, without the line feed that ends each row.
+	//
+	// {name} is a place for a value, if name is just the name of a column, whatever characters it has; of several
+	// names that fit, the longest counts, and of columns with the same name the first. \{ and \} are braces in any
+	// case, and before a brace \\ is a backslash. All else stands for itself, other braces too, but for a {word} of
+	// letters, digits, "_", "-" and "." that does not begin with a digit: that is a column that does not exist.
+	//
+	// The empty Line lists all columns: {id: {id}, title: {title}},
+	Line string
+}
+
+// Extension is ".txt".
+func (Text) Extension() string { return ".txt" }
+
+// Encoder gives an encoder, or a [*source.UnknownError] if the template names a column that does not exist.
+func (f Text) Encoder(columns []source.Column) (Encoder, error) {
+	t := template{columns: columns}
+	if f.Line == "" {
+		t.listAll()
+	} else if err := t.parse(f.Line); err != nil {
+		return nil, err
+	}
+	e := &textEncoder{places: t.places, end: append(t.literal, '\n')}
+	e.rowSize = len(e.end)
+	for _, p := range e.places {
+		e.rowSize += len(p.before)
+	}
+	return e, nil
+}
+
+type textEncoder struct {
+	places  []place
+	end     []byte // after the last place
+	rowSize int    // of a row without its values
+}
+
+// place is where a value goes.
+type place struct {
+	before []byte // since the place before
+	column int
+}
+
+func (e *textEncoder) AppendHeader(dst []byte) []byte { return dst }
+
+func (e *textEncoder) AppendRows(dst []byte, b *source.Batch) ([]byte, error) {
+	dst = slices.Grow(dst, b.Size()+b.Rows()*e.rowSize)
+	for row := range b.Rows() {
+		for _, p := range e.places {
+			dst = append(dst, p.before...)
+			switch kind, value := b.Value(row, p.column); kind {
+			case source.Null:
+				dst = append(dst, "NULL"...)
+			case source.Bytes:
+				dst = appendHex(dst, value)
+			default:
+				dst = append(dst, value...)
+			}
+		}
+		dst = append(dst, e.end...)
+	}
+	return dst, nil
+}
+
+// template is a line on its way to places.
+type template struct {
+	columns []source.Column
+	places  []place
+	literal []byte // since the last place
+}
+
+func (t *template) listAll() {
+	t.literal = append(t.literal, '{')
+	for i, c := range t.columns {
+		if i > 0 {
+			t.literal = append(t.literal, ", "...)
+		}
+		t.literal = append(append(t.literal, c.Name...), ": "...)
+		t.addPlace(i)
+	}
+	t.literal = append(t.literal, "},"...)
+}
+
+func (t *template) addPlace(column int) {
+	t.places = append(t.places, place{t.literal, column})
+	t.literal = nil
+}
+
+func (t *template) parse(line string) error {
+	for {
+		brace := strings.IndexAny(line, "{}")
+		if brace < 0 {
+			t.literal = append(t.literal, line...)
+			return nil
+		}
+		plain := strings.TrimRight(line[:brace], `\`)
+		backslashes := line[len(plain):brace]
+		t.literal = append(append(t.literal, plain...), backslashes[len(backslashes)-len(backslashes)/2:]...)
+		escaped := len(backslashes)%2 == 1
+		found := line[brace]
+		line = line[brace+1:]
+		if found == '}' || escaped {
+			t.literal = append(t.literal, found)
+			continue
+		}
+		if column := t.column(line); column >= 0 {
+			t.addPlace(column)
+			line = line[len(t.columns[column].Name)+1:]
+		} else if word, ok := unknownColumn(line); ok {
+			return &source.UnknownError{What: "column", Name: word, Known: t.names()}
+		} else {
+			t.literal = append(t.literal, found)
+		}
+	}
+}
+
+// column finds the column whose name, and a brace, line begins with. It gives -1 if there is none.
+func (t *template) column(line string) int {
+	found := -1
+	for i, c := range t.columns {
+		rest, ok := strings.CutPrefix(line, c.Name)
+		if ok && strings.HasPrefix(rest, "}") && (found < 0 || len(c.Name) > len(t.columns[found].Name)) {
+			found = i
+		}
+	}
+	return found
+}
+
+// unknownColumn gives the word, and a brace, that line begins with.
+func unknownColumn(line string) (word string, ok bool) {
+	word, _, ok = strings.Cut(line, "}")
+	if !ok || word == "" {
+		return "", false
+	}
+	for i, r := range word {
+		inside := i > 0 && (unicode.IsDigit(r) || r == '-' || r == '.')
+		if r != '_' && !unicode.IsLetter(r) && !inside {
+			return "", false
+		}
+	}
+	return word, true
+}
+
+func (t *template) names() []string {
+	var names []string
+	for _, c := range t.columns {
+		names = append(names, c.Name)
+	}
+	return names
+}
