@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,11 +28,26 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs the scripts that pin the command line. They are plain text: see testdata/script.
-func TestScripts(t *testing.T) { runScripts(t, "testdata/script", nil) }
+func TestScripts(t *testing.T) { runScripts(t, "testdata/script", nil, nil) }
 
-// runScripts runs the scripts of a directory, with further environment variables.
-func runScripts(t *testing.T, dir string, variables []string) {
+// command is a command of scripts.
+type command = func(ts *testscript.TestScript, neg bool, args []string)
+
+// runScripts runs the scripts of a directory, with further environment variables and commands.
+func runScripts(t *testing.T, dir string, variables []string, more map[string]command) {
 	peers := &peers{dir: t.TempDir()}
+	commands := map[string]command{
+		"exit":       exit,
+		"sqlite":     sqlite,
+		"flip":       flip,
+		"cut":        cut,
+		"extend":     extend,
+		"none":       none,
+		"onterminal": onTerminal,
+		"interrupt":  interrupt,
+		"smalldisk":  smallDisk,
+	}
+	maps.Copy(commands, more)
 	testscript.Run(t, testscript.Params{
 		Dir:                 dir,
 		RequireUniqueNames:  true,
@@ -47,17 +63,7 @@ func runScripts(t *testing.T, dir string, variables []string) {
 			return os.Mkdir(home, 0o700)
 		},
 		Condition: peers.condition,
-		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"exit":       exit,
-			"sqlite":     sqlite,
-			"flip":       flip,
-			"cut":        cut,
-			"extend":     extend,
-			"none":       none,
-			"onterminal": onTerminal,
-			"interrupt":  interrupt,
-			"smalldisk":  smallDisk,
-		},
+		Cmds:      commands,
 	})
 }
 
@@ -196,11 +202,24 @@ func interrupt(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 4 {
 		ts.Fatalf("usage: interrupt CODE SIGNALS PATTERN COMMAND [ARGUMENT]...")
 	}
-	want, err := strconv.Atoi(args[0])
+	output := disturb(ts, args[0], args[2], args[3:], func(process *os.Process) {
+		for name := range strings.SplitSeq(args[1], ",") {
+			ts.Check(process.Signal(map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM}[name]))
+		}
+	})
+	if !strings.Contains(output, "culvert: error: interrupted\n") {
+		ts.Fatalf("the output does not say that it was interrupted")
+	}
+}
+
+// disturb runs a command, with standard input open and empty, does something to it once there is a file whose name
+// matches the pattern, and compares the exit code. It gives all that the command has printed.
+func disturb(ts *testscript.TestScript, code, pattern string, args []string, what func(*os.Process)) string {
+	want, err := strconv.Atoi(code)
 	ts.Check(err)
-	path, err := exec.LookPath(args[3])
+	path, err := exec.LookPath(args[0])
 	ts.Check(err)
-	cmd := exec.Command(path, args[4:]...)
+	cmd := exec.Command(path, args[1:]...)
 	cmd.Dir, cmd.Env = ts.MkAbs("."), environment(ts)
 	stdin, err := cmd.StdinPipe()
 	ts.Check(err)
@@ -214,34 +233,32 @@ func interrupt(ts *testscript.TestScript, neg bool, args []string) {
 	for matches := []string(nil); matches == nil; {
 		select {
 		case <-poll.C:
-			matches, err = filepath.Glob(ts.MkAbs(args[2]))
+			matches, err = filepath.Glob(ts.MkAbs(pattern))
 			ts.Check(err)
 		case err := <-ended:
-			ts.Fatalf("ended before %s was there: %v: %s", args[2], err, output.String())
+			ts.Fatalf("ended before %s was there: %v: %s", pattern, err, output.String())
 		}
 	}
-	for name := range strings.SplitSeq(args[1], ",") {
-		ts.Check(cmd.Process.Signal(map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM}[name]))
-	}
+	what(cmd.Process)
 	var exit *exec.ExitError
 	if err := <-ended; err != nil && !errors.As(err, &exit) {
 		ts.Check(err)
 	}
-	// The pipe was closed by Wait; that it was open until then is what matters.
-	_ = stdin.Close()
+	_ = stdin.Close() // Wait has done so: what matters is that it was open until then
 	ts.Logf("%s", output.String())
 	if got := cmd.ProcessState.ExitCode(); got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
 	}
-	if !strings.Contains(output.String(), "culvert: error: interrupted\n") {
-		ts.Fatalf("the output does not say that it was interrupted")
-	}
+	return output.String()
 }
 
 // environment is the environment of a script, as far as culvert looks at it.
 func environment(ts *testscript.TestScript) []string {
 	var variables []string
-	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "AppData", "PATH", "TMPDIR", "CULVERT_IDENTITY"} {
+	for _, name := range []string{
+		"HOME", "XDG_CONFIG_HOME", "AppData", "PATH", "TMPDIR", "CULVERT_IDENTITY",
+		"PGHOST", "PGPORT", "PGUSER", "PGDATABASE", "PGPASSWORD",
+	} {
 		variables = append(variables, name+"="+ts.Getenv(name))
 	}
 	return variables

@@ -56,7 +56,7 @@ func (a *app) newDecrypt() *cobra.Command {
 }
 
 func (a *app) decrypt(ctx context.Context, w *work, r *workReport, o *decryptOptions, args []string) (err error) {
-	if err := w.outputTo(r, o.output, o.force, o.identities.files()); err != nil {
+	if err := w.outputTo(r, o.output, o.force, o.identities.files(), o.passphraseFlags.inputs()); err != nil {
 		return err
 	}
 	in, err := a.openInput(ctx, args)

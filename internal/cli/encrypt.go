@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"filippo.io/age"
 	"filippo.io/age/armor"
 	"github.com/spf13/cobra"
 
 	"culvert/agefile"
+	"culvert/internal/keyfile"
 	"culvert/internal/ui"
 )
 
@@ -62,7 +64,7 @@ func (a *app) newEncrypt() *cobra.Command {
 }
 
 func (a *app) encrypt(ctx context.Context, w *work, r *workReport, o *encryptOptions, args []string) (err error) {
-	if err := w.outputTo(r, o.output, o.force, append(o.files, o.identities.files()...)); err != nil {
+	if err := w.outputTo(r, o.output, o.force, o.recipientFlags.inputs(), o.identities.files()); err != nil {
 		return err
 	}
 	in, err := a.openInput(ctx, args)
@@ -132,15 +134,19 @@ func outputFlags(cmd *cobra.Command, output *string, force *bool) {
 	cmd.Flags().BoolVar(force, "force", false, "overwrite the output if it exists")
 }
 
-// outputTo notes where the output of the work goes, and refuses early what would fail in the end.
-func (w *work) outputTo(r *workReport, output string, force bool, inputs []string) error {
+// outputTo notes where the output of the work goes, and refuses early what would fail in the end, or what would overwrite
+// a file that is read.
+func (w *work) outputTo(r *workReport, output string, force bool, inputs ...[]string) error {
 	w.toStdout = output == "" || output == "-"
 	r.Output, w.name = output, output
 	if w.toStdout {
 		r.Output, w.name = "-", "standard output"
 		return nil
 	}
-	if err := refuseSameFile(output, inputs...); err != nil {
+	if own, err := keyfile.DefaultPath(); err == nil {
+		inputs = append(inputs, []string{own})
+	}
+	if err := refuseSameFile(output, slices.Concat(inputs...)); err != nil {
 		return err
 	}
 	_, err := checkOutput(output, force)

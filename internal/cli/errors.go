@@ -10,6 +10,7 @@ import (
 	"filippo.io/age"
 	"filippo.io/age/plugin"
 
+	"culvert/format"
 	"culvert/internal/keyfile"
 	"culvert/internal/ui"
 	"culvert/source"
@@ -68,6 +69,8 @@ func hintsOf(err error) []string {
 		return []string{"try again; letter case and spaces count"}
 	case is[*age.NoIdentityMatchError](err):
 		return []string{"give the identity that the file is encrypted to: -i FILE"}
+	case is[*format.InvalidUTF8Error](err):
+		return []string{"write it in another way: --invalid-utf8 replace, or base64"}
 	case errors.Is(err, syscall.ENOSPC):
 		return []string{"make room, or choose another place with -o FILE"}
 	case errors.Is(err, fs.ErrPermission):
@@ -95,12 +98,11 @@ func hintsOfUnknown(err *source.UnknownError) []string {
 func (a *app) fail(err error, json bool) int {
 	code := exitCode(err)
 	switch {
-	case err == nil, is[*reportedError](err):
-	case errors.Is(err, syscall.EPIPE):
-		// Whoever read the output has had enough, as head has.
+	case err == nil, is[*reportedError](err), is[*outputClosedError](err):
 	case json:
 		// A command that has begun reports by itself. What is left is an error of usage.
-		outcome := &outcome{Code: code, Error: a.secrets.redact(err.Error()), Hints: hintsOf(err)}
+		outcome := &outcome{}
+		outcome.set(err, &a.secrets)
 		_ = ui.WriteJSON(a.stderr, outcome) // there is nobody left to tell
 	default:
 		a.console.Error(err.Error())

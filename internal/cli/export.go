@@ -107,7 +107,7 @@ func (a *app) export(ctx context.Context, w *work, r *workReport, o *exportOptio
 	}
 	plan.Progress = progress
 	path := outputPath(o.output, table, plan.Extension())
-	if err := w.outputTo(r, path, o.force, o.recipientFlags.files); err != nil {
+	if err := w.outputTo(r, path, o.force, o.recipientFlags.inputs(), o.sourceFlags.inputs(db)); err != nil {
 		return err
 	}
 	if path == "-" && ui.IsTerminal(a.stdout) && !o.force && plan.Extension() != plan.Format.Extension() {

@@ -105,10 +105,7 @@ func recognize(in io.Reader) (*openedInput, error) {
 }
 
 // refuseSameFile refuses an output that is one of the files that are read: an identity, say.
-func refuseSameFile(output string, inputs ...string) error {
-	if output == "" || output == "-" {
-		return nil
-	}
+func refuseSameFile(output string, inputs []string) error {
 	target, err := os.Stat(output)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil

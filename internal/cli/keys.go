@@ -71,6 +71,9 @@ func (f *recipientFlags) add(cmd *cobra.Command) {
 	f.passphraseFlags.add(cmd)
 }
 
+// inputs are the files that the flags name.
+func (f *recipientFlags) inputs() []string { return append(f.passphraseFlags.inputs(), f.files...) }
+
 // named reports whether anyone is named, by the flags, to encrypt to.
 func (f *recipientFlags) named() bool { return len(f.recipients)+len(f.files) > 0 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"unicode"
 	"unicode/utf8"
 
@@ -212,8 +213,21 @@ func (f *outputFile) remove() error {
 	return os.Remove(f.part)
 }
 
-// stream is a sink that others read as it is written.
+// stream is a sink that others read as it is written: standard output.
 type stream struct{ io.Writer }
+
+func (s stream) Write(p []byte) (int, error) {
+	n, err := s.Writer.Write(p)
+	if errors.Is(err, syscall.EPIPE) {
+		err = &outputClosedError{err}
+	}
+	return n, err
+}
+
+// outputClosedError says that whoever read standard output has had enough, as head has.
+type outputClosedError struct{ error }
+
+func (e *outputClosedError) Unwrap() error { return e.error }
 
 func (stream) commit() error  { return nil }
 func (stream) discard() error { return nil }
@@ -233,7 +247,7 @@ func (p *printable) Write(data []byte) (int, error) {
 		return 0, withHint(errBinary, p.hints...)
 	}
 	p.rest = bytes.Clone(text[end:])
-	if _, err := p.Writer.Write(text[:end]); err != nil {
+	if _, err := p.stream.Write(text[:end]); err != nil {
 		return 0, err
 	}
 	return len(data), nil

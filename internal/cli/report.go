@@ -29,6 +29,18 @@ type outcome struct {
 
 func (o *outcome) base() *outcome { return o }
 
+// set notes how a command has ended.
+func (o *outcome) set(err error, secrets *secrets) {
+	o.Code = exitCode(err)
+	if err == nil {
+		return
+	}
+	o.Error = secrets.redact(err.Error())
+	for _, hint := range hintsOf(err) {
+		o.Hints = append(o.Hints, secrets.redact(hint))
+	}
+}
+
 // deliver writes a report.
 func (a *app) deliver(cmd *cobra.Command, r report, to io.Writer, asJSON bool, err error) error {
 	if !asJSON {
@@ -38,10 +50,8 @@ func (a *app) deliver(cmd *cobra.Command, r report, to io.Writer, asJSON bool, e
 		return err
 	}
 	base := r.base()
-	base.Command, base.Code = cmd.Name(), exitCode(err)
-	if err != nil {
-		base.Error, base.Hints = a.secrets.redact(err.Error()), hintsOf(err)
-	}
+	base.Command = cmd.Name()
+	base.set(err, &a.secrets)
 	if writeErr := ui.WriteJSON(to, r); writeErr != nil {
 		return writeErr
 	}

@@ -74,6 +74,14 @@ func (p *passphraseFlags) add(cmd *cobra.Command) {
 // given reports whether there is a passphrase without asking for it.
 func (p *passphraseFlags) given() bool { return p.file != "" || p.fd != nil || p.command != "" }
 
+// inputs are the files that the flags name.
+func (p *passphraseFlags) inputs() []string {
+	if p.file == "" {
+		return nil
+	}
+	return []string{p.file}
+}
+
 // read gives the passphrase that the flags name.
 func (p *passphraseFlags) read(ctx context.Context, a *app) (string, error) {
 	line, err := p.firstLine(ctx, a)

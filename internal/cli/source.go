@@ -99,6 +99,18 @@ type sourceFlags struct {
 	insecure bool
 }
 
+// inputs are the files that a database is in, and that the flags name.
+func (f *sourceFlags) inputs(d database) []string {
+	var files []string
+	if f.file != "" {
+		files = append(files, f.file)
+	}
+	if d.engine == "sqlite" {
+		files = append(files, d.address, d.address+"-wal")
+	}
+	return files
+}
+
 // parse gives the database that is the first argument, or that a file names, and the arguments after it.
 func (f *sourceFlags) parse(a *app, args []string) (database, []string, error) {
 	if f.file != "" {

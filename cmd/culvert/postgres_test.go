@@ -1,0 +1,50 @@
+package main
+
+import (
+	"net"
+	"os"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"culvert/internal/testkit"
+)
+
+const password = "hunter22"
+
+// TestPostgresScripts runs the scripts that need a PostgreSQL server. Scripts run in their own databases.
+func TestPostgresScripts(t *testing.T) {
+	server := testkit.NewPostgres(t, testkit.PostgresConfig{Password: password})
+	host, port, err := net.SplitHostPort(server.Address(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	variables := []string{"PGHOST=" + host, "PGPORT=" + port, "PGUSER=postgres", "PGPASSWORD=" + password}
+	runScripts(t, "testdata/postgres", variables, map[string]command{
+		"newdatabase": func(ts *testscript.TestScript, _ bool, args []string) {
+			db := server.NewDatabase(t)
+			ts.Setenv("PGDATABASE", db.Name)
+			for _, file := range args {
+				db.Exec(t, ts.ReadFile(file))
+			}
+		},
+	})
+}
+
+// TestPostgresKilled pins what happens when the server dies while it is read.
+func TestPostgresKilled(t *testing.T) {
+	server := testkit.NewPostgres(t, testkit.PostgresConfig{Password: password})
+	host, port, err := net.SplitHostPort(server.Address(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	variables := []string{
+		"PGHOST=" + host, "PGPORT=" + port, "PGUSER=postgres", "PGDATABASE=postgres", "PGPASSWORD=" + password,
+	}
+	runScripts(t, "testdata/killed", variables, map[string]command{
+		// killserver CODE PATTERN COMMAND [ARGUMENT]...
+		"killserver": func(ts *testscript.TestScript, _ bool, args []string) {
+			disturb(ts, args[0], args[1], args[2:], func(*os.Process) { server.Kill(t) })
+		},
+	})
+}
