@@ -1,0 +1,156 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"culvert/source"
+)
+
+// parseConfig reads a connection string.
+func parseConfig(connString string) (*pgconn.Config, error) {
+	config, err := pgconn.ParseConfig(connString)
+	if err != nil {
+		return nil, errors.New("postgres: cannot read the connection string: " + parseProblem(err))
+	}
+	if misread(connString, config) {
+		return nil, errors.New("postgres: the connection string has an @ too many; in a URL, a password must have " +
+			"@ written as %40, / as %2F, : as %3A and ? as %3F")
+	}
+	return config, nil
+}
+
+// misread reports whether part of a password has come to stand in the host or the database, which errors would tell.
+func misread(connString string, config *pgconn.Config) bool {
+	hosts := []string{config.Host}
+	for _, fallback := range config.Fallbacks {
+		hosts = append(hosts, fallback.Host)
+	}
+	if slices.ContainsFunc(hosts, func(host string) bool { return strings.Contains(host, "@") }) {
+		return true
+	}
+	_, rest, isURL := strings.Cut(connString, "://")
+	_, path, _ := strings.Cut(rest, "/")
+	path, _, _ = strings.Cut(path, "?")
+	return isURL && strings.Contains(path, "@")
+}
+
+// parseProblem tells what is wrong with a connection string, but nothing of its text: where that cannot be read, any
+// part of it may belong to a password.
+func parseProblem(err error) string {
+	failed, ok := errors.AsType[*pgconn.ParseConfigError](err)
+	if !ok {
+		return "unknown problem"
+	}
+	prefix := pgconn.NewParseConfigError(failed.ConnString, "", nil).Error()
+	problem, ok := strings.CutPrefix(failed.Error(), prefix)
+	if !ok {
+		return "unknown problem"
+	}
+	inner := errors.Unwrap(failed)
+	if inner != nil {
+		problem = strings.TrimSuffix(problem, " ("+inner.Error()+")")
+	}
+	// What follows a colon is a value.
+	problem, _, _ = strings.Cut(problem, ":")
+	if inner != nil && slices.Contains([]string{"failed to read service", "failed to configure TLS"}, problem) {
+		problem += ": " + inner.Error()
+	}
+	return problem
+}
+
+// connectError says why there is no connection. It does not wrap the error of pgconn, which holds the password.
+type connectError struct {
+	text  string
+	cause error
+}
+
+func (e *connectError) Error() string   { return e.text }
+func (e *connectError) Unwrap() []error { return []error{source.ErrUnavailable, e.cause} }
+
+func connectFailed(ctx context.Context, config *pgconn.Config, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("postgres: connecting: %w", ctx.Err())
+	}
+	cause := err
+	if failed, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		cause = failed.Unwrap()
+	}
+	// One line for each way that was tried: addresses, and with and without TLS. Most say the same.
+	var tried []string
+	for line := range strings.Lines(cause.Error()) {
+		line = strings.TrimSpace(line)
+		if line != "" && !slices.Contains(tried, line) {
+			tried = append(tried, line)
+		}
+	}
+	return &connectError{
+		text: fmt.Sprintf("postgres: %v: cannot connect to database %q as %q: %s",
+			source.ErrUnavailable, config.Database, config.User, strings.Join(tried, "; ")),
+		cause: cause,
+	}
+}
+
+// failed explains why something that was being done has failed; nil stays nil.
+func (s *session) failed(ctx context.Context, doing string, err error) error {
+	return s.explain(ctx, doing, "", err)
+}
+
+// failedAfter is failed for a statement that had sent so many rows.
+func (s *session) failedAfter(ctx context.Context, doing string, rows int64, err error) error {
+	where := ""
+	if rows > 0 {
+		where = fmt.Sprintf(" after %d rows", rows)
+	}
+	return s.explain(ctx, doing, where, err)
+}
+
+// failedAt is failed for a statement of the user, in which the server may have pointed to a place.
+func (s *session) failedAt(ctx context.Context, doing string, err error) error {
+	place := ""
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Position > 0 {
+		place = fmt.Sprintf(" at character %d", refused.Position)
+	}
+	return s.explain(ctx, doing, place, err)
+}
+
+func (s *session) explain(ctx context.Context, doing, where string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("postgres: %s: %w", doing, ctx.Err())
+	}
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
+		notes := where
+		if refused.Detail != "" {
+			notes += "; detail: " + refused.Detail
+		}
+		if refused.Hint != "" {
+			notes += "; hint: " + refused.Hint
+		}
+		if endsSession(refused) {
+			return fmt.Errorf("postgres: %s: %w: %w%s", doing, source.ErrUnavailable, refused, notes)
+		}
+		return fmt.Errorf("postgres: %s: %w%s", doing, refused, notes)
+	}
+	_, tooLong := errors.AsType[*pgproto3.ExceededMaxBodyLenErr](err)
+	_, miscounted := errors.AsType[*source.CountError](err)
+	if tooLong || miscounted || !s.conn.IsClosed() {
+		return fmt.Errorf("postgres: %s: %w", doing, err)
+	}
+	return fmt.Errorf("postgres: %s: %w: lost the connection%s: %w", doing, source.ErrUnavailable, where, err)
+}
+
+// endsSession reports whether an error of the server says that the connection is over: it was lost (class 08), ended by
+// an administrator or a crash (57P01, 57P02), not yet there (57P03), or anything else that the server calls fatal.
+func endsSession(e *pgconn.PgError) bool {
+	return strings.HasPrefix(e.Code, "08") || slices.Contains([]string{"57P01", "57P02", "57P03"}, e.Code) ||
+		e.SeverityUnlocalized == "FATAL" || e.SeverityUnlocalized == "PANIC"
+}

@@ -1,0 +1,146 @@
+// Package postgres reads rows out of PostgreSQL, version 12 or newer.
+//
+//	db, err := postgres.Open(ctx, "postgres://reader@db.example.com/shop")
+//	…
+//	defer db.Close()
+//	rows, err := db.Table(ctx, "orders")
+//
+// # One view of the database
+//
+// All that a [DB] reads, it reads in one read-only transaction, which begins in [Open]: tables that are read one after
+// the other fit together, and nothing in the database can be changed. The transaction asks for no more than a
+// connection pooler in transaction mode can give. As long as it lasts, the server keeps row versions that it could
+// otherwise clean up.
+//
+// PostgreSQL shows a table that was truncated or rewritten after the transaction began without rows. Table refuses such
+// a table; behind a view, or in a query, it is not noticed.
+//
+// # Values
+//
+// Settings of the transaction make the text of values independent of the server, the database and the user: times are
+// in UTC, dates in ISO order, floating-point numbers in the shortest form that is exact. Row security is off: a table
+// whose policies would leave out rows gives an error. Text is UTF-8; a database in SQL_ASCII, which may hold any bytes,
+// gives them as they are.
+//
+// A table gives its columns in their order. Generated columns are left out, as by pg_dump and by psql's \copy, since no
+// row could be loaded back with them; a query may name them.
+//
+// Rows implement [source.CSVWriter] by COPY, which passes through from the server as it is. Only the rows of statements
+// that COPY does not take, such as SHOW and EXPLAIN, do not implement it.
+//
+// # Memory
+//
+// A connection holds one buffer of a few hundred kilobytes and the largest row so far. The largest row that the server
+// can send is just below 1 GiB.
+package postgres
+
+import (
+	"context"
+	"errors"
+
+	"culvert/source"
+)
+
+// DB is a connection to a database, and implements [source.Source]. It is used by one goroutine at a time.
+type DB struct {
+	session *session
+	open    *rows // the rows that were given last; nil before
+}
+
+var _ source.Source = (*DB)(nil)
+
+// Open connects to a database and begins the transaction.
+//
+// The connection string is a URL or a list of keyword=value, as for psql. What it does not say comes from the
+// environment (PGHOST, PGUSER, PGPASSWORD, PGSERVICE and the others), the service file and the password file; "" takes
+// all from there.
+//
+// A server that cannot be reached, or refuses the user, the password or the database, gives [source.ErrUnavailable]. No
+// error holds a password.
+func Open(ctx context.Context, connString string) (*DB, error) {
+	config, err := parseConfig(connString)
+	if err != nil {
+		return nil, err
+	}
+	s, err := connect(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	return &DB{session: s}, nil
+}
+
+// Table gives all rows of a table, partitioned table, view, materialized view or foreign table. A parent gives the rows
+// of its children too.
+//
+// The name is first looked for as it is, then as schema.table with both parts as they are, then as SQL reads it: quotes
+// protect, anything else is in lower case. Without a schema, the search path of the user decides.
+func (db *DB) Table(ctx context.Context, name string) (source.Rows, error) {
+	if err := db.begin(ctx); err != nil {
+		return nil, err
+	}
+	relation, err := db.session.findRelation(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	columns, err := db.session.columns(ctx, relation)
+	if err != nil {
+		return nil, err
+	}
+	sql := relation.selectSQL(columns)
+	description, err := db.session.prepare(ctx, sql)
+	if err != nil {
+		return nil, db.session.failed(ctx, relation.String(), err)
+	}
+	// Only now, with the lock that the preparation has taken, will it stay as it is.
+	if err := db.session.checkUnchanged(ctx, relation); err != nil {
+		return nil, err
+	}
+	r := newRows(ctx, db.session, relation.String(), columns, sql, description.Fields)
+	r.copySQL = relation.copySQL(columns)
+	db.open = r
+	return csvRows{r}, nil
+}
+
+// Query gives the rows of one SQL statement. It cannot have parameters, nor change anything.
+func (db *DB) Query(ctx context.Context, sql string) (source.Rows, error) {
+	if err := db.begin(ctx); err != nil {
+		return nil, err
+	}
+	description, err := db.session.prepareQuery(ctx, sql)
+	if err != nil {
+		return nil, err
+	}
+	columns, err := db.session.describe(ctx, description.Fields)
+	if err != nil {
+		return nil, err
+	}
+	copySQL, err := db.session.copyQuery(ctx, sql)
+	if err != nil {
+		return nil, err
+	}
+	r := newRows(ctx, db.session, "query", columns, sql, description.Fields)
+	r.copySQL = copySQL
+	db.open = r
+	if copySQL == "" {
+		return r, nil
+	}
+	return csvRows{r}, nil
+}
+
+// begin makes sure that the connection is free.
+func (db *DB) begin(ctx context.Context) error {
+	if db.open != nil && db.open.running {
+		return errors.New("postgres: the rows that were asked for before are not closed")
+	}
+	return db.session.recover(ctx)
+}
+
+// Close ends the transaction and the connection, in a few seconds at most, also while rows are open. Its error is
+// always nil: all that was read had been confirmed before.
+func (db *DB) Close() error {
+	if db.open != nil {
+		db.open.stop()
+	}
+	db.session.close()
+	return nil
+}

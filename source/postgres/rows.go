@@ -1,0 +1,219 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"culvert/source"
+)
+
+// rows are the rows of a table or query that is run when they are first asked for.
+type rows struct {
+	session *session
+	ctx     context.Context
+	cancel  context.CancelFunc
+	name    string // of the table or query, for errors
+	columns []source.Column
+	sql     string
+	copySQL string // prints the rows as CSV; "" if there is no such statement
+
+	types   []uint32 // object identifiers of the types, per column
+	kinds   []source.Kind
+	formats []int16
+
+	result   *pgconn.ResultReader
+	running  bool // the connection is busy with these rows
+	received int64
+	err      error // what Next returns from now on
+}
+
+// csvRows are rows that COPY can print.
+type csvRows struct{ *rows }
+
+var (
+	_ source.Rows      = (*rows)(nil)
+	_ source.CSVWriter = csvRows{}
+)
+
+var errClosed = errors.New("postgres: the rows are closed")
+
+func newRows(
+	ctx context.Context, s *session, name string, columns []source.Column, sql string, fields []pgconn.FieldDescription,
+) *rows {
+	r := &rows{session: s, name: name, columns: columns, sql: sql}
+	// The rows end their statement the way the caller does, by the context.
+	r.ctx, r.cancel = context.WithCancel(ctx)
+	for _, field := range fields {
+		kind, format := kindOf(field.DataTypeOID)
+		r.types = append(r.types, field.DataTypeOID)
+		r.kinds = append(r.kinds, kind)
+		r.formats = append(r.formats, format)
+	}
+	return r
+}
+
+func (r *rows) Columns() []source.Column { return r.columns }
+
+func (r *rows) Next(b *source.Batch) error {
+	b.Reset(len(r.columns))
+	if r.err != nil {
+		return r.err
+	}
+	err := r.ctx.Err()
+	if err == nil && !r.running {
+		err = r.start()
+	}
+	if err == nil {
+		err = r.fill(b)
+	}
+	switch {
+	case err == nil:
+		return nil
+	case err == io.EOF:
+		r.end(io.EOF)
+		if b.Rows() > 0 {
+			return nil
+		}
+	default:
+		r.end(r.session.failedAfter(r.ctx, r.name, r.received, err))
+	}
+	return r.err
+}
+
+// start runs the statement.
+func (r *rows) start() error {
+	r.running = true
+	r.result = r.session.conn.ExecParams(r.ctx, r.sql, nil, nil, nil, r.formats)
+	fields := r.result.FieldDescriptions()
+	if fields == nil {
+		return nil // it has failed, which reading will tell
+	}
+	same := len(fields) == len(r.types)
+	for i := 0; same && i < len(fields); i++ {
+		same = fields[i].DataTypeOID == r.types[i]
+	}
+	if !same {
+		return errors.New("the columns have changed meanwhile")
+	}
+	return nil
+}
+
+// fill adds rows to the batch. It returns io.EOF after the last, if the server has sent as many as it says.
+func (r *rows) fill(b *source.Batch) error {
+	for !b.Full() {
+		if !r.result.NextRow() {
+			tag, err := r.result.Close()
+			if err != nil {
+				return err
+			}
+			return confirm(tag, r.received)
+		}
+		values := r.result.Values()
+		if len(values) != len(r.kinds) {
+			return fmt.Errorf("the server sent a row of %d values instead of %d", len(values), len(r.kinds))
+		}
+		for i, value := range values {
+			if value == nil {
+				b.AppendNull()
+			} else {
+				b.Append(r.kinds[i], value)
+			}
+		}
+		b.EndRow()
+		r.received++
+	}
+	return nil
+}
+
+// confirm compares the number of rows with that in the tag of the command, and returns io.EOF if it is right.
+func confirm(tag pgconn.CommandTag, received int64) error {
+	if slices.Contains([]string{"SHOW", "EXPLAIN", "CALL"}, tag.String()) {
+		return io.EOF // the tags that have no number
+	}
+	if confirmed := tag.RowsAffected(); confirmed != received {
+		return &source.CountError{Received: received, Confirmed: confirmed}
+	}
+	return io.EOF
+}
+
+func (r csvRows) WriteCSV(w io.Writer) (int64, error) {
+	if r.running {
+		return 0, errors.New("postgres: WriteCSV after Next")
+	}
+	if r.err != nil {
+		return 0, r.err
+	}
+	r.running = true
+	out := rowWriter{w: w, rows: r.rows}
+	tag, err := r.session.conn.CopyTo(r.ctx, &out, r.copySQL)
+	if err == nil && out.err == nil {
+		err = confirm(tag, r.received)
+	}
+	switch {
+	case out.err != nil:
+		r.end(out.err)
+	case err != io.EOF:
+		r.end(r.session.failedAfter(r.ctx, r.name, r.received, err))
+	default:
+		r.end(io.EOF)
+		return r.received, nil
+	}
+	return r.received, r.err
+}
+
+// rowWriter takes the rows of a COPY. The server sends each in a message of its own (message format CopyData in the
+// protocol).
+type rowWriter struct {
+	w    io.Writer
+	rows *rows
+	err  error
+}
+
+// Write never returns an error, which would cost the connection. It has the server end the statement instead, and drops
+// what is still on the way.
+func (w *rowWriter) Write(p []byte) (int, error) {
+	if w.err != nil {
+		return len(p), nil
+	}
+	n, err := w.w.Write(p)
+	if err == nil && n < len(p) {
+		err = io.ErrShortWrite
+	}
+	if err != nil {
+		w.err = err
+		w.rows.cancel()
+		return len(p), nil
+	}
+	w.rows.received++
+	return len(p), nil
+}
+
+// Close ends the statement on the server, if it still runs.
+func (r *rows) Close() error {
+	r.end(errClosed)
+	return nil
+}
+
+// end makes the rows spent, with the error that Next will return from now on.
+func (r *rows) end(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+	r.stop()
+}
+
+// stop frees the connection. The server is told to cancel what still runs; if it does not react within the grace, the
+// connection is given up.
+func (r *rows) stop() {
+	r.cancel()
+	if r.result != nil {
+		_, _ = r.result.Close() // the rows that are dropped here need no confirmation
+		r.result = nil
+	}
+	r.running = false
+}
