@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -24,7 +23,7 @@ func (s *session) build(module, pkg string) (string, error) {
 // run runs a command to its end.
 func (s *session) run(cmd *exec.Cmd) error {
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, out)
+		return fmt.Errorf("%s: %w\n%s", filepath.Base(cmd.Path), err, out)
 	}
 	return nil
 }
@@ -79,7 +78,7 @@ func (s *session) pipeline(output string, commands ...*exec.Cmd) (sample, error)
 	got := sample{}
 	for i, p := range started {
 		if err := p.wait(); err != nil {
-			failed = append(failed, fmt.Errorf("%s: %w\n%s", strings.Join(p.cmd.Args, " "), err, stderr[i].Bytes()))
+			failed = append(failed, fmt.Errorf("%s: %w\n%s", filepath.Base(p.cmd.Path), err, stderr[i].Bytes()))
 			continue
 		}
 		name := filepath.Base(p.cmd.Path)
