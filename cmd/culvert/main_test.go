@@ -46,6 +46,7 @@ func runScripts(t *testing.T, dir string, variables []string, more map[string]co
 		"onterminal": onTerminal,
 		"interrupt":  interrupt,
 		"smalldisk":  smallDisk,
+		"lock":       lock,
 	}
 	maps.Copy(commands, more)
 	testscript.Run(t, testscript.Params{
@@ -179,6 +180,24 @@ func edit(ts *testscript.TestScript, neg bool, args []string, change func(data [
 		n += len(data)
 	}
 	ts.Check(os.WriteFile(path, change(data, n), 0o600))
+}
+
+// lock encrypts a file with a passphrase, so weakly that it takes no time to open:
+//
+//	lock PASSPHRASE OUTPUT INPUT
+func lock(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: lock PASSPHRASE OUTPUT INPUT")
+	}
+	recipient, err := age.NewScryptRecipient(args[0])
+	ts.Check(err)
+	recipient.SetWorkFactor(10)
+	f, err := os.Create(ts.MkAbs(args[1]))
+	ts.Check(err)
+	w, err := age.Encrypt(f, recipient)
+	ts.Check(err)
+	_, err = w.Write([]byte(ts.ReadFile(args[2])))
+	ts.Check(errors.Join(err, w.Close(), f.Close()))
 }
 
 // none fails if a file name matches a pattern:
