@@ -103,7 +103,8 @@ func (p *peers) condition(condition string) (bool, error) {
 
 // buildAge builds the age command from the module that Culvert uses as a library.
 func (p *peers) buildAge() {
-	out, err := exec.Command("go", "build", "-o", p.dir+string(os.PathSeparator), "filippo.io/age/cmd/age").CombinedOutput()
+	build := exec.Command("go", "build", "-o", p.dir+string(os.PathSeparator), "filippo.io/age/cmd/age")
+	out, err := build.CombinedOutput()
 	if err != nil {
 		p.err = fmt.Errorf("building age: %w: %s", err, out)
 	}
@@ -213,8 +214,8 @@ func none(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// interrupt runs a command with standard input open and empty, waits until there is a file whose name matches a pattern,
-// sends signals, such as INT,INT, and compares the exit code:
+// interrupt runs a command with standard input open and empty, waits until there is a file whose name matches a
+// pattern, sends signals, such as INT,INT, and compares the exit code:
 //
 //	interrupt CODE SIGNALS PATTERN COMMAND [ARGUMENT]...
 func interrupt(ts *testscript.TestScript, neg bool, args []string) {
@@ -292,7 +293,9 @@ func testPlugin() {
 	p.HandleRecipient(func([]byte) (age.Recipient, error) { return openKey{}, nil })
 	p.HandleIdentityAsRecipient(func([]byte) (age.Recipient, error) { return openKey{}, nil })
 	p.HandleIdentity(func([]byte) (age.Identity, error) { return openKey{}, nil })
-	os.Exit(p.Main())
+	if code := p.Main(); code != 0 {
+		panic(code)
+	}
 }
 
 // openKey puts the file key into the header as it is.

@@ -14,8 +14,8 @@ import (
 	"culvert/internal/ui"
 )
 
-const catHelp = `Cat writes what is in a file to standard output: decrypted if it is an age file, armored or not, and decompressed if
-there is zstd or gzip in it. Any other file is written as it is.
+const catHelp = `Cat writes what is in a file to standard output: decrypted if it is an age file, armored or not, and
+decompressed if there is zstd or gzip in it. Any other file is written as it is.
 
 FILE defaults to standard input. What comes before a damaged place has been written when the damage is found.`
 

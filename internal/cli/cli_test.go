@@ -183,7 +183,7 @@ func FuzzHasPassword(f *testing.F) {
 
 func TestFirstLine(t *testing.T) {
 	for text, want := range map[string]string{
-		"": "", "one": "one", "one\n": "one", "one\r\ntwo": "one", " kept \n": " kept ", "\ntwo": "",
+		"": "", "one": "one", "one\n": "one", "one\r\ntwo": "one", "two  words\n": "two  words", "\ntwo": "",
 	} {
 		if got, err := firstLine(strings.NewReader(text)); err != nil || got != want {
 			t.Errorf("first line of %q is %q, %v", text, got, err)
@@ -205,7 +205,11 @@ func TestPrintable(t *testing.T) {
 		fails  bool
 	}{
 		{"text", []string{"one\n", "two\t\r\n"}, "one\ntwo\t\r\n", false},
-		{"characters cut in two", []string{"gr\xc3", "\xb6\xc3\x9fe \xe2\x98", "\x82 \xf0\x9f\x98", "\x80"}, "größe ☂ 😀", false},
+		{
+			"characters cut in two",
+			[]string{"gr\xc3", "\xb6\xc3\x9fe \xe2\x98", "\x82 \xf0\x9f\x98", "\x80"},
+			"größe ☂ 😀", false,
+		},
 		{"control characters", []string{"one", "t\x1b[31mwo"}, "one", true},
 		{"not UTF-8", []string{"one", "\xff"}, "one", true},
 		{"an end in a character", []string{"gr\xc3"}, "gr", true},
@@ -361,7 +365,8 @@ func TestHelpNamesAllFields(t *testing.T) {
 	a := &app{console: ui.NewConsole(io.Discard), outputs: newOutputs()}
 	objects := map[string]any{
 		"keygen": keygenReport{}, "version": versionReport{}, "inspect": inspectReport{}, "verify": verifyReport{},
-		"demo": demoReport{}, "export": workReport{}, "encrypt": workReport{}, "decrypt": workReport{}, "cat": workReport{},
+		"export": workReport{}, "encrypt": workReport{}, "decrypt": workReport{}, "cat": workReport{},
+		"demo": demoReport{},
 	}
 	for _, cmd := range a.newRoot().Commands() {
 		object, found := objects[cmd.Name()]
@@ -400,7 +405,8 @@ func jsonFields(object reflect.Type) []string {
 	return fields
 }
 
-// TestHelp holds the help of every command to what the house promises: examples, the exit codes, lines that fit a terminal.
+// TestHelp holds the help of every command to what the house promises: examples, the exit codes, lines that fit a
+// terminal.
 func TestHelp(t *testing.T) {
 	a := &app{console: ui.NewConsole(io.Discard), outputs: newOutputs()}
 	var check func(cmd *cobra.Command)

@@ -15,8 +15,8 @@ import (
 	"culvert/internal/ui"
 )
 
-const decryptHelp = `Decrypt opens an age file, armored or not, on all cores. Without -i or -j it takes the own identity, and asks for a
-passphrase if the file needs one.
+const decryptHelp = `Decrypt opens an age file, armored or not, on all cores. Without -i or -j it takes the own
+identity, and asks for a passphrase if the file needs one.
 
 FILE defaults to standard input, and the output to standard output. An output file appears only if all is intact; on
 standard output, what comes before a damaged place has been written when the damage is found. Nothing is overwritten
@@ -82,7 +82,8 @@ func (a *app) decrypt(ctx context.Context, w *work, r *workReport, o *decryptOpt
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
 
-	out, err := a.openSink(o.output, o.force, "write to a file with -o FILE, or look into it: culvert cat", "force it with -o -")
+	out, err := a.openSink(o.output, o.force,
+		"write to a file with -o FILE, or look into it: culvert cat", "force it with -o -")
 	if err != nil {
 		return err
 	}
@@ -100,7 +101,8 @@ func (a *app) decrypt(ctx context.Context, w *work, r *workReport, o *decryptOpt
 	return out.commit()
 }
 
-// readError says which file cannot be read. Where no identity matches it says whom the file is for, as far as that shows.
+// readError says which file cannot be read. Where no identity matches it says whom the file is for, as far as that
+// shows.
 func readError(name string, err error) error {
 	var noMatch *age.NoIdentityMatchError
 	if errors.As(err, &noMatch) {

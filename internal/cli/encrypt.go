@@ -16,10 +16,11 @@ import (
 	"culvert/internal/ui"
 )
 
-const encryptHelp = `Encrypt writes an age file, on all cores. Every age tool decrypts it. Without -r, -R, -i or a passphrase it is
-encrypted to the own identity.
+const encryptHelp = `Encrypt writes an age file, on all cores. Every age tool decrypts it. Without -r, -R, -i or a
+passphrase it is encrypted to the own identity.
 
-FILE defaults to standard input, and the output to standard output. Nothing is overwritten without --force.` + keyLetters
+FILE defaults to standard input, and the output to standard output. Nothing is overwritten without
+--force.` + keyLetters
 
 // keyLetters says of encrypt and decrypt what the letters are.
 const keyLetters = `
@@ -134,8 +135,8 @@ func outputFlags(cmd *cobra.Command, output *string, force *bool) {
 	cmd.Flags().BoolVar(force, "force", false, "overwrite the output if it exists")
 }
 
-// outputTo notes where the output of the work goes, and refuses early what would fail in the end, or what would overwrite
-// a file that is read.
+// outputTo notes where the output of the work goes, and refuses early what would fail in the end, or what would
+// overwrite a file that is read.
 func (w *work) outputTo(r *workReport, output string, force bool, inputs ...[]string) error {
 	w.toStdout = output == "" || output == "-"
 	r.Output, w.name = output, output

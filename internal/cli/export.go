@@ -16,9 +16,8 @@ import (
 	"culvert/internal/ui"
 )
 
-const exportHelp = `Export writes the rows of a table, a view or a query to one file: formatted,
-compressed and encrypted from the first byte, on all cores, in an amount of
-memory that does not depend on the number of rows.
+const exportHelp = `Export writes the rows of a table, a view or a query to one file: formatted, compressed and
+encrypted from the first byte, on all cores, in an amount of memory that does not depend on the number of rows.
 
 ` + sourceHelp + `
 
@@ -72,7 +71,7 @@ func (a *app) newExport() *cobra.Command {
 	flags.StringVar(&o.invalidUTF8, "invalid-utf8", "error",
 		"with -f jsonl: the `POLICY` for text that is not UTF-8: error, replace or base64")
 	flags.StringVarP(&o.compression, "compress", "c", "zstd", "compress with `CODEC`: zstd, gzip or none")
-	flags.StringVarP(&o.output, "output", "o", "", "write to `FILE`, into a directory, or to standard output if it is -")
+	flags.StringVarP(&o.output, "output", "o", "", "write to `FILE`, into a directory, or to standard output if -")
 	flags.BoolVar(&o.force, "force", false, "overwrite the output if it exists; write binary data to a terminal")
 	flags.StringVar(&o.sourceFlags.file, "dsn-file", "", "read SOURCE from the first line of `FILE`")
 	flags.BoolVar(&o.insecure, "insecure-dsn", false, "allow a password in SOURCE")
@@ -222,8 +221,8 @@ func outputPath(output, table, extension string) string {
 	return output
 }
 
-// fileName makes a file name of the name of a table. What a file system might refuse, or take for something else, becomes
-// an underscore; quotes around a name are dropped.
+// fileName makes a file name of the name of a table. What a file system might refuse, or take for something else,
+// becomes an underscore; quotes around a name are dropped.
 func fileName(table string) string {
 	const longest = 150
 	name := strings.Map(func(r rune) rune {

@@ -11,13 +11,13 @@ const exitHelp = "\n\nExit status: see culvert help exit-codes."
 
 // jsonHelp is the part of a command's help that explains its object. It names all fields.
 func jsonHelp(fields string) string {
-	return "\n\nWith --json the last line is an object: command, code (of exit) and, on a failure, error and hints; and " +
-		fields
+	return "\n\nWith --json the last line is an object: command, code (of exit) and, on a failure, error and hints; " +
+		"and " + fields
 }
 
 // workFields are the fields of workReport.
-const workFields = `output, bytes_in, bytes_out, seconds and peak_memory_bytes, as far as the command has got. It goes to standard output,
-or to standard error if the data goes to standard output.`
+const workFields = `output, bytes_in, bytes_out, seconds and peak_memory_bytes, as far as the command has got. It goes
+to standard output, or to standard error if the data goes to standard output.`
 
 func newHelp(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{

@@ -18,9 +18,9 @@ import (
 	"culvert/internal/ui"
 )
 
-const inspectHelp = `Inspect says what a file is, without a key: of an age file the kinds of recipients, whether it withstands quantum
-computers, and the size of what is in it; of a zstd or gzip file the frames. It reads the header and the size only, so
-that damage inside goes unnoticed: for that, see culvert verify.
+const inspectHelp = `Inspect says what a file is, without a key: of an age file the kinds of recipients, whether it
+withstands quantum computers, and the size of what is in it; of a zstd or gzip file the frames. It reads the header and
+the size only, so that damage inside goes unnoticed: for that, see culvert verify.
 
 With an identity, given or one's own, it also looks through the encryption, at the compression and its seek table.`
 
@@ -54,8 +54,8 @@ type contentReport struct {
 	Text        int64  `json:"text_bytes,omitempty"` // known from a seek table
 }
 
-const inspectFields = `file, size; age (version, armored, recipients, post_quantum, header_bytes, chunks, data_bytes) of an age file; and
-content (compression, frames, text_bytes), as far as it can be seen.`
+const inspectFields = `file, size; age (version, armored, recipients, post_quantum, header_bytes, chunks, data_bytes)
+of an age file; and content (compression, frames, text_bytes), as far as it can be seen.`
 
 // inspectOptions are the flags of culvert inspect.
 type inspectOptions struct {

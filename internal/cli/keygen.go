@@ -14,9 +14,9 @@ import (
 	"culvert/internal/keyfile"
 )
 
-const keygenHelp = `Keygen makes an identity: the secret key that opens what was encrypted to its recipient. It is written to a new file
-that only its owner can read, and is never overwritten. The recipient may be given to everybody; the fingerprint is
-what others pin to connect to the holder of this identity.
+const keygenHelp = `Keygen makes an identity: the secret key that opens what was encrypted to its recipient. It is
+written to a new file that only its owner can read, and is never overwritten. The recipient may be given to everybody;
+the fingerprint is what others pin to connect to the holder of this identity.
 
 The file is an age identity file. Keep a copy in a safe place: nothing opens the files without it.`
 

@@ -15,8 +15,8 @@ import (
 	"culvert/internal/keyfile"
 )
 
-// keyReader reads keys, and asks on the terminal for what they need. If the flags give a passphrase, it is taken instead
-// of asking.
+// keyReader reads keys, and asks on the terminal for what they need. If the flags give a passphrase, it is taken
+// instead of asking.
 func (a *app) keyReader(ctx context.Context, passphrase *passphraseFlags) *keyfile.Reader {
 	return &keyfile.Reader{
 		Stdin: func() (io.Reader, error) { return a.claimStdin("a file of keys") },
@@ -186,7 +186,7 @@ func (f *identityFlags) add(cmd *cobra.Command, does string) {
 		*f = append(*f, identityFlag{value: value})
 		return nil
 	})
-	flags.FuncP("plugin", "j", does+" the plugin `NAME`, which needs no file; may be repeated", func(value string) error {
+	flags.FuncP("plugin", "j", does+" the plugin `NAME`, without a file; may be repeated", func(value string) error {
 		*f = append(*f, identityFlag{plugin: true, value: value})
 		return nil
 	})
@@ -239,7 +239,8 @@ func (f *decryptFlags) add(cmd *cobra.Command) {
 	f.passphraseFlags.add(cmd)
 }
 
-// read gives the identities to decrypt with: those named, or else one's own and, for a file that needs it, a passphrase.
+// read gives the identities to decrypt with: those named, or else one's own and, for a file that needs it, a
+// passphrase.
 func (f *decryptFlags) read(ctx context.Context, a *app) ([]age.Identity, error) {
 	reader := a.keyReader(ctx, &f.passphraseFlags)
 	byPassphrase := &keyfile.PassphraseIdentity{Passphrase: func() (string, error) {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -66,8 +67,8 @@ type outputFile struct {
 	closed  bool
 }
 
-// checkOutput refuses an output that create would refuse, before work is done for it. The information is that of the file
-// if it exists, and nil if it does not.
+// checkOutput refuses an output that create would refuse, before work is done for it. The information is that of the
+// file if it exists, and nil if it does not.
 func checkOutput(path string, force bool) (os.FileInfo, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -87,8 +88,8 @@ func checkOutput(path string, force bool) (os.FileInfo, error) {
 	return info, nil
 }
 
-// create begins a file. Unless it may be overwritten, there must be none of this name, now and when it is complete. What
-// exists and is no regular file, such as /dev/null or a pipe, is written to as it is.
+// create begins a file. Unless it may be overwritten, there must be none of this name, now and when it is complete.
+// What exists and is no regular file, such as /dev/null or a pipe, is written to as it is.
 func (o *outputs) create(path string, force bool) (*outputFile, error) {
 	info, err := checkOutput(path, force)
 	if err != nil {
@@ -131,7 +132,8 @@ func partName(path string) string {
 }
 
 func existsError(path string) error {
-	return withHint(fmt.Errorf("output %q exists", path), "choose another name with -o FILE, or overwrite it with --force")
+	return withHint(fmt.Errorf("output %q exists", path),
+		"choose another name with -o FILE, or overwrite it with --force")
 }
 
 func (f *outputFile) Write(p []byte) (int, error) {
@@ -232,8 +234,8 @@ func (e *outputClosedError) Unwrap() error { return e.error }
 func (stream) commit() error  { return nil }
 func (stream) discard() error { return nil }
 
-// printable is standard output when that is a terminal and the data might be binary. It lets text pass, as it comes, and
-// stops at the first byte that is none.
+// printable is standard output when that is a terminal and the data might be binary. It lets text pass, as it comes,
+// and stops at the first byte that is none.
 type printable struct {
 	stream
 	rest  []byte // the beginning of a character that continues in the next write
@@ -241,7 +243,7 @@ type printable struct {
 }
 
 func (p *printable) Write(data []byte) (int, error) {
-	text := append(p.rest, data...)
+	text := slices.Concat(p.rest, data)
 	end := len(text) - incompleteRune(text)
 	if !isText(text[:end]) {
 		return 0, withHint(errBinary, p.hints...)
@@ -281,8 +283,8 @@ func incompleteRune(text []byte) int {
 	return 0
 }
 
-// openSink gives the sink of -o: a file, or standard output if the path is "" or "-". Data that could be binary goes to a
-// terminal only if it turns out to be text, or if "-" says that it shall.
+// openSink gives the sink of -o: a file, or standard output if the path is "" or "-". Data that could be binary goes to
+// a terminal only if it turns out to be text, or if "-" says that it shall.
 func (a *app) openSink(path string, force bool, binaryHints ...string) (sink, error) {
 	if path != "" && path != "-" {
 		return a.outputs.create(path, force)

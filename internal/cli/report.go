@@ -10,9 +10,9 @@ import (
 	"culvert/internal/ui"
 )
 
-// report is what a command has to say when it has ended: as text if it succeeded, as JSON in any case. With --json it is
-// one object on one line, on standard output, or on standard error if the data goes to standard output. Fields are only
-// ever added.
+// report is what a command has to say when it has ended: as text if it succeeded, as JSON in any case. With --json it
+// is one object on one line, on standard output, or on standard error if the data goes to standard output. Fields are
+// only ever added.
 type report interface {
 	// text is what people read.
 	text() string
@@ -145,7 +145,8 @@ func (a *app) perform(cmd *cobra.Command, flags *workFlags, r interface {
 	}
 	figures, peak := w.figures(), ui.PeakMemory()
 	result := r.work()
-	result.BytesIn, result.BytesOut, result.Seconds, result.PeakMemory = figures.In, figures.Out, elapsed.Seconds(), peak
+	result.BytesIn, result.BytesOut = figures.In, figures.Out
+	result.Seconds, result.PeakMemory = elapsed.Seconds(), peak
 	if figures.Rows >= 0 {
 		result.Rows = &figures.Rows
 	}

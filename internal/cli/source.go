@@ -129,7 +129,7 @@ func (f *sourceFlags) parse(a *app, args []string) (database, []string, error) {
 		return database{}, nil, err
 	}
 	if d.hasPassword() && !f.insecure {
-		return database{}, nil, withHint(usagef("there is a password on the command line, where other users can see it"),
+		return database{}, nil, withHint(usagef("there is a password on the command line, where others can see it"),
 			"put it into ~/.pgpass or PGPASSFILE, or a service file; see: culvert help environment",
 			"or put the whole SOURCE into a file: --dsn-file FILE",
 			"--insecure-dsn allows it all the same")

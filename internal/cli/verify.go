@@ -13,9 +13,9 @@ import (
 	"culvert/internal/ui"
 )
 
-const verifyHelp = `Verify reads every byte of a file and checks all that can be checked: each tag of the encryption and that nothing is
-missing at the end, the checksums of the compression, and that the seek table agrees with the frames. Nothing is
-written.
+const verifyHelp = `Verify reads every byte of a file and checks all that can be checked: each tag of the encryption
+and that nothing is missing at the end, the checksums of the compression, and that the seek table agrees with the
+frames. Nothing is written.
 
 It ends with code 12 if the file is damaged or cut off, and says where.`
 
@@ -46,8 +46,8 @@ func (r *verifyReport) text() string {
 	return text + "\n"
 }
 
-const verifyFields = `file, encrypted, compression and sealed (nothing can be missing at its end), bytes_in (of the file), bytes_out (of the
-text), seconds and peak_memory_bytes.`
+const verifyFields = `file, encrypted, compression and sealed (nothing can be missing at its end), bytes_in (of the
+file), bytes_out (of the text), seconds and peak_memory_bytes.`
 
 // verifyOptions are the flags of culvert verify.
 type verifyOptions struct {

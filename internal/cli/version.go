@@ -28,7 +28,11 @@ func (a *app) newVersion() *cobra.Command {
 		Long:  "Version prints the version of Culvert and of Go." + jsonHelp("version, go and platform."),
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r := &versionReport{Version: programVersion(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+			r := &versionReport{
+				Version:  programVersion(),
+				Go:       runtime.Version(),
+				Platform: runtime.GOOS + "/" + runtime.GOARCH,
+			}
 			return a.deliver(cmd, r, a.stdout, json, nil)
 		},
 	}
