@@ -7,8 +7,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"syscall"
+	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
@@ -85,4 +88,46 @@ func smallDisk(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("mounting a small file system, which in a container needs CAP_SYS_ADMIN: %v", err)
 	}
 	ts.Defer(func() { ts.Check(unix.Unmount(dir, 0)) })
+}
+
+// TestInterruptedQuestion pins that a terminal shows what is typed again when the question for a passphrase was ended by
+// a key.
+func TestInterruptedQuestion(t *testing.T) {
+	controller, terminal, err := openPTY()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, err := exec.LookPath("culvert")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, "encrypt", "-p", "-o", filepath.Join(t.TempDir(), "out"), os.DevNull)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true} // of standard input
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	echoes := func() bool {
+		state, err := unix.IoctlGetTermios(int(terminal.Fd()), unix.TCGETS)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return state.Lflag&unix.ECHO != 0
+	}
+	// The question is printed just before the echo is turned off.
+	for poll := time.NewTicker(5 * time.Millisecond); echoes(); <-poll.C {
+	}
+	if _, err := controller.Write([]byte("\x03")); err != nil {
+		t.Fatal(err)
+	}
+	var exit *exec.ExitError
+	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 130 {
+		t.Errorf("the command ended with %v, want code 130", err)
+	}
+	if !echoes() {
+		t.Error("the terminal does not show what is typed any more")
+	}
+	if err := errors.Join(terminal.Close(), controller.Close()); err != nil {
+		t.Error(err)
+	}
 }

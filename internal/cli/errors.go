@@ -47,7 +47,10 @@ func withHint(err error, hints ...string) error {
 // kind.
 func hintsOf(err error) []string {
 	var hinted *hintedError
-	if errors.As(err, &hinted) {
+	switch {
+	case errors.Is(err, errInterrupted):
+		return nil
+	case errors.As(err, &hinted):
 		return hinted.hints
 	}
 	var unknown *source.UnknownError

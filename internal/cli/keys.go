@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"culvert/internal/keyfile"
+	"culvert/internal/ui"
 )
 
 // keyReader reads keys, and asks on the terminal for what they need. If the flags give a passphrase, it is taken
@@ -41,6 +42,9 @@ func (a *app) askPassphrase(ctx context.Context, prompt string) (string, error) 
 }
 
 func withPassphraseHint(err error) error {
+	if !errors.Is(err, ui.ErrNoTerminal) {
+		return err
+	}
 	return withHint(err, "without a terminal, use --passphrase-file, --passphrase-fd or --passphrase-command")
 }
 

@@ -10,6 +10,9 @@ import (
 	"golang.org/x/term"
 )
 
+// ErrNoTerminal says that there is nobody to ask.
+var ErrNoTerminal = errors.New("there is no terminal to ask on")
+
 // AskPassphrase asks on the terminal for the passphrase of something that exists.
 func (c *Console) AskPassphrase(ctx context.Context, prompt string) (string, error) {
 	return c.ask(ctx, prompt)
@@ -72,7 +75,7 @@ func (c *Console) withTerminal(f func(in, out *os.File) error) error {
 	in, out, err := openTerminal()
 	if err != nil {
 		if !term.IsTerminal(int(os.Stdin.Fd())) {
-			return fmt.Errorf("there is no terminal to ask on: %w", err)
+			return fmt.Errorf("%w: %w", ErrNoTerminal, err)
 		}
 		return f(os.Stdin, os.Stdin)
 	}
