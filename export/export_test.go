@@ -1,0 +1,402 @@
+package export_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"filippo.io/age"
+	"github.com/ncruces/go-sqlite3"
+	"go.uber.org/goleak"
+
+	"culvert/agefile"
+	"culvert/export"
+	"culvert/format"
+	"culvert/internal/compress"
+	"culvert/internal/testkit"
+	"culvert/source"
+	"culvert/source/sqlite"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// database makes an SQLite database and opens it as a source.
+func database(tb testing.TB, script string) source.Source {
+	tb.Helper()
+	path := filepath.Join(tb.TempDir(), "test.db")
+	conn, err := sqlite3.Open(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := conn.Exec(script); err != nil {
+		tb.Fatal(err)
+	}
+	if err := conn.Close(); err != nil {
+		tb.Fatal(err)
+	}
+	db, err := sqlite.Open(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return db
+}
+
+// manyTodos are some megabytes of rows.
+const manyTodos = `
+CREATE TABLE todos (id INTEGER PRIMARY KEY, title TEXT, note TEXT);
+WITH RECURSIVE ids(id) AS (VALUES (1) UNION ALL SELECT id + 1 FROM ids WHERE id < 60000)
+INSERT INTO todos SELECT id, 'title, "quoted" ' || id * 7919, iif(id % 3, hex(id) || char(10) || 'more', NULL) FROM ids`
+
+// encodeAlone formats the rows of a table one batch after the other.
+func encodeAlone(tb testing.TB, src source.Source, table string, f format.Format) (text []byte, rows int64) {
+	tb.Helper()
+	r, err := src.Table(tb.Context(), table)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer func() {
+		if err := r.Close(); err != nil {
+			tb.Error(err)
+		}
+	}()
+	encoder, err := f.Encoder(r.Columns())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	text = encoder.AppendHeader(nil)
+	var b source.Batch
+	for {
+		if err := r.Next(&b); err == io.EOF {
+			return text, rows
+		} else if err != nil {
+			tb.Fatal(err)
+		}
+		rows += int64(b.Rows())
+		if text, err = encoder.AppendRows(text, &b); err != nil {
+			tb.Fatal(err)
+		}
+	}
+}
+
+// open gives the text of an output.
+func open(file []byte, identities ...age.Identity) ([]byte, error) {
+	var src io.Reader = bytes.NewReader(file)
+	if len(identities) > 0 {
+		r, err := agefile.NewReader(src, identities...)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = r.Close() }()
+		src = r
+	}
+	text, err := compress.NewReader(src)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = text.Close() }()
+	return io.ReadAll(text)
+}
+
+func TestTable(t *testing.T) {
+	src := database(t, manyTodos)
+	id, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []format.Format{format.CSV{}, format.JSONL{}, format.Text{}} {
+		want, rows := encodeAlone(t, src, "todos", f)
+		for _, c := range []export.Compression{export.Zstd, export.Gzip, export.None} {
+			for _, jobs := range []int{1, 4} {
+				t.Run(fmt.Sprintf("%T/%s/%d", f, c, jobs), func(t *testing.T) {
+					progress := new(export.Progress)
+					plan := export.Plan{
+						Format: f, Compression: c, Recipients: []age.Recipient{id.Recipient()}, Jobs: jobs, Progress: progress,
+					}
+					var file bytes.Buffer
+					stats, err := plan.Table(t.Context(), &file, src, "todos")
+					if err != nil {
+						t.Fatal(err)
+					}
+					if got, err := open(file.Bytes(), id); err != nil || !bytes.Equal(got, want) {
+						t.Errorf("output holds %d bytes, want %d, error %v", len(got), len(want), err)
+					}
+					if stats != (export.Stats{Rows: rows, Text: int64(len(want)), Out: int64(file.Len())}) {
+						t.Errorf("stats are %+v", stats)
+					}
+					live := export.Stats{Rows: progress.Rows.Load(), Text: progress.Text.Load(), Out: progress.Out.Load()}
+					if live != stats {
+						t.Errorf("progress ends at %+v, stats are %+v", live, stats)
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestQuery(t *testing.T) {
+	src := database(t, manyTodos)
+	plan := export.Plan{Unencrypted: true, Compression: export.None}
+	var file bytes.Buffer
+	if _, err := plan.Query(t.Context(), &file, src, "SELECT id AS n, note FROM todos WHERE id IN (2, 3)"); err != nil {
+		t.Fatal(err)
+	}
+	if want := "n,note\n2,\"32\nmore\"\n3,\n"; file.String() != want {
+		t.Errorf("got %q, want %q", &file, want)
+	}
+}
+
+func TestEmptyTable(t *testing.T) {
+	src := database(t, "CREATE TABLE t (a, b)")
+	for _, c := range []export.Compression{export.Zstd, export.Gzip, export.None} {
+		for want, f := range map[string]format.Format{"a,b\n": nil, "": format.JSONL{}} {
+			var file bytes.Buffer
+			plan := export.Plan{Format: f, Compression: c, Unencrypted: true}
+			if _, err := plan.Table(t.Context(), &file, src, "t"); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := open(file.Bytes()); err != nil || string(got) != want {
+				t.Errorf("%s: got %q, %v, want %q", c, got, err, want)
+			}
+			if c != export.None && file.Len() == 0 {
+				t.Errorf("%s: an empty output is no valid file", c)
+			}
+		}
+	}
+}
+
+// TestFramesHoldWholeRows opens each frame on its own.
+func TestFramesHoldWholeRows(t *testing.T) {
+	src := &generated{rows: 100_000}
+	var file bytes.Buffer
+	plan := export.Plan{Unencrypted: true}
+	if _, err := plan.Table(t.Context(), &file, src, ""); err != nil {
+		t.Fatal(err)
+	}
+	table, err := compress.ReadSeekTable(bytes.NewReader(file.Bytes()), int64(file.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if table.Len() < 4 {
+		t.Fatalf("only %d frames", table.Len())
+	}
+	row := -1 // the header
+	for frame := range table.All() {
+		text, err := open(file.Bytes()[frame.Offset:][:frame.Size])
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.SplitAfter(string(text), "\n")
+		if lines[len(lines)-1] != "" {
+			t.Fatalf("frame ends within row %q", lines[len(lines)-1])
+		}
+		for _, line := range lines[:len(lines)-1] {
+			if row >= 0 && !strings.HasPrefix(line, fmt.Sprint(row, ",")) {
+				t.Fatalf("row %d is %q", row, line)
+			}
+			row++
+		}
+	}
+	if row != src.rows {
+		t.Errorf("%d rows, want %d", row, src.rows)
+	}
+}
+
+// TestPrintedCSV takes CSV from the source, with rows that are larger than frames.
+func TestPrintedCSV(t *testing.T) {
+	for _, size := range []int{0, 10, source.BatchSize - 10, source.BatchSize, 5*source.BatchSize + 3} {
+		src := &printing{generated{rows: 8, text: bytes.Repeat([]byte("x"), size)}}
+		var want bytes.Buffer
+		want.WriteString("id,text\n")
+		for i := range src.rows {
+			fmt.Fprintf(&want, "%d,%s\n", i, src.text)
+		}
+		plan := export.Plan{Unencrypted: true, Jobs: 2}
+		var file bytes.Buffer
+		stats, err := plan.Table(t.Context(), &file, src, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := open(file.Bytes()); err != nil || !bytes.Equal(got, want.Bytes()) {
+			t.Errorf("rows of %d: %d bytes, want %d, error %v", size, len(got), want.Len(), err)
+		}
+		if stats.Rows != int64(src.rows) {
+			t.Errorf("rows of %d: counted %d", size, stats.Rows)
+		}
+	}
+}
+
+func TestRecipientsAreAsked(t *testing.T) {
+	id, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, plan := range []export.Plan{{}, {Unencrypted: true, Recipients: []age.Recipient{id.Recipient()}}} {
+		var file bytes.Buffer
+		if _, err := plan.Table(t.Context(), &file, &generated{rows: 1}, ""); err == nil || file.Len() > 0 {
+			t.Errorf("%+v: error %v, %d bytes", plan, err, file.Len())
+		}
+	}
+}
+
+func TestUnknownTableWritesNothing(t *testing.T) {
+	src := database(t, manyTodos)
+	id, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	plan := export.Plan{Recipients: []age.Recipient{id.Recipient()}}
+	_, err = plan.Table(t.Context(), &file, src, "todo")
+	var unknown *source.UnknownError
+	if !errors.As(err, &unknown) || file.Len() > 0 {
+		t.Errorf("error %v, %d bytes written", err, file.Len())
+	}
+}
+
+func TestExtension(t *testing.T) {
+	for want, plan := range map[string]export.Plan{
+		".csv.zst.age":  {},
+		".jsonl.gz.age": {Format: format.JSONL{}, Compression: export.Gzip},
+		".txt":          {Format: format.Text{}, Compression: export.None, Unencrypted: true},
+	} {
+		if got := plan.Extension(); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+func TestSourceFails(t *testing.T) {
+	id, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("the server is gone")
+	faulty := generated{rows: 200_000, failAt: 150_000, fail: broken}
+	for _, src := range []source.Source{&faulty, &printing{faulty}} {
+		var file bytes.Buffer
+		plan := export.Plan{Recipients: []age.Recipient{id.Recipient()}, Jobs: 3}
+		if _, err := plan.Table(t.Context(), &file, src, ""); !errors.Is(err, broken) {
+			t.Errorf("error %v", err)
+		}
+		if _, err := open(file.Bytes(), id); !errors.Is(err, agefile.ErrCorrupt) {
+			t.Errorf("%T: a failed output opens with %v", src, err)
+		}
+	}
+}
+
+// fullDisk fails after so many bytes.
+type fullDisk struct{ left int }
+
+var errFull = errors.New("no space left")
+
+func (d *fullDisk) Write(p []byte) (int, error) {
+	if d.left -= len(p); d.left < 0 {
+		return 0, errFull
+	}
+	return len(p), nil
+}
+
+func TestSinkFails(t *testing.T) {
+	id, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	encrypted := export.Plan{Recipients: []age.Recipient{id.Recipient()}, Compression: export.None}
+	plain := export.Plan{Unencrypted: true}
+	for _, left := range []int{0, 100, 1000, 300 << 10} {
+		for _, plan := range []export.Plan{encrypted, plain} {
+			// The second source never gives the rest of its rows.
+			for _, src := range []source.Source{
+				&generated{rows: 400_000},
+				&generated{rows: 400_000, failAt: 300_000},
+				&printing{generated{rows: 400_000, text: []byte(strings.Repeat("number ", 50))}},
+			} {
+				if _, err := plan.Table(t.Context(), &fullDisk{left}, src, ""); !errors.Is(err, errFull) {
+					t.Errorf("%d bytes, %T: error %v", left, src, err)
+				}
+			}
+		}
+	}
+}
+
+func TestFormatFails(t *testing.T) {
+	src := &generated{rows: 100_000, text: []byte("\xff")}
+	plan := export.Plan{Format: format.JSONL{}, Unencrypted: true}
+	if _, err := plan.Table(t.Context(), io.Discard, src, ""); err == nil {
+		t.Error("invalid text is accepted")
+	}
+}
+
+func TestCanceled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	src := &generated{rows: 400_000, failAt: 300_000}
+	progress := new(export.Progress)
+	plan := export.Plan{Unencrypted: true, Progress: progress}
+	_, err := plan.Table(ctx, writerFunc(func(p []byte) (int, error) {
+		cancel()
+		return len(p), nil
+	}), src, "")
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// TestMemory holds an export to the formula of the package comment, and to the same memory for ten times the rows.
+func TestMemory(t *testing.T) {
+	id, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const jobs = 4
+	plan := export.Plan{Recipients: []age.Recipient{id.Recipient()}, Jobs: jobs}
+	run := func(rows int) func() {
+		return func() {
+			if _, err := plan.Table(t.Context(), io.Discard, &generated{rows: rows}, ""); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	const formula = (jobs+2)*7/2 + jobs*3 + jobs*11/5
+	const program = 30 // the test binary and the Go runtime
+	testkit.MemoryCeiling(t, (formula+program)<<20, run(3_000_000))
+}
+
+func ExamplePlan_Table() {
+	identity, err := age.GenerateX25519Identity()
+	if err != nil {
+		panic(err)
+	}
+	src := &generated{rows: 3} // or sqlite.Open, postgres.Open, …
+
+	var file bytes.Buffer
+	plan := export.Plan{Recipients: []age.Recipient{identity.Recipient()}}
+	stats, err := plan.Table(context.Background(), &file, src, "numbers")
+	if err != nil {
+		panic(err)
+	}
+	text, err := open(file.Bytes(), identity)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("%d rows\n%s", stats.Rows, text)
+	// Output:
+	// 3 rows
+	// id,text
+	// 0,"the text of row 0, which is not empty"
+	// 1,"the text of row 7919, which is not empty"
+	// 2,"the text of row 15838, which is not empty"
+}

@@ -1,0 +1,92 @@
+package export_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+
+	"culvert/source"
+)
+
+// generated is a source of made-up rows, and of faults that no real database makes on demand. The name of its table
+// is ignored.
+type generated struct {
+	rows int
+
+	// failAt is the row before which fail is returned, or, if it is nil, before which the rows wait for their context.
+	failAt int
+	fail   error
+
+	text []byte // of each row, or nil for some
+}
+
+func (g *generated) Table(ctx context.Context, _ string) (source.Rows, error) {
+	return &generatedRows{generated: g, ctx: ctx}, nil
+}
+
+func (g *generated) Query(ctx context.Context, sql string) (source.Rows, error) {
+	return g.Table(ctx, sql)
+}
+func (g *generated) Close() error { return nil }
+
+type generatedRows struct {
+	*generated
+	ctx     context.Context
+	row     int
+	scratch []byte
+}
+
+func (r *generatedRows) Columns() []source.Column {
+	return []source.Column{{Name: "id"}, {Name: "text"}}
+}
+func (r *generatedRows) Close() error { return nil }
+
+func (r *generatedRows) Next(b *source.Batch) error {
+	b.Reset(2)
+	for !b.Full() && r.row < r.rows {
+		if r.failAt > 0 && r.row == r.failAt {
+			if r.fail == nil {
+				<-r.ctx.Done()
+				return context.Cause(r.ctx)
+			}
+			return r.fail
+		}
+		b.AppendInt(int64(r.row))
+		if r.text != nil {
+			b.Append(source.Text, r.text)
+		} else {
+			r.scratch = fmt.Appendf(r.scratch[:0], "the text of row %d, which is not empty", r.row*7919)
+			b.Append(source.Text, r.scratch)
+		}
+		b.EndRow()
+		r.row++
+	}
+	if b.Rows() == 0 {
+		return io.EOF
+	}
+	return nil
+}
+
+// printing is a generated source that prints CSV itself.
+type printing struct{ generated }
+
+func (p *printing) Table(ctx context.Context, _ string) (source.Rows, error) {
+	return &printingRows{generatedRows{generated: &p.generated, ctx: ctx}}, nil
+}
+
+type printingRows struct{ generatedRows }
+
+func (r *printingRows) WriteCSV(w io.Writer) (int64, error) {
+	for ; r.row < r.rows; r.row++ {
+		if r.failAt > 0 && r.row == r.failAt {
+			return int64(r.row), r.fail
+		}
+		line := append(strconv.AppendInt(nil, int64(r.row), 10), ',')
+		line = append(append(line, r.text...), '\n')
+		if _, err := w.Write(line); err != nil {
+			return int64(r.row), err
+		}
+	}
+	return int64(r.row), nil
+}
