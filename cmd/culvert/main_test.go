@@ -76,14 +76,14 @@ type peers struct {
 	err error
 }
 
-// condition knows pty, root, and have:PROGRAM. With CULVERT_TEST_ALL=1 a program that is missing fails the script, in
+// condition knows pty, smalldisk and have:PROGRAM. With CULVERT_TEST_ALL=1 a program that is missing fails the script, in
 // place of being skipped.
 func (p *peers) condition(condition string) (bool, error) {
 	switch condition {
 	case "pty":
 		return havePTY, nil
-	case "root":
-		return os.Geteuid() == 0, nil
+	case "smalldisk":
+		return canMount(p.dir), nil
 	}
 	program, ok := strings.CutPrefix(condition, "have:")
 	if !ok {
