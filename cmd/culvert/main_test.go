@@ -83,7 +83,8 @@ func (p *peers) condition(condition string) (bool, error) {
 	case "pty":
 		return havePTY, nil
 	case "smalldisk":
-		return canMount(p.dir), nil
+		dir := filepath.Join(p.dir, "disk")
+		return os.Mkdir(dir, 0o700) == nil && canMount(dir), nil
 	}
 	program, ok := strings.CutPrefix(condition, "have:")
 	if !ok {
