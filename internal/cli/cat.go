@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
+	"strings"
 
 	"filippo.io/age"
 	"github.com/spf13/cobra"
@@ -15,7 +17,8 @@ import (
 )
 
 const catHelp = `Cat writes what is in a file to standard output: decrypted if it is an age file, armored or not, and
-decompressed if there is zstd or gzip in it. Any other file is written as it is.
+decompressed if there is zstd or gzip in it. Any other file is written as it is, unless its name ends in
+.age, .zst or .gz.
 
 FILE defaults to standard input. What comes before a damaged place has been written when the damage is found.`
 
@@ -87,11 +90,15 @@ type text struct {
 	data    countingReader  // what was decrypted, and is still compressed
 }
 
-// openText opens what is in a file.
+// openText opens what is in a file. A file whose beginning is damaged is one of another kind, so that its name is
+// compared with its content.
 func (a *app) openText(ctx context.Context, in *input, flags *decryptFlags, jobs int) (t *text, err error) {
 	t = &text{}
 	if t.opened, err = recognize(in); err != nil {
 		return nil, fmt.Errorf("%s: %w", in.name, err)
+	}
+	if !t.opened.age && filepath.Ext(in.name) == ageExtension {
+		return nil, notAgeError(in.name)
 	}
 	t.data.r = t.opened.Reader
 	if t.opened.age {
@@ -110,6 +117,13 @@ func (a *app) openText(ctx context.Context, in *input, flags *decryptFlags, jobs
 			err = errors.Join(err, t.decrypt.Close())
 		}
 		return nil, err
+	}
+	extension := filepath.Ext(strings.TrimSuffix(in.name, ageExtension))
+	for _, codec := range []compress.Codec{compress.Zstd, compress.Gzip} {
+		if extension == codec.Extension() && t.Codec() == compress.None && !t.opened.armored {
+			err := fmt.Errorf("%s: %w: it does not begin as %s does", in.name, compress.ErrCorrupt, codec)
+			return nil, errors.Join(err, t.Close())
+		}
 	}
 	return t, nil
 }

@@ -73,8 +73,7 @@ func (a *app) decrypt(ctx context.Context, w *work, r *workReport, o *decryptOpt
 		return fmt.Errorf("%s: %w", in.name, err)
 	}
 	if !opened.age {
-		return withHint(fmt.Errorf("%s: %w: it does not begin as one", in.name, agefile.ErrCorrupt),
-			"culvert cat shows files of any kind")
+		return withHint(notAgeError(in.name), "culvert cat shows files of any kind")
 	}
 	src, err := agefile.Config{Workers: o.jobs}.NewReader(opened, identities...)
 	if err != nil {
@@ -99,6 +98,13 @@ func (a *app) decrypt(ctx context.Context, w *work, r *workReport, o *decryptOpt
 		return counted.blame(err, readError(in.name, err))
 	}
 	return out.commit()
+}
+
+// ageExtension is the usual end of the names of age files.
+const ageExtension = ".age"
+
+func notAgeError(name string) error {
+	return fmt.Errorf("%s: %w: it does not begin as one", name, agefile.ErrCorrupt)
 }
 
 // readError says which file cannot be read. Where no identity matches it says whom the file is for, as far as that

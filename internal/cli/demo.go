@@ -28,10 +28,12 @@ import (
 const demoHelp = `Demo takes a table the whole way on this machine and shows what each stage does:
 
   database   an SQLite database of todos is made
-  export     the table is read, formatted as CSV, compressed and encrypted to a new identity
+  export     the table is read, formatted as CSV, compressed, and encrypted to
+             a new identity
   verify     every byte of the file is checked
   decrypt    the file is decrypted
-  compare    the rows and the SHA-256 of the text are compared with the database, read again by itself
+  compare    the rows and the SHA-256 of the text are compared with the
+             database, read again by itself
 
 MB/s are of the text of the rows, for decrypt of the file. Everything is made in a temporary directory, and removed.`
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"strings"
 	"syscall"
@@ -74,6 +75,8 @@ func hintsOf(err error) []string {
 		return []string{"give the identity that the file is encrypted to: -i FILE"}
 	case is[*format.InvalidUTF8Error](err):
 		return []string{"write it in another way: --invalid-utf8 replace, or base64"}
+	case errors.Is(err, io.ErrUnexpectedEOF) && exitCode(err) == exitIntegrity:
+		return []string{"it is shorter than it was made: get it again from where it came from"}
 	case errors.Is(err, syscall.ENOSPC):
 		return []string{"make room, or choose another place with -o FILE"}
 	case errors.Is(err, fs.ErrPermission):

@@ -56,8 +56,10 @@ The PostgreSQL source reads those of libpq, for whatever SOURCE leaves open:
   PGPASSFILE         a file of passwords (~/.pgpass); only its owner may read it
   PGSERVICE PGSERVICEFILE
                      a named set of all this (~/.pg_service.conf)
-  PGSSLMODE PGSSLROOTCERT PGSSLCERT PGSSLKEY PGSSLPASSWORD PGSSLNEGOTIATION
-                     whether and how the connection is encrypted
+  PGSSLMODE PGSSLROOTCERT PGSSLCERT PGSSLKEY PGSSLPASSWORD PGSSLCERTMODE
+  PGSSLSNI PGSSLNEGOTIATION PGCHANNELBINDING PGREQUIREAUTH
+                     whether and how the connection is encrypted, and who the
+                     server has to be
   PGCONNECT_TIMEOUT PGTARGETSESSIONATTRS PGAPPNAME PGOPTIONS
                      as in psql
 
