@@ -76,6 +76,7 @@ func TestJSONLValues(t *testing.T) {
 		{text("<a href='x'>&</a>"), `"<a href='x'>&</a>"`},
 		{text("Müller 水 😀 \u2028"), "\"Müller 水 😀 \u2028\""},
 		{text("twelve bytes\""), `"twelve bytes\""`},
+		{text("seven b\x1f, sixteen"), `"seven b\u001f, sixteen"`},
 		{text("\ufffd"), "\"\ufffd\""},
 
 		{jsonCell(`{"a": [1, 2.50, true, null], "b": {}}`), `{"a": [1, 2.50, true, null], "b": {}}`},
@@ -88,6 +89,7 @@ func TestJSONLValues(t *testing.T) {
 			`{"b":1.0,"a":"x \n y","b":[1,2]}`,
 		},
 		{jsonCell("[\n]"), `[]`},
+		{jsonCell("[1,\r2]"), `[1,2]`},
 		{jsonCell(deep), deep},
 		{jsonCell("[" + deep + "]"), `"[` + deep + `]"`},
 		{jsonCell(""), `""`},

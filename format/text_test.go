@@ -11,9 +11,9 @@ import (
 )
 
 func TestTextTemplates(t *testing.T) {
-	names := []string{"id", "title", "note", "two words", "a}b", "a", "{", "Größe", `back\`, ""}
+	names := []string{"id", "title", "note", "two words", "a", "a}b", "{", "Größe", `back\`, ""}
 	row := []cell{
-		number("1"), text("water"), null(), text("WORDS"), text("BRACE"), text("A"), text("OPEN"), text("9"),
+		number("1"), text("water"), null(), text("WORDS"), text("A"), text("BRACE"), text("OPEN"), text("9"),
 		text("BACK"), text("EMPTY"),
 	}
 	tests := []struct{ line, want string }{
