@@ -1,0 +1,212 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestFileName(t *testing.T) {
+	for table, want := range map[string]string{
+		"orders":                       "orders",
+		"public.orders":                "public.orders",
+		`"My Table"`:                   "My Table",
+		"../../etc/passwd":             "__.._etc_passwd",
+		"..":                           "_",
+		"":                             "_",
+		"-rf":                          "_rf",
+		"~root":                        "_root",
+		" lead":                        "_lead",
+		`a\b:c*d?e<f>g|h/i`:            "a_b_c_d_e_f_g_h_i",
+		"line\nend\x00":                "line_end_",
+		"größe ☂":                      "größe ☂",
+		"\xff\xfe":                     "__",
+		strings.Repeat("a", 999):       strings.Repeat("a", 150),
+		strings.Repeat("ä", 75) + "ää": strings.Repeat("ä", 75),
+	} {
+		got := fileName(table)
+		if got != want {
+			t.Errorf("%q becomes %q, want %q", table, got, want)
+		}
+		if got != filepath.Base(got) || !filepath.IsLocal(got) {
+			t.Errorf("%q becomes %q, which is not a plain name", table, got)
+		}
+	}
+}
+
+func FuzzFileName(f *testing.F) {
+	f.Add("../x")
+	f.Add("a\x00b")
+	f.Fuzz(func(t *testing.T, table string) {
+		if name := fileName(table); name != filepath.Base(name) || !filepath.IsLocal(name) || len(name) > 150 {
+			t.Errorf("%q becomes %q", table, name)
+		}
+	})
+}
+
+func TestPrintable(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		writes []string
+		want   string
+		fails  bool
+	}{
+		{"text", []string{"one\n", "two\t\r\n"}, "one\ntwo\t\r\n", false},
+		{
+			"characters cut in two",
+			[]string{"gr\xc3", "\xb6\xc3\x9fe \xe2\x98", "\x82 \xf0\x9f\x98", "\x80"},
+			"größe ☂ 😀", false,
+		},
+		{"control characters", []string{"one", "t\x1b[31mwo"}, "one", true},
+		{"not UTF-8", []string{"one", "\xff"}, "one", true},
+		{"an end in a character", []string{"gr\xc3"}, "gr", true},
+		{"nothing", nil, "", false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var screen bytes.Buffer
+			p := &printable{stream: stream{&screen}, hints: []string{"a hint"}}
+			var err error
+			for _, text := range test.writes {
+				if _, err = io.WriteString(p, text); err != nil {
+					break
+				}
+			}
+			if err == nil {
+				err = p.commit()
+			}
+			if screen.String() != test.want || errors.Is(err, errBinary) != test.fails {
+				t.Errorf("%q, %v; want %q", screen.String(), err, test.want)
+			}
+			if test.fails && len(hintsOf(err)) != 1 {
+				t.Error("the hint is missing")
+			}
+		})
+	}
+}
+
+func TestOutputAppearsWhenComplete(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out")
+	o := newOutputs()
+	out, err := o.create(path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(out, "hello"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Error("the file is there before it is complete")
+	}
+	if err := errors.Join(out.commit(), out.discard()); err != nil {
+		t.Fatal(err)
+	}
+	wantFiles(t, path, "hello")
+}
+
+func TestOutputThatAppearsMeanwhile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out")
+	o := newOutputs()
+	first, err := o.create(path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := o.create(path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for out, text := range map[*outputFile]string{first: "first", second: "second"} {
+		if _, err := io.WriteString(out, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := first.commit(); err != nil {
+		t.Fatal(err)
+	}
+	err = second.commit()
+	if err == nil || !strings.Contains(err.Error(), "exists") {
+		t.Errorf("error is %v", err)
+	}
+	if err := second.discard(); err != nil {
+		t.Error(err)
+	}
+	wantFiles(t, path, "first")
+}
+
+func TestOutputOfAbandonedRun(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out")
+	o := newOutputs()
+	out, err := o.create(path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.abandon(); err != nil {
+		t.Fatal(err)
+	}
+	wantFiles(t, path)
+	if err := out.commit(); !errors.Is(err, errInterrupted) {
+		t.Errorf("error of commit is %v", err)
+	}
+	if _, err := o.create(path, false); !errors.Is(err, errInterrupted) {
+		t.Errorf("error of create is %v", err)
+	}
+	wantFiles(t, path)
+}
+
+// wantFiles checks that a file, and nothing else, is in its directory.
+func wantFiles(t *testing.T, path string, content ...string) {
+	t.Helper()
+	files, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) != len(content) {
+		t.Errorf("in the directory: %v", files)
+	}
+	for _, want := range content {
+		if got, err := os.ReadFile(path); err != nil || string(got) != want {
+			t.Errorf("the file holds %q, %v; want %q", got, err, want)
+		}
+	}
+}
+
+func TestRenameNew(t *testing.T) {
+	for name, rename := range map[string]func(from, to string) error{
+		"of the system": renameNew, "by link": renameByLink,
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
+			for path, text := range map[string]string{from: "new", to: "old"} {
+				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := rename(from, to); !errors.Is(err, os.ErrExist) {
+				t.Errorf("error is %v, want one that is os.ErrExist", err)
+			}
+			if got, err := os.ReadFile(to); err != nil || string(got) != "old" {
+				t.Errorf("%q, %v", got, err)
+			}
+			if err := os.Remove(to); err != nil {
+				t.Fatal(err)
+			}
+			if err := rename(from, to); err != nil {
+				t.Error(err)
+			}
+			wantFiles(t, to, "new")
+		})
+	}
+}
+
+func TestPartNameIsShortEnough(t *testing.T) {
+	for _, name := range []string{"a", strings.Repeat("a", 255), strings.Repeat("ä", 127)} {
+		part := filepath.Base(partName(filepath.Join("dir", name)))
+		if len(part) > 255 || !strings.HasSuffix(part, ".part") {
+			t.Errorf("%d bytes: %s", len(part), part)
+		}
+	}
+}

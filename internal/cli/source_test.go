@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestRedact(t *testing.T) {
+	var s secrets
+	s.add("correct horse")
+	s.add("abc")
+	for text, want := range map[string]string{
+		"nothing secret":                             "nothing secret",
+		"the passphrase is correct horse!":           "the passphrase is ****!",
+		"short ones, such as abc, would tell":        "short ones, such as abc, would tell",
+		"postgres://me:pw@host/db failed":            "postgres://me:****@host/db failed",
+		"postgres://me:p@w:x@host/db failed":         "postgres://me:****@host/db failed",
+		"postgres://me@host:5432/db failed":          "postgres://me@host:5432/db failed",
+		"postgres://:pw@host/db":                     "postgres://:****@host/db",
+		"host=h password=pw dbname=d":                "host=h password=**** dbname=d",
+		"host=h password = 'p w\\'x' dbname=d":       "host=h password = **** dbname=d",
+		"postgres://h/d?password=pw&sslpassword=key": "postgres://h/d?password=****&sslpassword=****",
+	} {
+		if got := s.redact(text); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestParseSource(t *testing.T) {
+	for text, want := range map[string]database{
+		"postgres://me@host/db":   {"postgres", "postgres://me@host/db"},
+		"postgresql://host":       {"postgres", "postgresql://host"},
+		"postgres:":               {"postgres", ""},
+		"postgres:service=shop":   {"postgres", "service=shop"},
+		"sqlite:some file":        {"sqlite", "some file"},
+		"shop.db":                 {"sqlite", "shop.db"},
+		"dir/SHOP.SQLite3":        {"sqlite", "dir/SHOP.SQLite3"},
+		`C:\data\shop.sqlite`:     {"sqlite", `C:\data\shop.sqlite`},
+		"sqlite:postgres://a:b@c": {"sqlite", "postgres://a:b@c"},
+	} {
+		if got, err := parseSource(text); err != nil || got != want {
+			t.Errorf("%q is %v, %v; want %v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "shop", "sqlite:", "mysql://host/db", "postgresql:x", "host=h dbname=d"} {
+		if got, err := parseSource(text); exitCode(err) != exitUsage || len(hintsOf(err)) == 0 {
+			t.Errorf("%q is %v, %v; want an error of usage with a hint", text, got, err)
+		}
+	}
+}
+
+func TestHasPassword(t *testing.T) {
+	for text, want := range map[string]bool{
+		"postgres://me@host/db":                     false,
+		"postgres://host/db?passfile=x":             false,
+		"postgres:host=h passfile=/x user=password": false,
+		"sqlite:password=x":                         false,
+		"postgres://me:pw@host/db":                  true,
+		"postgres://me:@host/db":                    true,
+		"postgres://host/db?password=pw":            true,
+		"postgres://host/db?sslpassword=pw":         true,
+		"postgres://me:p%zz@host/db":                true,
+		"postgres:password=pw":                      true,
+		"postgres:host=h PASSWORD = pw":             true,
+		"postgres:host=h\tsslpassword=pw":           true,
+	} {
+		d, err := parseSource(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := d.hasPassword(); got != want {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+}
+
+func FuzzHasPassword(f *testing.F) {
+	f.Add("postgres://me:pw@host/db")
+	f.Add("postgres:password=pw")
+	f.Fuzz(func(t *testing.T, text string) {
+		// A source that is taken for free of passwords is shown as it is.
+		d, err := parseSource(text)
+		if err != nil || d.engine != "postgres" || d.hasPassword() {
+			return
+		}
+		var s secrets
+		if got := s.redact(d.address); got != d.address {
+			t.Errorf("%q is said to hold no password, and yet it is redacted to %q", d.address, got)
+		}
+	})
+}
+
+func TestFirstLine(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "one": "one", "one\n": "one", "one\r\ntwo": "one", "two  words\n": "two  words", "\ntwo": "",
+	} {
+		if got, err := firstLine(strings.NewReader(text)); err != nil || got != want {
+			t.Errorf("first line of %q is %q, %v", text, got, err)
+		}
+	}
+	if _, err := firstLine(strings.NewReader(strings.Repeat("x", 5000))); err == nil {
+		t.Error("an endless line is accepted")
+	}
+	if _, err := firstLine(strings.NewReader("x\n" + strings.Repeat("x", 5000))); err != nil {
+		t.Errorf("a long file with a short first line: %v", err)
+	}
+}
