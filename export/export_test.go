@@ -330,10 +330,19 @@ func TestSinkFails(t *testing.T) {
 }
 
 func TestFormatFails(t *testing.T) {
-	src := &generated{rows: 100_000, text: []byte("\xff")}
+	const rows = 100_000
+	src := &generated{rows: rows}
+	src.change = func(row int, text []byte) []byte {
+		if row == rows-2 {
+			return []byte("good\xff")
+		}
+		return text
+	}
 	plan := export.Plan{Format: format.JSONL{}, Unencrypted: true}
-	if _, err := plan.Table(t.Context(), io.Discard, src, ""); err == nil {
-		t.Error("invalid text is accepted")
+	_, err := plan.Table(t.Context(), io.Discard, src, "")
+	var invalid *format.InvalidUTF8Error
+	if !errors.As(err, &invalid) || invalid.Column != "text" || invalid.Row != rows-1 || invalid.Offset != 4 {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -18,7 +18,8 @@ type generated struct {
 	failAt int
 	fail   error
 
-	text []byte // of each row, or nil for some
+	text   []byte                            // of each row, or nil for some
+	change func(row int, text []byte) []byte // if not nil
 }
 
 func (g *generated) Table(ctx context.Context, _ string) (source.Rows, error) {
@@ -57,6 +58,9 @@ func (r *generatedRows) Next(b *source.Batch) error {
 			b.Append(source.Text, r.text)
 		} else {
 			r.scratch = fmt.Appendf(r.scratch[:0], "the text of row %d, which is not empty", r.row*7919)
+			if r.change != nil {
+				r.scratch = r.change(r.row, r.scratch)
+			}
 			b.Append(source.Text, r.scratch)
 		}
 		b.EndRow()

@@ -226,7 +226,7 @@ func (pl *pipeline) write() error {
 		}
 		f := item.Value
 		if f.err != nil {
-			return f.err
+			return pl.locate(f.err)
 		}
 		data := f.data
 		if pl.plan.Compression == None {
@@ -242,4 +242,13 @@ func (pl *pipeline) write() error {
 		pl.progress.Text.Add(int64(len(f.text)))
 		pl.queue.Free(item)
 	}
+}
+
+// locate counts the row of an error, which a format knows within a batch only, from the first one.
+func (pl *pipeline) locate(err error) error {
+	var invalid *format.InvalidUTF8Error
+	if errors.As(err, &invalid) {
+		invalid.Row += pl.stats.Rows
+	}
+	return err
 }

@@ -106,7 +106,7 @@ func (a *app) openText(ctx context.Context, in *input, flags *decryptFlags, jobs
 		if identities, err = flags.read(ctx, a); err != nil {
 			return nil, err
 		}
-		if t.decrypt, err = (agefile.Config{Workers: jobs}).NewReader(t.opened, identities...); err != nil {
+		if t.decrypt, err = (agefile.Config{Workers: jobs}).NewReader(t.opened.Reader, identities...); err != nil {
 			return nil, readError(in.name, err)
 		}
 		t.data.r = t.decrypt

@@ -92,7 +92,7 @@ func (a *app) encrypt(ctx context.Context, w *work, r *workReport, o *encryptOpt
 		return ui.Figures{Rows: ui.NoRows, In: in.read.Load(), Out: counted.n.Load()}
 	}
 	w.begin()
-	if err := encryptStream(counted, in, agefile.Config{Workers: o.jobs}, o.armor, recipients); err != nil {
+	if err := encryptStream(counted, in.reader(), agefile.Config{Workers: o.jobs}, o.armor, recipients); err != nil {
 		return counted.blame(err, fmt.Errorf("encrypting %s: %w", in.name, err))
 	}
 	return out.commit()

@@ -64,6 +64,28 @@ func (in *input) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// reader gives the input in the form in which it can be read by several goroutines at once, if it can.
+func (in *input) reader() io.Reader {
+	if in.size > 0 {
+		return fileInput{in}
+	}
+	return in
+}
+
+// fileInput is an input that is a regular file.
+type fileInput struct{ *input }
+
+func (in fileInput) ReadAt(p []byte, off int64) (int, error) {
+	if err := context.Cause(in.ctx); err != nil {
+		return 0, err
+	}
+	n, err := in.file.ReadAt(p, off)
+	in.read.Add(int64(n))
+	return n, err
+}
+
+func (in fileInput) Seek(off int64, whence int) (int64, error) { return in.file.Seek(off, whence) }
+
 func (in *input) Close() error {
 	if in.file == nil {
 		return nil
@@ -88,10 +110,9 @@ type openedInput struct {
 }
 
 // recognize looks at how an input begins.
-func recognize(in io.Reader) (*openedInput, error) {
-	b := bufio.NewReaderSize(in, inputBuffered)
-	start, err := b.Peek(armorLeadMax + len(armor.Header))
-	if err != nil && err != io.EOF {
+func recognize(in *input) (*openedInput, error) {
+	src, start, err := in.peek(armorLeadMax + len(armor.Header))
+	if err != nil {
 		return nil, err
 	}
 	switch {
@@ -99,9 +120,26 @@ func recognize(in io.Reader) (*openedInput, error) {
 		return nil, withHint(fmt.Errorf("%w: the first line is mangled", agefile.ErrCorrupt),
 			"it looks as if PowerShell redirection has damaged this file; encrypt with -o FILE or -a")
 	case bytes.HasPrefix(bytes.TrimSpace(start), []byte(armor.Header)):
-		return &openedInput{Reader: armor.NewReader(b), age: true, armored: true}, nil
+		return &openedInput{Reader: armor.NewReader(src), age: true, armored: true}, nil
 	}
-	return &openedInput{Reader: b, age: bytes.HasPrefix(start, []byte(ageIntro))}, nil
+	return &openedInput{Reader: src, age: bytes.HasPrefix(start, []byte(ageIntro))}, nil
+}
+
+// peek gives the first bytes of the input, and the input with these bytes in it.
+func (in *input) peek(size int) (src io.Reader, start []byte, err error) {
+	if in.size > 0 {
+		start = make([]byte, size)
+		n, err := in.file.ReadAt(start, 0)
+		if err != nil && err != io.EOF {
+			return nil, nil, err
+		}
+		return in.reader(), start[:n], nil
+	}
+	b := bufio.NewReaderSize(in, inputBuffered)
+	if start, err = b.Peek(size); err != nil && err != io.EOF {
+		return nil, nil, err
+	}
+	return b, start, nil
 }
 
 // refuseSameFile refuses an output that is one of the files that are read: an identity, say.
