@@ -296,7 +296,6 @@ listen_addresses = '%s'
 port = %d
 unix_socket_directories = '%s'
 fsync = off
-synchronous_commit = off
 full_page_writes = off
 wal_level = minimal
 max_wal_senders = 0

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,14 +66,14 @@ func parseProblem(err error) string {
 	return problem
 }
 
-// connectError says why there is no connection. It does not wrap the error of pgconn, which holds the password.
-type connectError struct {
+// unavailableError is a [source.ErrUnavailable] that says why in its own words.
+type unavailableError struct {
 	text  string
 	cause error
 }
 
-func (e *connectError) Error() string   { return e.text }
-func (e *connectError) Unwrap() []error { return []error{source.ErrUnavailable, e.cause} }
+func (e *unavailableError) Error() string   { return e.text }
+func (e *unavailableError) Unwrap() []error { return []error{source.ErrUnavailable, e.cause} }
 
 func connectFailed(ctx context.Context, config *pgconn.Config, err error) error {
 	if ctx.Err() != nil {
@@ -80,7 +81,7 @@ func connectFailed(ctx context.Context, config *pgconn.Config, err error) error 
 	}
 	cause := err
 	if failed, ok := errors.AsType[*pgconn.ConnectError](err); ok {
-		cause = failed.Unwrap()
+		cause = failed.Unwrap() // without the configuration, which holds the password
 	}
 	// One line for each way that was tried: addresses, and with and without TLS. Most say the same.
 	var tried []string
@@ -90,9 +91,9 @@ func connectFailed(ctx context.Context, config *pgconn.Config, err error) error 
 			tried = append(tried, line)
 		}
 	}
-	return &connectError{
-		text: fmt.Sprintf("postgres: %v: cannot connect to database %q as %q: %s",
-			source.ErrUnavailable, config.Database, config.User, strings.Join(tried, "; ")),
+	return &unavailableError{
+		text: fmt.Sprintf("postgres: cannot connect to database %q as user %q: %s",
+			cmp.Or(config.Database, config.User), config.User, strings.Join(tried, "; ")),
 		cause: cause,
 	}
 }
@@ -135,17 +136,18 @@ func (s *session) explain(ctx context.Context, doing, where string, err error) e
 		if refused.Hint != "" {
 			notes += "; hint: " + refused.Hint
 		}
+		explained := fmt.Errorf("postgres: %s: %w%s", doing, refused, notes)
 		if endsSession(refused) {
-			return fmt.Errorf("postgres: %s: %w: %w%s", doing, source.ErrUnavailable, refused, notes)
+			return &unavailableError{explained.Error(), refused}
 		}
-		return fmt.Errorf("postgres: %s: %w%s", doing, refused, notes)
+		return explained
 	}
 	_, tooLong := errors.AsType[*pgproto3.ExceededMaxBodyLenErr](err)
 	_, miscounted := errors.AsType[*source.CountError](err)
 	if tooLong || miscounted || !s.conn.IsClosed() {
 		return fmt.Errorf("postgres: %s: %w", doing, err)
 	}
-	return fmt.Errorf("postgres: %s: %w: lost the connection%s: %w", doing, source.ErrUnavailable, where, err)
+	return &unavailableError{fmt.Sprintf("postgres: %s: lost the connection%s: %v", doing, where, err), err}
 }
 
 // endsSession reports whether an error of the server says that the connection is over: it was lost (class 08), ended by

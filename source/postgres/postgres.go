@@ -30,7 +30,7 @@
 //
 // # Memory
 //
-// A connection holds one buffer of a few hundred kilobytes and the largest row so far. The largest row that the server
+// A connection holds one buffer of a few hundred kilobytes, and a row while it passes. The largest row that the server
 // can send is just below 1 GiB.
 package postgres
 
@@ -139,7 +139,7 @@ func (db *DB) begin(ctx context.Context) error {
 // always nil: all that was read had been confirmed before.
 func (db *DB) Close() error {
 	if db.open != nil {
-		db.open.stop()
+		db.open.end(errClosed)
 	}
 	db.session.close()
 	return nil

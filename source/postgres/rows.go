@@ -71,16 +71,15 @@ func (r *rows) Next(b *source.Batch) error {
 	if err == nil {
 		err = r.fill(b)
 	}
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case err == io.EOF:
-		r.end(io.EOF)
-		if b.Rows() > 0 {
-			return nil
-		}
-	default:
-		r.end(r.session.failedAfter(r.ctx, r.name, r.received, err))
+	}
+	if err != io.EOF {
+		err = r.session.failedAfter(r.ctx, r.name, r.received, err)
+	}
+	r.end(err)
+	if err == io.EOF && b.Rows() > 0 {
+		return nil
 	}
 	return r.err
 }
@@ -142,8 +141,8 @@ func confirm(tag pgconn.CommandTag, received int64) error {
 }
 
 func (r csvRows) WriteCSV(w io.Writer) (int64, error) {
-	if r.running {
-		return 0, errors.New("postgres: WriteCSV after Next")
+	if r.running || r.err == io.EOF {
+		return 0, errors.New("postgres: WriteCSV of rows that have been read")
 	}
 	if r.err != nil {
 		return 0, r.err

@@ -1,0 +1,125 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"culvert/source"
+)
+
+func TestQueryErrors(t *testing.T) {
+	db, database := openNew(t, "CREATE TABLE t (id int, name text)")
+	for _, test := range []struct{ sql, want string }{
+		{"SELECT nam FROM t AS x", `ERROR: column "nam" does not exist (SQLSTATE 42703) at character 8; ` +
+			`hint: Perhaps you meant to reference the column "x.name".`},
+		{"SELECT * FROM tt", `relation "tt" does not exist (SQLSTATE 42P01) at character 15`},
+		{"SELECT 1; SELECT 2", "more than one statement"},
+		{"SELECT $1", "has parameters"},
+		{"SELECT $1 IS NULL", "has parameters"},
+		{"SELECT id FROM t WHERE id = $1", "has parameters"},
+		{"", "gives no rows"},
+		{" ; ", "gives no rows"},
+		{"-- nothing", "gives no rows"},
+		{"DELETE FROM t", "gives no rows"},
+		{"COPY t TO STDOUT", "gives no rows"},
+		{"COMMIT", "gives no rows"},
+		{"ROLLBACK", "gives no rows"},
+		{"SET row_security = on", "gives no rows"},
+		{"INSERT INTO t VALUES (1) RETURNING id", "cannot execute INSERT in a read-only transaction"},
+		{"SELECT id FROM t FOR UPDATE", "cannot execute SELECT FOR UPDATE in a read-only transaction"},
+		{"EXPLAIN ANALYZE INSERT INTO t VALUES (1)", "cannot execute INSERT in a read-only transaction"},
+		{"WITH d AS (DELETE FROM t RETURNING id) SELECT * FROM d", "in a read-only transaction"},
+		{"SELECT 1) TO PROGRAM 'false' --", "syntax error"},
+		{"SELECT 1 /*", "unterminated /* comment"},
+		{"SELECT 'x", "unterminated quoted string"},
+		{"SELECT 1/0", "division by zero (SQLSTATE 22012)"},
+	} {
+		rows, err := db.Query(context.Background(), test.sql)
+		if err == nil {
+			_, err = drain(rows)
+		}
+		const prefix = "postgres: query: "
+		if err == io.EOF || !strings.HasPrefix(err.Error(), prefix) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("Query(%q): %v, want %q", test.sql, err, test.want)
+		}
+		if errors.Is(err, source.ErrUnavailable) {
+			t.Errorf("Query(%q): %v is unavailable", test.sql, err)
+		}
+		if err := rowsErr(db.Query(context.Background(), "SELECT 1")); err != io.EOF {
+			t.Fatalf("after Query(%q): %v", test.sql, err)
+		}
+	}
+	if got := database.Query(t, "SELECT count(*) FROM t"); got[0][0] != "0" {
+		t.Errorf("the table has %s rows", got[0][0])
+	}
+}
+
+func rowsErr(rows source.Rows, err error) error {
+	if err == nil {
+		_, err = drain(rows)
+	}
+	return err
+}
+
+// TestQueryShapes reads statements that are not plain SELECTs.
+func TestQueryShapes(t *testing.T) {
+	db, _ := openNew(t, "CREATE TABLE t AS SELECT 1 AS id")
+	for _, test := range []struct {
+		sql, want string
+		copied    bool
+	}{
+		{"TABLE t", "id\n1\n", true},
+		{"VALUES (1, 'a'), (2, NULL)", "column1,column2\n1,a\n2,\n", true},
+		{"WITH x AS (SELECT id FROM t) SELECT * FROM x", "id\n1\n", true},
+		{"(SELECT 1 AS a) UNION ALL (SELECT 2)", "a\n1\n2\n", true},
+		{"SELECT 1 AS a -- not the end", "a\n1\n", true},
+		{"SELECT ';' AS a /* ; */ ;;\n", "a\n;\n", true},
+		{"SELECT FROM t", "\n\n", true},
+		{"SELECT NULL::int AS a, '' AS b WHERE false", "a,b\n", true},
+		{"SELECT 1 AS a; -- COPY cannot take this", "a\n1\n", false},
+		{"SHOW TimeZone", "TimeZone\nUTC\n", false},
+		{"EXPLAIN (COSTS OFF) SELECT 1", "QUERY PLAN\nResult\n", false},
+	} {
+		_, ok := query(t, db, test.sql).(source.CSVWriter)
+		if ok != test.copied {
+			t.Errorf("Query(%q) can print CSV: %v, want %v", test.sql, ok, test.copied)
+		}
+		if ok {
+			if got := copied(t, query(t, db, test.sql)); got != test.want {
+				t.Errorf("Query(%q) prints %q, want %q", test.sql, got, test.want)
+			}
+		}
+		if got := encoded(t, query(t, db, test.sql)); got != test.want {
+			t.Errorf("Query(%q) gives %q, want %q", test.sql, got, test.want)
+		}
+	}
+}
+
+func TestBusy(t *testing.T) {
+	db, _ := openNew(t, "CREATE TABLE t AS SELECT i FROM generate_series(1, 1000000) AS i")
+	rows := table(t, db, "t")
+	var b source.Batch
+	if err := rows.Next(&b); err != nil {
+		t.Fatal(err)
+	}
+	_, err := db.Table(context.Background(), "t")
+	if err == nil || !strings.Contains(err.Error(), "not closed") {
+		t.Errorf("Table with rows open: %v", err)
+	}
+	_, err = db.Query(context.Background(), "SELECT 1")
+	if err == nil || !strings.Contains(err.Error(), "not closed") {
+		t.Errorf("Query with rows open: %v", err)
+	}
+	if err := rows.Next(&b); err != nil {
+		t.Errorf("the rows that are open: %v", err)
+	}
+	if err := rows.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := rowsErr(db.Query(context.Background(), "SELECT 1")); err != io.EOF {
+		t.Errorf("Query afterwards: %v", err)
+	}
+}
