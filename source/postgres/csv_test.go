@@ -228,6 +228,20 @@ func (w *failingWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// TestMemory reads 400 MB of rows by both ways.
+func TestMemory(t *testing.T) {
+	db, _ := openNew(t, "")
+	const sql = "SELECT repeat('0123456789', 100) FROM generate_series(1, 200000)"
+	testkit.MemoryCeiling(t, 64<<20, func() {
+		if n, err := query(t, db, sql).(source.CSVWriter).WriteCSV(io.Discard); n != 200_000 || err != nil {
+			t.Error(n, err)
+		}
+		if n, err := drain(query(t, db, sql)); n != 200_000 || err != io.EOF {
+			t.Error(n, err)
+		}
+	})
+}
+
 func TestWriteCSVAllocations(t *testing.T) {
 	const rows = 5000
 	db, _ := openNew(t, "CREATE TABLE t AS SELECT i, 'some text' AS t FROM generate_series(1, 5000) AS i")

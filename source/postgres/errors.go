@@ -36,10 +36,10 @@ func misread(connString string, config *pgconn.Config) bool {
 	if slices.ContainsFunc(hosts, func(host string) bool { return strings.Contains(host, "@") }) {
 		return true
 	}
-	_, rest, isURL := strings.Cut(connString, "://")
+	scheme, rest, _ := strings.Cut(connString, "://")
 	_, path, _ := strings.Cut(rest, "/")
 	path, _, _ = strings.Cut(path, "?")
-	return isURL && strings.Contains(path, "@")
+	return (scheme == "postgres" || scheme == "postgresql") && strings.Contains(path, "@")
 }
 
 // parseProblem tells what is wrong with a connection string, but nothing of its text: where that cannot be read, any

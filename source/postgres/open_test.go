@@ -96,6 +96,7 @@ func TestUnavailable(t *testing.T) {
 		{"no socket", "user=s3cr3t-not host=" + t.TempDir(), "no such file or directory"},
 		{"no server", "postgres://u:s3cr3t@" + refusing + "/d", "connection refused"},
 		{"no database", server.ConnString("nowhere"), `database "nowhere" does not exist`},
+		{"keywords with a URL", "host=" + t.TempDir() + " application_name=http://a/b@c", "no such file or directory"},
 		{"no role", server.ConnString("postgres") + " user=stranger", `role "stranger" does not exist`},
 		{"no PostgreSQL", "postgres://u:s3cr3t@" + greeter(t) + "/d?sslmode=disable", "cannot connect"},
 		{"no TLS", "postgres://u:s3cr3t@" + greeter(t) + "/d?sslmode=require", "refused TLS"},
