@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 
 	"filippo.io/age"
 
@@ -213,6 +214,7 @@ func (pl *pipeline) work(f *frame) {
 		}
 	}
 	if pl.plan.Compression != None {
+		f.data = slices.Grow(f.data, len(f.text)) // not in steps; what is not used is not resident
 		f.data = pl.codec.AppendFrame(f.data, f.text)
 	}
 }

@@ -39,6 +39,11 @@ func (b *Batch) Reset(columns int) {
 	if cap(b.cells) > BatchSize {
 		b.cells = nil
 	}
+	if b.data == nil {
+		// At once, since growing to this size would leave as much garbage several times over. What is not used is not
+		// resident.
+		b.data = make([]byte, 0, BatchSize+BatchSize/16)
+	}
 	b.data, b.cells = b.data[:0], b.cells[:0]
 	b.columns, b.rows = columns, 0
 }

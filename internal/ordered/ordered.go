@@ -15,16 +15,22 @@
 // (golang.zx2c4.com/wireguard/device).
 package ordered
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // Queue moves items from producers through workers to one consumer. Get, Put and Stop are safe for concurrent use; the
 // order of the items is that of the calls of Put. Next and Free are for one goroutine.
 type Queue[T any] struct {
 	work  func(T)
-	free  chan *Item[T]
+	free  chan struct{} // one for each item in idle
 	tasks chan *Item[T]
 	order chan *Item[T]
 	stop  chan struct{}
+
+	mu   sync.Mutex
+	idle []*Item[T] // the last one freed is the first one taken: its memory is warm, and the rest may never be needed
 
 	stopOnce sync.Once
 	workers  sync.WaitGroup
@@ -37,18 +43,18 @@ type Item[T any] struct {
 }
 
 // New starts a queue with one item for each of the values, which are mostly pointers, and so many workers, each of which
-// calls work. The first round of Get gives the values in their order here.
+// calls work. The first Get gives the first value.
 //
 // One worker takes no goroutine: Put does the work itself.
 func New[T any](values []T, workers int, work func(T)) *Queue[T] {
 	q := &Queue[T]{
 		work:  work,
-		free:  make(chan *Item[T], len(values)),
+		free:  make(chan struct{}, len(values)),
 		order: make(chan *Item[T], len(values)),
 		stop:  make(chan struct{}),
 	}
-	for _, value := range values {
-		q.free <- &Item[T]{Value: value, done: make(chan struct{}, 1)}
+	for _, value := range slices.Backward(values) {
+		q.Free(&Item[T]{Value: value, done: make(chan struct{}, 1)})
 	}
 	if workers > 1 {
 		q.tasks = make(chan *Item[T], len(values))
@@ -82,11 +88,16 @@ func (q *Queue[T]) Get() *Item[T] {
 	default:
 	}
 	select {
-	case it := <-q.free:
-		return it
+	case <-q.free:
 	case <-q.stop:
 		return nil
 	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	last := len(q.idle) - 1
+	it := q.idle[last]
+	q.idle = q.idle[:last]
+	return it
 }
 
 // Put hands an item to the workers. It does not wait, unless there is but one worker.
@@ -134,7 +145,12 @@ func (q *Queue[T]) Next() *Item[T] {
 }
 
 // Free gives an item back.
-func (q *Queue[T]) Free(it *Item[T]) { q.free <- it }
+func (q *Queue[T]) Free(it *Item[T]) {
+	q.mu.Lock()
+	q.idle = append(q.idle, it)
+	q.mu.Unlock()
+	q.free <- struct{}{}
+}
 
 // Stop ends the queue where it stands: Get and Next return nil, also where they are waiting now. Work that has begun is
 // completed. Stop may be called more than once.
