@@ -7,9 +7,9 @@
 // The zero [Plan] writes CSV, compresses it with zstd, and refuses to run, since it names nobody who could read the
 // result. The file is one that stock tools open: age -d | zstd -d gives the CSV.
 //
-// What has been written to dst is complete only if the error is nil: then every row was counted by the database as well,
-// and dst holds the whole file. After an error dst holds a file that every reader will find cut short. To make a file
-// appear under its name only when it is complete is the caller's part.
+// What has been written to dst is complete only if the error is nil. Then all rows are in it, as many as the database has
+// confirmed, if it does (PostgreSQL); and readers of an encrypted output will find one cut short that is not complete. To
+// make a file appear under its name only when it is complete is the caller's part.
 //
 // # Memory
 //
@@ -18,8 +18,10 @@
 //
 //	(J+2) × 3.5 MiB + J × 3 MiB + J × 2.2 MiB
 //
-// The largest row is held once by the source that reads it. As CSV from PostgreSQL it is passed on in pieces; in the other
-// formats it is held a few times more on its way through a frame.
+// Two things can make it more. The largest row is held once by the source that reads it; as CSV from PostgreSQL it is
+// passed on in pieces, in the other formats it is held a few times more on its way through a frame. And text may take more
+// than the values that it is made of: with control characters in JSON up to six times as much, and in lines of a template
+// as often as the template names a column.
 package export
 
 import (
@@ -38,15 +40,23 @@ import (
 	"culvert/source"
 )
 
-// Compression is a way to compress. Its methods give its name and the usual end of file names.
-type Compression = compress.Codec
+// Compression is a way to compress.
+type Compression uint8
 
 // The kinds of compression.
 const (
-	Zstd = compress.Zstd // in frames of whole rows, with a seek table
-	Gzip = compress.Gzip // in members of whole rows
-	None = compress.None
+	Zstd = Compression(compress.Zstd) // in frames of whole rows, with a seek table
+	Gzip = Compression(compress.Gzip) // in members of whole rows
+	None = Compression(compress.None)
 )
+
+func (c Compression) codec() compress.Codec { return compress.Codec(c) }
+
+// String gives the name: zstd, gzip or none.
+func (c Compression) String() string { return c.codec().String() }
+
+// Extension gives the usual end of file names, with its dot, or nothing for None.
+func (c Compression) Extension() string { return c.codec().Extension() }
 
 // ParseCompression gives the compression of a name: zstd, gzip or none.
 func ParseCompression(name string) (Compression, error) {
@@ -166,8 +176,8 @@ func (p *Plan) run(
 		plan:     p,
 		rows:     rows,
 		encoder:  encoder,
-		codec:    compress.NewEncoder(p.Compression, p.jobs()),
-		trailer:  compress.NewTrailer(p.Compression),
+		codec:    compress.NewEncoder(p.Compression.codec(), p.jobs()),
+		trailer:  compress.NewTrailer(p.Compression.codec()),
 		dst:      out,
 		progress: progress,
 		cancel:   cancel,

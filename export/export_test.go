@@ -364,24 +364,30 @@ type writerFunc func(p []byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// TestMemory holds an export to the formula of the package comment, and to the same memory for ten times the rows.
+// TestMemory holds exports to the formula of the package comment, also where the text of a row is much longer than its
+// values.
 func TestMemory(t *testing.T) {
 	id, err := age.GenerateX25519Identity()
 	if err != nil {
 		t.Fatal(err)
 	}
 	const jobs = 4
-	plan := export.Plan{Recipients: []age.Recipient{id.Recipient()}, Jobs: jobs}
-	run := func(rows int) func() {
-		return func() {
-			if _, err := plan.Table(t.Context(), io.Discard, &generated{rows: rows}, ""); err != nil {
-				t.Error(err)
-			}
-		}
-	}
 	const formula = (jobs+2)*7/2 + jobs*3 + jobs*11/5
 	const program = 40 // the test binary, the Go runtime, and what earlier tests have left
-	testkit.MemoryCeiling(t, (formula+program)<<20, run(3_000_000))
+	for name, f := range map[string]format.Format{
+		"csv":   format.CSV{},
+		"jsonl": format.JSONL{},
+		"text":  format.Text{Line: strings.Repeat("a long template ", 100) + "{id}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plan := export.Plan{Format: f, Recipients: []age.Recipient{id.Recipient()}, Jobs: jobs}
+			testkit.MemoryCeiling(t, (formula+program)<<20, func() {
+				if _, err := plan.Table(t.Context(), io.Discard, &generated{rows: 500_000}, ""); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
 }
 
 func ExamplePlan_Table() {

@@ -83,6 +83,7 @@ func (pl *pipeline) run() error {
 	frames := make([]*frame, jobs+2)
 	for i := range frames {
 		frames[i] = new(frame)
+		frames[i].batch.SetRowSize(pl.encoder.RowSize())
 	}
 	pl.queue = ordered.New(frames, jobs, pl.work)
 

@@ -29,7 +29,7 @@ func (CSV) Extension() string { return ".csv" }
 
 // Encoder gives an encoder, without an error. Names of columns may repeat.
 func (CSV) Encoder(columns []source.Column) (Encoder, error) {
-	e := csvEncoder{single: len(columns) == 1}
+	e := csvEncoder{single: len(columns) == 1, rowSize: max(1, len(columns))}
 	for i, c := range columns {
 		if i > 0 {
 			e.header = append(e.header, ',')
@@ -41,14 +41,18 @@ func (CSV) Encoder(columns []source.Column) (Encoder, error) {
 }
 
 type csvEncoder struct {
-	header []byte
-	single bool // rows have one column
+	header  []byte
+	single  bool // rows have one column
+	rowSize int  // of a row without its values and quotes
 }
 
 func (e *csvEncoder) AppendHeader(dst []byte) []byte { return append(dst, e.header...) }
 
+// RowSize does not count quotes.
+func (e *csvEncoder) RowSize() int { return e.rowSize }
+
 func (e *csvEncoder) AppendRows(dst []byte, b *source.Batch) ([]byte, error) {
-	dst = slices.Grow(dst, b.Size()+b.Rows()*(b.Columns()+1))
+	dst = slices.Grow(dst, b.Size()+b.Rows()*e.rowSize)
 	for row := range b.Rows() {
 		for column := range b.Columns() {
 			if column > 0 {

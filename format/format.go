@@ -33,6 +33,9 @@ type Encoder interface {
 	// AppendHeader appends what stands once before all rows; for most formats, nothing.
 	AppendHeader(dst []byte) []byte
 
+	// RowSize is the number of bytes that a row takes beside its values, or a little more. See [source.Batch.SetRowSize].
+	RowSize() int
+
 	// AppendRows appends all rows of a batch, whose values it does not retain. On an error dst is returned as far as it
 	// got, and must not be used as output.
 	AppendRows(dst []byte, b *source.Batch) ([]byte, error)

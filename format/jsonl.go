@@ -80,7 +80,7 @@ func (f JSONL) Encoder(columns []source.Column) (Encoder, error) {
 		key, _ = appendQuoted(key, name)
 		key = append(key, ':')
 		e.keys = append(e.keys, key)
-		e.rowSize += len(key) + len(`""`)
+		e.rowSize += len(key) + len("null")
 	}
 	return e, nil
 }
@@ -93,6 +93,8 @@ type jsonlEncoder struct {
 }
 
 func (e *jsonlEncoder) AppendHeader(dst []byte) []byte { return dst }
+
+func (e *jsonlEncoder) RowSize() int { return e.rowSize }
 
 func (e *jsonlEncoder) AppendRows(dst []byte, b *source.Batch) ([]byte, error) {
 	dst = slices.Grow(dst, b.Size()+b.Rows()*e.rowSize)

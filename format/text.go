@@ -45,7 +45,7 @@ func (f Text) Encoder(columns []source.Column) (Encoder, error) {
 	e := &textEncoder{places: t.places, end: append(t.literal, '\n')}
 	e.rowSize = len(e.end)
 	for _, p := range e.places {
-		e.rowSize += len(p.before)
+		e.rowSize += len(p.before) + len("NULL")
 	}
 	return e, nil
 }
@@ -63,6 +63,8 @@ type place struct {
 }
 
 func (e *textEncoder) AppendHeader(dst []byte) []byte { return dst }
+
+func (e *textEncoder) RowSize() int { return e.rowSize }
 
 func (e *textEncoder) AppendRows(dst []byte, b *source.Batch) ([]byte, error) {
 	dst = slices.Grow(dst, b.Size()+b.Rows()*e.rowSize)

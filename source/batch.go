@@ -25,6 +25,7 @@ type Batch struct {
 	cells   []cell
 	columns int
 	rows    int
+	rowSize int
 }
 
 // cell is the end of a value in data, shifted left by a byte, and its kind.
@@ -89,10 +90,15 @@ func (b *Batch) EndRow() {
 	}
 }
 
-// Full reports whether the batch has reached [BatchSize]. The bookkeeping of its values is counted, so that rows of
-// NULLs, or of no columns, also come to an end.
+// SetRowSize says how many bytes each row will take, beside its values, in the text that is made of it. Full counts them,
+// so that a batch of small values in many columns does not become a text many times its size. It holds until it is set
+// again.
+func (b *Batch) SetRowSize(size int) { b.rowSize = size }
+
+// Full reports whether the batch has reached [BatchSize], in memory or as text. In memory the bookkeeping of the values
+// is counted, so that rows of NULLs, or of no columns, also come to an end.
 func (b *Batch) Full() bool {
-	return len(b.data)+8*len(b.cells)+b.rows >= BatchSize
+	return len(b.data)+max(8*len(b.cells)+b.rows, b.rows*b.rowSize) >= BatchSize
 }
 
 // Rows is the number of complete rows.
