@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/iotest"
 
 	"culvert/agefile"
 )
@@ -178,5 +179,95 @@ func TestChangedFiles(t *testing.T) {
 				t.Errorf("reader: %d bytes, %v", len(got), err)
 			}
 		})
+	}
+}
+
+// TestWriterResetAfterFailure begins another file after one that failed with input still lent.
+func TestWriterResetAfterFailure(t *testing.T) {
+	id := identity(t)
+	secret, plain := bytes.Repeat([]byte("s"), 12*span), random(5*span)
+	w, err := agefile.Config{Workers: 2}.NewWriter(&limitedWriter{left: 2 * span, err: errors.New("full")}, id.Recipient())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		if _, err := w.Write(secret); err == nil {
+			err = w.Close()
+			if err == nil {
+				t.Fatal("a full disk takes the file")
+			}
+		}
+		w.Abort()
+		var file bytes.Buffer
+		if err := w.Reset(&file, id.Recipient()); err != nil {
+			t.Fatal(err)
+		}
+		for rest := plain; len(rest) > 0; rest = rest[min(len(rest), 1000):] {
+			if _, err := w.Write(rest[:min(len(rest), 1000)]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Reset(&limitedWriter{left: 2 * span, err: errors.New("full")}, id.Recipient()); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := decrypt(file.Bytes(), 1, id); err != nil || !bytes.Equal(got, plain) {
+			t.Fatalf("%d bytes, of %d that were written, %v", len(got), len(plain), err)
+		}
+	}
+	w.Abort()
+}
+
+// TestReaderResetInTheMiddle begins to read another file, a stream, with parts of the last one still to be loaded.
+func TestReaderResetInTheMiddle(t *testing.T) {
+	id := identity(t)
+	name := filepath.Join(t.TempDir(), "sealed")
+	if err := os.WriteFile(name, encrypt(t, random(8*span), 2, id.Recipient()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	plain := random(3*span + 1)
+	sealed := encrypt(t, plain, 2, id.Recipient())
+	file := openAt(t, name, 0)
+	r, err := agefile.Config{Workers: 2}.NewReader(file, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		if _, err := r.Read(make([]byte, 10)); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Reset(bytes.NewBuffer(sealed), id); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, plain) {
+			t.Fatalf("%d of %d bytes, %v", len(got), len(plain), err)
+		}
+		if _, err := file.Seek(0, io.SeekStart); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Reset(file, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSourceFails checks that a file whose source failed cannot be completed.
+func TestSourceFails(t *testing.T) {
+	id := identity(t)
+	broken := errors.New("the disk is broken")
+	w, err := agefile.NewWriter(io.Discard, id.Recipient())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(w, io.MultiReader(bytes.NewReader(random(10)), iotest.ErrReader(broken))); err != broken {
+		t.Errorf("error %v", err)
+	}
+	if err := w.Close(); err != broken {
+		t.Errorf("Close: %v", err)
 	}
 }

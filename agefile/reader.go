@@ -32,7 +32,8 @@ type Reader struct {
 // content, with as many workers as there are cores. The error is an [*age.NoIdentityMatchError] if none does.
 //
 // The Reader reads ahead of what it returns, and reads src to its end: an age file has no length, so that src must not
-// go on after it. A caller that stops before the end or an error must call [Reader.Close].
+// go on after it. A src that is an io.Seeker and an io.ReaderAt, such as a file, is read by several goroutines at once, with
+// ReadAt. A caller that stops before the end or an error must call [Reader.Close].
 func NewReader(src io.Reader, identities ...age.Identity) (*Reader, error) {
 	return Config{}.NewReader(src, identities...)
 }
@@ -46,8 +47,9 @@ func (c Config) NewReader(src io.Reader, identities ...age.Identity) (*Reader, e
 	return r, nil
 }
 
-// Reset begins to read another file, as NewReader does, and keeps the memory of the last one.
+// Reset begins to read another file, as NewReader does, and keeps the memory of the last one, which it closes.
 func (r *Reader) Reset(src io.Reader, identities ...age.Identity) error {
+	r.fail(errReaderClosed)
 	br := bufio.NewReader(src)
 	key, _, err := openHeader(br, identities)
 	if err != nil {
@@ -64,7 +66,6 @@ func (r *Reader) resetPayload(raw io.Reader, src *bufio.Reader, key []byte) erro
 	}
 	spans := r.spans
 	if r.fetched != nil {
-		r.stop()
 		select {
 		case <-r.fetched:
 		default:
@@ -75,7 +76,7 @@ func (r *Reader) resetPayload(raw io.Reader, src *bufio.Reader, key []byte) erro
 		spans = newSpans(r.workers)
 	}
 	for _, s := range spans {
-		s.aead = aead
+		s.aead, s.at = aead, nil
 	}
 	*r = Reader{workers: r.workers, raw: raw, src: src, spans: spans}
 	return nil
@@ -120,8 +121,8 @@ func (r *Reader) WriteTo(dst io.Writer) (int64, error) {
 	}
 }
 
-// Close stops reading. It does not close src, nor does it wait for a Read of src that is under way. It is not needed
-// after io.EOF or an error, and does no harm then.
+// Close stops reading. It does not close src. It waits for a ReadAt of src that is under way, but not for a Read, which may
+// take for ever. It is not needed after io.EOF or an error, and does no harm then.
 func (r *Reader) Close() error {
 	if r.err == nil {
 		r.fail(errReaderClosed)
@@ -194,7 +195,7 @@ func fetch(queue *ordered.Queue[*span], raw io.Reader, src *bufio.Reader, parall
 		if !ok || !sec.take(s, spanSealed) {
 			if ok {
 				ok = false
-				s.readErr = sec.finish()
+				s.n, s.readErr = 0, sec.finish()
 				src.Reset(raw)
 			}
 			if s.readErr == nil {
@@ -214,14 +215,10 @@ func fetch(queue *ordered.Queue[*span], raw io.Reader, src *bufio.Reader, parall
 func (r *Reader) fail(err error) error {
 	r.err = err
 	r.unread = nil
-	r.stop()
-	return err
-}
-
-func (r *Reader) stop() {
 	if r.queue != nil {
 		r.queue.Stop()
 		r.queue.Wait()
 		r.queue = nil
 	}
+	return err
 }

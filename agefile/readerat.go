@@ -56,13 +56,16 @@ func (c Config) newPayloadReaderAt(src io.ReaderAt, start, sealed int64, key []b
 	for _, s := range r.idle {
 		s.aead = aead
 	}
-	if sealed < overhead || sealed > math.MaxInt64-sealedChunkSize {
-		return nil, truncated("a payload cannot have this size")
+	if sealed > math.MaxInt64-sealedChunkSize {
+		return nil, corrupt("a payload cannot be this large")
+	}
+	if sealed < overhead {
+		return nil, truncated("the payload")
 	}
 	r.chunks = (sealed + sealedChunkSize - 1) / sealedChunkSize
 	r.size = sealed - r.chunks*overhead
 	if lastSize := sealed - (r.chunks-1)*sealedChunkSize; lastSize <= overhead && r.chunks > 1 {
-		return nil, truncated("a payload cannot have this size")
+		return nil, truncated("the last chunk")
 	}
 	s := r.take(r.chunks-1, 1)
 	defer r.put(s)

@@ -82,6 +82,7 @@ func (w *Writer) resetPayload(dst io.Writer, key []byte) error {
 	}
 	w.dst, w.err, w.full, w.item, w.next = dst, nil, nil, nil, 0
 	w.failed.Store(nil)
+	w.lent.Store(0)
 	w.begin(w.spans[0])
 	return nil
 }
@@ -98,6 +99,7 @@ func newSpans(workers int) []*span {
 // begin makes s the span to be filled.
 func (w *Writer) begin(s *span) {
 	s.n, s.first, s.last, s.readErr = 0, w.next, false, nil
+	s.at, s.lent = nil, nil // left by a file that failed
 	w.next += spanChunks
 	w.cur = s
 }
@@ -123,8 +125,10 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p) - len(rest), err
 }
 
-// ReadFrom encrypts all of src, which is read straight into the buffers that are sealed; by several goroutines at once if
-// it is an io.Seeker and an io.ReaderAt, such as a file.
+// ReadFrom encrypts all of src, which is read straight into the buffers that are sealed. A src that is an io.Seeker and an
+// io.ReaderAt, such as a file, is read by several goroutines at once, with ReadAt, and is left at its end.
+//
+// An error of src ends the file, too: the rest of it is missing, so that only [Writer.Abort] is left.
 func (w *Writer) ReadFrom(src io.Reader) (int64, error) {
 	total, err := int64(0), w.check()
 	if sec, ok := sectionOf(src, 0); ok && err == nil && w.workers > 1 {
@@ -137,6 +141,9 @@ func (w *Writer) ReadFrom(src io.Reader) (int64, error) {
 	}
 	if settleErr := w.settle(); err == nil {
 		err = settleErr
+	}
+	if w.err == nil {
+		w.err = err
 	}
 	return total, err
 }

@@ -45,7 +45,7 @@ type Item[T any] struct {
 // New starts a queue with one item for each of the values, which are mostly pointers, and so many workers, each of which
 // calls work. The first Get gives the first value.
 //
-// One worker takes no goroutine: Put does the work itself.
+// One worker takes no goroutine: Put does the work itself, in as many goroutines as there are producers.
 func New[T any](values []T, workers int, work func(T)) *Queue[T] {
 	q := &Queue[T]{
 		work:  work,
