@@ -238,7 +238,7 @@ func (pl *pipeline) write() error {
 		if _, err := pl.dst.Write(data); err != nil {
 			return err
 		}
-		pl.trailer.Add(len(data), len(f.text))
+		pl.trailer.Add(int64(len(data)), int64(len(f.text)))
 		pl.stats.Rows += f.rows
 		pl.stats.Text += int64(len(f.text))
 		pl.progress.Rows.Add(f.rows)

@@ -44,7 +44,7 @@ func compressed(tb testing.TB, codec Codec, text []byte, frame int) []byte {
 		text = text[len(piece):]
 		start := out.Len()
 		out.Write(encoder.AppendFrame(nil, piece))
-		trailer.Add(out.Len()-start, len(piece))
+		trailer.Add(int64(out.Len()-start), int64(len(piece)))
 	}
 	if _, err := trailer.WriteTo(&out); err != nil {
 		tb.Fatal(err)

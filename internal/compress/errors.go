@@ -7,7 +7,7 @@ import (
 )
 
 // ErrCorrupt marks the errors of a stream that is damaged or cut off.
-var ErrCorrupt = errors.New("compressed data is corrupt")
+var ErrCorrupt = errors.New("compress: corrupt data")
 
 // corruptError is what a decoder says of damaged data, marked with ErrCorrupt.
 type corruptError struct {
@@ -16,7 +16,7 @@ type corruptError struct {
 }
 
 func (e *corruptError) Error() string {
-	return fmt.Sprintf("compress: %s: %s: %s", e.codec, ErrCorrupt, e.cause)
+	return fmt.Sprintf("compress: corrupt %s data: %s", e.codec, e.cause)
 }
 
 func (e *corruptError) Unwrap() []error { return []error{ErrCorrupt, e.cause} }

@@ -18,7 +18,7 @@ func Example() {
 	for _, rows := range []string{"id,title\n1,water\n", "2,stone\n"} {
 		frame := encoder.AppendFrame(nil, []byte(rows))
 		file.Write(frame)
-		trailer.Add(len(frame), len(rows))
+		trailer.Add(int64(len(frame)), int64(len(rows)))
 	}
 	if _, err := trailer.WriteTo(&file); err != nil {
 		fmt.Println(err)
@@ -61,7 +61,7 @@ func ExampleReadSeekTable() {
 	for _, rows := range []string{"1,water\n", "2,stone\n", "3,light\n"} {
 		before := len(file)
 		file = encoder.AppendFrame(file, []byte(rows))
-		trailer.Add(len(file)-before, len(rows))
+		trailer.Add(int64(len(file)-before), int64(len(rows)))
 	}
 	out := bytes.NewBuffer(file)
 	if _, err := trailer.WriteTo(out); err != nil {

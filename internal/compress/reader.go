@@ -128,8 +128,7 @@ func (r *Reader) fill() error {
 	return nil
 }
 
-// Close ends the goroutines of the Reader, after the read of the source that is under way. It does not close the
-// source. The error is always nil.
+// Close ends the goroutines of the Reader. It does not close the source. The error is always nil.
 func (r *Reader) Close() error {
 	if r.err == nil || r.err == io.EOF {
 		r.err = errClosed

@@ -195,7 +195,7 @@ func TestReaderMissesFrames(t *testing.T) {
 	var frames [4][]byte
 	for i := range frames {
 		frames[i] = encoder.AppendFrame(nil, csvText(1000*(i+1)))
-		trailer.Add(len(frames[i]), 1000*(i+1))
+		trailer.Add(int64(len(frames[i])), 1000*int64(i+1))
 	}
 	last := tableBytes(t, trailer)
 	tests := map[string][]byte{

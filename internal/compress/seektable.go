@@ -27,7 +27,8 @@ const maxFrames = 1 << 22
 // pageEntries is how many entries a table grows by; nothing is copied when it does.
 const pageEntries = 8 << 10
 
-// ErrNoSeekTable says that a stream does not end with a seek table. It may be valid all the same.
+// ErrNoSeekTable says that a stream does not end with a seek table, or not with one that can be used here. It may be
+// valid all the same.
 var ErrNoSeekTable = errors.New("compress: no seek table")
 
 // SeekTable lists the frames of a zstd stream, in order. The zero value lists none.
@@ -127,7 +128,7 @@ func (f footer) tableSize() int64 {
 	return skippableSize + f.frames*f.entry + footerSize
 }
 
-// parseFooter decodes the last footerSize bytes of what may be a seek table. It gives ErrNoSeekTable if they are
+// parseFooter decodes the last footerSize bytes of what may be a seek table. The error is ErrNoSeekTable if they are
 // something else.
 func parseFooter(b []byte) (footer, error) {
 	if binary.LittleEndian.Uint32(b[5:]) != seekableMagic {
@@ -135,7 +136,7 @@ func parseFooter(b []byte) (footer, error) {
 	}
 	descriptor := b[4]
 	if descriptor&reservedBits != 0 {
-		return footer{}, fmt.Errorf("compress: seek table has unknown descriptor %#02x", descriptor)
+		return footer{}, fmt.Errorf("%w: unknown descriptor %#02x", ErrNoSeekTable, descriptor)
 	}
 	f := footer{frames: int64(binary.LittleEndian.Uint32(b)), entry: entrySize}
 	if descriptor&checksumFlag != 0 {
@@ -145,7 +146,8 @@ func parseFooter(b []byte) (footer, error) {
 }
 
 // ReadSeekTable reads the table at the end of a zstd stream of so many bytes, in up to 32 MiB of memory. The error is
-// [ErrNoSeekTable] if there is none, and wraps [ErrCorrupt] if it does not describe a stream of this size.
+// [ErrNoSeekTable] if there is none, if it lists more than four million frames, or if it is of a version that is not
+// known; and it wraps [ErrCorrupt] if the table does not describe a stream of this size.
 func ReadSeekTable(src io.ReaderAt, size int64) (*SeekTable, error) {
 	var foot [footerSize]byte
 	if size < skippableSize+footerSize {
@@ -159,10 +161,10 @@ func ReadSeekTable(src io.ReaderAt, size int64) (*SeekTable, error) {
 		return nil, err
 	}
 	if f.frames > maxFrames {
-		return nil, fmt.Errorf("compress: seek table lists %d frames, more than %d", f.frames, maxFrames)
+		return nil, fmt.Errorf("%w of at most %d frames: it lists %d", ErrNoSeekTable, maxFrames, f.frames)
 	}
 	if f.tableSize() > size {
-		return nil, fmt.Errorf("compress: seek table: %w: larger than the stream", ErrCorrupt)
+		return nil, corrupt(Zstd, errors.New("the seek table is larger than the stream"))
 	}
 	start := size - f.tableSize()
 	var head [skippableSize]byte
@@ -171,7 +173,7 @@ func ReadSeekTable(src io.ReaderAt, size int64) (*SeekTable, error) {
 	}
 	if binary.LittleEndian.Uint32(head[:]) != skippableMagic ||
 		int64(binary.LittleEndian.Uint32(head[4:])) != f.tableSize()-skippableSize {
-		return nil, fmt.Errorf("compress: seek table: %w: its two ends do not fit", ErrCorrupt)
+		return nil, corrupt(Zstd, errors.New("the two ends of the seek table do not fit"))
 	}
 
 	t := new(SeekTable)
@@ -186,8 +188,8 @@ func ReadSeekTable(src io.ReaderAt, size int64) (*SeekTable, error) {
 		}
 	}
 	if end := t.end(); end.Offset != start {
-		return nil, fmt.Errorf("compress: seek table: %w: it lists frames of %d bytes, but %d bytes come before it",
-			ErrCorrupt, end.Offset, start)
+		return nil, corrupt(Zstd, fmt.Errorf("the seek table lists frames of %d bytes, but %d bytes come before it",
+			end.Offset, start))
 	}
 	return t, nil
 }

@@ -15,12 +15,12 @@ type Trailer struct {
 func NewTrailer(codec Codec) *Trailer { return &Trailer{codec: codec} }
 
 // Add counts a frame of so many bytes that was written, and the size of the text in it.
-func (t *Trailer) Add(size, textSize int) {
+func (t *Trailer) Add(size, textSize int64) {
 	t.frames++
 	if t.codec != Zstd || t.full {
 		return
 	}
-	if !t.table.add(int64(size), int64(textSize)) {
+	if !t.table.add(size, textSize) {
 		// What is listed so far is of no use without the rest.
 		t.full, t.table = true, SeekTable{}
 	}
