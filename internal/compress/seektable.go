@@ -146,8 +146,8 @@ func parseFooter(b []byte) (footer, error) {
 }
 
 // ReadSeekTable reads the table at the end of a zstd stream of so many bytes, in up to 32 MiB of memory. The error is
-// [ErrNoSeekTable] if there is none, if it lists more than four million frames, or if it is of a version that is not
-// known; and it wraps [ErrCorrupt] if the table does not describe a stream of this size.
+// [ErrNoSeekTable] if there is none of the whole stream, if it lists more than four million frames, or if it is of a
+// version that is not known; and it wraps [ErrCorrupt] if the table is damaged, or lists more than there is.
 func ReadSeekTable(src io.ReaderAt, size int64) (*SeekTable, error) {
 	var foot [footerSize]byte
 	if size < skippableSize+footerSize {
@@ -187,7 +187,11 @@ func ReadSeekTable(src io.ReaderAt, size int64) (*SeekTable, error) {
 			t.add(int64(binary.LittleEndian.Uint32(e)), int64(binary.LittleEndian.Uint32(e[4:])))
 		}
 	}
-	if end := t.end(); end.Offset != start {
+	end := t.end()
+	if end.Offset < start {
+		return nil, fmt.Errorf("%w of the whole stream", ErrNoSeekTable) // as where several streams are joined
+	}
+	if end.Offset > start {
 		return nil, corrupt(Zstd, fmt.Errorf("the seek table lists frames of %d bytes, but %d bytes come before it",
 			end.Offset, start))
 	}
