@@ -18,7 +18,7 @@ import (
 // floors says which packages stand on which floor, counted from the ground. A name stands for the packages below it
 // too, unless they are named themselves.
 var floors = [][]string{
-	{"bytebuf", "internal/ordered"},
+	{"bytebuf", "internal/durable", "internal/ordered"},
 	{"agefile", "cipherio", "secureconn", "wal", "internal/compress", "internal/keyfile"},
 	{"source", "format"},
 	{"export"},
@@ -53,7 +53,7 @@ var dependencies = []struct {
 	{"github.com/spf13/pflag", []string{"internal/cli"}},
 	{"go.uber.org/goleak", nil},
 	{"golang.org/x/crypto", []string{"agefile", "internal/keyfile"}},
-	{"golang.org/x/sys", []string{"internal/cli"}},
+	{"golang.org/x/sys", []string{"internal/durable"}},
 	{"golang.org/x/term", []string{"internal/ui", "internal/cli"}},
 }
 

@@ -2,20 +2,19 @@ package cli
 
 import (
 	"bytes"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"unicode"
 	"unicode/utf8"
 
+	"culvert/internal/durable"
 	"culvert/internal/ui"
 )
 
@@ -23,7 +22,8 @@ import (
 type sink interface {
 	io.Writer
 
-	// commit makes the output final. On an error nothing is left.
+	// commit makes the output final. On an error nothing is left, unless the error says that the output is complete but
+	// may not survive a crash.
 	commit() error
 
 	// discard removes what was written.
@@ -112,7 +112,7 @@ func (o *outputs) create(path string, force bool) (*outputFile, error) {
 	if o.abandoned {
 		return nil, errInterrupted
 	}
-	part := partName(path)
+	part := durable.PartName(path)
 	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return nil, fmt.Errorf("output %q: %w", path, err)
@@ -120,15 +120,6 @@ func (o *outputs) create(path string, force bool) (*outputFile, error) {
 	out := &outputFile{file: f, outputs: o, path: path, part: part, force: force}
 	o.open[out] = struct{}{}
 	return out, nil
-}
-
-// partName is the name of an output while it is written. It is never longer than file systems allow because of what we
-// add to it.
-func partName(path string) string {
-	const longest = 200
-	dir, base := filepath.Split(path)
-	base = strings.ToValidUTF8(base[:min(len(base), longest)], "")
-	return dir + base + "." + strings.ToLower(rand.Text()[:8]) + ".part"
 }
 
 func existsError(path string) error {
@@ -168,7 +159,10 @@ func (f *outputFile) commit() error {
 	if err := f.publish(); err != nil {
 		return errors.Join(err, f.remove())
 	}
-	return syncDirectory(filepath.Dir(f.path))
+	if err := durable.SyncDir(filepath.Dir(f.path)); err != nil {
+		return fmt.Errorf("output %q is complete, but it may not survive a crash of the system: %w", f.path, err)
+	}
+	return nil
 }
 
 // publish gives the file its name, if the run has not been abandoned in the meantime.
@@ -178,7 +172,7 @@ func (f *outputFile) publish() error {
 	if f.outputs.abandoned {
 		return errInterrupted
 	}
-	rename := renameNew
+	rename := durable.RenameNew
 	if f.force {
 		rename = os.Rename
 	}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package cli
+package durable
 
 import (
 	"errors"
@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// syncDirectory makes a rename in a directory durable.
-func syncDirectory(path string) error {
+// SyncDir makes a rename in a directory durable.
+func SyncDir(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package cli
+package durable
 
 import (
 	"errors"
@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// renameNew renames a file and fails with an error that is [os.ErrExist] if the new name is taken.
-func renameNew(from, to string) error {
+// RenameNew renames a file and fails with an error that is [os.ErrExist] if the new name is taken.
+func RenameNew(from, to string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
 	switch {
 	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOSYS):
