@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"sync"
 
 	"filippo.io/age"
 )
@@ -19,7 +20,7 @@ type PassphraseIdentity struct {
 func (p *PassphraseIdentity) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
 	for _, s := range stanzas {
 		if s.Type == "scrypt" && len(stanzas) != 1 {
-			return nil, errors.New("a file with a passphrase must not have other recipients")
+			return nil, malformed(errors.New("a file with a passphrase must not have other recipients"))
 		}
 	}
 	if len(stanzas) != 1 || stanzas[0].Type != "scrypt" {
@@ -27,18 +28,31 @@ func (p *PassphraseIdentity) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
 	}
 	passphrase, err := p.Passphrase()
 	if err != nil {
-		return nil, fmt.Errorf("could not read the passphrase: %w", err)
+		return nil, fmt.Errorf("keyfile: could not read the passphrase: %w", err)
 	}
 	identity, err := age.NewScryptIdentity(passphrase)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("keyfile: %w", err)
 	}
-	fileKey, err := identity.Unwrap(stanzas)
+	fileKey, err := localIdentity{identity}.Unwrap(stanzas)
 	if errors.Is(err, age.ErrIncorrectIdentity) {
 		return nil, ErrPassphrase
 	}
 	return fileKey, err
 }
+
+// localIdentity is an identity that asks nobody. What it complains of is in the stanzas.
+type localIdentity struct{ age.Identity }
+
+func (l localIdentity) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
+	fileKey, err := l.Identity.Unwrap(stanzas)
+	if err != nil && !errors.Is(err, age.ErrIncorrectIdentity) {
+		return nil, malformed(err)
+	}
+	return fileKey, err
+}
+
+func malformed(cause error) error { return fmt.Errorf("%w: %w", ErrMalformed, cause) }
 
 // encryptedIdentity is an identity file that is itself an age file. It is decrypted at the first use.
 type encryptedIdentity struct {
@@ -46,14 +60,16 @@ type encryptedIdentity struct {
 	path   string
 	file   []byte
 
-	identities []age.Identity
+	mu        sync.Mutex
+	decrypted []age.Identity
 }
 
 func (e *encryptedIdentity) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
-	if err := e.decrypt(); err != nil {
+	identities, err := e.identities()
+	if err != nil {
 		return nil, err
 	}
-	for _, identity := range e.identities {
+	for _, identity := range identities {
 		fileKey, err := identity.Unwrap(stanzas)
 		if !errors.Is(err, age.ErrIncorrectIdentity) {
 			return fileKey, err
@@ -62,22 +78,33 @@ func (e *encryptedIdentity) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
 	return nil, age.ErrIncorrectIdentity
 }
 
-func (e *encryptedIdentity) decrypt() error {
-	if e.identities != nil {
-		return nil
+// identities decrypts the file if that has not been done. Those who need it at the same time wait for the passphrase.
+func (e *encryptedIdentity) identities() ([]age.Identity, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.decrypted != nil {
+		return e.decrypted, nil
 	}
 	passphrase := &PassphraseIdentity{Passphrase: func() (string, error) {
 		return e.reader.passphrase(fmt.Sprintf("Enter passphrase for identity file %q:", e.path))
 	}}
 	src, err := age.Decrypt(bytes.NewReader(e.file), passphrase)
 	if errors.As(err, new(*age.NoIdentityMatchError)) {
-		return fmt.Errorf("identity file %s is encrypted, but not with a passphrase", e.path)
+		err = errors.New("it is encrypted, but not with a passphrase")
 	}
+	var identities []age.Identity
 	if err == nil {
-		e.identities, err = e.reader.identityLines(src)
+		identities, err = e.reader.identityLines(src)
 	}
 	if err != nil {
-		return fmt.Errorf("identity file %s: %w", e.path, err)
+		return nil, &fileError{"identity", e.path, err}
 	}
-	return nil
+	for _, identity := range identities {
+		switch identity.(type) {
+		case *age.X25519Identity, *age.HybridIdentity:
+			identity = localIdentity{identity}
+		}
+		e.decrypted = append(e.decrypted, identity)
+	}
+	return e.decrypted, nil
 }

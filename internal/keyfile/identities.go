@@ -26,9 +26,26 @@ const (
 )
 
 // ErrPassphrase says that a passphrase was given and is not the right one.
-var ErrPassphrase = errors.New("incorrect passphrase")
+var ErrPassphrase = errors.New("keyfile: incorrect passphrase")
 
-// Reader reads identities and recipients. The zero value reads all that needs no interaction.
+// ErrMalformed says that an identity cannot make sense of a stanza that is for identities of its kind: the file that is
+// to be decrypted is damaged. Native identities of age, outside encrypted files, say so in errors of their own.
+var ErrMalformed = errors.New("keyfile: malformed stanza in the header")
+
+// fileError says which file of keys is to blame. The name of the package stands once, before it.
+type fileError struct {
+	kind, path string
+	cause      error
+}
+
+func (e *fileError) Error() string {
+	return fmt.Sprintf("keyfile: %s file %s: %s", e.kind, e.path, strings.TrimPrefix(e.cause.Error(), "keyfile: "))
+}
+
+func (e *fileError) Unwrap() error { return e.cause }
+
+// Reader reads identities and recipients. The zero value reads all that needs no interaction. It is for one goroutine
+// at a time.
 type Reader struct {
 	// Stdin opens standard input for the path "-". It may refuse, since only one of several things can be read from
 	// there. A nil Stdin refuses always.
@@ -46,7 +63,7 @@ type Reader struct {
 
 // Identities reads an identity file: age identities, one on a line, among comments; an ssh private key; or an age file,
 // armored or not, that is encrypted with a passphrase and holds the former. Passphrases are asked for when the identity
-// is first used, not before.
+// is first used, not before; the one of an age file once, also if several goroutines use the identity.
 func (r *Reader) Identities(path string) ([]age.Identity, error) {
 	f, err := r.open(path)
 	if err != nil {
@@ -54,7 +71,7 @@ func (r *Reader) Identities(path string) ([]age.Identity, error) {
 	}
 	identities, err := r.parseIdentities(path, f)
 	if err = errors.Join(err, f.Close()); err != nil {
-		return nil, fmt.Errorf("identity file %s: %w", path, err)
+		return nil, &fileError{"identity", path, err}
 	}
 	return identities, nil
 }
@@ -140,6 +157,9 @@ func (r *Reader) sshIdentity(path string, pem []byte) ([]age.Identity, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ssh key: %w", err)
 	}
+	if _, asks := identity.(*agessh.EncryptedSSHIdentity); !asks {
+		identity = localIdentity{identity}
+	}
 	return []age.Identity{identity}, nil
 }
 
@@ -170,7 +190,7 @@ func (r *Reader) encryptedIdentities(path string, src io.Reader) ([]age.Identity
 
 func (r *Reader) passphrase(prompt string) (string, error) {
 	if r.Passphrase == nil {
-		return "", errors.New("a passphrase is needed, and there is no way to ask for it")
+		return "", errors.New("keyfile: a passphrase is needed, and there is no way to ask for it")
 	}
 	return r.Passphrase(prompt)
 }
@@ -182,14 +202,31 @@ func (r *Reader) warn(message string) {
 }
 
 func (r *Reader) open(path string) (io.ReadCloser, error) {
-	if path != "-" {
-		return os.Open(path)
+	if path == "-" {
+		if r.Stdin == nil {
+			return nil, errors.New("keyfile: standard input is not available here")
+		}
+		stdin, err := r.Stdin()
+		if err != nil {
+			return nil, fmt.Errorf("keyfile: %w", err)
+		}
+		return io.NopCloser(stdin), nil
 	}
-	if r.Stdin == nil {
-		return nil, errors.New("standard input is not available here")
+	f, err := os.Open(path)
+	switch {
+	case err != nil && holdsSecret(path):
+		return nil, errors.New("keyfile: this is a secret key, not the name of its file")
+	case err != nil:
+		return nil, fmt.Errorf("keyfile: %w", err)
 	}
-	stdin, err := r.Stdin()
-	return io.NopCloser(stdin), err
+	return f, nil
+}
+
+// holdsSecret reports whether a text, which was given in place of something else, looks like a secret key or the file
+// of one. Errors must not repeat it.
+func holdsSecret(text string) bool {
+	text = strings.ToUpper(text)
+	return strings.Contains(text, "AGE-SECRET-KEY-") || strings.Contains(text, "PRIVATE KEY-----")
 }
 
 // readAll reads to the end, which must come before the limit.

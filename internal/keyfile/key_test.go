@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -133,6 +135,63 @@ func TestCreateNeverOverwrites(t *testing.T) {
 	}
 	if text, err := os.ReadFile(path); err != nil || string(text) != "precious" {
 		t.Errorf("the file now holds %q, %v", text, err)
+	}
+	wantOnly(t, path)
+}
+
+// A link that leads nowhere is a name that is taken, too.
+func TestCreateDoesNotFollowLinks(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "identity.txt")
+	if err := os.Symlink(filepath.Join(dir, "target"), path); err != nil {
+		t.Skip("no symbolic links here:", err)
+	}
+	key, err := keyfile.Generate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := key.Create(path, time.Now()); !errors.Is(err, os.ErrExist) {
+		t.Errorf("error is %v, want one that is os.ErrExist", err)
+	}
+	wantOnly(t, path)
+}
+
+// Of several that make the same file one succeeds, and whoever sees the file sees all of it.
+func TestConcurrentCreate(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "identity.txt")
+	var created atomic.Int32
+	var all sync.WaitGroup
+	for range 4 {
+		key, err := keyfile.Generate()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Go(func() {
+			err := key.Create(path, time.Now())
+			switch {
+			case err == nil:
+				created.Add(1)
+			case !errors.Is(err, os.ErrExist):
+				t.Errorf("error is %v, want one that is os.ErrExist", err)
+			}
+			if _, err := new(keyfile.Reader).Identities(path); err != nil {
+				t.Errorf("the file is there, but not whole: %v", err)
+			}
+		})
+	}
+	all.Wait()
+	if created.Load() != 1 {
+		t.Errorf("%d of 4 have made the file, want 1", created.Load())
+	}
+	wantOnly(t, path)
+}
+
+// wantOnly checks that there is no other file in the directory of the path.
+func wantOnly(t *testing.T, path string) {
+	t.Helper()
+	files, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(files) != 1 || files[0].Name() != filepath.Base(path) {
+		t.Errorf("in the directory: %v, %v", files, err)
 	}
 }
 

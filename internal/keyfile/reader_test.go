@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"filippo.io/age"
@@ -114,6 +116,9 @@ func TestBadIdentities(t *testing.T) {
 			}
 			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), path) {
 				t.Errorf("error is %v, want one with %q and the path", err, test.want)
+			}
+			if err != nil && !strings.HasPrefix(err.Error(), "keyfile: ") {
+				t.Errorf("the error does not begin with the package: %v", err)
 			}
 			if err != nil && test.file != "" && strings.Contains(err.Error(), knownSecret[16:30]) {
 				t.Errorf("the error shows the secret: %v", err)
@@ -284,16 +289,117 @@ func TestBadRecipients(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := interactive().Recipients(write(t, test.file))
-			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Fatalf("error is %v, want one with %q", err, test.want)
+			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.HasPrefix(err.Error(), "keyfile: ") {
+				t.Fatalf("error is %v, want one with %q that begins with the package", err, test.want)
 			}
 			if strings.Contains(err.Error(), "secret word") || strings.Contains(err.Error(), knownSecret[16:30]) {
 				t.Errorf("the error shows what is in the file: %v", err)
 			}
 		})
 	}
-	if _, err := interactive().Recipient(knownSecret); err == nil || strings.Contains(err.Error(), knownSecret[16:30]) {
-		t.Errorf("an identity as a recipient: %v", err)
+}
+
+// A file that was given in place of a recipient, or of the name of a file, may hold a secret.
+func TestErrorsShowNoSecret(t *testing.T) {
+	_, edKey, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pem := sshPrivateKey(t, edKey, "")
+	for name, text := range map[string]string{
+		"identity":              knownSecret,
+		"lower case":            strings.ToLower(knownSecret),
+		"after a space":         " " + knownSecret,
+		"identity file":         "# created: today\n# public key: " + knownRecipient + "\n" + knownSecret + "\n",
+		"after a recipient":     knownRecipient + "\n" + knownSecret,
+		"after a tagged one":    "age1tag1" + knownSecret,
+		"after that of plugin":  "age1yubikey1" + knownSecret,
+		"after an ssh key":      "ssh-ed25519 AAAA " + knownSecret,
+		"ssh private key":       pem,
+		"passphrase, perhaps":   "correct horse battery staple",
+		"cut, as by a terminal": knownSecret[:30],
+	} {
+		reader := interactive()
+		_, ofRecipient := reader.Recipient(text)
+		_, ofRecipients := reader.Recipients(text)
+		_, ofIdentities := reader.Identities(text)
+		for _, err := range []error{ofRecipient, ofRecipients, ofIdentities} {
+			if err == nil {
+				t.Fatalf("%s: no error", name)
+			}
+			for _, secret := range []string{knownSecret[16:30], pem[40:60]} {
+				if strings.Contains(strings.ToUpper(err.Error()), strings.ToUpper(secret)) {
+					t.Errorf("%s: the error shows it: %v", name, err)
+				}
+			}
+		}
+		if strings.Contains(ofRecipient.Error(), "battery") {
+			t.Errorf("%s: the error shows it: %v", name, ofRecipient)
+		}
+	}
+}
+
+// What is wrong with the header of a file is told from what is wrong with an identity.
+func TestMalformedStanza(t *testing.T) {
+	_, edKey, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	identities := func(file string) age.Identity {
+		read, err := interactive().Identities(write(t, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return read[0]
+	}
+	byPassphrase := &keyfile.PassphraseIdentity{Passphrase: func() (string, error) { return passphrase, nil }}
+	for _, test := range []struct {
+		name     string
+		identity age.Identity
+		stanzas  []*age.Stanza
+	}{
+		{"scrypt among others", byPassphrase, []*age.Stanza{{Type: "scrypt"}, {Type: "X25519"}}},
+		{"scrypt without arguments", byPassphrase, []*age.Stanza{{Type: "scrypt"}}},
+		{"scrypt with a huge work factor", byPassphrase, []*age.Stanza{{
+			Type: "scrypt", Args: []string{"AAAAAAAAAAAAAAAAAAAAAA", "60"},
+		}}},
+		{"encrypted identity", identities(encrypted(t, knownSecret, passphrase, false)), []*age.Stanza{{Type: "X25519"}}},
+		{"ssh-ed25519", identities(sshPrivateKey(t, edKey, "")), []*age.Stanza{{Type: "ssh-ed25519"}}},
+		{"ssh-rsa", identities(sshPrivateKey(t, rsaKey, "")), []*age.Stanza{{Type: "ssh-rsa"}}},
+	} {
+		_, err := test.identity.Unwrap(test.stanzas)
+		if !errors.Is(err, keyfile.ErrMalformed) || !strings.HasPrefix(err.Error(), "keyfile: ") {
+			t.Errorf("%s: error is %v, want ErrMalformed", test.name, err)
+		}
+		if _, err := test.identity.Unwrap([]*age.Stanza{{Type: "of others"}}); !errors.Is(err, age.ErrIncorrectIdentity) {
+			t.Errorf("%s: error for the stanza of others is %v", test.name, err)
+		}
+	}
+}
+
+func TestConcurrentUseOfEncryptedIdentity(t *testing.T) {
+	var asked atomic.Int32
+	reader := interactive()
+	reader.Passphrase = func(string) (string, error) { asked.Add(1); return passphrase, nil }
+	identities, err := reader.Identities(write(t, encrypted(t, knownSecret, passphrase, false)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	recipient, err := age.ParseX25519Recipient(knownRecipient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var users sync.WaitGroup
+	for range 4 {
+		users.Go(func() { roundTrip(t, []age.Recipient{recipient}, identities) })
+	}
+	users.Wait()
+	if asked.Load() != 1 {
+		t.Errorf("asked %d times, want once", asked.Load())
 	}
 }
 

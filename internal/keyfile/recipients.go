@@ -17,13 +17,16 @@ import (
 // Recipient parses one recipient: age1…, age1pq1…, a tagged one, one of a plugin (age1name1…), or an ssh public key.
 func (r *Reader) Recipient(text string) (age.Recipient, error) {
 	recipient, err := r.recipient(text)
-	if err != nil && strings.HasPrefix(text, "AGE-") {
-		// The text must not be repeated: it may well be a secret.
-		return nil, errors.New("this is an identity, not a recipient")
+	switch {
+	case err != nil && (holdsSecret(text) || strings.HasPrefix(text, "AGE-")):
+		return nil, errors.New("keyfile: this is an identity, not a recipient")
+	case err != nil:
+		return nil, fmt.Errorf("keyfile: %w", err)
 	}
-	return recipient, err
+	return recipient, nil
 }
 
+// recipient repeats the text in errors only if it begins as something public.
 func (r *Reader) recipient(text string) (age.Recipient, error) {
 	switch {
 	case strings.HasPrefix(text, "age1tag1"), strings.HasPrefix(text, "age1tagpq1"):
@@ -40,7 +43,7 @@ func (r *Reader) recipient(text string) (age.Recipient, error) {
 	case strings.HasPrefix(text, "ssh-"):
 		return agessh.ParseRecipient(text)
 	}
-	return nil, fmt.Errorf("unknown kind of recipient %q", text)
+	return nil, errors.New("unknown kind of recipient")
 }
 
 // Recipients reads a file of recipients, one on a line, among comments. Kinds of ssh keys that age cannot encrypt to,
@@ -52,7 +55,7 @@ func (r *Reader) Recipients(path string) ([]age.Recipient, error) {
 	}
 	recipients, err := r.recipientLines(path, f)
 	if err = errors.Join(err, f.Close()); err != nil {
-		return nil, fmt.Errorf("recipients file %s: %w", path, err)
+		return nil, &fileError{"recipients", path, err}
 	}
 	return recipients, nil
 }
@@ -113,11 +116,18 @@ func RecipientsOf(identities []age.Identity) ([]age.Recipient, error) {
 			recipients = append(recipients, id.Recipient())
 		case *agessh.EncryptedSSHIdentity:
 			recipients = append(recipients, id.Recipient())
-		case *encryptedIdentity:
-			if err := id.decrypt(); err != nil {
+		case localIdentity:
+			inner, err := RecipientsOf([]age.Identity{id.Identity})
+			if err != nil {
 				return nil, err
 			}
-			inner, err := RecipientsOf(id.identities)
+			recipients = append(recipients, inner...)
+		case *encryptedIdentity:
+			decrypted, err := id.identities()
+			if err != nil {
+				return nil, err
+			}
+			inner, err := RecipientsOf(decrypted)
 			if err != nil {
 				return nil, err
 			}
