@@ -59,7 +59,7 @@ func (a *app) cat(ctx context.Context, w *work, o *catOptions, args []string) (e
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	text, err := a.openText(ctx, in, &o.decryptFlags, o.jobs)
+	text, err := openText(in, o.decryptFlags.reader(ctx, a), o.jobs)
 	if err != nil {
 		return err
 	}
@@ -90,23 +90,23 @@ type text struct {
 	data    countingReader  // what was decrypted, and is still compressed
 }
 
-// openText opens what is in a file. A file whose beginning is damaged is one of another kind, so that its name is
+// openText opens what is in a file. The identities are asked for if it is encrypted. A file whose beginning is damaged is one of another kind, so that its name is
 // compared with its content.
-func (a *app) openText(ctx context.Context, in *input, flags *decryptFlags, jobs int) (t *text, err error) {
+func openText(in *input, identities func() ([]age.Identity, error), jobs int) (t *text, err error) {
 	t = &text{}
 	if t.opened, err = recognize(in); err != nil {
-		return nil, fmt.Errorf("%s: %w", in.name, err)
+		return nil, about(in.name, err)
 	}
 	if !t.opened.age && filepath.Ext(in.name) == ageExtension {
 		return nil, notAgeError(in.name)
 	}
 	t.data.r = t.opened.Reader
 	if t.opened.age {
-		var identities []age.Identity
-		if identities, err = flags.read(ctx, a); err != nil {
+		var keys []age.Identity
+		if keys, err = identities(); err != nil {
 			return nil, err
 		}
-		if t.decrypt, err = (agefile.Config{Workers: jobs}).NewReader(t.opened.Reader, identities...); err != nil {
+		if t.decrypt, err = (agefile.Config{Workers: jobs}).NewReader(t.opened.Reader, keys...); err != nil {
 			return nil, readError(in.name, err)
 		}
 		t.data.r = t.decrypt
@@ -121,7 +121,7 @@ func (a *app) openText(ctx context.Context, in *input, flags *decryptFlags, jobs
 	extension := filepath.Ext(strings.TrimSuffix(in.name, ageExtension))
 	for _, codec := range []compress.Codec{compress.Zstd, compress.Gzip} {
 		if extension == codec.Extension() && t.Codec() == compress.None && !t.opened.armored {
-			err := fmt.Errorf("%s: %w: it does not begin as %s does", in.name, compress.ErrCorrupt, codec)
+			err := about(in.name, fmt.Errorf("%w: it does not begin as %s does", compress.ErrCorrupt, codec))
 			return nil, errors.Join(err, t.Close())
 		}
 	}

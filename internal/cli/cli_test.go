@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"filippo.io/age"
+	"github.com/ncruces/go-sqlite3"
 
 	"culvert/agefile"
 	"culvert/internal/compress"
@@ -31,6 +32,7 @@ func TestExitCode(t *testing.T) {
 		{keyfile.ErrPassphrase, 11},
 		{agefile.ErrCorrupt, 12},
 		{compress.ErrCorrupt, 12},
+		{keyfile.ErrMalformed, 12},
 		{&source.CountError{Received: 1, Confirmed: 2}, 12},
 		{errInterrupted, 130},
 		{errors.Join(errInterrupted, source.ErrUnavailable), 130},
@@ -47,6 +49,43 @@ func TestExitCode(t *testing.T) {
 		}
 		if !regexp.MustCompile(fmt.Sprintf(`(?m)^ +%d    `, test.want)).MatchString(exitCodes) {
 			t.Errorf("the help does not explain code %d", test.want)
+		}
+	}
+}
+
+// The names of packages are for who reads the code.
+func TestPlain(t *testing.T) {
+	for text, want := range map[string]string{
+		"agefile: not a valid age file: chunk 3":         "not a valid age file: chunk 3",
+		"export: source: table \"x\" does not exist":     "table \"x\" does not exist",
+		"open keyfile: no such file":                     "open keyfile: no such file",
+		"first: bad\ncompress: corrupt zstd data: magic": "first: bad\ncorrupt zstd data: magic",
+	} {
+		if got := plain(errors.New(text)); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+	err := about("x.age", fmt.Errorf("%w: chunk 3", agefile.ErrCorrupt))
+	if want := "x.age: " + plain(agefile.ErrCorrupt) + ": chunk 3"; err.Error() != want || exitCode(err) != exitIntegrity {
+		t.Errorf("error is %v, want %s", err, want)
+	}
+}
+
+// What to try depends on what has failed, and where.
+func TestHints(t *testing.T) {
+	locked := fmt.Errorf("%w: %w", source.ErrUnavailable, sqlite3.BUSY)
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{database{engine: "postgres"}.explain(source.ErrUnavailable), "check that the server runs"},
+		{database{engine: "sqlite"}.explain(source.ErrUnavailable), "check the path"},
+		{database{engine: "sqlite"}.explain(locked), "another program has locked"},
+		{withOutputHint(&os.PathError{Err: os.ErrPermission}), "choose another place with -o FILE"},
+		{&os.PathError{Err: os.ErrPermission}, ""},
+	} {
+		if hints := strings.Join(hintsOf(test.err), "\n"); !strings.HasPrefix(hints, test.want) || (test.want == "") != (hints == "") {
+			t.Errorf("%v: the hint is %q, want %q", test.err, hints, test.want)
 		}
 	}
 }

@@ -70,7 +70,7 @@ func (a *app) decrypt(ctx context.Context, w *work, r *workReport, o *decryptOpt
 	}
 	opened, err := recognize(in)
 	if err != nil {
-		return fmt.Errorf("%s: %w", in.name, err)
+		return about(in.name, err)
 	}
 	if !opened.age {
 		return withHint(notAgeError(in.name), "culvert cat shows files of any kind")
@@ -104,7 +104,7 @@ func (a *app) decrypt(ctx context.Context, w *work, r *workReport, o *decryptOpt
 const ageExtension = ".age"
 
 func notAgeError(name string) error {
-	return fmt.Errorf("%s: %w: it does not begin as one", name, agefile.ErrCorrupt)
+	return about(name, fmt.Errorf("%w: it does not begin as one", agefile.ErrCorrupt))
 }
 
 // readError says which file cannot be read. Where no identity matches it says whom the file is for, as far as that
@@ -116,5 +116,5 @@ func readError(name string, err error) error {
 		return &rephrasedError{err, fmt.Sprintf("%s: no identity matches; it is encrypted to others (%s)",
 			name, strings.Join(kinds, ", "))}
 	}
-	return fmt.Errorf("%s: %w", name, err)
+	return about(name, err)
 }

@@ -18,7 +18,6 @@ import (
 	"culvert/agefile"
 	"culvert/export"
 	"culvert/format"
-	"culvert/internal/compress"
 	"culvert/internal/keyfile"
 	"culvert/internal/ui"
 	"culvert/source"
@@ -158,7 +157,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 		figures := demoStage{Stage: stage.name}
 		start := time.Now()
 		if err := stage.run(ctx, &figures); err != nil {
-			return fmt.Errorf("%s: %w", stage.name, err)
+			return about(stage.name, err)
 		}
 		figures.Seconds = time.Since(start).Seconds()
 		d.report.Stages = append(d.report.Stages, figures)
@@ -204,23 +203,20 @@ func (d *demo) export(ctx context.Context, s *demoStage, recipient age.Recipient
 	return out.commit()
 }
 
+func (d *demo) identities() ([]age.Identity, error) { return []age.Identity{d.identity}, nil }
+
 func (d *demo) verify(ctx context.Context, s *demoStage) (err error) {
 	in, err := d.app.openInput(ctx, []string{d.file})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	plain, err := agefile.NewReader(in.reader(), d.identity)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, plain.Close()) }()
-	text, err := compress.NewReader(plain)
+	text, err := openText(in, d.identities, 0)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, text.Close()) }()
-	n, err := io.Copy(io.Discard, text)
+	n, err := io.Copy(io.Discard, text.Reader)
 	s.BytesIn, s.moved = in.size, n
 	return err
 }
@@ -231,17 +227,17 @@ func (d *demo) decrypt(ctx context.Context, s *demoStage) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	plain, err := agefile.NewReader(in.reader(), d.identity)
+	data, err := agefile.NewReader(in.reader(), d.identity)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, plain.Close()) }()
+	defer func() { err = errors.Join(err, data.Close()) }()
 	out, err := d.app.outputs.create(d.decrypted, false)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, out.discard()) }()
-	if s.BytesOut, err = io.Copy(out, plain); err != nil {
+	if s.BytesOut, err = io.Copy(out, data); err != nil {
 		return err
 	}
 	s.BytesIn, s.moved = in.size, in.size
@@ -274,7 +270,7 @@ func (d *demo) readFile(ctx context.Context, s *demoStage, sum hash.Hash) (rows 
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	text, err := compress.NewReader(in)
+	text, err := openText(in, d.identities, 0)
 	if err != nil {
 		return 0, err
 	}

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 
@@ -93,7 +92,7 @@ func (a *app) encrypt(ctx context.Context, w *work, r *workReport, o *encryptOpt
 	}
 	w.begin()
 	if err := encryptStream(counted, in.reader(), agefile.Config{Workers: o.jobs}, o.armor, recipients); err != nil {
-		return counted.blame(err, fmt.Errorf("encrypting %s: %w", in.name, err))
+		return counted.blame(err, about("encrypting "+in.name, err))
 	}
 	return out.commit()
 }

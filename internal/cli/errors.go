@@ -4,9 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
+	"regexp"
 	"strings"
-	"syscall"
 
 	"filippo.io/age"
 	"filippo.io/age/plugin"
@@ -64,11 +63,6 @@ func hintsOf(err error) []string {
 			fmt.Sprintf("you may want to install the plugin %q", missingPlugin.Name),
 			"a list of plugins is at https://age-encryption.org/awesome#plugins",
 		}
-	case errors.Is(err, source.ErrUnavailable):
-		return []string{
-			"check that the server runs, and that address, user and password are right",
-			"see: culvert help environment",
-		}
 	case errors.Is(err, keyfile.ErrPassphrase):
 		return []string{"try again; letter case and spaces count"}
 	case is[*age.NoIdentityMatchError](err):
@@ -77,10 +71,6 @@ func hintsOf(err error) []string {
 		return []string{"write it in another way: --invalid-utf8 replace, or base64"}
 	case errors.Is(err, io.ErrUnexpectedEOF) && exitCode(err) == exitIntegrity:
 		return []string{"it is shorter than it was made: get it again from where it came from"}
-	case errors.Is(err, syscall.ENOSPC):
-		return []string{"make room, or choose another place with -o FILE"}
-	case errors.Is(err, fs.ErrPermission):
-		return []string{"choose another place with -o FILE, or change the permissions"}
 	}
 	return nil
 }
@@ -111,7 +101,7 @@ func (a *app) fail(err error, json bool) int {
 		outcome.set(err, &a.secrets)
 		_ = ui.WriteJSON(a.stderr, outcome) // there is nobody left to tell
 	default:
-		a.console.Error(err.Error())
+		a.console.Error(plain(err))
 		for _, hint := range hintsOf(err) {
 			a.console.Hint(hint)
 		}
@@ -123,6 +113,15 @@ func (a *app) fail(err error, json bool) int {
 type reportedError struct{ error }
 
 func (e *reportedError) Unwrap() error { return e.error }
+
+// packageNames are what the errors of our packages begin with. It tells those who read the code.
+var packageNames = regexp.MustCompile(`(?m)^((agefile|compress|export|format|keyfile|postgres|source|sqldb|sqlite): )+`)
+
+// plain is the text of an error as people see it: without the names of packages.
+func plain(err error) string { return packageNames.ReplaceAllString(err.Error(), "") }
+
+// about says what an error is about, such as the name of a file.
+func about(what string, err error) error { return &rephrasedError{err, what + ": " + plain(err)} }
 
 // rephrasedError says in other words what an error means here.
 type rephrasedError struct {

@@ -55,8 +55,8 @@ func exitCode(err error) int {
 		return exitSource
 	case is[*age.NoIdentityMatchError](err), errors.Is(err, errNoIdentity), errors.Is(err, keyfile.ErrPassphrase):
 		return exitIdentity
-	case errors.Is(err, agefile.ErrCorrupt), errors.Is(err, compress.ErrCorrupt), is[*armor.Error](err),
-		is[*source.CountError](err):
+	case errors.Is(err, agefile.ErrCorrupt), errors.Is(err, compress.ErrCorrupt), errors.Is(err, keyfile.ErrMalformed),
+		is[*armor.Error](err), is[*source.CountError](err):
 		return exitIntegrity
 	}
 	return exitFailed

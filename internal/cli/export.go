@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -77,7 +79,7 @@ func (a *app) newExport() *cobra.Command {
 	flags.BoolVar(&o.insecure, "insecure-dsn", false, "allow a password in SOURCE")
 	o.workFlags.add(cmd, "j")
 	for flag, values := range map[string][]string{
-		"format": formats, "compress": compressions, "invalid-utf8": invalidUTF8Policies,
+		"format": formats, "compress": compressions, "invalid-utf8": slices.Sorted(maps.Keys(invalidUTF8Policies)),
 	} {
 		completion := cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
 		if err := cmd.RegisterFlagCompletionFunc(flag, completion); err != nil {
@@ -135,7 +137,7 @@ func (a *app) export(ctx context.Context, w *work, r *workReport, o *exportOptio
 		_, err = plan.Table(ctx, out, src, table)
 	}
 	if err != nil {
-		return err
+		return db.explain(err)
 	}
 	return out.commit()
 }
@@ -159,7 +161,11 @@ func (o *exportOptions) table(args []string) (string, error) {
 var (
 	formats             = []string{"csv", "jsonl", "text"}
 	compressions        = []string{export.Zstd.String(), export.Gzip.String(), export.None.String()}
-	invalidUTF8Policies = []string{"error", "replace", "base64"}
+	invalidUTF8Policies = map[string]format.InvalidUTF8{
+		"error":   format.ErrorOnInvalid,
+		"replace": format.ReplaceInvalid,
+		"base64":  format.Base64Invalid,
+	}
 )
 
 // plan checks the flags that say how to export. Recipients are still missing from it.
@@ -182,9 +188,9 @@ func (o *exportOptions) plan() (*export.Plan, error) {
 	case "csv":
 		plan.Format = format.CSV{}
 	case "jsonl":
-		policy, err := parseInvalidUTF8(o.invalidUTF8)
-		if err != nil {
-			return nil, err
+		policy, found := invalidUTF8Policies[o.invalidUTF8]
+		if !found {
+			return nil, badValue("--invalid-utf8", o.invalidUTF8, slices.Sorted(maps.Keys(invalidUTF8Policies)))
 		}
 		plan.Format = format.JSONL{InvalidUTF8: policy}
 	case "text":

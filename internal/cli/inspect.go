@@ -91,12 +91,12 @@ func (a *app) inspect(ctx context.Context, r *inspectReport, o *inspectOptions, 
 	r.File = in.name
 	opened, err := recognize(in)
 	if err != nil {
-		return fmt.Errorf("%s: %w", in.name, err)
+		return about(in.name, err)
 	}
 	data := &countingReader{r: opened}
 	if opened.age {
 		if err := r.readHeader(data, opened.armored); err != nil {
-			return fmt.Errorf("%s: %w", in.name, err)
+			return about(in.name, err)
 		}
 	}
 	r.Size = in.size
@@ -104,13 +104,13 @@ func (a *app) inspect(ctx context.Context, r *inspectReport, o *inspectOptions, 
 	if in.size == 0 || opened.armored {
 		// The size shows only at the end.
 		if _, err := io.Copy(io.Discard, data); err != nil {
-			return fmt.Errorf("%s: %w", in.name, err)
+			return about(in.name, err)
 		}
 		plain, r.Size = data.n, in.read.Load()
 	}
 	if opened.age {
 		if err := r.Age.measure(plain - r.Age.Header); err != nil {
-			return fmt.Errorf("%s: %w", in.name, err)
+			return about(in.name, err)
 		}
 	}
 	if in.file == nil || opened.armored {

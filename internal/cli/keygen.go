@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -95,6 +96,9 @@ func (a *app) keygen(r *keygenReport, path string, postQuantum bool) error {
 			hints = append(hints, "its recipient is "+recipient)
 		}
 		return withHint(fmt.Errorf("identity file %q exists", path), hints...)
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return withHint(err, "choose another place with -o FILE, or change the permissions")
 	}
 	if err != nil {
 		return err

@@ -138,7 +138,7 @@ func (f *recipientFlags) readNamed(a *app, reader *keyfile.Reader) ([]age.Recipi
 		}
 		recipient, err := reader.Recipient(text)
 		if err != nil {
-			return nil, withHint(usagef("-r: %v", err), hintOfRecipient(text))
+			return nil, withHint(usagef("-r: %s", plain(err)), hintOfRecipient(text))
 		}
 		recipients = append(recipients, recipient)
 	}
@@ -218,7 +218,7 @@ func (f *identityFlags) readKeys(reader *keyfile.Reader) ([]age.Identity, error)
 		if flag.plugin {
 			identity, err := plugin.NewIdentityWithoutData(flag.value, reader.Plugin)
 			if err != nil {
-				return nil, usagef("-j: %v", err)
+				return nil, usagef("-j: %s", plain(err))
 			}
 			identities = append(identities, identity)
 			continue
@@ -268,6 +268,11 @@ func (f *decryptFlags) read(ctx context.Context, a *app) ([]age.Identity, error)
 		return []age.Identity{byPassphrase, missingIdentity{path}}, nil
 	}
 	return append(identities, byPassphrase), nil
+}
+
+// reader gives read as a function that is called only if identities are needed.
+func (f *decryptFlags) reader(ctx context.Context, a *app) func() ([]age.Identity, error) {
+	return func() ([]age.Identity, error) { return f.read(ctx, a) }
 }
 
 // refusePassphrase explains why identities do not open a file that was encrypted with a passphrase.

@@ -73,6 +73,9 @@ func checkOutput(path string, force bool) (os.FileInfo, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
+		if _, err := os.Lstat(path); err == nil && !force {
+			return nil, existsError(path) // as a link that leads nowhere
+		}
 		dir := filepath.Dir(path)
 		if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
 			return nil, withHint(fmt.Errorf("output directory %q does not exist", dir), "make it: mkdir -p "+dir)
@@ -99,7 +102,7 @@ func (o *outputs) create(path string, force bool) (*outputFile, error) {
 	if info != nil {
 		if !info.Mode().IsRegular() {
 			f, err := os.OpenFile(path, os.O_WRONLY, 0)
-			return &outputFile{file: f, outputs: o, path: path}, err
+			return &outputFile{file: f, outputs: o, path: path}, withOutputHint(err)
 		}
 		mode = info.Mode().Perm()
 		// The file is replaced where it is, not the link to it.
@@ -115,7 +118,7 @@ func (o *outputs) create(path string, force bool) (*outputFile, error) {
 	part := durable.PartName(path)
 	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
-		return nil, fmt.Errorf("output %q: %w", path, err)
+		return nil, withOutputHint(fmt.Errorf("output %q: %w", path, err))
 	}
 	out := &outputFile{file: f, outputs: o, path: path, part: part, force: force}
 	o.open[out] = struct{}{}
@@ -136,7 +139,18 @@ func (f *outputFile) Write(p []byte) (int, error) {
 func (f *outputFile) explain(err error) error {
 	var path *os.PathError
 	if errors.As(err, &path) {
-		return fmt.Errorf("output %q: %w", f.path, path.Err)
+		err = fmt.Errorf("output %q: %w", f.path, path.Err)
+	}
+	return withOutputHint(err)
+}
+
+// withOutputHint says what to try if there is no place for an output.
+func withOutputHint(err error) error {
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		return withHint(err, "make room, or choose another place with -o FILE")
+	case errors.Is(err, os.ErrPermission):
+		return withHint(err, "choose another place with -o FILE, or change the permissions")
 	}
 	return err
 }
@@ -215,9 +229,9 @@ type stream struct{ io.Writer }
 func (s stream) Write(p []byte) (int, error) {
 	n, err := s.Writer.Write(p)
 	if errors.Is(err, syscall.EPIPE) {
-		err = &outputClosedError{err}
+		return n, &outputClosedError{err}
 	}
-	return n, err
+	return n, withOutputHint(err)
 }
 
 // outputClosedError says that whoever read standard output has had enough, as head has.

@@ -35,7 +35,7 @@ func (o *outcome) set(err error, secrets *secrets) {
 	if err == nil {
 		return
 	}
-	o.Error = secrets.redact(err.Error())
+	o.Error = secrets.redact(plain(err))
 	for _, hint := range hintsOf(err) {
 		o.Hints = append(o.Hints, secrets.redact(hint))
 	}
@@ -77,8 +77,9 @@ func (f *workFlags) add(cmd *cobra.Command, jobsLetter string) {
 }
 
 func (f *workFlags) check() error {
-	if f.jobs < 0 {
-		return usagef("--jobs is %d, and must not be negative", f.jobs)
+	const most = 1024 // each takes memory
+	if f.jobs < 0 || f.jobs > most {
+		return usagef("--jobs is %d, and must be from 0 to %d", f.jobs, most)
 	}
 	return nil
 }

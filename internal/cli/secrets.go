@@ -36,11 +36,15 @@ func (s *secrets) add(secret string) {
 const redacted = "****"
 
 var (
-	urlPassword     = regexp.MustCompile(`(://[^\s/?#:@]*:)[^\s/?#]*@`)
-	keywordPassword = regexp.MustCompile(`(?i)((?:ssl)?password\s*=\s*)('(?:[^'\\]|\\.)*'|[^\s&'"]+)`)
+	urlPassword = regexp.MustCompile(`(://[^\s/?#:@]*:)[^\s/?#]*@`)
+	// What comes after the value, such as a quote, goes with it: to show less is safe.
+	keywordPassword = regexp.MustCompile(`(?is)((?:ssl)?password\s*=\s*)('(?:[^'\\]|\\.)*(?:'|$)|(?:\\.|[^\s\\])+)`)
+	identityKey     = regexp.MustCompile(`(?i)(AGE-SECRET-KEY-)[A-Z0-9-]+`)
+	privateKey      = regexp.MustCompile(`(?s)(-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(-----END|$)`)
 )
 
-// redact takes secrets out of a text: those that are known, and what looks like one in a connection string.
+// redact takes secrets out of a text: those that are known, and what looks like one: a password in a connection
+// string, or a key.
 func (s *secrets) redact(text string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,7 +52,9 @@ func (s *secrets) redact(text string) string {
 		text = strings.ReplaceAll(text, secret, redacted)
 	}
 	text = urlPassword.ReplaceAllString(text, "${1}"+redacted+"@")
-	return keywordPassword.ReplaceAllString(text, "${1}"+redacted)
+	text = keywordPassword.ReplaceAllString(text, "${1}"+redacted)
+	text = identityKey.ReplaceAllString(text, "${1}"+redacted)
+	return privateKey.ReplaceAllString(text, "${1}"+redacted+"${2}")
 }
 
 // passphraseFlags are the ways to give a passphrase. None of them is the command line itself, which others can see.
@@ -57,6 +63,8 @@ type passphraseFlags struct {
 	file    string
 	fd      *int
 	command string
+
+	passphrase string // once it was read
 }
 
 func (p *passphraseFlags) add(cmd *cobra.Command) {
@@ -83,16 +91,21 @@ func (p *passphraseFlags) inputs() []string {
 	return []string{p.file}
 }
 
-// read gives the passphrase that the flags name.
+// read gives the passphrase that the flags name. It is read once: a descriptor has nothing more to give, and a command
+// may ask.
 func (p *passphraseFlags) read(ctx context.Context, a *app) (string, error) {
+	if p.passphrase != "" {
+		return p.passphrase, nil
+	}
 	line, err := p.firstLine(ctx, a)
 	if err != nil {
-		return "", fmt.Errorf("reading the passphrase: %w", err)
+		return "", about("reading the passphrase", err)
 	}
 	if line == "" {
 		return "", errors.New("reading the passphrase: it is empty")
 	}
 	a.secrets.add(line)
+	p.passphrase = line
 	return line, nil
 }
 
@@ -130,24 +143,45 @@ func runForLine(ctx context.Context, a *app, command string) (string, error) {
 	}
 	cmd := exec.CommandContext(ctx, shell[0], shell[1], command)
 	cmd.Stderr = a.stderr
-	var output bytes.Buffer
+	var output lineStart
 	cmd.Stdout = &output
-	if err := cmd.Run(); err != nil {
+	err := cmd.Run()
+	line, lineErr := firstLine(bytes.NewReader(output.text))
+	if lineErr != nil {
+		err = lineErr // which has ended the command
+	}
+	if err != nil {
 		return "", fmt.Errorf("--passphrase-command: %w", err)
 	}
-	return firstLine(&output)
+	return line, nil
 }
 
-// firstLine reads a secret, whose length is bounded as that of a line on a terminal is.
+// lineStart keeps what firstLine needs of the output of a command. It lets the rest pass, so that the command can end;
+// but not if the first line itself has no end.
+type lineStart struct{ text []byte }
+
+func (l *lineStart) Write(p []byte) (int, error) {
+	if len(l.text) > lineLimit && !bytes.Contains(l.text, []byte("\n")) {
+		return 0, errLongLine
+	}
+	l.text = append(l.text, p[:min(len(p), lineLimit+1-len(l.text))]...)
+	return len(p), nil
+}
+
+// lineLimit bounds a secret as a terminal bounds a line.
+const lineLimit = 4096
+
+var errLongLine = fmt.Errorf("the first line is longer than %d bytes", lineLimit)
+
+// firstLine reads a secret.
 func firstLine(r io.Reader) (string, error) {
-	const limit = 4096
-	text, err := io.ReadAll(io.LimitReader(r, limit+1))
+	text, err := io.ReadAll(io.LimitReader(r, lineLimit+1))
 	if err != nil {
 		return "", err
 	}
 	line, _, found := bytes.Cut(text, []byte("\n"))
-	if !found && len(text) > limit {
-		return "", fmt.Errorf("the first line is longer than %d bytes", limit)
+	if !found && len(text) > lineLimit {
+		return "", errLongLine
 	}
 	return string(bytes.TrimSuffix(line, []byte("\r"))), nil
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/ncruces/go-sqlite3"
 
 	"culvert/source"
 	"culvert/source/postgres"
@@ -47,15 +50,33 @@ func parseSource(text string) (database, error) {
 	case slices.Contains(sqliteExtensions, strings.ToLower(filepath.Ext(text))):
 		return database{"sqlite", text}, nil
 	}
-	err := usagef("%q is not a source", text)
-	if _, statErr := os.Stat(text); statErr == nil {
-		return database{}, withHint(err, "if it is an SQLite database: sqlite:"+text)
-	}
-	return database{}, withHint(err, "a source is postgres://USER@HOST/DATABASE, postgres:, sqlite:FILE or FILE.db",
+	return database{}, withHint(errNotSource, "a source is postgres://USER@HOST/DATABASE, postgres:, sqlite:FILE or FILE.db",
 		"see: culvert export --help")
 }
 
-var passwordKeyword = regexp.MustCompile(`(?i)(^|\s)(ssl)?password\s*=`)
+var errNotSource = usagef("this is not a source")
+
+// notSource says of an argument that it is not a source. What is more than a word may hold a password, and is not
+// repeated.
+func notSource(text string, err error) error {
+	scheme, _, isURL := strings.Cut(text, "://")
+	switch {
+	case isURL && !strings.ContainsAny(scheme, secretMarks):
+		return &rephrasedError{err, fmt.Sprintf("%q is not a source", scheme+"://…")}
+	case isURL, strings.ContainsAny(text, secretMarks):
+		return err
+	}
+	err = &rephrasedError{err, fmt.Sprintf("%q is not a source", text)}
+	if _, statErr := os.Stat(text); statErr == nil {
+		return withHint(err, "if it is an SQLite database: sqlite:"+text)
+	}
+	return err
+}
+
+// secretMarks are in every text that holds more than a name.
+const secretMarks = ":@= \t\n"
+
+var passwordKeyword = regexp.MustCompile(`(?i)password\s*=`)
 
 // hasPassword reports whether the address of a database holds a password. If in doubt it does.
 func (d database) hasPassword() bool {
@@ -82,15 +103,31 @@ func (d database) open(ctx context.Context) (source.Source, error) {
 	if d.engine == "sqlite" {
 		db, err := sqlite.Open(d.address)
 		if err != nil {
-			return nil, withHint(err, "check the path; the file must be an SQLite database")
+			return nil, d.explain(err)
 		}
 		return db, nil
 	}
 	db, err := postgres.Open(ctx, d.address)
 	if err != nil {
-		return nil, err
+		return nil, d.explain(err)
 	}
 	return db, nil
+}
+
+// explain says what to try if the database cannot be reached.
+func (d database) explain(err error) error {
+	switch {
+	case !errors.Is(err, source.ErrUnavailable):
+		return err
+	case d.engine == "postgres":
+		return withHint(err, "check that the server runs, and that address, user and password are right",
+			"see: culvert help environment")
+	case errors.Is(err, sqlite3.BUSY):
+		return withHint(err, "another program has locked the database: try again when it is done")
+	case errors.Is(err, sqlite3.READONLY):
+		return err // it says what to do
+	}
+	return withHint(err, "check the path; the file must be an SQLite database")
 }
 
 // sourceFlags say how to reach a database.
@@ -116,9 +153,12 @@ func (f *sourceFlags) parse(a *app, args []string) (database, []string, error) {
 	if f.file != "" {
 		text, err := f.read(a)
 		if err != nil {
-			return database{}, nil, fmt.Errorf("reading the source: %w", err)
+			return database{}, nil, about("reading the source", err)
 		}
 		d, err := parseSource(text)
+		if err != nil {
+			err = &rephrasedError{err, fmt.Sprintf("the first line of %q is not a source", f.file)}
+		}
 		return d, args, err
 	}
 	if len(args) == 0 {
@@ -126,7 +166,7 @@ func (f *sourceFlags) parse(a *app, args []string) (database, []string, error) {
 	}
 	d, err := parseSource(args[0])
 	if err != nil {
-		return database{}, nil, err
+		return database{}, nil, notSource(args[0], err)
 	}
 	if d.hasPassword() && !f.insecure {
 		return database{}, nil, withHint(usagef("there is a password on the command line, where others can see it"),

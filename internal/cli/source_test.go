@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"strings"
 	"testing"
 )
@@ -10,16 +11,25 @@ func TestRedact(t *testing.T) {
 	s.add("correct horse")
 	s.add("abc")
 	for text, want := range map[string]string{
-		"nothing secret":                             "nothing secret",
-		"the passphrase is correct horse!":           "the passphrase is ****!",
-		"short ones, such as abc, would tell":        "short ones, such as abc, would tell",
-		"postgres://me:pw@host/db failed":            "postgres://me:****@host/db failed",
-		"postgres://me:p@w:x@host/db failed":         "postgres://me:****@host/db failed",
-		"postgres://me@host:5432/db failed":          "postgres://me@host:5432/db failed",
-		"postgres://:pw@host/db":                     "postgres://:****@host/db",
-		"host=h password=pw dbname=d":                "host=h password=**** dbname=d",
-		"host=h password = 'p w\\'x' dbname=d":       "host=h password = **** dbname=d",
-		"postgres://h/d?password=pw&sslpassword=key": "postgres://h/d?password=****&sslpassword=****",
+		"nothing secret":                              "nothing secret",
+		"the passphrase is correct horse!":            "the passphrase is ****!",
+		"short ones, such as abc, would tell":         "short ones, such as abc, would tell",
+		"postgres://me:pw@host/db failed":             "postgres://me:****@host/db failed",
+		"postgres://me:p@w:x@host/db failed":          "postgres://me:****@host/db failed",
+		"postgres://me@host:5432/db failed":           "postgres://me@host:5432/db failed",
+		"postgres://:pw@host/db":                      "postgres://:****@host/db",
+		"host=h password=pw dbname=d":                 "host=h password=**** dbname=d",
+		"host=h password = 'p w\\'x' dbname=d":        "host=h password = **** dbname=d",
+		"postgres://h/d?password=pw&sslpassword=key":  "postgres://h/d?password=****",
+		`"host=h password=p\"w x=y"`:                  `"host=h password=**** x=y"`,
+		"password=p'w x=y":                            "password=**** x=y",
+		"password='never ends":                        "password=****",
+		"password=one\\ word x=y":                     "password=**** x=y",
+		"open AGE-SECRET-KEY-1QQQ: no such file":      "open AGE-SECRET-KEY-****: no such file",
+		"age-secret-key-pq-1qqq":                      "age-secret-key-****",
+		"a -----BEGIN OPENSSH PRIVATE KEY-----\nAAAA": "a -----BEGIN OPENSSH PRIVATE KEY-----****",
+		"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY----- b": "-----BEGIN PRIVATE KEY-----****" +
+			"-----END PRIVATE KEY----- b",
 	} {
 		if got := s.redact(text); got != want {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
@@ -81,7 +91,8 @@ func FuzzHasPassword(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		// A source that is taken for free of passwords is shown as it is.
 		d, err := parseSource(text)
-		if err != nil || d.engine != "postgres" || d.hasPassword() {
+		if err != nil || d.engine != "postgres" || d.hasPassword() || identityKey.MatchString(text) ||
+			privateKey.MatchString(text) {
 			return
 		}
 		var s secrets
@@ -89,6 +100,47 @@ func FuzzHasPassword(f *testing.F) {
 			t.Errorf("%q is said to hold no password, and yet it is redacted to %q", d.address, got)
 		}
 	})
+}
+
+func TestNotSource(t *testing.T) {
+	for text, want := range map[string]string{
+		"shop":                       `"shop" is not a source`,
+		"mysql://me:pw@host/db":      `"mysql://…" is not a source`,
+		"me:pw@host://db":            "this is not a source",
+		"db:5432:shop:me:pw":         "this is not a source",
+		"host=h password=pw":         "this is not a source",
+		"a pass phrase":              "this is not a source",
+		"postgresql:password=pw":     "this is not a source",
+		"postgresql:host=h\tuser=me": "this is not a source",
+	} {
+		_, err := parseSource(text)
+		if err = notSource(text, err); err.Error() != want || exitCode(err) != exitUsage || len(hintsOf(err)) != 2 {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// The start of what a command prints is kept, and no more of it.
+func TestLineStart(t *testing.T) {
+	var l lineStart
+	for range 100 {
+		if n, err := l.Write([]byte("one\n" + strings.Repeat("x", 1000))); n != 1004 || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	if len(l.text) > lineLimit+1 || !strings.HasPrefix(string(l.text), "one\n") {
+		t.Errorf("%d bytes are kept", len(l.text))
+	}
+	var endless lineStart
+	block := []byte(strings.Repeat("x", 3000))
+	for range 2 {
+		if _, err := endless.Write(block); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := endless.Write(block); !errors.Is(err, errLongLine) || len(endless.text) > lineLimit+1 {
+		t.Errorf("error is %v, with %d bytes kept", err, len(endless.text))
+	}
 }
 
 func TestFirstLine(t *testing.T) {

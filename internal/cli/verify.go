@@ -82,7 +82,7 @@ func (a *app) verify(ctx context.Context, w *work, r *verifyReport, o *verifyOpt
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
 	r.File, w.name = in.name, in.name
-	text, err := a.openText(ctx, in, &o.decryptFlags, o.jobs)
+	text, err := openText(in, o.decryptFlags.reader(ctx, a), o.jobs)
 	if err != nil {
 		return err
 	}
