@@ -44,7 +44,7 @@ var dependencies = []struct {
 }{
 	{"c2sp.org/CCTV/age", nil},
 	{"filippo.io/age", []string{"agefile", "internal/keyfile", "export", "internal/cli"}},
-	{"github.com/agnivade/levenshtein", []string{"internal/ui", "internal/cli"}},
+	{"github.com/agnivade/levenshtein", []string{"internal/ui"}},
 	{"github.com/jackc/pgx/v5", []string{"source/postgres"}},
 	{"github.com/klauspost/compress", []string{"internal/compress"}},
 	{"github.com/ncruces/go-sqlite3", []string{"source/sqlite", "internal/cli"}},
@@ -54,7 +54,7 @@ var dependencies = []struct {
 	{"go.uber.org/goleak", nil},
 	{"golang.org/x/crypto", []string{"agefile", "internal/keyfile"}},
 	{"golang.org/x/sys", []string{"internal/durable"}},
-	{"golang.org/x/term", []string{"internal/ui", "internal/cli"}},
+	{"golang.org/x/term", []string{"internal/ui"}},
 }
 
 // pkg is what the tests of this file know of a package.
@@ -103,6 +103,7 @@ func TestFloors(t *testing.T) {
 
 func TestDependencies(t *testing.T) {
 	used := map[string]bool{}
+	usedBy := map[string]bool{} // a module and a package
 	for _, p := range readPackages(t) {
 		for imported := range p.imports {
 			module, allowed := dependencyOf(imported)
@@ -119,6 +120,7 @@ func TestDependencies(t *testing.T) {
 					"%[1]s does not compile it", p.dir, imported, strings.Join(allowed, ", "))
 			}
 			used[module] = true
+			usedBy[module+" "+p.dir] = true
 		}
 		for imported := range p.tests {
 			module, _ := dependencyOf(imported)
@@ -131,6 +133,12 @@ func TestDependencies(t *testing.T) {
 	for _, d := range dependencies {
 		if !used[d.module] {
 			t.Errorf("nothing imports %s: take it out of the table dependencies and of CONTRIBUTING.md", d.module)
+		}
+		for _, dir := range d.packages {
+			if !usedBy[d.module+" "+dir] {
+				t.Errorf("%s does not import %s: take it out of the line of that module in the table dependencies",
+					dir, d.module)
+			}
 		}
 	}
 }

@@ -90,8 +90,8 @@ type text struct {
 	data    countingReader  // what was decrypted, and is still compressed
 }
 
-// openText opens what is in a file. The identities are asked for if it is encrypted. A file whose beginning is damaged is one of another kind, so that its name is
-// compared with its content.
+// openText opens what is in a file. The identities are asked for if it is encrypted. A file whose beginning is damaged
+// is one of another kind, so that its name is compared with its content.
 func openText(in *input, identities func() ([]age.Identity, error), jobs int) (t *text, err error) {
 	t = &text{}
 	if t.opened, err = recognize(in); err != nil {

@@ -49,8 +49,8 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, console: ui.NewConsole(stderr), outputs: newOutputs()}
 	a.console.Redact = a.secrets.redact
 	if os.Getenv("GOGC") == "" {
-		// The buffers of a command are made once and used again, and little else is allocated. To collect that early costs
-		// nothing, and keeps the peak of memory close to what is in use.
+		// The buffers of a command are made once and used again, and little else is allocated. To collect that early
+		// costs nothing, and keeps the peak of memory close to what is in use.
 		debug.SetGCPercent(25)
 	}
 

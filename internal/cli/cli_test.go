@@ -66,7 +66,8 @@ func TestPlain(t *testing.T) {
 		}
 	}
 	err := about("x.age", fmt.Errorf("%w: chunk 3", agefile.ErrCorrupt))
-	if want := "x.age: " + plain(agefile.ErrCorrupt) + ": chunk 3"; err.Error() != want || exitCode(err) != exitIntegrity {
+	want := "x.age: " + plain(agefile.ErrCorrupt) + ": chunk 3"
+	if err.Error() != want || exitCode(err) != exitIntegrity {
 		t.Errorf("error is %v, want %s", err, want)
 	}
 }
@@ -84,7 +85,8 @@ func TestHints(t *testing.T) {
 		{withOutputHint(&os.PathError{Err: os.ErrPermission}), "choose another place with -o FILE"},
 		{&os.PathError{Err: os.ErrPermission}, ""},
 	} {
-		if hints := strings.Join(hintsOf(test.err), "\n"); !strings.HasPrefix(hints, test.want) || (test.want == "") != (hints == "") {
+		hints := strings.Join(hintsOf(test.err), "\n")
+		if !strings.HasPrefix(hints, test.want) || (test.want == "") != (hints == "") {
 			t.Errorf("%v: the hint is %q, want %q", test.err, hints, test.want)
 		}
 	}

@@ -22,7 +22,9 @@ CREATE TABLE todos (
 
 var (
 	todoVerbs = []string{"Call", "Write to", "Pay", "Visit", "Ask", "Remind", "Thank", "Wait for", "Send the papers to"}
-	todoWhom  = []string{"the plumber", "Mrs. Okafor", "the bank", "Zoë", "the tax office", "uncle José", "the \"landlord\""}
+	todoWhom  = []string{
+		"the plumber", "Mrs. Okafor", "the bank", "Zoë", "the tax office", "uncle José", "the \"landlord\"",
+	}
 	todoNotes = []string{
 		"as soon as possible", "not before noon", "the number is in the blue book",
 		"first line\nsecond line", "see above, twice", "",

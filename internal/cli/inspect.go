@@ -248,7 +248,7 @@ func (r *inspectReport) text() string {
 	line := func(label, format string, args ...any) {
 		fmt.Fprintf(&b, "  %-14s%s\n", label, fmt.Sprintf(format, args...))
 	}
-	fmt.Fprintf(&b, "%s: %s\n", r.File, r.kind())
+	fmt.Fprintf(&b, "%s: %s\n", ui.Line(r.File), r.kind())
 	line("size", "%s bytes", ui.Count(r.Size))
 	if r.Age != nil {
 		line("encrypted to", "%s", recipientKinds(r.Age.Recipients))

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"culvert/internal/keyfile"
+	"culvert/internal/ui"
 )
 
 const keygenHelp = `Keygen makes an identity: the secret key that opens what was encrypted to its recipient. It is
@@ -41,7 +42,7 @@ func (r *keygenReport) text() string {
 	if r.Path == "-" {
 		return text
 	}
-	return fmt.Sprintf("identity:    %s\n", r.Path) + text
+	return fmt.Sprintf("identity:    %s\n", ui.Line(r.Path)) + text
 }
 
 func (a *app) newKeygen() *cobra.Command {

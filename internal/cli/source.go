@@ -50,7 +50,8 @@ func parseSource(text string) (database, error) {
 	case slices.Contains(sqliteExtensions, strings.ToLower(filepath.Ext(text))):
 		return database{"sqlite", text}, nil
 	}
-	return database{}, withHint(errNotSource, "a source is postgres://USER@HOST/DATABASE, postgres:, sqlite:FILE or FILE.db",
+	return database{}, withHint(errNotSource,
+		"a source is postgres://USER@HOST/DATABASE, postgres:, sqlite:FILE or FILE.db",
 		"see: culvert export --help")
 }
 

@@ -39,7 +39,7 @@ func (r *verifyReport) text() string {
 	if r.Compression != compress.None.String() {
 		layers = append(layers, r.Compression)
 	}
-	text := fmt.Sprintf("%s: intact (%s)", r.File, strings.Join(layers, ", "))
+	text := fmt.Sprintf("%s: intact (%s)", ui.Line(r.File), strings.Join(layers, ", "))
 	if !r.Sealed {
 		text += ", unless it was cut between two frames, which would not show"
 	}

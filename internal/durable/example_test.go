@@ -15,7 +15,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }() // it is a temporary one
 	path := filepath.Join(dir, "greeting.txt")
 
 	write := func(text string) error {

@@ -35,8 +35,8 @@ func (k *Key) Write(w io.Writer, created time.Time) error {
 
 // Create writes the key to a new file that only its owner can read, and makes the directories on the way. The file
 // appears when it is complete, and is on the disk when Create returns. It fails with an error that is [os.ErrExist] if
-// the name is taken: no identity is ever overwritten. On any other error no file is left, unless the error says that the
-// file is complete but may not survive a crash.
+// the name is taken: no identity is ever overwritten. On any other error no file is left, unless the error says that
+// the file is complete but may not survive a crash.
 func (k *Key) Create(path string, created time.Time) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -356,6 +356,7 @@ func TestMalformedStanza(t *testing.T) {
 		}
 		return read[0]
 	}
+	locked := identities(encrypted(t, knownSecret, passphrase, false))
 	byPassphrase := &keyfile.PassphraseIdentity{Passphrase: func() (string, error) { return passphrase, nil }}
 	for _, test := range []struct {
 		name     string
@@ -367,7 +368,7 @@ func TestMalformedStanza(t *testing.T) {
 		{"scrypt with a huge work factor", byPassphrase, []*age.Stanza{{
 			Type: "scrypt", Args: []string{"AAAAAAAAAAAAAAAAAAAAAA", "60"},
 		}}},
-		{"encrypted identity", identities(encrypted(t, knownSecret, passphrase, false)), []*age.Stanza{{Type: "X25519"}}},
+		{"encrypted identity", locked, []*age.Stanza{{Type: "X25519"}}},
 		{"ssh-ed25519", identities(sshPrivateKey(t, edKey, "")), []*age.Stanza{{Type: "ssh-ed25519"}}},
 		{"ssh-rsa", identities(sshPrivateKey(t, rsaKey, "")), []*age.Stanza{{Type: "ssh-rsa"}}},
 	} {
@@ -375,7 +376,8 @@ func TestMalformedStanza(t *testing.T) {
 		if !errors.Is(err, keyfile.ErrMalformed) || !strings.HasPrefix(err.Error(), "keyfile: ") {
 			t.Errorf("%s: error is %v, want ErrMalformed", test.name, err)
 		}
-		if _, err := test.identity.Unwrap([]*age.Stanza{{Type: "of others"}}); !errors.Is(err, age.ErrIncorrectIdentity) {
+		_, err = test.identity.Unwrap([]*age.Stanza{{Type: "of others"}})
+		if !errors.Is(err, age.ErrIncorrectIdentity) {
 			t.Errorf("%s: error for the stanza of others is %v", test.name, err)
 		}
 	}

@@ -9,7 +9,7 @@
 //   - Secrets are asked for on the terminal itself, even if standard input and output are redirected, and the question
 //     is erased afterwards.
 //   - There are no colours, so that nothing depends on them. What others have written, such as the name of a table,
-//     cannot control the terminal.
+//     cannot control the terminal, and cannot pass for a message: its further lines are indented.
 package ui
 
 import (
@@ -51,7 +51,7 @@ func (c *Console) Print(text string) { c.print(text) }
 func (c *Console) Terminal() bool { return IsTerminal(c.w) }
 
 func (c *Console) print(text string) {
-	text = c.clean(text)
+	text = strings.ReplaceAll(c.clean(text), "\n", "\n  ")
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.erase()
@@ -102,14 +102,25 @@ func (c *Console) clean(text string) string {
 	return Printable(text)
 }
 
-// Printable replaces the characters of a text that could control a terminal, except line ends and tabs.
+// Printable replaces the characters of a text that could control a terminal, except line ends and tabs. Characters that
+// are never seen but change how others are shown, such as those that turn the direction of writing, are dropped.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+		switch {
+		case r == '\n', r == '\t':
+			return r
+		case unicode.IsControl(r), unicode.In(r, unicode.Zl, unicode.Zp):
 			return unicode.ReplacementChar
+		case unicode.Is(unicode.Cf, r):
+			return -1
 		}
 		return r
 	}, text)
+}
+
+// Line is [Printable] for a name that stands in a report: it has no line ends either.
+func Line(text string) string {
+	return strings.ReplaceAll(Printable(text), "\n", string(unicode.ReplacementChar))
 }
 
 // IsTerminal reports whether a reader or writer is a terminal.

@@ -2,6 +2,7 @@ package ui_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
 	"strings"
@@ -98,11 +99,13 @@ func TestMessages(t *testing.T) {
 	console := ui.NewConsole(&out)
 	console.Redact = func(text string) string { return strings.ReplaceAll(text, "hunter2", "****") }
 	console.Error("no table \x1b[31mred\r")
-	console.Hint("a\nb\tc")
+	console.Hint("a\nculvert: hint: b\tc")
+	console.Warn("left \u202eright\u2066 zero\u200bwidth \u0085 \u2028")
 	console.Warn("password hunter2")
 	console.Print("done")
 	const want = "culvert: error: no table \ufffd[31mred\ufffd\n" +
-		"culvert: hint: a\nb\tc\n" +
+		"culvert: hint: a\n  culvert: hint: b\tc\n" +
+		"culvert: warning: left right zerowidth \ufffd \ufffd\n" +
 		"culvert: warning: password ****\n" +
 		"done\n"
 	if got := out.String(); got != want {
@@ -202,11 +205,27 @@ func TestAskingWithoutTerminal(t *testing.T) {
 
 func TestWriteJSON(t *testing.T) {
 	var out bytes.Buffer
-	if err := ui.WriteJSON(&out, map[string]string{"a": "<&>"}); err != nil {
+	value := map[string]string{"a": "<&> größe \x1b \x7f\u0080\u009b\u009f\u00a0 \u202e \U000e0001 😀"}
+	if err := ui.WriteJSON(&out, value); err != nil {
 		t.Fatal(err)
 	}
-	if got := out.String(); got != `{"a":"<&>"}`+"\n" {
-		t.Errorf("got %s", got)
+	const want = `{"a":"<&> größe \u001b \u007f\u0080\u009b\u009f` + "\u00a0" + ` \u202e \udb40\udc01 😀"}` + "\n"
+	if got := out.String(); got != want {
+		t.Errorf("got %+q, want %+q", got, want)
+	}
+	var again map[string]string
+	if err := json.Unmarshal(out.Bytes(), &again); err != nil || again["a"] != value["a"] {
+		t.Errorf("it is read as %+q, %v", again["a"], err)
+	}
+	if err := ui.WriteJSON(&out, make(chan int)); err == nil {
+		t.Error("no error for what JSON cannot hold")
+	}
+}
+
+func TestLine(t *testing.T) {
+	const want = "a\ufffdb: intact\ufffd"
+	if got := ui.Line("a\nb: intact\x1b"); got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
