@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"fmt"
 	"io"
-	"log"
 
 	"filippo.io/age"
 	_ "github.com/ncruces/go-sqlite3/driver"
@@ -21,18 +20,18 @@ import (
 func Example() {
 	db, err := sql.Open("sqlite3", ":memory:")
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer db.Close()
 	db.SetMaxOpenConns(1) // another connection would see another database
 	const todos = `CREATE TABLE todos (id INTEGER, title TEXT, note TEXT);
 		INSERT INTO todos VALUES (1, 'Call Zoë', NULL), (2, 'Pay "the landlord"', '')`
 	if _, err := db.Exec(todos); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	identity, err := age.GenerateX25519Identity()
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 
 	var file bytes.Buffer
@@ -43,16 +42,16 @@ func Example() {
 	}
 	stats, err := plan.Table(context.Background(), &file, sqldb.New(db), "todos")
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 
 	rows, err := agefile.NewReader(&file, identity)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	text, err := io.ReadAll(rows)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	fmt.Printf("%d rows\n%s", stats.Rows, text)
 	// Output:

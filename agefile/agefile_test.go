@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	mathrand "math/rand/v2"
 	"sync"
 	"testing"
@@ -415,4 +416,87 @@ func Example() {
 	}
 	fmt.Print(string(plain))
 	// Output: What flows through is not seen.
+}
+
+func TestPayloadSize(t *testing.T) {
+	id := identity(t)
+	for _, size := range sizes {
+		file := encrypt(t, make([]byte, size), 2, id.Recipient())
+		header, err := age.ExtractHeader(bytes.NewReader(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain, chunks, err := agefile.PayloadSize(int64(len(file) - len(header)))
+		if want := max(1, (size+chunk-1)/chunk); err != nil || plain != int64(size) || chunks != int64(want) {
+			t.Errorf("size %d: %d bytes in %d chunks, %v", size, plain, chunks, err)
+		}
+	}
+	for _, payload := range []int64{math.MinInt64, -1, 0, 31, 16 + chunk + 16 + 16, math.MaxInt64} {
+		if _, _, err := agefile.PayloadSize(payload); !errors.Is(err, agefile.ErrCorrupt) {
+			t.Errorf("payload of %d bytes: %v", payload, err)
+		}
+	}
+}
+
+func ExampleNewReaderAt() {
+	identity, err := age.GenerateX25519Identity()
+	if err != nil {
+		panic(err)
+	}
+	var file bytes.Buffer
+	w, err := agefile.Config{Workers: 2}.NewWriter(&file, identity.Recipient())
+	if err != nil {
+		panic(err)
+	}
+	for i := range 100_000 {
+		fmt.Fprintf(w, "line %6d\n", i)
+	}
+	if err := w.Close(); err != nil {
+		panic(err)
+	}
+
+	r, err := agefile.NewReaderAt(bytes.NewReader(file.Bytes()), int64(file.Len()), identity)
+	if err != nil {
+		panic(err)
+	}
+	line := make([]byte, 12)
+	if _, err := r.ReadAt(line, 77_777*12); err != nil {
+		panic(err)
+	}
+	fmt.Printf("%d bytes, and in the middle: %s", r.Size(), line)
+	// Output: 1200000 bytes, and in the middle: line  77777
+}
+
+// A Writer that is used again keeps its memory.
+func ExampleWriter_Reset() {
+	identity, err := age.GenerateX25519Identity()
+	if err != nil {
+		panic(err)
+	}
+	files := []*bytes.Buffer{{}, {}, {}}
+	w, err := agefile.NewWriter(files[0], identity.Recipient())
+	if err != nil {
+		panic(err)
+	}
+	for i, file := range files {
+		if i > 0 {
+			if err := w.Reset(file, identity.Recipient()); err != nil {
+				panic(err)
+			}
+		}
+		fmt.Fprintf(w, "file %d", i)
+		if err := w.Close(); err != nil {
+			panic(err)
+		}
+	}
+	r, err := agefile.NewReader(files[2], identity)
+	if err != nil {
+		panic(err)
+	}
+	plain, err := io.ReadAll(r)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("%s", plain)
+	// Output: file 2
 }

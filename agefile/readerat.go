@@ -56,16 +56,8 @@ func (c Config) newPayloadReaderAt(src io.ReaderAt, start, sealed int64, key []b
 	for _, s := range r.idle {
 		s.aead = aead
 	}
-	if sealed > math.MaxInt64-sealedChunkSize {
-		return nil, corrupt("a payload cannot be this large")
-	}
-	if sealed < overhead {
-		return nil, truncated("the payload")
-	}
-	r.chunks = (sealed + sealedChunkSize - 1) / sealedChunkSize
-	r.size = sealed - r.chunks*overhead
-	if lastSize := sealed - (r.chunks-1)*sealedChunkSize; lastSize <= overhead && r.chunks > 1 {
-		return nil, truncated("the last chunk")
+	if r.size, r.chunks, err = PayloadSize(nonceSize + sealed); err != nil {
+		return nil, err
 	}
 	s := r.take(r.chunks-1, 1)
 	defer r.put(s)
@@ -73,6 +65,21 @@ func (c Config) newPayloadReaderAt(src io.ReaderAt, start, sealed int64, key []b
 		return nil, err
 	}
 	return r, nil
+}
+
+// PayloadSize gives the size of the plaintext in a payload of so many bytes, which are those of a file behind its header,
+// and the number of chunks. Some sizes are impossible, and therefore [ErrCorrupt].
+func PayloadSize(payload int64) (plain, chunks int64, err error) {
+	sealed := payload - nonceSize
+	if sealed > math.MaxInt64-sealedChunkSize {
+		return 0, 0, corrupt("the payload is too large")
+	}
+	chunks = (sealed + sealedChunkSize - 1) / sealedChunkSize
+	last := sealed - (chunks-1)*sealedChunkSize
+	if sealed < overhead || last <= overhead && chunks > 1 {
+		return 0, 0, truncated("no complete file has this size")
+	}
+	return sealed - chunks*overhead, chunks, nil
 }
 
 // Size is the size of the plaintext in bytes.

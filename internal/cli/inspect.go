@@ -109,7 +109,7 @@ func (a *app) inspect(ctx context.Context, r *inspectReport, o *inspectOptions, 
 		plain, r.Size = data.n, in.read.Load()
 	}
 	if opened.age {
-		if err := r.Age.measure(plain - r.Age.Header); err != nil {
+		if r.Age.Data, r.Age.Chunks, err = agefile.PayloadSize(plain - r.Age.Header); err != nil {
 			return about(in.name, err)
 		}
 	}
@@ -161,25 +161,6 @@ func postQuantum(types []string) string {
 		}
 	}
 	return answer
-}
-
-// The sizes of the age format: a nonce, then chunks, each with a tag.
-const (
-	ageNonce = 16
-	ageChunk = 64 << 10
-	ageTag   = 16
-)
-
-// measure computes what a payload of so many bytes holds. Not every size is possible.
-func (r *ageReport) measure(payload int64) error {
-	sealed := payload - ageNonce
-	r.Chunks = (sealed + ageChunk + ageTag - 1) / (ageChunk + ageTag)
-	last := sealed - (r.Chunks-1)*(ageChunk+ageTag)
-	if sealed < ageTag || (last <= ageTag && r.Chunks > 1) {
-		return fmt.Errorf("%w: no complete file has this size: %w", agefile.ErrCorrupt, io.ErrUnexpectedEOF)
-	}
-	r.Data = sealed - r.Chunks*ageTag
-	return nil
 }
 
 // inspectContent looks at what is in a file: through the encryption, if there is an identity for that.

@@ -42,8 +42,8 @@ type Item[T any] struct {
 	done  chan struct{}
 }
 
-// New starts a queue with one item for each of the values, which are mostly pointers, and so many workers, each of which
-// calls work. The first Get gives the first value.
+// New starts a queue with one item for each of the values, which are mostly pointers, and so many workers, each of
+// which calls work. The first Get gives the first value.
 //
 // One worker takes no goroutine: Put does the work itself, in as many goroutines as there are producers.
 func New[T any](values []T, workers int, work func(T)) *Queue[T] {
@@ -120,8 +120,8 @@ func (q *Queue[T]) Finish() {
 	close(q.order)
 }
 
-// Next gives the consumer the next item, waiting until it is done. It returns nil after the last item, or once the queue
-// is stopped.
+// Next gives the consumer the next item, waiting until it is done. It returns nil after the last item, or once the
+// queue is stopped.
 func (q *Queue[T]) Next() *Item[T] {
 	select {
 	case <-q.stop:
