@@ -236,14 +236,16 @@ func TestIdentityErrors(t *testing.T) {
 	file := encrypt(t, []byte("hello"), 1, id.Recipient())
 
 	var noMatch *age.NoIdentityMatchError
-	if _, err := decrypt(file, 1, identity(t), identity(t)); !errors.As(err, &noMatch) || errors.Is(err, agefile.ErrCorrupt) {
+	_, err := decrypt(file, 1, identity(t), identity(t))
+	if !errors.As(err, &noMatch) || errors.Is(err, agefile.ErrCorrupt) {
 		t.Errorf("wrong identities: %v", err)
 	}
 	if _, err := decrypt(file, 1); err == nil || errors.Is(err, agefile.ErrCorrupt) {
 		t.Errorf("no identities: %v", err)
 	}
 	broken := errors.New("the plugin is not installed")
-	if _, err := decrypt(file, 1, failingIdentity{broken}); !errors.Is(err, broken) || errors.Is(err, agefile.ErrCorrupt) {
+	_, err = decrypt(file, 1, failingIdentity{broken})
+	if !errors.Is(err, broken) || errors.Is(err, agefile.ErrCorrupt) {
 		t.Errorf("identity that fails: %v", err)
 	}
 	// A native identity comes first, so the one that would ask or fail is not tried.
@@ -401,7 +403,9 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Fprintln(w, "What flows through is not seen.")
+	if _, err := io.WriteString(w, "What flows through is not seen.\n"); err != nil {
+		panic(err)
+	}
 	if err := w.Close(); err != nil {
 		panic(err)
 	}
@@ -449,7 +453,9 @@ func ExampleNewReaderAt() {
 		panic(err)
 	}
 	for i := range 100_000 {
-		fmt.Fprintf(w, "line %6d\n", i)
+		if _, err := fmt.Fprintf(w, "line %6d\n", i); err != nil {
+			panic(err)
+		}
 	}
 	if err := w.Close(); err != nil {
 		panic(err)
@@ -484,7 +490,9 @@ func ExampleWriter_Reset() {
 				panic(err)
 			}
 		}
-		fmt.Fprintf(w, "file %d", i)
+		if _, err := fmt.Fprintf(w, "file %d", i); err != nil {
+			panic(err)
+		}
 		if err := w.Close(); err != nil {
 			panic(err)
 		}

@@ -2,10 +2,10 @@ package agefile
 
 import "io"
 
-// Copying costs little beside the cipher, a twentieth on one core. But on several it is the one thing that they cannot
-// share, and holds four of them to half of what they could seal. So a Writer does not copy a large p, but lets the workers
-// seal from it and waits for them; and a source that can be read at any offset, such as a file, is read by the workers, not
-// before them.
+// Copying costs little beside the cipher, a twentieth on one core. But on several it is the one thing that they
+// cannot share, and holds four of them to half of what they could seal. So a Writer does not copy a large p, but lets
+// the workers seal from it and waits for them; and a source that can be read at any offset, such as a file, is read
+// by the workers, not before them.
 
 const (
 	spanPlain  = spanChunks * chunkSize

@@ -165,7 +165,8 @@ func TestChangedFiles(t *testing.T) {
 			}
 
 			sealed := encrypt(t, plain, 2, id.Recipient())
-			r, err := agefile.Config{Workers: 2}.NewReader(changedFile{bytes.NewReader(sealed), test.claim, test.err}, id)
+			changed := changedFile{bytes.NewReader(sealed), test.claim, test.err}
+			r, err := agefile.Config{Workers: 2}.NewReader(changed, id)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -186,7 +187,8 @@ func TestChangedFiles(t *testing.T) {
 func TestWriterResetAfterFailure(t *testing.T) {
 	id := identity(t)
 	secret, plain := bytes.Repeat([]byte("s"), 12*span), random(5*span)
-	w, err := agefile.Config{Workers: 2}.NewWriter(&limitedWriter{left: 2 * span, err: errors.New("full")}, id.Recipient())
+	full := errors.New("no space left")
+	w, err := agefile.Config{Workers: 2}.NewWriter(&limitedWriter{left: 2 * span, err: full}, id.Recipient())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +212,7 @@ func TestWriterResetAfterFailure(t *testing.T) {
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Reset(&limitedWriter{left: 2 * span, err: errors.New("full")}, id.Recipient()); err != nil {
+		if err := w.Reset(&limitedWriter{left: 2 * span, err: full}, id.Recipient()); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := decrypt(file.Bytes(), 1, id); err != nil || !bytes.Equal(got, plain) {

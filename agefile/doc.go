@@ -20,8 +20,8 @@
 //	└──────────────────────┴──────────┴───────────────┴───────────────┴─── ─ ─ ─┴──────────────────┘
 //
 // The header holds the file key, wrapped for each recipient, and ends with a MAC under it. The payload key is
-// HKDF-SHA256(file key, salt = nonce, info = "payload"). Each chunk is sealed by ChaCha20-Poly1305 under that key and the
-// nonce
+// HKDF-SHA256(file key, salt = nonce, info = "payload"). Each chunk is sealed by ChaCha20-Poly1305 under that key and
+// the nonce
 //
 //	┌──────────────────────────────┬──────┐
 //	│ chunk number, big endian     │ last │
@@ -35,8 +35,8 @@
 // # How it is made parallel
 //
 // Chunks depend on each other only through their number. They travel in spans of 16, about 1 MiB, through a
-// [culvert/internal/ordered] queue: a producer fills spans, workers seal or open them in place, and a consumer takes them in
-// order. A payload of less than one span starts no goroutine.
+// [culvert/internal/ordered] queue: a producer fills spans, workers seal or open them in place, and a consumer takes
+// them in order. A payload of less than one span starts no goroutine.
 //
 // A writer or reader holds two spans a worker, so 2 MiB × [Config.Workers], whatever the size of the file. Nothing is
 // allocated per chunk.

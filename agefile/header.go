@@ -67,8 +67,8 @@ func (t *tapRecipient) WrapWithLabels(fileKey []byte) ([]*age.Stanza, []string, 
 	return stanzas, nil, err
 }
 
-// openHeader reads the header and nonce of a file, which leaves src at the first chunk. It gives the payload key and the
-// number of bytes read.
+// openHeader reads the header and nonce of a file, which leaves src at the first chunk. It gives the payload key and
+// the number of bytes read.
 func openHeader(src *bufio.Reader, identities []age.Identity) (key []byte, size int64, err error) {
 	header, err := readHeader(src)
 	if err != nil {
@@ -125,8 +125,8 @@ func readHeader(src *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// unwrap gives the file key of a header. It is age.DecryptHeader with errors that can be told apart: what the identities
-// say of themselves passes, what is wrong with the header is ErrCorrupt.
+// unwrap gives the file key of a header. It is age.DecryptHeader with errors that can be told apart: what the
+// identities say of themselves passes, what is wrong with the header is ErrCorrupt.
 func unwrap(header []byte, identities []age.Identity) ([]byte, error) {
 	if len(identities) == 0 {
 		return nil, errors.New("agefile: no identities")

@@ -31,9 +31,9 @@ type Reader struct {
 // NewReader reads the header of an age file from src, finds the identity that opens it, and gives a Reader of its
 // content, with as many workers as there are cores. The error is an [*age.NoIdentityMatchError] if none does.
 //
-// The Reader reads ahead of what it returns, and reads src to its end: an age file has no length, so that src must not
-// go on after it. A src that is an io.Seeker and an io.ReaderAt, such as a file, is read by several goroutines at once, with
-// ReadAt. A caller that stops before the end or an error must call [Reader.Close].
+// The Reader reads ahead of what it returns, and reads src to its end: an age file has no length, so that src must
+// not go on after it. A src that is an io.Seeker and an io.ReaderAt, such as a file, is read by several goroutines at
+// once, with ReadAt. A caller that stops before the end or an error must call [Reader.Close].
 func NewReader(src io.Reader, identities ...age.Identity) (*Reader, error) {
 	return Config{}.NewReader(src, identities...)
 }
@@ -49,7 +49,7 @@ func (c Config) NewReader(src io.Reader, identities ...age.Identity) (*Reader, e
 
 // Reset begins to read another file, as NewReader does, and keeps the memory of the last one, which it closes.
 func (r *Reader) Reset(src io.Reader, identities ...age.Identity) error {
-	r.fail(errReaderClosed)
+	r.end(errReaderClosed)
 	br := bufio.NewReader(src)
 	key, _, err := openHeader(br, identities)
 	if err != nil {
@@ -121,11 +121,11 @@ func (r *Reader) WriteTo(dst io.Writer) (int64, error) {
 	}
 }
 
-// Close stops reading. It does not close src. It waits for a ReadAt of src that is under way, but not for a Read, which may
-// take for ever. It is not needed after io.EOF or an error, and does no harm then.
+// Close stops reading. It does not close src. It waits for a ReadAt of src that is under way, but not for a Read,
+// which may take for ever. It is not needed after io.EOF or an error, and does no harm then.
 func (r *Reader) Close() error {
 	if r.err == nil {
-		r.fail(errReaderClosed)
+		r.end(errReaderClosed)
 	}
 	return nil
 }
@@ -211,8 +211,14 @@ func fetch(queue *ordered.Queue[*span], raw io.Reader, src *bufio.Reader, parall
 	}
 }
 
-// fail makes err sticky and ends the goroutines.
+// fail ends the Reader with err.
 func (r *Reader) fail(err error) error {
+	r.end(err)
+	return err
+}
+
+// end makes err sticky and ends the goroutines.
+func (r *Reader) end(err error) {
 	r.err = err
 	r.unread = nil
 	if r.queue != nil {
@@ -220,5 +226,4 @@ func (r *Reader) fail(err error) error {
 		r.queue.Wait()
 		r.queue = nil
 	}
-	return err
 }

@@ -15,8 +15,8 @@ import (
 
 // ReaderAt decrypts any part of a file. It is safe for concurrent use.
 //
-// It reads and opens whole chunks, a large request on several cores, and keeps the chunks of the last requests, up to two
-// spans (2 MiB) a worker.
+// It reads and opens whole chunks, a large request on several cores, and keeps the chunks of the last requests, up to
+// two spans (2 MiB) a worker.
 type ReaderAt struct {
 	workers int
 	src     io.ReaderAt
@@ -30,8 +30,8 @@ type ReaderAt struct {
 	idle []*span    // not in use, least recently used first; a cache of what they hold
 }
 
-// NewReaderAt reads the header of an age file of size bytes, and its last chunk, which proves that the size is right. The
-// error is an [*age.NoIdentityMatchError] if no identity opens it.
+// NewReaderAt reads the header of an age file of size bytes, and its last chunk, which proves that the size is right.
+// The error is an [*age.NoIdentityMatchError] if no identity opens it.
 func NewReaderAt(src io.ReaderAt, size int64, identities ...age.Identity) (*ReaderAt, error) {
 	return Config{}.NewReaderAt(src, size, identities...)
 }
@@ -67,8 +67,8 @@ func (c Config) newPayloadReaderAt(src io.ReaderAt, start, sealed int64, key []b
 	return r, nil
 }
 
-// PayloadSize gives the size of the plaintext in a payload of so many bytes, which are those of a file behind its header,
-// and the number of chunks. Some sizes are impossible, and therefore [ErrCorrupt].
+// PayloadSize gives the size of the plaintext in a payload of so many bytes, which are those of a file behind its
+// header, and the number of chunks. Some sizes are impossible, and therefore [ErrCorrupt].
 func PayloadSize(payload int64) (plain, chunks int64, err error) {
 	sealed := payload - nonceSize
 	if sealed > math.MaxInt64-sealedChunkSize {
@@ -85,8 +85,8 @@ func PayloadSize(payload int64) (plain, chunks int64, err error) {
 // Size is the size of the plaintext in bytes.
 func (r *ReaderAt) Size() int64 { return r.size }
 
-// ReadAt reads plaintext. Whatever it returns has been authenticated; on damage it returns what comes before the damaged
-// chunk, and an error that wraps [ErrCorrupt].
+// ReadAt reads plaintext. Whatever it returns has been authenticated; on damage it returns what comes before the
+// damaged chunk, and an error that wraps [ErrCorrupt].
 func (r *ReaderAt) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 {
 		return 0, errors.New("agefile: negative offset")

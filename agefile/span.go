@@ -27,9 +27,9 @@ const (
 //	buf   │◀─── slide ───▶│ input 0 │ input 1 │ input 2 │ …
 //	      │ output 0 │ output 1 │ output 2 │ …
 //
-// Chunk after chunk moves to the left, into the place that earlier inputs have left. This takes one chunk of memory more
-// than working in place would. For that, plaintext is contiguous on both ways, and a chunk that fails to open as one
-// kind can be tried as the other, which in place it could not: a failed Open leaves zeros.
+// Chunk after chunk moves to the left, into the place that earlier inputs have left. This takes one chunk of memory
+// more than working in place would. For that, plaintext is contiguous on both ways, and a chunk that fails to open as
+// one kind can be tried as the other, which in place it could not: a failed Open leaves zeros.
 type span struct {
 	aead  cipher.AEAD
 	nonce [chacha20poly1305.NonceSize]byte
@@ -44,8 +44,8 @@ type span struct {
 	last    bool  // sealing: the payload ends here
 	readErr error // what ended the reading of the input, io.EOF included
 
-	// The result of open: the number of authentic chunks, their plaintext's size, and whether the last of them is marked
-	// as the payload's last. What follows them is damaged or has not been looked at.
+	// The result of open: the number of authentic chunks, their plaintext's size, and whether the last of them is
+	// marked as the payload's last. What follows them is damaged or has not been looked at.
 	opened int
 	plain  int
 	final  bool

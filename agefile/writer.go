@@ -17,8 +17,8 @@ var (
 	errAborted = errors.New("agefile: writer has been aborted")
 )
 
-// Writer encrypts what is written to it. It is for one goroutine at a time; sealing, and writing to dst, go on in others
-// until Close.
+// Writer encrypts what is written to it. It is for one goroutine at a time; sealing, and writing to dst, go on in
+// others until Close.
 type Writer struct {
 	workers int
 	dst     io.Writer
@@ -104,8 +104,8 @@ func (w *Writer) begin(s *span) {
 	w.cur = s
 }
 
-// Write encrypts p, which is not used after it returns. An error of dst may be reported by a later Write or by Close; once
-// there is one, nothing more is written.
+// Write encrypts p, which is not used after it returns. An error of dst may be reported by a later Write or by Close;
+// once there is one, nothing more is written.
 func (w *Writer) Write(p []byte) (int, error) {
 	rest, err := p, w.check()
 	if len(p) >= 2*w.workers*spanPlain && err == nil {
@@ -125,8 +125,8 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p) - len(rest), err
 }
 
-// ReadFrom encrypts all of src, which is read straight into the buffers that are sealed. A src that is an io.Seeker and an
-// io.ReaderAt, such as a file, is read by several goroutines at once, with ReadAt, and is left at its end.
+// ReadFrom encrypts all of src, which is read straight into the buffers that are sealed. A src that is an io.Seeker
+// and an io.ReaderAt, such as a file, is read by several goroutines at once, with ReadAt, and is left at its end.
 //
 // An error of src ends the file, too: the rest of it is missing, so that only [Writer.Abort] is left.
 func (w *Writer) ReadFrom(src io.Reader) (int64, error) {
@@ -268,13 +268,12 @@ func (w *Writer) Close() error {
 		<-w.flushed
 		w.queue.Wait()
 		w.queue = nil
-		w.check()
 	}
-	if w.err == nil {
-		w.err = errClosed
-		return nil
+	if err := w.check(); err != nil {
+		return err
 	}
-	return w.err
+	w.err = errClosed
+	return nil
 }
 
 // Abort ends the goroutines without completing the file: every reader will find it cut short. It is for those who

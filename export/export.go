@@ -7,9 +7,9 @@
 // The zero [Plan] writes CSV, compresses it with zstd, and refuses to run, since it names nobody who could read the
 // result. The file is one that stock tools open: age -d | zstd -d gives the CSV.
 //
-// What has been written to dst is complete only if the error is nil. Then all rows are in it, as many as the database has
-// confirmed, if it does (PostgreSQL); and readers of an encrypted output will find one cut short that is not complete. To
-// make a file appear under its name only when it is complete is the caller's part.
+// What has been written to dst is complete only if the error is nil. Then all rows are in it, as many as the database
+// has confirmed, if it does (PostgreSQL); and readers of an encrypted output will find one cut short that is not
+// complete. To make a file appear under its name only when it is complete is the caller's part.
 //
 // # Memory
 //
@@ -19,9 +19,9 @@
 //	(J+2) × 3.5 MiB + J × 3 MiB + J × 2.2 MiB
 //
 // Two things can make it more. The largest row is held once by the source that reads it; as CSV from PostgreSQL it is
-// passed on in pieces, in the other formats it is held a few times more on its way through a frame. And text may take more
-// than the values that it is made of: with control characters in JSON up to six times as much, and in lines of a template
-// as often as the template names a column.
+// passed on in pieces, in the other formats it is held a few times more on its way through a frame. And text may take
+// more than the values that it is made of: with control characters in JSON up to six times as much, and in lines of a
+// template as often as the template names a column.
 package export
 
 import (

@@ -119,9 +119,8 @@ func TestTable(t *testing.T) {
 			for _, jobs := range []int{1, 4} {
 				t.Run(fmt.Sprintf("%T/%s/%d", f, c, jobs), func(t *testing.T) {
 					progress := new(export.Progress)
-					plan := export.Plan{
-						Format: f, Compression: c, Recipients: []age.Recipient{id.Recipient()}, Jobs: jobs, Progress: progress,
-					}
+					plan := export.Plan{Format: f, Compression: c, Jobs: jobs, Progress: progress}
+					plan.Recipients = []age.Recipient{id.Recipient()}
 					var file bytes.Buffer
 					stats, err := plan.Table(t.Context(), &file, src, "todos")
 					if err != nil {
@@ -133,9 +132,8 @@ func TestTable(t *testing.T) {
 					if stats != (export.Stats{Rows: rows, Text: int64(len(want)), Out: int64(file.Len())}) {
 						t.Errorf("stats are %+v", stats)
 					}
-					live := export.Stats{Rows: progress.Rows.Load(), Text: progress.Text.Load(), Out: progress.Out.Load()}
-					if live != stats {
-						t.Errorf("progress ends at %+v, stats are %+v", live, stats)
+					if progress.Rows.Load() != stats.Rows || progress.Text.Load() != stats.Text || progress.Out.Load() != stats.Out {
+						t.Errorf("progress does not end at %+v", stats)
 					}
 				})
 			}
@@ -147,7 +145,8 @@ func TestQuery(t *testing.T) {
 	src := database(t, manyTodos)
 	plan := export.Plan{Unencrypted: true, Compression: export.None}
 	var file bytes.Buffer
-	if _, err := plan.Query(t.Context(), &file, src, "SELECT id AS n, note FROM todos WHERE id IN (2, 3)"); err != nil {
+	_, err := plan.Query(t.Context(), &file, src, "SELECT id AS n, note FROM todos WHERE id IN (2, 3)")
+	if err != nil {
 		t.Fatal(err)
 	}
 	if want := "n,note\n2,\"32\nmore\"\n3,\n"; file.String() != want {

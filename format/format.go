@@ -33,7 +33,8 @@ type Encoder interface {
 	// AppendHeader appends what stands once before all rows; for most formats, nothing.
 	AppendHeader(dst []byte) []byte
 
-	// RowSize is the number of bytes that a row takes beside its values, or a little more. See [source.Batch.SetRowSize].
+	// RowSize is the number of bytes that a row takes beside its values, or a little more. See
+	// [source.Batch.SetRowSize].
 	RowSize() int
 
 	// AppendRows appends all rows of a batch, whose values it does not retain. On an error dst is returned as far as it

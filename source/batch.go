@@ -90,9 +90,9 @@ func (b *Batch) EndRow() {
 	}
 }
 
-// SetRowSize says how many bytes each row will take, beside its values, in the text that is made of it. Full counts them,
-// so that a batch of small values in many columns does not become a text many times its size. It holds until it is set
-// again.
+// SetRowSize says how many bytes each row will take, beside its values, in the text that is made of it. Full counts
+// them, so that a batch of small values in many columns does not become a text many times its size. It holds until it
+// is set again.
 func (b *Batch) SetRowSize(size int) { b.rowSize = size }
 
 // Full reports whether the batch has reached [BatchSize], in memory or as text. In memory the bookkeeping of the values
