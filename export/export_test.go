@@ -132,7 +132,8 @@ func TestTable(t *testing.T) {
 					if stats != (export.Stats{Rows: rows, Text: int64(len(want)), Out: int64(file.Len())}) {
 						t.Errorf("stats are %+v", stats)
 					}
-					if progress.Rows.Load() != stats.Rows || progress.Text.Load() != stats.Text || progress.Out.Load() != stats.Out {
+					if progress.Rows.Load() != stats.Rows || progress.Text.Load() != stats.Text ||
+						progress.Out.Load() != stats.Out {
 						t.Errorf("progress does not end at %+v", stats)
 					}
 				})
