@@ -30,7 +30,8 @@ import (
 	"io"
 )
 
-// Source is an open database. A Source runs one Rows at a time: close the rows before asking for the next.
+// Source is an open database. A Source runs one Rows at a time: close the rows before asking for the next, which fails
+// otherwise.
 type Source interface {
 	// Table gives all rows of a table or view. The name is resolved by the rules of the database. It fails with an
 	// [*UnknownError] if there is no such table.

@@ -20,7 +20,7 @@ CREATE TABLE nasty (
 	id bigint, "Odd ""Name"", x" text, n numeric, f4 real, f8 double precision, d date, ts timestamp,
 	tstz timestamptz, tz timetz, iv interval, ta text[], ia int[], r int4range, mr datemultirange, p pair, m mood,
 	q quantity, s secret, b bytea, j json, jb jsonb, yes boolean, x xml, c char(5), u uuid, "a""b" text, bits bit(4),
-	vec tsvector, ip inet, box box, path path
+	vec tsvector, ip inet, box box, path path, class regclass
 );`
 
 var nastyRows = []string{
@@ -50,6 +50,7 @@ var nastyRows = []string{
 	`INSERT INTO nasty (id, x, c, u, "a""b", bits, vec, ip, box, path) VALUES
 		(91, '<a b="c">d</a>', 'ab', '00000000-0000-0000-0000-000000000001', 'z', '0101', 'a:1 b:2', '::1/128',
 		'((1,1),(0,0.1))', '((0,0),(1,1e-300))')`,
+	`INSERT INTO nasty (id, class) VALUES (101, 'nasty'), (102, 'pg_class')`,
 }
 
 // hostileSQL gives a database settings that would change the text of nearly all values.
@@ -63,11 +64,13 @@ ALTER DATABASE %s SET client_encoding = 'LATIN1';
 ALTER DATABASE %s SET statement_timeout = '1ms';
 ALTER DATABASE %s SET idle_in_transaction_session_timeout = '1ms';
 ALTER DATABASE %s SET lock_timeout = '1ms';
-ALTER DATABASE %s SET row_security = on;`
+ALTER DATABASE %s SET row_security = on;
+ALTER DATABASE %s SET quote_all_identifiers = on;`
 
 // plainSQL are the settings for psql that make the text of values unambiguous.
 const plainSQL = `SET TimeZone = 'UTC'; SET DateStyle = 'ISO'; SET IntervalStyle = 'postgres';
-SET extra_float_digits = 3; SET bytea_output = 'hex'; SET client_encoding = 'UTF8'; SET statement_timeout = 0;`
+SET extra_float_digits = 3; SET bytea_output = 'hex'; SET client_encoding = 'UTF8'; SET statement_timeout = 0;
+SET quote_all_identifiers = off;`
 
 // TestCSVIsThatOfPsql compares both ways to CSV with psql, byte for byte, under settings that are hostile to it.
 func TestCSVIsThatOfPsql(t *testing.T) {

@@ -12,15 +12,19 @@
 // connection pooler in transaction mode can give. As long as it lasts, the server keeps row versions that it could
 // otherwise clean up.
 //
-// PostgreSQL shows a table that was truncated or rewritten after the transaction began without rows. Table refuses such
-// a table; behind a view, or in a query, it is not noticed.
+// PostgreSQL shows a table that was truncated or rewritten after the transaction began without rows, and finds tables by
+// the names, and partitions in the places, that they have now. For a table that was changed in such a way, Table fails,
+// or the rows end in an error. Behind a view, or in a query, it is not noticed; nor is a child that inherits from its
+// table no more.
 //
 // # Values
 //
 // Settings of the transaction make the text of values independent of the server, the database and the user: times are
-// in UTC, dates in ISO order, floating-point numbers in the shortest form that is exact. Row security is off: a table
-// whose policies would leave out rows gives an error. Text is UTF-8; a database in SQL_ASCII, which may hold any bytes,
-// gives them as they are.
+// in UTC, dates in ISO order, floating-point numbers in the shortest form that is exact. Two kinds of types are left,
+// whose text would lose its meaning with a fixed setting: money is in the currency of lc_monetary, and the names of
+// objects, such as those of regclass, have a schema where search_path asks for one. Row security is off: a table whose
+// policies would leave out rows gives an error. Text is UTF-8; a database in SQL_ASCII, which may hold any bytes, gives
+// them as they are.
 //
 // A table gives its columns in their order. Generated columns are left out, as by pg_dump and by psql's \copy, since no
 // row could be loaded back with them; a query may name them.
@@ -91,12 +95,12 @@ func (db *DB) Table(ctx context.Context, name string) (source.Rows, error) {
 	if err != nil {
 		return nil, db.session.failed(ctx, relation.String(), err)
 	}
-	// Only now, with the lock that the preparation has taken, will it stay as it is.
+	// Only now, with the lock that the preparation has taken, will it stay as it is; for the rest, the rows check it again.
 	if err := db.session.checkUnchanged(ctx, relation); err != nil {
 		return nil, err
 	}
 	r := newRows(ctx, db.session, relation.String(), columns, sql, description.Fields)
-	r.copySQL = relation.copySQL(columns)
+	r.relation, r.copySQL = relation, relation.copySQL(columns)
 	db.open = r
 	return csvRows{r}, nil
 }
@@ -129,7 +133,7 @@ func (db *DB) Query(ctx context.Context, sql string) (source.Rows, error) {
 
 // begin makes sure that the connection is free.
 func (db *DB) begin(ctx context.Context) error {
-	if db.open != nil && db.open.running {
+	if db.open != nil && db.open.err == nil {
 		return errors.New("postgres: the rows that were asked for before are not closed")
 	}
 	return db.session.recover(ctx)

@@ -15,6 +15,7 @@ import (
 const (
 	codeSyntaxError           = "42601"
 	codeIndeterminateDatatype = "42P18"
+	codeInvalidParameterValue = "22023"
 )
 
 // prepareQuery has the server describe a statement of the user, and refuses one that cannot be run as a source of rows.

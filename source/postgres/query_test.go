@@ -83,7 +83,11 @@ func TestQueryShapes(t *testing.T) {
 		{"SHOW TimeZone", "TimeZone\nUTC\n", false},
 		{"EXPLAIN (COSTS OFF) SELECT 1", "QUERY PLAN\nResult\n", false},
 	} {
-		_, ok := query(t, db, test.sql).(source.CSVWriter)
+		rows := query(t, db, test.sql)
+		_, ok := rows.(source.CSVWriter)
+		if err := rows.Close(); err != nil {
+			t.Error(err)
+		}
 		if ok != test.copied {
 			t.Errorf("Query(%q) can print CSV: %v, want %v", test.sql, ok, test.copied)
 		}

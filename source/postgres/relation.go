@@ -25,15 +25,20 @@ func (r *relation) String() string { return "table " + strconv.Quote(r.schema+".
 // relationSQL finds relations with rows to read: tables, partitioned tables, views, materialized views and foreign
 // tables. Visible ones, which a name without a schema means, come first.
 const relationSQL = `
-SELECT c.oid, n.nspname, c.relname, pg_catalog.pg_table_is_visible(c.oid) AND c.relname = $1,
+SELECT c.oid, n.nspname, c.relname, pg_catalog.pg_table_is_visible(c.oid) AND c.relname = $1::text,
 	c.relkind = 'r' AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhparent = c.oid)
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND `
 
+// The name is text, as PostgreSQL would otherwise cut it to the 63 bytes of a name. To parse_ident the same holds.
 const (
 	exactlyNamed = `
-	(c.relname = $1 AND pg_catalog.pg_table_is_visible(c.oid) OR n.nspname || '.' || c.relname = $1) ORDER BY 4 DESC`
-	namedAsSQL = `c.oid = pg_catalog.to_regclass($1)`
+	(c.relname = $1::text AND pg_catalog.pg_table_is_visible(c.oid) OR n.nspname || '.' || c.relname = $1::text)
+ORDER BY 4 DESC`
+	namedAsSQL = `
+	(ARRAY[c.relname::text] = pg_catalog.parse_ident($1::text) AND pg_catalog.pg_table_is_visible(c.oid)
+	OR ARRAY[n.nspname::text, c.relname::text] = pg_catalog.parse_ident($1::text)
+	OR ARRAY[pg_catalog.current_database()::text, n.nspname::text, c.relname::text] = pg_catalog.parse_ident($1::text))`
 )
 
 // findRelation finds the relation that a name means.
@@ -67,11 +72,10 @@ func (s *session) findRelation(ctx context.Context, name string) (*relation, err
 	}, nil
 }
 
-// isNoName reports whether to_regclass has refused a text because it cannot be the name of a table: wrong quotes, too
-// many dots, or another database.
+// isNoName reports whether parse_ident has refused a text because it cannot be the name of a table.
 func isNoName(err error) bool {
 	refused, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && slices.Contains([]string{"42602", "42601", "0A000"}, refused.Code)
+	return ok && refused.Code == codeInvalidParameterValue
 }
 
 // knownSQL lists the names of relations as findRelation takes them. If there are too many, those stay whose length is
@@ -114,30 +118,47 @@ WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated
 	return columns, nil
 }
 
-// checkUnchanged fails if the transaction would see the relation, or one of its children, without its rows. That is so
-// if the file of a table has been replaced since the transaction began. The catalog is read as it was then; the
-// function tells of now. System catalogs have no file in the catalog.
-func (s *session) checkUnchanged(ctx context.Context, r *relation) error {
-	found, err := s.query(ctx, `
+// unchangedSQL finds tables of the family of a relation, itself and its children, whose rows a statement that names it
+// would not give as they were when the transaction began: there is another relation of its name, a partition has come
+// or gone with its rows, or the file of a table has been replaced. The catalog is read as it was then; the functions
+// tell of now. A partition that the catalog does not know has no row that the transaction could see. System catalogs
+// have no file in the catalog.
+const unchangedSQL = `
 WITH RECURSIVE family(oid) AS (
 	SELECT $1::oid UNION SELECT i.inhrelid FROM pg_catalog.pg_inherits i JOIN family f ON f.oid = i.inhparent)
-SELECT n.nspname || '.' || c.relname
-FROM family f JOIN pg_catalog.pg_class c ON c.oid = f.oid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-WHERE c.relfilenode <> 0 AND c.relfilenode IS DISTINCT FROM pg_catalog.pg_relation_filenode(c.oid)
-LIMIT 1`, r.oid)
+SELECT name, change FROM (
+	SELECT n.nspname || '.' || c.relname, CASE
+		WHEN f.oid IS NULL THEN 'attached'
+		WHEN f.oid = $1::oid AND pg_catalog.to_regclass($2::text)::oid IS DISTINCT FROM f.oid THEN 'renamed'
+		WHEN f.oid <> $1::oid AND c.relispartition AND t.relid IS NULL THEN 'detached or dropped'
+		WHEN c.relfilenode <> 0 AND c.relfilenode IS DISTINCT FROM pg_catalog.pg_relation_filenode(c.oid)
+			THEN 'truncated, rewritten or dropped'
+		END
+	FROM family f FULL JOIN pg_catalog.pg_partition_tree($1::oid) t ON t.relid::oid = f.oid
+	JOIN pg_catalog.pg_class c ON c.oid = coalesce(f.oid, t.relid::oid)
+	JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace) AS changes(name, change)
+WHERE change IS NOT NULL LIMIT 1`
+
+// checkUnchanged fails if a statement gives, or has given, the relation other than as it was when the transaction
+// began. What is locked stays as it is: the relation once the statement is prepared, its partitions from here on, since
+// pg_partition_tree locks them, and other children once the statement has run. The name of a schema is never locked.
+func (s *session) checkUnchanged(ctx context.Context, r *relation) error {
+	found, err := s.query(ctx, unchangedSQL, r.oid, r.sqlName())
 	if err != nil {
 		return s.failed(ctx, r.String(), err)
 	}
 	if len(found) > 0 {
-		return fmt.Errorf("postgres: table %q was truncated or rewritten after the transaction began; begin again",
-			found[0][0])
+		return fmt.Errorf("postgres: table %q was %s after the transaction began; begin again", found[0][0], found[0][1])
 	}
 	return nil
 }
 
+// sqlName is the name of the relation in statements.
+func (r *relation) sqlName() string { return quote(r.schema) + "." + quote(r.name) }
+
 // selectSQL is the statement that reads all rows of the relation.
 func (r *relation) selectSQL(columns []source.Column) string {
-	return "SELECT " + nameList(columns) + " FROM " + quote(r.schema) + "." + quote(r.name)
+	return "SELECT " + nameList(columns) + " FROM " + r.sqlName()
 }
 
 // copySQL is the statement that prints all rows of the relation as CSV.
@@ -145,7 +166,7 @@ func (r *relation) copySQL(columns []source.Column) string {
 	if !r.plain {
 		return copySQL(r.selectSQL(columns))
 	}
-	table := quote(r.schema) + "." + quote(r.name)
+	table := r.sqlName()
 	if len(columns) > 0 {
 		table += " (" + nameList(columns) + ")"
 	}

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,13 +15,14 @@ import (
 
 // rows are the rows of a table or query that is run when they are first asked for.
 type rows struct {
-	session *session
-	ctx     context.Context
-	cancel  context.CancelFunc
-	name    string // of the table or query, for errors
-	columns []source.Column
-	sql     string
-	copySQL string // prints the rows as CSV; "" if there is no such statement
+	session  *session
+	ctx      context.Context
+	cancel   context.CancelFunc
+	name     string    // of the table or query, for errors
+	relation *relation // nil for a query
+	columns  []source.Column
+	sql      string
+	copySQL  string // prints the rows as CSV; "" if there is no such statement
 
 	types   []uint32 // object identifiers of the types, per column
 	kinds   []source.Kind
@@ -74,13 +76,22 @@ func (r *rows) Next(b *source.Batch) error {
 	if err == nil {
 		return nil
 	}
-	if err != io.EOF {
-		err = r.session.failedAfter(r.ctx, r.name, r.received, err)
-	}
-	r.end(err)
-	if err == io.EOF && b.Rows() > 0 {
+	if err = r.finish(err); err == io.EOF && b.Rows() > 0 {
 		return nil
 	}
+	b.Reset(len(r.columns))
+	return err
+}
+
+// finish makes the rows spent by what has ended their statement, which is io.EOF if the server has confirmed them all.
+func (r *rows) finish(err error) error {
+	switch {
+	case err != io.EOF:
+		err = r.session.failedAfter(r.ctx, r.name, r.received, err)
+	case r.relation != nil:
+		err = cmp.Or(r.session.checkUnchanged(r.ctx, r.relation), err)
+	}
+	r.end(err)
 	return r.err
 }
 
@@ -153,16 +164,14 @@ func (r csvRows) WriteCSV(w io.Writer) (int64, error) {
 	if err == nil && out.err == nil {
 		err = confirm(tag, r.received)
 	}
-	switch {
-	case out.err != nil:
+	if out.err != nil {
 		r.end(out.err)
-	case err != io.EOF:
-		r.end(r.session.failedAfter(r.ctx, r.name, r.received, err))
-	default:
-		r.end(io.EOF)
-		return r.received, nil
+		return r.received, r.err
 	}
-	return r.received, r.err
+	if err := r.finish(err); err != io.EOF {
+		return r.received, err
+	}
+	return r.received, nil
 }
 
 // rowWriter takes the rows of a COPY. The server sends each in a message of its own (message format CopyData in the

@@ -65,6 +65,7 @@ SET LOCAL DateStyle = 'ISO';
 SET LOCAL IntervalStyle = 'postgres';
 SET LOCAL extra_float_digits = 3;
 SET LOCAL bytea_output = 'hex';
+SET LOCAL quote_all_identifiers = off;
 SET LOCAL row_security = off;
 SET LOCAL statement_timeout = 0;
 SET LOCAL lock_timeout = 0;
@@ -102,8 +103,8 @@ func (s *session) query(ctx context.Context, sql string, parameters ...string) (
 	return result.Rows, result.Err
 }
 
-// prepare has the server parse and describe a statement. It locks the tables in it against changes until the
-// transaction ends.
+// prepare has the server parse and describe a statement. It locks the tables that it names, but not their children,
+// against changes until the transaction ends.
 func (s *session) prepare(ctx context.Context, sql string) (*pgconn.StatementDescription, error) {
 	return s.conn.Prepare(ctx, "", sql, nil)
 }

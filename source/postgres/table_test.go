@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"culvert/internal/testkit"
 	"culvert/source"
 )
@@ -88,6 +90,34 @@ func TestTableNames(t *testing.T) {
 	}
 }
 
+// TestLongNames takes no name for another that agrees with it in the 63 bytes to which SQL cuts names.
+func TestLongNames(t *testing.T) {
+	long := strings.Repeat("x", 63)
+	db, _ := openNew(t, `
+		CREATE SCHEMA `+long+`; CREATE TABLE `+long+` AS SELECT 'public' AS id;
+		CREATE TABLE `+long+`.`+long+` AS SELECT 'schema' AS id; CREATE TABLE `+long+`.t AS SELECT 'schema t' AS id`)
+	for _, test := range []struct{ name, want string }{
+		{long, "public"},
+		{strings.ToUpper(long), "public"},
+		{long + ".t", "schema t"},
+		{long + "." + long, "schema"},
+		{strings.ToUpper(long) + `."` + long + `"`, "schema"},
+	} {
+		if got := encoded(t, table(t, db, test.name)); got != encodedID(test.want) {
+			t.Errorf("Table(%q) gives %q, want the row %q", test.name, got, test.want)
+		}
+	}
+	for _, name := range []string{
+		long + "y", strings.ToUpper(long) + "Y", `"` + long + `y"`, "public." + long + "y", long + "y.t",
+		`"` + long + `y".t`, long + "." + long + "y",
+	} {
+		_, err := db.Table(context.Background(), name)
+		if unknown, ok := errors.AsType[*source.UnknownError](err); !ok || unknown.Name != name {
+			t.Errorf("Table(%q): %v, want *source.UnknownError", name, err)
+		}
+	}
+}
+
 // encodedID is the CSV of a table with a row of one column.
 func encodedID(id string) string {
 	if strings.Contains(id, `"`) {
@@ -113,7 +143,7 @@ func TestSearchPath(t *testing.T) {
 		t.Errorf("Table of an unknown name: %#v, want the known names %q", err, want)
 	}
 	for _, name := range unknown.Known {
-		if _, err := db.Table(context.Background(), name); err != nil {
+		if err := rowsErr(db.Table(context.Background(), name)); err != io.EOF {
 			t.Errorf("a known name is not found: %v", err)
 		}
 	}
@@ -142,15 +172,19 @@ func TestColumns(t *testing.T) {
 		INSERT INTO t VALUES (7, 'x', DEFAULT, 1);
 		CREATE TABLE generated (g int GENERATED ALWAYS AS (1) STORED); INSERT INTO generated DEFAULT VALUES`)
 	const want = "id bigint, A b word, n numeric(9,2), late integer[]"
-	if got := columnsOf(table(t, db, "t")); got != want {
+	rows := table(t, db, "t")
+	if got := columnsOf(rows); got != want {
 		t.Errorf("columns are %s, want %s", got, want)
+	}
+	if err := rows.Close(); err != nil {
+		t.Error(err)
 	}
 	expectCSV(t, func() source.Rows { return table(t, db, "t") }, "id,A b,n,late\n7,x,1.00,{1}\n")
 	expectCSV(t, func() source.Rows { return query(t, db, "SELECT half FROM t") }, "half\n3.5000000000000000\n")
 	expectCSV(t, func() source.Rows { return table(t, db, "generated") }, "\n\n")
 
 	// A domain is described by the type below it.
-	rows := query(t, db, `SELECT "A b", id AS "A b", half::numeric(5,1), NULL, now() FROM t`)
+	rows = query(t, db, `SELECT "A b", id AS "A b", half::numeric(5,1), NULL, now() FROM t`)
 	const described = "A b character varying(9), A b bigint, half numeric(5,1), ?column? text, " +
 		"now timestamp with time zone"
 	if got := columnsOf(rows); got != described {
@@ -216,12 +250,19 @@ func TestTruncatedMeanwhile(t *testing.T) {
 		CREATE TABLE low PARTITION OF t FOR VALUES FROM (0) TO (10) PARTITION BY RANGE (id);
 		CREATE TABLE low_1 PARTITION OF low FOR VALUES FROM (0) TO (10);
 		CREATE TABLE high PARTITION OF t FOR VALUES FROM (10) TO (20);
-		INSERT INTO t SELECT generate_series(0, 19); CREATE TABLE plain AS TABLE t`
+		INSERT INTO t SELECT generate_series(0, 19); CREATE TABLE plain AS TABLE t;
+		CREATE TABLE spare AS SELECT 25 AS id`
 	for _, test := range []struct{ change, table string }{
 		{"TRUNCATE plain", "plain"},
 		{"ALTER TABLE plain ALTER id TYPE bigint", "plain"},
 		{"TRUNCATE low_1", "t"},
 		{"TRUNCATE low_1", "low"},
+		{"ALTER TABLE plain RENAME TO old; CREATE TABLE plain AS TABLE old", "plain"},
+		{"ALTER TABLE plain RENAME TO old; CREATE VIEW plain AS TABLE old", "plain"},
+		{"ALTER TABLE t DETACH PARTITION low", "t"},
+		{"ALTER TABLE low DETACH PARTITION low_1", "t"},
+		{"DROP TABLE low", "t"},
+		{"ALTER TABLE spare RENAME TO low_2; ALTER TABLE t ATTACH PARTITION low_2 FOR VALUES FROM (20) TO (30)", "t"},
 	} {
 		db, database := openNew(t, tables)
 		database.Exec(t, test.change)
@@ -230,7 +271,7 @@ func TestTruncatedMeanwhile(t *testing.T) {
 			var n int
 			n, err = drain(rows)
 			t.Errorf("%s: then %s has %d rows and the error %v", test.change, test.table, n, err)
-		} else if !strings.Contains(err.Error(), "truncated or rewritten") {
+		} else if !strings.Contains(err.Error(), "after the transaction began") {
 			t.Errorf("%s: then %s gives the error %v", test.change, test.table, err)
 		}
 		if n, err := drain(table(t, db, "high")); n != 10 || err != io.EOF {
@@ -240,6 +281,95 @@ func TestTruncatedMeanwhile(t *testing.T) {
 			t.Error("a system catalog:", err)
 		}
 	}
+}
+
+// TestNewPartition reads a table that has been given an empty partition, which takes no row away.
+func TestNewPartition(t *testing.T) {
+	db, database := openNew(t, `
+		CREATE TABLE t (id int) PARTITION BY LIST (id); CREATE TABLE one PARTITION OF t FOR VALUES IN (1);
+		INSERT INTO t VALUES (1)`)
+	database.Exec(t, "CREATE TABLE two PARTITION OF t FOR VALUES IN (2); INSERT INTO t VALUES (2)")
+	expectCSV(t, func() source.Rows { return table(t, db, "t") }, "id\n1\n")
+}
+
+// TestChangedBeforeTheFirstRow changes what a table holds after Table has looked at it. Either the change has to wait, or
+// the rows must end in an error.
+func TestChangedBeforeTheFirstRow(t *testing.T) {
+	const tables = `
+		CREATE TABLE t (id int) PARTITION BY LIST (id);
+		CREATE TABLE one PARTITION OF t FOR VALUES IN (1); CREATE TABLE two PARTITION OF t FOR VALUES IN (2);
+		CREATE TABLE more PARTITION OF t DEFAULT PARTITION BY LIST (id);
+		CREATE TABLE three PARTITION OF more FOR VALUES IN (3);
+		INSERT INTO t VALUES (1), (2), (3);
+		CREATE TABLE parent AS SELECT 1 AS id; CREATE TABLE child () INHERITS (parent); INSERT INTO child VALUES (2);
+		CREATE SCHEMA here; CREATE TABLE here.t AS SELECT 1 AS id`
+	for _, test := range []struct {
+		change, table string
+		waits         bool
+	}{
+		{"TRUNCATE two", "t", true},
+		{"TRUNCATE one, three", "t", true},
+		{"ALTER TABLE more DETACH PARTITION three", "t", true},
+		{"TRUNCATE child", "parent", false},
+		{"ALTER SCHEMA here RENAME TO there; CREATE SCHEMA here; CREATE TABLE here.t AS TABLE there.t", "here.t", false},
+	} {
+		for _, way := range ways {
+			db, database := openNew(t, tables)
+			rows := table(t, db, test.table)
+			database.Exec(t, `DO $do$ BEGIN SET LOCAL lock_timeout = '1ms'; `+test.change+`;
+				EXCEPTION WHEN lock_not_available THEN NULL; END $do$`)
+			n, err := way.read(rows, 0, func() {})
+			if test.waits {
+				if n != 3 || err != io.EOF {
+					t.Errorf("%s: then %s by %s has %d rows and the error %v", test.change, test.table, way.name, n, err)
+				}
+				continue
+			}
+			if err == nil || !strings.Contains(err.Error(), "after the transaction began") {
+				t.Errorf("%s: then %s by %s has %d rows and the error %v", test.change, test.table, way.name, n, err)
+			}
+			var b source.Batch
+			if again := rows.Next(&b); again != err || b.Rows() != 0 {
+				t.Errorf("%s: then Next by %s gives %d rows and the error %v", test.change, way.name, b.Rows(), again)
+			}
+			if n, err := drain(query(t, db, "SELECT 1")); n != 1 || err != io.EOF {
+				t.Errorf("%s: then a query has %d rows and the error %v", test.change, n, err)
+			}
+		}
+	}
+}
+
+// TestLockedByOthers waits for a partition that someone else has locked, until the context ends.
+func TestLockedByOthers(t *testing.T) {
+	db, database := openNew(t, `
+		CREATE TABLE t (id int) PARTITION BY LIST (id); CREATE TABLE one PARTITION OF t FOR VALUES IN (1);
+		INSERT INTO t VALUES (1)`)
+	other, err := pgconn.Connect(context.Background(), database.ConnString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = other.Exec(context.Background(), "BEGIN; LOCK TABLE one IN ACCESS EXCLUSIVE MODE").Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	result := make(chan error)
+	go func() {
+		_, err := db.Table(ctx, "t")
+		result <- err
+	}()
+	const waiting = "SELECT FROM pg_locks WHERE NOT granted AND relation = 'one'::regclass"
+	for len(database.Query(t, waiting)) == 0 {
+		continue
+	}
+	cancel()
+	if err := <-result; !errors.Is(err, context.Canceled) || errors.Is(err, source.ErrUnavailable) {
+		t.Errorf("Table of what is locked: %v, want context.Canceled", err)
+	}
+	if err := other.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	expectCSV(t, func() source.Rows { return table(t, db, "t") }, "id\n1\n")
 }
 
 // TestRowSecurity must fail rather than leave out rows.

@@ -42,9 +42,44 @@ func testFailingQuery(t *testing.T, f *Fixture) {
 	f.insert(t, "failing_t", "1", "2")
 	src := f.open(t)
 	rows := f.query(t, src, f.FailingQuery)
-	expectSticky(t, rows, drain(rows))
+	var b source.Batch
+	err := rows.Next(&b)
+	for err == nil {
+		err = rows.Next(&b)
+	}
+	if b.Rows() != 0 {
+		t.Errorf("Next fails and leaves a batch of %d rows", b.Rows())
+	}
+	expectSticky(t, rows, err)
 	closeRows(t, rows)
 	expectUsable(t, src, "failing_t", 2)
+}
+
+// testOneAtATime asks for further rows while others are open, before their first row and behind it.
+func testOneAtATime(t *testing.T, f *Fixture) {
+	f.createMany(t, "open_t")
+	src := f.open(t)
+	for _, batches := range []int{0, 1} {
+		rows := f.rows(t, src, "open_t")
+		var b source.Batch
+		count := 0
+		for range batches {
+			if err := rows.Next(&b); err != nil {
+				t.Fatal(err)
+			}
+			count += b.Rows()
+		}
+		if _, err := src.Table(context.Background(), "open_t"); err == nil {
+			t.Errorf("Table while rows are open, after %d batches, did not fail", batches)
+		}
+		if _, err := src.Query(context.Background(), "SELECT id FROM "+f.Quote("open_t")); err == nil {
+			t.Errorf("Query while rows are open, after %d batches, did not fail", batches)
+		}
+		if count += len(readAll(t, rows)); count != manyRows {
+			t.Errorf("the rows that were open are %d, want %d", count, manyRows)
+		}
+		closeRows(t, rows)
+	}
 }
 
 func testCloseInTheMiddle(t *testing.T, f *Fixture) {

@@ -109,6 +109,7 @@ var parts = []struct {
 	{name: "Query", run: testQuery},
 	{name: "BadQuery", run: testBadQuery},
 	{name: "FailingQuery", run: testFailingQuery, applies: func(f *Fixture) bool { return f.FailingQuery != "" }},
+	{name: "OneAtATime", run: testOneAtATime},
 	{name: "CloseInTheMiddle", run: testCloseInTheMiddle},
 	{name: "CancelBefore", run: testCancelBefore},
 	{name: "CancelInTheMiddle", run: testCancelInTheMiddle},
