@@ -34,5 +34,5 @@ func childPeak(state *os.ProcessState) (int64, bool) {
 	if !ok {
 		return 0, false
 	}
-	return usage.Maxrss << 10, true
+	return int64(usage.Maxrss) << 10, true //nolint:unconvert // it is an int32 on 32-bit systems
 }
