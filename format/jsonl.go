@@ -45,7 +45,7 @@ const (
 // InvalidUTF8Error says which value is not valid UTF-8.
 type InvalidUTF8Error struct {
 	Column string
-	Row    int64 // counted from 1, in the batch that was encoded
+	Row    int64 // counted from 1 in the batch; package export makes it count from the first row of the export
 	Offset int   // of the first wrong byte in the value
 }
 

@@ -281,7 +281,7 @@ func TestKindString(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	unknown := &source.UnknownError{What: "table", Name: "a\n\"b"}
-	if got, want := unknown.Error(), `table "a\n\"b" does not exist`; got != want {
+	if got, want := unknown.Error(), `source: table "a\n\"b" does not exist`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	count := &source.CountError{Received: 7, Confirmed: 8}

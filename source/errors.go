@@ -17,7 +17,7 @@ type UnknownError struct {
 }
 
 func (e *UnknownError) Error() string {
-	return fmt.Sprintf("%s %s does not exist", e.What, strconv.Quote(e.Name))
+	return fmt.Sprintf("source: %s %s does not exist", e.What, strconv.Quote(e.Name))
 }
 
 // CountError says that the database confirmed another number of rows than it sent.

@@ -110,6 +110,6 @@ func ExampleUnknownError() {
 		fmt.Println("there is:", unknown.Known)
 	}
 	// Output:
-	// table "tne" does not exist
+	// source: table "tne" does not exist
 	// there is: [ten]
 }
