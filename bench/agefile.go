@@ -21,9 +21,9 @@ const chunkSize = 64 << 10 // of an age file
 // prepareAgefile compares package agefile with filippo.io/age in memory, and with goroutines that do nothing but seal
 // or open chunks, each in its own small buffer: the limit of the machine.
 //
-// Both are driven by io.Copy to a writer that drops what it gets. With from=memory the source is a bytes.Reader, with all
-// its methods; with from=stream it has none but Read, as a pipe has, and what each end copies is part of the time. The
-// bytes lie outside the Go heap, which with half a gigabyte in it would be collected much less often than that of a
+// Both are driven by io.Copy to a writer that drops what it gets. With from=memory the source is a bytes.Reader, with
+// all its methods; with from=stream it has none but Read, as a pipe has, and what each end copies is part of the time.
+// The bytes lie outside the Go heap, which with half a gigabyte in it would be collected much less often than that of a
 // program that streams.
 func prepareAgefile(s *session) ([]benchmark, error) {
 	identity, err := age.GenerateX25519Identity()
@@ -48,11 +48,11 @@ func prepareAgefile(s *session) ([]benchmark, error) {
 	}
 	file := encrypted.Bytes()
 
-	cores := runtime.NumCPU()
+	cores, recipient := runtime.NumCPU(), identity.Recipient()
 	encrypt := func(from string, procs int, atLeast float64) benchmark {
 		return ageBenchmark("encrypt", from, procs, atLeast, []variant{
-			{"impl=age", func() (sample, error) { return encryptWithAge(io.Discard, from, plaintext, identity.Recipient()) }},
-			{"impl=culvert", func() (sample, error) { return encryptWithCulvert(from, plaintext, identity.Recipient()) }},
+			{"impl=age", func() (sample, error) { return encryptWithAge(io.Discard, from, plaintext, recipient) }},
+			{"impl=culvert", func() (sample, error) { return encryptWithCulvert(from, plaintext, recipient) }},
 			{"impl=limit", func() (sample, error) { return limit(size, sealChunk) }},
 		})
 	}
@@ -64,8 +64,10 @@ func prepareAgefile(s *session) ([]benchmark, error) {
 		})
 	}
 	return []benchmark{
-		encrypt("memory", cores, 3.0), encrypt("memory", 1, 1.0), decrypt("memory", cores, 8.0), decrypt("memory", 1, 2.5),
-		encrypt("stream", cores, 0), encrypt("stream", 1, 1.0), decrypt("stream", cores, 0), decrypt("stream", 1, 1.0),
+		encrypt("memory", cores, 3.0), encrypt("memory", 1, 1.0),
+		decrypt("memory", cores, 8.0), decrypt("memory", 1, 2.5),
+		encrypt("stream", cores, 0), encrypt("stream", 1, 1.0),
+		decrypt("stream", cores, 0), decrypt("stream", 1, 1.0),
 	}, nil
 }
 
