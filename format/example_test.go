@@ -1,6 +1,7 @@
 package format_test
 
 import (
+	"errors"
 	"fmt"
 
 	"culvert/format"
@@ -32,6 +33,34 @@ func output(f format.Format) string {
 	return string(out)
 }
 
+// A source gives batches, and an encoder appends their rows.
+func Example() {
+	var f format.Format = format.JSONL{}
+	encoder, err := f.Encoder([]source.Column{{Name: "id"}, {Name: "done"}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var batch source.Batch
+	out := encoder.AppendHeader(nil)
+	for id := range 3 {
+		batch.Reset(2)
+		batch.AppendInt(int64(id))
+		batch.Append(source.Bool, []byte("t"))
+		batch.EndRow()
+		if out, err = encoder.AppendRows(out, &batch); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	fmt.Printf("%sgoes to a file *%s\n", out, f.Extension())
+	// Output:
+	// {"id":0,"done":true}
+	// {"id":1,"done":true}
+	// {"id":2,"done":true}
+	// goes to a file *.jsonl
+}
+
 func ExampleCSV() {
 	fmt.Print(output(format.CSV{}))
 	// Output:
@@ -45,6 +74,31 @@ func ExampleJSONL() {
 	// Output:
 	// {"id":1,"title":"water, still","note":null}
 	// {"id":2,"title":"stone","note":""}
+}
+
+// What is to become of text that is not UTF-8, as it may come out of some databases.
+func ExampleInvalidUTF8() {
+	var rows source.Batch
+	rows.Reset(1)
+	rows.Append(source.Text, []byte("caf\xe9"))
+	rows.EndRow()
+	for _, policy := range []format.InvalidUTF8{format.ErrorOnInvalid, format.ReplaceInvalid, format.Base64Invalid} {
+		encoder, err := format.JSONL{InvalidUTF8: policy}.Encoder([]source.Column{{Name: "place"}})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		out, err := encoder.AppendRows(nil, &rows)
+		if invalid, ok := errors.AsType[*format.InvalidUTF8Error](err); ok {
+			fmt.Println(invalid)
+			continue
+		}
+		fmt.Print(string(out))
+	}
+	// Output:
+	// format: column "place", row 1: not valid UTF-8 at byte 3 of the value
+	// {"place":"caf�"}
+	// {"place":{"base64":"Y2Fm6Q=="}}
 }
 
 func ExampleText() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"culvert/source"
 )
@@ -74,6 +75,53 @@ func ExampleSource() {
 	}
 	fmt.Println(count, "rows of", len(rows.Columns()), "columns", rows.Close())
 	// Output: 10 rows of 2 columns <nil>
+}
+
+// printed is rows whose database prints CSV.
+type printed struct{ source.Rows }
+
+func (printed) WriteCSV(w io.Writer) (int64, error) {
+	n, err := io.WriteString(w, "10,\n")
+	return int64(n / len("10,\n")), err
+}
+
+// Rows say by their methods whether their database prints CSV.
+func ExampleCSVWriter() {
+	rows, err := countdown{}.Table(context.Background(), "ten")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, rows := range []source.Rows{rows, printed{rows}} {
+		csv, ok := rows.(source.CSVWriter)
+		if !ok {
+			fmt.Println("to be encoded")
+			continue
+		}
+		n, err := csv.WriteCSV(os.Stdout)
+		fmt.Println(n, "row", err)
+	}
+	// Output:
+	// to be encoded
+	// 10,
+	// 1 row <nil>
+}
+
+// An export whose rows are not all there must not pass for a whole one.
+func ExampleCountError() {
+	var err error = &source.CountError{Received: 9, Confirmed: 10}
+	if count, ok := errors.AsType[*source.CountError](err); ok {
+		fmt.Println(count)
+		fmt.Println(count.Confirmed-count.Received, "missing")
+	}
+	// Output:
+	// source: received 9 rows, but the database confirmed 10
+	// 1 missing
+}
+
+func ExampleKind() {
+	fmt.Println(source.Null, source.Text, source.Number, source.Bool, source.Bytes, source.JSON)
+	// Output: null text number bool bytes json
 }
 
 func ExampleBatch() {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -15,20 +16,7 @@ import (
 )
 
 func Example() {
-	dir, err := os.MkdirTemp("", "example")
-	if err == nil {
-		path := filepath.Join(dir, "todos.db")
-		err = makeTodos(path)
-		if err == nil {
-			err = printTodos(path)
-		}
-	}
-	if err != nil {
-		fmt.Println(err)
-	}
-	if err := os.RemoveAll(dir); err != nil {
-		fmt.Println(err)
-	}
+	withTodos(printTodos)
 	// Output:
 	// id INTEGER
 	// title TEXT
@@ -39,6 +27,77 @@ func Example() {
 	// number "2"
 	// null ""
 	// bytes "\x00"
+}
+
+// A file that is not there is not made.
+func ExampleOpen() {
+	withTodos(func(path string) error {
+		db, err := sqlite.Open(path)
+		if err == nil {
+			err = db.Close()
+		}
+		fmt.Println("there:", err)
+		_, err = sqlite.Open(path + ".old")
+		fmt.Println("not there:", errors.Is(err, source.ErrUnavailable))
+		return nil
+	})
+	// Output:
+	// there: <nil>
+	// not there: true
+}
+
+// An unknown table comes with the names there are.
+func ExampleDB_Table() {
+	withTodos(func(path string) error {
+		db, err := sqlite.Open(path)
+		if err != nil {
+			return err
+		}
+		_, err = db.Table(context.Background(), "todo")
+		fmt.Println(err)
+		if unknown, ok := errors.AsType[*source.UnknownError](err); ok {
+			fmt.Println("there is:", unknown.Known)
+		}
+		return db.Close()
+	})
+	// Output:
+	// source: table "todo" does not exist
+	// there is: [todos]
+}
+
+func ExampleDB_Query() {
+	withTodos(func(path string) error {
+		db, err := sqlite.Open(path)
+		if err != nil {
+			return err
+		}
+		rows, err := db.Query(context.Background(), "SELECT count(*) AS n, upper(max(title)) AS last FROM todos")
+		if err != nil {
+			return errors.Join(err, db.Close())
+		}
+		return errors.Join(printRows(rows), rows.Close(), db.Close())
+	})
+	// Output:
+	// n
+	// last
+	// number "2"
+	// text "LEARN"
+}
+
+func ExampleDB_Close() {
+	withTodos(func(path string) error {
+		db, err := sqlite.Open(path)
+		if err != nil {
+			return err
+		}
+		fmt.Println(db.Close())
+		_, err = db.Table(context.Background(), "todos")
+		fmt.Println("afterwards:", errors.Is(err, source.ErrUnavailable))
+		return nil
+	})
+	// Output:
+	// <nil>
+	// afterwards: true
 }
 
 func printTodos(path string) error {
@@ -55,7 +114,7 @@ func printTodos(path string) error {
 
 func printRows(rows source.Rows) error {
 	for _, column := range rows.Columns() {
-		fmt.Println(column.Name, column.Type)
+		fmt.Println(strings.TrimSpace(column.Name + " " + column.Type))
 	}
 	var batch source.Batch
 	for {
@@ -72,6 +131,22 @@ func printRows(rows source.Rows) error {
 				fmt.Printf("%v %q\n", kind, value)
 			}
 		}
+	}
+}
+
+// withTodos calls f with the path of a database, which it removes afterwards.
+func withTodos(f func(path string) error) {
+	dir, err := os.MkdirTemp("", "example")
+	if err == nil {
+		path := filepath.Join(dir, "todos.db")
+		err = makeTodos(path)
+		if err == nil {
+			err = f(path)
+		}
+		err = errors.Join(err, os.RemoveAll(dir))
+	}
+	if err != nil {
+		fmt.Println(err)
 	}
 }
 
