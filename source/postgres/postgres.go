@@ -95,7 +95,8 @@ func (db *DB) Table(ctx context.Context, name string) (source.Rows, error) {
 	if err != nil {
 		return nil, db.session.failed(ctx, relation.String(), err)
 	}
-	// Only now, with the lock that the preparation has taken, will it stay as it is; for the rest, the rows check it again.
+	// Only now, with the lock that the preparation has taken, will it stay as it is. What is not locked, the rows check
+	// again at their end.
 	if err := db.session.checkUnchanged(ctx, relation); err != nil {
 		return nil, err
 	}
