@@ -59,7 +59,7 @@ func (o *outputs) abandon() error {
 
 // outputFile is a file that is being written.
 type outputFile struct {
-	file    *os.File
+	file    *durable.Writer
 	outputs *outputs
 	path    string
 	part    string // "" for what is not a regular file and is written to directly
@@ -102,7 +102,7 @@ func (o *outputs) create(path string, force bool) (*outputFile, error) {
 	if info != nil {
 		if !info.Mode().IsRegular() {
 			f, err := os.OpenFile(path, os.O_WRONLY, 0)
-			return &outputFile{file: f, outputs: o, path: path}, withOutputHint(err)
+			return &outputFile{file: &durable.Writer{File: f}, outputs: o, path: path}, withOutputHint(err)
 		}
 		mode = info.Mode().Perm()
 		// The file is replaced where it is, not the link to it.
@@ -120,7 +120,7 @@ func (o *outputs) create(path string, force bool) (*outputFile, error) {
 	if err != nil {
 		return nil, withOutputHint(fmt.Errorf("output %q: %w", path, err))
 	}
-	out := &outputFile{file: f, outputs: o, path: path, part: part, force: force}
+	out := &outputFile{file: &durable.Writer{File: f}, outputs: o, path: path, part: part, force: force}
 	o.open[out] = struct{}{}
 	return out, nil
 }

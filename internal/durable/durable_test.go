@@ -57,3 +57,23 @@ func TestSyncDir(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestWriter(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &Writer{File: f}
+	text := strings.Repeat("some text\n", 100_000)
+	for range 20 {
+		if n, err := w.Write([]byte(text)); n != len(text) || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	if err := errors.Join(w.Sync(), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(f.Name()); err != nil || string(got) != strings.Repeat(text, 20) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+}
