@@ -220,7 +220,7 @@ func TestPrintedCSV(t *testing.T) {
 		for i := range src.rows {
 			fmt.Fprintf(&want, "%d,%s\n", i, src.text)
 		}
-		plan := export.Plan{Unencrypted: true, Jobs: 2}
+		plan := export.Plan{Unencrypted: true, Jobs: 1}
 		var file bytes.Buffer
 		stats, err := plan.Table(t.Context(), &file, src, "")
 		if err != nil {
@@ -282,9 +282,9 @@ func TestSourceFails(t *testing.T) {
 	}
 	broken := errors.New("the server is gone")
 	faulty := generated{rows: 200_000, failAt: 150_000, fail: broken}
-	for _, src := range []source.Source{&faulty, &printing{faulty}} {
+	for jobs, src := range map[int]source.Source{3: &faulty, 1: &printing{faulty}} {
 		var file bytes.Buffer
-		plan := export.Plan{Recipients: []age.Recipient{id.Recipient()}, Jobs: 3}
+		plan := export.Plan{Recipients: []age.Recipient{id.Recipient()}, Jobs: jobs}
 		if _, err := plan.Table(t.Context(), &file, src, ""); !errors.Is(err, broken) {
 			t.Errorf("error %v", err)
 		}
@@ -313,8 +313,9 @@ func TestSinkFails(t *testing.T) {
 	}
 	encrypted := export.Plan{Recipients: []age.Recipient{id.Recipient()}, Compression: export.None}
 	plain := export.Plan{Unencrypted: true}
+	printed := export.Plan{Unencrypted: true, Jobs: 1}
 	for _, left := range []int{0, 100, 1000, 300 << 10} {
-		for _, plan := range []export.Plan{encrypted, plain} {
+		for _, plan := range []export.Plan{encrypted, plain, printed} {
 			// The second source never gives the rest of its rows.
 			for _, src := range []source.Source{
 				&generated{rows: 400_000},

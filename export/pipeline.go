@@ -23,7 +23,7 @@ import (
 //	4 write      sequential   frames in order, to agefile or dst
 //	5 encrypt    parallel     inside agefile.Writer, chunks to dst in order
 //
-// An [ordered.Queue] of frames joins 1 to 4. Where the database prints the format itself, stage 2 has nothing to do.
+// An [ordered.Queue] of frames joins 1 to 4. Where the database prints the rows, stage 2 has nothing to do.
 type pipeline struct {
 	plan     *Plan
 	rows     source.Rows
@@ -125,10 +125,8 @@ func (pl *pipeline) read() error {
 		item.Value.text = append(item.Value.text, header...)
 		pl.queue.Put(item)
 	}
-	if rows, ok := pl.rows.(source.CSVWriter); ok {
-		if _, csv := pl.plan.format().(format.CSV); csv {
-			return pl.readCSV(rows)
-		}
+	if rows, ok := pl.csvWriter(); ok {
+		return pl.readCSV(rows)
 	}
 	for {
 		item := pl.get()
@@ -144,6 +142,14 @@ func (pl *pipeline) read() error {
 		f.rows = int64(f.batch.Rows())
 		pl.queue.Put(item)
 	}
+}
+
+// csvWriter gives the rows, if the database is to print them. It is the least work here, but the database prints in one
+// process, and slower than it gives values: with several cores here it is faster to print on all of them.
+func (pl *pipeline) csvWriter() (source.CSVWriter, bool) {
+	rows, ok := pl.rows.(source.CSVWriter)
+	_, csv := pl.plan.format().(format.CSV)
+	return rows, ok && csv && pl.plan.jobs() == 1
 }
 
 // get takes an empty frame, or nil if the pipeline has been stopped.
