@@ -84,8 +84,8 @@ func TestNewPartition(t *testing.T) {
 	expectCSV(t, func() source.Rows { return table(t, db, "t") }, "id\n1\n")
 }
 
-// TestChangedBeforeTheFirstRow changes what a table holds after Table has looked at it. Either the change has to wait, or
-// the rows must end in an error.
+// TestChangedBeforeTheFirstRow changes what a table holds after Table has looked at it. Either the change has to
+// wait, or the rows must end in an error.
 func TestChangedBeforeTheFirstRow(t *testing.T) {
 	const tables = `
 		CREATE TABLE t (id int) PARTITION BY LIST (id);
@@ -103,7 +103,10 @@ func TestChangedBeforeTheFirstRow(t *testing.T) {
 		{"TRUNCATE one, three", "t", true},
 		{"ALTER TABLE more DETACH PARTITION three", "t", true},
 		{"TRUNCATE child", "parent", false},
-		{"ALTER SCHEMA here RENAME TO there; CREATE SCHEMA here; CREATE TABLE here.t AS TABLE there.t", "here.t", false},
+		{
+			"ALTER SCHEMA here RENAME TO there; CREATE SCHEMA here; CREATE TABLE here.t AS TABLE there.t",
+			"here.t", false,
+		},
 	} {
 		for _, way := range ways {
 			db, database := openNew(t, tables)
@@ -113,7 +116,8 @@ func TestChangedBeforeTheFirstRow(t *testing.T) {
 			n, err := way.read(rows, 0, func() {})
 			if test.waits {
 				if n != 3 || err != io.EOF {
-					t.Errorf("%s: then %s by %s has %d rows and the error %v", test.change, test.table, way.name, n, err)
+					t.Errorf("%s: then %s by %s has %d rows and the error %v",
+						test.change, test.table, way.name, n, err)
 				}
 				continue
 			}

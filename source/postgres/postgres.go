@@ -12,10 +12,10 @@
 // connection pooler in transaction mode can give. As long as it lasts, the server keeps row versions that it could
 // otherwise clean up.
 //
-// PostgreSQL shows a table that was truncated or rewritten after the transaction began without rows, and finds tables by
-// the names, and partitions in the places, that they have now. For a table that was changed in such a way, Table fails,
-// or the rows end in an error. Behind a view, or in a query, it is not noticed; nor is a child that inherits from its
-// table no more.
+// PostgreSQL shows a table that was truncated or rewritten after the transaction began without rows, and finds tables
+// by the names, and partitions in the places, that they have now. For a table that was changed in such a way, Table
+// fails, or the rows end in an error. Behind a view, or in a query, it is not noticed; nor is a child that inherits
+// from its table no more.
 //
 // # Values
 //

@@ -148,7 +148,8 @@ func (s *session) checkUnchanged(ctx context.Context, r *relation) error {
 		return s.failed(ctx, r.String(), err)
 	}
 	if len(found) > 0 {
-		return fmt.Errorf("postgres: table %q was %s after the transaction began; begin again", found[0][0], found[0][1])
+		return fmt.Errorf("postgres: table %q was %s after the transaction began; begin again",
+			found[0][0], found[0][1])
 	}
 	return nil
 }
