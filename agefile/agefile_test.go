@@ -231,6 +231,23 @@ func TestRecipientKinds(t *testing.T) {
 	}
 }
 
+// TestTooManyRecipients checks that no file is made that no reader accepts.
+func TestTooManyRecipients(t *testing.T) {
+	id := identity(t)
+	many := make([]age.Recipient, 1100)
+	for i := range many {
+		many[i] = id.Recipient()
+	}
+	var file bytes.Buffer
+	if _, err := agefile.NewWriter(&file, many...); err == nil || file.Len() > 0 {
+		t.Errorf("error %v, and %d bytes written", err, file.Len())
+	}
+	file.Reset()
+	if got, err := decrypt(encrypt(t, []byte("hello"), 1, many[:1000]...), 1, id); err != nil || string(got) != "hello" {
+		t.Errorf("a thousand recipients: %q, %v", got, err)
+	}
+}
+
 func TestIdentityErrors(t *testing.T) {
 	id := identity(t)
 	file := encrypt(t, []byte("hello"), 1, id.Recipient())

@@ -59,20 +59,13 @@ func (sec *section) finish() error {
 	return err
 }
 
-// load reads the input of a span that was taken from a section.
+// load reads all of the input that is still to be read.
 func (s *span) load() {
-	if s.at == nil {
-		return
+	for in := 0; in < s.n; in += chunkSize {
+		part := (*scratch)(s.input(in + sealedChunkSize)[in:])
+		s.chunk(in, chunkSize, part)
 	}
-	n, err := s.at.ReadAt(s.input(s.n), s.off)
-	if s.at = nil; n == s.n {
-		return
-	}
-	if err == nil {
-		err = io.EOF
-	}
-	s.n, s.readErr = n, err
-	s.dropPart()
+	s.at = nil
 }
 
 // lend hands whole spans of p to the workers and gives the rest, which is not empty. The caller must call settle before
@@ -115,7 +108,8 @@ func (w *Writer) readSection(sec *section) (int64, error) {
 // settle waits until the workers are done with everything that was lent.
 func (w *Writer) settle() error {
 	if w.full != nil && w.full.Value.at != nil {
-		w.full.Value.load() // nothing came after it, so it is still held
+		// Nothing came after it, so it is still held.
+		w.full.Value.load()
 		w.returned()
 	}
 	for w.lent.Load() > 0 {
@@ -142,9 +136,8 @@ func (w *Writer) returned() {
 // work is what the workers of a Writer do.
 func (w *Writer) work(s *span) {
 	lent := s.lent != nil || s.at != nil
-	s.load()
 	s.seal()
-	if s.lent = nil; lent {
+	if lent {
 		w.returned()
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/hkdf"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 
@@ -16,9 +17,8 @@ import (
 const (
 	nonceSize = 16
 
-	// maxHeader bounds what is read before the header's end is found. A post-quantum stanza takes about 1.6 kB, so this
-	// has room for thousands of recipients.
-	maxHeader = 4 << 20
+	// maxHeader bounds what is read before the header's end is found. It is age's own limit.
+	maxHeader = 2 << 20
 )
 
 // sealHeader makes the header and nonce of a new file, as they stand at its beginning, and its payload key.
@@ -38,6 +38,10 @@ func sealHeader(recipients []age.Recipient) (header, key []byte, err error) {
 		return nil, nil, err
 	}
 	header = buf.Bytes()
+	// Readers limit what a writer does not.
+	if _, err := age.ExtractHeader(bytes.NewReader(header)); err != nil {
+		return nil, nil, fmt.Errorf("agefile: too many recipients: %w", err)
+	}
 	key, err = payloadKey(tap.fileKey, header[len(header)-nonceSize:])
 	return header, key, err
 }

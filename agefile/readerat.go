@@ -172,16 +172,14 @@ func (r *ReaderAt) readSpan(p []byte, off int64) (int, error) {
 func (r *ReaderAt) load(s *span, first int64, count int) error {
 	from := first * sealedChunkSize
 	to := min(from+int64(count)*sealedChunkSize, r.sealed)
-	s.first, s.n = uint64(first), int(to-from)
-	s.opened, s.plain, s.final = 0, 0, false
-	n, err := r.src.ReadAt(s.input(s.n), r.start+from)
-	if n < s.n {
-		if err == nil || err == io.EOF {
-			err = truncated("the file is shorter than it was")
-		}
-		return err
-	}
+	s.first, s.n, s.readErr = uint64(first), int(to-from), nil
+	s.at, s.off = r.src, r.start+from
 	s.open()
+	if s.readErr == io.EOF {
+		return truncated("the file is shorter than it was")
+	} else if s.readErr != nil {
+		return s.readErr
+	}
 	atEnd := first+int64(count) == r.chunks
 	if s.opened == count && s.final == atEnd {
 		return nil

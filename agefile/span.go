@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"io"
 	"slices"
+	"sync"
 
 	"golang.org/x/crypto/chacha20poly1305"
 )
@@ -69,18 +70,44 @@ func (s *span) setNonce(i int, last bool) []byte {
 	return s.nonce[:]
 }
 
+// chunk gives the next size bytes of input, or what there is. The input may still have to be read.
+func (s *span) chunk(off, size int, scratch *scratch) []byte {
+	size = min(size, s.n-off)
+	switch {
+	case s.lent != nil:
+		return s.lent[off : off+size]
+	case s.at == nil:
+		return s.buf[slide+off:][:size]
+	}
+	n, err := s.at.ReadAt(scratch[:size], s.off+int64(off))
+	if n < size {
+		if s.readErr = err; err == nil {
+			s.readErr = io.EOF
+		}
+		s.n = off + n
+	}
+	return scratch[:n]
+}
+
+// scratch is where a worker reads a chunk that it opens or seals at once. Being used again and again on the same
+// core, it stays in its cache; the buffer of the span comes from the cache of another.
+type scratch [sealedChunkSize]byte
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
 // seal seals the n bytes of input. An empty payload gives one empty chunk.
 func (s *span) seal() {
-	plain, out := s.input(s.n), 0
-	if s.lent != nil {
-		plain = s.lent
-	}
-	for i := 0; i == 0 || len(plain) > 0; i++ {
-		chunk := plain[:min(chunkSize, len(plain))]
-		plain = plain[len(chunk):]
-		s.aead.Seal(s.buf[out:out], s.setNonce(i, s.last && len(plain) == 0), chunk, nil)
+	tmp := scratches.Get().(*scratch)
+	defer scratches.Put(tmp)
+	s.input(s.n) // room for the output
+	in, out := 0, 0
+	for i := 0; i == 0 || in < s.n; i++ {
+		plain := s.chunk(in, chunkSize, tmp)
+		in += len(plain)
+		s.aead.Seal(s.buf[out:out], s.setNonce(i, s.last && in == s.n), plain, nil)
 		out += sealedChunkSize
 	}
+	s.at, s.lent = nil, nil
 }
 
 // sealed is the output of seal.
@@ -89,36 +116,46 @@ func (s *span) sealed() []byte {
 	return s.buf[:s.n+chunks*overhead]
 }
 
-// open loads and opens the n bytes of input, up to the first chunk that is damaged or marked as the last.
+// open opens the n bytes of input, up to the first chunk that is damaged or marked as the last.
 //
 // Whether a full chunk is the last one is seen by what follows it. But a last one must be released also if something
 // does follow, before that is found wrong; so both marks are tried.
 func (s *span) open() {
-	s.load()
+	tmp := scratches.Get().(*scratch)
+	defer scratches.Put(tmp)
+	s.input(s.n) // room for the output
 	s.opened, s.plain, s.final = 0, 0, false
-	sealed := s.input(s.n)
-	for len(sealed) > 0 && !s.final {
-		chunk := sealed[:min(sealedChunkSize, len(sealed))]
-		sealed = sealed[len(chunk):]
-		if len(chunk) == overhead && s.first+uint64(s.opened) > 0 {
-			return // only an empty payload ends in an empty chunk
+	for in := 0; in < s.n && !s.final; {
+		chunk := s.chunk(in, sealedChunkSize, tmp)
+		if len(chunk) < sealedChunkSize && s.readErr != nil && s.readErr != io.EOF {
+			s.n = in // whether the rest is a short chunk or a part of one cannot be known
+			break
 		}
-		dst := s.buf[s.plain:s.plain]
-		out, err := dst, error(nil)
-		if s.final = len(chunk) < sealedChunkSize; !s.final {
-			if out, err = s.aead.Open(dst, s.setNonce(s.opened, false), chunk, nil); err != nil {
-				s.final = true
-			}
+		in += len(chunk)
+		if len(chunk) == 0 || len(chunk) == overhead && s.first+uint64(s.opened) > 0 {
+			break // only an empty payload ends in an empty chunk
 		}
-		if s.final {
-			if out, err = s.aead.Open(dst, s.setNonce(s.opened, true), chunk, nil); err != nil {
-				s.final = false
-				return
-			}
+		out, ok := s.openChunk(chunk)
+		if !ok {
+			break
 		}
 		s.opened++
 		s.plain += len(out)
 	}
+	s.at = nil
+}
+
+// openChunk opens the next chunk and says in final whether it is marked as the last.
+func (s *span) openChunk(chunk []byte) (out []byte, ok bool) {
+	dst := s.buf[s.plain:s.plain]
+	if len(chunk) == sealedChunkSize {
+		if out, err := s.aead.Open(dst, s.setNonce(s.opened, false), chunk, nil); err == nil {
+			return out, true
+		}
+	}
+	out, err := s.aead.Open(dst, s.setNonce(s.opened, true), chunk, nil)
+	s.final = err == nil
+	return out, s.final
 }
 
 // plaintext is the output of open.
@@ -135,14 +172,6 @@ func (s *span) fill(src io.Reader) {
 	}
 	if s.readErr == io.ErrUnexpectedEOF {
 		s.readErr = io.EOF
-	}
-	s.dropPart()
-}
-
-// dropPart drops a part of a chunk after a failure to read: whether it is a short chunk cannot be known.
-func (s *span) dropPart() {
-	if s.readErr != nil && s.readErr != io.EOF {
-		s.n -= s.n % sealedChunkSize
 	}
 }
 

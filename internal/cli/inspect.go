@@ -123,7 +123,7 @@ func (a *app) inspect(ctx context.Context, r *inspectReport, o *inspectOptions, 
 }
 
 // headerLimit bounds the memory for a header. It is that of agefile.
-const headerLimit = 4 << 20
+const headerLimit = 2 << 20
 
 func (r *inspectReport) readHeader(src io.Reader, armored bool) error {
 	header, err := age.ExtractHeader(io.LimitReader(src, headerLimit))
