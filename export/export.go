@@ -18,10 +18,10 @@
 //
 //	(J+2) × 3.5 MiB + J × 3 MiB + J × 2.2 MiB
 //
-// Two things can make it more. The largest row is held once by the source that reads it, and then as values, as text
-// and compressed while it passes; where PostgreSQL prints the rows, which it does for CSV with one job, it is passed
-// on in pieces instead. And text may take more than the values that it is made of: with control characters in JSON up
-// to six times as much, and in lines of a template as often as the template names a column.
+// Two things can make it more. The largest row is held once by the source that reads it, and by one frame at a time as
+// values, as text, and compressed, while it passes; where PostgreSQL prints the rows, which it does for CSV with one
+// job, it goes on in pieces instead. And text may take more than the values that it is made of: with control
+// characters in JSON up to six times as much, and in lines of a template as often as the template names a column.
 package export
 
 import (
@@ -180,6 +180,7 @@ func (p *Plan) run(
 		trailer:  compress.NewTrailer(p.Compression.codec()),
 		dst:      out,
 		progress: progress,
+		ctx:      ctx,
 		cancel:   cancel,
 	}
 	if p.Unencrypted {

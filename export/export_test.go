@@ -391,6 +391,22 @@ func TestMemory(t *testing.T) {
 	}
 }
 
+// TestMemoryOfLargeRows has rows so large that several on their way at once would show.
+func TestMemoryOfLargeRows(t *testing.T) {
+	const size = 64 << 20
+	src := &generated{rows: 8, text: bytes.Repeat([]byte("x"), size)}
+	for _, c := range []export.Compression{export.Zstd, export.None} {
+		// In the source, in the batch that is read, and in a frame as values, text and output; and as much garbage.
+		testkit.MemoryCeiling(t, 2*5*size+80<<20, func() {
+			plan := export.Plan{Unencrypted: true, Compression: c, Jobs: 4}
+			stats, err := plan.Table(t.Context(), io.Discard, src, "")
+			if err != nil || stats.Rows != 8 || stats.Text < 8*size {
+				t.Errorf("%+v, %v", stats, err)
+			}
+		})
+	}
+}
+
 func ExamplePlan_Table() {
 	identity, err := age.GenerateX25519Identity()
 	if err != nil {

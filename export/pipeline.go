@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"slices"
 
 	"filippo.io/age"
 
@@ -32,33 +31,41 @@ type pipeline struct {
 	trailer  *compress.Trailer
 	dst      io.Writer
 	progress *Progress
+	ctx      context.Context
 	cancel   context.CancelCauseFunc
 	stats    Stats
 
-	queue *ordered.Queue[*frame]
+	queue    *ordered.Queue[*frame]
+	outsized chan struct{} // has room for the one outsized frame that may be on its way
 }
 
 // frame is a batch of rows on its way.
 type frame struct {
-	batch source.Batch // stage 1, unless the text comes from the database
-	text  []byte       // stage 1 or 2
-	data  []byte       // stage 3
-	rows  int64
-	err   error // of stage 2
+	batch    source.Batch // stage 1, unless the text comes from the database
+	text     []byte       // stage 1 or 2
+	textSize int
+	data     []byte // stage 3; or the text, if it is not compressed
+	rows     int64
+	err      error // of stage 2
+	outsized bool
 }
 
-// maxKept is the size above which a buffer that an outsized row has made large is given up after it.
+// maxKept is the size above which a frame is outsized, as a row can make it. Only one such frame is on its way at a
+// time, and its buffers are given up as soon as they have been used.
 const maxKept = 8 * source.BatchSize
 
 func (f *frame) reset() {
-	if cap(f.text) > maxKept {
-		f.text = nil
-	}
-	if cap(f.data) > maxKept {
-		f.data = nil
-	}
 	f.batch.Reset(0)
-	f.text, f.data, f.rows, f.err = f.text[:0], f.data[:0], 0, nil
+	f.text, f.data = kept(f.text), kept(f.data)
+	f.textSize, f.rows, f.err, f.outsized = 0, 0, nil, false
+}
+
+// kept gives the memory of a buffer for its next use, if it is not outsized.
+func kept(buf []byte) []byte {
+	if cap(buf) > maxKept {
+		return nil
+	}
+	return buf[:0]
 }
 
 // runEncrypted runs the pipeline into an age file.
@@ -86,6 +93,7 @@ func (pl *pipeline) run() error {
 		frames[i].batch.SetRowSize(pl.encoder.RowSize())
 	}
 	pl.queue = ordered.New(frames, jobs, pl.work)
+	pl.outsized = make(chan struct{}, 1)
 
 	written := make(chan error, 1)
 	go func() {
@@ -140,6 +148,13 @@ func (pl *pipeline) read() error {
 			return err
 		}
 		f.rows = int64(f.batch.Rows())
+		if f.outsized = f.batch.Size() > maxKept; f.outsized {
+			select {
+			case pl.outsized <- struct{}{}:
+			case <-pl.ctx.Done():
+				return context.Cause(pl.ctx)
+			}
+		}
 		pl.queue.Put(item)
 	}
 }
@@ -219,11 +234,19 @@ func (pl *pipeline) work(f *frame) {
 		if f.text, f.err = pl.encoder.AppendRows(f.text, &f.batch); f.err != nil {
 			return
 		}
+		f.batch.Reset(0)
 	}
-	if pl.plan.Compression != None {
-		f.data = slices.Grow(f.data, len(f.text)) // not in steps; what is not used is not resident
-		f.data = pl.codec.AppendFrame(f.data, f.text)
+	f.textSize = len(f.text)
+	if pl.plan.Compression == None {
+		f.data, f.text = f.text, f.data
+		return
 	}
+	if cap(f.data) < len(f.text) {
+		// At once and not in steps, which would leave garbage. What is not used is not resident.
+		f.data = make([]byte, 0, len(f.text))
+	}
+	f.data = pl.codec.AppendFrame(f.data, f.text)
+	f.text = kept(f.text)
 }
 
 // write is stage 4.
@@ -237,18 +260,18 @@ func (pl *pipeline) write() error {
 		if f.err != nil {
 			return pl.locate(f.err)
 		}
-		data := f.data
-		if pl.plan.Compression == None {
-			data = f.text
-		}
-		if _, err := pl.dst.Write(data); err != nil {
+		if _, err := pl.dst.Write(f.data); err != nil {
 			return err
 		}
-		pl.trailer.Add(int64(len(data)), int64(len(f.text)))
+		pl.trailer.Add(int64(len(f.data)), int64(f.textSize))
 		pl.stats.Rows += f.rows
-		pl.stats.Text += int64(len(f.text))
+		pl.stats.Text += int64(f.textSize)
 		pl.progress.Rows.Add(f.rows)
-		pl.progress.Text.Add(int64(len(f.text)))
+		pl.progress.Text.Add(int64(f.textSize))
+		f.data = kept(f.data)
+		if f.outsized {
+			<-pl.outsized
+		}
 		pl.queue.Free(item)
 	}
 }
