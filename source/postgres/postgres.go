@@ -32,6 +32,12 @@
 // Rows implement [source.CSVWriter] by COPY, which passes through from the server as it is. Only the rows of statements
 // that COPY does not take, such as SHOW and EXPLAIN, do not implement it.
 //
+// # Databases of others
+//
+// What is looked up in the catalogs is looked up with nothing but the system's own operators, functions and types,
+// whatever search path the owner of the database has set. The code of others that then runs with the rights of the user
+// is that behind a view or a foreign table, or in a query.
+//
 // # Memory
 //
 // A connection holds one buffer of a few hundred kilobytes, and a row while it passes. The largest row that the server
@@ -94,6 +100,9 @@ func (db *DB) Table(ctx context.Context, name string) (source.Rows, error) {
 	description, err := db.session.prepare(ctx, sql)
 	if err != nil {
 		return nil, db.session.failed(ctx, relation.String(), err)
+	}
+	if len(description.Fields) != len(columns) {
+		return nil, db.session.failed(ctx, relation.String(), errAnswer)
 	}
 	// Only now, with the lock that the preparation has taken, will it stay as it is. What is not locked, the rows check
 	// again at their end.

@@ -50,12 +50,15 @@ func (s *session) describe(ctx context.Context, fields []pgconn.FieldDescription
 		types = append(types, strconv.FormatUint(uint64(field.DataTypeOID), 10))
 		modifiers = append(modifiers, strconv.FormatInt(int64(field.TypeModifier), 10))
 	}
-	found, err := s.query(ctx, `
+	found, err := s.query(ctx, 1, `
 SELECT pg_catalog.format_type(type, modifier)
 FROM unnest($1::oid[], $2::int4[]) WITH ORDINALITY AS u(type, modifier, place) ORDER BY place`,
 		"{"+strings.Join(types, ",")+"}", "{"+strings.Join(modifiers, ",")+"}")
 	if err != nil {
 		return nil, s.failed(ctx, "query", err)
+	}
+	if len(found) != len(fields) {
+		return nil, s.failed(ctx, "query", errAnswer)
 	}
 	columns := make([]source.Column, len(fields))
 	for i, field := range fields {

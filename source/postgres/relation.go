@@ -22,10 +22,17 @@ type relation struct {
 
 func (r *relation) String() string { return "table " + strconv.Quote(r.schema+"."+r.name) }
 
+// visible says whether a relation c of a schema n is what its name means without a schema, by the search path of the
+// user, whose schemas are the second parameter. pg_table_is_visible would go by that of our statements.
+const visible = `(pg_catalog.array_position($2::name[], n.nspname) IS NOT NULL AND NOT EXISTS (
+	SELECT FROM pg_catalog.pg_class c2 JOIN pg_catalog.pg_namespace n2 ON n2.oid = c2.relnamespace
+	WHERE c2.relname = c.relname AND pg_catalog.array_position($2::name[], n2.nspname)
+		< pg_catalog.array_position($2::name[], n.nspname)))`
+
 // relationSQL finds relations with rows to read: tables, partitioned tables, views, materialized views and foreign
 // tables. Visible ones, which a name without a schema means, come first.
 const relationSQL = `
-SELECT c.oid, n.nspname, c.relname, pg_catalog.pg_table_is_visible(c.oid) AND c.relname = $1::text,
+SELECT c.oid, n.nspname, c.relname, c.relname = $1::text AND ` + visible + `,
 	c.relkind = 'r' AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhparent = c.oid)
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND `
@@ -33,10 +40,10 @@ WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND `
 // The name is text, as PostgreSQL would otherwise cut it to the 63 bytes of a name. To parse_ident the same holds.
 const (
 	exactlyNamed = `
-	(c.relname = $1::text AND pg_catalog.pg_table_is_visible(c.oid) OR n.nspname || '.' || c.relname = $1::text)
+	(c.relname = $1::text AND ` + visible + ` OR n.nspname || '.' || c.relname = $1::text)
 ORDER BY 4 DESC`
 	namedAsSQL = `
-	(ARRAY[c.relname::text] = pg_catalog.parse_ident($1::text) AND pg_catalog.pg_table_is_visible(c.oid)
+	(ARRAY[c.relname::text] = pg_catalog.parse_ident($1::text) AND ` + visible + `
 	OR ARRAY[n.nspname::text, c.relname::text] = pg_catalog.parse_ident($1::text)
 	OR ARRAY[pg_catalog.current_database()::text, n.nspname::text, c.relname::text] = pg_catalog.parse_ident($1::text))`
 )
@@ -44,12 +51,12 @@ ORDER BY 4 DESC`
 // findRelation finds the relation that a name means.
 func (s *session) findRelation(ctx context.Context, name string) (*relation, error) {
 	table := "table " + strconv.Quote(name)
-	found, err := s.query(ctx, relationSQL+exactlyNamed, name)
+	found, err := s.query(ctx, 5, relationSQL+exactlyNamed, name, s.schemas)
 	if err != nil {
 		return nil, s.failed(ctx, table, err)
 	}
 	if len(found) == 0 {
-		found, err = s.query(ctx, relationSQL+namedAsSQL, name)
+		found, err = s.query(ctx, 5, relationSQL+namedAsSQL, name, s.schemas)
 		if err != nil && !isNoName(err) {
 			return nil, s.failed(ctx, table, err)
 		}
@@ -81,7 +88,7 @@ func isNoName(err error) bool {
 // knownSQL lists the names of relations as findRelation takes them. If there are too many, those stay whose length is
 // nearest to what was asked for, since a name with a slip is about as long as the right one.
 const knownSQL = `
-SELECT CASE WHEN pg_catalog.pg_table_is_visible(c.oid) THEN '' ELSE n.nspname || '.' END || c.relname AS known
+SELECT CASE WHEN ` + visible + ` THEN '' ELSE n.nspname || '.' END || c.relname AS known
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition
 	AND n.nspname <> 'information_schema' AND n.nspname NOT LIKE 'pg\_%'
@@ -91,7 +98,7 @@ func (s *session) knownRelations(ctx context.Context, name string) ([]string, er
 	if err := s.recover(ctx); err != nil {
 		return nil, err
 	}
-	found, err := s.query(ctx, knownSQL, name)
+	found, err := s.query(ctx, 1, knownSQL, name, s.schemas)
 	if err != nil {
 		return nil, s.failed(ctx, "listing the tables", err)
 	}
@@ -105,7 +112,7 @@ func (s *session) knownRelations(ctx context.Context, name string) ([]string, er
 
 // columns gives the columns of a relation that can be loaded back: those neither dropped nor generated.
 func (s *session) columns(ctx context.Context, r *relation) ([]source.Column, error) {
-	found, err := s.query(ctx, `
+	found, err := s.query(ctx, 2, `
 SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod) FROM pg_catalog.pg_attribute a
 WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' ORDER BY a.attnum`, r.oid)
 	if err != nil {
@@ -143,7 +150,7 @@ WHERE change IS NOT NULL LIMIT 1`
 // began. What is locked stays as it is: the relation once the statement is prepared, its partitions from here on, since
 // pg_partition_tree locks them, and other children once the statement has run. The name of a schema is never locked.
 func (s *session) checkUnchanged(ctx context.Context, r *relation) error {
-	found, err := s.query(ctx, unchangedSQL, r.oid, r.sqlName())
+	found, err := s.query(ctx, 2, unchangedSQL, r.oid, r.sqlName())
 	if err != nil {
 		return s.failed(ctx, r.String(), err)
 	}

@@ -3,8 +3,10 @@ package postgres
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -27,6 +29,9 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: time.Minute, Interval: 1
 // session is one connection inside of a transaction. Each sees the database as it was when its transaction began.
 type session struct {
 	conn *pgconn.PgConn
+
+	searchPath string // the setting of the user
+	schemas    string // those it comes to, in their order, as a name[]
 }
 
 func connect(ctx context.Context, config *pgconn.Config) (*session, error) {
@@ -55,9 +60,7 @@ func connect(ctx context.Context, config *pgconn.Config) (*session, error) {
 // beginSQL begins the transaction. All settings end with it, so that they also hold, and do no harm, behind a
 // connection pooler. They are those that pg_dump makes, as far as they bear on the text of values or on the time that
 // reading may take. The last of them is new in PostgreSQL 17; to ask for it is also what fixes the view of the
-// transaction.
-//
-// The savepoint is what [session.recover] returns to.
+// transaction. The search path is still that of the user here, on which nothing may be looked up; see [session.query].
 const beginSQL = `
 BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
 SET LOCAL TimeZone = 'UTC';
@@ -70,8 +73,14 @@ SET LOCAL row_security = off;
 SET LOCAL statement_timeout = 0;
 SET LOCAL lock_timeout = 0;
 SET LOCAL idle_in_transaction_session_timeout = 0;
-SELECT pg_catalog.set_config(name, '0', true) FROM pg_catalog.pg_settings WHERE name = 'transaction_timeout';
+SELECT pg_catalog.set_config(name, '0', true) FROM pg_catalog.pg_settings
+WHERE name OPERATOR(pg_catalog.=) 'transaction_timeout';
 `
+
+// begunSQL ends what begins the transaction. The savepoint is what [session.recover] returns to.
+const begunSQL = `
+SAVEPOINT culvert;
+SELECT pg_catalog.current_setting('search_path'), pg_catalog.current_schemas(true)`
 
 func (s *session) beginTransaction(ctx context.Context) error {
 	// A server in SQL_ASCII does not convert text to UTF-8, but it would refuse text that is not UTF-8 already.
@@ -79,8 +88,20 @@ func (s *session) beginTransaction(ctx context.Context) error {
 	if s.conn.ParameterStatus("server_encoding") == "SQL_ASCII" {
 		encoding = "SQL_ASCII"
 	}
-	err := s.conn.Exec(ctx, beginSQL+"SET LOCAL client_encoding = '"+encoding+"'; SAVEPOINT culvert").Close()
-	return s.failed(ctx, "beginning the transaction", err)
+	const doing = "beginning the transaction"
+	results, err := s.conn.Exec(ctx, beginSQL+"SET LOCAL client_encoding = '"+encoding+"';"+begunSQL).ReadAll()
+	if err != nil {
+		return s.failed(ctx, doing, err)
+	}
+	if len(results) == 0 {
+		return s.failed(ctx, doing, errAnswer)
+	}
+	path := results[len(results)-1].Rows
+	if len(path) != 1 || !haveColumns(path, 2) {
+		return s.failed(ctx, doing, errAnswer)
+	}
+	s.searchPath, s.schemas = string(path[0][0]), string(path[0][1])
+	return nil
 }
 
 // recover makes the transaction usable again after a statement has failed. It keeps its view of the database.
@@ -93,14 +114,36 @@ func (s *session) recover(ctx context.Context) error {
 	return s.failed(ctx, "returning to the savepoint", err)
 }
 
-// query runs a statement of ours and gives its rows, all as text.
-func (s *session) query(ctx context.Context, sql string, parameters ...string) ([][][]byte, error) {
+// query runs a statement of ours and gives its rows, of so many columns, all as text.
+//
+// Whoever owns the database, or may create a schema, can have operators, types and relations of their own be found
+// before those of the system, or fit better. So the search path has nothing but the system's meanwhile. If the
+// statement fails, the savepoint brings the path of the user back.
+func (s *session) query(ctx context.Context, columns int, sql string, parameters ...string) ([][][]byte, error) {
 	values := make([][]byte, len(parameters))
 	for i, parameter := range parameters {
 		values[i] = []byte(parameter)
 	}
-	result := s.conn.ExecParams(ctx, sql, values, nil, nil, nil).Read()
-	return result.Rows, result.Err
+	var batch pgconn.Batch // one round trip
+	batch.ExecParams("SET LOCAL search_path = pg_catalog, pg_temp", nil, nil, nil, nil)
+	batch.ExecParams(sql, values, nil, nil, nil)
+	batch.ExecParams("SELECT pg_catalog.set_config('search_path', $1, true)",
+		[][]byte{[]byte(s.searchPath)}, nil, nil, nil)
+	results, err := s.conn.ExecBatch(ctx, &batch).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	if len(results) != 3 || !haveColumns(results[1].Rows, columns) {
+		return nil, errAnswer
+	}
+	return results[1].Rows, nil
+}
+
+var errAnswer = errors.New("the server did not answer as it was asked")
+
+// haveColumns reports whether all rows have so many columns.
+func haveColumns(rows [][][]byte, columns int) bool {
+	return !slices.ContainsFunc(rows, func(row [][]byte) bool { return len(row) != columns })
 }
 
 // prepare has the server parse and describe a statement. It locks the tables that it names, but not their children,

@@ -169,7 +169,7 @@ func TestColumns(t *testing.T) {
 		ALTER TABLE t DROP COLUMN gone; ALTER TABLE t ADD COLUMN late int[] DEFAULT '{1}';
 		INSERT INTO t VALUES (7, 'x', DEFAULT, 1);
 		CREATE TABLE generated (g int GENERATED ALWAYS AS (1) STORED); INSERT INTO generated DEFAULT VALUES`)
-	const want = "id bigint, A b word, n numeric(9,2), late integer[]"
+	const want = "id bigint, A b public.word, n numeric(9,2), late integer[]"
 	rows := table(t, db, "t")
 	if got := columnsOf(rows); got != want {
 		t.Errorf("columns are %s, want %s", got, want)
