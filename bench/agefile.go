@@ -85,11 +85,7 @@ func ageBenchmark(op, from string, procs int, atLeast float64, variants []varian
 	for i, v := range variants {
 		variants[i].run = func() (sample, error) {
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
-			// Not timed: it wakes the cores that the variant before may have left asleep.
-			if got, err := v.run(); err != nil {
-				return got, err
-			}
-			return v.run()
+			return steady(v.run)
 		}
 	}
 	b := benchmark{name: fmt.Sprintf("Age/op=%s/from=%s/procs=%d", op, from, procs), variants: variants}
@@ -103,6 +99,25 @@ func ageBenchmark(op, from string, procs int, atLeast float64, variants []varian
 		b.goals = append(b.goals, goal{variant: "impl=culvert", unit: "allocs/chunk", max: 0.005})
 	}
 	return b
+}
+
+// steady gives the mean of four runs, after one that is not counted: it wakes the cores that the variant before has
+// left asleep.
+func steady(run func() (sample, error)) (sample, error) {
+	const counted = 4
+	mean := sample{}
+	for i := range 1 + counted {
+		got, err := run()
+		if err != nil {
+			return nil, err
+		}
+		for unit, value := range got {
+			if i > 0 {
+				mean[unit] += value / counted
+			}
+		}
+	}
+	return mean, nil
 }
 
 func encryptWithAge(dst io.Writer, from string, plaintext []byte, recipient age.Recipient) (sample, error) {
