@@ -5,8 +5,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-
-	"github.com/klauspost/compress/gzip"
 )
 
 // pieceSize is the size of the buffers between a source, a decoder and a reader.
@@ -152,35 +150,3 @@ func (p *plainPieces) next() ([]byte, error) {
 }
 
 func (p *plainPieces) close() {}
-
-// gzipPieces gives the text of gzip members.
-type gzipPieces struct {
-	src      *source
-	buffered *bufio.Reader
-	gzip     *gzip.Reader
-	buf      []byte
-}
-
-func newGzipPieces(s *source, buffered *bufio.Reader) *gzipPieces {
-	return &gzipPieces{src: s, buffered: buffered, buf: make([]byte, pieceSize)}
-}
-
-func (p *gzipPieces) next() ([]byte, error) {
-	if p.gzip == nil {
-		z, err := gzip.NewReader(p.buffered)
-		if err == io.EOF {
-			err = io.ErrUnexpectedEOF
-		}
-		if err != nil {
-			return nil, p.src.explain(Gzip, err)
-		}
-		p.gzip = z
-	}
-	n, err := p.gzip.Read(p.buf)
-	if err != nil && err != io.EOF {
-		err = p.src.explain(Gzip, err)
-	}
-	return p.buf[:n], err
-}
-
-func (p *gzipPieces) close() {}
