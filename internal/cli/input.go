@@ -13,6 +13,7 @@ import (
 	"filippo.io/age/armor"
 
 	"culvert/agefile"
+	"culvert/internal/keyfile"
 )
 
 // claimStdin gives standard input to one reader, for one purpose.
@@ -120,7 +121,7 @@ func recognize(in *input) (*openedInput, error) {
 		return nil, withHint(fmt.Errorf("%w: the first line is mangled", agefile.ErrCorrupt),
 			"it looks as if PowerShell redirection has damaged this file; encrypt with -o FILE or -a")
 	case bytes.HasPrefix(bytes.TrimSpace(start), []byte(armor.Header)):
-		return &openedInput{Reader: armor.NewReader(src), age: true, armored: true}, nil
+		return &openedInput{Reader: keyfile.NewArmorReader(src), age: true, armored: true}, nil
 	}
 	return &openedInput{Reader: src, age: bytes.HasPrefix(start, []byte(ageIntro))}, nil
 }

@@ -14,8 +14,8 @@ func TestReaderOfWhatFollowsAMember(t *testing.T) {
 	text := csvText(3000)
 	member := compressed(t, Gzip, text, len(text))
 	for _, test := range []struct {
-		name      string
-		rest      []byte
+		name     string
+		rest     []byte
 		err, end error
 	}{
 		{"a zero", make([]byte, 1), nil, nil},

@@ -86,7 +86,7 @@ func (r *Reader) parseIdentities(path string, f io.Reader) ([]age.Identity, erro
 	trimmed := bytes.TrimSpace(start)
 	switch {
 	case bytes.HasPrefix(trimmed, []byte(armor.Header)):
-		return r.encryptedIdentities(path, armor.NewReader(b))
+		return r.encryptedIdentities(path, NewArmorReader(b))
 	case bytes.HasPrefix(start, []byte("age-encryption.org/")):
 		return r.encryptedIdentities(path, b)
 	case bytes.HasPrefix(trimmed, []byte("-----BEGIN")):
