@@ -9,6 +9,9 @@ import (
 // ErrUnavailable marks errors of a database that cannot be reached, that refuses the connection, or that went away.
 var ErrUnavailable = errors.New("source: database unavailable")
 
+// ErrCorrupt marks errors of a database that is damaged, as far as rows cannot be read.
+var ErrCorrupt = errors.New("source: database is damaged")
+
 // UnknownError says that the database, or a format, knows no such name.
 type UnknownError struct {
 	What  string   // "table" or "column"

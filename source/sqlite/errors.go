@@ -12,9 +12,9 @@ import (
 
 // failure is an error that belongs to a database file.
 type failure struct {
-	path        string
-	err         error
-	unavailable bool // also source.ErrUnavailable
+	path  string
+	err   error
+	class error // which of the errors of package source it also is, or nil
 }
 
 func (f *failure) Error() string {
@@ -28,7 +28,7 @@ func (f *failure) Error() string {
 
 func (f *failure) Unwrap() error { return f.err }
 
-func (f *failure) Is(target error) bool { return f.unavailable && target == source.ErrUnavailable }
+func (f *failure) Is(target error) bool { return f.class != nil && target == f.class }
 
 // fail gives an error of the driver its path and its class.
 func (db *DB) fail(ctx context.Context, err error) error {
@@ -40,10 +40,12 @@ func (db *DB) fail(ctx context.Context, err error) error {
 		if ctx.Err() != nil {
 			f.err = ctx.Err()
 		} else {
-			f.unavailable = true
+			f.class = source.ErrUnavailable
 		}
-	case sqlite3.CANTOPEN, sqlite3.LOCKED, sqlite3.NOTADB, sqlite3.PROTOCOL, sqlite3.READONLY:
-		f.unavailable = true
+	case sqlite3.CANTOPEN, sqlite3.LOCKED, sqlite3.PROTOCOL, sqlite3.READONLY:
+		f.class = source.ErrUnavailable
+	case sqlite3.CORRUPT, sqlite3.NOTADB:
+		f.class = source.ErrCorrupt
 	}
 	return f
 }
@@ -56,7 +58,7 @@ func (db *DB) catch(err *error) {
 	case nil:
 	case error:
 		*err = &failure{path: db.path, err: p}
-		db.spent = &failure{path: db.path, err: p, unavailable: true}
+		db.spent = &failure{path: db.path, err: p, class: source.ErrUnavailable}
 	default:
 		panic(p)
 	}

@@ -156,6 +156,39 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
+// TestDamagedPage damages a file that is open, so that it does not show before it is read.
+func TestDamagedPage(t *testing.T) {
+	path, _ := newDatabase(t, "CREATE TABLE t (a, b)", fillTable)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name    string
+		at, end int
+	}{
+		{"header", 0, 100},
+		{"rows", len(data) / 2, len(data)/2 + 8192},
+	} {
+		db := open(t, path)
+		damaged := bytes.Clone(data)
+		copy(damaged[test.at:test.end], bytes.Repeat([]byte{0xff}, test.end-test.at))
+		if err := os.WriteFile(path, damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		rows, err := db.Table(t.Context(), "t")
+		if err == nil {
+			err = read(rows, func(*source.Batch) {})
+		}
+		if !errors.Is(err, source.ErrCorrupt) || errors.Is(err, source.ErrUnavailable) {
+			t.Errorf("%s: %v, want source.ErrCorrupt", test.name, err)
+		}
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func readTable(path string) error {
 	db, err := sqlite.Open(path)
 	if err != nil {

@@ -22,7 +22,13 @@ func TestOpenWhatIsNoDatabase(t *testing.T) {
 	if err := os.WriteFile(text, []byte(strings.Repeat("no database ", 1000)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{filepath.Join(dir, "missing.db"), dir, text, "", ":memory:"} {
+	device := filepath.Join(dir, "device.db")
+	if err := os.Symlink(os.DevNull, device); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{
+		filepath.Join(dir, "missing.db"), dir, text, "", ":memory:", os.DevNull, device,
+	} {
 		db, err := sqlite.Open(path)
 		if err == nil {
 			closing(t, db)
@@ -192,6 +198,22 @@ func TestQueryRefuses(t *testing.T) {
 	if !slices.Equal(before, after) {
 		t.Error("the file has been written to")
 	}
+}
+
+// TestQueryParameters: SQLite takes a parameter without a value for NULL, which would quietly give other rows.
+func TestQueryParameters(t *testing.T) {
+	path, _ := newDatabase(t, "CREATE TABLE t (a)", "INSERT INTO t VALUES (1)")
+	db := open(t, path)
+	for _, parameter := range []string{":x", "?", "?2", "@x", "$x"} {
+		rows, err := db.Query(t.Context(), "SELECT * FROM t WHERE a = "+parameter)
+		if err == nil {
+			closing(t, rows)
+		}
+		if err == nil || !strings.Contains(err.Error(), "parameters") {
+			t.Errorf("Query with %s: %v", parameter, err)
+		}
+	}
+	expectRows(t, db, "t", "1")
 }
 
 func TestOneRowsAtATime(t *testing.T) {

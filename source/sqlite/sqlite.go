@@ -68,19 +68,24 @@ type DB struct {
 
 var _ source.Source = (*DB)(nil)
 
-// Open opens a database file. If it does not exist, or is not a database, the error is [source.ErrUnavailable].
+// Open opens a database file. If it does not exist, or is not a database, the error is [source.ErrUnavailable]. Damage
+// that shows only when rows are read gives [source.ErrCorrupt].
 func Open(path string) (*DB, error) {
 	db := &DB{path: path}
 	if err := db.connect(maxMemory); err != nil {
-		return nil, &failure{path: path, err: err, unavailable: true}
+		return nil, &failure{path: path, err: err, class: source.ErrUnavailable}
 	}
 	return db, nil
 }
 
 func (db *DB) connect(memory int64) (err error) {
 	defer db.catch(&err)
-	if info, err := os.Stat(db.path); err == nil && info.IsDir() {
-		return errors.New("it is a directory")
+	// A pipe would be waited for, and a device taken for an empty database.
+	if info, err := os.Stat(db.path); err == nil && !info.Mode().IsRegular() {
+		if info.IsDir() {
+			return errors.New("it is a directory")
+		}
+		return errors.New("it is not a regular file")
 	}
 	uri, err := readOnlyURI(db.path)
 	if err != nil {
@@ -136,7 +141,7 @@ func (db *DB) Close() (err error) {
 		err = &failure{path: db.path, err: e}
 	}
 	db.conn = nil
-	db.spent = &failure{path: db.path, err: errors.New("the database is closed"), unavailable: true}
+	db.spent = &failure{path: db.path, err: errors.New("the database is closed"), class: source.ErrUnavailable}
 	return err
 }
 
@@ -163,12 +168,17 @@ func (db *DB) Table(ctx context.Context, name string) (source.Rows, error) {
 	return db.Query(ctx, "SELECT * FROM main."+sqlite3.QuoteIdentifier(found[0]))
 }
 
-// Query gives the rows of one statement, which must only read. It may end in a semicolon and comments.
+// Query gives the rows of one statement, which must only read and have no parameters. It may end in a semicolon and
+// comments.
 func (db *DB) Query(ctx context.Context, sql string) (_ source.Rows, err error) {
 	defer db.catch(&err)
 	stmt, err := db.prepare(ctx, sql)
 	if err != nil {
 		return nil, err
+	}
+	if stmt.BindCount() > 0 {
+		finish(stmt)
+		return nil, errors.New("sqlite: the statement has parameters, such as ? or :name, for which there are no values")
 	}
 	rows, err := db.start(ctx, stmt)
 	if err != nil {
