@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -121,7 +122,8 @@ func (p *passphraseFlags) firstLine(ctx context.Context, a *app) (string, error)
 		return firstLine(stdin)
 	case p.fd != nil:
 		f := os.NewFile(uintptr(*p.fd), fmt.Sprintf("file descriptor %d", *p.fd))
-		if f == nil {
+		if _, err := f.Stat(); err != nil {
+			_ = f.Close() // there is nothing to close
 			return "", fmt.Errorf("file descriptor %d is not open", *p.fd)
 		}
 		line, err := firstLine(f)
@@ -145,7 +147,12 @@ func runForLine(ctx context.Context, a *app, command string) (string, error) {
 	cmd.Stderr = a.stderr
 	var output lineStart
 	cmd.Stdout = &output
+	// What the command leaves running in the background may keep its output open. The command itself has said all.
+	cmd.WaitDelay = time.Second
 	err := cmd.Run()
+	if errors.Is(err, exec.ErrWaitDelay) {
+		err = nil
+	}
 	line, lineErr := firstLine(bytes.NewReader(output.text))
 	if lineErr != nil {
 		err = lineErr // which has ended the command

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -84,8 +85,12 @@ func (d database) hasPassword() bool {
 	if d.engine != "postgres" {
 		return false
 	}
-	if !strings.Contains(d.address, "://") {
-		return passwordKeyword.MatchString(d.address)
+	if passwordKeyword.MatchString(d.address) || urlPassword.MatchString(d.address) {
+		return true
+	}
+	// What else holds "://" is in keywords for PostgreSQL too.
+	if !strings.HasPrefix(d.address, "postgres://") && !strings.HasPrefix(d.address, "postgresql://") {
+		return false
 	}
 	u, err := url.Parse(d.address)
 	if err != nil {
@@ -178,6 +183,9 @@ func (f *sourceFlags) parse(a *app, args []string) (database, []string, error) {
 	return d, args[1:], nil
 }
 
+// dsnFileLimit bounds what is read of a file: its first line, and empty ones before it.
+const dsnFileLimit = 64 << 10
+
 func (f *sourceFlags) read(a *app) (string, error) {
 	if f.file == "-" {
 		stdin, err := a.claimStdin("the source")
@@ -186,8 +194,12 @@ func (f *sourceFlags) read(a *app) (string, error) {
 		}
 		return firstLine(stdin)
 	}
-	text, err := os.ReadFile(f.file)
+	file, err := os.Open(f.file)
 	if err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(io.LimitReader(file, dsnFileLimit))
+	if err = errors.Join(err, file.Close()); err != nil {
 		return "", err
 	}
 	return firstLine(bytes.NewReader(bytes.TrimSpace(text)))

@@ -62,18 +62,24 @@ func TestParseSource(t *testing.T) {
 
 func TestHasPassword(t *testing.T) {
 	for text, want := range map[string]bool{
-		"postgres://me@host/db":                     false,
-		"postgres://host/db?passfile=x":             false,
-		"postgres:host=h passfile=/x user=password": false,
-		"sqlite:password=x":                         false,
-		"postgres://me:pw@host/db":                  true,
-		"postgres://me:@host/db":                    true,
-		"postgres://host/db?password=pw":            true,
-		"postgres://host/db?sslpassword=pw":         true,
-		"postgres://me:p%zz@host/db":                true,
-		"postgres:password=pw":                      true,
-		"postgres:host=h PASSWORD = pw":             true,
-		"postgres:host=h\tsslpassword=pw":           true,
+		"postgres://me@host/db":                       false,
+		"postgres://host/db?passfile=x":               false,
+		"postgres:host=h passfile=/x user=password":   false,
+		"sqlite:password=x":                           false,
+		"postgres://me:pw@host/db":                    true,
+		"postgres://me:@host/db":                      true,
+		"postgres://host/db?password=pw":              true,
+		"postgres://host/db?sslpassword=pw":           true,
+		"postgres://me:p%zz@host/db":                  true,
+		"postgres:password=pw":                        true,
+		"postgres:host=h PASSWORD = pw":               true,
+		"postgres:host=h\tsslpassword=pw":             true,
+		"postgres:password=pw application_name=a://b": true,
+		"postgres:application_name=a://b password=pw": true,
+		"postgres:application_name=a://b":             false,
+		"postgres:application_name=a://b:c@d":         true,
+		"postgres:postgres://me:pw@host/db":           true,
+		"postgresql://me:pw@host/db":                  true,
 	} {
 		d, err := parseSource(text)
 		if err != nil {
