@@ -18,7 +18,7 @@ import (
 
 const catHelp = `Cat writes what is in a file to standard output: decrypted if it is an age file, armored or not, and
 decompressed if there is zstd or gzip in it. Any other file is written as it is, unless its name ends in
-.age, .zst or .gz.
+.age, .asc, .zst or .gz.
 
 FILE defaults to standard input. What comes before a damaged place has been written when the damage is found.`
 
@@ -97,7 +97,7 @@ func openText(in *input, identities func() ([]age.Identity, error), jobs int) (t
 	if t.opened, err = recognize(in); err != nil {
 		return nil, about(in.name, err)
 	}
-	if !t.opened.age && filepath.Ext(in.name) == ageExtension {
+	if extension := filepath.Ext(in.name); !t.opened.age && (extension == ageExtension || extension == armorExtension) {
 		return nil, notAgeError(in.name)
 	}
 	t.data.r = t.opened.Reader

@@ -20,7 +20,7 @@ identity, and asks for a passphrase if the file needs one.
 
 FILE defaults to standard input, and the output to standard output. An output file appears only if all is intact; on
 standard output, what comes before a damaged place has been written when the damage is found. Nothing is overwritten
-without --force.` + keyLetters
+without --force, and the input not at all.` + keyLetters
 
 const decryptExamples = `  culvert decrypt -o notes.txt notes.txt.age
   culvert decrypt -i archive.txt photos.tar.age | tar x
@@ -56,7 +56,7 @@ func (a *app) newDecrypt() *cobra.Command {
 }
 
 func (a *app) decrypt(ctx context.Context, w *work, r *workReport, o *decryptOptions, args []string) (err error) {
-	if err := w.outputTo(r, o.output, o.force, o.identities.files(), o.passphraseFlags.inputs()); err != nil {
+	if err := w.outputTo(r, o.output, o.force, args, o.identities.files(), o.passphraseFlags.inputs()); err != nil {
 		return err
 	}
 	in, err := a.openInput(ctx, args)
@@ -100,8 +100,11 @@ func (a *app) decrypt(ctx context.Context, w *work, r *workReport, o *decryptOpt
 	return out.commit()
 }
 
-// ageExtension is the usual end of the names of age files.
-const ageExtension = ".age"
+// The usual ends of the names of age files, and of armored ones.
+const (
+	ageExtension   = ".age"
+	armorExtension = ".asc"
+)
 
 func notAgeError(name string) error {
 	return about(name, fmt.Errorf("%w: it does not begin as one", agefile.ErrCorrupt))

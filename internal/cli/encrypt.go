@@ -19,7 +19,7 @@ const encryptHelp = `Encrypt writes an age file, on all cores. Every age tool de
 passphrase it is encrypted to the own identity.
 
 FILE defaults to standard input, and the output to standard output. Nothing is overwritten without
---force.` + keyLetters
+--force, and the input not at all.` + keyLetters
 
 // keyLetters says of encrypt and decrypt what the letters are.
 const keyLetters = `
@@ -64,7 +64,7 @@ func (a *app) newEncrypt() *cobra.Command {
 }
 
 func (a *app) encrypt(ctx context.Context, w *work, r *workReport, o *encryptOptions, args []string) (err error) {
-	if err := w.outputTo(r, o.output, o.force, o.recipientFlags.inputs(), o.identities.files()); err != nil {
+	if err := w.outputTo(r, o.output, o.force, args, o.recipientFlags.inputs(), o.identities.files()); err != nil {
 		return err
 	}
 	in, err := a.openInput(ctx, args)
@@ -130,7 +130,8 @@ func oneFile(_ *cobra.Command, args []string) error {
 }
 
 func outputFlags(cmd *cobra.Command, output *string, force *bool) {
-	cmd.Flags().StringVarP(output, "output", "o", "", "write to `FILE`; - is standard output, also if it is a terminal")
+	cmd.Flags().VarP((*notEmpty)(output), "output", "o",
+		"write to `FILE`; - is standard output, also if it is a terminal")
 	cmd.Flags().BoolVar(force, "force", false, "overwrite the output if it exists")
 }
 

@@ -73,9 +73,9 @@ func (a *app) newExport() *cobra.Command {
 	flags.StringVar(&o.invalidUTF8, "invalid-utf8", "error",
 		"with -f jsonl: the `POLICY` for text that is not UTF-8: error, replace or base64")
 	flags.StringVarP(&o.compression, "compress", "c", "zstd", "compress with `CODEC`: zstd, gzip or none")
-	flags.StringVarP(&o.output, "output", "o", "", "write to `FILE`, into a directory, or to standard output if -")
+	flags.VarP((*notEmpty)(&o.output), "output", "o", "write to `FILE`, into a directory, or to standard output if -")
 	flags.BoolVar(&o.force, "force", false, "overwrite the output if it exists; write binary data to a terminal")
-	flags.StringVar(&o.sourceFlags.file, "dsn-file", "", "read SOURCE from the first line of `FILE`")
+	flags.Var((*notEmpty)(&o.sourceFlags.file), "dsn-file", "read SOURCE from the first line of `FILE`")
 	flags.BoolVar(&o.insecure, "insecure-dsn", false, "allow a password in SOURCE")
 	o.workFlags.add(cmd, "j")
 	for flag, values := range map[string][]string{

@@ -143,7 +143,7 @@ func (in *input) peek(size int) (src io.Reader, start []byte, err error) {
 	return b, start, nil
 }
 
-// refuseSameFile refuses an output that is one of the files that are read: an identity, say.
+// refuseSameFile refuses an output that is one of the files that are read: the input, or an identity, say.
 func refuseSameFile(output string, inputs []string) error {
 	target, err := os.Stat(output)
 	if errors.Is(err, os.ErrNotExist) {

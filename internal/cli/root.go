@@ -103,6 +103,22 @@ func hintOfVerb(root *cobra.Command, name string) string {
 	return "see: culvert help"
 }
 
+// notEmpty is the value of a flag that must have one if it is given. An empty one is that of a variable of the shell
+// that is not set, and would be taken for no flag.
+type notEmpty string
+
+func (n *notEmpty) Set(value string) error {
+	if value == "" {
+		return errors.New("it is empty")
+	}
+	*n = notEmpty(value)
+	return nil
+}
+
+func (n *notEmpty) String() string { return string(*n) }
+
+func (n *notEmpty) Type() string { return "string" }
+
 // flagError explains a flag that there is not, or that lacks its value.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError

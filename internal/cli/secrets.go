@@ -70,13 +70,13 @@ type passphraseFlags struct {
 
 func (p *passphraseFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&p.file, "passphrase-file", "", "read the passphrase from the first line of `FILE`")
+	flags.Var((*notEmpty)(&p.file), "passphrase-file", "read the passphrase from the first line of `FILE`")
 	flags.Func("passphrase-fd", "read the passphrase from the first line of descriptor `N`", func(value string) error {
 		fd, err := strconv.ParseUint(value, 10, 31)
 		p.fd = new(int(fd))
 		return err
 	})
-	flags.StringVar(&p.command, "passphrase-command", "",
+	flags.Var((*notEmpty)(&p.command), "passphrase-command",
 		"read the passphrase from the first line of what `COMMAND` prints")
 	cmd.MarkFlagsMutuallyExclusive("passphrase-file", "passphrase-fd", "passphrase-command")
 }
