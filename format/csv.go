@@ -1,6 +1,7 @@
 package format
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"math/bits"
@@ -52,7 +53,7 @@ func (e *csvEncoder) AppendHeader(dst []byte) []byte { return append(dst, e.head
 func (e *csvEncoder) RowSize() int { return e.rowSize }
 
 func (e *csvEncoder) AppendRows(dst []byte, b *source.Batch) ([]byte, error) {
-	dst = slices.Grow(dst, b.Size()+b.Rows()*e.rowSize)
+	dst = slices.Grow(dst, e.size(b))
 	for row := range b.Rows() {
 		for column := range b.Columns() {
 			if column > 0 {
@@ -69,6 +70,24 @@ func (e *csvEncoder) AppendRows(dst []byte, b *source.Batch) ([]byte, error) {
 		dst = append(dst, '\n')
 	}
 	return dst, nil
+}
+
+// size is the number of bytes that the rows will take; of small ones, about.
+func (e *csvEncoder) size(b *source.Batch) int {
+	size := b.Rows() * e.rowSize
+	if !outsized(b) {
+		return size + b.Size()
+	}
+	for row := range b.Rows() {
+		for column := range b.Columns() {
+			if kind, value := b.Value(row, column); kind == source.Bytes {
+				size += hexSize(value)
+			} else {
+				size += len(value) + len(`""`) + bytes.Count(value, []byte{'"'})
+			}
+		}
+	}
+	return size
 }
 
 func (e *csvEncoder) appendValue(dst, value []byte) []byte {
@@ -131,3 +150,6 @@ var csvSpecial = [256]bool{',': true, '"': true, '\n': true, '\r': true}
 func appendHex(dst, value []byte) []byte {
 	return hex.AppendEncode(append(dst, `\x`...), value)
 }
+
+// hexSize is the number of bytes that appendHex appends.
+func hexSize(value []byte) int { return len(`\x`) + hex.EncodedLen(len(value)) }

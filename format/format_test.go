@@ -125,6 +125,42 @@ func TestAppendRowsAllocatesNothing(t *testing.T) {
 	}
 }
 
+// TestLargeValue: a large value must find room at once, not by growing.
+func TestLargeValue(t *testing.T) {
+	const size = 4 << 20
+	for _, test := range []struct {
+		name   string
+		format format.Format
+		value  cell
+	}{
+		{"csv binary", format.CSV{}, binary(strings.Repeat("\x00", size))},
+		{"csv plain", format.CSV{}, text(strings.Repeat("x", size))},
+		{"csv quoted", format.CSV{}, text(strings.Repeat(`",`, size/2))},
+		{"jsonl binary", format.JSONL{}, binary(strings.Repeat("\x00", size))},
+		{"jsonl plain", format.JSONL{}, text(strings.Repeat("x", size))},
+		{"text binary", format.Text{}, binary(strings.Repeat("\x00", size))},
+		{"text twice", format.Text{Line: "{a}{a}"}, text(strings.Repeat("x", size))},
+		{"text nowhere", format.Text{Line: "-"}, text(strings.Repeat("x", size))},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			e := encoder(t, test.format, "a", "b")
+			batch := fill(2, []cell{test.value, null()})
+			var out []byte
+			encode := func() {
+				var err error
+				if out, err = e.AppendRows(nil, batch); err != nil {
+					t.Fatal(err)
+				}
+			}
+			encode()
+			if room := cap(out) - len(out); room > 16<<10 {
+				t.Errorf("the buffer has %d bytes too many", room)
+			}
+			testkit.Allocs(t, 1, encode)
+		})
+	}
+}
+
 func BenchmarkAppendRows(b *testing.B) {
 	batch := todos(7000)
 	for name, f := range formats {

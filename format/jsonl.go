@@ -97,7 +97,7 @@ func (e *jsonlEncoder) AppendHeader(dst []byte) []byte { return dst }
 func (e *jsonlEncoder) RowSize() int { return e.rowSize }
 
 func (e *jsonlEncoder) AppendRows(dst []byte, b *source.Batch) ([]byte, error) {
-	dst = slices.Grow(dst, b.Size()+b.Rows()*e.rowSize)
+	dst = slices.Grow(dst, e.size(b))
 	for row := range b.Rows() {
 		for column, key := range e.keys {
 			dst = append(dst, key...)
@@ -113,6 +113,25 @@ func (e *jsonlEncoder) AppendRows(dst []byte, b *source.Batch) ([]byte, error) {
 		dst = append(dst, "}\n"...)
 	}
 	return dst, nil
+}
+
+// size is the number of bytes that the rows will take, without what is escaped; of small ones, about.
+func (e *jsonlEncoder) size(b *source.Batch) int {
+	size := b.Rows() * e.rowSize
+	if !outsized(b) {
+		return size + b.Size()
+	}
+	for row := range b.Rows() {
+		for column := range b.Columns() {
+			// The quotes take the place that RowSize has for a null.
+			if kind, value := b.Value(row, column); kind == source.Bytes {
+				size += base64.StdEncoding.EncodedLen(len(value))
+			} else {
+				size += len(value)
+			}
+		}
+	}
+	return size
 }
 
 // appendValue appends a value, unless it is not valid UTF-8 and the policy is an error.

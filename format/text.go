@@ -67,7 +67,7 @@ func (e *textEncoder) AppendHeader(dst []byte) []byte { return dst }
 func (e *textEncoder) RowSize() int { return e.rowSize }
 
 func (e *textEncoder) AppendRows(dst []byte, b *source.Batch) ([]byte, error) {
-	dst = slices.Grow(dst, b.Size()+b.Rows()*e.rowSize)
+	dst = slices.Grow(dst, e.size(b))
 	for row := range b.Rows() {
 		for _, p := range e.places {
 			dst = append(dst, p.before...)
@@ -83,6 +83,24 @@ func (e *textEncoder) AppendRows(dst []byte, b *source.Batch) ([]byte, error) {
 		dst = append(dst, e.end...)
 	}
 	return dst, nil
+}
+
+// size is the number of bytes that the rows will take, or a little more; of small ones, about.
+func (e *textEncoder) size(b *source.Batch) int {
+	size := b.Rows() * e.rowSize
+	if !outsized(b) {
+		return size + b.Size()
+	}
+	for row := range b.Rows() {
+		for _, p := range e.places {
+			if kind, value := b.Value(row, p.column); kind == source.Bytes {
+				size += hexSize(value)
+			} else {
+				size += len(value)
+			}
+		}
+	}
+	return size
 }
 
 // template is a line on its way to places.
