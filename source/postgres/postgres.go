@@ -35,8 +35,11 @@
 // # Databases of others
 //
 // What is looked up in the catalogs is looked up with nothing but the system's own operators, functions and types,
-// whatever search path the owner of the database has set. The code of others that then runs with the rights of the user
-// is that behind a view or a foreign table, or in a query.
+// whatever search path the owner of the database has set. Other code of others can still run with the rights of the
+// user: that behind a view or a foreign table, or in a query; and, as with any SELECT, functions in the index
+// expressions and extended statistics of a table, some of which the server calls when it plans a statement. Only
+// WriteCSV of a table without children is not planned. So a superuser should not read tables of owners whom he does not
+// trust in any other way.
 //
 // # Memory
 //
