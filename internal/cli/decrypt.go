@@ -16,7 +16,8 @@ import (
 )
 
 const decryptHelp = `Decrypt opens an age file, armored or not, on all cores. Without -i or -j it takes the own
-identity, and asks for a passphrase if the file needs one.
+identity, and asks for a passphrase if the file needs one. Passphrases whose work factor is above 20, which takes 1 GiB
+of memory, are refused; age makes them with 18.
 
 FILE defaults to standard input, and the output to standard output. An output file appears only if all is intact; on
 standard output, what comes before a damaged place has been written when the damage is found. Nothing is overwritten

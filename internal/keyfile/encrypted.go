@@ -4,10 +4,16 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 
 	"filippo.io/age"
 )
+
+// MaxWorkFactor is the largest work factor of a passphrase that is accepted, as the logarithm to base 2. It takes 1 GiB
+// of memory, at 1 KiB times the factor, and some seconds. Files decide on it by themselves, also hostile ones; age
+// makes them with 18, and accepts 22.
+const MaxWorkFactor = 20
 
 // PassphraseIdentity decrypts files that were encrypted with a passphrase. It asks only when it meets one.
 type PassphraseIdentity struct {
@@ -26,6 +32,11 @@ func (p *PassphraseIdentity) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
 	if len(stanzas) != 1 || stanzas[0].Type != "scrypt" {
 		return nil, age.ErrIncorrectIdentity
 	}
+	// To look first spares a question.
+	if log, err := strconv.Atoi(workFactor(stanzas[0])); err == nil && log > MaxWorkFactor {
+		return nil, malformed(fmt.Errorf("the passphrase has a work factor of %d, and %d is the most that is accepted",
+			log, MaxWorkFactor))
+	}
 	passphrase, err := p.Passphrase()
 	if err != nil {
 		return nil, fmt.Errorf("keyfile: could not read the passphrase: %w", err)
@@ -34,11 +45,20 @@ func (p *PassphraseIdentity) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("keyfile: %w", err)
 	}
+	identity.SetMaxWorkFactor(MaxWorkFactor)
 	fileKey, err := localIdentity{identity}.Unwrap(stanzas)
 	if errors.Is(err, age.ErrIncorrectIdentity) {
 		return nil, ErrPassphrase
 	}
 	return fileKey, err
+}
+
+// workFactor is the second argument of a stanza of the type scrypt.
+func workFactor(stanza *age.Stanza) string {
+	if len(stanza.Args) != 2 {
+		return ""
+	}
+	return stanza.Args[1]
 }
 
 // localIdentity is an identity that asks nobody. What it complains of is in the stanzas.

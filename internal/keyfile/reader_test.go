@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -367,6 +368,10 @@ func TestMalformedStanza(t *testing.T) {
 		{"scrypt without arguments", byPassphrase, []*age.Stanza{{Type: "scrypt"}}},
 		{"scrypt with a huge work factor", byPassphrase, []*age.Stanza{{
 			Type: "scrypt", Args: []string{"AAAAAAAAAAAAAAAAAAAAAA", "60"},
+		}}},
+		{"scrypt with a work factor above the limit", byPassphrase, []*age.Stanza{{
+			Type: "scrypt", Args: []string{"AAAAAAAAAAAAAAAAAAAAAA", strconv.Itoa(keyfile.MaxWorkFactor + 1)},
+			Body: make([]byte, 32),
 		}}},
 		{"encrypted identity", locked, []*age.Stanza{{Type: "X25519"}}},
 		{"ssh-ed25519", identities(sshPrivateKey(t, edKey, "")), []*age.Stanza{{Type: "ssh-ed25519"}}},
