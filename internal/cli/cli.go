@@ -70,7 +70,8 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 }
 
 // interruptible gives a context that ends at the first signal to stop, and a channel that is closed at the second one,
-// or when some time has passed. Signals that the process was told to ignore, as by nohup, stay ignored.
+// or when some time has passed. When it stops, further signals have no effect: what is left is to exit, with the code of
+// what was done. Signals that the process was told to ignore, as by nohup, stay ignored.
 func interruptible(parent context.Context) (ctx context.Context, forced <-chan struct{}, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)
@@ -93,10 +94,7 @@ func interruptible(parent context.Context) (ctx context.Context, forced <-chan s
 		}
 		close(force)
 	}()
-	return ctx, force, func() {
-		signal.Stop(signals)
-		cancel(nil)
-	}
+	return ctx, force, func() { cancel(nil) }
 }
 
 // execute runs the verb.
@@ -104,9 +102,14 @@ func (a *app) execute(ctx context.Context, args []string) error {
 	root := a.newRoot()
 	root.SetArgs(args)
 	root.SetIn(a.stdin)
-	root.SetOut(a.stdout)
+	out := &countingWriter{w: stream{a.stdout}} // for help: cobra drops the errors of writing it
+	root.SetOut(out)
 	root.SetErr(a.stderr)
-	return interruption(ctx, root.ExecuteContext(ctx))
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		err = out.err
+	}
+	return interruption(ctx, err)
 }
 
 // interruption tells an error that follows from a signal, in whatever words, from others.
