@@ -33,6 +33,7 @@ func TestExitCode(t *testing.T) {
 		{agefile.ErrCorrupt, 12},
 		{compress.ErrCorrupt, 12},
 		{keyfile.ErrMalformed, 12},
+		{source.ErrCorrupt, 12},
 		{&source.CountError{Received: 1, Confirmed: 2}, 12},
 		{errInterrupted, 130},
 		{errors.Join(errInterrupted, source.ErrUnavailable), 130},

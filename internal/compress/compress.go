@@ -10,7 +10,8 @@
 //
 // An [Encoder] makes the frames. A [Trailer] keeps account of those that were written and ends the stream: with the
 // seek table, and so that the stream of an empty text is valid as well. A [Reader] finds out how its source is
-// compressed and gives back the text, from these streams and from all that the zstd and gzip programs make.
+// compressed and gives back the text, from these streams and from what the zstd and gzip programs make, unless that
+// takes a dictionary or a window above 128 MiB.
 //
 // # Seek table
 //

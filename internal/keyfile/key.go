@@ -25,7 +25,8 @@
 // # Reading
 //
 // A [Reader] reads identity files and recipients as age does: native and post-quantum keys, ssh keys, plugins, and
-// identity files that are themselves encrypted with a passphrase.
+// identity files that are themselves encrypted with a passphrase. Of passphrases it accepts less costly ones only: see
+// [MaxWorkFactor].
 package keyfile
 
 import (
