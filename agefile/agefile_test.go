@@ -243,7 +243,8 @@ func TestTooManyRecipients(t *testing.T) {
 		t.Errorf("error %v, and %d bytes written", err, file.Len())
 	}
 	file.Reset()
-	if got, err := decrypt(encrypt(t, []byte("hello"), 1, many[:1000]...), 1, id); err != nil || string(got) != "hello" {
+	got, err := decrypt(encrypt(t, []byte("hello"), 1, many[:1000]...), 1, id)
+	if err != nil || string(got) != "hello" {
 		t.Errorf("a thousand recipients: %q, %v", got, err)
 	}
 }

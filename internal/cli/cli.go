@@ -69,9 +69,9 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return a.fail(err, slices.Contains(args, "--json"))
 }
 
-// interruptible gives a context that ends at the first signal to stop, and a channel that is closed at the second one,
-// or when some time has passed. When it stops, further signals have no effect: what is left is to exit, with the code of
-// what was done. Signals that the process was told to ignore, as by nohup, stay ignored.
+// interruptible gives a context that ends at the first signal to stop, and a channel that is closed at the second
+// one, or when some time has passed. When it stops, further signals have no effect: what is left is to exit, with the
+// code of what was done. Signals that the process was told to ignore, as by nohup, stay ignored.
 func interruptible(parent context.Context) (ctx context.Context, forced <-chan struct{}, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)

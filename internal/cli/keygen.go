@@ -64,7 +64,7 @@ func (a *app) newKeygen() *cobra.Command {
 			return a.deliver(cmd, r, to, json, err)
 		},
 	}
-	cmd.Flags().VarP((*notEmpty)(&path), "output", "o", "write the identity to `FILE`, or to standard output if it is -")
+	cmd.Flags().VarP((*notEmpty)(&path), "output", "o", "write the identity to `FILE`, or to standard output if -")
 	cmd.Flags().BoolVar(&postQuantum, "pq", false, "make a post-quantum identity (ML-KEM-768 with X25519)")
 	cmd.Flags().BoolVar(&json, "json", false, "print JSON")
 	return cmd

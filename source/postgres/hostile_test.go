@@ -88,7 +88,8 @@ func hijackers() string {
 			} {
 				harm("harm_"+result, left+", "+right, result)
 				for operator := range strings.FieldsSeq(operators) {
-					fmt.Fprintf(&sql, "CREATE OPERATOR evil.%s (FUNCTION = evil.harm_%s, LEFTARG = %s, RIGHTARG = %s);\n",
+					fmt.Fprintf(&sql,
+						"CREATE OPERATOR evil.%s (FUNCTION = evil.harm_%s, LEFTARG = %s, RIGHTARG = %s);\n",
 						operator, result, left, right)
 				}
 			}

@@ -178,7 +178,7 @@ func (db *DB) Query(ctx context.Context, sql string) (_ source.Rows, err error) 
 	}
 	if stmt.BindCount() > 0 {
 		finish(stmt)
-		return nil, errors.New("sqlite: the statement has parameters, such as ? or :name, for which there are no values")
+		return nil, errors.New("sqlite: the statement has parameters, such as ? or :name, but no values for them")
 	}
 	rows, err := db.start(ctx, stmt)
 	if err != nil {
