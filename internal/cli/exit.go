@@ -23,22 +23,20 @@ const (
 	exitInterrupted = 130
 )
 
-// exitCodes is the text of culvert help exit-codes. The codes 3 and 13 belong to scripts already: they are promised.
+// exitCodes is the text of culvert help exit-codes.
 const exitCodes = `Culvert ends with one of these codes:
 
     0    done
     1    failed, for a reason that has no code of its own
-    3    partly done: of several things, some failed
     4    usage: the command line makes no sense
    10    the source cannot be reached, or it refuses
    11    no identity matched: the file is encrypted to others, or the
          passphrase is wrong
-   12    integrity: damaged, cut off, not what it claims to be, or the wrong
-         peer
-   13    the remote end cannot be reached; trying again may help
+   12    integrity: damaged, cut off, or not what it claims to be
   130    interrupted by a signal
 
-2 is left to the Go runtime, for a crash of the program itself.
+2 is left to the Go runtime, for a crash of the program itself; 3 and 13 to
+commands that do several things, or connect to other machines.
 
 Whatever the code, a file has its final name only if it is complete.`
 

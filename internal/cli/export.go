@@ -28,7 +28,8 @@ after the table, as orders.csv.zst.age; it appears when it is complete and the d
 rows. Nothing is overwritten without --force. Stock tools open it too: age -d -i FILE … | zstd -d.
 
 The formats are csv, with a header, as psql writes it; jsonl, one JSON object a row; and text, one line a row by the
-template of --line, in which {name} stands for a column, and \{ for a brace. Without --line it lists all columns.`
+template of --line, in which {name} stands for a column, and \{ for a brace. Without --line all columns
+are listed, as {id: 1, title: Pay the rent},.`
 
 const exportExamples = `  culvert export postgres://me@db.example/shop orders
   culvert export shop.db orders -r age1… -f jsonl -o /backup/

@@ -44,9 +44,10 @@ func (o *outcome) set(err error, secrets *secrets) {
 // deliver writes a report.
 func (a *app) deliver(cmd *cobra.Command, r report, to io.Writer, asJSON bool, err error) error {
 	if !asJSON {
-		if text := r.text(); err == nil && text != "" {
-			_, err = io.WriteString(to, ui.Printable(text))
+		if err != nil {
+			return err
 		}
+		_, err = io.WriteString(to, ui.Printable(r.text()))
 		return err
 	}
 	base := r.base()

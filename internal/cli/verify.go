@@ -26,21 +26,21 @@ const verifyExamples = `  culvert verify orders.csv.zst.age
 type verifyReport struct {
 	workReport
 	File        string `json:"file"`
-	Encrypted   bool   `json:"encrypted"`
+	Encrypted   *bool  `json:"encrypted,omitempty"`
 	Compression string `json:"compression,omitempty"`
-	Sealed      bool   `json:"sealed"` // nothing can be missing: by the encryption, or by the seek table
+	Sealed      *bool  `json:"sealed,omitempty"` // nothing can be missing: by the encryption, or by the seek table
 }
 
 func (r *verifyReport) text() string {
 	var layers []string
-	if r.Encrypted {
+	if *r.Encrypted {
 		layers = append(layers, "age")
 	}
 	if r.Compression != compress.None.String() {
 		layers = append(layers, r.Compression)
 	}
 	text := fmt.Sprintf("%s: intact (%s)", ui.Line(r.File), strings.Join(layers, ", "))
-	if !r.Sealed {
+	if !*r.Sealed {
 		text += ", unless it was cut between two frames, which would not show"
 	}
 	return text + "\n"
@@ -87,8 +87,9 @@ func (a *app) verify(ctx context.Context, w *work, r *verifyReport, o *verifyOpt
 		return err
 	}
 	defer func() { err = errors.Join(err, text.Close()) }()
-	r.Encrypted, r.Compression = text.opened.age, text.Codec().String()
-	if !r.Encrypted && text.Codec() == compress.None {
+	encrypted := text.opened.age
+	r.Encrypted, r.Compression = &encrypted, text.Codec().String()
+	if !encrypted && text.Codec() == compress.None {
 		return fmt.Errorf("%s: there is nothing to check: it is neither encrypted nor compressed", in.name)
 	}
 
@@ -101,6 +102,7 @@ func (a *app) verify(ctx context.Context, w *work, r *verifyReport, o *verifyOpt
 	if _, err := io.Copy(counted, text.Reader); err != nil {
 		return counted.blame(err, readError(in.name, err))
 	}
-	r.Sealed = r.Encrypted || text.Sealed()
+	sealed := encrypted || text.Sealed()
+	r.Sealed = &sealed
 	return nil
 }
