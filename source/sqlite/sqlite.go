@@ -137,7 +137,9 @@ func (db *DB) Close() (err error) {
 	if db.open != nil {
 		err = db.open.Close()
 	}
-	if e := db.conn.Close(); e != nil {
+	// After a panic the driver may not know of a statement any more that SQLite still has. What is left then is
+	// memory, and a file that was only read.
+	if e := db.conn.Close(); e != nil && db.spent == nil {
 		err = &failure{path: db.path, err: e}
 	}
 	db.conn = nil
