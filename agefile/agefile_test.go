@@ -65,6 +65,23 @@ func encrypt(t testing.TB, plain []byte, workers int, recipients ...age.Recipien
 	return file.Bytes()
 }
 
+// encryptWithAge makes a file with age itself.
+func encryptWithAge(t testing.TB, plain []byte, recipients ...age.Recipient) []byte {
+	t.Helper()
+	var file bytes.Buffer
+	w, err := age.Encrypt(&file, recipients...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(plain); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return file.Bytes()
+}
+
 func decrypt(file []byte, workers int, identities ...age.Identity) ([]byte, error) {
 	r, err := agefile.Config{Workers: workers}.NewReader(bytes.NewReader(file), identities...)
 	if err != nil {
@@ -93,22 +110,12 @@ func TestReadersReadWhatAgeWrites(t *testing.T) {
 	id := identity(t)
 	for _, size := range sizes {
 		plain := random(size)
-		var file bytes.Buffer
-		w, err := age.Encrypt(&file, id.Recipient())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write(plain); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		file := encryptWithAge(t, plain, id.Recipient())
 		for _, workers := range []int{1, 3} {
-			if got, err := decrypt(file.Bytes(), workers, id); err != nil || !bytes.Equal(got, plain) {
+			if got, err := decrypt(file, workers, id); err != nil || !bytes.Equal(got, plain) {
 				t.Errorf("size %d, %d workers: Reader reads %d bytes, error %v", size, workers, len(got), err)
 			}
-			r, err := agefile.Config{Workers: workers}.NewReaderAt(bytes.NewReader(file.Bytes()), int64(file.Len()), id)
+			r, err := agefile.Config{Workers: workers}.NewReaderAt(bytes.NewReader(file), int64(len(file)), id)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -125,18 +132,8 @@ func TestBytesEqualAge(t *testing.T) {
 	id := identity(t)
 	for _, size := range sizes {
 		plain := random(size)
-		var file bytes.Buffer
-		w, err := age.Encrypt(&file, id.Recipient())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write(plain); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		header, err := age.ExtractHeader(bytes.NewReader(file.Bytes()))
+		file := encryptWithAge(t, plain, id.Recipient())
+		header, err := age.ExtractHeader(bytes.NewReader(file))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +141,7 @@ func TestBytesEqualAge(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		nonce, payload := file.Bytes()[len(header):][:16], file.Bytes()[len(header)+16:]
+		nonce, payload := file[len(header):][:16], file[len(header)+16:]
 		key, err := agefile.PayloadKey(fileKey, nonce)
 		if err != nil {
 			t.Fatal(err)

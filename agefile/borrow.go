@@ -14,18 +14,19 @@ const (
 
 // section is what is left of a source that can be read at any offset.
 type section struct {
-	io.ReaderAt
-	src      io.ReadSeeker
+	file     readSeekerAt
 	off, end int64
+}
+
+type readSeekerAt interface {
+	io.ReadSeeker
+	io.ReaderAt
 }
 
 // sectionOf gives the section of src that begins back bytes before its current offset, or false if it has none, as a
 // pipe. Sources without a size, such as devices, have an empty section.
 func sectionOf(src io.Reader, back int) (section, bool) {
-	file, ok := src.(interface {
-		io.ReadSeeker
-		io.ReaderAt
-	})
+	file, ok := src.(readSeekerAt)
 	if !ok {
 		return section{}, false
 	}
@@ -40,7 +41,7 @@ func sectionOf(src io.Reader, back int) (section, bool) {
 	if _, err := file.Seek(off, io.SeekStart); err != nil {
 		return section{}, false
 	}
-	return section{file, file, off - int64(back), end}, true
+	return section{file, off - int64(back), end}, true
 }
 
 // take cuts off so many bytes for a span, but never the last ones: it is left to a Read to see where the source ends.
@@ -48,14 +49,14 @@ func (sec *section) take(s *span, size int) bool {
 	if sec.end-sec.off <= int64(size) {
 		return false
 	}
-	s.at, s.off = sec, sec.off
+	s.at, s.off = sec.file, sec.off
 	sec.off += int64(size)
 	return true
 }
 
 // finish sets the offset of the source to that of the section.
 func (sec *section) finish() error {
-	_, err := sec.src.Seek(sec.off, io.SeekStart)
+	_, err := sec.file.Seek(sec.off, io.SeekStart)
 	return err
 }
 

@@ -307,21 +307,7 @@ func TestCloseEarly(t *testing.T) {
 // TestReaderAtForgery gives ReaderAt a source that changes after it was opened.
 func TestReaderAtForgery(t *testing.T) {
 	key := random(32)
-	seal := func(size int) []byte {
-		var file bytes.Buffer
-		w, err := agefile.PayloadWriter(&file, key, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write(random(size)); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return file.Bytes()
-	}
-	long, short := seal(40*chunk), seal(20*chunk)
+	long, short := encryptPayload(t, random(40*chunk), key), encryptPayload(t, random(20*chunk), key)
 	src := bytes.Clone(long)
 	r, err := agefile.PayloadReaderAt(bytes.NewReader(src), int64(len(src)), key, 1)
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 
 	"culvert/agefile"
 	"culvert/internal/compress"
-	"culvert/internal/ui"
 )
 
 const catHelp = `Cat writes what is in a file to standard output: decrypted if it is an age file, armored or not, and
@@ -70,12 +69,7 @@ func (a *app) cat(ctx context.Context, w *work, o *catOptions, args []string) (e
 	}
 	defer func() { err = errors.Join(err, out.discard()) }()
 
-	counted := &countingWriter{w: out}
-	w.total = in.size
-	w.figures = func() ui.Figures {
-		return ui.Figures{Rows: ui.NoRows, In: in.read.Load(), Out: counted.n.Load()}
-	}
-	w.begin()
+	counted := w.beginMoving(in, out)
 	if _, err := io.Copy(counted, text.Reader); err != nil {
 		return counted.blame(err, readError(in.name, err))
 	}

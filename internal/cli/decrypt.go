@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"culvert/agefile"
-	"culvert/internal/ui"
 )
 
 const decryptHelp = `Decrypt opens an age file, armored or not, on all cores. Without -i or -j it takes the own
@@ -89,12 +88,7 @@ func (a *app) decrypt(ctx context.Context, w *work, r *workReport, o *decryptOpt
 	}
 	defer func() { err = errors.Join(err, out.discard()) }()
 
-	counted := &countingWriter{w: out}
-	w.total = in.size
-	w.figures = func() ui.Figures {
-		return ui.Figures{Rows: ui.NoRows, In: in.read.Load(), Out: counted.n.Load()}
-	}
-	w.begin()
+	counted := w.beginMoving(in, out)
 	if _, err := io.Copy(counted, src); err != nil {
 		return counted.blame(err, readError(in.name, err))
 	}

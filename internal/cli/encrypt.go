@@ -85,12 +85,7 @@ func (a *app) encrypt(ctx context.Context, w *work, r *workReport, o *encryptOpt
 	}
 	defer func() { err = errors.Join(err, out.discard()) }()
 
-	counted := &countingWriter{w: out}
-	w.total = in.size
-	w.figures = func() ui.Figures {
-		return ui.Figures{Rows: ui.NoRows, In: in.read.Load(), Out: counted.n.Load()}
-	}
-	w.begin()
+	counted := w.beginMoving(in, out)
 	if err := encryptStream(counted, in.reader(), agefile.Config{Workers: o.jobs}, o.armor, recipients); err != nil {
 		return counted.blame(err, about("encrypting "+in.name, err))
 	}

@@ -113,6 +113,17 @@ func (w *work) begin() {
 	w.stop = ui.Progress{Console: w.app.console, Style: style, Total: w.total, Read: w.figures}.Start()
 }
 
+// beginMoving begins the work of a command that reads in, and counts what it writes to out.
+func (w *work) beginMoving(in *input, out io.Writer) *countingWriter {
+	counted := &countingWriter{w: out}
+	w.total = in.size
+	w.figures = func() ui.Figures {
+		return ui.Figures{Rows: ui.NoRows, In: in.read.Load(), Out: counted.n.Load()}
+	}
+	w.begin()
+	return counted
+}
+
 // workReport is the report of such commands.
 type workReport struct {
 	outcome

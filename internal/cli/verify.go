@@ -93,12 +93,7 @@ func (a *app) verify(ctx context.Context, w *work, r *verifyReport, o *verifyOpt
 		return fmt.Errorf("%s: there is nothing to check: it is neither encrypted nor compressed", in.name)
 	}
 
-	counted := &countingWriter{w: io.Discard}
-	w.total = in.size
-	w.figures = func() ui.Figures {
-		return ui.Figures{Rows: ui.NoRows, In: in.read.Load(), Out: counted.n.Load()}
-	}
-	w.begin()
+	counted := w.beginMoving(in, io.Discard)
 	if _, err := io.Copy(counted, text.Reader); err != nil {
 		return counted.blame(err, readError(in.name, err))
 	}
