@@ -49,11 +49,11 @@ func TestVerdict(t *testing.T) {
 		},
 		{
 			goal{variant: "impl=culvert", unit: "peak-bytes", max: 96 << 20},
-			"impl=culvert, peak MiB: 10.0 (10.0–10.0), goal ≤ 96.0: reached",
+			"impl=culvert, peak memory: 10.0 MiB (10.0 MiB–10.0 MiB), goal ≤ 96.0 MiB: reached",
 		},
 		{
 			goal{variant: "impl=culvert", unit: "ns/op", max: 1},
-			"impl=culvert, seconds: not measured",
+			"impl=culvert, time: not measured",
 		},
 	} {
 		if got := c.goal.verdict(r); got != c.want {

@@ -16,6 +16,7 @@ import (
 // benchmark compares variants of the same work.
 type benchmark struct {
 	name     string // as Go writes it, without "Benchmark": "Age/op=encrypt"
+	rounds   int    // 0 for those of the workload; no warm-up round before a single one
 	variants []variant
 	goals    []goal
 }
@@ -75,11 +76,15 @@ func (s *session) size(full, small int) int {
 	return full
 }
 
-// measure runs the variants in turn and writes their samples to raw.
+// measure runs the variants in turn and writes their samples to raw. A first round, which warms up, is left out.
 func measure(s *session, b benchmark, rounds int, raw io.Writer) (results, error) {
-	s.say("%s: %d variants, %d rounds", b.name, len(b.variants), rounds)
+	s.say("%s: %d variants in turn, %d rounds", b.name, len(b.variants), rounds)
+	warmUp := 1
+	if rounds == 1 {
+		warmUp = 0
+	}
 	all := results{}
-	for round := range rounds + 1 {
+	for round := range warmUp + rounds {
 		for _, v := range b.variants {
 			if err := s.ctx.Err(); err != nil {
 				return nil, err
@@ -90,16 +95,13 @@ func measure(s *session, b benchmark, rounds int, raw io.Writer) (results, error
 			if err != nil {
 				return nil, fmt.Errorf("%s/%s: %w", b.name, v.key, err)
 			}
-			if round == 0 && !s.quick {
+			if round < warmUp {
 				continue
 			}
 			all[v.key] = append(all[v.key], got)
 			if _, err := fmt.Fprintf(raw, "Benchmark%s/%s 1 %s\n", b.name, v.key, got); err != nil {
 				return nil, err
 			}
-		}
-		if s.quick && round+1 == rounds {
-			break
 		}
 	}
 	return all, nil
@@ -114,6 +116,26 @@ func (s sample) String() string {
 		}
 	}
 	return strings.Join(fields, " ")
+}
+
+// repeated gives the sample of n runs of work: the time and the memory that one of them takes. Memory is what the whole
+// program allocates meanwhile.
+func repeated(n int, work func() error) (sample, error) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	start := time.Now()
+	for range n {
+		if err := work(); err != nil {
+			return nil, err
+		}
+	}
+	elapsed := time.Since(start)
+	runtime.ReadMemStats(&after)
+	return sample{
+		"ns/op":     float64(elapsed.Nanoseconds()) / float64(n),
+		"B/op":      float64(after.TotalAlloc-before.TotalAlloc) / float64(n),
+		"allocs/op": float64(after.Mallocs-before.Mallocs) / float64(n),
+	}, nil
 }
 
 // timed gives the sample of work on so many bytes since start.

@@ -101,13 +101,6 @@ func choose(names []string) ([]workload, error) {
 }
 
 func runWorkload(ctx context.Context, stdout io.Writer, w workload, opts options) (err error) {
-	rounds := w.rounds
-	if opts.quick {
-		rounds = 1
-	}
-	if opts.rounds > 0 {
-		rounds = opts.rounds
-	}
 	s, err := newSession(ctx, stdout, opts.quick)
 	if err != nil {
 		return err
@@ -123,7 +116,7 @@ func runWorkload(ctx context.Context, stdout io.Writer, w workload, opts options
 	head := hostFacts(ctx, opts.host)
 	raw.WriteString(head.String())
 	for _, b := range benchmarks {
-		results, err := measure(s, b, rounds, io.MultiWriter(raw, stdout))
+		results, err := measure(s, b, opts.roundsOf(w, b), io.MultiWriter(raw, stdout))
 		if err != nil {
 			return err
 		}
@@ -139,6 +132,19 @@ func runWorkload(ctx context.Context, stdout io.Writer, w workload, opts options
 	name := filepath.Join(dir, w.name+".txt")
 	s.say("samples are in %s", name)
 	return os.WriteFile(name, []byte(raw.String()+"\n"+comment(tables.String())), 0o644)
+}
+
+// roundsOf says how often a benchmark is to run.
+func (o options) roundsOf(w workload, b benchmark) int {
+	switch {
+	case o.rounds > 0:
+		return o.rounds
+	case o.quick:
+		return 1
+	case b.rounds > 0:
+		return b.rounds
+	}
+	return w.rounds
 }
 
 // comment marks lines that readers of the samples skip.

@@ -55,7 +55,7 @@ func (r results) ratios(key, peer, unit string) []float64 {
 
 // table has a row for each variant of a benchmark and a line for each goal.
 func table(b benchmark, r results) string {
-	units := []string{"ns/op", "MB/s", "cpu-ns/op", "peak-bytes", "allocs/chunk"}
+	units := []string{"ns/op", "MB/s", "cpu-ns/op", "peak-bytes", "B/op", "allocs/op", "allocs/chunk"}
 	units = slices.DeleteFunc(units, func(unit string) bool {
 		return !slices.ContainsFunc(b.variants, func(v variant) bool { return len(r.values(v.key, unit)) > 0 })
 	})
@@ -137,11 +137,11 @@ func cell(values []float64, unit string) string {
 func heading(unit string) string {
 	switch unit {
 	case "ns/op":
-		return "seconds"
+		return "time"
 	case "cpu-ns/op":
-		return "CPU seconds"
+		return "CPU time"
 	case "peak-bytes":
-		return "peak MiB"
+		return "peak memory"
 	}
 	return unit
 }
@@ -149,11 +149,26 @@ func heading(unit string) string {
 func number(v float64, unit string) string {
 	switch unit {
 	case "ns/op", "cpu-ns/op":
-		return fmt.Sprintf("%.3f", v/1e9)
+		return scaled(v, 1000, "ns", "µs", "ms", "s")
 	case "peak-bytes":
-		return fmt.Sprintf("%.1f", v/(1<<20))
-	case "MB/s":
+		return scaled(v, 1024, "B", "KiB", "MiB", "GiB")
+	case "B/op":
+		return scaled(v, 1000, "B", "kB", "MB", "GB")
+	case "MB/s", "allocs/op":
 		return fmt.Sprintf("%.0f", v)
 	}
 	return fmt.Sprintf("%.2f", v)
+}
+
+// scaled writes v with three digits in the unit that suits it; each is base times the one before.
+func scaled(v, base float64, units ...string) string {
+	for len(units) > 1 && v >= base {
+		v /= base
+		units = units[1:]
+	}
+	digits := 2
+	for limit := 10.0; digits > 0 && v >= limit; limit *= 10 {
+		digits--
+	}
+	return fmt.Sprintf("%.*f %s", digits, v, units[0])
 }
