@@ -13,22 +13,6 @@ import (
 	"culvert/internal/testkit"
 )
 
-func TestQuartiles(t *testing.T) {
-	for _, c := range []struct {
-		values []float64
-		want   quartiles
-	}{
-		{[]float64{7}, quartiles{7, 7, 7}},
-		{[]float64{4, 2}, quartiles{2.5, 3, 3.5}},
-		{[]float64{5, 1, 4, 2, 3}, quartiles{2, 3, 4}},
-		{[]float64{40, 10, 30, 20}, quartiles{17.5, 25, 32.5}},
-	} {
-		if got := quartilesOf(c.values); got != c.want {
-			t.Errorf("quartiles of %v are %v, want %v", c.values, got, c.want)
-		}
-	}
-}
-
 func TestVerdict(t *testing.T) {
 	r := results{
 		"impl=culvert": {{"MB/s": 300, "peak-bytes": 10 << 20}, {"MB/s": 100}, {"MB/s": 600}},
@@ -58,6 +42,44 @@ func TestVerdict(t *testing.T) {
 	} {
 		if got := c.goal.verdict(r); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)
+		}
+	}
+}
+
+func TestBenchstat(t *testing.T) {
+	s := newTestSession(t)
+	tables, err := s.benchstat("cpu: some\n"+
+		"BenchmarkWork/size=1/rows=10/impl=old 1 80 ns/op 7 cat-peak-bytes\n"+
+		"BenchmarkWork/size=1/rows=10/impl=new 1 20 ns/op 7 cat-peak-bytes\n", "/impl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pattern := range []string{`│ +old +│ +new +│`, `(?m)^Work/size=1/rows=10 +80\.00n .* 20\.00n `} {
+		if !regexp.MustCompile(pattern).MatchString(tables) {
+			t.Errorf("the tables have no %s:\n%s", pattern, tables)
+		}
+	}
+	if strings.Contains(tables, "cat-peak-bytes") {
+		t.Errorf("the tables have what a single process takes:\n%s", tables)
+	}
+	if _, err := s.benchstat("", "("); err == nil || !strings.Contains(err.Error(), "-col") {
+		t.Errorf("error is %v, want what benchstat says", err)
+	}
+}
+
+func TestPivot(t *testing.T) {
+	for want, keys := range map[string][]string{
+		"/impl":       {"impl=a", "impl=b"},
+		"/rows":       {"rows=1/impl=a", "rows=2/impl=a"},
+		"/rows,/impl": {"rows=1/impl=a", "rows=2/impl=b"},
+		"":            {"impl=a"},
+	} {
+		var b benchmark
+		for _, key := range keys {
+			b.variants = append(b.variants, variant{key: key})
+		}
+		if got := pivot([]benchmark{b}); got != want {
+			t.Errorf("%q differ in %q, want %q", keys, got, want)
 		}
 	}
 }
@@ -140,6 +162,7 @@ func TestWorkloads(t *testing.T) {
 				`(?m)^goos: `,
 				`(?m)^date: 20`,
 				`(?m)^Benchmark\w+(/[\w-]+=[\w-]+)*/impl=culvert 1 [\d.e+]+ ns/op `,
+				`(?m)^# .*│ +sec/op +│`,
 				`(?m)^#   impl=|^#   rows=`,
 			} {
 				if !regexp.MustCompile(pattern).Match(text) {

@@ -63,9 +63,11 @@ func (s *session) close() error {
 	return errors.Join(errs...)
 }
 
+func (s *session) say(format string, args ...any) { say(s.stdout, format, args...) }
+
 // say tells what goes on, on a line that readers of the samples skip.
-func (s *session) say(format string, args ...any) {
-	_, _ = fmt.Fprintf(s.stdout, "# "+format+"\n", args...) // no reason to stop measuring
+func say(w io.Writer, format string, args ...any) {
+	_, _ = fmt.Fprintf(w, "# "+format+"\n", args...) // no reason to stop measuring
 }
 
 // size gives the size of an input: full, or small in a quick session.
@@ -84,7 +86,12 @@ func measure(s *session, b benchmark, rounds int, raw io.Writer) (results, error
 		warmUp = 0
 	}
 	all := results{}
+	start := time.Now()
 	for round := range warmUp + rounds {
+		if took := time.Since(start); round == 1 && took > time.Second {
+			left := took * time.Duration(warmUp+rounds-round)
+			s.say("a round takes %v, %v to go", took.Round(time.Second/10), left.Round(time.Second))
+		}
 		for _, v := range b.variants {
 			if err := s.ctx.Err(); err != nil {
 				return nil, err

@@ -11,8 +11,8 @@
 //
 //	benchstat -col /impl results/2026-01-31-host/agefile.txt
 //
-// At the end the program prints medians, quartiles, and the ratios that were set as goals. It is a program and not a
-// set of testing.B because those run one after the other.
+// At the end of a workload the program prints benchstat's tables and how the ratios that were set as goals stand. It is
+// a program and not a set of testing.B because those run one after the other.
 package main
 
 import (
@@ -54,7 +54,13 @@ type options struct {
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ended := context.AfterFunc(ctx, func() {
+		fmt.Fprintln(os.Stderr, "bench: interrupted; what runs in this program comes to its end first")
+	})
 	err := run(ctx, os.Stdout, os.Args[1:])
+	if !ended() {
+		os.Exit(130)
+	}
 	stop()
 	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -76,7 +82,9 @@ func run(ctx context.Context, stdout io.Writer, args []string) error {
 	if err != nil {
 		return err
 	}
-	for _, w := range chosen {
+	start := time.Now()
+	for i, w := range chosen {
+		say(stdout, "workload %d of %d, %v after the start: %s", i+1, len(chosen), since(start), w.name)
 		if err := runWorkload(ctx, stdout, w, opts); err != nil {
 			return fmt.Errorf("%s: %w", w.name, err)
 		}
@@ -101,6 +109,7 @@ func choose(names []string) ([]workload, error) {
 }
 
 func runWorkload(ctx context.Context, stdout io.Writer, w workload, opts options) (err error) {
+	start := time.Now()
 	s, err := newSession(ctx, stdout, opts.quick)
 	if err != nil {
 		return err
@@ -112,17 +121,25 @@ func runWorkload(ctx context.Context, stdout io.Writer, w workload, opts options
 	if err != nil {
 		return err
 	}
-	raw, tables := new(strings.Builder), new(strings.Builder)
+	raw, goals := new(strings.Builder), new(strings.Builder)
 	head := hostFacts(ctx, opts.host)
 	raw.WriteString(head.String())
-	for _, b := range benchmarks {
+	for i, b := range benchmarks {
+		s.say("benchmark %d of %d, %v after the start of %s", i+1, len(benchmarks), since(start), w.name)
 		results, err := measure(s, b, opts.roundsOf(w, b), io.MultiWriter(raw, stdout))
 		if err != nil {
 			return err
 		}
-		tables.WriteString(table(b, results))
+		goals.WriteString(verdicts(b, results))
 	}
-	if _, err := fmt.Fprintf(stdout, "\n%s", tables); err != nil || opts.out == "" {
+	tables, err := s.benchstat(raw.String(), pivot(benchmarks))
+	if err != nil {
+		s.say("no tables: %v", err) // and no reason to lose the samples
+	}
+	summary := tables + "\n" + goals.String()
+	_, err = fmt.Fprintf(stdout, "\n%s\n", summary)
+	s.say("%s took %v", w.name, since(start))
+	if err != nil || opts.out == "" {
 		return err
 	}
 	dir := filepath.Join(opts.out, time.Now().Format(time.DateOnly)+"-"+head.host)
@@ -131,8 +148,11 @@ func runWorkload(ctx context.Context, stdout io.Writer, w workload, opts options
 	}
 	name := filepath.Join(dir, w.name+".txt")
 	s.say("samples are in %s", name)
-	return os.WriteFile(name, []byte(raw.String()+"\n"+comment(tables.String())), 0o644)
+	return os.WriteFile(name, []byte(raw.String()+"\n"+comment(summary)), 0o644)
 }
+
+// since gives the time since start in whole seconds.
+func since(start time.Time) time.Duration { return time.Since(start).Round(time.Second) }
 
 // roundsOf says how often a benchmark is to run.
 func (o options) roundsOf(w workload, b benchmark) int {

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// benchstat gives the tables that benchstat makes of samples, with a column for each value of the keys in pivot. What
+// single processes of a pipeline take is left out.
+func (s *session) benchstat(samples, pivot string) (string, error) {
+	file := filepath.Join(s.dir, "samples.txt")
+	if err := os.WriteFile(file, []byte(samples), 0o644); err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(s.ctx, "go", "tool", "benchstat",
+		"-table", "", "-col", pivot, "-filter", "-.unit:/.-cpu-|.-peak-/", file)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	tables, err := cmd.Output()
+	if err == nil && len(tables) == 0 {
+		err = errors.New("it has made no tables") // nor an exit code, when it does not understand its arguments
+	}
+	if err != nil {
+		return "", fmt.Errorf("benchstat: %w\n%s", err, &stderr)
+	}
+	return string(tables), nil
+}
+
+// pivot gives the keys in which the variants of benchmarks differ, as benchstat wants them: "/impl" or "/format,/impl".
+func pivot(benchmarks []benchmark) string {
+	var keys []string
+	for _, b := range benchmarks {
+		first := map[string]string{}
+		for _, v := range b.variants {
+			for part := range strings.SplitSeq(v.key, "/") {
+				key, value, _ := strings.Cut(part, "=")
+				if _, seen := first[key]; !seen {
+					first[key] = value
+				}
+				if first[key] != value && !slices.Contains(keys, "/"+key) {
+					keys = append(keys, "/"+key)
+				}
+			}
+		}
+	}
+	return strings.Join(keys, ",")
+}
