@@ -1,0 +1,45 @@
+// Package bytebuf has buffers whose memory is handed on instead of left to the garbage collector: [Buffer], which takes
+// the place of [bytes.Buffer], and [Pool], which lends a bounded number of buffers of fixed sizes.
+//
+// # In place of bytes.Buffer
+//
+// Buffer has every method of bytes.Buffer, with the same results, errors and panics; only the texts say bytebuf where
+// those of the original say bytes. So a program changes its import and its constructors:
+//
+//	b := bytebuf.New() // was: var b bytes.Buffer
+//	defer b.Free()     // new, and optional
+//	b.WriteString("…")
+//	return b.String()
+//
+// The zero Buffer, [NewBuffer] and [NewBufferString] work as those of package bytes do. Three things are new:
+//
+//   - [New] begins with 64 bytes on the stack of its caller. As long as the content fits there, and the Buffer itself
+//     stays on that stack, only the result of String is allocated. A Buffer leaves the stack, as any variable, when it
+//     is returned, kept, or passed as an interface such as io.Writer; its slices leave it with WriteTo and ReadFrom.
+//   - [Buffer.Free] hands the memory back for the next Buffer of any goroutine. Where buffers come and go, nothing but
+//     results is allocated then, whatever their size.
+//   - [Buffer.TakeString] gives the content as a string that the memory of the Buffer goes over to.
+//
+// # Whose memory
+//
+// A Buffer that needs memory takes an array whose size is a power of two from free lists that the process shares, one
+// for each size up to 1 GiB. Free puts it there. The lists are of [sync.Pool]: each core has its own, and what lies
+// unused through two collections is given up, so a burst of large buffers does not hold memory for ever.
+//
+// When a Buffer grows it puts the array that it has outgrown on its list at once, unless slices of it may still be in
+// use: [Buffer.Bytes], [Buffer.Next], [Buffer.Peek] and [Buffer.AvailableBuffer] hand them out. Such an array is left
+// to the collector, like all of bytes.Buffer's. So nothing but Free can change bytes that somebody holds, and a program
+// that never calls Free runs no risk that bytes.Buffer has not.
+//
+// After Free no slice of the Buffer may be used. The arrays are not cleared: overwrite secrets before Free, and do not
+// expect zeros beyond what was written. With the build tag bytebufdebug freed memory is filled with 0xDB and not used
+// again, which shows at once who still reads it.
+//
+// An array that a caller passed to NewBuffer is never put on a list.
+//
+// # Unsafe
+//
+// Two operations have no counterpart in Go that does not allocate: to keep a slice in a sync.Pool (its header would be
+// copied to the heap each time, 24 bytes), and to make a string of bytes in place. They are the whole of unsafe.go. The
+// build tag purego replaces them.
+package bytebuf

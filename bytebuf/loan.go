@@ -1,0 +1,63 @@
+package bytebuf
+
+import "sync"
+
+// class is the part of a Pool that has one size.
+type class struct {
+	size int
+	free chan struct{} // full if all are lent; who sends may lend one
+
+	mu    sync.Mutex
+	loans []*loan // all that were ever needed
+	idle  []int   // those that are not lent, the last used at the end
+}
+
+// loan is a Buffer of a Pool with its memory.
+type loan struct {
+	class  *class
+	slot   int // among the loans of the class
+	memory []byte
+	buffer Buffer
+	lent   bool // guarded by the mutex of the class
+}
+
+func newClass(c Class) *class { return &class{size: c.Size, free: make(chan struct{}, c.Count)} }
+
+// lend gives an idle Buffer, or makes one. There is room for it.
+func (c *class) lend() *Buffer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.idle) == 0 {
+		c.idle = append(c.idle, len(c.loans))
+		c.loans = append(c.loans, &loan{class: c, slot: len(c.loans), memory: make([]byte, c.size)})
+	}
+	last := len(c.idle) - 1
+	l := c.loans[c.idle[last]]
+	c.idle = c.idle[:last]
+	if debug {
+		// Whoever has freed the Buffer holds another one than whoever gets it now.
+		l = &loan{class: c, slot: l.slot, memory: l.memory}
+		c.loans[l.slot] = l
+	}
+	l.lent = true
+	l.buffer = Buffer{buf: l.memory[:0], memory: lent, loan: l}
+	return &l.buffer
+}
+
+// end takes the Buffer back. Its slot and not its address goes on the list, so that to free a Buffer does not count as
+// keeping it, and one of New can be on the stack.
+func (l *loan) end() {
+	c := l.class
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !l.lent {
+		if debug {
+			panic("bytebuf: Buffer of a Pool freed twice")
+		}
+		return
+	}
+	poison(l.memory)
+	l.lent = false
+	c.idle = append(c.idle, l.slot)
+	<-c.free
+}

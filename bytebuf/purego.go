@@ -1,0 +1,9 @@
+//go:build purego
+
+package bytebuf
+
+func pack(buf []byte) any { return &buf }
+
+func unpack(packed any, _ int) []byte { return *packed.(*[]byte) }
+
+func stringOf(content []byte) string { return string(content) }
