@@ -36,13 +36,17 @@ func (Text) Extension() string { return ".txt" }
 
 // Encoder gives an encoder, or a [*source.UnknownError] if the template names a column that does not exist.
 func (f Text) Encoder(columns []source.Column) (Encoder, error) {
-	t := template{columns: columns}
+	t := template{
+		columns:  columns,
+		places:   make([]place, 0, strings.Count(f.Line, "{")),
+		literals: make([]byte, 0, len(f.Line)+1),
+	}
 	if f.Line == "" {
 		t.listAll()
 	} else if err := t.parse(f.Line); err != nil {
 		return nil, err
 	}
-	e := &textEncoder{places: t.places, end: append(t.literal, '\n')}
+	e := &textEncoder{places: t.places, end: append(t.literals, '\n')[t.start:]}
 	e.rowSize = len(e.end)
 	for _, p := range e.places {
 		e.rowSize += len(p.before) + len("NULL")
@@ -105,43 +109,44 @@ func (e *textEncoder) size(b *source.Batch) int {
 
 // template is a line on its way to places.
 type template struct {
-	columns []source.Column
-	places  []place
-	literal []byte // since the last place
+	columns  []source.Column
+	places   []place
+	literals []byte // one behind the other
+	start    int    // of the literal since the last place
 }
 
 func (t *template) listAll() {
-	t.literal = append(t.literal, '{')
+	t.literals = append(t.literals, '{')
 	for i, c := range t.columns {
 		if i > 0 {
-			t.literal = append(t.literal, ", "...)
+			t.literals = append(t.literals, ", "...)
 		}
-		t.literal = append(append(t.literal, c.Name...), ": "...)
+		t.literals = append(append(t.literals, c.Name...), ": "...)
 		t.addPlace(i)
 	}
-	t.literal = append(t.literal, "},"...)
+	t.literals = append(t.literals, "},"...)
 }
 
 func (t *template) addPlace(column int) {
-	t.places = append(t.places, place{t.literal, column})
-	t.literal = nil
+	t.places = append(t.places, place{t.literals[t.start:], column})
+	t.start = len(t.literals)
 }
 
 func (t *template) parse(line string) error {
 	for {
 		brace := strings.IndexAny(line, "{}")
 		if brace < 0 {
-			t.literal = append(t.literal, line...)
+			t.literals = append(t.literals, line...)
 			return nil
 		}
 		plain := strings.TrimRight(line[:brace], `\`)
 		backslashes := line[len(plain):brace]
-		t.literal = append(append(t.literal, plain...), backslashes[len(backslashes)-len(backslashes)/2:]...)
+		t.literals = append(append(t.literals, plain...), backslashes[len(backslashes)-len(backslashes)/2:]...)
 		escaped := len(backslashes)%2 == 1
 		found := line[brace]
 		line = line[brace+1:]
 		if found == '}' || escaped {
-			t.literal = append(t.literal, found)
+			t.literals = append(t.literals, found)
 			continue
 		}
 		if column := t.column(line); column >= 0 {
@@ -150,7 +155,7 @@ func (t *template) parse(line string) error {
 		} else if word, ok := unknownColumn(line); ok {
 			return &source.UnknownError{What: "column", Name: word, Known: t.names()}
 		} else {
-			t.literal = append(t.literal, found)
+			t.literals = append(t.literals, found)
 		}
 	}
 }

@@ -5,8 +5,9 @@ import (
 	"strconv"
 )
 
-// BatchSize is the number of bytes at which a [Batch] is full: large enough that the work around a batch costs little
-// beside the work on its rows, small enough that several per core stay in the cache and in the memory bound.
+// BatchSize is the number of bytes at which a [Batch] is full, unless [Batch.SetLimit] says otherwise: large enough
+// that the work around a batch costs little beside the work on its rows, small enough that several per core stay in the
+// cache and in the memory bound.
 const BatchSize = 1 << 20
 
 // Batch is a reusable group of whole rows. All values lie one behind the other in one buffer. The zero value is ready
@@ -26,6 +27,7 @@ type Batch struct {
 	columns int
 	rows    int
 	rowSize int
+	limit   int // 0 for BatchSize
 }
 
 // cell is the end of a value in data, shifted left by a byte, and its kind.
@@ -34,16 +36,16 @@ type cell uint64
 // Reset empties the batch for rows of the given number of columns. It keeps the memory of earlier use, except what an
 // outsized row has added.
 func (b *Batch) Reset(columns int) {
-	if cap(b.data) > 4*BatchSize {
+	if cap(b.data) > 4*max(b.full(), BatchSize) {
 		b.data = nil
 	}
-	if cap(b.cells) > BatchSize {
+	if cap(b.cells) > max(b.full(), BatchSize) {
 		b.cells = nil
 	}
 	if b.data == nil {
 		// At once, since growing to this size would leave as much garbage several times over. What is not used is not
 		// resident.
-		b.data = make([]byte, 0, BatchSize+BatchSize/16)
+		b.data = make([]byte, 0, b.full()+b.full()/16)
 	}
 	b.data, b.cells = b.data[:0], b.cells[:0]
 	b.columns, b.rows = columns, 0
@@ -95,10 +97,23 @@ func (b *Batch) EndRow() {
 // is set again.
 func (b *Batch) SetRowSize(size int) { b.rowSize = size }
 
-// Full reports whether the batch has reached [BatchSize], in memory or as text. In memory the bookkeeping of the values
+// SetLimit says at how many bytes the batch is full, in place of [BatchSize]. Less is better where rows go straight to
+// their end, without compression: that is then done while the database makes the next ones, and 64 KiB are enough. It
+// holds until it is set again; 0 is BatchSize.
+func (b *Batch) SetLimit(size int) { b.limit = max(size, 0) }
+
+// Full reports whether the batch has reached its limit, in memory or as text. In memory the bookkeeping of the values
 // is counted, so that rows of NULLs, or of no columns, also come to an end.
 func (b *Batch) Full() bool {
-	return len(b.data)+max(8*len(b.cells)+b.rows, b.rows*b.rowSize) >= BatchSize
+	return len(b.data)+max(8*len(b.cells)+b.rows, b.rows*b.rowSize) >= b.full()
+}
+
+// full is the number of bytes at which the batch is full.
+func (b *Batch) full() int {
+	if b.limit == 0 {
+		return BatchSize
+	}
+	return b.limit
 }
 
 // Rows is the number of complete rows.

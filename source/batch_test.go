@@ -173,6 +173,36 @@ func TestFull(t *testing.T) {
 	}
 }
 
+// TestLimit fills batches to several limits, above and below BatchSize, each in memory of about that size, which is used
+// again.
+func TestLimit(t *testing.T) {
+	const value = "a value of 32 bytes, as many are"
+	for _, test := range []struct{ limit, want int }{
+		{1, 1}, {4 << 10, 4 << 10}, {64 << 10, 64 << 10}, {16 << 20, 16 << 20},
+		{0, source.BatchSize}, {-1, source.BatchSize},
+	} {
+		var b source.Batch
+		b.SetLimit(100 << 10)
+		b.SetLimit(test.limit)
+		before := heap()
+		b.Reset(1)
+		if grown := heap() - before; grown > int64(test.want)*9/8+4<<10 {
+			t.Errorf("limit %d: Reset takes %d bytes", test.limit, grown)
+		}
+		fill := func() {
+			for b.Reset(1); !b.Full(); b.EndRow() {
+				b.Append(source.Text, []byte(value))
+			}
+		}
+		fill()
+		const row = len(value) + 9
+		if size := b.Rows() * row; size < test.want || size >= test.want+row {
+			t.Errorf("limit %d: full with %d bytes, want %d", test.limit, size, test.want)
+		}
+		testkit.Allocs(t, 0, fill)
+	}
+}
+
 func TestEndRowOfWrongLength(t *testing.T) {
 	for _, values := range []int{0, 1, 3} {
 		var b source.Batch

@@ -150,6 +150,24 @@ func ExampleBatch() {
 	// 1,2 number "100"
 }
 
+// A program that writes rows as they come, without compression, needs no more than small batches.
+func ExampleBatch_SetLimit() {
+	rows, err := countdown{}.Table(context.Background(), "ten")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var batch source.Batch
+	batch.SetLimit(64) // 64 << 10 would do for more rows than ten
+	for rows.Next(&batch) == nil {
+		fmt.Println(batch.Rows(), "rows")
+	}
+	// Output:
+	// 4 rows
+	// 4 rows
+	// 2 rows
+}
+
 // An UnknownError has the names for a suggestion.
 func ExampleUnknownError() {
 	_, err := countdown{}.Table(context.Background(), "tne")

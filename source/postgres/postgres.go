@@ -113,7 +113,7 @@ func (db *DB) Table(ctx context.Context, name string) (source.Rows, error) {
 		return nil, err
 	}
 	r := newRows(ctx, db.session, relation.String(), columns, sql, description.Fields)
-	r.relation, r.copySQL = relation, relation.copySQL(columns)
+	r.relation = relation
 	db.open = r
 	return csvRows{r}, nil
 }
@@ -131,14 +131,13 @@ func (db *DB) Query(ctx context.Context, sql string) (source.Rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	copySQL, err := db.session.copyQuery(ctx, sql)
+	copies, err := db.session.copies(ctx, sql)
 	if err != nil {
 		return nil, err
 	}
 	r := newRows(ctx, db.session, "query", columns, sql, description.Fields)
-	r.copySQL = copySQL
 	db.open = r
-	if copySQL == "" {
+	if !copies {
 		return r, nil
 	}
 	return csvRows{r}, nil

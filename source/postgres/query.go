@@ -3,8 +3,10 @@ package postgres
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -43,40 +45,90 @@ func (s *session) prepareQuery(ctx context.Context, sql string) (*pgconn.Stateme
 
 var errParameters = errors.New("postgres: query: the statement has parameters ($1), for which there are no values")
 
+// typeID is a type with its modifier, such as the precision of a numeric.
+type typeID struct {
+	oid      uint32
+	modifier int32
+}
+
+func typeOf(field pgconn.FieldDescription) typeID {
+	return typeID{field.DataTypeOID, field.TypeModifier}
+}
+
 // describe gives the columns of a prepared statement.
 func (s *session) describe(ctx context.Context, fields []pgconn.FieldDescription) ([]source.Column, error) {
+	if err := s.nameTypes(ctx, fields); err != nil {
+		return nil, s.failed(ctx, "query", err)
+	}
+	columns := make([]source.Column, len(fields))
+	for i, field := range fields {
+		columns[i] = source.Column{Name: field.Name, Type: s.typeNames[typeOf(field)]}
+	}
+	return columns, nil
+}
+
+// nameTypes asks the server for the names of those types that it has not been asked for before. A type that is renamed
+// meanwhile keeps its name here, as all else does, until the transaction ends.
+func (s *session) nameTypes(ctx context.Context, fields []pgconn.FieldDescription) error {
+	var unknown []typeID
 	var types, modifiers []string
 	for _, field := range fields {
-		types = append(types, strconv.FormatUint(uint64(field.DataTypeOID), 10))
-		modifiers = append(modifiers, strconv.FormatInt(int64(field.TypeModifier), 10))
+		id := typeOf(field)
+		if _, known := s.typeNames[id]; known || slices.Contains(unknown, id) {
+			continue
+		}
+		unknown = append(unknown, id)
+		types = append(types, strconv.FormatUint(uint64(id.oid), 10))
+		modifiers = append(modifiers, strconv.FormatInt(int64(id.modifier), 10))
+	}
+	if len(unknown) == 0 {
+		return nil
 	}
 	found, err := s.query(ctx, 1, `
 SELECT pg_catalog.format_type(type, modifier)
 FROM unnest($1::oid[], $2::int4[]) WITH ORDINALITY AS u(type, modifier, place) ORDER BY place`,
 		"{"+strings.Join(types, ",")+"}", "{"+strings.Join(modifiers, ",")+"}")
 	if err != nil {
-		return nil, s.failed(ctx, "query", err)
+		return err
 	}
-	if len(found) != len(fields) {
-		return nil, s.failed(ctx, "query", errAnswer)
+	if len(found) != len(unknown) {
+		return errAnswer
 	}
-	columns := make([]source.Column, len(fields))
-	for i, field := range fields {
-		columns[i] = source.Column{Name: field.Name, Type: string(found[i][0])}
+	for i, id := range unknown {
+		s.typeNames[id] = string(found[i][0])
 	}
-	return columns, nil
+	return nil
 }
 
-// copyQuery gives the statement that prints the rows of a query as CSV, or "" if COPY does not take it. The query must
-// have been prepared as it is: then it holds no parenthesis or comment that could end the COPY before its end.
-func (s *session) copyQuery(ctx context.Context, sql string) (string, error) {
-	sql = copySQL(strings.TrimRight(sql, "; \t\r\n"))
-	_, err := s.prepare(ctx, sql)
-	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == codeSyntaxError {
-		return "", s.recover(ctx)
+// copies reports whether COPY takes a query. The query must have been prepared as it is: then it holds no parenthesis
+// or comment that could end the COPY before its end.
+func (s *session) copies(ctx context.Context, sql string) (bool, error) {
+	sql = withoutEnd(sql)
+	if isSelect(sql) {
+		return true, nil
 	}
-	return sql, s.failed(ctx, "query", err)
+	_, err := s.prepare(ctx, copySQL(sql))
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == codeSyntaxError {
+		return false, s.recover(ctx)
+	}
+	return err == nil, s.failed(ctx, "query", err)
 }
+
+// isSelect reports whether it is plain that a statement, which the server has found to be one, is a SELECT. Those that
+// begin with a comment, or have a semicolon in them, of which a comment may follow, are left to the server.
+func isSelect(sql string) bool {
+	start := strings.TrimLeft(sql, " \t\r\n(")
+	end := strings.IndexFunc(start, func(r rune) bool { return !unicode.IsLetter(r) })
+	if end < 0 || strings.Contains(sql, ";") {
+		return false
+	}
+	return slices.ContainsFunc([]string{"SELECT", "TABLE", "VALUES", "WITH"}, func(word string) bool {
+		return strings.EqualFold(start[:end], word)
+	})
+}
+
+// withoutEnd cuts off the semicolon that may end a statement.
+func withoutEnd(sql string) string { return strings.TrimRight(sql, "; \t\r\n") }
 
 // copySQL is the statement that prints the rows of another as CSV. That may end in a comment.
 func copySQL(sql string) string { return "COPY (\n" + sql + "\n) TO STDOUT (FORMAT csv)" }

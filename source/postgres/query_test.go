@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"culvert/format"
+	"culvert/internal/testkit"
 	"culvert/source"
 )
 
@@ -79,6 +81,9 @@ func TestQueryShapes(t *testing.T) {
 		{"SELECT ';' AS a /* ; */ ;;\n", "a\n;\n", true},
 		{"SELECT FROM t", "\n\n", true},
 		{"SELECT NULL::int AS a, '' AS b WHERE false", "a,b\n", true},
+		{"\n\t (( select(1) AS a))", "a\n1\n", true},
+		{"/* SHOW */ SELECT 1 AS a;", "a\n1\n", true},
+		{"SELECT 1 AS a -- ;", "a\n1\n", true},
 		{"SELECT 1 AS a; -- COPY cannot take this", "a\n1\n", false},
 		{"SHOW TimeZone", "TimeZone\nUTC\n", false},
 		{"EXPLAIN (COSTS OFF) SELECT 1", "QUERY PLAN\nResult\n", false},
@@ -100,6 +105,75 @@ func TestQueryShapes(t *testing.T) {
 			t.Errorf("Query(%q) gives %q, want %q", test.sql, got, test.want)
 		}
 	}
+}
+
+// TestTypeNames asks for types of one name with several modifiers, again, and with new ones between them. What is
+// renamed meanwhile keeps the name by which it was known.
+func TestTypeNames(t *testing.T) {
+	db, database := openNew(t, "CREATE TYPE mood AS ENUM ('well'); CREATE TYPE other AS ENUM ('x')")
+	const first, second = "SELECT 1.5::numeric(9,2) AS a, 'well'::mood AS b, 2.5::numeric(9,2) AS c",
+		"SELECT 1.5::numeric(9,3) AS a, 'well'::mood AS b, NULL::other AS c, NULL::int[] AS d"
+	const firstTypes, secondTypes = "a numeric(9,2), b public.mood, c numeric(9,2)",
+		"a numeric(9,3), b public.mood, c public.other, d integer[]"
+	expect := func(sql, want string) {
+		t.Helper()
+		rows := query(t, db, sql)
+		if got := columnsOf(rows); got != want {
+			t.Errorf("the columns are %s, want %s", got, want)
+		}
+		if n, err := drain(rows); n != 1 || err != io.EOF {
+			t.Error(n, err)
+		}
+	}
+	expect(first, firstTypes)
+	expect(second, secondTypes)
+	if _, err := db.Query(context.Background(), "SELECT nothing"); err == nil {
+		t.Error("a query that is wrong did not fail")
+	}
+	expect(first, firstTypes)
+	rows := query(t, db, second)
+	database.Exec(t, "ALTER TYPE mood RENAME TO temper")
+	if n, err := drain(rows); n != 1 || err != io.EOF {
+		t.Error(n, err)
+	}
+	expect("SELECT NULL::temper AS b", "b public.mood")
+}
+
+// TestQueryAllocations exports rows to text with a connection that has been used before.
+func TestQueryAllocations(t *testing.T) {
+	db, _ := openNew(t, `CREATE TABLE todos AS SELECT i::bigint AS id, 'title ' || i AS title, 'note' AS note
+		FROM generate_series(1, 10000) AS i`)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var batch source.Batch
+	batch.SetLimit(64 << 10)
+	var text []byte
+	testkit.Allocs(t, 35, func() {
+		rows, err := db.Query(ctx, "SELECT id, title, note FROM todos")
+		if err != nil {
+			t.Fatal(err)
+		}
+		encoder, err := format.Text{Line: "{ID: {id}, Title: {title}, Note: {note}},"}.Encoder(rows.Columns())
+		if err != nil {
+			t.Fatal(err)
+		}
+		count := 0
+		for {
+			if err = rows.Next(&batch); err != nil {
+				break
+			}
+			if text, err = encoder.AppendRows(text[:0], &batch); err != nil {
+				break
+			}
+			count += batch.Rows()
+		}
+		if count != 10_000 || err != io.EOF {
+			t.Fatal(count, err)
+		}
+		if err := rows.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
 }
 
 func TestBusy(t *testing.T) {

@@ -22,9 +22,8 @@ type rows struct {
 	relation *relation // nil for a query
 	columns  []source.Column
 	sql      string
-	copySQL  string // prints the rows as CSV; "" if there is no such statement
 
-	types   []uint32 // object identifiers of the types, per column
+	fields  []pgconn.FieldDescription // as they were when the statement was prepared
 	kinds   []source.Kind
 	formats []int16
 
@@ -47,14 +46,14 @@ var errClosed = errors.New("postgres: the rows are closed")
 func newRows(
 	ctx context.Context, s *session, name string, columns []source.Column, sql string, fields []pgconn.FieldDescription,
 ) *rows {
-	r := &rows{session: s, name: name, columns: columns, sql: sql}
+	r := &rows{
+		session: s, name: name, columns: columns, sql: sql,
+		fields: fields, kinds: make([]source.Kind, len(fields)), formats: make([]int16, len(fields)),
+	}
 	// The rows end their statement the way the caller does, by the context.
 	r.ctx, r.cancel = context.WithCancel(ctx)
-	for _, field := range fields {
-		kind, format := kindOf(field.DataTypeOID)
-		r.types = append(r.types, field.DataTypeOID)
-		r.kinds = append(r.kinds, kind)
-		r.formats = append(r.formats, format)
+	for i, field := range fields {
+		r.kinds[i], r.formats[i] = kindOf(field.DataTypeOID)
 	}
 	return r
 }
@@ -103,11 +102,8 @@ func (r *rows) start() error {
 	if fields == nil {
 		return nil // it has failed, which reading will tell
 	}
-	same := len(fields) == len(r.types)
-	for i := 0; same && i < len(fields); i++ {
-		same = fields[i].DataTypeOID == r.types[i]
-	}
-	if !same {
+	sameType := func(a, b pgconn.FieldDescription) bool { return a.DataTypeOID == b.DataTypeOID }
+	if !slices.EqualFunc(fields, r.fields, sameType) {
 		return errors.New("the columns have changed meanwhile")
 	}
 	return nil
@@ -160,7 +156,7 @@ func (r csvRows) WriteCSV(w io.Writer) (int64, error) {
 	}
 	r.running = true
 	out := rowWriter{w: w, rows: r.rows}
-	tag, err := r.session.conn.CopyTo(r.ctx, &out, r.copySQL)
+	tag, err := r.session.conn.CopyTo(r.ctx, &out, r.copySQL())
 	if err == nil && out.err == nil {
 		err = confirm(tag, r.received)
 	}
@@ -172,6 +168,14 @@ func (r csvRows) WriteCSV(w io.Writer) (int64, error) {
 		return r.received, err
 	}
 	return r.received, nil
+}
+
+// copySQL is the statement that prints the rows as CSV.
+func (r csvRows) copySQL() string {
+	if r.relation != nil {
+		return r.relation.copySQL(r.columns)
+	}
+	return copySQL(withoutEnd(r.sql))
 }
 
 // rowWriter takes the rows of a COPY. The server sends each in a message of its own (message format CopyData in the

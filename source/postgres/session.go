@@ -32,6 +32,8 @@ type session struct {
 
 	searchPath string // the setting of the user
 	schemas    string // those it comes to, in their order, as a name[]
+
+	typeNames map[typeID]string // as far as they have been asked for
 }
 
 func connect(ctx context.Context, config *pgconn.Config) (*session, error) {
@@ -49,7 +51,7 @@ func connect(ctx context.Context, config *pgconn.Config) (*session, error) {
 	if err != nil {
 		return nil, connectFailed(ctx, config, err)
 	}
-	s := &session{conn: conn}
+	s := &session{conn: conn, typeNames: map[typeID]string{}}
 	if err := s.beginTransaction(ctx); err != nil {
 		s.close()
 		return nil, err
@@ -129,14 +131,24 @@ func (s *session) query(ctx context.Context, columns int, sql string, parameters
 	batch.ExecParams(sql, values, nil, nil, nil)
 	batch.ExecParams("SELECT pg_catalog.set_config('search_path', $1, true)",
 		[][]byte{[]byte(s.searchPath)}, nil, nil, nil)
-	results, err := s.conn.ExecBatch(ctx, &batch).ReadAll()
-	if err != nil {
+	results := s.conn.ExecBatch(ctx, &batch)
+	var found [][][]byte
+	count := 0
+	for ; results.NextResult(); count++ {
+		// The errors of all three are told when the results are closed together.
+		if result := results.ResultReader(); count == 1 {
+			found = result.Read().Rows
+		} else {
+			_, _ = result.Close()
+		}
+	}
+	if err := results.Close(); err != nil {
 		return nil, err
 	}
-	if len(results) != 3 || !haveColumns(results[1].Rows, columns) {
+	if count != 3 || !haveColumns(found, columns) {
 		return nil, errAnswer
 	}
-	return results[1].Rows, nil
+	return found, nil
 }
 
 var errAnswer = errors.New("the server did not answer as it was asked")
