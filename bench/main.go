@@ -1,6 +1,6 @@
 // Command bench measures Culvert against the tools that people use today.
 //
-//	go run . [-rounds N] [-out DIR] [-host NAME] [agefile | export | sqlite | memory]…
+//	go run . [-rounds N] [-out DIR] [-host NAME] [agefile | export | sqlite | memory | todos]…
 //
 // A workload has one or more benchmarks, each of which has variants that do the same work: Culvert's, a peer's, and
 // sometimes the limit of the machine. The variants run in turn, A B C A B C, in one run of the program, so that
@@ -42,6 +42,7 @@ var workloads = []workload{
 	{"export", 5, prepareExport},
 	{"sqlite", 10, prepareSQLite},
 	{"memory", 3, prepareMemory},
+	{"todos", 10, prepareTodos},
 }
 
 // options are the flags.
