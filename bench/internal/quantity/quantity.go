@@ -73,10 +73,10 @@ func scaled(v, base float64, units ...string) string {
 		v /= base
 		units = units[1:]
 	}
-	if v == 0 {
-		return "0 " + units[0]
-	}
 	digits := 2
+	if v == 0 || v == math.Trunc(v) && units[0] == "B" {
+		digits = 0
+	}
 	for limit := 10.0; digits > 0 && v >= limit; limit *= 10 {
 		digits--
 	}

@@ -1,0 +1,314 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"culvert/bench/internal/quantity"
+)
+
+// figures are all that can be drawn, each from one workload.
+var figures = []struct {
+	name     string // of the files
+	workload string
+	draw     func(*recording) chart // nil if the recording has not what it takes
+}{
+	{"agefile", "agefile", agefileSpeed},
+	{"export", "export", exportTime},
+	{"sqlite", "sqlite", sqliteTime},
+	{"memory", "memory", memoryOfExport},
+	{"cipherio-time", "cipherio", cipherTime},
+	{"cipherio-bytes", "cipherio", cipherBytes},
+	{"cipherio-allocs", "cipherio", cipherAllocs},
+	{"todos-time", "todos", todosTime},
+	{"todos-bytes", "todos", todosBytes},
+	{"todos-allocs", "todos", todosAllocs},
+	{"bytebuf-time", "bytebuf", bytebufTime},
+	{"bytebuf-bytes", "bytebuf", bytebufBytes},
+	{"bytebuf-allocs", "bytebuf", bytebufAllocs},
+}
+
+func agefileSpeed(r *recording) chart {
+	r = r.where("from", "memory")
+	c := comparison{unit: "MB/s", peer: "age"}
+	var groups []group
+	var found []string
+	for i, procs := range r.distinct("procs") {
+		for _, op := range r.distinct("op") {
+			some := r.where("procs", procs, "op", op)
+			groups = append(groups, group{op + ", " + cores(procs), c.bars(some)})
+			if ratio, ok := c.speedUp(some, "culvert"); ok && i == 0 {
+				found = append(found, op+" "+times(ratio))
+			}
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return &bars{
+		heading{
+			"age files on " + cores(r.distinct("procs")[0]) + ": " + strings.Join(found, ", ") + " as fast as age",
+			measured(r, "in memory"),
+		},
+		fit(axis{label: "MB of plaintext per second; more is better", unit: "MB/s"}, groups), groups,
+	}
+}
+
+func cores(n string) string {
+	if n == "1" {
+		return "1 core"
+	}
+	return n + " cores"
+}
+
+func exportTime(r *recording) chart {
+	r = r.where("source", "postgres")
+	var groups []group
+	var found []string
+	for _, compression := range r.distinct("compression") {
+		c := comparison{unit: "ns/op", peer: "tools", labels: map[string]string{
+			"tools": "psql | " + compression + " | age", "culvert": "culvert export",
+		}}
+		some := r.where("compression", compression)
+		groups = append(groups, group{"", c.bars(some)})
+		if ratio, ok := c.speedUp(some, "culvert"); ok {
+			found = append(found, times(ratio)+" as fast with "+compression)
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return &bars{
+		heading{"Table to encrypted file: " + strings.Join(found, ", "), measured(r, sizeOf(r)+"from PostgreSQL")},
+		fit(axis{label: "time; less is better", unit: "ns/op"}, groups), groups,
+	}
+}
+
+// sizeOf gives what was exported, by its speed and its time.
+func sizeOf(r *recording) string {
+	if s := r.samples[0].values; s["MB/s"] > 0 {
+		return fmt.Sprintf("%.0f MB of CSV ", s["MB/s"]*s["ns/op"]/1e9)
+	}
+	return ""
+}
+
+func sqliteTime(r *recording) chart {
+	c := comparison{unit: "ns/op", peer: "sqlite3", labels: map[string]string{"culvert": "culvert export"}}
+	return timeOf(r, c, "culvert", "SQLite table to CSV: %s as fast as sqlite3 -csv", "")
+}
+
+// timeOf draws one group of times. The title is given how many times as fast ours is.
+func timeOf(r *recording, c comparison, impl, title, what string) chart {
+	ratio, ok := c.speedUp(r, impl)
+	if !ok {
+		return nil
+	}
+	groups := []group{{"", c.bars(r)}}
+	return &bars{
+		heading{fmt.Sprintf(title, times(ratio)), measured(r, what)},
+		fit(axis{label: "time; less is better", unit: c.unit}, groups), groups,
+	}
+}
+
+// amountOf draws one group of what is allocated. The title is given what ours and the peer's allocate.
+func amountOf(r *recording, c comparison, impl, peer, title, label string) chart {
+	mine, ok := c.median(r, impl)
+	theirs, also := c.median(r, peer)
+	if !ok || !also {
+		return nil
+	}
+	groups := []group{{"", c.bars(r)}}
+	return &bars{
+		heading{fmt.Sprintf(title, quantity.Format(mine, c.unit), quantity.Format(theirs, c.unit)), measured(r, "")},
+		fit(axis{label: label, unit: c.unit, log: true}, groups), groups,
+	}
+}
+
+const powersOfTen = "; each step is ten times the one before"
+
+func todosTime(r *recording) chart {
+	c := comparison{unit: "ns/op", peer: "gorm-pooled"}
+	return timeOf(r, c, "culvert", rowsOf(r)+" to a text file: %s as fast as GORM", "GORM with a pooled writer is 1 ×")
+}
+
+func todosBytes(r *recording) chart {
+	return amountOf(r, comparison{unit: "B/op"}, "culvert", "gorm-pooled",
+		rowsOf(r)+" to a text file: %s allocated, not %s", "bytes allocated"+powersOfTen)
+}
+
+func todosAllocs(r *recording) chart {
+	return amountOf(r, comparison{unit: "allocs/op"}, "culvert", "gorm-pooled",
+		rowsOf(r)+" to a text file: %s allocations, not %s", "allocations"+powersOfTen)
+}
+
+// rowsOf says how many rows there are in a recording of one size.
+func rowsOf(r *recording) string {
+	for _, rows := range r.distinct("rows") {
+		if n, err := count(rows); err == nil {
+			return axis{unit: "rows"}.brief(n) + " rows"
+		}
+	}
+	return "Rows"
+}
+
+// cipherTime shows a million rows, or as many as there are.
+func cipherTime(r *recording) chart {
+	rows := r.distinct("rows")
+	if len(rows) == 0 {
+		return nil
+	}
+	shown := rows[len(rows)-1]
+	if slices.Contains(rows, "1m") {
+		shown = "1m"
+	}
+	r = r.where("rows", shown)
+	c := comparison{unit: "ns/op", peer: "cipher", labels: map[string]string{"culvert": "Culvert, authenticated"}}
+	return timeOf(r, c, "culvert", "CSV, gzip, encrypt: %s as fast as with crypto/cipher", rowsOf(r))
+}
+
+func cipherBytes(r *recording) chart {
+	return overRows(r, comparison{unit: "B/op"}, "Encrypting %s: %s allocated, not %s",
+		axis{label: "memory allocated for one file" + powersOfTen, unit: "B/op", log: true})
+}
+
+func cipherAllocs(r *recording) chart {
+	return overRows(r, comparison{unit: "allocs/op"}, "Encrypting %s: %s allocations, not %s",
+		axis{label: "allocations for one file" + powersOfTen, unit: "allocs/op", log: true})
+}
+
+// overRows draws what the variants of the encrypting pipeline take for files of more and more rows. The title is given
+// the most rows, and what cipherio and crypto/cipher take for them.
+func overRows(r *recording, c comparison, title string, y axis) chart {
+	l := &lines{x: axis{label: "rows in the file", unit: "rows", log: true}, y: y}
+	for _, impl := range r.distinct("impl") {
+		l.add(c.label(impl), roleOf(impl), r.where("impl", impl), c.unit)
+	}
+	rows := r.distinct("rows")
+	if !l.isDrawable() {
+		return nil
+	}
+	most := r.where("rows", rows[len(rows)-1])
+	mine, ok := c.median(most, "cipherio")
+	theirs, also := c.median(most, "cipher")
+	if !ok || !also {
+		return nil
+	}
+	l.heading = heading{
+		fmt.Sprintf(title, rowsOf(most), quantity.Format(mine, c.unit), quantity.Format(theirs, c.unit)),
+		measured(r, "cipherio in place of crypto/cipher"),
+	}
+	return l
+}
+
+// memoryOfExport shows that many rows take no more than few.
+func memoryOfExport(r *recording) chart {
+	l := &lines{
+		x: axis{label: "rows of the table", unit: "rows", log: true},
+		y: axis{label: "peak memory of culvert export", unit: "peak-bytes"},
+	}
+	for _, format := range r.distinct("format") {
+		l.add(comparison{}.label(format), ours, r.where("format", format), "peak-bytes")
+	}
+	if !l.isDrawable() {
+		return nil
+	}
+	points := l.series[0].points
+	few, many := points[0], points[len(points)-1]
+	l.heading = heading{
+		fmt.Sprintf("%s the rows, %s the memory: %s for %s rows", times(many.x/few.x),
+			times(many.y.Median/few.y.Median), quantity.Format(many.y.Median, "peak-bytes"), l.x.brief(many.x)),
+		measured(r, "PostgreSQL, zstd, encrypted"),
+	}
+	return l
+}
+
+// add has a line for what was measured at each number of rows, and makes room for it.
+func (l *lines) add(label string, role role, r *recording, unit string) {
+	s := series{label: label, role: role}
+	for _, rows := range r.distinct("rows") {
+		values := r.where("rows", rows).values(unit)
+		n, err := count(rows)
+		if err != nil || len(values) == 0 {
+			continue
+		}
+		s.points = append(s.points, point{n, quantity.QuartilesOf(values)})
+		l.x.fit([]float64{n})
+		l.y.fit(values)
+	}
+	if len(s.points) > 0 {
+		l.series = append(l.series, s)
+	}
+}
+
+// isDrawable reports whether all lines are ones.
+func (l *lines) isDrawable() bool {
+	return len(l.series) > 0 && !slices.ContainsFunc(l.series, func(s series) bool { return len(s.points) < 2 })
+}
+
+func bytebufTime(r *recording) chart {
+	c := comparison{unit: "ns/op", peer: "bytes"}
+	groups, ratios := bytebufGroups(r, c)
+	if len(ratios) == 0 {
+		return nil
+	}
+	return &bars{
+		heading{
+			fmt.Sprintf("Write and String: %s to %s as fast as bytes.Buffer",
+				strings.TrimSuffix(times(slices.Min(ratios)), " ×"), times(slices.Max(ratios))),
+			measured(r, ""),
+		},
+		fit(axis{label: "time" + powersOfTen, unit: c.unit, log: true}, groups), groups,
+	}
+}
+
+func bytebufBytes(r *recording) chart {
+	return bytebufAmount(r, comparison{unit: "B/op"}, "Write and String of %s bytes: %s allocated, not %s",
+		"bytes allocated"+powersOfTen)
+}
+
+func bytebufAllocs(r *recording) chart {
+	return bytebufAmount(r, comparison{unit: "allocs/op"}, "Write and String of %s bytes: %s allocations, not %s",
+		"allocations")
+}
+
+// bytebufAmount draws what is allocated. The title is given the last length, and what ours and bytes.Buffer take for
+// it.
+func bytebufAmount(r *recording, c comparison, title, label string) chart {
+	groups, _ := bytebufGroups(r, c)
+	lengths := r.distinct("bytes")
+	if len(lengths) == 0 {
+		return nil
+	}
+	longest := r.where("bytes", lengths[len(lengths)-1])
+	mine, ok := c.median(longest, "bytebuf")
+	theirs, also := c.median(longest, "bytes")
+	if !ok || !also {
+		return nil
+	}
+	return &bars{
+		heading{
+			singular(fmt.Sprintf(title, lengths[len(lengths)-1], quantity.Format(mine, c.unit),
+				quantity.Format(theirs, c.unit))),
+			measured(r, ""),
+		},
+		fit(axis{label: label, unit: c.unit, log: true}, groups), groups,
+	}
+}
+
+// singular corrects the number of a title.
+func singular(title string) string {
+	return strings.Replace(title, ": 1 allocations", ": 1 allocation", 1)
+}
+
+// bytebufGroups has a group for each length of what is written, and how many times as fast ours is in it.
+func bytebufGroups(r *recording, c comparison) (groups []group, ratios []float64) {
+	for _, bytes := range r.distinct("bytes") {
+		some := r.where("bytes", bytes)
+		groups = append(groups, group{bytes + " bytes", c.bars(some)})
+		if ratio, ok := c.speedUp(some, "bytebuf"); ok {
+			ratios = append(ratios, ratio)
+		}
+	}
+	return groups, ratios
+}

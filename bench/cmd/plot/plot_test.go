@@ -1,0 +1,234 @@
+package main
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"image/png"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const example = "testdata/2026-01-31-example"
+
+// drawn are the texts that each figure must have, among them its finding.
+var drawn = map[string][]string{
+	"agefile": {
+		"age files on 4 cores: encrypt 3.9 ×, decrypt 6.2 × as fast as age", "encrypt, 4 cores", "decrypt, 1 core",
+		"age", "Culvert", "machine's limit", "1,881 MB/s", "7,267 MB/s", "3.9 × as fast", "2,000", "8,000",
+		"in memory  ·  example  ·  4 cores  ·  2026-01-31  ·  medians and quartiles of 3 rounds",
+	},
+	"export": {
+		"Table to encrypted file: 1.2 × as fast with zstd, 4.4 × as fast with gzip", "psql | zstd | age",
+		"psql | gzip | age", "culvert export", "13.3 s", "3.03 s", "  ·  4.4 × as fast", "0", "5 s", "10 s",
+	},
+	"sqlite": {"SQLite table to CSV: 1.7 × as fast as sqlite3 -csv", "sqlite3 -csv", "1.08 s", "640 ms"},
+	"memory": {
+		"100 × the rows, 0.95 × the memory: 47.3 MiB for 10 million rows", "CSV  47.3 MiB", "JSON Lines  47.3 MiB",
+		"0", "60 MiB", "100,000", "1 million", "10 million",
+	},
+	"cipherio-time": {
+		"CSV, gzip, encrypt: 4.8 × as fast as with crypto/cipher", "crypto/cipher", "map of buffers + bufio",
+		"cipherio", "Culvert, authenticated", "1.68 s", "350 ms",
+	},
+	"cipherio-bytes": {
+		"Encrypting 10 million rows: 835 kB allocated, not 79.3 MB", "crypto/cipher  79.3 MB", "cipherio  835 kB",
+		"100 kB", "100 MB", "1,000", "10 million",
+	},
+	"cipherio-allocs": {
+		"Encrypting 10 million rows: 61 allocations, not 327,000", "crypto/cipher  327,000", "cipherio  61",
+		"1,000,000",
+	},
+	"todos-time": {
+		"10,000 rows to a text file: 4.2 × as fast as GORM", "GORM, Sprintf", "GORM, pooled", "protocol alone",
+		"29.9 ms",
+	},
+	"todos-bytes":  {"10,000 rows to a text file: 70.0 kB allocated, not 4.08 MB", "9.06 MB", "10 kB", "1 MB"},
+	"todos-allocs": {"10,000 rows to a text file: 30 allocations, not 119,623", "209,503", "8", "100,000"},
+	"bytebuf-time": {
+		"Write and String: 1.1 to 3.1 × as fast as bytes.Buffer", "0 bytes", "1024 bytes", "bytes.Buffer",
+		"strings.Builder", "bytebuf.Buffer", "8.20 ns", "1.14 µs",
+	},
+	"bytebuf-bytes": {
+		"Write and String of 1024 bytes: 1.02 kB allocated, not 2.05 kB", "0 B", "5 B", "69 B", "0", "1 kB",
+	},
+	"bytebuf-allocs": {"Write and String of 1024 bytes: 1 allocation, not 2", "0", "1", "2"},
+}
+
+func TestFigures(t *testing.T) {
+	out := t.TempDir()
+	var stdout strings.Builder
+	if err := run(&stdout, []string{"-o", out, example}); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range figures {
+		t.Run(f.name, func(t *testing.T) {
+			checkPNG(t, filepath.Join(out, f.name+".png"))
+			got := textsOf(t, filepath.Join(out, f.name+".svg"))
+			want := drawn[f.name]
+			if len(want) == 0 {
+				t.Fatal("the test does not know what the figure must have")
+			}
+			for _, text := range want {
+				if !slices.Contains(got, text) {
+					t.Errorf("there is no %q in it, but %q", text, got)
+				}
+			}
+			if !strings.Contains(stdout.String(), f.name+": "+want[0]) {
+				t.Errorf("the program does not say %q:\n%s", want[0], &stdout)
+			}
+		})
+	}
+}
+
+// checkPNG expects a picture of 800 pixels of a browser, at two dots each.
+func checkPNG(t *testing.T, name string) {
+	t.Helper()
+	file, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	picture, err := png.Decode(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := picture.Bounds().Size()
+	if size.X != 1600 || size.Y < 300 || size.Y > 1800 {
+		t.Errorf("it has %v pixels, want 1600 of width and about as many of height", size)
+	}
+	var background, ours int
+	for y := range size.Y {
+		for x := range size.X {
+			switch r, g, b, a := picture.At(x, y).RGBA(); {
+			case r == 0xffff && g == 0xffff && b == 0xffff && a == 0xffff:
+				background++
+			case byte(r>>8) == oursColor.R && byte(g>>8) == oursColor.G && byte(b>>8) == oursColor.B:
+				ours++
+			}
+		}
+	}
+	if all := size.X * size.Y; background < all/2 || ours < all/500 {
+		t.Errorf("of %d pixels %d are white and %d in our colour", all, background, ours)
+	}
+}
+
+// textsOf gives all texts of an SVG picture.
+func textsOf(t *testing.T, name string) []string {
+	t.Helper()
+	file, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var texts []string
+	decoder := xml.NewDecoder(file)
+	for {
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			return texts
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if start, ok := token.(xml.StartElement); ok && start.Name.Local == "text" {
+			var text struct {
+				X      float64 `xml:"x,attr"`
+				Length float64 `xml:"textLength,attr"`
+				Words  string  `xml:",chardata"`
+			}
+			if err := decoder.DecodeElement(&text, &start); err != nil {
+				t.Fatal(err)
+			}
+			if text.X < 0 || text.Length <= 0 || text.X+text.Length > width {
+				t.Errorf("%q goes from %v to %v, beyond the picture", text.Words, text.X, text.X+text.Length)
+			}
+			texts = append(texts, text.Words)
+		}
+	}
+}
+
+func TestSameBytes(t *testing.T) {
+	first, second := t.TempDir(), t.TempDir()
+	for _, out := range []string{first, second} {
+		if err := run(io.Discard, []string{"-o", out, example}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	entries, err := os.ReadDir(first)
+	if err != nil || len(entries) != 2*len(figures) {
+		t.Fatalf("there are %d pictures, want %d; %v", len(entries), 2*len(figures), err)
+	}
+	for _, entry := range entries {
+		a, err1 := os.ReadFile(filepath.Join(first, entry.Name()))
+		b, err2 := os.ReadFile(filepath.Join(second, entry.Name()))
+		if err := errors.Join(err1, err2); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(a, b) {
+			t.Errorf("%s differs from one run to the next", entry.Name())
+		}
+	}
+}
+
+// TestMissingVariants has recordings that lack what a figure is about: it is left out.
+func TestMissingVariants(t *testing.T) {
+	for _, f := range figures {
+		r, err := readRecording(recordingFile(t, "BenchmarkOther/impl=culvert 1 5 ns/op\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.draw(r) != nil {
+			t.Errorf("%s is drawn of what does not belong to it", f.name)
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	broken := t.TempDir()
+	malformed := []byte("BenchmarkAge 1 x ns/op\n")
+	if err := os.WriteFile(filepath.Join(broken, "agefile.txt"), malformed, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, args := range map[string][]string{
+		"-o is for one directory": {"-o", t.TempDir(), example, example},
+		"nothing":                 {t.TempDir()},
+		"agefile.txt:1":           {broken},
+	} {
+		if err := run(io.Discard, args); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error for %q is %v, want %q in it", args, err, want)
+		}
+	}
+}
+
+// TestNewestResults goes to a directory with some results and calls the program without arguments.
+func TestNewestResults(t *testing.T) {
+	samples, err := os.ReadFile(filepath.Join(example, "sqlite.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	if err := run(io.Discard, nil); err == nil {
+		t.Error("no error without results")
+	}
+	for _, dir := range []string{"results/2026-02-01-a", "results/2026-01-31-b"} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "sqlite.txt"), samples, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := run(io.Discard, nil); err != nil {
+		t.Fatal(err)
+	}
+	found, err := filepath.Glob("results/*/plots/*")
+	want := []string{"results/2026-02-01-a/plots/sqlite.png", "results/2026-02-01-a/plots/sqlite.svg"}
+	if err != nil || !slices.Equal(found, want) {
+		t.Errorf("the pictures are %q, %v; want %q", found, err, want)
+	}
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/perf/benchfmt"
+)
+
+// recording is what a file of results holds, or some of it.
+type recording struct {
+	facts   map[string]string // "cores": "4"
+	samples []sample          // in the order in which they were taken
+}
+
+// sample is one line of a recording: "BenchmarkAge/op=encrypt/impl=age 1 1.4e+08 ns/op 1900 MB/s".
+type sample struct {
+	name   string             // "Age"
+	keys   map[string]string  // "op": "encrypt"
+	values map[string]float64 // "ns/op": 1.4e+08
+}
+
+// readRecording reads a file in the format of Go's benchmarks.
+func readRecording(name string) (_ *recording, err error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	r := &recording{facts: map[string]string{}}
+	lines := benchfmt.NewReader(file, name)
+	for lines.Scan() {
+		switch line := lines.Result().(type) {
+		case *benchfmt.SyntaxError:
+			return nil, line
+		case *benchfmt.Result:
+			for _, c := range line.Config {
+				r.facts[c.Key] = string(c.Value)
+			}
+			r.samples = append(r.samples, sampleOf(line))
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, err
+	}
+	if len(r.samples) == 0 {
+		return nil, fmt.Errorf("%s has no samples", name)
+	}
+	return r, nil
+}
+
+func sampleOf(line *benchfmt.Result) sample {
+	base, parts := line.Name.Parts()
+	s := sample{name: string(base), keys: map[string]string{}, values: map[string]float64{}}
+	for _, part := range parts {
+		key, value, _ := strings.Cut(strings.TrimPrefix(string(part), "/"), "=")
+		s.keys[key] = value
+	}
+	for _, v := range line.Values {
+		if v.OrigUnit == "" {
+			s.values[v.Unit] = v.Value
+		} else { // the reader gives seconds for nanoseconds
+			s.values[v.OrigUnit] = v.OrigValue
+		}
+	}
+	return s
+}
+
+// where gives the samples whose names have these keys and values, given in turn.
+func (r *recording) where(pairs ...string) *recording {
+	some := &recording{facts: r.facts}
+	for _, s := range r.samples {
+		matches := true
+		for i := 0; i < len(pairs); i += 2 {
+			matches = matches && s.keys[pairs[i]] == pairs[i+1]
+		}
+		if matches {
+			some.samples = append(some.samples, s)
+		}
+	}
+	return some
+}
+
+// values gives all that was measured in a unit.
+func (r *recording) values(unit string) []float64 {
+	var values []float64
+	for _, s := range r.samples {
+		if v, ok := s.values[unit]; ok {
+			values = append(values, v)
+		}
+	}
+	return values
+}
+
+// distinct gives the values of a key, in the order of the recording.
+func (r *recording) distinct(key string) []string {
+	var values []string
+	for _, s := range r.samples {
+		if v, ok := s.keys[key]; ok && !slices.Contains(values, v) {
+			values = append(values, v)
+		}
+	}
+	return values
+}
+
+// rounds gives how often each variant was measured, if each was as often: "10", or else "5 to 10".
+func (r *recording) rounds() string {
+	counts := map[string]int{}
+	for _, s := range r.samples {
+		counts[fmt.Sprint(s.name, s.keys)]++
+	}
+	least, most := len(r.samples), 0
+	for _, n := range counts {
+		least, most = min(least, n), max(most, n)
+	}
+	if least == most {
+		return strconv.Itoa(most)
+	}
+	return fmt.Sprintf("%d to %d", least, most)
+}
+
+// count reads a number as names have it: "10m" is ten million.
+func count(text string) (float64, error) {
+	factor := 1.0
+	switch {
+	case strings.HasSuffix(text, "k"):
+		factor = 1e3
+	case strings.HasSuffix(text, "m"):
+		factor = 1e6
+	}
+	n, err := strconv.ParseFloat(strings.TrimRight(text, "km"), 64)
+	return n * factor, err
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const recorded = `cpu: Example
+cores: 4
+# a remark
+BenchmarkWork/op=encrypt/impl=old 1 4.5e+06 ns/op 100 MB/s
+BenchmarkWork/op=encrypt/impl=new 1 1500 ns/op 300 MB/s 7 B/op
+BenchmarkWork/op=decrypt/impl=old 1 20 ns/op
+
+BenchmarkWork/op=encrypt/impl=old 1 5.5e+06 ns/op 90 MB/s
+`
+
+func recordingFile(t *testing.T, text string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "work.txt")
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func TestReadRecording(t *testing.T) {
+	r, err := readRecording(recordingFile(t, recorded))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.facts["cpu"] != "Example" || r.facts["cores"] != "4" {
+		t.Errorf("the facts are %v", r.facts)
+	}
+	if got := r.distinct("impl"); !slices.Equal(got, []string{"old", "new"}) {
+		t.Errorf("the variants are %q", got)
+	}
+	old := r.where("op", "encrypt", "impl", "old")
+	for unit, want := range map[string][]float64{"ns/op": {4.5e6, 5.5e6}, "MB/s": {100, 90}, "B/op": nil} {
+		if got := old.values(unit); !slices.Equal(got, want) {
+			t.Errorf("the values in %s are %v, want %v", unit, got, want)
+		}
+	}
+	if got := r.rounds(); got != "1 to 2" {
+		t.Errorf("there are %s rounds, want 1 to 2", got)
+	}
+	if got := old.rounds(); got != "2" {
+		t.Errorf("there are %s rounds of one variant, want 2", got)
+	}
+}
+
+func TestReadRecordingRefuses(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                             "has no samples",
+		"cpu: some":                    "has no samples",
+		"BenchmarkWork 1 many ns/op\n": "work.txt:1:",
+	} {
+		if _, err := readRecording(recordingFile(t, text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error for %q is %v, want %q in it", text, err, want)
+		}
+	}
+}
+
+func TestCount(t *testing.T) {
+	for text, want := range map[string]float64{"5": 5, "1k": 1000, "10m": 1e7, "100000": 1e5} {
+		if got, err := count(text); err != nil || got != want {
+			t.Errorf("%q is %v, %v, want %v", text, got, err, want)
+		}
+	}
+	if _, err := count("all"); err == nil {
+		t.Error("no error for a word")
+	}
+}
