@@ -1,0 +1,64 @@
+package cipherio
+
+import (
+	"crypto/cipher"
+	"io"
+	"sync"
+)
+
+// scratchSize is the most that one Write of the writer below is given. The package comment says why.
+const scratchSize = 64 << 10
+
+// scratches holds pointers to arrays: a slice would be allocated anew, as an interface, each time it is put back.
+var scratches = sync.Pool{New: func() any { return new([scratchSize]byte) }}
+
+// StreamWriter is an [io.WriteCloser] that passes what is written to it through a cipher on its way to another writer.
+// It is [cipher.StreamWriter] without its allocations, and like it does not authenticate; see the package comment, and
+// prefer [culvert/agefile].
+//
+// It holds nothing back and has no state but that of S, so that it may be copied, and closing it flushes nothing.
+// Once a Write has returned an error, or less than it was given, S is out of step with what has been written: discard
+// the StreamWriter and its output. A nil S or W panics on the first Write.
+//
+// A StreamWriter, or several with the same S, must be used by one goroutine at a time. Others are independent. W may
+// write through another StreamWriter.
+type StreamWriter struct {
+	S   cipher.Stream // encrypts or decrypts, in order and from where it stands
+	W   io.Writer     // takes the result, and must not retain it
+	Err error         // unused; here because the original has it
+}
+
+// Write passes src through S to W. It neither changes nor retains src, and allocates nothing.
+//
+// Up to 64 KiB, and also if src is empty, there is one Write of W, and n and err are what that returns; err is
+// [io.ErrShortWrite] if it is nil though n is not len(src). Of more, each 64 KiB is such a Write, and so is the rest;
+// they end with the first that fails or is short. Then n is the sum of what they return.
+func (w StreamWriter) Write(src []byte) (n int, err error) {
+	scratch := scratches.Get().(*[scratchSize]byte)
+	for {
+		size := min(len(src), scratchSize)
+		piece := scratch[:size:size]
+		w.S.XORKeyStream(piece, src[:size])
+		var written int
+		written, err = w.W.Write(piece)
+		n += written
+		if written != size && err == nil {
+			err = io.ErrShortWrite
+		}
+		src = src[size:]
+		if err != nil || len(src) == 0 {
+			break
+		}
+	}
+	// Not deferred: after a panic W may still hold the scratch.
+	scratches.Put(scratch)
+	return n, err
+}
+
+// Close closes W and returns its error, if W is an [io.Closer]. Otherwise it does nothing.
+func (w StreamWriter) Close() error {
+	if c, ok := w.W.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}
