@@ -33,15 +33,15 @@ import (
 // workload is a set of benchmarks that share what they prepare.
 type workload struct {
 	name    string
-	rounds  int // unless the flag says otherwise
+	rounds  int // unless the flag says otherwise; benchstat needs 6 for a confidence interval
 	prepare func(*session) ([]benchmark, error)
 }
 
 var workloads = []workload{
 	{"agefile", 10, prepareAgefile},
-	{"export", 5, prepareExport},
+	{"export", 6, prepareExport},
 	{"sqlite", 10, prepareSQLite},
-	{"memory", 3, prepareMemory},
+	{"memory", 6, prepareMemory},
 	{"todos", 10, prepareTodos},
 }
 
@@ -90,6 +90,7 @@ func run(ctx context.Context, stdout io.Writer, args []string) error {
 			return fmt.Errorf("%s: %w", w.name, err)
 		}
 	}
+	say(stdout, "all of it took %v; go run ./cmd/plot draws the results", since(start))
 	return nil
 }
 
