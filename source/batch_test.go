@@ -173,13 +173,17 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestLimit fills batches to several limits, above and below BatchSize, each in memory of about that size, which is used
-// again.
+// TestLimit fills batches to several limits, above and below BatchSize. Each takes memory of about that size, and uses
+// it again.
 func TestLimit(t *testing.T) {
 	const value = "a value of 32 bytes, as many are"
 	for _, test := range []struct{ limit, want int }{
-		{1, 1}, {4 << 10, 4 << 10}, {64 << 10, 64 << 10}, {16 << 20, 16 << 20},
-		{0, source.BatchSize}, {-1, source.BatchSize},
+		{1, 1},
+		{4 << 10, 4 << 10},
+		{64 << 10, 64 << 10},
+		{16 << 20, 16 << 20},
+		{0, source.BatchSize},
+		{-1, source.BatchSize},
 	} {
 		var b source.Batch
 		b.SetLimit(100 << 10)
