@@ -16,20 +16,22 @@ type comparison struct {
 
 // labels are what readers know the variants by.
 var labels = map[string]string{
-	"culvert":     "Culvert",
-	"csv":         "CSV",
-	"jsonl":       "JSON Lines",
-	"limit":       "machine's limit",
-	"tools":       "psql | … | age",
-	"sqlite3":     "sqlite3 -csv",
-	"cipher":      "crypto/cipher",
-	"map":         "map of buffers",
-	"gorm-before": "GORM, Sprintf",
-	"gorm-pooled": "GORM, pooled",
-	"raw":         "protocol alone",
-	"bytes":       "bytes.Buffer",
-	"bytebuf":     "bytebuf.Buffer",
-	"builder":     "strings.Builder",
+	"culvert":       "Culvert",
+	"csv":           "CSV",
+	"jsonl":         "JSON Lines",
+	"limit":         "machine's limit",
+	"tools":         "psql | … | age",
+	"sqlite3":       "sqlite3 -csv",
+	"cipher":        "crypto/cipher",
+	"map":           "map of buffers",
+	"gorm-before":   "GORM, Sprintf",
+	"gorm-pooled":   "GORM, pooled",
+	"raw":           "protocol alone",
+	"culvert-table": "Culvert, whole table",
+	"culvert-plan":  "Culvert, export.Plan",
+	"bytes":         "bytes.Buffer",
+	"bytebuf":       "bytebuf.Buffer",
+	"builder":       "strings.Builder",
 }
 
 func (c comparison) label(impl string) string {
