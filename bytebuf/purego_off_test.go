@@ -1,0 +1,5 @@
+//go:build !purego
+
+package bytebuf_test
+
+const pureGo = false
