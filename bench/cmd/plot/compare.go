@@ -41,8 +41,10 @@ func (c comparison) label(impl string) string {
 	if label, ok := labels[impl]; ok {
 		return label
 	}
-	if inner, ok := strings.CutSuffix(impl, "-bufio"); ok {
-		return c.label(inner) + " + bufio"
+	for _, joint := range []string{"-", "+"} {
+		if inner, ok := strings.CutSuffix(impl, joint+"bufio"); ok {
+			return c.label(inner) + " + bufio"
+		}
 	}
 	if way, ok := strings.CutPrefix(impl, "culvert-"); ok {
 		return c.label("culvert") + ", " + way
@@ -52,7 +54,7 @@ func (c comparison) label(impl string) string {
 
 // roleOf says what a variant is. Those of Culvert may have a suffix: culvert-table.
 func roleOf(impl string) role {
-	name, _, _ := strings.Cut(impl, "-")
+	name, _, _ := strings.Cut(strings.ReplaceAll(impl, "+", "-"), "-")
 	switch name {
 	case "culvert", "cipherio", "bytebuf":
 		return ours

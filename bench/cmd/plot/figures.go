@@ -10,23 +10,24 @@ import (
 
 // figures are all that can be drawn, each from one workload.
 var figures = []struct {
-	name     string // of the files
-	workload string
-	draw     func(*recording) chart // nil if the recording has not what it takes
+	name      string // of the files
+	workload  string
+	benchmark string
+	draw      func(*recording) chart // of the samples of that benchmark; nil if they do not suffice
 }{
-	{"agefile", "agefile", agefileSpeed},
-	{"export", "export", exportTime},
-	{"sqlite", "sqlite", sqliteTime},
-	{"memory", "memory", memoryOfExport},
-	{"cipherio-time", "cipherio", cipherTime},
-	{"cipherio-bytes", "cipherio", cipherBytes},
-	{"cipherio-allocs", "cipherio", cipherAllocs},
-	{"todos-time", "todos", todosTime},
-	{"todos-bytes", "todos", todosBytes},
-	{"todos-allocs", "todos", todosAllocs},
-	{"bytebuf-time", "bytebuf", bytebufTime},
-	{"bytebuf-bytes", "bytebuf", bytebufBytes},
-	{"bytebuf-allocs", "bytebuf", bytebufAllocs},
+	{"agefile", "agefile", "Age", agefileSpeed},
+	{"export", "export", "Export", exportTime},
+	{"sqlite", "sqlite", "Export", sqliteTime},
+	{"memory", "memory", "Memory", memoryOfExport},
+	{"cipherio-time", "cipherio", "Cipher", cipherTime},
+	{"cipherio-bytes", "cipherio", "Cipher", cipherBytes},
+	{"cipherio-allocs", "cipherio", "Cipher", cipherAllocs},
+	{"todos-time", "todos", "Todos", todosTime},
+	{"todos-bytes", "todos", "Todos", todosBytes},
+	{"todos-allocs", "todos", "Todos", todosAllocs},
+	{"bytebuf-time", "bytebuf", "Buffer", bytebufTime},
+	{"bytebuf-bytes", "bytebuf", "Buffer", bytebufBytes},
+	{"bytebuf-allocs", "bytebuf", "Buffer", bytebufAllocs},
 }
 
 func agefileSpeed(r *recording) chart {

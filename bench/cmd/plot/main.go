@@ -80,6 +80,10 @@ func drawAll(stdout io.Writer, dir, target string) error {
 		if err != nil {
 			return err
 		}
+		r = r.of(f.benchmark)
+		if len(r.samples) == 0 {
+			continue
+		}
 		c := f.draw(r)
 		if c == nil {
 			continue

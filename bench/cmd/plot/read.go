@@ -69,6 +69,17 @@ func sampleOf(line *benchfmt.Result) sample {
 	return s
 }
 
+// of gives the samples of one benchmark.
+func (r *recording) of(name string) *recording {
+	some := &recording{facts: r.facts}
+	for _, s := range r.samples {
+		if s.name == name {
+			some.samples = append(some.samples, s)
+		}
+	}
+	return some
+}
+
 // where gives the samples whose names have these keys and values, given in turn.
 func (r *recording) where(pairs ...string) *recording {
 	some := &recording{facts: r.facts}

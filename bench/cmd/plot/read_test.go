@@ -38,6 +38,9 @@ func TestReadRecording(t *testing.T) {
 	if got := r.distinct("impl"); !slices.Equal(got, []string{"old", "new"}) {
 		t.Errorf("the variants are %q", got)
 	}
+	if n, m := len(r.of("Work").samples), len(r.of("Works").samples); n != 4 || m != 0 {
+		t.Errorf("%d samples are of Work and %d of Works, want 4 and 0", n, m)
+	}
 	old := r.where("op", "encrypt", "impl", "old")
 	for unit, want := range map[string][]float64{"ns/op": {4.5e6, 5.5e6}, "MB/s": {100, 90}, "B/op": nil} {
 		if got := old.values(unit); !slices.Equal(got, want) {
