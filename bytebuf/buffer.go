@@ -23,6 +23,7 @@ const (
 	foreign uint32 = iota // the caller's, or the first bytes of New; or none
 	lent                  // that of a Pool
 	owned                 // from the free lists, and nobody else has a slice of it
+	passed                // owned, but a reader or writer has a slice of it until it returns
 	exposed               // from the free lists, and others may have slices of it until Free
 )
 
@@ -70,20 +71,27 @@ func (b *Buffer) Peek(n int) ([]byte, error) {
 	return b.buf[b.off : b.off+n], nil
 }
 
-// expose notes that a slice of the memory goes out, and gives what the memory was before. It is called by methods that
-// may run at once.
-func (b *Buffer) expose() uint32 {
-	memory := atomic.LoadUint32(&b.memory)
-	if memory == owned {
+// expose notes that a slice of the memory goes out. It is called by methods that may run at once.
+func (b *Buffer) expose() {
+	if memory := atomic.LoadUint32(&b.memory); memory == owned || memory == passed {
 		atomic.StoreUint32(&b.memory, exposed)
+	}
+}
+
+// pass notes that a slice of the memory goes to a reader or writer, and gives what the memory was before. Until
+// passBack those can use the Buffer, and it must not hand on the memory that they work on.
+func (b *Buffer) pass() uint32 {
+	memory := b.memory
+	if memory == owned {
+		b.memory = passed
 	}
 	return memory
 }
 
-// conceal ends an expose whose slice went to a reader or writer, which may not keep it. Meanwhile those could write to
-// the Buffer, and it must not hand on the memory that they work on.
-func (b *Buffer) conceal(memory uint32) {
-	if b.memory == exposed {
+// passBack ends a pass: readers and writers may not keep the slice. If they have called methods that hand out slices or
+// take other memory, it stays as these left it.
+func (b *Buffer) passBack(memory uint32) {
+	if b.memory == passed {
 		b.memory = memory
 	}
 }

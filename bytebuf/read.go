@@ -20,10 +20,14 @@ var (
 	errUnreadRune = errors.New("bytebuf.Buffer: UnreadRune: previous operation was not a successful ReadRune")
 )
 
+// empty says whether nothing is unread. A writer that changed the Buffer in the middle of WriteTo can leave a negative
+// number of bytes.
+func (b *Buffer) empty() bool { return len(b.buf) <= b.off }
+
 // Read copies the next bytes to p and returns their number. Without any it returns io.EOF, unless p is empty.
 func (b *Buffer) Read(p []byte) (n int, err error) {
 	b.lastRead = opInvalid
-	if b.Len() == 0 {
+	if b.empty() {
 		b.Reset()
 		if len(p) == 0 {
 			return 0, nil
@@ -53,7 +57,7 @@ func (b *Buffer) Next(n int) []byte {
 
 // ReadByte reads the next byte. Without any it returns io.EOF.
 func (b *Buffer) ReadByte() (byte, error) {
-	if b.Len() == 0 {
+	if b.empty() {
 		b.Reset()
 		return 0, io.EOF
 	}
@@ -66,7 +70,7 @@ func (b *Buffer) ReadByte() (byte, error) {
 // ReadRune reads the next code point in UTF-8 and returns it with its size in bytes. A byte that is not UTF-8 is read
 // as U+FFFD of size 1. Without any bytes it returns io.EOF.
 func (b *Buffer) ReadRune() (r rune, size int, err error) {
-	if b.Len() == 0 {
+	if b.empty() {
 		b.Reset()
 		return 0, 0, io.EOF
 	}
@@ -137,9 +141,9 @@ func (b *Buffer) readTo(delim byte) (line []byte, err error) {
 func (b *Buffer) WriteTo(w io.Writer) (n int64, err error) {
 	b.lastRead = opInvalid
 	if unread := b.Len(); unread > 0 {
-		memory := b.expose()
+		memory := b.pass()
 		m, err := w.Write(b.buf[b.off:])
-		b.conceal(memory)
+		b.passBack(memory)
 		if m > unread {
 			panic("bytebuf.Buffer.WriteTo: invalid Write count")
 		}

@@ -69,9 +69,9 @@ func (b *Buffer) ReadFrom(r io.Reader) (n int64, err error) {
 	b.lastRead = opInvalid
 	for {
 		i := b.grow(MinRead)
-		memory := b.expose()
+		memory := b.pass()
 		m, err := r.Read(b.buf[i:cap(b.buf)])
-		b.conceal(memory)
+		b.passBack(memory)
 		if m < 0 {
 			panic(errNegativeRead)
 		}
