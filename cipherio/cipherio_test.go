@@ -12,8 +12,11 @@ import (
 	"culvert/cipherio"
 )
 
-// scratchSize is the documented size up to which a Write makes one Write below.
-const scratchSize = 64 << 10
+// The documented sizes: up to scratchSize a Write makes one Write below, and up to smallSize it takes less memory.
+const (
+	scratchSize = 64 << 10
+	smallSize   = 4 << 10
+)
 
 // newStream gives the same stream each time.
 func newStream() cipher.Stream {

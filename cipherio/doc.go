@@ -15,7 +15,7 @@
 //
 // The original allocates a slice as long as its argument in each Write, since an [io.Writer] must not change what it is
 // given. Under compress/gzip, which writes about 240 bytes at a time, these are 170,000 allocations for 40 MB. Here a
-// Write borrows a scratch of 64 KiB from a pool and returns it. A program sees that in three ways:
+// Write borrows a scratch from a pool and returns it. A program sees that in three ways:
 //
 //   - A Write of more than 64 KiB makes several of the writer below: one for each 64 KiB, and one for the rest. Up to
 //     that size it makes exactly one, also for no bytes, as the original always does.
@@ -28,14 +28,17 @@
 //
 // # Memory
 //
-// The pool is a [sync.Pool] that all writers share. It holds about one scratch for each core, or for each Write that
-// runs at the same time if those are more, and the garbage collector empties it when nobody writes. Sizes and number of
-// writes and writers make no difference. The size of a scratch does not change the speed of the cipher, from 8 KiB on;
-// 64 KiB is so much that the buffers of [io.Copy] and [bufio], and the blocks of most formats, reach the writer below
-// in one piece, where each may cost a system call.
+// Scratches are kept in a [sync.Pool] that all writers share: about one for each core, or for each Write that runs at
+// the same time if those are more. The garbage collector takes those that are not used. How many writes and writers
+// there are, and of how many sizes, makes no difference.
 //
-// A scratch is not cleared. What stays in it until the next Write, or the garbage collector, overwrites it is
-// ciphertext if the writer encrypts, and plaintext if it decrypts. Writers are given no more of it than their own
+// A scratch has 64 KiB, or 4 KiB for Writes of no more than that. Larger ones would not be faster: from 8 KiB on, a
+// cipher takes as long for pieces as for the whole. 64 KiB is enough for the buffers of [io.Copy] and [bufio] and the
+// blocks of most formats to reach the writer below in one piece, where each may cost a system call. 4 KiB is enough for
+// gzip and for a bufio.Writer as it comes, and keeps what small writes take small.
+//
+// A scratch is not cleared. What stays in it until the next Write, or other use of its memory, overwrites it is
+// ciphertext if the writer encrypts, and plaintext if it decrypts. The writer below is given no more of it than its own
 // bytes, neither in length nor in capacity.
 //
 // # An envelope of this kind

@@ -33,7 +33,7 @@ func TestSourceIsNotWrittenTo(t *testing.T) {
 	if got := outcome(func() (int, error) { src[0]++; return 0, nil }); got == "0, <nil>" {
 		t.Fatal("the memory is not protected")
 	}
-	for _, size := range []int{1, 240, 4096, scratchSize, scratchSize + 1, size} {
+	for _, size := range []int{1, 240, smallSize, smallSize + 1, scratchSize, scratchSize + 1, size} {
 		var out bytes.Buffer
 		w := cipherio.StreamWriter{S: newStream(), W: &out}
 		got := outcome(func() (int, error) { return w.Write(src[:size]) })

@@ -6,11 +6,18 @@ import (
 	"sync"
 )
 
-// scratchSize is the most that one Write of the writer below is given. The package comment says why.
-const scratchSize = 64 << 10
+// The sizes of a scratch, of which a Write takes the smaller that it fits into. The package comment says why there are
+// two, and why these.
+const (
+	smallScratch = 4 << 10
+	largeScratch = 64 << 10
+)
 
-// scratches holds pointers to arrays: a slice would be allocated anew, as an interface, each time it is put back.
-var scratches = sync.Pool{New: func() any { return new([scratchSize]byte) }}
+// The pools hold pointers to arrays: a slice would be allocated anew, as an interface, each time it is put back.
+var (
+	smallScratches = sync.Pool{New: func() any { return new([smallScratch]byte) }}
+	largeScratches = sync.Pool{New: func() any { return new([largeScratch]byte) }}
+)
 
 // StreamWriter is an [io.WriteCloser] that passes what is written to it through a cipher on its way to another writer.
 // It is [cipher.StreamWriter] without its allocations, and like it does not authenticate; see the package comment, and
@@ -34,25 +41,35 @@ type StreamWriter struct {
 // [io.ErrShortWrite] if it is nil though n is not len(src). Of more, each 64 KiB is such a Write, and so is the rest;
 // they end with the first that fails or is short. Then n is the sum of what they return.
 func (w StreamWriter) Write(src []byte) (n int, err error) {
-	scratch := scratches.Get().(*[scratchSize]byte)
-	for {
-		size := min(len(src), scratchSize)
+	// The scratch is not put back after a panic, when W may still hold it.
+	if len(src) <= smallScratch {
+		scratch := smallScratches.Get().(*[smallScratch]byte)
+		n, err = w.write(src, scratch[:])
+		smallScratches.Put(scratch)
+		return n, err
+	}
+	scratch := largeScratches.Get().(*[largeScratch]byte)
+	n, err = w.write(src, scratch[:])
+	largeScratches.Put(scratch)
+	return n, err
+}
+
+// write writes src in pieces no larger than the scratch, at least one.
+func (w StreamWriter) write(src, scratch []byte) (int, error) {
+	for n := 0; ; {
+		size := min(len(src), len(scratch))
 		piece := scratch[:size:size]
 		w.S.XORKeyStream(piece, src[:size])
-		var written int
-		written, err = w.W.Write(piece)
+		written, err := w.W.Write(piece)
 		n += written
 		if written != size && err == nil {
 			err = io.ErrShortWrite
 		}
 		src = src[size:]
 		if err != nil || len(src) == 0 {
-			break
+			return n, err
 		}
 	}
-	// Not deferred: after a panic W may still hold the scratch.
-	scratches.Put(scratch)
-	return n, err
 }
 
 // Close closes W and returns its error, if W is an [io.Closer]. Otherwise it does nothing.

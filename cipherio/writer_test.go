@@ -108,7 +108,8 @@ func TestWritesAsTheOriginal(t *testing.T) {
 	t.Run("edges", func(t *testing.T) {
 		p := newPair()
 		for _, size := range []int{
-			0, 1, 15, 16, 17, 0, 240, 4096, scratchSize - 1, scratchSize, 0, scratchSize + 1,
+			0, 1, 15, 16, 17, 0, 240, smallSize - 1, smallSize, smallSize + 1,
+			scratchSize - 1, scratchSize, 0, scratchSize + 1,
 			2*scratchSize - 1, 2 * scratchSize, 2*scratchSize + 1, 3 * scratchSize, 1, 3*scratchSize + 1,
 		} {
 			p.write(t, src[:size], answer{})
@@ -123,7 +124,7 @@ func TestWritesAsTheOriginal(t *testing.T) {
 		}
 	})
 	t.Run("broken writers", func(t *testing.T) {
-		for _, size := range []int{0, 1, 240, 4096, scratchSize} {
+		for _, size := range []int{0, 1, 240, smallSize, smallSize + 1, scratchSize} {
 			for _, more := range []int{0, -1, 1, -size, -size - 1, size, 1 << 40} {
 				for _, err := range []error{nil, errSink, io.EOF} {
 					p := newPair()
@@ -163,7 +164,7 @@ func TestFaultsInPieces(t *testing.T) {
 				t.Errorf("got %d, %v; want %d, %v", n, err, c.n, c.err)
 			}
 			if len(out.pieces) != c.pieces {
-				t.Errorf("%d writes below, want %d: the rest after a fault must not be written", len(out.pieces), c.pieces)
+				t.Errorf("%d writes below, want %d and none after the fault", len(out.pieces), c.pieces)
 			}
 			if got := slices.Concat(out.pieces...); !bytes.Equal(got, encrypted(src)[:len(got)]) {
 				t.Error("what was written up to the fault is not the beginning of the ciphertext")
@@ -181,7 +182,7 @@ func TestNested(t *testing.T) {
 	for range depth {
 		w = cipherio.StreamWriter{S: newStream(), W: w}
 	}
-	for _, size := range []int{0, 1, 240, scratchSize, len(src)} {
+	for _, size := range []int{0, 1, 240, smallSize + 1, scratchSize, len(src)} {
 		out.Reset()
 		n, err := w.Write(src[:size])
 		if n != size || err != nil || !bytes.Equal(out.Bytes(), src[:size]) {
@@ -276,7 +277,7 @@ func TestClose(t *testing.T) {
 
 func TestWriteAllocatesNothing(t *testing.T) {
 	src := randomBytes(1 << 20)
-	for _, size := range []int{0, 1, 240, 4096, scratchSize, scratchSize + 1, 1 << 20} {
+	for _, size := range []int{0, 1, 240, smallSize, smallSize + 1, scratchSize, scratchSize + 1, 1 << 20} {
 		t.Run(fmt.Sprintf("size=%d", size), func(t *testing.T) {
 			w := cipherio.StreamWriter{S: newStream(), W: io.Discard}
 			testkit.Allocs(t, 0, func() {
@@ -289,7 +290,7 @@ func TestWriteAllocatesNothing(t *testing.T) {
 	t.Run("as an io.Writer, of many sizes", func(t *testing.T) {
 		var w io.Writer = cipherio.StreamWriter{S: newStream(), W: io.Discard}
 		testkit.Allocs(t, 0, func() {
-			for size := range 1000 {
+			for size := range 5000 {
 				if _, err := w.Write(src[:size]); err != nil {
 					t.Error(err)
 				}
@@ -310,7 +311,7 @@ func TestRetention(t *testing.T) {
 	}
 	after := liveHeap()
 	runtime.KeepAlive(w)
-	limit := int64(runtime.GOMAXPROCS(0)*scratchSize + 1<<20)
+	limit := int64(runtime.GOMAXPROCS(0)*(smallSize+scratchSize) + 1<<20)
 	if grown := after - before; grown > limit {
 		t.Errorf("%d bytes are kept after writes of 5,000 sizes, want at most %d", grown, limit)
 	}
