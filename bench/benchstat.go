@@ -11,15 +11,15 @@ import (
 	"strings"
 )
 
-// benchstat gives the tables that benchstat makes of samples, with a column for each value of the keys in pivot. What
-// single processes of a pipeline take is left out.
+// benchstat gives the tables that benchstat makes of samples: for each benchmark and unit one, with a column for each
+// value of the keys in pivot. What single processes of a pipeline take is left out.
 func (s *session) benchstat(samples, pivot string) (string, error) {
 	file := filepath.Join(s.dir, "samples.txt")
 	if err := os.WriteFile(file, []byte(samples), 0o644); err != nil {
 		return "", err
 	}
 	cmd := exec.CommandContext(s.ctx, "go", "tool", "benchstat",
-		"-table", "", "-col", pivot, "-filter", "-.unit:/.-cpu-|.-peak-/", file)
+		"-table", ".name", "-col", pivot, "-filter", "-.unit:/.-cpu-|.-peak-/", file)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	tables, err := cmd.Output()

@@ -56,11 +56,12 @@ func TestSpread(t *testing.T) {
 	const d = endDistance
 	for _, c := range []struct{ heights, want []vg.Length }{
 		{[]vg.Length{100, 50}, []vg.Length{100, 50}},
-		{[]vg.Length{100, 99, 98}, []vg.Length{100, 100 - d, 100 - 2*d}},
+		{[]vg.Length{100, 100, 100, 20}, []vg.Length{100 + d, 100, 100 - d, 20}},
+		{[]vg.Length{200, 190}, []vg.Length{200, 200 - d}},
 		{[]vg.Length{12, 11, 10}, []vg.Length{5 + 2*d, 5 + d, 5}},
 	} {
 		got := slices.Clone(c.heights)
-		if spread(got, 5); !slices.Equal(got, c.want) {
+		if spread(got, 5, 200); !slices.Equal(got, c.want) {
 			t.Errorf("%v are spread to %v, want %v", c.heights, got, c.want)
 		}
 	}

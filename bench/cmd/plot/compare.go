@@ -26,6 +26,7 @@ var labels = map[string]string{
 	"map":           "map of buffers",
 	"gorm-before":   "GORM, Sprintf",
 	"gorm-pooled":   "GORM, pooled",
+	"none":          "no cipher",
 	"raw":           "protocol alone",
 	"culvert-table": "Culvert, whole table",
 	"culvert-plan":  "Culvert, export.Plan",
@@ -58,7 +59,7 @@ func roleOf(impl string) role {
 	switch name {
 	case "culvert", "cipherio", "bytebuf":
 		return ours
-	case "limit", "raw":
+	case "limit", "none", "raw":
 		return limit
 	}
 	return peer

@@ -183,6 +183,9 @@ func cipherAllocs(r *recording) chart {
 func overRows(r *recording, c comparison, title string, y axis) chart {
 	l := &lines{x: axis{label: "rows in the file", unit: "rows", log: true}, y: y}
 	for _, impl := range r.distinct("impl") {
+		if impl == "cipherio-bufio" || impl == "none" {
+			continue // they lie beside others, and the tables have them
+		}
 		l.add(c.label(impl), roleOf(impl), r.where("impl", impl), c.unit)
 	}
 	rows := r.distinct("rows")

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"image/color"
+	"math"
 	"slices"
 
 	"gonum.org/v1/plot"
@@ -123,7 +124,7 @@ func (l linePlotter) drawEnds(c draw.Canvas, end func(series) vg.Point) {
 	for i, s := range all {
 		heights[i] = end(s.series).Y
 	}
-	spread(heights, c.Min.Y)
+	spread(heights, c.Min.Y, c.Max.Y)
 	for i, s := range all {
 		from := end(s.series)
 		to := vg.Point{X: c.Max.X + endGap, Y: heights[i]}
@@ -136,12 +137,28 @@ func (l linePlotter) drawEnds(c draw.Canvas, end func(series) vg.Point) {
 	}
 }
 
-// spread moves falling heights down so that they have their distance, and up again from the lowest that is allowed.
-func spread(heights []vg.Length, lowest vg.Length) {
-	for i := 1; i < len(heights); i++ {
-		heights[i] = min(heights[i], heights[i-1]-endDistance)
+// spread moves falling heights so that they have their distance, as little as it takes: half as if all had to give way
+// downwards, and half as if upwards. Then it moves them between two bounds.
+func spread(heights []vg.Length, lowest, highest vg.Length) {
+	down, up := slices.Clone(heights), slices.Clone(heights)
+	downFrom(down, vg.Length(math.Inf(1)))
+	upFrom(up, vg.Length(math.Inf(-1)))
+	for i := range heights {
+		heights[i] = (down[i] + up[i]) / 2
 	}
-	for i := len(heights) - 1; i >= 0; i-- {
+	downFrom(heights, highest)
+	upFrom(heights, lowest)
+}
+
+func downFrom(heights []vg.Length, highest vg.Length) {
+	for i := range heights {
+		heights[i] = min(heights[i], highest)
+		highest = heights[i] - endDistance
+	}
+}
+
+func upFrom(heights []vg.Length, lowest vg.Length) {
+	for i := range slices.Backward(heights) {
 		heights[i] = max(heights[i], lowest)
 		lowest = heights[i] + endDistance
 	}
