@@ -1,0 +1,355 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"filippo.io/age"
+
+	"culvert/cipherio"
+	"culvert/export"
+)
+
+// envelopes writes rows as CSV, compressed and encrypted, in several ways.
+type envelopes struct {
+	ctx      context.Context
+	people   people
+	owner    *rsa.PrivateKey
+	identity *age.X25519Identity
+}
+
+// way is one of them.
+type way struct {
+	impl  string
+	write func(dst io.Writer, rows int) error
+	open  func(src io.Reader) (csv io.Reader, err error) // what write has written
+}
+
+// encrypter puts a stream cipher before a writer.
+type encrypter func(cipher.Stream, io.Writer) io.WriteCloser
+
+// prepareCipherio reproduces https://github.com/geovanisouza92/go-cipher-writer-example: encoding/csv → compress/gzip →
+// AES-256-CTR → nothing, where the key goes first, wrapped by RSA-OAEP-SHA256, and then the IV. It has crypto/cipher,
+// its fix by a map of buffers, one for each length of a write, both behind a bufio.Writer, and no cipher at all. Ours
+// are package cipherio in the same places, and an export of the same rows.
+func prepareCipherio(s *session) ([]benchmark, error) {
+	e := &envelopes{ctx: s.ctx, people: newPeople()}
+	var err error
+	if e.owner, err = rsa.GenerateKey(rand.Reader, s.size(4096, 2048)); err != nil {
+		return nil, err
+	}
+	if e.identity, err = age.GenerateX25519Identity(); err != nil {
+		return nil, err
+	}
+	ways := e.ways()
+	for _, w := range ways {
+		if err := e.check(w, 3*len(e.people.records)/2); err != nil {
+			return nil, fmt.Errorf("impl=%s: %w", w.impl, err)
+		}
+	}
+	s.say("what each has written opens to the same rows")
+
+	goals, err := e.goals(ways, s.size(1_000, 100))
+	if err != nil {
+		return nil, err
+	}
+	var benchmarks []benchmark
+	for _, size := range []struct {
+		name          string
+		rows, quickly int
+		runs          int // of a sample, for a fifth of a second at least
+		rounds        int
+	}{
+		{"1k", 1_000, 100, 100, 0},
+		{"10k", 10_000, 200, 10, 0},
+		{"100k", 100_000, 300, 1, 0},
+		{"1m", 1_000_000, 400, 1, 6},
+		{"10m", 10_000_000, 500, 1, 1},
+	} {
+		b := benchmark{name: "Cipher/rows=" + size.name, rounds: size.rounds, goals: goals}
+		for _, w := range ways {
+			b.variants = append(b.variants, variant{"impl=" + w.impl, func() (sample, error) {
+				return w.sample(s.size(size.rows, size.quickly), s.size(size.runs, 1))
+			}})
+		}
+		if size.rows >= 1_000_000 {
+			parallel := goal{variant: "impl=culvert", peer: "impl=cipher", unit: "ns/op", max: 0.25}
+			b.goals = append(slices.Clip(b.goals), parallel)
+		}
+		benchmarks = append(benchmarks, b)
+	}
+	return append(benchmarks, cipherWrites(s)...), nil
+}
+
+// ways are all of them, the one that others are compared with first, and the limit last.
+func (e *envelopes) ways() []way {
+	envelope := func(impl string, encrypt encrypter) way {
+		write := func(dst io.Writer, rows int) error { return e.write(dst, rows, encrypt) }
+		return way{impl, write, e.open}
+	}
+	return []way{
+		envelope("cipher", withCipher),
+		envelope("map", withMap),
+		envelope("cipher-bufio", buffered(withCipher)),
+		envelope("map-bufio", buffered(withMap)),
+		envelope("cipherio", withCipherio),
+		envelope("cipherio-bufio", buffered(withCipherio)),
+		{"culvert", e.export, e.openExport},
+		{"none", e.writeGzip, func(src io.Reader) (io.Reader, error) { return gzip.NewReader(src) }},
+	}
+}
+
+// sample is that of so many runs, after a small one, not counted: pools are filled, and cores awake.
+func (w way) sample(rows, runs int) (sample, error) {
+	if err := w.write(io.Discard, min(rows, 1_000)); err != nil {
+		return nil, err
+	}
+	return repeated(runs, func() error { return w.write(io.Discard, rows) })
+}
+
+// check opens what a way has written, by other means, and compares.
+func (e *envelopes) check(w way, rows int) error {
+	var file, want bytes.Buffer
+	if err := w.write(&file, rows); err != nil {
+		return err
+	}
+	text, err := w.open(&file)
+	if err != nil {
+		return err
+	}
+	got, err := io.ReadAll(text)
+	if err != nil {
+		return err
+	}
+	if err := e.people.writeCSV(&want, rows); err != nil {
+		return err
+	}
+	if !bytes.Equal(got, want.Bytes()) {
+		return errors.New("its output does not open to the rows")
+	}
+	return nil
+}
+
+// goals are those for any number of rows. What may be allocated is measured with few, since more of them may not take
+// more. For its own sake, package crypto/rsa may allocate what it does.
+func (e *envelopes) goals(ways []way, rows int) ([]goal, error) {
+	few := map[string]sample{}
+	for _, w := range ways {
+		got, err := w.sample(rows, 20)
+		if err != nil {
+			return nil, err
+		}
+		few[w.impl] = got
+	}
+	wrapping, err := repeated(20, func() error {
+		_, err := e.wrap(make([]byte, 32))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	goals := []goal{
+		{variant: "impl=cipherio", unit: "allocs/op", max: few["none"]["allocs/op"] + wrapping["allocs/op"] + 61},
+		{variant: "impl=cipherio", unit: "allocs/op", max: few["cipherio"]["allocs/op"] * 1.05},
+		{variant: "impl=cipherio", unit: "B/op", max: few["cipherio"]["B/op"] * 1.05},
+	}
+	// Nearly all the time is gzip's. What is left for a difference is less than that between two runs of the same.
+	const noSlower = 1.02
+	for _, peer := range []string{"cipher", "map", "cipher-bufio", "map-bufio"} {
+		goals = append(goals, goal{variant: "impl=cipherio", peer: "impl=" + peer, unit: "ns/op", max: noSlower})
+	}
+	for _, peer := range []string{"cipher-bufio", "map-bufio"} {
+		goals = append(goals, goal{variant: "impl=cipherio-bufio", peer: "impl=" + peer, unit: "ns/op", max: noSlower})
+	}
+	return goals, nil
+}
+
+// write writes RSA-OAEP-SHA256(key) || IV || AES-256-CTR(gzip(CSV)).
+func (e *envelopes) write(dst io.Writer, rows int, encrypt encrypter) error {
+	key, iv := make([]byte, 32), make([]byte, aes.BlockSize)
+	if _, err := rand.Read(key); err != nil {
+		return err
+	}
+	wrapped, err := e.wrap(key)
+	if err != nil {
+		return err
+	}
+	if _, err := dst.Write(wrapped); err != nil {
+		return err
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return err
+	}
+	if _, err := rand.Read(iv); err != nil {
+		return err
+	}
+	if _, err := dst.Write(iv); err != nil {
+		return err
+	}
+	encrypted := encrypt(cipher.NewCTR(block, iv), dst)
+	if err := e.writeGzip(encrypted, rows); err != nil {
+		return err
+	}
+	return encrypted.Close()
+}
+
+func (e *envelopes) wrap(key []byte) ([]byte, error) {
+	return rsa.EncryptOAEP(sha256.New(), rand.Reader, &e.owner.PublicKey, key, nil)
+}
+
+func (e *envelopes) writeGzip(dst io.Writer, rows int) error {
+	compressed := gzip.NewWriter(dst)
+	if err := e.people.writeCSV(compressed, rows); err != nil {
+		return err
+	}
+	return compressed.Close()
+}
+
+// open gives the CSV of an envelope, with nothing but the standard library.
+func (e *envelopes) open(src io.Reader) (io.Reader, error) {
+	head := make([]byte, e.owner.Size()+aes.BlockSize)
+	if _, err := io.ReadFull(src, head); err != nil {
+		return nil, err
+	}
+	wrapped, iv := head[:e.owner.Size()], head[e.owner.Size():]
+	key, err := rsa.DecryptOAEP(sha256.New(), nil, e.owner, wrapped, nil)
+	if err != nil {
+		return nil, err
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	return gzip.NewReader(cipher.StreamReader{S: cipher.NewCTR(block, iv), R: src})
+}
+
+// export writes an age file, on all cores.
+func (e *envelopes) export(dst io.Writer, rows int) error {
+	plan := export.Plan{Compression: export.Gzip, Recipients: []age.Recipient{e.identity.Recipient()}}
+	_, err := plan.Table(e.ctx, dst, &peopleSource{people: e.people, rows: rows}, "people")
+	return err
+}
+
+// openExport leaves out the line with the names of the columns, which the others do not write.
+func (e *envelopes) openExport(src io.Reader) (io.Reader, error) {
+	decrypted, err := age.Decrypt(src, e.identity)
+	if err != nil {
+		return nil, err
+	}
+	decompressed, err := gzip.NewReader(decrypted)
+	if err != nil {
+		return nil, err
+	}
+	text := bufio.NewReader(decompressed)
+	_, err = text.ReadString('\n')
+	return text, err
+}
+
+func withCipher(s cipher.Stream, w io.Writer) io.WriteCloser { return cipher.StreamWriter{S: s, W: w} }
+
+func withCipherio(s cipher.Stream, w io.Writer) io.WriteCloser {
+	return cipherio.StreamWriter{S: s, W: w}
+}
+
+func withMap(s cipher.Stream, w io.Writer) io.WriteCloser {
+	return &mapWriter{stream: s, dst: w, buffers: map[int][]byte{}}
+}
+
+// mapWriter is the fix: it keeps a buffer for each length that was ever written.
+type mapWriter struct {
+	stream  cipher.Stream
+	dst     io.Writer
+	buffers map[int][]byte
+}
+
+func (w *mapWriter) Write(p []byte) (int, error) {
+	buffer, ok := w.buffers[len(p)]
+	if !ok {
+		buffer = make([]byte, len(p))
+		w.buffers[len(p)] = buffer
+	}
+	w.stream.XORKeyStream(buffer, p)
+	n, err := w.dst.Write(buffer)
+	if n != len(p) && err == nil {
+		err = io.ErrShortWrite
+	}
+	return n, err
+}
+
+func (w *mapWriter) Close() error {
+	if c, ok := w.dst.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}
+
+// buffered collects what is encrypted in a bufio.Writer.
+func buffered(encrypt encrypter) encrypter {
+	return func(s cipher.Stream, w io.Writer) io.WriteCloser {
+		encrypted := encrypt(s, w)
+		return bufferedWriter{bufio.NewWriter(encrypted), encrypted}
+	}
+}
+
+type bufferedWriter struct {
+	*bufio.Writer
+	dst io.Closer
+}
+
+func (w bufferedWriter) Close() error { return errors.Join(w.Flush(), w.dst.Close()) }
+
+// cipherWrites compares writes alone, without the gzip that takes most of the time above: of the size that gzip makes,
+// and of the usual sizes of buffers. The limit is the cipher without a writer.
+func cipherWrites(s *session) []benchmark {
+	var benchmarks []benchmark
+	for _, size := range []int{240, 4 << 10, 32 << 10, 1 << 20} {
+		src, dst := make([]byte, size), make([]byte, size)
+		runs := s.size(200<<20, 1<<20) / size
+		b := benchmark{
+			name:  fmt.Sprintf("CipherWrite/size=%d", size),
+			goals: []goal{{variant: "impl=cipherio", peer: "impl=cipher", unit: "ns/op", max: 1}},
+		}
+		for _, w := range []struct {
+			impl    string
+			encrypt encrypter
+		}{{"cipher", withCipher}, {"map", withMap}, {"cipherio", withCipherio}} {
+			b.variants = append(b.variants, variant{"impl=" + w.impl, func() (sample, error) {
+				encrypted := w.encrypt(newCTR(), onlyWriter{})
+				return repeated(runs, func() error {
+					_, err := encrypted.Write(src)
+					return err
+				})
+			}})
+		}
+		b.variants = append(b.variants, variant{"impl=limit", func() (sample, error) {
+			stream := newCTR()
+			return repeated(runs, func() error {
+				stream.XORKeyStream(dst, src)
+				return nil
+			})
+		}})
+		benchmarks = append(benchmarks, b)
+	}
+	return benchmarks
+}
+
+// newCTR is AES-256-CTR of an empty key, which is as fast as any.
+func newCTR() cipher.Stream {
+	block, err := aes.NewCipher(make([]byte, 32))
+	if err != nil {
+		panic(err) // the length of the key is right
+	}
+	return cipher.NewCTR(block, make([]byte, aes.BlockSize))
+}
