@@ -35,8 +35,8 @@ func (c *class) lend() *Buffer {
 	l := c.loans[c.idle[last]]
 	c.idle = c.idle[:last]
 	if debug {
-		// Whoever has freed the Buffer holds another one than whoever gets it now.
-		l = &loan{class: c, slot: l.slot, memory: l.memory}
+		// Whoever has freed the Buffer holds another one, and other memory, than whoever gets it now.
+		l = &loan{class: c, slot: l.slot, memory: make([]byte, c.size)}
 		c.loans[l.slot] = l
 	}
 	l.lent = true
