@@ -11,7 +11,7 @@
 //	b.WriteString("…")
 //	return b.String()
 //
-// The zero Buffer, [NewBuffer] and [NewBufferString] work as those of package bytes do. Three things are new:
+// The zero Buffer, [NewBuffer] and [NewBufferString] work as those of package bytes do. Four things are new:
 //
 //   - [New] begins with 64 bytes on the stack of its caller. As long as the content fits there, and the Buffer itself
 //     stays on that stack, only the result of String is allocated. A Buffer leaves the stack, as any variable, when it
@@ -19,17 +19,19 @@
 //   - [Buffer.Free] hands the memory back for the next Buffer of any goroutine. Where buffers come and go, nothing but
 //     results is allocated then, whatever their size.
 //   - [Buffer.TakeString] gives the content as a string that the memory of the Buffer goes over to.
+//   - [Buffer.Extend] gives room to read into, as io.ReadFull wants it.
 //
 // # Whose memory
 //
-// A Buffer that needs memory takes an array whose size is a power of two from free lists that the process shares, one
-// for each size up to 1 GiB. Free puts it there. The lists are of [sync.Pool]: each core has its own, and what lies
-// unused through two collections is given up, so a burst of large buffers does not hold memory for ever.
+// A Buffer that needs memory takes an array from free lists that the process shares, one for each of 97 sizes from 64
+// bytes to 1 GiB, which are at most a quarter larger than what is needed. Free puts it there. Each list is a
+// [sync.Pool]: each core has its own, and what lies unused through two collections is given up, so a burst of large
+// buffers does not hold memory for ever.
 //
 // When a Buffer grows it puts the array that it has outgrown on its list at once, unless slices of it may still be in
-// use: [Buffer.Bytes], [Buffer.Next], [Buffer.Peek] and [Buffer.AvailableBuffer] hand them out. Such an array is left
-// to the collector, like all of bytes.Buffer's. So nothing but Free can change bytes that somebody holds, and a program
-// that never calls Free runs no risk that bytes.Buffer has not.
+// use: [Buffer.Bytes], [Buffer.Next], [Buffer.Peek], [Buffer.AvailableBuffer] and [Buffer.Extend] hand them out. Such
+// an array is left to the collector, like all of bytes.Buffer's. So nothing but Free can change bytes that somebody
+// holds, and a program that never calls Free runs no risk that bytes.Buffer has not.
 //
 // After Free no slice of the Buffer may be used. The arrays are not cleared: overwrite secrets before Free, and do not
 // expect zeros beyond what was written. With the build tag bytebufdebug freed memory is filled with 0xDB and not used
