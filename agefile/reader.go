@@ -47,7 +47,7 @@ func (c Config) NewReader(src io.Reader, identities ...age.Identity) (*Reader, e
 	return r, nil
 }
 
-// Reset begins to read another file, as NewReader does, and keeps the memory of the last one, which it closes.
+// Reset begins to read another file, as NewReader does. It closes the last one.
 func (r *Reader) Reset(src io.Reader, identities ...age.Identity) error {
 	r.end(errReaderClosed)
 	br := bufio.NewReader(src)
@@ -64,19 +64,9 @@ func (r *Reader) resetPayload(raw io.Reader, src *bufio.Reader, key []byte) erro
 	if err != nil {
 		return err
 	}
-	spans := r.spans
-	if r.fetched != nil {
-		select {
-		case <-r.fetched:
-		default:
-			spans = nil // one of them may still be written to by a Read of the old source
-		}
-	}
-	if spans == nil {
-		spans = newSpans(r.workers)
-	}
+	spans := newSpans(r.workers)
 	for _, s := range spans {
-		s.aead, s.at = aead, nil
+		s.aead = aead
 	}
 	*r = Reader{workers: r.workers, raw: raw, src: src, spans: spans}
 	return nil
@@ -217,7 +207,7 @@ func (r *Reader) fail(err error) error {
 	return err
 }
 
-// end makes err sticky and ends the goroutines.
+// end makes err sticky, ends the goroutines, and frees the memory.
 func (r *Reader) end(err error) {
 	r.err = err
 	r.unread = nil
@@ -225,5 +215,16 @@ func (r *Reader) end(err error) {
 		r.queue.Stop()
 		r.queue.Wait()
 		r.queue = nil
+		if err == io.EOF {
+			<-r.fetched // the source has been read to its end
+		}
+		select {
+		case <-r.fetched:
+		default:
+			return // a Read of the source may still write to one of the spans
+		}
+	}
+	for _, s := range r.spans {
+		s.free()
 	}
 }

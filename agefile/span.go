@@ -4,10 +4,11 @@ import (
 	"crypto/cipher"
 	"encoding/binary"
 	"io"
-	"slices"
 	"sync"
 
 	"golang.org/x/crypto/chacha20poly1305"
+
+	"culvert/bytebuf"
 )
 
 const (
@@ -35,8 +36,9 @@ type span struct {
 	aead  cipher.AEAD
 	nonce [chacha20poly1305.NonceSize]byte
 	buf   []byte
-	first uint64 // number of the first chunk
-	n     int    // bytes of input
+	owner bytebuf.Buffer // of buf
+	first uint64         // number of the first chunk
+	n     int            // bytes of input
 
 	at   io.ReaderAt // where the input is still to be read from, or nil
 	off  int64       // at this offset
@@ -55,9 +57,20 @@ type span struct {
 // input is the space for so many bytes of input. The buffer grows on demand, since most files are smaller than a span.
 func (s *span) input(size int) []byte {
 	if need := slide + size; need > len(s.buf) {
-		s.buf = slices.Grow(s.buf, need-len(s.buf))[:need]
+		var owner bytebuf.Buffer
+		buf := owner.Extend(max(need, min(2*len(s.buf), slide+spanSealed)))
+		copy(buf, s.buf)
+		s.free()
+		s.buf, s.owner = buf, owner
 	}
 	return s.buf[slide : slide+size]
+}
+
+// free hands the buffer on, to other spans and other files. New memory would cost as much time as to seal what fits
+// into it.
+func (s *span) free() {
+	s.owner.Free()
+	s.buf = nil
 }
 
 func (s *span) setNonce(i int, last bool) []byte {

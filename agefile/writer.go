@@ -51,8 +51,7 @@ func (c Config) NewWriter(dst io.Writer, recipients ...age.Recipient) (*Writer, 
 	return w, nil
 }
 
-// Reset begins a new file, as NewWriter does, and keeps the memory of the last one. A file that has been begun must
-// have been closed.
+// Reset begins a new file, as NewWriter does. A file that has been begun must have been closed.
 func (w *Writer) Reset(dst io.Writer, recipients ...age.Recipient) error {
 	header, key, err := sealHeader(recipients)
 	if err != nil {
@@ -265,10 +264,8 @@ func (w *Writer) Close() error {
 	}
 	if w.queue != nil {
 		w.queue.Finish()
-		<-w.flushed
-		w.queue.Wait()
-		w.queue = nil
 	}
+	w.end()
 	if err := w.check(); err != nil {
 		return err
 	}
@@ -284,9 +281,19 @@ func (w *Writer) Abort() {
 	}
 	if w.queue != nil {
 		w.queue.Stop()
+	}
+	w.end()
+}
+
+// end waits for the goroutines, which have been told to end, and frees the memory.
+func (w *Writer) end() {
+	if w.queue != nil {
 		<-w.flushed
 		w.queue.Wait()
 		w.queue = nil
+	}
+	for _, s := range w.spans {
+		s.free()
 	}
 }
 
