@@ -52,7 +52,8 @@ func TestReadFromAwkwardReaders(t *testing.T) {
 		b := bytebuf.NewBufferString("before ")
 		n, err := b.ReadFrom(test.reader)
 		if n != int64(len(test.want)) || err != test.err || b.String() != "before "+test.want {
-			t.Errorf("%s: %d bytes, error %v, %d in the Buffer; want %d, %v", name, n, err, b.Len(), len(test.want), test.err)
+			t.Errorf("%s: %d bytes, error %v, %d in the Buffer; want %d, %v",
+				name, n, err, b.Len(), len(test.want), test.err)
 		}
 	}
 }
@@ -84,16 +85,16 @@ func TestReadFromGoesOnWithoutProgress(t *testing.T) {
 func TestBadInput(t *testing.T) {
 	calls := map[string]func(b buffer) string{
 		"Grow by a negative count":       func(b buffer) string { b.Grow(-1); return "" },
-		"Grow by too much":               func(b buffer) string { b.Grow(math.MaxInt); return "" },
-		"Grow by much":                   func(b buffer) string { b.Grow(math.MaxInt / 4); return "" },
+		"Grow by too much":               func(b buffer) string { b.Grow(huge); return "" },
+		"Grow by much":                   func(b buffer) string { b.Grow(huge / 4); return "" },
 		"Truncate to a negative count":   func(b buffer) string { b.Truncate(-1); return "" },
 		"Truncate to more than there is": func(b buffer) string { b.Truncate(8); return "" },
 		"Next of a negative count":       func(b buffer) string { return string(b.Next(-1)) },
-		"Peek of a negative count":       func(b buffer) string { p, err := b.Peek(-1); return fmt.Sprint(p, err) },
+		"Peek of a negative count":       func(b buffer) string { _, err := b.Peek(-1); return describe(err) },
 		"Write of nil":                   func(b buffer) string { n, err := b.Write(nil); return fmt.Sprint(n, err) },
 		"Read into nil":                  func(b buffer) string { n, err := b.Read(nil); return fmt.Sprint(n, err) },
-		"WriteTo nil":                    func(b buffer) string { n, err := b.WriteTo(nil); return fmt.Sprint(n, err) },
-		"ReadFrom nil":                   func(b buffer) string { n, err := b.ReadFrom(nil); return fmt.Sprint(n, err) },
+		"WriteTo nil":                    func(b buffer) string { _, err := b.WriteTo(nil); return describe(err) },
+		"ReadFrom nil":                   func(b buffer) string { _, err := b.ReadFrom(nil); return describe(err) },
 		"a Write that returns -1": func(b buffer) string {
 			n, err := b.WriteTo(&scriptWriter{step: writeStep{kind: writeNegative, n: 1}})
 			return fmt.Sprint(n, describe(err), b.Len())
@@ -133,7 +134,8 @@ func TestBadInput(t *testing.T) {
 		"UnreadRune first": func(b buffer) string { return describe(b.UnreadRune()) },
 		"UnreadRune after ReadByte": func(b buffer) string {
 			c, err := b.ReadByte()
-			return fmt.Sprint(c, describe(err), describe(b.UnreadRune()), describe(b.UnreadByte()), describe(b.UnreadByte()))
+			first, second, third := b.UnreadRune(), b.UnreadByte(), b.UnreadByte()
+			return fmt.Sprint(c, describe(err), describe(first), describe(second), describe(third))
 		},
 	}
 	for name, call := range calls {
@@ -273,7 +275,8 @@ func TestTakeStringOfWhatOthersHold(t *testing.T) {
 		"AvailableBuffer": func(b *bytebuf.Buffer) []byte { return b.AvailableBuffer()[:b.Available()] },
 		"Extend":          func(b *bytebuf.Buffer) []byte { return b.Extend(10) },
 		"Bytes within ReadFrom": func(b *bytebuf.Buffer) (held []byte) {
-			if _, err := b.ReadFrom(readerFunc(func([]byte) (int, error) { held = b.Bytes(); return 0, io.EOF })); err != nil {
+			_, err := b.ReadFrom(readerFunc(func([]byte) (int, error) { held = b.Bytes(); return 0, io.EOF }))
+			if err != nil {
 				t.Error(err)
 			}
 			return held
@@ -311,7 +314,8 @@ func TestReadOnlyMethodsAtOnce(t *testing.T) {
 			group.Go(func() {
 				for range 100 {
 					peeked, err := b.Peek(1000)
-					if err != nil || string(peeked) != content || string(b.Bytes()) != content || b.String() != content {
+					same := string(peeked) == content && string(b.Bytes()) == content && b.String() == content
+					if err != nil || !same {
 						t.Errorf("%s: content read at once with others differs", name)
 					}
 					if b.Len() != 1000 || b.Available() != b.Cap()-1000 || cap(b.AvailableBuffer()) != b.Available() {
@@ -359,9 +363,9 @@ func TestSelfReference(t *testing.T) {
 						return 0, io.EOF
 					}
 					capacity := b.Cap()
-					b.Write(bytes.Repeat([]byte("nested "), capacity)) // more than fits
+					_, err := b.Write(bytes.Repeat([]byte("nested "), capacity)) // more than fits
 					takeMemory(capacity)
-					return copy(p, "into memory that was left"), nil
+					return copy(p, "into memory that was left"), err
 				}))
 				return fmt.Sprint(n, describe(err), b.String()[:size])
 			},

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"culvert/bytebuf"
@@ -44,6 +45,9 @@ var (
 	_ buffer = (*bytes.Buffer)(nil)
 	_ buffer = (*bytebuf.Buffer)(nil)
 )
+
+// huge is more than any memory; where pointers have 32 bits there is no such number, and it is 0.
+const huge = strconv.IntSize / 64 * math.MaxInt
 
 var errStream = errors.New("stream: broken")
 
@@ -105,7 +109,9 @@ var writes = []operation{
 		s.both(func(b buffer) string { return describe(b.WriteByte(c)) })
 	}},
 	{name: "WriteRune", run: func(s *sequence) {
-		runes := [...]rune{'a', 0, 0x7F, 0x80, 'é', '€', '𝄞', 0xD800, 0x10FFFF, 0x110000, -1, math.MinInt32, math.MaxInt32}
+		runes := [...]rune{
+			'a', 0, 0x7F, 0x80, 'é', '€', '𝄞', 0xD800, 0x10FFFF, 0x110000, -1, math.MinInt32, math.MaxInt32,
+		}
 		r := runes[s.input.next()%len(runes)]
 		s.both(func(b buffer) string { n, err := b.WriteRune(r); return fmt.Sprint(n, describe(err)) })
 	}},
@@ -256,7 +262,7 @@ var others = []operation{
 		s.both(func(b buffer) string { b.Truncate(n); return "" })
 	}},
 	{name: "Grow", keepsRead: false, run: func(s *sequence) {
-		sizes := [...]int{-1, math.MinInt, math.MaxInt, math.MaxInt - 1, math.MaxInt / 2}
+		sizes := [...]int{-1, math.MinInt, huge, huge - 1, huge / 2}
 		n := s.input.size()
 		if choice := s.input.next(); choice < len(sizes) {
 			n = sizes[choice]

@@ -51,7 +51,8 @@ func TestPoolChoosesClass(t *testing.T) {
 	for n, want := range map[int]int{0: 1, 1: 1, 2: 100, 99: 100, 100: 100, 101: 1000, 1000: 1000} {
 		for _, b := range []*bytebuf.Buffer{get(t, pool, n), pool.TryGet(n)} {
 			if b.Cap() != want || b.Available() != want || b.Len() != 0 {
-				t.Errorf("asked for %d bytes: Cap %d, Available %d, Len %d; want %d", n, b.Cap(), b.Available(), b.Len(), want)
+				t.Errorf("asked for %d bytes: Cap %d, Available %d, Len %d; want %d",
+					n, b.Cap(), b.Available(), b.Len(), want)
 			}
 			b.Free()
 		}

@@ -20,8 +20,8 @@ import (
 	"culvert/internal/testkit"
 )
 
-// TestStandardLibrary runs the tests and examples that the installed Go has for bytes.Buffer, with our names in place of
-// the original's. An overlay puts them where the tests of this package are.
+// TestStandardLibrary runs the tests and examples that the installed Go has for bytes.Buffer, with our names in place
+// of the original's. An overlay puts them where the tests of this package are.
 func TestStandardLibrary(t *testing.T) {
 	if testing.Short() {
 		t.Skip("skipped: it runs the go command")
