@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync"
 
 	"filippo.io/age"
 
@@ -54,10 +55,21 @@ type frame struct {
 // time, and its buffers are given up as soon as they have been used.
 const maxKept = 8 * source.BatchSize
 
+// idle has the frames of past exports. New ones would cost a small export more time than all else.
+var idle = sync.Pool{New: func() any { return new(frame) }}
+
 func (f *frame) reset() {
-	f.batch.Reset(0)
 	f.text, f.data = kept(f.text), kept(f.data)
 	f.textSize, f.rows, f.err, f.outsized = 0, 0, nil, false
+}
+
+// free hands the frame on to an export that follows.
+func (f *frame) free() {
+	if f.batch.Rows() > 0 {
+		f.batch.Reset(0) // left by an export that failed
+	}
+	f.reset()
+	idle.Put(f)
 }
 
 // kept gives the memory of a buffer for its next use, if it is not outsized.
@@ -82,6 +94,15 @@ func (pl *pipeline) runEncrypted(config agefile.Config, recipients []age.Recipie
 	return w.Close()
 }
 
+// frameSize is how much is read before it goes on. Frames that are not compressed gain nothing by being large, and what
+// has been read can go on while the database makes more.
+func (pl *pipeline) frameSize() int {
+	if pl.plan.Compression == None {
+		return source.BatchSize / 16
+	}
+	return source.BatchSize
+}
+
 // errStopped is what stage 1 returns when stage 4 has failed, which has the better error.
 var errStopped = errors.New("export: stopped")
 
@@ -89,9 +110,15 @@ func (pl *pipeline) run() error {
 	jobs := pl.plan.jobs()
 	frames := make([]*frame, jobs+2)
 	for i := range frames {
-		frames[i] = new(frame)
+		frames[i] = idle.Get().(*frame)
 		frames[i].batch.SetRowSize(pl.encoder.RowSize())
+		frames[i].batch.SetLimit(pl.frameSize())
 	}
+	defer func() {
+		for _, f := range frames {
+			f.free()
+		}
+	}()
 	pl.queue = ordered.New(frames, jobs, pl.work)
 	pl.outsized = make(chan struct{}, 1)
 

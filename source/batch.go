@@ -42,7 +42,7 @@ func (b *Batch) Reset(columns int) {
 	if cap(b.cells) > max(b.full(), BatchSize) {
 		b.cells = nil
 	}
-	if b.data == nil {
+	if cap(b.data) < b.full() {
 		// At once, since growing to this size would leave as much garbage several times over. What is not used is not
 		// resident.
 		b.data = make([]byte, 0, b.full()+b.full()/16)
