@@ -11,6 +11,9 @@
 //	b.WriteString("…")
 //	return b.String()
 //
+// What asks for a *bytes.Buffer by its type sees another io.Reader: net/http, for one, then has to be told the
+// ContentLength and GetBody of a request.
+//
 // The zero Buffer, [NewBuffer] and [NewBufferString] work as those of package bytes do. Four things are new:
 //
 //   - [New] begins with 64 bytes on the stack of its caller. As long as the content fits there, and the Buffer itself
@@ -31,7 +34,9 @@
 // When a Buffer grows it puts the array that it has outgrown on its list at once, unless slices of it may still be in
 // use: [Buffer.Bytes], [Buffer.Next], [Buffer.Peek], [Buffer.AvailableBuffer] and [Buffer.Extend] hand them out. Such
 // an array is left to the collector, like all of bytes.Buffer's. So nothing but Free can change bytes that somebody
-// holds, and a program that never calls Free runs no risk that bytes.Buffer has not.
+// holds, and a program that never calls Free runs no risk that bytes.Buffer has not, with two exceptions: a copy of a
+// Buffer must not be used beside it, not even to read what it had; and readers and writers must not use a slice after
+// they have returned, as package io demands.
 //
 // After Free no slice of the Buffer may be used. The arrays are not cleared: overwrite secrets before Free, and do not
 // expect zeros beyond what was written. With the build tag bytebufdebug freed memory is filled with 0xDB and not used

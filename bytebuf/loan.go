@@ -28,8 +28,8 @@ func (c *class) lend() *Buffer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.idle) == 0 {
-		c.idle = append(c.idle, len(c.loans))
-		c.loans = append(c.loans, &loan{class: c, slot: len(c.loans), memory: make([]byte, c.size)})
+		made := &loan{class: c, slot: len(c.loans), memory: make([]byte, c.size)}
+		c.loans, c.idle = append(c.loans, made), append(c.idle, made.slot)
 	}
 	last := len(c.idle) - 1
 	l := c.loans[c.idle[last]]

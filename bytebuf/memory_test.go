@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -103,6 +104,21 @@ func nested(depth, size int) error {
 	}
 	b.Free()
 	return deeper
+}
+
+// TestNewInLoop keeps a Buffer of New, and a copy of one, beyond the block that it was made in.
+func TestNewInLoop(t *testing.T) {
+	last, moved := bytebuf.New(), *bytebuf.New()
+	for i := range 100 {
+		b := bytebuf.New()
+		b.WriteString(strconv.Itoa(i))
+		if i > 0 {
+			if want := fmt.Sprint(i - 1); last.String() != want || moved.String() != want {
+				t.Fatalf("after %s there are %s and %s", want, last, &moved)
+			}
+		}
+		last, moved = b, *b
+	}
 }
 
 // TestMemoryOutlivesBuffer keeps only what a Buffer has given, and lets the collector run.

@@ -87,7 +87,7 @@ func (p *Pool) TryGet(n int) *Buffer {
 // To give a Buffer back twice is a fault, since it may be somebody else's already. If it is not, the second time does
 // nothing. With the build tag bytebufdebug the second time panics in any case.
 func (p *Pool) Put(b *Buffer) bool {
-	if b.loan == nil || !slices.Contains(p.classes, b.loan.class) {
+	if b == nil || b.loan == nil || !slices.Contains(p.classes, b.loan.class) {
 		return false
 	}
 	b.Free()

@@ -188,6 +188,9 @@ func TestPoolRefuses(t *testing.T) {
 	if other.TryGet(1) != nil {
 		t.Error("a refused Buffer was given back to its Pool")
 	}
+	if pool.Put(nil) {
+		t.Error("nil: taken")
+	}
 	if !other.Put(lent) {
 		t.Error("its own Pool refuses a Buffer")
 	}
