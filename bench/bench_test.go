@@ -161,7 +161,7 @@ func TestWorkloads(t *testing.T) {
 			for _, pattern := range []string{
 				`(?m)^goos: `,
 				`(?m)^date: 20`,
-				`(?m)^Benchmark\w+(/[\w-]+=[\w-]+)*/impl=culvert 1 [\d.e+]+ ns/op `,
+				`(?m)^Benchmark\w+(/[\w-]+=[\w-]+)*/impl=(culvert|bytebuf) 1 [\d.e+]+ ns/op `,
 				`(?m)^# .*│ +sec/op +│`,
 				`(?m)^#   impl=|^#   rows=`,
 			} {

@@ -1,6 +1,7 @@
 // Command bench measures Culvert against the tools that people use today.
 //
-//	go run . [-rounds N] [-out DIR] [-host NAME] [agefile | export | sqlite | memory | todos | cipherio]…
+//	go run . [-rounds N] [-out DIR] [-host NAME] [agefile | export | sqlite | memory | todos | cipherio |
+//	         bytebuf]…
 //
 // A workload has one or more benchmarks, each of which has variants that do the same work: Culvert's, a peer's, and
 // sometimes the limit of the machine. The variants run in turn, A B C A B C, in one run of the program, so that
@@ -44,6 +45,7 @@ var workloads = []workload{
 	{"memory", 6, prepareMemory},
 	{"todos", 10, prepareTodos},
 	{"cipherio", 10, prepareCipherio},
+	{"bytebuf", 20, prepareBytebuf},
 }
 
 // options are the flags.

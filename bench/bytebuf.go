@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"culvert/bytebuf"
+)
+
+// prepareBytebuf reproduces the comparison of https://github.com/intel-go/bytebuf: one Write, and the content as a
+// string that outlives the buffer. Beside bytes.Buffer it has what its users do where that is too slow: to give it an
+// array on the stack, and strings.Builder. Two more benchmarks have many writes, so that the buffers grow.
+func prepareBytebuf(s *session) ([]benchmark, error) {
+	var benchmarks []benchmark
+	for _, c := range []struct {
+		bytes    int
+		runs     int // of a sample, for about a tenth of a second
+		slowest  float64
+		allocate float64
+	}{
+		{0, 20_000_000, 1.0, 0},
+		{5, 2_000_000, 0.5, 1},
+		{64, 1_000_000, 0.7, 1},
+		{128, 1_000_000, 0.8, 1},
+		{1024, 200_000, 0.7, 1},
+	} {
+		text := []byte(strings.Repeat("x", c.bytes))
+		b := bufferBenchmark(s, fmt.Sprintf("Buffer/bytes=%d", c.bytes), c.runs, c.slowest, []bufferLoop{
+			{"bytes", func(n int) { writeBytes(n, text) }},
+			{"stack", func(n int) { writeStack(n, text) }},
+			{"builder", func(n int) { writeBuilder(n, text) }},
+			{"bytebuf", func(n int) { writeBytebuf(n, text) }},
+		})
+		b.goals = append(b.goals,
+			// What else the program allocates meanwhile is far below one in a hundred.
+			goal{variant: "impl=bytebuf", unit: "allocs/op", max: c.allocate + 0.01},
+			goal{variant: "impl=bytebuf", unit: "B/op", max: float64(c.bytes) + 0.5})
+		benchmarks = append(benchmarks, b)
+	}
+	return append(benchmarks,
+		bufferBenchmark(s, "BufferGrows/write=string/writes=1000/bytes=12", 10_000, 1, []bufferLoop{
+			{"bytes", growBytes}, {"builder", growBuilder}, {"bytebuf", growBytebuf},
+		}),
+		bufferBenchmark(s, "BufferGrows/write=byte/writes=1000/bytes=1", 50_000, 1, []bufferLoop{
+			{"bytes", countBytes}, {"builder", countBuilder}, {"bytebuf", countBytebuf},
+		}),
+	), nil
+}
+
+// bufferLoop does the work of one way n times. Each is a function of its own, not one with an interface, since that
+// would move the buffers to the heap.
+type bufferLoop struct {
+	impl string
+	run  func(n int)
+}
+
+func bufferBenchmark(s *session, name string, runs int, slowest float64, loops []bufferLoop) benchmark {
+	b := benchmark{
+		name:  name,
+		goals: []goal{{variant: "impl=bytebuf", peer: "impl=bytes", unit: "ns/op", max: slowest}},
+	}
+	for _, loop := range loops {
+		b.variants = append(b.variants, variant{"impl=" + loop.impl, func() (sample, error) {
+			n := s.size(runs, 100)
+			loop.run(n / 10) // fills the free lists
+			got, err := repeated(1, func() error {
+				loop.run(n)
+				return nil
+			})
+			for unit := range got {
+				got[unit] /= float64(n)
+			}
+			return got, err
+		}})
+	}
+	return b
+}
+
+// result is where the strings go, as those of a program that keeps them.
+var result string
+
+func writeBytes(n int, text []byte) {
+	for range n {
+		var b bytes.Buffer
+		b.Write(text)
+		result = b.String()
+	}
+}
+
+func writeStack(n int, text []byte) {
+	for range n {
+		var array [64]byte
+		b := bytes.NewBuffer(array[:0])
+		b.Write(text)
+		result = b.String()
+	}
+}
+
+func writeBuilder(n int, text []byte) {
+	for range n {
+		var b strings.Builder
+		b.Write(text)
+		result = b.String()
+	}
+}
+
+func writeBytebuf(n int, text []byte) {
+	for range n {
+		b := bytebuf.New()
+		b.Write(text)
+		result = b.String()
+		b.Free()
+	}
+}
+
+const word = "twelve bytes"
+
+func growBytes(n int) {
+	for range n {
+		var b bytes.Buffer
+		for range 1000 {
+			b.WriteString(word)
+		}
+		result = b.String()
+	}
+}
+
+func growBuilder(n int) {
+	for range n {
+		var b strings.Builder
+		for range 1000 {
+			b.WriteString(word)
+		}
+		result = b.String()
+	}
+}
+
+func growBytebuf(n int) {
+	for range n {
+		b := bytebuf.New()
+		for range 1000 {
+			b.WriteString(word)
+		}
+		result = b.String()
+		b.Free()
+	}
+}
+
+func countBytes(n int) {
+	for range n {
+		var b bytes.Buffer
+		for i := range 1000 {
+			b.WriteByte(byte(i))
+		}
+		result = b.String()
+	}
+}
+
+func countBuilder(n int) {
+	for range n {
+		var b strings.Builder
+		for i := range 1000 {
+			b.WriteByte(byte(i))
+		}
+		result = b.String()
+	}
+}
+
+func countBytebuf(n int) {
+	for range n {
+		b := bytebuf.New()
+		for i := range 1000 {
+			b.WriteByte(byte(i))
+		}
+		result = b.String()
+		b.Free()
+	}
+}
