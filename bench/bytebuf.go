@@ -77,14 +77,14 @@ func bufferBenchmark(s *session, name string, runs int, slowest float64, loops [
 	return b
 }
 
-// result is where the strings go, as those of a program that keeps them.
-var result string
+// Result is where the strings go, as those of a program that keeps them.
+var Result string
 
 func writeBytes(n int, text []byte) {
 	for range n {
 		var b bytes.Buffer
 		b.Write(text)
-		result = b.String()
+		Result = b.String()
 	}
 }
 
@@ -93,7 +93,7 @@ func writeStack(n int, text []byte) {
 		var array [64]byte
 		b := bytes.NewBuffer(array[:0])
 		b.Write(text)
-		result = b.String()
+		Result = b.String()
 	}
 }
 
@@ -101,7 +101,7 @@ func writeBuilder(n int, text []byte) {
 	for range n {
 		var b strings.Builder
 		b.Write(text)
-		result = b.String()
+		Result = b.String()
 	}
 }
 
@@ -109,7 +109,7 @@ func writeBytebuf(n int, text []byte) {
 	for range n {
 		b := bytebuf.New()
 		b.Write(text)
-		result = b.String()
+		Result = b.String()
 		b.Free()
 	}
 }
@@ -122,7 +122,7 @@ func growBytes(n int) {
 		for range 1000 {
 			b.WriteString(word)
 		}
-		result = b.String()
+		Result = b.String()
 	}
 }
 
@@ -132,7 +132,7 @@ func growBuilder(n int) {
 		for range 1000 {
 			b.WriteString(word)
 		}
-		result = b.String()
+		Result = b.String()
 	}
 }
 
@@ -142,7 +142,7 @@ func growBytebuf(n int) {
 		for range 1000 {
 			b.WriteString(word)
 		}
-		result = b.String()
+		Result = b.String()
 		b.Free()
 	}
 }
@@ -153,7 +153,7 @@ func countBytes(n int) {
 		for i := range 1000 {
 			b.WriteByte(byte(i))
 		}
-		result = b.String()
+		Result = b.String()
 	}
 }
 
@@ -163,7 +163,7 @@ func countBuilder(n int) {
 		for i := range 1000 {
 			b.WriteByte(byte(i))
 		}
-		result = b.String()
+		Result = b.String()
 	}
 }
 
@@ -173,7 +173,7 @@ func countBytebuf(n int) {
 		for i := range 1000 {
 			b.WriteByte(byte(i))
 		}
-		result = b.String()
+		Result = b.String()
 		b.Free()
 	}
 }
