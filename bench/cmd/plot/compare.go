@@ -32,6 +32,7 @@ var labels = map[string]string{
 	"culvert-plan":  "Culvert, export.Plan",
 	"bytes":         "bytes.Buffer",
 	"bytebuf":       "bytebuf.Buffer",
+	"stack":         "array on the stack",
 	"builder":       "strings.Builder",
 }
 

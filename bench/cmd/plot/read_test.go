@@ -13,7 +13,7 @@ cores: 4
 # a remark
 BenchmarkWork/op=encrypt/impl=old 1 4.5e+06 ns/op 100 MB/s
 BenchmarkWork/op=encrypt/impl=new 1 1500 ns/op 300 MB/s 7 B/op
-BenchmarkWork/op=decrypt/impl=old 1 20 ns/op
+BenchmarkWork/op=decrypt/impl=old 1 20.125 ns/op 0.0004 allocs/op 64.0003 B/op
 
 BenchmarkWork/op=encrypt/impl=old 1 5.5e+06 ns/op 90 MB/s
 `
@@ -44,6 +44,12 @@ func TestReadRecording(t *testing.T) {
 	old := r.where("op", "encrypt", "impl", "old")
 	for unit, want := range map[string][]float64{"ns/op": {4.5e6, 5.5e6}, "MB/s": {100, 90}, "B/op": nil} {
 		if got := old.values(unit); !slices.Equal(got, want) {
+			t.Errorf("the values in %s are %v, want %v", unit, got, want)
+		}
+	}
+	decrypt := r.where("op", "decrypt")
+	for unit, want := range map[string]float64{"ns/op": 20.125, "allocs/op": 0, "B/op": 64} {
+		if got := decrypt.values(unit); !slices.Equal(got, []float64{want}) {
 			t.Errorf("the values in %s are %v, want %v", unit, got, want)
 		}
 	}
