@@ -98,19 +98,28 @@ func run(ctx context.Context, stdout io.Writer, args []string) error {
 }
 
 // choose gives the workloads of these names, or all.
-func choose(names []string) ([]workload, error) {
-	if len(names) == 0 || slices.Equal(names, []string{"all"}) {
+func choose(wanted []string) ([]workload, error) {
+	if len(wanted) == 0 || slices.Equal(wanted, []string{"all"}) {
 		return workloads, nil
 	}
 	var chosen []workload
-	for _, name := range names {
+	for _, name := range wanted {
 		i := slices.IndexFunc(workloads, func(w workload) bool { return w.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("there is no workload %q", name)
+			return nil, fmt.Errorf("there is no workload %q, but %s", name, names(workloads))
 		}
 		chosen = append(chosen, workloads[i])
 	}
 	return chosen, nil
+}
+
+// names lists workloads.
+func names(list []workload) string {
+	var names []string
+	for _, w := range list {
+		names = append(names, w.name)
+	}
+	return strings.Join(names, ", ")
 }
 
 func runWorkload(ctx context.Context, stdout io.Writer, w workload, opts options) (err error) {

@@ -96,8 +96,8 @@ func (r *recording) where(pairs ...string) *recording {
 	return some
 }
 
-// values gives all that was measured in a unit. To what is allocated, an average over many runs, the rest of the program
-// adds a trace; rounded to a hundredth, nothing is nothing.
+// values gives all that was measured in a unit. To what is allocated, an average over many runs, the rest of the
+// program adds a trace; rounded to a hundredth, nothing is nothing.
 func (r *recording) values(unit string) []float64 {
 	var values []float64
 	for _, s := range r.samples {
