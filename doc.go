@@ -18,6 +18,8 @@
 //   - [culvert/format] turns batches of rows into CSV, JSON Lines or lines of a template.
 //   - [culvert/agefile] writes and reads age files on all cores.
 //   - [culvert/export] joins them: rows in, one compressed and encrypted file out.
+//   - [culvert/bytebuf] takes the place of bytes.Buffer, and [culvert/cipherio] that of the stream writer and reader of
+//     crypto/cipher; neither leaves work to the garbage collector.
 //
 // The program is in culvert/cmd/culvert.
 //

@@ -16,7 +16,7 @@
 // An export with J jobs holds J+2 frames on their way, each of about 1 MiB of values, their text and its compressed
 // form; what compress takes for J encoders; and what agefile takes for J workers. With the default zstd that is about
 //
-//	(J+2) × 3.5 MiB + J × 3 MiB + J × 2.2 MiB
+//	(J+2) × 3.5 MiB + J × 3 MiB + J × 2.5 MiB
 //
 // Two things can make it more. The largest row is held once by the source that reads it, and by one frame at a time as
 // values, as text, and compressed, while it passes; where PostgreSQL prints the rows, which it does for CSV with one
