@@ -46,7 +46,9 @@
 //
 // # Unsafe
 //
-// Two operations have no counterpart in Go that does not allocate: to keep a slice in a sync.Pool (its header would be
-// copied to the heap each time, 24 bytes), and to make a string of bytes in place. They are the whole of unsafe.go. The
-// build tag purego replaces them.
+// Three things have no counterpart in Go, and unsafe.go has no others: to keep a slice in a sync.Pool without its header,
+// which would be copied to the heap each time; to put memory on a free list in a way that does not make every array
+// that a Buffer can have, those of New included, one that outlives it; and to make a string of bytes in place. The build
+// tag purego replaces them. Then the array of New is on the heap and Free allocates 24 bytes, so that a Write of 5 bytes
+// and String take 50 ns instead of 13, and of 128 bytes 150 ns instead of 80 (Intel Xeon, Go 1.26).
 package bytebuf
