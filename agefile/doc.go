@@ -38,7 +38,7 @@
 // [culvert/internal/ordered] queue: a producer fills spans, workers seal or open them in place, and a consumer takes
 // them in order. A payload of less than one span starts no goroutine.
 //
-// A writer or reader holds two spans a worker, so 2 MiB × [Config.Workers], whatever the size of the file. Nothing is
+// A writer or reader holds two spans a worker, so 2.5 MiB × [Config.Workers], whatever the size of the file. Nothing is
 // allocated per chunk.
 //
 // # What a reader may rely on

@@ -16,7 +16,7 @@ import (
 // ReaderAt decrypts any part of a file. It is safe for concurrent use.
 //
 // It reads and opens whole chunks, a large request on several cores, and keeps the chunks of the last requests, up to
-// two spans (2 MiB) a worker.
+// two spans (2.5 MiB) a worker.
 type ReaderAt struct {
 	workers int
 	src     io.ReaderAt
