@@ -60,6 +60,12 @@ func TestAllocations(t *testing.T) {
 				stringSink = b.TakeString()
 				b.Free()
 			}},
+			"New WriteString String, deferred Free": {result, func() {
+				b := bytebuf.New()
+				defer b.Free()
+				b.WriteString(text)
+				stringSink = b.String()
+			}},
 			"zero Write String Free": {result, func() {
 				var b bytebuf.Buffer
 				b.Write(content)
