@@ -109,7 +109,7 @@ func (b *Buffer) String() string {
 // if it is not the Buffer's own, or if slices of it have been handed out, which could change the string.
 func (b *Buffer) TakeString() string {
 	content := b.buf[b.off:]
-	if b.memory != owned || len(content) <= cap(b.buf)/2 {
+	if !inPlace || b.memory != owned || len(content) <= cap(b.buf)/2 {
 		s := string(content)
 		b.Reset()
 		return s

@@ -11,6 +11,8 @@
 //	b.WriteString("…")
 //	return b.String()
 //
+// Where it returns b.Bytes(), it must not Free: the slice would be handed on with the memory.
+//
 // What asks for a *bytes.Buffer by its type sees another io.Reader: net/http, for one, then has to be told the
 // ContentLength and GetBody of a request.
 //
@@ -20,7 +22,7 @@
 //     stays on that stack, only the result of String is allocated. A Buffer leaves the stack, as any variable, when it
 //     is returned, kept, or passed as an interface such as io.Writer; its slices leave it with WriteTo and ReadFrom.
 //   - [Buffer.Free] hands the memory back for the next Buffer of any goroutine. Where buffers come and go, nothing but
-//     results is allocated then, whatever their size.
+//     results is allocated then, whatever their size, but for a little after each collection.
 //   - [Buffer.TakeString] gives the content as a string that the memory of the Buffer goes over to.
 //   - [Buffer.Extend] gives room to read into, as io.ReadFull wants it.
 //
@@ -38,17 +40,18 @@
 // Buffer must not be used beside it, not even to read what it had; and readers and writers must not use a slice after
 // they have returned, as package io demands.
 //
-// After Free no slice of the Buffer may be used. The arrays are not cleared: overwrite secrets before Free, and do not
-// expect zeros beyond what was written. With the build tag bytebufdebug freed memory is filled with 0xDB and not used
-// again, which shows at once who still reads it.
+// After Free no slice of the Buffer may be used. The arrays are not cleared: overwrite secrets before Free, and expect
+// bytes of other Buffers, not zeros, in the room that Extend, AvailableBuffer and ReadFrom give. With the build tag
+// bytebufdebug freed memory is filled with 0xDB and not used again, which shows at once who still reads it.
 //
 // An array that a caller passed to NewBuffer is never put on a list.
 //
 // # Unsafe
 //
-// Three things have no counterpart in Go, and unsafe.go has no others: to keep a slice in a sync.Pool without its header,
-// which would be copied to the heap each time; to put memory on a free list in a way that does not make every array
-// that a Buffer can have, those of New included, one that outlives it; and to make a string of bytes in place. The build
-// tag purego replaces them. Then the array of New is on the heap and Free allocates 24 bytes, so that a Write of 5 bytes
-// and String take 50 ns instead of 13, and of 128 bytes 150 ns instead of 80 (Intel Xeon, Go 1.26).
+// Three things have no counterpart in Go, and unsafe.go has no others: to keep a slice in a sync.Pool without its
+// header, which would be copied to the heap each time; to put memory on a free list in a way that does not make every
+// array that a Buffer can have, those of New included, one that outlives it; and to make a string of bytes in place.
+// The build tag purego replaces them. Then the array of New is on the heap, Free allocates 24 bytes, and TakeString
+// copies, so that a Write of 5 bytes and String take 50 ns instead of 13, and of 128 bytes 150 ns instead of 80 (Intel
+// Xeon, Go 1.26).
 package bytebuf

@@ -13,6 +13,9 @@ func pack(buf []byte) any { return unescaped(buf) }
 // unpack gives the slice of pack back.
 func unpack(packed any, size int) []byte { return unsafe.Slice(packed.(*byte), size) }
 
+// inPlace says that stringOf does not copy.
+const inPlace = true
+
 // stringOf makes a string of bytes that nobody will change.
 func stringOf(buf []byte) string { return unsafe.String(unescaped(buf), len(buf)) }
 
