@@ -258,6 +258,52 @@ func TestReaderResetInTheMiddle(t *testing.T) {
 	}
 }
 
+// TestReadAfterReset closes and resets a Reader while a Read of its source is under way. What that Read may still write
+// to must not have become the memory of others.
+func TestReadAfterReset(t *testing.T) {
+	id := identity(t)
+	plain := random(8 * span)
+	sealed := encrypt(t, plain, 2, id.Recipient())
+	for range 20 {
+		blocked, release := make(chan []byte), make(chan struct{})
+		src := io.MultiReader(bytes.NewReader(sealed[:2*span+span/3]), readerFunc(func(p []byte) (int, error) {
+			blocked <- p
+			<-release
+			return 0, io.EOF
+		}))
+		r, err := agefile.Config{Workers: 2}.NewReader(src, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Read(make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+		late := <-blocked
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for i := range late {
+			late[i] = 0xEE
+		}
+		for range 3 {
+			if err := r.Reset(iotest.HalfReader(bytes.NewReader(sealed)), id); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, plain) {
+				t.Fatalf("%d of %d bytes, or other ones, %v", len(got), len(plain), err)
+			}
+		}
+		if len(bytes.Trim(late, "\xEE")) > 0 {
+			t.Fatal("another file has used the memory that a Read was given")
+		}
+		close(release)
+	}
+}
+
+type readerFunc func(p []byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
 // TestSourceFails checks that a file whose source failed cannot be completed.
 func TestSourceFails(t *testing.T) {
 	id := identity(t)

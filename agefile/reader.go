@@ -88,7 +88,8 @@ func (r *Reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// WriteTo writes the rest of the plaintext to dst, about 1 MiB at a time.
+// WriteTo writes the rest of the plaintext to dst, about 1 MiB at a time. The memory is used again as soon as dst.Write
+// has returned.
 func (r *Reader) WriteTo(dst io.Writer) (int64, error) {
 	var total int64
 	for {
@@ -221,7 +222,7 @@ func (r *Reader) end(err error) {
 		select {
 		case <-r.fetched:
 		default:
-			return // a Read of the source may still write to one of the spans
+			r.spans = nil // a Read of the source may still write to one of them: they are not freed
 		}
 	}
 	for _, s := range r.spans {

@@ -36,9 +36,9 @@ type span struct {
 	aead  cipher.AEAD
 	nonce [chacha20poly1305.NonceSize]byte
 	buf   []byte
-	owner bytebuf.Buffer // of buf
-	first uint64         // number of the first chunk
-	n     int            // bytes of input
+	owner *bytebuf.Buffer // of buf; nil before the first
+	first uint64          // number of the first chunk
+	n     int             // bytes of input
 
 	at   io.ReaderAt // where the input is still to be read from, or nil
 	off  int64       // at this offset
@@ -57,7 +57,7 @@ type span struct {
 // input is the space for so many bytes of input. The buffer grows on demand, since most files are smaller than a span.
 func (s *span) input(size int) []byte {
 	if need := slide + size; need > len(s.buf) {
-		var owner bytebuf.Buffer
+		owner := new(bytebuf.Buffer)
 		buf := owner.Extend(max(need, min(2*len(s.buf), slide+spanSealed)))
 		copy(buf, s.buf)
 		s.free()
@@ -66,11 +66,14 @@ func (s *span) input(size int) []byte {
 	return s.buf[slide : slide+size]
 }
 
-// free hands the buffer on, to other spans and other files. New memory would cost as much time as to seal what fits
-// into it.
+// free hands the buffer on, to other files and to whoever uses package bytebuf; so it must not hold plaintext. New
+// memory would cost about as much time as to seal what fits into it.
 func (s *span) free() {
-	s.owner.Free()
-	s.buf = nil
+	clear(s.buf)
+	if s.owner != nil {
+		s.owner.Free()
+	}
+	s.buf, s.owner = nil, nil
 }
 
 func (s *span) setNonce(i int, last bool) []byte {
