@@ -19,7 +19,7 @@
 //   - [culvert/agefile] writes and reads age files on all cores.
 //   - [culvert/export] joins them: rows in, one compressed and encrypted file out.
 //   - [culvert/bytebuf] takes the place of bytes.Buffer, and [culvert/cipherio] that of the stream writer and reader of
-//     crypto/cipher; neither leaves work to the garbage collector.
+//     crypto/cipher; both spare the garbage collector.
 //
 // The program is in culvert/cmd/culvert.
 //

@@ -5,18 +5,25 @@ import (
 	"sync/atomic"
 )
 
-// Buffer is a variable-sized buffer of bytes with the methods of [bytes.Buffer], and [Buffer.Free] and
-// [Buffer.TakeString]. The zero value is an empty buffer ready to use.
+// Buffer is a variable-sized buffer of bytes with the methods of [bytes.Buffer], and with [Buffer.Extend],
+// [Buffer.Free] and [Buffer.TakeString]. The zero value is an empty buffer ready to use.
 //
 // A Buffer is used by one goroutine at a time; those methods that change nothing (Bytes, String, Peek, Len, Cap,
 // Available and AvailableBuffer) may be called at once. A copy of a Buffer shares its memory: use only one of the two.
 type Buffer struct {
+	_        noCopy
 	buf      []byte // the content is buf[off:]
 	off      int
 	lastRead readOp
-	memory   uint32 // whose memory buf is: foreign, lent, owned or exposed
+	memory   uint32 // whose memory buf is: foreign, lent, owned, passed or exposed
 	loan     *loan  // of the Pool that has lent this Buffer
 }
+
+// noCopy makes go vet report copies: two Buffers that free the same memory hand it on twice.
+type noCopy struct{}
+
+func (*noCopy) Lock()   {}
+func (*noCopy) Unlock() {}
 
 // Whose memory the buf of a Buffer is.
 const (

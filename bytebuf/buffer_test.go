@@ -273,9 +273,11 @@ func TestReadOnlyMethodsAtOnce(t *testing.T) {
 
 // TestSelfReference reads and writes a Buffer from and to itself, while other Buffers take what memory there is.
 func TestSelfReference(t *testing.T) {
-	takeMemory := func(capacity int) (held [4]bytebuf.Buffer) {
-		for i := range held {
-			held[i].Write(bytes.Repeat([]byte{'!'}, max(capacity, 1)))
+	takeMemory := func(capacity int) []*bytebuf.Buffer {
+		var held []*bytebuf.Buffer
+		for range 4 {
+			held = append(held, new(bytebuf.Buffer))
+			held[len(held)-1].Write(bytes.Repeat([]byte{'!'}, max(capacity, 1)))
 		}
 		return held
 	}

@@ -5,7 +5,7 @@ import "sync"
 // class is the part of a Pool that has one size.
 type class struct {
 	size int
-	free chan struct{} // full if all are lent; who sends may lend one
+	lent chan struct{} // a token for each that is lent
 
 	mu    sync.Mutex
 	loans []*loan // all that were ever needed
@@ -21,7 +21,7 @@ type loan struct {
 	lent   bool // guarded by the mutex of the class
 }
 
-func newClass(c Class) *class { return &class{size: c.Size, free: make(chan struct{}, c.Count)} }
+func newClass(c Class) *class { return &class{size: c.Size, lent: make(chan struct{}, c.Count)} }
 
 // lend gives an idle Buffer, or makes one. There is room for it.
 func (c *class) lend() *Buffer {
@@ -59,5 +59,5 @@ func (l *loan) end() {
 	poison(l.memory)
 	l.lent = false
 	c.idle = append(c.idle, l.slot)
-	<-c.free
+	<-c.lent
 }

@@ -9,9 +9,10 @@ import (
 // arrays for what is a little more than a power of two, such as a block with its header, are not twice as large. Larger
 // ones are left to the collector.
 const (
-	minShift = 6
-	maxShift = 30
-	steps    = 4 // between powers of two
+	minShift   = 6
+	maxShift   = 30
+	stepsShift = 2
+	steps      = 1 << stepsShift // from a power of two to the next
 )
 
 var freeLists [1 + steps*(maxShift-minShift)]sync.Pool
@@ -26,9 +27,9 @@ func sizeFor(n int) (size, index int) {
 	if shift > maxShift {
 		return n, -1
 	}
-	step := 1 << (shift - 1) / steps
-	count := (n + step - 1) / step // steps+1 to 2*steps
-	return count * step, steps*(shift-1-minShift) + count - steps
+	stepShift := shift - 1 - stepsShift
+	count := (n-1)>>stepShift + 1 // steps+1 to 2*steps
+	return count << stepShift, steps*(shift-1-minShift) + count - steps
 }
 
 // obtain gives an array of at least n bytes as a slice of its full size. What it holds is left from earlier use. It
@@ -52,7 +53,9 @@ func release(buf []byte) {
 	}
 }
 
-// allocate makes a slice of n bytes.
+// allocate makes a slice of n bytes. It must not be inlined: what it makes has to be on the heap.
+//
+//go:noinline
 func allocate(n int) []byte {
 	defer func() {
 		if recover() != nil {

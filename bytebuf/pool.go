@@ -19,7 +19,7 @@ type Class struct {
 // A Pool is for work that has to stay within a bound: who asks for more waits until others are done. Programs that only
 // want to spare the collector need none; see [Buffer.Free].
 //
-// All methods may be called at once.
+// A Pool is made by [NewPool]. All its methods may be called at once.
 type Pool struct {
 	classes []*class // by size
 }
@@ -60,7 +60,7 @@ func (p *Pool) Get(ctx context.Context, n int) (*Buffer, error) {
 	}
 	if ctx.Err() == nil {
 		select {
-		case c.free <- struct{}{}:
+		case c.lent <- struct{}{}:
 			return c.lend(), nil
 		case <-ctx.Done():
 		}
@@ -75,7 +75,7 @@ func (p *Pool) TryGet(n int) *Buffer {
 		return nil
 	}
 	select {
-	case c.free <- struct{}{}:
+	case c.lent <- struct{}{}:
 		return c.lend()
 	default:
 		return nil

@@ -19,8 +19,9 @@ const inPlace = true
 // stringOf makes a string of bytes that nobody will change.
 func stringOf(buf []byte) string { return unsafe.String(unescaped(buf), len(buf)) }
 
-// unescaped gives the address of an array on the heap and hides from the compiler where it is from. Otherwise each
-// array that a Buffer can have would count as one that outlives the Buffer, and that of New could not be on the stack.
+// unescaped gives the address of an array of allocate, which is on the heap, and hides from the compiler where it is
+// from. Otherwise each array that a Buffer can have would count as one that outlives the Buffer, and that of New could
+// not be on the stack.
 func unescaped(buf []byte) *byte {
 	data := unsafe.SliceData(buf)
 	address := uintptr(unsafe.Pointer(data))

@@ -25,14 +25,18 @@ func (b *Buffer) Grow(n int) {
 	b.grow(n)
 }
 
-// Extend makes the content n bytes longer and gives the new bytes, for the caller to set; until then they are whatever
-// the memory was last used for. The slice is valid until the next method that changes the Buffer. Extend panics if n is
-// negative, and with [ErrTooLarge] if the Buffer gets too large.
+// Extend makes the content n bytes longer and gives the new bytes, for the caller to set: until then they are whatever
+// the memory was last used for, so those that are not set must be dropped with [Buffer.Truncate]. The slice is valid
+// until the next method that changes the Buffer. Extend panics if n is negative, and with [ErrTooLarge] if the Buffer
+// gets too large.
 func (b *Buffer) Extend(n int) []byte {
 	if n < 0 {
 		panic("bytebuf.Buffer.Extend: negative count")
 	}
 	b.lastRead = opInvalid
+	if n == 0 {
+		return nil
+	}
 	b.extend(n)
 	b.expose()
 	return b.buf[len(b.buf)-n:]
