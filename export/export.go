@@ -182,6 +182,8 @@ func (p *Plan) run(
 		progress: progress,
 		ctx:      ctx,
 		cancel:   cancel,
+
+		frameSize: p.frameSize(),
 	}
 	if p.Unencrypted {
 		err = pl.run()

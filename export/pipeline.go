@@ -36,8 +36,9 @@ type pipeline struct {
 	cancel   context.CancelCauseFunc
 	stats    Stats
 
-	queue    *ordered.Queue[*frame]
-	outsized chan struct{} // has room for the one outsized frame that may be on its way
+	frameSize int // bytes to read before they go on
+	queue     *ordered.Queue[*frame]
+	outsized  chan struct{} // has room for the one outsized frame that may be on its way
 }
 
 // frame is a batch of rows on its way.
@@ -65,7 +66,7 @@ func (f *frame) reset() {
 
 // free hands the frame on to an export that follows.
 func (f *frame) free() {
-	if f.batch.Rows() > 0 {
+	if f.batch.Size() > 0 {
 		f.batch.Reset(0) // left by an export that failed
 	}
 	f.reset()
@@ -94,10 +95,10 @@ func (pl *pipeline) runEncrypted(config agefile.Config, recipients []age.Recipie
 	return w.Close()
 }
 
-// frameSize is how much is read before it goes on. Frames that are not compressed gain nothing by being large, and what
-// has been read can go on while the database makes more.
-func (pl *pipeline) frameSize() int {
-	if pl.plan.Compression == None {
+// frameSize is how many bytes are read before they go on. Frames that are not compressed gain nothing by being large,
+// and what has been read can go on while the database makes more.
+func (p *Plan) frameSize() int {
+	if p.Compression == None {
 		return source.BatchSize / 16
 	}
 	return source.BatchSize
@@ -112,13 +113,8 @@ func (pl *pipeline) run() error {
 	for i := range frames {
 		frames[i] = idle.Get().(*frame)
 		frames[i].batch.SetRowSize(pl.encoder.RowSize())
-		frames[i].batch.SetLimit(pl.frameSize())
+		frames[i].batch.SetLimit(pl.frameSize)
 	}
-	defer func() {
-		for _, f := range frames {
-			f.free()
-		}
-	}()
 	pl.queue = ordered.New(frames, jobs, pl.work)
 	pl.outsized = make(chan struct{}, 1)
 
@@ -140,6 +136,9 @@ func (pl *pipeline) run() error {
 	}
 	writeErr := <-written
 	pl.queue.Wait()
+	for _, f := range frames {
+		f.free()
+	}
 	switch {
 	case writeErr != nil:
 		return writeErr
@@ -222,15 +221,15 @@ type collector struct {
 }
 
 func (c *collector) Write(row []byte) (int, error) {
-	if c.item == nil || len(c.item.Value.text)+len(row) > source.BatchSize {
+	if c.item == nil || len(c.item.Value.text)+len(row) > c.pl.frameSize {
 		if err := c.advance(); err != nil {
 			return 0, err
 		}
 	}
 	rest := row
-	for len(rest) > source.BatchSize { // the row is larger than a frame and spans several
-		c.item.Value.text = append(c.item.Value.text, rest[:source.BatchSize]...)
-		rest = rest[source.BatchSize:]
+	for len(rest) > c.pl.frameSize { // the row is larger than a frame and spans several
+		c.item.Value.text = append(c.item.Value.text, rest[:c.pl.frameSize]...)
+		rest = rest[c.pl.frameSize:]
 		if err := c.advance(); err != nil {
 			return 0, err
 		}
@@ -249,8 +248,8 @@ func (c *collector) advance() error {
 	if c.item = c.pl.get(); c.item == nil {
 		return errStopped
 	}
-	if f := c.item.Value; cap(f.text) < source.BatchSize {
-		f.text = make([]byte, 0, source.BatchSize)
+	if f := c.item.Value; cap(f.text) < c.pl.frameSize {
+		f.text = make([]byte, 0, c.pl.frameSize)
 	}
 	return nil
 }

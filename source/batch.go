@@ -99,8 +99,8 @@ func (b *Batch) SetRowSize(size int) { b.rowSize = size }
 
 // SetLimit says at how many bytes the batch is full, in place of [BatchSize]. Less is better where rows go straight to
 // their end, without compression: that is then done while the database makes the next ones, and 64 KiB are enough. It
-// holds until it is set again; 0 is BatchSize.
-func (b *Batch) SetLimit(size int) { b.limit = max(size, 0) }
+// holds until it is set again; 0 is BatchSize, and the most is 1 GiB.
+func (b *Batch) SetLimit(size int) { b.limit = min(max(size, 0), 1<<30) }
 
 // Full reports whether the batch has reached its limit, in memory or as text. In memory the bookkeeping of the values
 // is counted, so that rows of NULLs, or of no columns, also come to an end.

@@ -68,7 +68,7 @@ func (s *session) describe(ctx context.Context, fields []pgconn.FieldDescription
 }
 
 // nameTypes asks the server for the names of those types that it has not been asked for before. A type that is renamed
-// meanwhile keeps its name here, as all else does, until the transaction ends.
+// meanwhile keeps the name by which it was known.
 func (s *session) nameTypes(ctx context.Context, fields []pgconn.FieldDescription) error {
 	var unknown []typeID
 	var types, modifiers []string
@@ -115,7 +115,7 @@ func (s *session) copies(ctx context.Context, sql string) (bool, error) {
 }
 
 // isSelect reports whether it is plain that a statement, which the server has found to be one, is a SELECT. Those that
-// begin with a comment, or have a semicolon in them, of which a comment may follow, are left to the server.
+// begin with a comment, or have a semicolon in them, behind which a comment may follow, are left to the server.
 func isSelect(sql string) bool {
 	start := strings.TrimLeft(sql, " \t\r\n(")
 	end := strings.IndexFunc(start, func(r rune) bool { return !unicode.IsLetter(r) })
@@ -127,7 +127,7 @@ func isSelect(sql string) bool {
 	})
 }
 
-// withoutEnd cuts off the semicolon that may end a statement.
+// withoutEnd cuts off what may end a statement: semicolons and blanks.
 func withoutEnd(sql string) string { return strings.TrimRight(sql, "; \t\r\n") }
 
 // copySQL is the statement that prints the rows of another as CSV. That may end in a comment.

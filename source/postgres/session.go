@@ -131,24 +131,14 @@ func (s *session) query(ctx context.Context, columns int, sql string, parameters
 	batch.ExecParams(sql, values, nil, nil, nil)
 	batch.ExecParams("SELECT pg_catalog.set_config('search_path', $1, true)",
 		[][]byte{[]byte(s.searchPath)}, nil, nil, nil)
-	results := s.conn.ExecBatch(ctx, &batch)
-	var found [][][]byte
-	count := 0
-	for ; results.NextResult(); count++ {
-		// The errors of all three are told when the results are closed together.
-		if result := results.ResultReader(); count == 1 {
-			found = result.Read().Rows
-		} else {
-			_, _ = result.Close()
-		}
-	}
-	if err := results.Close(); err != nil {
+	results, err := s.conn.ExecBatch(ctx, &batch).ReadAll()
+	if err != nil {
 		return nil, err
 	}
-	if count != 3 || !haveColumns(found, columns) {
+	if len(results) != 3 || !haveColumns(results[1].Rows, columns) {
 		return nil, errAnswer
 	}
-	return found, nil
+	return results[1].Rows, nil
 }
 
 var errAnswer = errors.New("the server did not answer as it was asked")
