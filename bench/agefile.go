@@ -63,12 +63,13 @@ func prepareAgefile(s *session) ([]benchmark, error) {
 			{"impl=limit", func() (sample, error) { return limit(size, openChunk) }},
 		})
 	}
-	return []benchmark{
+	small, err := smallFiles(s, identity, plaintext)
+	return append([]benchmark{
 		encrypt("memory", cores, 3.0), encrypt("memory", 1, 1.0),
 		decrypt("memory", cores, 8.0), decrypt("memory", 1, 2.5),
 		encrypt("stream", cores, 0), encrypt("stream", 1, 1.0),
 		decrypt("stream", cores, 0), decrypt("stream", 1, 1.0),
-	}, nil
+	}, small...), err
 }
 
 // memory gives so many bytes outside the Go heap.

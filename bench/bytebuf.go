@@ -4,13 +4,15 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+	"sync"
 
 	"culvert/bytebuf"
 )
 
 // prepareBytebuf reproduces the comparison of https://github.com/intel-go/bytebuf: one Write, and the content as a
 // string that outlives the buffer. Beside bytes.Buffer it has what its users do where that is too slow: to give it an
-// array on the stack, and strings.Builder. Two more benchmarks have many writes, so that the buffers grow.
+// array on the stack, to keep buffers in a sync.Pool, and strings.Builder. More benchmarks have many writes, so that
+// the buffers grow, and one of those takes a large string.
 func prepareBytebuf(s *session) ([]benchmark, error) {
 	var benchmarks []benchmark
 	for _, c := range []struct {
@@ -29,6 +31,7 @@ func prepareBytebuf(s *session) ([]benchmark, error) {
 		b := bufferBenchmark(s, fmt.Sprintf("Buffer/bytes=%d", c.bytes), c.runs, c.slowest, []bufferLoop{
 			{"bytes", func(n int) { writeBytes(n, text) }},
 			{"stack", func(n int) { writeStack(n, text) }},
+			{"pool", func(n int) { writePool(n, text) }},
 			{"builder", func(n int) { writeBuilder(n, text) }},
 			{"bytebuf", func(n int) { writeBytebuf(n, text) }},
 		})
@@ -40,10 +43,13 @@ func prepareBytebuf(s *session) ([]benchmark, error) {
 	}
 	return append(benchmarks,
 		bufferBenchmark(s, "BufferGrows/write=string/writes=1000/bytes=12", 10_000, 1, []bufferLoop{
-			{"bytes", growBytes}, {"builder", growBuilder}, {"bytebuf", growBytebuf},
+			{"bytes", growBytes}, {"pool", growPool}, {"builder", growBuilder}, {"bytebuf", growBytebuf},
 		}),
 		bufferBenchmark(s, "BufferGrows/write=byte/writes=1000/bytes=1", 50_000, 1, []bufferLoop{
-			{"bytes", countBytes}, {"builder", countBuilder}, {"bytebuf", countBytebuf},
+			{"bytes", countBytes}, {"pool", countPool}, {"builder", countBuilder}, {"bytebuf", countBytebuf},
+		}),
+		bufferBenchmark(s, "BufferGrows/write=string/writes=100000/bytes=12", 100, 1, []bufferLoop{
+			{"bytes", largeBytes}, {"pool", largePool}, {"builder", largeBuilder}, {"bytebuf", largeBytebuf},
 		}),
 	), nil
 }
@@ -97,6 +103,19 @@ func writeStack(n int, text []byte) {
 	}
 }
 
+// pool has buffers as most programs keep them.
+var pool = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+func writePool(n int, text []byte) {
+	for range n {
+		b := pool.Get().(*bytes.Buffer)
+		b.Write(text)
+		Result = b.String()
+		b.Reset()
+		pool.Put(b)
+	}
+}
+
 func writeBuilder(n int, text []byte) {
 	for range n {
 		var b strings.Builder
@@ -123,6 +142,18 @@ func growBytes(n int) {
 			b.WriteString(word)
 		}
 		Result = b.String()
+	}
+}
+
+func growPool(n int) {
+	for range n {
+		b := pool.Get().(*bytes.Buffer)
+		for range 1000 {
+			b.WriteString(word)
+		}
+		Result = b.String()
+		b.Reset()
+		pool.Put(b)
 	}
 }
 
@@ -157,6 +188,18 @@ func countBytes(n int) {
 	}
 }
 
+func countPool(n int) {
+	for range n {
+		b := pool.Get().(*bytes.Buffer)
+		for i := range 1000 {
+			b.WriteByte(byte(i))
+		}
+		Result = b.String()
+		b.Reset()
+		pool.Put(b)
+	}
+}
+
 func countBuilder(n int) {
 	for range n {
 		var b strings.Builder
@@ -175,5 +218,48 @@ func countBytebuf(n int) {
 		}
 		Result = b.String()
 		b.Free()
+	}
+}
+
+func largeBytes(n int) {
+	for range n {
+		var b bytes.Buffer
+		for range 100_000 {
+			b.WriteString(word)
+		}
+		Result = b.String()
+	}
+}
+
+func largePool(n int) {
+	for range n {
+		b := pool.Get().(*bytes.Buffer)
+		for range 100_000 {
+			b.WriteString(word)
+		}
+		Result = b.String()
+		b.Reset()
+		pool.Put(b)
+	}
+}
+
+func largeBuilder(n int) {
+	for range n {
+		var b strings.Builder
+		for range 100_000 {
+			b.WriteString(word)
+		}
+		Result = b.String()
+	}
+}
+
+// largeBytebuf takes the string without a copy.
+func largeBytebuf(n int) {
+	for range n {
+		var b bytebuf.Buffer
+		for range 100_000 {
+			b.WriteString(word)
+		}
+		Result = b.TakeString()
 	}
 }

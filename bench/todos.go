@@ -57,7 +57,7 @@ type todos struct {
 }
 
 // prepareTodos compares ways to write 10,000 rows to a text file: with GORM as many programs do it, with GORM and a
-// pooled writer, with Culvert, and with no more than the protocol, which is the limit.
+// pooled writer, with Culvert, and with pgconn alone, in one goroutine.
 func prepareTodos(s *session) ([]benchmark, error) {
 	t, err := newTodos(s)
 	if err != nil {

@@ -27,13 +27,16 @@ var labels = map[string]string{
 	"gorm-before":   "GORM, Sprintf",
 	"gorm-pooled":   "GORM, pooled",
 	"none":          "no cipher",
-	"raw":           "protocol alone",
+	"raw":           "pgconn alone",
 	"culvert-table": "Culvert, whole table",
 	"culvert-plan":  "Culvert, export.Plan",
 	"bytes":         "bytes.Buffer",
 	"bytebuf":       "bytebuf.Buffer",
 	"stack":         "array on the stack",
-	"builder":       "strings.Builder",
+	"pool":          "sync.Pool of bytes.Buffer",
+
+	"cipherio-klauspost": "cipherio, other gzip",
+	"builder":            "strings.Builder",
 }
 
 func (c comparison) label(impl string) string {
@@ -60,7 +63,7 @@ func roleOf(impl string) role {
 	switch name {
 	case "culvert", "cipherio", "bytebuf":
 		return ours
-	case "limit", "none", "raw":
+	case "limit", "none":
 		return limit
 	}
 	return peer

@@ -44,7 +44,7 @@ var drawn = map[string][]string{
 		"1,000,000",
 	},
 	"todos-time": {
-		"10,000 rows to a text file: 4.2 × as fast as GORM", "GORM, Sprintf", "GORM, pooled", "protocol alone",
+		"10,000 rows to a text file: 4.2 × as fast as GORM", "GORM, Sprintf", "GORM, pooled", "pgconn alone",
 		"29.9 ms",
 	},
 	"todos-bytes":  {"10,000 rows to a text file: 70.0 kB allocated, not 4.08 MB", "9.06 MB", "10 kB", "1 MB"},
