@@ -205,5 +205,8 @@ func (c *counter) Write(p []byte) (int, error) {
 	n, err := c.dst.Write(p)
 	c.n += int64(n)
 	c.total.Add(int64(n))
+	if err == nil && n < len(p) {
+		err = io.ErrShortWrite
+	}
 	return n, err
 }

@@ -66,7 +66,7 @@ func (f *frame) reset() {
 
 // free hands the frame on to an export that follows.
 func (f *frame) free() {
-	if f.batch.Size() > 0 {
+	if f.batch.Rows() > 0 || f.batch.Size() > 0 {
 		f.batch.Reset(0) // left by an export that failed
 	}
 	f.reset()
@@ -87,9 +87,9 @@ func (pl *pipeline) runEncrypted(config agefile.Config, recipients []age.Recipie
 	if err != nil {
 		return err
 	}
+	defer w.Abort() // does nothing once it is closed
 	pl.dst = w
 	if err := pl.run(); err != nil {
-		w.Abort()
 		return err
 	}
 	return w.Close()
@@ -128,14 +128,7 @@ func (pl *pipeline) run() error {
 		written <- err
 	}()
 
-	readErr := pl.read()
-	if readErr != nil {
-		pl.queue.Stop()
-	} else {
-		pl.queue.Finish()
-	}
-	writeErr := <-written
-	pl.queue.Wait()
+	readErr, writeErr := pl.readAll(written)
 	for _, f := range frames {
 		f.free()
 	}
@@ -147,6 +140,22 @@ func (pl *pipeline) run() error {
 	}
 	_, err := pl.trailer.WriteTo(pl.dst)
 	return err
+}
+
+// readAll runs stage 1 and waits for the others, also if the source panics, which may be recovered further up.
+func (pl *pipeline) readAll(written <-chan error) (readErr, writeErr error) {
+	readErr = errStopped
+	defer func() {
+		if readErr != nil {
+			pl.queue.Stop()
+		} else {
+			pl.queue.Finish()
+		}
+		writeErr = <-written
+		pl.queue.Wait()
+	}()
+	readErr = pl.read()
+	return readErr, nil
 }
 
 // read is stage 1.
