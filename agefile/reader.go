@@ -222,7 +222,8 @@ func (r *Reader) end(err error) {
 		select {
 		case <-r.fetched:
 		default:
-			r.spans = nil // a Read of the source may still write to one of them: they are not freed
+			// A Read of the source may still write to one of them: they are not freed.
+			r.spans, r.cur, r.item = nil, nil, nil
 		}
 	}
 	for _, s := range r.spans {
