@@ -8,7 +8,7 @@ import (
 
 // Class is a size of the Buffers of a [Pool] and how many of them there are.
 type Class struct {
-	Size  int // bytes, at least 1
+	Size  int // bytes, 1 to 1 GiB
 	Count int // at least 1
 }
 
@@ -24,7 +24,7 @@ type Pool struct {
 	classes []*class // by size
 }
 
-// NewPool makes a Pool. It panics if a Size or Count is less than 1, if two classes have the same Size, or if there is
+// NewPool makes a Pool. It panics if a Size or Count is out of range, if two classes have the same Size, or if there is
 // no class.
 func NewPool(classes ...Class) *Pool {
 	if len(classes) == 0 {
@@ -32,8 +32,8 @@ func NewPool(classes ...Class) *Pool {
 	}
 	p := new(Pool)
 	for _, c := range classes {
-		if c.Size < 1 || c.Count < 1 {
-			panic("bytebuf.NewPool: class without bytes or without buffers")
+		if c.Size < 1 || c.Size > 1<<maxShift || c.Count < 1 {
+			panic("bytebuf.NewPool: size or count of a class out of range")
 		}
 		p.classes = append(p.classes, newClass(c))
 	}

@@ -329,7 +329,7 @@ func TestPoolLendsLastUsedFirst(t *testing.T) {
 
 // TestPoolMakesMemoryLazily makes a Pool larger than any memory.
 func TestPoolMakesMemoryLazily(t *testing.T) {
-	pool := bytebuf.NewPool(bytebuf.Class{Size: 1 << 10, Count: 1 << 20}, bytebuf.Class{Size: math.MaxInt, Count: 1})
+	pool := bytebuf.NewPool(bytebuf.Class{Size: 1 << 10, Count: 1 << 20}, bytebuf.Class{Size: 1 << 30, Count: 1 << 20})
 	for range 1000 {
 		get(t, pool, 1).Free()
 	}
