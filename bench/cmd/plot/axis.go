@@ -30,6 +30,9 @@ func (a *axis) fit(values []float64) {
 			least = min(least, v)
 		}
 	}
+	if a.max == 0 { // all values are: there has to be some scale
+		a.max, least = 1, 1
+	}
 	if !a.log || math.IsInf(least, 1) {
 		return
 	}

@@ -66,3 +66,15 @@ func TestSpread(t *testing.T) {
 		}
 	}
 }
+
+// TestZeros fits axes to values that are all zero.
+func TestZeros(t *testing.T) {
+	for _, log := range []bool{false, true} {
+		a := axis{unit: "allocs/op", log: log}
+		a.fit([]float64{0, 0})
+		a.roundUp()
+		if n := len(a.ticks()); n < 2 || n > 20 {
+			t.Errorf("log %v: %d ticks, up to %v", log, n, a.max)
+		}
+	}
+}

@@ -41,7 +41,14 @@ func readRecording(name string) (_ *recording, err error) {
 			for _, c := range line.Config {
 				r.facts[c.Key] = string(c.Value)
 			}
-			r.samples = append(r.samples, sampleOf(line))
+			s := sampleOf(line)
+			for unit, v := range s.values {
+				if !drawable(v) {
+					_, at := line.Pos()
+					return nil, fmt.Errorf("%s:%d: %g %s cannot be drawn", name, at, v, unit)
+				}
+			}
+			r.samples = append(r.samples, s)
 		}
 	}
 	if err := lines.Err(); err != nil {
@@ -52,6 +59,9 @@ func readRecording(name string) (_ *recording, err error) {
 	}
 	return r, nil
 }
+
+// drawable reports whether a value is one that a program can have measured.
+func drawable(v float64) bool { return v == 0 || v >= 1e-12 && v <= 1e18 }
 
 func sampleOf(line *benchfmt.Result) sample {
 	base, parts := line.Name.Parts()
@@ -148,5 +158,8 @@ func count(text string) (float64, error) {
 		factor = 1e6
 	}
 	n, err := strconv.ParseFloat(strings.TrimRight(text, "km"), 64)
+	if err == nil && (n == 0 || !drawable(n)) {
+		err = fmt.Errorf("%q is not a number of things", text)
+	}
 	return n * factor, err
 }

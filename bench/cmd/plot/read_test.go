@@ -66,6 +66,10 @@ func TestReadRecordingRefuses(t *testing.T) {
 		"":                             "has no samples",
 		"cpu: some":                    "has no samples",
 		"BenchmarkWork 1 many ns/op\n": "work.txt:1:",
+		"BenchmarkWork 1 NaN ns/op\n":  "work.txt:1:",
+		"BenchmarkWork 1 +Inf ns/op\n": "work.txt:1:",
+		"BenchmarkWork 1 -1 ns/op\n":   "work.txt:1:",
+		"BenchmarkWork 1 1e300 B/op\n": "work.txt:1:",
 	} {
 		if _, err := readRecording(recordingFile(t, text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error for %q is %v, want %q in it", text, err, want)
@@ -79,7 +83,9 @@ func TestCount(t *testing.T) {
 			t.Errorf("%q is %v, %v, want %v", text, got, err, want)
 		}
 	}
-	if _, err := count("all"); err == nil {
-		t.Error("no error for a word")
+	for _, text := range []string{"all", "0", "-5", "inf", "nan"} {
+		if _, err := count(text); err == nil {
+			t.Errorf("no error for %q", text)
+		}
 	}
 }
