@@ -67,7 +67,8 @@ func (b *Batch) AppendInt(v int64) {
 }
 
 // AppendFloat adds a number as the next value of the current row: the shortest decimal that reads back as v, or
-// NaN, Infinity or -Infinity.
+// NaN, Infinity or -Infinity. It is laid out as PostgreSQL prints a double precision, with an exponent below 1e-4 and
+// from 1e15.
 func (b *Batch) AppendFloat(v float64) {
 	switch {
 	case math.IsInf(v, 1):
@@ -75,7 +76,11 @@ func (b *Batch) AppendFloat(v float64) {
 	case math.IsInf(v, -1):
 		b.data = append(b.data, "-Infinity"...)
 	default:
-		b.data = strconv.AppendFloat(b.data, v, 'g', -1, 64)
+		verb := byte('f')
+		if abs := math.Abs(v); abs != 0 && abs < 1e-4 || abs >= 1e15 {
+			verb = 'e'
+		}
+		b.data = strconv.AppendFloat(b.data, v, verb, -1, 64)
 	}
 	b.endValue(Number)
 }

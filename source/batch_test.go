@@ -91,13 +91,41 @@ func (m *batchModel) addValue() cell {
 		}
 		v := math.Float64frombits(bits)
 		m.batch.AppendFloat(v)
-		text := strings.TrimPrefix(strconv.FormatFloat(v, 'g', -1, 64), "+")
-		return cell{source.Number, strings.ReplaceAll(text, "Inf", "Infinity")}
+		return cell{source.Number, floatText(v)}
 	default:
 		kind := source.Text + source.Kind(op>>2)%source.JSON
 		value := m.take(int(m.next()))
 		m.batch.Append(kind, value)
 		return cell{kind, string(value)}
+	}
+}
+
+// floatText goes by the exponent of the shortest decimal, as PostgreSQL does.
+func floatText(v float64) string {
+	text := strconv.FormatFloat(v, 'e', -1, 64)
+	_, exponent, finite := strings.Cut(text, "e")
+	if !finite {
+		return strings.ReplaceAll(strings.TrimPrefix(text, "+"), "Inf", "Infinity")
+	}
+	if n, err := strconv.Atoi(exponent); err == nil && -4 <= n && n < 15 {
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	return text
+}
+
+func TestAppendFloat(t *testing.T) {
+	for v, want := range map[float64]string{
+		1000000: "1000000", 123456789.25: "123456789.25", 999999999999999: "999999999999999", 1e15: "1e+15",
+		0.0001: "0.0001", 0.00001: "1e-05", 0.30000000000000004: "0.30000000000000004", 1e300: "1e+300", 100: "100",
+		math.Copysign(0, -1): "-0", -5e-324: "-5e-324", math.Inf(1): "Infinity",
+	} {
+		var b source.Batch
+		b.Reset(1)
+		b.AppendFloat(v)
+		b.EndRow()
+		if kind, got := b.Value(0, 0); kind != source.Number || string(got) != want || floatText(v) != want {
+			t.Errorf("%v: got %v %q, want the number %q, and the model has %q", v, kind, got, want, floatText(v))
+		}
 	}
 }
 
