@@ -83,6 +83,22 @@ func ExampleDB_Table() {
 	// there is: [todos]
 }
 
+// What gives *sql.Rows can be read: here a query with an argument.
+func ExampleRows() {
+	withTodos(func(ctx context.Context, db *sql.DB) error {
+		rows, err := sqldb.Rows(ctx, func(ctx context.Context) (*sql.Rows, error) {
+			return db.QueryContext(ctx, "SELECT id FROM todos WHERE title = ?", "learn")
+		})
+		if err != nil {
+			return err
+		}
+		return errors.Join(printRows(rows), rows.Close())
+	})
+	// Output:
+	// id INTEGER
+	// number "1"
+}
+
 // In a transaction, the rows of several queries fit together.
 func ExampleDB_Query() {
 	withTodos(func(ctx context.Context, db *sql.DB) error {

@@ -22,6 +22,51 @@ type rows struct {
 	closed  bool
 }
 
+// Rows runs a query and gives its rows. The query is the caller's: it may have arguments, be a prepared statement, or
+// come from a query builder.
+//
+//	rows, err := sqldb.Rows(ctx, func(ctx context.Context) (*sql.Rows, error) {
+//		return db.QueryContext(ctx, "SELECT * FROM orders WHERE shop = $1", shop)
+//	})
+//
+// The context has to govern the query. The rows that it gave are closed with those that Rows gives, or if Rows fails.
+func Rows(ctx context.Context, query func(context.Context) (*sql.Rows, error)) (source.Rows, error) {
+	rows, err := run(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return withColumns(rows)
+}
+
+// withColumns closes the rows of a statement that gives none.
+func withColumns(rows *rows) (source.Rows, error) {
+	if len(rows.columns) == 0 {
+		return nil, errors.Join(errors.New("sqldb: the statement gives no rows"), rows.Close())
+	}
+	return rows, nil
+}
+
+func run(ctx context.Context, query func(context.Context) (*sql.Rows, error)) (*rows, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fail(ctx, err)
+	}
+	result, err := query(ctx)
+	if err == nil && result == nil {
+		err = errors.New("the query gave neither rows nor an error")
+	}
+	if err == nil {
+		var rows *rows
+		if rows, err = newRows(ctx, result); err == nil {
+			return rows, nil
+		}
+	}
+	err = fail(ctx, err)
+	if result != nil { // also beside an error, as what wraps database/sql may give both
+		err = errors.Join(err, result.Close())
+	}
+	return nil, err
+}
+
 func newRows(ctx context.Context, result *sql.Rows) (*rows, error) {
 	types, err := result.ColumnTypes()
 	if err != nil {
@@ -30,7 +75,7 @@ func newRows(ctx context.Context, result *sql.Rows) (*rows, error) {
 	r := &rows{ctx: ctx, rows: result, values: make([]value, len(types))}
 	for i, t := range types {
 		r.columns = append(r.columns, source.Column{Name: t.Name(), Type: t.DatabaseTypeName()})
-		r.values[i].text, r.values[i].bytes = kinds(t.DatabaseTypeName())
+		r.values[i].setType(t.DatabaseTypeName())
 		r.dest = append(r.dest, &r.values[i])
 	}
 	return r, nil

@@ -9,24 +9,34 @@
 //
 //   - database/sql tells when there are no more rows, not how many there were. A driver that loses some is not found
 //     out.
-//   - A value is what the driver makes of it, at the cost of about an allocation. Digits that it drops are gone; a
-//     date, and a time without a zone, come as a [time.Time] in whatever zone the driver chose.
+//   - A value is what the driver makes of it, at the cost of about an allocation. Digits that it drops are gone, and so
+//     is the way in which a time was written.
 //   - A statement that writes is run like any other.
+//
+// [Rows] takes the rows of what else gives [*sql.Rows]: queries with arguments, prepared statements, query builders.
 //
 // # Values
 //
 // The [source.Kind] follows from the Go type that the driver gives:
 //
 //	int64, other integers  Number
-//	float64, float32       Number, the shortest text that reads back as the same value
+//	float64, float32       Number, the shortest text that reads back as the same value; as a float32 if the column has
+//	                       the type FLOAT4
 //	bool                   Bool
-//	time.Time              Text, as RFC 3339 has it, with nanoseconds as far as they are not zero
+//	time.Time              Text, see below
 //	string                 Text
 //	[]byte                 Bytes; Text if the column has a type of text, as some drivers give []byte for everything
 //	nil                    Null
 //
 // Text in a column of a numeric type, such as NUMERIC, is a Number, and in one of the type JSON it is JSON, if it reads
 // as such.
+//
+// How a time is written follows from the type of the column, and is what PostgreSQL prints for such a type:
+//
+//	DATE                 2026-01-02, if the time is midnight
+//	TIMESTAMP, DATETIME  2026-01-02 03:04:05.123456, if the time is in UTC; the zone is one that the driver chose
+//	TIMESTAMPTZ          2026-01-02 03:04:05.123456+00, always in UTC
+//	any other            2026-01-02T03:04:05.123456Z, as RFC 3339 has it
 package sqldb
 
 import (
@@ -120,26 +130,16 @@ func (db *DB) Query(ctx context.Context, query string) (source.Rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(rows.columns) == 0 {
-		return nil, errors.Join(errors.New("sqldb: the statement gives no rows"), rows.Close())
-	}
-	return rows, nil
+	return withColumns(rows)
 }
 
 func (db *DB) query(ctx context.Context, query string) (*rows, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, fail(ctx, err)
-	}
 	if db.open != nil && !db.open.closed {
 		return nil, errors.New("sqldb: other rows of the database are still open")
 	}
-	result, err := db.db.QueryContext(ctx, query)
+	rows, err := run(ctx, func(ctx context.Context) (*sql.Rows, error) { return db.db.QueryContext(ctx, query) })
 	if err != nil {
-		return nil, fail(ctx, err)
-	}
-	rows, err := newRows(ctx, result)
-	if err != nil {
-		return nil, errors.Join(fail(ctx, err), result.Close())
+		return nil, err
 	}
 	db.open = rows
 	return rows, nil

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	_ "github.com/jackc/pgx/v5/stdlib"
@@ -48,7 +49,8 @@ func TestSQLite(t *testing.T) {
 			{Type: "TEXT", SQL: "'7'", Kind: source.Text, Text: "7"},
 			{Type: "JSON", SQL: `'{"a": [1]}'`, Kind: source.JSON, Text: `{"a": [1]}`},
 			{Type: "JSON", SQL: `'{"a": '`, Kind: source.Text, Text: `{"a": `},
-			{Type: "DATETIME", SQL: "'2026-01-02 03:04:05.12'", Kind: source.Text, Text: "2026-01-02T03:04:05.12Z"},
+			{Type: "DATETIME", SQL: "'2026-01-02 03:04:05.12'", Kind: source.Text, Text: "2026-01-02 03:04:05.12"},
+			{Type: "DATE", SQL: "'2026-01-02'", Kind: source.Text, Text: "2026-01-02"},
 		},
 	})
 }
@@ -83,9 +85,9 @@ func TestPostgres(t *testing.T) {
 			{Type: "varchar(9)", SQL: `'a\b ''c'`, Kind: source.Text, Text: `a\b 'c`},
 			{
 				Type: "timestamptz", SQL: "'2026-01-02 03:04:05.123456+00'",
-				Kind: source.Text, Text: "2026-01-02T03:04:05.123456Z",
+				Kind: source.Text, Text: "2026-01-02 03:04:05.123456+00",
 			},
-			{Type: "date", SQL: "'2026-01-02'", Kind: source.Text, Text: "2026-01-02T00:00:00Z"},
+			{Type: "date", SQL: "'2026-01-02'", Kind: source.Text, Text: "2026-01-02"},
 			{
 				Type: "uuid", SQL: "'7b0d2a5e-0c1f-4e6b-9a55-0123456789ab'",
 				Kind: source.Text, Text: "7b0d2a5e-0c1f-4e6b-9a55-0123456789ab",
@@ -177,6 +179,46 @@ func TestOneRowsAtATime(t *testing.T) {
 	expectInts(t, src, "t", 1)
 }
 
+func TestRows(t *testing.T) {
+	db := openDB(t, "pgx", testkit.Postgres(t).NewDatabase(t).ConnString())
+	rows, err := sqldb.Rows(t.Context(), func(ctx context.Context) (*sql.Rows, error) {
+		return db.QueryContext(ctx, "SELECT i * $1 FROM generate_series(1, 3) i", 7)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expectRows(t, rows, 7, 14, 21)
+
+	broken := errors.New("broken")
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, test := range []struct {
+		name  string
+		ctx   context.Context
+		query func(context.Context) (*sql.Rows, error)
+		want  string
+	}{
+		{"error", t.Context(), func(context.Context) (*sql.Rows, error) { return nil, broken }, "sqldb: broken"},
+		{"rows and error", t.Context(), func(ctx context.Context) (*sql.Rows, error) {
+			rows, err := db.QueryContext(ctx, "SELECT 1")
+			return rows, errors.Join(err, broken)
+		}, "sqldb: broken"},
+		{"nothing", t.Context(), func(context.Context) (*sql.Rows, error) { return nil, nil }, "neither rows nor"},
+		{"no rows", t.Context(), func(ctx context.Context) (*sql.Rows, error) {
+			return db.QueryContext(ctx, "SET LOCAL work_mem = 1024")
+		}, "gives no rows"},
+		{"canceled", canceled, func(context.Context) (*sql.Rows, error) { return nil, broken }, "context canceled"},
+	} {
+		rows, err := sqldb.Rows(test.ctx, test.query)
+		if rows != nil || err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: rows %v and the error %v, want one with %q", test.name, rows, err, test.want)
+		}
+	}
+	if n := db.Stats().InUse; n > 0 {
+		t.Errorf("%d connections were not given back", n)
+	}
+}
+
 func TestStatementWithoutRows(t *testing.T) {
 	src := sqliteConfig.New(openSQLite(t, filepath.Join(t.TempDir(), "test.db")))
 	if _, err := src.Query(t.Context(), "CREATE TABLE t (a)"); err == nil {
@@ -223,6 +265,12 @@ func expectInts(t *testing.T, src source.Source, table string, want ...int) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	expectRows(t, rows, want...)
+}
+
+// expectRows reads rows with a column of integers, and closes them.
+func expectRows(t *testing.T, rows source.Rows, want ...int) {
+	t.Helper()
 	defer closing(t, rows)
 	var got []int
 	var b source.Batch
@@ -244,6 +292,6 @@ func expectInts(t *testing.T, src source.Source, table string, want ...int) {
 		}
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("table %s has %d, want %d", table, got, want)
+		t.Errorf("the rows are %d, want %d", got, want)
 	}
 }

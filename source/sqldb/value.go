@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"math"
 	"reflect"
 	"strconv"
 	"strings"
@@ -17,7 +18,16 @@ import (
 type value struct {
 	batch       *source.Batch
 	text, bytes source.Kind // what a string, and a []byte, is in this column
+	single      bool        // a float64 has the digits of a float32
+	clock       clock       // how a time is written
 	scratch     []byte
+}
+
+// setType says what type the column has.
+func (v *value) setType(typeName string) {
+	v.text, v.bytes = kinds(typeName)
+	v.single = strings.EqualFold(typeName, "FLOAT4")
+	v.clock = clockOf(typeName)
 }
 
 var _ sql.Scanner = (*value)(nil)
@@ -30,7 +40,7 @@ func (v *value) Scan(src any) error {
 	case int64:
 		v.batch.AppendInt(x)
 	case float64:
-		v.batch.AppendFloat(x)
+		v.appendFloat(x)
 	case bool:
 		v.appendBool(x)
 	case []byte:
@@ -39,7 +49,7 @@ func (v *value) Scan(src any) error {
 		v.scratch = append(v.scratch[:0], x...)
 		v.append(v.text, v.scratch)
 	case time.Time:
-		v.scratch = x.AppendFormat(v.scratch[:0], time.RFC3339Nano)
+		v.scratch = v.clock.appendTime(v.scratch[:0], x)
 		v.append(source.Text, v.scratch)
 	default:
 		return v.scanOther(reflect.ValueOf(src))
@@ -56,14 +66,9 @@ func (v *value) scanOther(x reflect.Value) error {
 		v.scratch = strconv.AppendUint(v.scratch[:0], x.Uint(), 10)
 		v.append(source.Number, v.scratch)
 	case x.Kind() == reflect.Float32:
-		// The digits of the float32, not those that it has as a float64.
-		shortest, err := strconv.ParseFloat(strconv.FormatFloat(x.Float(), 'g', -1, 32), 64)
-		if err != nil {
-			return err
-		}
-		v.batch.AppendFloat(shortest)
+		v.appendSingle(float32(x.Float()))
 	case x.Kind() == reflect.Float64:
-		v.batch.AppendFloat(x.Float())
+		v.appendFloat(x.Float())
 	case x.Kind() == reflect.Bool:
 		v.appendBool(x.Bool())
 	case x.Kind() == reflect.String:
@@ -75,6 +80,30 @@ func (v *value) scanOther(x reflect.Value) error {
 		return fmt.Errorf("the driver gave a value of type %s, which database/sql does not provide for", x.Type())
 	}
 	return nil
+}
+
+func (v *value) appendFloat(x float64) {
+	if v.single && float64(float32(x)) == x {
+		v.appendSingle(float32(x))
+		return
+	}
+	v.batch.AppendFloat(x)
+}
+
+// appendSingle appends a float32 by its own digits, which are fewer than those that it has as a float64. It is laid out
+// as PostgreSQL prints a real, with an exponent below 1e-4 and from 1e6.
+func (v *value) appendSingle(x float32) {
+	abs := float32(math.Abs(float64(x)))
+	if x != x || math.IsInf(float64(abs), 1) {
+		v.batch.AppendFloat(float64(x))
+		return
+	}
+	verb := byte('f')
+	if abs != 0 && abs < 1e-4 || abs >= 1e6 {
+		verb = 'e'
+	}
+	v.scratch = strconv.AppendFloat(v.scratch[:0], float64(x), verb, -1, 32)
+	v.batch.Append(source.Number, v.scratch)
 }
 
 func (v *value) appendBool(x bool) {

@@ -40,9 +40,37 @@ func TestScan(t *testing.T) {
 		{"character varying(9)", []byte("a"), source.Text, "a"},
 		{"MEDIUMTEXT", []byte("a"), source.Text, "a"},
 		{"ENUM", []byte("a"), source.Text, "a"},
+		{"FLOAT4", float64(float32(0.1)), source.Number, "0.1"},
+		{"FLOAT4", float64(float32(-1e-4)), source.Number, "-0.0001"},
+		{"float4", float64(float32(999999.94)), source.Number, "999999.94"},
+		{"FLOAT4", 1e6, source.Number, "1e+06"},
+		{"FLOAT4", 0.0, source.Number, "0"},
+		{"FLOAT4", 0.1, source.Number, "0.1"},
+		{"FLOAT4", 1e300, source.Number, "1e+300"},
+		{"FLOAT4", math.NaN(), source.Number, "NaN"},
+		{"FLOAT4", math.Inf(-1), source.Number, "-Infinity"},
+		{"FLOAT8", float64(float32(0.1)), source.Number, "0.10000000149011612"},
+
 		{"", time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), source.Text, "2026-01-02T03:04:05Z"},
 		{"", time.Date(2026, 1, 2, 3, 4, 5, 123_000_000, east), source.Text, "2026-01-02T03:04:05.123+05:30"},
 		{"", time.Date(12026, 1, 2, 3, 4, 5, 1, time.UTC), source.Text, "12026-01-02T03:04:05.000000001Z"},
+
+		{"DATE", time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC), source.Text, "2026-01-02"},
+		{"date", time.Date(2026, 1, 2, 0, 0, 0, 0, east), source.Text, "2026-01-02"},
+		{"DATE", time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC), source.Text, "2026-01-02 03:04:00"},
+		{"DATE", time.Date(-43, 3, 15, 0, 0, 0, 0, time.UTC), source.Text, "0044-03-15 BC"},
+		{"DATE", time.Date(0, 2, 29, 0, 0, 0, 0, time.UTC), source.Text, "0001-02-29 BC"},
+		{"DATE", time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC), source.Text, "0001-01-01"},
+		{"DATE", time.Date(999, 1, 1, 0, 0, 0, 0, time.UTC), source.Text, "0999-01-01"},
+		{"TIMESTAMP", time.Date(2026, 1, 2, 3, 4, 5, 120_000_000, time.UTC), source.Text, "2026-01-02 03:04:05.12"},
+		{"DATETIME(6)", time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC), source.Text, "2026-01-02 00:00:00"},
+		{"timestamp without time zone", time.Date(9, 8, 7, 0, 0, 0, 0, time.UTC), source.Text, "0009-08-07 00:00:00"},
+		{"TIMESTAMP", time.Date(12026, 1, 2, 3, 4, 5, 0, time.UTC), source.Text, "12026-01-02 03:04:05"},
+		{"TIMESTAMP", time.Date(2026, 1, 2, 3, 4, 5, 0, east), source.Text, "2026-01-02T03:04:05+05:30"},
+		{"TIMESTAMPTZ", time.Date(2026, 1, 2, 3, 4, 5, 1000, east), source.Text, "2026-01-01 21:34:05.000001+00"},
+		{"timestamp(6) with time zone", time.Date(2026, 1, 2, 0, 0, 0, 0, east), source.Text, "2026-01-01 18:30:00+00"},
+		{"TIMESTAMPTZ", time.Date(0, 2, 29, 0, 0, 0, 0, time.UTC), source.Text, "0001-02-29 00:00:00+00 BC"},
+		{"TIME", time.Date(2000, 1, 1, 3, 4, 5, 0, time.UTC), source.Text, "2000-01-01T03:04:05Z"},
 
 		{"DECIMAL", []byte("1.50"), source.Number, "1.50"},
 		{"NUMERIC(10,2)", "-1.50", source.Number, "-1.50"},
@@ -78,7 +106,7 @@ func TestScan(t *testing.T) {
 		var b source.Batch
 		b.Reset(1)
 		v := value{batch: &b}
-		v.text, v.bytes = kinds(test.column)
+		v.setType(test.column)
 		if err := v.Scan(test.src); err != nil {
 			t.Errorf("%T %v in a column of type %q: %v", test.src, test.src, test.column, err)
 			continue
@@ -100,7 +128,7 @@ func TestScan(t *testing.T) {
 func TestScanAllocations(t *testing.T) {
 	var b source.Batch
 	v := value{batch: &b}
-	v.text, v.bytes = kinds("JSON")
+	v.setType("JSON")
 	long := any(`{"a": "` + strings.Repeat("x", 1000) + `"}`)
 	values := []any{nil, any(int64(1 << 40)), any(1.5), any(true), long, any([]byte("[]")), any(time.Now())}
 	testkit.Allocs(t, 0, func() {
