@@ -29,6 +29,7 @@ var floors = [][]string{
 // neighbours are the imports within a floor, beside those of a parent by its child.
 var neighbours = []struct{ from, to, reason string }{
 	{"format", "source", "a format writes the batches of a source"},
+	{"source/gormdb", "source/sqldb", "GORM gives its rows as those of database/sql"},
 	{"internal/cli", "internal/ui", "a verb speaks to people through it"},
 	{"cmd/culvert", "internal/cli", "the program is a main function around it"},
 }
@@ -55,6 +56,8 @@ var dependencies = []struct {
 	{"golang.org/x/crypto", []string{"agefile", "internal/keyfile"}},
 	{"golang.org/x/sys", []string{"internal/durable"}},
 	{"golang.org/x/term", []string{"internal/ui"}},
+	{"gorm.io/driver/postgres", nil},
+	{"gorm.io/gorm", []string{"source/gormdb"}},
 }
 
 // pkg is what the tests of this file know of a package.

@@ -124,6 +124,19 @@ func (p *Plan) Query(ctx context.Context, dst io.Writer, src source.Source, sql 
 	return p.run(ctx, dst, func(ctx context.Context) (source.Rows, error) { return src.Query(ctx, sql) })
 }
 
+// Rows writes the rows that open gives to dst, as Table does, and closes them. They may come from anywhere, such as a
+// query with arguments:
+//
+//	stats, err := plan.Rows(ctx, file, gormdb.Query(db.Where("done = ?", true).Table("todos")))
+//
+// The context that open is called with has to govern the rows: it ends when ctx does, and when dst fails, so that a
+// read which waits for the database does not go on.
+func (p *Plan) Rows(
+	ctx context.Context, dst io.Writer, open func(context.Context) (source.Rows, error),
+) (Stats, error) {
+	return p.run(ctx, dst, open)
+}
+
 func (p *Plan) format() format.Format {
 	if p.Format == nil {
 		return format.CSV{}

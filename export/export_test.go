@@ -263,6 +263,29 @@ func TestUnknownTableWritesNothing(t *testing.T) {
 	}
 }
 
+// TestRows has rows that come from no source, and a file that fails while they wait for their context.
+func TestRows(t *testing.T) {
+	src := &generated{rows: 200_000}
+	want, count := encodeAlone(t, src, "", format.CSV{})
+	open := func(ctx context.Context) (source.Rows, error) { return src.Table(ctx, "") }
+	plan := export.Plan{Unencrypted: true, Compression: export.None}
+	var file bytes.Buffer
+	stats, err := plan.Rows(t.Context(), &file, open)
+	if err != nil || stats.Rows != count || !bytes.Equal(file.Bytes(), want) {
+		t.Errorf("%d rows of %d bytes, error %v, want %d of %d", stats.Rows, file.Len(), err, count, len(want))
+	}
+	src.failAt = 100_000
+	if _, err := plan.Rows(t.Context(), &fullDisk{1000}, open); !errors.Is(err, errFull) {
+		t.Errorf("error %v, want that of the file", err)
+	}
+	refused := errors.New("refused")
+	file.Reset()
+	_, err = plan.Rows(t.Context(), &file, func(context.Context) (source.Rows, error) { return nil, refused })
+	if !errors.Is(err, refused) || file.Len() > 0 {
+		t.Errorf("error %v after %d bytes, want that of the query before the first", err, file.Len())
+	}
+}
+
 func TestExtension(t *testing.T) {
 	for want, plan := range map[string]export.Plan{
 		".csv.zst.age":  {},

@@ -21,7 +21,8 @@
 // costs an allocation once the batch has grown to its size.
 //
 // The packages below this one each adapt one database: source/postgres, source/sqlite, and source/sqldb for any
-// database/sql driver. Package sourcetest is the suite that all of them pass.
+// database/sql driver. Package sourcetest is the suite that all of them pass. Package source/gormdb gives the Rows of
+// queries made with GORM.
 package source
 
 import (
