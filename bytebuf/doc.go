@@ -11,7 +11,9 @@
 //	b.WriteString("…")
 //	return b.String()
 //
-// Where it returns b.Bytes(), it must not Free: the slice would be handed on with the memory.
+// New gives a pointer, so that &b becomes b. Where the program returns b.Bytes(), it must not Free: the slice would be
+// handed on with the memory. Where it passes the Buffer to others, as fmt.Fprintf, "var b bytebuf.Buffer" is the better
+// constructor.
 //
 // What asks for a *bytes.Buffer by its type sees another io.Reader: net/http, for one, then has to be told the
 // ContentLength and GetBody of a request.
@@ -20,7 +22,8 @@
 //
 //   - [New] begins with 64 bytes on the stack of its caller. As long as the content fits there, and the Buffer itself
 //     stays on that stack, only the result of String is allocated. A Buffer leaves the stack, as any variable, when it
-//     is returned, kept, or passed as an interface such as io.Writer; its slices leave it with WriteTo and ReadFrom.
+//     is returned, kept, or passed as an interface such as io.Writer; its bytes do with WriteTo and ReadFrom. Then there
+//     are two allocations, one for the Buffer and one for the 64 bytes.
 //   - [Buffer.Free] hands the memory back for the next Buffer of any goroutine. Where buffers come and go, nothing but
 //     results is allocated then, whatever their size, but for a little after each collection.
 //   - [Buffer.TakeString] gives the content as a string that the memory of the Buffer goes over to.
@@ -29,9 +32,9 @@
 // # Whose memory
 //
 // A Buffer that needs memory takes an array from free lists that the process shares, one for each of 97 sizes from 64
-// bytes to 1 GiB, which are at most a quarter larger than what is needed. Free puts it there. Each list is a
-// [sync.Pool]: each core has its own, and what lies unused through two collections is given up, so a burst of large
-// buffers does not hold memory for ever.
+// bytes to 1 GiB: the least one with room for the content and, where it grows, for twice as much. Free puts it there.
+// Each list is a [sync.Pool]: each core has its own, and what lies unused through two collections is given up, so a
+// burst of large buffers does not hold memory for ever.
 //
 // When a Buffer grows it puts the array that it has outgrown on its list at once, unless slices of it may still be in
 // use: [Buffer.Bytes], [Buffer.Next], [Buffer.Peek], [Buffer.AvailableBuffer] and [Buffer.Extend] hand them out. Such

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -110,7 +111,8 @@ func ExampleBuffer_Extend() {
 	stream := strings.NewReader("headbody")
 	var b bytebuf.Buffer
 	defer b.Free()
-	n, err := stream.Read(b.Extend(4))
+	n, err := io.ReadFull(stream, b.Extend(4))
+	b.Truncate(n) // if it was less
 	fmt.Println(n, err, b.String())
 	// Output: 4 <nil> head
 }
@@ -126,7 +128,7 @@ func ExampleNewPool() {
 	fmt.Println(errors.Is(err, bytebuf.ErrTooLarge), err)
 	// Output:
 	// 1024
-	// true bytebuf: 1048576 bytes of a pool whose buffers have at most 65536: bytebuf.Buffer: too large
+	// true bytebuf: 1048576 bytes from a pool whose buffers have at most 65536
 }
 
 // Get waits until a Buffer is freed, or until the context is done.

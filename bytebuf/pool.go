@@ -103,6 +103,17 @@ func (p *Pool) classFor(n int) (*class, error) {
 			return c, nil
 		}
 	}
-	largest := p.classes[len(p.classes)-1].size
-	return nil, fmt.Errorf("bytebuf: %d bytes of a pool whose buffers have at most %d: %w", n, largest, ErrTooLarge)
+	if len(p.classes) == 0 {
+		panic("bytebuf.Pool: not made by NewPool")
+	}
+	return nil, &sizeError{n, p.classes[len(p.classes)-1].size}
 }
+
+// sizeError is an [ErrTooLarge] of a Pool.
+type sizeError struct{ asked, largest int }
+
+func (e *sizeError) Error() string {
+	return fmt.Sprintf("bytebuf: %d bytes from a pool whose buffers have at most %d", e.asked, e.largest)
+}
+
+func (e *sizeError) Is(target error) bool { return target == ErrTooLarge }
