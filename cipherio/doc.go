@@ -6,10 +6,11 @@
 // that must go on writing or reading them.
 //
 // [StreamWriter] and [StreamReader] take the place of [cipher.StreamWriter] and [cipher.StreamReader]: they have the
-// same fields and methods, so that only the import changes, and values convert from one to the other. Streams, modes
-// and ciphers remain those of [crypto/cipher].
+// same fields and methods, so that only the package before their names changes, and values convert from one to the
+// other. Streams, modes and ciphers remain those of [crypto/cipher].
 //
-//	w := cipherio.StreamWriter{S: cipher.NewCTR(block, iv), W: file}
+//	w := cipher.StreamWriter{S: cipher.NewCTR(block, iv), W: file}   // before
+//	w := cipherio.StreamWriter{S: cipher.NewCTR(block, iv), W: file} // after
 //
 // # What is different
 //
