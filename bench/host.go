@@ -13,10 +13,7 @@ import (
 )
 
 // facts say where and with what samples were taken: keys and values, in the form of Go's benchmarks.
-type facts struct {
-	host  string
-	lines []string
-}
+type facts struct{ lines []string }
 
 func (f *facts) add(key, value string) {
 	if value != "" {
@@ -26,12 +23,9 @@ func (f *facts) add(key, value string) {
 
 func (f *facts) String() string { return strings.Join(f.lines, "\n") + "\n" }
 
-// hostFacts describes this machine under the given name, or its own, and the peers that are installed on it.
+// hostFacts describes this machine under the given name, and the peers that are installed on it.
 func hostFacts(ctx context.Context, name string) *facts {
-	if name == "" {
-		name, _ = os.Hostname()
-	}
-	f := &facts{host: name}
+	f := new(facts)
 	f.add("goos", runtime.GOOS)
 	f.add("goarch", runtime.GOARCH)
 	f.add("cpu", valueIn("/proc/cpuinfo", "model name"))

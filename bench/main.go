@@ -77,10 +77,16 @@ func run(ctx context.Context, stdout io.Writer, args []string) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.IntVar(&opts.rounds, "rounds", 0, "rounds of each benchmark; 0 means what suits it")
 	flags.BoolVar(&opts.quick, "quick", false, "small inputs and one round: to see that it works")
-	flags.StringVar(&opts.out, "out", "results", "directory for the samples; empty to keep none")
+	flags.StringVar(&opts.out, "out", "results", "directory for the samples; empty, or -quick alone, to keep none")
 	flags.StringVar(&opts.host, "host", "", "name of this machine in the results; empty for its own")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if opts.host == "" {
+		opts.host, _ = os.Hostname()
+	}
+	if !slices.Contains(given(flags), "out") && opts.quick {
+		opts.out = "" // these are no results
 	}
 	chosen, err := choose(flags.Args())
 	if err != nil {
@@ -93,8 +99,26 @@ func run(ctx context.Context, stdout io.Writer, args []string) error {
 			return fmt.Errorf("%s: %w", w.name, err)
 		}
 	}
-	say(stdout, "all of it took %v; go run ./cmd/plot draws the results", since(start))
+	say(stdout, "all of it took %v", since(start))
+	if dir := opts.dir(); dir != "" {
+		say(stdout, "to draw it: cd bench && go run ./cmd/plot %s", dir)
+	}
 	return nil
+}
+
+// given lists the flags that were set.
+func given(flags *flag.FlagSet) []string {
+	var names []string
+	flags.Visit(func(f *flag.Flag) { names = append(names, f.Name) })
+	return names
+}
+
+// dir is where the samples of today go, or "" if none are kept.
+func (o options) dir() string {
+	if o.out == "" {
+		return ""
+	}
+	return filepath.Join(o.out, time.Now().Format(time.DateOnly)+"-"+o.host)
 }
 
 // choose gives the workloads of these names, or all.
@@ -106,7 +130,7 @@ func choose(wanted []string) ([]workload, error) {
 	for _, name := range wanted {
 		i := slices.IndexFunc(workloads, func(w workload) bool { return w.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("there is no workload %q, but %s", name, names(workloads))
+			return nil, fmt.Errorf("there is no workload %q; there are %s", name, names(workloads))
 		}
 		chosen = append(chosen, workloads[i])
 	}
@@ -153,10 +177,10 @@ func runWorkload(ctx context.Context, stdout io.Writer, w workload, opts options
 	summary := tables + "\n" + goals.String()
 	_, err = fmt.Fprintf(stdout, "\n%s\n", summary)
 	s.say("%s took %v", w.name, since(start))
-	if err != nil || opts.out == "" {
+	dir := opts.dir()
+	if err != nil || dir == "" {
 		return err
 	}
-	dir := filepath.Join(opts.out, time.Now().Format(time.DateOnly)+"-"+head.host)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
