@@ -22,8 +22,8 @@
 //
 //   - [New] begins with 64 bytes on the stack of its caller. As long as the content fits there, and the Buffer itself
 //     stays on that stack, only the result of String is allocated. A Buffer leaves the stack, as any variable, when it
-//     is returned, kept, or passed as an interface such as io.Writer; its bytes do with WriteTo and ReadFrom. Then there
-//     are two allocations, one for the Buffer and one for the 64 bytes.
+//     is returned, kept, or passed as an interface such as io.Writer; its bytes do with WriteTo and ReadFrom. Then
+//     there are two allocations, one for the Buffer and one for the 64 bytes.
 //   - [Buffer.Free] hands the memory back for the next Buffer of any goroutine. Where buffers come and go, nothing but
 //     results is allocated then, whatever their size, but for a little after each collection.
 //   - [Buffer.TakeString] gives the content as a string that the memory of the Buffer goes over to.
