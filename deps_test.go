@@ -46,6 +46,7 @@ var dependencies = []struct {
 	{"c2sp.org/CCTV/age", nil},
 	{"filippo.io/age", []string{"agefile", "internal/keyfile", "export", "internal/cli"}},
 	{"github.com/agnivade/levenshtein", []string{"internal/ui"}},
+	{"github.com/go-sql-driver/mysql", []string{"source/mysql"}},
 	{"github.com/jackc/pgx/v5", []string{"source/postgres"}},
 	{"github.com/klauspost/compress", []string{"internal/compress"}},
 	{"github.com/ncruces/go-sqlite3", []string{"source/sqlite", "internal/cli"}},

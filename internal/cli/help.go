@@ -63,6 +63,14 @@ The PostgreSQL source reads those of libpq, for whatever SOURCE leaves open:
   PGCONNECT_TIMEOUT PGTARGETSESSIONATTRS PGAPPNAME PGOPTIONS
                      as in psql
 
+The MySQL source reads those of the mysql client, for whatever SOURCE and the
+group [client] of ~/.my.cnf leave open:
+
+  MYSQL_HOST MYSQL_TCP_PORT MYSQL_UNIX_PORT
+                     where to connect; MYSQL_UNIX_PORT is the path of a socket
+  MYSQL_PWD          the password; the option file is safer, since other
+                     programs may see the environment
+
 And the Go runtime reads, among others:
 
   GOMAXPROCS         how many cores are used where --jobs does not say

@@ -16,6 +16,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"culvert/source"
+	"culvert/source/mysql"
 	"culvert/source/postgres"
 	"culvert/source/sqlite"
 )
@@ -26,12 +27,15 @@ const sourceHelp = `SOURCE is one of
                                   from PGHOST, PGUSER, PGPASSFILE and so on
   postgres:KEY=VALUE …            the same in keywords, such as
                                   postgres:service=shop; or just postgres:
+  mysql://USER@HOST/DATABASE      a MySQL server; what is left out comes from
+                                  ~/.my.cnf, MYSQL_PWD and so on; or just mysql:
+  mariadb://USER@HOST/DATABASE    the same for MariaDB
   sqlite:FILE                     an SQLite database; sqlite: may be left out
                                   if FILE ends in .db, .sqlite or .sqlite3`
 
 // database is a SOURCE of the command line.
 type database struct {
-	engine  string // "postgres" or "sqlite"
+	engine  string // "mysql", "postgres" or "sqlite"
 	address string
 }
 
@@ -46,13 +50,18 @@ func parseSource(text string) (database, error) {
 		return database{"postgres", text}, nil
 	case found && scheme == "postgres":
 		return database{"postgres", rest}, nil
+	case found && (scheme == "mysql" || scheme == "mariadb") && (rest == "" || strings.HasPrefix(rest, "//")):
+		if rest == "" {
+			text = "" // all from the environment
+		}
+		return database{"mysql", text}, nil
 	case found && scheme == "sqlite" && rest != "":
 		return database{"sqlite", rest}, nil
 	case slices.Contains(sqliteExtensions, strings.ToLower(filepath.Ext(text))):
 		return database{"sqlite", text}, nil
 	}
 	return database{}, withHint(errNotSource,
-		"a source is postgres://USER@HOST/DATABASE, postgres:, sqlite:FILE or FILE.db",
+		"a source is postgres://USER@HOST/DATABASE, postgres:, mysql://USER@HOST/DATABASE, sqlite:FILE or FILE.db",
 		"see: culvert export --help")
 }
 
@@ -78,18 +87,22 @@ func notSource(text string, err error) error {
 // secretMarks are in every text that holds more than a name.
 const secretMarks = ":@= \t\n"
 
+// urlSchemes are those of servers.
+var urlSchemes = []string{"postgres", "postgresql", "mysql", "mariadb"}
+
 var passwordKeyword = regexp.MustCompile(`(?i)password\s*=`)
 
 // hasPassword reports whether the address of a database holds a password. If in doubt it does.
 func (d database) hasPassword() bool {
-	if d.engine != "postgres" {
+	if d.engine == "sqlite" {
 		return false
 	}
 	if passwordKeyword.MatchString(d.address) || urlPassword.MatchString(d.address) {
 		return true
 	}
 	// What else holds "://" is in keywords for PostgreSQL too.
-	if !strings.HasPrefix(d.address, "postgres://") && !strings.HasPrefix(d.address, "postgresql://") {
+	scheme, _, _ := strings.Cut(d.address, "://")
+	if !slices.Contains(urlSchemes, scheme) {
 		return false
 	}
 	u, err := url.Parse(d.address)
@@ -106,8 +119,15 @@ func (d database) hasPassword() bool {
 // open opens the database.
 func (d database) open(ctx context.Context) (source.Source, error) {
 	// A nil pointer must not become a Source that is not nil.
-	if d.engine == "sqlite" {
+	switch d.engine {
+	case "sqlite":
 		db, err := sqlite.Open(d.address)
+		if err != nil {
+			return nil, d.explain(err)
+		}
+		return db, nil
+	case "mysql":
+		db, err := mysql.Open(ctx, d.address)
 		if err != nil {
 			return nil, d.explain(err)
 		}
@@ -125,7 +145,7 @@ func (d database) explain(err error) error {
 	switch {
 	case !errors.Is(err, source.ErrUnavailable):
 		return err
-	case d.engine == "postgres":
+	case d.engine != "sqlite":
 		return withHint(err, "check that the server runs, and that address, user and password are right",
 			"see: culvert help environment")
 	case errors.Is(err, sqlite3.BUSY):
@@ -175,8 +195,12 @@ func (f *sourceFlags) parse(a *app, args []string) (database, []string, error) {
 		return database{}, nil, notSource(args[0], err)
 	}
 	if d.hasPassword() && !f.insecure {
+		file := "~/.pgpass or PGPASSFILE, or a service file"
+		if d.engine == "mysql" {
+			file = "the option file ~/.my.cnf"
+		}
 		return database{}, nil, withHint(usagef("there is a password on the command line, where others can see it"),
-			"put it into ~/.pgpass or PGPASSFILE, or a service file; see: culvert help environment",
+			"put it into "+file+"; see: culvert help environment",
 			"or put the whole SOURCE into a file: --dsn-file FILE",
 			"--insecure-dsn allows it all the same")
 	}

@@ -43,6 +43,10 @@ func TestParseSource(t *testing.T) {
 		"postgresql://host":       {"postgres", "postgresql://host"},
 		"postgres:":               {"postgres", ""},
 		"postgres:service=shop":   {"postgres", "service=shop"},
+		"mysql://me@host/db":      {"mysql", "mysql://me@host/db"},
+		"mariadb://host":          {"mysql", "mariadb://host"},
+		"mysql:":                  {"mysql", ""},
+		"mariadb:":                {"mysql", ""},
 		"sqlite:some file":        {"sqlite", "some file"},
 		"shop.db":                 {"sqlite", "shop.db"},
 		"dir/SHOP.SQLite3":        {"sqlite", "dir/SHOP.SQLite3"},
@@ -53,7 +57,7 @@ func TestParseSource(t *testing.T) {
 			t.Errorf("%q is %v, %v; want %v", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "shop", "sqlite:", "mysql://host/db", "postgresql:x", "host=h dbname=d"} {
+	for _, text := range []string{"", "shop", "sqlite:", "oracle://host/db", "mysql:host=h", "postgresql:x", "host=h dbname=d"} {
 		if got, err := parseSource(text); exitCode(err) != exitUsage || len(hintsOf(err)) == 0 {
 			t.Errorf("%q is %v, %v; want an error of usage with a hint", text, got, err)
 		}
@@ -80,6 +84,12 @@ func TestHasPassword(t *testing.T) {
 		"postgres:application_name=a://b:c@d":         true,
 		"postgres:postgres://me:pw@host/db":           true,
 		"postgresql://me:pw@host/db":                  true,
+		"mysql:":                                      false,
+		"mysql://me@host/db?ssl-ca=x":                 false,
+		"mysql://me:pw@host/db":                       true,
+		"mariadb://me:@host/db":                       true,
+		"mysql://me@host/db?password=pw":              true,
+		"mysql://me:p%zz@host/db":                     true,
 	} {
 		d, err := parseSource(text)
 		if err != nil {
@@ -94,10 +104,11 @@ func TestHasPassword(t *testing.T) {
 func FuzzHasPassword(f *testing.F) {
 	f.Add("postgres://me:pw@host/db")
 	f.Add("postgres:password=pw")
+	f.Add("mysql://me:pw@host/db")
 	f.Fuzz(func(t *testing.T, text string) {
 		// A source that is taken for free of passwords is shown as it is.
 		d, err := parseSource(text)
-		if err != nil || d.engine != "postgres" || d.hasPassword() || identityKey.MatchString(text) ||
+		if err != nil || d.engine == "sqlite" || d.hasPassword() || identityKey.MatchString(text) ||
 			privateKey.MatchString(text) {
 			return
 		}
@@ -111,7 +122,8 @@ func FuzzHasPassword(f *testing.F) {
 func TestNotSource(t *testing.T) {
 	for text, want := range map[string]string{
 		"shop":                       `"shop" is not a source`,
-		"mysql://me:pw@host/db":      `"mysql://…" is not a source`,
+		"oracle://me:pw@host/db":     `"oracle://…" is not a source`,
+		"mysql:password=pw":          "this is not a source",
 		"me:pw@host://db":            "this is not a source",
 		"db:5432:shop:me:pw":         "this is not a source",
 		"host=h password=pw":         "this is not a source",

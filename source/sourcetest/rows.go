@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -191,6 +192,9 @@ func testNames(t *testing.T, f *Fixture) {
 		"Upper Case", `dou"ble`, "sin'gle", "grüße ✓ 表", "semi;colon -- comment", "select", "per%cent", "$1 ?",
 		" edge ", "_", "x(y)",
 	} {
+		if slices.Contains(f.RefusedNames, name) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			f.create(t, name, name, "bigint", "x"+name, f.Text)
 			f.insert(t, name, "1, 'one'")

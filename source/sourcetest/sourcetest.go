@@ -54,6 +54,9 @@ type Fixture struct {
 	// EndlessQuery runs until it is stopped, and gives no row. "" if there is no such query.
 	EndlessQuery string
 
+	// RefusedNames are names with odd characters that no table of the database can have.
+	RefusedNames []string
+
 	// NoColumns says that there are tables without columns, made by CREATE TABLE t ().
 	NoColumns bool
 

@@ -1,0 +1,190 @@
+package testkit
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"database/sql/driver"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// MariaDBDatabase is a database of a [MariaDBServer].
+type MariaDBDatabase struct {
+	Server *MariaDBServer
+	Name   string
+}
+
+// NewDatabase makes an empty database.
+func (s *MariaDBServer) NewDatabase(tb testing.TB) *MariaDBDatabase {
+	tb.Helper()
+	db := &MariaDBDatabase{Server: s, Name: fmt.Sprintf("test%d", s.databases.Add(1))}
+	s.query(tb, "", "CREATE DATABASE "+db.Name)
+	return db
+}
+
+// URL is how to connect to the database as root, on the Unix socket, without the password.
+func (db *MariaDBDatabase) URL() string {
+	return "mysql://root@localhost/" + db.Name + "?socket=" + url.QueryEscape(db.Server.SocketPath())
+}
+
+// Exec runs SQL statements, with semicolons between them.
+func (db *MariaDBDatabase) Exec(tb testing.TB, sql string) {
+	tb.Helper()
+	db.Server.query(tb, db.Name, sql)
+}
+
+// Query runs an SQL statement and gives its rows as text, with NULL as "".
+func (db *MariaDBDatabase) Query(tb testing.TB, sql string) [][]string {
+	tb.Helper()
+	return db.Server.query(tb, db.Name, sql)
+}
+
+// Client runs the command line client with further arguments, such as "--raw", and gives what it prints.
+func (db *MariaDBDatabase) Client(tb testing.TB, args ...string) []byte {
+	tb.Helper()
+	path := mariaDBProgram("mariadb")
+	if path == "" {
+		Missing(tb, "the client of MariaDB", "apt-get install mariadb-client, or the like")
+	}
+	options := []string{
+		"--no-defaults", "--socket=" + db.Server.SocketPath(), "--user=root", "--default-character-set=utf8mb4",
+		"--database=" + db.Name,
+	}
+	cmd := exec.Command(path, append(options, args...)...)
+	cmd.Env = append(os.Environ(), "MYSQL_PWD="+db.Server.config.Password)
+	output, err := cmd.Output()
+	if err != nil {
+		if failed, ok := errors.AsType[*exec.ExitError](err); ok {
+			err = fmt.Errorf("%w: %s", err, failed.Stderr)
+		}
+		tb.Fatal("mariadb:", err)
+	}
+	return output
+}
+
+// connect connects as root, on the Unix socket.
+func (s *MariaDBServer) connect(ctx context.Context, database string) (driver.Conn, error) {
+	config := mysql.NewConfig()
+	config.Net, config.Addr, config.DBName = "unix", s.SocketPath(), database
+	config.User, config.Passwd = "root", s.config.Password
+	config.MultiStatements, config.Logger = true, &mysql.NopLogger{}
+	if err := config.Apply(mysql.Charset("utf8mb4", "")); err != nil {
+		return nil, err
+	}
+	connector, err := mysql.NewConnector(config)
+	if err != nil {
+		return nil, err
+	}
+	return connector.Connect(ctx)
+}
+
+func (s *MariaDBServer) query(tb testing.TB, database, sql string) [][]string {
+	tb.Helper()
+	rows, err := s.rows(database, sql)
+	if err != nil {
+		tb.Fatalf("%.200s: %v", sql, err)
+	}
+	return rows
+}
+
+func (s *MariaDBServer) rows(database, sql string) (all [][]string, err error) {
+	ctx := context.Background()
+	conn, err := s.connect(ctx, database)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	result, err := conn.(driver.QueryerContext).QueryContext(ctx, sql, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, result.Close()) }()
+	values := make([]driver.Value, len(result.Columns()))
+	for {
+		err := result.Next(values)
+		if err == io.EOF {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		row := make([]string, len(values))
+		for i, value := range values {
+			switch value := value.(type) {
+			case nil:
+			case []byte:
+				row[i] = string(value)
+			default:
+				row[i] = fmt.Sprint(value)
+			}
+		}
+		all = append(all, row)
+	}
+}
+
+// setPassword gives root the password, also for connections by the network.
+func (s *MariaDBServer) setPassword() error {
+	password := s.config.Password
+	if password == "" {
+		return nil
+	}
+	s.config.Password = ""
+	quoted := "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(password) + "'"
+	_, err := s.rows("", "CREATE USER root@'127.0.0.1' IDENTIFIED BY "+quoted+
+		"; GRANT ALL ON *.* TO root@'127.0.0.1' WITH GRANT OPTION; SET PASSWORD = PASSWORD("+quoted+")")
+	s.config.Password = password
+	return err
+}
+
+func (s *MariaDBServer) keyFile() string { return filepath.Join(s.directory, "key.pem") }
+
+// makeCertificate makes a certificate that is its own authority.
+func (s *MariaDBServer) makeCertificate() error {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "culvert test"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, BasicConstraintsValid: true, IsCA: true,
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return err
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return err
+	}
+	for path, block := range map[string]*pem.Block{
+		s.CAFile():  {Type: "CERTIFICATE", Bytes: certificate},
+		s.keyFile(): {Type: "PRIVATE KEY", Bytes: private},
+	} {
+		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+			return err
+		}
+		if err := giveAway(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,157 @@
+// Package mysql reads rows out of MySQL, version 5.7 or newer, and MariaDB, version 10.3 or newer.
+//
+//	db, err := mysql.Open(ctx, "mysql://reader@db.example.com/shop")
+//	…
+//	defer db.Close()
+//	rows, err := db.Table(ctx, "orders")
+//
+// # One view of the database
+//
+// All that a [DB] reads, it reads on one connection in one read-only transaction with a consistent snapshot, which is
+// taken in [Open]: tables that are read one after the other fit together, whatever others write meanwhile. That is true
+// of tables whose engine has snapshots, which InnoDB has; those of MyISAM, Aria and MEMORY are read as they are at that
+// moment. A table that was truncated or redefined after the snapshot was taken gives an error. As long as the
+// transaction lasts, the server keeps row versions that it could otherwise clean up, and who would redefine a table
+// that was read has to wait.
+//
+// Statements that write are refused by the server, as is all that would follow a statement that ends the transaction.
+//
+// # Values
+//
+// Settings of the session make values independent of the server, the database and the user: times are in UTC, and all
+// text is UTF-8, whatever the character set of its column. Rows come in the binary protocol, in which floating-point
+// numbers are exact; as text, the server rounds those of FLOAT to six digits. What the kinds are:
+//
+//	integers, DECIMAL, FLOAT, DOUBLE  Number; also TINYINT(1), which BOOL is, since it can hold more than two values
+//	YEAR                              Number of four digits
+//	BIT                               Number, the bits as an unsigned integer
+//	JSON                              JSON
+//	BINARY, VARBINARY, BLOB           Bytes
+//	geometries                        Bytes, as the server stores them: an SRID of four bytes, then WKB
+//	CHAR, VARCHAR, TEXT, ENUM, SET    Text, whatever the collation
+//	DATE, DATETIME, TIMESTAMP, TIME   Text, as the server prints it, zero dates and hours above 24 among them
+//
+// MariaDB stores JSON as text with a check that it is JSON: by that check the columns of a table are known, but not
+// those of a view or a query, whose JSON is Text. The zeros that ZEROFILL puts before an integer are left out.
+//
+// A table gives its columns in their order, invisible ones too. Generated columns are left out, as by mysqldump, since
+// no row could be loaded back with them; a query may name them.
+//
+// # The end of the rows
+//
+// The rows of a base table are counted and compared with what the server has counted. Those of a view or a query are
+// complete when the server says that they have ended: its protocol has no number there.
+//
+// When rows are closed before their end, the statement is ended on the server by a KILL QUERY on a second connection,
+// and the DB can be used again. When their context ends, so does the connection, by a KILL too: after that the DB gives
+// [source.ErrUnavailable].
+//
+// # Memory
+//
+// A connection holds a buffer of a few hundred kilobytes, and a row while it passes. Each value costs the driver an
+// allocation, a time two: it hands values out as interfaces.
+package mysql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"culvert/source"
+)
+
+// DB is a connection to a database, and implements [source.Source]. It is used by one goroutine at a time.
+type DB struct {
+	session *session
+	open    *rows // the rows that were given last; nil before
+}
+
+var _ source.Source = (*DB)(nil)
+
+// Open connects to a database and begins the transaction.
+//
+// The address is a URL, mysql://USER@HOST:PORT/DATABASE or mariadb://…, of which all parts may be left out; "" leaves
+// out all. What it does not say comes from the group [client] of the option file ~/.my.cnf, then from the environment
+// (MYSQL_HOST, MYSQL_TCP_PORT, MYSQL_UNIX_PORT and MYSQL_PWD), as for the programs of MySQL. As there, no host, or
+// localhost without a port, is the Unix socket if there is one.
+//
+// The URL takes these options, as in ?ssl-mode=REQUIRED, by their names in option files: ssl-mode, ssl-ca, ssl-cert,
+// ssl-key, socket, protocol (TCP or SOCKET), connect-timeout (in seconds) and defaults-file, an option file in place of
+// ~/.my.cnf. Without ssl-mode, TLS is used if the server has it, and the server is not verified; with ssl-ca it is
+// VERIFY_CA.
+//
+// A server that cannot be reached, or refuses the user, the password or the database, gives [source.ErrUnavailable]. No
+// error holds a password.
+func Open(ctx context.Context, address string) (*DB, error) {
+	settings, err := resolve(address)
+	if err != nil {
+		return nil, err
+	}
+	s, err := connect(ctx, settings)
+	if err != nil {
+		return nil, err
+	}
+	return &DB{session: s}, nil
+}
+
+// Table gives all rows of a table or view.
+//
+// The name is first looked for as it is, in the database that was opened, then as database.table with both parts as
+// they are, then as SQL reads it, with backticks around the parts. Letter case counts where it counts for the server.
+func (db *DB) Table(ctx context.Context, name string) (source.Rows, error) {
+	if err := db.begin(ctx); err != nil {
+		return nil, err
+	}
+	t, err := db.session.findTable(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	columns, err := db.session.columns(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	return db.run(ctx, t.String(), selectSQL(t, columns), columns, t.base)
+}
+
+// Query gives the rows of one SQL statement. It cannot have parameters, nor change anything.
+func (db *DB) Query(ctx context.Context, sql string) (source.Rows, error) {
+	if err := db.begin(ctx); err != nil {
+		return nil, err
+	}
+	if strings.Trim(sql, "; \t\r\n") == "" {
+		return nil, errors.New("mysql: there is no statement in the query")
+	}
+	return db.run(ctx, "query", sql, nil, false)
+}
+
+// run runs a statement. The columns are nil if the result is to describe them.
+func (db *DB) run(ctx context.Context, name, sql string, columns []column, counted bool) (source.Rows, error) {
+	r := &rows{session: db.session, ctx: ctx, name: name, counted: counted}
+	if err := r.start(sql, columns); err != nil {
+		return nil, err
+	}
+	db.open = r
+	return r, nil
+}
+
+// begin makes sure that the connection is free.
+func (db *DB) begin(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("mysql: %w", err)
+	}
+	if db.open != nil && db.open.err == nil {
+		return errors.New("mysql: the rows that were asked for before are not closed")
+	}
+	return nil
+}
+
+// Close ends the transaction and the connection, in a few seconds at most, also while rows are open. Its error is
+// always nil: all that was read had been confirmed before.
+func (db *DB) Close() error {
+	if db.open != nil {
+		db.open.end(errClosed)
+	}
+	db.session.close()
+	return nil
+}

@@ -1,0 +1,175 @@
+package mysql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"culvert/source"
+)
+
+// table is a table or view that is there.
+type table struct {
+	database, name string
+	base           bool // not a view
+}
+
+// String is the name for errors.
+func (t table) String() string { return t.database + "." + t.name }
+
+// knownLimit bounds the names that an UnknownError has.
+const knownLimit = 1000
+
+// findTable finds what a name stands for.
+func (s *session) findTable(ctx context.Context, name string) (table, error) {
+	for _, candidate := range readings(name) {
+		found, err := s.query(ctx, `SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE FROM information_schema.TABLES
+			WHERE TABLE_SCHEMA = IF(? = '', DATABASE(), ?) AND TABLE_NAME = ?`,
+			candidate.database, candidate.database, candidate.name)
+		if err != nil {
+			return table{}, s.failed(ctx, "looking for the table", err)
+		}
+		// The comparison of the server takes letter case lightly, also where names do not.
+		for _, equal := range []func(a, b string) bool{exactly, strings.EqualFold} {
+			for _, row := range found {
+				same := equal(row[1], candidate.name) && (candidate.database == "" || equal(row[0], candidate.database))
+				if same {
+					return table{row[0], row[1], row[2] == "BASE TABLE"}, nil
+				}
+			}
+			if !s.foldCase {
+				break
+			}
+		}
+	}
+	return table{}, s.unknownTable(ctx, name)
+}
+
+func exactly(a, b string) bool { return a == b }
+
+// readings are what a name can mean, in the order in which they are looked for.
+func readings(name string) []table {
+	all := []table{{name: name}}
+	if database, rest, found := strings.Cut(name, "."); found && database != "" && rest != "" {
+		all = append(all, table{database: database, name: rest})
+	}
+	first, rest, ok := identifier(name)
+	switch {
+	case !ok:
+	case rest == "":
+		all = append(all, table{name: first})
+	case rest[0] == '.':
+		if second, rest, ok := identifier(rest[1:]); ok && rest == "" {
+			all = append(all, table{database: first, name: second})
+		}
+	}
+	return all
+}
+
+// identifier reads a name as SQL has it at the start of a text: in backticks, which are doubled inside of them, or a
+// plain one up to the next point.
+func identifier(text string) (name, rest string, ok bool) {
+	if !strings.HasPrefix(text, "`") {
+		end := strings.IndexByte(text, '.')
+		if end < 0 {
+			end = len(text)
+		}
+		return text[:end], text[end:], end > 0 && !strings.Contains(text[:end], "`")
+	}
+	var b strings.Builder
+	for i := 1; i < len(text); i++ {
+		if text[i] == '`' {
+			if !strings.HasPrefix(text[i+1:], "`") {
+				return b.String(), text[i+1:], b.Len() > 0
+			}
+			i++
+		}
+		b.WriteByte(text[i])
+	}
+	return "", "", false
+}
+
+// unknownTable is the error for a name that stands for no table.
+func (s *session) unknownTable(ctx context.Context, name string) error {
+	found, err := s.query(ctx, fmt.Sprintf(`SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_SCHEMA = DATABASE()
+		FROM information_schema.TABLES
+		WHERE TABLE_SCHEMA NOT IN ('information_schema', 'performance_schema', 'mysql', 'sys')
+		ORDER BY IFNULL(TABLE_SCHEMA = DATABASE(), 0) DESC, TABLE_SCHEMA, TABLE_NAME LIMIT %d`, knownLimit))
+	if err != nil {
+		return s.failed(ctx, "looking for the table", err)
+	}
+	unknown := &source.UnknownError{What: "table", Name: name}
+	for _, row := range found {
+		if row[2] == "1" && !strings.Contains(name, ".") {
+			unknown.Known = append(unknown.Known, row[1])
+		} else {
+			unknown.Known = append(unknown.Known, row[0]+"."+row[1])
+		}
+	}
+	return unknown
+}
+
+// column is a column of a table.
+type column struct {
+	source.Column
+	isJSON bool
+}
+
+// columns gives the columns of a table that are to be read.
+func (s *session) columns(ctx context.Context, t table) ([]column, error) {
+	// The server hides the columns that the user may not read, and an export must not leave them out in silence.
+	if _, err := s.query(ctx, "SELECT * FROM "+quote(t.database)+"."+quote(t.name)+" LIMIT 0"); err != nil {
+		return nil, s.failed(ctx, t.String(), err)
+	}
+	found, err := s.query(ctx, `SELECT COLUMN_NAME, COLUMN_TYPE FROM information_schema.COLUMNS
+		WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? AND IFNULL(GENERATION_EXPRESSION, '') = ''
+		ORDER BY ORDINAL_POSITION`, t.database, t.name)
+	if err != nil {
+		return nil, s.failed(ctx, t.String(), err)
+	}
+	if len(found) == 0 {
+		return nil, s.failed(ctx, t.String(), errors.New("the table has no columns that can be read"))
+	}
+	checked, err := s.jsonChecks(ctx, t)
+	if err != nil {
+		return nil, s.failed(ctx, t.String(), err)
+	}
+	columns := make([]column, len(found))
+	for i, row := range found {
+		columns[i] = column{
+			Column: source.Column{Name: row[0], Type: row[1]},
+			isJSON: checked["json_valid("+quote(row[0])+")"],
+		}
+	}
+	return columns, nil
+}
+
+// jsonChecks are the checks of a table in MariaDB, whose type JSON is a text with a check.
+func (s *session) jsonChecks(ctx context.Context, t table) (map[string]bool, error) {
+	if !s.isMariaDB || !t.base {
+		return nil, nil
+	}
+	found, err := s.query(ctx, `SELECT CHECK_CLAUSE FROM information_schema.CHECK_CONSTRAINTS
+		WHERE CONSTRAINT_SCHEMA = ? AND TABLE_NAME = ?`, t.database, t.name)
+	if err != nil {
+		return nil, err
+	}
+	checks := map[string]bool{}
+	for _, row := range found {
+		checks[row[0]] = true
+	}
+	return checks, nil
+}
+
+// selectSQL reads the columns of a table.
+func selectSQL(t table, columns []column) string {
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = quote(c.Name)
+	}
+	return fmt.Sprintf("SELECT %s FROM %s.%s", strings.Join(names, ", "), quote(t.database), quote(t.name))
+}
+
+// quote writes a name as an SQL identifier, in whatever mode the server is.
+func quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
