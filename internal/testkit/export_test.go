@@ -6,8 +6,5 @@ const RaceEnabled = raceEnabled
 // Alive reports whether a process runs.
 var Alive = alive
 
-// WaitFor waits until the answer is yes.
-var WaitFor = waitFor
-
 // Directory is where everything of the server is.
 func (s *PostgresServer) Directory() string { return s.directory }

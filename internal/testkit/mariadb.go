@@ -144,8 +144,9 @@ func mariaDBProgram(name string) string {
 	return ""
 }
 
-func startMariaDB(config MariaDBConfig) (s *MariaDBServer, err error) {
-	s = &MariaDBServer{config: config}
+func startMariaDB(config MariaDBConfig) (*MariaDBServer, error) {
+	s := &MariaDBServer{config: config}
+	var err error
 	// The path of a socket may be about a hundred bytes long, which TMPDIR may not leave room for.
 	s.directory, err = os.MkdirTemp("/tmp", "culvert-mariadb-")
 	if err != nil {
@@ -157,34 +158,36 @@ func startMariaDB(config MariaDBConfig) (s *MariaDBServer, err error) {
 	if err := s.startShell(); err != nil {
 		return nil, errors.Join(err, os.Remove(s.directory))
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, s.remove())
-		}
-	}()
-	if config.TLS {
+	if err := s.initialize(); err != nil {
+		return nil, errors.Join(err, s.remove())
+	}
+	return s, nil
+}
+
+// initialize makes the data, and starts the server for the first time.
+func (s *MariaDBServer) initialize() error {
+	if s.config.TLS {
 		if err := s.makeCertificate(); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	install := s.command(mariaDBProgram("mariadb-install-db"), "--no-defaults", "--datadir="+s.data(),
 		"--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve",
 		"--innodb-log-file-size=8M")
 	if output, err := install.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("mariadb-install-db: %w\n%s", err, bytes.TrimSpace(output))
+		return fmt.Errorf("mariadb-install-db: %w\n%s", err, bytes.TrimSpace(output))
 	}
 	for attempt := 1; ; attempt++ {
 		if err := s.choosePort(); err != nil {
-			return nil, err
+			return err
 		}
 		// Someone else may take the free port first.
 		if err := s.start(); err == nil {
-			break
+			return s.setPassword()
 		} else if s.port == 0 || attempt == 5 {
-			return nil, err
+			return err
 		}
 	}
-	return s, s.setPassword()
 }
 
 // shellScript obeys a line at a time. A keyboard interrupt, which goes to the shell too, must not keep it from removing

@@ -147,7 +147,7 @@ func (s *MariaDBServer) setPassword() error {
 	}
 	s.config.Password = ""
 	quoted := "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(password) + "'"
-	_, err := s.rows("", "CREATE USER root@'127.0.0.1' IDENTIFIED BY "+quoted+
+	_, err := s.rows("", "CREATE OR REPLACE USER root@'127.0.0.1' IDENTIFIED BY "+quoted+
 		"; GRANT ALL ON *.* TO root@'127.0.0.1' WITH GRANT OPTION; SET PASSWORD = PASSWORD("+quoted+")")
 	s.config.Password = password
 	return err

@@ -143,7 +143,7 @@ func (s *PostgresServer) Kill(tb testing.TB) {
 		}
 		processes = append(processes, pid)
 	}
-	waitFor(tb, "the killed processes to end", func() bool { return !slices.ContainsFunc(processes, alive) })
+	WaitFor(tb, "the killed processes to end", func() bool { return !slices.ContainsFunc(processes, alive) })
 	// Their process number may soon be that of another process, or stay that of a dead one that nobody waits for.
 	if err := errors.Join(os.Remove(pidFile), os.Remove(lockFile)); err != nil {
 		tb.Fatal(err)
@@ -342,8 +342,8 @@ func environment() []string {
 	})
 }
 
-// waitFor asks again and again until the answer is yes, or fails the test after a minute.
-func waitFor(tb testing.TB, what string, ask func() bool) {
+// WaitFor asks again and again until the answer is yes, or fails the test after a minute.
+func WaitFor(tb testing.TB, what string, ask func() bool) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

@@ -1,0 +1,162 @@
+package mysql_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"culvert/internal/testkit"
+	"culvert/source"
+)
+
+// manyRows is larger than all buffers between the server and a reader.
+const manyRows = "CREATE TABLE t AS SELECT seq AS i, REPEAT('x', 100) AS fill FROM seq_1_to_300000"
+
+// expectIdle waits until the server runs nothing, and has no connection but that of the question and so many others.
+func expectIdle(t *testing.T, database *testkit.MariaDBDatabase, others int) {
+	t.Helper()
+	const question = "SELECT COUNT(*), SUM(COMMAND <> 'Sleep') FROM information_schema.PROCESSLIST WHERE DB = DATABASE()"
+	testkit.WaitFor(t, "the server to end what it did", func() bool {
+		answer := database.Query(t, question)[0]
+		return len(answer[0]) == 1 && int(answer[0][0]-'0') == others+1 && answer[1] == "1"
+	})
+}
+
+// TestServerEnds pins what happens when the server goes away while it is read.
+func TestServerEnds(t *testing.T) {
+	server := testkit.NewMariaDB(t, testkit.MariaDBConfig{})
+	database := server.NewDatabase(t)
+	database.Exec(t, manyRows)
+	leaks := goleak.IgnoreCurrent()
+	for name, end := range map[string]func(testing.TB){
+		"Kill": server.Kill,
+		"Stop": server.Stop,
+		"KILL": func(tb testing.TB) {
+			database.Exec(tb, "BEGIN NOT ATOMIC FOR c IN (SELECT ID FROM information_schema.PROCESSLIST"+
+				" WHERE DB = DATABASE() AND ID <> CONNECTION_ID()) DO KILL c.ID; END FOR; END")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := open(t, database.URL())
+			rows := table(t, db, "t")
+			var b source.Batch
+			if err := rows.Next(&b); err != nil {
+				t.Fatal(err)
+			}
+			n := b.Rows()
+			end(t)
+			var err error
+			for err == nil {
+				if err = rows.Next(&b); err == nil {
+					n += b.Rows()
+				}
+			}
+			if !errors.Is(err, source.ErrUnavailable) || !strings.Contains(err.Error(), database.Name+".t, after ") ||
+				strings.Contains(err.Error(), "\n") {
+				t.Errorf("after %d rows: %v", n, err)
+			}
+			if again := rows.Next(&b); again != err {
+				t.Errorf("Next again: %v", again)
+			}
+			if err := rows.Close(); err != nil {
+				t.Error(err)
+			}
+			if _, err := db.Table(context.Background(), "t"); !errors.Is(err, source.ErrUnavailable) {
+				t.Errorf("Table afterwards: %v", err)
+			}
+			if err := db.Close(); err != nil {
+				t.Error(err)
+			}
+			if name != "KILL" {
+				server.Start(t)
+			}
+			expectIdle(t, database, 0)
+		})
+	}
+	goleak.VerifyNone(t, leaks)
+}
+
+// TestCancel has the end of a context end the statement on the server, also one that sends nothing.
+func TestCancel(t *testing.T) {
+	_, database := openNew(t, manyRows)
+	for _, sql := range []string{"SELECT SLEEP(3600)", "SELECT a.i FROM t a, t b, t c"} {
+		db := openAgain(t, database.URL())
+		ctx, cancel := context.WithCancel(context.Background())
+		canceled := make(chan struct{})
+		go func() {
+			defer close(canceled)
+			defer cancel()
+			for !strings.Contains(running(t, database), sql) {
+				time.Sleep(time.Millisecond) // the server tells nobody what it begins
+			}
+		}()
+		rows, err := db.Query(ctx, sql)
+		if err == nil {
+			_, err = drain(rows)
+			if err := rows.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", sql, err)
+		}
+		<-canceled
+		expectIdle(t, database, 1)
+		if _, err := db.Query(context.Background(), "SELECT 1"); !errors.Is(err, source.ErrUnavailable) {
+			t.Errorf("afterwards: %v", err)
+		}
+	}
+}
+
+// running is what the server runs in a database.
+func running(t *testing.T, database *testkit.MariaDBDatabase) string {
+	var all []string
+	for _, row := range database.Query(t, "SELECT INFO FROM information_schema.PROCESSLIST WHERE DB = DATABASE()") {
+		all = append(all, row[0])
+	}
+	return strings.Join(all, "\n")
+}
+
+// TestCloseInTheMiddle closes rows that the server could send for years, and reads on in the same snapshot.
+func TestCloseInTheMiddle(t *testing.T) {
+	db, database := openNew(t, manyRows)
+	for _, sql := range []string{"SELECT a.i, a.fill FROM t a, t b, t c", "SELECT i FROM t LIMIT 1"} {
+		rows := query(t, db, sql)
+		var b source.Batch
+		if err := rows.Next(&b); err != nil {
+			t.Fatal(err)
+		}
+		database.Exec(t, "INSERT INTO t VALUES (0, '')")
+		if err := rows.Close(); err != nil {
+			t.Fatal(err)
+		}
+		expectIdle(t, database, 1)
+		expectRows(t, table(t, db, "t"), 300_000)
+	}
+}
+
+// TestCloseWhileOpen closes the source with rows open.
+func TestCloseWhileOpen(t *testing.T) {
+	database := testkit.MariaDB(t).NewDatabase(t)
+	database.Exec(t, manyRows)
+	leaks := goleak.IgnoreCurrent()
+	db := open(t, database.URL())
+	rows := query(t, db, "SELECT a.i FROM t a, t b, t c")
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+	var b source.Batch
+	if err := rows.Next(&b); err == nil || err == io.EOF {
+		t.Errorf("Next after the source was closed: %v", err)
+	}
+	if _, err := db.Query(context.Background(), "SELECT 1"); !errors.Is(err, source.ErrUnavailable) {
+		t.Errorf("Query after Close: %v", err)
+	}
+	expectIdle(t, database, 0)
+	goleak.VerifyNone(t, leaks)
+}

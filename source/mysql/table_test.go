@@ -1,0 +1,190 @@
+package mysql_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"culvert/internal/testkit"
+	"culvert/source"
+)
+
+// TestSnapshot reads two tables of which others change one in between.
+func TestSnapshot(t *testing.T) {
+	db, database := openNew(t, "CREATE TABLE a (i int); CREATE TABLE b (i int); CREATE TABLE c (i int);"+
+		"INSERT INTO a VALUES (1), (2); INSERT INTO b VALUES (1), (2), (3); INSERT INTO c VALUES (1)")
+	database.Exec(t, "INSERT INTO b VALUES (4); DELETE FROM a WHERE i = 1")
+	expectRows(t, table(t, db, "a"), 2)
+	rows := table(t, db, "b")
+	database.Exec(t, "DELETE FROM b")
+	expectRows(t, rows, 3)
+	expectRows(t, query(t, db, "SELECT a.i FROM a JOIN b USING (i)"), 2)
+
+	// What has no snapshot must not come as if it had no rows.
+	database.Exec(t, "TRUNCATE c")
+	if rows, err := db.Table(context.Background(), "c"); err == nil {
+		if _, err = drain(rows); err == io.EOF {
+			t.Error("a table that was truncated meanwhile has no rows")
+		}
+	}
+	expectRows(t, table(t, db, "a"), 2)
+}
+
+// TestReadOnly tries to write, also after the transaction was ended.
+func TestReadOnly(t *testing.T) {
+	db, database := openNew(t, "CREATE TABLE t (i int); INSERT INTO t VALUES (1)")
+	for _, sql := range []string{
+		"DELETE FROM t", "DROP TABLE t", "CREATE TABLE u (i int)", "COMMIT", "INSERT INTO t VALUES (2)",
+		"DELETE FROM t RETURNING i", "TRUNCATE t", "SELECT 1; DELETE FROM t",
+	} {
+		if rows, err := db.Query(context.Background(), sql); err == nil {
+			t.Errorf("%s gave rows: %v", sql, rows.Close())
+		}
+	}
+	if got := database.Query(t, "SELECT i FROM t"); len(got) != 1 {
+		t.Errorf("the table holds %q", got)
+	}
+	if _, err := db.Query(context.Background(), "SELECT i FROM t WHERE i = ?"); err == nil ||
+		!strings.Contains(err.Error(), "parameter") {
+		t.Errorf("a query with a parameter: %v", err)
+	}
+}
+
+func TestTableNames(t *testing.T) {
+	database := testkit.MariaDB(t).NewDatabase(t)
+	other := testkit.MariaDB(t).NewDatabase(t)
+	other.Exec(t, "CREATE TABLE elsewhere (o1 int); CREATE TABLE t (o2 int)")
+	database.Exec(t, "CREATE TABLE t (t int); CREATE TABLE `T` (upper int); CREATE TABLE `a.b` (point int);"+
+		"CREATE TABLE `back``tick` (tick int); CREATE TABLE `a; DROP TABLE t` (drops int);"+
+		"CREATE VIEW v AS SELECT t AS viewed FROM t; CREATE SEQUENCE s; CREATE TABLE `Mixed` (mixed int)")
+	db := openAgain(t, database.URL())
+	for name, want := range map[string]string{
+		"t": "t", "T": "upper", "v": "viewed", "a.b": "point", "`a.b`": "point", "back`tick": "tick",
+		"`back``tick`": "tick", "a; DROP TABLE t": "drops", "Mixed": "mixed", "s": "next_not_cached_value",
+		database.Name + ".t": "t", other.Name + ".elsewhere": "o1", other.Name + ".t": "o2",
+		"`" + other.Name + "`.`t`": "o2", other.Name + ".`t`": "o2", database.Name + ".a.b": "point",
+		"information_schema.TABLES": "TABLE_CATALOG",
+	} {
+		rows, err := db.Table(context.Background(), name)
+		if err != nil {
+			t.Errorf("Table(%q): %v", name, err)
+			continue
+		}
+		if got := rows.Columns()[0].Name; got != want {
+			t.Errorf("Table(%q) has the column %s, want %s", name, got, want)
+		}
+		if err := rows.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	for name, known := range map[string]string{
+		"mixed": "Mixed", "tt": "t", "`t": "t", "``": "t", ".t": "", "t.": "", "`t`.": "", other.Name + ".x": other.Name + ".t",
+		"nowhere.t": database.Name + ".t",
+	} {
+		_, err := db.Table(context.Background(), name)
+		unknown, ok := errors.AsType[*source.UnknownError](err)
+		if !ok || known != "" && !slices.Contains(unknown.Known, known) {
+			t.Errorf("Table(%q): %v, want *source.UnknownError that knows %q", name, err, known)
+		}
+	}
+}
+
+// TestNoDatabase connects to a server without saying which database.
+func TestNoDatabase(t *testing.T) {
+	database := testkit.MariaDB(t).NewDatabase(t)
+	database.Exec(t, "CREATE TABLE t (i int); INSERT INTO t VALUES (1)")
+	db := openAgain(t, strings.Replace(database.URL(), "/"+database.Name, "/", 1))
+	expectRows(t, table(t, db, database.Name+".t"), 1)
+	_, err := db.Table(context.Background(), "t")
+	unknown, ok := errors.AsType[*source.UnknownError](err)
+	if !ok || !slices.Contains(unknown.Known, database.Name+".t") {
+		t.Errorf("Table without a database: %v", err)
+	}
+}
+
+func TestColumns(t *testing.T) {
+	db, _ := openNew(t, "CREATE TABLE t (a int, hidden int INVISIBLE DEFAULT 5, sum int AS (a + 1) STORED,"+
+		"virtual int AS (a + 2), j json, checked text CHECK (json_valid(`checked`)), d int DEFAULT (1 + 1));"+
+		"INSERT INTO t (a, j, checked) VALUES (1, '{}', '[]'); CREATE VIEW v AS SELECT a, sum, j FROM t")
+	expect := func(rows source.Rows, want string) {
+		t.Helper()
+		var got []string
+		for _, c := range rows.Columns() {
+			got = append(got, c.Name+" "+c.Type)
+		}
+		var b source.Batch
+		if err := rows.Next(&b); err != nil {
+			t.Fatal(err)
+		}
+		for column := range b.Columns() {
+			kind, text := b.Value(0, column)
+			got[column] += " " + kind.String() + " " + string(text)
+		}
+		if got := strings.Join(got, "\n"); got != want {
+			t.Errorf("got:\n%s\nwant:\n%s", got, want)
+		}
+		expectRows(t, rows, 0)
+	}
+	expect(table(t, db, "t"), "a int(11) number 1\nhidden int(11) number 5\nj longtext json {}\n"+
+		"checked text json []\nd int(11) number 2")
+	expect(table(t, db, "v"), "a int(11) number 1\nsum int(11) number 2\nj longtext text {}")
+	expect(query(t, db, "SELECT sum, CAST(a AS UNSIGNED) AS u, NULL AS n, x'00' AS b, 'é' AS s, j FROM t"),
+		"sum INT number 2\nu UNSIGNED BIGINT number 1\nn NULL null \nb VARBINARY bytes \x00\ns VARCHAR text é\n"+
+			"j TEXT text {}")
+}
+
+// TestColumnPrivileges reads a table of whose columns the user may not see all.
+func TestColumnPrivileges(t *testing.T) {
+	server := testkit.NewMariaDB(t, testkit.MariaDBConfig{Password: "of root"})
+	database := server.NewDatabase(t)
+	database.Exec(t, "CREATE TABLE t (a int, b int); INSERT INTO t VALUES (1, 2);"+
+		"CREATE USER reader@'127.0.0.1' IDENTIFIED BY 'of reader'; GRANT SELECT (a) ON "+database.Name+".t TO reader@'127.0.0.1'")
+	db := openAgain(t, "mysql://reader:of%20reader@"+server.Address(t)+"/"+database.Name)
+	if rows, err := db.Table(context.Background(), "t"); err == nil {
+		t.Errorf("a part of the table was given: %v", rows.Columns())
+	}
+	expectRows(t, query(t, db, "SELECT a FROM t"), 1)
+}
+
+// TestSettings reads from a server whose settings would change what comes.
+func TestSettings(t *testing.T) {
+	server := testkit.NewMariaDB(t, testkit.MariaDBConfig{Options: []string{
+		"--default-time-zone=+05:30", "--sql-mode=ANSI,PAD_CHAR_TO_FULL_LENGTH,NO_BACKSLASH_ESCAPES,IGNORE_SPACE",
+		"--max-statement-time=100", "--transaction-isolation=READ-UNCOMMITTED",
+		"--character-set-server=latin1", "--lower-case-table-names=1", "--autocommit=0",
+	}})
+	database := server.NewDatabase(t)
+	database.Exec(t, `CREATE TABLE "Mixed" (at timestamp, c char(4), s varchar(9));
+		INSERT INTO "mixed" VALUES ('2026-01-02 05:30:00', 'a', 'é'), ('2026-01-02 05:30:00', 'a', 'é'); COMMIT; SET GLOBAL sql_select_limit = 1`)
+	db := openAgain(t, database.URL())
+	rows := table(t, db, "MIXED")
+	var b source.Batch
+	if err := rows.Next(&b); err != nil {
+		t.Fatal(err)
+	}
+	for column, want := range []string{"2026-01-02 00:00:00", "a", "é"} {
+		if _, got := b.Value(1, column); string(got) != want {
+			t.Errorf("column %d holds %q, want %q", column, got, want)
+		}
+	}
+	if b.Rows() != 2 {
+		t.Errorf("%d rows", b.Rows())
+	}
+	expectRows(t, rows, 0)
+	rows = query(t, db, "SELECT @@max_statement_time, @@transaction_isolation, @@sql_mode")
+	if err := rows.Next(&b); err != nil {
+		t.Fatal(err)
+	}
+	for column, want := range []string{"0", "REPEATABLE-READ"} {
+		if _, got := b.Value(0, column); string(got) != want {
+			t.Errorf("setting %d is %q, want %q", column, got, want)
+		}
+	}
+	if _, got := b.Value(0, 2); strings.Contains(string(got), "PAD") || !strings.Contains(string(got), "ANSI") {
+		t.Errorf("sql_mode is %s", got)
+	}
+	expectRows(t, rows, 0)
+}
