@@ -174,7 +174,7 @@ func TestSettings(t *testing.T) {
 		t.Errorf("%d rows", b.Rows())
 	}
 	expectRows(t, rows, 0)
-	rows = query(t, db, "SELECT @@max_statement_time, @@transaction_isolation, @@sql_mode")
+	rows = query(t, db, "SELECT @@max_statement_time, @@tx_isolation, @@sql_mode")
 	if err := rows.Next(&b); err != nil {
 		t.Fatal(err)
 	}
