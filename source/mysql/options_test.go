@@ -80,7 +80,7 @@ func FuzzResolve(f *testing.F) {
 		}
 		u := url.URL{
 			Scheme: "mysql", User: url.UserPassword(user, password), Host: "host:1",
-			Path: "/" + database, RawPath: "/" + url.PathEscape(database),
+			Path: "/" + database, RawPath: "/" + strings.ReplaceAll(url.PathEscape(database), "@", "%40"),
 		}
 		s, err := resolve(u.String())
 		if err != nil {
