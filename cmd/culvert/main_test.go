@@ -278,6 +278,7 @@ func environment(ts *testscript.TestScript) []string {
 	for _, name := range []string{
 		"HOME", "XDG_CONFIG_HOME", "AppData", "PATH", "TMPDIR", "CULVERT_IDENTITY",
 		"PGHOST", "PGPORT", "PGUSER", "PGDATABASE", "PGPASSWORD",
+		"MYSQL_HOST", "MYSQL_TCP_PORT", "MYSQL_UNIX_PORT", "MYSQL_PWD",
 	} {
 		variables = append(variables, name+"="+ts.Getenv(name))
 	}

@@ -1,5 +1,5 @@
-// Package testkit holds what the tests of several packages need: a PostgreSQL server of their own, a gate for
-// allocations, and the peak of memory.
+// Package testkit holds what the tests of several packages need: servers of PostgreSQL and MariaDB of their own, a gate
+// for allocations, and the peak of memory.
 //
 //	db := testkit.Postgres(t).NewDatabase(t)
 //	db.Exec(t, "CREATE TABLE t (id bigint)")

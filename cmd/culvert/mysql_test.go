@@ -1,0 +1,48 @@
+package main
+
+import (
+	"net"
+	"os"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"culvert/internal/testkit"
+)
+
+// TestMySQLScripts runs the scripts that need a MariaDB server. Scripts run in their own databases.
+func TestMySQLScripts(t *testing.T) {
+	server := testkit.NewMariaDB(t, testkit.MariaDBConfig{Password: password})
+	host, port, err := net.SplitHostPort(server.Address(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	variables := []string{
+		"MYSQL_HOST=" + host, "MYSQL_TCP_PORT=" + port, "MYSQL_PWD=" + password, "SOCKET=" + server.SocketPath(),
+	}
+	runScripts(t, "testdata/mysql", variables, map[string]command{
+		"newdatabase": func(ts *testscript.TestScript, _ bool, args []string) {
+			db := server.NewDatabase(t)
+			ts.Setenv("DATABASE", db.Name)
+			for _, file := range args {
+				db.Exec(t, ts.ReadFile(file))
+			}
+		},
+	})
+}
+
+// TestMySQLKilled pins what happens when the server dies while it is read.
+func TestMySQLKilled(t *testing.T) {
+	server := testkit.NewMariaDB(t, testkit.MariaDBConfig{Password: password})
+	host, port, err := net.SplitHostPort(server.Address(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	variables := []string{"MYSQL_HOST=" + host, "MYSQL_TCP_PORT=" + port, "MYSQL_PWD=" + password}
+	runScripts(t, "testdata/mysqlkilled", variables, map[string]command{
+		// killserver CODE PATTERN COMMAND [ARGUMENT]...
+		"killserver": func(ts *testscript.TestScript, _ bool, args []string) {
+			disturb(ts, args[0], args[1], args[2:], func(*os.Process) { server.Kill(t) })
+		},
+	})
+}
