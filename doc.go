@@ -13,8 +13,8 @@
 // others:
 //
 //   - [culvert/source] says what a place that rows come from looks like: raw bytes in reused batches. PostgreSQL is
-//     in [culvert/source/postgres], SQLite in [culvert/source/sqlite], any database/sql driver in
-//     [culvert/source/sqldb], and the queries of GORM in [culvert/source/gormdb].
+//     in [culvert/source/postgres], MySQL and MariaDB in [culvert/source/mysql], SQLite in [culvert/source/sqlite], any
+//     database/sql driver in [culvert/source/sqldb], and the queries of GORM in [culvert/source/gormdb].
 //   - [culvert/format] turns batches of rows into CSV, JSON Lines or lines of a template.
 //   - [culvert/agefile] writes and reads age files on all cores.
 //   - [culvert/export] joins them: rows in, one compressed and encrypted file out.

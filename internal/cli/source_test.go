@@ -57,7 +57,9 @@ func TestParseSource(t *testing.T) {
 			t.Errorf("%q is %v, %v; want %v", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "shop", "sqlite:", "oracle://host/db", "mysql:host=h", "postgresql:x", "host=h dbname=d"} {
+	for _, text := range []string{
+		"", "shop", "sqlite:", "oracle://host/db", "mysql:host=h", "postgresql:x", "host=h dbname=d",
+	} {
 		if got, err := parseSource(text); exitCode(err) != exitUsage || len(hintsOf(err)) == 0 {
 			t.Errorf("%q is %v, %v; want an error of usage with a hint", text, got, err)
 		}

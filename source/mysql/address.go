@@ -184,7 +184,7 @@ func (s *settings) readOptionFile(path string) error {
 	case err != nil:
 		return err
 	}
-	for _, o := range parseOptions(text, "client") {
+	for _, o := range parseOptions(text) {
 		if set := options[o.name]; set != nil {
 			if err := set(s, o.value); err != nil {
 				return fmt.Errorf("mysql: option %s in %s: %w", o.name, path, err)

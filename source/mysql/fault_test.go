@@ -6,12 +6,12 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
 	"culvert/internal/testkit"
 	"culvert/source"
+	"culvert/source/mysql"
 )
 
 // manyRows is larger than all buffers between the server and a reader.
@@ -20,7 +20,8 @@ const manyRows = "CREATE TABLE t AS SELECT seq AS i, REPEAT('x', 100) AS fill FR
 // expectIdle waits until the server runs nothing, and has no connection but that of the question and so many others.
 func expectIdle(t *testing.T, database *testkit.MariaDBDatabase, others int) {
 	t.Helper()
-	const question = "SELECT COUNT(*), SUM(COMMAND <> 'Sleep') FROM information_schema.PROCESSLIST WHERE DB = DATABASE()"
+	const question = "SELECT COUNT(*), SUM(COMMAND <> 'Sleep') FROM information_schema.PROCESSLIST" +
+		" WHERE DB = DATABASE()"
 	testkit.WaitFor(t, "the server to end what it did", func() bool {
 		answer := database.Query(t, question)[0]
 		return len(answer[0]) == 1 && int(answer[0][0]-'0') == others+1 && answer[1] == "1"
@@ -87,25 +88,13 @@ func TestCancel(t *testing.T) {
 	for _, sql := range []string{"SELECT SLEEP(3600)", "SELECT a.i FROM t a, t b, t c"} {
 		db := openAgain(t, database.URL())
 		ctx, cancel := context.WithCancel(context.Background())
-		canceled := make(chan struct{})
-		go func() {
-			defer close(canceled)
-			defer cancel()
-			for !strings.Contains(running(t, database), sql) {
-				time.Sleep(time.Millisecond) // the server tells nobody what it begins
-			}
-		}()
-		rows, err := db.Query(ctx, sql)
-		if err == nil {
-			_, err = drain(rows)
-			if err := rows.Close(); err != nil {
-				t.Error(err)
-			}
-		}
-		if !errors.Is(err, context.Canceled) {
+		ended := make(chan error, 1)
+		go func() { ended <- run(ctx, db, sql) }()
+		testkit.WaitFor(t, "the statement", func() bool { return strings.Contains(running(t, database), sql) })
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", sql, err)
 		}
-		<-canceled
 		expectIdle(t, database, 1)
 		if _, err := db.Query(context.Background(), "SELECT 1"); !errors.Is(err, source.ErrUnavailable) {
 			t.Errorf("afterwards: %v", err)
@@ -113,8 +102,19 @@ func TestCancel(t *testing.T) {
 	}
 }
 
+// run reads the rows of a query until they end.
+func run(ctx context.Context, db *mysql.DB, sql string) error {
+	rows, err := db.Query(ctx, sql)
+	if err != nil {
+		return err
+	}
+	_, err = drain(rows)
+	return errors.Join(err, rows.Close())
+}
+
 // running is what the server runs in a database.
 func running(t *testing.T, database *testkit.MariaDBDatabase) string {
+	t.Helper()
 	var all []string
 	for _, row := range database.Query(t, "SELECT INFO FROM information_schema.PROCESSLIST WHERE DB = DATABASE()") {
 		all = append(all, row[0])

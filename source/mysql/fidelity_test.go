@@ -25,16 +25,17 @@ const nastyColumns = `(
 	picture longblob, place point)`
 
 const nastyRows = `
-	(1, 18446744073709551615, -12345678901234567890123456789012345.000000000000000000000000000001, 0.1, 0.30000000000000004,
-		TRUE, b'101000000001', 2026, '2026-01-02', '2026-01-02 03:04:05.000001', FROM_UNIXTIME(86400.5), '-838:59:59',
-		'say "hi", or\nnot\r\n\\N \\. \t;', 'Binary', 'äö€', 'b''c', 'x,y', '{"a": 1e400, "a": "\\u0000"}', x'000aff22',
+	(1, 18446744073709551615, -12345678901234567890123456789012345.000000000000000000000000000001, 0.1,
+		0.30000000000000004, TRUE, b'101000000001', 2026, '2026-01-02', '2026-01-02 03:04:05.000001', FROM_UNIXTIME(86400.5),
+		'-838:59:59', 'say "hi", or\nnot\r\n\\N \\. \t;', 'Binary', 'äö€', 'b''c', 'x,y', '{"a": 1e400, "a": "\\u0000"}', x'000aff22',
 		x'00', ST_GeomFromText('POINT(1 -2)', 7)),
 	(2, 9223372036854775808, 0.000000000000000000000000000001, 3.4028234663852886e38, 5e-324, -128, 0, 0, '0000-00-00',
 		'0000-00-00', NULL, '838:59:59.999', '', '', '', '', '', '{}', '', '', NULL),
-	(3, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+	(3, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+		NULL, NULL),
 	(4, 9007199254740993, 1, 16777217, -1.7976931348623157e308, FALSE, b'1', 1901, '2026-00-00',
-		'9999-12-31 23:59:59.999999', FROM_UNIXTIME(2147483647.999999), '-00:00:00.001', '😀 NULL', 'null', ' x', 'a', 'y',
-		'null', '\\', x'ff', ST_GeomFromText('POINT(1e300 0)'))`
+		'9999-12-31 23:59:59.999999', FROM_UNIXTIME(2147483647.999999), '-00:00:00.001', '😀 NULL', 'null', ' x', 'a',
+		'y', 'null', '\\', x'ff', ST_GeomFromText('POINT(1e300 0)'))`
 
 const nastyCSV = `id,big,price,f,d,flag,bits,y,day,at,stamp,span,title,code,old,choice,flags,doc,raw,picture,place
 1,18446744073709551615,-12345678901234567890123456789012345.000000000000000000000000000001,0.1,0.30000000000000004,` +
@@ -117,10 +118,11 @@ func TestNastyValues(t *testing.T) {
 	}
 	for row, line := range lines {
 		for column, field := range strings.Split(line, "\t") {
+			name := rows.Columns()[column].Name
 			kind, got := b.Value(row, column)
 			if field == "NULL" || kind == source.Null {
 				if field != "NULL" || kind != source.Null {
-					t.Errorf("row %d, column %s: %v %q, the client has %s", row, rows.Columns()[column].Name, kind, got, field)
+					t.Errorf("row %d, column %s: %v %q, the client has %s", row, name, kind, got, field)
 				}
 				continue
 			}
@@ -132,7 +134,7 @@ func TestNastyValues(t *testing.T) {
 				continue
 			}
 			if !bytes.Equal(got, want) {
-				t.Errorf("row %d, column %s: %q, the client has %q", row, rows.Columns()[column].Name, got, want)
+				t.Errorf("row %d, column %s: %q, the client has %q", row, name, got, want)
 			}
 		}
 	}
@@ -169,7 +171,8 @@ func TestLoadsBack(t *testing.T) {
 	db, database := openNew(t, "SET sql_mode = ''; CREATE TABLE nasty "+nastyColumns+"; INSERT INTO nasty VALUES "+
 		nastyRows+"; INSERT INTO nasty (id, big, price, f, d, bits, y, at, span, raw, title)"+
 		" SELECT seq, RAND(seq) * 18446744073709551615, (RAND(seq) - 0.5) * POW(10, seq % 30),"+
-		" (RAND(seq) - 0.5) * POW(10, CAST(seq % 76 AS signed) - 38), (RAND(seq + 1) - 0.5) * POW(10, CAST(seq % 600 AS signed) - 300), seq % 4096,"+
+		" (RAND(seq) - 0.5) * POW(10, CAST(seq % 76 AS signed) - 38), (RAND(seq + 1) - 0.5) *"+
+		" POW(10, CAST(seq % 600 AS signed) - 300), seq % 4096,"+
 		" 1901 + seq % 255, TIMESTAMPADD(MICROSECOND, FLOOR(RAND(seq) * 1e15), '1980-01-01'),"+
 		" SEC_TO_TIME((RAND(seq) - 0.5) * 6e6), UNHEX(MD5(seq)), CONVERT(UNHEX(MD5(seq)) USING latin1)"+
 		" FROM seq_10_to_2000; CREATE TABLE copy LIKE nasty")
@@ -205,8 +208,8 @@ func TestLoadsBack(t *testing.T) {
 		t.Errorf("the tables differ: %q", sums)
 		for _, c := range rows.Columns() {
 			name := quote(c.Name)
-			t.Log(c.Name, database.Query(t, fmt.Sprintf("SELECT COUNT(*), MIN(a.%s), MIN(b.%[1]s) FROM nasty a JOIN copy b USING (id)"+
-				" WHERE NOT a.%[1]s <=> b.%[1]s", name)))
+			t.Log(c.Name, database.Query(t, fmt.Sprintf("SELECT COUNT(*), MIN(a.%s), MIN(b.%[1]s)"+
+				" FROM nasty a JOIN copy b USING (id) WHERE NOT a.%[1]s <=> b.%[1]s", name)))
 		}
 	}
 }
@@ -228,19 +231,22 @@ func literal(kind source.Kind, value []byte) string {
 func TestCSVLoadsBack(t *testing.T) {
 	db, database := openNew(t, "CREATE TABLE t (id int PRIMARY KEY, n decimal(65,30), f float, at datetime(6), s text,"+
 		" b bit(9), raw varbinary(9)); CREATE TABLE copy LIKE t; INSERT INTO t VALUES"+
-		` (1, -1.000000000000000000000000000001, 0.1, '2026-01-02 03:04:05.000001', 'a "b",\r\n\\N\\', b'101', x'00ff22'),`+
+		` (1, -1.000000000000000000000000000001, 0.1, '2026-01-02 03:04:05.000001', 'a "b",\r\n\\N\\', b'101',`+
+		` x'00ff22'),`+
 		" (2, NULL, NULL, NULL, '', NULL, '')")
 	path := filepath.Join(t.TempDir(), "t.csv")
 	if err := os.WriteFile(path, []byte(encoded(t, format.CSV{}, table(t, db, "t"))), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	database.Client(t, "--local-infile=1", "-e", "LOAD DATA LOCAL INFILE '"+path+"' INTO TABLE copy CHARACTER SET utf8mb4"+
-		` FIELDS TERMINATED BY ',' OPTIONALLY ENCLOSED BY '"' ESCAPED BY '' LINES TERMINATED BY '\n' IGNORE 1 LINES`+
+	database.Client(t, "--local-infile=1", "-e", "LOAD DATA LOCAL INFILE '"+path+"' INTO TABLE copy"+
+		` CHARACTER SET utf8mb4 FIELDS TERMINATED BY ',' OPTIONALLY ENCLOSED BY '"' ESCAPED BY ''`+
+		` LINES TERMINATED BY '\n' IGNORE 1 LINES`+
 		" (id, @n, @f, @at, s, @b, @raw) SET n = NULLIF(@n, ''), f = NULLIF(@f, ''), at = NULLIF(@at, ''),"+
 		" b = CAST(NULLIF(@b, '') AS unsigned), raw = UNHEX(SUBSTR(@raw, 3))")
 	sums := database.Query(t, "CHECKSUM TABLE t, copy EXTENDED")
 	if sums[0][1] != sums[1][1] || sums[0][1] == "0" {
-		t.Errorf("the tables differ: %q and %q", database.Query(t, "SELECT * FROM t"), database.Query(t, "SELECT * FROM copy"))
+		t.Errorf("the tables differ: %q and %q",
+			database.Query(t, "SELECT * FROM t"), database.Query(t, "SELECT * FROM copy"))
 	}
 }
 

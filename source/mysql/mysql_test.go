@@ -82,7 +82,10 @@ var values = []sourcetest.Value{
 	{Type: "varchar(9)", SQL: `'a\\b ''c'`, Kind: source.Text, Text: `a\b 'c`, Column: "varchar(9)"},
 	{Type: "varchar(9) collate utf8mb4_bin", SQL: "'bin'", Kind: source.Text, Text: "bin"},
 	{Type: "text collate utf8mb4_bin", SQL: "'bin'", Kind: source.Text, Text: "bin"},
-	{Type: "text", SQL: `'line\r\nline\ttab "quote", \\N'`, Kind: source.Text, Text: "line\r\nline\ttab \"quote\", \\N"},
+	{
+		Type: "text", SQL: `'line\r\nline\ttab "quote", \\N'`,
+		Kind: source.Text, Text: "line\r\nline\ttab \"quote\", \\N",
+	},
 	{Type: "text", SQL: "CONCAT('a', CHAR(0), 'b')", Kind: source.Text, Text: "a\x00b"},
 	{Type: "mediumtext", SQL: "'€ 😀'", Kind: source.Text, Text: "€ 😀"},
 	{Type: "varchar(20) character set latin1", SQL: "'äö€'", Kind: source.Text, Text: "äö€"},

@@ -137,7 +137,8 @@ func TestTLS(t *testing.T) {
 		writeFile(t, filepath.Join(home, ".my.cnf"), "[client]\n"+test.file+"\n")
 		db, err := mysql.Open(context.Background(), "mysql://root@"+test.address+"/mysql?"+test.query)
 		if err != nil || test.fails != "" {
-			if test.fails == "" || !errors.Is(err, source.ErrUnavailable) || !strings.Contains(err.Error(), test.fails) {
+			if test.fails == "" || !errors.Is(err, source.ErrUnavailable) ||
+				!strings.Contains(err.Error(), test.fails) {
 				t.Errorf("%s?%s with %q: %v, want %q", test.address, test.query, test.file, err, test.fails)
 			}
 			if err == nil {
@@ -152,7 +153,8 @@ func TestTLS(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, got := b.Value(0, 0); (string(got) == "1") != test.encrypted {
-			t.Errorf("%s?%s with %q: encrypted is %s, want %v", test.address, test.query, test.file, got, test.encrypted)
+			t.Errorf("%s?%s with %q: encrypted is %s, want %v",
+				test.address, test.query, test.file, got, test.encrypted)
 		}
 		if err := db.Close(); err != nil {
 			t.Error(err)
@@ -296,7 +298,8 @@ func TestConfigurationErrors(t *testing.T) {
 		}
 	}
 	t.Setenv("MYSQL_TCP_PORT", "x")
-	if _, err := mysql.Open(context.Background(), "mysql:///"); err == nil || !strings.Contains(err.Error(), "MYSQL_TCP_PORT") {
+	_, err := mysql.Open(context.Background(), "mysql:///")
+	if err == nil || !strings.Contains(err.Error(), "MYSQL_TCP_PORT") {
 		t.Errorf("a wrong port in the environment: %v", err)
 	}
 }

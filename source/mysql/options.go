@@ -40,10 +40,13 @@ func readOptions(path string) (text string, err error) {
 	return string(content), nil
 }
 
-// parseOptions gives the options of one group, in their order. The format is that of the manual of MySQL, "Using Option
+// optionGroup is what the programs of MySQL that connect have in common.
+const optionGroup = "client"
+
+// parseOptions gives the options of the group, in their order. The format is that of the manual of MySQL, "Using Option
 // Files"; directives that include other files are passed over, as is what cannot be read. In names, an underscore is
 // the same as a hyphen.
-func parseOptions(text, group string) []option {
+func parseOptions(text string) []option {
 	var found []option
 	current := ""
 	for line := range strings.Lines(text) {
@@ -54,7 +57,7 @@ func parseOptions(text, group string) []option {
 		case line[0] == '[':
 			current, _, _ = strings.Cut(line[1:], "]")
 			continue
-		case current != group:
+		case current != optionGroup:
 			continue
 		}
 		name, value, _ := strings.Cut(withoutComment(line), "=")
@@ -84,7 +87,9 @@ func withoutComment(line string) string {
 	return line
 }
 
-var optionEscapes = map[byte]byte{'b': '\b', 't': '\t', 'n': '\n', 'r': '\r', 's': ' ', '\\': '\\', '\'': '\'', '"': '"'}
+var optionEscapes = map[byte]byte{
+	'b': '\b', 't': '\t', 'n': '\n', 'r': '\r', 's': ' ', '\\': '\\', '\'': '\'', '"': '"',
+}
 
 // optionValue takes quotes off a value and resolves its escapes. A backslash before any other character stands for
 // itself.

@@ -27,10 +27,17 @@ quote="
 [client-other]
 host=other
 [client]
-port=3307`, "client")
+port=3307`)
 	want := []option{
-		{"user", "me"}, {"host", "db.example"}, {"PORT", ""}, {"password", "a # b\tc\"d"},
-		{"ssl-ca", "/with space/ca.pem"}, {"socket", "/tmp/my sock"}, {"empty", ""}, {"quote", `"`}, {"port", "3307"},
+		{"user", "me"},
+		{"host", "db.example"},
+		{"PORT", ""},
+		{"password", "a # b\tc\"d"},
+		{"ssl-ca", "/with space/ca.pem"},
+		{"socket", "/tmp/my sock"},
+		{"empty", ""},
+		{"quote", `"`},
+		{"port", "3307"},
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
@@ -49,11 +56,11 @@ func FuzzParseOptions(f *testing.F) {
 		escaped := strings.NewReplacer(
 			`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`, "\b", `\b`,
 		).Replace(value)
-		got := parseOptions(before+"\n[client]\npassword=\""+escaped+"\"\n", "client")
+		got := parseOptions(before + "\n[client]\npassword=\"" + escaped + "\"\n")
 		if len(got) == 0 || got[len(got)-1] != (option{"password", value}) {
 			t.Errorf("%q is read as %q", value, got)
 		}
-		for _, o := range parseOptions(before, "client") {
+		for _, o := range parseOptions(before) {
 			if strings.ContainsAny(o.name, "=\n") {
 				t.Errorf("%q has an option of the name %q", before, o.name)
 			}

@@ -81,8 +81,9 @@ func TestTableNames(t *testing.T) {
 		}
 	}
 	for name, known := range map[string]string{
-		"mixed": "Mixed", "tt": "t", "`t": "t", "``": "t", ".t": "", "t.": "", "`t`.": "", other.Name + ".x": other.Name + ".t",
-		"nowhere.t": database.Name + ".t",
+		"mixed": "Mixed", "tt": "t", "`t": "t", "``": "t", ".t": "", "t.": "", "`t`.": "",
+		other.Name + ".x": other.Name + ".t",
+		"nowhere.t":       database.Name + ".t",
 	} {
 		_, err := db.Table(context.Background(), name)
 		unknown, ok := errors.AsType[*source.UnknownError](err)
@@ -141,7 +142,8 @@ func TestColumnPrivileges(t *testing.T) {
 	server := testkit.NewMariaDB(t, testkit.MariaDBConfig{Password: "of root"})
 	database := server.NewDatabase(t)
 	database.Exec(t, "CREATE TABLE t (a int, b int); INSERT INTO t VALUES (1, 2);"+
-		"CREATE USER reader@'127.0.0.1' IDENTIFIED BY 'of reader'; GRANT SELECT (a) ON "+database.Name+".t TO reader@'127.0.0.1'")
+		"CREATE USER reader@'127.0.0.1' IDENTIFIED BY 'of reader';"+
+		"GRANT SELECT (a) ON "+database.Name+".t TO reader@'127.0.0.1'")
 	db := openAgain(t, "mysql://reader:of%20reader@"+server.Address(t)+"/"+database.Name)
 	if rows, err := db.Table(context.Background(), "t"); err == nil {
 		t.Errorf("a part of the table was given: %v", rows.Columns())
@@ -158,7 +160,8 @@ func TestSettings(t *testing.T) {
 	}})
 	database := server.NewDatabase(t)
 	database.Exec(t, `CREATE TABLE "Mixed" (at timestamp, c char(4), s varchar(9));
-		INSERT INTO "mixed" VALUES ('2026-01-02 05:30:00', 'a', 'é'), ('2026-01-02 05:30:00', 'a', 'é'); COMMIT; SET GLOBAL sql_select_limit = 1`)
+		INSERT INTO "mixed" VALUES ('2026-01-02 05:30:00', 'a', 'é'), ('2026-01-02 05:30:00', 'a', 'é'); COMMIT;
+		SET GLOBAL sql_select_limit = 1`)
 	db := openAgain(t, database.URL())
 	rows := table(t, db, "MIXED")
 	var b source.Batch
