@@ -14,7 +14,8 @@
 // transaction lasts, the server keeps row versions that it could otherwise clean up, and who would redefine a table
 // that was read has to wait.
 //
-// Statements that write are refused by the server, as is all that would follow a statement that ends the transaction.
+// Statements that write are refused by the server. One that gives no rows could have ended the transaction: it is an
+// error, and ends the connection.
 //
 // # Values
 //

@@ -53,7 +53,11 @@ func (r *rows) start(sql string, columns []column) (err error) {
 	r.values = make([]driver.Value, len(names))
 	switch {
 	case len(names) == 0:
-		err = errors.New("the statement gives no rows")
+		// It may have ended the transaction, and what is read without it does not fit to what was read.
+		r.session.close()
+		err = fmt.Errorf("mysql: %s: the statement gives no rows", r.name)
+		r.end(err)
+		return err
 	case columns != nil && len(columns) != len(names):
 		err = errAnswer
 	default:

@@ -29,6 +29,7 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: time.Minute, Interval: 1
 type conn interface {
 	driver.Conn
 	driver.ConnPrepareContext
+	driver.QueryerContext
 	driver.ExecerContext
 	driver.Validator
 }
@@ -39,6 +40,7 @@ type session struct {
 	conn      conn
 	network   net.Conn // below conn
 	id        int64    // of the connection, as KILL takes it
+	database  string   // "" if there is none
 	isMariaDB bool
 	foldCase  bool // of the names of tables
 	gone      bool
@@ -132,7 +134,7 @@ func (s *session) beginTransaction(ctx context.Context) error {
 			return s.failed(ctx, doing, err)
 		}
 	}
-	found, err := s.query(ctx, "SELECT CONNECTION_ID(), VERSION(), @@lower_case_table_names")
+	found, err := s.query(ctx, "SELECT CONNECTION_ID(), VERSION(), @@lower_case_table_names, DATABASE()")
 	if err != nil {
 		return s.failed(ctx, doing, err)
 	}
@@ -144,6 +146,7 @@ func (s *session) beginTransaction(ctx context.Context) error {
 	}
 	s.isMariaDB = strings.Contains(strings.ToUpper(found[0][1]), "MARIADB")
 	s.foldCase = found[0][2] != "0"
+	s.database = found[0][3]
 	return nil
 }
 
@@ -171,11 +174,19 @@ func (s *session) prepared(ctx context.Context, sql string, parameters ...string
 
 // query runs a statement of ours and gives its rows, with NULL as "".
 func (s *session) query(ctx context.Context, sql string, parameters ...string) (all [][]string, err error) {
-	statement, found, err := s.prepared(ctx, sql, parameters...)
+	var found driver.Rows
+	if len(parameters) == 0 {
+		found, err = s.conn.QueryContext(ctx, sql, nil) // in one round trip
+	} else {
+		var statement driver.Stmt
+		if statement, found, err = s.prepared(ctx, sql, parameters...); err == nil {
+			defer func() { err = errors.Join(err, statement.Close()) }()
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, found.Close(), statement.Close()) }()
+	defer func() { err = errors.Join(err, found.Close()) }()
 	values := make([]driver.Value, len(found.Columns()))
 	for {
 		if err := found.Next(values); err == io.EOF {

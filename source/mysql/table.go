@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,17 +25,16 @@ const knownLimit = 1000
 // findTable finds what a name stands for.
 func (s *session) findTable(ctx context.Context, name string) (table, error) {
 	for _, candidate := range readings(name) {
+		candidate.database = cmp.Or(candidate.database, s.database)
 		found, err := s.query(ctx, `SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE FROM information_schema.TABLES
-			WHERE TABLE_SCHEMA = IF(? = '', DATABASE(), ?) AND TABLE_NAME = ?`,
-			candidate.database, candidate.database, candidate.name)
+			WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?`, candidate.database, candidate.name)
 		if err != nil {
 			return table{}, s.failed(ctx, "looking for the table", err)
 		}
 		// The comparison of the server takes letter case lightly, also where names do not.
 		for _, equal := range []func(a, b string) bool{exactly, strings.EqualFold} {
 			for _, row := range found {
-				same := equal(row[1], candidate.name) && (candidate.database == "" || equal(row[0], candidate.database))
-				if same {
+				if equal(row[0], candidate.database) && equal(row[1], candidate.name) {
 					return table{row[0], row[1], row[2] == "BASE TABLE"}, nil
 				}
 			}
@@ -92,16 +92,15 @@ func identifier(text string) (name, rest string, ok bool) {
 
 // unknownTable is the error for a name that stands for no table.
 func (s *session) unknownTable(ctx context.Context, name string) error {
-	found, err := s.query(ctx, fmt.Sprintf(`SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_SCHEMA = DATABASE()
-		FROM information_schema.TABLES
+	found, err := s.query(ctx, fmt.Sprintf(`SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES
 		WHERE TABLE_SCHEMA NOT IN ('information_schema', 'performance_schema', 'mysql', 'sys')
-		ORDER BY IFNULL(TABLE_SCHEMA = DATABASE(), 0) DESC, TABLE_SCHEMA, TABLE_NAME LIMIT %d`, knownLimit))
+		ORDER BY TABLE_SCHEMA <> ?, TABLE_SCHEMA, TABLE_NAME LIMIT %d`, knownLimit), s.database)
 	if err != nil {
 		return s.failed(ctx, "looking for the table", err)
 	}
 	unknown := &source.UnknownError{What: "table", Name: name}
 	for _, row := range found {
-		if row[2] == "1" && !strings.Contains(name, ".") {
+		if row[0] == s.database && !strings.Contains(name, ".") {
 			unknown.Known = append(unknown.Known, row[1])
 		} else {
 			unknown.Known = append(unknown.Known, row[0]+"."+row[1])
