@@ -92,7 +92,7 @@ func (r *rows) Next(b *source.Batch) error {
 // fill adds rows to the batch. It returns io.EOF after the last.
 func (r *rows) fill(b *source.Batch) error {
 	for !b.Full() {
-		if err := r.result.Next(r.values); err != nil {
+		if err := r.next(); err != nil {
 			return err
 		}
 		for i, value := range r.values {
@@ -104,6 +104,21 @@ func (r *rows) fill(b *source.Batch) error {
 		r.received++
 	}
 	return nil
+}
+
+var errUnreadable = errors.New("the server sent a row that cannot be read")
+
+// next reads the values of the next row. The driver trusts the server to send as many bytes as it says: if there are
+// fewer, it panics, or takes the end of the row for that of all rows, but not without having set the first value.
+func (r *rows) next() (err error) {
+	defer func() {
+		if recover() != nil || err == io.EOF && r.values[0] != driver.Value(r) {
+			r.session.close()
+			err = errUnreadable
+		}
+	}()
+	r.values[0] = r
+	return r.result.Next(r.values)
 }
 
 // finish makes the rows spent by what has ended them, which is io.EOF if they are complete.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"culvert/source"
@@ -18,6 +19,9 @@ type table struct {
 
 // String is the name for errors.
 func (t table) String() string { return t.database + "." + t.name }
+
+// baseTypes are the types of tables that hold rows of their own.
+var baseTypes = []string{"BASE TABLE", "SYSTEM VERSIONED"}
 
 // knownLimit bounds the names that an UnknownError has.
 const knownLimit = 1000
@@ -35,7 +39,7 @@ func (s *session) findTable(ctx context.Context, name string) (table, error) {
 		for _, equal := range []func(a, b string) bool{exactly, strings.EqualFold} {
 			for _, row := range found {
 				if equal(row[0], candidate.database) && equal(row[1], candidate.name) {
-					return table{row[0], row[1], row[2] == "BASE TABLE"}, nil
+					return table{row[0], row[1], slices.Contains(baseTypes, row[2])}, nil
 				}
 			}
 			if !s.foldCase {

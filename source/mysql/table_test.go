@@ -115,7 +115,8 @@ func TestNoDatabase(t *testing.T) {
 
 func TestColumns(t *testing.T) {
 	db, _ := openNew(t, "CREATE TABLE t (a int, hidden int INVISIBLE DEFAULT 5, sum int AS (a + 1) STORED,"+
-		"virtual int AS (a + 2), j json, checked text CHECK (json_valid(`checked`)), d int DEFAULT (1 + 1));"+
+		"virtual int AS (a + 2), j json, checked text CHECK (json_valid(`checked`)), d int DEFAULT (1 + 1))"+
+		" WITH SYSTEM VERSIONING;"+
 		"INSERT INTO t (a, j, checked) VALUES (1, '{}', '[]'); CREATE VIEW v AS SELECT a, sum, j FROM t")
 	expect := func(rows source.Rows, want string) {
 		t.Helper()
