@@ -74,8 +74,8 @@ func breakingProxy(t *testing.T, server string, lost int) string {
 	return socket
 }
 
-// cutPackets passes the packets of a server on until one of both sides ends. A packet has its length in three bytes, and
-// a number, before it.
+// cutPackets passes the packets of a server on until one of both sides ends. Before a packet stand its length in three
+// bytes, and a number.
 func cutPackets(client io.Writer, server io.Reader, lost int) {
 	for {
 		var header [4]byte
