@@ -171,9 +171,16 @@ func (s *MariaDBServer) initialize() error {
 			return err
 		}
 	}
+	err := os.Mkdir(s.temporary(), 0o700)
+	if err == nil {
+		err = giveAway(s.temporary())
+	}
+	if err != nil {
+		return err
+	}
 	install := s.command(mariaDBProgram("mariadb-install-db"), "--no-defaults", "--datadir="+s.data(),
 		"--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve",
-		"--innodb-log-file-size=8M")
+		"--innodb-log-file-size=8M", "--tmpdir="+s.temporary())
 	if output, err := install.CombinedOutput(); err != nil {
 		return fmt.Errorf("mariadb-install-db: %w\n%s", err, bytes.TrimSpace(output))
 	}
@@ -250,6 +257,10 @@ func (s *MariaDBServer) remove() error {
 
 func (s *MariaDBServer) data() string { return filepath.Join(s.directory, "data") }
 
+// temporary is where the server keeps temporary tables. A server that starts removes all that look like those of one
+// before it, so that no two may share a directory.
+func (s *MariaDBServer) temporary() string { return filepath.Join(s.directory, "tmp") }
+
 func (s *MariaDBServer) choosePort() error {
 	if s.config.Password == "" {
 		return nil
@@ -268,7 +279,7 @@ func (s *MariaDBServer) start() error {
 		mariaDBProgram("mariadbd"), "--no-defaults", "--datadir=" + s.data(), "--socket=" + s.SocketPath(),
 		"--pid-file=" + filepath.Join(s.directory, "pid"), "--skip-name-resolve", "--character-set-server=utf8mb4",
 		"--innodb-buffer-pool-size=64M", "--innodb-log-file-size=8M", "--innodb-flush-log-at-trx-commit=0",
-		"--max-allowed-packet=64M", "--performance-schema=OFF",
+		"--max-allowed-packet=64M", "--performance-schema=OFF", "--tmpdir=" + s.temporary(),
 	}
 	if s.port == 0 {
 		arguments = append(arguments, "--skip-networking")
