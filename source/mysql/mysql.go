@@ -12,8 +12,8 @@
 // taken in [Open]: tables that are read one after the other fit together, whatever others write meanwhile. That is true
 // of tables whose engine has snapshots, which InnoDB has; those of MyISAM, Aria and MEMORY are read as they are at that
 // moment. Tables are found by the names, and have the columns, that they have when they are read; one that was
-// truncated or rewritten after the snapshot was taken gives an error. As long as the transaction lasts, the server keeps
-// row versions that it could otherwise clean up, and who would redefine a table that was read has to wait.
+// truncated or rewritten after the snapshot was taken gives an error. As long as the transaction lasts, the server
+// keeps row versions that it could otherwise clean up, and who would redefine a table that was read has to wait.
 //
 // Statements that write are refused by the server. One that gives no rows could have ended the transaction: it is an
 // error, and ends the connection.
