@@ -86,6 +86,11 @@ type Plan struct {
 	// Zero means GOMAXPROCS.
 	Jobs int
 
+	// Ordered keeps the rows in the order in which the source gives them. Otherwise those of a table that the source can
+	// divide (a source.Divider) are read with up to as many connections as there are Jobs, at most 16, if that is more
+	// than one, and come in no order. The rows of a query always keep theirs.
+	Ordered bool
+
 	// Progress, if not nil, is added to while an export runs.
 	Progress *Progress
 }
@@ -102,6 +107,9 @@ type Stats struct {
 	Rows int64 // rows written
 	Text int64 // bytes of text, before compression
 	Out  int64 // bytes given to dst
+
+	Readers     int                      // connections that have read at the same time
+	Indivisible *source.IndivisibleError // why it was only one, if there could have been more
 }
 
 // Extension is the usual end of the name of an output file, such as ".csv.zst.age".
@@ -116,12 +124,12 @@ func (p *Plan) Extension() string {
 // Table writes all rows of a table or view of src to dst. Nothing is written before the database has accepted to read
 // it.
 func (p *Plan) Table(ctx context.Context, dst io.Writer, src source.Source, name string) (Stats, error) {
-	return p.run(ctx, dst, func(ctx context.Context) (source.Rows, error) { return src.Table(ctx, name) })
+	return p.run(ctx, dst, !p.Ordered, func(ctx context.Context) (source.Rows, error) { return src.Table(ctx, name) })
 }
 
 // Query writes the rows of a query to dst, as Table does.
 func (p *Plan) Query(ctx context.Context, dst io.Writer, src source.Source, sql string) (Stats, error) {
-	return p.run(ctx, dst, func(ctx context.Context) (source.Rows, error) { return src.Query(ctx, sql) })
+	return p.run(ctx, dst, false, func(ctx context.Context) (source.Rows, error) { return src.Query(ctx, sql) })
 }
 
 // Rows writes the rows that open gives to dst, as Table does, and closes them. They may come from anywhere, such as a
@@ -153,7 +161,7 @@ func (p *Plan) jobs() int {
 
 // run opens the rows, puts the stages around dst, and ends both.
 func (p *Plan) run(
-	ctx context.Context, dst io.Writer, open func(context.Context) (source.Rows, error),
+	ctx context.Context, dst io.Writer, divide bool, open func(context.Context) (source.Rows, error),
 ) (stats Stats, err error) {
 	switch {
 	case len(p.Recipients) == 0 && !p.Unencrypted:
@@ -180,6 +188,15 @@ func (p *Plan) run(
 		return Stats{}, err
 	}
 
+	readers := []source.Rows{rows}
+	if divide {
+		readers, err = p.divide(rows)
+		if stats.Indivisible, _ = errors.AsType[*source.IndivisibleError](err); err != nil && stats.Indivisible == nil {
+			return Stats{}, err
+		}
+	}
+	stats.Readers = len(readers)
+
 	progress := p.Progress
 	if progress == nil {
 		progress = new(Progress)
@@ -187,14 +204,15 @@ func (p *Plan) run(
 	out := &counter{dst: dst, total: &progress.Out}
 	pl := &pipeline{
 		plan:     p,
-		rows:     rows,
+		readers:  readers,
 		encoder:  encoder,
-		codec:    compress.NewEncoder(p.Compression.codec(), p.jobs()),
+		codec:    p.compressor(len(readers)),
 		trailer:  compress.NewTrailer(p.Compression.codec()),
 		dst:      out,
 		progress: progress,
 		ctx:      ctx,
 		cancel:   cancel,
+		stats:    stats,
 
 		frameSize: p.frameSize(),
 	}
@@ -205,6 +223,33 @@ func (p *Plan) run(
 	}
 	pl.stats.Out = out.n
 	return pl.stats, err
+}
+
+// maxReaders bounds what one export takes of the connections of a server, which are 100 for all unless it has been told
+// otherwise.
+const maxReaders = 16
+
+// divide shares the rows of a table among several readers. It gives the rows alone if that cannot be, also where it
+// says why in an error.
+func (p *Plan) divide(rows source.Rows) ([]source.Rows, error) {
+	divider, ok := rows.(source.Divider)
+	n := min(p.jobs(), maxReaders)
+	if !ok || n == 1 {
+		return []source.Rows{rows}, nil
+	}
+	readers, err := divider.Divide(n)
+	if err != nil {
+		return []source.Rows{rows}, err
+	}
+	return readers, nil
+}
+
+// compressor gives the encoder for so many readers. What several read would wait for a thorough one.
+func (p *Plan) compressor(readers int) *compress.Encoder {
+	if readers > 1 {
+		return compress.NewFastEncoder(p.Compression.codec(), p.jobs())
+	}
+	return compress.NewEncoder(p.Compression.codec(), p.jobs())
 }
 
 // counter counts what is written.

@@ -129,7 +129,7 @@ func TestTable(t *testing.T) {
 					if got, err := open(file.Bytes(), id); err != nil || !bytes.Equal(got, want) {
 						t.Errorf("output holds %d bytes, want %d, error %v", len(got), len(want), err)
 					}
-					if stats != (export.Stats{Rows: rows, Text: int64(len(want)), Out: int64(file.Len())}) {
+					if stats != (export.Stats{Rows: rows, Text: int64(len(want)), Out: int64(file.Len()), Readers: 1}) {
 						t.Errorf("stats are %+v", stats)
 					}
 					if progress.Rows.Load() != stats.Rows || progress.Text.Load() != stats.Text ||

@@ -17,7 +17,7 @@ import (
 
 // pipeline is one export under way. Its stages are
 //
-//	1 read       sequential   rows of the source into a frame
+//	1 read       sequential   rows of the source into a frame; parallel, if the source can divide them
 //	2 format     parallel     values into text
 //	3 compress   parallel     text into a zstd frame or gzip member
 //	4 write      sequential   frames in order, to agefile or dst
@@ -26,7 +26,7 @@ import (
 // An [ordered.Queue] of frames joins 1 to 4. Where the database prints the rows, stage 2 has nothing to do.
 type pipeline struct {
 	plan     *Plan
-	rows     source.Rows
+	readers  []source.Rows
 	encoder  format.Encoder
 	codec    *compress.Encoder
 	trailer  *compress.Trailer
@@ -110,6 +110,10 @@ var errStopped = errors.New("export: stopped")
 func (pl *pipeline) run() error {
 	jobs := pl.plan.jobs()
 	frames := make([]*frame, jobs+2)
+	if readers := len(pl.readers); readers > 1 {
+		// Each has one that it fills, most of the time.
+		frames = make([]*frame, jobs+2+readers)
+	}
 	for i := range frames {
 		frames[i] = idle.Get().(*frame)
 		frames[i].batch.SetRowSize(pl.encoder.RowSize())
@@ -156,111 +160,6 @@ func (pl *pipeline) readAll(written <-chan error) (readErr, writeErr error) {
 	}()
 	readErr = pl.read()
 	return readErr, nil
-}
-
-// read is stage 1.
-func (pl *pipeline) read() error {
-	if header := pl.encoder.AppendHeader(nil); len(header) > 0 {
-		item := pl.get()
-		if item == nil {
-			return errStopped
-		}
-		item.Value.text = append(item.Value.text, header...)
-		pl.queue.Put(item)
-	}
-	if rows, ok := pl.csvWriter(); ok {
-		return pl.readCSV(rows)
-	}
-	for {
-		item := pl.get()
-		if item == nil {
-			return errStopped
-		}
-		f := item.Value
-		if err := pl.rows.Next(&f.batch); err == io.EOF {
-			return nil
-		} else if err != nil {
-			return err
-		}
-		f.rows = int64(f.batch.Rows())
-		if f.outsized = f.batch.Size() > maxKept; f.outsized {
-			select {
-			case pl.outsized <- struct{}{}:
-			case <-pl.ctx.Done():
-				return context.Cause(pl.ctx)
-			}
-		}
-		pl.queue.Put(item)
-	}
-}
-
-// csvWriter gives the rows, if the database is to print them. It is the least work here, but the database prints in one
-// process, and slower than it gives values: with several cores here it is faster to print on all of them.
-func (pl *pipeline) csvWriter() (source.CSVWriter, bool) {
-	rows, ok := pl.rows.(source.CSVWriter)
-	_, csv := pl.plan.format().(format.CSV)
-	return rows, ok && csv && pl.plan.jobs() == 1
-}
-
-// get takes an empty frame, or nil if the pipeline has been stopped.
-func (pl *pipeline) get() *ordered.Item[*frame] {
-	item := pl.queue.Get()
-	if item != nil {
-		item.Value.reset()
-	}
-	return item
-}
-
-// readCSV is stage 1 where the database prints CSV.
-func (pl *pipeline) readCSV(rows source.CSVWriter) error {
-	c := &collector{pl: pl}
-	if _, err := rows.WriteCSV(c); err != nil {
-		return err
-	}
-	if c.item != nil {
-		pl.queue.Put(c.item)
-	}
-	return nil
-}
-
-// collector gathers rows of text into frames. Its Write is called for each row and has to be cheap.
-type collector struct {
-	pl   *pipeline
-	item *ordered.Item[*frame]
-}
-
-func (c *collector) Write(row []byte) (int, error) {
-	if c.item == nil || len(c.item.Value.text)+len(row) > c.pl.frameSize {
-		if err := c.advance(); err != nil {
-			return 0, err
-		}
-	}
-	rest := row
-	for len(rest) > c.pl.frameSize { // the row is larger than a frame and spans several
-		c.item.Value.text = append(c.item.Value.text, rest[:c.pl.frameSize]...)
-		rest = rest[c.pl.frameSize:]
-		if err := c.advance(); err != nil {
-			return 0, err
-		}
-	}
-	f := c.item.Value
-	f.text = append(f.text, rest...)
-	f.rows++
-	return len(row), nil
-}
-
-// advance begins the next frame.
-func (c *collector) advance() error {
-	if c.item != nil {
-		c.pl.queue.Put(c.item)
-	}
-	if c.item = c.pl.get(); c.item == nil {
-		return errStopped
-	}
-	if f := c.item.Value; cap(f.text) < c.pl.frameSize {
-		f.text = make([]byte, 0, c.pl.frameSize)
-	}
-	return nil
 }
 
 // work is stages 2 and 3.
@@ -311,11 +210,15 @@ func (pl *pipeline) write() error {
 	}
 }
 
-// locate counts the row of an error, which a format knows within a batch only, from the first one.
+// locate counts the row of an error, which a format knows within a batch only, from the first one. If the rows come in
+// no order, its number would tell nobody which it is.
 func (pl *pipeline) locate(err error) error {
 	var invalid *format.InvalidUTF8Error
 	if errors.As(err, &invalid) {
 		invalid.Row += pl.stats.Rows
+		if len(pl.readers) > 1 {
+			invalid.Row = 0
+		}
 	}
 	return err
 }

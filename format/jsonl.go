@@ -45,11 +45,14 @@ const (
 // InvalidUTF8Error says which value is not valid UTF-8.
 type InvalidUTF8Error struct {
 	Column string
-	Row    int64 // counted from 1 in the batch; package export makes it count from the first row of the export
+	Row    int64 // counted from 1 in the batch, or by package export from the first row; 0 if rows have no order
 	Offset int   // of the first wrong byte in the value
 }
 
 func (e *InvalidUTF8Error) Error() string {
+	if e.Row == 0 {
+		return fmt.Sprintf("format: column %q: not valid UTF-8 at byte %d of the value", e.Column, e.Offset)
+	}
 	return fmt.Sprintf("format: column %q, row %d: not valid UTF-8 at byte %d of the value", e.Column, e.Row, e.Offset)
 }
 

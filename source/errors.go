@@ -23,6 +23,17 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("source: %s %s does not exist", e.What, strconv.Quote(e.Name))
 }
 
+// IndivisibleError says why rows cannot be shared by several readers.
+type IndivisibleError struct {
+	Reason string // ends a sentence, such as "a view has no pages"
+	Err    error  // the cause, if there is one
+}
+
+func (e *IndivisibleError) Error() string { return "source: the rows cannot be divided: " + e.Reason }
+
+// Unwrap gives the cause.
+func (e *IndivisibleError) Unwrap() error { return e.Err }
+
 // CountError says that the database confirmed another number of rows than it sent.
 type CountError struct {
 	Received, Confirmed int64

@@ -69,6 +69,18 @@ type CSVWriter interface {
 	WriteCSV(w io.Writer) (rows int64, err error)
 }
 
+// Divider is implemented by Rows that several readers can share.
+type Divider interface {
+	// Divide gives up to n Rows, at least one, each for a goroutine of its own. Together they give every row once, in no
+	// order, as it was at one moment for all of them. There are fewer than n where more would be of no use. If the rows
+	// cannot be divided, the error is an [*IndivisibleError], and they can still be read as they are.
+	//
+	// Divide is called before anything is read. Then all that it gives is read, to the end or to an error; the rows are
+	// complete when each has returned io.EOF. An error of one does not end the others; the context does. To close the
+	// Rows that were divided closes all, and must wait until none is in use.
+	Divide(n int) ([]Rows, error)
+}
+
 // Column is the name and the type of a column.
 type Column struct {
 	Name string

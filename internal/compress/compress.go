@@ -86,8 +86,11 @@ func (c Codec) Extension() string {
 //	klauspost better    ratio 3.55   120 MB/s
 //
 // Two cores of the default level keep up with one connection of a database, so that the faster level would save cores,
-// but no time.
-const zstdLevel = zstd.SpeedDefault
+// but no time. With several connections it saves time.
+const (
+	zstdLevel     = zstd.SpeedDefault
+	zstdFastLevel = zstd.SpeedFastest
+)
 
 // zstdWindow is the size of a usual frame: a larger one finds nothing more. Decoders of a huge frame need as much
 // memory.
@@ -102,7 +105,13 @@ type Encoder struct {
 
 // NewEncoder gives an encoder for so many calls at once; 0 is the number of cores. It allocates when it is first used,
 // and holds nothing that would have to be closed.
-func NewEncoder(codec Codec, workers int) *Encoder {
+func NewEncoder(codec Codec, workers int) *Encoder { return newEncoder(codec, workers, zstdLevel) }
+
+// NewFastEncoder is NewEncoder for text that comes faster than several cores compress it. With Zstd it takes a third
+// less time, and makes frames that are a few percent larger; with Gzip it is the same.
+func NewFastEncoder(codec Codec, workers int) *Encoder { return newEncoder(codec, workers, zstdFastLevel) }
+
+func newEncoder(codec Codec, workers int, level zstd.EncoderLevel) *Encoder {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
@@ -110,7 +119,7 @@ func NewEncoder(codec Codec, workers int) *Encoder {
 	switch codec {
 	case Zstd:
 		z, err := zstd.NewWriter(nil,
-			zstd.WithEncoderLevel(zstdLevel),
+			zstd.WithEncoderLevel(level),
 			zstd.WithWindowSize(zstdWindow),
 			zstd.WithEncoderConcurrency(workers),
 			zstd.WithLowerEncoderMem(true),

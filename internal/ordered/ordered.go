@@ -20,8 +20,8 @@ import (
 	"sync"
 )
 
-// Queue moves items from producers through workers to one consumer. Get, Put and Stop are safe for concurrent use; the
-// order of the items is that of the calls of Put. Next and Free are for one goroutine.
+// Queue moves items from producers through workers to one consumer. Get, Put, Free and Stop are safe for concurrent
+// use; the order of the items is that of the calls of Put. Next is for one goroutine.
 type Queue[T any] struct {
 	work  func(T)
 	free  chan struct{} // one for each item in idle
@@ -144,7 +144,7 @@ func (q *Queue[T]) Next() *Item[T] {
 	}
 }
 
-// Free gives an item back.
+// Free gives an item back: the consumer one that it has used, or a producer one that it has no use for.
 func (q *Queue[T]) Free(it *Item[T]) {
 	q.mu.Lock()
 	q.idle = append(q.idle, it)

@@ -18,7 +18,7 @@ type answers map[string][][]string
 
 func honest() answers {
 	return answers{
-		"current_schemas": {{"public", "{pg_catalog,public}"}},
+		"current_schemas": {{"public", "{pg_catalog,public}", "C", "me", "now", "1:1:"}},
 		"BY 4 DESC":       {{"1", "public", "t", "t", "t"}},
 		"attname":         {{"x", "text"}},
 		"RECURSIVE":       {},
@@ -56,7 +56,9 @@ func TestFalseAnswers(t *testing.T) {
 	}{
 		{"no search path", "current_schemas", nil, true, true},
 		{"half a search path", "current_schemas", [][]string{{"public"}}, true, true},
-		{"two search paths", "current_schemas", [][]string{{"a", "{a}"}, {"b", "{b}"}}, true, true},
+		{"two search paths", "current_schemas", [][]string{
+			{"a", "{a}", "C", "me", "now", "1:1:"}, {"b", "{b}", "C", "me", "now", "1:1:"},
+		}, true, true},
 		{"a relation of no columns", "BY 4 DESC", [][]string{{}}, true, false},
 		{"a relation of three", "BY 4 DESC", [][]string{{"1", "public", "t"}}, true, false},
 		{"a second relation of two", "BY 4 DESC", [][]string{{"1", "public", "t", "f", "t"}, {"2", "p"}}, true, false},

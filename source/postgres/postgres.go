@@ -50,14 +50,21 @@ package postgres
 import (
 	"context"
 	"errors"
+	"sync"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"culvert/source"
 )
 
 // DB is a connection to a database, and implements [source.Source]. It is used by one goroutine at a time.
 type DB struct {
+	config  *pgconn.Config
 	session *session
 	open    *rows // the rows that were given last; nil before
+
+	snapshot string     // the name of the view, once it has been exported
+	helpers  []*session // more sessions with it
 }
 
 var _ source.Source = (*DB)(nil)
@@ -75,11 +82,11 @@ func Open(ctx context.Context, connString string) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := connect(ctx, config)
+	s, err := connect(ctx, config, "")
 	if err != nil {
 		return nil, err
 	}
-	return &DB{session: s}, nil
+	return &DB{config: config, session: s}, nil
 }
 
 // Table gives all rows of a table, partitioned table, view, materialized view or foreign table. A parent gives the rows
@@ -115,7 +122,7 @@ func (db *DB) Table(ctx context.Context, name string) (source.Rows, error) {
 	r := newRows(ctx, db.session, relation.String(), columns, sql, description.Fields)
 	r.relation = relation
 	db.open = r
-	return csvRows{r}, nil
+	return tableRows{csvRows{r}, db}, nil
 }
 
 // Query gives the rows of one SQL statement. It cannot have parameters, nor change anything.
@@ -151,12 +158,18 @@ func (db *DB) begin(ctx context.Context) error {
 	return db.session.recover(ctx)
 }
 
-// Close ends the transaction and the connection, in a few seconds at most, also while rows are open. Its error is
+// Close ends the transaction and the connections, in a few seconds at most, also while rows are open. Its error is
 // always nil: all that was read had been confirmed before.
 func (db *DB) Close() error {
 	if db.open != nil {
-		db.open.end(errClosed)
+		_ = db.open.Close() // always nil
+	}
+	var closing sync.WaitGroup
+	for _, s := range db.helpers {
+		closing.Go(s.close)
 	}
 	db.session.close()
+	closing.Wait()
+	db.helpers = nil
 	return nil
 }

@@ -16,6 +16,9 @@ import (
 // Error codes of the server (errcodes.txt in its sources).
 const (
 	codeSyntaxError           = "42601"
+	codeUndefinedObject       = "42704"
+	codeObjectNotInState      = "55000"
+	codeNotSupported          = "0A000"
 	codeIndeterminateDatatype = "42P18"
 	codeInvalidParameterValue = "22023"
 )

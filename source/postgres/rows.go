@@ -13,9 +13,11 @@ import (
 	"culvert/source"
 )
 
-// rows are the rows of a table or query that is run when they are first asked for.
+// rows are the rows of a table or query that is run when they are first asked for, or those of the ranges of a table
+// that one of several readers has taken.
 type rows struct {
 	session  *session
+	outer    context.Context // of the caller
 	ctx      context.Context
 	cancel   context.CancelFunc
 	name     string    // of the table or query, for errors
@@ -27,9 +29,13 @@ type rows struct {
 	kinds   []source.Kind
 	formats []int16
 
+	ranges *ranges // nil if the rows were not divided
+	parts  []*rows // the other ones that share them; only in the rows that were divided
+
 	result   *pgconn.ResultReader
 	running  bool // the connection is busy with these rows
 	received int64
+	before   int64 // received by earlier statements
 	err      error // what Next returns from now on
 }
 
@@ -47,7 +53,7 @@ func newRows(
 	ctx context.Context, s *session, name string, columns []source.Column, sql string, fields []pgconn.FieldDescription,
 ) *rows {
 	r := &rows{
-		session: s, name: name, columns: columns, sql: sql,
+		session: s, outer: ctx, name: name, columns: columns, sql: sql,
 		fields: fields, kinds: make([]source.Kind, len(fields)), formats: make([]int16, len(fields)),
 	}
 	// The rows end their statement the way the caller does, by the context.
@@ -69,8 +75,10 @@ func (r *rows) Next(b *source.Batch) error {
 	if err == nil && !r.running {
 		err = r.start()
 	}
-	if err == nil {
-		err = r.fill(b)
+	for err == nil && !b.Full() {
+		if err = r.fill(b); err == io.EOF && r.ranges != nil {
+			err = r.start()
+		}
 	}
 	if err == nil {
 		return nil
@@ -83,21 +91,25 @@ func (r *rows) Next(b *source.Batch) error {
 }
 
 // finish makes the rows spent by what has ended their statement, which is io.EOF if the server has confirmed them all.
+// The last of several readers checks the table for all: the locks of each hold until the transaction ends.
 func (r *rows) finish(err error) error {
 	switch {
 	case err != io.EOF:
 		err = r.session.failedAfter(r.ctx, r.name, r.received, err)
-	case r.relation != nil:
+	case r.relation != nil && (r.ranges == nil || r.ranges.finish()):
 		err = cmp.Or(r.session.checkUnchanged(r.ctx, r.relation), err)
 	}
 	r.end(err)
 	return r.err
 }
 
-// start runs the statement.
+// start runs the statement, or that of the next range. It returns io.EOF if there is none.
 func (r *rows) start() error {
-	r.running = true
-	r.result = r.session.conn.ExecParams(r.ctx, r.sql, nil, nil, nil, r.formats)
+	sql, err := r.nextSQL()
+	if err != nil {
+		return err
+	}
+	r.result = r.session.conn.ExecParams(r.ctx, sql, nil, nil, nil, r.formats)
 	fields := r.result.FieldDescriptions()
 	if fields == nil {
 		return nil // it has failed, which reading will tell
@@ -109,6 +121,19 @@ func (r *rows) start() error {
 	return nil
 }
 
+// nextSQL is the statement that gives the next rows.
+func (r *rows) nextSQL() (string, error) {
+	r.running, r.before = true, r.received
+	if r.ranges == nil {
+		return r.sql, nil
+	}
+	where, ok := r.ranges.take()
+	if !ok {
+		return "", io.EOF
+	}
+	return r.sql + where, nil
+}
+
 // fill adds rows to the batch. It returns io.EOF after the last, if the server has sent as many as it says.
 func (r *rows) fill(b *source.Batch) error {
 	for !b.Full() {
@@ -117,7 +142,8 @@ func (r *rows) fill(b *source.Batch) error {
 			if err != nil {
 				return err
 			}
-			return confirm(tag, r.received)
+			r.result = nil
+			return confirm(tag, r.received-r.before)
 		}
 		values := r.result.Values()
 		if len(values) != len(r.kinds) {
@@ -154,11 +180,13 @@ func (r csvRows) WriteCSV(w io.Writer) (int64, error) {
 	if r.err != nil {
 		return 0, r.err
 	}
-	r.running = true
 	out := rowWriter{w: w, rows: r.rows}
-	tag, err := r.session.conn.CopyTo(r.ctx, &out, r.copySQL())
-	if err == nil && out.err == nil {
-		err = confirm(tag, r.received)
+	sql, err := r.nextSQL()
+	for err == nil {
+		err = r.copyTo(&out, sql)
+		if err == io.EOF && r.ranges != nil {
+			sql, err = r.nextSQL()
+		}
 	}
 	if out.err != nil {
 		r.end(out.err)
@@ -170,12 +198,24 @@ func (r csvRows) WriteCSV(w io.Writer) (int64, error) {
 	return r.received, nil
 }
 
-// copySQL is the statement that prints the rows as CSV.
-func (r csvRows) copySQL() string {
-	if r.relation != nil {
+// copyTo has the server print the rows of a statement. It returns io.EOF if there were as many as the server says.
+func (r csvRows) copyTo(out *rowWriter, sql string) error {
+	tag, err := r.session.conn.CopyTo(r.ctx, out, r.copySQL(sql))
+	switch {
+	case out.err != nil:
+		return out.err
+	case err != nil:
+		return err
+	}
+	return confirm(tag, r.received-r.before)
+}
+
+// copySQL is the statement that prints the rows of another as CSV.
+func (r csvRows) copySQL(sql string) string {
+	if r.relation != nil && r.ranges == nil {
 		return r.relation.copySQL(r.columns)
 	}
-	return copySQL(withoutEnd(r.sql))
+	return copySQL(withoutEnd(sql))
 }
 
 // rowWriter takes the rows of a COPY. The server sends each in a message of its own (message format CopyData in the
@@ -205,9 +245,15 @@ func (w *rowWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close ends the statement on the server, if it still runs.
+// Close ends the statements on the server that still run: its own, and those of the parts.
 func (r *rows) Close() error {
+	for _, part := range r.parts {
+		part.cancel() // all at once, as a server may take its time
+	}
 	r.end(errClosed)
+	for _, part := range r.parts {
+		part.end(errClosed)
+	}
 	return nil
 }
 

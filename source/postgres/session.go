@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"slices"
@@ -32,11 +33,14 @@ type session struct {
 
 	searchPath string // the setting of the user
 	schemas    string // those it comes to, in their order, as a name[]
+	view       string // the same for two sessions that read the same as the same text
 
 	typeNames map[typeID]string // as far as they have been asked for
 }
 
-func connect(ctx context.Context, config *pgconn.Config) (*session, error) {
+// connect opens a session, with the snapshot of another one if it is named.
+func connect(ctx context.Context, config *pgconn.Config, snapshot string) (*session, error) {
+	config = config.Copy()
 	config.DialFunc = (&net.Dialer{Timeout: config.ConnectTimeout, KeepAliveConfig: keepAlive}).DialContext
 	config.BuildFrontend = func(r io.Reader, w io.Writer) *pgproto3.Frontend {
 		return pgproto3.NewFrontend(bufio.NewReaderSize(r, readBuffer), w)
@@ -52,7 +56,7 @@ func connect(ctx context.Context, config *pgconn.Config) (*session, error) {
 		return nil, connectFailed(ctx, config, err)
 	}
 	s := &session{conn: conn, typeNames: map[typeID]string{}}
-	if err := s.beginTransaction(ctx); err != nil {
+	if err := s.beginTransaction(ctx, snapshot); err != nil {
 		s.close()
 		return nil, err
 	}
@@ -63,8 +67,9 @@ func connect(ctx context.Context, config *pgconn.Config) (*session, error) {
 // connection pooler. They are those that pg_dump makes, as far as they bear on the text of values or on the time that
 // reading may take. The last of them is new in PostgreSQL 17; to ask for it is also what fixes the view of the
 // transaction. The search path is still that of the user here, on which nothing may be looked up; see [session.query].
-const beginSQL = `
-BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+const (
+	beginSQL    = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;\n"
+	settingsSQL = `
 SET LOCAL TimeZone = 'UTC';
 SET LOCAL DateStyle = 'ISO';
 SET LOCAL IntervalStyle = 'postgres';
@@ -72,37 +77,48 @@ SET LOCAL extra_float_digits = 3;
 SET LOCAL bytea_output = 'hex';
 SET LOCAL quote_all_identifiers = off;
 SET LOCAL row_security = off;
+SET LOCAL synchronize_seqscans = off;
+SET LOCAL enable_tidscan = on;
 SET LOCAL statement_timeout = 0;
 SET LOCAL lock_timeout = 0;
 SET LOCAL idle_in_transaction_session_timeout = 0;
 SELECT pg_catalog.set_config(name, '0', true) FROM pg_catalog.pg_settings
 WHERE name OPERATOR(pg_catalog.=) 'transaction_timeout';
 `
+)
 
 // begunSQL ends what begins the transaction. The savepoint is what [session.recover] returns to.
 const begunSQL = `
 SAVEPOINT culvert;
-SELECT pg_catalog.current_setting('search_path'), pg_catalog.current_schemas(true)`
+SELECT pg_catalog.current_setting('search_path'), pg_catalog.current_schemas(true),
+	pg_catalog.current_setting('lc_monetary'), CURRENT_USER, pg_catalog.pg_postmaster_start_time(),
+	pg_catalog.txid_current_snapshot()`
 
-func (s *session) beginTransaction(ctx context.Context) error {
+func (s *session) beginTransaction(ctx context.Context, snapshot string) error {
 	// A server in SQL_ASCII does not convert text to UTF-8, but it would refuse text that is not UTF-8 already.
 	encoding := "UTF8"
 	if s.conn.ParameterStatus("server_encoding") == "SQL_ASCII" {
 		encoding = "SQL_ASCII"
 	}
 	const doing = "beginning the transaction"
-	results, err := s.conn.Exec(ctx, beginSQL+"SET LOCAL client_encoding = '"+encoding+"';"+begunSQL).ReadAll()
+	begin := beginSQL
+	if snapshot != "" {
+		begin += "SET TRANSACTION SNAPSHOT '" + snapshot + "';" // before anything else
+	}
+	begin += settingsSQL + "SET LOCAL client_encoding = '" + encoding + "';" + begunSQL
+	results, err := s.conn.Exec(ctx, begin).ReadAll()
 	if err != nil {
 		return s.failed(ctx, doing, err)
 	}
 	if len(results) == 0 {
 		return s.failed(ctx, doing, errAnswer)
 	}
-	path := results[len(results)-1].Rows
-	if len(path) != 1 || !haveColumns(path, 2) {
+	begun := results[len(results)-1].Rows
+	if len(begun) != 1 || !haveColumns(begun, 6) {
 		return s.failed(ctx, doing, errAnswer)
 	}
-	s.searchPath, s.schemas = string(path[0][0]), string(path[0][1])
+	s.searchPath, s.schemas = string(begun[0][0]), string(begun[0][1])
+	s.view = fmt.Sprintf("%q", begun[0])
 	return nil
 }
 

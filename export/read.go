@@ -1,0 +1,143 @@
+package export
+
+import (
+	"context"
+	"io"
+	"sync"
+
+	"culvert/format"
+	"culvert/internal/ordered"
+	"culvert/source"
+)
+
+// read is stage 1. Several readers have a goroutine each. The first that fails ends the others, and has the error.
+func (pl *pipeline) read() error {
+	if header := pl.encoder.AppendHeader(nil); len(header) > 0 {
+		item := pl.get()
+		if item == nil {
+			return errStopped
+		}
+		item.Value.text = append(item.Value.text, header...)
+		pl.queue.Put(item)
+	}
+	if len(pl.readers) == 1 {
+		return pl.readFrom(pl.readers[0])
+	}
+	var (
+		failing sync.Once
+		failure error
+		reading sync.WaitGroup
+	)
+	for _, rows := range pl.readers {
+		reading.Go(func() {
+			if err := pl.readFrom(rows); err != nil {
+				failing.Do(func() {
+					failure = err
+					pl.queue.Stop()
+					pl.cancel(err)
+				})
+			}
+		})
+	}
+	reading.Wait()
+	return failure
+}
+
+// readFrom reads rows to their end.
+func (pl *pipeline) readFrom(rows source.Rows) error {
+	if printing, ok := pl.csvWriter(rows); ok {
+		return pl.readCSV(printing)
+	}
+	for {
+		item := pl.get()
+		if item == nil {
+			return errStopped
+		}
+		f := item.Value
+		if err := rows.Next(&f.batch); err == io.EOF {
+			pl.queue.Free(item) // others may still read
+			return nil
+		} else if err != nil {
+			return err
+		}
+		f.rows = int64(f.batch.Rows())
+		if f.outsized = f.batch.Size() > maxKept; f.outsized {
+			select {
+			case pl.outsized <- struct{}{}:
+			case <-pl.ctx.Done():
+				return context.Cause(pl.ctx)
+			}
+		}
+		pl.queue.Put(item)
+	}
+}
+
+// csvWriter gives the rows, if the database is to print them. It is the least work here, but the database prints in one
+// process, and slower than it gives values: with several cores here it is faster to print on all of them. Several
+// readers on the machine of the database were as fast either way.
+func (pl *pipeline) csvWriter(rows source.Rows) (source.CSVWriter, bool) {
+	printing, ok := rows.(source.CSVWriter)
+	_, csv := pl.plan.format().(format.CSV)
+	return printing, ok && csv && pl.plan.jobs() == 1
+}
+
+// get takes an empty frame, or nil if the pipeline has been stopped.
+func (pl *pipeline) get() *ordered.Item[*frame] {
+	item := pl.queue.Get()
+	if item != nil {
+		item.Value.reset()
+	}
+	return item
+}
+
+// readCSV is readFrom where the database prints CSV.
+func (pl *pipeline) readCSV(rows source.CSVWriter) error {
+	c := &collector{pl: pl}
+	if _, err := rows.WriteCSV(c); err != nil {
+		return err
+	}
+	if c.item != nil {
+		pl.queue.Put(c.item)
+	}
+	return nil
+}
+
+// collector gathers rows of text into frames. Its Write is called for each row and has to be cheap.
+type collector struct {
+	pl   *pipeline
+	item *ordered.Item[*frame]
+}
+
+func (c *collector) Write(row []byte) (int, error) {
+	if c.item == nil || len(c.item.Value.text)+len(row) > c.pl.frameSize {
+		if err := c.advance(); err != nil {
+			return 0, err
+		}
+	}
+	rest := row
+	for len(rest) > c.pl.frameSize { // the row is larger than a frame and spans several
+		c.item.Value.text = append(c.item.Value.text, rest[:c.pl.frameSize]...)
+		rest = rest[c.pl.frameSize:]
+		if err := c.advance(); err != nil {
+			return 0, err
+		}
+	}
+	f := c.item.Value
+	f.text = append(f.text, rest...)
+	f.rows++
+	return len(row), nil
+}
+
+// advance begins the next frame.
+func (c *collector) advance() error {
+	if c.item != nil {
+		c.pl.queue.Put(c.item)
+	}
+	if c.item = c.pl.get(); c.item == nil {
+		return errStopped
+	}
+	if f := c.item.Value; cap(f.text) < c.pl.frameSize {
+		f.text = make([]byte, 0, c.pl.frameSize)
+	}
+	return nil
+}
