@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -384,6 +385,140 @@ func TestCanceled(t *testing.T) {
 	}
 }
 
+// TestReaders reads with several readers into one file.
+func TestReaders(t *testing.T) {
+	id, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rows := range []int{0, 1, 3, 1000, 300_000} {
+		for _, jobs := range []int{2, 3, 30} {
+			for _, c := range []export.Compression{export.Zstd, export.None} {
+				src := &divided{generated: generated{rows: rows}}
+				var file bytes.Buffer
+				plan := export.Plan{Recipients: []age.Recipient{id.Recipient()}, Compression: c, Jobs: jobs}
+				stats, err := plan.Table(t.Context(), &file, src, "")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if stats.Rows != int64(rows) || stats.Readers != min(jobs, 16) || stats.Indivisible != nil {
+					t.Errorf("%d rows, %d jobs: %+v", rows, jobs, stats)
+				}
+				text, err := open(file.Bytes(), id)
+				if err != nil {
+					t.Fatal(err)
+				}
+				header, body, _ := strings.Cut(string(text), "\n")
+				want, _ := encodeAlone(t, &generated{rows: rows}, "", format.CSV{})
+				wantHeader, wantBody, _ := strings.Cut(string(want), "\n")
+				if header != wantHeader || sortedLines(body) != sortedLines(wantBody) {
+					t.Errorf("%d rows, %d jobs: %d bytes, want %d", rows, jobs, len(text), len(want))
+				}
+			}
+		}
+	}
+}
+
+func sortedLines(text string) string {
+	lines := strings.SplitAfter(text, "\n")
+	slices.Sort(lines)
+	return strings.Join(lines, "")
+}
+
+// TestOneReader keeps the order where it is asked for, or where there is no other way.
+func TestOneReader(t *testing.T) {
+	const rows = 60_000
+	want, _ := encodeAlone(t, &generated{rows: rows}, "", format.CSV{})
+	alone := &source.IndivisibleError{Reason: "it is a test"}
+	for name, test := range map[string]struct {
+		src     divided
+		plan    export.Plan
+		query   bool
+		because *source.IndivisibleError
+	}{
+		"ordered":     {plan: export.Plan{Ordered: true, Jobs: 3}},
+		"one job":     {plan: export.Plan{Jobs: 1}},
+		"query":       {plan: export.Plan{Jobs: 3}, query: true},
+		"indivisible": {src: divided{indivisible: alone}, plan: export.Plan{Jobs: 3}, because: alone},
+	} {
+		test.src.rows = rows
+		test.plan.Compression, test.plan.Unencrypted = export.None, true
+		var file bytes.Buffer
+		run := test.plan.Table
+		if test.query {
+			run = test.plan.Query
+		}
+		stats, err := run(t.Context(), &file, &test.src, "")
+		if err != nil || stats.Readers != 1 || stats.Indivisible != test.because {
+			t.Errorf("%s: %+v, %v", name, stats, err)
+		}
+		if !bytes.Equal(file.Bytes(), want) {
+			t.Errorf("%s: the output is another, or in another order", name)
+		}
+	}
+	broken := errors.New("the server is gone")
+	plan := export.Plan{Unencrypted: true, Jobs: 2}
+	if _, err := plan.Table(t.Context(), io.Discard, &divided{indivisible: broken}, ""); !errors.Is(err, broken) {
+		t.Errorf("a failure to divide: %v", err)
+	}
+}
+
+// TestReadersFail has one of several readers fail, while the others wait.
+func TestReadersFail(t *testing.T) {
+	broken := errors.New("the server is gone")
+	for failing := range 3 {
+		src := &divided{generated: generated{rows: 400_000, failAt: 300_000, fail: broken}, failing: failing}
+		plan := export.Plan{Unencrypted: true, Jobs: 3}
+		if _, err := plan.Table(t.Context(), io.Discard, src, ""); !errors.Is(err, broken) {
+			t.Errorf("reader %d: error %v", failing, err)
+		}
+	}
+	src := &divided{generated: generated{rows: 400_000, failAt: 300_000}}
+	for _, left := range []int{0, 1000, 300 << 10} {
+		plan := export.Plan{Unencrypted: true, Jobs: 3}
+		if _, err := plan.Table(t.Context(), &fullDisk{left}, src, ""); !errors.Is(err, errFull) {
+			t.Errorf("%d bytes: error %v", left, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	plan := export.Plan{Unencrypted: true, Jobs: 3}
+	_, err := plan.Table(ctx, writerFunc(func(p []byte) (int, error) {
+		cancel()
+		return len(p), nil
+	}), src, "")
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("canceled: %v", err)
+	}
+}
+
+// TestReadersInvalid tells no number of a row where it means nothing.
+func TestReadersInvalid(t *testing.T) {
+	src := &divided{generated: generated{rows: 100_000}}
+	src.change = func(row int, text []byte) []byte {
+		if row == 70_000 {
+			return []byte("good\xff")
+		}
+		return text
+	}
+	plan := export.Plan{Format: format.JSONL{}, Unencrypted: true, Jobs: 3}
+	_, err := plan.Table(t.Context(), io.Discard, src, "")
+	invalid, ok := errors.AsType[*format.InvalidUTF8Error](err)
+	if !ok || invalid.Row != 0 || strings.Contains(err.Error(), "row") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestReadersLargeRows has all readers meet rows of which only one may be on its way.
+func TestReadersLargeRows(t *testing.T) {
+	const size = 12 << 20
+	src := &divided{generated: generated{rows: 30, text: bytes.Repeat([]byte("x"), size)}}
+	plan := export.Plan{Unencrypted: true, Compression: export.None, Jobs: 4}
+	stats, err := plan.Table(t.Context(), io.Discard, src, "")
+	if err != nil || stats.Rows != 30 || stats.Text < 30*size {
+		t.Errorf("%+v, %v", stats, err)
+	}
+}
+
 type writerFunc func(p []byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
@@ -397,6 +532,7 @@ func TestMemory(t *testing.T) {
 	}
 	const jobs = 4
 	const formula = (jobs+2)*7/2 + jobs*3 + jobs*11/5
+	const ofReaders = jobs * 7 / 2
 	const program = 40 // the test binary, the Go runtime, and what earlier tests have left
 	for name, f := range map[string]format.Format{
 		"csv":   format.CSV{},
@@ -407,6 +543,12 @@ func TestMemory(t *testing.T) {
 			plan := export.Plan{Format: f, Recipients: []age.Recipient{id.Recipient()}, Jobs: jobs}
 			testkit.MemoryCeiling(t, (formula+program)<<20, func() {
 				if _, err := plan.Table(t.Context(), io.Discard, &generated{rows: 500_000}, ""); err != nil {
+					t.Error(err)
+				}
+			})
+			testkit.MemoryCeiling(t, (formula+ofReaders+program)<<20, func() {
+				src := &divided{generated: generated{rows: 500_000}}
+				if _, err := plan.Table(t.Context(), io.Discard, src, ""); err != nil {
 					t.Error(err)
 				}
 			})

@@ -18,6 +18,8 @@ type generated struct {
 	failAt int
 	fail   error
 
+	step int // from row to row, if not 1
+
 	text   []byte                            // of each row, or nil for some
 	change func(row int, text []byte) []byte // if not nil
 }
@@ -46,7 +48,7 @@ func (r *generatedRows) Close() error { return nil }
 func (r *generatedRows) Next(b *source.Batch) error {
 	b.Reset(2)
 	for !b.Full() && r.row < r.rows {
-		if r.failAt > 0 && r.row == r.failAt {
+		if r.failAt > 0 && r.row >= r.failAt {
 			if r.fail == nil {
 				<-r.ctx.Done()
 				return context.Cause(r.ctx)
@@ -64,12 +66,49 @@ func (r *generatedRows) Next(b *source.Batch) error {
 			b.Append(source.Text, r.scratch)
 		}
 		b.EndRow()
-		r.row++
+		r.row += max(1, r.step)
 	}
 	if b.Rows() == 0 {
 		return io.EOF
 	}
 	return nil
+}
+
+// divided is a generated source whose rows several readers can share, each of which takes every n-th row. The reader
+// of the number in failing has the failure; the others wait for their context before the same row.
+type divided struct {
+	generated
+	failing     int
+	indivisible error
+}
+
+func (d *divided) Table(ctx context.Context, _ string) (source.Rows, error) {
+	return &dividedRows{generatedRows{generated: &d.generated, ctx: ctx}, d}, nil
+}
+
+func (d *divided) Query(ctx context.Context, sql string) (source.Rows, error) {
+	return d.Table(ctx, sql)
+}
+
+type dividedRows struct {
+	generatedRows
+	of *divided
+}
+
+func (r *dividedRows) Divide(n int) ([]source.Rows, error) {
+	if r.of.indivisible != nil {
+		return nil, r.of.indivisible
+	}
+	var all []source.Rows
+	for i := range n {
+		part := r.of.generated
+		part.step = n
+		if i != r.of.failing {
+			part.fail = nil
+		}
+		all = append(all, &generatedRows{generated: &part, ctx: r.ctx, row: i})
+	}
+	return all, nil
 }
 
 // printing is a generated source that prints CSV itself.

@@ -27,6 +27,9 @@ Without -r, -R or a passphrase the file is encrypted to the own identity, which 
 after the table, as orders.csv.zst.age; it appears when it is complete and the database has confirmed the number of
 rows. Nothing is overwritten without --force. Stock tools open it too: age -d -i FILE … | zstd -d.
 
+A large table of PostgreSQL is read by several connections, in one snapshot, and its rows come in no order; with
+--ordered, and with a query, by one. What only one can read, such as a view, is told with -v or -j.
+
 The formats are csv, with a header, as psql writes it; jsonl, one JSON object a row; and text, one line a row by the
 template of --line, in which {name} stands for a column, and \{ for a brace. Without --line all columns
 are listed, as {id: 1, title: Pay the rent},.`
@@ -49,6 +52,7 @@ type exportOptions struct {
 	compression string
 	output      string
 	force       bool
+	ordered     bool
 }
 
 func (a *app) newExport() *cobra.Command {
@@ -78,7 +82,9 @@ func (a *app) newExport() *cobra.Command {
 	flags.BoolVar(&o.force, "force", false, "overwrite the output if it exists; write binary data to a terminal")
 	flags.Var((*notEmpty)(&o.sourceFlags.file), "dsn-file", "read SOURCE from the first line of `FILE`")
 	flags.BoolVar(&o.insecure, "insecure-dsn", false, "allow a password in SOURCE")
+	flags.BoolVar(&o.ordered, "ordered", false, "keep the rows in the order of the table, with one connection")
 	o.workFlags.add(cmd, "j")
+	flags.Lookup("jobs").Usage = "work on `N` cores, with up to N connections to PostgreSQL (default: all)"
 	for flag, values := range map[string][]string{
 		"format": formats, "compress": compressions, "invalid-utf8": slices.Sorted(maps.Keys(invalidUTF8Policies)),
 	} {
@@ -132,13 +138,17 @@ func (a *app) export(ctx context.Context, w *work, r *workReport, o *exportOptio
 	}
 	defer func() { err = errors.Join(err, out.discard()) }()
 	w.begin()
+	var stats export.Stats
 	if o.query != "" {
-		_, err = plan.Query(ctx, out, src, o.query)
+		stats, err = plan.Query(ctx, out, src, o.query)
 	} else {
-		_, err = plan.Table(ctx, out, src, table)
+		stats, err = plan.Table(ctx, out, src, table)
 	}
 	if err != nil {
 		return db.explain(err)
+	}
+	if alone := stats.Indivisible; alone != nil && (o.verbose || o.jobs > 1) && !o.quiet && !o.json {
+		a.console.Print(w.name + ": read with one connection, since " + alone.Reason)
 	}
 	return out.commit()
 }
@@ -171,7 +181,7 @@ var (
 
 // plan checks the flags that say how to export. Recipients are still missing from it.
 func (o *exportOptions) plan() (*export.Plan, error) {
-	plan := &export.Plan{Jobs: o.jobs, Unencrypted: o.plaintext}
+	plan := &export.Plan{Jobs: o.jobs, Ordered: o.ordered, Unencrypted: o.plaintext}
 	if o.plaintext && (o.named() || o.prompt || o.passphraseFlags.given()) {
 		return nil, usagef("--no-encrypt cannot be combined with recipients or a passphrase")
 	}

@@ -109,7 +109,9 @@ func NewEncoder(codec Codec, workers int) *Encoder { return newEncoder(codec, wo
 
 // NewFastEncoder is NewEncoder for text that comes faster than several cores compress it. With Zstd it takes a third
 // less time, and makes frames that are a few percent larger; with Gzip it is the same.
-func NewFastEncoder(codec Codec, workers int) *Encoder { return newEncoder(codec, workers, zstdFastLevel) }
+func NewFastEncoder(codec Codec, workers int) *Encoder {
+	return newEncoder(codec, workers, zstdFastLevel)
+}
 
 func newEncoder(codec Codec, workers int, level zstd.EncoderLevel) *Encoder {
 	if workers <= 0 {

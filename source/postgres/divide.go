@@ -71,9 +71,8 @@ type familySize struct {
 	version        int64  // of the server
 }
 
-// familySQL has one row. The access method 2 is heap, the only one of which it is known what its ctids mean. Another
-// session can read no temporary table, and postgres_fdw would give the server of a foreign table the condition on the
-// ctid, and each session another snapshot there.
+// familySQL has one row. The access method 2 is heap, the only one of which it is known what its ctids mean. Several
+// sessions would see a foreign table in as many snapshots of its server.
 const familySQL = `
 WITH RECURSIVE family(oid) AS (
 	SELECT $1::oid UNION SELECT i.inhrelid FROM pg_catalog.pg_inherits i JOIN family f ON f.oid = i.inhparent),
@@ -82,7 +81,6 @@ members AS (
 		CASE WHEN c.relkind = 'v' THEN 'a view has no pages of its own'
 			WHEN c.relkind = 'f' AND c.oid = $1::oid THEN 'a foreign table has no pages here'
 			WHEN c.relkind = 'f' THEN 'one of its children is a foreign table'
-			WHEN c.relpersistence = 't' THEN 'a temporary table can be read by one connection only'
 			WHEN c.relam NOT IN (0, 2) THEN 'its access method is not heap' END AS indivisible
 	FROM family f JOIN pg_catalog.pg_class c ON c.oid = f.oid)
 SELECT coalesce(pg_catalog.max(pages), 0), coalesce(pg_catalog.sum(pages), 0),

@@ -11,3 +11,10 @@ func ShortenGrace(tb testing.TB) {
 	grace = 50 * time.Millisecond
 	tb.Cleanup(func() { grace = before })
 }
+
+// ShrinkRanges makes small tables worth dividing.
+func ShrinkRanges(tb testing.TB) {
+	before := rangePages
+	rangePages = 1
+	tb.Cleanup(func() { rangePages = before })
+}

@@ -1,0 +1,205 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"culvert/internal/testkit"
+	"culvert/source"
+	"culvert/source/postgres"
+)
+
+// TestDividedKilled ends the connection of one reader. It alone has an error; that the others end is the part of their
+// context.
+func TestDividedKilled(t *testing.T) {
+	postgres.ShrinkRanges(t)
+	database := testkit.Postgres(t).NewDatabase(t)
+	database.Exec(t, manyRows)
+	for victim := range 3 {
+		db := open(t, database.ConnString())
+		all := divide(t, db, "t", 3)
+		// The first one reads alone until it is known which connection it has.
+		var b source.Batch
+		if err := all[victim].Next(&b); err != nil {
+			t.Fatal(err)
+		}
+		const end = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity " +
+			"WHERE state = 'active' AND application_name = 'culvert' AND datname = current_database()"
+		if ended := database.Query(t, end); len(ended) != 1 {
+			t.Fatalf("%d connections are at work", len(ended))
+		}
+		errs := make([]error, len(all))
+		var reading sync.WaitGroup
+		for i, rows := range all {
+			reading.Go(func() { errs[i] = readCSV(rows, false, func() {}, drop) })
+		}
+		reading.Wait()
+		for i, err := range errs {
+			if i == victim && !errors.Is(err, source.ErrUnavailable) || i != victim && err != nil {
+				t.Errorf("reader %d of which %d was killed: %v", i, victim, err)
+			}
+		}
+		// Those that are left are used again.
+		if err := all[0].Close(); err != nil {
+			t.Error(err)
+		}
+		if victim > 0 {
+			if _, err := together(divide(t, db, "t", 3), func() {}); err != nil {
+				t.Errorf("a second look: %v", err)
+			}
+		}
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+		expectGone(t, database)
+	}
+}
+
+func drop(p []byte) (int, error) { return len(p), nil }
+
+// TestDividedCanceled ends all readers by their context, in both ways to read.
+func TestDividedCanceled(t *testing.T) {
+	postgres.ShrinkRanges(t)
+	db, database := openNew(t, manyRows)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	rows, err := db.Table(ctx, "t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := rows.(source.Divider).Divide(4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	errs := make([]error, len(all))
+	var reading sync.WaitGroup
+	for i, rows := range all {
+		reading.Go(func() { errs[i] = readCSV(rows, i%2 == 0, cancel, drop) })
+	}
+	reading.Wait()
+	for i, err := range errs {
+		if !errors.Is(err, context.Canceled) || errors.Is(err, source.ErrUnavailable) {
+			t.Errorf("reader %d: %v, want context.Canceled", i, err)
+		}
+	}
+	if err := rows.Close(); err != nil {
+		t.Error(err)
+	}
+	const running = "SELECT FROM pg_stat_activity WHERE state = 'active' AND application_name = 'culvert' " +
+		"AND datname = current_database()"
+	if n := len(database.Query(t, running)); n != 0 {
+		t.Errorf("%d queries are running afterwards", n)
+	}
+	got, err := together(divide(t, db, "t", 4), func() {})
+	if err != nil {
+		t.Error(err)
+	}
+	expectLines(t, "t afterwards", got, linesOf(t, database, "TABLE t"))
+}
+
+// TestDivideCanceled cancels while connections are opened.
+func TestDivideCanceled(t *testing.T) {
+	postgres.ShrinkRanges(t)
+	_, database := openNew(t, "CREATE TABLE t AS SELECT generate_series(1, 5000) AS id")
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var mu sync.Mutex
+	begun := 0
+	edit := func(m message) ([]byte, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if m.kind() == 'R' { // what the server begins with
+			if begun++; begun == 2 {
+				cancel()
+			}
+		}
+		return m, nil
+	}
+	db := openAgain(t, newProxy(t, database.Server, edit).connString(database.Name))
+	rows, err := db.Table(ctx, "t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = rows.(source.Divider).Divide(3)
+	if _, alone := errors.AsType[*source.IndivisibleError](err); alone || !errors.Is(err, context.Canceled) {
+		t.Errorf("Divide: %v, want context.Canceled", err)
+	}
+}
+
+// TestDividedChanged changes a table after it was divided. Either the change has to wait, or one reader must end in an
+// error.
+func TestDividedChanged(t *testing.T) {
+	postgres.ShrinkRanges(t)
+	const tables = `
+		CREATE TABLE plain AS SELECT generate_series(1, 5000) AS id;
+		CREATE TABLE t (id int) PARTITION BY LIST (id); CREATE TABLE one PARTITION OF t DEFAULT;
+		INSERT INTO t TABLE plain;
+		CREATE TABLE parent AS TABLE plain; CREATE TABLE child () INHERITS (parent); INSERT INTO child TABLE plain`
+	for _, test := range []struct {
+		change, table string
+		waits         bool
+	}{
+		{"TRUNCATE plain", "plain", true},
+		{"DROP TABLE plain", "plain", true},
+		{"ALTER TABLE plain ADD late int", "plain", true},
+		{"TRUNCATE one", "t", true},
+		{"DROP TABLE one", "t", true},
+		{"TRUNCATE child", "parent", false},
+		{"DROP TABLE child", "parent", false},
+		{"ALTER TABLE plain RENAME TO gone; CREATE TABLE plain AS TABLE gone", "plain", true},
+	} {
+		db, database := openNew(t, tables)
+		want := linesOf(t, database, "SELECT * FROM "+test.table)
+		all := divide(t, db, test.table, 3)
+		change := `DO $do$ BEGIN SET LOCAL lock_timeout = '1ms'; ` + test.change + `;
+			EXCEPTION WHEN lock_not_available THEN NULL; END $do$`
+		database.Exec(t, change)
+		got, err := together(all, sync.OnceFunc(func() {
+			if test.waits {
+				database.Exec(t, change)
+			}
+		}))
+		switch {
+		case test.waits && err != nil:
+			t.Errorf("%s: %v", test.change, err)
+		case test.waits:
+			expectLines(t, test.change, got, want)
+		case err == nil || !strings.Contains(err.Error(), "after the transaction began"):
+			t.Errorf("%s: then %s has %d lines and the error %v", test.change, test.table, len(got), err)
+		}
+	}
+}
+
+// TestDividedWrongCount has a proxy change the number of rows that the server confirms for one range.
+func TestDividedWrongCount(t *testing.T) {
+	postgres.ShrinkRanges(t)
+	_, database := openNew(t, "CREATE TABLE t AS SELECT generate_series(1, 5000) AS id")
+	var once sync.Once
+	edit := func(m message) ([]byte, error) {
+		if m.kind() == 'C' && strings.HasPrefix(m.body(), "SELECT 226") {
+			once.Do(func() { m = newMessage('C', "SELECT 225\x00") })
+		}
+		return m, nil
+	}
+	db := openAgain(t, newProxy(t, database.Server, edit).connString(database.Name))
+	all := divide(t, db, "t", 3)
+	errs := make(chan error, len(all))
+	for _, rows := range all {
+		go func() { errs <- readCSV(rows, false, func() {}, drop) }()
+	}
+	failed := 0
+	for range all {
+		if err := <-errs; err != nil {
+			failed++
+			if count, ok := errors.AsType[*source.CountError](err); !ok || *count != (source.CountError{Received: 226, Confirmed: 225}) {
+				t.Errorf("a range with a row too many: %v", err)
+			}
+		}
+	}
+	if failed != 1 {
+		t.Errorf("%d readers have failed", failed)
+	}
+}
