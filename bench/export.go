@@ -48,7 +48,7 @@ func (e *exporter) command(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// prepareExport compares culvert with a pipeline of three tools, both from one table into a file.
+// prepareExport compares culvert with a pipeline of three tools, both from one table into a file, with one connection.
 func prepareExport(s *session) ([]benchmark, error) {
 	e, err := newExporter(s)
 	if err != nil {
@@ -110,7 +110,7 @@ func (c exportCase) runTools(file string) (sample, error) {
 
 func (c exportCase) runCulvert(file string) (sample, error) {
 	return c.pipeline("", c.command(c.culvert, "export", "postgres:", "orders", "-r", c.recipient,
-		"-f", "csv", "-c", c.compression, "-o", file))
+		"-f", "csv", "-c", c.compression, "--ordered", "-o", file))
 }
 
 // compare makes sure that both ways give the same rows, by stock tools, and gives the size of the CSV in bytes.
