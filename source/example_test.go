@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 
 	"culvert/source"
 )
@@ -105,6 +106,55 @@ func ExampleCSVWriter() {
 	// to be encoded
 	// 10,
 	// 1 row <nil>
+}
+
+// shared is rows that several readers can share.
+type shared struct{ source.Rows }
+
+func (s shared) Divide(n int) ([]source.Rows, error) {
+	if n > 1 {
+		return nil, &source.IndivisibleError{Reason: "there are only ten rows"}
+	}
+	return []source.Rows{s.Rows}, nil
+}
+
+// Several goroutines read a large table together, each its own part of the rows.
+func ExampleDivider() {
+	rows, err := countdown{}.Table(context.Background(), "ten")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	parts := []source.Rows{rows}
+	if divider, ok := rows.(source.Divider); ok {
+		if parts, err = divider.Divide(4); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	var reading sync.WaitGroup
+	counts := make([]int, len(parts))
+	for i, part := range parts {
+		reading.Go(func() {
+			var batch source.Batch
+			for part.Next(&batch) == nil {
+				counts[i] += batch.Rows()
+			}
+		})
+	}
+	reading.Wait()
+	fmt.Println(counts, rows.Close())
+	// Output: [10] <nil>
+}
+
+// Rows that cannot be divided can still be read as they are.
+func ExampleIndivisibleError() {
+	var rows source.Rows = shared{}
+	_, err := rows.(source.Divider).Divide(4)
+	if alone, ok := errors.AsType[*source.IndivisibleError](err); ok {
+		fmt.Println("read by one, since", alone.Reason)
+	}
+	// Output: read by one, since there are only ten rows
 }
 
 // An export whose rows are not all there must not pass for a whole one.

@@ -20,9 +20,9 @@
 // Nothing is decoded on the way: a number stays the text that the database prints, so that no digit is lost, and no row
 // costs an allocation once the batch has grown to its size, unless the driver of the database makes some.
 //
-// The packages below this one each adapt one database: source/postgres, source/mysql, source/sqlite, and
-// source/sqldb for any database/sql driver. Package sourcetest is the suite that all of them pass. Package
-// source/gormdb gives the Rows of queries made with GORM.
+// The packages below this one each adapt one database: source/postgres, source/mysql, source/sqlite, and source/sqldb
+// for any database/sql driver. Package sourcetest is the suite that all of them pass. Package source/gormdb gives the
+// Rows of queries made with GORM. Rows that can do more say so by their methods: see [CSVWriter] and [Divider].
 package source
 
 import (

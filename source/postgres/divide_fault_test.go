@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"sync"
 	"testing"
@@ -126,6 +127,35 @@ func TestDivideCanceled(t *testing.T) {
 	_, err = rows.(source.Divider).Divide(3)
 	if _, alone := errors.AsType[*source.IndivisibleError](err); alone || !errors.Is(err, context.Canceled) {
 		t.Errorf("Divide: %v, want context.Canceled", err)
+	}
+}
+
+// TestDivideWaitsInVain is given no second connection, as by a pooler that has none left.
+func TestDivideWaitsInVain(t *testing.T) {
+	postgres.ShrinkRanges(t)
+	postgres.ShortenPatience(t)
+	_, database := openNew(t, "CREATE TABLE t AS SELECT generate_series(1, 5000) AS id")
+	release := make(chan struct{})
+	var mu sync.Mutex
+	begun := 0
+	edit := func(m message) ([]byte, error) {
+		if m.kind() == 'R' { // what the server begins with
+			mu.Lock()
+			begun++
+			late := begun > 1
+			mu.Unlock()
+			if late {
+				<-release
+			}
+		}
+		return m, nil
+	}
+	db := openAgain(t, newProxy(t, database.Server, edit).connString(database.Name))
+	defer close(release)
+	rows := table(t, db, "t")
+	expectIndivisible(t, rows, "no second connection")
+	if n, err := drain(rows); n != 5000 || err != io.EOF {
+		t.Errorf("then one connection has %d rows and the error %v", n, err)
 	}
 }
 

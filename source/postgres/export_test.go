@@ -12,6 +12,13 @@ func ShortenGrace(tb testing.TB) {
 	tb.Cleanup(func() { grace = before })
 }
 
+// ShortenPatience lets a test not wait long for a connection that does not come.
+func ShortenPatience(tb testing.TB) {
+	before := patience
+	patience = 100 * time.Millisecond
+	tb.Cleanup(func() { patience = before })
+}
+
 // ShrinkRanges makes small tables worth dividing.
 func ShrinkRanges(tb testing.TB) {
 	before := rangePages

@@ -17,6 +17,19 @@
 // fails, or the rows end in an error. Behind a view, or in a query, it is not noticed; nor is a child that inherits
 // from its table no more.
 //
+// # Several connections
+//
+// The rows of a table implement [source.Divider]: several connections read it together, from PostgreSQL 14 on. The
+// first exports its snapshot, and the others begin their transactions with it, so that all see the database as it was
+// at one moment. Each takes one range of pages after the other, by the ctid of the rows, and the server confirms the
+// number of rows of every range. The condition on the ctid is put to the table by its name: children and partitions are
+// read in ranges with their parent, with the rights on the parent, and their columns by name.
+//
+// Views, foreign tables and tables with a foreign table among their children cannot be divided, nor can what a server
+// older than 14 or a pooler in transaction mode holds; the error says which it is. A table of less than 4 MiB is not
+// divided. A table that becomes a child of another while its parent is read, with rows of before, may be read in part;
+// a partition is noticed.
+//
 // # Values
 //
 // Settings of the transaction make the text of values independent of the server, the database and the user: times are
@@ -38,12 +51,12 @@
 // whatever search path the owner of the database has set. Other code of others can still run with the rights of the
 // user: that behind a view or a foreign table, or in a query; and, as with any SELECT, functions in the index
 // expressions and extended statistics of a table, some of which the server calls when it plans a statement. Only
-// WriteCSV of a table without children is not planned. So a superuser should not read tables of owners whom he does not
+// WriteCSV of a table without children, which is not divided, is not planned. So a superuser should not read tables of owners whom he does not
 // trust in any other way.
 //
 // # Memory
 //
-// A connection holds one buffer of a few hundred kilobytes, and a row while it passes. The largest row that the server
+// Each connection holds one buffer of a few hundred kilobytes, and a row while it passes. The largest row that the server
 // can send is just below 1 GiB.
 package postgres
 
