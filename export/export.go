@@ -95,9 +95,9 @@ type Plan struct {
 	// Zero means GOMAXPROCS.
 	Jobs int
 
-	// Ordered keeps the rows in the order in which the source gives them. Otherwise those of a table that the source can
-	// divide (a source.Divider) are read with up to as many connections as there are Jobs, at most 16, if that is more
-	// than one, and come in no order. The rows of a query always keep theirs.
+	// Ordered keeps the rows in the order in which the source gives them. Otherwise those of a table that the source
+	// can divide (a source.Divider) are read with up to as many connections as there are Jobs, at most 16, and come in
+	// no order if there is more than one. The rows of a query always keep theirs.
 	Ordered bool
 
 	// Progress, if not nil, is added to while an export runs.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -196,10 +197,5 @@ SELECT pg_catalog.pg_export_snapshot(); SAVEPOINT culvert`).ReadAll()
 
 // isSnapshot reports whether a text can be the name of a snapshot, which becomes part of a statement.
 func isSnapshot(name string) bool {
-	for _, r := range name {
-		if !(r >= '0' && r <= '9' || r >= 'A' && r <= 'F' || r >= 'a' && r <= 'f' || r == '-') {
-			return false
-		}
-	}
-	return name != ""
+	return name != "" && strings.Trim(name, "0123456789ABCDEFabcdef-") == ""
 }

@@ -224,7 +224,8 @@ func TestDividedWrongCount(t *testing.T) {
 	for range all {
 		if err := <-errs; err != nil {
 			failed++
-			if count, ok := errors.AsType[*source.CountError](err); !ok || *count != (source.CountError{Received: 226, Confirmed: 225}) {
+			count, ok := errors.AsType[*source.CountError](err)
+			if want := (source.CountError{Received: 226, Confirmed: 225}); !ok || *count != want {
 				t.Errorf("a range with a row too many: %v", err)
 			}
 		}

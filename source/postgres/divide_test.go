@@ -56,8 +56,8 @@ func together(all []source.Rows, meanwhile func()) (lines []string, err error) {
 	return lines, err
 }
 
-func readCSV(rows source.Rows, print bool, meanwhile func(), add func([]byte) (int, error)) error {
-	if print {
+func readCSV(rows source.Rows, byServer bool, meanwhile func(), add func([]byte) (int, error)) error {
+	if byServer {
 		_, err := rows.(source.CSVWriter).WriteCSV(writerFunc(func(p []byte) (int, error) {
 			meanwhile()
 			return add(p)

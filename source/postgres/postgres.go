@@ -51,13 +51,13 @@
 // whatever search path the owner of the database has set. Other code of others can still run with the rights of the
 // user: that behind a view or a foreign table, or in a query; and, as with any SELECT, functions in the index
 // expressions and extended statistics of a table, some of which the server calls when it plans a statement. Only
-// WriteCSV of a table without children, which is not divided, is not planned. So a superuser should not read tables of owners whom he does not
-// trust in any other way.
+// WriteCSV of a table without children, which is not divided, is not planned. So a superuser should not read tables of
+// owners whom he does not trust in any other way.
 //
 // # Memory
 //
-// Each connection holds one buffer of a few hundred kilobytes, and a row while it passes. The largest row that the server
-// can send is just below 1 GiB.
+// Each connection holds one buffer of a few hundred kilobytes, and a row while it passes. The largest row that the
+// server can send is just below 1 GiB.
 package postgres
 
 import (
