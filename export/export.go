@@ -151,7 +151,7 @@ func (p *Plan) Query(ctx context.Context, dst io.Writer, src source.Source, sql 
 func (p *Plan) Rows(
 	ctx context.Context, dst io.Writer, open func(context.Context) (source.Rows, error),
 ) (Stats, error) {
-	return p.run(ctx, dst, open)
+	return p.run(ctx, dst, !p.Ordered, open)
 }
 
 func (p *Plan) format() format.Format {
