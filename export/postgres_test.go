@@ -77,7 +77,8 @@ func TestPostgresReaders(t *testing.T) {
 func TestPostgresReadersSQLASCII(t *testing.T) {
 	database := testkit.Postgres(t).NewDatabase(t, "ENCODING SQL_ASCII TEMPLATE template0 LOCALE 'C'")
 	database.Exec(t, `CREATE TABLE t AS
-		SELECT CASE i WHEN 250000 THEN E'bad\xff' ELSE repeat('x', 100) END AS fill FROM generate_series(1, 300000) AS i`)
+		SELECT CASE i WHEN 250000 THEN E'bad\xff' ELSE repeat('x', 100) END AS fill
+		FROM generate_series(1, 300000) AS i`)
 	db, err := postgres.Open(t.Context(), database.ConnString())
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +86,8 @@ func TestPostgresReadersSQLASCII(t *testing.T) {
 	defer db.Close()
 	plan := export.Plan{Format: format.JSONL{}, Unencrypted: true, Jobs: 3}
 	_, err = plan.Table(t.Context(), io.Discard, db, "t")
-	if invalid, ok := errors.AsType[*format.InvalidUTF8Error](err); !ok || invalid.Row != 0 || invalid.Column != "fill" {
+	invalid, ok := errors.AsType[*format.InvalidUTF8Error](err)
+	if !ok || invalid.Row != 0 || invalid.Column != "fill" {
 		t.Errorf("error %v", err)
 	}
 }
