@@ -17,6 +17,7 @@ var figures = []struct {
 }{
 	{"agefile", "agefile", "Age", agefileSpeed},
 	{"export", "export", "Export", exportTime},
+	{"parallel", "parallel", "Parallel", exportTime},
 	{"sqlite", "sqlite", "Export", sqliteTime},
 	{"memory", "memory", "Memory", memoryOfExport},
 	{"cipherio-time", "cipherio", "Cipher", cipherTime},
@@ -63,18 +64,28 @@ func cores(n string) string {
 	return n + " cores"
 }
 
+// exportTime draws what is compressed and encrypted.
 func exportTime(r *recording) chart {
 	r = r.where("source", "postgres")
 	var groups []group
 	var found []string
-	for _, compression := range r.distinct("compression") {
-		c := comparison{unit: "ns/op", peer: "tools", labels: map[string]string{
-			"tools": "psql | " + compression + " | age", "culvert": "culvert export",
-		}}
-		some := r.where("compression", compression)
-		groups = append(groups, group{"", c.bars(some)})
-		if ratio, ok := c.speedUp(some, "culvert"); ok {
-			found = append(found, times(ratio)+" as fast with "+compression)
+	for _, format := range r.distinct("format") {
+		for _, compression := range r.where("format", format).distinct("compression") {
+			if compression == "none" {
+				continue
+			}
+			c := comparison{unit: "ns/op", peer: "tools", labels: map[string]string{
+				"tools": "psql | " + compression + " | age", "culvert": "culvert export",
+			}}
+			some := r.where("format", format, "compression", compression)
+			title := ""
+			if format != "csv" {
+				title = labels[format]
+			}
+			groups = append(groups, group{title, c.bars(some)})
+			if ratio, ok := c.speedUp(some, "culvert"); ok && format == "csv" {
+				found = append(found, times(ratio)+" as fast with "+compression)
+			}
 		}
 	}
 	if len(found) == 0 {
@@ -165,7 +176,7 @@ func cipherTime(r *recording) chart {
 	}
 	r = r.where("rows", shown)
 	c := comparison{unit: "ns/op", peer: "cipher", labels: map[string]string{"culvert": "Culvert, authenticated"}}
-	return timeOf(r, c, "culvert", "CSV, gzip, encrypt: %s as fast as with crypto/cipher", rowsOf(r))
+	return timeOf(r, c, "culvert", "CSV, gzip, encrypt, on all cores: %s as fast as crypto/cipher", rowsOf(r))
 }
 
 func cipherBytes(r *recording) chart {
