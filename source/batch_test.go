@@ -214,12 +214,17 @@ func TestLimit(t *testing.T) {
 		{-1, source.BatchSize},
 	} {
 		var b source.Batch
-		b.SetLimit(100 << 10)
-		b.SetLimit(test.limit)
-		before := heap()
-		b.Reset(1)
-		if grown := heap() - before; grown > int64(test.want)*9/8+4<<10 {
-			t.Errorf("limit %d: Reset takes %d bytes", test.limit, grown)
+		taken := int64(math.MaxInt64)
+		for range 5 { // the least, since the runtime allocates too
+			b = source.Batch{}
+			b.SetLimit(100 << 10)
+			b.SetLimit(test.limit)
+			before := heap()
+			b.Reset(1)
+			taken = min(taken, heap()-before)
+		}
+		if taken > int64(test.want)*9/8+4<<10 {
+			t.Errorf("limit %d: Reset takes %d bytes", test.limit, taken)
 		}
 		fill := func() {
 			for b.Reset(1); !b.Full(); b.EndRow() {
