@@ -109,6 +109,15 @@ func (s *session) familySize(ctx context.Context, r *relation) (familySize, erro
 // change it.
 var patience = 10 * time.Second
 
+// lockTimeout is how long each of several sessions waits for a lock. A change of the table that came between the locks
+// of two of them waits for the first, and the second for it: the server cannot see that the first waits for the second
+// here, and without an end they would wait for ever. Only tests change it.
+var lockTimeout = 30 * time.Second
+
+func lockTimeoutSQL() string {
+	return fmt.Sprintf("SET LOCAL lock_timeout = %d;\n", lockTimeout.Milliseconds())
+}
+
 // help gives up to n more sessions with the view of the first, and at least one.
 func (db *DB) help(ctx context.Context, n int) ([]*session, error) {
 	if err := db.exportSnapshot(ctx); err != nil {
@@ -179,15 +188,15 @@ func (db *DB) exportSnapshot(ctx context.Context) error {
 	}
 	const doing = "exporting the snapshot"
 	// The server exports none from within a savepoint.
-	results, err := db.session.conn.Exec(ctx, `RELEASE SAVEPOINT culvert;
+	results, err := db.session.conn.Exec(ctx, lockTimeoutSQL()+`RELEASE SAVEPOINT culvert;
 SELECT pg_catalog.pg_export_snapshot(); SAVEPOINT culvert`).ReadAll()
 	if err != nil {
 		return db.session.failed(ctx, doing, err)
 	}
-	if len(results) != 3 || len(results[1].Rows) != 1 || !haveColumns(results[1].Rows, 1) {
+	if len(results) != 4 || len(results[2].Rows) != 1 || !haveColumns(results[2].Rows, 1) {
 		return db.session.failed(ctx, doing, errAnswer)
 	}
-	name := string(results[1].Rows[0][0])
+	name := string(results[2].Rows[0][0])
 	if !isSnapshot(name) {
 		return db.session.failed(ctx, doing, errAnswer)
 	}

@@ -203,6 +203,35 @@ func TestDividedChanged(t *testing.T) {
 	}
 }
 
+// TestDividedBehindChange has a change of the table wait for the first connection when the others ask for their locks.
+// It must come to an end, and then the change too.
+func TestDividedBehindChange(t *testing.T) {
+	postgres.ShrinkRanges(t)
+	postgres.ShortenLockTimeout(t)
+	db, database := openNew(t, "CREATE TABLE t AS SELECT generate_series(1, 5000) AS id")
+	rows := table(t, db, "t")
+	changed := make(chan struct{})
+	go func() {
+		defer close(changed)
+		database.Exec(t, "ALTER TABLE t ADD late int")
+	}()
+	testkit.WaitFor(t, "the change to wait", func() bool {
+		waiting := database.Query(t, "SELECT FROM pg_locks WHERE NOT granted AND relation = 't'::regclass")
+		return len(waiting) == 1
+	})
+	all, err := rows.(source.Divider).Divide(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := together(all, func() {}); err == nil || !strings.Contains(err.Error(), "lock timeout") {
+		t.Errorf("behind a change that waits: %v", err)
+	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+	<-changed
+}
+
 // TestDividedWrongCount has a proxy change the number of rows that the server confirms for one range.
 func TestDividedWrongCount(t *testing.T) {
 	postgres.ShrinkRanges(t)

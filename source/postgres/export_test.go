@@ -25,3 +25,10 @@ func ShrinkRanges(tb testing.TB) {
 	rangePages = 1
 	tb.Cleanup(func() { rangePages = before })
 }
+
+// ShortenLockTimeout lets a test not wait long for a lock.
+func ShortenLockTimeout(tb testing.TB) {
+	before := lockTimeout
+	lockTimeout = 100 * time.Millisecond
+	tb.Cleanup(func() { lockTimeout = before })
+}

@@ -105,7 +105,11 @@ func (s *session) beginTransaction(ctx context.Context, snapshot string) error {
 	if snapshot != "" {
 		begin += "SET TRANSACTION SNAPSHOT '" + snapshot + "';" // before anything else
 	}
-	begin += settingsSQL + "SET LOCAL client_encoding = '" + encoding + "';" + begunSQL
+	begin += settingsSQL
+	if snapshot != "" {
+		begin += lockTimeoutSQL()
+	}
+	begin += "SET LOCAL client_encoding = '" + encoding + "';" + begunSQL
 	results, err := s.conn.Exec(ctx, begin).ReadAll()
 	if err != nil {
 		return s.failed(ctx, doing, err)
