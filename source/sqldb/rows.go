@@ -115,8 +115,9 @@ func (r *rows) fill(b *source.Batch) error {
 		return fail(r.ctx, r.rows.Err())
 	case r.rows.NextResultSet():
 		return errors.New("sqldb: the query has more than one result")
-	case r.rows.Err() != nil: // of the result that should have been the next
-		return fail(r.ctx, r.rows.Err())
+	}
+	if err := r.rows.Err(); err != nil { // of the result that should have been the next
+		return fail(r.ctx, err)
 	}
 	return io.EOF
 }
