@@ -21,8 +21,6 @@ type loan struct {
 	lent   bool // guarded by the mutex of the class
 }
 
-func newClass(c Class) *class { return &class{size: c.Size, lent: make(chan struct{}, c.Count)} }
-
 // lend gives an idle Buffer, or makes one. There is room for it.
 func (c *class) lend() *Buffer {
 	c.mu.Lock()

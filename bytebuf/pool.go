@@ -35,7 +35,7 @@ func NewPool(classes ...Class) *Pool {
 		if c.Size < 1 || c.Size > 1<<maxShift || c.Count < 1 {
 			panic("bytebuf.NewPool: size or count of a class out of range")
 		}
-		p.classes = append(p.classes, newClass(c))
+		p.classes = append(p.classes, &class{size: c.Size, lent: make(chan struct{}, c.Count)})
 	}
 	slices.SortFunc(p.classes, func(a, b *class) int { return a.size - b.size })
 	for i, c := range p.classes[1:] {
