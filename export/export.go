@@ -25,7 +25,8 @@
 //
 //	(J+2) × 3.5 MiB + J × 3 MiB + J × 2.5 MiB
 //
-// With R connections there is one more frame for each. Each connection also holds its largest row.
+// With R connections there is one more frame for each. Each connection also holds its largest row, and as
+// long as an outsized frame of another is on its way, the values of that row too.
 //
 // Two things can make it more. The largest row is held once by the source that reads it, and by one frame at a time as
 // values, as text, and compressed, while it passes; where PostgreSQL prints the rows, which it does for CSV with one

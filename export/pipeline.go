@@ -146,7 +146,8 @@ func (pl *pipeline) run() error {
 	return err
 }
 
-// readAll runs stage 1 and waits for the others, also if the source panics, which may be recovered further up.
+// readAll runs stage 1 and waits for the others, also if the source panics, which may be recovered further up where
+// there is one reader.
 func (pl *pipeline) readAll(written <-chan error) (readErr, writeErr error) {
 	readErr = errStopped
 	defer func() {

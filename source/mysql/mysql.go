@@ -16,7 +16,8 @@
 // keeps row versions that it could otherwise clean up, and who would redefine a table that was read has to wait.
 //
 // Statements that write are refused by the server. One that gives no rows could have ended the transaction: it is an
-// error, and ends the connection.
+// error, and ends the connection. Those that give rows and commit are not noticed: after ANALYZE TABLE or CHECK TABLE,
+// or a CALL that commits, what is read next is of another moment. Give such a statement a connection of its own.
 //
 // # Values
 //
