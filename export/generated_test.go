@@ -111,6 +111,13 @@ func (r *dividedRows) Divide(n int) ([]source.Rows, error) {
 	return all, nil
 }
 
+func (r *dividedRows) Ranges(n int) (int, error) {
+	if r.of.indivisible != nil {
+		return 0, r.of.indivisible
+	}
+	return n, nil
+}
+
 // printing is a generated source that prints CSV itself.
 type printing struct{ generated }
 

@@ -118,6 +118,11 @@ func (s shared) Divide(n int) ([]source.Rows, error) {
 	return []source.Rows{s.Rows}, nil
 }
 
+func (s shared) Ranges(n int) (int, error) {
+	_, err := s.Divide(n)
+	return 1, err
+}
+
 // Several goroutines read a large table together, each its own part of the rows.
 func ExampleDivider() {
 	rows, err := countdown{}.Table(context.Background(), "ten")

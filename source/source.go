@@ -22,7 +22,10 @@
 //
 // The packages below this one each adapt one database: source/postgres, source/mysql, source/sqlite, and source/sqldb
 // for any database/sql driver. Package sourcetest is the suite that all of them pass. Package source/gormdb gives the
-// Rows of queries made with GORM. Rows that can do more say so by their methods: see [CSVWriter] and [Divider].
+// Rows of queries made with GORM.
+//
+// What not every database can do is in interfaces of its own, which are found by a type assertion: those of a Source are
+// [Selector], [Lister] and [Describer], and those of Rows are [CSVWriter], [Divider], [Sized] and [Meter].
 package source
 
 import (
@@ -80,6 +83,25 @@ type Divider interface {
 	// complete when each has returned io.EOF. An error of one does not end the others; the context does. To close the
 	// Rows that were divided closes all, and must wait until none is in use.
 	Divide(n int) ([]Rows, error)
+
+	// Ranges is the number of pieces that the rows would be shared out in among n readers, for who wants to know before
+	// or without Divide: 1 if they would not be divided. It fails as Divide does where that needs no connection to find
+	// out.
+	Ranges(n int) (int, error)
+}
+
+// Sized is implemented by Rows of which the database can say beforehand about how many there are.
+type Sized interface {
+	// Size asks the database. It is called before anything is read and before Divide, and an answer that is not known
+	// is no error.
+	Size() (Size, error)
+}
+
+// Meter is implemented by Rows that know what part of them has been read, better than their number and their Size tell.
+type Meter interface {
+	// Done is a number from 0 to 1, or less than 0 as long as it is not known. It is safe for concurrent use, also while
+	// others read, and counts what they read too if the rows are divided.
+	Done() float64
 }
 
 // Column is the name and the type of a column.

@@ -26,25 +26,13 @@ var _ source.Divider = tableRows{}
 // Divide opens up to n-1 more connections, which read the table together with the first, in ranges of its pages and in
 // one snapshot. They stay for the tables that follow, until the [DB] is closed. A small table is not divided.
 func (r tableRows) Divide(n int) ([]source.Rows, error) {
-	switch {
-	case r.err != nil:
-		return nil, r.err
-	case r.running || r.ranges != nil:
-		return nil, errors.New("postgres: Divide of rows that have been read, or divided")
-	}
-	family, err := r.session.familySize(r.ctx, r.relation)
+	family, err := r.divisible(n)
 	if err != nil {
 		return nil, err
-	}
-	if family.indivisible != "" {
-		return nil, &source.IndivisibleError{Reason: family.indivisible}
 	}
 	wanted := int(newRanges(family, n).readers) - 1
 	if wanted == 0 {
 		return []source.Rows{r}, nil
-	}
-	if family.version < firstWithRanges {
-		return nil, &source.IndivisibleError{Reason: "the server is older than PostgreSQL 14"}
 	}
 	helpers, err := r.db.help(r.ctx, wanted)
 	if err != nil {
@@ -59,6 +47,43 @@ func (r tableRows) Divide(n int) ([]source.Rows, error) {
 		all = append(all, csvRows{part})
 	}
 	return all, nil
+}
+
+// Ranges counts the ranges that n readers would take.
+func (r tableRows) Ranges(n int) (int, error) {
+	family, err := r.divisible(n)
+	if err != nil {
+		return 0, err
+	}
+	if ranges := newRanges(family, n); ranges.readers > 1 {
+		count := 0
+		for _, more := ranges.take(); more; _, more = ranges.take() {
+			count++
+		}
+		return count, nil
+	}
+	return 1, nil
+}
+
+// divisible gives the size of the family, if there are no reasons against its division among n readers that the first
+// connection knows.
+func (r tableRows) divisible(n int) (familySize, error) {
+	switch {
+	case r.err != nil:
+		return familySize{}, r.err
+	case r.running || r.ranges != nil:
+		return familySize{}, errors.New("postgres: Divide of rows that have been read, or divided")
+	}
+	family, err := r.session.familySize(r.ctx, r.relation)
+	switch {
+	case err != nil:
+		return familySize{}, err
+	case family.indivisible != "":
+		return familySize{}, &source.IndivisibleError{Reason: family.indivisible}
+	case newRanges(family, n).readers > 1 && family.version < firstWithRanges:
+		return familySize{}, &source.IndivisibleError{Reason: "the server is older than PostgreSQL 14"}
+	}
+	return family, nil
 }
 
 // firstWithRanges is the first version of PostgreSQL that reads a range of pages without reading all others.
