@@ -112,12 +112,25 @@ func TestCSVIsThatOfPsql(t *testing.T) {
 		{"stored", "(SELECT * FROM stored)"},
 	} {
 		t.Run(test.table, func(t *testing.T) {
-			want := database.Psql(t, "-c", plainSQL, "-c", `\copy `+test.psql+` to stdout csv header`)
+			want := psqlCopy(t, database, test.psql)
 			expectCSV(t, func() source.Rows { return table(t, db, test.table) }, string(want))
 		})
 	}
-	want := database.Psql(t, "-c", plainSQL, "-c", `\copy (SELECT id, n FROM nasty WHERE n > 0) to stdout csv header`)
+	want := psqlCopy(t, database, "(SELECT id, n FROM nasty WHERE n > 0)")
 	expectCSV(t, func() source.Rows { return query(t, db, "SELECT id, n FROM nasty WHERE n > 0;\n") }, string(want))
+}
+
+// psqlCopy is what psql prints of a table or query. The settings come after those of the database, but before the first
+// statement, which would else have a millisecond.
+func psqlCopy(tb testing.TB, database *testkit.PostgresDatabase, from string) []byte {
+	tb.Helper()
+	cmd := database.PsqlCommand(tb, "-c", plainSQL, "-c", `\copy `+from+` to stdout csv header`)
+	cmd.Env = append(cmd.Env, "PGOPTIONS=-c statement_timeout=0 -c lock_timeout=0")
+	output, err := cmd.Output()
+	if err != nil {
+		tb.Fatal("psql:", err)
+	}
+	return output
 }
 
 // TestEncodings reads databases that do not hold UTF-8.
