@@ -101,11 +101,15 @@ func (r *rows) appendRow(b *source.Batch) error {
 
 // appendReal appends a REAL in the layout that SQLite prints, which tells it from an INTEGER: never without a point,
 // with an exponent below 1e-4 and from 1e17. Other than those of older releases, its digits are always enough to
-// read back the same value.
+// read back the same value. SQLite has no name for infinity that it reads; a number too large is what its .dump prints.
 func (r *rows) appendReal(b *source.Batch, v float64) {
 	abs := math.Abs(v)
 	if math.IsInf(abs, 1) {
-		b.AppendFloat(v)
+		text := append(r.number[:0], "-9.0e+999"...)
+		if v > 0 {
+			text = text[1:]
+		}
+		b.Append(source.Number, text)
 		return
 	}
 	verb := byte('f')

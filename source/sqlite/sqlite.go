@@ -10,7 +10,7 @@
 // In SQLite the type belongs to the value, not to the column, and so does the [source.Kind] given here:
 //
 //	INTEGER  Number, all 64 bits
-//	REAL     Number, the shortest text that reads back as the same value, with .0 if it is whole; Infinity, -Infinity
+//	REAL     Number, the shortest text that reads back as the same value, with .0 if it is whole; infinity is 9.0e+999
 //	TEXT     Text, byte for byte, also if it is not UTF-8 or holds NUL; a UTF-16 database gives UTF-8
 //	BLOB     Bytes
 //	NULL     Null
