@@ -17,7 +17,8 @@ import (
 //
 //   - A number stays as the database prints it, with all its digits. What JSON does not count as a number (NaN,
 //     Infinity, 007, .5) is a string.
-//   - Booleans are true and false, NULL is null, and binary data is a string of standard base64 with padding.
+//   - Booleans are true and false, and NULL is null.
+//   - Binary data is a string of \x and hexadecimal digits, as in CSV: what PostgreSQL takes for a bytea.
 //   - JSON is embedded as it is. If it spans several lines, the white space between its parts is left out; numbers, the
 //     order of keys and repeated keys are not touched. What is not valid JSON, or is nested more than 10,000 deep, is a
 //     string with the same text; databases that check their JSON have no such values.
@@ -128,7 +129,7 @@ func (e *jsonlEncoder) size(b *source.Batch) int {
 		for column := range b.Columns() {
 			// The quotes take the place that RowSize has for a null.
 			if kind, value := b.Value(row, column); kind == source.Bytes {
-				size += base64.StdEncoding.EncodedLen(len(value))
+				size += len(`\`) + hexSize(value)
 			} else {
 				size += len(value)
 			}
@@ -148,7 +149,7 @@ func (e *jsonlEncoder) appendValue(dst []byte, kind source.Kind, value []byte) (
 		}
 		return append(dst, "false"...), true
 	case source.Bytes:
-		dst = base64.StdEncoding.AppendEncode(append(dst, '"'), value)
+		dst = appendHex(append(dst, `"\`...), value)
 		return append(dst, '"'), true
 	case source.Number:
 		if validNumber(value) {

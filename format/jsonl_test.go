@@ -64,9 +64,9 @@ func TestJSONLValues(t *testing.T) {
 		{number("1,5"), `"1,5"`},
 		{number("1\n"), `"1\n"`},
 
-		{binary(""), `""`},
-		{binary("\x00"), `"AA=="`},
-		{binary("\xfb\xff\xfe"), `"+//+"`},
+		{binary(""), `"\\x"`},
+		{binary("\x00"), `"\\x00"`},
+		{binary("\xfb\xff\xfe"), `"\\xfbfffe"`},
 
 		{text(""), `""`},
 		{text("water"), `"water"`},

@@ -56,17 +56,19 @@ const nastyJSONL = `{"id":1,"big":18446744073709551615,` +
 	`"flag":1,"bits":2561,"y":2026,"day":"2026-01-02","at":"2026-01-02 03:04:05.000001",` +
 	`"stamp":"1970-01-02 00:00:00.500000","span":"-838:59:59.000",` +
 	`"title":"say \"hi\", or\nnot\r\n\\N \\. \t;","code":"Binary","old":"äö€","choice":"b'c","flags":"x,y",` +
-	`"doc":{"a": 1e400, "a": "\u0000"},"raw":"AAr/Ig==","picture":"AA==","place":"BwAAAAEBAAAAAAAAAAAA8D8AAAAAAAAAwA=="}
+	`"doc":{"a": 1e400, "a": "\u0000"},"raw":"\\x000aff22","picture":"\\x00",` +
+	`"place":"\\x070000000101000000000000000000f03f00000000000000c0"}
 {"id":2,"big":9223372036854775808,"price":0.000000000000000000000000000001,"f":3.4028235e+38,"d":5e-324,"flag":-128,` +
 	`"bits":0,"y":"0000","day":"0000-00-00","at":"0000-00-00 00:00:00.000000","stamp":null,"span":"838:59:59.999",` +
-	`"title":"","code":"","old":"","choice":"","flags":"","doc":{},"raw":"","picture":"","place":null}
+	`"title":"","code":"","old":"","choice":"","flags":"","doc":{},"raw":"\\x","picture":"\\x","place":null}
 {"id":3,"big":null,"price":null,"f":null,"d":null,"flag":null,"bits":null,"y":null,"day":null,"at":null,"stamp":null,` +
 	`"span":null,"title":null,"code":null,"old":null,"choice":null,"flags":null,"doc":null,"raw":null,"picture":null,` +
 	`"place":null}
 {"id":4,"big":9007199254740993,"price":1.000000000000000000000000000000,"f":1.6777216e+07,` +
 	`"d":-1.7976931348623157e+308,"flag":0,"bits":1,"y":1901,"day":"2026-00-00","at":"9999-12-31 23:59:59.999999",` +
 	`"stamp":"2038-01-19 03:14:07.999999","span":"-00:00:00.001","title":"😀 NULL","code":"null","old":" x",` +
-	`"choice":"a","flags":"y","doc":null,"raw":"XA==","picture":"/w==","place":"AAAAAAEBAAAAnHUAiDzkN34AAAAAAAAAAA=="}
+	`"choice":"a","flags":"y","doc":null,"raw":"\\x5c","picture":"\\xff",` +
+	`"place":"\\x0000000001010000009c7500883ce4377e0000000000000000"}
 `
 
 func openNasty(t *testing.T) (*mysql.DB, *testkit.MariaDBDatabase) {
