@@ -14,7 +14,7 @@ var ErrCorrupt = errors.New("source: database is damaged")
 
 // UnknownError says that the database, or a format, knows no such name.
 type UnknownError struct {
-	What  string   // "table" or "column"
+	What  string   // "table", "column" or "schema"
 	Name  string   // as it was asked for
 	Known []string // the names there are, for a suggestion; long lists may be cut
 }

@@ -24,8 +24,8 @@
 // for any database/sql driver. Package sourcetest is the suite that all of them pass. Package source/gormdb gives the
 // Rows of queries made with GORM.
 //
-// What not every database can do is in interfaces of its own, which are found by a type assertion: those of a Source are
-// [Selector], [Lister] and [Describer], and those of Rows are [CSVWriter], [Divider], [Sized] and [Meter].
+// What not every database can do is in interfaces of its own, which are found by a type assertion: those of a Source
+// are [Selector], [Lister] and [Describer], and those of Rows are [CSVWriter], [Divider], [Sized] and [Meter].
 package source
 
 import (
@@ -99,8 +99,8 @@ type Sized interface {
 
 // Meter is implemented by Rows that know what part of them has been read, better than their number and their Size tell.
 type Meter interface {
-	// Done is a number from 0 to 1, or less than 0 as long as it is not known. It is safe for concurrent use, also while
-	// others read, and counts what they read too if the rows are divided.
+	// Done is a number from 0 to 1, or less than 0 as long as it is not known. It is safe for concurrent use, also
+	// while others read, and counts what they read too if the rows are divided.
 	Done() float64
 }
 

@@ -4,11 +4,12 @@ import "context"
 
 // Selection is the part of a table that is wanted. The zero value is all of it.
 type Selection struct {
-	// Columns are the names of the columns, in the order in which they are wanted. Nil means all that Table gives.
+	// Columns are the names of the columns, each once, in the order in which they are wanted. None means all that Table
+	// gives. What Table leaves out, such as generated columns, may be named.
 	Columns []string
 
-	// Where is a condition in the SQL of the database that the rows must meet, such as "id > 1000". It is put into a
-	// statement, and so must not come from anyone whose statements would not be run.
+	// Where is a condition in the SQL of the database that the rows must meet, such as "id > 1000". It must be one
+	// expression. It is part of a statement, and so must not come from anyone whose statements would not be run.
 	Where string
 
 	// Limit is the most rows that are wanted, which are any ones. Zero means all.
@@ -16,7 +17,7 @@ type Selection struct {
 }
 
 // IsZero reports whether the selection is the whole table.
-func (s Selection) IsZero() bool { return s.Columns == nil && s.Where == "" && s.Limit == 0 }
+func (s Selection) IsZero() bool { return len(s.Columns) == 0 && s.Where == "" && s.Limit == 0 }
 
 // Selector is implemented by sources that can read a part of a table.
 type Selector interface {
@@ -27,10 +28,10 @@ type Selector interface {
 
 // Lister is implemented by sources that know what tables they have.
 type Lister interface {
-	// Tables gives the names of the tables of a schema, or of all schemas if it is "", by which Table takes them, in
-	// order. Together the tables have every row of the database once: a view is none of them, nor is a table whose rows
-	// come with those of another, such as a partition. Those of the system are left out. It fails with an
-	// [*UnknownError] if there is no such schema.
+	// Tables gives the names of the tables of a schema, or of all schemas if it is "", in order. Table takes each name
+	// for exactly this table. Together the tables have every value of the database: a view is none of them, nor is a
+	// table whose rows come in full with those of another, such as a partition. Those of the system are left out. It
+	// fails with an [*UnknownError] if there is no such schema.
 	Tables(ctx context.Context, schema string) ([]string, error)
 }
 

@@ -18,9 +18,9 @@ type answers map[string][][]string
 
 func honest() answers {
 	return answers{
-		"current_schemas": {{"public", "{pg_catalog,public}", "C", "me", "now", "1:1:"}},
+		"current_schemas": {{"public", "{pg_catalog,public}", "C", "me", "now", "d", "15.1", "1:1:"}},
 		"BY 4 DESC":       {{"1", "public", "t", "t", "t"}},
-		"attname":         {{"x", "text"}},
+		"attname":         {{"x", "text", "f"}},
 		"RECURSIVE":       {},
 		"unnest":          {{"text"}},
 		"$1, true)":       {{"public"}},
@@ -57,14 +57,14 @@ func TestFalseAnswers(t *testing.T) {
 		{"no search path", "current_schemas", nil, true, true},
 		{"half a search path", "current_schemas", [][]string{{"public"}}, true, true},
 		{"two search paths", "current_schemas", [][]string{
-			{"a", "{a}", "C", "me", "now", "1:1:"}, {"b", "{b}", "C", "me", "now", "1:1:"},
+			{"a", "{a}", "C", "me", "now", "d", "15.1", "1:1:"}, {"b", "{b}", "C", "me", "now", "d", "15.1", "1:1:"},
 		}, true, true},
 		{"a relation of no columns", "BY 4 DESC", [][]string{{}}, true, false},
 		{"a relation of three", "BY 4 DESC", [][]string{{"1", "public", "t"}}, true, false},
 		{"a second relation of two", "BY 4 DESC", [][]string{{"1", "public", "t", "f", "t"}, {"2", "p"}}, true, false},
-		{"a column without type", "attname", [][]string{{"x"}}, true, false},
+		{"a column without type", "attname", [][]string{{"x", "text"}}, true, false},
 		{"no columns", "attname", nil, true, false},
-		{"two columns", "attname", [][]string{{"x", "text"}, {"y", "text"}}, true, false},
+		{"two columns", "attname", [][]string{{"x", "text", "f"}, {"y", "text", "f"}}, true, false},
 		{"a change of nothing", "RECURSIVE", [][]string{{}}, true, false},
 		{"a change without a kind", "RECURSIVE", [][]string{{"t"}}, true, false},
 		{"no types", "unnest", nil, false, true},

@@ -73,6 +73,8 @@ func (r tableRows) divisible(n int) (familySize, error) {
 		return familySize{}, r.err
 	case r.running || r.ranges != nil:
 		return familySize{}, errors.New("postgres: Divide of rows that have been read, or divided")
+	case r.relation.limit > 0:
+		return familySize{}, &source.IndivisibleError{Reason: "a limit counts the rows of all readers"}
 	}
 	family, err := r.session.familySize(r.ctx, r.relation)
 	switch {

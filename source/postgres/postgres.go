@@ -14,8 +14,8 @@
 //
 // PostgreSQL shows a table that was truncated or rewritten after the transaction began without rows, and finds tables
 // by the names, and partitions in the places, that they have now. For a table that was changed in such a way, Table
-// fails, or the rows end in an error. Behind a view, or in a query, it is not noticed; nor is a child that inherits
-// from its table no more.
+// fails, or the rows end in an error. Behind a view, in a query or in a condition it is not noticed; nor is a child
+// that inherits from its table no more.
 //
 // # Several connections
 //
@@ -40,7 +40,7 @@
 // them as they are.
 //
 // A table gives its columns in their order. Generated columns are left out, as by pg_dump and by psql's \copy, since no
-// row could be loaded back with them; a query may name them.
+// row could be loaded back with them; a selection or a query may name them.
 //
 // Rows implement [source.CSVWriter] by COPY, which passes through from the server as it is. Only the rows of statements
 // that COPY does not take, such as SHOW and EXPLAIN, do not implement it.
@@ -51,8 +51,8 @@
 // whatever search path the owner of the database has set. Other code of others can still run with the rights of the
 // user: that behind a view or a foreign table, or in a query; and, as with any SELECT, functions in the index
 // expressions and extended statistics of a table, some of which the server calls when it plans a statement. Only
-// WriteCSV of a table without children, which is not divided, is not planned. So a superuser should not read tables of
-// owners whom he does not trust in any other way.
+// WriteCSV of all of a table without children, which is not divided, is not planned. So a superuser should not read
+// tables of owners whom he does not trust in any other way.
 //
 // # Memory
 //
@@ -80,7 +80,12 @@ type DB struct {
 	helpers  []*session // more sessions with it
 }
 
-var _ source.Source = (*DB)(nil)
+var (
+	_ source.Source    = (*DB)(nil)
+	_ source.Selector  = (*DB)(nil)
+	_ source.Lister    = (*DB)(nil)
+	_ source.Describer = (*DB)(nil)
+)
 
 // Open connects to a database and begins the transaction.
 //
@@ -108,34 +113,7 @@ func Open(ctx context.Context, connString string) (*DB, error) {
 // The name is first looked for as it is, then as schema.table with both parts as they are, then as SQL reads it: quotes
 // protect, anything else is in lower case. Without a schema, the search path of the user decides.
 func (db *DB) Table(ctx context.Context, name string) (source.Rows, error) {
-	if err := db.begin(ctx); err != nil {
-		return nil, err
-	}
-	relation, err := db.session.findRelation(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	columns, err := db.session.columns(ctx, relation)
-	if err != nil {
-		return nil, err
-	}
-	sql := relation.selectSQL(columns)
-	description, err := db.session.prepare(ctx, sql)
-	if err != nil {
-		return nil, db.session.failed(ctx, relation.String(), err)
-	}
-	if len(description.Fields) != len(columns) {
-		return nil, db.session.failed(ctx, relation.String(), errAnswer)
-	}
-	// Only now, with the lock that the preparation has taken, will it stay as it is. What is not locked, the rows check
-	// again at their end.
-	if err := db.session.checkUnchanged(ctx, relation); err != nil {
-		return nil, err
-	}
-	r := newRows(ctx, db.session, relation.String(), columns, sql, description.Fields)
-	r.relation = relation
-	db.open = r
-	return tableRows{csvRows{r}, db}, nil
+	return db.Select(ctx, name, source.Selection{})
 }
 
 // Query gives the rows of one SQL statement. It cannot have parameters, nor change anything.

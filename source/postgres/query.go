@@ -28,7 +28,7 @@ func (s *session) prepareQuery(ctx context.Context, sql string) (*pgconn.Stateme
 	description, err := s.prepare(ctx, sql)
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch {
-		case refused.Code == codeSyntaxError && refused.Routine == "exec_parse_message":
+		case isSeveral(refused):
 			return nil, errors.New("postgres: query: more than one statement")
 		case refused.Code == codeIndeterminateDatatype:
 			return nil, errParameters
@@ -44,6 +44,11 @@ func (s *session) prepareQuery(ctx context.Context, sql string) (*pgconn.Stateme
 		return nil, errors.New("postgres: query: the statement gives no rows")
 	}
 	return description, nil
+}
+
+// isSeveral reports whether the server has refused to prepare more than one statement at a time.
+func isSeveral(refused *pgconn.PgError) bool {
+	return refused.Code == codeSyntaxError && refused.Routine == "exec_parse_message"
 }
 
 var errParameters = errors.New("postgres: query: the statement has parameters ($1), for which there are no values")

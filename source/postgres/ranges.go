@@ -38,9 +38,9 @@ func newRanges(f familySize, n int) *ranges {
 	}
 }
 
-// take gives the condition that selects the next range. The last one is open ended. The operators are those of the
-// system, whatever the search path.
-func (r *ranges) take() (where string, ok bool) {
+// take gives the condition that the rows of the next range meet. The last one is open ended. The operators are those of
+// the system, whatever the search path.
+func (r *ranges) take() (condition string, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.next >= r.pages {
@@ -48,11 +48,11 @@ func (r *ranges) take() (where string, ok bool) {
 	}
 	from := r.next
 	r.next += max(r.least, (r.pages-from)/(rangesLeft*r.readers))
-	where = " WHERE ctid OPERATOR(pg_catalog.>=) " + tid(from)
+	condition = "ctid OPERATOR(pg_catalog.>=) " + tid(from)
 	if r.next < r.pages {
-		where += " AND ctid OPERATOR(pg_catalog.<) " + tid(r.next)
+		condition += " AND ctid OPERATOR(pg_catalog.<) " + tid(r.next)
 	}
-	return where, true
+	return condition, true
 }
 
 // finish notes that a reader has come to its end, and reports whether it is the last one.

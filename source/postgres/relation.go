@@ -17,7 +17,9 @@ import (
 type relation struct {
 	oid, schema, name string
 
-	plain bool // a table without children, which COPY reads by itself
+	plain bool   // a table without children, of which all is wanted: COPY reads it by itself
+	where string // the condition that its rows must meet, if there is one
+	limit int64  // how many of them are wanted; 0 if all
 }
 
 func (r *relation) String() string { return "table " + strconv.Quote(r.schema+"."+r.name) }
@@ -91,39 +93,45 @@ const knownSQL = `
 SELECT CASE WHEN ` + visible + ` THEN '' ELSE n.nspname || '.' END || c.relname AS known
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition
-	AND n.nspname <> 'information_schema' AND n.nspname NOT LIKE 'pg\_%'
+	AND ` + ofUsers + `
 ORDER BY pg_catalog.abs(pg_catalog.length(c.relname::text) - pg_catalog.length($1::text)), known LIMIT 1000`
 
 func (s *session) knownRelations(ctx context.Context, name string) ([]string, error) {
 	if err := s.recover(ctx); err != nil {
 		return nil, err
 	}
-	found, err := s.query(ctx, 1, knownSQL, name, s.schemas)
+	known, err := s.list(ctx, knownSQL, name, s.schemas)
 	if err != nil {
 		return nil, s.failed(ctx, "listing the tables", err)
-	}
-	known := make([]string, len(found))
-	for i, row := range found {
-		known[i] = string(row[0])
 	}
 	slices.Sort(known)
 	return known, nil
 }
 
-// columns gives the columns of a relation that can be loaded back: those neither dropped nor generated.
-func (s *session) columns(ctx context.Context, r *relation) ([]source.Column, error) {
-	found, err := s.query(ctx, 2, `
-SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod) FROM pg_catalog.pg_attribute a
-WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' ORDER BY a.attnum`, r.oid)
+// column is a column of a relation. No row with a value for a generated one could be loaded back.
+type column struct {
+	source.Column
+	generated bool
+}
+
+// columns gives the columns of a relation.
+func (s *session) columns(ctx context.Context, r *relation) ([]column, error) {
+	found, err := s.query(ctx, 3, `
+SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), a.attgenerated <> ''
+FROM pg_catalog.pg_attribute a WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`, r.oid)
 	if err != nil {
 		return nil, s.failed(ctx, r.String(), err)
 	}
-	columns := make([]source.Column, len(found))
+	columns := make([]column, len(found))
 	for i, row := range found {
-		columns[i] = source.Column{Name: string(row[0]), Type: string(row[1])}
+		columns[i] = column{source.Column{Name: string(row[0]), Type: string(row[1])}, string(row[2]) == "t"}
 	}
 	return columns, nil
 }
+
+// detaching says whether pg_inherits i is of a partition whose rows its parent does not give any more, as ALTER TABLE
+// DETACH PARTITION CONCURRENTLY leaves it when it is cut off. The column is new in PostgreSQL 14.
+const detaching = `coalesce((pg_catalog.to_jsonb(i) ->> 'inhdetachpending')::bool, false)`
 
 // unchangedSQL finds tables of the family of a relation, itself and its children, whose rows a statement that names it
 // would not give as they were when the transaction began: there is another relation of its name, a partition has come
@@ -132,7 +140,9 @@ WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated
 // have no file in the catalog.
 const unchangedSQL = `
 WITH RECURSIVE family(oid) AS (
-	SELECT $1::oid UNION SELECT i.inhrelid FROM pg_catalog.pg_inherits i JOIN family f ON f.oid = i.inhparent)
+	SELECT $1::oid
+	UNION SELECT i.inhrelid FROM pg_catalog.pg_inherits i JOIN family f ON f.oid = i.inhparent
+	WHERE NOT ` + detaching + `)
 SELECT name, change FROM (
 	SELECT n.nspname || '.' || c.relname, CASE
 		WHEN f.oid IS NULL THEN 'attached'
@@ -164,9 +174,24 @@ func (s *session) checkUnchanged(ctx context.Context, r *relation) error {
 // sqlName is the name of the relation in statements.
 func (r *relation) sqlName() string { return quote(r.schema) + "." + quote(r.name) }
 
-// selectSQL is the statement that reads all rows of the relation.
+// selectSQL is the statement that reads the rows of the relation that are wanted.
 func (r *relation) selectSQL(columns []source.Column) string {
-	return "SELECT " + nameList(columns) + " FROM " + r.sqlName()
+	sql := "SELECT " + nameList(columns) + " FROM " + r.sqlName()
+	if r.where != "" {
+		sql += " WHERE (" + r.where + "\n)" // it may end in a comment
+	}
+	if r.limit > 0 {
+		sql += " LIMIT " + strconv.FormatInt(r.limit, 10)
+	}
+	return sql
+}
+
+// and adds a condition to what selectSQL has made for no limit.
+func (r *relation) and(sql, condition string) string {
+	if r.where != "" {
+		return sql + " AND " + condition
+	}
+	return sql + " WHERE " + condition
 }
 
 // copySQL is the statement that prints all rows of the relation as CSV.

@@ -127,11 +127,11 @@ func (r *rows) nextSQL() (string, error) {
 	if r.ranges == nil {
 		return r.sql, nil
 	}
-	where, ok := r.ranges.take()
+	condition, ok := r.ranges.take()
 	if !ok {
 		return "", io.EOF
 	}
-	return r.sql + where, nil
+	return r.relation.and(r.sql, condition), nil
 }
 
 // fill adds rows to the batch. It returns io.EOF after the last, if the server has sent as many as it says.

@@ -8,11 +8,14 @@ import (
 	"io"
 	"net"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/pgproto3"
+
+	"culvert/source"
 )
 
 // readBuffer is the size of reads from the network. The server sends 8 KiB at a time, and a reader that lags behind
@@ -35,7 +38,8 @@ type session struct {
 	schemas    string // those it comes to, in their order, as a name[]
 	view       string // the same for two sessions that read the same as the same text
 
-	typeNames map[typeID]string // as far as they have been asked for
+	description source.Description
+	typeNames   map[typeID]string // as far as they have been asked for
 }
 
 // connect opens a session, with the snapshot of another one if it is named.
@@ -87,12 +91,21 @@ WHERE name OPERATOR(pg_catalog.=) 'transaction_timeout';
 `
 )
 
+// positionSQL asks for the position in the log, in a transaction of its own before the one that reads: what this one
+// shows must not be behind it.
+const positionSQL = `
+BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY;
+SELECT CASE WHEN pg_catalog.pg_is_in_recovery()
+	THEN pg_catalog.pg_last_wal_replay_lsn() ELSE pg_catalog.pg_current_wal_lsn() END;
+COMMIT;
+`
+
 // begunSQL ends what begins the transaction. The savepoint is what [session.recover] returns to.
 const begunSQL = `
 SAVEPOINT culvert;
 SELECT pg_catalog.current_setting('search_path'), pg_catalog.current_schemas(true),
 	pg_catalog.current_setting('lc_monetary'), CURRENT_USER, pg_catalog.pg_postmaster_start_time(),
-	pg_catalog.txid_current_snapshot()`
+	pg_catalog.current_database(), pg_catalog.current_setting('server_version'), pg_catalog.txid_current_snapshot()`
 
 func (s *session) beginTransaction(ctx context.Context, snapshot string) error {
 	// A server in SQL_ASCII does not convert text to UTF-8, but it would refuse text that is not UTF-8 already.
@@ -110,7 +123,7 @@ func (s *session) beginTransaction(ctx context.Context, snapshot string) error {
 		begin += lockTimeoutSQL()
 	}
 	begin += "SET LOCAL client_encoding = '" + encoding + "';" + begunSQL
-	results, err := s.conn.Exec(ctx, begin).ReadAll()
+	results, position, err := s.execBegin(ctx, begin, snapshot == "")
 	if err != nil {
 		return s.failed(ctx, doing, err)
 	}
@@ -118,17 +131,42 @@ func (s *session) beginTransaction(ctx context.Context, snapshot string) error {
 		return s.failed(ctx, doing, errAnswer)
 	}
 	begun := results[len(results)-1].Rows
-	if len(begun) != 1 || !haveColumns(begun, 6) {
+	if len(begun) != 1 || !haveColumns(begun, 8) {
 		return s.failed(ctx, doing, errAnswer)
 	}
 	s.searchPath, s.schemas = string(begun[0][0]), string(begun[0][1])
 	s.view = fmt.Sprintf("%q", begun[0])
+	version, _, _ := strings.Cut(string(begun[0][6]), " ") // behind it may stand who has built it
+	s.description = source.Description{
+		System: "PostgreSQL " + version, Database: string(begun[0][5]), Snapshot: string(begun[0][7]),
+		Position: position,
+	}
 	return nil
+}
+
+const failedTransaction = 'E' // as the server calls its state
+
+// execBegin runs what begins the transaction, and asks for the position before. That may be refused, as without the
+// right to ask for it, or by a system that has none; then it is begun once more without.
+func (s *session) execBegin(
+	ctx context.Context, begin string, ask bool,
+) (results []*pgconn.Result, position string, err error) {
+	if !ask {
+		results, err = s.conn.Exec(ctx, begin).ReadAll()
+		return results, "", err
+	}
+	results, err = s.conn.Exec(ctx, positionSQL+begin).ReadAll()
+	switch {
+	case err != nil && s.conn.TxStatus() == failedTransaction:
+		return s.execBegin(ctx, "ROLLBACK;\n"+begin, false)
+	case len(results) > 1 && len(results[1].Rows) == 1 && haveColumns(results[1].Rows, 1):
+		position = string(results[1].Rows[0][0])
+	}
+	return results, position, err
 }
 
 // recover makes the transaction usable again after a statement has failed. It keeps its view of the database.
 func (s *session) recover(ctx context.Context) error {
-	const failedTransaction = 'E'
 	if s.conn.TxStatus() != failedTransaction {
 		return nil
 	}
