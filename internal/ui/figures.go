@@ -2,9 +2,11 @@ package ui
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Figures are the counters of a command while it runs and when it has ended.
@@ -12,6 +14,21 @@ type Figures struct {
 	Rows int64 // fewer than 0 where there are none to count
 	In   int64 // bytes read, or, of an export, the text of the rows
 	Out  int64 // bytes written
+
+	// Done is the part of the work that has been done, or less than 0 if that is not known. Where Progress knows the
+	// total it does not count.
+	Done float64
+
+	Table Table // the one at work, where there are several
+}
+
+// Table is one of several tables at work.
+type Table struct {
+	Name       string
+	Number, Of int // from 1; 0 if there are not several
+	In         int64
+	Done       float64 // as in Figures
+	Elapsed    time.Duration
 }
 
 // NoRows is the number of rows of a command that counts none.
@@ -31,19 +48,58 @@ func (f Figures) Summary(elapsed time.Duration, peakMemory int64) string {
 		"peak memory "+Memory(peakMemory)), ", ")
 }
 
-// line is the progress line: the figures so far, and when the end is to be expected if the total is known.
+// line is the progress line: the figures so far, and when the end is to be expected if that can be told.
 func (f Figures) line(elapsed time.Duration, total int64) string {
+	if total > 0 {
+		f.Done = float64(f.In) / float64(total)
+	}
+	if f.Table.Of > 0 {
+		return f.tablesLine(elapsed)
+	}
 	parts := make([]string, 0, 6)
 	if f.Rows >= 0 {
 		parts = append(parts, Several(f.Rows, "row"))
 	}
 	parts = append(parts, Bytes(f.In)+" in", Bytes(f.Out)+" out", Rate(f.In, elapsed))
-	if total > 0 && f.In > 0 {
-		done := min(1, float64(f.In)/float64(total))
-		left := time.Duration(float64(elapsed) * (1 - done) / done)
-		parts = append(parts, fmt.Sprintf("%.0f %%", 100*done), Duration(left)+" left")
+	return strings.Join(append(parts, left(f.Done, elapsed)...), ", ")
+}
+
+// tablesLine is the progress line of several tables: the one at work, and all. Its name is what gives way if there is
+// no room.
+func (f Figures) tablesLine(elapsed time.Duration) string {
+	const width, shortest = 79, 8
+	t := f.Table
+	one := strings.Join(append([]string{Rate(t.In, t.Elapsed)}, left(t.Done, t.Elapsed)...), ", ")
+	all := strings.Join(left(f.Done, elapsed), ", ")
+	if all == "" {
+		all = Several(f.Rows, "row")
 	}
-	return strings.Join(parts, ", ")
+	number := fmt.Sprintf("%d/%d ", t.Number, t.Of)
+	figures := ": " + one + "; all: " + all
+	name := []rune(Line(t.Name))
+	if room := max(shortest, width-utf8.RuneCountInString(number+figures)); len(name) > room {
+		name = append(name[:room-1], '…')
+	}
+	return number + string(name) + figures
+}
+
+// left says how much is done, and how long the rest will take if it goes on like this. It says nothing that it does not
+// know: no time before there is something to judge by, or when all that was expected is done.
+func left(done float64, elapsed time.Duration) []string {
+	const (
+		longest = 1000 * time.Hour
+		enough  = 0.01            // of the work, to judge by
+		settled = 5 * time.Second // after which less is enough
+	)
+	if !(done > 0) {
+		return nil
+	}
+	parts := []string{fmt.Sprintf("%.0f %%", math.Floor(100*min(1, done)))}
+	rest := float64(elapsed) * (1 - done) / done
+	if done < 1 && (done >= enough || elapsed >= settled) && rest < float64(longest) {
+		parts = append(parts, Duration(time.Duration(rest))+" left")
+	}
+	return parts
 }
 
 // Count is a number with its digits in groups of three.
