@@ -101,15 +101,14 @@ type Plan struct {
 	// no order if there is more than one. The rows of a query always keep theirs.
 	Ordered bool
 
+	// FailFast ends an export of several tables with the first that fails.
+	FailFast bool
+
+	// Selection is the part of the table that is wanted. Only one table can have one, of a source.Selector.
+	Selection source.Selection
+
 	// Progress, if not nil, is added to while an export runs.
 	Progress *Progress
-}
-
-// Progress counts what an export has done so far. It may be read at any time.
-type Progress struct {
-	Rows atomic.Int64 // rows written
-	Text atomic.Int64 // bytes of their text
-	Out  atomic.Int64 // bytes given to dst
 }
 
 // Stats are the figures of one export.
@@ -134,12 +133,27 @@ func (p *Plan) Extension() string {
 // Table writes all rows of a table or view of src to dst. Nothing is written before the database has accepted to read
 // it.
 func (p *Plan) Table(ctx context.Context, dst io.Writer, src source.Source, name string) (Stats, error) {
-	return p.run(ctx, dst, !p.Ordered, func(ctx context.Context) (source.Rows, error) { return src.Table(ctx, name) })
+	return p.run(ctx, work{dst: dst, open: p.table(src, name), divide: !p.Ordered})
+}
+
+// table gives the function that opens the rows of a table, or the selected part of them.
+func (p *Plan) table(src source.Source, name string) func(context.Context) (source.Rows, error) {
+	return func(ctx context.Context) (source.Rows, error) {
+		if p.Selection.IsZero() {
+			return src.Table(ctx, name)
+		}
+		selector, ok := src.(source.Selector)
+		if !ok {
+			return nil, errors.New("export: the source cannot select a part of a table")
+		}
+		return selector.Select(ctx, name, p.Selection)
+	}
 }
 
 // Query writes the rows of a query to dst, as Table does.
 func (p *Plan) Query(ctx context.Context, dst io.Writer, src source.Source, sql string) (Stats, error) {
-	return p.run(ctx, dst, false, func(ctx context.Context) (source.Rows, error) { return src.Query(ctx, sql) })
+	open := func(ctx context.Context) (source.Rows, error) { return src.Query(ctx, sql) }
+	return p.rows(ctx, work{dst: dst, open: open})
 }
 
 // Rows writes the rows that open gives to dst, as Table does, and closes them. They may come from anywhere, such as a
@@ -152,7 +166,15 @@ func (p *Plan) Query(ctx context.Context, dst io.Writer, src source.Source, sql 
 func (p *Plan) Rows(
 	ctx context.Context, dst io.Writer, open func(context.Context) (source.Rows, error),
 ) (Stats, error) {
-	return p.run(ctx, dst, !p.Ordered, open)
+	return p.rows(ctx, work{dst: dst, open: open, divide: !p.Ordered})
+}
+
+// rows runs an export that is not one of a table.
+func (p *Plan) rows(ctx context.Context, w work) (Stats, error) {
+	if !p.Selection.IsZero() {
+		return Stats{}, errors.New("export: a selection of what is no table")
+	}
+	return p.run(ctx, w)
 }
 
 func (p *Plan) format() format.Format {
@@ -169,22 +191,36 @@ func (p *Plan) jobs() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// run opens the rows, puts the stages around dst, and ends both.
-func (p *Plan) run(
-	ctx context.Context, dst io.Writer, divide bool, open func(context.Context) (source.Rows, error),
-) (stats Stats, err error) {
+// checkRecipients makes sure that nobody forgets to encrypt.
+func (p *Plan) checkRecipients() error {
 	switch {
 	case len(p.Recipients) == 0 && !p.Unencrypted:
-		return Stats{}, errors.New("export: no recipients")
+		return errors.New("export: no recipients")
 	case len(p.Recipients) > 0 && p.Unencrypted:
-		return Stats{}, errors.New("export: recipients of an unencrypted export")
+		return errors.New("export: recipients of an unencrypted export")
+	}
+	return nil
+}
+
+// work is what one run of the pipeline does.
+type work struct {
+	dst    io.Writer
+	open   func(context.Context) (source.Rows, error)
+	divide bool  // several may read
+	place  place // among several tables
+}
+
+// run opens the rows, puts the stages around dst, and ends both.
+func (p *Plan) run(ctx context.Context, w work) (stats Stats, err error) {
+	if err := p.checkRecipients(); err != nil {
+		return Stats{}, err
 	}
 
 	// A failure to write must also end a read that waits for the database.
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 
-	rows, err := open(ctx)
+	rows, err := w.open(ctx)
 	if err != nil {
 		return Stats{}, err
 	}
@@ -198,8 +234,18 @@ func (p *Plan) run(
 		return Stats{}, err
 	}
 
+	progress := p.Progress
+	if progress == nil {
+		progress = new(Progress)
+	} else {
+		size, err := sizeOf(rows)
+		if err != nil {
+			return Stats{}, err
+		}
+		progress.begin(w.place, size, rows)
+	}
 	readers := []source.Rows{rows}
-	if divide {
+	if w.divide {
 		readers, err = p.divide(rows)
 		if stats.Indivisible, _ = errors.AsType[*source.IndivisibleError](err); err != nil && stats.Indivisible == nil {
 			return Stats{}, err
@@ -207,11 +253,7 @@ func (p *Plan) run(
 	}
 	stats.Readers = len(readers)
 
-	progress := p.Progress
-	if progress == nil {
-		progress = new(Progress)
-	}
-	out := &counter{dst: dst, total: &progress.Out}
+	out := &counter{dst: w.dst, total: &progress.Out}
 	pl := &pipeline{
 		plan:     p,
 		readers:  readers,
@@ -239,11 +281,13 @@ func (p *Plan) run(
 // otherwise.
 const maxReaders = 16
 
+func (p *Plan) maxReaders() int { return min(p.jobs(), maxReaders) }
+
 // divide shares the rows of a table among several readers. It gives the rows alone if that cannot be, also where it
 // says why in an error.
 func (p *Plan) divide(rows source.Rows) ([]source.Rows, error) {
 	divider, ok := rows.(source.Divider)
-	n := min(p.jobs(), maxReaders)
+	n := p.maxReaders()
 	if !ok || n == 1 {
 		return []source.Rows{rows}, nil
 	}

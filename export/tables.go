@@ -1,0 +1,321 @@
+package export
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"slices"
+	"time"
+
+	"culvert/agefile"
+	"culvert/source"
+)
+
+// Files is where the files of an export of several tables go. It is used by one goroutine at a time; the files are used
+// at the same time.
+type Files interface {
+	// Create begins a file of a name without directories.
+	Create(name string) (File, error)
+}
+
+// File is a file that gets its name when it is complete.
+type File interface {
+	io.Writer
+
+	// Commit makes what was written last, and gives the file its name. It may take long: the next file is written
+	// meanwhile. If it fails, there is no file of that name.
+	Commit() error
+
+	// Discard leaves nothing of a file that will not be complete. It is called in place of Commit.
+	Discard() error
+}
+
+// TableStats are the figures of one of several tables. They are zero if it has failed.
+type TableStats struct {
+	Stats
+	Name    string          // of the table
+	File    string          // its name
+	Columns []source.Column // of the table
+	SHA256  [sha256.Size]byte
+	Err     error // why there is no file
+}
+
+// PartialError says that some of several tables could not be exported. The others are complete, and the manifest is
+// written.
+type PartialError struct {
+	Failed, Tables int
+}
+
+func (e *PartialError) Error() string {
+	return fmt.Sprintf("export: %d of %d tables failed", e.Failed, e.Tables)
+}
+
+// Tables writes each table to a file of its own, one table after the other, each read by as many connections as if it
+// were alone, and at last the manifest. [FileNames] gives the names of the files.
+//
+// All names are looked up before anything is written, and an unknown one ends the export. A table that fails then does
+// not stop the others, unless FailFast is set; the error is a [*PartialError] if there is one. Everything is stopped by
+// a database that is lost ([source.ErrUnavailable]), by the context, and by Files: then there is no manifest, and the
+// figures are those of the tables whose files are complete.
+func (p *Plan) Tables(ctx context.Context, files Files, src source.Source, names []string) ([]TableStats, error) {
+	if err := p.checkTables(names); err != nil {
+		return nil, err
+	}
+	var description source.Description
+	if describer, ok := src.(source.Describer); ok {
+		var err error
+		if description, err = describer.Describe(ctx); err != nil {
+			return nil, err
+		}
+	}
+	manifest := p.newManifest(description)
+	places, err := p.survey(ctx, src, names)
+	if err != nil {
+		return nil, err
+	}
+	t := &tables{plan: p, src: src, files: files, all: make([]TableStats, len(names))}
+	fileNames := FileNames(names, p.Extension())
+	for i, name := range names {
+		t.all[i] = TableStats{Name: name, File: fileNames[i], Err: errStopped}
+	}
+	if err := t.run(ctx, places); err != nil {
+		return t.complete(), err
+	}
+
+	failed := 0
+	for i := range t.all {
+		manifest.add(&t.all[i])
+		if t.all[i].Err != nil {
+			failed++
+		}
+	}
+	manifest.Ended = time.Now().UTC().Truncate(time.Millisecond)
+	if err := p.writeManifest(files, manifest); err != nil {
+		return t.complete(), err
+	}
+	if failed > 0 {
+		return t.all, &PartialError{Failed: failed, Tables: len(names)}
+	}
+	return t.all, nil
+}
+
+func (p *Plan) checkTables(names []string) error {
+	if err := p.checkRecipients(); err != nil {
+		return err
+	}
+	if len(names) == 0 {
+		return errors.New("export: no tables")
+	}
+	if !p.Selection.IsZero() {
+		return errors.New("export: a selection of several tables")
+	}
+	seen := map[string]bool{}
+	for _, name := range names {
+		if seen[name] {
+			return fmt.Errorf("export: table %q is given twice", name)
+		}
+		seen[name] = true
+	}
+	return nil
+}
+
+// survey looks up all tables, and asks for their sizes if anybody wants to know the progress. Of a table that cannot be
+// read, the export of it will tell why.
+func (p *Plan) survey(ctx context.Context, src source.Source, names []string) ([]place, error) {
+	sizes := make([]source.Size, len(names))
+	for i, name := range names {
+		size, err := p.lookUp(ctx, src, name)
+		unknown, _ := errors.AsType[*source.UnknownError](err)
+		if unknown != nil || stops(ctx, err) {
+			return nil, err
+		}
+		sizes[i] = size
+	}
+	// The sizes are of use where they can be compared: bytes if all that have rows have them, else rows.
+	inBytes := !slices.ContainsFunc(sizes, func(s source.Size) bool { return s.Bytes == 0 && s.Rows > 0 })
+	places := make([]place, len(names))
+	total := 0.0
+	for i, size := range sizes {
+		weight := float64(size.Rows)
+		if inBytes {
+			weight = float64(size.Bytes)
+		}
+		places[i] = place{name: names[i], number: i + 1, of: len(names), weight: weight, before: total}
+		total += weight
+	}
+	for i := range places {
+		places[i].total = total
+	}
+	return places, nil
+}
+
+func (p *Plan) lookUp(ctx context.Context, src source.Source, name string) (size source.Size, err error) {
+	rows, err := src.Table(ctx, name)
+	if err != nil {
+		return source.Size{}, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	if p.Progress == nil {
+		return source.Size{}, nil
+	}
+	return sizeOf(rows)
+}
+
+// stops reports whether an error is one after which no other table could be read.
+func stops(ctx context.Context, err error) bool {
+	return err != nil && (ctx.Err() != nil || errors.Is(err, source.ErrUnavailable))
+}
+
+// tables is an export of several tables under way. While one is exported, the file of the one before is committed.
+type tables struct {
+	plan  *Plan
+	src   source.Source
+	files Files
+	all   []TableStats
+
+	committing chan error // has the result of the commit under way; nil if there is none
+	committed  *TableStats
+}
+
+// run exports all tables. Its error is what has stopped them.
+func (t *tables) run(ctx context.Context, places []place) error {
+	for i := range t.all {
+		one := &t.all[i]
+		out := &output{files: t.files, name: one.File, sum: sha256.New()}
+		stats, err := t.export(ctx, out, one, places[i])
+		if err == nil {
+			if err = t.settle(); err != nil {
+				return errors.Join(err, out.discard())
+			}
+			one.Stats = stats
+			out.sum.Sum(one.SHA256[:0])
+			t.commit(one, out.file)
+			continue
+		}
+		if t.plan.Progress != nil {
+			t.plan.Progress.takeBack(stats)
+		}
+		one.Columns, one.Err = nil, err
+		if discardErr := out.discard(); discardErr != nil || out.err != nil || stops(ctx, err) || t.plan.FailFast {
+			return errors.Join(t.about(one, err), discardErr, t.settle())
+		}
+	}
+	return t.settle()
+}
+
+// about says which table an error is about.
+func (t *tables) about(one *TableStats, err error) error {
+	return fmt.Errorf("export: table %q: %w", one.Name, err)
+}
+
+// export writes one table. The file is not begun before the database has accepted to read the table.
+func (t *tables) export(ctx context.Context, out *output, one *TableStats, where place) (Stats, error) {
+	open := t.plan.table(t.src, one.Name)
+	begin := func(ctx context.Context) (source.Rows, error) {
+		rows, err := open(ctx)
+		if err != nil {
+			return nil, err
+		}
+		one.Columns = slices.Clone(rows.Columns())
+		if err := out.create(); err != nil {
+			return nil, errors.Join(err, rows.Close())
+		}
+		return rows, nil
+	}
+	return t.plan.run(ctx, work{dst: out, open: begin, divide: !t.plan.Ordered, place: where})
+}
+
+// commit begins to commit the file of a table.
+func (t *tables) commit(one *TableStats, file File) {
+	result := make(chan error, 1)
+	t.committing, t.committed = result, one
+	go func() { result <- file.Commit() }()
+}
+
+// settle waits for the commit that is under way.
+func (t *tables) settle() error {
+	if t.committing == nil {
+		return nil
+	}
+	err := <-t.committing
+	t.committing = nil
+	t.committed.Err = err
+	if err != nil {
+		return t.about(t.committed, err)
+	}
+	return nil
+}
+
+// complete gives the tables whose files are complete.
+func (t *tables) complete() []TableStats {
+	return slices.DeleteFunc(t.all, func(one TableStats) bool { return one.Err != nil })
+}
+
+// output is a file, its hash, and why it could not be made or written.
+type output struct {
+	files Files
+	name  string
+	file  File
+	sum   hash.Hash
+	err   error
+}
+
+func (o *output) create() error {
+	o.file, o.err = o.files.Create(o.name)
+	return o.err
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.file.Write(p)
+	_, _ = o.sum.Write(p[:n]) // never fails
+	if err == nil && n < len(p) {
+		err = io.ErrShortWrite
+	}
+	if err != nil {
+		o.err = err
+	}
+	return n, err
+}
+
+func (o *output) discard() error {
+	if o.file == nil {
+		return nil
+	}
+	return o.file.Discard()
+}
+
+func (p *Plan) writeManifest(files Files, m *Manifest) (err error) {
+	name := ManifestName
+	if !p.Unencrypted {
+		name = EncryptedManifestName
+	}
+	file, err := files.Create(name)
+	if err != nil {
+		return err
+	}
+	if p.Unencrypted {
+		_, err = m.WriteTo(file)
+	} else {
+		err = p.seal(file, m)
+	}
+	if err != nil {
+		return errors.Join(err, file.Discard())
+	}
+	return file.Commit()
+}
+
+// seal writes the manifest encrypted.
+func (p *Plan) seal(dst io.Writer, m *Manifest) error {
+	w, err := agefile.Config{Workers: 1}.NewWriter(dst, p.Recipients...)
+	if err != nil {
+		return err
+	}
+	defer w.Abort() // does nothing once it is closed
+	if _, err := m.WriteTo(w); err != nil {
+		return err
+	}
+	return w.Close()
+}

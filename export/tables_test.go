@@ -1,0 +1,297 @@
+package export_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"filippo.io/age"
+
+	"culvert/agefile"
+	"culvert/export"
+	"culvert/source"
+)
+
+// schema is a source of several generated tables.
+type schema map[string]*generated
+
+func (s schema) Table(ctx context.Context, name string) (source.Rows, error) {
+	table, found := s[name]
+	switch {
+	case !found:
+		return nil, &source.UnknownError{What: "table", Name: name}
+	case table == nil:
+		return nil, errDenied
+	}
+	return &sizedRows{generatedRows{generated: table, ctx: ctx}}, nil
+}
+
+func (s schema) Query(ctx context.Context, sql string) (source.Rows, error) { return s.Table(ctx, sql) }
+func (s schema) Close() error                                               { return nil }
+
+func (s schema) Describe(context.Context) (source.Description, error) {
+	return source.Description{System: "made up", Database: "shop", Snapshot: "7", Position: "0/9"}, nil
+}
+
+// sizedRows know how many they are.
+type sizedRows struct{ generatedRows }
+
+func (r *sizedRows) Size() (source.Size, error) {
+	return source.Size{Rows: int64(r.rows), Bytes: 10 * int64(r.rows)}, nil
+}
+
+var errDenied = errors.New("permission denied")
+
+// shelf keeps files in memory, and fails at those it is told to.
+type shelf struct {
+	mu         sync.Mutex
+	files      map[string][]byte // that are complete
+	open       int
+	committing int
+
+	noCreate, noWrite, noCommit string        // names
+	created                     chan struct{} // is told of each file, if not nil; the first commit waits for the second
+}
+
+func newShelf() *shelf { return &shelf{files: map[string][]byte{}} }
+
+func (s *shelf) Create(name string) (export.File, error) {
+	if name == s.noCreate {
+		return nil, errFull
+	}
+	if s.created != nil {
+		s.created <- struct{}{}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open++
+	return &shelved{shelf: s, name: name}, nil
+}
+
+type shelved struct {
+	shelf *shelf
+	name  string
+	bytes.Buffer
+}
+
+func (f *shelved) Write(p []byte) (int, error) {
+	if f.name == f.shelf.noWrite {
+		return 0, errFull
+	}
+	return f.Buffer.Write(p)
+}
+
+func (f *shelved) Commit() error {
+	f.shelf.mu.Lock()
+	f.shelf.open--
+	f.shelf.committing++
+	if f.shelf.committing > 1 {
+		panic("two commits at once")
+	}
+	f.shelf.mu.Unlock()
+	if created := f.shelf.created; created != nil && f.name == "a.csv" {
+		<-created // of itself
+		<-created // of the next
+	}
+	f.shelf.mu.Lock()
+	defer f.shelf.mu.Unlock()
+	f.shelf.committing--
+	if f.name == f.shelf.noCommit {
+		return errFull
+	}
+	f.shelf.files[f.name] = f.Bytes()
+	return nil
+}
+
+func (f *shelved) Discard() error {
+	f.shelf.mu.Lock()
+	defer f.shelf.mu.Unlock()
+	f.shelf.open--
+	return nil
+}
+
+func (s *shelf) names() []string { return slices.Sorted(maps.Keys(s.files)) }
+
+// TestTables exports tables of which some fail, each in its own way.
+func TestTables(t *testing.T) {
+	src := schema{
+		"orders": {rows: 90_000}, "empty": {}, "denied": nil, "Orders": {rows: 10},
+		"broken": {rows: 90_000, failAt: 80_000, fail: errFull},
+	}
+	id, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	progress := new(export.Progress)
+	plan := export.Plan{Recipients: []age.Recipient{id.Recipient()}, Jobs: 3, Progress: progress}
+	files := newShelf()
+	names := []string{"denied", "orders", "broken", "Orders", "empty"}
+	all, err := plan.Tables(t.Context(), files, src, names)
+	if partial, ok := errors.AsType[*export.PartialError](err); !ok || partial.Failed != 2 || partial.Tables != 5 {
+		t.Fatalf("error %v", err)
+	}
+	want := []string{"Orders-2.csv.zst.age", "empty.csv.zst.age", "manifest.json.age", "orders.csv.zst.age"}
+	if got := files.names(); !slices.Equal(got, want) || files.open != 0 {
+		t.Fatalf("files %q, want %q, %d open", got, want, files.open)
+	}
+	manifest := readManifest(t, files, id)
+	var rows, text, out int64
+	for i, stats := range all {
+		entry := manifest.Tables[i]
+		if stats.Name != names[i] || entry.Name != names[i] {
+			t.Errorf("table %d is %q, and %q in the manifest, want %q", i, stats.Name, entry.Name, names[i])
+		}
+		if stats.Err != nil {
+			if entry.Error != stats.Err.Error() || stats.Rows != 0 || entry.File != "" {
+				t.Errorf("%+v in the manifest, after %+v", entry, stats)
+			}
+			continue
+		}
+		file := files.files[stats.File]
+		sum := sha256.Sum256(file)
+		plain, err := open(file, id)
+		if err != nil || stats.SHA256 != sum || stats.Out != int64(len(file)) || stats.Text != int64(len(plain)) ||
+			stats.Rows != int64(src[names[i]].rows) || bytes.Count(plain, []byte("\n")) != src[names[i]].rows+1 {
+			t.Errorf("%s: %+v of %d bytes, text %d, error %v", names[i], stats, len(file), len(plain), err)
+		}
+		want := export.ManifestTable{
+			Name: stats.Name, File: stats.File, Columns: []export.ManifestColumn{{Name: "id"}, {Name: "text"}},
+			Rows: stats.Rows, TextBytes: stats.Text, FileBytes: stats.Out, Readers: 1,
+			SHA256: hex.EncodeToString(sum[:]),
+		}
+		if fmt.Sprint(entry) != fmt.Sprint(want) {
+			t.Errorf("%+v in the manifest, want %+v", entry, want)
+		}
+		rows, text, out = rows+stats.Rows, text+stats.Text, out+stats.Out
+	}
+	if !errors.Is(all[0].Err, errDenied) || !errors.Is(all[2].Err, errFull) {
+		t.Errorf("errors %v, %v", all[0].Err, all[2].Err)
+	}
+	if progress.Rows.Load() != rows || progress.Text.Load() != text || progress.Out.Load() != out ||
+		progress.Done() != 1 {
+		t.Errorf("progress ends at %d rows, want %d, %v done", progress.Rows.Load(), rows, progress.Done())
+	}
+}
+
+// readManifest reads the manifest, and compares what is not of one table.
+func readManifest(t *testing.T, files *shelf, identities ...age.Identity) *export.Manifest {
+	t.Helper()
+	r, err := agefile.NewReader(bytes.NewReader(files.files[export.EncryptedManifestName]), identities...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Close() }()
+	m, err := export.ReadManifest(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.System != "made up" || m.Database != "shop" || m.Snapshot != "7" || m.Position != "0/9" || m.Format != "csv" ||
+		m.Compression != "zstd" || !m.Encrypted || !strings.HasPrefix(m.Tool, "culvert ") || m.Ended.Before(m.Begun) {
+		t.Errorf("manifest %+v", m)
+	}
+	return m
+}
+
+// TestTablesStopped stops an export in all ways. There is no manifest, and what is complete is told.
+func TestTablesStopped(t *testing.T) {
+	lost := fmt.Errorf("%w: it went away", source.ErrUnavailable)
+	for name, test := range map[string]struct {
+		change   func(plan *export.Plan, files *shelf, src schema)
+		want     error
+		complete []string
+	}{
+		"database lost": {
+			func(_ *export.Plan, _ *shelf, src schema) { src["b"].failAt, src["b"].fail = 1, lost },
+			lost,
+			[]string{"a"},
+		},
+		"fail fast": {
+			func(plan *export.Plan, _ *shelf, src schema) { plan.FailFast, src["c"] = true, nil },
+			errDenied,
+			[]string{"a", "b"},
+		},
+		"create": {func(_ *export.Plan, files *shelf, _ schema) { files.noCreate = "b.csv" }, errFull, []string{"a"}},
+		"write":  {func(_ *export.Plan, files *shelf, _ schema) { files.noWrite = "b.csv" }, errFull, []string{"a"}},
+		"commit": {func(_ *export.Plan, files *shelf, _ schema) { files.noCommit = "a.csv" }, errFull, nil},
+		"last commit": {
+			func(_ *export.Plan, files *shelf, _ schema) { files.noCommit = "c.csv" },
+			errFull,
+			[]string{"a", "b"},
+		},
+		"manifest": {
+			func(_ *export.Plan, files *shelf, _ schema) { files.noWrite = export.ManifestName },
+			errFull,
+			[]string{"a", "b", "c"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plan := export.Plan{Unencrypted: true, Compression: export.None}
+			files, src := newShelf(), schema{"a": {rows: 10}, "b": {rows: 10}, "c": {rows: 10}}
+			test.change(&plan, files, src)
+			all, err := plan.Tables(t.Context(), files, src, []string{"a", "b", "c"})
+			if !errors.Is(err, test.want) {
+				t.Errorf("error %v, want %v", err, test.want)
+			}
+			var complete, names []string
+			for _, stats := range all {
+				complete, names = append(complete, stats.Name), append(names, stats.File)
+			}
+			if !slices.Equal(complete, test.complete) || !slices.Equal(files.names(), names) || files.open != 0 {
+				t.Errorf("complete %q, want %q; files %q, %d open", complete, test.complete, files.names(), files.open)
+			}
+		})
+	}
+}
+
+func TestTablesCanceled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	plan := export.Plan{Unencrypted: true}
+	files := newShelf()
+	src := schema{"a": {rows: 10}, "b": {rows: 10, change: func(_ int, text []byte) []byte { cancel(); return text }}}
+	src["b"].failAt = 5 // where it waits for the context
+	all, err := plan.Tables(ctx, files, src, []string{"a", "b", "a2"}[:2])
+	if !errors.Is(err, context.Canceled) || len(all) != 1 || len(files.files) != 1 || files.open != 0 {
+		t.Errorf("%+v, error %v, files %q", all, err, files.names())
+	}
+}
+
+// TestTablesRefused fails before anything is made.
+func TestTablesRefused(t *testing.T) {
+	src := schema{"a": {rows: 10}}
+	for name, test := range map[string]struct {
+		plan  export.Plan
+		names []string
+	}{
+		"unknown":       {export.Plan{Unencrypted: true}, []string{"a", "b"}},
+		"twice":         {export.Plan{Unencrypted: true}, []string{"a", "a"}},
+		"none":          {export.Plan{Unencrypted: true}, nil},
+		"no recipients": {export.Plan{}, []string{"a"}},
+		"selection":     {export.Plan{Unencrypted: true, Selection: source.Selection{Limit: 1}}, []string{"a"}},
+	} {
+		files := newShelf()
+		files.noCreate = "a.csv.zst"
+		if _, err := test.plan.Tables(t.Context(), files, src, test.names); err == nil || errors.Is(err, errFull) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+// TestTablesOverlap has a commit that ends only when the next table is under way.
+func TestTablesOverlap(t *testing.T) {
+	files := newShelf()
+	files.created = make(chan struct{}, 4)
+	plan := export.Plan{Unencrypted: true, Compression: export.None}
+	src := schema{"a": {rows: 10}, "b": {rows: 10}, "c": {rows: 10}}
+	if _, err := plan.Tables(t.Context(), files, src, []string{"a", "b", "c"}); err != nil || len(files.files) != 4 {
+		t.Errorf("error %v, files %q", err, files.names())
+	}
+}
