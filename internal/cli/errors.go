@@ -10,6 +10,7 @@ import (
 	"filippo.io/age"
 	"filippo.io/age/plugin"
 
+	"culvert/export"
 	"culvert/format"
 	"culvert/internal/keyfile"
 	"culvert/internal/ui"
@@ -95,6 +96,7 @@ func (a *app) fail(err error, json bool) int {
 	code := exitCode(err)
 	switch {
 	case err == nil, is[*reportedError](err), is[*outputClosedError](err):
+	case is[*export.PartialError](err) && !json: // each failure was told, and the last line counts them
 	case json:
 		// A command that has begun reports by itself. What is left is an error of usage.
 		outcome := &outcome{}

@@ -7,6 +7,7 @@ import (
 	"filippo.io/age/armor"
 
 	"culvert/agefile"
+	"culvert/export"
 	"culvert/internal/compress"
 	"culvert/internal/keyfile"
 	"culvert/source"
@@ -16,6 +17,7 @@ import (
 const (
 	exitDone        = 0
 	exitFailed      = 1
+	exitPartly      = 3
 	exitUsage       = 4
 	exitSource      = 10
 	exitIdentity    = 11
@@ -28,6 +30,8 @@ const exitCodes = `Culvert ends with one of these codes:
 
     0    done
     1    failed, for a reason that has no code of its own
+    3    partly done: some of several tables have failed, the others are
+         complete, and the manifest says which
     4    usage: the command line makes no sense
    10    the source cannot be reached, or it refuses
    11    no identity matched: the file is encrypted to others, or the
@@ -35,8 +39,8 @@ const exitCodes = `Culvert ends with one of these codes:
    12    integrity: damaged, cut off, or not what it claims to be
   130    interrupted by a signal
 
-2 is left to the Go runtime, for a crash of the program itself; 3 and 13 to
-commands that do several things, or connect to other machines.
+2 is left to the Go runtime, for a crash of the program itself; 13 to commands
+that connect to other machines.
 
 Whatever the code, a file has its final name only if it is complete.`
 
@@ -47,6 +51,8 @@ func exitCode(err error) int {
 		return exitDone
 	case errors.Is(err, errInterrupted):
 		return exitInterrupted
+	case is[*export.PartialError](err):
+		return exitPartly
 	case is[*usageError](err):
 		return exitUsage
 	case errors.Is(err, source.ErrUnavailable):
@@ -54,7 +60,8 @@ func exitCode(err error) int {
 	case is[*age.NoIdentityMatchError](err), errors.Is(err, errNoIdentity), errors.Is(err, keyfile.ErrPassphrase):
 		return exitIdentity
 	case errors.Is(err, agefile.ErrCorrupt), errors.Is(err, compress.ErrCorrupt), errors.Is(err, keyfile.ErrMalformed),
-		errors.Is(err, source.ErrCorrupt), is[*armor.Error](err), is[*source.CountError](err):
+		errors.Is(err, export.ErrManifest), errors.Is(err, source.ErrCorrupt), is[*armor.Error](err),
+		is[*source.CountError](err):
 		return exitIntegrity
 	}
 	return exitFailed

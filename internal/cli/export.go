@@ -8,18 +8,20 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
-	"unicode"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"culvert/export"
 	"culvert/format"
 	"culvert/internal/ui"
+	"culvert/source"
 )
 
-const exportHelp = `Export writes the rows of a table, a view or a query to one file: formatted, compressed and
-encrypted from the first byte, on all cores, in an amount of memory that does not depend on the number of rows.
+const exportHelp = `Export writes the rows of tables, views or a query to files: formatted, compressed and encrypted
+from the first byte, on all cores, in an amount of memory that does not depend on the number of rows.
 
 ` + sourceHelp + `
 
@@ -30,6 +32,11 @@ rows. Nothing is overwritten without --force. Stock tools open it too: age -d -i
 A large table of PostgreSQL is read by several connections, in one snapshot, and its rows come in no order; with
 --ordered, and with a query, by one. What only one can read, such as a view, is told with -v or -j.
 
+Several tables, --all, and --schema go into a directory: -o DIR, or one that is named after the database or the schema.
+It is made, or must be empty, unless --force. Each table becomes a file, and manifest.json.age says what is in them. All
+are read one after the other, in one snapshot. A table that fails does not stop the others; what
+an interrupt leaves is whole files, and no manifest. culvert verify DIR checks a directory.
+
 The formats are csv, with a header, as psql writes it; jsonl, one JSON object a row; and text, one line a row by the
 template of --line, in which {name} stands for a column, and \{ for a brace. Without --line all columns
 are listed, as {id: 1, title: Pay the rent},.`
@@ -37,6 +44,9 @@ are listed, as {id: 1, title: Pay the rent},.`
 const exportExamples = `  culvert export postgres://me@db.example/shop orders
   culvert export shop.db orders -r age1… -f jsonl -o /backup/
   culvert export postgres:service=shop -q 'SELECT id FROM users' -o ids.csv.zst.age
+  culvert export postgres: orders customers -o backup
+  culvert export mysql: --all --dry-run
+  culvert export shop.db orders --columns id,title --where 'id > 2' -o some.age
   culvert export todo.db todo -f text --line '{id}: {title}' --no-encrypt -c none -o -`
 
 // exportOptions are the flags of culvert export.
@@ -53,23 +63,38 @@ type exportOptions struct {
 	output      string
 	force       bool
 	ordered     bool
+
+	all      bool
+	schemas  []string
+	failFast bool
+	dryRun   bool
+
+	columns []string
+	where   string
+	limit   int64
 }
 
 func (a *app) newExport() *cobra.Command {
 	o := &exportOptions{}
 	cmd := &cobra.Command{
-		Use:     "export SOURCE TABLE | SOURCE -q SQL",
-		Short:   "Export a table or a query, encrypted",
-		Long:    exportHelp + jsonHelp("rows, "+workFields+" bytes_in counts the text\nof the rows.") + exitHelp,
+		Use:     "export SOURCE TABLE... | SOURCE --all | SOURCE -q SQL",
+		Short:   "Export tables or a query, encrypted",
+		Long:    exportHelp + jsonHelp(exportFields) + exitHelp,
 		Example: exportExamples,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r := &workReport{}
+			if o.dryRun {
+				r := &planReport{}
+				err := a.dryRun(cmd.Context(), r, o, args)
+				return a.deliver(cmd, r, a.stdout, o.json, interruption(cmd.Context(), err))
+			}
+			r := &exportReport{}
 			return a.perform(cmd, &o.workFlags, r, func(ctx context.Context, w *work) error {
 				return a.export(ctx, w, r, o, args)
 			})
 		},
 	}
 	o.recipientFlags.add(cmd)
+	o.addTables(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&o.plaintext, "no-encrypt", false, "do not encrypt")
 	flags.StringVarP(&o.query, "query", "q", "", "export the rows of the statement `SQL` in place of a table")
@@ -96,26 +121,61 @@ func (a *app) newExport() *cobra.Command {
 	return cmd
 }
 
-func (a *app) export(ctx context.Context, w *work, r *workReport, o *exportOptions, args []string) (err error) {
-	progress := new(export.Progress)
-	w.figures = func() ui.Figures {
-		return ui.Figures{Rows: progress.Rows.Load(), In: progress.Text.Load(), Out: progress.Out.Load()}
+// addTables adds the flags that say which tables, and what of them.
+func (o *exportOptions) addTables(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVar(&o.all, "all", false, "export all tables of the database, into a directory")
+	flags.StringArrayVar(&o.schemas, "schema", nil, "export all tables of `SCHEMA`, into a directory; may be repeated")
+	flags.BoolVar(&o.failFast, "fail-fast", false, "with several tables: stop at the first that fails")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "tell what would be exported, and how; write nothing")
+	flags.StringSliceVar(&o.columns, "columns", nil, "export only these `COLUMNS` of the table: a,b,c")
+	flags.Var((*notEmpty)(&o.where), "where", "export only rows of the table that meet the `CONDITION`, in SQL")
+	flags.Var((*positive)(&o.limit), "limit", "export at most `N` rows of the table")
+}
+
+// positive is the value of a flag that is a number above zero.
+type positive int64
+
+func (p *positive) Set(value string) error {
+	n, err := strconv.ParseInt(value, 10, 64)
+	if err != nil || n < 1 {
+		return errors.New("it must be a number of at least 1")
 	}
-	db, args, err := o.sourceFlags.parse(a, args)
+	*p = positive(n)
+	return nil
+}
+
+func (p *positive) String() string {
+	if *p == 0 {
+		return ""
+	}
+	return strconv.FormatInt(int64(*p), 10)
+}
+
+func (p *positive) Type() string { return "number" }
+
+func (a *app) export(ctx context.Context, w *work, r *exportReport, o *exportOptions, args []string) (err error) {
+	db, names, err := o.sourceFlags.parse(a, args)
 	if err != nil {
 		return err
 	}
-	table, err := o.table(args)
-	if err != nil {
+	if err := o.checkTables(names); err != nil {
 		return err
 	}
 	plan, err := o.plan()
 	if err != nil {
 		return err
 	}
-	plan.Progress = progress
+	plan.Progress = w.watch()
+	inputs := [][]string{o.recipientFlags.inputs(), o.sourceFlags.inputs(db)}
+	if o.several(names) {
+		return a.exportTables(ctx, w, r, &tablesExport{
+			options: o, plan: plan, db: db, names: names, inputs: slices.Concat(inputs...),
+		})
+	}
+	table := strings.Join(names, "") // one, or none for a query
 	path := outputPath(o.output, table, plan.Extension())
-	if err := w.outputTo(r, path, o.force, o.recipientFlags.inputs(), o.sourceFlags.inputs(db)); err != nil {
+	if err := w.outputTo(&r.workReport, path, o.force, inputs...); err != nil {
 		return err
 	}
 	if path == "-" && ui.IsTerminal(a.stdout) && !o.force && plan.Extension() != plan.Format.Extension() {
@@ -147,26 +207,72 @@ func (a *app) export(ctx context.Context, w *work, r *workReport, o *exportOptio
 	if err != nil {
 		return db.explain(err)
 	}
-	if alone := stats.Indivisible; alone != nil && (o.verbose || o.jobs > 1) && !o.quiet && !o.json {
-		a.console.Print(w.name + ": read with one connection, since " + alone.Reason)
-	}
+	a.tellAlone(o, w.name, stats)
 	return out.commit()
 }
 
-// table gives the one table that is to be exported, or "" for a query.
-func (o *exportOptions) table(args []string) (string, error) {
-	hint := "usage: culvert export SOURCE TABLE, or culvert export SOURCE -q SQL"
-	switch {
-	case o.query != "" && len(args) > 0:
-		return "", withHint(usagef("both a query and the table %q are given", args[0]), hint)
-	case o.query != "":
-		return "", nil
-	case len(args) == 0 || args[0] == "":
-		return "", withHint(usagef("there is no TABLE"), hint)
-	case len(args) > 1:
-		return "", withHint(usagef("%d tables are given: only one can be exported at a time", len(args)), hint)
+// tellAlone says why one connection had to do, to those who may want to know.
+func (a *app) tellAlone(o *exportOptions, name string, stats export.Stats) {
+	if alone := stats.Indivisible; alone != nil && (o.verbose || o.jobs > 1) && !o.quiet && !o.json {
+		a.console.Print(name + ": read with one connection, since " + alone.Reason)
 	}
-	return args[0], nil
+}
+
+// watch makes the progress of an export the figures of the work.
+func (w *work) watch() *export.Progress {
+	progress := new(export.Progress)
+	w.figures = func() ui.Figures {
+		figures := ui.Figures{
+			Rows: progress.Rows.Load(), In: progress.Text.Load(), Out: progress.Out.Load(), Done: progress.Done(),
+		}
+		if t, ok := progress.Table(); ok {
+			figures.Table = ui.Table{
+				Name: t.Name, Number: t.Number, Of: t.Of, In: t.Text, Done: t.Done, Elapsed: time.Since(t.Begun),
+			}
+		}
+		return figures
+	}
+	return progress
+}
+
+// several reports whether the tables go into a directory, one file each.
+func (o *exportOptions) several(names []string) bool { return len(names) > 1 || o.listed() }
+
+// listed reports whether the database is to say which tables there are.
+func (o *exportOptions) listed() bool { return o.all || len(o.schemas) > 0 }
+
+// checkTables refuses what does not fit together.
+func (o *exportOptions) checkTables(names []string) error {
+	hint := "usage: culvert export SOURCE TABLE…, culvert export SOURCE --all, or culvert export SOURCE -q SQL"
+	selects := o.columns != nil || o.where != "" || o.limit > 0
+	switch {
+	case o.query != "" && len(names) > 0:
+		return withHint(usagef("both a query and the table %q are given", names[0]), hint)
+	case o.query != "" && o.listed():
+		return withHint(usagef("both a query and --all or --schema are given"), hint)
+	case o.query != "" && o.dryRun:
+		return usagef("--dry-run tells of tables, not of a query")
+	case o.query != "" && selects:
+		return withHint(usagef("--columns, --where and --limit are for a table, not for a query"), "write it in SQL")
+	case o.listed() && len(names) > 0:
+		return withHint(usagef("both the table %q and --all or --schema are given", names[0]), hint)
+	case o.all && len(o.schemas) > 0:
+		return usagef("--all is the tables of all schemas: it cannot be combined with --schema")
+	case o.query == "" && !o.listed() && (len(names) == 0 || slices.Contains(names, "")):
+		return withHint(usagef("there is no TABLE"), hint)
+	case selects && o.several(names):
+		return withHint(usagef("--columns, --where and --limit are for one table"), "export it by itself")
+	case o.columns != nil && len(o.columns) == 0:
+		return usagef("--columns names no column")
+	case o.failFast && !o.several(names):
+		return usagef("--fail-fast is for several tables")
+	}
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return usagef("the table %q is given twice", name)
+		}
+	}
+	return nil
 }
 
 var (
@@ -181,7 +287,10 @@ var (
 
 // plan checks the flags that say how to export. Recipients are still missing from it.
 func (o *exportOptions) plan() (*export.Plan, error) {
-	plan := &export.Plan{Jobs: o.jobs, Ordered: o.ordered, Unencrypted: o.plaintext}
+	plan := &export.Plan{
+		Jobs: o.jobs, Ordered: o.ordered, Unencrypted: o.plaintext, FailFast: o.failFast,
+		Selection: source.Selection{Columns: o.columns, Where: o.where, Limit: o.limit},
+	}
 	if o.plaintext && (o.named() || o.prompt || o.passphraseFlags.given()) {
 		return nil, usagef("--no-encrypt cannot be combined with recipients or a passphrase")
 	}
@@ -224,11 +333,10 @@ func badValue(flag, value string, known []string) error {
 // outputPath is where an export goes: to the file that is named, into the directory that is named, or else into the
 // working directory.
 func outputPath(output, table, extension string) string {
-	name := "query"
+	name := "query" + extension
 	if table != "" {
-		name = fileName(table)
+		name = export.FileNames([]string{table}, extension)[0]
 	}
-	name += extension
 	if output == "" {
 		return name
 	}
@@ -236,23 +344,4 @@ func outputPath(output, table, extension string) string {
 		return filepath.Join(output, name)
 	}
 	return output
-}
-
-// fileName makes a file name of the name of a table. What a file system might refuse, or take for something else,
-// becomes an underscore; quotes around a name are dropped.
-func fileName(table string) string {
-	const longest = 150
-	name := strings.Map(func(r rune) rune {
-		switch {
-		case r == '"':
-			return -1
-		case unicode.IsControl(r), r == unicode.ReplacementChar, strings.ContainsRune(`/\:*?<>|`, r):
-			return '_'
-		}
-		return r
-	}, table)
-	if name == "" || strings.ContainsRune(".-~ ", rune(name[0])) {
-		name = "_" + strings.TrimLeft(name, ".-~ ")
-	}
-	return strings.ToValidUTF8(name[:min(len(name), longest)], "")
 }

@@ -17,7 +17,7 @@ func TestHelpNamesAllFields(t *testing.T) {
 	a := &app{console: ui.NewConsole(io.Discard), outputs: newOutputs()}
 	objects := map[string]any{
 		"keygen": keygenReport{}, "version": versionReport{}, "inspect": inspectReport{}, "verify": verifyReport{},
-		"export": workReport{}, "encrypt": workReport{}, "decrypt": workReport{}, "cat": workReport{},
+		"export": exportReport{}, "encrypt": workReport{}, "decrypt": workReport{}, "cat": workReport{},
 		"demo": demoReport{},
 	}
 	for _, cmd := range a.newRoot().Commands() {

@@ -10,44 +10,6 @@ import (
 	"testing"
 )
 
-func TestFileName(t *testing.T) {
-	for table, want := range map[string]string{
-		"orders":                       "orders",
-		"public.orders":                "public.orders",
-		`"My Table"`:                   "My Table",
-		"../../etc/passwd":             "__.._etc_passwd",
-		"..":                           "_",
-		"":                             "_",
-		"-rf":                          "_rf",
-		"~root":                        "_root",
-		" lead":                        "_lead",
-		`a\b:c*d?e<f>g|h/i`:            "a_b_c_d_e_f_g_h_i",
-		"line\nend\x00":                "line_end_",
-		"größe ☂":                      "größe ☂",
-		"\xff\xfe":                     "__",
-		strings.Repeat("a", 999):       strings.Repeat("a", 150),
-		strings.Repeat("ä", 75) + "ää": strings.Repeat("ä", 75),
-	} {
-		got := fileName(table)
-		if got != want {
-			t.Errorf("%q becomes %q, want %q", table, got, want)
-		}
-		if got != filepath.Base(got) || !filepath.IsLocal(got) {
-			t.Errorf("%q becomes %q, which is not a plain name", table, got)
-		}
-	}
-}
-
-func FuzzFileName(f *testing.F) {
-	f.Add("../x")
-	f.Add("a\x00b")
-	f.Fuzz(func(t *testing.T, table string) {
-		if name := fileName(table); name != filepath.Base(name) || !filepath.IsLocal(name) || len(name) > 150 {
-			t.Errorf("%q becomes %q", table, name)
-		}
-	})
-}
-
 func TestPrintable(t *testing.T) {
 	for _, test := range []struct {
 		name   string

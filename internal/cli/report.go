@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"culvert/export"
 	"culvert/internal/ui"
 )
 
@@ -44,11 +46,11 @@ func (o *outcome) set(err error, secrets *secrets) {
 // deliver writes a report.
 func (a *app) deliver(cmd *cobra.Command, r report, to io.Writer, asJSON bool, err error) error {
 	if !asJSON {
-		if err != nil {
+		if err != nil && !is[*export.PartialError](err) {
 			return err
 		}
-		_, err = io.WriteString(to, ui.Printable(r.text()))
-		return err
+		_, writeErr := io.WriteString(to, ui.Printable(r.text()))
+		return cmp.Or(writeErr, err)
 	}
 	base := r.base()
 	base.Command = cmd.Name()
@@ -93,6 +95,7 @@ type work struct {
 	name     string            // what is made or read, at the beginning of the last line
 	total    int64             // of bytes to read, if it is known
 	figures  func() ui.Figures // safe for concurrent use
+	summary  string            // what the last line says before the figures
 	toStdout bool              // the data goes to standard output
 
 	start time.Time
@@ -168,8 +171,8 @@ func (a *app) perform(cmd *cobra.Command, flags *workFlags, r interface {
 		to = a.stderr
 	}
 	err = a.deliver(cmd, r, to, flags.json, err)
-	if err == nil && w.wantsSummary() {
-		a.console.Print(w.name + ": " + figures.Summary(elapsed, peak))
+	if (err == nil || is[*export.PartialError](err)) && w.wantsSummary() {
+		a.console.Print(w.name + ": " + w.summary + figures.Summary(elapsed, peak))
 	}
 	return err
 }

@@ -1,0 +1,205 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"filippo.io/age"
+
+	"culvert/export"
+	"culvert/internal/ui"
+	"culvert/source"
+)
+
+// planReport is the report of culvert export --dry-run.
+type planReport struct {
+	outcome
+	Output     string         `json:"output,omitempty"` // the file or the directory; "-" is standard output
+	Tables     []plannedTable `json:"tables"`
+	Recipients []string       `json:"recipients"` // empty if the output would not be encrypted
+}
+
+// plannedTable says how a table would be exported.
+type plannedTable struct {
+	Name    string          `json:"name"`
+	File    string          `json:"file"`
+	Columns []plannedColumn `json:"columns"`
+	Rows    int64           `json:"rows"`  // about; 0 if not known
+	Bytes   int64           `json:"bytes"` // about, in the database; 0 if not known
+	Ranges  int             `json:"ranges,omitempty"`
+	Readers int             `json:"readers,omitempty"`
+	Reason  string          `json:"reason,omitempty"` // why only one reads
+	Error   string          `json:"error,omitempty"`
+}
+
+type plannedColumn struct {
+	Name string `json:"name"`
+	Type string `json:"type,omitempty"`
+}
+
+// dryRun does what export does before it writes.
+func (a *app) dryRun(ctx context.Context, r *planReport, o *exportOptions, args []string) (err error) {
+	r.Tables, r.Recipients = []plannedTable{}, []string{}
+	if err := o.check(); err != nil {
+		return err
+	}
+	db, names, err := o.sourceFlags.parse(a, args)
+	if err != nil {
+		return err
+	}
+	if err := o.checkTables(names); err != nil {
+		return err
+	}
+	plan, err := o.plan()
+	if err != nil {
+		return err
+	}
+	if r.Recipients, err = o.describeRecipients(ctx, a); err != nil {
+		return err
+	}
+	src, err := db.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	several := o.several(names)
+	if names, err = o.tableNames(ctx, src, names); err != nil {
+		return db.explain(err)
+	}
+	files := export.FileNames(names, plan.Extension())
+	if several {
+		r.Output, err = o.directory(ctx, src)
+	} else {
+		r.Output = outputPath(o.output, names[0], plan.Extension())
+		files[0] = r.Output
+	}
+	if err != nil {
+		return db.explain(err)
+	}
+	failed := 0
+	for i, name := range names {
+		if several {
+			files[i] = filepath.Join(r.Output, files[i])
+		}
+		estimate, err := plan.Estimate(ctx, src, name)
+		if err != nil && (!several || ctx.Err() != nil || errors.Is(err, source.ErrUnavailable) ||
+			is[*source.UnknownError](err)) {
+			return db.explain(err)
+		}
+		if err != nil {
+			failed++
+		}
+		r.Tables = append(r.Tables, newPlannedTable(name, files[i], &estimate, err))
+	}
+	if failed > 0 {
+		return &export.PartialError{Failed: failed, Tables: len(names)}
+	}
+	return nil
+}
+
+func newPlannedTable(name, file string, e *export.Estimate, err error) plannedTable {
+	t := plannedTable{
+		Name: name, File: file, Columns: []plannedColumn{},
+		Rows: e.Size.Rows, Bytes: e.Size.Bytes, Ranges: e.Ranges, Readers: e.Readers,
+	}
+	for _, column := range e.Columns {
+		t.Columns = append(t.Columns, plannedColumn(column))
+	}
+	if e.Indivisible != nil {
+		t.Reason = e.Indivisible.Reason
+	}
+	if err != nil {
+		t.Error = plain(err)
+	}
+	return t
+}
+
+// describeRecipients names those who could read the output. Nobody is asked for a passphrase.
+func (o *exportOptions) describeRecipients(ctx context.Context, a *app) ([]string, error) {
+	switch {
+	case o.plaintext:
+		return []string{}, nil
+	case o.prompt || o.passphraseFlags.given():
+		return []string{"a passphrase"}, nil
+	}
+	recipients, err := o.recipientFlags.read(ctx, a, nil)
+	names := make([]string, len(recipients))
+	for i, recipient := range recipients {
+		names[i] = describeRecipient(recipient)
+	}
+	return names, err
+}
+
+// describeRecipient is the public key of a recipient, or of a long one its beginning; or the kind of one that does not
+// say.
+func describeRecipient(recipient age.Recipient) string {
+	const longest = 80
+	stringer, ok := recipient.(fmt.Stringer)
+	if !ok {
+		return strings.TrimPrefix(fmt.Sprintf("%T", recipient), "*")
+	}
+	text := stringer.String()
+	if len(text) > longest {
+		text = text[:longest-3] + "…"
+	}
+	return text
+}
+
+func (r *planReport) text() string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	line := func(cells ...string) {
+		_, _ = io.WriteString(w, ui.Line(strings.Join(cells, "\t"))+"\n") // into memory
+	}
+	line("TABLE", "ROWS", "BYTES", "READ BY", "TO")
+	var rows, bytes int64
+	for _, t := range r.Tables {
+		line(withoutTabs(t.Name), known(t.Rows, ui.Count), known(t.Bytes, ui.Bytes), withoutTabs(t.readBy()),
+			withoutTabs(t.File))
+		rows, bytes = rows+t.Rows, bytes+t.Bytes
+	}
+	_ = w.Flush()
+	fmt.Fprintf(&b, "\n%s", ui.Several(int64(len(r.Tables)), "table"))
+	if rows > 0 {
+		fmt.Fprintf(&b, ", about %s", ui.Several(rows, "row"))
+	}
+	if bytes > 0 {
+		fmt.Fprintf(&b, ", %s in the database", ui.Bytes(bytes))
+	}
+	b.WriteByte('\n')
+	to := "nobody: it can be read by all"
+	if len(r.Recipients) > 0 {
+		to = strings.Join(r.Recipients, ", ")
+	}
+	fmt.Fprintf(&b, "encrypted to %s\nnothing was written\n", ui.Line(to))
+	return b.String()
+}
+
+// withoutTabs keeps a name in its cell.
+func withoutTabs(name string) string { return strings.ReplaceAll(name, "\t", " ") }
+
+// known is a number, if it is known.
+func known(n int64, written func(int64) string) string {
+	if n == 0 {
+		return "?"
+	}
+	return written(n)
+}
+
+// readBy says how a table would be read, in a few words.
+func (t *plannedTable) readBy() string {
+	switch {
+	case t.Error != "":
+		return "nobody: " + t.Error
+	case t.Ranges > 1:
+		return fmt.Sprintf("%d connections, %d ranges", t.Readers, t.Ranges)
+	case t.Reason != "":
+		return "one connection: " + t.Reason
+	}
+	return "one connection"
+}
