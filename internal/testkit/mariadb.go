@@ -297,11 +297,18 @@ func (s *MariaDBServer) start() error {
 	if err != nil {
 		return err
 	}
-	return s.awaitAnswer(pid)
+	if err := s.awaitAnswer(pid); err != nil {
+		_, killErr := s.ask("kill") // it may come to listen yet
+		return errors.Join(err, killErr)
+	}
+	return nil
 }
 
+// startLimit is how long a server may take to answer. Only tests change it.
+var startLimit = time.Minute
+
 func (s *MariaDBServer) awaitAnswer(pid int) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
