@@ -1,11 +1,11 @@
 package mysql
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -25,6 +25,31 @@ type unavailableError struct {
 func (e *unavailableError) Error() string   { return e.text }
 func (e *unavailableError) Unwrap() []error { return []error{source.ErrUnavailable, e.cause} }
 
+// driverError is an error of the driver, after which its connection is of no use.
+type driverError struct{ error }
+
+func (e driverError) Unwrap() error { return e.error }
+
+// errUnreadable stands for a panic of the driver, which trusts the server to send as many bytes as it says.
+var errUnreadable = errors.New("the server sent something that cannot be read")
+
+// guarded calls the driver. The errors are those of the server, io.EOF, and driverErrors.
+func guarded(call func() error) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = driverError{errUnreadable}
+		}
+	}()
+	err = call()
+	if err == nil || err == io.EOF || errors.Is(err, gomysql.ErrPktTooLarge) {
+		return err // the statement is too large, and was not sent
+	}
+	if _, refused := errors.AsType[*gomysql.MySQLError](err); refused {
+		return err
+	}
+	return driverError{err}
+}
+
 func connectFailed(ctx context.Context, s *settings, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("mysql: connecting: %w", ctx.Err())
@@ -32,7 +57,7 @@ func connectFailed(ctx context.Context, s *settings, err error) error {
 	_, address := s.place()
 	why := err.Error()
 	switch {
-	case errors.Is(err, gomysql.ErrInvalidConn):
+	case errors.Is(err, gomysql.ErrInvalidConn), errors.Is(err, errUnreadable):
 		why = "the server is not one of MySQL, or has closed the connection"
 	case errors.Is(err, gomysql.ErrNoTLS):
 		why = "the server has no TLS"
@@ -70,25 +95,23 @@ func (s *session) failed(ctx context.Context, doing string, err error) error {
 		}
 		return explained
 	}
-	if !s.gone && s.conn.IsValid() {
+	lost, ok := errors.AsType[driverError](err)
+	switch {
+	case ok:
+	case errors.Is(err, io.EOF): // a packet that is shorter than it says
+		lost = driverError{errUnreadable}
+	default:
 		return fmt.Errorf("mysql: %s: %w", doing, err)
 	}
 	s.close()
-	cause := cmp.Or(unjoined(err), err)
-	return &unavailableError{fmt.Sprintf("mysql: %s: lost the connection: %v", doing, cause), cause}
+	return &unavailableError{fmt.Sprintf("mysql: %s: lost the connection: %v", doing, lost), lost}
 }
 
-// unjoined is the first of errors that were joined, or nil.
-func unjoined(err error) error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok && len(joined.Unwrap()) > 0 {
-		return joined.Unwrap()[0]
-	}
-	return nil
-}
-
-// ignoreInterrupted drops the error that a KILL QUERY leads to: ER_QUERY_INTERRUPTED.
-func ignoreInterrupted(err error) error {
-	if refused, ok := errors.AsType[*gomysql.MySQLError](err); ok && refused.Number == 1317 {
+// ignoreRefusal drops an error that is about a statement, such as that a KILL has ended it, and not about the
+// connection.
+func ignoreRefusal(err error) error {
+	refused, ok := errors.AsType[*gomysql.MySQLError](err)
+	if ok && !slices.Contains(endsSession, refused.Number) {
 		return nil
 	}
 	return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -99,6 +100,74 @@ func TestCancel(t *testing.T) {
 		if _, err := db.Query(context.Background(), "SELECT 1"); !errors.Is(err, source.ErrUnavailable) {
 			t.Errorf("afterwards: %v", err)
 		}
+	}
+}
+
+// TestCancelBetween has the context end while nothing is being read, and the statement is silent.
+func TestCancelBetween(t *testing.T) {
+	db, database := openNew(t, manyRows)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	rows, err := db.Query(ctx, "SELECT i, fill, IF(i = 1000, SLEEP(3600), 0) FROM t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b source.Batch
+	b.SetLimit(1)
+	if err := rows.Next(&b); err != nil {
+		t.Fatal(err)
+	}
+	testkit.WaitFor(t, "the statement to be silent", func() bool {
+		return len(database.Query(t, "SELECT ID FROM information_schema.PROCESSLIST"+
+			" WHERE DB = DATABASE() AND STATE = 'User sleep'")) == 1
+	})
+	cancel()
+	if err := rows.Close(); err != nil {
+		t.Error(err)
+	}
+	expectIdle(t, database, 0)
+	if _, err := db.Query(context.Background(), "SELECT 1"); !errors.Is(err, source.ErrUnavailable) {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
+// TestCloseAfterFailure closes rows of which the server has already sent the error that ends them.
+func TestCloseAfterFailure(t *testing.T) {
+	db, database := openNew(t, "CREATE TABLE t (i int); INSERT INTO t VALUES (1)")
+	rows := query(t, db, "SELECT IF(seq < 200, seq, (SELECT 1 UNION SELECT 2)) FROM seq_1_to_200")
+	var b source.Batch
+	b.SetLimit(1)
+	if err := rows.Next(&b); err != nil {
+		t.Fatal(err)
+	}
+	database.Exec(t, "INSERT INTO t VALUES (2)")
+	if err := rows.Close(); err != nil {
+		t.Error(err)
+	}
+	expectRows(t, table(t, db, "t"), 1)
+}
+
+// TestOtherServer has the connection for a KILL come out at another server, as behind a balancer.
+func TestOtherServer(t *testing.T) {
+	first, second := testkit.MariaDB(t), testkit.NewMariaDB(t, testkit.MariaDBConfig{})
+	socket := proxy(t, []string{first.SocketPath(), second.SocketPath()}, func(client io.Writer, server io.Reader) {
+		_, _ = io.Copy(client, server) // until one of them ends
+	})
+	db := openAgain(t, "mysql://root@/mysql?socket="+url.QueryEscape(socket))
+	rows := query(t, db, "SELECT seq, REPEAT('x', 100) FROM seq_1_to_10000000")
+	var b source.Batch
+	if err := rows.Next(&b); err != nil {
+		t.Fatal(err)
+	}
+	if err := rows.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := db.Query(context.Background(), "SELECT 1"); !errors.Is(err, source.ErrUnavailable) {
+		t.Errorf("afterwards: %v", err)
+	}
+	status := second.NewDatabase(t).Query(t, "SHOW GLOBAL STATUS WHERE Variable_name IN ('Com_kill', 'Connections')")
+	if len(status) != 2 || status[0][1] != "0" || len(status[1][1]) == 0 {
+		t.Errorf("the other server has the counts %q, want no KILL", status)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"culvert/internal/testkit"
@@ -22,8 +23,15 @@ func TestBrokenRows(t *testing.T) {
 		" (7, 'MARKER', '2026-01-02 03:04:05.000001', 0.5, 3)")
 	const length = 36 // of the row
 	for lost := range length {
-		socket := breakingProxy(t, database.Server.SocketPath(), lost+1)
-		db, err := mysql.Open(context.Background(), "mysql://root@/"+database.Name+"?socket="+url.QueryEscape(socket))
+		socket := proxy(t, []string{database.Server.SocketPath()}, func(client io.Writer, server io.Reader) {
+			passPackets(client, server, func(packet []byte) (_ []byte, last bool) {
+				if strings.Contains(string(packet), "MARKER") && packet[0] == 0 {
+					packet = packet[:max(0, len(packet)-lost-1)]
+				}
+				return packet, false
+			})
+		})
+		db, err := mysql.Open(context.Background(), socketURL(database.Name, socket))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,46 +45,98 @@ func TestBrokenRows(t *testing.T) {
 	}
 }
 
-// breakingProxy stands before a server, and cuts so many bytes off the row that holds MARKER. It gives its socket.
-func breakingProxy(t *testing.T, server string, lost int) string {
+// TestBrokenPackets cuts each packet of the server in turn. Nothing may panic, nor give other rows.
+func TestBrokenPackets(t *testing.T) {
+	database := testkit.MariaDB(t).NewDatabase(t)
+	database.Exec(t, "CREATE TABLE t (i int, s text, at datetime(6), d double); INSERT INTO t VALUES"+
+		" (7, 'x', '2026-01-02 03:04:05.000001', 0.5)")
+	for _, keep := range []float64{0.01, 0.3, 0.9} {
+		complete := false
+		for number := 1; !complete; number++ {
+			if number == 1000 {
+				t.Fatal("there is no end of packets")
+			}
+			socket := proxy(t, []string{database.Server.SocketPath()}, func(client io.Writer, server io.Reader) {
+				left := number
+				passPackets(client, server, func(packet []byte) (_ []byte, last bool) {
+					left--
+					if left > 0 {
+						return packet, false
+					}
+					return packet[:1+int(keep*float64(len(packet)-1))], true
+				})
+			})
+			db, err := mysql.Open(context.Background(), socketURL(database.Name, socket))
+			if err != nil {
+				if !errors.Is(err, source.ErrUnavailable) || strings.Contains(err.Error(), "\n") {
+					t.Errorf("packet %d cut to %v: %v", number, keep, err)
+				}
+				continue
+			}
+			rows, err := db.Table(context.Background(), "t")
+			if err == nil {
+				var n int
+				n, err = drain(rows)
+				complete = err == io.EOF && n == 1
+				err = errors.Join(err, rows.Close())
+			}
+			if err == nil {
+				t.Errorf("packet %d cut to %v: no error", number, keep)
+			}
+			if err := db.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+func socketURL(database, socket string) string {
+	return "mysql://root@/" + database + "?socket=" + url.QueryEscape(socket)
+}
+
+// proxy stands before servers, of which each connection gets the next one, and then the last. What they send, pass
+// hands on until one of both sides ends. The result is its socket.
+func proxy(t *testing.T, servers []string, pass func(client io.Writer, server io.Reader)) string {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "s")
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	var all sync.WaitGroup
+	all.Go(func() {
 		for {
 			client, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			upstream, err := net.Dial("unix", server)
+			upstream, err := net.Dial("unix", servers[0])
 			if err != nil {
 				client.Close()
 				return
 			}
-			go func() {
+			servers = servers[min(1, len(servers)-1):]
+			all.Go(func() {
 				_, _ = io.Copy(upstream, client) // ends when either side does
 				upstream.Close()
-			}()
-			cutPackets(client, upstream, lost)
-			client.Close()
-			upstream.Close()
+			})
+			all.Go(func() {
+				pass(client, upstream)
+				client.Close()
+				upstream.Close()
+			})
 		}
-	}()
+	})
 	t.Cleanup(func() {
 		listener.Close()
-		<-done
+		all.Wait()
 	})
 	return socket
 }
 
-// cutPackets passes the packets of a server on until one of both sides ends. Before a packet stand its length in three
-// bytes, and a number.
-func cutPackets(client io.Writer, server io.Reader, lost int) {
+// passPackets passes the packets of a server on, changed, until one of both sides ends, or the last. Before a packet
+// stand its length in three bytes, and a number.
+func passPackets(client io.Writer, server io.Reader, change func(packet []byte) (_ []byte, last bool)) {
 	for {
 		var header [4]byte
 		if _, err := io.ReadFull(server, header[:]); err != nil {
@@ -86,11 +146,9 @@ func cutPackets(client io.Writer, server io.Reader, lost int) {
 		if _, err := io.ReadFull(server, packet); err != nil {
 			return
 		}
-		if strings.Contains(string(packet), "MARKER") && packet[0] == 0 {
-			packet = packet[:max(0, len(packet)-lost)]
-			header[0], header[1], header[2] = byte(len(packet)), 0, 0
-		}
-		if _, err := client.Write(append(header[:], packet...)); err != nil {
+		packet, last := change(packet)
+		header[0], header[1], header[2] = byte(len(packet)), byte(len(packet)>>8), byte(len(packet)>>16)
+		if _, err := client.Write(append(header[:], packet...)); err != nil || last {
 			return
 		}
 	}

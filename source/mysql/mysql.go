@@ -15,9 +15,12 @@
 // truncated or rewritten after the snapshot was taken gives an error. As long as the transaction lasts, the server
 // keeps row versions that it could otherwise clean up, and who would redefine a table that was read has to wait.
 //
-// Statements that write are refused by the server. One that gives no rows could have ended the transaction: it is an
-// error, and ends the connection. Those that give rows and commit are not noticed: after ANALYZE TABLE or CHECK TABLE,
-// or a CALL that commits, what is read next is of another moment. Give such a statement a connection of its own.
+// A savepoint that is set before each statement, and released after it, tells whether the transaction has gone on. If
+// not, the connection is given up, and all that is asked for later fails. What ends a transaction is ANALYZE TABLE and
+// CHECK TABLE, a CALL that commits, the rollback of a deadlock, which a locking read may run into, and some of the
+// statements that the server refuses because they write, such as TRUNCATE. Where they give rows, those end with an
+// error. A statement that gives no rows, or several results, is an error too, and ends the connection. Give what ends a
+// transaction a connection of its own.
 //
 // # Values
 //
@@ -37,8 +40,9 @@
 // MariaDB stores JSON as text with a check that it is JSON: by that check the columns of a table are known, but not
 // those of a view or a query, whose JSON is Text. The zeros that ZEROFILL puts before an integer are left out.
 //
-// A table gives its columns in their order, invisible ones too. Generated columns are left out, as by mysqldump, since
-// no row could be loaded back with them; a query may name them.
+// A table gives its columns in their order, invisible ones too; one of which the user may not read all columns is an
+// error. Generated columns are left out, as by mysqldump, since no row could be loaded back with them; a query may name
+// them.
 //
 // # The end of the rows
 //
@@ -47,7 +51,9 @@
 //
 // When rows are closed before their end, the statement is ended on the server by a KILL QUERY on a second connection,
 // and the DB can be used again. When their context ends, so does the connection, by a KILL too: after that the DB gives
-// [source.ErrUnavailable].
+// [source.ErrUnavailable]. The second connection goes to the address that the first one came out at. If there it meets
+// another server all the same, behind a balancer, nothing is killed; the connection is given up, and its server finds
+// out when it has the next row to send.
 //
 // # Memory
 //
@@ -80,9 +86,13 @@ var _ source.Source = (*DB)(nil)
 // localhost without a port, is the Unix socket if there is one.
 //
 // The URL takes these options, as in ?ssl-mode=REQUIRED, by their names in option files: ssl-mode, ssl-ca, ssl-cert,
-// ssl-key, socket, protocol (TCP or SOCKET), connect-timeout (in seconds) and defaults-file, an option file in place of
-// ~/.my.cnf. Without ssl-mode, TLS is used if the server has it, and the server is not verified; with ssl-ca it is
-// VERIFY_CA.
+// ssl-key, socket, protocol (TCP or SOCKET), connect-timeout (in seconds, until the server has let the user in) and
+// defaults-file, an option file in place of ~/.my.cnf. Without ssl-mode, TLS is used if the server has it, and the
+// server is not verified; with ssl-ca it is VERIFY_CA.
+//
+// An option file may also have tls-version, and ssl and ssl-verify-server-cert as for MariaDB. Whatever their order,
+// the strictest of what it says of TLS counts, unless the URL has ssl-mode. Options of TLS that are not supported, such
+// as ssl-crl, are refused, and other options passed over.
 //
 // A server that cannot be reached, or refuses the user, the password or the database, gives [source.ErrUnavailable]. No
 // error holds a password.
@@ -145,6 +155,9 @@ func (db *DB) begin(ctx context.Context) error {
 	}
 	if db.open != nil && db.open.err == nil {
 		return errors.New("mysql: the rows that were asked for before are not closed")
+	}
+	if db.session.gone {
+		return fmt.Errorf("mysql: %w: the connection was given up before", source.ErrUnavailable)
 	}
 	return nil
 }

@@ -2,7 +2,10 @@ package mysql_test
 
 import (
 	"context"
+	"errors"
 	"io"
+	"os"
+	"strings"
 	"testing"
 
 	"culvert/internal/testkit"
@@ -10,6 +13,20 @@ import (
 	"culvert/source/mysql"
 	"culvert/source/sourcetest"
 )
+
+// TestMain keeps the environment and the option file of the developer out of all tests.
+func TestMain(m *testing.M) {
+	err := os.Setenv("HOME", "/nowhere")
+	for _, variable := range os.Environ() {
+		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "MYSQL_") {
+			err = errors.Join(err, os.Unsetenv(name))
+		}
+	}
+	if err != nil {
+		panic(err)
+	}
+	m.Run()
+}
 
 func TestSource(t *testing.T) {
 	database := testkit.MariaDB(t).NewDatabase(t)

@@ -8,6 +8,8 @@ import (
 	"io"
 	"strconv"
 
+	gomysql "github.com/go-sql-driver/mysql"
+
 	"culvert/source"
 )
 
@@ -32,12 +34,14 @@ var _ source.Rows = (*rows)(nil)
 
 // start runs the statement.
 func (r *rows) start(sql string, columns []column) (err error) {
-	if r.session.gone {
-		return fmt.Errorf("mysql: %s: %w: the connection was given up before", r.name, source.ErrUnavailable)
+	if err := r.session.exec(r.ctx, setSavepoint); err != nil {
+		return r.session.failed(r.ctx, r.name, err)
 	}
 	r.statement, r.result, err = r.session.prepared(r.ctx, sql)
 	if err != nil {
-		return r.session.failed(r.ctx, r.name, err)
+		err = r.session.failed(r.ctx, r.name, err)
+		r.end(err)
+		return err
 	}
 	names := r.result.Columns()
 	types := r.result.(driver.RowsColumnTypeDatabaseTypeName)
@@ -53,7 +57,7 @@ func (r *rows) start(sql string, columns []column) (err error) {
 	r.values = make([]driver.Value, len(names))
 	switch {
 	case len(names) == 0:
-		// It may have ended the transaction, and what is read without it does not fit to what was read.
+		// It may have changed the session.
 		r.session.close()
 		err = fmt.Errorf("mysql: %s: the statement gives no rows", r.name)
 		r.end(err)
@@ -106,19 +110,16 @@ func (r *rows) fill(b *source.Batch) error {
 	return nil
 }
 
-var errUnreadable = errors.New("the server sent a row that cannot be read")
-
-// next reads the values of the next row. The driver trusts the server to send as many bytes as it says: if there are
-// fewer, it panics, or takes the end of the row for that of all rows, but not without having set the first value.
-func (r *rows) next() (err error) {
-	defer func() {
-		if recover() != nil || err == io.EOF && r.values[0] != driver.Value(r) {
-			r.session.close()
-			err = errUnreadable
-		}
-	}()
+// next reads the values of the next row. The driver takes a row that is cut for the end of all rows, but not without
+// having set the first value. One that ends just before a last date or time it takes for one with a NULL there, which
+// is not found out: no server sends such a row, and one that wants to deceive has easier ways.
+func (r *rows) next() error {
 	r.values[0] = r
-	return r.result.Next(r.values)
+	err := guarded(func() error { return r.result.Next(r.values) })
+	if err == io.EOF && r.values[0] != driver.Value(r) {
+		return driverError{errUnreadable}
+	}
+	return err
 }
 
 // finish makes the rows spent by what has ended them, which is io.EOF if they are complete.
@@ -141,17 +142,29 @@ func (r *rows) after() string {
 	return fmt.Sprintf("%s, after %d rows", r.name, r.received)
 }
 
-// confirm returns io.EOF if the server says that there are no more rows, and has counted as many.
+// confirm returns io.EOF if the server says that there are no more rows, and has counted as many, in the same
+// transaction.
 func (r *rows) confirm() error {
 	if r.result.(driver.RowsNextResultSet).HasNextResultSet() {
+		r.session.kill() // without it, the driver would receive them all
 		return errors.New("the statement has more than one result")
 	}
-	if err := r.release(); err != nil || !r.counted {
-		if err != nil {
+	if err := r.release(); err != nil {
+		return err
+	}
+	if r.counted {
+		if err := r.count(); err != nil {
 			return err
 		}
-		return io.EOF
 	}
+	if err := r.session.keepSnapshot(r.ctx); err != nil {
+		return err
+	}
+	return io.EOF
+}
+
+// count compares the number of rows.
+func (r *rows) count() error {
 	found, err := r.session.query(r.ctx, "SELECT FOUND_ROWS()")
 	if err != nil {
 		return err
@@ -166,7 +179,7 @@ func (r *rows) confirm() error {
 	case confirmed != r.received:
 		return &source.CountError{Received: r.received, Confirmed: confirmed}
 	}
-	return io.EOF
+	return nil
 }
 
 // release frees the connection after the last row.
@@ -174,7 +187,7 @@ func (r *rows) release() error {
 	if r.result == nil {
 		return nil
 	}
-	err := errors.Join(r.result.Close(), r.statement.Close())
+	err := errors.Join(guarded(r.result.Close), guarded(r.statement.Close))
 	r.result, r.statement = nil, nil
 	return err
 }
@@ -185,22 +198,21 @@ func (r *rows) Close() error {
 	return nil
 }
 
-// end makes the rows spent, with the error that Next will return from now on.
+// end makes the rows spent, with the error that Next will return from now on, and leaves the connection as it was
+// before the statement, or closed.
 func (r *rows) end(err error) {
 	if r.err != nil {
 		return
 	}
 	r.err = err
-	if r.result == nil {
+	_, refused := errors.AsType[*gomysql.MySQLError](err)
+	if r.result != nil && !refused && !r.session.gone {
+		r.session.interrupt(r.statement, r.result) // without it, the driver would receive all rows that are left
 		return
 	}
-	if err == errClosed && !r.session.gone {
-		r.session.interrupt(r.statement, r.result) // without it, the driver would receive all rows that are left
-		if !r.session.gone {
-			r.result, r.statement = nil, nil
-			return
-		}
-	}
-	// The statement has failed, or its connection is gone: what these could say is known.
+	// The statement has ended, or its connection is gone: what these could say is known.
 	_ = r.release()
+	if err != io.EOF && !r.session.gone {
+		_ = r.session.keepSnapshot(r.ctx)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,10 +17,6 @@ import (
 
 // readBuffer is the size of reads from the network; the driver itself reads 4 KiB at a time.
 const readBuffer = 256 << 10
-
-// grace is how long the server has to take a KILL, after which it is left to find out by itself that nobody listens.
-// Only tests change it.
-var grace = 5 * time.Second
 
 // keepAlive finds out within two minutes that the peer is gone while nothing is sent, as in a long query.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: time.Minute, Interval: 15 * time.Second, Count: 4}
@@ -38,9 +35,12 @@ type conn interface {
 type session struct {
 	connector driver.Connector
 	conn      conn
+	dialed    net.Conn // last
 	network   net.Conn // below conn
-	id        int64    // of the connection, as KILL takes it
-	database  string   // "" if there is none
+	id        int64    // of the connection, as KILL takes it; 0 if it has none
+	server    string   // which one it is
+	version   string
+	database  string // "" if there is none
 	isMariaDB bool
 	foldCase  bool // of the names of tables
 	gone      bool
@@ -52,16 +52,39 @@ func connect(ctx context.Context, settings *settings) (*session, error) {
 	if s.connector, err = newConnector(settings, s.dial); err != nil {
 		return nil, err
 	}
-	opened, err := s.connector.Connect(ctx)
-	if err != nil {
+	limited := ctx
+	if settings.timeout > 0 {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeout(ctx, settings.timeout)
+		defer cancel()
+	}
+	if s.conn, err = s.connect(limited); err != nil {
+		if limited.Err() != nil {
+			err = fmt.Errorf("there was no answer within %v", settings.timeout)
+		}
 		return nil, connectFailed(ctx, settings, err)
 	}
-	s.conn = opened.(conn)
+	s.network = s.dialed
 	if err := s.beginTransaction(ctx); err != nil {
 		s.close()
 		return nil, err
 	}
 	return s, nil
+}
+
+// connect opens a connection.
+func (s *session) connect(ctx context.Context) (opened conn, err error) {
+	err = guarded(func() error {
+		c, err := s.connector.Connect(ctx)
+		if err == nil {
+			opened = c.(conn)
+		}
+		return err
+	})
+	if errors.Is(err, errUnreadable) {
+		_ = s.dialed.Close() // which the driver could not; the server is to blame, and that is the error
+	}
+	return opened, err
 }
 
 type dialer = func(ctx context.Context, network, address string) (net.Conn, error)
@@ -70,7 +93,6 @@ func newConnector(settings *settings, dial dialer) (driver.Connector, error) {
 	config := gomysql.NewConfig()
 	config.Net, config.Addr = settings.place()
 	config.User, config.Passwd, config.DBName = settings.user, settings.password, settings.database
-	config.Timeout = settings.timeout
 	config.Logger = &gomysql.NopLogger{}
 	config.ConnectionAttributes = "program_name:culvert"
 	config.DialFunc = dial
@@ -89,15 +111,20 @@ func newConnector(settings *settings, dial dialer) (driver.Connector, error) {
 	return connector, nil
 }
 
+// dial connects. The second connection, for a KILL, goes where the first one has come out, since a name may stand for
+// several servers.
 func (s *session) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if s.network != nil {
+		network, address = s.network.RemoteAddr().Network(), s.network.RemoteAddr().String()
+	}
 	connected, err := (&net.Dialer{KeepAliveConfig: keepAlive}).DialContext(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}
+	s.dialed = connected
 	if s.network != nil {
-		return connected, nil // the second connection, for a KILL
+		return connected, nil
 	}
-	s.network = connected
 	return &bufferedConn{connected, bufio.NewReaderSize(connected, readBuffer)}, nil
 }
 
@@ -130,44 +157,91 @@ var beginSQL = []string{
 func (s *session) beginTransaction(ctx context.Context) error {
 	const doing = "beginning the transaction"
 	for _, sql := range beginSQL {
-		if _, err := s.conn.ExecContext(ctx, sql, nil); err != nil {
+		if err := s.exec(ctx, sql); err != nil {
 			return s.failed(ctx, doing, err)
 		}
 	}
-	found, err := s.query(ctx, "SELECT CONNECTION_ID(), VERSION(), @@lower_case_table_names, DATABASE()")
+	found, err := s.query(ctx, "SELECT CONNECTION_ID(), VERSION(), @@lower_case_table_names, DATABASE(), "+whichServer)
 	if err != nil {
 		return s.failed(ctx, doing, err)
 	}
 	if len(found) != 1 {
 		return s.failed(ctx, doing, errAnswer)
 	}
-	if _, err := fmt.Sscan(found[0][0], &s.id); err != nil {
+	if s.id, err = strconv.ParseInt(found[0][0], 10, 64); err != nil {
 		return s.failed(ctx, doing, errAnswer)
 	}
-	s.isMariaDB = strings.Contains(strings.ToUpper(found[0][1]), "MARIADB")
+	s.version = found[0][1]
+	s.isMariaDB = strings.Contains(strings.ToUpper(s.version), "MARIADB")
 	s.foldCase = found[0][2] != "0"
-	s.database = found[0][3]
+	s.database, s.server = found[0][3], found[0][4]
 	return nil
 }
 
 var errAnswer = errors.New("the server did not answer as it was asked")
 
+// Between these two stands each statement that others have written. A transaction that ends takes its savepoints with
+// it, so that the second one fails.
+const (
+	setSavepoint     = "SAVEPOINT culvert"
+	releaseSavepoint = "RELEASE SAVEPOINT culvert"
+)
+
+var errSnapshot = errors.New("the statement has ended the transaction, so that the snapshot is gone")
+
+// keepSnapshot makes sure after a statement that the snapshot is still there, or gives up the session.
+func (s *session) keepSnapshot(ctx context.Context) error {
+	err := s.exec(ctx, releaseSavepoint)
+	if refused, ok := errors.AsType[*gomysql.MySQLError](err); ok && refused.Number == 1305 { // ER_SP_DOES_NOT_EXIST
+		err = errSnapshot
+	}
+	if err != nil {
+		s.close()
+	}
+	return err
+}
+
+// exec runs a statement that gives no rows.
+func (s *session) exec(ctx context.Context, sql string) error {
+	return guarded(func() error {
+		_, err := s.conn.ExecContext(ctx, sql, nil)
+		return err
+	})
+}
+
+// prepare prepares a statement with so many parameters.
+func (s *session) prepare(ctx context.Context, sql string, parameters int) (statement driver.Stmt, err error) {
+	err = guarded(func() error {
+		statement, err = s.conn.PrepareContext(ctx, sql)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if has := statement.NumInput(); has != parameters {
+		return nil, errors.Join(fmt.Errorf("the statement has %d parameters", has), guarded(statement.Close))
+	}
+	return statement, nil
+}
+
 // prepared runs a statement in the binary protocol. The rows must be closed before the statement.
-func (s *session) prepared(ctx context.Context, sql string, parameters ...string) (driver.Stmt, driver.Rows, error) {
-	statement, err := s.conn.PrepareContext(ctx, sql)
+func (s *session) prepared(
+	ctx context.Context, sql string, parameters ...string,
+) (statement driver.Stmt, found driver.Rows, err error) {
+	statement, err = s.prepare(ctx, sql, len(parameters))
 	if err != nil {
 		return nil, nil, err
-	}
-	if want := statement.NumInput(); want != len(parameters) {
-		return nil, nil, errors.Join(fmt.Errorf("the statement has %d parameters", want), statement.Close())
 	}
 	values := make([]driver.NamedValue, len(parameters))
 	for i, parameter := range parameters {
 		values[i] = driver.NamedValue{Ordinal: i + 1, Value: parameter}
 	}
-	found, err := statement.(driver.StmtQueryContext).QueryContext(ctx, values)
+	err = guarded(func() error {
+		found, err = statement.(driver.StmtQueryContext).QueryContext(ctx, values)
+		return err
+	})
 	if err != nil {
-		return nil, nil, errors.Join(err, statement.Close())
+		return nil, nil, errors.Join(err, guarded(statement.Close))
 	}
 	return statement, found, nil
 }
@@ -176,20 +250,23 @@ func (s *session) prepared(ctx context.Context, sql string, parameters ...string
 func (s *session) query(ctx context.Context, sql string, parameters ...string) (all [][]string, err error) {
 	var found driver.Rows
 	if len(parameters) == 0 {
-		found, err = s.conn.QueryContext(ctx, sql, nil) // in one round trip
+		err = guarded(func() error {
+			found, err = s.conn.QueryContext(ctx, sql, nil) // in one round trip
+			return err
+		})
 	} else {
 		var statement driver.Stmt
 		if statement, found, err = s.prepared(ctx, sql, parameters...); err == nil {
-			defer func() { err = errors.Join(err, statement.Close()) }()
+			defer func() { err = errors.Join(err, guarded(statement.Close)) }()
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, found.Close()) }()
+	defer func() { err = errors.Join(err, guarded(found.Close)) }()
 	values := make([]driver.Value, len(found.Columns()))
 	for {
-		if err := found.Next(values); err == io.EOF {
+		if err := guarded(func() error { return found.Next(values) }); err == io.EOF {
 			return all, nil
 		} else if err != nil {
 			return nil, err
@@ -208,54 +285,8 @@ func (s *session) query(ctx context.Context, sql string, parameters ...string) (
 	}
 }
 
-// interrupt has the server end the statement that gives rows, and drops those that are still on the way. If that fails,
-// or takes longer than the grace, the connection is given up.
-func (s *session) interrupt(statement driver.Stmt, found driver.Rows) {
-	deadline := time.Now().Add(grace)
-	err := s.network.SetDeadline(deadline)
-	if err == nil {
-		err = s.sendKill("QUERY")
-	}
-	if err == nil {
-		err = ignoreInterrupted(found.Close())
-	}
-	if err == nil {
-		err = statement.Close()
-	}
-	if err == nil {
-		// The KILL may have found the statement at its end, and would hit the next one.
-		_, err = s.conn.ExecContext(context.Background(), "DO 0", nil)
-		err = ignoreInterrupted(err)
-	}
-	if err == nil {
-		err = s.network.SetDeadline(time.Time{})
-	}
-	if err != nil {
-		s.close()
-	}
-}
-
-// kill gives the connection up, and has the server end what still runs on it. The server would find out by itself only
-// when it has rows to send. Whether it takes the KILL does not matter to anyone here.
-func (s *session) kill() {
-	s.close()
-	_ = s.sendKill("CONNECTION")
-}
-
-// sendKill kills the connection, or the query that it runs, from a second connection, within the grace.
-func (s *session) sendKill(what string) (err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), grace)
-	defer cancel()
-	second, err := s.connector.Connect(ctx)
-	if err != nil {
-		return err
-	}
-	_, err = second.(conn).ExecContext(ctx, fmt.Sprintf("KILL %s %d", what, s.id), nil)
-	return errors.Join(err, second.Close())
-}
-
 // close ends the session. A transaction that only reads has no outcome, so that no error matters.
 func (s *session) close() {
 	s.gone = true
-	_ = s.conn.Close()
+	_ = guarded(s.conn.Close)
 }

@@ -20,6 +20,12 @@ type table struct {
 // String is the name for errors.
 func (t table) String() string { return t.database + "." + t.name }
 
+// own are the rows that begin with the name of the table. The server takes letter case lightly when it compares, also
+// where another table may have the name in other letters.
+func (t table) own(rows [][]string) [][]string {
+	return slices.DeleteFunc(rows, func(row []string) bool { return row[0] != t.name })
+}
+
 // baseTypes are the types of tables that hold rows of their own.
 var baseTypes = []string{"BASE TABLE", "SYSTEM VERSIONED"}
 
@@ -125,12 +131,13 @@ func (s *session) columns(ctx context.Context, t table) ([]column, error) {
 	if _, err := s.query(ctx, "SELECT * FROM "+quote(t.database)+"."+quote(t.name)+" LIMIT 0"); err != nil {
 		return nil, s.failed(ctx, t.String(), err)
 	}
-	found, err := s.query(ctx, `SELECT COLUMN_NAME, COLUMN_TYPE FROM information_schema.COLUMNS
+	found, err := s.query(ctx, `SELECT TABLE_NAME, COLUMN_NAME, COLUMN_TYPE FROM information_schema.COLUMNS
 		WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? AND IFNULL(GENERATION_EXPRESSION, '') = ''
 		ORDER BY ORDINAL_POSITION`, t.database, t.name)
 	if err != nil {
 		return nil, s.failed(ctx, t.String(), err)
 	}
+	found = t.own(found)
 	if len(found) == 0 {
 		return nil, s.failed(ctx, t.String(), errors.New("the table has no columns that can be read"))
 	}
@@ -141,8 +148,8 @@ func (s *session) columns(ctx context.Context, t table) ([]column, error) {
 	columns := make([]column, len(found))
 	for i, row := range found {
 		columns[i] = column{
-			Column: source.Column{Name: row[0], Type: row[1]},
-			isJSON: checked["json_valid("+quote(row[0])+")"],
+			Column: source.Column{Name: row[1], Type: row[2]},
+			isJSON: checked["json_valid("+quote(row[1])+")"],
 		}
 	}
 	return columns, nil
@@ -153,14 +160,14 @@ func (s *session) jsonChecks(ctx context.Context, t table) (map[string]bool, err
 	if !s.isMariaDB || !t.base {
 		return nil, nil
 	}
-	found, err := s.query(ctx, `SELECT CHECK_CLAUSE FROM information_schema.CHECK_CONSTRAINTS
+	found, err := s.query(ctx, `SELECT TABLE_NAME, CHECK_CLAUSE FROM information_schema.CHECK_CONSTRAINTS
 		WHERE CONSTRAINT_SCHEMA = ? AND TABLE_NAME = ?`, t.database, t.name)
 	if err != nil {
 		return nil, err
 	}
 	checks := map[string]bool{}
-	for _, row := range found {
-		checks[row[0]] = true
+	for _, row := range t.own(found) {
+		checks[row[1]] = true
 	}
 	return checks, nil
 }

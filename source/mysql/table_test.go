@@ -33,30 +33,78 @@ func TestSnapshot(t *testing.T) {
 	expectRows(t, table(t, db, "a"), 2)
 }
 
-// TestReadOnly tries to write, and to end the transaction.
+// TestReadOnly tries to write.
 func TestReadOnly(t *testing.T) {
-	db, database := openNew(t, "CREATE TABLE t (i int); INSERT INTO t VALUES (1); CREATE PROCEDURE p() BEGIN COMMIT;"+
-		" DELETE FROM t; SELECT 1; END")
+	_, database := openNew(t, "CREATE TABLE t (i int); INSERT INTO t VALUES (1)")
 	for _, sql := range []string{
 		"DELETE FROM t", "DROP TABLE t", "CREATE TABLE u (i int)", "DELETE FROM t RETURNING i", "TRUNCATE t",
-		"SELECT 1; DELETE FROM t", "SELECT i FROM t WHERE i = ?",
+		"SELECT 1; DELETE FROM t", "SELECT i FROM t WHERE i = ?", "SELECT i FROM t INTO @x", "COMMIT", "DO 1",
+		"SET SESSION TRANSACTION READ WRITE",
 	} {
-		if rows, err := db.Query(context.Background(), sql); err == nil {
-			t.Errorf("%s gave rows: %v", sql, rows.Close())
-		}
-		expectRows(t, table(t, db, "t"), 1)
-	}
-	for _, sql := range []string{"COMMIT", "DO 1", "SET SESSION TRANSACTION READ WRITE", "CALL p()"} {
 		db := openAgain(t, database.URL())
 		if rows, err := db.Query(context.Background(), sql); err == nil || errors.Is(err, source.ErrUnavailable) {
 			t.Errorf("%s gave %v and the error %v", sql, rows, err)
 		}
-		if _, err := db.Table(context.Background(), "t"); sql != "CALL p()" && !errors.Is(err, source.ErrUnavailable) {
-			t.Errorf("Table after %s: %v", sql, err)
-		}
 	}
 	if got := database.Query(t, "SELECT i FROM t"); len(got) != 1 {
 		t.Errorf("the table holds %q", got)
+	}
+}
+
+// TestSnapshotEnds runs statements that end the transaction. Those that give rows fail before io.EOF, and nothing is
+// read afterwards.
+func TestSnapshotEnds(t *testing.T) {
+	_, database := openNew(t, "CREATE TABLE t (i int); INSERT INTO t VALUES (1); CREATE PROCEDURE p() BEGIN COMMIT;"+
+		" SELECT 1; END; CREATE PROCEDURE slow() BEGIN SELECT 1; SELECT SLEEP(3600); END")
+	for _, sql := range []string{
+		"ANALYZE TABLE t", "CHECK TABLE t", "CALL p()", "BEGIN NOT ATOMIC COMMIT; SELECT 1; END",
+		"BEGIN NOT ATOMIC SELECT 1; ROLLBACK; START TRANSACTION; END",
+		"BEGIN NOT ATOMIC COMMIT; SIGNAL SQLSTATE '45000'; END", "TRUNCATE t", "DROP TABLE t", "COMMIT", "DO 1",
+		"SET SESSION TRANSACTION READ WRITE",
+		"CALL slow()", // not waited for
+	} {
+		db := openAgain(t, database.URL())
+		rows, err := db.Query(context.Background(), sql)
+		if err == nil {
+			_, err = drain(rows)
+		}
+		if err == io.EOF || errors.Is(err, source.ErrUnavailable) {
+			t.Errorf("%s: %v", sql, err)
+		}
+		if _, err := db.Table(context.Background(), "t"); !errors.Is(err, source.ErrUnavailable) {
+			t.Errorf("Table after %s: %v", sql, err)
+		}
+	}
+	db := openAgain(t, database.URL())
+	rows := query(t, db, "BEGIN NOT ATOMIC COMMIT; SELECT 1 UNION SELECT 2; END")
+	if err := rows.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := db.Table(context.Background(), "t"); !errors.Is(err, source.ErrUnavailable) {
+		t.Errorf("Table after a statement was closed that had ended the transaction: %v", err)
+	}
+	expectIdle(t, database, 1)
+}
+
+// TestDeadlock becomes the victim of a deadlock, which rolls the transaction back.
+func TestDeadlock(t *testing.T) {
+	db, database := openNew(t, "CREATE TABLE t (i int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 0), (2, 0)")
+	expectRows(t, query(t, db, "SELECT i FROM t WHERE i = 1 LOCK IN SHARE MODE"), 1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		database.Exec(t, "BEGIN; UPDATE t SET n = 1 WHERE i = 2; UPDATE t SET n = 1 WHERE i = 1; COMMIT")
+	}()
+	testkit.WaitFor(t, "the other transaction to wait", func() bool {
+		return database.Query(t, "SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_current_waits'")[0][1] == "1"
+	})
+	err := run(context.Background(), db, "SELECT i FROM t WHERE i = 2 LOCK IN SHARE MODE")
+	if err == nil || !strings.Contains(err.Error(), "Deadlock") {
+		t.Errorf("the deadlock gave %v", err)
+	}
+	<-done
+	if _, err := db.Table(context.Background(), "t"); !errors.Is(err, source.ErrUnavailable) {
+		t.Errorf("Table after the deadlock: %v", err)
 	}
 }
 
@@ -97,6 +145,28 @@ func TestTableNames(t *testing.T) {
 		if !ok || known != "" && !slices.Contains(unknown.Known, known) {
 			t.Errorf("Table(%q): %v, want *source.UnknownError that knows %q", name, err, known)
 		}
+	}
+}
+
+// TestNamesInOtherLetters has two tables whose names differ in letter case alone, and of which one has a check.
+func TestNamesInOtherLetters(t *testing.T) {
+	db, _ := openNew(t, "CREATE TABLE t (a json, b int); CREATE TABLE `T` (c int, a longtext);"+
+		"INSERT INTO t VALUES ('{}', 1); INSERT INTO `T` VALUES (1, 'no JSON')")
+	var b source.Batch
+	for name, want := range map[string]string{"t": "json {}\nnumber 1\n", "T": "number 1\ntext no JSON\n"} {
+		rows := table(t, db, name)
+		if err := rows.Next(&b); err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for column := range b.Columns() {
+			kind, value := b.Value(0, column)
+			got += kind.String() + " " + string(value) + "\n"
+		}
+		if got != want {
+			t.Errorf("table %s holds\n%swant\n%s", name, got, want)
+		}
+		expectRows(t, rows, 0)
 	}
 }
 
@@ -157,6 +227,13 @@ func TestColumnPrivileges(t *testing.T) {
 		t.Errorf("a part of the table was given: %v", rows.Columns())
 	}
 	expectRows(t, query(t, db, "SELECT a FROM t"), 1)
+
+	// The server does not tell of an invisible column to who may not read it, but refuses the table.
+	database.Exec(t, "CREATE TABLE u (a int, b int INVISIBLE); GRANT SELECT (a) ON "+database.Name+
+		".u TO reader@'127.0.0.1'")
+	if rows, err := db.Table(context.Background(), "u"); err == nil {
+		t.Errorf("a part of a table with an invisible column was given: %v", rows.Columns())
+	}
 }
 
 // TestSettings reads from a server whose settings would change what comes.
