@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -22,8 +23,8 @@ type settings struct {
 	user, password     string
 	database           string
 	timeout            time.Duration // 0 if there is none
-
-	sslMode, sslCA, sslCert, sslKey string
+	optionFile         string        // that was read; "" if there is none
+	tls                tlsOptions
 }
 
 // options are what an option file and the query of a URL may set, by their names.
@@ -36,19 +37,16 @@ var options = map[string]func(s *settings, value string) error{
 	"password":        func(s *settings, value string) error { s.password = value; return nil },
 	"connect-timeout": (*settings).setTimeout,
 	"ssl-mode":        (*settings).setSSLMode,
-	"ssl-ca":          func(s *settings, value string) error { s.sslCA = value; return nil },
-	"ssl-cert":        func(s *settings, value string) error { s.sslCert = value; return nil },
-	"ssl-key":         func(s *settings, value string) error { s.sslKey = value; return nil },
-	// MariaDB has these in place of ssl-mode.
-	"ssl": func(s *settings, value string) error {
-		return s.setSSLMode(choose(isOn(value), sslRequired, sslDisabled))
-	},
-	"skip-ssl": func(s *settings, value string) error {
-		return s.setSSLMode(choose(isOn(value), sslDisabled, s.sslMode))
-	},
-	"ssl-verify-server-cert": func(s *settings, value string) error {
-		return s.setSSLMode(choose(isOn(value), sslVerifyIdentity, s.sslMode))
-	},
+	"ssl-ca":          func(s *settings, value string) error { s.tls.ca = value; return nil },
+	"ssl-cert":        func(s *settings, value string) error { s.tls.cert = value; return nil },
+	"ssl-key":         func(s *settings, value string) error { s.tls.key = value; return nil },
+	"tls-version":     (*settings).setTLSVersion,
+}
+
+// toggles are the options that are on or off.
+var toggles = map[string]func(s *settings) *toggle{
+	"ssl":                    func(s *settings) *toggle { return &s.tls.ssl },
+	"ssl-verify-server-cert": func(s *settings) *toggle { return &s.tls.verify },
 }
 
 // inURL are the options that a URL may have. What stands for others in an option file has its own place in a URL.
@@ -56,26 +54,48 @@ var inURL = []string{
 	"connect-timeout", "defaults-file", "protocol", "socket", "ssl-ca", "ssl-cert", "ssl-key", "ssl-mode",
 }
 
-// isOn reads a switch of an option file, which may stand there without a value.
-func isOn(value string) bool {
-	return !slices.Contains([]string{"0", "OFF", "FALSE"}, strings.ToUpper(value))
-}
-
-func choose(first bool, a, b string) string {
-	if first {
-		return a
+// set sets an option of an option file. The file is for other programs too, so that names which are not known are
+// passed over, but not those of TLS: what they ask for must not be left out in silence, unless they say by "loose-"
+// that it may.
+func (s *settings) set(name, value string) error {
+	name, loose := strings.CutPrefix(name, "loose-")
+	if set := options[name]; set != nil {
+		return set(s, value)
 	}
-	return b
+	wanted := on
+	for prefix, means := range map[string]toggle{"skip-": off, "disable-": off, "enable-": on} {
+		if rest, found := strings.CutPrefix(name, prefix); found && toggles[rest] != nil {
+			name, wanted = rest, means
+		}
+	}
+	if find := toggles[name]; find != nil {
+		switch strings.ToUpper(value) {
+		case "", "1", "ON", "TRUE":
+		case "0", "OFF", "FALSE":
+			wanted = on + off - wanted // not not
+		default:
+			return errValue
+		}
+		*find(s) = wanted
+		return nil
+	}
+	if !loose && (strings.HasPrefix(name, "ssl") || strings.HasPrefix(name, "tls")) {
+		return errors.New("it asks for something of TLS that is not supported")
+	}
+	return nil
 }
 
 var errValue = errors.New("the value is not one that it can have")
 
 func (s *settings) setPort(value string) error {
 	port, err := strconv.ParseUint(value, 10, 16)
-	if err != nil || port == 0 {
+	if err != nil {
 		return errValue
 	}
-	s.port = strconv.FormatUint(port, 10)
+	s.port = ""
+	if port > 0 { // which is the default
+		s.port = strconv.FormatUint(port, 10)
+	}
 	return nil
 }
 
@@ -98,10 +118,10 @@ func (s *settings) setTimeout(value string) error {
 
 func (s *settings) setSSLMode(value string) error {
 	value = strings.ToUpper(value)
-	if value != "" && !slices.Contains(sslModes, value) {
+	if !slices.Contains(sslModes, value) {
 		return errValue
 	}
-	s.sslMode = value
+	s.tls.mode = value
 	return nil
 }
 
@@ -179,16 +199,15 @@ func (s *settings) readOptionFile(path string) error {
 	}
 	text, err := readOptions(path)
 	switch {
-	case !asked && errors.Is(err, os.ErrNotExist):
-		return nil
+	case !asked && (errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)):
+		return nil // users without a home have /dev/null or the like
 	case err != nil:
 		return err
 	}
+	s.optionFile = path
 	for _, o := range parseOptions(text) {
-		if set := options[o.name]; set != nil {
-			if err := set(s, o.value); err != nil {
-				return fmt.Errorf("mysql: option %s in %s: %w", o.name, path, err)
-			}
+		if err := s.set(o.name, o.value); err != nil {
+			return fmt.Errorf("mysql: option %s in %s: %w", o.name, path, err)
 		}
 	}
 	return nil
@@ -214,6 +233,9 @@ func (s *settings) applyURL(u *url.URL, query url.Values) error {
 		}
 	}
 	s.database = strings.TrimPrefix(u.Path, "/")
+	if query.Has("ssl-mode") {
+		s.tls.ssl, s.tls.verify = untouched, untouched
+	}
 	for name := range query {
 		if set := options[name]; set != nil {
 			if err := set(s, query.Get(name)); err != nil {
@@ -222,6 +244,21 @@ func (s *settings) applyURL(u *url.URL, query url.Values) error {
 		}
 	}
 	return nil
+}
+
+// Files gives the files that Open reads for an address: the option file, and those that hold certificates and keys. It
+// is for those who must not overwrite them. If Open would fail, some may be missing.
+func Files(address string) []string {
+	u, query, err := parseURL(address)
+	if err != nil {
+		return nil
+	}
+	s := &settings{}
+	// What is wrong here, Open will say.
+	_ = s.readOptionFile(query.Get("defaults-file"))
+	_ = s.applyURL(u, query)
+	files := []string{s.optionFile, s.tls.ca, s.tls.cert, s.tls.key}
+	return slices.DeleteFunc(files, func(path string) bool { return path == "" })
 }
 
 // sockets are where the server listens unless it is told otherwise: as Debian, Red Hat and MySQL itself have it.

@@ -16,14 +16,9 @@ import (
 	"culvert/source/mysql"
 )
 
-// clearEnvironment keeps the environment of the developer out of a test, and gives the home directory.
-func clearEnvironment(t *testing.T) string {
+// newHome gives the test a home directory.
+func newHome(t *testing.T) string {
 	t.Helper()
-	for _, variable := range os.Environ() {
-		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "MYSQL_") {
-			t.Setenv(name, "")
-		}
-	}
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	return home
@@ -73,7 +68,7 @@ func TestPassword(t *testing.T) {
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			home := clearEnvironment(t)
+			home := newHome(t)
 			writeFile(t, filepath.Join(home, ".my.cnf"), test.file)
 			for i := 0; i < len(test.environment); i += 2 {
 				t.Setenv(test.environment[i], test.environment[i+1])
@@ -83,7 +78,14 @@ func TestPassword(t *testing.T) {
 			}
 		})
 	}
-	home := clearEnvironment(t)
+	t.Run("no home", func(t *testing.T) {
+		t.Setenv("HOME", os.DevNull)
+		t.Setenv("MYSQL_PWD", password)
+		if err := open(t, plain).Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	home := newHome(t)
 	file := filepath.Join(home, "other file.cnf")
 	writeFile(t, file, "[client]\npassword="+quoted+"\n")
 	if err := open(t, plain+"?defaults-file="+url.QueryEscape(file)).Close(); err != nil {
@@ -102,7 +104,7 @@ func TestPassword(t *testing.T) {
 }
 
 func TestTLS(t *testing.T) {
-	home := clearEnvironment(t)
+	home := newHome(t)
 	server := testkit.NewMariaDB(t, testkit.MariaDBConfig{Password: "pw", TLS: true})
 	without := testkit.NewMariaDB(t, testkit.MariaDBConfig{Password: "pw"})
 	t.Setenv("MYSQL_PWD", "pw")
@@ -129,6 +131,9 @@ func TestTLS(t *testing.T) {
 		{server.Address(t), "", "ssl_ca=" + server.CAFile() + "\nssl-verify-server-cert", true, ""},
 		{server.Address(t), "", "skip-ssl", false, ""},
 		{server.Address(t), "", "ssl=0", false, ""},
+		{server.Address(t), "", "ssl-verify-server-cert\nssl", false, "certificate"},
+		{server.Address(t), "", "loose-ssl-mode=VERIFY_IDENTITY\nssl=1", false, "certificate"},
+		{server.Address(t), "ssl-mode=DISABLED", "ssl-verify-server-cert", false, ""},
 		{without.Address(t), "", "", false, ""},
 		{without.Address(t), "ssl-mode=REQUIRED", "", false, "no TLS"},
 		{without.Address(t), ca, "", false, "no TLS"},
@@ -163,7 +168,6 @@ func TestTLS(t *testing.T) {
 }
 
 func TestUnavailable(t *testing.T) {
-	clearEnvironment(t)
 	database := testkit.MariaDB(t).NewDatabase(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -178,8 +182,9 @@ func TestUnavailable(t *testing.T) {
 		{"no server", "mysql://u:s3cr3t@" + refusing + "/d", "connection refused"},
 		{"no database", strings.Replace(database.URL(), database.Name, "nowhere", 1), "Unknown database 'nowhere'"},
 		{"no user", strings.Replace(database.URL(), "root", "stranger:s3cr3t", 1), "Access denied for user 'stranger'"},
-		{"no MySQL", "mysql://u:s3cr3t@" + greeter(t) + "/d", "cannot connect"},
-		{"silence", "mysql://u:s3cr3t@" + greeter(t) + "/d?connect-timeout=1", "cannot connect"},
+		{"no MySQL", "mysql://u:s3cr3t@" + greeter(t, "220 mail.example.com\r\n") + "/d", "cannot connect"},
+		{"a broken greeting", "mysql://u:s3cr3t@" + greeter(t, "\x01\x00\x00\x00\x0a") + "/d", "not one of MySQL"},
+		{"silence", "mysql://u:s3cr3t@" + silent(t) + "/d?connect-timeout=1", "no answer within 1s"},
 	} {
 		_, err := mysql.Open(context.Background(), test.address)
 		if !errors.Is(err, source.ErrUnavailable) || !strings.Contains(err.Error(), test.want) {
@@ -196,8 +201,19 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// greeter is a server of another kind. It gives the address.
-func greeter(t *testing.T) string {
+// silent is a server that accepts connections and says nothing. It gives the address.
+func silent(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	return listener.Addr().String()
+}
+
+// greeter is a server that says something and closes the connection. It gives the address.
+func greeter(t *testing.T, greeting string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -211,7 +227,7 @@ func greeter(t *testing.T) string {
 			if err != nil {
 				return
 			}
-			_, _ = conn.Write([]byte("220 mail.example.com\r\n"))
+			_, _ = conn.Write([]byte(greeting))
 			conn.Close()
 		}
 	}()
@@ -225,7 +241,7 @@ func greeter(t *testing.T) string {
 // TestErrorsHoldNoPassword gives addresses that are wrong, with a password at all places that one comes to stand by
 // mistake.
 func TestErrorsHoldNoPassword(t *testing.T) {
-	home := clearEnvironment(t)
+	home := newHome(t)
 	file := filepath.Join(home, "file")
 	writeFile(t, file, "[client]\npassword=s3cr3t\nport=s3cr3t\n")
 	for _, address := range []string{
@@ -270,7 +286,7 @@ func TestErrorsHoldNoPassword(t *testing.T) {
 }
 
 func TestConfigurationErrors(t *testing.T) {
-	home := clearEnvironment(t)
+	home := newHome(t)
 	loose := filepath.Join(home, "loose")
 	writeFile(t, loose, "[client]\n")
 	if err := os.Chmod(loose, 0o606); err != nil {
@@ -280,6 +296,10 @@ func TestConfigurationErrors(t *testing.T) {
 	writeFile(t, large, strings.Repeat("# much\n", 200_000))
 	wrong := filepath.Join(home, "wrong")
 	writeFile(t, wrong, "[client]\nssl_mode=maybe\n")
+	crl := filepath.Join(home, "crl")
+	writeFile(t, crl, "[client]\nssl-crl=revoked.pem\n")
+	contrary := filepath.Join(home, "contrary")
+	writeFile(t, contrary, "[client]\nssl-verify-server-cert\nskip-ssl\n")
 	for _, test := range []struct{ address, want string }{
 		{"mysql://localhost:99999/d", "the port"},
 		{"mysql://localhost/d?ssl-mode=nonsense", "option ssl-mode of the address"},
@@ -291,6 +311,8 @@ func TestConfigurationErrors(t *testing.T) {
 		{"mysql://localhost/d?defaults-file=" + loose, "chmod o-w"},
 		{"mysql://localhost/d?defaults-file=" + large, "larger than"},
 		{"mysql://localhost/d?defaults-file=" + wrong, "option ssl-mode in " + wrong},
+		{"mysql://localhost/d?defaults-file=" + crl, "option ssl-crl in " + crl},
+		{"mysql://localhost/d?defaults-file=" + contrary, "one wants TLS"},
 	} {
 		_, err := mysql.Open(context.Background(), test.address)
 		if err == nil || errors.Is(err, source.ErrUnavailable) || !strings.Contains(err.Error(), test.want) {

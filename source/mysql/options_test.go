@@ -1,7 +1,10 @@
 package mysql
 
 import (
+	"crypto/tls"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -41,6 +44,106 @@ port=3307`)
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestTLSMode expects the same of options in both orders.
+func TestTLSMode(t *testing.T) {
+	const refused = ""
+	for _, test := range []struct{ a, b, want string }{
+		{"user=u", "password=p", sslPreferred},
+		{"ssl-mode=preferred", "ssl", sslRequired},
+		{"ssl-mode=required", "ssl", sslRequired},
+		{"ssl-mode=required", "enable-ssl-verify-server-cert", sslVerifyIdentity},
+		{"ssl", "ssl-verify-server-cert=ON", sslVerifyIdentity},
+		{"ssl-ca=file", "ssl-verify-server-cert", sslVerifyIdentity},
+		{"loose_ssl_ca=file", "ssl=1", sslVerifyCA},
+		{"ssl-ca=file", "disable-ssl-verify-server-cert", sslVerifyCA},
+		{"ssl-ca=file", "ssl-mode=REQUIRED", sslRequired},
+		{"skip-ssl=0", "skip-ssl-verify-server-cert=0", sslVerifyIdentity},
+		{"loose-skip-ssl", "loose-ssl-nonsense=1", sslDisabled},
+		{"ssl=off", "ssl-mode=disabled", sslDisabled},
+		{"tls-version=TLSv1.2,TLSv1.3", "ssl-verify-server-cert=0", sslPreferred},
+		{"skip-ssl", "ssl-verify-server-cert", refused},
+		{"ssl-mode=REQUIRED", "ssl=0", refused},
+		{"ssl-mode=DISABLED", "ssl", refused},
+		{"ssl-verify", "user=u", refused},
+		{"ssl-capath=/etc", "user=u", refused},
+		{"tls-ciphersuites=X", "user=u", refused},
+		{"tls-version=TLSv1.1", "user=u", refused},
+		{"tls-version=nonsense", "user=u", refused},
+		{"ssl=maybe", "user=u", refused},
+	} {
+		for _, text := range []string{test.a + "\n" + test.b, test.b + "\n" + test.a} {
+			s, got := &settings{}, ""
+			var err error
+			for _, o := range parseOptions("[client]\n" + text) {
+				if err == nil {
+					err = s.set(o.name, o.value)
+				}
+			}
+			if err == nil {
+				got, err = s.tls.finalMode("tcp")
+			}
+			if got != test.want || (err != nil) != (test.want == refused) {
+				t.Errorf("%q gives the mode %q and the error %v, want %q", text, got, err, test.want)
+			}
+		}
+	}
+}
+
+func TestTLSVersion(t *testing.T) {
+	for value, want := range map[string][2]uint16{
+		"TLSv1.2,TLSv1.3":  {tls.VersionTLS12, tls.VersionTLS13},
+		"tlsv1.3, TLSv1.2": {tls.VersionTLS12, tls.VersionTLS13},
+		"TLSv1.3":          {tls.VersionTLS13, tls.VersionTLS13},
+		"TLSv1.1,TLSv1.2":  {tls.VersionTLS12, tls.VersionTLS12},
+	} {
+		s := &settings{host: "h"}
+		if err := s.set("tls-version", value); err != nil {
+			t.Errorf("%s: %v", value, err)
+			continue
+		}
+		config, _, err := s.tlsConfig()
+		if err != nil || config.MinVersion != want[0] || config.MaxVersion != want[1] {
+			t.Errorf("%s gives %+v and the error %v", value, config, err)
+		}
+	}
+}
+
+// TestPort has no port stand for the usual one.
+func TestPort(t *testing.T) {
+	s := &settings{host: "h", port: "1"}
+	if err := s.set("port", "0"); err != nil {
+		t.Error(err)
+	}
+	if _, address := s.place(); address != "h:3306" {
+		t.Errorf("port=0 leads to %s", address)
+	}
+}
+
+func TestFiles(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	file, other := filepath.Join(home, ".my.cnf"), filepath.Join(home, "other.cnf")
+	if err := os.WriteFile(file, []byte("[client]\nssl-cert=c.pem\nssl-key=k.pem\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(other, []byte("[client]\nssl-ca=a.pem\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for address, want := range map[string][]string{
+		"":                                  {file, "c.pem", "k.pem"},
+		"mysql://h/?ssl-ca=b":               {file, "b", "c.pem", "k.pem"},
+		"mysql://h/?socket=s":               {file, "c.pem", "k.pem"},
+		"mysql://h/?nonsense=s":             nil,
+		"mysql://h/?defaults-file=" + other: {other, "a.pem"},
+		"mysql://h/?ssl-cert=x&defaults-file=" + other:     {other, "a.pem", "x"},
+		"mysql://h/?ssl-key=x&defaults-file=" + home + "/": {"x"},
+	} {
+		if got := Files(address); !slices.Equal(got, want) {
+			t.Errorf("Files(%q) = %q, want %q", address, got, want)
+		}
 	}
 }
 
