@@ -168,8 +168,11 @@ func (f *sourceFlags) inputs(d database) []string {
 	if f.file != "" {
 		files = append(files, f.file)
 	}
-	if d.engine == "sqlite" {
+	switch d.engine {
+	case "sqlite":
 		files = append(files, d.address, d.address+"-wal")
+	case "mysql":
+		files = append(files, mysql.Files(d.address)...)
 	}
 	return files
 }
