@@ -28,8 +28,8 @@ const (
 
 var manifestNames = []string{EncryptedManifestName, ManifestName}
 
-// maxManifest bounds the size of a manifest, far above that of a million tables.
-const maxManifest = 512 << 20
+// maxManifest bounds the size of a manifest, at about that of a hundred thousand tables.
+const maxManifest = 128 << 20
 
 // ErrManifest marks errors of a manifest that is damaged, or none.
 var ErrManifest = errors.New("export: not a valid manifest")

@@ -13,6 +13,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"culvert/agefile"
+	"culvert/export"
 	"culvert/internal/compress"
 	"culvert/internal/keyfile"
 	"culvert/source"
@@ -35,6 +36,9 @@ func TestExitCode(t *testing.T) {
 		{keyfile.ErrMalformed, 12},
 		{source.ErrCorrupt, 12},
 		{&source.CountError{Received: 1, Confirmed: 2}, 12},
+		{export.ErrManifest, 12},
+		{errDamaged, 12},
+		{&export.PartialError{Failed: 1, Tables: 2}, 3},
 		{errInterrupted, 130},
 		{errors.Join(errInterrupted, source.ErrUnavailable), 130},
 		{&source.UnknownError{What: "table", Name: "x"}, 1},

@@ -60,8 +60,8 @@ func exitCode(err error) int {
 	case is[*age.NoIdentityMatchError](err), errors.Is(err, errNoIdentity), errors.Is(err, keyfile.ErrPassphrase):
 		return exitIdentity
 	case errors.Is(err, agefile.ErrCorrupt), errors.Is(err, compress.ErrCorrupt), errors.Is(err, keyfile.ErrMalformed),
-		errors.Is(err, export.ErrManifest), errors.Is(err, source.ErrCorrupt), is[*armor.Error](err),
-		is[*source.CountError](err):
+		errors.Is(err, export.ErrManifest), errors.Is(err, errDamaged), errors.Is(err, source.ErrCorrupt),
+		is[*armor.Error](err), is[*source.CountError](err):
 		return exitIntegrity
 	}
 	return exitFailed

@@ -48,6 +48,9 @@ func jsonFields(object reflect.Type) []string {
 	}
 	var fields []string
 	for field := range object.Fields() {
+		if !field.IsExported() && !field.Anonymous {
+			continue
+		}
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if name != "" {
 			fields = append(fields, name)

@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"sync/atomic"
 
 	"filippo.io/age/armor"
 
 	"culvert/agefile"
+	"culvert/export"
 	"culvert/internal/keyfile"
 )
 
@@ -50,10 +52,33 @@ func (a *app) openInput(ctx context.Context, args []string) (*input, error) {
 		return nil, err
 	}
 	in := &input{ctx: ctx, name: args[0], src: f, file: f}
-	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+	switch info, err := f.Stat(); {
+	case err != nil:
+	case info.IsDir():
+		return nil, errors.Join(directoryError(args[0]), f.Close())
+	case info.Mode().IsRegular():
 		in.size = info.Size()
 	}
 	return in, nil
+}
+
+// isDirectory reports whether an argument is a directory.
+func isDirectory(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// directoryError refuses a directory where a file is needed. One of tables has other ways.
+func directoryError(path string) error {
+	err := fmt.Errorf("%s is a directory", path)
+	for _, name := range []string{export.EncryptedManifestName, export.ManifestName} {
+		manifest := filepath.Join(path, name)
+		if _, statErr := os.Lstat(manifest); statErr == nil {
+			return withHint(err, "to check all tables in it: culvert verify "+path,
+				"to see which they are: culvert cat "+manifest)
+		}
+	}
+	return withHint(err, "name a file in it")
 }
 
 func (in *input) Read(p []byte) (int, error) {

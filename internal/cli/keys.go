@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"sync"
 
 	"filippo.io/age"
 	"filippo.io/age/plugin"
@@ -247,12 +248,13 @@ func (f *decryptFlags) add(cmd *cobra.Command) {
 // passphrase.
 func (f *decryptFlags) read(ctx context.Context, a *app) ([]age.Identity, error) {
 	reader := a.keyReader(ctx, &f.passphraseFlags)
-	byPassphrase := &keyfile.PassphraseIdentity{Passphrase: func() (string, error) {
+	// Of several files all are asked for at once.
+	byPassphrase := &keyfile.PassphraseIdentity{Passphrase: sync.OnceValues(func() (string, error) {
 		if f.passphraseFlags.given() {
 			return f.passphraseFlags.read(ctx, a)
 		}
 		return a.askPassphrase(ctx, "Enter passphrase:")
-	}}
+	})}
 	if f.identities.given() {
 		identities, err := f.identities.readKeys(reader)
 		if !f.passphraseFlags.given() {

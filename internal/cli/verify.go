@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"culvert/export"
 	"culvert/internal/compress"
 	"culvert/internal/ui"
 )
@@ -17,9 +18,15 @@ const verifyHelp = `Verify reads every byte of a file and checks all that can be
 and that nothing is missing at the end, the checksums of the compression, and that the seek table agrees with the
 frames. Nothing is written.
 
-It ends with code 12 if the file is damaged or cut off, and says where.`
+Of a directory, which culvert export has made of several tables, it checks the manifest, and that each file is there,
+has the size and the SHA-256 that the manifest says, and holds as much text. Files that the manifest does
+not list are named.
+
+It ends with code 12 if the file is damaged or cut off, and says where, and with 3 if a directory is intact, but tables
+are missing in it since their export has failed.`
 
 const verifyExamples = `  culvert verify orders.csv.zst.age
+  culvert verify backup/
   culvert verify -i archive.txt --json 2019.jsonl.gz.age`
 
 // verifyReport is the report of culvert verify.
@@ -29,9 +36,15 @@ type verifyReport struct {
 	Encrypted   *bool  `json:"encrypted,omitempty"`
 	Compression string `json:"compression,omitempty"`
 	Sealed      *bool  `json:"sealed,omitempty"` // nothing can be missing: by the encryption, or by the seek table
+
+	Tables     []verifiedTable `json:"tables,omitempty"`     // of a directory
+	Unexpected []string        `json:"unexpected,omitempty"` // files in it that its manifest does not list
+
+	manifest *export.Manifest
 }
 
-func (r *verifyReport) text() string {
+// layers says what a file is protected by.
+func (r *verifyReport) layers() string {
 	var layers []string
 	if *r.Encrypted {
 		layers = append(layers, "age")
@@ -39,7 +52,17 @@ func (r *verifyReport) text() string {
 	if r.Compression != compress.None.String() {
 		layers = append(layers, r.Compression)
 	}
-	text := fmt.Sprintf("%s: intact (%s)", ui.Line(r.File), strings.Join(layers, ", "))
+	if len(layers) == 0 {
+		return "neither encrypted nor compressed"
+	}
+	return strings.Join(layers, ", ")
+}
+
+func (r *verifyReport) text() string {
+	if r.manifest != nil {
+		return r.manifestText()
+	}
+	text := fmt.Sprintf("%s: intact (%s)", ui.Line(r.File), r.layers())
 	if !*r.Sealed {
 		text += ", unless it was cut between two frames, which would not show"
 	}
@@ -47,7 +70,8 @@ func (r *verifyReport) text() string {
 }
 
 const verifyFields = `file, encrypted, compression and sealed (nothing can be missing at its end), bytes_in (of the
-file), bytes_out (of the text), seconds and peak_memory_bytes.`
+file), bytes_out (of the text), seconds and peak_memory_bytes; of a directory also tables (name, file, error), and
+unexpected files, of which ten are named.`
 
 // verifyOptions are the flags of culvert verify.
 type verifyOptions struct {
@@ -58,8 +82,8 @@ type verifyOptions struct {
 func (a *app) newVerify() *cobra.Command {
 	o := &verifyOptions{}
 	cmd := &cobra.Command{
-		Use:     "verify [-i FILE]... [FILE]",
-		Short:   "Check every byte of a file",
+		Use:     "verify [-i FILE]... [FILE | DIR]",
+		Short:   "Check every byte of a file, or of a directory of tables",
 		Long:    verifyHelp + jsonHelp(verifyFields) + exitHelp,
 		Example: verifyExamples,
 		Args:    oneFile,
@@ -76,6 +100,9 @@ func (a *app) newVerify() *cobra.Command {
 }
 
 func (a *app) verify(ctx context.Context, w *work, r *verifyReport, o *verifyOptions, args []string) (err error) {
+	if len(args) > 0 && isDirectory(args[0]) {
+		return a.verifyDirectory(ctx, w, r, o, args[0])
+	}
 	in, err := a.openInput(ctx, args)
 	if err != nil {
 		return err
