@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,6 +55,26 @@ func TestHostileSearchPath(t *testing.T) {
 	}
 	expectCSV(t, func() source.Rows { return query(t, db, "SELECT id AS n FROM t") }, "n\n1\n")
 
+	list := []string{`mine.T x`, "mine.parts", "mine.pg_class", "mine.t"}
+	if got := tables(t, db, "mine"); !slices.Equal(got, list) {
+		t.Errorf("tables are %q, want %q", got, list)
+	}
+	for _, name := range list {
+		rows := selection(t, db, name, source.Selection{Columns: []string{columnsOfHostile[name]}, Limit: 1})
+		if got := size(t, rows); got.Rows != 1 {
+			t.Errorf("size of %s: %+v", name, got)
+		}
+		if n, err := drain(rows); n != 1 || err != io.EOF {
+			t.Errorf("%s has %d rows and the error %v", name, n, err)
+		}
+	}
+	if got := describe(t, db); got.Database != database.Name || got.Position == "" {
+		t.Errorf("description is %+v", got)
+	}
+	if _, err := drain(selection(t, db, "t", source.Selection{Where: "id = 1"})); err == io.EOF {
+		t.Error("a condition has another search path than that of the user")
+	}
+
 	// What the user asks for has the search path of the user, or the test would show nothing.
 	for _, sql := range []string{
 		"SELECT id FROM t WHERE oid(id) = oid(1)", "SELECT current_database()", "SELECT 'x'::text", "TABLE pg_inherits",
@@ -67,6 +88,10 @@ func TestHostileSearchPath(t *testing.T) {
 		}
 	}
 	expectCSV(t, func() source.Rows { return table(t, db, "t") }, "id,name,moods\n1,one,{well}\n")
+}
+
+var columnsOfHostile = map[string]string{
+	"mine.T x": "name", "mine.parts": "id", "mine.pg_class": "whose", "mine.t": "moods",
 }
 
 // hijackers makes a schema of what fails when it is used.
@@ -103,12 +128,19 @@ func hijackers() string {
 		{"current_setting", "pg_catalog.text", "text"},
 		{"format_type", "pg_catalog.oid, pg_catalog.int4", "text"},
 		{"length", "pg_catalog.text", "int4"},
+		{"lpad", "pg_catalog.text, pg_catalog.int4", "text"},
 		{"parse_ident", "pg_catalog.text", "text[]"},
+		{"pg_current_wal_lsn", "", "pg_lsn"},
+		{"pg_is_in_recovery", "", "bool"},
 		{"pg_partition_tree", "pg_catalog.oid", "oid"},
 		{"pg_relation_filenode", "pg_catalog.oid", "oid"},
+		{"pg_relation_size", "pg_catalog.oid", "int8"},
 		{"pg_table_is_visible", "pg_catalog.oid", "bool"},
+		{"replace", "pg_catalog.text, pg_catalog.text, pg_catalog.text", "text"},
 		{"set_config", "pg_catalog.text, pg_catalog.text, pg_catalog.bool", "text"},
+		{"to_jsonb", "pg_catalog.pg_inherits", "jsonb"},
 		{"to_regclass", "pg_catalog.text", "regclass"},
+		{"txid_current_snapshot", "", "txid_snapshot"},
 		{"unnest", "pg_catalog.oid[], pg_catalog.int4[]", "oid"},
 	} {
 		harm(function.name, function.parameters, function.result)

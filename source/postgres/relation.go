@@ -18,6 +18,7 @@ type relation struct {
 	oid, schema, name string
 
 	plain bool   // a table without children, of which all is wanted: COPY reads it by itself
+	whole bool   // all of it is wanted
 	where string // the condition that its rows must meet, if there is one
 	limit int64  // how many of them are wanted; 0 if all
 }

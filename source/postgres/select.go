@@ -34,7 +34,8 @@ func (db *DB) Select(ctx context.Context, name string, s source.Selection) (sour
 		return nil, err
 	}
 	relation.where, relation.limit = s.Where, s.Limit
-	relation.plain = relation.plain && s.IsZero()
+	relation.whole = s.IsZero()
+	relation.plain = relation.plain && relation.whole
 	columns, err := db.session.columns(ctx, relation)
 	if err != nil {
 		return nil, err

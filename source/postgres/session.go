@@ -180,15 +180,8 @@ func (s *session) recover(ctx context.Context) error {
 // before those of the system, or fit better. So the search path has nothing but the system's meanwhile. If the
 // statement fails, the savepoint brings the path of the user back.
 func (s *session) query(ctx context.Context, columns int, sql string, parameters ...string) ([][][]byte, error) {
-	values := make([][]byte, len(parameters))
-	for i, parameter := range parameters {
-		values[i] = []byte(parameter)
-	}
 	var batch pgconn.Batch // one round trip
-	batch.ExecParams("SET LOCAL search_path = pg_catalog, pg_temp", nil, nil, nil, nil)
-	batch.ExecParams(sql, values, nil, nil, nil)
-	batch.ExecParams("SELECT pg_catalog.set_config('search_path', $1, true)",
-		[][]byte{[]byte(s.searchPath)}, nil, nil, nil)
+	s.add(&batch, sql, parameters...)
 	results, err := s.conn.ExecBatch(ctx, &batch).ReadAll()
 	if err != nil {
 		return nil, err
@@ -197,6 +190,18 @@ func (s *session) query(ctx context.Context, columns int, sql string, parameters
 		return nil, errAnswer
 	}
 	return results[1].Rows, nil
+}
+
+// add adds a statement of ours to a batch, as the second of three; see [session.query].
+func (s *session) add(batch *pgconn.Batch, sql string, parameters ...string) {
+	values := make([][]byte, len(parameters))
+	for i, parameter := range parameters {
+		values[i] = []byte(parameter)
+	}
+	batch.ExecParams("SET LOCAL search_path = pg_catalog, pg_temp", nil, nil, nil, nil)
+	batch.ExecParams(sql, values, nil, nil, nil)
+	batch.ExecParams("SELECT pg_catalog.set_config('search_path', $1, true)",
+		[][]byte{[]byte(s.searchPath)}, nil, nil, nil)
 }
 
 var errAnswer = errors.New("the server did not answer as it was asked")
