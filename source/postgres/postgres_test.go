@@ -27,6 +27,7 @@ func TestSource(t *testing.T) {
 		Values:         values,
 		FailingQuery:   "SELECT 1000 / (1000 - i) FROM generate_series(1, 2000) AS i",
 		EndlessQuery:   "SELECT count(*) FROM generate_series(1, 1000000000000)",
+		FailingWhere:   "1 / (id - 2) < 1",
 		NoColumns:      true,
 		AllocationFree: true,
 	})

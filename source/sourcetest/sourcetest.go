@@ -13,9 +13,10 @@
 //	}
 //
 // The suite makes its own tables, fills them by plain SQL, and drops them again. What the interface promises it checks
-// for every source; what only some databases have, it checks where the fixture says so. It asks for more than the
-// interface in two points, which all sources of this module keep: a table is found by its exact name, whatever
-// characters are in it, and Next fails at once when the context has ended.
+// for every source; what only some databases have, it checks where the fixture says so, and an interface that not every
+// source implements, where the source does. It asks for more than the interface in two points, which all sources of
+// this module keep: a table is found by its exact name, whatever characters are in it, and Next fails at once when the
+// context has ended.
 package sourcetest
 
 import (
@@ -53,6 +54,10 @@ type Fixture struct {
 
 	// EndlessQuery runs until it is stopped, and gives no row. "" if there is no such query.
 	EndlessQuery string
+
+	// FailingWhere is a condition that fails, when it is run, for one of the rows that have the id 1, 2 and 3. "" if
+	// there is none.
+	FailingWhere string
 
 	// RefusedNames are names with odd characters that no table of the database can have.
 	RefusedNames []string
@@ -121,6 +126,13 @@ var parts = []struct {
 		applies: func(f *Fixture) bool { return f.EndlessQuery != "" },
 	},
 	{name: "CSVWriter", run: testCSVWriter},
+	{name: "Select", run: testSelect},
+	{name: "SelectLimit", run: testSelectLimit},
+	{name: "BadSelect", run: testBadSelect},
+	{name: "FailingWhere", run: testFailingWhere, applies: func(f *Fixture) bool { return f.FailingWhere != "" }},
+	{name: "Tables", run: testTables},
+	{name: "Describe", run: testDescribe},
+	{name: "Size", run: testSize},
 	{name: "Allocations", run: testAllocations, applies: func(f *Fixture) bool { return f.AllocationFree }},
 }
 
