@@ -29,6 +29,7 @@ type PostgresServer struct {
 	port      int
 	network   bool
 	password  string
+	settings  []string
 	programs  string
 	databases atomic.Int64
 	killed    bool
@@ -42,6 +43,9 @@ type PostgresConfig struct {
 	// Password of the superuser. If not empty, the server also listens on a free port of the loopback address, where it
 	// asks for the password by SCRAM-SHA-256.
 	Password string
+
+	// Settings are further lines of postgresql.conf, such as "max_connections = 10".
+	Settings []string
 }
 
 // Postgres gives the server that all tests of a test binary share. It starts at the first call. Use a database of your
@@ -195,7 +199,8 @@ func requirePostgres(tb testing.TB) {
 
 func startPostgres(config PostgresConfig) (s *PostgresServer, err error) {
 	s = &PostgresServer{
-		port: 5432, network: config.Password != "", password: config.Password, programs: postgresPrograms(),
+		port: 5432, network: config.Password != "", password: config.Password, settings: config.Settings,
+		programs: postgresPrograms(),
 	}
 	s.directory, err = os.MkdirTemp("", "culvert-postgres-")
 	if err != nil {
@@ -301,7 +306,8 @@ wal_level = minimal
 max_wal_senders = 0
 autovacuum = off
 dynamic_shared_memory_type = mmap
-`, listen, s.port, s.directory)
+%s
+`, listen, s.port, s.directory, strings.Join(s.settings, "\n"))
 	return errors.Join(err, file.Close())
 }
 

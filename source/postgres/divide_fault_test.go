@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"culvert/internal/testkit"
 	"culvert/source"
 	"culvert/source/postgres"
@@ -159,15 +161,16 @@ func TestDivideWaitsInVain(t *testing.T) {
 	}
 }
 
-// TestDividedChanged changes a table after it was divided. Either the change has to wait, or one reader must end in an
-// error.
+// TestDividedChanged changes a table after it was divided. The change has to wait, as all connections have locked the
+// table and its children; only the name of a schema is never locked.
 func TestDividedChanged(t *testing.T) {
 	postgres.ShrinkRanges(t)
 	const tables = `
 		CREATE TABLE plain AS SELECT generate_series(1, 5000) AS id;
 		CREATE TABLE t (id int) PARTITION BY LIST (id); CREATE TABLE one PARTITION OF t DEFAULT;
 		INSERT INTO t TABLE plain;
-		CREATE TABLE parent AS TABLE plain; CREATE TABLE child () INHERITS (parent); INSERT INTO child TABLE plain`
+		CREATE TABLE parent AS TABLE plain; CREATE TABLE child () INHERITS (parent); INSERT INTO child TABLE plain;
+		CREATE SCHEMA here; CREATE TABLE here.t AS TABLE plain`
 	for _, test := range []struct {
 		change, table string
 		waits         bool
@@ -177,9 +180,13 @@ func TestDividedChanged(t *testing.T) {
 		{"ALTER TABLE plain ADD late int", "plain", true},
 		{"TRUNCATE one", "t", true},
 		{"DROP TABLE one", "t", true},
-		{"TRUNCATE child", "parent", false},
-		{"DROP TABLE child", "parent", false},
+		{"TRUNCATE child", "parent", true},
+		{"DROP TABLE child", "parent", true},
 		{"ALTER TABLE plain RENAME TO gone; CREATE TABLE plain AS TABLE gone", "plain", true},
+		{
+			"ALTER SCHEMA here RENAME TO there; CREATE SCHEMA here; CREATE TABLE here.t AS TABLE there.t", "here.t",
+			false,
+		},
 	} {
 		db, database := openNew(t, tables)
 		want := linesOf(t, database, "SELECT * FROM "+test.table)
@@ -203,33 +210,67 @@ func TestDividedChanged(t *testing.T) {
 	}
 }
 
-// TestDividedBehindChange has a change of the table wait for the first connection when the others ask for their locks.
-// It must come to an end, and then the change too.
-func TestDividedBehindChange(t *testing.T) {
+// TestDivideBehindChange has a change of the table wait for the first connection when the others ask for their locks.
+// The first reads alone, and then it is the turn of the change.
+func TestDivideBehindChange(t *testing.T) {
 	postgres.ShrinkRanges(t)
-	postgres.ShortenLockTimeout(t)
-	db, database := openNew(t, "CREATE TABLE t AS SELECT generate_series(1, 5000) AS id")
-	rows := table(t, db, "t")
-	changed := make(chan struct{})
+	postgres.ShortenLockTimeouts(t)
+	for _, change := range []string{"ALTER TABLE t ADD late int", "BEGIN; LOCK TABLE t", "DROP TABLE t"} {
+		db, database := openNew(t, "CREATE TABLE t AS SELECT generate_series(1, 5000) AS id")
+		rows := table(t, db, "t")
+		changed := behind(t, database, "t", change)
+		expectIndivisible(t, rows, "waits to change it")
+		if n, err := drain(rows); n != 5000 || err != io.EOF {
+			t.Errorf("behind %s, one connection has %d rows and the error %v", change, n, err)
+		}
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+		<-changed
+	}
+}
+
+// behind runs statements of which the last one has to wait for a lock on a table, and returns when it does. The result
+// is closed once they have ended.
+func behind(t *testing.T, database *testkit.PostgresDatabase, table, sql string) (ended <-chan struct{}) {
+	t.Helper()
+	done := make(chan struct{})
 	go func() {
-		defer close(changed)
-		database.Exec(t, "ALTER TABLE t ADD late int")
+		defer close(done)
+		database.Exec(t, sql)
 	}()
-	testkit.WaitFor(t, "the change to wait", func() bool {
-		waiting := database.Query(t, "SELECT FROM pg_locks WHERE NOT granted AND relation = 't'::regclass")
-		return len(waiting) == 1
+	testkit.WaitFor(t, sql+" to wait", func() bool {
+		waiting := "SELECT FROM pg_locks WHERE NOT granted AND relation = '" + table + "'::regclass"
+		return len(database.Query(t, waiting)) == 1
 	})
-	all, err := rows.(source.Divider).Divide(3)
+	return done
+}
+
+// TestDividedNewChild gives a table that was divided one more child, which someone has locked and waits to. It must come
+// to an end.
+func TestDividedNewChild(t *testing.T) {
+	postgres.ShrinkRanges(t)
+	postgres.ShortenLockTimeouts(t)
+	db, database := openNew(t, "CREATE TABLE t AS SELECT generate_series(1, 5000) AS id")
+	all := divide(t, db, "t", 3)
+	database.Exec(t, "CREATE TABLE child () INHERITS (t)")
+	other, err := pgconn.Connect(t.Context(), database.ConnString())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := together(all, func() {}); err == nil || !strings.Contains(err.Error(), "lock timeout") {
-		t.Errorf("behind a change that waits: %v", err)
+	defer other.Close(context.WithoutCancel(t.Context()))
+	if err := other.Exec(t.Context(), "BEGIN; LOCK TABLE child IN ACCESS EXCLUSIVE MODE").Close(); err != nil {
+		t.Fatal(err)
 	}
-	if err := db.Close(); err != nil {
+	if _, err := together(all, func() {}); err == nil || !strings.Contains(err.Error(), "lock timeout") {
+		t.Errorf("behind a lock that stays: %v", err)
+	}
+	if err := all[0].Close(); err != nil {
 		t.Error(err)
 	}
-	<-changed
+	if got := encoded(t, query(t, db, "SHOW lock_timeout")); got != "lock_timeout\n0\n" {
+		t.Errorf("what follows has the %s", got)
+	}
 }
 
 // TestDividedWrongCount has a proxy change the number of rows that the server confirms for one range.

@@ -3,7 +3,6 @@ package postgres_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -267,105 +266,6 @@ func encodedBody(tb testing.TB, rows source.Rows) string {
 	return body
 }
 
-// TestIndivisible asks for what only one connection can read. It then does.
-func TestIndivisible(t *testing.T) {
-	postgres.ShrinkRanges(t)
-	db, database := openNew(t, `
-		CREATE TABLE t AS SELECT generate_series(1, 5000) AS id; CREATE VIEW v AS TABLE t;
-		CREATE TABLE parts (id int) PARTITION BY LIST (id);
-		CREATE TABLE one PARTITION OF parts FOR VALUES IN (1);
-		INSERT INTO parts SELECT 1 FROM generate_series(1, 5000);
-		CREATE FOREIGN DATA WRAPPER w; CREATE SERVER s FOREIGN DATA WRAPPER w;
-		CREATE FOREIGN TABLE far (id int) SERVER s;
-		CREATE FOREIGN TABLE two PARTITION OF parts FOR VALUES IN (2) SERVER s`)
-	for name, reason := range map[string]string{
-		"v":     "a view has no pages of its own",
-		"far":   "a foreign table has no pages here",
-		"parts": "one of its children is a foreign table",
-	} {
-		rows := table(t, db, name)
-		expectIndivisible(t, rows, reason)
-		if name == "v" {
-			if n, err := drain(rows); n != 5000 || err != io.EOF {
-				t.Errorf("%s has %d rows and the error %v", name, n, err)
-			}
-		}
-		if err := rows.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-
-	old := func(m message) ([]byte, error) {
-		if m.kind() == 'D' && strings.Contains(m.body(), "\x00\x00\x00\x0615") {
-			m = newMessage('D', strings.Replace(m.body(), "\x00\x00\x00\x0615", "\x00\x00\x00\x0613", 1))
-		}
-		return m, nil
-	}
-	// The version is a number of six digits.
-	if version := database.Query(t, "SHOW server_version_num")[0][0]; strings.HasPrefix(version, "15") {
-		db = openAgain(t, newProxy(t, database.Server, old).connString(database.Name))
-		expectIndivisible(t, table(t, db, "t"), "the server is older than PostgreSQL 14")
-	}
-}
-
-func expectIndivisible(tb testing.TB, rows source.Rows, reason string) {
-	tb.Helper()
-	_, err := rows.(source.Divider).Divide(4)
-	if alone, ok := errors.AsType[*source.IndivisibleError](err); !ok || !strings.Contains(alone.Reason, reason) {
-		tb.Errorf("Divide: %v, want the reason %q", err, reason)
-	}
-}
-
-// TestDivideBehindPooler has other connections not come to the same place.
-func TestDivideBehindPooler(t *testing.T) {
-	postgres.ShrinkRanges(t)
-	_, database := openNew(t, "CREATE TABLE t AS SELECT generate_series(1, 5000) AS id")
-	snapshot := func(m message) ([]byte, error) {
-		if body := m.body(); m.kind() == 'D' && strings.HasPrefix(body, "\x00\x01") && strings.HasSuffix(body, "-1") {
-			m = newMessage('D', body[:len(body)-1]+"9")
-		}
-		return m, nil
-	}
-	db := openAgain(t, newProxy(t, database.Server, snapshot).connString(database.Name))
-	rows := table(t, db, "t")
-	expectIndivisible(t, rows, "connection pooler")
-	if n, err := drain(rows); n != 5000 || err != io.EOF {
-		t.Errorf("then one connection has %d rows and the error %v", n, err)
-	}
-
-	role := "reader_" + database.Name
-	database.Exec(t, "CREATE ROLE "+role+" LOGIN; GRANT SELECT ON t TO "+role)
-	connString := strings.Replace(database.ConnString(), "user=postgres", "user="+role, 1)
-	db = openAgain(t, connString)
-	rows = table(t, db, "t")
-	database.Exec(t, "ALTER ROLE "+role+" SET search_path = pg_catalog")
-	expectIndivisible(t, rows, "the same settings")
-	if n, err := drain(rows); n != 5000 || err != io.EOF {
-		t.Errorf("then one connection has %d rows and the error %v", n, err)
-	}
-}
-
-// TestDivideWithFewConnections is given less than it asks for.
-func TestDivideWithFewConnections(t *testing.T) {
-	postgres.ShrinkRanges(t)
-	_, database := openNew(t, "CREATE TABLE t AS SELECT generate_series(1, 5000) AS id")
-	role := "reader_" + database.Name
-	database.Exec(t, "CREATE ROLE "+role+" LOGIN CONNECTION LIMIT 1; GRANT SELECT ON t TO "+role)
-	db := openAgain(t, strings.Replace(database.ConnString(), "user=postgres", "user="+role, 1))
-	rows := table(t, db, "t")
-	expectIndivisible(t, rows, "no second connection")
-	database.Exec(t, "ALTER ROLE "+role+" CONNECTION LIMIT 3")
-	all, err := rows.(source.Divider).Divide(5)
-	if err != nil || len(all) != 3 {
-		t.Fatalf("Divide with three connections gives %d, %v", len(all), err)
-	}
-	got, err := together(all, func() {})
-	if err != nil {
-		t.Error(err)
-	}
-	expectLines(t, "t", got, linesOf(t, database, "TABLE t"))
-}
-
 // TestDivideRights reads through a parent what its user may not read by itself, and no part of what is filtered.
 func TestDivideRights(t *testing.T) {
 	postgres.ShrinkRanges(t)
@@ -441,5 +341,103 @@ func TestDivideTwice(t *testing.T) {
 	before := b.Rows()
 	if n, err := drain(rows); before+n != 200_000 || err != io.EOF {
 		t.Errorf("then there are %d rows and the error %v", before+n, err)
+	}
+}
+
+// TestDividedUnread refuses another table as long as a reader may still want rows, in whatever order they end.
+func TestDividedUnread(t *testing.T) {
+	postgres.ShrinkRanges(t)
+	db, _ := openNew(t, "CREATE TABLE t AS SELECT generate_series(1, 5000) AS id")
+	ctx := context.Background()
+	for last := range 3 {
+		all := divide(t, db, "t", 3)
+		for i, rows := range all {
+			if i == last {
+				continue
+			}
+			if err := readCSV(rows, false, func() {}, drop); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := db.Table(ctx, "t"); err == nil {
+			t.Errorf("Table while reader %d is not at its end did not fail", last)
+		}
+		if err := readCSV(all[last], false, func() {}, drop); err != nil {
+			t.Fatal(err)
+		}
+		if last == 2 {
+			continue // the end is enough
+		}
+		if err := all[0].Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	divide(t, db, "t", 3)[0].Close()
+	if n, err := drain(table(t, db, "t")); n != 5000 || err != io.EOF {
+		t.Errorf("after that the table has %d rows and the error %v", n, err)
+	}
+}
+
+// TestDividedGrown has a table grow tenfold after it was divided. No reader looks through what has been added.
+func TestDividedGrown(t *testing.T) {
+	postgres.ShrinkRanges(t)
+	db, database := openNew(t, "CREATE TABLE t AS SELECT generate_series(1, 50000) AS id")
+	want := linesOf(t, database, "TABLE t")
+	all := divide(t, db, "t", 3)
+	database.Exec(t, "INSERT INTO t SELECT generate_series(1, 500000)")
+	const touched = "SELECT heap_blks_read + heap_blks_hit, pg_relation_size('t') / 8192 FROM pg_statio_user_tables " +
+		"WHERE relname = 't'"
+	numbers := func() (blocks, pages int) {
+		if _, err := fmt.Sscan(strings.Join(database.Query(t, touched)[0], " "), &blocks, &pages); err != nil {
+			t.Fatal(err)
+		}
+		return blocks, pages
+	}
+	testkit.WaitFor(t, "what was added to be counted", func() bool { blocks, pages := numbers(); return blocks > pages })
+	before, pages := numbers()
+	got, err := together(all, func() {})
+	if err != nil {
+		t.Error(err)
+	}
+	expectLines(t, "t", got, want)
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+	expectGone(t, database)
+	after, _ := numbers()
+	if read := after - before; read < pages/20 || read > pages/2 {
+		t.Errorf("read %d pages of a table that has %d now", read, pages)
+	}
+}
+
+// TestDone measures while others read.
+func TestDone(t *testing.T) {
+	postgres.ShrinkRanges(t)
+	db, _ := openNew(t, "CREATE TABLE t AS SELECT generate_series(1, 50000) AS id")
+	rows := table(t, db, "t")
+	meter := rows.(source.Meter)
+	if done := meter.Done(); done >= 0 {
+		t.Errorf("before anything is known, %v is done", done)
+	}
+	all, err := rows.(source.Divider).Divide(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done := meter.Done(); done != 0 {
+		t.Errorf("before the first row, %v is done", done)
+	}
+	var mu sync.Mutex
+	last := 0.0
+	_, err = together(all, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		done := meter.Done()
+		if done < last || done >= 1 {
+			t.Errorf("%v is done, after %v", done, last)
+		}
+		last = done
+	})
+	if done := meter.Done(); done != 1 || err != nil {
+		t.Errorf("at the end, %v is done, and the error is %v", done, err)
 	}
 }

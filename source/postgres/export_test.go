@@ -26,9 +26,9 @@ func ShrinkRanges(tb testing.TB) {
 	tb.Cleanup(func() { rangePages = before })
 }
 
-// ShortenLockTimeout lets a test not wait long for a lock.
-func ShortenLockTimeout(tb testing.TB) {
-	before := lockTimeout
-	lockTimeout = 100 * time.Millisecond
-	tb.Cleanup(func() { lockTimeout = before })
+// ShortenLockTimeouts lets a test not wait long for a lock.
+func ShortenLockTimeouts(tb testing.TB) {
+	beforeTry, before := tryTimeout, lockTimeout
+	tryTimeout, lockTimeout = 50*time.Millisecond, 100*time.Millisecond
+	tb.Cleanup(func() { tryTimeout, lockTimeout = beforeTry, before })
 }

@@ -25,10 +25,15 @@
 // number of rows of every range. The condition on the ctid is put to the table by its name: children and partitions are
 // read in ranges with their parent, with the rights on the parent, and their columns by name.
 //
-// Views, foreign tables and tables with a foreign table among their children cannot be divided, nor can what a server
-// older than 14 or a pooler in transaction mode holds; the error says which it is. A table of less than 4 MiB is not
-// divided. A table that becomes a child of another while its parent is read, with rows of before, may be read in part;
-// a partition is noticed.
+// Before the first row, all of them lock the table, its children and their indexes, so that what is being read cannot
+// be changed meanwhile. A connection that cannot have the locks within a second, as when a change of the table waits
+// for the first one, does not take part.
+//
+// Views, foreign tables and tables with a foreign table among their children cannot be divided, nor those whose access
+// method is not heap, or for whose partitions and indexes the server would have too few locks; nor can what a server
+// older than 14 or a pooler in transaction mode holds, or one that exports no snapshot. The error says which it is, and
+// the first connection reads alone. A table of less than 4 MiB is not divided. A table that becomes a child of another
+// while its parent is read, with rows of before, may be read in part; a partition is noticed.
 //
 // # Values
 //
@@ -56,8 +61,9 @@
 //
 // # Memory
 //
-// Each connection holds one buffer of a few hundred kilobytes, and a row while it passes. The largest row that the
-// server can send is just below 1 GiB.
+// Each connection holds one buffer of a few hundred kilobytes, and a row while it passes: as the server has sent it,
+// besides the copy in the batch. The largest row that the server can send is just below 1 GiB. What one connection
+// holds, several may hold at the same time.
 package postgres
 
 import (
@@ -77,7 +83,7 @@ type DB struct {
 	open    *rows // the rows that were given last; nil before
 
 	snapshot string     // the name of the view, once it has been exported
-	helpers  []*session // more sessions with it
+	helpers  []*session // more sessions with it; nil where one was lost
 }
 
 var (
@@ -100,8 +106,12 @@ func Open(ctx context.Context, connString string) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := connect(ctx, config, "")
+	s, err := connect(ctx, config)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.beginTransaction(ctx, ""); err != nil {
+		s.close()
 		return nil, err
 	}
 	return &DB{config: config, session: s}, nil
@@ -143,10 +153,13 @@ func (db *DB) Query(ctx context.Context, sql string) (source.Rows, error) {
 
 // begin makes sure that the connection is free.
 func (db *DB) begin(ctx context.Context) error {
-	if db.open != nil && db.open.err == nil {
+	if db.open != nil && db.open.unread() {
 		return errors.New("postgres: the rows that were asked for before are not closed")
 	}
-	return db.session.recover(ctx)
+	if err := db.session.recover(ctx); err != nil {
+		return err
+	}
+	return db.waitForLocks(ctx)
 }
 
 // Close ends the transaction and the connections, in a few seconds at most, also while rows are open. Its error is
@@ -157,7 +170,9 @@ func (db *DB) Close() error {
 	}
 	var closing sync.WaitGroup
 	for _, s := range db.helpers {
-		closing.Go(s.close)
+		if s != nil {
+			closing.Go(s.close)
+		}
 	}
 	db.session.close()
 	closing.Wait()

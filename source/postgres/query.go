@@ -16,9 +16,8 @@ import (
 // Error codes of the server (errcodes.txt in its sources).
 const (
 	codeSyntaxError           = "42601"
-	codeUndefinedObject       = "42704"
-	codeObjectNotInState      = "55000"
-	codeNotSupported          = "0A000"
+	codeLockNotAvailable      = "55P03"
+	codeOutOfMemory           = "53200"
 	codeIndeterminateDatatype = "42P18"
 	codeInvalidParameterValue = "22023"
 )

@@ -18,49 +18,66 @@ const rangesLeft = 8
 //
 // A statement that names the table and a range reads those pages of each table of the family. So the family is read as
 // the server would in one statement: with the rights on the parent, and columns that may lie elsewhere in a child.
+//
+// The last range ends where the largest table ended when its size was taken. What has been added behind that cannot be
+// seen by a transaction that began before, for which reason a scan of the whole table ends there too (initscan in
+// heapam.c in the sources of PostgreSQL). A last range without an end would have one reader alone look through all
+// pages that a busy table has got meanwhile.
 type ranges struct {
 	mu      sync.Mutex
 	next    int64 // page
 	pages   int64 // of the largest table of the family
+	read    int64 // those of ranges that have been read
 	least   int64
 	readers int64
-	reading int64 // readers that have not come to their end
+	reading int64 // readers that have not come to an end
 }
 
-// newRanges makes the ranges of a family, for as many readers as have something to do, up to n.
-func newRanges(f familySize, n int) *ranges {
-	readers := max(1, min(int64(n), f.total/rangePages))
-	return &ranges{
-		pages:   f.largest,
-		least:   max(1, f.largest*rangePages/max(1, f.total)),
-		readers: readers,
-		reading: readers,
-	}
+// newRanges makes the ranges of a family for so many readers.
+func newRanges(f familySize, readers int) *ranges {
+	return &ranges{pages: f.largest, least: f.leastRange(), readers: int64(readers), reading: int64(readers)}
 }
 
-// take gives the condition that the rows of the next range meet. The last one is open ended. The operators are those of
-// the system, whatever the search path.
-func (r *ranges) take() (condition string, ok bool) {
+// take gives the condition that the rows of the next range meet. The reader tells how many pages there were in the
+// range that it has read, and is told those of the next one. The operators are those of the system, whatever the search
+// path.
+func (r *ranges) take(pages *int64) (condition string, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.next >= r.pages {
-		return "", false
-	}
+	r.read += *pages
 	from := r.next
-	r.next += max(r.least, (r.pages-from)/(rangesLeft*r.readers))
-	condition = "ctid OPERATOR(pg_catalog.>=) " + tid(from)
-	if r.next < r.pages {
-		condition += " AND ctid OPERATOR(pg_catalog.<) " + tid(r.next)
-	}
-	return condition, true
+	*pages = min(r.pages-from, max(r.least, (r.pages-from)/(rangesLeft*r.readers)))
+	r.next += *pages
+	return rangeOf(from, r.next), *pages > 0
 }
 
-// finish notes that a reader has come to its end, and reports whether it is the last one.
-func (r *ranges) finish() (last bool) {
+// leave notes that a reader has come to an end, and reports whether it is the last one.
+func (r *ranges) leave() (last bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.reading--
 	return r.reading == 0
+}
+
+// inUse reports whether a reader has not come to an end.
+func (r *ranges) inUse() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.reading > 0
+}
+
+// done is the part of the pages that have been read.
+func (r *ranges) done() float64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return float64(r.read) / float64(r.pages)
+}
+
+// emptyRange is the condition of a range without pages.
+var emptyRange = rangeOf(0, 0)
+
+func rangeOf(from, to int64) string {
+	return "ctid OPERATOR(pg_catalog.>=) " + tid(from) + " AND ctid OPERATOR(pg_catalog.<) " + tid(to)
 }
 
 // tid is the place before the first row of a page.

@@ -30,6 +30,8 @@ type rows struct {
 	formats []int16
 
 	ranges *ranges // nil if the rows were not divided
+	pages  int64   // of the range that is read
+	left   bool    // has come to an end
 	parts  []*rows // the other ones that share them; only in the rows that were divided
 
 	result   *pgconn.ResultReader
@@ -96,11 +98,29 @@ func (r *rows) finish(err error) error {
 	switch {
 	case err != io.EOF:
 		err = r.session.failedAfter(r.ctx, r.name, r.received, err)
-	case r.relation != nil && (r.ranges == nil || r.ranges.finish()):
+	case r.relation != nil && r.leave():
 		err = cmp.Or(r.session.checkUnchanged(r.ctx, r.relation), err)
 	}
 	r.end(err)
 	return r.err
+}
+
+// leave notes that nobody reads these rows any more, and reports whether that holds for all of them that were divided.
+// It is called by their reader alone.
+func (r *rows) leave() (last bool) {
+	if r.left || r.ranges == nil {
+		return !r.left
+	}
+	r.left = true
+	return r.ranges.leave()
+}
+
+// unread reports whether a reader may still want rows, also one of those that were divided.
+func (r *rows) unread() bool {
+	if r.ranges != nil {
+		return r.ranges.inUse()
+	}
+	return r.err == nil
 }
 
 // start runs the statement, or that of the next range. It returns io.EOF if there is none.
@@ -127,12 +147,15 @@ func (r *rows) nextSQL() (string, error) {
 	if r.ranges == nil {
 		return r.sql, nil
 	}
-	condition, ok := r.ranges.take()
+	condition, ok := r.ranges.take(&r.pages)
 	if !ok {
 		return "", io.EOF
 	}
-	return r.relation.and(r.sql, condition), nil
+	return r.rangeSQL(condition), nil
 }
+
+// rangeSQL is the statement that gives the rows of a range.
+func (r *rows) rangeSQL(condition string) string { return r.relation.and(r.sql, condition) }
 
 // fill adds rows to the batch. It returns io.EOF after the last, if the server has sent as many as it says.
 func (r *rows) fill(b *source.Batch) error {
@@ -261,6 +284,7 @@ func (r *rows) Close() error {
 func (r *rows) end(err error) {
 	if r.err == nil {
 		r.err = err
+		r.leave()
 	}
 	r.stop()
 }

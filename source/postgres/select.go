@@ -63,7 +63,7 @@ func (db *DB) Select(ctx context.Context, name string, s source.Selection) (sour
 	r := newRows(ctx, db.session, relation.String(), wanted, sql, description.Fields)
 	r.relation = relation
 	db.open = r
-	return tableRows{csvRows{r}, db}, nil
+	return &tableRows{csvRows: csvRows{r}, db: db}, nil
 }
 
 // choose gives the columns of the names, in their order, or those that can be loaded back if there are no names.

@@ -42,8 +42,8 @@ type session struct {
 	typeNames   map[typeID]string // as far as they have been asked for
 }
 
-// connect opens a session, with the snapshot of another one if it is named.
-func connect(ctx context.Context, config *pgconn.Config, snapshot string) (*session, error) {
+// connect opens a session whose transaction is still to begin.
+func connect(ctx context.Context, config *pgconn.Config) (*session, error) {
 	config = config.Copy()
 	config.DialFunc = (&net.Dialer{Timeout: config.ConnectTimeout, KeepAliveConfig: keepAlive}).DialContext
 	config.BuildFrontend = func(r io.Reader, w io.Writer) *pgproto3.Frontend {
@@ -59,12 +59,7 @@ func connect(ctx context.Context, config *pgconn.Config, snapshot string) (*sess
 	if err != nil {
 		return nil, connectFailed(ctx, config, err)
 	}
-	s := &session{conn: conn, typeNames: map[typeID]string{}}
-	if err := s.beginTransaction(ctx, snapshot); err != nil {
-		s.close()
-		return nil, err
-	}
-	return s, nil
+	return &session{conn: conn, typeNames: map[typeID]string{}}, nil
 }
 
 // beginSQL begins the transaction. All settings end with it, so that they also hold, and do no harm, behind a
@@ -107,6 +102,7 @@ SELECT pg_catalog.current_setting('search_path'), pg_catalog.current_schemas(tru
 	pg_catalog.current_setting('lc_monetary'), CURRENT_USER, pg_catalog.pg_postmaster_start_time(),
 	pg_catalog.current_database(), pg_catalog.current_setting('server_version'), pg_catalog.txid_current_snapshot()`
 
+// beginTransaction begins the transaction, with the snapshot of another one if it is named.
 func (s *session) beginTransaction(ctx context.Context, snapshot string) error {
 	// A server in SQL_ASCII does not convert text to UTF-8, but it would refuse text that is not UTF-8 already.
 	encoding := "UTF8"
@@ -118,11 +114,7 @@ func (s *session) beginTransaction(ctx context.Context, snapshot string) error {
 	if snapshot != "" {
 		begin += "SET TRANSACTION SNAPSHOT '" + snapshot + "';" // before anything else
 	}
-	begin += settingsSQL
-	if snapshot != "" {
-		begin += lockTimeoutSQL()
-	}
-	begin += "SET LOCAL client_encoding = '" + encoding + "';" + begunSQL
+	begin += settingsSQL + "SET LOCAL client_encoding = '" + encoding + "';" + begunSQL
 	results, position, err := s.execBegin(ctx, begin, snapshot == "")
 	if err != nil {
 		return s.failed(ctx, doing, err)
@@ -144,7 +136,11 @@ func (s *session) beginTransaction(ctx context.Context, snapshot string) error {
 	return nil
 }
 
-const failedTransaction = 'E' // as the server calls its state
+// States of a session, as the server calls them (ReadyForQuery in the protocol).
+const (
+	openTransaction   = 'T'
+	failedTransaction = 'E'
+)
 
 // execBegin runs what begins the transaction, and asks for the position before. That may be refused, as without the
 // right to ask for it, or by a system that has none; then it is begun once more without.
@@ -163,6 +159,11 @@ func (s *session) execBegin(
 		position = string(results[1].Rows[0][0])
 	}
 	return results, position, err
+}
+
+// inTransaction reports whether the session is in its transaction, and no statement of it has failed.
+func (s *session) inTransaction() bool {
+	return !s.conn.IsClosed() && s.conn.TxStatus() == openTransaction
 }
 
 // recover makes the transaction usable again after a statement has failed. It keeps its view of the database.
@@ -220,16 +221,18 @@ func (s *session) prepare(ctx context.Context, sql string) (*pgconn.StatementDes
 // close ends the session within the grace. Whether the server hears of it does not matter to anyone: a transaction that
 // only reads has no outcome.
 func (s *session) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), grace)
-	defer cancel()
+	ended := time.NewTimer(grace)
+	defer ended.Stop()
 	if !s.conn.IsClosed() {
+		// The deadline ends both statements, whose errors do not matter either.
+		_ = s.conn.Conn().SetDeadline(time.Now().Add(grace))
 		// A connection pooler gives up a server whose client leaves in the middle of a transaction.
-		_ = s.conn.Exec(ctx, "ROLLBACK").Close()
+		_ = s.conn.Exec(context.Background(), "ROLLBACK").Close()
+		_ = s.conn.Close(context.Background())
 	}
-	_ = s.conn.Close(ctx)
 	select {
 	case <-s.conn.CleanupDone():
-	case <-ctx.Done():
+	case <-ended.C:
 		_ = s.conn.Conn().Close()
 	}
 }

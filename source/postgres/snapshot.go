@@ -1,0 +1,221 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"culvert/source"
+)
+
+// patience is how long it may take to get all further connections together. A pooler that has none left lets them wait
+// for minutes. Only tests change it.
+var patience = 10 * time.Second
+
+// Several sessions take the same locks one after the other. A change of the table that comes between two of them waits
+// for the first, and the second for it. The server cannot see that the first waits for the second here, and they would
+// wait for ever.
+//
+// So all take their locks before the first row, and those that have to wait for one longer than tryTimeout do without.
+// Then reading waits for no lock, unless the table gets a child meanwhile that someone has locked; lockTimeout puts an
+// end to that. Only tests change them.
+var (
+	tryTimeout  = time.Second
+	lockTimeout = 30 * time.Second
+)
+
+// help gives up to n more sessions with the view of the first one, at least one. All, also the first, have the locks
+// that the statement takes, which names the table and gives no row. An [*source.IndivisibleError] leaves the first as
+// it was.
+func (db *DB) help(ctx context.Context, n int, table, sql string) ([]*session, error) {
+	patient, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	helpers, err := db.gather(patient, n, sql)
+	if err != nil && (ctx.Err() != nil || !db.session.inTransaction()) {
+		return nil, db.session.failed(ctx, table, errors.Unwrap(err))
+	}
+	return helpers, err
+}
+
+// gather is help, with an error that always is an [*source.IndivisibleError].
+func (db *DB) gather(ctx context.Context, n int, sql string) ([]*session, error) {
+	for len(db.helpers) < n {
+		db.helpers = append(db.helpers, nil)
+	}
+	if err := db.shareSnapshot(ctx); err != nil {
+		return nil, err
+	}
+	// With all locks, the first never waits for one behind someone who waits for another session.
+	if err := db.session.try(ctx, sql); err != nil {
+		return nil, refusedTable(err)
+	}
+	failures := make([]error, n)
+	var helping sync.WaitGroup
+	for i := range n {
+		helping.Go(func() { db.helpers[i], failures[i] = db.helper(ctx, db.helpers[i], sql) })
+	}
+	helping.Wait()
+	var ready []*session
+	for i, s := range db.helpers[:n] {
+		if failures[i] == nil {
+			ready = append(ready, s)
+		}
+	}
+	if len(ready) == 0 {
+		return nil, failures[0]
+	}
+	return ready, nil
+}
+
+// helper makes a session ready, which is nil if there has to be a new one. The result is nil if it is lost.
+func (db *DB) helper(ctx context.Context, s *session, sql string) (*session, error) {
+	if s != nil && (s.recover(ctx) != nil || s.conn.IsClosed()) {
+		s.close()
+		s = nil
+	}
+	if s == nil {
+		var err error
+		if s, err = connect(ctx, db.config); err != nil {
+			return nil, refused("the server gives no second connection", err)
+		}
+	}
+	if !s.inTransaction() {
+		err := s.beginTransaction(ctx, db.snapshot)
+		if err == nil && s.view != db.session.view {
+			err = errOtherView
+		}
+		if err != nil {
+			s.close()
+			return nil, refusedSnapshot(err)
+		}
+	}
+	if err := s.try(ctx, sql); err != nil {
+		if s.conn.IsClosed() {
+			s.close()
+			s = nil
+		}
+		return s, refusedTable(err)
+	}
+	return s, nil
+}
+
+// shareSnapshot has the server name the view of the first session, for others to begin with.
+//
+// The server exports none from within a savepoint, so that a failure costs the transaction, and with it the view that
+// all tables are read in. For that reason another session rehearses it with its own view: whoever may not export, or
+// reaches a server that cannot, finds out there. Then that session is the first helper.
+func (db *DB) shareSnapshot(ctx context.Context) error {
+	if db.snapshot != "" {
+		return nil
+	}
+	s, err := connect(ctx, db.config)
+	if err != nil {
+		return refused("the server gives no second connection", err)
+	}
+	if err = s.beginTransaction(ctx, ""); err == nil {
+		_, err = s.exportSnapshot(ctx)
+	}
+	if err == nil {
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+		defer cancel()
+		db.snapshot, err = db.session.exportSnapshot(bounded)
+	}
+	if err == nil {
+		err = s.conn.Exec(ctx, "ROLLBACK").Close()
+	}
+	if err != nil {
+		s.close()
+		return refused("the server does not share its snapshot", err)
+	}
+	db.helpers[0] = s
+	return nil
+}
+
+// exportSnapshot has the server name the view of a session.
+func (s *session) exportSnapshot(ctx context.Context) (string, error) {
+	const doing = "exporting the snapshot"
+	results, err := s.conn.Exec(ctx,
+		"RELEASE SAVEPOINT culvert; SELECT pg_catalog.pg_export_snapshot(); SAVEPOINT culvert").ReadAll()
+	if err != nil {
+		return "", s.failed(ctx, doing, err)
+	}
+	if len(results) != 3 || len(results[1].Rows) != 1 || !haveColumns(results[1].Rows, 1) {
+		return "", s.failed(ctx, doing, errAnswer)
+	}
+	name := string(results[1].Rows[0][0])
+	if !isSnapshot(name) {
+		return "", s.failed(ctx, doing, errAnswer)
+	}
+	return name, nil
+}
+
+// isSnapshot reports whether a text can be the name of a snapshot, which becomes part of a statement.
+func isSnapshot(name string) bool {
+	return name != "" && strings.Trim(name, "0123456789ABCDEFabcdef-") == ""
+}
+
+// try runs a statement that gives no row, and keeps the locks that it takes. From then on the session waits for locks
+// no longer than lockTimeout. If the statement fails, the session is as it was before.
+func (s *session) try(ctx context.Context, sql string) error {
+	err := s.conn.Exec(ctx, fmt.Sprintf(
+		"SAVEPOINT culvert_try; SET LOCAL lock_timeout = %d;\n%s;\nSET LOCAL lock_timeout = %d;\n"+
+			"RELEASE SAVEPOINT culvert_try", tryTimeout.Milliseconds(), sql, lockTimeout.Milliseconds())).Close()
+	if err == nil || s.conn.IsClosed() {
+		return err
+	}
+	undoing, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	// If this fails too, the session is not in its transaction any more.
+	_ = s.conn.Exec(undoing, "ROLLBACK TO SAVEPOINT culvert_try; RELEASE SAVEPOINT culvert_try").Close()
+	return err
+}
+
+// waitForLocks undoes what try has set in the first session, for the tables that follow.
+func (db *DB) waitForLocks(ctx context.Context) error {
+	if db.snapshot == "" {
+		return nil
+	}
+	err := db.session.conn.Exec(ctx, "SET LOCAL lock_timeout = 0").Close()
+	return db.session.failed(ctx, "setting the lock timeout", err)
+}
+
+var errOtherView = errors.New("postgres: another connection came to another server, or has other settings")
+
+// refused says why several sessions cannot read a table.
+func refused(reason string, err error) *source.IndivisibleError {
+	if answer, ok := errors.AsType[*pgconn.PgError](err); ok {
+		reason += " (" + answer.Message + ")"
+	}
+	return &source.IndivisibleError{Reason: reason, Err: err}
+}
+
+// refusedSnapshot is for a session that could not begin with the snapshot of another.
+func refusedSnapshot(err error) *source.IndivisibleError {
+	answer, answered := errors.AsType[*pgconn.PgError](err)
+	if errors.Is(err, errOtherView) || answered && !endsSession(answer) {
+		return refused("a second connection does not come to the same server with the same settings, "+
+			"as behind a connection pooler", err)
+	}
+	return refused("the server gives no second connection", err)
+}
+
+// refusedTable is for a session that could not read a range of a table. Besides locks, it may be that the user has
+// rights on all columns but none on ctid, or that an extension (TimescaleDB, for compressed chunks) keeps rows in a way
+// of its own.
+func refusedTable(err error) *source.IndivisibleError {
+	answer, answered := errors.AsType[*pgconn.PgError](err)
+	switch {
+	case !answered || endsSession(answer):
+		return refused("a connection was lost", err)
+	case answer.Code == codeLockNotAvailable:
+		return refused("someone else has locked it, or waits to change it", err)
+	case answer.Code == codeOutOfMemory:
+		return refused("the server has too few locks for several connections", err)
+	}
+	return refused("the server refuses to read it in ranges of pages", err)
+}
