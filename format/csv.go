@@ -98,19 +98,24 @@ func (e *csvEncoder) appendValue(dst, value []byte) []byte {
 }
 
 // appendDoubled appends a value in quotes, with the quotes in it doubled. It goes by words, since quotes stand close
-// together in JSON.
+// together in JSON: each word is stored as it is, and behind each of its quotes the rest of it once more.
 func appendDoubled(dst, value []byte) []byte {
 	dst = append(dst, '"')
-	for len(value) >= 8 {
+	const room = 3 * 8 // a word of quotes, and what is stored behind it
+	for len(value) >= 8 && cap(dst)-len(dst) >= room {
 		w := word(value)
-		dst = binary.LittleEndian.AppendUint64(dst, w)
-		if quotes := hasByte(w, '"'); quotes != 0 {
-			after := bits.TrailingZeros64(quotes)/8 + 1
-			dst = append(dst[:len(dst)-8+after], '"')
-			value = value[after:]
-		} else {
-			value = value[8:]
+		value = value[8:]
+		at, left := len(dst), 8
+		out := dst[:at+room]
+		binary.LittleEndian.PutUint64(out[at:], w)
+		for quotes := everyByte(w, '"'); quotes != 0; {
+			n := bits.TrailingZeros64(quotes)/8 + 1
+			at, left = at+n+1, left-n
+			out[at-1] = '"'
+			w, quotes = w>>(8*n), quotes>>(8*n)
+			binary.LittleEndian.PutUint64(out[at:], w)
 		}
+		dst = out[:at+left]
 	}
 	for _, c := range value {
 		if c == '"' {
@@ -123,25 +128,31 @@ func appendDoubled(dst, value []byte) []byte {
 
 // csvPlain reports whether a value needs no quotes.
 func csvPlain(value []byte) bool {
-	if len(value) < 8 {
-		for _, c := range value {
-			if csvSpecial[c] {
+	n := len(value)
+	switch {
+	case n >= 8:
+		for i := 0; i < n-8; i += 8 {
+			if csvSpecials(word(value[i:])) != 0 {
 				return false
 			}
 		}
-		return len(value) > 0
+		return csvSpecials(word(value[n-8:])) == 0
+	case n >= 4:
+		first, last := binary.LittleEndian.Uint32(value), binary.LittleEndian.Uint32(value[n-4:])
+		return csvSpecials(uint64(first)|uint64(last)<<32) == 0
 	}
-	last := len(value) - 8
-	for i := 0; i < last; i += 8 {
-		if csvSpecials(word(value[i:])) != 0 {
+	for _, c := range value {
+		if csvSpecial[c] {
 			return false
 		}
 	}
-	return csvSpecials(word(value[last:])) == 0
+	return n > 0
 }
 
+// csvSpecials is hasByte for four bytes at once.
 func csvSpecials(w uint64) uint64 {
-	return hasByte(w, ',') | hasByte(w, '"') | hasByte(w, '\n') | hasByte(w, '\r')
+	comma, quote, feed, carriage := w^ones*',', w^ones*'"', w^ones*'\n', w^ones*'\r'
+	return ((comma-ones)&^comma | (quote-ones)&^quote | (feed-ones)&^feed | (carriage-ones)&^carriage) & highBits
 }
 
 var csvSpecial = [256]bool{',': true, '"': true, '\n': true, '\r': true}

@@ -265,6 +265,29 @@ func cut(data []byte, columns int) [][]cell {
 	return rows
 }
 
+// TestCSVQuotesAtAnyPlace has quotes, and bytes that differ from one by a bit, in all places of words of eight bytes,
+// with any room in the buffer.
+func TestCSVQuotesAtAnyPlace(t *testing.T) {
+	e := encoder(t, format.CSV{}, "a")
+	r := rand.New(rand.NewPCG(3, 4))
+	for size := 1; size < 40; size++ {
+		for range 200 {
+			value := make([]byte, size)
+			for i := range value {
+				value[i] = "\"\"\"#! \xa2ab,"[r.IntN(10)]
+			}
+			want := string(value)
+			if bytes.ContainsAny(value, `",`) {
+				want = `"` + strings.ReplaceAll(want, `"`, `""`) + `"`
+			}
+			out, err := e.AppendRows(make([]byte, 0, r.IntN(4*size)), fill(1, []cell{text(string(value))}))
+			if got := string(out); got != want+"\n" || err != nil {
+				t.Fatalf("%q: %q and the error %v", value, got, err)
+			}
+		}
+	}
+}
+
 func FuzzCSV(f *testing.F) {
 	f.Add([]byte("a,b\xfe\xff\xfe\"\xfe\r\n\xfe\\.\xfe"), uint8(3))
 	f.Add([]byte("\xfe\xff\xfea"), uint8(1))

@@ -18,6 +18,12 @@ func hasByte(w uint64, c byte) uint64 {
 	return (x - ones) &^ x & highBits
 }
 
+// everyByte is hasByte, and has exactly the bytes that are looked for.
+func everyByte(w uint64, c byte) uint64 {
+	x := w ^ ones*uint64(c)
+	return ^(x&^uint64(highBits) + ^uint64(highBits) | x) & highBits
+}
+
 // hasLess looks for bytes below c, which is at most 0x80.
 func hasLess(w uint64, c byte) uint64 {
 	return (w - ones*uint64(c)) &^ w & highBits
