@@ -32,3 +32,13 @@ func ShortenLockTimeouts(tb testing.TB) {
 	tryTimeout, lockTimeout = 50*time.Millisecond, 100*time.Millisecond
 	tb.Cleanup(func() { tryTimeout, lockTimeout = beforeTry, before })
 }
+
+// PrintTimestampTZ prints a time of 8 bytes.
+func PrintTimestampTZ(value []byte) string {
+	var room [64]byte
+	text, ok := appendTimestampTZ(room[:0], value)
+	if !ok {
+		panic("not a time")
+	}
+	return string(text)
+}

@@ -44,6 +44,9 @@
 // policies would leave out rows gives an error. Text is UTF-8; a database in SQL_ASCII, which may hold any bytes, gives
 // them as they are.
 //
+// Dates, times and UUIDs are asked for in the binary format, which is less work for the server, and are printed here as
+// the server would print them. All else, but bytea, is the text of the server.
+//
 // A table gives its columns in their order. Generated columns are left out, as by pg_dump and by psql's \copy, since no
 // row could be loaded back with them; a selection or a query may name them.
 //

@@ -25,9 +25,10 @@ type rows struct {
 	columns  []source.Column
 	sql      string
 
-	fields  []pgconn.FieldDescription // as they were when the statement was prepared
-	kinds   []source.Kind
-	formats []int16
+	fields    []pgconn.FieldDescription // as they were when the statement was prepared
+	encodings []encoding
+	formats   []int16 // of the encodings
+	text      []byte  // what a printer has printed
 
 	ranges *ranges // nil if the rows were not divided
 	pages  int64   // of the range that is read
@@ -56,12 +57,13 @@ func newRows(
 ) *rows {
 	r := &rows{
 		session: s, outer: ctx, name: name, columns: columns, sql: sql,
-		fields: fields, kinds: make([]source.Kind, len(fields)), formats: make([]int16, len(fields)),
+		fields: fields, encodings: make([]encoding, len(fields)), formats: make([]int16, len(fields)),
 	}
 	// The rows end their statement the way the caller does, by the context.
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	for i, field := range fields {
-		r.kinds[i], r.formats[i] = kindOf(field.DataTypeOID)
+		r.encodings[i] = encodingOf(field.DataTypeOID)
+		r.formats[i] = r.encodings[i].format
 	}
 	return r
 }
@@ -169,14 +171,22 @@ func (r *rows) fill(b *source.Batch) error {
 			return confirm(tag, r.received-r.before)
 		}
 		values := r.result.Values()
-		if len(values) != len(r.kinds) {
-			return fmt.Errorf("the server sent a row of %d values instead of %d", len(values), len(r.kinds))
+		if len(values) != len(r.encodings) {
+			return fmt.Errorf("the server sent a row of %d values instead of %d", len(values), len(r.encodings))
 		}
 		for i, value := range values {
-			if value == nil {
+			encoding := &r.encodings[i]
+			switch {
+			case value == nil:
 				b.AppendNull()
-			} else {
-				b.Append(r.kinds[i], value)
+			case encoding.print == nil:
+				b.Append(encoding.kind, value)
+			default:
+				var ok bool
+				if r.text, ok = encoding.print(r.text[:0], value); !ok {
+					return fmt.Errorf("the server sent %d bytes for column %q", len(value), r.columns[i].Name)
+				}
+				b.Append(encoding.kind, r.text)
 			}
 		}
 		b.EndRow()

@@ -1,0 +1,116 @@
+package postgres
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"math"
+	"strconv"
+	"time"
+)
+
+// printer appends the text of a value in the binary format, as the server would print it with the settings of the
+// transaction. It reports whether the value is of the length that its type has.
+type printer func(dst, value []byte) (text []byte, ok bool)
+
+// Times are counted from this moment, by the proleptic Gregorian calendar and without leap seconds (timestamp.h and
+// date.h in the sources of PostgreSQL). The highest and the lowest number are the infinities.
+var epoch = time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC).Unix()
+
+const (
+	infinity      = "infinity"
+	minusInfinity = "-infinity"
+)
+
+// appendDate prints a date: days in 4 bytes.
+func appendDate(dst, value []byte) ([]byte, bool) {
+	if len(value) != 4 {
+		return dst, false
+	}
+	days := int32(binary.BigEndian.Uint32(value))
+	switch days {
+	case math.MaxInt32:
+		return append(dst, infinity...), true
+	case math.MinInt32:
+		return append(dst, minusInfinity...), true
+	}
+	const day = 24 * 60 * 60
+	dst, before := appendYMD(dst, time.Unix(epoch+int64(days)*day, 0).UTC())
+	return append(dst, before...), true
+}
+
+// appendTimestamp prints a time without a zone: microseconds in 8 bytes.
+func appendTimestamp(dst, value []byte) ([]byte, bool) { return appendTime(dst, value, "") }
+
+// appendTimestampTZ prints a time in UTC: microseconds in 8 bytes.
+func appendTimestampTZ(dst, value []byte) ([]byte, bool) { return appendTime(dst, value, "+00") }
+
+func appendTime(dst, value []byte, zone string) ([]byte, bool) {
+	if len(value) != 8 {
+		return dst, false
+	}
+	micros := int64(binary.BigEndian.Uint64(value))
+	switch micros {
+	case math.MaxInt64:
+		return append(dst, infinity...), true
+	case math.MinInt64:
+		return append(dst, minusInfinity...), true
+	}
+	const second = 1e6
+	seconds, fraction := micros/second, micros%second
+	if fraction < 0 {
+		seconds, fraction = seconds-1, fraction+second
+	}
+	t := time.Unix(epoch+seconds, 0).UTC()
+	dst, before := appendYMD(dst, t)
+	hour, minute, sec := t.Clock()
+	dst = appendTwo(append(dst, ' '), hour)
+	dst = appendTwo(append(dst, ':'), minute)
+	dst = appendTwo(append(dst, ':'), sec)
+	if fraction != 0 {
+		dst = appendFraction(dst, int(fraction))
+	}
+	dst = append(dst, zone...)
+	return append(dst, before...), true
+}
+
+// appendFraction prints microseconds behind a point, without the zeros at the end.
+func appendFraction(dst []byte, micros int) []byte {
+	dst = append(dst, '.')
+	for unit := 100_000; micros > 0; unit /= 10 {
+		dst = append(dst, '0'+byte(micros/unit))
+		micros %= unit
+	}
+	return dst
+}
+
+// appendYMD prints year, month and day, the year with four digits or more. It gives what has to stand at the end of the
+// text: the year before 1 is the year 1 before Christ.
+func appendYMD(dst []byte, t time.Time) (ymd []byte, before string) {
+	year, month, day := t.Date()
+	if year <= 0 {
+		year, before = 1-year, " BC"
+	}
+	if year > 9999 {
+		dst = strconv.AppendInt(dst, int64(year), 10)
+	} else {
+		dst = appendTwo(appendTwo(dst, year/100), year%100)
+	}
+	dst = appendTwo(append(dst, '-'), int(month))
+	dst = appendTwo(append(dst, '-'), day)
+	return dst, before
+}
+
+// appendTwo prints a number below 100 with two digits.
+func appendTwo(dst []byte, n int) []byte { return append(dst, '0'+byte(n/10), '0'+byte(n%10)) }
+
+// appendUUID prints 16 bytes in groups of 4, 2, 2, 2 and 6.
+func appendUUID(dst, value []byte) ([]byte, bool) {
+	if len(value) != 16 {
+		return dst, false
+	}
+	dst = hex.AppendEncode(dst, value[:4])
+	for _, group := range [...][]byte{value[4:6], value[6:8], value[8:10], value[10:]} {
+		dst = hex.AppendEncode(append(dst, '-'), group)
+	}
+	return dst, true
+}
