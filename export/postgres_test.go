@@ -1,6 +1,7 @@
 package export_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -89,5 +90,47 @@ func TestPostgresReadersSQLASCII(t *testing.T) {
 	invalid, ok := errors.AsType[*format.InvalidUTF8Error](err)
 	if !ok || invalid.Row != 0 || invalid.Column != "fill" {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestPostgresSnapshot writes to the tables while they are exported, at the first moment at which a file is begun. All
+// that is exported is of one moment, before that, also what several connections read.
+func TestPostgresSnapshot(t *testing.T) {
+	database := testkit.Postgres(t).NewDatabase(t)
+	database.Exec(t, `
+		CREATE TABLE small AS SELECT i FROM generate_series(1, 10) AS i;
+		CREATE TABLE large AS SELECT i, repeat('x', 100) AS fill FROM generate_series(1, 300000) AS i;
+		CREATE TABLE late AS TABLE small;
+		CREATE VIEW broken AS SELECT 1 / (i - 5) AS x FROM small`)
+	db, err := postgres.Open(t.Context(), database.ConnString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	write := sync.OnceFunc(func() {
+		database.Exec(t, `DELETE FROM large WHERE i % 2 = 0; DELETE FROM late; INSERT INTO small VALUES (11)`)
+	})
+	shelf := newShelf()
+	files := filesFunc(func(name string) (export.File, error) {
+		write()
+		return shelf.Create(name)
+	})
+	plan := export.Plan{Compression: export.None, Unencrypted: true, Jobs: 4, Progress: new(export.Progress)}
+	all, err := plan.Tables(t.Context(), files, db, []string{"small", "broken", "large", "late"})
+	if partial, ok := errors.AsType[*export.PartialError](err); !ok || partial.Failed != 1 || all[1].Err == nil {
+		t.Fatalf("%+v, error %v", all, err)
+	}
+	for i, want := range []int64{10, 0, 300_000, 10} {
+		if all[i].Rows != want {
+			t.Errorf("%s: %d rows, want %d", all[i].Name, all[i].Rows, want)
+		}
+	}
+	if all[2].Readers != 4 || all[0].Readers != 1 {
+		t.Errorf("%d connections for the large table, %d for a small one", all[2].Readers, all[0].Readers)
+	}
+	manifest, err := export.ReadManifest(bytes.NewReader(shelf.files[export.ManifestName]))
+	if err != nil || manifest.Database != database.Name || manifest.Snapshot == "" || manifest.Position == "" ||
+		manifest.Tables[2].Columns[1].Type != "text" {
+		t.Errorf("manifest %+v, error %v", manifest, err)
 	}
 }

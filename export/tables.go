@@ -8,6 +8,7 @@ import (
 	"hash"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"culvert/agefile"
@@ -206,8 +207,11 @@ func (t *tables) run(ctx context.Context, places []place) error {
 	return t.settle()
 }
 
-// about says which table an error is about.
+// about says which table an error is about, if it does not say so itself.
 func (t *tables) about(one *TableStats, err error) error {
+	if strings.Contains(err.Error(), one.Name) {
+		return err
+	}
 	return fmt.Errorf("export: table %q: %w", one.Name, err)
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"net"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -31,17 +32,25 @@ func TestPostgresScripts(t *testing.T) {
 	})
 }
 
-// TestPostgresKilled pins what happens when the server dies while it is read.
+// TestPostgresKilled pins what happens when the server dies while it is read. Each script has its own.
 func TestPostgresKilled(t *testing.T) {
+	for _, dir := range []string{"testdata/killed", "testdata/killedtables"} {
+		t.Run(filepath.Base(dir), func(t *testing.T) { testKilled(t, dir) })
+	}
+}
+
+func testKilled(t *testing.T, dir string) {
 	server := testkit.NewPostgres(t, testkit.PostgresConfig{Password: password})
 	host, port, err := net.SplitHostPort(server.Address(t))
 	if err != nil {
 		t.Fatal(err)
 	}
+	database := server.NewDatabase(t)
+	database.Exec(t, "CREATE TABLE t (i int); CREATE VIEW endless AS SELECT * FROM generate_series(1, 1000000000)")
 	variables := []string{
-		"PGHOST=" + host, "PGPORT=" + port, "PGUSER=postgres", "PGDATABASE=postgres", "PGPASSWORD=" + password,
+		"PGHOST=" + host, "PGPORT=" + port, "PGUSER=postgres", "PGDATABASE=" + database.Name, "PGPASSWORD=" + password,
 	}
-	runScripts(t, "testdata/killed", variables, map[string]command{
+	runScripts(t, dir, variables, map[string]command{
 		// killserver CODE PATTERN COMMAND [ARGUMENT]...
 		"killserver": func(ts *testscript.TestScript, _ bool, args []string) {
 			disturb(ts, args[0], args[1], args[2:], func(*os.Process) { server.Kill(t) })

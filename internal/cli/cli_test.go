@@ -39,6 +39,7 @@ func TestExitCode(t *testing.T) {
 		{export.ErrManifest, 12},
 		{errDamaged, 12},
 		{&export.PartialError{Failed: 1, Tables: 2}, 3},
+		{&export.PartialError{Failed: 2, Tables: 2}, 1},
 		{errInterrupted, 130},
 		{errors.Join(errInterrupted, source.ErrUnavailable), 130},
 		{&source.UnknownError{What: "table", Name: "x"}, 1},

@@ -46,12 +46,13 @@ Whatever the code, a file has its final name only if it is complete.`
 
 // exitCode is the one place that says which error ends with which code.
 func exitCode(err error) int {
+	partial, isPartial := errors.AsType[*export.PartialError](err)
 	switch {
 	case err == nil:
 		return exitDone
 	case errors.Is(err, errInterrupted):
 		return exitInterrupted
-	case is[*export.PartialError](err):
+	case isPartial && partial.Failed < partial.Tables:
 		return exitPartly
 	case is[*usageError](err):
 		return exitUsage

@@ -30,7 +30,7 @@ type plannedTable struct {
 	File    string          `json:"file"`
 	Columns []plannedColumn `json:"columns"`
 	Rows    int64           `json:"rows"`  // about; 0 if not known
-	Bytes   int64           `json:"bytes"` // about, in the database; 0 if not known
+	Bytes   int64           `json:"bytes"` // about, as the database keeps or sends them; 0 if not known
 	Ranges  int             `json:"ranges,omitempty"`
 	Readers int             `json:"readers,omitempty"`
 	Reason  string          `json:"reason,omitempty"` // why only one reads
@@ -156,11 +156,11 @@ func (r *planReport) text() string {
 	line := func(cells ...string) {
 		_, _ = io.WriteString(w, ui.Line(strings.Join(cells, "\t"))+"\n") // into memory
 	}
-	line("TABLE", "ROWS", "BYTES", "READ BY", "TO")
+	line("TABLE", "ROWS", "BYTES", "TO", "READ BY")
 	var rows, bytes int64
 	for _, t := range r.Tables {
-		line(withoutTabs(t.Name), known(t.Rows, ui.Count), known(t.Bytes, ui.Bytes), withoutTabs(t.readBy()),
-			withoutTabs(t.File))
+		line(withoutTabs(t.Name), known(t.Rows, ui.Count), known(t.Bytes, ui.Bytes), withoutTabs(t.File),
+			withoutTabs(t.readBy()))
 		rows, bytes = rows+t.Rows, bytes+t.Bytes
 	}
 	_ = w.Flush()
@@ -169,7 +169,7 @@ func (r *planReport) text() string {
 		fmt.Fprintf(&b, ", about %s", ui.Several(rows, "row"))
 	}
 	if bytes > 0 {
-		fmt.Fprintf(&b, ", %s in the database", ui.Bytes(bytes))
+		fmt.Fprintf(&b, ", about %s", ui.Bytes(bytes))
 	}
 	b.WriteByte('\n')
 	to := "nobody: it can be read by all"

@@ -100,9 +100,12 @@ func (a *app) tellTables(w *work, r *exportReport, o *exportOptions, all []expor
 			continue
 		}
 		if !o.json {
-			failure := about(ui.Line(t.Name), t.Err)
-			a.console.Error(failure.Error())
-			for _, hint := range hintsOf(failure) {
+			failure := plain(t.Err)
+			if !strings.Contains(failure, t.Name) {
+				failure = t.Name + ": " + failure
+			}
+			a.console.Error(failure)
+			for _, hint := range hintsOf(t.Err) {
 				a.console.Hint(hint)
 			}
 		}

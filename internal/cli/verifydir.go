@@ -147,8 +147,8 @@ func (d *directory) verifyTable(ctx context.Context, t *export.ManifestTable) er
 	path := filepath.Join(d.path, t.File)
 	if t.Error != "" {
 		d.failed++
-		result.Error = t.Error
-		d.warn(fmt.Sprintf("%s: table %q is not there, since its export failed: %s", d.path, t.Name, t.Error))
+		result.Error = packageNames.ReplaceAllString(t.Error, "")
+		d.warn(fmt.Sprintf("%s: table %q is not there, since its export failed: %s", d.path, t.Name, result.Error))
 	} else if err := d.verifyFile(ctx, t); context.Cause(ctx) != nil {
 		return err
 	} else if err != nil {
