@@ -102,6 +102,67 @@ func ExampleDB_Query() {
 	}
 }
 
+func ExampleDB_Select() {
+	ctx := context.Background()
+	db, err := mysql.Open(ctx, "mysql://reader@db.example.com/shop")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	rows, err := db.Select(ctx, "orders", source.Selection{Columns: []string{"id", "total"}, Where: "total > 100"})
+	if err == nil {
+		err = errors.Join(printRows(rows), rows.Close())
+	}
+	if err := errors.Join(err, db.Close()); err != nil {
+		fmt.Println(err)
+	}
+}
+
+// All tables fit together, since they are read in one snapshot.
+func ExampleDB_Tables() {
+	ctx := context.Background()
+	db, err := mysql.Open(ctx, "mysql://reader@db.example.com/shop")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	names, err := db.Tables(ctx, "")
+	for _, name := range names {
+		rows, openErr := db.Table(ctx, name)
+		if err = openErr; err == nil {
+			err = errors.Join(printRows(rows), rows.Close())
+		}
+		if err != nil {
+			break
+		}
+	}
+	if err := errors.Join(err, db.Close()); err != nil {
+		fmt.Println(err)
+	}
+}
+
+func ExampleDB_Describe() {
+	ctx := context.Background()
+	db, err := mysql.Open(ctx, "mysql://reader@db.example.com/shop")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	description, err := db.Describe(ctx)
+	if err == nil {
+		fmt.Println(description.System, "at", description.Position)
+	}
+	if err := errors.Join(err, db.Close()); err != nil {
+		fmt.Println(err)
+	}
+}
+
+func ExampleFiles() {
+	for _, file := range mysql.Files("mysql://db.example.com/shop?ssl-ca=/etc/ssl/shop.pem") {
+		fmt.Println(file)
+	}
+}
+
 func ExampleDB_Close() {
 	db, err := mysql.Open(context.Background(), "mysql://reader@db.example.com/shop")
 	if err != nil {

@@ -42,7 +42,7 @@
 //
 // A table gives its columns in their order, invisible ones too; one of which the user may not read all columns is an
 // error. Generated columns are left out, as by mysqldump, since no row could be loaded back with them; a query may name
-// them.
+// them, and so may a selection.
 //
 // # The end of the rows
 //
@@ -76,7 +76,12 @@ type DB struct {
 	open    *rows // the rows that were given last; nil before
 }
 
-var _ source.Source = (*DB)(nil)
+var (
+	_ source.Source    = (*DB)(nil)
+	_ source.Selector  = (*DB)(nil)
+	_ source.Lister    = (*DB)(nil)
+	_ source.Describer = (*DB)(nil)
+)
 
 // Open connects to a database and begins the transaction.
 //
@@ -113,18 +118,7 @@ func Open(ctx context.Context, address string) (*DB, error) {
 // The name is first looked for as it is, in the database that was opened, then as database.table with both parts as
 // they are, then as SQL reads it, with backticks around the parts. Letter case counts where it counts for the server.
 func (db *DB) Table(ctx context.Context, name string) (source.Rows, error) {
-	if err := db.begin(ctx); err != nil {
-		return nil, err
-	}
-	t, err := db.session.findTable(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	columns, err := db.session.columns(ctx, t)
-	if err != nil {
-		return nil, err
-	}
-	return db.run(ctx, t.String(), selectSQL(t, columns), columns, t.base)
+	return db.Select(ctx, name, source.Selection{})
 }
 
 // Query gives the rows of one SQL statement. It cannot have parameters, nor change anything.
@@ -135,13 +129,12 @@ func (db *DB) Query(ctx context.Context, sql string) (source.Rows, error) {
 	if strings.Trim(sql, "; \t\r\n") == "" {
 		return nil, errors.New("mysql: there is no statement in the query")
 	}
-	return db.run(ctx, "query", sql, nil, false)
-}
-
-// run runs a statement. The columns are nil if the result is to describe them.
-func (db *DB) run(ctx context.Context, name, sql string, columns []column, counted bool) (source.Rows, error) {
-	r := &rows{session: db.session, ctx: ctx, name: name, counted: counted}
-	if err := r.start(sql, columns); err != nil {
+	r := &rows{session: db.session, ctx: ctx, name: "query"}
+	err := r.prepare(sql)
+	if err == nil {
+		err = r.execute()
+	}
+	if err != nil {
 		return nil, err
 	}
 	db.open = r

@@ -32,12 +32,26 @@ type rows struct {
 
 var _ source.Rows = (*rows)(nil)
 
-// start runs the statement.
-func (r *rows) start(sql string, columns []column) (err error) {
-	if err := r.session.exec(r.ctx, setSavepoint); err != nil {
+// prepare has the server check the statement. That of a table runs when the first rows are asked for, so that until
+// then the connection is free.
+func (r *rows) prepare(sql string) error {
+	err := r.session.exec(r.ctx, setSavepoint)
+	if err != nil {
 		return r.session.failed(r.ctx, r.name, err)
 	}
-	r.statement, r.result, err = r.session.prepared(r.ctx, sql)
+	if r.statement, err = r.session.prepare(r.ctx, sql, 0); err != nil {
+		err = r.session.failed(r.ctx, r.name, err)
+		r.end(err)
+	}
+	return err
+}
+
+// execute runs the statement. What it gives is described by the result, if it was not before.
+func (r *rows) execute() (err error) {
+	err = guarded(func() error {
+		r.result, err = r.statement.(driver.StmtQueryContext).QueryContext(r.ctx, nil)
+		return err
+	})
 	if err != nil {
 		err = r.session.failed(r.ctx, r.name, err)
 		r.end(err)
@@ -45,31 +59,39 @@ func (r *rows) start(sql string, columns []column) (err error) {
 	}
 	names := r.result.Columns()
 	types := r.result.(driver.RowsColumnTypeDatabaseTypeName)
-	for i, name := range names {
-		typeName := types.ColumnTypeDatabaseTypeName(i)
-		c := column{Column: source.Column{Name: name, Type: typeName}}
-		if len(columns) == len(names) {
-			c = columns[i]
-		}
-		r.columns = append(r.columns, c.Column)
-		r.decoders = append(r.decoders, decoderOf(typeName, c.isJSON))
-	}
-	r.values = make([]driver.Value, len(names))
-	switch {
-	case len(names) == 0:
-		// It may have changed the session.
-		r.session.close()
+	if len(names) == 0 {
+		r.session.close() // it may have changed the session
 		err = fmt.Errorf("mysql: %s: the statement gives no rows", r.name)
 		r.end(err)
 		return err
-	case columns != nil && len(columns) != len(names):
-		err = errAnswer
-	default:
-		return nil
 	}
-	err = r.session.failed(r.ctx, r.name, err)
-	r.end(err)
-	return err
+	if r.columns == nil {
+		for i, name := range names {
+			r.columns = append(r.columns, source.Column{Name: name, Type: types.ColumnTypeDatabaseTypeName(i)})
+		}
+		r.decoders = make([]decoder, len(names))
+	}
+	if len(r.columns) != len(names) {
+		err = r.session.failed(r.ctx, r.name, errAnswer)
+		r.end(err)
+		return err
+	}
+	for i := range names {
+		r.decoders[i] = decoderOf(types.ColumnTypeDatabaseTypeName(i), r.decoders[i] == json)
+	}
+	r.values = make([]driver.Value, len(names))
+	return nil
+}
+
+// describe says what the columns of a table are.
+func (r *rows) describe(columns []column) {
+	r.decoders = make([]decoder, len(columns))
+	for i, c := range columns {
+		r.columns = append(r.columns, c.Column)
+		if c.isJSON {
+			r.decoders[i] = json
+		}
+	}
 }
 
 func (r *rows) Columns() []source.Column { return r.columns }
@@ -80,6 +102,11 @@ func (r *rows) Next(b *source.Batch) error {
 		return r.err
 	}
 	err := r.ctx.Err()
+	if err == nil && r.result == nil {
+		if err := r.execute(); err != nil {
+			return err
+		}
+	}
 	if err == nil {
 		err = r.fill(b)
 	}
@@ -153,7 +180,7 @@ func (r *rows) confirm() error {
 		return err
 	}
 	if r.counted {
-		if err := r.count(); err != nil {
+		if err := r.compareCount(); err != nil {
 			return err
 		}
 	}
@@ -163,8 +190,8 @@ func (r *rows) confirm() error {
 	return io.EOF
 }
 
-// count compares the number of rows.
-func (r *rows) count() error {
+// compareCount asks the server for the number of rows.
+func (r *rows) compareCount() error {
 	found, err := r.session.query(r.ctx, "SELECT FOUND_ROWS()")
 	if err != nil {
 		return err
@@ -184,10 +211,13 @@ func (r *rows) count() error {
 
 // release frees the connection after the last row.
 func (r *rows) release() error {
-	if r.result == nil {
-		return nil
+	var err error
+	if r.result != nil {
+		err = guarded(r.result.Close)
 	}
-	err := errors.Join(guarded(r.result.Close), guarded(r.statement.Close))
+	if r.statement != nil {
+		err = errors.Join(err, guarded(r.statement.Close))
+	}
 	r.result, r.statement = nil, nil
 	return err
 }

@@ -40,6 +40,7 @@ type session struct {
 	id        int64    // of the connection, as KILL takes it; 0 if it has none
 	server    string   // which one it is
 	version   string
+	taken     string // when the snapshot was
 	database  string // "" if there is none
 	isMariaDB bool
 	foldCase  bool // of the names of tables
@@ -161,7 +162,8 @@ func (s *session) beginTransaction(ctx context.Context) error {
 			return s.failed(ctx, doing, err)
 		}
 	}
-	found, err := s.query(ctx, "SELECT CONNECTION_ID(), VERSION(), @@lower_case_table_names, DATABASE(), "+whichServer)
+	found, err := s.query(ctx, `SELECT CONNECTION_ID(), VERSION(), @@lower_case_table_names, DATABASE(),
+		UTC_TIMESTAMP(6), `+whichServer)
 	if err != nil {
 		return s.failed(ctx, doing, err)
 	}
@@ -174,7 +176,7 @@ func (s *session) beginTransaction(ctx context.Context) error {
 	s.version = found[0][1]
 	s.isMariaDB = strings.Contains(strings.ToUpper(s.version), "MARIADB")
 	s.foldCase = found[0][2] != "0"
-	s.database, s.server = found[0][3], found[0][4]
+	s.database, s.taken, s.server = found[0][3], found[0][4], found[0][5]
 	return nil
 }
 

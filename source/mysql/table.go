@@ -3,7 +3,6 @@ package mysql
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,10 +10,12 @@ import (
 	"culvert/source"
 )
 
-// table is a table or view that is there.
+// table is a table or view that is there, or the part of one.
 type table struct {
 	database, name string
 	base           bool // not a view
+	where          string
+	limit          int64
 }
 
 // String is the name for errors.
@@ -45,7 +46,7 @@ func (s *session) findTable(ctx context.Context, name string) (table, error) {
 		for _, equal := range []func(a, b string) bool{exactly, strings.EqualFold} {
 			for _, row := range found {
 				if equal(row[0], candidate.database) && equal(row[1], candidate.name) {
-					return table{row[0], row[1], slices.Contains(baseTypes, row[2])}, nil
+					return table{database: row[0], name: row[1], base: slices.Contains(baseTypes, row[2])}, nil
 				}
 			}
 			if !s.foldCase {
@@ -103,7 +104,7 @@ func identifier(text string) (name, rest string, ok bool) {
 // unknownTable is the error for a name that stands for no table.
 func (s *session) unknownTable(ctx context.Context, name string) error {
 	found, err := s.query(ctx, fmt.Sprintf(`SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES
-		WHERE TABLE_SCHEMA NOT IN ('information_schema', 'performance_schema', 'mysql', 'sys')
+		WHERE TABLE_SCHEMA NOT IN (`+systemSchemas+`)
 		ORDER BY TABLE_SCHEMA <> ?, TABLE_SCHEMA, TABLE_NAME LIMIT %d`, knownLimit), s.database)
 	if err != nil {
 		return s.failed(ctx, "looking for the table", err)
@@ -122,35 +123,29 @@ func (s *session) unknownTable(ctx context.Context, name string) error {
 // column is a column of a table.
 type column struct {
 	source.Column
-	isJSON bool
+	isJSON    bool
+	generated bool
 }
 
-// columns gives the columns of a table that are to be read.
+// columns gives the columns of a table.
 func (s *session) columns(ctx context.Context, t table) ([]column, error) {
-	// The server hides the columns that the user may not read, and an export must not leave them out in silence.
-	if _, err := s.query(ctx, "SELECT * FROM "+quote(t.database)+"."+quote(t.name)+" LIMIT 0"); err != nil {
-		return nil, s.failed(ctx, t.String(), err)
-	}
-	found, err := s.query(ctx, `SELECT TABLE_NAME, COLUMN_NAME, COLUMN_TYPE FROM information_schema.COLUMNS
-		WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? AND IFNULL(GENERATION_EXPRESSION, '') = ''
-		ORDER BY ORDINAL_POSITION`, t.database, t.name)
+	found, err := s.query(ctx, `SELECT TABLE_NAME, COLUMN_NAME, COLUMN_TYPE, IFNULL(GENERATION_EXPRESSION, '') <> ''
+		FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? ORDER BY ORDINAL_POSITION`,
+		t.database, t.name)
 	if err != nil {
 		return nil, s.failed(ctx, t.String(), err)
-	}
-	found = t.own(found)
-	if len(found) == 0 {
-		return nil, s.failed(ctx, t.String(), errors.New("the table has no columns that can be read"))
 	}
 	checked, err := s.jsonChecks(ctx, t)
 	if err != nil {
 		return nil, s.failed(ctx, t.String(), err)
 	}
-	columns := make([]column, len(found))
-	for i, row := range found {
-		columns[i] = column{
-			Column: source.Column{Name: row[1], Type: row[2]},
-			isJSON: checked["json_valid("+quote(row[1])+")"],
-		}
+	var columns []column
+	for _, row := range t.own(found) {
+		columns = append(columns, column{
+			Column:    source.Column{Name: row[1], Type: row[2]},
+			isJSON:    checked["json_valid("+quote(row[1])+")"],
+			generated: row[3] == "1",
+		})
 	}
 	return columns, nil
 }
@@ -172,13 +167,23 @@ func (s *session) jsonChecks(ctx context.Context, t table) (map[string]bool, err
 	return checks, nil
 }
 
+// sql is the name for statements.
+func (t table) sql() string { return quote(t.database) + "." + quote(t.name) }
+
 // selectSQL reads the columns of a table.
-func selectSQL(t table, columns []column) string {
+func (t table) selectSQL(columns []column) string {
 	names := make([]string, len(columns))
 	for i, c := range columns {
 		names[i] = quote(c.Name)
 	}
-	return fmt.Sprintf("SELECT %s FROM %s.%s", strings.Join(names, ", "), quote(t.database), quote(t.name))
+	sql := "SELECT " + strings.Join(names, ", ") + " FROM " + t.sql()
+	if t.where != "" {
+		sql += " WHERE (" + t.where + "\n)" // it may end in a comment
+	}
+	if t.limit > 0 {
+		sql += fmt.Sprintf(" LIMIT %d", t.limit)
+	}
+	return sql
 }
 
 // quote writes a name as an SQL identifier, in whatever mode the server is.

@@ -1,0 +1,123 @@
+package mysql
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"culvert/source"
+)
+
+// systemSchemas are the databases of the system.
+const systemSchemas = "'information_schema', 'performance_schema', 'mysql', 'sys'"
+
+const listing = "listing the tables"
+
+// Tables gives the names of the tables of a database. For "" that is the one that is opened; if none is, the names are
+// those of all databases but those of the system. A name is that of the table alone in the database that is opened, and
+// else database.table, with backticks where without them Table would take it for another. They are in order, byte by
+// byte.
+//
+// Views are left out, as are sequences, and MERGE tables, whose rows are those of others. So are tables on which the
+// user has no rights at all: the server does not tell of them.
+func (db *DB) Tables(ctx context.Context, schema string) ([]string, error) {
+	if err := db.begin(ctx); err != nil {
+		return nil, err
+	}
+	s := db.session
+	all := "TABLE_SCHEMA NOT IN (" + systemSchemas + ")"
+	if schema = cmp.Or(schema, s.database); schema != "" {
+		known, err := s.schemaNamed(ctx, schema)
+		if err != nil {
+			return nil, err
+		}
+		schema, all = known, "TABLE_SCHEMA = ?"
+	}
+	parameters := slices.DeleteFunc([]string{schema}, func(name string) bool { return name == "" })
+	found, err := s.query(ctx, `SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, IFNULL(ENGINE, '')
+		FROM information_schema.TABLES WHERE `+all, parameters...)
+	if err != nil {
+		return nil, s.failed(ctx, listing, err)
+	}
+	tables := found[:0]
+	for _, row := range found {
+		own := schema == "" || row[0] == schema
+		if own && slices.Contains(baseTypes, row[2]) && !strings.EqualFold(row[3], "MRG_MYISAM") {
+			tables = append(tables, row)
+		}
+	}
+	slices.SortFunc(tables, slices.Compare[[]string])
+	return s.distinctNames(ctx, tables)
+}
+
+// schemaNamed gives the name of a database as it is written there.
+func (s *session) schemaNamed(ctx context.Context, name string) (string, error) {
+	found, err := s.query(ctx, "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA ORDER BY SCHEMA_NAME")
+	if err != nil {
+		return "", s.failed(ctx, listing, err)
+	}
+	unknown := &source.UnknownError{What: "schema", Name: name}
+	for _, row := range found {
+		if row[0] == name || s.foldCase && strings.EqualFold(row[0], name) {
+			return row[0], nil
+		}
+		if len(unknown.Known) < knownLimit && !strings.Contains(systemSchemas, "'"+row[0]+"'") {
+			unknown.Known = append(unknown.Known, row[0])
+		}
+	}
+	return "", unknown
+}
+
+// distinctNames gives for each table, of which the database and name are known, a name that Table takes for it.
+func (s *session) distinctNames(ctx context.Context, tables [][]string) ([]string, error) {
+	known := map[string]bool{}
+	if slices.ContainsFunc(tables, func(row []string) bool { return row[0] != s.database }) {
+		found, err := s.query(ctx, "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES")
+		if err != nil {
+			return nil, s.failed(ctx, listing, err)
+		}
+		for _, row := range found {
+			known[s.key(row[0], row[1])] = true
+		}
+	}
+	names := make([]string, len(tables))
+	for i, row := range tables {
+		if row[0] == s.database {
+			names[i] = row[1] // which is the first that Table looks for
+			continue
+		}
+		for _, name := range []string{row[0] + "." + row[1], quote(row[0]) + "." + quote(row[1])} {
+			if s.tableOf(name, known) == s.key(row[0], row[1]) {
+				names[i] = name
+				break
+			}
+		}
+		if names[i] == "" {
+			return nil, fmt.Errorf("mysql: table %s of database %s has no name of its own: others look like it",
+				strconv.Quote(row[1]), strconv.Quote(row[0]))
+		}
+	}
+	return names, nil
+}
+
+// tableOf is the key of the table that Table would take for a name.
+func (s *session) tableOf(name string, tables map[string]bool) string {
+	for _, reading := range readings(name) {
+		if key := s.key(cmp.Or(reading.database, s.database), reading.name); tables[key] {
+			return key
+		}
+	}
+	return ""
+}
+
+// key is one for the names that the server does not tell apart.
+func (s *session) key(database, table string) string {
+	key := database + "\x00" + table
+	if s.foldCase {
+		return strings.ToLower(key)
+	}
+	return key
+}

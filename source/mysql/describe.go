@@ -1,0 +1,111 @@
+package mysql
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"culvert/source"
+)
+
+// Describe says which state of which database is read.
+//
+// The snapshot has no name in these systems, so that it is called by the time at which it was taken, by the clock of
+// the server. The position is that of MariaDB's binary log at the snapshot, as FILE:OFFSET. Without such a log it is "", as
+// it is for MySQL, which does not tell.
+func (db *DB) Describe(ctx context.Context) (source.Description, error) {
+	if err := db.begin(ctx); err != nil {
+		return source.Description{}, err
+	}
+	s := db.session
+	name := "MySQL "
+	if s.isMariaDB {
+		name = "MariaDB "
+	}
+	version, _, _ := strings.Cut(s.version, "-")
+	description := source.Description{
+		System: name + version, Database: s.database, Snapshot: "CONSISTENT SNAPSHOT at " + s.taken + " UTC",
+	}
+	found, err := s.query(ctx, "SHOW SESSION STATUS LIKE 'Binlog_snapshot_%'")
+	if err != nil {
+		return source.Description{}, s.failed(ctx, "describing the database", err)
+	}
+	status := map[string]string{}
+	for _, row := range found {
+		status[strings.ToLower(row[0])] = row[1]
+	}
+	if file := status["binlog_snapshot_file"]; file != "" {
+		description.Position = file + ":" + status["binlog_snapshot_position"]
+	}
+	return description, nil
+}
+
+// tableRows are the rows of a table, or a part of it.
+type tableRows struct {
+	*rows
+	table table
+}
+
+var _ source.Sized = (*tableRows)(nil)
+
+// Size gives what the server has noted of the table, which may be out of date. What meets a condition is what the
+// server plans with, and the size of the rows of a view is not known.
+func (r *tableRows) Size() (source.Size, error) {
+	if r.err != nil || r.result != nil || !r.table.base {
+		return source.Size{}, nil // too late to ask, or nobody knows
+	}
+	size, err := r.session.size(r.ctx, r.table)
+	if err = ignoreRefusal(err); err != nil {
+		err = r.session.failed(r.ctx, r.name, err)
+		r.end(err)
+	}
+	return size, err
+}
+
+// size estimates the size of a table, or of a part of it.
+func (s *session) size(ctx context.Context, t table) (source.Size, error) {
+	found, err := s.query(ctx, `SELECT TABLE_NAME, IFNULL(TABLE_ROWS, 0), IFNULL(DATA_LENGTH, 0)
+		FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?`, t.database, t.name)
+	if found = t.own(found); err != nil || len(found) != 1 {
+		return source.Size{}, err
+	}
+	rows, bytes := count(found[0][1]), count(found[0][2])
+	if rows == 0 {
+		return source.Size{}, nil // not even the bytes: an empty table has a page
+	}
+	wanted := rows
+	if t.where != "" {
+		if wanted, err = s.planned(ctx, t); err != nil {
+			return source.Size{}, err
+		}
+		wanted = min(wanted, rows)
+	}
+	if t.limit > 0 {
+		wanted = min(wanted, float64(t.limit))
+	}
+	return source.Size{Rows: int64(wanted), Bytes: int64(bytes * (wanted / rows))}, nil
+}
+
+// planned is how many rows of a table the server thinks will meet the condition. MariaDB has to be asked for more.
+func (s *session) planned(ctx context.Context, t table) (float64, error) {
+	sql := "EXPLAIN "
+	if s.isMariaDB {
+		sql += "EXTENDED "
+	}
+	found, err := s.query(ctx, sql+"SELECT 1 FROM "+t.sql()+" WHERE ("+t.where+"\n)")
+	if err != nil || len(found) == 0 || len(found[0]) < 3 {
+		return 0, err
+	}
+	// The last columns are rows, filtered, in percent, and Extra.
+	last := found[0][len(found[0])-3:]
+	return count(last[0]) * count(last[1]) / 100, nil
+}
+
+// count reads a number that is not negative; anything else is 0.
+func count(text string) float64 {
+	number, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(number > 0) || number > 1<<62 {
+		return 0
+	}
+	return number
+}
