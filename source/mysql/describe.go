@@ -11,8 +11,8 @@ import (
 // Describe says which state of which database is read.
 //
 // The snapshot has no name in these systems, so that it is called by the time at which it was taken, by the clock of
-// the server. The position is that of MariaDB's binary log at the snapshot, as FILE:OFFSET. Without such a log it is "", as
-// it is for MySQL, which does not tell.
+// the server. The position is that of MariaDB's binary log at the snapshot, as FILE:OFFSET. Without such a log it is
+// "", as it is for MySQL, which does not tell.
 func (db *DB) Describe(ctx context.Context) (source.Description, error) {
 	if err := db.begin(ctx); err != nil {
 		return source.Description{}, err
