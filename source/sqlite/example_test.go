@@ -65,6 +65,65 @@ func ExampleDB_Table() {
 	// there is: [todos]
 }
 
+func ExampleDB_Select() {
+	withTodos(func(path string) error {
+		db, err := sqlite.Open(path)
+		if err != nil {
+			return err
+		}
+		rows, err := db.Select(context.Background(), "todos", source.Selection{
+			Columns: []string{"title", "id"},
+			Where:   "title IS NOT NULL",
+			Limit:   10,
+		})
+		if err != nil {
+			return errors.Join(err, db.Close())
+		}
+		return errors.Join(printRows(rows), rows.Close(), db.Close())
+	})
+	// Output:
+	// title TEXT
+	// id INTEGER
+	// text "learn"
+	// number "1"
+}
+
+func ExampleDB_Tables() {
+	withTodos(func(path string) error {
+		db, err := sqlite.Open(path)
+		if err != nil {
+			return err
+		}
+		names, err := db.Tables(context.Background(), "")
+		for _, name := range names {
+			rows, tableErr := db.Table(context.Background(), name)
+			if tableErr != nil {
+				return errors.Join(tableErr, db.Close())
+			}
+			if size, sizeErr := rows.(source.Sized).Size(); sizeErr == nil {
+				fmt.Println(name, "has about", size.Rows, "rows")
+			}
+			err = errors.Join(err, rows.Close())
+		}
+		return errors.Join(err, db.Close())
+	})
+	// Output: todos has about 2 rows
+}
+
+func ExampleDB_Describe() {
+	withTodos(func(path string) error {
+		db, err := sqlite.Open(path)
+		if err != nil {
+			return err
+		}
+		description, err := db.Describe(context.Background())
+		system, _, _ := strings.Cut(description.System, ".")
+		fmt.Println(system, filepath.Base(description.Database))
+		return errors.Join(err, db.Close())
+	})
+	// Output: SQLite 3 todos.db
+}
+
 func ExampleDB_Query() {
 	withTodos(func(path string) error {
 		db, err := sqlite.Open(path)

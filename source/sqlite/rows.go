@@ -20,7 +20,9 @@ type rows struct {
 	ctx     context.Context
 	stmt    *sqlite3.Stmt
 	columns []source.Column
-	ahead   bool // the statement stands on a row
+	table   string // all rows of which are wanted, but for the limit; "" if it is another statement
+	limit   int64  // 0 if there is none
+	ahead   bool   // the statement stands on a row
 	err     error
 	number  [32]byte // scratch of appendReal
 }

@@ -24,10 +24,10 @@
 // # Reading beside writers
 //
 // The file is opened for reading only and must exist. All rows of one [source.Rows] come from one read transaction:
-// they are those of one moment, whatever is written meanwhile. In WAL mode writers do not wait for it; in the other
-// journal modes they cannot commit until the rows are at their end or closed. A database that is locked is waited for,
-// up to ten seconds. A database in WAL mode needs its -shm and -wal files; where they are not, they are made beside it,
-// in a directory that must be writable, and they stay there.
+// they are those of one moment, whatever is written meanwhile. The next ones may be those of a later moment. In WAL
+// mode writers do not wait for it; in the other journal modes they cannot commit until the rows are at their end or
+// closed. A database that is locked is waited for, up to ten seconds. A database in WAL mode needs its -shm and -wal
+// files; where they are not, they are made beside it, in a directory that must be writable, and they stay there.
 //
 // # Memory
 //
@@ -147,33 +147,18 @@ func (db *DB) Close() (err error) {
 	return err
 }
 
-// Table gives all rows of a table or view of the database. Names are compared as SQLite does, without regard to the
-// case of ASCII letters, and "main." may stand before them. The columns are those of SELECT *: generated columns are
-// among them, the hidden columns of virtual tables are not.
-func (db *DB) Table(ctx context.Context, name string) (source.Rows, error) {
-	const tables = "SELECT name FROM main.sqlite_schema WHERE type IN ('table', 'view')"
-	found, err := db.texts(ctx, tables+" AND name = ? COLLATE NOCASE", name)
-	const main = "main."
-	if err == nil && len(found) == 0 && len(name) > len(main) && strings.EqualFold(name[:len(main)], main) {
-		found, err = db.texts(ctx, tables+" AND name = ? COLLATE NOCASE", name[len(main):])
-	}
-	if err != nil {
-		return nil, err
-	}
-	if len(found) == 0 {
-		known, err := db.texts(ctx, tables+` AND name NOT LIKE 'sqlite\_%' ESCAPE '\' ORDER BY name`)
-		if err != nil {
-			return nil, err
-		}
-		return nil, &source.UnknownError{What: "table", Name: name, Known: known}
-	}
-	return db.Query(ctx, "SELECT * FROM main."+sqlite3.QuoteIdentifier(found[0]))
-}
-
 // Query gives the rows of one statement, which must only read and have no parameters. It may end in a semicolon and
 // comments.
 func (db *DB) Query(ctx context.Context, sql string) (_ source.Rows, err error) {
 	defer db.catch(&err)
+	rows, err := db.query(ctx, sql)
+	if err != nil {
+		return nil, err
+	}
+	return rows, nil
+}
+
+func (db *DB) query(ctx context.Context, sql string) (*rows, error) {
 	stmt, err := db.prepare(ctx, sql)
 	if err != nil {
 		return nil, err

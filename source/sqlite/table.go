@@ -1,0 +1,168 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"culvert/source"
+)
+
+var (
+	_ source.Selector  = (*DB)(nil)
+	_ source.Lister    = (*DB)(nil)
+	_ source.Describer = (*DB)(nil)
+)
+
+// Table gives all rows of a table or view of the database. Names are compared as SQLite does, without regard to the
+// case of ASCII letters, and "main." may stand before them. The columns are those of SELECT *: generated columns are
+// among them, the hidden columns of virtual tables are not.
+func (db *DB) Table(ctx context.Context, name string) (source.Rows, error) {
+	return db.Select(ctx, name, source.Selection{})
+}
+
+// Select gives a part of a table or view. The names of columns are compared as those of tables are; the hidden columns
+// of a virtual table may be among them.
+//
+// The condition is any expression that may stand behind WHERE, and nothing else: it cannot end the statement, nor add
+// to it.
+func (db *DB) Select(ctx context.Context, name string, s source.Selection) (_ source.Rows, err error) {
+	defer db.catch(&err)
+	if s.Limit < 0 {
+		return nil, fmt.Errorf("sqlite: a limit of %d rows", s.Limit)
+	}
+	table, err := db.find(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	columns, err := db.selected(ctx, table, s.Columns)
+	if err != nil {
+		return nil, err
+	}
+	sql := "SELECT " + columns + " FROM main." + sqlite3.QuoteIdentifier(table)
+	if s.Where != "" {
+		if err := db.checkCondition(ctx, table, s.Where); err != nil {
+			return nil, err
+		}
+		sql += " WHERE (" + s.Where + "\n)" // it may end in a comment
+	}
+	if s.Limit > 0 {
+		sql += " LIMIT " + strconv.FormatInt(s.Limit, 10)
+	}
+	selected, err := db.query(ctx, sql)
+	if err != nil {
+		return nil, err
+	}
+	if s.Where == "" {
+		selected.table, selected.limit = table, s.Limit
+	}
+	return selected, nil
+}
+
+// find gives the name of a table or view as the database has it.
+func (db *DB) find(ctx context.Context, name string) (string, error) {
+	const tables = "SELECT name FROM main.sqlite_schema WHERE type IN ('table', 'view')"
+	found, err := db.texts(ctx, tables+" AND name = ? COLLATE NOCASE", name)
+	const main = "main."
+	if err == nil && len(found) == 0 && len(name) > len(main) && strings.EqualFold(name[:len(main)], main) {
+		found, err = db.texts(ctx, tables+" AND name = ? COLLATE NOCASE", name[len(main):])
+	}
+	if err != nil {
+		return "", err
+	}
+	if len(found) > 0 {
+		return found[0], nil
+	}
+	known, err := db.texts(ctx, tables+` AND name NOT LIKE 'sqlite\_%' ESCAPE '\' ORDER BY name`)
+	if err != nil {
+		return "", err
+	}
+	return "", &source.UnknownError{What: "table", Name: name, Known: known}
+}
+
+// selected is the list of the columns of those names, or of all that are not hidden if there are none.
+func (db *DB) selected(ctx context.Context, table string, names []string) (string, error) {
+	const columns = "SELECT name FROM pragma_table_xinfo(?, 'main')"
+	var list, chosen []string
+	for _, name := range names {
+		found, err := db.texts(ctx, columns+" WHERE name = ? COLLATE NOCASE", table, name)
+		if err != nil {
+			return "", err
+		}
+		if len(found) == 0 {
+			known, err := db.texts(ctx, columns, table)
+			if err != nil {
+				return "", err
+			}
+			return "", &source.UnknownError{What: "column", Name: name, Known: known}
+		}
+		if slices.Contains(chosen, found[0]) {
+			return "", fmt.Errorf("sqlite: table %q: column %q is asked for twice", table, found[0])
+		}
+		chosen = append(chosen, found[0])
+		quoted := sqlite3.QuoteIdentifier(found[0])
+		list = append(list, quoted+" AS "+quoted) // without AS, SQLite promises no name
+	}
+	if len(list) == 0 {
+		return "*", nil
+	}
+	return strings.Join(list, ", "), nil
+}
+
+// checkCondition makes sure that a condition is one expression. What SQLite parses behind WHERE both as it is, which
+// this function tries, and in parentheses, where it will stand, is one: as it is, no parenthesis may close that has not
+// been opened, so those around it enclose all of it, and allow nothing but an expression.
+func (db *DB) checkCondition(ctx context.Context, table, where string) error {
+	stmt, err := db.prepare(ctx, "SELECT 1 FROM main."+sqlite3.QuoteIdentifier(table)+" WHERE "+where)
+	if err != nil {
+		return fmt.Errorf("sqlite: condition for table %q: %w", table, err)
+	}
+	finish(stmt)
+	return nil
+}
+
+// Tables gives the names of the tables, byte by byte in order. SQLite has tables in the schema "main" only. A virtual
+// table is in the list if its rows can be read; the tables in which it keeps them are, if they cannot.
+func (db *DB) Tables(ctx context.Context, schema string) (_ []string, err error) {
+	defer db.catch(&err)
+	if schema != "" && !strings.EqualFold(schema, "main") {
+		return nil, &source.UnknownError{What: "schema", Name: schema, Known: []string{"main"}}
+	}
+	const list = `SELECT name FROM pragma_table_list
+		WHERE schema = 'main' AND type = ? AND name NOT LIKE 'sqlite\_%' ESCAPE '\' ORDER BY name`
+	tables, err := db.texts(ctx, list, "table")
+	if err != nil {
+		return nil, err
+	}
+	virtual, err := db.texts(ctx, list, "virtual")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range virtual {
+		stmt, err := db.prepare(ctx, "SELECT * FROM main."+sqlite3.QuoteIdentifier(name))
+		switch {
+		case err == nil:
+			finish(stmt)
+			tables = append(tables, name)
+		case ctx.Err() != nil || errors.Is(err, source.ErrUnavailable) || errors.Is(err, source.ErrCorrupt):
+			return nil, err
+		}
+	}
+	slices.Sort(tables)
+	return tables, nil
+}
+
+// Describe names the version of SQLite that reads the file, and the file. There is no snapshot: each of the rows that
+// are given has a read transaction of its own.
+func (db *DB) Describe(ctx context.Context) (source.Description, error) {
+	version, err := db.texts(ctx, "SELECT sqlite_version()")
+	if err != nil {
+		return source.Description{}, err
+	}
+	return source.Description{System: "SQLite " + version[0], Database: db.path}, nil
+}
