@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"runtime"
+	"strings"
 	"testing"
 
 	"culvert/export"
@@ -29,17 +32,28 @@ func (n *nulls) Next(b *source.Batch) error {
 	return nil
 }
 
-// bomb are rows that panic in the middle.
+// bomb are rows that panic in the middle, or whatever explode does.
 type bomb struct {
-	*generatedRows
-	left int
+	source.Rows
+	left    int
+	explode func()
 }
 
 func (b *bomb) Next(batch *source.Batch) error {
 	if b.left--; b.left < 0 {
-		panic("the driver has a fault")
+		b.explode()
 	}
-	return b.generatedRows.Next(batch)
+	return b.Rows.Next(batch)
+}
+
+func panics() { panic("the driver has a fault") }
+
+// expectPanic is deferred, and recovers that of a bomb.
+func expectPanic(t *testing.T) {
+	t.Helper()
+	if value := recover(); !strings.Contains(fmt.Sprint(value), "the driver has a fault") {
+		t.Errorf("panic %v, want that of the source", value)
+	}
 }
 
 // rowsOf is a source of the rows it is given.
@@ -49,6 +63,14 @@ type rowsOf struct {
 }
 
 func (s *rowsOf) Table(context.Context, string) (source.Rows, error) { return s.rows(), nil }
+
+// bombed is a source of which one of several readers explodes, while the others wait.
+func bombed(explode func()) source.Source {
+	return &divided{
+		generated: generated{rows: 200_000, failAt: 150_000}, failing: 2,
+		wrap: func(rows source.Rows) source.Rows { return &bomb{rows, 1, explode} },
+	}
+}
 
 // TestAfterFailures exports again and again what other exports, which fail in all ways, may have left of their rows.
 func TestAfterFailures(t *testing.T) {
@@ -73,15 +95,20 @@ func TestAfterFailures(t *testing.T) {
 			}
 		},
 		"source panics": func() {
-			defer func() {
-				if recover() == nil {
-					t.Error("no panic")
-				}
-			}()
+			defer expectPanic(t)
 			src := &rowsOf{rows: func() source.Rows {
-				return &bomb{&generatedRows{generated: &generated{rows: 200_000}}, 5}
+				return &bomb{&generatedRows{generated: &generated{rows: 200_000}}, 5, panics}
 			}}
 			_, _ = parallel.Table(t.Context(), io.Discard, src, "")
+		},
+		"one of several readers panics": func() {
+			defer expectPanic(t)
+			_, _ = parallel.Table(t.Context(), io.Discard, bombed(panics), "")
+		},
+		"one of several readers leaves": func() {
+			if _, err := parallel.Table(t.Context(), io.Discard, bombed(runtime.Goexit), ""); err == nil {
+				t.Error("no error")
+			}
 		},
 	} {
 		for range 10 {

@@ -79,6 +79,7 @@ func (r *generatedRows) Next(b *source.Batch) error {
 type divided struct {
 	generated
 	failing     int
+	wrap        func(source.Rows) source.Rows // of the failing reader, if not nil
 	indivisible error
 }
 
@@ -106,7 +107,11 @@ func (r *dividedRows) Divide(n int) ([]source.Rows, error) {
 		if i != r.of.failing {
 			part.fail = nil
 		}
-		all = append(all, &generatedRows{generated: &part, ctx: r.ctx, row: i})
+		rows := source.Rows(&generatedRows{generated: &part, ctx: r.ctx, row: i})
+		if i == r.of.failing && r.of.wrap != nil {
+			rows = r.of.wrap(rows)
+		}
+		all = append(all, rows)
 	}
 	return all, nil
 }

@@ -146,8 +146,7 @@ func (pl *pipeline) run() error {
 	return err
 }
 
-// readAll runs stage 1 and waits for the others, also if the source panics, which may be recovered further up where
-// there is one reader.
+// readAll runs stage 1 and waits for the others, also if the source panics, which may be recovered further up.
 func (pl *pipeline) readAll(written <-chan error) (readErr, writeErr error) {
 	readErr = errStopped
 	defer func() {

@@ -2,7 +2,9 @@ package export
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"runtime/debug"
 	"sync"
 
 	"culvert/format"
@@ -23,25 +25,55 @@ func (pl *pipeline) read() error {
 	if len(pl.readers) == 1 {
 		return pl.readFrom(pl.readers[0])
 	}
+	return pl.readTogether()
+}
+
+// readTogether reads with several readers. A panic of one goes on in the goroutine of the caller once all have stopped,
+// where it may be recovered as that of a single reader.
+func (pl *pipeline) readTogether() error {
 	var (
-		failing sync.Once
-		failure error
-		reading sync.WaitGroup
+		mu       sync.Mutex
+		failure  error
+		panicked *readerPanic
+		reading  sync.WaitGroup
 	)
 	for _, rows := range pl.readers {
 		reading.Go(func() {
-			if err := pl.readFrom(rows); err != nil {
-				failing.Do(func() {
-					failure = err
+			err := errStopped // if it does not return
+			defer func() {
+				value := recover()
+				if err == nil {
+					return
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				if failure == nil {
+					failure = err // first, as to stop the others makes them fail too
 					pl.queue.Stop()
 					pl.cancel(err)
-				})
-			}
+				}
+				if value != nil && panicked == nil {
+					panicked = &readerPanic{value, debug.Stack()}
+				}
+			}()
+			err = pl.readFrom(rows)
 		})
 	}
 	reading.Wait()
+	if panicked != nil {
+		panic(panicked)
+	}
 	return failure
 }
+
+// readerPanic is the panic of one of several readers, and where it was.
+type readerPanic struct {
+	value any
+	stack []byte
+}
+
+// String is what the runtime prints.
+func (p *readerPanic) String() string { return fmt.Sprintf("%v, in a reader:\n%s", p.value, p.stack) }
 
 // readFrom reads rows to their end.
 func (pl *pipeline) readFrom(rows source.Rows) error {
