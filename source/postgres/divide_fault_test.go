@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -161,6 +162,46 @@ func TestDivideWaitsInVain(t *testing.T) {
 	}
 }
 
+// TestDivideSilentHelpers has the connections of before fall silent between two tables. Neither to find that out nor to
+// close them may take for ever.
+func TestDivideSilentHelpers(t *testing.T) {
+	postgres.ShrinkRanges(t)
+	postgres.ShortenPatience(t)
+	postgres.ShortenGrace(t)
+	_, database := openNew(t, "CREATE TABLE t AS SELECT generate_series(1, 5000) AS id")
+	release := make(chan struct{})
+	var again, locked, silent atomic.Bool
+	edit := func(m message) ([]byte, error) {
+		if silent.Load() {
+			<-release
+		}
+		// Once the first has its locks, what follows is from the others.
+		if again.Load() && m.kind() == 'C' && strings.HasPrefix(m.body(), "RELEASE") {
+			locked.Store(true)
+		} else if locked.Load() && m.kind() == 'Z' {
+			silent.Store(true)
+		}
+		return m, nil
+	}
+	db := open(t, newProxy(t, database.Server, edit).connString(database.Name))
+	defer close(release)
+	if _, err := together(divide(t, db, "t", 4), func() {}); err != nil {
+		t.Fatal(err)
+	}
+	rows := table(t, db, "t")
+	again.Store(true)
+	expectIndivisible(t, rows, "a connection was lost")
+	again.Store(false)
+	locked.Store(false)
+	silent.Store(false)
+	if n, err := drain(rows); n != 5000 || err != io.EOF {
+		t.Errorf("then one connection has %d rows and the error %v", n, err)
+	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestDividedChanged changes a table after it was divided. The change has to wait, as all connections have locked the
 // table and its children; only the name of a schema is never locked.
 func TestDividedChanged(t *testing.T) {
@@ -246,8 +287,8 @@ func behind(t *testing.T, database *testkit.PostgresDatabase, table, sql string)
 	return done
 }
 
-// TestDividedNewChild gives a table that was divided one more child, which someone has locked and waits to. It must come
-// to an end.
+// TestDividedNewChild gives a table that was divided one more child, which someone keeps locked. Reading must come to
+// an end.
 func TestDividedNewChild(t *testing.T) {
 	postgres.ShrinkRanges(t)
 	postgres.ShortenLockTimeouts(t)

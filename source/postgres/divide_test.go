@@ -393,7 +393,10 @@ func TestDividedGrown(t *testing.T) {
 		}
 		return blocks, pages
 	}
-	testkit.WaitFor(t, "what was added to be counted", func() bool { blocks, pages := numbers(); return blocks > pages })
+	testkit.WaitFor(t, "what was added to be counted", func() bool {
+		blocks, pages := numbers()
+		return blocks > pages
+	})
 	before, pages := numbers()
 	got, err := together(all, func() {})
 	if err != nil {

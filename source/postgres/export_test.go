@@ -15,7 +15,7 @@ func ShortenGrace(tb testing.TB) {
 // ShortenPatience lets a test not wait long for a connection that does not come.
 func ShortenPatience(tb testing.TB) {
 	before := patience
-	patience = 100 * time.Millisecond
+	patience = 500 * time.Millisecond
 	tb.Cleanup(func() { patience = before })
 }
 

@@ -29,6 +29,7 @@ func TestSource(t *testing.T) {
 		EndlessQuery:   "SELECT count(*) FROM generate_series(1, 1000000000000)",
 		FailingWhere:   "1 / (id - 2) < 1",
 		NoColumns:      true,
+		Divides:        true,
 		AllocationFree: true,
 	})
 }

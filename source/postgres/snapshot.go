@@ -121,7 +121,7 @@ func (db *DB) shareSnapshot(ctx context.Context) error {
 		_, err = s.exportSnapshot(ctx)
 	}
 	if err == nil {
-		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 		defer cancel()
 		db.snapshot, err = db.session.exportSnapshot(bounded)
 	}

@@ -65,6 +65,9 @@ type Fixture struct {
 	// NoColumns says that there are tables without columns, made by CREATE TABLE t ().
 	NoColumns bool
 
+	// Divides says that several readers can share the rows of a table of a few megabytes.
+	Divides bool
+
 	// AllocationFree says that rows of text and numbers cost no allocation each once the batch has grown.
 	AllocationFree bool
 }
@@ -133,8 +136,15 @@ var parts = []struct {
 	{name: "Tables", run: testTables},
 	{name: "Describe", run: testDescribe},
 	{name: "Size", run: testSize},
+	{name: "Divide", run: testDivide, applies: divides},
+	{name: "DivideRefused", run: testDivideRefused, applies: divides},
+	{name: "DivideClosed", run: testDivideClosed, applies: divides},
+	{name: "DivideCanceled", run: testDivideCanceled, applies: divides},
+	{name: "DivideFailing", run: testDivideFailing, applies: divides},
 	{name: "Allocations", run: testAllocations, applies: func(f *Fixture) bool { return f.AllocationFree }},
 }
+
+func divides(f *Fixture) bool { return f.Divides }
 
 // open opens the source and closes it at the end of the test.
 func (f *Fixture) open(t *testing.T) source.Source {
