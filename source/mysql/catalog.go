@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"culvert/source"
@@ -96,8 +95,8 @@ func (s *session) distinctNames(ctx context.Context, tables [][]string) ([]strin
 			}
 		}
 		if names[i] == "" {
-			return nil, fmt.Errorf("mysql: table %s of database %s has no name of its own: others look like it",
-				strconv.Quote(row[1]), strconv.Quote(row[0]))
+			return nil, fmt.Errorf("mysql: %s has no name of its own: another one looks like it",
+				table{database: row[0], name: row[1]})
 		}
 	}
 	return names, nil

@@ -58,7 +58,7 @@ func TestServerEnds(t *testing.T) {
 					n += b.Rows()
 				}
 			}
-			if !errors.Is(err, source.ErrUnavailable) || !strings.Contains(err.Error(), database.Name+".t, after ") ||
+			if !errors.Is(err, source.ErrUnavailable) || !strings.Contains(err.Error(), database.Name+`.t", after `) ||
 				strings.Contains(err.Error(), "\n") {
 				t.Errorf("after %d rows: %v", n, err)
 			}

@@ -59,7 +59,7 @@ func (s *session) choose(ctx context.Context, t table, columns []column, names [
 		}
 		columns = slices.DeleteFunc(columns, func(c column) bool { return c.generated })
 		if len(columns) == 0 {
-			return nil, fmt.Errorf("mysql: %s: the table has no columns that can be read", t)
+			return nil, fmt.Errorf("mysql: %s has no columns that can be read", t)
 		}
 		return columns, nil
 	}

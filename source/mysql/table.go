@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"culvert/source"
@@ -19,7 +20,7 @@ type table struct {
 }
 
 // String is the name for errors.
-func (t table) String() string { return t.database + "." + t.name }
+func (t table) String() string { return "table " + strconv.Quote(t.database+"."+t.name) }
 
 // own are the rows that begin with the name of the table. The server takes letter case lightly when it compares, also
 // where another table may have the name in other letters.
