@@ -87,6 +87,71 @@ func ExampleDB_Table() {
 	}
 }
 
+// Two columns of the orders that one shop has had for a month.
+func ExampleDB_Select() {
+	ctx := context.Background()
+	db, err := postgres.Open(ctx, "")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	rows, err := db.Select(ctx, "orders", source.Selection{
+		Columns: []string{"id", "total"},
+		Where:   "shop = 7 AND created > current_date - 30",
+	})
+	if err == nil {
+		err = errors.Join(printRows(rows), rows.Close())
+	}
+	if err := errors.Join(err, db.Close()); err != nil {
+		fmt.Println(err)
+	}
+}
+
+// All tables of a schema, each with about how many rows it has.
+func ExampleDB_Tables() {
+	ctx := context.Background()
+	db, err := postgres.Open(ctx, "")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer db.Close() // always nil
+	names, err := db.Tables(ctx, "public")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, name := range names {
+		rows, err := db.Table(ctx, name)
+		if err != nil {
+			fmt.Println(err)
+			continue
+		}
+		if size, err := rows.(source.Sized).Size(); err == nil {
+			fmt.Println(name, size.Rows)
+		}
+		if err := rows.Close(); err != nil {
+			fmt.Println(err)
+		}
+	}
+}
+
+func ExampleDB_Describe() {
+	ctx := context.Background()
+	db, err := postgres.Open(ctx, "")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	description, err := db.Describe(ctx)
+	if err == nil {
+		fmt.Println(description.System, description.Database, description.Snapshot, description.Position)
+	}
+	if err := errors.Join(err, db.Close()); err != nil {
+		fmt.Println(err)
+	}
+}
+
 // The server prints the rows of a query as CSV.
 func ExampleDB_Query() {
 	ctx := context.Background()

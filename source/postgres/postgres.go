@@ -29,6 +29,8 @@
 // be changed meanwhile. A connection that cannot have the locks within a second, as when a change of the table waits
 // for the first one, does not take part.
 //
+// A selection is divided like its table, unless it has a limit.
+//
 // Views, foreign tables and tables with a foreign table among their children cannot be divided, nor those whose access
 // method is not heap, or for whose partitions and indexes the server would have too few locks; nor can what a server
 // older than 14 or a pooler in transaction mode holds, or one that exports no snapshot. The error says which it is, and

@@ -83,6 +83,23 @@ func ExampleDB_Table() {
 	// there is: [todos]
 }
 
+// Of a table, some columns and rows can be had.
+func ExampleDB_Select() {
+	withTodos(func(ctx context.Context, db *sql.DB) error {
+		rows, err := config.New(db).Select(ctx, "todos", source.Selection{
+			Columns: []string{"title"},
+			Where:   "done",
+		})
+		if err != nil {
+			return err
+		}
+		return errors.Join(printRows(rows), rows.Close())
+	})
+	// Output:
+	// title TEXT
+	// text "learn"
+}
+
 // What gives *sql.Rows can be read: here a query with an argument.
 func ExampleRows() {
 	withTodos(func(ctx context.Context, db *sql.DB) error {

@@ -43,7 +43,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 
@@ -96,29 +95,6 @@ func (db *DB) Close() error {
 		return nil
 	}
 	return db.open.Close()
-}
-
-// Table gives all rows of a table or view. A name is looked for as it is written, then with a schema before the first
-// point, and then without regard to case. If the names of the tables cannot be read, the name is given to the
-// database as it is, and an unknown one is an error of the database, not an [*source.UnknownError].
-func (db *DB) Table(ctx context.Context, name string) (source.Rows, error) {
-	known, listErr := db.tables(ctx)
-	if listErr != nil && (ctx.Err() != nil || errors.Is(listErr, source.ErrUnavailable)) {
-		return nil, listErr
-	}
-	identifier, found := db.identifier(name, known)
-	rows, err := db.query(ctx, "SELECT * FROM "+identifier)
-	switch {
-	case err == nil:
-		return rows, nil
-	case found || listErr != nil || ctx.Err() != nil || errors.Is(err, source.ErrUnavailable):
-		return nil, err
-	}
-	unknown := &source.UnknownError{What: "table", Name: name}
-	for _, t := range known {
-		unknown.Known = append(unknown.Known, t.nameLike(name))
-	}
-	return nil, fmt.Errorf("%w (%w)", unknown, err)
 }
 
 // Query gives the rows of one statement.

@@ -34,6 +34,7 @@ func TestSQLite(t *testing.T) {
 		FailingQuery: "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n LIMIT 200000)" +
 			" SELECT CASE i WHEN 199999 THEN abs(-9223372036854775807 - 1) ELSE i END FROM n",
 		EndlessQuery: "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n WHERE i < 0",
+		FailingWhere: "abs(CASE id WHEN 3 THEN -9223372036854775807 - 1 ELSE id END) < 9",
 		Values: []sourcetest.Value{
 			{
 				Type: "INTEGER", SQL: "9223372036854775807",
@@ -62,6 +63,7 @@ func TestPostgres(t *testing.T) {
 		Exec:         func(t *testing.T, query string) { db.Exec(t, query) },
 		FailingQuery: "SELECT 1 / (100000 - i) FROM generate_series(1, 200000) i",
 		EndlessQuery: "SELECT pg_sleep(3600)",
+		FailingWhere: "1 / (id - 2) < 1",
 		NoColumns:    true,
 		Values: []sourcetest.Value{
 			{
@@ -95,6 +97,35 @@ func TestPostgres(t *testing.T) {
 			{Type: "integer[]", SQL: "'{1,NULL,3}'", Kind: source.Text, Text: "{1,NULL,3}"},
 		},
 	})
+}
+
+// TestSelectNames finds columns without regard to case, but those that are written so first.
+func TestSelectNames(t *testing.T) {
+	server := testkit.Postgres(t).NewDatabase(t)
+	server.Exec(t, `CREATE TABLE t (id int, "ID" int, total int); INSERT INTO t VALUES (1, 2, 3)`)
+	src := sqldb.New(openDB(t, "pgx", server.ConnString()))
+	for _, test := range []struct{ columns, want []string }{
+		{[]string{"ID", "id"}, []string{"ID", "id"}},
+		{[]string{"Total", "Id"}, []string{"total", "id"}},
+	} {
+		rows, err := src.Select(t.Context(), "t", source.Selection{Columns: test.columns})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, column := range rows.Columns() {
+			got = append(got, column.Name)
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%q gives the columns %q, want %q", test.columns, got, test.want)
+		}
+		if err := rows.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := src.Select(t.Context(), "t", source.Selection{Columns: []string{"total", "TOTAL"}}); err == nil {
+		t.Error("a column can be asked for twice")
+	}
 }
 
 // TestTransaction reads two tables of one transaction, which sees neither what is written meanwhile nor an end of its

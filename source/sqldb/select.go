@@ -1,0 +1,139 @@
+package sqldb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"culvert/source"
+)
+
+var _ source.Selector = (*DB)(nil)
+
+// Table gives all rows of a table or view. A name is looked for as it is written, then with a schema before the first
+// point, and then without regard to case. If the names of the tables cannot be read, the name is given to the
+// database as it is, and an unknown one is an error of the database, not an [*source.UnknownError].
+func (db *DB) Table(ctx context.Context, name string) (source.Rows, error) {
+	from, explain, err := db.find(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := db.query(ctx, "SELECT * FROM "+from)
+	if err != nil {
+		return nil, explain(err)
+	}
+	return rows, nil
+}
+
+// Select gives a part of a table or view. The names of columns are looked for as they are written, and then without
+// regard to case, among those that Table gives. A limit is written as LIMIT, which some databases do not know.
+//
+// The condition is any expression that may stand both behind WHERE and behind CASE WHEN. It is tried before it is used,
+// so that it does not become anything else in parentheses; but a driver that takes several statements at a time would
+// take them here, too.
+func (db *DB) Select(ctx context.Context, name string, s source.Selection) (source.Rows, error) {
+	if s.Limit < 0 {
+		return nil, fmt.Errorf("sqldb: a limit of %d rows", s.Limit)
+	}
+	if s.IsZero() {
+		return db.Table(ctx, name)
+	}
+	from, explain, err := db.find(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	sql := "SELECT * FROM " + from + " WHERE 1 = 0"
+	known, err := db.columns(ctx, sql)
+	if err != nil {
+		return nil, explain(err)
+	}
+	list, err := db.selected(known, s.Columns)
+	if err != nil {
+		return nil, err
+	}
+	if s.Where != "" {
+		if strings.IndexByte(s.Where, 0) >= 0 {
+			return nil, errors.New("sqldb: the condition contains a NUL character")
+		}
+		// Here no parenthesis may close that has not been opened in the condition, so that those around it, below,
+		// enclose all of it, and allow nothing but an expression. It may end in a comment.
+		if _, err := db.columns(ctx, sql+" AND CASE WHEN "+s.Where+"\n THEN 1 ELSE 0 END = 1"); err != nil {
+			return nil, fmt.Errorf("sqldb: the condition cannot be used: %w", err)
+		}
+	}
+	sql = "SELECT " + list + " FROM " + from
+	if s.Where != "" {
+		sql += " WHERE (" + s.Where + "\n)"
+	}
+	if s.Limit > 0 {
+		sql += " LIMIT " + strconv.FormatInt(s.Limit, 10)
+	}
+	rows, err := db.query(ctx, sql)
+	if err != nil {
+		return nil, err
+	}
+	return rows, nil
+}
+
+// find gives the name of a table as SQL has it, and what explains an error of the first statement that uses it.
+func (db *DB) find(ctx context.Context, name string) (identifier string, explain func(error) error, err error) {
+	known, listErr := db.tables(ctx)
+	if listErr != nil && (ctx.Err() != nil || errors.Is(listErr, source.ErrUnavailable)) {
+		return "", nil, listErr
+	}
+	identifier, found := db.identifier(name, known)
+	return identifier, func(err error) error {
+		if found || listErr != nil || ctx.Err() != nil || errors.Is(err, source.ErrUnavailable) {
+			return err
+		}
+		unknown := &source.UnknownError{What: "table", Name: name}
+		for _, t := range known {
+			unknown.Known = append(unknown.Known, t.nameLike(name))
+		}
+		return fmt.Errorf("%w (%w)", unknown, err)
+	}, nil
+}
+
+// columns gives the names of the columns of a query that has no rows.
+func (db *DB) columns(ctx context.Context, query string) (names []string, err error) {
+	rows, err := db.query(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	for _, column := range rows.Columns() {
+		names = append(names, column.Name)
+	}
+	var b source.Batch
+	err = rows.Next(&b) // with some drivers, an error of the statement comes only now
+	if err == io.EOF {
+		err = nil
+	}
+	return names, errors.Join(err, rows.Close())
+}
+
+// selected is the list of the columns of those names, or of all if there are none.
+func (db *DB) selected(known, names []string) (string, error) {
+	if len(names) == 0 {
+		return "*", nil
+	}
+	var chosen, list []string
+	for _, name := range names {
+		at := slices.Index(known, name)
+		if at < 0 {
+			at = slices.IndexFunc(known, func(k string) bool { return strings.EqualFold(k, name) })
+		}
+		if at < 0 {
+			return "", &source.UnknownError{What: "column", Name: name, Known: known}
+		}
+		if slices.Contains(chosen, known[at]) {
+			return "", fmt.Errorf("sqldb: column %q is asked for twice", known[at])
+		}
+		chosen = append(chosen, known[at])
+		list = append(list, db.config.Quote(known[at]))
+	}
+	return strings.Join(list, ", "), nil
+}
