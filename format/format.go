@@ -13,6 +13,41 @@
 //
 // Encoders hold no state between batches, so that several goroutines may encode different batches of the same rows at
 // once. They allocate nothing once the slice has grown to its size.
+//
+// # What loads back
+//
+// Nothing is rounded, shortened or guessed, so that a table can be made of the output again. How each kind of value
+// stands in it:
+//
+//	kind    CSV                        JSONL
+//	Null    nothing                    null
+//	Text    the text; '' is ""         a string
+//	Number  as the database has it     a number with the same digits; NaN, Infinity and the like as a string
+//	Bool    t or f                     true or false
+//	Bytes   \x and hexadecimal digits  a string of them, "\\x00ff"
+//	JSON    as the database has it     itself, on one line
+//
+// All other types of a database, such as times, arrays, ranges and composites, are Text. So PostgreSQL loads CSV by
+//
+//	\copy orders from orders.csv csv header
+//
+// and JSON Lines, with two bytes that no line has, by
+//
+//	create temporary table lines (line text)
+//	\copy lines from orders.jsonl csv quote e'\x01' delimiter e'\x02'
+//	insert into orders select r.* from lines, json_populate_record(null::orders, line::json) r
+//
+// Both give an equal table; the insert must name the columns if some are generated. It is in the nature of PostgreSQL's
+// functions for JSON that they make NULL of a JSON value that is null, write json that is a single string or number
+// anew, and refuse a line whose json has \u0000 or an unpaired surrogate in it. Of what is json,
+// jsonb_populate_record keeps neither the layout nor the order of keys, nor any but the last of repeated ones, and it
+// refuses numbers that numeric cannot hold; and it loses the sign of a floating-point zero. Before version 18, psql
+// takes a line of \. in the middle of a text for the end of the file, which COPY FROM STDIN does not.
+//
+// SQLite has a type for each value, of which JSON keeps all but one: a text that begins with \x looks like binary data.
+// unhex(substr(value, 3)) reads that. Its .import takes NULL for the empty string, and binary data for text.
+//
+// Text that is not UTF-8 is in CSV byte by byte, and in JSONL as [InvalidUTF8] says.
 package format
 
 import (
