@@ -194,10 +194,8 @@ func (table *postgresTable) loadJSONL(tb testing.TB, text []byte, kind string) {
 		`COPY lines FROM STDIN (FORMAT csv, QUOTE E'\x01', DELIMITER E'\x02')`); err != nil {
 		tb.Fatalf("loading JSON Lines: %v", err)
 	}
-	// OFFSET 0 keeps the function from being called once for each column.
-	sql := fmt.Sprintf("INSERT INTO back (%s) SELECT %s FROM (SELECT %s_populate_record(NULL::back, line::%[3]s) AS r"+
-		" FROM lines OFFSET 0) AS records", table.list(postgresColumn.quoted),
-		table.list(func(c postgresColumn) string { return "(r)." + c.quoted() }), kind)
+	sql := fmt.Sprintf("INSERT INTO back (%s) SELECT %s FROM lines, %s_populate_record(NULL::back, line::%[3]s) AS r",
+		table.list(postgresColumn.quoted), table.list(func(c postgresColumn) string { return "r." + c.quoted() }), kind)
 	if len(table.columns) == 0 {
 		sql = "INSERT INTO back SELECT FROM lines"
 	}
