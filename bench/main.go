@@ -1,7 +1,7 @@
 // Command bench measures Culvert against the tools that people use today.
 //
-//	go run . [-rounds N] [-out DIR] [-host NAME] [agefile | export | parallel | sqlite | memory | todos |
-//	         cipherio | bytebuf]…
+//	go run . [-rounds N] [-out DIR] [-host NAME] [agefile | export | parallel | tables | sqlite | memory |
+//	         todos | cipherio | bytebuf]…
 //
 // A workload has one or more benchmarks, each of which has variants that do the same work: Culvert's, a peer's, and
 // sometimes the limit of the machine. The variants run in turn, A B C A B C, in one run of the program, so that
@@ -42,6 +42,7 @@ var workloads = []workload{
 	{"agefile", 10, prepareAgefile},
 	{"export", 6, prepareExport},
 	{"parallel", 6, prepareParallel},
+	{"tables", 6, prepareTables},
 	{"sqlite", 10, prepareSQLite},
 	{"memory", 6, prepareMemory},
 	{"todos", 10, prepareTodos},

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"strconv"
 )
 
 // prepareMemory compares exports of few and of many rows: those of a table, and the same a hundred times over. CSV is
@@ -31,7 +32,47 @@ func prepareMemory(s *session) ([]benchmark, error) {
 			},
 		})
 	}
-	return benchmarks, nil
+	parallel, err := e.parallelMemory()
+	return append(benchmarks, parallel), err
+}
+
+// itemsSQL makes rows that are quick to make: 46 bytes of CSV on average.
+const itemsSQL = `CREATE UNLOGGED TABLE %s AS SELECT i AS id, i %% 1000 AS customer, 'item ' || i %% 977 AS title,
+	timestamptz '2020-01-01' + i * interval '1 s' AS created FROM generate_series(1, %d) AS i`
+
+// parallelMemory compares exports of a small and of a large table by several connections.
+func (e *exporter) parallelMemory() (benchmark, error) {
+	b := benchmark{
+		name:   fmt.Sprintf("Memory/source=postgres/format=csv/compression=zstd/jobs=%d", parallelJobs),
+		rounds: 3, // the rows are many
+	}
+	few := e.size(3_000_000, 200_000)
+	for _, rows := range []int{few, 10 * few} {
+		table := fmt.Sprintf("items_%d", rows)
+		if err := e.run(e.command("psql", "-qc", fmt.Sprintf(itemsSQL, table, rows))); err != nil {
+			return b, err
+		}
+		b.variants = append(b.variants, variant{fmt.Sprintf("rows=%d/impl=culvert", rows), func() (sample, error) {
+			return e.exportTable(table)
+		}})
+	}
+	fewKey, manyKey := b.variants[0].key, b.variants[1].key
+	b.goals = []goal{
+		{variant: fewKey, unit: "peak-bytes", max: 96 << 20},
+		{variant: manyKey, unit: "peak-bytes", max: 96 << 20},
+		{variant: manyKey, peer: fewKey, unit: "peak-bytes", min: 0.9, max: 1.1},
+	}
+	return b, nil
+}
+
+func (e *exporter) exportTable(table string) (sample, error) {
+	file := filepath.Join(e.dir, "export")
+	got, err := e.pipeline("", e.command(e.culvert, "export", "postgres:", table, "-j", strconv.Itoa(parallelJobs),
+		"-r", e.recipient, "-o", file))
+	if err != nil {
+		return nil, err
+	}
+	return got, settle(file)
 }
 
 func (e *exporter) exportRows(times int, format string) (sample, error) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"io"
@@ -148,18 +149,11 @@ func (c parallelCase) check() error {
 			return err
 		}
 		decrypt := c.command(c.age, "-d", "-i", c.identity, file)
-		plain := filepath.Join(c.dir, "plain")
-		if _, err := c.pipeline(plain, decrypt, exec.CommandContext(c.ctx, c.open[0], c.open[1:]...)); err != nil {
+		if err := found[i].addOutput(c.exporter, decrypt, c.command(c.open[0], c.open[1:]...)); err != nil {
 			return err
 		}
-		var err error
-		if found[i], err = linesOf(plain); err != nil {
+		if err := settle(file); err != nil {
 			return err
-		}
-		for _, name := range []string{file, plain} {
-			if err := settle(name); err != nil {
-				return err
-			}
 		}
 	}
 	wanted := c.rows
@@ -182,22 +176,30 @@ type lines struct {
 
 var lineSeed = maphash.MakeSeed()
 
-func linesOf(name string) (lines, error) {
+// addOutput adds what commands give that each read what the one before writes.
+func (l *lines) addOutput(e *exporter, commands ...*exec.Cmd) error {
+	plain := filepath.Join(e.dir, "plain")
+	if _, err := e.pipeline(plain, commands...); err != nil {
+		return err
+	}
+	return errors.Join(l.addFile(plain), settle(plain))
+}
+
+func (l *lines) addFile(name string) error {
 	file, err := os.Open(name)
 	if err != nil {
-		return lines{}, err
+		return err
 	}
 	defer func() { _ = file.Close() }()
-	var found lines
 	for r := bufio.NewReaderSize(file, 1<<20); ; {
 		line, err := r.ReadSlice('\n')
 		switch {
 		case err == io.EOF && len(line) == 0:
-			return found, nil
+			return nil
 		case err != nil:
-			return lines{}, err
+			return err
 		}
-		found.count++
-		found.sum += maphash.Bytes(lineSeed, line)
+		l.count++
+		l.sum += maphash.Bytes(lineSeed, line)
 	}
 }

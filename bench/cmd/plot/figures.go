@@ -18,6 +18,7 @@ var figures = []struct {
 	{"agefile", "agefile", "Age", agefileSpeed},
 	{"export", "export", "Export", exportTime},
 	{"parallel", "parallel", "Parallel", exportTime},
+	{"tables", "tables", "Tables", tablesTime},
 	{"sqlite", "sqlite", "Export", sqliteTime},
 	{"memory", "memory", "Memory", memoryOfExport},
 	{"cipherio-time", "cipherio", "Cipher", cipherTime},
@@ -105,14 +106,21 @@ func sizeOf(r *recording) string {
 	return ""
 }
 
+func tablesTime(r *recording) chart {
+	c := comparison{unit: "ns/op", peer: "pg_dump", labels: map[string]string{
+		"pg_dump": "pg_dump, gzip", "culvert": "Culvert, zstd, encrypted", "culvert-gzip": "Culvert, gzip, encrypted",
+	}}
+	return timeOf(r, c, "Eight tables at once: %s as fast as pg_dump", "four connections")
+}
+
 func sqliteTime(r *recording) chart {
 	c := comparison{unit: "ns/op", peer: "sqlite3", labels: map[string]string{"culvert": "culvert export"}}
-	return timeOf(r, c, "culvert", "SQLite table to CSV: %s as fast as sqlite3 -csv", "")
+	return timeOf(r, c, "SQLite table to CSV: %s as fast as sqlite3 -csv", "")
 }
 
 // timeOf draws one group of times. The title is given how many times as fast ours is.
-func timeOf(r *recording, c comparison, impl, title, what string) chart {
-	ratio, ok := c.speedUp(r, impl)
+func timeOf(r *recording, c comparison, title, what string) chart {
+	ratio, ok := c.speedUp(r, "culvert")
 	if !ok {
 		return nil
 	}
@@ -141,7 +149,7 @@ const powersOfTen = "; each step is ten times the one before"
 
 func todosTime(r *recording) chart {
 	c := comparison{unit: "ns/op", peer: "gorm-pooled"}
-	return timeOf(r, c, "culvert", rowsOf(r)+" to a text file: %s as fast as GORM", "GORM with a pooled writer is 1 ×")
+	return timeOf(r, c, rowsOf(r)+" to a text file: %s as fast as GORM", "GORM with a pooled writer is 1 ×")
 }
 
 func todosBytes(r *recording) chart {
@@ -176,7 +184,7 @@ func cipherTime(r *recording) chart {
 	}
 	r = r.where("rows", shown)
 	c := comparison{unit: "ns/op", peer: "cipher", labels: map[string]string{"culvert": "Culvert, authenticated"}}
-	return timeOf(r, c, "culvert", "CSV, gzip, encrypt, on all cores: %s as fast as crypto/cipher", rowsOf(r))
+	return timeOf(r, c, "CSV, gzip, encrypt, on all cores: %s as fast as crypto/cipher", rowsOf(r))
 }
 
 func cipherBytes(r *recording) chart {
@@ -223,7 +231,10 @@ func memoryOfExport(r *recording) chart {
 		y: axis{label: "peak memory of culvert export", unit: "peak-bytes"},
 	}
 	for _, format := range r.distinct("format") {
-		l.add(comparison{}.label(format), ours, r.where("format", format), "peak-bytes")
+		l.add(comparison{}.label(format), ours, r.where("format", format, "jobs", ""), "peak-bytes")
+	}
+	for _, jobs := range r.distinct("jobs") {
+		l.add(jobs+" connections", ours, r.where("jobs", jobs), "peak-bytes")
 	}
 	if !l.isDrawable() {
 		return nil
