@@ -69,30 +69,44 @@ type current struct {
 	place
 	begun      time.Time
 	rows, text int64 // of the tables before
-	expected   int64 // rows, or 0 if that is not known
 	meter      source.Meter
+	ended      bool
 }
 
 // place is where a table stands among several. The zero value is that of one alone.
 type place struct {
 	name                  string
-	number, of            int     // from 1
+	number, of            int // from 1
+	size                  source.Size
 	weight, before, total float64 // shares in the work: of the table, of those before it, of all; 0 if not known
 }
 
-// begin notes that a table, of which rows come, is exported from now on.
-func (p *Progress) begin(where place, size source.Size, rows source.Rows) {
+// begin notes that a table, of which rows come, is exported from now on. The size of several is known already.
+func (p *Progress) begin(where place, rows source.Rows) (err error) {
+	if where.of == 0 {
+		if where.size, err = sizeOf(rows); err != nil {
+			return err
+		}
+	}
 	meter, _ := rows.(source.Meter)
 	p.current.Store(&current{
-		place: where, begun: time.Now(), rows: p.Rows.Load(), text: p.Text.Load(), expected: size.Rows, meter: meter,
+		place: where, begun: time.Now(), rows: p.Rows.Load(), text: p.Text.Load(), meter: meter,
 	})
+	return nil
 }
 
-// takeBack subtracts what has been counted of the current table.
-func (p *Progress) takeBack(of Stats) {
-	p.Rows.Add(-of.Rows)
-	p.Text.Add(-of.Text)
-	p.Out.Add(-of.Out)
+// end notes that the current one of several tables is done with. If it has failed, it does not count.
+func (p *Progress) end(stats Stats, err error) {
+	if err != nil {
+		p.Rows.Add(-stats.Rows)
+		p.Text.Add(-stats.Text)
+		p.Out.Add(-stats.Out)
+	}
+	if c := p.current.Load(); c != nil {
+		ended := *c
+		ended.ended = true
+		p.current.Store(&ended)
+	}
 }
 
 // Done is the part of the work that has been done, from 0 to 1, as far as it can be estimated; or -1 if it cannot. Of
@@ -112,12 +126,15 @@ func (p *Progress) Done() float64 {
 
 // done is the part of the current table that has been read, as its meter says, or else by the number of its rows.
 func (c *current) done(p *Progress) float64 {
+	if c.ended {
+		return 1
+	}
 	done := -1.0
 	if c.meter != nil {
 		done = c.meter.Done()
 	}
-	if (done < 0 || math.IsNaN(done)) && c.expected > 0 {
-		done = float64(p.Rows.Load()-c.rows) / float64(c.expected)
+	if (done < 0 || math.IsNaN(done)) && c.size.Rows > 0 {
+		done = float64(p.Rows.Load()-c.rows) / float64(c.size.Rows)
 	}
 	if done < 0 || math.IsNaN(done) {
 		return -1

@@ -208,6 +208,13 @@ type work struct {
 	open   func(context.Context) (source.Rows, error)
 	divide bool  // several may read
 	place  place // among several tables
+	codec  *encoder
+}
+
+// encoder is what compresses, from one table to the next: new memory would cost a small table more than all else.
+type encoder struct {
+	*compress.Encoder
+	fast bool
 }
 
 // run opens the rows, puts the stages around dst, and ends both.
@@ -238,11 +245,9 @@ func (p *Plan) run(ctx context.Context, w work) (stats Stats, err error) {
 	if progress == nil {
 		progress = new(Progress)
 	} else {
-		size, err := sizeOf(rows)
-		if err != nil {
+		if err := progress.begin(w.place, rows); err != nil {
 			return Stats{}, err
 		}
-		progress.begin(w.place, size, rows)
 	}
 	readers := []source.Rows{rows}
 	if w.divide {
@@ -258,7 +263,7 @@ func (p *Plan) run(ctx context.Context, w work) (stats Stats, err error) {
 		plan:     p,
 		readers:  readers,
 		encoder:  encoder,
-		codec:    p.compressor(len(readers)),
+		codec:    p.compressor(len(readers), w.codec),
 		trailer:  compress.NewTrailer(p.Compression.codec()),
 		dst:      out,
 		progress: progress,
@@ -298,12 +303,21 @@ func (p *Plan) divide(rows source.Rows) ([]source.Rows, error) {
 	return readers, nil
 }
 
-// compressor gives the encoder for so many readers. What several read would wait for a thorough one.
-func (p *Plan) compressor(readers int) *compress.Encoder {
-	if readers > 1 {
-		return compress.NewFastEncoder(p.Compression.codec(), p.jobs())
+// compressor gives the encoder for so many readers: the last one, if it is right, and otherwise in place of it. What
+// several read would wait for a thorough one.
+func (p *Plan) compressor(readers int, last *encoder) *compress.Encoder {
+	fast := readers > 1
+	if last != nil && last.Encoder != nil && last.fast == fast {
+		return last.Encoder
 	}
-	return compress.NewEncoder(p.Compression.codec(), p.jobs())
+	made := encoder{compress.NewEncoder(p.Compression.codec(), p.jobs()), fast}
+	if fast {
+		made.Encoder = compress.NewFastEncoder(p.Compression.codec(), p.jobs())
+	}
+	if last != nil {
+		*last = made
+	}
+	return made.Encoder
 }
 
 // counter counts what is written.

@@ -135,22 +135,39 @@ func (p *Plan) survey(ctx context.Context, src source.Source, names []string) ([
 		}
 		sizes[i] = size
 	}
-	// The sizes are of use where they can be compared: bytes if all that have rows have them, else rows.
+	return weigh(names, sizes), nil
+}
+
+// The work that every table is, however small, next to that of its rows: some milliseconds.
+const (
+	bytesOfTable = 512 << 10
+	rowsOfTable  = 8 << 10
+)
+
+// weigh says what share each table has in the work. Sizes are of use where they can be compared: in bytes if all tables
+// that have rows have them, else in rows. If nothing is known there is no share.
+func weigh(names []string, sizes []source.Size) []place {
 	inBytes := !slices.ContainsFunc(sizes, func(s source.Size) bool { return s.Bytes == 0 && s.Rows > 0 })
+	known := slices.ContainsFunc(sizes, func(s source.Size) bool { return s != source.Size{} })
 	places := make([]place, len(names))
 	total := 0.0
 	for i, size := range sizes {
-		weight := float64(size.Rows)
+		weight := float64(size.Rows + rowsOfTable)
 		if inBytes {
-			weight = float64(size.Bytes)
+			weight = float64(size.Bytes + bytesOfTable)
 		}
-		places[i] = place{name: names[i], number: i + 1, of: len(names), weight: weight, before: total}
+		if !known {
+			weight = 0
+		}
+		places[i] = place{
+			name: names[i], number: i + 1, of: len(names), size: size, weight: weight, before: total,
+		}
 		total += weight
 	}
 	for i := range places {
 		places[i].total = total
 	}
-	return places, nil
+	return places
 }
 
 func (p *Plan) lookUp(ctx context.Context, src source.Source, name string) (size source.Size, err error) {
@@ -170,15 +187,25 @@ func stops(ctx context.Context, err error) bool {
 	return err != nil && (ctx.Err() != nil || errors.Is(err, source.ErrUnavailable))
 }
 
-// tables is an export of several tables under way. While one is exported, the file of the one before is committed.
+// tables is an export of several tables under way. While one is exported, the files of those before are committed.
 type tables struct {
 	plan  *Plan
 	src   source.Source
 	files Files
 	all   []TableStats
 
-	committing chan error // has the result of the commit under way; nil if there is none
-	committed  *TableStats
+	commits []commit // that are under way, the oldest first
+	codec   encoder  // of the table before
+}
+
+// maxCommits bounds the files that wait for the disk at the same time. A file system that is asked for several at once
+// often does them in one.
+const maxCommits = 8
+
+// commit is the commit of a file.
+type commit struct {
+	of     *TableStats
+	result chan error
 }
 
 // run exports all tables. Its error is what has stopped them.
@@ -187,24 +214,24 @@ func (t *tables) run(ctx context.Context, places []place) error {
 		one := &t.all[i]
 		out := &output{files: t.files, name: one.File, sum: sha256.New()}
 		stats, err := t.export(ctx, out, one, places[i])
+		if t.plan.Progress != nil {
+			t.plan.Progress.end(stats, err)
+		}
 		if err == nil {
-			if err = t.settle(); err != nil {
-				return errors.Join(err, out.discard())
+			if err = t.settle(maxCommits - 1); err != nil {
+				return errors.Join(err, out.discard(), t.settle(0))
 			}
 			one.Stats = stats
 			out.sum.Sum(one.SHA256[:0])
 			t.commit(one, out.file)
 			continue
 		}
-		if t.plan.Progress != nil {
-			t.plan.Progress.takeBack(stats)
-		}
 		one.Columns, one.Err = nil, err
 		if discardErr := out.discard(); discardErr != nil || out.err != nil || stops(ctx, err) || t.plan.FailFast {
-			return errors.Join(t.about(one, err), discardErr, t.settle())
+			return errors.Join(t.about(one, err), discardErr, t.settle(0))
 		}
 	}
-	return t.settle()
+	return t.settle(0)
 }
 
 // about says which table an error is about, if it does not say so itself.
@@ -229,28 +256,27 @@ func (t *tables) export(ctx context.Context, out *output, one *TableStats, where
 		}
 		return rows, nil
 	}
-	return t.plan.run(ctx, work{dst: out, open: begin, divide: !t.plan.Ordered, place: where})
+	return t.plan.run(ctx, work{dst: out, open: begin, divide: !t.plan.Ordered, place: where, codec: &t.codec})
 }
 
 // commit begins to commit the file of a table.
 func (t *tables) commit(one *TableStats, file File) {
-	result := make(chan error, 1)
-	t.committing, t.committed = result, one
-	go func() { result <- file.Commit() }()
+	c := commit{of: one, result: make(chan error, 1)}
+	t.commits = append(t.commits, c)
+	go func() { c.result <- file.Commit() }()
 }
 
-// settle waits for the commit that is under way.
-func (t *tables) settle() error {
-	if t.committing == nil {
-		return nil
+// settle waits until at most so many commits are under way, and notes those that have ended.
+func (t *tables) settle(most int) error {
+	var errs []error
+	for len(t.commits) > most || len(t.commits) > 0 && len(t.commits[0].result) > 0 {
+		c := t.commits[0]
+		t.commits = t.commits[1:]
+		if c.of.Err = <-c.result; c.of.Err != nil {
+			errs = append(errs, t.about(c.of, c.of.Err))
+		}
 	}
-	err := <-t.committing
-	t.committing = nil
-	t.committed.Err = err
-	if err != nil {
-		return t.about(t.committed, err)
-	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // complete gives the tables whose files are complete.

@@ -93,8 +93,8 @@ func (f *shelved) Commit() error {
 	f.shelf.mu.Lock()
 	f.shelf.open--
 	f.shelf.committing++
-	if f.shelf.committing > 1 {
-		panic("two commits at once")
+	if f.shelf.committing > 8 {
+		panic("too many commits at once")
 	}
 	f.shelf.mu.Unlock()
 	if created := f.shelf.created; created != nil && f.name == "a.csv" {
@@ -243,6 +243,9 @@ func TestTablesStopped(t *testing.T) {
 			var complete, names []string
 			for _, stats := range all {
 				complete, names = append(complete, stats.Name), append(names, stats.File)
+			}
+			if test.complete == nil { // how many of the others are, depends
+				test.complete = slices.DeleteFunc(slices.Clone(complete), func(name string) bool { return name == "a" })
 			}
 			if !slices.Equal(complete, test.complete) || !slices.Equal(files.names(), names) || files.open != 0 {
 				t.Errorf("complete %q, want %q; files %q, %d open", complete, test.complete, files.names(), files.open)

@@ -15,8 +15,8 @@ type Figures struct {
 	In   int64 // bytes read, or, of an export, the text of the rows
 	Out  int64 // bytes written
 
-	// Done is the part of the work that has been done, or less than 0 if that is not known. Where Progress knows the
-	// total it does not count.
+	// Done is the part of the work that has been done, and 0 or less if that is not known. Where Progress has a Total,
+	// that counts.
 	Done float64
 
 	Table Table // the one at work, where there are several
@@ -76,7 +76,7 @@ func (f Figures) tablesLine(elapsed time.Duration) string {
 	}
 	number := fmt.Sprintf("%d/%d ", t.Number, t.Of)
 	figures := ": " + one + "; all: " + all
-	name := []rune(Line(t.Name))
+	name := []rune(strings.ReplaceAll(Line(t.Name), "\t", " "))
 	if room := max(shortest, width-utf8.RuneCountInString(number+figures)); len(name) > room {
 		name = append(name[:room-1], '…')
 	}

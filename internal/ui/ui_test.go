@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"math"
 	"os"
 	"strings"
 	"sync"
@@ -186,6 +187,77 @@ func TestLongProgressLineIsCut(t *testing.T) {
 		}
 		stop()
 	})
+}
+
+// lineAt gives the progress line of figures after some time.
+func lineAt(t *testing.T, elapsed time.Duration, figures ui.Figures) (line string) {
+	synctest.Test(t, func(*testing.T) {
+		var out screen
+		read := func() ui.Figures { return figures }
+		stop := ui.Progress{Console: ui.NewConsole(&out), Style: ui.Redrawn, Read: read}.Start()
+		<-time.After(elapsed + 50*time.Millisecond)
+		synctest.Wait()
+		drawn := strings.Split(out.String(), "\r")
+		line = strings.TrimRight(drawn[len(drawn)-1], " ")
+		stop()
+	})
+	return line
+}
+
+// TestProgressIsNoGuess draws lines that tell what is known, and nothing else.
+func TestProgressIsNoGuess(t *testing.T) {
+	const figures = "1,000 rows, 10.0 MB in, 1.0 MB out, "
+	for _, test := range []struct {
+		done    float64
+		elapsed time.Duration
+		want    string
+	}{
+		{0.5, 10 * time.Second, "1.0 MB/s, 50 %, 10 s left"},
+		{0.999, 10 * time.Second, "1.0 MB/s, 99 %, 0.01 s left"},
+		{1, 10 * time.Second, "1.0 MB/s, 100 %"},
+		{7, 10 * time.Second, "1.0 MB/s, 100 %"},
+		{0, 10 * time.Second, "1.0 MB/s"},
+		{-1, 10 * time.Second, "1.0 MB/s"},
+		{math.NaN(), 10 * time.Second, "1.0 MB/s"},
+		{0.001, time.Second, "10.0 MB/s, 0 %"},
+		{0.001, 10 * time.Second, "1.0 MB/s, 0 %, 2h46m30s left"},
+		{1e-12, 10 * time.Second, "1.0 MB/s, 0 %"},
+	} {
+		line := lineAt(t, test.elapsed, ui.Figures{Rows: 1000, In: 10e6, Out: 1e6, Done: test.done})
+		if line != figures+test.want {
+			t.Errorf("%v done: %q, want %q", test.done, line, figures+test.want)
+		}
+	}
+}
+
+func TestProgressOfTables(t *testing.T) {
+	for _, test := range []struct {
+		figures ui.Figures
+		want    string
+	}{
+		{
+			ui.Figures{Rows: 7_000_000, Done: 0.25, Table: ui.Table{
+				Name: "orders", Number: 3, Of: 8, In: 50e6, Done: 0.5, Elapsed: 2 * time.Second,
+			}},
+			"3/8 orders: 25.0 MB/s, 50 %, 2.00 s left; all: 25 %, 30 s left",
+		},
+		{
+			ui.Figures{Rows: 7_000_000, Done: -1, Table: ui.Table{Name: "a\tb\n", Number: 1, Of: 2, Done: -1}},
+			"1/2 a b\ufffd: 0.0 MB/s; all: 7,000,000 rows",
+		},
+		{
+			ui.Figures{Done: 0.01, Table: ui.Table{
+				Name: "public.a_table_with_a_very_long_name", Number: 317, Of: 500, In: 1e12,
+				Done: 0.02, Elapsed: 15 * time.Minute,
+			}},
+			"317/500 public.a_table…: 1111.1 MB/s, 2 %, 12h15m0s left; all: 1 %, 16m30s left",
+		},
+	} {
+		line := lineAt(t, 10*time.Second, test.figures)
+		if line != test.want || len([]rune(line)) > 79 {
+			t.Errorf("%d columns: %q, want %q", len([]rune(line)), line, test.want)
+		}
+	}
 }
 
 func TestSilentProgress(t *testing.T) {
