@@ -13,7 +13,8 @@ import (
 	"culvert/source/postgres"
 )
 
-// answers are the rows that a false server gives to statements with a word in them. No statement has two of the words.
+// answers are the rows that a false server gives to statements with a word in them. If there are several, the one that
+// comes first counts.
 type answers map[string][][]string
 
 func honest() answers {
@@ -21,11 +22,14 @@ func honest() answers {
 		"current_schemas": {{"public", "{pg_catalog,public}", "C", "me", "now", "d", "15.1", "1:1:"}},
 		"BY 4 DESC":       {{"1", "public", "t", "t", "t"}},
 		"attname":         {{"x", "text", "f"}},
-		"RECURSIVE":       {},
+		"partition_tree":  {},
 		"unnest":          {{"text"}},
 		"$1, true)":       {{"public"}},
 		"FROM \"public\"": {{"value"}},
 		"query of":        {{"value"}},
+		"EXPLAIN":         {{`[{"Plan": {"Plan Rows": 7, "Plan Width": 8}}]`}},
+		"reltoastrelid":   {{"4096", "2", "1", "1"}},
+		"count(*)":        {{"3"}},
 	}
 }
 
@@ -65,8 +69,8 @@ func TestFalseAnswers(t *testing.T) {
 		{"a column without type", "attname", [][]string{{"x", "text"}}, true, false},
 		{"no columns", "attname", nil, true, false},
 		{"two columns", "attname", [][]string{{"x", "text", "f"}, {"y", "text", "f"}}, true, false},
-		{"a change of nothing", "RECURSIVE", [][]string{{}}, true, false},
-		{"a change without a kind", "RECURSIVE", [][]string{{"t"}}, true, false},
+		{"a change of nothing", "partition_tree", [][]string{{}}, true, false},
+		{"a change without a kind", "partition_tree", [][]string{{"t"}}, true, false},
 		{"no types", "unnest", nil, false, true},
 		{"a type of no columns", "unnest", [][]string{{}}, false, true},
 		{"two types", "unnest", [][]string{{"text"}, {"text"}}, false, true},
@@ -83,6 +87,53 @@ func TestFalseAnswers(t *testing.T) {
 				t.Errorf("query: %v", queryErr)
 			}
 		})
+	}
+}
+
+// TestFalseSizes has it answer like that when it is asked how large a table is.
+func TestFalseSizes(t *testing.T) {
+	read := func(t *testing.T, a answers) (source.Size, error) {
+		db, err := postgres.Open(context.Background(), falseServer(t, a))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		return table(t, db, "t").(source.Sized).Size()
+	}
+	if got, err := read(t, honest()); err != nil || got != (source.Size{Rows: 6, Bytes: 4096}) {
+		t.Fatalf("right answers: %+v, %v", got, err)
+	}
+	for _, test := range []struct {
+		name, word string
+		rows       [][]string
+	}{
+		{"no plan", "EXPLAIN", nil},
+		{"a plan in two", "EXPLAIN", [][]string{{"[", "]"}}},
+		{"no files", "reltoastrelid", nil},
+		{"files without pages", "reltoastrelid", [][]string{{"4096"}}},
+		{"words for files", "reltoastrelid", [][]string{{"many", "2", "1", "1"}}},
+		{"no count", "count(*)", nil},
+		{"two counts", "count(*)", [][]string{{"3", "3"}}},
+		{"a word for a count", "count(*)", [][]string{{"three"}}},
+	} {
+		a := honest()
+		a[test.word] = test.rows
+		_, err := read(t, a)
+		if err == nil || !strings.Contains(err.Error(), "the server did not answer as it was asked") {
+			t.Errorf("%s: %v", test.name, err)
+		}
+	}
+	for plan, want := range map[string]source.Size{
+		"": {}, "{": {}, "[]": {}, "[1]": {}, `["Utility Statement"]`: {}, "[{}, {}]": {},
+		`[{"Plan": {"Plan Rows": 1e300, "Plan Width": 8}}]`: {Rows: 1 << 62, Bytes: 1 << 62},
+		`[{"Plan": {"Plan Rows": -1, "Plan Width": 8}}]`:    {},
+	} {
+		a := honest()
+		a["EXPLAIN"] = [][]string{{plan}}
+		a["reltoastrelid"] = [][]string{{"0", "0", "0", "0"}}
+		if got, err := read(t, a); err != nil || got != want {
+			t.Errorf("the plan %q: %+v, %v; want %+v", plan, got, err, want)
+		}
 	}
 }
 
@@ -149,12 +200,14 @@ func (a answers) serve(client *pgproto3.Backend) {
 
 // to finds the rows for a statement.
 func (a answers) to(sql string) [][]string {
+	first := len(sql)
+	var found [][]string
 	for word, rows := range a {
-		if strings.Contains(sql, word) {
-			return rows
+		if at := strings.Index(sql, word); at >= 0 && at < first {
+			first, found = at, rows
 		}
 	}
-	return nil
+	return found
 }
 
 func (a answers) describe(client *pgproto3.Backend, sql string) {

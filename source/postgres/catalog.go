@@ -59,8 +59,9 @@ ORDER BY n.nspname = $1::text DESC, n.nspname LIMIT 1000`
 //
 // Covered are the tables whose rows and columns come with those of a candidate.
 //
-// A name is right if findRelation takes nothing else for it: another relation would have to be of exactly that name, or
-// of that name behind its schema. A text of 128 bytes is longer than both can be.
+// A name is right if findRelation takes nothing else for it. Another relation would have to be of exactly that name, by
+// itself or behind its schema, and so have a point or a quote in one of both. A text of 128 bytes is longer than both
+// can be.
 const tablesSQL = `
 WITH RECURSIVE candidates AS MATERIALIZED (
 	SELECT c.oid, n.nspname, c.relname, n.nspname || '.' || c.relname AS plain,
@@ -80,15 +81,12 @@ complete(parent, child) AS (
 covered(oid) AS (
 	SELECT i.child FROM candidates c JOIN complete i ON i.parent = c.oid
 	UNION SELECT i.child FROM covered c JOIN complete i ON i.parent = c.oid),
-named(name, times) AS (
-	SELECT name, pg_catalog.count(*) FROM (
-		SELECT n.nspname || '.' || c.relname
-		FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-		WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
-		UNION ALL SELECT c.relname
-		FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-		WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND ` + visible + `) AS names(name)
-	GROUP BY name)
-SELECT CASE WHEN p.times = 1 THEN c.plain WHEN q.times IS NULL THEN c.quoted ELSE pg_catalog.lpad(c.quoted, 128) END
-FROM candidates c LEFT JOIN named p ON p.name = c.plain LEFT JOIN named q ON q.name = c.quoted
-WHERE c.oid NOT IN (SELECT oid FROM covered) ORDER BY c.nspname, c.relname`
+odd(oid, alone, plain) AS MATERIALIZED (
+	SELECT c.oid, CASE WHEN ` + visible + ` THEN c.relname::text END, n.nspname || '.' || c.relname
+	FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+	WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname || '.' || c.relname ~ '[."].*[."]')
+SELECT CASE
+	WHEN NOT EXISTS (SELECT FROM odd o WHERE o.alone = c.plain OR o.plain = c.plain AND o.oid <> c.oid) THEN c.plain
+	WHEN NOT EXISTS (SELECT FROM odd o WHERE o.alone = c.quoted OR o.plain = c.quoted) THEN c.quoted
+	ELSE pg_catalog.lpad(c.quoted, 128) END
+FROM candidates c WHERE NOT EXISTS (SELECT FROM covered v WHERE v.oid = c.oid) ORDER BY c.nspname, c.relname`

@@ -10,7 +10,8 @@ import (
 //
 // The snapshot is what txid_current_snapshot gives: of the transactions before the second number, all are seen but
 // those that follow, which were in progress; before the first, none was. The position is that of the write-ahead log
-// just before; on a standby, as far as it was replayed. Without the right to ask for it, it is "".
+// just before; on a standby, as far as it was replayed. A transaction that was about to end then may be in the log
+// before that position, and yet not be seen. Without the right to ask for it, the position is "".
 func (db *DB) Describe(context.Context) (source.Description, error) {
 	return db.session.description, nil
 }
