@@ -45,7 +45,7 @@ type Description struct {
 	System   string // the database system and its version, such as "PostgreSQL 17.2"
 	Database string // the name of the database, or its file
 	Snapshot string // the state that all rows show, as the system calls it; "" if tables are not read in one state
-	Position string // the place in the log of the system shortly before the state was fixed, such as an LSN
+	Position string // the place in the log of the system at which it was taken, such as an LSN, or shortly before
 }
 
 // Size is about how large something is. What is not known is 0.
