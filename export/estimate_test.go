@@ -36,7 +36,7 @@ func TestProgressDone(t *testing.T) {
 	}{
 		"meter":      {source.Size{Rows: 7}, 0.25, func(done float64) bool { return done == 0.25 }},
 		"over":       {source.Size{}, 1.5, func(done float64) bool { return done == 1 }},
-		"no meter":   {source.Size{Rows: rows}, -1, func(done float64) bool { return done >= 0 && done < 1 }},
+		"no meter":   {source.Size{Rows: rows}, -1, func(done float64) bool { return done >= 0 && done <= 1 }},
 		"not number": {source.Size{Rows: rows}, math.NaN(), func(done float64) bool { return done >= 0 && done <= 1 }},
 		"too many":   {source.Size{Rows: 1}, -1, func(done float64) bool { return done == 0 || done == 1 }},
 		"unknown":    {source.Size{}, -1, func(done float64) bool { return done == -1 }},

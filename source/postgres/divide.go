@@ -117,7 +117,9 @@ type familySize struct {
 }
 
 // familySQL has one row. The access method 2 is heap, the only one of which it is known what its ctids mean. Several
-// sessions would see a foreign table in as many snapshots of its server.
+// sessions would see a foreign table in as many snapshots of its server. Where snapshots expire, as up to PostgreSQL 16
+// they can, a session that has taken over an old one does not notice: it goes by when it took it over
+// (SetTransactionSnapshot in snapmgr.c in the sources).
 const familySQL = `
 WITH RECURSIVE family(oid) AS (
 	SELECT $1::oid UNION SELECT i.inhrelid FROM pg_catalog.pg_inherits i JOIN family f ON f.oid = i.inhparent),
@@ -133,7 +135,10 @@ SELECT coalesce(pg_catalog.max(pages), 0), coalesce(pg_catalog.sum(pages), 0),
 	coalesce(pg_catalog.sum(locks), 0), pg_catalog.current_setting('max_locks_per_transaction')::int8
 		* (pg_catalog.current_setting('max_connections')::int8
 		+ pg_catalog.current_setting('max_prepared_transactions')::int8),
-	pg_catalog.current_setting('server_version_num'), coalesce(pg_catalog.max(indivisible), '')
+	pg_catalog.current_setting('server_version_num'),
+	CASE WHEN pg_catalog.current_setting('old_snapshot_threshold', true) <> '-1'
+		THEN 'the server lets snapshots expire (old_snapshot_threshold)'
+		ELSE coalesce(pg_catalog.max(indivisible), '') END
 FROM members`
 
 func (s *session) familySize(ctx context.Context, r *relation) (familySize, error) {

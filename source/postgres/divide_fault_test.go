@@ -133,6 +133,41 @@ func TestDivideCanceled(t *testing.T) {
 	}
 }
 
+// TestDivideExporterKilled ends the first connection once it has exported its snapshot, before others come with it.
+func TestDivideExporterKilled(t *testing.T) {
+	postgres.ShrinkRanges(t)
+	database := testkit.Postgres(t).NewDatabase(t)
+	database.Exec(t, "CREATE TABLE t AS SELECT generate_series(1, 5000) AS id")
+	const first = "SELECT pid FROM pg_stat_activity WHERE application_name = 'culvert' " +
+		"AND datname = current_database() ORDER BY backend_start LIMIT 1"
+	rolledBack := false
+	edit := func(m message) ([]byte, error) {
+		// The second connection, which rehearsed the export, is about to begin again.
+		if m.kind() == 'C' && m.body() == "ROLLBACK\x00" && !rolledBack {
+			rolledBack = true
+			database.Query(t, "SELECT pg_terminate_backend(("+first+"), 10000)")
+		}
+		return m, nil
+	}
+	db := open(t, newProxy(t, database.Server, edit).connString(database.Name))
+	rows := table(t, db, "t")
+	var b source.Batch
+	_, err := rows.(source.Divider).Divide(3)
+	if err == nil || !rolledBack {
+		t.Error("Divide did not fail")
+	}
+	if _, alone := errors.AsType[*source.IndivisibleError](err); alone {
+		err = rows.Next(&b)
+	}
+	if !errors.Is(err, source.ErrUnavailable) {
+		t.Errorf("error %v", err)
+	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+	expectGone(t, database)
+}
+
 // TestDivideWaitsInVain is given no second connection, as by a pooler that has none left.
 func TestDivideWaitsInVain(t *testing.T) {
 	postgres.ShrinkRanges(t)
@@ -168,7 +203,8 @@ func TestDivideSilentHelpers(t *testing.T) {
 	postgres.ShrinkRanges(t)
 	postgres.ShortenPatience(t)
 	postgres.ShortenGrace(t)
-	_, database := openNew(t, "CREATE TABLE t AS SELECT generate_series(1, 5000) AS id")
+	database := testkit.Postgres(t).NewDatabase(t)
+	database.Exec(t, "CREATE TABLE t AS SELECT generate_series(1, 5000) AS id")
 	release := make(chan struct{})
 	var again, locked, silent atomic.Bool
 	edit := func(m message) ([]byte, error) {
