@@ -155,6 +155,20 @@ func TestPostgresJSONOnOneLine(t *testing.T) {
 	}
 }
 
+// TestPostgresDeepJSON takes JSON there and back that is nested deeper than most readers allow.
+func TestPostgresDeepJSON(t *testing.T) {
+	table := newTable(t, testkit.Postgres(t).NewDatabase(t), "t", []postgresColumn{{"a", "json"}, {"b", "jsonb"}})
+	deep := strings.Repeat("[", 12_000) + strings.Repeat("]", 12_000)
+	table.insert(t, []cells{{&deep, &deep}})
+	for _, way := range readings {
+		text, _ := way.export(t, table.open(t), "t", format.JSONL{})
+		for _, kind := range []string{"json", "jsonb"} {
+			table.loadJSONL(t, text, kind)
+			table.expectBack(t, way.name+", "+kind, exact)
+		}
+	}
+}
+
 // TestPostgresHighChar exports the "char" of a byte that is no character, which PostgreSQL prints as it is before
 // version 16: CSV has it, but neither COPY nor a reader of JSON would take it.
 func TestPostgresHighChar(t *testing.T) {
@@ -170,5 +184,44 @@ func TestPostgresHighChar(t *testing.T) {
 		if _, refused := errors.AsType[*format.InvalidUTF8Error](err); refused != (want == "v\n\xc3\n") {
 			t.Errorf("%s: JSON Lines of %q: %v", way.name, want, err)
 		}
+	}
+}
+
+// TestPostgresExtensions takes the types of extensions there and back, as far as they are installed.
+func TestPostgresExtensions(t *testing.T) {
+	database := testkit.Postgres(t).NewDatabase(t)
+	var columns []postgresColumn
+	rows := make([]cells, 4)
+	for i, extension := range []struct {
+		name   string
+		values []string
+	}{
+		{"hstore", []string{``, `"a"=>NULL, ""=>"", "b"=>"NULL"`, "\"q\\\"\"=>\"\\\\\", \"n\nl\"=>\",\""}},
+		{"citext", []string{"", "A\nb", `\.`}},
+		{"ltree", []string{"", "a.B_1.c"}},
+		{"cube", []string{"(0.1, -0),(1e-300, 1)", "(NaN)"}},
+		{"seg", []string{"1.50(+-)0.1", "<5"}},
+	} {
+		if len(database.Query(t, "SELECT FROM pg_available_extensions WHERE name = '"+extension.name+"'")) == 0 {
+			continue
+		}
+		database.Exec(t, "CREATE EXTENSION "+extension.name)
+		columns = append(columns, postgresColumn{fmt.Sprint("c", i), extension.name})
+		for j := range rows {
+			var cell *string
+			if j > 0 {
+				cell = &extension.values[j%len(extension.values)]
+			}
+			rows[j] = append(rows[j], cell)
+		}
+	}
+	if len(columns) == 0 {
+		testkit.Missing(t, "the extensions of PostgreSQL", "apt-get install postgresql-contrib, or the like")
+	}
+	table := newTable(t, database, "t", columns)
+	table.insert(t, rows)
+	want := table.copied(t, "UTF8")
+	for _, way := range readings {
+		table.expectFaithful(t, way, want)
 	}
 }

@@ -20,7 +20,7 @@ import (
 //   - Booleans are true and false, and NULL is null.
 //   - Binary data is a string of \x and hexadecimal digits, as in CSV: what PostgreSQL takes for a bytea.
 //   - JSON is embedded as it is. If it spans several lines, the white space between its parts is left out; numbers, the
-//     order of keys and repeated keys are not touched. What is not valid JSON, or is nested more than 10,000 deep, is a
+//     order of keys and repeated keys are not touched. What is not valid JSON, or is nested more than 70,000 deep, is a
 //     string with the same text; databases that check their JSON have no such values.
 //   - All else is a string. Quotes, backslashes and control characters are escaped, and nothing else. Bytes that are
 //     not UTF-8 are treated as InvalidUTF8 says.

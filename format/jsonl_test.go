@@ -28,7 +28,7 @@ func jsonValue(t *testing.T, f format.JSONL, c cell) string {
 }
 
 func TestJSONLValues(t *testing.T) {
-	deep := strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000)
+	deep := strings.Repeat("[", 70_000) + strings.Repeat("]", 70_000)
 	tests := []struct {
 		cell cell
 		want string
@@ -264,6 +264,9 @@ func FuzzJSONLJSON(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, value []byte) {
+		if bytes.Count(value, []byte("["))+bytes.Count(value, []byte("{")) > 10_000 {
+			t.Skip("perhaps nested deeper than encoding/json reads")
+		}
 		f := format.JSONL{InvalidUTF8: format.Base64Invalid}
 		line := encode(t, f, []string{"a"}, []cell{jsonCell(string(value))})
 		if strings.Count(line, "\n") != 1 || strings.Contains(line, "\r") {
