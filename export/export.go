@@ -1,4 +1,4 @@
-// Package export takes rows out of a database and writes them as one file: formatted, compressed and encrypted on all
+// Package export takes rows out of a database and writes them as files: formatted, compressed and encrypted on all
 // cores, in an amount of memory that does not depend on how many rows there are.
 //
 //	plan := export.Plan{Recipients: []age.Recipient{recipient}}
@@ -17,6 +17,52 @@
 // in one snapshot, and its rows are written as they arrive. Nothing is lost by that: a table has no order. Plan.Ordered
 // keeps the order in which the source would give them to one connection; a query always has it. zstd then compresses
 // with a faster level, whose output is about 5 % larger, as it would be what all else waits for.
+//
+// # Several tables
+//
+// [Plan.Tables] writes each of several tables to a file of its own:
+//
+//	stats, err := plan.Tables(ctx, files, src, []string{"orders", "customers"})
+//
+// They are read one after the other, each by all connections, so that the memory is that of one. How they fit together is
+// up to the source: the tables of PostgreSQL are all read in one snapshot, and so are those of MySQL and MariaDB whose
+// engine has snapshots; each table of SQLite is read at a moment of its own. All are looked up first, which in PostgreSQL
+// also locks them against DROP, TRUNCATE and ALTER TABLE until the source is closed.
+//
+// The files come from the caller, as [Files]. While one is written, up to eight before it are committed.
+//
+// # Manifest
+//
+// The last file is the manifest: if it is there, every table has been tried. It is named manifest.json.age and encrypted
+// like the others, or manifest.json if they are not encrypted. It is JSON, an object with these fields:
+//
+//	version      number   1; other versions are other formats
+//	tool         string   what has written it
+//	begun        string   when the tables were looked up and when the last had been read, in UTC by the clock of the
+//	ended                 machine that exports, as in RFC 3339
+//	system       string   the database system and its version (source.Description)
+//	database     string   its name, or its file
+//	snapshot     string   the state that all tables show; absent if they are not read in one state
+//	position     string   the place in the log of the system, such as an LSN; absent if it is not known
+//	format       string   the extension of the format: csv, jsonl or txt
+//	compression  string   zstd, gzip or none
+//	encrypted    boolean  whether the files are age files
+//	tables       array    of objects, in the order of the export
+//
+// and of a table
+//
+//	name         string   as it was asked for
+//	file         string   the name of its file, without directories
+//	columns      array    of objects: name, and type as the database calls it
+//	rows         number   as many as the database has confirmed, if it does
+//	text_bytes   number   the size of the rows as text, that is, of the file when it is decrypted and decompressed
+//	file_bytes   number   the size of the file
+//	sha256       string   of the file as it is stored, in 64 hexadecimal digits
+//	readers      number   connections that have read it
+//	error        string   why there is no file; then there is only the name, and numbers that are 0
+//
+// Empty strings and arrays are left out. [ReadManifest] accepts these fields in this order only, each once, with any white
+// space, up to 128 MiB. Names that are not UTF-8 have U+FFFD in place of what is wrong.
 //
 // # Memory
 //

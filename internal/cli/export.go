@@ -33,9 +33,14 @@ A large table of PostgreSQL is read by several connections, in one snapshot, and
 --ordered, and with a query, by one. What only one can read, such as a view, is told with -v or -j.
 
 Several tables, --all, and --schema go into a directory: -o DIR, or one that is named after the database or the schema.
-It is made, or must be empty, unless --force. Each table becomes a file, and manifest.json.age says what is in them. All
-are read one after the other, in one snapshot. A table that fails does not stop the others; what
-an interrupt leaves is whole files, and no manifest. culvert verify DIR checks a directory.
+It is made, or must be empty, unless --force. Each table becomes a file, and manifest.json.age says what is in them.
+They are read one after the other: those of PostgreSQL in one snapshot, and those of MySQL and MariaDB too, as far as
+their engine has them; of SQLite, each table is of a moment of its own. A table that fails does not stop the others.
+An interrupt, a lost connection, a full disk and --fail-fast leave whole files, and no manifest. culvert verify DIR
+checks a directory.
+
+--columns, --where and --limit take a part of one table. The condition is SQL, so it must not come from strangers.
+--dry-run tells what would be exported, with estimates of the database; it writes and reads no rows.
 
 The formats are csv, with a header, as psql writes it; jsonl, one JSON object a row; and text, one line a row by the
 template of --line, in which {name} stands for a column, and \{ for a brace. Without --line all columns
