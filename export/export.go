@@ -24,17 +24,17 @@
 //
 //	stats, err := plan.Tables(ctx, files, src, []string{"orders", "customers"})
 //
-// They are read one after the other, each by all connections, so that the memory is that of one. How they fit together is
-// up to the source: the tables of PostgreSQL are all read in one snapshot, and so are those of MySQL and MariaDB whose
-// engine has snapshots; each table of SQLite is read at a moment of its own. All are looked up first, which in PostgreSQL
-// also locks them against DROP, TRUNCATE and ALTER TABLE until the source is closed.
+// They are read one after the other, each by all connections, so that the memory is that of one. How they fit together
+// is up to the source: the tables of PostgreSQL are all read in one snapshot, and so are those of MySQL and MariaDB
+// whose engine has snapshots; each table of SQLite is read at a moment of its own. All are looked up first, which in
+// PostgreSQL also locks them against DROP, TRUNCATE and ALTER TABLE until the source is closed.
 //
 // The files come from the caller, as [Files]. While one is written, up to eight before it are committed.
 //
 // # Manifest
 //
-// The last file is the manifest: if it is there, every table has been tried. It is named manifest.json.age and encrypted
-// like the others, or manifest.json if they are not encrypted. It is JSON, an object with these fields:
+// The last file is the manifest: if it is there, every table has been tried. It is named manifest.json.age and
+// encrypted like the others, or manifest.json if they are not encrypted. It is JSON, an object with these fields:
 //
 //	version      number   1; other versions are other formats
 //	tool         string   what has written it
@@ -61,8 +61,8 @@
 //	readers      number   connections that have read it
 //	error        string   why there is no file; then there is only the name, and numbers that are 0
 //
-// Empty strings and arrays are left out. [ReadManifest] accepts these fields in this order only, each once, with any white
-// space, up to 128 MiB. Names that are not UTF-8 have U+FFFD in place of what is wrong.
+// Empty strings and arrays are left out. [ReadManifest] accepts these fields in this order only, each once, with any
+// white space, up to 128 MiB. Names that are not UTF-8 have U+FFFD in place of what is wrong.
 //
 // # Memory
 //
