@@ -83,8 +83,8 @@ func (p *peers) condition(condition string) (bool, error) {
 	case "pty":
 		return havePTY, nil
 	case "smalldisk":
-		dir := filepath.Join(p.dir, "disk")
-		return os.Mkdir(dir, 0o700) == nil && canMount(dir), nil
+		dir, err := os.MkdirTemp(p.dir, "disk")
+		return err == nil && canMount(dir), err
 	}
 	program, ok := strings.CutPrefix(condition, "have:")
 	if !ok {
