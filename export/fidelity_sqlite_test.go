@@ -39,7 +39,8 @@ func newSQLite(tb testing.TB, script string) *sqliteFile {
 		}
 	})
 	db := &sqliteFile{path, conn}
-	db.exec(tb, "PRAGMA synchronous = OFF; "+script)
+	// It can be written to beside those who read it.
+	db.exec(tb, "PRAGMA synchronous = OFF; "+script+"; PRAGMA journal_mode = WAL")
 	return db
 }
 

@@ -44,7 +44,7 @@ type Describer interface {
 type Description struct {
 	System   string // the database system and its version, such as "PostgreSQL 17.2"
 	Database string // the name of the database, or its file
-	Snapshot string // the state that all rows show, as the system calls it; "" if tables are not read in one state
+	Snapshot string // the one state that all rows show, as the system calls it; "" if there is none
 	Position string // the place in the log of the system at which it was taken, such as an LSN, or shortly before
 }
 

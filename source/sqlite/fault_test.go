@@ -22,7 +22,8 @@ import (
 const fillTable = "INSERT INTO t WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 20000)" +
 	" SELECT i, hex(zeroblob(100)) FROM n"
 
-// TestOneMoment writes while rows are read: what is read must be what was there at first.
+// TestOneMoment writes while rows are read, and between tables: what is read must be what was there at first, until the
+// database is closed.
 func TestOneMoment(t *testing.T) {
 	for _, mode := range []string{"DELETE", "WAL"} {
 		t.Run(mode, func(t *testing.T) {
@@ -51,8 +52,23 @@ func TestOneMoment(t *testing.T) {
 			if err != nil || count != 20_000 {
 				t.Errorf("read %d rows and the error %v, want 20000 rows", count, err)
 			}
+			err = writer.Exec("CREATE TABLE later (a)")
+			switch {
+			case mode == "WAL" && err != nil:
+				t.Errorf("a writer in WAL mode, between tables: %v", err)
+			case mode == "DELETE" && !errors.Is(err, sqlite3.BUSY):
+				t.Errorf("a writer between tables: %v, want %v", err, sqlite3.BUSY)
+			}
+			again, err := db.Query(t.Context(), "SELECT count(*), min(length(b)) FROM t")
+			if err != nil {
+				t.Fatal(err)
+			}
+			expectText(t, again, "20000|200")
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
 			execute(t, writer, "DELETE FROM t", "INSERT INTO t VALUES (0, 'new')")
-			expectRows(t, db, "t", "0|new")
+			expectRows(t, open(t, path), "t", "0|new")
 		})
 	}
 }

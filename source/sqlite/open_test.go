@@ -96,7 +96,9 @@ func TestTableNames(t *testing.T) {
 		}
 	}
 
-	// A table that is made, or changed, behind the back of an open database.
+	// A table that is made, or changed, behind the back of an open database that has read nothing yet.
+	closing(t, db)
+	db = open(t, path)
 	execute(t, writer, "CREATE TABLE later (a)", "INSERT INTO later VALUES ('new')")
 	execute(t, writer, "ALTER TABLE Todos ADD COLUMN done")
 	expectRows(t, db, "later", "new")

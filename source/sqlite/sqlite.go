@@ -23,10 +23,10 @@
 //
 // # Reading beside writers
 //
-// The file is opened for reading only and must exist. All rows of one [source.Rows] come from one read transaction:
-// they are those of one moment, whatever is written meanwhile. The next ones may be those of a later moment. In WAL
-// mode writers do not wait for it; in the other journal modes they cannot commit until the rows are at their end or
-// closed. A database that is locked is waited for, up to ten seconds. A database in WAL mode needs its -shm and -wal
+// The file is opened for reading only and must exist. All that a [DB] reads, it reads in one read transaction, which
+// begins with the first rows: tables that are read one after the other fit together, whatever is written meanwhile. In
+// WAL mode writers do not wait for it, but the WAL grows until the DB is closed; in the other journal modes they cannot
+// commit until then. A database that is locked is waited for, up to ten seconds. A database in WAL mode needs its -shm and -wal
 // files; where they are not, they are made beside it, in a directory that must be writable, and they stay there.
 //
 // # Memory
@@ -63,6 +63,7 @@ type DB struct {
 	path  string
 	conn  *sqlite3.Conn
 	open  *rows // nil if no rows are open
+	begun bool  // the transaction
 	spent error // why the connection gives no more rows
 }
 
@@ -209,6 +210,9 @@ func (db *DB) prepare(ctx context.Context, sql string) (*sqlite3.Stmt, error) {
 		return nil, errors.New("sqlite: the statement contains a NUL character")
 	}
 	db.conn.SetInterrupt(ctx)
+	if err := db.begin(ctx); err != nil {
+		return nil, err
+	}
 	stmt, tail, err := db.conn.Prepare(sql)
 	if err != nil {
 		return nil, db.fail(ctx, err)
@@ -228,6 +232,22 @@ func (db *DB) prepare(ctx context.Context, sql string) (*sqlite3.Stmt, error) {
 	}
 	finish(stmt)
 	return nil, refused
+}
+
+// begin begins the transaction, unless that has been done. What is read first will fix what it shows. An error may have
+// ended it (https://sqlite.org/lang_transaction.html); what would be read after that might not fit what was before.
+func (db *DB) begin(ctx context.Context) error {
+	switch {
+	case !db.begun:
+		if err := db.conn.Exec("BEGIN"); err != nil {
+			return db.fail(ctx, err)
+		}
+		db.begun = true
+	case db.conn.GetAutocommit():
+		db.spent = &failure{path: db.path, err: errors.New("the transaction has ended"), class: source.ErrUnavailable}
+		return db.spent
+	}
+	return nil
 }
 
 // blank reports whether there is nothing but semicolons, space and comments.

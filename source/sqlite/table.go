@@ -157,12 +157,14 @@ func (db *DB) Tables(ctx context.Context, schema string) (_ []string, err error)
 	return tables, nil
 }
 
-// Describe names the version of SQLite that reads the file, and the file. There is no snapshot: each of the rows that
-// are given has a read transaction of its own.
+// Describe names the version of SQLite that reads the file, and the file. SQLite has no name for the state that a
+// transaction shows.
 func (db *DB) Describe(ctx context.Context) (source.Description, error) {
 	version, err := db.texts(ctx, "SELECT sqlite_version()")
 	if err != nil {
 		return source.Description{}, err
 	}
-	return source.Description{System: "SQLite " + version[0], Database: db.path}, nil
+	return source.Description{
+		System: "SQLite " + version[0], Database: db.path, Snapshot: "one read transaction",
+	}, nil
 }
