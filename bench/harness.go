@@ -19,6 +19,7 @@ type benchmark struct {
 	rounds   int    // 0 for those of the workload; no warm-up round before a single one
 	variants []variant
 	goals    []goal
+	summary  func(results) string // stands behind the goals; may be nil
 }
 
 // variant is one way to do the work.
@@ -40,6 +41,8 @@ type session struct {
 	quick    bool
 	dir      string // for files, removed at the end
 	cleanups []func() error
+
+	serverPID int // of PostgreSQL
 }
 
 func newSession(ctx context.Context, stdout io.Writer, quick bool) (*session, error) {
