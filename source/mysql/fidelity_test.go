@@ -169,67 +169,6 @@ func sameNumber(a, b string) bool {
 	return errF == nil && errG == nil && f == g && float64(g) == y
 }
 
-// TestLoadsBack writes what was read, and random numbers, into another table, and has the server compare the two.
-func TestLoadsBack(t *testing.T) {
-	db, database := openNew(t, "SET sql_mode = ''; CREATE TABLE nasty "+nastyColumns+"; INSERT INTO nasty VALUES "+
-		nastyRows+"; INSERT INTO nasty (id, big, price, f, d, bits, y, at, span, raw, title)"+
-		" SELECT seq, RAND(seq) * 18446744073709551615, (RAND(seq) - 0.5) * POW(10, seq % 30),"+
-		" (RAND(seq) - 0.5) * POW(10, CAST(seq % 76 AS signed) - 38), (RAND(seq + 1) - 0.5) *"+
-		" POW(10, CAST(seq % 600 AS signed) - 300), seq % 4096,"+
-		" 1901 + seq % 255, TIMESTAMPADD(MICROSECOND, FLOOR(RAND(seq) * 1e15), '1980-01-01'),"+
-		" SEC_TO_TIME((RAND(seq) - 0.5) * 6e6), UNHEX(MD5(seq)), CONVERT(UNHEX(MD5(seq)) USING latin1)"+
-		" FROM seq_10_to_2000; CREATE TABLE copy LIKE nasty")
-	rows := table(t, db, "nasty")
-	sql := strings.Builder{}
-	sql.WriteString("SET sql_mode = ''; SET time_zone = '+00:00'; INSERT INTO copy VALUES ")
-	var b source.Batch
-	separator := ""
-	for {
-		err := rows.Next(&b)
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		for row := range b.Rows() {
-			sql.WriteString(separator + "(")
-			for column := range b.Columns() {
-				if column > 0 {
-					sql.WriteByte(',')
-				}
-				kind, value := b.Value(row, column)
-				sql.WriteString(literal(kind, value))
-			}
-			sql.WriteByte(')')
-			separator = ","
-		}
-	}
-	database.Exec(t, sql.String())
-	sums := database.Query(t, "CHECKSUM TABLE nasty, copy EXTENDED")
-	if sums[0][1] != sums[1][1] || sums[0][1] == "0" {
-		t.Errorf("the tables differ: %q", sums)
-		for _, c := range rows.Columns() {
-			name := quote(c.Name)
-			t.Log(c.Name, database.Query(t, fmt.Sprintf("SELECT COUNT(*), MIN(a.%s), MIN(b.%[1]s)"+
-				" FROM nasty a JOIN copy b USING (id) WHERE NOT a.%[1]s <=> b.%[1]s", name)))
-		}
-	}
-}
-
-// literal writes a value as SQL.
-func literal(kind source.Kind, value []byte) string {
-	switch kind {
-	case source.Null:
-		return "NULL"
-	case source.Number:
-		return string(value)
-	case source.Bytes:
-		return fmt.Sprintf("x'%x'", value)
-	}
-	return fmt.Sprintf("CONVERT(x'%x' USING utf8mb4)", value)
-}
-
 // TestCSVLoadsBack loads a CSV with LOAD DATA, for which NULL has no text of its own in a column of text.
 func TestCSVLoadsBack(t *testing.T) {
 	db, database := openNew(t, "CREATE TABLE t (id int PRIMARY KEY, n decimal(65,30), f float, at datetime(6), s text,"+
@@ -247,7 +186,7 @@ func TestCSVLoadsBack(t *testing.T) {
 		" (id, @n, @f, @at, s, @b, @raw) SET n = NULLIF(@n, ''), f = NULLIF(@f, ''), at = NULLIF(@at, ''),"+
 		" b = CAST(NULLIF(@b, '') AS unsigned), raw = UNHEX(SUBSTR(@raw, 3))")
 	sums := database.Query(t, "CHECKSUM TABLE t, copy EXTENDED")
-	if sums[0][1] != sums[1][1] || sums[0][1] == "0" {
+	if sum := sums[0][1]; sum != sums[1][1] || sum == "" || sum == "0" {
 		t.Errorf("the tables differ: %q and %q",
 			database.Query(t, "SELECT * FROM t"), database.Query(t, "SELECT * FROM copy"))
 	}
