@@ -64,12 +64,12 @@ func (r *tableRows) Size() (source.Size, error) {
 
 // size estimates the size of a table, or of a part of it.
 func (s *session) size(ctx context.Context, t table) (source.Size, error) {
-	found, err := s.query(ctx, `SELECT TABLE_NAME, IFNULL(TABLE_ROWS, 0), IFNULL(DATA_LENGTH, 0)
+	found, err := s.query(ctx, `SELECT IFNULL(TABLE_ROWS, 0), IFNULL(DATA_LENGTH, 0)
 		FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?`, t.database, t.name)
-	if found = t.own(found); err != nil || len(found) != 1 {
+	if err != nil || len(found) != 1 {
 		return source.Size{}, err
 	}
-	rows, bytes := count(found[0][1]), count(found[0][2])
+	rows, bytes := count(found[0][0]), count(found[0][1])
 	if rows == 0 {
 		return source.Size{}, nil // not even the bytes: an empty table has a page
 	}

@@ -22,12 +22,6 @@ type table struct {
 // String is the name for errors.
 func (t table) String() string { return "table " + strconv.Quote(t.database+"."+t.name) }
 
-// own are the rows that begin with the name of the table. The server takes letter case lightly when it compares, also
-// where another table may have the name in other letters.
-func (t table) own(rows [][]string) [][]string {
-	return slices.DeleteFunc(rows, func(row []string) bool { return row[0] != t.name })
-}
-
 // baseTypes are the types of tables that hold rows of their own.
 var baseTypes = []string{"BASE TABLE", "SYSTEM VERSIONED"}
 
@@ -130,7 +124,7 @@ type column struct {
 
 // columns gives the columns of a table.
 func (s *session) columns(ctx context.Context, t table) ([]column, error) {
-	found, err := s.query(ctx, `SELECT TABLE_NAME, COLUMN_NAME, COLUMN_TYPE, IFNULL(GENERATION_EXPRESSION, '') <> ''
+	found, err := s.query(ctx, `SELECT COLUMN_NAME, COLUMN_TYPE, IFNULL(GENERATION_EXPRESSION, '') <> ''
 		FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? ORDER BY ORDINAL_POSITION`,
 		t.database, t.name)
 	if err != nil {
@@ -141,11 +135,11 @@ func (s *session) columns(ctx context.Context, t table) ([]column, error) {
 		return nil, s.failed(ctx, t.String(), err)
 	}
 	var columns []column
-	for _, row := range t.own(found) {
+	for _, row := range found {
 		columns = append(columns, column{
-			Column:    source.Column{Name: row[1], Type: row[2]},
-			isJSON:    checked["json_valid("+quote(row[1])+")"],
-			generated: row[3] == "1",
+			Column:    source.Column{Name: row[0], Type: row[1]},
+			isJSON:    checked["json_valid("+quote(row[0])+")"],
+			generated: row[2] == "1",
 		})
 	}
 	return columns, nil
@@ -156,14 +150,14 @@ func (s *session) jsonChecks(ctx context.Context, t table) (map[string]bool, err
 	if !s.isMariaDB || !t.base {
 		return nil, nil
 	}
-	found, err := s.query(ctx, `SELECT TABLE_NAME, CHECK_CLAUSE FROM information_schema.CHECK_CONSTRAINTS
+	found, err := s.query(ctx, `SELECT CHECK_CLAUSE FROM information_schema.CHECK_CONSTRAINTS
 		WHERE CONSTRAINT_SCHEMA = ? AND TABLE_NAME = ?`, t.database, t.name)
 	if err != nil {
 		return nil, err
 	}
 	checks := map[string]bool{}
-	for _, row := range t.own(found) {
-		checks[row[1]] = true
+	for _, row := range found {
+		checks[row[0]] = true
 	}
 	return checks, nil
 }

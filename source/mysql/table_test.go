@@ -76,6 +76,10 @@ func TestSnapshotEnds(t *testing.T) {
 		}
 	}
 	db := openAgain(t, database.URL())
+	if err := run(context.Background(), db, "CHECK TABLE t"); !strings.Contains(err.Error(), "the snapshot is gone") {
+		t.Errorf("the end of the snapshot gave %v", err)
+	}
+	db = openAgain(t, database.URL())
 	rows := query(t, db, "BEGIN NOT ATOMIC COMMIT; SELECT 1 UNION SELECT 2; END")
 	if err := rows.Close(); err != nil {
 		t.Error(err)
