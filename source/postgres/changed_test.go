@@ -135,6 +135,28 @@ func TestChangedBeforeTheFirstRow(t *testing.T) {
 	}
 }
 
+// TestLocksStay fails in other ways after tables have been looked at, which must stay as they are.
+func TestLocksStay(t *testing.T) {
+	db, database := openNew(t, `
+		CREATE TABLE t AS SELECT 1 AS id; CREATE TABLE parts (id int) PARTITION BY LIST (id);
+		CREATE TABLE one PARTITION OF parts FOR VALUES IN (1); INSERT INTO parts VALUES (1)`)
+	for _, name := range []string{"t", "parts"} {
+		if err := table(t, db, name).Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := db.Query(context.Background(), "SELECT nothing"); err == nil {
+		t.Error("a query that is wrong did not fail")
+	}
+	if n, err := drain(query(t, db, "SELECT 1")); n != 1 || err != io.EOF {
+		t.Errorf("then a query has %d rows and the error %v", n, err)
+	}
+	for _, name := range []string{"t", "parts", "one"} {
+		database.Exec(t, `DO $do$ BEGIN SET LOCAL lock_timeout = '1ms'; DROP TABLE `+name+`;
+			RAISE 'dropped'; EXCEPTION WHEN lock_not_available THEN NULL; END $do$`)
+	}
+}
+
 // TestLockedByOthers waits for a partition that someone else has locked, until the context ends.
 func TestLockedByOthers(t *testing.T) {
 	db, database := openNew(t, `

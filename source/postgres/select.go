@@ -60,6 +60,9 @@ func (db *DB) Select(ctx context.Context, name string, s source.Selection) (sour
 	if err := db.session.checkUnchanged(ctx, relation); err != nil {
 		return nil, err
 	}
+	if err := db.session.keepLocks(ctx); err != nil {
+		return nil, err
+	}
 	r := newRows(ctx, db.session, relation.String(), wanted, sql, description.Fields)
 	r.relation = relation
 	db.open = r

@@ -175,6 +175,16 @@ func (s *session) recover(ctx context.Context) error {
 	return s.failed(ctx, "returning to the savepoint", err)
 }
 
+// keepLocks lets the locks that were taken stay until the transaction ends, also if a statement fails later: a return
+// to the savepoint gives up those that are newer than it.
+func (s *session) keepLocks(ctx context.Context) error {
+	// To be canceled in between would leave no savepoint.
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	err := s.conn.Exec(bounded, "RELEASE SAVEPOINT culvert; SAVEPOINT culvert").Close()
+	return s.failed(ctx, "keeping locks", err)
+}
+
 // query runs a statement of ours and gives its rows, of so many columns, all as text.
 //
 // Whoever owns the database, or may create a schema, can have operators, types and relations of their own be found
