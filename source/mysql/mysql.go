@@ -44,6 +44,10 @@
 // error. Generated columns are left out, as by mysqldump, since no row could be loaded back with them; a query may name
 // them, and so may a selection.
 //
+// In CSV every value can be told from every other one. LOAD DATA does not do so: it takes NULL and the empty string for
+// the same, and needs binary data to go through UNHEX and BIT through CAST. In JSON Lines, JSON of several lines becomes
+// one line, and the null of JSON is like NULL.
+//
 // # The end of the rows
 //
 // The rows of a base table are counted and compared with what the server has counted. Those of a view or a query are
@@ -117,6 +121,8 @@ func Open(ctx context.Context, address string) (*DB, error) {
 //
 // The name is first looked for as it is, in the database that was opened, then as database.table with both parts as
 // they are, then as SQL reads it, with backticks around the parts. Letter case counts where it counts for the server.
+//
+// The server checks the statement at once, and runs it when the first rows are asked for.
 func (db *DB) Table(ctx context.Context, name string) (source.Rows, error) {
 	return db.Select(ctx, name, source.Selection{})
 }
