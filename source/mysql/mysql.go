@@ -44,9 +44,9 @@
 // error. Generated columns are left out, as by mysqldump, since no row could be loaded back with them; a query may name
 // them, and so may a selection.
 //
-// In CSV every value can be told from every other one. LOAD DATA does not do so: it takes NULL and the empty string for
-// the same, and needs binary data to go through UNHEX and BIT through CAST. In JSON Lines, JSON of several lines becomes
-// one line, and the null of JSON is like NULL.
+// In CSV every value can be told from every other one. LOAD DATA does not do so: it takes NULL and the empty string
+// for the same, and needs binary data to go through UNHEX and BIT through CAST. In JSON Lines, JSON of several lines
+// becomes one line, and the null of JSON is like NULL.
 //
 // # The end of the rows
 //
