@@ -25,9 +25,10 @@
 //	stats, err := plan.Tables(ctx, files, src, []string{"orders", "customers"})
 //
 // They are read one after the other, each by all connections, so that the memory is that of one. How they fit together
-// is up to the source: the tables of PostgreSQL are all read in one snapshot, and so are those of MySQL and MariaDB
-// whose engine has snapshots; each table of SQLite is read at a moment of its own. All are looked up first, which in
-// PostgreSQL also locks them against DROP, TRUNCATE and ALTER TABLE until the source is closed.
+// is up to the source. Those of PostgreSQL are all read in one snapshot, those of SQLite in one read transaction, for
+// which writers have to wait unless the database is in WAL mode, and of MySQL and MariaDB those in one snapshot whose
+// engine has them. All are looked up first, which in PostgreSQL also locks them against DROP, TRUNCATE and ALTER TABLE,
+// until one of them fails or the source is closed.
 //
 // The files come from the caller, as [Files]. While one is written, up to eight before it are committed.
 //

@@ -8,16 +8,19 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"filippo.io/age"
+	"github.com/ncruces/go-sqlite3"
 
 	"culvert/agefile"
 	"culvert/export"
 	"culvert/source"
+	"culvert/source/sqlite"
 )
 
 // schema is a source of several generated tables.
@@ -296,5 +299,40 @@ func TestTablesOverlap(t *testing.T) {
 	src := schema{"a": {rows: 10}, "b": {rows: 10}, "c": {rows: 10}}
 	if _, err := plan.Tables(t.Context(), files, src, []string{"a", "b", "c"}); err != nil || len(files.files) != 4 {
 		t.Errorf("error %v, files %q", err, files.names())
+	}
+}
+
+// TestTablesOfSQLite writes to the tables when the first file is begun. All are exported as they were before.
+func TestTablesOfSQLite(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "test.db")
+	writer, err := sqlite3.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	err = writer.Exec(`PRAGMA journal_mode = WAL; CREATE TABLE a AS SELECT 1; CREATE TABLE b AS SELECT 1`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := sqlite.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	shelf := newShelf()
+	files := filesFunc(func(name string) (export.File, error) {
+		if err := writer.Exec("INSERT INTO a VALUES (2); INSERT INTO b VALUES (2)"); err != nil {
+			t.Error(err)
+		}
+		return shelf.Create(name)
+	})
+	plan := export.Plan{Unencrypted: true}
+	all, err := plan.Tables(t.Context(), files, src, []string{"a", "b"})
+	if err != nil || all[0].Rows != 1 || all[1].Rows != 1 {
+		t.Errorf("%+v, error %v", all, err)
+	}
+	manifest, err := export.ReadManifest(bytes.NewReader(shelf.files[export.ManifestName]))
+	if err != nil || !strings.HasPrefix(manifest.System, "SQLite 3.") || manifest.Snapshot == "" {
+		t.Errorf("manifest %+v, error %v", manifest, err)
 	}
 }

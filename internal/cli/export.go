@@ -34,8 +34,9 @@ A large table of PostgreSQL is read by several connections, in one snapshot, and
 
 Several tables, --all, and --schema go into a directory: -o DIR, or one that is named after the database or the schema.
 It is made, or must be empty, unless --force. Each table becomes a file, and manifest.json.age says what is in them.
-They are read one after the other: those of PostgreSQL in one snapshot, and those of MySQL and MariaDB too, as far as
-their engine has them; of SQLite, each table is of a moment of its own. A table that fails does not stop the others.
+They are read one after the other, all as they were at one moment: those of PostgreSQL in one snapshot, those of MySQL
+and MariaDB too, as far as their engine has them, and those of SQLite in one read transaction. A table that fails does
+not stop the others.
 An interrupt, a lost connection, a full disk and --fail-fast leave whole files, and no manifest. culvert verify DIR
 checks a directory.
 
