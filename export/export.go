@@ -28,7 +28,7 @@
 // is up to the source. Those of PostgreSQL are all read in one snapshot, those of SQLite in one read transaction, for
 // which writers have to wait unless the database is in WAL mode, and of MySQL and MariaDB those in one snapshot whose
 // engine has them. All are looked up first, which in PostgreSQL also locks them against DROP, TRUNCATE and ALTER TABLE,
-// until one of them fails or the source is closed.
+// until the source is closed.
 //
 // The files come from the caller, as [Files]. While one is written, up to eight before it are committed.
 //
