@@ -35,7 +35,8 @@
 // method is not heap, or for whose partitions and indexes the server would have too few locks; nor can what a server
 // older than 14 or a pooler in transaction mode holds, or one that exports no snapshot, or lets it expire. The error
 // says which it is, and the first connection reads alone. A table of less than 4 MiB is not divided. A table that
-// becomes a child of another while its parent is read, with rows of before, may be read in part; a partition is noticed.
+// becomes a child of another while its parent is read, with rows of before, may be read in part; a partition is
+// noticed.
 //
 // # Values
 //

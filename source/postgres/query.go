@@ -17,6 +17,7 @@ import (
 const (
 	codeSyntaxError           = "42601"
 	codeLockNotAvailable      = "55P03"
+	codeQueryCanceled         = "57014"
 	codeOutOfMemory           = "53200"
 	codeIndeterminateDatatype = "42P18"
 	codeInvalidParameterValue = "22023"

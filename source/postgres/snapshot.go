@@ -212,7 +212,7 @@ func refusedTable(err error) *source.IndivisibleError {
 	switch {
 	case !answered || endsSession(answer):
 		return refused("a connection was lost", err)
-	case answer.Code == codeLockNotAvailable:
+	case answer.Code == codeLockNotAvailable, answer.Code == codeQueryCanceled: // by tryTimeout, or by patience
 		return refused("someone else has locked it, or waits to change it", err)
 	case answer.Code == codeOutOfMemory:
 		return refused("the server has too few locks for several connections", err)
