@@ -40,6 +40,8 @@ not stop the others.
 An interrupt, a lost connection, a full disk and --fail-fast leave whole files, and no manifest. culvert verify DIR
 checks a directory.
 
+With a passphrase, each file takes about a second more.
+
 --columns, --where and --limit take a part of one table. The condition is SQL, so it must not come from strangers.
 --dry-run tells what would be exported, with estimates of the database; it writes and reads no rows.
 
@@ -270,6 +272,8 @@ func (o *exportOptions) checkTables(names []string) error {
 		return withHint(usagef("--columns, --where and --limit are for one table"), "export it by itself")
 	case o.columns != nil && len(o.columns) == 0:
 		return usagef("--columns names no column")
+	case o.output == "-" && o.several(names):
+		return withHint(usagef("several tables cannot go to standard output"), "into a directory: -o DIR")
 	case o.failFast && !o.several(names):
 		return usagef("--fail-fast is for several tables")
 	}

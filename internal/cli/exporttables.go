@@ -51,9 +51,6 @@ type tablesExport struct {
 
 func (a *app) exportTables(ctx context.Context, w *work, r *exportReport, e *tablesExport) (err error) {
 	o := e.options
-	if o.output == "-" {
-		return withHint(usagef("several tables cannot go to standard output"), "into a directory: -o DIR")
-	}
 	if o.output != "" {
 		if err := checkOutputDir(o.output, o.force); err != nil {
 			return err
@@ -243,6 +240,10 @@ func (d *outputDir) Create(name string) (export.File, error) {
 	path := filepath.Join(d.path, name)
 	if err := refuseSameFile(path, d.inputs); err != nil {
 		return nil, err
+	}
+	// A link could lead out of the directory, and a pipe would be waited for.
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("output %q exists and is not a regular file", path)
 	}
 	f, err := d.outputs.create(path, d.force)
 	if err != nil {
