@@ -1,6 +1,7 @@
 package export
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -31,6 +32,10 @@ func FileNames(tables []string, extension string) []string {
 // caseless is the same for names that a file system may take for the same, which compares by upper or by lower case.
 func caseless(name string) string { return strings.ToLower(strings.ToUpper(name)) }
 
+// device matches what Windows takes for a device, whatever the extension ("Naming Files, Paths, and Namespaces" in the
+// documentation of Win32).
+var device = regexp.MustCompile(`(?i)^(CON|PRN|AUX|NUL|COM[0-9¹²³]|LPT[0-9¹²³]) *$`)
+
 func fileName(table string) string {
 	const longest = 150
 	name := strings.Map(func(r rune) rune {
@@ -44,6 +49,9 @@ func fileName(table string) string {
 	}, table)
 	if name == "" || strings.ContainsRune(".-~ ", rune(name[0])) {
 		name = "_" + strings.TrimLeft(name, ".-~ ")
+	}
+	if stem, _, _ := strings.Cut(name, "."); device.MatchString(stem) {
+		name = "_" + name
 	}
 	return strings.ToValidUTF8(name[:min(len(name), longest)], "")
 }

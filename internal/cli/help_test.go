@@ -28,7 +28,11 @@ func TestHelpNamesAllFields(t *testing.T) {
 		if !found {
 			continue
 		}
-		for _, field := range jsonFields(reflect.TypeOf(object)) {
+		fields := jsonFields(reflect.TypeOf(object))
+		if cmd.Name() == "export" {
+			fields = append(fields, jsonFields(reflect.TypeOf(planReport{}))...)
+		}
+		for _, field := range fields {
 			if field == "rows" && cmd.Name() != "export" || field == "output" && cmd.Name() == "verify" {
 				continue // never set there
 			}
