@@ -70,7 +70,11 @@ func TestProgressDone(t *testing.T) {
 // TestProgressOfTables looks at the progress while each file is begun.
 func TestProgressOfTables(t *testing.T) {
 	progress := new(export.Progress)
-	src := schema{"a": {rows: 100_000}, "b": {rows: 300_000}, "denied": nil, "c": {rows: 600_000}}
+	text := []byte("x")
+	src := schema{
+		"a": {rows: 100_000, text: text}, "b": {rows: 300_000, text: text}, "denied": nil,
+		"c": {rows: 600_000, text: text},
+	}
 	var seen []export.TableProgress
 	var done []float64
 	files := filesFunc(func(string) (export.File, error) {
@@ -78,8 +82,28 @@ func TestProgressOfTables(t *testing.T) {
 		seen, done = append(seen, table), append(done, progress.Done())
 		return newShelf().Create("x")
 	})
+	// Somebody else watches all the time.
+	exported, watched := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(watched)
+		for last := -1.0; ; {
+			now := progress.Done()
+			if now < last || now > 1 {
+				t.Errorf("%v done after %v", now, last)
+			}
+			last = now
+			select {
+			case <-exported:
+				return
+			default:
+				progress.Table()
+			}
+		}
+	}()
 	plan := export.Plan{Unencrypted: true, Progress: progress}
 	all, err := plan.Tables(t.Context(), files, src, []string{"a", "b", "denied", "c"})
+	close(exported)
+	<-watched
 	if partial, ok := errors.AsType[*export.PartialError](err); !ok || partial.Failed != 1 || len(all) != 4 {
 		t.Fatal(err)
 	}
