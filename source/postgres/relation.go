@@ -40,10 +40,11 @@ SELECT c.oid, n.nspname, c.relname, c.relname = $1::text AND ` + visible + `,
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND `
 
-// The name is text, as PostgreSQL would otherwise cut it to the 63 bytes of a name. To parse_ident the same holds.
+// The name is text, as PostgreSQL would otherwise cut it to the 63 bytes of a name. To parse_ident the same holds. The
+// third parameter has what the name of the table can be in it, for which there is an index.
 const (
 	exactlyNamed = `
-	(c.relname = $1::text AND ` + visible + ` OR n.nspname || '.' || c.relname = $1::text)
+	c.relname = ANY ($3::name[]) AND (c.relname = $1::text AND ` + visible + ` OR n.nspname || '.' || c.relname = $1::text)
 ORDER BY 4 DESC`
 	namedAsSQL = `
 	(ARRAY[c.relname::text] = pg_catalog.parse_ident($1::text) AND ` + visible + `
@@ -54,7 +55,7 @@ ORDER BY 4 DESC`
 // findRelation finds the relation that a name means.
 func (s *session) findRelation(ctx context.Context, name string) (*relation, error) {
 	table := "table " + strconv.Quote(name)
-	found, err := s.query(ctx, 5, relationSQL+exactlyNamed, name, s.schemas)
+	found, err := s.query(ctx, 5, relationSQL+exactlyNamed, name, s.schemas, endsOfName(name))
 	if err != nil {
 		return nil, s.failed(ctx, table, err)
 	}
@@ -80,6 +81,18 @@ func (s *session) findRelation(ctx context.Context, name string) (*relation, err
 	return &relation{
 		oid: string(first[0]), schema: string(first[1]), name: string(first[2]), plain: string(first[4]) == "t",
 	}, nil
+}
+
+// endsOfName gives, as an array, all that stands after a point in a name, and the name itself.
+func endsOfName(name string) string {
+	const longest = 255 // bytes; more than any server has been built for
+	var ends []string
+	for i := max(0, len(name)-longest); i < len(name); i++ {
+		if i == 0 || name[i-1] == '.' {
+			ends = append(ends, `"`+strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(name[i:])+`"`)
+		}
+	}
+	return "{" + strings.Join(ends, ",") + "}"
 }
 
 // isNoName reports whether parse_ident has refused a text because it cannot be the name of a table.
