@@ -47,8 +47,9 @@ func (s *session) list(ctx context.Context, sql string, parameters ...string) ([
 	return list, nil
 }
 
-// ofUsers says whether a schema n is not one of the system.
-const ofUsers = `n.nspname <> 'information_schema' AND n.nspname NOT LIKE 'pg\_%'`
+// ofUsers says whether a schema n is not one of the system. What a backslash is in a text is a setting of the user, so
+// that there is none.
+const ofUsers = `n.nspname <> 'information_schema' AND NOT pg_catalog.starts_with(n.nspname::text, 'pg_')`
 
 // schemasSQL lists the schema of a name, and after it the others.
 const schemasSQL = `

@@ -59,6 +59,21 @@ func TestTables(t *testing.T) {
 	}
 }
 
+// TestTablesOfNamesLikeTheSystems lists schemas that are not of the system, whatever a backslash means.
+func TestTablesOfNamesLikeTheSystems(t *testing.T) {
+	_, database := openNew(t, `
+		CREATE SCHEMA pgx; CREATE TABLE pgx.t (); CREATE SCHEMA "PG_x"; CREATE TABLE "PG_x".t ();
+		CREATE SCHEMA information; CREATE TABLE information.t ()`)
+	for _, conforming := range []string{"on", "off"} {
+		database.Exec(t, "ALTER DATABASE "+database.Name+" SET standard_conforming_strings = "+conforming)
+		db := openAgain(t, database.ConnString())
+		want := []string{"PG_x.t", "information.t", "pgx.t"}
+		if got := tables(t, db, ""); !slices.Equal(got, want) {
+			t.Errorf("conforming %s: got %q, want %q", conforming, got, want)
+		}
+	}
+}
+
 // TestTableNamesAreExact finds each table by its name in the list, among others that could be taken for it.
 func TestTableNamesAreExact(t *testing.T) {
 	long := strings.Repeat("x", 63)
