@@ -36,7 +36,7 @@ func (db *DB) Tables(ctx context.Context, schema string) ([]string, error) {
 		schema, all = known, "TABLE_SCHEMA = ?"
 	}
 	parameters := slices.DeleteFunc([]string{schema}, func(name string) bool { return name == "" })
-	found, err := s.query(ctx, `SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, IFNULL(ENGINE, '')
+	found, err := s.query(ctx, 4, `SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, IFNULL(ENGINE, '')
 		FROM information_schema.TABLES WHERE `+all, parameters...)
 	if err != nil {
 		return nil, s.failed(ctx, listing, err)
@@ -54,7 +54,7 @@ func (db *DB) Tables(ctx context.Context, schema string) ([]string, error) {
 
 // schemaNamed gives the name of a database as it is written there.
 func (s *session) schemaNamed(ctx context.Context, name string) (string, error) {
-	found, err := s.query(ctx, "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA ORDER BY SCHEMA_NAME")
+	found, err := s.query(ctx, 1, "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA ORDER BY SCHEMA_NAME")
 	if err != nil {
 		return "", s.failed(ctx, listing, err)
 	}
@@ -74,7 +74,7 @@ func (s *session) schemaNamed(ctx context.Context, name string) (string, error) 
 func (s *session) distinctNames(ctx context.Context, tables [][]string) ([]string, error) {
 	known := map[string]bool{}
 	if slices.ContainsFunc(tables, func(row []string) bool { return row[0] != s.database }) {
-		found, err := s.query(ctx, "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES")
+		found, err := s.query(ctx, 2, "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES")
 		if err != nil {
 			return nil, s.failed(ctx, listing, err)
 		}

@@ -26,7 +26,7 @@ func (db *DB) Describe(ctx context.Context) (source.Description, error) {
 	description := source.Description{
 		System: name + version, Database: s.database, Snapshot: "CONSISTENT SNAPSHOT at " + s.taken + " UTC",
 	}
-	found, err := s.query(ctx, "SHOW SESSION STATUS LIKE 'Binlog_snapshot_%'")
+	found, err := s.query(ctx, 2, "SHOW SESSION STATUS LIKE 'Binlog_snapshot_%'")
 	if err != nil {
 		return source.Description{}, s.failed(ctx, "describing the database", err)
 	}
@@ -64,7 +64,7 @@ func (r *tableRows) Size() (source.Size, error) {
 
 // size estimates the size of a table, or of a part of it.
 func (s *session) size(ctx context.Context, t table) (source.Size, error) {
-	found, err := s.query(ctx, `SELECT IFNULL(TABLE_ROWS, 0), IFNULL(DATA_LENGTH, 0)
+	found, err := s.query(ctx, 2, `SELECT IFNULL(TABLE_ROWS, 0), IFNULL(DATA_LENGTH, 0)
 		FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?`, t.database, t.name)
 	if err != nil || len(found) != 1 {
 		return source.Size{}, err
@@ -92,7 +92,7 @@ func (s *session) planned(ctx context.Context, t table) (float64, error) {
 	if s.isMariaDB {
 		sql += "EXTENDED "
 	}
-	found, err := s.query(ctx, sql+"SELECT 1 FROM "+t.sql()+" WHERE ("+t.where+"\n)")
+	found, err := s.query(ctx, anyColumns, sql+"SELECT 1 FROM "+t.sql()+" WHERE ("+t.where+"\n)")
 	if err != nil || len(found) == 0 || len(found[0]) < 3 {
 		return 0, err
 	}

@@ -1,6 +1,7 @@
 package mysql_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -87,6 +88,26 @@ func TestBrokenPackets(t *testing.T) {
 				t.Error(err)
 			}
 		}
+	}
+}
+
+// TestOtherColumns has the server answer with one column where there have to be two.
+func TestOtherColumns(t *testing.T) {
+	server := testkit.MariaDB(t)
+	row := []byte("\x01x")
+	socket := proxy(t, []string{server.SocketPath()}, func(client io.Writer, server io.Reader) {
+		changed := 0 // packets of the answer: the number of columns, of which it also says that they follow, and both
+		passPackets(client, server, func(packet []byte) (_ []byte, last bool) {
+			if changed == 0 && !bytes.Equal(packet, []byte{2, 1}) || changed == 3 {
+				return packet, false
+			}
+			changed++
+			return [][]byte{{1, 1}, packet, row}[changed-1], false
+		})
+	})
+	db := openAgain(t, socketURL("", socket))
+	if got, err := db.Describe(context.Background()); err == nil || !strings.Contains(err.Error(), "as it was asked") {
+		t.Errorf("a status of one column gives %+v and the error %v", got, err)
 	}
 }
 

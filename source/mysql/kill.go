@@ -66,7 +66,7 @@ func (s *session) sendKill(what string) error {
 	}
 	second := &session{conn: opened}
 	defer second.close()
-	found, err := second.query(ctx, "SELECT "+whichServer)
+	found, err := second.query(ctx, 1, "SELECT "+whichServer)
 	if err != nil {
 		return err
 	}

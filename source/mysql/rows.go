@@ -192,7 +192,7 @@ func (r *rows) confirm() error {
 
 // compareCount asks the server for the number of rows.
 func (r *rows) compareCount() error {
-	found, err := r.session.query(r.ctx, "SELECT FOUND_ROWS()")
+	found, err := r.session.query(r.ctx, 1, "SELECT FOUND_ROWS()")
 	if err != nil {
 		return err
 	}

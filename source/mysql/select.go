@@ -54,7 +54,7 @@ func (db *DB) Select(ctx context.Context, name string, selection source.Selectio
 func (s *session) choose(ctx context.Context, t table, columns []column, names []string) ([]column, error) {
 	if len(names) == 0 {
 		// The server hides the columns that the user may not read, and an export must not leave them out in silence.
-		if _, err := s.query(ctx, "SELECT * FROM "+t.sql()+" LIMIT 0"); err != nil {
+		if _, err := s.query(ctx, anyColumns, "SELECT * FROM "+t.sql()+" LIMIT 0"); err != nil {
 			return nil, s.failed(ctx, t.String(), err)
 		}
 		columns = slices.DeleteFunc(columns, func(c column) bool { return c.generated })
@@ -82,7 +82,7 @@ func (s *session) choose(ctx context.Context, t table, columns []column, names [
 
 // unknownColumn is the error for a column that the server does not list: there is none, or the user may not read it.
 func (s *session) unknownColumn(ctx context.Context, t table, columns []column, name string) error {
-	_, err := s.query(ctx, "SELECT "+quote(name)+" FROM "+t.sql()+" LIMIT 0")
+	_, err := s.query(ctx, 1, "SELECT "+quote(name)+" FROM "+t.sql()+" LIMIT 0")
 	refused, ok := errors.AsType[*gomysql.MySQLError](err)
 	if err != nil && !ok || ok && slices.Contains(accessDenied, refused.Number) {
 		return s.failed(ctx, t.String(), err)

@@ -162,7 +162,7 @@ func (s *session) beginTransaction(ctx context.Context) error {
 			return s.failed(ctx, doing, err)
 		}
 	}
-	found, err := s.query(ctx, `SELECT CONNECTION_ID(), VERSION(), @@lower_case_table_names, DATABASE(),
+	found, err := s.query(ctx, 6, `SELECT CONNECTION_ID(), VERSION(), @@lower_case_table_names, DATABASE(),
 		UTC_TIMESTAMP(6), `+whichServer)
 	if err != nil {
 		return s.failed(ctx, doing, err)
@@ -248,8 +248,13 @@ func (s *session) prepared(
 	return statement, found, nil
 }
 
-// query runs a statement of ours and gives its rows, with NULL as "".
-func (s *session) query(ctx context.Context, sql string, parameters ...string) (all [][]string, err error) {
+// anyColumns is for a statement of which it is not known how many columns it has.
+const anyColumns = -1
+
+// query runs a statement of ours and gives its rows, of so many columns, with NULL as "".
+func (s *session) query(
+	ctx context.Context, columns int, sql string, parameters ...string,
+) (all [][]string, err error) {
 	var found driver.Rows
 	if len(parameters) == 0 {
 		err = guarded(func() error {
@@ -267,6 +272,9 @@ func (s *session) query(ctx context.Context, sql string, parameters ...string) (
 	}
 	defer func() { err = errors.Join(err, guarded(found.Close)) }()
 	values := make([]driver.Value, len(found.Columns()))
+	if columns != anyColumns && len(values) != columns {
+		return nil, errAnswer
+	}
 	for {
 		if err := guarded(func() error { return found.Next(values) }); err == io.EOF {
 			return all, nil

@@ -32,7 +32,7 @@ const knownLimit = 1000
 func (s *session) findTable(ctx context.Context, name string) (table, error) {
 	for _, candidate := range readings(name) {
 		candidate.database = cmp.Or(candidate.database, s.database)
-		found, err := s.query(ctx, `SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE FROM information_schema.TABLES
+		found, err := s.query(ctx, 3, `SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE FROM information_schema.TABLES
 			WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?`, candidate.database, candidate.name)
 		if err != nil {
 			return table{}, s.failed(ctx, "looking for the table", err)
@@ -98,7 +98,7 @@ func identifier(text string) (name, rest string, ok bool) {
 
 // unknownTable is the error for a name that stands for no table.
 func (s *session) unknownTable(ctx context.Context, name string) error {
-	found, err := s.query(ctx, fmt.Sprintf(`SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES
+	found, err := s.query(ctx, 2, fmt.Sprintf(`SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES
 		WHERE TABLE_SCHEMA NOT IN (`+systemSchemas+`)
 		ORDER BY TABLE_SCHEMA <> ?, TABLE_SCHEMA, TABLE_NAME LIMIT %d`, knownLimit), s.database)
 	if err != nil {
@@ -124,7 +124,7 @@ type column struct {
 
 // columns gives the columns of a table.
 func (s *session) columns(ctx context.Context, t table) ([]column, error) {
-	found, err := s.query(ctx, `SELECT COLUMN_NAME, COLUMN_TYPE, IFNULL(GENERATION_EXPRESSION, '') <> ''
+	found, err := s.query(ctx, 3, `SELECT COLUMN_NAME, COLUMN_TYPE, IFNULL(GENERATION_EXPRESSION, '') <> ''
 		FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? ORDER BY ORDINAL_POSITION`,
 		t.database, t.name)
 	if err != nil {
@@ -150,7 +150,7 @@ func (s *session) jsonChecks(ctx context.Context, t table) (map[string]bool, err
 	if !s.isMariaDB || !t.base {
 		return nil, nil
 	}
-	found, err := s.query(ctx, `SELECT CHECK_CLAUSE FROM information_schema.CHECK_CONSTRAINTS
+	found, err := s.query(ctx, 1, `SELECT CHECK_CLAUSE FROM information_schema.CHECK_CONSTRAINTS
 		WHERE CONSTRAINT_SCHEMA = ? AND TABLE_NAME = ?`, t.database, t.name)
 	if err != nil {
 		return nil, err
