@@ -33,6 +33,36 @@ func TestBusyTimeout(t *testing.T) {
 	}
 }
 
+// TestEndOfTransaction ends the transaction as an error of the disk would. What is read then would be of another
+// moment.
+func TestEndOfTransaction(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ended.db")
+	newWriter(t, path, "CREATE TABLE t (a)")
+	db := &DB{path: path}
+	if err := db.connect(1 << 24); err != nil {
+		t.Fatal(err)
+	}
+	defer closing(t, db)
+	for range 2 {
+		rows, err := db.Table(t.Context(), "t")
+		if err != nil {
+			t.Fatal(err)
+		}
+		closing(t, rows)
+	}
+	if err := db.conn.Exec("ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := db.Table(t.Context(), "t"); !errors.Is(err, source.ErrUnavailable) {
+			t.Errorf("Table after the end of the transaction: %v, want source.ErrUnavailable", err)
+		}
+	}
+	if tables, err := db.Tables(t.Context(), ""); !errors.Is(err, source.ErrUnavailable) {
+		t.Errorf("Tables after the end of the transaction: %q, %v, want source.ErrUnavailable", tables, err)
+	}
+}
+
 // TestOutOfMemory reads a value that is larger than the address space.
 func TestOutOfMemory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "large.db")

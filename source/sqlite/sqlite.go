@@ -26,8 +26,9 @@
 // The file is opened for reading only and must exist. All that a [DB] reads, it reads in one read transaction, which
 // begins with the first rows: tables that are read one after the other fit together, whatever is written meanwhile. In
 // WAL mode writers do not wait for it, but the WAL grows until the DB is closed; in the other journal modes they cannot
-// commit until then. A database that is locked is waited for, up to ten seconds. A database in WAL mode needs its -shm and -wal
-// files; where they are not, they are made beside it, in a directory that must be writable, and they stay there.
+// commit until then. A database that is locked is waited for, up to ten seconds. A database in WAL mode needs its -shm
+// and -wal files; where they are not, they are made beside it, in a directory that must be writable, and they stay
+// there.
 //
 // # Memory
 //
