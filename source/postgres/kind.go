@@ -37,8 +37,8 @@ type encoding struct {
 // encodingOf gives the encoding of a type. The server describes a domain by the type below it.
 //
 // The binary format of bytea is its bytes. Times and UUIDs cost the server more to print than anything else of their
-// size, and are printed here: a table with one time in eight columns takes it an eighth less time. For numbers, booleans
-// and text the binary format saves it nothing.
+// size, and are printed here: a table with one time in eight columns takes it an eighth less time. For numbers,
+// booleans and text the binary format saves it nothing.
 func encodingOf(oid uint32) encoding {
 	switch oid {
 	case oidBool:

@@ -44,7 +44,8 @@ WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND `
 // third parameter has what the name of the table can be in it, for which there is an index.
 const (
 	exactlyNamed = `
-	c.relname = ANY ($3::name[]) AND (c.relname = $1::text AND ` + visible + ` OR n.nspname || '.' || c.relname = $1::text)
+	c.relname = ANY ($3::name[])
+	AND (c.relname = $1::text AND ` + visible + ` OR n.nspname || '.' || c.relname = $1::text)
 ORDER BY 4 DESC`
 	namedAsSQL = `
 	(ARRAY[c.relname::text] = pg_catalog.parse_ident($1::text) AND ` + visible + `
