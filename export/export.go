@@ -16,7 +16,7 @@
 // A table that the source can divide, as a large one of PostgreSQL, is read with several connections at the same time,
 // in one snapshot, and its rows are written as they arrive. Nothing is lost by that: a table has no order. Plan.Ordered
 // keeps the order in which the source would give them to one connection; a query always has it. zstd then compresses
-// with a faster level, whose output is about 5 % larger, as it would be what all else waits for.
+// with a faster level, whose output is often some percent larger, as it would be what all else waits for.
 //
 // # Several tables
 //
@@ -43,7 +43,8 @@
 //	ended                 machine that exports, as in RFC 3339
 //	system       string   the database system and its version (source.Description)
 //	database     string   its name, or its file
-//	snapshot     string   the state that all tables show; absent if they are not read in one state
+//	snapshot     string   the state that the tables show; absent if they are not read in one state. Tables of MySQL
+//	                      and MariaDB without snapshots, such as those of MyISAM, are as they were when they were read
 //	position     string   the place in the log of the system, such as an LSN; absent if it is not known
 //	format       string   the extension of the format: csv, jsonl or txt
 //	compression  string   zstd, gzip or none
@@ -68,12 +69,13 @@
 // # Memory
 //
 // An export with J jobs holds J+2 frames on their way, each of about 1 MiB of values, their text and its compressed
-// form; what compress takes for J encoders; and what agefile takes for J workers. With the default zstd that is about
+// form, and R more if R connections share a table; what compress takes for J encoders; and what agefile takes for J
+// workers. With the default zstd that is at most about
 //
-//	(J+2) × 3.5 MiB + J × 3 MiB + J × 2.5 MiB
+//	(J+2+R) × 3.5 MiB + J × 5 MiB + J × 2.5 MiB
 //
-// With R connections there is one more frame for each. Each connection also holds its largest row, and as
-// long as an outsized frame of another is on its way, the values of that row too.
+// Each connection also holds its largest row, and as long as an outsized frame of another is on its way, the values of
+// that row too.
 //
 // Two things can make it more. The largest row is held once by the source that reads it, and by one frame at a time as
 // values, as text, and compressed, while it passes; where PostgreSQL prints the rows, which it does for CSV with one

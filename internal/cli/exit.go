@@ -33,7 +33,7 @@ const exitCodes = `Culvert ends with one of these codes:
     3    partly done: some of several tables have failed, the others are
          complete, and the manifest says which
     4    usage: the command line makes no sense
-   10    the source cannot be reached, or it refuses
+   10    the source cannot be reached, refuses the connection, or goes away
    11    no identity matched: the file is encrypted to others, or the
          passphrase is wrong
    12    integrity: damaged, cut off, or not what it claims to be

@@ -26,8 +26,9 @@ from the first byte, on all cores, in an amount of memory that does not depend o
 ` + sourceHelp + `
 
 Without -r, -R or a passphrase the file is encrypted to the own identity, which culvert keygen makes. The file is named
-after the table, as orders.csv.zst.age; it appears when it is complete and the database has confirmed the number of
-rows. Nothing is overwritten without --force. Stock tools open it too: age -d -i FILE … | zstd -d.
+after the table, as orders.csv.zst.age, or query.csv.zst.age; it appears when it is complete and the database has
+confirmed the number of rows. Nothing is overwritten without --force. Stock tools open it too: age -d -i FILE … |
+zstd -d.
 
 A large table of PostgreSQL is read by several connections, in one snapshot, and its rows come in no order; with
 --ordered, and with a query, by one. What only one can read, such as a view, is told with -v or -j.
@@ -36,11 +37,10 @@ Several tables, --all, and --schema go into a directory: -o DIR, or one that is 
 It is made, or must be empty, unless --force. Each table becomes a file, and manifest.json.age says what is in them.
 They are read one after the other, all as they were at one moment: those of PostgreSQL in one snapshot, those of MySQL
 and MariaDB too, as far as their engine has them, and those of SQLite in one read transaction. A table that fails does
-not stop the others.
-An interrupt, a lost connection, a full disk and --fail-fast leave whole files, and no manifest. culvert verify DIR
-checks a directory.
+not stop the others. An interrupt, a lost connection, a full disk and --fail-fast leave whole files, and no manifest.
+culvert verify DIR checks a directory. --all and --schema leave out views: name those that are wanted.
 
-With a passphrase, each file takes about a second more.
+With a passphrase, each file takes about a second more, and 256 MiB of memory while it does.
 
 --columns, --where and --limit take a part of one table. The condition is SQL, so it must not come from strangers.
 --dry-run tells what would be exported, with estimates of the database; it writes and reads no rows.
