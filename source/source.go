@@ -92,8 +92,8 @@ type Divider interface {
 
 // Sized is implemented by Rows of which the database can say beforehand about how many there are.
 type Sized interface {
-	// Size asks the database. It is called before anything is read and before Divide, and an answer that is not known
-	// is no error.
+	// Size asks the database. It is called before anything is read and before Divide. An answer that is not known is no
+	// error; rows that may not be read can be one.
 	Size() (Size, error)
 }
 

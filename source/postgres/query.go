@@ -21,6 +21,7 @@ const (
 	codeOutOfMemory           = "53200"
 	codeIndeterminateDatatype = "42P18"
 	codeInvalidParameterValue = "22023"
+	codeInsufficientPrivilege = "42501"
 )
 
 // prepareQuery has the server describe a statement of the user, and refuses one that cannot be run as a source of rows.

@@ -20,6 +20,8 @@ var _ source.Sized = (*rows)(nil)
 //
 // The bytes of a whole table are those of its files and its children's, without indexes; those of anything else are the
 // rows by the width that the planner expects of them.
+//
+// It fails if the user may not read the rows.
 func (r *rows) Size() (source.Size, error) {
 	switch {
 	case r.err != nil:
@@ -30,10 +32,19 @@ func (r *rows) Size() (source.Size, error) {
 	size, err := r.session.size(r.ctx, r.sql, r.relation)
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && r.ctx.Err() == nil && !endsSession(refused) {
 		const release = "ROLLBACK TO SAVEPOINT " + sizeSavepoint + "; RELEASE SAVEPOINT " + sizeSavepoint
+		denied, _ := errors.AsType[*deniedError](err)
 		size, err = source.Size{}, r.session.conn.Exec(r.ctx, release).Close()
+		if err == nil && denied != nil {
+			err = denied.error
+		}
 	}
 	return size, r.session.failed(r.ctx, r.name, err)
 }
+
+// deniedError says that the user may not read the rows, and not just nothing of their size.
+type deniedError struct{ error }
+
+func (e *deniedError) Unwrap() error { return e.error }
 
 // sizeSavepoint is what a failure returns to. The savepoint of the transaction lies before the locks that the
 // preparation of the statement has taken.
@@ -50,6 +61,10 @@ func (s *session) size(ctx context.Context, sql string, r *relation) (source.Siz
 	}
 	batch.ExecParams("RELEASE SAVEPOINT "+sizeSavepoint, nil, nil, nil, nil)
 	results, err := s.conn.ExecBatch(ctx, &batch).ReadAll()
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && len(results) == 2 &&
+		refused.Code == codeInsufficientPrivilege { // of the statement that is explained, which is the second
+		err = &deniedError{err}
+	}
 	if err != nil {
 		return source.Size{}, err
 	}
