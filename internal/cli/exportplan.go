@@ -22,12 +22,14 @@ type planReport struct {
 	Output     string         `json:"output,omitempty"` // the file or the directory; "-" is standard output
 	Tables     []plannedTable `json:"tables"`
 	Recipients []string       `json:"recipients"` // empty if the output would not be encrypted
+
+	several bool // Output is the directory of the files
 }
 
 // plannedTable says how a table would be exported.
 type plannedTable struct {
 	Name    string          `json:"name"`
-	File    string          `json:"file"`
+	File    string          `json:"file"` // in the directory, if there are several tables
 	Columns []plannedColumn `json:"columns"`
 	Rows    int64           `json:"rows"`  // about; 0 if not known
 	Bytes   int64           `json:"bytes"` // about, as the database keeps or sends them; 0 if not known
@@ -67,12 +69,12 @@ func (a *app) dryRun(ctx context.Context, r *planReport, o *exportOptions, args 
 		return err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	several := o.several(names)
+	r.several = o.several(names)
 	if names, err = o.tableNames(ctx, src, names); err != nil {
 		return db.explain(err)
 	}
 	files := export.FileNames(names, plan.Extension())
-	if several {
+	if r.several {
 		r.Output, err = o.directory(ctx, src)
 	} else {
 		r.Output = outputPath(o.output, names[0], plan.Extension())
@@ -83,11 +85,8 @@ func (a *app) dryRun(ctx context.Context, r *planReport, o *exportOptions, args 
 	}
 	failed := 0
 	for i, name := range names {
-		if several {
-			files[i] = filepath.Join(r.Output, files[i])
-		}
 		estimate, err := plan.Estimate(ctx, src, name)
-		if err != nil && (!several || ctx.Err() != nil || errors.Is(err, source.ErrUnavailable) ||
+		if err != nil && (!r.several || ctx.Err() != nil || errors.Is(err, source.ErrUnavailable) ||
 			is[*source.UnknownError](err)) {
 			return db.explain(err)
 		}
@@ -159,7 +158,11 @@ func (r *planReport) text() string {
 	line("TABLE", "ROWS", "BYTES", "TO", "READ BY")
 	var rows, bytes int64
 	for _, t := range r.Tables {
-		line(withoutTabs(t.Name), known(t.Rows, ui.Count), known(t.Bytes, ui.Bytes), withoutTabs(t.File),
+		file := t.File
+		if r.several {
+			file = filepath.Join(r.Output, file)
+		}
+		line(withoutTabs(t.Name), known(t.Rows, ui.Count), known(t.Bytes, ui.Bytes), withoutTabs(file),
 			withoutTabs(t.readBy()))
 		rows, bytes = rows+t.Rows, bytes+t.Bytes
 	}
