@@ -235,8 +235,12 @@ type output struct {
 }
 
 func (o *output) create() error {
-	o.file, o.err = o.files.Create(o.name)
-	return o.err
+	file, err := o.files.Create(o.name)
+	if err == nil {
+		o.file = file // and not what is beside an error, such as an interface of a nil pointer
+	}
+	o.err = err
+	return err
 }
 
 func (o *output) Write(p []byte) (int, error) {
