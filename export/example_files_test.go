@@ -47,7 +47,8 @@ func ExampleFiles() {
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(path)) }()
 		plan := export.Plan{Unencrypted: true}
-		if _, err := plan.Tables(context.Background(), directory(path), src, []string{"orders", "customers"}); err != nil {
+		tables := []string{"orders", "customers"}
+		if _, err := plan.Tables(context.Background(), directory(path), src, tables); err != nil {
 			return err
 		}
 		written, err := os.ReadDir(path)
