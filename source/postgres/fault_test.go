@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -296,6 +297,33 @@ func TestCancelHitsOnlyItsOwn(t *testing.T) {
 	}
 	if canceled == 0 {
 		t.Error("nothing was canceled")
+	}
+}
+
+// TestCancelGetsLost cancels a query, of which the server does not hear at first. The connection must not be given up.
+func TestCancelGetsLost(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var reading atomic.Bool
+	server := testkit.Postgres(t)
+	p := newProxy(t, server, func(m message) ([]byte, error) {
+		if m.kind() == 'D' && reading.Load() {
+			cancel()
+		}
+		return m, nil
+	})
+	p.lost.Store(2)
+	db := openAgain(t, p.connString(server.NewDatabase(t).Name))
+	rows, err := db.Query(ctx, "SELECT generate_series(1, 1000000000000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reading.Store(true)
+	if _, err := drain(rows); !errors.Is(err, context.Canceled) {
+		t.Errorf("the query ends with %v", err)
+	}
+	if n, err := drain(query(t, db, "SELECT 1")); n != 1 || err != io.EOF {
+		t.Errorf("the next query has %d rows, and ends with %v", n, err)
 	}
 }
 

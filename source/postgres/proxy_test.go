@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"culvert/internal/testkit"
@@ -29,6 +30,8 @@ type proxy struct {
 	target   string
 	// edit gives what is sent on in place of a message. With io.EOF the connection is cut after that.
 	edit func(message) ([]byte, error)
+	// lost is how many requests to cancel a statement are still to get lost.
+	lost atomic.Int32
 
 	running sync.WaitGroup
 	mu      sync.Mutex
@@ -76,7 +79,7 @@ func (p *proxy) accept() {
 		p.conns = append(p.conns, client, server)
 		p.mu.Unlock()
 		p.running.Go(func() {
-			_, _ = io.Copy(server, client)
+			p.ask(client, server)
 			server.Close()
 		})
 		p.running.Go(func() {
@@ -84,6 +87,21 @@ func (p *proxy) accept() {
 			client.Close()
 			server.Close()
 		})
+	}
+}
+
+// ask sends on what the client says, until one side ends.
+func (p *proxy) ask(client io.Reader, server io.Writer) {
+	begin := make([]byte, 8) // the length of the first message, and what it is
+	if _, err := io.ReadFull(client, begin); err != nil {
+		return
+	}
+	const cancelRequest = 80877102
+	if binary.BigEndian.Uint32(begin[4:]) == cancelRequest && p.lost.Add(-1) >= 0 {
+		return
+	}
+	if _, err := server.Write(begin); err == nil {
+		_, _ = io.Copy(server, client)
 	}
 }
 
