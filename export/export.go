@@ -290,13 +290,9 @@ func (p *Plan) run(ctx context.Context, w work) (stats Stats, err error) {
 		return Stats{}, err
 	}
 
-	progress := p.Progress
-	if progress == nil {
-		progress = new(Progress)
-	} else {
-		if err := progress.begin(w.place, rows); err != nil {
-			return Stats{}, err
-		}
+	progress, err := p.begin(w.place, rows)
+	if err != nil {
+		return Stats{}, err
 	}
 	readers := []source.Rows{rows}
 	if w.divide {
@@ -329,6 +325,14 @@ func (p *Plan) run(ctx context.Context, w work) (stats Stats, err error) {
 	}
 	pl.stats.Out = out.n
 	return pl.stats, err
+}
+
+// begin gives what counts the rows of an export that begins.
+func (p *Plan) begin(where place, rows source.Rows) (*Progress, error) {
+	if p.Progress == nil {
+		return new(Progress), nil
+	}
+	return p.Progress, p.Progress.begin(where, rows)
 }
 
 // maxReaders bounds what one export takes of the connections of a server, which are 100 for all unless it has been told

@@ -177,7 +177,8 @@ func (t *tables) run(ctx context.Context, places []place) error {
 
 // about says which table an error is about, if it does not say so itself.
 func (t *tables) about(one *TableStats, err error) error {
-	if strings.Contains(err.Error(), one.Name) {
+	// A database says the name in quotes, maybe behind a schema.
+	if text := err.Error(); strings.Contains(text, one.Name+`"`) || strings.Contains(text, one.File) {
 		return err
 	}
 	return fmt.Errorf("export: table %q: %w", one.Name, err)

@@ -98,8 +98,8 @@ func (a *app) tellTables(w *work, r *exportReport, o *exportOptions, all []expor
 		}
 		if !o.json {
 			failure := plain(t.Err)
-			if !strings.Contains(failure, t.Name) {
-				failure = t.Name + ": " + failure
+			if !strings.Contains(failure, t.Name+`"`) && !strings.Contains(failure, t.File) {
+				failure = fmt.Sprintf("table %q: %s", t.Name, failure)
 			}
 			a.console.Error(failure)
 			for _, hint := range hintsOf(t.Err) {
