@@ -30,8 +30,8 @@
 // for the first one, does not take part.
 //
 // A selection is divided like its table, unless it has a limit. Each connection tries the condition on the rows that it
-// reads, and what now() and CURRENT_DATE are to it is when its own transaction began, which is
-// later than that of the first one. A condition that must be the same for all rows names the time.
+// reads. The now() and CURRENT_DATE of a connection are when its own transaction began, later than that of the first:
+// a condition that must be the same for all rows names the time instead.
 //
 // Views, foreign tables and tables with a foreign table among their children cannot be divided, nor those whose access
 // method is not heap, or for whose partitions and indexes the server would have too few locks; nor can what a server
