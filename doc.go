@@ -17,7 +17,7 @@
 //     database/sql driver in [culvert/source/sqldb], and the queries of GORM in [culvert/source/gormdb].
 //   - [culvert/format] turns batches of rows into CSV, JSON Lines or lines of a template.
 //   - [culvert/agefile] writes and reads age files on all cores.
-//   - [culvert/export] joins them: rows in, one compressed and encrypted file out.
+//   - [culvert/export] joins them: rows in, a compressed and encrypted file for each table out.
 //   - [culvert/bytebuf] takes the place of bytes.Buffer, and [culvert/cipherio] that of the stream writer and reader of
 //     crypto/cipher; both spare the garbage collector.
 //

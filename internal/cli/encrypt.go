@@ -139,12 +139,17 @@ func (w *work) outputTo(r *workReport, output string, force bool, inputs ...[]st
 		r.Output, w.name = "-", "standard output"
 		return nil
 	}
-	if own, err := keyfile.DefaultPath(); err == nil {
-		inputs = append(inputs, []string{own})
-	}
-	if err := refuseSameFile(output, slices.Concat(inputs...)); err != nil {
+	if err := refuseSameFile(output, withOwnIdentity(slices.Concat(inputs...))); err != nil {
 		return err
 	}
 	_, err := checkOutput(output, force)
 	return err
+}
+
+// withOwnIdentity adds the file of the own identity to those that must not be overwritten.
+func withOwnIdentity(files []string) []string {
+	if own, err := keyfile.DefaultPath(); err == nil {
+		files = append(files, own)
+	}
+	return files
 }

@@ -178,7 +178,7 @@ func (a *app) export(ctx context.Context, w *work, r *exportReport, o *exportOpt
 	inputs := [][]string{o.recipientFlags.inputs(), o.sourceFlags.inputs(db)}
 	if o.several(names) {
 		return a.exportTables(ctx, w, r, &tablesExport{
-			options: o, plan: plan, db: db, names: names, inputs: slices.Concat(inputs...),
+			options: o, plan: plan, db: db, names: names, inputs: withOwnIdentity(slices.Concat(inputs...)),
 		})
 	}
 	table := strings.Join(names, "") // one, or none for a query

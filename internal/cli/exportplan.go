@@ -73,13 +73,7 @@ func (a *app) dryRun(ctx context.Context, r *planReport, o *exportOptions, args 
 	if names, err = o.tableNames(ctx, src, names); err != nil {
 		return db.explain(err)
 	}
-	files := export.FileNames(names, plan.Extension())
-	if r.several {
-		r.Output, err = o.directory(ctx, src)
-	} else {
-		r.Output = outputPath(o.output, names[0], plan.Extension())
-		files[0] = r.Output
-	}
+	files, err := o.planOutput(ctx, src, r, names, plan.Extension())
 	if err != nil {
 		return db.explain(err)
 	}
@@ -99,6 +93,23 @@ func (a *app) dryRun(ctx context.Context, r *planReport, o *exportOptions, args 
 		return &export.PartialError{Failed: failed, Tables: len(names)}
 	}
 	return nil
+}
+
+// planOutput finds out where the files would go, and refuses a place that export would refuse.
+func (o *exportOptions) planOutput(
+	ctx context.Context, src source.Source, r *planReport, names []string, extension string,
+) (files []string, err error) {
+	if r.several {
+		if r.Output, err = o.directory(ctx, src); err != nil {
+			return nil, err
+		}
+		return export.FileNames(names, extension), checkOutputDir(r.Output, o.force)
+	}
+	r.Output = outputPath(o.output, names[0], extension)
+	if r.Output != "-" {
+		_, err = checkOutput(r.Output, o.force)
+	}
+	return []string{r.Output}, err
 }
 
 func newPlannedTable(name, file string, e *export.Estimate, err error) plannedTable {
