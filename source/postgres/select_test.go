@@ -134,6 +134,20 @@ func TestBadSelection(t *testing.T) {
 	expectCSV(t, func() source.Rows { return table(t, db, "other") }, "id\n2\n")
 }
 
+// TestSelectAll gives all rows that meet a condition, where the database has been told to be content with some.
+func TestSelectAll(t *testing.T) {
+	_, database := openNew(t, `
+		CREATE TABLE t AS SELECT i AS id, ARRAY[i % 3] AS a FROM generate_series(1, 30000) AS i;
+		CREATE INDEX ON t USING gin (a); ANALYZE t`)
+	for _, setting := range []string{"gin_fuzzy_search_limit = 100", "enable_seqscan = off"} {
+		database.Exec(t, "ALTER DATABASE "+database.Name+" SET "+setting)
+	}
+	db := openAgain(t, database.ConnString())
+	if n, err := drain(selection(t, db, "t", source.Selection{Where: "a @> ARRAY[1]"})); n != 10000 || err != io.EOF {
+		t.Errorf("%d rows of 10000, and then %v", n, err)
+	}
+}
+
 // TestDivideSelection gives each row that is selected once, also of a parent. A limit cannot be shared.
 func TestDivideSelection(t *testing.T) {
 	postgres.ShrinkRanges(t)

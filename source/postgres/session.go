@@ -64,8 +64,9 @@ func connect(ctx context.Context, config *pgconn.Config) (*session, error) {
 
 // beginSQL begins the transaction. All settings end with it, so that they also hold, and do no harm, behind a
 // connection pooler. They are those that pg_dump makes, as far as they bear on the text of values or on the time that
-// reading may take. The last of them is new in PostgreSQL 17; to ask for it is also what fixes the view of the
-// transaction. The search path is still that of the user here, on which nothing may be looked up; see [session.query].
+// reading may take, and gin_fuzzy_search_limit, by which a condition would leave out rows that meet it. The last of
+// them is new in PostgreSQL 17; to ask for it is also what fixes the view of the transaction. The search path is still
+// that of the user here, on which nothing may be looked up; see [session.query].
 const (
 	beginSQL    = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;\n"
 	settingsSQL = `
@@ -78,6 +79,7 @@ SET LOCAL quote_all_identifiers = off;
 SET LOCAL row_security = off;
 SET LOCAL synchronize_seqscans = off;
 SET LOCAL enable_tidscan = on;
+SET LOCAL gin_fuzzy_search_limit = 0;
 SET LOCAL statement_timeout = 0;
 SET LOCAL lock_timeout = 0;
 SET LOCAL idle_in_transaction_session_timeout = 0;
