@@ -31,7 +31,7 @@ confirmed the number of rows. Nothing is overwritten without --force. Stock tool
 zstd -d.
 
 A large table of PostgreSQL is read by several connections, in one snapshot, and its rows come in no order; with
---ordered, and with a query, by one. What only one can read, such as a view, is told with -v or -j.
+--ordered, and with a query, by one; so is what cannot be shared, such as a view, which is then said.
 
 Several tables, --all, and --schema go into a directory: -o DIR, or one that is named after the database or the schema.
 It is made, or must be empty, unless --force. Each table becomes a file, and manifest.json.age says what is in them.
@@ -42,7 +42,8 @@ culvert verify DIR checks a directory. --all and --schema leave out views: name 
 
 With a passphrase, each file takes about a second more, and 256 MiB of memory while it does.
 
---columns, --where and --limit take a part of one table. The condition is SQL, so it must not come from strangers.
+--columns, --where and --limit take a part of one table. The condition is SQL, so it must not come from strangers. In
+one that names the present, such as now(), each of several connections has its own: write the time, or add --ordered.
 --dry-run tells what would be exported, with estimates of the database; it writes and reads no rows.
 
 The formats are csv, with a header, as psql writes it; jsonl, one JSON object a row; and text, one line a row by the
@@ -215,15 +216,24 @@ func (a *app) export(ctx context.Context, w *work, r *exportReport, o *exportOpt
 	if err != nil {
 		return db.explain(err)
 	}
-	a.tellAlone(o, w.name, stats)
+	r.Readers, r.Reason = stats.Readers, reasonOf(stats)
+	w.tellAlone(w.name, stats)
 	return out.commit()
 }
 
-// tellAlone says why one connection had to do, to those who may want to know.
-func (a *app) tellAlone(o *exportOptions, name string, stats export.Stats) {
-	if alone := stats.Indivisible; alone != nil && (o.verbose || o.jobs > 1) && !o.quiet && !o.json {
-		a.console.Print(name + ": read with one connection, since " + alone.Reason)
+// tellAlone says why one connection had to do.
+func (w *work) tellAlone(name string, stats export.Stats) {
+	if reason := reasonOf(stats); reason != "" && w.wantsSummary() {
+		w.app.console.Print(name + ": read with one connection, since " + reason)
 	}
+}
+
+// reasonOf says why only one connection has read, or "" if there was no need for more.
+func reasonOf(stats export.Stats) string {
+	if stats.Indivisible == nil {
+		return ""
+	}
+	return stats.Indivisible.Reason
 }
 
 // watch makes the progress of an export the figures of the work.

@@ -20,7 +20,9 @@ import (
 // exportReport is the report of culvert export.
 type exportReport struct {
 	workReport
-	Tables []tableReport `json:"tables,omitempty"` // of several
+	Readers int           `json:"readers,omitempty"` // of one table
+	Reason  string        `json:"reason,omitempty"`
+	Tables  []tableReport `json:"tables,omitempty"` // of several
 }
 
 // tableReport says what has become of one of several tables.
@@ -32,13 +34,14 @@ type tableReport struct {
 	FileBytes int64  `json:"file_bytes"`
 	SHA256    string `json:"sha256,omitempty"` // of the file
 	Readers   int    `json:"readers,omitempty"`
+	Reason    string `json:"reason,omitempty"` // why only one has read
 	Error     string `json:"error,omitempty"`
 }
 
-const exportFields = `rows, ` + workFields + ` bytes_in counts the text of the rows. Of several tables, output is the
-directory, and there are tables (name, file, rows, text_bytes, file_bytes, sha256 of the file, readers, error). With
---dry-run there are output, tables (name, file, columns with name and type, rows, bytes, ranges, readers, reason,
-error) and recipients.`
+const exportFields = `rows, ` + workFields + ` bytes_in counts the text of the rows; readers is the number of
+connections, and reason why it had to be one. Of several tables, output is the directory, and there are tables (name,
+file, rows, text_bytes, file_bytes, sha256 of the file, readers, reason, error). With --dry-run there are output,
+tables (name, file, columns with name and type, rows, bytes, ranges, readers, reason, error) and recipients.`
 
 // tablesExport is an export of several tables.
 type tablesExport struct {
@@ -93,7 +96,7 @@ func (a *app) tellTables(w *work, r *exportReport, o *exportOptions, all []expor
 		r.Tables = append(r.Tables, newTableReport(a, t))
 		if t.Err == nil {
 			complete++
-			a.tellAlone(o, t.Name, t.Stats)
+			w.tellAlone(t.Name, t.Stats)
 			continue
 		}
 		if !o.json {
@@ -123,7 +126,7 @@ func newTableReport(a *app, t *export.TableStats) tableReport {
 	}
 	return tableReport{
 		Name: t.Name, File: t.File, Rows: t.Rows, TextBytes: t.Text, FileBytes: t.Out,
-		SHA256: hex.EncodeToString(t.SHA256[:]), Readers: t.Readers,
+		SHA256: hex.EncodeToString(t.SHA256[:]), Readers: t.Readers, Reason: reasonOf(t.Stats),
 	}
 }
 
