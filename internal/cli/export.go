@@ -274,6 +274,8 @@ func (o *exportOptions) checkTables(names []string) error {
 		return withHint(usagef("--columns, --where and --limit are for a table, not for a query"), "write it in SQL")
 	case o.listed() && len(names) > 0:
 		return withHint(usagef("both the table %q and --all or --schema are given", names[0]), hint)
+	case slices.Contains(o.schemas, ""):
+		return usagef("--schema is empty") // which for a source means all schemas
 	case o.all && len(o.schemas) > 0:
 		return usagef("--all is the tables of all schemas: it cannot be combined with --schema")
 	case o.query == "" && !o.listed() && (len(names) == 0 || slices.Contains(names, "")):
