@@ -80,7 +80,7 @@ func (a *app) exportTables(ctx context.Context, w *work, r *exportReport, e *tab
 	if err := checkOutputDir(dir.path, o.force); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, dir.removeEmpty()) }()
+	defer func() { err = errors.Join(err, dir.outputs.removeEmpty()) }()
 	w.begin()
 	all, err := e.plan.Tables(ctx, dir, src, e.names)
 	w.stop() // what follows is no progress
@@ -229,7 +229,7 @@ type outputDir struct {
 	force   bool
 	inputs  []string
 
-	begun, made bool
+	begun bool
 }
 
 // Create begins a file in the directory.
@@ -255,34 +255,29 @@ func (d *outputDir) Create(name string) (export.File, error) {
 	return directoryFile{f}, nil
 }
 
-// begin makes the directory, if need be. A manifest in it would not be that of the files which are now written.
+// begin makes the directory, if need be. A manifest in it would not be that of the files which are now written. If it
+// may not be overwritten, it is of another run, which has come here since this one has looked.
 func (d *outputDir) begin() error {
-	err := os.Mkdir(d.path, 0o777) // less the umask
+	err := d.outputs.mkdir(d.path)
 	switch {
 	case err == nil:
-		d.made = true
 		return durable.SyncDir(filepath.Dir(filepath.Clean(d.path)))
 	case !errors.Is(err, os.ErrExist):
 		return withOutputHint(err)
 	}
 	for _, name := range []string{export.ManifestName, export.EncryptedManifestName} {
-		if err := os.Remove(filepath.Join(d.path, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		path := filepath.Join(d.path, name)
+		if !d.force {
+			if _, err := os.Lstat(path); err == nil {
+				return existsError(path)
+			}
+			continue
+		}
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 	}
 	return nil
-}
-
-// removeEmpty removes the directory if it was made for nothing.
-func (d *outputDir) removeEmpty() error {
-	if !d.made {
-		return nil
-	}
-	entries, err := os.ReadDir(d.path)
-	if err != nil || len(entries) > 0 {
-		return err
-	}
-	return os.Remove(d.path)
 }
 
 // directoryFile is an output as package export uses it.

@@ -39,6 +39,7 @@ type sink interface {
 type outputs struct {
 	mu        sync.Mutex
 	open      map[*outputFile]struct{}
+	made      string // a directory for them that was made, if there is one
 	abandoned bool
 }
 
@@ -54,7 +55,42 @@ func (o *outputs) abandon() error {
 		errs = append(errs, os.Remove(f.part))
 	}
 	clear(o.open)
-	return errors.Join(errs...)
+	return errors.Join(append(errs, o.removeMade())...)
+}
+
+// mkdir makes a directory for the outputs.
+func (o *outputs) mkdir(path string) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.abandoned {
+		return errInterrupted
+	}
+	err := os.Mkdir(path, 0o777) // less the umask
+	if err == nil {
+		o.made = path
+	}
+	return err
+}
+
+// removeEmpty removes the directory that mkdir has made, if that was for nothing.
+func (o *outputs) removeEmpty() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.removeMade()
+}
+
+// removeMade is removeEmpty with the lock held.
+func (o *outputs) removeMade() error {
+	if o.made == "" {
+		return nil
+	}
+	entries, err := os.ReadDir(o.made)
+	if err != nil || len(entries) > 0 {
+		return err
+	}
+	made := o.made
+	o.made = ""
+	return os.Remove(made)
 }
 
 // outputFile is a file that is being written.

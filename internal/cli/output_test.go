@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"culvert/export"
 )
 
 func TestPrintable(t *testing.T) {
@@ -116,6 +118,43 @@ func TestOutputOfAbandonedRun(t *testing.T) {
 		t.Errorf("error of create is %v", err)
 	}
 	wantFiles(t, path)
+}
+
+func TestDirectoryOfAbandonedRun(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tables", "out")
+	dir := filepath.Dir(path)
+	o := newOutputs()
+	if err := o.mkdir(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.create(path, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.abandon(); err != nil {
+		t.Fatal(err)
+	}
+	wantFiles(t, dir)
+	if err := o.mkdir(dir); !errors.Is(err, errInterrupted) {
+		t.Errorf("error of mkdir is %v", err)
+	}
+	wantFiles(t, dir)
+}
+
+// TestDirectoryOfAnotherRun has another run fill the directory after this one has found it empty.
+func TestDirectoryOfAnotherRun(t *testing.T) {
+	manifest := filepath.Join(t.TempDir(), export.EncryptedManifestName)
+	dir := filepath.Dir(manifest)
+	if err := checkOutputDir(dir, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(manifest, []byte("of another"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := &outputDir{outputs: newOutputs(), path: dir}
+	if _, err := d.Create("orders.csv"); err == nil || !strings.Contains(err.Error(), "exists") {
+		t.Errorf("the error is %v", err)
+	}
+	wantFiles(t, manifest, "of another")
 }
 
 // wantFiles checks that a file, and nothing else, is in its directory.
