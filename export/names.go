@@ -14,15 +14,19 @@ import (
 func FileNames(tables []string, extension string) []string {
 	names := make([]string, len(tables))
 	taken := map[string]bool{}
+	last := map[string]int{} // the number of the last name with a beginning, so that not all are tried for each
 	for _, name := range manifestNames {
 		taken[name] = true
 	}
 	for i, table := range tables {
 		base := fileName(table)
 		name := base + extension
-		for n := 2; taken[caseless(name)]; n++ {
+		n := max(1, last[caseless(base)])
+		for taken[caseless(name)] {
+			n++
 			name = base + "-" + strconv.Itoa(n) + extension
 		}
+		last[caseless(base)] = n
 		taken[caseless(name)] = true
 		names[i] = name
 	}
@@ -34,7 +38,7 @@ func caseless(name string) string { return strings.ToLower(strings.ToUpper(name)
 
 // device matches what Windows takes for a device, whatever the extension ("Naming Files, Paths, and Namespaces" in the
 // documentation of Win32).
-var device = regexp.MustCompile(`(?i)^(CON|PRN|AUX|NUL|COM[0-9¹²³]|LPT[0-9¹²³]) *$`)
+var device = regexp.MustCompile(`(?i)^(CON|CONIN\$|CONOUT\$|PRN|AUX|NUL|COM[0-9¹²³]|LPT[0-9¹²³]) *$`)
 
 func fileName(table string) string {
 	const longest = 150

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -24,6 +25,7 @@ func TestFileNames(t *testing.T) {
 		"con":                          "_con",
 		"Nul.backup":                   "_Nul.backup",
 		"com10":                        "com10",
+		"conin$":                       "_conin$",
 		`a\b:c*d?e<f>g|h/i`:            "a_b_c_d_e_f_g_h_i",
 		"line\nend\x00":                "line_end_",
 		"größe ☂":                      "größe ☂",
@@ -51,6 +53,19 @@ func TestFileNamesDiffer(t *testing.T) {
 	}
 	if got := export.FileNames([]string{"Manifest"}, ".json")[0]; got == "Manifest.json" {
 		t.Errorf("a table has the name of the manifest")
+	}
+}
+
+// TestFileNamesAlike has so many names which are cut to the same that each cannot be compared with all others.
+func TestFileNamesAlike(t *testing.T) {
+	tables := make([]string, 100_000)
+	for i := range tables {
+		tables[i] = strings.Repeat("a", 150) + strconv.Itoa(i)
+	}
+	names := export.FileNames(tables, ".csv")
+	slices.Sort(names)
+	if different := len(slices.Compact(names)); different != len(tables) {
+		t.Errorf("%d names for %d tables", different, len(tables))
 	}
 }
 
