@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"filippo.io/age"
@@ -199,16 +200,11 @@ func (d *directory) read(ctx context.Context, name string, want *expected, use f
 	case want != nil && info.Size() != want.size:
 		return damagedf("it has %d bytes, and the manifest says %d", info.Size(), want.size)
 	}
-	f, err := d.root.Open(name)
+	f, err := d.open(name, info)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if opened, err := f.Stat(); err != nil {
-		return err
-	} else if !os.SameFile(info, opened) {
-		return damagedf("it changes while it is read")
-	}
 	in := &input{ctx: ctx, name: filepath.Join(d.path, name), src: f}
 	if want != nil {
 		in.src = io.TeeReader(f, io.MultiWriter(want.sum, &countingTotal{total: &d.in}))
@@ -224,6 +220,22 @@ func (d *directory) read(ctx context.Context, name string, want *expected, use f
 	}
 	_, err = io.Copy(io.Discard, in)
 	return err
+}
+
+// open opens the file that was found under a name. A pipe that has taken its place since is not waited for.
+func (d *directory) open(name string, found os.FileInfo) (*os.File, error) {
+	f, err := d.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := f.Stat()
+	if err == nil && !os.SameFile(found, opened) {
+		err = damagedf("it changes while it is read")
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // countingTotal counts what is written to it.
