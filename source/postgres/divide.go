@@ -120,9 +120,7 @@ type familySize struct {
 // sessions would see a foreign table in as many snapshots of its server. Where snapshots expire, as up to PostgreSQL 16
 // they can, a session that has taken over an old one does not notice: it goes by when it took it over
 // (SetTransactionSnapshot in snapmgr.c in the sources).
-const familySQL = `
-WITH RECURSIVE family(oid) AS (
-	SELECT $1::oid UNION SELECT i.inhrelid FROM pg_catalog.pg_inherits i JOIN family f ON f.oid = i.inhparent),
+const familySQL = withFamily + `,
 members AS (
 	SELECT coalesce(pg_catalog.pg_relation_size(c.oid), 0) / pg_catalog.current_setting('block_size')::int8 AS pages,
 		1 + (SELECT pg_catalog.count(*) FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid) AS locks,
@@ -130,7 +128,7 @@ members AS (
 			WHEN c.relkind = 'f' AND c.oid = $1::oid THEN 'a foreign table has no pages here'
 			WHEN c.relkind = 'f' THEN 'one of its children is a foreign table'
 			WHEN c.relkind <> 'p' AND c.relam NOT IN (0, 2) THEN 'its access method is not heap' END AS indivisible
-	FROM family f JOIN pg_catalog.pg_class c ON c.oid = f.oid)
+	FROM family f, LATERAL (SELECT * FROM pg_catalog.pg_class r WHERE r.oid = f.oid OFFSET 0) AS c)
 SELECT coalesce(pg_catalog.max(pages), 0), coalesce(pg_catalog.sum(pages), 0),
 	coalesce(pg_catalog.sum(locks), 0), pg_catalog.current_setting('max_locks_per_transaction')::int8
 		* (pg_catalog.current_setting('max_connections')::int8

@@ -148,16 +148,23 @@ FROM pg_catalog.pg_attribute a WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.
 // DETACH PARTITION CONCURRENTLY leaves it when it is cut off. The column is new in PostgreSQL 14.
 const detaching = `coalesce((pg_catalog.to_jsonb(i) ->> 'inhdetachpending')::bool, false)`
 
+// withFamily begins a statement on the family of the relation $1: itself and its children.
+//
+// The server expects ten thousand rows of it, and would read all of its catalogs to join so many. What is behind LATERAL
+// and OFFSET 0 it looks up one by one.
+const withFamily = `
+WITH RECURSIVE family(oid) AS (
+	SELECT $1::oid
+	UNION SELECT child.oid FROM family f, LATERAL (
+		SELECT i.inhrelid FROM pg_catalog.pg_inherits i WHERE i.inhparent = f.oid
+			AND NOT ` + detaching + ` OFFSET 0) AS child(oid))`
+
 // unchangedSQL finds tables of the family of a relation, itself and its children, whose rows a statement that names it
 // would not give as they were when the transaction began: there is another relation of its name, a partition has come
 // or gone with its rows, or the file of a table has been replaced. The catalog is read as it was then; the functions
 // tell of now. A partition that the catalog does not know has no row that the transaction could see. System catalogs
 // have no file in the catalog.
-const unchangedSQL = `
-WITH RECURSIVE family(oid) AS (
-	SELECT $1::oid
-	UNION SELECT i.inhrelid FROM pg_catalog.pg_inherits i JOIN family f ON f.oid = i.inhparent
-	WHERE NOT ` + detaching + `)
+const unchangedSQL = withFamily + `
 SELECT name, change FROM (
 	SELECT n.nspname || '.' || c.relname, CASE
 		WHEN f.oid IS NULL THEN 'attached'
@@ -167,7 +174,7 @@ SELECT name, change FROM (
 			THEN 'truncated, rewritten or dropped'
 		END
 	FROM family f FULL JOIN pg_catalog.pg_partition_tree($1::oid) t ON t.relid::oid = f.oid
-	JOIN pg_catalog.pg_class c ON c.oid = coalesce(f.oid, t.relid::oid)
+	CROSS JOIN LATERAL (SELECT * FROM pg_catalog.pg_class r WHERE r.oid = coalesce(f.oid, t.relid::oid) OFFSET 0) AS c
 	JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace) AS changes(name, change)
 WHERE change IS NOT NULL LIMIT 1`
 

@@ -127,17 +127,13 @@ const samplePages = 64
 // filesSQL has one row. Of a table with the number of rows -1 the planner knows nothing, and guesses from the types of
 // its columns: 18 times too many, where texts have 1000 bytes. Older servers than 14 do not say so, and would read all
 // pages to find the first ones; in access methods other than heap, which is 2, and in foreign tables, there are none.
-var filesSQL = `
-WITH RECURSIVE family(oid) AS (
-	SELECT $1::oid
-	UNION SELECT i.inhrelid FROM pg_catalog.pg_inherits i JOIN family f ON f.oid = i.inhparent
-	WHERE NOT ` + detaching + `),
+var filesSQL = withFamily + `,
 members AS (
 	SELECT coalesce(pg_catalog.pg_relation_size(c.oid), 0) AS bytes,
 		coalesce(pg_catalog.pg_relation_size(c.reltoastrelid), 0) AS toast,
 		c.relkind IN ('r', 'm') AND c.reltuples < 0 AS unknown,
 		c.relkind IN ('r', 'm') AND c.relam = 2 OR c.relkind = 'p' AS paged
-	FROM family f JOIN pg_catalog.pg_class c ON c.oid = f.oid),
+	FROM family f, LATERAL (SELECT * FROM pg_catalog.pg_class r WHERE r.oid = f.oid OFFSET 0) AS c),
 totals AS (
 	SELECT pg_catalog.sum(bytes + toast)::int8 AS bytes, pg_catalog.sum(bytes)::int8 AS main,
 		pg_catalog.current_setting('block_size')::int8 AS page,
