@@ -523,17 +523,17 @@ type writerFunc func(p []byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// TestMemory holds exports to the formula of the package comment, also where the text of a row is much longer than its
-// values.
+// TestMemory holds exports to the formula of the package comment, beyond what the process had before, also where the
+// text of a row is much longer than its values.
 func TestMemory(t *testing.T) {
 	id, err := age.GenerateX25519Identity()
 	if err != nil {
 		t.Fatal(err)
 	}
-	const jobs = 4
-	const formula = (jobs+2)*7/2 + jobs*3 + jobs*11/5
-	const ofReaders = jobs * 7 / 2
-	const program = 40 // the test binary, the Go runtime, and what earlier tests have left
+	const jobs, readers = 4, 4
+	const formula = (jobs+2)*7/2 + jobs*5 + jobs*5/2
+	const ofReaders = readers * 7 / 2
+	program := testkit.PeakMemory(t, func() {})
 	for name, f := range map[string]format.Format{
 		"csv":   format.CSV{},
 		"jsonl": format.JSONL{},
@@ -541,12 +541,12 @@ func TestMemory(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			plan := export.Plan{Format: f, Recipients: []age.Recipient{id.Recipient()}, Jobs: jobs}
-			testkit.MemoryCeiling(t, (formula+program)<<20, func() {
+			testkit.MemoryCeiling(t, program+formula<<20, func() {
 				if _, err := plan.Table(t.Context(), io.Discard, &generated{rows: 500_000}, ""); err != nil {
 					t.Error(err)
 				}
 			})
-			testkit.MemoryCeiling(t, (formula+ofReaders+program)<<20, func() {
+			testkit.MemoryCeiling(t, program+(formula+ofReaders)<<20, func() {
 				src := &divided{generated: generated{rows: 500_000}}
 				if _, err := plan.Table(t.Context(), io.Discard, src, ""); err != nil {
 					t.Error(err)
@@ -558,7 +558,7 @@ func TestMemory(t *testing.T) {
 
 // TestMemoryOfLargeRows has rows so large that several on their way at once would show.
 func TestMemoryOfLargeRows(t *testing.T) {
-	const size = 64 << 20
+	const size = 32 << 20
 	src := &generated{rows: 8, text: bytes.Repeat([]byte("x"), size)}
 	for _, c := range []export.Compression{export.Zstd, export.None} {
 		// In the source, in the batch that is read, and in a frame as values, text and output; and as much garbage.

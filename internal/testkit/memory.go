@@ -2,6 +2,7 @@ package testkit
 
 import (
 	"os/exec"
+	"runtime"
 	"runtime/debug"
 	"testing"
 )
@@ -22,6 +23,7 @@ func MemoryCeiling(tb testing.TB, ceiling int64, f func()) {
 // [MemoryCeiling].
 func PeakMemory(tb testing.TB, f func()) int64 {
 	tb.Helper()
+	runtime.GC() // pools give up what lies unused through two collections
 	debug.FreeOSMemory()
 	if err := resetPeak(); err != nil {
 		tb.Skip("skipped: this system does not tell the peak of memory:", err)
