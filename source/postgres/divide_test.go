@@ -27,7 +27,8 @@ func divide(tb testing.TB, db *postgres.DB, name string, readers int) []source.R
 }
 
 // together reads all rows at the same time, each in the way of its number, and gives the lines of their CSV in order.
-// Each reader calls meanwhile once, after its first rows. The error is the first one that is not io.EOF.
+// Each reader waits once, after its first rows, for a call of meanwhile, which is made in the goroutine of the test, as
+// it may end it. The error is the first one that is not io.EOF.
 func together(all []source.Rows, meanwhile func()) (lines []string, err error) {
 	var (
 		mu      sync.Mutex
@@ -39,9 +40,18 @@ func together(all []source.Rows, meanwhile func()) (lines []string, err error) {
 		defer mu.Unlock()
 		return text.Write(p)
 	}
+	calls, over := make(chan chan struct{}), make(chan struct{})
+	defer close(over)
 	for i, rows := range all {
 		reading.Go(func() {
-			readErr := readCSV(rows, i%2 == 0, sync.OnceFunc(meanwhile), add)
+			readErr := readCSV(rows, i%2 == 0, sync.OnceFunc(func() {
+				called := make(chan struct{})
+				select {
+				case calls <- called:
+					<-called
+				case <-over:
+				}
+			}), add)
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {
@@ -49,7 +59,16 @@ func together(all []source.Rows, meanwhile func()) (lines []string, err error) {
 			}
 		})
 	}
-	reading.Wait()
+	go func() {
+		reading.Wait()
+		close(calls)
+	}()
+	for called := range calls {
+		func() {
+			defer close(called)
+			meanwhile()
+		}()
+	}
 	lines = strings.SplitAfter(text.String(), "\n")
 	slices.Sort(lines)
 	return lines, err
@@ -191,7 +210,7 @@ func TestDivide(t *testing.T) {
 			}
 			first := sync.OnceFunc(func() {
 				change()
-				database.Exec(t, "VACUUM "+test.table)
+				database.Exec(t, "VACUUM (TRUNCATE off) "+test.table)
 			})
 			got, err := together(all, first)
 			if err != nil {
@@ -237,7 +256,7 @@ func TestDivideOneMoment(t *testing.T) {
 				return
 			default:
 				database.Exec(t, fmt.Sprintf("UPDATE t SET times = %d; DELETE FROM t WHERE id = %[1]d", i))
-				database.Exec(t, "VACUUM t")
+				database.Exec(t, "VACUUM (TRUNCATE off) t")
 			}
 		}
 	})
