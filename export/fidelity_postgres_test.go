@@ -326,6 +326,7 @@ func newNasty(tb testing.TB) *postgresTable {
 
 // TestPostgresValues takes every value there and back.
 func TestPostgresValues(t *testing.T) {
+	t.Parallel()
 	table := newNasty(t)
 	want := table.copied(t, "UTF8")
 	for _, way := range readings {
@@ -350,6 +351,7 @@ var nastyNames = []string{
 
 // TestPostgresTables takes tables of odd shapes there and back.
 func TestPostgresTables(t *testing.T) {
+	t.Parallel()
 	database := testkit.Postgres(t).NewDatabase(t)
 	manyTexts := func(names []string) (columns []postgresColumn) {
 		for _, name := range names {

@@ -240,6 +240,7 @@ func (db *sqliteFile) fill(tb testing.TB, table string, values []string) {
 
 // TestSQLiteValues takes every value there and back, in databases of each encoding.
 func TestSQLiteValues(t *testing.T) {
+	t.Parallel()
 	for _, encoding := range []string{"UTF-8", "UTF-16le", "UTF-16be"} {
 		db := newSQLite(t, "PRAGMA encoding = '"+encoding+"'")
 		for i, table := range sqliteTables {

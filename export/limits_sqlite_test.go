@@ -117,6 +117,7 @@ func TestSQLiteFullText(t *testing.T) {
 
 // TestSQLiteRandom takes random tables there and back.
 func TestSQLiteRandom(t *testing.T) {
+	t.Parallel()
 	kinds := []string{"", "INTEGER", "REAL", "TEXT", "BLOB", "NUMERIC", "VARCHAR(9)", "DOUBLE", "ANY"}
 	rounds(t, 60, func(seed uint64) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -250,8 +250,10 @@ func TestPostgresRestarted(t *testing.T) {
 }
 
 // TestPostgresExpired lets the server throw away what the transaction would still see, as PostgreSQL up to 16 can be
-// told to. Several connections, which might not notice, must not read then.
+// told to. Several connections, which might not notice, must not read then. That takes five seconds, whatever the
+// setting, for which reason other long tests run meanwhile.
 func TestPostgresExpired(t *testing.T) {
+	t.Parallel()
 	const known = "SELECT FROM pg_settings WHERE name = 'old_snapshot_threshold'"
 	if len(testkit.Postgres(t).NewDatabase(t).Query(t, known)) == 0 {
 		return // since PostgreSQL 17 no server can
@@ -270,7 +272,6 @@ func TestPostgresExpired(t *testing.T) {
 		t.Errorf("at first: %+v, error %v", stats, err)
 	}
 	database.Exec(t, "DELETE FROM t WHERE i % 2 = 0")
-	// It takes some seconds before a snapshot is too old, whatever the setting.
 	testkit.WaitFor(t, "the snapshot to be too old", func() bool {
 		database.Exec(t, "VACUUM t")
 		stats, err = plan.Table(t.Context(), io.Discard, db, "t")

@@ -39,6 +39,7 @@ func rounds(tb testing.TB, few int, each func(seed uint64)) {
 // TestPostgresRandom takes random tables there and back: of some types, with some of the values that are hard and some
 // that nobody has thought of.
 func TestPostgresRandom(t *testing.T) {
+	t.Parallel()
 	database := testkit.Postgres(t).NewDatabase(t)
 	database.Exec(t, postgresTypesSQL)
 	database.Exec(t, fmt.Sprintf(oddSQL, database.Name, "LATIN1"))

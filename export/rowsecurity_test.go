@@ -16,6 +16,7 @@ import (
 // TestPostgresRowSecurity exports what a policy would hide rows of, by all who are subject to it and by those who are
 // not. Nobody gets a part.
 func TestPostgresRowSecurity(t *testing.T) {
+	t.Parallel()
 	database := testkit.Postgres(t).NewDatabase(t)
 	role := func(name string) string { return name + "_" + database.Name }
 	owner, other, exempt := role("owner"), role("other"), role("exempt")
