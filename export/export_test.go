@@ -558,7 +558,7 @@ func TestMemory(t *testing.T) {
 
 // TestMemoryOfLargeRows has rows so large that several on their way at once would show.
 func TestMemoryOfLargeRows(t *testing.T) {
-	const size = 32 << 20
+	const size = 64 << 20
 	src := &generated{rows: 8, text: bytes.Repeat([]byte("x"), size)}
 	for _, c := range []export.Compression{export.Zstd, export.None} {
 		// In the source, in the batch that is read, and in a frame as values, text and output; and as much garbage.

@@ -174,7 +174,8 @@ SELECT name, change FROM (
 			THEN 'truncated, rewritten or dropped'
 		END
 	FROM family f FULL JOIN pg_catalog.pg_partition_tree($1::oid) t ON t.relid::oid = f.oid
-	CROSS JOIN LATERAL (SELECT * FROM pg_catalog.pg_class r WHERE r.oid = coalesce(f.oid, t.relid::oid) OFFSET 0) AS c
+	CROSS JOIN LATERAL (
+		SELECT * FROM pg_catalog.pg_class r WHERE r.oid = coalesce(f.oid, t.relid::oid) OFFSET 0) AS c
 	JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace) AS changes(name, change)
 WHERE change IS NOT NULL LIMIT 1`
 
