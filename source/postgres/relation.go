@@ -150,8 +150,8 @@ const detaching = `coalesce((pg_catalog.to_jsonb(i) ->> 'inhdetachpending')::boo
 
 // withFamily begins a statement on the family of the relation $1: itself and its children.
 //
-// The server expects ten thousand rows of it, and would read all of its catalogs to join so many. What is behind LATERAL
-// and OFFSET 0 it looks up one by one.
+// The server expects ten thousand rows of it, and would read all of its catalogs to join so many. What is behind
+// LATERAL and OFFSET 0 it looks up one by one.
 const withFamily = `
 WITH RECURSIVE family(oid) AS (
 	SELECT $1::oid
