@@ -18,7 +18,7 @@ import (
 // floors says which packages stand on which floor, counted from the ground. A name stands for the packages below it
 // too, unless they are named themselves.
 var floors = [][]string{
-	{"bytebuf", "internal/durable", "internal/ordered"},
+	{"bytebuf", "internal/disk", "internal/durable", "internal/ordered"},
 	{"agefile", "cipherio", "secureconn", "wal", "internal/compress", "internal/keyfile"},
 	{"source", "format"},
 	{"export"},
@@ -28,6 +28,7 @@ var floors = [][]string{
 
 // neighbours are the imports within a floor, beside those of a parent by its child.
 var neighbours = []struct{ from, to, reason string }{
+	{"internal/disk", "internal/durable", "the name of a file becomes durable in one way"},
 	{"format", "source", "a format writes the batches of a source"},
 	{"source/gormdb", "source/sqldb", "GORM gives its rows as those of database/sql"},
 	{"internal/cli", "internal/ui", "a verb speaks to people through it"},
@@ -35,7 +36,7 @@ var neighbours = []struct{ from, to, reason string }{
 }
 
 // forTests are the packages that only tests may import. They themselves may import what they like.
-var forTests = []string{"internal/testkit", "source/sourcetest"}
+var forTests = []string{"internal/testkit", "internal/testkit/crashfs", "source/sourcetest"}
 
 // dependencies says which packages may import a module that is not ours, tests aside. A package border stands where a
 // dependency begins, so that nobody compiles what he does not use. No package: for tests only.
@@ -55,7 +56,7 @@ var dependencies = []struct {
 	{"github.com/spf13/pflag", []string{"internal/cli"}},
 	{"go.uber.org/goleak", nil},
 	{"golang.org/x/crypto", []string{"agefile", "internal/keyfile"}},
-	{"golang.org/x/sys", []string{"internal/durable"}},
+	{"golang.org/x/sys", []string{"internal/disk", "internal/durable"}},
 	{"golang.org/x/term", []string{"internal/ui"}},
 	{"gorm.io/driver/postgres", nil},
 	{"gorm.io/gorm", []string{"source/gormdb"}},

@@ -1,0 +1,135 @@
+// Package disk is the seam between a log and the disk: the few operations on files that durability is made of, as
+// interfaces, and their implementation by the operating system.
+//
+// What is written is certain to be there after a crash only once it was synced, and there are two kinds of that:
+//
+//	File.Sync     the content and the size of a file
+//	FS.SyncDir    the names in a directory: files that were created, renamed or removed
+//
+// Tests put file systems in this place that crash, fill up, or fail to sync; what they do to those who forget one of
+// the two is in the package internal/testkit/crashfs.
+package disk
+
+import (
+	"errors"
+	"io"
+	"os"
+
+	"culvert/internal/durable"
+)
+
+// ErrLocked is the error of [FS.Lock] when somebody else holds the lock.
+var ErrLocked = errors.New("disk: locked by another process")
+
+// FS is a file system. Its methods may be called by several goroutines at once.
+type FS interface {
+	// Mkdir makes a directory; one that exists is fine. Its name is durable once the parent directory is synced.
+	Mkdir(dir string) error
+
+	// List gives the names in a directory, in any order.
+	List(dir string) ([]string, error)
+
+	// Create makes a file to read and write that did not exist, or empties one that did.
+	Create(name string) (File, error)
+
+	// Open opens a file, to read only unless writable.
+	Open(name string, writable bool) (File, error)
+
+	// Rename gives a file another name in the same directory, in place of a file that may have it.
+	Rename(from, to string) error
+
+	Remove(name string) error
+
+	// SyncDir makes the names in a directory durable.
+	SyncDir(dir string) error
+
+	// Lock takes the lock that a file stands for, creating the file if need be, or fails with [ErrLocked]. Closing
+	// gives the lock back, as does the end of the process.
+	Lock(name string) (io.Closer, error)
+}
+
+// File is an open file. Reading may go on at the same time as anything else.
+type File interface {
+	io.ReaderAt
+	io.WriterAt
+	io.Closer
+
+	// Sync makes content and size durable, and what else of the metadata is needed to read them (fdatasync(2)).
+	Sync() error
+
+	// Truncate changes the size.
+	Truncate(size int64) error
+
+	// Reserve allocates the space for a file of that size and makes it so large; what is new reads as zeros. It fails
+	// when the disk is full; where the file system cannot reserve, it only sets the size.
+	Reserve(size int64) error
+
+	Size() (int64, error)
+}
+
+// OS is the file system of the operating system.
+type OS struct{}
+
+// Mkdir implements [FS].
+func (OS) Mkdir(dir string) error {
+	err := os.Mkdir(dir, 0o700)
+	if errors.Is(err, os.ErrExist) {
+		return nil
+	}
+	return err
+}
+
+// List implements [FS].
+func (OS) List(dir string) ([]string, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	names, err := f.Readdirnames(-1)
+	return names, errors.Join(err, f.Close())
+}
+
+// Create implements [FS].
+func (OS) Create(name string) (File, error) {
+	return open(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC)
+}
+
+// Open implements [FS].
+func (OS) Open(name string, writable bool) (File, error) {
+	if writable {
+		return open(name, os.O_RDWR)
+	}
+	return open(name, os.O_RDONLY)
+}
+
+// Rename implements [FS].
+func (OS) Rename(from, to string) error { return os.Rename(from, to) }
+
+// Remove implements [FS].
+func (OS) Remove(name string) error { return os.Remove(name) }
+
+// SyncDir implements [FS].
+func (OS) SyncDir(dir string) error { return durable.SyncDir(dir) }
+
+// osFile is a file of the operating system.
+type osFile struct{ *os.File }
+
+func open(name string, flags int) (File, error) {
+	f, err := os.OpenFile(name, flags, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return osFile{f}, nil
+}
+
+func (f osFile) Sync() error { return datasync(f.File) }
+
+func (f osFile) Reserve(size int64) error { return reserve(f.File, size) }
+
+func (f osFile) Size() (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}

@@ -1,0 +1,74 @@
+package disk_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"culvert/internal/disk"
+)
+
+// What is to survive a crash is synced, and so is its name.
+func Example() {
+	parent, err := os.MkdirTemp("", "disk-")
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = os.RemoveAll(parent) }() // it is a temporary one
+	var fsys disk.FS = disk.OS{}
+	file, err := fsys.Create(filepath.Join(parent, "greeting.tmp"))
+	if err != nil {
+		panic(err)
+	}
+	_, err = file.WriteAt([]byte("hello"), 0)
+	err = errors.Join(err, file.Sync(), file.Close())
+	if err == nil {
+		err = fsys.Rename(filepath.Join(parent, "greeting.tmp"), filepath.Join(parent, "greeting"))
+	}
+	fmt.Println(err, fsys.SyncDir(parent))
+	fmt.Println(fsys.List(parent))
+	// Output:
+	// <nil> <nil>
+	// [greeting] <nil>
+}
+
+func TestReserve(t *testing.T) {
+	file, err := disk.OS{}.Create(filepath.Join(t.TempDir(), "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	content := make([]byte, 8)
+	if err := errors.Join(file.Reserve(100_000), file.Sync()); err != nil {
+		t.Fatal(err)
+	}
+	if size, err := file.Size(); err != nil || size != 100_000 {
+		t.Errorf("size %d, %v", size, err)
+	}
+	if _, err := file.ReadAt(content, 99_992); err != nil || !slices.Equal(content, make([]byte, 8)) {
+		t.Errorf("%x, %v", content, err)
+	}
+}
+
+func TestLock(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "lock")
+	lock, err := disk.OS{}.Lock(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (disk.OS{}).Lock(name); !errors.Is(err, disk.ErrLocked) {
+		t.Errorf("locked twice: %v", err)
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if lock, err = (disk.OS{}).Lock(name); err != nil {
+		t.Fatal(err)
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,134 @@
+package crashfs
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"slices"
+	"syscall"
+)
+
+// file is an open file. It implements disk.File.
+type file struct {
+	session  *Session
+	name     string
+	inode    *inode
+	writable bool
+	closed   bool
+}
+
+func (f *file) do(kind Kind, operate func() error) error {
+	return f.session.do(kind, f.name, func() error {
+		switch {
+		case f.closed:
+			return failure(kind, f.name, fs.ErrClosed)
+		case kind != Read && !f.writable:
+			return failure(kind, f.name, syscall.EBADF)
+		}
+		return operate()
+	})
+}
+
+// ReadAt implements [io.ReaderAt].
+func (f *file) ReadAt(p []byte, offset int64) (n int, err error) {
+	err = f.do(Read, func() error {
+		if offset < int64(len(f.inode.cached)) {
+			n = copy(p, f.inode.cached[offset:])
+		}
+		if n < len(p) {
+			return io.EOF
+		}
+		return nil
+	})
+	return n, err
+}
+
+// WriteAt implements [io.WriterAt].
+func (f *file) WriteAt(p []byte, offset int64) (int, error) {
+	fault, err := f.session.begin(Write, f.name)
+	if errors.Is(err, ErrStopped) {
+		return 0, err
+	}
+	switch {
+	case err != nil:
+	case f.closed || !f.writable:
+		err = failure(Write, f.name, fs.ErrClosed)
+	default:
+		if fault == Short {
+			p = p[:len(p)/2]
+			err = failure(Write, f.name, syscall.ENOSPC)
+		}
+		f.inode.write(slices.Clone(p), offset)
+		return len(p), f.session.end(fault, err)
+	}
+	return 0, f.session.end(fault, err)
+}
+
+func (f *inode) write(p []byte, offset int64) {
+	size := max(int64(len(f.cached)), offset+int64(len(p)))
+	f.cached = resize(f.cached, size)
+	copy(f.cached[offset:], p)
+	f.writes = append(f.writes, write{offset: offset, data: p, size: size})
+}
+
+// Sync implements disk.File.
+func (f *file) Sync() error {
+	fault, err := f.session.begin(Sync, f.name)
+	if errors.Is(err, ErrStopped) {
+		return err
+	}
+	switch {
+	case f.closed:
+		err = failure(Sync, f.name, fs.ErrClosed)
+	case fault == IO:
+		f.inode.writes = nil // they are lost, and nobody will know
+	case err == nil:
+		f.inode.sync()
+	}
+	return f.session.end(fault, err)
+}
+
+// sync puts all writes on the disk.
+func (f *inode) sync() {
+	for _, w := range f.writes {
+		f.synced = resize(f.synced, max(w.size, w.offset+int64(len(w.data))))
+		copy(f.synced[w.offset:], w.data)
+	}
+	f.writes = nil
+}
+
+// Truncate implements disk.File.
+func (f *file) Truncate(size int64) error {
+	return f.do(Truncate, func() error { return f.setSize(size) })
+}
+
+// Reserve implements disk.File.
+func (f *file) Reserve(size int64) error {
+	return f.do(Reserve, func() error { return f.setSize(max(size, int64(len(f.inode.cached)))) })
+}
+
+func (f *file) setSize(size int64) error {
+	f.inode.cached = resize(f.inode.cached, size)
+	f.inode.writes = append(f.inode.writes, write{size: size})
+	return nil
+}
+
+// Size implements disk.File.
+func (f *file) Size() (size int64, err error) {
+	err = f.do(Read, func() error {
+		size = int64(len(f.inode.cached))
+		return nil
+	})
+	return size, err
+}
+
+// Close implements [io.Closer]. It is not an operation: it changes nothing.
+func (f *file) Close() error {
+	f.session.disk.mu.Lock()
+	defer f.session.disk.mu.Unlock()
+	if f.closed {
+		return fs.ErrClosed
+	}
+	f.closed = true
+	return nil
+}

@@ -1,0 +1,144 @@
+package crashfs
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Model says what may be in a log after a crash. Entries have numbers from 1 on, without gaps.
+type Model struct {
+	first   int      // number of the first entry
+	entries []string // from number 1 on, also those that were cut off the front
+	ends    []int    // how many entries there are at the end of each group
+	durable int      // so many survive a crash
+	told    int      // so many survive a kill
+	other   *Model   // what there may be as well: a truncation that was under way
+}
+
+// NewModel is an empty log.
+func NewModel() *Model { return &Model{first: 1} }
+
+// Append adds a group that may be there or not.
+func (m *Model) Append(group ...string) {
+	m.entries = append(m.entries, group...)
+	m.ends = append(m.ends, len(m.entries))
+}
+
+// Told says that all there is survives a kill, and if durable, a crash.
+func (m *Model) Told(durable bool) {
+	m.told = len(m.entries)
+	if durable {
+		m.durable = m.told
+	}
+}
+
+// First and Last are the numbers of the first and the last entry.
+func (m *Model) First() int { return m.first }
+
+// Last is the number of the last entry, if all of them are there.
+func (m *Model) Last() int { return len(m.entries) }
+
+// TruncateFront begins to cut off what is before an entry, which makes the others durable. Until Done, it may or may
+// not have happened.
+func (m *Model) TruncateFront(number int) {
+	m.other = m.clone()
+	if number > m.first {
+		m.other.first = number
+		m.other.Told(true)
+	}
+}
+
+// TruncateBack begins to cut off what is behind an entry.
+func (m *Model) TruncateBack(number int) {
+	m.other = m.clone()
+	m.other.entries = m.other.entries[:number]
+	m.other.ends = append(slices.DeleteFunc(m.other.ends, func(end int) bool { return end >= number }), number)
+	m.other.durable, m.other.told = number, number
+}
+
+// Done says that the truncation has happened.
+func (m *Model) Done() {
+	*m = *m.other
+}
+
+func (m *Model) clone() *Model {
+	c := *m
+	c.entries, c.ends, c.other = slices.Clone(m.entries), slices.Clone(m.ends), nil
+	return &c
+}
+
+// Match says what is wrong with a log that has these entries after a crash, or after a kill alone.
+func (m *Model) Match(first int, entries []string, crash bool) error {
+	err := m.match(first, entries, crash)
+	if err != nil && m.other != nil && m.other.match(first, entries, crash) == nil {
+		return nil
+	}
+	return err
+}
+
+func (m *Model) match(first int, entries []string, crash bool) error {
+	last := first - 1 + len(entries)
+	sure := m.told
+	if crash {
+		sure = m.durable
+	}
+	switch {
+	case first != m.first:
+		return fmt.Errorf("the first entry is %d, and not %d", first, m.first)
+	case last < sure:
+		return fmt.Errorf("entries %d to %d were acknowledged and are lost", last+1, sure)
+	case last > len(m.entries):
+		return fmt.Errorf("entries %d to %d were never appended", len(m.entries)+1, last)
+	case last > 0 && !slices.Contains(m.ends, last) && last >= first:
+		return fmt.Errorf("entry %d is not the last of its group", last)
+	}
+	for i, entry := range entries {
+		if want := m.entries[first-1+i]; entry != want {
+			return fmt.Errorf("entry %d has changed: %d bytes, %.40q, and not %d, %.40q",
+				first+i, len(entry), entry, len(want), want)
+		}
+	}
+	return nil
+}
+
+// Settle is Match for a log that was opened: what it has now is there to stay.
+func (m *Model) Settle(first int, entries []string, crash bool) error {
+	if err := m.Match(first, entries, crash); err != nil {
+		return err
+	}
+	if m.match(first, entries, crash) != nil {
+		*m = *m.other
+	}
+	m.other = nil
+	last := first - 1 + len(entries)
+	m.entries = m.entries[:last]
+	m.ends = slices.DeleteFunc(m.ends, func(end int) bool { return end > last })
+	m.Told(true)
+	return nil
+}
+
+// Withdraw takes back the last group: it is certain not to be there.
+func (m *Model) Withdraw() {
+	m.ends = m.ends[:len(m.ends)-1]
+	last := 0
+	if len(m.ends) > 0 {
+		last = m.ends[len(m.ends)-1]
+	}
+	m.entries = m.entries[:last]
+}
+
+// Right says what is wrong with entries that are the beginning of the log, from number 1 on.
+func (m *Model) Right(entries []string) error {
+	if len(entries) > len(m.entries) || !slices.Equal(entries, m.entries[:len(entries)]) {
+		return fmt.Errorf("%d entries, and they are not the first of the %d", len(entries), len(m.entries))
+	}
+	return nil
+}
+
+// Whole is Right for entries that should be whole groups.
+func (m *Model) Whole(entries []string) error {
+	if len(entries) > 0 && !slices.Contains(m.ends, len(entries)) {
+		return fmt.Errorf("entry %d is not the last of its group", len(entries))
+	}
+	return m.Right(entries)
+}

@@ -1,0 +1,253 @@
+package wal
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+
+	"culvert/internal/testkit/crashfs"
+)
+
+// thorough says whether the tests run as often as they are meant to, as ./dev test has them.
+var thorough = os.Getenv("CULVERT_TEST_ALL") == "1"
+
+// TestCrash has a log crash again and again, on a disk that loses what it may, also while it recovers. To see one seed
+// alone: CULVERT_WAL_SEED=N go test -run TestCrash.
+func TestCrash(t *testing.T) {
+	if seed := os.Getenv("CULVERT_WAL_SEED"); seed != "" {
+		n, err := strconv.ParseUint(seed, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := newSimulation(n).run(); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want := 2000
+	if thorough {
+		want = 20_000
+	}
+	if raceEnabled {
+		want /= 10
+	}
+	crashes := 0
+	for seed := uint64(1); crashes < want; seed++ {
+		n, err := newSimulation(seed).run()
+		if err != nil {
+			t.Fatalf("CULVERT_WAL_SEED=%d: %v", seed, err)
+		}
+		crashes += n
+	}
+	t.Log(crashes, "crashes")
+}
+
+// simulation is the life of one log.
+type simulation struct {
+	random  *rand.Rand
+	disk    *crashfs.Disk
+	model   *crashfs.Model
+	options Options
+	crashed bool // since the log was last seen
+	closed  bool // it was closed
+	sealed  bool // when it was closed, and nothing else has happened since
+	crashes int
+}
+
+const simulatedDir = "/data/log"
+
+func newSimulation(seed uint64) *simulation {
+	s := &simulation{
+		random: rand.New(rand.NewPCG(seed, 1)), disk: crashfs.New("/data"), model: crashfs.NewModel(),
+	}
+	s.options.SegmentSize = minSegmentSize + int64(s.random.IntN(5))*8192
+	if s.random.IntN(4) == 0 {
+		s.options.Sync = None
+	}
+	if s.random.IntN(4) == 0 {
+		s.options.Key = bytes.Repeat([]byte{7}, keySize)
+	}
+	if s.random.IntN(2) == 0 {
+		s.disk.Block = 4096
+	}
+	return s
+}
+
+// run lets the log live through some crashes and kills.
+func (s *simulation) run() (crashes int, err error) {
+	for life := range 25 {
+		left := 1 + s.random.IntN(80)
+		if s.random.IntN(3) == 0 {
+			left = 1 + s.random.IntN(12) // during the recovery
+		}
+		how := crashfs.Stop + crashfs.Fault(s.random.IntN(2))
+		s.disk.Hook = func(o crashfs.Operation) crashfs.Fault {
+			if o.Changes() {
+				left--
+			}
+			if left == 0 {
+				return how
+			}
+			return crashfs.None
+		}
+		if err := s.live(); !errors.Is(err, crashfs.ErrStopped) && err != nil {
+			return s.crashes, fmt.Errorf("life %d: %w", life, err)
+		}
+		s.disk.Hook = nil
+		if s.random.IntN(4) == 0 {
+			s.disk.Kill()
+			continue
+		}
+		s.disk.Crash(s.random.IntN)
+		s.crashed = true
+		s.crashes++
+	}
+	return s.crashes, nil
+}
+
+// live opens the log, sees what is in it, and works until the program ends.
+func (s *simulation) live() error {
+	s.options.fs = s.disk.Boot()
+	if s.random.IntN(4) == 0 {
+		if err := s.peek(); err != nil {
+			return fmt.Errorf("reading beside: %w", err)
+		}
+	}
+	l, recovery, err := Open(simulatedDir, s.options)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = l.Close() }() // for its goroutines
+	entries, err := contents(l.Records(context.Background(), 0))
+	if err != nil {
+		return err
+	}
+	if err := s.model.Settle(int(l.First()), entries, s.crashed); err != nil {
+		return err
+	}
+	if s.sealed && !recovery.Clean {
+		return errors.New("it was closed, and is not clean")
+	}
+	if recovery.First != l.First() || recovery.Last != l.Last() {
+		return fmt.Errorf("recovery %+v of a log from %d to %d", recovery, l.First(), l.Last())
+	}
+	s.crashed, s.closed, s.sealed = false, false, false
+	for {
+		if err := s.act(l); err != nil || s.closed {
+			return err
+		}
+	}
+}
+
+// peek reads the log without opening it.
+func (s *simulation) peek() error {
+	if s.options.fs.Mkdir(simulatedDir) != nil {
+		return crashfs.ErrStopped
+	}
+	r, _, err := openReader(s.options.fs, simulatedDir, s.options.Key)
+	if err != nil {
+		return err
+	}
+	entries, err := contents(r.Records(context.Background(), 0))
+	if err != nil {
+		return err
+	}
+	return s.model.Match(int(r.view.first), entries, s.crashed)
+}
+
+// act does one thing to the log.
+func (s *simulation) act(l *Log) error {
+	ctx := context.Background()
+	switch n := s.random.IntN(100); {
+	case n < 75:
+		group := s.group()
+		s.model.Append(group...)
+		payloads := make([][]byte, len(group))
+		for i, p := range group {
+			payloads[i] = []byte(p)
+		}
+		if s.options.Sync == None && s.random.IntN(4) == 0 {
+			_, err := l.AppendAsync(ctx, payloads...)
+			return err
+		}
+		if _, err := l.Append(ctx, payloads...); err != nil {
+			return err
+		}
+		s.model.Told(s.options.Sync == Each)
+	case n < 83:
+		if err := l.Sync(ctx); err != nil {
+			return err
+		}
+		s.model.Told(true)
+	case n < 89:
+		lsn := s.model.First() + s.random.IntN(s.model.Last()-s.model.First()+2)
+		s.model.TruncateFront(lsn)
+		if err := l.TruncateFront(LSN(lsn)); err != nil {
+			return err
+		}
+		s.model.Done()
+	case n < 93:
+		lsn := s.model.First() - 1 + s.random.IntN(s.model.Last()-s.model.First()+2)
+		s.model.TruncateBack(lsn)
+		if err := l.TruncateBack(LSN(lsn)); err != nil {
+			return err
+		}
+		s.model.Done()
+	case n < 96:
+		written := l.file != nil
+		if err := l.Close(); err != nil {
+			return err
+		}
+		s.model.Told(true)
+		s.closed, s.sealed = true, written
+	default:
+		entries, err := contents(l.Records(ctx, 0))
+		if err != nil {
+			return err
+		}
+		return s.model.Match(int(l.First()), entries, s.options.Sync == Each)
+	}
+	return nil
+}
+
+// group makes up payloads: some of them empty, full of zeros, or larger than a block.
+func (s *simulation) group() []string {
+	group := make([]string, 1+s.random.IntN(3)*s.random.IntN(3))
+	for i := range group {
+		size := s.random.IntN(60)
+		if s.random.IntN(4) == 0 {
+			size = s.random.IntN(int(s.options.SegmentSize-headerSize)/len(group) - 64)
+		}
+		p := make([]byte, size)
+		if s.random.IntN(8) > 0 {
+			for j := range p {
+				p[j] = byte(s.random.Uint32())
+			}
+		}
+		group[i] = string(p)
+	}
+	return group
+}
+
+// contents reads all entries, and sees that their LSNs have no gaps.
+func contents(records func(func(Record, error) bool)) ([]string, error) {
+	entries := []string{}
+	previous := LSN(0)
+	for r, err := range records {
+		if err != nil {
+			return nil, err
+		}
+		if previous > 0 && r.LSN != previous+1 {
+			return nil, fmt.Errorf("LSN %d after %d", r.LSN, previous)
+		}
+		previous = r.LSN
+		entries = append(entries, string(r.Data))
+	}
+	return slices.Clip(entries), nil
+}

@@ -1,0 +1,222 @@
+package wal
+
+import (
+	"runtime"
+	"time"
+)
+
+// flusher writes what others leave it to.
+func (l *Log) flusher() {
+	for {
+		select {
+		case <-l.kicks:
+		case <-l.quit:
+			return
+		}
+		l.io.Lock()
+		l.gather()
+		_, _ = l.flush() // who waits is told
+		l.release()
+	}
+}
+
+// syncer syncs at every tick of mode Interval.
+func (l *Log) syncer() {
+	ticks := time.NewTicker(l.options.Interval)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ticks.C:
+		case <-l.quit:
+			return
+		}
+		l.mu.Lock()
+		dirty := l.durable < l.next-1
+		l.filling.sync = l.filling.sync || dirty
+		l.mu.Unlock()
+		if dirty {
+			l.kick()
+		}
+	}
+}
+
+// release gives io back, and wakes the flusher for those who have come meanwhile and found it taken.
+func (l *Log) release() {
+	l.mu.Lock()
+	l.io.Unlock()
+	pending := l.filling.pending()
+	l.mu.Unlock()
+	if pending {
+		l.kick()
+	}
+}
+
+// gathering decides how long a sync waits for company.
+//
+// Whoever was in the last sync, or came during it, is likely to append again at once. A sync that begins before they do
+// leaves them to the next one, and with N goroutines that append in turn each sync would carry half of them. So it
+// waits until as many have come as there were, for a part of the time that a sync takes. If they do not come, it waits
+// less often.
+type gathering struct {
+	expected int           // appenders
+	sync     time.Duration // how long the last one took
+	misses   uint          // in a row
+	skip     int           // so many times it does not wait
+}
+
+const (
+	maxGathering = 500 * time.Microsecond
+	maxMisses    = 6
+)
+
+// gather waits for company. io is held.
+func (l *Log) gather() {
+	g := &l.gathered
+	if l.options.Sync != Each || g.expected < 2 {
+		return
+	}
+	come := l.appenders()
+	if come == 0 || come >= g.expected {
+		return
+	}
+	if g.skip > 0 {
+		g.skip--
+		return
+	}
+	before, start, patience := come, time.Now(), min(g.sync/4, maxGathering)
+	for come < g.expected && time.Since(start) < patience {
+		runtime.Gosched()
+		come = l.appenders()
+	}
+	if come-before >= (g.expected-before)/2 {
+		g.misses = 0
+		return
+	}
+	g.misses = min(g.misses+1, maxMisses)
+	g.skip = 1 << g.misses
+}
+
+func (l *Log) appenders() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.filling.appenders
+}
+
+// flush writes the filling batch, syncs it if the mode or somebody wants that, and begins a new segment if somebody
+// needs one. io is held. It gives the reason if there is no room for a segment, and the failure of the log.
+func (l *Log) flush() (room, err error) {
+	l.mu.Lock()
+	b := l.filling
+	l.batches++
+	l.flushing, l.filling, l.spare = b, l.spare, nil
+	l.filling.number = l.batches
+	err = l.failure
+	rotate := b.need > 0 && !l.hasRoom(b.need) && !l.closed
+	if rotate {
+		l.active = nil // nobody may append to it anymore
+	}
+	sync := (rotate || b.sync || l.options.Sync == Each) && (len(b.data) > 0 || l.durable < l.written)
+	l.mu.Unlock()
+
+	told := Flush{Entries: b.entries, Bytes: int64(len(b.data))}
+	written := err == nil && (len(b.data) > 0 || sync)
+	if written {
+		err = l.write(b, sync, &told)
+		written = err == nil
+	}
+	if err == nil && rotate {
+		room, err = l.rotate()
+	}
+
+	l.mu.Lock()
+	if written {
+		l.written = max(l.written, b.last)
+	}
+	if written && sync {
+		l.durable = l.written
+		l.announce()
+	}
+	if err != nil {
+		l.fail(err)
+		err = l.failure
+	} else {
+		l.finished = b.number
+	}
+	told.Durable, told.Err = l.durable, err
+	w := b.waiters
+	l.gathered.expected = b.appenders + l.filling.appenders
+	b.reset()
+	l.flushing, l.spare = nil, b
+	l.mu.Unlock()
+	if w != nil {
+		w.room, w.err = room, err
+		close(w.done)
+	}
+	if l.options.Observe != nil && told.Write > 0 {
+		l.options.Observe(told)
+	}
+	return room, err
+}
+
+// write puts a batch into the active segment, and tells how long that took if somebody wants to know. io is held.
+func (l *Log) write(b *batch, sync bool, told *Flush) error {
+	var start time.Time
+	timed := l.options.Observe != nil
+	if timed {
+		start = time.Now()
+	}
+	err := l.writeData(b, sync)
+	if timed {
+		told.Write = max(1, time.Since(start))
+	}
+	if err == nil && sync {
+		begin := time.Now()
+		err = l.file.Sync()
+		l.gathered.sync = time.Since(begin)
+		told.Sync = l.gathered.sync
+	}
+	return err
+}
+
+func (l *Log) writeData(b *batch, sync bool) error {
+	if len(b.data) == 0 {
+		return nil
+	}
+	if _, err := l.file.WriteAt(b.data, b.offset); err != nil {
+		return err
+	}
+	if !sync {
+		return nil
+	}
+	return l.zeroAhead(b.offset+int64(len(b.data)), len(b.data))
+}
+
+const (
+	firstStep = 64 << 10
+	lastStep  = 512 << 10
+)
+
+// noughts are written ahead.
+var noughts [lastStep]byte
+
+// zeroAhead writes zeros behind the records. A sync after a write into space that was only reserved has to note that it
+// is used now, which costs a second write, to the journal of the file system. This way only the sync that follows the
+// zeros pays for that. The more is written, the larger the steps, so that a log with few entries does not wait for many
+// zeros; large writes go without.
+func (l *Log) zeroAhead(end int64, written int) error {
+	if end <= l.zeroed {
+		return nil
+	}
+	l.zeroed = end
+	if written > firstStep/4 {
+		return nil
+	}
+	n := min(l.step, l.size-end)
+	l.step = min(2*l.step, lastStep)
+	if n <= 0 {
+		return nil
+	}
+	l.zeroed += n
+	_, err := l.file.WriteAt(noughts[:n], end)
+	return err
+}

@@ -1,0 +1,187 @@
+package wal
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"culvert/internal/testkit/crashfs"
+)
+
+// FuzzRecord decodes any bytes as a record. Only what was encoded is good, whole and as it was.
+func FuzzRecord(f *testing.F) {
+	s, err := newSegment("", header{size: 1 << 20, salt: [32]byte{1}}, nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	encode := func(payload []byte) []byte {
+		b := make([]byte, 0, s.frameSize(len(payload)))
+		return s.appendFrame(b, frame{lsn: 7, kind: kindBytes, groupEnd: true}, payload)
+	}
+	f.Add(encode(nil), []byte{})
+	f.Add(encode([]byte("some text")), []byte("some text"))
+	f.Add(make([]byte, 100), []byte{0})
+	f.Add(bytes.Repeat([]byte{255}, 100), make([]byte, 1000))
+	f.Fuzz(func(t *testing.T, b, payload []byte) {
+		if r, v := s.parse(b, 7, s.size); v == good {
+			again := s.appendFrame(make([]byte, 0, r.size), frame{
+				lsn: 7, watermark: r.watermark, kind: r.kind, groupEnd: r.groupEnd,
+			}, r.payload)
+			if r.kind <= kindEntry && b[9] <= flagGroupEnd && !bytes.Equal(again[recordHead:], b[recordHead:r.size]) {
+				t.Errorf("%x is good, but encoded again it is %x", b[:r.size], again)
+			}
+		}
+		r, v := s.parse(encode(payload), 7, s.size)
+		if v != good || !bytes.Equal(r.payload, payload) || !r.groupEnd {
+			t.Errorf("verdict %d on %x, which becomes %x", v, payload, r.payload)
+		}
+	})
+}
+
+// FuzzEntry encodes and decodes entries, and decodes any bytes.
+func FuzzEntry(f *testing.F) {
+	f.Add(uint64(1), "key", []byte("value"), int64(1e9), int64(1), int32(3600))
+	f.Add(uint64(1<<63), "\xff\x00", []byte(nil), int64(-1e12), int64(999999999), int32(-12345))
+	f.Fuzz(func(t *testing.T, version uint64, key string, value []byte, seconds, nanoseconds int64, offset int32) {
+		var decoded Entry
+		if err := decoded.UnmarshalBinary(value); err == nil {
+			b, err := decoded.AppendBinary(nil)
+			if err != nil || !bytes.Equal(b, value) {
+				t.Errorf("%x becomes %+v becomes %x, %v", value, decoded, b, err)
+			}
+		}
+		if key == "" {
+			key = "k"
+		}
+		created := time.Unix(seconds%1e11, nanoseconds).In(time.FixedZone("", int(offset)))
+		e := Entry{Version: version, Key: key, Value: value, Created: created}
+		b, err := e.AppendBinary(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := decoded.UnmarshalBinary(b); err != nil {
+			t.Fatal(err)
+		}
+		_, want := e.Created.Zone()
+		_, got := decoded.Created.Zone()
+		if decoded.Version != version || decoded.Key != key || !bytes.Equal(decoded.Value, value) ||
+			!decoded.Created.Equal(e.Created) || got != want {
+			t.Errorf("%+v becomes %+v", e, decoded)
+		}
+	})
+}
+
+// FuzzOpen opens a log of which any bytes were changed. It gives no entry that was not there, and does not hang. What
+// is changed of an encrypted log is found out, or cuts off its end.
+func FuzzOpen(f *testing.F) {
+	type start struct {
+		disk  *crashfs.Disk
+		model *crashfs.Model
+		key   []byte
+	}
+	var starts []start
+	for _, key := range [][]byte{nil, bytes.Repeat([]byte{9}, keySize)} {
+		for _, closed := range []bool{false, true} {
+			disk, model := image(f, key, closed)
+			starts = append(starts, start{disk, model, key})
+		}
+	}
+	f.Add(uint8(0), []byte{})
+	f.Add(uint8(1), []byte("\x01\x00\x20\x00\x05\x00\x21\xff"))
+	f.Add(uint8(2), []byte("\x00\x00\x00\x01\x00\x10\x00\x01\x01\x00\x00\x09"))
+	f.Fuzz(func(t *testing.T, which uint8, changes []byte) {
+		s := starts[int(which)%len(starts)]
+		d := s.disk.Clone()
+		for ; len(changes) >= 4; changes = changes[4:] {
+			b := d.Files(simulatedDir)[segmentName(1+uint64(changes[0]%2))]
+			offset := int(binary.LittleEndian.Uint16(changes[1:])) % len(b)
+			b[offset] ^= changes[3]
+		}
+		log, _, err := Open(simulatedDir, Options{SegmentSize: minSegmentSize, Key: s.key, fs: d.Boot()})
+		if err != nil {
+			return
+		}
+		defer log.Close()
+		var entries []string
+		for r, err := range log.Records(context.Background(), 0) {
+			if err != nil {
+				break
+			}
+			entries = append(entries, string(r.Data))
+		}
+		// A change to LSNs of a header that nothing authenticates takes a checksum made for it.
+		if err := s.model.Right(entries); err != nil && log.First() == 1 {
+			t.Error(err)
+		}
+	})
+}
+
+// FuzzHeader decodes any two slots. What is taken for a header was one, and is the newer of two.
+func FuzzHeader(f *testing.F) {
+	s, err := newSegment("", header{number: 3, generation: 4, base: 5, first: 1, size: 1 << 20}, nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	older := s.slot()
+	s.generation++
+	newer := s.slot()
+	f.Add([]byte{}, []byte{}, true)
+	f.Add([]byte{1}, []byte{0, 0, 0, 1}, true)
+	f.Fuzz(func(t *testing.T, changeOld, changeNew []byte, signed bool) {
+		b := append(bytes.Clone(older), newer...)
+		for i, c := range changeOld {
+			b[i%slotSize] ^= c
+		}
+		for i, c := range changeNew {
+			b[slotSize+i%slotSize] ^= c
+		}
+		if signed {
+			sign(b[:slotSize])
+			sign(b[slotSize:])
+		}
+		h, slot, err := parseHeader(b)
+		if err != nil {
+			return
+		}
+		if !signed && !bytes.Equal(b[slot*slotSize:][:slotSize], [][]byte{older, newer}[slot]) {
+			t.Error("a header was changed, and taken")
+		}
+		if h.size < headerSize || h.size > maxSegmentSize || h.sealed && h.end > h.size {
+			t.Errorf("%+v was taken", h)
+		}
+	})
+}
+
+// FuzzOperations lets a log live as the input says, with crashes and kills, beside a model of it.
+func FuzzOperations(f *testing.F) {
+	f.Add([]byte("some operations"), uint64(1))
+	f.Add([]byte(strings.Repeat("\x00\xff\x80\x01", 30)), uint64(2))
+	f.Fuzz(func(t *testing.T, operations []byte, seed uint64) {
+		s := newSimulation(seed)
+		s.random = rand.New(&script{rest: operations, then: rand.NewPCG(seed, 5)})
+		if _, err := s.run(); err != nil && !errors.Is(err, crashfs.ErrStopped) {
+			t.Error(err)
+		}
+	})
+}
+
+// script is a source of numbers that are given first, and then random.
+type script struct {
+	rest []byte
+	then rand.Source
+}
+
+func (s *script) Uint64() uint64 {
+	if len(s.rest) == 0 {
+		return s.then.Uint64()
+	}
+	b := s.rest[0]
+	s.rest = s.rest[1:]
+	// The numbers that are made of this come from its upper bits.
+	return uint64(b) * 0x0101010101010101
+}

@@ -1,0 +1,228 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"culvert/internal/disk"
+)
+
+// inventory is what there is in the directory of a log.
+type inventory struct {
+	chain    []*segment // that hold the log, oldest first
+	others   []*segment // whose records were cut off
+	leavings []string   // paths of segments that never got their names
+	foreign  string     // a name that is not one of ours, if there is any
+	first    LSN
+	scanned  int  // segments that had to be read through
+	tail     tail // of the last segment of the chain
+	damage   error
+}
+
+// load finds out which segments make the log, and reads through the last one if it is not sealed. Of the others all was
+// durable before the next one began. With salvage set, it goes on after
+// damage, which it keeps, and the chain is what is whole before it.
+func load(fsys disk.FS, dir string, key []byte, salvage bool) (*inventory, error) {
+	inv := &inventory{first: 1}
+	segments, err := inv.list(fsys, dir, key, salvage)
+	if err != nil {
+		return nil, err
+	}
+	if err := inv.link(segments); err != nil {
+		if !salvage {
+			return nil, err
+		}
+		inv.damage = errors.Join(inv.damage, err)
+	}
+	if err := inv.check(fsys, salvage); err != nil {
+		return nil, err
+	}
+	return inv, nil
+}
+
+// list reads the headers.
+func (inv *inventory) list(fsys disk.FS, dir string, key []byte, salvage bool) ([]*segment, error) {
+	names, err := fsys.List(dir)
+	if err != nil {
+		return nil, fmt.Errorf("wal: %w", err)
+	}
+	slices.Sort(names)
+	var segments []*segment
+	foreign := error(nil)
+	for _, name := range names {
+		number, ok := segmentNumber(name)
+		switch {
+		case ok:
+		case filepath.Ext(name) == temporary:
+			inv.leavings = append(inv.leavings, filepath.Join(dir, name))
+			continue
+		case name == lockName:
+			continue
+		default:
+			inv.foreign = filepath.Join(dir, name)
+			continue
+		}
+		s, err := readHeader(fsys, dir, number, key)
+		switch {
+		case err == nil:
+			segments = append(segments, s)
+		case errors.Is(err, ErrForeign):
+			foreign = firstError(foreign, err)
+		case salvage && errors.Is(err, ErrCorrupt):
+			inv.damage = errors.Join(inv.damage, err)
+		default:
+			return nil, err
+		}
+	}
+	if foreign != nil {
+		foreign = foreignOrDamaged(foreign, len(segments) > 0)
+		if !salvage || len(segments) == 0 {
+			return nil, foreign
+		}
+		inv.damage = errors.Join(inv.damage, foreign)
+	}
+	return segments, sameLog(segments)
+}
+
+// foreignOrDamaged says of a file with the name of a segment but without its magic what it is: among segments, one that
+// was damaged.
+func foreignOrDamaged(err error, amongSegments bool) error {
+	var e *SegmentError
+	if amongSegments && errors.As(err, &e) {
+		return &SegmentError{Segment: e.Segment, Reason: "both headers", Err: ErrCorrupt}
+	}
+	return err
+}
+
+func sameLog(segments []*segment) error {
+	for _, s := range segments {
+		if newest := segments[len(segments)-1]; s.log != newest.log {
+			return &SegmentError{Segment: s.path, LSN: s.base, Reason: "it is of another log", Err: ErrForeign}
+		}
+	}
+	return nil
+}
+
+// readHeader makes a segment of the newer of its two headers.
+func readHeader(fsys disk.FS, dir string, number uint64, key []byte) (s *segment, err error) {
+	path := filepath.Join(dir, segmentName(number))
+	file, err := fsys.Open(path, false)
+	if err != nil {
+		return nil, fmt.Errorf("wal: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	b := make([]byte, headerSize)
+	if _, err := file.ReadAt(b, 0); err != nil && !errors.Is(err, io.EOF) {
+		return nil, &SegmentError{Segment: path, Err: err}
+	}
+	h, slot, err := parseHeader(b)
+	if err == nil && h.number != number {
+		err = ErrCorrupt
+	}
+	if err != nil {
+		return nil, &SegmentError{Segment: path, Reason: "both headers", Err: err}
+	}
+	if s, err = newSegment(dir, h, key); err != nil {
+		return nil, err
+	}
+	if err := s.checkKeys(b[slot*slotSize:][:slotSize], key); err != nil {
+		return nil, &SegmentError{Segment: path, Offset: int64(slot) * slotSize, Err: err}
+	}
+	return s, nil
+}
+
+// link finds the chain: of two segments with the same LSN, the one with the higher number has it.
+func (inv *inventory) link(segments []*segment) error {
+	for _, s := range segments {
+		inv.first = max(inv.first, s.first)
+	}
+	limit := ^LSN(0)
+	for i, s := range slices.Backward(segments) {
+		if s.base > limit || limit < inv.first && i != len(segments)-1 {
+			inv.others = append(inv.others, s)
+			continue
+		}
+		inv.chain = append(inv.chain, s)
+		limit = s.base - 1
+	}
+	slices.Reverse(inv.chain)
+	slices.Reverse(inv.others)
+	if len(inv.chain) == 0 {
+		return nil
+	}
+	if oldest := inv.chain[0]; oldest.base > inv.first {
+		return missing(oldest, inv.first, "the segments before it are missing")
+	}
+	for i, s := range inv.chain[1:] {
+		if s.previous != inv.chain[i].salt {
+			inv.chain = inv.chain[:i+1]
+			return missing(s, s.base-1, "a segment before it is missing")
+		}
+	}
+	return nil
+}
+
+func missing(s *segment, lsn LSN, reason string) error {
+	return &SegmentError{Segment: s.path, LSN: lsn, Reason: reason, Err: ErrCorrupt}
+}
+
+// check sees that the segments which say where they end reach to the next one, and finds the end of the last. When
+// salvaging, it shortens the chain to what is whole.
+func (inv *inventory) check(fsys disk.FS, salvage bool) error {
+	for i, s := range inv.chain {
+		last := i == len(inv.chain)-1
+		if !last && !s.sealed {
+			continue
+		}
+		t, err := inv.tailOf(fsys, s, salvage)
+		if err == nil && !last && t.last < inv.chain[i+1].base-1 {
+			err = &SegmentError{
+				Segment: s.path, Offset: t.end, LSN: t.last + 1, Reason: "it ends too early", Err: ErrCorrupt,
+			}
+		}
+		if err != nil && (!salvage || !errors.Is(err, ErrCorrupt)) {
+			return err
+		}
+		if err != nil || last {
+			inv.damage = errors.Join(inv.damage, err)
+			inv.tail = t
+			inv.chain = inv.chain[:i+1]
+			break
+		}
+	}
+	return nil
+}
+
+// tailOf gives the end of a segment, by its header if it is sealed, else by reading it.
+func (inv *inventory) tailOf(fsys disk.FS, s *segment, salvage bool) (t tail, err error) {
+	file, err := fsys.Open(s.path, false)
+	if err != nil {
+		return tail{}, fmt.Errorf("wal: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if !s.sealed {
+		inv.scanned++
+		return findTail(s, file)
+	}
+	size, err := file.Size()
+	if err == nil && size < s.end && !salvage {
+		err = &SegmentError{Segment: s.path, Offset: size, Reason: "the file is cut off", Err: ErrCorrupt}
+	}
+	return tail{last: s.last, end: s.end, proven: s.last}, err
+}
+
+// loadBesideWriter is load for those who do not hold the lock. Segments may come and go while they look.
+func loadBesideWriter(fsys disk.FS, dir string, key []byte) (*inventory, error) {
+	const attempts = 5
+	for attempt := 1; ; attempt++ {
+		inv, err := load(fsys, dir, key, false)
+		gone := errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrCorrupt)
+		if !gone || attempt == attempts {
+			return inv, err
+		}
+	}
+}

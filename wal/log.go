@@ -1,0 +1,312 @@
+package wal
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"culvert/internal/disk"
+)
+
+// SyncMode says when entries are synced, and so what a crash can lose.
+type SyncMode int
+
+const (
+	// Each returns from Append when the group is on the disk. A crash loses nothing that was acknowledged. Goroutines
+	// that append at the same time share a sync.
+	Each SyncMode = iota
+
+	// Interval returns from Append when the system has the group, and syncs every [Options.Interval]. A kill of the
+	// process loses nothing that was acknowledged, a crash of the system what came after the last sync.
+	Interval
+
+	// None returns from Append when the system has the group, and syncs when a segment is full, and in Sync and Close.
+	// A kill of the process loses nothing that was acknowledged, a crash of the system what came after the last sync.
+	None
+)
+
+const (
+	defaultSegmentSize = 64 << 20
+	minSegmentSize     = headerSize + 4096
+	maxSegmentSize     = 1 << 30
+	defaultInterval    = time.Second
+)
+
+// Options say how a log is kept. The zero value is a good choice.
+type Options struct {
+	Sync     SyncMode
+	Interval time.Duration // between the syncs of mode Interval; 0 means a second
+
+	// SegmentSize is how large a file of the log may become, from 12 KiB to 1 GiB; 0 means 64 MiB. A group must fit
+	// into one, with 8 KiB for the file and 32 to 55 bytes for each entry. The space is reserved when a segment is
+	// begun: a log that gets few entries does well with a MiB. It may change from one opening to the next.
+	SegmentSize int64
+
+	// Key of 32 random bytes, with which the entries are encrypted; nil for none. It is the same for the whole log.
+	Key []byte
+
+	// Observe is called after each write to a segment, if not nil. It must be quick and must not call the log: who
+	// appends is waiting.
+	Observe func(Flush)
+
+	fs disk.FS // for tests; nil is the one of the system
+}
+
+// Flush tells of one write to a segment, and the sync after it if there was one.
+type Flush struct {
+	Entries int
+	Bytes   int64
+	Write   time.Duration
+	Sync    time.Duration // 0: not synced
+	Durable LSN           // all up to here is durable
+	Err     error         // the log has failed
+}
+
+// Recovery says what [Open] or [OpenReader] has found.
+type Recovery struct {
+	// First and Last are the LSNs of the oldest entry and the newest. Last is First-1 if there is none.
+	First, Last LSN
+
+	// Clean says that the log had been closed.
+	Clean bool
+
+	// Torn is how many bytes of unfinished groups were cut off the end.
+	Torn int64
+
+	// Unproven is how many entries at the end were found whole, with nothing to show that they had been durable; some
+	// of them may never have been acknowledged. Open has synced them.
+	Unproven uint64
+
+	// Scanned is how many segments were read through. Those that are sealed are not.
+	Scanned int
+}
+
+// Log is a write-ahead log that is open for appending. Its methods may be called by several goroutines at once.
+type Log struct {
+	dir     string
+	fs      disk.FS
+	options Options
+	id      [16]byte
+	check   [8]byte
+	lock    io.Closer
+
+	kicks    chan struct{} // wakes the flusher
+	quit     chan struct{} // ends the goroutines
+	ended    sync.WaitGroup
+	linger   *time.Timer // kicks the flusher when entries of AppendAsync have waited long enough
+	gathered gathering
+
+	// io is held by whoever writes to files: the flusher, an appender, a truncation, Close. It is taken before mu.
+	io     sync.Mutex
+	file   disk.File // of the active segment
+	number uint64    // of the newest segment there ever was
+	size   int64     // of the active segment
+	zeroed int64     // the active segment has been written up to here, perhaps with zeros
+	step   int64     // by which zeroed advances
+
+	mu                sync.Mutex
+	chain             []*segment // oldest first; the active one is the last
+	active            *segment   // nil if a new one is needed
+	dropped           []string   // paths of segments that were cut off, to be removed
+	end               int64      // of the records of the active segment, written or not
+	filling           *batch     // takes entries
+	flushing          *batch     // is being written; nil if none
+	spare             *batch
+	first, next       LSN
+	written, durable  LSN
+	batches, finished uint64 // numbers of the filling batch, and of the newest one that was flushed
+	cuts              uint64 // how often the end was cut off, for readers
+	progress          chan struct{}
+	failure           error
+	closed            bool
+}
+
+// Open opens the log in a directory for appending, and makes a new one if the directory is empty or does not exist; its
+// parent must. It takes the lock, so that there is one writer at a time, and recovers what a crash has left.
+//
+// Errors are those of the file system, [ErrLocked], and in a [SegmentError] [ErrCorrupt], [ErrForeign], [ErrVersion]
+// and [ErrKey].
+func Open(dir string, options Options) (*Log, Recovery, error) {
+	if err := options.complete(); err != nil {
+		return nil, Recovery{}, err
+	}
+	return open(filepath.Clean(dir), options, 1)
+}
+
+// complete puts in the defaults.
+func (o *Options) complete() error {
+	if o.SegmentSize == 0 {
+		o.SegmentSize = defaultSegmentSize
+	}
+	if o.Interval <= 0 {
+		o.Interval = defaultInterval
+	}
+	if o.fs == nil {
+		o.fs = disk.OS{}
+	}
+	if o.SegmentSize < minSegmentSize || o.SegmentSize > maxSegmentSize {
+		return fmt.Errorf("wal: a segment cannot have %d bytes; it can have %d to %d",
+			o.SegmentSize, minSegmentSize, maxSegmentSize)
+	}
+	o.Key = bytes.Clone(o.Key)
+	return checkKey(o.Key)
+}
+
+// open opens a log whose first entry, if it is a new one, gets the LSN first.
+func open(dir string, options Options, first LSN) (_ *Log, _ Recovery, err error) {
+	if err := options.fs.Mkdir(dir); err != nil {
+		return nil, Recovery{}, fmt.Errorf("wal: %w", err)
+	}
+	l := &Log{
+		dir: dir, fs: options.fs, options: options,
+		kicks: make(chan struct{}, 1), quit: make(chan struct{}),
+		filling: &batch{number: 1}, spare: &batch{}, batches: 1,
+		first: first, next: first,
+	}
+	if l.lock, err = l.fs.Lock(filepath.Join(dir, lockName)); err != nil {
+		if errors.Is(err, disk.ErrLocked) {
+			err = fmt.Errorf("%w: %s", ErrLocked, dir)
+		}
+		return nil, Recovery{}, fmt.Errorf("wal: %w", err)
+	}
+	recovery, err := l.recover()
+	if err != nil {
+		return nil, Recovery{}, errors.Join(err, l.closeFile(), l.lock.Close())
+	}
+	l.start()
+	return l, recovery, nil
+}
+
+// start begins the goroutines.
+func (l *Log) start() {
+	l.linger = time.AfterFunc(time.Hour, l.kick)
+	l.linger.Stop()
+	l.ended.Go(l.flusher)
+	if l.options.Sync == Interval {
+		l.ended.Go(l.syncer)
+	}
+}
+
+// newID makes the ID of a new log.
+func (l *Log) newID() error {
+	_, _ = rand.Read(l.id[:]) // never fails
+	if l.options.Key == nil {
+		return nil
+	}
+	var err error
+	l.check, err = keyCheck(l.options.Key, l.id)
+	return err
+}
+
+// First is the LSN of the oldest entry. It is behind Last if there is none.
+func (l *Log) First() LSN {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.first
+}
+
+// Last is the LSN of the newest entry that was appended, acknowledged or not.
+func (l *Log) Last() LSN {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.next - 1
+}
+
+// Durable is the LSN up to which all entries survive a crash.
+func (l *Log) Durable() LSN {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.durable
+}
+
+// acknowledged is the LSN up to which entries may be read. mu is held.
+func (l *Log) acknowledged() LSN {
+	if l.options.Sync == Each {
+		return l.durable
+	}
+	return l.written
+}
+
+// err is why the log takes no more entries. mu is held.
+func (l *Log) err() error {
+	switch {
+	case l.failure != nil:
+		return l.failure
+	case l.closed:
+		return ErrClosed
+	}
+	return nil
+}
+
+// fail makes the log fail for good. mu and io are held.
+func (l *Log) fail(err error) {
+	if l.failure == nil {
+		l.failure = fmt.Errorf("%w: %w", ErrFailed, err)
+	}
+	l.active = nil
+	l.announce()
+}
+
+// Close syncs what was appended, seals the log, so that the next Open need not read it, and gives back the lock.
+// Readers that wait get [ErrClosed]. A second Close gives that, too.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return ErrClosed
+	}
+	l.closed = true
+	l.filling.sync = true
+	l.mu.Unlock()
+	close(l.quit)
+	l.linger.Stop()
+	l.ended.Wait()
+
+	l.io.Lock()
+	defer l.io.Unlock()
+	_, err := l.flush()
+	if err == nil {
+		err = l.sealActive()
+	}
+	err = errors.Join(err, l.closeFile())
+	l.mu.Lock()
+	l.active = nil
+	l.announce()
+	l.mu.Unlock()
+	return errors.Join(err, l.lock.Close())
+}
+
+func (l *Log) closeFile() error {
+	if l.file == nil {
+		return nil
+	}
+	file := l.file
+	l.file = nil
+	return file.Close()
+}
+
+// announce wakes those who wait for durable entries. mu is held.
+func (l *Log) announce() {
+	if l.progress != nil {
+		close(l.progress)
+		l.progress = nil
+	}
+}
+
+// Sync returns when all that was appended before is durable. When the context ends, it stops waiting.
+func (l *Log) Sync(ctx context.Context) error {
+	l.mu.Lock()
+	if err := l.err(); err != nil || l.durable == l.next-1 {
+		l.mu.Unlock()
+		return err
+	}
+	l.filling.sync = true
+	_, err := l.await(ctx)
+	return err
+}

@@ -1,0 +1,101 @@
+package wal
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// mutants are faults that the tests of crashes and damage must find: each takes away one thing that durability is made
+// of.
+var mutants = []struct{ name, file, from, to string }{
+	{"sync after a write", "flush.go", "err = l.file.Sync()", "err = nil"},
+	{"sync before the next segment", "flush.go", "sync := (rotate || b.sync ||", "sync := (b.sync ||"},
+	{
+		"sync of a new segment", "segment.go", "if err := file.Sync(); err != nil {",
+		"if err := error(nil); err != nil {",
+	},
+	{"sync of the name of a segment", "segment.go", "{ return l.fs.SyncDir(l.dir) }", "{ return nil }"},
+	{
+		"sync of the name of the log", "recover.go", "err := l.fs.SyncDir(filepath.Dir(l.dir)); err != nil {",
+		"err := error(nil); err != nil && filepath.Dir(l.dir) == \"\" {",
+	},
+	{"sync of the seal", "segment.go", "\treturn l.file.Sync()", "\treturn nil"},
+	{"sync in Close", "log.go", "l.closed = true\n\tl.filling.sync = true", "l.closed = true"},
+	{"sync in Sync", "log.go", "\tl.filling.sync = true\n\t_, err := l.await", "\t_, err := l.await"},
+	{"sync before a cut", "truncate.go", "err = l.err()\n\tl.filling.sync = true", "err = l.err()"},
+	{"sync of the first LSN", "truncate.go", "return nil, l.file.Sync()", "return nil, nil"},
+	{"failure that stays", "log.go", "l.failure = fmt.Errorf(\"%w: %w\", ErrFailed, err)", "_ = err"},
+	{"copy of what is not proven", "recover.go", "\tend := scan.offset", "\tt.last = t.proven\n\tend := scan.offset"},
+	{
+		"new segment after a crash", "recover.go", "if !newest.sealed {",
+		"if !newest.sealed && inv.tail.last > inv.tail.proven {",
+	},
+	{
+		"checksum", "record.go", "binary.LittleEndian.Uint32(b) != crc32.Update(",
+		"0*binary.LittleEndian.Uint32(b) != 0*crc32.Update(",
+	},
+	{"salt", "header.go", "crc32.Update(0, castagnoli, h.salt[:])", "0"},
+	{"LSN", "record.go", "case f.size > limit, f.lsn != want:", "case f.size > limit:"},
+	{"whole groups", "scan.go", "if f.groupEnd {", "if true {"},
+	{"watermark", "append.go", "watermark: l.durable,", "watermark: 0,"},
+	{"search behind damage", "scan.go", "if watermark >= missing {", "if watermark >= missing && false {"},
+	{
+		"checksum of headers", "header.go",
+		"crc32.Checksum(b[:crcOffset], castagnoli):\n\t\treturn header{}, ErrCorrupt",
+		"crc32.Checksum(b[:crcOffset], castagnoli) && false:\n\t\treturn header{}, ErrCorrupt",
+	},
+	{"authenticated headers", "header.go", "if !hmac.Equal(", "if false && !hmac.Equal("},
+	{"salt of the segment before", "inventory.go", "if s.previous != inv.chain[i].salt {", "if false {"},
+	{"higher segment number", "inventory.go", "if s.base > limit ||", "if"},
+}
+
+// TestMutants builds the package with each of these faults and sees that the tests fail.
+func TestMutants(t *testing.T) {
+	if !thorough || raceEnabled {
+		t.Skip("takes minutes: set CULVERT_TEST_ALL=1")
+	}
+	directory, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, mutant := range mutants {
+		t.Run(mutant.name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(directory, mutant.file)
+			source, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(string(source), mutant.from); n != 1 {
+				t.Fatalf("%s has it %d times", mutant.file, n)
+			}
+			temporary := t.TempDir()
+			changed := filepath.Join(temporary, mutant.file)
+			text := strings.Replace(string(source), mutant.from, mutant.to, 1)
+			if err := os.WriteFile(changed, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			overlay, err := json.Marshal(map[string]map[string]string{"Replace": {path: changed}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			list := filepath.Join(temporary, "overlay.json")
+			if err := os.WriteFile(list, overlay, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			test := exec.Command("go", "test", "-count=1", "-failfast", "-timeout=2m", "-overlay="+list, "-run",
+				"^(TestCrash|TestFaults|TestExhaustive|TestFlippedBits|TestStaleRecords|TestBadInput)$", ".")
+			test.Env = append(os.Environ(), "CULVERT_TEST_ALL=")
+			output, err := test.CombinedOutput()
+			if err == nil || !strings.Contains(string(output), "--- FAIL: Test") {
+				t.Errorf("nothing has found it: %v\n%s", err, output)
+			}
+			first, _, _ := strings.Cut(string(output), "\n")
+			t.Log(first)
+		})
+	}
+}

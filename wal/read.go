@@ -1,0 +1,254 @@
+package wal
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"iter"
+
+	"culvert/internal/disk"
+)
+
+// Record is an entry as it is in the log.
+type Record struct {
+	LSN LSN
+
+	// Data is the payload. It is valid until the next step of the iteration.
+	Data []byte
+
+	// Last says that the entry is the last of its group.
+	Last bool
+
+	entry bool
+}
+
+// IsEntry reports whether the payload is an [Entry].
+func (r Record) IsEntry() bool { return r.entry }
+
+// Entry decodes an entry of [Log.AppendEntries]. Its value is a part of Data.
+func (r Record) Entry() (Entry, error) {
+	var e Entry
+	if !r.entry {
+		return e, errNotEntry
+	}
+	err := e.UnmarshalBinary(r.Data)
+	return e, err
+}
+
+// Records gives the entries from an LSN on that were acknowledged when the iteration began; from 0 on means from the
+// first. It allocates nothing for an entry. Others may append meanwhile, and read.
+//
+// An error ends the iteration: [ErrTruncated] if an entry was cut off, [ErrCorrupt] in a [SegmentError], that of the
+// context or of the file system.
+func (l *Log) Records(ctx context.Context, from LSN) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		l.mu.Lock()
+		v := l.view(l.acknowledged())
+		l.mu.Unlock()
+		c := newCursor(from, v)
+		_ = c.run(ctx, v, yield)
+		c.close(yield)
+	}
+}
+
+// Tail gives the entries from an LSN on, as Records does, and then waits for more. Only what is durable is given, in
+// every mode. It ends when the context does, with the error of that, or when the log is closed or fails.
+func (l *Log) Tail(ctx context.Context, from LSN) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		l.mu.Lock()
+		v := l.view(l.durable)
+		l.mu.Unlock()
+		c := newCursor(from, v)
+		for c.run(ctx, v, yield) {
+			var err error
+			if v, err = l.more(ctx, v, c.next); err != nil {
+				c.fail(yield, err)
+			}
+		}
+		c.close(yield)
+	}
+}
+
+// more waits until an LSN is durable.
+func (l *Log) more(ctx context.Context, former view, lsn LSN) (view, error) {
+	for {
+		l.mu.Lock()
+		if l.cuts != former.cuts && l.durable < lsn {
+			l.mu.Unlock()
+			return former, ErrTruncated
+		}
+		if l.durable >= lsn {
+			v := l.view(l.durable)
+			l.mu.Unlock()
+			return v, nil
+		}
+		if err := l.err(); err != nil {
+			l.mu.Unlock()
+			return former, err
+		}
+		if l.progress == nil {
+			l.progress = make(chan struct{})
+		}
+		progress := l.progress
+		l.mu.Unlock()
+		select {
+		case <-progress:
+		case <-ctx.Done():
+			return former, ctx.Err()
+		}
+	}
+}
+
+// view is the log as a reader sees it.
+type view struct {
+	fs    disk.FS
+	chain []*segment // must not be changed
+	first LSN
+	last  LSN
+	cuts  uint64
+	now   func() (first LSN, cuts uint64) // of the log at this time
+}
+
+// view gives the log up to an LSN. mu is held.
+func (l *Log) view(last LSN) view {
+	return view{fs: l.fs, chain: l.chain, first: l.first, last: last, cuts: l.cuts, now: l.cutsNow}
+}
+
+func (l *Log) cutsNow() (LSN, uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.first, l.cuts
+}
+
+// cursor is where a reader is.
+type cursor struct {
+	next    LSN
+	scanner *scanner // nil between segments
+	file    disk.File
+	buffer  []byte
+	limit   LSN // of the segment
+	ended   bool
+}
+
+func newCursor(from LSN, v view) *cursor {
+	if from == 0 {
+		from = v.first
+	}
+	return &cursor{next: from, buffer: make([]byte, readSize)}
+}
+
+// run gives the records up to the end of the view, and reports whether the reader wants more.
+func (c *cursor) run(ctx context.Context, v view, yield func(Record, error) bool) bool {
+	if c.ended {
+		return false
+	}
+	if c.next < v.first {
+		return c.fail(yield, ErrTruncated)
+	}
+	if c.scanner != nil {
+		c.scanner.refresh()
+		c.limit = v.limitOf(c.scanner.segment)
+	}
+	for c.next <= v.last {
+		if err := ctx.Err(); err != nil {
+			return c.fail(yield, err)
+		}
+		r, err := c.read(v)
+		if err != nil {
+			return c.fail(yield, v.explain(err, c.next))
+		}
+		if !yield(r, nil) {
+			c.ended = true
+			return false
+		}
+	}
+	return true
+}
+
+// fail gives an error, the last thing that the reader gets.
+func (c *cursor) fail(yield func(Record, error) bool, err error) bool {
+	if !c.ended {
+		c.ended = true
+		yield(Record{}, err)
+	}
+	return false
+}
+
+func (c *cursor) close(yield func(Record, error) bool) {
+	if err := c.leave(); err != nil {
+		c.fail(yield, err)
+	}
+}
+
+// leave closes the segment.
+func (c *cursor) leave() error {
+	if c.file == nil {
+		return nil
+	}
+	file := c.file
+	c.file, c.scanner = nil, nil
+	return file.Close()
+}
+
+// explain says of an error whether it comes from a cut of the log.
+func (v view) explain(err error, lsn LSN) error {
+	if errors.Is(err, ErrCorrupt) || errors.Is(err, fs.ErrNotExist) {
+		if first, cuts := v.now(); lsn < first || cuts != v.cuts {
+			return ErrTruncated
+		}
+	}
+	return err
+}
+
+// limitOf is the last LSN that a segment has in the log.
+func (v view) limitOf(s *segment) LSN {
+	for i := len(v.chain) - 1; i > 0 && v.chain[i].number > s.number; i-- {
+		if v.chain[i-1].number <= s.number {
+			return v.chain[i].base - 1
+		}
+	}
+	return v.last
+}
+
+// enter opens the segment that has the next record.
+func (c *cursor) enter(v view) error {
+	i := len(v.chain) - 1
+	for i > 0 && v.chain[i].base > c.next {
+		i--
+	}
+	s := v.chain[i]
+	file, err := v.fs.Open(s.path, false)
+	if err != nil {
+		return err
+	}
+	c.file, c.limit = file, v.limitOf(s)
+	c.scanner = newScanner(s, file, c.buffer)
+	return c.scanner.skipTo(c.next)
+}
+
+// read gives the next record, which is in the view.
+func (c *cursor) read(v view) (Record, error) {
+	if c.scanner != nil && c.next > c.limit {
+		if err := c.leave(); err != nil {
+			return Record{}, err
+		}
+	}
+	if c.scanner == nil {
+		if err := c.enter(v); err != nil {
+			return Record{}, err
+		}
+	}
+	f, verdict, err := c.scanner.scan()
+	if err != nil {
+		return Record{}, err
+	}
+	if verdict != good {
+		return Record{}, c.scanner.corrupt("")
+	}
+	payload, err := c.scanner.unseal(f)
+	if err != nil {
+		return Record{}, err
+	}
+	c.next++
+	return Record{LSN: f.lsn, Data: payload, Last: f.groupEnd, entry: f.kind == kindEntry}, nil
+}

@@ -1,0 +1,137 @@
+package wal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"path/filepath"
+
+	"culvert/internal/disk"
+)
+
+// Reader reads a log without opening it for appending, beside the process that has it open or without one. It changes
+// nothing and takes no lock.
+type Reader struct {
+	dir      string
+	key      []byte
+	view     view
+	segments []SegmentInfo
+	end      int64 // of the last group in the newest segment
+}
+
+// SegmentInfo tells of one segment of a log.
+type SegmentInfo struct {
+	Path        string
+	First, Last LSN  // of the entries that it has in the log
+	Sealed      bool // it says itself where it ends
+}
+
+// OpenReader reads the state of a log. Of a log that is open elsewhere, or was not closed, that is all that is whole at
+// the end; it need not be durable. The errors are those of [Open], but for [ErrLocked].
+func OpenReader(dir string, key []byte) (*Reader, Recovery, error) {
+	return openReader(disk.OS{}, filepath.Clean(dir), key)
+}
+
+func openReader(fsys disk.FS, dir string, key []byte) (*Reader, Recovery, error) {
+	if err := checkKey(key); err != nil {
+		return nil, Recovery{}, err
+	}
+	inv, err := loadBesideWriter(fsys, dir, key)
+	if err != nil {
+		return nil, Recovery{}, err
+	}
+	if len(inv.chain) == 0 && inv.foreign != "" {
+		return nil, Recovery{}, &SegmentError{Segment: inv.foreign, Reason: "there is no log", Err: ErrForeign}
+	}
+	r := &Reader{dir: dir, key: key, view: inv.view(fsys), end: inv.tail.end}
+	recovery := Recovery{First: inv.first, Last: inv.first - 1, Clean: true}
+	if len(inv.chain) > 0 {
+		newest := inv.chain[len(inv.chain)-1]
+		recovery = Recovery{
+			First: inv.first, Last: inv.tail.last, Clean: newest.sealed, Torn: inv.tail.torn,
+			Unproven: uint64(inv.tail.last - inv.tail.proven), Scanned: inv.scanned,
+		}
+	}
+	for _, s := range inv.chain {
+		info := SegmentInfo{Path: s.path, First: s.base, Last: r.view.limitOf(s), Sealed: s.sealed}
+		r.segments = append(r.segments, info)
+	}
+	return r, recovery, nil
+}
+
+// view gives all of the log that there is.
+func (inv *inventory) view(fsys disk.FS) view {
+	return view{
+		fs: fsys, chain: inv.chain, first: inv.first, last: max(inv.tail.last, inv.first-1),
+		now: func() (LSN, uint64) { return 0, 0 },
+	}
+}
+
+// Segments lists the segments of the log, oldest first.
+func (r *Reader) Segments() []SegmentInfo { return r.segments }
+
+// Records is [Log.Records] for what was there when the reader was opened, or refreshed. If the writer cuts entries off
+// meanwhile, it may fail as if they were damaged.
+func (r *Reader) Records(ctx context.Context, from LSN) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		c := newCursor(from, r.view)
+		_ = c.run(ctx, r.view, yield)
+		c.close(yield)
+	}
+}
+
+// Refresh looks at the log again, for entries that have come since. It reads those only, unless there are new segments.
+func (r *Reader) Refresh() error {
+	if same, err := r.sameSegments(); err != nil || same {
+		return err
+	}
+	fresh, _, err := openReader(r.view.fs, r.dir, r.key)
+	if err != nil {
+		return fmt.Errorf("refreshing: %w", err)
+	}
+	*r = *fresh
+	return nil
+}
+
+// sameSegments reads on in the newest segment, and reports whether it is still that.
+func (r *Reader) sameSegments() (same bool, err error) {
+	if len(r.view.chain) == 0 {
+		return false, nil
+	}
+	newest := r.view.chain[len(r.view.chain)-1]
+	names, err := r.view.fs.List(r.dir)
+	if err != nil {
+		return false, fmt.Errorf("wal: %w", err)
+	}
+	for _, name := range names {
+		if number, ok := segmentNumber(name); ok && number > newest.number {
+			return false, nil
+		}
+	}
+	file, err := r.view.fs.Open(newest.path, false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("wal: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	scan := newScanner(newest, file, make([]byte, readSize))
+	scan.next, scan.offset = r.view.last+1, r.end
+	for {
+		f, v, err := scan.scan()
+		if err != nil {
+			return false, err
+		}
+		if v != good {
+			break // what is not whole yet will be; or else, whoever opens the log finds out
+		}
+		if f.groupEnd {
+			r.view.last, r.end = f.lsn, scan.offset
+		}
+	}
+	r.segments[len(r.segments)-1].Last = r.view.last
+	return true, nil
+}

@@ -1,0 +1,134 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"culvert/internal/disk"
+)
+
+// recover finds the log in its directory and makes good what a crash has left. io is not needed yet.
+func (l *Log) recover() (Recovery, error) {
+	inv, err := load(l.fs, l.dir, l.options.Key, false)
+	if err != nil {
+		return Recovery{}, err
+	}
+	if len(inv.chain) == 0 {
+		return l.found(inv)
+	}
+	newest := inv.chain[len(inv.chain)-1]
+	l.id, l.check = newest.log, newest.check
+	l.dropped = inv.leavings
+	l.chain, l.first, l.next = inv.chain, inv.first, inv.tail.last+1
+	l.written, l.durable = inv.tail.last, inv.tail.last
+	l.number = newest.number
+	r := Recovery{
+		First: inv.first, Last: inv.tail.last, Clean: newest.sealed, Torn: inv.tail.torn, Scanned: inv.scanned,
+		Unproven: uint64(inv.tail.last - inv.tail.proven),
+	}
+	if r.Last < r.First-1 {
+		return r, missing(newest, r.Last+1, "the log ends before its first entry")
+	}
+	for _, s := range inv.others {
+		l.dropped = append(l.dropped, s.path)
+	}
+	if !newest.sealed {
+		if err := l.settle(newest, inv.tail); err != nil {
+			return r, err
+		}
+	}
+	l.sweep()
+	return r, nil
+}
+
+// found begins a new log, without a segment until there is an entry.
+func (l *Log) found(inv *inventory) (Recovery, error) {
+	r := Recovery{First: l.first, Last: l.first - 1, Clean: true}
+	if inv.foreign != "" {
+		return r, &SegmentError{Segment: inv.foreign, Reason: "the directory is not empty, and no log", Err: ErrForeign}
+	}
+	l.written, l.durable = r.Last, r.Last
+	// Whoever made the directory may not have come to this.
+	if err := l.fs.SyncDir(filepath.Dir(l.dir)); err != nil {
+		return r, fmt.Errorf("wal: %w", err)
+	}
+	return r, l.newID()
+}
+
+// settle makes sure of a log that was not closed, by a new segment. Into that go the records at the end which nothing
+// proves durable: they may be in the memory of the system only, even after a sync of their file that succeeds, if one
+// has failed before. The same is true of the headers and the names of old segments, so that they are left as they are.
+// The new segment says where the log begins and ends.
+func (l *Log) settle(s *segment, t tail) (err error) {
+	file, err := l.fs.Open(s.path, true)
+	if err != nil {
+		return fmt.Errorf("wal: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	scan := newScanner(s, file, make([]byte, readSize))
+	if err := scan.skipTo(t.proven + 1); err != nil {
+		return err
+	}
+	end := scan.offset
+	fill := func(into *segment, to disk.File) (int64, error) { return scan.copyTo(into, to, t) }
+	least := headerSize + t.end - end
+	room, err := l.begin(t.proven+1, max(l.options.SegmentSize, least), fill)
+	if room != nil && err == nil {
+		// A log on a full disk can be opened, too.
+		room, err = l.begin(t.proven+1, least, fill)
+	}
+	if err := firstError(err, room); err != nil {
+		return err
+	}
+	return file.Truncate(end) // and the space behind it is free
+}
+
+// skipTo goes on to a record that is known to be there.
+func (s *scanner) skipTo(lsn LSN) error {
+	for s.next < lsn {
+		_, v, err := s.scan()
+		if err != nil {
+			return err
+		}
+		if v != good {
+			return s.corrupt("")
+		}
+	}
+	return nil
+}
+
+// copyTo copies the records up to the end of a tail to another segment, sealed anew, and gives the end there.
+func (s *scanner) copyTo(into *segment, to disk.File, t tail) (int64, error) {
+	end := int64(headerSize)
+	var b []byte
+	for {
+		done := s.next > t.last
+		if len(b) > 0 && (done || len(b) >= batchSize) {
+			if _, err := to.WriteAt(b, end); err != nil {
+				return 0, err
+			}
+			end += int64(len(b))
+			b = b[:0]
+		}
+		if done {
+			return end, nil
+		}
+		f, v, err := s.scan()
+		if err != nil {
+			return 0, err
+		}
+		if v != good {
+			return 0, s.corrupt("")
+		}
+		payload, err := s.unseal(f)
+		if err != nil {
+			return 0, err
+		}
+		size := int(into.frameSize(len(payload)))
+		if len(b)+size > cap(b) {
+			b = append(make([]byte, 0, len(b)+size+batchSize), b...)
+		}
+		b = into.appendFrame(b, frame{lsn: f.lsn, watermark: t.proven, kind: f.kind, groupEnd: f.groupEnd}, payload)
+	}
+}

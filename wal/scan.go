@@ -1,0 +1,218 @@
+package wal
+
+import (
+	"errors"
+	"io"
+
+	"culvert/internal/disk"
+)
+
+// readSize is how much of a segment is read at a time.
+const readSize = 64 << 10
+
+// scanner reads the records of a segment in their order.
+type scanner struct {
+	segment *segment
+	file    disk.File
+	next    LSN   // of the record that comes next
+	offset  int64 // where it begins
+	limit   int64 // no record ends behind this
+	buffer  []byte
+	unread  []byte // the part of the buffer from offset on
+	nonce   nonce
+}
+
+// newScanner reads from the first record on. The file stays the caller's.
+func newScanner(s *segment, file disk.File, buffer []byte) *scanner {
+	return &scanner{segment: s, file: file, next: s.base, offset: headerSize, limit: s.size, buffer: buffer}
+}
+
+// scan gives the next record, checked but still sealed; it is valid until the next call. The verdict is good, zeros at
+// an end, or bad. An error is one of reading the file.
+func (s *scanner) scan() (frame, verdict, error) {
+	f, v, err := s.peek()
+	if v == good && err == nil {
+		s.next++
+		s.advance(f.size)
+	}
+	return f, v, err
+}
+
+// peek is scan, but stays where it is.
+func (s *scanner) peek() (frame, verdict, error) {
+	for {
+		f, v := s.segment.parse(s.unread, s.next, s.limit-s.offset)
+		if v != more {
+			return f, v, nil
+		}
+		short, err := s.fill(int(f.size))
+		switch {
+		case err != nil:
+			return f, bad, err
+		case short && isZero(s.unread):
+			return f, zeros, nil // the file is shorter than its segment
+		case short:
+			return f, bad, nil
+		}
+	}
+}
+
+// unseal gives the payload of the record that was just read. It is decrypted in place.
+func (s *scanner) unseal(f frame) ([]byte, error) {
+	if s.segment.keys == nil {
+		return f.payload, nil
+	}
+	payload, err := s.segment.keys.aead.Open(f.payload[:0], s.nonce.set(f.lsn), f.payload, f.head)
+	if err != nil {
+		return nil, &SegmentError{
+			Segment: s.segment.path, Offset: s.offset - f.size, LSN: f.lsn,
+			Reason: "authentication failed", Err: ErrCorrupt,
+		}
+	}
+	return payload, nil
+}
+
+func (s *scanner) advance(n int64) {
+	s.offset += n
+	s.unread = s.unread[n:]
+}
+
+// fill makes at least so many bytes unread, or reports that the file has not that many.
+func (s *scanner) fill(need int) (short bool, err error) {
+	if need > len(s.buffer) {
+		// The need is bounded by the size of the segment. It may be a lie still, so the file is asked first.
+		size, err := s.file.Size()
+		if err != nil {
+			return false, s.errorAt(err)
+		}
+		if s.offset+int64(need) > size {
+			need = int(max(0, size-s.offset))
+			short = true
+		}
+		if grown := max(need, readSize); grown > len(s.buffer) {
+			buffer := make([]byte, grown)
+			s.unread = buffer[:copy(buffer, s.unread)]
+			s.buffer = buffer
+		}
+	}
+	n := copy(s.buffer, s.unread)
+	read, err := s.file.ReadAt(s.buffer[n:], s.offset+int64(n))
+	s.unread = s.buffer[:n+read]
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false, s.errorAt(err)
+	}
+	return short || len(s.unread) < need, nil
+}
+
+// refresh forgets what was read ahead: the file may have more now.
+func (s *scanner) refresh() { s.unread = nil }
+
+// errorAt says where the next record would be.
+func (s *scanner) errorAt(err error) error {
+	return &SegmentError{Segment: s.segment.path, Offset: s.offset, LSN: s.next, Err: err}
+}
+
+func (s *scanner) corrupt(reason string) error {
+	return &SegmentError{Segment: s.segment.path, Offset: s.offset, LSN: s.next, Reason: reason, Err: ErrCorrupt}
+}
+
+// tail is what a scan finds at the end of a segment that is not sealed.
+type tail struct {
+	last   LSN   // of the last whole group
+	end    int64 // of it
+	proven LSN   // all up to here was durable
+	torn   int64 // bytes behind the end that are not zero, up to the last of them
+}
+
+// findTail reads a segment up to its last whole group. It fails with [ErrCorrupt] if something is missing before the
+// end that had been durable.
+func findTail(s *segment, file disk.File) (tail, error) {
+	t := tail{last: s.base - 1, end: headerSize, proven: s.base - 1}
+	scan := newScanner(s, file, make([]byte, readSize))
+	for {
+		f, v, err := scan.scan()
+		if err != nil {
+			return t, err
+		}
+		if v != good {
+			break
+		}
+		t.proven = max(t.proven, f.watermark)
+		if f.groupEnd {
+			t.last, t.end = f.lsn, scan.offset
+		}
+	}
+	damaged := scan.corrupt("it had been durable, as a later record says")
+	missing := scan.next
+	watermark, lastByte, err := scan.searchRest()
+	if err != nil {
+		return t, err
+	}
+	if watermark >= missing {
+		return t, damaged
+	}
+	t.torn = max(0, lastByte-t.end)
+	return t, nil
+}
+
+// searchRest looks for records behind a place where there should be one, wherever they begin. It gives the highest
+// watermark of them, and the offset behind the last byte of the segment that is not zero.
+func (s *scanner) searchRest() (watermark LSN, lastByte int64, err error) {
+	missing := s.next
+	lastByte = s.offset
+	for s.limit-s.offset >= alignment {
+		if len(s.unread) < recordHead {
+			short, err := s.fill(recordHead)
+			if err != nil {
+				return 0, 0, err
+			}
+			if short && len(s.unread) < alignment {
+				if !isZero(s.unread) {
+					lastByte = s.offset + int64(len(s.unread))
+				}
+				return watermark, lastByte, nil
+			}
+		}
+		if isZero(s.unread[:alignment]) {
+			s.skipZeros()
+			continue
+		}
+		lastByte = s.offset + alignment
+		if lsn, ok := s.plausible(missing); ok {
+			s.next = lsn
+			f, v, err := s.peek()
+			if err != nil {
+				return 0, 0, err
+			}
+			if v == good {
+				watermark = max(watermark, f.watermark)
+				s.advance(f.size)
+				lastByte = s.offset
+				continue
+			}
+		}
+		s.advance(alignment)
+	}
+	return watermark, lastByte, nil
+}
+
+// plausible reports whether a record with an LSN from missing on could begin here, before its checksum is looked at.
+func (s *scanner) plausible(missing LSN) (LSN, bool) {
+	if len(s.unread) < recordHead {
+		return 0, false
+	}
+	f := frameHead(s.unread)
+	farthest := missing + LSN(s.segment.size/recordHead)
+	return f.lsn, f.lsn >= missing && f.lsn <= farthest && f.watermark < f.lsn && f.size <= s.limit-s.offset
+}
+
+// skipZeros leaves out eight zeros, or many times as many, so that a segment that is mostly empty takes no time.
+func (s *scanner) skipZeros() {
+	const many = 4096
+	for len(s.unread) >= many && isZero(s.unread[:many]) {
+		s.advance(many)
+	}
+	if len(s.unread) >= alignment && isZero(s.unread[:alignment]) {
+		s.advance(alignment)
+	}
+}

@@ -1,0 +1,168 @@
+package wal
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"culvert/internal/disk"
+)
+
+// rotate begins the next segment. All of the active one is durable. io is held.
+func (l *Log) rotate() (room, err error) {
+	if err := l.closeFile(); err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	base := l.next
+	l.mu.Unlock()
+	room, err = l.begin(base, l.options.SegmentSize, nil)
+	if room == nil && err == nil {
+		l.sweep()
+	}
+	return room, err
+}
+
+// sealActive notes in the header of the active segment where it ends, and gives back the space behind that. All of it
+// is durable. io is held.
+func (l *Log) sealActive() error {
+	if l.file == nil {
+		return nil
+	}
+	l.mu.Lock()
+	s := l.chain[len(l.chain)-1]
+	s.sealed, s.last, s.end = true, l.next-1, l.end
+	l.mu.Unlock()
+	if err := s.writeHeader(l.file); err != nil {
+		return err
+	}
+	if err := l.file.Truncate(s.end); err != nil {
+		return err
+	}
+	return l.file.Sync()
+}
+
+// writeHeader writes the header to the slot that does not hold the present one, which is durable. So it must not be
+// used on a segment of an earlier process, of whose headers that is not certain.
+func (s *segment) writeHeader(file disk.File) error {
+	s.generation++
+	_, err := file.WriteAt(s.slot(), slotOffset(s.generation))
+	return err
+}
+
+// begin makes the segment with the records from base on the active one. There may be some already, which fill puts into
+// it and whose end it gives. io is held. If the segment cannot even be written, that is no failure of the log but a
+// lack of room.
+func (l *Log) begin(base LSN, size int64, fill func(*segment, disk.File) (end int64, err error)) (room, err error) {
+	s, err := l.newSegment(base, size)
+	if err != nil {
+		return err, nil
+	}
+	unnamed := s.path + temporary
+	file, err := l.fs.Create(unnamed)
+	if err != nil {
+		return fmt.Errorf("wal: %w", err), nil
+	}
+	abandon := func(err error) error {
+		return errors.Join(fmt.Errorf("wal: %w", err), file.Close(), l.fs.Remove(unnamed))
+	}
+	if err := file.Reserve(size); err != nil {
+		return abandon(err), nil
+	}
+	slot := s.slot()
+	if _, err := file.WriteAt(append(slot, slot...), 0); err != nil {
+		return abandon(err), nil
+	}
+	end := int64(headerSize)
+	if fill != nil {
+		if end, err = fill(s, file); err != nil {
+			return nil, abandon(err)
+		}
+	}
+	if file, err = l.publish(file, unnamed, s.path); err != nil {
+		return nil, err
+	}
+	l.activate(s, file, end, fill == nil)
+	return nil, nil
+}
+
+// publish makes a segment durable under its name. It is opened anew, since not all systems rename open files.
+func (l *Log) publish(file disk.File, unnamed, name string) (disk.File, error) {
+	if err := file.Sync(); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	if err := file.Close(); err != nil {
+		return nil, err
+	}
+	if err := l.fs.Rename(unnamed, name); err != nil {
+		return nil, err
+	}
+	file, err := l.fs.Open(name, true)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.syncNames(); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
+// syncNames makes the names of segments durable.
+func (l *Log) syncNames() error { return l.fs.SyncDir(l.dir) }
+
+// newSegment makes up the header of the segment with the records from base on.
+func (l *Log) newSegment(base LSN, size int64) (*segment, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.number++
+	h := header{
+		encrypted: l.options.Key != nil, log: l.id, number: l.number, generation: 1,
+		base: base, first: l.first, size: size, check: l.check,
+	}
+	_, _ = rand.Read(h.salt[:]) // never fails
+	for _, s := range l.chain {
+		if s.base < base {
+			h.previous = s.salt
+		}
+	}
+	return newSegment(l.dir, h, l.options.Key)
+}
+
+// activate takes a segment for the records to come. Those from its base on in other segments are cut off with that. An
+// empty segment continues the log at its base; all before it is durable.
+func (l *Log) activate(s *segment, file disk.File, end int64, empty bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if empty {
+		if s.base < l.next {
+			l.cuts++
+			l.announce()
+		}
+		l.next, l.written, l.durable = s.base, s.base-1, s.base-1
+	}
+	for len(l.chain) > 0 && l.chain[len(l.chain)-1].base >= s.base {
+		l.dropped = append(l.dropped, l.chain[len(l.chain)-1].path)
+		l.chain = l.chain[:len(l.chain)-1]
+	}
+	l.chain = append(l.chain[:len(l.chain):len(l.chain)], s) // readers have the old slice
+	l.active, l.file = s, file
+	l.end, l.size, l.zeroed, l.step = end, s.size, end, firstStep
+}
+
+// sweep removes the segments that were cut off. What took their place is durable; whether their removal is matters to
+// nobody. Those that cannot be removed take space until the next sweep, and are no part of the log.
+func (l *Log) sweep() {
+	l.mu.Lock()
+	paths := l.dropped
+	l.dropped = nil
+	l.mu.Unlock()
+	left := slices.DeleteFunc(paths, func(path string) bool {
+		err := l.fs.Remove(path)
+		return err == nil || errors.Is(err, fs.ErrNotExist)
+	})
+	l.mu.Lock()
+	l.dropped = append(l.dropped, left...)
+	l.mu.Unlock()
+}

@@ -1,0 +1,157 @@
+package wal
+
+import "fmt"
+
+// TruncateFront cuts off the entries before an LSN, which may be that behind the last one: then the log is empty.
+// Segments that hold no other entries are removed; nothing is rewritten. When it returns, the cut is durable. An LSN
+// that is not behind First changes nothing; one farther behind the end gives [ErrRange].
+//
+// A read under way ends with [ErrTruncated] if it needs what was removed.
+func (l *Log) TruncateFront(lsn LSN) error {
+	l.io.Lock()
+	defer l.release()
+	if lsn <= l.First() {
+		return nil
+	}
+	if done, err := l.settleFor(lsn - 1); done || err != nil {
+		return err
+	}
+	room, err := l.noteFirst(lsn)
+	l.mu.Lock()
+	if err != nil {
+		l.fail(err)
+		err = l.failure
+	}
+	if err != nil || room != nil {
+		l.mu.Unlock()
+		return firstError(err, room)
+	}
+	keep := 0
+	for keep < len(l.chain)-1 && l.chain[keep+1].base <= lsn {
+		l.dropped = append(l.dropped, l.chain[keep].path)
+		keep++
+	}
+	l.chain = l.chain[keep:]
+	l.mu.Unlock()
+	l.sweep()
+	return nil
+}
+
+// settleFor syncs what was appended, which the cut after an LSN builds on. It reports that there is nothing to cut if
+// the log has no entries at all. io is held.
+func (l *Log) settleFor(lsn LSN) (done bool, err error) {
+	l.mu.Lock()
+	err = l.err()
+	l.filling.sync = true
+	l.mu.Unlock()
+	if err != nil {
+		return false, err
+	}
+	if _, err := l.flush(); err != nil {
+		return false, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if lsn > l.durable {
+		return false, fmt.Errorf("%w: LSN %d, and the last is %d", ErrRange, lsn, l.durable)
+	}
+	return len(l.chain) == 0, nil
+}
+
+// noteFirst notes where the log begins, in the active segment or in a new one. The older ones may go only when that is
+// durable. io is held.
+func (l *Log) noteFirst(first LSN) (room, err error) {
+	l.mu.Lock()
+	former := l.first
+	l.first = first
+	base := l.next
+	s := l.active
+	l.mu.Unlock()
+	if s == nil {
+		if room, err = l.begin(base, l.options.SegmentSize, nil); room != nil {
+			l.mu.Lock()
+			l.first = former
+			l.mu.Unlock()
+		}
+		return room, err
+	}
+	s.first = first
+	if err := s.writeHeader(l.file); err != nil {
+		return nil, err
+	}
+	return nil, l.file.Sync()
+}
+
+// TruncateBack cuts off the entries behind an LSN; with that before First, all of them. The next entry gets the LSN
+// behind it. When it returns, the cut is durable. An LSN behind the end gives [ErrRange], one farther before First
+// [ErrTruncated].
+//
+// It waits for what is being appended, and what is appended while it works comes after the cut. Reads under way end
+// with [ErrTruncated].
+func (l *Log) TruncateBack(lsn LSN) error {
+	l.io.Lock()
+	defer l.release()
+	if done, err := l.settleFor(lsn); done || err != nil {
+		return err
+	}
+	if before := l.First() - 1; lsn < before {
+		return fmt.Errorf("%w: LSN %d, and the first is %d", ErrTruncated, lsn, before+1)
+	}
+	for !l.halt() {
+		if _, err := l.flush(); err != nil {
+			return err
+		}
+	}
+	l.mu.Lock()
+	unchanged := lsn == l.next-1
+	l.mu.Unlock()
+	if unchanged {
+		l.resume()
+		return nil
+	}
+	return l.cutBack(lsn)
+}
+
+// halt keeps appenders from the active segment, if none has been there since the last flush. io is held.
+func (l *Log) halt() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.filling.data) > 0 {
+		l.filling.sync = true
+		return false
+	}
+	l.active = nil
+	return true
+}
+
+// resume lets appenders go on. io is held.
+func (l *Log) resume() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file != nil {
+		l.active = l.chain[len(l.chain)-1]
+	}
+}
+
+// cutBack begins a new segment in the place of what is cut off. The moment that it gets its name is that of the cut. io
+// is held, and appenders are kept out.
+func (l *Log) cutBack(lsn LSN) error {
+	former := l.file
+	room, err := l.begin(lsn+1, l.options.SegmentSize, nil)
+	if room != nil {
+		l.resume()
+		return room
+	}
+	if err == nil && former != nil {
+		err = former.Close()
+	}
+	l.mu.Lock()
+	if err != nil {
+		l.fail(err)
+		defer l.mu.Unlock()
+		return l.failure
+	}
+	l.mu.Unlock()
+	l.sweep()
+	return nil
+}
