@@ -48,6 +48,8 @@ func runScripts(t *testing.T, dir string, variables []string, more map[string]co
 		"interrupt":  interrupt,
 		"smalldisk":  smallDisk,
 		"lock":       lock,
+		"tailed":     tailed,
+		"wallog":     wallog,
 	}
 	maps.Copy(commands, more)
 	testscript.Run(t, testscript.Params{

@@ -118,7 +118,7 @@ func (e *reportedError) Unwrap() error { return e.error }
 
 // packageNames are what the errors of our packages begin with. It tells those who read the code.
 var packageNames = regexp.MustCompile(
-	`(?m)^((agefile|compress|export|format|keyfile|mysql|postgres|source|sqldb|sqlite): )+`)
+	`(?m)^((agefile|compress|export|format|keyfile|mysql|postgres|source|sqldb|sqlite|wal): )+`)
 
 // plain is the text of an error as people see it: without the names of packages.
 func plain(err error) string { return packageNames.ReplaceAllString(err.Error(), "") }

@@ -11,6 +11,7 @@ import (
 	"culvert/internal/compress"
 	"culvert/internal/keyfile"
 	"culvert/source"
+	"culvert/wal"
 )
 
 // The exit codes. 2 is not among them: it is that of Go's own panics.
@@ -58,11 +59,13 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.Is(err, source.ErrUnavailable):
 		return exitSource
-	case is[*age.NoIdentityMatchError](err), errors.Is(err, errNoIdentity), errors.Is(err, keyfile.ErrPassphrase):
+	case is[*age.NoIdentityMatchError](err), errors.Is(err, errNoIdentity), errors.Is(err, keyfile.ErrPassphrase),
+		errors.Is(err, wal.ErrKey):
 		return exitIdentity
 	case errors.Is(err, agefile.ErrCorrupt), errors.Is(err, compress.ErrCorrupt), errors.Is(err, keyfile.ErrMalformed),
 		errors.Is(err, export.ErrManifest), errors.Is(err, errDamaged), errors.Is(err, source.ErrCorrupt),
-		is[*armor.Error](err), is[*source.CountError](err):
+		errors.Is(err, wal.ErrCorrupt), errors.Is(err, wal.ErrForeign), is[*armor.Error](err),
+		is[*source.CountError](err):
 		return exitIntegrity
 	}
 	return exitFailed

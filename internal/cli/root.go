@@ -41,6 +41,7 @@ func (a *app) newRoot() *cobra.Command {
 		a.newCat(),
 		a.newInspect(),
 		a.newVerify(),
+		a.newWal(),
 		a.newDemo(),
 		a.newVersion(),
 		helpTopic("exit-codes", "What the exit codes mean", exitCodes),

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"culvert/wal"
+)
+
+// wallog makes a log and closes it. Each word is an entry, with -entries KEY=VALUE. With -key it makes the key, too:
+//
+//	wallog [-entries | -key FILE] DIR WORD...
+func wallog(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: wallog [-entries | -key FILE] DIR WORD...")
+	}
+	options := wal.Options{SegmentSize: 1 << 20}
+	entries := args[0] == "-entries"
+	switch {
+	case entries:
+		args = args[1:]
+	case args[0] == "-key":
+		options.Key = []byte(strings.Repeat("k", 32))
+		ts.Check(os.WriteFile(ts.MkAbs(args[1]), options.Key, 0o600))
+		args = args[2:]
+	}
+	log, _, err := wal.Open(ts.MkAbs(args[0]), options)
+	ts.Check(err)
+	ctx := context.Background()
+	for _, word := range args[1:] {
+		if key, value, _ := strings.Cut(word, "="); entries {
+			created := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+			_, err = log.AppendEntries(ctx, wal.Entry{Version: 1, Key: key, Value: []byte(value), Created: created})
+		} else {
+			_, err = log.Append(ctx, []byte(word))
+		}
+		ts.Check(err)
+	}
+	ts.Check(log.Close())
+}
+
+// tailed runs a command until it has printed so many lines, then interrupts it:
+//
+//	tailed LINES COMMAND [ARGUMENT]...
+func tailed(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: tailed LINES COMMAND [ARGUMENT]...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	path, err := exec.LookPath(args[1])
+	ts.Check(err)
+	cmd := exec.Command(path, args[2:]...)
+	cmd.Dir, cmd.Env = ts.MkAbs("."), environment(ts)
+	output, err := cmd.StdoutPipe()
+	ts.Check(err)
+	ts.Check(cmd.Start())
+	lines := bufio.NewScanner(output)
+	for range want {
+		if !lines.Scan() {
+			ts.Fatalf("it has ended")
+		}
+	}
+	ts.Check(cmd.Process.Signal(os.Interrupt))
+	for lines.Scan() {
+		ts.Fatalf("one line too many: %s", lines.Text())
+	}
+	var exit *exec.ExitError
+	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 130 {
+		ts.Fatalf("it has ended with %v", err)
+	}
+}
