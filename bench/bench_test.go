@@ -182,7 +182,7 @@ func TestUnknownWorkload(t *testing.T) {
 
 func newTestSession(t *testing.T) *session {
 	t.Helper()
-	s, err := newSession(context.Background(), io.Discard, false)
+	s, err := newSession(context.Background(), io.Discard, false, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,8 +45,8 @@ type session struct {
 	serverPID int // of PostgreSQL
 }
 
-func newSession(ctx context.Context, stdout io.Writer, quick bool) (*session, error) {
-	dir, err := os.MkdirTemp("", "culvert-bench-")
+func newSession(ctx context.Context, stdout io.Writer, quick bool, parent string) (*session, error) {
+	dir, err := os.MkdirTemp(parent, "culvert-bench-")
 	if err != nil {
 		return nil, err
 	}

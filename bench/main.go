@@ -1,7 +1,7 @@
 // Command bench measures Culvert against the tools that people use today.
 //
-//	go run . [-rounds N] [-out DIR] [-host NAME] [agefile | export | parallel | tables | profile | sqlite |
-//	         memory | todos | cipherio | bytebuf]…
+//	go run . [-rounds N] [-out DIR] [-host NAME] [-dir DIR] [agefile | export | parallel | tables | profile |
+//	         sqlite | memory | todos | cipherio | bytebuf | wal]…
 //
 // A workload has one or more benchmarks, each of which has variants that do the same work: Culvert's, a peer's, and
 // sometimes the limit of the machine. The variants run in turn, A B C A B C, in one run of the program, so that
@@ -49,6 +49,7 @@ var workloads = []workload{
 	{"todos", 10, prepareTodos},
 	{"cipherio", 10, prepareCipherio},
 	{"bytebuf", 20, prepareBytebuf},
+	{"wal", 6, prepareWAL},
 }
 
 // options are the flags.
@@ -57,6 +58,7 @@ type options struct {
 	quick  bool
 	out    string
 	host   string
+	files  string
 }
 
 func main() {
@@ -82,6 +84,7 @@ func run(ctx context.Context, stdout io.Writer, args []string) error {
 	flags.BoolVar(&opts.quick, "quick", false, "small inputs and one round: to see that it works")
 	flags.StringVar(&opts.out, "out", "results", "directory for the samples; empty, or -quick alone, to keep none")
 	flags.StringVar(&opts.host, "host", "", "name of this machine in the results; empty for its own")
+	flags.StringVar(&opts.files, "dir", "", "directory for the files that are written; empty for the temporary one")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -151,7 +154,7 @@ func names(list []workload) string {
 
 func runWorkload(ctx context.Context, stdout io.Writer, w workload, opts options) (err error) {
 	start := time.Now()
-	s, err := newSession(ctx, stdout, opts.quick)
+	s, err := newSession(ctx, stdout, opts.quick, opts.files)
 	if err != nil {
 		return err
 	}

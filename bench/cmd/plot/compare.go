@@ -63,7 +63,7 @@ func roleOf(impl string) role {
 	switch name {
 	case "culvert", "cipherio", "bytebuf":
 		return ours
-	case "limit", "none":
+	case "limit", "none", "floor":
 		return limit
 	}
 	return peer

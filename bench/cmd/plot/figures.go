@@ -30,6 +30,12 @@ var figures = []struct {
 	{"bytebuf-time", "bytebuf", "Buffer", bytebufTime},
 	{"bytebuf-bytes", "bytebuf", "Buffer", bytebufBytes},
 	{"bytebuf-allocs", "bytebuf", "Buffer", bytebufAllocs},
+	{"wal-writers", "wal", "WAL", walWriters},
+	{"wal-percentiles", "wal", "WAL", walPercentiles},
+	{"wal-throughput-synced", "wal", "WALStudy", walThroughput("each")},
+	{"wal-throughput", "wal", "WALStudy", walThroughput("none")},
+	{"wal-latency-synced", "wal", "WALStudy", walLatency("each")},
+	{"wal-latency", "wal", "WALStudy", walLatency("none")},
 }
 
 func agefileSpeed(r *recording) chart {
