@@ -1,0 +1,208 @@
+package secureconn
+
+import (
+	"context"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Conn is an encrypted connection. It implements [net.Conn], [io.WriterTo] and [io.ReaderFrom]. All its methods may be
+// called at once.
+//
+// A deadline that passes ends the calls that wait for it and nothing else: with a new one the connection goes on. Any
+// other error is the answer to all calls of the same direction from then on.
+type Conn struct {
+	conn     net.Conn
+	config   *Config
+	isClient bool
+
+	shaking  sync.Mutex // guards what is below, up to ready
+	failure  error      // of the handshake
+	peer     string
+	suite    uint16
+	ready    atomic.Bool // the handshake is done, and what it has set does not change
+	isClosed atomic.Bool
+
+	sender   sender
+	receiver receiver
+}
+
+var (
+	_ net.Conn      = (*Conn)(nil)
+	_ io.WriterTo   = (*Conn)(nil)
+	_ io.ReaderFrom = (*Conn)(nil)
+)
+
+// Client makes a connection that encrypts conn, as the side that speaks first in the handshake. The handshake is done
+// by the first Read or Write, or by [Conn.HandshakeContext].
+//
+// From now on nothing else may use conn, which the Conn closes.
+func Client(conn net.Conn, config *Config) *Conn { return newConn(conn, config, true) }
+
+// Server makes a connection that encrypts conn, as the side that a [Client] is at the other end of. See there.
+func Server(conn net.Conn, config *Config) *Conn { return newConn(conn, config, false) }
+
+func newConn(conn net.Conn, config *Config, isClient bool) *Conn {
+	c := &Conn{conn: conn, config: config, isClient: isClient}
+	c.sender.init(conn)
+	c.receiver.init(conn, func(err error) { _ = c.sender.fail(err) })
+	c.sender.out.limit, c.sender.out.age = rekeyBytes, rekeyAge
+	c.receiver.in.limit = maxBytes
+	return c
+}
+
+// Handshake runs the handshake if that has not been done. See [Conn.HandshakeContext].
+func (c *Conn) Handshake() error { return c.HandshakeContext(context.Background()) }
+
+// HandshakeContext runs the handshake if that has not been done, and otherwise gives its result. It ends with the
+// cause of ctx when that is done, and with [context.DeadlineExceeded] after [Config.HandshakeTimeout]; ctx plays no
+// part afterwards. A handshake that has failed cannot be tried again, and the caller closes the connection.
+//
+// Errors are a [*PeerError] if the peer is not one of those in the Config, and [ErrRefused] if the peer has ended it.
+func (c *Conn) HandshakeContext(ctx context.Context) error {
+	if c.ready.Load() {
+		return nil
+	}
+	c.shaking.Lock()
+	defer c.shaking.Unlock()
+	if c.ready.Load() || c.failure != nil {
+		return c.failure
+	}
+	if c.failure = c.handshake(ctx); c.failure == nil {
+		c.ready.Store(true)
+	}
+	return c.failure
+}
+
+// Read implements [net.Conn]. It waits for one record at least, and gives as many of those that have come as fit. It
+// opens them straight into p if p has room for a whole one, which is up to 256 KiB. A p of no bytes gives 0 at once.
+//
+// The error is [io.EOF] after the last byte of a stream that the peer has ended, [io.ErrUnexpectedEOF] if the
+// connection ends without that, and [ErrRecord] if somebody else has had his hands in it.
+func (c *Conn) Read(p []byte) (int, error) {
+	if err := c.Handshake(); err != nil {
+		return 0, err
+	}
+	return c.receiver.read(p)
+}
+
+// WriteTo implements [io.WriterTo]: it writes all that comes to w, up to the end of the stream. What w gets is not
+// copied for it, and w must not change it.
+func (c *Conn) WriteTo(w io.Writer) (int64, error) {
+	if err := c.Handshake(); err != nil {
+		return 0, err
+	}
+	return c.receiver.writeTo(w)
+}
+
+// Write implements [net.Conn]. It returns when p is sealed, and written up to a bound; see the package comment. The
+// number of bytes counts what was sealed: with a deadline, the rest of it is written when the next deadline allows.
+func (c *Conn) Write(p []byte) (int, error) {
+	if err := c.Handshake(); err != nil {
+		return 0, err
+	}
+	return c.sender.write(p)
+}
+
+// ReadFrom implements [io.ReaderFrom]: it sends what r has, up to the end, as it comes.
+func (c *Conn) ReadFrom(r io.Reader) (int64, error) {
+	if err := c.Handshake(); err != nil {
+		return 0, err
+	}
+	return c.sender.readFrom(r)
+}
+
+// WriteBuffers sends all slices of a list, in as few records as they fit into, and empties it. It is what
+// [net.Buffers.WriteTo] is for a connection without encryption.
+func (c *Conn) WriteBuffers(list *net.Buffers) (int64, error) {
+	if err := c.Handshake(); err != nil {
+		return 0, err
+	}
+	return c.sender.writeBuffers(list)
+}
+
+// CloseWrite ends the stream to the peer, who reads [io.EOF] after the last byte. It returns when everything is
+// written. The other direction goes on.
+func (c *Conn) CloseWrite() error {
+	if err := c.Handshake(); err != nil {
+		return err
+	}
+	return c.sender.closeWrite()
+}
+
+// Close writes what is left, ends the stream to the peer, and closes the network connection. It waits as long as the
+// peer takes what is sent: if that is less than 16 KiB in 5 seconds, it gives up, with an error.
+//
+// Close cuts off calls that are under way in other goroutines. If one of them is sending, the stream is not ended, so
+// that the peer reads [io.ErrUnexpectedEOF]. A second Close is [net.ErrClosed].
+func (c *Conn) Close() error {
+	if c.isClosed.Swap(true) {
+		return net.ErrClosed
+	}
+	if !c.ready.Load() {
+		return c.conn.Close()
+	}
+	return c.sender.close(c.receiver.hasEnded)
+}
+
+// LocalAddr implements [net.Conn].
+func (c *Conn) LocalAddr() net.Addr { return c.conn.LocalAddr() }
+
+// RemoteAddr implements [net.Conn].
+func (c *Conn) RemoteAddr() net.Addr { return c.conn.RemoteAddr() }
+
+// SetDeadline implements [net.Conn].
+func (c *Conn) SetDeadline(t time.Time) error {
+	if err := c.SetReadDeadline(t); err != nil {
+		return err
+	}
+	return c.SetWriteDeadline(t)
+}
+
+// SetReadDeadline implements [net.Conn].
+func (c *Conn) SetReadDeadline(t time.Time) error { return c.conn.SetReadDeadline(t) }
+
+// SetWriteDeadline implements [net.Conn].
+func (c *Conn) SetWriteDeadline(t time.Time) error {
+	if err := c.conn.SetWriteDeadline(t); err != nil {
+		return err
+	}
+	nanoseconds := int64(0)
+	if !t.IsZero() {
+		nanoseconds = max(t.UnixNano(), 1)
+	}
+	c.sender.deadline.Store(nanoseconds)
+	c.sender.resume()
+	return nil
+}
+
+// NetConn gives the connection that is encrypted. To read from it, write to it or set its deadlines breaks the Conn.
+func (c *Conn) NetConn() net.Conn { return c.conn }
+
+// Peer gives the fingerprint of the peer, or "" before the handshake is done.
+func (c *Conn) Peer() string {
+	if !c.ready.Load() {
+		return ""
+	}
+	return c.peer
+}
+
+// Stats are counters of a connection, from its handshake on. Bytes are those of the caller, without headers and tags.
+type Stats struct {
+	BytesSent, BytesReceived     int64
+	RecordsSent, RecordsReceived int64
+	RekeysSent, RekeysReceived   int64
+}
+
+// Stats gives the counters as they are now.
+func (c *Conn) Stats() Stats {
+	out, in := &c.sender.out, &c.receiver.in
+	return Stats{
+		BytesSent: out.bytes.Load(), BytesReceived: in.bytes.Load(),
+		RecordsSent: out.records.Load(), RecordsReceived: in.records.Load(),
+		RekeysSent: out.rekeys.Load(), RekeysReceived: in.rekeys.Load(),
+	}
+}

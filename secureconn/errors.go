@@ -1,0 +1,36 @@
+package secureconn
+
+import (
+	"errors"
+	"fmt"
+	"net"
+)
+
+// ErrRecord is the error of a connection on which something came that the peer has not sent: a record that was changed,
+// repeated, left out or moved, or that is not as the package comment says. Nothing of it was handed out.
+var ErrRecord = errors.New("secureconn: a record is not authentic")
+
+// ErrRefused is the error of a handshake that the peer has broken off. The most likely reason is that it does not list
+// the own fingerprint.
+var ErrRefused = errors.New("secureconn: the peer has refused the connection")
+
+// PeerError is the error of a handshake with a peer that has proved to hold a key, but not one that is listed in
+// [Config.Peers].
+type PeerError struct {
+	Fingerprint string // of the peer
+}
+
+func (e *PeerError) Error() string {
+	return fmt.Sprintf("secureconn: the peer is %s, which is not expected", e.Fingerprint)
+}
+
+var (
+	errWriteClosed = errors.New("secureconn: write after CloseWrite")
+	errSequence    = errors.New("secureconn: no sequence numbers left")
+)
+
+// isTimeout tells errors of a deadline, after which a connection can go on, from others.
+func isTimeout(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
+}

@@ -1,0 +1,167 @@
+package secureconn
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+)
+
+// accepted is what the server sends as application data of TLS when it has accepted the client.
+const accepted = 0x01
+
+// gate is the connection that TLS reads from. It hands out no more than the rest of one TLS record at a time, so that
+// what comes behind the last one stays in its batch, for the record layer.
+type gate struct {
+	net.Conn
+	batch  *batch
+	header [5]byte // of the TLS record: type, version, length
+	got    int     // bytes of the header that were handed out
+	left   int     // bytes behind the header that were not
+}
+
+// Read implements io.Reader.
+func (g *gate) Read(p []byte) (int, error) {
+	if g.batch.next == g.batch.end {
+		n, err := g.Conn.Read(g.batch.buf)
+		g.batch.next, g.batch.end = 0, n
+		if n == 0 {
+			return 0, err
+		}
+	}
+	if g.got == len(g.header) && g.left == 0 {
+		g.got = 0
+	}
+	have := g.batch.buf[g.batch.next:g.batch.end]
+	n := 0
+	if g.got < len(g.header) {
+		n = copy(p, have[:min(len(have), len(g.header)-g.got)])
+		g.got += copy(g.header[g.got:], have[:n])
+		if g.got == len(g.header) {
+			g.left = int(binary.BigEndian.Uint16(g.header[3:]))
+		}
+	}
+	if g.got == len(g.header) {
+		more := copy(p[n:], have[n:min(len(have), n+g.left)])
+		n, g.left = n+more, g.left-more
+	}
+	g.batch.next += n
+	return n, nil
+}
+
+// handshake runs TLS and hands the connection over to the record layer.
+func (c *Conn) handshake(ctx context.Context) (err error) {
+	if err := c.config.prepare(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.config.timeout())
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { _ = c.conn.Close() }) // the error is that of the context
+	defer func() {
+		if !stop() {
+			err = fmt.Errorf("secureconn: handshake: %w", context.Cause(ctx))
+		}
+	}()
+
+	c.receiver.mu.Lock()
+	g := &gate{Conn: c.conn, batch: c.receiver.obtain(idleBatch)}
+	c.receiver.mu.Unlock()
+	var session *tls.Conn
+	if c.isClient {
+		session = tls.Client(g, c.config.tls)
+	} else {
+		session = tls.Server(g, c.config.tls)
+	}
+	if err := c.agree(session); err != nil {
+		return handshakeError(err)
+	}
+	c.takeOver(g.batch)
+	return nil
+}
+
+// agree runs the handshake of TLS and gives both directions their keys.
+func (c *Conn) agree(session *tls.Conn) error {
+	if err := session.Handshake(); err != nil {
+		return err
+	}
+	state := session.ConnectionState()
+	if state.NegotiatedProtocol != protocol {
+		return errors.New("the peer does not speak " + protocol)
+	}
+	if state.Version != tls.VersionTLS13 || state.CurveID != tls.X25519MLKEM768 || state.DidResume {
+		return errors.New("the peer has agreed on something else")
+	}
+	peer, err := peerOf(state)
+	if err != nil {
+		return err
+	}
+	c.peer = peer.String()
+	send, receive, first, second := labelClient, labelServer, c.config.own, peer
+	if !c.isClient {
+		send, receive, first, second = receive, send, second, first
+	}
+	context := append(first[:], second[:]...)
+	for _, way := range []struct {
+		label string
+		*direction
+	}{{send, &c.sender.out}, {receive, &c.receiver.in}} {
+		secret, err := state.ExportKeyingMaterial(way.label, context, secretSize)
+		if err != nil {
+			return err
+		}
+		way.newAEAD = newAEAD(state.CipherSuite)
+		if err := way.start(secret); err != nil {
+			return err
+		}
+	}
+	c.suite = state.CipherSuite
+	return c.confirm(session)
+}
+
+// confirm tells the client that the server has accepted it.
+func (c *Conn) confirm(session *tls.Conn) error {
+	if !c.isClient {
+		_, err := session.Write([]byte{accepted})
+		return err
+	}
+	var answer [2]byte
+	n, err := session.Read(answer[:])
+	if err != nil {
+		return err
+	}
+	if n != 1 || answer[0] != accepted {
+		return errors.New("unexpected answer")
+	}
+	return nil
+}
+
+// takeOver leaves what has come behind the last record of TLS to the receiver.
+func (c *Conn) takeOver(b *batch) {
+	c.receiver.mu.Lock()
+	defer c.receiver.mu.Unlock()
+	b.end = copy(b.buf, b.buf[b.next:b.end])
+	b.next = 0
+	if b.end == 0 {
+		c.receiver.release(b)
+		return
+	}
+	c.receiver.partial = b
+}
+
+// handshakeError says what a failure means.
+func handshakeError(err error) error {
+	var peer *PeerError
+	var remote *net.OpError
+	switch {
+	case errors.As(err, &peer):
+		return err
+	case errors.As(err, &remote) && remote.Op == "remote error":
+		return fmt.Errorf("%w: %w", ErrRefused, err)
+	case err == io.EOF:
+		err = io.ErrUnexpectedEOF
+	}
+	return fmt.Errorf("secureconn: handshake: %w", err)
+}

@@ -1,0 +1,121 @@
+package secureconn
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/binary"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/crypto/chacha20poly1305"
+)
+
+// The names of the package comment. They are part of the format.
+const (
+	protocol    = "culvert-conn/1"
+	labelClient = "EXPORTER-culvert-conn/1 client"
+	labelServer = "EXPORTER-culvert-conn/1 server"
+	infoNext    = "culvert-conn/1 next"
+	infoKey     = "culvert-conn/1 key"
+	infoIV      = "culvert-conn/1 iv"
+)
+
+const (
+	secretSize = sha256.Size
+	keySize    = 32 // of AES-256 and of ChaCha20
+	nonceSize  = 12
+)
+
+// The bounds of what one key seals. RFC 8446, section 5.5, lets AES-GCM seal 2^24.5 records of 16 KiB, 362 GiB, with a
+// chance of 2^-57 that it shows.
+const (
+	rekeyBytes = 1 << 30
+	rekeyAge   = 15 * time.Minute
+	maxBytes   = 64 << 30 // for a receiver
+)
+
+// newAEAD gives the cipher that goes with a cipher suite of TLS.
+func newAEAD(suite uint16) func(key []byte) (cipher.AEAD, error) {
+	if suite == tls.TLS_CHACHA20_POLY1305_SHA256 {
+		return chacha20poly1305.New
+	}
+	return func(key []byte) (cipher.AEAD, error) {
+		block, err := aes.NewCipher(key)
+		if err != nil {
+			return nil, err
+		}
+		return cipher.NewGCM(block)
+	}
+}
+
+// direction has the keys and the counters of one direction of a connection. Its methods are called by one goroutine at
+// a time.
+type direction struct {
+	newAEAD  func(key []byte) (cipher.AEAD, error)
+	secret   []byte // S(n)
+	aead     cipher.AEAD
+	iv       [nonceSize]byte
+	nonce    [nonceSize]byte // here because it would be allocated for each record elsewhere
+	sequence uint64          // of the next record
+	under    int64           // bytes under the key
+	since    time.Time       // when the key was taken into use
+	fresh    bool            // no other record has followed the last REKEY
+
+	limit int64 // bytes under one key
+	age   time.Duration
+
+	bytes, records, rekeys atomic.Int64 // for Stats
+}
+
+// start takes a secret into use.
+func (d *direction) start(secret []byte) error {
+	key, err := hkdf.Expand(sha256.New, secret, infoKey, keySize)
+	if err != nil {
+		return err
+	}
+	iv, err := hkdf.Expand(sha256.New, secret, infoIV, nonceSize)
+	if err != nil {
+		return err
+	}
+	if d.aead, err = d.newAEAD(key); err != nil {
+		return err
+	}
+	d.secret, d.iv = secret, [nonceSize]byte(iv)
+	d.under, d.since = 0, time.Now()
+	return nil
+}
+
+// next goes on to the next secret. The last one can no longer be computed.
+func (d *direction) next() error {
+	secret, err := hkdf.Expand(sha256.New, d.secret, infoNext, secretSize)
+	if err != nil {
+		return err
+	}
+	clear(d.secret)
+	d.rekeys.Add(1)
+	d.fresh = true
+	return d.start(secret)
+}
+
+// number gives the nonce of the next record, which takes n bytes with its header and tag. It is valid until the next
+// call.
+func (d *direction) number(n int) ([]byte, error) {
+	if d.sequence == 1<<64-1 {
+		return nil, errSequence
+	}
+	d.nonce = d.iv
+	last := d.nonce[nonceSize-8:]
+	binary.BigEndian.PutUint64(last, binary.BigEndian.Uint64(last)^d.sequence)
+	d.sequence++
+	d.under += int64(n)
+	d.records.Add(1)
+	return d.nonce[:], nil
+}
+
+// isDue reports whether a record of n bytes has to be under the next key.
+func (d *direction) isDue(n int) bool {
+	return d.under+int64(n) > d.limit || time.Since(d.since) > d.age
+}

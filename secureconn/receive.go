@@ -1,0 +1,371 @@
+package secureconn
+
+import (
+	"io"
+	"net"
+	"sync"
+
+	"culvert/bytebuf"
+)
+
+const (
+	idleBatch  = 4 << 10                 // to wait in for what may never come
+	bulkBatch  = recordSize + 8<<10      // for many small records
+	largest    = maxPlaintext + overhead // record
+	ahead      = 2                       // batches that may wait to be opened
+	minAhead   = 32 << 10                // bytes that have come at once, and make it worth to read ahead
+	minAligned = 32 << 10                // record that is read to its end and not beyond, so that nothing is moved
+)
+
+// batch is a buffer with records as they came. Those up to whole are complete; behind them may be a part of one.
+type batch struct {
+	memory  bytebuf.Buffer
+	buf     []byte
+	next    int  // where the records begin that are not opened yet
+	whole   int  // where the complete ones end
+	end     int  // of what has come
+	exposed bool // plaintext was put here
+}
+
+// receiver is the incoming half of a connection.
+//
+// Batches are filled by one fetcher at a time, the caller of Read or a helper, and opened by one caller at a time. The
+// fetcher owns the batch partial; the opener owns current, and goes on with those in ready.
+type receiver struct {
+	conn net.Conn
+	fail func(error) // ends the other direction too
+
+	reading sync.Mutex // guards what is below, up to mu
+	in      direction
+	rest    []byte // opened and not yet handed out, in current
+	current *batch
+	failure error // sticky, of the opener
+
+	mu       sync.Mutex
+	changed  sync.Cond
+	partial  *batch // nil if nothing has come behind the last record
+	ready    [ahead]*batch
+	waiting  int // in ready
+	spare    []*batch
+	fetching bool
+	lost     error // sticky, of the network connection
+	ended    bool  // CLOSE has come
+
+	helper func()
+}
+
+func (r *receiver) init(conn net.Conn, fail func(error)) {
+	r.conn, r.fail = conn, fail
+	r.changed.L = &r.mu
+	r.helper = r.readAhead
+}
+
+// obtain gives an empty batch with room for n bytes, with mu.
+func (r *receiver) obtain(n int) *batch {
+	var b *batch
+	if last := len(r.spare) - 1; last >= 0 {
+		b, r.spare = r.spare[last], r.spare[:last]
+	} else {
+		b = new(batch)
+	}
+	b.buf = b.memory.Extend(n)
+	b.next, b.whole, b.end = 0, 0, 0
+	return b
+}
+
+// release takes a batch back, with mu. Others may get its memory, so no plaintext stays there.
+func (r *receiver) release(b *batch) {
+	if b.exposed {
+		clear(b.buf[:b.end])
+		b.exposed = false
+	}
+	b.memory.Free()
+	b.buf = nil
+	r.spare = append(r.spare, b)
+}
+
+// fetch reads until partial has a complete record, or one that is malformed. It is called by whoever has set fetching,
+// without mu. After a deadline it may be called again.
+func (r *receiver) fetch() error {
+	for {
+		r.mu.Lock()
+		b, limit := r.prepare()
+		r.mu.Unlock()
+		if limit == 0 {
+			return nil
+		}
+		n, err := r.conn.Read(b.buf[b.end:limit])
+		b.end += n
+		if n == 0 && err != nil {
+			return err
+		}
+	}
+}
+
+// prepare makes room in partial for the next Read, which may go up to limit, with mu. The limit is 0 if nothing has to
+// be read.
+func (r *receiver) prepare() (b *batch, limit int) {
+	if r.partial == nil {
+		r.partial = r.obtain(idleBatch)
+	}
+	b = r.partial
+	if b.end < headerSize {
+		return b, len(b.buf)
+	}
+	n, err := recordLen(b.buf)
+	if err != nil || b.end >= n {
+		return b, 0
+	}
+	// With a large record comes the header of the next one, but nothing that would have to be moved.
+	if n > len(b.buf) {
+		b = r.obtain(max(n+headerSize, bulkBatch))
+		b.end = copy(b.buf, r.partial.buf[:r.partial.end])
+		r.release(r.partial)
+		r.partial = b
+	}
+	if n >= minAligned {
+		return b, min(n+headerSize, len(b.buf))
+	}
+	return b, len(b.buf)
+}
+
+// deliver takes the complete records from the fetcher, with mu. What has come behind them is moved to a new partial.
+func (r *receiver) deliver() *batch {
+	b := r.partial
+	r.partial = nil
+	need := 0
+	for b.end-b.whole >= headerSize {
+		n, err := recordLen(b.buf[b.whole:])
+		if err != nil {
+			// The opener finds it too, and nothing behind it counts.
+			b.whole = b.end
+			break
+		}
+		if b.whole+n > b.end {
+			need = n
+			break
+		}
+		b.whole += n
+	}
+	if tail := b.buf[b.whole:b.end]; len(tail) > 0 {
+		room := idleBatch
+		if need > 0 && b.end >= minAhead {
+			room = max(need+headerSize, bulkBatch)
+		}
+		r.partial = r.obtain(max(room, need+headerSize))
+		r.partial.end = copy(r.partial.buf, tail)
+	}
+	return b
+}
+
+// readAhead is the helper. It fetches until it would wait for a record that may never come, or all places are full.
+func (r *receiver) readAhead() {
+	for {
+		err := r.fetch()
+		r.mu.Lock()
+		if err != nil {
+			// What a deadline has ended is taken up by the next Read, if there is one.
+			r.lose(err)
+			break
+		}
+		r.ready[r.waiting] = r.deliver()
+		r.waiting++
+		r.changed.Broadcast()
+		if r.waiting == ahead || !r.isUnderWay() {
+			break
+		}
+		r.mu.Unlock()
+	}
+	r.fetching = false
+	r.changed.Broadcast()
+	r.mu.Unlock()
+}
+
+// isUnderWay reports whether the header of a record has come, and so the rest will, with mu.
+func (r *receiver) isUnderWay() bool { return r.partial != nil && r.partial.end >= headerSize }
+
+// lose makes an error of the network connection sticky, with mu, unless it is a deadline.
+func (r *receiver) lose(err error) {
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	if !isTimeout(err) {
+		r.lost = err
+	}
+}
+
+// advance makes current a batch with a complete record, and has the helper read what comes next.
+func (r *receiver) advance() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.current != nil {
+		r.release(r.current)
+		r.current = nil
+	}
+	for r.waiting == 0 && r.fetching {
+		r.changed.Wait()
+	}
+	switch {
+	case r.waiting > 0:
+		r.current = r.ready[0]
+		copy(r.ready[:], r.ready[1:])
+		r.waiting--
+		r.ready[r.waiting] = nil
+	case r.lost != nil:
+		return r.lost
+	default:
+		r.fetching = true
+		r.mu.Unlock()
+		err := r.fetch()
+		r.mu.Lock()
+		r.fetching = false
+		r.changed.Broadcast()
+		if err != nil {
+			r.lose(err)
+			if r.lost != nil {
+				err = r.lost
+			}
+			return err
+		}
+		r.current = r.deliver()
+	}
+	if !r.fetching && r.lost == nil && r.isUnderWay() && r.current.end >= minAhead {
+		r.fetching = true
+		go r.helper()
+	}
+	return nil
+}
+
+// record gives the next complete record of current. It is not opened yet.
+func (r *receiver) record() []byte {
+	b := r.current
+	if b == nil || b.next == b.whole {
+		return nil
+	}
+	n, err := recordLen(b.buf[b.next:])
+	if err != nil {
+		r.end(err)
+		return nil
+	}
+	return b.buf[b.next : b.next+n]
+}
+
+// end makes err the answer to all calls from now on. If it is not the end of the stream, the other direction ends too.
+func (r *receiver) end(err error) {
+	r.failure = err
+	r.rest = nil
+	if err != io.EOF {
+		r.fail(err)
+	}
+}
+
+// open opens the next record into dst, if that has room for the plaintext, or else in place.
+func (r *receiver) open(record, dst []byte) (plaintext []byte, inPlace bool) {
+	n := len(record) - overhead
+	if inPlace = n > len(dst); inPlace {
+		dst = record[headerSize:]
+		r.current.exposed = true
+	}
+	k := kind(record[0])
+	plaintext, err := r.in.open(dst[:0:n], record)
+	r.current.next += len(record)
+	switch {
+	case err != nil:
+		r.end(err)
+		return nil, false
+	case k == kindClose:
+		r.mu.Lock()
+		r.ended = true
+		r.mu.Unlock()
+		r.end(io.EOF)
+	}
+	return plaintext, inPlace
+}
+
+// read is Read.
+func (r *receiver) read(p []byte) (n int, err error) {
+	r.reading.Lock()
+	defer r.reading.Unlock()
+	for len(p) > 0 {
+		if len(r.rest) > 0 {
+			copied := copy(p, r.rest)
+			r.rest = r.rest[copied:]
+			return n + copied, nil
+		}
+		record := r.record()
+		if r.failure != nil {
+			if n > 0 {
+				return n, nil
+			}
+			r.discard()
+			return 0, r.failure
+		}
+		if record == nil {
+			if n > 0 {
+				return n, nil
+			}
+			if err := r.advance(); err != nil {
+				return 0, err
+			}
+			continue
+		}
+		if n > 0 && len(record)-overhead > len(p) {
+			return n, nil
+		}
+		plaintext, inPlace := r.open(record, p)
+		if inPlace {
+			r.rest = plaintext
+			continue
+		}
+		n, p = n+len(plaintext), p[len(plaintext):]
+	}
+	return n, nil
+}
+
+// writeTo is WriteTo.
+func (r *receiver) writeTo(w io.Writer) (n int64, err error) {
+	r.reading.Lock()
+	defer r.reading.Unlock()
+	for {
+		for len(r.rest) > 0 {
+			written, err := w.Write(r.rest)
+			n += int64(written)
+			r.rest = r.rest[written:]
+			if err != nil {
+				return n, err
+			}
+		}
+		record := r.record()
+		switch {
+		case r.failure == io.EOF:
+			r.discard()
+			return n, nil
+		case r.failure != nil:
+			r.discard()
+			return n, r.failure
+		case record == nil:
+			if err := r.advance(); err != nil {
+				return n, err
+			}
+		default:
+			r.rest, _ = r.open(record, nil)
+		}
+	}
+}
+
+// discard gives the batches of the opener back, after the end.
+func (r *receiver) discard() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.current != nil {
+		r.release(r.current)
+		r.current = nil
+	}
+}
+
+// hasEnded reports whether the peer has ended its direction.
+func (r *receiver) hasEnded() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ended
+}

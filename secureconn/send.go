@@ -1,0 +1,361 @@
+package secureconn
+
+import (
+	"errors"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"culvert/bytebuf"
+)
+
+const (
+	recordSize  = 128 << 10                // of a sender, plaintext; the sweep of bench has the reason
+	parcelSize  = recordSize + 2*overhead  // a record, and a REKEY before it
+	sendParcels = 4                        // that one connection may hold
+	writeBehind = 16 << 10                 // least size of a Write that leaves writing to the helper
+	smallParcel = writeBehind + 2*overhead // greatest size of one that is made to measure
+)
+
+// parcel is a buffer of sealed records on their way out.
+type parcel struct {
+	memory  bytebuf.Buffer
+	sealed  []byte
+	written int
+}
+
+// sender is the outgoing half of a connection.
+//
+// Records are sealed into parcels, by one caller at a time, and the parcels are written in turn, by one flusher at a
+// time: the caller itself, or a helper. The sealer never waits for the flusher unless all parcels are full.
+type sender struct {
+	conn net.Conn
+
+	sealing sync.Mutex // guards what is below, up to mu
+	out     direction
+	ended   bool // CLOSE is sealed
+
+	patience time.Duration // of Close
+	deadline atomic.Int64  // for writes, in Unix nanoseconds; 0 for none
+
+	mu      sync.Mutex
+	changed sync.Cond
+	parcels [sendParcels]parcel // a ring; those that are queued begin at first
+	first   int
+	queued  int
+	open    bool  // the last one that is queued is being added to
+	flushes bool  // somebody is writing the queue
+	stalled error // the deadline that ended the last flush
+	total   int64 // bytes written
+	err     error // sticky
+
+	helper func() // flush, made once because a go statement would allocate it each time
+}
+
+func (s *sender) init(conn net.Conn) {
+	s.conn = conn
+	s.changed.L = &s.mu
+	s.helper = s.flush
+	s.patience = closeTimeout
+}
+
+// write is Write.
+func (s *sender) write(p []byte) (n int, err error) {
+	s.sealing.Lock()
+	defer s.sealing.Unlock()
+	if err := s.writable(); err != nil {
+		return 0, err
+	}
+	behind := len(p) >= writeBehind
+	for len(p) > 0 {
+		chunk := p[:min(len(p), recordSize)]
+		buf, err := s.reserve(len(chunk)+2*overhead, true)
+		if err != nil {
+			return n, err
+		}
+		sealed, err := s.sealData(buf, chunk)
+		if err != nil {
+			return n, s.abandon(err)
+		}
+		n, p = n+len(chunk), p[len(chunk):]
+		if err := s.dispatch(0, len(sealed), behind); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// writable reports what stands against sealing another record.
+func (s *sender) writable() error {
+	if s.ended {
+		return errWriteClosed
+	}
+	if deadline := s.deadline.Load(); deadline != 0 && time.Now().UnixNano() >= deadline {
+		return os.ErrDeadlineExceeded
+	}
+	return nil
+}
+
+// sealData appends a DATA record to buf, and a REKEY before it if that is due.
+func (s *sender) sealData(buf, plaintext []byte) ([]byte, error) {
+	buf, err := s.rekey(buf, len(plaintext))
+	if err != nil {
+		return buf, err
+	}
+	return s.out.seal(buf, kindData, plaintext)
+}
+
+// rekey appends a REKEY if one has to come before a record with n bytes of plaintext.
+func (s *sender) rekey(buf []byte, n int) ([]byte, error) {
+	if !s.out.isDue(n + 2*overhead) {
+		return buf, nil
+	}
+	return s.out.seal(buf, kindRekey, nil)
+}
+
+// reserve gives an empty slice with room for n bytes, at the end of the queue. If shared is set it may be in the last
+// parcel, which then waits for dispatch; otherwise the parcel is one of its own, and the queue goes on without it.
+func (s *sender) reserve(n int, shared bool) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		if s.err != nil {
+			return nil, s.err
+		}
+		if last := s.last(); shared && last != nil && cap(last.sealed)-len(last.sealed) >= n {
+			s.open = true
+			return last.sealed[len(last.sealed):], nil
+		}
+		if s.queued < sendParcels {
+			break
+		}
+		if err := s.await(); err != nil {
+			return nil, err
+		}
+	}
+	if n > smallParcel || s.queued > 0 && shared {
+		n = parcelSize
+	}
+	next := &s.parcels[(s.first+s.queued)%sendParcels]
+	next.sealed = next.memory.Extend(n)[:0:n]
+	return next.sealed, nil
+}
+
+// last gives the parcel at the end of the queue, or nil if that is being written.
+func (s *sender) last() *parcel {
+	if s.queued == 0 || s.flushes && s.queued == 1 {
+		return nil
+	}
+	return &s.parcels[(s.first+s.queued-1)%sendParcels]
+}
+
+// await waits until the queue has changed, with mu, and sees to it that somebody writes it. The error is a deadline.
+func (s *sender) await() error {
+	if s.stalled = nil; !s.flushes {
+		s.flushes = true
+		go s.helper()
+	}
+	s.changed.Wait()
+	return s.stalled
+}
+
+// dispatch puts what was sealed into the slice of reserve, from its byte from to its byte to, into the queue, and has it
+// written: by a helper, or here.
+func (s *sender) dispatch(from, to int, behind bool) error {
+	s.mu.Lock()
+	if s.open {
+		last := &s.parcels[(s.first+s.queued-1)%sendParcels]
+		last.sealed = last.sealed[:len(last.sealed)+to]
+		s.open = false
+	} else {
+		added := &s.parcels[(s.first+s.queued)%sendParcels]
+		added.sealed, added.written = added.sealed[:to], from
+		s.queued++
+	}
+	err := s.err
+	if s.flushes || err != nil {
+		s.mu.Unlock()
+		return err
+	}
+	s.flushes, s.stalled = true, nil
+	s.mu.Unlock()
+	if behind {
+		go s.helper()
+		return nil
+	}
+	s.flush()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return s.err
+	}
+	return s.stalled
+}
+
+// unreserve gives back what reserve has given for a parcel of its own.
+func (s *sender) unreserve() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	unused := &s.parcels[(s.first+s.queued)%sendParcels]
+	unused.memory.Free()
+	unused.sealed = nil
+}
+
+// abandon ends the connection in this direction: a record could not be sealed.
+func (s *sender) abandon(err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open = false
+	return s.failLocked(err)
+}
+
+// fail makes err the answer to all calls from now on, if there is none yet.
+func (s *sender) fail(err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failLocked(err)
+}
+
+func (s *sender) failLocked(err error) error {
+	if s.err == nil {
+		s.err = err
+	}
+	s.changed.Broadcast()
+	return s.err
+}
+
+// flush writes the queue until it is empty or a write fails. It is called by whoever has set flushes.
+func (s *sender) flush() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.err == nil && s.queued > 0 && !(s.open && s.queued == 1) {
+		p := &s.parcels[s.first]
+		s.mu.Unlock()
+		n, err := s.conn.Write(p.sealed[p.written:])
+		s.mu.Lock()
+		p.written += n
+		s.total += int64(n)
+		if p.written == len(p.sealed) {
+			p.memory.Free()
+			p.sealed = nil
+			s.first, s.queued = (s.first+1)%sendParcels, s.queued-1
+		}
+		if isTimeout(err) {
+			s.stalled = err
+			break
+		}
+		if err != nil {
+			s.err = err
+		}
+		s.changed.Broadcast()
+	}
+	s.flushes = false
+	s.changed.Broadcast()
+}
+
+// resume has a helper write what a deadline has left in the queue.
+func (s *sender) resume() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.queued > 0 && !s.flushes && !s.open && s.err == nil {
+		s.flushes = true
+		go s.helper()
+	}
+}
+
+// drain waits until all that was sealed is written.
+func (s *sender) drain() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.err == nil && s.queued > 0 {
+		if err := s.await(); err != nil {
+			return err
+		}
+	}
+	return s.err
+}
+
+// end seals CLOSE, once, for the caller who has sealing, and starts to write it.
+func (s *sender) end() error {
+	if s.ended {
+		return nil
+	}
+	buf, err := s.reserve(2*overhead, true)
+	if err != nil {
+		return err
+	}
+	if buf, err = s.rekey(buf, 0); err == nil {
+		buf, err = s.out.seal(buf, kindClose, nil)
+	}
+	if err != nil {
+		return s.abandon(err)
+	}
+	s.ended = true
+	return s.dispatch(0, len(buf), false)
+}
+
+// closeWrite is CloseWrite.
+func (s *sender) closeWrite() error {
+	s.sealing.Lock()
+	defer s.sealing.Unlock()
+	if err := s.end(); err != nil {
+		return err
+	}
+	return s.drain()
+}
+
+const (
+	closeTimeout  = 5 * time.Second // for closeProgress
+	closeProgress = 16 << 10        // bytes that have to be written meanwhile
+)
+
+// close writes what is left, with CLOSE, and closes the network connection. It cuts off calls that are under way. If
+// the peer has ended its direction it may be gone, and then it needs no CLOSE.
+func (s *sender) close(peerEnded func() bool) error {
+	if !s.sealing.TryLock() {
+		_ = s.fail(net.ErrClosed)
+		return s.conn.Close()
+	}
+	defer s.sealing.Unlock()
+	err := s.finish()
+	_ = s.fail(net.ErrClosed)
+	if err != nil && peerEnded() && s.onlyClose() {
+		err = nil
+	}
+	return errors.Join(err, s.conn.Close())
+}
+
+// finish ends the direction, as long as the peer takes what is sent.
+func (s *sender) finish() error {
+	for {
+		before := s.written()
+		_ = s.conn.SetWriteDeadline(time.Now().Add(s.patience)) // if it fails, writing does too
+		err := s.end()
+		if err == nil {
+			err = s.drain()
+		}
+		if !isTimeout(err) || s.written() < before+closeProgress {
+			return err
+		}
+	}
+}
+
+func (s *sender) written() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.total
+}
+
+// onlyClose reports whether nothing but CLOSE is left to write.
+func (s *sender) onlyClose() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	left := 0
+	for i := range s.queued {
+		p := &s.parcels[(s.first+i)%sendParcels]
+		left += len(p.sealed) - p.written
+	}
+	return s.ended && left <= overhead
+}
