@@ -9,3 +9,6 @@ func (c *Conn) SetPatience(d time.Duration) { c.sender.patience = d }
 func (c *Conn) SetRekey(bytes int64, age time.Duration) {
 	c.sender.out.limit, c.sender.out.age = bytes, age
 }
+
+// RekeyAge is for SetRekey by bytes alone.
+const RekeyAge = rekeyAge

@@ -12,8 +12,8 @@ const (
 	idleBatch  = 4 << 10                 // to wait in for what may never come
 	bulkBatch  = recordSize + 8<<10      // for many small records
 	largest    = maxPlaintext + overhead // record
-	ahead      = 2                       // batches that may wait to be opened
-	minAhead   = 32 << 10                // bytes that have come at once, and make it worth to read ahead
+	ahead      = 1                       // batches that may wait to be opened
+	minAhead   = 16 << 10                // bytes that have come at once, and make it worth to read ahead
 	minAligned = 32 << 10                // record that is read to its end and not beyond, so that nothing is moved
 )
 
@@ -24,6 +24,7 @@ type batch struct {
 	next    int  // where the records begin that are not opened yet
 	whole   int  // where the complete ones end
 	end     int  // of what has come
+	last    bool // nothing has to be read behind it
 	exposed bool // plaintext was put here
 }
 
@@ -69,7 +70,7 @@ func (r *receiver) obtain(n int) *batch {
 		b = new(batch)
 	}
 	b.buf = b.memory.Extend(n)
-	b.next, b.whole, b.end = 0, 0, 0
+	b.next, b.whole, b.end, b.last = 0, 0, 0, false
 	return b
 }
 
@@ -138,13 +139,14 @@ func (r *receiver) deliver() *batch {
 		n, err := recordLen(b.buf[b.whole:])
 		if err != nil {
 			// The opener finds it too, and nothing behind it counts.
-			b.whole = b.end
+			b.whole, b.last = b.end, true
 			break
 		}
 		if b.whole+n > b.end {
 			need = n
 			break
 		}
+		b.last = kind(b.buf[b.whole]) == kindClose
 		b.whole += n
 	}
 	if tail := b.buf[b.whole:b.end]; len(tail) > 0 {
@@ -168,10 +170,11 @@ func (r *receiver) readAhead() {
 			r.lose(err)
 			break
 		}
-		r.ready[r.waiting] = r.deliver()
+		b := r.deliver()
+		r.ready[r.waiting] = b
 		r.waiting++
 		r.changed.Broadcast()
-		if r.waiting == ahead || !r.isUnderWay() {
+		if r.waiting == ahead || !r.isWorthwhile(b) {
 			break
 		}
 		r.mu.Unlock()
@@ -181,8 +184,8 @@ func (r *receiver) readAhead() {
 	r.mu.Unlock()
 }
 
-// isUnderWay reports whether the header of a record has come, and so the rest will, with mu.
-func (r *receiver) isUnderWay() bool { return r.partial != nil && r.partial.end >= headerSize }
+// isWorthwhile reports whether to read ahead when b has come: more of its size may well be on the way. With mu.
+func (r *receiver) isWorthwhile(b *batch) bool { return b.end >= minAhead && !b.last && r.lost == nil }
 
 // lose makes an error of the network connection sticky, with mu, unless it is a deadline.
 func (r *receiver) lose(err error) {
@@ -229,7 +232,7 @@ func (r *receiver) advance() error {
 		}
 		r.current = r.deliver()
 	}
-	if !r.fetching && r.lost == nil && r.isUnderWay() && r.current.end >= minAhead {
+	if !r.fetching && r.isWorthwhile(r.current) {
 		r.fetching = true
 		go r.helper()
 	}

@@ -18,7 +18,7 @@ const (
 	headerSize   = 8
 	tagSize      = 16
 	overhead     = headerSize + tagSize
-	maxPlaintext = 256 << 10 // a bound of the format; senders use recordSize
+	maxPlaintext = 512 << 10 // a bound of the format; senders use recordSize
 )
 
 // seal appends a record to dst, which has room for it. The plaintext may already be where its ciphertext will be.

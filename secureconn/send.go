@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	recordSize  = 128 << 10                // of a sender, plaintext; the sweep of bench has the reason
+	recordSize  = 512 << 10                // of a sender, plaintext; the sweep of bench has the reason
 	parcelSize  = recordSize + 2*overhead  // a record, and a REKEY before it
-	sendParcels = 4                        // that one connection may hold
+	sendParcels = 3                        // that one connection may hold
 	writeBehind = 16 << 10                 // least size of a Write that leaves writing to the helper
 	smallParcel = writeBehind + 2*overhead // greatest size of one that is made to measure
 )
@@ -188,7 +188,10 @@ func (s *sender) dispatch(from, to int, behind bool) error {
 	s.flush()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.err != nil {
+	switch {
+	case s.queued == 0:
+		return nil
+	case s.err != nil:
 		return s.err
 	}
 	return s.stalled
@@ -273,6 +276,9 @@ func (s *sender) drain() error {
 		if err := s.await(); err != nil {
 			return err
 		}
+	}
+	if s.queued == 0 {
+		return nil
 	}
 	return s.err
 }
