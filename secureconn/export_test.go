@@ -12,3 +12,9 @@ func (c *Conn) SetRekey(bytes int64, age time.Duration) {
 
 // RekeyAge is for SetRekey by bytes alone.
 const RekeyAge = rekeyAge
+
+// MaxPlaintext is the bound of the format.
+const MaxPlaintext = maxPlaintext
+
+// SetMaxBytes changes how many bytes this side takes under one key.
+func (c *Conn) SetMaxBytes(n int64) { c.receiver.in.limit = n }

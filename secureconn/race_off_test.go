@@ -1,0 +1,5 @@
+//go:build !race
+
+package secureconn_test
+
+const raceEnabled = false
