@@ -31,6 +31,9 @@ var (
 
 // isTimeout tells errors of a deadline, after which a connection can go on, from others.
 func isTimeout(err error) bool {
+	if err == nil {
+		return false // nearly always, and what follows allocates
+	}
 	var timeout net.Error
 	return errors.As(err, &timeout) && timeout.Timeout()
 }

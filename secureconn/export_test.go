@@ -1,6 +1,12 @@
 package secureconn
 
-import "time"
+import (
+	"bytes"
+	"crypto/tls"
+	"io"
+	"net"
+	"time"
+)
 
 // SetPatience changes how long Close waits for a peer who takes nothing.
 func (c *Conn) SetPatience(d time.Duration) { c.sender.patience = d }
@@ -18,3 +24,54 @@ const MaxPlaintext = maxPlaintext
 
 // SetMaxBytes changes how many bytes this side takes under one key.
 func (c *Conn) SetMaxBytes(n int64) { c.receiver.in.limit = n }
+
+// SendQueue is more than the greatest number of bytes that may be sealed and not written.
+const SendQueue = sendParcels * recordSize
+
+// CloseTimeout is how long Close waits for a peer who takes nothing.
+const CloseTimeout = closeTimeout
+
+// NewReceiver makes a connection that has shaken hands, whose peer sends under AES-256-GCM and a known secret.
+func NewReceiver(conn net.Conn, secret []byte) *Conn {
+	c := newConn(conn, nil, true)
+	c.receiver.in.newAEAD = newAEAD(tls.TLS_AES_128_GCM_SHA256)
+	if err := c.receiver.in.start(secret); err != nil {
+		panic(err)
+	}
+	c.ready.Store(true)
+	return c
+}
+
+// NewGate gives what TLS reads from, and a function for what comes behind that.
+func NewGate(conn net.Conn) (gate io.Reader, rest func() io.Reader) {
+	c := newConn(conn, nil, true)
+	g := c.newGate()
+	return g, func() io.Reader {
+		c.takeOver(g.batch)
+		if c.receiver.partial == nil {
+			return conn
+		}
+		return io.MultiReader(bytes.NewReader(c.receiver.partial.buf[:c.receiver.partial.end]), conn)
+	}
+}
+
+// Seal appends what a direction with this secret sends: data records, and a re-key before each number in rekeys.
+func Seal(suite uint16, secret []byte, plaintexts [][]byte, rekeys map[int]bool) ([]byte, error) {
+	d := direction{newAEAD: newAEAD(suite)}
+	if err := d.start(secret); err != nil {
+		return nil, err
+	}
+	var stream []byte
+	var err error
+	for i, p := range plaintexts {
+		if rekeys[i] {
+			if stream, err = d.seal(stream, kindRekey, nil); err != nil {
+				return nil, err
+			}
+		}
+		if stream, err = d.seal(stream, kindData, p); err != nil {
+			return nil, err
+		}
+	}
+	return d.seal(stream, kindClose, nil)
+}

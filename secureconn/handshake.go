@@ -52,6 +52,12 @@ func (g *gate) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+func (c *Conn) newGate() *gate {
+	c.receiver.mu.Lock()
+	defer c.receiver.mu.Unlock()
+	return &gate{Conn: c.conn, batch: c.receiver.obtain(idleBatch)}
+}
+
 // handshake runs TLS and hands the connection over to the record layer.
 func (c *Conn) handshake(ctx context.Context) (err error) {
 	if err := c.config.prepare(); err != nil {
@@ -66,9 +72,7 @@ func (c *Conn) handshake(ctx context.Context) (err error) {
 		}
 	}()
 
-	c.receiver.mu.Lock()
-	g := &gate{Conn: c.conn, batch: c.receiver.obtain(idleBatch)}
-	c.receiver.mu.Unlock()
+	g := c.newGate()
 	var session *tls.Conn
 	if c.isClient {
 		session = tls.Client(g, c.config.tls)

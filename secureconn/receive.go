@@ -199,12 +199,9 @@ func (r *receiver) lose(err error) {
 
 // advance makes current a batch with a complete record, and has the helper read what comes next.
 func (r *receiver) advance() error {
+	r.tidy()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.current != nil {
-		r.release(r.current)
-		r.current = nil
-	}
 	for r.waiting == 0 && r.fetching {
 		r.changed.Wait()
 	}
@@ -289,6 +286,7 @@ func (r *receiver) open(record, dst []byte) (plaintext []byte, inPlace bool) {
 func (r *receiver) read(p []byte) (n int, err error) {
 	r.reading.Lock()
 	defer r.reading.Unlock()
+	defer r.tidy()
 	for len(p) > 0 {
 		if len(r.rest) > 0 {
 			copied := copy(p, r.rest)
@@ -300,7 +298,6 @@ func (r *receiver) read(p []byte) (n int, err error) {
 			if n > 0 {
 				return n, nil
 			}
-			r.discard()
 			return 0, r.failure
 		}
 		if record == nil {
@@ -329,6 +326,7 @@ func (r *receiver) read(p []byte) (n int, err error) {
 func (r *receiver) writeTo(w io.Writer) (n int64, err error) {
 	r.reading.Lock()
 	defer r.reading.Unlock()
+	defer r.tidy()
 	for {
 		for len(r.rest) > 0 {
 			written, err := w.Write(r.rest)
@@ -341,10 +339,8 @@ func (r *receiver) writeTo(w io.Writer) (n int64, err error) {
 		record := r.record()
 		switch {
 		case r.failure == io.EOF:
-			r.discard()
 			return n, nil
 		case r.failure != nil:
-			r.discard()
 			return n, r.failure
 		case record == nil:
 			if err := r.advance(); err != nil {
@@ -356,14 +352,16 @@ func (r *receiver) writeTo(w io.Writer) (n int64, err error) {
 	}
 }
 
-// discard gives the batches of the opener back, after the end.
-func (r *receiver) discard() {
+// tidy gives current back when nothing of it is left to hand out.
+func (r *receiver) tidy() {
+	b := r.current
+	if b == nil || r.failure == nil && (len(r.rest) > 0 || b.next < b.whole) {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.current != nil {
-		r.release(r.current)
-		r.current = nil
-	}
+	r.release(b)
+	r.current = nil
 }
 
 // hasEnded reports whether the peer has ended its direction.

@@ -1,0 +1,122 @@
+package secureconn_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"testing"
+
+	"culvert/secureconn"
+)
+
+// TestListen has a client that does not go on with its handshake, and others who do not have to wait for it.
+func TestListen(t *testing.T) {
+	forClient, forServer := configs()
+	listener, err := secureconn.Listen("tcp", "127.0.0.1:0", forServer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	silent, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var background sync.WaitGroup
+	background.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			background.Go(func() {
+				_, _ = io.Copy(conn, conn)
+				conn.Close()
+			})
+		}
+	})
+	for range 3 {
+		conn, err := secureconn.Dial(t.Context(), "tcp", address, forClient)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Write([]byte("echo")); err != nil {
+			t.Error(err)
+		}
+		if err := conn.CloseWrite(); err != nil {
+			t.Error(err)
+		}
+		if got, err := io.ReadAll(conn); err != nil || string(got) != "echo" {
+			t.Errorf("read %q, %v", got, err)
+		}
+		if conn.RemoteAddr().String() != address || conn.NetConn().LocalAddr().String() != conn.LocalAddr().String() {
+			t.Error("the addresses are others")
+		}
+		if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	silent.Close()
+	listener.Close()
+	background.Wait()
+
+	if _, err := secureconn.Dial(t.Context(), "tcp", address, forClient); err == nil {
+		t.Error("Dial reaches a listener that is closed")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := secureconn.Dial(ctx, "tcp", address, forClient); !errors.Is(err, context.Canceled) {
+		t.Errorf("Dial with a context that is done: %v", err)
+	}
+}
+
+// TestManyAtOnce uses every method at once, which is what the race detector is for.
+func TestManyAtOnce(t *testing.T) {
+	client, server := secure(t, tcpPair)
+	var background sync.WaitGroup
+	for _, c := range []*secureconn.Conn{client, server} {
+		var writers sync.WaitGroup
+		for range 4 {
+			writers.Go(func() {
+				for range 50 {
+					if _, err := c.Write(make([]byte, 10_000)); err != nil {
+						t.Error(err)
+					}
+					c.Stats()
+					c.Peer()
+				}
+			})
+		}
+		background.Go(func() {
+			writers.Wait()
+			if err := c.CloseWrite(); err != nil {
+				t.Error(err)
+			}
+		})
+		var total sync.WaitGroup
+		counts := make([]int64, 4)
+		for i := range counts {
+			total.Go(func() {
+				n, err := io.Copy(io.Discard, readerOnly{c})
+				if err != nil {
+					t.Error(err)
+				}
+				counts[i] = n
+			})
+		}
+		background.Go(func() {
+			total.Wait()
+			if sum := counts[0] + counts[1] + counts[2] + counts[3]; sum != 4*50*10_000 {
+				t.Errorf("read %d bytes", sum)
+			}
+		})
+	}
+	background.Wait()
+}
+
+type readerOnly struct{ io.Reader }
