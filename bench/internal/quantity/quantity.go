@@ -44,6 +44,8 @@ func Name(unit string) string {
 		return "CPU time"
 	case "peak-bytes":
 		return "peak memory"
+	case "idle-bytes":
+		return "memory when idle"
 	}
 	return unit
 }
@@ -55,13 +57,13 @@ func Format(v float64, unit string) string {
 	switch unit {
 	case "ns/op", "cpu-ns/op":
 		return scaled(v, 1000, "ns", "µs", "ms", "s")
-	case "peak-bytes":
+	case "peak-bytes", "idle-bytes":
 		return scaled(v, 1024, "B", "KiB", "MiB", "GiB")
 	case "B/op":
 		return scaled(v, 1000, "B", "kB", "MB", "GB")
 	case "MB/s", "allocs/op":
 		return thousands(fmt.Sprintf("%.0f", v))
-	case "allocs/chunk":
+	case "allocs/chunk", "allocs/write":
 		return fmt.Sprintf("%.4f", v)
 	}
 	return fmt.Sprintf("%.2f", v)

@@ -1,0 +1,361 @@
+package main
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+
+	"culvert/secureconn"
+)
+
+// link makes pairs of connections of one kind: what is written to the first comes out of the second. Both have shaken
+// hands.
+type link struct {
+	impl    string
+	connect func(*identities) (from, to net.Conn, err error)
+}
+
+// identities are the keys of both ends, as each kind of connection wants them.
+type identities struct {
+	client, server       *secureconn.Config
+	tlsClient, tlsServer *tls.Config
+}
+
+var (
+	rawTCP     = link{"tcp", connectTCP}
+	rawTCPKept = link{"tcp-queue", connectTCPWithQueue}
+	plainTLS   = link{"tls", connectTLS}
+	ours       = link{"culvert", connectSecure}
+)
+
+// prepareSecureconn compares package secureconn with crypto/tls, and with TCP without encryption, the limit. All of it
+// is between goroutines of this program, over loopback TCP. Then over net.Pipe it is compared with what the article on
+// KeibiDrop has before and after it removed copies.
+//
+// tcp is what net.Dial and net.Listen give. secureconn bounds the send buffer within one machine, which makes TCP
+// faster too, so tcp-queue has the same bound.
+func prepareSecureconn(s *session) ([]benchmark, error) {
+	ids, err := newIdentities()
+	if err != nil {
+		return nil, err
+	}
+	full := int64(s.size(2<<30, 16<<20))
+	stream := func(size, conns int, links []link, goals ...goal) benchmark {
+		b := benchmark{name: fmt.Sprintf("Stream/conns=%d/write=%d", conns, size), goals: goals}
+		for _, l := range links {
+			b.variants = append(b.variants, variant{"impl=" + l.impl, func() (sample, error) {
+				return ids.transfer(l, conns, size, full/int64(conns))
+			}})
+		}
+		return b
+	}
+	all := []link{rawTCP, rawTCPKept, plainTLS, ours}
+	faster := func(peer string, least float64) goal {
+		return goal{variant: "impl=culvert", peer: "impl=" + peer, unit: "MB/s", min: least}
+	}
+	noGarbage := goal{variant: "impl=culvert", unit: "allocs/write", max: 0.01}
+	benchmarks := []benchmark{
+		stream(1<<20, 1, all, faster("tcp", 0.75), faster("tls", 2), noGarbage),
+		stream(64<<10, 1, all, faster("tls", 1.5), noGarbage),
+		stream(16<<10, 1, all, faster("tls", 1.2), noGarbage),
+		stream(1<<20, 4, all, faster("tcp", 0.4), faster("tls", 1.5), noGarbage),
+	}
+	// A Write of up to 512 KiB is one record, so these are the sizes of records too.
+	for _, size := range []int{4 << 10, 32 << 10, 128 << 10, 256 << 10, 512 << 10} {
+		benchmarks = append(benchmarks, stream(size, 1, []link{plainTLS, ours}))
+	}
+	benchmarks = append(benchmarks, pipeBenchmarks(s, ids)...)
+	return append(benchmarks, ids.handshakes(s), ids.roundTrips(s), ids.memory(s), layers(s, ids)), nil
+}
+
+// transfer writes total bytes through each of so many connections at once.
+func (ids *identities) transfer(l link, conns, size int, total int64) (_ sample, err error) {
+	var from, to []net.Conn
+	defer func() {
+		for _, c := range append(from, to...) {
+			_ = c.Close() // what counts has been read
+		}
+	}()
+	for range conns {
+		a, b, err := l.connect(ids)
+		if err != nil {
+			return nil, err
+		}
+		from, to = append(from, a), append(to, b)
+	}
+	if err := pump(from, to, size, min(total, 32<<20)); err != nil {
+		return nil, err
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	cpu, start := cpuTime(), time.Now()
+	if err := pump(from, to, size, total); err != nil {
+		return nil, err
+	}
+	got := timed(start, total*int64(conns))
+	got["cpu-ns/op"] = float64((cpuTime() - cpu).Nanoseconds())
+	runtime.ReadMemStats(&after)
+	writes := float64(total) / float64(size) * float64(conns)
+	got["allocs/write"] = float64(after.Mallocs-before.Mallocs) / writes
+	return got, nil
+}
+
+// pump writes total bytes to each of from, in slices of size, and reads them from the to beside it.
+func pump(from, to []net.Conn, size int, total int64) error {
+	errs := make([]error, 2*len(from))
+	var all sync.WaitGroup
+	for i := range from {
+		all.Go(func() {
+			p := make([]byte, size)
+			for left := total; left > 0 && errs[2*i] == nil; left -= int64(size) {
+				_, errs[2*i] = from[i].Write(p[:min(left, int64(size))])
+			}
+			if errs[2*i] != nil {
+				_ = from[i].Close() // so that the reader ends
+			}
+		})
+		all.Go(func() {
+			p := make([]byte, max(size, 64<<10))
+			for left := total; left > 0 && errs[2*i+1] == nil; {
+				var n int
+				n, errs[2*i+1] = to[i].Read(p)
+				left -= int64(n)
+			}
+			if errs[2*i+1] != nil {
+				_ = to[i].Close() // so that the writer ends
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// cpuTime is what this program has used, in the kernel too.
+func cpuTime() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// handshakes has both sides of a connection shake hands, the connection of TCP included.
+func (ids *identities) handshakes(s *session) benchmark {
+	b := benchmark{name: "Handshake", goals: []goal{
+		{variant: "impl=culvert", peer: "impl=tls", unit: "ns/op", max: 1.2},
+	}}
+	for _, l := range []link{plainTLS, ours} {
+		b.variants = append(b.variants, variant{"impl=" + l.impl, func() (sample, error) {
+			return repeated(s.size(500, 5), func() error {
+				from, to, err := l.connect(ids)
+				if err != nil {
+					return err
+				}
+				return errors.Join(rawConn(from).Close(), rawConn(to).Close())
+			})
+		}})
+	}
+	return b
+}
+
+// rawConn gives the connection below.
+func rawConn(c net.Conn) net.Conn {
+	if wrapped, ok := c.(interface{ NetConn() net.Conn }); ok {
+		return wrapped.NetConn()
+	}
+	return c
+}
+
+// roundTrips sends 100 bytes and waits for as many.
+func (ids *identities) roundTrips(s *session) benchmark {
+	b := benchmark{name: "RoundTrip/bytes=100", goals: []goal{
+		{variant: "impl=culvert", peer: "impl=tls", unit: "ns/op", max: 1.05},
+	}}
+	for _, l := range []link{rawTCP, plainTLS, ours} {
+		b.variants = append(b.variants, variant{"impl=" + l.impl, func() (sample, error) {
+			from, to, err := l.connect(ids)
+			if err != nil {
+				return nil, err
+			}
+			defer rawConn(to).Close()
+			echoed := make(chan error, 1)
+			go func() {
+				p := make([]byte, 100)
+				for {
+					if _, err := io.ReadFull(to, p); err != nil {
+						echoed <- err
+						return
+					}
+					if _, err := to.Write(p); err != nil {
+						echoed <- err
+						return
+					}
+				}
+			}()
+			p := make([]byte, 100)
+			got, err := repeated(s.size(20_000, 100), func() error {
+				if _, err := from.Write(p); err != nil {
+					return err
+				}
+				_, err := io.ReadFull(from, p)
+				return err
+			})
+			_ = rawConn(from).Close() // the echo ends with an error, which is its end
+			<-echoed
+			return got, err
+		}})
+	}
+	return b
+}
+
+// memory counts what connections take that have been busy and are idle.
+func (ids *identities) memory(s *session) benchmark {
+	b := benchmark{name: "Idle", goals: []goal{{variant: "impl=culvert", unit: "idle-bytes", max: 64 << 10}}}
+	for _, l := range []link{plainTLS, ours} {
+		b.variants = append(b.variants, variant{"impl=" + l.impl, func() (sample, error) {
+			count := s.size(200, 10)
+			var from, to []net.Conn
+			start, before := time.Now(), inUse()
+			var errs []error
+			for range count {
+				a, b, err := l.connect(ids)
+				if err != nil {
+					return nil, err
+				}
+				from, to = append(from, a), append(to, b)
+				errs = append(errs, pump(from[len(from)-1:], to[len(to)-1:], 1<<20, 8<<20))
+			}
+			got := timed(start, int64(count)*8<<20)
+			got["idle-bytes"] = (inUse() - before) / float64(2*count)
+			for _, c := range append(from, to...) {
+				errs = append(errs, rawConn(c).Close())
+			}
+			return got, errors.Join(errs...)
+		}})
+	}
+	return b
+}
+
+// inUse gives the memory of the heap and of stacks that is in use.
+func inUse() float64 {
+	var m runtime.MemStats
+	for range 3 { // free lists are given up after two
+		runtime.GC()
+	}
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc + m.StackInuse)
+}
+
+func newIdentities() (*identities, error) {
+	_, client, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	_, server, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	ids := new(identities)
+	fingerprint := func(k ed25519.PrivateKey) string {
+		return secureconn.Fingerprint(k.Public().(ed25519.PublicKey))
+	}
+	ids.client = &secureconn.Config{Key: client, Peers: []string{fingerprint(server)}}
+	ids.server = &secureconn.Config{Key: server, Peers: []string{fingerprint(client)}}
+	if ids.tlsClient, err = mutualTLS(client, server); err != nil {
+		return nil, err
+	}
+	ids.tlsServer, err = mutualTLS(server, client)
+	return ids, err
+}
+
+// mutualTLS is what a program does that pins the key of its peer with crypto/tls, with the key exchange of secureconn.
+func mutualTLS(own, peer ed25519.PrivateKey) (*tls.Config, error) {
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, own.Public(), own)
+	if err != nil {
+		return nil, err
+	}
+	return &tls.Config{
+		Certificates:           []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: own}},
+		MinVersion:             tls.VersionTLS13,
+		CurvePreferences:       []tls.CurveID{tls.X25519MLKEM768},
+		SessionTicketsDisabled: true,
+		ClientAuth:             tls.RequireAnyClientCert,
+		InsecureSkipVerify:     true, // VerifyConnection pins the key
+		VerifyConnection: func(state tls.ConnectionState) error {
+			if !peer.Public().(ed25519.PublicKey).Equal(state.PeerCertificates[0].PublicKey) {
+				return errors.New("wrong peer")
+			}
+			return nil
+		},
+	}, nil
+}
+
+func connectTCP(*identities) (from, to net.Conn, err error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, nil, err
+	}
+	defer listener.Close() //nolint:errcheck // nothing was written to it
+	if from, err = net.Dial("tcp", listener.Addr().String()); err != nil {
+		return nil, nil, err
+	}
+	to, err = listener.Accept()
+	return from, to, err
+}
+
+// connectTCPWithQueue bounds the send buffer as secureconn does.
+func connectTCPWithQueue(ids *identities) (from, to net.Conn, err error) {
+	from, to, err = connectTCP(ids)
+	if err == nil {
+		err = from.(*net.TCPConn).SetWriteBuffer(256 << 10)
+	}
+	return from, to, err
+}
+
+func connectTLS(ids *identities) (from, to net.Conn, err error) {
+	a, b, err := connectTCP(ids)
+	if err != nil {
+		return nil, nil, err
+	}
+	client, server := tls.Client(a, ids.tlsClient), tls.Server(b, ids.tlsServer)
+	return client, server, both(client.Handshake, server.Handshake)
+}
+
+func connectSecure(ids *identities) (from, to net.Conn, err error) {
+	listener, err := secureconn.Listen("tcp", "127.0.0.1:0", ids.server)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer listener.Close() //nolint:errcheck // nothing was written to it
+	err = both(func() error {
+		from, err = secureconn.Dial(context.Background(), "tcp", listener.Addr().String(), ids.client)
+		return err
+	}, func() error {
+		accepted, err := listener.Accept()
+		if err != nil {
+			return err
+		}
+		to = accepted
+		return accepted.(*secureconn.Conn).Handshake()
+	})
+	return from, to, err
+}
+
+// both runs two functions at once.
+func both(f, g func() error) error {
+	other := make(chan error, 1)
+	go func() { other <- g() }()
+	return errors.Join(f(), <-other)
+}
