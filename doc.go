@@ -18,6 +18,7 @@
 //   - [culvert/format] turns batches of rows into CSV, JSON Lines or lines of a template.
 //   - [culvert/agefile] writes and reads age files on all cores.
 //   - [culvert/export] joins them: rows in, a compressed and encrypted file for each table out.
+//   - [culvert/secureconn] encrypts a connection between two peers that know each other by fingerprint.
 //   - [culvert/bytebuf] takes the place of bytes.Buffer, and [culvert/cipherio] that of the stream writer and reader of
 //     crypto/cipher; both spare the garbage collector.
 //

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	idleBatch  = 4 << 10                 // to wait in for what may never come
+	idleBatch  = 8 << 10                 // to wait in for what may never come
 	bulkBatch  = recordSize + 8<<10      // for many small records
 	largest    = maxPlaintext + overhead // record
 	ahead      = 1                       // batches that may wait to be opened
