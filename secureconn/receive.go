@@ -12,8 +12,8 @@ const (
 	idleBatch  = 8 << 10                 // to wait in for what may never come
 	bulkBatch  = recordSize + 8<<10      // for many small records
 	largest    = maxPlaintext + overhead // record
-	ahead      = 1                       // batches that may wait to be opened
-	minAhead   = 16 << 10                // bytes that have come at once, and make it worth to read ahead
+	ahead      = 3                       // batches that may wait to be opened
+	minAhead   = 128 << 10               // bytes that have come at once, and make it worth to read ahead
 	minAligned = 32 << 10                // record that is read to its end and not beyond, so that nothing is moved
 )
 

@@ -12,11 +12,10 @@ import (
 )
 
 const (
-	recordSize  = 512 << 10                // of a sender, plaintext; the sweep of bench has the reason
-	parcelSize  = recordSize + 2*overhead  // a record, and a REKEY before it
-	sendParcels = 3                        // that one connection may hold
-	writeBehind = 16 << 10                 // least size of a Write that leaves writing to the helper
-	smallParcel = writeBehind + 2*overhead // greatest size of one that is made to measure
+	recordSize  = 512 << 10               // of a sender, plaintext; see bench for the sizes that were measured
+	parcelSize  = recordSize + 2*overhead // a record, and a REKEY before it
+	sendParcels = 4                       // that one connection may hold
+	writeBehind = 16 << 10                // least size of a Write that leaves writing to the helper
 )
 
 // parcel is a buffer of sealed records on their way out.
@@ -45,7 +44,7 @@ type sender struct {
 	parcels [sendParcels]parcel // a ring; those that are queued begin at first
 	first   int
 	queued  int
-	open    bool  // the last one that is queued is being added to
+	adding  bool  // the last one that is queued is being added to
 	flushes bool  // somebody is writing the queue
 	stalled error // the deadline that ended the last flush
 	total   int64 // bytes written
@@ -124,8 +123,8 @@ func (s *sender) reserve(n int, shared bool) ([]byte, error) {
 		if s.err != nil {
 			return nil, s.err
 		}
-		if last := s.last(); shared && last != nil && cap(last.sealed)-len(last.sealed) >= n {
-			s.open = true
+		if last := s.last(); shared && s.queued > 0 && cap(last.sealed)-len(last.sealed) >= n {
+			s.adding = true
 			return last.sealed[len(last.sealed):], nil
 		}
 		if s.queued < sendParcels {
@@ -135,7 +134,7 @@ func (s *sender) reserve(n int, shared bool) ([]byte, error) {
 			return nil, err
 		}
 	}
-	if n > smallParcel || s.queued > 0 && shared {
+	if n > writeBehind || s.queued > 0 && shared {
 		n = parcelSize
 	}
 	next := &s.parcels[(s.first+s.queued)%sendParcels]
@@ -143,13 +142,8 @@ func (s *sender) reserve(n int, shared bool) ([]byte, error) {
 	return next.sealed, nil
 }
 
-// last gives the parcel at the end of the queue, or nil if that is being written.
-func (s *sender) last() *parcel {
-	if s.queued == 0 || s.flushes && s.queued == 1 {
-		return nil
-	}
-	return &s.parcels[(s.first+s.queued-1)%sendParcels]
-}
+// last gives the parcel at the end of the queue, with mu.
+func (s *sender) last() *parcel { return &s.parcels[(s.first+s.queued+sendParcels-1)%sendParcels] }
 
 // await waits until the queue has changed, with mu, and sees to it that somebody writes it. The error is a deadline.
 func (s *sender) await() error {
@@ -165,10 +159,10 @@ func (s *sender) await() error {
 // written: by a helper, or here.
 func (s *sender) dispatch(from, to int, behind bool) error {
 	s.mu.Lock()
-	if s.open {
-		last := &s.parcels[(s.first+s.queued-1)%sendParcels]
+	if s.adding {
+		last := s.last()
 		last.sealed = last.sealed[:len(last.sealed)+to]
-		s.open = false
+		s.adding = false
 	} else {
 		added := &s.parcels[(s.first+s.queued)%sendParcels]
 		added.sealed, added.written = added.sealed[:to], from
@@ -210,7 +204,7 @@ func (s *sender) unreserve() {
 func (s *sender) abandon(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.open = false
+	s.adding = false
 	return s.failLocked(err)
 }
 
@@ -229,22 +223,19 @@ func (s *sender) failLocked(err error) error {
 	return s.err
 }
 
-// flush writes the queue until it is empty or a write fails. It is called by whoever has set flushes.
+// flush writes the queue until it is empty or a write fails. It is called by whoever has set flushes. What is sealed
+// into the last parcel meanwhile lies behind what is being written.
 func (s *sender) flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.err == nil && s.queued > 0 && !(s.open && s.queued == 1) {
+	for s.canFlush() {
 		p := &s.parcels[s.first]
 		s.mu.Unlock()
 		n, err := s.conn.Write(p.sealed[p.written:])
 		s.mu.Lock()
 		p.written += n
 		s.total += int64(n)
-		if p.written == len(p.sealed) {
-			p.memory.Free()
-			p.sealed = nil
-			s.first, s.queued = (s.first+1)%sendParcels, s.queued-1
-		}
+		s.discard()
 		if isTimeout(err) {
 			s.stalled = err
 			break
@@ -258,11 +249,27 @@ func (s *sender) flush() {
 	s.changed.Broadcast()
 }
 
+// canFlush reports whether there is something to write, with mu.
+func (s *sender) canFlush() bool {
+	s.discard()
+	return s.err == nil && s.queued > 0 && s.parcels[s.first].written < len(s.parcels[s.first].sealed)
+}
+
+// discard gives the first parcel back if it is written and nothing is being added to it, with mu.
+func (s *sender) discard() {
+	p := &s.parcels[s.first]
+	if s.queued > 0 && p.written == len(p.sealed) && !(s.adding && s.queued == 1) {
+		p.memory.Free()
+		p.sealed = nil
+		s.first, s.queued = (s.first+1)%sendParcels, s.queued-1
+	}
+}
+
 // resume has a helper write what a deadline has left in the queue.
 func (s *sender) resume() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.queued > 0 && !s.flushes && !s.open && s.err == nil {
+	if !s.flushes && s.canFlush() {
 		s.flushes = true
 		go s.helper()
 	}
