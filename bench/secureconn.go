@@ -188,9 +188,9 @@ func (ids *identities) roundTrips(s *session) benchmark {
 			if err != nil {
 				return nil, err
 			}
-			defer rawConn(to).Close()
 			echoed := make(chan error, 1)
 			go func() {
+				defer rawConn(to).Close() //nolint:errcheck // what counts has been read
 				p := make([]byte, 100)
 				for {
 					if _, err := io.ReadFull(to, p); err != nil {
@@ -211,8 +211,10 @@ func (ids *identities) roundTrips(s *session) benchmark {
 				_, err := io.ReadFull(from, p)
 				return err
 			})
-			_ = rawConn(from).Close() // the echo ends with an error, which is its end
-			<-echoed
+			_ = rawConn(from).Close()
+			if end := <-echoed; err == nil && end == nil {
+				err = errors.New("the echo has not ended") // it does with an error
+			}
 			return got, err
 		}})
 	}

@@ -78,8 +78,8 @@ func (c *Config) build() error {
 		CurvePreferences:       []tls.CurveID{tls.X25519MLKEM768},
 		SessionTicketsDisabled: true,
 		ClientAuth:             tls.RequireAnyClientCert,
-		// There is no authority to ask. VerifyConnection compares the fingerprint instead, on both sides, and crypto/tls
-		// has checked by then that the peer holds the key.
+		// There is no authority to ask. VerifyConnection compares the fingerprint instead, on both sides, and the
+		// handshake fails if the peer does not hold the key.
 		InsecureSkipVerify: true,
 		VerifyConnection:   c.verify,
 	}

@@ -1,8 +1,9 @@
 // Package secureconn encrypts a connection between two peers that know each other by fingerprint. A [Conn] is a
 // [net.Conn], made by [Dial], [Listen], [Client] and [Server] as those of crypto/tls are.
 //
-//	listener, err := secureconn.Listen("tcp", ":7000", &secureconn.Config{Key: key, Peers: []string{fingerprint}})
-//	conn, err := secureconn.Dial(ctx, "tcp", "example.com:7000", &secureconn.Config{Key: key, Peers: []string{fingerprint}})
+//	config := &secureconn.Config{Key: key, Peers: []string{fingerprint}}
+//	listener, err := secureconn.Listen("tcp", ":7000", config)
+//	conn, err := secureconn.Dial(ctx, "tcp", "example.com:7000", config)
 //
 // The handshake is TLS 1.3 of crypto/tls and nothing else. Then the package takes the connection over with records of
 // its own, which are larger than those of TLS: fewer calls and fewer copies for each byte, and sealing, writing,
@@ -40,8 +41,9 @@
 // bound to both fingerprints, here as the 32 bytes of the hashes:
 //
 //	context = fingerprint of the client ‖ fingerprint of the server
-//	S(0)    = TLS-Exporter(label, context, 32)          label = "EXPORTER-culvert-conn/1 client" for what the client
-//	                                                    sends, "EXPORTER-culvert-conn/1 server" for what the server does
+//	label   = "EXPORTER-culvert-conn/1 client" for what the client sends
+//	          "EXPORTER-culvert-conn/1 server" for what the server sends
+//	S(0)    = TLS-Exporter(label, context, 32)
 //	S(n+1)  = HKDF-Expand-SHA-256(S(n), "culvert-conn/1 next", 32)
 //	key(n)  = HKDF-Expand-SHA-256(S(n), "culvert-conn/1 key", 32)
 //	iv(n)   = HKDF-Expand-SHA-256(S(n), "culvert-conn/1 iv", 12)
@@ -65,7 +67,7 @@
 //	nonce = iv(n) XOR (0 0 0 0 ‖ sequence, 8 bytes)
 //
 //	type  name   plaintext            meaning
-//	1     DATA   1 to 262,144 bytes   the next bytes of the stream
+//	1     DATA   1 to 524,288 bytes   the next bytes of the stream
 //	2     REKEY  none                 the records that follow in this direction are under S(n+1)
 //	3     CLOSE  none                 the stream of this direction ends here
 //
@@ -87,19 +89,22 @@
 //	└─ caller ─┘    └─ helper ─┘                └─ helper ─┘    └─ caller ─┘
 //
 // Small writes go out in the goroutine of the caller. Those of 16 KiB or more are written by a helper while the caller
-// seals the next record. So Write returns when its bytes are sealed, with at most four records that are still to be
-// written, as a kernel returns when it has copied them: an error that comes later is that of the next Write, CloseWrite
-// or Close. Small writes that find the helper at work are added to what it writes next.
+// seals the next record. So Write returns when its bytes are sealed, with at most 2 MiB that are still to be written,
+// as a kernel returns when it has copied them: an error that comes later is that of the next Write, CloseWrite or
+// Close, and a program that ends without Close may lose what it wrote last. What is written while the helper is at work
+// is added to what it writes next.
 //
-// A helper reads ahead only into a record whose header has come, so that it never waits for what nobody has sent. Read
-// opens records straight into the slice it was given if they fit, and else in place, to hand them out piece by piece;
-// [Conn.WriteTo] hands out what was opened in place, and [Conn.ReadFrom] seals in place what it reads.
+// Records that come in bulk, 128 KiB at once, are read ahead by a helper. It waits for more when nothing has come, and
+// ends with the first small record. Read opens records straight into the slice it was given if they fit, and else in
+// place, to hand them out piece by piece; [Conn.WriteTo] hands out what was opened in place, and [Conn.ReadFrom] seals
+// in place what it reads.
 //
 // # Memory
 //
-// An idle connection has a buffer of 4 KiB, and no goroutine. A busy one takes, from the free lists of package
-// bytebuf, at most 4 buffers of 128 KiB to send and 4 of up to 257 KiB to receive, 1.6 MiB in all, whatever the peer
-// does, and gives each back when it is empty.
+// An idle connection has a buffer of 8 KiB, and one goroutine at most. A busy one takes its buffers from the free lists
+// of package bytebuf, and gives each back when it is empty: at most 4 of 640 KiB to send, and 5 to receive, 5.6 MiB in
+// all, whatever the peer does and whoever does not read. There is no bound over all connections, because one whose peer
+// is slow would take the buffers of the others: who accepts connections bounds their number.
 //
 // # Sharing
 //

@@ -14,8 +14,7 @@ var ErrRecord = errors.New("secureconn: a record is not authentic")
 // the own fingerprint.
 var ErrRefused = errors.New("secureconn: the peer has refused the connection")
 
-// PeerError is the error of a handshake with a peer that has proved to hold a key, but not one that is listed in
-// [Config.Peers].
+// PeerError is the error of a handshake with a peer who shows a key that is not listed in [Config.Peers].
 type PeerError struct {
 	Fingerprint string // of the peer
 }

@@ -75,3 +75,6 @@ func Seal(suite uint16, secret []byte, plaintexts [][]byte, rekeys map[int]bool)
 	}
 	return d.seal(stream, kindClose, nil)
 }
+
+// ReceiveBuffers is how many records may have come and not been read, and the one that is being read.
+const ReceiveBuffers = ahead + 2

@@ -56,7 +56,8 @@ func FuzzRecords(f *testing.F) {
 		if !strings.HasPrefix(exchanged, string(got)) {
 			t.Errorf("read %q", got)
 		}
-		if isWhole := bytes.HasPrefix(stream, whole); isWhole != (err == io.EOF) || isWhole && string(got) != exchanged {
+		isWhole := bytes.HasPrefix(stream, whole)
+		if isWhole != (err == io.EOF) || isWhole && string(got) != exchanged {
 			t.Errorf("read %q, %v", got, err)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 )
 
 // accepted is what the server sends as application data of TLS when it has accepted the client.
@@ -107,7 +108,7 @@ func (c *Conn) agree(session *tls.Conn) error {
 	if !c.isClient {
 		send, receive, first, second = receive, send, second, first
 	}
-	context := append(first[:], second[:]...)
+	context := slices.Concat(first[:], second[:])
 	for _, way := range []struct {
 		label string
 		*direction

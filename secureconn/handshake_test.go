@@ -75,10 +75,12 @@ func TestWrongPin(t *testing.T) {
 func TestPlainTLS(t *testing.T) {
 	for name, change := range map[string]func(*tls.Config){
 		"no certificate": func(c *tls.Config) { c.Certificates = nil },
-		"TLS 1.2":        func(c *tls.Config) { c.MinVersion, c.MaxVersion, c.CurvePreferences = 0, tls.VersionTLS12, nil },
-		"X25519 alone":   func(c *tls.Config) { c.CurvePreferences = []tls.CurveID{tls.X25519} },
-		"no protocol":    func(c *tls.Config) { c.NextProtos = nil },
-		"HTTP":           func(c *tls.Config) { c.NextProtos = []string{"h2"} },
+		"TLS 1.2": func(c *tls.Config) {
+			c.MinVersion, c.MaxVersion, c.CurvePreferences = 0, tls.VersionTLS12, nil
+		},
+		"X25519 alone": func(c *tls.Config) { c.CurvePreferences = []tls.CurveID{tls.X25519} },
+		"no protocol":  func(c *tls.Config) { c.NextProtos = nil },
+		"HTTP":         func(c *tls.Config) { c.NextProtos = []string{"h2"} },
 	} {
 		for side, isClient := range sides {
 			t.Run(name+", with a "+side, func(t *testing.T) {
@@ -232,8 +234,6 @@ func TestCutHandshake(t *testing.T) {
 				background.Wait()
 				return err
 			}
-			// The length differs by a few bytes, as that of signatures in certificates does not for Ed25519, but that of
-			// messages may.
 			at, step := 0, 1
 			if raceEnabled {
 				step = 17

@@ -15,6 +15,7 @@ import (
 	"io"
 	"math/big"
 	"net"
+	"slices"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -105,7 +106,7 @@ func (c *chain) nonce() []byte {
 func (c *chain) seal(kind byte, plaintext []byte) []byte {
 	header := []byte{kind, 0, 0, 0, 0, 0, 0, 0}
 	binary.BigEndian.PutUint32(header[4:], uint32(len(plaintext)+16))
-	record := append(header, c.aead().Seal(nil, c.nonce(), plaintext, header)...)
+	record := slices.Concat(header, c.aead().Seal(nil, c.nonce(), plaintext, header))
 	if kind == 2 {
 		c.rekey()
 	}

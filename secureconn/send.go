@@ -155,8 +155,8 @@ func (s *sender) await() error {
 	return s.stalled
 }
 
-// dispatch puts what was sealed into the slice of reserve, from its byte from to its byte to, into the queue, and has it
-// written: by a helper, or here.
+// dispatch puts what was sealed into the slice of reserve, from its byte from to its byte to, into the queue, and has
+// it written: by a helper, or here.
 func (s *sender) dispatch(from, to int, behind bool) error {
 	s.mu.Lock()
 	if s.adding {
@@ -258,7 +258,7 @@ func (s *sender) canFlush() bool {
 // discard gives the first parcel back if it is written and nothing is being added to it, with mu.
 func (s *sender) discard() {
 	p := &s.parcels[s.first]
-	if s.queued > 0 && p.written == len(p.sealed) && !(s.adding && s.queued == 1) {
+	if s.queued > 0 && p.written == len(p.sealed) && (!s.adding || s.queued > 1) {
 		p.memory.Free()
 		p.sealed = nil
 		s.first, s.queued = (s.first+1)%sendParcels, s.queued-1

@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
@@ -176,7 +177,8 @@ func TestRekey(t *testing.T) {
 			}
 			background.Wait()
 			a, b := client.Stats(), server.Stats()
-			if a.RekeysSent < 3 || b.RekeysSent < 3 || a.RekeysReceived != b.RekeysSent || b.RekeysReceived != a.RekeysSent {
+			if min(a.RekeysSent, b.RekeysSent) < 3 || a.RekeysReceived != b.RekeysSent ||
+				b.RekeysReceived != a.RekeysSent {
 				t.Errorf("re-keys: %+v and %+v", a, b)
 			}
 		})
@@ -299,13 +301,45 @@ func TestPeerThatNeverReads(t *testing.T) {
 			t.Errorf("the next Write: %d, %v", n, err)
 		}
 		start = time.Now()
-		if err := client.Close(); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(start) != secureconn.CloseTimeout {
-			t.Errorf("Close after %v: %v", time.Since(start), err)
+		err = client.Close()
+		if took := time.Since(start); !errors.Is(err, os.ErrDeadlineExceeded) || took != secureconn.CloseTimeout {
+			t.Errorf("Close after %v: %v", took, err)
 		}
 		if _, err := io.ReadAll(server); err != io.ErrUnexpectedEOF {
 			t.Errorf("the peer reads %v", err)
 		}
 		server.Close()
+	})
+}
+
+// TestReaderThatStops has a peer send for ever to somebody who stops reading.
+func TestReaderThatStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conn, other := withSecond(t, true)
+		record := noise(secureconn.MaxPlaintext)
+		var sent atomic.Int64
+		var background sync.WaitGroup
+		background.Go(func() {
+			for {
+				if _, err := other.conn.Write(other.send.seal(1, record)); err != nil {
+					return
+				}
+				sent.Add(1)
+			}
+		})
+		for range 2 { // the second one finds the helper at work
+			if _, err := io.ReadFull(conn, make([]byte, len(record)+1)); err != nil {
+				t.Error(err)
+			}
+		}
+		synctest.Wait()
+		// Two records and two bytes were read, so the third one is held.
+		if held := sent.Load() - 2; held > secureconn.ReceiveBuffers {
+			t.Errorf("%d records were taken without being read", held)
+		}
+		conn.Close()
+		other.conn.Close()
+		background.Wait()
 	})
 }
 
