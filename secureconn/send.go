@@ -230,8 +230,9 @@ func (s *sender) flush() {
 	defer s.mu.Unlock()
 	for s.canFlush() {
 		p := &s.parcels[s.first]
+		pending := p.sealed[p.written:]
 		s.mu.Unlock()
-		n, err := s.conn.Write(p.sealed[p.written:])
+		n, err := s.conn.Write(pending)
 		s.mu.Lock()
 		p.written += n
 		s.total += int64(n)
