@@ -36,6 +36,9 @@ var figures = []struct {
 	{"wal-throughput", "wal", "WALStudy", walThroughput("none")},
 	{"wal-latency-synced", "wal", "WALStudy", walLatency("each")},
 	{"wal-latency", "wal", "WALStudy", walLatency("none")},
+	{"secureconn", "secureconn", "Stream", secureconnSpeed},
+	{"secureconn-pipe", "secureconn", "Pipe", secureconnPipe},
+	{"secureconn-layers", "secureconn", "Layers", secureconnLayers},
 }
 
 func agefileSpeed(r *recording) chart {

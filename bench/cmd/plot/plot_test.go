@@ -83,6 +83,15 @@ var drawn = map[string][]string{
 	"wal-latency": {
 		"Not synced, half of the appends of an entry take 4.20 µs, of culvert/wal 2.10 µs", "1 entry an append",
 	},
+	"secureconn": {
+		"An encrypted connection: 1.6 × as fast as crypto/tls", "writes of 64 KiB", "crypto/tls", "secureconn",
+	},
+	"secureconn-pipe": {
+		"A secure connection over net.Pipe: 3.0 × as fast without copies", "blocks of 4 MiB", "before, with copies",
+	},
+	"secureconn-layers": {
+		"An encrypted connection takes 1.5 × the CPU time of its layers alone", "+ sealing", "+ opening", "secureconn",
+	},
 }
 
 func TestFigures(t *testing.T) {
