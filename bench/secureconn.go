@@ -64,7 +64,8 @@ func prepareSecureconn(s *session) ([]benchmark, error) {
 	faster := func(peer string, least float64) goal {
 		return goal{variant: "impl=culvert", peer: "impl=" + peer, unit: "MB/s", min: least}
 	}
-	noGarbage := goal{variant: "impl=culvert", unit: "allocs/write", max: 0.01}
+	// A run of 2,048 writes starts goroutines and finds some free lists empty.
+	noGarbage := goal{variant: "impl=culvert", unit: "allocs/write", max: 0.05}
 	benchmarks := []benchmark{
 		stream(1<<20, 1, all, faster("tcp", 0.75), faster("tls", 2), noGarbage),
 		stream(64<<10, 1, all, faster("tls", 1.5), noGarbage),
