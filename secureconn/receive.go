@@ -13,7 +13,7 @@ const (
 	bulkBatch  = recordSize + 8<<10 // for many small records
 	ahead      = 3                  // batches that may wait to be opened
 	minAhead   = 128 << 10          // bytes that have come at once, and make it worth to read ahead
-	minAligned = 32 << 10           // record that is read to its end and not beyond, so that nothing is moved
+	minAligned = 256 << 10          // record that is read to its end and not beyond, so that nothing is moved
 )
 
 // batch is a buffer with records as they came. Those up to whole are complete; behind them may be a part of one.
