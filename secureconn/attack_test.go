@@ -185,6 +185,18 @@ func TestKeyLimits(t *testing.T) {
 	})
 }
 
+// TestBehindTheEnd has somebody add bytes behind the end of the stream, which nobody reads.
+func TestBehindTheEnd(t *testing.T) {
+	conn, other := withSecond(t, true)
+	stream := append(slices.Concat(exchange(other.send)...), "more bytes of somebody"...)
+	if got, err := receive(t, conn, other, stream, true); got != exchanged || err != nil {
+		t.Errorf("read %q, %v", got, err)
+	}
+	if n, err := conn.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+		t.Errorf("at the end: %d, %v", n, err)
+	}
+}
+
 // TestCutRecords cuts the stream behind each of its bytes.
 func TestCutRecords(t *testing.T) {
 	whole := 5*24 + len(exchanged)

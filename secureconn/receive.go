@@ -235,10 +235,10 @@ func (r *receiver) advance() error {
 	return nil
 }
 
-// record gives the next complete record of current. It is not opened yet.
+// record gives the next complete record of current, unless the direction has ended. It is not opened yet.
 func (r *receiver) record() []byte {
 	b := r.current
-	if b == nil || b.next == b.whole {
+	if r.failure != nil || b == nil || b.next == b.whole {
 		return nil
 	}
 	n, err := recordLen(b.buf[b.next:])
