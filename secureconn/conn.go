@@ -81,7 +81,7 @@ func (c *Conn) HandshakeContext(ctx context.Context) error {
 // opens them straight into p if p has room for a whole one, which is up to 256 KiB. A p of no bytes gives 0 at once.
 //
 // The error is [io.EOF] after the last byte of a stream that the peer has ended, [io.ErrUnexpectedEOF] if the
-// connection ends without that, and [ErrRecord] if somebody else has had his hands in it.
+// connection ends without that, and [ErrRecord] if what came is not what the peer has sent.
 func (c *Conn) Read(p []byte) (int, error) {
 	if err := c.Handshake(); err != nil {
 		return 0, err
