@@ -38,6 +38,7 @@ var mutants = []struct{ name, file, from, to string }{
 		"checksum", "record.go", "binary.LittleEndian.Uint32(b) != crc32.Update(",
 		"0*binary.LittleEndian.Uint32(b) != 0*crc32.Update(",
 	},
+	{"place after what is proven", "scan.go", "mark{scan.next, scan.offset}", "mark{scan.next + 1, scan.offset}"},
 	{"salt", "header.go", "crc32.Update(0, castagnoli, h.salt[:])", "0"},
 	{"LSN", "record.go", "case f.size > limit, f.lsn != want:", "case f.size > limit:"},
 	{"whole groups", "scan.go", "if f.groupEnd {", "if true {"},

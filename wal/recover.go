@@ -67,6 +67,8 @@ func (l *Log) settle(s *segment, t tail) (err error) {
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	scan := newScanner(s, file, make([]byte, readSize))
+	nearby := t.marks.before(t.proven + 1)
+	scan.next, scan.offset = nearby.lsn, nearby.offset
 	if err := scan.skipTo(t.proven + 1); err != nil {
 		return err
 	}

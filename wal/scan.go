@@ -1,14 +1,22 @@
 package wal
 
 import (
+	"cmp"
 	"errors"
 	"io"
+	"slices"
 
 	"culvert/internal/disk"
 )
 
-// readSize is how much of a segment is read at a time.
-const readSize = 64 << 10
+const (
+	// readSize is how much of a segment is read at a time.
+	readSize = 64 << 10
+
+	// tailSize is that for a whole tail. Where it is not in memory, larger reads get it from the disk up to twice as
+	// fast.
+	tailSize = 1 << 20
+)
 
 // scanner reads the records of a segment in their order.
 type scanner struct {
@@ -122,14 +130,39 @@ type tail struct {
 	end    int64 // of it
 	proven LSN   // all up to here was durable
 	torn   int64 // bytes behind the end that are not zero, up to the last of them
+	marks  marks
+}
+
+// marks are places where records begin, about a markDistance from each other, in their order. What is proven durable is
+// known only when a segment was read through; with them, the record after that is found without reading it all again.
+type marks []mark
+
+type mark struct {
+	lsn    LSN
+	offset int64
+}
+
+// markDistance keeps the marks of the largest segment below a MiB or so.
+const markDistance = 16 << 10
+
+// before gives the last mark that is not behind a record.
+func (m marks) before(lsn LSN) mark {
+	i, found := slices.BinarySearchFunc(m, lsn, func(m mark, lsn LSN) int { return cmp.Compare(m.lsn, lsn) })
+	if !found {
+		i-- // the first is that of the first record
+	}
+	return m[i]
 }
 
 // findTail reads a segment up to its last whole group. It fails with [ErrCorrupt] if something is missing before the
 // end that had been durable.
 func findTail(s *segment, file disk.File) (tail, error) {
-	t := tail{last: s.base - 1, end: headerSize, proven: s.base - 1}
-	scan := newScanner(s, file, make([]byte, readSize))
+	t := tail{last: s.base - 1, end: headerSize, proven: s.base - 1, marks: marks{{s.base, headerSize}}}
+	scan := newScanner(s, file, make([]byte, min(s.size, tailSize)))
 	for {
+		if scan.offset-t.marks[len(t.marks)-1].offset >= markDistance {
+			t.marks = append(t.marks, mark{scan.next, scan.offset})
+		}
 		f, v, err := scan.scan()
 		if err != nil {
 			return t, err
