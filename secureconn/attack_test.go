@@ -42,10 +42,10 @@ func receive(t *testing.T, conn *secureconn.Conn, other *second, stream []byte, 
 	return string(got), err
 }
 
-// TestAttacks has somebody on the way change what is sent. Nothing may be read that was not sent at that place, and the
-// end of the stream only if it is the end.
-func TestAttacks(t *testing.T) {
-	type records = [][]byte
+type records = [][]byte
+
+// changes are what somebody on the way may do to the records of exchange.
+func changes() map[string]func(records) []byte {
 	join := func(r records) []byte { return slices.Concat(r...) }
 	without := func(i int) func(records) []byte {
 		return func(r records) []byte { return join(slices.Delete(r, i, i+1)) }
@@ -68,7 +68,7 @@ func TestAttacks(t *testing.T) {
 	length := func(record int, n uint32) func(records) []byte {
 		return func(r records) []byte { binary.BigEndian.PutUint32(r[record][4:], n); return join(r) }
 	}
-	for name, change := range map[string]func(records) []byte{
+	return map[string]func(records) []byte{
 		"first left out":     without(0),
 		"second left out":    without(1),
 		"re-key left out":    without(2),
@@ -101,7 +101,13 @@ func TestAttacks(t *testing.T) {
 		"end with bytes":     length(4, 17),
 		"re-key with bytes":  length(2, 17),
 		"bytes of nobody":    func(r records) []byte { return []byte(strings.Repeat("x", 100)) },
-	} {
+	}
+}
+
+// TestAttacks has somebody on the way change what is sent. Nothing may be read that was not sent at that place, and the
+// end of the stream only if it is the end.
+func TestAttacks(t *testing.T) {
+	for name, change := range changes() {
 		t.Run(name, func(t *testing.T) {
 			conn, other := withSecond(t, true)
 			got, err := receive(t, conn, other, change(exchange(other.send)), true)

@@ -1,0 +1,59 @@
+package secureconn_test
+
+import (
+	"crypto/ed25519"
+	"net"
+	"strings"
+	"testing"
+
+	"culvert/internal/keyfile"
+	"culvert/secureconn"
+)
+
+func TestBadConfig(t *testing.T) {
+	peers := []string{fingerprintOf(key(2))}
+	for name, config := range map[string]*secureconn.Config{
+		"none":              nil,
+		"no key":            {Peers: peers},
+		"a short key":       {Key: key(1)[:32], Peers: peers},
+		"no peers":          {Key: key(1)},
+		"a short peer":      {Key: key(1), Peers: []string{peers[0][1:]}},
+		"no base32":         {Key: key(1), Peers: []string{"0" + peers[0][1:]}},
+		"not canonical":     {Key: key(1), Peers: []string{peers[0][:51] + "b"}},
+		"an empty peer":     {Key: key(1), Peers: []string{peers[0], ""}},
+		"a negative time":   {Key: key(1), Peers: peers, HandshakeTimeout: -1},
+		"a peer with space": {Key: key(1), Peers: []string{peers[0] + " "}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, b := net.Pipe()
+			defer b.Close()
+			conn := secureconn.Client(a, config)
+			if err := conn.Handshake(); err == nil || !strings.HasPrefix(err.Error(), "secureconn: ") {
+				t.Errorf("the error is %v", err)
+			}
+			if err := conn.Close(); err != nil {
+				t.Error(err)
+			}
+			if _, err := secureconn.Listen("tcp", "127.0.0.1:0", config); err == nil {
+				t.Error("Listen takes it")
+			}
+			if _, err := secureconn.Dial(t.Context(), "tcp", "127.0.0.1:0", config); err == nil {
+				t.Error("Dial takes it")
+			}
+		})
+	}
+}
+
+// TestFingerprint holds the fingerprint to that of identity files.
+func TestFingerprint(t *testing.T) {
+	for n := range byte(20) {
+		public := key(n).Public().(ed25519.PublicKey)
+		want, err := keyfile.Fingerprint(public)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := secureconn.Fingerprint(public); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package secureconn_test
+
+import (
+	"io"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"culvert/internal/testkit"
+	"culvert/secureconn"
+)
+
+// TestAllocs counts the allocations of both ends for records of several sizes.
+func TestAllocs(t *testing.T) {
+	for _, size := range []int{100, 16 << 10, 64 << 10, 1 << 20} {
+		client, server := secure(t, tcpPair)
+		out, in := make([]byte, size), make([]byte, size)
+		testkit.Allocs(t, 0, func() {
+			if _, err := client.Write(out); err != nil {
+				t.Error(err)
+			}
+			if _, err := io.ReadFull(server, in); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestIdleMemory compares the memory of connections that have been busy with a bound for each.
+func TestIdleMemory(t *testing.T) {
+	const count = 100
+	content := noise(1 << 20)
+	conns := make([]*secureconn.Conn, 0, 2*count)
+	live := func() uint64 {
+		var m runtime.MemStats
+		for range 3 { // free lists are given up after two
+			runtime.GC()
+		}
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc + m.StackInuse
+	}
+	before := live()
+	for range count {
+		client, server := secure(t, tcpPair)
+		done := make(chan error, 1)
+		go func() {
+			_, err := client.Write(content)
+			done <- err
+		}()
+		if _, err := io.ReadFull(server, make([]byte, len(content))); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		conns = append(conns, client, server)
+	}
+	each := (int64(live()) - int64(before)) / int64(len(conns))
+	t.Logf("%d bytes for each connection", each)
+	if each > 64<<10 && !raceEnabled {
+		t.Errorf("an idle connection has %d bytes", each)
+	}
+	runtime.KeepAlive(conns)
+}
+
+// TestReaderThatStops has a peer send for ever to somebody who stops reading.
+func TestReaderThatStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conn, other := withSecond(t, true)
+		record := noise(secureconn.MaxPlaintext)
+		var sent atomic.Int64
+		var background sync.WaitGroup
+		background.Go(func() {
+			for {
+				if _, err := other.conn.Write(other.send.seal(1, record)); err != nil {
+					return
+				}
+				sent.Add(1)
+			}
+		})
+		for range 2 { // the second one finds the helper at work
+			if _, err := io.ReadFull(conn, make([]byte, len(record)+1)); err != nil {
+				t.Error(err)
+			}
+		}
+		synctest.Wait()
+		// Two records and two bytes were read, so the third one is held.
+		if held := sent.Load() - 2; held > secureconn.ReceiveBuffers {
+			t.Errorf("%d records were taken without being read", held)
+		}
+		conn.Close()
+		other.conn.Close()
+		background.Wait()
+	})
+}
