@@ -93,8 +93,15 @@ func (c *Config) timeout() time.Duration {
 	return c.HandshakeTimeout
 }
 
-// verify accepts a peer whose fingerprint is listed.
+// verify accepts a connection that is as the package comment says, with a peer whose fingerprint is listed. TLS asks
+// before it shows the own certificate to a server, and tells the peer of a refusal.
 func (c *Config) verify(state tls.ConnectionState) error {
+	if state.NegotiatedProtocol != protocol {
+		return errors.New("the peer does not speak " + protocol)
+	}
+	if state.Version != tls.VersionTLS13 || state.CurveID != tls.X25519MLKEM768 || state.DidResume {
+		return errors.New("the peer has agreed on something else")
+	}
 	peer, err := peerOf(state)
 	if err != nil {
 		return err
@@ -108,7 +115,10 @@ func (c *Config) verify(state tls.ConnectionState) error {
 // peerOf gives the fingerprint of the key that the peer has shown.
 func peerOf(state tls.ConnectionState) (fingerprint, error) {
 	if len(state.PeerCertificates) == 0 {
-		return fingerprint{}, errors.New("secureconn: the peer has shown no key")
+		return fingerprint{}, errors.New("the peer has shown no key")
+	}
+	if state.PeerCertificates[0].PublicKeyAlgorithm != x509.Ed25519 {
+		return fingerprint{}, errors.New("the key of the peer is not one of Ed25519")
 	}
 	return sha256.Sum256(state.PeerCertificates[0].RawSubjectPublicKeyInfo), nil
 }

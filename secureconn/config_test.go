@@ -16,6 +16,7 @@ func TestBadConfig(t *testing.T) {
 		"none":              nil,
 		"no key":            {Peers: peers},
 		"a short key":       {Key: key(1)[:32], Peers: peers},
+		"a key of halves":   {Key: append(key(1)[:32:32], key(2)[32:]...), Peers: peers},
 		"no peers":          {Key: key(1)},
 		"a short peer":      {Key: key(1), Peers: []string{peers[0][1:]}},
 		"no base32":         {Key: key(1), Peers: []string{"0" + peers[0][1:]}},

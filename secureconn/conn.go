@@ -19,12 +19,13 @@ type Conn struct {
 	config   *Config
 	isClient bool
 
-	shaking  sync.Mutex // guards what is below, up to ready
-	failure  error      // of the handshake
-	peer     string
-	suite    uint16
-	ready    atomic.Bool // the handshake is done, and what it has set does not change
-	isClosed atomic.Bool
+	shaking sync.Mutex // guards what is below, up to ready
+	failure error      // of the handshake
+	peer    string
+	ready   atomic.Bool // the handshake is done, and what it has set does not change
+
+	closing  sync.Mutex // guards isClosed, and that nobody sets a deadline for writes that Close has not set
+	isClosed bool
 
 	sender   sender
 	receiver receiver
@@ -48,10 +49,17 @@ func Server(conn net.Conn, config *Config) *Conn { return newConn(conn, config, 
 func newConn(conn net.Conn, config *Config, isClient bool) *Conn {
 	c := &Conn{conn: conn, config: config, isClient: isClient}
 	c.sender.init(conn)
-	c.receiver.init(conn, func(err error) { _ = c.sender.fail(err) })
+	c.receiver.init(conn, c.fail)
 	c.sender.out.limit, c.sender.out.age = rekeyBytes, rekeyAge
 	c.receiver.in.limit = maxBytes
 	return c
+}
+
+// fail ends the sending half too, with the calls that wait for a peer to take what they send: what has come is not
+// authentic.
+func (c *Conn) fail(err error) {
+	_ = c.sender.fail(err)
+	_ = c.conn.SetWriteDeadline(time.Unix(1, 0)) // the error is the one above
 }
 
 // Handshake runs the handshake if that has not been done. See [Conn.HandshakeContext].
@@ -85,6 +93,9 @@ func (c *Conn) HandshakeContext(ctx context.Context) error {
 func (c *Conn) Read(p []byte) (int, error) {
 	if err := c.Handshake(); err != nil {
 		return 0, err
+	}
+	if len(p) == 0 {
+		return 0, nil // also while another Read waits
 	}
 	return c.receiver.read(p)
 }
@@ -139,7 +150,11 @@ func (c *Conn) CloseWrite() error {
 // Close cuts off calls that are under way in other goroutines. If one of them is sending, the stream is not ended, so
 // that the peer reads [io.ErrUnexpectedEOF]. A second Close is [net.ErrClosed].
 func (c *Conn) Close() error {
-	if c.isClosed.Swap(true) {
+	c.closing.Lock()
+	wasClosed := c.isClosed
+	c.isClosed = true
+	c.closing.Unlock()
+	if wasClosed {
 		return net.ErrClosed
 	}
 	if !c.ready.Load() {
@@ -165,8 +180,13 @@ func (c *Conn) SetDeadline(t time.Time) error {
 // SetReadDeadline implements [net.Conn].
 func (c *Conn) SetReadDeadline(t time.Time) error { return c.conn.SetReadDeadline(t) }
 
-// SetWriteDeadline implements [net.Conn].
+// SetWriteDeadline implements [net.Conn]. After Close, which sets its own, it is [net.ErrClosed].
 func (c *Conn) SetWriteDeadline(t time.Time) error {
+	c.closing.Lock()
+	defer c.closing.Unlock()
+	if c.isClosed {
+		return net.ErrClosed
+	}
 	if err := c.conn.SetWriteDeadline(t); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"syscall"
 )
 
 // ErrRecord is the error of a connection on which something came that the peer has not sent: a record that was changed,
@@ -26,13 +27,15 @@ func (e *PeerError) Error() string {
 var (
 	errWriteClosed = errors.New("secureconn: write after CloseWrite")
 	errSequence    = errors.New("secureconn: no sequence numbers left")
+	errEnded       = errors.New("secureconn: the direction has ended")
 )
 
-// isTimeout tells errors of a deadline, after which a connection can go on, from others.
+// isTimeout tells errors of a deadline, after which a connection can go on, from others. Among the others is that of a
+// system which has waited too long for the peer, and has given the connection up.
 func isTimeout(err error) bool {
 	if err == nil {
 		return false // nearly always, and what follows allocates
 	}
 	var timeout net.Error
-	return errors.As(err, &timeout) && timeout.Timeout()
+	return errors.As(err, &timeout) && timeout.Timeout() && !errors.Is(err, syscall.ETIMEDOUT)
 }

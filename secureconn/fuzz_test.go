@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"culvert/secureconn"
 )
@@ -27,6 +28,8 @@ func (g *given) Read(p []byte) (int, error) {
 	g.rest = g.rest[n:]
 	return n, nil
 }
+
+func (*given) SetWriteDeadline(time.Time) error { return nil }
 
 // FuzzRecords has the package read bytes that nobody has sealed for it, or that somebody has changed. Whatever comes,
 // it may hand out nothing but the beginning of the stream, and see its end only behind all of it.

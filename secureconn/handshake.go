@@ -93,12 +93,6 @@ func (c *Conn) agree(session *tls.Conn) error {
 		return err
 	}
 	state := session.ConnectionState()
-	if state.NegotiatedProtocol != protocol {
-		return errors.New("the peer does not speak " + protocol)
-	}
-	if state.Version != tls.VersionTLS13 || state.CurveID != tls.X25519MLKEM768 || state.DidResume {
-		return errors.New("the peer has agreed on something else")
-	}
 	peer, err := peerOf(state)
 	if err != nil {
 		return err
@@ -122,7 +116,6 @@ func (c *Conn) agree(session *tls.Conn) error {
 			return err
 		}
 	}
-	c.suite = state.CipherSuite
 	return c.confirm(session)
 }
 

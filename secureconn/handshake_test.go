@@ -78,6 +78,7 @@ func TestPlainTLS(t *testing.T) {
 		"X25519 alone": func(c *tls.Config) { c.CurvePreferences = []tls.CurveID{tls.X25519} },
 		"no protocol":  func(c *tls.Config) { c.NextProtos = nil },
 		"HTTP":         func(c *tls.Config) { c.NextProtos = []string{"h2"} },
+		"version 2":    func(c *tls.Config) { c.NextProtos = []string{"culvert-conn/2"} },
 	} {
 		for side, isClient := range sides {
 			t.Run(name+", with a "+side, func(t *testing.T) {

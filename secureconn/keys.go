@@ -80,7 +80,9 @@ func (d *direction) start(secret []byte) error {
 	if err != nil {
 		return err
 	}
-	if d.aead, err = d.newAEAD(key); err != nil {
+	d.aead, err = d.newAEAD(key)
+	clear(key)
+	if err != nil {
 		return err
 	}
 	d.secret, d.iv = secret, [nonceSize]byte(iv)
@@ -88,7 +90,7 @@ func (d *direction) start(secret []byte) error {
 	return nil
 }
 
-// next goes on to the next secret. The last one can no longer be computed.
+// next goes on to the next secret. The last one is overwritten, and its cipher left to the collector.
 func (d *direction) next() error {
 	secret, err := hkdf.Expand(sha256.New, d.secret, infoNext, secretSize)
 	if err != nil {
@@ -100,9 +102,18 @@ func (d *direction) next() error {
 	return d.start(secret)
 }
 
+// forget gives the keys up. No record is sealed or opened from then on.
+func (d *direction) forget() {
+	clear(d.secret)
+	d.aead = nil
+}
+
 // number gives the nonce of the next record, which takes n bytes with its header and tag. It is valid until the next
 // call.
 func (d *direction) number(n int) ([]byte, error) {
+	if d.aead == nil {
+		return nil, errEnded
+	}
 	if d.sequence == 1<<64-1 {
 		return nil, errSequence
 	}

@@ -32,8 +32,11 @@ func (d *direction) seal(dst []byte, k kind, plaintext []byte) ([]byte, error) {
 	header := dst[begin:]
 	binary.BigEndian.PutUint32(header[4:], uint32(len(plaintext)+tagSize))
 	dst = d.aead.Seal(dst, nonce, plaintext, header)
-	if k == kindRekey {
+	switch k {
+	case kindRekey:
 		err = d.next()
+	case kindClose:
+		d.forget()
 	}
 	d.bytes.Add(int64(len(plaintext)))
 	return dst, err
@@ -55,13 +58,17 @@ func (d *direction) open(dst, record []byte) ([]byte, error) {
 	}
 	plaintext, err := d.aead.Open(dst, nonce, record[headerSize:], record[:headerSize])
 	if err != nil {
+		d.forget() // one guess is all that somebody who forges records has
 		return dst, fmt.Errorf("%w: number %d does not open", ErrRecord, d.sequence-1)
 	}
 	d.fresh = false
-	if k == kindRekey {
+	switch k {
+	case kindRekey:
 		if err := d.next(); err != nil {
 			return dst, err
 		}
+	case kindClose:
+		d.forget()
 	}
 	d.bytes.Add(int64(len(record) - overhead))
 	return plaintext, nil

@@ -145,13 +145,17 @@ func (s *sender) reserve(n int, shared bool) ([]byte, error) {
 // last gives the parcel at the end of the queue, with mu.
 func (s *sender) last() *parcel { return &s.parcels[(s.first+s.queued+sendParcels-1)%sendParcels] }
 
-// await waits until the queue has changed, with mu, and sees to it that somebody writes it. The error is a deadline.
+// await waits until the queue has changed, with mu, and sees to it that somebody writes it. The error is sticky, or a
+// deadline.
 func (s *sender) await() error {
 	if s.stalled = nil; !s.flushes {
 		s.flushes = true
 		go s.helper()
 	}
 	s.changed.Wait()
+	if s.err != nil {
+		return s.err
+	}
 	return s.stalled
 }
 
@@ -242,7 +246,7 @@ func (s *sender) flush() {
 			break
 		}
 		if err != nil {
-			s.err = err
+			_ = s.failLocked(err)
 		}
 		s.changed.Broadcast()
 	}

@@ -1,0 +1,115 @@
+package secureconn_test
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"culvert/secureconn"
+)
+
+// TestEmptyRead reads nothing while another Read waits.
+func TestEmptyRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, server := secure(t, pipePair)
+		var background sync.WaitGroup
+		background.Go(func() { _, _ = client.Read(make([]byte, 1)) })
+		synctest.Wait()
+		if n, err := client.Read(nil); n != 0 || err != nil {
+			t.Errorf("Read of nothing: %d, %v", n, err)
+		}
+		client.Close()
+		server.Close()
+		background.Wait()
+	})
+}
+
+// TestDeadlineDuringClose takes the deadline away while Close waits for a peer who takes nothing. Close keeps its own.
+func TestDeadlineDuringClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, server := secure(t, pipePair)
+		var background sync.WaitGroup
+		background.Go(func() {
+			start := time.Now()
+			err := client.Close()
+			if took := time.Since(start); !errors.Is(err, os.ErrDeadlineExceeded) || took != secureconn.CloseTimeout {
+				t.Errorf("Close after %v: %v", took, err)
+			}
+		})
+		synctest.Wait()
+		if err := client.SetDeadline(time.Time{}); err != net.ErrClosed {
+			t.Errorf("SetDeadline after Close: %v", err)
+		}
+		background.Wait()
+		server.Close()
+	})
+}
+
+// failing is a connection whose next call of Read or Write fails with an error, and all others in another way.
+type failing struct {
+	net.Conn
+	mu  sync.Mutex
+	err error
+}
+
+func (f *failing) fails() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	err := f.err
+	if err != nil {
+		f.err = io.ErrNoProgress
+	}
+	return err
+}
+
+func (f *failing) Read(p []byte) (int, error) {
+	if err := f.fails(); err != nil {
+		return 0, err
+	}
+	return f.Conn.Read(p)
+}
+
+func (f *failing) Write(p []byte) (int, error) {
+	if err := f.fails(); err != nil {
+		return 0, err
+	}
+	return f.Conn.Write(p)
+}
+
+func (f *failing) set(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err = err
+}
+
+// TestLostConnection has the system give a connection up. Its error is that of a timeout, and yet for good.
+func TestLostConnection(t *testing.T) {
+	lost := &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ETIMEDOUT)}
+	var conn *failing
+	connect := func(tb testing.TB) (client, server net.Conn) {
+		a, b := tcpPair(tb)
+		conn = &failing{Conn: a}
+		return conn, b
+	}
+	for call, use := range map[string]func(c *secureconn.Conn) error{
+		"Read":  func(c *secureconn.Conn) error { _, err := c.Read(make([]byte, 1)); return err },
+		"Write": func(c *secureconn.Conn) error { _, err := c.Write(make([]byte, 1)); return err },
+	} {
+		t.Run(call, func(t *testing.T) {
+			client, _ := secure(t, connect)
+			conn.set(lost)
+			for range 3 {
+				if err := use(client); !errors.Is(err, syscall.ETIMEDOUT) {
+					t.Errorf("the error is %v", err)
+				}
+			}
+			conn.set(nil)
+		})
+	}
+}

@@ -1,0 +1,89 @@
+package secureconn_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base32"
+	"errors"
+	"io"
+	"math/big"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"culvert/secureconn"
+)
+
+// TestForgeryEndsWrites has a forged record come while a Write waits for the peer, who takes nothing. It must not wait
+// on.
+func TestForgeryEndsWrites(t *testing.T) {
+	for name, size := range map[string]int{"small": 10, "large": 4 << 20} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				conn, other := withSecond(t, true)
+				var background sync.WaitGroup
+				background.Go(func() {
+					if _, err := conn.Write(make([]byte, size)); !errors.Is(err, secureconn.ErrRecord) {
+						t.Errorf("the error of Write is %v", err)
+					}
+				})
+				background.Go(func() {
+					if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, secureconn.ErrRecord) {
+						t.Errorf("the error of Read is %v", err)
+					}
+				})
+				synctest.Wait()
+				other.put(t, make([]byte, 100))
+				background.Wait()
+			})
+		})
+	}
+}
+
+// TestOtherKinds has a peer with a key that is listed, but is not one of Ed25519.
+func TestOtherKinds(t *testing.T) {
+	other, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, other.Public(), other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spki, err := x509.MarshalPKIXPublicKey(other.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(spki)
+	listed := strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:]))
+	config := secondConfig(key(1))
+	config.Certificates = []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: other}}
+	for side, isClient := range sides {
+		t.Run(side, func(t *testing.T) {
+			here, there := net.Pipe()
+			conn := secureconn.Server(here, &secureconn.Config{Key: key(2), Peers: []string{listed}})
+			session := tls.Client(there, config)
+			if isClient {
+				conn = secureconn.Client(here, &secureconn.Config{Key: key(2), Peers: []string{listed}})
+				session = tls.Server(there, config)
+			}
+			var background sync.WaitGroup
+			background.Go(func() {
+				_, _ = io.Copy(io.Discard, session)
+				there.Close()
+			})
+			if err := conn.Handshake(); err == nil || !strings.Contains(err.Error(), "Ed25519") {
+				t.Errorf("the error is %v", err)
+			}
+			conn.Close()
+			background.Wait()
+		})
+	}
+}
