@@ -73,9 +73,9 @@ func (l *Log) Tail(ctx context.Context, from LSN) iter.Seq2[Record, error] {
 func (l *Log) more(ctx context.Context, former view, lsn LSN) (view, error) {
 	for {
 		l.mu.Lock()
-		if l.cuts != former.cuts && l.durable < lsn {
+		if l.cuts != former.cuts {
 			l.mu.Unlock()
-			return former, ErrTruncated
+			return former, ErrTruncated // what was given may have been cut off, and others have those LSNs
 		}
 		if l.durable >= lsn {
 			v := l.view(l.durable)
@@ -250,5 +250,7 @@ func (c *cursor) read(v view) (Record, error) {
 		return Record{}, err
 	}
 	c.next++
-	return Record{LSN: f.lsn, Data: payload, Last: f.groupEnd, entry: f.kind == kindEntry}, nil
+	// No group goes on in another segment, but the end of one may have been cut off.
+	last := f.groupEnd || f.lsn == c.limit
+	return Record{LSN: f.lsn, Data: payload, Last: last, entry: f.kind == kindEntry}, nil
 }
