@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"culvert/internal/disk"
 )
@@ -57,7 +58,7 @@ func (inv *inventory) list(fsys disk.FS, dir string, key []byte, salvage bool) (
 		number, ok := segmentNumber(name)
 		switch {
 		case ok:
-		case filepath.Ext(name) == temporary:
+		case isLeaving(name):
 			inv.leavings = append(inv.leavings, filepath.Join(dir, name))
 			continue
 		case name == lockName:
@@ -88,6 +89,15 @@ func (inv *inventory) list(fsys disk.FS, dir string, key []byte, salvage bool) (
 	return segments, sameLog(segments)
 }
 
+// isLeaving reports whether a name is that of a segment on its way.
+func isLeaving(name string) bool {
+	rest, ok := strings.CutSuffix(name, temporary)
+	if ok {
+		_, ok = segmentNumber(rest)
+	}
+	return ok
+}
+
 // foreignOrDamaged says of a file with the name of a segment but without its magic what it is: among segments, one that
 // was damaged.
 func foreignOrDamaged(err error, amongSegments bool) error {
@@ -111,6 +121,9 @@ func sameLog(segments []*segment) error {
 func readHeader(fsys disk.FS, dir string, number uint64, key []byte) (s *segment, err error) {
 	path := filepath.Join(dir, segmentName(number))
 	file, err := fsys.Open(path, false)
+	if errors.Is(err, disk.ErrNotFile) {
+		return nil, &SegmentError{Segment: path, Reason: "it is not a regular file", Err: ErrForeign}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("wal: %w", err)
 	}

@@ -18,8 +18,14 @@ import (
 	"culvert/internal/durable"
 )
 
-// ErrLocked is the error of [FS.Lock] when somebody else holds the lock.
-var ErrLocked = errors.New("disk: locked by another process")
+var (
+	// ErrLocked is the error of [FS.Lock] when somebody else holds the lock.
+	ErrLocked = errors.New("disk: locked by another process")
+
+	// ErrNotFile is the error of [FS.Open] for what is no regular file: a directory, a device, or a pipe, of which the
+	// opening would wait for a writer.
+	ErrNotFile = errors.New("disk: not a regular file")
+)
 
 // FS is a file system. Its methods may be called by several goroutines at once.
 type FS interface {
@@ -29,7 +35,8 @@ type FS interface {
 	// List gives the names in a directory, in any order.
 	List(dir string) ([]string, error)
 
-	// Create makes a file to read and write that did not exist, or empties one that did.
+	// Create makes a new file to read and write, in place of one that may have the name. What a link of that name
+	// points to stays as it is.
 	Create(name string) (File, error)
 
 	// Open opens a file, to read only unless writable.
@@ -91,11 +98,21 @@ func (OS) List(dir string) ([]string, error) {
 
 // Create implements [FS].
 func (OS) Create(name string) (File, error) {
-	return open(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC)
+	if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	return open(name, os.O_RDWR|os.O_CREATE|os.O_EXCL)
 }
 
 // Open implements [FS].
 func (OS) Open(name string, writable bool) (File, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &os.PathError{Op: "open", Path: name, Err: ErrNotFile}
+	}
 	if writable {
 		return open(name, os.O_RDWR)
 	}

@@ -12,7 +12,7 @@ import (
 
 // Lock implements [FS]. The lock is of the open file (flock(2)), so that it also keeps out another log of this process.
 func (OS) Lock(name string) (io.Closer, error) {
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, err
 	}
