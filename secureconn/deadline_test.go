@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"os"
 	"sync"
 	"testing"
@@ -107,5 +108,102 @@ func TestReadDeadline(t *testing.T) {
 	got := make([]byte, 100_000)
 	if _, err := io.ReadFull(conn, got); err != nil || !bytes.Equal(got, noise(100_000)) {
 		t.Error(err)
+	}
+}
+
+// TestDeadlinesLoseNothing has deadlines pass in the middle of calls of every kind, at random times, on both sides. What
+// the calls have counted is what arrives.
+func TestDeadlinesLoseNothing(t *testing.T) {
+	for kind, connect := range connections {
+		for seed := range uint64(8) {
+			t.Run(kind, func(t *testing.T) {
+				t.Parallel()
+				client, server := secure(t, connect)
+				client.SetRekey(300_000, secureconn.RekeyAge)
+				content := noise(4 << 20)
+				var background sync.WaitGroup
+				background.Go(func() { sendWithDeadlines(t, client, content, seed) })
+				got := readWithDeadlines(t, server, seed)
+				background.Wait()
+				if !bytes.Equal(got, content) {
+					t.Errorf("read %d bytes, and they are others", len(got))
+				}
+			})
+		}
+	}
+}
+
+// sendWithDeadlines sends content, and goes on after each deadline with what the last call has not counted.
+func sendWithDeadlines(t *testing.T, c *secureconn.Conn, content []byte, seed uint64) {
+	random := rand.New(rand.NewPCG(seed, 1))
+	for len(content) > 0 {
+		deadline := time.Now().Add(time.Duration(random.Int64N(int64(time.Millisecond))) - 100*time.Microsecond)
+		if err := c.SetWriteDeadline(deadline); err != nil {
+			t.Error(err)
+		}
+		part := content[:min(len(content), random.IntN(1<<(1+random.IntN(21))))]
+		var n int64
+		var err error
+		switch random.IntN(3) {
+		case 0:
+			var written int
+			written, err = c.Write(part)
+			n = int64(written)
+		case 1:
+			r := bytes.NewReader(part)
+			n, err = c.ReadFrom(r)
+			if int64(len(part)-r.Len()) != n {
+				t.Errorf("ReadFrom has counted %d bytes, and taken %d", n, len(part)-r.Len())
+			}
+		case 2:
+			list := parts(part, seed)
+			n, err = c.WriteBuffers(&list)
+			left := 0
+			for _, b := range list {
+				left += len(b)
+			}
+			if int64(len(part)-left) != n {
+				t.Errorf("WriteBuffers has counted %d bytes, and taken %d", n, len(part)-left)
+			}
+		}
+		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Error(err)
+			return
+		}
+		if err == nil && n != int64(len(part)) {
+			t.Errorf("%d bytes without an error, want %d", n, len(part))
+		}
+		content = content[n:]
+	}
+	if err := errors.Join(c.SetWriteDeadline(time.Time{}), c.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// readWithDeadlines reads up to the end of the stream.
+func readWithDeadlines(t *testing.T, c *secureconn.Conn, seed uint64) []byte {
+	random := rand.New(rand.NewPCG(seed, 2))
+	var got bytes.Buffer
+	for {
+		deadline := time.Now().Add(time.Duration(random.Int64N(int64(time.Millisecond))) - 100*time.Microsecond)
+		_ = c.SetReadDeadline(deadline) // a pipe has none when the other side is closed
+		var err error
+		if random.IntN(2) == 0 {
+			if _, err = c.WriteTo(&got); err == nil {
+				return got.Bytes()
+			}
+		} else {
+			part := make([]byte, random.IntN(1<<(1+random.IntN(20))))
+			var n int
+			n, err = c.Read(part)
+			got.Write(part[:n])
+			if err == io.EOF {
+				return got.Bytes()
+			}
+		}
+		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Error(err)
+			return got.Bytes()
+		}
 	}
 }

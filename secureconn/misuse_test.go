@@ -1,8 +1,10 @@
 package secureconn_test
 
 import (
+	"bytes"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"sync"
@@ -112,4 +114,71 @@ func TestLostConnection(t *testing.T) {
 			conn.set(nil)
 		})
 	}
+}
+
+// TestEverythingAtOnce calls every method in every order from many goroutines, up to Close. Whatever happens, what comes
+// is authentic.
+func TestEverythingAtOnce(t *testing.T) {
+	for kind, connect := range connections {
+		for seed := range uint64(10) {
+			t.Run(kind, func(t *testing.T) {
+				t.Parallel()
+				client, server := secure(t, connect)
+				client.SetPatience(50 * time.Millisecond)
+				server.SetPatience(50 * time.Millisecond)
+				var background sync.WaitGroup
+				for i := range uint64(12) {
+					c := map[bool]*secureconn.Conn{true: client, false: server}[i%2 == 0]
+					background.Go(func() { useAtRandom(t, c, rand.New(rand.NewPCG(seed, i))) })
+				}
+				// All may wait for each other.
+				end := time.AfterFunc(300*time.Millisecond, func() { client.Close(); server.Close() })
+				background.Wait()
+				end.Stop()
+				client.Close()
+				server.Close()
+			})
+		}
+	}
+}
+
+func useAtRandom(t *testing.T, c *secureconn.Conn, random *rand.Rand) {
+	buf := make([]byte, 1<<20)
+	for range 200 {
+		var err error
+		part := buf[:random.IntN(1<<(1+random.IntN(20)))]
+		switch k := random.IntN(1000); {
+		case k == 0 && random.IntN(10) == 0:
+			err = c.Close()
+		case k == 1 && random.IntN(10) == 0:
+			err = c.CloseWrite()
+		case k < 300:
+			_, err = c.Write(part)
+		case k < 400:
+			_, err = c.ReadFrom(bytes.NewReader(part))
+		case k < 500:
+			list := net.Buffers{part, part[:len(part)/2]}
+			_, err = c.WriteBuffers(&list)
+		case k < 700:
+			_, err = c.Read(part)
+		case k < 710:
+			_, err = c.WriteTo(io.Discard)
+		case k < 800:
+			err = c.SetDeadline(time.Now().Add(time.Duration(random.Int64N(int64(3 * time.Millisecond)))))
+		case k < 850:
+			err = c.SetReadDeadline(time.Now().Add(time.Duration(random.Int64N(int64(time.Millisecond)))))
+		case k < 900:
+			err = c.SetWriteDeadline(time.Now().Add(time.Duration(random.Int64N(int64(time.Millisecond)))))
+		case k < 990:
+			c.Stats()
+			c.Peer()
+		default:
+			err = c.SetDeadline(time.Now().Add(time.Second))
+		}
+		if errors.Is(err, secureconn.ErrRecord) {
+			t.Error(err)
+			return
+		}
+	}
+	_ = c.SetDeadline(time.Now())
 }

@@ -47,6 +47,7 @@ type sender struct {
 	adding  bool  // the last one that is queued is being added to
 	flushes bool  // somebody is writing the queue
 	stalled error // the deadline that ended the last flush
+	setting int   // how many deadlines there were
 	total   int64 // bytes written
 	err     error // sticky
 
@@ -234,7 +235,7 @@ func (s *sender) flush() {
 	defer s.mu.Unlock()
 	for s.canFlush() {
 		p := &s.parcels[s.first]
-		pending := p.sealed[p.written:]
+		pending, setting := p.sealed[p.written:], s.setting
 		s.mu.Unlock()
 		n, err := s.conn.Write(pending)
 		s.mu.Lock()
@@ -242,6 +243,9 @@ func (s *sender) flush() {
 		s.total += int64(n)
 		s.discard()
 		if isTimeout(err) {
+			if setting != s.setting {
+				continue // it was an earlier deadline
+			}
 			s.stalled = err
 			break
 		}
@@ -270,10 +274,11 @@ func (s *sender) discard() {
 	}
 }
 
-// resume has a helper write what a deadline has left in the queue.
+// resume has a helper write what a deadline has left in the queue, after a new one was set.
 func (s *sender) resume() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.setting++
 	if !s.flushes && s.canFlush() {
 		s.flushes = true
 		go s.helper()
@@ -350,6 +355,7 @@ func (s *sender) finish() error {
 	for {
 		before := s.written()
 		_ = s.conn.SetWriteDeadline(time.Now().Add(s.patience)) // if it fails, writing does too
+		s.resume()
 		err := s.end()
 		if err == nil {
 			err = s.drain()
