@@ -121,3 +121,54 @@ func isFault(err error) error {
 	}
 	return err
 }
+
+// TestWriteback has the system refuse to begin to write what was not synced. That ends the log as a write would.
+func TestWriteback(t *testing.T) {
+	disk := crashfs.New("/data")
+	broken, began := false, 0
+	disk.Hook = func(o crashfs.Operation) crashfs.Fault {
+		if o.Kind != crashfs.Writeback {
+			return crashfs.None
+		}
+		began++
+		if broken {
+			return crashfs.IO
+		}
+		return crashfs.None
+	}
+	options := Options{Sync: None, SegmentSize: 128 << 10, fs: disk.Boot()}
+	log, _, err := Open(simulatedDir, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry := make([]byte, 3000)
+	acknowledged := 0
+	for ; began == 0 && acknowledged < 100; acknowledged++ {
+		if _, err := log.Append(t.Context(), entry); err != nil {
+			t.Fatal(err)
+		}
+	}
+	broken = true
+	for ; acknowledged < 100; acknowledged++ {
+		if _, err = log.Append(t.Context(), entry); err != nil {
+			break
+		}
+	}
+	if !errors.Is(err, ErrFailed) || !errors.Is(err, syscall.EIO) {
+		t.Fatalf("after %d entries: %v", acknowledged, err)
+	}
+	if err := log.Close(); !errors.Is(err, ErrFailed) {
+		t.Errorf("closing: %v", err)
+	}
+	disk.Hook = nil
+	disk.Kill()
+	options.fs = disk.Boot()
+	log, recovery, err := Open(simulatedDir, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	if int(recovery.Last) < acknowledged {
+		t.Errorf("%d of %d entries", recovery.Last, acknowledged)
+	}
+}

@@ -185,10 +185,28 @@ func (l *Log) writeData(b *batch, sync bool) error {
 	if _, err := l.file.WriteAt(b.data, b.offset); err != nil {
 		return err
 	}
+	end := b.offset + int64(len(b.data))
 	if !sync {
+		return l.writeBack(end)
+	}
+	return l.zeroAhead(end, len(b.data))
+}
+
+const (
+	writebackStep = 2 << 20
+	pageSize      = 4096
+)
+
+// writeBack has the system begin to write what it has of the segment, all but the page that is not full yet. Else the
+// sync before the next segment would find all of this one to be written, and everybody would wait for that.
+func (l *Log) writeBack(end int64) error {
+	end -= end % pageSize
+	begun := l.begun
+	if end-begun < min(writebackStep, l.size/8) {
 		return nil
 	}
-	return l.zeroAhead(b.offset+int64(len(b.data)), len(b.data))
+	l.begun = end
+	return l.file.Writeback(begun, end-begun)
 }
 
 const (

@@ -109,6 +109,7 @@ type Log struct {
 	size   int64     // of the active segment
 	zeroed int64     // the active segment has been written up to here, perhaps with zeros
 	step   int64     // by which zeroed advances
+	begun  int64     // the system has been asked to write the active segment up to here
 
 	mu                sync.Mutex
 	chain             []*segment // oldest first; the active one is the last

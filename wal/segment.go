@@ -148,7 +148,7 @@ func (l *Log) activate(s *segment, file disk.File, end int64, empty bool) {
 	}
 	l.chain = append(l.chain[:len(l.chain):len(l.chain)], s) // readers have the old slice
 	l.active, l.file = s, file
-	l.end, l.size, l.zeroed, l.step = end, s.size, end, firstStep
+	l.end, l.size, l.zeroed, l.step, l.begun = end, s.size, end, firstStep, headerSize
 }
 
 // sweep removes the segments that were cut off. What took their place is durable; whether their removal is matters to

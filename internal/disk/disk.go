@@ -64,6 +64,10 @@ type File interface {
 	// Sync makes content and size durable, and what else of the metadata is needed to read them (fdatasync(2)).
 	Sync() error
 
+	// Writeback asks the system to begin to write a part of the file to the disk, so that a later Sync has less to wait
+	// for. It makes nothing durable.
+	Writeback(offset, n int64) error
+
 	// Truncate changes the size.
 	Truncate(size int64) error
 
@@ -140,6 +144,8 @@ func open(name string, flags int) (File, error) {
 }
 
 func (f osFile) Sync() error { return datasync(f.File) }
+
+func (f osFile) Writeback(offset, n int64) error { return writeback(f.File, offset, n) }
 
 func (f osFile) Reserve(size int64) error { return reserve(f.File, size) }
 

@@ -1,10 +1,12 @@
 package disk_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -50,6 +52,28 @@ func TestReserve(t *testing.T) {
 	}
 	if _, err := file.ReadAt(content, 99_992); err != nil || !slices.Equal(content, make([]byte, 8)) {
 		t.Errorf("%x, %v", content, err)
+	}
+}
+
+func TestWriteback(t *testing.T) {
+	file, err := disk.OS{}.Create(filepath.Join(t.TempDir(), "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	content := bytes.Repeat([]byte("culvert "), 2048)
+	if _, err := file.WriteAt(content, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(file.Writeback(4096, 8192), file.Sync()); err != nil {
+		t.Error(err)
+	}
+	got := make([]byte, len(content))
+	if _, err := file.ReadAt(got, 0); err != nil || !bytes.Equal(got, content) {
+		t.Errorf("the content has changed: %v", err)
+	}
+	if err := file.Writeback(-1, 1); runtime.GOOS == "linux" && err == nil {
+		t.Error("a part before the file has no error")
 	}
 }
 

@@ -16,17 +16,18 @@ type Kind string
 
 // The operations.
 const (
-	Mkdir    Kind = "mkdir"
-	Create   Kind = "create"
-	Open     Kind = "open"
-	Read     Kind = "read"
-	Write    Kind = "write"
-	Sync     Kind = "sync"
-	Truncate Kind = "truncate"
-	Reserve  Kind = "reserve"
-	Rename   Kind = "rename"
-	Remove   Kind = "remove"
-	SyncDir  Kind = "syncdir"
+	Mkdir     Kind = "mkdir"
+	Create    Kind = "create"
+	Open      Kind = "open"
+	Read      Kind = "read"
+	Write     Kind = "write"
+	Sync      Kind = "sync"
+	Writeback Kind = "writeback"
+	Truncate  Kind = "truncate"
+	Reserve   Kind = "reserve"
+	Rename    Kind = "rename"
+	Remove    Kind = "remove"
+	SyncDir   Kind = "syncdir"
 )
 
 // Operation is one that is about to happen.
@@ -37,7 +38,7 @@ type Operation struct {
 }
 
 // Changes reports whether the operation changes what a crash could leave.
-func (o Operation) Changes() bool { return o.Kind != Read && o.Kind != Open }
+func (o Operation) Changes() bool { return o.Kind != Read && o.Kind != Open && o.Kind != Writeback }
 
 // Fault is how an operation ends.
 type Fault int
