@@ -137,8 +137,10 @@ func parseSlot(b []byte) (header, error) {
 		last:       LSN(binary.LittleEndian.Uint64(b[144:])),
 		end:        int64(binary.LittleEndian.Uint64(b[152:])),
 	}
-	if h.base == 0 || h.first == 0 || h.size < headerSize || h.size > maxSegmentSize ||
-		h.sealed && (h.last < h.base-1 || h.end < headerSize || h.end > h.size) {
+	const farthest = 1 << 62 // no log comes so far, and nothing that is added to it overflows
+	if h.base == 0 || h.first == 0 || max(h.number, h.generation, uint64(h.base), uint64(h.first)) > farthest ||
+		h.size < headerSize || h.size > maxSegmentSize ||
+		h.sealed && (h.last < h.base-1 || h.last > farthest || h.end < headerSize || h.end > h.size) {
 		return header{}, ErrCorrupt
 	}
 	return h, nil

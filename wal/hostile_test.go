@@ -1,55 +1,15 @@
-//go:build unix
-
 package wal
 
 import (
+	"encoding/binary"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
+	"culvert/internal/testkit/crashfs"
 )
-
-// TestNotFiles opens directories in which something else has the name of a file of a log: nothing waits for it, and
-// nothing is written through it.
-func TestNotFiles(t *testing.T) {
-	makers := map[string]func(name string) error{
-		"pipe":      func(name string) error { return unix.Mkfifo(name, 0o600) },
-		"directory": func(name string) error { return os.Mkdir(name, 0o700) },
-		"device":    func(name string) error { return os.Symlink("/dev/zero", name) },
-		"loop":      func(name string) error { return os.Symlink(name, name) },
-	}
-	for what, put := range makers {
-		t.Run(what, func(t *testing.T) {
-			dir := t.TempDir()
-			if err := put(filepath.Join(dir, segmentName(1))); err != nil {
-				t.Fatal(err)
-			}
-			if _, _, err := OpenReader(dir, nil); err == nil {
-				t.Error("a reader has taken it")
-			}
-			if log, _, err := Open(dir, Options{}); err == nil {
-				t.Error("a writer has taken it", log.Close())
-			}
-		})
-	}
-	t.Run("link", func(t *testing.T) {
-		log, dir := newLog(t, Options{SegmentSize: minSegmentSize})
-		mustAppend(t, log, "1")
-		victim := filepath.Join(t.TempDir(), "victim")
-		err := errors.Join(os.WriteFile(victim, []byte("mine"), 0o600),
-			os.Symlink(victim, filepath.Join(dir, segmentName(2)+temporary)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		mustAppend(t, log, strings.Repeat("x", 4060))
-		if b, err := os.ReadFile(victim); err != nil || string(b) != "mine" {
-			t.Errorf("%d bytes behind the link, %v", len(b), err)
-		}
-	})
-}
 
 // TestOtherFiles sees that a log leaves alone what is not its own.
 func TestOtherFiles(t *testing.T) {
@@ -76,5 +36,93 @@ func TestOtherFiles(t *testing.T) {
 	}
 	if _, err := os.Stat(leaving); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the rest of an earlier writer is still there: %v", err)
+	}
+}
+
+// TestDoubtfulHeads tears a record whose payload is full of heads of records, each of which claims the rest of the
+// segment. To read what each claims would take hours with a segment of the usual size.
+func TestDoubtfulHeads(t *testing.T) {
+	d := crashfs.New("/data")
+	options := Options{SegmentSize: 4 << 20, fs: d.Boot()}
+	log, _, err := Open(simulatedDir, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	payload := make([]byte, 3<<20)
+	for at := 0; at < len(payload)-2*recordHead; at += recordHead {
+		head := payload[at:]
+		head[0], head[8] = 1, kindBytes
+		binary.LittleEndian.PutUint32(head[4:], uint32(len(payload)-at-2*recordHead))
+		binary.LittleEndian.PutUint64(head[16:], 5)
+		binary.LittleEndian.PutUint64(head[24:], 4)
+	}
+	mustAppend(t, log, "first")
+	mustAppend(t, log, string(payload))
+	d.Kill()
+	_ = log.Close() // for its goroutines
+	clear(d.Files(simulatedDir)[segmentName(1)][headerSize+40:][:64])
+	reads := 0
+	d.Hook = func(o crashfs.Operation) crashfs.Fault {
+		if o.Kind == crashfs.Read {
+			reads++
+		}
+		return crashfs.None
+	}
+	options.fs = d.Boot()
+	if _, _, err = Open(simulatedDir, options); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("error is %v", err)
+	}
+	if reads > 100 {
+		t.Errorf("%d reads", reads)
+	}
+}
+
+// TestFarthestNumbers puts numbers into headers behind which there is no room for more.
+func TestFarthestNumbers(t *testing.T) {
+	for name, offset := range map[string]int{"number": 32, "generation": 40, "base": 48, "first": 56} {
+		t.Run(name, func(t *testing.T) {
+			d := threeSegments(t, nil)
+			b := d.Files(simulatedDir)[segmentName(3)]
+			for _, slot := range [][]byte{b[:slotSize], b[slotSize:headerSize]} {
+				binary.LittleEndian.PutUint64(slot[offset:], math.MaxUint64)
+				sign(slot)
+			}
+			if name == "number" {
+				d.Put(filepath.Join(simulatedDir, segmentName(math.MaxUint64)), b)
+			}
+			if _, _, err := Open(simulatedDir, Options{fs: d.Boot()}); !errors.Is(err, ErrCorrupt) {
+				t.Errorf("error is %v", err)
+			}
+		})
+	}
+}
+
+// TestEndBeforeFirst loses entries that were durable, with all that could tell so: what tells is that the log begins
+// behind them.
+func TestEndBeforeFirst(t *testing.T) {
+	d := crashfs.New("/data")
+	log, _, err := Open(simulatedDir, Options{fs: d.Boot()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		mustAppend(t, log, "entry")
+	}
+	if err := log.TruncateFront(9); err != nil {
+		t.Fatal(err)
+	}
+	d.Kill()
+	_ = log.Close() // for its goroutines
+	clear(d.Files(simulatedDir)[segmentName(1)][headerSize+3*40:])
+	session := d.Boot()
+	if _, _, err := openReader(session, simulatedDir, nil); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("a reader has %v", err)
+	}
+	if _, _, err := Open(simulatedDir, Options{fs: session}); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("a writer has %v", err)
+	}
+	r, err := repair(background, session, simulatedDir, "/data/new", nil)
+	if err != nil || r.Damage == nil || r.First != 9 || r.Last != 8 {
+		t.Errorf("%+v, %v", r, err)
 	}
 }

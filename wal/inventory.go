@@ -197,6 +197,9 @@ func (inv *inventory) check(fsys disk.FS, salvage bool) error {
 				Segment: s.path, Offset: t.end, LSN: t.last + 1, Reason: "it ends too early", Err: ErrCorrupt,
 			}
 		}
+		if err == nil && last && t.last < inv.first-1 {
+			err = missing(s, t.last+1, "the log ends before its first entry")
+		}
 		if err != nil && (!salvage || !errors.Is(err, ErrCorrupt)) {
 			return err
 		}

@@ -83,6 +83,10 @@ func (r *Reader) Records(ctx context.Context, from LSN) iter.Seq2[Record, error]
 }
 
 // Refresh looks at the log again, for entries that have come since. It reads those only, unless there are new segments.
+// It must not be called during anything else.
+//
+// If the writer has cut off the end that the reader knew, it gives [ErrTruncated], once. It cannot tell if as many
+// entries have come meanwhile.
 func (r *Reader) Refresh() error {
 	if same, err := r.sameSegments(); err != nil || same {
 		return err
@@ -91,7 +95,11 @@ func (r *Reader) Refresh() error {
 	if err != nil {
 		return fmt.Errorf("refreshing: %w", err)
 	}
+	former := r.view.last
 	*r = *fresh
+	if r.view.last < former {
+		return ErrTruncated
+	}
 	return nil
 }
 

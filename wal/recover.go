@@ -27,9 +27,6 @@ func (l *Log) recover() (Recovery, error) {
 		First: inv.first, Last: inv.tail.last, Clean: newest.sealed, Torn: inv.tail.torn, Scanned: inv.scanned,
 		Unproven: uint64(inv.tail.last - inv.tail.proven),
 	}
-	if r.Last < r.First-1 {
-		return r, missing(newest, r.Last+1, "the log ends before its first entry")
-	}
 	for _, s := range inv.others {
 		l.dropped = append(l.dropped, s.path)
 	}
@@ -83,7 +80,8 @@ func (l *Log) settle(s *segment, t tail) (err error) {
 	if err := firstError(err, room); err != nil {
 		return err
 	}
-	return file.Truncate(end) // and the space behind it is free
+	// The space behind is free now. Those who read beside may still want the records before.
+	return file.Truncate(t.end)
 }
 
 // skipTo goes on to a record that is known to be there.

@@ -160,38 +160,52 @@ func findTail(s *segment, file disk.File) (tail, error) {
 	t := tail{last: s.base - 1, end: headerSize, proven: s.base - 1, marks: marks{{s.base, headerSize}}}
 	scan := newScanner(s, file, make([]byte, min(s.size, tailSize)))
 	for {
+		if err := t.follow(scan); err != nil {
+			return t, err
+		}
+		missing, place, damaged := scan.next, scan.offset, scan.corrupt("it had been durable, as a later record says")
+		watermark, lastByte, err := scan.searchRest()
+		if err != nil {
+			return t, err
+		}
+		if watermark < missing {
+			t.torn = max(0, lastByte-t.end)
+			return t, nil
+		}
+		// Beside a writer, it may have come after it was looked for, but it is there now.
+		scan.next, scan.offset = missing, place
+		scan.refresh()
+		if _, v, err := scan.peek(); err != nil || v != good {
+			return t, firstError(err, damaged)
+		}
+	}
+}
+
+// follow reads the good records that come next.
+func (t *tail) follow(scan *scanner) error {
+	for {
 		if scan.offset-t.marks[len(t.marks)-1].offset >= markDistance {
 			t.marks = append(t.marks, mark{scan.next, scan.offset})
 		}
 		f, v, err := scan.scan()
-		if err != nil {
-			return t, err
-		}
-		if v != good {
-			break
+		if err != nil || v != good {
+			return err
 		}
 		t.proven = max(t.proven, f.watermark)
 		if f.groupEnd {
 			t.last, t.end = f.lsn, scan.offset
 		}
 	}
-	damaged := scan.corrupt("it had been durable, as a later record says")
-	missing := scan.next
-	watermark, lastByte, err := scan.searchRest()
-	if err != nil {
-		return t, err
-	}
-	if watermark >= missing {
-		return t, damaged
-	}
-	t.torn = max(0, lastByte-t.end)
-	return t, nil
 }
 
 // searchRest looks for records behind a place where there should be one, wherever they begin. It gives the highest
 // watermark of them, and the offset behind the last byte of the segment that is not zero.
+//
+// A payload can be full of heads that each claim all the rest. No more of them is read than a few times the segment:
+// whether there is a record among them remains open then, and that is damage.
 func (s *scanner) searchRest() (watermark LSN, lastByte int64, err error) {
-	missing := s.next
+	missing, doubtful := s.next, 4*s.segment.size
+	undecided := s.corrupt("too much behind it looks like records")
 	lastByte = s.offset
 	for s.limit-s.offset >= alignment {
 		if len(s.unread) < recordHead {
@@ -222,6 +236,9 @@ func (s *scanner) searchRest() (watermark LSN, lastByte int64, err error) {
 				s.advance(f.size)
 				lastByte = s.offset
 				continue
+			}
+			if doubtful -= f.size; doubtful < 0 {
+				return 0, 0, undecided
 			}
 		}
 		s.advance(alignment)

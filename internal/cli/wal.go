@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -312,7 +313,14 @@ func (a *app) walTail(ctx context.Context, flags *walFlags, dir string) error {
 		next = recovery.First
 	}
 	for {
-		if next, err = a.printRecords(ctx, log, next); err != nil {
+		next, err = a.printRecords(ctx, log, next)
+		if errors.Is(err, wal.ErrCorrupt) || errors.Is(err, fs.ErrNotExist) {
+			// The writer may have begun again, and put the last entries into another segment.
+			if err = log.Refresh(); err == nil {
+				next, err = a.printRecords(ctx, log, next)
+			}
+		}
+		if err != nil {
 			return err
 		}
 		select {

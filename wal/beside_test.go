@@ -1,0 +1,111 @@
+package wal
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"culvert/internal/disk"
+	"culvert/internal/testkit/crashfs"
+)
+
+// interrupted is a file system that lets something happen once in the life of every open file, after the first read
+// that has come to the zeros behind the end.
+type interrupted struct {
+	disk.FS
+	then func()
+}
+
+func (s interrupted) Open(name string, writable bool) (disk.File, error) {
+	f, err := s.FS.Open(name, writable)
+	return &interruptedFile{f, s.then}, err
+}
+
+type interruptedFile struct {
+	disk.File
+	then func()
+}
+
+func (f *interruptedFile) ReadAt(b []byte, offset int64) (int, error) {
+	n, err := f.File.ReadAt(b, offset)
+	if n > 0 && b[n-1] == 0 && f.then != nil {
+		f.then()
+		f.then = nil
+	}
+	return n, err
+}
+
+// TestReadBesideWriter opens a log for reading while another appends faster than that reads: what is not there yet when
+// the reader looks, but is before it looks behind that, is no damage.
+func TestReadBesideWriter(t *testing.T) {
+	log, dir := newLog(t, Options{})
+	mustAppend(t, log, "first")
+	large := strings.Repeat("x", tailSize/2)
+	fsys := interrupted{disk.OS{}, func() {
+		for range 4 {
+			mustAppend(t, log, large)
+		}
+	}}
+	r, recovery, err := openReader(fsys, dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := contents(r.Records(background, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != int(recovery.Last) || entries[0] != "first" {
+		t.Errorf("%d entries, %+v", len(entries), recovery)
+	}
+}
+
+// TestReadAcrossRestart refreshes a reader after the writer was killed and has begun again, and after cuts.
+func TestReadAcrossRestart(t *testing.T) {
+	d := crashfs.New("/data")
+	options := Options{fs: d.Boot()}
+	log, _, err := Open(simulatedDir, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustAppend(t, log, "1")
+	mustAppend(t, log, "2")
+	mustAppend(t, log, "3")
+	d.Kill()
+	_ = log.Close() // for its goroutines
+	options.fs = d.Boot()
+	r, _, err := openReader(options.fs, simulatedDir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if log, _, err = Open(simulatedDir, options); err != nil {
+		t.Fatal(err)
+	}
+	see := func(want ...string) {
+		t.Helper()
+		if got, err := contents(r.Records(background, 0)); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%q, %v, want %q", got, err, want)
+		}
+	}
+	see("1", "2", "3")
+	mustAppend(t, log, "4")
+	if err := r.Refresh(); err != nil {
+		t.Fatal(err)
+	}
+	see("1", "2", "3", "4")
+	if err := log.TruncateBack(2); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Refresh(); !errors.Is(err, ErrTruncated) {
+		t.Errorf("error is %v", err)
+	}
+	see("1", "2")
+	mustAppend(t, log, "new 3")
+	if err := r.Refresh(); err != nil {
+		t.Error(err)
+	}
+	see("1", "2", "new 3")
+	if err := log.Close(); err != nil {
+		t.Error(err)
+	}
+}
