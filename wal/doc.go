@@ -47,7 +47,9 @@
 // # The files
 //
 // The log is a directory of segments, NUMBER.wal with 16 hexadecimal digits; a file "lock", which the writer holds
-// locked; and perhaps a segment on its way, NUMBER.wal.tmp. All numbers are little endian.
+// locked; and perhaps a segment on its way, NUMBER.wal.tmp. All numbers are little endian. The lock must not be
+// removed: a writer that has lost it so, or with the whole directory, fails at its next sync, before it acknowledges
+// anything that another writer might not have seen.
 //
 //	segment       ┌────────────────┬────────────────┬────────┬────────┬─────┬────────┬──────────┐
 //	              │ header, slot 0 │ header, slot 1 │ record │ record │  …  │ record │ zeros    │

@@ -174,6 +174,9 @@ func (l *Log) write(b *batch, sync bool, told *Flush) error {
 		err = l.file.Sync()
 		l.gathered.sync = time.Since(begin)
 		told.Sync = l.gathered.sync
+		if err == nil {
+			err = l.lock.Held() // else another may have the log, and does not know of this
+		}
 	}
 	return err
 }

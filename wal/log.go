@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"sync"
 	"time"
@@ -94,7 +93,7 @@ type Log struct {
 	options Options
 	id      [16]byte
 	check   [8]byte
-	lock    io.Closer
+	lock    disk.Lock
 
 	kicks    chan struct{} // wakes the flusher
 	quit     chan struct{} // ends the goroutines
@@ -137,7 +136,11 @@ func Open(dir string, options Options) (*Log, Recovery, error) {
 	if err := options.complete(); err != nil {
 		return nil, Recovery{}, err
 	}
-	return open(filepath.Clean(dir), options, 1)
+	dir, err := filepath.Abs(dir) // the process may go elsewhere
+	if err != nil {
+		return nil, Recovery{}, fmt.Errorf("wal: %w", err)
+	}
+	return open(dir, options, 1)
 }
 
 // complete puts in the defaults.

@@ -43,7 +43,7 @@ var mutants = []struct{ name, file, from, to string }{
 	{"LSN", "record.go", "case f.size > limit, f.lsn != want:", "case f.size > limit:"},
 	{"whole groups", "scan.go", "if f.groupEnd {", "if true {"},
 	{"watermark", "append.go", "watermark: l.durable,", "watermark: 0,"},
-	{"search behind damage", "scan.go", "if watermark >= missing {", "if watermark >= missing && false {"},
+	{"search behind damage", "scan.go", "if watermark < missing {", "if watermark < missing || true {"},
 	{
 		"checksum of headers", "header.go",
 		"crc32.Checksum(b[:crcOffset], castagnoli):\n\t\treturn header{}, ErrCorrupt",

@@ -56,6 +56,9 @@ func (s *segment) writeHeader(file disk.File) error {
 // it and whose end it gives. io is held. If the segment cannot even be written, that is no failure of the log but a
 // lack of room.
 func (l *Log) begin(base LSN, size int64, fill func(*segment, disk.File) (end int64, err error)) (room, err error) {
+	if err := l.lock.Held(); err != nil {
+		return nil, err // the directory may be that of another log now
+	}
 	s, err := l.newSegment(base, size)
 	if err != nil {
 		return err, nil

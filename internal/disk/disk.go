@@ -25,6 +25,8 @@ var (
 	// ErrNotFile is the error of [FS.Open] for what is no regular file: a directory, a device, or a pipe, of which the
 	// opening would wait for a writer.
 	ErrNotFile = errors.New("disk: not a regular file")
+
+	errRemoved = errors.New("disk: the file of the lock was removed")
 )
 
 // FS is a file system. Its methods may be called by several goroutines at once.
@@ -42,7 +44,7 @@ type FS interface {
 	// Open opens a file, to read only unless writable.
 	Open(name string, writable bool) (File, error)
 
-	// Rename gives a file another name in the same directory, in place of a file that may have it.
+	// Rename gives a file another name in the same directory. It fails if there is a file of that name.
 	Rename(from, to string) error
 
 	Remove(name string) error
@@ -50,9 +52,17 @@ type FS interface {
 	// SyncDir makes the names in a directory durable.
 	SyncDir(dir string) error
 
-	// Lock takes the lock that a file stands for, creating the file if need be, or fails with [ErrLocked]. Closing
-	// gives the lock back, as does the end of the process.
-	Lock(name string) (io.Closer, error)
+	// Lock takes the lock that a file stands for, creating the file if need be, or fails with [ErrLocked].
+	Lock(name string) (Lock, error)
+}
+
+// Lock is one that was taken. Closing gives it back, as does the end of the process.
+type Lock interface {
+	io.Closer
+
+	// Held fails if the file was removed, so that somebody else may have the lock as well. Where an open file cannot be
+	// removed, it never fails.
+	Held() error
 }
 
 // File is an open file. Reading may go on at the same time as anything else.
@@ -124,7 +134,7 @@ func (OS) Open(name string, writable bool) (File, error) {
 }
 
 // Rename implements [FS].
-func (OS) Rename(from, to string) error { return os.Rename(from, to) }
+func (OS) Rename(from, to string) error { return durable.RenameNew(from, to) }
 
 // Remove implements [FS].
 func (OS) Remove(name string) error { return os.Remove(name) }

@@ -4,14 +4,13 @@ package disk
 
 import (
 	"errors"
-	"io"
 	"os"
 
 	"golang.org/x/sys/unix"
 )
 
 // Lock implements [FS]. The lock is of the open file (flock(2)), so that it also keeps out another log of this process.
-func (OS) Lock(name string) (io.Closer, error) {
+func (OS) Lock(name string) (Lock, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, err
@@ -23,10 +22,23 @@ func (OS) Lock(name string) (io.Closer, error) {
 		}
 	}
 	if err == nil {
-		return f, nil
+		return lock{f}, nil
 	}
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		err = ErrLocked
 	}
 	return nil, errors.Join(&os.PathError{Op: "lock", Path: name, Err: err}, f.Close())
+}
+
+type lock struct{ *os.File }
+
+func (l lock) Held() error {
+	var info unix.Stat_t
+	if err := unix.Fstat(int(l.Fd()), &info); err != nil {
+		return &os.PathError{Op: "stat", Path: l.Name(), Err: err}
+	}
+	if info.Nlink == 0 {
+		return &os.PathError{Op: "lock", Path: l.Name(), Err: errRemoved}
+	}
+	return nil
 }

@@ -2,7 +2,6 @@ package crashfs
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -198,8 +197,11 @@ func (s *Session) Open(name string, writable bool) (disk.File, error) {
 func (s *Session) Rename(from, to string) error {
 	return s.do(Rename, from, func() error {
 		f := s.disk.names[from]
-		if f == nil {
+		switch {
+		case f == nil:
 			return failure(Rename, from, fs.ErrNotExist)
+		case s.disk.names[to] != nil:
+			return failure(Rename, to, fs.ErrExist)
 		}
 		s.change(change{dir: filepath.Dir(to), from: from, to: to, file: f})
 		return nil
@@ -241,7 +243,7 @@ func (s *Session) SyncDir(dir string) error {
 }
 
 // Lock implements [disk.FS]. No file is made: whether it is there matters to nobody.
-func (s *Session) Lock(name string) (io.Closer, error) {
+func (s *Session) Lock(name string) (disk.Lock, error) {
 	err := s.do(Open, name, func() error {
 		if s.locks[name] {
 			return failure(Open, name, disk.ErrLocked)
@@ -260,6 +262,10 @@ type lock struct {
 	name    string
 }
 
+// Held implements [disk.Lock].
+func (l *lock) Held() error { return nil }
+
+// Close implements [io.Closer].
 func (l *lock) Close() error {
 	l.session.disk.mu.Lock()
 	defer l.session.disk.mu.Unlock()
