@@ -111,8 +111,8 @@ func TestReadDeadline(t *testing.T) {
 	}
 }
 
-// TestDeadlinesLoseNothing has deadlines pass in the middle of calls of every kind, at random times, on both sides. What
-// the calls have counted is what arrives.
+// TestDeadlinesLoseNothing has deadlines pass in the middle of calls of every kind, at random times, on both sides.
+// What the calls have counted is what arrives.
 func TestDeadlinesLoseNothing(t *testing.T) {
 	for kind, connect := range connections {
 		for seed := range uint64(8) {

@@ -116,8 +116,8 @@ func TestLostConnection(t *testing.T) {
 	}
 }
 
-// TestEverythingAtOnce calls every method in every order from many goroutines, up to Close. Whatever happens, what comes
-// is authentic.
+// TestEverythingAtOnce calls every method in every order from many goroutines, up to Close. Whatever happens, what
+// comes is authentic.
 func TestEverythingAtOnce(t *testing.T) {
 	for kind, connect := range connections {
 		for seed := range uint64(10) {
