@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -78,5 +79,26 @@ func TestCutInGroup(t *testing.T) {
 	}
 	if err := log.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestTailAtTruncatedSegment removes the segment that a reader has just come to the end of. What comes next is there.
+func TestTailAtTruncatedSegment(t *testing.T) {
+	log, _ := newLog(t, Options{SegmentSize: minSegmentSize})
+	large := strings.Repeat("x", 3000)
+	mustAppend(t, log, large)
+	next := LSN(1)
+	for r, err := range log.Tail(background, 0) {
+		if err != nil || r.LSN != next {
+			t.Fatalf("LSN %d, %v, want %d", r.LSN, err, next)
+		}
+		if r.LSN == 5 {
+			break
+		}
+		mustAppend(t, log, large)
+		next++
+		if err := log.TruncateFront(next); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

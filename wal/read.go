@@ -202,12 +202,11 @@ func (v view) explain(err error, lsn LSN) error {
 
 // limitOf is the last LSN that a segment has in the log.
 func (v view) limitOf(s *segment) LSN {
-	for i := len(v.chain) - 1; i > 0 && v.chain[i].number > s.number; i-- {
-		if v.chain[i-1].number <= s.number {
-			return v.chain[i].base - 1
-		}
+	last := v.last
+	for i := len(v.chain) - 1; i >= 0 && v.chain[i].number > s.number; i-- {
+		last = v.chain[i].base - 1
 	}
-	return v.last
+	return last
 }
 
 // enter opens the segment that has the next record.
