@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"testing"
 
+	"culvert/internal/disk"
 	"culvert/internal/testkit/crashfs"
 )
 
@@ -54,9 +55,10 @@ type simulation struct {
 	disk    *crashfs.Disk
 	model   *crashfs.Model
 	options Options
-	crashed bool // since the log was last seen
-	closed  bool // it was closed
-	sealed  bool // when it was closed, and nothing else has happened since
+	view    func(disk.FS) disk.FS // what the log sees of the disk; nil for all
+	crashed bool                  // since the log was last seen
+	closed  bool                  // it was closed
+	sealed  bool                  // when it was closed, and nothing else has happened since
 	crashes int
 }
 
@@ -114,6 +116,9 @@ func (s *simulation) run() (crashes int, err error) {
 // live opens the log, sees what is in it, and works until the program ends.
 func (s *simulation) live() error {
 	s.options.fs = s.disk.Boot()
+	if s.view != nil {
+		s.options.fs = s.view(s.options.fs)
+	}
 	if s.random.IntN(4) == 0 {
 		if err := s.peek(); err != nil {
 			return fmt.Errorf("reading beside: %w", err)
