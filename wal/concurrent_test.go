@@ -1,0 +1,149 @@
+package wal
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"culvert/internal/testkit/crashfs"
+)
+
+// TestManyWriters has goroutines append at the same time, in every mode, beside readers and cuts. Each sees its own
+// entries in its order.
+func TestManyWriters(t *testing.T) {
+	for _, mode := range []SyncMode{Each, Interval, None} {
+		t.Run(fmt.Sprint(mode), func(t *testing.T) {
+			const writers, each = 8, 100
+			log, _ := newLog(t, Options{Sync: mode, Interval: time.Millisecond, SegmentSize: 32 << 10})
+			ctx, cancel := context.WithCancel(background)
+			defer cancel()
+			var group, tails sync.WaitGroup
+			for writer := range writers {
+				group.Go(func() {
+					how := background
+					if writer%2 == 0 {
+						how = ctx // which has the flusher write
+					}
+					for i := range each {
+						p := fmt.Appendf(nil, "%d %d %s", writer, i, strings.Repeat("-", i))
+						if writer%4 == 3 {
+							ticket, err := log.AppendAsync(how, p)
+							if err == nil && i%10 == 0 {
+								err = ticket.Wait(how)
+							}
+							if err != nil {
+								t.Error(err)
+							}
+						} else if _, err := log.Append(how, p); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			tails.Go(func() {
+				seen := 0
+				for r, err := range log.Tail(ctx, 1) {
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if seen++; r.LSN != LSN(seen) || seen == writers*each {
+						return
+					}
+					if seen%100 == 0 {
+						if err := log.TruncateFront(r.LSN / 2); err != nil {
+							t.Error(err)
+						}
+					}
+				}
+			})
+			group.Go(func() {
+				if err := log.Sync(background); err != nil {
+					t.Error(err)
+				}
+			})
+			group.Wait()
+			if err := log.Sync(background); err != nil {
+				t.Fatal(err)
+			}
+			tails.Wait()
+			next := map[int]int{}
+			for _, entry := range mustRead(t, log, 0) {
+				var writer, i int
+				if _, err := fmt.Sscan(entry, &writer, &i); err != nil {
+					t.Fatal(err)
+				}
+				if former, ok := next[writer]; ok && i != former {
+					t.Fatalf("entry %d of writer %d where %d should be", i, writer, former)
+				}
+				next[writer] = i + 1
+			}
+			if log.Last() != writers*each {
+				t.Errorf("%d entries", log.Last())
+			}
+		})
+	}
+}
+
+// TestManyWritersCrash has goroutines append while the disk crashes. Each entry that was acknowledged is there.
+func TestManyWritersCrash(t *testing.T) {
+	crashes := 50
+	if thorough {
+		crashes = 500
+	}
+	for seed := range crashes {
+		s := newSimulation(uint64(seed))
+		left := 20 + s.random.IntN(100)
+		s.disk.Hook = func(o crashfs.Operation) crashfs.Fault {
+			if o.Changes() {
+				left--
+			}
+			if left == 0 {
+				return crashfs.Stop
+			}
+			return crashfs.None
+		}
+		options := Options{SegmentSize: minSegmentSize, fs: s.disk.Boot()}
+		log, _, err := Open(simulatedDir, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var mu sync.Mutex
+		acknowledged := map[LSN]string{}
+		var group sync.WaitGroup
+		for writer := range 4 {
+			group.Go(func() {
+				for i := 0; ; i++ {
+					p := fmt.Sprint(writer, i, strings.Repeat("-", i%500))
+					lsn, err := log.Append(background, []byte(p))
+					if err != nil {
+						return
+					}
+					mu.Lock()
+					acknowledged[lsn] = p
+					mu.Unlock()
+				}
+			})
+		}
+		group.Wait()
+		s.disk.Hook = nil
+		s.disk.Crash(s.random.IntN)
+		_ = log.Close() // for its goroutines
+		options.fs = s.disk.Boot()
+		if log, _, err = Open(simulatedDir, options); err != nil {
+			t.Fatal(err)
+		}
+		entries := mustRead(t, log, 0)
+		for lsn, p := range acknowledged {
+			if int(lsn) > len(entries) || entries[lsn-1] != p {
+				t.Fatalf("seed %d: LSN %d was acknowledged and is lost", seed, lsn)
+			}
+		}
+		if err := log.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package wal
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// update has TestGolden write its logs anew. That is to be done only when the version of the format changes.
+var update = flag.Bool("update", false, "write the golden files")
+
+// TestGolden reads logs that were written by the first version of the format.
+func TestGolden(t *testing.T) {
+	tests := []struct {
+		name string
+		key  []byte
+		want Recovery
+	}{
+		{"closed", nil, Recovery{First: 2, Last: 6, Clean: true}},
+		{"open", nil, Recovery{First: 1, Last: 6, Unproven: 1, Scanned: 1}},
+		{"torn", nil, Recovery{First: 1, Last: 5, Torn: 24, Unproven: 1, Scanned: 1}},
+		{"encrypted", []byte("golden key of thirty-two bytes !"), Recovery{First: 1, Last: 6, Clean: true}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if *update {
+				writeGolden(t, test.name, test.key)
+			}
+			r, recovery, err := OpenReader(filepath.Join("testdata", test.name), test.key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if recovery != test.want {
+				t.Errorf("%+v, want %+v", recovery, test.want)
+			}
+			next := recovery.First
+			for record, err := range r.Records(background, 0) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := fmt.Sprintf("%q", record.Data)
+				if record.IsEntry() {
+					e, err := record.Entry()
+					if err != nil {
+						t.Fatal(err)
+					}
+					got = fmt.Sprint(e.Version, e.Key, string(e.Value), e.Created.Format(time.RFC3339Nano))
+				}
+				if want := goldenEntries[next-1]; record.LSN != next || got != want {
+					t.Errorf("LSN %d is %s, want %s", record.LSN, got, want)
+				}
+				next++
+			}
+			if next != recovery.Last+1 {
+				t.Errorf("the last LSN is %d", next-1)
+			}
+		})
+	}
+}
+
+var goldenEntries = []string{
+	`"one"`, `"two"`, `"three"`, `""`, `7keyvalue2026-01-02T03:04:05.000000006+05:30`, `"six"`,
+}
+
+// writeGolden makes a log of the golden entries.
+func writeGolden(t *testing.T, name string, key []byte) {
+	t.Helper()
+	log, dir := newLog(t, Options{SegmentSize: minSegmentSize, Key: key})
+	mustAppend(t, log, "one", "two")
+	mustAppend(t, log, "three")
+	if name == "closed" {
+		if err := log.TruncateFront(2); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustAppend(t, log, "")
+	created := time.Date(2026, 1, 2, 3, 4, 5, 6, time.FixedZone("", 19800))
+	entry := Entry{Version: 7, Key: "key", Value: []byte("value"), Created: created}
+	if _, err := log.AppendEntries(background, entry); err != nil {
+		t.Fatal(err)
+	}
+	mustAppend(t, log, "six")
+	if name == "closed" || name == "encrypted" {
+		if err := log.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	segment := filepath.Join(dir, segmentName(1))
+	content, err := os.ReadFile(segment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name == "torn" {
+		clear(content[bytes.LastIndex(content, []byte("six"))-10:])
+	}
+	golden := filepath.Join("testdata", name)
+	if err := os.MkdirAll(golden, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(golden, segmentName(1)), content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,52 @@
+package wal
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"culvert/internal/testkit/crashfs"
+)
+
+func TestRepair(t *testing.T) {
+	for _, key := range [][]byte{nil, bytes.Repeat([]byte{3}, keySize)} {
+		d := threeSegments(t, key)
+		damage := map[string]func(*crashfs.Disk){
+			"1-4 none":    func(*crashfs.Disk) {},
+			"1-1 record":  func(d *crashfs.Disk) { d.Files(simulatedDir)[segmentName(2)][headerSize+40] ^= 1 },
+			"1-1 headers": func(d *crashfs.Disk) { clear(d.Files(simulatedDir)[segmentName(2)][:headerSize]) },
+			"1-1 missing": func(d *crashfs.Disk) { d.Delete(filepath.Join(simulatedDir, segmentName(2))) },
+			"2-4 first":   func(d *crashfs.Disk) { d.Delete(filepath.Join(simulatedDir, segmentName(1))) },
+			"1-3 last":    func(d *crashfs.Disk) { clear(d.Files(simulatedDir)[segmentName(3)][headerSize:]) },
+		}
+		for name, change := range damage {
+			t.Run(name, func(t *testing.T) {
+				d := d.Clone()
+				change(d)
+				session := d.Boot()
+				r, err := repair(background, session, simulatedDir, "/data/new", key)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := name[:3]
+				if got := fmt.Sprintf("%d-%d", r.First, r.Last); got != want || (r.Damage == nil) != (want == "1-4") {
+					t.Errorf("%s, damage %v", got, r.Damage)
+				}
+				log, recovery, err := Open("/data/new", Options{Key: key, fs: session})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !recovery.Clean || recovery.First != r.First || len(mustRead(t, log, 0)) != int(r.Last-r.First+1) {
+					t.Errorf("%+v", recovery)
+				}
+				if err := log.Close(); err != nil {
+					t.Error(err)
+				}
+				if _, err := repair(background, session, simulatedDir, "/data/new", key); err == nil {
+					t.Error("a log was written over")
+				}
+			})
+		}
+	}
+}
