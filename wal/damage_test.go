@@ -17,8 +17,8 @@ import (
 	"culvert/internal/testkit/crashfs"
 )
 
-// image makes a small log, and leaves it without closing it or closed. It has two segments; the last group is not
-// proven durable if it was not closed.
+// image makes a small log, and leaves it without closing it or closed. It has two segments, and its first entry is cut
+// off; the last group is not proven durable if it was not closed.
 func image(t testing.TB, key []byte, closed bool) (*crashfs.Disk, *crashfs.Model) {
 	t.Helper()
 	disk, model := crashfs.New("/data"), crashfs.NewModel()
@@ -26,7 +26,9 @@ func image(t testing.TB, key []byte, closed bool) (*crashfs.Disk, *crashfs.Model
 	if err != nil {
 		t.Fatal(err)
 	}
-	steps := []func(*life) error{add(100), add(2000, 300), add(1500), add(10, 0, 20), add(50), add(200, 100)}
+	steps := []func(*life) error{
+		add(100), add(2000, 300), add(1500), add(10, 0, 20), cutFront(2), add(50), add(200, 100),
+	}
 	if closed {
 		steps = append(steps, closes)
 	}
@@ -130,17 +132,17 @@ func afterDamage(d *crashfs.Disk, model *crashfs.Model, key []byte) (outcome str
 	var entries []string
 	for r, err := range log.Records(context.Background(), 0) {
 		if err != nil {
-			return "found", errors.Join(onlyCorrupt(err), model.Right(entries), log.Close())
+			return "found", errors.Join(onlyCorrupt(err), model.Right(int(log.First()), entries), log.Close())
 		}
 		entries = append(entries, string(r.Data))
 	}
 	if err := log.Close(); err != nil {
 		return "", err
 	}
-	if len(entries) == model.Last() {
-		return "same", model.Match(1, entries, true)
+	if log.Last() == LSN(model.Last()) {
+		return "same", model.Match(int(log.First()), entries, true)
 	}
-	return "shorter", model.Whole(entries)
+	return "shorter", model.Whole(int(log.First()), entries)
 }
 
 func onlyCorrupt(err error) error {
@@ -223,6 +225,25 @@ func TestBadInput(t *testing.T) {
 			}
 			d.Put(filepath.Join(simulatedDir, "letter.txt"), []byte("hello"))
 		}, want: ErrForeign, segment: "letter.txt"},
+		{name: "not a leaving", change: func(files map[string][]byte, d *crashfs.Disk) {
+			for name := range files {
+				d.Delete(filepath.Join(simulatedDir, name))
+			}
+			d.Put(filepath.Join(simulatedDir, "letter.tmp"), []byte("hello"))
+		}, want: ErrForeign, segment: "letter.tmp"},
+		{name: "end before the first entry", change: func(files map[string][]byte, d *crashfs.Disk) {
+			for _, slot := range []int{0, slotSize} {
+				b := files[segmentName(3)][slot:][:slotSize]
+				b[56] = 9
+				sign(b)
+			}
+		}, want: ErrCorrupt, segment: segmentName(3), lsn: 5},
+		{name: "forged record", key: key, with: key, change: func(files map[string][]byte, _ *crashfs.Disk) {
+			forge(files[second], func(record []byte) { record[recordHead] ^= 1 })
+		}, want: ErrCorrupt, segment: second, offset: headerSize, lsn: 2},
+		{name: "forged head", key: key, with: key, change: func(files map[string][]byte, _ *crashfs.Disk) {
+			forge(files[second], func(record []byte) { record[9] ^= flagGroupEnd })
+		}, want: ErrCorrupt, segment: second, offset: headerSize, lsn: 2},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -280,6 +301,36 @@ func sign(slot []byte) {
 	binary.LittleEndian.PutUint32(slot[crcOffset:], crc32.Checksum(slot[:crcOffset], castagnoli))
 }
 
+// forge changes the first record of a segment and makes its checksum right.
+func forge(content []byte, change func(record []byte)) {
+	record := content[headerSize:]
+	record = record[:frameHead(record).size]
+	change(record)
+	seed := crc32.Update(0, castagnoli, content[64:96])
+	binary.LittleEndian.PutUint32(record, crc32.Update(seed, castagnoli, record[4:]))
+}
+
+// TestDamageAfterRecovery flips bits of what a recovery has copied to a new segment. It was synced, so it cannot pass
+// for the trace of a crash.
+func TestDamageAfterRecovery(t *testing.T) {
+	d, model := image(t, nil, false)
+	log, recovery, err := Open(simulatedDir, Options{SegmentSize: minSegmentSize, fs: d.Boot()})
+	if err != nil || recovery.Unproven == 0 {
+		t.Fatal(recovery, err)
+	}
+	d.Crash(func(int) int { return 1 })
+	_ = log.Close() // for its goroutines
+	name := segmentName(3)
+	for offset := headerSize; offset < headerSize+recordHead; offset++ {
+		damaged := d.Clone()
+		damaged.Files(simulatedDir)[name][offset] ^= 1
+		outcome, err := afterDamage(damaged, model, nil)
+		if err != nil || outcome != "found" {
+			t.Errorf("offset %d: %s, %v", offset, outcome, err)
+		}
+	}
+}
+
 // TestStaleRecords puts good records where they do not belong: behind the end, where one of that LSN would come next.
 func TestStaleRecords(t *testing.T) {
 	// The logs of image have records of the same LSNs at the same places.
@@ -302,12 +353,12 @@ func TestStaleRecords(t *testing.T) {
 				t.Fatal(err)
 			}
 			entries, err := contents(log.Records(context.Background(), 0))
-			if err := errors.Join(err, log.Close(), model.Whole(entries)); err != nil {
+			if err := errors.Join(err, log.Close(), model.Whole(2, entries)); err != nil {
 				t.Error(err)
 			}
-			want := last - 2 // without the last group
+			want := last - 3 // without the first entry and the last group
 			if what == "of this segment" {
-				want = last
+				want = last - 1
 			}
 			if len(entries) != want || recovery.Torn == 0 {
 				t.Errorf("%d entries of %d, %+v", len(entries), want, recovery)

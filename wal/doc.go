@@ -29,7 +29,8 @@
 //     never tried again, since the system may have dropped what it could not write and would call the second one a
 //     success. Open the log again: what had been acknowledged is there.
 //   - A disk that has no room for a new segment is no such failure. The Append that needed it returns the error,
-//     nothing of its group is in the log, and the log goes on once there is room.
+//     nothing of its group is in the log, and the log goes on once there is room. [Log.TruncateFront], which makes
+//     some, needs 8 KiB at most.
 //   - Records that a read gives were acknowledged; those of [Log.Tail] are durable.
 //
 // What is assumed: that the disk keeps what it has confirmed, and that a write which a crash interrupts damages nothing
@@ -41,8 +42,8 @@
 // A crash leaves any part of what was written since the last sync. So does damage of the disk. To tell them apart, each
 // record carries the watermark: the LSN up to which the log was durable when the record was made. Behind a bad record,
 // the rest of the segment is searched for a good one whose watermark covers it; then it had been durable, and its loss
-// is damage. The records since the last sync but one have no such witness. After [Log.Close] all have: the segment says
-// where it ends.
+// is damage. The records since the last sync but one have no such witness. What a recovery or [Log.Close] has left has:
+// the header of the segment says how far it goes.
 //
 // # The files
 //
@@ -56,9 +57,9 @@
 //	              └────────────────┴────────────────┴────────┴────────┴─────┴────────┴──────────┘
 //	              0               4096             8192                              end       size
 //
-// A header is 4096 bytes. There are two, so that one is whole when a crash tears the other: the valid one with the
-// larger generation counts, and the next is written to the slot of its generation modulo 2. It is written when the
-// segment is created (both slots), when the front of the log is cut off, and when the segment is sealed.
+// A header is 4096 bytes. There are two, so that one is whole when a crash tears the other, or the disk loses it: the
+// valid one with the larger generation counts. It is written when the segment is created, when the front of the log is
+// cut off, and when the segment is sealed: to the slot of its generation modulo 2, and to the other one after a sync.
 //
 //	offset  size
 //	   0      8   "CULVERTW"
@@ -73,7 +74,7 @@
 //	  96     32   salt of the segment before; zeros if there is none
 //	 128      8   size: no record ends behind it
 //	 136      8   key check: says which key the log is encrypted with
-//	 144      8   LSN of the last record, once sealed
+//	 144      8   watermark: all up to this LSN is durable; the last record, once sealed
 //	 152      8   end of the last record, once sealed
 //	 160     32   HMAC-SHA256 of what is before, if encrypted
 //	 192          zeros

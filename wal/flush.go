@@ -115,6 +115,7 @@ func (l *Log) flush() (room, err error) {
 	if rotate {
 		l.active = nil // nobody may append to it anymore
 	}
+	base := l.next
 	sync := (rotate || b.sync || l.options.Sync == Each) && (len(b.data) > 0 || l.durable < l.written)
 	l.mu.Unlock()
 
@@ -125,7 +126,7 @@ func (l *Log) flush() (room, err error) {
 		written = err == nil
 	}
 	if err == nil && rotate {
-		room, err = l.rotate()
+		room, err = l.advance(base, l.options.SegmentSize)
 	}
 
 	l.mu.Lock()

@@ -40,7 +40,7 @@ type header struct {
 	salt, previous     [32]byte
 	size               int64
 	check              [8]byte
-	last               LSN   // once sealed
+	watermark          LSN   // all up to here is durable, once the segment has its name; the last, once sealed
 	end                int64 // once sealed
 }
 
@@ -98,7 +98,7 @@ func (s *segment) slot() []byte {
 	copy(b[96:], s.previous[:])
 	binary.LittleEndian.PutUint64(b[128:], uint64(s.size))
 	copy(b[136:], s.check[:])
-	binary.LittleEndian.PutUint64(b[144:], uint64(s.last))
+	binary.LittleEndian.PutUint64(b[144:], uint64(s.watermark))
 	binary.LittleEndian.PutUint64(b[152:], uint64(s.end))
 	if s.keys != nil {
 		copy(b[macOffset:], s.keys.mac(b[:macOffset]))
@@ -134,13 +134,14 @@ func parseSlot(b []byte) (header, error) {
 		previous:   [32]byte(b[96:]),
 		size:       int64(binary.LittleEndian.Uint64(b[128:])),
 		check:      [8]byte(b[136:]),
-		last:       LSN(binary.LittleEndian.Uint64(b[144:])),
+		watermark:  LSN(binary.LittleEndian.Uint64(b[144:])),
 		end:        int64(binary.LittleEndian.Uint64(b[152:])),
 	}
 	const farthest = 1 << 62 // no log comes so far, and nothing that is added to it overflows
-	if h.base == 0 || h.first == 0 || max(h.number, h.generation, uint64(h.base), uint64(h.first)) > farthest ||
+	if h.base == 0 || h.first == 0 ||
+		max(h.number, h.generation, uint64(h.base), uint64(h.first), uint64(h.watermark)) > farthest ||
 		h.size < headerSize || h.size > maxSegmentSize ||
-		h.sealed && (h.last < h.base-1 || h.last > farthest || h.end < headerSize || h.end > h.size) {
+		h.sealed && (h.watermark < h.base-1 || h.end < headerSize || h.end > h.size) {
 		return header{}, ErrCorrupt
 	}
 	return h, nil

@@ -25,8 +25,8 @@ type inventory struct {
 }
 
 // load finds out which segments make the log, and reads through the last one if it is not sealed. Of the others all was
-// durable before the next one began. With salvage set, it goes on after
-// damage, which it keeps, and the chain is what is whole before it.
+// durable before the next one began. With salvage set, it goes on after damage, which it keeps, and the chain is what
+// is whole before it.
 func load(fsys disk.FS, dir string, key []byte, salvage bool) (*inventory, error) {
 	inv := &inventory{first: 1}
 	segments, err := inv.list(fsys, dir, key, salvage)
@@ -56,15 +56,13 @@ func (inv *inventory) list(fsys disk.FS, dir string, key []byte, salvage bool) (
 	foreign := error(nil)
 	for _, name := range names {
 		number, ok := segmentNumber(name)
-		switch {
-		case ok:
-		case isLeaving(name):
-			inv.leavings = append(inv.leavings, filepath.Join(dir, name))
-			continue
-		case name == lockName:
-			continue
-		default:
-			inv.foreign = filepath.Join(dir, name)
+		if !ok {
+			switch path := filepath.Join(dir, name); {
+			case isLeaving(name):
+				inv.leavings = append(inv.leavings, path)
+			case name != lockName:
+				inv.foreign = path
+			}
 			continue
 		}
 		s, err := readHeader(fsys, dir, number, key)
@@ -228,7 +226,7 @@ func (inv *inventory) tailOf(fsys disk.FS, s *segment, salvage bool) (t tail, er
 	if err == nil && size < s.end && !salvage {
 		err = &SegmentError{Segment: s.path, Offset: size, Reason: "the file is cut off", Err: ErrCorrupt}
 	}
-	return tail{last: s.last, end: s.end, proven: s.last}, err
+	return tail{last: s.watermark, end: s.end, proven: s.watermark}, err
 }
 
 // loadBesideWriter is load for those who do not hold the lock. Segments may come and go while they look.

@@ -15,19 +15,23 @@ var mutants = []struct{ name, file, from, to string }{
 	{"sync after a write", "flush.go", "err = l.file.Sync()", "err = nil"},
 	{"sync before the next segment", "flush.go", "sync := (rotate || b.sync ||", "sync := (b.sync ||"},
 	{
-		"sync of a new segment", "segment.go", "if err := file.Sync(); err != nil {",
-		"if err := error(nil); err != nil {",
+		"sync of a new segment", "segment.go", "if err := file.Sync(); err != nil {\n\t\treturn nil",
+		"if err := error(nil); err != nil {\n\t\treturn nil",
 	},
 	{"sync of the name of a segment", "segment.go", "{ return l.fs.SyncDir(l.dir) }", "{ return nil }"},
 	{
 		"sync of the name of the log", "recover.go", "err := l.fs.SyncDir(filepath.Dir(l.dir)); err != nil {",
 		"err := error(nil); err != nil && filepath.Dir(l.dir) == \"\" {",
 	},
-	{"sync of the seal", "segment.go", "\treturn l.file.Sync()", "\treturn nil"},
+	{
+		"sync of a header", "segment.go", "if err := file.Sync(); err != nil {\n\t\treturn err\n",
+		"if err := error(nil); err != nil {\n\t\treturn err\n",
+	},
+	{"second slot", "segment.go", "slotOffset(s.generation+1)", "slotOffset(s.generation)"},
+	{"watermark of headers", "scan.go", "t.proven, s.watermark)", "t.proven)"},
 	{"sync in Close", "log.go", "l.closed = true\n\tl.filling.sync = true", "l.closed = true"},
 	{"sync in Sync", "log.go", "\tl.filling.sync = true\n\t_, err := l.await", "\t_, err := l.await"},
 	{"sync before a cut", "truncate.go", "err = l.err()\n\tl.filling.sync = true", "err = l.err()"},
-	{"sync of the first LSN", "truncate.go", "return nil, l.file.Sync()", "return nil, nil"},
 	{"failure that stays", "log.go", "l.failure = fmt.Errorf(\"%w: %w\", ErrFailed, err)", "_ = err"},
 	{"copy of what is not proven", "recover.go", "\tend := scan.offset", "\tt.last = t.proven\n\tend := scan.offset"},
 	{
@@ -40,16 +44,20 @@ var mutants = []struct{ name, file, from, to string }{
 	},
 	{"place after what is proven", "scan.go", "mark{scan.next, scan.offset}", "mark{scan.next + 1, scan.offset}"},
 	{"salt", "header.go", "crc32.Update(0, castagnoli, h.salt[:])", "0"},
-	{"LSN", "record.go", "case f.size > limit, f.lsn != want:", "case f.size > limit:"},
+	{"LSN", "record.go", "case f.size > limit, f.lsn != want,", "case f.size > limit,"},
 	{"whole groups", "scan.go", "if f.groupEnd {", "if true {"},
 	{"watermark", "append.go", "watermark: l.durable,", "watermark: 0,"},
-	{"search behind damage", "scan.go", "if watermark < missing {", "if watermark < missing || true {"},
+	{"search behind damage", "scan.go", "max(watermark, t.proven,", "max(0*watermark, t.proven,"},
 	{
 		"checksum of headers", "header.go",
 		"crc32.Checksum(b[:crcOffset], castagnoli):\n\t\treturn header{}, ErrCorrupt",
 		"crc32.Checksum(b[:crcOffset], castagnoli) && false:\n\t\treturn header{}, ErrCorrupt",
 	},
 	{"authenticated headers", "header.go", "if !hmac.Equal(", "if false && !hmac.Equal("},
+	{
+		"authenticated records", "scan.go", "s.nonce.set(f.lsn), f.payload, f.head)\n",
+		"s.nonce.set(f.lsn), f.payload, f.head)\n\terr = nil\n",
+	},
 	{"salt of the segment before", "inventory.go", "if s.previous != inv.chain[i].salt {", "if false {"},
 	{"higher segment number", "inventory.go", "if s.base > limit ||", "if"},
 }
@@ -89,7 +97,7 @@ func TestMutants(t *testing.T) {
 				t.Fatal(err)
 			}
 			test := exec.Command("go", "test", "-count=1", "-failfast", "-timeout=2m", "-overlay="+list, "-run",
-				"^(TestCrash|TestFaults|TestExhaustive|TestFlippedBits|TestStaleRecords|TestBadInput)$", ".")
+				"^Test(Crash|Faults|Exhaustive|FlippedBits|StaleRecords|BadInput|DamageAfterRecovery)$", ".")
 			test.Env = append(os.Environ(), "CULVERT_TEST_ALL=")
 			output, err := test.CombinedOutput()
 			if err == nil || !strings.Contains(string(output), "--- FAIL: Test") {

@@ -3,6 +3,7 @@ package wal
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"iter"
 
@@ -52,7 +53,8 @@ func (l *Log) Records(ctx context.Context, from LSN) iter.Seq2[Record, error] {
 }
 
 // Tail gives the entries from an LSN on, as Records does, and then waits for more. Only what is durable is given, in
-// every mode. It ends when the context does, with the error of that, or when the log is closed or fails.
+// every mode. It ends when the context does, with the error of that, when the log is closed or fails, and with
+// [ErrTruncated] after [Log.TruncateBack].
 func (l *Log) Tail(ctx context.Context, from LSN) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		l.mu.Lock()
@@ -73,9 +75,9 @@ func (l *Log) Tail(ctx context.Context, from LSN) iter.Seq2[Record, error] {
 func (l *Log) more(ctx context.Context, former view, lsn LSN) (view, error) {
 	for {
 		l.mu.Lock()
-		if l.cuts != former.cuts {
+		if l.cuts != former.cuts { // perhaps of what was given already, and there is something else now
 			l.mu.Unlock()
-			return former, ErrTruncated // what was given may have been cut off, and others have those LSNs
+			return former, truncated(lsn)
 		}
 		if l.durable >= lsn {
 			v := l.view(l.durable)
@@ -106,18 +108,18 @@ type view struct {
 	first LSN
 	last  LSN
 	cuts  uint64
-	now   func() (first LSN, cuts uint64) // of the log at this time
+	cut   func(v *view, lsn LSN) bool // whether an entry of the view has been cut off since
 }
 
 // view gives the log up to an LSN. mu is held.
 func (l *Log) view(last LSN) view {
-	return view{fs: l.fs, chain: l.chain, first: l.first, last: last, cuts: l.cuts, now: l.cutsNow}
+	return view{fs: l.fs, chain: l.chain, first: l.first, last: last, cuts: l.cuts, cut: l.hasCut}
 }
 
-func (l *Log) cutsNow() (LSN, uint64) {
+func (l *Log) hasCut(v *view, lsn LSN) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.first, l.cuts
+	return lsn < l.first || l.cuts != v.cuts
 }
 
 // cursor is where a reader is.
@@ -143,7 +145,7 @@ func (c *cursor) run(ctx context.Context, v view, yield func(Record, error) bool
 		return false
 	}
 	if c.next < v.first {
-		return c.fail(yield, ErrTruncated)
+		return c.fail(yield, truncated(c.next))
 	}
 	if c.scanner != nil {
 		c.scanner.refresh()
@@ -192,12 +194,21 @@ func (c *cursor) leave() error {
 
 // explain says of an error whether it comes from a cut of the log.
 func (v view) explain(err error, lsn LSN) error {
-	if errors.Is(err, ErrCorrupt) || errors.Is(err, fs.ErrNotExist) {
-		if first, cuts := v.now(); lsn < first || cuts != v.cuts {
-			return ErrTruncated
-		}
+	if (errors.Is(err, ErrCorrupt) || errors.Is(err, fs.ErrNotExist)) && v.cut(&v, lsn) {
+		return truncated(lsn)
 	}
 	return err
+}
+
+func truncated(lsn LSN) error { return fmt.Errorf("%w: LSN %d", ErrTruncated, lsn) }
+
+// segmentOf is the segment that has an entry of the view.
+func (v *view) segmentOf(lsn LSN) *segment {
+	i := len(v.chain) - 1
+	for i > 0 && v.chain[i].base > lsn {
+		i--
+	}
+	return v.chain[i]
 }
 
 // limitOf is the last LSN that a segment has in the log.
@@ -211,14 +222,10 @@ func (v view) limitOf(s *segment) LSN {
 
 // enter opens the segment that has the next record.
 func (c *cursor) enter(v view) error {
-	i := len(v.chain) - 1
-	for i > 0 && v.chain[i].base > c.next {
-		i--
-	}
-	s := v.chain[i]
+	s := v.segmentOf(c.next)
 	file, err := v.fs.Open(s.path, false)
 	if err != nil {
-		return err
+		return &SegmentError{Segment: s.path, LSN: c.next, Err: err}
 	}
 	c.file, c.limit = file, v.limitOf(s)
 	c.scanner = newScanner(s, file, c.buffer)

@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +13,7 @@ import (
 )
 
 // Reader reads a log without opening it for appending, beside the process that has it open or without one. It changes
-// nothing and takes no lock.
+// nothing and takes no lock. Its methods may be called by several goroutines at once, but for Refresh.
 type Reader struct {
 	dir      string
 	key      []byte
@@ -45,7 +46,8 @@ func openReader(fsys disk.FS, dir string, key []byte) (*Reader, Recovery, error)
 	if len(inv.chain) == 0 && inv.foreign != "" {
 		return nil, Recovery{}, &SegmentError{Segment: inv.foreign, Reason: "there is no log", Err: ErrForeign}
 	}
-	r := &Reader{dir: dir, key: key, view: inv.view(fsys), end: inv.tail.end}
+	r := &Reader{dir: dir, key: bytes.Clone(key), view: inv.view(fsys), end: inv.tail.end}
+	r.view.cut = r.hasCut
 	recovery := Recovery{First: inv.first, Last: inv.first - 1, Clean: true}
 	if len(inv.chain) > 0 {
 		newest := inv.chain[len(inv.chain)-1]
@@ -65,15 +67,26 @@ func openReader(fsys disk.FS, dir string, key []byte) (*Reader, Recovery, error)
 func (inv *inventory) view(fsys disk.FS) view {
 	return view{
 		fs: fsys, chain: inv.chain, first: inv.first, last: max(inv.tail.last, inv.first-1),
-		now: func() (LSN, uint64) { return 0, 0 },
+		cut: func(*view, LSN) bool { return false },
 	}
+}
+
+// hasCut reports whether the log has an entry no more, or has it in another segment than it had.
+func (r *Reader) hasCut(v *view, lsn LSN) bool {
+	inv, err := loadBesideWriter(v.fs, r.dir, r.key)
+	if err != nil || len(inv.chain) == 0 {
+		return false
+	}
+	now := inv.view(v.fs)
+	return lsn < now.first || now.segmentOf(lsn).salt != v.segmentOf(lsn).salt
 }
 
 // Segments lists the segments of the log, oldest first.
 func (r *Reader) Segments() []SegmentInfo { return r.segments }
 
-// Records is [Log.Records] for what was there when the reader was opened, or refreshed. If the writer cuts entries off
-// meanwhile, it may fail as if they were damaged.
+// Records is [Log.Records] for what was there when the reader was opened, or refreshed. It ends with [ErrTruncated] if
+// the writer has removed since what it needs; what it has put in the place of that, as it does when it recovers, is
+// there after [Reader.Refresh].
 func (r *Reader) Records(ctx context.Context, from LSN) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		c := newCursor(from, r.view)
@@ -82,8 +95,8 @@ func (r *Reader) Records(ctx context.Context, from LSN) iter.Seq2[Record, error]
 	}
 }
 
-// Refresh looks at the log again, for entries that have come since. It reads those only, unless there are new segments.
-// It must not be called during anything else.
+// Refresh looks at the log again, for entries that have come since. It reads those only, unless there are new segments
+// or the front was cut off.
 //
 // If the writer has cut off the end that the reader knew, it gives [ErrTruncated], once. It cannot tell if as many
 // entries have come meanwhile.
@@ -103,7 +116,7 @@ func (r *Reader) Refresh() error {
 	return nil
 }
 
-// sameSegments reads on in the newest segment, and reports whether it is still that.
+// sameSegments reads on in the newest segment, and reports whether it is still that, with the same header.
 func (r *Reader) sameSegments() (same bool, err error) {
 	if len(r.view.chain) == 0 {
 		return false, nil
@@ -118,10 +131,14 @@ func (r *Reader) sameSegments() (same bool, err error) {
 			return false, nil
 		}
 	}
-	file, err := r.view.fs.Open(newest.path, false)
-	if errors.Is(err, fs.ErrNotExist) {
+	now, err := readHeader(r.view.fs, r.dir, newest.number, r.key)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && now.generation != newest.generation {
 		return false, nil
 	}
+	if err != nil {
+		return false, err
+	}
+	file, err := r.view.fs.Open(newest.path, false)
 	if err != nil {
 		return false, fmt.Errorf("wal: %w", err)
 	}

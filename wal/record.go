@@ -97,7 +97,7 @@ func (s *segment) parse(b []byte, want LSN, limit int64) (frame, verdict) {
 	}
 	f := frameHead(b)
 	switch {
-	case f.size > limit, f.lsn != want:
+	case f.size > limit, f.lsn != want, f.watermark >= f.lsn:
 		return f, bad
 	case f.size > int64(len(b)):
 		return f, more

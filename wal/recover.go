@@ -14,12 +14,12 @@ func (l *Log) recover() (Recovery, error) {
 	if err != nil {
 		return Recovery{}, err
 	}
+	l.dropped = inv.leavings
 	if len(inv.chain) == 0 {
 		return l.found(inv)
 	}
 	newest := inv.chain[len(inv.chain)-1]
 	l.id, l.check = newest.log, newest.check
-	l.dropped = inv.leavings
 	l.chain, l.first, l.next = inv.chain, inv.first, inv.tail.last+1
 	l.written, l.durable = inv.tail.last, inv.tail.last
 	l.number = newest.number
@@ -71,12 +71,7 @@ func (l *Log) settle(s *segment, t tail) (err error) {
 	}
 	end := scan.offset
 	fill := func(into *segment, to disk.File) (int64, error) { return scan.copyTo(into, to, t) }
-	least := headerSize + t.end - end
-	room, err := l.begin(t.proven+1, max(l.options.SegmentSize, least), fill)
-	if room != nil && err == nil {
-		// A log on a full disk can be opened, too.
-		room, err = l.begin(t.proven+1, least, fill)
-	}
+	room, err := l.begin(t.proven+1, headerSize+t.end-end, fill)
 	if err := firstError(err, room); err != nil {
 		return err
 	}

@@ -163,12 +163,13 @@ func findTail(s *segment, file disk.File) (tail, error) {
 		if err := t.follow(scan); err != nil {
 			return t, err
 		}
-		missing, place, damaged := scan.next, scan.offset, scan.corrupt("it had been durable, as a later record says")
+		missing, place := scan.next, scan.offset
+		damaged := scan.corrupt("it had been durable, as the header or a later record says")
 		watermark, lastByte, err := scan.searchRest()
 		if err != nil {
 			return t, err
 		}
-		if watermark < missing {
+		if max(watermark, t.proven, s.watermark) <= t.last {
 			t.torn = max(0, lastByte-t.end)
 			return t, nil
 		}

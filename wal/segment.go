@@ -10,19 +10,31 @@ import (
 	"culvert/internal/disk"
 )
 
-// rotate begins the next segment. All of the active one is durable. io is held.
-func (l *Log) rotate() (room, err error) {
-	if err := l.closeFile(); err != nil {
+// advance begins the segment with the records from base on, in the place of the active one. All before base is durable,
+// and appenders are kept out; without room for the segment, they may go on in the active one. io is held.
+func (l *Log) advance(base LSN, least int64) (room, err error) {
+	former := l.file
+	room, err = l.begin(base, least, nil)
+	switch {
+	case err != nil:
 		return nil, err
+	case room != nil:
+		l.resume()
+		return room, nil
+	case former != nil:
+		err = former.Close()
 	}
+	l.sweep()
+	return nil, err
+}
+
+// resume lets appenders go on in the active segment. io is held.
+func (l *Log) resume() {
 	l.mu.Lock()
-	base := l.next
-	l.mu.Unlock()
-	room, err = l.begin(base, l.options.SegmentSize, nil)
-	if room == nil && err == nil {
-		l.sweep()
+	defer l.mu.Unlock()
+	if l.file != nil {
+		l.active = l.chain[len(l.chain)-1]
 	}
-	return room, err
 }
 
 // sealActive notes in the header of the active segment where it ends, and gives back the space behind that. All of it
@@ -33,33 +45,48 @@ func (l *Log) sealActive() error {
 	}
 	l.mu.Lock()
 	s := l.chain[len(l.chain)-1]
-	s.sealed, s.last, s.end = true, l.next-1, l.end
+	s.sealed, s.watermark, s.end = true, l.next-1, l.end
 	l.mu.Unlock()
-	if err := s.writeHeader(l.file); err != nil {
-		return err
-	}
 	if err := l.file.Truncate(s.end); err != nil {
 		return err
 	}
-	return l.file.Sync()
+	return s.writeHeader(l.file)
 }
 
-// writeHeader writes the header to the slot that does not hold the present one, which is durable. So it must not be
-// used on a segment of an earlier process, of whose headers that is not certain.
+// writeHeader makes a changed header durable, in the slot that does not hold the former one. Then it takes that one's
+// place, too, so that damage to one slot does not bring the former back; when that comes to the disk matters to nobody.
+// It must not be used on a segment of an earlier process, of whose headers it is not certain that they are durable.
 func (s *segment) writeHeader(file disk.File) error {
 	s.generation++
-	_, err := file.WriteAt(s.slot(), slotOffset(s.generation))
+	slot := s.slot()
+	if _, err := file.WriteAt(slot, slotOffset(s.generation)); err != nil {
+		return err
+	}
+	if err := file.Sync(); err != nil {
+		return err
+	}
+	_, err := file.WriteAt(slot, slotOffset(s.generation+1))
 	return err
 }
 
-// begin makes the segment with the records from base on the active one. There may be some already, which fill puts into
-// it and whose end it gives. io is held. If the segment cannot even be written, that is no failure of the log but a
-// lack of room.
-func (l *Log) begin(base LSN, size int64, fill func(*segment, disk.File) (end int64, err error)) (room, err error) {
+// begin makes the segment with the records from base on the active one, as large as the options say. If the disk has no
+// room for that, it may be as small as least. There may be some records already, which fill puts into it and whose end
+// it gives. io is held. If the segment cannot even be written, that is no failure of the log but a lack of room.
+func (l *Log) begin(base LSN, least int64, fill func(*segment, disk.File) (end int64, err error)) (room, err error) {
 	if err := l.lock.Held(); err != nil {
 		return nil, err // the directory may be that of another log now
 	}
-	s, err := l.newSegment(base, size)
+	size := max(l.options.SegmentSize, least)
+	room, err = l.create(base, size, fill)
+	if room != nil && least < size {
+		room, err = l.create(base, least, fill)
+	}
+	return room, err
+}
+
+// create is begin for one size.
+func (l *Log) create(base LSN, size int64, fill func(*segment, disk.File) (end int64, err error)) (room, err error) {
+	s, err := l.newSegment(base, size, fill != nil)
 	if err != nil {
 		return err, nil
 	}
@@ -115,14 +142,18 @@ func (l *Log) publish(file disk.File, unnamed, name string) (disk.File, error) {
 // syncNames makes the names of segments durable.
 func (l *Log) syncNames() error { return l.fs.SyncDir(l.dir) }
 
-// newSegment makes up the header of the segment with the records from base on.
-func (l *Log) newSegment(base LSN, size int64) (*segment, error) {
+// newSegment makes up the header of the segment with the records from base on, of which there may be some already.
+func (l *Log) newSegment(base LSN, size int64, filled bool) (*segment, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.number++
+	watermark := base - 1
+	if filled {
+		watermark = l.next - 1
+	}
 	h := header{
 		encrypted: l.options.Key != nil, log: l.id, number: l.number, generation: 1,
-		base: base, first: l.first, size: size, check: l.check,
+		base: base, first: l.first, size: size, check: l.check, watermark: watermark,
 	}
 	_, _ = rand.Read(h.salt[:]) // never fails
 	for _, s := range l.chain {

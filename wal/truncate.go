@@ -68,7 +68,7 @@ func (l *Log) noteFirst(first LSN) (room, err error) {
 	s := l.active
 	l.mu.Unlock()
 	if s == nil {
-		if room, err = l.begin(base, l.options.SegmentSize, nil); room != nil {
+		if room, err = l.advance(base, headerSize); room != nil {
 			l.mu.Lock()
 			l.first = former
 			l.mu.Unlock()
@@ -76,18 +76,15 @@ func (l *Log) noteFirst(first LSN) (room, err error) {
 		return room, err
 	}
 	s.first = first
-	if err := s.writeHeader(l.file); err != nil {
-		return nil, err
-	}
-	return nil, l.file.Sync()
+	return nil, s.writeHeader(l.file)
 }
 
 // TruncateBack cuts off the entries behind an LSN; with that before First, all of them. The next entry gets the LSN
 // behind it. When it returns, the cut is durable. An LSN behind the end gives [ErrRange], one farther before First
 // [ErrTruncated].
 //
-// It waits for what is being appended, and what is appended while it works comes after the cut. Reads under way end
-// with [ErrTruncated].
+// It waits for what is being appended, and what is appended while it works comes after the cut. Every [Log.Tail] ends
+// with [ErrTruncated], and so does a read under way if it needs what was removed.
 func (l *Log) TruncateBack(lsn LSN) error {
 	l.io.Lock()
 	defer l.release()
@@ -109,7 +106,15 @@ func (l *Log) TruncateBack(lsn LSN) error {
 		l.resume()
 		return nil
 	}
-	return l.cutBack(lsn)
+	// The moment that the new segment gets its name is that of the cut.
+	room, err := l.advance(lsn+1, headerSize)
+	if err != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.fail(err)
+		return l.failure
+	}
+	return room
 }
 
 // halt keeps appenders from the active segment, if none has been there since the last flush. io is held.
@@ -122,36 +127,4 @@ func (l *Log) halt() bool {
 	}
 	l.active = nil
 	return true
-}
-
-// resume lets appenders go on. io is held.
-func (l *Log) resume() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.file != nil {
-		l.active = l.chain[len(l.chain)-1]
-	}
-}
-
-// cutBack begins a new segment in the place of what is cut off. The moment that it gets its name is that of the cut. io
-// is held, and appenders are kept out.
-func (l *Log) cutBack(lsn LSN) error {
-	former := l.file
-	room, err := l.begin(lsn+1, l.options.SegmentSize, nil)
-	if room != nil {
-		l.resume()
-		return room
-	}
-	if err == nil && former != nil {
-		err = former.Close()
-	}
-	l.mu.Lock()
-	if err != nil {
-		l.fail(err)
-		defer l.mu.Unlock()
-		return l.failure
-	}
-	l.mu.Unlock()
-	l.sweep()
-	return nil
 }

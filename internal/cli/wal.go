@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -314,7 +313,7 @@ func (a *app) walTail(ctx context.Context, flags *walFlags, dir string) error {
 	}
 	for {
 		next, err = a.printRecords(ctx, log, next)
-		if errors.Is(err, wal.ErrCorrupt) || errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, wal.ErrTruncated) {
 			// The writer may have begun again, and put the last entries into another segment.
 			if err = log.Refresh(); err == nil {
 				next, err = a.printRecords(ctx, log, next)

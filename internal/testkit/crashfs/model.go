@@ -127,18 +127,19 @@ func (m *Model) Withdraw() {
 	m.entries = m.entries[:last]
 }
 
-// Right says what is wrong with entries that are the beginning of the log, from number 1 on.
-func (m *Model) Right(entries []string) error {
-	if len(entries) > len(m.entries) || !slices.Equal(entries, m.entries[:len(entries)]) {
-		return fmt.Errorf("%d entries, and they are not the first of the %d", len(entries), len(m.entries))
+// Right says what is wrong with entries from a number on that are in the log, though there may be more.
+func (m *Model) Right(first int, entries []string) error {
+	last := first - 1 + len(entries)
+	if first != m.first || last > len(m.entries) || !slices.Equal(entries, m.entries[first-1:last]) {
+		return fmt.Errorf("entries %d to %d, and they are not those of %d to %d", first, last, m.first, len(m.entries))
 	}
 	return nil
 }
 
 // Whole is Right for entries that should be whole groups.
-func (m *Model) Whole(entries []string) error {
-	if len(entries) > 0 && !slices.Contains(m.ends, len(entries)) {
-		return fmt.Errorf("entry %d is not the last of its group", len(entries))
+func (m *Model) Whole(first int, entries []string) error {
+	if last := first - 1 + len(entries); last >= first && !slices.Contains(m.ends, last) {
+		return fmt.Errorf("entry %d is not the last of its group", last)
 	}
-	return m.Right(entries)
+	return m.Right(first, entries)
 }
