@@ -31,6 +31,7 @@ var neighbours = []struct{ from, to, reason string }{
 	{"internal/disk", "internal/durable", "the name of a file becomes durable in one way"},
 	{"format", "source", "a format writes the batches of a source"},
 	{"source/gormdb", "source/sqldb", "GORM gives its rows as those of database/sql"},
+	{"fileservice", "fileservice/internal/fileservicepb", "it is the code that tools make of its .proto file"},
 	{"internal/cli", "internal/ui", "a verb speaks to people through it"},
 	{"cmd/culvert", "internal/cli", "the program is a main function around it"},
 }
@@ -59,6 +60,8 @@ var dependencies = []struct {
 	{"golang.org/x/net", nil},
 	{"golang.org/x/sys", []string{"internal/disk", "internal/durable"}},
 	{"golang.org/x/term", []string{"internal/ui"}},
+	{"google.golang.org/grpc", []string{"fileservice", "fileservice/internal/fileservicepb"}},
+	{"google.golang.org/protobuf", []string{"fileservice", "fileservice/internal/fileservicepb"}},
 	{"gorm.io/driver/postgres", nil},
 	{"gorm.io/gorm", []string{"source/gormdb"}},
 }

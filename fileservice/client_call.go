@@ -1,0 +1,134 @@
+package fileservice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"culvert/fileservice/internal/fileservicepb"
+)
+
+// clientCall is one call of a client under way.
+type clientCall struct {
+	client *Client
+	link   *link
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	unhook func() bool // from the context of the client
+	watch  *time.Timer
+	op     string
+	name   string
+}
+
+// errSilent ends a call whose server says nothing.
+var errSilent = errors.New("no answer in time")
+
+// begin picks the connection with the fewest calls.
+func (c *Client) begin(ctx context.Context, op, name string) (*clientCall, error) {
+	if _, err := checkPath(name); err != nil {
+		return nil, &fs.PathError{Op: op, Path: name, Err: err}
+	}
+	if err := context.Cause(c.ctx); err != nil {
+		return nil, &fs.PathError{Op: op, Path: name, Err: err}
+	}
+	start := int(c.turn.Add(1) % uint64(len(c.links)))
+	best := c.links[start]
+	for i := range c.links {
+		if l := c.links[(start+i)%len(c.links)]; l.calls.Load() < best.calls.Load() {
+			best = l
+		}
+	}
+	best.calls.Add(1)
+	call := &clientCall{client: c, link: best, op: op, name: name}
+	call.ctx, call.cancel = context.WithCancelCause(ctx)
+	call.unhook = context.AfterFunc(c.ctx, func() { call.cancel(errClientClosed) })
+	call.watch = time.AfterFunc(c.config.Timeout, func() { call.cancel(errSilent) })
+	return call, nil
+}
+
+// advance says that the server has said something.
+func (c *clientCall) advance() { c.watch.Reset(c.client.config.Timeout) }
+
+// pause takes the time out in which the caller, not the server, is awaited.
+func (c *clientCall) pause() { c.watch.Stop() }
+
+// end gives the resources of the call back, and its error the form that callers get.
+func (c *clientCall) end(err error) error {
+	c.watch.Stop()
+	c.unhook()
+	cause := context.Cause(c.ctx)
+	c.cancel(nil)
+	c.link.calls.Add(-1)
+	if err == nil {
+		return nil
+	}
+	return &fs.PathError{Op: c.op, Path: c.name, Err: c.explain(err, cause)}
+}
+
+func (c *clientCall) explain(err, cause error) error {
+	if _, is := status.FromError(err); !is {
+		return err
+	}
+	switch {
+	case cause == errSilent:
+		dialErr := c.link.lastDialError()
+		c.link.drop()
+		return unreachable(errSilent, dialErr)
+	case cause != nil:
+		return cause
+	case status.Code(err) == codes.Unavailable:
+		return unreachable(fromStatus(err), c.link.lastDialError())
+	case status.Code(err) == codes.Internal:
+		// gRPC itself found something that is no answer.
+		return fmt.Errorf("%w: %s", ErrIntegrity, printable(status.Convert(err).Message()))
+	}
+	return fromStatus(err)
+}
+
+// unreachable names the error of the dialer where there is one, as it says most.
+func unreachable(err, dialErr error) error {
+	if dialErr != nil {
+		err = dialErr
+	}
+	if errors.Is(err, ErrUnreachable) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrUnreachable, err)
+}
+
+// Lookup describes one file. A symbolic link is described, not followed.
+func (c *Client) Lookup(ctx context.Context, name string) (*Info, error) {
+	call, err := c.begin(ctx, "stat", name)
+	if err != nil {
+		return nil, err
+	}
+	entry, err := call.link.service.Stat(call.ctx, &fileservicepb.StatRequest{Path: name})
+	if err != nil {
+		return nil, call.end(err)
+	}
+	info, err := infoOfMessage(entry)
+	if err == nil && info.name != path.Base(name) {
+		err = fmt.Errorf("%w: another name than was asked for", ErrIntegrity)
+	}
+	if err != nil {
+		return nil, call.end(err)
+	}
+	return info, call.end(nil)
+}
+
+// receive takes the next message of a stream, of which the end is not expected.
+func receive(call *clientCall, receive func(any) error, message any) error {
+	err := receive(message)
+	call.advance()
+	if err == io.EOF {
+		return fmt.Errorf("%w: it ends too early", ErrIntegrity)
+	}
+	return err
+}

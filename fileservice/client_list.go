@@ -1,0 +1,91 @@
+package fileservice
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"slices"
+	"strings"
+
+	"culvert/fileservice/internal/fileservicepb"
+)
+
+// List gives the entries of a directory in the order of the server's file system, page by page as they come, so that
+// a directory need not fit into memory. It ends with the first error, which comes with a nil Info. Names that no path
+// can hold, because they are not valid UTF-8 or have control characters, cannot be listed: if there were any, the last
+// error is an ErrRefused that counts them.
+//
+// While the loop body runs the server waits, and not longer than its StallTimeout.
+func (c *Client) List(ctx context.Context, name string) iter.Seq2[*Info, error] {
+	return func(yield func(*Info, error) bool) {
+		call, err := c.begin(ctx, "readdir", name)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		stopped, err := call.list(yield)
+		if err = call.end(err); err != nil && !stopped {
+			yield(nil, err)
+		}
+	}
+}
+
+func (c *clientCall) list(yield func(*Info, error) bool) (stopped bool, err error) {
+	stream, err := c.link.service.List(c.ctx, &fileservicepb.ListRequest{Path: c.name})
+	if err != nil {
+		return false, err
+	}
+	entries, unnamable := 0, uint64(0)
+	for {
+		page, err := stream.Recv()
+		c.pause()
+		switch {
+		case err == io.EOF && unnamable > 0:
+			return false, refused("%d names cannot be part of a path", unnamable)
+		case err == io.EOF:
+			return false, nil
+		case err != nil:
+			return false, err
+		}
+		unnamable += uint64(page.GetUnnamable())
+		entries += len(page.GetEntries())
+		empty := len(page.GetEntries()) == 0 && page.GetUnnamable() == 0
+		if empty || entries > c.client.config.MaxEntries {
+			return false, fmt.Errorf("%w: a listing without an end", ErrIntegrity)
+		}
+		for _, entry := range page.GetEntries() {
+			info, err := infoOfMessage(entry)
+			if err != nil {
+				return false, err
+			}
+			if !yield(info, nil) {
+				return true, nil
+			}
+		}
+		c.advance()
+	}
+}
+
+// ReadDir gives all entries of a directory, sorted by name. If there is an error the entries that came before it are
+// given too.
+func (c *Client) ReadDir(name string) ([]fs.DirEntry, error) {
+	var entries []fs.DirEntry
+	var failed error
+	for info, err := range c.List(c.ctx, name) {
+		if err != nil {
+			failed = err
+			break
+		}
+		entries = append(entries, info)
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	for i := 1; i < len(entries); i++ {
+		if entries[i].Name() == entries[i-1].Name() {
+			err := fmt.Errorf("%w: the name %q twice", ErrIntegrity, entries[i].Name())
+			return nil, &fs.PathError{Op: "readdir", Path: name, Err: err}
+		}
+	}
+	return entries, failed
+}

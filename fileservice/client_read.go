@@ -1,0 +1,182 @@
+package fileservice
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+
+	"culvert/fileservice/internal/fileservicepb"
+)
+
+// ReadRange fills p with the bytes from an offset on, of that version of the file. It asks for them in one call on one
+// connection. The range must lie within the size of the version; what is beyond is an ErrIntegrity, because a server
+// that has the version has the bytes. p is all filled if the error is nil, and of no use otherwise.
+func (c *Client) ReadRange(ctx context.Context, name string, version Version, p []byte, offset int64) error {
+	call, err := c.begin(ctx, "read", name)
+	if err != nil {
+		return err
+	}
+	return call.end(call.readRange(version, p, offset))
+}
+
+func (c *clientCall) readRange(version Version, p []byte, offset int64) error {
+	stream, err := c.link.service.Read(c.ctx, &fileservicepb.ReadRequest{
+		Path: c.name, Version: version.message(), Offset: offset, Length: int64(len(p)),
+	})
+	if err != nil {
+		return err
+	}
+	message := incoming{}
+	for done := 0; done < len(p); done += message.n {
+		message.into = p[done:]
+		if err := receive(c, stream.RecvMsg, &message); err != nil {
+			return err
+		}
+		if message.n == 0 {
+			return fmt.Errorf("%w: a message without data", ErrIntegrity)
+		}
+	}
+	return c.finish(stream.RecvMsg)
+}
+
+// finish takes the end of a stream, behind which there is nothing to come.
+func (c *clientCall) finish(receive func(any) error) error {
+	switch err := receive(&incoming{}); err {
+	case io.EOF:
+		return nil
+	case nil:
+		return fmt.Errorf("%w: more than was asked for", ErrIntegrity)
+	default:
+		return err
+	}
+}
+
+// ReadBlocks reads consecutive blocks of a version of a file, in order, in one call on one connection. For each block
+// it checks that the bytes have the hash that the server has sent with them, and calls yield with its number, its
+// bytes and the hash. An error of yield ends the call and is returned as it is.
+//
+// The bytes are in buffer, which must have the size of a block or of the file if that is smaller; yield may keep
+// neither. Several calls at once, of a few blocks each, make full use of a connection; the server waits while yield
+// works.
+func (c *Client) ReadBlocks(
+	ctx context.Context, name string, version Version, first, count int64, buffer []byte,
+	yield func(block int64, data []byte, sum Sum) error,
+) error {
+	if err := checkBlocks(version, first, count); err != nil {
+		return &fs.PathError{Op: "read", Path: name, Err: err}
+	}
+	if int64(len(buffer)) < min(BlockSize, version.Size) {
+		return &fs.PathError{Op: "read", Path: name, Err: io.ErrShortBuffer}
+	}
+	call, err := c.begin(ctx, "read", name)
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = call.readBlocks(version, first, count, buffer, func(block int64, data []byte, sum Sum) error {
+		failed = yield(block, data, sum)
+		return failed
+	})
+	if err = call.end(err); failed != nil {
+		return failed
+	}
+	return err
+}
+
+func checkBlocks(version Version, first, count int64) error {
+	if first < 0 || count < 0 || version.Size < 0 || first > math.MaxInt64-count || first+count > Blocks(version.Size) {
+		return fmt.Errorf("%w: %d blocks from %d of %d", fs.ErrInvalid, count, first, Blocks(version.Size))
+	}
+	return nil
+}
+
+func (c *clientCall) readBlocks(
+	version Version, first, count int64, buffer []byte, yield func(int64, []byte, Sum) error,
+) error {
+	stream, err := c.link.service.Read(c.ctx, &fileservicepb.ReadRequest{
+		Path: c.name, Version: version.message(), Offset: first * BlockSize, Length: count * BlockSize, Hashes: true,
+	})
+	if err != nil {
+		return err
+	}
+	message := incoming{}
+	for block := first; block < first+count; block++ {
+		data := buffer[:min(BlockSize, version.Size-block*BlockSize)]
+		for done := 0; done < len(data); done += message.n {
+			message.into = data[done:]
+			if err := receive(c, stream.RecvMsg, &message); err != nil {
+				return err
+			}
+			if message.n == 0 {
+				return fmt.Errorf("%w: a message without data", ErrIntegrity)
+			}
+			if last := done+message.n == len(data); last != message.hashed {
+				return fmt.Errorf("%w: block %d and its hash do not come together", ErrIntegrity, block)
+			}
+		}
+		if message.hash != SumBlock(data) {
+			return fmt.Errorf("%w: block %d does not have its hash", ErrIntegrity, block)
+		}
+		c.pause()
+		if err := yield(block, data, message.hash); err != nil {
+			return err
+		}
+		c.advance()
+	}
+	return c.finish(stream.RecvMsg)
+}
+
+// Hashes gives the hashes of consecutive blocks of a version of a file, which the server reads for it. It calls yield
+// for each in order.
+func (c *Client) Hashes(
+	ctx context.Context, name string, version Version, first, count int64, yield func(block int64, sum Sum) error,
+) error {
+	if err := checkBlocks(version, first, count); err != nil {
+		return &fs.PathError{Op: "hash", Path: name, Err: err}
+	}
+	call, err := c.begin(ctx, "hash", name)
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = call.hashes(version, first, count, func(block int64, sum Sum) error {
+		failed = yield(block, sum)
+		return failed
+	})
+	if err = call.end(err); failed != nil {
+		return failed
+	}
+	return err
+}
+
+func (c *clientCall) hashes(version Version, first, count int64, yield func(int64, Sum) error) error {
+	stream, err := c.link.service.Hash(c.ctx, &fileservicepb.HashRequest{
+		Path: c.name, Version: version.message(), FirstBlock: first, Blocks: count,
+	})
+	if err != nil {
+		return err
+	}
+	for end := first + count; first < end; {
+		page := &fileservicepb.HashResponse{}
+		if err := receive(c, stream.RecvMsg, page); err != nil {
+			return err
+		}
+		hashes := page.GetHashes()
+		blocks := int64(len(hashes) / sha256.Size)
+		if len(hashes)%sha256.Size != 0 || blocks == 0 || blocks > min(maxHashes, end-first) {
+			return fmt.Errorf("%w: a page of %d bytes of hashes", ErrIntegrity, len(hashes))
+		}
+		c.pause()
+		for ; len(hashes) > 0; hashes = hashes[sha256.Size:] {
+			if err := yield(first, Sum(hashes[:sha256.Size])); err != nil {
+				return err
+			}
+			first++
+		}
+		c.advance()
+	}
+	return c.finish(stream.RecvMsg)
+}

@@ -1,0 +1,178 @@
+package fileservice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"google.golang.org/grpc/mem"
+
+	"culvert/fileservice/internal/fileservicepb"
+)
+
+// A BlockRange is a number of consecutive blocks.
+type BlockRange struct {
+	First, Count int64
+}
+
+// QueryWrite begins the upload of one version of a file, or finds the one that was broken off, and gives the blocks
+// that the server has committed: they are on its disk, and need not be sent again. They are in order and do not
+// overlap.
+//
+// An upload is named by its path and the version of the source, as VersionOf gives it; with another version it begins
+// afresh. If overwrite is false and there is a file of that name it fails with fs.ErrExist, and with ErrRefused if the
+// server is not writable or another upload to that name is under way.
+func (c *Client) QueryWrite(ctx context.Context, name string, version Version, overwrite bool) ([]BlockRange, error) {
+	call, err := c.begin(ctx, "write", name)
+	if err != nil {
+		return nil, err
+	}
+	response, err := call.link.service.QueryWriteStatus(call.ctx, &fileservicepb.QueryWriteStatusRequest{
+		Path: name, Version: version.message(), Overwrite: overwrite,
+	})
+	if err != nil {
+		return nil, call.end(err)
+	}
+	ranges, err := committedRanges(response, version)
+	return ranges, call.end(err)
+}
+
+func committedRanges(response *fileservicepb.QueryWriteStatusResponse, version Version) ([]BlockRange, error) {
+	ranges := make([]BlockRange, 0, len(response.GetCommitted()))
+	end := int64(0)
+	for _, r := range response.GetCommitted() {
+		first, count := r.GetFirstBlock(), r.GetBlocks()
+		if first < end || count == 0 || checkBlocks(version, first, count) != nil {
+			return nil, fmt.Errorf("%w: blocks that are not in the file", ErrIntegrity)
+		}
+		ranges = append(ranges, BlockRange{First: first, Count: count})
+		end = first + count
+	}
+	return ranges, nil
+}
+
+// WriteBlocks sends consecutive blocks of an upload that QueryWrite has begun, in one call on one connection. It reads
+// them from source, which has the version of the upload, with the block's offset in the file. It ends when the server
+// has them all in its file and has found that they have their hashes. That is before they are committed: a server that
+// is killed then asks for them again. Sum gets the hash of each block, in order, before it is sent.
+func (c *Client) WriteBlocks(
+	ctx context.Context, name string, version Version, first, count int64, source io.ReaderAt,
+	sum func(block int64, sum Sum),
+) error {
+	if err := checkBlocks(version, first, count); err != nil {
+		return &fs.PathError{Op: "write", Path: name, Err: err}
+	}
+	call, err := c.begin(ctx, "write", name)
+	if err != nil {
+		return err
+	}
+	return call.end(call.writeBlocks(version, first, count, source, sum))
+}
+
+func (c *clientCall) writeBlocks(
+	version Version, first, count int64, source io.ReaderAt, sum func(int64, Sum),
+) error {
+	stream, err := c.link.service.Write(c.ctx)
+	if err != nil {
+		return err
+	}
+	fields := &fileservicepb.WriteRequest{Path: c.name, Version: version.message(), FirstBlock: first}
+	for block := first; block < first+count && err == nil; block++ {
+		err = c.writeBlock(stream.SendMsg, version, block, source, fields, sum)
+		fields = nil
+	}
+	if err != nil && err != io.EOF {
+		return err
+	}
+	// After io.EOF the answer says why the server has ended the call.
+	response, err := stream.CloseAndRecv()
+	if err != nil {
+		return err
+	}
+	if response.GetBlocks() != count {
+		return fmt.Errorf("%w: it has taken %d blocks of %d", ErrIntegrity, response.GetBlocks(), count)
+	}
+	return nil
+}
+
+func (c *clientCall) writeBlock(
+	send func(any) error, version Version, block int64, source io.ReaderAt,
+	fields *fileservicepb.WriteRequest, sum func(int64, Sum),
+) error {
+	start := block * BlockSize
+	size := min(BlockSize, version.Size-start)
+	hash := newBlockHash()
+	for done := int64(0); done < size; {
+		n := min(messageSize, size-done)
+		buffer := mem.DefaultBufferPool().Get(int(n))
+		if err := readFull(source, *buffer, start+done); err != nil {
+			mem.DefaultBufferPool().Put(buffer)
+			return err
+		}
+		hash.write(*buffer)
+		done += n
+		message := &outgoing{data: mem.NewBuffer(buffer, mem.DefaultBufferPool())}
+		if fields != nil {
+			message.fields, fields = fields, nil
+		}
+		if done == size {
+			s := hash.sum()
+			sum(block, s)
+			message.hash = &s
+		}
+		if err := send(message); err != nil {
+			return err
+		}
+		c.advance()
+	}
+	return nil
+}
+
+// readFull reads what has to be there.
+func readFull(source io.ReaderAt, p []byte, offset int64) error {
+	n, err := source.ReadAt(p, offset)
+	switch {
+	case n == len(p):
+		return nil
+	case err == io.EOF:
+		return fmt.Errorf("%w: it has become shorter", ErrChanged)
+	case err == nil:
+		return errors.New("fileservice: a ReaderAt has given less than it was asked for, without an error")
+	}
+	return err
+}
+
+// FinishWrite ends an upload of which all blocks were sent. The server commits them, checks that their hashes have this
+// root, sets permissions and time, and gives the file its name. It gives ErrIntegrity if the root is another one, and
+// ErrRefused if blocks are missing. Permissions of 0 are left to the server.
+//
+// The server writes to its disk before it answers, for which Timeout does not count.
+func (c *Client) FinishWrite(
+	ctx context.Context, name string, version Version, root Sum, permissions fs.FileMode,
+) (*Info, error) {
+	call, err := c.begin(ctx, "write", name)
+	if err != nil {
+		return nil, err
+	}
+	call.pause()
+	entry, err := call.link.service.FinishWrite(call.ctx, &fileservicepb.FinishWriteRequest{
+		Path: name, Version: version.message(), Root: root[:], Permissions: uint32(permissions.Perm()),
+	})
+	if err != nil {
+		return nil, call.end(err)
+	}
+	info, err := infoOfMessage(entry)
+	return info, call.end(err)
+}
+
+// MakeDir makes a directory, whose parent must be there. It is no error if there is one.
+func (c *Client) MakeDir(ctx context.Context, name string) error {
+	call, err := c.begin(ctx, "mkdir", name)
+	if err != nil {
+		return err
+	}
+	_, err = call.link.service.MakeDirectory(call.ctx, &fileservicepb.MakeDirectoryRequest{Path: name})
+	return call.end(err)
+}

@@ -1,0 +1,106 @@
+package fileservice
+
+import (
+	"fmt"
+	"io/fs"
+	"math"
+	"time"
+
+	"culvert/fileservice/internal/fileservicepb"
+)
+
+// A Version names one state of a file. Versions may be compared with ==, and equal ones mean equal bytes, as far as the
+// file system tells: it does not show two changes within one tick of its clock, some milliseconds, that leave the size
+// as it is.
+type Version struct {
+	// Size is in bytes, and 0 for what is not a regular file.
+	Size int64
+
+	// ModifiedUnixNano is when the content was last changed, in nanoseconds since 1970.
+	ModifiedUnixNano int64
+
+	// Tag is made of what else the server's file system knows: on Unix, the number of the inode and when it was last
+	// changed, which nobody can set back. It is 0 if there is no such thing. It means nothing to another machine.
+	Tag uint64
+}
+
+// ModTime gives ModifiedUnixNano as a time.
+func (v Version) ModTime() time.Time { return time.Unix(0, v.ModifiedUnixNano) }
+
+// VersionOf gives the version of a file of this machine, of which info has just been made by package os.
+func VersionOf(info fs.FileInfo) Version {
+	v := Version{ModifiedUnixNano: info.ModTime().UnixNano(), Tag: tagOf(info)}
+	if info.Mode().IsRegular() {
+		v.Size = info.Size()
+	}
+	return v
+}
+
+func (v Version) message() *fileservicepb.Version {
+	return &fileservicepb.Version{Size: v.Size, ModifiedUnixNano: v.ModifiedUnixNano, Tag: v.Tag}
+}
+
+func versionOfMessage(m *fileservicepb.Version) Version {
+	return Version{Size: m.GetSize(), ModifiedUnixNano: m.GetModifiedUnixNano(), Tag: m.GetTag()}
+}
+
+// An Info describes a file of a server. It is an fs.FileInfo and an fs.DirEntry. It does not change.
+type Info struct {
+	name    string
+	mode    fs.FileMode
+	version Version
+}
+
+var (
+	_ fs.FileInfo = (*Info)(nil)
+	_ fs.DirEntry = (*Info)(nil)
+)
+
+// Name gives the last element of the path. It is never one that leads elsewhere or has control characters.
+func (i *Info) Name() string { return i.name }
+
+// Size gives the size in bytes, 0 for what is not a regular file.
+func (i *Info) Size() int64 { return i.version.Size }
+
+// Mode gives type and permissions. A symbolic link is one; nothing on either end follows it.
+func (i *Info) Mode() fs.FileMode { return i.mode }
+
+// Type gives the type out of Mode.
+func (i *Info) Type() fs.FileMode { return i.mode.Type() }
+
+// ModTime gives when the file was last changed.
+func (i *Info) ModTime() time.Time { return i.version.ModTime() }
+
+// IsDir reports whether it is a directory.
+func (i *Info) IsDir() bool { return i.mode.IsDir() }
+
+// Sys gives the Version.
+func (i *Info) Sys() any { return i.version }
+
+// Version gives the version, which reads have to name.
+func (i *Info) Version() Version { return i.version }
+
+// Info gives itself, as a directory entry has to.
+func (i *Info) Info() (fs.FileInfo, error) { return i, nil }
+
+// String formats it as one line of a listing.
+func (i *Info) String() string { return fs.FormatFileInfo(i) }
+
+func entryOf(name string, info fs.FileInfo) *fileservicepb.Entry {
+	const shown = fs.ModeType | fs.ModePerm
+	return &fileservicepb.Entry{Name: name, Mode: uint32(info.Mode() & shown), Version: VersionOf(info).message()}
+}
+
+// infoOfMessage believes nothing that would harm who uses it.
+func infoOfMessage(m *fileservicepb.Entry) (*Info, error) {
+	info := &Info{name: m.GetName(), mode: fs.FileMode(m.GetMode()), version: versionOfMessage(m.GetVersion())}
+	switch {
+	case info.name != "." && !isNamable(info.name):
+		return nil, fmt.Errorf("%w: the name %q", ErrIntegrity, printable(info.name))
+	case info.version.Size < 0 || info.version.Size > math.MaxInt64-BlockSize:
+		return nil, fmt.Errorf("%w: a size of %d bytes", ErrIntegrity, info.version.Size)
+	case info.version.Size != 0 && !info.mode.IsRegular():
+		return nil, fmt.Errorf("%w: a size of what is not a regular file", ErrIntegrity)
+	}
+	return info, nil
+}

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package fileservice
+
+const openWithoutWaiting = 0

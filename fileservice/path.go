@@ -1,0 +1,49 @@
+package fileservice
+
+import (
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"unicode"
+)
+
+// The longest path and the longest element of one, in bytes, as Linux has them.
+const (
+	maxPath    = 4096
+	maxElement = 255
+)
+
+// checkPath refuses what no peer may name. It is the same on both ends: a server does not open such a path, and a
+// client does not believe in one. The result is the path in the form of this system.
+func checkPath(name string) (string, error) {
+	switch {
+	case len(name) > maxPath:
+		return "", fmt.Errorf("%w: a path of more than %d bytes", fs.ErrInvalid, maxPath)
+	case !fs.ValidPath(name):
+		return "", fmt.Errorf("%w: not a path within the tree", fs.ErrInvalid)
+	case strings.ContainsFunc(name, isUnfit):
+		return "", fmt.Errorf("%w: a path with control characters", fs.ErrInvalid)
+	}
+	for element := range strings.SplitSeq(name, "/") {
+		if len(element) > maxElement {
+			return "", fmt.Errorf("%w: a name of more than %d bytes", fs.ErrInvalid, maxElement)
+		}
+	}
+	local, err := filepath.Localize(name)
+	if err != nil {
+		return "", fmt.Errorf("%w: a path this system cannot have", fs.ErrInvalid)
+	}
+	return local, nil
+}
+
+// isNamable reports whether an entry of a directory can be part of a path.
+func isNamable(name string) bool {
+	_, err := checkPath(name)
+	return err == nil && name != "." && !strings.Contains(name, "/")
+}
+
+// isUnfit finds what steers a terminal, or makes a name read as another.
+func isUnfit(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
+}

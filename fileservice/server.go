@@ -1,0 +1,222 @@
+package fileservice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/keepalive"
+
+	"culvert/bytebuf"
+	"culvert/fileservice/internal/fileservicepb"
+)
+
+// The limits of a server where ServerConfig has 0.
+const (
+	DefaultMaxConnections   = 64
+	DefaultMaxCalls         = 64
+	DefaultMaxBuffers       = 96
+	DefaultHandshakeTimeout = 10 * time.Second
+	DefaultStallTimeout     = time.Minute
+	DefaultIdleTimeout      = 15 * time.Minute
+)
+
+// ServerConfig says what a server serves, to whom it listens and how much it takes upon itself. The listener says who
+// may connect; a server believes that whoever connects may read.
+type ServerConfig struct {
+	// Root is the tree that is served. Nothing outside it is read or written, whatever links lead there. It is
+	// required, and the caller closes it after the server.
+	Root *os.Root
+
+	// Writable lets clients write into the tree.
+	Writable bool
+
+	// MaxConnections is how many connections there may be at once, and how many more may be in their handshake. A
+	// connection beyond that is closed at once.
+	MaxConnections int
+
+	// MaxCalls is how many calls there may be at once on one connection. A call beyond that is refused.
+	MaxCalls int
+
+	// MaxBuffers is how many buffers of 256 KiB there are for data on its way, in all connections together. Calls wait
+	// for one.
+	MaxBuffers int
+
+	// HandshakeTimeout is how long a connection may take until it can be used.
+	HandshakeTimeout time.Duration
+
+	// StallTimeout is how long a call waits for a client that takes or sends nothing. Then its connection is closed.
+	StallTimeout time.Duration
+
+	// IdleTimeout is how long a connection without calls is kept. The client makes a new one when it needs it.
+	IdleTimeout time.Duration
+
+	// Observer hears of what the server does.
+	Observer Observer
+}
+
+// An Observer hears of what a server does, to count it. Functions that are nil are not called, the others by several
+// goroutines at once, which wait for them.
+type Observer struct {
+	// Connected and Disconnected hear of each connection, after its handshake and after its end.
+	Connected, Disconnected func(net.Addr)
+
+	// Rejected hears of connections that failed in their handshake or were too many.
+	Rejected func(net.Addr, error)
+
+	// Called hears of each call, at its end.
+	Called func(Call)
+}
+
+// A Call is what an Observer hears of one call.
+type Call struct {
+	// Method is its name in fileservice.proto, such as Read.
+	Method string
+
+	// Peer is who has called.
+	Peer net.Addr
+
+	// Path is the file, or "" if what the client named is not a path.
+	Path string
+
+	// BytesRead and BytesWritten are of the content of the file.
+	BytesRead, BytesWritten int64
+
+	// Start is when it came, and Duration how long it took.
+	Start    time.Time
+	Duration time.Duration
+
+	// Err is nil if it succeeded.
+	Err error
+}
+
+// A Server serves a tree of files over the connections of any number of listeners. All its methods may be called at
+// once.
+type Server struct {
+	fileservicepb.UnimplementedFileServiceServer
+
+	config  ServerConfig
+	grpc    *grpc.Server
+	buffers *bytebuf.Pool
+	conns   connections
+	done    chan struct{}
+	stop    sync.Once
+}
+
+// NewServer makes a server. It does nothing until Serve.
+func NewServer(config ServerConfig) (*Server, error) {
+	if config.Root == nil {
+		return nil, errors.New("fileservice: a server needs a root")
+	}
+	for _, n := range []int{config.MaxConnections, config.MaxCalls, config.MaxBuffers} {
+		if n < 0 || n > 1<<20 {
+			return nil, fmt.Errorf("fileservice: a limit of %d is out of range", n)
+		}
+	}
+	for _, d := range []time.Duration{config.HandshakeTimeout, config.StallTimeout, config.IdleTimeout} {
+		if d < 0 {
+			return nil, fmt.Errorf("fileservice: a time limit of %v is out of range", d)
+		}
+	}
+	setDefault(&config.MaxConnections, DefaultMaxConnections)
+	setDefault(&config.MaxCalls, DefaultMaxCalls)
+	setDefault(&config.MaxBuffers, DefaultMaxBuffers)
+	setDefault(&config.HandshakeTimeout, DefaultHandshakeTimeout)
+	setDefault(&config.StallTimeout, DefaultStallTimeout)
+	setDefault(&config.IdleTimeout, DefaultIdleTimeout)
+
+	s := &Server{
+		config:  config,
+		buffers: bytebuf.NewPool(bytebuf.Class{Size: messageSize, Count: config.MaxBuffers}),
+		done:    make(chan struct{}),
+	}
+	s.conns.init(&s.config)
+	s.grpc = grpc.NewServer(s.options()...)
+	fileservicepb.RegisterFileServiceServer(s.grpc, s)
+	return s, nil
+}
+
+func setDefault[T int | time.Duration](value *T, standard T) {
+	if *value == 0 {
+		*value = standard
+	}
+}
+
+// The windows say how much data may be under way to one end on one connection and on one of its calls. gRPC adapts
+// them otherwise, which takes round trips, and stops at 16 MiB. A client reads; a server takes data only if it is
+// writable, and gives what a request needs else.
+const (
+	readWindow    = 8 << 20
+	writeWindow   = 2 << 20
+	requestWindow = 64 << 10
+	ioBufferSize  = 512 << 10
+)
+
+func (s *Server) options() []grpc.ServerOption {
+	window, receive := int32(requestWindow), requestWindow
+	if s.config.Writable {
+		window, receive = writeWindow, maxMessage
+	}
+	return []grpc.ServerOption{
+		grpc.Creds(&s.conns),
+		grpc.ForceServerCodecV2(newCodec()),
+		grpc.StaticStreamWindowSize(window),
+		grpc.StaticConnWindowSize(window),
+		grpc.MaxRecvMsgSize(receive),
+		grpc.MaxSendMsgSize(maxMessage),
+		grpc.MaxHeaderListSize(16 << 10),
+		grpc.MaxConcurrentStreams(uint32(s.config.MaxCalls)),
+		grpc.WriteBufferSize(ioBufferSize),
+		grpc.ReadBufferSize(32 << 10),
+		grpc.ConnectionTimeout(s.config.HandshakeTimeout),
+		grpc.KeepaliveParams(keepalive.ServerParameters{
+			MaxConnectionIdle: s.config.IdleTimeout,
+			Time:              s.config.StallTimeout,
+			Timeout:           s.config.StallTimeout,
+		}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{
+			MinTime: 10 * time.Second, PermitWithoutStream: true,
+		}),
+		grpc.UnaryInterceptor(s.unary),
+		grpc.StreamInterceptor(s.stream),
+		grpc.WaitForHandlers(true),
+	}
+}
+
+// Serve takes connections from the listener until Shutdown or Close, and gives nil then. Otherwise it gives the error
+// of Accept. It closes the listener.
+func (s *Server) Serve(listener net.Listener) error {
+	err := s.grpc.Serve(&limitedListener{Listener: listener, conns: &s.conns})
+	select {
+	case <-s.done:
+		return nil
+	default:
+		return err
+	}
+}
+
+// Shutdown takes no more connections and no more calls, waits for those under way, and ends. If the context ends
+// before, it ends as Close does and gives the cause.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.stop.Do(func() { close(s.done) })
+	s.conns.closePending()
+	cut := context.AfterFunc(ctx, s.grpc.Stop)
+	s.grpc.GracefulStop()
+	if !cut() {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// Close ends all calls and connections, and waits until they have ended.
+func (s *Server) Close() error {
+	s.stop.Do(func() { close(s.done) })
+	s.conns.closePending()
+	s.grpc.Stop()
+	return nil
+}

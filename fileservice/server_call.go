@@ -1,0 +1,95 @@
+package fileservice
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"time"
+
+	"google.golang.org/grpc"
+)
+
+// serverCall is one call while a server works on it.
+type serverCall struct {
+	server *Server
+	conn   *serverConn
+	about  Call
+}
+
+type serverCallKey struct{}
+
+// begin starts what is common to all calls, and gives what ends it.
+func (s *Server) begin(ctx context.Context, method string) (context.Context, *serverCall) {
+	conn := connOf(ctx)
+	call := &serverCall{server: s, conn: conn}
+	call.about = Call{Method: path.Base(method), Peer: conn.RemoteAddr(), Start: time.Now()}
+	return context.WithValue(ctx, serverCallKey{}, call), call
+}
+
+// callOf gives the call that a handler works on.
+func callOf(ctx context.Context) *serverCall { return ctx.Value(serverCallKey{}).(*serverCall) }
+
+// open checks the path that a client names, and remembers it for the observer.
+func (c *serverCall) open(name string) (local string, err error) {
+	if local, err = checkPath(name); err == nil {
+		c.about.Path = name
+	}
+	return local, err
+}
+
+func (c *serverCall) end(err error) error {
+	c.about.Duration = time.Since(c.about.Start)
+	c.about.Err = err
+	if c.server.config.Observer.Called != nil {
+		c.server.config.Observer.Called(c.about)
+	}
+	return toStatus(err)
+}
+
+func (s *Server) unary(
+	ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler,
+) (any, error) {
+	ctx, call := s.begin(ctx, info.FullMethod)
+	response, err := handler(ctx, request)
+	return response, call.end(err)
+}
+
+func (s *Server) stream(
+	_ any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler,
+) error {
+	ctx, call := s.begin(stream.Context(), info.FullMethod)
+	watch := time.AfterFunc(s.config.StallTimeout, func() {
+		_ = call.conn.Close() // the calls on it end with the error of that
+	})
+	watch.Stop()
+	err := handler(s, &serverStream{ServerStream: stream, ctx: ctx, watch: watch, limit: s.config.StallTimeout})
+	watch.Stop()
+	return call.end(err)
+}
+
+// serverStream is a stream that waits for its client no longer than the limit.
+type serverStream struct {
+	grpc.ServerStream
+	ctx   context.Context
+	watch *time.Timer
+	limit time.Duration
+}
+
+func (s *serverStream) Context() context.Context { return s.ctx }
+
+func (s *serverStream) SendMsg(message any) error {
+	s.watch.Reset(s.limit)
+	defer s.watch.Stop()
+	return s.ServerStream.SendMsg(message)
+}
+
+func (s *serverStream) RecvMsg(message any) error {
+	s.watch.Reset(s.limit)
+	defer s.watch.Stop()
+	return s.ServerStream.RecvMsg(message)
+}
+
+// refused makes an ErrRefused that says why.
+func refused(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{ErrRefused}, args...)...)
+}

@@ -1,0 +1,178 @@
+package fileservice
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/peer"
+)
+
+// connections counts and bounds the connections of a server. As the transport credentials of gRPC it sees each before
+// and after its handshake, and gives each call its connection.
+type connections struct {
+	config *ServerConfig
+
+	mu          sync.Mutex
+	closed      bool
+	pending     map[*serverConn]struct{} // in their handshake
+	established int
+}
+
+// serverConn is one connection of a server. It is what gRPC knows of its security: nothing, since that is the
+// listener's.
+type serverConn struct {
+	net.Conn
+	owner       *connections
+	established bool // guarded by the lock of owner
+	gone        bool // guarded by the lock of owner
+	closeOnce   sync.Once
+	closeErr    error
+}
+
+var (
+	errTooMany = errors.New("fileservice: too many connections")
+	errClosed  = errors.New("fileservice: the server is closed")
+)
+
+func (c *connections) init(config *ServerConfig) {
+	c.config = config
+	c.pending = map[*serverConn]struct{}{}
+}
+
+// limitedListener hands out no more connections than may be in their handshake.
+type limitedListener struct {
+	net.Listener
+	conns *connections
+}
+
+func (l *limitedListener) Accept() (net.Conn, error) {
+	for {
+		inner, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if conn := l.conns.add(inner); conn != nil {
+			return conn, nil
+		}
+		l.conns.reject(inner, errTooMany)
+		_ = inner.Close() // nothing was written to it
+	}
+}
+
+func (c *connections) add(inner net.Conn) *serverConn {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed || len(c.pending) >= c.config.MaxConnections {
+		return nil
+	}
+	conn := &serverConn{Conn: inner, owner: c}
+	c.pending[conn] = struct{}{}
+	return conn
+}
+
+func (c *connections) reject(conn net.Conn, err error) {
+	if c.config.Observer.Rejected != nil {
+		c.config.Observer.Rejected(conn.RemoteAddr(), err)
+	}
+}
+
+// closePending ends the handshakes, which gRPC would wait for when it stops.
+func (c *connections) closePending() {
+	c.mu.Lock()
+	c.closed = true
+	var conns []*serverConn
+	for conn := range c.pending {
+		conns = append(conns, conn)
+	}
+	c.mu.Unlock()
+	for _, conn := range conns {
+		_ = conn.Close() // its handshake fails, which is what is reported
+	}
+}
+
+// ServerHandshake does the handshake of a connection that has one, within the deadline that gRPC has set on it, and
+// admits it.
+func (c *connections) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	conn := raw.(*serverConn)
+	if secure, is := conn.Conn.(interface{ HandshakeContext(context.Context) error }); is {
+		ctx, cancel := context.WithTimeout(context.Background(), c.config.HandshakeTimeout)
+		defer cancel()
+		if err := secure.HandshakeContext(ctx); err != nil {
+			c.reject(conn, err)
+			return nil, nil, err
+		}
+	}
+	if err := c.admit(conn); err != nil {
+		c.reject(conn, err)
+		return nil, nil, err
+	}
+	if c.config.Observer.Connected != nil {
+		c.config.Observer.Connected(conn.RemoteAddr())
+	}
+	return conn, conn, nil
+}
+
+func (c *connections) admit(conn *serverConn) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.closed || conn.gone:
+		return errClosed
+	case c.established >= c.config.MaxConnections:
+		return errTooMany
+	}
+	delete(c.pending, conn)
+	c.established++
+	conn.established = true
+	return nil
+}
+
+// Close closes the connection once, and forgets it.
+func (c *serverConn) Close() error {
+	c.closeOnce.Do(func() {
+		o := c.owner
+		o.mu.Lock()
+		delete(o.pending, c)
+		c.gone = true
+		was := c.established
+		if was {
+			o.established--
+		}
+		o.mu.Unlock()
+		c.closeErr = c.Conn.Close()
+		if was && o.config.Observer.Disconnected != nil {
+			o.config.Observer.Disconnected(c.RemoteAddr())
+		}
+	})
+	return c.closeErr
+}
+
+// AuthType is for gRPC, which wants a name.
+func (c *serverConn) AuthType() string { return "listener" }
+
+// connOf gives the connection of a call.
+func connOf(ctx context.Context) *serverConn {
+	p, _ := peer.FromContext(ctx)
+	return p.AuthInfo.(*serverConn)
+}
+
+// ClientHandshake is never called: a server makes no connections.
+func (c *connections) ClientHandshake(
+	context.Context, string, net.Conn,
+) (net.Conn, credentials.AuthInfo, error) {
+	return nil, nil, errors.ErrUnsupported
+}
+
+// Info says what the protocol is called.
+func (c *connections) Info() credentials.ProtocolInfo {
+	return credentials.ProtocolInfo{SecurityProtocol: "listener"}
+}
+
+// Clone gives the same, because all connections of a server are counted together.
+func (c *connections) Clone() credentials.TransportCredentials { return c }
+
+// OverrideServerName does nothing: there are no names.
+func (c *connections) OverrideServerName(string) error { return nil }

@@ -1,0 +1,57 @@
+package fileservice
+
+import (
+	"crypto/sha256"
+	"io"
+	"os"
+
+	"google.golang.org/grpc"
+
+	"culvert/fileservice/internal/fileservicepb"
+)
+
+// hashBlocks sends the hashes of the blocks from first up to end, a page at a time, and a page before the client may
+// think that it stands still.
+func (s *Server) hashBlocks(
+	file *os.File, version Version, first, end int64,
+	stream grpc.ServerStreamingServer[fileservicepb.HashResponse],
+) error {
+	buffer, err := s.buffers.Get(stream.Context(), messageSize)
+	if err != nil {
+		return err
+	}
+	defer buffer.Free()
+	data := buffer.Extend(messageSize)
+	hash := newBlockHash()
+	const page = 64 // blocks: less than a second of work on a slow disk
+	for first < end {
+		if err := stream.Context().Err(); err != nil {
+			return err
+		}
+		hashes := make([]byte, 0, page*sha256.Size)
+		for last := min(first+page, end); first < last; first++ {
+			hash.reset()
+			size := min(BlockSize, version.Size-first*BlockSize)
+			for done := int64(0); done < size; {
+				n, err := file.ReadAt(data[:min(messageSize, size-done)], first*BlockSize+done)
+				if n == 0 && err == io.EOF {
+					return ErrChanged
+				}
+				if n == 0 {
+					return err
+				}
+				hash.write(data[:n])
+				done += int64(n)
+			}
+			sum := hash.sum()
+			hashes = append(hashes, sum[:]...)
+		}
+		if err := unchanged(file, version); err != nil {
+			return err
+		}
+		if err := stream.Send(&fileservicepb.HashResponse{Hashes: hashes}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,270 @@
+package fileservice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/mem"
+
+	"culvert/bytebuf"
+	"culvert/fileservice/internal/fileservicepb"
+)
+
+// Stat describes one file.
+func (s *Server) Stat(ctx context.Context, request *fileservicepb.StatRequest) (*fileservicepb.Entry, error) {
+	local, err := callOf(ctx).open(request.GetPath())
+	if err != nil {
+		return nil, err
+	}
+	info, err := s.config.Root.Lstat(local)
+	if err != nil {
+		return nil, err
+	}
+	return entryOf(path.Base(request.GetPath()), info), nil
+}
+
+// pageEntries is how many entries of a directory go into one message: 256 names of 255 bytes make 70 KB.
+const pageEntries = 256
+
+// List gives the entries of a directory, as the file system gives them.
+func (s *Server) List(
+	request *fileservicepb.ListRequest, stream grpc.ServerStreamingServer[fileservicepb.ListResponse],
+) error {
+	local, err := callOf(stream.Context()).open(request.GetPath())
+	if err != nil {
+		return err
+	}
+	dir, err := s.openDirectory(local)
+	if err != nil {
+		return err
+	}
+	err = s.listDirectory(dir, stream)
+	return errors.Join(err, dir.Close())
+}
+
+// openDirectory opens what is a directory and not a link to one.
+func (s *Server) openDirectory(local string) (*os.File, error) {
+	before, err := s.config.Root.Lstat(local)
+	if err != nil {
+		return nil, err
+	}
+	if !before.IsDir() {
+		return nil, fmt.Errorf("%w: not a directory", fs.ErrInvalid)
+	}
+	return s.openSame(local, before)
+}
+
+// openSame opens a file that was looked at before. Between the two it may have become another one, or a link.
+func (s *Server) openSame(local string, before fs.FileInfo) (*os.File, error) {
+	file, err := s.config.Root.OpenFile(local, os.O_RDONLY|openWithoutWaiting, 0)
+	if err != nil {
+		return nil, err
+	}
+	after, err := file.Stat()
+	if err == nil && !os.SameFile(before, after) {
+		err = ErrChanged
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
+func (s *Server) listDirectory(
+	dir *os.File, stream grpc.ServerStreamingServer[fileservicepb.ListResponse],
+) error {
+	for {
+		entries, err := dir.ReadDir(pageEntries)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		page := &fileservicepb.ListResponse{}
+		for _, entry := range entries {
+			if !isNamable(entry.Name()) {
+				page.Unnamable++
+				continue
+			}
+			info, err := entry.Info()
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // it was removed while the directory was read
+			}
+			if err != nil {
+				return err
+			}
+			page.Entries = append(page.Entries, entryOf(entry.Name(), info))
+		}
+		if err := stream.Send(page); err != nil {
+			return err
+		}
+	}
+}
+
+// openVersion opens a regular file of which it knows the version.
+func (s *Server) openVersion(local string, want *fileservicepb.Version) (*os.File, Version, error) {
+	before, err := s.config.Root.Lstat(local)
+	if err != nil {
+		return nil, Version{}, err
+	}
+	if !before.Mode().IsRegular() {
+		return nil, Version{}, fmt.Errorf("%w: not a regular file", fs.ErrPermission)
+	}
+	version := VersionOf(before)
+	if want != nil && versionOfMessage(want) != version {
+		return nil, Version{}, ErrChanged
+	}
+	file, err := s.openSame(local, before)
+	return file, version, err
+}
+
+// unchanged fails if the file is no longer of the version. What was read before it was asked is of that version then.
+func unchanged(file *os.File, version Version) error {
+	now, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	if VersionOf(now) != version {
+		return ErrChanged
+	}
+	return nil
+}
+
+// Read sends a range of a file, read by read, each checked against the version before it goes out.
+func (s *Server) Read(
+	request *fileservicepb.ReadRequest, stream grpc.ServerStreamingServer[fileservicepb.ReadResponse],
+) error {
+	call := callOf(stream.Context())
+	local, err := call.open(request.GetPath())
+	if err != nil {
+		return err
+	}
+	offset, length := request.GetOffset(), request.GetLength()
+	if offset < 0 || length < 0 || offset > math.MaxInt64-length {
+		return fmt.Errorf("%w: a range from %d of %d bytes", fs.ErrInvalid, offset, length)
+	}
+	if request.GetHashes() && (offset%BlockSize != 0 || length%BlockSize != 0) {
+		return fmt.Errorf("%w: a range with hashes that is not one of blocks", fs.ErrInvalid)
+	}
+	file, version, err := s.openVersion(local, request.GetVersion())
+	if err != nil {
+		return err
+	}
+	reading := &reading{
+		call: call, stream: stream, file: file, version: version,
+		next: offset, end: min(offset+length, version.Size),
+	}
+	if request.GetHashes() {
+		reading.hash = newBlockHash()
+		reading.hashes = true
+	}
+	return errors.Join(reading.run(), file.Close())
+}
+
+// reading is one Read under way.
+type reading struct {
+	call    *serverCall
+	stream  grpc.ServerStream
+	file    *os.File
+	version Version
+	next    int64
+	end     int64
+	hashes  bool
+	hash    blockHash // of the block under way
+}
+
+func (r *reading) run() error {
+	for r.next < r.end {
+		buffer, err := r.call.server.buffers.Get(r.stream.Context(), messageSize)
+		if err != nil {
+			return err
+		}
+		message, err := r.fill(buffer)
+		if err != nil {
+			buffer.Free()
+			return err
+		}
+		sent := int64(message.data.Len())
+		// The message owns the buffer from here on, whatever happens to it.
+		if err := r.stream.SendMsg(message); err != nil {
+			return err
+		}
+		r.call.about.BytesRead += sent
+	}
+	return nil
+}
+
+// fill reads the next part of the range into the buffer.
+func (r *reading) fill(buffer *bytebuf.Buffer) (*outgoing, error) {
+	data := buffer.Extend(int(min(messageSize, r.end-r.next)))
+	n, err := r.file.ReadAt(data, r.next)
+	if err == io.EOF && n < len(data) {
+		return nil, ErrChanged // it has become shorter
+	}
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	if err := unchanged(r.file, r.version); err != nil {
+		return nil, err
+	}
+	message := &outgoing{}
+	if r.hashes {
+		message.hash = r.sum(data)
+	}
+	r.next += int64(len(data))
+	message.data = mem.NewBuffer(&data, freeBuffer{buffer})
+	return message, nil
+}
+
+// sum adds to the hash of a block, and gives it with the last byte of the block.
+func (r *reading) sum(data []byte) *Sum {
+	if r.next%BlockSize == 0 {
+		r.hash.reset()
+	}
+	r.hash.write(data)
+	next := r.next + int64(len(data))
+	if next%BlockSize != 0 && next != r.version.Size {
+		return nil
+	}
+	sum := r.hash.sum()
+	return &sum
+}
+
+// freeBuffer is the pool of gRPC for one buffer that is lent.
+type freeBuffer struct{ buffer *bytebuf.Buffer }
+
+func (f freeBuffer) Get(int) *[]byte { panic("fileservice: a buffer is not a pool") }
+
+func (f freeBuffer) Put(*[]byte) { f.buffer.Free() }
+
+// maxHashes is how many hashes go into one message.
+const maxHashes = 1024
+
+// Hash reads blocks and sends their hashes.
+func (s *Server) Hash(
+	request *fileservicepb.HashRequest, stream grpc.ServerStreamingServer[fileservicepb.HashResponse],
+) error {
+	local, err := callOf(stream.Context()).open(request.GetPath())
+	if err != nil {
+		return err
+	}
+	first, blocks := request.GetFirstBlock(), request.GetBlocks()
+	if first < 0 || blocks < 0 || first > math.MaxInt64/BlockSize-blocks {
+		return fmt.Errorf("%w: %d blocks from %d", fs.ErrInvalid, blocks, first)
+	}
+	file, version, err := s.openVersion(local, request.GetVersion())
+	if err != nil {
+		return err
+	}
+	end := min(first+blocks, Blocks(version.Size))
+	err = s.hashBlocks(file, version, first, end, stream)
+	return errors.Join(err, file.Close())
+}
