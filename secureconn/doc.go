@@ -31,6 +31,7 @@
 //
 // Neither side takes another version, another key exchange or another protocol, and there are no session tickets. The
 // byte tells the client that it was accepted. Without it a client would learn of a refusal when it reads, if it reads.
+// Neither side takes more than 16 KiB from the other up to there.
 //
 // The last TLS record and the first record may come in one segment. So TLS reads through a buffer that never gives it
 // more than the rest of one TLS record; what is behind the last one stays there, and is where the record layer begins.

@@ -22,6 +22,9 @@ const RekeyAge = rekeyAge
 // MaxPlaintext is the bound of the format.
 const MaxPlaintext = maxPlaintext
 
+// MaxHandshake is how many bytes of the peer TLS gets to read.
+const MaxHandshake = maxHandshake
+
 // SetMaxBytes changes how many bytes this side takes under one key.
 func (c *Conn) SetMaxBytes(n int64) { c.receiver.in.limit = n }
 

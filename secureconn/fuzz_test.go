@@ -70,7 +70,7 @@ func FuzzRecords(f *testing.F) {
 func FuzzHandOver(f *testing.F) {
 	f.Add([]byte{22, 3, 1, 0, 3, 1, 2, 3, 23, 3, 3, 0, 1, 9, 'r', 'e', 's', 't'}, uint8(2), uint16(100), uint16(600))
 	f.Add([]byte{22, 3, 1, 0, 0, 23, 3, 3, 0, 0, 'r', 'e', 's', 't'}, uint8(2), uint16(1), uint16(2))
-	f.Add(append([]byte{22, 3, 1, 0x40, 0}, make([]byte, 0x4000+100)...), uint8(1), uint16(5000), uint16(600))
+	f.Add(append([]byte{22, 3, 1, 0x30, 0}, make([]byte, 0x3000+100)...), uint8(1), uint16(5000), uint16(600))
 	f.Fuzz(func(t *testing.T, stream []byte, records uint8, piece, size uint16) {
 		gate, rest := secureconn.NewGate(&given{rest: stream, size: max(1, int(piece))})
 		end := 0
@@ -80,7 +80,7 @@ func FuzzHandOver(f *testing.F) {
 			}
 			end += 5 + int(binary.BigEndian.Uint16(stream[end+3:]))
 		}
-		if len(stream) < end {
+		if len(stream) < end || end > secureconn.MaxHandshake {
 			return
 		}
 		// As crypto/tls does, read into more room than the record needs, and stop when it is whole.

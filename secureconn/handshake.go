@@ -14,11 +14,16 @@ import (
 // accepted is what the server sends as application data of TLS when it has accepted the client.
 const accepted = 0x01
 
+// maxHandshake is how many bytes TLS gets to read. It takes some 2,500; crypto/tls alone would keep, and parse,
+// certificates of 256 KiB from anybody.
+const maxHandshake = 16 << 10
+
 // gate is the connection that TLS reads from. It hands out no more than the rest of one TLS record at a time, so that
 // what comes behind the last one stays in its batch, for the record layer.
 type gate struct {
 	net.Conn
 	batch  *batch
+	passed int     // bytes that were handed out
 	header [5]byte // of the TLS record: type, version, length
 	got    int     // bytes of the header that were handed out
 	left   int     // bytes behind the header that were not
@@ -26,6 +31,9 @@ type gate struct {
 
 // Read implements io.Reader.
 func (g *gate) Read(p []byte) (int, error) {
+	if p = p[:min(len(p), maxHandshake-g.passed)]; len(p) == 0 {
+		return 0, errors.New("the peer sends too much")
+	}
 	if g.batch.next == g.batch.end {
 		n, err := g.Conn.Read(g.batch.buf)
 		g.batch.next, g.batch.end = 0, n
@@ -50,6 +58,7 @@ func (g *gate) Read(p []byte) (int, error) {
 		n, g.left = n+more, g.left-more
 	}
 	g.batch.next += n
+	g.passed += n
 	return n, nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -84,6 +85,76 @@ func TestOtherKinds(t *testing.T) {
 			}
 			conn.Close()
 			background.Wait()
+		})
+	}
+}
+
+// TestLongHandshake has somebody send certificates that crypto/tls would keep, and look into, before it asks for the
+// fingerprint.
+func TestLongHandshake(t *testing.T) {
+	config := secondConfig(key(1))
+	chain := &config.Certificates[0].Certificate
+	for range 100 {
+		*chain = append(*chain, (*chain)[0])
+	}
+	here, there := net.Pipe()
+	_, forServer := configs()
+	network := &wire{Conn: here, offset: -1}
+	conn := secureconn.Server(network, forServer)
+	var background sync.WaitGroup
+	background.Go(func() {
+		_, _ = newSecond(there, key(1), key(2), true, config)
+		there.Close()
+	})
+	if err := conn.Handshake(); err == nil || !strings.Contains(err.Error(), "too much") {
+		t.Errorf("the error is %v", err)
+	}
+	conn.Close()
+	background.Wait()
+	if network.done > 2*secureconn.MaxHandshake {
+		t.Errorf("%d bytes were taken", network.done)
+	}
+}
+
+// pending counts the calls of Read that wait.
+type pending struct {
+	net.Conn
+	reads atomic.Int32
+}
+
+func (p *pending) Read(b []byte) (int, error) {
+	p.reads.Add(1)
+	defer p.reads.Add(-1)
+	return p.Conn.Read(b)
+}
+
+// TestNothingBehindTheEnd has a peer go on behind the end of its stream. Nobody waits for more of it.
+func TestNothingBehindTheEnd(t *testing.T) {
+	for name, behind := range map[string]int{"nothing": 0, "a record": 10, "many bytes": 1 << 20} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var network *pending
+				conn, other := withSecondOver(t, true, func(testing.TB) (net.Conn, net.Conn) {
+					here, there := net.Pipe()
+					network = &pending{Conn: here}
+					return network, there
+				})
+				stream := append(other.send.seal(1, noise(200_000)), other.send.seal(3, nil)...)
+				if behind > 0 {
+					stream = append(stream, other.send.seal(1, noise(behind)[:min(behind, 200_000)])...)
+				}
+				var background sync.WaitGroup
+				background.Go(func() { other.put(t, stream) })
+				if n, err := io.Copy(io.Discard, conn); n != 200_000 || err != nil {
+					t.Errorf("read %d bytes, %v", n, err)
+				}
+				synctest.Wait()
+				if n := network.reads.Load(); n != 0 {
+					t.Error("somebody reads behind the end")
+				}
+				other.conn.Close()
+				background.Wait()
+			})
 		})
 	}
 }

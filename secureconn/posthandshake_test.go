@@ -109,8 +109,8 @@ func hostileServer(t *testing.T, conn net.Conn) (*second, *tlsWriter) {
 	return s, w
 }
 
-// TestMessagesBehindTheHandshake has a server that is listed send what TLS allows behind the handshake, and what it does
-// not, before and after the byte that accepts the client.
+// TestMessagesBehindTheHandshake has a server that is listed send what TLS allows behind the handshake, and what it
+// does not, before and after the byte that accepts the client.
 func TestMessagesBehindTheHandshake(t *testing.T) {
 	repeat := func(n int, f func() []byte) (all []byte) {
 		for range n {

@@ -145,10 +145,13 @@ func (r *receiver) deliver() *batch {
 			need = n
 			break
 		}
-		b.last = kind(b.buf[b.whole]) == kindClose
 		b.whole += n
+		if kind(b.buf[b.whole-n]) == kindClose {
+			b.last = true
+			break
+		}
 	}
-	if tail := b.buf[b.whole:b.end]; len(tail) > 0 {
+	if tail := b.buf[b.whole:b.end]; len(tail) > 0 && !b.last {
 		room := idleBatch
 		if need > 0 && b.end >= minAhead {
 			room = max(need+headerSize, bulkBatch)
