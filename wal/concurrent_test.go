@@ -2,6 +2,7 @@ package wal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -146,4 +147,98 @@ func TestManyWritersCrash(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// TestCloseMeanwhile closes a log while everything else goes on with it. All calls end, and what was acknowledged is
+// there when it is opened again.
+func TestCloseMeanwhile(t *testing.T) {
+	rounds := 30
+	if thorough {
+		rounds = 300
+	}
+	for round := range rounds {
+		options := Options{Sync: SyncMode(round % 3), Interval: time.Millisecond, SegmentSize: minSegmentSize}
+		log, dir := newLog(t, options)
+		acknowledged := useUntilClosed(t, log, round)
+		first, last := log.First(), log.Last()
+		log, recovery, err := Open(dir, options)
+		if err != nil || !recovery.Clean || recovery.First != first || recovery.Last != last {
+			t.Fatalf("LSN %d to %d, %+v, %v", first, last, recovery, err)
+		}
+		entries := mustRead(t, log, 0)
+		acknowledged.Range(func(lsn, p any) bool {
+			if lsn := lsn.(LSN); lsn >= first && entries[lsn-first] != p {
+				t.Errorf("LSN %d was acknowledged and is %.40q", lsn, entries[lsn-first])
+			}
+			return true
+		})
+		if err := log.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// useUntilClosed has goroutines use a log until it is closed, which one of them does, and gives what was acknowledged.
+func useUntilClosed(t *testing.T, log *Log, round int) *sync.Map {
+	t.Helper()
+	ctx, cancel := context.WithCancel(background)
+	defer cancel()
+	acknowledged := &sync.Map{}
+	appends := func(ctx context.Context, what string) func(int) error {
+		return func(i int) error {
+			p := fmt.Sprint(what, i, strings.Repeat("-", i%1000))
+			lsn, err := log.Append(ctx, []byte(p))
+			if err == nil {
+				acknowledged.Store(lsn, p)
+			}
+			return err
+		}
+	}
+	calls := []func(i int) error{
+		appends(background, "alone "), appends(ctx, "left to the flusher "),
+		func(i int) error {
+			p := fmt.Sprint("later ", i)
+			ticket, err := log.AppendAsync(background, []byte(p))
+			if err == nil && i%3 == 0 {
+				if err = ticket.Wait(ctx); err == nil {
+					acknowledged.Store(ticket.LSN(), p)
+				}
+			}
+			return err
+		},
+		func(int) error { return log.Sync(ctx) },
+		func(int) error { return log.TruncateFront(log.Durable() / 2) },
+		func(int) error {
+			var end error
+			for _, end = range log.Tail(ctx, log.First()) {
+				continue
+			}
+			if errors.Is(end, ErrTruncated) {
+				return nil
+			}
+			return end
+		},
+		func(i int) error {
+			if i == 10*round {
+				if err := log.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+			return log.Sync(background)
+		},
+	}
+	var group sync.WaitGroup
+	for _, call := range calls {
+		group.Go(func() {
+			err := error(nil)
+			for i := 0; err == nil; i++ {
+				err = call(i)
+			}
+			if !errors.Is(err, ErrClosed) {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	return acknowledged
 }

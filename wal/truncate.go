@@ -10,8 +10,11 @@ import "fmt"
 func (l *Log) TruncateFront(lsn LSN) error {
 	l.io.Lock()
 	defer l.release()
-	if lsn <= l.First() {
-		return nil
+	l.mu.Lock()
+	err, nothing := l.err(), lsn <= l.first
+	l.mu.Unlock()
+	if err != nil || nothing {
+		return err
 	}
 	if done, err := l.settleFor(lsn - 1); done || err != nil {
 		return err
