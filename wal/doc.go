@@ -87,13 +87,15 @@
 //	   4      4   length of the payload                     │     LSN watermark   32 bytes │         │
 //	   8      1   kind: 1 any bytes, 2 an Entry             └──────────────────────────────┴─────────┘
 //	   9      1   flags: 1 last of its group
-//	  10      6   zeros
+//	  10      6   first bytes of the salt of the segment
 //	  16      8   LSN
 //	  24      8   watermark: all up to this LSN was durable
 //	  32          payload, then zeros up to a multiple of 8
 //
 // The checksum is over the salt of the segment and all of the record behind the checksum itself. With the salt, no
-// record of another segment, of another log, or of an earlier life of the same blocks is taken for one of this segment.
+// record of another segment, of another log, or of an earlier life of the same blocks is taken for one of this segment;
+// and with its first bytes in the head, whoever makes up payloads cannot make them look like records, each of which
+// would have to be read when the end of a log is searched.
 // LSNs go up by one from record to record and from segment to segment.
 //
 // A segment gets its name when its header is synced, so a segment without a header is never the trace of a crash. Where

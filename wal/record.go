@@ -61,7 +61,7 @@ func (s *segment) appendFrame(b []byte, f frame, payload []byte) []byte {
 	if f.groupEnd {
 		r[9] = flagGroupEnd
 	}
-	clear(r[10:16])
+	copy(r[10:16], s.salt[:])
 	binary.LittleEndian.PutUint64(r[16:], uint64(f.lsn))
 	binary.LittleEndian.PutUint64(r[24:], uint64(f.watermark))
 	copy(r[recordHead:], payload)

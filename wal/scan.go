@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"io"
@@ -202,8 +203,8 @@ func (t *tail) follow(scan *scanner) error {
 // searchRest looks for records behind a place where there should be one, wherever they begin. It gives the highest
 // watermark of them, and the offset behind the last byte of the segment that is not zero.
 //
-// A payload can be full of heads that each claim all the rest. No more of them is read than a few times the segment:
-// whether there is a record among them remains open then, and that is damage.
+// Whoever knows the salt can fill a payload with heads that each claim all the rest. No more of them is read than a few
+// times the segment: whether there is a record among them remains open then, and that is damage.
 func (s *scanner) searchRest() (watermark LSN, lastByte int64, err error) {
 	missing, doubtful := s.next, 4*s.segment.size
 	undecided := s.corrupt("too much behind it looks like records")
@@ -254,7 +255,8 @@ func (s *scanner) plausible(missing LSN) (LSN, bool) {
 	}
 	f := frameHead(s.unread)
 	farthest := missing + LSN(s.segment.size/recordHead)
-	return f.lsn, f.lsn >= missing && f.lsn <= farthest && f.watermark < f.lsn && f.size <= s.limit-s.offset
+	return f.lsn, bytes.Equal(s.unread[10:16], s.segment.salt[:6]) && f.lsn >= missing && f.lsn <= farthest &&
+		f.watermark < f.lsn && f.size <= s.limit-s.offset
 }
 
 // skipZeros leaves out eight zeros, or many times as many, so that a segment that is mostly empty takes no time.
