@@ -77,7 +77,7 @@ func (l *Log) Append(ctx context.Context, payloads ...[]byte) (LSN, error) {
 func (l *Log) AppendEntries(ctx context.Context, entries ...Entry) (LSN, error) {
 	g := groups.Get().(*group)
 	defer g.put()
-	if err := g.encode(entries); err != nil {
+	if err := g.encode(entries, l.options.SegmentSize); err != nil {
 		return 0, err
 	}
 	return l.append(ctx, kindEntry, g.payloads)
@@ -98,16 +98,17 @@ func (g *group) put() {
 	}
 }
 
-func (g *group) encode(entries []Entry) error {
+// encode fails with [ErrTooLarge] before anything of that size is made.
+func (g *group) encode(entries []Entry, limit int64) error {
 	g.bytes, g.payloads = g.bytes[:0], g.payloads[:0]
-	size := 0
+	size := int64(0)
 	for i := range entries {
-		size += entryHead + len(entries[i].Key) + len(entries[i].Value)
+		size += entryHead + int64(len(entries[i].Key)) + int64(len(entries[i].Value))
 	}
-	if size > maxSegmentSize {
-		return ErrTooLarge
+	if size > limit {
+		return fmt.Errorf("%w: %d bytes, of %d", ErrTooLarge, size, limit)
 	}
-	if cap(g.bytes) < size {
+	if int64(cap(g.bytes)) < size {
 		g.bytes = make([]byte, 0, size)
 	}
 	for i := range entries {

@@ -44,7 +44,7 @@ var (
 )
 
 // SegmentError says where in a log an error is: [ErrCorrupt], [ErrForeign], [ErrVersion] or [ErrKey], or that of a
-// read.
+// read, a write or a sync.
 type SegmentError struct {
 	Segment string // path of the file
 	Offset  int64  // in the file

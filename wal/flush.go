@@ -122,7 +122,7 @@ func (l *Log) flush() (room, err error) {
 	told := Flush{Entries: b.entries, Bytes: int64(len(b.data))}
 	written := err == nil && (len(b.data) > 0 || sync)
 	if written {
-		err = l.write(b, sync, &told)
+		err = l.failedAt(b, l.write(b, sync, &told))
 		written = err == nil
 	}
 	if err == nil && rotate {
@@ -157,6 +157,20 @@ func (l *Log) flush() (room, err error) {
 		l.options.Observe(told)
 	}
 	return room, err
+}
+
+// failedAt says where a write or sync has failed, if it has.
+func (l *Log) failedAt(b *batch, err error) error {
+	if err == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := &SegmentError{Segment: l.chain[len(l.chain)-1].path, Offset: b.offset, LSN: l.durable + 1, Err: err}
+	if b.entries > 0 {
+		e.LSN = b.last + 1 - LSN(b.entries)
+	}
+	return e
 }
 
 // write puts a batch into the active segment, and tells how long that took if somebody wants to know. io is held.

@@ -97,6 +97,9 @@ func TestLimits(t *testing.T) {
 	if _, err := log.Append(background); !errors.Is(err, ErrEmpty) {
 		t.Errorf("an empty group: %v", err)
 	}
+	if _, err := log.AppendEntries(background, Entry{Key: "k", Value: largest}); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("an entry over the limit: %v", err)
+	}
 	if _, err := log.AppendEntries(background, Entry{Value: []byte("x")}); !errors.Is(err, ErrEmpty) {
 		t.Errorf("an empty key: %v", err)
 	}
@@ -135,12 +138,12 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// readOnly is a file system that cannot be changed.
+// readOnly is a file system that cannot be changed, as one that is mounted so: the lock cannot be opened either.
 type readOnly struct{ disk.FS }
 
 func (readOnly) Mkdir(string) error { return nil }
 
-func (readOnly) Create(name string) (disk.File, error) {
+func (readOnly) Lock(name string) (disk.Lock, error) {
 	return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.EROFS}
 }
 
@@ -150,18 +153,16 @@ func TestReadOnlyDirectory(t *testing.T) {
 	if err := log.Close(); err != nil {
 		t.Fatal(err)
 	}
-	log, _, err := Open(dir, Options{fs: readOnly{disk.OS{}}})
+	fsys := readOnly{disk.OS{}}
+	if _, _, err := Open(dir, Options{fs: fsys}); !errors.Is(err, syscall.EROFS) || !strings.Contains(err.Error(), dir) {
+		t.Errorf("error is %v", err)
+	}
+	r, _, err := openReader(fsys, dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := log.Append(background, []byte("b")); !errors.Is(err, syscall.EROFS) {
-		t.Errorf("error is %v", err)
-	}
-	if got := mustRead(t, log, 0); !slices.Equal(got, []string{"a"}) {
-		t.Errorf("%q", got)
-	}
-	if err := log.Close(); err != nil {
-		t.Error(err)
+	if got, err := contents(r.Records(background, 0)); err != nil || !slices.Equal(got, []string{"a"}) {
+		t.Errorf("%q, %v", got, err)
 	}
 }
 

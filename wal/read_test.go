@@ -130,7 +130,12 @@ func TestTailFails(t *testing.T) {
 		}()
 		synctest.Wait()
 		broken = true
-		if _, err := log.Append(t.Context(), []byte("b")); !errors.Is(err, ErrFailed) || !errors.Is(err, syscall.EIO) {
+		_, err = log.Append(t.Context(), []byte("b"))
+		if !errors.Is(err, ErrFailed) || !errors.Is(err, syscall.EIO) {
+			t.Errorf("an append whose sync failed: %v", err)
+		}
+		var where *SegmentError
+		if !errors.As(err, &where) || where.LSN != 2 || where.Offset != headerSize+40 {
 			t.Errorf("an append whose sync failed: %v", err)
 		}
 		<-done
