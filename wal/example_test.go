@@ -2,6 +2,7 @@ package wal_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -55,6 +56,73 @@ func Example() {
 	// <nil>
 }
 
+// What a crash has left is recovered by itself; damage is an error that says where it is.
+func ExampleOpen() {
+	dir, remove := directory()
+	defer remove()
+	log, recovery, err := wal.Open(dir, wal.Options{SegmentSize: 1 << 20})
+	var damage *wal.SegmentError
+	switch {
+	case errors.As(err, &damage):
+		fmt.Println("damaged:", damage.Segment, damage.Offset, damage.LSN)
+		return
+	case err != nil:
+		panic(err)
+	case !recovery.Clean:
+		fmt.Println("bytes that were cut off:", recovery.Torn)
+	}
+	_, _, err = wal.Open(dir, wal.Options{})
+	fmt.Println("a second one is locked out:", errors.Is(err, wal.ErrLocked))
+	fmt.Println(log.Close())
+	// Output:
+	// a second one is locked out: true
+	// <nil>
+}
+
+// The entries are encrypted with a key, and what was written to the disk is told.
+func ExampleOptions() {
+	dir, remove := directory()
+	defer remove()
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // never fails
+	log, _, err := wal.Open(dir, wal.Options{
+		Key: key,
+		Observe: func(f wal.Flush) {
+			fmt.Println("entries:", f.Entries, "synced:", f.Sync > 0, "durable:", f.Durable)
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	if _, err := log.Append(context.Background(), []byte("secret")); err != nil {
+		panic(err)
+	}
+	if err := log.Close(); err != nil {
+		panic(err)
+	}
+	_, _, err = wal.Open(dir, wal.Options{})
+	fmt.Println("it opens with the key only:", errors.Is(err, wal.ErrKey))
+	// Output:
+	// entries: 1 synced: true durable: 1
+	// it opens with the key only: true
+}
+
+// All of a group is there after a crash, or nothing of it. When Append returns, it is on the disk.
+func ExampleLog_Append() {
+	dir, remove := directory()
+	defer remove()
+	log, _, err := wal.Open(dir, wal.Options{})
+	if err != nil {
+		panic(err)
+	}
+	lsn, err := log.Append(context.Background(), []byte("debit 100"), []byte("credit 100"))
+	fmt.Println(lsn, err, log.Durable())
+	fmt.Println(log.Close())
+	// Output:
+	// 2 <nil> 2
+	// <nil>
+}
+
 // Entries with a key, a version and a time need no encoding of one's own.
 func ExampleLog_AppendEntries() {
 	dir, remove := directory()
@@ -105,6 +173,54 @@ func ExampleLog_AppendAsync() {
 	fmt.Println(last.LSN(), last.Wait(ctx), log.Durable())
 	// Output:
 	// 1000 <nil> 1000
+	// <nil>
+}
+
+// Without a sync for each group, one comes when it is asked for.
+func ExampleLog_Sync() {
+	dir, remove := directory()
+	defer remove()
+	ctx := context.Background()
+	log, _, err := wal.Open(dir, wal.Options{Sync: wal.None})
+	if err != nil {
+		panic(err)
+	}
+	for i := range 3 {
+		if _, err := log.Append(ctx, fmt.Append(nil, i)); err != nil {
+			panic(err)
+		}
+	}
+	fmt.Println(log.Durable())
+	fmt.Println(log.Sync(ctx), log.Durable())
+	fmt.Println(log.Close())
+	// Output:
+	// 0
+	// <nil> 3
+	// <nil>
+}
+
+// Reading begins at any entry.
+func ExampleLog_Records() {
+	dir, remove := directory()
+	defer remove()
+	ctx := context.Background()
+	log, _, err := wal.Open(dir, wal.Options{})
+	if err != nil {
+		panic(err)
+	}
+	if _, err := log.Append(ctx, []byte("one"), []byte("two"), []byte("three")); err != nil {
+		panic(err)
+	}
+	for record, err := range log.Records(ctx, 2) {
+		if err != nil {
+			panic(err)
+		}
+		fmt.Printf("%d %s %v\n", record.LSN, record.Data, record.Last)
+	}
+	fmt.Println(log.Close())
+	// Output:
+	// 2 two false
+	// 3 three true
 	// <nil>
 }
 
@@ -168,8 +284,8 @@ func ExampleLog_TruncateFront() {
 	// <nil>
 }
 
-// A log can be read while another process appends to it.
-func ExampleOpenReader() {
+// What turns out to be wrong is cut off the end.
+func ExampleLog_TruncateBack() {
 	dir, remove := directory()
 	defer remove()
 	ctx := context.Background()
@@ -177,43 +293,28 @@ func ExampleOpenReader() {
 	if err != nil {
 		panic(err)
 	}
-	defer func() { fmt.Println(log.Close()) }()
-	if _, err := log.Append(ctx, []byte("hello")); err != nil {
+	if _, err := log.Append(ctx, []byte("one"), []byte("two"), []byte("three")); err != nil {
 		panic(err)
 	}
-	reader, recovery, err := wal.OpenReader(dir, nil)
-	if err != nil {
-		panic(err)
-	}
-	fmt.Println(recovery.First, recovery.Last, recovery.Clean)
-	for record, err := range reader.Records(ctx, 0) {
-		fmt.Printf("%s %v\n", record.Data, err)
-	}
+	fmt.Println(log.TruncateBack(1), log.Last())
+	fmt.Println(log.Append(ctx, []byte("new two")))
+	fmt.Println(log.Close())
 	// Output:
-	// 1 1 false
-	// hello <nil>
+	// <nil> 1
+	// 2 <nil>
 	// <nil>
 }
 
-// A damaged log is not changed: what is whole goes into a new one.
-func ExampleRepair() {
-	dir, remove := directory()
-	defer remove()
-	ctx := context.Background()
-	log, _, err := wal.Open(dir, wal.Options{})
+// An encoded entry can be kept elsewhere, too.
+func ExampleEntry_AppendBinary() {
+	created := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+	entry := wal.Entry{Version: 3, Key: "user/7", Value: []byte("Ada"), Created: created}
+	b, err := entry.AppendBinary(nil)
 	if err != nil {
 		panic(err)
 	}
-	for _, text := range []string{"one", "two", "three"} {
-		if _, err := log.Append(ctx, []byte(text)); err != nil {
-			panic(err)
-		}
-	}
-	if err := log.Close(); err != nil {
-		panic(err)
-	}
-	repaired, err := wal.Repair(ctx, dir, dir+"-repaired", nil)
-	fmt.Printf("%+v %v\n", repaired, err)
-	// Output:
-	// {First:1 Last:3 Damage:<nil>} <nil>
+	var decoded wal.Entry
+	err = decoded.UnmarshalBinary(b)
+	fmt.Println(len(b), decoded.Key, string(decoded.Value), err)
+	// Output: 38 user/7 Ada <nil>
 }

@@ -174,10 +174,7 @@ func open(dir string, options Options, first LSN) (_ *Log, _ Recovery, err error
 		first: first, next: first,
 	}
 	if l.lock, err = l.fs.Lock(filepath.Join(dir, lockName)); err != nil {
-		if errors.Is(err, disk.ErrLocked) {
-			err = fmt.Errorf("%w: %s", ErrLocked, dir)
-		}
-		return nil, Recovery{}, fmt.Errorf("wal: %w", err)
+		return nil, Recovery{}, lockError(err, dir)
 	}
 	recovery, err := l.recover()
 	if err != nil {
@@ -185,6 +182,14 @@ func open(dir string, options Options, first LSN) (_ *Log, _ Recovery, err error
 	}
 	l.start()
 	return l, recovery, nil
+}
+
+// lockError says why the lock of a log was not given.
+func lockError(err error, dir string) error {
+	if errors.Is(err, disk.ErrLocked) {
+		return fmt.Errorf("%w: %s", ErrLocked, dir)
+	}
+	return fmt.Errorf("wal: %w", err)
 }
 
 // start begins the goroutines.

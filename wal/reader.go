@@ -106,7 +106,7 @@ func (r *Reader) Refresh() error {
 	}
 	fresh, _, err := openReader(r.view.fs, r.dir, r.key)
 	if err != nil {
-		return fmt.Errorf("refreshing: %w", err)
+		return err
 	}
 	former := r.view.last
 	*r = *fresh

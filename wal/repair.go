@@ -28,7 +28,7 @@ func repair(ctx context.Context, fsys disk.FS, dir, target string, key []byte) (
 	}
 	lock, err := fsys.Lock(filepath.Join(dir, lockName))
 	if errors.Is(err, disk.ErrLocked) {
-		return r, fmt.Errorf("%w: %s", ErrLocked, dir)
+		return r, lockError(err, dir)
 	}
 	if err == nil { // it may lie where nothing can be written
 		defer func() { err = errors.Join(err, lock.Close()) }()

@@ -1,0 +1,123 @@
+package wal_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"culvert/wal"
+)
+
+// A log can be read while another process appends to it.
+func ExampleOpenReader() {
+	dir, remove := directory()
+	defer remove()
+	ctx := context.Background()
+	log, _, err := wal.Open(dir, wal.Options{})
+	if err != nil {
+		panic(err)
+	}
+	defer func() { fmt.Println(log.Close()) }()
+	if _, err := log.Append(ctx, []byte("hello")); err != nil {
+		panic(err)
+	}
+	reader, recovery, err := wal.OpenReader(dir, nil)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(recovery.First, recovery.Last, recovery.Clean)
+	for record, err := range reader.Records(ctx, 0) {
+		fmt.Printf("%s %v\n", record.Data, err)
+	}
+	// Output:
+	// 1 1 false
+	// hello <nil>
+	// <nil>
+}
+
+// A reader sees what has come since when it is refreshed.
+func ExampleReader_Refresh() {
+	dir, remove := directory()
+	defer remove()
+	ctx := context.Background()
+	log, _, err := wal.Open(dir, wal.Options{})
+	if err != nil {
+		panic(err)
+	}
+	defer func() { fmt.Println(log.Close()) }()
+	reader, recovery, err := wal.OpenReader(dir, nil)
+	if err != nil {
+		panic(err)
+	}
+	next := recovery.First
+	for _, text := range []string{"one", "two"} {
+		if _, err := log.Append(ctx, []byte(text)); err != nil {
+			panic(err)
+		}
+		if err := reader.Refresh(); err != nil {
+			panic(err)
+		}
+		for record, err := range reader.Records(ctx, next) {
+			if err != nil {
+				panic(err)
+			}
+			fmt.Printf("%d %s\n", record.LSN, record.Data)
+			next = record.LSN + 1
+		}
+	}
+	// Output:
+	// 1 one
+	// 2 two
+	// <nil>
+}
+
+// The files of a log and what they hold, as one copies them.
+func ExampleReader_Segments() {
+	dir, remove := directory()
+	defer remove()
+	log, _, err := wal.Open(dir, wal.Options{SegmentSize: 12 << 10})
+	if err != nil {
+		panic(err)
+	}
+	for range 2 {
+		if _, err := log.Append(context.Background(), make([]byte, 3000)); err != nil {
+			panic(err)
+		}
+	}
+	if err := log.Close(); err != nil {
+		panic(err)
+	}
+	reader, _, err := wal.OpenReader(dir, nil)
+	if err != nil {
+		panic(err)
+	}
+	for _, s := range reader.Segments() {
+		fmt.Println(filepath.Base(s.Path), s.First, s.Last, s.Sealed)
+	}
+	// Output:
+	// 0000000000000001.wal 1 1 false
+	// 0000000000000002.wal 2 2 true
+}
+
+// A damaged log is not changed: what is whole goes into a new one.
+func ExampleRepair() {
+	dir, remove := directory()
+	defer remove()
+	ctx := context.Background()
+	log, _, err := wal.Open(dir, wal.Options{})
+	if err != nil {
+		panic(err)
+	}
+	for _, text := range []string{"one", "two", "three"} {
+		if _, err := log.Append(ctx, []byte(text)); err != nil {
+			panic(err)
+		}
+	}
+	if err := log.Close(); err != nil {
+		panic(err)
+	}
+	repaired, err := wal.Repair(ctx, dir, dir+"-repaired", nil)
+	fmt.Printf("%+v %v\n", repaired, err)
+	// Output:
+	// {First:1 Last:3 Damage:<nil>} <nil>
+}
