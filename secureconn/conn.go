@@ -13,7 +13,7 @@ import (
 // called at once.
 //
 // A deadline that passes ends the calls that wait for it and nothing else: with a new one the connection goes on. Any
-// other error is the answer to all calls of the same direction from then on.
+// other error, and that of a handshake, is the answer to all calls of the same direction from then on.
 type Conn struct {
 	conn     net.Conn
 	config   *Config
@@ -88,8 +88,9 @@ func (c *Conn) HandshakeContext(ctx context.Context) error {
 // Read implements [net.Conn]. It waits for one record at least, and gives as many of those that have come as fit. It
 // opens them straight into p if p has room for a whole one, which is up to 256 KiB. A p of no bytes gives 0 at once.
 //
-// The error is [io.EOF] after the last byte of a stream that the peer has ended, [io.ErrUnexpectedEOF] if the
-// connection ends without that, and [ErrRecord] if what came is not what the peer has sent.
+// The error is [io.EOF] after the last byte of a stream that the peer has ended, and nowhere else. It is
+// [io.ErrUnexpectedEOF] if the connection ends without that, that of the network if it was broken off, and
+// [ErrRecord] if what came is not what the peer has sent.
 func (c *Conn) Read(p []byte) (int, error) {
 	if err := c.Handshake(); err != nil {
 		return 0, err
@@ -149,6 +150,9 @@ func (c *Conn) CloseWrite() error {
 //
 // Close cuts off calls that are under way in other goroutines. If one of them is sending, the stream is not ended, so
 // that the peer reads [io.ErrUnexpectedEOF]. A second Close is [net.ErrClosed].
+//
+// That Close has no error does not mean that the peer has everything. As always with TCP, the system even drops what is
+// on its way if the peer has sent bytes that nobody has read. Who has to know calls CloseWrite and reads up to the end.
 func (c *Conn) Close() error {
 	c.closing.Lock()
 	wasClosed := c.isClosed

@@ -11,8 +11,8 @@ import (
 // repeated, left out or moved, or that is not as the package comment says. Nothing of it was handed out.
 var ErrRecord = errors.New("secureconn: a record is not authentic")
 
-// ErrRefused is the error of a handshake that the peer has broken off. The most likely reason is that it does not list
-// the own fingerprint.
+// ErrRefused is the error of a handshake that the peer has broken off, or somebody on the way in its name. The most
+// likely reason is that it does not list the own fingerprint.
 var ErrRefused = errors.New("secureconn: the peer has refused the connection")
 
 // PeerError is the error of a handshake with a peer who shows a key that is not listed in [Config.Peers].

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"time"
 
 	"culvert/secureconn"
@@ -86,13 +85,15 @@ func ExampleClient() {
 
 func ExampleServer() {
 	client, server := pair()
-	defer client.Close()
-	defer server.Close()
-	go func() { _ = client.Handshake() }()
+	go func() {
+		_, _ = io.Copy(io.Discard, client)
+		_ = client.Close()
+	}()
 	if err := server.HandshakeContext(context.Background()); err != nil {
 		fmt.Println(err)
 	}
 	fmt.Println("the peer is", server.Peer())
+	_ = server.Close()
 	// Output: the peer is v6ihgnqamyst2hj4p5rkcqxo74s5jo3qmkfwavqul7ehscckezkq
 }
 
@@ -151,29 +152,115 @@ func ExampleNewListener() {
 	// Output: accepted
 }
 
-// io.Copy uses ReadFrom and WriteTo: what is read is sealed in place, and what was opened is written from there.
-func ExampleConn_WriteTo() {
-	client, server := pair()
+func ExampleListen() {
+	alice, bob := exampleKey('a'), exampleKey('b')
+	listener, err := secureconn.Listen("tcp", "127.0.0.1:0", exampleConfig(bob, alice))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	go func() {
-		_, _ = client.ReadFrom(bytes.NewReader([]byte("a stream\n")))
-		_ = client.Close()
+		conn, err := secureconn.Dial(
+			context.Background(), "tcp", listener.Addr().String(), exampleConfig(alice, bob))
+		if err != nil {
+			return
+		}
+		_, _ = io.WriteString(conn, "hello")
+		_ = conn.Close()
 	}()
-	n, err := server.WriteTo(os.Stdout)
-	fmt.Println(n, err)
-	_ = server.Close()
-	// Output: a stream
-	// 9 <nil>
+	conn, err := listener.Accept()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	text, err := io.ReadAll(conn) // which runs the handshake
+	fmt.Printf("%s %v\n", text, err)
+	_ = conn.Close()
+	_ = listener.Close()
+	// Output: hello <nil>
 }
 
-func ExampleConn_WriteBuffers() {
-	client, server := pair()
+// Dial fails if the server is not who it is expected to be, or does not accept the client.
+func ExampleDial() {
+	alice, bob, mallory := exampleKey('a'), exampleKey('b'), exampleKey('m')
+	listener, err := secureconn.Listen("tcp", "127.0.0.1:0", exampleConfig(bob, alice))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer listener.Close()
 	go func() {
-		list := net.Buffers{[]byte("head, "), []byte("body, "), []byte("tail")}
-		_, _ = client.WriteBuffers(&list)
-		_ = client.Close()
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				_, _ = io.Copy(io.Discard, conn)
+				_ = conn.Close()
+			}()
+		}
 	}()
-	text, _ := io.ReadAll(server)
-	fmt.Printf("%s, in %d records with the one that ends it\n", text, server.Stats().RecordsReceived)
-	_ = server.Close()
-	// Output: head, body, tail, in 2 records with the one that ends it
+	for _, own := range []ed25519.PrivateKey{alice, mallory} {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		conn, err := secureconn.Dial(ctx, "tcp", listener.Addr().String(), exampleConfig(own, bob))
+		cancel()
+		fmt.Println(err == nil, errors.Is(err, secureconn.ErrRefused))
+		if err == nil {
+			_ = conn.Close()
+		}
+	}
+	// Output: true false
+	// false true
+}
+
+// A server that several clients may connect to, and that does not wait long for any of them.
+func ExampleConfig() {
+	alice, bob, carol := exampleKey('a'), exampleKey('b'), exampleKey('c')
+	config := &secureconn.Config{
+		Key: bob,
+		Peers: []string{
+			secureconn.Fingerprint(alice.Public().(ed25519.PublicKey)),
+			secureconn.Fingerprint(carol.Public().(ed25519.PublicKey)),
+		},
+		HandshakeTimeout: 3 * time.Second,
+	}
+	for _, client := range []ed25519.PrivateKey{alice, carol} {
+		a, b := net.Pipe()
+		go func() { _ = secureconn.Client(a, exampleConfig(client, bob)).Handshake() }()
+		fmt.Println(secureconn.Server(b, config).Handshake())
+		_ = b.Close()
+	}
+	// Output: <nil>
+	// <nil>
+}
+
+// damaged is a network that changes bytes after a while.
+type damaged struct {
+	net.Conn
+	count int
+}
+
+func (d *damaged) Read(p []byte) (int, error) {
+	n, err := d.Conn.Read(p)
+	if d.count += n; n > 0 && d.count > 20_000 {
+		p[n-1] ^= 1
+	}
+	return n, err
+}
+
+// What somebody has changed on the way is not handed out.
+func Example_changed() {
+	alice, bob := exampleKey('a'), exampleKey('b')
+	a, b := net.Pipe()
+	client := secureconn.Client(a, exampleConfig(alice, bob))
+	server := secureconn.Server(&damaged{Conn: b}, exampleConfig(bob, alice))
+	go func() {
+		_, _ = io.WriteString(client, "the beginning")
+		_, _ = client.Write(make([]byte, 300_000))
+	}()
+	text, err := io.ReadAll(server)
+	fmt.Printf("%s, %v\n", text, errors.Is(err, secureconn.ErrRecord))
+	_ = b.Close()
+	// Output: the beginning, true
 }

@@ -12,6 +12,7 @@ import (
 	"io"
 	"math/big"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -156,5 +157,57 @@ func TestNothingBehindTheEnd(t *testing.T) {
 				background.Wait()
 			})
 		})
+	}
+}
+
+// TestClientStaysUnknown has a server that is not listed ask for the certificate of a client, and not get it.
+func TestClientStaysUnknown(t *testing.T) {
+	for name, change := range map[string]func(*tls.Config){
+		"another key":      func(c *tls.Config) { c.Certificates[0] = certificate(key(3)) },
+		"another protocol": func(c *tls.Config) { c.NextProtos = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			here, there := net.Pipe()
+			forClient, _ := configs()
+			conn := secureconn.Client(here, forClient)
+			config := secondConfig(key(2))
+			config.VerifyConnection = func(tls.ConnectionState) error {
+				t.Error("the client has shown its certificate")
+				return nil
+			}
+			change(config)
+			var background sync.WaitGroup
+			background.Go(func() {
+				if err := tls.Server(there, config).Handshake(); err == nil {
+					t.Error("the handshake of the server went well")
+				}
+				there.Close()
+			})
+			if err := conn.Handshake(); err == nil {
+				t.Error("the handshake went well")
+			}
+			conn.Close()
+			background.Wait()
+		})
+	}
+}
+
+// TestBrokenOff has the network break a connection off behind each byte of a stream, with what TCP calls a reset.
+func TestBrokenOff(t *testing.T) {
+	for at := range 5*24 + len(exchanged) {
+		conn, other := withSecondOver(t, at%2 == 0, tcpPair)
+		other.put(t, slices.Concat(exchange(other.send)...)[:at])
+		if err := other.conn.(*net.TCPConn).SetLinger(0); err != nil {
+			t.Fatal(err)
+		}
+		other.conn.Close()
+		got, err := io.ReadAll(conn)
+		if err == nil || !strings.HasPrefix(exchanged, string(got)) {
+			t.Errorf("broken off at %d: read %q, %v", at, got, err)
+		}
+		if _, err := conn.Write(make([]byte, 100)); err == nil {
+			t.Errorf("broken off at %d: Write went well", at)
+		}
+		conn.Close()
 	}
 }
