@@ -2,6 +2,7 @@ package wal
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -107,5 +108,37 @@ func TestReadAcrossRestart(t *testing.T) {
 	see("1", "2", "new 3")
 	if err := log.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestReaderAndCuts has a reader without the log look on while the log is cut off.
+func TestReaderAndCuts(t *testing.T) {
+	for name, cut := range map[string]func(*Log) error{
+		"front": func(log *Log) error { return log.TruncateFront(6) },
+		"back":  func(log *Log) error { return errors.Join(log.TruncateBack(4), log.TruncateFront(4)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			log, dir := newLog(t, Options{SegmentSize: minSegmentSize})
+			for i := range 6 {
+				mustAppend(t, log, strings.Repeat(fmt.Sprint(i+1), 3000))
+			}
+			r, _, err := OpenReader(dir, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cut(log); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := contents(r.Records(background, 1)); !errors.Is(err, ErrTruncated) {
+				t.Errorf("entries that were cut off: %v", err)
+			}
+			if err := r.Refresh(); errors.Is(err, ErrTruncated) != (name == "back") || err != nil && name == "front" {
+				t.Fatal(err)
+			}
+			got, err := contents(r.Records(background, 0))
+			if want := mustRead(t, log, 0); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("%d entries, %d are in the log: %v", len(got), len(want), err)
+			}
+		})
 	}
 }

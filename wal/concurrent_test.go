@@ -15,52 +15,23 @@ import (
 // TestManyWriters has goroutines append at the same time, in every mode, beside readers and cuts. Each sees its own
 // entries in its order.
 func TestManyWriters(t *testing.T) {
+	const writers, each = 8, 100
 	for _, mode := range []SyncMode{Each, Interval, None} {
 		t.Run(fmt.Sprint(mode), func(t *testing.T) {
-			const writers, each = 8, 100
 			log, _ := newLog(t, Options{Sync: mode, Interval: time.Millisecond, SegmentSize: 32 << 10})
 			ctx, cancel := context.WithCancel(background)
 			defer cancel()
 			var group, tails sync.WaitGroup
 			for writer := range writers {
 				group.Go(func() {
-					how := background
-					if writer%2 == 0 {
-						how = ctx // which has the flusher write
-					}
 					for i := range each {
-						p := fmt.Appendf(nil, "%d %d %s", writer, i, strings.Repeat("-", i))
-						if writer%4 == 3 {
-							ticket, err := log.AppendAsync(how, p)
-							if err == nil && i%10 == 0 {
-								err = ticket.Wait(how)
-							}
-							if err != nil {
-								t.Error(err)
-							}
-						} else if _, err := log.Append(how, p); err != nil {
+						if err := appendAs(ctx, log, writer, i); err != nil {
 							t.Error(err)
 						}
 					}
 				})
 			}
-			tails.Go(func() {
-				seen := 0
-				for r, err := range log.Tail(ctx, 1) {
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					if seen++; r.LSN != LSN(seen) || seen == writers*each {
-						return
-					}
-					if seen%100 == 0 {
-						if err := log.TruncateFront(r.LSN / 2); err != nil {
-							t.Error(err)
-						}
-					}
-				}
-			})
+			tails.Go(func() { tailAndCut(ctx, t, log, writers*each) })
 			group.Go(func() {
 				if err := log.Sync(background); err != nil {
 					t.Error(err)
@@ -86,6 +57,47 @@ func TestManyWriters(t *testing.T) {
 				t.Errorf("%d entries", log.Last())
 			}
 		})
+	}
+}
+
+// appendAs appends in the way of one of the writers: by itself, by the flusher, or without waiting.
+func appendAs(ctx context.Context, log *Log, writer, i int) error {
+	how := background
+	if writer%2 == 0 {
+		how = ctx // which has the flusher write
+	}
+	p := fmt.Appendf(nil, "%d %d %s", writer, i, strings.Repeat("-", i))
+	if writer%4 != 3 {
+		_, err := log.Append(how, p)
+		return err
+	}
+	ticket, err := log.AppendAsync(how, p)
+	if err == nil && i%10 == 0 {
+		err = ticket.Wait(how)
+	}
+	return err
+}
+
+// tailAndCut follows a log up to an LSN, and cuts off its front meanwhile.
+func tailAndCut(ctx context.Context, t *testing.T, log *Log, last LSN) {
+	t.Helper()
+	seen := LSN(0)
+	for r, err := range log.Tail(ctx, 1) {
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if seen++; r.LSN != seen {
+			t.Errorf("LSN %d where %d should be", r.LSN, seen)
+		}
+		if seen == last {
+			return
+		}
+		if seen%100 == 0 {
+			if err := log.TruncateFront(r.LSN / 2); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 }
 
@@ -208,16 +220,7 @@ func useUntilClosed(t *testing.T, log *Log, round int) *sync.Map {
 		},
 		func(int) error { return log.Sync(ctx) },
 		func(int) error { return log.TruncateFront(log.Durable() / 2) },
-		func(int) error {
-			var end error
-			for _, end = range log.Tail(ctx, log.First()) {
-				continue
-			}
-			if errors.Is(end, ErrTruncated) {
-				return nil
-			}
-			return end
-		},
+		func(int) error { return tailUntilClosed(ctx, log) },
 		func(i int) error {
 			if i == 10*round {
 				if err := log.Close(); err != nil {
@@ -241,4 +244,15 @@ func useUntilClosed(t *testing.T, log *Log, round int) *sync.Map {
 	}
 	group.Wait()
 	return acknowledged
+}
+
+// tailUntilClosed follows a log. That its front is cut off before the first step is no error.
+func tailUntilClosed(ctx context.Context, log *Log) (end error) {
+	for _, end = range log.Tail(ctx, log.First()) {
+		continue
+	}
+	if errors.Is(end, ErrTruncated) {
+		return nil
+	}
+	return end
 }

@@ -3,17 +3,13 @@ package wal
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"maps"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"testing"
 
-	"culvert/internal/disk"
 	"culvert/internal/testkit/crashfs"
 )
 
@@ -151,163 +147,6 @@ func onlyCorrupt(err error) error {
 		return fmt.Errorf("not a damage with its place: %w", err)
 	}
 	return nil
-}
-
-// TestBadInput opens what is no log, or not this one.
-func TestBadInput(t *testing.T) {
-	key, other := bytes.Repeat([]byte{1}, keySize), bytes.Repeat([]byte{2}, keySize)
-	first, second := segmentName(1), segmentName(2)
-	tests := []struct {
-		name    string
-		key     []byte // of the log
-		with    []byte // it is opened with
-		change  func(files map[string][]byte, d *crashfs.Disk)
-		want    error
-		segment string
-		offset  int64
-		lsn     LSN
-	}{
-		{name: "no key", key: key, want: ErrKey, segment: first, offset: slotSize},
-		{name: "wrong key", key: key, with: other, want: ErrKey, segment: first, offset: slotSize},
-		{name: "needless key", with: key, want: ErrKey, segment: first, offset: slotSize},
-		{name: "torn header", change: func(files map[string][]byte, _ *crashfs.Disk) {
-			clear(files[second][100:slotSize])
-		}},
-		{name: "both headers torn", change: func(files map[string][]byte, _ *crashfs.Disk) {
-			clear(files[second][100:slotSize])
-			clear(files[second][slotSize+512 : headerSize])
-			files[second][slotSize+70] ^= 1
-		}, want: ErrCorrupt, segment: second},
-		{name: "no header", change: func(files map[string][]byte, _ *crashfs.Disk) {
-			clear(files[second][:headerSize])
-		}, want: ErrCorrupt, segment: second},
-		{name: "newer version", change: func(files map[string][]byte, _ *crashfs.Disk) {
-			for _, slot := range []int{0, slotSize} {
-				b := files[second][slot:][:slotSize]
-				b[8] = formatVersion + 1
-				sign(b)
-			}
-		}, want: ErrVersion, segment: second},
-		{name: "missing segment", change: func(_ map[string][]byte, d *crashfs.Disk) {
-			d.Delete(filepath.Join(simulatedDir, second))
-		}, want: ErrCorrupt, segment: segmentName(3), lsn: 3},
-		{name: "missing first segment", change: func(_ map[string][]byte, d *crashfs.Disk) {
-			d.Delete(filepath.Join(simulatedDir, first))
-		}, want: ErrCorrupt, segment: second, lsn: 1},
-		{name: "cut off", change: func(files map[string][]byte, d *crashfs.Disk) {
-			d.Put(filepath.Join(simulatedDir, segmentName(3)), files[segmentName(3)][:headerSize+8])
-		}, want: ErrCorrupt, segment: segmentName(3), offset: headerSize + 8},
-		{name: "forged header", key: key, with: key, change: func(files map[string][]byte, _ *crashfs.Disk) {
-			for _, slot := range []int{0, slotSize} {
-				b := files[second][slot:][:slotSize]
-				b[56]++
-				sign(b)
-			}
-		}, want: ErrCorrupt, segment: second, offset: slotSize},
-		{name: "damaged record", change: func(files map[string][]byte, _ *crashfs.Disk) {
-			files[second][headerSize+recordHead] ^= 1
-		}, want: ErrCorrupt, segment: second, offset: headerSize, lsn: 2},
-		{name: "segment of another log", change: func(files map[string][]byte, _ *crashfs.Disk) {
-			for _, slot := range []int{0, slotSize} {
-				b := files[second][slot:][:slotSize]
-				b[16] ^= 1
-				sign(b)
-			}
-		}, want: ErrForeign, segment: second, lsn: 2},
-		{name: "not a segment", change: func(files map[string][]byte, d *crashfs.Disk) {
-			for name := range files {
-				d.Put(filepath.Join(simulatedDir, name), bytes.Repeat([]byte("hello"), 2000))
-			}
-		}, want: ErrForeign, segment: first},
-		{name: "not a log", change: func(files map[string][]byte, d *crashfs.Disk) {
-			for name := range files {
-				d.Delete(filepath.Join(simulatedDir, name))
-			}
-			d.Put(filepath.Join(simulatedDir, "letter.txt"), []byte("hello"))
-		}, want: ErrForeign, segment: "letter.txt"},
-		{name: "not a leaving", change: func(files map[string][]byte, d *crashfs.Disk) {
-			for name := range files {
-				d.Delete(filepath.Join(simulatedDir, name))
-			}
-			d.Put(filepath.Join(simulatedDir, "letter.tmp"), []byte("hello"))
-		}, want: ErrForeign, segment: "letter.tmp"},
-		{name: "end before the first entry", change: func(files map[string][]byte, d *crashfs.Disk) {
-			for _, slot := range []int{0, slotSize} {
-				b := files[segmentName(3)][slot:][:slotSize]
-				b[56] = 9
-				sign(b)
-			}
-		}, want: ErrCorrupt, segment: segmentName(3), lsn: 5},
-		{name: "forged record", key: key, with: key, change: func(files map[string][]byte, _ *crashfs.Disk) {
-			forge(files[second], func(record []byte) { record[recordHead] ^= 1 })
-		}, want: ErrCorrupt, segment: second, offset: headerSize, lsn: 2},
-		{name: "forged head", key: key, with: key, change: func(files map[string][]byte, _ *crashfs.Disk) {
-			forge(files[second], func(record []byte) { record[9] ^= flagGroupEnd })
-		}, want: ErrCorrupt, segment: second, offset: headerSize, lsn: 2},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			d := threeSegments(t, test.key)
-			if test.change != nil {
-				test.change(d.Files(simulatedDir), d)
-			}
-			err := openAndRead(d.Boot(), test.with)
-			if !errors.Is(err, test.want) {
-				t.Fatalf("error is %v, want %v", err, test.want)
-			}
-			var where *SegmentError
-			if test.want == nil {
-				return
-			}
-			if !errors.As(err, &where) {
-				t.Fatalf("%v does not say where", err)
-			}
-			if filepath.Base(where.Segment) != test.segment || where.Offset != test.offset || where.LSN != test.lsn {
-				t.Errorf("%v, want %s, %d, %d", err, test.segment, test.offset, test.lsn)
-			}
-		})
-	}
-}
-
-// threeSegments makes a closed log of three segments, of entries 1, 2 and 3, and 4.
-func threeSegments(t *testing.T, key []byte) *crashfs.Disk {
-	t.Helper()
-	d := crashfs.New("/data")
-	log, _, err := Open(simulatedDir, Options{SegmentSize: minSegmentSize, Key: key, fs: d.Boot()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	model := crashfs.NewModel()
-	for _, step := range []func(*life) error{add(3000), add(1500, 1500), add(3000), closes} {
-		if err := step(&life{log: log, model: model}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	d.Kill()
-	return d
-}
-
-func openAndRead(fsys disk.FS, key []byte) error {
-	log, _, err := Open(simulatedDir, Options{SegmentSize: minSegmentSize, Key: key, fs: fsys})
-	if err != nil {
-		return err
-	}
-	_, err = contents(log.Records(context.Background(), 0))
-	return errors.Join(err, log.Close())
-}
-
-// sign makes the checksum of a slot right.
-func sign(slot []byte) {
-	binary.LittleEndian.PutUint32(slot[crcOffset:], crc32.Checksum(slot[:crcOffset], castagnoli))
-}
-
-// forge changes the first record of a segment and makes its checksum right.
-func forge(content []byte, change func(record []byte)) {
-	record := content[headerSize:]
-	record = record[:frameHead(record).size]
-	change(record)
-	seed := crc32.Update(0, castagnoli, content[64:96])
-	binary.LittleEndian.PutUint32(record, crc32.Update(seed, castagnoli, record[4:]))
 }
 
 // TestDamageAfterRecovery flips bits of what a recovery has copied to a new segment. It was synced, so it cannot pass

@@ -154,7 +154,8 @@ func TestReadOnlyDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	fsys := readOnly{disk.OS{}}
-	if _, _, err := Open(dir, Options{fs: fsys}); !errors.Is(err, syscall.EROFS) || !strings.Contains(err.Error(), dir) {
+	_, _, err := Open(dir, Options{fs: fsys})
+	if !errors.Is(err, syscall.EROFS) || !strings.Contains(err.Error(), dir) {
 		t.Errorf("error is %v", err)
 	}
 	r, _, err := openReader(fsys, dir, nil)

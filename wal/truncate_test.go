@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -127,34 +129,96 @@ func TestFullDisk(t *testing.T) {
 	closed(log)
 }
 
-// TestReaderAndCuts has a reader without the log look on while the log is cut off.
-func TestReaderAndCuts(t *testing.T) {
-	for name, cut := range map[string]func(*Log) error{
-		"front": func(log *Log) error { return log.TruncateFront(6) },
-		"back":  func(log *Log) error { return errors.Join(log.TruncateBack(4), log.TruncateFront(4)) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			log, dir := newLog(t, Options{SegmentSize: minSegmentSize})
-			for i := range 6 {
-				mustAppend(t, log, strings.Repeat(fmt.Sprint(i+1), 3000))
-			}
-			r, _, err := OpenReader(dir, nil)
-			if err != nil {
+// TestTailAcrossCut cuts off what a reader that waits was given already, and appends more than that: the reader must
+// not take the new entries for those that follow the old ones.
+func TestTailAcrossCut(t *testing.T) {
+	log, _ := newLog(t, Options{})
+	for i := range 10 {
+		mustAppend(t, log, fmt.Sprint("old ", i+1))
+	}
+	var end error
+	for r, err := range log.Tail(background, 0) {
+		if err != nil {
+			end = err
+			break
+		}
+		if r.LSN > 10 {
+			t.Fatalf("LSN %d, %q, behind entries that were cut off", r.LSN, r.Data)
+		}
+		if r.LSN == 10 {
+			if err := log.TruncateBack(5); err != nil {
 				t.Fatal(err)
 			}
-			if err := cut(log); err != nil {
-				t.Fatal(err)
+			for i := range 10 {
+				mustAppend(t, log, fmt.Sprint("new ", i+6))
 			}
-			if _, err := contents(r.Records(background, 1)); !errors.Is(err, ErrTruncated) {
-				t.Errorf("entries that were cut off: %v", err)
-			}
-			if err := r.Refresh(); errors.Is(err, ErrTruncated) != (name == "back") || err != nil && name == "front" {
-				t.Fatal(err)
-			}
-			got, err := contents(r.Records(background, 0))
-			if want := mustRead(t, log, 0); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
-				t.Errorf("%d entries, %d are in the log: %v", len(got), len(want), err)
-			}
-		})
+		}
+	}
+	if !errors.Is(end, ErrTruncated) {
+		t.Errorf("the end is %v", end)
+	}
+}
+
+// TestCutInGroup cuts off the end of a group. What is left is a group, for readers and for Repair.
+func TestCutInGroup(t *testing.T) {
+	log, dir := newLog(t, Options{})
+	mustAppend(t, log, "1")
+	mustAppend(t, log, "2", "3", "4")
+	if err := log.TruncateBack(3); err != nil {
+		t.Fatal(err)
+	}
+	mustAppend(t, log, "5", "6")
+	if err := log.TruncateBack(4); err != nil {
+		t.Fatal(err)
+	}
+	ends := []LSN{}
+	for r, err := range log.Records(background, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Last {
+			ends = append(ends, r.LSN)
+		}
+	}
+	if want := []LSN{1, 3, 4}; !slices.Equal(ends, want) {
+		t.Errorf("groups end at %d, want %d", ends, want)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	target := filepath.Join(t.TempDir(), "new")
+	if r, err := Repair(background, dir, target, nil); err != nil || r.Last != 4 || r.Damage != nil {
+		t.Errorf("%+v, %v", r, err)
+	}
+	log, _, err := Open(target, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := mustRead(t, log, 0); !slices.Equal(got, []string{"1", "2", "3", "5"}) {
+		t.Errorf("%q", got)
+	}
+	if err := log.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTailAtTruncatedSegment removes the segment that a reader has just come to the end of. What comes next is there.
+func TestTailAtTruncatedSegment(t *testing.T) {
+	log, _ := newLog(t, Options{SegmentSize: minSegmentSize})
+	large := strings.Repeat("x", 3000)
+	mustAppend(t, log, large)
+	next := LSN(1)
+	for r, err := range log.Tail(background, 0) {
+		if err != nil || r.LSN != next {
+			t.Fatalf("LSN %d, %v, want %d", r.LSN, err, next)
+		}
+		if r.LSN == 5 {
+			break
+		}
+		mustAppend(t, log, large)
+		next++
+		if err := log.TruncateFront(next); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
