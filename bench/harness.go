@@ -17,6 +17,7 @@ import (
 type benchmark struct {
 	name     string // as Go writes it, without "Benchmark": "Age/op=encrypt"
 	rounds   int    // 0 for those of the workload; no warm-up round before a single one
+	rotate   bool   // each round begins with the next variant, so that each takes each place
 	variants []variant
 	goals    []goal
 	summary  func(results) string // stands behind the goals; may be nil
@@ -95,7 +96,11 @@ func measure(s *session, b benchmark, rounds int, raw io.Writer) (results, error
 			left := took * time.Duration(warmUp+rounds-round)
 			s.say("a round takes %v, %v to go", took.Round(time.Second/10), left.Round(time.Second))
 		}
-		for _, v := range b.variants {
+		for i := range b.variants {
+			if b.rotate {
+				i = (i + round) % len(b.variants)
+			}
+			v := b.variants[i]
 			if err := s.ctx.Err(); err != nil {
 				return nil, err
 			}

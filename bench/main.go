@@ -1,7 +1,7 @@
 // Command bench measures Culvert against the tools that people use today.
 //
 //	go run . [-rounds N] [-out DIR] [-host NAME] [-dir DIR] [agefile | export | parallel | tables | profile |
-//	         sqlite | memory | todos | cipherio | bytebuf | wal | secureconn]…
+//	         sqlite | memory | todos | cipherio | bytebuf | wal | secureconn | fileservice]…
 //
 // A workload has one or more benchmarks, each of which has variants that do the same work: Culvert's, a peer's, and
 // sometimes the limit of the machine. The variants run in turn, A B C A B C, in one run of the program, so that
@@ -51,6 +51,7 @@ var workloads = []workload{
 	{"bytebuf", 20, prepareBytebuf},
 	{"wal", 6, prepareWAL},
 	{"secureconn", 10, prepareSecureconn},
+	{"fileservice", 10, prepareFileservice},
 }
 
 // options are the flags.
