@@ -24,22 +24,7 @@ func TestListen(t *testing.T) {
 		t.Fatal(err)
 	}
 	var background sync.WaitGroup
-	background.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if errors.Is(err, net.ErrClosed) {
-				return
-			}
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			background.Go(func() {
-				_, _ = io.Copy(conn, conn)
-				conn.Close()
-			})
-		}
-	})
+	background.Go(func() { echo(t, listener, &background) })
 	for range 3 {
 		conn, err := secureconn.Dial(t.Context(), "tcp", address, forClient)
 		if err != nil {
@@ -72,5 +57,23 @@ func TestListen(t *testing.T) {
 	cancel()
 	if _, err := secureconn.Dial(ctx, "tcp", address, forClient); !errors.Is(err, context.Canceled) {
 		t.Errorf("Dial with a context that is done: %v", err)
+	}
+}
+
+// echo sends back to all clients what they send, until the listener is closed.
+func echo(t *testing.T, listener net.Listener, background *sync.WaitGroup) {
+	for {
+		conn, err := listener.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		background.Go(func() {
+			_, _ = io.Copy(conn, conn)
+			conn.Close()
+		})
 	}
 }

@@ -109,9 +109,16 @@ func hostileServer(t *testing.T, conn net.Conn) (*second, *tlsWriter) {
 	return s, w
 }
 
-// TestMessagesBehindTheHandshake has a server that is listed send what TLS allows behind the handshake, and what it
-// does not, before and after the byte that accepts the client.
-func TestMessagesBehindTheHandshake(t *testing.T) {
+// messages are what a server sends after its handshake.
+type messages struct {
+	stream    func(w *tlsWriter) []byte
+	handshake error // of the client
+	read      error // of the client, behind the handshake
+}
+
+// messagesBehindTheHandshake are those that TLS allows, and some that it does not, before and after the byte that
+// accepts the client.
+func messagesBehindTheHandshake() map[string]messages {
 	repeat := func(n int, f func() []byte) (all []byte) {
 		for range n {
 			all = append(all, f()...)
@@ -119,11 +126,7 @@ func TestMessagesBehindTheHandshake(t *testing.T) {
 		return all
 	}
 	nothing := func(w *tlsWriter) []byte { return w.record(tlsApplication, nil, 0) }
-	for name, test := range map[string]struct {
-		stream    func(w *tlsWriter) []byte
-		handshake error // nil, or part of the chain
-		read      error
-	}{
+	return map[string]messages{
 		"as it must be": {(*tlsWriter).accept, nil, nil},
 		"tickets":       {func(w *tlsWriter) []byte { return append(repeat(3, w.ticket), w.accept()...) }, nil, nil},
 		"a new key":     {func(w *tlsWriter) []byte { return append(w.update(0), w.accept()...) }, nil, nil},
@@ -165,7 +168,12 @@ func TestMessagesBehindTheHandshake(t *testing.T) {
 		"accepted twice": {
 			func(w *tlsWriter) []byte { return append(w.accept(), w.accept()...) }, nil, secureconn.ErrRecord,
 		},
-	} {
+	}
+}
+
+// TestMessagesBehindTheHandshake has a server that is listed send what only a hostile one does.
+func TestMessagesBehindTheHandshake(t *testing.T) {
+	for name, test := range messagesBehindTheHandshake() {
 		t.Run(name, func(t *testing.T) {
 			here, there := net.Pipe()
 			defer there.Close()
