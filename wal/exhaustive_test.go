@@ -121,6 +121,7 @@ var scopes = []scope{
 	{"rotate", Each, []func(*life) error{add(3000), add(10, 3000), add(12), closes}},
 	{"unsynced rotate", None, []func(*life) error{add(3000), add(1000, 2000), add(12)}},
 	{"front", Each, []func(*life) error{add(3000), add(3000), cutFront(2), add(1), cutFront(4), add(2)}},
+	{"headers", Each, []func(*life) error{add(1, 2, 3, 4), cutFront(2), cutFront(3), cutFront(4), closes}},
 	{"back", Each, []func(*life) error{add(3000), add(3000), add(10), cutBack(1), add(1), cutBack(0), add(2)}},
 }
 

@@ -46,6 +46,7 @@ var mutants = []struct{ name, file, from, to string }{
 	{"salt", "header.go", "crc32.Update(0, castagnoli, h.salt[:])", "0"},
 	{"LSN", "record.go", "case f.size > limit, f.lsn != want,", "case f.size > limit,"},
 	{"whole groups", "scan.go", "if f.groupEnd {", "if true {"},
+	{"header in the other slot", "segment.go", "\ts.generation++\n", "\t_ = s.generation\n"},
 	{"watermark", "append.go", "watermark: l.durable,", "watermark: 0,"},
 	{"search behind damage", "scan.go", "max(watermark, t.proven,", "max(0*watermark, t.proven,"},
 	{
