@@ -335,14 +335,14 @@ func (a *app) walTail(ctx context.Context, flags *walFlags, dir string) error {
 
 // recordLine is how an entry is printed.
 type recordLine struct {
-	LSN      wal.LSN    `json:"lsn"`
-	Version  *uint64    `json:"version,omitempty"`
-	Key      string     `json:"key,omitempty"`
-	KeyBytes []byte     `json:"key_bytes,omitempty"` // of a key that is not UTF-8
-	Value    *[]byte    `json:"value,omitempty"`
-	Created  *time.Time `json:"created,omitempty"`
-	Data     *[]byte    `json:"data,omitempty"`
-	GroupEnd bool       `json:"group_end"`
+	LSN      wal.LSN `json:"lsn"`
+	Version  *uint64 `json:"version,omitempty"`
+	Key      string  `json:"key,omitempty"`
+	KeyBytes []byte  `json:"key_bytes,omitempty"` // of a key that is not UTF-8
+	Value    *[]byte `json:"value,omitempty"`
+	Created  string  `json:"created,omitempty"`
+	Data     *[]byte `json:"data,omitempty"`
+	GroupEnd bool    `json:"group_end"`
 }
 
 // printRecords prints the entries from an LSN on, and gives the one behind them.
@@ -357,7 +357,7 @@ func (a *app) printRecords(ctx context.Context, log *wal.Reader, next wal.LSN) (
 			if err != nil {
 				return next, fmt.Errorf("LSN %d: %w", record.LSN, err)
 			}
-			line.Data, line.Version, line.Value, line.Created = nil, &e.Version, &e.Value, &e.Created
+			line.Data, line.Version, line.Value, line.Created = nil, &e.Version, &e.Value, timeText(e.Created)
 			line.Key = e.Key
 			if valid := strings.ToValidUTF8(e.Key, ""); valid != e.Key {
 				line.Key, line.KeyBytes = "", []byte(e.Key)
@@ -369,4 +369,14 @@ func (a *app) printRecords(ctx context.Context, log *wal.Reader, next wal.LSN) (
 		next = record.LSN + 1
 	}
 	return next, nil
+}
+
+// timeText is a time as RFC 3339 has it. Offsets from UTC that it has no form for are left out, so that the time is
+// right; years beyond four digits are given as they are.
+func timeText(t time.Time) string {
+	const day = 24 * 60 * 60
+	if _, offset := t.Zone(); offset%60 != 0 || offset <= -day || offset >= day {
+		t = t.UTC()
+	}
+	return t.Format(time.RFC3339Nano)
 }
