@@ -41,7 +41,7 @@ type incoming struct {
 	n      int    // so much came
 	hash   Sum
 	hashed bool
-	fields proto.Message // takes what else the message has; nil refuses it
+	fields proto.Message // takes what else the message has; nil leaves it out
 }
 
 // codec is the codec of Protocol Buffers, with a way of its own for the two messages that carry data. What travels is

@@ -86,6 +86,9 @@ func (i *Info) Info() (fs.FileInfo, error) { return i, nil }
 // String formats it as one line of a listing.
 func (i *Info) String() string { return fs.FormatFileInfo(i) }
 
+// maxFileSize is how long a file may be, so that no sum of offsets overflows: 8 EiB less a block.
+const maxFileSize = math.MaxInt64 - BlockSize
+
 func entryOf(name string, info fs.FileInfo) *fileservicepb.Entry {
 	const shown = fs.ModeType | fs.ModePerm
 	return &fileservicepb.Entry{Name: name, Mode: uint32(info.Mode() & shown), Version: VersionOf(info).message()}
@@ -97,7 +100,7 @@ func infoOfMessage(m *fileservicepb.Entry) (*Info, error) {
 	switch {
 	case info.name != "." && !isNamable(info.name):
 		return nil, fmt.Errorf("%w: the name %q", ErrIntegrity, printable(info.name))
-	case info.version.Size < 0 || info.version.Size > math.MaxInt64-BlockSize:
+	case info.version.Size < 0 || info.version.Size > maxFileSize:
 		return nil, fmt.Errorf("%w: a size of %d bytes", ErrIntegrity, info.version.Size)
 	case info.version.Size != 0 && !info.mode.IsRegular():
 		return nil, fmt.Errorf("%w: a size of what is not a regular file", ErrIntegrity)

@@ -43,8 +43,8 @@ type ServerConfig struct {
 	// MaxCalls is how many calls there may be at once on one connection. A call beyond that is refused.
 	MaxCalls int
 
-	// MaxBuffers is how many buffers of 256 KiB there are for data on its way, in all connections together. Calls wait
-	// for one.
+	// MaxBuffers is how many buffers of 256 KiB there are for data on its way to clients, in all connections together,
+	// and a writable server has as much for data that comes. Calls wait for one.
 	MaxBuffers int
 
 	// HandshakeTimeout is how long a connection may take until it can be used.
@@ -102,7 +102,9 @@ type Server struct {
 
 	config  ServerConfig
 	grpc    *grpc.Server
-	buffers *bytebuf.Pool
+	buffers *bytebuf.Pool // for messages that are sent
+	blocks  *bytebuf.Pool // for blocks that are received
+	uploads uploads
 	conns   connections
 	done    chan struct{}
 	stop    sync.Once
@@ -134,6 +136,12 @@ func NewServer(config ServerConfig) (*Server, error) {
 		config:  config,
 		buffers: bytebuf.NewPool(bytebuf.Class{Size: messageSize, Count: config.MaxBuffers}),
 		done:    make(chan struct{}),
+	}
+	if config.Writable {
+		s.blocks = bytebuf.NewPool(bytebuf.Class{Size: BlockSize, Count: max(1, config.MaxBuffers/4)})
+		s.uploads = uploads{
+			receive: receiveUpload, root: config.Root, idle: config.StallTimeout, open: map[string]*upload{},
+		}
 	}
 	s.conns.init(&s.config)
 	s.grpc = grpc.NewServer(s.options()...)
@@ -201,16 +209,17 @@ func (s *Server) Serve(listener net.Listener) error {
 }
 
 // Shutdown takes no more connections and no more calls, waits for those under way, and ends. If the context ends
-// before, it ends as Close does and gives the cause.
+// before, it ends as Close does and gives the cause. What was uploaded in part can be resumed from another server.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.stop.Do(func() { close(s.done) })
 	s.conns.closePending()
 	cut := context.AfterFunc(ctx, s.grpc.Stop)
 	s.grpc.GracefulStop()
+	var err error
 	if !cut() {
-		return context.Cause(ctx)
+		err = context.Cause(ctx)
 	}
-	return nil
+	return errors.Join(err, s.uploads.closeAll())
 }
 
 // Close ends all calls and connections, and waits until they have ended.
@@ -218,5 +227,5 @@ func (s *Server) Close() error {
 	s.stop.Do(func() { close(s.done) })
 	s.conns.closePending()
 	s.grpc.Stop()
-	return nil
+	return s.uploads.closeAll()
 }

@@ -1,0 +1,193 @@
+package fileservice
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+)
+
+// maxUploads is how many uploads may be open at once. Each has a few descriptors.
+const maxUploads = 256
+
+// receiving is a file on its way into a directory.
+type receiving interface {
+	// committed gives the blocks that are on the disk, in order and without overlap.
+	committed() []BlockRange
+	// writeBlock takes a block that has its hash. Several may come at once.
+	writeBlock(block int64, data []byte, sum Sum) error
+	// finish makes it a file, if all blocks have come and the root of their hashes is this one.
+	finish(root Sum, permissions fs.FileMode) (fs.FileInfo, error)
+	// Close leaves it to be resumed.
+	Close() error
+}
+
+// uploads are the files that clients are sending, by their paths. A client may make several calls for one of them, on
+// several connections, and come back after its connection broke; so an upload stays open for a while when nobody uses
+// it.
+type uploads struct {
+	receive func(root *os.Root, local string, version Version, overwrite bool) (receiving, error)
+	root    *os.Root
+	idle    time.Duration
+
+	mu     sync.Mutex
+	closed bool
+	open   map[string]*upload
+}
+
+// upload is one of them. All but what is received is guarded by the lock of uploads.
+type upload struct {
+	receiving
+	version Version
+	users   int
+	timer   *time.Timer // closes it; runs while nobody uses it
+	err     error       // of the opening, once ready is closed
+	ready   chan struct{}
+}
+
+// begin opens an upload, or joins in it.
+func (u *uploads) begin(local string, version Version, overwrite bool) (*upload, error) {
+	u.mu.Lock()
+	if up := u.open[local]; up != nil {
+		switch {
+		case up.version == version:
+			up.use()
+			u.mu.Unlock()
+			<-up.ready
+			if up.err != nil {
+				u.end(local, up)
+			}
+			return up, up.err
+		case up.users > 0:
+			u.mu.Unlock()
+			return nil, refused("another upload to this name is under way")
+		}
+		up.timer.Stop()
+		delete(u.open, local)
+		u.mu.Unlock()
+		if err := up.Close(); err != nil {
+			return nil, err
+		}
+		u.mu.Lock()
+	}
+	switch {
+	case u.closed:
+		u.mu.Unlock()
+		return nil, errClosed
+	case u.open[local] != nil:
+		u.mu.Unlock()
+		return nil, refused("another upload to this name is under way")
+	case len(u.open) >= maxUploads:
+		u.mu.Unlock()
+		return nil, refused("too many uploads")
+	}
+	up := &upload{version: version, users: 1, ready: make(chan struct{})}
+	u.open[local] = up
+	u.mu.Unlock()
+
+	up.receiving, up.err = u.receive(u.root, local, version, overwrite)
+	close(up.ready)
+	if up.err != nil {
+		u.end(local, up)
+	}
+	return up, up.err
+}
+
+func (u *upload) use() {
+	u.users++
+	if u.timer != nil {
+		u.timer.Stop()
+	}
+}
+
+// join gives an upload that has begun.
+func (u *uploads) join(local string, version Version) (*upload, error) {
+	u.mu.Lock()
+	up := u.open[local]
+	if up == nil || up.version != version {
+		u.mu.Unlock()
+		return nil, refused("there is no such upload; it has to begin again")
+	}
+	up.use()
+	u.mu.Unlock()
+	<-up.ready
+	if up.err != nil {
+		u.end(local, up)
+	}
+	return up, up.err
+}
+
+// end is what every begin and join is followed by, those that failed included.
+func (u *uploads) end(local string, up *upload) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	up.users--
+	if u.open[local] != up || up.users > 0 {
+		return
+	}
+	if up.err != nil {
+		delete(u.open, local)
+		return
+	}
+	up.timer = time.AfterFunc(u.idle, func() { _ = u.close(local, up) }) // what it had committed stays
+}
+
+// close closes an upload that nobody uses.
+func (u *uploads) close(local string, up *upload) error {
+	u.mu.Lock()
+	if u.open[local] != up || up.users > 0 {
+		u.mu.Unlock()
+		return nil
+	}
+	delete(u.open, local)
+	u.mu.Unlock()
+	return up.Close()
+}
+
+// take gives an upload to the one who finishes it, who has it for himself.
+func (u *uploads) take(local string, version Version) (*upload, error) {
+	up, err := u.join(local, version)
+	if err != nil {
+		return nil, err
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if up.users > 1 || u.open[local] != up {
+		up.users--
+		return nil, refused("blocks of this upload are still under way")
+	}
+	return up, nil
+}
+
+// finished forgets an upload that was taken.
+func (u *uploads) finished(local string, up *upload) error {
+	u.mu.Lock()
+	if u.open[local] == up {
+		delete(u.open, local)
+	}
+	u.mu.Unlock()
+	return up.Close()
+}
+
+// closeAll closes what is open, when no more calls come.
+func (u *uploads) closeAll() error {
+	u.mu.Lock()
+	u.closed = true
+	open := u.open
+	u.open = nil
+	u.mu.Unlock()
+	var errs []error
+	for _, up := range open {
+		if up.timer != nil {
+			up.timer.Stop()
+		}
+		errs = append(errs, up.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// receiveUpload is not there yet.
+func receiveUpload(*os.Root, string, Version, bool) (receiving, error) {
+	return nil, refused("it takes no uploads")
+}
