@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 
 	"culvert/internal/keyfile"
@@ -41,6 +42,24 @@ func TestBadConfig(t *testing.T) {
 			if _, err := secureconn.Dial(t.Context(), "tcp", "127.0.0.1:0", config); err == nil {
 				t.Error("Dial takes it")
 			}
+		})
+	}
+}
+
+// TestSharedConfig shakes hands with the same Configs at once.
+func TestSharedConfig(t *testing.T) {
+	forClient, forServer := configs()
+	var background sync.WaitGroup
+	defer background.Wait()
+	for range 16 {
+		background.Go(func() {
+			a, b := net.Pipe()
+			clientErr, serverErr := shake(secureconn.Client(a, forClient), secureconn.Server(b, forServer))
+			if clientErr != nil || serverErr != nil {
+				t.Error(clientErr, serverErr)
+			}
+			a.Close()
+			b.Close()
 		})
 	}
 }

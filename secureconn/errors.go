@@ -15,7 +15,8 @@ var ErrRecord = errors.New("secureconn: a record is not authentic")
 // likely reason is that it does not list the own fingerprint.
 var ErrRefused = errors.New("secureconn: the peer has refused the connection")
 
-// PeerError is the error of a handshake with a peer who shows a key that is not listed in [Config.Peers].
+// PeerError is the error of a handshake with a peer who shows a key that is not listed in [Config.Peers]. Whether it
+// holds that key is not known.
 type PeerError struct {
 	Fingerprint string // of the peer
 }

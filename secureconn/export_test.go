@@ -22,6 +22,9 @@ const RekeyAge = rekeyAge
 // MaxPlaintext is the bound of the format.
 const MaxPlaintext = maxPlaintext
 
+// SetSequence changes the number of the next record in both directions.
+func (c *Conn) SetSequence(n uint64) { c.sender.out.sequence, c.receiver.in.sequence = n, n }
+
 // MaxHandshake is how many bytes of the peer TLS gets to read.
 const MaxHandshake = maxHandshake
 

@@ -114,7 +114,7 @@ func TestNonces(t *testing.T) {
 	type use struct{ key, nonce string }
 	used := map[use]bool{}
 	random := rand.New(rand.NewPCG(1, 2))
-	records, rekeys := 0, 0
+	var records, rekeys int
 	for i := range 16 {
 		conn, other := withSecond(t, i%2 == 0)
 		conn.SetRekey(1+random.Int64N(2_000<<(10*(i/2%2))), secureconn.RekeyAge)
@@ -141,11 +141,11 @@ func TestNonces(t *testing.T) {
 		var got []byte
 		for {
 			s := other.next(t)
-			if pair := (use{s.key, s.nonce}); used[pair] {
+			pair := use{s.key, s.nonce}
+			if used[pair] {
 				t.Fatal("a key and a nonce are used twice")
-			} else {
-				used[pair] = true
 			}
+			used[pair] = true
 			records++
 			got = append(got, s.plaintext...)
 			if s.kind == 2 {
@@ -155,8 +155,7 @@ func TestNonces(t *testing.T) {
 				break
 			}
 		}
-		// What the second implementation sends must not be under anything of that either.
-		for range 40 {
+		for range 40 { // what the second implementation sends must not be under anything of that either
 			pair := use{string(other.send.key), string(other.send.nonce())}
 			if used[pair] {
 				t.Fatal("the directions share a key and a nonce")

@@ -75,6 +75,15 @@ type collector struct {
 	mu   sync.Mutex
 	held []byte
 	hold bool
+
+	onRead func()
+}
+
+func (c *collector) Read(p []byte) (int, error) {
+	if c.onRead != nil {
+		c.onRead()
+	}
+	return c.Conn.Read(p)
 }
 
 func (c *collector) Write(p []byte) (int, error) {
@@ -95,40 +104,68 @@ func (c *collector) letGo() error {
 	return err
 }
 
-// TestHandOver has the last message of the handshake and the first records come in one piece, and in pieces of every
-// size.
-func TestHandOver(t *testing.T) {
+// TestHandOverToClient has the last message of the handshake and the first records come to a client in one piece.
+func TestHandOverToClient(t *testing.T) {
 	stream := strings.Repeat("0123456789", 1000)
-	t.Run("server to client", func(t *testing.T) {
-		here, there := net.Pipe()
-		held := &collector{Conn: there}
-		forClient, _ := configs()
-		conn := secureconn.Client(here, forClient)
-		var background sync.WaitGroup
-		background.Go(func() {
-			other, err := newSecondAfter(held, key(2), key(1), func() { held.hold = true })
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			for len(stream) > 0 {
-				n := min(777, len(stream))
-				other.put(t, other.send.seal(1, []byte(stream[:n])))
-				stream = stream[n:]
-			}
-			other.put(t, other.send.seal(3, nil))
-			if err := held.letGo(); err != nil {
-				t.Error(err)
-			}
-		})
-		got, err := io.ReadAll(conn)
-		if want := strings.Repeat("0123456789", 1000); err != nil || string(got) != want {
-			t.Errorf("read %d bytes, %v", len(got), err)
+	here, there := net.Pipe()
+	held := &collector{Conn: there}
+	forClient, _ := configs()
+	conn := secureconn.Client(here, forClient)
+	var background sync.WaitGroup
+	background.Go(func() {
+		other, err := newSecondAfter(held, key(2), key(1), func() { held.hold = true })
+		if err != nil {
+			t.Error(err)
+			return
 		}
-		background.Wait()
-		there.Close()
-		conn.Close()
+		for len(stream) > 0 {
+			n := min(777, len(stream))
+			other.put(t, other.send.seal(1, []byte(stream[:n])))
+			stream = stream[n:]
+		}
+		other.put(t, other.send.seal(3, nil))
+		if err := held.letGo(); err != nil {
+			t.Error(err)
+		}
 	})
+	got, err := io.ReadAll(conn)
+	if want := strings.Repeat("0123456789", 1000); err != nil || string(got) != want {
+		t.Errorf("read %d bytes, %v", len(got), err)
+	}
+	background.Wait()
+	there.Close()
+	conn.Close()
+}
+
+// TestHandOverToServer has them come to a server in one piece, from a client that does not wait until it is accepted.
+func TestHandOverToServer(t *testing.T) {
+	here, there := net.Pipe()
+	held := &collector{Conn: there}
+	_, forServer := configs()
+	conn := secureconn.Server(here, forServer)
+	var background sync.WaitGroup
+	background.Go(func() {
+		send, err := hastyClient(held, key(1), key(2))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_, _ = held.Write(append(send.seal(1, []byte("at once")), send.seal(3, nil)...))
+		background.Go(func() { _, _ = io.Copy(io.Discard, there) })
+		if err := held.letGo(); err != nil {
+			t.Error(err)
+		}
+	})
+	if got, err := io.ReadAll(conn); err != nil || string(got) != "at once" {
+		t.Errorf("read %q, %v", got, err)
+	}
+	conn.Close()
+	there.Close()
+	background.Wait()
+}
+
+// TestHandOverInPieces has them come in pieces of every size.
+func TestHandOverInPieces(t *testing.T) {
 	for _, size := range []int{1, 2, 3, 5, 7, 64, 1000} {
 		a, b := net.Pipe()
 		forClient, forServer := configs()
@@ -171,6 +208,18 @@ func newSecondAfter(conn net.Conn, own, peer ed25519.PrivateKey, before func()) 
 	s.send = newChain(secret, state.CipherSuite == tls.TLS_CHACHA20_POLY1305_SHA256)
 	_, err = s.session.Write([]byte{1})
 	return s, err
+}
+
+// hastyClient shakes hands over held, which holds back all but the first message.
+func hastyClient(held *collector, own, peer ed25519.PrivateKey) (*chain, error) {
+	session := tls.Client(slowly{held}, secondConfig(own))
+	held.onRead = func() { held.hold = true }
+	if err := session.Handshake(); err != nil {
+		return nil, err
+	}
+	state := session.ConnectionState()
+	secret, err := state.ExportKeyingMaterial("EXPORTER-culvert-conn/1 client", append(spki(own), spki(peer)...), 32)
+	return newChain(secret, state.CipherSuite == tls.TLS_CHACHA20_POLY1305_SHA256), err
 }
 
 // pieces gives a few bytes at a time.

@@ -26,10 +26,12 @@ func TestListen(t *testing.T) {
 	var background sync.WaitGroup
 	background.Go(func() { echo(t, listener, &background) })
 	for range 3 {
-		conn, err := secureconn.Dial(t.Context(), "tcp", address, forClient)
+		ctx, cancel := context.WithCancel(t.Context())
+		conn, err := secureconn.Dial(ctx, "tcp", address, forClient)
 		if err != nil {
 			t.Fatal(err)
 		}
+		cancel() // it plays no part any more
 		if _, err := conn.Write([]byte("echo")); err != nil {
 			t.Error(err)
 		}

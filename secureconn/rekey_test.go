@@ -57,6 +57,32 @@ func TestRekey(t *testing.T) {
 	}
 }
 
+// TestLastNumbers has a direction come to the end of its sequence, where no record may be sealed any more.
+func TestLastNumbers(t *testing.T) {
+	client, server := secure(t, tcpPair)
+	client.SetSequence(1<<64 - 3)
+	server.SetSequence(1<<64 - 3)
+	for range 2 {
+		if _, err := client.Write([]byte("word")); err != nil {
+			t.Error(err)
+		}
+	}
+	for range 2 {
+		if _, err := client.Write([]byte("more")); err == nil {
+			t.Error("Write went well without a number")
+		}
+	}
+	if err := client.CloseWrite(); err == nil {
+		t.Error("CloseWrite went well without a number")
+	}
+	if err := client.Close(); err == nil {
+		t.Error("Close went well without a number")
+	}
+	if got, err := io.ReadAll(server); err != io.ErrUnexpectedEOF || string(got) != "wordword" {
+		t.Errorf("read %q, %v", got, err)
+	}
+}
+
 // TestRekeyAfterAPause has a key grow old on a connection that nobody uses.
 func TestRekeyAfterAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
