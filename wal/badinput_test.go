@@ -27,12 +27,13 @@ type badInput struct {
 
 var (
 	badKey                       = bytes.Repeat([]byte{1}, keySize)
+	otherKey                     = bytes.Repeat([]byte{2}, keySize)
 	segment1, segment2, segment3 = segmentName(1), segmentName(2), segmentName(3)
 )
 
 var badInputs = []badInput{
 	{name: "no key", key: badKey, want: ErrKey, segment: segment1, offset: slotSize},
-	{name: "wrong key", key: badKey, with: bytes.Repeat([]byte{2}, keySize), want: ErrKey, segment: segment1, offset: slotSize},
+	{name: "wrong key", key: badKey, with: otherKey, want: ErrKey, segment: segment1, offset: slotSize},
 	{name: "needless key", with: badKey, want: ErrKey, segment: segment1, offset: slotSize},
 	{name: "torn header", change: func(files map[string][]byte, _ *crashfs.Disk) {
 		clear(files[segment2][100:slotSize])

@@ -154,6 +154,9 @@ func (o *Options) complete() error {
 	if o.fs == nil {
 		o.fs = disk.OS{}
 	}
+	if o.Sync < Each || o.Sync > None {
+		return fmt.Errorf("wal: there is no mode %d", o.Sync)
+	}
 	if o.SegmentSize < minSegmentSize || o.SegmentSize > maxSegmentSize {
 		return fmt.Errorf("wal: a segment cannot have %d bytes; it can have %d to %d",
 			o.SegmentSize, minSegmentSize, maxSegmentSize)

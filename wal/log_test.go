@@ -124,6 +124,9 @@ func TestLimits(t *testing.T) {
 	if _, _, err := Open(dir, Options{SegmentSize: 1}); err == nil {
 		t.Error("a segment of one byte")
 	}
+	if _, _, err := Open(dir, Options{Sync: None + 1}); err == nil {
+		t.Error("a mode that there is not")
+	}
 	if _, _, err := Open(dir, Options{Key: []byte("short")}); !errors.Is(err, ErrKey) {
 		t.Errorf("a short key: %v", err)
 	}
