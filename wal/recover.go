@@ -122,7 +122,8 @@ func (s *scanner) copyTo(into *segment, to disk.File, t tail) (int64, error) {
 		}
 		size := int(into.frameSize(len(payload)))
 		if len(b)+size > cap(b) {
-			b = append(make([]byte, 0, len(b)+size+batchSize), b...)
+			rest := min(batchSize, t.end-s.offset)
+			b = append(make([]byte, 0, len(b)+size+int(rest)), b...)
 		}
 		b = into.appendFrame(b, frame{lsn: f.lsn, watermark: t.proven, kind: f.kind, groupEnd: f.groupEnd}, payload)
 	}
