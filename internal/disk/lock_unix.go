@@ -9,12 +9,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// withoutWaiting keeps the open of a pipe from waiting for its other end.
+const withoutWaiting = unix.O_NONBLOCK
+
 // Lock implements [FS]. The lock is of the open file (flock(2)), so that it also keeps out another log of this process.
 func (OS) Lock(name string) (Lock, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, err
 	}
+	if err := lockFile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return lock{f}, nil
+}
+
+// lockFile takes the lock of an open file, or fails with ErrLocked.
+func lockFile(f *os.File) error {
+	var err error
 	for {
 		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if !errors.Is(err, unix.EINTR) {
@@ -22,12 +34,12 @@ func (OS) Lock(name string) (Lock, error) {
 		}
 	}
 	if err == nil {
-		return lock{f}, nil
+		return nil
 	}
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		err = ErrLocked
 	}
-	return nil, errors.Join(&os.PathError{Op: "lock", Path: name, Err: err}, f.Close())
+	return &os.PathError{Op: "lock", Path: f.Name(), Err: err}
 }
 
 type lock struct{ *os.File }

@@ -7,21 +7,31 @@ import (
 	"golang.org/x/sys/windows"
 )
 
+const withoutWaiting = 0
+
 // Lock implements [FS].
 func (OS) Lock(name string) (Lock, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
+	if err := lockFile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return lock{f}, nil
+}
+
+// lockFile takes the lock of an open file, or fails with ErrLocked.
+func lockFile(f *os.File) error {
 	const exclusive = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
-	err = windows.LockFileEx(windows.Handle(f.Fd()), exclusive, 0, 1, 0, new(windows.Overlapped))
+	err := windows.LockFileEx(windows.Handle(f.Fd()), exclusive, 0, 1, 0, new(windows.Overlapped))
 	if err == nil {
-		return lock{f}, nil
+		return nil
 	}
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
 		err = ErrLocked
 	}
-	return nil, errors.Join(&os.PathError{Op: "lock", Path: name, Err: err}, f.Close())
+	return &os.PathError{Op: "lock", Path: f.Name(), Err: err}
 }
 
 type lock struct{ *os.File }

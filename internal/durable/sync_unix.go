@@ -14,7 +14,20 @@ func SyncDir(path string) error {
 	if err != nil {
 		return err
 	}
-	err = dir.Sync()
+	return syncAndClose(dir)
+}
+
+// SyncDirIn is [SyncDir] for a directory in a root.
+func SyncDirIn(root *os.Root, path string) error {
+	dir, err := root.Open(path)
+	if err != nil {
+		return err
+	}
+	return syncAndClose(dir)
+}
+
+func syncAndClose(dir *os.File) error {
+	err := dir.Sync()
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
 		err = nil // some file systems have no such thing, and need none
 	}

@@ -1,0 +1,141 @@
+package disk
+
+import (
+	"errors"
+	"os"
+
+	"culvert/internal/durable"
+)
+
+// InRoot is the file system of an [os.Root]: nothing outside the root is touched, whatever links lead there. Names are
+// relative to it.
+type InRoot struct{ Root *os.Root }
+
+// Mkdir implements [FS].
+func (r InRoot) Mkdir(dir string) error {
+	err := r.Root.Mkdir(dir, 0o700)
+	if errors.Is(err, os.ErrExist) {
+		return nil
+	}
+	return err
+}
+
+// List implements [FS].
+func (r InRoot) List(dir string) ([]string, error) {
+	f, err := r.Root.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	names, err := f.Readdirnames(-1)
+	return names, errors.Join(err, f.Close())
+}
+
+// Create implements [FS].
+func (r InRoot) Create(name string) (File, error) {
+	if err := r.Root.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	return r.open(name, os.O_RDWR|os.O_CREATE|os.O_EXCL)
+}
+
+// Open implements [FS].
+func (r InRoot) Open(name string, writable bool) (File, error) {
+	info, err := r.Root.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &os.PathError{Op: "open", Path: name, Err: ErrNotFile}
+	}
+	if writable {
+		return r.open(name, os.O_RDWR)
+	}
+	return r.open(name, os.O_RDONLY)
+}
+
+func (r InRoot) open(name string, flags int) (File, error) {
+	f, err := r.Root.OpenFile(name, flags, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return osFile{f}, nil
+}
+
+// OpenLocked opens a file to read and write, creating it if need be, and takes the lock that it stands for, which is
+// given back when it is closed. It fails with [ErrLocked] if somebody else has it open in this way, and with
+// [ErrNotFile] if there is something else of that name, to which it is not.
+func (r InRoot) OpenLocked(name string) (File, error) {
+	for {
+		f, err := r.Root.OpenFile(name, os.O_RDWR|os.O_CREATE|withoutWaiting, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		if err := lockFile(f); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		// Whoever had the lock may have renamed or removed the file before it was taken over.
+		same, err := r.isNamed(f, name)
+		if err == nil && same {
+			return osFile{f}, nil
+		}
+		if err := errors.Join(err, f.Close()); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// isNamed reports whether an open file has that name still.
+func (r InRoot) isNamed(f *os.File, name string) (bool, error) {
+	opened, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	named, err := r.Root.Lstat(name)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	case !named.Mode().IsRegular():
+		return false, &os.PathError{Op: "open", Path: name, Err: ErrNotFile}
+	}
+	return os.SameFile(opened, named), nil
+}
+
+// Rename implements [FS].
+func (r InRoot) Rename(from, to string) error {
+	err := r.Root.Link(from, to)
+	switch {
+	case err == nil:
+		return r.Root.Remove(from)
+	case errors.Is(err, os.ErrExist), errors.Is(err, os.ErrNotExist):
+		return err
+	}
+	// The file system has no links. What is left is to look first; a file that appears in between is lost.
+	_, err = r.Root.Lstat(to)
+	switch {
+	case err == nil:
+		return &os.LinkError{Op: "rename", Old: from, New: to, Err: os.ErrExist}
+	case !errors.Is(err, os.ErrNotExist):
+		return err
+	}
+	return r.Root.Rename(from, to)
+}
+
+// Remove implements [FS].
+func (r InRoot) Remove(name string) error { return r.Root.Remove(name) }
+
+// SyncDir implements [FS].
+func (r InRoot) SyncDir(dir string) error { return durable.SyncDirIn(r.Root, dir) }
+
+// Lock implements [FS].
+func (r InRoot) Lock(name string) (Lock, error) {
+	f, err := r.Root.OpenFile(name, os.O_RDWR|os.O_CREATE|withoutWaiting, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := lockFile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return lock{f}, nil
+}

@@ -1,0 +1,18 @@
+package wal
+
+import (
+	"os"
+	"path/filepath"
+
+	"culvert/internal/disk"
+)
+
+// OpenInRoot is [Open] for a directory in a root. Nothing outside the root is touched, whatever links lead there. The
+// root must stay open until the log is closed.
+func OpenInRoot(root *os.Root, dir string, options Options) (*Log, Recovery, error) {
+	options.fs = disk.InRoot{Root: root}
+	if err := options.complete(); err != nil {
+		return nil, Recovery{}, err
+	}
+	return open(filepath.Clean(dir), options, 1)
+}
