@@ -1,0 +1,381 @@
+package fileservice
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"culvert/internal/disk"
+)
+
+// How far what is written may be ahead of what is committed. At 1 GB/s it is sixteen syncs a second; what a kill
+// costs is that much, or a second.
+const (
+	commitBytes    = 64 << 20
+	commitInterval = time.Second
+)
+
+// receiver writes a file that comes in blocks, in any order, and by several goroutines.
+//
+//	writeBlock   .part ◀── bytes
+//	commit       sync of .part ──▶ journal ◀── numbers and hashes of the blocks, sync
+//	finish       root of the hashes, sync of .part ──▶ name ──▶ sync of the directory ──▶ journal removed
+//
+// The journal speaks only of what is on the disk. It is begun with the first commit, so that files which arrive within
+// a second have none.
+type receiver struct {
+	root      *os.Root
+	local     string
+	names     unfinished
+	version   Version
+	overwrite bool
+	file      disk.File
+	afresh    bool // what an earlier transfer of another version had left was dropped
+
+	commits sync.Mutex // held while one commits; before mu
+	journal *journal   // nil before the first commit
+
+	mu      sync.Mutex
+	blocks  blockTable
+	pending []int64 // blocks that are written, and not committed
+	err     error   // the first of a write or a sync; there is no way on from it
+	started bool    // the committer
+	done    bool    // finished, closed, or discarded
+	gone    bool    // .part is not there any more, or is that of another receiver
+
+	wake, quit chan struct{} // of the committer
+	committer  sync.WaitGroup
+}
+
+// openReceiver begins to receive a version of a file, or goes on where the journal says. It fails with fs.ErrExist if
+// there is such a file and it may not be overwritten, and with ErrRefused if it is received already.
+func openReceiver(root *os.Root, local string, version Version, overwrite bool) (*receiver, error) {
+	names, err := unfinishedNames(local)
+	if err != nil {
+		return nil, &fs.PathError{Op: "write", Path: local, Err: err}
+	}
+	if err := checkTarget(root, local, overwrite); err != nil {
+		return nil, err
+	}
+	file, err := disk.InRoot{Root: root}.OpenLocked(names.part)
+	switch {
+	case errors.Is(err, disk.ErrLocked):
+		return nil, &fs.PathError{Op: "write", Path: local, Err: refused("it is being transferred already")}
+	case err != nil:
+		return nil, err
+	}
+	r := &receiver{
+		root: root, local: local, names: names, version: version, overwrite: overwrite, file: file,
+		wake: make(chan struct{}, 1), quit: make(chan struct{}),
+	}
+	if err := r.resume(); err != nil {
+		return nil, errors.Join(err, r.closeFiles())
+	}
+	return r, nil
+}
+
+// checkTarget sees whether the name can be taken.
+func checkTarget(root *os.Root, local string, overwrite bool) error {
+	info, err := root.Lstat(local)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case info.IsDir():
+		return &fs.PathError{Op: "write", Path: local, Err: fmt.Errorf("%w: a directory", fs.ErrExist)}
+	case !overwrite:
+		return &fs.PathError{Op: "write", Path: local, Err: fs.ErrExist}
+	}
+	return nil
+}
+
+// resume takes over what the journal proves, or begins afresh.
+func (r *receiver) resume() error {
+	found, err := r.openJournal()
+	if err != nil || found && r.journal != nil {
+		return err
+	}
+	r.blocks = blockTable{}
+	if found {
+		// Were the journal there again after a crash, it would speak of what is no longer in the file.
+		if err := r.removeJournal(); err != nil {
+			return err
+		}
+	}
+	return r.file.Truncate(0)
+}
+
+// committed gives the blocks that need not be sent again, because they are durable. They are in order.
+func (r *receiver) committed() []BlockRange {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.blocks.ranges(blockCommitted)
+}
+
+// writeBlock takes a block that has been compared with its hash. A block may come again.
+func (r *receiver) writeBlock(block int64, data []byte, sum Sum) error {
+	if fresh, err := r.claim(block, sum); err != nil || !fresh {
+		return err
+	}
+	offset := block * BlockSize
+	_, err := r.file.WriteAt(data, offset)
+	if err == nil && r.version.Size > BlockSize {
+		err = r.file.Writeback(offset, int64(len(data)))
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
+		return r.fail(err)
+	}
+	if r.blocks.get(block).state == blockClaimed {
+		r.blocks.set(block, blockEntry{blockWritten, sum})
+		r.pending = append(r.pending, block)
+	}
+	if !r.started && Blocks(r.version.Size) > 1 && !r.done {
+		r.started = true
+		r.committer.Go(r.commitNowAndThen)
+	}
+	if len(r.pending)*BlockSize >= commitBytes {
+		select {
+		case r.wake <- struct{}{}:
+		default:
+		}
+	}
+	return nil
+}
+
+// claim says which hash a block will have, before it is written: two that differ cannot both be right, and what is in
+// the journal must stay true.
+func (r *receiver) claim(block int64, sum Sum) (fresh bool, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch entry := r.blocks.get(block); {
+	case r.err != nil:
+		return false, r.err
+	case r.done:
+		return false, &fs.PathError{Op: "write", Path: r.local, Err: fs.ErrClosed}
+	case block < 0 || block >= Blocks(r.version.Size):
+		return false, &fs.PathError{Op: "write", Path: r.local, Err: fs.ErrInvalid}
+	case entry.state != blockMissing && entry.sum != sum:
+		err := fmt.Errorf("%w: block %d has come with two hashes", ErrIntegrity, block)
+		return false, &fs.PathError{Op: "write", Path: r.local, Err: err}
+	case entry.state == blockMissing:
+		r.blocks.set(block, blockEntry{blockClaimed, sum})
+		return true, nil
+	default:
+		return entry.state == blockClaimed, nil
+	}
+}
+
+// fail keeps the first error. mu is held.
+func (r *receiver) fail(err error) error {
+	if r.err == nil {
+		r.err = err
+	}
+	return r.err
+}
+
+// commitNowAndThen is the committer, a goroutine.
+func (r *receiver) commitNowAndThen() {
+	timer := time.NewTimer(commitInterval)
+	defer timer.Stop()
+	for {
+		select {
+		case <-r.quit:
+			return
+		case <-timer.C:
+		case <-r.wake:
+		}
+		if r.commit() != nil {
+			return // the next writeBlock tells it
+		}
+		timer.Reset(commitInterval)
+	}
+}
+
+// commit makes durable what is written, and then says so in the journal.
+func (r *receiver) commit() error {
+	r.commits.Lock()
+	defer r.commits.Unlock()
+	r.mu.Lock()
+	pending, err := r.pending, r.err
+	r.pending = nil
+	r.mu.Unlock()
+	if err != nil || len(pending) == 0 {
+		return err
+	}
+	if err = r.file.Sync(); err == nil {
+		err = r.appendJournal(pending)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
+		return r.fail(err)
+	}
+	for _, block := range pending {
+		r.blocks.set(block, blockEntry{blockCommitted, r.blocks.get(block).sum})
+	}
+	return nil
+}
+
+// finish gives the file its name, when all blocks are there and their hashes have that root. Permissions of 0 are those
+// of a new file. If blocks are missing, they may still be written; after any other error it can only be closed.
+func (r *receiver) finish(root Sum, permissions fs.FileMode) (fs.FileInfo, error) {
+	if missing := r.missing(); missing != 0 {
+		return nil, &fs.PathError{Op: "write", Path: r.local, Err: refused("%d blocks are missing", missing)}
+	}
+	if err := r.stop(); err != nil {
+		return nil, err
+	}
+	r.commits.Lock()
+	defer r.commits.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err != nil {
+		return nil, r.err
+	}
+	if r.blocks.root() != root {
+		err := fmt.Errorf("%w: the hashes of the blocks do not have the root of the file", ErrIntegrity)
+		return nil, errors.Join(&fs.PathError{Op: "write", Path: r.local, Err: err}, r.drop())
+	}
+	if err := r.publish(permissions); err != nil {
+		return nil, r.fail(err)
+	}
+	return r.root.Lstat(r.local)
+}
+
+// missing is how many blocks are not written.
+func (r *receiver) missing() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return Blocks(r.version.Size) - r.blocks.count(blockWritten) - r.blocks.count(blockCommitted)
+}
+
+// publish is the way from a complete .part to the file.
+func (r *receiver) publish(permissions fs.FileMode) error {
+	if err := r.file.Truncate(r.version.Size); err != nil {
+		return err
+	}
+	if permissions == 0 {
+		permissions = 0o666
+	}
+	if err := r.root.Chmod(r.names.part, permissions.Perm()&^umask()); err != nil {
+		return err
+	}
+	if err := r.root.Chtimes(r.names.part, time.Time{}, r.version.ModTime()); err != nil {
+		return err
+	}
+	if err := r.file.Sync(); err != nil {
+		return err
+	}
+	if err := r.rename(); err != nil {
+		return err
+	}
+	r.gone, r.pending = true, nil
+	return errors.Join(disk.InRoot{Root: r.root}.SyncDir(filepath.Dir(r.local)), r.dropJournal())
+}
+
+func (r *receiver) rename() error {
+	if err := checkTarget(r.root, r.local, r.overwrite); err != nil {
+		return err
+	}
+	if r.overwrite {
+		return r.root.Rename(r.names.part, r.local)
+	}
+	return disk.InRoot{Root: r.root}.Rename(r.names.part, r.local)
+}
+
+// stop ends the committer.
+func (r *receiver) stop() error {
+	r.mu.Lock()
+	if r.done {
+		r.mu.Unlock()
+		return &fs.PathError{Op: "write", Path: r.local, Err: fs.ErrClosed}
+	}
+	r.done = true
+	r.mu.Unlock()
+	close(r.quit)
+	r.committer.Wait()
+	return nil
+}
+
+// Close keeps what is there for another receiver to go on with, unless it has got its name.
+func (r *receiver) Close() error {
+	_ = r.stop() // it may have ended
+	var err error
+	if !r.gone && r.err == nil && Blocks(r.version.Size) > 1 {
+		err = r.commit()
+	}
+	r.commits.Lock()
+	defer r.commits.Unlock()
+	if r.journal == nil && !r.gone {
+		err = errors.Join(err, r.drop()) // nothing was committed
+	}
+	return errors.Join(err, r.closeFiles())
+}
+
+// discard is Close for what is of no use any more.
+func (r *receiver) discard() error {
+	_ = r.stop() // it may have ended
+	r.commits.Lock()
+	defer r.commits.Unlock()
+	return errors.Join(r.drop(), r.closeFiles())
+}
+
+// drop removes both files. commits is held, and nobody writes.
+func (r *receiver) drop() error {
+	var err error
+	if !r.gone {
+		err = r.root.Remove(r.names.part)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil // so is the directory, perhaps
+	}
+	r.gone, r.pending = true, nil
+	return errors.Join(err, r.dropJournal())
+}
+
+func (r *receiver) closeFiles() error {
+	var err error
+	if r.journal != nil {
+		err = r.journal.log.Close()
+		r.journal = nil
+	}
+	if r.file != nil {
+		err = errors.Join(err, r.file.Close())
+		r.file = nil
+	}
+	return err
+}
+
+// unfinished are the names that a file has before it is complete.
+type unfinished struct{ part, journal string }
+
+// The ends of the names of unfinished files, which no file that is transferred may have.
+const (
+	partSuffix    = ".culvert.part"
+	journalSuffix = ".culvert.journal"
+)
+
+func isReserved(name string) bool {
+	return strings.HasSuffix(name, partSuffix) || strings.HasSuffix(name, journalSuffix)
+}
+
+func unfinishedNames(local string) (unfinished, error) {
+	dir, base := filepath.Split(local)
+	if isReserved(base) {
+		return unfinished{}, refused("the name is one of those for unfinished files")
+	}
+	if len(base) > maxElement-len(journalSuffix) {
+		// What is cut off must still tell two names apart.
+		const kept = 150
+		base = strings.ToValidUTF8(base[:kept], "") + "." + SumBlock([]byte(base)).String()
+	}
+	return unfinished{part: dir + base + partSuffix, journal: dir + base + journalSuffix}, nil
+}

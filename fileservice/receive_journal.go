@@ -1,0 +1,163 @@
+package fileservice
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"culvert/internal/disk"
+	"culvert/wal"
+)
+
+// journal is what is known to be on the disk of a file that is received. It is a log of package wal, in a directory
+// beside the file. All numbers are little endian.
+//
+//	first entry    "culvert1"  size, 8   modified, 8   tag, 8      the version of the source
+//	further ones   first block, 8   hash, 32   hash, 32   …        blocks that are durable
+type journal struct{ log *wal.Log }
+
+// journalFormat begins the journal, and changes with its format.
+const journalFormat = "culvert1"
+
+// A segment has room for the hashes of 30,000 blocks. What a group of the log holds must fit into one.
+const (
+	journalSegment = 1 << 20
+	journalGroup   = 8 << 10 // blocks
+)
+
+func (v Version) appendJournal(b []byte) []byte {
+	b = append(b, journalFormat...)
+	b = binary.LittleEndian.AppendUint64(b, uint64(v.Size))
+	b = binary.LittleEndian.AppendUint64(b, uint64(v.ModifiedUnixNano))
+	return binary.LittleEndian.AppendUint64(b, v.Tag)
+}
+
+// openJournal reads the journal if there is one. If it is not of this version, or not sound, it is found but not open.
+func (r *receiver) openJournal() (found bool, err error) {
+	info, err := r.root.Lstat(r.names.journal)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	case !info.IsDir():
+		return true, nil
+	}
+	log, _, err := wal.OpenInRoot(r.root, r.names.journal, wal.Options{SegmentSize: journalSegment})
+	if _, unsound := errors.AsType[*wal.SegmentError](err); unsound {
+		return true, nil
+	}
+	if err != nil {
+		return true, fmt.Errorf("fileservice: the journal: %w", err)
+	}
+	sound, err := r.readJournal(log)
+	if err != nil || !sound {
+		return true, errors.Join(err, log.Close())
+	}
+	r.journal = &journal{log}
+	return true, nil
+}
+
+// readJournal takes over the blocks. What it says is believed only if the file is large enough.
+func (r *receiver) readJournal(log *wal.Log) (sound bool, err error) {
+	size, err := r.file.Size()
+	if err != nil {
+		return false, err
+	}
+	first := true
+	for record, err := range log.Records(context.Background(), 0) {
+		if _, unsound := errors.AsType[*wal.SegmentError](err); unsound {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		if first {
+			if string(record.Data) != string(r.version.appendJournal(nil)) {
+				r.afresh = true
+				return false, nil
+			}
+			first = false
+			continue
+		}
+		if !r.readEntry(record.Data, size) {
+			return false, nil
+		}
+	}
+	return !first, nil
+}
+
+func (r *receiver) readEntry(data []byte, size int64) bool {
+	if len(data) < 8 || (len(data)-8)%sha256.Size != 0 {
+		return false
+	}
+	block := int64(binary.LittleEndian.Uint64(data))
+	for hashes := data[8:]; len(hashes) > 0; hashes = hashes[sha256.Size:] {
+		if checkBlocks(r.version, block, 1) != nil || min((block+1)*BlockSize, r.version.Size) > size {
+			return false
+		}
+		r.blocks.set(block, blockEntry{blockCommitted, Sum(hashes[:sha256.Size])})
+		block++
+	}
+	return true
+}
+
+// appendJournal says of blocks that they are durable.
+func (r *receiver) appendJournal(blocks []int64) error {
+	if r.journal == nil {
+		log, _, err := wal.OpenInRoot(r.root, r.names.journal, wal.Options{SegmentSize: journalSegment})
+		if err != nil {
+			return fmt.Errorf("fileservice: the journal: %w", err)
+		}
+		r.journal = &journal{log}
+		if _, err := log.Append(context.Background(), r.version.appendJournal(nil)); err != nil {
+			return fmt.Errorf("fileservice: the journal: %w", err)
+		}
+	}
+	blocks = slices.Sorted(slices.Values(blocks))
+	for group := range slices.Chunk(blocks, journalGroup) {
+		if _, err := r.journal.log.Append(context.Background(), r.journalEntries(group)...); err != nil {
+			return fmt.Errorf("fileservice: the journal: %w", err)
+		}
+	}
+	return nil
+}
+
+// journalEntries makes one entry of each run of blocks.
+func (r *receiver) journalEntries(blocks []int64) [][]byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var entries [][]byte
+	for i, block := range blocks {
+		if i == 0 || block != blocks[i-1]+1 {
+			entries = append(entries, binary.LittleEndian.AppendUint64(nil, uint64(block)))
+		}
+		sum := r.blocks.get(block).sum
+		entries[len(entries)-1] = append(entries[len(entries)-1], sum[:]...)
+	}
+	return entries
+}
+
+// dropJournal ends and removes the journal of a file that is complete, or of no use. Should it be there again after a
+// crash, there is no .part that it could speak of.
+func (r *receiver) dropJournal() error {
+	if r.journal == nil {
+		return nil
+	}
+	err := r.journal.log.Close()
+	r.journal = nil
+	return errors.Join(err, r.root.RemoveAll(r.names.journal))
+}
+
+// removeJournal removes what is there under the name of the journal for good.
+func (r *receiver) removeJournal() error {
+	if err := r.root.RemoveAll(r.names.journal); err != nil {
+		return err
+	}
+	return disk.InRoot{Root: r.root}.SyncDir(filepath.Dir(r.names.journal))
+}

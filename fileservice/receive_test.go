@@ -1,0 +1,383 @@
+package fileservice
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"culvert/internal/disk"
+	"culvert/internal/testkit"
+)
+
+// sample is a file that is received, in blocks.
+type sample struct {
+	content []byte
+	version Version
+}
+
+func newSample(size int) sample {
+	random := rand.NewChaCha8([32]byte{byte(size)})
+	s := sample{content: make([]byte, size)}
+	_, _ = random.Read(s.content)
+	s.version = Version{Size: int64(size), ModifiedUnixNano: 1_600_000_000_123_456_789, Tag: 7}
+	return s
+}
+
+func (s sample) block(n int64) []byte {
+	return s.content[n*BlockSize : min((n+1)*BlockSize, int64(len(s.content)))]
+}
+
+func (s sample) root() Sum {
+	var tree Tree
+	for n := range Blocks(s.version.Size) {
+		tree.Append(SumBlock(s.block(n)))
+	}
+	return tree.Root()
+}
+
+func (s sample) write(t testing.TB, r *receiver, blocks ...int64) {
+	t.Helper()
+	for _, n := range blocks {
+		if err := r.writeBlock(n, s.block(n), SumBlock(s.block(n))); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func openTestRoot(t testing.TB, dir string) *os.Root {
+	t.Helper()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := root.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return root
+}
+
+func mustReceive(t testing.TB, root *os.Root, local string, version Version) *receiver {
+	t.Helper()
+	r, err := openReceiver(root, local, version, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func seeOnly(t testing.TB, dir string, want ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	if slices.Sort(want); !slices.Equal(names, want) {
+		t.Fatalf("there are %q, and not %q", names, want)
+	}
+}
+
+func TestReceive(t *testing.T) {
+	for _, size := range []int{0, 1, BlockSize, 5*BlockSize + 3} {
+		dir := t.TempDir()
+		root := openTestRoot(t, dir)
+		s := newSample(size)
+		r := mustReceive(t, root, "file", s.version)
+		var writers sync.WaitGroup
+		for n := range Blocks(s.version.Size) {
+			writers.Go(func() {
+				if err := r.writeBlock(n, s.block(n), SumBlock(s.block(n))); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		writers.Wait()
+		info, err := r.finish(s.root(), 0o640)
+		if err := errors.Join(err, r.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if info.Size() != int64(size) || info.Mode() != 0o640 || !info.ModTime().Equal(s.version.ModTime()) {
+			t.Errorf("%v", info)
+		}
+		if got, err := os.ReadFile(filepath.Join(dir, "file")); err != nil || !bytes.Equal(got, s.content) {
+			t.Errorf("not what was sent: %v", err)
+		}
+		seeOnly(t, dir, "file")
+	}
+}
+
+func TestReceiveAgain(t *testing.T) {
+	dir := t.TempDir()
+	root := openTestRoot(t, dir)
+	s := newSample(7*BlockSize + 1)
+	r := mustReceive(t, root, "file", s.version)
+	s.write(t, r, 6, 1, 2)
+	if _, err := openReceiver(root, "file", s.version, false); !errors.Is(err, ErrRefused) {
+		t.Errorf("two at once: %v", err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	seeOnly(t, dir, "file.culvert.part", "file.culvert.journal")
+
+	r = mustReceive(t, root, "file", s.version)
+	if got := r.committed(); !slices.Equal(got, []BlockRange{{1, 2}, {6, 1}}) {
+		t.Fatalf("committed: %v", got)
+	}
+	s.write(t, r, 0, 1, 3, 4, 5)
+	if err := r.writeBlock(2, s.block(3), SumBlock(s.block(3))); !errors.Is(err, ErrIntegrity) {
+		t.Errorf("a block with two hashes: %v", err)
+	}
+	if _, err := r.finish(s.root(), 0); !errors.Is(err, ErrRefused) {
+		t.Errorf("a block is missing: %v", err)
+	}
+	s.write(t, r, 7)
+	_, err := r.finish(s.root(), 0)
+	if err := errors.Join(err, r.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, "file")); err != nil || !bytes.Equal(got, s.content) {
+		t.Errorf("not what was sent: %v", err)
+	}
+	seeOnly(t, dir, "file")
+	if _, err := openReceiver(root, "file", s.version, false); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("over a file: %v", err)
+	}
+}
+
+func TestReceiveAfresh(t *testing.T) {
+	for name, spoil := range map[string]func(t *testing.T, dir string, s *sample){
+		"another version": func(_ *testing.T, _ string, s *sample) { s.version.Tag++ },
+		"part is gone": func(t *testing.T, dir string, _ *sample) {
+			if err := os.Remove(filepath.Join(dir, "file.culvert.part")); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"part is short": func(t *testing.T, dir string, _ *sample) {
+			if err := os.Truncate(filepath.Join(dir, "file.culvert.part"), BlockSize); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"journal is damaged": func(t *testing.T, dir string, _ *sample) {
+			names, err := filepath.Glob(filepath.Join(dir, "file.culvert.journal", "*"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range names {
+				if err := os.WriteFile(name, bytes.Repeat([]byte("no log"), 4096), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		},
+		"journal is a link": func(t *testing.T, dir string, _ *sample) {
+			path := filepath.Join(dir, "file.culvert.journal")
+			if err := errors.Join(os.Rename(path, path+".away"), os.Symlink(path+".away", path)); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if entries, err := os.ReadDir(path + ".away"); err != nil || len(entries) == 0 {
+					t.Errorf("what the link led to has changed: %v", err)
+				}
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			root := openTestRoot(t, dir)
+			s := newSample(3 * BlockSize)
+			r := mustReceive(t, root, "file", s.version)
+			s.write(t, r, 0, 2)
+			if err := r.Close(); err != nil {
+				t.Fatal(err)
+			}
+			spoil(t, dir, &s)
+			r = mustReceive(t, root, "file", s.version)
+			if got := r.committed(); got != nil {
+				t.Fatalf("committed: %v", got)
+			}
+			s.write(t, r, 2, 1, 0)
+			_, err := r.finish(s.root(), 0)
+			if err := errors.Join(err, r.Close()); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := os.ReadFile(filepath.Join(dir, "file")); err != nil || !bytes.Equal(got, s.content) {
+				t.Errorf("not what was sent: %v", err)
+			}
+		})
+	}
+}
+
+func TestReceiveWrongRoot(t *testing.T) {
+	dir := t.TempDir()
+	root := openTestRoot(t, dir)
+	s := newSample(2 * BlockSize)
+	r := mustReceive(t, root, "file", s.version)
+	s.write(t, r, 0, 1)
+	if err := r.commit(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.finish(Sum{}, 0); !errors.Is(err, ErrIntegrity) {
+		t.Error(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	seeOnly(t, dir)
+}
+
+// failing is a file whose writes or syncs fail.
+type failing struct {
+	disk.File
+	write, sync error
+}
+
+func (f failing) WriteAt(p []byte, offset int64) (int, error) {
+	if f.write != nil {
+		return 0, f.write
+	}
+	return f.File.WriteAt(p, offset)
+}
+
+func (f failing) Sync() error {
+	if f.sync != nil {
+		return f.sync
+	}
+	return f.File.Sync()
+}
+
+func TestReceiveFaults(t *testing.T) {
+	for name, fault := range map[string]failing{
+		"write": {write: syscall.ENOSPC},
+		"sync":  {sync: syscall.EIO},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			root := openTestRoot(t, dir)
+			s := newSample(4 * BlockSize)
+			r := mustReceive(t, root, "file", s.version)
+			s.write(t, r, 3)
+			if err := r.commit(); err != nil {
+				t.Fatal(err)
+			}
+			fault.File = r.file
+			r.file = fault
+			want := errors.Join(fault.write, fault.sync)
+			var err error
+			for _, n := range []int64{0, 1, 2} {
+				err = errors.Join(err, r.writeBlock(n, s.block(n), SumBlock(s.block(n))))
+			}
+			err = errors.Join(err, r.commit())
+			if !errors.Is(err, want.(interface{ Unwrap() []error }).Unwrap()[0]) {
+				t.Fatalf("%v", err)
+			}
+			if _, err := r.finish(s.root(), 0); err == nil {
+				t.Error("it is complete")
+			}
+			if err := r.Close(); err != nil {
+				t.Error(err)
+			}
+			seeOnly(t, dir, "file.culvert.part", "file.culvert.journal")
+			r = mustReceive(t, root, "file", s.version)
+			if got := r.committed(); !slices.Equal(got, []BlockRange{{3, 1}}) {
+				t.Errorf("committed: %v", got)
+			}
+			if err := r.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestReceiveNames(t *testing.T) {
+	outside := t.TempDir()
+	dir := t.TempDir()
+	root := openTestRoot(t, dir)
+	if err := os.Symlink(outside, filepath.Join(dir, "away")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(outside, "new"), filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(outside, "new"), filepath.Join(dir, "file.culvert.part")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "dir"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := newSample(10)
+	for _, local := range []string{
+		"../file", "away/file", "/tmp/file", "link", "dir", "none/file", "file.culvert.part", "file",
+	} {
+		if r, err := openReceiver(root, local, s.version, false); err == nil {
+			t.Errorf("%s: opened", local)
+			_ = r.Close()
+		}
+	}
+	seeOnly(t, outside)
+
+	long := strings.Repeat("n", maxElement)
+	for _, local := range []string{long, long[1:] + "m"} {
+		r := mustReceive(t, root, local, s.version)
+		s.write(t, r, 0)
+		_, err := r.finish(s.root(), 0)
+		if err := errors.Join(err, r.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+
+	// A link that is overwritten is replaced; what it leads to is not touched.
+	r, err := openReceiver(root, "link", s.version, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.write(t, r, 0)
+	_, err = r.finish(s.root(), 0)
+	if err := errors.Join(err, r.Close()); err != nil {
+		t.Fatal(err)
+	}
+	seeOnly(t, outside)
+	if info, err := root.Lstat("link"); err != nil || !info.Mode().IsRegular() {
+		t.Errorf("%v %v", info, err)
+	}
+}
+
+// A size is only somebody's word until the blocks have come.
+func TestReceiveHugeSize(t *testing.T) {
+	root := openTestRoot(t, t.TempDir())
+	version := Version{Size: 1<<62 + 5}
+	r := mustReceive(t, root, "file", version)
+	if _, err := r.finish(Sum{}, 0); !errors.Is(err, ErrRefused) {
+		t.Error(err)
+	}
+	if err := r.writeBlock(Blocks(version.Size), nil, Sum{}); !errors.Is(err, fs.ErrInvalid) {
+		t.Error(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// What comes slowly is committed after a while, without anybody asking.
+func TestReceiveSlowly(t *testing.T) {
+	root := openTestRoot(t, t.TempDir())
+	s := newSample(2 * BlockSize)
+	r := mustReceive(t, root, "file", s.version)
+	s.write(t, r, 1)
+	testkit.WaitFor(t, "the block is committed", func() bool { return len(r.committed()) == 1 })
+	if err := r.discard(); err != nil {
+		t.Error(err)
+	}
+}
