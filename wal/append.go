@@ -64,8 +64,9 @@ func (b *batch) reset() {
 // as [Options.Sync] says. It gives the LSN of the last one; the others are before it without a gap. The payloads are
 // copied.
 //
-// When the context ends, Append stops waiting. The group may or may not be in the log then, unless nothing was appended
-// yet: in that case the LSN is 0. A context that can end costs a switch to another goroutine.
+// When the context ends, Append stops waiting. The group may or may not be in the log then, as after [ErrFailed],
+// unless nothing was appended yet: in that case the LSN is 0. A context that can end costs a switch to another
+// goroutine.
 //
 // Errors are [ErrTooLarge], [ErrEmpty], [ErrFailed], [ErrClosed], that of the context, and that of a disk which has no
 // room for a new segment.

@@ -45,6 +45,12 @@
 // is damage. The records since the last sync but one have no such witness. What a recovery or [Log.Close] has left has:
 // the header of the segment says how far it goes.
 //
+// # Memory
+//
+// A log holds two buffers of up to 1 MiB, or of up to 4 MiB once there were groups of such a size; a larger group is
+// held while it is written. A read holds 64 KiB or its largest entry, and Open of a log that was not closed some 2 MiB,
+// or its largest entry twice. For each segment there are 2 KiB at most; nothing else grows with the log.
+//
 // # The files
 //
 // The log is a directory of segments, NUMBER.wal with 16 hexadecimal digits; a file "lock", which the writer holds

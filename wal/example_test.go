@@ -5,8 +5,10 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"culvert/wal"
@@ -121,6 +123,53 @@ func ExampleLog_Append() {
 	// Output:
 	// 2 <nil> 2
 	// <nil>
+}
+
+// A store that is in memory survives by a log: what is to happen is logged first, then done. When the store was saved
+// elsewhere up to an entry, what is before that is cut off; what is behind is done again when the program begins.
+func Example_store() {
+	dir, remove := directory()
+	defer remove()
+	ctx := context.Background()
+	begin := func(store map[string]string) *wal.Log {
+		log, recovery, err := wal.Open(dir, wal.Options{SegmentSize: 1 << 20})
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println("done again: LSN", recovery.First, "to", recovery.Last)
+		for record, err := range log.Records(ctx, 0) {
+			if err != nil {
+				panic(err)
+			}
+			key, value, _ := strings.Cut(string(record.Data), "=")
+			store[key] = value
+		}
+		return log
+	}
+	store := map[string]string{}
+	log := begin(store)
+	for _, change := range []string{"color=red", "size=4", "color=blue"} {
+		if _, err := log.Append(ctx, []byte(change)); err != nil {
+			panic(err)
+		}
+		key, value, _ := strings.Cut(change, "=")
+		store[key] = value
+	}
+	saved, upTo := maps.Clone(store), log.Last() // to a file, in earnest
+	fmt.Println(log.TruncateFront(upTo + 1))
+	if _, err := log.Append(ctx, []byte("size=5")); err != nil {
+		panic(err)
+	}
+	fmt.Println(log.Close())
+
+	log = begin(saved)
+	fmt.Println(saved, log.Close())
+	// Output:
+	// done again: LSN 1 to 0
+	// <nil>
+	// <nil>
+	// done again: LSN 4 to 4
+	// map[color:blue size:5] <nil>
 }
 
 // Entries with a key, a version and a time need no encoding of one's own.

@@ -182,6 +182,28 @@ func TestObserve(t *testing.T) {
 	}
 }
 
+// TestMemory sees that the buffers of a log do not grow beyond what is documented, whatever is appended.
+func TestMemory(t *testing.T) {
+	log, _ := newLog(t, Options{Sync: None})
+	for _, test := range []struct {
+		entries, size int
+		most          int // of one buffer
+	}{{50_000, 128, batchSize}, {2, 3 << 20, 4 * batchSize}, {2, 9 << 20, 4 * batchSize}} {
+		payload := make([]byte, test.size)
+		for range test.entries {
+			if _, err := log.AppendAsync(background, payload); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := log.Sync(background); err != nil {
+			t.Fatal(err)
+		}
+		if filling, spare := cap(log.filling.data), cap(log.spare.data); max(filling, spare) > test.most {
+			t.Errorf("%d bytes after entries of %d bytes, and %d", filling, test.size, spare)
+		}
+	}
+}
+
 // TestAllocations holds the paths of appending and reading to none.
 func TestAllocations(t *testing.T) {
 	payload := make([]byte, 128)

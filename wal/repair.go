@@ -17,7 +17,7 @@ type Repaired struct {
 
 // Repair copies the entries of a log up to the first damage into a new log, in a directory that must be empty or not
 // exist. They keep their LSNs, and their key. The damaged log is not changed. When Repair returns, the new one is
-// durable.
+// durable; with an error, it is not complete, and to be removed.
 func Repair(ctx context.Context, dir, target string, key []byte) (Repaired, error) {
 	return repair(ctx, disk.OS{}, filepath.Clean(dir), filepath.Clean(target), key)
 }
