@@ -2,6 +2,7 @@ package secureconn_test
 
 import (
 	"io"
+	"net"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -28,22 +29,22 @@ func TestAllocs(t *testing.T) {
 	}
 }
 
-// TestIdleMemory compares the memory of connections that have been busy with a bound for each.
+// TestIdleMemory compares the memory of connections that have been busy, and that somebody waits to read from, with a
+// bound for each.
 func TestIdleMemory(t *testing.T) {
 	const count = 100
 	content := noise(1 << 20)
-	conns := make([]*secureconn.Conn, 0, 2*count)
-	live := func() uint64 {
-		var m runtime.MemStats
-		for range 3 { // free lists are given up after two
-			runtime.GC()
-		}
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc + m.StackInuse
+	networks := make([]*pending, 0, 2*count)
+	connect := func(tb testing.TB) (client, server net.Conn) {
+		a, b := tcpPair(tb)
+		networks = append(networks, &pending{Conn: a}, &pending{Conn: b})
+		return networks[len(networks)-2], networks[len(networks)-1]
 	}
-	before := live()
+	conns := make([]*secureconn.Conn, 0, 2*count)
+	var background sync.WaitGroup
+	before := liveMemory()
 	for range count {
-		client, server := secure(t, tcpPair)
+		client, server := secure(t, connect)
 		done := make(chan error, 1)
 		go func() {
 			_, err := client.Write(content)
@@ -56,13 +57,33 @@ func TestIdleMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		conns = append(conns, client, server)
+		for _, c := range []*secureconn.Conn{client, server} {
+			background.Go(func() { _, _ = c.Read(make([]byte, 1)) })
+		}
 	}
-	each := (int64(live()) - int64(before)) / int64(len(conns))
+	for _, network := range networks {
+		for network.reads.Load() == 0 {
+			runtime.Gosched()
+		}
+	}
+	each := (int64(liveMemory()) - int64(before)) / int64(len(conns))
 	t.Logf("%d bytes for each connection", each)
 	if each > 64<<10 && !raceEnabled {
 		t.Errorf("an idle connection has %d bytes", each)
 	}
-	runtime.KeepAlive(conns)
+	for _, c := range conns {
+		_ = c.NetConn().Close()
+	}
+	background.Wait()
+}
+
+func liveMemory() uint64 {
+	var m runtime.MemStats
+	for range 3 { // free lists are given up after two
+		runtime.GC()
+	}
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc + m.StackInuse
 }
 
 // TestReaderThatStops has a peer send for ever to somebody who stops reading.

@@ -53,6 +53,32 @@ func TestDeadlineDuringClose(t *testing.T) {
 	})
 }
 
+// short is a writer that takes less than it is given, and does not say why.
+type short struct{ bytes.Buffer }
+
+func (s *short) Write(p []byte) (int, error) { return s.Buffer.Write(p[:len(p)/2]) }
+
+// TestShortWriter has WriteTo meet a writer that breaks its contract. It neither waits for ever nor loses a byte.
+func TestShortWriter(t *testing.T) {
+	client, server := secure(t, tcpPair)
+	content := noise(100_000)
+	if _, err := client.Write(content); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	var got short
+	n, err := server.WriteTo(&got)
+	if err != io.ErrShortWrite || n != int64(got.Len()) {
+		t.Errorf("WriteTo: %d of %d bytes, %v", n, got.Len(), err)
+	}
+	rest, err := io.ReadAll(server)
+	if all := append(got.Bytes(), rest...); err != nil || !bytes.Equal(all, content) {
+		t.Errorf("read %d bytes, %v", len(all), err)
+	}
+}
+
 // failing is a connection whose next call of Read or Write fails with an error, and all others in another way.
 type failing struct {
 	net.Conn

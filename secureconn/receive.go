@@ -330,10 +330,13 @@ func (r *receiver) writeTo(w io.Writer) (n int64, err error) {
 	defer r.reading.Unlock()
 	defer r.tidy()
 	for {
-		for len(r.rest) > 0 {
+		if len(r.rest) > 0 {
 			written, err := w.Write(r.rest)
 			n += int64(written)
 			r.rest = r.rest[written:]
+			if err == nil && len(r.rest) > 0 {
+				err = io.ErrShortWrite
+			}
 			if err != nil {
 				return n, err
 			}
