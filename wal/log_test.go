@@ -198,7 +198,12 @@ func TestMemory(t *testing.T) {
 		if err := log.Sync(background); err != nil {
 			t.Fatal(err)
 		}
-		if filling, spare := cap(log.filling.data), cap(log.spare.data); max(filling, spare) > test.most {
+		log.io.Lock()
+		log.mu.Lock()
+		filling, spare := cap(log.filling.data), cap(log.spare.data)
+		log.mu.Unlock()
+		log.io.Unlock()
+		if max(filling, spare) > test.most {
 			t.Errorf("%d bytes after entries of %d bytes, and %d", filling, test.size, spare)
 		}
 	}
