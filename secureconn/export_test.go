@@ -25,6 +25,9 @@ const MaxPlaintext = maxPlaintext
 // SetSequence changes the number of the next record in both directions.
 func (c *Conn) SetSequence(n uint64) { c.sender.out.sequence, c.receiver.in.sequence = n, n }
 
+// Secrets gives the memory of the secrets that are in use, outgoing and incoming.
+func (c *Conn) Secrets() [2][]byte { return [2][]byte{c.sender.out.secret, c.receiver.in.secret} }
+
 // MaxHandshake is how many bytes of the peer TLS gets to read.
 const MaxHandshake = maxHandshake
 
