@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"culvert/internal/disk"
 	"culvert/wal"
 )
 
@@ -22,7 +20,7 @@ func prepareWAL(s *session) ([]benchmark, error) {
 	for _, writers := range []int{16, 64} {
 		benchmarks = append(benchmarks, manyWriters(s, writers))
 	}
-	benchmarks = append(benchmarks, batches(s), unsynced(s), asynchronous(s))
+	benchmarks = append(benchmarks, batches(s), unsynced(s), asynchronous(s), sustained(s))
 	benchmarks = append(benchmarks, encrypted(s)...)
 	benchmarks = append(benchmarks, opening(s)...)
 	return append(benchmarks, study(s)...), nil
@@ -148,15 +146,89 @@ func addPercentiles(s sample, latencies []time.Duration) {
 	}
 }
 
+// contender is a journal that is measured beside others.
+type contender struct {
+	impl string
+	open opener
+}
+
+// inTurn measures journals that are open at the same time, some appends to each in turn: what they differ by is less
+// than what two runs of the same one do after each other. Their samples come from one run, which the first variant has.
+func (r journalRun) inTurn(s *session, contenders ...contender) []variant {
+	samples := make([]sample, len(contenders))
+	var variants []variant
+	for i, c := range contenders {
+		variants = append(variants, variant{"impl=" + c.impl, func() (sample, error) {
+			if i > 0 {
+				return samples[i], nil
+			}
+			dir := filepath.Join(s.dir, "turns")
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				return nil, err
+			}
+			var err error
+			samples, err = r.turns(s, dir, contenders)
+			return samples[i], firstOf(err, os.RemoveAll(dir))
+		}})
+	}
+	return variants
+}
+
+// turns appends to journals in a directory, from one goroutine.
+func (r journalRun) turns(s *session, dir string, contenders []contender) ([]sample, error) {
+	const turn = 10 // appends
+	journals := make([]journal, len(contenders))
+	for i, c := range contenders {
+		var err error
+		if journals[i], err = c.open(filepath.Join(dir, c.impl)); err != nil {
+			return nil, err
+		}
+	}
+	took := make([]time.Duration, len(journals))
+	latencies := make([][]time.Duration, len(journals))
+	entries := batchOf(r.group)
+	turns := s.size(r.appends, 5*turn) / turn
+	warmUp := turns / 20
+	for n := range warmUp + turns {
+		for k := range journals {
+			i := (n + k) % len(journals) // each is behind each other once
+			start := time.Now()
+			before := start
+			for range turn {
+				if err := journals[i].append(entries); err != nil {
+					return nil, err
+				}
+				now := time.Now()
+				if n >= warmUp {
+					latencies[i] = append(latencies[i], now.Sub(before))
+				}
+				before = now
+			}
+			if n >= warmUp {
+				took[i] += before.Sub(start)
+			}
+		}
+	}
+	samples := make([]sample, len(journals))
+	for i, j := range journals {
+		if err := j.close(); err != nil {
+			return nil, err
+		}
+		samples[i] = sample{"ns/op": float64(took[i].Nanoseconds()) / float64(turns*turn*r.group)}
+		addPercentiles(samples[i], latencies[i])
+	}
+	return samples, nil
+}
+
 // oneWriter appends one entry at a time, synced.
 func oneWriter(s *session) benchmark {
 	r := journalRun{writers: 1, group: 1, appends: 1500}
 	return benchmark{
 		name: "WAL/sync=each/writers=1",
-		variants: []variant{
-			r.variant(s, "floor", openFloor), r.variant(s, "culvert", openCulvert(wal.Options{})),
-			r.variant(s, "pebble", openPebble(true)), r.variant(s, "tidwall", openTidwall(true)),
-		},
+		variants: r.inTurn(s,
+			contender{"floor", openFloor}, contender{"culvert", openCulvert(wal.Options{})},
+			contender{"pebble", openPebble}, contender{"tidwall", openTidwall(true)},
+		),
 		goals: []goal{
 			{variant: "impl=culvert", peer: "impl=floor", unit: "ns/op", max: 1 / 0.95},
 			{variant: "impl=culvert", peer: "impl=pebble", unit: "ns/op", max: 1},
@@ -167,11 +239,11 @@ func oneWriter(s *session) benchmark {
 
 // manyWriters appends one entry at a time from each of many goroutines, synced.
 func manyWriters(s *session, writers int) benchmark {
-	r := journalRun{writers: writers, group: 1, appends: 400 * writers}
+	r := journalRun{writers: writers, group: 1, appends: 2000 * writers}
 	return benchmark{
 		name: fmt.Sprintf("WAL/sync=each/writers=%d", writers),
 		variants: []variant{
-			r.variant(s, "culvert", openCulvert(wal.Options{})), r.variant(s, "pebble", openPebble(true)),
+			r.variant(s, "culvert", openCulvert(wal.Options{})), r.variant(s, "pebble", openPebble),
 		},
 		goals: []goal{
 			{variant: "impl=culvert", peer: "impl=pebble", unit: "ns/op", max: 1 / 1.5},
@@ -185,10 +257,10 @@ func batches(s *session) benchmark {
 	r := journalRun{writers: 1, group: 100, appends: 800}
 	return benchmark{
 		name: "WAL/sync=each/writers=1/group=100",
-		variants: []variant{
-			r.variant(s, "culvert", openCulvert(wal.Options{})), r.variant(s, "etcd", openEtcd),
-			r.variant(s, "tidwall", openTidwall(true)),
-		},
+		variants: r.inTurn(s,
+			contender{"culvert", openCulvert(wal.Options{})}, contender{"etcd", openEtcd},
+			contender{"tidwall", openTidwall(true)},
+		),
 		goals: []goal{
 			{variant: "impl=culvert", peer: "impl=etcd", unit: "ns/op", max: 1 / 1.5},
 			{variant: "impl=culvert", peer: "impl=tidwall", unit: "ns/op", max: 1 / 1.5},
@@ -196,14 +268,14 @@ func batches(s *session) benchmark {
 	}
 }
 
-// unsynced appends one entry at a time, and leaves it to the system.
+// unsynced appends one entry at a time, and leaves it to the system. No log fills a segment.
 func unsynced(s *session) benchmark {
 	r := journalRun{writers: 1, group: 1, appends: 100_000}
 	return benchmark{
 		name: "WAL/sync=none/writers=1",
 		variants: []variant{
-			r.variant(s, "culvert", openCulvert(wal.Options{Sync: wal.None})),
-			r.variant(s, "tidwall", openTidwall(false)),
+			r.variant(s, "culvert", inUsedMemory(openCulvert(wal.Options{Sync: wal.None}))),
+			r.variant(s, "tidwall", inUsedMemory(openTidwall(false))),
 		},
 		goals: []goal{
 			{variant: "impl=culvert", peer: "impl=tidwall", unit: "ns/op", max: 0.5},
@@ -212,26 +284,17 @@ func unsynced(s *session) benchmark {
 	}
 }
 
-// asynchronous appends one entry at a time and does not wait at all.
+// asynchronous appends one entry at a time and does not wait at all. No log fills a segment.
 func asynchronous(s *session) benchmark {
-	const appends = 300_000
 	entries := batchOf(1)
 	loop := func(impl string, open opener) variant {
-		return variant{"impl=" + impl, func() (sample, error) {
-			dir := filepath.Join(s.dir, impl)
-			j, err := open(dir)
-			if err != nil {
-				return nil, err
-			}
-			got, err := repeated(s.size(appends, 1000), func() error { return j.append(entries) })
-			return got, firstOf(err, j.close(), os.RemoveAll(dir))
-		}}
+		return appending(s, impl, open, 2000, func(j journal) (sample, error) {
+			return repeated(s.size(140_000, 1000), func() error { return j.append(entries) })
+		})
 	}
 	return benchmark{
-		name: "WAL/sync=async/writers=1",
-		variants: []variant{
-			loop("culvert", openCulvertAsync), loop("tidwall", openTidwall(false)),
-		},
+		name:     "WAL/sync=async/writers=1",
+		variants: []variant{loop("culvert", openCulvertAsync), loop("tidwall", openTidwall(false))},
 		goals: []goal{
 			{variant: "impl=culvert", peer: "impl=tidwall", unit: "ns/op", max: 0.1},
 			{variant: "impl=culvert", unit: "allocs/op", max: 0.01},
@@ -239,8 +302,78 @@ func asynchronous(s *session) benchmark {
 	}
 }
 
-// encrypted compares the log with itself. Both logs are open at the same time and get entries in turn: what encryption
-// costs is less than what two runs after each other differ by.
+// sustained appends without a sync until segments have filled up, which every log syncs then, and syncs at the end.
+func sustained(s *session) benchmark {
+	entries := batchOf(1)
+	n := s.size(1_000_000, 1000)
+	loop := func(impl string, open opener) variant {
+		return appending(s, impl, open, 0, func(j journal) (sample, error) {
+			start := time.Now()
+			for range n {
+				if err := j.append(entries); err != nil {
+					return nil, err
+				}
+			}
+			if err := j.(interface{ sync() error }).sync(); err != nil {
+				return nil, err
+			}
+			return sample{"ns/op": float64(time.Since(start).Nanoseconds()) / float64(n)}, nil
+		})
+	}
+	return benchmark{
+		name: "WALSustained/entries=1000000",
+		variants: []variant{
+			loop("async", openCulvertAsync), loop("culvert", openCulvert(wal.Options{Sync: wal.None})),
+			loop("tidwall", openTidwall(false)),
+		},
+		goals: []goal{
+			{variant: "impl=culvert", peer: "impl=tidwall", unit: "ns/op", max: 1},
+			{variant: "impl=async", peer: "impl=tidwall", unit: "ns/op", max: 1},
+		},
+	}
+}
+
+// appending opens a journal, appends some entries that do not count, measures and removes it.
+func appending(s *session, impl string, open opener, before int, measure func(journal) (sample, error)) variant {
+	return variant{"impl=" + impl, func() (sample, error) {
+		dir := filepath.Join(s.dir, impl)
+		j, err := inUsedMemory(open)(dir)
+		if err != nil {
+			return nil, err
+		}
+		for range before {
+			err = firstOf(err, j.append(batchOf(1)))
+		}
+		got, failure := measure(j)
+		return got, firstOf(err, failure, j.close(), os.RemoveAll(dir))
+	}}
+}
+
+// inUsedMemory writes a file and removes it, so that the log gets memory that was used a moment ago. A virtual machine
+// may have given back to its host what was free for seconds; a page that is got again takes longer than a hundred
+// entries.
+func inUsedMemory(open opener) opener {
+	return func(dir string) (journal, error) {
+		const size = 256 << 20
+		name := dir + ".memory"
+		file, err := os.Create(name)
+		if err != nil {
+			return nil, err
+		}
+		b := make([]byte, 1<<20)
+		for range size / len(b) {
+			if _, err = file.Write(b); err != nil {
+				break
+			}
+		}
+		if err := firstOf(err, file.Close(), os.Remove(name)); err != nil {
+			return nil, err
+		}
+		return open(dir)
+	}
+}
+
+// encrypted compares the log with itself.
 func encrypted(s *session) []benchmark {
 	var benchmarks []benchmark
 	for _, mode := range []struct {
@@ -248,138 +381,16 @@ func encrypted(s *session) []benchmark {
 		sync    wal.SyncMode
 		appends int
 		slowest float64
-	}{{"none", wal.None, 100_000, 1.25}, {"each", wal.Each, 1500, 1.05}} {
-		var sealed sample
-		measureBoth := func() (plain sample, err error) {
-			plain, sealed, err = inTurn(s, mode.sync, s.size(mode.appends, 50))
-			return plain, err
-		}
+	}{{"none", wal.None, 100_000, 1.25}, {"each", wal.Each, 2500, 1.05}} {
+		r := journalRun{writers: 1, group: 1, appends: mode.appends}
 		benchmarks = append(benchmarks, benchmark{
 			name: "WALEncrypted/sync=" + mode.name,
-			variants: []variant{
-				{"impl=plain", measureBoth},
-				{"impl=encrypted", func() (sample, error) { return sealed, nil }},
-			},
+			variants: r.inTurn(s,
+				contender{"plain", openCulvert(wal.Options{Sync: mode.sync})},
+				contender{"encrypted", openCulvert(wal.Options{Sync: mode.sync, Key: make([]byte, 32)})},
+			),
 			goals: []goal{{variant: "impl=encrypted", peer: "impl=plain", unit: "ns/op", max: mode.slowest}},
 		})
 	}
 	return benchmarks
-}
-
-// inTurn appends to a plain log and to an encrypted one, ten entries to each in turn.
-func inTurn(s *session, mode wal.SyncMode, appends int) (plain, sealed sample, err error) {
-	const run = 10
-	var journals [2]journal
-	var took [2]time.Duration
-	var latencies [2][]time.Duration
-	dir := filepath.Join(s.dir, "pair")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return nil, nil, err
-	}
-	for i, key := range [][]byte{nil, make([]byte, 32)} {
-		name := filepath.Join(dir, fmt.Sprint(i))
-		if journals[i], err = openCulvert(wal.Options{Sync: mode, Key: key})(name); err != nil {
-			return nil, nil, err
-		}
-	}
-	entries := batchOf(1)
-	for n := range 2 * appends / run {
-		i := n % 2
-		before := time.Now()
-		for range run {
-			if err := journals[i].append(entries); err != nil {
-				return nil, nil, err
-			}
-		}
-		latency := time.Since(before)
-		took[i] += latency
-		latencies[i] = append(latencies[i], latency/run)
-	}
-	samples := [2]sample{{}, {}}
-	for i, got := range samples {
-		got["ns/op"] = float64(took[i].Nanoseconds()) / float64(len(latencies[i])*run)
-		addPercentiles(got, latencies[i])
-	}
-	return samples[0], samples[1], firstOf(journals[0].close(), journals[1].close(), os.RemoveAll(dir))
-}
-
-// opening opens a log of 1 GiB that was closed, and one that was not, of which a segment is to be read.
-func opening(s *session) []benchmark {
-	const segment = 64 << 20
-	open := func(size int, clean bool) variant {
-		return variant{"impl=culvert", func() (sample, error) {
-			dir := filepath.Join(s.dir, "open")
-			if err := fillLog(dir, size, clean); err != nil {
-				return nil, err
-			}
-			start := time.Now()
-			log, recovery, err := wal.Open(dir, wal.Options{})
-			if err != nil {
-				return nil, err
-			}
-			got := timed(start, segment-segment/8)
-			if clean {
-				delete(got, "MB/s")
-			}
-			if recovery.Clean != clean {
-				return nil, fmt.Errorf("the log is %+v", recovery)
-			}
-			return got, firstOf(log.Close(), os.RemoveAll(dir))
-		}}
-	}
-	return []benchmark{
-		{
-			name: "WALOpen/size=1GiB/closed=yes", rounds: 3,
-			variants: []variant{open(s.size(1<<30, segment), true)},
-			goals:    []goal{{variant: "impl=culvert", unit: "ns/op", max: 10e6}},
-		},
-		{
-			name: "WALOpen/size=1GiB/closed=no", rounds: 3,
-			variants: []variant{open(s.size(1<<30, segment)-segment/8, false)},
-			goals:    []goal{{variant: "impl=culvert", unit: "MB/s", min: 1000}},
-		},
-	}
-}
-
-// fillLog writes a log of about that size. One that is not to be closed is left as a copy of it, without its end, taken
-// while it is open: so a process leaves it that is killed.
-func fillLog(dir string, size int, clean bool) error {
-	source := dir
-	if !clean {
-		source += ".source"
-	}
-	log, _, err := wal.Open(source, wal.Options{Sync: wal.None})
-	if err != nil {
-		return err
-	}
-	ctx := context.Background()
-	entries := batchOf(1000)
-	for written := 0; written < size; written += 1000 * (entrySize + 32) {
-		if _, err := log.Append(ctx, entries...); err != nil {
-			return err
-		}
-	}
-	if err := log.Sync(ctx); err != nil {
-		return err
-	}
-	if _, err := log.Append(ctx, entries[0]); err != nil { // proves that the others are durable
-		return err
-	}
-	if clean {
-		return log.Close()
-	}
-	return firstOf(os.CopyFS(dir, os.DirFS(source)), syncAll(dir), log.Close(), os.RemoveAll(source))
-}
-
-// syncAll syncs the files in a directory, so that they are not written while something is measured.
-func syncAll(dir string) error {
-	names, err := filepath.Glob(filepath.Join(dir, "*"))
-	for _, name := range names {
-		file, opening := disk.OS{}.Open(name, true)
-		if opening != nil {
-			return opening
-		}
-		err = firstOf(err, file.Sync(), file.Close())
-	}
-	return err
 }
