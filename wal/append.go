@@ -255,10 +255,9 @@ func (b *batch) grow(n int) {
 func (l *Log) await(ctx context.Context) (room, err error) {
 	b := l.filling
 	if ctx.Done() == nil && l.io.TryLock() {
-		l.mu.Unlock()
 		l.gather()
 		room, err = l.flush()
-		l.release()
+		l.leave()
 		return room, err
 	}
 	kick := ctx.Done() != nil && !b.kicked

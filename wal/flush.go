@@ -14,9 +14,10 @@ func (l *Log) flusher() {
 			return
 		}
 		l.io.Lock()
+		l.mu.Lock()
 		l.gather()
 		_, _ = l.flush() // who waits is told
-		l.release()
+		l.leave()
 	}
 }
 
@@ -40,9 +41,14 @@ func (l *Log) syncer() {
 	}
 }
 
-// release gives io back, and wakes the flusher for those who have come meanwhile and found it taken.
+// release gives io back, as leave does. io is held.
 func (l *Log) release() {
 	l.mu.Lock()
+	l.leave()
+}
+
+// leave gives back io and mu, and wakes the flusher for those who have come meanwhile and found io taken.
+func (l *Log) leave() {
 	l.io.Unlock()
 	pending := l.filling.pending()
 	l.mu.Unlock()
@@ -69,13 +75,13 @@ const (
 	maxMisses    = 6
 )
 
-// gather waits for company. io is held.
+// gather waits for company. io and mu are held; mu is given back while it waits.
 func (l *Log) gather() {
 	g := &l.gathered
 	if l.options.Sync != Each || g.expected < 2 {
 		return
 	}
-	come := l.appenders()
+	come := l.filling.appenders
 	if come == 0 || come >= g.expected {
 		return
 	}
@@ -85,8 +91,10 @@ func (l *Log) gather() {
 	}
 	before, start, patience := come, time.Now(), min(g.sync/4, maxGathering)
 	for come < g.expected && time.Since(start) < patience {
+		l.mu.Unlock()
 		runtime.Gosched()
-		come = l.appenders()
+		l.mu.Lock()
+		come = l.filling.appenders
 	}
 	if come-before >= (g.expected-before)/2 {
 		g.misses = 0
@@ -96,16 +104,10 @@ func (l *Log) gather() {
 	g.skip = 1 << g.misses
 }
 
-func (l *Log) appenders() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.filling.appenders
-}
-
 // flush writes the filling batch, syncs it if the mode or somebody wants that, and begins a new segment if somebody
-// needs one. io is held. It gives the reason if there is no room for a segment, and the failure of the log.
+// needs one. io and mu are held; mu is given back for that. It gives the reason if there is no room for a segment, and
+// the failure of the log.
 func (l *Log) flush() (room, err error) {
-	l.mu.Lock()
 	b := l.filling
 	l.batches++
 	l.flushing, l.filling, l.spare = b, l.spare, nil
@@ -148,14 +150,19 @@ func (l *Log) flush() (room, err error) {
 	l.gathered.expected = b.appenders + l.filling.appenders
 	b.reset()
 	l.flushing, l.spare = nil, b
+	observed := l.options.Observe != nil && told.Write > 0
+	if w == nil && !observed {
+		return room, err
+	}
 	l.mu.Unlock()
 	if w != nil {
 		w.room, w.err = room, err
 		close(w.done)
 	}
-	if l.options.Observe != nil && told.Write > 0 {
+	if observed {
 		l.options.Observe(told)
 	}
+	l.mu.Lock()
 	return room, err
 }
 

@@ -282,7 +282,9 @@ func (l *Log) Close() error {
 
 	l.io.Lock()
 	defer l.io.Unlock()
+	l.mu.Lock()
 	_, err := l.flush()
+	l.mu.Unlock()
 	if err == nil {
 		err = l.sealActive()
 	}

@@ -44,17 +44,15 @@ func (l *Log) TruncateFront(lsn LSN) error {
 // the log has no entries at all. io is held.
 func (l *Log) settleFor(lsn LSN) (done bool, err error) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	err = l.err()
 	l.filling.sync = true
-	l.mu.Unlock()
 	if err != nil {
 		return false, err
 	}
 	if _, err := l.flush(); err != nil {
 		return false, err
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if lsn > l.durable {
 		return false, fmt.Errorf("%w: LSN %d, and the last is %d", ErrRange, lsn, l.durable)
 	}
@@ -98,7 +96,10 @@ func (l *Log) TruncateBack(lsn LSN) error {
 		return fmt.Errorf("%w: LSN %d, and the first is %d", ErrTruncated, lsn, before+1)
 	}
 	for !l.halt() {
-		if _, err := l.flush(); err != nil {
+		l.mu.Lock()
+		_, err := l.flush()
+		l.mu.Unlock()
+		if err != nil {
 			return err
 		}
 	}
