@@ -1,6 +1,9 @@
 package main
 
 import (
+	"math"
+	"slices"
+
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -10,7 +13,7 @@ import (
 
 // boxes are groups of horizontal box plots, of latencies on a logarithmic axis: the box from the 25th to the 75th
 // percentile with a line at the median, whiskers at the 5th and the 95th, and diamonds for what lies outside: the 99th,
-// the 99.9th, and the longest.
+// the 99.9th, and the longest. The number behind them is the median.
 type boxes struct {
 	heading
 	axis   axis
@@ -62,7 +65,19 @@ func (b *boxes) fit() *boxes {
 		}
 	}
 	b.axis.fit(values)
+	b.axis.min = roundDown(slices.Min(values))
 	return b
+}
+
+// roundDown gives 1, 2 or 5 times a power of ten.
+func roundDown(v float64) float64 {
+	power := math.Pow(10, math.Floor(math.Log10(v)))
+	for _, step := range []float64{5, 2} {
+		if v >= step*power {
+			return step * power
+		}
+	}
+	return power
 }
 
 func (b *boxes) draw(c draw.Canvas) {
@@ -120,9 +135,24 @@ func (b boxPlotter) drawBox(c draw.Canvas, p *plot.Plot, box box, y vg.Length) {
 		x := at(v)
 		c.FillPolygon(quietColor, []vg.Point{{X: x - 3, Y: y}, {X: x, Y: y + 3}, {X: x + 3, Y: y}, {X: x, Y: y - 3}})
 	}
+	write(c, name, at(box.longest())+gap, y, box.medianText(b.axis.unit))
 }
 
-// GlyphBoxes implements plot.GlyphBoxer: the last diamond has its place.
-func (b boxPlotter) GlyphBoxes(*plot.Plot) []plot.GlyphBox {
-	return []plot.GlyphBox{{X: 1, Rectangle: vg.Rectangle{Max: vg.Point{X: gap}}}}
+func (b box) longest() float64 { return slices.Max(append([]float64{b.top}, b.outliers...)) }
+
+func (b box) medianText(unit string) string { return quantity.Format(b.median, unit) }
+
+// GlyphBoxes implements plot.GlyphBoxer: the medians have their place.
+func (b boxPlotter) GlyphBoxes(p *plot.Plot) []plot.GlyphBox {
+	var boxes []plot.GlyphBox
+	for _, g := range b.groups {
+		for _, box := range g.boxes {
+			width := gap + bar{role: box.role}.nameStyle().Width(box.medianText(b.axis.unit))
+			boxes = append(boxes, plot.GlyphBox{
+				X:         p.X.Norm(b.axis.place(box.longest())),
+				Rectangle: vg.Rectangle{Max: vg.Point{X: width}},
+			})
+		}
+	}
+	return boxes
 }

@@ -55,7 +55,7 @@ func studyFinding(r *recording, how string) (string, bool) {
 	unbuffered := comparison{unit: "ns/op", peer: "buffered"}
 	small, ok := unbuffered.speedUp(r.where("group", "1"), "unbuffered")
 	large, all := unbuffered.speedUp(r.where("group", "100"), "unbuffered")
-	return fmt.Sprintf("%s, without a buffer: %s as fast for 1 entry, %s for 100", how, times(small), times(large)),
+	return fmt.Sprintf("%s, unbuffered is %s as fast for 1 entry, %s for 100", how, times(small), times(large)),
 		ok && all
 }
 
@@ -64,7 +64,7 @@ func walLatency(sync string) func(*recording) chart {
 	return func(r *recording) chart {
 		r = r.where("sync", sync)
 		chart := &boxes{axis: axis{
-			label: "time of an append: box 25–75 %, whiskers 5–95 %, diamonds 99 %, 99.9 % and the longest",
+			label: "time of an append: number 50 %, box 25–75 %, whiskers 5–95 %, diamonds 99 %, 99.9 %, longest",
 			unit:  "ns/op", log: true,
 		}}
 		for _, size := range r.distinct("group") {
@@ -82,7 +82,7 @@ func walLatency(sync string) func(*recording) chart {
 		}
 		first := chart.groups[0].boxes
 		chart.heading = heading{
-			fmt.Sprintf("%s, half of the appends of an entry take %s, of culvert/wal %s", syncTitles[sync],
+			fmt.Sprintf("%s, an append of one entry takes %s, in culvert/wal %s", syncTitles[sync],
 				quantity.Format(first[0].median, "ns/op"), quantity.Format(first[len(first)-1].median, "ns/op")),
 			measured(r, "entries of 128 bytes"),
 		}
@@ -119,7 +119,7 @@ func walWriters(r *recording) chart {
 func walPercentiles(r *recording) chart {
 	r = r.where("sync", "each", "writers", "16")
 	chart := &lines{
-		x: axis{label: "1 in so many appends takes longer", unit: "rows", log: true, min: 2, max: 1000},
+		x: axis{label: "1 in so many appends takes longer", unit: "rows", log: true, min: 2, max: 10_000},
 		y: axis{label: "time of a synced append by one of 16 goroutines", unit: "ns/op", log: true},
 	}
 	var all []float64
@@ -131,10 +131,13 @@ func walPercentiles(r *recording) chart {
 		for _, at := range []struct {
 			unit string
 			x    float64
-		}{{"p50-ns", 2}, {"p75-ns", 4}, {"p90-ns", 10}, {"p95-ns", 20}, {"p99-ns", 100}, {"p999-ns", 1000}} {
+		}{
+			{"p50-ns", 2}, {"p75-ns", 4}, {"p90-ns", 10}, {"p95-ns", 20}, {"p99-ns", 100}, {"p999-ns", 1000},
+			{"p9999-ns", 10_000},
+		} {
 			values := r.where("impl", impl).values(at.unit)
 			if len(values) == 0 {
-				return nil
+				continue
 			}
 			q := quantity.QuartilesOf(values)
 			s.points = append(s.points, point{at.x, q})
@@ -142,10 +145,14 @@ func walPercentiles(r *recording) chart {
 		}
 		chart.series = append(chart.series, s)
 	}
-	if len(chart.series) == 0 {
+	ratio, ok := comparison{unit: "p99-ns", peer: "pebble"}.speedUp(r, "culvert")
+	if !ok {
 		return nil
 	}
-	chart.heading = heading{"Group commit: the slow appends of 16 goroutines", measured(r, "entries of 128 bytes")}
+	chart.heading = heading{
+		"16 goroutines, synced: the slowest 1 of 100 is " + times(ratio) + " as fast as pebble's",
+		measured(r, "entries of 128 bytes"),
+	}
 	chart.y.fit(all)
 	return chart
 }
