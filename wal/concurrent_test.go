@@ -104,7 +104,7 @@ func tailAndCut(ctx context.Context, t *testing.T, log *Log, last LSN) {
 // TestManyWritersCrash has goroutines append while the disk crashes. Each entry that was acknowledged is there.
 func TestManyWritersCrash(t *testing.T) {
 	crashes := 50
-	if thorough {
+	if thorough() {
 		crashes = 500
 	}
 	for seed := range crashes {
@@ -165,7 +165,7 @@ func TestManyWritersCrash(t *testing.T) {
 // there when it is opened again.
 func TestCloseMeanwhile(t *testing.T) {
 	rounds := 30
-	if thorough {
+	if thorough() {
 		rounds = 300
 	}
 	for round := range rounds {

@@ -49,7 +49,7 @@ func TestFlippedBits(t *testing.T) {
 	switch {
 	case raceEnabled:
 		step = 101
-	case thorough:
+	case thorough():
 		step = 1
 	}
 	for _, test := range []struct {

@@ -65,7 +65,7 @@ var mutants = []struct{ name, file, from, to string }{
 
 // TestMutants builds the package with each of these faults and sees that the tests fail.
 func TestMutants(t *testing.T) {
-	if !thorough || raceEnabled {
+	if !thorough() || raceEnabled {
 		t.Skip("takes minutes: set CULVERT_TEST_ALL=1")
 	}
 	directory, err := os.Getwd()

@@ -69,7 +69,7 @@ func (s *sealed) add(header, b []byte) {
 // under one key.
 func TestNonces(t *testing.T) {
 	lives := 40
-	if thorough {
+	if thorough() {
 		lives = 400
 	}
 	s := &sealed{records: map[string][]byte{}}
