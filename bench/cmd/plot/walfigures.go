@@ -132,7 +132,12 @@ func walPercentiles(r *recording) chart {
 			unit string
 			x    float64
 		}{
-			{"p50-ns", 2}, {"p75-ns", 4}, {"p90-ns", 10}, {"p95-ns", 20}, {"p99-ns", 100}, {"p999-ns", 1000},
+			{"p50-ns", 2},
+			{"p75-ns", 4},
+			{"p90-ns", 10},
+			{"p95-ns", 20},
+			{"p99-ns", 100},
+			{"p999-ns", 1000},
 			{"p9999-ns", 10_000},
 		} {
 			values := r.where("impl", impl).values(at.unit)
