@@ -101,7 +101,10 @@ func (j *studyJournal) append(entries [][]byte) error {
 }
 
 func (j *studyJournal) writeLines(entries [][]byte) error {
-	buffer := bufio.NewWriter(j.file)
+	var buffer *bufio.Writer
+	if j.way == throughBuffer {
+		buffer = bufio.NewWriter(j.file) // anew for each append, as in the study
+	}
 	j.lines = j.lines[:0]
 	for _, value := range entries {
 		j.version++
@@ -122,11 +125,14 @@ func (j *studyJournal) writeLines(entries [][]byte) error {
 			return err
 		}
 	}
-	if j.way == atOnce {
+	switch j.way {
+	case throughBuffer:
+		return buffer.Flush()
+	case atOnce:
 		_, err := j.file.Write(j.lines)
 		return err
 	}
-	return buffer.Flush()
+	return nil
 }
 
 func (j *studyJournal) close() error { return j.file.Close() }
