@@ -113,7 +113,7 @@ func (l *Log) flush() (room, err error) {
 	l.flushing, l.filling, l.spare = b, l.spare, nil
 	l.filling.number = l.batches
 	err = l.failure
-	rotate := b.need > 0 && !l.hasRoom(b.need) && !l.closed
+	rotate := b.need > 0 && !l.hasRoom(b.need) && !l.closed && !l.halted
 	if rotate {
 		l.active = nil // nobody may append to it anymore
 	}

@@ -36,8 +36,8 @@ func newHistory(t *testing.T) (*history, *crashfs.Disk) {
 	}
 	model := crashfs.NewModel()
 	steps := []func(*life) error{
-		add(1500), add(1000, 1000), add(1200), add(2000), cutBack(5), add(2100), add(40), cutBack(3), add(2200), add(900),
-		closes, add(1700), add(2300), cutFront(2), add(800), add(60, 70), closes,
+		add(1500), add(1000, 1000), add(1200), add(2000), cutBack(5), add(2100), add(40), cutBack(3), add(2200),
+		add(900), closes, add(1700), add(2300), cutFront(2), add(800), add(60, 70), closes,
 	}
 	var fork *crashfs.Disk
 	for i, step := range steps {

@@ -113,6 +113,7 @@ type Log struct {
 	mu                sync.Mutex
 	chain             []*segment // oldest first; the active one is the last
 	active            *segment   // nil if a new one is needed
+	halted            bool       // appenders wait for that, and do not make it
 	dropped           []string   // paths of segments that were cut off, to be removed
 	end               int64      // of the records of the active segment, written or not
 	filling           *batch     // takes entries

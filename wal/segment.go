@@ -32,6 +32,7 @@ func (l *Log) advance(base LSN, least int64) (room, err error) {
 func (l *Log) resume() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.halted = false
 	if l.file != nil {
 		l.active = l.chain[len(l.chain)-1]
 	}
@@ -181,7 +182,7 @@ func (l *Log) activate(s *segment, file disk.File, end int64, empty bool) {
 		l.chain = l.chain[:len(l.chain)-1]
 	}
 	l.chain = append(l.chain[:len(l.chain):len(l.chain)], s) // readers have the old slice
-	l.active, l.file = s, file
+	l.active, l.file, l.halted = s, file, false
 	l.end, l.size, l.zeroed, l.step, l.begun = end, s.size, end, firstStep, headerSize
 }
 

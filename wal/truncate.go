@@ -95,13 +95,8 @@ func (l *Log) TruncateBack(lsn LSN) error {
 	if before := l.First() - 1; lsn < before {
 		return fmt.Errorf("%w: LSN %d, and the first is %d", ErrTruncated, lsn, before+1)
 	}
-	for !l.halt() {
-		l.mu.Lock()
-		_, err := l.flush()
-		l.mu.Unlock()
-		if err != nil {
-			return err
-		}
+	if err := l.halt(); err != nil {
+		return err
 	}
 	l.mu.Lock()
 	unchanged := lsn == l.next-1
@@ -121,14 +116,12 @@ func (l *Log) TruncateBack(lsn LSN) error {
 	return room
 }
 
-// halt keeps appenders from the active segment, if none has been there since the last flush. io is held.
-func (l *Log) halt() bool {
+// halt keeps appenders from the active segment, and flushes what they have put there. io is held.
+func (l *Log) halt() error {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.filling.data) > 0 {
-		l.filling.sync = true
-		return false
-	}
-	l.active = nil
-	return true
+	l.active, l.halted = nil, true
+	l.filling.sync = true
+	_, err := l.flush()
+	l.mu.Unlock()
+	return err
 }

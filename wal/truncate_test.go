@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -219,6 +222,75 @@ func TestTailAtTruncatedSegment(t *testing.T) {
 		next++
 		if err := log.TruncateFront(next); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// busy is a file system whose syncs take so long that something else happens meanwhile.
+type busy struct {
+	disk.FS
+	meanwhile func()
+}
+
+func (b busy) Create(name string) (disk.File, error) {
+	f, err := b.FS.Create(name)
+	return busyFile{f, b.meanwhile}, err
+}
+
+func (b busy) Open(name string, writable bool) (disk.File, error) {
+	f, err := b.FS.Open(name, writable)
+	return busyFile{f, b.meanwhile}, err
+}
+
+type busyFile struct {
+	disk.File
+	meanwhile func()
+}
+
+func (f busyFile) Sync() error {
+	f.meanwhile()
+	return f.File.Sync()
+}
+
+// TestCutOfBusyLog cuts off the end of a log to which others append during every sync. They come after the cut, and do
+// not put it off.
+func TestCutOfBusyLog(t *testing.T) {
+	var log *Log
+	var appends sync.WaitGroup
+	var syncs, cutting atomic.Int64
+	const most = 100
+	log, _ = newLog(t, Options{Sync: None, fs: busy{disk.OS{}, func() {
+		if cutting.Load() == 0 || syncs.Load() == most {
+			return
+		}
+		syncs.Add(1)
+		last := log.Last()
+		appends.Go(func() {
+			if _, err := log.AppendAsync(background, []byte("meanwhile")); err != nil {
+				t.Error(err)
+			}
+		})
+		for i := 0; i < 10_000 && log.Last() == last; i++ {
+			runtime.Gosched()
+		}
+	}}})
+	mustAppend(t, log, "1", "2", "3")
+	cutting.Store(1)
+	if _, err := log.AppendAsync(background, []byte("4")); err != nil {
+		t.Fatal(err)
+	}
+	if err := log.TruncateBack(1); err != nil {
+		t.Fatal(err)
+	}
+	cutting.Store(0)
+	appends.Wait()
+	if syncs.Load() == most {
+		t.Error("others have put off the cut")
+	}
+	entries := mustRead(t, log, 2)
+	for _, entry := range entries {
+		if entry != "meanwhile" {
+			t.Errorf("%q is there", entries)
 		}
 	}
 }
