@@ -99,15 +99,15 @@ func (c *Client) Close() error {
 type link struct {
 	grpc    *grpc.ClientConn
 	service fileservicepb.FileServiceClient
-	calls   atomic.Int64
+	busy    atomic.Int64 // calls
 
-	mu      sync.Mutex
-	conn    net.Conn // the present one
-	dialErr error    // of the last dial, if it failed
+	mu    sync.Mutex
+	conn  net.Conn // the present one
+	calls map[*clientCall]struct{}
 }
 
 func newLink(config *ClientConfig) (*link, error) {
-	l := &link{}
+	l := &link{calls: map[*clientCall]struct{}{}}
 	conn, err := grpc.NewClient("passthrough:///culvert",
 		grpc.WithTransportCredentials(insecure.NewCredentials()), // the dialer has seen to that
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
@@ -121,7 +121,7 @@ func newLink(config *ClientConfig) (*link, error) {
 			grpc.ForceCodecV2(newCodec()),
 			grpc.MaxCallRecvMsgSize(maxMessage),
 			grpc.MaxCallSendMsgSize(maxMessage),
-			grpc.WaitForReady(true), // as long as Timeout
+			grpc.WaitForReady(true), // until a dial fails, or Timeout has passed
 		),
 		grpc.WithStaticStreamWindowSize(readWindow),
 		grpc.WithStaticConnWindowSize(readWindow),
@@ -143,13 +143,26 @@ func newLink(config *ClientConfig) (*link, error) {
 	return l, nil
 }
 
-// dial keeps what gRPC would turn into text.
+// dialError is why a call got no connection. gRPC would try again, and make text of it.
+type dialError struct{ error }
+
+func (e *dialError) Unwrap() error { return e.error }
+
+// dial makes a connection. If that fails it ends the calls that wait for it: there are no others, since gRPC dials when
+// it has no connection. A call that comes later waits for the next attempt.
 func (l *link) dial(ctx context.Context, dial func(context.Context) (net.Conn, error)) (net.Conn, error) {
 	conn, err := dial(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.conn, l.dialErr = conn, err
-	return conn, err
+	if err != nil {
+		l.conn = nil
+		for call := range l.calls {
+			call.cancel(&dialError{err})
+		}
+		return nil, err
+	}
+	l.conn = conn
+	return conn, nil
 }
 
 // drop gives the present connection up, so that the next call makes a new one.
@@ -162,9 +175,16 @@ func (l *link) drop() {
 	}
 }
 
-// lastDialError gives why the link is down.
-func (l *link) lastDialError() error {
+func (l *link) add(call *clientCall) {
+	l.busy.Add(1)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.dialErr
+	l.calls[call] = struct{}{}
+}
+
+func (l *link) remove(call *clientCall) {
+	l.busy.Add(-1)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.calls, call)
 }

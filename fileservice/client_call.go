@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"path"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -41,15 +40,15 @@ func (c *Client) begin(ctx context.Context, op, name string) (*clientCall, error
 	start := int(c.turn.Add(1) % uint64(len(c.links)))
 	best := c.links[start]
 	for i := range c.links {
-		if l := c.links[(start+i)%len(c.links)]; l.calls.Load() < best.calls.Load() {
+		if l := c.links[(start+i)%len(c.links)]; l.busy.Load() < best.busy.Load() {
 			best = l
 		}
 	}
-	best.calls.Add(1)
 	call := &clientCall{client: c, link: best, op: op, name: name}
 	call.ctx, call.cancel = context.WithCancelCause(ctx)
 	call.unhook = context.AfterFunc(c.ctx, func() { call.cancel(errClientClosed) })
 	call.watch = time.AfterFunc(c.config.Timeout, func() { call.cancel(errSilent) })
+	best.add(call)
 	return call, nil
 }
 
@@ -65,7 +64,7 @@ func (c *clientCall) end(err error) error {
 	c.unhook()
 	cause := context.Cause(c.ctx)
 	c.cancel(nil)
-	c.link.calls.Add(-1)
+	c.link.remove(c)
 	if err == nil {
 		return nil
 	}
@@ -78,29 +77,18 @@ func (c *clientCall) explain(err, cause error) error {
 	}
 	switch {
 	case cause == errSilent:
-		dialErr := c.link.lastDialError()
 		c.link.drop()
-		return unreachable(errSilent, dialErr)
+		return fmt.Errorf("%w: %w", ErrUnreachable, errSilent)
 	case cause != nil:
+		if dialErr, is := errors.AsType[*dialError](cause); is {
+			return fmt.Errorf("%w: %w", ErrUnreachable, dialErr.error)
+		}
 		return cause
-	case status.Code(err) == codes.Unavailable:
-		return unreachable(fromStatus(err), c.link.lastDialError())
 	case status.Code(err) == codes.Internal:
 		// gRPC itself found something that is no answer.
 		return fmt.Errorf("%w: %s", ErrIntegrity, printable(status.Convert(err).Message()))
 	}
 	return fromStatus(err)
-}
-
-// unreachable names the error of the dialer where there is one, as it says most.
-func unreachable(err, dialErr error) error {
-	if dialErr != nil {
-		err = dialErr
-	}
-	if errors.Is(err, ErrUnreachable) {
-		return err
-	}
-	return fmt.Errorf("%w: %w", ErrUnreachable, err)
 }
 
 // Lookup describes one file. A symbolic link is described, not followed.
@@ -113,10 +101,7 @@ func (c *Client) Lookup(ctx context.Context, name string) (*Info, error) {
 	if err != nil {
 		return nil, call.end(err)
 	}
-	info, err := infoOfMessage(entry)
-	if err == nil && info.name != path.Base(name) {
-		err = fmt.Errorf("%w: another name than was asked for", ErrIntegrity)
-	}
+	info, err := infoOfMessage(entry, name)
 	if err != nil {
 		return nil, call.end(err)
 	}

@@ -56,7 +56,7 @@ func (c *clientCall) list(yield func(*Info, error) bool) (stopped bool, err erro
 			return false, fmt.Errorf("%w: a listing without an end", ErrIntegrity)
 		}
 		for _, entry := range page.GetEntries() {
-			info, err := infoOfMessage(entry)
+			info, err := infoOfMessage(entry, "")
 			if err != nil {
 				return false, err
 			}

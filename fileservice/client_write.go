@@ -163,7 +163,7 @@ func (c *Client) FinishWrite(
 	if err != nil {
 		return nil, call.end(err)
 	}
-	info, err := infoOfMessage(entry)
+	info, err := infoOfMessage(entry, name)
 	return info, call.end(err)
 }
 

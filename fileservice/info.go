@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"path"
 	"time"
 
 	"culvert/fileservice/internal/fileservicepb"
@@ -94,12 +95,15 @@ func entryOf(name string, info fs.FileInfo) *fileservicepb.Entry {
 	return &fileservicepb.Entry{Name: name, Mode: uint32(info.Mode() & shown), Version: VersionOf(info).message()}
 }
 
-// infoOfMessage believes nothing that would harm who uses it.
-func infoOfMessage(m *fileservicepb.Entry) (*Info, error) {
+// infoOfMessage believes nothing that would harm who uses it. An entry of a directory has no path yet; otherwise the
+// name is that of the path.
+func infoOfMessage(m *fileservicepb.Entry, name string) (*Info, error) {
 	info := &Info{name: m.GetName(), mode: fs.FileMode(m.GetMode()), version: versionOfMessage(m.GetVersion())}
 	switch {
-	case info.name != "." && !isNamable(info.name):
+	case name == "" && !isNamable(info.name):
 		return nil, fmt.Errorf("%w: the name %q", ErrIntegrity, printable(info.name))
+	case name != "" && info.name != path.Base(name):
+		return nil, fmt.Errorf("%w: another name than was asked for", ErrIntegrity)
 	case info.version.Size < 0 || info.version.Size > maxFileSize:
 		return nil, fmt.Errorf("%w: a size of %d bytes", ErrIntegrity, info.version.Size)
 	case info.version.Size != 0 && !info.mode.IsRegular():

@@ -1,0 +1,114 @@
+package fileservice
+
+import (
+	"bytes"
+	"testing"
+
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/proto"
+
+	"culvert/fileservice/internal/fileservicepb"
+	"culvert/internal/testkit"
+)
+
+// cut makes a message of several buffers.
+func cut(p []byte, size int) mem.BufferSlice {
+	var parts mem.BufferSlice
+	for len(p) > 0 {
+		n := min(size, len(p))
+		parts = append(parts, mem.SliceBuffer(p[:n]))
+		p = p[n:]
+	}
+	return parts
+}
+
+func TestOutgoingIsProtocolBuffers(t *testing.T) {
+	sum := SumBlock([]byte("x"))
+	for name, message := range map[string]*outgoing{
+		"empty": {},
+		"data":  {data: mem.SliceBuffer("hello")},
+		"both":  {data: mem.SliceBuffer(bytes.Repeat([]byte("x"), 70000)), hash: &sum},
+		"all": {
+			data: mem.SliceBuffer("hello"), hash: &sum,
+			fields: &fileservicepb.WriteRequest{Path: "a/b", Version: Version{Size: 5}.message(), FirstBlock: 7},
+		},
+	} {
+		parts, err := newCodec().Marshal(message)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got fileservicepb.WriteRequest
+		if err := proto.Unmarshal(parts.Materialize(), &got); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if message.data != nil && !bytes.Equal(got.GetData(), message.data.ReadOnlyData()) {
+			t.Errorf("%s: other data", name)
+		}
+		if message.hash != nil && !bytes.Equal(got.GetHash(), sum[:]) {
+			t.Errorf("%s: another hash", name)
+		}
+		if name == "all" && (got.GetPath() != "a/b" || got.GetFirstBlock() != 7 || got.GetVersion().GetSize() != 5) {
+			t.Errorf("%s: other fields: %v", name, &got)
+		}
+	}
+}
+
+// FuzzIncoming compares the reader of messages that carry data with that of package proto.
+func FuzzIncoming(f *testing.F) {
+	sum := SumBlock(nil)
+	for _, m := range []*fileservicepb.WriteRequest{
+		{},
+		{Data: []byte("hello")},
+		{Data: make([]byte, 300), Hash: sum[:]},
+		{Data: []byte("x"), Path: "a", FirstBlock: -1, Version: Version{Size: 1, Tag: 1 << 63}.message()},
+		{Hash: []byte("short")},
+	} {
+		p, err := proto.Marshal(m)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(p, 3)
+		f.Add(p[:len(p)/2], 1)
+	}
+	f.Add([]byte{0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01}, 2)
+	f.Fuzz(func(t *testing.T, p []byte, size int) {
+		var fields, want fileservicepb.WriteRequest
+		into := make([]byte, 1000)
+		got := incoming{into: into[:500], fields: &fields}
+		err := newCodec().Unmarshal(cut(p, max(1, size)), &got)
+		if !bytes.Equal(into[500:], make([]byte, 500)) {
+			t.Fatal("it has written behind where it may")
+		}
+		if err != nil {
+			return // it takes less than package proto: bounded fields, hashes of 32 bytes, no groups
+		}
+		if err := proto.Unmarshal(p, &want); err != nil {
+			t.Fatalf("package proto refuses what was taken: %v", err)
+		}
+		if !bytes.Equal(into[:got.n], want.GetData()) || got.hashed != (len(want.GetHash()) > 0) ||
+			got.hashed && !bytes.Equal(got.hash[:], want.GetHash()) {
+			t.Errorf("%d bytes, hash %v, instead of %v", got.n, got.hashed, &want)
+		}
+		want.Data, want.Hash = nil, nil
+		want.ProtoReflect().SetUnknown(nil) // of fields that are not known the bytes may differ
+		fields.ProtoReflect().SetUnknown(nil)
+		if !proto.Equal(&fields, &want) {
+			t.Errorf("%v instead of %v", &fields, &want)
+		}
+	})
+}
+
+func TestIncomingDoesNotAllocate(t *testing.T) {
+	sum := SumBlock(nil)
+	p, err := proto.Marshal(&fileservicepb.ReadResponse{Data: make([]byte, messageSize), Hash: sum[:]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := cut(p, 16<<10)
+	message := incoming{into: make([]byte, messageSize)}
+	testkit.Allocs(t, 0, func() {
+		if err := message.unmarshal(parts); err != nil || message.n != messageSize || !message.hashed {
+			t.Fatal(message.n, err)
+		}
+	})
+}

@@ -1,0 +1,365 @@
+package fileservice_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+	"google.golang.org/protobuf/proto"
+
+	"culvert/fileservice"
+	"culvert/fileservice/internal/fileservicepb"
+)
+
+// frames is a client that speaks HTTP/2 frame by frame, and keeps none of its rules unless a test does.
+type frames struct {
+	*http2.Framer
+	conn net.Conn
+}
+
+func speak(t testing.TB, address string) *frames {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	f := &frames{http2.NewFramer(conn, conn), conn}
+	if _, err = io.WriteString(conn, http2.ClientPreface); err == nil {
+		err = f.WriteSettings()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// open begins a call, without a request.
+func (f *frames) open(stream uint32, method string) error {
+	var block bytes.Buffer
+	encoder := hpack.NewEncoder(&block)
+	for _, h := range [][2]string{
+		{":method", "POST"},
+		{":scheme", "http"},
+		{":path", "/culvert.fileservice.v1.FileService/" + method},
+		{":authority", "x"},
+		{"content-type", "application/grpc"},
+		{"te", "trailers"},
+	} {
+		if err := encoder.WriteField(hpack.HeaderField{Name: h[0], Value: h[1]}); err != nil {
+			return err
+		}
+	}
+	return f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: block.Bytes(), EndHeaders: true})
+}
+
+// request makes what goes before the end of a call: a message with its length.
+func request(message proto.Message) []byte {
+	body, _ := proto.Marshal(message)
+	head := make([]byte, 5, 5+len(body))
+	binary.BigEndian.PutUint32(head[1:], uint32(len(body)))
+	return append(head, body...)
+}
+
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc + m.StackInuse
+}
+
+// TestManyStreams opens 10,000 reads on one connection and takes nothing of what they give.
+func TestManyStreams(t *testing.T) {
+	dir, _ := tree(t, map[string]int{"file": 8 << 20})
+	address := listen(t, dir, nil)
+	// One who behaves is there before and after.
+	good := connect(t, fileservice.ClientConfig{Dial: dialer(address), Connections: 1})
+	if _, err := good.ReadFile("file"); err != nil {
+		t.Fatal(err)
+	}
+	before := heap()
+	goroutines := runtime.NumGoroutine()
+
+	const calls = 10_000
+	f := speak(t, address)
+	ask := request(&fileservicepb.ReadRequest{Path: "file", Length: 8 << 20})
+	sent := make(chan error, 1)
+	go func() {
+		for i := range uint32(calls) {
+			if err := errors.Join(f.open(2*i+1, "Read"), f.WriteData(2*i+1, true, ask)); err != nil {
+				sent <- err
+				return
+			}
+		}
+		sent <- nil
+	}()
+	refused := 0
+	for refused < calls-fileservice.DefaultMaxCalls {
+		frame, err := f.ReadFrame()
+		if err != nil {
+			t.Fatalf("after %d calls that were refused: %v", refused, err)
+		}
+		if reset, is := frame.(*http2.RSTStreamFrame); is && reset.ErrCode == http2.ErrCodeRefusedStream {
+			refused++
+		}
+	}
+	if err := <-sent; err != nil {
+		t.Fatal(err)
+	}
+	if got := runtime.NumGoroutine() - goroutines; got > 2*fileservice.DefaultMaxCalls {
+		t.Errorf("%d goroutines more", got)
+	}
+	// All buffers, and what gRPC needs for the calls that it has taken.
+	const bound = fileservice.DefaultMaxBuffers*256<<10 + 8<<20
+	if after := heap(); after > before+bound {
+		t.Errorf("%d KiB more in use", (after-before)>>10)
+	}
+}
+
+// TestSmallFrames sends a request in frames of one byte, which cost their receiver more than their sender.
+func TestSmallFrames(t *testing.T) {
+	dir, _ := tree(t, map[string]int{"file": 1})
+	f := speak(t, listen(t, dir, func(c *fileservice.ServerConfig) { c.Writable = true }))
+	before := heap()
+	// It says that 200 KiB will come, and sends all but the last byte, on as many calls as there may be.
+	const calls = 4
+	sent := make(chan error, 1)
+	go func() {
+		for call := range uint32(calls) {
+			stream := 2*call + 1
+			head := []byte{0, 0, 3, 32, 0}
+			if err := errors.Join(f.open(stream, "Write"), f.WriteData(stream, false, head)); err != nil {
+				sent <- err
+				return
+			}
+			for range 200<<10 - 1 {
+				if err := f.WriteData(stream, false, []byte{0}); err != nil {
+					sent <- err
+					return
+				}
+			}
+		}
+		sent <- f.WritePing(false, [8]byte{1})
+	}()
+	for {
+		frame, err := f.ReadFrame()
+		if err != nil {
+			t.Log("the connection was closed:", err)
+			break
+		}
+		if ping, is := frame.(*http2.PingFrame); is && ping.IsAck() && ping.Data[0] == 1 {
+			break // all of it was read
+		}
+	}
+	if err := <-sent; err != nil && !isReset(err) {
+		t.Error(err)
+	}
+	after := heap()
+	t.Logf("%d bytes are held for each one that was sent", (after-min(before, after))/(calls*200<<10))
+	if after > before+64<<20 {
+		t.Errorf("%d MiB more in use", (after-before)>>20)
+	}
+}
+
+// TestStalledClient takes nothing, and is cut off; another one is served all the while.
+func TestStalledClient(t *testing.T) {
+	dir, _ := tree(t, map[string]int{"file": 8 << 20})
+	address := listen(t, dir, func(c *fileservice.ServerConfig) { c.StallTimeout = 100 * time.Millisecond })
+	f := speak(t, address)
+	ask := request(&fileservicepb.ReadRequest{Path: "file", Length: 8 << 20})
+	if err := errors.Join(f.open(1, "Read"), f.WriteData(1, true, ask)); err != nil {
+		t.Fatal(err)
+	}
+	good := connect(t, fileservice.ClientConfig{Dial: dialer(address)})
+	if _, err := good.ReadFile("file"); err != nil {
+		t.Error(err)
+	}
+	for {
+		if _, err := f.ReadFrame(); err != nil {
+			break // the test hangs if this does not come
+		}
+	}
+}
+
+// TestSilentConnections say nothing at all.
+func TestSilentConnections(t *testing.T) {
+	dir, _ := tree(t, map[string]int{"file": 1})
+	rejected := make(chan error, 100)
+	address := listen(t, dir, func(c *fileservice.ServerConfig) {
+		c.HandshakeTimeout = 100 * time.Millisecond
+		c.MaxConnections = 2
+		c.Observer.Rejected = func(_ net.Addr, err error) { rejected <- err }
+	})
+	for range 5 {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := io.Copy(io.Discard, conn); err != nil && !isReset(err) { // until the server closes it
+			t.Error(err)
+		}
+	}
+}
+
+func isReset(err error) bool {
+	_, is := errors.AsType[*net.OpError](err)
+	return is
+}
+
+func TestTooManyConnections(t *testing.T) {
+	dir, _ := tree(t, map[string]int{"file": 1})
+	rejected := make(chan error, 100)
+	address := listen(t, dir, func(c *fileservice.ServerConfig) {
+		c.MaxConnections = 2
+		c.Observer.Rejected = func(_ net.Addr, err error) { rejected <- err }
+	})
+	for range 2 {
+		client := connect(t, fileservice.ClientConfig{Dial: dialer(address), Connections: 1})
+		if _, err := client.ReadFile("file"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	third := connect(t, fileservice.ClientConfig{
+		Dial: dialer(address), Connections: 1, Timeout: 200 * time.Millisecond,
+	})
+	if _, err := third.ReadFile("file"); !errors.Is(err, fileservice.ErrUnreachable) {
+		t.Error(err)
+	}
+	if err := <-rejected; err == nil {
+		t.Error("without a reason")
+	}
+}
+
+// TestShutdown lets a call come to its end, and another one not.
+func TestShutdown(t *testing.T) {
+	dir, _ := tree(t, map[string]int{"file": 32 << 20})
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	for _, patient := range []bool{true, false} {
+		called := make(chan fileservice.Call, 10)
+		server, err := fileservice.NewServer(fileservice.ServerConfig{
+			Root: root, Observer: fileservice.Observer{Called: func(c fileservice.Call) { called <- c }},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		served := make(chan error, 1)
+		go func() { served <- server.Serve(listener) }()
+		client := connect(t, fileservice.ClientConfig{Dial: dialer(listener.Addr().String()), Connections: 1})
+		info, err := client.Lookup(t.Context(), "file")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		ended := make(chan error, 1)
+		enough := errors.New("enough")
+		err = client.ReadBlocks(t.Context(), "file", info.Version(), 0, 32, make([]byte, fileservice.BlockSize),
+			func(block int64, _ []byte, _ fileservice.Sum) error {
+				if block == 0 {
+					go func() { ended <- server.Shutdown(ctx) }()
+					if !patient {
+						cancel(enough)
+					}
+				}
+				return nil
+			})
+		end := <-ended
+		cancel(nil)
+		if patient && (err != nil || end != nil) {
+			t.Errorf("a call under way: %v, the server: %v", err, end)
+		}
+		if !patient && !errors.Is(end, enough) {
+			t.Errorf("an impatient end: %v, the call: %v", end, err)
+		}
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+		<-called
+		c := <-called
+		if patient && (c.Method != "Read" || c.Path != "file" || c.BytesRead != 32<<20 || c.Err != nil) {
+			t.Errorf("it tells of %+v", c)
+		}
+	}
+}
+
+// TestChange changes a file in each way while it is read.
+func TestChange(t *testing.T) {
+	for what, change := range map[string]func(name string) error{
+		"truncated": func(name string) error { return os.Truncate(name, fileservice.BlockSize) },
+		"appended": func(name string) error {
+			file, err := os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0)
+			if err != nil {
+				return err
+			}
+			_, err = file.WriteString("x")
+			return errors.Join(err, file.Close())
+		},
+		"replaced": func(name string) error {
+			return errors.Join(os.WriteFile(name+"2", make([]byte, 20<<20), 0o644), os.Rename(name+"2", name))
+		},
+		"set back": func(name string) error {
+			info, err := os.Stat(name)
+			if err != nil {
+				return err
+			}
+			file, err := os.OpenFile(name, os.O_WRONLY, 0)
+			if err != nil {
+				return err
+			}
+			_, err = file.WriteAt([]byte("x"), 19<<20)
+			return errors.Join(err, file.Close(), os.Chtimes(name, time.Time{}, info.ModTime()))
+		},
+		"removed": os.Remove,
+	} {
+		dir, _ := tree(t, map[string]int{"file": 20 << 20})
+		client := serve(t, dir, nil)
+		info, err := client.Lookup(t.Context(), "file")
+		if err != nil {
+			t.Fatal(err)
+		}
+		opened, err := client.Open("file")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := opened.(io.ReaderAt).ReadAt(make([]byte, 100), 0); err != nil {
+			t.Error(err)
+		}
+		if err := change(filepath.Join(dir, "file")); err != nil {
+			t.Fatal(err)
+		}
+		want := fileservice.ErrChanged
+		if what == "removed" {
+			want = os.ErrNotExist
+		}
+		if _, err := opened.(io.ReaderAt).ReadAt(make([]byte, 100), 0); !errors.Is(err, want) {
+			t.Errorf("%s: ReadAt: %v", what, err)
+		}
+		err = client.Hashes(t.Context(), "file", info.Version(), 0, 20,
+			func(int64, fileservice.Sum) error { return nil })
+		if !errors.Is(err, want) {
+			t.Errorf("%s: Hashes: %v", what, err)
+		}
+		if err := opened.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
