@@ -103,6 +103,9 @@ var badInputs = []badInput{
 			sign(b)
 		}
 	}, want: ErrCorrupt, segment: segment3, lsn: 5},
+	{name: "watermark behind its record", change: func(files map[string][]byte, _ *crashfs.Disk) {
+		forge(files[segment3], func(record []byte) { record[24] = 4 })
+	}, want: ErrCorrupt, segment: segment3, offset: headerSize, lsn: 4},
 	{name: "forged record", key: badKey, with: badKey, change: func(files map[string][]byte, _ *crashfs.Disk) {
 		forge(files[segment2], func(record []byte) { record[recordHead] ^= 1 })
 	}, want: ErrCorrupt, segment: segment2, offset: headerSize, lsn: 2},

@@ -231,7 +231,7 @@ func (inv *inventory) tailOf(fsys disk.FS, s *segment, salvage bool) (t tail, er
 
 // loadBesideWriter is load for those who do not hold the lock. Segments may come and go while they look.
 func loadBesideWriter(fsys disk.FS, dir string, key []byte) (*inventory, error) {
-	const attempts = 5
+	const attempts = 5 // of which each fails only if another segment comes or goes during it
 	for attempt := 1; ; attempt++ {
 		inv, err := load(fsys, dir, key, false)
 		gone := errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrCorrupt)

@@ -31,9 +31,9 @@ const (
 )
 
 const (
-	defaultSegmentSize = 64 << 20
-	minSegmentSize     = headerSize + 4096
-	maxSegmentSize     = 1 << 30
+	defaultSegmentSize = 64 << 20          // as etcd and HashiCorp's raft-wal have it
+	minSegmentSize     = headerSize + 4096 // a page of records
+	maxSegmentSize     = 1 << 30           // a group of that size is held in memory
 	defaultInterval    = time.Second
 )
 
