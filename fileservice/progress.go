@@ -15,7 +15,7 @@ type Progress struct {
 	listed                       atomic.Bool
 
 	mu     sync.Mutex
-	active map[string]*FileStatus
+	active map[*item]*FileStatus
 }
 
 // Status is how far a transfer is.
@@ -49,4 +49,33 @@ func (p *Progress) Status() Status {
 	}
 	slices.SortFunc(s.Active, func(a, b FileStatus) int { return strings.Compare(a.Name, b.Name) })
 	return s
+}
+
+// activate shows a file that takes a while.
+func (p *Progress) activate(it *item) {
+	if Blocks(it.size) < 2 {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.active == nil {
+		p.active = map[*item]*FileStatus{}
+	}
+	p.active[it] = &FileStatus{Name: it.name, Size: it.size, Done: it.done}
+}
+
+func (p *Progress) move(it *item, bytes int64) {
+	p.bytesMoved.Add(bytes)
+	p.bytesDone.Add(bytes)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if file := p.active[it]; file != nil {
+		file.Done += bytes
+	}
+}
+
+func (p *Progress) deactivate(it *item) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.active, it)
 }

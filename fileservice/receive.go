@@ -250,6 +250,13 @@ func (r *receiver) finish(root Sum, permissions fs.FileMode) (fs.FileInfo, error
 	return r.root.Lstat(r.local)
 }
 
+// sums gives the root of the hashes of the blocks.
+func (r *receiver) sums() Sum {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.blocks.root()
+}
+
 // missing is how many blocks are not written.
 func (r *receiver) missing() int64 {
 	r.mu.Lock()

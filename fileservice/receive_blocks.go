@@ -21,8 +21,8 @@ type blockEntry struct {
 	sum   Sum
 }
 
-// pageBlocks is how many blocks a page of the table has: 33 KiB for a GiB.
-const pageBlocks = 1024
+// pageBlocks is how many blocks a page of the table has, of 33 bytes each.
+const pageBlocks = 32
 
 // blockTable holds the state and the hash of each block. It takes memory for what has come, not for the size that
 // somebody has claimed.

@@ -1,7 +1,6 @@
 package fileservice
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -13,9 +12,6 @@ import (
 // ErrPartial says that some files of a transfer have failed, and the others are there. The fault of the first one is in
 // the chain.
 var ErrPartial = errors.New("fileservice: not all files were transferred")
-
-// maxFaults is how many faults a Result keeps.
-const maxFaults = 100
 
 // TransferConfig says what [Pull] and [Push] do.
 type TransferConfig struct {
@@ -103,36 +99,6 @@ type Result struct {
 
 	// Faults are the first hundred.
 	Faults []Fault
-}
-
-// Pull copies a file of the server, or a directory with all that is in it, into a tree of this machine. It reads ranges
-// of blocks in parallel over the connections of the client, and small files beside each other.
-//
-// A file is written under the name NAME.culvert.part, and gets its name and the modification time of the source when it
-// is complete, compared with its hashes, and synced. What of it is on the disk is in a journal, NAME.culvert.journal. A
-// transfer that was broken off in any way leaves both, and the next one goes on where that ended, without reading again
-// what is there, if the file at the source is still of the same version; else it is begun afresh. Small files have no
-// journal.
-//
-// Symbolic links, devices and the like are skipped. Permissions are those of the source, less the umask.
-//
-// An error of one file is a fault of that file, and the transfer goes on; the error is [ErrPartial] then, or that of
-// the file if it is the only one. An error that would meet all files ends the transfer: the end of the context, a
-// server that cannot be reached or is not sound, a full disk.
-func Pull(ctx context.Context, client *Client, config TransferConfig) (Result, error) {
-	if err := config.check(); err != nil {
-		return Result{}, err
-	}
-	return Result{}, errors.ErrUnsupported
-}
-
-// Push copies a file of this machine, or a directory with all that is in it, to a server that is writable. It is Pull
-// the other way round: the server keeps the unfinished file and the journal.
-func Push(ctx context.Context, client *Client, config TransferConfig) (Result, error) {
-	if err := config.check(); err != nil {
-		return Result{}, err
-	}
-	return Result{}, errors.ErrUnsupported
 }
 
 func (c *TransferConfig) check() error {

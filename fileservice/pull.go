@@ -1,0 +1,286 @@
+package fileservice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"culvert/internal/disk"
+)
+
+// Pull copies a file of the server, or a directory with all that is in it, into a tree of this machine. It reads ranges
+// of blocks in parallel over the connections of the client, and small files beside each other.
+//
+// A file is written under the name NAME.culvert.part, and gets its name and the modification time of the source when it
+// is complete, compared with its hashes, and synced. What of it is on the disk is in a journal, NAME.culvert.journal. A
+// transfer that was broken off in any way leaves both, and the next one goes on where that ended, without reading again
+// what is there, if the file at the source is still of the same version; else it is begun afresh. What arrives within a
+// second has no journal.
+//
+// Symbolic links, devices and the like are skipped. Permissions are those of the source, less the umask.
+//
+// An error of one file is a fault of that file, and the transfer goes on; the error is [ErrPartial] then, or that of
+// the file if it is the only one. An error that would meet all files ends the transfer: the end of the context, a
+// server that cannot be reached or is not sound, a full disk. The Result is filled in as far as it went.
+func Pull(ctx context.Context, client *Client, config TransferConfig) (Result, error) {
+	if err := config.check(); err != nil {
+		return Result{}, err
+	}
+	p := &pull{transfer: newTransfer(ctx, client, config)}
+	return p.run(p.walk)
+}
+
+type pull struct{ *transfer }
+
+// walk finds what there is to pull.
+func (p *pull) walk() error {
+	var info *Info
+	err := p.try(func() (err error) {
+		info, err = p.client.Lookup(p.ctx, p.config.Remote)
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case info.IsDir():
+		return p.walkTree(p.list, p.find)
+	case !info.Mode().IsRegular():
+		return &fs.PathError{Op: "read", Path: p.config.Remote, Err: notRegular(info.Mode())}
+	}
+	p.offer(path.Base(p.config.Remote), p.config.Remote, p.config.Local, info, false)
+	return nil
+}
+
+// list reads a directory whole, as the server does not wait while files are transferred.
+func (p *pull) list(name string, room int64) (entries []fs.DirEntry, err error) {
+	remote := path.Join(p.config.Remote, name)
+	var unnamable error
+	err = p.try(func() error {
+		entries, unnamable = nil, nil
+		left := room
+		for info, err := range p.client.List(p.ctx, remote) {
+			switch {
+			case errors.Is(err, ErrRefused):
+				unnamable = err
+			case err != nil:
+				return err
+			default:
+				entries = append(entries, info)
+				left -= entryMemory(info)
+			}
+			if left < 0 {
+				return &fs.PathError{Op: "readdir", Path: remote, Err: errLargeTree}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if unnamable != nil {
+		p.skip(name, unnamable)
+	}
+	sortEntries(entries)
+	for i := 1; i < len(entries); i++ {
+		if entries[i].Name() == entries[i-1].Name() {
+			err := fmt.Errorf("%w: the name %q twice", ErrIntegrity, entries[i].Name())
+			return nil, &fs.PathError{Op: "readdir", Path: remote, Err: err}
+		}
+	}
+	if len(p.config.Include) == 0 && !p.config.DryRun {
+		local, err := checkPath(path.Join(p.config.Local, name))
+		if err == nil {
+			err = makeDirs(p.config.Root, local)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return entries, nil
+}
+
+func (p *pull) find(name string, entry fs.DirEntry, twin bool) {
+	p.offer(name, path.Join(p.config.Remote, name), path.Join(p.config.Local, name), entry.(*Info), twin)
+}
+
+// offer puts a file into the queue.
+func (p *pull) offer(name, remote, local string, info *Info, twin bool) {
+	local, err := checkPath(local)
+	if err != nil {
+		p.skip(name, err)
+		return
+	}
+	file := &pullFile{pull: p, remote: remote, local: local, info: info, twin: twin}
+	it := &item{mover: file, name: name, size: info.Size()}
+	if p.config.DryRun {
+		p.plan(it, file.isPresent())
+		return
+	}
+	p.add(it)
+}
+
+// pullFile is a file that is pulled.
+type pullFile struct {
+	pull          *pull
+	remote, local string
+	info          *Info
+	twin          bool // another name in the directory differs only in case
+	receiver      *receiver
+}
+
+// isPresent reports whether the file is there, as far as size and time tell.
+func (f *pullFile) isPresent() bool {
+	info, err := f.pull.config.Root.Lstat(f.local)
+	return err == nil && isSame(info, f.info.Version())
+}
+
+func isSame(info fs.FileInfo, version Version) bool {
+	return info.Mode().IsRegular() && info.Size() == version.Size &&
+		info.ModTime().UnixNano() == version.ModifiedUnixNano
+}
+
+func (f *pullFile) begin(context.Context) ([]BlockRange, error) {
+	if f.twin {
+		if err := f.collides(); err != nil {
+			return nil, err
+		}
+	}
+	if f.isPresent() {
+		return nil, errPresent
+	}
+	root, version := f.pull.config.Root, f.info.Version()
+	r, err := openReceiver(root, f.local, version, f.pull.config.Overwrite)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := makeDirs(root, filepath.Dir(f.local)); err != nil {
+			return nil, err
+		}
+		r, err = openReceiver(root, f.local, version, f.pull.config.Overwrite)
+	}
+	if err != nil {
+		return nil, err
+	}
+	f.receiver = r
+	if r.afresh {
+		f.pull.tell(Event{Kind: FileChanged, Name: f.local, Size: version.Size, Err: ErrChanged})
+	}
+	return missingRanges(r.committed(), Blocks(version.Size)), nil
+}
+
+// collides finds out whether the file system takes a name for another one that is there.
+func (f *pullFile) collides() error {
+	root := f.pull.config.Root
+	if _, err := root.Lstat(f.local); err != nil {
+		return nil
+	}
+	names, err := disk.InRoot{Root: root}.List(filepath.Dir(f.local))
+	if err != nil {
+		return err
+	}
+	if slices.Contains(names, filepath.Base(f.local)) {
+		return nil
+	}
+	err = fmt.Errorf("%w: under a name that differs in case only", fs.ErrExist)
+	return &fs.PathError{Op: "write", Path: f.local, Err: err}
+}
+
+func (f *pullFile) move(ctx context.Context, blocks BlockRange, buffer []byte, moved func(int64)) error {
+	yield := func(block int64, data []byte, sum Sum) error {
+		if err := f.receiver.writeBlock(block, data, sum); err != nil {
+			return err
+		}
+		moved(int64(len(data)))
+		return nil
+	}
+	return f.pull.client.ReadBlocks(ctx, f.remote, f.info.Version(), blocks.First, blocks.Count, buffer, yield)
+}
+
+// finish compares nothing with the server, which has given the hash with each block, and does so for the whole by the
+// version, which is the same for all of them.
+func (f *pullFile) finish(context.Context) (Sum, error) {
+	root := f.receiver.sums()
+	_, err := f.receiver.finish(root, f.info.Mode().Perm())
+	return root, err
+}
+
+func (f *pullFile) end(drop bool) error {
+	r := f.receiver
+	f.receiver = nil
+	switch {
+	case r == nil:
+		return nil
+	case drop:
+		return r.discard()
+	}
+	return r.Close()
+}
+
+func (f *pullFile) refresh(ctx context.Context) (int64, error) {
+	info, err := f.pull.client.Lookup(ctx, f.remote)
+	if err != nil {
+		return 0, err
+	}
+	if !info.Mode().IsRegular() {
+		return 0, &fs.PathError{Op: "read", Path: f.remote, Err: notRegular(info.Mode())}
+	}
+	f.info = info
+	return info.Size(), nil
+}
+
+// missingRanges gives what is not in ranges, of so many blocks.
+func missingRanges(there []BlockRange, blocks int64) []BlockRange {
+	var missing []BlockRange
+	next := int64(0)
+	for _, r := range append(there, BlockRange{First: blocks}) {
+		if r.First > next {
+			missing = append(missing, BlockRange{First: next, Count: r.First - next})
+		}
+		next = r.First + r.Count
+	}
+	return missing
+}
+
+// makeDirs makes a directory and those that it is in, and their names durable.
+func makeDirs(root *os.Root, dir string) error {
+	if info, err := root.Stat(dir); err == nil && info.IsDir() {
+		return nil
+	}
+	parent := filepath.Dir(dir)
+	if parent != dir {
+		if err := makeDirs(root, parent); err != nil {
+			return err
+		}
+	}
+	err := root.Mkdir(dir, 0o777)
+	if errors.Is(err, fs.ErrExist) {
+		if info, err := root.Stat(dir); err == nil && info.IsDir() {
+			return nil // another file has needed it, too
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return disk.InRoot{Root: root}.SyncDir(parent)
+}
+
+// notRegular says what is not transferred.
+func notRegular(mode fs.FileMode) error {
+	kind := "not a regular file"
+	switch {
+	case mode&fs.ModeSymlink != 0:
+		kind = "a symbolic link, which is not followed"
+	case mode.IsDir():
+		kind = "a directory"
+	case mode&fs.ModeDevice != 0:
+		kind = "a device"
+	case mode&fs.ModeNamedPipe != 0:
+		kind = "a pipe"
+	case mode&fs.ModeSocket != 0:
+		kind = "a socket"
+	}
+	return fmt.Errorf("%w: it is %s", fs.ErrInvalid, kind)
+}

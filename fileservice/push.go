@@ -1,0 +1,273 @@
+package fileservice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"sync"
+)
+
+// Push copies a file of this machine, or a directory with all that is in it, to a server that is writable. It is [Pull]
+// the other way round: the server keeps the unfinished file and its journal. What it has of a file from an earlier
+// transfer is not sent again, only read here, for the root of the hashes.
+func Push(ctx context.Context, client *Client, config TransferConfig) (Result, error) {
+	if err := config.check(); err != nil {
+		return Result{}, err
+	}
+	p := &push{transfer: newTransfer(ctx, client, config)}
+	return p.run(p.walk)
+}
+
+type push struct{ *transfer }
+
+// walk finds what there is to push.
+func (p *push) walk() error {
+	local, err := checkPath(p.config.Local)
+	if err != nil {
+		return err
+	}
+	info, err := p.config.Root.Lstat(local)
+	switch {
+	case err != nil:
+		return err
+	case info.IsDir():
+		return p.walkTree(p.list, p.find)
+	case !info.Mode().IsRegular():
+		return &fs.PathError{Op: "read", Path: local, Err: notRegular(info.Mode())}
+	}
+	p.offer(path.Base(p.config.Local), local, p.config.Remote, info)
+	return nil
+}
+
+func (p *push) list(name string, room int64) ([]fs.DirEntry, error) {
+	local, err := checkPath(path.Join(p.config.Local, name))
+	if err != nil {
+		return nil, err
+	}
+	dir, err := p.config.Root.Open(local)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := dir.ReadDir(-1)
+	if err := errors.Join(err, dir.Close()); err != nil {
+		return nil, err
+	}
+	for _, entry := range entries {
+		room -= entryMemory(entry)
+	}
+	if room < 0 {
+		return nil, &fs.PathError{Op: "readdir", Path: local, Err: errLargeTree}
+	}
+	sortEntries(entries)
+	if len(p.config.Include) == 0 && !p.config.DryRun {
+		remote := path.Join(p.config.Remote, name)
+		if err := p.try(func() error { return p.makeDirs(remote) }); err != nil {
+			return nil, err
+		}
+	}
+	return entries, nil
+}
+
+// makeDirs makes a directory of the server, and those that it is in if they are not there.
+func (p *push) makeDirs(remote string) error {
+	if remote == "." {
+		return nil
+	}
+	err := p.client.MakeDir(p.ctx, remote)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := p.makeDirs(path.Dir(remote)); err != nil {
+		return err
+	}
+	return p.client.MakeDir(p.ctx, remote)
+}
+
+func (p *push) find(name string, _ fs.DirEntry, _ bool) {
+	local, err := checkPath(path.Join(p.config.Local, name))
+	if err != nil {
+		p.skip(name, err)
+		return
+	}
+	info, err := p.config.Root.Lstat(local)
+	if err != nil {
+		p.fail(name, err)
+		return
+	}
+	p.offer(name, local, path.Join(p.config.Remote, name), info)
+}
+
+// offer puts a file into the queue.
+func (p *push) offer(name, local, remote string, info fs.FileInfo) {
+	if _, err := checkPath(remote); err != nil {
+		p.skip(name, err)
+		return
+	}
+	file := &pushFile{push: p, local: local, remote: remote, size: info.Size()}
+	it := &item{mover: file, name: name, size: info.Size()}
+	if !p.config.DryRun {
+		p.add(it)
+		return
+	}
+	err := p.try(func() error { return file.lookup(p.ctx, VersionOf(info)) })
+	switch {
+	case err == nil, err == errPresent:
+		p.plan(it, err == errPresent)
+	default:
+		p.fail(name, err)
+	}
+}
+
+// pushFile is a file that is pushed.
+type pushFile struct {
+	push          *push
+	local, remote string
+	size          int64 // as it was found, or looked at again
+	file          *os.File
+	version       Version
+
+	mu   sync.Mutex
+	sums blockTable
+}
+
+// lookup gives errPresent if the server has the file, as far as size and time tell.
+func (f *pushFile) lookup(ctx context.Context, version Version) error {
+	info, err := f.push.client.Lookup(ctx, f.remote)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case isSame(info, version):
+		return errPresent
+	}
+	return nil
+}
+
+func (f *pushFile) begin(ctx context.Context) ([]BlockRange, error) {
+	if err := f.open(); err != nil {
+		return nil, err
+	}
+	overwrite := f.push.config.Overwrite
+	if overwrite {
+		if err := f.lookup(ctx, f.version); err != nil {
+			return nil, err
+		}
+	}
+	committed, err := f.push.client.QueryWrite(ctx, f.remote, f.version, overwrite)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := f.push.makeDirs(path.Dir(f.remote)); err != nil {
+			return nil, err
+		}
+		committed, err = f.push.client.QueryWrite(ctx, f.remote, f.version, overwrite)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		if err := f.lookup(ctx, f.version); err != nil {
+			return nil, err
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return missingRanges(committed, Blocks(f.version.Size)), nil
+}
+
+// open opens the file, of the size that was found before.
+func (f *pushFile) open() error {
+	file, err := f.push.config.Root.OpenFile(f.local, os.O_RDONLY|openWithoutWaiting, 0)
+	if err != nil {
+		return err
+	}
+	f.file, f.sums = file, blockTable{}
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return &fs.PathError{Op: "read", Path: f.local, Err: notRegular(info.Mode())}
+	}
+	if info.Size() != f.size {
+		return &fs.PathError{Op: "read", Path: f.local, Err: ErrChanged}
+	}
+	f.version = VersionOf(info)
+	return nil
+}
+
+func (f *pushFile) move(ctx context.Context, blocks BlockRange, _ []byte, moved func(int64)) error {
+	err := f.push.client.WriteBlocks(ctx, f.remote, f.version, blocks.First, blocks.Count, f.file, f.addSum)
+	if err != nil {
+		return err
+	}
+	moved(min(blocks.Count*BlockSize, f.version.Size-blocks.First*BlockSize))
+	return nil
+}
+
+func (f *pushFile) addSum(block int64, sum Sum) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.sums.set(block, blockEntry{blockWritten, sum})
+}
+
+func (f *pushFile) finish(ctx context.Context) (Sum, error) {
+	if err := f.sumOthers(); err != nil {
+		return Sum{}, err
+	}
+	info, err := f.file.Stat()
+	if err != nil {
+		return Sum{}, err
+	}
+	if VersionOf(info) != f.version {
+		return Sum{}, &fs.PathError{Op: "read", Path: f.local, Err: ErrChanged}
+	}
+	root := f.sums.root()
+	_, err = f.push.client.FinishWrite(ctx, f.remote, f.version, root, info.Mode().Perm())
+	return root, err
+}
+
+// sumOthers makes the hashes of blocks that an earlier transfer has sent.
+func (f *pushFile) sumOthers() error {
+	var buffer []byte
+	for _, r := range missingRanges(f.sums.ranges(blockWritten), Blocks(f.version.Size)) {
+		for block := r.First; block < r.First+r.Count; block++ {
+			if buffer == nil {
+				buffer = make([]byte, largeBytes)
+			}
+			hash := newBlockHash()
+			end := min((block+1)*BlockSize, f.version.Size)
+			for offset := block * BlockSize; offset < end; {
+				part := buffer[:min(int64(len(buffer)), end-offset)]
+				if err := readFull(f.file, part, offset); err != nil {
+					return &fs.PathError{Op: "read", Path: f.local, Err: err}
+				}
+				hash.write(part)
+				offset += int64(len(part))
+			}
+			f.sums.set(block, blockEntry{blockWritten, hash.sum()})
+		}
+	}
+	return nil
+}
+
+func (f *pushFile) end(bool) error {
+	if f.file == nil {
+		return nil
+	}
+	err := f.file.Close()
+	f.file = nil
+	return err
+}
+
+func (f *pushFile) refresh(context.Context) (int64, error) {
+	info, err := f.push.config.Root.Lstat(f.local)
+	if err != nil {
+		return 0, err
+	}
+	if !info.Mode().IsRegular() {
+		return 0, fmt.Errorf("%s: %w", f.local, notRegular(info.Mode()))
+	}
+	f.size = info.Size()
+	return f.size, nil
+}
