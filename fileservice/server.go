@@ -139,9 +139,7 @@ func NewServer(config ServerConfig) (*Server, error) {
 	}
 	if config.Writable {
 		s.blocks = bytebuf.NewPool(bytebuf.Class{Size: BlockSize, Count: max(1, config.MaxBuffers/4)})
-		s.uploads = uploads{
-			receive: receiveUpload, root: config.Root, idle: config.StallTimeout, open: map[string]*upload{},
-		}
+		s.uploads = uploads{root: config.Root, idle: config.StallTimeout, open: map[string]*upload{}}
 	}
 	s.conns.init(&s.config)
 	s.grpc = grpc.NewServer(s.options()...)

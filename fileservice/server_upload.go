@@ -2,7 +2,6 @@ package fileservice
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 	"sync"
 	"time"
@@ -11,34 +10,21 @@ import (
 // maxUploads is how many uploads may be open at once. Each has a few descriptors.
 const maxUploads = 256
 
-// receiving is a file on its way into a directory.
-type receiving interface {
-	// committed gives the blocks that are on the disk, in order and without overlap.
-	committed() []BlockRange
-	// writeBlock takes a block that has its hash. Several may come at once.
-	writeBlock(block int64, data []byte, sum Sum) error
-	// finish makes it a file, if all blocks have come and the root of their hashes is this one.
-	finish(root Sum, permissions fs.FileMode) (fs.FileInfo, error)
-	// Close leaves it to be resumed.
-	Close() error
-}
-
 // uploads are the files that clients are sending, by their paths. A client may make several calls for one of them, on
 // several connections, and come back after its connection broke; so an upload stays open for a while when nobody uses
 // it.
 type uploads struct {
-	receive func(root *os.Root, local string, version Version, overwrite bool) (receiving, error)
-	root    *os.Root
-	idle    time.Duration
+	root *os.Root
+	idle time.Duration
 
 	mu     sync.Mutex
 	closed bool
 	open   map[string]*upload
 }
 
-// upload is one of them. All but what is received is guarded by the lock of uploads.
+// upload is one of them. All but the receiver is guarded by the lock of uploads.
 type upload struct {
-	receiving
+	*receiver
 	version Version
 	users   int
 	timer   *time.Timer // closes it; runs while nobody uses it
@@ -86,7 +72,7 @@ func (u *uploads) begin(local string, version Version, overwrite bool) (*upload,
 	u.open[local] = up
 	u.mu.Unlock()
 
-	up.receiving, up.err = u.receive(u.root, local, version, overwrite)
+	up.receiver, up.err = openReceiver(u.root, local, version, overwrite)
 	close(up.ready)
 	if up.err != nil {
 		u.end(local, up)
@@ -185,9 +171,4 @@ func (u *uploads) closeAll() error {
 		errs = append(errs, up.Close())
 	}
 	return errors.Join(errs...)
-}
-
-// receiveUpload is not there yet.
-func receiveUpload(*os.Root, string, Version, bool) (receiving, error) {
-	return nil, refused("it takes no uploads")
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"strings"
 
 	"google.golang.org/grpc"
 
@@ -18,10 +19,18 @@ func (s *Server) writable(call *serverCall, name string) (local string, err erro
 	if !s.config.Writable {
 		return "", refused("it is not writable")
 	}
-	if local, err = call.open(name); err == nil && name == "." {
-		err = fmt.Errorf("%w: the root of the tree", fs.ErrInvalid)
+	if local, err = call.open(name); err != nil {
+		return "", err
 	}
-	return local, err
+	if name == "." {
+		return "", fmt.Errorf("%w: the root of the tree", fs.ErrInvalid)
+	}
+	for element := range strings.SplitSeq(name, "/") {
+		if isReserved(element) {
+			return "", refused("the name is one of those for unfinished files")
+		}
+	}
+	return local, nil
 }
 
 // MakeDirectory makes a directory, which may be there already.
