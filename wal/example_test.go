@@ -81,6 +81,30 @@ func ExampleOpen() {
 	// <nil>
 }
 
+// A log in a directory that others can write to, too, stays inside it.
+func ExampleOpenInRoot() {
+	dir, remove := directory()
+	defer remove()
+	root, err := os.OpenRoot(filepath.Dir(dir))
+	if err != nil {
+		panic(err)
+	}
+	defer func() { fmt.Println(root.Close()) }()
+	log, _, err := wal.OpenInRoot(root, filepath.Base(dir), wal.Options{})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(log.Append(context.Background(), []byte("hello")))
+	fmt.Println(log.Close())
+	_, _, err = wal.OpenInRoot(root, "../elsewhere", wal.Options{})
+	fmt.Println("outside:", err != nil)
+	// Output:
+	// 1 <nil>
+	// <nil>
+	// outside: true
+	// <nil>
+}
+
 // The entries are encrypted with a key, and what was written to the disk is told.
 func ExampleOptions() {
 	dir, remove := directory()
