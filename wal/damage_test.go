@@ -159,6 +159,11 @@ func TestDamageAfterRecovery(t *testing.T) {
 	}
 	d.Crash(func(int) int { return 1 })
 	_ = log.Close() // for its goroutines
+	_, again, err := openReader(d.Boot(), simulatedDir, nil)
+	if err != nil || again.Unproven != 0 || again.Last != recovery.Last {
+		t.Fatal(again, err)
+	}
+	d.Kill()
 	name := segmentName(3)
 	for offset := headerSize; offset < headerSize+recordHead; offset++ {
 		damaged := d.Clone()

@@ -37,6 +37,9 @@ func TestGolden(t *testing.T) {
 			if recovery != test.want {
 				t.Errorf("%+v, want %+v", recovery, test.want)
 			}
+			if segments := r.Segments(); segments[0].First != recovery.First || segments[0].Last != recovery.Last {
+				t.Errorf("%+v", segments)
+			}
 			next := recovery.First
 			for record, err := range r.Records(background, 0) {
 				if err != nil {

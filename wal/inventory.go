@@ -229,6 +229,18 @@ func (inv *inventory) tailOf(fsys disk.FS, s *segment, salvage bool) (t tail, er
 	return tail{last: s.watermark, end: s.end, proven: s.watermark}, err
 }
 
+// recovery tells of what was found.
+func (inv *inventory) recovery() Recovery {
+	if len(inv.chain) == 0 {
+		return Recovery{First: inv.first, Last: inv.first - 1, Clean: true}
+	}
+	newest := inv.chain[len(inv.chain)-1]
+	return Recovery{
+		First: inv.first, Last: inv.tail.last, Clean: newest.sealed, Torn: inv.tail.torn, Scanned: inv.scanned,
+		Unproven: uint64(inv.tail.last - max(inv.tail.proven, newest.watermark)),
+	}
+}
+
 // loadBesideWriter is load for those who do not hold the lock. Segments may come and go while they look.
 func loadBesideWriter(fsys disk.FS, dir string, key []byte) (*inventory, error) {
 	const attempts = 5 // of which each fails only if another segment comes or goes during it

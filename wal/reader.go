@@ -48,19 +48,11 @@ func openReader(fsys disk.FS, dir string, key []byte) (*Reader, Recovery, error)
 	}
 	r := &Reader{dir: dir, key: bytes.Clone(key), view: inv.view(fsys), end: inv.tail.end}
 	r.view.cut = r.hasCut
-	recovery := Recovery{First: inv.first, Last: inv.first - 1, Clean: true}
-	if len(inv.chain) > 0 {
-		newest := inv.chain[len(inv.chain)-1]
-		recovery = Recovery{
-			First: inv.first, Last: inv.tail.last, Clean: newest.sealed, Torn: inv.tail.torn,
-			Unproven: uint64(inv.tail.last - inv.tail.proven), Scanned: inv.scanned,
-		}
-	}
 	for _, s := range inv.chain {
-		info := SegmentInfo{Path: s.path, First: s.base, Last: r.view.limitOf(s), Sealed: s.sealed}
+		info := SegmentInfo{Path: s.path, First: max(s.base, inv.first), Last: r.view.limitOf(s), Sealed: s.sealed}
 		r.segments = append(r.segments, info)
 	}
-	return r, recovery, nil
+	return r, inv.recovery(), nil
 }
 
 // view gives all of the log that there is.

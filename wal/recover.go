@@ -23,10 +23,7 @@ func (l *Log) recover() (Recovery, error) {
 	l.chain, l.first, l.next = inv.chain, inv.first, inv.tail.last+1
 	l.written, l.durable = inv.tail.last, inv.tail.last
 	l.number = newest.number
-	r := Recovery{
-		First: inv.first, Last: inv.tail.last, Clean: newest.sealed, Torn: inv.tail.torn, Scanned: inv.scanned,
-		Unproven: uint64(inv.tail.last - inv.tail.proven),
-	}
+	r := inv.recovery()
 	for _, s := range inv.others {
 		l.dropped = append(l.dropped, s.path)
 	}
