@@ -34,7 +34,8 @@ type ClientConfig struct {
 	Connections int
 
 	// Timeout is how long anything may take that can be waited for: a connection, and each message of an answer. When
-	// it has passed, the connection is given up and the call ends with ErrUnreachable.
+	// it has passed, the connection is given up and the call ends with ErrUnreachable. A message has up to 256 KiB,
+	// which on a slow line all calls together have to get within this time.
 	Timeout time.Duration
 
 	// MaxEntries is how many entries a directory may have. A listing that goes beyond ends with ErrIntegrity.

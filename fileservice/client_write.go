@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc/mem"
 
+	"culvert/bytebuf"
 	"culvert/fileservice/internal/fileservicepb"
 )
 
@@ -105,15 +106,15 @@ func (c *clientCall) writeBlock(
 	size := min(BlockSize, version.Size-start)
 	hash := newBlockHash()
 	for done := int64(0); done < size; {
-		n := min(messageSize, size-done)
-		buffer := mem.DefaultBufferPool().Get(int(n))
-		if err := readFull(source, *buffer, start+done); err != nil {
-			mem.DefaultBufferPool().Put(buffer)
+		buffer := bytebuf.New()
+		data := buffer.Extend(int(min(messageSize, size-done)))
+		if err := readFull(source, data, start+done); err != nil {
+			buffer.Free()
 			return err
 		}
-		hash.write(*buffer)
-		done += n
-		message := &outgoing{data: mem.NewBuffer(buffer, mem.DefaultBufferPool())}
+		hash.write(data)
+		done += int64(len(data))
+		message := &outgoing{data: mem.NewBuffer(&data, freeBuffer{buffer})}
 		if fields != nil {
 			message.fields, fields = fields, nil
 		}
