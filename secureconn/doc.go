@@ -90,22 +90,24 @@
 //	└─ caller ─┘    └─ helper ─┘                └─ helper ─┘    └─ caller ─┘
 //
 // Small writes go out in the goroutine of the caller. Those of 16 KiB or more are written by a helper while the caller
-// seals the next record. So Write returns when its bytes are sealed, with at most 2 MiB that are still to be written,
-// as a kernel returns when it has copied them: an error that comes later is that of the next Write, CloseWrite or
-// Close, and a program that ends without Close may lose what it wrote last. What is written while the helper is at work
-// is added to what it writes next.
+// seals the next record. Of 128 KiB or more, up to 512 KiB become two records, and another goroutine seals one of them.
+// So Write returns when its bytes are sealed, with at most 2 MiB that are still to be written, as a kernel returns when
+// it has copied them: an error that comes later is that of the next Write, CloseWrite or Close, and a program that ends
+// without Close may lose what it wrote last. What is written while the helper is at work is added to what it writes
+// next.
 //
-// Records that come in bulk, 128 KiB at once, are read ahead by a helper. It waits for more when nothing has come, and
-// ends with the first small record. Read opens records straight into the slice it was given if they fit, and else in
-// place, to hand them out piece by piece; [Conn.WriteTo] hands out what was opened in place, and [Conn.ReadFrom] seals
-// in place what it reads.
+// What comes in bulk, 32 KiB at once, is read ahead by a helper. It waits for more when nothing has come, and ends when
+// less comes. Read opens records straight into the slice it was given if they fit, one of them in another goroutine if
+// there are more, and else in place, to hand them out piece by piece. [Conn.WriteTo] hands out what was opened in
+// place, and [Conn.ReadFrom] seals in place what it reads.
 //
 // # Memory
 //
 // An idle connection has a buffer of 8 KiB, and one goroutine at most. A busy one takes its buffers from the free lists
-// of package bytebuf, and gives each back when it is empty: at most 4 of 640 KiB to send, and 5 to receive, 5.6 MiB in
-// all, whatever the peer does and whoever does not read. There is no bound over all connections, because one whose peer
-// is slow would take the buffers of the others: who accepts connections bounds their number.
+// of package bytebuf, and gives each back when it is empty: at most 4 of 640 KiB to send, and 6 to receive, of 320 KiB,
+// or of 640 KiB if the peer sends the longest records there may be. That is 6.3 MiB in all, whatever the peer does and
+// whoever does not read. There is no bound over all connections, because one whose peer is slow would take the buffers
+// of the others: who accepts connections bounds their number.
 //
 // # Sharing
 //

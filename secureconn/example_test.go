@@ -257,7 +257,7 @@ func Example_changed() {
 	server := secureconn.Server(&damaged{Conn: b}, exampleConfig(bob, alice))
 	go func() {
 		_, _ = io.WriteString(client, "the beginning")
-		_, _ = client.Write(make([]byte, 300_000))
+		_, _ = client.Write(make([]byte, 100_000))
 	}()
 	text, err := io.ReadAll(server)
 	fmt.Printf("%s, %v\n", text, errors.Is(err, secureconn.ErrRecord))

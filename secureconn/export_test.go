@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"io"
 	"net"
+	"slices"
 	"time"
 )
 
@@ -35,7 +36,7 @@ const MaxHandshake = maxHandshake
 func (c *Conn) SetMaxBytes(n int64) { c.receiver.in.limit = n }
 
 // SendQueue is more than the greatest number of bytes that may be sealed and not written.
-const SendQueue = sendParcels * recordSize
+const SendQueue = sendParcels * 2 * recordSize
 
 // CloseTimeout is how long Close waits for a peer who takes nothing.
 const CloseTimeout = closeTimeout
@@ -73,6 +74,7 @@ func Seal(suite uint16, secret []byte, plaintexts [][]byte, rekeys map[int]bool)
 	var stream []byte
 	var err error
 	for i, p := range plaintexts {
+		stream = slices.Grow(stream, len(p)+3*overhead)
 		if rekeys[i] {
 			if stream, err = d.seal(stream, kindRekey, nil); err != nil {
 				return nil, err

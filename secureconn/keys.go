@@ -58,11 +58,11 @@ type direction struct {
 	secret   []byte // S(n)
 	aead     cipher.AEAD
 	iv       [nonceSize]byte
-	nonce    [nonceSize]byte // here because it would be allocated for each record elsewhere
-	sequence uint64          // of the next record
-	under    int64           // bytes under the key
-	since    time.Time       // when the key was taken into use
-	fresh    bool            // no other record has followed the last REKEY
+	work     work      // of seal and open; here because it would be allocated for each record elsewhere
+	sequence uint64    // of the next record
+	under    int64     // bytes under the key
+	since    time.Time // when the key was taken into use
+	fresh    bool      // no other record has followed the last REKEY
 
 	limit int64 // bytes under one key
 	age   time.Duration
@@ -108,22 +108,21 @@ func (d *direction) forget() {
 	d.aead = nil
 }
 
-// number gives the nonce of the next record, which takes n bytes with its header and tag. It is valid until the next
-// call.
-func (d *direction) number(n int) ([]byte, error) {
+// number gives w the key and the nonce of the next record, which takes n bytes with its header and tag.
+func (d *direction) number(w *work, n int) error {
 	if d.aead == nil {
-		return nil, errEnded
+		return errEnded
 	}
 	if d.sequence == 1<<64-1 {
-		return nil, errSequence
+		return errSequence
 	}
-	d.nonce = d.iv
-	last := d.nonce[nonceSize-8:]
+	w.aead, w.nonce, w.sequence = d.aead, d.iv, d.sequence
+	last := w.nonce[nonceSize-8:]
 	binary.BigEndian.PutUint64(last, binary.BigEndian.Uint64(last)^d.sequence)
 	d.sequence++
 	d.under += int64(n)
 	d.records.Add(1)
-	return d.nonce[:], nil
+	return nil
 }
 
 // isDue reports whether a record of n bytes has to be under the next key.

@@ -12,8 +12,8 @@ const (
 	idleBatch  = 8 << 10            // to wait in for what may never come
 	bulkBatch  = recordSize + 8<<10 // for many small records
 	ahead      = 3                  // batches that may wait to be opened
-	minAhead   = 128 << 10          // bytes that have come at once, and make it worth to read ahead
-	minAligned = 256 << 10          // record that is read to its end and not beyond, so that nothing is moved
+	minAhead   = 32 << 10           // bytes that have come at once, and make it worth to read ahead
+	minAligned = 128 << 10          // record that is read to its end and not beyond, so that nothing is moved
 )
 
 // batch is a buffer with records as they came. Those up to whole are complete; behind them may be a part of one.
@@ -30,7 +30,8 @@ type batch struct {
 // receiver is the incoming half of a connection.
 //
 // Batches are filled by one fetcher at a time, the caller of Read or a helper, and opened by one caller at a time. The
-// fetcher owns the batch partial; the opener owns current, and goes on with those in ready.
+// fetcher owns the batch partial; the caller owns current, and goes on with those in ready. If more than one record has
+// come, the opener opens one of them beside the caller, who waits for it before it returns.
 type receiver struct {
 	conn net.Conn
 	fail func(error) // ends the other direction too
@@ -39,7 +40,13 @@ type receiver struct {
 	in      direction
 	rest    []byte // opened and not yet handed out, in current
 	current *batch
-	failure error // sticky, of the opener
+	failure error // sticky, of what was opened
+
+	second   work           // of the opener
+	opening  *batch         // which has that record, or nil
+	openedAt int            // where its plaintext begins in the slice of the caller
+	openErr  error          // of the opener
+	beside   sync.WaitGroup // for the opener
 
 	mu       sync.Mutex
 	changed  sync.Cond
@@ -51,13 +58,18 @@ type receiver struct {
 	lost     error // sticky, of the network connection
 	ended    bool  // CLOSE has come
 
-	helper func()
+	helper func() // readAhead
+	opener func() // opens second
 }
 
 func (r *receiver) init(conn net.Conn, fail func(error)) {
 	r.conn, r.fail = conn, fail
 	r.changed.L = &r.mu
 	r.helper = r.readAhead
+	r.opener = func() {
+		r.openErr = r.second.open()
+		r.beside.Done()
+	}
 }
 
 // obtain gives an empty batch with room for n bytes, with mu.
@@ -236,142 +248,4 @@ func (r *receiver) advance() error {
 		go r.helper()
 	}
 	return nil
-}
-
-// record gives the next complete record of current, unless the direction has ended. It is not opened yet.
-func (r *receiver) record() []byte {
-	b := r.current
-	if r.failure != nil || b == nil || b.next == b.whole {
-		return nil
-	}
-	n, err := recordLen(b.buf[b.next:])
-	if err != nil {
-		r.end(err)
-		return nil
-	}
-	return b.buf[b.next : b.next+n]
-}
-
-// end makes err the answer to all calls from now on. If it is not the end of the stream, the other direction ends too.
-func (r *receiver) end(err error) {
-	r.failure = err
-	r.rest = nil
-	if err != io.EOF {
-		r.fail(err)
-	}
-}
-
-// open opens the next record into dst, if that has room for the plaintext, or else in place.
-func (r *receiver) open(record, dst []byte) (plaintext []byte, inPlace bool) {
-	n := len(record) - overhead
-	if inPlace = n > len(dst); inPlace {
-		dst = record[headerSize:]
-		r.current.exposed = true
-	}
-	k := kind(record[0])
-	plaintext, err := r.in.open(dst[:0:n], record)
-	r.current.next += len(record)
-	switch {
-	case err != nil:
-		r.end(err)
-		return nil, false
-	case k == kindClose:
-		r.mu.Lock()
-		r.ended = true
-		r.mu.Unlock()
-		r.end(io.EOF)
-	}
-	return plaintext, inPlace
-}
-
-// read is Read.
-func (r *receiver) read(p []byte) (n int, err error) {
-	r.reading.Lock()
-	defer r.reading.Unlock()
-	defer r.tidy()
-	for len(p) > 0 {
-		if len(r.rest) > 0 {
-			copied := copy(p, r.rest)
-			r.rest = r.rest[copied:]
-			return n + copied, nil
-		}
-		record := r.record()
-		if r.failure != nil {
-			if n > 0 {
-				return n, nil
-			}
-			return 0, r.failure
-		}
-		if record == nil {
-			if n > 0 {
-				return n, nil
-			}
-			if err := r.advance(); err != nil {
-				return 0, err
-			}
-			continue
-		}
-		if n > 0 && len(record)-overhead > len(p) {
-			return n, nil
-		}
-		plaintext, inPlace := r.open(record, p)
-		if inPlace {
-			r.rest = plaintext
-			continue
-		}
-		n, p = n+len(plaintext), p[len(plaintext):]
-	}
-	return n, nil
-}
-
-// writeTo is WriteTo.
-func (r *receiver) writeTo(w io.Writer) (n int64, err error) {
-	r.reading.Lock()
-	defer r.reading.Unlock()
-	defer r.tidy()
-	for {
-		if len(r.rest) > 0 {
-			written, err := w.Write(r.rest)
-			n += int64(written)
-			r.rest = r.rest[written:]
-			if err == nil && len(r.rest) > 0 {
-				err = io.ErrShortWrite
-			}
-			if err != nil {
-				return n, err
-			}
-		}
-		record := r.record()
-		switch {
-		case r.failure == io.EOF:
-			return n, nil
-		case r.failure != nil:
-			return n, r.failure
-		case record == nil:
-			if err := r.advance(); err != nil {
-				return n, err
-			}
-		default:
-			r.rest, _ = r.open(record, nil)
-		}
-	}
-}
-
-// tidy gives current back when nothing of it is left to hand out.
-func (r *receiver) tidy() {
-	b := r.current
-	if b == nil || r.failure == nil && (len(r.rest) > 0 || b.next < b.whole) {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.release(b)
-	r.current = nil
-}
-
-// hasEnded reports whether the peer has ended its direction.
-func (r *receiver) hasEnded() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.ended
 }

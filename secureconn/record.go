@@ -1,8 +1,10 @@
 package secureconn
 
 import (
+	"crypto/cipher"
 	"encoding/binary"
 	"fmt"
+	"sync/atomic"
 )
 
 // kind is the type of a record.
@@ -21,48 +23,61 @@ const (
 	maxPlaintext = 512 << 10 // a bound of the format; senders use recordSize
 )
 
+// work is a record that has its number, so that it can be sealed or opened beside others, in any order.
+type work struct {
+	aead     cipher.AEAD
+	nonce    [nonceSize]byte
+	sequence uint64
+	header   []byte
+	from, to []byte        // a plaintext and a ciphertext, or the other way round; to is empty and has room
+	opened   *atomic.Int64 // counts bytes
+}
+
 // seal appends a record to dst, which has room for it. The plaintext may already be where its ciphertext will be.
 func (d *direction) seal(dst []byte, k kind, plaintext []byte) ([]byte, error) {
-	nonce, err := d.number(len(plaintext) + overhead)
+	dst, err := d.prepare(&d.work, dst, k, plaintext)
 	if err != nil {
 		return dst, err
 	}
-	begin := len(dst)
-	dst = append(dst, byte(k), 0, 0, 0, 0, 0, 0, 0)
-	header := dst[begin:]
-	binary.BigEndian.PutUint32(header[4:], uint32(len(plaintext)+tagSize))
-	dst = d.aead.Seal(dst, nonce, plaintext, header)
+	d.work.seal()
 	switch k {
 	case kindRekey:
 		err = d.next()
 	case kindClose:
 		d.forget()
 	}
-	d.bytes.Add(int64(len(plaintext)))
 	return dst, err
+}
+
+// prepare appends a record as seal does, but leaves the sealing to w.
+func (d *direction) prepare(w *work, dst []byte, k kind, plaintext []byte) ([]byte, error) {
+	if err := d.number(w, len(plaintext)+overhead); err != nil {
+		return dst, err
+	}
+	begin := len(dst)
+	dst = append(dst, byte(k), 0, 0, 0, 0, 0, 0, 0)
+	w.header, w.from, w.to = dst[begin:], plaintext, dst[len(dst):]
+	binary.BigEndian.PutUint32(w.header[4:], uint32(len(plaintext)+tagSize))
+	d.bytes.Add(int64(len(plaintext)))
+	return dst[:len(dst)+len(plaintext)+tagSize], nil
+}
+
+func (w *work) seal() {
+	w.aead.Seal(w.to, w.nonce[:], w.from, w.header)
+	w.end()
 }
 
 // open appends the plaintext of a whole record to dst, which has room for it. If the record does not open, nothing is
 // appended, and what the room held is lost.
 func (d *direction) open(dst, record []byte) ([]byte, error) {
-	k := kind(record[0])
-	if k == kindRekey && d.fresh {
-		return dst, fmt.Errorf("%w: two re-keys in a row", ErrRecord)
-	}
-	nonce, err := d.number(len(record))
-	if err != nil {
+	if err := d.expect(&d.work, dst, record); err != nil {
 		return dst, err
 	}
-	if d.under > d.limit {
-		return dst, fmt.Errorf("%w: more than %d bytes under one key", ErrRecord, d.limit)
+	if err := d.work.open(); err != nil {
+		d.forget() // so that nobody who forges records has another guess
+		return dst, err
 	}
-	plaintext, err := d.aead.Open(dst, nonce, record[headerSize:], record[:headerSize])
-	if err != nil {
-		d.forget() // one guess is all that somebody who forges records has
-		return dst, fmt.Errorf("%w: number %d does not open", ErrRecord, d.sequence-1)
-	}
-	d.fresh = false
-	switch k {
+	switch kind(record[0]) {
 	case kindRekey:
 		if err := d.next(); err != nil {
 			return dst, err
@@ -70,9 +85,36 @@ func (d *direction) open(dst, record []byte) ([]byte, error) {
 	case kindClose:
 		d.forget()
 	}
-	d.bytes.Add(int64(len(record) - overhead))
-	return plaintext, nil
+	return dst[:len(dst)+len(record)-overhead], nil
 }
+
+// expect takes a whole record as the next one, as open does, but leaves the opening to w.
+func (d *direction) expect(w *work, dst, record []byte) error {
+	if kind(record[0]) == kindRekey && d.fresh {
+		return fmt.Errorf("%w: two re-keys in a row", ErrRecord)
+	}
+	if err := d.number(w, len(record)); err != nil {
+		return err
+	}
+	if d.under > d.limit {
+		return fmt.Errorf("%w: more than %d bytes under one key", ErrRecord, d.limit)
+	}
+	d.fresh = false
+	w.header, w.from, w.to, w.opened = record[:headerSize], record[headerSize:], dst, &d.bytes
+	return nil
+}
+
+func (w *work) open() error {
+	defer w.end()
+	if _, err := w.aead.Open(w.to, w.nonce[:], w.from, w.header); err != nil {
+		return fmt.Errorf("%w: number %d does not open", ErrRecord, w.sequence)
+	}
+	w.opened.Add(int64(len(w.from) - tagSize))
+	return nil
+}
+
+// end lets go of the key and of the memory of the caller.
+func (w *work) end() { w.aead, w.header, w.from, w.to = nil, nil, nil, nil }
 
 // recordLen gives the length of a record, header included, by its header.
 func recordLen(header []byte) (int, error) {

@@ -12,10 +12,11 @@ import (
 )
 
 const (
-	recordSize  = 512 << 10               // of a sender, plaintext; see bench for the sizes that were measured
-	parcelSize  = recordSize + 2*overhead // a record, and a REKEY before it
-	sendParcels = 4                       // that one connection may hold
-	writeBehind = 16 << 10                // least size of a Write that leaves writing to the helper
+	recordSize  = 256 << 10                     // of a sender, plaintext; bench/README.md has those that were measured
+	parcelSize  = 2 * (recordSize + 2*overhead) // two records, and a REKEY before each
+	sendParcels = 4                             // that one connection may hold
+	writeBehind = 16 << 10                      // least size of a Write that leaves writing to the helper
+	minBeside   = 64 << 10                      // plaintext that is worth a goroutine to seal or open it
 )
 
 // parcel is a buffer of sealed records on their way out.
@@ -36,6 +37,9 @@ type sender struct {
 	out     direction
 	ended   bool // CLOSE is sealed
 
+	second work // of the sealer
+	beside sync.WaitGroup
+
 	patience time.Duration // of Close
 	deadline atomic.Int64  // for writes, in Unix nanoseconds; 0 for none
 
@@ -51,13 +55,19 @@ type sender struct {
 	total   int64 // bytes written
 	err     error // sticky
 
-	helper func() // flush, made once because a go statement would allocate it each time
+	// Goroutines, made once because a go statement would allocate them each time.
+	helper func() // flush
+	sealer func() // seals second
 }
 
 func (s *sender) init(conn net.Conn) {
 	s.conn = conn
 	s.changed.L = &s.mu
 	s.helper = s.flush
+	s.sealer = func() {
+		s.second.seal()
+		s.beside.Done()
+	}
 	s.patience = closeTimeout
 }
 
@@ -70,8 +80,8 @@ func (s *sender) write(p []byte) (n int, err error) {
 	}
 	behind := len(p) >= writeBehind
 	for len(p) > 0 {
-		chunk := p[:min(len(p), recordSize)]
-		buf, err := s.reserve(len(chunk)+2*overhead, true)
+		chunk := p[:min(len(p), 2*recordSize)]
+		buf, err := s.reserve(len(chunk)+4*overhead, true)
 		if err != nil {
 			return n, err
 		}
@@ -98,13 +108,34 @@ func (s *sender) writable() error {
 	return nil
 }
 
-// sealData appends a DATA record to buf, and a REKEY before it if that is due.
+// sealData appends a DATA record to buf, or two, of which another goroutine seals the first.
 func (s *sender) sealData(buf, plaintext []byte) ([]byte, error) {
+	if half := len(plaintext) / 2; half >= minBeside {
+		var err error
+		if buf, err = s.sealBeside(buf, plaintext[:half]); err != nil {
+			return buf, err
+		}
+		defer s.beside.Wait()
+		plaintext = plaintext[half:]
+	}
 	buf, err := s.rekey(buf, len(plaintext))
 	if err != nil {
 		return buf, err
 	}
 	return s.out.seal(buf, kindData, plaintext)
+}
+
+// sealBeside appends a DATA record that the sealer seals.
+func (s *sender) sealBeside(buf, plaintext []byte) ([]byte, error) {
+	buf, err := s.rekey(buf, len(plaintext))
+	if err != nil {
+		return buf, err
+	}
+	if buf, err = s.out.prepare(&s.second, buf, kindData, plaintext); err == nil {
+		s.beside.Add(1)
+		go s.sealer()
+	}
+	return buf, err
 }
 
 // rekey appends a REKEY if one has to come before a record with n bytes of plaintext.

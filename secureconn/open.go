@@ -1,0 +1,213 @@
+package secureconn
+
+import "io"
+
+// record gives the next complete record of current, unless the direction has ended. It is not opened yet.
+func (r *receiver) record() []byte {
+	b := r.current
+	if r.failure != nil || b == nil || b.next == b.whole {
+		return nil
+	}
+	n, err := recordLen(b.buf[b.next:])
+	if err != nil {
+		r.end(err)
+		return nil
+	}
+	return b.buf[b.next : b.next+n]
+}
+
+// end makes err the answer to all calls from now on. If it is not the end of the stream, the other direction ends too.
+func (r *receiver) end(err error) {
+	r.failure = err
+	r.rest = nil
+	if err != io.EOF {
+		r.fail(err)
+	}
+}
+
+// open opens the next record into dst, if that has room for the plaintext, or else in place.
+func (r *receiver) open(record, dst []byte) (plaintext []byte, inPlace bool) {
+	n := len(record) - overhead
+	if inPlace = n > len(dst); inPlace {
+		dst = record[headerSize:]
+		r.current.exposed = true
+	}
+	k := kind(record[0])
+	plaintext, err := r.in.open(dst[:0:n], record)
+	r.current.next += len(record)
+	switch {
+	case err != nil:
+		r.end(err)
+		return nil, false
+	case k == kindClose:
+		r.mu.Lock()
+		r.ended = true
+		r.mu.Unlock()
+		r.end(io.EOF)
+	}
+	return plaintext, inPlace
+}
+
+// read is Read.
+func (r *receiver) read(p []byte) (int, error) {
+	r.reading.Lock()
+	defer r.reading.Unlock()
+	defer r.tidy()
+	filled, err := r.fill(p)
+	n := r.join(filled)
+	clear(p[n:filled]) // it came behind what is not authentic
+	if n > 0 {
+		return n, nil
+	}
+	if r.failure != nil {
+		err = r.failure
+	}
+	return 0, err
+}
+
+// fill waits for one record, and puts into p what has come of those that fit. It leaves one of them to the opener.
+func (r *receiver) fill(p []byte) (n int, err error) {
+	for n < len(p) {
+		if len(r.rest) > 0 {
+			n = copy(p, r.rest)
+			r.rest = r.rest[n:]
+			return n, nil
+		}
+		record := r.record()
+		switch {
+		case r.failure != nil:
+			return n, r.failure
+		case record == nil:
+			if n > 0 && !r.isReady() {
+				return n, nil
+			}
+			if err := r.advance(); err != nil {
+				return n, err
+			}
+			continue
+		}
+		size := len(record) - overhead
+		if n > 0 && size > len(p)-n {
+			return n, nil
+		}
+		if r.opening == nil && size >= minBeside && 2*size <= len(p)-n && r.hasNext(record) {
+			n += r.openBeside(record, p[n:], n)
+			continue
+		}
+		if kind(record[0]) != kindData {
+			if n = r.join(n); r.failure != nil {
+				continue
+			}
+		}
+		plaintext, inPlace := r.open(record, p[n:])
+		if inPlace {
+			r.rest = plaintext
+			continue
+		}
+		n += len(plaintext)
+	}
+	return n, nil
+}
+
+// hasNext reports whether another record has come behind one of current.
+func (r *receiver) hasNext(record []byte) bool {
+	return r.current.next+len(record) < r.current.whole || r.isReady()
+}
+
+// isReady reports whether another batch has come behind current.
+func (r *receiver) isReady() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.waiting > 0
+}
+
+// openBeside has the opener open a DATA record of current into dst, which is the slice of the caller from at on, and
+// gives the length of its plaintext.
+func (r *receiver) openBeside(record, dst []byte, at int) int {
+	if err := r.in.expect(&r.second, dst[:0], record); err != nil {
+		r.end(err)
+		return 0
+	}
+	r.current.next += len(record)
+	r.opening, r.openedAt = r.current, at
+	r.beside.Add(1)
+	go r.opener()
+	return len(record) - overhead
+}
+
+// join waits for the opener, if it is at work. It gives how many of n bytes are authentic: those before its record, if
+// that does not open.
+func (r *receiver) join(n int) int {
+	if r.opening == nil {
+		return n
+	}
+	r.beside.Wait()
+	if r.opening != r.current {
+		r.mu.Lock()
+		r.release(r.opening)
+		r.mu.Unlock()
+	}
+	r.opening = nil
+	if r.openErr != nil {
+		r.in.forget()
+		r.end(r.openErr)
+		return r.openedAt
+	}
+	return n
+}
+
+// writeTo is WriteTo.
+func (r *receiver) writeTo(w io.Writer) (n int64, err error) {
+	r.reading.Lock()
+	defer r.reading.Unlock()
+	defer r.tidy()
+	for {
+		if len(r.rest) > 0 {
+			written, err := w.Write(r.rest)
+			n += int64(written)
+			r.rest = r.rest[written:]
+			if err == nil && len(r.rest) > 0 {
+				err = io.ErrShortWrite
+			}
+			if err != nil {
+				return n, err
+			}
+		}
+		record := r.record()
+		switch {
+		case r.failure == io.EOF:
+			return n, nil
+		case r.failure != nil:
+			return n, r.failure
+		case record == nil:
+			if err := r.advance(); err != nil {
+				return n, err
+			}
+		default:
+			r.rest, _ = r.open(record, nil)
+		}
+	}
+}
+
+// tidy gives current back when nothing of it is left to hand out.
+func (r *receiver) tidy() {
+	b := r.current
+	if b == nil || r.failure == nil && (len(r.rest) > 0 || b.next < b.whole) {
+		return
+	}
+	if b == r.opening {
+		r.current = nil // join gives it back
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.release(b)
+	r.current = nil
+}
+
+// hasEnded reports whether the peer has ended its direction.
+func (r *receiver) hasEnded() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ended
+}
