@@ -19,6 +19,7 @@
 //   - [culvert/agefile] writes and reads age files on all cores.
 //   - [culvert/export] joins them: rows in, a compressed and encrypted file for each table out.
 //   - [culvert/secureconn] encrypts a connection between two peers that know each other by fingerprint.
+//   - [culvert/fileservice] serves a tree of files over such connections, to a client that is an io/fs.FS.
 //   - [culvert/bytebuf] takes the place of bytes.Buffer, and [culvert/cipherio] that of the stream writer and reader of
 //     crypto/cipher; both spare the garbage collector.
 //

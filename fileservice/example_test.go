@@ -64,9 +64,15 @@ func sampleDir() string {
 	return dir
 }
 
+func remove(dir string) {
+	if err := os.RemoveAll(dir); err != nil {
+		panic(err)
+	}
+}
+
 func Example() {
 	dir := sampleDir()
-	defer os.RemoveAll(dir)
+	defer remove(dir)
 	address, stop := start(dir, false)
 	defer stop()
 
@@ -89,7 +95,7 @@ func Example() {
 
 func ExampleServer() {
 	dir := sampleDir()
-	defer os.RemoveAll(dir)
+	defer remove(dir)
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		panic(err)
@@ -124,7 +130,7 @@ func ExampleServer() {
 
 func ExampleClient_Open() {
 	dir := sampleDir()
-	defer os.RemoveAll(dir)
+	defer remove(dir)
 	address, stop := start(dir, false)
 	defer stop()
 	client := reach(address)
@@ -143,7 +149,7 @@ func ExampleClient_Open() {
 
 func ExampleClient_List() {
 	dir := sampleDir()
-	defer os.RemoveAll(dir)
+	defer remove(dir)
 	address, stop := start(dir, false)
 	defer stop()
 	client := reach(address)
@@ -160,7 +166,7 @@ func ExampleClient_List() {
 
 func ExampleClient_ReadBlocks() {
 	dir := sampleDir()
-	defer os.RemoveAll(dir)
+	defer remove(dir)
 	address, stop := start(dir, false)
 	defer stop()
 	client := reach(address)
@@ -187,7 +193,7 @@ func ExampleClient_ReadBlocks() {
 
 func ExampleClient_ReadRange() {
 	dir := sampleDir()
-	defer os.RemoveAll(dir)
+	defer remove(dir)
 	address, stop := start(dir, false)
 	defer stop()
 	client := reach(address)
@@ -211,7 +217,7 @@ func ExampleClient_ReadRange() {
 
 func ExampleClient_Hashes() {
 	dir := sampleDir()
-	defer os.RemoveAll(dir)
+	defer remove(dir)
 	address, stop := start(dir, false)
 	defer stop()
 	client := reach(address)
@@ -234,7 +240,7 @@ func ExampleClient_Hashes() {
 
 func ExampleClient_WriteBlocks() {
 	dir := sampleDir()
-	defer os.RemoveAll(dir)
+	defer remove(dir)
 	address, stop := start(dir, true)
 	defer stop()
 	client := reach(address)
@@ -260,7 +266,7 @@ func ExampleClient_WriteBlocks() {
 
 func ExampleClient_MakeDir() {
 	dir := sampleDir()
-	defer os.RemoveAll(dir)
+	defer remove(dir)
 	address, stop := start(dir, true)
 	defer stop()
 	client := reach(address)
@@ -275,7 +281,7 @@ func ExampleClient_MakeDir() {
 
 func ExampleVersionOf() {
 	dir := sampleDir()
-	defer os.RemoveAll(dir)
+	defer remove(dir)
 	info, err := os.Stat(filepath.Join(dir, "readme"))
 	if err != nil {
 		panic(err)
