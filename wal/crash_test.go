@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"testing"
@@ -57,6 +58,7 @@ type simulation struct {
 	model   *crashfs.Model
 	options Options
 	view    func(disk.FS) disk.FS // what the log sees of the disk; nil for all
+	faulty  bool                  // operations fail now and then, and end the program
 	crashed bool                  // since the log was last seen
 	closed  bool                  // it was closed
 	sealed  bool                  // when it was closed, and nothing else has happened since
@@ -79,6 +81,7 @@ func newSimulation(seed uint64) *simulation {
 	if s.random.IntN(2) == 0 {
 		s.disk.Block = 4096
 	}
+	s.faulty = s.random.IntN(4) == 0
 	return s
 }
 
@@ -94,12 +97,15 @@ func (s *simulation) run() (crashes int, err error) {
 			if o.Changes() {
 				left--
 			}
-			if left == 0 {
+			switch {
+			case left == 0:
 				return how
+			case left > 0 && s.faulty:
+				return s.fault(o)
 			}
 			return crashfs.None
 		}
-		if err := s.live(); !errors.Is(err, crashfs.ErrStopped) && err != nil {
+		if err := s.live(); !s.isEnd(err) {
 			return s.crashes, fmt.Errorf("life %d: %w", life, err)
 		}
 		s.disk.Hook = nil
@@ -112,6 +118,24 @@ func (s *simulation) run() (crashes int, err error) {
 		s.crashes++
 	}
 	return s.crashes, nil
+}
+
+// fault has one in some operations fail. Those on the parent of the log do not: that a sync of its names has failed
+// before, and that another will not put them on the disk, is more than who opens the log can know.
+func (s *simulation) fault(o crashfs.Operation) crashfs.Fault {
+	if !o.Changes() || filepath.Dir(o.Name) == "/" || s.random.IntN(40) > 0 {
+		return crashfs.None
+	}
+	fault := crashfs.IO + crashfs.Fault(s.random.IntN(3))
+	if fault == crashfs.Short && o.Kind != crashfs.Write {
+		return crashfs.NoSpace
+	}
+	return fault
+}
+
+// isEnd reports whether an error is how the life of a program may end, if it is one at all.
+func (s *simulation) isEnd(err error) bool {
+	return err == nil || errors.Is(err, crashfs.ErrStopped) || s.faulty && isFault(err) == nil
 }
 
 // live opens the log, sees what is in it, and works until the program ends.
