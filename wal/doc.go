@@ -101,8 +101,8 @@
 // The checksum is over the salt of the segment and all of the record behind the checksum itself. With the salt, no
 // record of another segment, of another log, or of an earlier life of the same blocks is taken for one of this segment;
 // and with its first bytes in the head, whoever makes up payloads cannot make them look like records, each of which
-// would have to be read when the end of a log is searched.
-// LSNs go up by one from record to record and from segment to segment.
+// would have to be read when the end of a log is searched. LSNs go up by one from record to record and from segment to
+// segment.
 //
 // A segment gets its name when its header is synced, so a segment without a header is never the trace of a crash. Where
 // two segments have the same LSN, the one with the higher number is right: that is how the end of a log is cut off, and

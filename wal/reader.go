@@ -137,18 +137,11 @@ func (r *Reader) sameSegments() (same bool, err error) {
 	defer func() { err = errors.Join(err, file.Close()) }()
 	scan := newScanner(newest, file, make([]byte, readSize))
 	scan.next, scan.offset = r.view.last+1, r.end
-	for {
-		f, v, err := scan.scan()
-		if err != nil {
-			return false, err
-		}
-		if v != good {
-			break // what is not whole yet will be; or else, whoever opens the log finds out
-		}
-		if f.groupEnd {
-			r.view.last, r.end = f.lsn, scan.offset
-		}
+	t := tail{last: r.view.last, end: r.end, marks: marks{{scan.next, scan.offset}}}
+	if err := t.follow(scan); err != nil { // what is not whole yet will be; or else, whoever opens the log finds out
+		return false, err
 	}
+	r.view.last, r.end = t.last, t.end
 	r.segments[len(r.segments)-1].Last = r.view.last
 	return true, nil
 }
