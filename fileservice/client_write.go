@@ -98,6 +98,13 @@ func (c *clientCall) writeBlocks(
 	return nil
 }
 
+// freeBuffer is the pool of a message that frees its buffer.
+type freeBuffer struct{ buffer *bytebuf.Buffer }
+
+func (f freeBuffer) Get(int) *[]byte { panic("fileservice: a buffer is not a pool") }
+
+func (f freeBuffer) Put(*[]byte) { f.buffer.Free() }
+
 func (c *clientCall) writeBlock(
 	send func(any) error, version Version, block int64, source io.ReaderAt,
 	fields *fileservicepb.WriteRequest, sum func(int64, Sum),

@@ -68,8 +68,8 @@
 //
 // # Memory
 //
-// A server has MaxBuffers buffers of 256 KiB for data that is read, 24 MiB, and for each connection 32 KiB and what the
-// connection itself needs; 512 KiB more while it sends. One that is writable may be sent 2 MiB ahead on each
-// connection. A client may be sent 8 MiB ahead on each of its connections; its data goes straight to the slice of the
-// caller.
+// A server has MaxBuffers buffers of 256 KiB for data that is read, 24 MiB, of which one connection gets no more than
+// half, and for each connection 32 KiB and what the connection itself needs; 512 KiB more while it sends. One that is
+// writable may be sent 2 MiB ahead on each connection. A client may be sent 8 MiB ahead on each of its connections; its
+// data goes straight to the slice of the caller.
 package fileservice

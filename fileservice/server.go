@@ -12,7 +12,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
 
-	"culvert/bytebuf"
 	"culvert/fileservice/internal/fileservicepb"
 )
 
@@ -44,7 +43,8 @@ type ServerConfig struct {
 	MaxCalls int
 
 	// MaxBuffers is how many buffers of 256 KiB there are for data on its way to clients, in all connections together,
-	// and a writable server has as much for data that comes. Calls wait for one.
+	// and a writable server has as much for data that comes. Calls wait for one, and those
+	// of one connection have no more than half of them.
 	MaxBuffers int
 
 	// HandshakeTimeout is how long a connection may take until it can be used.
@@ -102,8 +102,6 @@ type Server struct {
 
 	config  ServerConfig
 	grpc    *grpc.Server
-	buffers *bytebuf.Pool // for messages that are sent
-	blocks  *bytebuf.Pool // for blocks that are received
 	uploads uploads
 	conns   connections
 	done    chan struct{}
@@ -133,12 +131,10 @@ func NewServer(config ServerConfig) (*Server, error) {
 	setDefault(&config.IdleTimeout, DefaultIdleTimeout)
 
 	s := &Server{
-		config:  config,
-		buffers: bytebuf.NewPool(bytebuf.Class{Size: messageSize, Count: config.MaxBuffers}),
-		done:    make(chan struct{}),
+		config: config,
+		done:   make(chan struct{}),
 	}
 	if config.Writable {
-		s.blocks = bytebuf.NewPool(bytebuf.Class{Size: BlockSize, Count: max(1, config.MaxBuffers/4)})
 		s.uploads = uploads{root: config.Root, idle: config.StallTimeout, open: map[string]*upload{}}
 	}
 	s.conns.init(&s.config)

@@ -8,12 +8,16 @@ import (
 
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/peer"
+
+	"culvert/bytebuf"
 )
 
 // connections counts and bounds the connections of a server. As the transport credentials of gRPC it sees each before
 // and after its handshake, and gives each call its connection.
 type connections struct {
-	config *ServerConfig
+	config  *ServerConfig
+	buffers *bytebuf.Pool
+	blocks  *bytebuf.Pool // nil if the server is not writable
 
 	mu          sync.Mutex
 	closed      bool
@@ -25,6 +29,8 @@ type connections struct {
 // listener's.
 type serverConn struct {
 	net.Conn
+	buffers     *share // for messages that are sent
+	blocks      *share // for blocks that are received; nil if the server is not writable
 	owner       *connections
 	established bool // guarded by the lock of owner
 	gone        bool // guarded by the lock of owner
@@ -39,8 +45,15 @@ var (
 
 func (c *connections) init(config *ServerConfig) {
 	c.config = config
+	c.buffers = bytebuf.NewPool(bytebuf.Class{Size: messageSize, Count: config.MaxBuffers})
+	if config.Writable {
+		c.blocks = bytebuf.NewPool(bytebuf.Class{Size: BlockSize, Count: maxBlocks(config)})
+	}
 	c.pending = map[*serverConn]struct{}{}
 }
+
+// maxBlocks is how many blocks take the memory of MaxBuffers.
+func maxBlocks(config *ServerConfig) int { return max(1, config.MaxBuffers*messageSize/BlockSize) }
 
 // limitedListener hands out no more connections than may be in their handshake.
 type limitedListener struct {
@@ -68,7 +81,10 @@ func (c *connections) add(inner net.Conn) *serverConn {
 	if c.closed || len(c.pending) >= c.config.MaxConnections {
 		return nil
 	}
-	conn := &serverConn{Conn: inner, owner: c}
+	conn := &serverConn{Conn: inner, owner: c, buffers: newShare(c.buffers, messageSize, c.config.MaxBuffers)}
+	if c.config.Writable {
+		conn.blocks = newShare(c.blocks, BlockSize, maxBlocks(c.config))
+	}
 	c.pending[conn] = struct{}{}
 	return conn
 }

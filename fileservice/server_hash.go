@@ -16,12 +16,12 @@ func (s *Server) hashBlocks(
 	file *os.File, version Version, first, end int64,
 	stream grpc.ServerStreamingServer[fileservicepb.HashResponse],
 ) error {
-	buffer, err := s.buffers.Get(stream.Context(), messageSize)
+	buffer, err := connOf(stream.Context()).buffers.get(stream.Context())
 	if err != nil {
 		return err
 	}
-	defer buffer.Free()
-	data := buffer.Extend(messageSize)
+	defer buffer.free()
+	data := buffer.buffer.Extend(messageSize)
 	hash := newBlockHash()
 	const page = 64 // blocks: less than a second of work on a slow disk
 	for first < end {

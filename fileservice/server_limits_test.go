@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -116,6 +117,9 @@ func TestManyStreams(t *testing.T) {
 	}
 	if err := <-sent; err != nil {
 		t.Fatal(err)
+	}
+	if _, err := good.ReadFile("file"); err != nil {
+		t.Error(err)
 	}
 	if got := runtime.NumGoroutine() - goroutines; got > 2*fileservice.DefaultMaxCalls {
 		t.Errorf("%d goroutines more", got)
@@ -362,4 +366,21 @@ func TestChange(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// TestFewBuffers has more calls than there are buffers, of messages of all sizes.
+func TestFewBuffers(t *testing.T) {
+	dir, names := tree(t, map[string]int{"1": 1, "1024": 1024, "1025": 1025, "256K": 256 << 10, "2M": 2 << 20})
+	client := serve(t, dir, func(c *fileservice.ServerConfig) { c.MaxBuffers = 2 })
+	var reading sync.WaitGroup
+	for range 8 {
+		reading.Go(func() {
+			for i := range 20 {
+				if _, err := client.ReadFile(names[i%len(names)]); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	reading.Wait()
 }

@@ -13,7 +13,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/mem"
 
-	"culvert/bytebuf"
 	"culvert/fileservice/internal/fileservicepb"
 )
 
@@ -183,13 +182,13 @@ type reading struct {
 
 func (r *reading) run() error {
 	for r.next < r.end {
-		buffer, err := r.call.server.buffers.Get(r.stream.Context(), messageSize)
+		buffer, err := r.call.conn.buffers.get(r.stream.Context())
 		if err != nil {
 			return err
 		}
 		message, err := r.fill(buffer)
 		if err != nil {
-			buffer.Free()
+			buffer.free()
 			return err
 		}
 		sent := int64(message.data.Len())
@@ -203,8 +202,8 @@ func (r *reading) run() error {
 }
 
 // fill reads the next part of the range into the buffer.
-func (r *reading) fill(buffer *bytebuf.Buffer) (*outgoing, error) {
-	data := buffer.Extend(int(min(messageSize, r.end-r.next)))
+func (r *reading) fill(buffer *lent) (*outgoing, error) {
+	data := buffer.buffer.Extend(int(min(messageSize, r.end-r.next)))
 	n, err := r.file.ReadAt(data, r.next)
 	if err == io.EOF && n < len(data) {
 		return nil, ErrChanged // it has become shorter
@@ -220,7 +219,8 @@ func (r *reading) fill(buffer *bytebuf.Buffer) (*outgoing, error) {
 		message.hash = r.sum(data)
 	}
 	r.next += int64(len(data))
-	message.data = mem.NewBuffer(&data, freeBuffer{buffer})
+	// The slice has the capacity of the whole buffer, without which gRPC would give a short one to no pool.
+	message.data = mem.NewBuffer(&data, buffer)
 	return message, nil
 }
 
@@ -237,13 +237,6 @@ func (r *reading) sum(data []byte) *Sum {
 	sum := r.hash.sum()
 	return &sum
 }
-
-// freeBuffer is the pool of gRPC for one buffer that is lent.
-type freeBuffer struct{ buffer *bytebuf.Buffer }
-
-func (f freeBuffer) Get(int) *[]byte { panic("fileservice: a buffer is not a pool") }
-
-func (f freeBuffer) Put(*[]byte) { f.buffer.Free() }
 
 // maxHashes is how many hashes go into one message.
 const maxHashes = 1024

@@ -99,12 +99,12 @@ func (s *Server) Write(
 	if !s.config.Writable {
 		return refused("it is not writable")
 	}
-	buffer, err := s.blocks.Get(stream.Context(), BlockSize)
+	buffer, err := call.conn.blocks.get(stream.Context())
 	if err != nil {
 		return err
 	}
-	defer buffer.Free()
-	data := buffer.Extend(BlockSize)
+	defer buffer.free()
+	data := buffer.buffer.Extend(BlockSize)
 
 	head := &fileservicepb.WriteRequest{}
 	first := &incoming{into: data, fields: head}
