@@ -28,10 +28,10 @@ func study(s *session) []benchmark {
 			}
 			benchmarks = append(benchmarks, benchmark{
 				name: fmt.Sprintf("WALStudy/sync=%s/group=%d", name, group),
-				variants: []variant{
-					r.variant(s, "buffered", by(throughBuffer)), r.variant(s, "unbuffered", by(lineByLine)),
-					r.variant(s, "onewrite", by(atOnce)), r.variant(s, "culvert", openCulvert(options)),
-				},
+				variants: r.inTurn(s,
+					contender{"buffered", by(throughBuffer)}, contender{"unbuffered", by(lineByLine)},
+					contender{"onewrite", by(atOnce)}, contender{"culvert", openCulvert(options)},
+				),
 				goals: []goal{
 					{variant: "impl=culvert", peer: "impl=buffered", unit: "ns/op", max: 1},
 					{variant: "impl=culvert", peer: "impl=unbuffered", unit: "ns/op", max: 1},

@@ -13,7 +13,7 @@ import (
 
 // boxes are groups of horizontal box plots, of latencies on a logarithmic axis: the box from the 25th to the 75th
 // percentile with a line at the median, whiskers at the 5th and the 95th, and diamonds for what lies outside: the 99th,
-// the 99.9th, and the longest. The number behind them is the median.
+// the 99.9th, and the longest. The median stands right of them.
 type boxes struct {
 	heading
 	axis   axis
@@ -93,8 +93,12 @@ func (b *boxes) draw(c draw.Canvas) {
 			names = max(names, bar{role: box.role}.nameStyle().Width(box.label)+gap)
 		}
 	}
+	// The label is wide, and gonum would leave room for half of it right of the middle of a scale that is not
+	// logarithmic.
+	p.X.Label.Text = ""
+	write(c, tickStyle, c.Min.X+names, c.Min.Y+tickStyle.Font.Size/2, b.axis.label)
 	p.Add(verticalGrid{b.axis}, boxPlotter{b, names})
-	p.Draw(draw.Crop(c, names, 0, 0, 0))
+	p.Draw(draw.Crop(c, names, 0, tickStyle.Font.Size+3, 0))
 }
 
 // boxPlotter draws the boxes into a plot, and their names left of it.
@@ -106,6 +110,7 @@ type boxPlotter struct {
 // Plot implements plot.Plotter.
 func (b boxPlotter) Plot(c draw.Canvas, p *plot.Plot) {
 	y := c.Max.Y
+	write(c, tickStyle, c.Max.X+2*gap, y-groupHeight/2, "median")
 	for _, g := range b.groups {
 		barPlotter{names: b.names}.drawTitle(c, g.title, y-groupHeight/2)
 		y -= groupHeight
@@ -135,24 +140,18 @@ func (b boxPlotter) drawBox(c draw.Canvas, p *plot.Plot, box box, y vg.Length) {
 		x := at(v)
 		c.FillPolygon(quietColor, []vg.Point{{X: x - 3, Y: y}, {X: x, Y: y + 3}, {X: x + 3, Y: y}, {X: x, Y: y - 3}})
 	}
-	write(c, name, at(box.longest())+gap, y, box.medianText(b.axis.unit))
+	write(c, name, c.Max.X+2*gap, y, box.medianText(b.axis.unit))
 }
-
-func (b box) longest() float64 { return slices.Max(append([]float64{b.top}, b.outliers...)) }
 
 func (b box) medianText(unit string) string { return quantity.Format(b.median, unit) }
 
-// GlyphBoxes implements plot.GlyphBoxer: the medians have their place.
-func (b boxPlotter) GlyphBoxes(p *plot.Plot) []plot.GlyphBox {
-	var boxes []plot.GlyphBox
+// GlyphBoxes implements plot.GlyphBoxer: the medians have a column.
+func (b boxPlotter) GlyphBoxes(*plot.Plot) []plot.GlyphBox {
+	width := tickStyle.Width("median")
 	for _, g := range b.groups {
 		for _, box := range g.boxes {
-			width := gap + bar{role: box.role}.nameStyle().Width(box.medianText(b.axis.unit))
-			boxes = append(boxes, plot.GlyphBox{
-				X:         p.X.Norm(b.axis.place(box.longest())),
-				Rectangle: vg.Rectangle{Max: vg.Point{X: width}},
-			})
+			width = max(width, bar{role: box.role}.nameStyle().Width(box.medianText(b.axis.unit)))
 		}
 	}
-	return boxes
+	return []plot.GlyphBox{{X: 1, Rectangle: vg.Rectangle{Max: vg.Point{X: 2*gap + width}}}}
 }

@@ -64,7 +64,7 @@ func walLatency(sync string) func(*recording) chart {
 	return func(r *recording) chart {
 		r = r.where("sync", sync)
 		chart := &boxes{axis: axis{
-			label: "time of an append: number 50 %, box 25–75 %, whiskers 5–95 %, diamonds 99 %, 99.9 %, longest",
+			label: "box 25–75 %, whiskers 5–95 %, diamonds 99 %, 99.9 % and the longest",
 			unit:  "ns/op", log: true,
 		}}
 		for _, size := range r.distinct("group") {
@@ -84,7 +84,7 @@ func walLatency(sync string) func(*recording) chart {
 		chart.heading = heading{
 			fmt.Sprintf("%s, an append of one entry takes %s, in culvert/wal %s", syncTitles[sync],
 				quantity.Format(first[0].median, "ns/op"), quantity.Format(first[len(first)-1].median, "ns/op")),
-			measured(r, "entries of 128 bytes"),
+			measured(r, "time of an append"),
 		}
 		return chart.fit()
 	}
