@@ -1,0 +1,85 @@
+package keyfile
+
+import (
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"filippo.io/age"
+)
+
+// errNoConnectionKey says that none of several identities can be used for connections.
+var errNoConnectionKey = errors.New("keyfile: no connection key can be derived: it takes an identity as " +
+	"culvert keygen and age-keygen make it")
+
+// KeyOf gives the key of the first of several identities that has one, as [FromIdentity] does. An encrypted identity
+// file must be decrypted for that.
+func KeyOf(identities []age.Identity) (*Key, error) {
+	for _, identity := range identities {
+		key, err := keyOf(identity)
+		if key != nil || err != nil && err != errNoConnectionKey {
+			return key, err
+		}
+	}
+	return nil, errNoConnectionKey
+}
+
+func keyOf(identity age.Identity) (*Key, error) {
+	switch id := identity.(type) {
+	case *encryptedIdentity:
+		decrypted, err := id.identities()
+		if err != nil {
+			return nil, err
+		}
+		return KeyOf(decrypted)
+	case localIdentity:
+		return keyOf(id.Identity)
+	case *age.X25519Identity, *age.HybridIdentity:
+		return FromIdentity(identity)
+	}
+	return nil, errNoConnectionKey
+}
+
+// IsFingerprint reports whether a text is a fingerprint, in lower case.
+func IsFingerprint(text string) bool {
+	encoding := base32.StdEncoding.WithPadding(base32.NoPadding)
+	sum, err := encoding.DecodeString(strings.ToUpper(text))
+	// Only one text stands for a hash: the bits that are left over are 0.
+	return err == nil && len(text) == FingerprintLen && strings.ToLower(encoding.EncodeToString(sum)) == text
+}
+
+// Fingerprints reads a file of fingerprints, one at the beginning of each line, among comments and empty lines. What
+// follows a fingerprint on its line, such as a name, is for people.
+func (r *Reader) Fingerprints(path string) ([]string, error) {
+	f, err := r.open(path)
+	if err != nil {
+		return nil, err
+	}
+	var fingerprints []string
+	for line, lineErr := range lines(f) {
+		if err = lineErr; err != nil {
+			break
+		}
+		fields := strings.Fields(line.text)
+		if len(fields) == 0 {
+			continue
+		}
+		if !IsFingerprint(fields[0]) {
+			// The line is not quoted: the file may be a confidential one that was named by mistake.
+			err = fmt.Errorf("line %d does not begin with a fingerprint", line.number)
+			break
+		}
+		if !slices.Contains(fingerprints, fields[0]) {
+			fingerprints = append(fingerprints, fields[0])
+		}
+	}
+	if err == nil && len(fingerprints) == 0 {
+		err = errors.New("no fingerprint found")
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, &fileError{"fingerprints", path, err}
+	}
+	return fingerprints, nil
+}
