@@ -52,6 +52,7 @@ var dependencies = []struct {
 	{"github.com/jackc/pgx/v5", []string{"source/postgres"}},
 	{"github.com/klauspost/compress", []string{"internal/compress"}},
 	{"github.com/ncruces/go-sqlite3", []string{"source/sqlite", "internal/cli"}},
+	{"github.com/prometheus/client_golang", []string{"internal/cli"}},
 	{"github.com/rogpeppe/go-internal", nil},
 	{"github.com/spf13/cobra", []string{"internal/cli"}},
 	{"github.com/spf13/pflag", []string{"internal/cli"}},

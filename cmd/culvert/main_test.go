@@ -38,18 +38,25 @@ type command = func(ts *testscript.TestScript, neg bool, args []string)
 func runScripts(t *testing.T, dir string, variables []string, more map[string]command) {
 	peers := &peers{dir: t.TempDir()}
 	commands := map[string]command{
-		"exit":       exit,
-		"sqlite":     sqlite,
-		"flip":       flip,
-		"cut":        cut,
-		"extend":     extend,
-		"none":       none,
-		"onterminal": onTerminal,
-		"interrupt":  interrupt,
-		"smalldisk":  smallDisk,
-		"lock":       lock,
-		"tailed":     tailed,
-		"wallog":     wallog,
+		"exit":        exit,
+		"sqlite":      sqlite,
+		"flip":        flip,
+		"cut":         cut,
+		"extend":      extend,
+		"none":        none,
+		"onterminal":  onTerminal,
+		"interrupt":   interrupt,
+		"smalldisk":   smallDisk,
+		"lock":        lock,
+		"tailed":      tailed,
+		"wallog":      wallog,
+		"serving":     serving,
+		"halt":        halt,
+		"fingerprint": fingerprint,
+		"fetch":       fetch,
+		"find":        find,
+		"cable":       cable,
+		"random":      random,
 	}
 	maps.Copy(commands, more)
 	testscript.Run(t, testscript.Params{
@@ -64,6 +71,7 @@ func runScripts(t *testing.T, dir string, variables []string, more map[string]co
 			env.Setenv("TZ", "UTC")
 			env.Setenv("PATH", peers.dir+string(os.PathListSeparator)+env.Getenv("PATH"))
 			env.Vars = append(env.Vars, variables...)
+			env.Values[serversKey{}] = servers{}
 			return os.Mkdir(home, 0o700)
 		},
 		Condition: peers.condition,

@@ -18,6 +18,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"slices"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -34,6 +35,8 @@ type app struct {
 	secrets secrets
 
 	stdinUse string // what standard input is read as, once something reads it
+
+	patience atomic.Int64 // how much more than graceful the command may take to end, in nanoseconds
 }
 
 // graceful is the time that a command has to end by itself after a signal. It is enough to tell a database to stop, and
@@ -54,7 +57,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		debug.SetGCPercent(25)
 	}
 
-	ctx, forced, stop := interruptible(context.Background())
+	ctx, forced, stop := interruptible(context.Background(), &a.patience)
 	defer stop()
 	done := make(chan error, 1)
 	go func() { done <- a.execute(ctx, args) }()
@@ -70,9 +73,11 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 }
 
 // interruptible gives a context that ends at the first signal to stop, and a channel that is closed at the second
-// one, or when some time has passed. When it stops, further signals have no effect: what is left is to exit, with the
-// code of what was done. Signals that the process was told to ignore, as by nohup, stay ignored.
-func interruptible(parent context.Context) (ctx context.Context, forced <-chan struct{}, stop func()) {
+// one, or when the time to end gracefully has passed. When it stops, further signals have no effect: what is left is to
+// exit, with the code of what was done. Signals that the process was told to ignore, as by nohup, stay ignored.
+func interruptible(parent context.Context, patience *atomic.Int64) (
+	ctx context.Context, forced <-chan struct{}, stop func(),
+) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
@@ -90,7 +95,7 @@ func interruptible(parent context.Context) (ctx context.Context, forced <-chan s
 		cancel(errInterrupted)
 		select {
 		case <-signals:
-		case <-time.After(graceful):
+		case <-time.After(graceful + time.Duration(patience.Load())):
 		}
 		close(force)
 	}()

@@ -14,8 +14,10 @@ import (
 
 	"culvert/agefile"
 	"culvert/export"
+	"culvert/fileservice"
 	"culvert/internal/compress"
 	"culvert/internal/keyfile"
+	"culvert/secureconn"
 	"culvert/source"
 )
 
@@ -40,6 +42,17 @@ func TestExitCode(t *testing.T) {
 		{errDamaged, 12},
 		{&export.PartialError{Failed: 1, Tables: 2}, 3},
 		{&export.PartialError{Failed: 2, Tables: 2}, 1},
+		{&secureconn.PeerError{}, 12},
+		{fmt.Errorf("%w: %w", fileservice.ErrUnreachable, &secureconn.PeerError{}), 12},
+		{secureconn.ErrRecord, 12},
+		{fileservice.ErrIntegrity, 12},
+		{fmt.Errorf("%w: %w", fileservice.ErrPartial, fileservice.ErrIntegrity), 12},
+		{fileservice.ErrUnreachable, 13},
+		{fmt.Errorf("%w: %w", fileservice.ErrUnreachable, secureconn.ErrRefused), 10},
+		{fileservice.ErrRefused, 10},
+		{fmt.Errorf("%w: %w", fileservice.ErrPartial, fileservice.ErrRefused), 3},
+		{fileservice.ErrPartial, 3},
+		{fileservice.ErrChanged, 1},
 		{errInterrupted, 130},
 		{errors.Join(errInterrupted, source.ErrUnavailable), 130},
 		{&source.UnknownError{What: "table", Name: "x"}, 1},

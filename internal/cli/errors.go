@@ -73,7 +73,7 @@ func hintsOf(err error) []string {
 	case errors.Is(err, io.ErrUnexpectedEOF) && exitCode(err) == exitIntegrity:
 		return []string{"it is shorter than it was made: get it again from where it came from"}
 	}
-	return nil
+	return hintOfRemote(err)
 }
 
 // hintsOfUnknown names the thing that was probably meant, or else some that exist.
@@ -118,10 +118,11 @@ func (e *reportedError) Unwrap() error { return e.error }
 
 // packageNames are what the errors of our packages begin with. It tells those who read the code.
 var packageNames = regexp.MustCompile(
-	`(?m)^((agefile|compress|export|format|keyfile|mysql|postgres|source|sqldb|sqlite|wal): )+`)
+	`(?m)(^|: )((agefile|compress|export|fileservice|format|keyfile|mysql|postgres|secureconn|source|sqldb|sqlite|` +
+		`wal): )+`)
 
 // plain is the text of an error as people see it: without the names of packages.
-func plain(err error) string { return packageNames.ReplaceAllString(err.Error(), "") }
+func plain(err error) string { return packageNames.ReplaceAllString(err.Error(), "$1") }
 
 // about says what an error is about, such as the name of a file.
 func about(what string, err error) error { return &rephrasedError{err, what + ": " + plain(err)} }

@@ -8,8 +8,10 @@ import (
 
 	"culvert/agefile"
 	"culvert/export"
+	"culvert/fileservice"
 	"culvert/internal/compress"
 	"culvert/internal/keyfile"
+	"culvert/secureconn"
 	"culvert/source"
 	"culvert/wal"
 )
@@ -23,6 +25,7 @@ const (
 	exitSource      = 10
 	exitIdentity    = 11
 	exitIntegrity   = 12
+	exitUnreachable = 13
 	exitInterrupted = 130
 )
 
@@ -31,17 +34,19 @@ const exitCodes = `Culvert ends with one of these codes:
 
     0    done
     1    failed, for a reason that has no code of its own
-    3    partly done: some of several tables have failed, the others are
-         complete, and the manifest says which
+    3    partly done: some of several tables or files have failed, the others
+         are complete; for tables, the manifest says which
     4    usage: the command line makes no sense
-   10    the source cannot be reached, refuses the connection, or goes away
+   10    the source cannot be reached, refuses the connection, or goes away;
+         or the server of files refuses who asks, or what is asked for
    11    no identity matched: the file is encrypted to others, or the
          passphrase is wrong
-   12    integrity: damaged, cut off, or not what it claims to be
+   12    integrity: damaged, cut off, or not what it claims to be; or the
+         server is another one than the URL says
+   13    the server of files cannot be reached, or went away
   130    interrupted by a signal
 
-2 is left to the Go runtime, for a crash of the program itself; 13 to commands
-that connect to other machines.
+2 is left to the Go runtime, for a crash of the program itself.
 
 Whatever the code, a file has its final name only if it is complete.`
 
@@ -57,7 +62,10 @@ func exitCode(err error) int {
 		return exitPartly
 	case is[*usageError](err):
 		return exitUsage
-	case errors.Is(err, source.ErrUnavailable):
+	case is[*secureconn.PeerError](err):
+		return exitIntegrity
+	case errors.Is(err, source.ErrUnavailable), errors.Is(err, secureconn.ErrRefused),
+		errors.Is(err, fileservice.ErrRefused) && !errors.Is(err, fileservice.ErrPartial):
 		return exitSource
 	case is[*age.NoIdentityMatchError](err), errors.Is(err, errNoIdentity), errors.Is(err, keyfile.ErrPassphrase),
 		errors.Is(err, wal.ErrKey):
@@ -65,8 +73,12 @@ func exitCode(err error) int {
 	case errors.Is(err, agefile.ErrCorrupt), errors.Is(err, compress.ErrCorrupt), errors.Is(err, keyfile.ErrMalformed),
 		errors.Is(err, export.ErrManifest), errors.Is(err, errDamaged), errors.Is(err, source.ErrCorrupt),
 		errors.Is(err, wal.ErrCorrupt), errors.Is(err, wal.ErrForeign), is[*armor.Error](err),
-		is[*source.CountError](err):
+		is[*source.CountError](err), errors.Is(err, fileservice.ErrIntegrity), errors.Is(err, secureconn.ErrRecord):
 		return exitIntegrity
+	case errors.Is(err, fileservice.ErrUnreachable):
+		return exitUnreachable
+	case errors.Is(err, fileservice.ErrPartial):
+		return exitPartly
 	}
 	return exitFailed
 }

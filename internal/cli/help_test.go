@@ -18,7 +18,8 @@ func TestHelpNamesAllFields(t *testing.T) {
 	objects := map[string]any{
 		"keygen": keygenReport{}, "version": versionReport{}, "inspect": inspectReport{}, "verify": verifyReport{},
 		"export": exportReport{}, "encrypt": workReport{}, "decrypt": workReport{}, "cat": workReport{},
-		"demo": demoReport{},
+		"demo": demoReport{}, "serve": serveReport{}, "ls": lsReport{},
+		"pull": transferReport{}, "push": transferReport{},
 	}
 	for _, cmd := range a.newRoot().Commands() {
 		object, found := objects[cmd.Name()]

@@ -18,7 +18,7 @@ import (
 
 const keygenHelp = `Keygen makes an identity: the secret key that opens what was encrypted to its recipient. It is
 written to a new file that only its owner can read, and is never overwritten. The recipient may be given to everybody;
-the fingerprint is the name of its holder on connections, which no command makes yet.
+the fingerprint is what culvert serve lets in, and what its URL begins with.
 
 The file is an age identity file. Keep a copy in a safe place: nothing opens the files without it.`
 

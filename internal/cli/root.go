@@ -10,13 +10,16 @@ import (
 	"culvert/internal/ui"
 )
 
-const rootHelp = `Culvert gets tables out of a database, encrypted from the first byte, in constant memory.
+const rootHelp = `Culvert gets tables out of a database, and files onto another machine, encrypted from the first byte,
+in constant memory.
 
 The files are age files: every age tool opens them, and Culvert opens theirs. Inside is zstd or gzip.
 
   culvert keygen                                  make an identity, once
   culvert export postgres://me@host/shop orders   write orders.csv.zst.age
-  culvert cat orders.csv.zst.age | head           look into it`
+  culvert cat orders.csv.zst.age | head           look into it
+  culvert serve --allow FINGERPRINT .             let another machine have it
+  culvert pull culvert://…/orders.csv.zst.age     get it there`
 
 // newRoot builds the command line.
 func (a *app) newRoot() *cobra.Command {
@@ -41,6 +44,10 @@ func (a *app) newRoot() *cobra.Command {
 		a.newCat(),
 		a.newInspect(),
 		a.newVerify(),
+		a.newServe(),
+		a.newLs(),
+		a.newPull(),
+		a.newPush(),
 		a.newWal(),
 		a.newDemo(),
 		a.newVersion(),

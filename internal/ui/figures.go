@@ -20,6 +20,8 @@ type Figures struct {
 	Done float64
 
 	Table Table // the one at work, where there are several
+
+	Transfer *Transfer // of files: its figures take the place of the others in the progress line
 }
 
 // Table is one of several tables at work.
@@ -50,6 +52,9 @@ func (f Figures) Summary(elapsed time.Duration, peakMemory int64) string {
 
 // line is the progress line: the figures so far, and when the end is to be expected if that can be told.
 func (f Figures) line(elapsed time.Duration, total int64) string {
+	if f.Transfer != nil {
+		return f.Transfer.line(elapsed)
+	}
 	if total > 0 {
 		f.Done = float64(f.In) / float64(total)
 	}

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// servers are the servers that a script has started, by the variables that hold their URLs.
+type servers map[string]*server
+
+type server struct {
+	cmd    *exec.Cmd
+	out    bytes.Buffer
+	stderr bytes.Buffer
+	read   chan error // of standard output, until its end
+}
+
+type serversKey struct{}
+
+// serving starts a server and puts the first line that it prints, which is its URL, into a variable:
+//
+//	serving VARIABLE COMMAND [ARGUMENT]...
+func serving(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: serving VARIABLE COMMAND [ARGUMENT]...")
+	}
+	path, err := exec.LookPath(args[1])
+	ts.Check(err)
+	s := &server{cmd: exec.Command(path, args[2:]...), read: make(chan error, 1)}
+	s.cmd.Dir, s.cmd.Env, s.cmd.Stderr = ts.MkAbs("."), environment(ts), &s.stderr
+	stdout, err := s.cmd.StdoutPipe()
+	ts.Check(err)
+	ts.Check(s.cmd.Start())
+	ts.Defer(func() {
+		if s.cmd.ProcessState == nil {
+			_ = s.cmd.Process.Kill() // a script that fails leaves it running
+			_ = s.cmd.Wait()
+		}
+	})
+	lines := bufio.NewReader(stdout)
+	first, err := lines.ReadString('\n')
+	s.out.WriteString(first)
+	if err != nil {
+		_ = s.cmd.Wait()
+		ts.Fatalf("it has ended: %s", s.stderr.String())
+	}
+	go func() {
+		_, err := s.out.ReadFrom(lines)
+		s.read <- err
+	}()
+	ts.Value(serversKey{}).(servers)[args[0]] = s
+	ts.Setenv(args[0], strings.TrimSpace(first))
+}
+
+// halt sends signals, such as INT,INT, to a server, waits for its end, compares its exit code, and leaves what it has
+// printed in the files VARIABLE.out and VARIABLE.err:
+//
+//	halt VARIABLE CODE SIGNALS
+func halt(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: halt VARIABLE CODE SIGNALS")
+	}
+	s := ts.Value(serversKey{}).(servers)[args[0]]
+	if s == nil {
+		ts.Fatalf("there is no server %s", args[0])
+	}
+	for name := range strings.SplitSeq(args[2], ",") {
+		ts.Check(s.cmd.Process.Signal(map[string]os.Signal{
+			"INT": os.Interrupt, "TERM": syscall.SIGTERM, "KILL": os.Kill,
+		}[name]))
+	}
+	ts.Check(<-s.read)
+	var exit *exec.ExitError
+	if err := s.cmd.Wait(); err != nil && !errors.As(err, &exit) {
+		ts.Check(err)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".out"), s.out.Bytes(), 0o600))
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".err"), s.stderr.Bytes(), 0o600))
+	ts.Logf("%s", s.stderr.String())
+	if got := strconv.Itoa(s.cmd.ProcessState.ExitCode()); got != args[1] {
+		ts.Fatalf("exit code %s, want %s", got, args[1])
+	}
+}
+
+// fingerprint puts the fingerprint of an identity file into a variable:
+//
+//	fingerprint VARIABLE FILE
+func fingerprint(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: fingerprint VARIABLE FILE")
+	}
+	_, rest, _ := strings.Cut(ts.ReadFile(args[1]), "# fingerprint: ")
+	line, _, found := strings.Cut(rest, "\n")
+	if !found {
+		ts.Fatalf("%s has no fingerprint", args[1])
+	}
+	ts.Setenv(args[0], line)
+}
+
+// fetch gets what is at a URL of HTTP into a file:
+//
+//	fetch URL FILE
+func fetch(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: fetch URL FILE")
+	}
+	response, err := http.Get(args[0])
+	ts.Check(err)
+	body, err := io.ReadAll(response.Body)
+	ts.Check(errors.Join(err, response.Body.Close()))
+	if response.StatusCode != http.StatusOK {
+		ts.Fatalf("%s", response.Status)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), body, 0o600))
+}
+
+// find puts what follows a text in the first line of a server, up to a quote, into a variable:
+//
+//	find VARIABLE TEXT SERVER
+func find(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: find VARIABLE TEXT SERVER")
+	}
+	_, rest, found := strings.Cut(ts.Getenv(args[2]), args[1])
+	if !found {
+		ts.Fatalf("%s has no %q", args[2], args[1])
+	}
+	value, _, _ := strings.Cut(rest, `"`)
+	ts.Setenv(args[0], value)
+}
+
+// cable makes a way to a server that is cut after so many bytes from the server, in all connections together. What
+// connects later is cut at once. Its URL goes into a variable:
+//
+//	cable VARIABLE URL BYTES
+func cable(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: cable VARIABLE URL BYTES")
+	}
+	u, err := url.Parse(args[1])
+	ts.Check(err)
+	length, err := strconv.ParseInt(args[2], 10, 64)
+	ts.Check(err)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	var running sync.WaitGroup
+	var left atomic.Int64
+	left.Store(length)
+	to := u.Host
+	running.Go(func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			running.Go(func() { relay(client, to, &left) })
+		}
+	})
+	ts.Defer(func() {
+		_ = listener.Close() // which ends Accept
+		left.Store(0)
+		running.Wait()
+	})
+	u.Host = listener.Addr().String()
+	ts.Setenv(args[0], u.String())
+}
+
+// relay passes bytes on, both ways, until there are none left.
+func relay(client net.Conn, to string, left *atomic.Int64) {
+	defer func() { _ = client.Close() }() // as a cable does that is cut
+	if left.Load() <= 0 {
+		return
+	}
+	server, err := net.Dial("tcp", to)
+	if err != nil {
+		return
+	}
+	var up sync.WaitGroup
+	up.Go(func() {
+		_, _ = io.Copy(server, client) // its end is that of the other way
+		_ = server.Close()
+	})
+	buf := make([]byte, 16<<10)
+	for {
+		n, err := server.Read(buf)
+		if left.Add(-int64(n)) < 0 || err != nil {
+			break
+		}
+		if _, err := client.Write(buf[:n]); err != nil {
+			break
+		}
+	}
+	_ = client.Close()
+	_ = server.Close()
+	up.Wait()
+}
+
+// random makes a file of so many bytes that nothing can shrink, and that are the same each time:
+//
+//	random FILE BYTES
+func random(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: random FILE BYTES")
+	}
+	size, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	path := ts.MkAbs(args[0])
+	ts.Check(os.MkdirAll(filepath.Dir(path), 0o755))
+	data := make([]byte, size)
+	_, _ = rand.NewChaCha8(sha256.Sum256([]byte(args[0]))).Read(data)
+	ts.Check(os.WriteFile(path, data, 0o644))
+}

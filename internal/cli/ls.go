@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"culvert/fileservice"
+	"culvert/internal/ui"
+)
+
+const lsHelp = `Ls lists a directory of a server, sorted by name, or one file. Directories have a / at the end of their
+name, with -l also type and permissions, the size in bytes and the time of the last change come before it. Symbolic
+links are shown, and never followed.`
+
+const lsFields = `url and entries: name, type (file, directory, link or other), mode (as with -l), size (in bytes) and
+modified.`
+
+const lsExamples = `  url=culvert://o3yrhnomzr7jitk4wcyiozh6qtvjuemqperdi66n7hdcqkzv6hgq@db.example/
+  culvert ls -l "$url"
+  culvert ls --json "$url"reports | jq -r '.entries[] | select(.size > 1e9) | .name'`
+
+// lsReport is the report of culvert ls.
+type lsReport struct {
+	outcome
+	URL     string    `json:"url,omitempty"`
+	Entries []lsEntry `json:"entries"`
+
+	long bool
+}
+
+// lsEntry is one file.
+type lsEntry struct {
+	Name     string    `json:"name"`
+	Type     string    `json:"type"`
+	Mode     string    `json:"mode"`
+	Size     int64     `json:"size"`
+	Modified time.Time `json:"modified"`
+}
+
+func newLsEntry(info *fileservice.Info) lsEntry {
+	kind := "other"
+	switch {
+	case info.Mode().IsRegular():
+		kind = "file"
+	case info.IsDir():
+		kind = "directory"
+	case info.Mode()&fs.ModeSymlink != 0:
+		kind = "link"
+	}
+	return lsEntry{
+		Name: info.Name(), Type: kind, Mode: info.Mode().String(), Size: info.Size(), Modified: info.ModTime().UTC(),
+	}
+}
+
+func (r *lsReport) text() string {
+	var b strings.Builder
+	width := 1
+	for i := range r.Entries {
+		width = max(width, len(fmt.Sprint(r.Entries[i].Size)))
+	}
+	for i := range r.Entries {
+		e := &r.Entries[i]
+		if r.long {
+			fmt.Fprintf(&b, "%s %*d %s ", e.Mode, width, e.Size, e.Modified.Local().Format("2006-01-02 15:04"))
+		}
+		b.WriteString(ui.Line(e.Name))
+		if e.Type == "directory" {
+			b.WriteByte('/')
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func (a *app) newLs() *cobra.Command {
+	o := &remoteFlags{}
+	var long, json bool
+	cmd := &cobra.Command{
+		Use:     "ls [-l] URL",
+		Short:   "List the files of a server",
+		Long:    lsHelp + remoteHelp + jsonHelp(lsFields) + exitHelp,
+		Example: lsExamples,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r := &lsReport{Entries: []lsEntry{}, long: long}
+			err := a.ls(cmd.Context(), r, o, args[0])
+			return a.deliver(cmd, r, a.stdout, json, interruption(cmd.Context(), err))
+		},
+	}
+	cmd.Flags().BoolVarP(&long, "long", "l", false, "show type, permissions, size and time")
+	cmd.Flags().BoolVar(&json, "json", false, "print JSON")
+	o.add(cmd)
+	return cmd
+}
+
+func (a *app) ls(ctx context.Context, r *lsReport, o *remoteFlags, text string) (err error) {
+	u, err := parseRemoteURL(text)
+	if err != nil {
+		return err
+	}
+	r.URL = u.String()
+	ctx, remote, err := o.connect(ctx, a, u, 1, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = remote.close(err) }()
+	info, err := remote.Lookup(ctx, u.path)
+	if err != nil {
+		return remote.blame(err)
+	}
+	if !info.IsDir() {
+		r.Entries = append(r.Entries, newLsEntry(info))
+		return nil
+	}
+	for entry, err := range remote.List(ctx, u.path) {
+		if errors.Is(err, fileservice.ErrRefused) && len(r.Entries) > 0 {
+			a.console.Warn(plain(err))
+			break
+		}
+		if err != nil {
+			return remote.blame(err)
+		}
+		r.Entries = append(r.Entries, newLsEntry(entry))
+	}
+	slices.SortFunc(r.Entries, func(a, b lsEntry) int { return strings.Compare(a.Name, b.Name) })
+	return nil
+}

@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"culvert/fileservice"
+)
+
+const pullHelp = `Pull copies a file or a directory of a server to this machine.
+
+It goes into the present directory under its own name, or to what -o names: a directory that it goes into, or its new
+name.`
+
+const pullExamples = `  url=culvert://o3yrhnomzr7jitk4wcyiozh6qtvjuemqperdi66n7hdcqkzv6hgq@db.example/
+  culvert pull "$url"orders.csv.zst.age
+  culvert pull --retry -o /backup "$url"reports
+  culvert pull --dry-run --include '*.age' --exclude old "$url"`
+
+func (a *app) newPull() *cobra.Command {
+	f := &transferFlags{}
+	var output notEmpty
+	cmd := &cobra.Command{
+		Use:     "pull [-o PATH] URL",
+		Short:   "Copy files from a server, resumed and verified",
+		Long:    pullHelp + transferHelp + remoteHelp + jsonHelp(transferFields) + exitHelp,
+		Example: pullExamples,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t := &transfer{app: a, flags: f, report: &transferReport{}, run: fileservice.Pull}
+			err := a.pull(cmd.Context(), t, args[0], string(output))
+			return a.deliver(cmd, t.report, a.stdout, f.json, interruption(cmd.Context(), err))
+		},
+	}
+	cmd.Flags().VarP(&output, "output", "o", "copy into the directory, or to the name, `PATH`")
+	f.add(cmd)
+	return cmd
+}
+
+func (a *app) pull(ctx context.Context, t *transfer, url, output string) (err error) {
+	if t.url, err = parseRemoteURL(url); err != nil {
+		return err
+	}
+	dir, name, err := pullTarget(t.url.path, output)
+	if err != nil {
+		return err
+	}
+	t.report.Local = filepath.Join(dir, name)
+	t.config.Remote, t.config.Local = t.url.path, name
+	if t.config.Root, err = os.OpenRoot(dir); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.config.Root.Close()) }()
+	return t.do(ctx)
+}
+
+// pullTarget says in which directory, and under which name in it, a file of a server goes.
+func pullTarget(remote, output string) (dir, name string, err error) {
+	name = path.Base(remote) // "." is the tree itself: its files go into the directory
+	if output == "" {
+		return ".", name, nil
+	}
+	if isDirectory(output) {
+		return output, name, nil
+	}
+	dir = filepath.Dir(output)
+	if !isDirectory(dir) {
+		return "", "", withHint(fmt.Errorf("output directory %q does not exist", dir), "make it: mkdir -p "+dir)
+	}
+	return dir, filepath.Base(output), nil
+}

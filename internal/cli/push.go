@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"culvert/fileservice"
+)
+
+const pushHelp = `Push copies a file or a directory of this machine to a server that was started with --writable.
+
+PATH is as for culvert pull the other way: the URL names a directory of the server that the copy goes into, if it ends
+with / or such a directory is there, and otherwise its new name.`
+
+const pushExamples = `  url=culvert://o3yrhnomzr7jitk4wcyiozh6qtvjuemqperdi66n7hdcqkzv6hgq@db.example/
+  culvert push orders.csv.zst.age "$url"
+  culvert push --retry -j 8 reports "$url"archive/2026`
+
+func (a *app) newPush() *cobra.Command {
+	f := &transferFlags{}
+	cmd := &cobra.Command{
+		Use:     "push PATH URL",
+		Short:   "Copy files to a server, resumed and verified",
+		Long:    pushHelp + transferHelp + remoteHelp + jsonHelp(transferFields) + exitHelp,
+		Example: pushExamples,
+		Args:    cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t := &transfer{app: a, flags: f, writes: true, report: &transferReport{Local: args[0]}}
+			err := a.push(cmd.Context(), t, args[0], args[1])
+			return a.deliver(cmd, t.report, a.stdout, f.json, interruption(cmd.Context(), err))
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+func (a *app) push(ctx context.Context, t *transfer, local, url string) (err error) {
+	if t.url, err = parseRemoteURL(url); err != nil {
+		return err
+	}
+	dir, name, err := pushSource(local)
+	if err != nil {
+		return err
+	}
+	t.config.Local = name
+	if t.config.Root, err = os.OpenRoot(dir); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.config.Root.Close()) }()
+	into := url[len(url)-1] == '/' || t.url.path == "."
+	t.run = func(
+		ctx context.Context, client *fileservice.Client, config fileservice.TransferConfig,
+	) (fileservice.Result, error) {
+		config.Remote = t.url.path
+		if !into {
+			info, err := client.Lookup(ctx, t.url.path)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fileservice.Result{}, err
+			}
+			into = err == nil && info.IsDir()
+		}
+		if into {
+			config.Remote = path.Join(t.url.path, name)
+		}
+		t.report.URL = (&remoteURL{t.url.fingerprint, t.url.address, config.Remote}).String()
+		return fileservice.Push(ctx, client, config)
+	}
+	return t.do(ctx)
+}
+
+// pushSource gives the directory of what is to be copied, and its name in it. "." is the name of all that is in a
+// directory whose own name does not show.
+func pushSource(local string) (dir, name string, err error) {
+	if _, err := os.Lstat(local); err != nil {
+		return "", "", err
+	}
+	name = filepath.Base(local)
+	if name == "." || name == ".." || name == string(filepath.Separator) {
+		return local, ".", nil
+	}
+	return filepath.Dir(local), name, nil
+}

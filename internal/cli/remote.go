@@ -1,0 +1,288 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"culvert/fileservice"
+	"culvert/internal/keyfile"
+	"culvert/secureconn"
+)
+
+// defaultPort is where culvert serve listens, and where a URL without a port leads. On the keys of a telephone it
+// reads CULVE. It is registered for nothing, and below the ports that systems give to outgoing connections.
+const defaultPort = "28583"
+
+const urlHelp = `
+
+URL is culvert://FINGERPRINT@HOST[:PORT]/PATH, as culvert serve prints it. The fingerprint says which machine it must
+be: any other is refused. In the path, ? # and % are written %3F, %23 and %25.`
+
+const remoteHelp = urlHelp + `
+
+The own identity says who you are, and the server decides whether it lets you in: see culvert serve.`
+
+// remoteURL is a file of a server.
+type remoteURL struct {
+	fingerprint string
+	address     string // host and port
+	path        string // as those of io/fs
+}
+
+func (u *remoteURL) String() string {
+	text := url.URL{Scheme: "culvert", User: url.User(u.fingerprint), Host: u.address, Path: "/"}
+	if u.path != "." {
+		text.Path += u.path
+	}
+	return text.String()
+}
+
+// server is the URL of the tree.
+func (u *remoteURL) server() string { return (&remoteURL{u.fingerprint, u.address, "."}).String() }
+
+// parseRemoteURL reads a URL of the command line.
+func parseRemoteURL(text string) (*remoteURL, error) {
+	const form = "a URL is culvert://FINGERPRINT@HOST[:PORT]/PATH; culvert serve prints its beginning"
+	parsed, err := url.Parse(text)
+	if err != nil {
+		if inner, is := errors.AsType[*url.Error](err); is {
+			err = inner.Err
+		}
+		return nil, withHint(usagef("%q is no URL: %v", text, err), form)
+	}
+	u := &remoteURL{}
+	if parsed.User != nil {
+		u.fingerprint = strings.ToLower(parsed.User.Username())
+	}
+	_, hasPassword := parsed.User.Password()
+	host, port := parsed.Hostname(), parsed.Port()
+	if port == "" {
+		port = defaultPort
+	}
+	u.address = net.JoinHostPort(host, port)
+	u.path = strings.Trim(parsed.Path, "/")
+	if u.path == "" {
+		u.path = "."
+	}
+	switch {
+	case parsed.Scheme != "culvert":
+		return nil, withHint(usagef("%q is no URL of a server", text), form)
+	case parsed.RawQuery != "" || parsed.ForceQuery || strings.Contains(text, "#"):
+		return nil, withHint(usagef("%q has a ? or a # in its path", text), "write %3F for ?, and %23 for #")
+	case hasPassword:
+		return nil, withHint(usagef("the URL has a password: there are none, the own identity says who you are"), form)
+	case u.fingerprint == "":
+		return nil, withHint(usagef("%q does not say who the server is: the fingerprint is missing", text), form)
+	case !keyfile.IsFingerprint(u.fingerprint):
+		return nil, withHint(usagef("%q is no fingerprint", u.fingerprint),
+			"it has 52 characters from a to z and 2 to 7; culvert serve prints it as a part of its URL")
+	case host == "":
+		return nil, withHint(usagef("%q does not say where the server is", text), form)
+	case !fs.ValidPath(u.path):
+		return nil, withHint(usagef("%q is no path within the tree of the server", u.path), form)
+	}
+	return u, nil
+}
+
+// connectionFlags say who one is on a connection.
+type connectionFlags struct {
+	identity notEmpty
+	passphraseFlags
+}
+
+func (f *connectionFlags) add(cmd *cobra.Command) {
+	cmd.Flags().VarP(&f.identity, "identity", "i", "be the identity in `FILE` (default: the own identity)")
+	f.passphraseFlags.add(cmd)
+}
+
+// key reads the key that one proves to hold.
+func (f *connectionFlags) key(ctx context.Context, a *app) (*keyfile.Key, error) {
+	path := string(f.identity)
+	if path == "" {
+		var err error
+		if path, err = keyfile.DefaultPath(); err != nil {
+			return nil, err
+		}
+	}
+	identities, err := a.keyReader(ctx, &f.passphraseFlags).Identities(path)
+	if errors.Is(err, os.ErrNotExist) && f.identity == "" {
+		return nil, withHint(fmt.Errorf("%w to connect with: %s does not exist", errNoIdentity, path),
+			"make one: culvert keygen")
+	}
+	if err != nil {
+		return nil, err
+	}
+	key, err := keyfile.KeyOf(identities)
+	if err != nil {
+		return nil, about(path, err)
+	}
+	return key, nil
+}
+
+// remoteFlags are those of the commands that connect to a server.
+type remoteFlags struct {
+	connectionFlags
+	timeout time.Duration
+}
+
+func (f *remoteFlags) add(cmd *cobra.Command) {
+	f.connectionFlags.add(cmd)
+	cmd.Flags().DurationVar(&f.timeout, "timeout", fileservice.DefaultTimeout,
+		"give a connection up on which nothing has come for `TIME`")
+}
+
+// remote is a server that a command is connected with.
+type remote struct {
+	*fileservice.Client
+	url    *remoteURL
+	key    *keyfile.Key
+	config *secureconn.Config
+	first  chan net.Conn // the connection that connect has made, until it is used
+	cancel context.CancelCauseFunc
+}
+
+// connect reads the own key, connects, and gives a context that ends when the server turns out to be another one.
+// Trying a connection first tells at once, and in the best words, why none can be made.
+func (f *remoteFlags) connect(
+	ctx context.Context, a *app, u *remoteURL, connections int, again func(context.Context, error) error,
+) (context.Context, *remote, error) {
+	if f.timeout <= 0 {
+		return nil, nil, usagef("--timeout is %v, and must be more than 0", f.timeout)
+	}
+	key, err := f.key(ctx, a)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := &remote{url: u, key: key, first: make(chan net.Conn, 1)}
+	r.config = &secureconn.Config{Key: key.ConnectionKey(), Peers: []string{u.fingerprint}}
+	conn, err := r.try(ctx, f.timeout)
+	for err != nil && again != nil && !isFinal(err) {
+		if err = again(ctx, err); err != nil {
+			break
+		}
+		conn, err = r.try(ctx, f.timeout)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	r.first <- conn
+	ctx, r.cancel = context.WithCancelCause(ctx)
+	r.Client, err = fileservice.NewClient(fileservice.ClientConfig{
+		Dial: r.dial, Connections: connections, Timeout: f.timeout,
+	})
+	if err != nil {
+		return nil, nil, errors.Join(err, conn.Close())
+	}
+	return ctx, r, nil
+}
+
+// try makes one connection.
+func (r *remote) try(ctx context.Context, timeout time.Duration) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	conn, err := secureconn.Dial(ctx, "tcp", r.url.address, r.config)
+	if err != nil {
+		return nil, r.explain(err)
+	}
+	return conn, nil
+}
+
+// dial makes the connections of the client.
+func (r *remote) dial(ctx context.Context) (net.Conn, error) {
+	select {
+	case conn := <-r.first:
+		return conn, nil
+	default:
+	}
+	conn, err := secureconn.Dial(ctx, "tcp", r.url.address, r.config)
+	if err == nil {
+		return conn, nil
+	}
+	err = r.explain(err)
+	if isFinal(err) {
+		r.cancel(err) // the client would go on trying
+	}
+	return nil, err
+}
+
+// isFinal reports whether to connect again is of no use.
+func isFinal(err error) bool {
+	return is[*secureconn.PeerError](err) || errors.Is(err, secureconn.ErrRefused)
+}
+
+// explain says what it means that no connection could be made.
+func (r *remote) explain(err error) error {
+	var peer *secureconn.PeerError
+	switch {
+	case errors.As(err, &peer):
+		return withHint(&rephrasedError{err, fmt.Sprintf("%s is not the server of the URL: its fingerprint is %s",
+			r.url.address, peer.Fingerprint)},
+			"compare the URL with what culvert serve has printed there; if it is right, somebody is in between")
+	case errors.Is(err, secureconn.ErrRefused):
+		return withHint(&rephrasedError{err, r.url.address + " does not let this identity in"},
+			"it has to be started with: culvert serve --allow "+r.key.Fingerprint())
+	}
+	if op, is := errors.AsType[*net.OpError](err); is {
+		err = op.Err // the address stands before it
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = &rephrasedError{err, "no answer in time"}
+	}
+	return withHint(&unreachableError{fmt.Errorf("%s: %w", r.url.address, err)},
+		"check that culvert serve runs there, and that nothing blocks the port")
+}
+
+// unreachableError says that no connection could be made.
+type unreachableError struct{ error }
+
+func (e *unreachableError) Unwrap() []error { return []error{fileservice.ErrUnreachable, e.error} }
+
+// close ends the connections. The error of what was done with them is err.
+func (r *remote) close(err error) error {
+	if cause := r.Client.Close(); err == nil {
+		err = cause
+	}
+	r.cancel(nil)
+	select {
+	case conn := <-r.first:
+		return errors.Join(err, conn.Close())
+	default:
+		return err
+	}
+}
+
+// blame says which file of the server an error is about, by its URL.
+func (r *remote) blame(err error) error {
+	var path *fs.PathError
+	if !errors.As(err, &path) {
+		return err
+	}
+	at := &remoteURL{r.url.fingerprint, r.url.address, path.Path}
+	named := &rephrasedError{err, at.String() + ": " + plain(path.Err)}
+	if errors.Is(err, fs.ErrNotExist) {
+		return withHint(named, "see what there is: culvert ls "+r.url.server())
+	}
+	return named
+}
+
+// hintOfRemote says what to try when a server has failed after it was reached.
+func hintOfRemote(err error) []string {
+	switch {
+	case errors.Is(err, fileservice.ErrIntegrity), errors.Is(err, secureconn.ErrRecord):
+		return []string{"what came is not what the server should send; nothing of it was kept"}
+	case errors.Is(err, fileservice.ErrUnreachable):
+		return []string{"try again; culvert pull and culvert push go on where they were"}
+	case errors.Is(err, fileservice.ErrChanged):
+		return []string{"somebody writes to it: run it again when it is finished"}
+	}
+	return nil
+}

@@ -1,0 +1,331 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"culvert/fileservice"
+	"culvert/internal/keyfile"
+	"culvert/internal/ui"
+	"culvert/secureconn"
+)
+
+const serveHelp = `Serve lets others list and read the files of a directory, over connections that are encrypted. It
+prints a URL for each address of this machine; culvert ls, pull and push take them, with the path of a file after the /.
+
+Nobody may connect but the holders of the fingerprints that --allow names, here or in a file with one on each line.
+Culvert keygen prints one's own. Whoever may connect may read all files of the directory that this process can read;
+with --writable, also make directories and write and replace files. Nothing outside the directory can be reached,
+whatever links lead there.
+
+The server ends with Ctrl-C or SIGTERM: it takes no more calls, and gives those under way the time of --drain. What is
+broken off then goes on with the next culvert pull or push. It ends with code 0 if nothing was broken off. A second
+signal does not wait.
+
+The limits bound what clients can take of this machine. The memory for data is --max-buffers × 256 KiB, and each
+connection that is busy takes some 6 MiB.`
+
+const serveJSON = `
+
+With --json the first line is an object, too, once others can connect: urls, fingerprint, directory, writable, allowed
+(how many fingerprints) and metrics (the URL of the figures).`
+
+const serveFields = `the same, and bytes_read and bytes_written (of the content of files), calls, errors (calls that
+failed), connections, rejected (connections), seconds and peak_memory_bytes.`
+
+const metricsHelp = `
+
+The figures of --metrics are for Prometheus, on the path /metrics, for everybody who reaches the address. They count
+bytes, calls, errors and connections, and name no file and no peer.`
+
+const serveExamples = `  culvert serve --allow o3yrhnomzr7jitk4wcyiozh6qtvjuemqperdi66n7hdcqkzv6hgq exports
+  culvert serve --allow team.txt --listen 10.0.0.7:7000 exports
+  culvert serve --allow team.txt --writable --metrics localhost:9100 inbox`
+
+// serveOptions are the flags of culvert serve.
+type serveOptions struct {
+	connectionFlags
+	listen   string
+	allow    []string
+	writable bool
+	metrics  string
+	drain    time.Duration
+	limits   fileservice.ServerConfig
+
+	json, verbose, quiet bool
+}
+
+// serveReport is the report of culvert serve, at its beginning and at its end.
+type serveReport struct {
+	outcome
+	URLs        []string `json:"urls,omitempty"`
+	Fingerprint string   `json:"fingerprint,omitempty"`
+	Directory   string   `json:"directory"`
+	Writable    bool     `json:"writable"`
+	Allowed     int      `json:"allowed"`
+	Metrics     string   `json:"metrics,omitempty"`
+
+	*servedFigures // only at the end
+}
+
+// servedFigures are what a server has done.
+type servedFigures struct {
+	BytesRead    int64   `json:"bytes_read"`
+	BytesWritten int64   `json:"bytes_written"`
+	Calls        int64   `json:"calls"`
+	Errors       int64   `json:"errors"`
+	Connections  int64   `json:"connections"`
+	Rejected     int64   `json:"rejected"`
+	Seconds      float64 `json:"seconds"`
+	PeakMemory   int64   `json:"peak_memory_bytes"`
+}
+
+func (r *serveReport) text() string { return "" }
+
+func (a *app) newServe() *cobra.Command {
+	o := &serveOptions{}
+	cmd := &cobra.Command{
+		Use:     "serve --allow FINGERPRINT|FILE... [--listen ADDR] [--writable] DIR",
+		Short:   "Let others list, pull and push files",
+		Long:    serveHelp + metricsHelp + serveJSON + jsonHelp(serveFields) + exitHelp,
+		Example: serveExamples,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s := &serving{app: a, options: o, report: &serveReport{Directory: args[0], Writable: o.writable}}
+			s.report.Command = cmd.Name()
+			err := s.run(cmd.Context())
+			return a.deliver(cmd, s.report, a.stdout, o.json, interruption(cmd.Context(), err))
+		},
+	}
+	o.add(cmd)
+	return cmd
+}
+
+func (o *serveOptions) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&o.listen, "listen", ":"+defaultPort, "take connections at `ADDR`, a host, a port or both; "+
+		"port 0 takes a free one")
+	flags.StringArrayVar(&o.allow, "allow", nil, "let `FINGERPRINT|FILE` connect; may be repeated")
+	flags.BoolVar(&o.writable, "writable", false, "let them write, too")
+	o.connectionFlags.add(cmd)
+	flags.StringVar(&o.metrics, "metrics", "", "give figures for Prometheus at `ADDR`")
+	flags.DurationVar(&o.drain, "drain", 30*time.Second, "when it has to end, wait for calls under way for `TIME`")
+	limits := &o.limits
+	flags.IntVar(&limits.MaxConnections, "max-connections", fileservice.DefaultMaxConnections,
+		"have at most `N` connections at once")
+	flags.IntVar(&limits.MaxCalls, "max-calls", fileservice.DefaultMaxCalls, "have at most `N` calls on each at once")
+	flags.IntVar(&limits.MaxBuffers, "max-buffers", fileservice.DefaultMaxBuffers,
+		"have at most `N` buffers of 256 KiB for data on its way")
+	flags.DurationVar(&limits.HandshakeTimeout, "handshake-timeout", fileservice.DefaultHandshakeTimeout,
+		"give up on who has not proved in `TIME` who it is")
+	flags.DurationVar(&limits.StallTimeout, "stall-timeout", fileservice.DefaultStallTimeout,
+		"give up on who takes or sends nothing for `TIME`")
+	flags.DurationVar(&limits.IdleTimeout, "idle-timeout", fileservice.DefaultIdleTimeout,
+		"close a connection without calls after `TIME`")
+	flags.BoolVar(&o.json, "json", false, "print JSON")
+	flags.BoolVarP(&o.verbose, "verbose", "v", false, "show each call and each connection")
+	flags.BoolVar(&o.quiet, "quiet", false, "show nothing but the URLs")
+	cmd.MarkFlagsMutuallyExclusive("verbose", "quiet")
+}
+
+func (o *serveOptions) check() error {
+	l := &o.limits
+	for flag, n := range map[string]int{
+		"max-connections": l.MaxConnections, "max-calls": l.MaxCalls, "max-buffers": l.MaxBuffers,
+	} {
+		if n < 1 || n > 1<<20 {
+			return usagef("--%s is %d, and must be from 1 to %d", flag, n, 1<<20)
+		}
+	}
+	for flag, d := range map[string]time.Duration{
+		"handshake-timeout": l.HandshakeTimeout, "stall-timeout": l.StallTimeout, "idle-timeout": l.IdleTimeout,
+	} {
+		if d <= 0 {
+			return usagef("--%s is %v, and must be more than 0", flag, d)
+		}
+	}
+	if o.drain < 0 {
+		return usagef("--drain is %v, and must not be less than 0", o.drain)
+	}
+	return nil
+}
+
+// allowed gives the fingerprints of those who may connect. The own one is for the hint.
+func (o *serveOptions) allowed(ctx context.Context, a *app, own string) ([]string, error) {
+	if len(o.allow) == 0 {
+		return nil, withHint(usagef("nobody could connect: say who may"),
+			"culvert keygen, on the other machine, prints its fingerprint; give it here: --allow FINGERPRINT",
+			"for others with this same identity: --allow "+own)
+	}
+	reader := a.keyReader(ctx, &o.passphraseFlags)
+	var fingerprints []string
+	for _, value := range o.allow {
+		if keyfile.IsFingerprint(value) {
+			fingerprints = append(fingerprints, value)
+			continue
+		}
+		more, err := reader.Fingerprints(value)
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, withHint(usagef("--allow: %q is neither a fingerprint nor a file", value),
+				"a fingerprint has 52 characters from a to z and 2 to 7; culvert keygen prints one's own")
+		}
+		if err != nil {
+			return nil, err
+		}
+		fingerprints = append(fingerprints, more...)
+	}
+	slices.Sort(fingerprints)
+	return slices.Compact(fingerprints), nil
+}
+
+// serving is one run of culvert serve.
+type serving struct {
+	app      *app
+	options  *serveOptions
+	report   *serveReport
+	observer *serveObserver
+	start    time.Time
+}
+
+// errDrained ends the wait for calls under way.
+var errDrained = errors.New("calls were still under way, and were broken off")
+
+func (s *serving) run(ctx context.Context) (err error) {
+	o := s.options
+	if err := o.check(); err != nil {
+		return err
+	}
+	key, err := o.key(ctx, s.app)
+	if err != nil {
+		return err
+	}
+	s.report.Fingerprint = key.Fingerprint()
+	peers, err := o.allowed(ctx, s.app, key.Fingerprint())
+	if err != nil {
+		return err
+	}
+	s.report.Allowed = len(peers)
+	root, err := openTree(s.report.Directory)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+
+	s.observer = newServeObserver(s.app.console, o.verbose, !o.quiet && !o.json)
+	stopMetrics, err := s.startMetrics()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stopMetrics()) }()
+	listener, err := secureconn.Listen("tcp", listenAddress(o.listen), &secureconn.Config{
+		Key: key.ConnectionKey(), Peers: peers, HandshakeTimeout: o.limits.HandshakeTimeout,
+	})
+	if err != nil {
+		return listenError(err, "--listen")
+	}
+	config := o.limits
+	config.Root, config.Writable, config.Observer = root, o.writable, s.observer.hooks()
+	server, err := fileservice.NewServer(config)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	s.app.patience.Store(int64(o.drain))
+	if err := s.announce(listener.Addr()); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	return s.serve(ctx, server, listener)
+}
+
+// serve runs the server until the context ends, and lets it drain.
+func (s *serving) serve(ctx context.Context, server *fileservice.Server, listener net.Listener) error {
+	defer s.finish()
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	select {
+	case err := <-ended:
+		return errors.Join(err, server.Close())
+	case <-ctx.Done():
+	}
+	s.say(fmt.Sprintf("culvert: stopping; calls under way have %v", s.options.drain))
+	drain, cancel := context.WithTimeoutCause(context.Background(), s.options.drain, errDrained)
+	defer cancel()
+	err := server.Shutdown(drain)
+	return errors.Join(err, <-ended)
+}
+
+// announce says where the server is.
+func (s *serving) announce(address net.Addr) error {
+	s.start = time.Now()
+	r := s.report
+	r.URLs = serverURLs(r.Fingerprint, address)
+	if s.options.json {
+		return ui.WriteJSON(s.app.stdout, r)
+	}
+	for _, u := range r.URLs {
+		if _, err := fmt.Fprintln(s.app.stdout, u); err != nil {
+			return err
+		}
+	}
+	access := "read only"
+	if r.Writable {
+		access = "writable"
+	}
+	if r.Metrics != "" {
+		s.say("culvert: figures at " + r.Metrics)
+	}
+	s.say(fmt.Sprintf("culvert: serving %s, %s, to %s; Ctrl-C ends it", ui.Line(r.Directory), access,
+		ui.Several(int64(r.Allowed), "fingerprint")))
+	return nil
+}
+
+// finish notes the figures, and shows them.
+func (s *serving) finish() {
+	f := s.observer.figures()
+	elapsed := time.Since(s.start)
+	f.Seconds, f.PeakMemory = elapsed.Seconds(), ui.PeakMemory()
+	s.report.servedFigures = f
+	s.say(fmt.Sprintf("%s: %s, %s, %s read, %s written, %s, %s, peak memory %s", s.report.Directory,
+		ui.Several(f.Connections, "connection"), ui.Several(f.Calls, "call"), ui.Bytes(f.BytesRead),
+		ui.Bytes(f.BytesWritten), ui.Several(f.Errors, "error"), ui.Duration(elapsed), ui.Memory(f.PeakMemory)))
+}
+
+// say tells people.
+func (s *serving) say(text string) {
+	if !s.options.quiet && !s.options.json {
+		s.app.console.Print(text)
+	}
+}
+
+// openTree opens the directory to serve.
+func openTree(dir string) (*os.Root, error) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, withHint(usagef("%q is no directory", dir),
+			"serve the directory that it is in; the name of the file comes at the end of the URL")
+	}
+	return os.OpenRoot(dir)
+}
+
+// listenError says what it means that nothing can be taken at an address.
+func listenError(err error, flag string) error {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return withHint(err, "another program has this port; choose another one with "+flag)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return withHint(err, "this machine does not have this address; choose one of its own with "+flag)
+	case errors.Is(err, syscall.EACCES):
+		return withHint(err, "ports below 1024 are for root; choose another one with "+flag)
+	}
+	return err
+}

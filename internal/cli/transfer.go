@@ -1,0 +1,295 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"culvert/fileservice"
+	"culvert/internal/ui"
+	"culvert/secureconn"
+)
+
+const transferHelp = `
+
+Files go over several connections at once, block by block, each block with its hash. A file has its name when all of it
+is there, verified, and on the disk; until then there are NAME.culvert.part and NAME.culvert.journal. Whatever breaks a
+transfer off, the same command again goes on where it was. A file that has changed at the source meanwhile is begun
+afresh. Files that are there already, with the same size and time, are left alone; others are an error, unless --force
+replaces them. Symbolic links, devices and pipes are skipped, with a warning.
+
+PATTERN is as in a shell, for the name of a file or directory; one with a / is for its path. A directory stands for all
+that is in it.`
+
+const transferFields = `url, local, files (that were transferred), present (were there), skipped, failed, bytes (that
+came over the connection, or would), resumed (bytes that an earlier run had), verified (true if each file was, with its
+hash), sha256_tree (the hash of a single file: the Merkle tree of RFC 9162 over blocks of 1 MiB), faults (name and
+error, of the first hundred), seconds and peak_memory_bytes.`
+
+// transferFlags are those of culvert pull and culvert push.
+type transferFlags struct {
+	remoteFlags
+	include, exclude []string
+	connections      int
+	force, retry     bool
+	dryRun           bool
+
+	json, verbose, quiet bool
+}
+
+func (f *transferFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.IntVarP(&f.connections, "jobs", "j", fileservice.DefaultConnections, "have `N` connections at once")
+	flags.StringArrayVar(&f.include, "include", nil, "take only what matches `PATTERN`; may be repeated")
+	flags.StringArrayVar(&f.exclude, "exclude", nil, "leave out what matches `PATTERN`; may be repeated")
+	flags.BoolVar(&f.retry, "retry", false, "try again, for as long as it takes, when the server is not reachable")
+	flags.BoolVar(&f.force, "force", false, "replace files that differ")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be done, and do nothing")
+	f.remoteFlags.add(cmd)
+	flags.BoolVar(&f.json, "json", false, "end with one line of JSON")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false,
+		"show each file, and without a terminal the progress every ten seconds")
+	flags.BoolVar(&f.quiet, "quiet", false, "show neither progress nor figures")
+	cmd.MarkFlagsMutuallyExclusive("verbose", "quiet")
+}
+
+// transferReport is the report of culvert pull and culvert push.
+type transferReport struct {
+	outcome
+	URL        string          `json:"url,omitempty"`
+	Local      string          `json:"local,omitempty"`
+	Files      int64           `json:"files"`
+	Present    int64           `json:"present"`
+	Skipped    int64           `json:"skipped"`
+	Failed     int64           `json:"failed"`
+	Bytes      int64           `json:"bytes"`
+	Resumed    int64           `json:"resumed"`
+	Verified   bool            `json:"verified"`
+	SHA256Tree string          `json:"sha256_tree,omitempty"`
+	Faults     []transferFault `json:"faults,omitempty"`
+	Seconds    float64         `json:"seconds"`
+	PeakMemory int64           `json:"peak_memory_bytes"`
+}
+
+type transferFault struct {
+	Name  string `json:"name"`
+	Error string `json:"error"`
+}
+
+func (r *transferReport) text() string { return "" }
+
+// transfer is one run of culvert pull or culvert push.
+type transfer struct {
+	app    *app
+	flags  *transferFlags
+	report *transferReport
+	url    *remoteURL
+	writes bool // to the server
+	config fileservice.TransferConfig
+	run    func(context.Context, *fileservice.Client, fileservice.TransferConfig) (fileservice.Result, error)
+
+	waits atomic.Bool // the server was not reachable when it was last heard of
+}
+
+// do connects, transfers, and tells what came of it.
+func (t *transfer) do(ctx context.Context) (err error) {
+	const most = 256
+	if t.flags.connections < 1 || t.flags.connections > most {
+		return usagef("--jobs is %d, and must be from 1 to %d", t.flags.connections, most)
+	}
+	t.report.URL = t.url.String()
+	t.config.Include, t.config.Exclude = t.flags.include, t.flags.exclude
+	t.config.Overwrite, t.config.DryRun = t.flags.force, t.flags.dryRun
+	t.config.Progress, t.config.Notify = &fileservice.Progress{}, t.notify
+	var again func(context.Context, error) error
+	if t.flags.retry {
+		t.config.Retry = func(err error) bool { return !isFinal(err) }
+		again = t.waitForServer()
+	}
+	ctx, remote, err := t.flags.connect(ctx, t.app, t.url, t.flags.connections, again)
+	if err != nil {
+		return err
+	}
+	defer func() { err = remote.close(err) }()
+
+	stop := t.showProgress()
+	result, err := t.run(ctx, remote.Client, t.config)
+	stop()
+	if cause := context.Cause(ctx); cause != nil && isFinal(cause) {
+		err = cause
+	}
+	t.conclude(&result, err)
+	return t.hint(err)
+}
+
+// waitForServer gives a function that waits before a connection is tried again: longer each time, up to half a minute.
+func (t *transfer) waitForServer() func(context.Context, error) error {
+	const first, longest = 100 * time.Millisecond, 30 * time.Second
+	wait := first
+	return func(ctx context.Context, err error) error {
+		t.notify(fileservice.Event{Kind: fileservice.Waiting, Err: err, Wait: wait})
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		wait = min(2*wait, longest)
+		select {
+		case <-timer.C:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// notify tells of what happens on the way.
+func (t *transfer) notify(e fileservice.Event) {
+	name := ui.Line(e.Name)
+	show := t.flags.verbose || t.flags.dryRun
+	switch e.Kind {
+	case fileservice.FileDone:
+		t.waits.Store(false)
+		text := fmt.Sprintf("%s: %s", name, ui.Bytes(e.Size))
+		if e.Resumed > 0 {
+			text += fmt.Sprintf(", %s of it resumed", ui.Bytes(e.Resumed))
+		}
+		t.tell(show, text+", verified")
+	case fileservice.FilePresent:
+		t.tell(show, name+": is there")
+	case fileservice.FilePlanned:
+		text := fmt.Sprintf("%s: %s", name, ui.Bytes(e.Size))
+		if e.Resumed > 0 {
+			text += fmt.Sprintf(", %s of it there", ui.Bytes(e.Resumed))
+		}
+		t.tell(show, text)
+	case fileservice.FileSkipped:
+		t.warn(fmt.Sprintf("%s is skipped: %s", name, plain(e.Err)))
+	case fileservice.FileChanged:
+		t.warn(name + " has changed at the source, and is begun afresh")
+	case fileservice.Waiting:
+		if !t.waits.Swap(true) || t.flags.verbose {
+			t.warn(fmt.Sprintf("waiting for the server: %s", plain(e.Err)))
+		}
+	}
+}
+
+// tell shows a line on standard error, if it is to be shown.
+func (t *transfer) tell(show bool, text string) {
+	if show && !t.flags.json && !t.flags.quiet {
+		t.app.console.Print(text)
+	}
+}
+
+func (t *transfer) warn(text string) {
+	if !t.flags.json {
+		t.app.console.Warn(text)
+	}
+}
+
+// showProgress shows the files under way and all together.
+func (t *transfer) showProgress() (stop func()) {
+	style := ui.Silent
+	switch {
+	case t.flags.quiet, t.flags.dryRun:
+	case t.app.console.Terminal():
+		style = ui.Redrawn
+	case t.flags.verbose:
+		style = ui.Periodic
+	}
+	read := func() ui.Figures {
+		status := t.config.Progress.Status()
+		transfer := ui.Transfer{Files: status.FilesDone, Of: status.Files, Moved: status.BytesMoved}
+		if status.Listed && status.Bytes > 0 {
+			transfer.Done = float64(status.BytesDone) / float64(status.Bytes)
+			transfer.Left = status.Bytes - status.BytesDone
+		}
+		for _, file := range status.Active {
+			transfer.Active = append(transfer.Active, ui.TransferFile{
+				Name: file.Name, Done: float64(file.Done) / float64(max(1, file.Size)),
+			})
+		}
+		return ui.Figures{Rows: ui.NoRows, Transfer: &transfer}
+	}
+	return ui.Progress{Console: t.app.console, Style: style, Read: read}.Start()
+}
+
+// conclude notes the result, and shows the last line.
+func (t *transfer) conclude(result *fileservice.Result, err error) {
+	r := t.report
+	r.Files, r.Present, r.Skipped, r.Failed = result.Files, result.Present, result.Skipped, result.Failed
+	r.Bytes, r.Resumed = result.Bytes, result.Resumed
+	r.Verified = result.Files > 0 && !t.flags.dryRun
+	if result.Root != (fileservice.Sum{}) && r.Verified {
+		r.SHA256Tree = result.Root.String()
+	}
+	for _, fault := range result.Faults {
+		r.Faults = append(r.Faults, transferFault{fault.Name, faultText(fault.Err)})
+	}
+	if len(r.Faults) > 1 && !t.flags.json {
+		for _, fault := range r.Faults {
+			t.app.console.Error(ui.Line(fault.Name) + ": " + fault.Error)
+		}
+	}
+	r.Seconds, r.PeakMemory = result.Duration.Seconds(), ui.PeakMemory()
+	if err == nil || errors.Is(err, fileservice.ErrPartial) {
+		t.tell(true, t.summary(result))
+	}
+}
+
+// summary is the last line.
+func (t *transfer) summary(result *fileservice.Result) string {
+	text := ui.Line(t.report.Local) + ": " + ui.Several(result.Files, "file")
+	if t.flags.dryRun {
+		text += fmt.Sprintf(" with %s", ui.Bytes(result.Bytes))
+	}
+	for _, part := range []struct {
+		n    int64
+		what string
+	}{{result.Present, "there already"}, {result.Skipped, "skipped"}, {result.Failed, "failed"}} {
+		if part.n > 0 {
+			text += fmt.Sprintf(", %s %s", ui.Count(part.n), part.what)
+		}
+	}
+	if t.flags.dryRun {
+		return text + "; nothing was done"
+	}
+	text += fmt.Sprintf(", %s, %s", ui.Bytes(result.Bytes), ui.Rate(result.Bytes, result.Duration))
+	if result.Resumed > 0 {
+		text += fmt.Sprintf(", %s resumed", ui.Bytes(result.Resumed))
+	}
+	if result.Files > 0 {
+		text += ", verified"
+	}
+	return text + fmt.Sprintf(", %s, peak memory %s", ui.Duration(result.Duration), ui.Memory(t.report.PeakMemory))
+}
+
+// faultText is the text of an error without the name of the file that it is about, which stands beside it.
+func faultText(err error) string {
+	if path, is := errors.AsType[*fs.PathError](err); is {
+		return plain(path.Err)
+	}
+	return plain(err)
+}
+
+// hint says what to try after a failure.
+func (t *transfer) hint(err error) error {
+	if path, is := errors.AsType[*fs.PathError](err); is && !errors.Is(err, fileservice.ErrPartial) {
+		err = about(path.Path, path.Err)
+	}
+	switch {
+	case err == nil, is[*hintedError](err), is[*secureconn.PeerError](err):
+		return err
+	case errors.Is(err, fileservice.ErrIntegrity):
+		return err
+	case errors.Is(err, fileservice.ErrUnreachable) && !t.flags.retry:
+		return withHint(err, "the same command again goes on where it was; with --retry it does so by itself")
+	case errors.Is(err, fileservice.ErrRefused) && t.writes:
+		return withHint(err, "a server takes files only if it was started with: culvert serve --writable")
+	case errors.Is(err, fs.ErrExist):
+		return withHint(err, "to replace files that differ: --force")
+	}
+	return err
+}
