@@ -116,3 +116,44 @@ func TestReaderThatStops(t *testing.T) {
 		background.Wait()
 	})
 }
+
+// TestBusyMemory has peers who send the longest records that there may be, and take nothing, while the caller writes
+// and does not read. No connection holds more than the package comment says.
+func TestBusyMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const count = 4
+		content := noise(16 << 20)
+		var conns [count]*secureconn.Conn
+		var others [count]*second
+		var streams [count][]byte
+		for i := range conns {
+			conns[i], others[i] = withSecond(t, i%2 == 0)
+			for range secureconn.ReceiveBuffers + 4 {
+				streams[i] = append(streams[i], others[i].send.seal(1, content[:secureconn.MaxPlaintext])...)
+			}
+		}
+		before := liveMemory()
+		var background sync.WaitGroup
+		for i, conn := range conns {
+			background.Go(func() { _, _ = others[i].conn.Write(streams[i]) })
+			background.Go(func() { _, _ = conn.Write(content) })
+			p := make([]byte, secureconn.MaxPlaintext+1)
+			for range 2 { // the second one finds the helper at work
+				if _, err := io.ReadFull(conn, p); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		synctest.Wait()
+		each := (int64(liveMemory()) - int64(before)) / count
+		t.Logf("%d bytes for each connection", each)
+		if most := int64((4 + 6) * 640 << 10); each > most && !raceEnabled {
+			t.Errorf("a busy connection has %d bytes, and the formula gives %d", each, most)
+		}
+		for i, conn := range conns {
+			others[i].conn.Close()
+			conn.Close()
+		}
+		background.Wait()
+	})
+}
