@@ -32,7 +32,10 @@ var mutants = []struct{ name, file, from, to string }{
 	{"sync in Close", "log.go", "l.closed = true\n\tl.filling.sync = true", "l.closed = true"},
 	{"sync in Sync", "log.go", "\tl.filling.sync = true\n\t_, err := l.await", "\t_, err := l.await"},
 	{"sync before a cut", "truncate.go", "err = l.err()\n\tl.filling.sync = true", "err = l.err()"},
-	{"failure that stays", "log.go", "l.failure = fmt.Errorf(\"%w: %w\", ErrFailed, err)", "_ = err"},
+	{
+		"failure that stays", "log.go", "l.failure = fmt.Errorf(\"%w: %w\", ErrFailed, err)\n\t}\n\tl.active = nil",
+		"_ = err\n\t}",
+	},
 	{"copy of what is not proven", "recover.go", "\tend := scan.offset", "\tt.last = t.proven\n\tend := scan.offset"},
 	{
 		"new segment after a crash", "recover.go", "if !newest.sealed {",
