@@ -1,6 +1,7 @@
 package fileservice
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,8 +20,8 @@ import (
 // A file is written under the name NAME.culvert.part, and gets its name and the modification time of the source when it
 // is complete, compared with its hashes, and synced. What of it is on the disk is in a journal, NAME.culvert.journal. A
 // transfer that was broken off in any way leaves both, and the next one goes on where that ended, without reading again
-// what is there, if the file at the source is still of the same version; else it is begun afresh. What arrives within a
-// second has no journal.
+// what is there, if the file at the source is still of the same version; else it is begun afresh. What arrives
+// quickly has no journal.
 //
 // Symbolic links, devices and the like are skipped. Permissions are those of the source, less the umask.
 //
@@ -151,7 +152,11 @@ func (f *pullFile) begin(context.Context) ([]BlockRange, error) {
 		}
 	}
 	if f.isPresent() {
-		return nil, errPresent
+		names, err := unfinishedNames(f.local)
+		if err == nil {
+			err = removeOrphan(f.pull.config.Root, names)
+		}
+		return nil, cmp.Or(err, errPresent)
 	}
 	root, version := f.pull.config.Root, f.info.Version()
 	r, err := openReceiver(root, f.local, version, f.pull.config.Overwrite)

@@ -13,11 +13,12 @@ import (
 	"culvert/internal/disk"
 )
 
-// How far what is written may be ahead of what is committed. At 1 GB/s it is sixteen syncs a second; what a kill
-// costs is that much, or a second.
+// How far what is written may be ahead of what is committed. A commit begins with the first of both, and blocks have to
+// wait while maxUncommitted are ahead of it: that is what a kill costs at most.
 const (
-	commitBytes    = 64 << 20
-	commitInterval = time.Second
+	commitBytes    = 16 << 20
+	commitInterval = 200 * time.Millisecond
+	maxUncommitted = 64 << 20
 )
 
 // receiver writes a file that comes in blocks, in any order, and by several goroutines.
@@ -26,8 +27,8 @@ const (
 //	commit       sync of .part ──▶ journal ◀── numbers and hashes of the blocks, sync
 //	finish       root of the hashes, sync of .part ──▶ name ──▶ sync of the directory ──▶ journal removed
 //
-// The journal speaks only of what is on the disk. It is begun with the first commit, so that files which arrive within
-// a second have none.
+// The journal speaks only of what is on the disk. It is begun with the first commit, so that files which arrive
+// quickly have none.
 type receiver struct {
 	root      *os.Root
 	local     string
@@ -41,6 +42,7 @@ type receiver struct {
 	journal *journal   // nil before the first commit
 
 	mu      sync.Mutex
+	caught  *sync.Cond // something was committed, or there is an error
 	blocks  blockTable
 	pending []int64 // blocks that are written, and not committed
 	err     error   // the first of a write or a sync; there is no way on from it
@@ -60,7 +62,7 @@ func openReceiver(root *os.Root, local string, version Version, overwrite bool) 
 		return nil, &fs.PathError{Op: "write", Path: local, Err: err}
 	}
 	if err := checkTarget(root, local, overwrite); err != nil {
-		return nil, err
+		return nil, errors.Join(err, removeOrphan(root, names))
 	}
 	file, err := disk.InRoot{Root: root}.OpenLocked(names.part)
 	switch {
@@ -73,6 +75,7 @@ func openReceiver(root *os.Root, local string, version Version, overwrite bool) 
 		root: root, local: local, names: names, version: version, overwrite: overwrite, file: file,
 		wake: make(chan struct{}, 1), quit: make(chan struct{}),
 	}
+	r.caught = sync.NewCond(&r.mu)
 	if err := r.resume(); err != nil {
 		return nil, errors.Join(err, r.closeFiles())
 	}
@@ -93,6 +96,17 @@ func checkTarget(root *os.Root, local string, overwrite bool) error {
 		return &fs.PathError{Op: "write", Path: local, Err: fs.ErrExist}
 	}
 	return nil
+}
+
+// removeOrphan removes the journal of a file that has got its name before a kill.
+func removeOrphan(root *os.Root, names unfinished) error {
+	if _, err := root.Lstat(names.journal); err != nil {
+		return nil
+	}
+	if _, err := root.Lstat(names.part); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return root.RemoveAll(names.journal)
 }
 
 // resume takes over what the journal proves, or begins afresh.
@@ -147,7 +161,10 @@ func (r *receiver) writeBlock(block int64, data []byte, sum Sum) error {
 		default:
 		}
 	}
-	return nil
+	for r.blocks.count(blockWritten)*BlockSize >= maxUncommitted && r.err == nil && !r.done {
+		r.caught.Wait()
+	}
+	return r.err
 }
 
 // claim says which hash a block will have, before it is written: two that differ cannot both be right, and what is in
@@ -177,6 +194,7 @@ func (r *receiver) claim(block int64, sum Sum) (fresh bool, err error) {
 func (r *receiver) fail(err error) error {
 	if r.err == nil {
 		r.err = err
+		r.caught.Broadcast()
 	}
 	return r.err
 }
@@ -221,6 +239,7 @@ func (r *receiver) commit() error {
 	for _, block := range pending {
 		r.blocks.set(block, blockEntry{blockCommitted, r.blocks.get(block).sum})
 	}
+	r.caught.Broadcast()
 	return nil
 }
 
@@ -306,6 +325,7 @@ func (r *receiver) stop() error {
 		return &fs.PathError{Op: "write", Path: r.local, Err: fs.ErrClosed}
 	}
 	r.done = true
+	r.caught.Broadcast()
 	r.mu.Unlock()
 	close(r.quit)
 	r.committer.Wait()

@@ -63,3 +63,19 @@ func ExamplePull() {
 	// <nil> 1 file, 4 bytes
 	// rain <nil>
 }
+
+func ExamplePush() {
+	client, there, here, end := exampleTrees()
+	defer end()
+	must(here.WriteFile("notes", []byte("sun"), 0o644))
+	result, err := fileservice.Push(context.Background(), client, fileservice.TransferConfig{
+		Remote: "logs/notes", Root: here, Local: "notes",
+		Retry: func(error) bool { return true }, // until it is done, or the context ends
+	})
+	fmt.Println(err, result.Files, "file,", result.Bytes, "bytes")
+	content, err := there.ReadFile("logs/notes")
+	fmt.Println(string(content), err)
+	// Output:
+	// <nil> 1 file, 3 bytes
+	// sun <nil>
+}

@@ -15,11 +15,12 @@ const (
 	transferWorkers = 48
 	largeBytes      = 64 << 10 // a file of more takes one of the buffers, of which there are a few for each connection
 	buffersPerLink  = 4
-	finishesAtOnce  = 256 // files that wait for the disk, or for the other end to have synced them
+	finishesAtOnce  = 128 // files that wait for the disk, or for the other end to have synced them
 	queueLength     = 512 // files that were found, and not begun
 	maxRange        = 64  // blocks of one call
 	maxFaults       = 100 // kept in a Result
 	maxAfresh       = 5   // times that a file may change while it is transferred
+	maxRefusals     = 5   // times that a server may have forgotten a file, without any blocks moved in between
 )
 
 // How long a transfer waits before it tries again to reach the other end.
@@ -51,7 +52,7 @@ var errPresent = errors.New("fileservice: it is there already")
 
 // transfer is a Pull or a Push under way.
 //
-//	walkers ──▶ queue ──▶ begin ──▶ ranges ──▶ move, by up to 48 workers ──▶ finish, up to 256 at once
+//	walkers ──▶ queue ──▶ begin ──▶ ranges ──▶ move, by up to 48 workers ──▶ finish, up to 128 at once
 //	              ▲                                                           │
 //	              └────────── the source has changed, or try again ◀──────────┘
 type transfer struct {
@@ -94,6 +95,8 @@ type item struct {
 	done     int64 // bytes that are there
 	resumed  int64 // bytes that were there when it was begun first
 	known    bool  // resumed is set
+	begun    bool
+	refusals int // of what was begun, since blocks were moved
 }
 
 func newTransfer(ctx context.Context, client *Client, config TransferConfig) *transfer {
@@ -275,7 +278,7 @@ func (t *transfer) begin(it *item, buffer []byte) {
 	for _, r := range missing {
 		left += min(r.Count*BlockSize, it.size-r.First*BlockSize)
 	}
-	it.done = it.size - left
+	it.done, it.begun = it.size-left, true
 	if !it.known {
 		it.known, it.resumed = true, it.done
 	}
@@ -311,7 +314,7 @@ func (t *transfer) move(it *item, blocks BlockRange, buffer []byte) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		it.done += bytes
-		it.failures = 0
+		it.failures, it.refusals = 0, 0
 		t.result.Bytes += bytes
 	})
 	t.mu.Lock()
@@ -400,6 +403,11 @@ func (t *transfer) settle(it *item, root Sum, err error) error {
 			return err
 		}
 		t.again(it)
+	case errors.Is(err, ErrRefused) && it.begun && it.refusals < maxRefusals && t.config.Retry != nil:
+		// A server that was started again does not know what was begun.
+		it.refusals++
+		t.wait(firstWait << it.refusals)
+		t.again(it)
 	case isFatal(err):
 		t.fault(it, err)
 		return err
@@ -440,7 +448,7 @@ func (t *transfer) beginAfresh(it *item, err error) error {
 func (t *transfer) again(it *item) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	it.err = nil
+	it.err, it.begun = nil, false
 	t.queue = append(t.queue, it)
 	t.changed.Broadcast()
 }
@@ -542,11 +550,15 @@ func (t *transfer) mayRetry(err error, failures int) bool {
 	if tell {
 		t.tell(Event{Kind: Waiting, Err: err, Wait: wait})
 	}
+	t.wait(wait)
+	return true
+}
+
+func (t *transfer) wait(wait time.Duration) {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case <-t.ctx.Done():
 	case <-timer.C:
 	}
-	return true
 }

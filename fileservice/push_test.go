@@ -1,0 +1,82 @@
+package fileservice_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"culvert/fileservice"
+)
+
+func TestPushTree(t *testing.T) {
+	dir, _ := tree(t, manyFiles())
+	served := t.TempDir()
+	client := serve(t, served, writable)
+	progress := &fileservice.Progress{}
+	config := fileservice.TransferConfig{
+		Remote: "copy/of it", Root: openRoot(t, dir), Local: ".", Progress: progress,
+	}
+	config.DryRun = true
+	result, err := fileservice.Push(t.Context(), client, config)
+	if err != nil || result.Files != 305 {
+		t.Errorf("%v %+v", err, result)
+	}
+	if entries, err := os.ReadDir(served); err != nil || len(entries) != 0 {
+		t.Errorf("a dry run has made %v, %v", entries, err)
+	}
+	config.DryRun = false
+	result, err = fileservice.Push(t.Context(), client, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seeSame(t, dir, filepath.Join(served, "copy", "of it"))
+	if result.Files != 305 || result.Failed != 0 || result.Resumed != 0 {
+		t.Errorf("%+v", result)
+	}
+	s := progress.Status()
+	if s.Files != 305 || s.FilesDone != 305 || s.BytesDone != s.Bytes || s.BytesMoved != result.Bytes || !s.Listed ||
+		len(s.Active) != 0 {
+		t.Errorf("%+v", s)
+	}
+	if err := os.WriteFile(filepath.Join(served, "copy/of it/middle"), []byte("other"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config.Progress = nil
+	result, err = fileservice.Push(t.Context(), client, config)
+	if !errors.Is(err, fileservice.ErrPartial) || !errors.Is(err, fs.ErrExist) || result.Present != 304 {
+		t.Errorf("%v %+v", err, result)
+	}
+	config.Overwrite = true
+	result, err = fileservice.Push(t.Context(), client, config)
+	if err != nil || result.Present != 304 || result.Files != 1 {
+		t.Errorf("%v %+v", err, result)
+	}
+	seeSame(t, dir, filepath.Join(served, "copy", "of it"))
+}
+
+func TestPushFile(t *testing.T) {
+	dir, _ := tree(t, map[string]int{"file": 5<<20 + 1})
+	served := t.TempDir()
+	config := fileservice.TransferConfig{Remote: "a/b/new", Root: openRoot(t, dir), Local: "file"}
+	if _, err := fileservice.Push(t.Context(), serve(t, served, nil), config); !errors.Is(err, fileservice.ErrRefused) {
+		t.Errorf("a server that is not writable: %v", err)
+	}
+	client := serve(t, served, writable)
+	result, err := fileservice.Push(t.Context(), client, config)
+	if err != nil || result.Files != 1 || result.Root == (fileservice.Sum{}) {
+		t.Fatalf("%v %+v", err, result)
+	}
+	want, err := os.ReadFile(filepath.Join(dir, "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(served, "a/b/new")); err != nil || string(got) != string(want) {
+		t.Errorf("not the file: %v", err)
+	}
+	config.Local = "none"
+	if _, err := fileservice.Push(t.Context(), client, config); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+}

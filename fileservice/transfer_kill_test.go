@@ -1,0 +1,267 @@
+package fileservice_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"culvert/fileservice"
+	"culvert/wal"
+)
+
+// killRun is how often processes are killed, and how large the file is.
+func killRun() (kills, size int) {
+	if os.Getenv("CULVERT_TEST_ALL") == "1" {
+		return 100, 1 << 30
+	}
+	return 5, 40<<20 + 1
+}
+
+// transferChild is what a child process is told, in its environment.
+const transferChild = "CULVERT_TRANSFER_CHILD"
+
+// TestTransferChild is a child that is killed. It says how much it has found there, and moved, again and again.
+func TestTransferChild(t *testing.T) {
+	var role, address, dir string
+	if n, _ := fmt.Sscan(os.Getenv(transferChild), &role, &address, &dir); n != 3 {
+		t.Skip("it is a part of other tests")
+	}
+	root := openRoot(t, dir)
+	if role == "serve" {
+		listener, err := net.Listen("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		server, err := fileservice.NewServer(fileservice.ServerConfig{Root: root, Writable: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = fmt.Fprintln(os.Stdout, "serving")
+		t.Fatal(server.Serve(listener))
+	}
+	progress := &fileservice.Progress{}
+	client := connect(t, fileservice.ClientConfig{Dial: dialer(address)})
+	transfer := fileservice.Pull
+	if role == "push" {
+		transfer = fileservice.Push
+	}
+	say := func() {
+		s := progress.Status()
+		_, _ = fmt.Fprintln(os.Stdout, "moved", s.BytesMoved, s.BytesDone-s.BytesMoved)
+	}
+	stop := make(chan struct{})
+	ticker := time.NewTicker(time.Millisecond)
+	defer ticker.Stop()
+	go func() {
+		for {
+			select {
+			case <-stop:
+				return
+			case <-ticker.C:
+				say()
+			}
+		}
+	}()
+	config := fileservice.TransferConfig{Remote: "file", Root: root, Local: "file", Progress: progress}
+	result, err := transfer(t.Context(), client, config)
+	close(stop)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = fmt.Fprintln(os.Stdout, "done", result.Bytes, result.Resumed)
+}
+
+// startChild starts a child process.
+func startChild(t *testing.T, role, address, dir string) (*exec.Cmd, *bufio.Scanner) {
+	t.Helper()
+	child := exec.Command(os.Args[0], "-test.run=^TestTransferChild$")
+	child.Env = append(os.Environ(), fmt.Sprint(transferChild, "=", role, " ", address, " ", dir))
+	child.Stderr = os.Stderr
+	output, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return child, bufio.NewScanner(output)
+}
+
+// life is what a child has said before it was killed, or ended.
+type life struct {
+	moved, resumed int64
+	done           bool
+}
+
+// live lets a child transfer and kills it when it has moved so much, which is never if it is negative.
+func live(t *testing.T, role, address, dir string, until int64) (l life) {
+	t.Helper()
+	child, lines := startChild(t, role, address, dir)
+	killed := false
+	for lines.Scan() { // and what it says after the kill
+		var moved, resumed int64
+		if n, _ := fmt.Sscanf(lines.Text(), "done %d %d", &moved, &resumed); n == 2 {
+			l = life{moved, resumed, true}
+		}
+		if n, _ := fmt.Sscanf(lines.Text(), "moved %d %d", &moved, &resumed); n == 2 && !l.done {
+			l.moved, l.resumed = moved, max(l.resumed, resumed)
+		}
+		if until >= 0 && l.moved >= until && !killed {
+			killed = true
+			if err := child.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := child.Wait(); err != nil && !killed {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// journalled gives the bytes that the journal of a transfer speaks of.
+func journalled(t *testing.T, dir string, size int64) int64 {
+	t.Helper()
+	path := filepath.Join(dir, "file.culvert.journal")
+	if _, err := os.Stat(path); err != nil {
+		return 0
+	}
+	reader, _, err := wal.OpenReader(path, nil)
+	if err != nil {
+		return 0 // it was only just made
+	}
+	blocks := int64(0)
+	for record, err := range reader.Records(context.Background(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.HasPrefix(record.Data, []byte("culvert1")) {
+			blocks += int64(len(record.Data)-8) / int64(len(fileservice.Sum{}))
+		}
+	}
+	return min(blocks*fileservice.BlockSize, size)
+}
+
+// TestTransferKilled kills a process that pulls or pushes, with SIGKILL at any time, until it was done in spite of it.
+// What the journal speaks of is not transferred again, and it speaks of all but a bounded rest.
+func TestTransferKilled(t *testing.T) {
+	for _, role := range []string{"pull", "push"} {
+		t.Run(role, func(t *testing.T) {
+			kills, size := killRun()
+			from, _ := tree(t, map[string]int{"file": size})
+			to := t.TempDir()
+			if err := os.Mkdir(filepath.Join(to, "void"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			served, here := from, to
+			if role == "push" {
+				served, here = to, from
+			}
+			address := listen(t, served, writable)
+			random := rand.New(rand.NewPCG(7, 7))
+			for n := 0; n < kills; n++ {
+				before := journalled(t, to, int64(size))
+				l := live(t, role, address, here, random.Int64N(1+int64(4*size/kills)))
+				_, err := os.Stat(filepath.Join(to, "file"))
+				if role == "pull" && err == nil {
+					// It may have been killed before the journal was removed.
+					if err := os.RemoveAll(filepath.Join(to, "file.culvert.journal")); err != nil {
+						t.Fatal(err)
+					}
+					l.done = true
+				}
+				if l.done {
+					seeSame(t, from, to)
+					if err := os.RemoveAll(filepath.Join(to, "file")); err != nil {
+						t.Fatal(err)
+					}
+					continue
+				}
+				if role == "push" {
+					continue // the server has not lost what is not in its journal yet
+				}
+				after := journalled(t, to, int64(size))
+				const atRisk = 64<<20 + 17*fileservice.BlockSize // not committed, and what each worker has
+				if after < before || l.moved-(after-before) > atRisk {
+					t.Errorf("%d bytes came, but the journal went from %d to %d", l.moved, before, after)
+				}
+				if l.moved > 0 && l.resumed < before-fileservice.BlockSize {
+					t.Errorf("%d bytes were found, though the journal speaks of %d", l.resumed, before)
+				}
+			}
+			l := live(t, role, address, here, -1)
+			if !l.done {
+				t.Fatal("it is not done")
+			}
+			seeSame(t, from, to)
+			if l.moved+l.resumed != int64(size) && l.moved != 0 {
+				t.Errorf("%d bytes came and %d were there, of %d", l.moved, l.resumed, size)
+			}
+		})
+	}
+}
+
+// TestServerKilled kills the server again and again, while a client pulls or pushes and does not give up.
+func TestServerKilled(t *testing.T) {
+	for _, role := range []string{"pull", "push"} {
+		t.Run(role, func(t *testing.T) {
+			kills, size := killRun()
+			from, _ := tree(t, map[string]int{"file": size, "sub/small": 100})
+			to := t.TempDir()
+			served, here := from, to
+			transfer := fileservice.Pull
+			if role == "push" {
+				served, here, transfer = to, from, fileservice.Push
+			}
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			address := listener.Addr().String()
+			if err := listener.Close(); err != nil {
+				t.Fatal(err)
+			}
+			progress := &fileservice.Progress{}
+			client := connect(t, fileservice.ClientConfig{Dial: dialer(address), Timeout: time.Second})
+			config := fileservice.TransferConfig{
+				Remote: ".", Root: openRoot(t, here), Local: ".", Progress: progress,
+				Retry: func(error) bool { return true },
+			}
+			var ended atomic.Bool
+			done := make(chan error, 1)
+			go func() {
+				_, err := transfer(t.Context(), client, config)
+				ended.Store(true)
+				done <- err
+			}()
+			random := rand.New(rand.NewPCG(8, 8))
+			for n := 0; !ended.Load(); n++ {
+				child, lines := startChild(t, "serve", address, served)
+				lines.Scan()
+				goal := progress.Status().BytesMoved + random.Int64N(1+int64(2*size/kills))
+				ticker := time.NewTicker(time.Millisecond)
+				for !ended.Load() && (n >= kills || progress.Status().BytesMoved < goal) {
+					<-ticker.C
+				}
+				ticker.Stop()
+				if err := child.Process.Kill(); err != nil {
+					t.Fatal(err)
+				}
+				_ = child.Wait() // it was killed
+			}
+			if err := <-done; err != nil {
+				t.Fatal(err)
+			}
+			seeSame(t, from, to)
+		})
+	}
+}
