@@ -53,6 +53,7 @@ type Client struct {
 	turn   atomic.Uint64
 	ctx    context.Context // ends with Close
 	cancel context.CancelCauseFunc
+	close  sync.Once
 }
 
 // errClientClosed ends the calls of a client.
@@ -85,14 +86,15 @@ func NewClient(config ClientConfig) (*Client, error) {
 	return c, nil
 }
 
-// Close ends all calls and connections. A Client that is closed gives errors.
+// Close ends all calls and connections. A Client that is closed gives errors. To close it again does nothing.
 func (c *Client) Close() error {
-	c.cancel(errClientClosed)
 	var errs []error
-	for _, l := range c.links {
-		errs = append(errs, l.grpc.Close())
-	}
-	c.links = nil
+	c.close.Do(func() {
+		c.cancel(errClientClosed)
+		for _, l := range c.links {
+			errs = append(errs, l.grpc.Close())
+		}
+	})
 	return errors.Join(errs...)
 }
 

@@ -384,3 +384,30 @@ func TestErrorsOfStrangers(t *testing.T) {
 		}
 	}
 }
+
+// TestClose closes a client while it waits.
+func TestClose(t *testing.T) {
+	release, asked := make(chan struct{}), make(chan struct{})
+	address := lieAt(t, &liar{stat: func() (*fileservicepb.Entry, error) {
+		close(asked)
+		<-release
+		return nil, status.Error(codes.NotFound, "")
+	}})
+	t.Cleanup(func() { close(release) })
+	client := connect(t, fileservice.ClientConfig{Dial: dialer(address)})
+	ended := make(chan error, 1)
+	go func() {
+		_, err := client.Stat("file")
+		ended <- err
+	}()
+	<-asked
+	if err := errors.Join(client.Close(), client.Close()); err != nil {
+		t.Error(err)
+	}
+	if err := <-ended; err == nil || errors.Is(err, fileservice.ErrUnreachable) {
+		t.Errorf("the call that was under way: %v", err)
+	}
+	if _, err := client.Stat("file"); err == nil || !strings.Contains(err.Error(), "client is closed") {
+		t.Errorf("a call after it: %v", err)
+	}
+}
