@@ -5,8 +5,10 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -206,4 +208,50 @@ func readWithDeadlines(t *testing.T, c *secureconn.Conn, seed uint64) []byte {
 			return got.Bytes()
 		}
 	}
+}
+
+// late is a connection with a Write that is ended by a deadline, and says so only when it is let go.
+type late struct {
+	net.Conn
+	armed atomic.Bool
+	letGo chan struct{}
+}
+
+func (l *late) Write(p []byte) (int, error) {
+	if l.armed.CompareAndSwap(true, false) {
+		<-l.letGo
+		return 0, os.ErrDeadlineExceeded
+	}
+	return l.Conn.Write(p)
+}
+
+// TestLateDeadline has an earlier deadline end a write while Close waits for the peer, under a deadline of its own.
+func TestLateDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		network := &late{letGo: make(chan struct{})}
+		client, server := secure(t, func(testing.TB) (net.Conn, net.Conn) {
+			a, b := net.Pipe()
+			network.Conn = a
+			return network, b
+		})
+		content := noise(100_000)
+		network.armed.Store(true)
+		if _, err := client.Write(content); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		var background sync.WaitGroup
+		background.Go(func() {
+			if err := client.Close(); err != nil {
+				t.Errorf("Close: %v", err)
+			}
+		})
+		synctest.Wait()
+		close(network.letGo)
+		if got, err := io.ReadAll(server); err != nil || !bytes.Equal(got, content) {
+			t.Errorf("read %d bytes, %v", len(got), err)
+		}
+		background.Wait()
+		server.Close()
+	})
 }
