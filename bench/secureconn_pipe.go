@@ -54,13 +54,13 @@ func connectSecurePipe(ids *identities) (from, to net.Conn, err error) {
 func wrapped(wrap func(net.Conn, cipher.AEAD) net.Conn) func(*identities) (from, to net.Conn, err error) {
 	return func(*identities) (from, to net.Conn, err error) {
 		a, b := net.Pipe()
-		aead, err := knownAEAD()
+		aead, err := knownAEAD(32)
 		return wrap(a, aead), wrap(b, aead), err
 	}
 }
 
-func knownAEAD() (cipher.AEAD, error) {
-	block, err := aes.NewCipher(make([]byte, 32))
+func knownAEAD(keySize int) (cipher.AEAD, error) {
+	block, err := aes.NewCipher(make([]byte, keySize))
 	if err != nil {
 		return nil, err
 	}
@@ -164,12 +164,16 @@ func (c *slicingConn) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// layers takes a stream apart: TCP alone, what sealing and opening takes, and the whole. CPU time is what adds up.
+// aeadWork seals a plaintext, or opens a record.
+type aeadWork func(aead cipher.AEAD, nonce, plaintext, record []byte) error
+
+// layers takes a stream apart: TCP alone, what sealing and opening takes, and the whole. CPU time is what adds up. Keys
+// of 128 bits are what crypto/tls agrees on.
 func layers(s *session, ids *identities) benchmark {
 	total := int64(s.size(2<<30, 16<<20))
-	alone := func(work func(aead cipher.AEAD, nonce, plaintext, record []byte) error) func() (sample, error) {
+	alone := func(keySize int, work aeadWork) func() (sample, error) {
 		return func() (sample, error) {
-			aead, err := knownAEAD()
+			aead, err := knownAEAD(keySize)
 			if err != nil {
 				return nil, err
 			}
@@ -187,19 +191,23 @@ func layers(s *session, ids *identities) benchmark {
 			return got, nil
 		}
 	}
+	seal := func(aead cipher.AEAD, nonce, plaintext, record []byte) error {
+		aead.Seal(record[:0], nonce, plaintext, nil)
+		return nil
+	}
+	open := func(aead cipher.AEAD, nonce, plaintext, record []byte) error {
+		_, err := aead.Open(plaintext[:0], nonce, record, nil)
+		return err
+	}
 	stream := func(l link) func() (sample, error) {
 		return func() (sample, error) { return ids.transfer(l, 1, 1<<20, total) }
 	}
 	return benchmark{name: "Layers", variants: []variant{
 		{"impl=tcp", stream(rawTCPKept)},
-		{"impl=seal", alone(func(aead cipher.AEAD, nonce, plaintext, record []byte) error {
-			aead.Seal(record[:0], nonce, plaintext, nil)
-			return nil
-		})},
-		{"impl=open", alone(func(aead cipher.AEAD, nonce, plaintext, record []byte) error {
-			_, err := aead.Open(plaintext[:0], nonce, record, nil)
-			return err
-		})},
+		{"impl=seal", alone(32, seal)},
+		{"impl=open", alone(32, open)},
+		{"impl=seal128", alone(16, seal)},
+		{"impl=open128", alone(16, open)},
 		{"impl=culvert", stream(ours)},
 	}}
 }

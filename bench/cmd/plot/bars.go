@@ -26,6 +26,7 @@ type group struct {
 type bar struct {
 	label string
 	role  role
+	from  float64 // where it begins, for what stands on top of others
 	value quantity.Quartiles
 	note  string // on the bar where it has room, else behind the value: "3.9 × age"
 }
@@ -134,7 +135,7 @@ func (b barPlotter) drawBar(c draw.Canvas, p *plot.Plot, bar bar, y vg.Length) {
 	name := bar.nameStyle()
 	write(c, name, c.Min.X-gap-name.Width(bar.label), y, bar.label)
 
-	left, right := c.Min.X, at(bar.value.Median)
+	left, right := at(bar.from), at(bar.value.Median)
 	fill(c, bar.color(), left, y-barWidth/2.0, right, y+barWidth/2.0)
 	low, high := at(bar.value.P25), at(bar.value.P75)
 	if high-low > 1.5 {

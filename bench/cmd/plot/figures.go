@@ -37,6 +37,7 @@ var figures = []struct {
 	{"wal-latency-synced", "wal", "WALStudy", walLatency("each")},
 	{"wal-latency", "wal", "WALStudy", walLatency("none")},
 	{"secureconn", "secureconn", "Stream", secureconnSpeed},
+	{"secureconn-writes", "secureconn", "Stream", secureconnWrites},
 	{"secureconn-pipe", "secureconn", "Pipe", secureconnPipe},
 	{"secureconn-layers", "secureconn", "Layers", secureconnLayers},
 }
@@ -260,10 +261,15 @@ func memoryOfExport(r *recording) chart {
 
 // add has a line for what was measured at each number of rows, and makes room for it.
 func (l *lines) add(label string, role role, r *recording, unit string) {
+	l.addOver("rows", label, role, r, unit)
+}
+
+// addOver has a line over the values of a key.
+func (l *lines) addOver(key, label string, role role, r *recording, unit string) {
 	s := series{label: label, role: role}
-	for _, rows := range r.distinct("rows") {
-		values := r.where("rows", rows).values(unit)
-		n, err := count(rows)
+	for _, x := range r.distinct(key) {
+		values := r.where(key, x).values(unit)
+		n, err := count(x)
 		if err != nil || len(values) == 0 {
 			continue
 		}

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
 	"culvert/bench/internal/quantity"
 )
@@ -20,24 +23,50 @@ var writeSizes = []struct{ size, title string }{
 func secureconnSpeed(r *recording) chart {
 	c := comparison{unit: "MB/s", peer: "tls", labels: linkLabels}
 	var groups []group
+	var found []string
 	for _, w := range writeSizes {
 		some := r.where("conns", "1", "write", w.size)
-		if _, ok := c.speedUp(some, "culvert"); ok {
+		if ratio, ok := c.speedUp(some, "culvert"); ok {
 			groups = append(groups, group{w.title, c.bars(some)})
+			found = append(found, times(ratio))
 		}
 	}
-	large := r.where("conns", "1", "write", writeSizes[0].size)
-	ratio, ok := c.speedUp(large, "culvert")
-	if !ok {
+	if len(found) == 0 {
 		return nil
 	}
 	return &bars{
 		heading{
-			fmt.Sprintf("An encrypted connection: %s as fast as crypto/tls", times(ratio)),
+			"An encrypted connection: " + strings.Join(found, ", ") + " as fast as crypto/tls",
 			measured(r, "loopback TCP, one connection"),
 		},
 		fit(axis{label: "MB per second; more is better", unit: c.unit}, groups), groups,
 	}
+}
+
+// secureconnWrites draws the streams of one connection over the size of what is written at once.
+func secureconnWrites(r *recording) chart {
+	r = r.where("conns", "1")
+	c := comparison{unit: "MB/s", peer: "tls", labels: linkLabels}
+	l := &lines{
+		x: axis{label: "bytes in one Write", unit: "rows", log: true},
+		y: axis{label: "MB per second; more is better", unit: c.unit},
+	}
+	for _, impl := range []string{"tcp", "tls", "culvert"} {
+		l.addOver("write", c.label(impl), roleOf(impl), r.where("impl", impl), c.unit)
+	}
+	small, ok := c.speedUp(r.where("write", "4096"), "culvert")
+	large, also := c.speedUp(r.where("write", "1048576"), "culvert")
+	if !l.isDrawable() || !ok || !also {
+		return nil
+	}
+	for _, s := range l.series {
+		slices.SortFunc(s.points, func(a, b point) int { return cmp.Compare(a.x, b.x) })
+	}
+	l.heading = heading{
+		fmt.Sprintf("Beside crypto/tls: %s with writes of 1 MiB, %s with 4 KiB", times(large), times(small)),
+		measured(r, "loopback TCP, one connection"),
+	}
+	return l
 }
 
 // secureconnPipe draws what the article on SecureConn compares.
@@ -77,10 +106,11 @@ func secureconnLayers(r *recording) chart {
 		if sum == nil {
 			sum = make([]float64, len(values))
 		}
+		from := quantity.QuartilesOf(sum).Median
 		for i, v := range values {
 			sum[i] += v
 		}
-		stacked = append(stacked, bar{label: layer.label, role: limit, value: quantity.QuartilesOf(sum)})
+		stacked = append(stacked, bar{label: layer.label, role: peer, from: from, value: quantity.QuartilesOf(sum)})
 	}
 	whole := r.where("impl", "culvert").values(unit)
 	if len(whole) != len(sum) {
