@@ -276,6 +276,13 @@ func (r *receiver) sums() Sum {
 	return r.blocks.root()
 }
 
+// failed reports whether a write or a sync has failed, so that it can only be closed.
+func (r *receiver) failed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err != nil
+}
+
 // missing is how many blocks are not written.
 func (r *receiver) missing() int64 {
 	r.mu.Lock()

@@ -116,6 +116,11 @@ func (u *uploads) end(local string, up *upload) {
 		delete(u.open, local)
 		return
 	}
+	if up.failed() {
+		_ = up.Close() // whoever used it has been told; the next one begins where the journal ends
+		delete(u.open, local)
+		return
+	}
 	up.timer = time.AfterFunc(u.idle, func() { _ = u.close(local, up) }) // what it had committed stays
 }
 

@@ -403,8 +403,7 @@ func (t *transfer) settle(it *item, root Sum, err error) error {
 			return err
 		}
 		t.again(it)
-	case errors.Is(err, ErrRefused) && it.begun && it.refusals < maxRefusals && t.config.Retry != nil:
-		// A server that was started again does not know what was begun.
+	case errors.Is(err, ErrRefused) && t.mayBeForgotten(it):
 		it.refusals++
 		t.wait(firstWait << it.refusals)
 		t.again(it)
@@ -415,6 +414,12 @@ func (t *transfer) settle(it *item, root Sum, err error) error {
 		t.fault(it, err)
 	}
 	return nil
+}
+
+// mayBeForgotten says that a refusal is worth another try: a server may still hold what was begun before the file has
+// changed, or know nothing of what was begun, as it was started again.
+func (t *transfer) mayBeForgotten(it *item) bool {
+	return it.refusals < maxRefusals && (it.afresh > 0 || it.begun && t.config.Retry != nil)
 }
 
 // isFatal finds the errors that every other file would meet as well.

@@ -1,0 +1,366 @@
+package fileservice_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"culvert/fileservice"
+	"culvert/fileservice/internal/fileservicepb"
+	"culvert/internal/testkit"
+)
+
+// ailing is a connection that gets a fault after so many bytes have come or gone.
+type ailing struct {
+	net.Conn
+	left  *atomic.Int64
+	fault func(conn net.Conn, p []byte) error // p are the bytes from there on
+}
+
+func (a *ailing) pass(p []byte) error {
+	if left := a.left.Add(-int64(len(p))); left < 0 {
+		if at := left + int64(len(p)); at >= 0 {
+			return a.fault(a.Conn, p[at:])
+		}
+	}
+	return nil
+}
+
+func (a *ailing) Read(p []byte) (int, error) {
+	n, err := a.Conn.Read(p)
+	if err != nil {
+		return n, err
+	}
+	return n, a.pass(p[:n])
+}
+
+func (a *ailing) Write(p []byte) (int, error) {
+	p = bytes.Clone(p)
+	if err := a.pass(p); err != nil {
+		return 0, err
+	}
+	return a.Conn.Write(p)
+}
+
+func transferFaults() map[string]func(net.Conn, []byte) error {
+	return map[string]func(net.Conn, []byte) error{
+		"cut": func(conn net.Conn, _ []byte) error { return errors.Join(net.ErrClosed, conn.Close()) },
+		"stall": func(conn net.Conn, _ []byte) error {
+			// Nothing comes any more until the connection is given up.
+			_, err := conn.Read(make([]byte, 1<<30))
+			for err == nil {
+				_, err = conn.Read(make([]byte, 1<<20))
+			}
+			return err
+		},
+		"flip": func(_ net.Conn, p []byte) error {
+			if len(p) > 0 {
+				p[0] ^= 4
+			}
+			return nil
+		},
+	}
+}
+
+// TestTransferFaults has a fault of a connection after any number of bytes. With Retry the transfer is done in the end,
+// or, where bytes were changed, fails as an attack. No file under a final name is ever another than that at the source.
+func TestTransferFaults(t *testing.T) {
+	from, _ := tree(t, map[string]int{"file": 3*fileservice.BlockSize + 9, "sub/small": 5000, "empty": 0})
+	sourceAddress := listen(t, from, nil)
+	offsets := []int64{0, 100, 5000, 2<<20 + 77}
+	if os.Getenv("CULVERT_TEST_ALL") == "1" {
+		offsets = append(offsets, 1, 2, 9, 30, 60, 300, 1000, 16<<10, 70_000, 1<<20, 1<<20+50, 3<<20)
+	}
+	for role, transfer := range transfers() {
+		for name, fault := range transferFaults() {
+			for _, offset := range offsets {
+				t.Run(fmt.Sprint(role, " ", name, " at ", offset), func(t *testing.T) {
+					to := t.TempDir()
+					address, here := sourceAddress, to
+					if role == "push" {
+						address, here = listen(t, to, writable), from
+					}
+					client := ail(t, address, 2, offset, fault)
+					config := fileservice.TransferConfig{
+						Remote: ".", Root: openRoot(t, here), Local: ".", Retry: func(error) bool { return true },
+					}
+					if _, err := transfer(t.Context(), client, config); err != nil && name != "flip" {
+						t.Error(err)
+					}
+					seeNoOther(t, from, to)
+					if _, err := transfer(t.Context(), client, config); err != nil {
+						t.Errorf("the second time: %v", err)
+					}
+					seeSame(t, from, to)
+				})
+			}
+		}
+	}
+}
+
+// ail gives a client whose connections get a fault after so many bytes, once.
+func ail(
+	t *testing.T, address string, connections int, offset int64, fault func(net.Conn, []byte) error,
+) *fileservice.Client {
+	t.Helper()
+	var left atomic.Int64
+	left.Store(offset)
+	return connect(t, fileservice.ClientConfig{
+		Connections: connections, Timeout: 500 * time.Millisecond,
+		Dial: func(ctx context.Context) (net.Conn, error) {
+			conn, err := dialer(address)(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return &ailing{conn, &left, fault}, nil
+		},
+	})
+}
+
+type transferFunc func(context.Context, *fileservice.Client, fileservice.TransferConfig) (fileservice.Result, error)
+
+func transfers() map[string]transferFunc {
+	return map[string]transferFunc{"pull": fileservice.Pull, "push": fileservice.Push}
+}
+
+// seeNoOther sees that files under their final names are those at the source.
+func seeNoOther(t *testing.T, from, to string) {
+	t.Helper()
+	want := map[string]bool{}
+	for _, line := range contents(t, from) {
+		want[line] = true
+	}
+	for _, line := range contents(t, to) {
+		if !want[line] && !strings.Contains(line, ".culvert.") {
+			t.Errorf("a file that is not at the source: %s", line)
+		}
+	}
+}
+
+// Without Retry, a transfer over a connection that breaks ends with an error.
+func TestTransferGivesUp(t *testing.T) {
+	from, _ := tree(t, map[string]int{"file": 8 << 20})
+	address := listen(t, from, nil)
+	for name, fault := range transferFaults() {
+		client := ail(t, address, 1, 3<<20, fault)
+		to := t.TempDir()
+		config := fileservice.TransferConfig{Remote: "file", Root: openRoot(t, to), Local: "file"}
+		result, err := fileservice.Pull(t.Context(), client, config)
+		if name != "flip" && !errors.Is(err, fileservice.ErrUnreachable) {
+			t.Errorf("%s: %v", name, err)
+		}
+		seeNoOther(t, from, to)
+		again, err := fileservice.Pull(t.Context(), client, config)
+		if err != nil || result.Files == 0 && again.Resumed+again.Bytes != 8<<20 {
+			t.Errorf("%s: %v %+v", name, err, again)
+		}
+	}
+}
+
+// TestSourceChanges changes a file when its first block has come.
+func TestSourceChanges(t *testing.T) {
+	const size = 24 << 20
+	for name, test := range map[string]struct {
+		change func(path string) error
+		want   error
+	}{
+		"changed": {func(path string) error {
+			return os.WriteFile(path, bytes.Repeat([]byte("new"), size/3), 0o600)
+		}, nil},
+		"truncated": {func(path string) error { return os.Truncate(path, 5) }, nil},
+		"replaced": {func(path string) error {
+			return errors.Join(os.WriteFile(path+"2", []byte("new"), 0o600), os.Rename(path+"2", path))
+		}, nil},
+		"removed": {os.Remove, fs.ErrNotExist},
+		"a link": {func(path string) error {
+			return errors.Join(os.Remove(path), os.Symlink("x", path))
+		}, fs.ErrInvalid},
+	} {
+		for role, transfer := range transfers() {
+			from, _ := tree(t, map[string]int{"file": size})
+			to := t.TempDir()
+			served, here := from, to
+			if role == "push" {
+				served, here = to, from
+			}
+			var once sync.Once
+			var changing error
+			address := listen(t, served, writable)
+			client := ail(t, address, 1, 1<<20, func(net.Conn, []byte) error {
+				once.Do(func() { changing = test.change(filepath.Join(from, "file")) })
+				return nil
+			})
+			changed := 0
+			config := fileservice.TransferConfig{
+				Remote: "file", Root: openRoot(t, here), Local: "file",
+				Notify: func(e fileservice.Event) {
+					if e.Kind == fileservice.FileChanged {
+						changed++
+					}
+				},
+			}
+			_, err := transfer(t.Context(), client, config)
+			if changing != nil {
+				t.Fatal(changing)
+			}
+			if test.want != nil {
+				if role == "pull" && !errors.Is(err, test.want) {
+					t.Errorf("%s, %s: %v", role, name, err)
+				}
+				continue
+			}
+			if err != nil {
+				t.Errorf("%s, %s: %v", role, name, err)
+				continue
+			}
+			want, err := os.ReadFile(filepath.Join(from, "file"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := os.ReadFile(filepath.Join(to, "file"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			// Who pushes has the old file open still when another one gets its name.
+			if !bytes.Equal(got, want) && (role != "push" || name != "replaced" || len(got) != size) {
+				t.Errorf("%s, %s: %d bytes, and not the %d at the source", role, name, len(got), len(want))
+			}
+			if changed == 0 && name != "replaced" {
+				t.Errorf("%s, %s: without a word", role, name)
+			}
+		}
+	}
+}
+
+func TestDestinationRemoved(t *testing.T) {
+	from, _ := tree(t, map[string]int{"sub/file": 24 << 20})
+	to := t.TempDir()
+	gone := filepath.Join(to, "gone")
+	if err := os.Mkdir(gone, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	root := openRoot(t, gone)
+	if err := os.RemoveAll(gone); err != nil {
+		t.Fatal(err)
+	}
+	client := serve(t, from, nil)
+	config := fileservice.TransferConfig{Remote: ".", Root: root, Local: "."}
+	if _, err := fileservice.Pull(t.Context(), client, config); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+// TestDiskFull pulls and pushes to a disk that is too small, and again when there is room.
+func TestDiskFull(t *testing.T) {
+	if runtime.GOOS != "linux" || os.Getuid() != 0 {
+		testkit.Missing(t, "a small disk", "run the tests as root on Linux")
+	}
+	from, _ := tree(t, map[string]int{"file": 24 << 20})
+	if err := os.Remove(filepath.Join(from, "void")); err != nil {
+		t.Fatal(err)
+	}
+	for role, transfer := range transfers() {
+		to := t.TempDir()
+		mount := exec.Command("mount", "-t", "tmpfs", "-o", "size=18m", "tmpfs", to)
+		if out, err := mount.CombinedOutput(); err != nil {
+			testkit.Missing(t, "mount: "+string(out), "run the tests where file systems may be mounted")
+		}
+		t.Cleanup(func() {
+			if out, err := exec.Command("umount", "-l", to).CombinedOutput(); err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
+		served, here := from, to
+		if role == "push" {
+			served, here = to, from
+		}
+		client := serve(t, served, writable)
+		config := fileservice.TransferConfig{Remote: "file", Root: openRoot(t, here), Local: "file"}
+		_, err := transfer(t.Context(), client, config)
+		want := error(syscall.ENOSPC)
+		if role == "push" {
+			want = fileservice.ErrRefused // with the words of the other end
+		}
+		if !errors.Is(err, want) {
+			t.Errorf("%s: %v", role, err)
+		}
+		if _, err := os.Stat(filepath.Join(to, "file")); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: there is a file: %v", role, err)
+		}
+		if out, err := exec.Command("mount", "-o", "remount,size=64m", to).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		if _, err := transfer(t.Context(), client, config); err != nil {
+			t.Errorf("%s: %v", role, err)
+		}
+		if want, got := contents(t, from), contents(t, to); want[1] != got[1] {
+			t.Errorf("%s: %q and %q", role, want, got)
+		}
+	}
+}
+
+// TestPullFromLiar pulls from a server whose listings are hostile, and writes nothing.
+func TestPullFromLiar(t *testing.T) {
+	for _, names := range [][]string{
+		{"../x"}, {"/x"}, {"a\x00"}, {"a\x1b[2J"}, {".."}, {""}, {strings.Repeat("n", 256)}, {"same", "same"},
+	} {
+		client := lie(t, &liar{
+			stat: func() (*fileservicepb.Entry, error) {
+				return &fileservicepb.Entry{
+					Name: ".", Mode: uint32(fs.ModeDir | 0o755), Version: &fileservicepb.Version{},
+				}, nil
+			},
+			list: func(send func(*fileservicepb.ListResponse) error) error {
+				response := &fileservicepb.ListResponse{}
+				for _, name := range names {
+					response.Entries = append(response.Entries, entry(name, 1))
+				}
+				return send(response)
+			},
+		})
+		to := t.TempDir()
+		config := fileservice.TransferConfig{Remote: ".", Root: openRoot(t, to), Local: "."}
+		if _, err := fileservice.Pull(t.Context(), client, config); !errors.Is(err, fileservice.ErrIntegrity) {
+			t.Errorf("%q: %v", names, err)
+		}
+		if entries, err := os.ReadDir(to); err != nil || len(entries) != 0 {
+			t.Errorf("%q: %v %v", names, entries, err)
+		}
+	}
+}
+
+// TestPullThroughLinks pulls into a tree in which links lead elsewhere.
+func TestPullThroughLinks(t *testing.T) {
+	from, _ := tree(t, map[string]int{"sub/file": 100, "large": 3 << 20, "fine": 5})
+	outside, to := t.TempDir(), t.TempDir()
+	for name, target := range map[string]string{
+		"sub": outside, "large": filepath.Join(outside, "x"), "large.culvert.part": filepath.Join(outside, "y"),
+		"fine.culvert.journal": outside,
+	} {
+		if err := os.Symlink(target, filepath.Join(to, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	client := serve(t, from, nil)
+	config := fileservice.TransferConfig{Remote: ".", Root: openRoot(t, to), Local: ".", Overwrite: true}
+	result, err := fileservice.Pull(t.Context(), client, config)
+	if !errors.Is(err, fileservice.ErrPartial) || result.Files != 1 {
+		t.Errorf("%v %+v", err, result)
+	}
+	if entries, err := os.ReadDir(outside); err != nil || len(entries) != 0 {
+		t.Errorf("%v %v", entries, err)
+	}
+}
