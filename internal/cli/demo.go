@@ -29,12 +29,15 @@ const demoHelp = `Demo takes a table the whole way on this machine and shows wha
   database   an SQLite database of todos is made
   export     the table is read, formatted as CSV, compressed, and encrypted to
              a new identity
-  verify     every byte of the file is checked
+  pull       the file is served to a second identity and pulled from there,
+             over connections that are encrypted, within this machine
+  verify     every byte of what was pulled is checked
   decrypt    the file is decrypted
   compare    the rows and the SHA-256 of the text are compared with the
              database, read again by itself
 
-MB/s are of the text of the rows, for decrypt of the file. Everything is made in a temporary directory, and removed.`
+MB/s are of the text of the rows, for pull and decrypt of the file. Everything is made in a temporary directory, and
+removed.`
 
 const demoExamples = `  culvert demo
   culvert demo --rows 10000000 --json`
@@ -130,7 +133,11 @@ func (d *demo) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	d.database = filepath.Join(dir, "todos.db")
-	d.file = filepath.Join(dir, "todos.csv.zst.age")
+	served := filepath.Join(dir, "served")
+	if err := os.Mkdir(served, 0o700); err != nil {
+		return err
+	}
+	d.file = filepath.Join(served, "todos.csv.zst.age")
 	d.decrypted = filepath.Join(dir, "todos.csv.zst")
 	key, err := keyfile.Generate()
 	if err != nil {
@@ -150,6 +157,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 	}{
 		{"database", d.makeDatabase},
 		{"export", func(ctx context.Context, s *demoStage) error { return d.export(ctx, s, key.Recipient()) }},
+		{"pull", func(ctx context.Context, s *demoStage) error { return d.pull(ctx, s, key) }},
 		{"verify", d.verify},
 		{"decrypt", d.decrypt},
 		{"compare", d.compare},
