@@ -56,6 +56,7 @@ func runScripts(t *testing.T, dir string, variables []string, more map[string]co
 		"fetch":       fetch,
 		"find":        find,
 		"cable":       cable,
+		"broken":      broken,
 		"random":      random,
 	}
 	maps.Copy(commands, more)
@@ -71,7 +72,7 @@ func runScripts(t *testing.T, dir string, variables []string, more map[string]co
 			env.Setenv("TZ", "UTC")
 			env.Setenv("PATH", peers.dir+string(os.PathListSeparator)+env.Getenv("PATH"))
 			env.Vars = append(env.Vars, variables...)
-			env.Values[serversKey{}] = servers{}
+			env.Values[serversKey{}], env.Values[linesKey{}] = servers{}, lines{}
 			return os.Mkdir(home, 0o700)
 		},
 		Condition: peers.condition,

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -146,70 +147,128 @@ func find(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], value)
 }
 
-// cable makes a way to a server that is cut after so many bytes from the server, in all connections together. What
-// connects later is cut at once. Its URL goes into a variable:
+// line is a way to a server that breaks.
+type line struct {
+	to     string       // the server
+	left   atomic.Int64 // how many more bytes may pass, both ways and in all connections together
+	hold   bool         // in place of being cut, let nothing pass any more
+	mend   bool         // when it was cut, let everything pass on new connections
+	broken chan struct{}
+	once   sync.Once
+	end    chan struct{} // of the script
+}
+
+// cable makes a way to a server that is cut after so many bytes, in all connections together: the way for those that
+// come later, too, unless it is mended. With -hold it is not cut, but nothing passes any more. Its URL goes into a
+// variable:
 //
-//	cable VARIABLE URL BYTES
+//	cable [-hold | -mend] VARIABLE URL BYTES
 func cable(ts *testscript.TestScript, neg bool, args []string) {
+	l := &line{broken: make(chan struct{}), end: make(chan struct{})}
+	if len(args) == 4 {
+		l.hold, l.mend = args[0] == "-hold", args[0] == "-mend"
+		args = args[1:]
+	}
 	if neg || len(args) != 3 {
-		ts.Fatalf("usage: cable VARIABLE URL BYTES")
+		ts.Fatalf("usage: cable [-hold | -mend] VARIABLE URL BYTES")
 	}
 	u, err := url.Parse(args[1])
 	ts.Check(err)
 	length, err := strconv.ParseInt(args[2], 10, 64)
 	ts.Check(err)
+	l.left.Store(length)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	ts.Check(err)
+	l.to = u.Host
 	var running sync.WaitGroup
-	var left atomic.Int64
-	left.Store(length)
-	to := u.Host
 	running.Go(func() {
 		for {
 			client, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			running.Go(func() { relay(client, to, &left) })
+			running.Go(func() { l.relay(client) })
 		}
 	})
 	ts.Defer(func() {
+		close(l.end)
 		_ = listener.Close() // which ends Accept
-		left.Store(0)
 		running.Wait()
 	})
+	ts.Value(linesKey{}).(lines)[args[0]] = l
 	u.Host = listener.Addr().String()
 	ts.Setenv(args[0], u.String())
 }
 
-// relay passes bytes on, both ways, until there are none left.
-func relay(client net.Conn, to string, left *atomic.Int64) {
-	defer func() { _ = client.Close() }() // as a cable does that is cut
-	if left.Load() <= 0 {
-		return
+// lines are the cables of a script, by the variables that hold their URLs.
+type lines map[string]*line
+
+type linesKey struct{}
+
+// broken waits until a cable is cut, or lets nothing pass any more:
+//
+//	broken VARIABLE
+func broken(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 || ts.Value(linesKey{}).(lines)[args[0]] == nil {
+		ts.Fatalf("usage: broken VARIABLE")
 	}
-	server, err := net.Dial("tcp", to)
+	<-ts.Value(linesKey{}).(lines)[args[0]].broken
+}
+
+// relay passes the bytes of one connection, both ways.
+func (l *line) relay(client net.Conn) {
+	server, err := net.Dial("tcp", l.to)
 	if err != nil {
+		_ = client.Close()
 		return
 	}
-	var up sync.WaitGroup
-	up.Go(func() {
-		_, _ = io.Copy(server, client) // its end is that of the other way
+	cut := sync.OnceFunc(func() {
+		_ = client.Close() // as a cable does that is cut
 		_ = server.Close()
 	})
+	ended := make(chan struct{})
+	defer close(ended)
+	go func() {
+		select {
+		case <-l.end:
+			cut()
+		case <-ended:
+		}
+	}()
+	var up sync.WaitGroup
+	up.Go(func() {
+		l.pass(server, client)
+		cut()
+	})
+	l.pass(client, server)
+	cut()
+	up.Wait()
+}
+
+// pass passes bytes one way until one end is gone or the cable is cut.
+func (l *line) pass(to io.Writer, from io.Reader) {
 	buf := make([]byte, 16<<10)
 	for {
-		n, err := server.Read(buf)
-		if left.Add(-int64(n)) < 0 || err != nil {
-			break
+		n, err := from.Read(buf)
+		if l.left.Add(-int64(n)) < 0 {
+			l.once.Do(func() {
+				if l.mend {
+					l.left.Store(math.MaxInt64)
+				}
+				close(l.broken)
+			})
+			if l.hold {
+				<-l.end
+			}
+			return
 		}
-		if _, err := client.Write(buf[:n]); err != nil {
-			break
+		if err != nil {
+			return
+		}
+		if _, err := to.Write(buf[:n]); err != nil {
+			return
 		}
 	}
-	_ = client.Close()
-	_ = server.Close()
-	up.Wait()
 }
 
 // random makes a file of so many bytes that nothing can shrink, and that are the same each time:

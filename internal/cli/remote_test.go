@@ -66,7 +66,9 @@ func TestListenAddress(t *testing.T) {
 // Of the addresses of a machine those are printed that others can use.
 func TestReachable(t *testing.T) {
 	var all []net.Addr
-	for _, text := range []string{"127.0.0.1/8", "fd00::2/64", "fe80::1/64", "10.0.0.7/24", "::1/128", "169.254.1.1/16"} {
+	for _, text := range []string{
+		"127.0.0.1/8", "fd00::2/64", "fe80::1/64", "10.0.0.7/24", "::1/128", "169.254.1.1/16",
+	} {
 		_, network, err := net.ParseCIDR(text)
 		if err != nil {
 			t.Fatal(err)

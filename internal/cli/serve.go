@@ -195,6 +195,10 @@ type serving struct {
 	start    time.Time
 }
 
+// closing is how long connections have to close that are cut. One whose client takes nothing waits for it longer, which
+// helps nobody when the program ends.
+const closing = 2 * time.Second
+
 // errDrained ends the wait for calls under way.
 var errDrained = errors.New("calls were still under way, and were broken off")
 
@@ -237,7 +241,7 @@ func (s *serving) run(ctx context.Context) (err error) {
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	s.app.patience.Store(int64(o.drain))
+	s.app.patience.Store(int64(o.drain + 5*closing))
 	if err := s.announce(listener.Addr()); err != nil {
 		return errors.Join(err, listener.Close())
 	}
@@ -257,8 +261,22 @@ func (s *serving) serve(ctx context.Context, server *fileservice.Server, listene
 	s.say(fmt.Sprintf("culvert: stopping; calls under way have %v", s.options.drain))
 	drain, cancel := context.WithTimeoutCause(context.Background(), s.options.drain, errDrained)
 	defer cancel()
-	err := server.Shutdown(drain)
-	return errors.Join(err, <-ended)
+	down := make(chan error, 1)
+	go func() { down <- errors.Join(server.Shutdown(drain), <-ended) }()
+	var err error
+	select {
+	case err = <-down:
+	case <-drain.Done():
+		select {
+		case err = <-down:
+		case <-time.After(closing):
+			err = errDrained
+		}
+	}
+	if errors.Is(err, errDrained) {
+		s.say("culvert: " + errDrained.Error())
+	}
+	return err
 }
 
 // announce says where the server is.
