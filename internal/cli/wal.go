@@ -20,7 +20,8 @@ import (
 const walHelp = `The write-ahead logs of package culvert/wal are directories of segments. These commands read them,
 also while a program appends to them, and never change them.
 
-An encrypted log is read with the key in a file: 32 bytes, or 64 hexadecimal digits.`
+An encrypted log is read with the key in a file: 32 bytes, or 64 hexadecimal digits. It is Options.Key of the program
+that writes the log.`
 
 // walFlags are those of all commands for logs.
 type walFlags struct {
@@ -37,7 +38,10 @@ func (a *app) newWal() *cobra.Command {
 		Args:  unknownVerb,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.Example = "  culvert wal verify journal\n  culvert wal dump journal | jq -r .key"
+	cmd.Example = `  culvert wal verify journal                          is it whole?
+  culvert wal dump journal                            what is in it
+  culvert wal tail --key-file journal.key journal     what comes, of an encrypted one
+  culvert wal repair -o journal.new journal           save what is before the damage`
 	cmd.AddCommand(a.newWalDump(), a.newWalTail(), a.newWalVerify(), a.newWalRepair())
 	for _, sub := range cmd.Commands() {
 		sub.Long = wrap(sub.Long)
@@ -91,16 +95,27 @@ func (f *walFlags) open(a *app, dir string) (*wal.Reader, wal.Recovery, error) {
 		return nil, wal.Recovery{}, err
 	}
 	r, recovery, err := wal.OpenReader(dir, key)
-	return r, recovery, hintOfWal(err, dir)
+	return r, recovery, f.hint(err, dir)
 }
 
-// hintOfWal says what to do about a log that cannot be read.
-func hintOfWal(err error, dir string) error {
+// hint says what to do about a log that cannot be read.
+func (f *walFlags) hint(err error, dir string) error {
+	option := ""
+	if f.keyFile != "" {
+		option = "--key-file " + string(f.keyFile) + " "
+	}
 	switch {
+	case errors.Is(err, wal.ErrKey) && f.keyFile == "":
+		return withHint(err, "the log is encrypted; give its key: --key-file FILE")
 	case errors.Is(err, wal.ErrKey):
-		return withHint(err, "give the key that the log is encrypted with, or none: --key-file FILE")
+		return withHint(err, "the log is encrypted with another key, or not at all: then leave out --key-file")
 	case errors.Is(err, wal.ErrCorrupt):
-		return withHint(err, fmt.Sprintf("what is before the damage can be had: culvert wal repair %s -o NEW", dir))
+		return withHint(err,
+			fmt.Sprintf("what is before the damage can be had: culvert wal repair %s-o NEW %s", option, dir))
+	case errors.Is(err, wal.ErrForeign):
+		return withHint(err, "name the directory of a log, which has files such as 0000000000000001.wal")
+	case errors.Is(err, wal.ErrTruncated):
+		return withHint(err, "to begin with the oldest entry that is left, leave out --from")
 	}
 	return err
 }
@@ -152,7 +167,7 @@ func (a *app) newWalVerify() *cobra.Command {
 		Use:     "verify [--key-file FILE] DIR",
 		Short:   "Check every entry of a log",
 		Long:    walVerifyHelp + jsonHelp(walVerifyFields) + exitHelp,
-		Example: "  culvert wal verify journal",
+		Example: "  culvert wal verify journal\n  culvert wal verify --key-file journal.key journal",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r := &walVerifyReport{Log: args[0]}
@@ -174,7 +189,7 @@ func (a *app) walVerify(ctx context.Context, r *walVerifyReport, flags *walFlags
 	r.Torn, r.Unproven, r.Segments = recovery.Torn, recovery.Unproven, len(log.Segments())
 	for record, err := range log.Records(ctx, 0) {
 		if err != nil {
-			return hintOfWal(err, dir)
+			return flags.hint(err, dir)
 		}
 		r.Entries++
 		r.Bytes += int64(len(record.Data))
@@ -185,7 +200,10 @@ func (a *app) walVerify(ctx context.Context, r *walVerifyReport, flags *walFlags
 const walRepairHelp = `Repair copies the entries of a log up to the first damage into a new log, in a directory that
 does not exist yet or is empty. They keep their LSNs. The damaged log stays as it is.
 
-A log that only has a torn end needs no repair: it is opened without what is torn.`
+A log that only has a torn end needs no repair: it is opened without what is torn.
+
+Entries behind the damage are left out, and the code is 0 also then. Those in later segments can still be read, with
+culvert wal dump --from. To go on with the new log, stop the program and put it in the place of the old one.`
 
 const walRepairFields = `log, output, first and last (LSNs in the new log) and damage, if there was any.`
 
@@ -214,11 +232,12 @@ func (a *app) newWalRepair() *cobra.Command {
 	flags := &walFlags{}
 	var output notEmpty
 	cmd := &cobra.Command{
-		Use:     "repair [--key-file FILE] -o NEW DIR",
-		Short:   "Copy what is whole of a damaged log into a new one",
-		Long:    walRepairHelp + jsonHelp(walRepairFields) + exitHelp,
-		Example: "  culvert wal repair -o journal.new journal",
-		Args:    cobra.ExactArgs(1),
+		Use:   "repair [--key-file FILE] -o NEW DIR",
+		Short: "Copy what is whole of a damaged log into a new one",
+		Long:  walRepairHelp + jsonHelp(walRepairFields) + exitHelp,
+		Example: `  culvert wal repair -o journal.new journal
+  mv journal journal.damaged && mv journal.new journal`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r := &walRepairReport{Log: args[0], Output: string(output)}
 			err := a.walRepair(cmd.Context(), r, flags)
@@ -240,7 +259,10 @@ func (a *app) walRepair(ctx context.Context, r *walRepairReport, flags *walFlags
 		return err
 	}
 	repaired, err := wal.Repair(ctx, r.Log, r.Output, key)
-	if err != nil {
+	switch {
+	case errors.Is(err, wal.ErrKey):
+		return flags.hint(err, r.Log)
+	case err != nil:
 		return err
 	}
 	r.First, r.Last = repaired.First, repaired.Last
@@ -252,23 +274,24 @@ func (a *app) walRepair(ctx context.Context, r *walRepairReport, flags *walFlags
 
 const walDumpHelp = `Dump prints the entries of a log as JSON, one on each line: lsn; of entries with a key version,
 key, value and created, of others data; and group_end, true at the last entry of a group. Data and values are in
-base64.`
+base64, and so is a key that is not UTF-8, as key_bytes.`
 
 func (a *app) newWalDump() *cobra.Command {
 	flags := &walFlags{}
 	cmd := &cobra.Command{
-		Use:     "dump [--from LSN] [--key-file FILE] DIR",
-		Short:   "Print the entries of a log",
-		Long:    walDumpHelp + exitHelp,
-		Example: "  culvert wal dump journal | jq -r '.value | @base64d'",
-		Args:    cobra.ExactArgs(1),
+		Use:   "dump [--from LSN] [--key-file FILE] DIR",
+		Short: "Print the entries of a log",
+		Long:  walDumpHelp + exitHelp,
+		Example: `  culvert wal dump journal | jq -r '(.data // .value) | @base64d'
+  culvert wal dump --from 1000 --key-file journal.key journal`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			log, _, err := flags.open(a, args[0])
 			if err != nil {
 				return err
 			}
 			_, err = a.printRecords(cmd.Context(), log, wal.LSN(flags.from))
-			return hintOfWal(interruption(cmd.Context(), err), args[0])
+			return flags.hint(interruption(cmd.Context(), err), args[0])
 		},
 	}
 	flags.addKey(cmd)
@@ -285,14 +308,15 @@ const tailInterval = 100 * time.Millisecond
 func (a *app) newWalTail() *cobra.Command {
 	flags := &walFlags{}
 	cmd := &cobra.Command{
-		Use:     "tail [--from LSN] [--key-file FILE] DIR",
-		Short:   "Print the entries of a log as they come",
-		Long:    walTailHelp + exitHelp,
-		Example: "  culvert wal tail --from 1000 journal",
-		Args:    cobra.ExactArgs(1),
+		Use:   "tail [--from LSN] [--key-file FILE] DIR",
+		Short: "Print the entries of a log as they come",
+		Long:  walTailHelp + exitHelp,
+		Example: `  culvert wal tail journal
+  culvert wal tail --from 1000 journal | jq -c 'select(.key == "user/7")'`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			err := a.walTail(cmd.Context(), flags, args[0])
-			return hintOfWal(interruption(cmd.Context(), err), args[0])
+			return flags.hint(interruption(cmd.Context(), err), args[0])
 		},
 	}
 	flags.addKey(cmd)
