@@ -24,7 +24,9 @@
 //   - Groups are whole, in their order, and without gaps: what a crash takes away, it takes from the end.
 //   - What the end of the log has lost in a crash is cut off without asking, and [Recovery] tells how much. Damage
 //     elsewhere is an error, [ErrCorrupt] in a [SegmentError] with the place, and is never cut off. There is no option
-//     to do so; culvert wal repair makes a new log of what is left.
+//     to do so; culvert wal repair makes a new log of what is before it.
+//   - [Open] reads no more than it needs to find the end of the log. Damage elsewhere is found by who reads there:
+//     [Log.Records], or culvert wal verify, which reads everything.
 //   - After the first write or sync that fails, the log is dead: every call gives [ErrFailed]. A sync that failed is
 //     never tried again, since the system may have dropped what it could not write and would call the second one a
 //     success. Open the log again: what had been acknowledged is there.

@@ -1,8 +1,11 @@
 package wal_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"culvert/wal"
@@ -99,7 +102,7 @@ func ExampleReader_Segments() {
 	// 0000000000000002.wal 2 2 true
 }
 
-// A damaged log is not changed: what is whole goes into a new one.
+// A damaged log is not changed: what is whole before the damage goes into a new one.
 func ExampleRepair() {
 	dir, remove := directory()
 	defer remove()
@@ -116,8 +119,19 @@ func ExampleRepair() {
 	if err := log.Close(); err != nil {
 		panic(err)
 	}
+	segment := filepath.Join(dir, "0000000000000001.wal")
+	b, err := os.ReadFile(segment)
+	if err != nil {
+		panic(err)
+	}
+	b[bytes.Index(b, []byte("three"))] ^= 1 // the disk fails
+	if err := os.WriteFile(segment, b, 0o600); err != nil {
+		panic(err)
+	}
 	repaired, err := wal.Repair(ctx, dir, dir+"-repaired", nil)
-	fmt.Printf("%+v %v\n", repaired, err)
+	fmt.Println(repaired.First, repaired.Last, err)
+	fmt.Println("damaged:", errors.Is(repaired.Damage, wal.ErrCorrupt))
 	// Output:
-	// {First:1 Last:3 Damage:<nil>} <nil>
+	// 1 2 <nil>
+	// damaged: true
 }

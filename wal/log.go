@@ -39,7 +39,7 @@ const (
 
 // Options say how a log is kept. The zero value is a good choice.
 type Options struct {
-	Sync     SyncMode
+	Sync     SyncMode      // when entries are synced; the zero value is Each
 	Interval time.Duration // between the syncs of mode Interval; 0 means a second
 
 	// SegmentSize is how large a file of the log may become, from 12 KiB to 1 GiB; 0 means 64 MiB. A group must fit
