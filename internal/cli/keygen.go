@@ -93,8 +93,10 @@ func (a *app) keygen(r *keygenReport, path string, postQuantum bool) error {
 	}
 	if errors.Is(err, os.ErrExist) {
 		hints := []string{"make another one elsewhere: culvert keygen -o FILE"}
-		if recipient := recipientInFile(path); recipient != "" {
-			hints = append(hints, "its recipient is "+recipient)
+		for _, what := range []string{"recipient", "fingerprint"} {
+			if value := commentInFile(path, what); value != "" {
+				hints = append(hints, "its "+what+" is "+value)
+			}
 		}
 		return withHint(fmt.Errorf("identity file %q exists", path), hints...)
 	}
@@ -108,8 +110,8 @@ func (a *app) keygen(r *keygenReport, path string, postQuantum bool) error {
 	return nil
 }
 
-// recipientInFile finds the recipient in the comments of an identity file.
-func recipientInFile(path string) string {
+// commentInFile finds what the comments of an identity file say, such as its recipient.
+func commentInFile(path, what string) string {
 	f, err := os.Open(path)
 	if err != nil {
 		return ""
@@ -117,8 +119,8 @@ func recipientInFile(path string) string {
 	defer func() { _ = f.Close() }() // it was only read
 	lines := bufio.NewScanner(io.LimitReader(f, 64<<10))
 	for lines.Scan() {
-		if recipient, found := strings.CutPrefix(lines.Text(), "# public key: "); found {
-			return recipient
+		if value, found := strings.CutPrefix(lines.Text(), "# "+what+": "); found {
+			return value
 		}
 	}
 	return ""
