@@ -93,10 +93,11 @@ func (a *app) keygen(r *keygenReport, path string, postQuantum bool) error {
 	}
 	if errors.Is(err, os.ErrExist) {
 		hints := []string{"make another one elsewhere: culvert keygen -o FILE"}
-		for _, what := range []string{"recipient", "fingerprint"} {
-			if value := commentInFile(path, what); value != "" {
-				hints = append(hints, "its "+what+" is "+value)
-			}
+		if recipient := commentInFile(path, "public key"); recipient != "" {
+			hints = append(hints, "its recipient is "+recipient)
+		}
+		if fingerprint := commentInFile(path, "fingerprint"); fingerprint != "" {
+			hints = append(hints, "its fingerprint is "+fingerprint)
 		}
 		return withHint(fmt.Errorf("identity file %q exists", path), hints...)
 	}
@@ -110,7 +111,7 @@ func (a *app) keygen(r *keygenReport, path string, postQuantum bool) error {
 	return nil
 }
 
-// commentInFile finds what the comments of an identity file say, such as its recipient.
+// commentInFile finds what the comments of an identity file say, such as its public key.
 func commentInFile(path, what string) string {
 	f, err := os.Open(path)
 	if err != nil {
