@@ -154,7 +154,7 @@ func (f *pullFile) begin(context.Context) ([]BlockRange, error) {
 	if f.isPresent() {
 		names, err := unfinishedNames(f.local)
 		if err == nil {
-			err = removeOrphan(f.pull.config.Root, names)
+			err = removeOrphans(f.pull.config.Root, f.local, names)
 		}
 		return nil, cmp.Or(err, errPresent)
 	}

@@ -61,8 +61,8 @@ func openReceiver(root *os.Root, local string, version Version, overwrite bool) 
 	if err != nil {
 		return nil, &fs.PathError{Op: "write", Path: local, Err: err}
 	}
-	if err := checkTarget(root, local, overwrite); err != nil {
-		return nil, errors.Join(err, removeOrphan(root, names))
+	if err := errors.Join(checkTarget(root, local, overwrite), removeOrphans(root, local, names)); err != nil {
+		return nil, err
 	}
 	file, err := disk.InRoot{Root: root}.OpenLocked(names.part)
 	switch {
@@ -98,13 +98,21 @@ func checkTarget(root *os.Root, local string, overwrite bool) error {
 	return nil
 }
 
-// removeOrphan removes the journal of a file that has got its name before a kill.
-func removeOrphan(root *os.Root, names unfinished) error {
-	if _, err := root.Lstat(names.journal); err != nil {
-		return nil
+// removeOrphans removes what a kill has left after the file had got its name: the journal, and before that the first of
+// two names, under which the next transfer would write into the file.
+func removeOrphans(root *os.Root, local string, names unfinished) error {
+	file, err := root.Lstat(local)
+	if err != nil {
+		return nil // there is none; whatever else it is, others will find out
 	}
-	if _, err := root.Lstat(names.part); !errors.Is(err, fs.ErrNotExist) {
-		return nil
+	part, err := root.Lstat(names.part)
+	switch {
+	case err == nil && os.SameFile(file, part):
+		if err := root.Remove(names.part); err != nil {
+			return err
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
 	}
 	return root.RemoveAll(names.journal)
 }

@@ -381,3 +381,37 @@ func TestReceiveSlowly(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A kill may come when the file has two names already, or one and the journal still.
+func TestReceiveAfterKillAtTheEnd(t *testing.T) {
+	dir := t.TempDir()
+	root := openTestRoot(t, dir)
+	s := newSample(2 * BlockSize)
+	r := mustReceive(t, root, "file", s.version)
+	s.write(t, r, 0, 1)
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := root.Link("file.culvert.part", "file"); err != nil {
+		t.Fatal(err)
+	}
+	newer := s.version
+	newer.Tag++
+	if _, err := openReceiver(root, "file", newer, false); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("over a file: %v", err)
+	}
+	seeOnly(t, dir, "file")
+	if err := root.Link("file", "file.culvert.part"); err != nil {
+		t.Fatal(err)
+	}
+	r, err := openReceiver(root, "file", newer, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, "file")); err != nil || !bytes.Equal(got, s.content) {
+		t.Errorf("the file has changed: %v", err)
+	}
+}

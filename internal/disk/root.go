@@ -107,7 +107,10 @@ func (r InRoot) Rename(from, to string) error {
 	err := r.Root.Link(from, to)
 	switch {
 	case err == nil:
-		return r.Root.Remove(from)
+		if err := r.Root.Remove(from); !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		return nil
 	case errors.Is(err, os.ErrExist), errors.Is(err, os.ErrNotExist):
 		return err
 	}
