@@ -21,7 +21,7 @@ const DefaultHandshakeTimeout = 10 * time.Second
 // Config says who one side is and whom it speaks with. It may be shared by any number of connections and must not be
 // changed or copied once it is in use.
 type Config struct {
-	// Key is the own key. It is required.
+	// Key is the own key, as ed25519.GenerateKey makes it. It is required.
 	Key ed25519.PrivateKey
 
 	// Peers are the fingerprints of those that are accepted, as [Fingerprint] gives them. At least one is required: no

@@ -12,7 +12,7 @@ import (
 var ErrRecord = errors.New("secureconn: a record is not authentic")
 
 // ErrRefused is the error of a handshake that the peer has broken off, or somebody on the way in its name. The most
-// likely reason is that it does not list the own fingerprint.
+// likely reason is that it does not list the own fingerprint, which stands in the text.
 var ErrRefused = errors.New("secureconn: the peer has refused the connection")
 
 // PeerError is the error of a handshake with a peer who shows a key that is not listed in [Config.Peers]. Whether it
@@ -22,7 +22,7 @@ type PeerError struct {
 }
 
 func (e *PeerError) Error() string {
-	return fmt.Sprintf("secureconn: the peer is %s, which is not expected", e.Fingerprint)
+	return fmt.Sprintf("secureconn: the peer is %s, which is not listed", e.Fingerprint)
 }
 
 var (

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"time"
 
 	"culvert/secureconn"
@@ -109,7 +110,7 @@ func ExamplePeerError() {
 	fmt.Println(errors.As(err, &peer))
 	fmt.Println(err)
 	// Output: true
-	// secureconn: the peer is ktaliakdcf4lu5vb26u7pn4jzyfwrlgvmimwjwb3pidtrm5oqnaq, which is not expected
+	// secureconn: the peer is ktaliakdcf4lu5vb26u7pn4jzyfwrlgvmimwjwb3pidtrm5oqnaq, which is not listed
 }
 
 func ExampleFingerprint() {
@@ -205,13 +206,16 @@ func ExampleDial() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		conn, err := secureconn.Dial(ctx, "tcp", listener.Addr().String(), exampleConfig(own, bob))
 		cancel()
-		fmt.Println(err == nil, errors.Is(err, secureconn.ErrRefused))
-		if err == nil {
-			_ = conn.Close()
+		if errors.Is(err, secureconn.ErrRefused) {
+			fingerprint := secureconn.Fingerprint(own.Public().(ed25519.PublicKey))
+			fmt.Printf("the other side has to list %s: %v\n", fingerprint, strings.Contains(err.Error(), fingerprint))
+			continue
 		}
+		fmt.Println(err)
+		_ = conn.Close()
 	}
-	// Output: true false
-	// false true
+	// Output: <nil>
+	// the other side has to list ktaliakdcf4lu5vb26u7pn4jzyfwrlgvmimwjwb3pidtrm5oqnaq: true
 }
 
 // A server that several clients may connect to, and that does not wait long for any of them.

@@ -90,7 +90,7 @@ func (c *Conn) handshake(ctx context.Context) (err error) {
 		session = tls.Server(g, c.config.tls)
 	}
 	if err := c.agree(session); err != nil {
-		return handshakeError(err)
+		return handshakeError(err, c.config.own)
 	}
 	c.takeOver(g.batch)
 	return nil
@@ -159,14 +159,14 @@ func (c *Conn) takeOver(b *batch) {
 }
 
 // handshakeError says what a failure means.
-func handshakeError(err error) error {
+func handshakeError(err error, own fingerprint) error {
 	var peer *PeerError
 	var remote *net.OpError
 	switch {
 	case errors.As(err, &peer):
 		return err
 	case errors.As(err, &remote) && remote.Op == "remote error":
-		return fmt.Errorf("%w: %w", ErrRefused, err)
+		return fmt.Errorf("%w of %s: %w", ErrRefused, own, err)
 	case err == io.EOF:
 		err = io.ErrUnexpectedEOF
 	}
