@@ -14,7 +14,7 @@ import (
 const (
 	transferWorkers = 48
 	largeBytes      = 64 << 10 // a file of more takes one of the buffers, of which there are a few for each connection
-	buffersPerLink  = 4
+	buffersPerLink  = 2
 	finishesAtOnce  = 128 // files that wait for the disk, or for the other end to have synced them
 	queueLength     = 512 // files that were found, and not begun
 	maxRange        = 64  // blocks of one call
