@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"culvert/internal/disk"
 )
@@ -26,16 +27,25 @@ func repair(ctx context.Context, fsys disk.FS, dir, target string, key []byte) (
 	if err := checkKey(key); err != nil {
 		return r, err
 	}
-	lock, err := fsys.Lock(filepath.Join(dir, lockName))
-	if errors.Is(err, disk.ErrLocked) {
-		return r, lockError(err, dir)
+	names, err := fsys.List(dir)
+	if err != nil {
+		return r, fmt.Errorf("wal: %w", err)
 	}
-	if err == nil { // it may lie where nothing can be written
-		defer func() { err = errors.Join(err, lock.Close()) }()
+	if slices.Contains(names, lockName) { // nothing is made in a directory that is not to be changed
+		lock, failure := fsys.Lock(filepath.Join(dir, lockName))
+		if errors.Is(failure, disk.ErrLocked) {
+			return r, lockError(failure, dir)
+		}
+		if failure == nil { // it may lie where nothing can be written
+			defer func() { err = errors.Join(err, lock.Close()) }()
+		}
 	}
 	inv, err := load(fsys, dir, key, true)
 	if err != nil {
 		return r, err
+	}
+	if len(inv.chain) == 0 && inv.damage == nil && inv.foreign != "" {
+		return r, &SegmentError{Segment: inv.foreign, Reason: "there is no log", Err: ErrForeign}
 	}
 	if len(inv.chain) == 0 {
 		return r, errors.Join(fmt.Errorf("wal: nothing to repair in %s", dir), inv.damage)

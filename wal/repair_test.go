@@ -2,7 +2,9 @@ package wal
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -47,6 +49,38 @@ func TestRepair(t *testing.T) {
 					t.Error("a log was written over")
 				}
 			})
+		}
+	}
+}
+
+// TestRepairChangesNothing has directories without the file of the lock, which must not get one.
+func TestRepairChangesNothing(t *testing.T) {
+	copied, letters := t.TempDir(), t.TempDir()
+	for name, content := range threeSegments(t, nil).Files(simulatedDir) {
+		if name == lockName {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(copied, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(letters, "letter"), []byte("hello"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]error{copied: nil, letters: ErrForeign} {
+		before, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Repair(background, dir, filepath.Join(t.TempDir(), "new"), nil); !errors.Is(err, want) {
+			t.Errorf("%v, not %v", err, want)
+		}
+		after, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(after) != len(before) {
+			t.Errorf("%d files have become %d", len(before), len(after))
 		}
 	}
 }

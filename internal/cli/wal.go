@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -112,7 +113,7 @@ func (f *walFlags) hint(err error, dir string) error {
 	case errors.Is(err, wal.ErrCorrupt):
 		return withHint(err,
 			fmt.Sprintf("what is before the damage can be had: culvert wal repair %s-o NEW %s", option, dir))
-	case errors.Is(err, wal.ErrForeign):
+	case errors.Is(err, wal.ErrForeign), errors.Is(err, syscall.ENOTDIR):
 		return withHint(err, "name the directory of a log, which has files such as 0000000000000001.wal")
 	case errors.Is(err, wal.ErrTruncated):
 		return withHint(err, "to begin with the oldest entry that is left, leave out --from")
@@ -260,7 +261,7 @@ func (a *app) walRepair(ctx context.Context, r *walRepairReport, flags *walFlags
 	}
 	repaired, err := wal.Repair(ctx, r.Log, r.Output, key)
 	switch {
-	case errors.Is(err, wal.ErrKey):
+	case errors.Is(err, wal.ErrKey), errors.Is(err, wal.ErrForeign):
 		return flags.hint(err, r.Log)
 	case err != nil:
 		return err
@@ -300,7 +301,7 @@ func (a *app) newWalDump() *cobra.Command {
 }
 
 const walTailHelp = `Tail prints the entries of a log as culvert wal dump does, and then waits for more, until it is
-interrupted. What it prints is written, but need not be durable yet.`
+interrupted, which is code 130. What it prints is written, but need not be durable yet.`
 
 // tailInterval is how often a log of another process is looked at. It is short for people, and nothing to a disk.
 const tailInterval = 100 * time.Millisecond
