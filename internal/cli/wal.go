@@ -234,7 +234,7 @@ func (a *app) newWalRepair() *cobra.Command {
 	var output notEmpty
 	cmd := &cobra.Command{
 		Use:   "repair [--key-file FILE] -o NEW DIR",
-		Short: "Copy what is whole of a damaged log into a new one",
+		Short: "Copy a damaged log, up to the damage, into a new one",
 		Long:  walRepairHelp + jsonHelp(walRepairFields) + exitHelp,
 		Example: `  culvert wal repair -o journal.new journal
   mv journal journal.damaged && mv journal.new journal`,
