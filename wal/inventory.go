@@ -96,6 +96,25 @@ func isLeaving(name string) bool {
 	return ok
 }
 
+// strangerAmong gives a name that is not one of ours if none is, so that not even a lock is made in a directory of
+// somebody else.
+func strangerAmong(names []string) string {
+	stranger := ""
+	for _, name := range names {
+		if _, ok := segmentNumber(name); ok || name == lockName {
+			return ""
+		}
+		if !isLeaving(name) {
+			stranger = name
+		}
+	}
+	return stranger
+}
+
+func errNoLog(path string) error {
+	return &SegmentError{Segment: path, Reason: "the directory is not empty, and no log", Err: ErrForeign}
+}
+
 // foreignOrDamaged says of a file with the name of a segment but without its magic what it is: among segments, one that
 // was damaged.
 func foreignOrDamaged(err error, amongSegments bool) error {

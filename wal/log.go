@@ -171,6 +171,13 @@ func open(dir string, options Options, first LSN) (_ *Log, _ Recovery, err error
 	if err := options.fs.Mkdir(dir); err != nil {
 		return nil, Recovery{}, fmt.Errorf("wal: %w", err)
 	}
+	names, err := options.fs.List(dir)
+	if err != nil {
+		return nil, Recovery{}, fmt.Errorf("wal: %w", err)
+	}
+	if stranger := strangerAmong(names); stranger != "" {
+		return nil, Recovery{}, errNoLog(filepath.Join(dir, stranger))
+	}
 	l := &Log{
 		dir: dir, fs: options.fs, options: options,
 		kicks: make(chan struct{}, 1), quit: make(chan struct{}),

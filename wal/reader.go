@@ -44,7 +44,7 @@ func openReader(fsys disk.FS, dir string, key []byte) (*Reader, Recovery, error)
 		return nil, Recovery{}, err
 	}
 	if len(inv.chain) == 0 && inv.foreign != "" {
-		return nil, Recovery{}, &SegmentError{Segment: inv.foreign, Reason: "there is no log", Err: ErrForeign}
+		return nil, Recovery{}, errNoLog(inv.foreign)
 	}
 	r := &Reader{dir: dir, key: bytes.Clone(key), view: inv.view(fsys), end: inv.tail.end}
 	r.view.cut = r.hasCut

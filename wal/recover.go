@@ -40,7 +40,7 @@ func (l *Log) recover() (Recovery, error) {
 func (l *Log) found(inv *inventory) (Recovery, error) {
 	r := Recovery{First: l.first, Last: l.first - 1, Clean: true}
 	if inv.foreign != "" {
-		return r, &SegmentError{Segment: inv.foreign, Reason: "the directory is not empty, and no log", Err: ErrForeign}
+		return r, errNoLog(inv.foreign)
 	}
 	l.written, l.durable = r.Last, r.Last
 	// Whoever made the directory may not have come to this.

@@ -45,7 +45,7 @@ func repair(ctx context.Context, fsys disk.FS, dir, target string, key []byte) (
 		return r, err
 	}
 	if len(inv.chain) == 0 && inv.damage == nil && inv.foreign != "" {
-		return r, &SegmentError{Segment: inv.foreign, Reason: "there is no log", Err: ErrForeign}
+		return r, errNoLog(inv.foreign)
 	}
 	if len(inv.chain) == 0 {
 		return r, errors.Join(fmt.Errorf("wal: nothing to repair in %s", dir), inv.damage)

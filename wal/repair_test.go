@@ -84,3 +84,18 @@ func TestRepairChangesNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestStrangers opens directories of somebody else, in which nothing is made.
+func TestStrangers(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "letter"), []byte("hello"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Open(dir, Options{}); !errors.Is(err, ErrForeign) {
+		t.Errorf("%v, not %v", err, ErrForeign)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 1 {
+		t.Errorf("%d files, %v", len(entries), err)
+	}
+}
