@@ -32,11 +32,19 @@ func Pull(ctx context.Context, client *Client, config TransferConfig) (Result, e
 	if err := config.check(); err != nil {
 		return Result{}, err
 	}
-	p := &pull{transfer: newTransfer(ctx, client, config)}
-	return p.run(p.walk)
+	publisher, err := disk.NewPublisher(config.Root)
+	if err != nil {
+		return Result{}, err
+	}
+	p := &pull{newTransfer(ctx, client, config), publisher}
+	result, err := p.run(p.walk)
+	return result, errors.Join(err, publisher.Close())
 }
 
-type pull struct{ *transfer }
+type pull struct {
+	*transfer
+	publisher *disk.Publisher
+}
 
 // walk finds what there is to pull.
 func (p *pull) walk() error {
@@ -159,12 +167,12 @@ func (f *pullFile) begin(context.Context) ([]BlockRange, error) {
 		return nil, cmp.Or(err, errPresent)
 	}
 	root, version := f.pull.config.Root, f.info.Version()
-	r, err := openReceiver(root, f.local, version, f.pull.config.Overwrite)
+	r, err := openReceiver(root, f.pull.publisher, f.local, version, f.pull.config.Overwrite)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := makeDirs(root, filepath.Dir(f.local)); err != nil {
 			return nil, err
 		}
-		r, err = openReceiver(root, f.local, version, f.pull.config.Overwrite)
+		r, err = openReceiver(root, f.pull.publisher, f.local, version, f.pull.config.Overwrite)
 	}
 	if err != nil {
 		return nil, err

@@ -28,13 +28,14 @@ const (
 //	finish       root of the hashes, sync of .part ──▶ name ──▶ sync of the directory ──▶ journal removed
 //
 // The journal speaks only of what is on the disk. It is begun with the first commit, so that files which arrive
-// quickly have none.
+// quickly have none. Many files that are finished at once share their syncs.
 type receiver struct {
 	root      *os.Root
 	local     string
 	names     unfinished
 	version   Version
 	overwrite bool
+	publisher *disk.Publisher
 	file      disk.File
 	afresh    bool // what an earlier transfer of another version had left was dropped
 
@@ -56,7 +57,9 @@ type receiver struct {
 
 // openReceiver begins to receive a version of a file, or goes on where the journal says. It fails with fs.ErrExist if
 // there is such a file and it may not be overwritten, and with ErrRefused if it is received already.
-func openReceiver(root *os.Root, local string, version Version, overwrite bool) (*receiver, error) {
+func openReceiver(
+	root *os.Root, publisher *disk.Publisher, local string, version Version, overwrite bool,
+) (*receiver, error) {
 	names, err := unfinishedNames(local)
 	if err != nil {
 		return nil, &fs.PathError{Op: "write", Path: local, Err: err}
@@ -72,8 +75,8 @@ func openReceiver(root *os.Root, local string, version Version, overwrite bool) 
 		return nil, err
 	}
 	r := &receiver{
-		root: root, local: local, names: names, version: version, overwrite: overwrite, file: file,
-		wake: make(chan struct{}, 1), quit: make(chan struct{}),
+		root: root, local: local, names: names, version: version, overwrite: overwrite,
+		publisher: publisher, file: file, wake: make(chan struct{}, 1), quit: make(chan struct{}),
 	}
 	r.caught = sync.NewCond(&r.mu)
 	if err := r.resume(); err != nil {
@@ -312,14 +315,17 @@ func (r *receiver) publish(permissions fs.FileMode) error {
 	if err := r.root.Chtimes(r.names.part, time.Time{}, r.version.ModTime()); err != nil {
 		return err
 	}
-	if err := r.file.Sync(); err != nil {
+	err := r.publisher.Publish(r.file, filepath.Dir(r.local), func() error {
+		err := r.rename()
+		if err == nil {
+			r.gone, r.pending = true, nil
+		}
+		return err
+	})
+	if !r.gone {
 		return err
 	}
-	if err := r.rename(); err != nil {
-		return err
-	}
-	r.gone, r.pending = true, nil
-	return errors.Join(disk.InRoot{Root: r.root}.SyncDir(filepath.Dir(r.local)), r.dropJournal())
+	return errors.Join(err, r.dropJournal())
 }
 
 func (r *receiver) rename() error {

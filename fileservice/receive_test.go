@@ -66,9 +66,24 @@ func openTestRoot(t testing.TB, dir string) *os.Root {
 	return root
 }
 
+// publisherIn gives a publisher that is closed when the test ends.
+func publisherIn(t testing.TB, root *os.Root) *disk.Publisher {
+	t.Helper()
+	publisher, err := disk.NewPublisher(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := publisher.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return publisher
+}
+
 func mustReceive(t testing.TB, root *os.Root, local string, version Version) *receiver {
 	t.Helper()
-	r, err := openReceiver(root, local, version, false)
+	r, err := openReceiver(root, publisherIn(t, root), local, version, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +140,7 @@ func TestReceiveAgain(t *testing.T) {
 	s := newSample(7*BlockSize + 1)
 	r := mustReceive(t, root, "file", s.version)
 	s.write(t, r, 6, 1, 2)
-	if _, err := openReceiver(root, "file", s.version, false); !errors.Is(err, ErrRefused) {
+	if _, err := openReceiver(root, publisherIn(t, root), "file", s.version, false); !errors.Is(err, ErrRefused) {
 		t.Errorf("two at once: %v", err)
 	}
 	if err := r.Close(); err != nil {
@@ -153,7 +168,7 @@ func TestReceiveAgain(t *testing.T) {
 		t.Errorf("not what was sent: %v", err)
 	}
 	seeOnly(t, dir, "file")
-	if _, err := openReceiver(root, "file", s.version, false); !errors.Is(err, fs.ErrExist) {
+	if _, err := openReceiver(root, publisherIn(t, root), "file", s.version, false); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("over a file: %v", err)
 	}
 }
@@ -321,7 +336,7 @@ func TestReceiveNames(t *testing.T) {
 	for _, local := range []string{
 		"../file", "away/file", "/tmp/file", "link", "dir", "none/file", "file.culvert.part", "file",
 	} {
-		if r, err := openReceiver(root, local, s.version, false); err == nil {
+		if r, err := openReceiver(root, publisherIn(t, root), local, s.version, false); err == nil {
 			t.Errorf("%s: opened", local)
 			_ = r.Close()
 		}
@@ -339,7 +354,7 @@ func TestReceiveNames(t *testing.T) {
 	}
 
 	// A link that is overwritten is replaced; what it leads to is not touched.
-	r, err := openReceiver(root, "link", s.version, true)
+	r, err := openReceiver(root, publisherIn(t, root), "link", s.version, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -397,14 +412,14 @@ func TestReceiveAfterKillAtTheEnd(t *testing.T) {
 	}
 	newer := s.version
 	newer.Tag++
-	if _, err := openReceiver(root, "file", newer, false); !errors.Is(err, fs.ErrExist) {
+	if _, err := openReceiver(root, publisherIn(t, root), "file", newer, false); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("over a file: %v", err)
 	}
 	seeOnly(t, dir, "file")
 	if err := root.Link("file", "file.culvert.part"); err != nil {
 		t.Fatal(err)
 	}
-	r, err := openReceiver(root, "file", newer, true)
+	r, err := openReceiver(root, publisherIn(t, root), "file", newer, true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	"culvert/fileservice/internal/fileservicepb"
+	"culvert/internal/disk"
 )
 
 // The limits of a server where ServerConfig has 0.
@@ -135,7 +136,13 @@ func NewServer(config ServerConfig) (*Server, error) {
 		done:   make(chan struct{}),
 	}
 	if config.Writable {
-		s.uploads = uploads{root: config.Root, idle: config.StallTimeout, open: map[string]*upload{}}
+		publisher, err := disk.NewPublisher(config.Root)
+		if err != nil {
+			return nil, err
+		}
+		s.uploads = uploads{
+			root: config.Root, publisher: publisher, idle: config.StallTimeout, open: map[string]*upload{},
+		}
 	}
 	s.conns.init(&s.config)
 	s.grpc = grpc.NewServer(s.options()...)

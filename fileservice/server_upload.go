@@ -5,6 +5,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"culvert/internal/disk"
 )
 
 // maxUploads is how many uploads may be open at once. Each has a few descriptors.
@@ -14,8 +16,9 @@ const maxUploads = 256
 // several connections, and come back after its connection broke; so an upload stays open for a while when nobody uses
 // it.
 type uploads struct {
-	root *os.Root
-	idle time.Duration
+	root      *os.Root
+	publisher *disk.Publisher
+	idle      time.Duration
 
 	mu     sync.Mutex
 	closed bool
@@ -70,9 +73,10 @@ func (u *uploads) begin(local string, version Version, overwrite bool) (*upload,
 	}
 	up := &upload{version: version, users: 1, ready: make(chan struct{})}
 	u.open[local] = up
+	publisher := u.publisher
 	u.mu.Unlock()
 
-	up.receiver, up.err = openReceiver(u.root, local, version, overwrite)
+	up.receiver, up.err = openReceiver(u.root, publisher, local, version, overwrite)
 	close(up.ready)
 	if up.err != nil {
 		u.end(local, up)
@@ -167,6 +171,8 @@ func (u *uploads) closeAll() error {
 	u.closed = true
 	open := u.open
 	u.open = nil
+	publisher := u.publisher
+	u.publisher = nil
 	u.mu.Unlock()
 	var errs []error
 	for _, up := range open {
@@ -174,6 +180,9 @@ func (u *uploads) closeAll() error {
 			up.timer.Stop()
 		}
 		errs = append(errs, up.Close())
+	}
+	if publisher != nil {
+		errs = append(errs, publisher.Close())
 	}
 	return errors.Join(errs...)
 }
