@@ -1,7 +1,7 @@
 // Command bench measures Culvert against the tools that people use today.
 //
 //	go run . [-rounds N] [-out DIR] [-host NAME] [-dir DIR] [agefile | export | parallel | tables | profile |
-//	         sqlite | memory | todos | cipherio | bytebuf | wal | secureconn | fileservice]…
+//	         sqlite | memory | todos | cipherio | bytebuf | wal | secureconn | fileservice | transfer]…
 //
 // A workload has one or more benchmarks, each of which has variants that do the same work: Culvert's, a peer's, and
 // sometimes the limit of the machine. The variants run in turn, A B C A B C, in one run of the program, so that
@@ -52,6 +52,7 @@ var workloads = []workload{
 	{"wal", 6, prepareWAL},
 	{"secureconn", 10, prepareSecureconn},
 	{"fileservice", 10, prepareFileservice},
+	{"transfer", 6, prepareTransfer},
 }
 
 // options are the flags.

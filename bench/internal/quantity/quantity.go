@@ -44,6 +44,8 @@ func Name(unit string) string {
 		return "CPU time"
 	case "peak-bytes":
 		return "peak memory"
+	case "server-peak-bytes":
+		return "peak memory of the server"
 	case "idle-bytes":
 		return "memory when idle"
 	}
@@ -57,11 +59,11 @@ func Format(v float64, unit string) string {
 	switch unit {
 	case "ns/op", "cpu-ns/op":
 		return scaled(v, 1000, "ns", "µs", "ms", "s")
-	case "peak-bytes", "idle-bytes":
+	case "peak-bytes", "server-peak-bytes", "idle-bytes":
 		return scaled(v, 1024, "B", "KiB", "MiB", "GiB")
 	case "B/op":
 		return scaled(v, 1000, "B", "kB", "MB", "GB")
-	case "MB/s", "allocs/op":
+	case "MB/s", "files/s", "allocs/op":
 		return thousands(fmt.Sprintf("%.0f", v))
 	case "allocs/chunk", "allocs/write":
 		return fmt.Sprintf("%.4f", v)

@@ -1,0 +1,377 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// transfers is what the benchmarks of whole processes share. The servers run all the time, and each sample is one
+// client from its start to its end.
+type transfers struct {
+	*session
+	culvert  string // the program
+	config   string // directory of culvert's own identity, which the server lets in
+	identity string // its fingerprint
+	source   string // directory that is served
+	into     string // directory that is written
+	ssh      *sshServer
+	ends     *path // nil for loopback
+}
+
+// prepareTransfer compares culvert pull with scp, rsync over ssh, and cp: one large file, many small ones, over long
+// paths, and the memory of both ends.
+func prepareTransfer(s *session) ([]benchmark, error) {
+	t := &transfers{
+		session: s, config: filepath.Join(s.dir, "config"), source: filepath.Join(s.dir, "source"),
+		into: filepath.Join(s.dir, "into"),
+	}
+	for _, dir := range []string{t.config, t.source, t.into} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if t.culvert, err = s.build("..", "./cmd/culvert"); err != nil {
+		return nil, err
+	}
+	keygen := t.command(t.culvert, "keygen", "--json")
+	out, err := keygen.Output()
+	if err != nil {
+		return nil, fmt.Errorf("culvert keygen: %w", err)
+	}
+	if t.identity, err = field(out, "fingerprint"); err != nil {
+		return nil, err
+	}
+	if t.ssh, err = s.newSSH(); err != nil {
+		return nil, err
+	}
+	large := int64(s.size(1<<30, 32<<20))
+	if err := writeRandom(filepath.Join(t.source, "large"), large); err != nil {
+		return nil, err
+	}
+	files := s.size(10_000, 200)
+	if err := writeMany(filepath.Join(t.source, "many"), files); err != nil {
+		return nil, err
+	}
+	var benchmarks []benchmark
+	for _, prepare := range []func() ([]benchmark, error){
+		func() ([]benchmark, error) { return t.loopback(large, files) },
+		t.memory,
+		t.longPaths,
+	} {
+		more, err := prepare()
+		if err != nil {
+			return nil, err
+		}
+		benchmarks = append(benchmarks, more...)
+	}
+	return benchmarks, nil
+}
+
+// writeMany makes files of 4 KiB, a hundred in each directory.
+func writeMany(dir string, n int) error {
+	random := rand.NewChaCha8([32]byte{1})
+	content := make([]byte, 4<<10)
+	for i := range n {
+		sub := filepath.Join(dir, fmt.Sprintf("%03d", i/100))
+		if i%100 == 0 {
+			if err := os.MkdirAll(sub, 0o755); err != nil {
+				return err
+			}
+		}
+		_, _ = random.Read(content)
+		if err := os.WriteFile(filepath.Join(sub, fmt.Sprintf("%05d", i)), content, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// command is a program with the identity of the session.
+func (t *transfers) command(name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(t.ctx, name, args...)
+	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+t.config)
+	return cmd
+}
+
+// serve starts culvert serve at an address, by default one of the loopback interface. It gives the beginning of the URL
+// of its files, and the process.
+func (t *transfers) serve(where func(*exec.Cmd) *exec.Cmd, host string) (url string, server *process, err error) {
+	cmd := where(t.command(t.culvert, "serve", "--json", "--quiet", "--allow", t.identity, "--listen", host+":0",
+		t.source))
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return "", nil, err
+	}
+	server, err = startProcess(cmd)
+	if err != nil {
+		return "", nil, err
+	}
+	line := make([]byte, 0, 4<<10)
+	for !bytes.Contains(line, []byte("\n")) && err == nil {
+		var n int
+		n, err = stdout.Read(line[len(line):cap(line)])
+		line = line[:len(line)+n]
+	}
+	if err == nil {
+		url, err = field(line, "urls")
+	}
+	if err != nil {
+		return "", nil, errors.Join(fmt.Errorf("culvert serve: %w", err), server.stop())
+	}
+	return url, server, nil
+}
+
+// here leaves a command as it is: it runs where this program does.
+func here(cmd *exec.Cmd) *exec.Cmd { return cmd }
+
+// field gives a string in a line of JSON, or the first one of a list.
+func field(line []byte, name string) (string, error) {
+	_, rest, found := strings.Cut(string(line), `"`+name+`":`)
+	value, _, ended := strings.Cut(strings.TrimLeft(rest, `[" `), `"`)
+	if !found || !ended {
+		return "", fmt.Errorf("no %s in %q", name, line)
+	}
+	return value, nil
+}
+
+// fetched is what a variant copies out of the source: a file or a directory.
+type fetched struct {
+	name  string
+	bytes int64
+	files int
+}
+
+// sample times a command that copies into the directory for it. What it wrote is compared with the source, synced and
+// removed afterwards.
+func (t *transfers) sample(what fetched, command func() *exec.Cmd) (sample, error) {
+	if err := os.MkdirAll(t.into, 0o755); err != nil {
+		return nil, err
+	}
+	if err := syncAll(t.into); err != nil {
+		return nil, err
+	}
+	got, err := t.pipeline("", command())
+	if err != nil {
+		return nil, err
+	}
+	got["MB/s"] = float64(what.bytes) / 1e6 / (got["ns/op"] / 1e9)
+	if what.files > 1 {
+		got["files/s"] = float64(what.files) / (got["ns/op"] / 1e9)
+	}
+	err = same(filepath.Join(t.source, what.name), filepath.Join(t.into, what.name))
+	return got, errors.Join(err, os.RemoveAll(t.into), syncAll(t.dir))
+}
+
+// syncAll has everything written to the disk, so that the next process does not pay for it.
+func syncAll(dir string) error {
+	out, err := exec.Command("sync", "-f", dir).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("sync: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// same compares two files or directories.
+func same(want, got string) error {
+	return filepath.WalkDir(want, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		a, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = a.Close() }()
+		b, err := os.Open(got + strings.TrimPrefix(name, want))
+		if err != nil {
+			return err
+		}
+		defer func() { _ = b.Close() }()
+		buffers := [2][]byte{make([]byte, 64<<10), make([]byte, 64<<10)}
+		for {
+			n, err := io.ReadFull(a, buffers[0])
+			m, errB := io.ReadFull(b, buffers[1])
+			if !bytes.Equal(buffers[0][:n], buffers[1][:m]) {
+				return fmt.Errorf("%s: what was copied is not what was there", name)
+			}
+			if err != nil || errB != nil {
+				return nil // both at the same place
+			}
+		}
+	})
+}
+
+// pull is a variant that pulls from a server that is there.
+func (t *transfers) pull(what fetched, url string) variant {
+	return variant{"impl=culvert", func() (sample, error) {
+		return t.sample(what, func() *exec.Cmd {
+			return t.ends.client(t.command(t.culvert, "pull", "--quiet", "-o", t.into, url+what.name))
+		})
+	}}
+}
+
+// peers are the variants of ssh, as far as it is installed.
+func (t *transfers) peers(what fetched, host string, port int) []variant {
+	if t.ssh == nil {
+		return nil
+	}
+	source := t.ssh.user + "@" + host + ":" + filepath.Join(t.source, what.name)
+	return []variant{
+		{"impl=scp", func() (sample, error) {
+			return t.sample(what, func() *exec.Cmd {
+				return t.ends.client(t.command("scp", append(t.ssh.options(port), "-qrp", source, t.into)...))
+			})
+		}},
+		{"impl=rsync", func() (sample, error) {
+			return t.sample(what, func() *exec.Cmd {
+				ssh := strings.Join(append([]string{"ssh"}, t.ssh.options(port)...), " ")
+				return t.ends.client(t.command("rsync", "-aW", "-e", ssh, source, t.into))
+			})
+		}},
+	}
+}
+
+// loopback compares one large file, and many small ones, on one machine.
+func (t *transfers) loopback(large int64, files int) ([]benchmark, error) {
+	url, server, err := t.serve(here, "127.0.0.1")
+	if err != nil {
+		return nil, err
+	}
+	t.cleanup(server.stop)
+	port := 0
+	if t.ssh != nil {
+		if port, err = t.ssh.serve(here, "127.0.0.1"); err != nil {
+			return nil, err
+		}
+	}
+	file := fetched{"large", large, 1}
+	tree := fetched{"many", int64(files) * 4 << 10, files}
+	copied := func(what fetched) variant {
+		return variant{"impl=cp-sync", func() (sample, error) {
+			return t.sample(what, func() *exec.Cmd {
+				return t.command("sh", "-c", `cp -r "$1" "$2" && sync -f "$2"`, "sh",
+					filepath.Join(t.source, what.name), t.into)
+			})
+		}}
+	}
+	ratio := func(peer string, least float64) goal {
+		return goal{variant: "impl=culvert", peer: "impl=" + peer, unit: "MB/s", min: least}
+	}
+	return []benchmark{{
+		name:     "Pull/path=loopback/files=1",
+		variants: append(t.peers(file, "127.0.0.1", port), copied(file), t.pull(file, url)),
+		goals: []goal{
+			ratio("scp", 2.5), ratio("rsync", 2.5), ratio("cp-sync", 0.8),
+			{variant: "impl=culvert", unit: "peak-bytes", max: 96 << 20},
+		},
+	}, {
+		name:     fmt.Sprintf("Pull/path=loopback/files=%d", files),
+		variants: append(t.peers(tree, "127.0.0.1", port), copied(tree), t.pull(tree, url)),
+		goals: []goal{
+			ratio("scp", 2), ratio("rsync", 2),
+			{variant: "impl=culvert", unit: "peak-bytes", max: 96 << 20},
+		},
+	}}, nil
+}
+
+// memory compares the memory of both ends for a file and for one of ten times its size, which has holes only. The
+// server is a new one each time.
+func (t *transfers) memory() ([]benchmark, error) {
+	small := int64(t.size(1<<30, 16<<20))
+	b := benchmark{name: "PullMemory/path=loopback", rounds: 3}
+	for _, bytes := range []int64{small, 10 * small} {
+		name := fmt.Sprintf("sparse-%d", bytes)
+		file, err := os.Create(filepath.Join(t.source, name))
+		if err != nil {
+			return nil, err
+		}
+		if err := errors.Join(file.Truncate(bytes), file.Close()); err != nil {
+			return nil, err
+		}
+		b.variants = append(b.variants, variant{fmt.Sprintf("MiB=%d/impl=culvert", bytes>>20), func() (sample, error) {
+			url, server, err := t.serve(here, "127.0.0.1")
+			if err != nil {
+				return nil, err
+			}
+			got, err := t.pull(fetched{name, bytes, 1}, url).run()
+			if err = errors.Join(err, server.stop()); err != nil {
+				return nil, err
+			}
+			got["server-peak-bytes"] = float64(server.peak.Load())
+			return got, nil
+		}})
+	}
+	few, many := b.variants[0].key, b.variants[1].key
+	for _, unit := range []string{"peak-bytes", "server-peak-bytes"} {
+		b.goals = append(b.goals,
+			goal{variant: few, unit: unit, max: 96 << 20},
+			goal{variant: many, unit: unit, max: 96 << 20},
+			goal{variant: many, peer: few, unit: unit, max: 1.1})
+	}
+	return []benchmark{b}, nil
+}
+
+// longPaths compares what round trips of 24 and 200 ms leave of the speed.
+func (t *transfers) longPaths() ([]benchmark, error) {
+	var benchmarks []benchmark
+	for _, c := range []struct {
+		delay time.Duration // of a round trip
+		bytes int64
+	}{
+		{24 * time.Millisecond, int64(t.size(256<<20, 4<<20))},
+		{200 * time.Millisecond, int64(t.size(64<<20, 1<<20))},
+	} {
+		ends, err := t.newPath(c.delay / 2)
+		if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission) {
+			t.say("no long paths: %v", err)
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		over := *t
+		over.ends = ends
+		b, err := over.longPath(c.delay, c.bytes)
+		if err != nil {
+			return nil, err
+		}
+		benchmarks = append(benchmarks, b)
+	}
+	return benchmarks, nil
+}
+
+func (t *transfers) longPath(delay time.Duration, bytes int64) (benchmark, error) {
+	what := fetched{fmt.Sprintf("file-%d", bytes), bytes, 1}
+	b := benchmark{name: fmt.Sprintf("Pull/path=%dms/files=1", delay.Milliseconds()), rounds: 5}
+	if err := writeRandom(filepath.Join(t.source, what.name), bytes); err != nil {
+		return b, err
+	}
+	url, server, err := t.serve(t.ends.server, serverAddress)
+	if err != nil {
+		return b, err
+	}
+	t.cleanup(server.stop)
+	if t.ssh != nil {
+		port, err := t.ssh.serve(t.ends.server, serverAddress)
+		if err != nil {
+			return b, err
+		}
+		b.variants = t.peers(what, serverAddress, port)
+	}
+	b.variants = append(b.variants, t.pull(what, url))
+	b.goals = []goal{
+		{variant: "impl=culvert", peer: "impl=scp", unit: "MB/s", min: 3},
+		{variant: "impl=culvert", unit: "peak-bytes", max: 96 << 20},
+	}
+	return b, nil
+}
