@@ -21,6 +21,8 @@ const (
 	maxUncommitted = 64 << 20
 )
 
+var errExchanged = errors.New("fileservice: somebody has exchanged the unfinished file")
+
 // receiver writes a file that comes in blocks, in any order, and by several goroutines.
 //
 //	writeBlock   .part ◀── bytes
@@ -36,7 +38,7 @@ type receiver struct {
 	version   Version
 	overwrite bool
 	publisher *disk.Publisher
-	file      disk.File
+	file      disk.LockedFile
 	afresh    bool // what an earlier transfer of another version had left was dropped
 
 	commits sync.Mutex // held while one commits; before mu
@@ -117,7 +119,10 @@ func removeOrphans(root *os.Root, local string, names unfinished) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	return root.RemoveAll(names.journal)
+	if _, err := root.Lstat(names.journal); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return removeJournal(root, names)
 }
 
 // resume takes over what the journal proves, or begins afresh.
@@ -129,7 +134,7 @@ func (r *receiver) resume() error {
 	r.blocks = blockTable{}
 	if found {
 		// Were the journal there again after a crash, it would speak of what is no longer in the file.
-		if err := r.removeJournal(); err != nil {
+		if err := removeJournal(r.root, r.names); err != nil {
 			return err
 		}
 	}
@@ -254,8 +259,8 @@ func (r *receiver) commit() error {
 	return nil
 }
 
-// finish gives the file its name, when all blocks are there and their hashes have that root. Permissions of 0 are those
-// of a new file. If blocks are missing, they may still be written; after any other error it can only be closed.
+// finish gives the file its name, when all blocks are there and their hashes have that root. With permissions of 0 it is
+// for its owner alone. If blocks are missing, they may still be written; after any other error it can only be closed.
 func (r *receiver) finish(root Sum, permissions fs.FileMode) (fs.FileInfo, error) {
 	if missing := r.missing(); missing != 0 {
 		return nil, &fs.PathError{Op: "write", Path: r.local, Err: refused("%d blocks are missing", missing)}
@@ -307,9 +312,13 @@ func (r *receiver) publish(permissions fs.FileMode) error {
 		return err
 	}
 	if permissions == 0 {
-		permissions = 0o666
+		permissions = 0o600
 	}
-	if err := r.root.Chmod(r.names.part, permissions.Perm()&^umask()); err != nil {
+	// Others may write to the directory. What they put under the name must not get the permissions in place of the file.
+	if err := r.file.Chmod(permissions.Perm() &^ umask()); err != nil {
+		return err
+	}
+	if err := r.checkPart(); err != nil {
 		return err
 	}
 	if err := r.root.Chtimes(r.names.part, time.Time{}, r.version.ModTime()); err != nil {
@@ -332,10 +341,29 @@ func (r *receiver) rename() error {
 	if err := checkTarget(r.root, r.local, r.overwrite); err != nil {
 		return err
 	}
+	if err := r.checkPart(); err != nil {
+		return err
+	}
 	if r.overwrite {
 		return r.root.Rename(r.names.part, r.local)
 	}
 	return disk.InRoot{Root: r.root}.Rename(r.names.part, r.local)
+}
+
+// checkPart fails if .part is not the name of the file that is received any more.
+func (r *receiver) checkPart() error {
+	opened, err := r.file.Stat()
+	if err != nil {
+		return err
+	}
+	named, err := r.root.Lstat(r.names.part)
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(opened, named) {
+		return &fs.PathError{Op: "write", Path: r.names.part, Err: errExchanged}
+	}
+	return nil
 }
 
 // stop ends the committer.
@@ -411,7 +439,9 @@ const (
 	journalSuffix = ".culvert.journal"
 )
 
+// isReserved ignores case, as file systems may.
 func isReserved(name string) bool {
+	name = strings.ToLower(name)
 	return strings.HasSuffix(name, partSuffix) || strings.HasSuffix(name, journalSuffix)
 }
 

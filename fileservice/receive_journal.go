@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -143,21 +144,21 @@ func (r *receiver) journalEntries(blocks []int64) [][]byte {
 	return entries
 }
 
-// dropJournal ends and removes the journal of a file that is complete, or of no use. Should it be there again after a
-// crash, there is no .part that it could speak of.
+// dropJournal ends and removes the journal of a file that is complete, or of no use.
 func (r *receiver) dropJournal() error {
 	if r.journal == nil {
 		return nil
 	}
 	err := r.journal.log.Close()
 	r.journal = nil
-	return errors.Join(err, r.root.RemoveAll(r.names.journal))
+	return errors.Join(err, removeJournal(r.root, r.names))
 }
 
-// removeJournal removes what is there under the name of the journal for good.
-func (r *receiver) removeJournal() error {
-	if err := r.root.RemoveAll(r.names.journal); err != nil {
+// removeJournal removes what is there under the name of the journal for good: were it there again after a crash, it
+// would speak of a later .part.
+func removeJournal(root *os.Root, names unfinished) error {
+	if err := root.RemoveAll(names.journal); err != nil {
 		return err
 	}
-	return disk.InRoot{Root: r.root}.SyncDir(filepath.Dir(r.names.journal))
+	return disk.InRoot{Root: root}.SyncDir(filepath.Dir(names.journal))
 }

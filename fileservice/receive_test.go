@@ -255,7 +255,7 @@ func TestReceiveWrongRoot(t *testing.T) {
 
 // failing is a file whose writes or syncs fail.
 type failing struct {
-	disk.File
+	disk.LockedFile
 	write, sync error
 }
 
@@ -263,14 +263,14 @@ func (f failing) WriteAt(p []byte, offset int64) (int, error) {
 	if f.write != nil {
 		return 0, f.write
 	}
-	return f.File.WriteAt(p, offset)
+	return f.LockedFile.WriteAt(p, offset)
 }
 
 func (f failing) Sync() error {
 	if f.sync != nil {
 		return f.sync
 	}
-	return f.File.Sync()
+	return f.LockedFile.Sync()
 }
 
 func TestReceiveFaults(t *testing.T) {
@@ -287,7 +287,7 @@ func TestReceiveFaults(t *testing.T) {
 			if err := r.commit(); err != nil {
 				t.Fatal(err)
 			}
-			fault.File = r.file
+			fault.LockedFile = r.file
 			r.file = fault
 			want := errors.Join(fault.write, fault.sync)
 			var err error

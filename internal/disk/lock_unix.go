@@ -45,12 +45,18 @@ func lockFile(f *os.File) error {
 type lock struct{ *os.File }
 
 func (l lock) Held() error {
+	links, err := countLinks(l.File)
+	if err == nil && links == 0 {
+		err = &os.PathError{Op: "lock", Path: l.Name(), Err: errRemoved}
+	}
+	return err
+}
+
+// countLinks is how many names a file has.
+func countLinks(f *os.File) (uint64, error) {
 	var info unix.Stat_t
-	if err := unix.Fstat(int(l.Fd()), &info); err != nil {
-		return &os.PathError{Op: "stat", Path: l.Name(), Err: err}
+	if err := unix.Fstat(int(f.Fd()), &info); err != nil {
+		return 0, &os.PathError{Op: "stat", Path: f.Name(), Err: err}
 	}
-	if info.Nlink == 0 {
-		return &os.PathError{Op: "lock", Path: l.Name(), Err: errRemoved}
-	}
-	return nil
+	return uint64(info.Nlink), nil
 }

@@ -37,3 +37,6 @@ func lockFile(f *os.File) error {
 type lock struct{ *os.File }
 
 func (lock) Held() error { return nil }
+
+// countLinks does not look for others.
+func countLinks(*os.File) (uint64, error) { return 1, nil }

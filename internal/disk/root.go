@@ -61,10 +61,18 @@ func (r InRoot) open(name string, flags int) (File, error) {
 	return osFile{f}, nil
 }
 
+// LockedFile is what [InRoot.OpenLocked] gives.
+type LockedFile interface {
+	File
+	Chmod(os.FileMode) error
+	Stat() (os.FileInfo, error)
+}
+
 // OpenLocked opens a file to read and write, creating it if need be, and takes the lock that it stands for, which is
 // given back when it is closed. It fails with [ErrLocked] if somebody else has it open in this way, and with
-// [ErrNotFile] if there is something else of that name, to which it is not.
-func (r InRoot) OpenLocked(name string) (File, error) {
+// [ErrNotFile] if there is something else of that name, to which it is not. A file that has another name as well is
+// left to that one, and a new one made.
+func (r InRoot) OpenLocked(name string) (LockedFile, error) {
 	for {
 		f, err := r.Root.OpenFile(name, os.O_RDWR|os.O_CREATE|withoutWaiting, 0o600)
 		if err != nil {
@@ -76,7 +84,13 @@ func (r InRoot) OpenLocked(name string) (File, error) {
 		// Whoever had the lock may have renamed or removed the file before it was taken over.
 		same, err := r.isNamed(f, name)
 		if err == nil && same {
-			return osFile{f}, nil
+			var links uint64
+			if links, err = countLinks(f); err == nil && links < 2 {
+				return osFile{f}, nil
+			}
+			if err == nil {
+				err = r.Root.Remove(name)
+			}
 		}
 		if err := errors.Join(err, f.Close()); err != nil {
 			return nil, err

@@ -94,3 +94,25 @@ func TestOpenLocked(t *testing.T) {
 		t.Errorf("a link was followed: %v", err)
 	}
 }
+
+// TestOpenLockedOfLink finds a file that has another name, whose content is not its to change.
+func TestOpenLockedOfLink(t *testing.T) {
+	dir := t.TempDir()
+	fsys := inRoot(t, dir)
+	if err := os.WriteFile(filepath.Join(dir, "precious"), []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Link(filepath.Join(dir, "precious"), filepath.Join(dir, "file")); err != nil {
+		t.Fatal(err)
+	}
+	file, err := fsys.OpenLocked("file")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(file.Truncate(0), file.Close()); err != nil {
+		t.Error(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, "precious")); err != nil || string(got) != "precious" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
