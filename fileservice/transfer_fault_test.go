@@ -155,7 +155,7 @@ func TestTransferGivesUp(t *testing.T) {
 	from, _ := tree(t, map[string]int{"file": 8 << 20})
 	address := listen(t, from, nil)
 	for name, fault := range transferFaults() {
-		client := ail(t, address, 1, 3<<20, fault)
+		client := ail(t, address, 1, 5<<19, fault)
 		to := t.TempDir()
 		config := fileservice.TransferConfig{Remote: "file", Root: openRoot(t, to), Local: "file"}
 		result, err := fileservice.Pull(t.Context(), client, config)

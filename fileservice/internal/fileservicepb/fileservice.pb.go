@@ -905,7 +905,7 @@ type FinishWriteRequest struct {
 	Version *Version               `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
 	// The root of the tree of hashes over all blocks.
 	Root []byte `protobuf:"bytes,3,opt,name=root,proto3" json:"root,omitempty"`
-	// The permissions of the file; 0 leaves them to the server.
+	// The permissions of the file, less the umask of the server; 0 is for its owner alone, 0600.
 	Permissions   uint32 `protobuf:"varint,4,opt,name=permissions,proto3" json:"permissions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
