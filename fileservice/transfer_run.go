@@ -3,10 +3,7 @@ package fileservice
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math/rand/v2"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -18,15 +15,6 @@ const (
 	finishesAtOnce  = 128 // files that wait for the disk, or for the other end to have synced them
 	queueLength     = 512 // files that were found, and not begun
 	maxRange        = 64  // blocks of one call
-	maxFaults       = 100 // kept in a Result
-	maxAfresh       = 5   // times that a file may change while it is transferred
-	maxRefusals     = 5   // times that a server may have forgotten a file, without any blocks moved in between
-)
-
-// How long a transfer waits before it tries again to reach the other end.
-const (
-	firstWait = 100 * time.Millisecond
-	maxWait   = 30 * time.Second
 )
 
 // mover is one direction of a transfer, for one file. An errPresent of begin says that the file is there.
@@ -148,18 +136,6 @@ func (t *transfer) run(walk func() error) (Result, error) {
 		err = t.result.fault()
 	}
 	return t.result, err
-}
-
-// fault is the error of a transfer that went to its end.
-func (r *Result) fault() error {
-	switch {
-	case r.Failed == 0:
-		return nil
-	case r.Failed == 1 && r.Files+r.Present+r.Skipped == 0:
-		return r.Faults[0].Err
-	}
-	all := r.Failed + r.Files + r.Present
-	return fmt.Errorf("%w: %d of %d failed, the first: %w", ErrPartial, r.Failed, all, r.Faults[0].Err)
 }
 
 // add puts a file into the queue, and waits while that is full.
@@ -379,191 +355,4 @@ func (t *transfer) finish(it *item) {
 			t.cancel(err)
 		}
 	})
-}
-
-// settle counts a file that is done, or puts it into the queue again. It gives an error that ends everything.
-func (t *transfer) settle(it *item, root Sum, err error) error {
-	switch {
-	case err == nil:
-		t.count(it, Event{Kind: FileDone, Resumed: it.resumed}, func(r *Result) {
-			r.Files++
-			r.Resumed += it.resumed
-			r.Root = root
-		})
-	case errors.Is(err, errPresent):
-		t.progress.bytesDone.Add(it.size)
-		t.count(it, Event{Kind: FilePresent}, func(r *Result) { r.Present++ })
-	case t.ctx.Err() != nil:
-		return context.Cause(t.ctx)
-	case errors.Is(err, ErrChanged) && it.afresh < maxAfresh:
-		return t.beginAfresh(it, err)
-	case errors.Is(err, ErrUnreachable):
-		it.failures++
-		if !t.mayRetry(err, it.failures) {
-			return err
-		}
-		t.again(it)
-	case errors.Is(err, ErrRefused) && t.mayBeForgotten(it):
-		it.refusals++
-		t.wait(firstWait << it.refusals)
-		t.again(it)
-	case isFatal(err):
-		t.fault(it, err)
-		return err
-	default:
-		t.fault(it, err)
-	}
-	return nil
-}
-
-// mayBeForgotten says that a refusal is worth another try: a server may still hold what was begun before the file has
-// changed, or know nothing of what was begun, as it was started again.
-func (t *transfer) mayBeForgotten(it *item) bool {
-	return it.refusals < maxRefusals && (it.afresh > 0 || it.begun && t.config.Retry != nil)
-}
-
-// isFatal finds the errors that every other file would meet as well.
-func isFatal(err error) bool {
-	for _, fatal := range []error{ErrIntegrity, errClientClosed, syscall.ENOSPC, syscall.EROFS, syscall.EIO} {
-		if errors.Is(err, fatal) {
-			return true
-		}
-	}
-	return false
-}
-
-// beginAfresh is for a file of which there is a new version.
-func (t *transfer) beginAfresh(it *item, err error) error {
-	it.afresh++
-	t.tell(Event{Kind: FileChanged, Name: it.name, Size: it.size, Err: err})
-	var size int64
-	err = t.try(func() (err error) {
-		size, err = it.mover.refresh(t.ctx)
-		return err
-	})
-	if err != nil {
-		return t.settle(it, Sum{}, err)
-	}
-	t.progress.bytes.Add(size - it.size)
-	it.size, it.resumed = size, 0
-	t.again(it)
-	return nil
-}
-
-func (t *transfer) again(it *item) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	it.err, it.begun = nil, false
-	t.queue = append(t.queue, it)
-	t.changed.Broadcast()
-}
-
-// count ends an item.
-func (t *transfer) count(it *item, event Event, count func(*Result)) {
-	event.Name, event.Size = it.name, it.size
-	t.tell(event)
-	if event.Kind != FileFailed {
-		t.progress.filesDone.Add(1)
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	count(&t.result)
-	t.unended--
-	t.changed.Broadcast()
-}
-
-func (t *transfer) fault(it *item, err error) {
-	t.count(it, Event{Kind: FileFailed, Err: err}, func(r *Result) { r.fail(it.name, err) })
-}
-
-func (r *Result) fail(name string, err error) {
-	r.Failed++
-	if len(r.Faults) < maxFaults {
-		r.Faults = append(r.Faults, Fault{name, err})
-	}
-}
-
-// fail counts a fault of what is not in the queue, such as a directory.
-func (t *transfer) fail(name string, err error) {
-	t.tell(Event{Kind: FileFailed, Name: name, Err: err})
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.result.fail(name, err)
-}
-
-// skip counts what is not transferred.
-func (t *transfer) skip(name string, err error) {
-	t.tell(Event{Kind: FileSkipped, Name: name, Err: err})
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.result.Skipped++
-}
-
-// plan counts what would be transferred.
-func (t *transfer) plan(it *item, present bool) {
-	kind := FilePlanned
-	if present {
-		kind = FilePresent
-	}
-	t.tell(Event{Kind: kind, Name: it.name, Size: it.size})
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if present {
-		t.result.Present++
-		return
-	}
-	t.result.Files++
-	t.result.Bytes += it.size
-}
-
-func (t *transfer) tell(event Event) {
-	if t.config.Notify == nil {
-		return
-	}
-	t.telling.Lock()
-	defer t.telling.Unlock()
-	t.config.Notify(event)
-}
-
-// try calls until the other end is reached, or nobody wants to wait for it any more.
-func (t *transfer) try(call func() error) error {
-	for failures := 1; ; failures++ {
-		err := call()
-		if !errors.Is(err, ErrUnreachable) || !t.mayRetry(err, failures) {
-			return err
-		}
-	}
-}
-
-// mayRetry asks whether to go on, and waits.
-func (t *transfer) mayRetry(err error, failures int) bool {
-	if t.config.Retry == nil || t.ctx.Err() != nil || errors.Is(err, errClientClosed) {
-		return false
-	}
-	wait := min(firstWait<<min(failures-1, 20), maxWait)
-	wait -= time.Duration(rand.Int64N(int64(wait) / 4)) // so that not all come back at once
-	t.asking.Lock()
-	again := t.config.Retry(err)
-	tell := again && time.Since(t.notified) >= wait
-	if tell {
-		t.notified = time.Now()
-	}
-	t.asking.Unlock()
-	if !again {
-		return false
-	}
-	if tell {
-		t.tell(Event{Kind: Waiting, Err: err, Wait: wait})
-	}
-	t.wait(wait)
-	return true
-}
-
-func (t *transfer) wait(wait time.Duration) {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-t.ctx.Done():
-	case <-timer.C:
-	}
 }

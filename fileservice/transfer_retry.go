@@ -1,0 +1,141 @@
+package fileservice
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"syscall"
+	"time"
+)
+
+// How often it is worth to try again.
+const (
+	maxAfresh   = 5 // times that a file may change while it is transferred
+	maxRefusals = 5 // times that a server may have forgotten a file, without any blocks moved in between
+)
+
+// How long a transfer waits before it tries again to reach the other end.
+const (
+	firstWait = 100 * time.Millisecond
+	maxWait   = 30 * time.Second
+)
+
+// settle counts a file that is done, or puts it into the queue again. It gives an error that ends everything.
+func (t *transfer) settle(it *item, root Sum, err error) error {
+	switch {
+	case err == nil:
+		t.count(it, Event{Kind: FileDone, Resumed: it.resumed}, func(r *Result) {
+			r.Files++
+			r.Resumed += it.resumed
+			r.Root = root
+		})
+	case errors.Is(err, errPresent):
+		t.progress.bytesDone.Add(it.size)
+		t.count(it, Event{Kind: FilePresent}, func(r *Result) { r.Present++ })
+	case t.ctx.Err() != nil:
+		return context.Cause(t.ctx)
+	case errors.Is(err, ErrChanged) && it.afresh < maxAfresh:
+		return t.beginAfresh(it, err)
+	case errors.Is(err, ErrUnreachable):
+		it.failures++
+		if !t.mayRetry(err, it.failures) {
+			return err
+		}
+		t.again(it)
+	case errors.Is(err, ErrRefused) && t.mayBeForgotten(it):
+		it.refusals++
+		t.wait(firstWait << it.refusals)
+		t.again(it)
+	case isFatal(err):
+		t.fault(it, err)
+		return err
+	default:
+		t.fault(it, err)
+	}
+	return nil
+}
+
+// mayBeForgotten says that a refusal is worth another try: a server may still hold what was begun before the file has
+// changed, or know nothing of what was begun, as it was started again.
+func (t *transfer) mayBeForgotten(it *item) bool {
+	return it.refusals < maxRefusals && (it.afresh > 0 || it.begun && t.config.Retry != nil)
+}
+
+// isFatal finds the errors that every other file would meet as well.
+func isFatal(err error) bool {
+	for _, fatal := range []error{ErrIntegrity, errClientClosed, syscall.ENOSPC, syscall.EROFS, syscall.EIO} {
+		if errors.Is(err, fatal) {
+			return true
+		}
+	}
+	return false
+}
+
+// beginAfresh is for a file of which there is a new version.
+func (t *transfer) beginAfresh(it *item, err error) error {
+	it.afresh++
+	t.tell(Event{Kind: FileChanged, Name: it.name, Size: it.size, Err: err})
+	var size int64
+	err = t.try(func() (err error) {
+		size, err = it.mover.refresh(t.ctx)
+		return err
+	})
+	if err != nil {
+		return t.settle(it, Sum{}, err)
+	}
+	t.progress.bytes.Add(size - it.size)
+	it.size, it.resumed = size, 0
+	t.again(it)
+	return nil
+}
+
+func (t *transfer) again(it *item) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	it.err, it.begun = nil, false
+	t.queue = append(t.queue, it)
+	t.changed.Broadcast()
+}
+
+// try calls until the other end is reached, or nobody wants to wait for it any more.
+func (t *transfer) try(call func() error) error {
+	for failures := 1; ; failures++ {
+		err := call()
+		if !errors.Is(err, ErrUnreachable) || !t.mayRetry(err, failures) {
+			return err
+		}
+	}
+}
+
+// mayRetry asks whether to go on, and waits.
+func (t *transfer) mayRetry(err error, failures int) bool {
+	if t.config.Retry == nil || t.ctx.Err() != nil || errors.Is(err, errClientClosed) {
+		return false
+	}
+	wait := min(firstWait<<min(failures-1, 20), maxWait)
+	wait -= time.Duration(rand.Int64N(int64(wait) / 4)) // so that not all come back at once
+	t.asking.Lock()
+	again := t.config.Retry(err)
+	tell := again && time.Since(t.notified) >= wait
+	if tell {
+		t.notified = time.Now()
+	}
+	t.asking.Unlock()
+	if !again {
+		return false
+	}
+	if tell {
+		t.tell(Event{Kind: Waiting, Err: err, Wait: wait})
+	}
+	t.wait(wait)
+	return true
+}
+
+func (t *transfer) wait(wait time.Duration) {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-t.ctx.Done():
+	case <-timer.C:
+	}
+}
