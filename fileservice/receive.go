@@ -47,6 +47,7 @@ type receiver struct {
 	mu      sync.Mutex
 	caught  *sync.Cond // something was committed, or there is an error
 	blocks  blockTable
+	writing int     // calls of WriteAt
 	pending []int64 // blocks that are written, and not committed
 	err     error   // the first of a write or a sync; there is no way on from it
 	started bool    // the committer
@@ -160,6 +161,9 @@ func (r *receiver) writeBlock(block int64, data []byte, sum Sum) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.writing--; r.done {
+		r.caught.Broadcast()
+	}
 	if err != nil {
 		return r.fail(err)
 	}
@@ -200,10 +204,13 @@ func (r *receiver) claim(block int64, sum Sum) (fresh bool, err error) {
 		return false, &fs.PathError{Op: "write", Path: r.local, Err: err}
 	case entry.state == blockMissing:
 		r.blocks.set(block, blockEntry{blockClaimed, sum})
+		r.writing++
 		return true, nil
-	default:
-		return entry.state == blockClaimed, nil
+	case entry.state == blockClaimed:
+		r.writing++ // the other one may fail
+		return true, nil
 	}
+	return false, nil
 }
 
 // fail keeps the first error. mu is held.
@@ -366,7 +373,7 @@ func (r *receiver) checkPart() error {
 	return nil
 }
 
-// stop ends the committer.
+// stop ends the committer, and lets nobody write any more.
 func (r *receiver) stop() error {
 	r.mu.Lock()
 	if r.done {
@@ -375,6 +382,9 @@ func (r *receiver) stop() error {
 	}
 	r.done = true
 	r.caught.Broadcast()
+	for r.writing > 0 {
+		r.caught.Wait()
+	}
 	r.mu.Unlock()
 	close(r.quit)
 	r.committer.Wait()

@@ -140,7 +140,8 @@ func (u *uploads) close(local string, up *upload) error {
 	return up.Close()
 }
 
-// take gives an upload to the one who finishes it, who has it for himself.
+// take gives an upload to the one who finishes it. Nobody joins in it any more, and those who did can only send blocks
+// that are there, as one does whose connection has broken without the server knowing.
 func (u *uploads) take(local string, version Version) (*upload, error) {
 	up, err := u.join(local, version)
 	if err != nil {
@@ -148,21 +149,12 @@ func (u *uploads) take(local string, version Version) (*upload, error) {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if up.users > 1 || u.open[local] != up {
+	if u.open[local] != up {
 		up.users--
-		return nil, refused("blocks of this upload are still under way")
+		return nil, refused("somebody else finishes this upload")
 	}
+	delete(u.open, local)
 	return up, nil
-}
-
-// finished forgets an upload that was taken.
-func (u *uploads) finished(local string, up *upload) error {
-	u.mu.Lock()
-	if u.open[local] == up {
-		delete(u.open, local)
-	}
-	u.mu.Unlock()
-	return up.Close()
 }
 
 // closeAll closes what is open, when no more calls come.

@@ -7,11 +7,13 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"path/filepath"
 	"strings"
 
 	"google.golang.org/grpc"
 
 	"culvert/fileservice/internal/fileservicepb"
+	"culvert/internal/disk"
 )
 
 // writable checks that the server may write, and what a client names to be written.
@@ -41,7 +43,14 @@ func (s *Server) MakeDirectory(
 	if err != nil {
 		return nil, err
 	}
-	if err := s.config.Root.Mkdir(local, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+	switch err := s.config.Root.Mkdir(local, 0o777); {
+	case err == nil:
+		// What is finished in it is durable only if its name is.
+		err = disk.InRoot{Root: s.config.Root}.SyncDir(filepath.Dir(local))
+		if err != nil {
+			return nil, err
+		}
+	case !errors.Is(err, fs.ErrExist):
 		return nil, err
 	}
 	info, err := s.config.Root.Lstat(local)
@@ -201,7 +210,7 @@ func (s *Server) FinishWrite(
 		return nil, err
 	}
 	info, err := up.finish(root, fs.FileMode(request.GetPermissions())&fs.ModePerm)
-	if err = errors.Join(err, s.uploads.finished(local, up)); err != nil {
+	if err = errors.Join(err, up.Close()); err != nil {
 		return nil, err
 	}
 	return entryOf(path.Base(request.GetPath()), info), nil

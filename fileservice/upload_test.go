@@ -18,6 +18,7 @@ import (
 
 	"culvert/fileservice"
 	"culvert/fileservice/internal/fileservicepb"
+	"culvert/internal/testkit"
 )
 
 // source is a file to be sent.
@@ -288,6 +289,64 @@ func TestUploadsThatLie(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestUploadBesideALostCall finishes an upload while a call that will never end has sent a part of one of its blocks.
+func TestUploadBesideALostCall(t *testing.T) {
+	dir := t.TempDir()
+	address := listen(t, dir, writable)
+	s := newSource(2 * fileservice.BlockSize)
+	version := &fileservicepb.Version{
+		Size: s.version.Size, ModifiedUnixNano: s.version.ModifiedUnixNano, Tag: s.version.Tag,
+	}
+	client := connect(t, fileservice.ClientConfig{Dial: dialer(address)})
+	if _, err := client.QueryWrite(t.Context(), "file", s.version, false); err != nil {
+		t.Fatal(err)
+	}
+	lost, err := raw(t, address).Write(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, last := &fileservicepb.WriteRequest{Path: "file", Version: version}, s.block(1)
+	for i := range 4 {
+		head.Data = s.block(0)[i<<18:][:1<<18]
+		if i == 3 {
+			head.Hash = sumOf(s.block(0))
+		}
+		if err := lost.Send(head); err != nil {
+			t.Fatal(err)
+		}
+		head = &fileservicepb.WriteRequest{}
+	}
+	if err := lost.Send(&fileservicepb.WriteRequest{Data: last[:1<<18]}); err != nil {
+		t.Fatal(err)
+	}
+	// The server has taken the block, so that it knows of the call.
+	testkit.WaitFor(t, "the block is written", func() bool {
+		got, err := os.ReadFile(filepath.Join(dir, "file.culvert.part"))
+		return err == nil && bytes.HasPrefix(got, s.block(0))
+	})
+	if err := s.send(t.Context(), client, "file", 0, 2); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.FinishWrite(t.Context(), "file", s.version, s.root(), 0o600); err != nil {
+		t.Error(err)
+	}
+	for i := 1; i < 4; i++ {
+		message := &fileservicepb.WriteRequest{Data: last[i<<18:][:1<<18]}
+		if i == 3 {
+			message.Hash = sumOf(last)
+		}
+		if err := lost.Send(message); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := lost.CloseAndRecv(); err == nil {
+		t.Error("a block was written after the end")
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, "file")); err != nil || !bytes.Equal(got, s.content) {
+		t.Errorf("%d bytes, %v", len(got), err)
 	}
 }
 
