@@ -266,8 +266,9 @@ func (r *receiver) commit() error {
 	return nil
 }
 
-// finish gives the file its name, when all blocks are there and their hashes have that root. With permissions of 0 it is
-// for its owner alone. If blocks are missing, they may still be written; after any other error it can only be closed.
+// finish gives the file its name, when all blocks are there and their hashes have that root. With permissions of 0 it
+// is for its owner alone. If blocks are missing, they may still be written; after any other error it can only be
+// closed.
 func (r *receiver) finish(root Sum, permissions fs.FileMode) (fs.FileInfo, error) {
 	if missing := r.missing(); missing != 0 {
 		return nil, &fs.PathError{Op: "write", Path: r.local, Err: refused("%d blocks are missing", missing)}
@@ -321,7 +322,7 @@ func (r *receiver) publish(permissions fs.FileMode) error {
 	if permissions == 0 {
 		permissions = 0o600
 	}
-	// Others may write to the directory. What they put under the name must not get the permissions in place of the file.
+	// Others may write to the directory. What they put under the name must not get the permissions of the file.
 	if err := r.file.Chmod(permissions.Perm() &^ umask()); err != nil {
 		return err
 	}

@@ -53,10 +53,10 @@ func (l lock) Held() error {
 }
 
 // countLinks is how many names a file has.
-func countLinks(f *os.File) (uint64, error) {
+func countLinks(f *os.File) (int, error) {
 	var info unix.Stat_t
 	if err := unix.Fstat(int(f.Fd()), &info); err != nil {
 		return 0, &os.PathError{Op: "stat", Path: f.Name(), Err: err}
 	}
-	return uint64(info.Nlink), nil
+	return int(info.Nlink), nil
 }

@@ -84,7 +84,7 @@ func (r InRoot) OpenLocked(name string) (LockedFile, error) {
 		// Whoever had the lock may have renamed or removed the file before it was taken over.
 		same, err := r.isNamed(f, name)
 		if err == nil && same {
-			var links uint64
+			var links int
 			if links, err = countLinks(f); err == nil && links < 2 {
 				return osFile{f}, nil
 			}
