@@ -70,11 +70,11 @@
 //	others      first block, 8   hash, 32   hash, 32   …        consecutive blocks that are durable
 //
 // Blocks are written in any order. 16 MiB later, or 200 ms, .part is synced, and after that the journal says what was
-// synced, with a sync of its own; at most 64 MiB are ahead of it. At the end .part is cut to its size, gets its permissions
-// and time, is synced, gets its name, the directory is synced, and the journal is removed. What comes sooner than the
-// first sync has no journal. Whoever goes on believes a journal if it is of the same version, its log is sound, and .part
-// is as large as it says; else both are begun afresh. It does not read .part again: what is damaged there on the disk in
-// between is not found, for which there are file systems, and age.
+// synced, with a sync of its own; at most 64 MiB are ahead of it. At the end .part is cut to its size, gets its
+// permissions and time, is synced, gets its name, the directory is synced, and the journal is removed. What comes
+// sooner than the first sync has no journal. Whoever goes on believes a journal if it is of the same version, its log
+// is sound, and .part is as large as it says; else both are begun afresh. It does not read .part again: what is damaged
+// there on the disk in between is not found, for which there are file systems, and age.
 //
 // # What a peer can do
 //
@@ -94,7 +94,7 @@
 // writable may be sent 2 MiB ahead on each connection. A client may be sent 8 MiB ahead on each of its connections; its
 // data goes straight to the slice of the caller.
 //
-// A transfer has two buffers of 1 MiB for each connection, 64 KiB for each of 48 small files at once, and 33 bytes for each
-// block of a file of several blocks that is under way: 34 MB for a TiB. Of a tree it holds 512 files that it has found, and
-// the entries of the directories that it lists, 64 MiB at most.
+// A transfer has two buffers of 1 MiB for each connection, 64 KiB for each of 48 small files at once, and 33 bytes for
+// each block of a file of several blocks that is under way: 34 MB for a TiB. Of a tree it holds 512 files that it has
+// found, and the entries of the directories that it lists, 64 MiB at most.
 package fileservice

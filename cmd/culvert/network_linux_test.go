@@ -64,11 +64,16 @@ func grown(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	size, err := strconv.ParseInt(args[1], 10, 64)
 	ts.Check(err)
-	for start := time.Now(); ; time.Sleep(time.Millisecond) {
+	ticker := time.NewTicker(time.Millisecond)
+	defer ticker.Stop()
+	late := time.After(time.Minute)
+	for {
 		if info, err := os.Stat(ts.MkAbs(args[0])); err == nil && info.Size() >= size {
 			return
 		}
-		if time.Since(start) > time.Minute {
+		select {
+		case <-ticker.C:
+		case <-late:
 			ts.Fatalf("%s has not got %d bytes within a minute", args[0], size)
 		}
 	}
