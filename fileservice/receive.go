@@ -32,8 +32,9 @@ var errExchanged = errors.New("fileservice: somebody has exchanged the unfinishe
 // The journal speaks only of what is on the disk. It is begun with the first commit, so that files which arrive
 // quickly have none. Many files that are finished at once share their syncs.
 type receiver struct {
-	root      *os.Root
-	local     string
+	dir       *os.Root // that the file is in, so that no operation has to walk there
+	local     string   // path, for people
+	base      string   // name in dir
 	names     unfinished
 	version   Version
 	overwrite bool
@@ -63,43 +64,51 @@ type receiver struct {
 func openReceiver(
 	root *os.Root, publisher *disk.Publisher, local string, version Version, overwrite bool,
 ) (*receiver, error) {
-	names, err := unfinishedNames(local)
+	dir, err := root.OpenRoot(filepath.Dir(local))
 	if err != nil {
-		return nil, &fs.PathError{Op: "write", Path: local, Err: err}
-	}
-	if err := errors.Join(checkTarget(root, local, overwrite), removeOrphans(root, local, names)); err != nil {
-		return nil, err
-	}
-	file, err := disk.InRoot{Root: root}.OpenLocked(names.part)
-	switch {
-	case errors.Is(err, disk.ErrLocked):
-		return nil, &fs.PathError{Op: "write", Path: local, Err: refused("it is being transferred already")}
-	case err != nil:
 		return nil, err
 	}
 	r := &receiver{
-		root: root, local: local, names: names, version: version, overwrite: overwrite,
-		publisher: publisher, file: file, wake: make(chan struct{}, 1), quit: make(chan struct{}),
+		dir: dir, local: local, base: filepath.Base(local), version: version, overwrite: overwrite,
+		publisher: publisher, wake: make(chan struct{}, 1), quit: make(chan struct{}),
 	}
 	r.caught = sync.NewCond(&r.mu)
-	if err := r.resume(); err != nil {
+	if err := r.open(); err != nil {
 		return nil, errors.Join(err, r.closeFiles())
 	}
 	return r, nil
 }
 
+func (r *receiver) open() (err error) {
+	if r.names, err = unfinishedNames(r.base); err != nil {
+		return &fs.PathError{Op: "write", Path: r.local, Err: err}
+	}
+	if err := errors.Join(r.checkTarget(), removeOrphans(r.dir, r.base, r.names)); err != nil {
+		return err
+	}
+	file, err := disk.InRoot{Root: r.dir}.OpenLocked(r.names.part)
+	switch {
+	case errors.Is(err, disk.ErrLocked):
+		return &fs.PathError{Op: "write", Path: r.local, Err: refused("it is being transferred already")}
+	case err != nil:
+		return err
+	}
+	r.file = file
+	return r.resume()
+}
+
 // checkTarget sees whether the name can be taken.
-func checkTarget(root *os.Root, local string, overwrite bool) error {
-	info, err := root.Lstat(local)
+func (r *receiver) checkTarget() error {
+	info, err := r.dir.Lstat(r.base)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
 		return err
 	case info.IsDir():
-		return &fs.PathError{Op: "write", Path: local, Err: fmt.Errorf("%w: a directory", fs.ErrExist)}
-	case !overwrite:
-		return &fs.PathError{Op: "write", Path: local, Err: fs.ErrExist}
+		return &fs.PathError{Op: "write", Path: r.local, Err: fmt.Errorf("%w: a directory", fs.ErrExist)}
+	case !r.overwrite:
+		return &fs.PathError{Op: "write", Path: r.local, Err: fs.ErrExist}
 	}
 	return nil
 }
@@ -135,7 +144,7 @@ func (r *receiver) resume() error {
 	r.blocks = blockTable{}
 	if found {
 		// Were the journal there again after a crash, it would speak of what is no longer in the file.
-		if err := removeJournal(r.root, r.names); err != nil {
+		if err := removeJournal(r.dir, r.names); err != nil {
 			return err
 		}
 	}
@@ -290,7 +299,7 @@ func (r *receiver) finish(root Sum, permissions fs.FileMode) (fs.FileInfo, error
 	if err := r.publish(permissions); err != nil {
 		return nil, r.fail(err)
 	}
-	return r.root.Lstat(r.local)
+	return r.dir.Lstat(r.base)
 }
 
 // sums gives the root of the hashes of the blocks.
@@ -329,10 +338,10 @@ func (r *receiver) publish(permissions fs.FileMode) error {
 	if err := r.checkPart(); err != nil {
 		return err
 	}
-	if err := r.root.Chtimes(r.names.part, time.Time{}, r.version.ModTime()); err != nil {
+	if err := r.dir.Chtimes(r.names.part, time.Time{}, r.version.ModTime()); err != nil {
 		return err
 	}
-	err := r.publisher.Publish(r.file, filepath.Dir(r.local), func() error {
+	err := r.publisher.Publish(r.file, r.dir, func() error {
 		err := r.rename()
 		if err == nil {
 			r.gone, r.pending = true, nil
@@ -346,16 +355,16 @@ func (r *receiver) publish(permissions fs.FileMode) error {
 }
 
 func (r *receiver) rename() error {
-	if err := checkTarget(r.root, r.local, r.overwrite); err != nil {
+	if err := r.checkTarget(); err != nil {
 		return err
 	}
 	if err := r.checkPart(); err != nil {
 		return err
 	}
 	if r.overwrite {
-		return r.root.Rename(r.names.part, r.local)
+		return r.dir.Rename(r.names.part, r.base)
 	}
-	return disk.InRoot{Root: r.root}.Rename(r.names.part, r.local)
+	return disk.InRoot{Root: r.dir}.Rename(r.names.part, r.base)
 }
 
 // checkPart fails if .part is not the name of the file that is received any more.
@@ -364,7 +373,7 @@ func (r *receiver) checkPart() error {
 	if err != nil {
 		return err
 	}
-	named, err := r.root.Lstat(r.names.part)
+	named, err := r.dir.Lstat(r.names.part)
 	if err != nil {
 		return err
 	}
@@ -419,7 +428,7 @@ func (r *receiver) discard() error {
 func (r *receiver) drop() error {
 	var err error
 	if !r.gone {
-		err = r.root.Remove(r.names.part)
+		err = r.dir.Remove(r.names.part)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil // so is the directory, perhaps
@@ -438,7 +447,7 @@ func (r *receiver) closeFiles() error {
 		err = errors.Join(err, r.file.Close())
 		r.file = nil
 	}
-	return err
+	return errors.Join(err, r.dir.Close())
 }
 
 // unfinished are the names that a file has before it is complete.

@@ -40,7 +40,7 @@ func (v Version) appendJournal(b []byte) []byte {
 
 // openJournal reads the journal if there is one. If it is not of this version, or not sound, it is found but not open.
 func (r *receiver) openJournal() (found bool, err error) {
-	info, err := r.root.Lstat(r.names.journal)
+	info, err := r.dir.Lstat(r.names.journal)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
@@ -49,7 +49,7 @@ func (r *receiver) openJournal() (found bool, err error) {
 	case !info.IsDir():
 		return true, nil
 	}
-	log, _, err := wal.OpenInRoot(r.root, r.names.journal, wal.Options{SegmentSize: journalSegment})
+	log, _, err := wal.OpenInRoot(r.dir, r.names.journal, wal.Options{SegmentSize: journalSegment})
 	if _, unsound := errors.AsType[*wal.SegmentError](err); unsound {
 		return true, nil
 	}
@@ -111,7 +111,7 @@ func (r *receiver) readEntry(data []byte, size int64) bool {
 // appendJournal says of blocks that they are durable.
 func (r *receiver) appendJournal(blocks []int64) error {
 	if r.journal == nil {
-		log, _, err := wal.OpenInRoot(r.root, r.names.journal, wal.Options{SegmentSize: journalSegment})
+		log, _, err := wal.OpenInRoot(r.dir, r.names.journal, wal.Options{SegmentSize: journalSegment})
 		if err != nil {
 			return fmt.Errorf("fileservice: the journal: %w", err)
 		}
@@ -151,7 +151,7 @@ func (r *receiver) dropJournal() error {
 	}
 	err := r.journal.log.Close()
 	r.journal = nil
-	return errors.Join(err, removeJournal(r.root, r.names))
+	return errors.Join(err, removeJournal(r.dir, r.names))
 }
 
 // removeJournal removes what is there under the name of the journal for good: were it there again after a crash, it

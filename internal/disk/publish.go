@@ -14,7 +14,6 @@ const fewestShared = 8
 // too. Who publishes many files at once shares the syncs: all that wait are made durable by one syncfs(2), where the
 // system has it, and a few by one sync for each. Its methods may be called by several goroutines at once.
 type Publisher struct {
-	root   InRoot
 	shared *os.File     // of the file system, open since before anything was written; nil to share nothing
 	syncfs func() error // of that
 
@@ -35,7 +34,7 @@ type round struct {
 
 // NewPublisher gives one for the files of a tree. What it syncs together must be written after this.
 func NewPublisher(root *os.Root) (*Publisher, error) {
-	p := &Publisher{root: InRoot{Root: root}}
+	p := &Publisher{}
 	if !canShare {
 		return p, nil
 	}
@@ -58,7 +57,7 @@ func (p *Publisher) Close() error {
 
 // Publish syncs a file, calls rename, and syncs the directory that the file is in under both names. If the first sync
 // fails, rename is not called. After an error of rename or of the second sync, the file may have its name or not.
-func (p *Publisher) Publish(file File, dir string, rename func() error) error {
+func (p *Publisher) Publish(file File, dir *os.Root, rename func() error) error {
 	share := func(own func() error) error { return own() }
 	opened, ok := file.(osFile)
 	shares := ok && p.shared != nil && sameFileSystem(p.shared, opened.File) // another may be mounted below the root
@@ -76,7 +75,7 @@ func (p *Publisher) Publish(file File, dir string, rename func() error) error {
 	if err := rename(); err != nil {
 		return err
 	}
-	return share(func() error { return p.root.SyncDir(dir) })
+	return share(func() error { return InRoot{Root: dir}.SyncDir(".") })
 }
 
 // sync waits until all that was done before it is durable. If it cannot share, it calls own.

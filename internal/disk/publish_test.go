@@ -18,15 +18,19 @@ type faultyFile struct {
 
 func (f faultyFile) Sync() error { return f.err }
 
-// newPublisher gives one for a new directory.
-func newPublisher(t *testing.T) (p *Publisher, dir string) {
+// testPublisher is one for a new directory.
+type testPublisher struct {
+	*Publisher
+	root InRoot
+}
+
+func newPublisher(t *testing.T) testPublisher {
 	t.Helper()
-	dir = t.TempDir()
-	root, err := os.OpenRoot(dir)
+	root, err := os.OpenRoot(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err = NewPublisher(root)
+	p, err := NewPublisher(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,11 +39,11 @@ func newPublisher(t *testing.T) (p *Publisher, dir string) {
 			t.Error(err)
 		}
 	})
-	return p, dir
+	return testPublisher{p, InRoot{Root: root}}
 }
 
 // publish writes a file under one name and publishes it under another.
-func publish(p *Publisher, name string) error {
+func publish(p testPublisher, name string) error {
 	part := name + ".part"
 	file, err := p.root.Create(part)
 	if err != nil {
@@ -48,12 +52,12 @@ func publish(p *Publisher, name string) error {
 	if _, err := file.WriteAt([]byte(name), 0); err != nil {
 		return err
 	}
-	err = p.Publish(file, ".", func() error { return p.root.Rename(part, name) })
+	err = p.Publish(file, p.root.Root, func() error { return p.root.Rename(part, name) })
 	return errors.Join(err, file.Close())
 }
 
 // publishTogether publishes files in one round: none of it begins before all wait.
-func publishTogether(p *Publisher, n int) []error {
+func publishTogether(p testPublisher, n int) []error {
 	errs := make([]error, n)
 	var all sync.WaitGroup
 	p.turn.Lock()
@@ -74,7 +78,7 @@ func publishTogether(p *Publisher, n int) []error {
 
 func TestPublish(t *testing.T) {
 	const n = 200
-	p, dir := newPublisher(t)
+	p := newPublisher(t)
 	var all sync.WaitGroup
 	errs := make([]error, n)
 	for i := range errs {
@@ -86,7 +90,7 @@ func TestPublish(t *testing.T) {
 	}
 	for i := range n {
 		name := fmt.Sprint("file", i)
-		if content, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(content) != name {
+		if content, err := p.root.Root.ReadFile(name); err != nil || string(content) != name {
 			t.Errorf("%s: %q, %v", name, content, err)
 		}
 	}
@@ -97,7 +101,7 @@ func TestPublish(t *testing.T) {
 
 // TestPublishShares counts the shared syncs of files that are published together.
 func TestPublishShares(t *testing.T) {
-	p, _ := newPublisher(t)
+	p := newPublisher(t)
 	if !canShare {
 		t.Skip("this system syncs files one by one")
 	}
@@ -117,7 +121,7 @@ func TestPublishShares(t *testing.T) {
 
 // TestPublishFailedSync has the shared sync fail: no file of its round gets its name, and later ones do not share.
 func TestPublishFailedSync(t *testing.T) {
-	p, _ := newPublisher(t)
+	p := newPublisher(t)
 	if !canShare {
 		t.Skip("this system syncs files one by one")
 	}
@@ -147,7 +151,7 @@ func TestPublishFailedSync(t *testing.T) {
 
 // TestPublishUnsupported has a system that refuses the call: each file is synced by itself.
 func TestPublishUnsupported(t *testing.T) {
-	p, _ := newPublisher(t)
+	p := newPublisher(t)
 	if !canShare {
 		t.Skip("this system syncs files one by one")
 	}
@@ -162,7 +166,7 @@ func TestPublishUnsupported(t *testing.T) {
 
 // A file whose own sync fails, or whose rename does, does not get its name, and the error is that of the cause.
 func TestPublishFaults(t *testing.T) {
-	p, _ := newPublisher(t)
+	p := newPublisher(t)
 	file, err := p.root.Create("part")
 	if err != nil {
 		t.Fatal(err)
@@ -171,10 +175,10 @@ func TestPublishFaults(t *testing.T) {
 		t.Error("renamed")
 		return nil
 	}
-	if err := p.Publish(faultyFile{file, syscall.EIO}, ".", rename); !errors.Is(err, syscall.EIO) {
+	if err := p.Publish(faultyFile{file, syscall.EIO}, p.root.Root, rename); !errors.Is(err, syscall.EIO) {
 		t.Error(err)
 	}
-	if err := p.Publish(file, ".", func() error { return syscall.EEXIST }); !errors.Is(err, syscall.EEXIST) {
+	if err := p.Publish(file, p.root.Root, func() error { return syscall.EEXIST }); !errors.Is(err, syscall.EEXIST) {
 		t.Error(err)
 	}
 	if err := file.Close(); err != nil {
