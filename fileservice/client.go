@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/experimental"
 	"google.golang.org/grpc/keepalive"
 
 	"culvert/fileservice/internal/fileservicepb"
@@ -76,8 +77,9 @@ func NewClient(config ClientConfig) (*Client, error) {
 	setDefault(&config.MaxEntries, DefaultMaxEntries)
 	c := &Client{config: config}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
+	frames := newFramePool(config.Connections * readWindow)
 	for range config.Connections {
-		l, err := newLink(&c.config)
+		l, err := newLink(&c.config, frames)
 		if err != nil {
 			return nil, errors.Join(err, c.Close())
 		}
@@ -109,7 +111,7 @@ type link struct {
 	calls map[*clientCall]struct{}
 }
 
-func newLink(config *ClientConfig) (*link, error) {
+func newLink(config *ClientConfig, frames *framePool) (*link, error) {
 	l := &link{calls: map[*clientCall]struct{}{}}
 	conn, err := grpc.NewClient("passthrough:///culvert",
 		grpc.WithTransportCredentials(insecure.NewCredentials()), // the dialer has seen to that
@@ -126,11 +128,12 @@ func newLink(config *ClientConfig) (*link, error) {
 			grpc.MaxCallSendMsgSize(maxMessage),
 			grpc.WaitForReady(true), // until a dial fails, or Timeout has passed
 		),
-		grpc.WithStaticStreamWindowSize(readWindow),
+		grpc.WithStaticStreamWindowSize(callWindow),
 		grpc.WithStaticConnWindowSize(readWindow),
 		grpc.WithMaxHeaderListSize(16<<10),
 		grpc.WithReadBufferSize(ioBufferSize),
 		grpc.WithWriteBufferSize(ioBufferSize),
+		experimental.WithBufferPool(frames),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: config.Timeout, Timeout: config.Timeout}),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff: backoff.Config{

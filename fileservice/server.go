@@ -158,9 +158,11 @@ func setDefault[T int | time.Duration](value *T, standard T) {
 
 // The windows say how much data may be under way to one end on one connection and on one of its calls. gRPC adapts
 // them otherwise, which takes round trips, and stops at 16 MiB. A client reads; a server takes data only if it is
-// writable, and gives what a request needs else.
+// writable, and gives what a request needs else. What bounds memory is the window of a call: gRPC takes from the
+// connection whatever the calls have done with what came before.
 const (
-	readWindow    = 8 << 20
+	readWindow    = 4 << 20
+	callWindow    = readWindow / buffersPerLink // of one that reads
 	writeWindow   = 2 << 20
 	requestWindow = 64 << 10
 	ioBufferSize  = 512 << 10
