@@ -15,7 +15,7 @@ var (
 )
 
 // Open opens a regular file or a directory. The version of a file is the one it has now; if it changes, reads fail with
-// ErrChanged. Symbolic links are not followed, and like devices and pipes they cannot be opened: fs.ErrPermission.
+// ErrChanged. Symbolic links are not followed, and like devices and pipes they cannot be opened: fs.ErrInvalid.
 //
 // It costs the server nothing: a file that is open is only a name and a version on this side.
 func (c *Client) Open(name string) (fs.File, error) {
@@ -32,7 +32,7 @@ func (c *Client) Open(name string) (fs.File, error) {
 	case info.Mode().IsRegular():
 		return &file{client: c, name: name, info: info}, nil
 	}
-	err = fmt.Errorf("%w: not a regular file or a directory", fs.ErrPermission)
+	err = notRegular(info.Mode())
 	return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 }
 

@@ -64,6 +64,9 @@ func (s *Server) openDirectory(local string) (*os.File, error) {
 func (s *Server) openSame(local string, before fs.FileInfo) (*os.File, error) {
 	file, err := s.config.Root.OpenFile(local, os.O_RDONLY|openWithoutWaiting, 0)
 	if err != nil {
+		if now, gone := s.config.Root.Lstat(local); gone == nil && !os.SameFile(before, now) {
+			err = ErrChanged // to a link that leads nowhere, perhaps
+		}
 		return nil, err
 	}
 	after, err := file.Stat()
@@ -115,7 +118,7 @@ func (s *Server) openVersion(local string, want *fileservicepb.Version) (*os.Fil
 		return nil, Version{}, err
 	}
 	if !before.Mode().IsRegular() {
-		return nil, Version{}, fmt.Errorf("%w: not a regular file", fs.ErrPermission)
+		return nil, Version{}, notRegular(before.Mode())
 	}
 	version := VersionOf(before)
 	if want != nil && versionOfMessage(want) != version {

@@ -93,7 +93,7 @@ func TestTransferFaults(t *testing.T) {
 					if role == "push" {
 						address, here = listen(t, to, writable), from
 					}
-					client := ail(t, address, 2, offset, fault)
+					client := ail(t, address, 2, soon, offset, fault)
 					config := fileservice.TransferConfig{
 						Remote: ".", Root: openRoot(t, here), Local: ".", Retry: func(error) bool { return true },
 					}
@@ -111,15 +111,19 @@ func TestTransferFaults(t *testing.T) {
 	}
 }
 
+// soon is when a connection that stalls is given up.
+const soon = 500 * time.Millisecond
+
 // ail gives a client whose connections get a fault after so many bytes, once.
 func ail(
-	t *testing.T, address string, connections int, offset int64, fault func(net.Conn, []byte) error,
+	t *testing.T, address string, connections int, timeout time.Duration, offset int64,
+	fault func(net.Conn, []byte) error,
 ) *fileservice.Client {
 	t.Helper()
 	var left atomic.Int64
 	left.Store(offset)
 	return connect(t, fileservice.ClientConfig{
-		Connections: connections, Timeout: 500 * time.Millisecond,
+		Connections: connections, Timeout: timeout,
 		Dial: func(ctx context.Context) (net.Conn, error) {
 			conn, err := dialer(address)(ctx)
 			if err != nil {
@@ -155,7 +159,8 @@ func TestTransferGivesUp(t *testing.T) {
 	from, _ := tree(t, map[string]int{"file": 8 << 20})
 	address := listen(t, from, nil)
 	for name, fault := range transferFaults() {
-		client := ail(t, address, 1, 5<<19, fault)
+		// In the middle of a block, so that a call is under way.
+		client := ail(t, address, 1, soon, 7*fileservice.BlockSize/2, fault)
 		to := t.TempDir()
 		config := fileservice.TransferConfig{Remote: "file", Root: openRoot(t, to), Local: "file"}
 		result, err := fileservice.Pull(t.Context(), client, config)
@@ -163,7 +168,8 @@ func TestTransferGivesUp(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		seeNoOther(t, from, to)
-		again, err := fileservice.Pull(t.Context(), client, config)
+		sound := connect(t, fileservice.ClientConfig{Dial: dialer(address)})
+		again, err := fileservice.Pull(t.Context(), sound, config)
 		if err != nil || result.Files == 0 && again.Resumed+again.Bytes != 8<<20 {
 			t.Errorf("%s: %v %+v", name, err, again)
 		}
@@ -199,7 +205,7 @@ func TestSourceChanges(t *testing.T) {
 			var once sync.Once
 			var changing error
 			address := listen(t, served, writable)
-			client := ail(t, address, 1, 1<<20, func(net.Conn, []byte) error {
+			client := ail(t, address, 1, 0, 1<<20, func(net.Conn, []byte) error {
 				once.Do(func() { changing = test.change(filepath.Join(from, "file")) })
 				return nil
 			})
