@@ -76,6 +76,10 @@ func (s *Server) QueryWriteStatus(
 		return nil, err
 	}
 	defer s.uploads.end(local, up)
+	// Who asks after his connection broke need not send again what had come.
+	if err := up.commit(); err != nil {
+		return nil, err
+	}
 	response := &fileservicepb.QueryWriteStatusResponse{}
 	for _, r := range up.committed() {
 		if len(response.Committed) == maxRanges {

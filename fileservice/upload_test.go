@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -101,6 +102,22 @@ func TestUpload(t *testing.T) {
 		entries, err := client.ReadDir("a")
 		if err != nil || len(entries) != 1 {
 			t.Errorf("something was left: %v, %v", entries, err)
+		}
+	}
+}
+
+// TestQueryCommits asks for what has come at once, which may not have been committed by itself yet.
+func TestQueryCommits(t *testing.T) {
+	client := serve(t, t.TempDir(), writable)
+	s := newSource(4 * fileservice.BlockSize)
+	for i := range s.blocks() {
+		want := []fileservice.BlockRange{{First: 0, Count: i}}
+		committed, err := client.QueryWrite(t.Context(), "file", s.version, false)
+		if err != nil || len(committed) != 0 && !slices.Equal(committed, want) || len(committed) == 0 && i > 0 {
+			t.Errorf("%v are committed of %d, %v", committed, i, err)
+		}
+		if err := s.send(t.Context(), client, "file", i, 1); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
