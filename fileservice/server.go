@@ -216,7 +216,7 @@ func (s *Server) Serve(listener net.Listener) error {
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.stop.Do(func() { close(s.done) })
 	s.conns.closePending()
-	cut := context.AfterFunc(ctx, s.grpc.Stop)
+	cut := context.AfterFunc(ctx, s.cut)
 	s.grpc.GracefulStop()
 	var err error
 	if !cut() {
@@ -229,6 +229,12 @@ func (s *Server) Shutdown(ctx context.Context) error {
 func (s *Server) Close() error {
 	s.stop.Do(func() { close(s.done) })
 	s.conns.closePending()
-	s.grpc.Stop()
+	s.cut()
 	return s.uploads.closeAll()
+}
+
+// cut ends all calls and connections.
+func (s *Server) cut() {
+	s.conns.closeEstablished()
+	s.grpc.Stop()
 }

@@ -3,8 +3,11 @@ package fileservice
 import (
 	"context"
 	"errors"
+	"maps"
 	"net"
+	"slices"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/peer"
@@ -22,20 +25,19 @@ type connections struct {
 	mu          sync.Mutex
 	closed      bool
 	pending     map[*serverConn]struct{} // in their handshake
-	established int
+	established map[*serverConn]struct{}
 }
 
 // serverConn is one connection of a server. It is what gRPC knows of its security: nothing, since that is the
 // listener's.
 type serverConn struct {
 	net.Conn
-	buffers     *share // for messages that are sent
-	blocks      *share // for blocks that are received; nil if the server is not writable
-	owner       *connections
-	established bool // guarded by the lock of owner
-	gone        bool // guarded by the lock of owner
-	closeOnce   sync.Once
-	closeErr    error
+	buffers   *share // for messages that are sent
+	blocks    *share // for blocks that are received; nil if the server is not writable
+	owner     *connections
+	gone      bool // guarded by the lock of owner
+	closeOnce sync.Once
+	closeErr  error
 }
 
 var (
@@ -49,7 +51,7 @@ func (c *connections) init(config *ServerConfig) {
 	if config.Writable {
 		c.blocks = bytebuf.NewPool(bytebuf.Class{Size: BlockSize, Count: maxBlocks(config)})
 	}
-	c.pending = map[*serverConn]struct{}{}
+	c.pending, c.established = map[*serverConn]struct{}{}, map[*serverConn]struct{}{}
 }
 
 // maxBlocks is how many blocks take the memory of MaxBuffers.
@@ -99,14 +101,33 @@ func (c *connections) reject(conn net.Conn, err error) {
 func (c *connections) closePending() {
 	c.mu.Lock()
 	c.closed = true
-	var conns []*serverConn
-	for conn := range c.pending {
-		conns = append(conns, conn)
-	}
+	conns := slices.Collect(maps.Keys(c.pending))
 	c.mu.Unlock()
 	for _, conn := range conns {
 		_ = conn.Close() // its handshake fails, which is what is reported
 	}
+}
+
+// closePatience is how long connections are waited for that have something to send to a client who does not take it.
+const closePatience = 500 * time.Millisecond
+
+// closeEstablished closes all connections at once, since gRPC does so one after the other, and each may wait for its
+// client. It is called after closePending, so that there will be no others.
+func (c *connections) closeEstablished() {
+	c.mu.Lock()
+	conns := slices.Collect(maps.Keys(c.established))
+	c.mu.Unlock()
+	var closing sync.WaitGroup
+	for _, conn := range conns {
+		closing.Go(func() {
+			if inner, is := conn.Conn.(interface{ NetConn() net.Conn }); is {
+				cut := time.AfterFunc(closePatience, func() { _ = inner.NetConn().Close() }) // which ends Close
+				defer cut.Stop()
+			}
+			_ = conn.Close() // the server ends it whatever it says
+		})
+	}
+	closing.Wait()
 }
 
 // ServerHandshake does the handshake of a connection that has one, within the deadline that gRPC has set on it, and
@@ -137,12 +158,11 @@ func (c *connections) admit(conn *serverConn) error {
 	switch {
 	case c.closed || conn.gone:
 		return errClosed
-	case c.established >= c.config.MaxConnections:
+	case len(c.established) >= c.config.MaxConnections:
 		return errTooMany
 	}
 	delete(c.pending, conn)
-	c.established++
-	conn.established = true
+	c.established[conn] = struct{}{}
 	return nil
 }
 
@@ -153,12 +173,12 @@ func (c *serverConn) Close() error {
 		o.mu.Lock()
 		delete(o.pending, c)
 		c.gone = true
-		was := c.established
-		if was {
-			o.established--
-		}
+		_, was := o.established[c]
 		o.mu.Unlock()
 		c.closeErr = c.Conn.Close()
+		o.mu.Lock()
+		delete(o.established, c)
+		o.mu.Unlock()
 		if was && o.config.Observer.Disconnected != nil {
 			o.config.Observer.Disconnected(c.RemoteAddr())
 		}
