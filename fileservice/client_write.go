@@ -176,12 +176,15 @@ func (c *Client) FinishWrite(
 	return info, call.end(err)
 }
 
-// MakeDir makes a directory, whose parent must be there. It is no error if there is one.
-func (c *Client) MakeDir(ctx context.Context, name string) error {
+// MakeDir makes a directory, whose parent must be there. It is no error if there is one, which stays as it is. Of the
+// permissions the server takes its umask, and the owner of its process has all of them.
+func (c *Client) MakeDir(ctx context.Context, name string, permissions fs.FileMode) error {
 	call, err := c.begin(ctx, "mkdir", name)
 	if err != nil {
 		return err
 	}
-	_, err = call.link.service.MakeDirectory(call.ctx, &fileservicepb.MakeDirectoryRequest{Path: name})
+	_, err = call.link.service.MakeDirectory(call.ctx, &fileservicepb.MakeDirectoryRequest{
+		Path: name, Permissions: uint32(permissions.Perm()),
+	})
 	return call.end(err)
 }

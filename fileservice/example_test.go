@@ -272,8 +272,8 @@ func ExampleClient_MakeDir() {
 	client := reach(address)
 	defer client.Close()
 
-	fmt.Println(client.MakeDir(context.Background(), "archive"))
-	fmt.Println(client.MakeDir(context.Background(), "../archive"))
+	fmt.Println(client.MakeDir(context.Background(), "archive", 0o755))
+	fmt.Println(client.MakeDir(context.Background(), "../archive", 0o755))
 	// Output:
 	// <nil>
 	// mkdir ../archive: invalid argument: not a path within the tree

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"culvert/internal/disk"
 )
@@ -23,7 +23,8 @@ import (
 // what is there, if the file at the source is still of the same version; else it is begun afresh. What arrives
 // quickly has no journal.
 //
-// Symbolic links, devices and the like are skipped. Permissions are those of the source, less the umask.
+// Symbolic links, devices and the like are skipped. Files and directories get the permissions of the source, less the
+// umask; the owner has all of those of a directory.
 //
 // An error of one file is a fault of that file, and the transfer goes on; the error is [ErrPartial] then, or that of
 // the file if it is the only one. An error that would meet all files ends the transfer: the end of the context, a
@@ -104,7 +105,10 @@ func (p *pull) list(name string, room int64) (entries []fs.DirEntry, err error) 
 	if len(p.config.Include) == 0 && !p.config.DryRun {
 		local, err := checkPath(path.Join(p.config.Local, name))
 		if err == nil {
-			err = makeDirs(p.config.Root, local)
+			err = p.try(func() error { return p.makeDirs(local) })
+		}
+		if err == nil {
+			err = p.makeDirsIn(name, local, entries)
 		}
 		if err != nil {
 			return nil, err
@@ -169,7 +173,7 @@ func (f *pullFile) begin(context.Context) ([]BlockRange, error) {
 	root, version := f.pull.config.Root, f.info.Version()
 	r, err := openReceiver(root, f.pull.publisher, f.local, version, f.pull.config.Overwrite)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := makeDirs(root, filepath.Dir(f.local)); err != nil {
+		if err := f.pull.makeDirs(filepath.Dir(f.local)); err != nil {
 			return nil, err
 		}
 		r, err = openReceiver(root, f.pull.publisher, f.local, version, f.pull.config.Overwrite)
@@ -258,17 +262,26 @@ func missingRanges(there []BlockRange, blocks int64) []BlockRange {
 }
 
 // makeDirs makes a directory and those that it is in, and their names durable.
-func makeDirs(root *os.Root, dir string) error {
+func (p *pull) makeDirs(dir string) error {
+	root := p.config.Root
 	if info, err := root.Stat(dir); err == nil && info.IsDir() {
 		return nil
 	}
 	parent := filepath.Dir(dir)
 	if parent != dir {
-		if err := makeDirs(root, parent); err != nil {
+		if err := p.makeDirs(parent); err != nil {
 			return err
 		}
 	}
-	err := root.Mkdir(dir, 0o777)
+	permissions := fs.FileMode(0o777)
+	if name, below := cutDir(p.config.Local, filepath.ToSlash(dir)); below {
+		info, err := p.client.Lookup(p.ctx, path.Join(p.config.Remote, name))
+		if err != nil {
+			return err
+		}
+		permissions = info.Mode()
+	}
+	err := root.Mkdir(dir, dirPermissions(permissions))
 	if errors.Is(err, fs.ErrExist) {
 		if info, err := root.Stat(dir); err == nil && info.IsDir() {
 			return nil // another file has needed it, too
@@ -278,6 +291,36 @@ func makeDirs(root *os.Root, dir string) error {
 		return err
 	}
 	return disk.InRoot{Root: root}.SyncDir(parent)
+}
+
+// makeDirsIn makes the directories among the entries of one. What cannot be made shows when it is listed.
+func (p *pull) makeDirsIn(name, local string, entries []fs.DirEntry) error {
+	made := false
+	for _, entry := range entries {
+		if !entry.IsDir() || isReserved(entry.Name()) || p.config.excludes(path.Join(name, entry.Name())) {
+			continue
+		}
+		err := p.config.Root.Mkdir(filepath.Join(local, entry.Name()), dirPermissions(entry.(*Info).Mode()))
+		made = made || err == nil
+	}
+	if !made {
+		return nil
+	}
+	return disk.InRoot{Root: p.config.Root}.SyncDir(local)
+}
+
+// dirPermissions are those that a directory is made with: files have to go into it.
+func dirPermissions(mode fs.FileMode) fs.FileMode { return mode.Perm() | 0o700 }
+
+// cutDir gives what a path has below a directory.
+func cutDir(dir, name string) (below string, is bool) {
+	switch dir {
+	case ".":
+		return name, true
+	case name:
+		return ".", true
+	}
+	return strings.CutPrefix(name, dir+"/")
 }
 
 // notRegular says what is not transferred.

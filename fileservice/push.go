@@ -76,14 +76,22 @@ func (p *push) makeDirs(remote string) error {
 	if remote == "." {
 		return nil
 	}
-	err := p.client.MakeDir(p.ctx, remote)
+	permissions := fs.FileMode(0o777)
+	if name, below := cutDir(p.config.Remote, remote); below {
+		info, err := p.config.Root.Lstat(path.Join(p.config.Local, name))
+		if err != nil {
+			return err
+		}
+		permissions = info.Mode()
+	}
+	err := p.client.MakeDir(p.ctx, remote, permissions)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if err := p.makeDirs(path.Dir(remote)); err != nil {
 		return err
 	}
-	return p.client.MakeDir(p.ctx, remote)
+	return p.client.MakeDir(p.ctx, remote, permissions)
 }
 
 func (p *push) find(name string, _ fs.DirEntry, _ bool) {

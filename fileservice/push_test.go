@@ -80,3 +80,31 @@ func TestPushFile(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestPrivateDirectories transfers directories that nobody else may enter, in which the files of others would be safe.
+func TestPrivateDirectories(t *testing.T) {
+	for role, transfer := range transfers() {
+		for _, include := range [][]string{nil, {"file"}} {
+			from, _ := tree(t, map[string]int{"private/sub/file": 5, "open/file": 6})
+			to := t.TempDir()
+			for name, mode := range map[string]fs.FileMode{"private": 0o700, "private/sub": 0o500, "open": 0o755} {
+				if err := os.Chmod(filepath.Join(from, name), mode); err != nil {
+					t.Fatal(err)
+				}
+			}
+			served, here := from, to
+			if role == "push" {
+				served, here = to, from
+			}
+			config := fileservice.TransferConfig{Remote: ".", Root: openRoot(t, here), Local: ".", Include: include}
+			if _, err := transfer(t.Context(), serve(t, served, writable), config); err != nil {
+				t.Fatal(role, err)
+			}
+			for name, want := range map[string]fs.FileMode{"private": 0o700, "private/sub": 0o700, "open": 0o755} {
+				if info, err := os.Stat(filepath.Join(to, name)); err != nil || info.Mode().Perm() != want {
+					t.Errorf("%s, %q: %s: %v, %v", role, include, name, info, err)
+				}
+			}
+		}
+	}
+}

@@ -43,7 +43,7 @@ func (s *Server) MakeDirectory(
 	if err != nil {
 		return nil, err
 	}
-	switch err := s.config.Root.Mkdir(local, 0o777); {
+	switch err := s.config.Root.Mkdir(local, dirPermissions(fs.FileMode(request.GetPermissions()))); {
 	case err == nil:
 		// What is finished in it is durable only if its name is.
 		err = disk.InRoot{Root: s.config.Root}.SyncDir(filepath.Dir(local))

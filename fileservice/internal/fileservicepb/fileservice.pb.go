@@ -538,8 +538,10 @@ func (x *HashResponse) GetHashes() []byte {
 }
 
 type MakeDirectoryRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Path  string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	// The permissions of a directory that is made, less the umask of the server. Its owner has all of them.
+	Permissions   uint32 `protobuf:"varint,2,opt,name=permissions,proto3" json:"permissions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -579,6 +581,13 @@ func (x *MakeDirectoryRequest) GetPath() string {
 		return x.Path
 	}
 	return ""
+}
+
+func (x *MakeDirectoryRequest) GetPermissions() uint32 {
+	if x != nil {
+		return x.Permissions
+	}
+	return 0
 }
 
 type MakeDirectoryResponse struct {
@@ -1005,9 +1014,10 @@ const file_fileservice_internal_fileservicepb_fileservice_proto_rawDesc = "" +
 	"firstBlock\x12\x16\n" +
 	"\x06blocks\x18\x04 \x01(\x03R\x06blocks\"&\n" +
 	"\fHashResponse\x12\x16\n" +
-	"\x06hashes\x18\x01 \x01(\fR\x06hashes\"*\n" +
+	"\x06hashes\x18\x01 \x01(\fR\x06hashes\"L\n" +
 	"\x14MakeDirectoryRequest\x12\x12\n" +
-	"\x04path\x18\x01 \x01(\tR\x04path\"\x17\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12 \n" +
+	"\vpermissions\x18\x02 \x01(\rR\vpermissions\"\x17\n" +
 	"\x15MakeDirectoryResponse\"\x86\x01\n" +
 	"\x17QueryWriteStatusRequest\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x129\n" +
