@@ -45,7 +45,7 @@ func TestMemoryChild(t *testing.T) {
 	if role == "serve" {
 		testkit.MemoryCeiling(t, ceiling, func() {
 			address := listenSecurely(t, dir, serverKey, fingerprintOf(clientKey))
-			_, _ = fmt.Println("serving", address)
+			_, _ = fmt.Fprintln(os.Stdout, "serving", address)
 			_, _ = io.Copy(io.Discard, os.Stdin) // until the parent has enough
 		})
 		return
@@ -67,7 +67,8 @@ func TestMemoryChild(t *testing.T) {
 		}
 	})
 	runtime.ReadMemStats(&after)
-	_, _ = fmt.Printf("allocated %d MiB for %d\n", (after.TotalAlloc-before.TotalAlloc)>>20, result.Bytes>>20)
+	allocated := after.TotalAlloc - before.TotalAlloc
+	_, _ = fmt.Fprintf(os.Stdout, "allocated %d MiB for %d\n", allocated>>20, result.Bytes>>20)
 }
 
 // TestTransferMemory pulls large files, and bounds the memory of both ends, which is the same for all sizes.
