@@ -6,22 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
-	"time"
 
 	"culvert/internal/disk"
 )
-
-// How far what is written may be ahead of what is committed. A commit begins with the first of both, and blocks have to
-// wait while maxUncommitted are ahead of it: that is what a kill costs at most.
-const (
-	commitBytes    = 16 << 20
-	commitInterval = 200 * time.Millisecond
-	maxUncommitted = 64 << 20
-)
-
-var errExchanged = errors.New("fileservice: somebody has exchanged the unfinished file")
 
 // receiver writes a file that comes in blocks, in any order, and by several goroutines.
 //
@@ -95,44 +83,6 @@ func (r *receiver) open() (err error) {
 	}
 	r.file = file
 	return r.resume()
-}
-
-// checkTarget sees whether the name can be taken.
-func (r *receiver) checkTarget() error {
-	info, err := r.dir.Lstat(r.base)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return err
-	case info.IsDir():
-		return &fs.PathError{Op: "write", Path: r.local, Err: fmt.Errorf("%w: a directory", fs.ErrExist)}
-	case !r.overwrite:
-		return &fs.PathError{Op: "write", Path: r.local, Err: fs.ErrExist}
-	}
-	return nil
-}
-
-// removeOrphans removes what a kill has left after the file had got its name: the journal, and before that the first of
-// two names, under which the next transfer would write into the file.
-func removeOrphans(root *os.Root, local string, names unfinished) error {
-	file, err := root.Lstat(local)
-	if err != nil {
-		return nil // there is none; whatever else it is, others will find out
-	}
-	part, err := root.Lstat(names.part)
-	switch {
-	case err == nil && os.SameFile(file, part):
-		if err := root.Remove(names.part); err != nil {
-			return err
-		}
-	case !errors.Is(err, fs.ErrNotExist):
-		return err
-	}
-	if _, err := root.Lstat(names.journal); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return removeJournal(root, names)
 }
 
 // resume takes over what the journal proves, or begins afresh.
@@ -231,77 +181,6 @@ func (r *receiver) fail(err error) error {
 	return r.err
 }
 
-// commitNowAndThen is the committer, a goroutine.
-func (r *receiver) commitNowAndThen() {
-	timer := time.NewTimer(commitInterval)
-	defer timer.Stop()
-	for {
-		select {
-		case <-r.quit:
-			return
-		case <-timer.C:
-		case <-r.wake:
-		}
-		if r.commit() != nil {
-			return // the next writeBlock tells it
-		}
-		timer.Reset(commitInterval)
-	}
-}
-
-// commit makes durable what is written, and then says so in the journal.
-func (r *receiver) commit() error {
-	r.commits.Lock()
-	defer r.commits.Unlock()
-	r.mu.Lock()
-	pending, err := r.pending, r.err
-	r.pending = nil
-	r.mu.Unlock()
-	if err != nil || len(pending) == 0 {
-		return err
-	}
-	if err = r.file.Sync(); err == nil {
-		err = r.appendJournal(pending)
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err != nil {
-		return r.fail(err)
-	}
-	for _, block := range pending {
-		r.blocks.set(block, blockEntry{blockCommitted, r.blocks.get(block).sum})
-	}
-	r.caught.Broadcast()
-	return nil
-}
-
-// finish gives the file its name, when all blocks are there and their hashes have that root. With permissions of 0 it
-// is for its owner alone. If blocks are missing, they may still be written; after any other error it can only be
-// closed.
-func (r *receiver) finish(root Sum, permissions fs.FileMode) (fs.FileInfo, error) {
-	if missing := r.missing(); missing != 0 {
-		return nil, &fs.PathError{Op: "write", Path: r.local, Err: refused("%d blocks are missing", missing)}
-	}
-	if err := r.stop(); err != nil {
-		return nil, err
-	}
-	r.commits.Lock()
-	defer r.commits.Unlock()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.err != nil {
-		return nil, r.err
-	}
-	if r.blocks.root() != root {
-		err := fmt.Errorf("%w: the hashes of the blocks do not have the root of the file", ErrIntegrity)
-		return nil, errors.Join(&fs.PathError{Op: "write", Path: r.local, Err: err}, r.drop())
-	}
-	if err := r.publish(permissions); err != nil {
-		return nil, r.fail(err)
-	}
-	return r.dir.Lstat(r.base)
-}
-
 // sums gives the root of the hashes of the blocks.
 func (r *receiver) sums() Sum {
 	r.mu.Lock()
@@ -321,66 +200,6 @@ func (r *receiver) missing() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return Blocks(r.version.Size) - r.blocks.count(blockWritten) - r.blocks.count(blockCommitted)
-}
-
-// publish is the way from a complete .part to the file.
-func (r *receiver) publish(permissions fs.FileMode) error {
-	if err := r.file.Truncate(r.version.Size); err != nil {
-		return err
-	}
-	if permissions == 0 {
-		permissions = 0o600
-	}
-	// Others may write to the directory. What they put under the name must not get the permissions of the file.
-	if err := r.file.Chmod(permissions.Perm() &^ umask()); err != nil {
-		return err
-	}
-	if err := r.checkPart(); err != nil {
-		return err
-	}
-	if err := r.dir.Chtimes(r.names.part, time.Time{}, r.version.ModTime()); err != nil {
-		return err
-	}
-	err := r.publisher.Publish(r.file, r.dir, func() error {
-		err := r.rename()
-		if err == nil {
-			r.gone, r.pending = true, nil
-		}
-		return err
-	})
-	if !r.gone {
-		return err
-	}
-	return errors.Join(err, r.dropJournal())
-}
-
-func (r *receiver) rename() error {
-	if err := r.checkTarget(); err != nil {
-		return err
-	}
-	if err := r.checkPart(); err != nil {
-		return err
-	}
-	if r.overwrite {
-		return r.dir.Rename(r.names.part, r.base)
-	}
-	return disk.InRoot{Root: r.dir}.Rename(r.names.part, r.base)
-}
-
-// checkPart fails if .part is not the name of the file that is received any more.
-func (r *receiver) checkPart() error {
-	opened, err := r.file.Stat()
-	if err != nil {
-		return err
-	}
-	named, err := r.dir.Lstat(r.names.part)
-	if err != nil {
-		return err
-	}
-	if !os.SameFile(opened, named) {
-		return &fs.PathError{Op: "write", Path: r.names.part, Err: errExchanged}
-	}
-	return nil
 }
 
 // stop ends the committer, and lets nobody write any more.
@@ -448,32 +267,4 @@ func (r *receiver) closeFiles() error {
 		r.file = nil
 	}
 	return errors.Join(err, r.dir.Close())
-}
-
-// unfinished are the names that a file has before it is complete.
-type unfinished struct{ part, journal string }
-
-// The ends of the names of unfinished files, which no file that is transferred may have.
-const (
-	partSuffix    = ".culvert.part"
-	journalSuffix = ".culvert.journal"
-)
-
-// isReserved ignores case, as file systems may.
-func isReserved(name string) bool {
-	name = strings.ToLower(name)
-	return strings.HasSuffix(name, partSuffix) || strings.HasSuffix(name, journalSuffix)
-}
-
-func unfinishedNames(local string) (unfinished, error) {
-	dir, base := filepath.Split(local)
-	if isReserved(base) {
-		return unfinished{}, refused("the name is one of those for unfinished files")
-	}
-	if len(base) > maxElement-len(journalSuffix) {
-		// What is cut off must still tell two names apart.
-		const kept = 150
-		base = strings.ToValidUTF8(base[:kept], "") + "." + SumBlock([]byte(base)).String()
-	}
-	return unfinished{part: dir + base + partSuffix, journal: dir + base + journalSuffix}, nil
 }

@@ -1,0 +1,116 @@
+package fileservice
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"culvert/internal/disk"
+)
+
+var errExchanged = errors.New("fileservice: somebody has exchanged the unfinished file")
+
+// finish gives the file its name, when all blocks are there and their hashes have that root. With permissions of 0 it
+// is for its owner alone. If blocks are missing, they may still be written; after any other error it can only be
+// closed.
+func (r *receiver) finish(root Sum, permissions fs.FileMode) (fs.FileInfo, error) {
+	if missing := r.missing(); missing != 0 {
+		return nil, &fs.PathError{Op: "write", Path: r.local, Err: refused("%d blocks are missing", missing)}
+	}
+	if err := r.stop(); err != nil {
+		return nil, err
+	}
+	r.commits.Lock()
+	defer r.commits.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err != nil {
+		return nil, r.err
+	}
+	if r.blocks.root() != root {
+		err := fmt.Errorf("%w: the hashes of the blocks do not have the root of the file", ErrIntegrity)
+		return nil, errors.Join(&fs.PathError{Op: "write", Path: r.local, Err: err}, r.drop())
+	}
+	if err := r.publish(permissions); err != nil {
+		return nil, r.fail(err)
+	}
+	return r.dir.Lstat(r.base)
+}
+
+// checkTarget sees whether the name can be taken.
+func (r *receiver) checkTarget() error {
+	info, err := r.dir.Lstat(r.base)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case info.IsDir():
+		return &fs.PathError{Op: "write", Path: r.local, Err: fmt.Errorf("%w: a directory", fs.ErrExist)}
+	case !r.overwrite:
+		return &fs.PathError{Op: "write", Path: r.local, Err: fs.ErrExist}
+	}
+	return nil
+}
+
+// publish is the way from a complete .part to the file.
+func (r *receiver) publish(permissions fs.FileMode) error {
+	if err := r.file.Truncate(r.version.Size); err != nil {
+		return err
+	}
+	if permissions == 0 {
+		permissions = 0o600
+	}
+	// Others may write to the directory. What they put under the name must not get the permissions of the file.
+	if err := r.file.Chmod(permissions.Perm() &^ umask()); err != nil {
+		return err
+	}
+	if err := r.checkPart(); err != nil {
+		return err
+	}
+	if err := r.dir.Chtimes(r.names.part, time.Time{}, r.version.ModTime()); err != nil {
+		return err
+	}
+	err := r.publisher.Publish(r.file, r.dir, func() error {
+		err := r.rename()
+		if err == nil {
+			r.gone, r.pending = true, nil
+		}
+		return err
+	})
+	if !r.gone {
+		return err
+	}
+	return errors.Join(err, r.dropJournal())
+}
+
+func (r *receiver) rename() error {
+	if err := r.checkTarget(); err != nil {
+		return err
+	}
+	if err := r.checkPart(); err != nil {
+		return err
+	}
+	if r.overwrite {
+		return r.dir.Rename(r.names.part, r.base)
+	}
+	return disk.InRoot{Root: r.dir}.Rename(r.names.part, r.base)
+}
+
+// checkPart fails if .part is not the name of the file that is received any more.
+func (r *receiver) checkPart() error {
+	opened, err := r.file.Stat()
+	if err != nil {
+		return err
+	}
+	named, err := r.dir.Lstat(r.names.part)
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(opened, named) {
+		return &fs.PathError{Op: "write", Path: r.names.part, Err: errExchanged}
+	}
+	return nil
+}

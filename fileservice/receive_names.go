@@ -1,0 +1,59 @@
+package fileservice
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// unfinished are the names that a file has before it is complete.
+type unfinished struct{ part, journal string }
+
+// The ends of the names of unfinished files, which no file that is transferred may have.
+const (
+	partSuffix    = ".culvert.part"
+	journalSuffix = ".culvert.journal"
+)
+
+// isReserved ignores case, as file systems may.
+func isReserved(name string) bool {
+	name = strings.ToLower(name)
+	return strings.HasSuffix(name, partSuffix) || strings.HasSuffix(name, journalSuffix)
+}
+
+func unfinishedNames(local string) (unfinished, error) {
+	dir, base := filepath.Split(local)
+	if isReserved(base) {
+		return unfinished{}, refused("the name is one of those for unfinished files")
+	}
+	if len(base) > maxElement-len(journalSuffix) {
+		// What is cut off must still tell two names apart.
+		const kept = 150
+		base = strings.ToValidUTF8(base[:kept], "") + "." + SumBlock([]byte(base)).String()
+	}
+	return unfinished{part: dir + base + partSuffix, journal: dir + base + journalSuffix}, nil
+}
+
+// removeOrphans removes what a kill has left after the file had got its name: the journal, and before that the first of
+// two names, under which the next transfer would write into the file.
+func removeOrphans(root *os.Root, local string, names unfinished) error {
+	file, err := root.Lstat(local)
+	if err != nil {
+		return nil // there is none; whatever else it is, others will find out
+	}
+	part, err := root.Lstat(names.part)
+	switch {
+	case err == nil && os.SameFile(file, part):
+		if err := root.Remove(names.part); err != nil {
+			return err
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	if _, err := root.Lstat(names.journal); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return removeJournal(root, names)
+}
