@@ -91,8 +91,8 @@
 //
 // A server has MaxBuffers buffers of 256 KiB for data that is read, 24 MiB, of which one connection gets no more than
 // half, and for each connection 32 KiB and what the connection itself needs; 512 KiB more while it sends. One that is
-// writable may be sent 2 MiB ahead on each connection. A client may be sent 8 MiB ahead on each of its connections; its
-// data goes straight to the slice of the caller.
+// writable may be sent 2 MiB ahead on each connection. A client may be sent 2 MiB ahead in each of its calls; its data
+// goes straight to the slice of the caller.
 //
 // A transfer has two buffers of 1 MiB for each connection, 64 KiB for each of 48 small files at once, and 33 bytes for
 // each block of a file of several blocks that is under way: 34 MB for a TiB. Of a tree it holds 512 files that it has
