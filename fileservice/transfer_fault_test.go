@@ -101,7 +101,9 @@ func TestTransferFaults(t *testing.T) {
 						t.Error(err)
 					}
 					seeNoOther(t, from, to)
-					if _, err := transfer(t.Context(), client, config); err != nil {
+					// Without encryption, the headers of a connection may be wrong for good after a bit was changed.
+					sound := connect(t, fileservice.ClientConfig{Dial: dialer(address)})
+					if _, err := transfer(t.Context(), sound, config); err != nil {
 						t.Errorf("the second time: %v", err)
 					}
 					seeSame(t, from, to)

@@ -42,7 +42,18 @@ func lockFile(f *os.File) error {
 	return &os.PathError{Op: "lock", Path: f.Name(), Err: err}
 }
 
+// unlockFile gives the lock of a file back, which is about to be closed. To close it is not enough while the process
+// starts another one: that has the file, and the lock, until it executes its program.
+func unlockFile(f *os.File) error {
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_UN); err != nil {
+		return &os.PathError{Op: "unlock", Path: f.Name(), Err: err}
+	}
+	return nil
+}
+
 type lock struct{ *os.File }
+
+func (l lock) Close() error { return errors.Join(unlockFile(l.File), l.File.Close()) }
 
 func (l lock) Held() error {
 	links, err := countLinks(l.File)

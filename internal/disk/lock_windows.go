@@ -34,6 +34,9 @@ func lockFile(f *os.File) error {
 	return &os.PathError{Op: "lock", Path: f.Name(), Err: err}
 }
 
+// unlockFile does nothing: Windows gives the lock back when the file is closed.
+func unlockFile(*os.File) error { return nil }
+
 type lock struct{ *os.File }
 
 func (lock) Held() error { return nil }

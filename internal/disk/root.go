@@ -86,17 +86,22 @@ func (r InRoot) OpenLocked(name string) (LockedFile, error) {
 		if err == nil && same {
 			var links int
 			if links, err = countLinks(f); err == nil && links < 2 {
-				return osFile{f}, nil
+				return lockedFile{osFile{f}}, nil
 			}
 			if err == nil {
 				err = r.Root.Remove(name)
 			}
 		}
-		if err := errors.Join(err, f.Close()); err != nil {
+		if err := errors.Join(err, unlockFile(f), f.Close()); err != nil {
 			return nil, err
 		}
 	}
 }
+
+// lockedFile gives its lock back when it is closed.
+type lockedFile struct{ osFile }
+
+func (f lockedFile) Close() error { return errors.Join(unlockFile(f.File), f.File.Close()) }
 
 // isNamed reports whether an open file has that name still.
 func (r InRoot) isNamed(f *os.File, name string) (bool, error) {
