@@ -25,6 +25,16 @@ func serve(t testing.TB, dir string, change func(*fileservice.ServerConfig)) *fi
 
 func listen(t testing.TB, dir string, change func(*fileservice.ServerConfig)) string {
 	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return listenOn(t, listener, dir, change)
+}
+
+// listenOn serves a directory until the end of the test.
+func listenOn(t testing.TB, listener net.Listener, dir string, change func(*fileservice.ServerConfig)) string {
+	t.Helper()
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -34,10 +44,6 @@ func listen(t testing.TB, dir string, change func(*fileservice.ServerConfig)) st
 		change(&config)
 	}
 	server, err := fileservice.NewServer(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,28 +26,15 @@ func newKey(t testing.TB) (ed25519.PrivateKey, string) {
 }
 
 // listenSecurely serves a directory to one peer.
-func listenSecurely(t testing.TB, dir string, key ed25519.PrivateKey, peer string) string {
+func listenSecurely(
+	t testing.TB, dir string, key ed25519.PrivateKey, peer string, change func(*fileservice.ServerConfig),
+) string {
 	t.Helper()
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := fileservice.NewServer(fileservice.ServerConfig{Root: root})
-	if err != nil {
-		t.Fatal(err)
-	}
 	listener, err := secureconn.Listen("tcp", "127.0.0.1:0", &secureconn.Config{Key: key, Peers: []string{peer}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	t.Cleanup(func() {
-		if err := errors.Join(server.Close(), <-served, root.Close()); err != nil {
-			t.Error(err)
-		}
-	})
-	return listener.Addr().String()
+	return listenOn(t, listener, dir, change)
 }
 
 func TestOverSecureconn(t *testing.T) {
@@ -55,7 +42,7 @@ func TestOverSecureconn(t *testing.T) {
 	serverKey, serverName := newKey(t)
 	clientKey, clientName := newKey(t)
 	strangerKey, strangerName := newKey(t)
-	address := listenSecurely(t, dir, serverKey, clientName)
+	address := listenSecurely(t, dir, serverKey, clientName, nil)
 	dial := func(key ed25519.PrivateKey, peer string) func(context.Context) (net.Conn, error) {
 		config := &secureconn.Config{Key: key, Peers: []string{peer}}
 		return func(ctx context.Context) (net.Conn, error) { return secureconn.Dial(ctx, "tcp", address, config) }

@@ -44,7 +44,7 @@ func TestMemoryChild(t *testing.T) {
 	serverKey, clientKey := endKeys()
 	if role == "serve" {
 		testkit.MemoryCeiling(t, ceiling, func() {
-			address := listenSecurely(t, dir, serverKey, fingerprintOf(clientKey))
+			address := listenSecurely(t, dir, serverKey, fingerprintOf(clientKey), nil)
 			_, _ = fmt.Fprintln(os.Stdout, "serving", address)
 			_, _ = io.Copy(io.Discard, os.Stdin) // until the parent has enough
 		})
