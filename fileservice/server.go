@@ -195,6 +195,7 @@ func (s *Server) options() []grpc.ServerOption {
 		}),
 		grpc.UnaryInterceptor(s.unary),
 		grpc.StreamInterceptor(s.stream),
+		grpc.StatsHandler(reclaimer{}),
 		grpc.WaitForHandlers(true),
 	}
 }

@@ -384,3 +384,26 @@ func TestFewBuffers(t *testing.T) {
 	}
 	reading.Wait()
 }
+
+// TestBuffersOfBroken breaks connections on which there is more to send, and has the buffers of that again.
+func TestBuffersOfBroken(t *testing.T) {
+	dir, _ := tree(t, map[string]int{"file": 16 << 20})
+	address := listen(t, dir, func(c *fileservice.ServerConfig) { c.MaxBuffers = 8 })
+	for i := range 40 {
+		cut := transferFaults()["cut"]
+		client := ail(t, address, nil, 1, 0, int64(1<<20+i*10_000), cut)
+		var calls sync.WaitGroup
+		for range 8 {
+			calls.Go(func() {
+				// Those that come late have a new connection.
+				if _, err := client.ReadFile("file"); err != nil && !errors.Is(err, fileservice.ErrUnreachable) {
+					t.Errorf("of a connection that broke: %v", err)
+				}
+			})
+		}
+		calls.Wait()
+	}
+	if _, err := connect(t, fileservice.ClientConfig{Dial: dialer(address)}).ReadFile("file"); err != nil {
+		t.Error(err)
+	}
+}

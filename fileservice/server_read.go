@@ -223,6 +223,7 @@ func (r *reading) fill(buffer *lent) (*outgoing, error) {
 	}
 	r.next += int64(len(data))
 	// The slice has the capacity of the whole buffer, without which gRPC would give a short one to no pool.
+	buffer.handOver()
 	message.data = mem.NewBuffer(&data, buffer)
 	return message, nil
 }

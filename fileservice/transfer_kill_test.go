@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -107,8 +108,12 @@ func live(t *testing.T, role, address, dir string, until int64) (l life) {
 	t.Helper()
 	child, lines := startChild(t, role, address, dir)
 	killed := false
+	var said []string
 	for lines.Scan() { // and what it says after the kill
 		var moved, resumed int64
+		if !strings.HasPrefix(lines.Text(), "moved") {
+			said = append(said, lines.Text())
+		}
 		if n, _ := fmt.Sscanf(lines.Text(), "done %d %d", &moved, &resumed); n == 2 {
 			l = life{moved, resumed, true}
 		}
@@ -123,7 +128,7 @@ func live(t *testing.T, role, address, dir string, until int64) (l life) {
 		}
 	}
 	if err := child.Wait(); err != nil && !killed {
-		t.Fatal(err)
+		t.Fatalf("%v: %q", err, said)
 	}
 	return l
 }
