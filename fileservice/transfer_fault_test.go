@@ -76,8 +76,8 @@ func transferFaults() map[string]func(net.Conn, []byte) error {
 	}
 }
 
-// TestTransferFaults has a fault of an encrypted connection after any number of bytes. With Retry the transfer is done in
-// the end, and no file under a final name is ever another than that at the source.
+// TestTransferFaults has a fault of an encrypted connection after any number of bytes. With Retry the transfer is done
+// in the end, and no file under a final name is ever another than that at the source.
 func TestTransferFaults(t *testing.T) {
 	from, _ := tree(t, map[string]int{"file": 3*fileservice.BlockSize + 9, "sub/small": 5000, "empty": 0})
 	serverKey, serverName := newKey(t)
