@@ -19,9 +19,12 @@ import (
 	"culvert/wal"
 )
 
+// thorough says whether the tests run as often as they are meant to, as ./dev test has them, but for the race detector.
+func thorough() bool { return os.Getenv("CULVERT_TEST_ALL") == "1" && !raceEnabled }
+
 // killRun is how often processes are killed, and how large the file is.
 func killRun() (kills, size int) {
-	if os.Getenv("CULVERT_TEST_ALL") == "1" {
+	if thorough() {
 		return 100, 1 << 30
 	}
 	return 5, 40<<20 + 1
