@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"culvert/internal/ui"
+	"culvert/wal"
+)
+
+const walRepairHelp = `Repair copies the entries of a log up to the first damage into a new log, in a directory that
+does not exist yet or is empty. They keep their LSNs. The damaged log stays as it is.
+
+A log that only has a torn end needs no repair: it is opened without what is torn.
+
+Entries behind the damage are left out, and the code is 0 also then. Those in later segments can still be read, with
+culvert wal dump --from. To go on with the new log, stop the program and put it in the place of the old one.`
+
+const walRepairFields = `log, output, first and last (LSNs in the new log) and damage, if there was any.`
+
+// walRepairReport is the report of culvert wal repair.
+type walRepairReport struct {
+	outcome
+	Log    string  `json:"log"`
+	Output string  `json:"output"`
+	First  wal.LSN `json:"first"`
+	Last   wal.LSN `json:"last"`
+	Damage string  `json:"damage,omitempty"`
+}
+
+func (r *walRepairReport) text() string {
+	text := fmt.Sprintf("%s: LSN %d to %d", ui.Line(r.Output), r.First, r.Last)
+	if r.Last < r.First {
+		text = fmt.Sprintf("%s: nothing could be saved", ui.Line(r.Output))
+	}
+	if r.Damage == "" {
+		return text + "; there was no damage\n"
+	}
+	return fmt.Sprintf("%s; left out is what comes after: %s\n", text, ui.Line(r.Damage))
+}
+
+func (a *app) newWalRepair() *cobra.Command {
+	flags := &walFlags{}
+	var output notEmpty
+	cmd := &cobra.Command{
+		Use:   "repair [--key-file FILE] -o NEW DIR",
+		Short: "Copy a damaged log, up to the damage, into a new one",
+		Long:  walRepairHelp + jsonHelp(walRepairFields) + exitHelp,
+		Example: `  culvert wal repair -o journal.new journal
+  mv journal journal.damaged && mv journal.new journal`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r := &walRepairReport{Log: args[0], Output: string(output)}
+			err := a.walRepair(cmd.Context(), r, flags)
+			return a.deliver(cmd, r, a.stdout, flags.json, interruption(cmd.Context(), err))
+		},
+	}
+	flags.addKey(cmd)
+	flags.addJSON(cmd)
+	cmd.Flags().VarP(&output, "output", "o", "directory of the new log")
+	return cmd
+}
+
+func (a *app) walRepair(ctx context.Context, r *walRepairReport, flags *walFlags) error {
+	if r.Output == "" {
+		return usagef("where is the new log to be? -o NEW")
+	}
+	key, err := flags.key(a)
+	if err != nil {
+		return err
+	}
+	repaired, err := wal.Repair(ctx, r.Log, r.Output, key)
+	switch {
+	case errors.Is(err, wal.ErrKey), errors.Is(err, wal.ErrForeign):
+		return flags.hint(err, r.Log)
+	case err != nil:
+		return err
+	}
+	r.First, r.Last = repaired.First, repaired.Last
+	if repaired.Damage != nil {
+		r.Damage = plain(repaired.Damage)
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"culvert/internal/ui"
+	"culvert/wal"
+)
+
+const walVerifyHelp = `Verify reads every entry of a log and checks its checksum and, if the log is encrypted, that it
+was written with the key. It says where the log begins and ends.
+
+What a crash has cut off the end is no damage. Anything else that is missing or changed is, and ends it with code 12.`
+
+const walVerifyFields = `log, segments, first and last (LSNs), entries, bytes (of their data), clean (it was closed),
+torn_bytes (of unfinished groups at the end) and unproven (how many entries at the end need not be durable).`
+
+// walVerifyReport is the report of culvert wal verify.
+type walVerifyReport struct {
+	outcome
+	Log      string  `json:"log"`
+	Segments int     `json:"segments"`
+	First    wal.LSN `json:"first"`
+	Last     wal.LSN `json:"last"`
+	Entries  int64   `json:"entries"`
+	Bytes    int64   `json:"bytes"`
+	Clean    bool    `json:"clean"`
+	Torn     int64   `json:"torn_bytes"`
+	Unproven uint64  `json:"unproven"`
+}
+
+func (r *walVerifyReport) text() string {
+	text := fmt.Sprintf("%s: intact, ", ui.Line(r.Log))
+	if r.Entries == 0 {
+		text += fmt.Sprintf("empty, the next LSN is %d", r.First)
+	} else {
+		text += fmt.Sprintf("LSN %d to %d in %s, %s bytes", r.First, r.Last, ui.Several(int64(r.Segments), "segment"),
+			ui.Count(r.Bytes))
+	}
+	switch {
+	case r.Clean:
+		text += ", closed"
+	case r.Torn > 0:
+		text += fmt.Sprintf(", not closed, %s torn bytes at its end", ui.Count(r.Torn))
+	default:
+		text += ", not closed"
+	}
+	return text + "\n"
+}
+
+func (a *app) newWalVerify() *cobra.Command {
+	flags := &walFlags{}
+	cmd := &cobra.Command{
+		Use:     "verify [--key-file FILE] DIR",
+		Short:   "Check every entry of a log",
+		Long:    walVerifyHelp + jsonHelp(walVerifyFields) + exitHelp,
+		Example: "  culvert wal verify journal\n  culvert wal verify --key-file journal.key journal",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r := &walVerifyReport{Log: args[0]}
+			err := a.walVerify(cmd.Context(), r, flags, args[0])
+			return a.deliver(cmd, r, a.stdout, flags.json, interruption(cmd.Context(), err))
+		},
+	}
+	flags.addKey(cmd)
+	flags.addJSON(cmd)
+	return cmd
+}
+
+func (a *app) walVerify(ctx context.Context, r *walVerifyReport, flags *walFlags, dir string) error {
+	log, recovery, err := flags.open(a, dir)
+	if err != nil {
+		return err
+	}
+	r.First, r.Last, r.Clean = recovery.First, recovery.Last, recovery.Clean
+	r.Torn, r.Unproven, r.Segments = recovery.Torn, recovery.Unproven, len(log.Segments())
+	for record, err := range log.Records(ctx, 0) {
+		if err != nil {
+			return flags.hint(err, dir)
+		}
+		r.Entries++
+		r.Bytes += int64(len(record.Data))
+	}
+	return nil
+}
