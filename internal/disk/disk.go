@@ -92,46 +92,16 @@ type File interface {
 type OS struct{}
 
 // Mkdir implements [FS].
-func (OS) Mkdir(dir string) error {
-	err := os.Mkdir(dir, 0o700)
-	if errors.Is(err, os.ErrExist) {
-		return nil
-	}
-	return err
-}
+func (OS) Mkdir(dir string) error { return mkdir(system{}, dir) }
 
 // List implements [FS].
-func (OS) List(dir string) ([]string, error) {
-	f, err := os.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	names, err := f.Readdirnames(-1)
-	return names, errors.Join(err, f.Close())
-}
+func (OS) List(dir string) ([]string, error) { return list(system{}, dir) }
 
 // Create implements [FS].
-func (OS) Create(name string) (File, error) {
-	if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
-	}
-	return open(name, os.O_RDWR|os.O_CREATE|os.O_EXCL)
-}
+func (OS) Create(name string) (File, error) { return create(system{}, name) }
 
 // Open implements [FS].
-func (OS) Open(name string, writable bool) (File, error) {
-	info, err := os.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, &os.PathError{Op: "open", Path: name, Err: ErrNotFile}
-	}
-	if writable {
-		return open(name, os.O_RDWR)
-	}
-	return open(name, os.O_RDONLY)
-}
+func (OS) Open(name string, writable bool) (File, error) { return open(system{}, name, writable) }
 
 // Rename implements [FS].
 func (OS) Rename(from, to string) error { return durable.RenameNew(from, to) }
@@ -142,16 +112,12 @@ func (OS) Remove(name string) error { return os.Remove(name) }
 // SyncDir implements [FS].
 func (OS) SyncDir(dir string) error { return durable.SyncDir(dir) }
 
+// Lock implements [FS]. On Unix the lock is of the open file (flock(2)), so that it also keeps out another log of this
+// process.
+func (OS) Lock(name string) (Lock, error) { return takeLock(system{}, name, withoutFollowing) }
+
 // osFile is a file of the operating system.
 type osFile struct{ *os.File }
-
-func open(name string, flags int) (File, error) {
-	f, err := os.OpenFile(name, flags, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	return osFile{f}, nil
-}
 
 func (f osFile) Sync() error { return datasync(f.File) }
 

@@ -9,20 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// withoutWaiting keeps the open of a pipe from waiting for its other end.
-const withoutWaiting = unix.O_NONBLOCK
-
-// Lock implements [FS]. The lock is of the open file (flock(2)), so that it also keeps out another log of this process.
-func (OS) Lock(name string) (Lock, error) {
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := lockFile(f); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return lock{f}, nil
-}
+const (
+	withoutWaiting   = unix.O_NONBLOCK // for the other end of a pipe
+	withoutFollowing = unix.O_NOFOLLOW // a link
+)
 
 // lockFile takes the lock of an open file, or fails with ErrLocked.
 func lockFile(f *os.File) error {

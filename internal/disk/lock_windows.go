@@ -7,19 +7,10 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-const withoutWaiting = 0
-
-// Lock implements [FS].
-func (OS) Lock(name string) (Lock, error) {
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := lockFile(f); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return lock{f}, nil
-}
+const (
+	withoutWaiting   = 0
+	withoutFollowing = 0
+)
 
 // lockFile takes the lock of an open file, or fails with ErrLocked.
 func lockFile(f *os.File) error {

@@ -12,54 +12,16 @@ import (
 type InRoot struct{ Root *os.Root }
 
 // Mkdir implements [FS].
-func (r InRoot) Mkdir(dir string) error {
-	err := r.Root.Mkdir(dir, 0o700)
-	if errors.Is(err, os.ErrExist) {
-		return nil
-	}
-	return err
-}
+func (r InRoot) Mkdir(dir string) error { return mkdir(r.Root, dir) }
 
 // List implements [FS].
-func (r InRoot) List(dir string) ([]string, error) {
-	f, err := r.Root.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	names, err := f.Readdirnames(-1)
-	return names, errors.Join(err, f.Close())
-}
+func (r InRoot) List(dir string) ([]string, error) { return list(r.Root, dir) }
 
 // Create implements [FS].
-func (r InRoot) Create(name string) (File, error) {
-	if err := r.Root.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
-	}
-	return r.open(name, os.O_RDWR|os.O_CREATE|os.O_EXCL)
-}
+func (r InRoot) Create(name string) (File, error) { return create(r.Root, name) }
 
 // Open implements [FS].
-func (r InRoot) Open(name string, writable bool) (File, error) {
-	info, err := r.Root.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, &os.PathError{Op: "open", Path: name, Err: ErrNotFile}
-	}
-	if writable {
-		return r.open(name, os.O_RDWR)
-	}
-	return r.open(name, os.O_RDONLY)
-}
-
-func (r InRoot) open(name string, flags int) (File, error) {
-	f, err := r.Root.OpenFile(name, flags, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	return osFile{f}, nil
-}
+func (r InRoot) Open(name string, writable bool) (File, error) { return open(r.Root, name, writable) }
 
 // LockedFile is what [InRoot.OpenLocked] gives.
 type LockedFile interface {
@@ -74,12 +36,9 @@ type LockedFile interface {
 // left to that one, and a new one made.
 func (r InRoot) OpenLocked(name string) (LockedFile, error) {
 	for {
-		f, err := r.Root.OpenFile(name, os.O_RDWR|os.O_CREATE|withoutWaiting, 0o600)
+		f, err := openToLock(r.Root, name, withoutWaiting)
 		if err != nil {
 			return nil, err
-		}
-		if err := lockFile(f); err != nil {
-			return nil, errors.Join(err, f.Close())
 		}
 		// Whoever had the lock may have renamed or removed the file before it was taken over.
 		same, err := r.isNamed(f, name)
@@ -151,13 +110,4 @@ func (r InRoot) Remove(name string) error { return r.Root.Remove(name) }
 func (r InRoot) SyncDir(dir string) error { return durable.SyncDirIn(r.Root, dir) }
 
 // Lock implements [FS].
-func (r InRoot) Lock(name string) (Lock, error) {
-	f, err := r.Root.OpenFile(name, os.O_RDWR|os.O_CREATE|withoutWaiting, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	if err := lockFile(f); err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return lock{f}, nil
-}
+func (r InRoot) Lock(name string) (Lock, error) { return takeLock(r.Root, name, withoutWaiting) }
