@@ -31,15 +31,23 @@ func (c *clientCall) readRange(version Version, p []byte, offset int64) error {
 	}
 	message := incoming{}
 	for done := 0; done < len(p); done += message.n {
-		message.into = p[done:]
-		if err := receive(c, stream.RecvMsg, &message); err != nil {
+		if err := c.receiveData(stream.RecvMsg, &message, p[done:]); err != nil {
 			return err
-		}
-		if message.n == 0 {
-			return fmt.Errorf("%w: a message without data", ErrIntegrity)
 		}
 	}
 	return c.finish(stream.RecvMsg)
+}
+
+// receiveData takes the next message of a stream of data, which goes to p and may not fill it.
+func (c *clientCall) receiveData(next func(any) error, message *incoming, p []byte) error {
+	message.into = p
+	if err := receive(c, next, message); err != nil {
+		return err
+	}
+	if message.n == 0 {
+		return fmt.Errorf("%w: a message without data", ErrIntegrity)
+	}
+	return nil
 }
 
 // finish takes the end of a stream, behind which there is nothing to come.
@@ -106,12 +114,8 @@ func (c *clientCall) readBlocks(
 	for block := first; block < first+count; block++ {
 		data := buffer[:min(BlockSize, version.Size-block*BlockSize)]
 		for done := 0; done < len(data); done += message.n {
-			message.into = data[done:]
-			if err := receive(c, stream.RecvMsg, &message); err != nil {
+			if err := c.receiveData(stream.RecvMsg, &message, data[done:]); err != nil {
 				return err
-			}
-			if message.n == 0 {
-				return fmt.Errorf("%w: a message without data", ErrIntegrity)
 			}
 			if last := done+message.n == len(data); last != message.hashed {
 				return fmt.Errorf("%w: block %d and its hash do not come together", ErrIntegrity, block)

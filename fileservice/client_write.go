@@ -154,8 +154,7 @@ func readFull(source io.ReaderAt, p []byte, offset int64) error {
 
 // FinishWrite ends an upload of which all blocks were sent. The server commits them, checks that their hashes have this
 // root, sets permissions and time, and gives the file its name. It gives ErrIntegrity if the root is another one, and
-// ErrRefused if blocks are missing. With permissions of 0 the file is for
-// the owner of the server's process alone.
+// ErrRefused if blocks are missing. With permissions of 0 the file is for the owner of the server's process alone.
 //
 // The server writes to its disk before it answers, for which Timeout does not count.
 func (c *Client) FinishWrite(

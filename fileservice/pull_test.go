@@ -86,38 +86,46 @@ func TestPullTree(t *testing.T) {
 	}
 	client := serve(t, dir, nil)
 	target := t.TempDir()
-	progress := &fileservice.Progress{}
 	config := fileservice.TransferConfig{
-		Remote: ".", Root: openRoot(t, target), Local: "copy/of it", Progress: progress,
+		Remote: ".", Root: openRoot(t, target), Local: "copy/of it", Progress: &fileservice.Progress{},
 	}
-	result, err := fileservice.Pull(t.Context(), client, config)
+	transferTree(t, fileservice.Pull, client, config, dir, target)
+}
+
+// transferTree has the tree of manyFiles copied to "copy/of it" in a directory, and then one file of it again.
+func transferTree(
+	t *testing.T, transfer transferFunc, client *fileservice.Client, config fileservice.TransferConfig, from, to string,
+) {
+	t.Helper()
+	result, err := transfer(t.Context(), client, config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	seeSame(t, dir, filepath.Join(target, "copy", "of it"))
+	target := filepath.Join(to, "copy", "of it")
+	seeSame(t, from, target)
 	if result.Files != 305 || result.Failed != 0 || result.Resumed != 0 {
 		t.Errorf("%+v", result)
 	}
-	s := progress.Status()
+	s := config.Progress.Status()
 	if s.Files != 305 || s.FilesDone != 305 || s.BytesDone != s.Bytes || s.BytesMoved != result.Bytes || !s.Listed ||
 		len(s.Active) != 0 {
 		t.Errorf("%+v", s)
 	}
 	// All of it is there, but for one file that is not the same.
-	if err := os.WriteFile(filepath.Join(target, "copy/of it/middle"), []byte("other"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(target, "middle"), []byte("other"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	config.Progress = nil
-	result, err = fileservice.Pull(t.Context(), client, config)
+	result, err = transfer(t.Context(), client, config)
 	if !errors.Is(err, fileservice.ErrPartial) || !errors.Is(err, fs.ErrExist) || result.Present != 304 {
 		t.Errorf("%v %+v", err, result)
 	}
 	config.Overwrite = true
-	result, err = fileservice.Pull(t.Context(), client, config)
+	result, err = transfer(t.Context(), client, config)
 	if err != nil || result.Present != 304 || result.Files != 1 {
 		t.Errorf("%v %+v", err, result)
 	}
-	seeSame(t, dir, filepath.Join(target, "copy", "of it"))
+	seeSame(t, from, target)
 }
 
 func TestPullFile(t *testing.T) {

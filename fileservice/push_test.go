@@ -14,9 +14,8 @@ func TestPushTree(t *testing.T) {
 	dir, _ := tree(t, manyFiles())
 	served := t.TempDir()
 	client := serve(t, served, writable)
-	progress := &fileservice.Progress{}
 	config := fileservice.TransferConfig{
-		Remote: "copy/of it", Root: openRoot(t, dir), Local: ".", Progress: progress,
+		Remote: "copy/of it", Root: openRoot(t, dir), Local: ".", Progress: &fileservice.Progress{},
 	}
 	config.DryRun = true
 	result, err := fileservice.Push(t.Context(), client, config)
@@ -27,33 +26,7 @@ func TestPushTree(t *testing.T) {
 		t.Errorf("a dry run has made %v, %v", entries, err)
 	}
 	config.DryRun = false
-	result, err = fileservice.Push(t.Context(), client, config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	seeSame(t, dir, filepath.Join(served, "copy", "of it"))
-	if result.Files != 305 || result.Failed != 0 || result.Resumed != 0 {
-		t.Errorf("%+v", result)
-	}
-	s := progress.Status()
-	if s.Files != 305 || s.FilesDone != 305 || s.BytesDone != s.Bytes || s.BytesMoved != result.Bytes || !s.Listed ||
-		len(s.Active) != 0 {
-		t.Errorf("%+v", s)
-	}
-	if err := os.WriteFile(filepath.Join(served, "copy/of it/middle"), []byte("other"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	config.Progress = nil
-	result, err = fileservice.Push(t.Context(), client, config)
-	if !errors.Is(err, fileservice.ErrPartial) || !errors.Is(err, fs.ErrExist) || result.Present != 304 {
-		t.Errorf("%v %+v", err, result)
-	}
-	config.Overwrite = true
-	result, err = fileservice.Push(t.Context(), client, config)
-	if err != nil || result.Present != 304 || result.Files != 1 {
-		t.Errorf("%v %+v", err, result)
-	}
-	seeSame(t, dir, filepath.Join(served, "copy", "of it"))
+	transferTree(t, fileservice.Push, client, config, dir, served)
 }
 
 func TestPushFile(t *testing.T) {
