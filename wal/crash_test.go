@@ -54,6 +54,7 @@ func TestCrash(t *testing.T) {
 // simulation is the life of one log.
 type simulation struct {
 	random  *rand.Rand
+	faults  *rand.Rand // of the disk, with its lock held
 	disk    *crashfs.Disk
 	model   *crashfs.Model
 	options Options
@@ -69,7 +70,8 @@ const simulatedDir = "/data/log"
 
 func newSimulation(seed uint64) *simulation {
 	s := &simulation{
-		random: rand.New(rand.NewPCG(seed, 1)), disk: crashfs.New("/data"), model: crashfs.NewModel(),
+		random: rand.New(rand.NewPCG(seed, 1)), faults: rand.New(rand.NewPCG(seed, 2)),
+		disk: crashfs.New("/data"), model: crashfs.NewModel(),
 	}
 	s.options.SegmentSize = minSegmentSize + int64(s.random.IntN(5))*8192
 	if s.random.IntN(4) == 0 {
@@ -123,10 +125,10 @@ func (s *simulation) run() (crashes int, err error) {
 // fault has one in some operations fail. Those on the parent of the log do not: that a sync of its names has failed
 // before, and that another will not put them on the disk, is more than who opens the log can know.
 func (s *simulation) fault(o crashfs.Operation) crashfs.Fault {
-	if !o.Changes() || filepath.Dir(o.Name) == "/" || s.random.IntN(40) > 0 {
+	if !o.Changes() || filepath.Dir(o.Name) == "/" || s.faults.IntN(40) > 0 {
 		return crashfs.None
 	}
-	fault := crashfs.IO + crashfs.Fault(s.random.IntN(3))
+	fault := crashfs.IO + crashfs.Fault(s.faults.IntN(3))
 	if fault == crashfs.Short && o.Kind != crashfs.Write {
 		return crashfs.NoSpace
 	}

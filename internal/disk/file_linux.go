@@ -7,8 +7,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// opened is an open file.
+type opened interface {
+	Fd() uintptr
+	Name() string
+}
+
 // datasync leaves out the times of a file, which would cost a write of their own.
-func datasync(f *os.File) error {
+func datasync(f opened) error {
 	return retried(f, "fdatasync", unix.Fdatasync)
 }
 
@@ -24,15 +30,31 @@ func writeback(f *os.File, offset, n int64) error {
 }
 
 func reserve(f *os.File, size int64) error {
-	err := retried(f, "fallocate", func(fd int) error { return unix.Fallocate(fd, 0, 0, size) })
-	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
+	err := allocate(f, 0, size)
+	if errors.Is(err, errors.ErrUnsupported) {
 		return f.Truncate(size)
 	}
 	return err
 }
 
+// allocate takes the space for a part of a file, which grows if the part ends beyond its end.
+func allocate(f *os.File, offset, n int64) error {
+	return retried(f, "fallocate", func(fd int) error { return unix.Fallocate(fd, 0, offset, n) })
+}
+
+// directFlag opens a file that is written past the page cache.
+const directFlag = unix.O_DIRECT
+
 // canShare says that a whole file system can be synced at once.
 const canShare = true
+
+// syncsTogether says whether syncfs(2) reaches the disk. That of FUSE ends in the kernel: the program behind it is
+// asked only when a single file is synced.
+func syncsTogether(dir *os.File) bool {
+	var info unix.Statfs_t
+	err := retried(dir, "fstatfs", func(fd int) error { return unix.Fstatfs(fd, &info) })
+	return err == nil && info.Type != unix.FUSE_SUPER_MAGIC
+}
 
 // syncFileSystem makes all that was written to the file system of an open directory durable. It gives the errors of
 // writes since the directory was opened, of whatever file (Linux 5.8; those before give only what goes wrong now).
@@ -46,7 +68,7 @@ func syncFileSystem(dir *os.File) error {
 
 // writebackError gives the error of what the system has written of a file since it was opened, and waits for what it is
 // writing.
-func writebackError(f *os.File) error {
+func writebackError(f opened) error {
 	err := retried(f, "sync_file_range", func(fd int) error {
 		return unix.SyncFileRange(fd, 0, 0, unix.SYNC_FILE_RANGE_WAIT_BEFORE)
 	})
@@ -56,9 +78,9 @@ func writebackError(f *os.File) error {
 	return err
 }
 
-func sameFileSystem(a, b *os.File) bool {
+func sameFileSystem(a, b opened) bool {
 	var infos [2]unix.Stat_t
-	for i, f := range []*os.File{a, b} {
+	for i, f := range []opened{a, b} {
 		if err := unix.Fstat(int(f.Fd()), &infos[i]); err != nil {
 			return false
 		}
@@ -67,7 +89,7 @@ func sameFileSystem(a, b *os.File) bool {
 }
 
 // retried calls a function with the descriptor of a file, again when a signal has interrupted it.
-func retried(f *os.File, operation string, call func(fd int) error) error {
+func retried(f opened, operation string, call func(fd int) error) error {
 	for {
 		err := call(int(f.Fd()))
 		if err == nil {

@@ -4,11 +4,15 @@ import (
 	"errors"
 	"os"
 	"sync"
+	"time"
 )
 
 // fewestShared is how many must wait for a sync of the whole file system to be worth it: it also waits for what others
 // have written there.
 const fewestShared = 8
+
+// longestGather bounds how long a sync is put off for others to share it.
+const longestGather = 100 * time.Millisecond
 
 // Publisher gives files their names, each only when its content is durable, and says so only when its name is durable,
 // too. Who publishes many files at once shares the syncs: all that wait are made durable by one syncfs(2), where the
@@ -21,12 +25,15 @@ type Publisher struct {
 
 	mu     sync.Mutex
 	next   *round
-	broken bool // a shared sync has failed
+	broken bool          // a shared sync has failed
+	coming int           // those who are expected
+	came   *sync.Cond    // somebody who was expected, or it has been waited long enough
+	last   time.Duration // that a shared sync took
 }
 
 // round are those who wait for the same sync.
 type round struct {
-	size   int
+	size   int  // files
 	shared bool // err counts; else each syncs its own
 	err    error
 	done   chan struct{}
@@ -35,12 +42,16 @@ type round struct {
 // NewPublisher gives one for the files of a tree. What it syncs together must be written after this.
 func NewPublisher(root *os.Root) (*Publisher, error) {
 	p := &Publisher{}
+	p.came = sync.NewCond(&p.mu)
 	if !canShare {
 		return p, nil
 	}
 	dir, err := root.Open(".")
 	if err != nil {
 		return nil, err
+	}
+	if !syncsTogether(dir) {
+		return p, dir.Close()
 	}
 	p.shared = dir
 	p.syncfs = func() error { return syncFileSystem(dir) }
@@ -55,19 +66,16 @@ func (p *Publisher) Close() error {
 	return p.shared.Close()
 }
 
-// Publish syncs a file, calls rename, and syncs the directory that the file is in under both names. If the first sync
-// fails, rename is not called. After an error of rename or of the second sync, the file may have its name or not.
-func (p *Publisher) Publish(file File, dir *os.Root, rename func() error) error {
-	share := func(own func() error) error { return own() }
-	opened, ok := file.(osFile)
-	shares := ok && p.shared != nil && sameFileSystem(p.shared, opened.File) // another may be mounted below the root
-	if shares {
-		share = p.sync
-	}
-	err := share(file.Sync)
+// Publish syncs a file with its permissions and times, calls rename, and syncs the directory that the file is in under
+// both names. If the first sync fails, rename is not called. After an error of rename or of the second sync, the file
+// may have its name or not.
+func (p *Publisher) Publish(file LockedFile, dir *os.Root, rename func() error) error {
+	opened := fileOfSystem(file)
+	shares := opened != nil && p.shares(opened)
+	err := p.syncOf(1, shares, file.SyncAll)
 	if err == nil && shares {
 		// What the system wrote on its own may have failed in a round before this one.
-		err = writebackError(opened.File)
+		err = writebackError(opened)
 	}
 	if err != nil {
 		return err
@@ -75,18 +83,42 @@ func (p *Publisher) Publish(file File, dir *os.Root, rename func() error) error 
 	if err := rename(); err != nil {
 		return err
 	}
-	return share(func() error { return InRoot{Root: dir}.SyncDir(".") })
+	return p.syncOf(1, shares, func() error { return InRoot{Root: dir}.SyncDir(".") })
 }
 
-// sync waits until all that was done before it is durable. If it cannot share, it calls own.
-func (p *Publisher) sync(own func() error) error {
+// shares reports whether a file is on the file system that is synced. Another may be mounted below the root.
+func (p *Publisher) shares(file opened) bool {
+	return p.shared != nil && sameFileSystem(p.shared, file)
+}
+
+// syncOf has so many files synced with those of others, or by own.
+func (p *Publisher) syncOf(files int, shares bool, own func() error) error {
+	if !shares {
+		return own()
+	}
+	return p.sync(files, 0, own)
+}
+
+// fileOfSystem gives nil for what is none of the operating system.
+func fileOfSystem(file LockedFile) *os.File {
+	if f, is := file.(lockedFile); is {
+		return f.File
+	}
+	return nil
+}
+
+// sync waits until all that was done before it, to so many files, is durable. So many that were expected come with
+// them. If it cannot share, it calls own.
+func (p *Publisher) sync(files, expected int, own func() error) error {
 	p.mu.Lock()
+	p.coming -= expected
+	p.came.Broadcast()
 	if p.broken {
 		p.mu.Unlock()
 		return own()
 	}
 	if r := p.next; r != nil {
-		r.size++
+		r.size += files
 		p.mu.Unlock()
 		<-r.done
 		if r.shared {
@@ -94,29 +126,54 @@ func (p *Publisher) sync(own func() error) error {
 		}
 		return own()
 	}
-	r := &round{size: 1, done: make(chan struct{})}
+	r := &round{size: files, done: make(chan struct{})}
 	p.next = r
 	p.mu.Unlock()
 
 	p.turn.Lock()
 	defer p.turn.Unlock()
-	p.mu.Lock()
-	p.next = nil
-	p.mu.Unlock()
+	p.gather(r)
 	if r.size < fewestShared {
 		close(r.done)
 		return own() // in its turn, so that others gather
 	}
 	defer close(r.done)
+	start := time.Now()
 	r.err = p.syncfs()
 	r.shared = !errors.Is(r.err, errors.ErrUnsupported)
-	if r.err != nil {
-		p.mu.Lock()
-		p.broken = true
-		p.mu.Unlock()
-	}
+	p.mu.Lock()
+	p.last = time.Since(start)
+	p.broken = p.broken || r.err != nil
+	p.mu.Unlock()
 	if !r.shared {
 		return own()
 	}
 	return r.err
+}
+
+// expect says that so many will publish many files soon, or that they have come.
+func (p *Publisher) expect(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.coming += n
+	p.came.Broadcast()
+}
+
+// gather ends a round, of which the turn has come. Many files wait for others that are on their way, and not longer
+// than twice the time of a sync, since what the disk does in it hardly depends on how many they are.
+func (p *Publisher) gather(r *round) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	patient := r.size >= fewestShared
+	limit := time.AfterFunc(min(2*p.last, longestGather), func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		patient = false
+		p.came.Broadcast()
+	})
+	defer limit.Stop()
+	for patient && p.coming > 0 {
+		p.came.Wait()
+	}
+	p.next = nil
 }

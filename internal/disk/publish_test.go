@@ -12,11 +12,11 @@ import (
 
 // faultyFile is a file whose sync fails.
 type faultyFile struct {
-	File
+	LockedFile
 	err error
 }
 
-func (f faultyFile) Sync() error { return f.err }
+func (f faultyFile) SyncAll() error { return f.err }
 
 // testPublisher is one for a new directory.
 type testPublisher struct {
@@ -45,7 +45,7 @@ func newPublisher(t *testing.T) testPublisher {
 // publish writes a file under one name and publishes it under another.
 func publish(p testPublisher, name string) error {
 	part := name + ".part"
-	file, err := p.root.Create(part)
+	file, err := p.root.OpenLocked(part)
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func TestPublishUnsupported(t *testing.T) {
 // A file whose own sync fails, or whose rename does, does not get its name, and the error is that of the cause.
 func TestPublishFaults(t *testing.T) {
 	p := newPublisher(t)
-	file, err := p.root.Create("part")
+	file, err := p.root.OpenLocked("part")
 	if err != nil {
 		t.Fatal(err)
 	}

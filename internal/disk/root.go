@@ -2,6 +2,7 @@ package disk
 
 import (
 	"errors"
+	"io"
 	"os"
 
 	"culvert/internal/durable"
@@ -26,7 +27,14 @@ func (r InRoot) Open(name string, writable bool) (File, error) { return open(r.R
 // LockedFile is what [InRoot.OpenLocked] gives.
 type LockedFile interface {
 	File
+	io.ReaderFrom // at the place of Seek; copies through the kernel if the reader is a file
+	io.Seeker
+
+	// SyncAll is Sync, and makes permissions and times durable as well (fsync(2)).
+	SyncAll() error
+
 	Chmod(os.FileMode) error
+	Chown(user, group int) error
 	Stat() (os.FileInfo, error)
 }
 
@@ -59,6 +67,8 @@ func (r InRoot) OpenLocked(name string) (LockedFile, error) {
 
 // lockedFile gives its lock back when it is closed.
 type lockedFile struct{ osFile }
+
+func (f lockedFile) SyncAll() error { return f.File.Sync() }
 
 func (f lockedFile) Close() error { return errors.Join(unlockFile(f.File), f.File.Close()) }
 

@@ -26,10 +26,13 @@ func SyncDirIn(root *os.Root, path string) error {
 	return syncAndClose(dir)
 }
 
-func syncAndClose(dir *os.File) error {
+func syncAndClose(dir *os.File) error { return errors.Join(SyncOpenDir(dir), dir.Close()) }
+
+// SyncOpenDir is [SyncDir] for a directory that is open.
+func SyncOpenDir(dir *os.File) error {
 	err := dir.Sync()
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
 		err = nil // some file systems have no such thing, and need none
 	}
-	return errors.Join(err, dir.Close())
+	return err
 }

@@ -51,7 +51,8 @@ func IsFingerprint(text string) bool {
 }
 
 // Fingerprints reads a file of fingerprints, one at the beginning of each line, among comments and empty lines. What
-// follows a fingerprint on its line, such as a name, is for people.
+// follows a fingerprint on its line, such as a name, is for people. Those that are written in upper case are given in
+// lower case.
 func (r *Reader) Fingerprints(path string) ([]string, error) {
 	f, err := r.open(path)
 	if err != nil {
@@ -66,13 +67,14 @@ func (r *Reader) Fingerprints(path string) ([]string, error) {
 		if len(fields) == 0 {
 			continue
 		}
-		if !IsFingerprint(fields[0]) {
+		fingerprint := strings.ToLower(fields[0])
+		if !IsFingerprint(fingerprint) {
 			// The line is not quoted: the file may be a confidential one that was named by mistake.
 			err = fmt.Errorf("line %d does not begin with a fingerprint", line.number)
 			break
 		}
-		if !slices.Contains(fingerprints, fields[0]) {
-			fingerprints = append(fingerprints, fields[0])
+		if !slices.Contains(fingerprints, fingerprint) {
+			fingerprints = append(fingerprints, fingerprint)
 		}
 	}
 	if err == nil && len(fingerprints) == 0 {

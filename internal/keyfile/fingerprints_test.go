@@ -29,7 +29,7 @@ func TestFingerprints(t *testing.T) {
 		{"twice", knownFingerprint + "\n" + knownFingerprint + "\n", []string{knownFingerprint}, ""},
 		{"empty", "# nobody\n  \n", nil, "no fingerprint found"},
 		{"a secret", knownFingerprint + "\n" + knownSecret + "\n", nil, "line 2 does not begin with a fingerprint"},
-		{"upper case", strings.ToUpper(knownFingerprint) + "\n", nil, "line 1 does not begin with a fingerprint"},
+		{"upper case", strings.ToUpper(knownFingerprint) + "\n", []string{knownFingerprint}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := new(keyfile.Reader).Fingerprints(write(t, test.file))

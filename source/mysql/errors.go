@@ -67,9 +67,12 @@ func connectFailed(ctx context.Context, s *settings, err error) error {
 	if unverified, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		why = unverified.Error()
 	}
+	where := address
+	if s.database != "" {
+		where = fmt.Sprintf("database %q on %s", s.database, address)
+	}
 	return &unavailableError{
-		text: fmt.Sprintf("mysql: cannot connect to database %q on %s as user %q: %s",
-			s.database, address, s.user, strings.TrimSpace(why)),
+		text:  fmt.Sprintf("mysql: cannot connect to %s as user %q: %s", where, s.user, strings.TrimSpace(why)),
 		cause: err,
 	}
 }

@@ -6,12 +6,15 @@
 //     of a size.
 //   - Names that were made, changed or removed are in memory, too, until FS.SyncDir. A crash keeps or drops each of
 //     these changes.
+//   - The time of a file that was set is in memory until a sync of all of the file, which File.Sync is not.
 //   - A write that a crash interrupts damages no other bytes than those it was to write.
 //
 // A [Disk] is the state; [Disk.Boot] gives the file system that a program uses. [Disk.Kill] ends the program and leaves
 // the memory of the system as it is, [Disk.Crash] loses that. What becomes of each block is up to a function, so that a
 // test can draw lots or try every combination. [Disk.Hook] sees every operation before it happens and can make it fail,
 // or be the last one.
+//
+// [Disk.Mount] shows the disk as a file system of the kernel, to code that uses package os.
 package crashfs
 
 import (
@@ -47,6 +50,9 @@ type inode struct {
 	synced []byte  // as it is on the disk
 	writes []write // that are in memory only, in their order
 	dir    bool
+
+	modified, syncedModified int64 // a time, as programs see it and as it is on the disk; nanoseconds since 1970
+	mode                     uint32
 }
 
 // write is a change of the content or, without data, of the size of a file.
@@ -151,6 +157,10 @@ func (f *inode) crash(choose Choose, block int) {
 	f.writes = nil
 	f.synced = content
 	f.cached = slices.Clone(content)
+	if f.modified != f.syncedModified && choose(2) == 0 {
+		f.modified = f.syncedModified
+	}
+	f.syncedModified = f.modified
 }
 
 // damage decides what becomes of one block: it keeps what it had, or gets what was written, a part of that, zeros, or
@@ -190,6 +200,7 @@ func (d *Disk) Clone() *Disk {
 			copies[f] = &inode{
 				cached: slices.Clone(f.cached), synced: slices.Clone(f.synced),
 				writes: slices.Clone(f.writes), dir: f.dir,
+				modified: f.modified, syncedModified: f.syncedModified, mode: f.mode,
 			}
 		}
 		return copies[f]

@@ -72,7 +72,10 @@ func (f *inode) write(p []byte, offset int64) {
 }
 
 // Sync implements disk.File.
-func (f *file) Sync() error {
+func (f *file) Sync() error { return f.sync(false) }
+
+// sync is fsync(2), or without all fdatasync(2), which leaves out the time.
+func (f *file) sync(all bool) error {
 	fault, err := f.session.begin(Sync, f.name)
 	if errors.Is(err, ErrStopped) {
 		return err
@@ -84,6 +87,9 @@ func (f *file) Sync() error {
 		f.inode.writes = nil // they are lost, and nobody will know
 	case err == nil:
 		f.inode.sync()
+		if all {
+			f.inode.syncedModified = f.inode.modified
+		}
 	}
 	return f.session.end(fault, err)
 }

@@ -24,7 +24,9 @@ const (
 	Writeback Kind = "writeback"
 	Truncate  Kind = "truncate"
 	Reserve   Kind = "reserve"
+	SetTime   Kind = "settime"
 	Rename    Kind = "rename"
+	Link      Kind = "link"
 	Remove    Kind = "remove"
 	SyncDir   Kind = "syncdir"
 )
@@ -204,6 +206,29 @@ func (s *Session) Rename(from, to string) error {
 			return failure(Rename, to, fs.ErrExist)
 		}
 		s.change(change{dir: filepath.Dir(to), from: from, to: to, file: f})
+		return nil
+	})
+}
+
+// Replace is a rename that takes the place of a file of that name.
+func (s *Session) Replace(from, to string) error {
+	return s.do(Rename, from, func() error {
+		f := s.disk.names[from]
+		if f == nil {
+			return failure(Rename, from, fs.ErrNotExist)
+		}
+		s.change(change{dir: filepath.Dir(to), from: from, to: to, file: f})
+		return nil
+	})
+}
+
+// link gives a file another name.
+func (s *Session) link(f *inode, to string) error {
+	return s.do(Link, to, func() error {
+		if s.disk.names[to] != nil {
+			return failure(Link, to, fs.ErrExist)
+		}
+		s.change(change{dir: filepath.Dir(to), to: to, file: f})
 		return nil
 	})
 }

@@ -1,0 +1,213 @@
+package disk
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"culvert/internal/durable"
+)
+
+type dir struct{ file *os.File }
+
+func openDir(root *os.Root, name string) (dir, error) {
+	file, err := root.OpenFile(name, os.O_RDONLY|unix.O_DIRECTORY, 0)
+	return dir{file}, err
+}
+
+func (d dir) stat() (fs.FileInfo, error) { return d.file.Stat() }
+
+func (d dir) sync() error { return durable.SyncOpenDir(d.file) }
+
+func (d dir) close() error { return d.file.Close() }
+
+func (d dir) readNames(n int) ([]string, error) { return d.file.Readdirnames(n) }
+
+func (d dir) lstat(name string) (fs.FileInfo, error) {
+	var s unix.Stat_t
+	err := uninterrupted(func() error {
+		return unix.Fstatat(int(d.file.Fd()), name, &s, unix.AT_SYMLINK_NOFOLLOW)
+	})
+	if err != nil {
+		return nil, &fs.PathError{Op: "lstat", Path: name, Err: err}
+	}
+	return newDirInfo(name, &s), nil
+}
+
+func (d dir) open(name string) (*DirFile, error) {
+	return d.openAt(name, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+}
+
+func (d dir) createUnnamed(permissions fs.FileMode) (*DirFile, error) {
+	return d.openAt("new file", ".", unix.O_WRONLY|unix.O_TMPFILE, uint32(permissions.Perm()))
+}
+
+func (d dir) openAt(name, path string, flags int, permissions uint32) (*DirFile, error) {
+	f := &DirFile{name: name}
+	err := uninterrupted(func() (err error) {
+		f.fd, err = unix.Openat(int(d.file.Fd()), path, flags|unix.O_CLOEXEC, permissions)
+		return err
+	})
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	return f, nil
+}
+
+// isUnsupported finds what file systems and kernels say that do not know O_TMPFILE (open(2)).
+func isUnsupported(err error) bool {
+	return errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EINVAL)
+}
+
+// link needs a privilege for the first way, before Linux 6.10, and the second one a /proc.
+func (d dir) link(file *DirFile, name string) error {
+	to := int(d.file.Fd())
+	err := unix.Linkat(file.fd, "", to, name, unix.AT_EMPTY_PATH)
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EPERM) {
+		err = unix.Linkat(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(file.fd), to, name, unix.AT_SYMLINK_FOLLOW)
+	}
+	if err != nil {
+		return &fs.PathError{Op: "link", Path: name, Err: err}
+	}
+	return nil
+}
+
+// DirFile is a file of a [Dir], a bare descriptor: it is not closed unless somebody does so, and then nobody may use it
+// any more.
+type DirFile struct {
+	fd   int
+	name string
+}
+
+// Fd gives the descriptor.
+func (f *DirFile) Fd() uintptr { return uintptr(f.fd) }
+
+// Name gives the name that it was opened by.
+func (f *DirFile) Name() string { return f.name }
+
+func (f *DirFile) fail(operation string, err error) error {
+	return &fs.PathError{Op: operation, Path: f.name, Err: err}
+}
+
+// Stat describes the file.
+func (f *DirFile) Stat() (fs.FileInfo, error) {
+	var s unix.Stat_t
+	if err := uninterrupted(func() error { return unix.Fstat(f.fd, &s) }); err != nil {
+		return nil, f.fail("stat", err)
+	}
+	return newDirInfo(f.name, &s), nil
+}
+
+// ReadAt implements [io.ReaderAt].
+func (f *DirFile) ReadAt(p []byte, offset int64) (n int, err error) {
+	for n < len(p) {
+		var more int
+		err := uninterrupted(func() (err error) {
+			more, err = unix.Pread(f.fd, p[n:], offset+int64(n))
+			return err
+		})
+		if err != nil {
+			return n, f.fail("read", err)
+		}
+		if more == 0 {
+			return n, io.EOF
+		}
+		n += more
+	}
+	return n, nil
+}
+
+// Write writes behind what was written before.
+func (f *DirFile) Write(p []byte) (n int, err error) {
+	for n < len(p) {
+		var more int
+		err := uninterrupted(func() (err error) {
+			more, err = unix.Write(f.fd, p[n:])
+			return err
+		})
+		if err != nil {
+			return n, f.fail("write", err)
+		}
+		n += more
+	}
+	return n, nil
+}
+
+// SetModified sets when the file was last changed.
+func (f *DirFile) SetModified(modified time.Time) error {
+	to, err := unix.TimeToTimespec(modified)
+	if err == nil {
+		times := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, to}
+		err = unix.UtimesNanoAt(f.fd, "", times, unix.AT_EMPTY_PATH)
+	}
+	if err != nil {
+		return f.fail("chtimes", err)
+	}
+	return nil
+}
+
+// syncAll makes permissions and times durable, too.
+func (f *DirFile) syncAll() error { return retried(f, "fsync", unix.Fsync) }
+
+// Close closes the file.
+func (f *DirFile) Close() error {
+	// Linux has closed it even when it says that it was interrupted.
+	if err := unix.Close(f.fd); err != nil && !errors.Is(err, unix.EINTR) {
+		return f.fail("close", err)
+	}
+	return nil
+}
+
+// dirInfo describes a file. What Sys gives has what a version is made of.
+type dirInfo struct {
+	name string
+	mode fs.FileMode
+	stat syscall.Stat_t
+}
+
+func newDirInfo(name string, s *unix.Stat_t) *dirInfo {
+	i := &dirInfo{name: name, mode: fs.FileMode(s.Mode & 0o777)}
+	switch s.Mode & unix.S_IFMT {
+	case unix.S_IFREG:
+	case unix.S_IFDIR:
+		i.mode |= fs.ModeDir
+	case unix.S_IFLNK:
+		i.mode |= fs.ModeSymlink
+	case unix.S_IFIFO:
+		i.mode |= fs.ModeNamedPipe
+	case unix.S_IFSOCK:
+		i.mode |= fs.ModeSocket
+	case unix.S_IFCHR:
+		i.mode |= fs.ModeDevice | fs.ModeCharDevice
+	case unix.S_IFBLK:
+		i.mode |= fs.ModeDevice
+	default:
+		i.mode |= fs.ModeIrregular
+	}
+	i.stat.Dev, i.stat.Ino, i.stat.Nlink, i.stat.Mode, i.stat.Size = s.Dev, s.Ino, s.Nlink, s.Mode, s.Size
+	i.stat.Mtim, i.stat.Ctim = syscall.Timespec(s.Mtim), syscall.Timespec(s.Ctim)
+	return i
+}
+
+func (i *dirInfo) Name() string       { return i.name }
+func (i *dirInfo) Size() int64        { return i.stat.Size }
+func (i *dirInfo) Mode() fs.FileMode  { return i.mode }
+func (i *dirInfo) ModTime() time.Time { return time.Unix(i.stat.Mtim.Unix()) }
+func (i *dirInfo) IsDir() bool        { return i.mode.IsDir() }
+func (i *dirInfo) Sys() any           { return &i.stat }
+
+// uninterrupted calls again what a signal has interrupted.
+func uninterrupted(call func() error) error {
+	for {
+		err := call()
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}

@@ -1,0 +1,207 @@
+package plainfs
+
+import (
+	"container/list"
+	"errors"
+	"io/fs"
+	"math/bits"
+	"sync"
+
+	"culvert/internal/compress"
+)
+
+// frames decodes frames, and keeps the last ones. All its memory is counted: texts, compressed frames on their way, and
+// buffers that wait for their next use.
+type frames struct {
+	decoder *compress.FrameDecoder
+	limit   int64
+
+	mu     sync.Mutex
+	freed  *sync.Cond // memory may be had again
+	used   int64      // of limit
+	byKey  map[frameKey]*keptFrame
+	unused list.List          // of *keptFrame that nobody reads from, those used last at the back
+	spare  map[int64][][]byte // by capacity
+}
+
+type frameKey struct {
+	file   fileVersion
+	offset int64
+}
+
+// keptFrame is a frame that is decoded, or will be.
+type keptFrame struct {
+	key     frameKey
+	buffer  []byte
+	element *list.Element // in unused
+	readers int
+
+	ready chan struct{} // closed when the following are set
+	text  []byte
+	err   error
+}
+
+func newFrames(limit int64, decoder *compress.FrameDecoder) *frames {
+	c := &frames{decoder: decoder, limit: limit, byKey: map[frameKey]*keptFrame{}, spare: map[int64][][]byte{}}
+	c.freed = sync.NewCond(&c.mu)
+	return c
+}
+
+// fits reports whether a frame can be decoded while another one is.
+func (c *frames) fits(frame compress.Frame) bool {
+	return bufferSize(compress.FrameBuffer(frame.TextSize))+bufferSize(frame.Size) <= c.limit/2
+}
+
+// bufferSize rounds up, by a quarter at most, so that buffers can be used again for other frames.
+func bufferSize(n int64) int64 {
+	const least = 4 << 10
+	step := int64(1) << max(0, bits.Len64(uint64(max(n, least)-1))-3)
+	return (max(n, least) + step - 1) / step * step
+}
+
+// read copies text of a frame, from an offset in it on.
+func (c *frames) read(file *content, frame compress.Frame, p []byte, skip int64) (int, error) {
+	for {
+		n, mine, err := c.tryRead(file, frame, p, skip)
+		if mine || !errors.Is(err, fs.ErrClosed) {
+			return n, err
+		}
+		// Whoever decoded it has closed its file, and this one is open.
+	}
+}
+
+// tryRead is read, and says whether the frame was decoded by it and not by another one.
+func (c *frames) tryRead(file *content, frame compress.Frame, p []byte, skip int64) (n int, mine bool, err error) {
+	kept, packed := c.hold(frameKey{file.id, frame.Offset}, frame)
+	defer c.release(kept)
+	mine = packed != nil
+	if mine {
+		c.decode(kept, packed, file, frame)
+	}
+	<-kept.ready
+	if kept.err != nil {
+		return 0, mine, kept.err
+	}
+	return copy(p, kept.text[skip:]), mine, nil
+}
+
+// hold gives a frame that is kept until it is released. If there is a buffer for the compressed frame, the caller has
+// to decode it, or else somebody does. Whoever waits for memory holds no frame, so that those who do come to their end.
+func (c *frames) hold(key frameKey, frame compress.Frame) (kept *keptFrame, packed []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for {
+		if kept := c.byKey[key]; kept != nil {
+			if kept.readers++; kept.element != nil {
+				c.unused.Remove(kept.element)
+				kept.element = nil
+			}
+			return kept, nil
+		}
+		buffer := c.take(compress.FrameBuffer(frame.TextSize))
+		packed := c.take(frame.Size)
+		if buffer != nil && packed != nil {
+			kept := &keptFrame{key: key, buffer: buffer, readers: 1, ready: make(chan struct{})}
+			c.byKey[key] = kept
+			return kept, packed
+		}
+		c.giveBack(buffer)
+		c.giveBack(packed)
+		c.freed.Wait()
+	}
+}
+
+// errPanic is for those who wait for a frame. Who decodes it has the panic itself.
+var errPanic = errors.New("plainfs: panic while a frame was decoded")
+
+// decode reads and decodes a frame. One that fails is not kept for others than those who wait for it.
+func (c *frames) decode(kept *keptFrame, packed []byte, file *content, frame compress.Frame) {
+	kept.err = errPanic
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.giveBack(packed)
+		c.freed.Broadcast()
+		if kept.err != nil {
+			delete(c.byKey, kept.key)
+		}
+		close(kept.ready)
+	}()
+	if _, err := file.sealed.ReadAt(packed[:frame.Size], frame.Offset); err != nil {
+		kept.err = err
+		return
+	}
+	kept.text, kept.err = c.decoder.Decode(kept.buffer, packed[:frame.Size], frame.TextSize)
+}
+
+// release ends what hold has begun.
+func (c *frames) release(kept *keptFrame) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if kept.readers--; kept.readers > 0 {
+		return
+	}
+	if kept.err != nil {
+		c.giveBack(kept.buffer)
+	} else {
+		kept.element = c.unused.PushBack(kept)
+	}
+	c.freed.Broadcast()
+}
+
+// take gives a buffer with room for n bytes, or nil if there is no memory but what is in use.
+func (c *frames) take(n int64) []byte {
+	size := bufferSize(n)
+	for {
+		if len(c.spare[size]) > 0 {
+			return c.pop(size)
+		}
+		if c.used+size <= c.limit {
+			c.used += size
+			return make([]byte, 0, size)
+		}
+		if !c.makeRoom(size) {
+			return nil
+		}
+	}
+}
+
+// makeRoom gives up something that is not in use: best a buffer of the size that is needed, so that it is used again;
+// then one that nobody has asked for.
+func (c *frames) makeRoom(size int64) bool {
+	oldest := c.unused.Front()
+	if oldest == nil || int64(cap(oldest.Value.(*keptFrame).buffer)) != size {
+		for size, spare := range c.spare {
+			if len(spare) == 0 {
+				continue
+			}
+			c.pop(size)
+			c.used -= size
+			return true
+		}
+	}
+	if oldest == nil {
+		return false
+	}
+	kept := c.unused.Remove(oldest).(*keptFrame)
+	delete(c.byKey, kept.key)
+	c.giveBack(kept.buffer)
+	return true
+}
+
+// pop takes a buffer of this size that is not in use.
+func (c *frames) pop(size int64) []byte {
+	spare := c.spare[size]
+	buffer := spare[len(spare)-1]
+	spare[len(spare)-1] = nil
+	c.spare[size] = spare[:len(spare)-1]
+	return buffer
+}
+
+// giveBack keeps a buffer for its next use.
+func (c *frames) giveBack(buffer []byte) {
+	if buffer != nil {
+		size := int64(cap(buffer))
+		c.spare[size] = append(c.spare[size], buffer[:0])
+	}
+}

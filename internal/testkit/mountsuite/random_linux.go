@@ -1,0 +1,316 @@
+package mountsuite
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// randomSeed is the first seed of the random operations, which CULVERT_TEST_SEED sets.
+func randomSeed(t *testing.T) uint64 {
+	text := os.Getenv("CULVERT_TEST_SEED")
+	if text == "" {
+		return 1
+	}
+	seed, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return seed
+}
+
+// randomRuns is in how many runs at once the random operations are done, each with a seed and a mount of its own.
+const randomRuns = 4
+
+// eachRandomRun does the random operations of one kind of mount.
+func eachRandomRun(t *testing.T, run func(t *testing.T, seed uint64, operations int)) {
+	first := randomSeed(t)
+	for i := range uint64(randomRuns) {
+		seed := first + i
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			t.Parallel()
+			run(t, seed, randomOperations()/randomRuns)
+		})
+	}
+}
+
+// randomOperations is how many there are of each kind of mount, in all runs.
+func randomOperations() int {
+	switch {
+	case raceEnabled:
+		return 1_000
+	case thorough():
+		return 100_000
+	}
+	return 3_000
+}
+
+// maxRandomSize is the largest size of the file, some units of whatever moves it.
+const maxRandomSize = 3<<20 + 12345
+
+// randomRun does random operations on one file of a mount, and compares what it gives with a model of it.
+type randomRun struct {
+	t       *testing.T
+	seed    uint64
+	random  *rand.Rand
+	data    *rand.ChaCha8
+	served  string // the file where it is
+	path    string // the file in the mount
+	model   []byte // what is in the file
+	version int    // grows when the served file is changed behind the mount
+	open    []*randomFile
+	done    int
+	last    []string // some operations, newest last
+}
+
+// randomFile is a descriptor. What it was opened on is content; with a nil content it follows the model.
+type randomFile struct {
+	*os.File
+	flags   int
+	content []byte
+	version int
+}
+
+func newRandomRun(t *testing.T, seed uint64, served, path string) *randomRun {
+	data := rand.NewChaCha8([32]byte(bytes.Repeat(binary.LittleEndian.AppendUint64(nil, seed), 4)))
+	return &randomRun{
+		t: t, seed: seed, random: rand.New(rand.NewPCG(seed, 0)), data: data, served: served, path: path,
+	}
+}
+
+// say notes an operation, for the message of one that fails.
+func (r *randomRun) say(format string, args ...any) {
+	r.last = append(r.last, fmt.Sprintf("%d: ", r.done)+fmt.Sprintf(format, args...))
+	if len(r.last) > 30 {
+		r.last = r.last[1:]
+	}
+}
+
+func (r *randomRun) fail(format string, args ...any) {
+	r.t.Helper()
+	for _, line := range r.last {
+		r.t.Log(line)
+	}
+	r.t.Fatalf("seed %d: "+format, append([]any{r.seed}, args...)...)
+}
+
+func (r *randomRun) must(err error) {
+	r.t.Helper()
+	if err != nil {
+		r.fail("%v", err)
+	}
+}
+
+// extent is a random part of a file, mostly a small one, and sometimes beyond its end.
+func (r *randomRun) extent(size int) (offset, length int) {
+	length = 1 + r.random.IntN(1<<(1+r.random.IntN(17)))
+	if r.random.IntN(50) == 0 {
+		length = r.random.IntN(maxRandomSize)
+	}
+	offset = r.random.IntN(size + 1)
+	if r.random.IntN(8) == 0 {
+		offset = r.random.IntN(maxRandomSize)
+	}
+	if r.random.IntN(3) == 0 {
+		offset &^= 4095
+	}
+	return offset, length
+}
+
+func (r *randomRun) bytes(n int) []byte {
+	p := make([]byte, n)
+	_, _ = r.data.Read(p)
+	return p
+}
+
+// pick gives an open descriptor with one of the flags, or nil.
+func (r *randomRun) pick(access ...int) *randomFile {
+	var fit []*randomFile
+	for _, f := range r.open {
+		if slices.Contains(access, f.flags&unix.O_ACCMODE) {
+			fit = append(fit, f)
+		}
+	}
+	if len(fit) == 0 {
+		return nil
+	}
+	return fit[r.random.IntN(len(fit))]
+}
+
+func (r *randomRun) openFile(flags int) *randomFile {
+	r.say("open %#x", flags)
+	file, err := os.OpenFile(r.path, flags, 0o644)
+	r.must(err)
+	f := &randomFile{File: file, flags: flags, version: r.version}
+	r.open = append(r.open, f)
+	return f
+}
+
+func (r *randomRun) close(f *randomFile) {
+	r.say("close %#x", f.flags)
+	r.open = slices.DeleteFunc(r.open, func(other *randomFile) bool { return other == f })
+	r.must(f.Close())
+}
+
+func (r *randomRun) closeAll() {
+	for len(r.open) > 0 {
+		r.close(r.open[0])
+	}
+}
+
+// expect gives what a read has to give.
+func expect(content []byte, offset, length int) []byte {
+	if offset >= len(content) {
+		return nil
+	}
+	return content[offset:min(len(content), offset+length)]
+}
+
+// compare says where two contents differ.
+func (r *randomRun) compare(what string, got, want []byte, offset int) {
+	r.t.Helper()
+	if bytes.Equal(got, want) {
+		return
+	}
+	at := 0
+	for at < len(got) && at < len(want) && got[at] == want[at] {
+		at++
+	}
+	r.fail("%s at %d gives %d bytes, want %d; the first wrong one is at %d",
+		what, offset, len(got), len(want), offset+at)
+}
+
+// read compares a part of the file; one that has changed behind the descriptor may also be refused.
+func (r *randomRun) read(f *randomFile) {
+	content := r.model
+	if f.content != nil {
+		content = f.content
+	}
+	offset, length := r.extent(len(content))
+	r.say("read %#x of version %d of %d: %d at %d", f.flags, f.version, r.version, length, offset)
+	p := make([]byte, length)
+	n, err := f.ReadAt(p, int64(offset))
+	if f.version != r.version && (isErrno(err, unix.ESTALE) || isErrno(err, unix.EIO)) {
+		if !bytes.HasPrefix(expect(content, offset, length), p[:n]) {
+			r.fail("a file that has changed gives %d wrong bytes before the error", n)
+		}
+		return
+	}
+	if err != nil && err != io.EOF {
+		r.fail("read %d at %d: %v", length, offset, err)
+	}
+	r.compare("read", p[:n], expect(content, offset, length), offset)
+}
+
+// readMapped reads the file as memory.
+func (r *randomRun) readMapped(f *randomFile) {
+	info, err := f.Stat()
+	r.must(err)
+	r.say("map %#x: %d", f.flags, info.Size())
+	if int(info.Size()) != len(r.model) {
+		r.fail("size is %d, want %d", info.Size(), len(r.model))
+	}
+	if len(r.model) == 0 {
+		return
+	}
+	memory, err := unix.Mmap(int(f.Fd()), 0, len(r.model), unix.PROT_READ, unix.MAP_SHARED)
+	r.must(err)
+	offset, length := r.extent(len(r.model))
+	want := expect(r.model, offset, length)
+	got := bytes.Clone(expect(memory, offset, length))
+	r.must(unix.Munmap(memory))
+	r.compare("mapped read", got, want, offset)
+}
+
+func (r *randomRun) checkSize(size int64) {
+	r.t.Helper()
+	if int(size) != len(r.model) {
+		r.fail("size is %d, want %d", size, len(r.model))
+	}
+}
+
+// testRandomReads reads one file through many descriptors while it is changed at its source: a descriptor gives what it
+// was opened on, or ESTALE.
+func testRandomReads(t *testing.T, mount Mount) {
+	eachRandomRun(t, func(t *testing.T, seed uint64, operations int) {
+		root := newServed(t)
+		served := filepath.Join(root, "file")
+		dir := mount(t, root, Options{})
+		r := newRandomRun(t, seed, served, filepath.Join(dir, "file"))
+		r.change()
+		for r.done = range operations {
+			r.step()
+			if t.Failed() {
+				return
+			}
+		}
+		r.closeAll()
+	})
+}
+
+func (r *randomRun) step() {
+	f := r.pick(unix.O_RDONLY)
+	switch n := r.random.IntN(1000); {
+	case f == nil || n < 40 && len(r.open) < 10:
+		r.openFile(os.O_RDONLY).content = r.model
+	case n < 70:
+		r.close(f)
+	case n < 75:
+		r.change()
+	case n < 120:
+		r.closeStale()
+		f := r.openFile(os.O_RDONLY)
+		f.content = r.model
+		r.readMapped(f)
+	case n < 160:
+		f := r.openFile(os.O_RDONLY)
+		f.content = r.model
+		info, err := f.Stat()
+		r.must(err)
+		r.checkSize(info.Size())
+	default:
+		r.read(f)
+	}
+}
+
+// closeStale closes the descriptors of earlier versions.
+func (r *randomRun) closeStale() {
+	for _, f := range slices.Clone(r.open) {
+		if f.version != r.version {
+			r.close(f)
+		}
+	}
+}
+
+// change gives the served file other content: in place or as another file, of the same size or not.
+func (r *randomRun) change() {
+	size := len(r.model)
+	if r.random.IntN(2) == 0 || size == 0 {
+		size = 1 + r.random.IntN(maxRandomSize)
+	}
+	r.model = r.bytes(size)
+	r.version++
+	name := r.served
+	replace := r.random.IntN(2) == 0
+	r.say("change to %d bytes, replace %v", size, replace)
+	if replace {
+		name += ".new"
+	}
+	r.must(os.WriteFile(name, r.model, 0o644))
+	// Two changes within a tick of the clock of the file system have to differ all the same.
+	modified := time.Unix(1_700_000_000, int64(r.version)*1000)
+	r.must(os.Chtimes(name, modified, modified))
+	if replace {
+		r.must(os.Rename(name, r.served))
+	}
+}

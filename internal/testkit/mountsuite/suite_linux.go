@@ -1,0 +1,56 @@
+package mountsuite
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// Run runs all tests.
+func Run(t *testing.T, mount Mount) {
+	// It counts the open descriptors of this process, so no other test runs meanwhile.
+	t.Run("POSIX", func(t *testing.T) { testPOSIX(t, mount) })
+	for _, test := range []struct {
+		name string
+		run  func(t *testing.T, mount Mount)
+	}{
+		{"Errno", testErrno},
+		{"ReadOnlyErrno", testReadOnlyErrno},
+		{"Permissions", testPermissions},
+		{"OthersStayOut", testOthersStayOut},
+		{"RandomReads", testRandomReads},
+		{"RandomWrites", testRandomWrites},
+		{"ProgramsRead", testProgramsRead},
+		{"ProgramsWrite", testProgramsWrite},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			test.run(t, mount)
+		})
+	}
+}
+
+// newServed makes a directory to be served.
+func newServed(t *testing.T) string {
+	t.Helper()
+	parent := t.TempDir()
+	// What t.TempDir makes is closed to other users, on which some tests depend.
+	if err := os.Chmod(filepath.Dir(parent), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	root := filepath.Join(parent, "served")
+	if err := os.Mkdir(root, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+// thorough says whether the tests run as often as they are meant to, as ./dev test has them.
+func thorough() bool { return os.Getenv("CULVERT_TEST_ALL") == "1" }
+
+func isErrno(err error, want syscall.Errno) bool {
+	errno, is := errors.AsType[syscall.Errno](err)
+	return is && errno == want
+}
