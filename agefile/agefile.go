@@ -17,6 +17,10 @@ var errTrailing = corrupt("data after the last chunk")
 type Config struct {
 	// Workers is the number of chunks sealed or opened at the same time. Zero means GOMAXPROCS.
 	Workers int
+
+	// Cache is what a ReaderAt keeps its chunks in. Nil means one of its own; several share one to have a bound for
+	// all.
+	Cache *Cache
 }
 
 func (c Config) workers() int {

@@ -354,6 +354,35 @@ func TestReset(t *testing.T) {
 	}
 }
 
+// TestCache has several readers share the least memory there can be.
+func TestCache(t *testing.T) {
+	id := identity(t)
+	cache := agefile.NewCache(0)
+	var wg sync.WaitGroup
+	for range 3 {
+		plain := random(3*span + 777)
+		file := encrypt(t, plain, 2, id.Recipient())
+		r, err := agefile.Config{Workers: 2, Cache: cache}.NewReaderAt(bytes.NewReader(file), int64(len(file)), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wg.Go(func() {
+			got := make([]byte, len(plain))
+			for range 20 {
+				clear(got)
+				if n, err := r.ReadAt(got, 0); n != len(plain) || err != nil || !bytes.Equal(got, plain) {
+					t.Errorf("%d bytes, error %v, or they differ", n, err)
+				}
+				n, err := r.ReadAt(got[:100], chunk)
+				if n != 100 || err != nil || !bytes.Equal(got[:100], plain[chunk:][:100]) {
+					t.Errorf("%d bytes of one chunk, error %v, or they differ", n, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
 func TestReaderAt(t *testing.T) {
 	id := identity(t)
 	plain := random(5*span + 12345)
@@ -522,4 +551,40 @@ func ExampleWriter_Reset() {
 	}
 	fmt.Printf("%s", plain)
 	// Output: file 2
+}
+
+// Readers that share a cache take no more memory, however many there are.
+func ExampleCache() {
+	identity, err := age.GenerateX25519Identity()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	cache := agefile.NewCache(8)
+	for _, text := range []string{"water", "stone"} {
+		var file bytes.Buffer
+		w, err := agefile.NewWriter(&file, identity.Recipient())
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		if _, err := io.WriteString(w, text); err != nil {
+			fmt.Println(err)
+		}
+		if err := w.Close(); err != nil {
+			fmt.Println(err)
+		}
+		at := bytes.NewReader(file.Bytes())
+		r, err := agefile.Config{Cache: cache}.NewReaderAt(at, at.Size(), identity)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		p := make([]byte, 3)
+		n, err := r.ReadAt(p, 1)
+		fmt.Printf("%q %v\n", p[:n], err)
+	}
+	// Output:
+	// "ate" <nil>
+	// "ton" <nil>
 }

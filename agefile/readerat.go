@@ -2,6 +2,7 @@ package agefile
 
 import (
 	"bufio"
+	"crypto/cipher"
 	"errors"
 	"io"
 	"math"
@@ -15,19 +16,35 @@ import (
 
 // ReaderAt decrypts any part of a file. It is safe for concurrent use.
 //
-// It reads and opens whole chunks, a large request on several cores, and keeps the chunks of the last requests, up to
-// two spans (2.5 MiB) a worker.
+// It reads and opens whole chunks, a large request on several cores, each with one ReadAt of the source for up to 1
+// MiB. It keeps the chunks of the last requests in its [Cache], up to two spans (2.5 MiB) a worker if that is its own.
 type ReaderAt struct {
 	workers int
+	cache   *Cache
+	aead    cipher.AEAD
 	src     io.ReaderAt
 	start   int64 // where chunk 0 lies in src
 	sealed  int64 // size of all chunks
 	size    int64 // size of the plaintext
 	chunks  int64
+}
 
+// Cache is the memory of one or several [ReaderAt]: spans of opened chunks, and the only ones they open chunks in. When
+// all are in use, readers wait for each other. It is safe for concurrent use.
+type Cache struct {
 	mu   sync.Mutex
 	back *sync.Cond // a span has come back to idle
-	idle []*span    // not in use, least recently used first; a cache of what they hold
+	idle []*span    // not in use, least recently used first
+}
+
+// NewCache makes a cache of so many spans, of 1.25 MiB each, and at least one. A span grows to that when requests do.
+func NewCache(spans int) *Cache {
+	c := &Cache{}
+	c.back = sync.NewCond(&c.mu)
+	for range max(1, spans) {
+		c.idle = append(c.idle, new(span))
+	}
+	return c
 }
 
 // NewReaderAt reads the header of an age file of size bytes, and its last chunk, which proves that the size is right.
@@ -51,16 +68,15 @@ func (c Config) newPayloadReaderAt(src io.ReaderAt, start, sealed int64, key []b
 	if err != nil {
 		return nil, err
 	}
-	r := &ReaderAt{workers: c.workers(), src: src, start: start, sealed: sealed, idle: newSpans(c.workers())}
-	r.back = sync.NewCond(&r.mu)
-	for _, s := range r.idle {
-		s.aead = aead
+	r := &ReaderAt{workers: c.workers(), cache: c.Cache, aead: aead, src: src, start: start, sealed: sealed}
+	if r.cache == nil {
+		r.cache = NewCache(2 * r.workers)
 	}
 	if r.size, r.chunks, err = PayloadSize(nonceSize + sealed); err != nil {
 		return nil, err
 	}
-	s := r.take(r.chunks-1, 1)
-	defer r.put(s)
+	s := r.cache.take(aead, r.chunks-1, 1)
+	defer r.cache.put(s)
 	if err := r.load(s, r.chunks-1, 1); err != nil {
 		return nil, err
 	}
@@ -155,10 +171,10 @@ func (r *ReaderAt) readPieces(p []byte, off int64, pieces int) (int, error) {
 func (r *ReaderAt) readSpan(p []byte, off int64) (int, error) {
 	first := off / chunkSize
 	count := int((off+int64(len(p))-1)/chunkSize - first + 1)
-	s := r.take(first, count)
-	defer r.put(s)
+	s := r.cache.take(r.aead, first, count)
+	defer r.cache.put(s)
 	var err error
-	if !s.holds(first, count) {
+	if !s.holds(r.aead, first, count) {
 		err = r.load(s, first, count)
 	}
 	skip := off - int64(s.first)*chunkSize
@@ -172,8 +188,14 @@ func (r *ReaderAt) readSpan(p []byte, off int64) (int, error) {
 func (r *ReaderAt) load(s *span, first int64, count int) error {
 	from := first * sealedChunkSize
 	to := min(from+int64(count)*sealedChunkSize, r.sealed)
-	s.first, s.n, s.readErr = uint64(first), int(to-from), nil
-	s.at, s.off = r.src, r.start+from
+	s.aead, s.first, s.opened, s.readErr = r.aead, uint64(first), 0, nil
+	// All at once: where the source is far away, each ReadAt takes a round trip.
+	input := s.input(int(to - from))
+	if s.n, s.readErr = r.src.ReadAt(input, r.start+from); s.n == len(input) {
+		s.readErr = nil
+	} else if s.readErr == nil {
+		s.readErr = io.EOF
+	}
 	s.open()
 	if s.readErr == io.EOF {
 		return truncated("the file is shorter than it was")
@@ -192,27 +214,27 @@ func (r *ReaderAt) load(s *span, first int64, count int) error {
 	return corrupt("chunk %d is damaged", s.first+uint64(s.opened))
 }
 
-// holds reports whether the span has all these chunks opened.
-func (s *span) holds(first int64, count int) bool {
-	return int64(s.first) <= first && first+int64(count) <= int64(s.first)+int64(s.opened)
+// holds reports whether the span has all these chunks of a file opened. A file is known by its cipher.
+func (s *span) holds(file cipher.AEAD, first int64, count int) bool {
+	return s.aead == file && int64(s.first) <= first && first+int64(count) <= int64(s.first)+int64(s.opened)
 }
 
 // take takes a span out of the idle ones: one that holds the chunks, or else the least recently used.
-func (r *ReaderAt) take(first int64, count int) *span {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for len(r.idle) == 0 {
-		r.back.Wait()
+func (c *Cache) take(file cipher.AEAD, first int64, count int) *span {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(c.idle) == 0 {
+		c.back.Wait()
 	}
-	i := max(0, slices.IndexFunc(r.idle, func(s *span) bool { return s.holds(first, count) }))
-	s := r.idle[i]
-	r.idle = slices.Delete(r.idle, i, i+1)
+	i := max(0, slices.IndexFunc(c.idle, func(s *span) bool { return s.holds(file, first, count) }))
+	s := c.idle[i]
+	c.idle = slices.Delete(c.idle, i, i+1)
 	return s
 }
 
-func (r *ReaderAt) put(s *span) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.idle = append(r.idle, s)
-	r.back.Signal()
+func (c *Cache) put(s *span) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.idle = append(c.idle, s)
+	c.back.Signal()
 }

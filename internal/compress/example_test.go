@@ -87,3 +87,12 @@ func ExampleReadSeekTable() {
 	// 8: "2,stone\n" <nil>
 	// 16: "3,light\n" <nil>
 }
+
+// A frame is decoded without those before it.
+func ExampleFrameDecoder() {
+	first := compress.NewEncoder(compress.Zstd, 1).AppendFrame(nil, []byte("1,water\n"))
+	decoder := compress.NewFrameDecoder(1)
+	text, err := decoder.Decode(make([]byte, 0, compress.FrameBuffer(8)), first, 8)
+	fmt.Printf("%q %v\n", text, err)
+	// Output: "1,water\n" <nil>
+}

@@ -248,8 +248,8 @@ func TestReaderTakesTablesWithChecksums(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if table.Len() != 2 || table.end().TextOffset != 2000 {
-		t.Errorf("%d frames of %d bytes", table.Len(), table.end().TextOffset)
+	if table.Len() != 2 || table.TextSize() != 2000 {
+		t.Errorf("%d frames of %d bytes", table.Len(), table.TextSize())
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"iter"
 	"math"
+	"sort"
 )
 
 // The constants of the Zstandard Seekable Format.
@@ -34,6 +35,8 @@ var ErrNoSeekTable = errors.New("compress: no seek table")
 // SeekTable lists the frames of a zstd stream, in order. The zero value lists none.
 type SeekTable struct {
 	pages  [][]byte // entries as in the stream, without checksums
+	starts []Frame  // the offsets that each page begins with
+	next   Frame    // the offsets of a frame that would come next
 	frames int
 }
 
@@ -47,15 +50,37 @@ type Frame struct {
 // Len is the number of frames.
 func (t *SeekTable) Len() int { return t.frames }
 
+// TextSize is the size of the whole text.
+func (t *SeekTable) TextSize() int64 { return t.next.TextOffset }
+
+// Memory is about how much the table takes, in bytes.
+func (t *SeekTable) Memory() int64 { return int64(len(t.pages)) * pageEntries * entrySize }
+
 // All yields the frames in order.
-func (t *SeekTable) All() iter.Seq[Frame] {
+func (t *SeekTable) All() iter.Seq[Frame] { return t.from(0, -1) }
+
+// From yields the frames in order, from the one on that has the text at this offset. It yields none if there is no
+// text.
+func (t *SeekTable) From(textOffset int64) iter.Seq[Frame] {
+	if textOffset < 0 || textOffset >= t.next.TextOffset {
+		return func(func(Frame) bool) {}
+	}
+	page := sort.Search(len(t.starts), func(i int) bool { return t.starts[i].TextOffset > textOffset })
+	return t.from(page-1, textOffset)
+}
+
+// from yields the frames of a page and those after it that end behind an offset of the text.
+func (t *SeekTable) from(page int, textOffset int64) iter.Seq[Frame] {
 	return func(yield func(Frame) bool) {
-		var f Frame
-		for _, page := range t.pages {
+		if len(t.pages) == 0 {
+			return
+		}
+		f := t.starts[page]
+		for _, page := range t.pages[page:] {
 			for ; len(page) > 0; page = page[entrySize:] {
 				f.Size = int64(binary.LittleEndian.Uint32(page))
 				f.TextSize = int64(binary.LittleEndian.Uint32(page[4:]))
-				if !yield(f) {
+				if f.TextOffset+f.TextSize > textOffset && !yield(f) {
 					return
 				}
 				f.Offset += f.Size
@@ -65,15 +90,6 @@ func (t *SeekTable) All() iter.Seq[Frame] {
 	}
 }
 
-// end is the frame that would come next: its offsets are the sizes of all frames and of all text.
-func (t *SeekTable) end() Frame {
-	var end Frame
-	for f := range t.All() {
-		end.Offset, end.TextOffset = f.Offset+f.Size, f.TextOffset+f.TextSize
-	}
-	return end
-}
-
 // add lists one more frame. It reports whether the table has room for it and its fields for the sizes.
 func (t *SeekTable) add(size, textSize int64) bool {
 	if t.frames == maxFrames || max(size, textSize) > math.MaxUint32 {
@@ -81,9 +97,12 @@ func (t *SeekTable) add(size, textSize int64) bool {
 	}
 	if t.frames%pageEntries == 0 {
 		t.pages = append(t.pages, make([]byte, 0, pageEntries*entrySize))
+		t.starts = append(t.starts, t.next)
 	}
 	page := &t.pages[len(t.pages)-1]
 	*page = appendEntry(*page, size, textSize)
+	t.next.Offset += size
+	t.next.TextOffset += textSize
 	t.frames++
 	return true
 }
@@ -149,6 +168,13 @@ func parseFooter(b []byte) (footer, error) {
 // [ErrNoSeekTable] if there is none of the whole stream, if it lists more than four million frames, or if it is of a
 // version that is not known; and it wraps [ErrCorrupt] if the table is damaged, or lists more than there is.
 func ReadSeekTable(src io.ReaderAt, size int64) (*SeekTable, error) {
+	return ReadSeekTableUpTo(src, size, maxFrames)
+}
+
+// ReadSeekTableUpTo is [ReadSeekTable] for who has not as much memory: a table that lists more frames is
+// ErrNoSeekTable. It takes 8 bytes for each.
+func ReadSeekTableUpTo(src io.ReaderAt, size, frames int64) (*SeekTable, error) {
+	frames = min(frames, maxFrames)
 	var foot [footerSize]byte
 	if size < skippableSize+footerSize {
 		return nil, ErrNoSeekTable
@@ -160,8 +186,8 @@ func ReadSeekTable(src io.ReaderAt, size int64) (*SeekTable, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.frames > maxFrames {
-		return nil, fmt.Errorf("%w of at most %d frames: it lists %d", ErrNoSeekTable, maxFrames, f.frames)
+	if f.frames > frames {
+		return nil, fmt.Errorf("%w of at most %d frames: it lists %d", ErrNoSeekTable, frames, f.frames)
 	}
 	if f.tableSize() > size {
 		return nil, corrupt(Zstd, errors.New("the seek table is larger than the stream"))
@@ -187,7 +213,7 @@ func ReadSeekTable(src io.ReaderAt, size int64) (*SeekTable, error) {
 			t.add(int64(binary.LittleEndian.Uint32(e)), int64(binary.LittleEndian.Uint32(e[4:])))
 		}
 	}
-	end := t.end()
+	end := t.next
 	if end.Offset < start {
 		return nil, fmt.Errorf("%w of the whole stream", ErrNoSeekTable) // as where several streams are joined
 	}
