@@ -22,7 +22,7 @@ var floors = [][]string{
 	{"agefile", "cipherio", "secureconn", "wal", "internal/compress", "internal/keyfile"},
 	{"source", "format"},
 	{"export"},
-	{"fileservice", "fusefs"},
+	{"fileservice", "fusefs", "internal/plainfs"},
 	{"internal/ui", "internal/cli", "cmd"},
 }
 
@@ -37,7 +37,9 @@ var neighbours = []struct{ from, to, reason string }{
 }
 
 // forTests are the packages that only tests may import. They themselves may import what they like.
-var forTests = []string{"internal/testkit", "internal/testkit/crashfs", "source/sourcetest"}
+var forTests = []string{
+	"internal/testkit", "internal/testkit/crashfs", "internal/testkit/mountsuite", "source/sourcetest",
+}
 
 // dependencies says which packages may import a module that is not ours, tests aside. A package border stands where a
 // dependency begins, so that nobody compiles what he does not use. No package: for tests only.
@@ -46,9 +48,10 @@ var dependencies = []struct {
 	packages []string
 }{
 	{"c2sp.org/CCTV/age", nil},
-	{"filippo.io/age", []string{"agefile", "internal/keyfile", "export", "internal/cli"}},
+	{"filippo.io/age", []string{"agefile", "internal/keyfile", "internal/plainfs", "export", "internal/cli"}},
 	{"github.com/agnivade/levenshtein", []string{"internal/ui"}},
 	{"github.com/go-sql-driver/mysql", []string{"source/mysql"}},
+	{"github.com/hanwen/go-fuse/v2", []string{"fusefs"}},
 	{"github.com/jackc/pgx/v5", []string{"source/postgres"}},
 	{"github.com/klauspost/compress", []string{"internal/compress"}},
 	{"github.com/ncruces/go-sqlite3", []string{"source/sqlite", "internal/cli"}},
@@ -65,6 +68,7 @@ var dependencies = []struct {
 	{"google.golang.org/protobuf", []string{"fileservice", "fileservice/internal/fileservicepb"}},
 	{"gorm.io/driver/postgres", nil},
 	{"gorm.io/gorm", []string{"source/gormdb"}},
+	{"lukechampine.com/blake3", []string{"fileservice"}},
 }
 
 // pkg is what the tests of this file know of a package.

@@ -1,73 +1,101 @@
 package fileservice_test
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"slices"
 	"testing"
 
+	"lukechampine.com/blake3"
+
 	"culvert/fileservice"
+	"culvert/internal/testkit"
 )
 
-// The leaves and roots that implementations of Certificate Transparency test themselves with.
-var (
-	knownLeaves = []string{
-		"", "00", "10", "2021", "3031", "40414243", "5051525354555657", "606162636465666768696a6b6c6d6e6f",
-	}
-	knownRoots = []string{
-		"6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d",
-		"fac54203e7cc696cf0dfcb42c92a1d9dbaf70ad9e621f4bd8d98662f00e3c125",
-		"aeb6bcfe274b70a14fb067a5e5578264db0fa9b51af5e0ba159158f329e06e77",
-		"d37ee418976dd95753c1c73862b9398fa2a2cf9b4ff0fdfe8b30cd95209614b7",
-		"4e3bbb1f7b478dcfe71fb631631519a3bca12c9aefca1612bfce4c13a86264d4",
-		"76e67dadbcdf1e10e1b74ddc608abd2f98dfb16fbce75277b5232a127f2087ef",
-		"ddb89be403809e325750d3d263cd78929c2942b7942a34b77e122c9594a74c8c",
-		"5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328",
-	}
-)
-
-func TestTreeOfKnownLeaves(t *testing.T) {
+// rootOf makes the hash of a file of the hashes of its blocks.
+func rootOf(file []byte) fileservice.Sum {
 	var tree fileservice.Tree
-	if got, want := tree.Root(), fileservice.Sum(sha256.Sum256(nil)); got != want {
-		t.Errorf("no leaves: %v", got)
+	number := int64(0)
+	for block := range slices.Chunk(file, fileservice.BlockSize) {
+		tree.Append(fileservice.SumBlock(block, number, int64(len(file))))
+		number++
 	}
-	for i, leaf := range knownLeaves {
-		data, err := hex.DecodeString(leaf)
-		if err != nil {
-			t.Fatal(err)
+	return tree.Root()
+}
+
+// TestKnownHashes has the test vectors of github.com/BLAKE3-team/BLAKE3, up to 100 KiB.
+func TestKnownHashes(t *testing.T) {
+	text, err := os.ReadFile("testdata/blake3.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var known []struct {
+		Size int    `json:"size"`
+		Hash string `json:"hash"`
+	}
+	if err := json.Unmarshal(text, &known); err != nil {
+		t.Fatal(err)
+	}
+	if len(known) < 20 {
+		t.Fatalf("%d vectors", len(known))
+	}
+	for _, k := range known {
+		input := make([]byte, k.Size)
+		for i := range input {
+			input[i] = byte(i % 251)
 		}
-		tree.Append(fileservice.SumBlock(data))
-		if got := tree.Root().String(); got != knownRoots[i] {
-			t.Errorf("%d leaves: %s instead of %s", i+1, got, knownRoots[i])
+		if got := rootOf(input).String(); got != k.Hash {
+			t.Errorf("%d bytes: %s", k.Size, got)
 		}
 	}
 }
 
-// rootOf is the definition of RFC 9162, word by word.
-func rootOf(leaves []fileservice.Sum) fileservice.Sum {
-	switch len(leaves) {
-	case 0:
-		return sha256.Sum256(nil)
-	case 1:
-		return leaves[0]
-	}
-	k := 1
-	for 2*k < len(leaves) {
-		k *= 2
-	}
-	left, right := rootOf(leaves[:k]), rootOf(leaves[k:])
-	return sha256.Sum256(append(append([]byte{1}, left[:]...), right[:]...))
-}
-
-func TestTreeIsThatOfTheStandard(t *testing.T) {
-	var tree fileservice.Tree
-	var leaves []fileservice.Sum
-	for i := range 300 {
-		leaves = append(leaves, fileservice.SumBlock([]byte{byte(i), byte(i >> 8)}))
-		tree.Append(leaves[i])
-		if tree.Root() != rootOf(leaves) {
-			t.Fatalf("%d leaves: another root", i+1)
+// TestRootIsHashOfFile compares roots with the hash of the whole, around each border of the tree.
+func TestRootIsHashOfFile(t *testing.T) {
+	const block = fileservice.BlockSize
+	file := make([]byte, 9*block)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(file)
+	for _, border := range []int{
+		0, 64, 1 << 10, 16 << 10, 48 << 10, 512 << 10, block, 2 * block, 3 * block, 4 * block,
+		5 * block, 6 * block, 7 * block, 8 * block, 8*block + 17<<10, 9 * block,
+	} {
+		for size := max(border-1, 0); size <= min(border+1, len(file)); size++ {
+			if rootOf(file[:size]) != fileservice.Sum(blake3.Sum256(file[:size])) {
+				t.Errorf("%d bytes: another hash", size)
+			}
 		}
 	}
+}
+
+func FuzzRoot(f *testing.F) {
+	f.Add(uint32(3<<20), uint64(1))
+	f.Fuzz(func(t *testing.T, size uint32, seed uint64) {
+		file := make([]byte, size%(6<<20))
+		_, _ = rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8)}).Read(file)
+		if rootOf(file) != fileservice.Sum(blake3.Sum256(file)) {
+			t.Errorf("%d bytes: another hash", len(file))
+		}
+	})
+}
+
+func TestBlockOfAnotherSize(t *testing.T) {
+	for _, size := range []int{0, 4, 6, 1 << 10, fileservice.BlockSize} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%d bytes are hashed as the whole of five", size)
+				}
+			}()
+			fileservice.SumBlock(make([]byte, size), 0, 5)
+		}()
+	}
+}
+
+func TestSumBlockDoesNotAllocate(t *testing.T) {
+	block := make([]byte, fileservice.BlockSize)
+	testkit.Allocs(t, 0, func() { fileservice.SumBlock(block, 3, 10<<20) })
+	testkit.Allocs(t, 0, func() { fileservice.SumBlock(block[:4<<10], 0, 4<<10) })
 }
 
 func TestBlocks(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/experimental"
 	"google.golang.org/grpc/keepalive"
@@ -20,7 +21,7 @@ import (
 
 // The settings of a client where ClientConfig has 0.
 const (
-	DefaultConnections = 4
+	DefaultConnections = 8
 	DefaultTimeout     = 30 * time.Second
 	DefaultMaxEntries  = 1 << 20
 )
@@ -28,10 +29,11 @@ const (
 // ClientConfig says how a client reaches its server.
 type ClientConfig struct {
 	// Dial makes a connection to the server. It is required, and may be called by several goroutines at once. What is
-	// encrypted is its affair.
+	// encrypted is its affair, and so is to read ahead, as package secureconn does: it is asked for small pieces.
 	Dial func(context.Context) (net.Conn, error)
 
-	// Connections is how many connections there are. Each is made when it is first needed, and again after it broke.
+	// Connections is how many connections there are. Each is made when it is first needed, and again after it broke. If
+	// the server does not take as many, calls go over those that it has taken.
 	Connections int
 
 	// Timeout is how long anything may take that can be waited for: a connection, and each message of an answer. When
@@ -43,18 +45,23 @@ type ClientConfig struct {
 	MaxEntries int
 }
 
-// A Client reads, lists and writes the files of a server. It implements fs.FS, fs.ReadDirFS, fs.StatFS and
-// fs.ReadFileFS, and its regular files io.ReaderAt, io.Seeker and io.WriterTo. These have no context; for them Close
-// ends what is under way, and Timeout what the server does not answer. All methods may be called at once.
+// A Client reads, lists and writes the files of a server. It implements fs.FS, fs.ReadDirFS, fs.StatFS, fs.ReadFileFS
+// and fs.ReadLinkFS, and its regular files io.ReaderAt, io.Seeker and io.WriterTo. These have no context; for them
+// Close ends what is under way, and Timeout what the server does not answer. All methods may be called at once.
 //
 // What the server says is checked before it is handed out; see [ErrIntegrity].
 type Client struct {
-	config ClientConfig
-	links  []*link
-	turn   atomic.Uint64
-	ctx    context.Context // ends with Close
-	cancel context.CancelCauseFunc
-	close  sync.Once
+	config   ClientConfig
+	links    []*link
+	turn     atomic.Uint64
+	contents atomic.Int64 // bytes that open files hold
+	pending  atomic.Int64 // bytes that drafts hold
+	streams  atomic.Int64 // streams of drafts
+	delay    atomic.Int64 // nanoseconds, the least that an answer has taken; 0 if there was none
+	pieces   pieces
+	ctx      context.Context // ends with Close
+	cancel   context.CancelCauseFunc
+	close    sync.Once
 }
 
 // errClientClosed ends the calls of a client.
@@ -77,15 +84,62 @@ func NewClient(config ClientConfig) (*Client, error) {
 	setDefault(&config.MaxEntries, DefaultMaxEntries)
 	c := &Client{config: config}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
-	frames := newFramePool(config.Connections * readWindow)
+	c.pieces.client, c.pieces.wake = c, make(chan struct{}, manyLanes)
+	frames := newFramePool(largeCallsOf(config.Connections) * callWindow)
 	for range config.Connections {
-		l, err := newLink(&c.config, frames)
-		if err != nil {
-			return nil, errors.Join(err, c.Close())
-		}
-		c.links = append(c.links, l)
+		c.links = append(c.links, &link{client: c, frames: frames, calls: map[*clientCall]struct{}{}})
+	}
+	if err := c.links[0].open(); err != nil {
+		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
+}
+
+// heard takes note of how long an answer has taken, on a connection that was there.
+func (c *Client) heard(delay time.Duration) {
+	for {
+		least := c.delay.Load()
+		if least != 0 && least <= int64(delay) || c.delay.CompareAndSwap(least, max(1, int64(delay))) {
+			return
+		}
+	}
+}
+
+// isNear reports whether the server has answered within nearServer.
+func (c *Client) isNear() bool {
+	delay := c.delay.Load()
+	return delay > 0 && delay <= int64(nearServer)
+}
+
+// pick gives the connection with the fewest calls of those that will do; of several, one that is there. It is nil if
+// none will do.
+func (c *Client) pick(willDo func(*link) bool) *link {
+	start := int((c.turn.Add(1) - 1) % uint64(len(c.links)))
+	var best *link
+	for i := range c.links {
+		l := c.links[(start+i)%len(c.links)]
+		if !willDo(l) {
+			continue
+		}
+		if best == nil {
+			best = l
+			continue
+		}
+		more := l.busy.Load() - best.busy.Load()
+		if more < 0 || more == 0 && l.isReady() && !best.isReady() {
+			best = l
+		}
+	}
+	return best
+}
+
+// connect begins to make all connections, so that none has to be waited for when the first has something to do.
+func (c *Client) connect() {
+	for _, l := range c.links {
+		if l.open() == nil {
+			l.grpc.Connect()
+		}
+	}
 }
 
 // Close ends all calls and connections. A Client that is closed gives errors. To close it again does nothing.
@@ -93,27 +147,53 @@ func (c *Client) Close() error {
 	var errs []error
 	c.close.Do(func() {
 		c.cancel(errClientClosed)
-		for _, l := range c.links {
-			errs = append(errs, l.grpc.Close())
+		errs = make([]error, len(c.links))
+		var closing sync.WaitGroup
+		for i, l := range c.links {
+			closing.Go(func() { errs[i] = l.close() })
 		}
+		closing.Wait()
 	})
 	return errors.Join(errs...)
 }
 
 // link is one connection to the server, made again whenever it broke.
 type link struct {
+	client *Client
+	frames *framePool
+	busy   atomic.Int64 // calls
+
+	opened  sync.Once
+	openErr error
+	isOpen  atomic.Bool // grpc and service are there
 	grpc    *grpc.ClientConn
 	service fileservicepb.FileServiceClient
-	busy    atomic.Int64 // calls
 
 	mu    sync.Mutex
 	conn  net.Conn // the present one
+	dials int      // that have made one
 	calls map[*clientCall]struct{}
 }
 
-func newLink(config *ClientConfig, frames *framePool) (*link, error) {
-	l := &link{calls: map[*clientCall]struct{}{}}
-	conn, err := grpc.NewClient("passthrough:///culvert",
+// open readies the link, when it is first of use: by then there may have been an answer over another one, and the
+// windows can suit the way.
+func (l *link) open() error {
+	l.opened.Do(func() {
+		config, window := &l.client.config, int32(callWindow)
+		if l.client.isNear() {
+			window = nearWindow
+		}
+		l.grpc, l.openErr = grpc.NewClient("passthrough:///culvert", l.options(config, window)...)
+		if l.openErr == nil {
+			l.service = fileservicepb.NewFileServiceClient(l.grpc)
+			l.isOpen.Store(true)
+		}
+	})
+	return l.openErr
+}
+
+func (l *link) options(config *ClientConfig, window int32) []grpc.DialOption {
+	return []grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()), // the dialer has seen to that
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 			return l.dial(ctx, config.Dial)
@@ -128,12 +208,12 @@ func newLink(config *ClientConfig, frames *framePool) (*link, error) {
 			grpc.MaxCallSendMsgSize(maxMessage),
 			grpc.WaitForReady(true), // until a dial fails, or Timeout has passed
 		),
-		grpc.WithStaticStreamWindowSize(callWindow),
+		grpc.WithStaticStreamWindowSize(window),
 		grpc.WithStaticConnWindowSize(readWindow),
-		grpc.WithMaxHeaderListSize(16<<10),
-		grpc.WithReadBufferSize(ioBufferSize),
-		grpc.WithWriteBufferSize(ioBufferSize),
-		experimental.WithBufferPool(frames),
+		grpc.WithMaxHeaderListSize(16 << 10),
+		grpc.WithReadBufferSize(receiveBufferSize),
+		grpc.WithWriteBufferSize(requestBufferSize),
+		experimental.WithBufferPool(l.frames),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: config.Timeout, Timeout: config.Timeout}),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff: backoff.Config{
@@ -141,12 +221,7 @@ func newLink(config *ClientConfig, frames *framePool) (*link, error) {
 			},
 			MinConnectTimeout: config.Timeout,
 		}),
-	)
-	if err != nil {
-		return nil, err
 	}
-	l.grpc, l.service = conn, fileservicepb.NewFileServiceClient(conn)
-	return l, nil
 }
 
 // dialError is why a call got no connection. gRPC would try again, and make text of it.
@@ -168,17 +243,69 @@ func (l *link) dial(ctx context.Context, dial func(context.Context) (net.Conn, e
 		return nil, err
 	}
 	l.conn = conn
+	l.dials++
 	return conn, nil
 }
 
-// drop gives the present connection up, so that the next call makes a new one.
-func (l *link) drop() {
+// isReady reports whether there is a connection.
+func (l *link) isReady() bool { return l.isOpen.Load() && l.grpc.GetState() == connectivity.Ready }
+
+// isSound reports whether the last attempt to make a connection did not fail.
+func (l *link) isSound() bool {
+	return !l.isOpen.Load() || l.grpc.GetState() != connectivity.TransientFailure
+}
+
+// await waits until there is a connection, and reports whether there is one. A server that has too many closes it when
+// it is made, of which the dialer knows nothing.
+func (l *link) await(ctx context.Context) bool {
+	if l.open() != nil {
+		return false
+	}
+	for state := l.grpc.GetState(); state != connectivity.Ready; {
+		if state == connectivity.Idle {
+			l.grpc.Connect()
+		}
+		if !l.grpc.WaitForStateChange(ctx, state) {
+			return false
+		}
+		state = l.grpc.GetState()
+		if state == connectivity.TransientFailure || state == connectivity.Shutdown {
+			return false
+		}
+	}
+	return true
+}
+
+// present says which connection it has, by how many there have been.
+func (l *link) present() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.conn != nil {
-		_ = l.conn.Close() // it is of no use any more
-		l.conn = nil
+	return l.dials
+}
+
+// drop gives a connection up, so that the next call makes a new one. One that came after it is left alone.
+func (l *link) drop(dial int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.conn == nil || l.dials != dial {
+		return
 	}
+	if inner, is := l.conn.(interface{ NetConn() net.Conn }); is {
+		_ = inner.NetConn().Close() // else the end of the encryption would wait for the other end to take it
+	}
+	_ = l.conn.Close() // it is of no use any more
+	l.conn = nil
+}
+
+// close ends the connection, which the other end is told if it takes that soon.
+func (l *link) close() error {
+	l.opened.Do(func() { l.openErr = errClientClosed })
+	if !l.isOpen.Load() {
+		return nil
+	}
+	cut := time.AfterFunc(closePatience, func() { l.drop(l.present()) })
+	defer cut.Stop()
+	return l.grpc.Close()
 }
 
 func (l *link) add(call *clientCall) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -18,6 +19,7 @@ import (
 type clientCall struct {
 	client *Client
 	link   *link
+	dial   int // which connection of the link
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	unhook func() bool // from the context of the client
@@ -29,7 +31,11 @@ type clientCall struct {
 // errSilent ends a call whose server says nothing.
 var errSilent = errors.New("no answer in time")
 
-// begin picks the connection with the fewest calls.
+// errClosedAtOnce is what a server does that has too many connections.
+var errClosedAtOnce = errors.New("the other end has closed the connection as soon as it was made")
+
+// begin starts a call on a connection. If that cannot be made, another one that is there will do: a server may have no
+// room for as many as we would like.
 func (c *Client) begin(ctx context.Context, op, name string) (*clientCall, error) {
 	if _, err := checkPath(name); err != nil {
 		return nil, &fs.PathError{Op: op, Path: name, Err: err}
@@ -37,19 +43,33 @@ func (c *Client) begin(ctx context.Context, op, name string) (*clientCall, error
 	if err := context.Cause(c.ctx); err != nil {
 		return nil, &fs.PathError{Op: op, Path: name, Err: err}
 	}
-	start := int(c.turn.Add(1) % uint64(len(c.links)))
-	best := c.links[start]
-	for i := range c.links {
-		if l := c.links[(start+i)%len(c.links)]; l.busy.Load() < best.busy.Load() {
-			best = l
+	l := c.pick((*link).isSound)
+	if l == nil {
+		l = c.pick(func(*link) bool { return true })
+	}
+	call := c.newCall(ctx, l, op, name)
+	if !l.await(call.ctx) {
+		if l = c.pick((*link).isReady); l != nil && ctx.Err() == nil {
+			call.release()
+			call = c.newCall(ctx, l, op, name)
+		} else {
+			call.cancel(&dialError{errClosedAtOnce}) // unless there is another cause already
 		}
 	}
-	call := &clientCall{client: c, link: best, op: op, name: name}
+	if err := call.link.open(); err != nil {
+		return nil, call.end(err) // the client was closed meanwhile
+	}
+	call.dial = call.link.present()
+	return call, nil
+}
+
+func (c *Client) newCall(ctx context.Context, l *link, op, name string) *clientCall {
+	call := &clientCall{client: c, link: l, op: op, name: name}
 	call.ctx, call.cancel = context.WithCancelCause(ctx)
 	call.unhook = context.AfterFunc(c.ctx, func() { call.cancel(errClientClosed) })
 	call.watch = time.AfterFunc(c.config.Timeout, func() { call.cancel(errSilent) })
-	best.add(call)
-	return call, nil
+	l.add(call)
+	return call
 }
 
 // advance says that the server has said something.
@@ -58,13 +78,18 @@ func (c *clientCall) advance() { c.watch.Reset(c.client.config.Timeout) }
 // pause takes the time out in which the caller, not the server, is awaited.
 func (c *clientCall) pause() { c.watch.Stop() }
 
-// end gives the resources of the call back, and its error the form that callers get.
-func (c *clientCall) end(err error) error {
+// release gives the resources of the call back.
+func (c *clientCall) release() {
 	c.watch.Stop()
 	c.unhook()
-	cause := context.Cause(c.ctx)
 	c.cancel(nil)
 	c.link.remove(c)
+}
+
+// end ends the call, and gives its error the form that callers get.
+func (c *clientCall) end(err error) error {
+	cause := context.Cause(c.ctx)
+	c.release()
 	if err == nil {
 		return nil
 	}
@@ -75,20 +100,34 @@ func (c *clientCall) explain(err, cause error) error {
 	if _, is := status.FromError(err); !is {
 		return err
 	}
+	if closed := context.Cause(c.client.ctx); closed != nil {
+		cause = closed // of which the call may not have been told yet
+	}
 	switch {
 	case cause == errSilent:
-		c.link.drop()
+		c.link.drop(c.dial)
 		return fmt.Errorf("%w: %w", ErrUnreachable, errSilent)
 	case cause != nil:
 		if dialErr, is := errors.AsType[*dialError](cause); is {
 			return fmt.Errorf("%w: %w", ErrUnreachable, dialErr.error)
 		}
 		return cause
-	case status.Code(err) == codes.Internal:
+	case status.Code(err) == codes.Internal || isTooLong(err):
 		// gRPC itself found something that is no answer.
 		return fmt.Errorf("%w: %s", ErrIntegrity, printable(status.Convert(err).Message()))
+	case status.Code(err) == codes.Canceled:
+		// Not by us.
+		return fmt.Errorf("%w: %s", ErrUnreachable, printable(status.Convert(err).Message()))
 	}
 	return fromStatus(err)
+}
+
+// isTooLong reports whether an error is that of gRPC for a message of more than maxMessage. It has the code of a server
+// that refuses; a server says the same of a request that is too long, but there are none.
+func isTooLong(err error) bool {
+	const said = "grpc: received message larger than max"
+	s := status.Convert(err)
+	return s.Code() == codes.ResourceExhausted && strings.HasPrefix(s.Message(), said)
 }
 
 // Lookup describes one file. A symbolic link is described, not followed.
@@ -97,10 +136,12 @@ func (c *Client) Lookup(ctx context.Context, name string) (*Info, error) {
 	if err != nil {
 		return nil, err
 	}
+	asked := time.Now()
 	entry, err := call.link.service.Stat(call.ctx, &fileservicepb.StatRequest{Path: name})
 	if err != nil {
 		return nil, call.end(err)
 	}
+	c.heard(time.Since(asked))
 	info, err := infoOfMessage(entry, name)
 	if err != nil {
 		return nil, call.end(err)

@@ -16,9 +16,10 @@ const readAhead = 256 << 10
 
 // file is a regular file that is open: a name, a version, and a position.
 type file struct {
-	client *Client
-	name   string
-	info   *Info
+	client  *Client
+	name    string
+	info    *Info
+	content []byte // all of it, if there is little
 
 	mu      sync.Mutex // guards what follows, for Read, Seek, WriteTo and Close
 	offset  int64
@@ -35,6 +36,9 @@ var (
 
 func (f *file) Stat() (fs.FileInfo, error) { return f.info, nil }
 
+// Content gives all of the file if it came when it was opened, and nil otherwise. It must not be changed.
+func (f *file) Content() []byte { return f.content }
+
 func (f *file) fail(op string, err error) error { return &fs.PathError{Op: op, Path: f.name, Err: err} }
 
 func (f *file) Close() error {
@@ -44,6 +48,7 @@ func (f *file) Close() error {
 		return f.fail("close", fs.ErrClosed)
 	}
 	f.closed, f.ahead, f.storage = true, nil, nil
+	f.client.contents.Add(-int64(len(f.content)))
 	return nil
 }
 
@@ -66,7 +71,7 @@ func (f *file) Read(p []byte) (int, error) {
 		return 0, nil
 	case left <= 0:
 		return 0, io.EOF
-	case len(f.ahead) == 0 && len(p) >= readAhead:
+	case len(f.content) > 0 || len(f.ahead) == 0 && len(p) >= readAhead:
 		n, err := f.readAt(p[:min(int64(len(p)), left)], f.offset)
 		f.offset += int64(n)
 		return n, err
@@ -89,22 +94,31 @@ func (f *file) Read(p []byte) (int, error) {
 func (f *file) Seek(offset int64, whence int) (int64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	switch whence {
-	case io.SeekStart:
-	case io.SeekCurrent:
-		offset += f.offset
-	case io.SeekEnd:
-		offset += f.info.Size()
-	default:
-		return 0, f.fail("seek", fs.ErrInvalid)
-	}
 	if f.closed {
 		return 0, f.fail("seek", fs.ErrClosed)
 	}
-	if offset < 0 {
-		return 0, f.fail("seek", fs.ErrInvalid)
+	offset, err := seek(f.offset, f.info.Size(), offset, whence)
+	if err != nil {
+		return 0, f.fail("seek", err)
 	}
 	f.offset, f.ahead = offset, nil
+	return offset, nil
+}
+
+// seek gives where io.Seeker leads in a file of that size, from one position to another.
+func seek(position, size, offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekStart:
+	case io.SeekCurrent:
+		offset += position
+	case io.SeekEnd:
+		offset += size
+	default:
+		return 0, fs.ErrInvalid
+	}
+	if offset < 0 {
+		return 0, fs.ErrInvalid
+	}
 	return offset, nil
 }
 
@@ -130,8 +144,32 @@ func (f *file) ReadAt(p []byte, offset int64) (int, error) {
 	return n, err
 }
 
+// StartReadAt begins to fill p with the bytes from an offset on, and has done called when it has succeeded or failed,
+// in another goroutine, which must not wait there. It is for small ranges within the file; for others it does nothing
+// and gives false.
+func (f *file) StartReadAt(p []byte, offset int64, done func(error)) bool {
+	if len(p) == 0 || len(p) > maxPiece || len(f.content) > 0 || f.isClosed() ||
+		offset < 0 || offset > f.info.Size()-int64(len(p)) {
+		return false
+	}
+	f.client.pieces.start(f.name, f.info.version, p, offset, done)
+	return true
+}
+
 // readAt reads a range that lies within the file.
 func (f *file) readAt(p []byte, offset int64) (int, error) {
+	if len(f.content) > 0 {
+		return copy(p, f.content[offset:]), nil
+	}
+	if len(p) <= maxPiece {
+		if len(p) == 0 {
+			return 0, nil
+		}
+		if err := f.client.pieces.read(f.name, f.info.version, p, offset); err != nil {
+			return 0, err
+		}
+		return len(p), nil
+	}
 	if len(p) <= rangeSize {
 		if err := f.client.ReadRange(f.client.ctx, f.name, f.info.version, p, offset); err != nil {
 			return 0, err
@@ -193,6 +231,14 @@ func (f *file) WriteTo(w io.Writer) (int64, error) {
 	left := f.info.Size() - f.offset
 	if left <= 0 {
 		return 0, nil
+	}
+	if len(f.content) > 0 {
+		n, err := w.Write(f.content[f.offset:])
+		f.offset += int64(n)
+		if err == nil && int64(n) < left {
+			err = io.ErrShortWrite
+		}
+		return int64(n), err
 	}
 	buffer := make([]byte, min(left, 2*rangeSize))
 	written := int64(0)

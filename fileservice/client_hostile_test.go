@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -21,16 +20,32 @@ import (
 // liar is a server that answers as a test wants it to.
 type liar struct {
 	fileservicepb.UnimplementedFileServiceServer
-	stat  func() (*fileservicepb.Entry, error)
-	list  func(send func(*fileservicepb.ListResponse) error) error
-	read  func(request *fileservicepb.ReadRequest, send func(*fileservicepb.ReadResponse) error) error
-	hash  func(send func(*fileservicepb.HashResponse) error) error
-	query func() *fileservicepb.QueryWriteStatusResponse
-	write func(receive func() (*fileservicepb.WriteRequest, error)) (*fileservicepb.WriteResponse, error)
+	stat   func() (*fileservicepb.Entry, error)
+	open   func() *fileservicepb.OpenResponse
+	link   func() string
+	space  func() *fileservicepb.SpaceResponse
+	list   func(send func(*fileservicepb.ListResponse) error) error
+	read   func(request *fileservicepb.ReadRequest, send func(*fileservicepb.ReadResponse) error) error
+	pieces func(*fileservicepb.ReadPiecesRequest) *fileservicepb.ReadPiecesResponse
+	hash   func(send func(*fileservicepb.HashResponse) error) error
+	query  func() *fileservicepb.QueryWriteStatusResponse
+	write  func(receive func() (*fileservicepb.WriteRequest, error)) (*fileservicepb.WriteResponse, error)
 }
 
 func (l *liar) Stat(context.Context, *fileservicepb.StatRequest) (*fileservicepb.Entry, error) {
 	return l.stat()
+}
+
+func (l *liar) Open(context.Context, *fileservicepb.OpenRequest) (*fileservicepb.OpenResponse, error) {
+	return l.open(), nil
+}
+
+func (l *liar) ReadLink(context.Context, *fileservicepb.ReadLinkRequest) (*fileservicepb.ReadLinkResponse, error) {
+	return &fileservicepb.ReadLinkResponse{Target: l.link()}, nil
+}
+
+func (l *liar) Space(context.Context, *fileservicepb.SpaceRequest) (*fileservicepb.SpaceResponse, error) {
+	return l.space(), nil
 }
 
 func (l *liar) List(
@@ -68,19 +83,16 @@ func (l *liar) Write(
 }
 
 // lie serves a liar, with the codec that gRPC brings along, and gives a client of it.
-func lie(t *testing.T, l *liar) *fileservice.Client {
+func lie(t *testing.T, l fileservicepb.FileServiceServer) *fileservice.Client {
 	t.Helper()
 	return connect(t, fileservice.ClientConfig{Dial: dialer(lieAt(t, l)), MaxEntries: 1000})
 }
 
-func lieAt(t *testing.T, l *liar) (address string) {
+func lieAt(t *testing.T, l fileservicepb.FileServiceServer) (address string) {
 	t.Helper()
 	server := grpc.NewServer(grpc.MaxSendMsgSize(64<<20), grpc.MaxRecvMsgSize(64<<20))
 	fileservicepb.RegisterFileServiceServer(server, l)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := listenLocally(t)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	t.Cleanup(func() {
@@ -177,7 +189,8 @@ func TestListingsWithoutEnd(t *testing.T) {
 // dataLies are answers to a read of two blocks, of which the second has 5 bytes.
 func dataLies() map[string]func(*fileservicepb.ReadRequest, func(*fileservicepb.ReadResponse) error) error {
 	block, rest := make([]byte, fileservice.BlockSize), []byte("hello")
-	sums := [][]byte{sumOf(block), sumOf(rest)}
+	const size = fileservice.BlockSize + 5
+	sums := [][]byte{sumOf(block, 0, size), sumOf(rest, 1, size)}
 	send := func(parts ...*fileservicepb.ReadResponse) func(
 		*fileservicepb.ReadRequest, func(*fileservicepb.ReadResponse) error,
 	) error {
@@ -221,8 +234,8 @@ func dataLies() map[string]func(*fileservicepb.ReadRequest, func(*fileservicepb.
 	}
 }
 
-func sumOf(block []byte) []byte {
-	sum := fileservice.SumBlock(block)
+func sumOf(block []byte, number, fileSize int64) []byte {
+	sum := fileservice.SumBlock(block, number, fileSize)
 	return sum[:]
 }
 

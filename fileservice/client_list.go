@@ -13,9 +13,8 @@ import (
 )
 
 // List gives the entries of a directory in the order of the server's file system, page by page as they come, so that
-// a directory need not fit into memory. It ends with the first error, which comes with a nil Info. Names that no path
-// can hold, because they are not valid UTF-8 or have control characters, cannot be listed: if there were any, the last
-// error is an ErrRefused that counts them.
+// a directory need not fit into memory. It ends with the first error, which comes with a nil Info. If there are entries
+// that cannot be listed, because no path can hold their names, that is an [UnnamableError], after all others.
 //
 // While the loop body runs the server waits, and not longer than its StallTimeout.
 func (c *Client) List(ctx context.Context, name string) iter.Seq2[*Info, error] {
@@ -43,7 +42,7 @@ func (c *clientCall) list(yield func(*Info, error) bool) (stopped bool, err erro
 		c.pause()
 		switch {
 		case err == io.EOF && unnamable > 0:
-			return false, refused("%d names cannot be part of a path", unnamable)
+			return false, &UnnamableError{unnamable}
 		case err == io.EOF:
 			return false, nil
 		case err != nil:

@@ -2,7 +2,6 @@ package fileservice
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"io"
 	"io/fs"
@@ -121,7 +120,7 @@ func (c *clientCall) readBlocks(
 				return fmt.Errorf("%w: block %d and its hash do not come together", ErrIntegrity, block)
 			}
 		}
-		if message.hash != SumBlock(data) {
+		if message.hash != SumBlock(data, block, version.Size) {
 			return fmt.Errorf("%w: block %d does not have its hash", ErrIntegrity, block)
 		}
 		c.pause()
@@ -169,13 +168,13 @@ func (c *clientCall) hashes(version Version, first, count int64, yield func(int6
 			return err
 		}
 		hashes := page.GetHashes()
-		blocks := int64(len(hashes) / sha256.Size)
-		if len(hashes)%sha256.Size != 0 || blocks == 0 || blocks > min(maxHashes, end-first) {
+		blocks := int64(len(hashes) / sumSize)
+		if len(hashes)%sumSize != 0 || blocks == 0 || blocks > min(maxHashes, end-first) {
 			return fmt.Errorf("%w: a page of %d bytes of hashes", ErrIntegrity, len(hashes))
 		}
 		c.pause()
-		for ; len(hashes) > 0; hashes = hashes[sha256.Size:] {
-			if err := yield(first, Sum(hashes[:sha256.Size])); err != nil {
+		for ; len(hashes) > 0; hashes = hashes[sumSize:] {
+			if err := yield(first, Sum(hashes[:sumSize])); err != nil {
 				return err
 			}
 			first++

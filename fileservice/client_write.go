@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"time"
 
 	"google.golang.org/grpc/mem"
 
@@ -111,7 +112,8 @@ func (c *clientCall) writeBlock(
 ) error {
 	start := block * BlockSize
 	size := min(BlockSize, version.Size-start)
-	hash := newBlockHash()
+	var hash blockHash
+	hash.reset(block, version.Size)
 	for done := int64(0); done < size; {
 		buffer := bytebuf.New()
 		data := buffer.Extend(int(min(messageSize, size-done)))
@@ -152,8 +154,8 @@ func readFull(source io.ReaderAt, p []byte, offset int64) error {
 	return err
 }
 
-// FinishWrite ends an upload of which all blocks were sent. The server commits them, checks that their hashes have this
-// root, sets permissions and time, and gives the file its name. It gives ErrIntegrity if the root is another one, and
+// FinishWrite ends an upload of which all blocks were sent. The server commits them, checks that their hashes give this
+// one, sets permissions and time, and gives the file its name. It gives ErrIntegrity if they give another one, and
 // ErrRefused if blocks are missing. With permissions of 0 the file is for the owner of the server's process alone.
 //
 // The server writes to its disk before it answers, for which Timeout does not count.
@@ -178,12 +180,15 @@ func (c *Client) FinishWrite(
 // MakeDir makes a directory, whose parent must be there. It is no error if there is one, which stays as it is. Of the
 // permissions the server takes its umask, and the owner of its process has all of them.
 func (c *Client) MakeDir(ctx context.Context, name string, permissions fs.FileMode) error {
-	call, err := c.begin(ctx, "mkdir", name)
-	if err != nil {
-		return err
-	}
-	_, err = call.link.service.MakeDirectory(call.ctx, &fileservicepb.MakeDirectoryRequest{
+	return c.makeDirectory(ctx, &fileservicepb.MakeDirectoryRequest{
 		Path: name, Permissions: uint32(permissions.Perm()),
 	})
-	return call.end(err)
+}
+
+// SetTime sets when a file or a directory was last changed, as io/fs shows it. A crash of the server may undo it. It
+// needs a server that is writable.
+func (c *Client) SetTime(ctx context.Context, name string, modified time.Time) error {
+	return c.setAttributes(ctx, "chtimes", &fileservicepb.SetAttributesRequest{
+		Path: name, ModifiedUnixNano: unixNano(modified),
+	})
 }

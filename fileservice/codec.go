@@ -18,33 +18,34 @@ const messageSize = 256 << 10
 // maxMessage is the longest message that either end takes: one of data with its fields, or a page of a listing.
 const maxMessage = messageSize + 128<<10
 
-// maxFields bounds the fields of a message of data beside the data.
-const maxFields = 8 << 10
+// maxFields bounds the fields of a message of data beside the data: 64 small files have names of 255 bytes.
+const maxFields = 32 << 10
 
-// The fields of ReadResponse and WriteRequest that are not left to package proto.
+// The fields of messages with data that are not left to package proto. They have these numbers in all of them.
 const (
 	dataField protowire.Number = 1
 	hashField protowire.Number = 2
 )
 
-// outgoing is a ReadResponse or a WriteRequest to be sent. The data goes to the connection from where it is.
+// outgoing is a message with data to be sent, such as a ReadResponse. The data goes to the connection from where it is.
 type outgoing struct {
 	data   mem.Buffer // owned by the message; nil if there is none
 	hash   *Sum
 	fields proto.Message // what else the message has, or nil
 }
 
-// incoming is a ReadResponse or a WriteRequest to be received. The data goes from the frames it came in to where it is
-// wanted.
+// incoming is a message with data to be received, such as a WriteRequest. The data goes from the frames it came in to
+// where it is wanted.
 type incoming struct {
-	into   []byte // where the data goes; more is refused
-	n      int    // so much came
+	into   []byte                      // where the data goes; more is refused
+	room   func(n int) ([]byte, error) // gives into for the data that has come; nil if into is there
+	n      int                         // so much came
 	hash   Sum
 	hashed bool
-	fields proto.Message // takes what else the message has; nil leaves it out
+	fields proto.Message // takes what else the message has, also for room if it came before; nil leaves it out
 }
 
-// codec is the codec of Protocol Buffers, with a way of its own for the two messages that carry data. What travels is
+// codec is the codec of Protocol Buffers, with a way of its own for the messages that carry data. What travels is
 // the same.
 type codec struct{ encoding.CodecV2 }
 
@@ -98,6 +99,15 @@ func (m *incoming) unmarshal(data mem.BufferSlice) error {
 			return errMessage
 		case number == dataField && kind == protowire.BytesType:
 			n := rest.varint()
+			if m.room != nil && n <= uint64(rest.left) {
+				err := m.setFields(fields)
+				if err == nil {
+					m.into, err = m.room(int(n))
+				}
+				if err != nil {
+					return err
+				}
+			}
 			if n > uint64(len(m.into)) {
 				return fmt.Errorf("%w: %d bytes of data where %d were asked for", errMessage, n, len(m.into))
 			}
@@ -117,6 +127,10 @@ func (m *incoming) unmarshal(data mem.BufferSlice) error {
 			return errMessage
 		}
 	}
+	return m.setFields(fields)
+}
+
+func (m *incoming) setFields(fields []byte) error {
 	if m.fields == nil {
 		return nil
 	}

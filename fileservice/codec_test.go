@@ -23,7 +23,7 @@ func cut(p []byte, size int) mem.BufferSlice {
 }
 
 func TestOutgoingIsProtocolBuffers(t *testing.T) {
-	sum := SumBlock([]byte("x"))
+	sum := SumBlock([]byte("x"), 0, 1)
 	for name, message := range map[string]*outgoing{
 		"empty": {},
 		"data":  {data: mem.SliceBuffer("hello")},
@@ -55,7 +55,7 @@ func TestOutgoingIsProtocolBuffers(t *testing.T) {
 
 // FuzzIncoming compares the reader of messages that carry data with that of package proto.
 func FuzzIncoming(f *testing.F) {
-	sum := SumBlock(nil)
+	sum := SumBlock(nil, 0, 0)
 	for _, m := range []*fileservicepb.WriteRequest{
 		{},
 		{Data: []byte("hello")},
@@ -98,8 +98,46 @@ func FuzzIncoming(f *testing.F) {
 	})
 }
 
+// FuzzIncomingRoom has the reader ask for room when it knows how much comes.
+func FuzzIncomingRoom(f *testing.F) {
+	const most = 500
+	for _, m := range []*fileservicepb.WriteDraftRequest{
+		{},
+		{Data: []byte("hello"), Offset: -1},
+		{Data: make([]byte, 300), Draft: make([]byte, 16), Offset: 1 << 62},
+		{Data: make([]byte, most+1)},
+	} {
+		p, err := proto.Marshal(m)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(p, 3)
+		f.Add(append(p, p...), 7)
+		f.Add(p[:len(p)/2], 1)
+	}
+	f.Fuzz(func(t *testing.T, p []byte, size int) {
+		var fields, want fileservicepb.WriteDraftRequest
+		got := incoming{fields: &fields, room: func(n int) ([]byte, error) {
+			if n < 0 || n > len(p) {
+				t.Fatalf("room for %d bytes of a message of %d", n, len(p))
+			}
+			return make([]byte, min(n, most)), nil
+		}}
+		if err := newCodec().Unmarshal(cut(p, max(1, size)), &got); err != nil {
+			return
+		}
+		if err := proto.Unmarshal(p, &want); err != nil {
+			t.Fatalf("package proto refuses what was taken: %v", err)
+		}
+		if !bytes.Equal(got.into[:got.n], want.GetData()) || fields.GetOffset() != want.GetOffset() ||
+			!bytes.Equal(fields.GetDraft(), want.GetDraft()) {
+			t.Errorf("%d bytes, %v instead of %v", got.n, &fields, &want)
+		}
+	})
+}
+
 func TestIncomingDoesNotAllocate(t *testing.T) {
-	sum := SumBlock(nil)
+	sum := SumBlock(nil, 0, 0)
 	p, err := proto.Marshal(&fileservicepb.ReadResponse{Data: make([]byte, messageSize), Hash: sum[:]})
 	if err != nil {
 		t.Fatal(err)

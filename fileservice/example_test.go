@@ -1,6 +1,7 @@
 package fileservice_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -8,7 +9,9 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"culvert/fileservice"
 )
@@ -123,8 +126,7 @@ func ExampleServer() {
 	// What is under way comes to its end, but a context may cut that short.
 	fmt.Println(err, server.Shutdown(context.Background()), <-served)
 	// Output:
-	// Stat readme 0 bytes
-	// Read readme 6 bytes
+	// Open readme 6 bytes
 	// <nil> <nil> <nil>
 }
 
@@ -188,7 +190,7 @@ func ExampleClient_ReadBlocks() {
 	fmt.Println(tree.Root(), err)
 	// Output:
 	// block 0: hello
-	// 54a6dc1bfc990ced3f5757264f357ad708a9ee54ce3d117299641b234f6d5800 <nil>
+	// 8e4c7c1b99dbfd50e7a95185fead5ee1448fa904a2fdd778eaf5f2dbfd629a99 <nil>
 }
 
 func ExampleClient_ReadRange() {
@@ -229,7 +231,7 @@ func ExampleClient_Hashes() {
 		panic(err)
 	}
 	err = client.Hashes(ctx, "readme", info.Version(), 0, 1, func(block int64, sum fileservice.Sum) error {
-		fmt.Println(sum == fileservice.SumBlock([]byte("hello\n")))
+		fmt.Println(sum == fileservice.SumBlock([]byte("hello\n"), 0, 6))
 		return nil
 	})
 	fmt.Println(err)
@@ -295,11 +297,31 @@ func ExampleVersionOf() {
 	// Output: 6 false
 }
 
+// The hashes of the blocks, in whatever order they were made, give that of the file.
 func ExampleTree() {
+	file := bytes.Repeat([]byte("0123456789"), 250_000)
 	var tree fileservice.Tree
-	for _, block := range []string{"first", "second", "third"} {
-		tree.Append(fileservice.SumBlock([]byte(block)))
+	number := int64(0)
+	for block := range slices.Chunk(file, fileservice.BlockSize) {
+		tree.Append(fileservice.SumBlock(block, number, int64(len(file))))
+		number++
 	}
 	fmt.Println(tree.Root())
-	// Output: c3651e541714c53d648ecc7baeca7fe2c36ef4fa65bcce24b1d71286437de566
+	// Output: 64f98df26c861170bf0211a12f4acfc59dd3af214cbcd8b8f8f8f312d8bc0435
+}
+
+// The time is set when nothing changes the directory any more.
+func ExampleClient_SetTime() {
+	dir := sampleDir()
+	defer remove(dir)
+	address, stop := start(dir, true)
+	defer stop()
+	client := reach(address)
+	ctx := context.Background()
+	must(client.MakeDir(ctx, "archive", 0o755))
+	must(client.SetTime(ctx, "archive", time.Unix(1_000_000_000, 0)))
+	info, err := client.Lookup(ctx, "archive")
+	fmt.Println(info.ModTime().UTC(), err)
+	must(client.Close())
+	// Output: 2001-09-09 01:46:40 +0000 UTC <nil>
 }

@@ -12,9 +12,14 @@ import (
 	"path/filepath"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"culvert/fileservice"
 )
+
+// shortTimeout is for connections on which nothing comes any more: tests wait for its end, and a slow machine answers
+// within it what is not held up.
+const shortTimeout = 2 * time.Second
 
 // serve serves a directory on the loopback interface and gives a client of it.
 func serve(t testing.TB, dir string, change func(*fileservice.ServerConfig)) *fileservice.Client {
@@ -25,11 +30,43 @@ func serve(t testing.TB, dir string, change func(*fileservice.ServerConfig)) *fi
 
 func listen(t testing.TB, dir string, change func(*fileservice.ServerConfig)) string {
 	t.Helper()
+	return listenOn(t, listenLocally(t), dir, change)
+}
+
+func listenLocally(t testing.TB) net.Listener {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return listenOn(t, listener, dir, change)
+	return listener
+}
+
+// startServer serves on a listener. The test ends that, and then takes what Serve has given.
+func startServer(
+	t testing.TB, listener net.Listener, config fileservice.ServerConfig,
+) (server *fileservice.Server, served <-chan error) {
+	t.Helper()
+	server, err := fileservice.NewServer(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := make(chan error, 1)
+	go func() { given <- server.Serve(listener) }()
+	return server, given
+}
+
+func openAll(t testing.TB, client *fileservice.Client, names ...string) map[string]fs.File {
+	t.Helper()
+	files := map[string]fs.File{}
+	for _, name := range names {
+		file, err := client.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = file
+	}
+	return files
 }
 
 // listenOn serves a directory until the end of the test.
@@ -43,12 +80,7 @@ func listenOn(t testing.TB, listener net.Listener, dir string, change func(*file
 	if change != nil {
 		change(&config)
 	}
-	server, err := fileservice.NewServer(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
+	server, served := startServer(t, listener, config)
 	t.Cleanup(func() {
 		if err := server.Close(); err != nil {
 			t.Error(err)
@@ -93,9 +125,12 @@ func tree(t testing.TB, files map[string]int) (dir string, names []string) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		content := make([]byte, size)
-		_, _ = random.Read(content)
-		if err := os.WriteFile(path, content, 0o640); err != nil {
+		file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o640)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = io.CopyN(file, random, int64(size)) // the largest is too much for memory
+		if err := errors.Join(err, file.Close()); err != nil {
 			t.Fatal(err)
 		}
 		names = append(names, name)

@@ -21,7 +21,8 @@ type Version struct {
 	ModifiedUnixNano int64
 
 	// Tag is made of what else the server's file system knows: on Unix, the number of the inode and when it was last
-	// changed, which nobody can set back. It is 0 if there is no such thing. It means nothing to another machine.
+	// changed, which nobody can set back. It is 0 if there is no such thing, and a change that leaves size and time as
+	// they were is not noticed then. It means nothing to another machine.
 	Tag uint64
 }
 
@@ -47,9 +48,11 @@ func versionOfMessage(m *fileservicepb.Version) Version {
 
 // An Info describes a file of a server. It is an fs.FileInfo and an fs.DirEntry. It does not change.
 type Info struct {
-	name    string
-	mode    fs.FileMode
-	version Version
+	name       string
+	mode       fs.FileMode
+	version    Version
+	inode      uint64
+	linkLength int64
 }
 
 var (
@@ -60,8 +63,12 @@ var (
 // Name gives the last element of the path. It is never one that leads elsewhere or has control characters.
 func (i *Info) Name() string { return i.name }
 
-// Size gives the size in bytes, 0 for what is not a regular file.
-func (i *Info) Size() int64 { return i.version.Size }
+// Size gives the size in bytes of a regular file, and that of the target of a symbolic link. It is 0 for anything else.
+func (i *Info) Size() int64 { return max(i.version.Size, i.linkLength) }
+
+// Inode gives the number that the file has in its file system, which is the same for all names of a file. It is 0 if
+// the server's system has none. The tree may have several file systems.
+func (i *Info) Inode() uint64 { return i.inode }
 
 // Mode gives type and permissions. A symbolic link is one; nothing on either end follows it.
 func (i *Info) Mode() fs.FileMode { return i.mode }
@@ -92,13 +99,22 @@ const maxFileSize = math.MaxInt64 - BlockSize
 
 func entryOf(name string, info fs.FileInfo) *fileservicepb.Entry {
 	const shown = fs.ModeType | fs.ModePerm
-	return &fileservicepb.Entry{Name: name, Mode: uint32(info.Mode() & shown), Version: VersionOf(info).message()}
+	entry := &fileservicepb.Entry{
+		Name: name, Mode: uint32(info.Mode() & shown), Version: VersionOf(info).message(), Inode: inodeOf(info),
+	}
+	if info.Mode().Type() == fs.ModeSymlink {
+		entry.LinkLength = uint32(min(max(info.Size(), 0), maxPath))
+	}
+	return entry
 }
 
 // infoOfMessage believes nothing that would harm who uses it. An entry of a directory has no path yet; otherwise the
 // name is that of the path.
 func infoOfMessage(m *fileservicepb.Entry, name string) (*Info, error) {
-	info := &Info{name: m.GetName(), mode: fs.FileMode(m.GetMode()), version: versionOfMessage(m.GetVersion())}
+	info := &Info{
+		name: m.GetName(), mode: fs.FileMode(m.GetMode()), version: versionOfMessage(m.GetVersion()),
+		inode: m.GetInode(), linkLength: int64(m.GetLinkLength()),
+	}
 	switch {
 	case name == "" && !isNamable(info.name):
 		return nil, fmt.Errorf("%w: the name %q", ErrIntegrity, printable(info.name))
@@ -108,6 +124,8 @@ func infoOfMessage(m *fileservicepb.Entry, name string) (*Info, error) {
 		return nil, fmt.Errorf("%w: a size of %d bytes", ErrIntegrity, info.version.Size)
 	case info.version.Size != 0 && !info.mode.IsRegular():
 		return nil, fmt.Errorf("%w: a size of what is not a regular file", ErrIntegrity)
+	case info.linkLength > maxPath || info.linkLength != 0 && info.Type() != fs.ModeSymlink:
+		return nil, fmt.Errorf("%w: a target of %d bytes", ErrIntegrity, info.linkLength)
 	}
 	return info, nil
 }

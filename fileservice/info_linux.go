@@ -1,14 +1,5 @@
 package fileservice
 
-import (
-	"io/fs"
-	"syscall"
-)
+import "syscall"
 
-func tagOf(info fs.FileInfo) uint64 {
-	stat, is := info.Sys().(*syscall.Stat_t)
-	if !is {
-		return 0
-	}
-	return makeTag(stat.Ino, stat.Ctim.Nano())
-}
+func changedUnixNano(stat *syscall.Stat_t) int64 { return stat.Ctim.Nano() }

@@ -1,9 +1,19 @@
 package fileservice_test
 
 import (
+	"flag"
+	"fmt"
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// Tests that run at the same time mostly wait, for as long as gRPC takes to find a connection that stalls.
+	if err := flag.Set("test.parallel", "32"); err != nil {
+		_, _ = fmt.Fprintln(os.Stderr, err)
+		os.Exit(1) //nolint:forbidigo // it is a main function
+	}
+	goleak.VerifyTestMain(m)
+}

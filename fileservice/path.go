@@ -5,7 +5,9 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"unicode"
+	"unicode/utf8"
 )
 
 // The longest path and the longest element of one, in bytes, as Linux has them.
@@ -19,7 +21,7 @@ const (
 func checkPath(name string) (string, error) {
 	switch {
 	case len(name) > maxPath:
-		return "", fmt.Errorf("%w: a path of more than %d bytes", fs.ErrInvalid, maxPath)
+		return "", fmt.Errorf("%w: a path of more than %d bytes: %w", fs.ErrInvalid, maxPath, syscall.ENAMETOOLONG)
 	case !fs.ValidPath(name):
 		return "", fmt.Errorf("%w: not a path within the tree", fs.ErrInvalid)
 	case strings.ContainsFunc(name, isUnfit):
@@ -27,7 +29,8 @@ func checkPath(name string) (string, error) {
 	}
 	for element := range strings.SplitSeq(name, "/") {
 		if len(element) > maxElement {
-			return "", fmt.Errorf("%w: a name of more than %d bytes", fs.ErrInvalid, maxElement)
+			err := syscall.ENAMETOOLONG
+			return "", fmt.Errorf("%w: a name of more than %d bytes: %w", fs.ErrInvalid, maxElement, err)
 		}
 	}
 	local, err := filepath.Localize(name)
@@ -41,6 +44,12 @@ func checkPath(name string) (string, error) {
 func isNamable(name string) bool {
 	_, err := checkPath(name)
 	return err == nil && name != "." && !strings.Contains(name, "/")
+}
+
+// isTarget reports whether something may be shown as the target of a link. It may lead anywhere: nothing here follows
+// it.
+func isTarget(target string) bool {
+	return target != "" && len(target) <= maxPath && utf8.ValidString(target) && !strings.ContainsFunc(target, isUnfit)
 }
 
 // isUnfit finds what steers a terminal, or makes a name read as another.

@@ -1,9 +1,11 @@
 package fileservice
 
 import (
+	"errors"
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"unicode"
 	"unicode/utf8"
@@ -24,6 +26,11 @@ func TestPaths(t *testing.T) {
 	} {
 		if _, err := checkPath(name); err == nil {
 			t.Errorf("%q was taken", name)
+		}
+	}
+	for _, name := range []string{strings.Repeat("x", 256), strings.Repeat("x/", 2048) + "xx"} {
+		if _, err := checkPath(name); !errors.Is(err, syscall.ENAMETOOLONG) || !errors.Is(err, fs.ErrInvalid) {
+			t.Errorf("%d bytes: %v", len(name), err)
 		}
 	}
 }

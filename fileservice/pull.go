@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"culvert/internal/disk"
 )
@@ -24,7 +25,14 @@ import (
 // quickly has no journal.
 //
 // Symbolic links, devices and the like are skipped. Files and directories get the permissions of the source, less the
-// umask; the owner has all of those of a directory.
+// umask; the owner has all of those of a directory. Directories get the time of the source, too, when all that is in
+// them is there; only those that others own and Local if it is "." are left with theirs.
+//
+// Of two names that differ in case only, the second one fails with fs.ErrExist where the file system takes them for
+// one. Names that differ in the form of their Unicode only are not told apart before: where a file system takes those
+// for one, as on macOS, the second one fails, or with Overwrite replaces the first.
+//
+// Names that no path of the protocol can hold are faults, see [UnnamableError].
 //
 // An error of one file is a fault of that file, and the transfer goes on; the error is [ErrPartial] then, or that of
 // the file if it is the only one. An error that would meet all files ends the transfer: the end of the context, a
@@ -38,6 +46,7 @@ func Pull(ctx context.Context, client *Client, config TransferConfig) (Result, e
 		return Result{}, err
 	}
 	p := &pull{newTransfer(ctx, client, config), publisher}
+	p.small = p
 	result, err := p.run(p.walk)
 	return result, errors.Join(err, publisher.Close())
 }
@@ -51,18 +60,22 @@ type pull struct {
 func (p *pull) walk() error {
 	var info *Info
 	err := p.try(func() (err error) {
+		asked := time.Now()
 		info, err = p.client.Lookup(p.ctx, p.config.Remote)
+		p.expect(time.Since(asked))
 		return err
 	})
 	switch {
 	case err != nil:
 		return err
 	case info.IsDir():
-		return p.walkTree(p.list, p.find)
+		return p.walkTree(p, info.ModTime())
 	case !info.Mode().IsRegular():
 		return &fs.PathError{Op: "read", Path: p.config.Remote, Err: notRegular(info.Mode())}
 	}
-	p.offer(path.Base(p.config.Remote), p.config.Remote, p.config.Local, info, false)
+	if it := p.offer(path.Base(p.config.Remote), p.config.Remote, p.config.Local, info, false); it != nil {
+		p.add(it)
+	}
 	return nil
 }
 
@@ -75,8 +88,8 @@ func (p *pull) list(name string, room int64) (entries []fs.DirEntry, err error) 
 		left := room
 		for info, err := range p.client.List(p.ctx, remote) {
 			switch {
-			case errors.Is(err, ErrRefused):
-				unnamable = err
+			case isUnnamable(err):
+				unnamable = err // after all others
 			case err != nil:
 				return err
 			default:
@@ -92,8 +105,12 @@ func (p *pull) list(name string, room int64) (entries []fs.DirEntry, err error) 
 	if err != nil {
 		return nil, err
 	}
-	if unnamable != nil {
+	switch {
+	case unnamable == nil:
+	case len(p.config.Include) > 0: // which they may not match
 		p.skip(name, unnamable)
+	default:
+		p.fail(name, unnamable)
 	}
 	sortEntries(entries)
 	for i := 1; i < len(entries); i++ {
@@ -117,24 +134,39 @@ func (p *pull) list(name string, room int64) (entries []fs.DirEntry, err error) 
 	return entries, nil
 }
 
-func (p *pull) find(name string, entry fs.DirEntry, twin bool) {
-	p.offer(name, path.Join(p.config.Remote, name), path.Join(p.config.Local, name), entry.(*Info), twin)
+func (p *pull) find(name string, entry fs.DirEntry, twin bool) *item {
+	return p.offer(name, path.Join(p.config.Remote, name), path.Join(p.config.Local, name), entry.(*Info), twin)
 }
 
-// offer puts a file into the queue.
-func (p *pull) offer(name, remote, local string, info *Info, twin bool) {
+func (p *pull) dirTime(_ string, entry fs.DirEntry) time.Time { return entry.(*Info).ModTime() }
+
+func (p *pull) setDirTime(name string, modified time.Time) error {
+	root := p.config.Root
+	local, err := checkPath(path.Join(p.config.Local, name))
+	if err != nil || local == "." {
+		return err
+	}
+	info, err := root.Lstat(local)
+	if err != nil || !info.IsDir() || info.ModTime().Equal(modified) {
+		return err
+	}
+	return root.Chtimes(local, time.Time{}, modified)
+}
+
+// offer gives what is to be transferred, or nil.
+func (p *pull) offer(name, remote, local string, info *Info, twin bool) *item {
 	local, err := checkPath(local)
 	if err != nil {
-		p.skip(name, err)
-		return
+		p.failPath(name, err)
+		return nil
 	}
 	file := &pullFile{pull: p, remote: remote, local: local, info: info, twin: twin}
 	it := &item{mover: file, name: name, size: info.Size()}
 	if p.config.DryRun {
 		p.plan(it, file.isPresent())
-		return
+		return nil
 	}
-	p.add(it)
+	return it
 }
 
 // pullFile is a file that is pulled.
@@ -164,11 +196,7 @@ func (f *pullFile) begin(context.Context) ([]BlockRange, error) {
 		}
 	}
 	if f.isPresent() {
-		names, err := unfinishedNames(f.local)
-		if err == nil {
-			err = removeOrphans(f.pull.config.Root, f.local, names)
-		}
-		return nil, cmp.Or(err, errPresent)
+		return nil, f.present()
 	}
 	root, version := f.pull.config.Root, f.info.Version()
 	r, err := openReceiver(root, f.pull.publisher, f.local, version, f.pull.config.Overwrite)
@@ -186,6 +214,15 @@ func (f *pullFile) begin(context.Context) ([]BlockRange, error) {
 		f.pull.tell(Event{Kind: FileChanged, Name: f.local, Size: version.Size, Err: ErrChanged})
 	}
 	return missingRanges(r.committed(), Blocks(version.Size)), nil
+}
+
+// present is for a file that is there: nothing may be left of its transfer.
+func (f *pullFile) present() error {
+	names, err := unfinishedNames(f.local)
+	if err == nil {
+		err = removeOrphans(f.pull.config.Root, f.local, names)
+	}
+	return cmp.Or(err, errPresent)
 }
 
 // collides finds out whether the file system takes a name for another one that is there.
@@ -286,6 +323,7 @@ func (p *pull) makeDirs(dir string) error {
 		if info, err := root.Stat(dir); err == nil && info.IsDir() {
 			return nil // another file has needed it, too
 		}
+		return &fs.PathError{Op: "mkdir", Path: dir, Err: fmt.Errorf("%w: it is not a directory", fs.ErrExist)}
 	}
 	if err != nil {
 		return err
@@ -338,5 +376,5 @@ func notRegular(mode fs.FileMode) error {
 	case mode&fs.ModeSocket != 0:
 		kind = "a socket"
 	}
-	return fmt.Errorf("%w: it is %s", fs.ErrInvalid, kind)
+	return unfitError("it is " + kind)
 }

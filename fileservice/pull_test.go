@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 	"time"
+
+	"lukechampine.com/blake3"
 
 	"culvert/fileservice"
 )
@@ -50,7 +53,13 @@ func contents(t testing.TB, dir string) (lines []string) {
 			lines = append(lines, fmt.Sprintf("%s %v", name, entry.Type()))
 			return nil
 		}
-		content, err := os.ReadFile(path)
+		file, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		hash := blake3.New(32, nil)
+		size, err := io.Copy(hash, file)
 		if err != nil {
 			return err
 		}
@@ -58,8 +67,8 @@ func contents(t testing.TB, dir string) (lines []string) {
 		if err != nil {
 			return err
 		}
-		sum := fileservice.SumBlock(content)
-		lines = append(lines, fmt.Sprintf("%s %d %v %v", name, len(content), info.ModTime(), sum))
+		sum := fileservice.Sum(hash.Sum(nil))
+		lines = append(lines, fmt.Sprintf("%s %d %v %v", name, size, info.ModTime(), sum))
 		return nil
 	})
 	if err != nil {
@@ -148,11 +157,7 @@ func TestPullFile(t *testing.T) {
 	if got, err := os.ReadFile(filepath.Join(target, "new")); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("not the file: %v", err)
 	}
-	var root fileservice.Tree
-	for block := range slices.Chunk(want, fileservice.BlockSize) {
-		root.Append(fileservice.SumBlock(block))
-	}
-	if result.Root != root.Root() || result.Bytes != 3<<20 {
+	if result.Root != blake3.Sum256(want) || result.Bytes != 3<<20 {
 		t.Errorf("%+v", result)
 	}
 	if len(events) != 1 || events[0].Kind != fileservice.FileDone || events[0].Name != "file" {

@@ -8,16 +8,18 @@ import (
 	"os"
 	"path"
 	"sync"
+	"time"
 )
 
 // Push copies a file of this machine, or a directory with all that is in it, to a server that is writable. It is [Pull]
 // the other way round: the server keeps the unfinished file and its journal. What it has of a file from an earlier
-// transfer is not sent again, only read here, for the root of the hashes.
+// transfer is not sent again, only read here, for the hash of the whole.
 func Push(ctx context.Context, client *Client, config TransferConfig) (Result, error) {
 	if err := config.check(); err != nil {
 		return Result{}, err
 	}
 	p := &push{transfer: newTransfer(ctx, client, config)}
+	p.small = p
 	return p.run(p.walk)
 }
 
@@ -34,11 +36,21 @@ func (p *push) walk() error {
 	case err != nil:
 		return err
 	case info.IsDir():
-		return p.walkTree(p.list, p.find)
+		return p.walkTree(p, info.ModTime())
 	case !info.Mode().IsRegular():
 		return &fs.PathError{Op: "read", Path: local, Err: notRegular(info.Mode())}
 	}
-	p.offer(path.Base(p.config.Local), local, p.config.Remote, info)
+	var there *Info
+	err = p.try(func() (err error) {
+		there, err = p.client.Lookup(p.ctx, p.config.Remote)
+		return err
+	})
+	if errors.Is(err, ErrUnreachable) || errors.Is(err, ErrIntegrity) {
+		return err
+	}
+	if it := p.offer(path.Base(p.config.Local), local, p.config.Remote, info, there); it != nil {
+		p.add(it)
+	}
 	return nil
 }
 
@@ -62,13 +74,13 @@ func (p *push) list(name string, room int64) ([]fs.DirEntry, error) {
 		return nil, &fs.PathError{Op: "readdir", Path: local, Err: errLargeTree}
 	}
 	sortEntries(entries)
+	remote := path.Join(p.config.Remote, name)
 	if len(p.config.Include) == 0 && !p.config.DryRun {
-		remote := path.Join(p.config.Remote, name)
 		if err := p.try(func() error { return p.makeDirs(remote) }); err != nil {
 			return nil, err
 		}
 	}
-	return entries, nil
+	return entries, p.listRemote(remote, entries, room)
 }
 
 // makeDirs makes a directory of the server, and those that it is in if they are not there.
@@ -94,31 +106,57 @@ func (p *push) makeDirs(remote string) error {
 	return p.client.MakeDir(p.ctx, remote, permissions)
 }
 
-func (p *push) find(name string, _ fs.DirEntry, _ bool) {
+func (p *push) find(name string, entry fs.DirEntry, _ bool) *item {
 	local, err := checkPath(path.Join(p.config.Local, name))
 	if err != nil {
-		p.skip(name, err)
-		return
+		p.failPath(name, err)
+		return nil
 	}
-	info, err := p.config.Root.Lstat(local)
+	info, err := entry.Info()
 	if err != nil {
 		p.fail(name, err)
-		return
+		return nil
 	}
-	p.offer(name, local, path.Join(p.config.Remote, name), info)
+	if p.config.Withhold != nil {
+		if err := p.config.Withhold(info); err != nil {
+			p.skip(name, err)
+			return nil
+		}
+	}
+	var there *Info
+	if both, is := entry.(pushEntry); is {
+		there = both.remote
+	}
+	return p.offer(name, local, path.Join(p.config.Remote, name), info, there)
 }
 
-// offer puts a file into the queue.
-func (p *push) offer(name, local, remote string, info fs.FileInfo) {
-	if _, err := checkPath(remote); err != nil {
-		p.skip(name, err)
-		return
+func (p *push) dirTime(name string, _ fs.DirEntry) time.Time {
+	info, err := p.config.Root.Lstat(path.Join(p.config.Local, name))
+	if err != nil {
+		return time.Time{} // its listing will say why
 	}
-	file := &pushFile{push: p, local: local, remote: remote, size: info.Size()}
+	return info.ModTime()
+}
+
+func (p *push) setDirTime(name string, modified time.Time) error {
+	remote := path.Join(p.config.Remote, name)
+	if remote == "." {
+		return nil
+	}
+	return p.client.SetTime(p.ctx, remote, modified)
+}
+
+// offer gives what is to be transferred, or nil. There is what the server was seen to have of that name, or nil.
+func (p *push) offer(name, local, remote string, info fs.FileInfo, there *Info) *item {
+	if _, err := checkPath(remote); err != nil {
+		p.failPath(name, err)
+		return nil
+	}
+	file := &pushFile{push: p, local: local, remote: remote, found: info}
+	file.there = there != nil && isSame(there, VersionOf(info))
 	it := &item{mover: file, name: name, size: info.Size()}
 	if !p.config.DryRun {
-		p.add(it)
-		return
+		return it
 	}
 	err := p.try(func() error { return file.lookup(p.ctx, VersionOf(info)) })
 	switch {
@@ -127,13 +165,15 @@ func (p *push) offer(name, local, remote string, info fs.FileInfo) {
 	default:
 		p.fail(name, err)
 	}
+	return nil
 }
 
 // pushFile is a file that is pushed.
 type pushFile struct {
 	push          *push
 	local, remote string
-	size          int64 // as it was found, or looked at again
+	found         fs.FileInfo // as it was found, or looked at again
+	there         bool        // the server was seen to have it
 	file          *os.File
 	version       Version
 
@@ -183,7 +223,8 @@ func (f *pushFile) begin(ctx context.Context) ([]BlockRange, error) {
 	return missingRanges(committed, Blocks(f.version.Size)), nil
 }
 
-// open opens the file, of the size that was found before.
+// open opens the file that was found before. What has been put in its place since, such as a link to another file, is
+// not sent under its name.
 func (f *pushFile) open() error {
 	file, err := f.push.config.Root.OpenFile(f.local, os.O_RDONLY|openWithoutWaiting, 0)
 	if err != nil {
@@ -197,7 +238,7 @@ func (f *pushFile) open() error {
 	if !info.Mode().IsRegular() {
 		return &fs.PathError{Op: "read", Path: f.local, Err: notRegular(info.Mode())}
 	}
-	if info.Size() != f.size {
+	if info.Size() != f.found.Size() || !os.SameFile(info, f.found) {
 		return &fs.PathError{Op: "read", Path: f.local, Err: ErrChanged}
 	}
 	f.version = VersionOf(info)
@@ -241,9 +282,10 @@ func (f *pushFile) sumOthers() error {
 	for _, r := range missingRanges(f.sums.ranges(blockWritten), Blocks(f.version.Size)) {
 		for block := r.First; block < r.First+r.Count; block++ {
 			if buffer == nil {
-				buffer = make([]byte, largeBytes)
+				buffer = make([]byte, SmallFileSize)
 			}
-			hash := newBlockHash()
+			var hash blockHash
+			hash.reset(block, f.version.Size)
 			end := min((block+1)*BlockSize, f.version.Size)
 			for offset := block * BlockSize; offset < end; {
 				part := buffer[:min(int64(len(buffer)), end-offset)]
@@ -276,6 +318,6 @@ func (f *pushFile) refresh(context.Context) (int64, error) {
 	if !info.Mode().IsRegular() {
 		return 0, fmt.Errorf("%s: %w", f.local, notRegular(info.Mode()))
 	}
-	f.size = info.Size()
-	return f.size, nil
+	f.found = info
+	return info.Size(), nil
 }

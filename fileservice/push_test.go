@@ -2,6 +2,7 @@ package fileservice_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -27,6 +28,57 @@ func TestPushTree(t *testing.T) {
 	}
 	config.DryRun = false
 	transferTree(t, fileservice.Push, client, config, dir, served)
+}
+
+// TestPushTreeRefused pushes many files to a server that takes none, which the first one shows.
+func TestPushTreeRefused(t *testing.T) {
+	files := map[string]int{}
+	for i := range 200 {
+		files[fmt.Sprintf("d%d/file", i)] = 100
+	}
+	dir, _ := tree(t, files)
+	faults := 0
+	config := fileservice.TransferConfig{Remote: ".", Root: openRoot(t, dir), Local: "."}
+	config.Notify = func(e fileservice.Event) {
+		if e.Err != nil {
+			faults++
+		}
+	}
+	_, err := fileservice.Push(t.Context(), serve(t, t.TempDir(), nil), config)
+	if !errors.Is(err, fileservice.ErrRefused) || faults > 1 {
+		t.Errorf("%d faults, %v", faults, err)
+	}
+}
+
+// TestPushWithheld pushes a directory with a key, which stays where it is, under whatever name.
+func TestPushWithheld(t *testing.T) {
+	dir, _ := tree(t, map[string]int{"sub/key": 100, "sub/other": 100, "large": 1 << 20})
+	key, err := os.Stat(filepath.Join(dir, "sub/key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	withheld := errors.New("it is a key")
+	served := t.TempDir()
+	config := fileservice.TransferConfig{Remote: ".", Root: openRoot(t, dir), Local: "."}
+	config.Withhold = func(info fs.FileInfo) error {
+		if os.SameFile(info, key) {
+			return withheld
+		}
+		return nil
+	}
+	var skipped []string
+	config.Notify = func(e fileservice.Event) {
+		if e.Kind == fileservice.FileSkipped && e.Err == withheld {
+			skipped = append(skipped, e.Name)
+		}
+	}
+	result, err := fileservice.Push(t.Context(), serve(t, served, writable), config)
+	if err != nil || result.Files != 2 || result.Skipped != 1 || len(skipped) != 1 || skipped[0] != "sub/key" {
+		t.Errorf("%+v, %v, skipped %q", result, err, skipped)
+	}
+	if _, err := os.Lstat(filepath.Join(served, "sub/key")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what was withheld: %v", err)
+	}
 }
 
 func TestPushFile(t *testing.T) {

@@ -1,6 +1,6 @@
 //go:build !race
 
-package fileservice_test
+package fileservice
 
-// raceEnabled says whether the race detector is on, under which a GiB takes ten times as long.
-const raceEnabled = false
+// RaceEnabled says whether the race detector is on, under which a GiB takes ten times as long.
+const RaceEnabled = false

@@ -15,7 +15,7 @@ import (
 //
 //	writeBlock   .part ◀── bytes
 //	commit       sync of .part ──▶ journal ◀── numbers and hashes of the blocks, sync
-//	finish       root of the hashes, sync of .part ──▶ name ──▶ sync of the directory ──▶ journal removed
+//	finish       hash of the file, sync of .part ──▶ name ──▶ sync of the directory ──▶ journal removed
 //
 // The journal speaks only of what is on the disk. It is begun with the first commit, so that files which arrive
 // quickly have none. Many files that are finished at once share their syncs.
@@ -28,7 +28,8 @@ type receiver struct {
 	overwrite bool
 	publisher *disk.Publisher
 	file      disk.LockedFile
-	afresh    bool // what an earlier transfer of another version had left was dropped
+	direct    *disk.Direct // nil for a file of less than directSize, and where the system has no such thing
+	afresh    bool         // what an earlier transfer of another version had left was dropped
 
 	commits sync.Mutex // held while one commits; before mu
 	journal *journal   // nil before the first commit
@@ -47,8 +48,12 @@ type receiver struct {
 	committer  sync.WaitGroup
 }
 
+// directSize is the least size of a file that is written past the page cache: less is perhaps read next, and comes out
+// of it then.
+const directSize = 64 << 20
+
 // openReceiver begins to receive a version of a file, or goes on where the journal says. It fails with fs.ErrExist if
-// there is such a file and it may not be overwritten, and with ErrRefused if it is received already.
+// there is such a file and it may not be overwritten, and with ErrBusy if it is received already.
 func openReceiver(
 	root *os.Root, publisher *disk.Publisher, local string, version Version, overwrite bool,
 ) (*receiver, error) {
@@ -77,11 +82,14 @@ func (r *receiver) open() (err error) {
 	file, err := disk.InRoot{Root: r.dir}.OpenLocked(r.names.part)
 	switch {
 	case errors.Is(err, disk.ErrLocked):
-		return &fs.PathError{Op: "write", Path: r.local, Err: refused("it is being transferred already")}
+		return &fs.PathError{Op: "write", Path: r.local, Err: ErrBusy}
 	case err != nil:
 		return err
 	}
 	r.file = file
+	if r.version.Size >= directSize {
+		r.direct = disk.InRoot{Root: r.dir}.OpenDirect(r.names.part, r.version.Size, file)
+	}
 	return r.resume()
 }
 
@@ -113,11 +121,7 @@ func (r *receiver) writeBlock(block int64, data []byte, sum Sum) error {
 	if fresh, err := r.claim(block, sum); err != nil || !fresh {
 		return err
 	}
-	offset := block * BlockSize
-	_, err := r.file.WriteAt(data, offset)
-	if err == nil && r.version.Size > BlockSize {
-		err = r.file.Writeback(offset, int64(len(data)))
-	}
+	err := r.writeAt(data, block*BlockSize)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.writing--; r.done {
@@ -144,6 +148,18 @@ func (r *receiver) writeBlock(block int64, data []byte, sum Sum) error {
 		r.caught.Wait()
 	}
 	return r.err
+}
+
+// writeAt writes to the file, in such a way that a sync has little to wait for.
+func (r *receiver) writeAt(data []byte, offset int64) error {
+	if done, err := r.direct.Write(data, offset); done || err != nil {
+		return err
+	}
+	_, err := r.file.WriteAt(data, offset)
+	if err == nil && r.version.Size > BlockSize {
+		err = r.file.Writeback(offset, int64(len(data)))
+	}
+	return err
 }
 
 // claim says which hash a block will have, before it is written: two that differ cannot both be right, and what is in
@@ -181,7 +197,7 @@ func (r *receiver) fail(err error) error {
 	return r.err
 }
 
-// sums gives the root of the hashes of the blocks.
+// sums gives the hash of the file, from those of the blocks.
 func (r *receiver) sums() Sum {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -263,8 +279,8 @@ func (r *receiver) closeFiles() error {
 		r.journal = nil
 	}
 	if r.file != nil {
-		err = errors.Join(err, r.file.Close())
-		r.file = nil
+		err = errors.Join(err, r.direct.Close(), r.file.Close())
+		r.direct, r.file = nil, nil
 	}
 	return errors.Join(err, r.dir.Close())
 }

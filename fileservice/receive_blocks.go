@@ -74,7 +74,7 @@ func (t *blockTable) ranges(state blockState) []BlockRange {
 	return ranges
 }
 
-// root gives the root of the tree of all hashes. No block may be missing.
+// root gives the hash of the file, from those of all blocks. No block may be missing.
 func (t *blockTable) root() Sum {
 	var tree Tree
 	for _, number := range slices.Sorted(maps.Keys(t.pages)) {

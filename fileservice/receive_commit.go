@@ -5,9 +5,9 @@ import "time"
 // How far what is written may be ahead of what is committed. A commit begins with the first of both, and blocks have to
 // wait while maxUncommitted are ahead of it: that is what a kill costs at most.
 const (
-	commitBytes    = 16 << 20
+	commitBytes    = 8 << 20
 	commitInterval = 200 * time.Millisecond
-	maxUncommitted = 64 << 20
+	maxUncommitted = 32 << 20
 )
 
 // commitNowAndThen is the committer, a goroutine.

@@ -30,7 +30,7 @@ func (r *receiver) finish(root Sum, permissions fs.FileMode) (fs.FileInfo, error
 		return nil, r.err
 	}
 	if r.blocks.root() != root {
-		err := fmt.Errorf("%w: the hashes of the blocks do not have the root of the file", ErrIntegrity)
+		err := fmt.Errorf("%w: the hashes of the blocks do not give that of the file", ErrIntegrity)
 		return nil, errors.Join(&fs.PathError{Op: "write", Path: r.local, Err: err}, r.drop())
 	}
 	if err := r.publish(permissions); err != nil {
@@ -47,10 +47,17 @@ func (r *receiver) checkTarget() error {
 		return nil
 	case err != nil:
 		return err
-	case info.IsDir():
-		return &fs.PathError{Op: "write", Path: r.local, Err: fmt.Errorf("%w: a directory", fs.ErrExist)}
-	case !r.overwrite:
-		return &fs.PathError{Op: "write", Path: r.local, Err: fs.ErrExist}
+	}
+	return checkReplaced(info, r.local, r.overwrite)
+}
+
+// checkReplaced sees whether a file may take the place of another one.
+func checkReplaced(there fs.FileInfo, local string, overwrite bool) error {
+	switch {
+	case there.IsDir():
+		return &fs.PathError{Op: "write", Path: local, Err: fmt.Errorf("%w: a directory", fs.ErrExist)}
+	case !overwrite:
+		return &fs.PathError{Op: "write", Path: local, Err: fs.ErrExist}
 	}
 	return nil
 }

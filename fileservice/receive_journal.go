@@ -2,7 +2,6 @@ package fileservice
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -94,15 +93,15 @@ func (r *receiver) readJournal(log *wal.Log) (sound bool, err error) {
 }
 
 func (r *receiver) readEntry(data []byte, size int64) bool {
-	if len(data) < 8 || (len(data)-8)%sha256.Size != 0 {
+	if len(data) < 8 || (len(data)-8)%sumSize != 0 {
 		return false
 	}
 	block := int64(binary.LittleEndian.Uint64(data))
-	for hashes := data[8:]; len(hashes) > 0; hashes = hashes[sha256.Size:] {
+	for hashes := data[8:]; len(hashes) > 0; hashes = hashes[sumSize:] {
 		if checkBlocks(r.version, block, 1) != nil || min((block+1)*BlockSize, r.version.Size) > size {
 			return false
 		}
-		r.blocks.set(block, blockEntry{blockCommitted, Sum(hashes[:sha256.Size])})
+		r.blocks.set(block, blockEntry{blockCommitted, Sum(hashes[:sumSize])})
 		block++
 	}
 	return true

@@ -15,23 +15,29 @@ type unfinished struct{ part, journal string }
 const (
 	partSuffix    = ".culvert.part"
 	journalSuffix = ".culvert.journal"
+	draftSuffix   = ".culvert.draft"
 )
+
+const errReserved = unfitError("the name is one of those for unfinished files")
 
 // isReserved ignores case, as file systems may.
 func isReserved(name string) bool {
 	name = strings.ToLower(name)
-	return strings.HasSuffix(name, partSuffix) || strings.HasSuffix(name, journalSuffix)
+	return strings.HasSuffix(name, partSuffix) || strings.HasSuffix(name, journalSuffix) || isDraft(name)
 }
+
+// isDraft reports whether it is the name of a draft, which a server does not show.
+func isDraft(name string) bool { return strings.HasSuffix(strings.ToLower(name), draftSuffix) }
 
 func unfinishedNames(local string) (unfinished, error) {
 	dir, base := filepath.Split(local)
 	if isReserved(base) {
-		return unfinished{}, refused("the name is one of those for unfinished files")
+		return unfinished{}, errReserved
 	}
 	if len(base) > maxElement-len(journalSuffix) {
 		// What is cut off must still tell two names apart.
 		const kept = 150
-		base = strings.ToValidUTF8(base[:kept], "") + "." + SumBlock([]byte(base)).String()
+		base = strings.ToValidUTF8(base[:kept], "") + "." + sumFile([]byte(base)).String()
 	}
 	return unfinished{part: dir + base + partSuffix, journal: dir + base + journalSuffix}, nil
 }

@@ -106,7 +106,7 @@ func TestReceiveSwapped(t *testing.T) {
 			continue
 		}
 		for n := range int64(3) {
-			_ = r.writeBlock(n, s.block(n), SumBlock(s.block(n)))
+			_ = r.writeBlock(n, s.block(n), s.sum(n))
 			if n == int64(i%4) {
 				_ = r.commit()
 			}

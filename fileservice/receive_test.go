@@ -35,10 +35,12 @@ func (s sample) block(n int64) []byte {
 	return s.content[n*BlockSize : min((n+1)*BlockSize, int64(len(s.content)))]
 }
 
+func (s sample) sum(n int64) Sum { return SumBlock(s.block(n), n, s.version.Size) }
+
 func (s sample) root() Sum {
 	var tree Tree
 	for n := range Blocks(s.version.Size) {
-		tree.Append(SumBlock(s.block(n)))
+		tree.Append(s.sum(n))
 	}
 	return tree.Root()
 }
@@ -46,7 +48,7 @@ func (s sample) root() Sum {
 func (s sample) write(t testing.TB, r *receiver, blocks ...int64) {
 	t.Helper()
 	for _, n := range blocks {
-		if err := r.writeBlock(n, s.block(n), SumBlock(s.block(n))); err != nil {
+		if err := r.writeBlock(n, s.block(n), s.sum(n)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -106,7 +108,7 @@ func seeOnly(t testing.TB, dir string, want ...string) {
 }
 
 func TestReceive(t *testing.T) {
-	for _, size := range []int{0, 1, BlockSize, 5*BlockSize + 3} {
+	for _, size := range []int{0, 1, BlockSize, 5*BlockSize + 3, directSize + 3} {
 		dir := t.TempDir()
 		root := openTestRoot(t, dir)
 		s := newSample(size)
@@ -114,7 +116,7 @@ func TestReceive(t *testing.T) {
 		var writers sync.WaitGroup
 		for n := range Blocks(s.version.Size) {
 			writers.Go(func() {
-				if err := r.writeBlock(n, s.block(n), SumBlock(s.block(n))); err != nil {
+				if err := r.writeBlock(n, s.block(n), s.sum(n)); err != nil {
 					t.Error(err)
 				}
 			})
@@ -140,7 +142,7 @@ func TestReceiveAgain(t *testing.T) {
 	s := newSample(7*BlockSize + 1)
 	r := mustReceive(t, root, "file", s.version)
 	s.write(t, r, 6, 1, 2)
-	if _, err := openReceiver(root, publisherIn(t, root), "file", s.version, false); !errors.Is(err, ErrRefused) {
+	if _, err := openReceiver(root, publisherIn(t, root), "file", s.version, false); !errors.Is(err, ErrBusy) {
 		t.Errorf("two at once: %v", err)
 	}
 	if err := r.Close(); err != nil {
@@ -153,7 +155,7 @@ func TestReceiveAgain(t *testing.T) {
 		t.Fatalf("committed: %v", got)
 	}
 	s.write(t, r, 0, 1, 3, 4, 5)
-	if err := r.writeBlock(2, s.block(3), SumBlock(s.block(3))); !errors.Is(err, ErrIntegrity) {
+	if err := r.writeBlock(2, s.block(3), s.sum(3)); !errors.Is(err, ErrIntegrity) {
 		t.Errorf("a block with two hashes: %v", err)
 	}
 	if _, err := r.finish(s.root(), 0); !errors.Is(err, ErrRefused) {
@@ -273,6 +275,13 @@ func (f failing) Sync() error {
 	return f.LockedFile.Sync()
 }
 
+func (f failing) SyncAll() error {
+	if f.sync != nil {
+		return f.sync
+	}
+	return f.LockedFile.SyncAll()
+}
+
 func TestReceiveFaults(t *testing.T) {
 	for name, fault := range map[string]failing{
 		"write": {write: syscall.ENOSPC},
@@ -292,7 +301,7 @@ func TestReceiveFaults(t *testing.T) {
 			want := errors.Join(fault.write, fault.sync)
 			var err error
 			for _, n := range []int64{0, 1, 2} {
-				err = errors.Join(err, r.writeBlock(n, s.block(n), SumBlock(s.block(n))))
+				err = errors.Join(err, r.writeBlock(n, s.block(n), s.sum(n)))
 			}
 			err = errors.Join(err, r.commit())
 			if !errors.Is(err, want.(interface{ Unwrap() []error }).Unwrap()[0]) {

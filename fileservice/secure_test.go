@@ -4,13 +4,13 @@ import (
 	"context"
 	"crypto/ed25519"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"culvert/fileservice"
 	"culvert/secureconn"
@@ -38,6 +38,7 @@ func listenSecurely(
 }
 
 func TestOverSecureconn(t *testing.T) {
+	t.Parallel()
 	dir, _ := tree(t, map[string]int{"file": 20 << 20})
 	serverKey, serverName := newKey(t)
 	clientKey, clientName := newKey(t)
@@ -56,13 +57,12 @@ func TestOverSecureconn(t *testing.T) {
 		t.Errorf("%d bytes of %d, %v", len(got), len(want), err)
 	}
 
-	const soon = 500 * time.Millisecond
-	unlisted := connect(t, fileservice.ClientConfig{Dial: dial(strangerKey, serverName), Timeout: soon})
+	unlisted := connect(t, fileservice.ClientConfig{Dial: dial(strangerKey, serverName), Timeout: shortTimeout})
 	_, err = unlisted.Stat("file")
 	if !errors.Is(err, fileservice.ErrUnreachable) || !errors.Is(err, secureconn.ErrRefused) {
 		t.Errorf("one who is not listed: %v", err)
 	}
-	wrong := connect(t, fileservice.ClientConfig{Dial: dial(clientKey, strangerName), Timeout: soon})
+	wrong := connect(t, fileservice.ClientConfig{Dial: dial(clientKey, strangerName), Timeout: shortTimeout})
 	if _, err := wrong.Stat("file"); !errors.Is(err, fileservice.ErrUnreachable) {
 		t.Errorf("a server that is another one: %v", err)
 	}
@@ -89,6 +89,7 @@ func (b *brittle) Read(p []byte) (int, error) {
 // TestBrokenConnections cuts a connection, or flips a bit of what comes, at many places. The client gives an error or
 // the right bytes, and goes on with a new connection.
 func TestBrokenConnections(t *testing.T) {
+	t.Parallel()
 	const size = 2*fileservice.BlockSize + 100
 	dir, _ := tree(t, map[string]int{"file": size})
 	address := listen(t, dir, nil)
@@ -106,52 +107,58 @@ func TestBrokenConnections(t *testing.T) {
 		}
 	}
 	offsets := []int64{0, 1, 8, 9, 20, 50, 100, 200, 300, 16 << 10, 100_000, 1 << 20, 1<<20 + 400, 2 << 20, size}
-	for _, how := range []func([]byte){nil, flip} {
-		failed := 0
-		for _, offset := range offsets {
-			var left atomic.Int64
-			left.Store(offset)
-			client := connect(t, fileservice.ClientConfig{
-				Connections: 1, Timeout: 300 * time.Millisecond,
-				Dial: func(ctx context.Context) (net.Conn, error) {
-					conn, err := dialer(address)(ctx)
-					if err != nil {
-						return nil, err
-					}
-					return &brittle{conn, &left, how}, nil
-				},
-			})
-			fetch := func() ([]byte, error) {
-				var got []byte
-				err := client.ReadBlocks(t.Context(), "file", info.Version(), 0, 3, make([]byte, fileservice.BlockSize),
-					func(_ int64, data []byte, _ fileservice.Sum) error {
-						got = append(got, data...)
-						return nil
+	for name, how := range map[string]func([]byte){"cut": nil, "flip": flip} {
+		var failed atomic.Int64
+		t.Run(name, func(t *testing.T) {
+			for _, offset := range offsets {
+				t.Run(fmt.Sprint("at ", offset), func(t *testing.T) {
+					t.Parallel()
+					var left atomic.Int64
+					left.Store(offset)
+					client := connect(t, fileservice.ClientConfig{
+						Connections: 1, Timeout: shortTimeout,
+						Dial: func(ctx context.Context) (net.Conn, error) {
+							conn, err := dialer(address)(ctx)
+							if err != nil {
+								return nil, err
+							}
+							return &brittle{conn, &left, how}, nil
+						},
 					})
-				return got, err
+					if broke := seeRecovery(t, client, info.Version(), want); broke {
+						failed.Add(1)
+					}
+				})
 			}
-			got, err := fetch()
-			if err != nil {
-				failed++
-			} else if string(got) != string(want) {
-				t.Errorf("at %d: other bytes without an error", offset)
-			}
-			if string(got) != string(want[:len(got)]) {
-				t.Errorf("at %d: other bytes were handed out", offset)
-			}
-			// It breaks only once. What has been flipped may leave the connection in any state, which a second call
-			// finds out.
-			for range 3 {
-				if got, err = fetch(); err == nil {
-					break
-				}
-			}
-			if err != nil || string(got) != string(want) {
-				t.Errorf("at %d: it does not recover: %v", offset, err)
-			}
-		}
-		if failed == 0 {
-			t.Error("nothing was broken")
+		})
+		if failed.Load() == 0 {
+			t.Errorf("%s: nothing was broken", name)
 		}
 	}
+}
+
+// seeRecovery reads a file, and says whether that failed, and then again and again until it comes whole: once more also
+// if it did not fail, since what was flipped may leave the connection in any state, which a second call finds out.
+func seeRecovery(t *testing.T, client *fileservice.Client, version fileservice.Version, want []byte) (broke bool) {
+	t.Helper()
+	buf := make([]byte, fileservice.BlockSize)
+	var err error
+	for n := range 4 {
+		var got []byte
+		err = client.ReadBlocks(t.Context(), "file", version, 0, 3, buf,
+			func(_ int64, data []byte, _ fileservice.Sum) error {
+				got = append(got, data...)
+				return nil
+			})
+		if string(got) != string(want[:len(got)]) || err == nil && len(got) != len(want) {
+			t.Error("other bytes were handed out")
+		}
+		if n == 0 {
+			broke = err != nil
+		} else if err == nil {
+			return broke
+		}
+	}
+	t.Errorf("it does not recover: %v", err)
+	return broke
 }

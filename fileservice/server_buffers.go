@@ -2,11 +2,10 @@ package fileservice
 
 import (
 	"context"
-	"maps"
-	"slices"
-	"sync"
-
-	"google.golang.org/grpc/stats"
+	"errors"
+	"runtime"
+	"sync/atomic"
+	"time"
 
 	"culvert/bytebuf"
 )
@@ -17,17 +16,34 @@ type share struct {
 	pool  *bytebuf.Pool
 	size  int
 	slots chan struct{}
-
-	mu   sync.Mutex
-	sent map[*lent]struct{} // owned by messages
 }
 
 func newShare(pool *bytebuf.Pool, size, count int) *share {
-	return &share{pool: pool, size: size, slots: make(chan struct{}, (count+1)/2), sent: map[*lent]struct{}{}}
+	return &share{pool: pool, size: size, slots: make(chan struct{}, (count+1)/2)}
 }
 
 // get lends a buffer. The borrower ends with free.
 func (s *share) get(ctx context.Context) (*lent, error) {
+	select {
+	case s.slots <- struct{}{}:
+		if buffer := s.pool.TryGet(s.size); buffer != nil {
+			return s.lend(buffer), nil
+		}
+		<-s.slots
+	default:
+	}
+	for {
+		patience, cancel := context.WithTimeoutCause(ctx, lostInterval, errLate)
+		l, err := s.wait(patience)
+		cancel()
+		if !errors.Is(err, errLate) {
+			return l, err
+		}
+		findLost()
+	}
+}
+
+func (s *share) wait(ctx context.Context) (*lent, error) {
 	select {
 	case s.slots <- struct{}{}:
 	case <-ctx.Done():
@@ -38,44 +54,38 @@ func (s *share) get(ctx context.Context) (*lent, error) {
 		<-s.slots
 		return nil, err
 	}
-	return &lent{buffer: buffer, share: s}, nil
+	return s.lend(buffer), nil
 }
 
-// reclaim takes back what messages own that nobody will send any more.
-func (s *share) reclaim() {
-	s.mu.Lock()
-	sent := slices.Collect(maps.Keys(s.sent))
-	s.mu.Unlock()
-	for _, l := range sent {
-		l.free()
-	}
+func (s *share) lend(buffer *bytebuf.Buffer) *lent {
+	return &lent{loan: &loan{buffer: buffer, share: s}}
 }
 
-// lent is a buffer of a share. As the pool of a message it is given back when the message was sent.
+// lent is a buffer of a share. As the pool of a message it is given back when the message was sent, or when nothing
+// knows the message any more: gRPC forgets what it had queued for a call that is canceled at that moment, or for a
+// connection that breaks.
 type lent struct {
+	*loan
+	lost runtime.Cleanup
+}
+
+// loan is what a share knows of a buffer. It does not lead to lent.
+type loan struct {
 	buffer *bytebuf.Buffer
 	share  *share
-	freed  bool // guarded by the lock of share
+	freed  atomic.Bool
 }
 
 // handOver makes it that of a message.
 func (l *lent) handOver() {
-	l.share.mu.Lock()
-	defer l.share.mu.Unlock()
-	l.share.sent[l] = struct{}{}
+	l.lost = runtime.AddCleanup(l, (*loan).free, l.loan)
 }
 
 // free gives it back, once.
-func (l *lent) free() {
-	s := l.share
-	s.mu.Lock()
-	freed := l.freed
-	l.freed = true
-	delete(s.sent, l)
-	s.mu.Unlock()
-	if !freed {
+func (l *loan) free() {
+	if !l.freed.Swap(true) {
 		l.buffer.Free()
-		<-s.slots
+		<-l.share.slots
 	}
 }
 
@@ -83,24 +93,24 @@ func (l *lent) free() {
 func (l *lent) Get(int) *[]byte { panic("fileservice: a buffer is not a pool") }
 
 // Put gives the buffer back.
-func (l *lent) Put(*[]byte) { l.free() }
-
-// reclaimer reclaims the buffers of connections that have ended. gRPC leaves to the collector the messages that it had
-// queued for a call, and had not sent, when a connection broke.
-type reclaimer struct{}
-
-// HandleConn hears of the end of a connection when nothing reads its messages any more.
-func (reclaimer) HandleConn(ctx context.Context, event stats.ConnStats) {
-	if _, ended := event.(*stats.ConnEnd); ended {
-		connOf(ctx).buffers.reclaim()
-	}
+func (l *lent) Put(*[]byte) {
+	l.lost.Stop()
+	l.free()
 }
 
-// TagConn adds nothing.
-func (reclaimer) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+// lostInterval is how long a buffer is waited for before messages are looked for that gRPC has forgotten, and how often
+// that is done at most.
+const lostInterval = time.Second
 
-// TagRPC adds nothing.
-func (reclaimer) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
+var (
+	errLate  = errors.New("fileservice: there is no buffer yet")
+	lostNext atomic.Int64 // nanoseconds of Unix time
+)
 
-// HandleRPC does nothing.
-func (reclaimer) HandleRPC(context.Context, stats.RPCStats) {}
+// findLost has the collector run, which finds them. A server all of whose buffers are lost makes no other garbage.
+func findLost() {
+	now, next := time.Now().UnixNano(), lostNext.Load()
+	if now >= next && lostNext.CompareAndSwap(next, now+int64(lostInterval)) {
+		runtime.GC()
+	}
+}

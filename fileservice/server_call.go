@@ -3,7 +3,10 @@ package fileservice
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"path"
+	"strings"
+	"syscall"
 	"time"
 
 	"google.golang.org/grpc"
@@ -14,6 +17,9 @@ type serverCall struct {
 	server *Server
 	conn   *serverConn
 	about  Call
+	told   bool        // the handler itself tells the observer
+	answer *outgoing   // in place of what the handler returns
+	watch  *time.Timer // runs while the client is waited for; nil if it never is
 }
 
 type serverCallKey struct{}
@@ -21,6 +27,7 @@ type serverCallKey struct{}
 // begin starts what is common to all calls, and gives what ends it.
 func (s *Server) begin(ctx context.Context, method string) (context.Context, *serverCall) {
 	conn := connOf(ctx)
+	conn.calls.Add(1)
 	call := &serverCall{server: s, conn: conn}
 	call.about = Call{Method: path.Base(method), Peer: conn.RemoteAddr(), Start: time.Now()}
 	return context.WithValue(ctx, serverCallKey{}, call), call
@@ -31,19 +38,34 @@ func callOf(ctx context.Context) *serverCall { return ctx.Value(serverCallKey{})
 
 // open checks the path that a client names, and remembers it for the observer.
 func (c *serverCall) open(name string) (local string, err error) {
-	if local, err = checkPath(name); err == nil {
-		c.about.Path = name
+	if local, err = checkPath(name); err != nil {
+		return "", err
 	}
-	return local, err
+	c.about.Path = name
+	for element := range strings.SplitSeq(name, "/") {
+		if isDraft(element) {
+			return "", &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+		}
+	}
+	return local, nil
 }
 
 func (c *serverCall) end(err error) error {
+	c.conn.use()
+	c.conn.calls.Add(-1)
+	if !c.told {
+		c.tell(err)
+	}
+	return toStatus(err)
+}
+
+// tell tells the observer of the call.
+func (c *serverCall) tell(err error) {
 	c.about.Duration = time.Since(c.about.Start)
 	c.about.Err = err
 	if c.server.config.Observer.Called != nil {
 		c.server.config.Observer.Called(c.about)
 	}
-	return toStatus(err)
 }
 
 func (s *Server) unary(
@@ -51,18 +73,22 @@ func (s *Server) unary(
 ) (any, error) {
 	ctx, call := s.begin(ctx, info.FullMethod)
 	response, err := handler(ctx, request)
+	if call.answer != nil {
+		response = call.answer
+	}
 	return response, call.end(err)
 }
 
 func (s *Server) stream(
-	_ any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler,
+	service any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler,
 ) error {
 	ctx, call := s.begin(stream.Context(), info.FullMethod)
 	watch := time.AfterFunc(s.config.StallTimeout, func() {
 		_ = call.conn.Close() // the calls on it end with the error of that
 	})
 	watch.Stop()
-	err := handler(s, &serverStream{ServerStream: stream, ctx: ctx, watch: watch, limit: s.config.StallTimeout})
+	call.watch = watch
+	err := handler(service, &serverStream{ServerStream: stream, ctx: ctx, watch: watch, limit: s.config.StallTimeout})
 	watch.Stop()
 	return call.end(err)
 }
@@ -93,3 +119,6 @@ func (s *serverStream) RecvMsg(message any) error {
 func refused(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrRefused}, args...)...)
 }
+
+// errNotWritable has the errno of a file system that is not writable, so that a transfer ends with the first file.
+var errNotWritable error = &remoteError{kind: ErrRefused, errno: syscall.EROFS, text: "it is not writable"}

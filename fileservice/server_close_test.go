@@ -1,12 +1,18 @@
 package fileservice_test
 
 import (
+	"context"
 	"errors"
 	"net"
 	"sync"
 	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"culvert/fileservice"
+	"culvert/fileservice/internal/fileservicepb"
 )
 
 // stubborn is a connection whose Close waits for the client, until the connection below it is closed, too.
@@ -48,16 +54,8 @@ func (l stubbornListener) Accept() (net.Conn, error) {
 func TestCloseStubborn(t *testing.T) {
 	dir, _ := tree(t, map[string]int{"file": 1})
 	root := openRoot(t, dir)
-	server, err := fileservice.NewServer(fileservice.ServerConfig{Root: root})
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(stubbornListener{listener}) }()
+	listener := listenLocally(t)
+	server, served := startServer(t, stubbornListener{listener}, fileservice.ServerConfig{Root: root})
 	for range 5 {
 		client := connect(t, fileservice.ClientConfig{Dial: dialer(listener.Addr().String()), Connections: 1})
 		if _, err := client.Stat("file"); err != nil {
@@ -65,6 +63,35 @@ func TestCloseStubborn(t *testing.T) {
 		}
 	}
 	if err := errors.Join(server.Close(), <-served); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDropStubborn has connections of a client that would not close by themselves, on which nothing comes any more, and
+// then some to close. It hangs if one of them is waited for.
+func TestDropStubborn(t *testing.T) {
+	release := make(chan struct{})
+	address := lieAt(t, &liar{stat: func() (*fileservicepb.Entry, error) {
+		<-release
+		return nil, status.Error(codes.NotFound, "")
+	}})
+	t.Cleanup(func() { close(release) }) // before the server is stopped
+	client := connect(t, fileservice.ClientConfig{
+		Timeout: 50 * time.Millisecond,
+		Dial: func(ctx context.Context) (net.Conn, error) {
+			conn, err := dialer(address)(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return stubborn{conn, &below{Conn: conn, closed: make(chan struct{})}}, nil
+		},
+	})
+	for range 5 {
+		if _, err := client.Stat("file"); !errors.Is(err, fileservice.ErrUnreachable) {
+			t.Error(err)
+		}
+	}
+	if err := client.Close(); err != nil {
 		t.Error(err)
 	}
 }

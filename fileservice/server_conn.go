@@ -7,6 +7,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/credentials"
@@ -19,6 +20,7 @@ import (
 // and after its handshake, and gives each call its connection.
 type connections struct {
 	config  *ServerConfig
+	start   time.Time
 	buffers *bytebuf.Pool
 	blocks  *bytebuf.Pool // nil if the server is not writable
 
@@ -35,7 +37,10 @@ type serverConn struct {
 	buffers   *share // for messages that are sent
 	blocks    *share // for blocks that are received; nil if the server is not writable
 	owner     *connections
-	gone      bool // guarded by the lock of owner
+	calls     atomic.Int64 // under way
+	used      atomic.Int64 // when the last one has ended, in nanoseconds since the server was made
+	gone      bool         // guarded by the lock of owner, as is admitted
+	admitted  bool
 	closeOnce sync.Once
 	closeErr  error
 }
@@ -46,7 +51,7 @@ var (
 )
 
 func (c *connections) init(config *ServerConfig) {
-	c.config = config
+	c.config, c.start = config, time.Now()
 	c.buffers = bytebuf.NewPool(bytebuf.Class{Size: messageSize, Count: config.MaxBuffers})
 	if config.Writable {
 		c.blocks = bytebuf.NewPool(bytebuf.Class{Size: BlockSize, Count: maxBlocks(config)})
@@ -119,15 +124,18 @@ func (c *connections) closeEstablished() {
 	c.mu.Unlock()
 	var closing sync.WaitGroup
 	for _, conn := range conns {
-		closing.Go(func() {
-			if inner, is := conn.Conn.(interface{ NetConn() net.Conn }); is {
-				cut := time.AfterFunc(closePatience, func() { _ = inner.NetConn().Close() }) // which ends Close
-				defer cut.Stop()
-			}
-			_ = conn.Close() // the server ends it whatever it says
-		})
+		closing.Go(conn.cut)
 	}
 	closing.Wait()
+}
+
+// cut closes a connection, and does not wait for its client for long.
+func (c *serverConn) cut() {
+	if inner, is := c.Conn.(interface{ NetConn() net.Conn }); is {
+		cut := time.AfterFunc(closePatience, func() { _ = inner.NetConn().Close() }) // which ends Close
+		defer cut.Stop()
+	}
+	_ = c.Close() // the server ends it whatever it says
 }
 
 // ServerHandshake does the handshake of a connection that has one, within the deadline that gRPC has set on it, and
@@ -159,12 +167,38 @@ func (c *connections) admit(conn *serverConn) error {
 	case c.closed || conn.gone:
 		return errClosed
 	case len(c.established) >= c.config.MaxConnections:
-		return errTooMany
+		idle := c.longestIdle()
+		if idle == nil {
+			return errTooMany
+		}
+		delete(c.established, idle)
+		go idle.cut()
 	}
 	delete(c.pending, conn)
 	c.established[conn] = struct{}{}
+	conn.admitted = true
+	conn.use()
 	return nil
 }
+
+// longestIdle gives the connection that has been without a call for the longest time, if that is a while: a client
+// makes several connections before it uses them all, and they are not to take the place of each other.
+func (c *connections) longestIdle() *serverConn {
+	var longest *serverConn
+	used := int64(time.Since(c.start) - c.config.StallTimeout/idleFraction)
+	for conn := range c.established {
+		if at := conn.used.Load(); conn.calls.Load() == 0 && at < used {
+			longest, used = conn, at
+		}
+	}
+	return longest
+}
+
+// idleFraction of StallTimeout is how long a connection is without a call before it makes place for another one.
+const idleFraction = 6
+
+// use notes that a connection was used until now.
+func (c *serverConn) use() { c.used.Store(int64(time.Since(c.owner.start))) }
 
 // Close closes the connection once, and forgets it.
 func (c *serverConn) Close() error {
@@ -173,13 +207,13 @@ func (c *serverConn) Close() error {
 		o.mu.Lock()
 		delete(o.pending, c)
 		c.gone = true
-		_, was := o.established[c]
+		admitted := c.admitted
 		o.mu.Unlock()
 		c.closeErr = c.Conn.Close()
 		o.mu.Lock()
 		delete(o.established, c)
 		o.mu.Unlock()
-		if was && o.config.Observer.Disconnected != nil {
+		if admitted && o.config.Observer.Disconnected != nil {
 			o.config.Observer.Disconnected(c.RemoteAddr())
 		}
 	})

@@ -1,8 +1,6 @@
 package fileservice
 
 import (
-	"crypto/sha256"
-	"io"
 	"os"
 
 	"google.golang.org/grpc"
@@ -22,26 +20,23 @@ func (s *Server) hashBlocks(
 	}
 	defer buffer.free()
 	data := buffer.buffer.Extend(messageSize)
-	hash := newBlockHash()
+	var hash blockHash
 	const page = 64 // blocks: less than a second of work on a slow disk
 	for first < end {
 		if err := stream.Context().Err(); err != nil {
 			return err
 		}
-		hashes := make([]byte, 0, page*sha256.Size)
+		hashes := make([]byte, 0, page*sumSize)
 		for last := min(first+page, end); first < last; first++ {
-			hash.reset()
+			hash.reset(first, version.Size)
 			size := min(BlockSize, version.Size-first*BlockSize)
 			for done := int64(0); done < size; {
-				n, err := file.ReadAt(data[:min(messageSize, size-done)], first*BlockSize+done)
-				if n == 0 && err == io.EOF {
-					return ErrChanged
-				}
-				if n == 0 {
+				part := data[:min(messageSize, size-done)]
+				if err := readFull(file, part, first*BlockSize+done); err != nil {
 					return err
 				}
-				hash.write(data[:n])
-				done += int64(n)
+				hash.write(part)
+				done += int64(len(part))
 			}
 			sum := hash.sum()
 			hashes = append(hashes, sum[:]...)

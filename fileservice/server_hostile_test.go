@@ -43,6 +43,12 @@ func ask(ctx context.Context, c fileservicepb.FileServiceClient, path string) ma
 	note := func(method string, err error) { got[method] = status.Code(err) }
 	_, err := c.Stat(ctx, &fileservicepb.StatRequest{Path: path})
 	note("Stat", err)
+	_, err = c.Open(ctx, &fileservicepb.OpenRequest{Path: path, Content: 100})
+	note("Open", err)
+	_, err = c.ReadLink(ctx, &fileservicepb.ReadLinkRequest{Path: path})
+	note("ReadLink", err)
+	_, err = c.Space(ctx, &fileservicepb.SpaceRequest{Path: path})
+	note("Space", err)
 	list, err := c.List(ctx, &fileservicepb.ListRequest{Path: path})
 	if err == nil {
 		_, err = list.Recv()
@@ -53,6 +59,13 @@ func ask(ctx context.Context, c fileservicepb.FileServiceClient, path string) ma
 		_, err = read.Recv()
 	}
 	note("Read", err)
+	files, err := c.ReadFiles(ctx, &fileservicepb.ReadFilesRequest{Directory: path})
+	if err == nil {
+		if _, err = files.Recv(); err == io.EOF {
+			err = nil
+		}
+	}
+	note("ReadFiles", err)
 	hash, err := c.Hash(ctx, &fileservicepb.HashRequest{Path: path, Blocks: 1})
 	if err == nil {
 		_, err = hash.Recv()
@@ -60,6 +73,12 @@ func ask(ctx context.Context, c fileservicepb.FileServiceClient, path string) ma
 	note("Hash", err)
 	_, err = c.MakeDirectory(ctx, &fileservicepb.MakeDirectoryRequest{Path: path})
 	note("MakeDirectory", err)
+	_, err = c.SetAttributes(ctx, &fileservicepb.SetAttributesRequest{Path: path})
+	note("SetAttributes", err)
+	_, err = c.SyncDirectory(ctx, &fileservicepb.SyncDirectoryRequest{Path: path})
+	note("SyncDirectory", err)
+	_, err = c.OpenDraft(ctx, &fileservicepb.OpenDraftRequest{Path: path, Create: true})
+	note("OpenDraft", err)
 	_, err = c.QueryWriteStatus(ctx, &fileservicepb.QueryWriteStatusRequest{Path: path, Overwrite: true})
 	note("QueryWriteStatus", err)
 	_, err = c.FinishWrite(ctx, &fileservicepb.FinishWriteRequest{Path: path, Root: make([]byte, 32)})
@@ -73,6 +92,16 @@ func ask(ctx context.Context, c fileservicepb.FileServiceClient, path string) ma
 		_, err = write.CloseAndRecv()
 	}
 	note("Write", err)
+	_, err = writeSmall(ctx, c, &fileservicepb.WriteFilesRequest{Directory: path})
+	note("WriteFiles", err)
+	_, err = c.Rename(ctx, &fileservicepb.RenameRequest{Path: path, NewPath: "renamed"})
+	note("Rename", err)
+	_, err = c.Rename(ctx, &fileservicepb.RenameRequest{Path: "none", NewPath: path})
+	if status.Code(err) != codes.NotFound { // what is refused is the new name
+		note("Rename to", err)
+	}
+	_, err = c.Remove(ctx, &fileservicepb.RemoveRequest{Path: path})
+	note("Remove", err)
 	return got
 }
 
@@ -117,18 +146,26 @@ func TestLinks(t *testing.T) {
 	client, stranger := connect(t, fileservice.ClientConfig{Dial: dialer(address)}), raw(t, address)
 	for _, name := range []string{"absolute", "relative", "directory", "inside", "loop"} {
 		info, err := client.Lookup(t.Context(), name)
-		if err != nil || info.Type() != fs.ModeSymlink || info.Size() != 0 {
+		if err != nil || info.Type() != fs.ModeSymlink || info.Version().Size != 0 {
 			t.Errorf("%s is not shown as a link: %v, %v", name, info, err)
 		}
 		if _, err := client.Open(name); !errors.Is(err, fs.ErrInvalid) {
 			t.Errorf("%s opens: %v", name, err)
 		}
 		for method, code := range ask(t.Context(), stranger, name) {
-			// An upload would take the place of the link.
-			if code == codes.OK && method != "Stat" && method != "QueryWriteStatus" {
+			switch method {
+			case "Stat", "ReadLink", "Space", "Rename", "Remove":
+				continue // they are about the link
+			case "QueryWriteStatus":
+				continue // an upload would take the place of the link
+			}
+			if code == codes.OK {
 				t.Errorf("%s follows %s", method, name)
 			}
 		}
+	}
+	if err := os.Symlink(outside, filepath.Join(dir, "directory")); err != nil {
+		t.Fatal(err)
 	}
 	for method, code := range ask(t.Context(), stranger, "directory/secret") {
 		if code == codes.OK {
@@ -246,7 +283,7 @@ func TestNotWritable(t *testing.T) {
 	for method, code := range ask(t.Context(), raw(t, listen(t, dir, nil)), "new") {
 		want := codes.FailedPrecondition
 		switch method {
-		case "Stat", "List", "Read", "Hash":
+		case "Stat", "Open", "ReadLink", "Space", "List", "Read", "ReadFiles", "Hash":
 			want = codes.NotFound
 		}
 		if code != want {
@@ -269,7 +306,7 @@ func TestNamesThatCannotBeListed(t *testing.T) {
 	if len(entries) != 1 || entries[0].Name() != "good" {
 		t.Errorf("%v", entries)
 	}
-	if !errors.Is(err, fileservice.ErrRefused) || !strings.Contains(err.Error(), "3 names") {
+	if others, is := errors.AsType[*fileservice.UnnamableError](err); !is || others.Count != 3 {
 		t.Error(err)
 	}
 }

@@ -131,6 +131,67 @@ func TestManyStreams(t *testing.T) {
 	}
 }
 
+// TestManyWrites opens 10,000 uploads on one connection, and sends as much of each as may be sent ahead. What a server
+// holds is bounded by the calls that it takes.
+func TestManyWrites(t *testing.T) {
+	address := listen(t, t.TempDir(), writable)
+	good := connect(t, fileservice.ClientConfig{Dial: dialer(address), Connections: 1})
+	if err := good.MakeDir(t.Context(), "sub", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	before, goroutines := heap(), runtime.NumGoroutine()
+	const calls, window = 10_000, 2 << 20
+	const blocks = fileservice.DefaultMaxBuffers / 8 // that one connection may have, of 1 MiB
+	f := speak(t, address)
+	sent := make(chan error, 1)
+	go func() {
+		var err error
+		part := make([]byte, 16<<10)
+		for i := range uint32(calls) {
+			err = errors.Join(err, f.open(2*i+1, "Write"))
+			if i < blocks {
+				// The beginning of a message of 256 KiB, whose end the others wait for.
+				err = errors.Join(err, f.WriteData(2*i+1, false, []byte{0, 0, 4, 0, 0}))
+			}
+		}
+		for i := uint32(blocks); i < fileservice.DefaultMaxCalls; i++ {
+			for sent := 0; sent < window; sent += len(part) {
+				err = errors.Join(err, f.WriteData(2*i+1, false, part))
+			}
+		}
+		sent <- errors.Join(err, f.WritePing(false, [8]byte{1}))
+	}()
+	refused := 0
+	for answered := false; !answered; {
+		frame, err := f.ReadFrame()
+		if err != nil {
+			t.Fatalf("after %d calls that were refused: %v", refused, err)
+		}
+		switch frame := frame.(type) {
+		case *http2.RSTStreamFrame:
+			refused++
+		case *http2.PingFrame:
+			answered = frame.IsAck() && frame.Data[0] == 1
+		}
+	}
+	if err := <-sent; err != nil {
+		t.Fatal(err)
+	}
+	if refused < calls-fileservice.DefaultMaxCalls {
+		t.Errorf("%d calls were refused", refused)
+	}
+	if err := good.MakeDir(t.Context(), "sub/sub", 0o700); err != nil {
+		t.Error(err)
+	}
+	if got := runtime.NumGoroutine() - goroutines; got > 2*fileservice.DefaultMaxCalls {
+		t.Errorf("%d goroutines more", got)
+	}
+	const bound = fileservice.DefaultMaxCalls*window + fileservice.DefaultMaxBuffers*256<<10 + 16<<20
+	if after := heap(); after > before+bound {
+		t.Errorf("%d KiB more in use", (after-before)>>10)
+	}
+}
+
 // TestSmallFrames sends a request in frames of one byte, which cost their receiver more than their sender.
 func TestSmallFrames(t *testing.T) {
 	dir, _ := tree(t, map[string]int{"file": 1})
@@ -178,8 +239,9 @@ func TestSmallFrames(t *testing.T) {
 
 // TestStalledClient takes nothing, and is cut off; another one is served all the while.
 func TestStalledClient(t *testing.T) {
+	t.Parallel()
 	dir, _ := tree(t, map[string]int{"file": 8 << 20})
-	address := listen(t, dir, func(c *fileservice.ServerConfig) { c.StallTimeout = 100 * time.Millisecond })
+	address := listen(t, dir, func(c *fileservice.ServerConfig) { c.StallTimeout = shortTimeout })
 	f := speak(t, address)
 	ask := request(&fileservicepb.ReadRequest{Path: "file", Length: 8 << 20})
 	if err := errors.Join(f.open(1, "Read"), f.WriteData(1, true, ask)); err != nil {
@@ -235,9 +297,8 @@ func TestTooManyConnections(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	third := connect(t, fileservice.ClientConfig{
-		Dial: dialer(address), Connections: 1, Timeout: 200 * time.Millisecond,
-	})
+	// It hears of that before its time has passed.
+	third := connect(t, fileservice.ClientConfig{Dial: dialer(address), Connections: 1, Timeout: time.Hour})
 	if _, err := third.ReadFile("file"); !errors.Is(err, fileservice.ErrUnreachable) {
 		t.Error(err)
 	}
@@ -256,18 +317,10 @@ func TestShutdown(t *testing.T) {
 	defer root.Close()
 	for _, patient := range []bool{true, false} {
 		called := make(chan fileservice.Call, 10)
-		server, err := fileservice.NewServer(fileservice.ServerConfig{
+		listener := listenLocally(t)
+		server, served := startServer(t, listener, fileservice.ServerConfig{
 			Root: root, Observer: fileservice.Observer{Called: func(c fileservice.Call) { called <- c }},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		served := make(chan error, 1)
-		go func() { served <- server.Serve(listener) }()
 		client := connect(t, fileservice.ClientConfig{Dial: dialer(listener.Addr().String()), Connections: 1})
 		info, err := client.Lookup(t.Context(), "file")
 		if err != nil {

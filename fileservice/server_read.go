@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path"
+	"path/filepath"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/mem"
@@ -17,7 +18,7 @@ import (
 )
 
 // Stat describes one file.
-func (s *Server) Stat(ctx context.Context, request *fileservicepb.StatRequest) (*fileservicepb.Entry, error) {
+func (s service) Stat(ctx context.Context, request *fileservicepb.StatRequest) (*fileservicepb.Entry, error) {
 	local, err := callOf(ctx).open(request.GetPath())
 	if err != nil {
 		return nil, err
@@ -33,7 +34,7 @@ func (s *Server) Stat(ctx context.Context, request *fileservicepb.StatRequest) (
 const pageEntries = 256
 
 // List gives the entries of a directory, as the file system gives them.
-func (s *Server) List(
+func (s service) List(
 	request *fileservicepb.ListRequest, stream grpc.ServerStreamingServer[fileservicepb.ListResponse],
 ) error {
 	local, err := callOf(stream.Context()).open(request.GetPath())
@@ -44,7 +45,7 @@ func (s *Server) List(
 	if err != nil {
 		return err
 	}
-	err = s.listDirectory(dir, stream)
+	err = s.listDirectory(local, dir, stream)
 	return errors.Join(err, dir.Close())
 }
 
@@ -80,7 +81,7 @@ func (s *Server) openSame(local string, before fs.FileInfo) (*os.File, error) {
 }
 
 func (s *Server) listDirectory(
-	dir *os.File, stream grpc.ServerStreamingServer[fileservicepb.ListResponse],
+	local string, dir *os.File, stream grpc.ServerStreamingServer[fileservicepb.ListResponse],
 ) error {
 	for {
 		entries, err := dir.ReadDir(pageEntries)
@@ -96,6 +97,12 @@ func (s *Server) listDirectory(
 				page.Unnamable++
 				continue
 			}
+			if isDraft(entry.Name()) {
+				if s.config.Writable {
+					s.removeOrphanDraft(filepath.Join(local, entry.Name()))
+				}
+				continue
+			}
 			info, err := entry.Info()
 			if errors.Is(err, fs.ErrNotExist) {
 				continue // it was removed while the directory was read
@@ -104,6 +111,9 @@ func (s *Server) listDirectory(
 				return err
 			}
 			page.Entries = append(page.Entries, entryOf(entry.Name(), info))
+		}
+		if len(page.Entries) == 0 && page.Unnamable == 0 {
+			continue // a page says something
 		}
 		if err := stream.Send(page); err != nil {
 			return err
@@ -141,7 +151,7 @@ func unchanged(file *os.File, version Version) error {
 }
 
 // Read sends a range of a file, read by read, each checked against the version before it goes out.
-func (s *Server) Read(
+func (s service) Read(
 	request *fileservicepb.ReadRequest, stream grpc.ServerStreamingServer[fileservicepb.ReadResponse],
 ) error {
 	call := callOf(stream.Context())
@@ -162,11 +172,7 @@ func (s *Server) Read(
 	}
 	reading := &reading{
 		call: call, stream: stream, file: file, version: version,
-		next: offset, end: min(offset+length, version.Size),
-	}
-	if request.GetHashes() {
-		reading.hash = newBlockHash()
-		reading.hashes = true
+		next: offset, end: min(offset+length, version.Size), hashes: request.GetHashes(),
 	}
 	return errors.Join(reading.run(), file.Close())
 }
@@ -231,7 +237,7 @@ func (r *reading) fill(buffer *lent) (*outgoing, error) {
 // sum adds to the hash of a block, and gives it with the last byte of the block.
 func (r *reading) sum(data []byte) *Sum {
 	if r.next%BlockSize == 0 {
-		r.hash.reset()
+		r.hash.reset(r.next/BlockSize, r.version.Size)
 	}
 	r.hash.write(data)
 	next := r.next + int64(len(data))
@@ -246,7 +252,7 @@ func (r *reading) sum(data []byte) *Sum {
 const maxHashes = 1024
 
 // Hash reads blocks and sends their hashes.
-func (s *Server) Hash(
+func (s service) Hash(
 	request *fileservicepb.HashRequest, stream grpc.ServerStreamingServer[fileservicepb.HashResponse],
 ) error {
 	local, err := callOf(stream.Context()).open(request.GetPath())

@@ -1,9 +1,11 @@
 package fileservice
 
 import (
+	"context"
 	"errors"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"culvert/internal/disk"
@@ -12,13 +14,17 @@ import (
 // maxUploads is how many uploads may be open at once. Each has a few descriptors.
 const maxUploads = 256
 
+// silentUpload is how long a client may send nothing of a file, before another version of it may take its place.
+const silentUpload = 2 * time.Second
+
 // uploads are the files that clients are sending, by their paths. A client may make several calls for one of them, on
 // several connections, and come back after its connection broke; so an upload stays open for a while when nobody uses
 // it.
 type uploads struct {
 	root      *os.Root
 	publisher *disk.Publisher
-	idle      time.Duration
+	idle      time.Duration // until an upload that nobody uses is closed
+	silence   time.Duration // of a client that makes place for another version
 
 	mu     sync.Mutex
 	closed bool
@@ -28,45 +34,35 @@ type uploads struct {
 // upload is one of them. All but the receiver is guarded by the lock of uploads.
 type upload struct {
 	*receiver
-	version Version
-	users   int
-	timer   *time.Timer // closes it; runs while nobody uses it
-	err     error       // of the opening, once ready is closed
-	ready   chan struct{}
+	version  Version
+	messages atomic.Int64 // that have come for it
+	users    int
+	left     chan struct{} // closed when nobody uses it any more; nil unless somebody waits for that
+	timer    *time.Timer   // closes it; runs while nobody uses it
+	err      error         // of the opening, once ready is closed
+	ready    chan struct{}
 }
 
-// begin opens an upload, or joins in it.
-func (u *uploads) begin(local string, version Version, overwrite bool) (*upload, error) {
+// begin opens an upload, or joins in it. One of another version makes place, if its client has gone silent.
+func (u *uploads) begin(ctx context.Context, local string, version Version, overwrite bool) (*upload, error) {
 	u.mu.Lock()
-	if up := u.open[local]; up != nil {
-		switch {
-		case up.version == version:
-			up.use()
-			u.mu.Unlock()
-			<-up.ready
-			if up.err != nil {
-				u.end(local, up)
-			}
-			return up, up.err
-		case up.users > 0:
-			u.mu.Unlock()
-			return nil, refused("another upload to this name is under way")
+	for {
+		up := u.open[local]
+		if up == nil {
+			break
 		}
-		up.timer.Stop()
-		delete(u.open, local)
-		u.mu.Unlock()
-		if err := up.Close(); err != nil {
+		if up.version == version {
+			return u.enter(local, up)
+		}
+		if err := u.supersede(ctx, local, up); err != nil {
+			u.mu.Unlock()
 			return nil, err
 		}
-		u.mu.Lock()
 	}
 	switch {
 	case u.closed:
 		u.mu.Unlock()
 		return nil, errClosed
-	case u.open[local] != nil:
-		u.mu.Unlock()
-		return nil, refused("another upload to this name is under way")
 	case len(u.open) >= maxUploads:
 		u.mu.Unlock()
 		return nil, refused("too many uploads")
@@ -84,6 +80,49 @@ func (u *uploads) begin(local string, version Version, overwrite bool) (*upload,
 	return up, up.err
 }
 
+// supersede ends an upload of another version. While its client sends it may go on, and this one is refused. Who looks
+// for that cannot tell it from a client whose connection has broken without a word, but by waiting. mu is held, but for
+// that time.
+func (u *uploads) supersede(ctx context.Context, local string, up *upload) error {
+	// What was on its way may still come in the first of two times.
+	for last, silent := false, false; up.users > 0 && !silent; last = true {
+		before := up.messages.Load()
+		if up.left == nil {
+			up.left = make(chan struct{})
+		}
+		left := up.left
+		u.mu.Unlock()
+		timer := time.NewTimer(u.silence)
+		select {
+		case <-left:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		u.mu.Lock()
+		silent = up.messages.Load() == before
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case u.open[local] != up:
+			return nil
+		case up.users > 0 && !silent && last:
+			return refused("another upload to this name is under way")
+		}
+	}
+	if up.timer != nil {
+		up.timer.Stop()
+	}
+	delete(u.open, local)
+	u.mu.Unlock()
+	defer u.mu.Lock()
+	<-up.ready
+	if up.err != nil {
+		return nil
+	}
+	return up.Close()
+}
+
 func (u *upload) use() {
 	u.users++
 	if u.timer != nil {
@@ -99,6 +138,11 @@ func (u *uploads) join(local string, version Version) (*upload, error) {
 		u.mu.Unlock()
 		return nil, refused("there is no such upload; it has to begin again")
 	}
+	return u.enter(local, up)
+}
+
+// enter adds a user of an upload. mu is held before, and not after.
+func (u *uploads) enter(local string, up *upload) (*upload, error) {
 	up.use()
 	u.mu.Unlock()
 	<-up.ready
@@ -113,6 +157,10 @@ func (u *uploads) end(local string, up *upload) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	up.users--
+	if up.users == 0 && up.left != nil {
+		close(up.left)
+		up.left = nil
+	}
 	if u.open[local] != up || up.users > 0 {
 		return
 	}
@@ -177,4 +225,17 @@ func (u *uploads) closeAll() error {
 		errs = append(errs, publisher.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// receive begins an upload for who has all of the file, so that nobody joins in it.
+func (u *uploads) receive(ctx context.Context, local string, version Version, overwrite bool) (*receiver, error) {
+	up, err := u.begin(ctx, local, version, overwrite)
+	if err != nil {
+		return nil, err
+	}
+	defer u.end(local, up)
+	if up, err = u.take(local, version); err != nil {
+		return nil, err
+	}
+	return up.receiver, nil
 }

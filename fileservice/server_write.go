@@ -19,38 +19,56 @@ import (
 // writable checks that the server may write, and what a client names to be written.
 func (s *Server) writable(call *serverCall, name string) (local string, err error) {
 	if !s.config.Writable {
-		return "", refused("it is not writable")
+		return "", errNotWritable
 	}
-	if local, err = call.open(name); err != nil {
+	if local, err = checkPath(name); err != nil {
 		return "", err
 	}
+	call.about.Path = name
 	if name == "." {
 		return "", fmt.Errorf("%w: the root of the tree", fs.ErrInvalid)
 	}
+	return local, checkReserved(name)
+}
+
+// writableDir is writable for a directory that something goes into.
+func (s *Server) writableDir(call *serverCall, name string) (local string, err error) {
+	if name != "." {
+		return s.writable(call, name)
+	}
+	return call.open(name)
+}
+
+// checkReserved refuses names that only unfinished files have.
+func checkReserved(name string) error {
 	for element := range strings.SplitSeq(name, "/") {
 		if isReserved(element) {
-			return "", refused("the name is one of those for unfinished files")
+			return refused("the name is one of those for unfinished files")
 		}
 	}
-	return local, nil
+	return nil
 }
 
 // MakeDirectory makes a directory, which may be there already.
-func (s *Server) MakeDirectory(
+func (s service) MakeDirectory(
 	ctx context.Context, request *fileservicepb.MakeDirectoryRequest,
 ) (*fileservicepb.MakeDirectoryResponse, error) {
 	local, err := s.writable(callOf(ctx), request.GetPath())
 	if err != nil {
 		return nil, err
 	}
-	switch err := s.config.Root.Mkdir(local, dirPermissions(fs.FileMode(request.GetPermissions()))); {
+	permissions := permissionsOf(request.GetPermissions())
+	if !request.GetExclusive() {
+		permissions = dirPermissions(permissions)
+	}
+	switch err := s.config.Root.Mkdir(local, permissions); {
 	case err == nil:
 		// What is finished in it is durable only if its name is.
 		err = disk.InRoot{Root: s.config.Root}.SyncDir(filepath.Dir(local))
 		if err != nil {
 			return nil, err
 		}
-	case !errors.Is(err, fs.ErrExist):
+	case request.GetExclusive() || !errors.Is(err, fs.ErrExist):
 		return nil, err
 	}
 	info, err := s.config.Root.Lstat(local)
@@ -64,14 +82,14 @@ func (s *Server) MakeDirectory(
 const maxRanges = 4096
 
 // QueryWriteStatus begins an upload, or finds one.
-func (s *Server) QueryWriteStatus(
+func (s service) QueryWriteStatus(
 	ctx context.Context, request *fileservicepb.QueryWriteStatusRequest,
 ) (*fileservicepb.QueryWriteStatusResponse, error) {
 	local, version, err := s.target(callOf(ctx), request.GetPath(), request.GetVersion())
 	if err != nil {
 		return nil, err
 	}
-	up, err := s.uploads.begin(local, version, request.GetOverwrite())
+	up, err := s.uploads.begin(ctx, local, version, request.GetOverwrite())
 	if err != nil {
 		return nil, err
 	}
@@ -104,15 +122,20 @@ func (s *Server) target(
 	return local, version, nil
 }
 
+// bufferToWrite lends a buffer for what comes, if the server takes anything. A server that does not has none.
+func (s *Server) bufferToWrite(ctx context.Context, call *serverCall) (*lent, error) {
+	if !s.config.Writable {
+		return nil, errNotWritable
+	}
+	return call.conn.blocks.get(ctx)
+}
+
 // Write takes consecutive blocks.
-func (s *Server) Write(
+func (s service) Write(
 	stream grpc.ClientStreamingServer[fileservicepb.WriteRequest, fileservicepb.WriteResponse],
 ) error {
 	call := callOf(stream.Context())
-	if !s.config.Writable {
-		return refused("it is not writable")
-	}
-	buffer, err := call.conn.blocks.get(stream.Context())
+	buffer, err := s.bufferToWrite(stream.Context(), call)
 	if err != nil {
 		return err
 	}
@@ -137,17 +160,24 @@ func (s *Server) Write(
 		return err
 	}
 	defer s.uploads.end(local, up)
+	receive := func(message any) error {
+		err := stream.RecvMsg(message)
+		up.messages.Add(1)
+		return err
+	}
 	for end := Blocks(version.Size); first != nil && block < end; block++ {
 		n := min(BlockSize, version.Size-block*BlockSize)
-		sum, err := receiveBlock(stream.RecvMsg, first, data[:n])
+		sum, err := receiveBlock(receive, first, data[:n], block, version.Size)
 		if err != nil {
 			return err
 		}
-		if err := up.writeBlock(block, data[:n], sum); err != nil {
+		if err := up.writeBlock(block, data[:n], sum); errors.Is(err, fs.ErrClosed) {
+			return refused("the upload has ended")
+		} else if err != nil {
 			return err
 		}
 		call.about.BytesWritten += n
-		if first, err = nextMessage(stream.RecvMsg, data); err != nil {
+		if first, err = nextMessage(receive, data); err != nil {
 			return err
 		}
 	}
@@ -171,7 +201,9 @@ func nextMessage(receive func(any) error, data []byte) (*incoming, error) {
 }
 
 // receiveBlock takes the rest of a block, of which the first message is at the start of data, and checks its hash.
-func receiveBlock(receive func(any) error, message *incoming, data []byte) (Sum, error) {
+func receiveBlock(
+	receive func(any) error, message *incoming, data []byte, number, fileSize int64,
+) (Sum, error) {
 	if message.n > len(data) {
 		return Sum{}, fmt.Errorf("%w: a message over the border of a block", fs.ErrInvalid)
 	}
@@ -190,14 +222,14 @@ func receiveBlock(receive func(any) error, message *incoming, data []byte) (Sum,
 			return Sum{}, err
 		}
 	}
-	if SumBlock(data) != message.hash {
+	if SumBlock(data, number, fileSize) != message.hash {
 		return Sum{}, fmt.Errorf("%w: a block does not have its hash", ErrIntegrity)
 	}
 	return message.hash, nil
 }
 
 // FinishWrite gives a file its name.
-func (s *Server) FinishWrite(
+func (s service) FinishWrite(
 	ctx context.Context, request *fileservicepb.FinishWriteRequest,
 ) (*fileservicepb.Entry, error) {
 	local, version, err := s.target(callOf(ctx), request.GetPath(), request.GetVersion())

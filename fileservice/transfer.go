@@ -3,6 +3,7 @@ package fileservice
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"strings"
@@ -25,6 +26,11 @@ type TransferConfig struct {
 	// with its path below Remote or Local. A directory that matches stands for all that is in it. If there are patterns
 	// to include, only what matches one is transferred; what matches one to exclude is not, whatever else it matches.
 	Include, Exclude []string
+
+	// Withhold is asked by Push for each regular file of a directory, and may be nil. What it gives an error for is
+	// skipped, with that error: one's own key, for example, as os.SameFile knows it. It is called by several
+	// goroutines at once.
+	Withhold func(fs.FileInfo) error
 
 	// Overwrite replaces files that are there and differ in size or time. Without it they fail with fs.ErrExist. Files
 	// of the same size and time count as present, and are left alone.
@@ -53,7 +59,7 @@ const (
 	FileDone    EventKind = iota // all of it is there, verified and durable; Bytes of them came from an earlier run
 	FilePresent                  // it was there already, with its size and time
 	FilePlanned                  // a dry run would have transferred it
-	FileSkipped                  // it is not transferred; Err says why: a link, a device, a name we cannot have
+	FileSkipped                  // it is not transferred; Err says why: a link, a device, a part of a transfer
 	FileFailed                   // Err says why
 	FileChanged                  // it has changed at the source, and is begun afresh
 	Waiting                      // the other end is not reachable, for which Err says why; it is tried again after Wait
@@ -81,7 +87,7 @@ type Fault struct {
 
 // A Result says what a transfer has done.
 type Result struct {
-	// Files were transferred: each block was compared with its hash, the whole with the root of their tree, and all of
+	// Files were transferred: each block was compared with its hash, the whole with the hash of the file, and all of
 	// it is on the disk. In a dry run they would have been.
 	Files int64
 
@@ -92,7 +98,7 @@ type Result struct {
 	// Bytes would have been transferred, or resumed.
 	Bytes, Resumed int64
 
-	// Root is that of the tree of hashes if a single file was transferred.
+	// Root is the hash of a single file that was transferred, as b3sum prints it, and else zero.
 	Root Sum
 
 	Duration time.Duration

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -28,58 +29,115 @@ import (
 type ailing struct {
 	net.Conn
 	left  *atomic.Int64
-	fault func(conn net.Conn, p []byte) error // p are the bytes from there on
+	fault fault
+
+	slow atomic.Bool
+	held []byte // that come after what is written next
 }
+
+// fault is what happens to a connection, once. The bytes are those from there on, which are being read or written.
+type fault func(a *ailing, p []byte) error
+
+// errHeld says that bytes are written later.
+var errHeld = errors.New("held")
 
 func (a *ailing) pass(p []byte) error {
 	if left := a.left.Add(-int64(len(p))); left < 0 {
 		if at := left + int64(len(p)); at >= 0 {
-			return a.fault(a.Conn, p[at:])
+			return a.fault(a, p[at:])
 		}
 	}
 	return nil
 }
 
+// slowRead is how much a slow connection gives every millisecond.
+const slowRead = 32 << 10
+
 func (a *ailing) Read(p []byte) (int, error) {
+	if a.slow.Load() {
+		<-time.NewTimer(time.Millisecond).C
+		p = p[:min(len(p), slowRead)]
+	}
 	n, err := a.Conn.Read(p)
 	if err != nil {
 		return n, err
 	}
-	return n, a.pass(p[:n])
+	if err := a.pass(p[:n]); err != nil && err != errHeld {
+		return n, err
+	}
+	return n, nil
 }
 
 func (a *ailing) Write(p []byte) (int, error) {
+	if a.slow.Load() && len(p) > slowRead {
+		n, err := a.Write(p[:slowRead])
+		if err != nil {
+			return n, err
+		}
+		m, err := a.Write(p[slowRead:])
+		return n + m, err
+	}
+	if a.slow.Load() {
+		<-time.NewTimer(time.Millisecond).C
+	}
 	p = bytes.Clone(p)
-	if err := a.pass(p); err != nil {
+	switch err := a.pass(p); {
+	case err == errHeld:
+		a.held = p
+		return len(p), nil
+	case err != nil:
 		return 0, err
 	}
-	return a.Conn.Write(p)
+	n, err := a.Conn.Write(p)
+	if a.held != nil && err == nil {
+		_, err = a.Conn.Write(a.held)
+		a.held = nil
+	}
+	return n, err
 }
 
-func transferFaults() map[string]func(net.Conn, []byte) error {
-	return map[string]func(net.Conn, []byte) error{
-		"cut": func(conn net.Conn, _ []byte) error { return errors.Join(net.ErrClosed, conn.Close()) },
-		"stall": func(conn net.Conn, _ []byte) error {
+func transferFaults() map[string]fault {
+	return map[string]fault{
+		"cut": func(a *ailing, _ []byte) error { return errors.Join(net.ErrClosed, a.Conn.Close()) },
+		"stall": func(a *ailing, _ []byte) error {
 			// Nothing comes any more until the connection is given up.
-			_, err := conn.Read(make([]byte, 1<<30))
-			for err == nil {
-				_, err = conn.Read(make([]byte, 1<<20))
-			}
-			return err
+			_, err := io.Copy(io.Discard, a.Conn)
+			return errors.Join(net.ErrClosed, err)
 		},
-		"flip": func(_ net.Conn, p []byte) error {
+		"flip": func(_ *ailing, p []byte) error {
 			if len(p) > 0 {
 				p[0] ^= 4
 			}
 			return nil
 		},
+		"slow": func(a *ailing, _ []byte) error {
+			a.slow.Store(true)
+			return nil
+		},
+		"reorder": func(_ *ailing, p []byte) error {
+			// The bytes of two parts.
+			half := len(p) / 2
+			copy(p, append(bytes.Clone(p[half:]), p[:half]...))
+			return nil
+		},
+		// What is written at once under encryption are whole records.
+		"reorder records": func(*ailing, []byte) error { return errHeld },
 	}
+}
+
+// smallBeside adds small files, more than go into one call.
+func smallBeside(files map[string]int) map[string]int {
+	for i := range fileservice.MaxSmallFiles + 9 {
+		files[fmt.Sprint("small/", i)] = 100 * i
+	}
+	return files
 }
 
 // TestTransferFaults has a fault of an encrypted connection after any number of bytes. With Retry the transfer is done
 // in the end, and no file under a final name is ever another than that at the source.
 func TestTransferFaults(t *testing.T) {
-	from, _ := tree(t, map[string]int{"file": 3*fileservice.BlockSize + 9, "sub/small": 5000, "empty": 0})
+	t.Parallel()
+	from, _ := tree(t, smallBeside(map[string]int{"file": 3*fileservice.BlockSize + 9, "sub/small": 5000, "empty": 0}))
 	serverKey, serverName := newKey(t)
 	clientKey, clientName := newKey(t)
 	peer := &secureconn.Config{Key: clientKey, Peers: []string{serverName}}
@@ -92,6 +150,7 @@ func TestTransferFaults(t *testing.T) {
 		for name, fault := range transferFaults() {
 			for _, offset := range offsets {
 				t.Run(fmt.Sprint(role, " ", name, " at ", offset), func(t *testing.T) {
+					t.Parallel() // most of it is waiting
 					to := t.TempDir()
 					address, here := sourceAddress, to
 					if role == "push" {
@@ -118,7 +177,7 @@ const soon = 500 * time.Millisecond
 // ail gives a client whose connections get a fault after so many bytes, once. They are encrypted if peer is not nil.
 func ail(
 	t *testing.T, address string, peer *secureconn.Config, connections int, timeout time.Duration, offset int64,
-	fault func(net.Conn, []byte) error,
+	fault fault,
 ) *fileservice.Client {
 	t.Helper()
 	var left atomic.Int64
@@ -130,7 +189,7 @@ func ail(
 			if err != nil {
 				return nil, err
 			}
-			conn = &ailing{conn, &left, fault}
+			conn = &ailing{Conn: conn, left: &left, fault: fault}
 			if peer == nil {
 				return conn, nil
 			}
@@ -168,13 +227,24 @@ func TestTransferGivesUp(t *testing.T) {
 	from, _ := tree(t, map[string]int{"file": 8 << 20})
 	address := listen(t, from, nil)
 	for name, fault := range transferFaults() {
+		timeout := soon
+		if name == "slow" {
+			timeout = 0 // each message may be behind the whole window of the connection
+		}
 		// In the middle of a block, so that a call is under way.
-		client := ail(t, address, nil, 1, soon, 7*fileservice.BlockSize/2, fault)
+		client := ail(t, address, nil, 1, timeout, 7*fileservice.BlockSize/2, fault)
 		to := t.TempDir()
 		config := fileservice.TransferConfig{Remote: "file", Root: openRoot(t, to), Local: "file"}
 		result, err := fileservice.Pull(t.Context(), client, config)
-		if name != "flip" && !errors.Is(err, fileservice.ErrUnreachable) {
-			t.Errorf("%s: %v", name, err)
+		switch name {
+		case "cut", "stall":
+			if !errors.Is(err, fileservice.ErrUnreachable) {
+				t.Errorf("%s: %v", name, err)
+			}
+		case "slow":
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
 		seeNoOther(t, from, to)
 		sound := connect(t, fileservice.ClientConfig{Dial: dialer(address)})
@@ -201,7 +271,7 @@ func TestSourceChanges(t *testing.T) {
 		}, nil},
 		"removed": {os.Remove, fs.ErrNotExist},
 		"a link": {func(path string) error {
-			return errors.Join(os.Remove(path), os.Symlink("x", path))
+			return errors.Join(os.Symlink("x", path+"2"), os.Rename(path+"2", path))
 		}, fs.ErrInvalid},
 	} {
 		for role, transfer := range transfers() {
@@ -214,7 +284,7 @@ func TestSourceChanges(t *testing.T) {
 			var once sync.Once
 			var changing error
 			address := listen(t, served, writable)
-			client := ail(t, address, nil, 1, 0, 1<<20, func(net.Conn, []byte) error {
+			client := ail(t, address, nil, 1, 0, 1<<20, func(*ailing, []byte) error {
 				once.Do(func() { changing = test.change(filepath.Join(from, "file")) })
 				return nil
 			})

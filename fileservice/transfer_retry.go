@@ -27,7 +27,9 @@ func (t *transfer) settle(it *item, root Sum, err error) error {
 		t.count(it, Event{Kind: FileDone, Resumed: it.resumed}, func(r *Result) {
 			r.Files++
 			r.Resumed += it.resumed
-			r.Root = root
+			if r.Root = root; r.Files > 1 {
+				r.Root = Sum{}
+			}
 		})
 	case errors.Is(err, errPresent):
 		t.progress.bytesDone.Add(it.size)
@@ -63,7 +65,9 @@ func (t *transfer) mayBeForgotten(it *item) bool {
 
 // isFatal finds the errors that every other file would meet as well.
 func isFatal(err error) bool {
-	for _, fatal := range []error{ErrIntegrity, errClientClosed, syscall.ENOSPC, syscall.EROFS, syscall.EIO} {
+	for _, fatal := range []error{
+		ErrIntegrity, errClientClosed, syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO,
+	} {
 		if errors.Is(err, fatal) {
 			return true
 		}
@@ -89,11 +93,13 @@ func (t *transfer) beginAfresh(it *item, err error) error {
 	return nil
 }
 
-func (t *transfer) again(it *item) {
+func (t *transfer) again(items ...*item) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	it.err, it.begun = nil, false
-	t.queue = append(t.queue, it)
+	for _, it := range items {
+		it.err, it.begun = nil, false
+	}
+	t.queue = append(t.queue, items...)
 	t.changed.Broadcast()
 }
 

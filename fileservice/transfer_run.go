@@ -3,36 +3,38 @@ package fileservice
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 )
 
-// How much a transfer has under way. A delay of 200 ms lets 48 small files through 200 times a second.
+// How much a transfer has under way.
 const (
 	transferWorkers = 48
-	largeBytes      = 64 << 10 // a file of more takes one of the buffers, of which there are a few for each connection
-	buffersPerLink  = 2
+	largeCalls      = 8   // buffers for files that are not small, and one for each connection if those are more
 	finishesAtOnce  = 128 // files that wait for the disk, or for the other end to have synced them
 	queueLength     = 512 // files that were found, and not begun
-	maxRange        = 64  // blocks of one call
+	minRange        = 4   // blocks of one call, if there are as many left for each worker
+	maxRange        = 64
+	leastShare      = 4 // of the blocks of a call, that it has if there are few left
 )
 
-// mover is one direction of a transfer, for one file. An errPresent of begin says that the file is there.
+// mover is one direction of a transfer, for one file that is not small. An errPresent of begin says that the file is
+// there.
 type mover interface {
 	// begin finds out which blocks are missing.
 	begin(ctx context.Context) (missing []BlockRange, err error)
 
-	// move transfers consecutive blocks, and calls moved after each. The buffer is that of a block, or of the file if
-	// that is smaller.
+	// move transfers consecutive blocks, and calls moved after each. The buffer is that of a block.
 	move(ctx context.Context, blocks BlockRange, buffer []byte, moved func(bytes int64)) error
 
-	// finish makes the file complete, and gives the root of its hashes.
+	// finish makes the file complete, and gives its hash.
 	finish(ctx context.Context) (Sum, error)
 
 	// end gives up what begin has taken. If drop is set, what is there is of no use any more.
 	end(drop bool) error
 
-	// refresh looks at the source again, which has changed, and gives its size.
+	// refresh looks at the source again, which has changed, and gives its size. Small files have it, too.
 	refresh(ctx context.Context) (size int64, err error)
 }
 
@@ -40,28 +42,33 @@ var errPresent = errors.New("fileservice: it is there already")
 
 // transfer is a Pull or a Push under way.
 //
-//	walkers ──▶ queue ──▶ begin ──▶ ranges ──▶ move, by up to 48 workers ──▶ finish, up to 128 at once
-//	              ▲                                                           │
-//	              └────────── the source has changed, or try again ◀──────────┘
+//	walkers ──▶ queue ─┬─▶ begin ──▶ ranges ──▶ move ─┬─▶ finish, up to 128 at once
+//	              ▲    └─▶ small files ──▶ moveSmall ─┘                 │
+//	              └───── the source has changed, or try again ◀─────────┘
 type transfer struct {
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
 	client   *Client
 	config   TransferConfig
+	connect  func() // makes all connections; for little, those that are needed at once will do
 	progress *Progress
+	tree     *walk // nil for a single file
+	small    smallMover
 
-	mu       sync.Mutex
-	changed  *sync.Cond // any of what follows
-	queue    []*item    // found, to be begun
-	begun    []*item    // have blocks that nobody moves yet
-	unended  int        // items that were found, and are not done
-	walking  bool       // more will be found
-	large    int        // workers that have a buffer
-	buffers  [][]byte   // those that nobody has
-	perCall  int64      // blocks, as bandwidth and delay make good
-	result   Result
-	finishes chan struct{}
-	finisher sync.WaitGroup
+	mu          sync.Mutex
+	changed     *sync.Cond // any of what follows
+	queue       []*item    // found, to be begun
+	begun       []*item    // have blocks that nobody moves yet
+	unended     int        // items that were found, and are not done
+	walking     bool       // more will be found
+	parcels     int        // of small files that are moved
+	openParcels int        // those of which files are open, moved or not
+	large       int        // workers that have a buffer
+	buffers     [][]byte   // those that nobody has
+	perCall     int64      // blocks, as bandwidth and delay make good
+	result      Result
+	finishes    chan struct{}
+	finisher    sync.WaitGroup
 
 	asking   sync.Mutex // for Retry
 	notified time.Time  // of waiting
@@ -89,7 +96,8 @@ type item struct {
 
 func newTransfer(ctx context.Context, client *Client, config TransferConfig) *transfer {
 	t := &transfer{
-		client: client, config: config, progress: config.Progress, walking: true, perCall: 4,
+		client: client, connect: sync.OnceFunc(client.connect), config: config, progress: config.Progress,
+		walking: true, perCall: minRange,
 		finishes: make(chan struct{}, finishesAtOnce),
 	}
 	if t.progress == nil {
@@ -138,65 +146,77 @@ func (t *transfer) run(walk func() error) (Result, error) {
 	return t.result, err
 }
 
-// add puts a file into the queue, and waits while that is full.
-func (t *transfer) add(it *item) {
-	t.progress.files.Add(1)
-	t.progress.bytes.Add(it.size)
+// add puts files into the queue, and waits while that is full.
+func (t *transfer) add(items ...*item) {
+	for _, it := range items {
+		t.progress.files.Add(1)
+		t.progress.bytes.Add(it.size)
+		t.tree.await(it.name)
+	}
+	if t.progress.files.Load() > MaxSmallFiles || t.progress.bytes.Load() > minRange*BlockSize {
+		t.connect()
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for len(t.queue) >= queueLength && t.ctx.Err() == nil {
 		t.changed.Wait()
 	}
-	t.queue = append(t.queue, it)
-	t.unended++
+	t.queue = append(t.queue, items...)
+	t.unended += len(items)
 	t.changed.Broadcast()
 }
 
 // work is a worker.
 func (t *transfer) work() {
-	for {
-		it, blocks, buffer := t.next()
-		switch {
-		case it == nil:
-			return
-		case blocks.Count == 0:
-			t.begin(it, buffer)
-		default:
-			t.move(it, blocks, buffer)
-		}
-		t.giveBack(buffer)
+	for do := t.next(); do != nil; do = t.next() {
+		do()
 	}
 }
 
-// next gives a worker something to do: blocks of a file that is begun, or a file to begin, and the buffer for it. It is
-// nil when there will be nothing any more.
-func (t *transfer) next() (*item, BlockRange, []byte) {
+// next gives a worker something to do: blocks of a file that is begun, a file to begin, or small files. It is nil when
+// there will be nothing any more.
+func (t *transfer) next() (do func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for {
 		switch {
 		case t.ctx.Err() != nil, !t.walking && t.unended == 0:
-			return nil, BlockRange{}, nil
+			return nil
 		case len(t.begun) > 0 && t.large < t.mostLarge():
 			it, blocks := t.takeRange()
-			return it, blocks, t.takeBuffer(it.size)
+			return t.withBuffer(func(buffer []byte) { t.move(it, blocks, buffer) })
 		}
-		for i, it := range t.queue {
-			if it.size > largeBytes && (t.large >= t.mostLarge() || len(t.begun) > 0) {
-				continue
-			}
-			t.queue = append(t.queue[:i], t.queue[i+1:]...)
-			t.changed.Broadcast()
-			return it, BlockRange{}, t.takeBuffer(it.size)
+		if do := t.takeQueued(); do != nil {
+			return do
 		}
 		t.changed.Wait()
 	}
 }
 
-func (t *transfer) mostLarge() int { return buffersPerLink * t.client.config.Connections }
+// takeQueued begins what is in the queue. mu is held.
+func (t *transfer) takeQueued() (do func()) {
+	for i, it := range t.queue {
+		switch {
+		case it.size <= SmallFileSize && t.parcels < parcelsAtOnce && t.openParcels < parcelsOpen:
+			b := t.takeParcel(i)
+			return func() { t.runParcel(b) }
+		case it.size > SmallFileSize && t.large < t.mostLarge() && len(t.begun) == 0:
+			t.queue = slices.Delete(t.queue, i, i+1)
+			t.changed.Broadcast()
+			return t.withBuffer(func(buffer []byte) { t.begin(it, buffer) })
+		}
+	}
+	return nil
+}
+
+func (t *transfer) mostLarge() int { return largeCallsOf(t.client.config.Connections) }
+
+// largeCallsOf is how many calls with blocks there are at once.
+func largeCallsOf(connections int) int { return max(largeCalls, connections) }
 
 // takeRange takes blocks of the first file that is begun: many in a call, fewer when there are few left, so that all
-// workers end at the same time. mu is held.
+// workers end at about the same time. Over a long way they are still so many that a call does more than wait for its
+// first block. mu is held.
 func (t *transfer) takeRange() (*item, BlockRange) {
 	it := t.begun[0]
 	left := int64(0)
@@ -204,7 +224,7 @@ func (t *transfer) takeRange() (*item, BlockRange) {
 		left += r.Count
 	}
 	blocks := it.ranges[0]
-	blocks.Count = min(blocks.Count, t.perCall, max(1, left/int64(2*t.mostLarge())))
+	blocks.Count = min(blocks.Count, t.perCall, max(t.perCall/leastShare, left/int64(2*t.mostLarge())))
 	it.ranges[0].First += blocks.Count
 	it.ranges[0].Count -= blocks.Count
 	if it.ranges[0].Count == 0 {
@@ -217,32 +237,28 @@ func (t *transfer) takeRange() (*item, BlockRange) {
 	return it, blocks
 }
 
-// takeBuffer gives a buffer for a file. mu is held.
-func (t *transfer) takeBuffer(size int64) []byte {
-	if size <= largeBytes {
-		return make([]byte, size)
-	}
+// withBuffer lends a buffer of a block to what is to be done. mu is held.
+func (t *transfer) withBuffer(do func(buffer []byte)) func() {
 	t.large++
+	var buffer []byte
 	if last := len(t.buffers) - 1; last >= 0 {
-		buffer := t.buffers[last]
+		buffer = t.buffers[last]
 		t.buffers = t.buffers[:last]
-		return buffer
 	}
-	return make([]byte, BlockSize)
+	return func() {
+		if buffer == nil {
+			buffer = make([]byte, BlockSize)
+		}
+		do(buffer)
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.large--
+		t.buffers = append(t.buffers, buffer)
+		t.changed.Broadcast()
+	}
 }
 
-func (t *transfer) giveBack(buffer []byte) {
-	if len(buffer) <= largeBytes {
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.large--
-	t.buffers = append(t.buffers, buffer)
-	t.changed.Broadcast()
-}
-
-// begin begins a file, and moves it at once if it is small.
+// begin begins a file, and moves it at once if it has one block.
 func (t *transfer) begin(it *item, buffer []byte) {
 	missing, err := it.mover.begin(t.ctx)
 	if err != nil {
@@ -312,6 +328,15 @@ func (t *transfer) move(it *item, blocks BlockRange, buffer []byte) {
 	}
 }
 
+// expect makes calls as long as suits the time that an answer takes, before there are others to go by: as if each call
+// got 160 MB/s, which is more than one does over most long ways.
+func (t *transfer) expect(delay time.Duration) {
+	const perBlock = BlockSize * time.Second / 160e6
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.perCall = max(t.perCall, min(int64(delay/perBlock), maxRange/2))
+}
+
 // adapt lets calls ask for as much as makes the wait for their first block short beside the rest, but not for more than
 // comes in two seconds. mu is held.
 func (t *transfer) adapt(first, all time.Duration) {
@@ -335,9 +360,7 @@ func without(items []*item, it *item) []*item {
 
 // finish ends a file, while the worker goes on with another.
 func (t *transfer) finish(it *item) {
-	t.finishes <- struct{}{}
-	t.finisher.Go(func() {
-		defer func() { <-t.finishes }()
+	t.later(func() {
 		root, err := Sum{}, it.err
 		if err == nil {
 			root, err = it.mover.finish(t.ctx)
@@ -347,12 +370,26 @@ func (t *transfer) finish(it *item) {
 			err = errors.Join(err, ending)
 		}
 		t.progress.deactivate(it)
-		if err != nil && err != errPresent {
-			t.progress.bytesDone.Add(-it.done)
-			it.done = 0
-		}
+		t.uncount(it, err)
 		if err = t.settle(it, root, err); err != nil {
 			t.cancel(err)
 		}
+	})
+}
+
+// uncount takes back what was counted of a file that failed.
+func (t *transfer) uncount(it *item, err error) {
+	if err != nil && err != errPresent {
+		t.progress.bytesDone.Add(-it.done)
+		it.done = 0
+	}
+}
+
+// later does what takes the disk, or the other end, a while. It is not called by what it does.
+func (t *transfer) later(do func()) {
+	t.finishes <- struct{}{}
+	t.finisher.Go(func() {
+		defer func() { <-t.finishes }()
+		do()
 	})
 }

@@ -1,6 +1,9 @@
 package fileservice
 
-import "fmt"
+import (
+	"fmt"
+	"io/fs"
+)
 
 const maxFaults = 100 // kept in a Result
 
@@ -11,6 +14,7 @@ func (t *transfer) count(it *item, event Event, count func(*Result)) {
 	if event.Kind != FileFailed {
 		t.progress.filesDone.Add(1)
 	}
+	defer t.tree.done(it.name)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	count(&t.result)
@@ -35,6 +39,11 @@ func (t *transfer) fail(name string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.result.fail(name, err)
+}
+
+// failPath is fail for a path that cannot be one at the other end.
+func (t *transfer) failPath(name string, err error) {
+	t.fail(name, &fs.PathError{Op: "transfer", Path: name, Err: err})
 }
 
 // skip counts what is not transferred.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 const (
@@ -21,27 +22,48 @@ var errLargeTree = errors.New("fileservice: more entries than a transfer holds a
 // entryMemory is about what an entry takes in memory.
 func entryMemory(entry fs.DirEntry) int64 { return int64(len(entry.Name())) + 80 }
 
+// walkedTree is the tree of a Pull or a Push. Names are below Remote and Local.
+type walkedTree interface {
+	// list gives the sorted entries of a directory, for which there is so much room in memory.
+	list(name string, room int64) ([]fs.DirEntry, error)
+
+	// find gets the regular files that are not left out, and gives what is to be transferred, or nil. A twin has a
+	// neighbour whose name differs in case only.
+	find(name string, entry fs.DirEntry, twin bool) *item
+
+	// dirTime gives when a directory was last changed at the source; zero if that cannot be found out.
+	dirTime(name string, entry fs.DirEntry) time.Time
+
+	// setDirTime sets it at the other end, for a directory that is there.
+	setDirTime(name string, modified time.Time) error
+}
+
 // walk is the state of a walk through a tree. The directories that were listed last come first, so that few are held.
 type walk struct {
 	transfer *transfer
-	list     func(name string, room int64) ([]fs.DirEntry, error)
-	find     func(name string, entry fs.DirEntry, twin bool)
+	tree     walkedTree
 
 	mu      sync.Mutex
 	changed *sync.Cond
-	dirs    []string
-	listing int   // walkers that may find more
-	held    int64 // memory
+	dirs    []foundDir
+	open    map[string]*openDir // directories that have begun to be listed, and are not complete
+	listing int                 // walkers that may find more
+	held    int64               // memory
 	err     error
 }
 
-// walkTree walks through a tree. List gives the sorted entries of a directory, and find gets those that are regular
-// files and are not left out; a twin has a neighbour whose name differs in case only.
-func (t *transfer) walkTree(
-	list func(name string, room int64) ([]fs.DirEntry, error), find func(name string, entry fs.DirEntry, twin bool),
-) error {
-	w := &walk{transfer: t, list: list, find: find, dirs: []string{"."}}
+type foundDir struct {
+	name     string
+	modified time.Time
+}
+
+// walkTree walks through a tree, of which the root has this time.
+func (t *transfer) walkTree(tree walkedTree, modified time.Time) error {
+	w := &walk{
+		transfer: t, tree: tree, dirs: []foundDir{{".", modified}}, open: map[string]*openDir{},
+	}
 	w.changed = sync.NewCond(&w.mu)
+	t.tree = w
 	unhook := context.AfterFunc(t.ctx, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -58,11 +80,12 @@ func (t *transfer) walkTree(
 
 func (w *walk) work() {
 	for {
-		name, room, more := w.next()
+		dir, room, more := w.next()
 		if !more {
 			return
 		}
-		entries, err := w.list(name, room)
+		name := dir.name
+		entries, err := w.tree.list(name, room)
 		if err != nil {
 			w.fault(name, err)
 		}
@@ -77,10 +100,11 @@ func (w *walk) work() {
 		w.listing--
 		w.changed.Broadcast()
 		w.mu.Unlock()
+		w.leave(name)
 	}
 }
 
-func (w *walk) next() (name string, room int64, more bool) {
+func (w *walk) next() (dir foundDir, room int64, more bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for len(w.dirs) == 0 && w.listing > 0 && w.err == nil && w.transfer.ctx.Err() == nil {
@@ -88,13 +112,14 @@ func (w *walk) next() (name string, room int64, more bool) {
 	}
 	last := len(w.dirs) - 1
 	if last < 0 || w.err != nil || w.transfer.ctx.Err() != nil {
-		return "", 0, false
+		return foundDir{}, 0, false
 	}
-	name = w.dirs[last]
+	dir = w.dirs[last]
 	w.dirs = w.dirs[:last]
-	w.held -= int64(len(name))
+	w.held -= int64(len(dir.name))
+	w.enter(dir)
 	w.listing++
-	return name, maxWalk - w.held, true
+	return dir, maxWalk - w.held, true
 }
 
 func (w *walk) hold(memory int64) {
@@ -124,31 +149,45 @@ func (w *walk) fault(name string, err error) {
 // pass hands on what was found in a directory.
 func (w *walk) pass(dir string, entries []fs.DirEntry) {
 	t := w.transfer
-	var dirs []string
+	var dirs []foundDir
+	var found []*item // so many that small ones are not torn apart
 	previous := ""
 	for i, entry := range entries {
 		if t.ctx.Err() != nil {
 			return
 		}
 		name := path.Join(dir, entry.Name())
+		_, unfit := checkPath(entry.Name())
 		switch {
 		case t.config.excludes(name):
+		case unfit != nil && (entry.IsDir() || entry.Type().IsRegular() && t.config.includes(name)):
+			t.failPath(name, unfit)
 		case entry.IsDir() && !isReserved(entry.Name()):
-			dirs = append(dirs, name)
+			dirs = append(dirs, foundDir{name, w.tree.dirTime(name, entry)})
 		case !t.config.includes(name):
 		case isReserved(entry.Name()):
-			t.skip(name, refused("the name is one of those for unfinished files"))
+			t.skip(name, errReserved)
 		case !entry.Type().IsRegular():
 			t.skip(name, notRegular(entry.Type()))
 		default:
-			w.find(name, entry, isTwin(entries, i, previous))
+			if it := w.tree.find(name, entry, isTwin(entries, i, previous)); it != nil {
+				found = append(found, it)
+			}
+		}
+		if len(found) == MaxSmallFiles {
+			t.add(found...)
+			found = nil
 		}
 		previous = entry.Name()
 		entries[i] = nil // it may be long until the last one
 	}
+	if len(found) > 0 {
+		t.add(found...)
+	}
 	slices.Reverse(dirs)
-	for _, name := range dirs {
-		w.hold(int64(len(name)))
+	for _, dir := range dirs {
+		w.hold(int64(len(dir.name)))
+		w.await(dir.name)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

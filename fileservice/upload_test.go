@@ -42,10 +42,14 @@ func (s source) block(i int64) []byte {
 	return s.content[i*fileservice.BlockSize : min((i+1)*fileservice.BlockSize, s.version.Size)]
 }
 
+func (s source) sum(i int64) fileservice.Sum { return fileservice.Sum(s.hash(i)) }
+
+func (s source) hash(i int64) []byte { return sumOf(s.block(i), i, s.version.Size) }
+
 func (s source) root() fileservice.Sum {
 	var tree fileservice.Tree
 	for i := range s.blocks() {
-		tree.Append(fileservice.SumBlock(s.block(i)))
+		tree.Append(s.sum(i))
 	}
 	return tree.Root()
 }
@@ -55,7 +59,7 @@ func (s source) send(ctx context.Context, c *fileservice.Client, name string, fi
 	next := first
 	return c.WriteBlocks(ctx, name, s.version, first, count, bytes.NewReader(s.content),
 		func(block int64, sum fileservice.Sum) {
-			if block != next || sum != fileservice.SumBlock(s.block(block)) {
+			if block != next || sum != s.sum(block) {
 				panic("another block")
 			}
 			next++
@@ -254,7 +258,7 @@ func TestUploadsThatLie(t *testing.T) {
 		return &fileservicepb.WriteRequest{Data: data, Hash: hash}
 	}
 	type messages = []*fileservicepb.WriteRequest
-	full := sumOf(make([]byte, fileservice.BlockSize))
+	full, last := sumOf(make([]byte, fileservice.BlockSize), 0, version.GetSize()), sumOf(rest, 1, version.GetSize())
 	for what, c := range map[string]struct {
 		want codes.Code
 		sent messages
@@ -267,13 +271,13 @@ func TestUploadsThatLie(t *testing.T) {
 		"a block behind all": {codes.InvalidArgument, messages{head(2, rest, full)}},
 		"a negative block":   {codes.InvalidArgument, messages{head(-1, rest, full)}},
 		"too long":           {codes.InvalidArgument, messages{head(1, part, full)}},
-		"more at the end":    {codes.InvalidArgument, messages{head(1, rest, sumOf(rest)), more(rest, nil)}},
+		"more at the end":    {codes.InvalidArgument, messages{head(1, rest, last), more(rest, nil)}},
 		"nothing":            {codes.Unknown, nil},
 		"a version of its own": {codes.FailedPrecondition, messages{{
-			Path: "file", Version: &fileservicepb.Version{Size: 5}, Data: rest, Hash: sumOf(rest),
+			Path: "file", Version: &fileservicepb.Version{Size: 5}, Data: rest, Hash: last,
 		}}},
 		"one that has not begun": {codes.FailedPrecondition, messages{{
-			Path: "other", Version: version, FirstBlock: 1, Data: rest, Hash: sumOf(rest),
+			Path: "other", Version: version, FirstBlock: 1, Data: rest, Hash: last,
 		}}},
 	} {
 		begin()
@@ -284,7 +288,7 @@ func TestUploadsThatLie(t *testing.T) {
 	// All blocks, and a root that is not theirs.
 	begin()
 	good := messages{
-		head(0, part, nil), more(part, nil), more(part, nil), more(part, full), more(rest, sumOf(rest)),
+		head(0, part, nil), more(part, nil), more(part, nil), more(part, full), more(rest, last),
 	}
 	if err := write(t.Context(), client, good...); err != nil {
 		t.Fatal(err)
@@ -301,7 +305,11 @@ func TestUploadsThatLie(t *testing.T) {
 	for _, name := range []string{"x.culvert.part", "x.culvert.journal/0", "."} {
 		for method, code := range ask(t.Context(), client, name) {
 			switch method {
-			case "Stat", "List", "Read", "Hash":
+			case "SetAttributes", "SyncDirectory", "WriteFiles":
+				if (code == codes.OK) != (name == ".") {
+					t.Errorf("%s of %s: %v", method, name, code)
+				}
+			case "Stat", "Open", "ReadLink", "Space", "List", "Read", "ReadFiles", "Hash":
 			default:
 				if code != codes.FailedPrecondition && code != codes.InvalidArgument {
 					t.Errorf("%s of %s: %v", method, name, code)
@@ -331,7 +339,7 @@ func TestUploadBesideALostCall(t *testing.T) {
 	for i := range 4 {
 		head.Data = s.block(0)[i<<18:][:1<<18]
 		if i == 3 {
-			head.Hash = sumOf(s.block(0))
+			head.Hash = s.hash(0)
 		}
 		if err := lost.Send(head); err != nil {
 			t.Fatal(err)
@@ -355,7 +363,7 @@ func TestUploadBesideALostCall(t *testing.T) {
 	for i := 1; i < 4; i++ {
 		message := &fileservicepb.WriteRequest{Data: last[i<<18:][:1<<18]}
 		if i == 3 {
-			message.Hash = sumOf(last)
+			message.Hash = s.hash(1)
 		}
 		if err := lost.Send(message); err != nil {
 			t.Fatal(err)

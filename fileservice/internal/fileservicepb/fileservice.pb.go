@@ -91,8 +91,12 @@ type Entry struct {
 	// The last element of the path.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// The bits of Go's io/fs.FileMode: type and permissions.
-	Mode          uint32   `protobuf:"varint,2,opt,name=mode,proto3" json:"mode,omitempty"`
-	Version       *Version `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
+	Mode    uint32   `protobuf:"varint,2,opt,name=mode,proto3" json:"mode,omitempty"`
+	Version *Version `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
+	// The number that the file has in its file system, which other names of it have, too. 0 if there is none.
+	Inode uint64 `protobuf:"varint,4,opt,name=inode,proto3" json:"inode,omitempty"`
+	// How many bytes the target of a symbolic link has, at most 4096.
+	LinkLength    uint32 `protobuf:"varint,5,opt,name=link_length,json=linkLength,proto3" json:"link_length,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -148,6 +152,66 @@ func (x *Entry) GetVersion() *Version {
 	return nil
 }
 
+func (x *Entry) GetInode() uint64 {
+	if x != nil {
+		return x.Inode
+	}
+	return 0
+}
+
+func (x *Entry) GetLinkLength() uint32 {
+	if x != nil {
+		return x.LinkLength
+	}
+	return 0
+}
+
+// Failure is among the details of an error that the operating system gave.
+type Failure struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name that POSIX has for it, such as ENOTEMPTY.
+	Errno         string `protobuf:"bytes,1,opt,name=errno,proto3" json:"errno,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Failure) Reset() {
+	*x = Failure{}
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Failure) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Failure) ProtoMessage() {}
+
+func (x *Failure) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Failure.ProtoReflect.Descriptor instead.
+func (*Failure) Descriptor() ([]byte, []int) {
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Failure) GetErrno() string {
+	if x != nil {
+		return x.Errno
+	}
+	return ""
+}
+
 type StatRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
@@ -157,7 +221,7 @@ type StatRequest struct {
 
 func (x *StatRequest) Reset() {
 	*x = StatRequest{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[2]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -169,7 +233,7 @@ func (x *StatRequest) String() string {
 func (*StatRequest) ProtoMessage() {}
 
 func (x *StatRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[2]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -182,7 +246,7 @@ func (x *StatRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatRequest.ProtoReflect.Descriptor instead.
 func (*StatRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{2}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *StatRequest) GetPath() string {
@@ -190,6 +254,306 @@ func (x *StatRequest) GetPath() string {
 		return x.Path
 	}
 	return ""
+}
+
+type OpenRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Path  string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	// The content is given if it is not longer, and not longer than 64 KiB.
+	Content       uint32 `protobuf:"varint,2,opt,name=content,proto3" json:"content,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OpenRequest) Reset() {
+	*x = OpenRequest{}
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OpenRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OpenRequest) ProtoMessage() {}
+
+func (x *OpenRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OpenRequest.ProtoReflect.Descriptor instead.
+func (*OpenRequest) Descriptor() ([]byte, []int) {
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *OpenRequest) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *OpenRequest) GetContent() uint32 {
+	if x != nil {
+		return x.Content
+	}
+	return 0
+}
+
+// OpenResponse has all of the content or none.
+type OpenResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	Entry         *Entry                 `protobuf:"bytes,3,opt,name=entry,proto3" json:"entry,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OpenResponse) Reset() {
+	*x = OpenResponse{}
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OpenResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OpenResponse) ProtoMessage() {}
+
+func (x *OpenResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OpenResponse.ProtoReflect.Descriptor instead.
+func (*OpenResponse) Descriptor() ([]byte, []int) {
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *OpenResponse) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *OpenResponse) GetEntry() *Entry {
+	if x != nil {
+		return x.Entry
+	}
+	return nil
+}
+
+type ReadLinkRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadLinkRequest) Reset() {
+	*x = ReadLinkRequest{}
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadLinkRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadLinkRequest) ProtoMessage() {}
+
+func (x *ReadLinkRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadLinkRequest.ProtoReflect.Descriptor instead.
+func (*ReadLinkRequest) Descriptor() ([]byte, []int) {
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ReadLinkRequest) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+type ReadLinkResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Valid UTF-8 without control characters, of at most 4096 bytes. It may lead anywhere.
+	Target        string `protobuf:"bytes,1,opt,name=target,proto3" json:"target,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadLinkResponse) Reset() {
+	*x = ReadLinkResponse{}
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadLinkResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadLinkResponse) ProtoMessage() {}
+
+func (x *ReadLinkResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadLinkResponse.ProtoReflect.Descriptor instead.
+func (*ReadLinkResponse) Descriptor() ([]byte, []int) {
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ReadLinkResponse) GetTarget() string {
+	if x != nil {
+		return x.Target
+	}
+	return ""
+}
+
+type SpaceRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SpaceRequest) Reset() {
+	*x = SpaceRequest{}
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SpaceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SpaceRequest) ProtoMessage() {}
+
+func (x *SpaceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SpaceRequest.ProtoReflect.Descriptor instead.
+func (*SpaceRequest) Descriptor() ([]byte, []int) {
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *SpaceRequest) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+type SpaceResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// All in bytes; the last is what those may use who are not the superuser.
+	Total         uint64 `protobuf:"varint,1,opt,name=total,proto3" json:"total,omitempty"`
+	Free          uint64 `protobuf:"varint,2,opt,name=free,proto3" json:"free,omitempty"`
+	Available     uint64 `protobuf:"varint,3,opt,name=available,proto3" json:"available,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SpaceResponse) Reset() {
+	*x = SpaceResponse{}
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SpaceResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SpaceResponse) ProtoMessage() {}
+
+func (x *SpaceResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SpaceResponse.ProtoReflect.Descriptor instead.
+func (*SpaceResponse) Descriptor() ([]byte, []int) {
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *SpaceResponse) GetTotal() uint64 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
+}
+
+func (x *SpaceResponse) GetFree() uint64 {
+	if x != nil {
+		return x.Free
+	}
+	return 0
+}
+
+func (x *SpaceResponse) GetAvailable() uint64 {
+	if x != nil {
+		return x.Available
+	}
+	return 0
 }
 
 type ListRequest struct {
@@ -201,7 +565,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[3]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -213,7 +577,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[3]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -226,7 +590,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{3}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListRequest) GetPath() string {
@@ -248,7 +612,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[4]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -260,7 +624,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[4]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -273,7 +637,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{4}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListResponse) GetEntries() []*Entry {
@@ -306,7 +670,7 @@ type ReadRequest struct {
 
 func (x *ReadRequest) Reset() {
 	*x = ReadRequest{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[5]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -318,7 +682,7 @@ func (x *ReadRequest) String() string {
 func (*ReadRequest) ProtoMessage() {}
 
 func (x *ReadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[5]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -331,7 +695,7 @@ func (x *ReadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadRequest.ProtoReflect.Descriptor instead.
 func (*ReadRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{5}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ReadRequest) GetPath() string {
@@ -370,7 +734,8 @@ func (x *ReadRequest) GetHashes() bool {
 }
 
 // ReadResponse carries the next bytes of the range. No message goes over the border of a block if hashes were asked
-// for, and the one that ends a block has its hash.
+// for, and the one that ends a block has its hash: the BLAKE3 chaining value of the block as a subtree of the file, or
+// the hash of the file if that has no other block.
 type ReadResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
@@ -381,7 +746,7 @@ type ReadResponse struct {
 
 func (x *ReadResponse) Reset() {
 	*x = ReadResponse{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[6]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -393,7 +758,7 @@ func (x *ReadResponse) String() string {
 func (*ReadResponse) ProtoMessage() {}
 
 func (x *ReadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[6]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -406,7 +771,7 @@ func (x *ReadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadResponse.ProtoReflect.Descriptor instead.
 func (*ReadResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{6}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ReadResponse) GetData() []byte {
@@ -419,6 +784,330 @@ func (x *ReadResponse) GetData() []byte {
 func (x *ReadResponse) GetHash() []byte {
 	if x != nil {
 		return x.Hash
+	}
+	return nil
+}
+
+type ReadFilesRequest struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Directory string                 `protobuf:"bytes,1,opt,name=directory,proto3" json:"directory,omitempty"`
+	// At most 64.
+	Files         []*SmallFile `protobuf:"bytes,2,rep,name=files,proto3" json:"files,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadFilesRequest) Reset() {
+	*x = ReadFilesRequest{}
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadFilesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadFilesRequest) ProtoMessage() {}
+
+func (x *ReadFilesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadFilesRequest.ProtoReflect.Descriptor instead.
+func (*ReadFilesRequest) Descriptor() ([]byte, []int) {
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *ReadFilesRequest) GetDirectory() string {
+	if x != nil {
+		return x.Directory
+	}
+	return ""
+}
+
+func (x *ReadFilesRequest) GetFiles() []*SmallFile {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+// SmallFile is one version of a file of at most 64 KiB.
+type SmallFile struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// An element of a path.
+	Name          string   `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Version       *Version `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SmallFile) Reset() {
+	*x = SmallFile{}
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SmallFile) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SmallFile) ProtoMessage() {}
+
+func (x *SmallFile) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SmallFile.ProtoReflect.Descriptor instead.
+func (*SmallFile) Descriptor() ([]byte, []int) {
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *SmallFile) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SmallFile) GetVersion() *Version {
+	if x != nil {
+		return x.Version
+	}
+	return nil
+}
+
+// ReadFilesResponse carries the next files. The data is their contents without anything between them; each is as long
+// as the version that was named, and a file with an error has none.
+type ReadFilesResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	Files         []*FileResult          `protobuf:"bytes,3,rep,name=files,proto3" json:"files,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadFilesResponse) Reset() {
+	*x = ReadFilesResponse{}
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadFilesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadFilesResponse) ProtoMessage() {}
+
+func (x *ReadFilesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadFilesResponse.ProtoReflect.Descriptor instead.
+func (*ReadFilesResponse) Descriptor() ([]byte, []int) {
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *ReadFilesResponse) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *ReadFilesResponse) GetFiles() []*FileResult {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+// FileResult says how one of several files has fared.
+type FileResult struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The BLAKE3 hash of the file, if there is no error. Only in a ReadFilesResponse.
+	Hash []byte `protobuf:"bytes,1,opt,name=hash,proto3" json:"hash,omitempty"`
+	// The code of an error, or 0, and what there is to say.
+	Code          uint32 `protobuf:"varint,2,opt,name=code,proto3" json:"code,omitempty"`
+	Text          string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FileResult) Reset() {
+	*x = FileResult{}
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FileResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FileResult) ProtoMessage() {}
+
+func (x *FileResult) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FileResult.ProtoReflect.Descriptor instead.
+func (*FileResult) Descriptor() ([]byte, []int) {
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *FileResult) GetHash() []byte {
+	if x != nil {
+		return x.Hash
+	}
+	return nil
+}
+
+func (x *FileResult) GetCode() uint32 {
+	if x != nil {
+		return x.Code
+	}
+	return 0
+}
+
+func (x *FileResult) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+type ReadPiecesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// From 1 to 64, of 1 byte to 64 KiB each, and 256 KiB together. Each names a version and asks for no hashes. The
+	// message has 64 KiB at most, since a server that is not writable takes no longer one.
+	Pieces        []*ReadRequest `protobuf:"bytes,1,rep,name=pieces,proto3" json:"pieces,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadPiecesRequest) Reset() {
+	*x = ReadPiecesRequest{}
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadPiecesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadPiecesRequest) ProtoMessage() {}
+
+func (x *ReadPiecesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadPiecesRequest.ProtoReflect.Descriptor instead.
+func (*ReadPiecesRequest) Descriptor() ([]byte, []int) {
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *ReadPiecesRequest) GetPieces() []*ReadRequest {
+	if x != nil {
+		return x.Pieces
+	}
+	return nil
+}
+
+type ReadPiecesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The pieces behind each other, all but those that failed.
+	Data []byte `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	// Which pieces could not be read, by their place in the request, in order. A Read of one says why.
+	Failed        []uint32 `protobuf:"varint,3,rep,packed,name=failed,proto3" json:"failed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadPiecesResponse) Reset() {
+	*x = ReadPiecesResponse{}
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadPiecesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadPiecesResponse) ProtoMessage() {}
+
+func (x *ReadPiecesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadPiecesResponse.ProtoReflect.Descriptor instead.
+func (*ReadPiecesResponse) Descriptor() ([]byte, []int) {
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *ReadPiecesResponse) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *ReadPiecesResponse) GetFailed() []uint32 {
+	if x != nil {
+		return x.Failed
 	}
 	return nil
 }
@@ -436,7 +1125,7 @@ type HashRequest struct {
 
 func (x *HashRequest) Reset() {
 	*x = HashRequest{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[7]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -448,7 +1137,7 @@ func (x *HashRequest) String() string {
 func (*HashRequest) ProtoMessage() {}
 
 func (x *HashRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[7]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -461,7 +1150,7 @@ func (x *HashRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HashRequest.ProtoReflect.Descriptor instead.
 func (*HashRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{7}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *HashRequest) GetPath() string {
@@ -502,7 +1191,7 @@ type HashResponse struct {
 
 func (x *HashResponse) Reset() {
 	*x = HashResponse{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[8]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -514,7 +1203,7 @@ func (x *HashResponse) String() string {
 func (*HashResponse) ProtoMessage() {}
 
 func (x *HashResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[8]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -527,7 +1216,7 @@ func (x *HashResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HashResponse.ProtoReflect.Descriptor instead.
 func (*HashResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{8}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *HashResponse) GetHashes() []byte {
@@ -540,15 +1229,18 @@ func (x *HashResponse) GetHashes() []byte {
 type MakeDirectoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Path  string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
-	// The permissions of a directory that is made, less the umask of the server. Its owner has all of them.
-	Permissions   uint32 `protobuf:"varint,2,opt,name=permissions,proto3" json:"permissions,omitempty"`
+	// The permissions of a directory that is made, less the umask of the server. Unless exclusive is set, its owner has
+	// all of them.
+	Permissions uint32 `protobuf:"varint,2,opt,name=permissions,proto3" json:"permissions,omitempty"`
+	// There must be nothing of that name.
+	Exclusive     bool `protobuf:"varint,3,opt,name=exclusive,proto3" json:"exclusive,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *MakeDirectoryRequest) Reset() {
 	*x = MakeDirectoryRequest{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[9]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -560,7 +1252,7 @@ func (x *MakeDirectoryRequest) String() string {
 func (*MakeDirectoryRequest) ProtoMessage() {}
 
 func (x *MakeDirectoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[9]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -573,7 +1265,7 @@ func (x *MakeDirectoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeDirectoryRequest.ProtoReflect.Descriptor instead.
 func (*MakeDirectoryRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{9}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *MakeDirectoryRequest) GetPath() string {
@@ -590,6 +1282,13 @@ func (x *MakeDirectoryRequest) GetPermissions() uint32 {
 	return 0
 }
 
+func (x *MakeDirectoryRequest) GetExclusive() bool {
+	if x != nil {
+		return x.Exclusive
+	}
+	return false
+}
+
 type MakeDirectoryResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -598,7 +1297,7 @@ type MakeDirectoryResponse struct {
 
 func (x *MakeDirectoryResponse) Reset() {
 	*x = MakeDirectoryResponse{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[10]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -610,7 +1309,7 @@ func (x *MakeDirectoryResponse) String() string {
 func (*MakeDirectoryResponse) ProtoMessage() {}
 
 func (x *MakeDirectoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[10]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -623,7 +1322,369 @@ func (x *MakeDirectoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeDirectoryResponse.ProtoReflect.Descriptor instead.
 func (*MakeDirectoryResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{10}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{23}
+}
+
+type RemoveRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveRequest) Reset() {
+	*x = RemoveRequest{}
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveRequest) ProtoMessage() {}
+
+func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveRequest.ProtoReflect.Descriptor instead.
+func (*RemoveRequest) Descriptor() ([]byte, []int) {
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *RemoveRequest) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+type RemoveResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RemoveResponse) Reset() {
+	*x = RemoveResponse{}
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RemoveResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RemoveResponse) ProtoMessage() {}
+
+func (x *RemoveResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RemoveResponse.ProtoReflect.Descriptor instead.
+func (*RemoveResponse) Descriptor() ([]byte, []int) {
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{25}
+}
+
+type RenameRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Path    string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	NewPath string                 `protobuf:"bytes,2,opt,name=new_path,json=newPath,proto3" json:"new_path,omitempty"`
+	// Replace what has the new path, as rename(2) does. Without it, there must be nothing.
+	Replace       bool `protobuf:"varint,3,opt,name=replace,proto3" json:"replace,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RenameRequest) Reset() {
+	*x = RenameRequest{}
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RenameRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RenameRequest) ProtoMessage() {}
+
+func (x *RenameRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RenameRequest.ProtoReflect.Descriptor instead.
+func (*RenameRequest) Descriptor() ([]byte, []int) {
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *RenameRequest) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *RenameRequest) GetNewPath() string {
+	if x != nil {
+		return x.NewPath
+	}
+	return ""
+}
+
+func (x *RenameRequest) GetReplace() bool {
+	if x != nil {
+		return x.Replace
+	}
+	return false
+}
+
+type RenameResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RenameResponse) Reset() {
+	*x = RenameResponse{}
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RenameResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RenameResponse) ProtoMessage() {}
+
+func (x *RenameResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RenameResponse.ProtoReflect.Descriptor instead.
+func (*RenameResponse) Descriptor() ([]byte, []int) {
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{27}
+}
+
+// SetAttributesRequest sets those that there are.
+type SetAttributesRequest struct {
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	Path             string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	Permissions      *uint32                `protobuf:"varint,2,opt,name=permissions,proto3,oneof" json:"permissions,omitempty"`
+	AccessedUnixNano *int64                 `protobuf:"fixed64,3,opt,name=accessed_unix_nano,json=accessedUnixNano,proto3,oneof" json:"accessed_unix_nano,omitempty"`
+	ModifiedUnixNano *int64                 `protobuf:"fixed64,4,opt,name=modified_unix_nano,json=modifiedUnixNano,proto3,oneof" json:"modified_unix_nano,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *SetAttributesRequest) Reset() {
+	*x = SetAttributesRequest{}
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetAttributesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetAttributesRequest) ProtoMessage() {}
+
+func (x *SetAttributesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetAttributesRequest.ProtoReflect.Descriptor instead.
+func (*SetAttributesRequest) Descriptor() ([]byte, []int) {
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *SetAttributesRequest) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *SetAttributesRequest) GetPermissions() uint32 {
+	if x != nil && x.Permissions != nil {
+		return *x.Permissions
+	}
+	return 0
+}
+
+func (x *SetAttributesRequest) GetAccessedUnixNano() int64 {
+	if x != nil && x.AccessedUnixNano != nil {
+		return *x.AccessedUnixNano
+	}
+	return 0
+}
+
+func (x *SetAttributesRequest) GetModifiedUnixNano() int64 {
+	if x != nil && x.ModifiedUnixNano != nil {
+		return *x.ModifiedUnixNano
+	}
+	return 0
+}
+
+type SetAttributesResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetAttributesResponse) Reset() {
+	*x = SetAttributesResponse{}
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetAttributesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetAttributesResponse) ProtoMessage() {}
+
+func (x *SetAttributesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetAttributesResponse.ProtoReflect.Descriptor instead.
+func (*SetAttributesResponse) Descriptor() ([]byte, []int) {
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{29}
+}
+
+type SyncDirectoryRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SyncDirectoryRequest) Reset() {
+	*x = SyncDirectoryRequest{}
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SyncDirectoryRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SyncDirectoryRequest) ProtoMessage() {}
+
+func (x *SyncDirectoryRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SyncDirectoryRequest.ProtoReflect.Descriptor instead.
+func (*SyncDirectoryRequest) Descriptor() ([]byte, []int) {
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *SyncDirectoryRequest) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+type SyncDirectoryResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SyncDirectoryResponse) Reset() {
+	*x = SyncDirectoryResponse{}
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SyncDirectoryResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SyncDirectoryResponse) ProtoMessage() {}
+
+func (x *SyncDirectoryResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SyncDirectoryResponse.ProtoReflect.Descriptor instead.
+func (*SyncDirectoryResponse) Descriptor() ([]byte, []int) {
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{31}
 }
 
 type QueryWriteStatusRequest struct {
@@ -639,7 +1700,7 @@ type QueryWriteStatusRequest struct {
 
 func (x *QueryWriteStatusRequest) Reset() {
 	*x = QueryWriteStatusRequest{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[11]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -651,7 +1712,7 @@ func (x *QueryWriteStatusRequest) String() string {
 func (*QueryWriteStatusRequest) ProtoMessage() {}
 
 func (x *QueryWriteStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[11]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -664,7 +1725,7 @@ func (x *QueryWriteStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryWriteStatusRequest.ProtoReflect.Descriptor instead.
 func (*QueryWriteStatusRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{11}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *QueryWriteStatusRequest) GetPath() string {
@@ -698,7 +1759,7 @@ type QueryWriteStatusResponse struct {
 
 func (x *QueryWriteStatusResponse) Reset() {
 	*x = QueryWriteStatusResponse{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[12]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -710,7 +1771,7 @@ func (x *QueryWriteStatusResponse) String() string {
 func (*QueryWriteStatusResponse) ProtoMessage() {}
 
 func (x *QueryWriteStatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[12]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -723,7 +1784,7 @@ func (x *QueryWriteStatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryWriteStatusResponse.ProtoReflect.Descriptor instead.
 func (*QueryWriteStatusResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{12}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *QueryWriteStatusResponse) GetCommitted() []*BlockRange {
@@ -743,7 +1804,7 @@ type BlockRange struct {
 
 func (x *BlockRange) Reset() {
 	*x = BlockRange{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[13]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -755,7 +1816,7 @@ func (x *BlockRange) String() string {
 func (*BlockRange) ProtoMessage() {}
 
 func (x *BlockRange) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[13]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -768,7 +1829,7 @@ func (x *BlockRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlockRange.ProtoReflect.Descriptor instead.
 func (*BlockRange) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{13}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *BlockRange) GetFirstBlock() int64 {
@@ -786,7 +1847,7 @@ func (x *BlockRange) GetBlocks() int64 {
 }
 
 // WriteRequest carries the next bytes. The first one names the upload and the block it begins with. No message goes
-// over the border of a block, and the one that ends a block has its hash.
+// over the border of a block, and the one that ends a block has its hash, as in a ReadResponse.
 type WriteRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
@@ -800,7 +1861,7 @@ type WriteRequest struct {
 
 func (x *WriteRequest) Reset() {
 	*x = WriteRequest{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[14]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -812,7 +1873,7 @@ func (x *WriteRequest) String() string {
 func (*WriteRequest) ProtoMessage() {}
 
 func (x *WriteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[14]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -825,7 +1886,7 @@ func (x *WriteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteRequest.ProtoReflect.Descriptor instead.
 func (*WriteRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{14}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *WriteRequest) GetData() []byte {
@@ -873,7 +1934,7 @@ type WriteResponse struct {
 
 func (x *WriteResponse) Reset() {
 	*x = WriteResponse{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[15]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -885,7 +1946,7 @@ func (x *WriteResponse) String() string {
 func (*WriteResponse) ProtoMessage() {}
 
 func (x *WriteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[15]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -898,7 +1959,7 @@ func (x *WriteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteResponse.ProtoReflect.Descriptor instead.
 func (*WriteResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{15}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *WriteResponse) GetBlocks() int64 {
@@ -912,7 +1973,7 @@ type FinishWriteRequest struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Path    string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
 	Version *Version               `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
-	// The root of the tree of hashes over all blocks.
+	// The BLAKE3 hash of the file, which the hashes of its blocks give.
 	Root []byte `protobuf:"bytes,3,opt,name=root,proto3" json:"root,omitempty"`
 	// The permissions of the file, less the umask of the server; 0 is for its owner alone, 0600.
 	Permissions   uint32 `protobuf:"varint,4,opt,name=permissions,proto3" json:"permissions,omitempty"`
@@ -922,7 +1983,7 @@ type FinishWriteRequest struct {
 
 func (x *FinishWriteRequest) Reset() {
 	*x = FinishWriteRequest{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[16]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -934,7 +1995,7 @@ func (x *FinishWriteRequest) String() string {
 func (*FinishWriteRequest) ProtoMessage() {}
 
 func (x *FinishWriteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[16]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -947,7 +2008,7 @@ func (x *FinishWriteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FinishWriteRequest.ProtoReflect.Descriptor instead.
 func (*FinishWriteRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{16}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *FinishWriteRequest) GetPath() string {
@@ -978,6 +2039,927 @@ func (x *FinishWriteRequest) GetPermissions() uint32 {
 	return 0
 }
 
+// WriteFilesRequest carries the next files. The data is as in a ReadFilesResponse. All files of a call, at most 64, go
+// into one directory, which the first message names.
+type WriteFilesRequest struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Data      []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	Files     []*NewFile             `protobuf:"bytes,3,rep,name=files,proto3" json:"files,omitempty"`
+	Directory string                 `protobuf:"bytes,4,opt,name=directory,proto3" json:"directory,omitempty"`
+	// Replace files of these names; in the first message.
+	Overwrite     bool `protobuf:"varint,5,opt,name=overwrite,proto3" json:"overwrite,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WriteFilesRequest) Reset() {
+	*x = WriteFilesRequest{}
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WriteFilesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WriteFilesRequest) ProtoMessage() {}
+
+func (x *WriteFilesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WriteFilesRequest.ProtoReflect.Descriptor instead.
+func (*WriteFilesRequest) Descriptor() ([]byte, []int) {
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *WriteFilesRequest) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *WriteFilesRequest) GetFiles() []*NewFile {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+func (x *WriteFilesRequest) GetDirectory() string {
+	if x != nil {
+		return x.Directory
+	}
+	return ""
+}
+
+func (x *WriteFilesRequest) GetOverwrite() bool {
+	if x != nil {
+		return x.Overwrite
+	}
+	return false
+}
+
+type NewFile struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// An element of a path.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The version of the source.
+	Version *Version `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
+	// The BLAKE3 hash of the file.
+	Hash []byte `protobuf:"bytes,3,opt,name=hash,proto3" json:"hash,omitempty"`
+	// As in FinishWriteRequest.
+	Permissions   uint32 `protobuf:"varint,4,opt,name=permissions,proto3" json:"permissions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NewFile) Reset() {
+	*x = NewFile{}
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NewFile) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NewFile) ProtoMessage() {}
+
+func (x *NewFile) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NewFile.ProtoReflect.Descriptor instead.
+func (*NewFile) Descriptor() ([]byte, []int) {
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *NewFile) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *NewFile) GetVersion() *Version {
+	if x != nil {
+		return x.Version
+	}
+	return nil
+}
+
+func (x *NewFile) GetHash() []byte {
+	if x != nil {
+		return x.Hash
+	}
+	return nil
+}
+
+func (x *NewFile) GetPermissions() uint32 {
+	if x != nil {
+		return x.Permissions
+	}
+	return 0
+}
+
+type WriteFilesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One for each file, in order.
+	Files         []*FileResult `protobuf:"bytes,1,rep,name=files,proto3" json:"files,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WriteFilesResponse) Reset() {
+	*x = WriteFilesResponse{}
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WriteFilesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WriteFilesResponse) ProtoMessage() {}
+
+func (x *WriteFilesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WriteFilesResponse.ProtoReflect.Descriptor instead.
+func (*WriteFilesResponse) Descriptor() ([]byte, []int) {
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *WriteFilesResponse) GetFiles() []*FileResult {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+type OpenDraftRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Path  string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	// Make a file if there is none; with exclusive there must be none.
+	Create    bool `protobuf:"varint,2,opt,name=create,proto3" json:"create,omitempty"`
+	Exclusive bool `protobuf:"varint,3,opt,name=exclusive,proto3" json:"exclusive,omitempty"`
+	// Begin with nothing, instead of what is in the file.
+	Truncate bool `protobuf:"varint,4,opt,name=truncate,proto3" json:"truncate,omitempty"`
+	// The permissions of a file that is made, less the umask of the server.
+	Permissions   uint32 `protobuf:"varint,5,opt,name=permissions,proto3" json:"permissions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OpenDraftRequest) Reset() {
+	*x = OpenDraftRequest{}
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OpenDraftRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OpenDraftRequest) ProtoMessage() {}
+
+func (x *OpenDraftRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OpenDraftRequest.ProtoReflect.Descriptor instead.
+func (*OpenDraftRequest) Descriptor() ([]byte, []int) {
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *OpenDraftRequest) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *OpenDraftRequest) GetCreate() bool {
+	if x != nil {
+		return x.Create
+	}
+	return false
+}
+
+func (x *OpenDraftRequest) GetExclusive() bool {
+	if x != nil {
+		return x.Exclusive
+	}
+	return false
+}
+
+func (x *OpenDraftRequest) GetTruncate() bool {
+	if x != nil {
+		return x.Truncate
+	}
+	return false
+}
+
+func (x *OpenDraftRequest) GetPermissions() uint32 {
+	if x != nil {
+		return x.Permissions
+	}
+	return 0
+}
+
+type OpenDraftResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 16 bytes that nobody can guess, by which calls name the draft.
+	Draft []byte `protobuf:"bytes,1,opt,name=draft,proto3" json:"draft,omitempty"`
+	// The file as it is, or as it would be if it were published now.
+	Entry *Entry `protobuf:"bytes,2,opt,name=entry,proto3" json:"entry,omitempty"`
+	// After so long without a call that names it, the draft is dropped.
+	IdleMilliseconds int64 `protobuf:"varint,3,opt,name=idle_milliseconds,json=idleMilliseconds,proto3" json:"idle_milliseconds,omitempty"`
+	// The file is new, or is empty now and was not before: there is something to publish.
+	Changed       bool `protobuf:"varint,4,opt,name=changed,proto3" json:"changed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OpenDraftResponse) Reset() {
+	*x = OpenDraftResponse{}
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OpenDraftResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OpenDraftResponse) ProtoMessage() {}
+
+func (x *OpenDraftResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OpenDraftResponse.ProtoReflect.Descriptor instead.
+func (*OpenDraftResponse) Descriptor() ([]byte, []int) {
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *OpenDraftResponse) GetDraft() []byte {
+	if x != nil {
+		return x.Draft
+	}
+	return nil
+}
+
+func (x *OpenDraftResponse) GetEntry() *Entry {
+	if x != nil {
+		return x.Entry
+	}
+	return nil
+}
+
+func (x *OpenDraftResponse) GetIdleMilliseconds() int64 {
+	if x != nil {
+		return x.IdleMilliseconds
+	}
+	return 0
+}
+
+func (x *OpenDraftResponse) GetChanged() bool {
+	if x != nil {
+		return x.Changed
+	}
+	return false
+}
+
+// WriteDraftRequest carries what is to be written. The first one of a call names the draft.
+type WriteDraftRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	Draft         []byte                 `protobuf:"bytes,3,opt,name=draft,proto3" json:"draft,omitempty"`
+	Offset        int64                  `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WriteDraftRequest) Reset() {
+	*x = WriteDraftRequest{}
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WriteDraftRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WriteDraftRequest) ProtoMessage() {}
+
+func (x *WriteDraftRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WriteDraftRequest.ProtoReflect.Descriptor instead.
+func (*WriteDraftRequest) Descriptor() ([]byte, []int) {
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *WriteDraftRequest) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *WriteDraftRequest) GetDraft() []byte {
+	if x != nil {
+		return x.Draft
+	}
+	return nil
+}
+
+func (x *WriteDraftRequest) GetOffset() int64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+type WriteDraftResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The bytes of this call that were written.
+	Written       int64 `protobuf:"varint,1,opt,name=written,proto3" json:"written,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WriteDraftResponse) Reset() {
+	*x = WriteDraftResponse{}
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WriteDraftResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WriteDraftResponse) ProtoMessage() {}
+
+func (x *WriteDraftResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WriteDraftResponse.ProtoReflect.Descriptor instead.
+func (*WriteDraftResponse) Descriptor() ([]byte, []int) {
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *WriteDraftResponse) GetWritten() int64 {
+	if x != nil {
+		return x.Written
+	}
+	return 0
+}
+
+type ReadDraftRequest struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Draft  []byte                 `protobuf:"bytes,1,opt,name=draft,proto3" json:"draft,omitempty"`
+	Offset int64                  `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	// May go beyond the end; less is given then.
+	Length        int64 `protobuf:"varint,3,opt,name=length,proto3" json:"length,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadDraftRequest) Reset() {
+	*x = ReadDraftRequest{}
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadDraftRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadDraftRequest) ProtoMessage() {}
+
+func (x *ReadDraftRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadDraftRequest.ProtoReflect.Descriptor instead.
+func (*ReadDraftRequest) Descriptor() ([]byte, []int) {
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *ReadDraftRequest) GetDraft() []byte {
+	if x != nil {
+		return x.Draft
+	}
+	return nil
+}
+
+func (x *ReadDraftRequest) GetOffset() int64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+func (x *ReadDraftRequest) GetLength() int64 {
+	if x != nil {
+		return x.Length
+	}
+	return 0
+}
+
+// ChangeDraftRequest sets what there is.
+type ChangeDraftRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Draft []byte                 `protobuf:"bytes,1,opt,name=draft,proto3" json:"draft,omitempty"`
+	// What is new reads as zeros.
+	Size             *int64  `protobuf:"varint,2,opt,name=size,proto3,oneof" json:"size,omitempty"`
+	Permissions      *uint32 `protobuf:"varint,3,opt,name=permissions,proto3,oneof" json:"permissions,omitempty"`
+	AccessedUnixNano *int64  `protobuf:"fixed64,4,opt,name=accessed_unix_nano,json=accessedUnixNano,proto3,oneof" json:"accessed_unix_nano,omitempty"`
+	ModifiedUnixNano *int64  `protobuf:"fixed64,5,opt,name=modified_unix_nano,json=modifiedUnixNano,proto3,oneof" json:"modified_unix_nano,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *ChangeDraftRequest) Reset() {
+	*x = ChangeDraftRequest{}
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeDraftRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeDraftRequest) ProtoMessage() {}
+
+func (x *ChangeDraftRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangeDraftRequest.ProtoReflect.Descriptor instead.
+func (*ChangeDraftRequest) Descriptor() ([]byte, []int) {
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *ChangeDraftRequest) GetDraft() []byte {
+	if x != nil {
+		return x.Draft
+	}
+	return nil
+}
+
+func (x *ChangeDraftRequest) GetSize() int64 {
+	if x != nil && x.Size != nil {
+		return *x.Size
+	}
+	return 0
+}
+
+func (x *ChangeDraftRequest) GetPermissions() uint32 {
+	if x != nil && x.Permissions != nil {
+		return *x.Permissions
+	}
+	return 0
+}
+
+func (x *ChangeDraftRequest) GetAccessedUnixNano() int64 {
+	if x != nil && x.AccessedUnixNano != nil {
+		return *x.AccessedUnixNano
+	}
+	return 0
+}
+
+func (x *ChangeDraftRequest) GetModifiedUnixNano() int64 {
+	if x != nil && x.ModifiedUnixNano != nil {
+		return *x.ModifiedUnixNano
+	}
+	return 0
+}
+
+type ChangeDraftResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangeDraftResponse) Reset() {
+	*x = ChangeDraftResponse{}
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeDraftResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeDraftResponse) ProtoMessage() {}
+
+func (x *ChangeDraftResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangeDraftResponse.ProtoReflect.Descriptor instead.
+func (*ChangeDraftResponse) Descriptor() ([]byte, []int) {
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{47}
+}
+
+type SyncDraftRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Draft         []byte                 `protobuf:"bytes,1,opt,name=draft,proto3" json:"draft,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SyncDraftRequest) Reset() {
+	*x = SyncDraftRequest{}
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SyncDraftRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SyncDraftRequest) ProtoMessage() {}
+
+func (x *SyncDraftRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SyncDraftRequest.ProtoReflect.Descriptor instead.
+func (*SyncDraftRequest) Descriptor() ([]byte, []int) {
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *SyncDraftRequest) GetDraft() []byte {
+	if x != nil {
+		return x.Draft
+	}
+	return nil
+}
+
+type SyncDraftResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SyncDraftResponse) Reset() {
+	*x = SyncDraftResponse{}
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SyncDraftResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SyncDraftResponse) ProtoMessage() {}
+
+func (x *SyncDraftResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SyncDraftResponse.ProtoReflect.Descriptor instead.
+func (*SyncDraftResponse) Descriptor() ([]byte, []int) {
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{49}
+}
+
+type PublishDraftRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Draft []byte                 `protobuf:"bytes,1,opt,name=draft,proto3" json:"draft,omitempty"`
+	Path  string                 `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
+	// Replace a file of that path. Without it, there must be nothing.
+	Replace       bool `protobuf:"varint,3,opt,name=replace,proto3" json:"replace,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PublishDraftRequest) Reset() {
+	*x = PublishDraftRequest{}
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PublishDraftRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PublishDraftRequest) ProtoMessage() {}
+
+func (x *PublishDraftRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PublishDraftRequest.ProtoReflect.Descriptor instead.
+func (*PublishDraftRequest) Descriptor() ([]byte, []int) {
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{50}
+}
+
+func (x *PublishDraftRequest) GetDraft() []byte {
+	if x != nil {
+		return x.Draft
+	}
+	return nil
+}
+
+func (x *PublishDraftRequest) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *PublishDraftRequest) GetReplace() bool {
+	if x != nil {
+		return x.Replace
+	}
+	return false
+}
+
+type DropDraftRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Draft         []byte                 `protobuf:"bytes,1,opt,name=draft,proto3" json:"draft,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DropDraftRequest) Reset() {
+	*x = DropDraftRequest{}
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DropDraftRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DropDraftRequest) ProtoMessage() {}
+
+func (x *DropDraftRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DropDraftRequest.ProtoReflect.Descriptor instead.
+func (*DropDraftRequest) Descriptor() ([]byte, []int) {
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{51}
+}
+
+func (x *DropDraftRequest) GetDraft() []byte {
+	if x != nil {
+		return x.Draft
+	}
+	return nil
+}
+
+type DropDraftResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DropDraftResponse) Reset() {
+	*x = DropDraftResponse{}
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[52]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DropDraftResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DropDraftResponse) ProtoMessage() {}
+
+func (x *DropDraftResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[52]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DropDraftResponse.ProtoReflect.Descriptor instead.
+func (*DropDraftResponse) Descriptor() ([]byte, []int) {
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{52}
+}
+
+type KeepDraftRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Draft         []byte                 `protobuf:"bytes,1,opt,name=draft,proto3" json:"draft,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KeepDraftRequest) Reset() {
+	*x = KeepDraftRequest{}
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[53]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KeepDraftRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KeepDraftRequest) ProtoMessage() {}
+
+func (x *KeepDraftRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[53]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KeepDraftRequest.ProtoReflect.Descriptor instead.
+func (*KeepDraftRequest) Descriptor() ([]byte, []int) {
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{53}
+}
+
+func (x *KeepDraftRequest) GetDraft() []byte {
+	if x != nil {
+		return x.Draft
+	}
+	return nil
+}
+
+type KeepDraftResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KeepDraftResponse) Reset() {
+	*x = KeepDraftResponse{}
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[54]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KeepDraftResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KeepDraftResponse) ProtoMessage() {}
+
+func (x *KeepDraftResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[54]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KeepDraftResponse.ProtoReflect.Descriptor instead.
+func (*KeepDraftResponse) Descriptor() ([]byte, []int) {
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{54}
+}
+
 var File_fileservice_internal_fileservicepb_fileservice_proto protoreflect.FileDescriptor
 
 const file_fileservice_internal_fileservicepb_fileservice_proto_rawDesc = "" +
@@ -986,13 +2968,34 @@ const file_fileservice_internal_fileservicepb_fileservice_proto_rawDesc = "" +
 	"\aVersion\x12\x12\n" +
 	"\x04size\x18\x01 \x01(\x03R\x04size\x12,\n" +
 	"\x12modified_unix_nano\x18\x02 \x01(\x10R\x10modifiedUnixNano\x12\x10\n" +
-	"\x03tag\x18\x03 \x01(\x06R\x03tag\"j\n" +
+	"\x03tag\x18\x03 \x01(\x06R\x03tag\"\xa1\x01\n" +
 	"\x05Entry\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04mode\x18\x02 \x01(\rR\x04mode\x129\n" +
-	"\aversion\x18\x03 \x01(\v2\x1f.culvert.fileservice.v1.VersionR\aversion\"!\n" +
+	"\aversion\x18\x03 \x01(\v2\x1f.culvert.fileservice.v1.VersionR\aversion\x12\x14\n" +
+	"\x05inode\x18\x04 \x01(\x04R\x05inode\x12\x1f\n" +
+	"\vlink_length\x18\x05 \x01(\rR\n" +
+	"linkLength\"\x1f\n" +
+	"\aFailure\x12\x14\n" +
+	"\x05errno\x18\x01 \x01(\tR\x05errno\"!\n" +
 	"\vStatRequest\x12\x12\n" +
-	"\x04path\x18\x01 \x01(\tR\x04path\"!\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\";\n" +
+	"\vOpenRequest\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x18\n" +
+	"\acontent\x18\x02 \x01(\rR\acontent\"W\n" +
+	"\fOpenResponse\x12\x12\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\x123\n" +
+	"\x05entry\x18\x03 \x01(\v2\x1d.culvert.fileservice.v1.EntryR\x05entry\"%\n" +
+	"\x0fReadLinkRequest\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\"*\n" +
+	"\x10ReadLinkResponse\x12\x16\n" +
+	"\x06target\x18\x01 \x01(\tR\x06target\"\"\n" +
+	"\fSpaceRequest\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\"W\n" +
+	"\rSpaceResponse\x12\x14\n" +
+	"\x05total\x18\x01 \x01(\x04R\x05total\x12\x12\n" +
+	"\x04free\x18\x02 \x01(\x04R\x04free\x12\x1c\n" +
+	"\tavailable\x18\x03 \x01(\x04R\tavailable\"!\n" +
 	"\vListRequest\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\"e\n" +
 	"\fListResponse\x127\n" +
@@ -1006,7 +3009,26 @@ const file_fileservice_internal_fileservicepb_fileservice_proto_rawDesc = "" +
 	"\x06hashes\x18\x05 \x01(\bR\x06hashes\"6\n" +
 	"\fReadResponse\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x12\n" +
-	"\x04hash\x18\x02 \x01(\fR\x04hash\"\x95\x01\n" +
+	"\x04hash\x18\x02 \x01(\fR\x04hash\"i\n" +
+	"\x10ReadFilesRequest\x12\x1c\n" +
+	"\tdirectory\x18\x01 \x01(\tR\tdirectory\x127\n" +
+	"\x05files\x18\x02 \x03(\v2!.culvert.fileservice.v1.SmallFileR\x05files\"Z\n" +
+	"\tSmallFile\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x129\n" +
+	"\aversion\x18\x02 \x01(\v2\x1f.culvert.fileservice.v1.VersionR\aversion\"g\n" +
+	"\x11ReadFilesResponse\x12\x12\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\x128\n" +
+	"\x05files\x18\x03 \x03(\v2\".culvert.fileservice.v1.FileResultR\x05filesJ\x04\b\x02\x10\x03\"H\n" +
+	"\n" +
+	"FileResult\x12\x12\n" +
+	"\x04hash\x18\x01 \x01(\fR\x04hash\x12\x12\n" +
+	"\x04code\x18\x02 \x01(\rR\x04code\x12\x12\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"P\n" +
+	"\x11ReadPiecesRequest\x12;\n" +
+	"\x06pieces\x18\x01 \x03(\v2#.culvert.fileservice.v1.ReadRequestR\x06pieces\"@\n" +
+	"\x12ReadPiecesResponse\x12\x12\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\x12\x16\n" +
+	"\x06failed\x18\x03 \x03(\rR\x06failed\"\x95\x01\n" +
 	"\vHashRequest\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x129\n" +
 	"\aversion\x18\x02 \x01(\v2\x1f.culvert.fileservice.v1.VersionR\aversion\x12\x1f\n" +
@@ -1014,11 +3036,32 @@ const file_fileservice_internal_fileservicepb_fileservice_proto_rawDesc = "" +
 	"firstBlock\x12\x16\n" +
 	"\x06blocks\x18\x04 \x01(\x03R\x06blocks\"&\n" +
 	"\fHashResponse\x12\x16\n" +
-	"\x06hashes\x18\x01 \x01(\fR\x06hashes\"L\n" +
+	"\x06hashes\x18\x01 \x01(\fR\x06hashes\"j\n" +
 	"\x14MakeDirectoryRequest\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12 \n" +
-	"\vpermissions\x18\x02 \x01(\rR\vpermissions\"\x17\n" +
-	"\x15MakeDirectoryResponse\"\x86\x01\n" +
+	"\vpermissions\x18\x02 \x01(\rR\vpermissions\x12\x1c\n" +
+	"\texclusive\x18\x03 \x01(\bR\texclusive\"\x17\n" +
+	"\x15MakeDirectoryResponse\"#\n" +
+	"\rRemoveRequest\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\"\x10\n" +
+	"\x0eRemoveResponse\"X\n" +
+	"\rRenameRequest\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x19\n" +
+	"\bnew_path\x18\x02 \x01(\tR\anewPath\x12\x18\n" +
+	"\areplace\x18\x03 \x01(\bR\areplace\"\x10\n" +
+	"\x0eRenameResponse\"\xf5\x01\n" +
+	"\x14SetAttributesRequest\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12%\n" +
+	"\vpermissions\x18\x02 \x01(\rH\x00R\vpermissions\x88\x01\x01\x121\n" +
+	"\x12accessed_unix_nano\x18\x03 \x01(\x10H\x01R\x10accessedUnixNano\x88\x01\x01\x121\n" +
+	"\x12modified_unix_nano\x18\x04 \x01(\x10H\x02R\x10modifiedUnixNano\x88\x01\x01B\x0e\n" +
+	"\f_permissionsB\x15\n" +
+	"\x13_accessed_unix_nanoB\x15\n" +
+	"\x13_modified_unix_nano\"\x17\n" +
+	"\x15SetAttributesResponse\"*\n" +
+	"\x14SyncDirectoryRequest\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\"\x17\n" +
+	"\x15SyncDirectoryResponse\"\x86\x01\n" +
 	"\x17QueryWriteStatusRequest\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x129\n" +
 	"\aversion\x18\x02 \x01(\v2\x1f.culvert.fileservice.v1.VersionR\aversion\x12\x1c\n" +
@@ -1043,16 +3086,94 @@ const file_fileservice_internal_fileservicepb_fileservice_proto_rawDesc = "" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x129\n" +
 	"\aversion\x18\x02 \x01(\v2\x1f.culvert.fileservice.v1.VersionR\aversion\x12\x12\n" +
 	"\x04root\x18\x03 \x01(\fR\x04root\x12 \n" +
-	"\vpermissions\x18\x04 \x01(\rR\vpermissions2\xef\x05\n" +
+	"\vpermissions\x18\x04 \x01(\rR\vpermissions\"\xa0\x01\n" +
+	"\x11WriteFilesRequest\x12\x12\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\x125\n" +
+	"\x05files\x18\x03 \x03(\v2\x1f.culvert.fileservice.v1.NewFileR\x05files\x12\x1c\n" +
+	"\tdirectory\x18\x04 \x01(\tR\tdirectory\x12\x1c\n" +
+	"\toverwrite\x18\x05 \x01(\bR\toverwriteJ\x04\b\x02\x10\x03\"\x8e\x01\n" +
+	"\aNewFile\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x129\n" +
+	"\aversion\x18\x02 \x01(\v2\x1f.culvert.fileservice.v1.VersionR\aversion\x12\x12\n" +
+	"\x04hash\x18\x03 \x01(\fR\x04hash\x12 \n" +
+	"\vpermissions\x18\x04 \x01(\rR\vpermissions\"N\n" +
+	"\x12WriteFilesResponse\x128\n" +
+	"\x05files\x18\x01 \x03(\v2\".culvert.fileservice.v1.FileResultR\x05files\"\x9a\x01\n" +
+	"\x10OpenDraftRequest\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x16\n" +
+	"\x06create\x18\x02 \x01(\bR\x06create\x12\x1c\n" +
+	"\texclusive\x18\x03 \x01(\bR\texclusive\x12\x1a\n" +
+	"\btruncate\x18\x04 \x01(\bR\btruncate\x12 \n" +
+	"\vpermissions\x18\x05 \x01(\rR\vpermissions\"\xa5\x01\n" +
+	"\x11OpenDraftResponse\x12\x14\n" +
+	"\x05draft\x18\x01 \x01(\fR\x05draft\x123\n" +
+	"\x05entry\x18\x02 \x01(\v2\x1d.culvert.fileservice.v1.EntryR\x05entry\x12+\n" +
+	"\x11idle_milliseconds\x18\x03 \x01(\x03R\x10idleMilliseconds\x12\x18\n" +
+	"\achanged\x18\x04 \x01(\bR\achanged\"U\n" +
+	"\x11WriteDraftRequest\x12\x12\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\x12\x14\n" +
+	"\x05draft\x18\x03 \x01(\fR\x05draft\x12\x16\n" +
+	"\x06offset\x18\x04 \x01(\x03R\x06offset\".\n" +
+	"\x12WriteDraftResponse\x12\x18\n" +
+	"\awritten\x18\x01 \x01(\x03R\awritten\"X\n" +
+	"\x10ReadDraftRequest\x12\x14\n" +
+	"\x05draft\x18\x01 \x01(\fR\x05draft\x12\x16\n" +
+	"\x06offset\x18\x02 \x01(\x03R\x06offset\x12\x16\n" +
+	"\x06length\x18\x03 \x01(\x03R\x06length\"\x97\x02\n" +
+	"\x12ChangeDraftRequest\x12\x14\n" +
+	"\x05draft\x18\x01 \x01(\fR\x05draft\x12\x17\n" +
+	"\x04size\x18\x02 \x01(\x03H\x00R\x04size\x88\x01\x01\x12%\n" +
+	"\vpermissions\x18\x03 \x01(\rH\x01R\vpermissions\x88\x01\x01\x121\n" +
+	"\x12accessed_unix_nano\x18\x04 \x01(\x10H\x02R\x10accessedUnixNano\x88\x01\x01\x121\n" +
+	"\x12modified_unix_nano\x18\x05 \x01(\x10H\x03R\x10modifiedUnixNano\x88\x01\x01B\a\n" +
+	"\x05_sizeB\x0e\n" +
+	"\f_permissionsB\x15\n" +
+	"\x13_accessed_unix_nanoB\x15\n" +
+	"\x13_modified_unix_nano\"\x15\n" +
+	"\x13ChangeDraftResponse\"(\n" +
+	"\x10SyncDraftRequest\x12\x14\n" +
+	"\x05draft\x18\x01 \x01(\fR\x05draft\"\x13\n" +
+	"\x11SyncDraftResponse\"Y\n" +
+	"\x13PublishDraftRequest\x12\x14\n" +
+	"\x05draft\x18\x01 \x01(\fR\x05draft\x12\x12\n" +
+	"\x04path\x18\x02 \x01(\tR\x04path\x12\x18\n" +
+	"\areplace\x18\x03 \x01(\bR\areplace\"(\n" +
+	"\x10DropDraftRequest\x12\x14\n" +
+	"\x05draft\x18\x01 \x01(\fR\x05draft\"\x13\n" +
+	"\x11DropDraftResponse\"(\n" +
+	"\x10KeepDraftRequest\x12\x14\n" +
+	"\x05draft\x18\x01 \x01(\fR\x05draft\"\x13\n" +
+	"\x11KeepDraftResponse2\xcb\x13\n" +
 	"\vFileService\x12J\n" +
-	"\x04Stat\x12#.culvert.fileservice.v1.StatRequest\x1a\x1d.culvert.fileservice.v1.Entry\x12S\n" +
+	"\x04Stat\x12#.culvert.fileservice.v1.StatRequest\x1a\x1d.culvert.fileservice.v1.Entry\x12Q\n" +
+	"\x04Open\x12#.culvert.fileservice.v1.OpenRequest\x1a$.culvert.fileservice.v1.OpenResponse\x12]\n" +
+	"\bReadLink\x12'.culvert.fileservice.v1.ReadLinkRequest\x1a(.culvert.fileservice.v1.ReadLinkResponse\x12T\n" +
+	"\x05Space\x12$.culvert.fileservice.v1.SpaceRequest\x1a%.culvert.fileservice.v1.SpaceResponse\x12S\n" +
 	"\x04List\x12#.culvert.fileservice.v1.ListRequest\x1a$.culvert.fileservice.v1.ListResponse0\x01\x12S\n" +
-	"\x04Read\x12#.culvert.fileservice.v1.ReadRequest\x1a$.culvert.fileservice.v1.ReadResponse0\x01\x12S\n" +
+	"\x04Read\x12#.culvert.fileservice.v1.ReadRequest\x1a$.culvert.fileservice.v1.ReadResponse0\x01\x12b\n" +
+	"\tReadFiles\x12(.culvert.fileservice.v1.ReadFilesRequest\x1a).culvert.fileservice.v1.ReadFilesResponse0\x01\x12g\n" +
+	"\n" +
+	"ReadPieces\x12).culvert.fileservice.v1.ReadPiecesRequest\x1a*.culvert.fileservice.v1.ReadPiecesResponse(\x010\x01\x12S\n" +
 	"\x04Hash\x12#.culvert.fileservice.v1.HashRequest\x1a$.culvert.fileservice.v1.HashResponse0\x01\x12l\n" +
-	"\rMakeDirectory\x12,.culvert.fileservice.v1.MakeDirectoryRequest\x1a-.culvert.fileservice.v1.MakeDirectoryResponse\x12u\n" +
+	"\rMakeDirectory\x12,.culvert.fileservice.v1.MakeDirectoryRequest\x1a-.culvert.fileservice.v1.MakeDirectoryResponse\x12W\n" +
+	"\x06Remove\x12%.culvert.fileservice.v1.RemoveRequest\x1a&.culvert.fileservice.v1.RemoveResponse\x12W\n" +
+	"\x06Rename\x12%.culvert.fileservice.v1.RenameRequest\x1a&.culvert.fileservice.v1.RenameResponse\x12l\n" +
+	"\rSetAttributes\x12,.culvert.fileservice.v1.SetAttributesRequest\x1a-.culvert.fileservice.v1.SetAttributesResponse\x12l\n" +
+	"\rSyncDirectory\x12,.culvert.fileservice.v1.SyncDirectoryRequest\x1a-.culvert.fileservice.v1.SyncDirectoryResponse\x12u\n" +
 	"\x10QueryWriteStatus\x12/.culvert.fileservice.v1.QueryWriteStatusRequest\x1a0.culvert.fileservice.v1.QueryWriteStatusResponse\x12V\n" +
 	"\x05Write\x12$.culvert.fileservice.v1.WriteRequest\x1a%.culvert.fileservice.v1.WriteResponse(\x01\x12X\n" +
-	"\vFinishWrite\x12*.culvert.fileservice.v1.FinishWriteRequest\x1a\x1d.culvert.fileservice.v1.EntryB,Z*culvert/fileservice/internal/fileservicepbb\x06proto3"
+	"\vFinishWrite\x12*.culvert.fileservice.v1.FinishWriteRequest\x1a\x1d.culvert.fileservice.v1.Entry\x12e\n" +
+	"\n" +
+	"WriteFiles\x12).culvert.fileservice.v1.WriteFilesRequest\x1a*.culvert.fileservice.v1.WriteFilesResponse(\x01\x12`\n" +
+	"\tOpenDraft\x12(.culvert.fileservice.v1.OpenDraftRequest\x1a).culvert.fileservice.v1.OpenDraftResponse\x12e\n" +
+	"\n" +
+	"WriteDraft\x12).culvert.fileservice.v1.WriteDraftRequest\x1a*.culvert.fileservice.v1.WriteDraftResponse(\x01\x12]\n" +
+	"\tReadDraft\x12(.culvert.fileservice.v1.ReadDraftRequest\x1a$.culvert.fileservice.v1.ReadResponse0\x01\x12f\n" +
+	"\vChangeDraft\x12*.culvert.fileservice.v1.ChangeDraftRequest\x1a+.culvert.fileservice.v1.ChangeDraftResponse\x12`\n" +
+	"\tSyncDraft\x12(.culvert.fileservice.v1.SyncDraftRequest\x1a).culvert.fileservice.v1.SyncDraftResponse\x12Z\n" +
+	"\fPublishDraft\x12+.culvert.fileservice.v1.PublishDraftRequest\x1a\x1d.culvert.fileservice.v1.Entry\x12`\n" +
+	"\tDropDraft\x12(.culvert.fileservice.v1.DropDraftRequest\x1a).culvert.fileservice.v1.DropDraftResponse\x12`\n" +
+	"\tKeepDraft\x12(.culvert.fileservice.v1.KeepDraftRequest\x1a).culvert.fileservice.v1.KeepDraftResponseB,Z*culvert/fileservice/internal/fileservicepbb\x06proto3"
 
 var (
 	file_fileservice_internal_fileservicepb_fileservice_proto_rawDescOnce sync.Once
@@ -1066,56 +3187,139 @@ func file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP() []b
 	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescData
 }
 
-var file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
 var file_fileservice_internal_fileservicepb_fileservice_proto_goTypes = []any{
 	(*Version)(nil),                  // 0: culvert.fileservice.v1.Version
 	(*Entry)(nil),                    // 1: culvert.fileservice.v1.Entry
-	(*StatRequest)(nil),              // 2: culvert.fileservice.v1.StatRequest
-	(*ListRequest)(nil),              // 3: culvert.fileservice.v1.ListRequest
-	(*ListResponse)(nil),             // 4: culvert.fileservice.v1.ListResponse
-	(*ReadRequest)(nil),              // 5: culvert.fileservice.v1.ReadRequest
-	(*ReadResponse)(nil),             // 6: culvert.fileservice.v1.ReadResponse
-	(*HashRequest)(nil),              // 7: culvert.fileservice.v1.HashRequest
-	(*HashResponse)(nil),             // 8: culvert.fileservice.v1.HashResponse
-	(*MakeDirectoryRequest)(nil),     // 9: culvert.fileservice.v1.MakeDirectoryRequest
-	(*MakeDirectoryResponse)(nil),    // 10: culvert.fileservice.v1.MakeDirectoryResponse
-	(*QueryWriteStatusRequest)(nil),  // 11: culvert.fileservice.v1.QueryWriteStatusRequest
-	(*QueryWriteStatusResponse)(nil), // 12: culvert.fileservice.v1.QueryWriteStatusResponse
-	(*BlockRange)(nil),               // 13: culvert.fileservice.v1.BlockRange
-	(*WriteRequest)(nil),             // 14: culvert.fileservice.v1.WriteRequest
-	(*WriteResponse)(nil),            // 15: culvert.fileservice.v1.WriteResponse
-	(*FinishWriteRequest)(nil),       // 16: culvert.fileservice.v1.FinishWriteRequest
+	(*Failure)(nil),                  // 2: culvert.fileservice.v1.Failure
+	(*StatRequest)(nil),              // 3: culvert.fileservice.v1.StatRequest
+	(*OpenRequest)(nil),              // 4: culvert.fileservice.v1.OpenRequest
+	(*OpenResponse)(nil),             // 5: culvert.fileservice.v1.OpenResponse
+	(*ReadLinkRequest)(nil),          // 6: culvert.fileservice.v1.ReadLinkRequest
+	(*ReadLinkResponse)(nil),         // 7: culvert.fileservice.v1.ReadLinkResponse
+	(*SpaceRequest)(nil),             // 8: culvert.fileservice.v1.SpaceRequest
+	(*SpaceResponse)(nil),            // 9: culvert.fileservice.v1.SpaceResponse
+	(*ListRequest)(nil),              // 10: culvert.fileservice.v1.ListRequest
+	(*ListResponse)(nil),             // 11: culvert.fileservice.v1.ListResponse
+	(*ReadRequest)(nil),              // 12: culvert.fileservice.v1.ReadRequest
+	(*ReadResponse)(nil),             // 13: culvert.fileservice.v1.ReadResponse
+	(*ReadFilesRequest)(nil),         // 14: culvert.fileservice.v1.ReadFilesRequest
+	(*SmallFile)(nil),                // 15: culvert.fileservice.v1.SmallFile
+	(*ReadFilesResponse)(nil),        // 16: culvert.fileservice.v1.ReadFilesResponse
+	(*FileResult)(nil),               // 17: culvert.fileservice.v1.FileResult
+	(*ReadPiecesRequest)(nil),        // 18: culvert.fileservice.v1.ReadPiecesRequest
+	(*ReadPiecesResponse)(nil),       // 19: culvert.fileservice.v1.ReadPiecesResponse
+	(*HashRequest)(nil),              // 20: culvert.fileservice.v1.HashRequest
+	(*HashResponse)(nil),             // 21: culvert.fileservice.v1.HashResponse
+	(*MakeDirectoryRequest)(nil),     // 22: culvert.fileservice.v1.MakeDirectoryRequest
+	(*MakeDirectoryResponse)(nil),    // 23: culvert.fileservice.v1.MakeDirectoryResponse
+	(*RemoveRequest)(nil),            // 24: culvert.fileservice.v1.RemoveRequest
+	(*RemoveResponse)(nil),           // 25: culvert.fileservice.v1.RemoveResponse
+	(*RenameRequest)(nil),            // 26: culvert.fileservice.v1.RenameRequest
+	(*RenameResponse)(nil),           // 27: culvert.fileservice.v1.RenameResponse
+	(*SetAttributesRequest)(nil),     // 28: culvert.fileservice.v1.SetAttributesRequest
+	(*SetAttributesResponse)(nil),    // 29: culvert.fileservice.v1.SetAttributesResponse
+	(*SyncDirectoryRequest)(nil),     // 30: culvert.fileservice.v1.SyncDirectoryRequest
+	(*SyncDirectoryResponse)(nil),    // 31: culvert.fileservice.v1.SyncDirectoryResponse
+	(*QueryWriteStatusRequest)(nil),  // 32: culvert.fileservice.v1.QueryWriteStatusRequest
+	(*QueryWriteStatusResponse)(nil), // 33: culvert.fileservice.v1.QueryWriteStatusResponse
+	(*BlockRange)(nil),               // 34: culvert.fileservice.v1.BlockRange
+	(*WriteRequest)(nil),             // 35: culvert.fileservice.v1.WriteRequest
+	(*WriteResponse)(nil),            // 36: culvert.fileservice.v1.WriteResponse
+	(*FinishWriteRequest)(nil),       // 37: culvert.fileservice.v1.FinishWriteRequest
+	(*WriteFilesRequest)(nil),        // 38: culvert.fileservice.v1.WriteFilesRequest
+	(*NewFile)(nil),                  // 39: culvert.fileservice.v1.NewFile
+	(*WriteFilesResponse)(nil),       // 40: culvert.fileservice.v1.WriteFilesResponse
+	(*OpenDraftRequest)(nil),         // 41: culvert.fileservice.v1.OpenDraftRequest
+	(*OpenDraftResponse)(nil),        // 42: culvert.fileservice.v1.OpenDraftResponse
+	(*WriteDraftRequest)(nil),        // 43: culvert.fileservice.v1.WriteDraftRequest
+	(*WriteDraftResponse)(nil),       // 44: culvert.fileservice.v1.WriteDraftResponse
+	(*ReadDraftRequest)(nil),         // 45: culvert.fileservice.v1.ReadDraftRequest
+	(*ChangeDraftRequest)(nil),       // 46: culvert.fileservice.v1.ChangeDraftRequest
+	(*ChangeDraftResponse)(nil),      // 47: culvert.fileservice.v1.ChangeDraftResponse
+	(*SyncDraftRequest)(nil),         // 48: culvert.fileservice.v1.SyncDraftRequest
+	(*SyncDraftResponse)(nil),        // 49: culvert.fileservice.v1.SyncDraftResponse
+	(*PublishDraftRequest)(nil),      // 50: culvert.fileservice.v1.PublishDraftRequest
+	(*DropDraftRequest)(nil),         // 51: culvert.fileservice.v1.DropDraftRequest
+	(*DropDraftResponse)(nil),        // 52: culvert.fileservice.v1.DropDraftResponse
+	(*KeepDraftRequest)(nil),         // 53: culvert.fileservice.v1.KeepDraftRequest
+	(*KeepDraftResponse)(nil),        // 54: culvert.fileservice.v1.KeepDraftResponse
 }
 var file_fileservice_internal_fileservicepb_fileservice_proto_depIdxs = []int32{
 	0,  // 0: culvert.fileservice.v1.Entry.version:type_name -> culvert.fileservice.v1.Version
-	1,  // 1: culvert.fileservice.v1.ListResponse.entries:type_name -> culvert.fileservice.v1.Entry
-	0,  // 2: culvert.fileservice.v1.ReadRequest.version:type_name -> culvert.fileservice.v1.Version
-	0,  // 3: culvert.fileservice.v1.HashRequest.version:type_name -> culvert.fileservice.v1.Version
-	0,  // 4: culvert.fileservice.v1.QueryWriteStatusRequest.version:type_name -> culvert.fileservice.v1.Version
-	13, // 5: culvert.fileservice.v1.QueryWriteStatusResponse.committed:type_name -> culvert.fileservice.v1.BlockRange
-	0,  // 6: culvert.fileservice.v1.WriteRequest.version:type_name -> culvert.fileservice.v1.Version
-	0,  // 7: culvert.fileservice.v1.FinishWriteRequest.version:type_name -> culvert.fileservice.v1.Version
-	2,  // 8: culvert.fileservice.v1.FileService.Stat:input_type -> culvert.fileservice.v1.StatRequest
-	3,  // 9: culvert.fileservice.v1.FileService.List:input_type -> culvert.fileservice.v1.ListRequest
-	5,  // 10: culvert.fileservice.v1.FileService.Read:input_type -> culvert.fileservice.v1.ReadRequest
-	7,  // 11: culvert.fileservice.v1.FileService.Hash:input_type -> culvert.fileservice.v1.HashRequest
-	9,  // 12: culvert.fileservice.v1.FileService.MakeDirectory:input_type -> culvert.fileservice.v1.MakeDirectoryRequest
-	11, // 13: culvert.fileservice.v1.FileService.QueryWriteStatus:input_type -> culvert.fileservice.v1.QueryWriteStatusRequest
-	14, // 14: culvert.fileservice.v1.FileService.Write:input_type -> culvert.fileservice.v1.WriteRequest
-	16, // 15: culvert.fileservice.v1.FileService.FinishWrite:input_type -> culvert.fileservice.v1.FinishWriteRequest
-	1,  // 16: culvert.fileservice.v1.FileService.Stat:output_type -> culvert.fileservice.v1.Entry
-	4,  // 17: culvert.fileservice.v1.FileService.List:output_type -> culvert.fileservice.v1.ListResponse
-	6,  // 18: culvert.fileservice.v1.FileService.Read:output_type -> culvert.fileservice.v1.ReadResponse
-	8,  // 19: culvert.fileservice.v1.FileService.Hash:output_type -> culvert.fileservice.v1.HashResponse
-	10, // 20: culvert.fileservice.v1.FileService.MakeDirectory:output_type -> culvert.fileservice.v1.MakeDirectoryResponse
-	12, // 21: culvert.fileservice.v1.FileService.QueryWriteStatus:output_type -> culvert.fileservice.v1.QueryWriteStatusResponse
-	15, // 22: culvert.fileservice.v1.FileService.Write:output_type -> culvert.fileservice.v1.WriteResponse
-	1,  // 23: culvert.fileservice.v1.FileService.FinishWrite:output_type -> culvert.fileservice.v1.Entry
-	16, // [16:24] is the sub-list for method output_type
-	8,  // [8:16] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	1,  // 1: culvert.fileservice.v1.OpenResponse.entry:type_name -> culvert.fileservice.v1.Entry
+	1,  // 2: culvert.fileservice.v1.ListResponse.entries:type_name -> culvert.fileservice.v1.Entry
+	0,  // 3: culvert.fileservice.v1.ReadRequest.version:type_name -> culvert.fileservice.v1.Version
+	15, // 4: culvert.fileservice.v1.ReadFilesRequest.files:type_name -> culvert.fileservice.v1.SmallFile
+	0,  // 5: culvert.fileservice.v1.SmallFile.version:type_name -> culvert.fileservice.v1.Version
+	17, // 6: culvert.fileservice.v1.ReadFilesResponse.files:type_name -> culvert.fileservice.v1.FileResult
+	12, // 7: culvert.fileservice.v1.ReadPiecesRequest.pieces:type_name -> culvert.fileservice.v1.ReadRequest
+	0,  // 8: culvert.fileservice.v1.HashRequest.version:type_name -> culvert.fileservice.v1.Version
+	0,  // 9: culvert.fileservice.v1.QueryWriteStatusRequest.version:type_name -> culvert.fileservice.v1.Version
+	34, // 10: culvert.fileservice.v1.QueryWriteStatusResponse.committed:type_name -> culvert.fileservice.v1.BlockRange
+	0,  // 11: culvert.fileservice.v1.WriteRequest.version:type_name -> culvert.fileservice.v1.Version
+	0,  // 12: culvert.fileservice.v1.FinishWriteRequest.version:type_name -> culvert.fileservice.v1.Version
+	39, // 13: culvert.fileservice.v1.WriteFilesRequest.files:type_name -> culvert.fileservice.v1.NewFile
+	0,  // 14: culvert.fileservice.v1.NewFile.version:type_name -> culvert.fileservice.v1.Version
+	17, // 15: culvert.fileservice.v1.WriteFilesResponse.files:type_name -> culvert.fileservice.v1.FileResult
+	1,  // 16: culvert.fileservice.v1.OpenDraftResponse.entry:type_name -> culvert.fileservice.v1.Entry
+	3,  // 17: culvert.fileservice.v1.FileService.Stat:input_type -> culvert.fileservice.v1.StatRequest
+	4,  // 18: culvert.fileservice.v1.FileService.Open:input_type -> culvert.fileservice.v1.OpenRequest
+	6,  // 19: culvert.fileservice.v1.FileService.ReadLink:input_type -> culvert.fileservice.v1.ReadLinkRequest
+	8,  // 20: culvert.fileservice.v1.FileService.Space:input_type -> culvert.fileservice.v1.SpaceRequest
+	10, // 21: culvert.fileservice.v1.FileService.List:input_type -> culvert.fileservice.v1.ListRequest
+	12, // 22: culvert.fileservice.v1.FileService.Read:input_type -> culvert.fileservice.v1.ReadRequest
+	14, // 23: culvert.fileservice.v1.FileService.ReadFiles:input_type -> culvert.fileservice.v1.ReadFilesRequest
+	18, // 24: culvert.fileservice.v1.FileService.ReadPieces:input_type -> culvert.fileservice.v1.ReadPiecesRequest
+	20, // 25: culvert.fileservice.v1.FileService.Hash:input_type -> culvert.fileservice.v1.HashRequest
+	22, // 26: culvert.fileservice.v1.FileService.MakeDirectory:input_type -> culvert.fileservice.v1.MakeDirectoryRequest
+	24, // 27: culvert.fileservice.v1.FileService.Remove:input_type -> culvert.fileservice.v1.RemoveRequest
+	26, // 28: culvert.fileservice.v1.FileService.Rename:input_type -> culvert.fileservice.v1.RenameRequest
+	28, // 29: culvert.fileservice.v1.FileService.SetAttributes:input_type -> culvert.fileservice.v1.SetAttributesRequest
+	30, // 30: culvert.fileservice.v1.FileService.SyncDirectory:input_type -> culvert.fileservice.v1.SyncDirectoryRequest
+	32, // 31: culvert.fileservice.v1.FileService.QueryWriteStatus:input_type -> culvert.fileservice.v1.QueryWriteStatusRequest
+	35, // 32: culvert.fileservice.v1.FileService.Write:input_type -> culvert.fileservice.v1.WriteRequest
+	37, // 33: culvert.fileservice.v1.FileService.FinishWrite:input_type -> culvert.fileservice.v1.FinishWriteRequest
+	38, // 34: culvert.fileservice.v1.FileService.WriteFiles:input_type -> culvert.fileservice.v1.WriteFilesRequest
+	41, // 35: culvert.fileservice.v1.FileService.OpenDraft:input_type -> culvert.fileservice.v1.OpenDraftRequest
+	43, // 36: culvert.fileservice.v1.FileService.WriteDraft:input_type -> culvert.fileservice.v1.WriteDraftRequest
+	45, // 37: culvert.fileservice.v1.FileService.ReadDraft:input_type -> culvert.fileservice.v1.ReadDraftRequest
+	46, // 38: culvert.fileservice.v1.FileService.ChangeDraft:input_type -> culvert.fileservice.v1.ChangeDraftRequest
+	48, // 39: culvert.fileservice.v1.FileService.SyncDraft:input_type -> culvert.fileservice.v1.SyncDraftRequest
+	50, // 40: culvert.fileservice.v1.FileService.PublishDraft:input_type -> culvert.fileservice.v1.PublishDraftRequest
+	51, // 41: culvert.fileservice.v1.FileService.DropDraft:input_type -> culvert.fileservice.v1.DropDraftRequest
+	53, // 42: culvert.fileservice.v1.FileService.KeepDraft:input_type -> culvert.fileservice.v1.KeepDraftRequest
+	1,  // 43: culvert.fileservice.v1.FileService.Stat:output_type -> culvert.fileservice.v1.Entry
+	5,  // 44: culvert.fileservice.v1.FileService.Open:output_type -> culvert.fileservice.v1.OpenResponse
+	7,  // 45: culvert.fileservice.v1.FileService.ReadLink:output_type -> culvert.fileservice.v1.ReadLinkResponse
+	9,  // 46: culvert.fileservice.v1.FileService.Space:output_type -> culvert.fileservice.v1.SpaceResponse
+	11, // 47: culvert.fileservice.v1.FileService.List:output_type -> culvert.fileservice.v1.ListResponse
+	13, // 48: culvert.fileservice.v1.FileService.Read:output_type -> culvert.fileservice.v1.ReadResponse
+	16, // 49: culvert.fileservice.v1.FileService.ReadFiles:output_type -> culvert.fileservice.v1.ReadFilesResponse
+	19, // 50: culvert.fileservice.v1.FileService.ReadPieces:output_type -> culvert.fileservice.v1.ReadPiecesResponse
+	21, // 51: culvert.fileservice.v1.FileService.Hash:output_type -> culvert.fileservice.v1.HashResponse
+	23, // 52: culvert.fileservice.v1.FileService.MakeDirectory:output_type -> culvert.fileservice.v1.MakeDirectoryResponse
+	25, // 53: culvert.fileservice.v1.FileService.Remove:output_type -> culvert.fileservice.v1.RemoveResponse
+	27, // 54: culvert.fileservice.v1.FileService.Rename:output_type -> culvert.fileservice.v1.RenameResponse
+	29, // 55: culvert.fileservice.v1.FileService.SetAttributes:output_type -> culvert.fileservice.v1.SetAttributesResponse
+	31, // 56: culvert.fileservice.v1.FileService.SyncDirectory:output_type -> culvert.fileservice.v1.SyncDirectoryResponse
+	33, // 57: culvert.fileservice.v1.FileService.QueryWriteStatus:output_type -> culvert.fileservice.v1.QueryWriteStatusResponse
+	36, // 58: culvert.fileservice.v1.FileService.Write:output_type -> culvert.fileservice.v1.WriteResponse
+	1,  // 59: culvert.fileservice.v1.FileService.FinishWrite:output_type -> culvert.fileservice.v1.Entry
+	40, // 60: culvert.fileservice.v1.FileService.WriteFiles:output_type -> culvert.fileservice.v1.WriteFilesResponse
+	42, // 61: culvert.fileservice.v1.FileService.OpenDraft:output_type -> culvert.fileservice.v1.OpenDraftResponse
+	44, // 62: culvert.fileservice.v1.FileService.WriteDraft:output_type -> culvert.fileservice.v1.WriteDraftResponse
+	13, // 63: culvert.fileservice.v1.FileService.ReadDraft:output_type -> culvert.fileservice.v1.ReadResponse
+	47, // 64: culvert.fileservice.v1.FileService.ChangeDraft:output_type -> culvert.fileservice.v1.ChangeDraftResponse
+	49, // 65: culvert.fileservice.v1.FileService.SyncDraft:output_type -> culvert.fileservice.v1.SyncDraftResponse
+	1,  // 66: culvert.fileservice.v1.FileService.PublishDraft:output_type -> culvert.fileservice.v1.Entry
+	52, // 67: culvert.fileservice.v1.FileService.DropDraft:output_type -> culvert.fileservice.v1.DropDraftResponse
+	54, // 68: culvert.fileservice.v1.FileService.KeepDraft:output_type -> culvert.fileservice.v1.KeepDraftResponse
+	43, // [43:69] is the sub-list for method output_type
+	17, // [17:43] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_fileservice_internal_fileservicepb_fileservice_proto_init() }
@@ -1123,13 +3327,15 @@ func file_fileservice_internal_fileservicepb_fileservice_proto_init() {
 	if File_fileservice_internal_fileservicepb_fileservice_proto != nil {
 		return
 	}
+	file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[28].OneofWrappers = []any{}
+	file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[46].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fileservice_internal_fileservicepb_fileservice_proto_rawDesc), len(file_fileservice_internal_fileservicepb_fileservice_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   17,
+			NumMessages:   55,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -23,13 +23,31 @@ const _ = grpc.SupportPackageIsVersion9
 
 const (
 	FileService_Stat_FullMethodName             = "/culvert.fileservice.v1.FileService/Stat"
+	FileService_Open_FullMethodName             = "/culvert.fileservice.v1.FileService/Open"
+	FileService_ReadLink_FullMethodName         = "/culvert.fileservice.v1.FileService/ReadLink"
+	FileService_Space_FullMethodName            = "/culvert.fileservice.v1.FileService/Space"
 	FileService_List_FullMethodName             = "/culvert.fileservice.v1.FileService/List"
 	FileService_Read_FullMethodName             = "/culvert.fileservice.v1.FileService/Read"
+	FileService_ReadFiles_FullMethodName        = "/culvert.fileservice.v1.FileService/ReadFiles"
+	FileService_ReadPieces_FullMethodName       = "/culvert.fileservice.v1.FileService/ReadPieces"
 	FileService_Hash_FullMethodName             = "/culvert.fileservice.v1.FileService/Hash"
 	FileService_MakeDirectory_FullMethodName    = "/culvert.fileservice.v1.FileService/MakeDirectory"
+	FileService_Remove_FullMethodName           = "/culvert.fileservice.v1.FileService/Remove"
+	FileService_Rename_FullMethodName           = "/culvert.fileservice.v1.FileService/Rename"
+	FileService_SetAttributes_FullMethodName    = "/culvert.fileservice.v1.FileService/SetAttributes"
+	FileService_SyncDirectory_FullMethodName    = "/culvert.fileservice.v1.FileService/SyncDirectory"
 	FileService_QueryWriteStatus_FullMethodName = "/culvert.fileservice.v1.FileService/QueryWriteStatus"
 	FileService_Write_FullMethodName            = "/culvert.fileservice.v1.FileService/Write"
 	FileService_FinishWrite_FullMethodName      = "/culvert.fileservice.v1.FileService/FinishWrite"
+	FileService_WriteFiles_FullMethodName       = "/culvert.fileservice.v1.FileService/WriteFiles"
+	FileService_OpenDraft_FullMethodName        = "/culvert.fileservice.v1.FileService/OpenDraft"
+	FileService_WriteDraft_FullMethodName       = "/culvert.fileservice.v1.FileService/WriteDraft"
+	FileService_ReadDraft_FullMethodName        = "/culvert.fileservice.v1.FileService/ReadDraft"
+	FileService_ChangeDraft_FullMethodName      = "/culvert.fileservice.v1.FileService/ChangeDraft"
+	FileService_SyncDraft_FullMethodName        = "/culvert.fileservice.v1.FileService/SyncDraft"
+	FileService_PublishDraft_FullMethodName     = "/culvert.fileservice.v1.FileService/PublishDraft"
+	FileService_DropDraft_FullMethodName        = "/culvert.fileservice.v1.FileService/DropDraft"
+	FileService_KeepDraft_FullMethodName        = "/culvert.fileservice.v1.FileService/KeepDraft"
 )
 
 // FileServiceClient is the client API for FileService service.
@@ -45,25 +63,70 @@ const (
 // for a request that is never right; ABORTED if the file is not of the version that was named; DATA_LOSS if bytes do
 // not have the hash they came with; FAILED_PRECONDITION for what this server does not do, such as writing where that
 // is off; RESOURCE_EXHAUSTED for a limit that was reached, or a full disk; UNAVAILABLE if the server goes away.
+// A Failure among their details says what the file system says.
 type FileServiceClient interface {
 	// Stat describes one file. A symbolic link is described, not followed.
 	Stat(ctx context.Context, in *StatRequest, opts ...grpc.CallOption) (*Entry, error)
+	// Open describes a regular file or a directory that can be read, and gives the content of a small file along.
+	Open(ctx context.Context, in *OpenRequest, opts ...grpc.CallOption) (*OpenResponse, error)
+	// ReadLink gives where a symbolic link leads. Nothing follows it.
+	ReadLink(ctx context.Context, in *ReadLinkRequest, opts ...grpc.CallOption) (*ReadLinkResponse, error)
+	// Space says how much room there is in the file system of a file.
+	Space(ctx context.Context, in *SpaceRequest, opts ...grpc.CallOption) (*SpaceResponse, error)
 	// List gives the entries of one directory, in pages and in no order.
 	List(ctx context.Context, in *ListRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ListResponse], error)
 	// Read gives a range of one version of a file, in order. It gives nothing that was read after the file had changed.
 	Read(ctx context.Context, in *ReadRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadResponse], error)
+	// ReadFiles gives small files of one directory whole, in order. What is wrong with one of them is told in its place,
+	// and the others come.
+	ReadFiles(ctx context.Context, in *ReadFilesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadFilesResponse], error)
+	// ReadPieces gives several small ranges, of one file or of several, for each request. Each is as one of Read. The
+	// answers come in the order of the requests.
+	ReadPieces(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ReadPiecesRequest, ReadPiecesResponse], error)
 	// Hash gives the hashes of blocks of one version of a file, in order.
 	Hash(ctx context.Context, in *HashRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[HashResponse], error)
 	// MakeDirectory makes a directory. It is no error if there is one.
 	MakeDirectory(ctx context.Context, in *MakeDirectoryRequest, opts ...grpc.CallOption) (*MakeDirectoryResponse, error)
+	// Remove removes a file, a link, or a directory that is empty.
+	Remove(ctx context.Context, in *RemoveRequest, opts ...grpc.CallOption) (*RemoveResponse, error)
+	// Rename gives a file, a link or a directory another path.
+	Rename(ctx context.Context, in *RenameRequest, opts ...grpc.CallOption) (*RenameResponse, error)
+	// SetAttributes sets permissions and times of a file or a directory.
+	SetAttributes(ctx context.Context, in *SetAttributesRequest, opts ...grpc.CallOption) (*SetAttributesResponse, error)
+	// SyncDirectory makes durable what was made, removed or renamed in a directory, and attributes that were set. A crash
+	// of the server may undo them before.
+	SyncDirectory(ctx context.Context, in *SyncDirectoryRequest, opts ...grpc.CallOption) (*SyncDirectoryResponse, error)
 	// QueryWriteStatus begins the upload of one version of a file, or finds the one that was broken off, and says which
 	// blocks are committed.
 	QueryWriteStatus(ctx context.Context, in *QueryWriteStatusRequest, opts ...grpc.CallOption) (*QueryWriteStatusResponse, error)
 	// Write takes consecutive blocks of an upload. It answers when the last of them is in the file and has its hash,
 	// which is before it is committed.
 	Write(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[WriteRequest, WriteResponse], error)
-	// FinishWrite commits all blocks, checks the root of their hashes, and gives the file its name.
+	// FinishWrite commits all blocks, checks that their hashes give that of the file, and gives the file its name.
 	FinishWrite(ctx context.Context, in *FinishWriteRequest, opts ...grpc.CallOption) (*Entry, error)
+	// WriteFiles takes small files of one directory whole. It answers when each of them has its name, on the disk, or an
+	// error.
+	WriteFiles(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[WriteFilesRequest, WriteFilesResponse], error)
+	// OpenDraft opens a file to be written at any offset. What is written is a draft, which is not in the tree until it is
+	// published. A draft that no call names for a while is dropped.
+	OpenDraft(ctx context.Context, in *OpenDraftRequest, opts ...grpc.CallOption) (*OpenDraftResponse, error)
+	// WriteDraft writes into a draft, in the order of the messages, and answers when it has written all of them. What
+	// several calls at once write is in no order.
+	WriteDraft(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[WriteDraftRequest, WriteDraftResponse], error)
+	// ReadDraft gives a range of a draft.
+	ReadDraft(ctx context.Context, in *ReadDraftRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadResponse], error)
+	// ChangeDraft sets the size and the attributes of a draft.
+	ChangeDraft(ctx context.Context, in *ChangeDraftRequest, opts ...grpc.CallOption) (*ChangeDraftResponse, error)
+	// SyncDraft makes the content of a draft durable, and its name: at once if it was published, or else by PublishDraft.
+	SyncDraft(ctx context.Context, in *SyncDraftRequest, opts ...grpc.CallOption) (*SyncDraftResponse, error)
+	// PublishDraft gives a draft a path, durably if SyncDraft was called or if it was opened with content. The next write
+	// begins another draft with what was published. Without a change since then, to publish it again under the same path
+	// does nothing.
+	PublishDraft(ctx context.Context, in *PublishDraftRequest, opts ...grpc.CallOption) (*Entry, error)
+	// DropDraft ends a draft. What was not published is lost.
+	DropDraft(ctx context.Context, in *DropDraftRequest, opts ...grpc.CallOption) (*DropDraftResponse, error)
+	// KeepDraft keeps a draft from being dropped for a while longer.
+	KeepDraft(ctx context.Context, in *KeepDraftRequest, opts ...grpc.CallOption) (*KeepDraftResponse, error)
 }
 
 type fileServiceClient struct {
@@ -78,6 +141,36 @@ func (c *fileServiceClient) Stat(ctx context.Context, in *StatRequest, opts ...g
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(Entry)
 	err := c.cc.Invoke(ctx, FileService_Stat_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *fileServiceClient) Open(ctx context.Context, in *OpenRequest, opts ...grpc.CallOption) (*OpenResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(OpenResponse)
+	err := c.cc.Invoke(ctx, FileService_Open_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *fileServiceClient) ReadLink(ctx context.Context, in *ReadLinkRequest, opts ...grpc.CallOption) (*ReadLinkResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReadLinkResponse)
+	err := c.cc.Invoke(ctx, FileService_ReadLink_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *fileServiceClient) Space(ctx context.Context, in *SpaceRequest, opts ...grpc.CallOption) (*SpaceResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SpaceResponse)
+	err := c.cc.Invoke(ctx, FileService_Space_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -122,9 +215,41 @@ func (c *fileServiceClient) Read(ctx context.Context, in *ReadRequest, opts ...g
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type FileService_ReadClient = grpc.ServerStreamingClient[ReadResponse]
 
+func (c *fileServiceClient) ReadFiles(ctx context.Context, in *ReadFilesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadFilesResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &FileService_ServiceDesc.Streams[2], FileService_ReadFiles_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ReadFilesRequest, ReadFilesResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type FileService_ReadFilesClient = grpc.ServerStreamingClient[ReadFilesResponse]
+
+func (c *fileServiceClient) ReadPieces(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ReadPiecesRequest, ReadPiecesResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &FileService_ServiceDesc.Streams[3], FileService_ReadPieces_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ReadPiecesRequest, ReadPiecesResponse]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type FileService_ReadPiecesClient = grpc.BidiStreamingClient[ReadPiecesRequest, ReadPiecesResponse]
+
 func (c *fileServiceClient) Hash(ctx context.Context, in *HashRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[HashResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &FileService_ServiceDesc.Streams[2], FileService_Hash_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &FileService_ServiceDesc.Streams[4], FileService_Hash_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -151,6 +276,46 @@ func (c *fileServiceClient) MakeDirectory(ctx context.Context, in *MakeDirectory
 	return out, nil
 }
 
+func (c *fileServiceClient) Remove(ctx context.Context, in *RemoveRequest, opts ...grpc.CallOption) (*RemoveResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RemoveResponse)
+	err := c.cc.Invoke(ctx, FileService_Remove_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *fileServiceClient) Rename(ctx context.Context, in *RenameRequest, opts ...grpc.CallOption) (*RenameResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RenameResponse)
+	err := c.cc.Invoke(ctx, FileService_Rename_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *fileServiceClient) SetAttributes(ctx context.Context, in *SetAttributesRequest, opts ...grpc.CallOption) (*SetAttributesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SetAttributesResponse)
+	err := c.cc.Invoke(ctx, FileService_SetAttributes_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *fileServiceClient) SyncDirectory(ctx context.Context, in *SyncDirectoryRequest, opts ...grpc.CallOption) (*SyncDirectoryResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SyncDirectoryResponse)
+	err := c.cc.Invoke(ctx, FileService_SyncDirectory_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *fileServiceClient) QueryWriteStatus(ctx context.Context, in *QueryWriteStatusRequest, opts ...grpc.CallOption) (*QueryWriteStatusResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(QueryWriteStatusResponse)
@@ -163,7 +328,7 @@ func (c *fileServiceClient) QueryWriteStatus(ctx context.Context, in *QueryWrite
 
 func (c *fileServiceClient) Write(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[WriteRequest, WriteResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &FileService_ServiceDesc.Streams[3], FileService_Write_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &FileService_ServiceDesc.Streams[5], FileService_Write_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -184,6 +349,111 @@ func (c *fileServiceClient) FinishWrite(ctx context.Context, in *FinishWriteRequ
 	return out, nil
 }
 
+func (c *fileServiceClient) WriteFiles(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[WriteFilesRequest, WriteFilesResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &FileService_ServiceDesc.Streams[6], FileService_WriteFiles_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[WriteFilesRequest, WriteFilesResponse]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type FileService_WriteFilesClient = grpc.ClientStreamingClient[WriteFilesRequest, WriteFilesResponse]
+
+func (c *fileServiceClient) OpenDraft(ctx context.Context, in *OpenDraftRequest, opts ...grpc.CallOption) (*OpenDraftResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(OpenDraftResponse)
+	err := c.cc.Invoke(ctx, FileService_OpenDraft_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *fileServiceClient) WriteDraft(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[WriteDraftRequest, WriteDraftResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &FileService_ServiceDesc.Streams[7], FileService_WriteDraft_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[WriteDraftRequest, WriteDraftResponse]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type FileService_WriteDraftClient = grpc.ClientStreamingClient[WriteDraftRequest, WriteDraftResponse]
+
+func (c *fileServiceClient) ReadDraft(ctx context.Context, in *ReadDraftRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &FileService_ServiceDesc.Streams[8], FileService_ReadDraft_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ReadDraftRequest, ReadResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type FileService_ReadDraftClient = grpc.ServerStreamingClient[ReadResponse]
+
+func (c *fileServiceClient) ChangeDraft(ctx context.Context, in *ChangeDraftRequest, opts ...grpc.CallOption) (*ChangeDraftResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ChangeDraftResponse)
+	err := c.cc.Invoke(ctx, FileService_ChangeDraft_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *fileServiceClient) SyncDraft(ctx context.Context, in *SyncDraftRequest, opts ...grpc.CallOption) (*SyncDraftResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SyncDraftResponse)
+	err := c.cc.Invoke(ctx, FileService_SyncDraft_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *fileServiceClient) PublishDraft(ctx context.Context, in *PublishDraftRequest, opts ...grpc.CallOption) (*Entry, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Entry)
+	err := c.cc.Invoke(ctx, FileService_PublishDraft_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *fileServiceClient) DropDraft(ctx context.Context, in *DropDraftRequest, opts ...grpc.CallOption) (*DropDraftResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DropDraftResponse)
+	err := c.cc.Invoke(ctx, FileService_DropDraft_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *fileServiceClient) KeepDraft(ctx context.Context, in *KeepDraftRequest, opts ...grpc.CallOption) (*KeepDraftResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(KeepDraftResponse)
+	err := c.cc.Invoke(ctx, FileService_KeepDraft_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // FileServiceServer is the server API for FileService service.
 // All implementations must embed UnimplementedFileServiceServer
 // for forward compatibility.
@@ -197,25 +467,70 @@ func (c *fileServiceClient) FinishWrite(ctx context.Context, in *FinishWriteRequ
 // for a request that is never right; ABORTED if the file is not of the version that was named; DATA_LOSS if bytes do
 // not have the hash they came with; FAILED_PRECONDITION for what this server does not do, such as writing where that
 // is off; RESOURCE_EXHAUSTED for a limit that was reached, or a full disk; UNAVAILABLE if the server goes away.
+// A Failure among their details says what the file system says.
 type FileServiceServer interface {
 	// Stat describes one file. A symbolic link is described, not followed.
 	Stat(context.Context, *StatRequest) (*Entry, error)
+	// Open describes a regular file or a directory that can be read, and gives the content of a small file along.
+	Open(context.Context, *OpenRequest) (*OpenResponse, error)
+	// ReadLink gives where a symbolic link leads. Nothing follows it.
+	ReadLink(context.Context, *ReadLinkRequest) (*ReadLinkResponse, error)
+	// Space says how much room there is in the file system of a file.
+	Space(context.Context, *SpaceRequest) (*SpaceResponse, error)
 	// List gives the entries of one directory, in pages and in no order.
 	List(*ListRequest, grpc.ServerStreamingServer[ListResponse]) error
 	// Read gives a range of one version of a file, in order. It gives nothing that was read after the file had changed.
 	Read(*ReadRequest, grpc.ServerStreamingServer[ReadResponse]) error
+	// ReadFiles gives small files of one directory whole, in order. What is wrong with one of them is told in its place,
+	// and the others come.
+	ReadFiles(*ReadFilesRequest, grpc.ServerStreamingServer[ReadFilesResponse]) error
+	// ReadPieces gives several small ranges, of one file or of several, for each request. Each is as one of Read. The
+	// answers come in the order of the requests.
+	ReadPieces(grpc.BidiStreamingServer[ReadPiecesRequest, ReadPiecesResponse]) error
 	// Hash gives the hashes of blocks of one version of a file, in order.
 	Hash(*HashRequest, grpc.ServerStreamingServer[HashResponse]) error
 	// MakeDirectory makes a directory. It is no error if there is one.
 	MakeDirectory(context.Context, *MakeDirectoryRequest) (*MakeDirectoryResponse, error)
+	// Remove removes a file, a link, or a directory that is empty.
+	Remove(context.Context, *RemoveRequest) (*RemoveResponse, error)
+	// Rename gives a file, a link or a directory another path.
+	Rename(context.Context, *RenameRequest) (*RenameResponse, error)
+	// SetAttributes sets permissions and times of a file or a directory.
+	SetAttributes(context.Context, *SetAttributesRequest) (*SetAttributesResponse, error)
+	// SyncDirectory makes durable what was made, removed or renamed in a directory, and attributes that were set. A crash
+	// of the server may undo them before.
+	SyncDirectory(context.Context, *SyncDirectoryRequest) (*SyncDirectoryResponse, error)
 	// QueryWriteStatus begins the upload of one version of a file, or finds the one that was broken off, and says which
 	// blocks are committed.
 	QueryWriteStatus(context.Context, *QueryWriteStatusRequest) (*QueryWriteStatusResponse, error)
 	// Write takes consecutive blocks of an upload. It answers when the last of them is in the file and has its hash,
 	// which is before it is committed.
 	Write(grpc.ClientStreamingServer[WriteRequest, WriteResponse]) error
-	// FinishWrite commits all blocks, checks the root of their hashes, and gives the file its name.
+	// FinishWrite commits all blocks, checks that their hashes give that of the file, and gives the file its name.
 	FinishWrite(context.Context, *FinishWriteRequest) (*Entry, error)
+	// WriteFiles takes small files of one directory whole. It answers when each of them has its name, on the disk, or an
+	// error.
+	WriteFiles(grpc.ClientStreamingServer[WriteFilesRequest, WriteFilesResponse]) error
+	// OpenDraft opens a file to be written at any offset. What is written is a draft, which is not in the tree until it is
+	// published. A draft that no call names for a while is dropped.
+	OpenDraft(context.Context, *OpenDraftRequest) (*OpenDraftResponse, error)
+	// WriteDraft writes into a draft, in the order of the messages, and answers when it has written all of them. What
+	// several calls at once write is in no order.
+	WriteDraft(grpc.ClientStreamingServer[WriteDraftRequest, WriteDraftResponse]) error
+	// ReadDraft gives a range of a draft.
+	ReadDraft(*ReadDraftRequest, grpc.ServerStreamingServer[ReadResponse]) error
+	// ChangeDraft sets the size and the attributes of a draft.
+	ChangeDraft(context.Context, *ChangeDraftRequest) (*ChangeDraftResponse, error)
+	// SyncDraft makes the content of a draft durable, and its name: at once if it was published, or else by PublishDraft.
+	SyncDraft(context.Context, *SyncDraftRequest) (*SyncDraftResponse, error)
+	// PublishDraft gives a draft a path, durably if SyncDraft was called or if it was opened with content. The next write
+	// begins another draft with what was published. Without a change since then, to publish it again under the same path
+	// does nothing.
+	PublishDraft(context.Context, *PublishDraftRequest) (*Entry, error)
+	// DropDraft ends a draft. What was not published is lost.
+	DropDraft(context.Context, *DropDraftRequest) (*DropDraftResponse, error)
+	// KeepDraft keeps a draft from being dropped for a while longer.
+	KeepDraft(context.Context, *KeepDraftRequest) (*KeepDraftResponse, error)
 	mustEmbedUnimplementedFileServiceServer()
 }
 
@@ -229,17 +544,44 @@ type UnimplementedFileServiceServer struct{}
 func (UnimplementedFileServiceServer) Stat(context.Context, *StatRequest) (*Entry, error) {
 	return nil, status.Error(codes.Unimplemented, "method Stat not implemented")
 }
+func (UnimplementedFileServiceServer) Open(context.Context, *OpenRequest) (*OpenResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Open not implemented")
+}
+func (UnimplementedFileServiceServer) ReadLink(context.Context, *ReadLinkRequest) (*ReadLinkResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReadLink not implemented")
+}
+func (UnimplementedFileServiceServer) Space(context.Context, *SpaceRequest) (*SpaceResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Space not implemented")
+}
 func (UnimplementedFileServiceServer) List(*ListRequest, grpc.ServerStreamingServer[ListResponse]) error {
 	return status.Error(codes.Unimplemented, "method List not implemented")
 }
 func (UnimplementedFileServiceServer) Read(*ReadRequest, grpc.ServerStreamingServer[ReadResponse]) error {
 	return status.Error(codes.Unimplemented, "method Read not implemented")
 }
+func (UnimplementedFileServiceServer) ReadFiles(*ReadFilesRequest, grpc.ServerStreamingServer[ReadFilesResponse]) error {
+	return status.Error(codes.Unimplemented, "method ReadFiles not implemented")
+}
+func (UnimplementedFileServiceServer) ReadPieces(grpc.BidiStreamingServer[ReadPiecesRequest, ReadPiecesResponse]) error {
+	return status.Error(codes.Unimplemented, "method ReadPieces not implemented")
+}
 func (UnimplementedFileServiceServer) Hash(*HashRequest, grpc.ServerStreamingServer[HashResponse]) error {
 	return status.Error(codes.Unimplemented, "method Hash not implemented")
 }
 func (UnimplementedFileServiceServer) MakeDirectory(context.Context, *MakeDirectoryRequest) (*MakeDirectoryResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method MakeDirectory not implemented")
+}
+func (UnimplementedFileServiceServer) Remove(context.Context, *RemoveRequest) (*RemoveResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Remove not implemented")
+}
+func (UnimplementedFileServiceServer) Rename(context.Context, *RenameRequest) (*RenameResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Rename not implemented")
+}
+func (UnimplementedFileServiceServer) SetAttributes(context.Context, *SetAttributesRequest) (*SetAttributesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SetAttributes not implemented")
+}
+func (UnimplementedFileServiceServer) SyncDirectory(context.Context, *SyncDirectoryRequest) (*SyncDirectoryResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SyncDirectory not implemented")
 }
 func (UnimplementedFileServiceServer) QueryWriteStatus(context.Context, *QueryWriteStatusRequest) (*QueryWriteStatusResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method QueryWriteStatus not implemented")
@@ -249,6 +591,33 @@ func (UnimplementedFileServiceServer) Write(grpc.ClientStreamingServer[WriteRequ
 }
 func (UnimplementedFileServiceServer) FinishWrite(context.Context, *FinishWriteRequest) (*Entry, error) {
 	return nil, status.Error(codes.Unimplemented, "method FinishWrite not implemented")
+}
+func (UnimplementedFileServiceServer) WriteFiles(grpc.ClientStreamingServer[WriteFilesRequest, WriteFilesResponse]) error {
+	return status.Error(codes.Unimplemented, "method WriteFiles not implemented")
+}
+func (UnimplementedFileServiceServer) OpenDraft(context.Context, *OpenDraftRequest) (*OpenDraftResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method OpenDraft not implemented")
+}
+func (UnimplementedFileServiceServer) WriteDraft(grpc.ClientStreamingServer[WriteDraftRequest, WriteDraftResponse]) error {
+	return status.Error(codes.Unimplemented, "method WriteDraft not implemented")
+}
+func (UnimplementedFileServiceServer) ReadDraft(*ReadDraftRequest, grpc.ServerStreamingServer[ReadResponse]) error {
+	return status.Error(codes.Unimplemented, "method ReadDraft not implemented")
+}
+func (UnimplementedFileServiceServer) ChangeDraft(context.Context, *ChangeDraftRequest) (*ChangeDraftResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ChangeDraft not implemented")
+}
+func (UnimplementedFileServiceServer) SyncDraft(context.Context, *SyncDraftRequest) (*SyncDraftResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SyncDraft not implemented")
+}
+func (UnimplementedFileServiceServer) PublishDraft(context.Context, *PublishDraftRequest) (*Entry, error) {
+	return nil, status.Error(codes.Unimplemented, "method PublishDraft not implemented")
+}
+func (UnimplementedFileServiceServer) DropDraft(context.Context, *DropDraftRequest) (*DropDraftResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method DropDraft not implemented")
+}
+func (UnimplementedFileServiceServer) KeepDraft(context.Context, *KeepDraftRequest) (*KeepDraftResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method KeepDraft not implemented")
 }
 func (UnimplementedFileServiceServer) mustEmbedUnimplementedFileServiceServer() {}
 func (UnimplementedFileServiceServer) testEmbeddedByValue()                     {}
@@ -289,6 +658,60 @@ func _FileService_Stat_Handler(srv interface{}, ctx context.Context, dec func(in
 	return interceptor(ctx, in, info, handler)
 }
 
+func _FileService_Open_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(OpenRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FileServiceServer).Open(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FileService_Open_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FileServiceServer).Open(ctx, req.(*OpenRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _FileService_ReadLink_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReadLinkRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FileServiceServer).ReadLink(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FileService_ReadLink_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FileServiceServer).ReadLink(ctx, req.(*ReadLinkRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _FileService_Space_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SpaceRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FileServiceServer).Space(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FileService_Space_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FileServiceServer).Space(ctx, req.(*SpaceRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _FileService_List_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(ListRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -310,6 +733,24 @@ func _FileService_Read_Handler(srv interface{}, stream grpc.ServerStream) error 
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type FileService_ReadServer = grpc.ServerStreamingServer[ReadResponse]
+
+func _FileService_ReadFiles_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(ReadFilesRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(FileServiceServer).ReadFiles(m, &grpc.GenericServerStream[ReadFilesRequest, ReadFilesResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type FileService_ReadFilesServer = grpc.ServerStreamingServer[ReadFilesResponse]
+
+func _FileService_ReadPieces_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(FileServiceServer).ReadPieces(&grpc.GenericServerStream[ReadPiecesRequest, ReadPiecesResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type FileService_ReadPiecesServer = grpc.BidiStreamingServer[ReadPiecesRequest, ReadPiecesResponse]
 
 func _FileService_Hash_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(HashRequest)
@@ -336,6 +777,78 @@ func _FileService_MakeDirectory_Handler(srv interface{}, ctx context.Context, de
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(FileServiceServer).MakeDirectory(ctx, req.(*MakeDirectoryRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _FileService_Remove_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RemoveRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FileServiceServer).Remove(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FileService_Remove_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FileServiceServer).Remove(ctx, req.(*RemoveRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _FileService_Rename_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RenameRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FileServiceServer).Rename(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FileService_Rename_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FileServiceServer).Rename(ctx, req.(*RenameRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _FileService_SetAttributes_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SetAttributesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FileServiceServer).SetAttributes(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FileService_SetAttributes_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FileServiceServer).SetAttributes(ctx, req.(*SetAttributesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _FileService_SyncDirectory_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SyncDirectoryRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FileServiceServer).SyncDirectory(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FileService_SyncDirectory_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FileServiceServer).SyncDirectory(ctx, req.(*SyncDirectoryRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -383,6 +896,139 @@ func _FileService_FinishWrite_Handler(srv interface{}, ctx context.Context, dec 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _FileService_WriteFiles_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(FileServiceServer).WriteFiles(&grpc.GenericServerStream[WriteFilesRequest, WriteFilesResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type FileService_WriteFilesServer = grpc.ClientStreamingServer[WriteFilesRequest, WriteFilesResponse]
+
+func _FileService_OpenDraft_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(OpenDraftRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FileServiceServer).OpenDraft(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FileService_OpenDraft_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FileServiceServer).OpenDraft(ctx, req.(*OpenDraftRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _FileService_WriteDraft_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(FileServiceServer).WriteDraft(&grpc.GenericServerStream[WriteDraftRequest, WriteDraftResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type FileService_WriteDraftServer = grpc.ClientStreamingServer[WriteDraftRequest, WriteDraftResponse]
+
+func _FileService_ReadDraft_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(ReadDraftRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(FileServiceServer).ReadDraft(m, &grpc.GenericServerStream[ReadDraftRequest, ReadResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type FileService_ReadDraftServer = grpc.ServerStreamingServer[ReadResponse]
+
+func _FileService_ChangeDraft_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ChangeDraftRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FileServiceServer).ChangeDraft(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FileService_ChangeDraft_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FileServiceServer).ChangeDraft(ctx, req.(*ChangeDraftRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _FileService_SyncDraft_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SyncDraftRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FileServiceServer).SyncDraft(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FileService_SyncDraft_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FileServiceServer).SyncDraft(ctx, req.(*SyncDraftRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _FileService_PublishDraft_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PublishDraftRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FileServiceServer).PublishDraft(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FileService_PublishDraft_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FileServiceServer).PublishDraft(ctx, req.(*PublishDraftRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _FileService_DropDraft_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DropDraftRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FileServiceServer).DropDraft(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FileService_DropDraft_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FileServiceServer).DropDraft(ctx, req.(*DropDraftRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _FileService_KeepDraft_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(KeepDraftRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FileServiceServer).KeepDraft(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FileService_KeepDraft_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FileServiceServer).KeepDraft(ctx, req.(*KeepDraftRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // FileService_ServiceDesc is the grpc.ServiceDesc for FileService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -395,8 +1041,36 @@ var FileService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _FileService_Stat_Handler,
 		},
 		{
+			MethodName: "Open",
+			Handler:    _FileService_Open_Handler,
+		},
+		{
+			MethodName: "ReadLink",
+			Handler:    _FileService_ReadLink_Handler,
+		},
+		{
+			MethodName: "Space",
+			Handler:    _FileService_Space_Handler,
+		},
+		{
 			MethodName: "MakeDirectory",
 			Handler:    _FileService_MakeDirectory_Handler,
+		},
+		{
+			MethodName: "Remove",
+			Handler:    _FileService_Remove_Handler,
+		},
+		{
+			MethodName: "Rename",
+			Handler:    _FileService_Rename_Handler,
+		},
+		{
+			MethodName: "SetAttributes",
+			Handler:    _FileService_SetAttributes_Handler,
+		},
+		{
+			MethodName: "SyncDirectory",
+			Handler:    _FileService_SyncDirectory_Handler,
 		},
 		{
 			MethodName: "QueryWriteStatus",
@@ -405,6 +1079,30 @@ var FileService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "FinishWrite",
 			Handler:    _FileService_FinishWrite_Handler,
+		},
+		{
+			MethodName: "OpenDraft",
+			Handler:    _FileService_OpenDraft_Handler,
+		},
+		{
+			MethodName: "ChangeDraft",
+			Handler:    _FileService_ChangeDraft_Handler,
+		},
+		{
+			MethodName: "SyncDraft",
+			Handler:    _FileService_SyncDraft_Handler,
+		},
+		{
+			MethodName: "PublishDraft",
+			Handler:    _FileService_PublishDraft_Handler,
+		},
+		{
+			MethodName: "DropDraft",
+			Handler:    _FileService_DropDraft_Handler,
+		},
+		{
+			MethodName: "KeepDraft",
+			Handler:    _FileService_KeepDraft_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{
@@ -419,6 +1117,17 @@ var FileService_ServiceDesc = grpc.ServiceDesc{
 			ServerStreams: true,
 		},
 		{
+			StreamName:    "ReadFiles",
+			Handler:       _FileService_ReadFiles_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "ReadPieces",
+			Handler:       _FileService_ReadPieces_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
+		},
+		{
 			StreamName:    "Hash",
 			Handler:       _FileService_Hash_Handler,
 			ServerStreams: true,
@@ -427,6 +1136,21 @@ var FileService_ServiceDesc = grpc.ServiceDesc{
 			StreamName:    "Write",
 			Handler:       _FileService_Write_Handler,
 			ClientStreams: true,
+		},
+		{
+			StreamName:    "WriteFiles",
+			Handler:       _FileService_WriteFiles_Handler,
+			ClientStreams: true,
+		},
+		{
+			StreamName:    "WriteDraft",
+			Handler:       _FileService_WriteDraft_Handler,
+			ClientStreams: true,
+		},
+		{
+			StreamName:    "ReadDraft",
+			Handler:       _FileService_ReadDraft_Handler,
+			ServerStreams: true,
 		},
 	},
 	Metadata: "fileservice/internal/fileservicepb/fileservice.proto",

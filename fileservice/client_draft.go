@@ -1,0 +1,327 @@
+package fileservice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+
+	"culvert/fileservice/internal/fileservicepb"
+)
+
+// A WritableFile is a file of a server that is open for writing, as [Client.OpenFile] gives it. Nobody sees what is
+// written before Publish gives it a name, as a whole. Close throws away what was not published.
+//
+// Writes return before the server has written, and keep the order in which they were made. The first error of one, and
+// of Truncate and Sync, is that of all calls from then on: nothing of the file is published any more. A server that was
+// started again does not know the file.
+//
+// Its methods may be called at once, and wait for each other. They have no context: Close and Client.Close end what is
+// under way.
+type WritableFile struct {
+	client *Client
+	name   string
+	id     []byte
+	append bool
+	ctx    context.Context // ends with the file
+	cancel context.CancelCauseFunc
+	idle   time.Duration // after which the server drops it
+	keeper *time.Timer
+
+	mu      sync.Mutex
+	info    *Info // as of the opening or the last Publish
+	size    int64
+	changed time.Time // here; zero if nothing was written since info
+	dirty   bool      // there is something to publish
+	offset  int64     // of Read, Write and Seek
+	writer  draftWriter
+	err     error
+	closed  bool
+}
+
+var (
+	_ fs.File     = (*WritableFile)(nil)
+	_ io.ReaderAt = (*WritableFile)(nil)
+	_ io.WriterAt = (*WritableFile)(nil)
+	_ io.Writer   = (*WritableFile)(nil)
+	_ io.Seeker   = (*WritableFile)(nil)
+)
+
+// OpenFile opens a file with the flags of package os. To read only it is [Client.Open]. Otherwise the result is a
+// *[WritableFile], and the server has to be writable. A file that is made has these permissions, less the umask of the
+// server; one that is there keeps its own, and is copied on the server at the first write, unless os.O_TRUNC is set.
+//
+// Others may write the file at the same time: whoever publishes last has written it. With os.O_APPEND, Write writes at
+// the end that this file has here. Whatever the flags say, what was written can be read.
+func (c *Client) OpenFile(name string, flag int, perm fs.FileMode) (fs.File, error) {
+	if flag&(os.O_WRONLY|os.O_RDWR|os.O_CREATE|os.O_TRUNC) == 0 {
+		return c.Open(name)
+	}
+	call, err := c.begin(c.ctx, "open", name)
+	if err != nil {
+		return nil, err
+	}
+	response, err := call.link.service.OpenDraft(call.ctx, &fileservicepb.OpenDraftRequest{
+		Path: name, Create: flag&os.O_CREATE != 0, Exclusive: flag&os.O_EXCL != 0, Truncate: flag&os.O_TRUNC != 0,
+		Permissions: uint32(perm.Perm()),
+	})
+	if err != nil {
+		return nil, call.end(err)
+	}
+	info, err := infoOfMessage(response.GetEntry(), name)
+	idle := time.Duration(response.GetIdleMilliseconds()) * time.Millisecond
+	switch {
+	case err != nil:
+	case !info.Mode().IsRegular() || len(response.GetDraft()) != len(draftID{}):
+		err = fmt.Errorf("%w: a draft of another kind", ErrIntegrity)
+	case idle <= 0 || idle > 24*time.Hour:
+		err = fmt.Errorf("%w: a draft that is dropped after %v", ErrIntegrity, idle)
+	}
+	if err = call.end(err); err != nil {
+		return nil, err
+	}
+	f := &WritableFile{
+		client: c, name: name, id: response.GetDraft(), append: flag&os.O_APPEND != 0, idle: idle,
+		info: info, size: info.Size(), dirty: response.GetChanged(),
+	}
+	f.ctx, f.cancel = context.WithCancelCause(c.ctx)
+	f.writer.file = f
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.keeper = time.AfterFunc(f.keepInterval(), f.keep)
+	return f, nil
+}
+
+// maxStreamRest is how long a stream of writes that has nothing to send stays open.
+const maxStreamRest = 2 * time.Second
+
+// keepInterval is how often the server is told that the draft is still wanted.
+func (f *WritableFile) keepInterval() time.Duration { return f.idle / 3 }
+
+// keep ends streams of writes that nobody uses, and tells the server that the draft is still wanted.
+func (f *WritableFile) keep() {
+	f.mu.Lock()
+	if f.closed || f.err != nil {
+		f.mu.Unlock()
+		return
+	}
+	interval := min(f.keepInterval(), maxStreamRest)
+	idle, name := f.writer.rest(), f.name
+	f.mu.Unlock()
+	if idle {
+		interval = f.keepInterval()
+		_ = f.call("keep", name, func(ctx context.Context, service fileservicepb.FileServiceClient) error {
+			_, err := service.KeepDraft(ctx, &fileservicepb.KeepDraftRequest{Draft: f.id})
+			return err
+		}) // whoever needs the draft will be told
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.closed {
+		if f.writer.used {
+			interval = min(interval, maxStreamRest)
+		}
+		f.keeper.Reset(interval)
+	}
+}
+
+// call makes a call about the draft that may take as long as the disk of the server needs.
+func (f *WritableFile) call(
+	op, name string, do func(ctx context.Context, service fileservicepb.FileServiceClient) error,
+) error {
+	call, err := f.client.begin(f.ctx, op, name)
+	if err != nil {
+		return err
+	}
+	call.pause()
+	return call.end(do(call.ctx, call.link.service))
+}
+
+func (f *WritableFile) fault(op string, err error) error {
+	return &fs.PathError{Op: op, Path: f.name, Err: err}
+}
+
+// usable gives the error of a file that is closed or has failed. mu is held.
+func (f *WritableFile) usable(op string) error {
+	if f.closed {
+		return f.fault(op, fs.ErrClosed)
+	}
+	return f.err
+}
+
+// fail keeps the first error, and ends what is under way. mu is held.
+func (f *WritableFile) fail(err error) error {
+	if f.err == nil && err != nil {
+		f.err = err
+		f.writer.abort()
+	}
+	return f.err
+}
+
+// Stat describes the file as it is with what was written.
+func (f *WritableFile) Stat() (fs.FileInfo, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil, f.fault("stat", fs.ErrClosed)
+	}
+	info := *f.info
+	if !f.changed.IsZero() {
+		info.version = Version{Size: f.size, ModifiedUnixNano: f.changed.UnixNano()}
+	}
+	return &info, nil
+}
+
+// Truncate sets the size. What is new reads as zeros.
+func (f *WritableFile) Truncate(size int64) error {
+	if size < 0 || size > maxFileSize {
+		return f.fault("truncate", fs.ErrInvalid)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.change("truncate", &fileservicepb.ChangeDraftRequest{Size: &size}); err != nil {
+		return f.fail(err)
+	}
+	f.size, f.dirty, f.changed = size, true, time.Now()
+	return nil
+}
+
+// Chmod sets the permissions that the file has when it is published; if nothing was written, at once.
+func (f *WritableFile) Chmod(mode fs.FileMode) error {
+	permissions := uint32(mode.Perm())
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.change("chmod", &fileservicepb.ChangeDraftRequest{Permissions: &permissions}); err != nil {
+		return err
+	}
+	f.info = f.info.with(func(i *Info) { i.mode = mode.Perm() })
+	return nil
+}
+
+// Chtimes sets when the file was last read and changed, as seen when it is published; if nothing was written, at once.
+// A zero time leaves what is there. To write later changes it again.
+func (f *WritableFile) Chtimes(atime, mtime time.Time) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	err := f.change("chtimes", &fileservicepb.ChangeDraftRequest{
+		AccessedUnixNano: unixNano(atime), ModifiedUnixNano: unixNano(mtime),
+	})
+	if err != nil || mtime.IsZero() {
+		return err
+	}
+	f.changed = mtime
+	return nil
+}
+
+func (i *Info) with(change func(*Info)) *Info {
+	changed := *i
+	change(&changed)
+	return &changed
+}
+
+// change makes a change behind what was written. mu is held.
+func (f *WritableFile) change(op string, request *fileservicepb.ChangeDraftRequest) error {
+	if err := f.usable(op); err != nil {
+		return err
+	}
+	if err := f.writer.wait(); err != nil {
+		return f.fail(err)
+	}
+	request.Draft = f.id
+	return f.call(op, f.name, func(ctx context.Context, service fileservicepb.FileServiceClient) error {
+		_, err := service.ChangeDraft(ctx, request)
+		return err
+	})
+}
+
+// Sync makes what was written durable on the server. If that was not published it is still without a name: should the
+// server end before Publish, it is lost. From the first Sync on, Publish returns when the name is durable, too.
+func (f *WritableFile) Sync() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.usable("sync"); err != nil {
+		return err
+	}
+	if err := f.writer.wait(); err != nil {
+		return f.fail(err)
+	}
+	return f.fail(f.call("sync", f.name, func(ctx context.Context, service fileservicepb.FileServiceClient) error {
+		_, err := service.SyncDraft(ctx, &fileservicepb.SyncDraftRequest{Draft: f.id})
+		return err
+	}))
+}
+
+// Publish gives what was written a name, of whatever directory: the name of OpenFile, or another one, which the file
+// has from then on. What is there is replaced, unless replace is false; then it fails with fs.ErrExist. If nothing is
+// new and the name is the same it does nothing.
+//
+// It is durable if Sync was called before or is called afterwards, or if the file was opened with content, which a loss
+// of power must not take. Otherwise the server begins to write the file to its disk, and does not wait for that.
+//
+// Writing may go on: the next write has the server copy the file first, and is seen with the next Publish. If it cannot
+// have the name, it may be published under another one.
+func (f *WritableFile) Publish(name string, replace bool) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.usable("publish"); err != nil {
+		return err
+	}
+	if err := f.writer.wait(); err != nil {
+		return f.fail(err)
+	}
+	if !f.dirty && name == f.name {
+		return nil
+	}
+	call, err := f.client.begin(f.ctx, "publish", name)
+	if err != nil {
+		return err
+	}
+	call.pause() // the server writes to its disk
+	entry, err := call.link.service.PublishDraft(call.ctx, &fileservicepb.PublishDraftRequest{
+		Draft: f.id, Path: name, Replace: replace,
+	})
+	if err != nil {
+		return call.end(err)
+	}
+	info, err := infoOfMessage(entry, name)
+	if err == nil && (!info.Mode().IsRegular() || info.Size() != f.size) {
+		err = fmt.Errorf("%w: it has published another file", ErrIntegrity)
+	}
+	if err = call.end(err); err != nil {
+		return f.fail(err)
+	}
+	f.name, f.info, f.dirty, f.changed = name, info, false, time.Time{}
+	return nil
+}
+
+// Close ends the file, without what was not published. It ends what is under way, and does not wait longer than for the
+// client's Timeout.
+func (f *WritableFile) Close() error {
+	f.cancel(fs.ErrClosed) // which ends those who have the lock
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return f.fault("close", fs.ErrClosed)
+	}
+	f.closed = true
+	f.keeper.Stop()
+	f.writer.abort()
+	if !errors.Is(f.err, ErrUnreachable) {
+		f.drop()
+	}
+	return nil
+}
+
+// drop tells the server that it need not keep the draft. If that is not heard, the draft is dropped when it is idle.
+func (f *WritableFile) drop() {
+	call, err := f.client.begin(f.client.ctx, "close", f.name)
+	if err != nil {
+		return
+	}
+	_, err = call.link.service.DropDraft(call.ctx, &fileservicepb.DropDraftRequest{Draft: f.id})
+	_ = call.end(err)
+}

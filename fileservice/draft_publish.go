@@ -1,0 +1,188 @@
+package fileservice
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"culvert/internal/disk"
+)
+
+// publish gives the draft a path, durably if it is to be, and makes it the source of what is written next. If the path
+// cannot be had the draft stays as it was, for another one.
+func (d *draft) publish(ctx context.Context, local string, replace bool) error {
+	d.work.Lock()
+	defer d.work.Unlock()
+	if err := d.usable(); err != nil {
+		return err
+	}
+	other, err := d.moveTo(ctx, local)
+	if err != nil || d.file == nil && !other {
+		return err
+	}
+	if err := d.prepare(ctx, maxFileSize); err != nil {
+		return err
+	}
+	source, err := d.openAgain(os.O_RDWR)
+	if err != nil {
+		return err
+	}
+	renamed, err := d.publishFile(ctx, replace)
+	if !renamed {
+		return errors.Join(err, source.Close())
+	}
+	if err != nil {
+		err = d.fail(err)
+	}
+	err = errors.Join(err, d.file.Close())
+	d.file, d.source = nil, source
+	info, statErr := source.Stat()
+	if statErr == nil {
+		d.owner, d.version = info, VersionOf(info)
+	}
+	return errors.Join(err, statErr)
+}
+
+// publishFile is the way from the draft to the file. What has been given up by whoever asked for it does not get the
+// name: they may have published something else under it since.
+func (d *draft) publishFile(ctx context.Context, replace bool) (renamed bool, err error) {
+	if err := checkName(d.dir, d.name, d.file); err != nil {
+		return false, err
+	}
+	if d.owner != nil {
+		// Who may not give files away gets those that he writes, as with any program that replaces them.
+		keepOwner(d.file, d.owner)
+	}
+	if err := d.file.Chmod(d.permissions); err != nil {
+		return false, err
+	}
+	d.mu.Lock()
+	durable := d.durable
+	d.mu.Unlock()
+	if !durable {
+		// A loss of power in the seconds until the system does so by itself leaves a file that is short.
+		if err := d.file.Writeback(0, 0); err != nil {
+			return false, d.fail(err)
+		}
+		err = d.rename(ctx, replace)
+		return err == nil, err
+	}
+	synced := false
+	err = d.publisher.Publish(d.file, d.dir, func() error {
+		synced = true
+		err := d.rename(ctx, replace)
+		renamed = err == nil
+		return err
+	})
+	if err != nil && !synced {
+		err = d.fail(err) // a second sync may say that all is well
+	}
+	return renamed, err
+}
+
+func (d *draft) rename(ctx context.Context, replace bool) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	switch info, err := d.dir.Lstat(d.base); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	case replace && info.IsDir():
+		return d.fault(syscall.EISDIR)
+	}
+	if err := checkName(d.dir, d.name, d.file); err != nil {
+		return err
+	}
+	if !replace {
+		return disk.InRoot{Root: d.dir}.Rename(d.name, d.base)
+	}
+	return d.dir.Rename(d.name, d.base)
+}
+
+// moveTo makes the draft one of another path, and reports whether it was not of that before. work is held.
+func (d *draft) moveTo(ctx context.Context, local string) (other bool, err error) {
+	base := filepath.Base(local)
+	dir, err := openParent(d.root, local)
+	if err != nil {
+		return false, err
+	}
+	same, err := sameDir(d.dir, dir)
+	if same || err != nil {
+		other = base != d.base
+		if err == nil {
+			d.local, d.base = local, base
+		}
+		return other, errors.Join(err, dir.Close())
+	}
+	if err := d.prepare(ctx, maxFileSize); err != nil {
+		return false, errors.Join(err, dir.Close())
+	}
+	if err := d.moveFile(ctx, dir, local); err != nil {
+		return false, errors.Join(err, dir.Close())
+	}
+	left := d.dir
+	d.dir, d.local, d.base = dir, local, base
+	return true, left.Close()
+}
+
+func sameDir(a, b *os.Root) (bool, error) {
+	one, err := a.Stat(".")
+	if err != nil {
+		return false, err
+	}
+	two, err := b.Stat(".")
+	return err == nil && os.SameFile(one, two), err
+}
+
+// openAgain opens the draft by its name, under which others may have put something else.
+func (d *draft) openAgain(flag int) (*os.File, error) {
+	file, err := d.dir.OpenFile(d.name, flag|openWithoutWaiting, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkSame(d.file, file, d.name); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
+func checkSame(file disk.LockedFile, other *os.File, name string) error {
+	one, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	two, err := other.Stat()
+	if err == nil && !os.SameFile(one, two) {
+		err = &fs.PathError{Op: "write", Path: name, Err: errExchanged}
+	}
+	return err
+}
+
+// moveFile moves the draft to another directory, or copies it, where it is on another file system or its own directory
+// has got another path.
+func (d *draft) moveFile(ctx context.Context, dir *os.Root, local string) error {
+	name := draftName(filepath.Base(local))
+	from, to := filepath.Join(filepath.Dir(d.local), d.name), filepath.Join(filepath.Dir(local), name)
+	if checkName(d.root, from, d.file) == nil && d.root.Rename(from, to) == nil && checkName(dir, name, d.file) == nil {
+		d.name = name
+		return nil
+	}
+	content, err := d.openAgain(os.O_RDONLY)
+	if err != nil {
+		return err
+	}
+	file, name, err := createDraft(dir, filepath.Base(local))
+	if err != nil {
+		return errors.Join(err, content.Close())
+	}
+	if err := errors.Join(copyUpTo(ctx, file, content, maxFileSize), content.Close()); err != nil {
+		return errors.Join(err, file.Close(), dir.Remove(name))
+	}
+	err = errors.Join(d.dir.Remove(d.name), d.file.Close())
+	d.file, d.name = file, name
+	return err
+}

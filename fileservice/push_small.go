@@ -1,0 +1,110 @@
+package fileservice
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"path/filepath"
+
+	"culvert/internal/disk"
+)
+
+// moveSmall sends the files that the server was not seen to have.
+func (p *push) moveSmall(ctx context.Context, b *parcel) (finish func(closed func())) {
+	first := b.items[0].mover.(*pushFile)
+	dir, err := disk.OpenDir(p.config.Root, filepath.Dir(first.local))
+	if err != nil {
+		b.fail(err)
+		return nil
+	}
+	var files []SmallFile
+	var which []int // of the parcel
+	for i, it := range b.items {
+		f := it.mover.(*pushFile)
+		if f.there {
+			b.errs[i], f.there = errPresent, false
+			continue
+		}
+		files = append(files, SmallFile{path.Base(f.remote), VersionOf(f.found), f.found.Mode().Perm()})
+		which = append(which, i)
+	}
+	read := func(i int, content []byte) error {
+		f := b.items[which[i]].mover.(*pushFile)
+		return readSmall(dir, filepath.Base(f.local), files[i].Version, content)
+	}
+	sums, errs, err := p.writeFiles(ctx, path.Dir(first.remote), files, read)
+	for i, at := range which {
+		f := b.items[at].mover.(*pushFile)
+		b.errs[at] = aboutFile(err, f.remote)
+		if err == nil {
+			b.errs[at] = errs[i]
+		}
+		if errors.Is(b.errs[at], fs.ErrExist) {
+			// It may be this very file, of which an answer was lost.
+			if err := f.lookup(ctx, files[i].Version); err != nil {
+				b.errs[at] = err
+			}
+		}
+		if b.errs[at] == nil {
+			b.sums[at] = sums[i]
+			p.arrived(b.items[at])
+		}
+	}
+	b.fail(dir.Close())
+	return nil
+}
+
+// writeFiles makes the directory if it has to.
+func (p *push) writeFiles(
+	ctx context.Context, remote string, files []SmallFile, read func(int, []byte) error,
+) (sums []Sum, errs []error, err error) {
+	if len(files) == 0 {
+		return nil, nil, nil
+	}
+	sums, errs, err = p.client.WriteFiles(ctx, remote, files, p.config.Overwrite, read)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := p.makeDirs(remote); err != nil {
+			return nil, nil, err
+		}
+		sums, errs, err = p.client.WriteFiles(ctx, remote, files, p.config.Overwrite, read)
+	}
+	return sums, errs, err
+}
+
+// pushEntry is an entry of a directory, beside what the server has of that name.
+type pushEntry struct {
+	fs.DirEntry
+	remote *Info
+}
+
+// listRemote adds to regular files what the server has of them, so that those which are there need no call of their
+// own. It looks into a directory once, if there is room in memory for that.
+func (p *push) listRemote(remote string, entries []fs.DirEntry, room int64) error {
+	byName := make(map[string]int, len(entries))
+	for i, entry := range entries {
+		if entry.Type().IsRegular() {
+			byName[entry.Name()] = i
+		}
+		room -= 2 * entryMemory(entry)
+	}
+	if len(byName) == 0 || room < 0 {
+		return nil
+	}
+	err := p.try(func() error {
+		for info, err := range p.client.List(p.ctx, remote) {
+			if err != nil {
+				return err
+			}
+			if i, is := byName[info.Name()]; is {
+				entries[i] = pushEntry{entries[i], info}
+				delete(byName, info.Name())
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, ErrUnreachable) || errors.Is(err, ErrIntegrity) {
+		return err
+	}
+	return nil // who writes to it will hear why it cannot be listed
+}

@@ -1,0 +1,268 @@
+package fileservice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"path"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/mem"
+
+	"culvert/fileservice/internal/fileservicepb"
+)
+
+// OpenDraft opens a file to be written.
+func (s service) OpenDraft(
+	ctx context.Context, request *fileservicepb.OpenDraftRequest,
+) (*fileservicepb.OpenDraftResponse, error) {
+	call := callOf(ctx)
+	local, err := s.writable(call, request.GetPath())
+	if err != nil {
+		return nil, err
+	}
+	o, err := s.drafts.begin(call.conn, request.GetPath(), local, draftOptions{
+		create: request.GetCreate(), exclusive: request.GetExclusive(), truncate: request.GetTruncate(),
+		permissions: permissionsOf(request.GetPermissions()),
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer s.drafts.end(o)
+	entry, changed, err := entryOfDraft(o, request.GetPath())
+	if err != nil {
+		return nil, errors.Join(err, s.drafts.drop(o, false))
+	}
+	return &fileservicepb.OpenDraftResponse{
+		Draft: o.id[:], Entry: entry, IdleMilliseconds: s.drafts.idle.Milliseconds(), Changed: changed,
+	}, nil
+}
+
+func entryOfDraft(o *openedDraft, name string) (entry *fileservicepb.Entry, changed bool, err error) {
+	info, permissions, changed, err := o.stat()
+	if err != nil {
+		return nil, false, err
+	}
+	entry = entryOf(path.Base(name), info)
+	entry.Mode = uint32(permissions)
+	return entry, changed, nil
+}
+
+// joinDraft gives the draft that a call names. The caller ends with s.drafts.end.
+func (s *Server) joinDraft(ctx context.Context, id []byte) (*openedDraft, error) {
+	if !s.config.Writable {
+		return nil, errNotWritable
+	}
+	o, err := s.drafts.join(id)
+	if err == nil {
+		callOf(ctx).about.Path = o.path
+	}
+	return o, err
+}
+
+// WriteDraft writes what comes. It holds a buffer only while it has something to write.
+func (s service) WriteDraft(
+	stream grpc.ClientStreamingServer[fileservicepb.WriteDraftRequest, fileservicepb.WriteDraftResponse],
+) error {
+	if !s.config.Writable {
+		return errNotWritable
+	}
+	ctx := stream.Context()
+	call := callOf(ctx)
+	var o *openedDraft
+	defer func() {
+		if o != nil {
+			s.drafts.end(o)
+		}
+	}()
+	join := func(id []byte) (err error) {
+		if o == nil {
+			o, err = s.joinDraft(ctx, id)
+		}
+		return err
+	}
+	for {
+		message, err := receiveDraft(ctx, call, stream.RecvMsg, join)
+		if err == io.EOF && o != nil {
+			return stream.SendAndClose(&fileservicepb.WriteDraftResponse{Written: call.about.BytesWritten})
+		}
+		if err == io.EOF {
+			return errNoDraft
+		}
+		if err == nil {
+			err = join(message.head.GetDraft())
+		}
+		if err == nil {
+			err = o.writeAt(ctx, message.data, message.head.GetOffset())
+		}
+		message.free()
+		if err != nil {
+			return err
+		}
+		call.about.BytesWritten += int64(len(message.data))
+	}
+}
+
+// draftMessage is a WriteDraftRequest that has come.
+type draftMessage struct {
+	head   *fileservicepb.WriteDraftRequest // without the data
+	buffer *lent                            // nil if there is no data
+	data   []byte
+}
+
+func (m *draftMessage) free() {
+	if m.buffer != nil {
+		m.buffer.free()
+	}
+}
+
+// receiveDraft takes a message. It joins the draft before it waits for a buffer, so that it is not dropped meanwhile.
+func receiveDraft(
+	ctx context.Context, call *serverCall, receive func(any) error, join func(id []byte) error,
+) (*draftMessage, error) {
+	message := &draftMessage{head: &fileservicepb.WriteDraftRequest{}}
+	incoming := &incoming{fields: message.head, room: func(n int) ([]byte, error) {
+		if n > messageSize {
+			return nil, nil // which is too little for it
+		}
+		if message.buffer == nil {
+			var err error
+			call.watch.Stop()                 // the message has come, and what is waited for is not the client
+			_ = join(message.head.GetDraft()) // it is asked for again, and fails there
+			if message.buffer, err = call.conn.blocks.get(ctx); err != nil {
+				return nil, err
+			}
+		}
+		message.buffer.buffer.Reset()
+		return message.buffer.buffer.Extend(n), nil
+	}}
+	err := receive(incoming)
+	if err == nil && incoming.n == 0 {
+		err = fmt.Errorf("%w: a message without data", fs.ErrInvalid)
+	}
+	if err != nil {
+		message.free()
+		return &draftMessage{}, err
+	}
+	message.data = incoming.into[:incoming.n]
+	return message, nil
+}
+
+// ReadDraft sends a range of a draft.
+func (s service) ReadDraft(
+	request *fileservicepb.ReadDraftRequest, stream grpc.ServerStreamingServer[fileservicepb.ReadResponse],
+) error {
+	ctx := stream.Context()
+	o, err := s.joinDraft(ctx, request.GetDraft())
+	if err != nil {
+		return err
+	}
+	defer s.drafts.end(o)
+	offset, length := request.GetOffset(), request.GetLength()
+	if offset < 0 || length < 0 || offset > math.MaxInt64-length {
+		return fmt.Errorf("%w: a range from %d of %d bytes", fs.ErrInvalid, offset, length)
+	}
+	call := callOf(ctx)
+	for end := offset + length; offset < end; {
+		buffer, err := call.conn.buffers.get(ctx)
+		if err != nil {
+			return err
+		}
+		data := buffer.buffer.Extend(int(min(messageSize, end-offset)))
+		n, err := o.readAt(data, offset)
+		if err != nil || n == 0 {
+			buffer.free()
+			return err
+		}
+		data = data[:n]
+		buffer.handOver()
+		if err := stream.SendMsg(&outgoing{data: mem.NewBuffer(&data, buffer)}); err != nil {
+			return err
+		}
+		offset += int64(n)
+		call.about.BytesRead += int64(n)
+	}
+	return nil
+}
+
+// ChangeDraft sets the size and the attributes of a draft.
+func (s service) ChangeDraft(
+	ctx context.Context, request *fileservicepb.ChangeDraftRequest,
+) (*fileservicepb.ChangeDraftResponse, error) {
+	o, err := s.joinDraft(ctx, request.GetDraft())
+	if err != nil {
+		return nil, err
+	}
+	defer s.drafts.end(o)
+	if request.Size != nil {
+		if err := o.truncate(ctx, request.GetSize()); err != nil {
+			return nil, err
+		}
+	}
+	accessed, modified := timeOf(request.AccessedUnixNano), timeOf(request.ModifiedUnixNano)
+	if request.Permissions != nil || !accessed.IsZero() || !modified.IsZero() {
+		err = o.setAttributes(request.Permissions, accessed, modified)
+	}
+	return &fileservicepb.ChangeDraftResponse{}, err
+}
+
+// SyncDraft makes the content of a draft durable.
+func (s service) SyncDraft(
+	ctx context.Context, request *fileservicepb.SyncDraftRequest,
+) (*fileservicepb.SyncDraftResponse, error) {
+	o, err := s.joinDraft(ctx, request.GetDraft())
+	if err != nil {
+		return nil, err
+	}
+	defer s.drafts.end(o)
+	return &fileservicepb.SyncDraftResponse{}, o.sync()
+}
+
+// PublishDraft gives a draft a path.
+func (s service) PublishDraft(
+	ctx context.Context, request *fileservicepb.PublishDraftRequest,
+) (*fileservicepb.Entry, error) {
+	call := callOf(ctx)
+	local, err := s.writable(call, request.GetPath())
+	if err != nil {
+		return nil, err
+	}
+	o, err := s.joinDraft(ctx, request.GetDraft())
+	if err != nil {
+		return nil, err
+	}
+	defer s.drafts.end(o)
+	call.about.Path = request.GetPath()
+	if err := o.publish(ctx, local, request.GetReplace()); err != nil {
+		return nil, err
+	}
+	entry, _, err := entryOfDraft(o, request.GetPath())
+	return entry, err
+}
+
+// DropDraft ends a draft.
+func (s service) DropDraft(
+	ctx context.Context, request *fileservicepb.DropDraftRequest,
+) (*fileservicepb.DropDraftResponse, error) {
+	o, err := s.joinDraft(ctx, request.GetDraft())
+	if err != nil {
+		return nil, err
+	}
+	defer s.drafts.end(o)
+	return &fileservicepb.DropDraftResponse{}, s.drafts.drop(o, false)
+}
+
+// KeepDraft is a call that names a draft.
+func (s service) KeepDraft(
+	ctx context.Context, request *fileservicepb.KeepDraftRequest,
+) (*fileservicepb.KeepDraftResponse, error) {
+	o, err := s.joinDraft(ctx, request.GetDraft())
+	if err != nil {
+		return nil, err
+	}
+	s.drafts.end(o)
+	return &fileservicepb.KeepDraftResponse{}, nil
+}

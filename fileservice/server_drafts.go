@@ -1,0 +1,151 @@
+package fileservice
+
+import (
+	"crypto/rand"
+	"errors"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"culvert/internal/disk"
+)
+
+// maxDrafts is how many drafts may be open at once. Each has two descriptors, or three. Those that were opened on one
+// connection are no more than half of them.
+const maxDrafts = 512
+
+// draftID names a draft. Who knows it may write it.
+type draftID [16]byte
+
+// drafts are those that clients have open.
+type drafts struct {
+	root      *os.Root
+	publisher *disk.Publisher // closed by uploads
+	idle      time.Duration
+
+	mu     sync.Mutex
+	closed bool
+	open   map[draftID]*openedDraft
+	opened map[*serverConn]int // how many, by the connections that have opened them
+}
+
+// openedDraft is one of them. All but the draft is guarded by the lock of drafts.
+type openedDraft struct {
+	*draft
+	id    draftID
+	path  string
+	conn  *serverConn
+	users int
+	timer *time.Timer // drops it; runs while nobody uses it
+}
+
+// begin opens a draft. The caller uses it until end.
+func (s *drafts) begin(conn *serverConn, path, local string, options draftOptions) (*openedDraft, error) {
+	if err := s.reserve(conn); err != nil {
+		return nil, err
+	}
+	d, err := openDraft(s.root, s.publisher, local, options)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil && s.closed {
+		err = errors.Join(errClosed, d.end())
+	}
+	if err != nil {
+		s.release(conn)
+		return nil, err
+	}
+	o := &openedDraft{draft: d, path: path, conn: conn, users: 1}
+	_, _ = rand.Read(o.id[:]) // it never fails
+	s.open[o.id] = o
+	return o, nil
+}
+
+// reserve counts one that will be opened.
+func (s *drafts) reserve(conn *serverConn) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := 0
+	for _, n := range s.opened {
+		all += n
+	}
+	switch {
+	case s.closed:
+		return errClosed
+	case all >= maxDrafts || s.opened[conn] >= maxDrafts/2:
+		return refused("too many drafts: %w", syscall.ENFILE)
+	}
+	s.opened[conn]++
+	return nil
+}
+
+func (s *drafts) release(conn *serverConn) {
+	if s.opened[conn]--; s.opened[conn] == 0 {
+		delete(s.opened, conn)
+	}
+}
+
+// join gives a draft that is open. The caller uses it until end.
+func (s *drafts) join(id []byte) (*openedDraft, error) {
+	if len(id) != len(draftID{}) {
+		return nil, errNoDraft
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.open[draftID(id)]
+	if o == nil {
+		return nil, errNoDraft
+	}
+	o.users++
+	if o.timer != nil {
+		o.timer.Stop()
+	}
+	return o, nil
+}
+
+// end is what every begin and join is followed by.
+func (s *drafts) end(o *openedDraft) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o.users--; o.users > 0 || s.open[o.id] != o {
+		return
+	}
+	if o.timer != nil {
+		o.timer.Reset(s.idle)
+		return
+	}
+	o.timer = time.AfterFunc(s.idle, func() { _ = s.drop(o, true) }) // it was given up, and nobody is there to be told
+}
+
+// drop ends a draft; one that is idle, only if nobody uses it.
+func (s *drafts) drop(o *openedDraft, idle bool) error {
+	s.mu.Lock()
+	if s.open[o.id] != o || idle && o.users > 0 {
+		s.mu.Unlock()
+		return nil
+	}
+	delete(s.open, o.id)
+	s.release(o.conn)
+	if o.timer != nil {
+		o.timer.Stop()
+	}
+	s.mu.Unlock()
+	return o.draft.end()
+}
+
+// closeAll drops what is open, when no more calls come.
+func (s *drafts) closeAll() error {
+	s.mu.Lock()
+	s.closed = true
+	open := s.open
+	s.open = nil
+	s.mu.Unlock()
+	var errs []error
+	for _, o := range open {
+		if o.timer != nil {
+			o.timer.Stop()
+		}
+		errs = append(errs, o.draft.end())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,254 @@
+package fileservice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/mem"
+
+	"culvert/fileservice/internal/fileservicepb"
+	"culvert/internal/disk"
+)
+
+// ReadFiles sends small files of one directory.
+func (s service) ReadFiles(
+	request *fileservicepb.ReadFilesRequest, stream grpc.ServerStreamingServer[fileservicepb.ReadFilesResponse],
+) error {
+	call := callOf(stream.Context())
+	local, err := call.open(request.GetDirectory())
+	if err != nil {
+		return err
+	}
+	files := make([]SmallFile, len(request.GetFiles()))
+	for i, file := range request.GetFiles() {
+		files[i] = SmallFile{Name: file.GetName(), Version: versionOfMessage(file.GetVersion())}
+	}
+	if err := checkSmallFiles(files); err != nil {
+		return err
+	}
+	dir, err := s.openDir(local)
+	if err != nil {
+		return err
+	}
+	reading := &readingFiles{call: call, stream: stream, dir: dir}
+	for len(files) > 0 && err == nil {
+		files, err = reading.send(files)
+	}
+	return errors.Join(err, dir.Close())
+}
+
+// openDir opens what is a directory and not a link to one.
+func (s *Server) openDir(local string) (*disk.Dir, error) {
+	before, err := s.config.Root.Lstat(local)
+	if err != nil {
+		return nil, err
+	}
+	if !before.IsDir() {
+		return nil, fmt.Errorf("%w: not a directory", fs.ErrInvalid)
+	}
+	dir, err := disk.OpenDir(s.config.Root, local)
+	if err != nil {
+		return nil, err
+	}
+	after, err := dir.Stat()
+	if err == nil && !os.SameFile(before, after) {
+		err = ErrChanged
+	}
+	if err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	return dir, nil
+}
+
+// readingFiles is one ReadFiles under way.
+type readingFiles struct {
+	call   *serverCall
+	stream grpc.ServerStream
+	dir    *disk.Dir
+}
+
+// send sends as many files as have room in a message, and gives the others.
+func (r *readingFiles) send(files []SmallFile) (left []SmallFile, err error) {
+	buffer, err := r.call.conn.buffers.get(r.stream.Context())
+	if err != nil {
+		return nil, err
+	}
+	data, used := buffer.buffer.Extend(messageSize), 0
+	page := &fileservicepb.ReadFilesResponse{}
+	for ; len(files) > 0; files = files[1:] {
+		size := int(files[0].Version.Size)
+		if used+size > len(data) {
+			break
+		}
+		content := data[used : used+size]
+		err := readSmall(r.dir, files[0].Name, files[0].Version, content)
+		result := resultOf(err)
+		if err == nil {
+			sum := sumFile(content)
+			result.Hash = sum[:]
+			used += size
+		}
+		page.Files = append(page.Files, result)
+	}
+	data = data[:used]
+	// The message owns the buffer from here on, whatever happens to it.
+	buffer.handOver()
+	err = r.stream.SendMsg(&outgoing{fields: page, data: mem.NewBuffer(&data, buffer)})
+	if err == nil {
+		r.call.about.BytesRead += int64(used)
+	}
+	return files, err
+}
+
+// readSmall fills p with a version of a file, which is as long.
+func readSmall(dir *disk.Dir, name string, version Version, p []byte) error {
+	if isDraft(name) {
+		return &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	// To open a pipe would wake whoever waits for its other end.
+	info, err := dir.Lstat(name)
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return notRegular(info.Mode())
+	}
+	file, err := dir.Open(name)
+	if err != nil {
+		return err
+	}
+	info, err = file.Stat()
+	switch {
+	case err != nil:
+	case !info.Mode().IsRegular():
+		err = notRegular(info.Mode())
+	case VersionOf(info) != version:
+		err = ErrChanged
+	default:
+		if err = readFull(file, p, 0); err == nil {
+			info, err = file.Stat()
+		}
+		if err == nil && VersionOf(info) != version {
+			err = ErrChanged
+		}
+	}
+	return errors.Join(err, file.Close())
+}
+
+// WriteFiles takes small files of one directory. The buffer that it holds bounds how many such calls there are.
+func (s service) WriteFiles(
+	stream grpc.ClientStreamingServer[fileservicepb.WriteFilesRequest, fileservicepb.WriteFilesResponse],
+) error {
+	call := callOf(stream.Context())
+	buffer, err := s.bufferToWrite(stream.Context(), call)
+	if err != nil {
+		return err
+	}
+	defer buffer.free()
+	w := &writingFiles{ctx: stream.Context(), server: s.Server, call: call, data: buffer.buffer.Extend(messageSize)}
+	err = w.receive(stream.RecvMsg)
+	if w.small == nil {
+		return err
+	}
+	if err != nil {
+		return errors.Join(err, w.small.Close())
+	}
+	errs := w.small.publish(nil)
+	if err := w.small.Close(); err != nil {
+		return err
+	}
+	response := &fileservicepb.WriteFilesResponse{}
+	for _, err := range errs {
+		response.Files = append(response.Files, resultOf(err))
+	}
+	return stream.SendAndClose(response)
+}
+
+// writingFiles is one WriteFiles under way.
+type writingFiles struct {
+	ctx    context.Context
+	server *Server
+	call   *serverCall
+	data   []byte
+	small  *smallReceiver // nil before the first message
+}
+
+// receive takes all messages.
+func (w *writingFiles) receive(next func(any) error) error {
+	for {
+		page := &fileservicepb.WriteFilesRequest{}
+		message := &incoming{into: w.data, fields: page}
+		err := next(message)
+		if err == io.EOF && w.small != nil {
+			return nil
+		}
+		if err == io.EOF {
+			return fmt.Errorf("%w: no directory", fs.ErrInvalid)
+		}
+		if err != nil {
+			return err
+		}
+		if w.small == nil {
+			if err := w.open(page); err != nil {
+				return err
+			}
+		}
+		if err := w.take(page.GetFiles(), w.data[:message.n]); err != nil {
+			return err
+		}
+	}
+}
+
+func (w *writingFiles) open(page *fileservicepb.WriteFilesRequest) error {
+	s := w.server
+	local, err := s.writableDir(w.call, page.GetDirectory())
+	if err != nil {
+		return err
+	}
+	dir, err := s.openDir(local)
+	if err != nil {
+		return err
+	}
+	w.small = newSmallReceiver(dir, local, s.uploads.publisher, func(local string, version Version) (*receiver, error) {
+		if err := checkReserved(filepath.Base(local)); err != nil {
+			return nil, err
+		}
+		return s.uploads.receive(w.ctx, local, version, page.GetOverwrite())
+	})
+	return nil
+}
+
+// take takes the files of a message.
+func (w *writingFiles) take(files []*fileservicepb.NewFile, data []byte) error {
+	if len(files)+len(w.small.files) > MaxSmallFiles {
+		return fmt.Errorf("%w: too many files in one call", fs.ErrInvalid)
+	}
+	for _, m := range files {
+		file := SmallFile{m.GetName(), versionOfMessage(m.GetVersion()), fs.FileMode(m.GetPermissions()) & fs.ModePerm}
+		if err := file.check(); err != nil {
+			return err
+		}
+		size := int(file.Version.Size)
+		if size > len(data) {
+			return fmt.Errorf("%w: less data than the files have", fs.ErrInvalid)
+		}
+		content := data[:size]
+		data = data[size:]
+		sum := sumFile(content)
+		if string(m.GetHash()) != string(sum[:]) {
+			return fmt.Errorf("%w: a file does not have its hash", ErrIntegrity)
+		}
+		w.small.add(&file, content, sum)
+		w.call.about.BytesWritten += int64(size)
+	}
+	if len(data) > 0 {
+		return fmt.Errorf("%w: more data than the files have", fs.ErrInvalid)
+	}
+	return nil
+}

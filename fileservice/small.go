@@ -1,0 +1,67 @@
+package fileservice
+
+import (
+	"fmt"
+	"io/fs"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"culvert/fileservice/internal/fileservicepb"
+)
+
+// What a call for small files carries: [Client.ReadFiles] and [Client.WriteFiles].
+const (
+	SmallFileSize = 64 << 10 // bytes of one
+	MaxSmallFiles = 64       // files of one call; whoever receives them has as many descriptors open
+)
+
+// A SmallFile is a version of a file of at most SmallFileSize in a directory that is named elsewhere.
+type SmallFile struct {
+	Name        string // an element of a path
+	Version     Version
+	Permissions fs.FileMode // for WriteFiles; 0 is for the owner of the server's process alone
+}
+
+// check finds what a peer may not name.
+func (f *SmallFile) check() error {
+	switch size := f.Version.Size; {
+	case !isNamable(f.Name):
+		return fmt.Errorf("%w: not the name of a file", fs.ErrInvalid)
+	case size < 0 || size > SmallFileSize:
+		return fmt.Errorf("%w: a small file of %d bytes", fs.ErrInvalid, size)
+	}
+	return nil
+}
+
+func checkSmallFiles(files []SmallFile) error {
+	if len(files) > MaxSmallFiles {
+		return fmt.Errorf("%w: %d files in one call", fs.ErrInvalid, len(files))
+	}
+	for i := range files {
+		if err := files[i].check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sumFile gives the hash of a file of at most one block.
+func sumFile(content []byte) Sum { return SumBlock(content, 0, int64(len(content))) }
+
+// resultOf says what has come of one of several files.
+func resultOf(err error) *fileservicepb.FileResult {
+	if err == nil {
+		return &fileservicepb.FileResult{}
+	}
+	s := status.Convert(toStatus(err))
+	return &fileservicepb.FileResult{Code: uint32(s.Code()), Text: printable(s.Message())}
+}
+
+// errorOf is the opposite.
+func errorOf(result *fileservicepb.FileResult) error {
+	if result.GetCode() == 0 {
+		return nil
+	}
+	return fromStatus(status.Error(codes.Code(result.GetCode()), result.GetText()))
+}

@@ -1,0 +1,128 @@
+package fileservice_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"culvert/fileservice"
+)
+
+func TestTreeIsChanged(t *testing.T) {
+	dir, _ := tree(t, map[string]int{"file": 5, "other": 6, "sub/inner": 7})
+	client := serve(t, dir, writable)
+	is := func(what string, err, want error) {
+		t.Helper()
+		var pathError *fs.PathError
+		if !errors.Is(err, want) || err != nil && !errors.As(err, &pathError) {
+			t.Errorf("%s: %v, want %v", what, err, want)
+		}
+	}
+	is("a new directory", client.Mkdir("new", 0o750), nil)
+	is("a directory that is there", client.Mkdir("new", 0o750), fs.ErrExist)
+	is("a directory in none", client.Mkdir("none/new", 0o750), fs.ErrNotExist)
+	is("a directory in a file", client.Mkdir("file/new", 0o750), syscall.ENOTDIR)
+	is("removal of what has files", client.Remove("sub"), syscall.ENOTEMPTY)
+	is("removal of nothing", client.Remove("none"), fs.ErrNotExist)
+	is("removal of the root", client.Remove("."), fs.ErrInvalid)
+	is("removal", client.Remove("sub/inner"), nil)
+	is("removal of a directory", client.Remove("sub"), nil)
+	is("a new name", client.RenameNew("file", "new/file"), nil)
+	is("a new name that is taken", client.RenameNew("new/file", "other"), fs.ErrExist)
+	is("a name that is taken", client.Rename("new/file", "other"), nil)
+	is("a name of nothing", client.Rename("none", "new"), fs.ErrNotExist)
+	is("a new name of a directory", client.RenameNew("new", "newer"), nil)
+	is("a new name of a directory, taken", client.RenameNew("newer", "other"), fs.ErrExist)
+	is("a directory in place of a file", client.Rename("newer", "other"), syscall.ENOTDIR)
+	is("a directory into itself", client.Rename("newer", "newer/x"), syscall.EINVAL)
+	is("another directory", client.Mkdir("empty", 0o750), nil)
+	is("a file in place of a directory", client.Rename("other", "empty"), syscall.EISDIR)
+	is("a directory in place of an empty one", client.Rename("newer", "empty"), nil)
+	is("the same name", client.Rename("empty", "empty"), nil)
+	is("a directory in it", client.Mkdir("empty/below", 0o750), nil)
+	is("a directory in place of one in it", client.Rename("empty", "empty/below"), syscall.EINVAL)
+	is("a third directory", client.Mkdir("newer", 0o750), nil)
+	is("a directory in place of a full one", client.Rename("newer", "empty"), syscall.ENOTEMPTY)
+	is("the full one in place of the empty one", client.Rename("empty", "newer"), nil)
+	is("removal of what was in it", client.Remove("newer/below"), nil)
+	is("a sync", client.SyncDir("."), nil)
+	is("a sync of a file", client.SyncDir("other"), fs.ErrInvalid)
+	for _, name := range []string{"x.culvert.part", "x.CULVERT.draft", "newer/x.culvert.journal", "x.culvert.part/y"} {
+		is(name+" made", client.Mkdir(name, 0o755), fileservice.ErrRefused)
+		is(name+" removed", client.Remove(name), fileservice.ErrRefused)
+		is("a name "+name, client.Rename("other", name), fileservice.ErrRefused)
+		is("a name of "+name, client.Rename(name, "x"), fileservice.ErrRefused)
+		is("permissions of "+name, client.Chmod(name, 0o755), fileservice.ErrRefused)
+	}
+	if content, err := os.ReadFile(filepath.Join(dir, "other")); err != nil || len(content) != 5 {
+		t.Errorf("%d bytes, %v", len(content), err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 3 {
+		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+func TestAttributes(t *testing.T) {
+	dir, _ := tree(t, map[string]int{"file": 5})
+	if err := os.Symlink("file", filepath.Join(dir, "link")); err != nil {
+		t.Skip(err)
+	}
+	client := serve(t, dir, writable)
+	modified, accessed := time.Unix(1_000_000_000, 123_456_000), time.Unix(-5, 0)
+	for _, name := range []string{"file", "void", "."} {
+		if err := client.Chtimes(name, accessed, modified); err != nil {
+			t.Error(err)
+		}
+		if err := client.Chmod(name, fs.ModeSetuid|0o751); err != nil {
+			t.Error(err)
+		}
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err != nil || !info.ModTime().Equal(modified) {
+			t.Errorf("%s: %v, %v", name, info.ModTime(), err)
+		}
+		if mode := info.Mode() &^ fs.ModeDir; mode != 0o751 && runtime.GOOS != "windows" {
+			t.Errorf("%s: %v", name, mode)
+		}
+		// What is not named stays.
+		if err := client.Chtimes(name, time.Now(), time.Time{}); err != nil {
+			t.Error(err)
+		}
+		if info, err = os.Stat(filepath.Join(dir, name)); err != nil || !info.ModTime().Equal(modified) {
+			t.Errorf("%s: %v, %v", name, info.ModTime(), err)
+		}
+	}
+	if err := client.Chmod("link", 0o777); !errors.Is(err, fs.ErrInvalid) {
+		t.Errorf("a link: %v", err)
+	}
+	if err := client.Chmod("none", 0o777); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+// TestDraftsAreHidden has the names of drafts of a server that was killed. They are not there for clients, and those
+// who list the directory or remove it have them removed.
+func TestDraftsAreHidden(t *testing.T) {
+	dir, _ := tree(t, map[string]int{"sub/x.1.culvert.draft": 5, "full/x.2.culvert.draft": 5, "full/file": 1})
+	reader, writer := serve(t, dir, nil), serve(t, dir, writable)
+	if entries, err := reader.ReadDir("full"); err != nil || len(entries) != 1 {
+		t.Errorf("%v, %v", entries, err)
+	}
+	if _, err := reader.Open("full/x.2.culvert.draft"); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	if err := writer.Remove("sub"); err != nil {
+		t.Error(err)
+	}
+	if entries, err := writer.ReadDir("full"); err != nil || len(entries) != 1 {
+		t.Errorf("%v, %v", entries, err)
+	}
+	if entries, err := os.ReadDir(filepath.Join(dir, "full")); err != nil || len(entries) != 1 {
+		t.Errorf("%v is there, %v", entries, err)
+	}
+}
