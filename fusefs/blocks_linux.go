@@ -1,0 +1,162 @@
+package fusefs
+
+// block is a part of a file that is read ahead, at most up to a multiple of blockSize. Its fields are guarded by
+// buffers.mu, except that its bytes belong to the fetch until done is closed.
+type block struct {
+	reader     *reader
+	start, end int64
+	buffer     []byte
+	done       chan struct{} // closed when it is read
+	ready      bool          // done is closed
+	failed     bool
+	dropped    bool  // it is not in the reader any more
+	users      int   // requests that wait for it or are answered from it
+	served     int64 // bytes that were answered with
+
+	previous, next *block // in the list of idle ones
+	listed         bool
+}
+
+// blockList is a list of blocks, the one that has waited longest first.
+type blockList struct{ first, last *block }
+
+func (l *blockList) add(b *block) {
+	if b.listed {
+		return
+	}
+	b.listed, b.previous, b.next = true, l.last, nil
+	if l.last != nil {
+		l.last.next = b
+	} else {
+		l.first = b
+	}
+	l.last = b
+}
+
+func (l *blockList) remove(b *block) {
+	if !b.listed {
+		return
+	}
+	if b.previous != nil {
+		b.previous.next = b.next
+	} else {
+		l.first = b.next
+	}
+	if b.next != nil {
+		b.next.previous = b.previous
+	} else {
+		l.last = b.previous
+	}
+	b.listed, b.previous, b.next = false, nil, nil
+}
+
+// drop takes a block from its reader, and its buffer when nothing uses it any more. b.mu is held, as in all methods
+// below.
+func (b *buffers) drop(k *block) {
+	if !k.dropped {
+		k.dropped = true
+		b.idle.remove(k)
+		delete(k.reader.blocks, k.start/blockSize)
+		if len(k.reader.blocks) == 0 {
+			b.streams--
+		}
+	}
+	if k.ready && k.users == 0 && k.buffer != nil {
+		b.putLocked(k.buffer)
+		k.buffer = nil
+	}
+}
+
+// use pins the blocks that have all of a range, or gives nil if some of it is in none.
+func (r *reader) use(start, end int64) []*block {
+	var used []*block
+	for at := start; at < end; {
+		k := r.blocks[at/blockSize]
+		if k == nil || at < k.start || at >= k.end {
+			return nil
+		}
+		used = append(used, k)
+		at = k.end
+	}
+	for _, k := range used {
+		k.users++
+		r.m.buffers.idle.remove(k)
+	}
+	return used
+}
+
+// unuse ends that. A block that was asked for as a whole is not needed again: the kernel has its pages.
+func (r *reader) unuse(used []*block) {
+	b := r.m.buffers
+	for _, k := range used {
+		k.users--
+		switch {
+		case k.dropped, k.served >= k.end-k.start:
+			b.drop(k)
+		case k.users == 0 && k.ready:
+			b.idle.add(k)
+			b.wake()
+		}
+	}
+}
+
+// readAhead begins to read what follows a run: as much again as the run has, in blocks at once, but no more than comes
+// soon. Where a block does not, the kernel's own read-ahead is enough.
+func (r *reader) readAhead(sequence run) {
+	b := r.m.buffers
+	soon := r.m.link.share(b.streams)
+	if soon < blockSize {
+		return
+	}
+	// A quarter of the memory stays for requests that nobody foresaw.
+	fair := int64(b.large.count*3/4/max(b.streams, 1)) * blockSize
+	ahead := min(sequence.end-sequence.start, maxAhead, soon, max(fair, blockSize))
+	until := min(sequence.end+ahead, r.size)
+	for start := sequence.end; start < until; {
+		end := min((start/blockSize+1)*blockSize, r.size)
+		if k := r.blocks[start/blockSize]; k == nil {
+			buffer := b.large.take()
+			if buffer == nil {
+				return
+			}
+			r.begin(start, end, buffer)
+		}
+		start = end
+	}
+}
+
+// begin reads one block in a goroutine of its own.
+func (r *reader) begin(start, end int64, buffer []byte) {
+	b := r.m.buffers
+	k := &block{reader: r, start: start, end: end, buffer: buffer, done: make(chan struct{})}
+	if len(r.blocks) == 0 {
+		b.streams++
+	}
+	r.blocks[start/blockSize] = k
+	r.fetches++
+	r.m.workers.start(func() {
+		err := r.fetch(buffer[:end-start], start)
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		k.ready, k.failed = true, err != nil
+		close(k.done)
+		r.fetched()
+		switch {
+		case k.failed, k.dropped:
+			// Who waits for it asks for itself, and has the error then if it is still there.
+			b.drop(k)
+		case k.users == 0:
+			b.idle.add(k)
+			b.wake()
+		}
+	})
+}
+
+// dropBehind drops blocks that a run has left behind without asking for all of them.
+func (r *reader) dropBehind(sequence run) {
+	for _, k := range r.blocks {
+		if k.end <= sequence.end-4*maxRequest && k.users == 0 && k.ready {
+			r.m.buffers.drop(k)
+		}
+	}
+}

@@ -1,0 +1,233 @@
+package fusefs
+
+import (
+	"context"
+	"io"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	gofs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+)
+
+// directory is a directory that a program has open. It holds a part of the listing only.
+type directory struct {
+	node *node
+
+	mu       sync.Mutex
+	listing  *listing      // nil before the first entry was asked for
+	batch    []entry       // what is left of the part that was read last
+	arrived  time.Time     // when that part came
+	paused   bool          // the listing was, and what it gives since may be from before
+	current  entry         // what Readdirent gave last
+	position uint64        // how many entries it gave
+	finished syscall.Errno // what follows the batch: an error, to whoever asks until he rewinds, or endOfDirectory
+	made     []string      // names that only this mount knows, and that the listing has not given
+	closed   bool
+}
+
+// endOfDirectory stands for the end where an error could be.
+const endOfDirectory = syscall.Errno(largestErrno + 1)
+
+var (
+	_ gofs.FileReaddirenter   = (*directory)(nil)
+	_ gofs.FileLookuper       = (*directory)(nil)
+	_ gofs.FileSeekdirer      = (*directory)(nil)
+	_ gofs.FileReleasedirer   = (*directory)(nil)
+	_ gofs.NodeOpendirHandler = (*node)(nil)
+)
+
+// OpendirHandle opens nothing yet: that would be a call of its own.
+func (n *node) OpendirHandle(context.Context, uint32) (gofs.FileHandle, uint32, syscall.Errno) {
+	d := &directory{node: n}
+	n.m.hold(d)
+	return d, 0, 0
+}
+
+// Readdirent gives the next entry, or nil at the end.
+func (d *directory) Readdirent(ctx context.Context) (*fuse.DirEntry, syscall.Errno) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.next(ctx)
+}
+
+func (d *directory) next(ctx context.Context) (*fuse.DirEntry, syscall.Errno) {
+	switch d.position {
+	case 0:
+		d.current = entry{name: ".", mode: syscall.S_IFDIR}
+	case 1:
+		d.current = entry{name: "..", mode: syscall.S_IFDIR}
+		d.made = d.node.m.names.in(d.node)
+	default:
+		for len(d.batch) == 0 {
+			if d.finished == endOfDirectory {
+				if !d.nextMade() {
+					return nil, 0
+				}
+				continue
+			}
+			if errno := d.finished; errno != 0 {
+				return nil, errno
+			}
+			if errno := d.read(ctx); errno != 0 {
+				return nil, errno
+			}
+		}
+		d.current, d.batch = d.batch[0], d.batch[1:]
+	}
+	d.position++
+	return &fuse.DirEntry{
+		Name: d.current.name, Mode: d.current.mode, Ino: d.inodeOf(d.current), Off: d.position,
+	}, 0
+}
+
+// nextMade makes the next name that only this mount knows an entry.
+func (d *directory) nextMade() bool {
+	for len(d.made) > 0 {
+		name := d.made[0]
+		d.made = d.made[1:]
+		if d.node.childNode(name) != nil {
+			d.batch = append(d.batch, entry{name: name, mode: syscall.S_IFREG})
+			return true
+		}
+	}
+	return false
+}
+
+// inodeOf gives the number that a lookup would give, where that costs nothing.
+func (d *directory) inodeOf(e entry) uint64 {
+	if e.name == "." {
+		return d.node.inode
+	}
+	if e.info != nil {
+		if number := numberOf(e.info); number != 0 {
+			return number
+		}
+	}
+	if made := d.node.m.names.get(d.node, e.name); made != nil {
+		return made.StableAttr().Ino
+	}
+	path, errno := d.node.childPath(e.name)
+	if errno != 0 {
+		path = e.name
+	}
+	return hashOf(path)
+}
+
+// read reads the next part of the listing.
+func (d *directory) read(ctx context.Context) syscall.Errno {
+	if d.closed { // with the mount
+		return syscall.EIO
+	}
+	m, known := d.node.m, d.listing
+	if known == nil {
+		d.node.listingBegins(d)
+	} else if time.Since(d.arrived) > cacheTime {
+		d.paused = true
+	}
+	type result struct {
+		part
+		listing *listing
+	}
+	got, errno := steadily(ctx, m, d.node.path, func(path string) (result, error) {
+		l := known
+		if l == nil {
+			var err error
+			if l, err = openListing(m, path); err != nil {
+				return result{}, err
+			}
+		}
+		return result{l.read(), l}, nil
+	}, func(late result) {
+		if known == nil {
+			m.discard(late.listing)
+		}
+	})
+	if errno != 0 {
+		// What a call that is still under way has read is lost, so the rest would have a gap. A program that is
+		// interrupted asks again: it must not take what is left for all.
+		d.finished = errno
+		if errno == syscall.EINTR {
+			d.finished = syscall.EIO
+		}
+		return errno
+	}
+	d.listing, d.batch, d.arrived = got.listing, got.entries, time.Now()
+	if len(d.made) > 0 {
+		for _, e := range d.batch {
+			d.made = slices.DeleteFunc(d.made, func(name string) bool { return name == e.name })
+		}
+	}
+	switch {
+	case got.finished == io.EOF:
+		d.finished = endOfDirectory
+	case got.finished != nil:
+		d.finished = m.errno(got.finished)
+	}
+	return 0
+}
+
+// Lookup gives the attributes that came with the listing, so that a listing costs no call for each entry. Without, or
+// if they are from too long ago, or from before a change of ours, or if the kernel knows too many names already, it
+// asks for the name when a program wants to know.
+func (d *directory) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*gofs.Inode, syscall.Errno) {
+	d.mu.Lock()
+	current, good := d.current, cacheTime-time.Since(d.arrived)
+	if d.paused || d.node.hasChanged(d, name) {
+		good = 0
+	}
+	d.mu.Unlock()
+	if made := d.node.m.names.get(d.node, name); made != nil && made.showsDraft(&out.Attr) {
+		return made.EmbeddedInode(), 0
+	}
+	if known := d.node.childNode(name); known != nil && known.isOpen() {
+		return nil, syscall.EAGAIN
+	}
+	if current.name != name || current.info == nil || good <= 0 || d.node.m.crowd.isFull() {
+		return nil, syscall.EAGAIN
+	}
+	out.SetEntryTimeout(good)
+	out.SetAttrTimeout(good)
+	return d.node.child(ctx, name, current.info, out)
+}
+
+// Seekdir goes to where an entry with this offset was given, or to the beginning.
+func (d *directory) Seekdir(ctx context.Context, offset uint64) syscall.Errno {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if offset < d.position {
+		d.rewind()
+	}
+	for d.position < offset {
+		given, errno := d.next(ctx)
+		if errno != 0 || given == nil {
+			return errno
+		}
+	}
+	return 0
+}
+
+func (d *directory) rewind() {
+	if d.listing != nil {
+		d.node.m.discard(d.listing)
+	}
+	d.node.listingEnds(d)
+	d.listing, d.batch, d.position, d.finished, d.paused = nil, nil, 0, 0, false
+}
+
+// Releasedir is the end of a directory handle.
+func (d *directory) Releasedir(context.Context, uint32) { d.node.m.release(d) }
+
+// Close closes what is open in the file system.
+func (d *directory) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = true
+	d.node.listingEnds(d)
+	if d.listing == nil {
+		return nil
+	}
+	return d.listing.Close()
+}

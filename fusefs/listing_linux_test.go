@@ -1,0 +1,147 @@
+package fusefs_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// waitFor asks the process that mounts until something is so that no call waits for.
+func (p *play) waitFor(what string, is func(playCounts) bool) {
+	p.t.Helper()
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	limit := time.After(30 * time.Second)
+	for !is(p.order(playOrder{}).Counts) {
+		select {
+		case <-ticker.C:
+		case <-limit:
+			p.t.Fatalf("not so: %s", what)
+		}
+	}
+}
+
+// TestListingIsClosedAfterItsCalls gives up listings in the middle of a call.
+func TestListingIsClosedAfterItsCalls(t *testing.T) {
+	t.Parallel()
+	p := startPlay(t, playOptions{Timeout: shortTimeout})
+	p.put(playFile{Name: "large", Mode: fs.ModeDir | 0o755, Entries: 5000})
+	begun, err := os.Open(p.path("large"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := begun.Readdirnames(10); err != nil {
+		t.Fatal(err)
+	}
+	fresh, err := os.Open(p.path("large"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, err := os.Open(p.path("large"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.stall(true)
+	for _, dir := range []*os.File{begun, fresh} {
+		if _, err := dir.Readdirnames(-1); !errors.Is(err, syscall.EIO) {
+			t.Errorf("a listing that does not answer gives %v", err)
+		}
+	}
+	if _, err := begun.Seek(0, 0); err != nil {
+		t.Error(err)
+	}
+	if err := errors.Join(begun.Close(), fresh.Close()); err != nil {
+		t.Error(err)
+	}
+	if _, err := left.Readdirnames(1); !errors.Is(err, syscall.EIO) {
+		t.Errorf("a listing that does not answer gives %v", err)
+	}
+	p.stall(false)
+	p.order(playOrder{Leave: true}) // with a directory that is open
+	left.Close()
+	p.waitFor("all is closed", func(c playCounts) bool { return c.Open == c.Close })
+	if inUse := p.order(playOrder{}).Counts.CloseInUse; inUse != 0 {
+		t.Errorf("%d directories were closed in the middle of a call", inUse)
+	}
+}
+
+// TestListingThatPauses changes a file after its attributes were listed, and before they are given to the kernel.
+func TestListingThatPauses(t *testing.T) {
+	p := startPlay(t, playOptions{})
+	p.put(playFile{Name: "other"})
+	p.put(playFile{Name: "d", Mode: fs.ModeDir | 0o755, Entries: 300})
+	p.put(playFile{Name: "d/zzz", Size: 1}) // listed before the made up ones
+	for i := range 200 {
+		p.put(playFile{Name: "d/a" + strings.Repeat("a", i), Size: 1})
+	}
+	dir, err := os.Open(p.path("d"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	if _, err := dir.Readdirnames(1); err != nil {
+		t.Fatal(err)
+	}
+	before := p.order(playOrder{}).Counts.Stat
+	p.waitFor("the kernel has forgotten attributes", func(c playCounts) bool {
+		if _, err := os.Stat(p.path("other")); err != nil {
+			t.Fatal(err)
+		}
+		return c.Stat > before+1
+	})
+	p.put(playFile{Name: "d/zzz", Size: 2})
+	if _, err := dir.Readdirnames(-1); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(p.path("d/zzz")); err != nil || info.Size() != 2 {
+		t.Errorf("a file that was changed in a pause is %v, %v", info, err)
+	}
+}
+
+// TestListingFromBeforeAChange changes files here after they were listed, and before the program has got so far.
+func TestListingFromBeforeAChange(t *testing.T) {
+	w := newWritable(t, mountConfig{})
+	for i := range 300 {
+		w.put("file"+strings.Repeat("x", i%200)+string(rune('a'+i%26)), "1")
+	}
+	entries, err := os.ReadDir(w.root)
+	w.must(err)
+	dir, err := os.Open(w.dir)
+	w.must(err)
+	defer dir.Close()
+	names, err := dir.Readdirnames(1)
+	w.must(err)
+	more, err := dir.Readdirnames(20)
+	w.must(err)
+	names = append(names, more...)
+	var left []string
+	for _, e := range slices.Backward(entries) {
+		if !slices.Contains(names, e.Name()) {
+			left = append(left, e.Name())
+		}
+	}
+	for _, name := range left {
+		w.must(os.Chmod(w.path(name), 0o600))
+	}
+	removed := left[len(left)/2]
+	w.must(os.Remove(w.path(removed)))
+	_, err = dir.Readdirnames(-1)
+	w.must(err)
+	for _, name := range left {
+		info, err := os.Stat(filepath.Join(w.dir, name))
+		switch {
+		case name == removed:
+			if !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("what was removed gives %v", err)
+			}
+		case err != nil || info.Mode() != 0o600:
+			t.Errorf("%s is %v, %v", name, info, err)
+		}
+	}
+}

@@ -1,0 +1,274 @@
+package fusefs
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"io/fs"
+	"strings"
+	"sync"
+	"syscall"
+
+	gofs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+)
+
+// maxPath is how long a path may become. The kernel has no such limit for who goes down step by step, and a file system
+// may have directories without end.
+const maxPath = 32 << 10
+
+// node is a name of the file system that the kernel knows. It is one file as long as the file keeps the number of its
+// inode; what replaces the file under the name is another node, with pages of its own in the kernel's cache.
+type node struct {
+	gofs.Inode
+	m *mount
+
+	place *list.Element // guarded by m.crowd.mu
+
+	mu      sync.Mutex  // guards what follows, which is of regular files but for inode and listings
+	inode   uint64      // its number on the other side, which changes when other content takes the name
+	version version     // what the kernel has the attributes of
+	changes uint64      // that we have made to it
+	cached  version     // what its pages are of, if hasPages
+	pages   bool        // whether it may have pages that cached tells the version of
+	handles int         // that are open
+	opened  fs.FileInfo // of version, if there are handles
+	writing *writing    // nil if it was never written to
+
+	listings map[*directory]changedNames // of a directory: those under way
+}
+
+var (
+	_ gofs.NodeLookuper       = (*node)(nil)
+	_ gofs.NodeGetattrer      = (*node)(nil)
+	_ gofs.NodeReadlinker     = (*node)(nil)
+	_ gofs.NodeOpener         = (*node)(nil)
+	_ gofs.NodeOpendirHandler = (*node)(nil)
+	_ gofs.NodeStatfser       = (*node)(nil)
+	_ gofs.NodeAccesser       = (*node)(nil)
+	_ gofs.NodeOnForgetter    = (*node)(nil)
+)
+
+// path gives the path in the file system. A node that lost its name has none.
+func (n *node) path() (string, syscall.Errno) {
+	var names []string
+	length := 0
+	for at := n.EmbeddedInode(); !at.IsRoot(); {
+		name, parent := at.Parent()
+		if parent == nil {
+			return "", syscall.ESTALE
+		}
+		if length += len(name) + 1; length > maxPath {
+			return "", syscall.ENAMETOOLONG
+		}
+		names = append(names, name)
+		at = parent
+	}
+	if len(names) == 0 {
+		return ".", 0
+	}
+	for i, j := 0, len(names)-1; i < j; i, j = i+1, j-1 {
+		names[i], names[j] = names[j], names[i]
+	}
+	return strings.Join(names, "/"), 0
+}
+
+// childPath gives the path of a name in a directory.
+func (n *node) childPath(name string) (string, syscall.Errno) {
+	if len(name) > maxName {
+		return "", syscall.ENAMETOOLONG
+	}
+	if !isNamable(name) {
+		return "", syscall.ENOENT
+	}
+	path, errno := n.path()
+	if errno != 0 || path == "." {
+		return name, errno
+	}
+	return path + "/" + name, 0
+}
+
+// newPath is childPath for a name that something is to get.
+func (n *node) newPath(name string) (string, syscall.Errno) {
+	if len(name) <= maxName && !isNamable(name) {
+		return "", syscall.EINVAL
+	}
+	return n.childPath(name)
+}
+
+// maxName is the longest name that Linux has, in bytes.
+const maxName = 255
+
+// isNamable reports whether a name may be shown: one that leads nowhere else, that io/fs can open, and that does not
+// command the terminal of who lists it.
+func isNamable(name string) bool {
+	return name != "." && len(name) <= maxName && fs.ValidPath(name) && !strings.Contains(name, "/") &&
+		!strings.ContainsFunc(name, isControl)
+}
+
+// Lookup asks the file system for a name.
+func (n *node) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*gofs.Inode, syscall.Errno) {
+	if made := n.m.names.get(n, name); made != nil && made.showsDraft(&out.Attr) {
+		return made.EmbeddedInode(), 0
+	}
+	path := func() (string, syscall.Errno) { return n.childPath(name) }
+	for range maxLookups {
+		known := n.childNode(name)
+		era := known.era()
+		info, errno := steadily(ctx, n.m, path, n.m.stat, nil)
+		if errno != 0 {
+			return nil, errno
+		}
+		// What was there before we gave the name other content is no other file.
+		if !n.m.config.ReadWrite || n.childNode(name) == known && known.era() == era {
+			return n.child(ctx, name, info, out)
+		}
+	}
+	return nil, syscall.ESTALE
+}
+
+// maxLookups is how often a name is looked up that is given other content here meanwhile.
+const maxLookups = 8
+
+// era tells whether we have given a file other content meanwhile. A node that is nil has none.
+func (n *node) era() uint64 {
+	if n == nil {
+		return 0
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.changes
+}
+
+// child gives the node for what the file system says of a name, and its attributes.
+func (n *node) child(ctx context.Context, name string, info fs.FileInfo, out *fuse.EntryOut,
+) (*gofs.Inode, syscall.Errno) {
+	if errno := n.m.attributes(info, &out.Attr); errno != 0 {
+		return nil, errno
+	}
+	inode := numberOf(info)
+	if inode == 0 {
+		path, errno := n.childPath(name)
+		if errno != 0 {
+			return nil, errno
+		}
+		inode = hashOf(path)
+	}
+	kind := out.Mode & syscall.S_IFMT
+	if known := n.GetChild(name); known != nil {
+		if is, ok := known.Operations().(*node); ok && known.Mode() == kind && is.accept(info, inode) {
+			is.showsDraft(&out.Attr)
+			n.m.crowd.seen(is)
+			return known, 0
+		}
+	}
+	made := &node{m: n.m, inode: inode, version: versionOf(info)}
+	n.m.crowd.seen(made)
+	// Two names of one file are two nodes: their paths differ, and so may what the file system does with them. The
+	// generation keeps them apart, and keeps a file system from building circles out of numbers.
+	return n.NewInode(ctx, made, gofs.StableAttr{Mode: kind, Ino: inode, Gen: n.m.generation.Add(1)}), 0
+}
+
+// accept takes over what a file is now. A node of which a version is open stays with that one: programs that have it
+// open see one version until it can no longer be read, and whoever comes later gets another node. What is under
+// construction here stays too, since it will take the name, unless it has failed.
+func (n *node) accept(info fs.FileInfo, inode uint64) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.writing != nil && n.writing.draft != nil {
+		return !n.writing.draft.hasFailed()
+	}
+	if n.inode != inode {
+		return false
+	}
+	if !info.Mode().IsRegular() {
+		return true
+	}
+	now := versionOf(info)
+	if n.handles > 0 && n.version != now {
+		return false
+	}
+	n.version = now
+	return true
+}
+
+// Getattr gives the attributes of the version that is open, or else of the one that is there now.
+func (n *node) Getattr(ctx context.Context, _ gofs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	errno := n.currentAttributes(ctx, out)
+	if mayBeOurs(errno) && n.afterChanges(ctx) {
+		errno = n.currentAttributes(ctx, out)
+	}
+	return errno
+}
+
+func (n *node) currentAttributes(ctx context.Context, out *fuse.AttrOut) syscall.Errno {
+	n.mu.Lock()
+	opened, inode := n.opened, n.inode
+	n.mu.Unlock()
+	isDraft, errno := n.draftAttributes(&out.Attr), syscall.Errno(0)
+	if opened != nil && !isDraft {
+		errno = n.m.attributes(opened, &out.Attr)
+	}
+	if opened != nil || isDraft {
+		if n.isOrphan() {
+			out.Nlink = 0
+		}
+		return errno
+	}
+	info, errno := steadily(ctx, n.m, n.path, n.m.stat, nil)
+	if errno != 0 {
+		return errno
+	}
+	if errno := n.m.attributes(info, &out.Attr); errno != 0 {
+		return errno
+	}
+	// ESTALE makes the kernel look the name up again, and find what is there now.
+	if !n.IsRoot() && out.Mode&syscall.S_IFMT != n.Mode() || !n.accept(info, inode) {
+		return syscall.ESTALE
+	}
+	return 0
+}
+
+// Readlink gives where a symbolic link leads. The kernel follows it on this machine.
+func (n *node) Readlink(ctx context.Context) ([]byte, syscall.Errno) {
+	links, is := n.m.config.FS.(fs.ReadLinkFS)
+	if !is {
+		return nil, syscall.EINVAL
+	}
+	target, errno := steadily(ctx, n.m, n.path, links.ReadLink, nil)
+	if errno != 0 {
+		return nil, errno
+	}
+	if len(target) >= syscall.PathMax || strings.Contains(target, "\x00") {
+		return nil, syscall.EIO
+	}
+	return []byte(target), 0
+}
+
+// Access leaves it to the file system, or with AllowOther to the kernel, what may be done; ENOSYS says so once.
+func (n *node) Access(context.Context, uint32) syscall.Errno { return syscall.ENOSYS }
+
+// Statfs says how much room there is, if the file system knows.
+func (n *node) Statfs(ctx context.Context, out *fuse.StatfsOut) syscall.Errno {
+	const block = 4096
+	out.Bsize, out.Frsize, out.NameLen = block, block, maxName
+	space, is := n.m.config.FS.(SpaceFS)
+	if !is {
+		return 0
+	}
+	path, errno := n.path()
+	if errno != 0 {
+		path = "."
+	}
+	type room struct{ total, free, available uint64 }
+	has, errno := call(ctx, n.m, func() (room, error) {
+		total, free, available, err := space.Space(path)
+		if errors.Is(err, fs.ErrNotExist) && path != "." {
+			// The file is open here, and its name is not known there yet or any more.
+			total, free, available, err = space.Space(".")
+		}
+		return room{total, free, available}, err
+	}, nil)
+	out.Blocks, out.Bfree, out.Bavail = has.total/block, has.free/block, has.available/block
+	return errno
+}

@@ -1,0 +1,297 @@
+package fusefs
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"syscall"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+)
+
+// startingReaderAt is what a file may be that reads without a goroutine that waits. StartReadAt returns at once. Later,
+// when p has the bytes of the version that was opened, or with an error, it calls done, once; or it gives false and
+// does nothing.
+type startingReaderAt interface {
+	StartReadAt(p []byte, offset int64, done func(error)) bool
+}
+
+// reader serves the reads of one handle.
+type reader struct {
+	m       *mount
+	content io.ReaderAt
+	size    int64
+	check   func() error // whether the file still is what was opened
+	held    bool         // all of it is in memory, and its reads tell nothing of the link
+
+	// Guarded by m.buffers.mu.
+	runs    runs
+	blocks  map[int64]*block // by start / blockSize
+	fetches int              // under way
+	stale   bool             // the version that was opened is gone
+	closed  chan struct{}    // closed when no fetch is under way any more, if it is not nil
+}
+
+func newReader(m *mount, content io.ReaderAt, size int64, check func() error) *reader {
+	return &reader{m: m, content: content, size: size, check: check, blocks: map[int64]*block{}}
+}
+
+// read gives length bytes at offset, less only at the end of the file.
+func (r *reader) read(ctx context.Context, length int, offset int64) (fuse.ReadResult, syscall.Errno) {
+	if offset >= r.size {
+		return fuse.ReadResultData(nil), 0
+	}
+	end := offset + min(int64(length), r.size-offset)
+	d := r.m.readDeadline(ctx)
+	defer d.stop()
+
+	b := r.m.buffers
+	b.mu.Lock()
+	if r.stale || r.closed != nil {
+		errno := syscall.EIO
+		if r.stale {
+			errno = syscall.ESTALE
+		}
+		b.mu.Unlock()
+		return nil, errno
+	}
+	used := r.use(offset, end)
+	if sequence := r.runs.note(offset, end, used != nil); sequence.isSequential() {
+		r.readAhead(sequence)
+		r.dropBehind(sequence)
+	}
+	b.mu.Unlock()
+
+	if used != nil {
+		if result, errno := r.await(d, used, offset, end); result != nil || errno != 0 {
+			return result, errno
+		}
+	}
+	return r.direct(d, offset, end)
+}
+
+// await waits for blocks, and gives nil if they failed.
+func (r *reader) await(d *deadline, used []*block, offset, end int64) (fuse.ReadResult, syscall.Errno) {
+	b := r.m.buffers
+	var errno syscall.Errno
+	for _, k := range used {
+		if _, errno = wait(d, k.done); errno != 0 {
+			break
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	failed := r.stale || errno != 0
+	for _, k := range used {
+		failed = failed || k.failed
+	}
+	if failed {
+		r.unuse(used)
+		return nil, errno
+	}
+	result := &blockResult{reader: r, blocks: used}
+	for _, k := range used {
+		part := k.buffer[max(offset, k.start)-k.start : min(end, k.end)-k.start]
+		k.served += int64(len(part))
+		result.slices = append(result.slices, part)
+	}
+	return result, 0
+}
+
+// direct reads just what was asked for.
+func (r *reader) direct(d *deadline, offset, limit int64) (fuse.ReadResult, syscall.Errno) {
+	b := r.m.buffers
+	length := int(limit - offset)
+	buffer, errno := b.take(d, length)
+	if errno != 0 {
+		return nil, errno
+	}
+	b.mu.Lock()
+	if r.closed != nil {
+		b.putLocked(buffer)
+		b.mu.Unlock()
+		return nil, syscall.EIO
+	}
+	r.fetches++
+	b.mu.Unlock()
+	done := make(chan outcome[struct{}], 1)
+	end := func(err error) {
+		b.mu.Lock()
+		r.fetched()
+		b.mu.Unlock()
+		done <- outcome[struct{}]{err: err}
+	}
+	if !r.startFetch(buffer[:length], offset, end) {
+		r.m.workers.start(func() { end(r.fetch(buffer[:length], offset)) })
+	}
+	return r.m.filled(d, done, buffer, length)
+}
+
+// filled waits until the first length bytes of a buffer are filled, and has it given back when nobody uses it any more.
+func (m *mount) filled(
+	d *deadline, done <-chan outcome[struct{}], buffer []byte, length int,
+) (fuse.ReadResult, syscall.Errno) {
+	result, errno := wait(d, done)
+	if errno != 0 {
+		go func() {
+			<-done
+			m.buffers.put(buffer)
+		}()
+		return nil, errno
+	}
+	if result.err != nil {
+		m.buffers.put(buffer)
+		return nil, m.errno(result.err)
+	}
+	return &directResult{buffers: m.buffers, buffer: buffer[:length]}, 0
+}
+
+// fetch fills p with what the file has at offset in its version.
+func (r *reader) fetch(p []byte, offset int64) error {
+	var err error
+	for len(p) > 0 && err == nil {
+		var n int
+		n, err = r.fetchSome(p, offset)
+		p, offset = p[n:], offset+int64(n)
+		if err == nil && len(p) > 0 && r.isClosed() {
+			// Nobody waits for the rest, and others need the link.
+			err = fs.ErrClosed
+		}
+	}
+	r.noteError(err)
+	return err
+}
+
+// fetchSome fills as much of p as the link takes at once, and gives how much that is.
+func (r *reader) fetchSome(p []byte, offset int64) (int, error) {
+	if r.held {
+		return len(p), r.fetchPiece(p, offset)
+	}
+	part := r.m.link.begin(len(p))
+	err := r.fetchPiece(p[:part.length], offset)
+	r.m.link.end(part, err == nil)
+	return part.length, err
+}
+
+// noteError has all reads fail from now on if the version that was opened is gone.
+func (r *reader) noteError(err error) {
+	if err == nil || r.m.errno(err) != syscall.ESTALE {
+		return
+	}
+	b := r.m.buffers
+	b.mu.Lock()
+	r.stale = true
+	b.mu.Unlock()
+}
+
+// startFetch is fetch without a goroutine that waits, if the file can do that and the link takes all of p at once.
+func (r *reader) startFetch(p []byte, offset int64, end func(error)) bool {
+	starter, is := r.content.(startingReaderAt)
+	if !is || r.held || len(p) > leastPiece {
+		return false
+	}
+	part := r.m.link.begin(len(p))
+	finish := func(err error) {
+		r.m.link.end(part, err == nil)
+		r.noteError(err)
+		end(err)
+	}
+	started, err := guarded(r.m, func() (bool, error) { return starter.StartReadAt(p, offset, finish), nil })
+	switch {
+	case err != nil:
+		finish(err)
+	case !started:
+		r.m.link.end(part, false)
+	}
+	return started || err != nil
+}
+
+// fetchPiece fills p with one call of the file system.
+func (r *reader) fetchPiece(p []byte, offset int64) error {
+	n, err := guarded(r.m, func() (int, error) { return r.content.ReadAt(p, offset) })
+	if err != nil && err != io.EOF {
+		return err
+	}
+	// If it is shorter, it may be another version now, or never was as long as it said.
+	if _, err := guarded(r.m, func() (struct{}, error) { return struct{}{}, r.check() }); err != nil {
+		return err
+	}
+	if n != len(p) {
+		return fmt.Errorf("fusefs: %d bytes at %d: %w", len(p), offset, io.ErrUnexpectedEOF)
+	}
+	return nil
+}
+
+func (r *reader) isClosed() bool {
+	b := r.m.buffers
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return r.closed != nil
+}
+
+// fetched notes the end of a fetch. buffers.mu is held.
+func (r *reader) fetched() {
+	if r.fetches--; r.fetches == 0 && r.closed != nil {
+		close(r.closed)
+	}
+}
+
+// close drops what was read ahead, and returns when nothing reads from the file any more.
+func (r *reader) close() {
+	b := r.m.buffers
+	b.mu.Lock()
+	closed := make(chan struct{})
+	r.closed = closed
+	if r.fetches == 0 {
+		close(closed)
+	}
+	for _, k := range r.blocks {
+		b.drop(k)
+	}
+	b.mu.Unlock()
+	<-closed
+}
+
+// directResult is an answer from a buffer of its own.
+type directResult struct {
+	buffers *buffers
+	buffer  []byte
+}
+
+func (d *directResult) Bytes([]byte) ([]byte, fuse.Status) { return d.buffer, fuse.OK }
+func (d *directResult) Slices() ([][]byte, fuse.Status)    { return [][]byte{d.buffer}, fuse.OK }
+func (d *directResult) Size() int                          { return len(d.buffer) }
+func (d *directResult) Done()                              { d.buffers.put(d.buffer) }
+
+// blockResult is an answer from blocks: the kernel takes the bytes from where the file system put them.
+type blockResult struct {
+	reader *reader
+	blocks []*block
+	slices [][]byte
+}
+
+func (r *blockResult) Slices() ([][]byte, fuse.Status) { return r.slices, fuse.OK }
+
+func (r *blockResult) Size() int {
+	size := 0
+	for _, slice := range r.slices {
+		size += len(slice)
+	}
+	return size
+}
+
+func (r *blockResult) Bytes(buffer []byte) ([]byte, fuse.Status) {
+	buffer = buffer[:0]
+	for _, slice := range r.slices {
+		buffer = append(buffer, slice...)
+	}
+	return buffer, fuse.OK
+}
+
+func (r *blockResult) Done() {
+	b := r.reader.m.buffers
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r.reader.unuse(r.blocks)
+}

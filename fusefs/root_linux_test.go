@@ -1,0 +1,276 @@
+package fusefs_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// rootFS serves a directory of this machine as a file system that may be written to. Drafts are in a directory beside
+// it, of the same file system, so that a name appears by one rename. Beside it is also the file of its faults.
+type rootFS struct {
+	fs.ReadLinkFS
+	root   *os.Root // the parent of what is served
+	served string   // its name in root
+	drafts string   // the name of the directory of drafts
+	number *atomic.Int64
+}
+
+func openRootFS(dir string) (*rootFS, error) {
+	root, err := os.OpenRoot(filepath.Dir(dir))
+	if err != nil {
+		return nil, err
+	}
+	served, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	drafts, err := os.MkdirTemp(filepath.Dir(dir), "drafts")
+	if err != nil {
+		return nil, err
+	}
+	return &rootFS{
+		ReadLinkFS: served.FS().(fs.ReadLinkFS), root: root,
+		served: filepath.Base(dir), drafts: filepath.Base(drafts), number: &atomic.Int64{},
+	}, nil
+}
+
+func (f *rootFS) path(name string) string { return filepath.Join(f.served, name) }
+
+func (f *rootFS) Mkdir(name string, perm fs.FileMode) error { return f.root.Mkdir(f.path(name), perm) }
+
+func (f *rootFS) Remove(name string) error { return f.root.Remove(f.path(name)) }
+
+func (f *rootFS) Rename(oldName, newName string) error {
+	// Root.Rename does not replace an empty directory.
+	return syscall.Rename(filepath.Join(f.root.Name(), f.path(oldName)), filepath.Join(f.root.Name(), f.path(newName)))
+}
+
+func (f *rootFS) Chmod(name string, mode fs.FileMode) error { return f.root.Chmod(f.path(name), mode) }
+
+func (f *rootFS) Chtimes(name string, atime, mtime time.Time) error {
+	return f.root.Chtimes(f.path(name), atime, mtime)
+}
+
+// Space is that of what is there: a name that only a mount knows has none.
+func (f *rootFS) Space(name string) (total, free, available uint64, err error) {
+	if _, err := f.Lstat(name); err != nil {
+		return 0, 0, 0, err
+	}
+	return 4096 * 1000, 4096 * 500, 4096 * 400, nil
+}
+
+// setFault makes the calls of this name fail, or wait until the next fault is set if errno is 0. No name: none does.
+func setFault(t *testing.T, root, call string, errno syscall.Errno) {
+	t.Helper()
+	name := filepath.Join(filepath.Dir(root), "fault")
+	if err := os.WriteFile(name+".new", fmt.Append(nil, call, " ", int(errno)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(name+".new", name); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fault is the beginning of each call that may have one.
+func (f *rootFS) fault(call string) error {
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		text, err := f.root.ReadFile("fault")
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		faulty, number, _ := strings.Cut(string(text), " ")
+		if faulty != call {
+			return nil
+		}
+		errno, err := strconv.Atoi(number)
+		if err != nil {
+			return err
+		}
+		if errno != 0 {
+			return syscall.Errno(errno)
+		}
+		<-ticker.C
+	}
+}
+
+// Lstat waits once with its answer if the file hold is there, which it renames to held, until that is gone.
+func (f *rootFS) Lstat(name string) (fs.FileInfo, error) {
+	info, err := f.ReadLinkFS.Lstat(name)
+	if path.Base(name) != "looked-up" || f.root.Rename("hold", "held") != nil {
+		return info, err
+	}
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		if _, gone := f.root.Stat("held"); gone != nil {
+			return info, err
+		}
+		<-ticker.C
+	}
+}
+
+// OpenFile begins a draft: of what is there, or of nothing.
+func (f *rootFS) OpenFile(name string, flag int, perm fs.FileMode) (fs.File, error) {
+	if flag&(os.O_WRONLY|os.O_RDWR) == 0 {
+		return f.Open(name)
+	}
+	if err := f.fault("OpenFile"); err != nil {
+		return nil, err
+	}
+	source, err := f.root.Open(f.path(name))
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && flag&os.O_CREATE != 0:
+	case err != nil:
+		return nil, err
+	case flag&os.O_EXCL != 0:
+		return nil, errors.Join(&fs.PathError{Op: "open", Path: name, Err: fs.ErrExist}, source.Close())
+	default:
+		defer source.Close()
+		info, err := source.Stat()
+		if err != nil {
+			return nil, err
+		}
+		perm = info.Mode().Perm()
+	}
+	made := filepath.Join(f.drafts, fmt.Sprint(f.number.Add(1)))
+	file, err := f.root.OpenFile(made, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	d := &rootDraft{File: file, fs: f, name: made}
+	if err := file.Chmod(perm); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	if source != nil && flag&os.O_TRUNC == 0 {
+		if err := copyOf(file, source); err != nil {
+			return nil, errors.Join(err, d.Close())
+		}
+	}
+	return d, nil
+}
+
+// copyOf copies a file. One that is nothing but a hole stays that, so that a test can have a large one.
+func copyOf(to, from *os.File) error {
+	if _, err := unix.Seek(int(from.Fd()), 0, unix.SEEK_DATA); errors.Is(err, unix.ENXIO) {
+		info, err := from.Stat()
+		if err != nil {
+			return err
+		}
+		return to.Truncate(info.Size())
+	}
+	if _, err := from.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	_, err := io.Copy(to, from)
+	return err
+}
+
+// rootDraft is content that has no name yet.
+type rootDraft struct {
+	*os.File
+	fs        *rootFS
+	name      string
+	published atomic.Bool
+}
+
+func (d *rootDraft) WriteAt(p []byte, offset int64) (int, error) {
+	if d.published.Load() {
+		return 0, fmt.Errorf("%w: written to after it was published", fs.ErrInvalid)
+	}
+	if err := d.fs.fault("WriteAt"); err != nil {
+		return 0, err
+	}
+	return d.File.WriteAt(p, offset)
+}
+
+// ReadAt counts, in a file beside what is served, the reads that have to wait.
+func (d *rootDraft) ReadAt(p []byte, offset int64) (int, error) {
+	if text, err := d.fs.root.ReadFile("fault"); err == nil && string(text) == "ReadAt 0" {
+		name := fmt.Sprint("waits", d.fs.number.Add(1))
+		if err := d.fs.root.WriteFile(name, nil, 0o600); err != nil {
+			return 0, err
+		}
+	}
+	if err := d.fs.fault("ReadAt"); err != nil {
+		return 0, err
+	}
+	return d.File.ReadAt(p, offset)
+}
+
+func (d *rootDraft) Sync() error {
+	if err := d.fs.fault("Sync"); err != nil {
+		return err
+	}
+	return d.File.Sync()
+}
+
+func (d *rootDraft) Truncate(size int64) error {
+	if d.published.Load() {
+		return fmt.Errorf("%w: truncated after it was published", fs.ErrInvalid)
+	}
+	if err := d.fs.fault("Truncate"); err != nil {
+		return err
+	}
+	info, err := d.Stat()
+	if err == nil && info.Size() != size {
+		err = d.fs.fault("Truncate")
+	}
+	if err != nil {
+		return err
+	}
+	return d.File.Truncate(size)
+}
+
+func (d *rootDraft) Chtimes(atime, mtime time.Time) error {
+	return d.fs.root.Chtimes(d.name, atime, mtime)
+}
+
+func (d *rootDraft) Publish(name string, replace bool) error {
+	if d.published.Load() {
+		return fmt.Errorf("%w: published twice", fs.ErrInvalid)
+	}
+	if err := d.fs.fault("Publish"); err != nil {
+		return err
+	}
+	target := d.fs.path(name)
+	if replace {
+		if err := d.fs.root.Rename(d.name, target); err != nil {
+			return err
+		}
+	} else {
+		if err := d.fs.root.Link(d.name, target); err != nil {
+			return err
+		}
+		if err := d.fs.root.Remove(d.name); err != nil {
+			return err
+		}
+	}
+	d.published.Store(true)
+	return nil
+}
+
+func (d *rootDraft) Close() error {
+	err := d.File.Close()
+	if !d.published.Load() {
+		err = errors.Join(err, d.fs.root.Remove(d.name))
+	}
+	return err
+}

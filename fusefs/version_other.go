@@ -1,0 +1,5 @@
+//go:build !linux
+
+package fusefs
+
+func systemVersion(any) (any, bool) { return nil, false }

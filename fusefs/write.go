@@ -1,0 +1,66 @@
+package fusefs
+
+import (
+	"io"
+	"io/fs"
+	"time"
+)
+
+// WritableFS is a file system that a mount with Config.ReadWrite writes to. All its methods may be called at once.
+// Their errors mean what those of package os with the same names mean.
+type WritableFS interface {
+	fs.FS
+
+	// OpenFile begins to write a file: the result is a [WritableFile] that others do not see until it is published. The
+	// flags are os.O_RDWR with one of these: os.O_CREATE|os.O_EXCL, for a name that is not there; os.O_TRUNC, for new
+	// content of a file that is there; or neither, for a file that begins with the content of the one that is there.
+	OpenFile(name string, flag int, perm fs.FileMode) (fs.File, error)
+
+	Mkdir(name string, perm fs.FileMode) error
+
+	// Remove removes a file or an empty directory.
+	Remove(name string) error
+
+	// Rename replaces a file, or an empty directory by a directory.
+	Rename(oldName, newName string) error
+
+	Chmod(name string, mode fs.FileMode) error
+
+	// Chtimes leaves a time as it is for which it is given the zero time.
+	Chtimes(name string, atime, mtime time.Time) error
+}
+
+// WritableFile is the content of a file under construction. Its methods may be called at once. Close throws away what
+// was not published.
+type WritableFile interface {
+	fs.File
+	io.ReaderAt
+	io.WriterAt
+
+	// Truncate changes the size. What it adds is zero.
+	Truncate(size int64) error
+
+	// Sync returns when the content survives a loss of power, and after Publish the name, too. If it was called,
+	// Publish returns when the name does.
+	Sync() error
+
+	Chmod(mode fs.FileMode) error
+	Chtimes(atime, mtime time.Time) error
+
+	// Publish gives the content a name, at once and as a whole; it need not be the one of OpenFile. It fails with
+	// fs.ErrExist if replace is false and there is something of that name. Afterwards only Sync, Close, and Stat,
+	// which describes what others see now, are called.
+	Publish(name string, replace bool) error
+}
+
+// renameNewFS can rename without replacing.
+type renameNewFS interface {
+	// RenameNew fails with fs.ErrExist if there is something of the new name.
+	RenameNew(oldName, newName string) error
+}
+
+// syncDirFS can make names durable.
+type syncDirFS interface {
+	// SyncDir returns when the names in a directory survive a loss of power.
+	SyncDir(name string) error
+}

@@ -1,0 +1,354 @@
+package fusefs
+
+import (
+	"io"
+	"io/fs"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+)
+
+// slowestDisk is how many bytes a disk on the other side is taken to write in a second, at least. Calls that have it
+// write or copy a whole file are given so much more time.
+const slowestDisk = 16 << 20
+
+// longestDisk is how much more time a disk is given at most: sizes can be lies, and most of a large file a hole.
+const longestDisk = time.Hour
+
+// draft is the content of one file under construction. What is written to it goes to the file system in chunks, several
+// at once. Those that overlap go in order. The first error stays.
+//
+// Its methods other than send and attributes are called one at a time.
+type draft struct {
+	m    *mount
+	file WritableFile
+	info fs.FileInfo // when it began
+
+	mu       sync.Mutex // guards what follows
+	size     int64
+	modified time.Time // when it was last written to; zero if it was not
+	mode     fs.FileMode
+	filling  *chunk   // nil if there is none
+	pending  []*chunk // that the file system does not have yet, in order
+	unsynced int64    // bytes written since the last sync
+	failed   syscall.Errno
+}
+
+func newDraft(m *mount, file WritableFile, info fs.FileInfo) *draft {
+	return &draft{m: m, file: file, info: info, size: info.Size(), mode: info.Mode()}
+}
+
+// write takes data over, all of it or nothing. It copies it, and waits only if there is no chunk to copy it to.
+func (w *draft) write(d *deadline, data []byte, offset int64) syscall.Errno {
+	var spare *chunk
+	for {
+		needed, errno := w.fill(data, offset, spare)
+		if !needed {
+			return errno
+		}
+		if spare, errno = w.m.chunks.get(d); errno != 0 {
+			return w.fail(errno)
+		}
+	}
+}
+
+// fill copies data to the chunk that is being filled, and what does not fit, to another one. Without a spare one that
+// is needed it does nothing, and says so.
+func (w *draft) fill(data []byte, offset int64, spare *chunk) (needed bool, errno syscall.Errno) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	room := 0
+	if w.filling != nil && w.filling.end() == offset {
+		room = chunkSize - len(w.filling.data)
+	}
+	switch {
+	case w.failed != 0:
+		errno = w.failed
+	case len(data) > room && spare == nil:
+		return true, 0
+	}
+	if spare != nil && (errno != 0 || len(data) <= room) {
+		w.m.chunks.put(spare)
+	}
+	if errno != 0 {
+		return false, errno
+	}
+	w.unsynced += int64(len(data))
+	w.size = max(w.size, offset+int64(len(data)))
+	w.modified = time.Now()
+	if room > 0 {
+		n := min(room, len(data))
+		w.filling.data = append(w.filling.data, data[:n]...)
+		data, offset = data[n:], offset+int64(n)
+	}
+	if len(data) > 0 {
+		w.startFilling()
+		if cap(spare.data) == 0 {
+			spare.data = make([]byte, 0, chunkSize)
+		}
+		spare.offset, spare.data = offset, append(spare.data, data...)
+		w.filling = spare
+	}
+	if len(w.filling.data) >= chunkSize {
+		w.startFilling()
+	} else {
+		w.m.chunks.note(w)
+	}
+	return false, 0
+}
+
+// send sends the chunk that is not full, and reports whether there was one.
+func (w *draft) send() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.startFilling()
+}
+
+// startFilling is send, with mu held.
+func (w *draft) startFilling() bool {
+	c := w.filling
+	if c == nil {
+		return false
+	}
+	w.filling = nil
+	w.start(c)
+	return true
+}
+
+// start gives a chunk to the file system, in a goroutine of its own, after those before it that overlap it. It is
+// called with mu held.
+func (w *draft) start(c *chunk) {
+	var before []chan struct{}
+	for _, other := range w.pending {
+		if other.overlaps(c) {
+			before = append(before, other.done)
+		}
+	}
+	c.done = make(chan struct{})
+	w.pending = append(w.pending, c)
+	go func() {
+		for _, done := range before {
+			<-done
+		}
+		_, err := guarded(w.m, func() (struct{}, error) { return struct{}{}, w.deliver(c) })
+		w.delivered(c, err)
+	}()
+}
+
+func (w *draft) deliver(c *chunk) error {
+	w.mu.Lock()
+	failed := w.failed
+	w.mu.Unlock()
+	if failed != 0 {
+		return failed
+	}
+	n, err := w.file.WriteAt(c.data, c.offset)
+	if err == nil && n < len(c.data) {
+		err = io.ErrShortWrite
+	}
+	return err
+}
+
+func (w *draft) delivered(c *chunk, err error) {
+	w.mu.Lock()
+	if err != nil && w.failed == 0 {
+		w.failed = w.m.errno(err)
+	}
+	w.pending = slices.DeleteFunc(w.pending, func(other *chunk) bool { return other == c })
+	done := c.done
+	w.mu.Unlock()
+	close(done)
+	w.m.chunks.put(c)
+}
+
+func (w *draft) hasFailed() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.failed != 0
+}
+
+// fail makes an error the one that stays, but for that of a signal: with that, nothing was lost.
+func (w *draft) fail(errno syscall.Errno) syscall.Errno {
+	if errno == 0 || errno == syscall.EINTR {
+		return errno
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.failed == 0 {
+		w.failed = errno
+	}
+	return errno
+}
+
+// drain waits until the file system has all that was written. As long as something arrives, it waits on.
+func (w *draft) drain(d *deadline) syscall.Errno {
+	for _, done := range w.underWay() {
+		if _, errno := wait(d, done); errno != 0 {
+			return w.fail(errno)
+		}
+		d.extend(0)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.failed
+}
+
+// underWay sends what is left and gives what each chunk closes that the file system does not have yet.
+func (w *draft) underWay() []chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.startFilling()
+	waits := make([]chan struct{}, len(w.pending))
+	for i, c := range w.pending {
+		waits[i] = c.done
+	}
+	return waits
+}
+
+// read gives what was written, and what was there before.
+func (w *draft) read(d *deadline, length int, offset int64) (fuse.ReadResult, syscall.Errno) {
+	if errno := w.drain(d); errno != 0 {
+		return nil, errno
+	}
+	w.mu.Lock()
+	length = int(max(0, min(int64(length), w.size-offset)))
+	w.mu.Unlock()
+	if length == 0 {
+		return fuse.ReadResultData(nil), 0
+	}
+	buffer, errno := w.m.buffers.take(d, length)
+	if errno != 0 {
+		return nil, errno
+	}
+	done := make(chan outcome[struct{}], 1)
+	w.m.workers.start(func() {
+		_, err := guarded(w.m, func() (struct{}, error) { return struct{}{}, w.fetch(buffer[:length], offset) })
+		done <- outcome[struct{}]{err: err}
+	})
+	return w.m.filled(d, done, buffer, length)
+}
+
+// fetch fills p.
+func (w *draft) fetch(p []byte, offset int64) error {
+	n, err := w.file.ReadAt(p, offset)
+	if n == len(p) {
+		return nil
+	}
+	if err == nil || err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// change does something to the file after all that was written, and fails for good if that fails.
+func (w *draft) change(d *deadline, do func() error) syscall.Errno {
+	if errno := w.drain(d); errno != 0 {
+		return errno
+	}
+	_, errno := callWithin(d, func() (struct{}, error) { return struct{}{}, do() }, nil)
+	return w.fail(errno)
+}
+
+func (w *draft) truncate(d *deadline, size int64) syscall.Errno {
+	if errno := w.change(d, func() error { return w.file.Truncate(size) }); errno != 0 {
+		return errno
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.size, w.modified = size, time.Now()
+	return 0
+}
+
+func (w *draft) chmod(d *deadline, mode fs.FileMode) syscall.Errno {
+	if errno := w.change(d, func() error { return w.file.Chmod(mode) }); errno != 0 {
+		return errno
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.mode = mode
+	return 0
+}
+
+func (w *draft) chtimes(d *deadline, atime, mtime time.Time) syscall.Errno {
+	if errno := w.change(d, func() error { return w.file.Chtimes(atime, mtime) }); errno != 0 {
+		return errno
+	}
+	if !mtime.IsZero() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.modified = mtime
+	}
+	return 0
+}
+
+func (w *draft) sync(d *deadline) syscall.Errno {
+	if errno := w.drain(d); errno != 0 {
+		return errno
+	}
+	w.extend(d)
+	return w.change(d, w.file.Sync)
+}
+
+// extend gives a wait for the disk the time that it needs for what was written since the last one.
+func (w *draft) extend(d *deadline) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	d.extend(w.unsynced)
+	w.unsynced = 0
+}
+
+// publish gives the content its name and returns what the file is now.
+func (w *draft) publish(d *deadline, path string, replace bool) (info fs.FileInfo, errno syscall.Errno) {
+	if errno := w.drain(d); errno != 0 {
+		return nil, errno
+	}
+	w.extend(d) // Publish may sync, too
+	info, errno = callWithin(d, func() (fs.FileInfo, error) {
+		if err := w.file.Publish(path, replace); err != nil {
+			return nil, err
+		}
+		return w.file.Stat()
+	}, nil)
+	return info, w.fail(errno)
+}
+
+// end closes the file. Nobody waits for it: what is lost by it was published before, or was to be thrown away.
+func (w *draft) end() {
+	w.m.chunks.forget(w)
+	w.m.release(w)
+}
+
+// Close waits until nothing of it is under way.
+func (w *draft) Close() error {
+	_ = w.fail(syscall.EIO) // so that the rest is not sent
+	for _, done := range w.underWay() {
+		<-done
+	}
+	return w.file.Close()
+}
+
+// attributes fills in what the kernel is told of the content as it is now.
+func (w *draft) attributes(out *fuse.Attr) syscall.Errno {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if errno := w.m.attributes(w.info, out); errno != 0 {
+		return errno
+	}
+	out.Size = uint64(w.size)
+	out.Mode = kindOf(w.mode) | permissionsOf(w.mode)
+	if !w.modified.IsZero() {
+		setTimes(w.modified, out)
+	}
+	return 0
+}
+
+// extend gives a wait that has got somewhere its whole time again, and what a slow disk needs for some bytes.
+func (d *deadline) extend(bytes int64) {
+	if d.errno != syscall.EINTR {
+		disk := min(time.Duration(bytes/slowestDisk)*time.Second, longestDisk)
+		d.timer.Reset(d.m.config.Timeout + disk)
+	}
+}

@@ -1,0 +1,278 @@
+package fusefs_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestWriteErrors has the file system fail after a write was taken over.
+func TestWriteErrors(t *testing.T) {
+	for _, call := range []string{"WriteAt", "Sync", "Publish"} {
+		t.Run(call, func(t *testing.T) {
+			w := newWritable(t, mountConfig{})
+			w.put("old", "old")
+			setFault(t, w.root, call, unix.ENOSPC)
+			for _, name := range []string{"fresh", "old"} {
+				file := w.create(name, "new content")
+				duplicate, err := unix.Dup(int(file.Fd()))
+				w.must(err)
+				if call != "Publish" {
+					w.wantErrno(file.Sync(), unix.ENOSPC)
+				}
+				w.wantErrno(file.Close(), unix.ENOSPC)
+				_, err = unix.Write(duplicate, []byte("more"))
+				w.wantErrno(err, unix.ENOSPC)
+				w.wantErrno(unix.Fsync(duplicate), unix.ENOSPC)
+				w.wantErrno(unix.Close(duplicate), unix.ENOSPC)
+			}
+			w.wantNamesThere("old")
+			w.wantThere("old", "old")
+			setFault(t, w.root, "", 0)
+			w.must(os.WriteFile(w.path("old"), []byte("newer"), 0o644))
+			w.must(os.WriteFile(w.path("fresh"), []byte("newer"), 0o644))
+			w.wantThere("old", "newer")
+			w.wantThere("fresh", "newer")
+		})
+	}
+}
+
+// TestSyncAfterClose has programs sync what they have closed, as sync(1) does, by a descriptor of any kind.
+func TestSyncAfterClose(t *testing.T) {
+	w := newWritable(t, mountConfig{})
+	w.must(os.WriteFile(w.path("file"), []byte("content"), 0o644))
+	read, write := w.open("file", os.O_RDONLY), w.open("file", os.O_RDWR)
+	w.must(read.Sync())
+	w.must(write.Sync())
+	setFault(t, w.root, "Sync", unix.ENOSPC)
+	w.wantErrno(read.Sync(), unix.ENOSPC)
+	w.wantErrno(write.Sync(), unix.ENOSPC)
+	setFault(t, w.root, "", 0)
+
+	w.put("removed", "content")
+	gone := w.open("removed", os.O_RDONLY)
+	w.must(os.Remove(w.path("removed")))
+	w.must(gone.Sync())
+	w.wantNamesThere("file")
+}
+
+func TestOpenErrors(t *testing.T) {
+	w := newWritable(t, mountConfig{})
+	w.put("old", "old")
+	setFault(t, w.root, "OpenFile", unix.EDQUOT)
+	_, err := os.Create(w.path("fresh"))
+	w.wantErrno(err, unix.EDQUOT)
+	w.wantErrno(os.Truncate(w.path("old"), 1), unix.EDQUOT)
+	w.wantErrno(os.WriteFile(w.path("old"), nil, 0o644), unix.EDQUOT)
+	file := w.open("old", os.O_WRONLY)
+	_, err = file.WriteString("new")
+	w.wantErrno(err, unix.EDQUOT)
+	w.must(file.Close()) // nothing is lost that was taken over
+	w.wantThere("old", "old")
+	w.wantNamesHere("old")
+}
+
+// TestStalledWrites has the file system not answer: programs get EIO within the limit, and the mount ends all the same.
+func TestStalledWrites(t *testing.T) {
+	for _, call := range []string{"WriteAt", "Sync", "Publish", "OpenFile"} {
+		t.Run(call, func(t *testing.T) {
+			w := newWritable(t, mountConfig{Timeout: shortTimeout})
+			file := w.create("file", "begun")
+			setFault(t, w.root, call, 0)
+			switch call {
+			case "WriteAt":
+				var err error
+				for part := make([]byte, 1<<20); err == nil; {
+					_, err = file.Write(part)
+				}
+				w.wantErrno(err, unix.EIO)
+				w.wantErrno(file.Sync(), unix.EIO)
+				w.wantErrno(file.Close(), unix.EIO)
+			case "Sync":
+				w.wantErrno(file.Sync(), unix.EIO)
+				w.wantErrno(file.Close(), unix.EIO)
+			case "Publish":
+				w.wantErrno(file.Close(), unix.EIO)
+			default:
+				_, err := os.Create(w.path("other"))
+				w.wantErrno(err, unix.EIO)
+			}
+			setFault(t, w.root, "", 0)
+			w.must(os.WriteFile(w.path("next"), []byte("next"), 0o644))
+			w.wantThere("next", "next")
+		})
+	}
+}
+
+// TestSignalDuringTruncate sends signals to a thread whose truncation is stalled: had it given up, what it left behind
+// could cut off what was written later.
+func TestSignalDuringTruncate(t *testing.T) {
+	w := newWritable(t, mountConfig{Timeout: shortTimeout})
+	file := w.create("file", "content")
+	setFault(t, w.root, "Truncate", 0)
+	thread, done := make(chan int, 1), make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		thread <- unix.Gettid()
+		done <- unix.Ftruncate(int(file.Fd()), 0)
+	}()
+	id := <-thread
+	for err := error(nil); err == nil; {
+		select {
+		case err = <-done:
+			w.wantErrno(err, unix.EIO)
+		default:
+			w.must(unix.Tgkill(os.Getpid(), id, unix.SIGURG))
+			runtime.Gosched()
+		}
+	}
+	setFault(t, w.root, "", 0)
+	w.wantErrno(file.Close(), unix.EIO)
+}
+
+// TestLookupWhileWriting has a lookup answered with what a file was before a program that has it open wrote more. It
+// is the same file all the same, and a close does not bring back its name when it is removed.
+func TestLookupWhileWriting(t *testing.T) {
+	w := newWritable(t, mountConfig{})
+	file := w.create("looked-up", "")
+	publish := func(text string) {
+		w.write(file, text)
+		copied, err := unix.Dup(int(file.Fd()))
+		w.must(err)
+		w.must(unix.Close(copied))
+	}
+	publish("one")
+	hold, held := filepath.Join(filepath.Dir(w.root), "hold"), filepath.Join(filepath.Dir(w.root), "held")
+	w.must(os.WriteFile(hold, nil, 0o600))
+	looked := make(chan error, 1)
+	go func() {
+		for {
+			_, err := os.Lstat(w.path("looked-up"))
+			if _, waits := os.Stat(hold); err != nil || waits != nil {
+				looked <- err
+				return
+			}
+			runtime.Gosched()
+		}
+	}()
+	w.eventually("a lookup is under way", func() bool {
+		_, err := os.Stat(held)
+		return err == nil
+	})
+	publish(" two")
+	w.must(os.Remove(held))
+	w.must(<-looked)
+	w.write(file, " three")
+	w.must(os.Remove(w.path("looked-up")))
+	w.must(file.Close())
+	w.wantNamesThere()
+}
+
+// TestSlowPublish has the other side take its time for the disk to take what was written: the more, the longer.
+func TestSlowPublish(t *testing.T) {
+	w := newWritable(t, mountConfig{Timeout: shortTimeout})
+	large := w.create("large", "")
+	part := strings.Repeat("x", 1<<20)
+	for range 256 {
+		w.write(large, part)
+	}
+	setFault(t, w.root, "Publish", 0)
+	closed := make(chan error, 1)
+	go func() { closed <- large.Close() }()
+	for _, name := range []string{"small", "smaller", "smallest"} {
+		w.wantErrno(w.create(name, "x").Close(), unix.EIO) // the limit of these is over
+	}
+	setFault(t, w.root, "", 0)
+	w.must(<-closed)
+}
+
+// TestMappedWriteAfterClose writes to memory after the descriptor was closed. No close can tell how it ends, but it is
+// published.
+func TestMappedWriteAfterClose(t *testing.T) {
+	w := newWritable(t, mountConfig{})
+	file := w.create("file", strings.Repeat("a", 10_000))
+	memory, err := unix.Mmap(int(file.Fd()), 0, 10_000, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	w.must(err)
+	w.must(file.Close())
+	w.wantThere("file", strings.Repeat("a", 10_000))
+	copy(memory[5000:], "changed")
+	w.must(unix.Munmap(memory))
+	want := []byte(strings.Repeat("a", 5000) + "changed" + strings.Repeat("a", 4993))
+	w.eventually("it is published", func() bool {
+		got, err := os.ReadFile(filepath.Join(w.root, "file"))
+		w.must(err)
+		return bytes.Equal(got, want)
+	})
+}
+
+// TestManyWriters has more files half written than there are chunks, and holds the mount to its memory.
+func TestManyWriters(t *testing.T) {
+	w := newWritable(t, mountConfig{})
+	const files, rounds, part = 60, 40, 100_000
+	var open []*os.File
+	for i := range files {
+		open = append(open, w.open(fmt.Sprint(i), os.O_WRONLY|os.O_CREATE))
+	}
+	for round := range rounds {
+		for i, file := range open {
+			_, err := file.Write(bytes.Repeat([]byte{byte(i), byte(round)}, part/2))
+			w.must(err)
+		}
+	}
+	var want []byte
+	for i, file := range open {
+		w.must(file.Close())
+		want = want[:0]
+		for round := range rounds {
+			want = append(want, bytes.Repeat([]byte{byte(i), byte(round)}, part/2)...)
+		}
+		w.wantThere(fmt.Sprint(i), string(want))
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", w.command.Process.Pid))
+	w.must(err)
+	var peak int
+	_, after, _ := strings.Cut(string(status), "VmHWM:")
+	_, err = fmt.Sscan(after, &peak)
+	w.must(err)
+	t.Logf("peak %d KiB", peak)
+	if limit := 128 << 10; peak > limit && !raceEnabled {
+		t.Errorf("the process that mounts took %d KiB, want at most %d", peak, limit)
+	}
+}
+
+// TestReadsOfUnfinishedAreBounded reads what does not answer, and has no more memory lent to that than there is.
+func TestReadsOfUnfinishedAreBounded(t *testing.T) {
+	w := newWritable(t, mountConfig{Timeout: shortTimeout, Memory: 1})
+	w.create("file", strings.Repeat("x", 1<<20))
+	direct := w.open("file", os.O_RDONLY|unix.O_DIRECT)
+	setFault(t, w.root, "ReadAt", 0)
+	for range 2 {
+		var group sync.WaitGroup
+		for range 20 {
+			group.Go(func() {
+				if _, err := direct.ReadAt(make([]byte, 1<<20), 0); !isErrno(err, unix.EIO) {
+					t.Errorf("a read of what does not answer gives %v", err)
+				}
+			})
+		}
+		group.Wait()
+	}
+	waiting, err := filepath.Glob(filepath.Join(filepath.Dir(w.root), "waits*"))
+	w.must(err)
+	if n := len(waiting); n < 1 || n > 8 {
+		t.Errorf("with 8 MiB, %d reads of 1 MiB are under way", n)
+	}
+	setFault(t, w.root, "", 0)
+	w.eventually("it reads again", func() bool {
+		n, _ := direct.ReadAt(make([]byte, 1<<20), 0)
+		return n == 1<<20
+	})
+}

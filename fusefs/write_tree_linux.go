@@ -1,0 +1,295 @@
+package fusefs
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"syscall"
+
+	gofs "github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+)
+
+// renameNoReplace is a flag of renameat2(2).
+const renameNoReplace = 1
+
+var (
+	_ gofs.NodeCreater  = (*node)(nil)
+	_ gofs.NodeMkdirer  = (*node)(nil)
+	_ gofs.NodeUnlinker = (*node)(nil)
+	_ gofs.NodeRmdirer  = (*node)(nil)
+	_ gofs.NodeRenamer  = (*node)(nil)
+)
+
+// lockedRenames keeps the path of every file as it is while something depends on it, until go-fuse has taken over what
+// a rename did.
+type lockedRenames struct {
+	fuse.RawFileSystem
+	m *mount
+}
+
+func (l lockedRenames) Rename(cancel <-chan struct{}, in *fuse.RenameIn, oldName, newName string) fuse.Status {
+	d := l.m.deadline(context.Background())
+	defer d.stop()
+	if errno := l.m.paths.lock(d); errno != 0 {
+		return fuse.Status(errno)
+	}
+	defer l.m.paths.unlock()
+	status := l.RawFileSystem.Rename(cancel, in, oldName, newName)
+	if status.Ok() {
+		l.m.era.Add(1)
+	}
+	return status
+}
+
+// withPath does something with the path of a name in a directory, which stays as it is meanwhile. No signal ends the
+// wait: the program would not know whether it was done, or will be.
+func withPath[T any](ctx context.Context, dir *node, name string, do func(path string) (T, error), discard func(T),
+) (T, syscall.Errno) {
+	var none T
+	d := dir.m.deadline(context.WithoutCancel(ctx))
+	defer d.stop()
+	if errno := dir.m.paths.share(d); errno != 0 {
+		return none, errno
+	}
+	defer dir.m.paths.unshare()
+	path, errno := dir.childPath(name)
+	if errno != 0 {
+		return none, errno
+	}
+	return callWithin(d, func() (T, error) { return do(path) }, discard)
+}
+
+// Create begins a file that is seen here at once, and by others when it is closed.
+func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out *fuse.EntryOut) (
+	*gofs.Inode, gofs.FileHandle, uint32, syscall.Errno,
+) {
+	d := n.m.deadline(ctx)
+	defer d.stop()
+	if errno := n.m.paths.share(d); errno != 0 {
+		return nil, nil, 0, errno
+	}
+	defer n.m.paths.unshare()
+	path, errno := n.newPath(name)
+	if errno != 0 {
+		return nil, nil, 0, errno
+	}
+	begun, errno := n.m.openDraft(d, path, os.O_CREATE|os.O_EXCL, modeOf(mode), nil)
+	if errno == syscall.EEXIST && flags&syscall.O_EXCL == 0 {
+		// The kernel looks again, and opens what somebody else has made.
+		errno = syscall.ESTALE
+	}
+	if errno != 0 {
+		return nil, nil, 0, errno
+	}
+	if errno := begun.attributes(&out.Attr); errno != 0 {
+		begun.end()
+		return nil, nil, 0, errno
+	}
+	made := &node{m: n.m, inode: inodeOf(begun.info, path), writing: newWriting(), handles: 1, pages: true}
+	opened, kernelFlags := &writeHandle{handle: &handle{node: made}}, uint32(fuse.FOPEN_KEEP_CACHE)
+	// Of a write without pages the kernel does not take the bits itself that a write takes.
+	if n.m.pageless && flags&syscall.O_ACCMODE == syscall.O_WRONLY && mode&(syscall.S_ISUID|syscall.S_ISGID) == 0 {
+		opened.pageless, made.pages = true, false
+		kernelFlags = fuse.FOPEN_DIRECT_IO
+	}
+	w := made.writing
+	w.add(opened)
+	w.draft, w.dir, w.name = begun, n, name
+	w.replace = flags&syscall.O_EXCL == 0
+	child := n.NewInode(ctx, made, gofs.StableAttr{
+		Mode: syscall.S_IFREG, Ino: made.inode, Gen: n.m.generation.Add(1),
+	})
+	n.m.names.add(n, name, made)
+	n.m.crowd.seen(made)
+	return child, opened, kernelFlags, 0
+}
+
+// Mkdir makes a directory.
+func (n *node) Mkdir(ctx context.Context, name string, mode uint32, out *fuse.EntryOut) (*gofs.Inode, syscall.Errno) {
+	if _, errno := n.newPath(name); errno != 0 {
+		return nil, errno
+	}
+	info, errno := withPath(ctx, n, name, func(path string) (fs.FileInfo, error) {
+		if err := n.m.config.FS.(WritableFS).Mkdir(path, modeOf(mode)); err != nil {
+			return nil, err
+		}
+		return n.m.stat(path)
+	}, nil)
+	if errno != 0 {
+		return nil, errno
+	}
+	n.noteName(name)
+	if !info.IsDir() {
+		return nil, syscall.ESTALE
+	}
+	return n.child(ctx, name, info, out)
+}
+
+// Unlink takes a name from a file. Who has the file open keeps it, as far as the file system does.
+func (n *node) Unlink(ctx context.Context, name string) syscall.Errno {
+	file := n.childNode(name)
+	if file == nil {
+		return n.remove(ctx, name)
+	}
+	d := n.m.deadline(context.WithoutCancel(ctx))
+	defer d.stop()
+	w, errno := file.take(d)
+	if errno != 0 {
+		return errno
+	}
+	defer w.giveBack()
+	errno = n.remove(ctx, name)
+	if errno == syscall.ENOENT && n.m.names.get(n, name) == file {
+		errno = 0
+	}
+	if errno == 0 {
+		file.lose()
+	}
+	return errno
+}
+
+func (n *node) remove(ctx context.Context, name string) syscall.Errno {
+	_, errno := withPath(ctx, n, name, func(path string) (struct{}, error) {
+		return struct{}{}, n.m.config.FS.(WritableFS).Remove(path)
+	}, nil)
+	n.noteName(name)
+	return errno
+}
+
+// childNode gives the node of a name that the kernel knows, or nil.
+func (n *node) childNode(name string) *node {
+	child := n.GetChild(name)
+	if child == nil {
+		return nil
+	}
+	file, _ := child.Operations().(*node)
+	return file
+}
+
+// lose notes that a file has no name any more. Nobody publishes it meanwhile.
+func (n *node) lose() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.writing == nil {
+		n.writing = newWriting()
+	}
+	w := n.writing
+	w.removed = true
+	if w.dir != nil {
+		n.m.names.remove(w.dir, w.name, n)
+		w.dir = nil
+	}
+}
+
+// Rmdir removes an empty directory.
+func (n *node) Rmdir(ctx context.Context, name string) syscall.Errno {
+	if dir := n.childNode(name); dir != nil && len(n.m.names.in(dir)) > 0 {
+		return syscall.ENOTEMPTY
+	}
+	return n.remove(ctx, name)
+}
+
+// Rename gives a file or a directory another name. lockedRenames has locked all paths.
+func (n *node) Rename(ctx context.Context, oldName string, newParent gofs.InodeEmbedder, newName string, flags uint32,
+) syscall.Errno {
+	if !n.m.config.ReadWrite {
+		return syscall.EROFS
+	}
+	to, is := newParent.(*node)
+	if !is || flags&^renameNoReplace != 0 {
+		return syscall.EINVAL
+	}
+	oldPath, errno := n.childPath(oldName)
+	if errno != 0 {
+		return errno
+	}
+	newPath, errno := to.newPath(newName)
+	if errno != 0 {
+		return errno
+	}
+	d := n.m.deadline(context.WithoutCancel(ctx))
+	defer d.stop()
+	moved, replaced := n.childNode(oldName), to.childNode(newName)
+	if replaced == moved {
+		replaced = nil
+	}
+	if replaced != nil {
+		if replaced.IsDir() && len(n.m.names.in(replaced)) > 0 {
+			return syscall.ENOTEMPTY
+		}
+	}
+	if moved != nil && n.m.names.get(n, oldName) == moved {
+		errno = n.renameNew(d, moved, to, newName, newPath, flags)
+	} else {
+		errno = n.renameNamed(d, moved, oldPath, newPath, flags)
+	}
+	n.noteName(oldName)
+	to.noteName(newName)
+	if errno == 0 && replaced != nil && !replaced.IsDir() {
+		replaced.lose()
+	}
+	return errno
+}
+
+// renameNew renames what only this mount knows. If there is something of the new name on the other side, it is replaced
+// when the file is closed.
+func (n *node) renameNew(d *deadline, moved, to *node, newName, newPath string, flags uint32) syscall.Errno {
+	if flags&renameNoReplace != 0 {
+		_, errno := callWithin(d, func() (fs.FileInfo, error) { return n.m.stat(newPath) }, nil)
+		switch errno {
+		case 0:
+			return syscall.EEXIST
+		case syscall.ENOENT:
+		default:
+			return errno
+		}
+	}
+	moved.mu.Lock()
+	defer moved.mu.Unlock()
+	w := moved.writing
+	if w.dir == nil { // it was given up just now
+		return syscall.ENOENT
+	}
+	n.m.names.add(to, newName, moved)
+	n.m.names.remove(w.dir, w.name, moved)
+	w.dir, w.name = to, newName
+	w.replace = flags&renameNoReplace == 0
+	return 0
+}
+
+func (n *node) renameNamed(d *deadline, moved *node, oldPath, newPath string, flags uint32) syscall.Errno {
+	open := false
+	if moved != nil {
+		moved.mu.Lock()
+		open = moved.handles > 0
+		moved.mu.Unlock()
+	}
+	files := n.m.config.FS.(WritableFS)
+	info, errno := callWithin(d, func() (fs.FileInfo, error) {
+		if err := n.renameOnly(files, oldPath, newPath, flags); err != nil || !open {
+			return nil, err
+		}
+		return n.m.stat(newPath)
+	}, nil)
+	if errno != 0 || moved == nil {
+		return errno
+	}
+	if open {
+		moved.adopt(info, false)
+	}
+	return 0
+}
+
+func (n *node) renameOnly(files WritableFS, oldPath, newPath string, flags uint32) error {
+	if flags&renameNoReplace == 0 {
+		return files.Rename(oldPath, newPath)
+	}
+	if exact, is := files.(renameNewFS); is {
+		return exact.RenameNew(oldPath, newPath)
+	}
+	if _, err := n.m.stat(newPath); err == nil {
+		return fs.ErrExist
+	}
+	return files.Rename(oldPath, newPath)
+}
