@@ -53,10 +53,13 @@ func runScripts(t *testing.T, dir string, variables []string, more map[string]co
 		"serving":     serving,
 		"halt":        halt,
 		"fingerprint": fingerprint,
+		"recipient":   recipient,
 		"fetch":       fetch,
 		"find":        find,
 		"cable":       cable,
 		"broken":      broken,
+		"damaging":    damaging,
+		"letters":     letters,
 		"random":      random,
 	}
 	maps.Copy(commands, more)

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,6 +18,24 @@ import (
 
 // TestNetwork runs the commands of the README between two network namespaces, which a cable connects that is pulled.
 func TestNetwork(t *testing.T) {
+	n := newNetwork(t)
+	n.ip(t, "-n %s link add cable type veth peer name cable netns %s", n.here, n.there)
+	n.raise(t)
+	readmeFile, err := filepath.Abs("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.run(t, "testdata/network", "README="+readmeFile)
+}
+
+// network is two network namespaces. Each has, or gets, an end of the cable between them.
+type network struct{ here, there string }
+
+// networks counts those of this process, whose names it tells apart.
+var networks atomic.Int64
+
+func newNetwork(t *testing.T) network {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("it makes network namespaces")
 	}
@@ -25,15 +45,11 @@ func TestNetwork(t *testing.T) {
 	if _, err := exec.LookPath("ip"); err != nil {
 		testkit.Missing(t, "ip", "apt-get install iproute2")
 	}
-	here, there := fmt.Sprint("culvert-a", os.Getpid()), fmt.Sprint("culvert-b", os.Getpid())
-	runIP := func(args string) error {
-		out, err := exec.Command("ip", strings.Fields(args)...).CombinedOutput()
-		if err != nil {
-			return fmt.Errorf("ip %s: %w: %s", args, err, out)
-		}
-		return nil
+	number := networks.Add(1)
+	n := network{
+		fmt.Sprintf("culvert-a%d-%d", os.Getpid(), number), fmt.Sprintf("culvert-b%d-%d", os.Getpid(), number),
 	}
-	for _, name := range []string{here, there} {
+	for _, name := range []string{n.here, n.there} {
 		if err := runIP("netns add " + name); err != nil {
 			testkit.Missing(t, err.Error(), "run the tests where network namespaces may be made")
 		}
@@ -43,16 +59,71 @@ func TestNetwork(t *testing.T) {
 			}
 		})
 	}
-	for _, args := range []string{
-		"-n " + here + " link add cable type veth peer name cable netns " + there,
-		"-n " + here + " addr add 10.0.0.7/24 dev cable", "-n " + here + " link set cable up",
-		"-n " + there + " addr add 10.0.0.8/24 dev cable", "-n " + there + " link set cable up",
-	} {
-		if err := runIP(args); err != nil {
-			testkit.Missing(t, err.Error(), "run the tests where network devices may be made")
+	return n
+}
+
+func runIP(args string) error {
+	out, err := exec.Command("ip", strings.Fields(args)...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("ip %s: %w: %s", args, err, out)
+	}
+	return nil
+}
+
+func (network) ip(t *testing.T, format string, args ...any) {
+	t.Helper()
+	if err := runIP(fmt.Sprintf(format, args...)); err != nil {
+		testkit.Missing(t, err.Error(), "run the tests where network devices may be made")
+	}
+}
+
+// raise gives both ends of the cable their addresses.
+func (n network) raise(t *testing.T) {
+	t.Helper()
+	for name, address := range map[string]string{n.here: "10.0.0.7/24", n.there: "10.0.0.8/24"} {
+		n.ip(t, "-n %s addr add %s dev cable", name, address)
+		n.ip(t, "-n %s link set cable up", name)
+	}
+}
+
+func (n network) run(t *testing.T, scripts string, variables ...string) {
+	t.Helper()
+	variables = append(variables, "HERE="+n.here, "THERE="+n.there)
+	runScripts(t, scripts, variables, map[string]command{"grown": grown, "readme": readme})
+}
+
+// readme takes the commands of the README that are about another machine, letter for letter. Each becomes a script of
+// sh with its number, from 1 on, but that of serve the script serve. What the README can only give an example of is
+// the first argument: for serve the fingerprint of the other machine, and for others the URL that serve has printed:
+//
+//	readme DIRECTORY
+func readme(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: readme DIRECTORY")
+	}
+	text, err := os.ReadFile(ts.Getenv("README"))
+	ts.Check(err)
+	_, section, _ := strings.Cut(string(text), "\n### To another machine\n")
+	section, _, _ = strings.Cut(section, "\n### ")
+	dir := ts.MkAbs(args[0])
+	ts.Check(os.Mkdir(dir, 0o700))
+	write := func(name, script string) {
+		ts.Check(os.WriteFile(filepath.Join(dir, name), []byte(script), 0o600))
+	}
+	number := 0
+	for line := range strings.Lines(section) {
+		switch {
+		case strings.HasPrefix(line, "here$ culvert serve --allow "):
+			fingerprint := strings.Fields(line)[4]
+			write("serve", "exec "+strings.Replace(strings.TrimPrefix(line, "here$ "), fingerprint, `"$1"`, 1))
+		case strings.HasPrefix(line, "culvert ") && strings.Contains(line, `"$url"`):
+			number++
+			write(strconv.Itoa(number), "url=$1\n"+line)
 		}
 	}
-	runScripts(t, "testdata/network", []string{"HERE=" + here, "THERE=" + there}, map[string]command{"grown": grown})
+	if number != 5 {
+		ts.Fatalf("the README has %d commands, and not those of the script", number)
+	}
 }
 
 // grown waits until a file has a size:

@@ -107,12 +107,27 @@ func fingerprint(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: fingerprint VARIABLE FILE")
 	}
-	_, rest, _ := strings.Cut(ts.ReadFile(args[1]), "# fingerprint: ")
+	ts.Setenv(args[0], comment(ts, args[1], "# fingerprint: "))
+}
+
+// recipient puts the recipient of an identity file into a variable:
+//
+//	recipient VARIABLE FILE
+func recipient(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: recipient VARIABLE FILE")
+	}
+	ts.Setenv(args[0], comment(ts, args[1], "# public key: "))
+}
+
+// comment gives what follows a text in a file, up to the end of the line.
+func comment(ts *testscript.TestScript, file, text string) string {
+	_, rest, _ := strings.Cut(ts.ReadFile(file), text)
 	line, _, found := strings.Cut(rest, "\n")
 	if !found {
-		ts.Fatalf("%s has no fingerprint", args[1])
+		ts.Fatalf("%s has no line with %q", file, text)
 	}
-	ts.Setenv(args[0], line)
+	return line
 }
 
 // fetch gets what is at a URL of HTTP into a file:

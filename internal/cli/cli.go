@@ -69,7 +69,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		// The command is stuck, perhaps in a read of standard input, and is left behind; its files are not.
 		err = errors.Join(errInterrupted, a.outputs.abandon())
 	}
-	return a.fail(err, slices.Contains(args, "--json"))
+	return a.fail(err, wantsJSON(args))
 }
 
 // interruptible gives a context that ends at the first signal to stop, and a channel that is closed at the second
@@ -110,11 +110,24 @@ func (a *app) execute(ctx context.Context, args []string) error {
 	out := &countingWriter{w: stream{a.stdout}} // for help: cobra drops the errors of writing it
 	root.SetOut(out)
 	root.SetErr(a.stderr)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		err = out.err
 	}
-	return interruption(ctx, err)
+	err = interruption(ctx, err)
+	if is[*usageError](err) && !is[*reportedError](err) && wantsJSON(args) {
+		to := a.stdout
+		if givesData(cmd) {
+			to = a.stderr
+		}
+		return a.deliver(cmd, &usageReport{}, to, true, err)
+	}
+	return err
+}
+
+// wantsJSON looks for --json in arguments that are perhaps not sound.
+func wantsJSON(args []string) bool {
+	return slices.ContainsFunc(args, func(arg string) bool { return arg == "--json" || arg == "--json=true" })
 }
 
 // interruption tells an error that follows from a signal, in whatever words, from others.

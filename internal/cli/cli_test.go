@@ -134,6 +134,18 @@ func TestReadingEndsWithTheContext(t *testing.T) {
 	}
 }
 
+func TestForShell(t *testing.T) {
+	for argument, want := range map[string]string{
+		"/srv/a_b-1.txt": "/srv/a_b-1.txt", "über": "über", "": "''", "two words": "'two words'",
+		"it's": `'it'\''s'`, "a$(b)": "'a$(b)'", "*": "'*'", "~": "'~'", "culvert://h:1/a%20b": "culvert://h:1/a%20b",
+		"culvert://[::1]:7/": "'culvert://[::1]:7/'",
+	} {
+		if got := forShell(argument); got != want {
+			t.Errorf("%s: got %s, want %s", argument, got, want)
+		}
+	}
+}
+
 func ExampleMain() {
 	code := Main([]string{"help", "nonsense"}, strings.NewReader(""), os.Stdout, os.Stdout)
 	fmt.Println(code)

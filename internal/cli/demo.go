@@ -31,6 +31,8 @@ const demoHelp = `Demo takes a table the whole way on this machine and shows wha
              a new identity
   pull       the file is served to a second identity and pulled from there,
              over connections that are encrypted, within this machine
+  mount      what is served is mounted, decrypted, and read as a plain file;
+             where this system cannot mount, it says why
   verify     every byte of what was pulled is checked
   decrypt    the file is decrypted
   compare    the rows and the SHA-256 of the text are compared with the
@@ -46,6 +48,7 @@ const demoExamples = `  culvert demo
 type demoReport struct {
 	outcome
 	Stages     []demoStage `json:"stages"`
+	Skipped    []skipped   `json:"skipped,omitempty"`
 	SHA256     string      `json:"sha256,omitempty"` // of the text, in the database and in the file
 	PeakMemory int64       `json:"peak_memory_bytes"`
 }
@@ -54,6 +57,17 @@ func (r *demoReport) text() string {
 	return fmt.Sprintf("\nThe file holds what the database holds.\nsha256 %s\npeak memory %s\n",
 		r.SHA256, ui.Memory(r.PeakMemory))
 }
+
+// skipped is a stage that this system has not what it takes for.
+type skipped struct {
+	Stage  string `json:"stage"`
+	Reason string `json:"reason"`
+}
+
+// skippedError ends a stage, and not the demo.
+type skippedError struct{ reason string }
+
+func (e *skippedError) Error() string { return "skipped: " + e.reason }
 
 // demoStage are the figures of one stage.
 type demoStage struct {
@@ -95,8 +109,8 @@ func (a *app) newDemo() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Take a table the whole way on this machine, with figures",
-		Long: demoHelp + jsonHelp("stages (stage, rows, bytes_in, bytes_out, seconds), sha256 and peak_memory_bytes.") +
-			exitHelp,
+		Long: demoHelp + jsonHelp("stages (stage, rows, bytes_in, bytes_out, seconds), skipped (stage and reason), "+
+			"sha256 and peak_memory_bytes.") + exitHelp,
 		Example: demoExamples,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -121,6 +135,7 @@ type demo struct {
 
 	database, file, decrypted string
 	identity                  age.Identity
+	mountedSum                string // SHA-256 of the text that was read from the mount, if there was one
 }
 
 func (d *demo) run(ctx context.Context) (err error) {
@@ -158,13 +173,21 @@ func (d *demo) run(ctx context.Context) (err error) {
 		{"database", d.makeDatabase},
 		{"export", func(ctx context.Context, s *demoStage) error { return d.export(ctx, s, key.Recipient()) }},
 		{"pull", func(ctx context.Context, s *demoStage) error { return d.pull(ctx, s, key) }},
+		{"mount", func(ctx context.Context, s *demoStage) error { return d.mount(ctx, s, key) }},
 		{"verify", d.verify},
 		{"decrypt", d.decrypt},
 		{"compare", d.compare},
 	} {
 		figures := demoStage{Stage: stage.name}
 		start := time.Now()
-		if err := stage.run(ctx, &figures); err != nil {
+		err := stage.run(ctx, &figures)
+		if skip, is := errors.AsType[*skippedError](err); is {
+			if err := d.skip(stage.name, skip.reason); err != nil {
+				return err
+			}
+			continue
+		}
+		if err != nil {
 			return about(stage.name, err)
 		}
 		figures.Seconds = time.Since(start).Seconds()
@@ -176,6 +199,16 @@ func (d *demo) run(ctx context.Context) (err error) {
 		}
 	}
 	return nil
+}
+
+// skip tells why there are no figures of a stage.
+func (d *demo) skip(stage, reason string) error {
+	d.report.Skipped = append(d.report.Skipped, skipped{stage, reason})
+	if !d.show {
+		return nil
+	}
+	_, err := fmt.Fprintf(d.app.stdout, "%-10s skipped: %s\n", stage, ui.Printable(reason))
+	return err
 }
 
 func (d *demo) makeDatabase(ctx context.Context, s *demoStage) error {
@@ -267,6 +300,10 @@ func (d *demo) compare(ctx context.Context, s *demoStage) error {
 	if rows != d.rows || sum != want {
 		return fmt.Errorf("%w: the file has %d rows with the hash %s, the database %d with %s",
 			agefile.ErrCorrupt, rows, sum, d.rows, want)
+	}
+	if d.mountedSum != "" && d.mountedSum != sum {
+		return fmt.Errorf("%w: the text in the mount has the hash %s, the database %s",
+			agefile.ErrCorrupt, d.mountedSum, want)
 	}
 	s.Rows, d.report.SHA256 = rows, sum
 	return nil

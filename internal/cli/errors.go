@@ -44,6 +44,20 @@ func withHint(err error, hints ...string) error {
 	return &hintedError{err, hints}
 }
 
+// notForShell is in what a shell does not take as one word that stands for itself.
+var notForShell = regexp.MustCompile(`[^\pL\pN@%+=:,./_-]`)
+
+// forShell writes an argument, such as a path, as it has to be typed in the command of a hint.
+func forShell(argument string) string {
+	if argument != "" && !notForShell.MatchString(argument) {
+		return argument
+	}
+	return "'" + strings.ReplaceAll(argument, "'", `'\''`) + "'"
+}
+
+// hintToMake is for a directory that does not exist.
+func hintToMake(dir string) string { return "make it: mkdir -p " + forShell(dir) }
+
 // hintsOf gives what to try next: the hints that were given where the error arose, or else those that follow from its
 // kind.
 func hintsOf(err error) []string {
@@ -98,7 +112,7 @@ func (a *app) fail(err error, json bool) int {
 	case err == nil, is[*reportedError](err), is[*outputClosedError](err):
 	case is[*export.PartialError](err) && !json: // each failure was told, and the last line counts them
 	case json:
-		// A command that has begun reports by itself. What is left is an error of usage.
+		// A command that has ended has reported by itself. What is left is one that was stuck.
 		outcome := &outcome{}
 		outcome.set(err, &a.secrets)
 		_ = ui.WriteJSON(a.stderr, outcome) // there is nobody left to tell
@@ -118,8 +132,8 @@ func (e *reportedError) Unwrap() error { return e.error }
 
 // packageNames are what the errors of our packages begin with. It tells those who read the code.
 var packageNames = regexp.MustCompile(
-	`(?m)(^|: )((agefile|compress|export|fileservice|format|keyfile|mysql|postgres|secureconn|source|sqldb|sqlite|` +
-		`wal): )+`)
+	`(?m)(^|: )((agefile|compress|export|fileservice|format|fusefs|keyfile|mysql|plainfs|postgres|secureconn|` +
+		`source|sqldb|sqlite|wal): )+`)
 
 // plain is the text of an error as people see it: without the names of packages.
 func plain(err error) string { return packageNames.ReplaceAllString(err.Error(), "$1") }

@@ -193,7 +193,7 @@ func checkOutputDir(path string, force bool) error {
 	case errors.Is(err, os.ErrNotExist):
 		parent := filepath.Dir(filepath.Clean(path))
 		if _, err := os.Stat(parent); errors.Is(err, os.ErrNotExist) {
-			return withHint(fmt.Errorf("output directory %q does not exist", parent), "make it: mkdir -p "+parent)
+			return withHint(fmt.Errorf("output directory %q does not exist", parent), hintToMake(parent))
 		}
 		return nil
 	case err != nil:

@@ -19,7 +19,7 @@ func TestHelpNamesAllFields(t *testing.T) {
 		"keygen": keygenReport{}, "version": versionReport{}, "inspect": inspectReport{}, "verify": verifyReport{},
 		"export": exportReport{}, "encrypt": workReport{}, "decrypt": workReport{}, "cat": workReport{},
 		"demo": demoReport{}, "serve": serveReport{}, "ls": lsReport{},
-		"pull": transferReport{}, "push": transferReport{},
+		"pull": transferReport{}, "push": transferReport{}, "mount": mountReport{},
 	}
 	for _, cmd := range a.newRoot().Commands() {
 		object, found := objects[cmd.Name()]

@@ -74,8 +74,8 @@ func directoryError(path string) error {
 	for _, name := range []string{export.EncryptedManifestName, export.ManifestName} {
 		manifest := filepath.Join(path, name)
 		if _, statErr := os.Lstat(manifest); statErr == nil {
-			return withHint(err, "to check all tables in it: culvert verify "+path,
-				"to see which they are: culvert cat "+manifest)
+			return withHint(err, "to check all tables in it: culvert verify "+forShell(path),
+				"to see which they are: culvert cat "+forShell(manifest))
 		}
 	}
 	return withHint(err, "name a file in it")

@@ -159,7 +159,7 @@ func (f *recipientFlags) readNamed(a *app, reader *keyfile.Reader) ([]age.Recipi
 
 func hintOfRecipient(text string) string {
 	if _, err := os.Stat(text); err == nil {
-		return fmt.Sprintf("to read recipients from a file: -R %s", text)
+		return "to read recipients from a file: -R " + forShell(text)
 	}
 	return "a recipient is age1…, or an ssh public key in quotes; culvert keygen prints one's own"
 }

@@ -20,7 +20,7 @@ name, with -l also type and permissions, the size in bytes and the time of the l
 links are shown, and never followed.`
 
 const lsFields = `url and entries: name, type (file, directory, link or other), mode (as with -l), size (in bytes) and
-modified.`
+modified. If there are entries besides whose names no path can hold, unnamable counts them.`
 
 const lsExamples = `  url=culvert://o3yrhnomzr7jitk4wcyiozh6qtvjuemqperdi66n7hdcqkzv6hgq@db.example/
   culvert ls -l "$url"
@@ -29,8 +29,9 @@ const lsExamples = `  url=culvert://o3yrhnomzr7jitk4wcyiozh6qtvjuemqperdi66n7hdc
 // lsReport is the report of culvert ls.
 type lsReport struct {
 	outcome
-	URL     string    `json:"url,omitempty"`
-	Entries []lsEntry `json:"entries"`
+	URL       string    `json:"url,omitempty"`
+	Entries   []lsEntry `json:"entries"`
+	Unnamable uint64    `json:"unnamable,omitempty"`
 
 	long bool
 }
@@ -55,8 +56,30 @@ func newLsEntry(info *fileservice.Info) lsEntry {
 		kind = "link"
 	}
 	return lsEntry{
-		Name: info.Name(), Type: kind, Mode: info.Mode().String(), Size: info.Size(), Modified: info.ModTime().UTC(),
+		Name: info.Name(), Type: kind, Mode: lsMode(info.Mode()), Size: info.Size(), Modified: info.ModTime().UTC(),
 	}
+}
+
+// lsMode gives type and permissions as ls does, where io/fs has other letters, and several for a device.
+func lsMode(mode fs.FileMode) string {
+	letter := "-"
+	switch {
+	case mode.IsDir():
+		letter = "d"
+	case mode&fs.ModeSymlink != 0:
+		letter = "l"
+	case mode&fs.ModeNamedPipe != 0:
+		letter = "p"
+	case mode&fs.ModeSocket != 0:
+		letter = "s"
+	case mode&fs.ModeCharDevice != 0:
+		letter = "c"
+	case mode&fs.ModeDevice != 0:
+		letter = "b"
+	case !mode.IsRegular():
+		letter = "?"
+	}
+	return letter + mode.Perm().String()[1:]
 }
 
 func (r *lsReport) text() string {
@@ -87,7 +110,7 @@ func (a *app) newLs() *cobra.Command {
 		Short:   "List the files of a server",
 		Long:    lsHelp + remoteHelp + jsonHelp(lsFields) + exitHelp,
 		Example: lsExamples,
-		Args:    cobra.ExactArgs(1),
+		Args:    exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r := &lsReport{Entries: []lsEntry{}, long: long}
 			err := a.ls(cmd.Context(), r, o, args[0])
@@ -120,7 +143,8 @@ func (a *app) ls(ctx context.Context, r *lsReport, o *remoteFlags, text string) 
 		return nil
 	}
 	for entry, err := range remote.List(ctx, u.path) {
-		if errors.Is(err, fileservice.ErrRefused) && len(r.Entries) > 0 {
+		if unnamable, is := errors.AsType[*fileservice.UnnamableError](err); is {
+			r.Unnamable = unnamable.Count
 			a.console.Warn(plain(err))
 			break
 		}

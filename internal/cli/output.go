@@ -114,7 +114,7 @@ func checkOutput(path string, force bool) (os.FileInfo, error) {
 		}
 		dir := filepath.Dir(path)
 		if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
-			return nil, withHint(fmt.Errorf("output directory %q does not exist", dir), "make it: mkdir -p "+dir)
+			return nil, withHint(fmt.Errorf("output directory %q does not exist", dir), hintToMake(dir))
 		}
 		return nil, nil
 	case err != nil:

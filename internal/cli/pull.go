@@ -15,8 +15,8 @@ import (
 
 const pullHelp = `Pull copies a file or a directory of a server to this machine.
 
-It goes into the present directory under its own name, or to what -o names: a directory that it goes into, or its new
-name.`
+It goes into the present directory under its own name, or to what -o names: a directory that it goes into, if it ends
+with / or is there, and otherwise its new name.`
 
 const pullExamples = `  url=culvert://o3yrhnomzr7jitk4wcyiozh6qtvjuemqperdi66n7hdcqkzv6hgq@db.example/
   culvert pull "$url"orders.csv.zst.age
@@ -31,7 +31,7 @@ func (a *app) newPull() *cobra.Command {
 		Short:   "Copy files from a server, resumed and verified",
 		Long:    pullHelp + transferHelp + remoteHelp + jsonHelp(transferFields) + exitHelp,
 		Example: pullExamples,
-		Args:    cobra.ExactArgs(1),
+		Args:    exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t := &transfer{app: a, flags: f, report: &transferReport{}, run: fileservice.Pull}
 			err := a.pull(cmd.Context(), t, args[0], string(output))
@@ -51,7 +51,7 @@ func (a *app) pull(ctx context.Context, t *transfer, url, output string) (err er
 	if err != nil {
 		return err
 	}
-	t.report.Local = filepath.Join(dir, name)
+	t.report.Local = filepath.Join(dir, filepath.FromSlash(name))
 	t.config.Remote, t.config.Local = t.url.path, name
 	if t.config.Root, err = os.OpenRoot(dir); err != nil {
 		return err
@@ -60,18 +60,28 @@ func (a *app) pull(ctx context.Context, t *transfer, url, output string) (err er
 	return t.do(ctx)
 }
 
-// pullTarget says in which directory, and under which name in it, a file of a server goes.
+// pullTarget says in which directory, and under which path in it, a file of a server goes.
 func pullTarget(remote, output string) (dir, name string, err error) {
 	name = path.Base(remote) // "." is the tree itself: its files go into the directory
-	if output == "" {
+	switch output {
+	case "":
 		return ".", name, nil
+	case "-":
+		return "", "", withHint(usagef("-o -: files are not pulled to standard output"),
+			"give a name, and read the file that it has then; for a file called -: -o ./-")
 	}
 	if isDirectory(output) {
 		return output, name, nil
 	}
-	dir = filepath.Dir(output)
+	dir = filepath.Dir(filepath.Clean(output))
+	if _, err := os.Stat(dir); err == nil && !isDirectory(dir) {
+		return "", "", fmt.Errorf("output directory %q is a file", dir)
+	}
 	if !isDirectory(dir) {
-		return "", "", withHint(fmt.Errorf("output directory %q does not exist", dir), "make it: mkdir -p "+dir)
+		return "", "", withHint(fmt.Errorf("output directory %q does not exist", dir), hintToMake(dir))
+	}
+	if os.IsPathSeparator(output[len(output)-1]) {
+		return dir, path.Join(filepath.Base(output), name), nil
 	}
 	return dir, filepath.Base(output), nil
 }

@@ -16,7 +16,8 @@ import (
 const pushHelp = `Push copies a file or a directory of this machine to a server that was started with --writable.
 
 PATH is as for culvert pull the other way: the URL names a directory of the server that the copy goes into, if it ends
-with / or such a directory is there, and otherwise its new name.`
+with / or such a directory is there, and otherwise its new name. A directory goes without the files of one's own keys,
+such as the identity in use.`
 
 const pushExamples = `  url=culvert://o3yrhnomzr7jitk4wcyiozh6qtvjuemqperdi66n7hdcqkzv6hgq@db.example/
   culvert push orders.csv.zst.age "$url"
@@ -29,7 +30,7 @@ func (a *app) newPush() *cobra.Command {
 		Short:   "Copy files to a server, resumed and verified",
 		Long:    pushHelp + transferHelp + remoteHelp + jsonHelp(transferFields) + exitHelp,
 		Example: pushExamples,
-		Args:    cobra.ExactArgs(2),
+		Args:    exactly(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t := &transfer{app: a, flags: f, writes: true, report: &transferReport{Local: args[0]}}
 			err := a.push(cmd.Context(), t, args[0], args[1])
@@ -53,6 +54,7 @@ func (a *app) push(ctx context.Context, t *transfer, local, url string) (err err
 		return err
 	}
 	defer func() { err = errors.Join(err, t.config.Root.Close()) }()
+	t.config.Withhold = withhold(t.flags.keyFiles())
 	into := url[len(url)-1] == '/' || t.url.path == "."
 	t.run = func(
 		ctx context.Context, client *fileservice.Client, config fileservice.TransferConfig,
@@ -78,8 +80,12 @@ func (a *app) push(ctx context.Context, t *transfer, local, url string) (err err
 // directory whose own name does not show.
 func pushSource(local string) (dir, name string, err error) {
 	if _, err := os.Lstat(local); err != nil {
+		if failed, is := errors.AsType[*fs.PathError](err); is {
+			err = about(local, failed.Err)
+		}
 		return "", "", err
 	}
+	local = filepath.Clean(local) // a shell puts a / at the end of a directory
 	name = filepath.Base(local)
 	if name == "." || name == ".." || name == string(filepath.Separator) {
 		return local, ".", nil

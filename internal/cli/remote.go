@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"filippo.io/age"
 	"github.com/spf13/cobra"
 
 	"culvert/fileservice"
@@ -57,7 +58,11 @@ func parseRemoteURL(text string) (*remoteURL, error) {
 		if inner, is := errors.AsType[*url.Error](err); is {
 			err = inner.Err
 		}
-		return nil, withHint(usagef("%q is no URL: %v", text, err), form)
+		hints := []string{form}
+		if is[url.EscapeError](err) {
+			hints = []string{"write %25 for a % in the path, %3F for ?, and %23 for #"}
+		}
+		return nil, withHint(usagef("%q is no URL: %v", text, err), hints...)
 	}
 	u := &remoteURL{}
 	if parsed.User != nil {
@@ -106,26 +111,32 @@ func (f *connectionFlags) add(cmd *cobra.Command) {
 
 // key reads the key that one proves to hold.
 func (f *connectionFlags) key(ctx context.Context, a *app) (*keyfile.Key, error) {
+	key, _, err := f.read(ctx, a)
+	return key, err
+}
+
+// read reads the key, and all that is in the file of the identity.
+func (f *connectionFlags) read(ctx context.Context, a *app) (*keyfile.Key, []age.Identity, error) {
 	path := string(f.identity)
 	if path == "" {
 		var err error
 		if path, err = keyfile.DefaultPath(); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	identities, err := a.keyReader(ctx, &f.passphraseFlags).Identities(path)
 	if errors.Is(err, os.ErrNotExist) && f.identity == "" {
-		return nil, withHint(fmt.Errorf("%w to connect with: %s does not exist", errNoIdentity, path),
+		return nil, nil, withHint(fmt.Errorf("%w to connect with: %s does not exist", errNoIdentity, path),
 			"make one: culvert keygen")
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	key, err := keyfile.KeyOf(identities)
 	if err != nil {
-		return nil, about(path, err)
+		return nil, nil, about(path, err)
 	}
-	return key, nil
+	return key, identities, nil
 }
 
 // remoteFlags are those of the commands that connect to a server.
@@ -146,6 +157,9 @@ type remote struct {
 	url    *remoteURL
 	key    *keyfile.Key
 	config *secureconn.Config
+
+	identities []age.Identity // what is in the file of the key
+
 	first  chan net.Conn // the connection that connect has made, until it is used
 	cancel context.CancelCauseFunc
 }
@@ -158,11 +172,11 @@ func (f *remoteFlags) connect(
 	if f.timeout <= 0 {
 		return nil, nil, usagef("--timeout is %v, and must be more than 0", f.timeout)
 	}
-	key, err := f.key(ctx, a)
+	key, identities, err := f.read(ctx, a)
 	if err != nil {
 		return nil, nil, err
 	}
-	r := &remote{url: u, key: key, first: make(chan net.Conn, 1)}
+	r := &remote{url: u, key: key, identities: identities, first: make(chan net.Conn, 1)}
 	r.config = &secureconn.Config{Key: key.ConnectionKey(), Peers: []string{u.fingerprint}}
 	conn, err := r.try(ctx, f.timeout)
 	for err != nil && again != nil && !isFinal(err) {
@@ -237,8 +251,11 @@ func (r *remote) explain(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = &rephrasedError{err, "no answer in time"}
 	}
-	return withHint(&unreachableError{fmt.Errorf("%s: %w", r.url.address, err)},
-		"check that culvert serve runs there, and that nothing blocks the port")
+	hint := "check that culvert serve runs there, and that nothing blocks the port"
+	if is[*net.DNSError](err) {
+		hint = "check the name of the host in the URL, and that this machine can look names up"
+	}
+	return withHint(&unreachableError{fmt.Errorf("%s: %w", r.url.address, err)}, hint)
 }
 
 // unreachableError says that no connection could be made.
@@ -269,7 +286,7 @@ func (r *remote) blame(err error) error {
 	at := &remoteURL{r.url.fingerprint, r.url.address, path.Path}
 	named := &rephrasedError{err, at.String() + ": " + plain(path.Err)}
 	if errors.Is(err, fs.ErrNotExist) {
-		return withHint(named, "see what there is: culvert ls "+r.url.server())
+		return withHint(named, "see what there is: culvert ls "+forShell(r.url.server()))
 	}
 	return named
 }

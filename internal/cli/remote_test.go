@@ -4,10 +4,20 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
 )
 
 const someFingerprint = "o3yrhnomzr7jitk4wcyiozh6qtvjuemqperdi66n7hdcqkzv6hgq"
+
+func TestAllowedInUpperCase(t *testing.T) {
+	o := &serveOptions{allow: []string{strings.ToUpper(someFingerprint), someFingerprint}}
+	got, err := o.allowed(t.Context(), &app{}, "")
+	if err != nil || !slices.Equal(got, []string{someFingerprint}) {
+		t.Errorf("got %q, %v", got, err)
+	}
+}
 
 func TestParseRemoteURL(t *testing.T) {
 	for text, want := range map[string]remoteURL{
@@ -34,6 +44,24 @@ func TestParseRemoteURL(t *testing.T) {
 	} {
 		if u, err := parseRemoteURL(text); exitCode(err) != exitUsage {
 			t.Errorf("%q is %+v, %v", text, u, err)
+		}
+	}
+}
+
+// TestHintsOfUnreachable has a server that is not there, and one whose name nobody knows.
+func TestHintsOfUnreachable(t *testing.T) {
+	u, err := parseRemoteURL("culvert://" + someFingerprint + "@db.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, cause := range map[string]error{
+		"culvert serve runs there": syscall.ECONNREFUSED,
+		"the name of the host":     &net.DNSError{Err: "no such host", Name: "db.example", IsNotFound: true},
+	} {
+		err := (&remote{url: u}).explain(&net.OpError{Op: "dial", Net: "tcp", Err: cause})
+		hints := hintsOf(err)
+		if exitCode(err) != exitUnreachable || len(hints) != 1 || !strings.Contains(hints[0], want) {
+			t.Errorf("%v has the hints %q", err, hints)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -41,6 +42,21 @@ func (o *outcome) set(err error, secrets *secrets) {
 	for _, hint := range hintsOf(err) {
 		o.Hints = append(o.Hints, secrets.redact(hint))
 	}
+}
+
+// usageReport is the report of a command that has not begun, since the command line makes no sense.
+type usageReport struct{ outcome }
+
+func (r *usageReport) text() string { return "" }
+
+// givesData reports whether the data of a command goes to standard output, as far as its flags say.
+func givesData(cmd *cobra.Command) bool {
+	output := ""
+	if flag := cmd.Flags().Lookup("output"); flag != nil {
+		output = flag.Value.String()
+	}
+	filters := []string{"cat", "encrypt", "decrypt"}
+	return output == "-" || output == "" && slices.Contains(filters, cmd.Name())
 }
 
 // deliver writes a report.

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -19,7 +20,8 @@ The files are age files: every age tool opens them, and Culvert opens theirs. In
   culvert export postgres://me@host/shop orders   write orders.csv.zst.age
   culvert cat orders.csv.zst.age | head           look into it
   culvert serve --allow FINGERPRINT .             let another machine have it
-  culvert pull culvert://…/orders.csv.zst.age     get it there`
+  culvert pull culvert://…/orders.csv.zst.age     get it there
+  culvert mount --decrypt culvert://…/ mnt        or look into it there`
 
 // newRoot builds the command line.
 func (a *app) newRoot() *cobra.Command {
@@ -48,6 +50,7 @@ func (a *app) newRoot() *cobra.Command {
 		a.newLs(),
 		a.newPull(),
 		a.newPush(),
+		a.newMount(),
 		a.newWal(),
 		a.newDemo(),
 		a.newVersion(),
@@ -81,6 +84,16 @@ func usageErrors(cmd *cobra.Command) {
 			return usageHint(cmd, err)
 		}
 		return nil
+	}
+}
+
+// exactly checks the number of arguments.
+func exactly(want int) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) == want {
+			return nil
+		}
+		return usagef("it takes %s, and there are %d", ui.Several(int64(want), "argument"), len(args))
 	}
 }
 
@@ -127,7 +140,7 @@ func (n *notEmpty) String() string { return string(*n) }
 
 func (n *notEmpty) Type() string { return "string" }
 
-// flagError explains a flag that there is not, or that lacks its value.
+// flagError explains a flag that there is not, or that lacks its value, or a duration without a unit.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
@@ -136,6 +149,15 @@ func flagError(cmd *cobra.Command, err error) error {
 		if near := ui.Nearest(unknown.GetSpecifiedName(), known); near != "" {
 			return withHint(usagef("%v", err), fmt.Sprintf("did you mean --%s?", near))
 		}
+	}
+	invalid, is := errors.AsType[*pflag.InvalidValueError](err)
+	if is && invalid.GetFlag().Value.Type() == "duration" {
+		name, example := invalid.GetFlag().Name, "1h30m"
+		if _, err := strconv.ParseFloat(invalid.GetValue(), 64); err == nil {
+			example = invalid.GetValue() + "s"
+		}
+		return withHint(usagef("--%s: %q is no duration", name, invalid.GetValue()),
+			"it has a unit, such as ms, s, m or h: --"+name+" "+example)
 	}
 	return usageHint(cmd, err)
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -19,7 +21,7 @@ import (
 )
 
 const serveHelp = `Serve lets others list and read the files of a directory, over connections that are encrypted. It
-prints a URL for each address of this machine; culvert ls, pull and push take them, with the path of a file after the /.
+prints a URL for each address of this machine; culvert ls, pull, push and mount take them, with a path after the /.
 
 Nobody may connect but the holders of the fingerprints that --allow names, here or in a file with one on each line.
 Culvert keygen prints one's own. Whoever may connect may read all files of the directory that this process can read;
@@ -97,7 +99,7 @@ func (a *app) newServe() *cobra.Command {
 		Short:   "Let others list, pull and push files",
 		Long:    serveHelp + metricsHelp + serveJSON + jsonHelp(serveFields) + exitHelp,
 		Example: serveExamples,
-		Args:    cobra.ExactArgs(1),
+		Args:    exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s := &serving{app: a, options: o, report: &serveReport{Directory: args[0], Writable: o.writable}}
 			s.report.Command = cmd.Name()
@@ -120,7 +122,7 @@ func (o *serveOptions) add(cmd *cobra.Command) {
 	flags.DurationVar(&o.drain, "drain", 30*time.Second, "when it has to end, wait for calls under way for `TIME`")
 	limits := &o.limits
 	flags.IntVar(&limits.MaxConnections, "max-connections", fileservice.DefaultMaxConnections,
-		"have at most `N` connections at once")
+		"have at most `N` connections at once; for one more, one without calls is closed")
 	flags.IntVar(&limits.MaxCalls, "max-calls", fileservice.DefaultMaxCalls, "have at most `N` calls on each at once")
 	flags.IntVar(&limits.MaxBuffers, "max-buffers", fileservice.DefaultMaxBuffers,
 		"have at most `N` buffers of 256 KiB for data on its way")
@@ -168,17 +170,23 @@ func (o *serveOptions) allowed(ctx context.Context, a *app, own string) ([]strin
 	reader := a.keyReader(ctx, &o.passphraseFlags)
 	var fingerprints []string
 	for _, value := range o.allow {
-		if keyfile.IsFingerprint(value) {
-			fingerprints = append(fingerprints, value)
+		if lower := strings.ToLower(value); keyfile.IsFingerprint(lower) {
+			fingerprints = append(fingerprints, lower)
 			continue
 		}
 		more, err := reader.Fingerprints(value)
-		if errors.Is(err, os.ErrNotExist) {
+		switch {
+		case errors.Is(err, os.ErrNotExist) && strings.HasPrefix(value, "age1"):
+			return nil, withHint(usagef("--allow: %q is a recipient, to which files are encrypted", value),
+				"give the fingerprint, which culvert keygen prints below it")
+		case errors.Is(err, os.ErrNotExist):
 			return nil, withHint(usagef("--allow: %q is neither a fingerprint nor a file", value),
 				"a fingerprint has 52 characters from a to z and 2 to 7; culvert keygen prints one's own")
-		}
-		if err != nil {
+		case is[*fs.PathError](err):
 			return nil, err
+		case err != nil:
+			return nil, withHint(err,
+				"write a fingerprint at the beginning of each line; culvert keygen prints that of its machine")
 		}
 		fingerprints = append(fingerprints, more...)
 	}
@@ -203,6 +211,7 @@ const closing = 2 * time.Second
 var errDrained = errors.New("calls were still under way, and were broken off")
 
 func (s *serving) run(ctx context.Context) (err error) {
+	collectEvery(transferRoom)
 	o := s.options
 	if err := o.check(); err != nil {
 		return err
@@ -222,6 +231,7 @@ func (s *serving) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
+	warnOfKeys(s.app.console, s.report.Directory, o.keyFiles())
 
 	s.observer = newServeObserver(s.app.console, o.verbose, !o.quiet && !o.json)
 	stopMetrics, err := s.startMetrics()
@@ -233,7 +243,7 @@ func (s *serving) run(ctx context.Context) (err error) {
 		Key: key.ConnectionKey(), Peers: peers, HandshakeTimeout: o.limits.HandshakeTimeout,
 	})
 	if err != nil {
-		return listenError(err, "--listen")
+		return listenError(err, "--listen", o.listen)
 	}
 	config := o.limits
 	config.Root, config.Writable, config.Observer = root, o.writable, s.observer.hooks()
@@ -325,6 +335,9 @@ func (s *serving) say(text string) {
 // openTree opens the directory to serve.
 func openTree(dir string) (*os.Root, error) {
 	info, err := os.Stat(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("directory %q does not exist", dir)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -336,7 +349,11 @@ func openTree(dir string) (*os.Root, error) {
 }
 
 // listenError says what it means that nothing can be taken at an address.
-func listenError(err error, flag string) error {
+func listenError(err error, flag, address string) error {
+	if op, is := errors.AsType[*net.OpError](err); is && op.Addr == nil {
+		return withHint(usagef("%s: %q is no address to listen at: %v", flag, address, op.Err),
+			"give an address of its own and a port, such as :7000, 10.0.0.7:7000 or [::1]:7000")
+	}
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return withHint(err, "another program has this port; choose another one with "+flag)

@@ -93,7 +93,7 @@ func (s *serving) startMetrics() (stop func() error, err error) {
 	}
 	listener, err := net.Listen("tcp", s.options.metrics)
 	if err != nil {
-		return nil, listenError(err, "--metrics")
+		return nil, listenError(err, "--metrics", s.options.metrics)
 	}
 	s.report.Metrics = "http://" + listener.Addr().String() + "/metrics"
 	const patience = 10 * time.Second

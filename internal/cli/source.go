@@ -79,7 +79,7 @@ func notSource(text string, err error) error {
 	}
 	err = &rephrasedError{err, fmt.Sprintf("%q is not a source", text)}
 	if _, statErr := os.Stat(text); statErr == nil {
-		return withHint(err, "if it is an SQLite database: sqlite:"+text)
+		return withHint(err, "if it is an SQLite database: "+forShell("sqlite:"+text))
 	}
 	return err
 }

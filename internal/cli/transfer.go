@@ -5,7 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,14 +26,15 @@ Files go over several connections at once, block by block, each block with its h
 is there, verified, and on the disk; until then there are NAME.culvert.part and NAME.culvert.journal. Whatever breaks a
 transfer off, the same command again goes on where it was. A file that has changed at the source meanwhile is begun
 afresh. Files that are there already, with the same size and time, are left alone; others are an error, unless --force
-replaces them. Symbolic links, devices and pipes are skipped, with a warning.
+replaces them. Symbolic links, devices, pipes and unfinished files of transfers are skipped, with a warning. A name that
+has control characters or is not UTF-8 cannot be transferred, which is an error. Holes of files are filled with zeros.
 
 PATTERN is as in a shell, for the name of a file or directory; one with a / is for its path. A directory stands for all
 that is in it.`
 
 const transferFields = `url, local, files (that were transferred), present (were there), skipped, failed, bytes (that
 came over the connection, or would), resumed (bytes that an earlier run had), verified (true if each file was, with its
-hash), sha256_tree (the hash of a single file: the Merkle tree of RFC 9162 over blocks of 1 MiB), faults (name and
+hash), blake3 (the hash of a single file, as b3sum prints it), faults (name and
 error, of the first hundred), seconds and peak_memory_bytes.`
 
 // transferFlags are those of culvert pull and culvert push.
@@ -70,7 +76,7 @@ type transferReport struct {
 	Bytes      int64           `json:"bytes"`
 	Resumed    int64           `json:"resumed"`
 	Verified   bool            `json:"verified"`
-	SHA256Tree string          `json:"sha256_tree,omitempty"`
+	BLAKE3     string          `json:"blake3,omitempty"`
 	Faults     []transferFault `json:"faults,omitempty"`
 	Seconds    float64         `json:"seconds"`
 	PeakMemory int64           `json:"peak_memory_bytes"`
@@ -102,6 +108,11 @@ func (t *transfer) do(ctx context.Context) (err error) {
 	if t.flags.connections < 1 || t.flags.connections > most {
 		return usagef("--jobs is %d, and must be from 1 to %d", t.flags.connections, most)
 	}
+	for _, pattern := range slices.Concat(t.flags.include, t.flags.exclude) {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return withHint(usagef("the pattern %q: %v", pattern, err), `write \[ for a [ in a name, and \\ for a \`)
+		}
+	}
 	t.report.URL = t.url.String()
 	t.config.Include, t.config.Exclude = t.flags.include, t.flags.exclude
 	t.config.Overwrite, t.config.DryRun = t.flags.force, t.flags.dryRun
@@ -111,6 +122,7 @@ func (t *transfer) do(ctx context.Context) (err error) {
 		t.config.Retry = func(err error) bool { return !isFinal(err) }
 		again = t.waitForServer()
 	}
+	collectEvery(transferRoom)
 	ctx, remote, err := t.flags.connect(ctx, t.app, t.url, t.flags.connections, again)
 	if err != nil {
 		return err
@@ -223,7 +235,7 @@ func (t *transfer) conclude(result *fileservice.Result, err error) {
 	r.Bytes, r.Resumed = result.Bytes, result.Resumed
 	r.Verified = result.Files > 0 && !t.flags.dryRun
 	if result.Root != (fileservice.Sum{}) && r.Verified {
-		r.SHA256Tree = result.Root.String()
+		r.BLAKE3 = result.Root.String()
 	}
 	for _, fault := range result.Faults {
 		r.Faults = append(r.Faults, transferFault{fault.Name, faultText(fault.Err)})
@@ -234,6 +246,9 @@ func (t *transfer) conclude(result *fileservice.Result, err error) {
 		}
 	}
 	r.Seconds, r.PeakMemory = result.Duration.Seconds(), ui.PeakMemory()
+	if err == nil && len(t.flags.include) > 0 && result.Files+result.Present+result.Skipped == 0 {
+		t.warn("nothing matches --include")
+	}
 	if err == nil || errors.Is(err, fileservice.ErrPartial) {
 		t.tell(true, t.summary(result))
 	}
@@ -276,8 +291,12 @@ func faultText(err error) string {
 
 // hint says what to try after a failure.
 func (t *transfer) hint(err error) error {
-	if path, is := errors.AsType[*fs.PathError](err); is && !errors.Is(err, fileservice.ErrPartial) {
-		err = about(path.Path, path.Err)
+	reason, missing := "", false // of the file that it is about, in whose name there may be anything
+	if path, is := errors.AsType[*fs.PathError](err); is {
+		reason, missing = path.Err.Error(), path.Path == t.config.Remote && errors.Is(err, fs.ErrNotExist)
+		if !errors.Is(err, fileservice.ErrPartial) {
+			err = about(filepath.Clean(path.Path), path.Err)
+		}
 	}
 	switch {
 	case err == nil, is[*hintedError](err), is[*secureconn.PeerError](err):
@@ -286,10 +305,27 @@ func (t *transfer) hint(err error) error {
 		return err
 	case errors.Is(err, fileservice.ErrUnreachable) && !t.flags.retry:
 		return withHint(err, "the same command again goes on where it was; with --retry it does so by itself")
-	case errors.Is(err, fileservice.ErrRefused) && t.writes:
+	case errors.Is(err, fileservice.ErrRefused) && errors.Is(err, syscall.EROFS):
 		return withHint(err, "a server takes files only if it was started with: culvert serve --writable")
+	case errors.Is(err, fileservice.ErrBusy):
+		return withHint(err, "wait until the other transfer has ended; the same command again goes on where that was")
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return withHint(err, "make room; the same command again goes on where it was")
 	case errors.Is(err, fs.ErrExist):
-		return withHint(err, "to replace files that differ: --force")
+		return t.hintOfExisting(err, reason)
+	case missing:
+		return withHint(err, "see what there is: culvert ls "+forShell(t.url.server()))
 	}
 	return err
+}
+
+// hintOfExisting is for a name that is taken. A directory is never replaced by a file, nor the other way round.
+func (t *transfer) hintOfExisting(err error, reason string) error {
+	switch {
+	case !t.flags.force && !strings.Contains(reason, "directory"):
+		return withHint(err, "to replace files that differ: --force")
+	case t.writes:
+		return withHint(err, "give it another name: the end of the URL")
+	}
+	return withHint(err, "give it another name: -o PATH")
 }

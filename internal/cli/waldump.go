@@ -25,7 +25,7 @@ func (a *app) newWalDump() *cobra.Command {
 		Long:  walDumpHelp + exitHelp,
 		Example: `  culvert wal dump journal | jq -r '(.data // .value) | @base64d'
   culvert wal dump --from 1000 --key-file journal.key journal`,
-		Args: cobra.ExactArgs(1),
+		Args: exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			log, _, err := flags.open(a, args[0])
 			if err != nil {
@@ -54,7 +54,7 @@ func (a *app) newWalTail() *cobra.Command {
 		Long:  walTailHelp + exitHelp,
 		Example: `  culvert wal tail journal
   culvert wal tail --from 1000 journal | jq -c 'select(.key == "user/7")'`,
-		Args: cobra.ExactArgs(1),
+		Args: exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			err := a.walTail(cmd.Context(), flags, args[0])
 			return flags.hint(interruption(cmd.Context(), err), args[0])

@@ -51,7 +51,7 @@ func (a *app) newWalRepair() *cobra.Command {
 		Long:  walRepairHelp + jsonHelp(walRepairFields) + exitHelp,
 		Example: `  culvert wal repair -o journal.new journal
   mv journal journal.damaged && mv journal.new journal`,
-		Args: cobra.ExactArgs(1),
+		Args: exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r := &walRepairReport{Log: args[0], Output: string(output)}
 			err := a.walRepair(cmd.Context(), r, flags)

@@ -58,7 +58,7 @@ func (a *app) newWalVerify() *cobra.Command {
 		Short:   "Check every entry of a log",
 		Long:    walVerifyHelp + jsonHelp(walVerifyFields) + exitHelp,
 		Example: "  culvert wal verify journal\n  culvert wal verify --key-file journal.key journal",
-		Args:    cobra.ExactArgs(1),
+		Args:    exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r := &walVerifyReport{Log: args[0]}
 			err := a.walVerify(cmd.Context(), r, flags, args[0])

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"culvert/internal/testkit"
+)
+
+// TestMount runs the scripts that mount. Each ends all that it has mounted, also if it fails.
+func TestMount(t *testing.T) {
+	needMount(t)
+	runScripts(t, "testdata/mount", nil, map[string]command{"mounting": mounting, "mounted": mounted})
+}
+
+// TestMountReadme runs the commands of the README that mount. PostgreSQL reads what a mount decrypts.
+func TestMountReadme(t *testing.T) {
+	needMount(t)
+	if _, err := exec.LookPath("psql"); err != nil {
+		testkit.Missing(t, "psql", "apt-get install postgresql-client")
+	}
+	readmeFile, err := filepath.Abs("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := testkit.NewPostgres(t, testkit.PostgresConfig{Password: password})
+	host, port, err := net.SplitHostPort(server.Address(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	database := server.NewDatabase(t)
+	database.Exec(t, "CREATE TABLE orders (id int PRIMARY KEY, title text)")
+	variables := []string{
+		"README=" + readmeFile,
+		"PGHOST=" + host, "PGPORT=" + port, "PGUSER=postgres", "PGDATABASE=" + database.Name, "PGPASSWORD=" + password,
+	}
+	runScripts(t, "testdata/mountreadme", variables, map[string]command{
+		"mounting": mounting, "readmemount": readmeMount,
+	})
+}
+
+// readmeMount takes the commands of the README that are about a mount, letter for letter. Each becomes a script of sh
+// with its number, but those that mount the scripts mount1 and mount2, whose argument is the URL:
+//
+//	readmemount DIRECTORY
+func readmeMount(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: readmemount DIRECTORY")
+	}
+	text, err := os.ReadFile(ts.Getenv("README"))
+	ts.Check(err)
+	_, section, _ := strings.Cut(string(text), "\n### Or look into it there\n")
+	section, _, _ = strings.Cut(section, "\n### ")
+	dir := ts.MkAbs(args[0])
+	ts.Check(os.Mkdir(dir, 0o700))
+	commands, mounts, inBlock := 0, 0, false
+	for line := range strings.Lines(section) {
+		line = strings.TrimPrefix(line, "there$ ")
+		name := ""
+		switch {
+		case strings.HasPrefix(line, "```"):
+			inBlock = !inBlock
+		case !inBlock || strings.HasPrefix(line, "culvert: "):
+		case strings.HasPrefix(line, "culvert mount "):
+			mounts++
+			name, line = fmt.Sprint("mount", mounts), "url=$1\nexec 2>&1\nexec "+line
+		default:
+			commands++
+			name = strconv.Itoa(commands)
+		}
+		if name != "" {
+			ts.Check(os.WriteFile(filepath.Join(dir, name), []byte(line), 0o600))
+		}
+	}
+	if commands != 7 || mounts != 2 {
+		ts.Fatalf("the README has %d commands and %d mounts, and not those of the script", commands, mounts)
+	}
+}
+
+// needMount ends a test where nothing can be mounted.
+func needMount(t *testing.T) {
+	t.Helper()
+	if device, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0); err != nil {
+		testkit.Missing(t, "/dev/fuse", "modprobe fuse; in a container, --device /dev/fuse --cap-add SYS_ADMIN")
+	} else if err := device.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := exec.LookPath("fusermount3"); err != nil {
+		testkit.Missing(t, "fusermount3", "apt-get install fuse3")
+	}
+}
+
+// mounting starts culvert mount, whose last argument is the directory, and waits until it can be used. Its first line
+// goes into a variable; halt ends it.
+//
+//	mounting VARIABLE COMMAND [ARGUMENT]... DIR
+func mounting(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: mounting VARIABLE COMMAND [ARGUMENT]... DIR")
+	}
+	dir := ts.MkAbs(args[len(args)-1])
+	ts.Defer(func() {
+		if isMounted(ts, dir) {
+			_ = syscall.Unmount(dir, syscall.MNT_DETACH)
+			_ = exec.Command("fusermount3", "-uz", dir).Run()
+		}
+	})
+	serving(ts, false, args)
+}
+
+// mounted says whether something is mounted on a directory:
+//
+//	[!] mounted DIR
+func mounted(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: mounted DIR")
+	}
+	if is := isMounted(ts, ts.MkAbs(args[0])); is == neg {
+		ts.Fatalf("mounted is %v", is)
+	}
+}
+
+func isMounted(ts *testscript.TestScript, dir string) bool {
+	table, err := os.ReadFile("/proc/self/mountinfo")
+	ts.Check(err)
+	if parent, err := filepath.EvalSymlinks(filepath.Dir(dir)); err == nil {
+		dir = filepath.Join(parent, filepath.Base(dir))
+	}
+	return strings.Contains(string(table), " "+dir+" ")
+}

@@ -1,0 +1,242 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"culvert/internal/testkit"
+)
+
+const (
+	// faultFiles of faultSize are what programs move when the server has a fault.
+	faultFiles = 4
+	faultSize  = 24<<20 + 5
+
+	// faultTimeout is the limit of each wait on the mount.
+	faultTimeout = "3s"
+
+	// recovery is how long a mount may take to work again.
+	recovery = 2 * time.Minute
+)
+
+// faults are what happens to a server, and how it is then repaired.
+var faults = map[string]struct{ happen, repair func(r *remoteDir) }{
+	"killed": {
+		func(r *remoteDir) { r.kill() },
+		func(r *remoteDir) { r.serve(r.address()) },
+	},
+	"restarted": {
+		func(r *remoteDir) {
+			address := r.address()
+			r.kill()
+			r.serve(address)
+		},
+		func(*remoteDir) {},
+	},
+	"stalled": {
+		func(r *remoteDir) { r.signal(syscall.SIGSTOP) },
+		func(r *remoteDir) { r.signal(syscall.SIGCONT) },
+	},
+}
+
+func (r *remoteDir) signal(s os.Signal) {
+	r.t.Helper()
+	if err := r.server.command.Process.Signal(s); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *remoteDir) kill() {
+	r.t.Helper()
+	r.signal(os.Kill)
+	if err := r.server.command.Wait(); err == nil {
+		r.t.Fatal("a server that was killed has ended well")
+	}
+}
+
+// TestMountFaults has a server killed, restarted and stalled while programs read from it and write to it. A program
+// either fails or has moved the right bytes; no name has a part of a file; and the mount recovers.
+func TestMountFaults(t *testing.T) {
+	t.Parallel()
+	needMount(t)
+	if _, err := exec.LookPath("bash"); err != nil {
+		testkit.Missing(t, "bash", "apt-get install bash")
+	}
+	source := t.TempDir()
+	fillFaultFiles(t, source)
+	for name, fault := range faults {
+		for _, program := range []string{
+			"cat FROM/* > TO/all",
+			"cp -a FROM/. TO",
+			"tar -cf - -C FROM . | tar -xf - -C TO",
+			"cd FROM; for f in *; do dd if=$f of=TO/$f bs=1M conv=fsync status=none || exit; done",
+		} {
+			for _, way := range []string{"read", "write"} {
+				verb, _, _ := strings.Cut(strings.TrimPrefix(program, "cd FROM; for f in *; do "), " ")
+				t.Run(fmt.Sprint(way, "/", verb, "/", name), func(t *testing.T) {
+					t.Parallel()
+					testMountFault(t, source, program, way == "read", fault.happen, fault.repair)
+				})
+			}
+		}
+	}
+}
+
+func fillFaultFiles(t *testing.T, dir string) {
+	t.Helper()
+	data := rand.NewChaCha8([32]byte{7})
+	content := make([]byte, faultSize)
+	for i := range faultFiles {
+		_, _ = data.Read(content)
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint("file", i)), content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func testMountFault(t *testing.T, source, program string, reads bool, happen, repair func(*remoteDir)) {
+	target := t.TempDir()
+	served := target
+	if reads {
+		served = source
+	}
+	r := newRemoteDir(t, served)
+	r.serve("127.0.0.1:0")
+	mounted := r.mount("--rw", "--timeout", faultTimeout)
+	from, to := source, mounted
+	if reads {
+		from, to = mounted, target
+	}
+	script := strings.NewReplacer("FROM", from, "TO", to).Replace(program)
+
+	err := runUntil(t, script, target, faultFiles*faultSize/3, func() { happen(r) })
+	compareTargets(t, source, target, err == nil, !reads)
+	repair(r)
+
+	clear(t, target)
+	deadline := time.Now().Add(recovery)
+	for {
+		output, err := exec.Command("bash", "-o", "pipefail", "-c", script).CombinedOutput()
+		if err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("it does not recover: %v: %s", err, output)
+		}
+	}
+	compareTargets(t, source, target, true, true)
+}
+
+// runUntil runs a script and does something when the target, and what is not yet seen there, has so many bytes.
+func runUntil(t *testing.T, script, target string, size int64, happen func()) error {
+	t.Helper()
+	command := exec.Command("bash", "-o", "pipefail", "-c", script)
+	var output bytes.Buffer
+	command.Stdout, command.Stderr = &output, &output
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- command.Wait() }()
+	ticker := time.NewTicker(time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case err := <-ended:
+			t.Fatalf("it has ended before the fault: %v: %s", err, output.String())
+		case <-ticker.C:
+		}
+		if sizeBelow(t, target) >= size {
+			break
+		}
+	}
+	happen()
+	err := <-ended
+	t.Logf("the program ends with %v: %.200s", err, output.String())
+	return err
+}
+
+// sizeBelow gives the bytes of all files in a directory, of drafts too.
+func sizeBelow(t *testing.T, dir string) (size int64) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil { // else it was renamed meanwhile
+			size += info.Size()
+		}
+	}
+	return size
+}
+
+func clear(t *testing.T, dir string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if err := os.RemoveAll(filepath.Join(dir, entry.Name())); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// compareTargets fails the test if a file has other bytes than the source: if it is complete, or if names have to stand
+// for whole files always.
+func compareTargets(t *testing.T, source, target string, complete, whole bool) {
+	t.Helper()
+	if !complete && !whole {
+		return
+	}
+	wanted := map[string][]byte{}
+	var all []byte
+	for i := range faultFiles {
+		name := fmt.Sprint("file", i)
+		content, err := os.ReadFile(filepath.Join(source, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		wanted[name] = content
+		all = append(all, content...)
+	}
+	found := 0
+	err := filepath.WalkDir(target, func(path string, entry fs.DirEntry, err error) error {
+		name := entry.Name()
+		if err != nil || entry.IsDir() || strings.HasSuffix(name, ".culvert.draft") {
+			return err
+		}
+		want := wanted[name]
+		if name == "all" {
+			found += faultFiles - 1
+			want = all
+		}
+		got, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		// A program that was told of an error may have closed what it had.
+		if !bytes.Equal(got, want) && (complete || !bytes.HasPrefix(want, got)) {
+			t.Errorf("%s has %d bytes, and not those of the source, which has %d", name, len(got), len(want))
+		}
+		found++
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if complete && found != faultFiles {
+		t.Errorf("there are %d files, want %d", found, faultFiles)
+	}
+}

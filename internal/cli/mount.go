@@ -1,0 +1,350 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"culvert/fileservice"
+	"culvert/fusefs"
+	"culvert/internal/plainfs"
+	"culvert/internal/ui"
+)
+
+const mountHelp = `Mount shows a directory of a server as the directory DIR of this machine, for as long as it runs.
+Programs list, open and read the files there, from any place in them, as if they were here; nothing is copied but what
+they read. DIR must be there, and empty.
+
+It ends with Ctrl-C or SIGTERM, or when DIR is unmounted: fusermount3 -u DIR. What the server does not answer within
+--timeout is an error to the program that asks (Input/output error), and works again when the server is back. A file
+that changes while a program has it open gives that program an error (Stale file handle), never a mixture.
+
+With --decrypt, files that are encrypted to the identity are shown as what they hold: orders.csv.zst.age as orders.csv,
+with its size, and with random access to every part. Those compressed in a way that cannot be read from the middle are
+decrypted only: dump.sql.gz.age is dump.sql.gz. Others, and those whose name is taken, are shown as they are.
+
+A listing leaves out names that have control characters or are not UTF-8, and ends with an error if there are some
+(Invalid or incomplete multibyte or wide character).
+
+With --rw, where the server is --writable, files can be made, written, renamed and removed. Others see a file when a
+program that writes it closes it, as a whole. Of two mounts that write one file at the same time, the later close
+wins: what they append is not put together.`
+
+const mountFields = `url, directory, writable, decrypted, seconds and peak_memory_bytes; the last two only at the end. A
+first such object comes when the directory can be used.`
+
+const mountExamples = `  url=culvert://o3yrhnomzr7jitk4wcyiozh6qtvjuemqperdi66n7hdcqkzv6hgq@db.example/
+  mkdir mnt
+  culvert mount "$url" mnt
+  culvert mount --decrypt "$url"exports mnt`
+
+// defaultMountTimeout is shorter than that of other commands: a program cannot show that it waits for the network.
+const defaultMountTimeout = 10 * time.Second
+
+// The memory of a mount that decrypts, in bytes: for what is read ahead and lent to reads, and for the frames that are
+// decrypted and decompressed. Those of all that is read ahead must fit, or they would be decoded again and again.
+const (
+	decryptedReads = 16 << 20
+	frameMemory    = 32 << 20
+)
+
+// memoryLimit is what the collector may let the program grow to, in bytes. There is little garbage, and with a small
+// heap it would be collected all the time.
+const memoryLimit = 104 << 20
+
+// leaving is how much longer than other commands a mount may take to end, for programs that use it.
+const leaving = 10 * time.Second
+
+// mountOptions are the flags of culvert mount.
+type mountOptions struct {
+	identities []string
+	passphraseFlags
+	timeout                        time.Duration
+	writable, decrypt, allowOthers bool
+
+	json, quiet bool
+}
+
+// mountReport is the report of culvert mount, at its beginning and at its end.
+type mountReport struct {
+	outcome
+	URL       string `json:"url,omitempty"`
+	Directory string `json:"directory"`
+	Writable  bool   `json:"writable"`
+	Decrypted bool   `json:"decrypted"`
+
+	*mountedFigures // only at the end
+}
+
+type mountedFigures struct {
+	Seconds    float64 `json:"seconds"`
+	PeakMemory int64   `json:"peak_memory_bytes"`
+}
+
+func (r *mountReport) text() string { return "" }
+
+func (a *app) newMount() *cobra.Command {
+	o := &mountOptions{}
+	cmd := &cobra.Command{
+		Use:     "mount [--decrypt] [--rw] [-i FILE]... URL DIR",
+		Short:   "Show files of a server as a directory",
+		Long:    mountHelp + remoteHelp + jsonHelp(mountFields) + exitHelp,
+		Example: mountExamples,
+		Args:    exactly(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			m := &mounting{app: a, options: o, report: &mountReport{
+				Directory: args[1], Writable: o.writable, Decrypted: o.decrypt,
+			}}
+			m.report.Command = cmd.Name()
+			err := m.run(cmd.Context(), args[0])
+			return a.deliver(cmd, m.report, a.stdout, o.json, interruption(cmd.Context(), err))
+		},
+	}
+	o.add(cmd)
+	return cmd
+}
+
+func (o *mountOptions) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringArrayVarP(&o.identities, "identity", "i", nil,
+		"be the identity in `FILE` (default: the own identity), and decrypt with it; further ones only decrypt")
+	o.passphraseFlags.add(cmd)
+	flags.BoolVar(&o.decrypt, "decrypt", false, "show encrypted files as what they hold")
+	flags.BoolVar(&o.writable, "rw", false, "let programs write, too")
+	flags.BoolVar(&o.allowOthers, "allow-other", false, "let other users of this machine in, as far as permissions do")
+	flags.DurationVar(&o.timeout, "timeout", defaultMountTimeout, "wait no longer than `TIME` for the server")
+	flags.BoolVar(&o.json, "json", false, "print JSON")
+	flags.BoolVar(&o.quiet, "quiet", false, "show neither what is mounted nor figures")
+}
+
+// remote gives the flags that connect, which take one identity.
+func (o *mountOptions) remote() (*remoteFlags, error) {
+	if o.decrypt && o.writable {
+		return nil, withHint(usagef("--decrypt and --rw exclude each other: what is decrypted can only be read"),
+			"mount it twice, at two directories")
+	}
+	f := &remoteFlags{timeout: o.timeout}
+	f.passphraseFlags = o.passphraseFlags
+	for i, path := range o.identities {
+		switch {
+		case path == "":
+			return nil, usagef("-i is empty")
+		case i > 0 && !o.decrypt:
+			return nil, withHint(usagef("one can only be one identity, and there are %d", len(o.identities)),
+				"further ones are to decrypt with: --decrypt")
+		}
+	}
+	if len(o.identities) > 0 {
+		f.identity = notEmpty(o.identities[0])
+	}
+	return f, nil
+}
+
+// mounting is one run of culvert mount.
+type mounting struct {
+	app     *app
+	options *mountOptions
+	report  *mountReport
+	start   time.Time
+	told    sync.Once // of a file that is not decrypted
+}
+
+func (m *mounting) run(ctx context.Context, url string) (err error) {
+	u, err := parseRemoteURL(url)
+	if err != nil {
+		return err
+	}
+	m.report.URL = u.String()
+	flags, err := m.options.remote()
+	if err != nil {
+		return err
+	}
+	if err := checkMountPoint(m.report.Directory); err != nil {
+		return err
+	}
+	ctx, remote, err := flags.connect(ctx, m.app, u, fileservice.DefaultConnections, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = remote.close(err) }()
+	shown, err := m.shown(ctx, remote)
+	if err != nil {
+		return err
+	}
+	m.app.patience.Store(int64(leaving))
+	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetGCPercent(400)
+		debug.SetMemoryLimit(memoryLimit)
+	}
+	mounted, err := fusefs.Mount(m.report.Directory, fusefs.Config{
+		FS: shown, ReadWrite: m.options.writable, Name: u.String(), AllowOther: m.options.allowOthers,
+		Timeout: m.options.timeout, Memory: m.readMemory(), Errno: mountErrno,
+	})
+	if err != nil {
+		return m.explain(err)
+	}
+	m.start = time.Now()
+	if err := m.announce(); err != nil {
+		return errors.Join(err, mounted.Unmount())
+	}
+	return m.wait(ctx, mounted)
+}
+
+// wait waits for the end of the mount, or makes it.
+func (m *mounting) wait(ctx context.Context, mounted *fusefs.Mounted) error {
+	ended := make(chan error, 1)
+	go func() { ended <- mounted.Wait() }()
+	var err error
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		err = mounted.Unmount()
+		if cause := context.Cause(ctx); !errors.Is(cause, errInterrupted) {
+			err = errors.Join(cause, err) // the server is another one now
+		}
+	}
+	elapsed, peak := time.Since(m.start), ui.PeakMemory()
+	m.report.mountedFigures = &mountedFigures{elapsed.Seconds(), peak}
+	m.say(fmt.Sprintf("%s: unmounted, %s, peak memory %s", m.report.Directory, ui.Duration(elapsed), ui.Memory(peak)))
+	return err
+}
+
+// readMemory is that of fusefs, or less where frames take some, too.
+func (m *mounting) readMemory() int64 {
+	if m.options.decrypt {
+		return decryptedReads
+	}
+	return 0
+}
+
+// shown gives what is to be mounted.
+func (m *mounting) shown(ctx context.Context, remote *remote) (fs.FS, error) {
+	info, err := remote.Lookup(ctx, remote.url.path)
+	if err != nil {
+		return nil, remote.blame(err)
+	}
+	if !info.IsDir() {
+		return nil, withHint(usagef("%s is no directory", remote.url), "mount the directory that it is in")
+	}
+	tree := &remoteTree{client: remote.Client, dir: remote.url.path}
+	if m.options.writable {
+		if err := tree.Chtimes(".", time.Time{}, time.Time{}); errors.Is(err, fileservice.ErrRefused) {
+			return nil, withHint(remote.blame(err), "mount it without --rw; or have it served with --writable")
+		} else if err != nil {
+			return nil, remote.blame(err)
+		}
+	}
+	if !m.options.decrypt {
+		return tree, nil
+	}
+	identities := remote.identities
+	reader := m.app.keyReader(ctx, &m.options.passphraseFlags)
+	for _, path := range m.options.identities[min(1, len(m.options.identities)):] {
+		more, err := reader.Identities(path)
+		if err != nil {
+			return nil, err
+		}
+		identities = append(identities, more...)
+	}
+	return plainfs.New(plainfs.Config{
+		FS: tree, Identities: identities, Memory: frameMemory, Unopened: m.unopened,
+	})
+}
+
+// unopened tells of the first file that is not decrypted. There may be many, and people who have only some of the keys.
+func (m *mounting) unopened(name string) {
+	m.told.Do(func() {
+		m.app.console.Warn(fmt.Sprintf("no identity opens %s, which is shown as it is; there may be others, and an "+
+			"identity for them is given with -i FILE", ui.Line(name)))
+	})
+}
+
+// checkMountPoint says before any connection is made what is wrong with a directory. One that cannot be looked at may
+// have a dead mount on it, which will be taken away.
+func checkMountPoint(dir string) error {
+	opened, err := os.Open(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return withHint(fmt.Errorf("mount directory %q does not exist", dir), hintToMake(dir))
+	case err != nil:
+		return nil
+	}
+	names, err := opened.Readdirnames(1)
+	if closeErr := opened.Close(); closeErr != nil {
+		return closeErr
+	}
+	switch {
+	case errors.Is(err, syscall.ENOTDIR):
+		return usagef("%q is no directory", dir)
+	case len(names) > 0:
+		return withHint(usagef("mount directory %q is not empty", dir),
+			"what is in it would not be seen: take another one",
+			"if it is mounted already: fusermount3 -u "+forShell(dir))
+	case err != nil && err != io.EOF:
+		return nil
+	}
+	return nil
+}
+
+// explain says what it means that nothing can be mounted.
+func (m *mounting) explain(err error) error {
+	device, noDevice := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
+	if noDevice == nil {
+		noDevice = device.Close()
+	}
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+		return withHint(err, "copy the files: culvert pull "+forShell(m.report.URL))
+	case errors.Is(noDevice, fs.ErrNotExist):
+		return withHint(err, "the system has no /dev/fuse: load its module, modprobe fuse",
+			"in a container, start it with --device /dev/fuse --cap-add SYS_ADMIN; or copy the files: culvert pull")
+	case errors.Is(noDevice, fs.ErrPermission):
+		return withHint(err, "let users open /dev/fuse, as root: chmod 666 /dev/fuse")
+	case errors.Is(err, exec.ErrNotFound):
+		return withHint(err, "install fusermount3: apt-get install fuse3, or dnf install fuse3")
+	case m.options.allowOthers && os.Getuid() > 0:
+		return withHint(err, "--allow-other needs the line user_allow_other in /etc/fuse.conf")
+	case errors.Is(err, fs.ErrPermission):
+		return withHint(err, "the directory must be your own; and in a container, root needs --cap-add SYS_ADMIN")
+	}
+	return err
+}
+
+// announce says that the directory can be used.
+func (m *mounting) announce() error {
+	r := m.report
+	if m.options.json {
+		return ui.WriteJSON(m.app.stdout, r)
+	}
+	how := []string{"read only"}
+	if r.Writable {
+		how[0] = "writable"
+	}
+	if r.Decrypted {
+		how = append(how, "decrypted")
+	}
+	if m.options.allowOthers {
+		how = append(how, "for all users")
+	}
+	m.say(fmt.Sprintf("culvert: %s is mounted on %s, %s; Ctrl-C or fusermount3 -u %s ends it", r.URL,
+		ui.Line(r.Directory), strings.Join(how, ", "), ui.Line(forShell(r.Directory))))
+	return nil
+}
+
+// say tells people.
+func (m *mounting) say(text string) {
+	if !m.options.quiet && !m.options.json {
+		m.app.console.Print(text)
+	}
+}
