@@ -145,6 +145,9 @@ func TestWorkloads(t *testing.T) {
 			if w.name != "agefile" {
 				requireTools(t)
 			}
+			if w.name == "fusefs" {
+				requireMounts(t)
+			}
 			out := t.TempDir()
 			args := []string{"-quick", "-out", out, "-host", "here", w.name}
 			if err := run(t.Context(), io.Discard, args); err != nil {
@@ -192,6 +195,13 @@ func newTestSession(t *testing.T) *session {
 		}
 	})
 	return s
+}
+
+func requireMounts(t *testing.T) {
+	t.Helper()
+	if err := canMount(); err != nil {
+		testkit.Missing(t, "mounts: "+err.Error(), "apt-get install fuse3, on a machine with /dev/fuse")
+	}
 }
 
 func requireTools(t *testing.T) {

@@ -44,6 +44,7 @@ type session struct {
 	cleanups []func() error
 
 	serverPID int // of PostgreSQL
+	paths     int // that were made
 }
 
 func newSession(ctx context.Context, stdout io.Writer, quick bool, parent string) (*session, error) {

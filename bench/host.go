@@ -36,7 +36,7 @@ func hostFacts(ctx context.Context, name string) *facts {
 	f.add("date", time.Now().UTC().Format(time.RFC3339))
 	f.add("go", runtime.Version())
 	f.add("filippo.io/age", moduleVersion("filippo.io/age"))
-	for _, peer := range []string{"psql", "pg_dump", "zstd", "gzip", "sqlite3", "rsync"} {
+	for _, peer := range []string{"psql", "pg_dump", "zstd", "gzip", "sqlite3", "rsync", "sshfs"} {
 		f.add(peer, firstLine(ctx, peer, "--version"))
 	}
 	return f

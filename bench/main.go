@@ -1,7 +1,7 @@
 // Command bench measures Culvert against the tools that people use today.
 //
 //	go run . [-rounds N] [-out DIR] [-host NAME] [-dir DIR] [agefile | export | parallel | tables | profile |
-//	         sqlite | memory | todos | cipherio | bytebuf | wal | secureconn | fileservice | transfer]…
+//	         sqlite | memory | todos | cipherio | bytebuf | wal | secureconn | fileservice | transfer | fusefs]…
 //
 // A workload has one or more benchmarks, each of which has variants that do the same work: Culvert's, a peer's, and
 // sometimes the limit of the machine. The variants run in turn, A B C A B C, in one run of the program, so that
@@ -53,6 +53,7 @@ var workloads = []workload{
 	{"secureconn", 10, prepareSecureconn},
 	{"fileservice", 10, prepareFileservice},
 	{"transfer", 6, prepareTransfer},
+	{"fusefs", 6, prepareFusefs},
 }
 
 // options are the flags.
@@ -165,7 +166,7 @@ func runWorkload(ctx context.Context, stdout io.Writer, w workload, opts options
 
 	s.say("preparing %s", w.name)
 	benchmarks, err := w.prepare(s)
-	if err != nil {
+	if err != nil || len(benchmarks) == 0 { // it has said what this machine lacks
 		return err
 	}
 	raw, goals := new(strings.Builder), new(strings.Builder)

@@ -109,21 +109,32 @@ func (p *profiled) withServer(run func() (sample, error)) (sample, error) {
 	return got, nil
 }
 
-// cpuOfChildren is the processor time of all children of a process that have ended, or 0 if the system does not tell
-// (proc_pid_stat(5)).
+// cpuOfChildren is the processor time of all children of a process that have ended, or 0 if the system does not tell.
 func cpuOfChildren(pid int) time.Duration {
+	const cutime = 13
+	return cpuIn(pid, cutime)
+}
+
+// cpuOfProcess is the processor time of a process that runs, or 0 if the system does not tell.
+func cpuOfProcess(pid int) time.Duration {
+	const utime = 11
+	return cpuIn(pid, utime)
+}
+
+// cpuIn reads a time of a process, and the one behind it, that of the kernel (proc_pid_stat(5)).
+func cpuIn(pid, field int) time.Duration {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0
 	}
-	const cutime, cstime, ticks = 13, 14, 100       // per second, on all systems that Go knows
+	const ticks = 100                               // per second, on all systems that Go knows
 	_, behind, _ := strings.Cut(string(stat), ") ") // the name, which may have blanks
 	fields := strings.Fields(behind)
-	if len(fields) <= cstime {
+	if len(fields) <= field+1 {
 		return 0
 	}
-	user, err1 := strconv.ParseInt(fields[cutime], 10, 64)
-	system, err2 := strconv.ParseInt(fields[cstime], 10, 64)
+	user, err1 := strconv.ParseInt(fields[field], 10, 64)
+	system, err2 := strconv.ParseInt(fields[field+1], 10, 64)
 	if errors.Join(err1, err2) != nil {
 		return 0
 	}

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 )
 
 // transfers is what the benchmarks of whole processes share. The servers run all the time, and each sample is one
@@ -25,11 +24,11 @@ type transfers struct {
 	into     string // directory that is written
 	ssh      *sshServer
 	ends     *path // nil for loopback
+	kept     int   // trees that were written
 }
 
-// prepareTransfer compares culvert pull with scp, rsync over ssh, and cp: one large file, many small ones, over long
-// paths, and the memory of both ends.
-func prepareTransfer(s *session) ([]benchmark, error) {
+// newTransfers makes the directories, the programs and the keys.
+func newTransfers(s *session) (*transfers, error) {
 	t := &transfers{
 		session: s, config: filepath.Join(s.dir, "config"), source: filepath.Join(s.dir, "source"),
 		into: filepath.Join(s.dir, "into"),
@@ -43,15 +42,22 @@ func prepareTransfer(s *session) ([]benchmark, error) {
 	if t.culvert, err = s.build("..", "./cmd/culvert"); err != nil {
 		return nil, err
 	}
-	keygen := t.command(t.culvert, "keygen", "--json")
-	out, err := keygen.Output()
+	out, err := t.command(t.culvert, "keygen", "--json").Output()
 	if err != nil {
 		return nil, fmt.Errorf("culvert keygen: %w", err)
 	}
 	if t.identity, err = field(out, "fingerprint"); err != nil {
 		return nil, err
 	}
-	if t.ssh, err = s.newSSH(); err != nil {
+	t.ssh, err = s.newSSH()
+	return t, err
+}
+
+// prepareTransfer compares culvert pull with scp, rsync over ssh, and cp: one large file, many small ones, over long
+// paths, and the memory of both ends.
+func prepareTransfer(s *session) ([]benchmark, error) {
+	t, err := newTransfers(s)
+	if err != nil {
 		return nil, err
 	}
 	large := int64(s.size(1<<30, 32<<20))
@@ -103,11 +109,13 @@ func (t *transfers) command(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// serve starts culvert serve at an address, by default one of the loopback interface. It gives the beginning of the URL
-// of its files, and the process.
-func (t *transfers) serve(where func(*exec.Cmd) *exec.Cmd, host string) (url string, server *process, err error) {
-	cmd := where(t.command(t.culvert, "serve", "--json", "--quiet", "--allow", t.identity, "--listen", host+":0",
-		t.source))
+// serve starts culvert serve, with more flags if there are any, at an address, and gives the beginning of the URL of
+// its files, and the process.
+func (t *transfers) serve(
+	where func(*exec.Cmd) *exec.Cmd, host string, more ...string,
+) (url string, server *process, err error) {
+	args := append([]string{"serve", "--json", "--quiet", "--allow", t.identity, "--listen", host + ":0"}, more...)
+	cmd := where(t.command(t.culvert, append(args, t.source)...))
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		return "", nil, err
@@ -152,7 +160,7 @@ type fetched struct {
 }
 
 // sample times a command that copies into the directory for it. What it wrote is compared with the source, synced and
-// removed afterwards.
+// put away afterwards.
 func (t *transfers) sample(what fetched, command func() *exec.Cmd) (sample, error) {
 	if err := os.MkdirAll(t.into, 0o755); err != nil {
 		return nil, err
@@ -169,7 +177,18 @@ func (t *transfers) sample(what fetched, command func() *exec.Cmd) (sample, erro
 		got["files/s"] = float64(what.files) / (got["ns/op"] / 1e9)
 	}
 	err = same(filepath.Join(t.source, what.name), filepath.Join(t.into, what.name))
-	return got, errors.Join(err, os.RemoveAll(t.into), syncAll(t.dir))
+	return got, errors.Join(err, t.putAway(what), syncAll(t.dir))
+}
+
+// putAway removes what a sample wrote, or keeps it to the end of the session if it is a tree: ext4 without a journal
+// does not use an inode again within a minute, and searches linearly past all those that were removed, so that each
+// variant would pay for the files of the ones before it (recently_deleted in fs/ext4/ialloc.c of Linux).
+func (t *transfers) putAway(what fetched) error {
+	if what.files == 1 {
+		return os.RemoveAll(t.into)
+	}
+	t.kept++
+	return os.Rename(t.into, filepath.Join(t.dir, fmt.Sprint("kept-", t.kept)))
 }
 
 // syncAll has everything written to the disk, so that the next process does not pay for it.
@@ -269,6 +288,7 @@ func (t *transfers) loopback(large int64, files int) ([]benchmark, error) {
 	}
 	return []benchmark{{
 		name:     "Pull/path=loopback/files=1",
+		rotate:   true, // the memory that one has given back is new to the next, or is not
 		variants: append(t.peers(file, "127.0.0.1", port), copied(file), t.pull(file, url)),
 		goals: []goal{
 			ratio("scp", 2.5), ratio("rsync", 2.5), ratio("cp-sync", 0.8),
@@ -276,6 +296,7 @@ func (t *transfers) loopback(large int64, files int) ([]benchmark, error) {
 		},
 	}, {
 		name:     fmt.Sprintf("Pull/path=loopback/files=%d", files),
+		rotate:   true,
 		variants: append(t.peers(tree, "127.0.0.1", port), copied(tree), t.pull(tree, url)),
 		goals: []goal{
 			ratio("scp", 2), ratio("rsync", 2),
@@ -291,11 +312,7 @@ func (t *transfers) memory() ([]benchmark, error) {
 	b := benchmark{name: "PullMemory/path=loopback", rounds: 3}
 	for _, bytes := range []int64{small, 10 * small} {
 		name := fmt.Sprintf("sparse-%d", bytes)
-		file, err := os.Create(filepath.Join(t.source, name))
-		if err != nil {
-			return nil, err
-		}
-		if err := errors.Join(file.Truncate(bytes), file.Close()); err != nil {
+		if err := writeHoles(filepath.Join(t.source, name), bytes); err != nil {
 			return nil, err
 		}
 		b.variants = append(b.variants, variant{fmt.Sprintf("MiB=%d/impl=culvert", bytes>>20), func() (sample, error) {
@@ -321,57 +338,11 @@ func (t *transfers) memory() ([]benchmark, error) {
 	return []benchmark{b}, nil
 }
 
-// longPaths compares what round trips of 24 and 200 ms leave of the speed.
-func (t *transfers) longPaths() ([]benchmark, error) {
-	var benchmarks []benchmark
-	for _, c := range []struct {
-		delay time.Duration // of a round trip
-		bytes int64
-	}{
-		{24 * time.Millisecond, int64(t.size(256<<20, 4<<20))},
-		{200 * time.Millisecond, int64(t.size(64<<20, 1<<20))},
-	} {
-		ends, err := t.newPath(c.delay / 2)
-		if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission) {
-			t.say("no long paths: %v", err)
-			return nil, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		over := *t
-		over.ends = ends
-		b, err := over.longPath(c.delay, c.bytes)
-		if err != nil {
-			return nil, err
-		}
-		benchmarks = append(benchmarks, b)
-	}
-	return benchmarks, nil
-}
-
-func (t *transfers) longPath(delay time.Duration, bytes int64) (benchmark, error) {
-	what := fetched{fmt.Sprintf("file-%d", bytes), bytes, 1}
-	b := benchmark{name: fmt.Sprintf("Pull/path=%dms/files=1", delay.Milliseconds()), rounds: 5}
-	if err := writeRandom(filepath.Join(t.source, what.name), bytes); err != nil {
-		return b, err
-	}
-	url, server, err := t.serve(t.ends.server, serverAddress)
+// writeHoles makes a file that takes no room on the disk.
+func writeHoles(name string, size int64) error {
+	file, err := os.Create(name)
 	if err != nil {
-		return b, err
+		return err
 	}
-	t.cleanup(server.stop)
-	if t.ssh != nil {
-		port, err := t.ssh.serve(t.ends.server, serverAddress)
-		if err != nil {
-			return b, err
-		}
-		b.variants = t.peers(what, serverAddress, port)
-	}
-	b.variants = append(b.variants, t.pull(what, url))
-	b.goals = []goal{
-		{variant: "impl=culvert", peer: "impl=scp", unit: "MB/s", min: 3},
-		{variant: "impl=culvert", unit: "peak-bytes", max: 96 << 20},
-	}
-	return b, nil
+	return errors.Join(file.Truncate(size), file.Close())
 }

@@ -3,9 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,36 +19,45 @@ const (
 	serverAddress = "198.18.0.2"
 )
 
-// pathQueue is how many packets are on their way at most, in each direction. Those beyond it are lost. They are 96 MB,
-// the product of 200 ms and 480 MB/s.
-const pathQueue = 64 << 10
+// pathQueue is how many bytes are on their way at most, in each direction. Packets beyond them are lost. It is the
+// product of 200 ms and 640 MB/s.
+const pathQueue = 128 << 20
 
-// path joins two network namespaces. Each has a TUN device with the usual 1500 bytes to a packet, and this program
-// hands each packet on after a delay, so that the TCP of the kernel has the path that it would have with the delay of
-// tc-netem(8), also where the kernel does not have that. It has no limit of speed but that of this program, and loses
-// nothing.
+// Each packet has a header, struct virtio_net_hdr of Linux. TCP gives up to 64 KiB at once to a device that cuts them
+// into packets of 1500 bytes, and this one hands them on whole, or its calls would be the limit. Where packets are lost
+// each has 1500 bytes, or a loss would be one of 64 KiB.
+const (
+	packetHeader = 10
+	packetSize   = packetHeader + 64<<10
+)
+
+// path joins two network namespaces. Each has a TUN device, and this program hands each packet on after a delay, so
+// that the TCP of the kernel has the path that it would have with the delay and the loss of tc-netem(8), also where the
+// kernel does not have that. It has no limit of speed but that of this program.
 type path struct {
 	delay      time.Duration
+	loss       float64 // of 1
 	namespaces [2]string
 	devices    [2]*os.File
 }
 
-// newPath makes a path with a delay in each direction. It needs root.
-func (s *session) newPath(delay time.Duration) (*path, error) {
+// newPath makes a path with a delay and a loss in each direction. It needs root.
+func (s *session) newPath(delay time.Duration, loss float64) (*path, error) {
 	if _, err := exec.LookPath("ip"); err != nil {
 		return nil, fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
 	}
 	if os.Getuid() != 0 {
 		return nil, fmt.Errorf("network namespaces: %w", os.ErrPermission)
 	}
-	p := &path{delay: delay}
+	p := &path{delay: delay, loss: loss}
+	s.paths++
 	for i, address := range []string{clientAddress, serverAddress} {
-		name := fmt.Sprintf("cv%d-%d-%d", os.Getpid(), delay.Milliseconds(), i)
+		name := fmt.Sprintf("cv%d-%d-%d", os.Getpid(), s.paths, i)
 		if err := s.ip("netns", "add", name); err != nil {
 			return nil, fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
 		}
 		s.cleanup(func() error { return exec.Command("ip", "netns", "delete", name).Run() })
-		device, err := openTUN(name)
+		device, err := openTUN(name, loss == 0)
 		if err != nil {
 			return nil, err
 		}
@@ -63,8 +74,9 @@ func (s *session) newPath(delay time.Duration) (*path, error) {
 		}
 	}
 	var both sync.WaitGroup
-	both.Go(func() { p.carry(p.devices[0], p.devices[1]) })
-	both.Go(func() { p.carry(p.devices[1], p.devices[0]) })
+	for i := range p.devices {
+		both.Go(func() { p.carry(p.devices[i], p.devices[1-i], rand.New(rand.NewPCG(uint64(i), 0))) })
+	}
 	s.cleanup(func() error {
 		err := errors.Join(p.devices[0].Close(), p.devices[1].Close())
 		both.Wait()
@@ -75,7 +87,7 @@ func (s *session) newPath(delay time.Duration) (*path, error) {
 
 func (s *session) ip(args ...string) error { return s.run(exec.CommandContext(s.ctx, "ip", args...)) }
 
-func openTUN(name string) (*os.File, error) {
+func openTUN(name string, whole bool) (*os.File, error) {
 	request, err := unix.NewIfreq(name)
 	if err != nil {
 		return nil, err
@@ -84,9 +96,16 @@ func openTUN(name string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("/dev/net/tun: %w: %w", errors.ErrUnsupported, err)
 	}
-	request.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI)
+	request.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI | unix.IFF_VNET_HDR)
 	if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, request); err != nil {
 		return nil, errors.Join(fmt.Errorf("TUNSETIFF: %w", err), unix.Close(fd))
+	}
+	offload := 0
+	if whole {
+		offload = unix.TUN_F_CSUM | unix.TUN_F_TSO4
+	}
+	if err := unix.IoctlSetInt(fd, unix.TUNSETOFFLOAD, offload); err != nil {
+		return nil, errors.Join(fmt.Errorf("TUNSETOFFLOAD: %w", err), unix.Close(fd))
 	}
 	return os.NewFile(uintptr(fd), name), nil
 }
@@ -95,12 +114,15 @@ func openTUN(name string) (*os.File, error) {
 type packet struct {
 	due  time.Time
 	data []byte
+	upTo int64 // bytes of the ring that are free when it has gone
 }
 
 // carry hands packets on, until a device is closed.
-func (p *path) carry(from, to *os.File) {
-	pool := sync.Pool{New: func() any { return new([2048]byte) }}
-	way := make(chan packet, pathQueue)
+func (p *path) carry(from, to *os.File, chance *rand.Rand) {
+	ring := make([]byte, pathQueue)
+	way := make(chan packet, pathQueue/1500)
+	var begun int64        // bytes of the ring that were ever used
+	var ended atomic.Int64 // of these, those that are free again
 	var writer sync.WaitGroup
 	writer.Go(func() {
 		timer := time.NewTimer(0)
@@ -111,19 +133,31 @@ func (p *path) carry(from, to *os.File) {
 				<-timer.C
 			}
 			_, _ = to.Write(next.data) // a device that is closed or down loses packets, as paths do
-			pool.Put((*[2048]byte)(next.data[:2048]))
+			ended.Store(next.upTo)
 		}
 	})
+	overflow := make([]byte, packetSize)
 	for {
-		buffer := pool.Get().(*[2048]byte)
-		n, err := from.Read(buffer[:])
+		place := begun % pathQueue
+		if pathQueue-place < packetSize {
+			begun += pathQueue - place
+			place = 0
+		}
+		buffer, hasRoom := overflow, begun+packetSize-ended.Load() <= pathQueue
+		if hasRoom {
+			buffer = ring[place : place+packetSize]
+		}
+		n, err := from.Read(buffer)
 		if err != nil {
 			break
 		}
+		if !hasRoom || p.loss > 0 && chance.Float64() < p.loss {
+			continue
+		}
 		select {
-		case way <- packet{time.Now().Add(p.delay), buffer[:n]}:
+		case way <- packet{time.Now().Add(p.delay), buffer[:n], begun + int64(n)}:
+			begun += int64(n)
 		default:
-			pool.Put(buffer)
 		}
 	}
 	close(way)

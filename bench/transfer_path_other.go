@@ -18,6 +18,6 @@ func (*path) client(cmd *exec.Cmd) *exec.Cmd { return cmd }
 
 func (*path) server(cmd *exec.Cmd) *exec.Cmd { return cmd }
 
-func (*session) newPath(time.Duration) (*path, error) {
+func (*session) newPath(time.Duration, float64) (*path, error) {
 	return nil, fmt.Errorf("network namespaces: %w", errors.ErrUnsupported)
 }

@@ -118,7 +118,7 @@ func (h *sshServer) serve(where func(*exec.Cmd) *exec.Cmd, host string) (port in
 // options are those of ssh and of scp.
 func (h *sshServer) options(port int) []string {
 	return []string{
-		"-F", "none", "-i", filepath.Join(h.dir, "user"), "-o", "Port=" + strconv.Itoa(port),
+		"-F", "none", "-o", "IdentityFile=" + filepath.Join(h.dir, "user"), "-o", "Port=" + strconv.Itoa(port),
 		"-o", "IdentitiesOnly=yes", "-o", "BatchMode=yes", "-o", "LogLevel=ERROR", "-o", "StrictHostKeyChecking=no",
 		"-o", "UserKnownHostsFile=/dev/null", "-o", "Ciphers=" + sshCipher,
 	}

@@ -12,6 +12,8 @@ type comparison struct {
 	unit   string
 	peer   string            // the variant that ours are compared with; "" for no ratios
 	labels map[string]string // of variants, before those of all figures
+
+	order []string // of the variants, where they took turns in being the first; else that in which they ran
 }
 
 // labels are what readers know the variants by.
@@ -63,16 +65,20 @@ func roleOf(impl string) role {
 	switch name {
 	case "culvert", "cipherio", "bytebuf":
 		return ours
-	case "limit", "none", "floor":
+	case "limit", "none", "floor", "plain", "framed", "cp", "gofuse":
 		return limit
 	}
 	return peer
 }
 
-// bars gives a bar for each variant that has measured the unit, in the order in which they ran.
+// bars gives a bar for each variant that has measured the unit.
 func (c comparison) bars(r *recording) []bar {
 	var bars []bar
-	for _, impl := range r.distinct("impl") {
+	impls := c.order
+	if impls == nil {
+		impls = r.distinct("impl")
+	}
+	for _, impl := range impls {
 		values := r.where("impl", impl).values(c.unit)
 		if len(values) == 0 {
 			continue

@@ -10,9 +10,9 @@ import (
 
 // figures are all that can be drawn, each from one workload.
 var figures = []struct {
-	name      string // of the files
-	workload  string
-	benchmark string
+	name      string                 // of the files
+	workload  string                 // or several, with blanks between
+	benchmark string                 // "" for all
 	draw      func(*recording) chart // of the samples of that benchmark; nil if they do not suffice
 }{
 	{"agefile", "agefile", "Age", agefileSpeed},
@@ -40,6 +40,18 @@ var figures = []struct {
 	{"secureconn-writes", "secureconn", "Stream", secureconnWrites},
 	{"secureconn-pipe", "secureconn", "Pipe", secureconnPipe},
 	{"secureconn-layers", "secureconn", "Layers", secureconnLayers},
+	{"fileservice", "fileservice", "FileRead", fileserviceSpeed},
+	{"fileservice-fetch", "fileservice", "Fetch", fetchSpeed},
+	{"transfer", "transfer", "Pull", pullSpeed},
+	{"transfer-files", "transfer", "Pull", pullFiles},
+	{"transfer-paths", "transfer", "Pull", pullPaths},
+	{"transfer-memory", "transfer", "PullMemory", pullMemory},
+	{"fusefs", "fusefs", "", mountSpeed},
+	{"fusefs-again", "fusefs", "MountRead", mountAgain},
+	{"fusefs-files", "fusefs", "", mountFiles},
+	{"fusefs-decrypt", "fusefs", "MountDecrypt", mountDecrypt},
+	{"fusefs-memory", "fusefs", "MountMemory", mountMemory},
+	{"layers", "secureconn fileservice transfer fusefs", "", layers},
 }
 
 func agefileSpeed(r *recording) chart {
@@ -120,24 +132,28 @@ func tablesTime(r *recording) chart {
 	c := comparison{unit: "ns/op", peer: "pg_dump", labels: map[string]string{
 		"pg_dump": "pg_dump, gzip", "culvert": "Culvert, zstd, encrypted", "culvert-gzip": "Culvert, gzip, encrypted",
 	}}
-	return timeOf(r, c, "Eight tables at once: %s as fast as pg_dump", "four connections")
+	return oneGroup(r, c, "Eight tables at once: %s as fast as pg_dump", "four connections")
 }
 
 func sqliteTime(r *recording) chart {
 	c := comparison{unit: "ns/op", peer: "sqlite3", labels: map[string]string{"culvert": "culvert export"}}
-	return timeOf(r, c, "SQLite table to CSV: %s as fast as sqlite3 -csv", "")
+	return oneGroup(r, c, "SQLite table to CSV: %s as fast as sqlite3 -csv", "")
 }
 
-// timeOf draws one group of times. The title is given how many times as fast ours is.
-func timeOf(r *recording, c comparison, title, what string) chart {
+// oneGroup draws one group of times or speeds. The title is given how many times as fast ours is.
+func oneGroup(r *recording, c comparison, title, what string) chart {
 	ratio, ok := c.speedUp(r, "culvert")
 	if !ok {
 		return nil
 	}
+	label := "time; less is better"
+	if c.unit == "MB/s" {
+		label = speedLabel
+	}
 	groups := []group{{"", c.bars(r)}}
 	return &bars{
 		heading{fmt.Sprintf(title, times(ratio)), measured(r, what)},
-		fit(axis{label: "time; less is better", unit: c.unit}, groups), groups,
+		fit(axis{label: label, unit: c.unit}, groups), groups,
 	}
 }
 
@@ -159,7 +175,7 @@ const powersOfTen = "; each step is ten times the one before"
 
 func todosTime(r *recording) chart {
 	c := comparison{unit: "ns/op", peer: "gorm-pooled"}
-	return timeOf(r, c, rowsOf(r)+" to a text file: %s as fast as GORM", "GORM with a pooled writer is 1 ×")
+	return oneGroup(r, c, rowsOf(r)+" to a text file: %s as fast as GORM", "GORM with a pooled writer is 1 ×")
 }
 
 func todosBytes(r *recording) chart {
@@ -194,7 +210,7 @@ func cipherTime(r *recording) chart {
 	}
 	r = r.where("rows", shown)
 	c := comparison{unit: "ns/op", peer: "cipher", labels: map[string]string{"culvert": "Culvert, authenticated"}}
-	return timeOf(r, c, "CSV, gzip, encrypt, on all cores: %s as fast as crypto/cipher", rowsOf(r))
+	return oneGroup(r, c, "CSV, gzip, encrypt, on all cores: %s as fast as crypto/cipher", rowsOf(r))
 }
 
 func cipherBytes(r *recording) chart {

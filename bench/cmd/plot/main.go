@@ -14,7 +14,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -73,14 +72,13 @@ func newestResults(parent string) (string, error) {
 func drawAll(stdout io.Writer, dir, target string) error {
 	drawn := 0
 	for _, f := range figures {
-		r, err := readRecording(filepath.Join(dir, f.workload+".txt"))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
+		r, err := readWorkloads(dir, f.workload)
 		if err != nil {
 			return err
 		}
-		r = r.of(f.benchmark)
+		if f.benchmark != "" {
+			r = r.of(f.benchmark)
+		}
 		if len(r.samples) == 0 {
 			continue
 		}

@@ -99,6 +99,49 @@ var drawn = map[string][]string{
 	"secureconn-layers": {
 		"An encrypted connection takes 1.5 × the CPU time of its layers alone", "+ sealing", "+ opening", "secureconn",
 	},
+	"fileservice": {
+		"Files by gRPC, encrypted: 1.5 × as fast as over crypto/tls", "1 connection", "4 connections",
+		"secureconn without gRPC", "3,000 MB/s",
+	},
+	"fileservice-fetch": {
+		"Ranges that are asked for: 1.2 × as fast as streams", "1 stream", "8 ranges of 16 blocks", "2,400 MB/s",
+	},
+	"transfer": {
+		"A large file, verified and on the disk: 4.0 × as fast as scp", "rsync -W over ssh", "cp -r, sync",
+		"culvert pull", "1,200 MB/s",
+	},
+	"transfer-files": {
+		"10,000 small files, each of them on the disk: 5.0 × as fast as scp", "culvert pull", "800 ms",
+	},
+	"transfer-paths": {
+		"Over long paths: 5.0 ×, 15 ×, 4.0 × as fast as scp", "round trip of 24 ms", "round trip of 200 ms",
+		"round trip of 24 ms, 1% lost",
+	},
+	"transfer-memory": {
+		"10 × the bytes, 1.0 × the memory: culvert pull takes 61.0 MiB for 10.0 GiB", "culvert pull  61.0 MiB",
+		"culvert serve  70.0 MiB",
+	},
+	"fusefs": {
+		"A mount: read 5.0 ×, written 3.0 × as fast as sshfs", "read for the first time", "sshfs, tuned",
+		"go-fuse, from memory", "written, and read by the other side", "750 MB/s",
+	},
+	"fusefs-again": {"Read again through a mount: 0.90 × as fast as the file itself", "ext4, page cache"},
+	"fusefs-files": {
+		"Through a mount: ls 3.0 ×, grep 3.5 ×, random reads 4.0 × as fast as sshfs", "ls -lR, 10,000 files",
+		"16,384 reads of 4 KiB, 16 threads",
+	},
+	"fusefs-decrypt": {
+		"An encrypted export, read through a mount: 1.5 × as fast as age and zstd", "age -d | zstd -d",
+		"mount --decrypt", "the same, not encrypted",
+	},
+	"fusefs-memory": {
+		"10 × the bytes, 1.0 × the memory: culvert mount takes 90.0 MiB for 10.0 GiB", "culvert mount  90.0 MiB",
+	},
+	"layers": {
+		"From memory to a mount, encrypted: 1.6 × crypto/tls, 4.0 × scp, 5.0 × sshfs", "in memory, through net.Pipe",
+		"over loopback TCP", "by gRPC", "copied to the disk", "read through a mount", "not encrypted", "secureconn",
+		"culvert mount", "1.5 × as fast", "100", "10,000",
+	},
 }
 
 func TestFigures(t *testing.T) {

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +26,23 @@ type sample struct {
 	name   string             // "Age"
 	keys   map[string]string  // "op": "encrypt"
 	values map[string]float64 // "ns/op": 1.4e+08
+}
+
+// readWorkloads reads what a directory has of workloads, which are given with blanks between. There may be nothing.
+func readWorkloads(dir, names string) (*recording, error) {
+	all := &recording{facts: map[string]string{}}
+	for name := range strings.FieldsSeq(names) {
+		r, err := readRecording(filepath.Join(dir, name+".txt"))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(all.facts, r.facts)
+		all.samples = append(all.samples, r.samples...)
+	}
+	return all, nil
 }
 
 // readRecording reads a file in the format of Go's benchmarks.

@@ -1,0 +1,254 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// mounts is what the benchmarks of mounts share. The servers run all the time; each sample has a mount of its own, of
+// which nothing is in the page cache, while the files of the server are in it.
+type mounts struct {
+	*transfers
+	at        string // where mounts are
+	fileMount string // the program that mounts a file from memory
+	url       string // of culvert's server
+	server    *process
+	sshPort   int
+	readAhead string // KiB that culvert mount has the kernel read ahead; "" if this program may not say it
+
+	culvertMount, culvertWritable, decrypting, sshfs, sshfsTuned, inMemory mountable
+}
+
+// prepareFusefs compares culvert mount with sshfs, with a file that go-fuse serves from memory, and with the file
+// system below.
+func prepareFusefs(s *session) ([]benchmark, error) {
+	if err := canMount(); err != nil {
+		s.say("no mounts: %v", err)
+		return nil, nil
+	}
+	t, err := newTransfers(s)
+	if err != nil {
+		return nil, err
+	}
+	m := &mounts{transfers: t, at: filepath.Join(s.dir, "mount")}
+	if err := os.Mkdir(m.at, 0o755); err != nil {
+		return nil, err
+	}
+	s.cleanup(m.sweep)
+	if m.fileMount, err = s.build(".", "./cmd/memorymount"); err != nil {
+		return nil, err
+	}
+	if m.url, m.server, err = t.serve(here, "127.0.0.1", "--writable"); err != nil {
+		return nil, err
+	}
+	s.cleanup(m.server.stop)
+	if _, err := exec.LookPath("sshfs"); err != nil {
+		s.say("no sshfs: %v", err)
+		t.ssh = nil
+	}
+	if t.ssh != nil {
+		if m.sshPort, err = t.ssh.serve(here, "127.0.0.1"); err != nil {
+			return nil, err
+		}
+	}
+	large, files := int64(s.size(1<<30, 16<<20)), s.size(10_000, 200)
+	if err := writeRandom(filepath.Join(t.source, "large"), large); err != nil {
+		return nil, err
+	}
+	if err := writePeople(filepath.Join(t.source, "many"), files); err != nil {
+		return nil, err
+	}
+	m.kinds()
+	if err := m.findReadAhead(); err != nil {
+		return nil, err
+	}
+	benchmarks := []benchmark{
+		m.cold("large", large), m.warm("large", large), m.random("large", large), m.list(files), m.grep(files),
+		m.write("large", large),
+	}
+	decrypted, err := m.decrypted()
+	if err != nil {
+		return nil, err
+	}
+	flat, err := m.flat()
+	return append(benchmarks, decrypted, flat), err
+}
+
+// canMount says what mounts need and this machine lacks.
+func canMount() error {
+	for _, tool := range []string{"fusermount3", "dd"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			return fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
+		}
+	}
+	device, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
+	}
+	return device.Close()
+}
+
+// kinds says how each mount is made.
+func (m *mounts) kinds() {
+	culvert := func(flags ...string) func(string) *exec.Cmd {
+		return func(dir string) *exec.Cmd {
+			args := append([]string{"mount", "--quiet", "--json"}, flags...)
+			return m.command(m.transfers.culvert, append(args, m.url, dir)...)
+		}
+	}
+	sshfs := func(options ...string) func(string) *exec.Cmd {
+		return func(dir string) *exec.Cmd {
+			args := []string{"-f", m.ssh.user + "@127.0.0.1:" + m.source, dir}
+			for _, option := range options {
+				args = append(args, "-o", option)
+			}
+			return m.command("sshfs", append(args, m.ssh.options(m.sshPort)...)...)
+		}
+	}
+	m.culvertMount = mountable{impl: "culvert", announces: true, command: culvert()}
+	m.culvertWritable = mountable{impl: "culvert", announces: true, command: culvert("--rw")}
+	m.decrypting = mountable{
+		impl: "culvert-decrypt", announces: true, command: culvert("--decrypt", "-i", m.identityFile()),
+	}
+	m.sshfs = mountable{impl: "sshfs", command: sshfs()}
+	m.sshfsTuned = mountable{impl: "sshfs-tuned", command: sshfs("max_conns=4"), readAhead: true}
+	m.inMemory = mountable{impl: "gofuse", readAhead: true, command: func(dir string) *exec.Cmd {
+		return m.command(m.fileMount, filepath.Join(m.source, "large"), dir)
+	}}
+}
+
+// identityFile is culvert's own identity, which all encryption is to.
+func (m *mounts) identityFile() string { return filepath.Join(m.config, "culvert", "identity.txt") }
+
+// findReadAhead asks the kernel how far it reads ahead for culvert mount.
+func (m *mounts) findReadAhead() error {
+	if os.Getuid() != 0 {
+		m.say("the peers have the kernel's own read-ahead, since only root may raise it")
+		return nil
+	}
+	_, err := m.mounted(m.culvertMount, func(string) (sample, error) {
+		text, err := os.ReadFile(m.readAheadFile())
+		m.readAhead = strings.TrimSpace(string(text))
+		return sample{}, err
+	})
+	if err == nil {
+		m.say("culvert mount has the kernel read %s KiB ahead; gofuse and sshfs-tuned get the same", m.readAhead)
+	}
+	return err
+}
+
+// besideSSHFS has sshfs, if it is there, and then others.
+func (m *mounts) besideSSHFS(others ...mountable) []mountable {
+	if m.ssh == nil {
+		return others
+	}
+	return append([]mountable{m.sshfs}, others...)
+}
+
+// variants have one sample of the same work with each mount.
+func (m *mounts) variants(what []mountable, work func(dir string) (sample, error)) []variant {
+	var variants []variant
+	for _, w := range what {
+		variants = append(variants, variant{"impl=" + w.impl, func() (sample, error) { return m.mounted(w, work) }})
+	}
+	return variants
+}
+
+// read gives the sample of dd that reads a file.
+func (m *mounts) read(file string, bytes int64) (sample, error) {
+	got, err := m.pipeline("", m.command("dd", "if="+file, "of="+os.DevNull, "bs=1M", "status=none"))
+	if err != nil {
+		return nil, err
+	}
+	got["MB/s"] = float64(bytes) / 1e6 / (got["ns/op"] / 1e9)
+	return got, nil
+}
+
+const mountMemory = 128 << 20 // what each process may take at most
+
+func mountGoal(peer, unit string, least, most float64) goal {
+	return goal{variant: "impl=culvert", peer: peer, unit: unit, min: least, max: most}
+}
+
+// cold reads a file for the first time. What dd reads is thrown away, so it is compared with the source afterwards,
+// when the kernel has it.
+func (m *mounts) cold(name string, bytes int64) benchmark {
+	compared := m.besideSSHFS(m.inMemory, m.culvertMount)
+	if m.ssh != nil {
+		compared = slices.Insert(compared, 1, m.sshfsTuned)
+	}
+	return benchmark{
+		name: "MountRead/cache=cold",
+		variants: m.variants(compared, func(dir string) (sample, error) {
+			if err := usePages(bytes); err != nil {
+				return nil, err
+			}
+			got, err := m.read(filepath.Join(dir, name), bytes)
+			if err != nil {
+				return nil, err
+			}
+			return got, same(filepath.Join(m.source, name), filepath.Join(dir, name))
+		}),
+		goals: []goal{
+			mountGoal("impl=sshfs", "MB/s", 4, 0), mountGoal("impl=gofuse", "MB/s", 0.5, 0),
+			mountGoal("", "MB/s", 500, 0), mountGoal("", "mount-peak-bytes", 0, mountMemory),
+		},
+	}
+}
+
+// warm reads a file again, and what the file system below has in the page cache.
+func (m *mounts) warm(name string, bytes int64) benchmark {
+	again := func(dir string) (sample, error) {
+		return steady(func() (sample, error) { return m.read(filepath.Join(dir, name), bytes) })
+	}
+	return benchmark{
+		name: "MountRead/cache=warm",
+		variants: append([]variant{{"impl=files", func() (sample, error) { return again(m.source) }}},
+			m.variants([]mountable{m.culvertMount}, again)...),
+		goals: []goal{mountGoal("impl=files", "MB/s", 0.8, 0)},
+	}
+}
+
+// flat compares the memory of both ends for a file and for one of ten times its size, which has holes only. The server
+// is a new one each time.
+func (m *mounts) flat() (benchmark, error) {
+	b := benchmark{name: "MountMemory", rounds: 3}
+	small := int64(m.size(1<<30, 16<<20))
+	for _, bytes := range []int64{small, 10 * small} {
+		name := "sparse-" + strconv.FormatInt(bytes, 10)
+		if err := writeHoles(filepath.Join(m.source, name), bytes); err != nil {
+			return b, err
+		}
+		b.variants = append(b.variants, variant{fmt.Sprintf("MiB=%d/impl=culvert", bytes>>20), func() (sample, error) {
+			url, server, err := m.serve(here, "127.0.0.1")
+			if err != nil {
+				return nil, err
+			}
+			own := *m
+			own.url = url
+			own.kinds()
+			got, err := own.mounted(own.culvertMount, func(dir string) (sample, error) {
+				return m.read(filepath.Join(dir, name), bytes)
+			})
+			if err = errors.Join(err, server.stop()); err != nil {
+				return nil, err
+			}
+			got["server-peak-bytes"] = float64(server.peak.Load())
+			return got, nil
+		}})
+	}
+	few, many := b.variants[0].key, b.variants[1].key
+	for _, unit := range []string{"mount-peak-bytes", "server-peak-bytes"} {
+		b.goals = append(b.goals,
+			goal{variant: few, unit: unit, max: mountMemory},
+			goal{variant: many, unit: unit, max: mountMemory},
+			goal{variant: many, peer: few, unit: unit, max: 1.1})
+	}
+	return b, nil
+}
