@@ -9,6 +9,14 @@
 //	└──────────┘   └───────────┘   └──────────┘   └──────────┘   └───────────┘
 //	       └────────────────  export  ────────────────┘
 //
+// On another machine it is pulled as it is, or mounted there:
+//
+//	 chunks           records             bytes
+//	┌─────────────┐  ┌──────────────┐  ┌─────────────┐
+//	│ fileservice │─▶│  secureconn  │─▶│ pull, fusefs│
+//	│ a tree      │  │  encrypted   │  │ file, mount │
+//	└─────────────┘  └──────────────┘  └─────────────┘
+//
 // Data flows one way, from left to right, and no stage knows the one after the next. Each package is of use without the
 // others:
 //
@@ -20,6 +28,7 @@
 //   - [culvert/export] joins them: rows in, a compressed and encrypted file for each table out.
 //   - [culvert/secureconn] encrypts a connection between two peers that know each other by fingerprint.
 //   - [culvert/fileservice] serves a tree of files over such connections, to a client that is an io/fs.FS.
+//   - [culvert/fusefs] shows any such file system as a directory of Linux.
 //   - [culvert/bytebuf] takes the place of bytes.Buffer, and [culvert/cipherio] that of the stream writer and reader of
 //     crypto/cipher; both spare the garbage collector.
 //
