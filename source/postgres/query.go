@@ -19,6 +19,7 @@ const (
 	codeLockNotAvailable      = "55P03"
 	codeQueryCanceled         = "57014"
 	codeOutOfMemory           = "53200"
+	codeTooManyConnections    = "53300"
 	codeIndeterminateDatatype = "42P18"
 	codeInvalidParameterValue = "22023"
 	codeInsufficientPrivilege = "42501"

@@ -60,6 +60,15 @@ func (db *DB) gather(ctx context.Context, n int, sql string) ([]*session, error)
 		helping.Go(func() { db.helpers[i], failures[i] = db.helper(ctx, db.helpers[i], sql) })
 	}
 	helping.Wait()
+	// Sessions that begin at the same time count for each other, so that a limit may refuse all of them where it had room
+	// for some.
+	for i := range n {
+		if tooMany(failures[i]) {
+			if db.helpers[i], failures[i] = db.helper(ctx, nil, sql); tooMany(failures[i]) {
+				break
+			}
+		}
+	}
 	var ready []*session
 	for i, s := range db.helpers[:n] {
 		if failures[i] == nil {
@@ -192,6 +201,12 @@ func refused(reason string, err error) *source.IndivisibleError {
 		reason += " (" + answer.Message + ")"
 	}
 	return &source.IndivisibleError{Reason: reason, Err: err}
+}
+
+// tooMany is true of a connection that was refused for the number of the others.
+func tooMany(err error) bool {
+	answer, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && answer.Code == codeTooManyConnections
 }
 
 // refusedSnapshot is for a session that could not begin with the snapshot of another.
