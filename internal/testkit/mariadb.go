@@ -28,12 +28,14 @@ import (
 type MariaDBServer struct {
 	directory string
 	config    MariaDBConfig
-	port      int
 	databases atomic.Int64
 
 	shell    *exec.Cmd
 	commands *os.File
 	answers  *bufio.Reader
+
+	port        int // 0 if it does not listen on the network
+	releasePort func() error
 }
 
 // MariaDBConfig says how a server of [NewMariaDB] differs from the one of [MariaDB].
@@ -184,17 +186,15 @@ func (s *MariaDBServer) initialize() error {
 	if output, err := install.CombinedOutput(); err != nil {
 		return fmt.Errorf("mariadb-install-db: %w\n%s", err, bytes.TrimSpace(output))
 	}
-	for attempt := 1; ; attempt++ {
-		if err := s.choosePort(); err != nil {
-			return err
-		}
-		// Someone else may take the free port first.
-		if err := s.start(); err == nil {
-			return s.setPassword()
-		} else if s.port == 0 || attempt == 5 {
+	if s.config.Password != "" {
+		if s.port, s.releasePort, err = reservePort(); err != nil {
 			return err
 		}
 	}
+	if err := s.start(); err != nil {
+		return err
+	}
+	return s.setPassword()
 }
 
 // shellScript obeys a line at a time. A keyboard interrupt, which goes to the shell too, must not keep it from removing
@@ -251,8 +251,11 @@ func (s *MariaDBServer) ask(line string) (pid int, err error) {
 
 // remove kills the server and waits until nothing of it is left.
 func (s *MariaDBServer) remove() error {
-	err := s.commands.Close()
-	return errors.Join(err, s.shell.Wait())
+	err := errors.Join(s.commands.Close(), s.shell.Wait())
+	if s.releasePort != nil {
+		err = errors.Join(err, s.releasePort())
+	}
+	return err
 }
 
 func (s *MariaDBServer) data() string { return filepath.Join(s.directory, "data") }
@@ -260,18 +263,6 @@ func (s *MariaDBServer) data() string { return filepath.Join(s.directory, "data"
 // temporary is where the server keeps temporary tables. A server that starts removes all that look like those of one
 // before it, so that no two may share a directory.
 func (s *MariaDBServer) temporary() string { return filepath.Join(s.directory, "tmp") }
-
-func (s *MariaDBServer) choosePort() error {
-	if s.config.Password == "" {
-		return nil
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	s.port = listener.Addr().(*net.TCPAddr).Port
-	return listener.Close()
-}
 
 // start starts the server and waits until it answers.
 func (s *MariaDBServer) start() error {

@@ -36,6 +36,8 @@ type PostgresServer struct {
 
 	guard    *os.File // the pipe whose end the watchdog waits for
 	watchdog *exec.Cmd
+
+	releasePort func() error // nil if it does not listen on the network
 }
 
 // PostgresConfig says how a server of [NewPostgres] differs from the one of [Postgres].
@@ -227,15 +229,10 @@ func startPostgres(config PostgresConfig) (s *PostgresServer, err error) {
 	if err := s.initialize(); err != nil {
 		return nil, err
 	}
-	for attempt := 1; ; attempt++ {
-		if err := s.configure(); err != nil {
-			return nil, err
-		}
-		// Someone else may take the free port first.
-		if err := s.start(); err == nil || !s.network || attempt == 5 {
-			return s, err
-		}
+	if err := s.configure(); err != nil {
+		return nil, err
 	}
+	return s, s.start()
 }
 
 // watchdogScript waits for the end of its standard input, then stops the server and removes the directory. A keyboard
@@ -261,8 +258,11 @@ func (s *PostgresServer) startWatchdog() error {
 
 // remove stops the server and waits until nothing of it is left.
 func (s *PostgresServer) remove() error {
-	err := s.guard.Close()
-	return errors.Join(err, s.watchdog.Wait())
+	err := errors.Join(s.guard.Close(), s.watchdog.Wait())
+	if s.releasePort != nil {
+		err = errors.Join(err, s.releasePort())
+	}
+	return err
 }
 
 func (s *PostgresServer) data() string { return filepath.Join(s.directory, "data") }
@@ -288,12 +288,8 @@ func (s *PostgresServer) initialize() error {
 func (s *PostgresServer) configure() error {
 	listen := ""
 	if s.network {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return err
-		}
-		s.port = listener.Addr().(*net.TCPAddr).Port
-		if err := listener.Close(); err != nil {
+		var err error
+		if s.port, s.releasePort, err = reservePort(); err != nil {
 			return err
 		}
 		listen = "127.0.0.1"

@@ -9,7 +9,9 @@
 package testkit
 
 import (
+	"net"
 	"os"
+	"strconv"
 	"testing"
 )
 
@@ -21,4 +23,19 @@ func Missing(tb testing.TB, what, install string) {
 		tb.Fatalf("%s is missing, and CULVERT_TEST_ALL=1 lets no test be skipped; to install it: %s", what, install)
 	}
 	tb.Skipf("skipped: %s is missing; to install it: %s", what, install)
+}
+
+// RefusingAddress gives a host and port where TCP connections are refused until the end of the test.
+func RefusingAddress(tb testing.TB) string {
+	tb.Helper()
+	port, release, err := reservePort()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := release(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 }

@@ -169,14 +169,7 @@ func TestTLS(t *testing.T) {
 
 func TestUnavailable(t *testing.T) {
 	database := testkit.MariaDB(t).NewDatabase(t)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	refusing := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	refusing := testkit.RefusingAddress(t)
 	for _, test := range []struct{ name, address, want string }{
 		{"no socket", "mysql://u:s3cr3t@localhost/d?socket=/nowhere", "no such file or directory"},
 		{"no server", "mysql://u:s3cr3t@" + refusing + "/d", "connection refused"},

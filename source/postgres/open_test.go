@@ -84,14 +84,7 @@ func TestPassword(t *testing.T) {
 func TestUnavailable(t *testing.T) {
 	clearEnvironment(t)
 	server := testkit.Postgres(t)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	refusing := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	refusing := testkit.RefusingAddress(t)
 	for _, test := range []struct{ name, connString, want string }{
 		{"no socket", "user=s3cr3t-not host=" + t.TempDir(), "no such file or directory"},
 		{"no server", "postgres://u:s3cr3t@" + refusing + "/d", "connection refused"},
