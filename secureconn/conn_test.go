@@ -14,9 +14,13 @@ func TestConn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			nettest.TestConn(t, func() (net.Conn, net.Conn, func(), error) {
 				client, server := secure(t, connect)
-				client.SetPatience(10 * time.Millisecond)
-				server.SetPatience(10 * time.Millisecond)
-				return client, server, func() { client.Close(); server.Close() }, nil
+				stop := func() {
+					client.SetPatience(10 * time.Millisecond) // some of the tests take nothing more
+					server.SetPatience(10 * time.Millisecond)
+					client.Close()
+					server.Close()
+				}
+				return client, server, stop, nil
 			})
 		})
 	}

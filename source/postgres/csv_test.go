@@ -61,16 +61,15 @@ ALTER DATABASE %s SET IntervalStyle = 'iso_8601';
 ALTER DATABASE %s SET extra_float_digits = -3;
 ALTER DATABASE %s SET bytea_output = 'escape';
 ALTER DATABASE %s SET client_encoding = 'LATIN1';
-ALTER DATABASE %s SET statement_timeout = '1ms';
-ALTER DATABASE %s SET idle_in_transaction_session_timeout = '1ms';
-ALTER DATABASE %s SET lock_timeout = '1ms';
+ALTER DATABASE %s SET statement_timeout = '1min';
+ALTER DATABASE %s SET idle_in_transaction_session_timeout = '1min';
+ALTER DATABASE %s SET lock_timeout = '1min';
 ALTER DATABASE %s SET row_security = on;
 ALTER DATABASE %s SET quote_all_identifiers = on;`
 
 // plainSQL are the settings for psql that make the text of values unambiguous.
 const plainSQL = `SET TimeZone = 'UTC'; SET DateStyle = 'ISO'; SET IntervalStyle = 'postgres';
-SET extra_float_digits = 3; SET bytea_output = 'hex'; SET client_encoding = 'UTF8'; SET statement_timeout = 0;
-SET quote_all_identifiers = off;`
+SET extra_float_digits = 3; SET bytea_output = 'hex'; SET client_encoding = 'UTF8'; SET quote_all_identifiers = off;`
 
 // TestCSVIsThatOfPsql compares both ways to CSV with psql, byte for byte, under settings that are hostile to it.
 func TestCSVIsThatOfPsql(t *testing.T) {
@@ -116,16 +115,22 @@ func TestCSVIsThatOfPsql(t *testing.T) {
 			expectCSV(t, func() source.Rows { return table(t, db, test.table) }, string(want))
 		})
 	}
+	for _, limit := range []string{"statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"} {
+		if got := database.Query(t, "SHOW "+limit)[0][0]; got != "1min" {
+			t.Errorf("%s of another connection is %s", limit, got)
+		}
+		if got := encoded(t, query(t, db, "SHOW "+limit)); got != limit+"\n0\n" {
+			t.Errorf("%s here is %s", limit, got)
+		}
+	}
 	want := psqlCopy(t, database, "(SELECT id, n FROM nasty WHERE n > 0)")
 	expectCSV(t, func() source.Rows { return query(t, db, "SELECT id, n FROM nasty WHERE n > 0;\n") }, string(want))
 }
 
-// psqlCopy is what psql prints of a table or query. The settings come after those of the database, but before the first
-// statement, which would else have a millisecond.
+// psqlCopy is what psql prints of a table or query.
 func psqlCopy(tb testing.TB, database *testkit.PostgresDatabase, from string) []byte {
 	tb.Helper()
 	cmd := database.PsqlCommand(tb, "-c", plainSQL, "-c", `\copy `+from+` to stdout csv header`)
-	cmd.Env = append(cmd.Env, "PGOPTIONS=-c statement_timeout=0 -c lock_timeout=0")
 	output, err := cmd.Output()
 	if err != nil {
 		tb.Fatal("psql:", err)

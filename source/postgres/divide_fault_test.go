@@ -201,8 +201,6 @@ func TestDivideWaitsInVain(t *testing.T) {
 // close them may take for ever.
 func TestDivideSilentHelpers(t *testing.T) {
 	postgres.ShrinkRanges(t)
-	postgres.ShortenPatience(t)
-	postgres.ShortenGrace(t)
 	database := testkit.Postgres(t).NewDatabase(t)
 	database.Exec(t, "CREATE TABLE t AS SELECT generate_series(1, 5000) AS id")
 	release := make(chan struct{})
@@ -224,6 +222,8 @@ func TestDivideSilentHelpers(t *testing.T) {
 	if _, err := together(divide(t, db, "t", 4), func() {}); err != nil {
 		t.Fatal(err)
 	}
+	postgres.ShortenPatience(t)
+	postgres.ShortenGrace(t)
 	rows := table(t, db, "t")
 	again.Store(true)
 	expectIndivisible(t, rows, "a connection was lost")

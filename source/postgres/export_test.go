@@ -15,7 +15,7 @@ func ShortenGrace(tb testing.TB) {
 // ShortenPatience lets a test not wait long for a connection that does not come.
 func ShortenPatience(tb testing.TB) {
 	before := patience
-	patience = 500 * time.Millisecond
+	patience = 3 * time.Second
 	tb.Cleanup(func() { patience = before })
 }
 

@@ -100,7 +100,8 @@ func TestDivideWithFewConnections(t *testing.T) {
 	_, database := openNew(t, "CREATE TABLE t AS SELECT generate_series(1, 5000) AS id")
 	limited := func(limit int) *postgres.DB {
 		role := fmt.Sprintf("reader%d_%s", limit, database.Name)
-		database.Exec(t, fmt.Sprintf("CREATE ROLE %s LOGIN CONNECTION LIMIT %d; GRANT SELECT ON t TO %[1]s", role, limit))
+		database.Exec(t, fmt.Sprintf("CREATE ROLE %s LOGIN CONNECTION LIMIT %d", role, limit))
+		database.Exec(t, "GRANT SELECT ON t TO "+role)
 		return openAgain(t, strings.Replace(database.ConnString(), "user=postgres", "user="+role, 1))
 	}
 	expectIndivisible(t, table(t, limited(1), "t"), "no second connection")

@@ -60,8 +60,8 @@ func (db *DB) gather(ctx context.Context, n int, sql string) ([]*session, error)
 		helping.Go(func() { db.helpers[i], failures[i] = db.helper(ctx, db.helpers[i], sql) })
 	}
 	helping.Wait()
-	// Sessions that begin at the same time count for each other, so that a limit may refuse all of them where it had room
-	// for some.
+	// Sessions that begin at the same time count for each other, so that a limit may refuse all of them where it had
+	// room for some.
 	for i := range n {
 		if tooMany(failures[i]) {
 			if db.helpers[i], failures[i] = db.helper(ctx, nil, sql); tooMany(failures[i]) {
