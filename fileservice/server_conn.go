@@ -210,12 +210,12 @@ func (c *serverConn) Close() error {
 		admitted := c.admitted
 		o.mu.Unlock()
 		c.closeErr = c.Conn.Close()
+		if admitted && o.config.Observer.Disconnected != nil {
+			o.config.Observer.Disconnected(c.RemoteAddr()) // before another one has its place
+		}
 		o.mu.Lock()
 		delete(o.established, c)
 		o.mu.Unlock()
-		if admitted && o.config.Observer.Disconnected != nil {
-			o.config.Observer.Disconnected(c.RemoteAddr())
-		}
 	})
 	return c.closeErr
 }
