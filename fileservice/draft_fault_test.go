@@ -86,7 +86,8 @@ func TestDraftFaults(t *testing.T) {
 // TestDraftAfterRestart has another server come under the same address.
 func TestDraftAfterRestart(t *testing.T) {
 	dir := t.TempDir()
-	stop, address := listenUntil(t, "127.0.0.1:0", dir)
+	address := testkit.Address(t)
+	stop := listenUntil(t, address, dir)
 	client := connect(t, fileservice.ClientConfig{Dial: dialer(address), Timeout: 5 * time.Second})
 	file := openDraft(t, client, "file", os.O_CREATE|os.O_RDWR)
 	if _, err := file.Write(make([]byte, 3<<20)); err != nil {
@@ -97,7 +98,7 @@ func TestDraftAfterRestart(t *testing.T) {
 	}
 	stop()
 	is(t, dir, nil)
-	stop, _ = listenUntil(t, address, dir)
+	stop = listenUntil(t, address, dir)
 	defer stop()
 	// The first call may meet the old connection.
 	var first error
@@ -124,9 +125,9 @@ func TestDraftAfterRestart(t *testing.T) {
 }
 
 // listenUntil serves a directory until stop.
-func listenUntil(t *testing.T, at, dir string) (stop func(), address string) {
+func listenUntil(t *testing.T, address, dir string) (stop func()) {
 	t.Helper()
-	listener, err := net.Listen("tcp", at)
+	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +136,7 @@ func listenUntil(t *testing.T, at, dir string) (stop func(), address string) {
 		if err := errors.Join(server.Close(), <-served); err != nil {
 			t.Error(err)
 		}
-	}, listener.Addr().String()
+	}
 }
 
 // TestDraftIsKept has a file wait for longer than a server keeps what it hears nothing of, and a stream of writes, too.

@@ -124,7 +124,7 @@ func TestSilentLanes(t *testing.T) {
 		return zeros(r)
 	}))
 	t.Cleanup(func() { close(release) })
-	client := connect(t, fileservice.ClientConfig{Dial: dialer(address), Timeout: shortTimeout})
+	client := connect(t, fileservice.ClientConfig{Dial: dialer(address), Timeout: 3 * shortTimeout})
 	file, err := client.Open("file")
 	if err != nil {
 		t.Fatal(err)

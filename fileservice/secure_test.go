@@ -57,7 +57,7 @@ func TestOverSecureconn(t *testing.T) {
 		t.Errorf("%d bytes of %d, %v", len(got), len(want), err)
 	}
 
-	unlisted := connect(t, fileservice.ClientConfig{Dial: dial(strangerKey, serverName), Timeout: shortTimeout})
+	unlisted := connect(t, fileservice.ClientConfig{Dial: dial(strangerKey, serverName)})
 	_, err = unlisted.Stat("file")
 	if !errors.Is(err, fileservice.ErrUnreachable) || !errors.Is(err, secureconn.ErrRefused) {
 		t.Errorf("one who is not listed: %v", err)

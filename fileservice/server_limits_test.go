@@ -241,7 +241,7 @@ func TestSmallFrames(t *testing.T) {
 func TestStalledClient(t *testing.T) {
 	t.Parallel()
 	dir, _ := tree(t, map[string]int{"file": 8 << 20})
-	address := listen(t, dir, func(c *fileservice.ServerConfig) { c.StallTimeout = shortTimeout })
+	address := listen(t, dir, func(c *fileservice.ServerConfig) { c.StallTimeout = 3 * shortTimeout })
 	f := speak(t, address)
 	ask := request(&fileservicepb.ReadRequest{Path: "file", Length: 8 << 20})
 	if err := errors.Join(f.open(1, "Read"), f.WriteData(1, true, ask)); err != nil {

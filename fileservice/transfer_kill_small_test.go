@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"culvert/fileservice"
+	"culvert/internal/testkit"
 )
 
 // smallTree makes a tree of small files, and of one that is not.
@@ -204,14 +205,9 @@ func TestDraftsKilled(t *testing.T) {
 	t.Parallel()
 	kills, _ := killRun()
 	dir := t.TempDir()
-	listener := listenLocally(t)
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	address := testkit.Address(t)
 	random := rand.New(rand.NewPCG(10, 10))
-	server, lines := startChild(t, "serve", address, dir)
-	lines.Scan()
+	server := startServing(t, address, dir)
 	published := map[string]int64{}
 	last := int64(0)
 	for range kills {
@@ -239,8 +235,7 @@ func TestDraftsKilled(t *testing.T) {
 		_ = client.Wait() // it was killed, or has lost its server
 		if victim == server.Process {
 			_ = server.Wait()
-			server, lines = startChild(t, "serve", address, dir)
-			lines.Scan()
+			server = startServing(t, address, dir)
 		}
 		seeDrafts(t, dir, published, last)
 	}

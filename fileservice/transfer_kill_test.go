@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"culvert/fileservice"
+	"culvert/internal/testkit"
 	"culvert/wal"
 )
 
@@ -113,6 +114,16 @@ func startChild(t *testing.T, role, address, dir string) (*exec.Cmd, *bufio.Scan
 		t.Fatal(err)
 	}
 	return child, bufio.NewScanner(output)
+}
+
+// startServing starts a child that serves a directory, and waits until it does.
+func startServing(t *testing.T, address, dir string) *exec.Cmd {
+	t.Helper()
+	child, lines := startChild(t, "serve", address, dir)
+	if lines.Scan(); lines.Text() != "serving" {
+		t.Fatalf("the server says %q", lines.Text())
+	}
+	return child
 }
 
 // life is what a child has said before it was killed, or ended.
@@ -249,11 +260,7 @@ func TestServerKilled(t *testing.T) {
 			if role == "push" {
 				served, here, transfer = to, from, fileservice.Push
 			}
-			listener := listenLocally(t)
-			address := listener.Addr().String()
-			if err := listener.Close(); err != nil {
-				t.Fatal(err)
-			}
+			address := testkit.Address(t)
 			progress := &fileservice.Progress{}
 			client := connect(t, fileservice.ClientConfig{Dial: dialer(address), Timeout: time.Second})
 			config := fileservice.TransferConfig{
@@ -269,8 +276,7 @@ func TestServerKilled(t *testing.T) {
 			}()
 			random := rand.New(rand.NewPCG(8, 8))
 			for n := 0; !ended.Load(); n++ {
-				child, lines := startChild(t, "serve", address, served)
-				lines.Scan()
+				child := startServing(t, address, served)
 				goal := progress.Status().BytesMoved + random.Int64N(1+int64(2*size/kills))
 				ticker := time.NewTicker(time.Millisecond)
 				for !ended.Load() && (n >= kills || progress.Status().BytesMoved < goal) {

@@ -103,10 +103,12 @@ type mountProcess struct {
 
 // TestSuite mounts a directory of this machine.
 func TestSuite(t *testing.T) {
-	mountsuite.Run(t, func(t *testing.T, served string, options mountsuite.Options) string {
+	mount := func(t *testing.T, served string, options mountsuite.Options) string {
 		config := mountConfig{ReadWrite: options.ReadWrite, AllowOther: options.AllowOther}
 		return startMount(t, served, t.TempDir(), config).dir
-	})
+	}
+	mountsuite.RunPOSIX(t, mount)
+	mountsuite.Run(t, mount)
 }
 
 // newRoot makes a directory to be served.

@@ -189,6 +189,7 @@ func TestUnmountLeavesOtherMounts(t *testing.T) {
 	if output, err := exec.Command("umount", first.dir).CombinedOutput(); err != nil {
 		testkit.Missing(t, "the right to unmount", "run as root: "+string(output))
 	}
+	first.order(playOrder{Wait: true})
 	third := startPlay(t, playOptions{Dir: first.dir})
 	third.put(playFile{Name: "here", Size: 100, Seed: 1})
 	first.order(playOrder{Leave: true})

@@ -259,6 +259,11 @@ func disturb(ts *testscript.TestScript, code, pattern string, args []string, wha
 	ts.Check(err)
 	var output strings.Builder
 	cmd.Stdout, cmd.Stderr = &output, &output
+	before, err := filepath.Glob(ts.MkAbs(pattern))
+	ts.Check(err)
+	if len(before) > 0 {
+		ts.Fatalf("%q matches %s before the command has begun", before, pattern)
+	}
 	ts.Check(cmd.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()

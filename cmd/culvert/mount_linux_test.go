@@ -19,7 +19,8 @@ import (
 // TestMount runs the scripts that mount. Each ends all that it has mounted, also if it fails.
 func TestMount(t *testing.T) {
 	needMount(t)
-	runScripts(t, "testdata/mount", nil, map[string]command{"mounting": mounting, "mounted": mounted})
+	variables := []string{"ADDRESS=" + testkit.Address(t)} // of one script
+	runScripts(t, "testdata/mount", variables, map[string]command{"mounting": mounting, "mounted": mounted})
 }
 
 // TestMountReadme runs the commands of the README that mount. PostgreSQL reads what a mount decrypts.

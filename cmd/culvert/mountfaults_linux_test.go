@@ -32,13 +32,12 @@ const (
 var faults = map[string]struct{ happen, repair func(r *remoteDir) }{
 	"killed": {
 		func(r *remoteDir) { r.kill() },
-		func(r *remoteDir) { r.serve(r.address()) },
+		func(r *remoteDir) { r.serve() },
 	},
 	"restarted": {
 		func(r *remoteDir) {
-			address := r.address()
 			r.kill()
-			r.serve(address)
+			r.serve()
 		},
 		func(*remoteDir) {},
 	},
@@ -110,7 +109,7 @@ func testMountFault(t *testing.T, source, program string, reads bool, happen, re
 		served = source
 	}
 	r := newRemoteDir(t, served)
-	r.serve("127.0.0.1:0")
+	r.serve()
 	mounted := r.mount("--rw", "--timeout", faultTimeout)
 	from, to := source, mounted
 	if reads {

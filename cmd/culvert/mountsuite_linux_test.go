@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"culvert/internal/testkit"
 	"culvert/internal/testkit/mountsuite"
 )
 
@@ -21,18 +21,26 @@ import (
 func TestMountSuite(t *testing.T) {
 	t.Parallel()
 	needMount(t)
-	mountsuite.Run(t, func(t *testing.T, served string, options mountsuite.Options) string {
-		r := newRemoteDir(t, served)
-		r.serve("127.0.0.1:0")
-		var flags []string
-		if options.ReadWrite {
-			flags = append(flags, "--rw")
-		}
-		if options.AllowOther {
-			flags = append(flags, "--allow-other")
-		}
-		return r.mount(flags...)
-	})
+	mountsuite.Run(t, mountServed)
+}
+
+func TestMountPOSIX(t *testing.T) {
+	needMount(t)
+	mountsuite.RunPOSIX(t, mountServed)
+}
+
+func mountServed(t *testing.T, served string, options mountsuite.Options) string {
+	t.Helper()
+	r := newRemoteDir(t, served)
+	r.serve()
+	var flags []string
+	if options.ReadWrite {
+		flags = append(flags, "--rw")
+	}
+	if options.AllowOther {
+		flags = append(flags, "--allow-other")
+	}
+	return r.mount(flags...)
 }
 
 // remoteDir is a directory that a server serves, and its mounts.
@@ -41,6 +49,7 @@ type remoteDir struct {
 	home        string
 	fingerprint string
 	served      string
+	address     string
 	url         string
 	server      *process
 }
@@ -54,7 +63,7 @@ type process struct {
 
 func newRemoteDir(t *testing.T, served string) *remoteDir {
 	t.Helper()
-	r := &remoteDir{t: t, home: t.TempDir(), served: served}
+	r := &remoteDir{t: t, home: t.TempDir(), served: served, address: testkit.Address(t)}
 	keygen := r.command("keygen", "-o", filepath.Join(r.home, "identity"))
 	if output, err := keygen.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, output)
@@ -103,21 +112,11 @@ func (r *remoteDir) start(args ...string) *process {
 	return p
 }
 
-// serve starts the server.
-func (r *remoteDir) serve(address string) {
+// serve starts the server, each time at the same address.
+func (r *remoteDir) serve() {
 	r.t.Helper()
-	r.server = r.start("serve", "--listen", address, "--allow", r.fingerprint, "--writable", r.served)
+	r.server = r.start("serve", "--listen", r.address, "--allow", r.fingerprint, "--writable", r.served)
 	r.url = strings.TrimSpace(r.server.first)
-}
-
-// address is where the server is, to start it there again.
-func (r *remoteDir) address() string {
-	r.t.Helper()
-	u, err := url.Parse(r.url)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return u.Host
 }
 
 // mount mounts until the test ends, and gives the place.

@@ -80,7 +80,7 @@ func openPTY() (controller, terminal *os.File, err error) {
 func canMount(dir string) bool {
 	err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m")
 	if err == nil {
-		err = unix.Unmount(dir, 0)
+		err = unix.Unmount(dir, unix.MNT_DETACH)
 	}
 	return err == nil
 }
@@ -95,7 +95,7 @@ func smallDisk(ts *testscript.TestScript, neg bool, args []string) {
 	dir := ts.MkAbs(args[0])
 	ts.Check(os.Mkdir(dir, 0o700))
 	ts.Check(unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"))
-	ts.Defer(func() { ts.Check(unix.Unmount(dir, 0)) })
+	ts.Defer(func() { ts.Check(unix.Unmount(dir, unix.MNT_DETACH)) })
 }
 
 // TestInterruptedQuestion pins that a terminal shows what is typed again when the question for a passphrase was ended

@@ -25,8 +25,9 @@ func Missing(tb testing.TB, what, install string) {
 	tb.Skipf("skipped: %s is missing; to install it: %s", what, install)
 }
 
-// RefusingAddress gives a host and port where TCP connections are refused until the end of the test.
-func RefusingAddress(tb testing.TB) string {
+// Address gives a host and port that nobody else is given until the end of the test. Servers of the test may listen
+// there, one after the other. While none does, connections are refused.
+func Address(tb testing.TB) string {
 	tb.Helper()
 	port, release, err := reservePort()
 	if err != nil {

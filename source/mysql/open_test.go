@@ -169,7 +169,7 @@ func TestTLS(t *testing.T) {
 
 func TestUnavailable(t *testing.T) {
 	database := testkit.MariaDB(t).NewDatabase(t)
-	refusing := testkit.RefusingAddress(t)
+	refusing := testkit.Address(t)
 	for _, test := range []struct{ name, address, want string }{
 		{"no socket", "mysql://u:s3cr3t@localhost/d?socket=/nowhere", "no such file or directory"},
 		{"no server", "mysql://u:s3cr3t@" + refusing + "/d", "connection refused"},

@@ -84,7 +84,7 @@ func TestPassword(t *testing.T) {
 func TestUnavailable(t *testing.T) {
 	clearEnvironment(t)
 	server := testkit.Postgres(t)
-	refusing := testkit.RefusingAddress(t)
+	refusing := testkit.Address(t)
 	for _, test := range []struct{ name, connString, want string }{
 		{"no socket", "user=s3cr3t-not host=" + t.TempDir(), "no such file or directory"},
 		{"no server", "postgres://u:s3cr3t@" + refusing + "/d", "connection refused"},

@@ -1,10 +1,12 @@
 // Package mountsuite has what every mount of a directory has to pass, whatever is between the mount and the directory.
 //
-//	mountsuite.Run(t, func(t *testing.T, served string, options mountsuite.Options) string {
+//	mount := func(t *testing.T, served string, options mountsuite.Options) string {
 //		dir := t.TempDir()
 //		// mount served at dir, in another process, until the test ends
 //		return dir
-//	})
+//	}
+//	mountsuite.RunPOSIX(t, mount)
+//	mountsuite.Run(t, mount)
 //
 // These are go-fuse's tests of POSIX, a table of calls and their errors, random operations that are compared with a
 // model, and programs: git, tar, cp, rsync, SQLite and others. A process that used its own mount could wait for itself,

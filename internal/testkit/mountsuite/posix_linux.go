@@ -25,8 +25,10 @@ var notOffered = map[string]string{
 	"FallocateKeepSize": "the space of another machine cannot be promised",
 }
 
-// testPOSIX runs the suite of go-fuse.
-func testPOSIX(t *testing.T, mount Mount) {
+// RunPOSIX runs the suite of go-fuse. It counts the open descriptors of this process, so no other test may run
+// meanwhile.
+func RunPOSIX(t *testing.T, mount Mount) {
+	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(posixtest.All)) {
 		if notOffered[name] != "" {
 			continue

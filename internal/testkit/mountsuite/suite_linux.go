@@ -8,10 +8,8 @@ import (
 	"testing"
 )
 
-// Run runs all tests.
+// Run runs all tests but those of POSIX, beside each other.
 func Run(t *testing.T, mount Mount) {
-	// It counts the open descriptors of this process, so no other test runs meanwhile.
-	t.Run("POSIX", func(t *testing.T) { testPOSIX(t, mount) })
 	for _, test := range []struct {
 		name string
 		run  func(t *testing.T, mount Mount)
