@@ -171,7 +171,7 @@ func (f *WritableFile) Stat() (fs.FileInfo, error) {
 	}
 	info := *f.info
 	if !f.changed.IsZero() {
-		info.version = Version{Size: f.size, ModifiedUnixNano: f.changed.UnixNano()}
+		info.version = Version{Size: f.size, ModifiedUnixNano: unixNanoOf(f.changed)}
 	}
 	return &info, nil
 }

@@ -97,6 +97,6 @@ func unixNano(t time.Time) *int64 {
 	if t.IsZero() {
 		return nil
 	}
-	nano := t.UnixNano()
+	nano := unixNanoOf(t)
 	return &nano
 }

@@ -17,7 +17,8 @@ type Version struct {
 	// Size is in bytes, and 0 for what is not a regular file.
 	Size int64
 
-	// ModifiedUnixNano is when the content was last changed, in nanoseconds since 1970.
+	// ModifiedUnixNano is when the content was last changed, in nanoseconds since 1970, or the nearest time that can be
+	// told so: they reach from 1677 to 2262.
 	ModifiedUnixNano int64
 
 	// Tag is made of what else the server's file system knows: on Unix, the number of the inode and when it was last
@@ -31,11 +32,23 @@ func (v Version) ModTime() time.Time { return time.Unix(0, v.ModifiedUnixNano) }
 
 // VersionOf gives the version of a file of this machine, of which info has just been made by package os.
 func VersionOf(info fs.FileInfo) Version {
-	v := Version{ModifiedUnixNano: info.ModTime().UnixNano(), Tag: tagOf(info)}
+	v := Version{ModifiedUnixNano: unixNanoOf(info.ModTime()), Tag: tagOf(info)}
 	if info.Mode().IsRegular() {
 		v.Size = info.Size()
 	}
 	return v
+}
+
+// unixNanoOf gives a time in nanoseconds since 1970, or the nearest that there is.
+func unixNanoOf(t time.Time) int64 {
+	earliest, latest := time.Unix(0, math.MinInt64), time.Unix(0, math.MaxInt64)
+	switch {
+	case t.Before(earliest):
+		return math.MinInt64
+	case t.After(latest):
+		return math.MaxInt64
+	}
+	return t.UnixNano()
 }
 
 func (v Version) message() *fileservicepb.Version {

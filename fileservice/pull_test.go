@@ -228,3 +228,46 @@ func TestPullPatterns(t *testing.T) {
 		}
 	}
 }
+
+// TestCoarseTimes has the times of copies as file systems keep them that know no nanoseconds, and a time that cannot be
+// told in nanoseconds. Neither is copied again.
+func TestCoarseTimes(t *testing.T) {
+	names := []string{"small", "sub/large"}
+	from, _ := tree(t, map[string]int{names[0]: 5, names[1]: 3 << 20})
+	set := func(dir string, modified time.Time) {
+		for _, name := range names {
+			if err := os.Chtimes(filepath.Join(dir, name), time.Time{}, modified); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	modified := time.Date(2021, 3, 4, 5, 6, 7, 890_123_456, time.UTC)
+	for role, transfer := range map[string]transferFunc{"pull": fileservice.Pull, "push": fileservice.Push} {
+		to := t.TempDir()
+		served, here := from, to
+		if role == "push" {
+			served, here = to, from
+		}
+		client := serve(t, served, writable)
+		config := fileservice.TransferConfig{Remote: ".", Root: openRoot(t, here), Local: "."}
+		see := func(what any, files, present int64) {
+			t.Helper()
+			result, err := transfer(t.Context(), client, config)
+			if result.Files != files || result.Present != present || (files+present == 2) != (err == nil) {
+				t.Errorf("%s with %v: %+v, %v", role, what, result, err)
+			}
+		}
+		set(from, time.Date(2300, 1, 1, 0, 0, 0, 0, time.UTC))
+		see("a time far ahead", 2, 0)
+		see("a time far ahead", 0, 2)
+		set(from, modified)
+		for _, step := range []time.Duration{100, time.Microsecond, 10 * time.Millisecond, time.Second, 2 * time.Second} {
+			set(to, modified.Truncate(step))
+			see(step, 0, 2)
+		}
+		for _, more := range []time.Duration{1, -2 * time.Second, time.Second} {
+			set(to, modified.Truncate(time.Second).Add(more))
+			see(more, 0, 0)
+		}
+	}
+}

@@ -32,7 +32,7 @@ func TestReadOnlyDisk(t *testing.T) {
 				t.Errorf("%v: %s", err, out)
 			}
 		})
-		left := filepath.Join(to, "file.0123456789abcdef0123456789abcdef.culvert.draft")
+		left := filepath.Join(to, "file.abcdefghijkl.culvert.draft")
 		if err := os.WriteFile(left, []byte("a draft"), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -23,11 +24,15 @@ const errReserved = unfitError("the name is one of those for unfinished files")
 // isReserved ignores case, as file systems may.
 func isReserved(name string) bool {
 	name = strings.ToLower(name)
-	return strings.HasSuffix(name, partSuffix) || strings.HasSuffix(name, journalSuffix) || isDraft(name)
+	return strings.HasSuffix(name, partSuffix) || strings.HasSuffix(name, journalSuffix) ||
+		strings.HasSuffix(name, draftSuffix)
 }
 
-// isDraft reports whether it is the name of a draft, which a server does not show.
-func isDraft(name string) bool { return strings.HasSuffix(strings.ToLower(name), draftSuffix) }
+// isDraft reports whether it is a name that draftName gives. A server does not show those, and removes what nobody has
+// open; another file that merely ends so is the user's.
+func isDraft(name string) bool { return draftPattern.MatchString(name) }
+
+var draftPattern = regexp.MustCompile(`\.[a-z2-7]{12}` + regexp.QuoteMeta(draftSuffix) + `$`)
 
 func unfinishedNames(local string) (unfinished, error) {
 	dir, base := filepath.Split(local)

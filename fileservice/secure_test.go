@@ -116,7 +116,7 @@ func TestBrokenConnections(t *testing.T) {
 					var left atomic.Int64
 					left.Store(offset)
 					client := connect(t, fileservice.ClientConfig{
-						Connections: 1, Timeout: shortTimeout,
+						Connections: 1, Timeout: 5 * shortTimeout,
 						Dial: func(ctx context.Context) (net.Conn, error) {
 							conn, err := dialer(address)(ctx)
 							if err != nil {

@@ -136,6 +136,9 @@ func (u *uploads) join(local string, version Version) (*upload, error) {
 	up := u.open[local]
 	if up == nil || up.version != version {
 		u.mu.Unlock()
+		if up != nil {
+			return nil, refused("another upload has taken the place of this one")
+		}
 		return nil, refused("there is no such upload; it has to begin again")
 	}
 	return u.enter(local, up)
