@@ -229,7 +229,7 @@ func none(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // interrupt runs a command with standard input open and empty, waits until there is a file whose name matches a
-// pattern, sends signals, such as INT,INT, and compares the exit code:
+// pattern, sends signals, such as INT,INT, the last of several until it ends, and compares the exit code:
 //
 //	interrupt CODE SIGNALS PATTERN COMMAND [ARGUMENT]...
 func interrupt(ts *testscript.TestScript, neg bool, args []string) {
@@ -237,8 +237,13 @@ func interrupt(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: interrupt CODE SIGNALS PATTERN COMMAND [ARGUMENT]...")
 	}
 	output := disturb(ts, args[0], args[2], args[3:], func(process *os.Process) {
-		for name := range strings.SplitSeq(args[1], ",") {
-			ts.Check(process.Signal(map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM}[name]))
+		signals := map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM}
+		first, second, again := strings.Cut(args[1], ",")
+		ts.Check(process.Signal(signals[first]))
+		ticks := time.NewTicker(5 * time.Millisecond)
+		defer ticks.Stop()
+		for again && process.Signal(signals[second]) == nil {
+			<-ticks.C
 		}
 	})
 	if !strings.Contains(output, "culvert: error: interrupted\n") {

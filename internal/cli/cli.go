@@ -72,6 +72,10 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return a.fail(err, wantsJSON(args))
 }
 
+// sameRequest is how long further signals are taken for the first one: timeout(1) sends it to the process and then to its
+// group.
+const sameRequest = 100 * time.Millisecond
+
 // interruptible gives a context that ends at the first signal to stop, and a channel that is closed at the second
 // one, or when the time to end gracefully has passed. When it stops, further signals have no effect: what is left is to
 // exit, with the code of what was done. Signals that the process was told to ignore, as by nohup, stay ignored.
@@ -92,10 +96,16 @@ func interruptible(parent context.Context, patience *atomic.Int64) (
 		case <-ctx.Done():
 			return
 		}
+		first := time.Now()
 		cancel(errInterrupted)
-		select {
-		case <-signals:
-		case <-time.After(graceful + time.Duration(patience.Load())):
+		over := time.After(graceful + time.Duration(patience.Load()))
+		for again := false; !again; {
+			select {
+			case <-signals:
+				again = time.Since(first) > sameRequest
+			case <-over:
+				again = true
+			}
 		}
 		close(force)
 	}()

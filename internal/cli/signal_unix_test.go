@@ -8,16 +8,30 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 )
 
 func TestSecondSignalForces(t *testing.T) {
 	t.Cleanup(func() { signal.Reset() })
-	ctx, forced, stop := interruptible(t.Context(), new(atomic.Int64))
-	for _, done := range []<-chan struct{}{ctx.Done(), forced} {
+	var patience atomic.Int64
+	patience.Store(int64(time.Hour))
+	ctx, forced, stop := interruptible(t.Context(), &patience)
+	send := func() {
 		if err := syscall.Kill(syscall.Getpid(), syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}
-		<-done
+	}
+	send()
+	<-ctx.Done()
+	ticks := time.NewTicker(time.Millisecond)
+	defer ticks.Stop()
+	for isForced := false; !isForced; {
+		send()
+		select {
+		case <-forced:
+			isForced = true
+		case <-ticks.C:
+		}
 	}
 	stop()
 	if err := interruption(ctx, errors.New("some error")); exitCode(err) != exitInterrupted {
