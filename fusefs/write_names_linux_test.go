@@ -40,6 +40,28 @@ func TestRenameWhileOpen(t *testing.T) {
 	}
 }
 
+// TestRenameOverAndOn has a new file replace others on its way to the name that it keeps.
+func TestRenameOverAndOn(t *testing.T) {
+	w := newWritable(t, mountConfig{})
+	for _, name := range []string{"first", "second", "third"} {
+		w.put(name, "old")
+	}
+	file := w.create("temporary", "new")
+	for _, move := range [][2]string{{"temporary", "first"}, {"first", "second"}, {"second", "free"}} {
+		w.must(os.Rename(w.path(move[0]), w.path(move[1])))
+		_, err := os.Stat(w.path(move[0]))
+		w.wantErrno(err, unix.ENOENT)
+	}
+	w.wantNamesHere("free", "third")
+	w.wantNamesThere("third")
+	w.wantErrno(unix.Renameat2(unix.AT_FDCWD, w.path("free"), unix.AT_FDCWD, w.path("third"), unix.RENAME_NOREPLACE),
+		unix.EEXIST)
+	w.must(file.Close())
+	w.wantNamesThere("free", "third")
+	w.wantThere("free", "new")
+	w.wantThere("third", "old")
+}
+
 func TestRemoveWhileOpen(t *testing.T) {
 	w := newWritable(t, mountConfig{})
 	w.put("old", "old")

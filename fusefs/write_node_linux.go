@@ -20,6 +20,7 @@ type writing struct {
 	published *draft // the last one, as long as the file is open
 	dir       *node  // where the name is that was never published, or nil
 	name      string
+	covers    bool // something else has that name on the other side
 	replace   bool // publishing may replace a file, which it may not for a name that has to be new
 	writers   int  // handles that are open to write
 	pageless  int  // those of them that are so
@@ -242,7 +243,7 @@ func (n *node) publish(d *deadline) syscall.Errno {
 // held.
 func (n *node) settleDraft() {
 	w := n.writing
-	w.draft, w.replace = nil, true
+	w.draft, w.covers, w.replace = nil, false, true
 	if w.dir != nil {
 		n.m.names.remove(w.dir, w.name, n)
 		w.dir = nil

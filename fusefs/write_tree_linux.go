@@ -2,8 +2,10 @@ package fusefs
 
 import (
 	"context"
+	"crypto/rand"
 	"io/fs"
 	"os"
+	"path"
 	"syscall"
 
 	gofs "github.com/hanwen/go-fuse/v2/fs"
@@ -220,7 +222,7 @@ func (n *node) Rename(ctx context.Context, oldName string, newParent gofs.InodeE
 		}
 	}
 	if moved != nil && n.m.names.get(n, oldName) == moved {
-		errno = n.renameNew(d, moved, to, newName, newPath, flags)
+		errno = n.renameNew(d, moved, to, oldPath, newName, newPath, flags)
 	} else {
 		errno = n.renameNamed(d, moved, oldPath, newPath, flags)
 	}
@@ -233,29 +235,59 @@ func (n *node) Rename(ctx context.Context, oldName string, newParent gofs.InodeE
 }
 
 // renameNew renames what only this mount knows. If there is something of the new name on the other side, it is replaced
-// when the file is closed.
-func (n *node) renameNew(d *deadline, moved, to *node, newName, newPath string, flags uint32) syscall.Errno {
-	if flags&renameNoReplace != 0 {
-		_, errno := callWithin(d, func() (fs.FileInfo, error) { return n.m.stat(newPath) }, nil)
-		switch errno {
-		case 0:
-			return syscall.EEXIST
-		case syscall.ENOENT:
-		default:
+// when the file is closed, and removed if the file goes on to another name before that.
+func (n *node) renameNew(d *deadline, moved, to *node, oldPath, newName, newPath string, flags uint32) syscall.Errno {
+	covers, errno := n.m.mayPublish(d, newPath)
+	switch {
+	case errno != 0:
+		return errno
+	case covers && flags&renameNoReplace != 0:
+		return syscall.EEXIST
+	}
+	moved.mu.Lock()
+	w := moved.writing
+	covered := w.covers
+	moved.mu.Unlock()
+	if covered {
+		_, errno := callWithin(d, func() (struct{}, error) {
+			return struct{}{}, n.m.config.FS.(WritableFS).Remove(oldPath)
+		}, nil)
+		if errno != 0 && errno != syscall.ENOENT {
 			return errno
 		}
 	}
 	moved.mu.Lock()
 	defer moved.mu.Unlock()
-	w := moved.writing
 	if w.dir == nil { // it was given up just now
 		return syscall.ENOENT
 	}
 	n.m.names.add(to, newName, moved)
 	n.m.names.remove(w.dir, w.name, moved)
 	w.dir, w.name = to, newName
-	w.replace = flags&renameNoReplace == 0
+	w.covers, w.replace = covers, flags&renameNoReplace == 0
 	return 0
+}
+
+// mayPublish says whether something has a name already, and gives the error that a new file would have that gets it:
+// the program is to be told when it renames, and not when it closes.
+func (m *mount) mayPublish(d *deadline, name string) (covers bool, errno syscall.Errno) {
+	_, errno = callWithin(d, func() (fs.FileInfo, error) { return m.stat(name) }, nil)
+	switch errno {
+	case 0:
+		// Whether a file may be replaced is a matter of its directory.
+		covers, name = true, path.Join(path.Dir(name), rand.Text())
+	case syscall.ENOENT:
+	default:
+		return false, errno
+	}
+	trial, errno := m.openDraft(d, name, os.O_CREATE|os.O_EXCL, 0o600, nil)
+	switch errno {
+	case 0:
+		trial.end()
+	case syscall.EEXIST: // since just now
+		return true, 0
+	}
+	return covers, errno
 }
 
 func (n *node) renameNamed(d *deadline, moved *node, oldPath, newPath string, flags uint32) syscall.Errno {

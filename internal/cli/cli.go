@@ -72,8 +72,8 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return a.fail(err, wantsJSON(args))
 }
 
-// sameRequest is how long further signals are taken for the first one: timeout(1) sends it to the process and then to its
-// group.
+// sameRequest is how long further signals are taken for the first one: timeout(1) sends it to the process and then to
+// its group.
 const sameRequest = 100 * time.Millisecond
 
 // interruptible gives a context that ends at the first signal to stop, and a channel that is closed at the second
