@@ -153,9 +153,3 @@ func (m *mount) panicked(r any) error {
 	}
 	return err
 }
-
-func (m *mount) panicSeen() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.failure
-}

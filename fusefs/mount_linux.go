@@ -58,6 +58,7 @@ type mount struct {
 	mu      sync.Mutex
 	open    map[io.Closer]struct{} // handles that the kernel has not released
 	failure error                  // the first panic
+	lost    int                    // files under construction at the end
 }
 
 // Mounted is a directory that shows a file system. Its methods may be called at once, and more than once.
@@ -222,10 +223,25 @@ func (m *mount) end() {
 	if left != nil {
 		close(m.ended)
 	}
+	for handle := range left {
+		if begun, is := handle.(*draft); is && begun.isAwaited() {
+			m.lost++
+		}
+	}
 	m.mu.Unlock()
 	for handle := range left {
 		m.discard(handle)
 	}
+}
+
+// endError is what is to be said at the end.
+func (m *mount) endError() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.lost > 0 {
+		return errors.Join(m.failure, &LostError{m.lost})
+	}
+	return m.failure
 }
 
 // hold notes a handle that has to be closed in the end. The kernel releases most of them before. After the end it is
@@ -260,13 +276,13 @@ func (m *mount) discard(closer io.Closer) {
 }
 
 // Wait waits until the directory is unmounted, by Unmount or by somebody else. Its error tells of a panic of the file
-// system, which programs saw as EIO.
+// system, which programs saw as EIO, and is a [*LostError] if programs had files open that they had written to.
 func (m *Mounted) Wait() error {
 	select {
 	case <-m.served:
 	case <-m.left:
 	}
-	return m.mount.panicSeen()
+	return m.mount.endError()
 }
 
 // Unmount takes the file system from the directory. If programs still use it, it is gone from the directory all the
@@ -277,7 +293,7 @@ func (m *Mounted) Unmount() error {
 	if m.err != nil {
 		return m.err
 	}
-	return m.mount.panicSeen()
+	return m.mount.endError()
 }
 
 func (m *Mounted) leave() error {

@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"fmt"
 	"io"
 	"io/fs"
 	"time"
@@ -51,6 +52,14 @@ type WritableFile interface {
 	// fs.ErrExist if replace is false and there is something of that name. Afterwards only Sync, Close, and Stat,
 	// which describes what others see now, are called.
 	Publish(name string, replace bool) error
+}
+
+// LostError is the error of [Mounted.Wait] and [Mounted.Unmount] if the mount ended before programs had closed all files
+// that they had written to. Their content is lost.
+type LostError struct{ Files int }
+
+func (e *LostError) Error() string {
+	return fmt.Sprintf("fusefs: files that programs had not closed are lost: %d", e.Files)
 }
 
 // renameNewFS can rename without replacing.

@@ -34,6 +34,7 @@ type draft struct {
 	filling  *chunk   // nil if there is none
 	pending  []*chunk // that the file system does not have yet, in order
 	unsynced int64    // bytes written since the last sync
+	settled  bool     // it has its name, or lost it to a program
 	failed   syscall.Errno
 }
 
@@ -162,6 +163,20 @@ func (w *draft) delivered(c *chunk, err error) {
 	w.mu.Unlock()
 	close(done)
 	w.m.chunks.put(c)
+}
+
+// settle notes that nobody waits for its content any more.
+func (w *draft) settle() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.settled = true
+}
+
+// isAwaited reports whether a program expects the content under a name, and knows of no failure.
+func (w *draft) isAwaited() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.settled && w.failed == 0
 }
 
 func (w *draft) hasFailed() bool {
@@ -312,6 +327,9 @@ func (w *draft) publish(d *deadline, path string, replace bool) (info fs.FileInf
 		}
 		return w.file.Stat()
 	}, nil)
+	if errno == 0 {
+		w.settle()
+	}
 	return info, w.fail(errno)
 }
 

@@ -178,6 +178,9 @@ func (n *node) lose() {
 	}
 	w := n.writing
 	w.removed = true
+	if w.draft != nil {
+		w.draft.settle()
+	}
 	if w.dir != nil {
 		n.m.names.remove(w.dir, w.name, n)
 		w.dir = nil

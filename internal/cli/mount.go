@@ -39,7 +39,8 @@ A listing leaves out names that have control characters or are not UTF-8, and en
 
 With --rw, where the server is --writable, files can be made, written, renamed and removed. Others see a file when a
 program that writes it closes it, as a whole. Of two mounts that write one file at the same time, the later close
-wins: what they append is not put together.`
+wins: what they append is not put together. Files that are not closed when the mount ends are lost; it says so, and the
+exit status is not 0.`
 
 const mountFields = `url, directory, writable, decrypted, seconds and peak_memory_bytes; the last two only at the end. A
 first such object comes when the directory can be used.`
@@ -213,6 +214,9 @@ func (m *mounting) wait(ctx context.Context, mounted *fusefs.Mounted) error {
 		if cause := context.Cause(ctx); !errors.Is(cause, errInterrupted) {
 			err = errors.Join(cause, err) // the server is another one now
 		}
+	}
+	if lost, is := errors.AsType[*fusefs.LostError](err); is {
+		m.app.console.Warn(fmt.Sprintf("files that programs had not closed are lost: %d", lost.Files))
 	}
 	elapsed, peak := time.Since(m.start), ui.PeakMemory()
 	m.report.mountedFigures = &mountedFigures{elapsed.Seconds(), peak}
