@@ -242,6 +242,7 @@ func TestCoarseTimes(t *testing.T) {
 		}
 	}
 	modified := time.Date(2021, 3, 4, 5, 6, 7, 890_123_456, time.UTC)
+	steps := []time.Duration{100, time.Microsecond, 10 * time.Millisecond, time.Second, 2 * time.Second}
 	for role, transfer := range map[string]transferFunc{"pull": fileservice.Pull, "push": fileservice.Push} {
 		to := t.TempDir()
 		served, here := from, to
@@ -261,7 +262,7 @@ func TestCoarseTimes(t *testing.T) {
 		see("a time far ahead", 2, 0)
 		see("a time far ahead", 0, 2)
 		set(from, modified)
-		for _, step := range []time.Duration{100, time.Microsecond, 10 * time.Millisecond, time.Second, 2 * time.Second} {
+		for _, step := range steps {
 			set(to, modified.Truncate(step))
 			see(step, 0, 2)
 		}

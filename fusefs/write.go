@@ -54,8 +54,8 @@ type WritableFile interface {
 	Publish(name string, replace bool) error
 }
 
-// LostError is the error of [Mounted.Wait] and [Mounted.Unmount] if the mount ended before programs had closed all files
-// that they had written to. Their content is lost.
+// LostError is the error of [Mounted.Wait] and [Mounted.Unmount] if the mount ended before programs had closed all that
+// they had written to. The content of these files is lost.
 type LostError struct{ Files int }
 
 func (e *LostError) Error() string {
