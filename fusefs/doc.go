@@ -103,6 +103,6 @@
 // # The end
 //
 // Unmount takes the directory back even if programs use it: their requests fail then, and what they had not closed is
-// lost, of which a [LostError] tells. The mount of a process that was
-// killed stays behind, and every access to it fails with ENOTCONN; the next Mount at that directory takes it away.
+// lost, of which a [LostError] tells. The mount of a process that was killed stays behind, and every access to it fails
+// with ENOTCONN; the next Mount at that directory takes it away.
 package fusefs

@@ -240,12 +240,10 @@ func (n *node) Rename(ctx context.Context, oldName string, newParent gofs.InodeE
 // renameNew renames what only this mount knows. If there is something of the new name on the other side, it is replaced
 // when the file is closed, and removed if the file goes on to another name before that.
 func (n *node) renameNew(d *deadline, moved, to *node, oldPath, newName, newPath string, flags uint32) syscall.Errno {
-	covers, errno := n.m.mayPublish(d, newPath)
-	switch {
-	case errno != 0:
+	replace := flags&renameNoReplace == 0
+	covers, errno := n.m.mayPublish(d, newPath, replace)
+	if errno != 0 {
 		return errno
-	case covers && flags&renameNoReplace != 0:
-		return syscall.EEXIST
 	}
 	moved.mu.Lock()
 	w := moved.writing
@@ -267,16 +265,19 @@ func (n *node) renameNew(d *deadline, moved, to *node, oldPath, newName, newPath
 	n.m.names.add(to, newName, moved)
 	n.m.names.remove(w.dir, w.name, moved)
 	w.dir, w.name = to, newName
-	w.covers, w.replace = covers, flags&renameNoReplace == 0
+	w.covers, w.replace = covers, replace
 	return 0
 }
 
 // mayPublish says whether something has a name already, and gives the error that a new file would have that gets it:
 // the program is to be told when it renames, and not when it closes.
-func (m *mount) mayPublish(d *deadline, name string) (covers bool, errno syscall.Errno) {
+func (m *mount) mayPublish(d *deadline, name string, replace bool) (covers bool, errno syscall.Errno) {
 	_, errno = callWithin(d, func() (fs.FileInfo, error) { return m.stat(name) }, nil)
 	switch errno {
 	case 0:
+		if !replace {
+			return true, syscall.EEXIST
+		}
 		// Whether a file may be replaced is a matter of its directory.
 		covers, name = true, path.Join(path.Dir(name), rand.Text())
 	case syscall.ENOENT:
@@ -284,10 +285,10 @@ func (m *mount) mayPublish(d *deadline, name string) (covers bool, errno syscall
 		return false, errno
 	}
 	trial, errno := m.openDraft(d, name, os.O_CREATE|os.O_EXCL, 0o600, nil)
-	switch errno {
-	case 0:
+	switch {
+	case errno == 0:
 		trial.end()
-	case syscall.EEXIST: // since just now
+	case errno == syscall.EEXIST && replace: // since just now
 		return true, 0
 	}
 	return covers, errno
