@@ -57,12 +57,7 @@ func readmeMount(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: readmemount DIRECTORY")
 	}
-	text, err := os.ReadFile(ts.Getenv("README"))
-	ts.Check(err)
-	_, section, _ := strings.Cut(string(text), "\n### Or look into it there\n")
-	section, _, _ = strings.Cut(section, "\n### ")
-	dir := ts.MkAbs(args[0])
-	ts.Check(os.Mkdir(dir, 0o700))
+	section, dir := readmeSection(ts, "Or look into it there", args[0])
 	commands, mounts, inBlock := 0, 0, false
 	for line := range strings.Lines(section) {
 		line = strings.TrimPrefix(line, "there$ ")

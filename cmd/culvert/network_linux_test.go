@@ -92,6 +92,17 @@ func (n network) run(t *testing.T, scripts string, variables ...string) {
 	runScripts(t, scripts, variables, map[string]command{"grown": grown, "readme": readme})
 }
 
+// readmeSection gives a section of the README, and makes a directory for the scripts that are made of it.
+func readmeSection(ts *testscript.TestScript, title, name string) (section, dir string) {
+	text, err := os.ReadFile(ts.Getenv("README"))
+	ts.Check(err)
+	_, section, _ = strings.Cut(string(text), "\n### "+title+"\n")
+	section, _, _ = strings.Cut(section, "\n### ")
+	dir = ts.MkAbs(name)
+	ts.Check(os.Mkdir(dir, 0o700))
+	return section, dir
+}
+
 // readme takes the commands of the README that are about another machine, letter for letter. Each becomes a script of
 // sh with its number, from 1 on, but that of serve the script serve. What the README can only give an example of is
 // the first argument: for serve the fingerprint of the other machine, and for others the URL that serve has printed:
@@ -101,12 +112,7 @@ func readme(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: readme DIRECTORY")
 	}
-	text, err := os.ReadFile(ts.Getenv("README"))
-	ts.Check(err)
-	_, section, _ := strings.Cut(string(text), "\n### To another machine\n")
-	section, _, _ = strings.Cut(section, "\n### ")
-	dir := ts.MkAbs(args[0])
-	ts.Check(os.Mkdir(dir, 0o700))
+	section, dir := readmeSection(ts, "To another machine", args[0])
 	write := func(name, script string) {
 		ts.Check(os.WriteFile(filepath.Join(dir, name), []byte(script), 0o600))
 	}
