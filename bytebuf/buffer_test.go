@@ -165,8 +165,8 @@ func TestPanicValues(t *testing.T) {
 		call func(b *bytebuf.Buffer)
 		want any
 	}{
-		"too large":        {func(b *bytebuf.Buffer) { b.Grow(math.MaxInt) }, bytebuf.ErrTooLarge},
-		"Extend too large": {func(b *bytebuf.Buffer) { b.Extend(math.MaxInt) }, bytebuf.ErrTooLarge},
+		"too large":        {func(b *bytebuf.Buffer) { b.Grow(math.MaxInt) }, bytes.ErrTooLarge},
+		"Extend too large": {func(b *bytebuf.Buffer) { b.Extend(math.MaxInt) }, bytes.ErrTooLarge},
 		"Extend": {
 			func(b *bytebuf.Buffer) { b.Extend(-1) }, "bytebuf.Buffer.Extend: negative count",
 		},

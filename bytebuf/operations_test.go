@@ -73,10 +73,8 @@ func describe(err error) string {
 	switch err {
 	case nil:
 		return "no error"
-	case io.EOF, io.ErrShortWrite, errStream:
+	case io.EOF, io.ErrShortWrite, bytes.ErrTooLarge, errStream:
 		return fmt.Sprintf("error %p", err)
-	case bytes.ErrTooLarge, bytebuf.ErrTooLarge:
-		return "ErrTooLarge " + strings.ReplaceAll(err.Error(), "bytebuf.", "bytes.")
 	default:
 		return strings.ReplaceAll(err.Error(), "bytebuf.", "bytes.")
 	}

@@ -1,14 +1,16 @@
 package bytebuf
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"math"
 	"unicode/utf8"
 )
 
-// ErrTooLarge is what methods that write panic with if the content does not fit into memory.
-var ErrTooLarge = errors.New("bytebuf.Buffer: too large")
+// ErrTooLarge is what methods that write panic with if the content does not fit into memory. It is [bytes.ErrTooLarge]
+// itself, so programs that recover from that one need no change.
+var ErrTooLarge = bytes.ErrTooLarge
 
 var errNegativeRead = errors.New("bytebuf.Buffer: reader returned negative count from Read")
 
