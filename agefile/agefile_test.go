@@ -308,52 +308,6 @@ func TestSources(t *testing.T) {
 	}
 }
 
-func TestReset(t *testing.T) {
-	id := identity(t)
-	w, err := agefile.Config{Workers: 2}.NewWriter(io.Discard, id.Recipient())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	var r agefile.Reader
-	for i, size := range append(sizes, 3, span*2, 1) {
-		plain := random(size)
-		var file bytes.Buffer
-		if err := w.Reset(&file, id.Recipient()); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.ReadFrom(bytes.NewReader(plain)); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if i == 0 {
-			first, err := agefile.Config{Workers: 2}.NewReader(&file, id)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r = *first
-		} else if err := r.Reset(&file, id); err != nil {
-			t.Fatal(err)
-		}
-		if i%3 == 2 {
-			if _, err := r.Read(make([]byte, 10)); err != nil && err != io.EOF {
-				t.Fatal(err)
-			}
-			continue // leave the rest unread
-		}
-		if got, err := io.ReadAll(&r); err != nil || !bytes.Equal(got, plain) {
-			t.Errorf("size %d: %d bytes, %v", size, len(got), err)
-		}
-	}
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // TestCache has several readers share the least memory there can be.
 func TestCache(t *testing.T) {
 	id := identity(t)
@@ -515,42 +469,6 @@ func ExampleNewReaderAt() {
 	}
 	fmt.Printf("%d bytes, and in the middle: %s", r.Size(), line)
 	// Output: 1200000 bytes, and in the middle: line  77777
-}
-
-// A Writer that is used again keeps its memory.
-func ExampleWriter_Reset() {
-	identity, err := age.GenerateX25519Identity()
-	if err != nil {
-		panic(err)
-	}
-	files := []*bytes.Buffer{{}, {}, {}}
-	w, err := agefile.NewWriter(files[0], identity.Recipient())
-	if err != nil {
-		panic(err)
-	}
-	for i, file := range files {
-		if i > 0 {
-			if err := w.Reset(file, identity.Recipient()); err != nil {
-				panic(err)
-			}
-		}
-		if _, err := fmt.Fprintf(w, "file %d", i); err != nil {
-			panic(err)
-		}
-		if err := w.Close(); err != nil {
-			panic(err)
-		}
-	}
-	r, err := agefile.NewReader(files[2], identity)
-	if err != nil {
-		panic(err)
-	}
-	plain, err := io.ReadAll(r)
-	if err != nil {
-		panic(err)
-	}
-	fmt.Printf("%s", plain)
-	// Output: file 2
 }
 
 // Readers that share a cache take no more memory, however many there are.

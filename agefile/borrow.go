@@ -1,6 +1,12 @@
 package agefile
 
-import "io"
+import (
+	"bytes"
+	"io"
+	"os"
+	"reflect"
+	"strings"
+)
 
 // Copying costs little beside the cipher, a twentieth on one core. But on several it is the one thing that they
 // cannot share, and holds four of them to half of what they could seal. So a Writer does not copy a large p, but lets
@@ -23,11 +29,22 @@ type readSeekerAt interface {
 	io.ReaderAt
 }
 
-// sectionOf gives the section of src that begins back bytes before its current offset, or false if it has none, as a
-// pipe. Sources without a size, such as devices, have an empty section.
-func sectionOf(src io.Reader, back int) (section, bool) {
+// isPlain reports whether the ReadAt of a source returns the bytes that its Read returns. That is known of a few types.
+// A type that embeds one of them has its ReadAt as well, but may have a Read of its own: a filter, a limit, a count.
+func isPlain(src io.Reader) bool {
+	switch src.(type) {
+	case *os.File, *io.SectionReader, *bytes.Reader, *strings.Reader:
+		return true
+	}
+	// In io.Copy a file wraps itself, to hide its WriteTo. No other package has the path of package os.
+	return reflect.TypeOf(src).PkgPath() == "os"
+}
+
+// sectionOf returns the section of src that begins back bytes before its current offset. It returns false if src has
+// none, like a pipe, or if only its Read may be called. Sources without a size, such as devices, have an empty section.
+func (c Config) sectionOf(src io.Reader, back int) (section, bool) {
 	file, ok := src.(readSeekerAt)
-	if !ok {
+	if !ok || c.Workers < 2 || !c.ReadAt && !isPlain(src) {
 		return section{}, false
 	}
 	off, err := file.Seek(0, io.SeekCurrent)

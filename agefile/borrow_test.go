@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
 
@@ -144,7 +145,8 @@ func TestChangedFiles(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var file bytes.Buffer
-			w, err := agefile.Config{Workers: 2}.NewWriter(&file, id.Recipient())
+			config := agefile.Config{Workers: 2, ReadAt: true}
+			w, err := config.NewWriter(&file, id.Recipient())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -166,7 +168,7 @@ func TestChangedFiles(t *testing.T) {
 
 			sealed := encrypt(t, plain, 2, id.Recipient())
 			changed := changedFile{bytes.NewReader(sealed), test.claim, test.err}
-			r, err := agefile.Config{Workers: 2}.NewReader(changed, id)
+			r, err := config.NewReader(changed, id)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -183,93 +185,21 @@ func TestChangedFiles(t *testing.T) {
 	}
 }
 
-// TestWriterResetAfterFailure begins another file after one that failed with input still lent.
-func TestWriterResetAfterFailure(t *testing.T) {
+// TestReadAfterClose closes a Reader while a Read of its source is under way. What that Read may still write to must
+// not have become the memory of other files, and no other Read may follow it.
+func TestReadAfterClose(t *testing.T) {
 	id := identity(t)
-	secret, plain := bytes.Repeat([]byte("s"), 12*span), random(5*span)
-	full := errors.New("no space left")
-	w, err := agefile.Config{Workers: 2}.NewWriter(&limitedWriter{left: 2 * span, err: full}, id.Recipient())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 10 {
-		if _, err := w.Write(secret); err == nil {
-			err = w.Close()
-			if err == nil {
-				t.Fatal("a full disk takes the file")
-			}
-		}
-		w.Abort()
-		var file bytes.Buffer
-		if err := w.Reset(&file, id.Recipient()); err != nil {
-			t.Fatal(err)
-		}
-		for rest := plain; len(rest) > 0; rest = rest[min(len(rest), 1000):] {
-			if _, err := w.Write(rest[:min(len(rest), 1000)]); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Reset(&limitedWriter{left: 2 * span, err: full}, id.Recipient()); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := decrypt(file.Bytes(), 1, id); err != nil || !bytes.Equal(got, plain) {
-			t.Fatalf("%d bytes, of %d that were written, %v", len(got), len(plain), err)
-		}
-	}
-	w.Abort()
-}
-
-// TestReaderResetInTheMiddle begins to read another file, a stream, with parts of the last one still to be loaded.
-func TestReaderResetInTheMiddle(t *testing.T) {
-	id := identity(t)
-	name := filepath.Join(t.TempDir(), "sealed")
-	if err := os.WriteFile(name, encrypt(t, random(8*span), 2, id.Recipient()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	plain := random(3*span + 1)
+	plain := random(4 * span)
 	sealed := encrypt(t, plain, 2, id.Recipient())
-	file := openAt(t, name, 0)
-	r, err := agefile.Config{Workers: 2}.NewReader(file, id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 100 {
-		if _, err := r.Read(make([]byte, 10)); err != nil {
-			t.Fatal(err)
-		}
-		if err := r.Reset(bytes.NewBuffer(sealed), id); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, plain) {
-			t.Fatalf("%d of %d bytes, %v", len(got), len(plain), err)
-		}
-		if _, err := file.Seek(0, io.SeekStart); err != nil {
-			t.Fatal(err)
-		}
-		if err := r.Reset(file, id); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// TestReadAfterReset closes and resets a Reader while a Read of its source is under way. What that Read may still write
-// to must not have become the memory of others.
-func TestReadAfterReset(t *testing.T) {
-	id := identity(t)
-	plain := random(8 * span)
-	sealed := encrypt(t, plain, 2, id.Recipient())
-	for range 20 {
+	for range 3 {
 		blocked, release := make(chan []byte), make(chan struct{})
+		var late atomic.Int64
 		src := io.MultiReader(bytes.NewReader(sealed[:2*span+span/3]), readerFunc(func(p []byte) (int, error) {
-			blocked <- p
-			<-release
-			return 0, io.EOF
+			if late.Add(1) == 1 {
+				blocked <- p
+				<-release
+			}
+			return min(1000, len(p)), nil
 		}))
 		r, err := agefile.Config{Workers: 2}.NewReader(src, id)
 		if err != nil {
@@ -278,25 +208,26 @@ func TestReadAfterReset(t *testing.T) {
 		if _, err := r.Read(make([]byte, 1)); err != nil {
 			t.Fatal(err)
 		}
-		late := <-blocked
+		lent := <-blocked
 		if err := r.Close(); err != nil {
 			t.Fatal(err)
 		}
-		for i := range late {
-			late[i] = 0xEE
+		for i := range lent {
+			lent[i] = 0xEE
 		}
-		for range 3 {
-			if err := r.Reset(iotest.HalfReader(bytes.NewReader(sealed)), id); err != nil {
-				t.Fatal(err)
-			}
-			if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, plain) {
+		for range 2 {
+			if got, err := decrypt(sealed, 2, id); err != nil || !bytes.Equal(got, plain) {
 				t.Fatalf("%d of %d bytes, or other ones, %v", len(got), len(plain), err)
 			}
 		}
-		if len(bytes.Trim(late, "\xEE")) > 0 {
+		if len(bytes.Trim(lent, "\xEE")) > 0 {
 			t.Fatal("another file has used the memory that a Read was given")
 		}
 		close(release)
+		agefile.WaitFetched(r)
+		if n := late.Load(); n > 1 {
+			t.Fatalf("%d reads of the source after Close", n-1)
+		}
 	}
 }
 

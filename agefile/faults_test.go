@@ -343,17 +343,8 @@ func TestAllocs(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		var file bytes.Buffer
-		if err := w.ResetPayload(&file, key); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write(bytes.Repeat(plain, 15)); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		r, err := agefile.PayloadReader(&file, key, workers)
+		long := encryptPayload(t, bytes.Repeat(plain, allocRounds), key)
+		r, err := agefile.PayloadReader(bytes.NewBuffer(long), key, workers)
 		if err != nil {
 			t.Fatal(err)
 		}

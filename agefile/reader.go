@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"io"
+	"sync/atomic"
 
 	"filippo.io/age"
 	"golang.org/x/crypto/chacha20poly1305"
@@ -11,14 +12,20 @@ import (
 	"culvert/internal/ordered"
 )
 
-var errReaderClosed = errors.New("agefile: reader is closed")
+var (
+	errReaderClosed = errors.New("agefile: reader is closed")
+	errCount        = errors.New("agefile: a Read or Write has returned an impossible count")
+)
+
+// maxEmptyReads is how many reads in a row may return neither bytes nor an error. It is that of bufio.
+const maxEmptyReads = 100
 
 // Reader decrypts a file from a stream. It is for one goroutine at a time; reading ahead from src and opening go on in
-// others, until the end of the file, an error, or Close.
+// others, until the end of the file, an error, or Close. It is made by [NewReader].
 type Reader struct {
-	workers int
-	raw     io.Reader
-	src     *bufio.Reader // reads raw
+	config  Config
+	src     *source
+	head    *bufio.Reader // reads src, and has what came with the header
 	spans   []*span
 	queue   *ordered.Queue[*span] // nil for a payload of less than a span
 	item    *ordered.Item[*span]  // the item of cur, when there is a queue
@@ -28,48 +35,62 @@ type Reader struct {
 	err     error                 // sticky
 }
 
-// NewReader reads the header of an age file from src, finds the identity that opens it, and gives a Reader of its
+// NewReader reads the header of an age file from src, finds the identity that opens it, and returns a Reader of its
 // content, with as many workers as there are cores. The error is an [*age.NoIdentityMatchError] if none does.
 //
 // The Reader reads ahead of what it returns, and reads src to its end: an age file has no length, so that src must
-// not go on after it. A src that is an io.Seeker and an io.ReaderAt, such as a file, is read by several goroutines at
-// once, with ReadAt. A caller that stops before the end or an error must call [Reader.Close].
+// not go on after it. An [*os.File], [*io.SectionReader], [*bytes.Reader] or [*strings.Reader] is read by several
+// goroutines at once, with ReadAt; so is a src of another type if [Config.ReadAt] permits it. A caller that stops before
+// the end or an error must call [Reader.Close].
 func NewReader(src io.Reader, identities ...age.Identity) (*Reader, error) {
 	return Config{}.NewReader(src, identities...)
 }
 
 // NewReader is [NewReader] with a configuration.
 func (c Config) NewReader(src io.Reader, identities ...age.Identity) (*Reader, error) {
-	r := &Reader{workers: c.workers()}
-	if err := r.Reset(src, identities...); err != nil {
+	s := &source{raw: src}
+	head := bufio.NewReader(s)
+	key, _, err := openHeader(head, identities)
+	if err != nil {
 		return nil, err
 	}
-	return r, nil
+	return c.newPayloadReader(s, head, key)
 }
 
-// Reset begins to read another file, as NewReader does. It closes the last one.
-func (r *Reader) Reset(src io.Reader, identities ...age.Identity) error {
-	r.end(errReaderClosed)
-	br := bufio.NewReader(src)
-	key, _, err := openHeader(br, identities)
-	if err != nil {
-		return err
-	}
-	return r.resetPayload(src, br, key)
-}
-
-// resetPayload begins to read a payload under the given key.
-func (r *Reader) resetPayload(raw io.Reader, src *bufio.Reader, key []byte) error {
+// newPayloadReader returns a Reader of the payload that begins where head stands.
+func (c Config) newPayloadReader(src *source, head *bufio.Reader, key []byte) (*Reader, error) {
 	aead, err := chacha20poly1305.New(key)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	spans := newSpans(r.workers)
-	for _, s := range spans {
-		s.aead = aead
+	c.Workers = c.workers()
+	return &Reader{config: c, src: src, head: head, spans: newSpans(aead, c.Workers)}, nil
+}
+
+// source is what a Reader reads from, until it is closed. A goroutine that fills a span calls Read many times if that
+// returns little, and Close does not wait for it.
+type source struct {
+	raw    io.Reader
+	empty  int // reads in a row that have returned nothing
+	closed atomic.Bool
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	if s.closed.Load() {
+		return 0, errReaderClosed
 	}
-	*r = Reader{workers: r.workers, raw: raw, src: src, spans: spans}
-	return nil
+	n, err := s.raw.Read(p)
+	switch {
+	case n < 0 || n > len(p):
+		return 0, errCount
+	case n > 0 || err != nil || len(p) == 0:
+		s.empty = 0
+	default:
+		if s.empty++; s.empty == maxEmptyReads {
+			return 0, io.ErrNoProgress
+		}
+	}
+	return n, err
 }
 
 // Read reads plaintext, in order, all of it authenticated. At the end of the file it returns io.EOF, which a truncated
@@ -101,6 +122,9 @@ func (r *Reader) WriteTo(dst io.Writer) (int64, error) {
 			}
 		}
 		n, err := dst.Write(r.unread)
+		if n < 0 || n > len(r.unread) {
+			n, err = 0, errCount
+		}
 		total += int64(n)
 		r.unread = r.unread[n:]
 		if err == nil && len(r.unread) > 0 {
@@ -113,7 +137,8 @@ func (r *Reader) WriteTo(dst io.Writer) (int64, error) {
 }
 
 // Close stops reading. It does not close src. It waits for a ReadAt of src that is under way, but not for a Read,
-// which may take for ever. It is not needed after io.EOF or an error, and does no harm then.
+// which may take for ever: one that has begun may go on after Close has returned, and none follows it. Close is not
+// needed after io.EOF or an error, and does no harm then.
 func (r *Reader) Close() error {
 	if r.err == nil {
 		r.end(errReaderClosed)
@@ -123,6 +148,9 @@ func (r *Reader) Close() error {
 
 // advance makes the next plaintext the unread one, or fails.
 func (r *Reader) advance() error {
+	if r.src == nil {
+		return errNotMade
+	}
 	for r.err == nil {
 		final := false
 		if r.cur != nil {
@@ -151,16 +179,16 @@ func (r *Reader) next() {
 	if r.cur == nil {
 		s := r.spans[0]
 		s.first = 0
-		s.fill(r.src)
+		s.fill(r.head)
 		if s.readErr != nil {
 			s.open()
 			r.cur = s
 			return
 		}
-		r.queue = ordered.New(r.spans, r.workers, (*span).open)
+		r.queue = ordered.New(r.spans, r.config.Workers, (*span).open)
 		r.queue.Put(r.queue.Get()) // s
 		r.fetched = make(chan struct{})
-		go fetch(r.queue, r.raw, r.src, r.workers > 1, r.fetched)
+		go r.config.fetch(r.queue, r.src, r.head, r.fetched)
 	} else {
 		r.queue.Free(r.item)
 	}
@@ -169,12 +197,9 @@ func (r *Reader) next() {
 }
 
 // fetch fills the spans after the first, or lets the workers do so.
-func fetch(queue *ordered.Queue[*span], raw io.Reader, src *bufio.Reader, parallel bool, done chan<- struct{}) {
+func (c Config) fetch(queue *ordered.Queue[*span], src *source, head *bufio.Reader, done chan<- struct{}) {
 	defer close(done)
-	sec, ok := section{}, false
-	if parallel {
-		sec, ok = sectionOf(raw, src.Buffered())
-	}
+	sec, ok := c.sectionOf(src.raw, head.Buffered())
 	for first := uint64(spanChunks); ; first += spanChunks {
 		item := queue.Get()
 		if item == nil {
@@ -187,10 +212,10 @@ func fetch(queue *ordered.Queue[*span], raw io.Reader, src *bufio.Reader, parall
 			if ok {
 				ok = false
 				s.n, s.readErr = 0, sec.finish()
-				src.Reset(raw)
+				head.Reset(src)
 			}
 			if s.readErr == nil {
-				s.fill(src)
+				s.fill(head)
 			}
 		}
 		ended := s.at == nil && s.readErr != nil
@@ -212,6 +237,9 @@ func (r *Reader) fail(err error) error {
 func (r *Reader) end(err error) {
 	r.err = err
 	r.unread = nil
+	if r.src != nil {
+		r.src.closed.Store(true)
+	}
 	if r.queue != nil {
 		r.queue.Stop()
 		r.queue.Wait()

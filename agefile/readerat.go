@@ -30,21 +30,45 @@ type ReaderAt struct {
 }
 
 // Cache is the memory of one or several [ReaderAt]: spans of opened chunks, and the only ones they open chunks in. When
-// all are in use, readers wait for each other. It is safe for concurrent use.
+// all are in use, readers wait for each other. It is safe for concurrent use. The zero Cache has one span.
+//
+// A ReaderAt holds a span while it reads its source. A source that itself is read through the same Cache would wait for
+// that span for ever, and needs a Cache of its own: [NewReaderAt] refuses a ReaderAt with the same Cache, and an
+// [*io.SectionReader] of one, but cannot look into other types.
 type Cache struct {
 	mu   sync.Mutex
-	back *sync.Cond // a span has come back to idle
-	idle []*span    // not in use, least recently used first
+	made bool
+	back sync.Cond // a span has come back to idle
+	idle []*span   // not in use, least recently used first
 }
 
 // NewCache makes a cache of so many spans, of 1.25 MiB each, and at least one. A span grows to that when requests do.
 func NewCache(spans int) *Cache {
-	c := &Cache{}
-	c.back = sync.NewCond(&c.mu)
+	c := new(Cache)
+	c.make(spans)
+	return c
+}
+
+// make makes the spans of a Cache that has none.
+func (c *Cache) make(spans int) {
+	c.made, c.back.L = true, &c.mu
 	for range max(1, spans) {
 		c.idle = append(c.idle, new(span))
 	}
-	return c
+}
+
+var errSameCache = errors.New("agefile: the source is read through the same Cache, and needs one of its own")
+
+// reads reports whether a source is read through the Cache, as far as its type shows that.
+func (c *Cache) reads(src io.ReaderAt) bool {
+	switch src := src.(type) {
+	case *io.SectionReader:
+		outer, _, _ := src.Outer()
+		return c.reads(outer)
+	case *ReaderAt:
+		return src.cache == c || c.reads(src.src)
+	}
+	return false
 }
 
 // NewReaderAt reads the header of an age file of size bytes, and its last chunk, which proves that the size is right.
@@ -55,6 +79,9 @@ func NewReaderAt(src io.ReaderAt, size int64, identities ...age.Identity) (*Read
 
 // NewReaderAt is [NewReaderAt] with a configuration.
 func (c Config) NewReaderAt(src io.ReaderAt, size int64, identities ...age.Identity) (*ReaderAt, error) {
+	if c.Cache != nil && c.Cache.reads(src) {
+		return nil, errSameCache
+	}
 	key, start, err := openHeader(bufio.NewReader(io.NewSectionReader(src, 0, size)), identities)
 	if err != nil {
 		return nil, err
@@ -104,6 +131,9 @@ func (r *ReaderAt) Size() int64 { return r.size }
 // ReadAt reads plaintext. Whatever it returns has been authenticated; on damage it returns what comes before the
 // damaged chunk, and an error that wraps [ErrCorrupt].
 func (r *ReaderAt) ReadAt(p []byte, off int64) (int, error) {
+	if r.src == nil {
+		return 0, errNotMade
+	}
 	if off < 0 {
 		return 0, errors.New("agefile: negative offset")
 	}
@@ -191,11 +221,7 @@ func (r *ReaderAt) load(s *span, first int64, count int) error {
 	s.aead, s.first, s.opened, s.readErr = r.aead, uint64(first), 0, nil
 	// All at once: where the source is far away, each ReadAt takes a round trip.
 	input := s.input(int(to - from))
-	if s.n, s.readErr = r.src.ReadAt(input, r.start+from); s.n == len(input) {
-		s.readErr = nil
-	} else if s.readErr == nil {
-		s.readErr = io.EOF
-	}
+	s.n, s.readErr = readFullAt(r.src, input, r.start+from)
 	s.open()
 	if s.readErr == io.EOF {
 		return truncated("the file is shorter than it was")
@@ -214,6 +240,25 @@ func (r *ReaderAt) load(s *span, first int64, count int) error {
 	return corrupt("chunk %d is damaged", s.first+uint64(s.opened))
 }
 
+// readFullAt reads all of p, and returns no error if it has. A source should not return less without an error; one that
+// does is asked for the rest.
+func readFullAt(src io.ReaderAt, p []byte, off int64) (n int, err error) {
+	for n < len(p) && err == nil {
+		var m int
+		m, err = src.ReadAt(p[n:], off+int64(n))
+		if m < 0 || m > len(p)-n {
+			return n, errCount
+		}
+		if n += m; m == 0 && err == nil {
+			err = io.ErrNoProgress
+		}
+	}
+	if n == len(p) {
+		err = nil
+	}
+	return n, err
+}
+
 // holds reports whether the span has all these chunks of a file opened. A file is known by its cipher.
 func (s *span) holds(file cipher.AEAD, first int64, count int) bool {
 	return s.aead == file && int64(s.first) <= first && first+int64(count) <= int64(s.first)+int64(s.opened)
@@ -223,6 +268,9 @@ func (s *span) holds(file cipher.AEAD, first int64, count int) bool {
 func (c *Cache) take(file cipher.AEAD, first int64, count int) *span {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if !c.made {
+		c.make(1)
+	}
 	for len(c.idle) == 0 {
 		c.back.Wait()
 	}

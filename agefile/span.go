@@ -95,11 +95,9 @@ func (s *span) chunk(off, size int, scratch *scratch) []byte {
 	case s.at == nil:
 		return s.buf[slide+off:][:size]
 	}
-	n, err := s.at.ReadAt(scratch[:size], s.off+int64(off))
-	if n < size {
-		if s.readErr = err; err == nil {
-			s.readErr = io.EOF
-		}
+	n, err := readFullAt(s.at, scratch[:size], s.off+int64(off))
+	if err != nil {
+		s.readErr = err
 		s.n = off + n
 	}
 	return scratch[:n]

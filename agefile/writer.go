@@ -1,9 +1,11 @@
 package agefile
 
 import (
+	"crypto/cipher"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"sync/atomic"
 
 	"filippo.io/age"
@@ -15,12 +17,13 @@ import (
 var (
 	errClosed  = errors.New("agefile: writer is closed")
 	errAborted = errors.New("agefile: writer has been aborted")
+	errNotMade = errors.New("agefile: a zero Writer, Reader or ReaderAt, which was not made by this package")
 )
 
 // Writer encrypts what is written to it. It is for one goroutine at a time; sealing, and writing to dst, go on in
-// others until Close.
+// others until Close. It is made by [NewWriter], and writes one file: a key seals the chunks of no other.
 type Writer struct {
-	workers int
+	config  Config
 	dst     io.Writer
 	spans   []*span
 	queue   *ordered.Queue[*span] // nil until the first span is full
@@ -28,6 +31,7 @@ type Writer struct {
 	full    *ordered.Item[*span]  // the one before, held as long as it may be the last
 	cur     *span                 // being filled
 	next    uint64                // number of the chunk that begins the next span
+	written sequence              // of the spans that were written
 	flushed chan struct{}         // closed when flush has returned
 	failed  atomic.Pointer[error] // the first error of dst, or of a source
 	lent    atomic.Int64          // spans whose input the workers have yet to take from its owner
@@ -35,7 +39,7 @@ type Writer struct {
 	err     error                 // sticky
 }
 
-// NewWriter writes the header of a new age file for the recipients to dst and gives a Writer for its content, with as
+// NewWriter writes the header of a new age file for the recipients to dst and returns a Writer for its content, with as
 // many workers as there are cores. The caller must call [Writer.Close], or [Writer.Abort]; else goroutines stay
 // behind.
 func NewWriter(dst io.Writer, recipients ...age.Recipient) (*Writer, error) {
@@ -44,53 +48,37 @@ func NewWriter(dst io.Writer, recipients ...age.Recipient) (*Writer, error) {
 
 // NewWriter is [NewWriter] with a configuration.
 func (c Config) NewWriter(dst io.Writer, recipients ...age.Recipient) (*Writer, error) {
-	w := &Writer{workers: c.workers()}
-	if err := w.Reset(dst, recipients...); err != nil {
+	header, key, err := sealHeader(recipients)
+	if err != nil {
+		return nil, err
+	}
+	w, err := c.newPayloadWriter(dst, key)
+	if err != nil {
+		return nil, err
+	}
+	if err := write(dst, header); err != nil {
 		return nil, err
 	}
 	return w, nil
 }
 
-// Reset begins a new file, as NewWriter does. A file that has been begun must have been closed.
-func (w *Writer) Reset(dst io.Writer, recipients ...age.Recipient) error {
-	header, key, err := sealHeader(recipients)
-	if err != nil {
-		return err
-	}
-	if err := w.resetPayload(dst, key); err != nil {
-		return err
-	}
-	if err := write(dst, header); err != nil {
-		w.err = err
-		return err
-	}
-	return nil
-}
-
-// resetPayload begins a payload under the given key.
-func (w *Writer) resetPayload(dst io.Writer, key []byte) error {
+// newPayloadWriter returns a Writer for the payload under a key that no other payload has.
+func (c Config) newPayloadWriter(dst io.Writer, key []byte) (*Writer, error) {
 	aead, err := chacha20poly1305.New(key)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if w.spans == nil {
-		w.spans = newSpans(w.workers)
-	}
-	for _, s := range w.spans {
-		s.aead = aead
-	}
-	w.dst, w.err, w.full, w.item, w.next = dst, nil, nil, nil, 0
-	w.failed.Store(nil)
-	w.lent.Store(0)
+	c.Workers = c.workers()
+	w := &Writer{config: c, dst: dst, spans: newSpans(aead, c.Workers)}
 	w.begin(w.spans[0])
-	return nil
+	return w, nil
 }
 
 // newSpans makes the memory of a writer or reader: for each worker one span in its hands, and one on the way.
-func newSpans(workers int) []*span {
+func newSpans(aead cipher.AEAD, workers int) []*span {
 	spans := make([]*span, 2*workers)
 	for i := range spans {
-		spans[i] = new(span)
+		spans[i] = &span{aead: aead}
 	}
 	return spans
 }
@@ -98,7 +86,6 @@ func newSpans(workers int) []*span {
 // begin makes s the span to be filled.
 func (w *Writer) begin(s *span) {
 	s.n, s.first, s.last, s.readErr = 0, w.next, false, nil
-	s.at, s.lent = nil, nil // left by a file that failed
 	w.next += spanChunks
 	w.cur = s
 }
@@ -107,7 +94,7 @@ func (w *Writer) begin(s *span) {
 // once there is one, nothing more is written.
 func (w *Writer) Write(p []byte) (int, error) {
 	rest, err := p, w.check()
-	if len(p) >= 2*w.workers*spanPlain && err == nil {
+	if len(p) >= 2*w.config.Workers*spanPlain && err == nil {
 		rest, err = w.lend(p) // waiting for the workers pays only for much
 	}
 	for len(rest) > 0 && err == nil {
@@ -124,14 +111,17 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p) - len(rest), err
 }
 
-// ReadFrom encrypts all of src, which is read straight into the buffers that are sealed. A src that is an io.Seeker
-// and an io.ReaderAt, such as a file, is read by several goroutines at once, with ReadAt, and is left at its end.
+// ReadFrom encrypts all of src, which is read straight into the buffers that are sealed. An [*os.File],
+// [*io.SectionReader], [*bytes.Reader] or [*strings.Reader] is read by several goroutines at once, with ReadAt, and is
+// left at its end; so is a src of another type if [Config.ReadAt] permits it.
 //
 // An error of src ends the file, too: the rest of it is missing, so that only [Writer.Abort] is left.
 func (w *Writer) ReadFrom(src io.Reader) (int64, error) {
 	total, err := int64(0), w.check()
-	if sec, ok := sectionOf(src, 0); ok && err == nil && w.workers > 1 {
-		total, err = w.readSection(&sec)
+	if err == nil {
+		if sec, ok := w.config.sectionOf(src, 0); ok {
+			total, err = w.readSection(&sec)
+		}
 	}
 	if err == nil {
 		var n int64
@@ -167,7 +157,7 @@ func (w *Writer) readStream(src io.Reader) (int64, error) {
 		}
 		if n > 0 {
 			empty = 0
-		} else if empty++; empty == 100 { // as bufio does
+		} else if empty++; empty == maxEmptyReads {
 			return total, io.ErrNoProgress
 		}
 	}
@@ -196,8 +186,11 @@ func (w *Writer) filled(n int) {
 	}
 }
 
-// check gives the sticky error, or takes it over from flush.
+// check returns the sticky error, or takes it over from flush.
 func (w *Writer) check() error {
+	if w.spans == nil {
+		return errNotMade
+	}
 	if w.err == nil {
 		if err := w.failed.Load(); err != nil {
 			w.err = *err
@@ -209,7 +202,7 @@ func (w *Writer) check() error {
 // advance begins the next span after a full one.
 func (w *Writer) advance() error {
 	if w.queue == nil {
-		w.queue = ordered.New(w.spans, w.workers, w.work)
+		w.queue = ordered.New(w.spans, w.config.Workers, w.work)
 		w.settled = make(chan struct{}, 1)
 		w.item = w.queue.Get() // the first span, which is the current one
 		w.flushed = make(chan struct{})
@@ -236,7 +229,7 @@ func (w *Writer) flush() {
 		if err == io.EOF {
 			err = fmt.Errorf("agefile: source has become shorter: %w", io.ErrUnexpectedEOF)
 		} else if err == nil {
-			err = write(w.dst, item.Value.sealed())
+			err = w.writeSpan(item.Value)
 		}
 		if err != nil {
 			failed := err // err itself would escape, once a span
@@ -246,6 +239,36 @@ func (w *Writer) flush() {
 		}
 		w.queue.Free(item)
 	}
+}
+
+// writeSpan writes a sealed span, if it is the one that comes next.
+func (w *Writer) writeSpan(s *span) error {
+	if err := w.written.add(s); err != nil {
+		return err
+	}
+	return write(w.dst, s.sealed())
+}
+
+// sequence checks what the safety of the format rests on: that the chunks under a key have the numbers from 0 on, each
+// once, that all are full but the last, and that only that is marked as the last. The code around it sees to that. But a
+// fault in it would give away plaintext, since two chunks with the same number have the same key stream. So it is
+// checked before anything is written.
+type sequence struct {
+	next uint64 // number of the first chunk of the next span
+	done bool   // the last one was written
+}
+
+func (q *sequence) add(s *span) error {
+	switch {
+	case q.done:
+		return errors.New("agefile: internal error: a chunk after the last one")
+	case s.first != q.next || q.next > math.MaxUint64-spanChunks:
+		return fmt.Errorf("agefile: internal error: chunk %d in place of chunk %d", s.first, q.next)
+	case s.n > spanPlain || s.n < spanPlain && !s.last:
+		return fmt.Errorf("agefile: internal error: %d bytes in a span", s.n)
+	}
+	q.next, q.done = q.next+spanChunks, s.last
+	return nil
 }
 
 func write(dst io.Writer, p []byte) error {
@@ -302,7 +325,7 @@ func (w *Writer) finish() error {
 	if w.queue == nil {
 		w.cur.last = true
 		w.cur.seal()
-		return write(w.dst, w.cur.sealed())
+		return w.writeSpan(w.cur)
 	}
 	last := w.item
 	if w.full != nil && w.cur.n == 0 {

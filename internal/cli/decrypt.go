@@ -75,7 +75,7 @@ func (a *app) decrypt(ctx context.Context, w *work, r *workReport, o *decryptOpt
 	if !opened.age {
 		return withHint(notAgeError(in.name), "culvert cat shows files of any kind")
 	}
-	src, err := agefile.Config{Workers: o.jobs}.NewReader(opened.Reader, identities...)
+	src, err := agefile.Config{Workers: o.jobs, ReadAt: true}.NewReader(opened.Reader, identities...)
 	if err != nil {
 		return readError(in.name, err)
 	}

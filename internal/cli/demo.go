@@ -268,7 +268,7 @@ func (d *demo) decrypt(ctx context.Context, s *demoStage) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	data, err := agefile.NewReader(in.reader(), d.identity)
+	data, err := agefile.Config{ReadAt: true}.NewReader(in.reader(), d.identity)
 	if err != nil {
 		return err
 	}

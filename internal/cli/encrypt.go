@@ -86,7 +86,8 @@ func (a *app) encrypt(ctx context.Context, w *work, r *workReport, o *encryptOpt
 	defer func() { err = errors.Join(err, out.discard()) }()
 
 	counted := w.beginMoving(in, out)
-	if err := encryptStream(counted, in.reader(), agefile.Config{Workers: o.jobs}, o.armor, recipients); err != nil {
+	config := agefile.Config{Workers: o.jobs, ReadAt: true}
+	if err := encryptStream(counted, in.reader(), config, o.armor, recipients); err != nil {
 		return counted.blame(err, about("encrypting "+in.name, err))
 	}
 	return out.commit()
