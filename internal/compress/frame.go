@@ -42,6 +42,9 @@ func FrameBuffer(textSize int64) int64 { return textSize + frameSlack }
 // the text. The frame must hold just textSize bytes, or else the error wraps [ErrCorrupt]. It may consist of several,
 // and of ones that decoders skip.
 func (d *FrameDecoder) Decode(buf, frame []byte, textSize int64) ([]byte, error) {
+	if d.zstd == nil {
+		return nil, errNotMade
+	}
 	if int64(cap(buf)) < FrameBuffer(textSize) {
 		return nil, fmt.Errorf("compress: a buffer of %d bytes for a frame of %d", cap(buf), textSize)
 	}

@@ -10,7 +10,7 @@ import (
 // pieceSize is the size of the buffers between a source, a decoder and a reader.
 const pieceSize = 128 << 10
 
-// Reader gives the text of a compressed stream. It is for one goroutine at a time.
+// Reader gives the text of a compressed stream. It is for one goroutine at a time, and made by [NewReader].
 type Reader struct {
 	codec  Codec
 	pieces pieces
@@ -18,7 +18,8 @@ type Reader struct {
 	err    error
 }
 
-// pieces is a decoder that gives the text piece by piece. A piece holds until the next call.
+// pieces is a decoder that gives the text piece by piece. A piece holds until the next call of next. It may be closed more
+// than once.
 type pieces interface {
 	next() ([]byte, error)
 	close()
@@ -27,7 +28,10 @@ type pieces interface {
 // NewReader finds out by the first bytes of src how it is compressed. What is neither zstd nor gzip is not compressed.
 // It reads src from the goroutine that calls, and further ahead than it gives text.
 //
-// The error is that of src, if it fails in the first bytes.
+// The error is that of src, if it fails in the first bytes. A src that returns nothing, neither bytes nor an error, a
+// hundred times in a row ends the stream with [io.ErrNoProgress].
+//
+// A caller that stops before io.EOF or an error must call [Reader.Close].
 func NewReader(src io.Reader) (*Reader, error) {
 	s := &source{Reader: src}
 	buffered := bufio.NewReaderSize(s, pieceSize)
@@ -104,6 +108,9 @@ func (r *Reader) WriteTo(w io.Writer) (int64, error) {
 			return written, err
 		}
 		n, err := w.Write(r.piece)
+		if n < 0 || n > len(r.piece) {
+			n, err = 0, errCount
+		}
 		if err == nil && n < len(r.piece) {
 			err = io.ErrShortWrite
 		}
@@ -115,19 +122,28 @@ func (r *Reader) WriteTo(w io.Writer) (int64, error) {
 	}
 }
 
-// fill sees to it that there is text in the current piece.
+// fill sees to it that there is text in the current piece. At the end, and after an error, it ends the goroutines.
 func (r *Reader) fill() error {
+	if r.pieces == nil {
+		return errNotMade
+	}
 	for len(r.piece) == 0 {
 		if r.err != nil {
 			return r.err
 		}
-		r.piece, r.err = r.pieces.next()
+		if r.piece, r.err = r.pieces.next(); r.err != nil {
+			r.pieces.close()
+		}
 	}
 	return nil
 }
 
-// Close ends the goroutines of the Reader. It does not close the source. The error is always nil.
+// Close ends the goroutines of the Reader. It does not close the source. It is not needed after io.EOF or an error. The
+// error is always nil.
 func (r *Reader) Close() error {
+	if r.pieces == nil {
+		return nil
+	}
 	if r.err == nil || r.err == io.EOF {
 		r.err = errClosed
 	}

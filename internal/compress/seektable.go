@@ -224,14 +224,24 @@ func ReadSeekTableUpTo(src io.ReaderAt, size, frames int64) (*SeekTable, error) 
 	return t, nil
 }
 
-// readFullAt fills p. An io.EOF that comes with the last byte is no error.
+// readFullAt fills p. An io.EOF that comes with the last byte is no error. A source should not return less than it was
+// asked for without an error; one that does is asked for the rest.
 func readFullAt(src io.ReaderAt, p []byte, off int64) error {
-	n, err := src.ReadAt(p, off)
-	if n == len(p) {
-		return nil
+	for len(p) > 0 {
+		n, err := src.ReadAt(p, off)
+		switch {
+		case n < 0 || n > len(p):
+			return errCount
+		case n == len(p):
+			return nil
+		case err == io.EOF:
+			return io.ErrUnexpectedEOF
+		case err != nil:
+			return err
+		case n == 0:
+			return io.ErrNoProgress
+		}
+		p, off = p[n:], off+int64(n)
 	}
-	if err == io.EOF {
-		return io.ErrUnexpectedEOF
-	}
-	return err
+	return nil
 }
