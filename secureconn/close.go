@@ -36,8 +36,9 @@ func (s *sender) closeWrite() error {
 }
 
 const (
-	closeTimeout  = 5 * time.Second // for closeProgress
-	closeProgress = 16 << 10        // bytes that have to be written meanwhile
+	closeLimit    = 30 * time.Second // for all of Close
+	closeTimeout  = 5 * time.Second  // for closeProgress
+	closeProgress = 16 << 10         // bytes that have to be written meanwhile
 )
 
 // close writes what is left, with CLOSE, and closes the network connection. It cuts off calls that are under way. If
@@ -56,17 +57,21 @@ func (s *sender) close(peerEnded func() bool) error {
 	return errors.Join(err, s.conn.Close())
 }
 
-// finish ends the direction, as long as the peer takes what is sent.
+// finish ends the direction, as long as the peer takes what is sent, and up to closeLimit.
 func (s *sender) finish() error {
+	limit := time.Now().Add(closeLimit)
 	for {
-		before := s.written()
-		_ = s.conn.SetWriteDeadline(time.Now().Add(s.patience)) // if it fails, writing does too
+		before, deadline := s.written(), time.Now().Add(s.patience)
+		if deadline.After(limit) {
+			deadline = limit
+		}
+		_ = s.conn.SetWriteDeadline(deadline) // if it fails, writing does too
 		s.resume()
 		err := s.end()
 		if err == nil {
 			err = s.drain()
 		}
-		if !isTimeout(err) || s.written() < before+closeProgress {
+		if !isTimeout(err) || s.written() < before+closeProgress || !time.Now().Before(limit) {
 			return err
 		}
 	}

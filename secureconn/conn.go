@@ -24,8 +24,8 @@ type Conn struct {
 	peer    string
 	ready   atomic.Bool // the handshake is done, and what it has set does not change
 
-	closing  sync.Mutex // guards isClosed, and that nobody sets a deadline for writes that Close has not set
-	isClosed bool
+	closing  sync.Mutex // guards that nobody sets isClosed twice, or a deadline that Close has not set
+	isClosed atomic.Bool
 
 	sender   sender
 	receiver receiver
@@ -49,7 +49,7 @@ func Server(conn net.Conn, config *Config) *Conn { return newConn(conn, config, 
 func newConn(conn net.Conn, config *Config, isClient bool) *Conn {
 	c := &Conn{conn: conn, config: config, isClient: isClient}
 	c.sender.init(conn)
-	c.receiver.init(conn, c.fail)
+	c.receiver.init(conn, c.fail, &c.isClosed)
 	c.sender.out.limit, c.sender.out.age = rekeyBytes, rekeyAge
 	c.receiver.in.limit = maxBytes
 	return c
@@ -85,6 +85,22 @@ func (c *Conn) HandshakeContext(ctx context.Context) error {
 	return c.failure
 }
 
+// enter shakes hands, unless the connection is closed.
+func (c *Conn) enter() error {
+	if c.isClosed.Load() {
+		return net.ErrClosed
+	}
+	return c.leave(c.Handshake())
+}
+
+// leave gives the error of a call: that it was closed, if that is so, and not how the network or a peer took it.
+func (c *Conn) leave(err error) error {
+	if err != nil && c.isClosed.Load() {
+		return net.ErrClosed
+	}
+	return err
+}
+
 // Read implements [net.Conn]. It waits for one record at least, and gives as many of those that have come as fit. It
 // opens them straight into p if p has room for a whole one, which is up to 256 KiB. A p of no bytes gives 0 at once.
 //
@@ -92,75 +108,83 @@ func (c *Conn) HandshakeContext(ctx context.Context) error {
 // [io.ErrUnexpectedEOF] if the connection ends without that, that of the network if it was broken off, and
 // [ErrRecord] if what came is not what the peer has sent.
 func (c *Conn) Read(p []byte) (int, error) {
-	if err := c.Handshake(); err != nil {
+	if err := c.enter(); err != nil {
 		return 0, err
 	}
 	if len(p) == 0 {
 		return 0, nil // also while another Read waits
 	}
-	return c.receiver.read(p)
+	n, err := c.receiver.read(p)
+	return n, c.leave(err)
 }
 
 // WriteTo implements [io.WriterTo]: it writes all that comes to w, up to the end of the stream. What w gets is not
 // copied for it, and w must not change it.
 func (c *Conn) WriteTo(w io.Writer) (int64, error) {
-	if err := c.Handshake(); err != nil {
+	if err := c.enter(); err != nil {
 		return 0, err
 	}
-	return c.receiver.writeTo(w)
+	n, err := c.receiver.writeTo(w)
+	return n, c.leave(err)
 }
 
 // Write implements [net.Conn]. It returns when p is sealed, and written up to a bound; see the package comment. The
 // number of bytes counts what was sealed: with a deadline, the rest of it is written when the next deadline allows.
 func (c *Conn) Write(p []byte) (int, error) {
-	if err := c.Handshake(); err != nil {
+	if err := c.enter(); err != nil {
 		return 0, err
 	}
-	return c.sender.write(p)
+	n, err := c.sender.write(p)
+	return n, c.leave(err)
 }
 
 // ReadFrom implements [io.ReaderFrom]: it sends what r has, up to the end, as it comes.
 func (c *Conn) ReadFrom(r io.Reader) (int64, error) {
-	if err := c.Handshake(); err != nil {
+	if err := c.enter(); err != nil {
 		return 0, err
 	}
-	return c.sender.readFrom(r)
+	n, err := c.sender.readFrom(r)
+	return n, c.leave(err)
 }
 
 // WriteBuffers sends all slices of a list, in as few records as they fit into, and empties it. It is what
 // [net.Buffers.WriteTo] is for a connection without encryption.
 func (c *Conn) WriteBuffers(list *net.Buffers) (int64, error) {
-	if err := c.Handshake(); err != nil {
+	if err := c.enter(); err != nil {
 		return 0, err
 	}
-	return c.sender.writeBuffers(list)
+	n, err := c.sender.writeBuffers(list)
+	return n, c.leave(err)
 }
 
 // CloseWrite ends the stream to the peer, who reads [io.EOF] after the last byte. It returns when everything is
 // written. The other direction goes on.
 func (c *Conn) CloseWrite() error {
-	if err := c.Handshake(); err != nil {
+	if err := c.enter(); err != nil {
 		return err
 	}
-	return c.sender.closeWrite()
+	return c.leave(c.sender.closeWrite())
 }
 
-// Close writes what is left, ends the stream to the peer, and closes the network connection. It waits as long as the
-// peer takes what is sent: if that is less than 16 KiB in 5 seconds, it gives up, with an error.
+// Close writes what is left, ends the stream to the peer, and closes the network connection. It waits while the peer
+// takes what is sent: at most 30 seconds in all, and no longer than until the peer takes less than 16 KiB in 5 seconds.
+// Then it gives up, with an error. A program that has more to send to a slow peer calls [Conn.CloseWrite] first, which
+// waits until the deadline for writes.
 //
 // Close cuts off calls that are under way in other goroutines. If one of them is sending, the stream is not ended, so
-// that the peer reads [io.ErrUnexpectedEOF]. A second Close is [net.ErrClosed].
+// that the peer reads [io.ErrUnexpectedEOF]. From the beginning of Close on, all calls that fail return [net.ErrClosed],
+// a second Close too, and nothing is handed out that was received before and not read.
 //
 // That Close has no error does not mean that the peer has everything. As always with TCP, the system even drops what is
 // on its way if the peer has sent bytes that nobody has read. Who has to know calls CloseWrite and reads up to the end.
 func (c *Conn) Close() error {
 	c.closing.Lock()
-	wasClosed := c.isClosed
-	c.isClosed = true
-	c.closing.Unlock()
-	if wasClosed {
+	if c.isClosed.Swap(true) {
+		c.closing.Unlock()
 		return net.ErrClosed
 	}
+	_ = c.conn.SetReadDeadline(time.Unix(1, 0)) // ends the Read that waits, before the peer has taken what is sent
+	c.closing.Unlock()
 	if !c.ready.Load() {
 		return c.conn.Close()
 	}
@@ -181,14 +205,21 @@ func (c *Conn) SetDeadline(t time.Time) error {
 	return c.SetWriteDeadline(t)
 }
 
-// SetReadDeadline implements [net.Conn].
-func (c *Conn) SetReadDeadline(t time.Time) error { return c.conn.SetReadDeadline(t) }
+// SetReadDeadline implements [net.Conn]. After Close it is [net.ErrClosed].
+func (c *Conn) SetReadDeadline(t time.Time) error {
+	c.closing.Lock()
+	defer c.closing.Unlock()
+	if c.isClosed.Load() {
+		return net.ErrClosed
+	}
+	return c.conn.SetReadDeadline(t)
+}
 
 // SetWriteDeadline implements [net.Conn]. After Close, which sets its own, it is [net.ErrClosed].
 func (c *Conn) SetWriteDeadline(t time.Time) error {
 	c.closing.Lock()
 	defer c.closing.Unlock()
-	if c.isClosed {
+	if c.isClosed.Load() {
 		return net.ErrClosed
 	}
 	if err := c.conn.SetWriteDeadline(t); err != nil {

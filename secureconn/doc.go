@@ -112,5 +112,6 @@
 // # Sharing
 //
 // All methods of a Conn may be called at once. Calls of Read and WriteTo take turns, and so do Write, ReadFrom,
-// WriteBuffers and CloseWrite. Close and the deadlines wait for nobody.
+// WriteBuffers and CloseWrite. Close and the deadlines wait for none of them. Close waits for the peer, at most 30
+// seconds, to take what is left; every call that fails from then on returns net.ErrClosed.
 package secureconn

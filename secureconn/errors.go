@@ -28,8 +28,12 @@ func (e *PeerError) Error() string {
 var (
 	errWriteClosed = errors.New("secureconn: write after CloseWrite")
 	errSequence    = errors.New("secureconn: no sequence numbers left")
+	errCount       = errors.New("secureconn: a Read or Write has returned an impossible count")
 	errEnded       = errors.New("secureconn: the direction has ended")
 )
+
+// maxEmptyReads is how many reads in a row may return neither bytes nor an error. It is that of bufio.
+const maxEmptyReads = 100
 
 // isTimeout tells errors of a deadline, after which a connection can go on, from others. Among the others is that of a
 // system which has waited too long for the peer, and has given the connection up.

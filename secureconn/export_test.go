@@ -29,6 +29,9 @@ func (c *Conn) SetSequence(n uint64) { c.sender.out.sequence, c.receiver.in.sequ
 // Secrets gives the memory of the secrets that are in use, outgoing and incoming.
 func (c *Conn) Secrets() [2][]byte { return [2][]byte{c.sender.out.secret, c.receiver.in.secret} }
 
+// CloseLimit is how long Close takes at most.
+const CloseLimit = closeLimit
+
 // MaxHandshake is how many bytes of the peer TLS gets to read.
 const MaxHandshake = maxHandshake
 

@@ -5,7 +5,8 @@ import (
 	"net"
 )
 
-// firstRead is how much ReadFrom asks for at first. It asks for more as long as it gets all it asks for.
+// firstRead is how much ReadFrom asks for at first. It asks for more as long as it gets all it asks for, and for less if
+// it gets less than half: what it asks for and does not get has to be cleared.
 const firstRead = 4 << 10
 
 // readFrom is ReadFrom. It seals what it reads in place.
@@ -13,7 +14,7 @@ func (s *sender) readFrom(r io.Reader) (n int64, err error) {
 	s.sealing.Lock()
 	defer s.sealing.Unlock()
 	size := firstRead
-	for {
+	for empty := 0; ; {
 		if err := s.writable(); err != nil {
 			return n, err
 		}
@@ -27,9 +28,14 @@ func (s *sender) readFrom(r io.Reader) (n int64, err error) {
 		case readErr != nil:
 			return n, readErr
 		case got == size:
-			size = min(4*size, recordSize)
-		case got < size/4:
-			size = max(size/4, firstRead)
+			size = min(2*size, recordSize)
+		case got < size/2:
+			size = max(size/2, firstRead)
+		}
+		if got > 0 {
+			empty = 0
+		} else if empty++; empty == maxEmptyReads {
+			return n, io.ErrNoProgress
 		}
 	}
 }
@@ -44,6 +50,11 @@ func (s *sender) readOnce(r io.Reader, size int) (n int, readErr, err error) {
 	const begin = overhead + headerSize
 	plaintext := buf[begin : begin+size : begin+size]
 	n, readErr = r.Read(plaintext)
+	if n < 0 || n > size {
+		n, readErr = 0, errCount
+	}
+	// A reader may use all of it, whatever it returns, and others get the memory that the record does not cover.
+	clear(plaintext[n:])
 	if n == 0 {
 		s.unreserve()
 		return 0, readErr, nil
@@ -83,8 +94,10 @@ func (s *sender) writeBuffers(list *net.Buffers) (n int64, err error) {
 		if buf, err = s.rekey(buf, size); err != nil {
 			return n, s.abandon(err)
 		}
-		plaintext := take(list, size, buf[len(buf)+headerSize:cap(buf)])
+		room := buf[len(buf)+headerSize : len(buf)+headerSize+size]
+		plaintext := take(list, size, room)
 		if buf, err = s.out.seal(buf, kindData, plaintext); err != nil {
+			clear(room)
 			return n, s.abandon(err)
 		}
 		n, total = n+int64(size), total-size

@@ -1,6 +1,9 @@
 package secureconn
 
-import "io"
+import (
+	"io"
+	"net"
+)
 
 // record gives the next complete record of current, unless the direction has ended. It is not opened yet.
 func (r *receiver) record() []byte {
@@ -53,6 +56,9 @@ func (r *receiver) read(p []byte) (int, error) {
 	r.reading.Lock()
 	defer r.reading.Unlock()
 	defer r.tidy()
+	if r.isClosed.Load() {
+		return 0, net.ErrClosed // while another call was reading
+	}
 	filled, err := r.fill(p)
 	n := r.join(filled)
 	clear(p[n:filled]) // it came behind what is not authentic
@@ -162,8 +168,14 @@ func (r *receiver) writeTo(w io.Writer) (n int64, err error) {
 	defer r.reading.Unlock()
 	defer r.tidy()
 	for {
+		if r.isClosed.Load() {
+			return n, net.ErrClosed
+		}
 		if len(r.rest) > 0 {
 			written, err := w.Write(r.rest)
+			if written < 0 || written > len(r.rest) {
+				written, err = 0, errCount
+			}
 			n += int64(written)
 			r.rest = r.rest[written:]
 			if err == nil && len(r.rest) > 0 {

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 
 	"culvert/bytebuf"
 )
@@ -33,8 +34,9 @@ type batch struct {
 // fetcher owns the batch partial; the caller owns current, and goes on with those in ready. If more than one record has
 // come, the opener opens one of them beside the caller, who waits for it before it returns.
 type receiver struct {
-	conn net.Conn
-	fail func(error) // ends the other direction too
+	conn     net.Conn
+	fail     func(error)  // ends the other direction too
+	isClosed *atomic.Bool // of the Conn
 
 	reading sync.Mutex // guards what is below, up to mu
 	in      direction
@@ -62,8 +64,8 @@ type receiver struct {
 	opener func() // opens second
 }
 
-func (r *receiver) init(conn net.Conn, fail func(error)) {
-	r.conn, r.fail = conn, fail
+func (r *receiver) init(conn net.Conn, fail func(error), isClosed *atomic.Bool) {
+	r.conn, r.fail, r.isClosed = conn, fail, isClosed
 	r.changed.L = &r.mu
 	r.helper = r.readAhead
 	r.opener = func() {
@@ -99,7 +101,7 @@ func (r *receiver) release(b *batch) {
 // fetch reads until partial has a complete record, or one that is malformed. It is called by whoever has set fetching,
 // without mu. After a deadline it may be called again.
 func (r *receiver) fetch() error {
-	for {
+	for empty := 0; ; {
 		r.mu.Lock()
 		b, limit := r.prepare()
 		r.mu.Unlock()
@@ -107,10 +109,19 @@ func (r *receiver) fetch() error {
 			return nil
 		}
 		n, err := r.conn.Read(b.buf[b.end:limit])
-		b.end += n
-		if n == 0 && err != nil {
+		switch {
+		case n < 0 || n > limit-b.end:
+			return errCount
+		case n > 0:
+			empty = 0
+		case err != nil:
 			return err
+		default:
+			if empty++; empty == maxEmptyReads {
+				return io.ErrNoProgress
+			}
 		}
+		b.end += n
 	}
 }
 

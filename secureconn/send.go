@@ -1,6 +1,7 @@
 package secureconn
 
 import (
+	"io"
 	"net"
 	"os"
 	"sync"
@@ -268,6 +269,11 @@ func (s *sender) flush() {
 		pending, setting := p.sealed[p.written:], s.setting
 		s.mu.Unlock()
 		n, err := s.conn.Write(pending)
+		if n < 0 || n > len(pending) {
+			n, err = 0, errCount
+		} else if n < len(pending) && err == nil {
+			err = io.ErrShortWrite
+		}
 		s.mu.Lock()
 		p.written += n
 		s.total += int64(n)

@@ -100,7 +100,9 @@ func TestEndWithoutClose(t *testing.T) {
 // byteAt is a source that gives one byte at a time, whatever it is asked for.
 type byteAt struct{ io.ReaderAt }
 
-func (b byteAt) ReadAt(p []byte, off int64) (int, error) { return b.ReaderAt.ReadAt(p[:min(1, len(p))], off) }
+func (b byteAt) ReadAt(p []byte, off int64) (int, error) {
+	return b.ReaderAt.ReadAt(p[:min(1, len(p))], off)
+}
 
 // emptyAt is a source that gives nothing.
 type emptyAt struct{}
