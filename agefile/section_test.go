@@ -7,8 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
-
 
 	"culvert/agefile"
 )
@@ -103,14 +103,14 @@ func TestReaderUsesFilter(t *testing.T) {
 	}
 }
 
-// askedFile counts what is read at an offset.
+// askedFile notes whether it is read at an offset.
 type askedFile struct {
 	changedFile
-	readAt *bool
+	readAt *atomic.Bool
 }
 
 func (f askedFile) ReadAt(p []byte, off int64) (int, error) {
-	*f.readAt = true
+	f.readAt.Store(true)
 	return f.changedFile.ReadAt(p, off)
 }
 
@@ -151,7 +151,7 @@ func TestReadAtOfSources(t *testing.T) {
 		}
 	}
 	for _, asked := range []bool{false, true} {
-		var readAt bool
+		var readAt atomic.Bool
 		src := askedFile{changedFile{bytes.NewReader(plain), int64(len(plain)), nil}, &readAt}
 		w, err := agefile.Config{Workers: 2, ReadAt: asked}.NewWriter(io.Discard, id.Recipient())
 		if err != nil {
@@ -163,8 +163,8 @@ func TestReadAtOfSources(t *testing.T) {
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if readAt != asked {
-			t.Errorf("asked for ReadAt: %v, and it was called: %v", asked, readAt)
+		if readAt.Load() != asked {
+			t.Errorf("asked for ReadAt: %v, and it was called: %v", asked, readAt.Load())
 		}
 	}
 }
