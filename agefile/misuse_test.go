@@ -44,7 +44,7 @@ func TestZeroValues(t *testing.T) {
 		"Write":       func() error { _, err := w.Write(p); return err },
 		"empty Write": func() error { _, err := w.Write(nil); return err },
 		"ReadFrom":    func() error { _, err := w.ReadFrom(bytes.NewReader(p)); return err },
-		"Close":       func() error { return w.Close() },
+		"Close":       w.Close,
 		"Read":        func() error { _, err := r.Read(p); return err },
 		"WriteTo":     func() error { _, err := r.WriteTo(io.Discard); return err },
 		"ReadAt":      func() error { _, err := at.ReadAt(p, 0); return err },

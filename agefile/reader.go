@@ -38,10 +38,10 @@ type Reader struct {
 // NewReader reads the header of an age file from src, finds the identity that opens it, and returns a Reader of its
 // content, with as many workers as there are cores. The error is an [*age.NoIdentityMatchError] if none does.
 //
-// The Reader reads ahead of what it returns, and reads src to its end: an age file has no length, so that src must
-// not go on after it. An [*os.File], [*io.SectionReader], [*bytes.Reader] or [*strings.Reader] is read by several
-// goroutines at once, with ReadAt; so is a src of another type if [Config.ReadAt] permits it. A caller that stops before
-// the end or an error must call [Reader.Close].
+// The Reader reads ahead of what it returns, and reads src to its end: an age file has no length, so that src must not
+// go on after it. An [*os.File], [*io.SectionReader], [*bytes.Reader] or [*strings.Reader] is read by several
+// goroutines at once, with ReadAt; so is a src of another type if [Config.ReadAt] permits it. A caller that stops
+// before the end or an error must call [Reader.Close].
 func NewReader(src io.Reader, identities ...age.Identity) (*Reader, error) {
 	return Config{}.NewReader(src, identities...)
 }

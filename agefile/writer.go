@@ -250,8 +250,8 @@ func (w *Writer) writeSpan(s *span) error {
 }
 
 // sequence checks what the safety of the format rests on: that the chunks under a key have the numbers from 0 on, each
-// once, that all are full but the last, and that only that is marked as the last. The code around it sees to that. But a
-// fault in it would give away plaintext, since two chunks with the same number have the same key stream. So it is
+// once, that all are full but the last, and that only that is marked as the last. The code around it sees to that. But
+// a fault in it would give away plaintext, since two chunks with the same number have the same key stream. So it is
 // checked before anything is written.
 type sequence struct {
 	next uint64 // number of the first chunk of the next span

@@ -3,9 +3,9 @@
 //
 // # In place of bytes.Buffer
 //
-// Buffer has every method of bytes.Buffer, with the same results, errors and panics. [ErrTooLarge] is [bytes.ErrTooLarge];
-// the texts of other errors and panics say bytebuf where those of the original say bytes. So a program changes its
-// import and its constructors:
+// Buffer has every method of bytes.Buffer, with the same results, errors and panics. [ErrTooLarge] is
+// [bytes.ErrTooLarge]; the texts of other errors and panics say bytebuf where those of the original say bytes. So a
+// program changes its import and its constructors:
 //
 //	b := bytebuf.New() // was: var b bytes.Buffer
 //	defer b.Free()     // new, and optional

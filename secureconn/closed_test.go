@@ -78,17 +78,20 @@ func TestAfterClose(t *testing.T) {
 			for name, prepare := range map[string]func(client, server *secureconn.Conn) error{
 				"idle": func(*secureconn.Conn, *secureconn.Conn) error { return nil },
 				"with bytes that were not read": func(client, server *secureconn.Conn) error {
-					go server.Write(noise(100_000))
+					go func() { _, _ = server.Write(noise(100_000)) }()
 					_, err := io.ReadFull(client, make([]byte, 10))
 					return err
 				},
 				"with the end that was not read": func(client, server *secureconn.Conn) error {
-					go func() { server.Write(noise(100)); server.CloseWrite() }()
+					go func() {
+						_, _ = server.Write(noise(100))
+						_ = server.CloseWrite()
+					}()
 					_, err := io.ReadFull(client, make([]byte, 100))
 					return err
 				},
 				"ended": func(client, server *secureconn.Conn) error {
-					go server.CloseWrite()
+					go func() { _ = server.CloseWrite() }()
 					_, err := client.Read(make([]byte, 1))
 					if err == io.EOF {
 						err = nil
@@ -96,7 +99,7 @@ func TestAfterClose(t *testing.T) {
 					return err
 				},
 				"half closed": func(client, server *secureconn.Conn) error {
-					go io.Copy(io.Discard, server)
+					go func() { _, _ = io.Copy(io.Discard, server) }()
 					return client.CloseWrite()
 				},
 				"with deadlines that have passed": func(client, _ *secureconn.Conn) error {

@@ -172,8 +172,8 @@ func (c *Conn) CloseWrite() error {
 // waits until the deadline for writes.
 //
 // Close cuts off calls that are under way in other goroutines. If one of them is sending, the stream is not ended, so
-// that the peer reads [io.ErrUnexpectedEOF]. From the beginning of Close on, all calls that fail return [net.ErrClosed],
-// a second Close too, and nothing is handed out that was received before and not read.
+// that the peer reads [io.ErrUnexpectedEOF]. From the beginning of Close on, all calls that fail return
+// [net.ErrClosed], a second Close too, and nothing is handed out that was received before and not read.
 //
 // That Close has no error does not mean that the peer has everything. As always with TCP, the system even drops what is
 // on its way if the peer has sent bytes that nobody has read. Who has to know calls CloseWrite and reads up to the end.

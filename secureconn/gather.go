@@ -5,8 +5,8 @@ import (
 	"net"
 )
 
-// firstRead is how much ReadFrom asks for at first. It asks for more as long as it gets all it asks for, and for less if
-// it gets less than half: what it asks for and does not get has to be cleared.
+// firstRead is how much ReadFrom asks for at first. It asks for more as long as it gets all it asks for, and for less
+// if it gets less than half: what it asks for and does not get has to be cleared.
 const firstRead = 4 << 10
 
 // readFrom is ReadFrom. It seals what it reads in place.

@@ -18,8 +18,8 @@ type Reader struct {
 	err    error
 }
 
-// pieces is a decoder that gives the text piece by piece. A piece holds until the next call of next. It may be closed more
-// than once.
+// pieces is a decoder that gives the text piece by piece. A piece holds until the next call of next. It may be closed
+// more than once.
 type pieces interface {
 	next() ([]byte, error)
 	close()
