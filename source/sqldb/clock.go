@@ -10,23 +10,39 @@ import (
 type clock uint8
 
 const (
-	unknownClock clock = iota
-	date               // a day
-	wallClock          // a day and a time of day, anywhere
-	instant            // the same moment everywhere
+	unknownClock   clock = iota
+	date                 // a day
+	timeOfDay            // a time of any day, anywhere
+	zonedTimeOfDay       // a time of any day, with its zone
+	wallClock            // a day and a time of day, anywhere
+	instant              // the same moment everywhere
 )
 
-// clockOf gives the clock of the columns of a type.
-func clockOf(typeName string) clock {
-	name := strings.ToUpper(typeName)
-	if name == "TIMESTAMPTZ" || strings.HasSuffix(name, " WITH TIME ZONE") {
-		return instant
+// clockOf returns the clock of the columns of a type, whose name is in upper case.
+func clockOf(name string) clock {
+	name = strings.Replace(name, "TIMEZONE", "TIME ZONE", 1)
+	name, zoned := strings.CutSuffix(name, " WITH TIME ZONE")
+	if !zoned {
+		name, zoned = strings.CutSuffix(name, " WITH LOCAL TIME ZONE")
 	}
 	name, _, _ = strings.Cut(strings.TrimSuffix(name, " WITHOUT TIME ZONE"), "(")
 	switch name {
-	case "DATE":
+	case "DATE", "DATE32":
 		return date
-	case "TIMESTAMP", "DATETIME":
+	case "TIME":
+		if zoned {
+			return zonedTimeOfDay
+		}
+		return timeOfDay
+	case "TIMETZ":
+		return zonedTimeOfDay
+	case "TIMESTAMPTZ", "TIMESTAMP_TZ", "TIMESTAMP_LTZ", "TIMESTAMPTZ_DTY", "TIMESTAMPLTZ_DTY":
+		return instant
+	case "TIMESTAMP", "TIMESTAMP_NTZ", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMPDTY",
+		"DATETIME", "DATETIME2", "DATETIME64", "SMALLDATETIME":
+		if zoned {
+			return instant
+		}
 		return wallClock
 	}
 	return unknownClock
@@ -44,10 +60,63 @@ func (c clock) appendTime(dst []byte, t time.Time) []byte {
 		return appendYearFirst(dst, t, "-01-02")
 	case c == instant:
 		return appendYearFirst(dst, t, "-01-02 15:04:05.999999999+00")
-	case c != unknownClock && offset == 0:
+	case c == wallClock && offset == 0, c == date && offset == 0:
 		return appendYearFirst(dst, t, "-01-02 15:04:05.999999999")
+	case c == timeOfDay && offset == 0 || c == zonedTimeOfDay:
+		if out, ok := appendTimeOfDay(dst, t, c == zonedTimeOfDay); ok {
+			return out
+		}
 	}
 	return t.AppendFormat(dst, time.RFC3339Nano)
+}
+
+// appendTimeOfDay appends a time of day, if the day is one that drivers choose where there is none.
+func appendTimeOfDay(dst []byte, t time.Time, zoned bool) (out []byte, ok bool) {
+	year, month, day := t.Date()
+	midnight := t.Hour() == 0 && t.Minute() == 0 && t.Second() == 0 && t.Nanosecond() == 0
+	switch {
+	case month == time.January && day == 1 && (year == 0 || year == 1 || year == 1970):
+		dst = t.AppendFormat(dst, "15:04:05.999999999")
+	case month == time.January && day == 2 && year == 0 && midnight: // the end of a day, as lib/pq has it
+		dst = append(dst, "24:00:00"...)
+	default:
+		return dst, false
+	}
+	if !zoned {
+		return dst, true
+	}
+	layout := "-07"
+	switch _, offset := t.Zone(); {
+	case offset%60 != 0:
+		layout = "-07:00:00"
+	case offset%3600 != 0:
+		layout = "-07:00"
+	}
+	return t.AppendFormat(dst, layout), true
+}
+
+// appendDuration appends a length of time as PostgreSQL prints an interval without days.
+func appendDuration(dst []byte, d time.Duration) []byte {
+	rest := uint64(d)
+	if d < 0 {
+		dst, rest = append(dst, '-'), -rest
+	}
+	two := func(n uint64) {
+		if n < 10 {
+			dst = append(dst, '0')
+		}
+		dst = strconv.AppendUint(dst, n, 10)
+	}
+	two(rest / uint64(time.Hour))
+	dst = append(dst, ':')
+	two(rest / uint64(time.Minute) % 60)
+	dst = append(dst, ':')
+	two(rest / uint64(time.Second) % 60)
+	if rest %= uint64(time.Second); rest > 0 {
+		fraction := strconv.AppendUint(nil, rest+uint64(time.Second), 10)[1:]
+		dst = append(append(dst, '.'), strings.TrimRight(string(fraction), "0")...)
+	}
+	return dst
 }
 
 // appendYearFirst appends the year and then what layout says. Package time counts a year 0 before the first one, SQL

@@ -67,6 +67,26 @@ func ExampleConfig_New() {
 	// Output: 3 columns
 }
 
+// The driver lib/pq delivers the values of enums as []byte, in columns without a type.
+func ExampleConfig_Convert() {
+	withTodos(func(ctx context.Context, db *sql.DB) error {
+		enums := sqldb.Config{Convert: func(column *sql.ColumnType, value any) (any, error) {
+			if label, ok := value.([]byte); ok && column.DatabaseTypeName() == "" {
+				return string(label), nil
+			}
+			return value, nil
+		}}
+		rows, err := enums.New(db).Query(ctx, "SELECT CAST('done' AS BLOB) AS state")
+		if err != nil {
+			return err
+		}
+		return errors.Join(printRows(rows), rows.Close())
+	})
+	// Output:
+	// state
+	// text "done"
+}
+
 // An unknown table comes with the names there are.
 func ExampleDB_Table() {
 	withTodos(func(ctx context.Context, db *sql.DB) error {
@@ -161,7 +181,7 @@ func withTodos(f func(context.Context, *sql.DB) error) {
 
 func printRows(rows source.Rows) error {
 	for _, column := range rows.Columns() {
-		fmt.Println(column.Name, column.Type)
+		fmt.Println(strings.TrimSpace(column.Name + " " + column.Type))
 	}
 	var batch source.Batch
 	for {

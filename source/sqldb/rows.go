@@ -15,6 +15,7 @@ import (
 type rows struct {
 	ctx     context.Context
 	rows    *sql.Rows
+	types   []*sql.ColumnType
 	columns []source.Column
 	values  []value
 	dest    []any // pointers to values, for Scan
@@ -22,23 +23,38 @@ type rows struct {
 	closed  bool
 }
 
-// Rows runs a query and gives its rows. The query is the caller's: it may have arguments, be a prepared statement, or
+// Rows runs a query and returns its rows, with the zero [Config].
+func Rows(ctx context.Context, query func(context.Context) (*sql.Rows, error)) (source.Rows, error) {
+	return Config{}.Rows(ctx, query)
+}
+
+// Rows runs a query and returns its rows. The query is the caller's: it may have arguments, be a prepared statement, or
 // come from a query builder.
 //
 //	rows, err := sqldb.Rows(ctx, func(ctx context.Context) (*sql.Rows, error) {
 //		return db.QueryContext(ctx, "SELECT * FROM orders WHERE shop = $1", shop)
 //	})
 //
-// The context has to govern the query. The rows that it gave are closed with those that Rows gives, or if Rows fails.
-func Rows(ctx context.Context, query func(context.Context) (*sql.Rows, error)) (source.Rows, error) {
+// The context has to govern the query. The rows that it gave are closed with those that Rows returns, or if Rows fails.
+func (c Config) Rows(ctx context.Context, query func(context.Context) (*sql.Rows, error)) (source.Rows, error) {
 	rows, err := run(ctx, query)
 	if err != nil {
 		return nil, err
 	}
-	return withColumns(rows)
+	return withColumns(c.converted(rows))
 }
 
-// withColumns closes the rows of a statement that gives none.
+// converted has the caller's function read the values first. Rows that only this package reads go without.
+func (c Config) converted(rows *rows) *rows {
+	if c.Convert != nil {
+		for i, t := range rows.types {
+			rows.values[i].convert = func(src any) (any, error) { return c.Convert(t, src) }
+		}
+	}
+	return rows
+}
+
+// withColumns closes the rows of a statement that has none.
 func withColumns(rows *rows) (source.Rows, error) {
 	if len(rows.columns) == 0 {
 		return nil, errors.Join(errors.New("sqldb: the statement gives no rows"), rows.Close())
@@ -72,10 +88,13 @@ func newRows(ctx context.Context, result *sql.Rows) (*rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &rows{ctx: ctx, rows: result, values: make([]value, len(types))}
+	r := &rows{ctx: ctx, rows: result, types: types, values: make([]value, len(types))}
 	for i, t := range types {
 		r.columns = append(r.columns, source.Column{Name: t.Name(), Type: t.DatabaseTypeName()})
-		r.values[i].setType(t.DatabaseTypeName())
+		r.values[i].columnType = typeOf(t.DatabaseTypeName())
+		if _, scale, ok := t.DecimalSize(); ok && scale <= maxScale {
+			r.values[i].scale = int(scale)
+		}
 		r.dest = append(r.dest, &r.values[i])
 	}
 	return r, nil

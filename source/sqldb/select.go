@@ -26,7 +26,7 @@ func (db *DB) Table(ctx context.Context, name string) (source.Rows, error) {
 	if err != nil {
 		return nil, explain(err)
 	}
-	return rows, nil
+	return db.config.converted(rows), nil
 }
 
 // Select gives a part of a table or view. The names of columns are looked for as they are written, and then without
@@ -76,7 +76,7 @@ func (db *DB) Select(ctx context.Context, name string, s source.Selection) (sour
 	if err != nil {
 		return nil, err
 	}
-	return rows, nil
+	return db.config.converted(rows), nil
 }
 
 // find gives the name of a table as SQL has it, and what explains an error of the first statement that uses it.

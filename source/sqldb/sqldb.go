@@ -17,7 +17,7 @@
 //
 // # Values
 //
-// The [source.Kind] follows from the Go type that the driver gives:
+// The [source.Kind] follows from the Go type that the driver delivers, and from the name of the column's type:
 //
 //	int64, other integers  Number
 //	float64, float32       Number, the shortest text that reads back as the same value; as a float32 if the column has
@@ -25,18 +25,41 @@
 //	bool                   Bool
 //	time.Time              Text, see below
 //	string                 Text
-//	[]byte                 Bytes; Text if the column has a type of text, as some drivers give []byte for everything
-//	nil                    Null
+//	[]byte                 Bytes; Text if the column has a type of text, as some drivers deliver []byte for everything
+//	nil, nil pointers      Null
 //
-// Text in a column of a numeric type, such as NUMERIC, is a Number, and in one of the type JSON it is JSON, if it reads
-// as such.
+// Text in a column of a numeric type, such as NUMERIC or MONEY, is a Number, and in one of a type such as JSON or
+// VARIANT it is JSON, if it reads as such. The 16 bytes of a UUID are written as one. Those of a UNIQUEIDENTIFIER are
+// taken to have the order that the driver of SQL Server delivers without "guid conversion".
+//
+// Drivers deliver other Go types too. These are read, in this order:
+//
+//	time.Duration           Text, such as 36:04:05.5
+//	big.Int, big.Float      Number
+//	json.Number             Number
+//	json.RawMessage         JSON
+//	driver.Valuer           what Value returns
+//	encoding.TextMarshaler  the text, as if it were a string
+//	json.Marshaler          JSON
+//	fmt.Stringer            the text, as if it were a string
+//	slice, array, map       JSON: the values in it as above, and bytes as "\\x00ff"
+//	struct                  JSON: its public fields, by the names in their tags
+//	any other named type    as the type that it is made of
+//
+// Any other type is an error. [Config].Convert reads what these rules cannot, or read otherwise than wanted. It is
+// needed for columns whose driver says no type and delivers []byte for text: lib/pq does so for enums and for types of
+// extensions.
 //
 // How a time is written follows from the type of the column, and is what PostgreSQL prints for such a type:
 //
 //	DATE                 2026-01-02, if the time is midnight
+//	TIME                 03:04:05.123456, if the day is 1 January of the years 0, 1 or 1970, as drivers make it
+//	TIMETZ               03:04:05.123456+02, likewise
 //	TIMESTAMP, DATETIME  2026-01-02 03:04:05.123456, if the time is in UTC; the zone is one that the driver chose
 //	TIMESTAMPTZ          2026-01-02 03:04:05.123456+00, always in UTC
 //	any other            2026-01-02T03:04:05.123456Z, as RFC 3339 has it
+//
+// Other databases' names for these types are known too, such as DATETIME2 and TIMESTAMP WITH TIME ZONE.
 package sqldb
 
 import (
@@ -63,6 +86,12 @@ type Config struct {
 	// Tables is a query for the names of all tables and views, in its last column, and for their schemas in the
 	// column before, if there is one. If "", they are read from information_schema.tables.
 	Tables string
+
+	// Convert, if not nil, is called with each value that is not NULL, as the driver delivers it. What it returns is
+	// read in its place: a [driver.Value], a [json.RawMessage], or anything else that this package can read. It is for
+	// what only the caller knows, such as what the bytes of a type are. It must not change the value, nor keep it after
+	// it returns. An error ends the rows. Rows that are read at the same time call it at the same time.
+	Convert func(column *sql.ColumnType, value any) (any, error)
 }
 
 // DB is an open database. It is used by one goroutine at a time.
@@ -106,7 +135,7 @@ func (db *DB) Query(ctx context.Context, query string) (source.Rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	return withColumns(rows)
+	return withColumns(db.config.converted(rows))
 }
 
 func (db *DB) query(ctx context.Context, query string) (*rows, error) {

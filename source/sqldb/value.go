@@ -2,38 +2,40 @@ package sqldb
 
 import (
 	"database/sql"
+	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"math"
-	"reflect"
 	"strconv"
-	"strings"
 	"time"
 
 	"culvert/source"
 )
 
-// value takes the values of one column from database/sql, which hands a Scanner what the driver gave, without the copy
-// that other destinations cost.
+// value takes the values of one column from database/sql, which hands a Scanner what the driver delivers, without the
+// copy that other destinations cost.
 type value struct {
-	batch       *source.Batch
-	text, bytes source.Kind // what a string, and a []byte, is in this column
-	single      bool        // a float64 has the digits of a float32
-	clock       clock       // how a time is written
-	scratch     []byte
-}
-
-// setType says what type the column has.
-func (v *value) setType(typeName string) {
-	v.text, v.bytes = kinds(typeName)
-	v.single = strings.EqualFold(typeName, "FLOAT4")
-	v.clock = clockOf(typeName)
+	columnType
+	batch   *source.Batch
+	convert func(src any) (any, error) // nil, or the caller's
+	scratch []byte
+	inner   *value // the values in one of this column
+	depth   int    // how many values are around
 }
 
 var _ sql.Scanner = (*value)(nil)
 
 // Scan appends a value to the batch.
 func (v *value) Scan(src any) error {
+	if v.convert != nil && src != nil {
+		var err error
+		if src, err = v.convert(src); err != nil {
+			return err
+		}
+	}
+	return v.scan(src)
+}
+
+func (v *value) scan(src any) error {
 	switch x := src.(type) {
 	case nil:
 		v.batch.AppendNull()
@@ -44,7 +46,7 @@ func (v *value) Scan(src any) error {
 	case bool:
 		v.appendBool(x)
 	case []byte:
-		v.append(v.bytes, x)
+		return v.appendBytes(x)
 	case string:
 		v.scratch = append(v.scratch[:0], x...)
 		v.append(v.text, v.scratch)
@@ -52,32 +54,7 @@ func (v *value) Scan(src any) error {
 		v.scratch = v.clock.appendTime(v.scratch[:0], x)
 		v.append(source.Text, v.scratch)
 	default:
-		return v.scanOther(reflect.ValueOf(src))
-	}
-	return nil
-}
-
-// scanOther appends a value of a type that a driver should not give, by its kind.
-func (v *value) scanOther(x reflect.Value) error {
-	switch {
-	case x.CanInt():
-		v.batch.AppendInt(x.Int())
-	case x.CanUint():
-		v.scratch = strconv.AppendUint(v.scratch[:0], x.Uint(), 10)
-		v.append(source.Number, v.scratch)
-	case x.Kind() == reflect.Float32:
-		v.appendSingle(float32(x.Float()))
-	case x.Kind() == reflect.Float64:
-		v.appendFloat(x.Float())
-	case x.Kind() == reflect.Bool:
-		v.appendBool(x.Bool())
-	case x.Kind() == reflect.String:
-		v.scratch = append(v.scratch[:0], x.String()...)
-		v.append(v.text, v.scratch)
-	case x.Kind() == reflect.Slice && x.Type().Elem().Kind() == reflect.Uint8:
-		v.append(v.bytes, x.Bytes())
-	default:
-		return fmt.Errorf("the driver gave a value of type %s, which database/sql does not provide for", x.Type())
+		return v.scanOther(src)
 	}
 	return nil
 }
@@ -115,6 +92,47 @@ func (v *value) appendBool(x bool) {
 	v.append(source.Bool, v.scratch)
 }
 
+// appendBytes appends a []byte, which in a list of small integers is that list.
+func (v *value) appendBytes(x []byte) error {
+	switch {
+	case v.uuid != noUUID && len(x) == 16:
+		v.scratch = appendUUID(v.scratch[:0], [16]byte(x), v.uuid)
+		v.append(source.Text, v.scratch)
+	case v.list && typeOf(v.element).text == source.Number:
+		numbers := make([]any, len(x))
+		for i, n := range x {
+			numbers[i] = int64(n)
+		}
+		return v.scanOther(numbers)
+	default:
+		v.append(v.bytes, x)
+	}
+	return nil
+}
+
+// appendUUID appends a UUID as the database prints it: SQL Server, whose order is the mixed one, in upper case.
+func appendUUID(dst []byte, id [16]byte, order uuidOrder) []byte {
+	if order == mixedOrder {
+		id[0], id[1], id[2], id[3] = id[3], id[2], id[1], id[0]
+		id[4], id[5], id[6], id[7] = id[5], id[4], id[7], id[6]
+	}
+	start := len(dst)
+	for i, group := range [][]byte{id[:4], id[4:6], id[6:8], id[8:10], id[10:]} {
+		if i > 0 {
+			dst = append(dst, '-')
+		}
+		dst = hex.AppendEncode(dst, group)
+	}
+	if order == mixedOrder {
+		for i, c := range dst[start:] {
+			if c >= 'a' {
+				dst[start+i] = c - 'a' + 'A'
+			}
+		}
+	}
+	return dst
+}
+
 // append appends a value, as Text if it is not what the type of the column says: some databases let text be anywhere.
 func (v *value) append(kind source.Kind, x []byte) {
 	if kind == source.Number && !isNumber(x) || kind == source.JSON && !json.Valid(x) {
@@ -133,26 +151,4 @@ func isNumber(x []byte) bool {
 	}
 	first, last := x[0], x[len(x)-1]
 	return (first == '-' || '0' <= first && first <= '9') && '0' <= last && last <= '9' && json.Valid(x)
-}
-
-// kinds says what a string and a []byte is in a column of a type, of which different databases have different names.
-func kinds(typeName string) (text, bytes source.Kind) {
-	name, _, _ := strings.Cut(strings.ToUpper(typeName), "(")
-	name = strings.TrimSpace(strings.TrimPrefix(strings.TrimSuffix(name, " UNSIGNED"), "UNSIGNED "))
-	switch name {
-	case "INT", "INTEGER", "TINYINT", "SMALLINT", "MEDIUMINT", "BIGINT", "INT2", "INT4", "INT8",
-		"DEC", "DECIMAL", "NUMERIC", "NUMBER", "REAL", "FLOAT", "FLOAT4", "FLOAT8", "DOUBLE", "DOUBLE PRECISION":
-		return source.Number, source.Number
-	case "JSON", "JSONB":
-		return source.JSON, source.JSON
-	case "DATE", "TIME", "TIMETZ", "DATETIME", "TIMESTAMP", "TIMESTAMPTZ", "INTERVAL", "YEAR",
-		"ENUM", "SET", "NAME", "UUID", "XML":
-		return source.Text, source.Text
-	}
-	for _, part := range []string{"CHAR", "TEXT", "CLOB"} {
-		if strings.Contains(name, part) {
-			return source.Text, source.Text
-		}
-	}
-	return source.Text, source.Bytes
 }

@@ -105,8 +105,7 @@ func TestScan(t *testing.T) {
 	} {
 		var b source.Batch
 		b.Reset(1)
-		v := value{batch: &b}
-		v.setType(test.column)
+		v := value{batch: &b, columnType: typeOf(test.column)}
 		if err := v.Scan(test.src); err != nil {
 			t.Errorf("%T %v in a column of type %q: %v", test.src, test.src, test.column, err)
 			continue
@@ -127,8 +126,7 @@ func TestScan(t *testing.T) {
 // TestScanAllocations: what a value costs is the driver's.
 func TestScanAllocations(t *testing.T) {
 	var b source.Batch
-	v := value{batch: &b}
-	v.setType("JSON")
+	v := value{batch: &b, columnType: typeOf("JSON")}
 	long := any(`{"a": "` + strings.Repeat("x", 1000) + `"}`)
 	values := []any{nil, any(int64(1 << 40)), any(1.5), any(true), long, any([]byte("[]")), any(time.Now())}
 	testkit.Allocs(t, 0, func() {
