@@ -2,9 +2,11 @@ package mysql_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"io"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -175,6 +177,77 @@ func TestOtherServer(t *testing.T) {
 	if len(status) != 2 || status[0][1] != "0" || len(status[1][1]) == 0 {
 		t.Errorf("the other server has the counts %q, want no KILL", status)
 	}
+}
+
+// TestRestartedServer has another connection get the number that the one of the source had before a restart. Ending
+// the rows must not kill it.
+func TestRestartedServer(t *testing.T) {
+	server := testkit.NewMariaDB(t, testkit.MariaDBConfig{})
+	database := server.NewDatabase(t)
+	database.Exec(t, manyRows)
+	for range 20 { // so that the number is not one that the server itself needs at its start
+		database.Query(t, "SELECT 1")
+	}
+	db := openAgain(t, database.URL())
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	rows, err := db.Query(ctx, "SELECT CONNECTION_ID(), fill FROM t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b source.Batch
+	if err := rows.Next(&b); err != nil {
+		t.Fatal(err)
+	}
+	_, text := b.Value(0, 0)
+	number := string(text)
+
+	testkit.WaitFor(t, "the server to be older than its start can be told", func() bool {
+		age, err := strconv.Atoi(database.Query(t, "SHOW GLOBAL STATUS LIKE 'Uptime'")[0][1])
+		return err == nil && age > 3
+	})
+	server.Kill(t)
+	server.Start(t)
+	other := connectionWithNumber(t, database, number)
+	cancel()
+	if err := rows.Next(&b); err == nil {
+		t.Error("rows were read of a server that has been killed")
+	}
+	if err := rows.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := other.PingContext(context.Background()); err != nil {
+		t.Errorf("the connection of somebody else was ended: %v", err)
+	}
+}
+
+// connectionWithNumber makes connections until one has the number.
+func connectionWithNumber(t *testing.T, database *testkit.MariaDBDatabase, number string) *sql.Conn {
+	t.Helper()
+	pool, err := sql.Open("mysql", "root@unix("+database.Server.SocketPath()+")/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := pool.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	for range 200 {
+		c, err := pool.Conn(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var has string
+		if err := c.QueryRowContext(context.Background(), "SELECT CONNECTION_ID()").Scan(&has); err != nil {
+			t.Fatal(err)
+		}
+		if has == number {
+			return c
+		}
+	}
+	t.Fatalf("no connection has the number %s", number)
+	return nil
 }
 
 // run reads the rows of a query until they end.

@@ -52,8 +52,13 @@ func (s *session) kill() {
 
 var errOtherServer = errors.New("the connection cannot be found again")
 
+// maxStartDifference is by how many seconds two answers of one server to when it was started may differ.
+const maxStartDifference = 2
+
 // sendKill kills the connection, or the query that it runs, from a second connection, within the grace. What looks like
-// a server may be several, and another one has other connections by the same numbers.
+// a server may be several, and another one has other connections by the same numbers. So has one that was restarted,
+// which counts from 1 again. A server that runs on gives a number anew only after four billion others, so that a
+// connection which has ended by itself is none to it, and no other one is hit.
 func (s *session) sendKill(what string) error {
 	if s.id == 0 {
 		return errOtherServer
@@ -71,6 +76,13 @@ func (s *session) sendKill(what string) error {
 		return err
 	}
 	if len(found) != 1 || found[0][0] != s.server {
+		return errOtherServer
+	}
+	started, err := second.serverStart(ctx)
+	if err != nil {
+		return err
+	}
+	if difference := started - s.started; difference < -maxStartDifference || difference > maxStartDifference {
 		return errOtherServer
 	}
 	return second.exec(ctx, fmt.Sprintf("KILL %s %d", what, s.id))

@@ -39,6 +39,7 @@ type session struct {
 	network   net.Conn // below conn
 	id        int64    // of the connection, as KILL takes it; 0 if it has none
 	server    string   // which one it is
+	started   int64    // when the server was, in seconds by its own clock
 	version   string
 	taken     string // when the snapshot was
 	database  string // "" if there is none
@@ -155,12 +156,15 @@ var beginSQL = []string{
 	"START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
 }
 
-func (s *session) beginTransaction(ctx context.Context) error {
+func (s *session) beginTransaction(ctx context.Context) (err error) {
 	const doing = "beginning the transaction"
 	for _, sql := range beginSQL {
 		if err := s.exec(ctx, sql); err != nil {
 			return s.failed(ctx, doing, err)
 		}
+	}
+	if s.started, err = s.serverStart(ctx); err != nil {
+		return s.failed(ctx, doing, err)
 	}
 	found, err := s.query(ctx, 6, `SELECT CONNECTION_ID(), VERSION(), @@lower_case_table_names, DATABASE(),
 		UTC_TIMESTAMP(6), `+whichServer)
@@ -178,6 +182,25 @@ func (s *session) beginTransaction(ctx context.Context) error {
 	s.foldCase = found[0][2] != "0"
 	s.database, s.taken, s.server = found[0][3], found[0][4], found[0][5]
 	return nil
+}
+
+// serverStart returns when the server was started, in seconds by its own clock, give or take one or two; 0 if it does
+// not tell.
+func (s *session) serverStart(ctx context.Context) (int64, error) {
+	var numbers [2]int64
+	for i, sql := range []string{"SHOW GLOBAL STATUS LIKE 'Uptime'", "SELECT UNIX_TIMESTAMP()"} {
+		found, err := s.query(ctx, anyColumns, sql)
+		if err != nil {
+			return 0, err
+		}
+		if len(found) == 0 {
+			return 0, nil
+		}
+		if numbers[i], err = strconv.ParseInt(found[0][len(found[0])-1], 10, 64); err != nil {
+			return 0, errAnswer
+		}
+	}
+	return numbers[1] - numbers[0], nil
 }
 
 var errAnswer = errors.New("the server did not answer as it was asked")
