@@ -125,7 +125,10 @@ func TestDriverValues(t *testing.T) {
 		{"mssql", "DECIMAL", []byte("0.10"), source.Number, "0.10"},
 		{"mssql", "UNIQUEIDENTIFIER", id, source.Text, "33221100-5544-7766-8899-AABBCCDDEEFF"},
 		{"mssql", "DATETIME2", clock(2026, 2, 3, time.UTC), source.Text, "2026-01-02 03:00:00"},
-		{"mssql", "DATETIMEOFFSET", clock(2026, 2, 3, time.FixedZone("", 3600)), source.Text, "2026-01-02T03:00:00+01:00"},
+		{
+			"mssql", "DATETIMEOFFSET", clock(2026, 2, 3, time.FixedZone("", 3600)),
+			source.Text, "2026-01-02T03:00:00+01:00",
+		},
 		{"mssql", "TIME", clock(1, 1, 3, time.UTC), source.Text, "03:00:00"},
 		{"mssql", "VARBINARY", []byte("1.0"), source.Bytes, "1.0"},
 		{"mssql", "IMAGE", []byte("1.0"), source.Bytes, "1.0"},
@@ -143,7 +146,10 @@ func TestDriverValues(t *testing.T) {
 		{"pq", "TIME", clock(0, 2, 0, time.UTC), source.Text, "24:00:00"},
 		{"pq", "TIMETZ", clock(0, 1, 3, time.FixedZone("", -5*3600-1800)), source.Text, "03:00:00-05:30"},
 		{"pq", "TIMETZ", clock(0, 1, 3, time.FixedZone("", 7200)), source.Text, "03:00:00+02"},
-		{"pq", "UUID", []byte("00112233-4455-6677-8899-aabbccddeeff"), source.Text, "00112233-4455-6677-8899-aabbccddeeff"},
+		{
+			"pq", "UUID", []byte("00112233-4455-6677-8899-aabbccddeeff"),
+			source.Text, "00112233-4455-6677-8899-aabbccddeeff",
+		},
 		{"pq", "BYTEA", id, source.Bytes, string(id)},
 
 		{"duckdb", "DECIMAL(9,2)", decimal(150), source.Number, "1.50"},
@@ -158,7 +164,8 @@ func TestDriverValues(t *testing.T) {
 		{"duckdb", "TIMESTAMP[]", []any{clock(2026, 2, 3, time.UTC)}, source.JSON, `["2026-01-02 03:00:00"]`},
 		{
 			"duckdb", "STRUCT(b BOOLEAN, a INTEGER)",
-			map[string]any{"b": true, "a": int32(1)}, source.JSON, `{"a":1,"b":true}`,
+			map[string]any{"b": true, "a": int32(1)},
+			source.JSON, `{"a":1,"b":true}`,
 		},
 		{"duckdb", "MAP(INTEGER, VARCHAR)", duckMap{`{"1": "a"}`}, source.JSON, `{"1": "a"}`},
 		{"duckdb", "UNION(a INTEGER)", duckUnion{int32(7), "a"}, source.JSON, `{"value":7,"tag":"a"}`},
@@ -177,14 +184,20 @@ func TestDriverValues(t *testing.T) {
 		{"clickhouse", "Point", [2]float64{1, 2.5}, source.JSON, "[1,2.5]"},
 		{"clickhouse", "Date32", clock(2026, 2, 0, time.UTC), source.Text, "2026-01-02"},
 		{"clickhouse", "DateTime64(3)", clock(2026, 2, 3, time.UTC), source.Text, "2026-01-02 03:00:00"},
-		{"clickhouse", "Time64(3)", -(100*time.Hour + 2*time.Minute + 3500*time.Millisecond), source.Text, "-100:02:03.5"},
+		{
+			"clickhouse", "Time64(3)", -(100*time.Hour + 2*time.Minute + 3500*time.Millisecond),
+			source.Text, "-100:02:03.5",
+		},
 
 		{"snowflake", "FIXED", "-1.50", source.Number, "-1.50"},
 		{"snowflake", "DECFLOAT", big.NewFloat(1e300), source.Number, "1e+300"},
 		{"snowflake", "VARIANT", `{"a": 1}`, source.JSON, `{"a": 1}`},
 		{"snowflake", "ARRAY", "[1]", source.JSON, "[1]"},
 		{"snowflake", "TIMESTAMP_NTZ", clock(2026, 2, 3, time.UTC), source.Text, "2026-01-02 03:00:00"},
-		{"snowflake", "TIMESTAMP_TZ", clock(2026, 2, 3, time.FixedZone("", 3600)), source.Text, "2026-01-02 02:00:00+00"},
+		{
+			"snowflake", "TIMESTAMP_TZ", clock(2026, 2, 3, time.FixedZone("", 3600)),
+			source.Text, "2026-01-02 02:00:00+00",
+		},
 		{"snowflake", "TIME", clock(1, 1, 3, time.UTC), source.Text, "03:00:00"},
 
 		{"oracle", "NUMBER", "-0.5", source.Number, "-0.5"},
@@ -192,7 +205,10 @@ func TestDriverValues(t *testing.T) {
 		{"oracle", "IBDouble", 0.5, source.Number, "0.5"},
 		{"oracle", "TimeStampDTY", clock(2026, 2, 3, time.UTC), source.Text, "2026-01-02 03:00:00"},
 		{"oracle", "TimeStampTZ_DTY", clock(2026, 2, 3, time.UTC), source.Text, "2026-01-02 03:00:00+00"},
-		{"oracle", "TIMESTAMP WITH LOCAL TIME ZONE", clock(2026, 2, 3, time.UTC), source.Text, "2026-01-02 03:00:00+00"},
+		{
+			"oracle", "TIMESTAMP WITH LOCAL TIME ZONE", clock(2026, 2, 3, time.UTC),
+			source.Text, "2026-01-02 03:00:00+00",
+		},
 		{"oracle", "INTERVAL DAY TO SECOND", 36*time.Hour + time.Nanosecond, source.Text, "36:00:00.000000001"},
 		{"oracle", "RAW", []byte("7"), source.Bytes, "7"},
 
