@@ -134,9 +134,13 @@ func copyLog(to, from string, cool bool) error {
 }
 
 func syncFile(name string) error {
-	file, err := disk.OS{}.Open(name, true)
+	dir, err := disk.OS{}.OpenLogDir(filepath.Dir(name))
 	if err != nil {
 		return err
 	}
-	return firstOf(file.Sync(), file.Close())
+	file, err := dir.Open(filepath.Base(name), true)
+	if err != nil {
+		return firstOf(err, dir.Close())
+	}
+	return firstOf(file.Sync(), file.Close(), dir.Close())
 }

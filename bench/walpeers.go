@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 
 	"github.com/cockroachdb/pebble/v2"
 	tidwall "github.com/tidwall/wal"
@@ -162,8 +161,12 @@ func openFloor(dir string) (journal, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}
-	file, err := disk.OS{}.Create(filepath.Join(dir, "floor"))
+	in, err := disk.OS{}.OpenLogDir(dir)
 	if err != nil {
+		return nil, err
+	}
+	file, err := in.Create("floor")
+	if err := firstOf(err, in.Close()); err != nil {
 		return nil, err
 	}
 	zeros := make([]byte, 1<<20)

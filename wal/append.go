@@ -186,8 +186,12 @@ func (l *Log) put(ctx context.Context, kind byte, payloads [][]byte, waits bool)
 		} else if held := len(l.filling.data); held == 0 || int64(held)+size <= batchSize {
 			break
 		}
-		if room, err := l.await(ctx); err != nil || room != nil {
-			return 0, 0, firstError(err, room)
+		room, err := l.await(ctx)
+		if err == nil && room != nil && !l.fits(size) { // it may have been another that there is no room for
+			err = room
+		}
+		if err != nil {
+			return 0, 0, err
 		}
 	}
 	lsn := l.encode(kind, payloads, size)
@@ -221,6 +225,13 @@ func (l *Log) sizeOf(payloads [][]byte) int64 {
 
 // hasRoom reports whether a group fits into the active segment. mu is held.
 func (l *Log) hasRoom(size int64) bool { return l.active != nil && l.end+size <= l.active.size }
+
+// fits reports whether a group fits into the segment that is left if there is no room for another.
+func (l *Log) fits(size int64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.kept != nil && l.end+size <= l.kept.size
+}
 
 // encode appends the records of a group to the filling batch. There is room for them. mu is held.
 func (l *Log) encode(kind byte, payloads [][]byte, size int64) LSN {

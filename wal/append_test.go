@@ -52,25 +52,10 @@ func await(t *testing.T, log *Log, lsn LSN) {
 	}
 }
 
-// stuck is a file system whose syncs wait.
-type stuck struct {
-	disk.FS
-	wait chan struct{}
-}
-
+// stuckFile is a file whose syncs wait.
 type stuckFile struct {
 	disk.File
 	wait chan struct{}
-}
-
-func (s stuck) Create(name string) (disk.File, error) {
-	f, err := s.FS.Create(name)
-	return stuckFile{f, s.wait}, err
-}
-
-func (s stuck) Open(name string, writable bool) (disk.File, error) {
-	f, err := s.FS.Open(name, writable)
-	return stuckFile{f, s.wait}, err
 }
 
 func (f stuckFile) Sync() error {
@@ -83,7 +68,8 @@ func TestContextEndsTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wait := make(chan struct{}, 1)
 		wait <- struct{}{} // of the new segment
-		log, _, err := Open(simulatedDir, Options{fs: stuck{crashfs.New("/data").Boot(), wait}})
+		fsys := through{crashfs.New("/data").Boot(), func(f disk.File) disk.File { return stuckFile{f, wait} }}
+		log, _, err := Open(simulatedDir, Options{fs: fsys})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,18 +11,7 @@ import (
 	"culvert/internal/testkit/crashfs"
 )
 
-// interrupted is a file system that lets something happen once in the life of every open file, after the first read
-// that has come to the zeros behind the end.
-type interrupted struct {
-	disk.FS
-	then func()
-}
-
-func (s interrupted) Open(name string, writable bool) (disk.File, error) {
-	f, err := s.FS.Open(name, writable)
-	return &interruptedFile{f, s.then}, err
-}
-
+// interruptedFile lets something happen once, after the first read that has come to the zeros behind the end.
 type interruptedFile struct {
 	disk.File
 	then func()
@@ -43,11 +32,12 @@ func TestReadBesideWriter(t *testing.T) {
 	log, dir := newLog(t, Options{})
 	mustAppend(t, log, "first")
 	large := strings.Repeat("x", tailSize/2)
-	fsys := interrupted{disk.OS{}, func() {
+	more := func() {
 		for range 4 {
 			mustAppend(t, log, large)
 		}
-	}}
+	}
+	fsys := through{disk.OS{}, func(f disk.File) disk.File { return &interruptedFile{f, more} }}
 	r, recovery, err := openReader(fsys, dir, nil)
 	if err != nil {
 		t.Fatal(err)

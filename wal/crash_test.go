@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"syscall"
 	"testing"
 
 	"culvert/internal/disk"
@@ -56,11 +57,14 @@ type simulation struct {
 	random  *rand.Rand
 	faults  *rand.Rand // of the disk, with its lock held
 	disk    *crashfs.Disk
+	session *crashfs.Session
 	model   *crashfs.Model
 	options Options
 	view    func(disk.FS) disk.FS // what the log sees of the disk; nil for all
 	faulty  bool                  // operations fail now and then, and end the program
+	narrow  bool                  // there is little space
 	crashed bool                  // since the log was last seen
+	full    bool                  // nothing more has found room
 	closed  bool                  // it was closed
 	sealed  bool                  // when it was closed, and nothing else has happened since
 	crashes int
@@ -84,6 +88,9 @@ func newSimulation(seed uint64) *simulation {
 		s.disk.Block = 4096
 	}
 	s.faulty = s.random.IntN(4) == 0
+	if s.narrow = s.random.IntN(4) == 0; s.narrow {
+		s.disk.Space = 2*s.options.SegmentSize + int64(s.random.IntN(8*8192))
+	}
 	return s
 }
 
@@ -109,6 +116,9 @@ func (s *simulation) run() (crashes int, err error) {
 		}
 		if err := s.live(); !s.isEnd(err) {
 			return s.crashes, fmt.Errorf("life %d: %w", life, err)
+		}
+		if s.full {
+			s.disk.Space += s.options.SegmentSize // somebody has made room
 		}
 		s.disk.Hook = nil
 		if s.random.IntN(4) == 0 {
@@ -137,12 +147,25 @@ func (s *simulation) fault(o crashfs.Operation) crashfs.Fault {
 
 // isEnd reports whether an error is how the life of a program may end, if it is one at all.
 func (s *simulation) isEnd(err error) bool {
-	return err == nil || errors.Is(err, crashfs.ErrStopped) || s.faulty && isFault(err) == nil
+	return err == nil || errors.Is(err, crashfs.ErrStopped) || s.full || s.faulty && isFault(err) == nil
+}
+
+// path is where the log is.
+func (s *simulation) path() string {
+	if s.session == nil {
+		return simulatedDir
+	}
+	path, err := simulatedPath(s.session)
+	if err != nil {
+		return simulatedDir // the program has ended
+	}
+	return path
 }
 
 // live opens the log, sees what is in it, and works until the program ends.
 func (s *simulation) live() error {
-	s.options.fs = s.disk.Boot()
+	s.session = s.disk.Boot()
+	s.options.fs = s.session
 	if s.view != nil {
 		s.options.fs = s.view(s.options.fs)
 	}
@@ -151,9 +174,9 @@ func (s *simulation) live() error {
 			return fmt.Errorf("reading beside: %w", err)
 		}
 	}
-	l, recovery, err := Open(simulatedDir, s.options)
+	l, recovery, err := Open(s.path(), s.options)
 	if err != nil {
-		return err
+		return s.seeFull(err)
 	}
 	defer func() { _ = l.Close() }() // for its goroutines
 	entries, err := contents(l.Records(context.Background(), 0))
@@ -169,7 +192,7 @@ func (s *simulation) live() error {
 	if recovery.First != l.First() || recovery.Last != l.Last() {
 		return fmt.Errorf("recovery %+v of a log from %d to %d", recovery, l.First(), l.Last())
 	}
-	s.crashed, s.closed, s.sealed = false, false, false
+	s.crashed, s.closed, s.sealed, s.full = false, false, false, false
 	for {
 		if err := s.act(l); err != nil || s.closed {
 			return err
@@ -179,10 +202,11 @@ func (s *simulation) live() error {
 
 // peek reads the log without opening it.
 func (s *simulation) peek() error {
-	if s.options.fs.Mkdir(simulatedDir) != nil {
+	path := s.path()
+	if s.options.fs.Mkdir(path) != nil {
 		return crashfs.ErrStopped
 	}
-	r, _, err := openReader(s.options.fs, simulatedDir, s.options.Key)
+	r, _, err := openReader(s.options.fs, path, s.options.Key)
 	if err != nil {
 		return err
 	}
@@ -206,9 +230,18 @@ func (s *simulation) act(l *Log) error {
 		}
 		if s.options.Sync == None && s.random.IntN(4) == 0 {
 			_, err := l.AppendAsync(ctx, payloads...)
+			if s.narrow && isFull(err) {
+				s.model.Withdraw()
+				return s.makeRoom(l)
+			}
 			return err
 		}
-		if _, err := l.Append(ctx, payloads...); err != nil {
+		_, err := l.Append(ctx, payloads...)
+		if s.narrow && isFull(err) {
+			s.model.Withdraw()
+			return s.makeRoom(l)
+		}
+		if err != nil {
 			return err
 		}
 		s.model.Told(s.options.Sync == Each)
@@ -219,19 +252,26 @@ func (s *simulation) act(l *Log) error {
 		s.model.Told(true)
 	case n < 89:
 		lsn := s.model.First() + s.random.IntN(s.model.Last()-s.model.First()+2)
-		s.model.TruncateFront(lsn)
-		if err := l.TruncateFront(LSN(lsn)); err != nil {
-			return err
-		}
-		s.model.Done()
+		return s.cutFront(l, lsn)
 	case n < 93:
 		lsn := s.model.First() - 1 + s.random.IntN(s.model.Last()-s.model.First()+2)
 		s.model.TruncateBack(lsn)
-		if err := l.TruncateBack(LSN(lsn)); err != nil {
+		err := l.TruncateBack(LSN(lsn))
+		if s.narrow && isFull(err) {
+			s.model.Undone()
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 		s.model.Done()
-	case n < 96:
+	case n < 95:
+		to := simulatedDir
+		if s.path() == simulatedDir {
+			to = movedDir
+		}
+		return s.session.Rename(s.path(), to)
+	case n < 97:
 		written := l.file != nil
 		if err := l.Close(); err != nil {
 			return err
@@ -246,6 +286,35 @@ func (s *simulation) act(l *Log) error {
 		return s.model.Match(int(l.First()), entries, s.options.Sync == Each)
 	}
 	return nil
+}
+
+func (s *simulation) cutFront(l *Log, lsn int) error {
+	s.model.TruncateFront(lsn)
+	err := l.TruncateFront(LSN(lsn))
+	if s.narrow && isFull(err) {
+		s.model.Undone()
+		s.full = true
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	s.model.Done()
+	return nil
+}
+
+// makeRoom cuts off all that there is.
+func (s *simulation) makeRoom(l *Log) error { return s.cutFront(l, int(l.Last())+1) }
+
+// isFull reports whether there was no room, and the log goes on.
+func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) && !errors.Is(err, ErrFailed) }
+
+// seeFull notes that a log could not be opened for lack of room. That is no fault on a disk that has none at all.
+func (s *simulation) seeFull(err error) error {
+	if s.narrow && errors.Is(err, syscall.ENOSPC) {
+		s.full = true
+	}
+	return err
 }
 
 // group makes up payloads: some of them empty, full of zeros, or larger than a block.

@@ -31,13 +31,20 @@
 //     never tried again, since the system may have dropped what it could not write and would call the second one a
 //     success. Open the log again: what had been acknowledged is there.
 //   - A disk that has no room for a new segment is no such failure. The Append that needed it returns the error,
-//     nothing of its group is in the log, and the log goes on once there is room. [Log.TruncateFront], which makes
-//     some, needs 8 KiB at most.
+//     nothing of its group is in the log, and the log goes on once there is room: groups that fit into the segment
+//     that there is are appended meanwhile. [Log.TruncateFront], which makes room, needs 8 KiB at most. [Open] of a log
+//     that was not closed needs 8 KiB and the size of the entries that it finds unproven. It takes that from what the
+//     last segment had reserved, which is enough on a full disk if they are not more than a sixteenth of a segment.
+//   - A log holds its directory open. If that is renamed, the log goes on in it, under whatever name, and touches
+//     nothing of what gets the old one. Links that lead out of the directory are not followed.
 //   - Records that a read gives were acknowledged; those of [Log.Tail] are durable.
 //
 // What is assumed: that the disk keeps what it has confirmed, and that a write which a crash interrupts damages nothing
-// but the bytes that it was to write (not those beside them in a sector). A copy of the directory is a log; a copy that
-// is made while the log is open may miss its end.
+// but the bytes that it was to write (not those beside them in a sector).
+//
+// A copy of the directory of a log that is closed is a log. Files that are copied one after the other, or slowly, while
+// the log is open may miss a record before one that they have, which is damage. [Log.Copy] copies a log that is open up
+// to [Log.Durable], and [Reader.Copy] and culvert wal copy one that another process has open.
 //
 // # What damage can be told from a torn end
 //
@@ -56,8 +63,8 @@
 // # The files
 //
 // The log is a directory of segments, NUMBER.wal with 16 hexadecimal digits; a file "lock", which the writer holds
-// locked; and perhaps a segment on its way, NUMBER.wal.tmp. All numbers are little endian. The lock must not be
-// removed: a writer that has lost it so, or with the whole directory, fails at its next sync, before it acknowledges
+// locked; and perhaps a segment on its way, NUMBER.wal.tmp. All numbers are little endian. The lock must not be removed
+// or renamed: a writer that has lost it so, or with the whole directory, fails at its next sync, before it acknowledges
 // anything that another writer might not have seen.
 //
 //	segment       ┌────────────────┬────────────────┬────────┬────────┬─────┬────────┬──────────┐

@@ -3,6 +3,7 @@ package wal
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,6 +50,7 @@ type scope struct {
 // life is a log and what should be in it.
 type life struct {
 	log    *Log
+	disk   *crashfs.Session
 	model  *crashfs.Model
 	failed bool // before; nothing may happen anymore
 }
@@ -115,6 +117,23 @@ func cutBack(lsn int) func(*life) error {
 	}
 }
 
+const movedDir = "/data/moved"
+
+// moves renames the directory of the log.
+func moves(l *life) error { return l.disk.Rename(simulatedDir, movedDir) }
+
+// simulatedPath is where the directory of the log is now.
+func simulatedPath(session *crashfs.Session) (string, error) {
+	names, err := session.List("/data")
+	if err != nil {
+		return "", err
+	}
+	if slices.Contains(names, "moved") {
+		return movedDir, nil
+	}
+	return simulatedDir, nil
+}
+
 var scopes = []scope{
 	{"append", Each, []func(*life) error{add(10), add(20, 30), add(5), closes}},
 	{"unsynced", None, []func(*life) error{add(10), add(20, 30), add(3500), syncs, add(7)}},
@@ -122,19 +141,21 @@ var scopes = []scope{
 	{"unsynced rotate", None, []func(*life) error{add(3000), add(1000, 2000), add(12)}},
 	{"front", Each, []func(*life) error{add(3000), add(3000), cutFront(2), add(1), cutFront(4), add(2)}},
 	{"headers", Each, []func(*life) error{add(1, 2, 3, 4), cutFront(2), cutFront(3), cutFront(4), closes}},
+	{"moved", Each, []func(*life) error{add(10), moves, add(3000), add(3000), cutFront(3), closes}},
 	{"back", Each, []func(*life) error{add(3000), add(3000), add(10), cutBack(1), add(1), cutBack(0), add(2)}},
 }
 
 // run lives until a step fails.
 func (s scope) run(disk *crashfs.Disk, model *crashfs.Model) error {
-	options := Options{Sync: s.sync, SegmentSize: minSegmentSize, fs: disk.Boot()}
+	session := disk.Boot()
+	options := Options{Sync: s.sync, SegmentSize: minSegmentSize, fs: session}
 	log, _, err := Open(simulatedDir, options)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = log.Close() }() // for its goroutines
 	for _, step := range s.steps {
-		if err := step(&life{log: log, model: model}); err != nil {
+		if err := step(&life{log: log, disk: session, model: model}); err != nil {
 			return err
 		}
 	}
@@ -191,7 +212,12 @@ func allCrashes(t *testing.T, disk *crashfs.Disk, model *crashfs.Model, last int
 
 // reopen opens a log after its end and compares it with what should be there, which it does not settle.
 func reopen(disk *crashfs.Disk, model *crashfs.Model, crash bool) error {
-	log, _, err := Open(simulatedDir, Options{SegmentSize: minSegmentSize, fs: disk.Boot()})
+	session := disk.Boot()
+	path, err := simulatedPath(session)
+	if err != nil {
+		return err
+	}
+	log, _, err := Open(path, Options{SegmentSize: minSegmentSize, fs: session})
 	if err != nil {
 		return err
 	}

@@ -95,7 +95,7 @@ func liveOn(s scope, disk *crashfs.Disk, model *crashfs.Model) error {
 	}
 	failed := error(nil)
 	for i, step := range s.steps {
-		err := step(&life{log, model, failed != nil})
+		err := step(&life{log: log, model: model, failed: failed != nil})
 		switch {
 		case failed != nil && !errors.Is(err, ErrFailed) && !errors.Is(err, ErrClosed) && i < len(s.steps)-1:
 			return fmt.Errorf("step %d of a log that had failed: %w", i, err)

@@ -79,7 +79,7 @@ func (h *history) note(t *testing.T, d *crashfs.Disk, log *Log) {
 	for name, b := range d.Files(simulatedDir) {
 		files[name] = bytes.Clone(b)
 	}
-	r, _, err := openReader(log.fs, simulatedDir, h.key)
+	r, _, err := openReader(log.options.fs, simulatedDir, h.key)
 	if err != nil {
 		t.Fatal(err)
 	}

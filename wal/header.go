@@ -47,7 +47,7 @@ type header struct {
 // segment is a file of the log, and what is needed to read and write its records.
 type segment struct {
 	header
-	path string
+	path string       // for messages
 	seed uint32       // of the checksums
 	keys *segmentKeys // nil without encryption
 }
@@ -63,6 +63,9 @@ func newSegment(dir string, h header, master []byte) (*segment, error) {
 	s.keys, err = deriveKeys(master, &s.header)
 	return s, err
 }
+
+// name is the name of the file in the directory of the log.
+func (s *segment) name() string { return segmentName(s.number) }
 
 func segmentName(number uint64) string { return fmt.Sprintf("%016x%s", number, suffix) }
 

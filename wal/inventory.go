@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -14,10 +13,12 @@ import (
 
 // inventory is what there is in the directory of a log.
 type inventory struct {
-	chain    []*segment // that hold the log, oldest first
-	others   []*segment // whose records were cut off
-	leavings []string   // paths of segments that never got their names
-	foreign  string     // a name that is not one of ours, if there is any
+	chain    []*segment   // that hold the log, oldest first
+	others   []*segment   // whose records were cut off
+	leavings []string     // names of segments that never got their names
+	foreign  string       // path of what is not one of ours, if there is any
+	names    []string     // as they were listed
+	newest   newestHeader // for loadBesideWriter
 	first    LSN
 	scanned  int  // segments that had to be read through
 	tail     tail // of the last segment of the chain
@@ -26,49 +27,49 @@ type inventory struct {
 
 // load finds out which segments make the log, and reads through the last one if it is not sealed. Of the others all was
 // durable before the next one began. With salvage set, it goes on after damage, which it keeps, and the chain is what
-// is whole before it.
-func load(fsys disk.FS, dir string, key []byte, salvage bool) (*inventory, error) {
+// is whole before it. Headers that it may have read before are in known, if that is not nil.
+func load(dir folder, key []byte, known headers, salvage bool) (*inventory, error) {
 	inv := &inventory{first: 1}
-	segments, err := inv.list(fsys, dir, key, salvage)
+	segments, err := inv.list(dir, key, known, salvage)
 	if err != nil {
-		return nil, err
+		return inv, err
 	}
 	if err := inv.link(segments); err != nil {
 		if !salvage {
-			return nil, err
+			return inv, err
 		}
 		inv.damage = errors.Join(inv.damage, err)
 	}
-	if err := inv.check(fsys, salvage); err != nil {
-		return nil, err
-	}
-	return inv, nil
+	return inv, inv.check(dir, salvage)
 }
 
 // list reads the headers.
-func (inv *inventory) list(fsys disk.FS, dir string, key []byte, salvage bool) ([]*segment, error) {
-	names, err := fsys.List(dir)
+func (inv *inventory) list(dir folder, key []byte, known headers, salvage bool) ([]*segment, error) {
+	names, err := dir.List()
 	if err != nil {
 		return nil, fmt.Errorf("wal: %w", err)
 	}
 	slices.Sort(names)
+	inv.names = names
 	var segments []*segment
-	foreign := error(nil)
+	var foreign, gone error
 	for _, name := range names {
 		number, ok := segmentNumber(name)
 		if !ok {
-			switch path := filepath.Join(dir, name); {
+			switch {
 			case isLeaving(name):
-				inv.leavings = append(inv.leavings, path)
+				inv.leavings = append(inv.leavings, name)
 			case name != lockName:
-				inv.foreign = path
+				inv.foreign = dir.join(name)
 			}
 			continue
 		}
-		s, err := readHeader(fsys, dir, number, key)
+		s, err := known.read(dir, number, key)
 		switch {
 		case err == nil:
 			segments = append(segments, s)
+		case known != nil && errors.Is(err, fs.ErrNotExist): // the others are read for the next attempt
+			gone = err
 		case errors.Is(err, ErrForeign):
 			foreign = firstError(foreign, err)
 		case salvage && errors.Is(err, ErrCorrupt):
@@ -76,6 +77,9 @@ func (inv *inventory) list(fsys disk.FS, dir string, key []byte, salvage bool) (
 		default:
 			return nil, err
 		}
+	}
+	if gone != nil {
+		return nil, gone
 	}
 	if foreign != nil {
 		foreign = foreignOrDamaged(foreign, len(segments) > 0)
@@ -125,19 +129,31 @@ func foreignOrDamaged(err error, amongSegments bool) error {
 	return err
 }
 
+// sameLog finds a segment of another log. The log is the one that has most of the segments, or else the oldest.
 func sameLog(segments []*segment) error {
+	counts := map[[16]byte]int{}
+	var own *segment
 	for _, s := range segments {
-		if newest := segments[len(segments)-1]; s.log != newest.log {
-			return &SegmentError{Segment: s.path, LSN: s.base, Reason: "it is of another log", Err: ErrForeign}
+		counts[s.log]++
+	}
+	for _, s := range segments {
+		if own == nil || counts[s.log] > counts[own.log] {
+			own = s
+		}
+	}
+	for _, s := range segments {
+		if s.log != own.log {
+			reason := "it is of another log than " + own.name()
+			return &SegmentError{Segment: s.path, LSN: s.base, Reason: reason, Err: ErrForeign}
 		}
 	}
 	return nil
 }
 
 // readHeader makes a segment of the newer of its two headers.
-func readHeader(fsys disk.FS, dir string, number uint64, key []byte) (s *segment, err error) {
-	path := filepath.Join(dir, segmentName(number))
-	file, err := fsys.Open(path, false)
+func readHeader(dir folder, number uint64, key []byte) (s *segment, err error) {
+	path := dir.join(segmentName(number))
+	file, err := dir.Open(segmentName(number), false)
 	if errors.Is(err, disk.ErrNotFile) {
 		return nil, &SegmentError{Segment: path, Reason: "it is not a regular file", Err: ErrForeign}
 	}
@@ -156,7 +172,7 @@ func readHeader(fsys disk.FS, dir string, number uint64, key []byte) (s *segment
 	if err != nil {
 		return nil, &SegmentError{Segment: path, Reason: "both headers", Err: err}
 	}
-	if s, err = newSegment(dir, h, key); err != nil {
+	if s, err = newSegment(dir.path, h, key); err != nil {
 		return nil, err
 	}
 	if err := s.checkKeys(b[slot*slotSize:][:slotSize], key); err != nil {
@@ -202,13 +218,13 @@ func missing(s *segment, lsn LSN, reason string) error {
 
 // check sees that the segments which say where they end reach to the next one, and finds the end of the last. When
 // salvaging, it shortens the chain to what is whole.
-func (inv *inventory) check(fsys disk.FS, salvage bool) error {
+func (inv *inventory) check(dir folder, salvage bool) error {
 	for i, s := range inv.chain {
 		last := i == len(inv.chain)-1
 		if !last && !s.sealed {
 			continue
 		}
-		t, err := inv.tailOf(fsys, s, salvage)
+		t, err := inv.tailOf(dir, s, salvage)
 		if err == nil && !last && t.last < inv.chain[i+1].base-1 {
 			err = &SegmentError{
 				Segment: s.path, Offset: t.end, LSN: t.last + 1, Reason: "it ends too early", Err: ErrCorrupt,
@@ -231,8 +247,8 @@ func (inv *inventory) check(fsys disk.FS, salvage bool) error {
 }
 
 // tailOf gives the end of a segment, by its header if it is sealed, else by reading it.
-func (inv *inventory) tailOf(fsys disk.FS, s *segment, salvage bool) (t tail, err error) {
-	file, err := fsys.Open(s.path, false)
+func (inv *inventory) tailOf(dir folder, s *segment, salvage bool) (t tail, err error) {
+	file, err := dir.Open(s.name(), false)
 	if err != nil {
 		return tail{}, fmt.Errorf("wal: %w", err)
 	}
@@ -257,17 +273,5 @@ func (inv *inventory) recovery() Recovery {
 	return Recovery{
 		First: inv.first, Last: inv.tail.last, Clean: newest.sealed, Torn: inv.tail.torn, Scanned: inv.scanned,
 		Unproven: uint64(inv.tail.last - max(inv.tail.proven, newest.watermark)),
-	}
-}
-
-// loadBesideWriter is load for those who do not hold the lock. Segments may come and go while they look.
-func loadBesideWriter(fsys disk.FS, dir string, key []byte) (*inventory, error) {
-	const attempts = 5 // of which each fails only if another segment comes or goes during it
-	for attempt := 1; ; attempt++ {
-		inv, err := load(fsys, dir, key, false)
-		gone := errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrCorrupt)
-		if !gone || attempt == attempts {
-			return inv, err
-		}
 	}
 }

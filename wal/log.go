@@ -44,7 +44,8 @@ type Options struct {
 
 	// SegmentSize is how large a file of the log may become, from 12 KiB to 1 GiB; 0 means 64 MiB. A group must fit
 	// into one, with 8 KiB for the file and 32 to 55 bytes for each entry. The space is reserved when a segment is
-	// begun: a log that gets few entries does well with a MiB. It may change from one opening to the next.
+	// begun, with a sixteenth more and 8 KiB for Open after a kill: a log that gets few entries does well with a MiB.
+	// It may change from one opening to the next.
 	SegmentSize int64
 
 	// Key of 32 random bytes, with which the entries are encrypted; nil for none. It is the same for the whole log.
@@ -88,8 +89,7 @@ type Recovery struct {
 
 // Log is a write-ahead log that is open for appending. Its methods may be called by several goroutines at once.
 type Log struct {
-	dir     string
-	fs      disk.FS
+	dir     folder
 	options Options
 	id      [16]byte
 	check   [8]byte
@@ -114,7 +114,8 @@ type Log struct {
 	chain             []*segment // oldest first; the active one is the last
 	active            *segment   // nil if a new one is needed
 	halted            bool       // appenders wait for that, and do not make it
-	dropped           []string   // paths of segments that were cut off, to be removed
+	kept              *segment   // that is active if there is no room for another; nil without one
+	dropped           []string   // names of segments that were cut off, to be removed
 	end               int64      // of the records of the active segment, written or not
 	filling           *batch     // takes entries
 	flushing          *batch     // is being written; nil if none
@@ -124,8 +125,10 @@ type Log struct {
 	batches, finished uint64 // numbers of the filling batch, and of the newest one that was flushed
 	cuts              uint64 // how often the end was cut off, for readers
 	progress          chan struct{}
+	readers           int // iterations that need dir
 	failure           error
-	closed            bool
+	closed            bool // it takes no more entries
+	over              bool // Close is done
 }
 
 // Open opens the log in a directory for appending, and makes a new one if the directory is empty or does not exist; its
@@ -167,25 +170,38 @@ func (o *Options) complete() error {
 }
 
 // open opens a log whose first entry, if it is a new one, gets the LSN first.
-func open(dir string, options Options, first LSN) (_ *Log, _ Recovery, err error) {
-	if err := options.fs.Mkdir(dir); err != nil {
+func open(path string, options Options, first LSN) (*Log, Recovery, error) {
+	if err := options.fs.Mkdir(path); err != nil {
 		return nil, Recovery{}, fmt.Errorf("wal: %w", err)
 	}
-	names, err := options.fs.List(dir)
+	dir, err := openFolder(options.fs, path)
+	if err != nil {
+		return nil, Recovery{}, err
+	}
+	l, recovery, err := openIn(dir, options, first)
+	if err != nil {
+		return nil, Recovery{}, errors.Join(err, dir.Close())
+	}
+	return l, recovery, nil
+}
+
+// openIn opens a log in its directory, which is the caller's if there is an error.
+func openIn(dir folder, options Options, first LSN) (*Log, Recovery, error) {
+	names, err := dir.List()
 	if err != nil {
 		return nil, Recovery{}, fmt.Errorf("wal: %w", err)
 	}
 	if stranger := strangerAmong(names); stranger != "" {
-		return nil, Recovery{}, errNoLog(filepath.Join(dir, stranger))
+		return nil, Recovery{}, errNoLog(dir.join(stranger))
 	}
 	l := &Log{
-		dir: dir, fs: options.fs, options: options,
+		dir: dir, options: options,
 		kicks: make(chan struct{}, 1), quit: make(chan struct{}),
 		filling: &batch{number: 1}, spare: &batch{}, batches: 1,
 		first: first, next: first,
 	}
-	if l.lock, err = l.fs.Lock(filepath.Join(dir, lockName)); err != nil {
-		return nil, Recovery{}, lockError(err, dir)
+	if l.lock, err = dir.Lock(lockName); err != nil {
+		return nil, Recovery{}, lockError(err, dir.path)
 	}
 	recovery, err := l.recover()
 	if err != nil {
@@ -269,12 +285,13 @@ func (l *Log) fail(err error) {
 	if l.failure == nil {
 		l.failure = fmt.Errorf("%w: %w", ErrFailed, err)
 	}
-	l.active = nil
+	l.active, l.kept = nil, nil
 	l.announce()
 }
 
 // Close syncs what was appended, seals the log, so that the next Open need not read it, and gives back the lock.
-// Readers that wait get [ErrClosed]. A second Close gives that, too.
+// Iterations of [Log.Tail] end with [ErrClosed] once they have given all that is durable then. A second Close returns
+// ErrClosed, too.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	if l.closed {
@@ -296,12 +313,16 @@ func (l *Log) Close() error {
 	if err == nil {
 		err = l.sealActive()
 	}
-	err = errors.Join(err, l.closeFile())
+	err = errors.Join(err, l.closeFile(), l.lock.Close())
 	l.mu.Lock()
-	l.active = nil
+	l.active, l.kept, l.over = nil, nil, true
+	unused := l.readers == 0
 	l.announce()
 	l.mu.Unlock()
-	return errors.Join(err, l.lock.Close())
+	if unused {
+		err = errors.Join(err, l.dir.Close())
+	}
+	return err
 }
 
 func (l *Log) closeFile() error {

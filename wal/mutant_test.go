@@ -18,10 +18,11 @@ var mutants = []struct{ name, file, from, to string }{
 		"sync of a new segment", "segment.go", "if err := file.Sync(); err != nil {\n\t\treturn nil",
 		"if err := error(nil); err != nil {\n\t\treturn nil",
 	},
-	{"sync of the name of a segment", "segment.go", "{ return l.fs.SyncDir(l.dir) }", "{ return nil }"},
+	{"sync of the name of a segment", "segment.go", "{ return l.dir.Sync() }", "{ return nil }"},
 	{
-		"sync of the name of the log", "recover.go", "err := l.fs.SyncDir(filepath.Dir(l.dir)); err != nil {",
-		"err := error(nil); err != nil && filepath.Dir(l.dir) == \"\" {",
+		"sync of the name of the log", "recover.go",
+		"err := l.options.fs.SyncDir(filepath.Dir(l.dir.path)); err != nil {",
+		"err := error(nil); err != nil && filepath.Dir(l.dir.path) == \"\" {",
 	},
 	{
 		"sync of a header", "segment.go", "if err := file.Sync(); err != nil {\n\t\treturn err\n",
@@ -64,6 +65,19 @@ var mutants = []struct{ name, file, from, to string }{
 	},
 	{"salt of the segment before", "inventory.go", "if s.previous != inv.chain[i].salt {", "if false {"},
 	{"higher segment number", "inventory.go", "if s.base > limit ||", "if"},
+	{
+		"directory that is held", "segment.go", "{ return l.dir.Sync() }",
+		"{ return l.options.fs.SyncDir(l.dir.path) }",
+	},
+	{"lock that is held", "flush.go", "err = l.lock.Held() //", "err = nil //"},
+	{"reserve of the tail", "recover.go", "trim(file, t.end)", "_ = s.size"},
+	{"reserve of the former segment", "segment.go", "trim(former, end)", "_ = end"},
+	{"records before the reserve", "segment.go", "trim(former, end)", "trim(former, end-8)"},
+	{"spare for the next Open", "segment.go", "{ return headerSize + size/16 }", "{ return 0 * size }"},
+	{"halt before a cut", "truncate.go", "l.halt() //", "//"},
+	{"room for others", "append.go", "&& !l.fits(size) {", "{"},
+	{"end of Tail after Close", "read.go", "if l.over { // before", "if l.closed { // before"},
+	{"change of the log under a reader", "beside.go", "const attempts = 1000", "const attempts = 1"},
 }
 
 // TestMutants builds the package with each of these faults and sees that the tests fail.
@@ -101,7 +115,9 @@ func TestMutants(t *testing.T) {
 				t.Fatal(err)
 			}
 			test := exec.Command("go", "test", "-count=1", "-failfast", "-timeout=2m", "-overlay="+list, "-run",
-				"^Test(Crash|Faults|Exhaustive|FlippedBits|StaleRecords|BadInput|DamageAfterRecovery)$", ".")
+				"^Test(Crash|Faults|Exhaustive|FlippedBits|StaleRecords|BadInput|DamageAfterRecovery|"+
+					"LostLock|FullDiskAfterKill|CutsKeepNoReserve|NoRoomForLarge|CutKeepsWhatComes|TailAndClose|"+
+					"ReadersBesideFastWriter)$", ".")
 			test.Env = append(os.Environ(), "CULVERT_TEST_ALL=")
 			output, err := test.CombinedOutput()
 			if err == nil || !strings.Contains(string(output), "--- FAIL: Test") {

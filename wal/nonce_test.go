@@ -19,19 +19,8 @@ type sealed struct {
 }
 
 // watched is a file system on which all that is written is remembered.
-type watched struct {
-	disk.FS
-	sealed *sealed
-}
-
-func (w watched) Create(name string) (disk.File, error) {
-	f, err := w.FS.Create(name)
-	return watchedFile{f, w.sealed}, err
-}
-
-func (w watched) Open(name string, writable bool) (disk.File, error) {
-	f, err := w.FS.Open(name, writable)
-	return watchedFile{f, w.sealed}, err
+func watched(fsys disk.FS, s *sealed) disk.FS {
+	return through{fsys, func(f disk.File) disk.File { return watchedFile{f, s} }}
 }
 
 type watchedFile struct {
@@ -77,7 +66,7 @@ func TestNonces(t *testing.T) {
 	for seed := range lives {
 		simulation := newSimulation(uint64(seed))
 		simulation.options.Key = bytes.Repeat([]byte{7}, keySize)
-		simulation.view = func(fsys disk.FS) disk.FS { return watched{fsys, s} }
+		simulation.view = func(fsys disk.FS) disk.FS { return watched(fsys, s) }
 		n, err := simulation.run()
 		if err := errors.Join(err, s.reuse); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
@@ -104,7 +93,7 @@ func TestNoncesAfterFailures(t *testing.T) {
 				return crashfs.None
 			}
 			for life := range 3 {
-				options := Options{SegmentSize: minSegmentSize, Key: key, fs: watched{d.Boot(), s}}
+				options := Options{SegmentSize: minSegmentSize, Key: key, fs: watched(d.Boot(), s)}
 				if log, _, err := Open(simulatedDir, options); err == nil {
 					for i := range 5 {
 						_, _ = log.Append(background, []byte{byte(life), byte(i)}, make([]byte, 700*i)) // it may fail

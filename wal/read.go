@@ -40,35 +40,61 @@ func (r Record) Entry() (Entry, error) {
 // first. It allocates nothing for an entry. Others may append meanwhile, and read.
 //
 // An error ends the iteration: [ErrTruncated] if an entry was cut off, [ErrCorrupt] in a [SegmentError], that of the
-// context or of the file system.
+// context or of the file system, and [ErrClosed] if the log was closed before. When it is closed meanwhile, the
+// iteration goes on.
 func (l *Log) Records(ctx context.Context, from LSN) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		l.mu.Lock()
-		v := l.view(l.acknowledged())
-		l.mu.Unlock()
+		v, err := l.beginRead(l.acknowledged)
+		if err != nil {
+			yield(Record{}, err)
+			return
+		}
 		c := newCursor(from, v)
 		_ = c.run(ctx, v, yield)
-		c.close(yield)
+		c.close(yield, l.endRead)
 	}
 }
 
 // Tail gives the entries from an LSN on, as Records does, and then waits for more. Only what is durable is given, in
-// every mode. It ends when the context does, with the error of that, when the log is closed or fails, and with
-// [ErrTruncated] after [Log.TruncateBack].
+// every mode. It ends when the context does, with the error of that, when the log fails, with [ErrTruncated] after
+// [Log.TruncateBack], and with [ErrClosed] when the log is closed, after all that Close has made durable.
 func (l *Log) Tail(ctx context.Context, from LSN) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		l.mu.Lock()
-		v := l.view(l.durable)
-		l.mu.Unlock()
+		v, err := l.beginRead(func() LSN { return l.durable })
+		if err != nil {
+			yield(Record{}, err)
+			return
+		}
 		c := newCursor(from, v)
 		for c.run(ctx, v, yield) {
-			var err error
 			if v, err = l.more(ctx, v, c.next); err != nil {
 				c.fail(yield, err)
 			}
 		}
-		c.close(yield)
+		c.close(yield, l.endRead)
 	}
+}
+
+// beginRead gives the log up to an LSN to somebody who will call endRead, and needs the directory until then.
+func (l *Log) beginRead(last func() LSN) (view, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.over {
+		return view{}, ErrClosed
+	}
+	l.readers++
+	return l.view(last()), nil
+}
+
+func (l *Log) endRead() error {
+	l.mu.Lock()
+	l.readers--
+	unused := l.readers == 0 && l.over
+	l.mu.Unlock()
+	if unused {
+		return l.dir.Close()
+	}
+	return nil
 }
 
 // more waits until an LSN is durable.
@@ -84,7 +110,11 @@ func (l *Log) more(ctx context.Context, former view, lsn LSN) (view, error) {
 			l.mu.Unlock()
 			return v, nil
 		}
-		if err := l.err(); err != nil {
+		err := l.failure
+		if l.over { // before that, Close may still make something durable
+			err = firstError(err, ErrClosed)
+		}
+		if err != nil {
 			l.mu.Unlock()
 			return former, err
 		}
@@ -103,23 +133,23 @@ func (l *Log) more(ctx context.Context, former view, lsn LSN) (view, error) {
 
 // view is the log as a reader sees it.
 type view struct {
-	fs    disk.FS
+	dir   folder
 	chain []*segment // must not be changed
 	first LSN
 	last  LSN
 	cuts  uint64
-	cut   func(v *view, lsn LSN) bool // whether an entry of the view has been cut off since
+	cut   func(v *view, lsn LSN) (bool, error) // whether an entry of the view has been cut off since
 }
 
 // view gives the log up to an LSN. mu is held.
 func (l *Log) view(last LSN) view {
-	return view{fs: l.fs, chain: l.chain, first: l.first, last: last, cuts: l.cuts, cut: l.hasCut}
+	return view{dir: l.dir, chain: l.chain, first: l.first, last: last, cuts: l.cuts, cut: l.hasCut}
 }
 
-func (l *Log) hasCut(v *view, lsn LSN) bool {
+func (l *Log) hasCut(v *view, lsn LSN) (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return lsn < l.first || l.cuts != v.cuts
+	return lsn < l.first || l.cuts != v.cuts, nil
 }
 
 // cursor is where a reader is.
@@ -176,8 +206,8 @@ func (c *cursor) fail(yield func(Record, error) bool, err error) bool {
 	return false
 }
 
-func (c *cursor) close(yield func(Record, error) bool) {
-	if err := c.leave(); err != nil {
+func (c *cursor) close(yield func(Record, error) bool, endRead func() error) {
+	if err := errors.Join(c.leave(), endRead()); err != nil {
 		c.fail(yield, err)
 	}
 }
@@ -194,7 +224,13 @@ func (c *cursor) leave() error {
 
 // explain says of an error whether it comes from a cut of the log.
 func (v view) explain(err error, lsn LSN) error {
-	if (errors.Is(err, ErrCorrupt) || errors.Is(err, fs.ErrNotExist)) && v.cut(&v, lsn) {
+	if !errors.Is(err, ErrCorrupt) && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	switch cut, failure := v.cut(&v, lsn); {
+	case failure != nil:
+		return failure
+	case cut:
 		return truncated(lsn)
 	}
 	return err
@@ -223,7 +259,7 @@ func (v view) limitOf(s *segment) LSN {
 // enter opens the segment that has the next record.
 func (c *cursor) enter(v view) error {
 	s := v.segmentOf(c.next)
-	file, err := v.fs.Open(s.path, false)
+	file, err := v.dir.Open(s.name(), false)
 	if err != nil {
 		return &SegmentError{Segment: s.path, LSN: c.next, Err: err}
 	}

@@ -15,7 +15,8 @@ import (
 // Reader reads a log without opening it for appending, beside the process that has it open or without one. It changes
 // nothing and takes no lock. Its methods may be called by several goroutines at once, but for Refresh.
 type Reader struct {
-	dir      string
+	fs       disk.FS
+	path     string
 	key      []byte
 	view     view
 	segments []SegmentInfo
@@ -35,18 +36,23 @@ func OpenReader(dir string, key []byte) (*Reader, Recovery, error) {
 	return openReader(disk.OS{}, filepath.Clean(dir), key)
 }
 
-func openReader(fsys disk.FS, dir string, key []byte) (*Reader, Recovery, error) {
+func openReader(fsys disk.FS, path string, key []byte) (_ *Reader, _ Recovery, err error) {
 	if err := checkKey(key); err != nil {
 		return nil, Recovery{}, err
 	}
-	inv, err := loadBesideWriter(fsys, dir, key)
+	dir, err := openFolder(fsys, path)
+	if err != nil {
+		return nil, Recovery{}, err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	inv, err := loadBesideWriter(dir, key)
 	if err != nil {
 		return nil, Recovery{}, err
 	}
 	if len(inv.chain) == 0 && inv.foreign != "" {
 		return nil, Recovery{}, errNoLog(inv.foreign)
 	}
-	r := &Reader{dir: dir, key: bytes.Clone(key), view: inv.view(fsys), end: inv.tail.end}
+	r := &Reader{fs: fsys, path: path, key: bytes.Clone(key), view: inv.view(), end: inv.tail.end}
 	r.view.cut = r.hasCut
 	for _, s := range inv.chain {
 		info := SegmentInfo{Path: s.path, First: max(s.base, inv.first), Last: r.view.limitOf(s), Sealed: s.sealed}
@@ -55,22 +61,22 @@ func openReader(fsys disk.FS, dir string, key []byte) (*Reader, Recovery, error)
 	return r, inv.recovery(), nil
 }
 
-// view gives all of the log that there is.
-func (inv *inventory) view(fsys disk.FS) view {
+// view gives all of the log that there is, without its directory.
+func (inv *inventory) view() view {
 	return view{
-		fs: fsys, chain: inv.chain, first: inv.first, last: max(inv.tail.last, inv.first-1),
-		cut: func(*view, LSN) bool { return false },
+		chain: inv.chain, first: inv.first, last: max(inv.tail.last, inv.first-1),
+		cut: func(*view, LSN) (bool, error) { return false, nil },
 	}
 }
 
 // hasCut reports whether the log has an entry no more, or has it in another segment than it had.
-func (r *Reader) hasCut(v *view, lsn LSN) bool {
-	inv, err := loadBesideWriter(v.fs, r.dir, r.key)
+func (r *Reader) hasCut(v *view, lsn LSN) (bool, error) {
+	inv, err := loadBesideWriter(v.dir, r.key)
 	if err != nil || len(inv.chain) == 0 {
-		return false
+		return false, err
 	}
-	now := inv.view(v.fs)
-	return lsn < now.first || now.segmentOf(lsn).salt != v.segmentOf(lsn).salt
+	now := inv.view()
+	return lsn < now.first || now.segmentOf(lsn).salt != v.segmentOf(lsn).salt, nil
 }
 
 // Segments lists the segments of the log, oldest first.
@@ -81,9 +87,15 @@ func (r *Reader) Segments() []SegmentInfo { return r.segments }
 // there after [Reader.Refresh].
 func (r *Reader) Records(ctx context.Context, from LSN) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		c := newCursor(from, r.view)
-		_ = c.run(ctx, r.view, yield)
-		c.close(yield)
+		v := r.view
+		var err error
+		if v.dir, err = openFolder(r.fs, r.path); err != nil {
+			yield(Record{}, err)
+			return
+		}
+		c := newCursor(from, v)
+		_ = c.run(ctx, v, yield)
+		c.close(yield, v.dir.Close)
 	}
 }
 
@@ -91,14 +103,19 @@ func (r *Reader) Records(ctx context.Context, from LSN) iter.Seq2[Record, error]
 // or the front was cut off.
 //
 // If the writer has cut off the end that the reader knew, it gives [ErrTruncated], once. It cannot tell if as many
-// entries have come meanwhile.
+// entries have come meanwhile. If another log has taken the place of this one, it gives [ErrForeign].
 func (r *Reader) Refresh() error {
 	if same, err := r.sameSegments(); err != nil || same {
 		return err
 	}
-	fresh, _, err := openReader(r.view.fs, r.dir, r.key)
+	fresh, _, err := openReader(r.fs, r.path, r.key)
 	if err != nil {
 		return err
+	}
+	if len(r.view.chain) > 0 && len(fresh.view.chain) > 0 {
+		if s := fresh.view.chain[0]; s.log != r.view.chain[0].log {
+			return &SegmentError{Segment: s.path, Reason: "another log has taken its place", Err: ErrForeign}
+		}
 	}
 	former := r.view.last
 	*r = *fresh
@@ -114,7 +131,12 @@ func (r *Reader) sameSegments() (same bool, err error) {
 		return false, nil
 	}
 	newest := r.view.chain[len(r.view.chain)-1]
-	names, err := r.view.fs.List(r.dir)
+	dir, err := openFolder(r.fs, r.path)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	names, err := dir.List()
 	if err != nil {
 		return false, fmt.Errorf("wal: %w", err)
 	}
@@ -123,14 +145,20 @@ func (r *Reader) sameSegments() (same bool, err error) {
 			return false, nil
 		}
 	}
-	now, err := readHeader(r.view.fs, r.dir, newest.number, r.key)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && now.generation != newest.generation {
+	now, err := readHeader(dir, newest.number, r.key)
+	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	file, err := r.view.fs.Open(newest.path, false)
+	if now.generation != newest.generation || now.salt != newest.salt {
+		return false, nil
+	}
+	file, err := dir.Open(newest.name(), false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
 	if err != nil {
 		return false, fmt.Errorf("wal: %w", err)
 	}

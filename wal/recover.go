@@ -10,11 +10,12 @@ import (
 
 // recover finds the log in its directory and makes good what a crash has left. io is not needed yet.
 func (l *Log) recover() (Recovery, error) {
-	inv, err := load(l.fs, l.dir, l.options.Key, false)
+	inv, err := load(l.dir, l.options.Key, nil, false)
 	if err != nil {
 		return Recovery{}, err
 	}
 	l.dropped = inv.leavings
+	l.sweep() // they have reserved what may be needed now
 	if len(inv.chain) == 0 {
 		return l.found(inv)
 	}
@@ -25,7 +26,7 @@ func (l *Log) recover() (Recovery, error) {
 	l.number = newest.number
 	r := inv.recovery()
 	for _, s := range inv.others {
-		l.dropped = append(l.dropped, s.path)
+		l.dropped = append(l.dropped, s.name())
 	}
 	if !newest.sealed {
 		if err := l.settle(newest, inv.tail); err != nil {
@@ -44,7 +45,7 @@ func (l *Log) found(inv *inventory) (Recovery, error) {
 	}
 	l.written, l.durable = r.Last, r.Last
 	// Whoever made the directory may not have come to this.
-	if err := l.fs.SyncDir(filepath.Dir(l.dir)); err != nil {
+	if err := l.options.fs.SyncDir(filepath.Dir(l.dir.path)); err != nil {
 		return r, fmt.Errorf("wal: %w", err)
 	}
 	return r, l.newID()
@@ -55,7 +56,7 @@ func (l *Log) found(inv *inventory) (Recovery, error) {
 // has failed before. The same is true of the headers and the names of old segments, so that they are left as they are.
 // The new segment says where the log begins and ends.
 func (l *Log) settle(s *segment, t tail) (err error) {
-	file, err := l.fs.Open(s.path, true)
+	file, err := l.dir.Open(s.name(), true)
 	if err != nil {
 		return fmt.Errorf("wal: %w", err)
 	}
@@ -67,13 +68,12 @@ func (l *Log) settle(s *segment, t tail) (err error) {
 		return err
 	}
 	end := scan.offset
+	// The space behind its records may be all that the disk has left for the new one. Those who read beside may still
+	// want the records.
+	trim(file, t.end)
 	fill := func(into *segment, to disk.File) (int64, error) { return scan.copyTo(into, to, t) }
 	room, err := l.begin(t.proven+1, headerSize+t.end-end, fill)
-	if err := firstError(err, room); err != nil {
-		return err
-	}
-	// The space behind is free now. Those who read beside may still want the records before.
-	return file.Truncate(t.end)
+	return firstError(err, room)
 }
 
 // skipTo goes on to a record that is known to be there.

@@ -8,7 +8,7 @@ import (
 )
 
 // OpenInRoot is [Open] for a directory in a root. Nothing outside the root is touched, whatever links lead there. The
-// root must stay open until the log is closed.
+// root may be closed before the log.
 func OpenInRoot(root *os.Root, dir string, options Options) (*Log, Recovery, error) {
 	options.fs = disk.InRoot{Root: root}
 	if err := options.complete(); err != nil {

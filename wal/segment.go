@@ -14,6 +14,9 @@ import (
 // and appenders are kept out; without room for the segment, they may go on in the active one. io is held.
 func (l *Log) advance(base LSN, least int64) (room, err error) {
 	former := l.file
+	l.mu.Lock()
+	end := l.end
+	l.mu.Unlock()
 	room, err = l.begin(base, least, nil)
 	switch {
 	case err != nil:
@@ -22,20 +25,26 @@ func (l *Log) advance(base LSN, least int64) (room, err error) {
 		l.resume()
 		return room, nil
 	case former != nil:
+		trim(former, end)
 		err = former.Close()
 	}
 	l.sweep()
 	return nil, err
 }
 
+// trim gives back the space that a segment has reserved behind its records. If it cannot, the space is lost until the
+// segment is removed, and the log is as good as before.
+func trim(file disk.File, end int64) { _ = file.Truncate(end) }
+
+// spare is what is reserved behind a segment, for the segment that [Open] begins after a kill on a disk that is full:
+// its headers, and the records that nothing proves durable, if they are not many.
+func spare(size int64) int64 { return headerSize + size/16 }
+
 // resume lets appenders go on in the active segment. io is held.
 func (l *Log) resume() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.halted = false
-	if l.file != nil {
-		l.active = l.chain[len(l.chain)-1]
-	}
+	l.active, l.halted = l.kept, false
 }
 
 // sealActive notes in the header of the active segment where it ends, and gives back the space behind that. All of it
@@ -78,28 +87,33 @@ func (l *Log) begin(base LSN, least int64, fill func(*segment, disk.File) (end i
 		return nil, err // the directory may be that of another log now
 	}
 	size := max(l.options.SegmentSize, least)
-	room, err = l.create(base, size, fill)
+	room, err = l.create(base, size, size+spare(size), fill)
+	if room != nil && least < size { // with room for another of the kind, if there is
+		room, err = l.create(base, least, 2*least, fill)
+	}
 	if room != nil && least < size {
-		room, err = l.create(base, least, fill)
+		room, err = l.create(base, least, least, fill)
 	}
 	return room, err
 }
 
-// create is begin for one size.
-func (l *Log) create(base LSN, size int64, fill func(*segment, disk.File) (end int64, err error)) (room, err error) {
+// create is begin for one size, and what is reserved for it.
+func (l *Log) create(base LSN, size, reserve int64, fill func(*segment, disk.File) (end int64, err error)) (
+	room, err error,
+) {
 	s, err := l.newSegment(base, size, fill != nil)
 	if err != nil {
 		return err, nil
 	}
-	unnamed := s.path + temporary
-	file, err := l.fs.Create(unnamed)
+	unnamed := s.name() + temporary
+	file, err := l.dir.Create(unnamed)
 	if err != nil {
 		return fmt.Errorf("wal: %w", err), nil
 	}
 	abandon := func(err error) error {
-		return errors.Join(fmt.Errorf("wal: %w", err), file.Close(), l.fs.Remove(unnamed))
+		return errors.Join(fmt.Errorf("wal: %w", err), file.Close(), l.dir.Remove(unnamed))
 	}
-	if err := file.Reserve(size); err != nil {
+	if err := file.Reserve(reserve); err != nil {
 		return abandon(err), nil
 	}
 	slot := s.slot()
@@ -112,7 +126,7 @@ func (l *Log) create(base LSN, size int64, fill func(*segment, disk.File) (end i
 			return nil, abandon(err)
 		}
 	}
-	if file, err = l.publish(file, unnamed, s.path); err != nil {
+	if file, err = l.publish(file, unnamed, s.name()); err != nil {
 		return nil, err
 	}
 	l.activate(s, file, end, fill == nil)
@@ -127,10 +141,10 @@ func (l *Log) publish(file disk.File, unnamed, name string) (disk.File, error) {
 	if err := file.Close(); err != nil {
 		return nil, err
 	}
-	if err := l.fs.Rename(unnamed, name); err != nil {
+	if err := l.dir.Rename(unnamed, name); err != nil {
 		return nil, err
 	}
-	file, err := l.fs.Open(name, true)
+	file, err := l.dir.Open(name, true)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +155,7 @@ func (l *Log) publish(file disk.File, unnamed, name string) (disk.File, error) {
 }
 
 // syncNames makes the names of segments durable.
-func (l *Log) syncNames() error { return l.fs.SyncDir(l.dir) }
+func (l *Log) syncNames() error { return l.dir.Sync() }
 
 // newSegment makes up the header of the segment with the records from base on, of which there may be some already.
 func (l *Log) newSegment(base LSN, size int64, filled bool) (*segment, error) {
@@ -162,7 +176,7 @@ func (l *Log) newSegment(base LSN, size int64, filled bool) (*segment, error) {
 			h.previous = s.salt
 		}
 	}
-	return newSegment(l.dir, h, l.options.Key)
+	return newSegment(l.dir.path, h, l.options.Key)
 }
 
 // activate takes a segment for the records to come. Those from its base on in other segments are cut off with that. An
@@ -178,11 +192,11 @@ func (l *Log) activate(s *segment, file disk.File, end int64, empty bool) {
 		l.next, l.written, l.durable = s.base, s.base-1, s.base-1
 	}
 	for len(l.chain) > 0 && l.chain[len(l.chain)-1].base >= s.base {
-		l.dropped = append(l.dropped, l.chain[len(l.chain)-1].path)
+		l.dropped = append(l.dropped, l.chain[len(l.chain)-1].name())
 		l.chain = l.chain[:len(l.chain)-1]
 	}
 	l.chain = append(l.chain[:len(l.chain):len(l.chain)], s) // readers have the old slice
-	l.active, l.file, l.halted = s, file, false
+	l.active, l.kept, l.file, l.halted = s, s, file, false
 	l.end, l.size, l.zeroed, l.step, l.begun = end, s.size, end, firstStep, headerSize
 }
 
@@ -190,11 +204,11 @@ func (l *Log) activate(s *segment, file disk.File, end int64, empty bool) {
 // nobody. Those that cannot be removed take space until the next sweep, and are no part of the log.
 func (l *Log) sweep() {
 	l.mu.Lock()
-	paths := l.dropped
+	names := l.dropped
 	l.dropped = nil
 	l.mu.Unlock()
-	left := slices.DeleteFunc(paths, func(path string) bool {
-		err := l.fs.Remove(path)
+	left := slices.DeleteFunc(names, func(name string) bool {
+		err := l.dir.Remove(name)
 		return err == nil || errors.Is(err, fs.ErrNotExist)
 	})
 	l.mu.Lock()

@@ -31,7 +31,7 @@ func (l *Log) TruncateFront(lsn LSN) error {
 	}
 	keep := 0
 	for keep < len(l.chain)-1 && l.chain[keep+1].base <= lsn {
-		l.dropped = append(l.dropped, l.chain[keep].path)
+		l.dropped = append(l.dropped, l.chain[keep].name())
 		keep++
 	}
 	l.chain = l.chain[keep:]
@@ -84,26 +84,19 @@ func (l *Log) noteFirst(first LSN) (room, err error) {
 // behind it. When it returns, the cut is durable. An LSN behind the end gives [ErrRange], one farther before First
 // [ErrTruncated].
 //
-// It waits for what is being appended, and what is appended while it works comes after the cut. Every [Log.Tail] ends
-// with [ErrTruncated], and so does a read under way if it needs what was removed.
+// What was appended before the cut began is written first. What comes while it works waits, and is appended after it.
+// Every [Log.Tail] ends with [ErrTruncated], and so does a read under way if it needs what was removed.
 func (l *Log) TruncateBack(lsn LSN) error {
 	l.io.Lock()
 	defer l.release()
-	if done, err := l.settleFor(lsn); done || err != nil {
-		return err
+	l.halt() // else what came between the sync and the cut would be acknowledged, and cut off
+	done, err := l.settleFor(lsn)
+	if before := l.First() - 1; err == nil && lsn < before {
+		err = fmt.Errorf("%w: LSN %d, and the first is %d", ErrTruncated, lsn, before+1)
 	}
-	if before := l.First() - 1; lsn < before {
-		return fmt.Errorf("%w: LSN %d, and the first is %d", ErrTruncated, lsn, before+1)
-	}
-	if err := l.halt(); err != nil {
-		return err
-	}
-	l.mu.Lock()
-	unchanged := lsn == l.next-1
-	l.mu.Unlock()
-	if unchanged {
+	if done || err != nil || lsn == l.Last() {
 		l.resume()
-		return nil
+		return err
 	}
 	// The moment that the new segment gets its name is that of the cut.
 	room, err := l.advance(lsn+1, headerSize)
@@ -116,12 +109,9 @@ func (l *Log) TruncateBack(lsn LSN) error {
 	return room
 }
 
-// halt keeps appenders from the active segment, and flushes what they have put there. io is held.
-func (l *Log) halt() error {
+// halt keeps appenders from the active segment. io is held.
+func (l *Log) halt() {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.active, l.halted = nil, true
-	l.filling.sync = true
-	_, err := l.flush()
-	l.mu.Unlock()
-	return err
 }

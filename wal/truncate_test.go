@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"culvert/internal/disk"
 	"culvert/internal/testkit/crashfs"
@@ -52,20 +53,10 @@ func TestCutsAndReaders(t *testing.T) {
 	}
 }
 
-// narrow is a file system that has room for files up to a size.
-type narrow struct {
-	disk.FS
-	room *int64
-}
-
+// narrowFile is a file that has room up to a size.
 type narrowFile struct {
 	disk.File
 	room *int64
-}
-
-func (n narrow) Create(name string) (disk.File, error) {
-	f, err := n.FS.Create(name)
-	return narrowFile{f, n.room}, err
 }
 
 func (f narrowFile) Reserve(size int64) error {
@@ -78,8 +69,10 @@ func (f narrowFile) Reserve(size int64) error {
 // TestFullDisk cuts a log off on a disk that has no room for another segment, as one does to make room.
 func TestFullDisk(t *testing.T) {
 	const size = 4 * minSegmentSize
-	room := int64(size)
-	options := Options{SegmentSize: size, fs: narrow{crashfs.New("/data").Boot(), &room}}
+	room := size + spare(size)
+	options := Options{SegmentSize: size, fs: through{
+		crashfs.New("/data").Boot(), func(f disk.File) disk.File { return narrowFile{f, &room} },
+	}}
 	open := func() *Log {
 		t.Helper()
 		log, recovery, err := Open(simulatedDir, options)
@@ -125,7 +118,7 @@ func TestFullDisk(t *testing.T) {
 	closed(log)
 
 	log = open()
-	room = size
+	room = size + spare(size)
 	if lsn := mustAppend(t, log, large); lsn != 3 {
 		t.Errorf("LSN %d", lsn)
 	}
@@ -226,22 +219,7 @@ func TestTailAtTruncatedSegment(t *testing.T) {
 	}
 }
 
-// busy is a file system whose syncs take so long that something else happens meanwhile.
-type busy struct {
-	disk.FS
-	meanwhile func()
-}
-
-func (b busy) Create(name string) (disk.File, error) {
-	f, err := b.FS.Create(name)
-	return busyFile{f, b.meanwhile}, err
-}
-
-func (b busy) Open(name string, writable bool) (disk.File, error) {
-	f, err := b.FS.Open(name, writable)
-	return busyFile{f, b.meanwhile}, err
-}
-
+// busyFile is a file whose syncs take so long that something else happens meanwhile.
 type busyFile struct {
 	disk.File
 	meanwhile func()
@@ -259,7 +237,7 @@ func TestCutOfBusyLog(t *testing.T) {
 	var appends sync.WaitGroup
 	var syncs, cutting atomic.Int64
 	const most = 100
-	log, _ = newLog(t, Options{Sync: None, fs: busy{disk.OS{}, func() {
+	meanwhile := func() {
 		if cutting.Load() == 0 || syncs.Load() == most {
 			return
 		}
@@ -273,7 +251,10 @@ func TestCutOfBusyLog(t *testing.T) {
 		for i := 0; i < 10_000 && log.Last() == last; i++ {
 			runtime.Gosched()
 		}
-	}}})
+	}
+	log, _ = newLog(t, Options{Sync: None, fs: through{
+		disk.OS{}, func(f disk.File) disk.File { return busyFile{f, meanwhile} },
+	}})
 	mustAppend(t, log, "1", "2", "3")
 	cutting.Store(1)
 	if _, err := log.AppendAsync(background, []byte("4")); err != nil {
@@ -292,5 +273,42 @@ func TestCutOfBusyLog(t *testing.T) {
 		if entry != "meanwhile" {
 			t.Errorf("%q is there", entries)
 		}
+	}
+}
+
+// TestCutKeepsWhatComes appends while the end of a log is cut off, as soon as the cut has begun to write. What was
+// appended then comes after the cut, and stays.
+func TestCutKeepsWhatComes(t *testing.T) {
+	for _, mode := range []SyncMode{Interval, None} {
+		t.Run(fmt.Sprint("sync=", mode), func(t *testing.T) {
+			var log *Log
+			var appends sync.WaitGroup
+			var cutting atomic.Bool
+			var lsn LSN
+			log, _ = newLog(t, Options{Sync: mode, Interval: time.Hour, Observe: func(Flush) {
+				if !cutting.Swap(false) {
+					return
+				}
+				last := log.Last()
+				appends.Go(func() {
+					var err error
+					if lsn, err = log.Append(background, []byte("meanwhile")); err != nil {
+						t.Error(err)
+					}
+				})
+				for i := 0; i < 10_000 && log.Last() == last; i++ {
+					runtime.Gosched()
+				}
+			}})
+			mustAppend(t, log, "1", "2", "3", "4", "5", "6")
+			cutting.Store(true)
+			if err := log.TruncateBack(4); err != nil {
+				t.Fatal(err)
+			}
+			appends.Wait()
+			if got := mustRead(t, log, 5); lsn != 5 || !slices.Equal(got, []string{"meanwhile"}) {
+				t.Errorf("LSN %d was acknowledged, there is %q", lsn, got)
+			}
+		})
 	}
 }

@@ -30,16 +30,17 @@ type walFlags struct {
 func (a *app) newWal() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "wal",
-		Short: "Look into write-ahead logs, and repair them",
+		Short: "Look into write-ahead logs, copy and repair them",
 		Long:  walHelp + exitHelp,
 		Args:  unknownVerb,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.Example = `  culvert wal verify journal                          is it whole?
+  culvert wal copy -o journal.backup journal          save it at any time
   culvert wal dump journal                            what is in it
   culvert wal tail --key-file journal.key journal     what comes, of an encrypted one
   culvert wal repair -o journal.new journal           save what is before the damage`
-	cmd.AddCommand(a.newWalDump(), a.newWalTail(), a.newWalVerify(), a.newWalRepair())
+	cmd.AddCommand(a.newWalDump(), a.newWalTail(), a.newWalVerify(), a.newWalCopy(), a.newWalRepair())
 	for _, sub := range cmd.Commands() {
 		sub.Long = wrap(sub.Long)
 	}
@@ -112,7 +113,7 @@ func (f *walFlags) hint(err error, dir string) error {
 	case errors.Is(err, wal.ErrForeign), errors.Is(err, syscall.ENOTDIR):
 		return withHint(err, "name the directory of a log, which has files such as 0000000000000001.wal")
 	case errors.Is(err, wal.ErrTruncated):
-		return withHint(err, "to begin with the oldest entry that is left, leave out --from")
+		return withHint(err, "the program has cut off entries that were to be read; begin again, without --from")
 	}
 	return err
 }

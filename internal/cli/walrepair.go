@@ -11,13 +11,16 @@ import (
 	"culvert/wal"
 )
 
-const walRepairHelp = `Repair copies the entries of a log up to the first damage into a new log, in a directory that
-does not exist yet or is empty. They keep their LSNs. The damaged log stays as it is.
+const walRepairHelp = `Repair copies entries of a damaged log into a new log, in a directory that does not exist yet or
+is empty: those from the first that is there up to the first damage behind it. They keep their LSNs. The damaged log
+stays as it is.
 
 A log that only has a torn end needs no repair: it is opened without what is torn.
 
-Entries behind the damage are left out, and the code is 0 also then. Those in later segments can still be read, with
-culvert wal dump --from. To go on with the new log, stop the program and put it in the place of the old one.`
+Entries behind the damage are left out, and the code is 0 also then. Those in later segments can often be read with
+culvert wal dump --from. If the first segments of the log are missing, the entries behind them are copied.
+
+To go on with the new log, stop the program and put it in the place of the old one.`
 
 const walRepairFields = `log, output, first and last (LSNs in the new log) and damage, if there was any.`
 
@@ -39,7 +42,7 @@ func (r *walRepairReport) text() string {
 	if r.Damage == "" {
 		return text + "; there was no damage\n"
 	}
-	return fmt.Sprintf("%s; left out is what comes after: %s\n", text, ui.Line(r.Damage))
+	return fmt.Sprintf("%s; the rest is left out or missing: %s\n", text, ui.Line(r.Damage))
 }
 
 func (a *app) newWalRepair() *cobra.Command {

@@ -3,8 +3,10 @@
 //
 // What is written is certain to be there after a crash only once it was synced, and there are two kinds of that:
 //
-//	File.Sync     the content and the size of a file
-//	FS.SyncDir    the names in a directory: files that were created, renamed or removed
+//	File.Sync                 the content and the size of a file
+//	LogDir.Sync, FS.SyncDir   the names in a directory: files that were created, renamed or removed
+//
+// A log holds its directory open as a [LogDir], so that it stays in it wherever that is moved.
 //
 // Tests put file systems in this place that crash, fill up, or fail to sync; what they do to those who forget one of
 // the two is in the package internal/testkit/crashfs.
@@ -19,14 +21,14 @@ import (
 )
 
 var (
-	// ErrLocked is the error of [FS.Lock] when somebody else holds the lock.
+	// ErrLocked is the error of [LogDir.Lock] when somebody else holds the lock.
 	ErrLocked = errors.New("disk: locked by another process")
 
-	// ErrNotFile is the error of [FS.Open] for what is no regular file: a directory, a device, or a pipe, of which the
-	// opening would wait for a writer.
+	// ErrNotFile is the error of [LogDir.Open] for what is no regular file: a directory, a device, or a pipe, of which
+	// the opening would wait for a writer.
 	ErrNotFile = errors.New("disk: not a regular file")
 
-	errRemoved = errors.New("disk: the file of the lock was removed")
+	errNotHeld = errors.New("disk: the file of the lock was removed or renamed")
 )
 
 // FS is a file system. Its methods may be called by several goroutines at once.
@@ -34,34 +36,48 @@ type FS interface {
 	// Mkdir makes a directory; one that exists is fine. Its name is durable once the parent directory is synced.
 	Mkdir(dir string) error
 
-	// List gives the names in a directory, in any order.
-	List(dir string) ([]string, error)
+	// OpenLogDir opens a directory.
+	OpenLogDir(dir string) (LogDir, error)
+
+	// SyncDir makes the names in a directory durable.
+	SyncDir(dir string) error
+}
+
+// LogDir is a directory that is open: it remains the same one when it is renamed, and when another gets its name. Names
+// are those of files in it. Its methods may be called by several goroutines at once, except Close.
+type LogDir interface {
+	io.Closer
+
+	// List returns the names in the directory, in any order.
+	List() ([]string, error)
 
 	// Create makes a new file to read and write, in place of one that may have the name. What a link of that name
 	// points to stays as it is.
 	Create(name string) (File, error)
 
-	// Open opens a file, to read only unless writable.
+	// Open opens a file, to read only unless writable. Links that lead out of the directory are errors.
 	Open(name string, writable bool) (File, error)
 
-	// Rename gives a file another name in the same directory. It fails if there is a file of that name.
+	// Rename gives a file another name. It fails if there is a file of that name.
 	Rename(from, to string) error
 
 	Remove(name string) error
 
-	// SyncDir makes the names in a directory durable.
-	SyncDir(dir string) error
+	// Sync makes the names in the directory durable.
+	Sync() error
 
 	// Lock takes the lock that a file stands for, creating the file if need be, or fails with [ErrLocked].
 	Lock(name string) (Lock, error)
 }
 
-// Lock is one that was taken. Closing gives it back, as does the end of the process.
+// Lock is one that was taken. Closing gives it back, as does the end of the process. Its methods must not be called at
+// the same time.
 type Lock interface {
 	io.Closer
 
-	// Held fails if the file was removed, so that somebody else may have the lock as well. Where an open file cannot be
-	// removed, it never fails.
+	// Held fails if the file has lost its name in the directory, so that somebody else may have the lock as well. It is
+	// one system call: a file that is renamed gets a new time of change, and its name is looked up only then. Where an
+	// open file cannot be removed or renamed, Held never fails.
 	Held() error
 }
 
@@ -92,29 +108,25 @@ type File interface {
 type OS struct{}
 
 // Mkdir implements [FS].
-func (OS) Mkdir(dir string) error { return mkdir(system{}, dir) }
+func (OS) Mkdir(dir string) error {
+	if err := os.Mkdir(dir, 0o700); !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	return nil
+}
 
-// List implements [FS].
-func (OS) List(dir string) ([]string, error) { return list(system{}, dir) }
-
-// Create implements [FS].
-func (OS) Create(name string) (File, error) { return create(system{}, name) }
-
-// Open implements [FS].
-func (OS) Open(name string, writable bool) (File, error) { return open(system{}, name, writable) }
-
-// Rename implements [FS].
-func (OS) Rename(from, to string) error { return durable.RenameNew(from, to) }
-
-// Remove implements [FS].
-func (OS) Remove(name string) error { return os.Remove(name) }
+// OpenLogDir implements [FS]. On Unix a lock is of the open file (flock(2)), so that it also keeps out another log of
+// this process.
+func (OS) OpenLogDir(dir string) (LogDir, error) {
+	info, err := os.Stat(dir)
+	if err := isDir(dir, info, err); err != nil {
+		return nil, err
+	}
+	return newLogDir(os.OpenRoot(dir))
+}
 
 // SyncDir implements [FS].
 func (OS) SyncDir(dir string) error { return durable.SyncDir(dir) }
-
-// Lock implements [FS]. On Unix the lock is of the open file (flock(2)), so that it also keeps out another log of this
-// process.
-func (OS) Lock(name string) (Lock, error) { return takeLock(system{}, name, withoutFollowing) }
 
 // osFile is a file of the operating system.
 type osFile struct{ *os.File }

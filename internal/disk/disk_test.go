@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"testing"
@@ -20,25 +19,29 @@ func Example() {
 		panic(err)
 	}
 	defer func() { _ = os.RemoveAll(parent) }() // it is a temporary one
-	var fsys disk.FS = disk.OS{}
-	file, err := fsys.Create(filepath.Join(parent, "greeting.tmp"))
+	dir, err := disk.OS{}.OpenLogDir(parent)
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = dir.Close() }()
+	file, err := dir.Create("greeting.tmp")
 	if err != nil {
 		panic(err)
 	}
 	_, err = file.WriteAt([]byte("hello"), 0)
 	err = errors.Join(err, file.Sync(), file.Close())
 	if err == nil {
-		err = fsys.Rename(filepath.Join(parent, "greeting.tmp"), filepath.Join(parent, "greeting"))
+		err = dir.Rename("greeting.tmp", "greeting")
 	}
-	fmt.Println(err, fsys.SyncDir(parent))
-	fmt.Println(fsys.List(parent))
+	fmt.Println(err, dir.Sync())
+	fmt.Println(dir.List())
 	// Output:
 	// <nil> <nil>
 	// [greeting] <nil>
 }
 
 func TestReserve(t *testing.T) {
-	file, err := disk.OS{}.Create(filepath.Join(t.TempDir(), "file"))
+	file, err := logDir(t, t.TempDir()).Create("file")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +59,7 @@ func TestReserve(t *testing.T) {
 }
 
 func TestWriteback(t *testing.T) {
-	file, err := disk.OS{}.Create(filepath.Join(t.TempDir(), "file"))
+	file, err := logDir(t, t.TempDir()).Create("file")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,19 +80,34 @@ func TestWriteback(t *testing.T) {
 	}
 }
 
-func TestLock(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "lock")
-	lock, err := disk.OS{}.Lock(name)
+func logDir(t *testing.T, path string) disk.LogDir {
+	t.Helper()
+	dir, err := disk.OS{}.OpenLogDir(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (disk.OS{}).Lock(name); !errors.Is(err, disk.ErrLocked) {
+	t.Cleanup(func() {
+		if err := dir.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+func TestLock(t *testing.T) {
+	path := t.TempDir()
+	dir := logDir(t, path)
+	lock, err := dir.Lock("lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := logDir(t, path).Lock("lock"); !errors.Is(err, disk.ErrLocked) {
 		t.Errorf("locked twice: %v", err)
 	}
 	if err := lock.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if lock, err = (disk.OS{}).Lock(name); err != nil {
+	if lock, err = dir.Lock("lock"); err != nil {
 		t.Fatal(err)
 	}
 	if err := lock.Close(); err != nil {

@@ -9,10 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const (
-	withoutWaiting   = unix.O_NONBLOCK // for the other end of a pipe
-	withoutFollowing = unix.O_NOFOLLOW // a link
-)
+const withoutWaiting = unix.O_NONBLOCK // for the other end of a pipe
 
 // lockFile takes the lock of an open file, or fails with ErrLocked.
 func lockFile(f *os.File) error {
@@ -41,14 +38,35 @@ func unlockFile(f *os.File) error {
 	return nil
 }
 
-type lock struct{ *os.File }
+// lock is an open file. Its time of change tells whether it may have been renamed.
+type lock struct {
+	*os.File
+	dir     *rootDir
+	name    string
+	changed unix.Timespec
+}
 
-func (l lock) Close() error { return errors.Join(unlockFile(l.File), l.File.Close()) }
+func newLock(dir *rootDir, f *os.File, name string) (Lock, error) {
+	l := &lock{File: f, dir: dir, name: name}
+	return l, l.Held()
+}
 
-func (l lock) Held() error {
-	links, err := countLinks(l.File)
-	if err == nil && links == 0 {
-		err = &os.PathError{Op: "lock", Path: l.Name(), Err: errRemoved}
+func (l *lock) Close() error { return errors.Join(unlockFile(l.File), l.File.Close()) }
+
+func (l *lock) Held() error {
+	var info unix.Stat_t
+	if err := unix.Fstat(int(l.Fd()), &info); err != nil {
+		return &os.PathError{Op: "stat", Path: l.Name(), Err: err}
+	}
+	if info.Nlink > 0 && info.Ctim == l.changed {
+		return nil
+	}
+	named, err := l.dir.isNamed(l.File, l.name)
+	if err == nil && !named {
+		err = &os.PathError{Op: "lock", Path: l.Name(), Err: errNotHeld}
+	}
+	if err == nil {
+		l.changed = info.Ctim
 	}
 	return err
 }

@@ -3,6 +3,7 @@
 package disk
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -18,8 +19,13 @@ func TestUnlock(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
+	logDir, err := OS{}.OpenLogDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer logDir.Close()
 	for range 2 {
-		taken, err := OS{}.Lock(filepath.Join(dir, "lock"))
+		taken, err := logDir.Lock("lock")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -27,7 +33,7 @@ func TestUnlock(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, f := range []*os.File{taken.(lock).File, file.(lockedFile).File} {
+		for _, f := range []*os.File{taken.(*lock).File, file.(lockedFile).File} {
 			inherited, err := unix.Dup(int(f.Fd()))
 			if err != nil {
 				t.Fatal(err)
@@ -40,5 +46,87 @@ func TestUnlock(t *testing.T) {
 		if err := file.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestHeld takes the name of a lock away in every way, also while the directory is elsewhere.
+func TestHeld(t *testing.T) {
+	for what, take := range map[string]func(dir string) error{
+		"removed":  func(dir string) error { return os.Remove(filepath.Join(dir, "lock")) },
+		"replaced": func(dir string) error { return replace(filepath.Join(dir, "lock")) },
+		"renamed": func(dir string) error {
+			return os.Rename(filepath.Join(dir, "lock"), filepath.Join(dir, "other"))
+		},
+		"linked": func(dir string) error {
+			return errors.Join(os.Link(filepath.Join(dir, "lock"), filepath.Join(dir, "other")),
+				os.Remove(filepath.Join(dir, "lock")))
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			parent := t.TempDir()
+			before, after := filepath.Join(parent, "before"), filepath.Join(parent, "after")
+			if err := os.Mkdir(before, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			dir, err := OS{}.OpenLogDir(before)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer dir.Close()
+			held, err := dir.Lock("lock")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer held.Close()
+			err = errors.Join(os.Rename(before, after), os.Mkdir(before, 0o700), held.Held())
+			if err != nil {
+				t.Fatalf("the directory was renamed: %v", err)
+			}
+			awaitTick(t, filepath.Join(after, "lock"))
+			if err := take(after); err != nil {
+				t.Fatal(err)
+			}
+			if err := held.Held(); !errors.Is(err, errNotHeld) {
+				t.Errorf("error is %v", err)
+			}
+		})
+	}
+}
+
+func replace(name string) error {
+	return errors.Join(os.WriteFile(name+".new", nil, 0o600), os.Rename(name+".new", name))
+}
+
+// awaitTick changes other files until they get another time than this one has, whose next change will be seen so.
+func awaitTick(t *testing.T, name string) {
+	t.Helper()
+	var info unix.Stat_t
+	if err := unix.Stat(name, &info); err != nil {
+		t.Fatal(err)
+	}
+	for begin := info.Ctim; info.Ctim == begin; {
+		if err := errors.Join(os.WriteFile(name+".tick", nil, 0o600), unix.Stat(name+".tick", &info)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(name + ".tick"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestHeldAllocations holds the check after each sync to none.
+func TestHeldAllocations(t *testing.T) {
+	dir, err := OS{}.OpenLogDir(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	held, err := dir.Lock("lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	if n := testing.AllocsPerRun(100, func() { err = errors.Join(err, held.Held()) }); n > 0 || err != nil {
+		t.Errorf("%v allocations, %v", n, err)
 	}
 }

@@ -7,10 +7,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-const (
-	withoutWaiting   = 0
-	withoutFollowing = 0
-)
+const withoutWaiting = 0
 
 // lockFile takes the lock of an open file, or fails with ErrLocked.
 func lockFile(f *os.File) error {
@@ -29,6 +26,8 @@ func lockFile(f *os.File) error {
 func unlockFile(*os.File) error { return nil }
 
 type lock struct{ *os.File }
+
+func newLock(_ *rootDir, f *os.File, _ string) (Lock, error) { return lock{f}, nil }
 
 func (lock) Held() error { return nil }
 

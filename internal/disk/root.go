@@ -13,16 +13,63 @@ import (
 type InRoot struct{ Root *os.Root }
 
 // Mkdir implements [FS].
-func (r InRoot) Mkdir(dir string) error { return mkdir(r.Root, dir) }
+func (r InRoot) Mkdir(dir string) error {
+	if err := r.Root.Mkdir(dir, 0o700); !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	return nil
+}
 
-// List implements [FS].
-func (r InRoot) List(dir string) ([]string, error) { return list(r.Root, dir) }
+// OpenLogDir implements [FS]. The root may be closed before the directory.
+func (r InRoot) OpenLogDir(dir string) (LogDir, error) {
+	info, err := r.Root.Stat(dir)
+	if err := isDir(dir, info, err); err != nil {
+		return nil, err
+	}
+	return newLogDir(r.Root.OpenRoot(dir))
+}
 
-// Create implements [FS].
-func (r InRoot) Create(name string) (File, error) { return create(r.Root, name) }
+// List returns the names in a directory, in any order.
+func (r InRoot) List(dir string) ([]string, error) {
+	f, err := r.Root.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	names, err := f.Readdirnames(-1)
+	return names, errors.Join(err, f.Close())
+}
 
-// Open implements [FS].
-func (r InRoot) Open(name string, writable bool) (File, error) { return open(r.Root, name, writable) }
+// Create makes a new file to read and write, in place of one that may have the name. What a link of that name points to
+// stays as it is.
+func (r InRoot) Create(name string) (File, error) {
+	if err := r.Root.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	return r.openFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL)
+}
+
+// Open opens a file, to read only unless writable.
+func (r InRoot) Open(name string, writable bool) (File, error) {
+	info, err := r.Root.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &os.PathError{Op: "open", Path: name, Err: ErrNotFile}
+	}
+	if writable {
+		return r.openFile(name, os.O_RDWR)
+	}
+	return r.openFile(name, os.O_RDONLY)
+}
+
+func (r InRoot) openFile(name string, flags int) (File, error) {
+	f, err := r.Root.OpenFile(name, flags, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return osFile{f}, nil
+}
 
 // LockedFile is what [InRoot.OpenLocked] gives.
 type LockedFile interface {
@@ -44,7 +91,7 @@ type LockedFile interface {
 // left to that one, and a new one made.
 func (r InRoot) OpenLocked(name string) (LockedFile, error) {
 	for {
-		f, err := openToLock(r.Root, name, withoutWaiting)
+		f, err := r.openToLock(name)
 		if err != nil {
 			return nil, err
 		}
@@ -63,6 +110,18 @@ func (r InRoot) OpenLocked(name string) (LockedFile, error) {
 			return nil, err
 		}
 	}
+}
+
+// openToLock opens a file, creating it if need be, and takes the lock that it stands for.
+func (r InRoot) openToLock(name string) (*os.File, error) {
+	f, err := r.Root.OpenFile(name, os.O_RDWR|os.O_CREATE|withoutWaiting, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := lockFile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // lockedFile gives its lock back when it is closed.
@@ -90,7 +149,7 @@ func (r InRoot) isNamed(f *os.File, name string) (bool, error) {
 	return os.SameFile(opened, named), nil
 }
 
-// Rename implements [FS].
+// Rename gives a file another name in the same directory. It fails if there is a file of that name.
 func (r InRoot) Rename(from, to string) error {
 	err := r.Root.Link(from, to)
 	switch {
@@ -113,11 +172,5 @@ func (r InRoot) Rename(from, to string) error {
 	return r.Root.Rename(from, to)
 }
 
-// Remove implements [FS].
-func (r InRoot) Remove(name string) error { return r.Root.Remove(name) }
-
-// SyncDir implements [FS].
+// SyncDir makes the names in a directory durable.
 func (r InRoot) SyncDir(dir string) error { return durable.SyncDirIn(r.Root, dir) }
-
-// Lock implements [FS].
-func (r InRoot) Lock(name string) (Lock, error) { return takeLock(r.Root, name, withoutWaiting) }

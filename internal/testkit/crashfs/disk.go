@@ -8,6 +8,8 @@
 //     these changes.
 //   - The time of a file that was set is in memory until a sync of all of the file, which File.Sync is not.
 //   - A write that a crash interrupts damages no other bytes than those it was to write.
+//   - With [Disk.Space], the files have that much room. What was freed is used again only once it is certain that it
+//     stays free, as a journal of a file system has it.
 //
 // A [Disk] is the state; [Disk.Boot] gives the file system that a program uses. [Disk.Kill] ends the program and leaves
 // the memory of the system as it is, [Disk.Crash] loses that. What becomes of each block is up to a function, so that a
@@ -19,7 +21,6 @@ package crashfs
 
 import (
 	"maps"
-	"path/filepath"
 	"slices"
 	"sync"
 )
@@ -35,21 +36,27 @@ type Disk struct {
 	// Block is the size of the blocks that a crash treats each in its own way; 0 means 512 bytes.
 	Block int
 
-	root    string
+	// Space is how many bytes all files may have together; 0 means any number.
+	Space int64
+
+	path    string // of the top directory
+	top     *inode
 	mu      sync.Mutex
 	session *Session // nil if no program runs
-	names   map[string]*inode
-	synced  map[string]*inode // the names as they are on the disk
-	changes []change          // of names, that are in memory only
+	names   table
+	synced  table          // the names as they are on the disk
+	changes []change       // of names, that are in memory only
+	open    map[*inode]int // files that the program has open, and how often
 	count   int
 }
 
-// inode is a file.
+// inode is a file or a directory.
 type inode struct {
 	cached []byte  // as programs see it
 	synced []byte  // as it is on the disk
 	writes []write // that are in memory only, in their order
 	dir    bool
+	gone   bool // a directory that was removed
 
 	modified, syncedModified int64 // a time, as programs see it and as it is on the disk; nanoseconds since 1970
 	mode                     uint32
@@ -64,15 +71,14 @@ type write struct {
 
 // change is one of names.
 type change struct {
-	dir      string // whose sync makes it durable
-	from, to string // "" for a new file, and for one that is removed
+	dir      *inode // whose sync makes it durable
+	from, to entry  // no from for a new file, and no to for one that is removed
 	file     *inode
 }
 
 // New makes an empty disk with one directory, whose name is durable.
 func New(dir string) *Disk {
-	root := &inode{dir: true}
-	return &Disk{root: dir, names: map[string]*inode{dir: root}, synced: map[string]*inode{dir: root}}
+	return &Disk{path: dir, top: &inode{dir: true}, names: table{}, synced: table{}}
 }
 
 // Boot begins a program: the file system that it sees. There is one at a time; the one before must have ended.
@@ -82,7 +88,8 @@ func (d *Disk) Boot() *Session {
 	if d.session != nil {
 		panic("crashfs: a program is running")
 	}
-	d.session = &Session{disk: d, locks: map[string]bool{}}
+	d.session = &Session{disk: d, locks: map[*inode]bool{}}
+	d.open = map[*inode]int{}
 	return d.session
 }
 
@@ -104,17 +111,17 @@ func (d *Disk) Crash(choose Choose) {
 		}
 	}
 	d.changes = nil
-	maps.DeleteFunc(d.synced, func(name string, _ *inode) bool {
-		return name != d.root && d.synced[filepath.Dir(name)] == nil // its directory is gone
-	})
-	d.names = maps.Clone(d.synced)
+	reached := table{} // what is in a directory that is gone is not
 	settled := map[*inode]bool{}
-	for _, name := range slices.Sorted(maps.Keys(d.names)) {
-		if f := d.names[name]; !settled[f] {
+	d.synced.walk(d.top, func(e entry, f *inode) {
+		reached[e] = f
+		if !settled[f] {
 			settled[f] = true
+			f.gone = false
 			f.crash(choose, d.block())
 		}
-	}
+	})
+	d.synced, d.names = reached, maps.Clone(reached)
 }
 
 func (d *Disk) block() int {
@@ -122,20 +129,6 @@ func (d *Disk) block() int {
 		return 512
 	}
 	return d.Block
-}
-
-// apply makes a change in a table of names, if it can be made there.
-func (c change) apply(names map[string]*inode) {
-	switch {
-	case c.from == "":
-		names[c.to] = c.file
-	case names[c.from] != c.file:
-	case c.to == "":
-		delete(names, c.from)
-	default:
-		delete(names, c.from)
-		names[c.to] = c.file
-	}
 }
 
 // crash decides what becomes of the content of a file.
@@ -199,21 +192,28 @@ func (d *Disk) Clone() *Disk {
 			// What was written is never changed, but content is.
 			copies[f] = &inode{
 				cached: slices.Clone(f.cached), synced: slices.Clone(f.synced),
-				writes: slices.Clone(f.writes), dir: f.dir,
+				writes: slices.Clone(f.writes), dir: f.dir, gone: f.gone,
 				modified: f.modified, syncedModified: f.syncedModified, mode: f.mode,
 			}
 		}
 		return copies[f]
 	}
-	c := &Disk{Block: d.Block, root: d.root, names: map[string]*inode{}, synced: map[string]*inode{}}
-	for name, f := range d.names {
-		c.names[name] = copied(f)
+	c := &Disk{Block: d.Block, Space: d.Space, path: d.path, top: copied(d.top), names: table{}, synced: table{}}
+	place := func(e entry) entry {
+		if e.dir != nil {
+			e.dir = copied(e.dir)
+		}
+		return e
 	}
-	for name, f := range d.synced {
-		c.synced[name] = copied(f)
+	for e, f := range d.names {
+		c.names[place(e)] = copied(f)
+	}
+	for e, f := range d.synced {
+		c.synced[place(e)] = copied(f)
 	}
 	for _, change := range d.changes {
-		change.file = copied(change.file)
+		change.dir, change.file = copied(change.dir), copied(change.file)
+		change.from, change.to = place(change.from), place(change.to)
 		c.changes = append(c.changes, change)
 	}
 	return c
@@ -224,9 +224,10 @@ func (d *Disk) Files(dir string) map[string][]byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	files := map[string][]byte{}
-	for name, f := range d.names {
-		if filepath.Dir(name) == dir && !f.dir {
-			files[filepath.Base(name)] = f.cached
+	in := d.find(dir)
+	for e, f := range d.names {
+		if e.dir == in && !f.dir {
+			files[e.name] = f.cached
 		}
 	}
 	return files
@@ -244,13 +245,14 @@ func (d *Disk) Put(name string, content []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	f := &inode{cached: slices.Clone(content), synced: slices.Clone(content)}
-	d.names[name], d.synced[name] = f, f
+	e := d.place(name)
+	d.names[e], d.synced[e] = f, f
 }
 
 // Delete removes a file, on the disk at once.
 func (d *Disk) Delete(name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.names, name)
-	delete(d.synced, name)
+	delete(d.names, d.place(name))
+	delete(d.synced, d.place(name))
 }

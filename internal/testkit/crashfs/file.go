@@ -53,6 +53,8 @@ func (f *file) WriteAt(p []byte, offset int64) (int, error) {
 	case err != nil:
 	case f.closed || !f.writable:
 		err = failure(Write, f.name, fs.ErrClosed)
+	case !f.session.disk.makeRoom(offset + int64(len(p)) - int64(len(f.inode.cached))):
+		err = failure(Write, f.name, syscall.ENOSPC)
 	default:
 		if fault == Short {
 			p = p[:len(p)/2]
@@ -110,15 +112,18 @@ func (f *file) Writeback(_, _ int64) error {
 
 // Truncate implements disk.File.
 func (f *file) Truncate(size int64) error {
-	return f.do(Truncate, func() error { return f.setSize(size) })
+	return f.do(Truncate, func() error { return f.setSize(Truncate, size) })
 }
 
 // Reserve implements disk.File.
 func (f *file) Reserve(size int64) error {
-	return f.do(Reserve, func() error { return f.setSize(max(size, int64(len(f.inode.cached)))) })
+	return f.do(Reserve, func() error { return f.setSize(Reserve, max(size, int64(len(f.inode.cached)))) })
 }
 
-func (f *file) setSize(size int64) error {
+func (f *file) setSize(kind Kind, size int64) error {
+	if !f.session.disk.makeRoom(size - int64(len(f.inode.cached))) {
+		return failure(kind, f.name, syscall.ENOSPC)
+	}
 	f.inode.cached = resize(f.inode.cached, size)
 	f.inode.writes = append(f.inode.writes, write{size: size})
 	return nil
@@ -141,5 +146,9 @@ func (f *file) Close() error {
 		return fs.ErrClosed
 	}
 	f.closed = true
+	open := f.session.disk.open
+	if open[f.inode]--; open[f.inode] <= 0 {
+		delete(open, f.inode)
+	}
 	return nil
 }

@@ -61,6 +61,9 @@ func (m *Model) Done() {
 	*m = *m.other
 }
 
+// Undone says that the truncation has not happened, and will not.
+func (m *Model) Undone() { m.other = nil }
+
 func (m *Model) clone() *Model {
 	c := *m
 	c.entries, c.ends, c.other = slices.Clone(m.entries), slices.Clone(m.ends), nil

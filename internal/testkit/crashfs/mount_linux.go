@@ -19,7 +19,7 @@ func (d *Disk) Mount(dir string) (unmount func() error, err error) {
 		RawFileSystem: fuse.NewDefaultRawFileSystem(), session: d.Boot(),
 		nodes: map[uint64]node{}, ids: map[*inode]uint64{}, listings: map[uint64][]fuse.DirEntry{},
 	}
-	m.identify(d.names[d.root], d.root)
+	m.identify(d.top, d.path)
 	server, err := fuse.NewServer(m, dir, &fuse.MountOptions{
 		Name: "crashfs", DirectMount: true, MaxWrite: 1 << 20,
 		DisableXAttrs: true, DisableReadDirPlus: true, DisableSplice: true,
@@ -83,7 +83,17 @@ func (m *mounted) file(id uint64) *file {
 	return &file{session: m.session, name: n.name, inode: n.inode, writable: true}
 }
 
-func (m *mounted) in(dir uint64, name string) string { return filepath.Join(m.node(dir).name, name) }
+// in gives the place of a name in a directory, and a path for the hook.
+func (m *mounted) in(dir uint64, name string) (place, string) {
+	n := m.node(dir)
+	return func() entry { return entry{n.inode, name} }, filepath.Join(n.name, name)
+}
+
+// directory gives the place of a directory itself.
+func (m *mounted) directory(id uint64) (place, string) {
+	n := m.node(id)
+	return func() entry { return entry{dir: n.inode} }, n.name
+}
 
 // status gives the number of an error.
 func status(err error) fuse.Status {
@@ -118,21 +128,22 @@ func (m *mounted) describe(f *inode, id uint64, out *fuse.Attr) {
 }
 
 // enter finds a name.
-func (m *mounted) enter(name string, out *fuse.EntryOut) fuse.Status {
+func (m *mounted) enter(dir uint64, name string, out *fuse.EntryOut) fuse.Status {
+	at, path := m.in(dir, name)
 	d := m.session.disk
 	d.mu.Lock()
-	f := d.names[name]
+	f := d.names[at()]
 	d.mu.Unlock()
 	if f == nil {
 		return fuse.ENOENT
 	}
-	out.NodeId, out.Generation = m.identify(f, name), 1
+	out.NodeId, out.Generation = m.identify(f, path), 1
 	m.describe(f, out.NodeId, &out.Attr)
 	return fuse.OK
 }
 
 func (m *mounted) Lookup(_ <-chan struct{}, header *fuse.InHeader, name string, out *fuse.EntryOut) fuse.Status {
-	return m.enter(m.in(header.NodeId, name), out)
+	return m.enter(header.NodeId, name, out)
 }
 
 func (m *mounted) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut) fuse.Status {
@@ -157,62 +168,59 @@ func (m *mounted) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrO
 }
 
 func (m *mounted) Mkdir(_ <-chan struct{}, in *fuse.MkdirIn, name string, out *fuse.EntryOut) fuse.Status {
-	path := m.in(in.NodeId, name)
-	if m.enter(path, out) == fuse.OK {
+	if m.enter(in.NodeId, name, out) == fuse.OK {
 		return fuse.Status(syscall.EEXIST)
 	}
-	if err := m.session.Mkdir(path); err != nil {
+	if err := m.session.mkdir(m.in(in.NodeId, name)); err != nil {
 		return status(err)
 	}
-	return m.enter(path, out)
+	return m.enter(in.NodeId, name, out)
 }
 
 func (m *mounted) Unlink(_ <-chan struct{}, header *fuse.InHeader, name string) fuse.Status {
-	return status(m.session.Remove(m.in(header.NodeId, name)))
+	return status(m.session.remove(m.in(header.NodeId, name)))
 }
 
 func (m *mounted) Rmdir(_ <-chan struct{}, header *fuse.InHeader, name string) fuse.Status {
-	path := m.in(header.NodeId, name)
-	names, err := m.session.List(path)
+	at, path := m.in(header.NodeId, name)
+	names, err := m.session.list(func() entry { return entry{dir: m.session.disk.names[at()]} }, path)
 	if err == nil && len(names) > 0 {
 		err = syscall.ENOTEMPTY
 	}
 	if err == nil {
-		err = m.session.Remove(path)
+		err = m.session.remove(at, path)
 	}
 	return status(err)
 }
 
 func (m *mounted) Rename(_ <-chan struct{}, in *fuse.RenameIn, from, to string) fuse.Status {
-	rename := m.session.Replace
-	if in.Flags != 0 {
-		rename = m.session.Rename
-	}
-	return status(rename(m.in(in.NodeId, from), m.in(in.Newdir, to)))
+	source, path := m.in(in.NodeId, from)
+	target, newPath := m.in(in.Newdir, to)
+	return status(m.session.rename(source, target, path, newPath, in.Flags == 0))
 }
 
 func (m *mounted) Link(_ <-chan struct{}, in *fuse.LinkIn, name string, out *fuse.EntryOut) fuse.Status {
-	path := m.in(in.NodeId, name)
-	if err := m.session.link(m.node(in.Oldnodeid).inode, path); err != nil {
+	at, path := m.in(in.NodeId, name)
+	if err := m.session.link(m.node(in.Oldnodeid).inode, at, path); err != nil {
 		return status(err)
 	}
-	return m.enter(path, out)
+	return m.enter(in.NodeId, name, out)
 }
 
 func (m *mounted) Create(_ <-chan struct{}, in *fuse.CreateIn, name string, out *fuse.CreateOut) fuse.Status {
-	path := m.in(in.NodeId, name)
-	if found := m.enter(path, &out.EntryOut); found == fuse.OK {
+	if found := m.enter(in.NodeId, name, &out.EntryOut); found == fuse.OK {
 		return fuse.Status(syscall.EEXIST) // the kernel opens what it knows to be there
 	}
-	created, err := m.session.Create(path)
+	created, err := m.session.create(m.in(in.NodeId, name))
 	if err != nil {
 		return status(err)
 	}
 	m.session.disk.mu.Lock()
 	created.(*file).inode.mode = in.Mode & 0o7777
+	delete(m.session.disk.open, created.(*file).inode) // whether the kernel has it open is not followed
 	m.session.disk.mu.Unlock()
 	out.OpenFlags = fuse.FOPEN_DIRECT_IO
-	return m.enter(path, &out.EntryOut)
+	return m.enter(in.NodeId, name, &out.EntryOut)
 }
 
 func (m *mounted) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
@@ -251,19 +259,18 @@ func (m *mounted) Fsync(_ <-chan struct{}, in *fuse.FsyncIn) fuse.Status {
 }
 
 func (m *mounted) FsyncDir(_ <-chan struct{}, in *fuse.FsyncIn) fuse.Status {
-	return status(m.session.SyncDir(m.node(in.NodeId).name))
+	return status(m.session.syncDir(m.directory(in.NodeId)))
 }
 
 func (m *mounted) OpenDir(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
-	dir := m.node(in.NodeId).name
-	names, err := m.session.List(dir)
+	names, err := m.session.list(m.directory(in.NodeId))
 	if err != nil {
 		return status(err)
 	}
 	var entries []fuse.DirEntry
 	for _, name := range names {
 		var entry fuse.EntryOut
-		if m.enter(filepath.Join(dir, name), &entry) == fuse.OK {
+		if m.enter(in.NodeId, name, &entry) == fuse.OK {
 			entries = append(entries, fuse.DirEntry{Name: name, Ino: entry.Ino, Mode: entry.Mode})
 		}
 	}

@@ -3,7 +3,6 @@ package crashfs
 import (
 	"errors"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"syscall"
 
@@ -29,6 +28,7 @@ const (
 	Link      Kind = "link"
 	Remove    Kind = "remove"
 	SyncDir   Kind = "syncdir"
+	Held      Kind = "held"
 )
 
 // Operation is one that is about to happen.
@@ -39,7 +39,13 @@ type Operation struct {
 }
 
 // Changes reports whether the operation changes what a crash could leave.
-func (o Operation) Changes() bool { return o.Kind != Read && o.Kind != Open && o.Kind != Writeback }
+func (o Operation) Changes() bool {
+	switch o.Kind {
+	case Read, Open, Writeback, Held:
+		return false
+	}
+	return true
+}
 
 // Fault is how an operation ends.
 type Fault int
@@ -72,7 +78,7 @@ var ErrStopped = errors.New("crashfs: the program has ended")
 // Session is the file system that a program sees. It implements [disk.FS].
 type Session struct {
 	disk    *Disk
-	locks   map[string]bool
+	locks   map[*inode]bool
 	stopped bool
 }
 
@@ -132,29 +138,55 @@ func (s *Session) do(kind Kind, name string, operate func() error) error {
 
 // change makes a change of names. The disk is locked.
 func (s *Session) change(c change) {
+	if c.to.dir != nil {
+		c.dir = c.to.dir
+	} else {
+		c.dir = c.from.dir
+	}
 	c.apply(s.disk.names)
 	s.disk.changes = append(s.disk.changes, c)
 }
 
+// place finds an entry, with the disk locked.
+type place func() entry
+
+// at is the place of a path.
+func (s *Session) at(path string) place { return func() entry { return s.disk.place(path) } }
+
+// directory is the place of a directory itself, as an entry without a name.
+func (s *Session) directory(path string) place {
+	return func() entry { return entry{dir: s.disk.find(path)} }
+}
+
 // Mkdir implements [disk.FS].
-func (s *Session) Mkdir(dir string) error {
-	return s.do(Mkdir, dir, func() error {
-		if s.disk.names[dir] == nil {
-			s.change(change{dir: filepath.Dir(dir), to: dir, file: &inode{dir: true}})
+func (s *Session) Mkdir(dir string) error { return s.mkdir(s.at(dir), dir) }
+
+func (s *Session) mkdir(at place, name string) error {
+	return s.do(Mkdir, name, func() error {
+		e := at()
+		switch {
+		case name == s.disk.path:
+		case e.dir == nil || e.dir.gone:
+			return failure(Mkdir, name, fs.ErrNotExist)
+		case s.disk.names[e] == nil:
+			s.change(change{to: e, file: &inode{dir: true}})
 		}
 		return nil
 	})
 }
 
-// List implements [disk.FS].
-func (s *Session) List(dir string) (names []string, err error) {
+// List gives the names in a directory.
+func (s *Session) List(dir string) ([]string, error) { return s.list(s.directory(dir), dir) }
+
+func (s *Session) list(at place, dir string) (names []string, err error) {
 	err = s.do(Read, dir, func() error {
-		if s.disk.names[dir] == nil {
+		in := at().dir
+		if in == nil {
 			return failure(Read, dir, fs.ErrNotExist)
 		}
-		for name := range s.disk.names {
-			if filepath.Dir(name) == dir {
-				names = append(names, filepath.Base(name))
+		for e := range s.disk.names {
+			if e.dir == in {
+				names = append(names, e.name)
 			}
 		}
 		slices.Sort(names)
@@ -163,15 +195,19 @@ func (s *Session) List(dir string) (names []string, err error) {
 	return names, err
 }
 
-// Create implements [disk.FS].
-func (s *Session) Create(name string) (disk.File, error) {
+// Create makes a new file, in place of one that may have the name.
+func (s *Session) Create(name string) (disk.File, error) { return s.create(s.at(name), name) }
+
+func (s *Session) create(at place, name string) (disk.File, error) {
 	var f *inode
 	err := s.do(Create, name, func() error {
-		if s.disk.names[filepath.Dir(name)] == nil {
+		e := at()
+		if e.dir == nil || e.dir.gone {
 			return failure(Create, name, fs.ErrNotExist)
 		}
 		f = &inode{}
-		s.change(change{dir: filepath.Dir(name), to: name, file: f})
+		s.change(change{to: e, file: f})
+		s.disk.open[f]++
 		return nil
 	})
 	if err != nil {
@@ -180,13 +216,13 @@ func (s *Session) Create(name string) (disk.File, error) {
 	return &file{session: s, name: name, inode: f, writable: true}, nil
 }
 
-// Open implements [disk.FS].
-func (s *Session) Open(name string, writable bool) (disk.File, error) {
+func (s *Session) open(at place, name string, writable bool) (disk.File, error) {
 	var f *inode
 	err := s.do(Open, name, func() error {
-		if f = s.disk.names[name]; f == nil {
+		if f = s.disk.names[at()]; f == nil {
 			return failure(Open, name, fs.ErrNotExist)
 		}
+		s.disk.open[f]++
 		return nil
 	})
 	if err != nil {
@@ -195,63 +231,65 @@ func (s *Session) Open(name string, writable bool) (disk.File, error) {
 	return &file{session: s, name: name, inode: f, writable: writable}, nil
 }
 
-// Rename implements [disk.FS].
+// Rename gives a file or a directory another name, which nothing has yet. Who has a directory open stays in it.
 func (s *Session) Rename(from, to string) error {
-	return s.do(Rename, from, func() error {
-		f := s.disk.names[from]
-		switch {
-		case f == nil:
-			return failure(Rename, from, fs.ErrNotExist)
-		case s.disk.names[to] != nil:
-			return failure(Rename, to, fs.ErrExist)
-		}
-		s.change(change{dir: filepath.Dir(to), from: from, to: to, file: f})
-		return nil
-	})
+	return s.rename(s.at(from), s.at(to), from, to, false)
 }
 
-// Replace is a rename that takes the place of a file of that name.
-func (s *Session) Replace(from, to string) error {
-	return s.do(Rename, from, func() error {
-		f := s.disk.names[from]
-		if f == nil {
-			return failure(Rename, from, fs.ErrNotExist)
+// rename may take the place of a file of the new name.
+func (s *Session) rename(from, to place, name, newName string, replace bool) error {
+	return s.do(Rename, name, func() error {
+		e, target := from(), to()
+		f := s.disk.names[e]
+		switch {
+		case f == nil || target.dir == nil || target.dir.gone:
+			return failure(Rename, name, fs.ErrNotExist)
+		case s.disk.names[target] != nil && !replace:
+			return failure(Rename, newName, fs.ErrExist)
 		}
-		s.change(change{dir: filepath.Dir(to), from: from, to: to, file: f})
+		s.change(change{from: e, to: target, file: f})
 		return nil
 	})
 }
 
 // link gives a file another name.
-func (s *Session) link(f *inode, to string) error {
-	return s.do(Link, to, func() error {
-		if s.disk.names[to] != nil {
-			return failure(Link, to, fs.ErrExist)
+func (s *Session) link(f *inode, at place, name string) error {
+	return s.do(Link, name, func() error {
+		e := at()
+		if s.disk.names[e] != nil {
+			return failure(Link, name, fs.ErrExist)
 		}
-		s.change(change{dir: filepath.Dir(to), to: to, file: f})
+		s.change(change{to: e, file: f})
 		return nil
 	})
 }
 
-// Remove implements [disk.FS].
-func (s *Session) Remove(name string) error {
+// Remove removes a file or a directory.
+func (s *Session) Remove(name string) error { return s.remove(s.at(name), name) }
+
+func (s *Session) remove(at place, name string) error {
 	return s.do(Remove, name, func() error {
-		f := s.disk.names[name]
+		e := at()
+		f := s.disk.names[e]
 		if f == nil {
 			return failure(Remove, name, fs.ErrNotExist)
 		}
-		s.change(change{dir: filepath.Dir(name), from: name, file: f})
+		f.gone = f.dir
+		s.change(change{from: e, file: f})
 		return nil
 	})
 }
 
 // SyncDir implements [disk.FS].
-func (s *Session) SyncDir(dir string) error {
+func (s *Session) SyncDir(dir string) error { return s.syncDir(s.directory(dir), dir) }
+
+func (s *Session) syncDir(at place, name string) error {
 	d := s.disk
-	fault, err := s.begin(SyncDir, dir)
+	fault, err := s.begin(SyncDir, name)
 	if errors.Is(err, ErrStopped) {
 		return err
 	}
+	dir := at().dir
 	var others []change
 	for _, c := range d.changes {
 		switch {
@@ -265,35 +303,4 @@ func (s *Session) SyncDir(dir string) error {
 		d.changes = others
 	}
 	return s.end(fault, err)
-}
-
-// Lock implements [disk.FS]. No file is made: whether it is there matters to nobody.
-func (s *Session) Lock(name string) (disk.Lock, error) {
-	err := s.do(Open, name, func() error {
-		if s.locks[name] {
-			return failure(Open, name, disk.ErrLocked)
-		}
-		s.locks[name] = true
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &lock{s, name}, nil
-}
-
-type lock struct {
-	session *Session
-	name    string
-}
-
-// Held implements [disk.Lock].
-func (l *lock) Held() error { return nil }
-
-// Close implements [io.Closer].
-func (l *lock) Close() error {
-	l.session.disk.mu.Lock()
-	defer l.session.disk.mu.Unlock()
-	delete(l.session.locks, l.name)
-	return nil
 }

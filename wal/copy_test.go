@@ -1,0 +1,267 @@
+package wal
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"culvert/internal/disk"
+	"culvert/internal/testkit/crashfs"
+)
+
+// TestCopy copies logs while others append to them: all that was durable before is in the copy, in its groups, and what
+// is in the copy is in the log.
+func TestCopy(t *testing.T) {
+	for _, key := range [][]byte{nil, bytes.Repeat([]byte{5}, keySize)} {
+		log, dir := newLog(t, Options{SegmentSize: 64 << 10, Sync: None, Key: key})
+		for i := range 300 {
+			mustAppend(t, log, fmt.Sprint("first of ", i), strings.Repeat("x", i*7%1000))
+		}
+		if _, err := log.AppendEntries(background, Entry{Key: "key", Value: []byte("value")}); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(log.TruncateFront(7), log.Sync(background)); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(background)
+		var appending sync.WaitGroup
+		appending.Go(func() {
+			for i := 0; ctx.Err() == nil && i < 20_000; i++ {
+				mustAppend(t, log, fmt.Sprint("meanwhile ", i), strings.Repeat("y", i%100))
+			}
+		})
+		copies := map[string]func(target string) (Copied, error){
+			"of the log": func(target string) (Copied, error) { return log.Copy(background, target) },
+			"of a reader": func(target string) (Copied, error) {
+				r, _, err := OpenReader(dir, key)
+				if err != nil {
+					return Copied{}, err
+				}
+				return r.Copy(background, target)
+			},
+		}
+		for name, copyTo := range copies {
+			target := filepath.Join(t.TempDir(), "copy")
+			durable := log.Durable()
+			copied, err := copyTo(target)
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			if copied.First != 7 || copied.Last < durable {
+				t.Errorf("%s: %+v, and up to %d was durable", name, copied, durable)
+			}
+			seeCopy(t, target, log, copied)
+			if _, err := copyTo(target); !errors.Is(err, fs.ErrExist) {
+				t.Errorf("%s: a second copy in its place: %v", name, err)
+			}
+		}
+		cancel()
+		appending.Wait()
+		if err := log.Close(); err != nil {
+			t.Error(err)
+		}
+		if _, err := log.Copy(background, filepath.Join(t.TempDir(), "copy")); !errors.Is(err, ErrClosed) {
+			t.Errorf("error is %v", err)
+		}
+	}
+}
+
+func seeCopy(t *testing.T, target string, log *Log, copied Copied) {
+	t.Helper()
+	type record struct {
+		data        string
+		last, entry bool
+	}
+	of := func(log *Log) (records []record) {
+		for r, err := range log.Records(background, 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.LSN <= copied.Last {
+				records = append(records, record{string(r.Data), r.Last, r.IsEntry()})
+			}
+		}
+		return records
+	}
+	other, recovery, err := Open(target, Options{Key: log.options.Key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !recovery.Clean || recovery.First != copied.First || recovery.Last != copied.Last {
+		t.Errorf("%+v of %+v", recovery, copied)
+	}
+	if !slices.Equal(of(other), of(log)) {
+		t.Error("the copy has other entries")
+	}
+	if err := other.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCopyOfEmptyLog keeps the LSN of the entry to come.
+func TestCopyOfEmptyLog(t *testing.T) {
+	log, _ := newLog(t, Options{})
+	for _, want := range []LSN{1, 3} {
+		target := filepath.Join(t.TempDir(), "copy")
+		if copied, err := log.Copy(background, target); err != nil || copied.First != want || copied.Last != want-1 {
+			t.Errorf("%+v, %v", copied, err)
+		}
+		other, _, err := Open(target, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lsn := mustAppend(t, other, "next"); lsn != want {
+			t.Errorf("LSN %d, want %d", lsn, want)
+		}
+		if err := other.Close(); err != nil {
+			t.Error(err)
+		}
+		mustAppend(t, log, "1", "2")
+		if err := log.TruncateFront(log.Last() + 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestReadersBesideFastWriter reads a log whose writer begins segments and removes them as fast as it can. Whatever is
+// cut off under the readers, they say so, and nothing else.
+func TestReadersBesideFastWriter(t *testing.T) {
+	session := crashfs.New("/data").Boot()
+	log, _, err := Open(simulatedDir, Options{SegmentSize: minSegmentSize, Sync: None, fs: session})
+	if err != nil {
+		t.Fatal(err)
+	}
+	large := strings.Repeat("x", 2000)
+	mustAppend(t, log, large)
+	segments := 3000
+	if thorough() {
+		segments = 20_000
+	}
+	var writing, reading sync.WaitGroup
+	var done atomic.Bool
+	writing.Go(func() {
+		defer done.Store(true)
+		for range segments {
+			lsn := mustAppend(t, log, large, large)
+			if lsn > 20 {
+				if err := log.TruncateFront(lsn - 20); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
+	for range 4 {
+		reading.Go(func() {
+			for !done.Load() {
+				if err := readAndRefresh(session); err != nil && !errors.Is(err, ErrTruncated) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	writing.Wait()
+	reading.Wait()
+	if err := log.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func readAndRefresh(session *crashfs.Session) error {
+	r, _, err := openReader(session, simulatedDir, nil)
+	if err != nil {
+		return err
+	}
+	for range 3 {
+		if err := r.Refresh(); err != nil {
+			return err
+		}
+		if _, err := contents(r.Records(background, 0)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestTailAndClose follows a log that is closed: what Close makes durable is given before the end.
+func TestTailAndClose(t *testing.T) {
+	var log *Log
+	var closing atomic.Bool
+	var tails sync.WaitGroup
+	tail := func() {
+		tails.Go(func() {
+			n := 0
+			for r, err := range log.Tail(background, 0) {
+				if err != nil {
+					if !errors.Is(err, ErrClosed) || n != 2 {
+						t.Errorf("after %d entries: %v", n, err)
+					}
+					return
+				}
+				if n++; r.LSN != LSN(n) {
+					t.Errorf("LSN %d after %d entries", r.LSN, n-1)
+				}
+			}
+		})
+	}
+	duringSync := func() {
+		if closing.Swap(false) {
+			tail()
+			for range 10_000 { // in which a tail that does not wait comes to its end
+				runtime.Gosched()
+			}
+		}
+	}
+	log, dir := newLog(t, Options{Sync: None, fs: through{
+		disk.OS{}, func(f disk.File) disk.File { return busyFile{f, duringSync} },
+	}})
+	tail()
+	mustAppend(t, log, "1", "2")
+	closing.Store(true)
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	tails.Wait()
+	for _, err := range log.Tail(background, 0) {
+		if !errors.Is(err, ErrClosed) {
+			t.Errorf("error is %v", err)
+		}
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestReadAcrossClose closes a log while it is read, over more than one segment.
+func TestReadAcrossClose(t *testing.T) {
+	log, _ := newLog(t, Options{SegmentSize: minSegmentSize})
+	for range 4 {
+		mustAppend(t, log, strings.Repeat("x", 3000))
+	}
+	n := 0
+	for _, err := range log.Records(background, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n++; n == 1 {
+			if err := log.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if n != 4 {
+		t.Errorf("%d entries", n)
+	}
+	if _, err := contents(log.Records(background, 0)); !errors.Is(err, ErrClosed) {
+		t.Errorf("error is %v", err)
+	}
+}
