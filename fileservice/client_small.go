@@ -86,8 +86,12 @@ func (c *clientCall) readFiles(files []SmallFile, yield func(int, []byte, Sum, e
 func readResult(
 	i int, file *SmallFile, result *fileservicepb.FileResult, data []byte, yield func(int, []byte, Sum, error) error,
 ) (rest []byte, err error) {
-	if err := errorOf(result); err != nil {
-		return data, yield(i, nil, Sum{}, err)
+	told, err := errorOf(result)
+	if err != nil {
+		return nil, err
+	}
+	if told != nil {
+		return data, yield(i, nil, Sum{}, told)
 	}
 	size := int(file.Version.Size)
 	if size > len(data) {
@@ -161,9 +165,13 @@ func (w *filesWriter) run(read func(i int, p []byte) error) error {
 		return fmt.Errorf("%w: results of %d files of %d", ErrIntegrity, len(response.GetFiles()), len(w.sent))
 	}
 	for i, result := range response.GetFiles() {
-		if err := errorOf(result); err != nil {
+		told, err := errorOf(result)
+		if err != nil {
+			return err
+		}
+		if told != nil {
 			name := path.Join(w.call.name, w.files[w.sent[i]].Name)
-			w.errs[w.sent[i]] = &fs.PathError{Op: "write", Path: name, Err: err}
+			w.errs[w.sent[i]] = &fs.PathError{Op: "write", Path: name, Err: told}
 		}
 	}
 	return nil

@@ -36,7 +36,7 @@ import (
 //
 // An error of one file is a fault of that file, and the transfer goes on; the error is [ErrPartial] then, or that of
 // the file if it is the only one. An error that would meet all files ends the transfer: the end of the context, a
-// server that cannot be reached or is not sound, a full disk. The Result is filled in as far as it went.
+// server that cannot be reached or is not sound, a full disk of either end. The Result is filled in as far as it went.
 func Pull(ctx context.Context, client *Client, config TransferConfig) (Result, error) {
 	if err := config.check(); err != nil {
 		return Result{}, err

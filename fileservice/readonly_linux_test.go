@@ -2,6 +2,7 @@ package fileservice_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,26 +13,34 @@ import (
 	"culvert/internal/testkit"
 )
 
-// TestReadOnlyDisk transfers to a file system that is not writable any more, and when it is so again.
-func TestReadOnlyDisk(t *testing.T) {
+// mountRAM mounts a file system in memory on a directory, and gives what changes its options.
+func mountRAM(t *testing.T, dir, options string) (mount func(options string)) {
+	t.Helper()
 	if os.Getuid() != 0 {
 		testkit.Missing(t, "a file system of one's own", "run the tests as root")
 	}
+	mount = func(options string) {
+		t.Helper()
+		command := exec.Command("mount", "-t", "tmpfs", "-o", options, "tmpfs", dir)
+		if out, err := command.CombinedOutput(); err != nil {
+			testkit.Missing(t, "mount: "+string(out), "run the tests where file systems may be mounted")
+		}
+	}
+	mount(options)
+	t.Cleanup(func() {
+		if out, err := exec.Command("umount", "-l", dir).CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+	})
+	return mount
+}
+
+// TestReadOnlyDisk transfers to a file system that is not writable any more, and when it is so again.
+func TestReadOnlyDisk(t *testing.T) {
 	for role, transfer := range transfers() {
 		from, _ := tree(t, map[string]int{"file": 2 << 20, "sub/small": 10, "sub/other": 20})
 		to := t.TempDir()
-		mount := func(options string) {
-			command := exec.Command("mount", "-t", "tmpfs", "-o", options, "tmpfs", to)
-			if out, err := command.CombinedOutput(); err != nil {
-				testkit.Missing(t, "mount: "+string(out), "run the tests where file systems may be mounted")
-			}
-		}
-		mount("size=64m")
-		t.Cleanup(func() {
-			if out, err := exec.Command("umount", "-l", to).CombinedOutput(); err != nil {
-				t.Errorf("%v: %s", err, out)
-			}
-		})
+		mount := mountRAM(t, to, "size=64m")
 		left := filepath.Join(to, "file.abcdefghijkl.culvert.draft")
 		if err := os.WriteFile(left, []byte("a draft"), 0o600); err != nil {
 			t.Fatal(err)
@@ -63,5 +72,54 @@ func TestReadOnlyDisk(t *testing.T) {
 			t.Errorf("%s: %v", role, err)
 		}
 		seeSame(t, from, to)
+	}
+}
+
+// TestFullDisk transfers to a disk that has room for a part. That ends the transfer with the first files that meet it,
+// also if it would try again for ever, and when there is room it goes on.
+func TestFullDisk(t *testing.T) {
+	small := map[string]int{}
+	for i := range 1000 {
+		small[fmt.Sprintf("%d/file %d", i%9, i)] = 4000
+	}
+	for what, files := range map[string]map[string]int{
+		"small": small, "large": {"one": 3 << 20, "two": 3 << 20, "three": 3 << 20, "four": 3 << 20},
+	} {
+		for role, transfer := range transfers() {
+			from, _ := tree(t, files)
+			to := t.TempDir()
+			mount := mountRAM(t, to, "size=2m")
+			served, here := from, to
+			if role == "push" {
+				served, here = to, from
+			}
+			client := serve(t, served, writable)
+			failed := 0
+			config := fileservice.TransferConfig{
+				Remote: ".", Root: openRoot(t, here), Local: ".",
+				Retry: func(err error) bool {
+					t.Errorf("%s of %s files: tried again after %v", role, what, err)
+					return false
+				},
+				Notify: func(e fileservice.Event) {
+					if e.Kind == fileservice.FileFailed {
+						failed++
+					}
+				},
+			}
+			result, err := transfer(t.Context(), client, config)
+			if !errors.Is(err, syscall.ENOSPC) || errors.Is(err, fileservice.ErrPartial) {
+				t.Errorf("%s of %s files: %+v, %v", role, what, result, err)
+			}
+			// One of each call that was under way.
+			if most := 24; failed == 0 || failed > most || int64(failed) != result.Failed {
+				t.Errorf("%s of %s files: %d, %d failed", role, what, failed, result.Failed)
+			}
+			mount("remount,size=64m")
+			if result, err := transfer(t.Context(), client, config); err != nil {
+				t.Errorf("%s of %s files: %+v, %v", role, what, result, err)
+			}
+			seeSame(t, from, to)
+		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"culvert/fileservice"
 	"culvert/fileservice/internal/fileservicepb"
@@ -69,7 +70,7 @@ func TestSmallFilesThatLie(t *testing.T) {
 	}
 	hello := &fileservicepb.FileResult{Hash: hashes[0]}
 	you := &fileservicepb.FileResult{Hash: hashes[1]}
-	missing := &fileservicepb.FileResult{Code: uint32(codes.NotFound)}
+	missing := &fileservicepb.FileResult{Error: encodedStatus(t, codes.NotFound, "")}
 	for what, pages := range map[string][]*fileservicepb.ReadFilesResponse{
 		"nothing":           {},
 		"one file":          {page("hello", hello)},
@@ -85,7 +86,11 @@ func TestSmallFilesThatLie(t *testing.T) {
 		"data and no files": {page("hello"), page("helloyou", hello, you)},
 		"a torn file":       {page("hel", hello), page("loyou", you)},
 		"a message of 8 MB": {page(strings.Repeat("x", 8<<20), hello, you)},
-		"fields of a MB":    {page("helloyou", hello, &fileservicepb.FileResult{Text: strings.Repeat("x", 300<<10)})},
+		"fields of a MB":    {page("helloyou", hello, &fileservicepb.FileResult{Error: make([]byte, 300<<10)})},
+		"an error that is none": {
+			page("hello", hello, &fileservicepb.FileResult{Error: encodedStatus(t, codes.OK, "fine")}),
+		},
+		"an error of garbage": {page("hello", hello, &fileservicepb.FileResult{Error: []byte("\xff\xff")})},
 	} {
 		for _, forever := range []bool{false, true} {
 			if forever && len(pages) == 0 {
@@ -105,6 +110,26 @@ func TestSmallFilesThatLie(t *testing.T) {
 			}
 		}
 	}
+}
+
+func encodedStatus(t *testing.T, code codes.Code, text string) []byte {
+	t.Helper()
+	s := status.New(codes.Unknown, text).Proto()
+	s.Code = int32(code)
+	encoded, err := proto.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return encoded
+}
+
+func codeOf(t *testing.T, encoded []byte) codes.Code {
+	t.Helper()
+	s := status.New(codes.Unknown, "").Proto()
+	if err := proto.Unmarshal(encoded, s); err != nil {
+		t.Fatal(err)
+	}
+	return codes.Code(s.GetCode())
 }
 
 func TestSmallWritesThatLie(t *testing.T) {
@@ -190,7 +215,7 @@ func TestSmallUploadsThatLie(t *testing.T) {
 	}
 	// A name of an unfinished file is wrong about itself alone.
 	response, err := writeSmall(t.Context(), client, in(".", "hello", named("a.culvert.part", 5)))
-	if err != nil || codes.Code(response.GetFiles()[0].GetCode()) != codes.FailedPrecondition {
+	if err != nil || codeOf(t, response.GetFiles()[0].GetError()) != codes.FailedPrecondition {
 		t.Errorf("%v, %v", response, err)
 	}
 	seeNothing(t, outside)

@@ -41,7 +41,7 @@ type TransferConfig struct {
 
 	// Retry is asked after each failure to reach the other end (ErrUnreachable), and says whether to try again, after a
 	// wait that grows from a tenth of a second to half a minute. Nil gives up at once. It is called by several
-	// goroutines, one at a time.
+	// goroutines, one at a time. What ends a transfer in any case, such as a full disk, is not asked about.
 	Retry func(error) bool
 
 	// Progress counts what is done, for others to look at. It may be nil.

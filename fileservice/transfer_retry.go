@@ -36,6 +36,9 @@ func (t *transfer) settle(it *item, root Sum, err error) error {
 		t.count(it, Event{Kind: FilePresent}, func(r *Result) { r.Present++ })
 	case t.ctx.Err() != nil:
 		return context.Cause(t.ctx)
+	case isFatal(err): // whatever else it is: a full disk of a server is also a refusal
+		t.fault(it, err)
+		return err
 	case errors.Is(err, ErrChanged) && it.afresh < maxAfresh:
 		return t.beginAfresh(it, err)
 	case errors.Is(err, ErrUnreachable):
@@ -48,9 +51,6 @@ func (t *transfer) settle(it *item, root Sum, err error) error {
 		it.refusals++
 		t.wait(firstWait << it.refusals)
 		t.again(it)
-	case isFatal(err):
-		t.fault(it, err)
-		return err
 	default:
 		t.fault(it, err)
 	}
@@ -115,7 +115,7 @@ func (t *transfer) try(call func() error) error {
 
 // mayRetry asks whether to go on, and waits.
 func (t *transfer) mayRetry(err error, failures int) bool {
-	if t.config.Retry == nil || t.ctx.Err() != nil || errors.Is(err, errClientClosed) {
+	if t.config.Retry == nil || t.ctx.Err() != nil || isFatal(err) {
 		return false
 	}
 	wait := min(firstWait<<min(failures-1, 20), maxWait)

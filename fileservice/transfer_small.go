@@ -92,7 +92,7 @@ func (t *transfer) settleParcel(b *parcel) {
 	failures := 0
 	for i, it := range b.items {
 		t.uncount(it, b.errs[i])
-		if errors.Is(b.errs[i], ErrUnreachable) && t.ctx.Err() == nil {
+		if errors.Is(b.errs[i], ErrUnreachable) && !isFatal(b.errs[i]) && t.ctx.Err() == nil {
 			it.failures++
 			failures, cause = max(failures, it.failures), b.errs[i]
 			broken = append(broken, it)

@@ -27,7 +27,8 @@ is there, verified, and on the disk; until then there are NAME.culvert.part and 
 transfer off, the same command again goes on where it was. A file that has changed at the source meanwhile is begun
 afresh. Files that are there already, with the same size and time, are left alone; others are an error, unless --force
 replaces them. Symbolic links, devices, pipes and unfinished files of transfers are skipped, with a warning. A name that
-has control characters or is not UTF-8 cannot be transferred, which is an error. Holes of files are filled with zeros.
+has control characters or is not UTF-8 cannot be transferred, which is an error. A full disk of either end ends the
+transfer, also with --retry. Holes of files are filled with zeros.
 
 PATTERN is as in a shell, for the name of a file or directory; one with a / is for its path. A directory stands for all
 that is in it.`
@@ -310,7 +311,11 @@ func (t *transfer) hint(err error) error {
 	case errors.Is(err, fileservice.ErrBusy):
 		return withHint(err, "wait until the other transfer has ended; the same command again goes on where that was")
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return withHint(err, "make room; the same command again goes on where it was")
+		where := "here"
+		if t.writes {
+			where = "on the server"
+		}
+		return withHint(err, "make room "+where+"; the same command again goes on where it was")
 	case errors.Is(err, fs.ErrExist):
 		return t.hintOfExisting(err, reason)
 	case missing:

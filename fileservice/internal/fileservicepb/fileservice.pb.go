@@ -954,9 +954,8 @@ type FileResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The BLAKE3 hash of the file, if there is no error. Only in a ReadFilesResponse.
 	Hash []byte `protobuf:"bytes,1,opt,name=hash,proto3" json:"hash,omitempty"`
-	// The code of an error, or 0, and what there is to say.
-	Code          uint32 `protobuf:"varint,2,opt,name=code,proto3" json:"code,omitempty"`
-	Text          string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	// A google.rpc.Status as bytes, as in the trailer of a call; empty if there is no error.
+	Error         []byte `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -998,18 +997,11 @@ func (x *FileResult) GetHash() []byte {
 	return nil
 }
 
-func (x *FileResult) GetCode() uint32 {
+func (x *FileResult) GetError() []byte {
 	if x != nil {
-		return x.Code
+		return x.Error
 	}
-	return 0
-}
-
-func (x *FileResult) GetText() string {
-	if x != nil {
-		return x.Text
-	}
-	return ""
+	return nil
 }
 
 type ReadPiecesRequest struct {
@@ -3018,12 +3010,11 @@ const file_fileservice_internal_fileservicepb_fileservice_proto_rawDesc = "" +
 	"\aversion\x18\x02 \x01(\v2\x1f.culvert.fileservice.v1.VersionR\aversion\"g\n" +
 	"\x11ReadFilesResponse\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x128\n" +
-	"\x05files\x18\x03 \x03(\v2\".culvert.fileservice.v1.FileResultR\x05filesJ\x04\b\x02\x10\x03\"H\n" +
+	"\x05files\x18\x03 \x03(\v2\".culvert.fileservice.v1.FileResultR\x05filesJ\x04\b\x02\x10\x03\"B\n" +
 	"\n" +
 	"FileResult\x12\x12\n" +
-	"\x04hash\x18\x01 \x01(\fR\x04hash\x12\x12\n" +
-	"\x04code\x18\x02 \x01(\rR\x04code\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04text\"P\n" +
+	"\x04hash\x18\x01 \x01(\fR\x04hash\x12\x14\n" +
+	"\x05error\x18\x04 \x01(\fR\x05errorJ\x04\b\x02\x10\x03J\x04\b\x03\x10\x04\"P\n" +
 	"\x11ReadPiecesRequest\x12;\n" +
 	"\x06pieces\x18\x01 \x03(\v2#.culvert.fileservice.v1.ReadRequestR\x06pieces\"@\n" +
 	"\x12ReadPiecesResponse\x12\x12\n" +

@@ -63,7 +63,7 @@ const (
 // for a request that is never right; ABORTED if the file is not of the version that was named; DATA_LOSS if bytes do
 // not have the hash they came with; FAILED_PRECONDITION for what this server does not do, such as writing where that
 // is off; RESOURCE_EXHAUSTED for a limit that was reached, or a full disk; UNAVAILABLE if the server goes away.
-// A Failure among their details says what the file system says.
+// A Failure among their details says what the file system says, in a FileResult as well.
 type FileServiceClient interface {
 	// Stat describes one file. A symbolic link is described, not followed.
 	Stat(ctx context.Context, in *StatRequest, opts ...grpc.CallOption) (*Entry, error)
@@ -467,7 +467,7 @@ func (c *fileServiceClient) KeepDraft(ctx context.Context, in *KeepDraftRequest,
 // for a request that is never right; ABORTED if the file is not of the version that was named; DATA_LOSS if bytes do
 // not have the hash they came with; FAILED_PRECONDITION for what this server does not do, such as writing where that
 // is off; RESOURCE_EXHAUSTED for a limit that was reached, or a full disk; UNAVAILABLE if the server goes away.
-// A Failure among their details says what the file system says.
+// A Failure among their details says what the file system says, in a FileResult as well.
 type FileServiceServer interface {
 	// Stat describes one file. A symbolic link is described, not followed.
 	Stat(context.Context, *StatRequest) (*Entry, error)
