@@ -79,13 +79,13 @@ func (p *pull) walk() error {
 	return nil
 }
 
-// list reads a directory whole, as the server does not wait while files are transferred.
-func (p *pull) list(name string, room int64) (entries []fs.DirEntry, err error) {
+// list reads a directory to its end, as the server does not wait while files are transferred.
+func (p *pull) list(name string, part *dirPart) error {
 	remote := path.Join(p.config.Remote, name)
 	var unnamable error
-	err = p.try(func() error {
-		entries, unnamable = nil, nil
-		left := room
+	err := p.try(func() error {
+		part.reset()
+		unnamable = nil
 		for info, err := range p.client.List(p.ctx, remote) {
 			switch {
 			case isUnnamable(err):
@@ -93,45 +93,36 @@ func (p *pull) list(name string, room int64) (entries []fs.DirEntry, err error) 
 			case err != nil:
 				return err
 			default:
-				entries = append(entries, info)
-				left -= entryMemory(info)
-			}
-			if left < 0 {
-				return &fs.PathError{Op: "readdir", Path: remote, Err: errLargeTree}
+				part.add(info)
 			}
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	switch {
-	case unnamable == nil:
+	case unnamable == nil || part.after != "": // or told of with the first part
 	case len(p.config.Include) > 0: // which they may not match
 		p.skip(name, unnamable)
 	default:
 		p.fail(name, unnamable)
 	}
-	sortEntries(entries)
-	for i := 1; i < len(entries); i++ {
-		if entries[i].Name() == entries[i-1].Name() {
-			err := fmt.Errorf("%w: the name %q twice", ErrIntegrity, entries[i].Name())
-			return nil, &fs.PathError{Op: "readdir", Path: remote, Err: err}
-		}
+	if twice, is := part.sort(); is {
+		err := fmt.Errorf("%w: the name %q twice", ErrIntegrity, twice)
+		return &fs.PathError{Op: "readdir", Path: remote, Err: err}
 	}
-	if len(p.config.Include) == 0 && !p.config.DryRun {
-		local, err := checkPath(path.Join(p.config.Local, name))
-		if err == nil {
-			err = p.try(func() error { return p.makeDirs(local) })
-		}
-		if err == nil {
-			err = p.makeDirsIn(name, local, entries)
-		}
-		if err != nil {
-			return nil, err
-		}
+	if len(p.config.Include) > 0 || p.config.DryRun {
+		return nil
 	}
-	return entries, nil
+	local, err := checkPath(path.Join(p.config.Local, name))
+	if err == nil {
+		err = p.try(func() error { return p.makeDirs(local) })
+	}
+	if err == nil {
+		err = p.makeDirsIn(name, local, part.entries)
+	}
+	return err
 }
 
 func (p *pull) find(name string, entry fs.DirEntry, twin bool) *item {

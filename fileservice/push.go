@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -48,39 +49,43 @@ func (p *push) walk() error {
 	if errors.Is(err, ErrUnreachable) || errors.Is(err, ErrIntegrity) {
 		return err
 	}
-	if it := p.offer(path.Base(p.config.Local), local, p.config.Remote, info, there); it != nil {
+	if it := p.offer(path.Base(p.config.Local), local, p.config.Remote, info, there, false); it != nil {
 		p.add(it)
 	}
 	return nil
 }
 
-func (p *push) list(name string, room int64) ([]fs.DirEntry, error) {
+func (p *push) list(name string, part *dirPart) error {
 	local, err := checkPath(path.Join(p.config.Local, name))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	dir, err := p.config.Root.Open(local)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	entries, err := dir.ReadDir(-1)
+	part.weight = 2 // with what the server has
+	for err == nil {
+		var entries []fs.DirEntry
+		entries, err = dir.ReadDir(pageEntries)
+		for _, entry := range entries {
+			part.add(entry)
+		}
+	}
+	if err == io.EOF {
+		err = nil
+	}
 	if err := errors.Join(err, dir.Close()); err != nil {
-		return nil, err
+		return err
 	}
-	for _, entry := range entries {
-		room -= entryMemory(entry)
-	}
-	if room < 0 {
-		return nil, &fs.PathError{Op: "readdir", Path: local, Err: errLargeTree}
-	}
-	sortEntries(entries)
+	part.sort()
 	remote := path.Join(p.config.Remote, name)
 	if len(p.config.Include) == 0 && !p.config.DryRun {
 		if err := p.try(func() error { return p.makeDirs(remote) }); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return entries, p.listRemote(remote, entries, room)
+	return p.listRemote(remote, part.entries)
 }
 
 // makeDirs makes a directory of the server, and those that it is in if they are not there.
@@ -123,11 +128,11 @@ func (p *push) find(name string, entry fs.DirEntry, _ bool) *item {
 			return nil
 		}
 	}
-	var there *Info
-	if both, is := entry.(pushEntry); is {
-		there = both.remote
+	both, known := entry.(*pushEntry)
+	if !known {
+		both = &pushEntry{}
 	}
-	return p.offer(name, local, path.Join(p.config.Remote, name), info, there)
+	return p.offer(name, local, path.Join(p.config.Remote, name), info, both.remote, known)
 }
 
 func (p *push) dirTime(name string, _ fs.DirEntry) time.Time {
@@ -146,8 +151,9 @@ func (p *push) setDirTime(name string, modified time.Time) error {
 	return p.client.SetTime(p.ctx, remote, modified)
 }
 
-// offer gives what is to be transferred, or nil. There is what the server was seen to have of that name, or nil.
-func (p *push) offer(name, local, remote string, info fs.FileInfo, there *Info) *item {
+// offer gives what is to be transferred, or nil. There is what the server was seen to have of that name, or nil; if it
+// is known that it has nothing else, it is not asked again.
+func (p *push) offer(name, local, remote string, info fs.FileInfo, there *Info, known bool) *item {
 	if _, err := checkPath(remote); err != nil {
 		p.failPath(name, err)
 		return nil
@@ -155,8 +161,12 @@ func (p *push) offer(name, local, remote string, info fs.FileInfo, there *Info) 
 	file := &pushFile{push: p, local: local, remote: remote, found: info}
 	file.there = there != nil && isSame(there, VersionOf(info))
 	it := &item{mover: file, name: name, size: info.Size()}
-	if !p.config.DryRun {
+	switch {
+	case !p.config.DryRun:
 		return it
+	case known:
+		p.plan(it, file.there)
+		return nil
 	}
 	err := p.try(func() error { return file.lookup(p.ctx, VersionOf(info)) })
 	switch {

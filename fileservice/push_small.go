@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"culvert/internal/disk"
 )
@@ -72,39 +73,45 @@ func (p *push) writeFiles(
 	return sums, errs, err
 }
 
-// pushEntry is an entry of a directory, beside what the server has of that name.
+// pushEntry is an entry of a directory, beside what the server has of that name, or nil.
 type pushEntry struct {
 	fs.DirEntry
 	remote *Info
 }
 
 // listRemote adds to regular files what the server has of them, so that those which are there need no call of their
-// own. It looks into a directory once, if there is room in memory for that.
-func (p *push) listRemote(remote string, entries []fs.DirEntry, room int64) error {
-	byName := make(map[string]int, len(entries))
-	for i, entry := range entries {
-		if entry.Type().IsRegular() {
-			byName[entry.Name()] = i
-		}
-		room -= 2 * entryMemory(entry)
-	}
-	if len(byName) == 0 || room < 0 {
+// own. It looks into a directory once for each part. The entries are sorted.
+func (p *push) listRemote(remote string, entries []fs.DirEntry) error {
+	regular := func(entry fs.DirEntry) bool { return entry.Type().IsRegular() }
+	if !slices.ContainsFunc(entries, regular) {
 		return nil
 	}
+	there := make([]*Info, len(entries))
 	err := p.try(func() error {
 		for info, err := range p.client.List(p.ctx, remote) {
 			if err != nil {
 				return err
 			}
-			if i, is := byName[info.Name()]; is {
-				entries[i] = pushEntry{entries[i], info}
-				delete(byName, info.Name())
+			i, is := slices.BinarySearchFunc(entries, info.Name(), func(entry fs.DirEntry, name string) int {
+				return compareNames(entry.Name(), name)
+			})
+			if is {
+				info.name = entries[i].Name() // which is held already
+				there[i] = info
 			}
 		}
 		return nil
 	})
-	if errors.Is(err, ErrUnreachable) || errors.Is(err, ErrIntegrity) {
+	switch {
+	case errors.Is(err, ErrUnreachable), errors.Is(err, ErrIntegrity):
 		return err
+	case err != nil && !errors.Is(err, fs.ErrNotExist) && !isUnnamable(err):
+		return nil // who writes to it will hear why it cannot be listed
 	}
-	return nil // who writes to it will hear why it cannot be listed
+	for i, entry := range entries {
+		if regular(entry) {
+			entries[i] = &pushEntry{entry, there[i]}
+		}
+	}
+	return nil
 }

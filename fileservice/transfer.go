@@ -49,6 +49,8 @@ type TransferConfig struct {
 
 	// Notify hears of files and of faults as they come, one call at a time. It may be nil. The transfer waits for it.
 	Notify func(Event)
+
+	walkRoom int64 // of a walk, for tests; 0 is maxWalk
 }
 
 // An EventKind says what an Event is about.

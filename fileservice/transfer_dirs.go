@@ -18,26 +18,39 @@ type openDir struct {
 const openDirMemory = 120
 
 // enter begins a directory. mu is held.
-func (w *walk) enter(dir foundDir) {
-	w.held += int64(len(dir.name)) + openDirMemory
-	w.open[dir.name] = &openDir{dir.modified, 1}
+func (w *walk) enter(name string, modified time.Time) {
+	w.openHeld += int64(len(name)) + openDirMemory
+	w.open[name] = &openDir{modified, 1}
 }
 
-// await says that a file or a directory was found that belongs to the one it is in.
+// await says that a directory was found that belongs to the one it is in.
 func (w *walk) await(name string) {
-	if w == nil {
-		return // a single file is in no directory of the transfer
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.open[path.Dir(name)].left++
 }
 
+// awaitFile is await for a file that is put into the queue.
+func (w *walk) awaitFile(name string) {
+	if w == nil {
+		return // a single file is in no directory of the transfer
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.files++
+	w.open[path.Dir(name)].left++
+}
+
 // done says that such a file is there, or will not be. It sets the times of the directories that are complete with it.
 func (w *walk) done(name string) {
-	if w != nil {
-		w.complete(path.Dir(name))
+	if w == nil {
+		return
 	}
+	w.complete(path.Dir(name))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.files--
+	w.changed.Broadcast()
 }
 
 // leave says that a directory was listed. It does not wait for the other end.
@@ -62,7 +75,7 @@ func (w *walk) complete(dir string) {
 			return
 		}
 		delete(w.open, dir)
-		w.held -= int64(len(dir)) + openDirMemory
+		w.openHeld -= int64(len(dir)) + openDirMemory
 		w.mu.Unlock()
 		w.setTime(dir, d.modified)
 		if dir == "." {

@@ -151,7 +151,7 @@ func (t *transfer) add(items ...*item) {
 	for _, it := range items {
 		t.progress.files.Add(1)
 		t.progress.bytes.Add(it.size)
-		t.tree.await(it.name)
+		t.tree.awaitFile(it.name)
 	}
 	if t.progress.files.Load() > MaxSmallFiles || t.progress.bytes.Load() > minRange*BlockSize {
 		t.connect()

@@ -1,7 +1,6 @@
 package fileservice
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -15,17 +14,13 @@ import (
 const (
 	walkersAtOnce = 4        // directories that are listed
 	maxWalk       = 64 << 20 // bytes of entries and names of directories that are held at once, roughly
+	walkSteps     = 64       // in which the room of a listing grows to all of that
 )
-
-var errLargeTree = errors.New("fileservice: more entries than a transfer holds at once")
-
-// entryMemory is about what an entry takes in memory.
-func entryMemory(entry fs.DirEntry) int64 { return int64(len(entry.Name())) + 80 }
 
 // walkedTree is the tree of a Pull or a Push. Names are below Remote and Local.
 type walkedTree interface {
-	// list gives the sorted entries of a directory, for which there is so much room in memory.
-	list(name string, room int64) ([]fs.DirEntry, error)
+	// list adds the entries of a directory to a part of it, and sorts that.
+	list(name string, part *dirPart) error
 
 	// find gets the regular files that are not left out, and gives what is to be transferred, or nil. A twin has a
 	// neighbour whose name differs in case only.
@@ -38,31 +33,48 @@ type walkedTree interface {
 	setDirTime(name string, modified time.Time) error
 }
 
-// walk is the state of a walk through a tree. The directories that were listed last come first, so that few are held.
+// walk is the state of a walk through a tree. A directory comes in parts, which have room in memory, and is listed anew
+// for each of them. The directories that were found last come first, and those of one part before the next part, so
+// that few are held.
 type walk struct {
 	transfer *transfer
 	tree     walkedTree
+	room     int64 // memory
 
 	mu      sync.Mutex
 	changed *sync.Cond
 	dirs    []foundDir
-	open    map[string]*openDir // directories that have begun to be listed, and are not complete
-	listing int                 // walkers that may find more
-	held    int64               // memory
+	listing int   // walkers that may find more
+	held    int64 // of the room, by dirs and by the parts that are listed
 	err     error
+
+	open     map[string]*openDir // directories that have begun to be listed, and are not complete
+	openHeld int64               // memory that they take, beside the room
+	files    int                 // that were found, and are not done
 }
 
+// foundDir is a directory, or what is left of one after a name.
 type foundDir struct {
-	name     string
-	modified time.Time
+	parent, base string
+	after        string
+	modified     time.Time
 }
+
+func (d *foundDir) name() string { return path.Join(d.parent, d.base) }
+
+// memory is about what it takes, beside the name of the parent, which others share.
+func (d *foundDir) memory() int64 { return int64(len(d.base)+len(d.after)) + 80 }
 
 // walkTree walks through a tree, of which the root has this time.
 func (t *transfer) walkTree(tree walkedTree, modified time.Time) error {
 	w := &walk{
-		transfer: t, tree: tree, dirs: []foundDir{{".", modified}}, open: map[string]*openDir{},
+		transfer: t, tree: tree, room: t.config.walkRoom, open: map[string]*openDir{},
+	}
+	if w.room == 0 {
+		w.room = maxWalk
 	}
 	w.changed = sync.NewCond(&w.mu)
+	w.push(foundDir{base: ".", modified: modified})
 	t.tree = w
 	unhook := context.AfterFunc(t.ctx, func() {
 		w.mu.Lock()
@@ -80,61 +92,86 @@ func (t *transfer) walkTree(tree walkedTree, modified time.Time) error {
 
 func (w *walk) work() {
 	for {
-		dir, room, more := w.next()
+		dir, more := w.next()
 		if !more {
 			return
 		}
-		name := dir.name
-		entries, err := w.tree.list(name, room)
+		name := dir.name()
+		part := &dirPart{after: dir.after, weight: 1, grow: w.grow}
+		err := w.tree.list(name, part)
 		if err != nil {
 			w.fault(name, err)
+			part.reset()
 		}
-		memory := int64(0)
-		for _, entry := range entries {
-			memory += entryMemory(entry)
+		dirs := w.pass(name, part)
+		if part.next != "" {
+			rest := dir
+			rest.after = part.last
+			dirs = append(dirs, rest) // at the bottom
 		}
-		w.hold(memory)
-		w.pass(name, entries)
 		w.mu.Lock()
-		w.held -= memory
+		w.held -= part.room
+		slices.Reverse(dirs)
+		w.push(dirs...)
 		w.listing--
 		w.changed.Broadcast()
 		w.mu.Unlock()
-		w.leave(name)
+		if part.next == "" {
+			w.leave(name)
+		}
 	}
 }
 
-func (w *walk) next() (dir foundDir, room int64, more bool) {
+// push puts directories before those that are there. mu is held, or nobody else is there yet.
+func (w *walk) push(dirs ...foundDir) {
+	for i := range dirs {
+		w.held += dirs[i].memory()
+	}
+	w.dirs = append(w.dirs, dirs...)
+}
+
+// next gives a directory to list. While many are not complete, it waits for files.
+func (w *walk) next() (dir foundDir, more bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for len(w.dirs) == 0 && w.listing > 0 && w.err == nil && w.transfer.ctx.Err() == nil {
+	for w.err == nil && w.transfer.ctx.Err() == nil {
+		switch {
+		case len(w.dirs) == 0 && w.listing == 0:
+			return foundDir{}, false
+		case len(w.dirs) > 0 && (w.openHeld <= w.room/2 || w.files == 0):
+			last := len(w.dirs) - 1
+			dir = w.dirs[last]
+			w.dirs[last] = foundDir{}
+			w.dirs = w.dirs[:last]
+			w.held -= dir.memory()
+			if dir.after == "" {
+				w.enter(dir.name(), dir.modified)
+			}
+			w.listing++
+			return dir, true
+		}
 		w.changed.Wait()
 	}
-	last := len(w.dirs) - 1
-	if last < 0 || w.err != nil || w.transfer.ctx.Err() != nil {
-		return foundDir{}, 0, false
-	}
-	dir = w.dirs[last]
-	w.dirs = w.dirs[:last]
-	w.held -= int64(len(dir.name))
-	w.enter(dir)
-	w.listing++
-	return dir, maxWalk - w.held, true
+	return foundDir{}, false
 }
 
-func (w *walk) hold(memory int64) {
+// grow gives a part more room, unless it has half of what others leave. So there is always some for the next one.
+func (w *walk) grow(part *dirPart) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.held += memory
-	if w.held > maxWalk && w.err == nil {
-		w.err = errLargeTree
+	step := w.room / walkSteps
+	left := w.room - w.held + part.room
+	if step == 0 || part.room+step > left/2 {
+		return false
 	}
+	part.room += step
+	w.held += step
+	return true
 }
 
 // fault is that of a directory. The first one is what was asked for, so that without it there is nothing.
 func (w *walk) fault(name string, err error) {
-	fatal := name == "." || errors.Is(err, ErrUnreachable) || errors.Is(err, errLargeTree) || isFatal(err)
-	if !fatal {
+	if name != "." && !errors.Is(err, ErrUnreachable) && !isFatal(err) {
 		w.transfer.fail(name, err)
 		return
 	}
@@ -146,15 +183,13 @@ func (w *walk) fault(name string, err error) {
 	w.changed.Broadcast()
 }
 
-// pass hands on what was found in a directory.
-func (w *walk) pass(dir string, entries []fs.DirEntry) {
+// pass hands on the files in a part of a directory, and gives the directories.
+func (w *walk) pass(dir string, part *dirPart) (dirs []foundDir) {
 	t := w.transfer
-	var dirs []foundDir
 	var found []*item // so many that small ones are not torn apart
-	previous := ""
-	for i, entry := range entries {
+	for i, entry := range part.entries {
 		if t.ctx.Err() != nil {
-			return
+			return nil
 		}
 		name := path.Join(dir, entry.Name())
 		_, unfit := checkPath(entry.Name())
@@ -163,14 +198,16 @@ func (w *walk) pass(dir string, entries []fs.DirEntry) {
 		case unfit != nil && (entry.IsDir() || entry.Type().IsRegular() && t.config.includes(name)):
 			t.failPath(name, unfit)
 		case entry.IsDir() && !isReserved(entry.Name()):
-			dirs = append(dirs, foundDir{name, w.tree.dirTime(name, entry)})
+			modified := w.tree.dirTime(name, entry)
+			dirs = append(dirs, foundDir{parent: dir, base: strings.Clone(entry.Name()), modified: modified})
+			w.await(name)
 		case !t.config.includes(name):
 		case isReserved(entry.Name()):
 			t.skip(name, errReserved)
 		case !entry.Type().IsRegular():
 			t.skip(name, notRegular(entry.Type()))
 		default:
-			if it := w.tree.find(name, entry, isTwin(entries, i, previous)); it != nil {
+			if it := w.tree.find(name, entry, part.isTwin(i)); it != nil {
 				found = append(found, it)
 			}
 		}
@@ -178,36 +215,10 @@ func (w *walk) pass(dir string, entries []fs.DirEntry) {
 			t.add(found...)
 			found = nil
 		}
-		previous = entry.Name()
-		entries[i] = nil // it may be long until the last one
+		part.pass(i)
 	}
 	if len(found) > 0 {
 		t.add(found...)
 	}
-	slices.Reverse(dirs)
-	for _, dir := range dirs {
-		w.hold(int64(len(dir.name)))
-		w.await(dir.name)
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.dirs = append(w.dirs, dirs...)
-	w.changed.Broadcast()
-}
-
-// sortEntries sorts by name without case first, so that twins are neighbours.
-func sortEntries(entries []fs.DirEntry) {
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int {
-		return cmp.Or(
-			strings.Compare(strings.ToLower(a.Name()), strings.ToLower(b.Name())), strings.Compare(a.Name(), b.Name()),
-		)
-	})
-}
-
-// isTwin reports whether the name of an entry differs in case only from a neighbour's. A file system may take them for
-// the same.
-func isTwin(entries []fs.DirEntry, i int, previous string) bool {
-	name := strings.ToLower(entries[i].Name())
-	return i > 0 && strings.ToLower(previous) == name ||
-		i+1 < len(entries) && strings.ToLower(entries[i+1].Name()) == name
+	return dirs
 }
