@@ -66,6 +66,7 @@ type Info struct {
 	version    Version
 	inode      uint64
 	linkLength int64
+	timeStep   time.Duration // of its file system; 0 for nanoseconds
 }
 
 var (
@@ -115,6 +116,9 @@ func entryOf(name string, info fs.FileInfo) *fileservicepb.Entry {
 	entry := &fileservicepb.Entry{
 		Name: name, Mode: uint32(info.Mode() & shown), Version: VersionOf(info).message(), Inode: inodeOf(info),
 	}
+	if info.Mode().IsRegular() {
+		entry.TimeStep = int64(timeStepOf(info))
+	}
 	if info.Mode().Type() == fs.ModeSymlink {
 		entry.LinkLength = uint32(min(max(info.Size(), 0), maxPath))
 	}
@@ -126,7 +130,7 @@ func entryOf(name string, info fs.FileInfo) *fileservicepb.Entry {
 func infoOfMessage(m *fileservicepb.Entry, name string) (*Info, error) {
 	info := &Info{
 		name: m.GetName(), mode: fs.FileMode(m.GetMode()), version: versionOfMessage(m.GetVersion()),
-		inode: m.GetInode(), linkLength: int64(m.GetLinkLength()),
+		inode: m.GetInode(), linkLength: int64(m.GetLinkLength()), timeStep: time.Duration(m.GetTimeStep()),
 	}
 	switch {
 	case name == "" && !isNamable(info.name):
@@ -137,6 +141,8 @@ func infoOfMessage(m *fileservicepb.Entry, name string) (*Info, error) {
 		return nil, fmt.Errorf("%w: a size of %d bytes", ErrIntegrity, info.version.Size)
 	case info.version.Size != 0 && !info.mode.IsRegular():
 		return nil, fmt.Errorf("%w: a size of what is not a regular file", ErrIntegrity)
+	case info.timeStep < 0 || info.timeStep > maxTimeStep:
+		return nil, fmt.Errorf("%w: times in steps of %v", ErrIntegrity, info.timeStep)
 	case info.linkLength > maxPath || info.linkLength != 0 && info.Type() != fs.ModeSymlink:
 		return nil, fmt.Errorf("%w: a target of %d bytes", ErrIntegrity, info.linkLength)
 	}

@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"io/fs"
 	"syscall"
+	"time"
 
 	"culvert/internal/disk"
 )
@@ -25,6 +26,15 @@ func inodeOf(info fs.FileInfo) uint64 {
 		return 0
 	}
 	return stat.Ino
+}
+
+// changedOf gives when the inode was last changed, or the zero time.
+func changedOf(info fs.FileInfo) time.Time {
+	stat, is := info.Sys().(*syscall.Stat_t)
+	if !is {
+		return time.Time{}
+	}
+	return time.Unix(0, changedUnixNano(stat))
 }
 
 // makeTag hashes, so that clients do not come to rely on what it is made of.

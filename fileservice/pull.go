@@ -175,23 +175,6 @@ func (f *pullFile) isPresent() bool {
 	return err == nil && isSame(info, f.info.Version())
 }
 
-// isSame reports whether a file is that version, as far as size and time tell.
-func isSame(info fs.FileInfo, version Version) bool {
-	if !info.Mode().IsRegular() || info.Size() != version.Size {
-		return false
-	}
-	here, there := time.Unix(0, unixNanoOf(info.ModTime())), version.ModTime()
-	return here.Equal(there) || slices.ContainsFunc(clockSteps, func(step time.Duration) bool {
-		return here.Equal(there.Truncate(step))
-	})
-}
-
-// clockSteps are those in which file systems keep times: NTFS, network file systems, exFAT, then HFS+ and ext4 with
-// small inodes, and FAT. A time that such a one was given is the beginning of the step.
-var clockSteps = []time.Duration{
-	100 * time.Nanosecond, time.Microsecond, 10 * time.Millisecond, time.Second, 2 * time.Second,
-}
-
 func (f *pullFile) begin(context.Context) ([]BlockRange, error) {
 	if f.twin {
 		if err := f.collides(); err != nil {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"lukechampine.com/blake3"
 
 	"culvert/fileservice"
+	"culvert/internal/testkit"
 )
 
 func openRoot(t testing.TB, dir string) *os.Root {
@@ -229,46 +231,104 @@ func TestPullPatterns(t *testing.T) {
 	}
 }
 
-// TestCoarseTimes has the times of copies as file systems keep them that know no nanoseconds, and a time that cannot be
-// told in nanoseconds. Neither is copied again.
-func TestCoarseTimes(t *testing.T) {
-	names := []string{"small", "sub/large"}
-	from, _ := tree(t, map[string]int{names[0]: 5, names[1]: 3 << 20})
-	set := func(dir string, modified time.Time) {
-		for _, name := range names {
-			if err := os.Chtimes(filepath.Join(dir, name), time.Time{}, modified); err != nil {
-				t.Fatal(err)
-			}
+// TestTimesOfCopies has copies whose times differ by less than some file systems can tell. Where they can be told, those
+// are other files.
+func TestTimesOfCopies(t *testing.T) {
+	for role := range transfers() {
+		c := newTimedCopies(t, role, t.TempDir())
+		for _, more := range []time.Duration{1, 500 * time.Millisecond, 1900 * time.Millisecond} {
+			c.set(c.even)
+			c.see("another time", 2, 0)
+			c.set(c.even.Add(more))
+			c.see(more, 2, 0)
+			c.see(more, 0, 2)
+		}
+		c.set(time.Date(2300, 1, 1, 0, 0, 0, 0, time.UTC))
+		c.see("a time that nanoseconds cannot tell", 2, 0)
+		c.see("a time that nanoseconds cannot tell", 0, 2)
+	}
+}
+
+// TestCoarseTimesOfCopies is for a file system that keeps seconds.
+func TestCoarseTimesOfCopies(t *testing.T) {
+	for role := range transfers() {
+		dir := t.TempDir()
+		mountCoarse(t, dir)
+		c := newTimedCopies(t, role, dir)
+		for _, more := range []time.Duration{1, 500 * time.Millisecond, 900 * time.Millisecond} {
+			c.set(c.even)
+			c.see("another time", 2, 0)
+			c.set(c.even.Add(more))
+			c.see(more, 0, 2)
+			c.set(c.even.Add(more + time.Second))
+			c.see(more+time.Second, 2, 0)
+			c.see(more+time.Second, 0, 2)
 		}
 	}
-	modified := time.Date(2021, 3, 4, 5, 6, 7, 890_123_456, time.UTC)
-	steps := []time.Duration{100, time.Microsecond, 10 * time.Millisecond, time.Second, 2 * time.Second}
-	for role, transfer := range map[string]transferFunc{"pull": fileservice.Pull, "push": fileservice.Push} {
-		to := t.TempDir()
-		served, here := from, to
-		if role == "push" {
-			served, here = to, from
-		}
-		client := serve(t, served, writable)
-		config := fileservice.TransferConfig{Remote: ".", Root: openRoot(t, here), Local: "."}
-		see := func(what any, files, present int64) {
-			t.Helper()
-			result, err := transfer(t.Context(), client, config)
-			if result.Files != files || result.Present != present || (files+present == 2) != (err == nil) {
-				t.Errorf("%s with %v: %+v, %v", role, what, result, err)
-			}
-		}
-		set(from, time.Date(2300, 1, 1, 0, 0, 0, 0, time.UTC))
-		see("a time far ahead", 2, 0)
-		see("a time far ahead", 0, 2)
-		set(from, modified)
-		for _, step := range steps {
-			set(to, modified.Truncate(step))
-			see(step, 0, 2)
-		}
-		for _, more := range []time.Duration{1, -2 * time.Second, time.Second} {
-			set(to, modified.Truncate(time.Second).Add(more))
-			see(more, 0, 0)
+}
+
+// timedCopies are two files of which only the times change.
+type timedCopies struct {
+	t        *testing.T
+	role     string
+	from     string
+	even     time.Time
+	client   *fileservice.Client
+	config   fileservice.TransferConfig
+	transfer transferFunc
+}
+
+func newTimedCopies(t *testing.T, role, to string) *timedCopies {
+	t.Helper()
+	c := &timedCopies{t: t, role: role, even: time.Date(2021, 3, 4, 5, 6, 8, 0, time.UTC), transfer: transfers()[role]}
+	c.from, _ = tree(t, map[string]int{"small": 5, "sub/large": 3 << 20})
+	served, here := c.from, to
+	if role == "push" {
+		served, here = to, c.from
+	}
+	c.client = serve(t, served, writable)
+	c.config = fileservice.TransferConfig{Remote: ".", Root: openRoot(t, here), Local: ".", Overwrite: true}
+	return c
+}
+
+func (c *timedCopies) set(modified time.Time) {
+	c.t.Helper()
+	for _, name := range []string{"small", "sub/large"} {
+		if err := os.Chtimes(filepath.Join(c.from, name), time.Time{}, modified); err != nil {
+			c.t.Fatal(err)
 		}
 	}
+}
+
+func (c *timedCopies) see(what any, files, present int64) {
+	c.t.Helper()
+	for _, dry := range []bool{true, false} {
+		c.config.DryRun = dry
+		result, err := c.transfer(c.t.Context(), c.client, c.config)
+		if result.Files != files || result.Present != present || err != nil {
+			c.t.Errorf("%s with %v, dry %v: %+v, %v", c.role, what, dry, result, err)
+		}
+	}
+}
+
+// mountCoarse mounts a file system that keeps times in seconds.
+func mountCoarse(t *testing.T, dir string) {
+	t.Helper()
+	image := filepath.Join(t.TempDir(), "image")
+	if err := errors.Join(os.WriteFile(image, nil, 0o600), os.Truncate(image, 32<<20)); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range [][]string{
+		{"mkfs.ext4", "-q", "-F", "-I", "128", image}, {"mount", "-o", "loop", image, dir},
+	} {
+		if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
+			testkit.Missing(t, fmt.Sprint(command[0], ": ", err, ": ", string(out)),
+				"run the tests as root, with e2fsprogs, where file systems may be mounted")
+		}
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command("umount", "-l", dir).CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+	})
 }

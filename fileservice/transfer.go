@@ -33,7 +33,8 @@ type TransferConfig struct {
 	Withhold func(fs.FileInfo) error
 
 	// Overwrite replaces files that are there and differ in size or time. Without it they fail with fs.ErrExist. Files
-	// of the same size and time count as present, and are left alone.
+	// of the same size and time count as present, and are left alone. Times are compared in nanoseconds, and where the
+	// file system of the copy keeps none, as FAT, in its steps.
 	Overwrite bool
 
 	// DryRun finds out what there is to do, tells it by Notify, and does nothing.

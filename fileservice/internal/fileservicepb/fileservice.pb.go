@@ -96,7 +96,10 @@ type Entry struct {
 	// The number that the file has in its file system, which other names of it have, too. 0 if there is none.
 	Inode uint64 `protobuf:"varint,4,opt,name=inode,proto3" json:"inode,omitempty"`
 	// How many bytes the target of a symbolic link has, at most 4096.
-	LinkLength    uint32 `protobuf:"varint,5,opt,name=link_length,json=linkLength,proto3" json:"link_length,omitempty"`
+	LinkLength uint32 `protobuf:"varint,5,opt,name=link_length,json=linkLength,proto3" json:"link_length,omitempty"`
+	// The nanoseconds, at most 2e9, of the steps in which the file system of a regular file keeps times; 0 for a step of
+	// one. A copy has the time of its source if that is in the step that begins with the time of the copy.
+	TimeStep      int64 `protobuf:"varint,6,opt,name=time_step,json=timeStep,proto3" json:"time_step,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -162,6 +165,13 @@ func (x *Entry) GetInode() uint64 {
 func (x *Entry) GetLinkLength() uint32 {
 	if x != nil {
 		return x.LinkLength
+	}
+	return 0
+}
+
+func (x *Entry) GetTimeStep() int64 {
+	if x != nil {
+		return x.TimeStep
 	}
 	return 0
 }
@@ -2960,14 +2970,15 @@ const file_fileservice_internal_fileservicepb_fileservice_proto_rawDesc = "" +
 	"\aVersion\x12\x12\n" +
 	"\x04size\x18\x01 \x01(\x03R\x04size\x12,\n" +
 	"\x12modified_unix_nano\x18\x02 \x01(\x10R\x10modifiedUnixNano\x12\x10\n" +
-	"\x03tag\x18\x03 \x01(\x06R\x03tag\"\xa1\x01\n" +
+	"\x03tag\x18\x03 \x01(\x06R\x03tag\"\xbe\x01\n" +
 	"\x05Entry\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04mode\x18\x02 \x01(\rR\x04mode\x129\n" +
 	"\aversion\x18\x03 \x01(\v2\x1f.culvert.fileservice.v1.VersionR\aversion\x12\x14\n" +
 	"\x05inode\x18\x04 \x01(\x04R\x05inode\x12\x1f\n" +
 	"\vlink_length\x18\x05 \x01(\rR\n" +
-	"linkLength\"\x1f\n" +
+	"linkLength\x12\x1b\n" +
+	"\ttime_step\x18\x06 \x01(\x03R\btimeStep\"\x1f\n" +
 	"\aFailure\x12\x14\n" +
 	"\x05errno\x18\x01 \x01(\tR\x05errno\"!\n" +
 	"\vStatRequest\x12\x12\n" +
