@@ -158,9 +158,12 @@ func readFull(source io.ReaderAt, p []byte, offset int64) error {
 // one, sets permissions and time, and gives the file its name. It gives ErrIntegrity if they give another one, and
 // ErrRefused if blocks are missing. With permissions of 0 the file is for the owner of the server's process alone.
 //
+// If overwrite is false and there is a file of that name it fails with fs.ErrExist, whatever other clients want that
+// send the same version; they may go on.
+//
 // The server writes to its disk before it answers, for which Timeout does not count.
 func (c *Client) FinishWrite(
-	ctx context.Context, name string, version Version, root Sum, permissions fs.FileMode,
+	ctx context.Context, name string, version Version, root Sum, permissions fs.FileMode, overwrite bool,
 ) (*Info, error) {
 	call, err := c.begin(ctx, "write", name)
 	if err != nil {
@@ -169,6 +172,7 @@ func (c *Client) FinishWrite(
 	call.pause()
 	entry, err := call.link.service.FinishWrite(call.ctx, &fileservicepb.FinishWriteRequest{
 		Path: name, Version: version.message(), Root: root[:], Permissions: uint32(permissions.Perm()),
+		Overwrite: overwrite,
 	})
 	if err != nil {
 		return nil, call.end(err)

@@ -258,7 +258,7 @@ func ExampleClient_WriteBlocks() {
 	err = client.WriteBlocks(ctx, "logs/tuesday", version, 0, 1, strings.NewReader(content),
 		func(_ int64, sum fileservice.Sum) { tree.Append(sum) })
 	fmt.Println(err)
-	info, err := client.FinishWrite(ctx, "logs/tuesday", version, tree.Root(), 0o600)
+	info, err := client.FinishWrite(ctx, "logs/tuesday", version, tree.Root(), 0o600, false)
 	fmt.Println(info.Mode(), info.Size(), info.ModTime().UTC(), err)
 	// Output:
 	// [] <nil>

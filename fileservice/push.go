@@ -282,7 +282,7 @@ func (f *pushFile) finish(ctx context.Context) (Sum, error) {
 		return Sum{}, &fs.PathError{Op: "read", Path: f.local, Err: ErrChanged}
 	}
 	root := f.sums.root()
-	_, err = f.push.client.FinishWrite(ctx, f.remote, f.version, root, info.Mode().Perm())
+	_, err = f.push.client.FinishWrite(ctx, f.remote, f.version, root, info.Mode().Perm(), f.push.config.Overwrite)
 	return root, err
 }
 

@@ -25,7 +25,7 @@ type receiver struct {
 	base      string   // name in dir
 	names     unfinished
 	version   Version
-	overwrite bool
+	overwrite bool // of who finishes it
 	publisher *disk.Publisher
 	file      disk.LockedFile
 	direct    *disk.Direct // nil for a file of less than directSize, and where the system has no such thing

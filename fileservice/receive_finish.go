@@ -40,15 +40,18 @@ func (r *receiver) finish(root Sum, permissions fs.FileMode) (fs.FileInfo, error
 }
 
 // checkTarget sees whether the name can be taken.
-func (r *receiver) checkTarget() error {
-	info, err := r.dir.Lstat(r.base)
+func (r *receiver) checkTarget() error { return checkTarget(r.dir, r.base, r.local, r.overwrite) }
+
+// checkTarget sees whether a name in a directory can be taken. Local is for people.
+func checkTarget(dir *os.Root, name, local string, overwrite bool) error {
+	info, err := dir.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
 		return err
 	}
-	return checkReplaced(info, r.local, r.overwrite)
+	return checkReplaced(info, local, overwrite)
 }
 
 // checkReplaced sees whether a file may take the place of another one.

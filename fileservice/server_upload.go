@@ -43,8 +43,12 @@ type upload struct {
 	ready    chan struct{}
 }
 
-// begin opens an upload, or joins in it. One of another version makes place, if its client has gone silent.
+// begin opens an upload, or joins in it. One of another version makes place, if its client has gone silent. Whether a
+// file may be replaced is the affair of each client for itself: when it begins, and of the one that finishes.
 func (u *uploads) begin(ctx context.Context, local string, version Version, overwrite bool) (*upload, error) {
+	if err := checkTarget(u.root, local, local, overwrite); err != nil {
+		return nil, err
+	}
 	u.mu.Lock()
 	for {
 		up := u.open[local]
@@ -72,7 +76,7 @@ func (u *uploads) begin(ctx context.Context, local string, version Version, over
 	publisher := u.publisher
 	u.mu.Unlock()
 
-	up.receiver, up.err = openReceiver(u.root, publisher, local, version, overwrite)
+	up.receiver, up.err = openReceiver(u.root, publisher, local, version, true)
 	close(up.ready)
 	if up.err != nil {
 		u.end(local, up)
@@ -191,9 +195,13 @@ func (u *uploads) close(local string, up *upload) error {
 	return up.Close()
 }
 
-// take gives an upload to the one who finishes it. Nobody joins in it any more, and those who did can only send blocks
-// that are there, as one does whose connection has broken without the server knowing.
-func (u *uploads) take(local string, version Version) (*upload, error) {
+// take gives an upload to the one who finishes it, unless there is a file that it does not want to replace. Nobody
+// joins in the upload any more, and those who did can only send blocks that are there, as one does whose connection has
+// broken without the server knowing.
+func (u *uploads) take(local string, version Version, overwrite bool) (*upload, error) {
+	if err := checkTarget(u.root, local, local, overwrite); err != nil {
+		return nil, err // others may go on
+	}
 	up, err := u.join(local, version)
 	if err != nil {
 		return nil, err
@@ -205,6 +213,7 @@ func (u *uploads) take(local string, version Version) (*upload, error) {
 		return nil, refused("somebody else finishes this upload")
 	}
 	delete(u.open, local)
+	up.overwrite = overwrite
 	return up, nil
 }
 
@@ -237,7 +246,7 @@ func (u *uploads) receive(ctx context.Context, local string, version Version, ov
 		return nil, err
 	}
 	defer u.end(local, up)
-	if up, err = u.take(local, version); err != nil {
+	if up, err = u.take(local, version, overwrite); err != nil {
 		return nil, err
 	}
 	return up.receiver, nil

@@ -241,7 +241,7 @@ func (s service) FinishWrite(
 		return nil, fmt.Errorf("%w: a root of %d bytes", fs.ErrInvalid, len(request.GetRoot()))
 	}
 	copy(root[:], request.GetRoot())
-	up, err := s.uploads.take(local, version)
+	up, err := s.uploads.take(local, version, request.GetOverwrite())
 	if err != nil {
 		return nil, err
 	}

@@ -91,7 +91,7 @@ func TestUpload(t *testing.T) {
 		if _, err := os.Lstat(filepath.Join(dir, "a", "file")); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("it has its name before it is complete: %v", err)
 		}
-		info, err := client.FinishWrite(t.Context(), "a/file", s.version, s.root(), 0o640)
+		info, err := client.FinishWrite(t.Context(), "a/file", s.version, s.root(), 0o640, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +151,7 @@ func TestUploadGoesOn(t *testing.T) {
 	if err := s.send(t.Context(), client, "file", 5, 2); err != nil {
 		t.Fatalf("a new connection: %v", err)
 	}
-	_, err := client.FinishWrite(t.Context(), "file", s.version, s.root(), 0)
+	_, err := client.FinishWrite(t.Context(), "file", s.version, s.root(), 0, false)
 	if !errors.Is(err, fileservice.ErrRefused) {
 		t.Errorf("finished with blocks missing: %v", err)
 	}
@@ -178,7 +178,7 @@ func TestUploadGoesOn(t *testing.T) {
 			}
 		}
 	}
-	if _, err := second.FinishWrite(t.Context(), "file", s.version, s.root(), 0); err != nil {
+	if _, err := second.FinishWrite(t.Context(), "file", s.version, s.root(), 0, false); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := second.ReadFile("file"); err != nil || !bytes.Equal(got, s.content) {
@@ -357,7 +357,7 @@ func TestUploadBesideALostCall(t *testing.T) {
 	if err := s.send(t.Context(), client, "file", 0, 2); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.FinishWrite(t.Context(), "file", s.version, s.root(), 0o600); err != nil {
+	if _, err := client.FinishWrite(t.Context(), "file", s.version, s.root(), 0o600, false); err != nil {
 		t.Error(err)
 	}
 	for i := 1; i < 4; i++ {

@@ -88,7 +88,7 @@ func TestUploadInPlaceOfALostOne(t *testing.T) {
 	if err := s.send(t.Context(), client, "file", 0, 4); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.FinishWrite(t.Context(), "file", s.version, s.root(), 0o600); err != nil {
+	if _, err := client.FinishWrite(t.Context(), "file", s.version, s.root(), 0o600, false); err != nil {
 		t.Error(err)
 	}
 	if got, err := os.ReadFile(filepath.Join(dir, "file")); err != nil || !bytes.Equal(got, s.content) {

@@ -1978,7 +1978,10 @@ type FinishWriteRequest struct {
 	// The BLAKE3 hash of the file, which the hashes of its blocks give.
 	Root []byte `protobuf:"bytes,3,opt,name=root,proto3" json:"root,omitempty"`
 	// The permissions of the file, less the umask of the server; 0 is for its owner alone, 0600.
-	Permissions   uint32 `protobuf:"varint,4,opt,name=permissions,proto3" json:"permissions,omitempty"`
+	Permissions uint32 `protobuf:"varint,4,opt,name=permissions,proto3" json:"permissions,omitempty"`
+	// Replace a file of that name, whatever others wanted who have sent blocks of the upload. Without it, there must be
+	// none.
+	Overwrite     bool `protobuf:"varint,5,opt,name=overwrite,proto3" json:"overwrite,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2039,6 +2042,13 @@ func (x *FinishWriteRequest) GetPermissions() uint32 {
 		return x.Permissions
 	}
 	return 0
+}
+
+func (x *FinishWriteRequest) GetOverwrite() bool {
+	if x != nil {
+		return x.Overwrite
+	}
+	return false
 }
 
 // WriteFilesRequest carries the next files. The data is as in a ReadFilesResponse. All files of a call, at most 64, go
@@ -3083,12 +3093,13 @@ const file_fileservice_internal_fileservicepb_fileservice_proto_rawDesc = "" +
 	"\vfirst_block\x18\x05 \x01(\x03R\n" +
 	"firstBlock\"'\n" +
 	"\rWriteResponse\x12\x16\n" +
-	"\x06blocks\x18\x01 \x01(\x03R\x06blocks\"\x99\x01\n" +
+	"\x06blocks\x18\x01 \x01(\x03R\x06blocks\"\xb7\x01\n" +
 	"\x12FinishWriteRequest\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x129\n" +
 	"\aversion\x18\x02 \x01(\v2\x1f.culvert.fileservice.v1.VersionR\aversion\x12\x12\n" +
 	"\x04root\x18\x03 \x01(\fR\x04root\x12 \n" +
-	"\vpermissions\x18\x04 \x01(\rR\vpermissions\"\xa0\x01\n" +
+	"\vpermissions\x18\x04 \x01(\rR\vpermissions\x12\x1c\n" +
+	"\toverwrite\x18\x05 \x01(\bR\toverwrite\"\xa0\x01\n" +
 	"\x11WriteFilesRequest\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x125\n" +
 	"\x05files\x18\x03 \x03(\v2\x1f.culvert.fileservice.v1.NewFileR\x05files\x12\x1c\n" +
