@@ -115,8 +115,9 @@
 // is sound, and .part is as large as it says; else both are begun afresh. It does not read .part again: what is damaged
 // there on the disk in between is not found, for which there are file systems, and age.
 //
-// Clients that send the same version of a file to one name share the upload. Whether a file of that name may be replaced
-// is not a matter of the upload but of each client: it says so when it begins, and the one that finishes says it again.
+// Clients that send the same version of a file to one name share the upload. Whether a file of that name may be
+// replaced is not a matter of the upload but of each client: it says so when it begins, and the one that finishes says
+// it again.
 //
 // # Drafts
 //

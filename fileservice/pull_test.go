@@ -231,8 +231,8 @@ func TestPullPatterns(t *testing.T) {
 	}
 }
 
-// TestTimesOfCopies has copies whose times differ by less than some file systems can tell. Where they can be told, those
-// are other files.
+// TestTimesOfCopies has copies whose times differ by less than some file systems can tell. Where they can be told,
+// those are other files.
 func TestTimesOfCopies(t *testing.T) {
 	for role := range transfers() {
 		c := newTimedCopies(t, role, t.TempDir())
