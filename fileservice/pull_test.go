@@ -236,7 +236,7 @@ func TestPullPatterns(t *testing.T) {
 func TestTimesOfCopies(t *testing.T) {
 	for role := range transfers() {
 		c := newTimedCopies(t, role, t.TempDir())
-		for _, more := range []time.Duration{1, 500 * time.Millisecond, 1900 * time.Millisecond} {
+		for _, more := range []time.Duration{time.Millisecond, 500 * time.Millisecond, 1900 * time.Millisecond} {
 			c.set(c.even)
 			c.see("another time", 2, 0)
 			c.set(c.even.Add(more))

@@ -14,6 +14,7 @@ const maxTimeStep = 2 * time.Second // that of FAT
 // timeStepOf gives the step in which the file system of a file keeps times, as far as the file shows; 0 for
 // nanoseconds. When a file was last changed anyone can set, but not when its inode was: where that is no multiple of
 // the step, it is not the file system that has cut the other one. A system that does not tell it is taken for coarse.
+// That it is a multiple by chance happens with every hundredth file for 100 ns, which tells no two versions apart.
 func timeStepOf(info fs.FileInfo) time.Duration {
 	if there, is := info.(*Info); is {
 		return there.timeStep
