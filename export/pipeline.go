@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
+	"slices"
 	"sync"
 
 	"filippo.io/age"
@@ -23,7 +25,8 @@ import (
 //	4 write      sequential   frames in order, to agefile or dst
 //	5 encrypt    parallel     inside agefile.Writer, chunks to dst in order
 //
-// An [ordered.Queue] of frames joins 1 to 4. Where the database prints the rows, stage 2 has nothing to do.
+// An [ordered.Queue] of frames joins 1 to 4. Where the database prints the rows, stage 2 has nothing to do. A batch with
+// a large row does not enter the queue: its reader formats it, in pieces that each go on as a frame.
 type pipeline struct {
 	plan     *Plan
 	readers  []source.Rows
@@ -38,42 +41,62 @@ type pipeline struct {
 
 	frameSize int // bytes to read before they go on
 	queue     *ordered.Queue[*frame]
-	outsized  chan struct{} // has room for the one outsized frame that may be on its way
+	turn      sync.Mutex // who has it puts frames into the queue
 }
 
-// frame is a batch of rows on its way.
+// frame is a batch of rows, or a piece of text, on its way.
 type frame struct {
-	batch    source.Batch // stage 1, unless the text comes from the database
-	text     []byte       // stage 1 or 2
-	textSize int
-	data     []byte // stage 3; or the text, if it is not compressed
-	rows     int64
-	err      error // of stage 2
-	outsized bool
+	batch source.Batch // stage 1, unless the text is made there
+	text  []byte       // stage 1 or 2
+	data  []byte       // stage 3; or the text, if it is not compressed
+	parts []part       // of data: one, or several if the text is much longer than the values
+	rows  int64
+	err   error // of stage 2
+	cut   func(text []byte) ([]byte, error)
 }
 
-// maxKept is the size above which a frame is outsized, as a row can make it. Only one such frame is on its way at a
-// time, and its buffers are given up as soon as they have been used.
-const maxKept = 8 * source.BatchSize
+// part is a frame as the output knows it.
+type part struct{ size, textSize int }
+
+const (
+	// maxBatch is the size of its text above which a batch is large, as a row can make it. It stays with its reader, and
+	// so does a batch in the memory of an earlier one that was large.
+	maxBatch       = source.BatchSize * 5 / 4
+	maxBatchMemory = 2 * source.BatchSize
+
+	// maxText is the size at which the text of a batch is compressed before all of it is made.
+	maxText = 2 * source.BatchSize
+
+	// maxKept is the size above which a buffer is given up when it has been used.
+	maxKept = 4 * source.BatchSize
+)
 
 // idle has the frames of past exports. New ones would cost a small export more time than all else.
 var idle = sync.Pool{New: func() any { return new(frame) }}
 
 func (f *frame) reset() {
-	f.text, f.data = kept(f.text), kept(f.data)
-	f.textSize, f.rows, f.err, f.outsized = 0, 0, nil, false
+	f.text, f.data, f.parts = kept(f.text), kept(f.data), f.parts[:0]
+	f.rows, f.err = 0, nil
+}
+
+// isLarge reports whether the batch is more than a frame may hold on its way.
+func (f *frame) isLarge() bool {
+	return f.batch.TextSize() > maxBatch || f.batch.Memory() > maxBatchMemory || f.batch.HasLent()
 }
 
 // free hands the frame on to an export that follows.
 func (f *frame) free() {
-	if f.batch.Rows() > 0 || f.batch.Size() > 0 {
+	if f.isLarge() {
+		f.batch.Release()
+	} else if f.batch.Rows() > 0 || f.batch.Size() > 0 {
 		f.batch.Reset(0) // left by an export that failed
 	}
 	f.reset()
+	f.cut = nil
 	idle.Put(f)
 }
 
-// kept gives the memory of a buffer for its next use, if it is not outsized.
+// kept gives the memory of a buffer for its next use, if it is not too large.
 func kept(buf []byte) []byte {
 	if cap(buf) > maxKept {
 		return nil
@@ -118,9 +141,13 @@ func (pl *pipeline) run() error {
 		frames[i] = idle.Get().(*frame)
 		frames[i].batch.SetRowSize(pl.encoder.RowSize())
 		frames[i].batch.SetLimit(pl.frameSize)
+		frames[i].batch.SetLending(true)
+		frames[i].cut = func(text []byte) ([]byte, error) {
+			pl.compress(frames[i], text)
+			return text[:0], nil
+		}
 	}
 	pl.queue = ordered.New(frames, jobs, pl.work)
-	pl.outsized = make(chan struct{}, 1)
 
 	written := make(chan error, 1)
 	go func() {
@@ -165,22 +192,38 @@ func (pl *pipeline) readAll(written <-chan error) (readErr, writeErr error) {
 // work is stages 2 and 3.
 func (pl *pipeline) work(f *frame) {
 	if f.batch.Rows() > 0 {
-		if f.text, f.err = pl.encoder.AppendRows(f.text, &f.batch); f.err != nil {
+		size := maxText
+		if pl.plan.Compression == None {
+			size = math.MaxInt // the text is what is written
+		}
+		f.text = slices.Grow(f.text, f.batch.TextSize())
+		if f.text, f.err = pl.encoder.AppendPieces(f.text, &f.batch, size, f.cut); f.err != nil {
 			return
 		}
 		f.batch.Reset(0)
 	}
-	f.textSize = len(f.text)
 	if pl.plan.Compression == None {
 		f.data, f.text = f.text, f.data
+		f.parts = append(f.parts, part{len(f.data), len(f.data)})
 		return
 	}
-	if cap(f.data) < len(f.text) {
-		// At once and not in steps, which would leave garbage. What is not used is not resident.
-		f.data = make([]byte, 0, len(f.text))
-	}
-	f.data = pl.codec.AppendFrame(f.data, f.text)
+	pl.compress(f, f.text)
 	f.text = kept(f.text)
+}
+
+// compress is stage 3.
+func (pl *pipeline) compress(f *frame, text []byte) {
+	if len(text) == 0 && len(f.parts) > 0 {
+		return
+	}
+	begin := len(f.data)
+	if begin == 0 && cap(f.data) < len(text) {
+		// At once and not in steps, which would leave garbage. What is not used is not resident. What cannot be
+		// compressed becomes a little longer.
+		f.data = make([]byte, 0, len(text)+len(text)/256+64)
+	}
+	f.data = pl.codec.AppendFrame(f.data, text)
+	f.parts = append(f.parts, part{len(f.data) - begin, len(text)})
 }
 
 // write is stage 4.
@@ -197,15 +240,14 @@ func (pl *pipeline) write() error {
 		if _, err := pl.dst.Write(f.data); err != nil {
 			return err
 		}
-		pl.trailer.Add(int64(len(f.data)), int64(f.textSize))
 		pl.stats.Rows += f.rows
-		pl.stats.Text += int64(f.textSize)
 		pl.progress.Rows.Add(f.rows)
-		pl.progress.Text.Add(int64(f.textSize))
-		f.data = kept(f.data)
-		if f.outsized {
-			<-pl.outsized
+		for _, part := range f.parts {
+			pl.trailer.Add(int64(part.size), int64(part.textSize))
+			pl.stats.Text += int64(part.textSize)
+			pl.progress.Text.Add(int64(part.textSize))
 		}
+		f.data = kept(f.data)
 		pl.queue.Free(item)
 	}
 }

@@ -1,7 +1,6 @@
 package export
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"runtime/debug"
@@ -80,28 +79,67 @@ func (pl *pipeline) readFrom(rows source.Rows) error {
 	if printing, ok := pl.csvWriter(rows); ok {
 		return pl.readCSV(printing)
 	}
+	var item *ordered.Item[*frame]
 	for {
-		item := pl.get()
 		if item == nil {
-			return errStopped
+			if item = pl.get(); item == nil {
+				return errStopped
+			}
 		}
 		f := item.Value
 		if err := rows.Next(&f.batch); err == io.EOF {
+			if f.isLarge() {
+				f.batch.Release()
+			}
 			pl.queue.Free(item) // others may still read
 			return nil
 		} else if err != nil {
 			return err
 		}
-		f.rows = int64(f.batch.Rows())
-		if f.outsized = f.batch.Size() > maxKept; f.outsized {
-			select {
-			case pl.outsized <- struct{}{}:
-			case <-pl.ctx.Done():
-				return context.Cause(pl.ctx)
+		if f.isLarge() {
+			// The memory of a large row stays with the reader, for the next one.
+			if err := pl.putPieces(&f.batch); err != nil {
+				return err
 			}
+			continue
 		}
-		pl.queue.Put(item)
+		f.rows = int64(f.batch.Rows())
+		pl.put(item)
+		item = nil
 	}
+}
+
+// put hands a frame on when no other reader is in the middle of a row.
+func (pl *pipeline) put(item *ordered.Item[*frame]) {
+	pl.turn.Lock()
+	defer pl.turn.Unlock()
+	pl.queue.Put(item)
+}
+
+// putPieces formats a batch and hands its text on in pieces, with no other frame between them. So the text of a row is
+// never in memory as a whole, however large it is. The frames for it come back from stage 4, which waits for nothing
+// that a reader holds.
+func (pl *pipeline) putPieces(b *source.Batch) error {
+	pl.turn.Lock()
+	defer pl.turn.Unlock()
+	item := pl.getText()
+	if item == nil {
+		return errStopped
+	}
+	text, err := pl.encoder.AppendPieces(item.Value.text, b, pl.frameSize, func(text []byte) ([]byte, error) {
+		item.Value.text = text
+		pl.queue.Put(item)
+		if item = pl.getText(); item == nil {
+			return nil, errStopped
+		}
+		return item.Value.text, nil
+	})
+	if err == errStopped {
+		return err
+	}
+	item.Value.text, item.Value.err, item.Value.rows = text, err, int64(b.Rows())
+	pl.queue.Put(item)
+	return nil
 }
 
 // csvWriter gives the rows, if the database is to print them. It is the least work here, but the database prints in one
@@ -118,6 +156,18 @@ func (pl *pipeline) get() *ordered.Item[*frame] {
 	item := pl.queue.Get()
 	if item != nil {
 		item.Value.reset()
+	}
+	return item
+}
+
+// textRoom is how much longer than frameSize most pieces are at most.
+const textRoom = 64 << 10
+
+// getText is get with room for a piece of text.
+func (pl *pipeline) getText() *ordered.Item[*frame] {
+	item := pl.get()
+	if item != nil && cap(item.Value.text) < pl.frameSize {
+		item.Value.text = make([]byte, 0, pl.frameSize+textRoom)
 	}
 	return item
 }
@@ -165,11 +215,8 @@ func (c *collector) advance() error {
 	if c.item != nil {
 		c.pl.queue.Put(c.item)
 	}
-	if c.item = c.pl.get(); c.item == nil {
+	if c.item = c.pl.getText(); c.item == nil {
 		return errStopped
-	}
-	if f := c.item.Value; cap(f.text) < c.pl.frameSize {
-		f.text = make([]byte, 0, c.pl.frameSize)
 	}
 	return nil
 }

@@ -55,21 +55,65 @@ func (e *csvEncoder) RowSize() int { return e.rowSize }
 func (e *csvEncoder) AppendRows(dst []byte, b *source.Batch) ([]byte, error) {
 	dst = slices.Grow(dst, e.size(b))
 	for row := range b.Rows() {
-		for column := range b.Columns() {
-			if column > 0 {
-				dst = append(dst, ',')
-			}
-			switch kind, value := b.Value(row, column); kind {
-			case source.Null:
-			case source.Bytes:
-				dst = appendHex(dst, value)
-			default:
-				dst = e.appendValue(dst, value)
-			}
-		}
-		dst = append(dst, '\n')
+		dst = e.appendRow(dst, b, row)
 	}
 	return dst, nil
+}
+
+func (e *csvEncoder) appendRow(dst []byte, b *source.Batch, row int) []byte {
+	for column := range b.Columns() {
+		if column > 0 {
+			dst = append(dst, ',')
+		}
+		switch kind, value := b.Value(row, column); kind {
+		case source.Null:
+		case source.Bytes:
+			dst = appendHex(dst, value)
+		default:
+			dst = e.appendValue(dst, value)
+		}
+	}
+	return append(dst, '\n')
+}
+
+func (e *csvEncoder) AppendPieces(
+	dst []byte, b *source.Batch, size int, next func([]byte) ([]byte, error),
+) ([]byte, error) {
+	p := pieces{text: dst, size: size, next: next}
+	for row := range b.Rows() {
+		if b.RowBytes(row) <= wholeRow {
+			p.text = e.appendRow(p.text, b, row)
+		} else {
+			e.addRow(&p, b, row)
+		}
+		if p.cut(); p.err != nil {
+			break
+		}
+	}
+	return p.text, p.err
+}
+
+// addRow adds a large row.
+func (e *csvEncoder) addRow(p *pieces, b *source.Batch, row int) {
+	for column := range b.Columns() {
+		if column > 0 {
+			p.addString(",")
+		}
+		switch kind, value := b.Value(row, column); {
+		case kind == source.Null:
+		case kind == source.Bytes:
+			p.addHex(value)
+		case len(value) > part && csvPlain(value):
+			p.add(value, appendPlain)
+		case len(value) > part:
+			p.addString(`"`)
+			p.add(value, appendDoubles)
+			p.addString(`"`)
+		default:
+			p.text = e.appendValue(p.text, value)
+		}
+	}
+	p.addString("\n")
 }
 
 // size is the number of bytes that the rows will take; of small ones, about.
@@ -97,10 +141,14 @@ func (e *csvEncoder) appendValue(dst, value []byte) []byte {
 	return append(dst, value...)
 }
 
-// appendDoubled appends a value in quotes, with the quotes in it doubled. It goes by words, since quotes stand close
-// together in JSON: each word is stored as it is, and behind each of its quotes the rest of it once more.
+// appendDoubled appends a value in quotes, with the quotes in it doubled.
 func appendDoubled(dst, value []byte) []byte {
-	dst = append(dst, '"')
+	return append(appendDoubles(append(dst, '"'), value), '"')
+}
+
+// appendDoubles appends a value with the quotes in it doubled. It goes by words, since quotes stand close together in
+// JSON: each word is stored as it is, and behind each of its quotes the rest of it once more.
+func appendDoubles(dst, value []byte) []byte {
 	const room = 3 * 8 // a word of quotes, and what is stored behind it
 	for len(value) >= 8 && cap(dst)-len(dst) >= room {
 		w := word(value)
@@ -123,7 +171,7 @@ func appendDoubled(dst, value []byte) []byte {
 		}
 		dst = append(dst, c)
 	}
-	return append(dst, '"')
+	return dst
 }
 
 // csvPlain reports whether a value needs no quotes.

@@ -75,4 +75,11 @@ type Encoder interface {
 	// AppendRows appends all rows of a batch, whose values it does not retain. On an error dst is returned as far as it
 	// got, and must not be used as output.
 	AppendRows(dst []byte, b *source.Batch) ([]byte, error)
+
+	// AppendPieces appends the same bytes as AppendRows, in pieces of about size bytes, so that the text of a large row
+	// need not be in memory as a whole. When dst has reached size, it is passed to next, which returns the slice to
+	// append to from then on. The last piece is returned, and may be empty. A row that is smaller than 64 KiB is in one
+	// piece with all of its text. A piece is at most 400 KiB longer than size, beside the names of the columns or the
+	// template. An error of next is returned as it is.
+	AppendPieces(dst []byte, b *source.Batch, size int, next func(text []byte) ([]byte, error)) ([]byte, error)
 }

@@ -202,15 +202,20 @@ func isHex(c byte) bool {
 
 // appendQuoted appends text as a JSON string, and reports whether it is known to be ASCII.
 func appendQuoted(dst, text []byte) (out []byte, ascii bool) {
+	dst, ascii = appendEscaped(append(dst, '"'), text)
+	return append(dst, '"'), ascii
+}
+
+// appendEscaped appends what stands between the quotes.
+func appendEscaped(dst, text []byte) (out []byte, ascii bool) {
 	const digits = "0123456789abcdef"
 	ascii = true
-	dst = append(dst, '"')
 	for {
 		plain, plainASCII := plainLength(text)
 		ascii = ascii && plainASCII
 		dst = append(dst, text[:plain]...)
 		if plain == len(text) {
-			return append(dst, '"'), ascii
+			return dst, ascii
 		}
 		switch c := text[plain]; c {
 		case '"', '\\':

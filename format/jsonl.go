@@ -103,20 +103,31 @@ func (e *jsonlEncoder) RowSize() int { return e.rowSize }
 func (e *jsonlEncoder) AppendRows(dst []byte, b *source.Batch) ([]byte, error) {
 	dst = slices.Grow(dst, e.size(b))
 	for row := range b.Rows() {
-		for column, key := range e.keys {
-			dst = append(dst, key...)
-			kind, value := b.Value(row, column)
-			var ok bool
-			if dst, ok = e.appendValue(dst, kind, value); !ok {
-				return dst, &InvalidUTF8Error{e.columns[column].Name, int64(row) + 1, invalidOffset(value)}
-			}
+		var err error
+		if dst, err = e.appendRow(dst, b, row); err != nil {
+			return dst, err
 		}
-		if len(e.keys) == 0 {
-			dst = append(dst, '{')
-		}
-		dst = append(dst, "}\n"...)
 	}
 	return dst, nil
+}
+
+func (e *jsonlEncoder) appendRow(dst []byte, b *source.Batch, row int) ([]byte, error) {
+	for column, key := range e.keys {
+		dst = append(dst, key...)
+		kind, value := b.Value(row, column)
+		var ok bool
+		if dst, ok = e.appendValue(dst, kind, value); !ok {
+			return dst, e.invalid(row, column, value)
+		}
+	}
+	if len(e.keys) == 0 {
+		dst = append(dst, '{')
+	}
+	return append(dst, "}\n"...), nil
+}
+
+func (e *jsonlEncoder) invalid(row, column int, value []byte) error {
+	return &InvalidUTF8Error{e.columns[column].Name, int64(row) + 1, invalidOffset(value)}
 }
 
 // size is the number of bytes that the rows will take, without what is escaped; of small ones, about.

@@ -73,20 +73,58 @@ func (e *textEncoder) RowSize() int { return e.rowSize }
 func (e *textEncoder) AppendRows(dst []byte, b *source.Batch) ([]byte, error) {
 	dst = slices.Grow(dst, e.size(b))
 	for row := range b.Rows() {
-		for _, p := range e.places {
-			dst = append(dst, p.before...)
-			switch kind, value := b.Value(row, p.column); kind {
-			case source.Null:
-				dst = append(dst, "NULL"...)
-			case source.Bytes:
-				dst = appendHex(dst, value)
-			default:
-				dst = append(dst, value...)
-			}
-		}
-		dst = append(dst, e.end...)
+		dst = e.appendRow(dst, b, row)
 	}
 	return dst, nil
+}
+
+func (e *textEncoder) appendRow(dst []byte, b *source.Batch, row int) []byte {
+	for _, p := range e.places {
+		dst = append(dst, p.before...)
+		switch kind, value := b.Value(row, p.column); kind {
+		case source.Null:
+			dst = append(dst, "NULL"...)
+		case source.Bytes:
+			dst = appendHex(dst, value)
+		default:
+			dst = append(dst, value...)
+		}
+	}
+	return append(dst, e.end...)
+}
+
+func (e *textEncoder) AppendPieces(
+	dst []byte, b *source.Batch, size int, next func([]byte) ([]byte, error),
+) ([]byte, error) {
+	p := pieces{text: dst, size: size, next: next}
+	for row := range b.Rows() {
+		// A template may name a column many times.
+		if b.RowBytes(row)*(1+len(e.places)) <= wholeRow {
+			p.text = e.appendRow(p.text, b, row)
+		} else {
+			e.addRow(&p, b, row)
+		}
+		if p.cut(); p.err != nil {
+			break
+		}
+	}
+	return p.text, p.err
+}
+
+// addRow adds a large row.
+func (e *textEncoder) addRow(p *pieces, b *source.Batch, row int) {
+	for _, place := range e.places {
+		p.text = append(p.text, place.before...)
+		switch kind, value := b.Value(row, place.column); kind {
+		case source.Null:
+			p.addString("NULL")
+		case source.Bytes:
+			p.addHex(value)
+		default:
+			p.add(value, appendPlain)
+		}
+	}
+	p.text = append(p.text, e.end...)
 }
 
 // size is the number of bytes that the rows will take, or a little more; of small ones, about.

@@ -2,6 +2,7 @@ package source
 
 import (
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -22,22 +23,39 @@ const BatchSize = 1 << 20
 //		b.EndRow()
 //	}
 type Batch struct {
-	data    []byte
-	cells   []cell
-	columns int
-	rows    int
-	rowSize int
-	limit   int // 0 for BatchSize
+	data     []byte
+	cells    []cell
+	columns  int
+	rows     int
+	rowSize  int
+	limit    int // 0 for BatchSize
+	binary   int // bytes of values of the kind Bytes
+	unused   int // calls of Reset that found much more memory than was needed, one after the other
+	lending  bool
+	lent     []lent
+	lentSize int
+}
+
+// lent is a value that is not in data.
+type lent struct {
+	cell  int
+	value []byte
 }
 
 // cell is the end of a value in data, shifted left by a byte, and its kind.
 type cell uint64
 
-// Reset empties the batch for rows of the given number of columns. It keeps the memory of earlier use, except what an
-// outsized row has added.
+// keptUnused is how many batches without a large row may follow one before its memory is given up. To give it up at
+// once would have each large row leave its size as garbage.
+const keptUnused = 4
+
+// Reset empties the batch for rows of the given number of columns. It keeps the memory of earlier use. What a large row
+// has added is given up if no batch of a few that follow needs a quarter of it.
 func (b *Batch) Reset(columns int) {
-	if cap(b.data) > 4*max(b.full(), BatchSize) {
-		b.data = nil
+	if b.Memory() <= 2*max(b.full(), BatchSize) || len(b.data) >= cap(b.data)/4 {
+		b.unused = 0
+	} else if b.unused++; b.unused >= keptUnused {
+		b.data, b.unused = nil, 0
 	}
 	if cap(b.cells) > max(b.full(), BatchSize) {
 		b.cells = nil
@@ -47,15 +65,48 @@ func (b *Batch) Reset(columns int) {
 		// resident.
 		b.data = make([]byte, 0, b.full()+b.full()/16)
 	}
-	b.data, b.cells = b.data[:0], b.cells[:0]
-	b.columns, b.rows = columns, 0
+	clear(b.lent)
+	b.data, b.cells, b.lent = b.data[:0], b.cells[:0], b.lent[:0]
+	b.columns, b.rows, b.binary, b.lentSize = columns, 0, 0, 0
+}
+
+// Grow makes room for the values of a row, of n bytes together, so that large ones do not leave what the batch would
+// grow through as garbage.
+func (b *Batch) Grow(n int) {
+	if n > cap(b.data)-len(b.data) {
+		b.data = append(make([]byte, 0, len(b.data)+n), b.data...)
+	}
 }
 
 // Append adds the next value of the current row; the bytes are copied.
 func (b *Batch) Append(kind Kind, value []byte) {
+	if kind == Bytes {
+		b.binary += len(value)
+	}
 	b.data = append(b.data, value...)
 	b.endValue(kind)
 }
+
+// SetLending says whether values may be lent. It holds until it is set again. Callers that set it are done with a batch
+// that [Batch.HasLent] before they ask for the next rows.
+func (b *Batch) SetLending(lending bool) { b.lending = lending }
+
+// Lending reports whether Lend may be called.
+func (b *Batch) Lending() bool { return b.lending }
+
+// Lend adds the next value of the current row without copying it. The value must not change until the next rows are
+// asked for. It is for rows of more than [BatchSize], of which each copy counts, after [Batch.SetLending].
+func (b *Batch) Lend(kind Kind, value []byte) {
+	if kind == Bytes {
+		b.binary += len(value)
+	}
+	b.lent = append(b.lent, lent{len(b.cells), value})
+	b.lentSize += len(value)
+	b.endValue(kind)
+}
+
+// HasLent reports whether values are lent: they hold no longer than until the source is asked for the next rows.
+func (b *Batch) HasLent() bool { return len(b.lent) > 0 }
 
 // AppendNull adds a NULL as the next value of the current row.
 func (b *Batch) AppendNull() { b.endValue(Null) }
@@ -110,8 +161,20 @@ func (b *Batch) SetLimit(size int) { b.limit = min(max(size, 0), 1<<30) }
 // Full reports whether the batch has reached its limit, in memory or as text. In memory the bookkeeping of the values
 // is counted, so that rows of NULLs, or of no columns, also come to an end.
 func (b *Batch) Full() bool {
-	return len(b.data)+max(8*len(b.cells)+b.rows, b.rows*b.rowSize) >= b.full()
+	return max(b.Size()+8*len(b.cells)+b.rows, b.TextSize()) >= b.full()
 }
+
+// TextSize is about the number of bytes that the text of the rows will take: binary data is counted twice, since it
+// becomes hexadecimal digits, and what is escaped only once.
+func (b *Batch) TextSize() int { return b.Size() + b.binary + b.rows*b.rowSize }
+
+// Release gives up the memory of the batch, which is empty then until the next Reset.
+func (b *Batch) Release() {
+	*b = Batch{rowSize: b.rowSize, limit: b.limit, lending: b.lending}
+}
+
+// Memory is the number of bytes that the batch holds for values, of which most may be unused.
+func (b *Batch) Memory() int { return cap(b.data) }
 
 // full is the number of bytes at which the batch is full.
 func (b *Batch) full() int {
@@ -128,16 +191,44 @@ func (b *Batch) Rows() int { return b.rows }
 func (b *Batch) Columns() int { return b.columns }
 
 // Size is the number of bytes of all values together.
-func (b *Batch) Size() int { return len(b.data) }
+func (b *Batch) Size() int { return len(b.data) + b.lentSize }
 
-// Value gives a value of a complete row. The bytes belong to the batch and hold until the next Reset or Append.
+// RowBytes is the number of bytes of the values of a complete row.
+func (b *Batch) RowBytes(row int) int {
+	first, end := row*b.columns, (row+1)*b.columns
+	size := b.start(end) - b.start(first)
+	if len(b.lent) > 0 {
+		for _, l := range b.lent[b.findLent(first):b.findLent(end)] {
+			size += len(l.value)
+		}
+	}
+	return size
+}
+
+// findLent is the index of the first lent value that is not before a cell.
+func (b *Batch) findLent(cell int) int {
+	i, _ := slices.BinarySearchFunc(b.lent, cell, func(l lent, cell int) int { return l.cell - cell })
+	return i
+}
+
+// start is where the value of a cell begins.
+func (b *Batch) start(i int) int {
+	if i == 0 {
+		return 0
+	}
+	return int(b.cells[i-1] >> 8)
+}
+
+// Value gives a value of a complete row. The bytes belong to the batch and hold until the next Reset or Append;
+// those of a batch that [Batch.HasLent] no longer than until the source is asked for the next rows.
 func (b *Batch) Value(row, column int) (Kind, []byte) {
 	i := row*b.columns + column
-	start := 0
-	if i > 0 {
-		start = int(b.cells[i-1] >> 8)
-	}
 	c := b.cells[i]
-	end := int(c >> 8)
+	start, end := b.start(i), int(c>>8)
+	if start == end && len(b.lent) > 0 {
+		if l := b.findLent(i); l < len(b.lent) && b.lent[l].cell == i {
+			return Kind(c & 0xff), b.lent[l].value
+		}
+	}
 	return Kind(c & 0xff), b.data[start:end:end]
 }

@@ -31,11 +31,14 @@ type ranges struct {
 	least   int64
 	readers int64
 	reading int64 // readers that have not come to an end
+	room    *room // for their large rows
 }
 
 // newRanges makes the ranges of a family for so many readers.
 func newRanges(f familySize, readers int) *ranges {
-	return &ranges{pages: f.largest, least: f.leastRange(), readers: int64(readers), reading: int64(readers)}
+	return &ranges{
+		pages: f.largest, least: f.leastRange(), readers: int64(readers), reading: int64(readers), room: newRoom(),
+	}
 }
 
 // take gives the condition that the rows of the next range meet. The reader tells how many pages there were in the

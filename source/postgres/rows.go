@@ -149,6 +149,7 @@ func (r *rows) nextSQL() (string, error) {
 	if r.ranges == nil {
 		return r.sql, nil
 	}
+	r.session.intake.enter(r.ctx, r.ranges.room)
 	condition, ok := r.ranges.take(&r.pages)
 	if !ok {
 		return "", io.EOF
@@ -174,11 +175,14 @@ func (r *rows) fill(b *source.Batch) error {
 		if len(values) != len(r.encodings) {
 			return fmt.Errorf("the server sent a row of %d values instead of %d", len(values), len(r.encodings))
 		}
+		lend := b.Lending() && isLarge(values)
 		for i, value := range values {
 			encoding := &r.encodings[i]
 			switch {
 			case value == nil:
 				b.AppendNull()
+			case encoding.print == nil && lend:
+				b.Lend(encoding.kind, value)
 			case encoding.print == nil:
 				b.Append(encoding.kind, value)
 			default:
@@ -193,6 +197,15 @@ func (r *rows) fill(b *source.Batch) error {
 		r.received++
 	}
 	return nil
+}
+
+// isLarge reports whether a row is so large that it should not be copied.
+func isLarge(values [][]byte) bool {
+	size := 0
+	for _, value := range values {
+		size += len(value)
+	}
+	return size > source.BatchSize
 }
 
 // confirm compares the number of rows with that in the tag of the command, and returns io.EOF if it is right.
@@ -307,5 +320,6 @@ func (r *rows) stop() {
 		_, _ = r.result.Close() // the rows that are dropped here need no confirmation
 		r.result = nil
 	}
+	r.session.intake.leave()
 	r.running = false
 }

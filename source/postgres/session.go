@@ -32,7 +32,8 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: time.Minute, Interval: 1
 
 // session is one connection inside of a transaction. Each sees the database as it was when its transaction began.
 type session struct {
-	conn *pgconn.PgConn
+	conn   *pgconn.PgConn
+	intake *intake
 
 	searchPath string // the setting of the user
 	schemas    string // those it comes to, in their order, as a name[]
@@ -46,8 +47,10 @@ type session struct {
 func connect(ctx context.Context, config *pgconn.Config) (*session, error) {
 	config = config.Copy()
 	config.DialFunc = (&net.Dialer{Timeout: config.ConnectTimeout, KeepAliveConfig: keepAlive}).DialContext
+	in := new(intake)
 	config.BuildFrontend = func(r io.Reader, w io.Writer) *pgproto3.Frontend {
-		return pgproto3.NewFrontend(bufio.NewReaderSize(r, readBuffer), w)
+		*in = intake{r: bufio.NewReaderSize(r, readBuffer)}
+		return pgproto3.NewFrontend(in, w)
 	}
 	config.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
 		return &canceler{conn: conn}
@@ -59,7 +62,7 @@ func connect(ctx context.Context, config *pgconn.Config) (*session, error) {
 	if err != nil {
 		return nil, connectFailed(ctx, config, err)
 	}
-	return &session{conn: conn, typeNames: map[typeID]string{}}, nil
+	return &session{conn: conn, intake: in, typeNames: map[typeID]string{}}, nil
 }
 
 // beginSQL begins the transaction. All settings end with it, so that they also hold, and do no harm, behind a

@@ -1,0 +1,172 @@
+package format
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"unicode/utf8"
+
+	"culvert/source"
+)
+
+const (
+	wholeRow = 64 << 10 // the values of a row that is not looked at value by value
+	part     = 12 << 10 // of a value that is added at once; a multiple of 3, for base64
+)
+
+// pieces is text that is handed on in pieces while it is made.
+type pieces struct {
+	text []byte
+	size int
+	next func(text []byte) ([]byte, error)
+	err  error // of next; nothing is added after it
+}
+
+// cut hands the text on if there is enough of it.
+func (p *pieces) cut() {
+	if len(p.text) >= p.size && p.err == nil {
+		p.text, p.err = p.next(p.text)
+	}
+}
+
+func (p *pieces) addString(s string) { p.text = append(p.text, s...) }
+
+// add appends a value part by part. No part ends within a character, so that each is as valid as the value.
+func (p *pieces) add(value []byte, appendPart func(dst, part []byte) []byte) {
+	for len(value) > 0 && p.err == nil {
+		n := wholeRunes(value, part)
+		p.text = appendPart(p.text, value[:n])
+		value = value[n:]
+		p.cut()
+	}
+}
+
+// addHex appends binary data, as appendHex does.
+func (p *pieces) addHex(value []byte) {
+	p.addString(`\x`)
+	p.addParts(value, hex.AppendEncode)
+}
+
+// addParts is add for bytes that are no characters.
+func (p *pieces) addParts(value []byte, appendPart func(dst, part []byte) []byte) {
+	for len(value) > 0 && p.err == nil {
+		n := min(part, len(value))
+		p.text = appendPart(p.text, value[:n])
+		value = value[n:]
+		p.cut()
+	}
+}
+
+func appendPlain(dst, part []byte) []byte { return append(dst, part...) }
+
+// wholeRunes is the length of the beginning of a text, of up to most bytes, that does not end within a character.
+// What is not valid UTF-8 may be cut anywhere but before the last byte of a character that would have been one.
+func wholeRunes(text []byte, most int) int {
+	if len(text) <= most {
+		return len(text)
+	}
+	for back := range utf8.UTFMax {
+		if utf8.RuneStart(text[most-back]) {
+			return most - back
+		}
+	}
+	return most
+}
+
+func (e *jsonlEncoder) AppendPieces(
+	dst []byte, b *source.Batch, size int, next func([]byte) ([]byte, error),
+) ([]byte, error) {
+	p := pieces{text: dst, size: size, next: next}
+	for row := range b.Rows() {
+		var err error
+		if b.RowBytes(row) <= wholeRow {
+			p.text, err = e.appendRow(p.text, b, row)
+		} else {
+			err = e.addRow(&p, b, row)
+		}
+		if err != nil {
+			return p.text, err
+		}
+		if p.cut(); p.err != nil {
+			break
+		}
+	}
+	return p.text, p.err
+}
+
+// addRow adds a large row, which has columns.
+func (e *jsonlEncoder) addRow(p *pieces, b *source.Batch, row int) error {
+	for column, key := range e.keys {
+		p.text = append(p.text, key...)
+		kind, value := b.Value(row, column)
+		ok := true
+		if len(value) <= part {
+			p.text, ok = e.appendValue(p.text, kind, value)
+		} else {
+			ok = e.addValue(p, kind, value)
+		}
+		if !ok {
+			return e.invalid(row, column, value)
+		}
+	}
+	p.addString("}\n")
+	return nil
+}
+
+// addValue adds a large value, unless it is not valid UTF-8 and the policy is an error.
+func (e *jsonlEncoder) addValue(p *pieces, kind source.Kind, value []byte) (ok bool) {
+	valid := kind == source.Bytes || utf8.Valid(value)
+	embedded := kind == source.Number && validNumber(value) || kind == source.JSON && validJSON(value)
+	switch {
+	case kind == source.Bytes:
+		p.addString(`"\`)
+		p.addHex(value)
+		p.addString(`"`)
+	case !valid && e.policy == ErrorOnInvalid:
+		return false
+	case !valid && e.policy == Base64Invalid:
+		p.addString(`{"base64":"`)
+		p.addParts(value, base64.StdEncoding.AppendEncode)
+		p.addString(`"}`)
+	case embedded && valid:
+		p.addLine(value, appendPlain)
+	case embedded:
+		p.addLine(value, appendReplaced)
+	case valid:
+		p.addQuoted(value, appendEscapes)
+	default:
+		p.addQuoted(value, appendReplacedEscapes)
+	}
+	return true
+}
+
+func (p *pieces) addQuoted(value []byte, appendPart func(dst, part []byte) []byte) {
+	p.addString(`"`)
+	p.add(value, appendPart)
+	p.addString(`"`)
+}
+
+// addLine adds valid JSON on one line, as appendLine does.
+func (p *pieces) addLine(text []byte, appendPart func(dst, part []byte) []byte) {
+	if bytes.IndexByte(text, '\n') < 0 && bytes.IndexByte(text, '\r') < 0 {
+		p.add(text, appendPart)
+		return
+	}
+	for i := skipSpace(text, 0); i < len(text) && p.err == nil; {
+		end := i + 1
+		if text[i] == '"' {
+			end, _ = scanString(text, end)
+		}
+		p.add(text[i:end], appendPart)
+		i = skipSpace(text, end)
+	}
+}
+
+func appendReplaced(dst, part []byte) []byte { return append(dst, replaceInvalid(part)...) }
+
+func appendEscapes(dst, part []byte) []byte {
+	dst, _ = appendEscaped(dst, part)
+	return dst
+}
+
+func appendReplacedEscapes(dst, part []byte) []byte { return appendEscapes(dst, replaceInvalid(part)) }

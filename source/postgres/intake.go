@@ -1,0 +1,143 @@
+package postgres
+
+import (
+	"context"
+	"encoding/binary"
+	"io"
+	"runtime"
+	"sync"
+)
+
+const (
+	// largeMessage is the size above which a message, such as a row, is large.
+	largeMessage = 1 << 20
+
+	// largeMessages is how many bytes of large messages the connections that share a table hold together, unless a single
+	// one is larger.
+	largeMessages = 16 << 20
+
+	// pooledMessage is the size up to which the driver uses the memory of a message again (iobufpool in the sources of
+	// pgx).
+	pooledMessage = 32 << 20
+)
+
+// intake is what a connection receives, on its way to the driver. The driver holds each message whole. Before it learns
+// that a large one comes, intake waits until there is room for it.
+type intake struct {
+	r      io.Reader
+	header [5]byte // of a message: its type, and its length without the type
+	have   int     // bytes of it
+	left   int     // bytes of a message still to come
+
+	ctx  context.Context // of the rows that are read
+	room *room           // nil if nobody else reads them
+	held int             // bytes of room
+}
+
+// enter has large messages wait for room, until ctx is done.
+func (in *intake) enter(ctx context.Context, room *room) { in.ctx, in.room = ctx, room }
+
+// leave ends that. The driver holds no large message that anybody uses.
+func (in *intake) leave() {
+	in.release()
+	in.ctx, in.room = nil, nil
+}
+
+func (in *intake) release() {
+	if in.held > 0 {
+		in.room.release(in.held)
+		in.held = 0
+	}
+}
+
+func (in *intake) Read(p []byte) (int, error) {
+	if in.left == 0 {
+		in.release() // the driver asks for more when it is done with the last message
+	}
+	n, err := in.r.Read(p)
+	for rest := p[:n]; len(rest) > 0; {
+		if in.left > 0 {
+			skipped := min(in.left, len(rest))
+			in.left -= skipped
+			rest = rest[skipped:]
+			continue
+		}
+		taken := copy(in.header[in.have:], rest)
+		rest = rest[taken:]
+		if in.have += taken; in.have == len(in.header) {
+			in.have = 0
+			// What is not a length the driver will refuse.
+			in.left = max(0, int(int32(binary.BigEndian.Uint32(in.header[1:])))-4)
+			in.await()
+		}
+	}
+	return n, err
+}
+
+// await waits for room for the message that begins.
+func (in *intake) await() {
+	if in.left <= largeMessage {
+		return
+	}
+	if in.room != nil {
+		in.release()
+		if in.room.acquire(in.ctx, in.left) {
+			in.held = in.left
+		}
+	}
+	if in.left > pooledMessage {
+		runtime.GC() // the one before is garbage, and nothing beside its size
+	}
+}
+
+// room is a bound on the bytes that several hold.
+type room struct {
+	first chan struct{} // held by the one that is to be served next
+	freed chan struct{}
+
+	mu   sync.Mutex
+	held int
+}
+
+func newRoom() *room {
+	return &room{first: make(chan struct{}, 1), freed: make(chan struct{}, 1)}
+}
+
+// acquire waits until there is room for n bytes, in the order of the calls. More than there ever is gets it when nothing
+// else is held. It reports false if ctx is done before.
+func (r *room) acquire(ctx context.Context, n int) bool {
+	select {
+	case r.first <- struct{}{}:
+	case <-ctx.Done():
+		return false
+	}
+	defer func() { <-r.first }()
+	for !r.take(n) {
+		select {
+		case <-r.freed:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+func (r *room) take(n int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.held > 0 && r.held+n > largeMessages {
+		return false
+	}
+	r.held += n
+	return true
+}
+
+func (r *room) release(n int) {
+	r.mu.Lock()
+	r.held -= n
+	r.mu.Unlock()
+	select {
+	case r.freed <- struct{}{}:
+	default:
+	}
+}
