@@ -59,6 +59,7 @@ func (m *batchModel) run(t *testing.T) {
 func (m *batchModel) reset() {
 	m.columns = int(m.next() % 6)
 	m.rows = m.rows[:0]
+	m.batch.SetLending(true)
 	m.batch.Reset(m.columns)
 }
 
@@ -95,7 +96,11 @@ func (m *batchModel) addValue() cell {
 	default:
 		kind := source.Text + source.Kind(op>>2)%source.JSON
 		value := m.take(int(m.next()))
-		m.batch.Append(kind, value)
+		if op >= 128 && m.batch.Lending() {
+			m.batch.Lend(kind, value)
+		} else {
+			m.batch.Append(kind, value)
+		}
 		return cell{kind, string(value)}
 	}
 }
@@ -134,18 +139,25 @@ func (m *batchModel) compare(t *testing.T) {
 	if m.batch.Rows() != len(m.rows) || m.batch.Columns() != m.columns {
 		t.Fatalf("batch is %d × %d, want %d × %d", m.batch.Rows(), m.batch.Columns(), len(m.rows), m.columns)
 	}
-	size := 0
+	size, binary := 0, 0
 	for r, row := range m.rows {
+		before := size
 		for c, want := range row {
 			kind, value := m.batch.Value(r, c)
 			if kind != want.kind || string(value) != want.text {
 				t.Fatalf("row %d, column %d: got %v %q, want %v %q", r, c, kind, value, want.kind, want.text)
 			}
 			size += len(want.text)
+			if want.kind == source.Bytes {
+				binary += len(want.text)
+			}
+		}
+		if got := m.batch.RowBytes(r); got != size-before {
+			t.Fatalf("row %d has %d bytes, want %d", r, got, size-before)
 		}
 	}
-	if m.batch.Size() != size {
-		t.Fatalf("size is %d, want %d", m.batch.Size(), size)
+	if m.batch.Size() != size || m.batch.TextSize() != size+binary {
+		t.Fatalf("size is %d, of the text %d, want %d and %d", m.batch.Size(), m.batch.TextSize(), size, size+binary)
 	}
 }
 
@@ -184,7 +196,7 @@ func TestFull(t *testing.T) {
 				if test.size == 0 {
 					b.AppendNull()
 				} else {
-					b.Append(source.Bytes, value)
+					b.Append(source.Text, value)
 				}
 			}
 			b.EndRow()
@@ -198,6 +210,55 @@ func TestFull(t *testing.T) {
 		if b.Reset(test.columns); b.Full() {
 			t.Errorf("%d columns of %d bytes: full after Reset", test.columns, test.size)
 		}
+	}
+}
+
+// TestFullOfBinaryData counts what becomes two digits for each byte.
+func TestFullOfBinaryData(t *testing.T) {
+	var b source.Batch
+	value := make([]byte, 1000)
+	for b.Reset(1); !b.Full(); b.EndRow() {
+		b.Append(source.Bytes, value)
+	}
+	if size := b.Size(); size < source.BatchSize/2 || size > source.BatchSize/2+len(value) {
+		t.Errorf("full with %d bytes of binary data", size)
+	}
+}
+
+// TestLend has the values of a large row stay where they are.
+func TestLend(t *testing.T) {
+	var b source.Batch
+	b.SetLending(true)
+	b.Reset(2)
+	value := bytes.Repeat([]byte("v"), 2*source.BatchSize)
+	before := b.Memory()
+	b.AppendInt(7)
+	b.Lend(source.Text, value)
+	b.EndRow()
+	if _, got := b.Value(0, 1); &got[0] != &value[0] || len(got) != len(value) {
+		t.Error("the value is a copy")
+	}
+	if !b.Full() || !b.HasLent() || b.Memory() != before || b.Size() != 1+len(value) {
+		t.Errorf("full %v, lent %v, memory %d of %d, size %d", b.Full(), b.HasLent(), b.Memory(), before, b.Size())
+	}
+	if b.Reset(2); b.HasLent() || b.Size() != 0 || !b.Lending() {
+		t.Error("Reset keeps what was lent")
+	}
+}
+
+// TestGrow makes room for a row at once.
+func TestGrow(t *testing.T) {
+	var b source.Batch
+	b.Reset(3)
+	b.AppendInt(1)
+	value := make([]byte, 3*source.BatchSize)
+	b.Grow(2 * len(value))
+	room := b.Memory()
+	b.Append(source.Text, value)
+	b.Append(source.Text, value)
+	b.EndRow()
+	if b.Memory() != room || b.Size() != 1+2*len(value) {
+		t.Errorf("%d bytes of room for %d became %d", room, b.Size(), b.Memory())
 	}
 }
 
@@ -305,25 +366,43 @@ func TestBatchAllocations(t *testing.T) {
 	})
 }
 
-// TestResetReleases: a batch must not keep what one large row once needed.
+// TestResetReleases: a batch keeps the memory of a large row for the next one, and not for long if there is none.
 func TestResetReleases(t *testing.T) {
-	const large = 64 << 20
+	value := make([]byte, 16<<20)
 	var b source.Batch
 	b.Reset(1)
-	before := heap()
-	b.Append(source.Bytes, make([]byte, large))
-	b.EndRow()
-	if grown := heap() - before; grown < large/2 {
-		t.Fatalf("the heap has grown by %d bytes, for a row of %d", grown, large)
+	ordinary := b.Memory()
+	for range 3 {
+		b.Append(source.Bytes, value)
+		b.EndRow()
+		large := b.Memory()
+		if b.Reset(1); b.Memory() != large {
+			t.Errorf("the next large row finds %d bytes of %d", b.Memory(), large)
+		}
+		b.AppendInt(1)
+		b.EndRow()
+		b.Reset(1)
 	}
-	b.Reset(1)
-	if grown := heap() - before; grown > 4*source.BatchSize {
-		t.Errorf("after Reset the batch still holds %d bytes", grown)
+	for range 4 {
+		b.AppendInt(1)
+		b.EndRow()
+		if _, value := b.Value(0, 0); string(value) != "1" {
+			t.Errorf("after Reset a value reads as %q", value)
+		}
+		b.Reset(1)
 	}
-	b.AppendInt(1)
+	if b.Memory() != ordinary {
+		t.Errorf("the batch still holds %d bytes", b.Memory())
+	}
+	b.Append(source.Bytes, value)
 	b.EndRow()
-	if _, value := b.Value(0, 0); string(value) != "1" {
-		t.Errorf("after Reset a value reads as %q", value)
+	b.SetLimit(1000)
+	b.Release()
+	if b.Memory() != 0 || b.Rows() != 0 || b.Size() != 0 {
+		t.Errorf("after Release the batch holds %d bytes of %d rows", b.Memory(), b.Rows())
+	}
+	if b.Reset(1); b.Memory() > 2000 {
+		t.Errorf("the limit is forgotten: %d bytes", b.Memory())
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"io"
-	"runtime"
+	"runtime/debug"
 	"sync"
 )
 
@@ -86,7 +86,7 @@ func (in *intake) await() {
 		}
 	}
 	if in.left > pooledMessage {
-		runtime.GC() // the one before is garbage, and nothing beside its size
+		debug.FreeOSMemory() // the one before is garbage, and may be followed by something that keeps its place
 	}
 }
 

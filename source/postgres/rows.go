@@ -27,8 +27,9 @@ type rows struct {
 
 	fields    []pgconn.FieldDescription // as they were when the statement was prepared
 	encodings []encoding
-	formats   []int16 // of the encodings
-	text      []byte  // what a printer has printed
+	formats   []int16  // of the encodings
+	text      []byte   // what a printer has printed
+	lent      [][]byte // the values of the last row, if they were lent
 
 	ranges *ranges // nil if the rows were not divided
 	pages  int64   // of the range that is read
@@ -162,6 +163,9 @@ func (r *rows) rangeSQL(condition string) string { return r.relation.and(r.sql, 
 
 // fill adds rows to the batch. It returns io.EOF after the last, if the server has sent as many as it says.
 func (r *rows) fill(b *source.Batch) error {
+	// The driver keeps its last values until it has others, and with them the memory of the whole row.
+	clear(r.lent)
+	r.lent = nil
 	for !b.Full() {
 		if !r.result.NextRow() {
 			tag, err := r.result.Close()
@@ -176,6 +180,9 @@ func (r *rows) fill(b *source.Batch) error {
 			return fmt.Errorf("the server sent a row of %d values instead of %d", len(values), len(r.encodings))
 		}
 		lend := b.Lending() && isLarge(values)
+		if lend {
+			r.lent = values
+		}
 		for i, value := range values {
 			encoding := &r.encodings[i]
 			switch {
