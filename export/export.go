@@ -74,13 +74,15 @@
 //
 //	(J+2+R) × 3.5 MiB + J × 5 MiB + J × 2.5 MiB
 //
-// Each connection also holds its largest row, and as long as an outsized frame of another is on its way, the values of
-// that row too.
+// Rows of more than about 1 MiB add to it
 //
-// Two things can make it more. The largest row is held once by the source that reads it, and by one frame at a time as
-// values, as text, and compressed, while it passes; where PostgreSQL prints the rows, which it does for CSV with one
-// job, it goes on in pieces instead. And text may take more than the values that it is made of: with control
-// characters in JSON up to six times as much, and in lines of a template as often as the template names a column.
+//	max(32 MiB, 2 × the largest row)
+//
+// whatever J and R are. The source holds such a row, and the one batch that it is read into, unless the source lends its
+// memory, as PostgreSQL does. The connections that share a table of PostgreSQL hold 16 MiB of large rows together, or one
+// row that is larger. The text of a large row goes on in pieces of 1 MiB, as frames of their own, so that it is not in
+// memory as a whole. A driver may hold more than the row: what it makes of it is garbage until it is collected, which
+// with the settings of the Go runtime is as much again.
 package export
 
 import (

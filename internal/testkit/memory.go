@@ -51,4 +51,7 @@ func ChildPeakMemory(tb testing.TB, cmd *exec.Cmd) int64 {
 	return peak
 }
 
+// RaceDetector reports whether the tests run under the race detector, which takes memory of its own.
+func RaceDetector() bool { return raceEnabled }
+
 func mebibytes(n int64) float64 { return float64(n) / (1 << 20) }

@@ -69,9 +69,11 @@
 //
 // # Memory
 //
-// Each connection holds one buffer of a few hundred kilobytes, and a row while it passes: as the server has sent it,
-// besides the copy in the batch. The largest row that the server can send is just below 1 GiB. What one connection
-// holds, several may hold at the same time.
+// Each connection holds one buffer of a few hundred kilobytes, and a row while it passes, as the server has sent it.
+// The values of a row of more than 1 MiB are lent to a batch that takes them so ([source.Batch.SetLending]), and copied
+// into others. The largest row that the server can send is just below 1 GiB. Several connections that share a table hold
+// together at most 16 MiB of rows that are larger than 1 MiB, or one that is larger than this: further ones are not
+// received before a reader asks for the rows after its own.
 package postgres
 
 import (

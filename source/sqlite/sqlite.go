@@ -34,7 +34,8 @@
 //
 // SQLite runs in an address space of its own, translated to Go. A page cache of 2 MB, and the largest value of the
 // table, are held there besides the [source.Batch]. A query that sorts more rows than fit in the cache is sorted in an
-// unnamed file in the system's directory for temporary files, as with any SQLite program.
+// unnamed file in the system's directory for temporary files, as with any SQLite program; but the file is encrypted, with
+// a random key that is nowhere but in memory.
 package sqlite
 
 import (
@@ -93,6 +94,7 @@ func (db *DB) connect(memory int64) (err error) {
 	if err != nil {
 		return err
 	}
+	registerVFS()
 	ctx := context.Background()
 	if bits.UintSize == 64 {
 		ctx = sqlite3.WithMaxMemory(ctx, memory)
@@ -127,7 +129,7 @@ func readOnlyURI(path string) (string, error) {
 	if strings.HasPrefix(abs, "//") {
 		abs = "//" + abs // a host of no name, before the name of a Windows share
 	}
-	return "file:" + abs + "?mode=ro", nil
+	return "file:" + abs + "?mode=ro&vfs=" + temporaryVFS, nil
 }
 
 // Close closes the file, and with it any rows that are open.
