@@ -32,7 +32,8 @@ that changes while a program has it open gives that program an error (Stale file
 
 With --decrypt, files that are encrypted to the identity are shown as what they hold: orders.csv.zst.age as orders.csv,
 with its size, and with random access to every part. Those compressed in a way that cannot be read from the middle are
-decrypted only: dump.sql.gz.age is dump.sql.gz. Others, and those whose name is taken, are shown as they are.
+decrypted only: dump.sql.gz.age is dump.sql.gz. Others, those that are armored (PEM), and those whose name is taken, are
+shown as they are. Of the first that no identity opens, and of the first that is armored, a warning tells.
 
 A listing leaves out names that have control characters or are not UTF-8, and ends with an error if there are some
 (Invalid or incomplete multibyte or wide character).
@@ -159,6 +160,8 @@ type mounting struct {
 	report  *mountReport
 	start   time.Time
 	told    sync.Once // of a file that is not decrypted
+
+	toldArmored sync.Once // of one that is armored
 }
 
 func (m *mounting) run(ctx context.Context, url string) (err error) {
@@ -262,7 +265,7 @@ func (m *mounting) shown(ctx context.Context, remote *remote) (fs.FS, error) {
 		identities = append(identities, more...)
 	}
 	return plainfs.New(plainfs.Config{
-		FS: tree, Identities: identities, Memory: frameMemory, Unopened: m.unopened,
+		FS: tree, Identities: identities, Memory: frameMemory, Unopened: m.unopened, Armored: m.armored,
 	})
 }
 
@@ -271,6 +274,14 @@ func (m *mounting) unopened(name string) {
 	m.told.Do(func() {
 		m.app.console.Warn(fmt.Sprintf("no identity opens %s, which is shown as it is; there may be others, and an "+
 			"identity for them is given with -i FILE", ui.Line(name)))
+	})
+}
+
+// armored tells of the first file that is not decrypted for its form.
+func (m *mounting) armored(name string) {
+	m.toldArmored.Do(func() {
+		m.app.console.Warn(fmt.Sprintf("%s is armored, and is shown as it is, as are others like it; "+
+			"culvert decrypt opens them", ui.Line(name)))
 	})
 }
 

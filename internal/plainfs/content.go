@@ -1,6 +1,7 @@
 package plainfs
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"io/fs"
@@ -9,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"filippo.io/age"
+	"filippo.io/age/armor"
 
 	"culvert/agefile"
 	"culvert/internal/compress"
@@ -57,6 +59,13 @@ func (c *content) recognize(name string) (err error) {
 	return nil
 }
 
+// isArmored reports whether a file is text that a binary age file can be made of.
+func isArmored(src io.ReaderAt) bool {
+	var begin [256]byte
+	n, _ := src.ReadAt(begin[:], 0) // what cannot be read is not known to be armored
+	return bytes.HasPrefix(bytes.TrimSpace(begin[:n]), []byte(armor.Header))
+}
+
 // look reads the two ends of the file.
 func (c *content) look(name string) (shape, error) {
 	raw := shape{asItIs, c.info.Size()}
@@ -69,6 +78,9 @@ func (c *content) look(name string) (shape, error) {
 	switch {
 	case another && c.fs.unopened != nil:
 		c.fs.unopened(name)
+		return raw, nil
+	case errors.Is(err, agefile.ErrCorrupt) && c.fs.armored != nil && isArmored(src):
+		c.fs.armored(name)
 		return raw, nil
 	case another, errors.Is(err, agefile.ErrCorrupt):
 		return raw, nil

@@ -9,6 +9,7 @@
 //	dump.sql.gz.age        ──────────▶      dump.sql.gz        decrypted; gzip cannot be read from the middle
 //	notes.txt              ──────────▶      notes.txt          as it is
 //	theirs.csv.zst.age     ──────────▶      theirs.csv.zst.age as it is: no identity opens it
+//	mail.txt.age           ──────────▶      mail.txt.age       as it is, if it is armored (PEM)
 //
 // # Names
 //

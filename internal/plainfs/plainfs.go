@@ -40,6 +40,9 @@ type Config struct {
 	// is called by several goroutines at once, and more than once for a file.
 	Unopened func(name string)
 
+	// Armored hears, as Unopened does, of an encrypted file that is armored (PEM). It is shown as it is.
+	Armored func(name string)
+
 	// Memory bounds the frames that are decoded or kept, in bytes; 0 is 32 MiB. A single frame may take half of it.
 	Memory int64
 }
@@ -50,6 +53,7 @@ type FS struct {
 	source     fs.FS
 	identities []age.Identity
 	unopened   func(name string)
+	armored    func(name string)
 
 	chunks *agefile.Cache
 	frames *frames
@@ -80,6 +84,7 @@ func New(config Config) (*FS, error) {
 		source:     config.FS,
 		identities: config.Identities,
 		unopened:   config.Unopened,
+		armored:    config.Armored,
 		chunks:     agefile.NewCache(spans),
 		frames:     newFrames(config.Memory, compress.NewFrameDecoder(min(cores, maxDecoders))),
 		shapes:     newRecent[fileVersion, shape](maxShapes),

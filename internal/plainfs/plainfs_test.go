@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"filippo.io/age"
+	"filippo.io/age/armor"
 	"go.uber.org/goleak"
 
 	"culvert/agefile"
@@ -143,6 +144,45 @@ func TestUnopened(t *testing.T) {
 	}
 	if len(heard) != 1 || !heard["sub/theirs.age"] {
 		t.Errorf("heard of %v", heard)
+	}
+}
+
+// TestArmored shows armored files as they are, and tells of them.
+func TestArmored(t *testing.T) {
+	mine := newIdentity(t)
+	var armored bytes.Buffer
+	w := armor.NewWriter(&armored)
+	if _, err := w.Write(seal(t, mine, []byte("a"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	source := fstest.MapFS{
+		"mail.txt.age": {Data: armored.Bytes()},
+		"space.age":    {Data: append([]byte(" \n\n"), armored.Bytes()...)},
+		"mine.age":     {Data: seal(t, mine, []byte("a"))},
+		"not.age":      {Data: []byte("not age")},
+		"notes.txt":    {Data: armored.Bytes()},
+	}
+	var mu sync.Mutex
+	heard := map[string]bool{}
+	view, err := New(Config{FS: source, Identities: []age.Identity{mine}, Armored: func(name string) {
+		mu.Lock()
+		defer mu.Unlock()
+		heard[name] = true
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fs.WalkDir(view, ".", func(_ string, _ fs.DirEntry, err error) error { return err }); err != nil {
+		t.Fatal(err)
+	}
+	if len(heard) != 2 || !heard["mail.txt.age"] || !heard["space.age"] {
+		t.Errorf("heard of %v", heard)
+	}
+	if shown, err := fs.ReadFile(view, "mail.txt.age"); err != nil || !bytes.Equal(shown, armored.Bytes()) {
+		t.Errorf("an armored file is shown as %.40q, %v", shown, err)
 	}
 }
 
