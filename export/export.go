@@ -78,11 +78,11 @@
 //
 //	max(32 MiB, 2 × the largest row)
 //
-// whatever J and R are. The source holds such a row, and the one batch that it is read into, unless the source lends its
-// memory, as PostgreSQL does. The connections that share a table of PostgreSQL hold 16 MiB of large rows together, or one
-// row that is larger. The text of a large row goes on in pieces of 1 MiB, as frames of their own, so that it is not in
-// memory as a whole. A driver may hold more than the row: what it makes of it is garbage until it is collected, which
-// with the settings of the Go runtime is as much again.
+// whatever J and R are. The source holds such a row, and so does the one batch that it is read into, unless the source
+// lends its memory, as PostgreSQL does. The connections that share a table of PostgreSQL hold together 16 MiB of large
+// rows, or one row that is larger. The text of a large row goes on in pieces of 1 MiB, as frames of their own, so that
+// it is not in memory as a whole. That is with a collector that runs early (GOGC=25, as the program sets it): with the
+// default setting, and with drivers that make copies of a row, the garbage is more.
 package export
 
 import (

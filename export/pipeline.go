@@ -25,8 +25,8 @@ import (
 //	4 write      sequential   frames in order, to agefile or dst
 //	5 encrypt    parallel     inside agefile.Writer, chunks to dst in order
 //
-// An [ordered.Queue] of frames joins 1 to 4. Where the database prints the rows, stage 2 has nothing to do. A batch with
-// a large row does not enter the queue: its reader formats it, in pieces that each go on as a frame.
+// An [ordered.Queue] of frames joins 1 to 4. Where the database prints the rows, stage 2 has nothing to do. A batch
+// with a large row does not enter the queue: its reader formats it, in pieces that each go on as a frame.
 type pipeline struct {
 	plan     *Plan
 	readers  []source.Rows
@@ -59,8 +59,8 @@ type frame struct {
 type part struct{ size, textSize int }
 
 const (
-	// maxBatch is the size of its text above which a batch is large, as a row can make it. It stays with its reader, and
-	// so does a batch in the memory of an earlier one that was large.
+	// maxBatch is the size of its text above which a batch is large, as a row can make it. It stays with its reader.
+	// So does a batch in the memory of an earlier one that was large.
 	maxBatch       = source.BatchSize * 5 / 4
 	maxBatchMemory = 2 * source.BatchSize
 

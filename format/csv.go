@@ -81,7 +81,7 @@ func (e *csvEncoder) AppendPieces(
 ) ([]byte, error) {
 	p := pieces{text: dst, size: size, next: next}
 	for row := range b.Rows() {
-		if b.RowBytes(row) <= wholeRow {
+		if isSmall(b, row, 1) {
 			p.text = e.appendRow(p.text, b, row)
 		} else {
 			e.addRow(&p, b, row)
@@ -99,7 +99,7 @@ func (e *csvEncoder) addRow(p *pieces, b *source.Batch, row int) {
 		if column > 0 {
 			p.addString(",")
 		}
-		switch kind, value := b.Value(row, column); {
+		switch kind, value := b.AnyValue(row, column); {
 		case kind == source.Null:
 		case kind == source.Bytes:
 			p.addHex(value)

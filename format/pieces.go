@@ -22,6 +22,9 @@ type pieces struct {
 	err  error // of next; nothing is added after it
 }
 
+// isSmall reports whether a row, of which each value is written so many times, is not looked at value by value.
+func isSmall(b *source.Batch, row, times int) bool { return !b.HasLent() && b.RowBytes(row)*times <= wholeRow }
+
 // cut hands the text on if there is enough of it.
 func (p *pieces) cut() {
 	if len(p.text) >= p.size && p.err == nil {
@@ -79,7 +82,7 @@ func (e *jsonlEncoder) AppendPieces(
 	p := pieces{text: dst, size: size, next: next}
 	for row := range b.Rows() {
 		var err error
-		if b.RowBytes(row) <= wholeRow {
+		if isSmall(b, row, 1) {
 			p.text, err = e.appendRow(p.text, b, row)
 		} else {
 			err = e.addRow(&p, b, row)
@@ -98,8 +101,8 @@ func (e *jsonlEncoder) AppendPieces(
 func (e *jsonlEncoder) addRow(p *pieces, b *source.Batch, row int) error {
 	for column, key := range e.keys {
 		p.text = append(p.text, key...)
-		kind, value := b.Value(row, column)
-		ok := true
+		kind, value := b.AnyValue(row, column)
+		var ok bool
 		if len(value) <= part {
 			p.text, ok = e.appendValue(p.text, kind, value)
 		} else {

@@ -99,7 +99,7 @@ func (e *textEncoder) AppendPieces(
 	p := pieces{text: dst, size: size, next: next}
 	for row := range b.Rows() {
 		// A template may name a column many times.
-		if b.RowBytes(row)*(1+len(e.places)) <= wholeRow {
+		if isSmall(b, row, 1+len(e.places)) {
 			p.text = e.appendRow(p.text, b, row)
 		} else {
 			e.addRow(&p, b, row)
@@ -115,7 +115,7 @@ func (e *textEncoder) AppendPieces(
 func (e *textEncoder) addRow(p *pieces, b *source.Batch, row int) {
 	for _, place := range e.places {
 		p.text = append(p.text, place.before...)
-		switch kind, value := b.Value(row, place.column); kind {
+		switch kind, value := b.AnyValue(row, place.column); kind {
 		case source.Null:
 			p.addString("NULL")
 		case source.Bytes:

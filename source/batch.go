@@ -2,7 +2,6 @@ package source
 
 import (
 	"math"
-	"slices"
 	"strconv"
 )
 
@@ -32,14 +31,9 @@ type Batch struct {
 	binary   int // bytes of values of the kind Bytes
 	unused   int // calls of Reset that found much more memory than was needed, one after the other
 	lending  bool
-	lent     []lent
+	lent     [][]byte // the values of the last row, if they are lent
+	lentFrom int      // the first cell of that row
 	lentSize int
-}
-
-// lent is a value that is not in data.
-type lent struct {
-	cell  int
-	value []byte
 }
 
 // cell is the end of a value in data, shifted left by a byte, and its kind.
@@ -87,25 +81,32 @@ func (b *Batch) Append(kind Kind, value []byte) {
 	b.endValue(kind)
 }
 
-// SetLending says whether values may be lent. It holds until it is set again. Callers that set it are done with a batch
-// that [Batch.HasLent] before they ask for the next rows.
+// SetLending says whether a row may be lent. It holds until it is set again. Callers that set it are done with a batch
+// that [Batch.HasLent] before they ask for the next rows, and take its values by [Batch.AnyValue].
 func (b *Batch) SetLending(lending bool) { b.lending = lending }
 
 // Lending reports whether Lend may be called.
 func (b *Batch) Lending() bool { return b.lending }
 
 // Lend adds the next value of the current row without copying it. The value must not change until the next rows are
-// asked for. It is for rows of more than [BatchSize], of which each copy counts, after [Batch.SetLending].
+// asked for. It is for rows of more than [BatchSize], of which each copy counts, after [Batch.SetLending]. All values of
+// a row are lent, or none, and the batch is full after it.
 func (b *Batch) Lend(kind Kind, value []byte) {
+	if len(b.lent) == 0 {
+		b.lentFrom = len(b.cells)
+	}
 	if kind == Bytes {
 		b.binary += len(value)
 	}
-	b.lent = append(b.lent, lent{len(b.cells), value})
+	b.lent = append(b.lent, value)
 	b.lentSize += len(value)
-	b.endValue(kind)
+	b.cells = append(b.cells, lentCell|cell(kind))
 }
 
-// HasLent reports whether values are lent: they hold no longer than until the source is asked for the next rows.
+// lentCell ends behind all data, so that Value panics instead of giving something else.
+const lentCell = cell(math.MaxInt&(1<<55-1)) << 8
+
+// HasLent reports whether a row is lent: its values hold no longer than until the source is asked for the next rows.
 func (b *Batch) HasLent() bool { return len(b.lent) > 0 }
 
 // AppendNull adds a NULL as the next value of the current row.
@@ -143,7 +144,7 @@ func (b *Batch) endValue(kind Kind) {
 // EndRow completes the current row. It panics if the row does not have as many values as the batch has columns.
 func (b *Batch) EndRow() {
 	b.rows++
-	if len(b.cells) != b.rows*b.columns {
+	if len(b.cells) != b.rows*b.columns || len(b.lent) > 0 && len(b.lent) != b.columns {
 		panic("source: row and columns of batch differ in length")
 	}
 }
@@ -161,7 +162,7 @@ func (b *Batch) SetLimit(size int) { b.limit = min(max(size, 0), 1<<30) }
 // Full reports whether the batch has reached its limit, in memory or as text. In memory the bookkeeping of the values
 // is counted, so that rows of NULLs, or of no columns, also come to an end.
 func (b *Batch) Full() bool {
-	return max(b.Size()+8*len(b.cells)+b.rows, b.TextSize()) >= b.full()
+	return len(b.lent) > 0 || max(b.Size()+8*len(b.cells)+b.rows, b.TextSize()) >= b.full()
 }
 
 // TextSize is about the number of bytes that the text of the rows will take: binary data is counted twice, since it
@@ -196,19 +197,10 @@ func (b *Batch) Size() int { return len(b.data) + b.lentSize }
 // RowBytes is the number of bytes of the values of a complete row.
 func (b *Batch) RowBytes(row int) int {
 	first, end := row*b.columns, (row+1)*b.columns
-	size := b.start(end) - b.start(first)
-	if len(b.lent) > 0 {
-		for _, l := range b.lent[b.findLent(first):b.findLent(end)] {
-			size += len(l.value)
-		}
+	if len(b.lent) > 0 && end > b.lentFrom {
+		return b.lentSize
 	}
-	return size
-}
-
-// findLent is the index of the first lent value that is not before a cell.
-func (b *Batch) findLent(cell int) int {
-	i, _ := slices.BinarySearchFunc(b.lent, cell, func(l lent, cell int) int { return l.cell - cell })
-	return i
+	return b.start(end) - b.start(first)
 }
 
 // start is where the value of a cell begins.
@@ -219,16 +211,24 @@ func (b *Batch) start(i int) int {
 	return int(b.cells[i-1] >> 8)
 }
 
-// Value gives a value of a complete row. The bytes belong to the batch and hold until the next Reset or Append;
-// those of a batch that [Batch.HasLent] no longer than until the source is asked for the next rows.
+// AnyValue is Value, also of a row that is lent. The bytes of such a row hold until the source is asked for the next
+// rows.
+func (b *Batch) AnyValue(row, column int) (Kind, []byte) {
+	if i := row*b.columns + column; len(b.lent) > 0 && i >= b.lentFrom {
+		return Kind(b.cells[i] & 0xff), b.lent[i-b.lentFrom]
+	}
+	return b.Value(row, column)
+}
+
+// Value gives a value of a complete row, which must not be lent. The bytes belong to the batch and hold until the next
+// Reset or Append.
 func (b *Batch) Value(row, column int) (Kind, []byte) {
 	i := row*b.columns + column
-	c := b.cells[i]
-	start, end := b.start(i), int(c>>8)
-	if start == end && len(b.lent) > 0 {
-		if l := b.findLent(i); l < len(b.lent) && b.lent[l].cell == i {
-			return Kind(c & 0xff), b.lent[l].value
-		}
+	start := 0
+	if i > 0 {
+		start = int(b.cells[i-1] >> 8)
 	}
+	c := b.cells[i]
+	end := int(c >> 8)
 	return Kind(c & 0xff), b.data[start:end:end]
 }

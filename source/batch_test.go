@@ -48,7 +48,7 @@ func (m *batchModel) take(n int) []byte {
 func (m *batchModel) run(t *testing.T) {
 	m.reset()
 	for len(m.program) > 0 {
-		if m.next()%16 == 0 {
+		if m.next()%16 == 0 || m.batch.HasLent() {
 			m.reset()
 		}
 		m.addRow()
@@ -65,8 +65,15 @@ func (m *batchModel) reset() {
 
 func (m *batchModel) addRow() {
 	row := make([]cell, m.columns)
+	lend := m.next()%4 == 0
 	for i := range row {
-		row[i] = m.addValue()
+		if lend {
+			value := m.take(int(m.next()))
+			row[i] = cell{source.Kind(len(value) % 6), string(value)}
+			m.batch.Lend(row[i].kind, value)
+		} else {
+			row[i] = m.addValue()
+		}
 	}
 	m.batch.EndRow()
 	m.rows = append(m.rows, row)
@@ -96,11 +103,7 @@ func (m *batchModel) addValue() cell {
 	default:
 		kind := source.Text + source.Kind(op>>2)%source.JSON
 		value := m.take(int(m.next()))
-		if op >= 128 && m.batch.Lending() {
-			m.batch.Lend(kind, value)
-		} else {
-			m.batch.Append(kind, value)
-		}
+		m.batch.Append(kind, value)
 		return cell{kind, string(value)}
 	}
 }
@@ -143,7 +146,7 @@ func (m *batchModel) compare(t *testing.T) {
 	for r, row := range m.rows {
 		before := size
 		for c, want := range row {
-			kind, value := m.batch.Value(r, c)
+			kind, value := m.batch.AnyValue(r, c)
 			if kind != want.kind || string(value) != want.text {
 				t.Fatalf("row %d, column %d: got %v %q, want %v %q", r, c, kind, value, want.kind, want.text)
 			}
@@ -233,9 +236,12 @@ func TestLend(t *testing.T) {
 	value := bytes.Repeat([]byte("v"), 2*source.BatchSize)
 	before := b.Memory()
 	b.AppendInt(7)
+	b.AppendNull()
+	b.EndRow()
+	b.Lend(source.Null, nil)
 	b.Lend(source.Text, value)
 	b.EndRow()
-	if _, got := b.Value(0, 1); &got[0] != &value[0] || len(got) != len(value) {
+	if _, got := b.AnyValue(1, 1); &got[0] != &value[0] || len(got) != len(value) {
 		t.Error("the value is a copy")
 	}
 	if !b.Full() || !b.HasLent() || b.Memory() != before || b.Size() != 1+len(value) {

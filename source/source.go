@@ -81,8 +81,8 @@ type Divider interface {
 	//
 	// Divide is called before anything is read. Then all that it gives is read, to the end or to an error; the rows are
 	// complete when each has returned io.EOF. An error of one does not end the others; the context does. To close the
-	// Rows that were divided closes all, and must wait until none is in use. Next of one may wait for another that holds a
-	// large row, until that one asks for its next rows.
+	// Rows that were divided closes all, and must wait until none is in use. Next of one may wait for another that holds
+	// a large row, until that one asks for its next rows.
 	Divide(n int) ([]Rows, error)
 
 	// Ranges is the number of pieces that the rows would be shared out in among n readers, for who wants to know before

@@ -29,16 +29,19 @@ func TestExportMemory(t *testing.T) {
 	if os.Getenv("CULVERT_TEST_ALL") == "1" {
 		sizes, jobs = []int{1 << 20, 2 << 20, 4 << 20, 7_600_000, 9 << 20, 64 << 20}, []int{1, 2, 4, 8}
 	}
-	for _, size := range sizes {
+	for i, size := range sizes {
 		// Rows of a page each let the table be divided.
-		table, count := fmt.Sprint("rows_", size), max(4, 32<<20/size)
+		table, count := fmt.Sprint("rows_", size), max(3, 24<<20/size)
 		database.Exec(t, fmt.Sprintf(`CREATE UNLOGGED TABLE %[1]s (pad text, v bytea);
 			ALTER TABLE %[1]s ALTER v SET STORAGE external, ALTER pad SET STORAGE plain;
 			INSERT INTO %[1]s SELECT repeat('p', 5000), CASE WHEN i %% (1200 / %[3]d) = 0 THEN
 				(SELECT substring(string_agg(v, '') FROM 1 FOR %[2]d) FROM base, generate_series(0, %[2]d >> 20))
 			END FROM generate_series(1, 1200) AS i`, table, size, count))
 		for _, jobs := range jobs {
-			for _, format := range []string{"csv", "jsonl"} {
+			for f, format := range []string{"csv", "jsonl"} {
+				if jobs > 1 && f != (i+jobs/2)%2 {
+					continue // they differ only with one job
+				}
 				peak := exportPeak(t, database, table, jobs, format)
 				ceiling := exportCeiling(jobs, size, format)
 				t.Logf("%d bytes, %d jobs, %s: %.1f MiB of %.1f", size, jobs, format, peak, ceiling)
@@ -72,10 +75,11 @@ func exportPeak(t *testing.T, database *testkit.PostgresDatabase, table string, 
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), "culvert", "export", "postgres:", table,
-		"-j", strconv.Itoa(jobs), "-f", format, "-r", identity.Recipient().String(), "--json", "-o", filepath.Join(t.TempDir(), "out"))
+		"-j", strconv.Itoa(jobs), "-f", format, "-r", identity.Recipient().String(), "--json",
+		"-o", filepath.Join(t.TempDir(), "out"))
 	socket := database.Server.SocketPath() // in a directory, with the port at its end
-	cmd.Env = append(os.Environ(), "PGHOST="+filepath.Dir(socket), "PGPORT="+strings.TrimPrefix(filepath.Ext(socket), "."),
-		"PGUSER=postgres", "PGDATABASE="+database.Name)
+	cmd.Env = append(os.Environ(), "PGHOST="+filepath.Dir(socket),
+		"PGPORT="+strings.TrimPrefix(filepath.Ext(socket), "."), "PGUSER=postgres", "PGDATABASE="+database.Name)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

@@ -12,8 +12,8 @@ const (
 	// largeMessage is the size above which a message, such as a row, is large.
 	largeMessage = 1 << 20
 
-	// largeMessages is how many bytes of large messages the connections that share a table hold together, unless a single
-	// one is larger.
+	// largeMessages is how many bytes of large messages the connections that share a table hold together, unless a
+	// single one is larger.
 	largeMessages = 16 << 20
 
 	// pooledMessage is the size up to which the driver uses the memory of a message again (iobufpool in the sources of
@@ -103,8 +103,8 @@ func newRoom() *room {
 	return &room{first: make(chan struct{}, 1), freed: make(chan struct{}, 1)}
 }
 
-// acquire waits until there is room for n bytes, in the order of the calls. More than there ever is gets it when nothing
-// else is held. It reports false if ctx is done before.
+// acquire waits until there is room for n bytes, in the order of the calls. If n is more than there ever is, it waits
+// until nothing else is held. It reports false if ctx is done before.
 func (r *room) acquire(ctx context.Context, n int) bool {
 	select {
 	case r.first <- struct{}{}:

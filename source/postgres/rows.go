@@ -186,16 +186,18 @@ func (r *rows) fill(b *source.Batch) error {
 		for i, value := range values {
 			encoding := &r.encodings[i]
 			switch {
+			case lend:
+				if err := r.lend(b, i, value); err != nil {
+					return err
+				}
 			case value == nil:
 				b.AppendNull()
-			case encoding.print == nil && lend:
-				b.Lend(encoding.kind, value)
 			case encoding.print == nil:
 				b.Append(encoding.kind, value)
 			default:
 				var ok bool
 				if r.text, ok = encoding.print(r.text[:0], value); !ok {
-					return fmt.Errorf("the server sent %d bytes for column %q", len(value), r.columns[i].Name)
+					return r.wrongLength(i, value)
 				}
 				b.Append(encoding.kind, r.text)
 			}
@@ -204,6 +206,28 @@ func (r *rows) fill(b *source.Batch) error {
 		r.received++
 	}
 	return nil
+}
+
+// lend adds a value of a large row.
+func (r *rows) lend(b *source.Batch, column int, value []byte) error {
+	encoding := &r.encodings[column]
+	switch {
+	case value == nil:
+		b.Lend(source.Null, nil)
+	case encoding.print == nil:
+		b.Lend(encoding.kind, value)
+	default:
+		text, ok := encoding.print(nil, value)
+		if !ok {
+			return r.wrongLength(column, value)
+		}
+		b.Lend(encoding.kind, text)
+	}
+	return nil
+}
+
+func (r *rows) wrongLength(column int, value []byte) error {
+	return fmt.Errorf("the server sent %d bytes for column %q", len(value), r.columns[column].Name)
 }
 
 // isLarge reports whether a row is so large that it should not be copied.

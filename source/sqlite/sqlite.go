@@ -34,8 +34,8 @@
 //
 // SQLite runs in an address space of its own, translated to Go. A page cache of 2 MB, and the largest value of the
 // table, are held there besides the [source.Batch]. A query that sorts more rows than fit in the cache is sorted in an
-// unnamed file in the system's directory for temporary files, as with any SQLite program; but the file is encrypted, with
-// a random key that is nowhere but in memory.
+// unnamed file in the system's directory for temporary files, as with any SQLite program. The file is encrypted with a
+// random key that is only in memory.
 package sqlite
 
 import (
