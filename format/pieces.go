@@ -23,7 +23,9 @@ type pieces struct {
 }
 
 // isSmall reports whether a row, of which each value is written so many times, is not looked at value by value.
-func isSmall(b *source.Batch, row, times int) bool { return !b.HasLent() && b.RowBytes(row)*times <= wholeRow }
+func isSmall(b *source.Batch, row, times int) bool {
+	return !b.HasLent() && b.RowBytes(row)*times <= wholeRow
+}
 
 // cut hands the text on if there is enough of it.
 func (p *pieces) cut() {
