@@ -72,8 +72,8 @@ type Encoder interface {
 	// [source.Batch.SetRowSize].
 	RowSize() int
 
-	// AppendRows appends all rows of a batch, none of which is lent, and whose values it does not retain. On an error dst is returned as far as it
-	// got, and must not be used as output.
+	// AppendRows appends all rows of a batch, none of which is lent, and whose values it does not retain. On an error
+	// dst is returned as far as it got, and must not be used as output.
 	AppendRows(dst []byte, b *source.Batch) ([]byte, error)
 
 	// AppendPieces appends the same bytes as AppendRows, in pieces of about size bytes, so that the text of a large row

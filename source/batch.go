@@ -89,8 +89,8 @@ func (b *Batch) SetLending(lending bool) { b.lending = lending }
 func (b *Batch) Lending() bool { return b.lending }
 
 // Lend adds the next value of the current row without copying it. The value must not change until the next rows are
-// asked for. It is for rows of more than [BatchSize], of which each copy counts, after [Batch.SetLending]. All values of
-// a row are lent, or none, and the batch is full after it.
+// asked for. It is for rows of more than [BatchSize], of which each copy counts, after [Batch.SetLending]. All values
+// of a row are lent, or none, and the batch is full after it.
 func (b *Batch) Lend(kind Kind, value []byte) {
 	if len(b.lent) == 0 {
 		b.lentFrom = len(b.cells)
