@@ -28,7 +28,7 @@
 // is up to the source. Those of PostgreSQL are all read in one snapshot, those of SQLite in one read transaction, for
 // which writers have to wait unless the database is in WAL mode, and of MySQL and MariaDB those in one snapshot whose
 // engine has them. All are looked up first, which in PostgreSQL also locks them against DROP, TRUNCATE and ALTER TABLE,
-// until the source is closed.
+// until the source is closed: by default the first 1,600, so that other clients of the server have locks left.
 //
 // The files come from the caller, as [Files]. While one is written, up to eight before it are committed.
 //
@@ -169,7 +169,7 @@ type Stats struct {
 	Out  int64 // bytes given to dst
 
 	Readers     int                      // connections that have read at the same time
-	Indivisible *source.IndivisibleError // why it was only one, if there could have been more
+	Indivisible *source.IndivisibleError // why there were not more, if more would have been of use
 }
 
 // Extension is the usual end of the name of an output file, such as ".csv.zst.age".
@@ -343,8 +343,8 @@ const maxReaders = 16
 
 func (p *Plan) maxReaders() int { return min(p.jobs(), maxReaders) }
 
-// divide shares the rows of a table among several readers. It gives the rows alone if that cannot be, also where it
-// says why in an error.
+// divide shares the rows of a table among several readers. It gives the rows alone if that cannot be. An error says why
+// there are not more.
 func (p *Plan) divide(rows source.Rows) ([]source.Rows, error) {
 	divider, ok := rows.(source.Divider)
 	n := p.maxReaders()
@@ -352,10 +352,10 @@ func (p *Plan) divide(rows source.Rows) ([]source.Rows, error) {
 		return []source.Rows{rows}, nil
 	}
 	readers, err := divider.Divide(n)
-	if err != nil {
-		return []source.Rows{rows}, err
+	if len(readers) == 0 {
+		readers = []source.Rows{rows}
 	}
-	return readers, nil
+	return readers, err
 }
 
 // compressor gives the encoder for so many readers: the last one, if it is right, and otherwise in place of it. What

@@ -464,6 +464,17 @@ func TestOneReader(t *testing.T) {
 	}
 }
 
+// TestFewerReaders says why there are not as many readers as could be.
+func TestFewerReaders(t *testing.T) {
+	fewer := &source.IndivisibleError{Reason: "it is a test"}
+	src := &divided{generated: generated{rows: 60_000}, indivisible: fewer, most: 2}
+	plan := export.Plan{Unencrypted: true, Jobs: 3}
+	stats, err := plan.Table(t.Context(), io.Discard, src, "")
+	if err != nil || stats.Rows != 60_000 || stats.Readers != 2 || stats.Indivisible != fewer {
+		t.Errorf("%+v, %v", stats, err)
+	}
+}
+
 // TestReadersFail has one of several readers fail, while the others wait.
 func TestReadersFail(t *testing.T) {
 	broken := errors.New("the server is gone")

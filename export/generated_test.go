@@ -81,6 +81,7 @@ type divided struct {
 	failing     int
 	wrap        func(source.Rows) source.Rows // of the failing reader, if not nil
 	indivisible error
+	most        int // readers that there are beside the error, if not 0
 }
 
 func (d *divided) Table(ctx context.Context, _ string) (source.Rows, error) {
@@ -97,8 +98,11 @@ type dividedRows struct {
 }
 
 func (r *dividedRows) Divide(n int) ([]source.Rows, error) {
-	if r.of.indivisible != nil {
+	if r.of.indivisible != nil && r.of.most == 0 {
 		return nil, r.of.indivisible
+	}
+	if r.of.most > 0 {
+		n = min(n, r.of.most)
 	}
 	var all []source.Rows
 	for i := range n {
@@ -113,7 +117,7 @@ func (r *dividedRows) Divide(n int) ([]source.Rows, error) {
 		}
 		all = append(all, rows)
 	}
-	return all, nil
+	return all, r.of.indivisible
 }
 
 func (r *dividedRows) Ranges(n int) (int, error) {

@@ -23,7 +23,7 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("source: %s %s does not exist", e.What, strconv.Quote(e.Name))
 }
 
-// IndivisibleError says why rows cannot be shared by several readers.
+// IndivisibleError says why rows cannot be shared by several readers, or by no more readers than there are.
 type IndivisibleError struct {
 	Reason string // ends a sentence, such as "a view has no pages"
 	Err    error  // the cause, if there is one

@@ -31,7 +31,8 @@ confirmed the number of rows. Nothing is overwritten without --force. Stock tool
 zstd -d.
 
 A large table of PostgreSQL is read by several connections, in one snapshot, and its rows come in no order; with
---ordered, and with a query, by one; so is what cannot be shared, such as a view, which is then said.
+--ordered, and with a query, by one. So is what cannot be shared, such as a view, and what a condition finds by an
+index; the reason is then said, also if the server has room for fewer connections than were wanted.
 
 Several tables, --all, and --schema go into a directory: -o DIR, or one that is named after the database or the schema.
 It is made, or must be empty, unless --force. Each table becomes a file, and manifest.json.age says what is in them.
@@ -42,8 +43,8 @@ culvert verify DIR checks a directory. --all and --schema leave out views: name 
 
 With a passphrase, each file takes about a second more, and 256 MiB of memory while it does.
 
---columns, --where and --limit take a part of one table. The condition is SQL, so it must not come from strangers. In
-one that names the present, such as now(), each of several connections has its own: write the time, or add --ordered.
+--columns, --where and --limit take a part of one table. The condition is SQL, so it must not come from strangers. One
+connection reads what meets a condition that may not mean the same in all, as with now() and random().
 --dry-run tells what would be exported, with estimates of the database; it writes and reads no rows.
 
 The formats are csv, with a header, as psql writes it; jsonl, one JSON object a row; and text, one line a row by the
@@ -217,18 +218,23 @@ func (a *app) export(ctx context.Context, w *work, r *exportReport, o *exportOpt
 		return db.explain(err)
 	}
 	r.Readers, r.Reason = stats.Readers, reasonOf(stats)
-	w.tellAlone(w.name, stats)
+	w.tellReaders(w.name, stats)
 	return out.commit()
 }
 
-// tellAlone says why one connection had to do.
-func (w *work) tellAlone(name string, stats export.Stats) {
-	if reason := reasonOf(stats); reason != "" && w.wantsSummary() {
+// tellReaders says why one connection had to do, or warns that there were fewer than there should have been.
+func (w *work) tellReaders(name string, stats export.Stats) {
+	reason := reasonOf(stats)
+	switch {
+	case reason == "":
+	case stats.Readers > 1 && !w.flags.json:
+		w.app.console.Warn(fmt.Sprintf("%s: read with %d connections and no more: %s", name, stats.Readers, reason))
+	case stats.Readers == 1 && w.wantsSummary():
 		w.app.console.Print(name + ": read with one connection, since " + reason)
 	}
 }
 
-// reasonOf says why only one connection has read, or "" if there was no need for more.
+// reasonOf says why no more connections have read, or "" if there was no need for more.
 func reasonOf(stats export.Stats) string {
 	if stats.Indivisible == nil {
 		return ""

@@ -34,12 +34,12 @@ type tableReport struct {
 	FileBytes int64  `json:"file_bytes"`
 	SHA256    string `json:"sha256,omitempty"` // of the file
 	Readers   int    `json:"readers,omitempty"`
-	Reason    string `json:"reason,omitempty"` // why only one has read
+	Reason    string `json:"reason,omitempty"` // why no more have read
 	Error     string `json:"error,omitempty"`
 }
 
 const exportFields = `rows, ` + workFields + ` bytes_in counts the text of the rows; readers is the number of
-connections, and reason why it had to be one. Of several tables, output is the directory, and there are tables (name,
+connections, and reason why there were no more. Of several tables, output is the directory, and there are tables (name,
 file, rows, text_bytes, file_bytes, sha256 of the file, readers, reason, error). With --dry-run there are output,
 tables (name, file, columns with name and type, rows, bytes, ranges, readers, reason, error) and recipients.`
 
@@ -96,7 +96,7 @@ func (a *app) tellTables(w *work, r *exportReport, o *exportOptions, all []expor
 		r.Tables = append(r.Tables, newTableReport(a, t))
 		if t.Err == nil {
 			complete++
-			w.tellAlone(t.Name, t.Stats)
+			w.tellReaders(t.Name, t.Stats)
 			continue
 		}
 		if !o.json {

@@ -17,9 +17,16 @@ import (
 // comes first counts.
 type answers map[string][][]string
 
+// begun is the answer to what begins the transaction.
+func begun(searchPath, schemas, locks string) []string {
+	return []string{
+		searchPath, schemas, "C", "me", "now", "d", "15.1", "1:1:", "2024-01-01", "12:00:00.5", locks, "100", "0",
+	}
+}
+
 func honest() answers {
 	return answers{
-		"current_schemas": {{"public", "{pg_catalog,public}", "C", "me", "now", "d", "15.1", "1:1:"}},
+		"current_schemas": {begun("public", "{pg_catalog,public}", "64")},
 		"BY 4 DESC":       {{"1", "public", "t", "t", "t"}},
 		"attname":         {{"x", "text", "f"}},
 		"partition_tree":  {},
@@ -60,9 +67,8 @@ func TestFalseAnswers(t *testing.T) {
 	}{
 		{"no search path", "current_schemas", nil, true, true},
 		{"half a search path", "current_schemas", [][]string{{"public"}}, true, true},
-		{"two search paths", "current_schemas", [][]string{
-			{"a", "{a}", "C", "me", "now", "d", "15.1", "1:1:"}, {"b", "{b}", "C", "me", "now", "d", "15.1", "1:1:"},
-		}, true, true},
+		{"two search paths", "current_schemas", [][]string{begun("a", "{a}", "64"), begun("b", "{b}", "64")}, true, true},
+		{"a limit in words", "current_schemas", [][]string{begun("a", "{a}", "many")}, true, true},
 		{"a relation of no columns", "BY 4 DESC", [][]string{{}}, true, false},
 		{"a relation of three", "BY 4 DESC", [][]string{{"1", "public", "t"}}, true, false},
 		{"a second relation of two", "BY 4 DESC", [][]string{{"1", "public", "t", "f", "t"}, {"2", "p"}}, true, false},

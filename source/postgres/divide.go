@@ -1,9 +1,7 @@
 package postgres
 
 import (
-	"context"
 	"errors"
-	"strconv"
 	"sync/atomic"
 
 	"culvert/source"
@@ -28,13 +26,17 @@ func (r *tableRows) Divide(n int) ([]source.Rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	wanted := family.readers(n)
+	wanted := family.useful(n)
 	if wanted == 1 {
 		return []source.Rows{r}, nil
 	}
-	helpers, err := r.db.help(r.ctx, wanted-1, r.name, r.rangeSQL(emptyRange)+" LIMIT 0")
-	if err != nil {
+	readers := family.readers(n)
+	helpers, err := r.db.help(r.ctx, readers-1, r.relation, r.rangeSQL(emptyRange)+" LIMIT 0")
+	if len(helpers) == 0 {
 		return nil, err
+	}
+	if err == nil && int64(readers) < wanted {
+		err = &source.IndivisibleError{Reason: fewLocks}
 	}
 	r.ranges = newRanges(family, 1+len(helpers))
 	r.divided.Store(r.ranges)
@@ -45,7 +47,7 @@ func (r *tableRows) Divide(n int) ([]source.Rows, error) {
 		r.parts = append(r.parts, part)
 		all = append(all, csvRows{part})
 	}
-	return all, nil
+	return all, err
 }
 
 // Ranges counts the ranges that n readers would take.
@@ -54,16 +56,7 @@ func (r *tableRows) Ranges(n int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	readers := family.readers(n)
-	if readers == 1 {
-		return 1, nil
-	}
-	count, pages := 0, int64(0)
-	ranges := newRanges(family, readers)
-	for _, more := ranges.take(&pages); more; _, more = ranges.take(&pages) {
-		count++
-	}
-	return count, nil
+	return len(family.ranges(n)), nil
 }
 
 // Done is known once the rows are divided: the share of the pages whose range has been read.
@@ -89,14 +82,16 @@ func (r *tableRows) divisible(n int) (familySize, error) {
 	if err != nil {
 		return familySize{}, err
 	}
+	family.lockable = (r.db.mostLocks() - r.db.kept + r.db.keptOf[r.relation.oid]) / max(1, family.locks)
 	reason := family.indivisible
 	switch {
-	case reason != "" || family.useful(n) <= 1:
+	case reason != "" || !family.worthwhile(n):
 	case family.version < firstWithRanges:
 		reason = "the server is older than PostgreSQL 14"
-	case family.lockable() <= 1:
-		reason = "its partitions and their indexes would take too many of the locks that the server has " +
-			"(max_locks_per_transaction)"
+	case family.lockable <= 1:
+		reason = fewLocks
+	default:
+		return r.examine(family, n)
 	}
 	if reason != "" {
 		return familySize{}, &source.IndivisibleError{Reason: reason}
@@ -104,71 +99,21 @@ func (r *tableRows) divisible(n int) (familySize, error) {
 	return family, nil
 }
 
+// fewLocks is why a family is read by one connection, or by fewer than would be of use.
+const fewLocks = "all its tables and indexes would take too many of the locks that the server has " +
+	"(max_locks_per_transaction)"
+
+// examine asks what else bears on the ranges of a family that is worth dividing.
+func (r *tableRows) examine(f familySize, n int) (familySize, error) {
+	var err error
+	if f.hasFewPages(n) {
+		f.lines, err = r.session.lines(r.ctx, r.relation)
+	}
+	if err == nil && r.relation.where != "" && f.useful(n) > 1 {
+		err = r.examineCondition(f.ranges(n))
+	}
+	return f, err
+}
+
 // firstWithRanges is the first version of PostgreSQL that reads a range of pages without reading all others.
 const firstWithRanges = 140000
-
-// familySize is how large a table is together with its children.
-type familySize struct {
-	largest, total int64  // pages, by the size of the files now, which hold all rows that the transaction can see
-	locks          int64  // that a statement takes which names the table: on all tables and their indexes
-	lockTable      int64  // how many different ones the server has room for
-	indivisible    string // the reason, if it is so
-	version        int64  // of the server
-}
-
-// familySQL has one row. The access method 2 is heap, the only one of which it is known what its ctids mean. Several
-// sessions would see a foreign table in as many snapshots of its server. Where snapshots expire, as up to PostgreSQL 16
-// they can, a session that has taken over an old one does not notice: it goes by when it took it over
-// (SetTransactionSnapshot in snapmgr.c in the sources).
-const familySQL = withFamily + `,
-members AS (
-	SELECT coalesce(pg_catalog.pg_relation_size(c.oid), 0) / pg_catalog.current_setting('block_size')::int8 AS pages,
-		1 + (SELECT pg_catalog.count(*) FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid) AS locks,
-		CASE WHEN c.relkind = 'v' THEN 'a view has no pages of its own'
-			WHEN c.relkind = 'f' AND c.oid = $1::oid THEN 'a foreign table has no pages here'
-			WHEN c.relkind = 'f' THEN 'one of its children is a foreign table'
-			WHEN c.relkind <> 'p' AND c.relam NOT IN (0, 2) THEN 'its access method is not heap' END AS indivisible
-	FROM family f, LATERAL (SELECT * FROM pg_catalog.pg_class r WHERE r.oid = f.oid OFFSET 0) AS c)
-SELECT coalesce(pg_catalog.max(pages), 0), coalesce(pg_catalog.sum(pages), 0),
-	coalesce(pg_catalog.sum(locks), 0), pg_catalog.current_setting('max_locks_per_transaction')::int8
-		* (pg_catalog.current_setting('max_connections')::int8
-		+ pg_catalog.current_setting('max_prepared_transactions')::int8),
-	pg_catalog.current_setting('server_version_num'),
-	CASE WHEN pg_catalog.current_setting('old_snapshot_threshold', true) <> '-1'
-		THEN 'the server lets snapshots expire (old_snapshot_threshold)'
-		ELSE coalesce(pg_catalog.max(indivisible), '') END
-FROM members`
-
-func (s *session) familySize(ctx context.Context, r *relation) (familySize, error) {
-	found, err := s.query(ctx, 6, familySQL, r.oid)
-	if err == nil && len(found) != 1 {
-		err = errAnswer
-	}
-	if err != nil {
-		return familySize{}, s.failed(ctx, r.String(), err)
-	}
-	f := familySize{indivisible: string(found[0][5])}
-	for i, to := range []*int64{&f.largest, &f.total, &f.locks, &f.lockTable, &f.version} {
-		if *to, err = strconv.ParseInt(string(found[0][i]), 10, 64); err != nil {
-			return familySize{}, s.failed(ctx, r.String(), errAnswer)
-		}
-	}
-	return f, nil
-}
-
-// readers is how many of n shall read the family.
-func (f familySize) readers(n int) int { return int(max(1, min(f.useful(n), f.lockable()))) }
-
-// useful is how many of n readers would have something to do. A range takes its pages of all tables at once, so that
-// there may be few of them in a large family of small tables.
-func (f familySize) useful(n int) int64 {
-	return min(int64(n), f.total/rangePages, f.largest/f.leastRange())
-}
-
-// lockable is how many readers the server has locks for. Each of them takes those of the whole family, which may be
-// thousands. The server has room for twice as many holders as there are different locks (lock.c in its sources), and
-// others need some too.
-func (f familySize) lockable() int64 { return f.lockTable / 2 / max(1, f.locks) }
-
-// leastRange is the least number of pages in a range: those that are rangePages in all tables together.
-func (f familySize) leastRange() int64 { return max(1, f.largest*rangePages/max(1, f.total)) }

@@ -29,16 +29,31 @@
 // be changed meanwhile. A connection that cannot have the locks within a second, as when a change of the table waits
 // for the first one, does not take part.
 //
-// A selection is divided like its table, unless it has a limit. Each connection tries the condition on the rows that it
-// reads. The now() and CURRENT_DATE of a connection are when its own transaction began, later than that of the first:
-// a condition that must be the same for all rows names the time instead.
+// Ranges are weighed with the values that are kept apart from the rows (TOAST). If nearly all of a table is in such
+// values, and it has few pages, the rows of a page are divided by their lines.
+//
+// A selection is divided like its table, unless it has a limit, and each connection tries the condition on the rows
+// that it reads. One connection reads alone if the planner expects all ranges together to cost more than the whole, as
+// where an index finds the rows. It also does if the condition may not mean the same in all connections, whose
+// transactions do not begin at the same moment: if it has a function that is volatile, one of the time or of the
+// session, such as now(), CURRENT_DATE or pg_backend_pid(), a stable one that is not the system's, or 'now' as a text.
+// The plan says what the condition calls, and the catalogs what that is.
 //
 // Views, foreign tables and tables with a foreign table among their children cannot be divided, nor those whose access
-// method is not heap, or for whose partitions and indexes the server would have too few locks; nor can what a server
-// older than 14 or a pooler in transaction mode holds, or one that exports no snapshot, or lets it expire. The error
-// says which it is, and the first connection reads alone. A table of less than 4 MiB is not divided. A table that
-// becomes a child of another while its parent is read, with rows of before, may be read in part; a partition is
-// noticed.
+// method is not heap, or for whose tables and indexes the server has too few locks; nor can what a server older than 14
+// or a pooler in transaction mode holds, or one that exports no snapshot, or lets it expire. The error says which it
+// is, and the first connection reads alone; it is also there, beside the readers, if there are fewer than would be of
+// use. A table of less than 4 MiB is not divided. A table that becomes a child of another while its parent is read,
+// with rows of before, may be read in part; a partition is noticed.
+//
+// # Locks
+//
+// A table that was looked up is locked against changes until the [DB] is closed, as long as these locks are at most a
+// quarter of those that the server has room for (max_locks_per_transaction times max_connections). One that is looked
+// up later is locked only while it is read: if it is changed before, reading it fails. What else the rows of a table or
+// query lock, such as indexes, and all that further connections lock, is given up when the next is asked for. So all
+// connections together hold at most half of what there is room for, and some dozens on the system's catalogs. Only a
+// table or query that needs more by itself, with its partitions and all of their indexes, takes more.
 //
 // # Values
 //
@@ -90,7 +105,10 @@ import (
 type DB struct {
 	config  *pgconn.Config
 	session *session
-	open    *rows // the rows that were given last; nil before
+	open    *rows // the rows that were given last; nil if nothing is left of them
+
+	kept   int64            // locks that stay until the end
+	keptOf map[string]int64 // how many of them are those of a table, by its object identifier
 
 	snapshot string     // the name of the view, once it has been exported
 	helpers  []*session // more sessions with it; nil where one was lost
@@ -124,7 +142,7 @@ func Open(ctx context.Context, connString string) (*DB, error) {
 		s.close()
 		return nil, err
 	}
-	return &DB{config: config, session: s}, nil
+	return &DB{config: config, session: s, keptOf: map[string]int64{}}, nil
 }
 
 // Table gives all rows of a table, partitioned table, view, materialized view or foreign table. A parent gives the rows
@@ -166,10 +184,7 @@ func (db *DB) begin(ctx context.Context) error {
 	if db.open != nil && db.open.unread() {
 		return errors.New("postgres: the rows that were asked for before are not closed")
 	}
-	if err := db.session.recover(ctx); err != nil {
-		return err
-	}
-	return db.waitForLocks(ctx)
+	return db.releaseLocks(ctx)
 }
 
 // Close ends the transaction and the connections, in a few seconds at most, also while rows are open. Its error is

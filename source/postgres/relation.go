@@ -90,10 +90,10 @@ func endsOfName(name string) string {
 	var ends []string
 	for i := max(0, len(name)-longest); i < len(name); i++ {
 		if i == 0 || name[i-1] == '.' {
-			ends = append(ends, `"`+strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(name[i:])+`"`)
+			ends = append(ends, name[i:])
 		}
 	}
-	return "{" + strings.Join(ends, ",") + "}"
+	return arrayOf(ends)
 }
 
 // isNoName reports whether parse_ident has refused a text because it cannot be the name of a table.

@@ -32,7 +32,7 @@ type rows struct {
 	lent      [][]byte // the values of the last row, if they were lent
 
 	ranges *ranges // nil if the rows were not divided
-	pages  int64   // of the range that is read
+	places int64   // of the range that is read
 	left   bool    // has come to an end
 	parts  []*rows // the other ones that share them; only in the rows that were divided
 
@@ -151,7 +151,7 @@ func (r *rows) nextSQL() (string, error) {
 		return r.sql, nil
 	}
 	r.session.intake.enter(r.ctx, r.ranges.room)
-	condition, ok := r.ranges.take(&r.pages)
+	condition, ok := r.ranges.take(&r.places)
 	if !ok {
 		return "", io.EOF
 	}

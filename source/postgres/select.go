@@ -21,7 +21,7 @@ import (
 //
 // The condition is any expression that may stand behind WHERE, and nothing else: it cannot end the statement, nor add
 // to it. Its names are looked up on the search path of the user, and it may have subqueries on other tables. The rows
-// of a selection with a limit cannot be divided.
+// of a selection with a limit cannot be divided, nor those of some conditions; see the comment of the package.
 func (db *DB) Select(ctx context.Context, name string, s source.Selection) (source.Rows, error) {
 	if s.Limit < 0 {
 		return nil, fmt.Errorf("postgres: a limit of %d rows", s.Limit)
@@ -60,7 +60,7 @@ func (db *DB) Select(ctx context.Context, name string, s source.Selection) (sour
 	if err := db.session.checkUnchanged(ctx, relation); err != nil {
 		return nil, err
 	}
-	if err := db.session.keepLocks(ctx); err != nil {
+	if err := db.keepLocks(ctx, relation); err != nil {
 		return nil, err
 	}
 	r := newRows(ctx, db.session, relation.String(), wanted, sql, description.Fields)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -41,6 +42,9 @@ type session struct {
 
 	description source.Description
 	typeNames   map[typeID]string // as far as they have been asked for
+
+	day, time string // when the transaction began, as now() has it
+	lockRoom  int64  // how many different locks the server has room for, at least
 }
 
 // connect opens a session whose transaction is still to begin.
@@ -105,7 +109,9 @@ const begunSQL = `
 SAVEPOINT culvert;
 SELECT pg_catalog.current_setting('search_path'), pg_catalog.current_schemas(true),
 	pg_catalog.current_setting('lc_monetary'), CURRENT_USER, pg_catalog.pg_postmaster_start_time(),
-	pg_catalog.current_database(), pg_catalog.current_setting('server_version'), pg_catalog.txid_current_snapshot()`
+	pg_catalog.current_database(), pg_catalog.current_setting('server_version'), pg_catalog.txid_current_snapshot(),
+	CURRENT_DATE, LOCALTIME, pg_catalog.current_setting('max_locks_per_transaction'),
+	pg_catalog.current_setting('max_connections'), pg_catalog.current_setting('max_prepared_transactions')`
 
 // beginTransaction begins the transaction, with the snapshot of another one if it is named.
 func (s *session) beginTransaction(ctx context.Context, snapshot string) error {
@@ -128,11 +134,19 @@ func (s *session) beginTransaction(ctx context.Context, snapshot string) error {
 		return s.failed(ctx, doing, errAnswer)
 	}
 	begun := results[len(results)-1].Rows
-	if len(begun) != 1 || !haveColumns(begun, 8) {
+	if len(begun) != 1 || !haveColumns(begun, 13) {
 		return s.failed(ctx, doing, errAnswer)
 	}
+	s.day, s.time = string(begun[0][8]), string(begun[0][9])
+	var limits [3]int64
+	for i := range limits {
+		if limits[i], err = strconv.ParseInt(string(begun[0][10+i]), 10, 32); err != nil {
+			return s.failed(ctx, doing, errAnswer)
+		}
+	}
+	s.lockRoom = limits[0] * (limits[1] + limits[2])
 	s.searchPath, s.schemas = string(begun[0][0]), string(begun[0][1])
-	s.view = fmt.Sprintf("%q", begun[0])
+	s.view = fmt.Sprintf("%q", begun[0][:8])
 	version, _, _ := strings.Cut(string(begun[0][6]), " ") // behind it may stand who has built it
 	s.description = source.Description{
 		System: "PostgreSQL " + version, Database: string(begun[0][5]), Snapshot: string(begun[0][7]),
@@ -176,18 +190,40 @@ func (s *session) recover(ctx context.Context) error {
 	if s.conn.TxStatus() != failedTransaction {
 		return nil
 	}
+	return s.release(ctx)
+}
+
+// release returns to the savepoint: locks that were taken and settings that were made since then are given up.
+func (s *session) release(ctx context.Context) error {
 	err := s.conn.Exec(ctx, "ROLLBACK TO SAVEPOINT culvert").Close()
 	return s.failed(ctx, "returning to the savepoint", err)
 }
 
-// keepLocks lets the locks that were taken stay until the transaction ends, also if a statement fails later: a return
-// to the savepoint gives up those that are newer than it.
-func (s *session) keepLocks(ctx context.Context) error {
-	// To be canceled in between would leave no savepoint.
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
-	defer cancel()
-	err := s.conn.Exec(bounded, "RELEASE SAVEPOINT culvert; SAVEPOINT culvert").Close()
-	return s.failed(ctx, "keeping locks", err)
+// probe runs the statements that ask adds to a batch, and undoes what they leave: locks, settings, and a failure of
+// their own, which is a *pgconn.PgError.
+func (s *session) probe(ctx context.Context, ask func(*pgconn.Batch)) ([]*pgconn.Result, error) {
+	const (
+		begin, undo, end = "SAVEPOINT culvert_probe", "ROLLBACK TO SAVEPOINT culvert_probe", "RELEASE SAVEPOINT culvert_probe"
+	)
+	var batch pgconn.Batch
+	batch.ExecParams(begin, nil, nil, nil, nil)
+	ask(&batch)
+	batch.ExecParams(undo, nil, nil, nil, nil)
+	batch.ExecParams(end, nil, nil, nil, nil)
+	results, err := s.conn.ExecBatch(ctx, &batch).ReadAll()
+	refused, ok := errors.AsType[*pgconn.PgError](err)
+	if ok && ctx.Err() == nil && !endsSession(refused) && s.conn.TxStatus() == failedTransaction {
+		if undoErr := s.conn.Exec(ctx, undo+";"+end).Close(); undoErr != nil {
+			err = undoErr
+		}
+	}
+	if err != nil {
+		return results, err
+	}
+	if len(results) < 3 {
+		return nil, errAnswer
+	}
+	return results[1 : len(results)-2], nil
 }
 
 // query runs a statement of ours and gives its rows, of so many columns, all as text.

@@ -30,13 +30,10 @@ func (r *rows) Size() (source.Size, error) {
 		return source.Size{}, errors.New("postgres: Size of rows that have been read, or divided")
 	}
 	size, err := r.session.size(r.ctx, r.sql, r.relation)
-	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && r.ctx.Err() == nil && !endsSession(refused) {
-		const release = "ROLLBACK TO SAVEPOINT " + sizeSavepoint + "; RELEASE SAVEPOINT " + sizeSavepoint
-		denied, _ := errors.AsType[*deniedError](err)
-		size, err = source.Size{}, r.session.conn.Exec(r.ctx, release).Close()
-		if err == nil && denied != nil {
-			err = denied.error
-		}
+	if denied, ok := errors.AsType[*deniedError](err); ok {
+		err = denied.error
+	} else if refused, ok := errors.AsType[*pgconn.PgError](err); ok && r.ctx.Err() == nil && !endsSession(refused) {
+		size, err = source.Size{}, nil
 	}
 	return size, r.session.failed(r.ctx, r.name, err)
 }
@@ -46,21 +43,15 @@ type deniedError struct{ error }
 
 func (e *deniedError) Unwrap() error { return e.error }
 
-// sizeSavepoint is what a failure returns to. The savepoint of the transaction lies before the locks that the
-// preparation of the statement has taken.
-const sizeSavepoint = "culvert_size"
-
-// size asks in one round trip, and once more for a table that was never analyzed. An error of the server leaves the
-// transaction to be brought back to the savepoint.
+// size asks in one round trip, and once more for a table that was never analyzed. To plan a statement locks all indexes
+// of its tables, and is undone.
 func (s *session) size(ctx context.Context, sql string, r *relation) (source.Size, error) {
-	var batch pgconn.Batch
-	batch.ExecParams("SAVEPOINT "+sizeSavepoint, nil, nil, nil, nil)
-	batch.ExecParams("EXPLAIN (FORMAT JSON) "+sql, nil, nil, nil, nil)
-	if r != nil {
-		s.add(&batch, filesSQL, r.oid)
-	}
-	batch.ExecParams("RELEASE SAVEPOINT "+sizeSavepoint, nil, nil, nil, nil)
-	results, err := s.conn.ExecBatch(ctx, &batch).ReadAll()
+	results, err := s.probe(ctx, func(batch *pgconn.Batch) {
+		batch.ExecParams("EXPLAIN (FORMAT JSON) "+sql, nil, nil, nil, nil)
+		if r != nil {
+			s.add(batch, filesSQL, r.oid)
+		}
+	})
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && len(results) == 2 &&
 		refused.Code == codeInsufficientPrivilege { // of the statement that is explained, which is the second
 		err = &deniedError{err}
@@ -68,42 +59,45 @@ func (s *session) size(ctx context.Context, sql string, r *relation) (source.Siz
 	if err != nil {
 		return source.Size{}, err
 	}
-	if len(results) < 3 || r != nil && len(results) != 6 {
+	if r != nil && len(results) != 4 {
 		return source.Size{}, errAnswer
 	}
-	rows, width, err := readPlan(results[1].Rows)
+	plan, err := readPlan(results[0].Rows)
 	if err != nil || r == nil {
-		return source.Size{Rows: toInt(rows), Bytes: toInt(rows * width)}, err
+		return source.Size{Rows: toInt(plan.Rows), Bytes: toInt(plan.Rows * plan.Width)}, err
 	}
-	files, err := readFiles(results[3].Rows)
+	files, err := readFiles(results[2].Rows)
+	rows := plan.Rows
 	if err == nil && r.where == "" && r.limit == 0 && files.sample > 0 {
 		rows, err = s.sample(ctx, r, files)
 	}
 	if err != nil {
 		return source.Size{}, err
 	}
-	size := source.Size{Rows: toInt(rows), Bytes: toInt(rows * width)}
+	size := source.Size{Rows: toInt(rows), Bytes: toInt(rows * plan.Width)}
 	if r.whole && files.bytes > 0 {
 		size.Bytes = files.bytes
 	}
 	return size, nil
 }
 
-// readPlan reads what EXPLAIN expects of the outermost node. A statement that rules make several of has more than one.
-func readPlan(answer [][][]byte) (rows, width float64, err error) {
-	var plans []struct {
-		Plan struct {
-			Rows  float64 `json:"Plan Rows"`
-			Width float64 `json:"Plan Width"`
-		}
-	}
+// plan is what EXPLAIN says of the outermost node of a plan.
+type plan struct {
+	Rows  float64 `json:"Plan Rows"`
+	Width float64 `json:"Plan Width"`
+	Cost  float64 `json:"Total Cost"`
+}
+
+// readPlan reads the answer of EXPLAIN. A statement that rules make several of has more than one plan.
+func readPlan(answer [][][]byte) (plan, error) {
+	var plans []struct{ Plan plan }
 	if len(answer) != 1 || !haveColumns(answer, 1) {
-		return 0, 0, errAnswer
+		return plan{}, errAnswer
 	}
 	if json.Unmarshal(answer[0][0], &plans) != nil || len(plans) != 1 {
-		return 0, 0, nil
+		return plan{}, nil
 	}
-	return plans[0].Plan.Rows, plans[0].Plan.Width, nil
+	return plans[0].Plan, nil
 }
 
 // toInt is the nearest number of rows or bytes to one that may be larger than any of them.
@@ -164,18 +158,16 @@ func (s *session) sample(ctx context.Context, r *relation, f files) (float64, er
 	if f.sampled == 0 {
 		return 0, nil
 	}
-	var batch pgconn.Batch
-	batch.ExecParams("SAVEPOINT "+sizeSavepoint, nil, nil, nil, nil)
-	s.add(&batch, fmt.Sprintf("SELECT pg_catalog.count(*) FROM %s WHERE ctid < %s", r.sqlName(), tid(f.sample)))
-	batch.ExecParams("RELEASE SAVEPOINT "+sizeSavepoint, nil, nil, nil, nil)
-	results, err := s.conn.ExecBatch(ctx, &batch).ReadAll()
+	results, err := s.probe(ctx, func(batch *pgconn.Batch) {
+		s.add(batch, fmt.Sprintf("SELECT pg_catalog.count(*) FROM %s WHERE ctid < %s", r.sqlName(), tidOfPage(f.sample)))
+	})
 	if err != nil {
 		return 0, err
 	}
-	if len(results) != 5 || len(results[2].Rows) != 1 || !haveColumns(results[2].Rows, 1) {
+	if len(results) != 3 || len(results[1].Rows) != 1 || !haveColumns(results[1].Rows, 1) {
 		return 0, errAnswer
 	}
-	count, err := strconv.ParseInt(string(results[2].Rows[0][0]), 10, 64)
+	count, err := strconv.ParseInt(string(results[1].Rows[0][0]), 10, 64)
 	if err != nil {
 		return 0, errAnswer
 	}

@@ -29,21 +29,21 @@ var (
 	lockTimeout = 30 * time.Second
 )
 
-// help gives up to n more sessions with the view of the first one, at least one. All, also the first, have the locks
-// that the statement takes, which names the table and gives no row. An [*source.IndivisibleError] leaves the first as
-// it was.
-func (db *DB) help(ctx context.Context, n int, table, sql string) ([]*session, error) {
+// help gives up to n more sessions with the view of the first one. All, also the first, have the locks that the
+// statement takes, which names the table and gives no row. An [*source.IndivisibleError] says why they are not n, and
+// leaves the first as it was.
+func (db *DB) help(ctx context.Context, n int, r *relation, sql string) ([]*session, error) {
 	patient, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	helpers, err := db.gather(patient, n, sql)
+	helpers, err := db.gather(patient, n, r, sql)
 	if err != nil && (ctx.Err() != nil || !db.session.inTransaction()) {
-		return nil, db.session.failed(ctx, table, errors.Unwrap(err))
+		return nil, db.session.failed(ctx, r.String(), errors.Unwrap(err))
 	}
 	return helpers, err
 }
 
 // gather is help, with an error that always is an [*source.IndivisibleError].
-func (db *DB) gather(ctx context.Context, n int, sql string) ([]*session, error) {
+func (db *DB) gather(ctx context.Context, n int, r *relation, sql string) ([]*session, error) {
 	for len(db.helpers) < n {
 		db.helpers = append(db.helpers, nil)
 	}
@@ -57,32 +57,32 @@ func (db *DB) gather(ctx context.Context, n int, sql string) ([]*session, error)
 	failures := make([]error, n)
 	var helping sync.WaitGroup
 	for i := range n {
-		helping.Go(func() { db.helpers[i], failures[i] = db.helper(ctx, db.helpers[i], sql) })
+		helping.Go(func() { db.helpers[i], failures[i] = db.helper(ctx, db.helpers[i], r, sql) })
 	}
 	helping.Wait()
 	// Sessions that begin at the same time count for each other, so that a limit may refuse all of them where it had
 	// room for some.
 	for i := range n {
 		if tooMany(failures[i]) {
-			if db.helpers[i], failures[i] = db.helper(ctx, nil, sql); tooMany(failures[i]) {
+			if db.helpers[i], failures[i] = db.helper(ctx, nil, r, sql); tooMany(failures[i]) {
 				break
 			}
 		}
 	}
 	var ready []*session
+	var missing error
 	for i, s := range db.helpers[:n] {
 		if failures[i] == nil {
 			ready = append(ready, s)
+		} else if missing == nil {
+			missing = failures[i]
 		}
 	}
-	if len(ready) == 0 {
-		return nil, failures[0]
-	}
-	return ready, nil
+	return ready, missing
 }
 
 // helper makes a session ready, which is nil if there has to be a new one. The result is nil if it is lost.
-func (db *DB) helper(ctx context.Context, s *session, sql string) (*session, error) {
+func (db *DB) helper(ctx context.Context, s *session, r *relation, sql string) (*session, error) {
 	if s != nil && (s.recover(ctx) != nil || s.conn.IsClosed()) {
 		s.close()
 		s = nil
@@ -102,6 +102,9 @@ func (db *DB) helper(ctx context.Context, s *session, sql string) (*session, err
 			s.close()
 			return nil, refusedSnapshot(err)
 		}
+	}
+	if r.where != "" && s.day != db.session.day {
+		return s, refused("its condition may name a day, such as 'today', and midnight has passed", nil)
 	}
 	if err := s.try(ctx, sql); err != nil {
 		if s.conn.IsClosed() {
@@ -133,6 +136,12 @@ func (db *DB) shareSnapshot(ctx context.Context) error {
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 		defer cancel()
 		db.snapshot, err = db.session.exportSnapshot(bounded)
+	}
+	if err == nil {
+		var held int64
+		if held, err = db.session.heldLocks(ctx); err == nil {
+			db.kept = held // also those of the table, which the export has made stay
+		}
 	}
 	if err == nil {
 		err = s.conn.Exec(ctx, "ROLLBACK").Close()
@@ -182,15 +191,6 @@ func (s *session) try(ctx context.Context, sql string) error {
 	// If this fails too, the session is not in its transaction any more.
 	_ = s.conn.Exec(undoing, "ROLLBACK TO SAVEPOINT culvert_try; RELEASE SAVEPOINT culvert_try").Close()
 	return err
-}
-
-// waitForLocks undoes what try has set in the first session, for the tables that follow.
-func (db *DB) waitForLocks(ctx context.Context) error {
-	if db.snapshot == "" {
-		return nil
-	}
-	err := db.session.conn.Exec(ctx, "SET LOCAL lock_timeout = 0").Close()
-	return db.session.failed(ctx, "setting the lock timeout", err)
 }
 
 var errOtherView = errors.New("postgres: another connection came to another server, or has other settings")

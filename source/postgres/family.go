@@ -1,0 +1,136 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// familySize is how large a table is together with its children.
+type familySize struct {
+	largest, total int64  // pages, by the size of the files now, which hold all rows that the transaction can see
+	toast          int64  // pages of the values that are kept apart (TOAST)
+	locks          int64  // that a statement takes which names the table: on all tables and their indexes
+	indivisible    string // the reason, if it is so
+	version        int64  // of the server
+
+	lockable int64 // how many readers may each take these locks
+	lines    int64 // the highest line of a row in any page, if pages are divided; else 0
+}
+
+// familySQL has one row. The access method 2 is heap, the only one of which it is known what its ctids mean. Several
+// sessions would see a foreign table in as many snapshots of its server. Where snapshots expire, as up to PostgreSQL 16
+// they can, a session that has taken over an old one does not notice: it goes by when it took it over
+// (SetTransactionSnapshot in snapmgr.c in the sources).
+const familySQL = withFamily + `,
+members AS (
+	SELECT coalesce(pg_catalog.pg_relation_size(c.oid), 0) / pg_catalog.current_setting('block_size')::int8 AS pages,
+		coalesce(pg_catalog.pg_relation_size(c.reltoastrelid), 0)
+			/ pg_catalog.current_setting('block_size')::int8 AS toast,
+		1 + (SELECT pg_catalog.count(*) FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid) AS locks,
+		CASE WHEN c.relkind = 'v' THEN 'a view has no pages of its own'
+			WHEN c.relkind = 'f' AND c.oid = $1::oid THEN 'a foreign table has no pages here'
+			WHEN c.relkind = 'f' THEN 'one of its children is a foreign table'
+			WHEN c.relkind <> 'p' AND c.relam NOT IN (0, 2) THEN 'its access method is not heap' END AS indivisible
+	FROM family f, LATERAL (SELECT * FROM pg_catalog.pg_class r WHERE r.oid = f.oid OFFSET 0) AS c)
+SELECT coalesce(pg_catalog.max(pages), 0), coalesce(pg_catalog.sum(pages), 0), coalesce(pg_catalog.sum(toast), 0),
+	coalesce(pg_catalog.sum(locks), 0), pg_catalog.current_setting('server_version_num'),
+	CASE WHEN pg_catalog.current_setting('old_snapshot_threshold', true) <> '-1'
+		THEN 'the server lets snapshots expire (old_snapshot_threshold)'
+		ELSE coalesce(pg_catalog.max(indivisible), '') END
+FROM members`
+
+func (s *session) familySize(ctx context.Context, r *relation) (familySize, error) {
+	found, err := s.query(ctx, 6, familySQL, r.oid)
+	if err == nil && len(found) != 1 {
+		err = errAnswer
+	}
+	if err != nil {
+		return familySize{}, s.failed(ctx, r.String(), err)
+	}
+	f := familySize{indivisible: string(found[0][5])}
+	for i, to := range []*int64{&f.largest, &f.total, &f.toast, &f.locks, &f.version} {
+		if *to, err = strconv.ParseInt(string(found[0][i]), 10, 64); err != nil {
+			return familySize{}, s.failed(ctx, r.String(), errAnswer)
+		}
+	}
+	return f, nil
+}
+
+// lines asks for the highest line of a row in any page of a family. It is 0 if the server does not say, as where the
+// user has no right to see the places of rows.
+func (s *session) lines(ctx context.Context, r *relation) (int64, error) {
+	results, err := s.probe(ctx, func(batch *pgconn.Batch) {
+		s.add(batch, "SELECT coalesce(pg_catalog.max((ctid::text::point)[1]), 0)::int8 FROM "+r.sqlName())
+	})
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && ctx.Err() == nil && !endsSession(refused) {
+		return 0, nil
+	}
+	if err == nil && (len(results) != 3 || len(results[1].Rows) != 1 || !haveColumns(results[1].Rows, 1)) {
+		err = errAnswer
+	}
+	if err != nil {
+		return 0, s.failed(ctx, r.String(), err)
+	}
+	lines, err := strconv.ParseInt(string(results[1].Rows[0][0]), 10, 64)
+	if err != nil {
+		return 0, s.failed(ctx, r.String(), errAnswer)
+	}
+	return lines, nil
+}
+
+// weight is the number of pages that are read with the family.
+func (f familySize) weight() int64 { return f.total + f.toast }
+
+// worthwhile reports whether there may be something to do for more than one of n readers.
+func (f familySize) worthwhile(n int) bool {
+	return f.useful(n) > 1 || n > 1 && f.hasFewPages(n) && f.weight() >= 2*rangePages
+}
+
+// useful is how many of n readers would have something to do, at least one. A range takes its pages of all tables at
+// once, so that there may be few of them in a large family of small tables.
+func (f familySize) useful(n int) int64 {
+	return max(1, min(int64(n), f.weight()/rangePages, f.places()/f.leastRange()))
+}
+
+// readers is how many of n shall read the family.
+func (f familySize) readers(n int) int { return int(min(f.useful(n), max(1, f.lockable))) }
+
+// hasFewPages reports whether n readers should divide the pages themselves: nearly all is in values that are kept
+// apart, so that a page leads to more than a range should have, and there are few pages.
+func (f familySize) hasFewPages(n int) bool {
+	return f.toast > f.total && f.leastRange() == 1 && f.largest < rangesLeft*int64(n)
+}
+
+// perPage is the number of places in a page: its lines, if it is divided.
+func (f familySize) perPage() int64 { return max(1, f.lines) }
+
+// places is the number of places in the largest table.
+func (f familySize) places() int64 { return f.largest * f.perPage() }
+
+// leastRange is the least number of places in a range: those that lead to rangePages in all tables together. Pages are
+// divided only if one leads to more.
+func (f familySize) leastRange() int64 {
+	least := max(1, f.places()*rangePages/max(1, f.weight()))
+	if least > f.perPage() {
+		least -= least % f.perPage()
+	}
+	return least
+}
+
+// ranges are the conditions of all ranges that n readers would take, in the order in which they are taken.
+func (f familySize) ranges(n int) []string {
+	readers := f.readers(n)
+	if readers == 1 {
+		return []string{""}
+	}
+	var conditions []string
+	places := int64(0)
+	ranges := newRanges(f, readers)
+	for condition, more := ranges.take(&places); more; condition, more = ranges.take(&places) {
+		conditions = append(conditions, condition)
+	}
+	return conditions
+}
