@@ -5,26 +5,28 @@ import (
 	"testing"
 
 	"culvert/source"
+	"culvert/source/postgres"
 )
 
 // TestDivideLargeValues shares tables among readers of which nearly all is in values that are kept apart from their
 // rows. The rows of a page are divided if there are few pages.
 func TestDivideLargeValues(t *testing.T) {
+	postgres.ShrinkRanges(t)
 	db, database := openNew(t, `
 		CREATE TABLE many (id int, v text); ALTER TABLE many ALTER v SET STORAGE EXTERNAL;
-		INSERT INTO many SELECT i, repeat('x', 100000) FROM generate_series(1, 150) AS i;
+		INSERT INTO many SELECT i, repeat('x', 10000) FROM generate_series(1, 150) AS i;
 		CREATE TABLE few (id int, v text); ALTER TABLE few ALTER v SET STORAGE EXTERNAL;
-		INSERT INTO few SELECT i, repeat('x', 3000000) FROM generate_series(1, 5) AS i;
+		INSERT INTO few SELECT i, repeat('x', 50000) FROM generate_series(1, 5) AS i;
 		CREATE TABLE gone (id int, v text); ALTER TABLE gone ALTER v SET STORAGE EXTERNAL;
-		INSERT INTO gone SELECT i, CASE WHEN i % 50 = 0 THEN repeat('x', 3000000) END FROM generate_series(1, 250) AS i;
+		INSERT INTO gone SELECT i, CASE WHEN i % 50 = 0 THEN repeat('x', 50000) END FROM generate_series(1, 250) AS i;
 		DELETE FROM gone WHERE id % 50 > 0;
 		CREATE TABLE one (id int, v text); ALTER TABLE one ALTER v SET STORAGE EXTERNAL;
-		INSERT INTO one VALUES (1, repeat('x', 12000000));
+		INSERT INTO one VALUES (1, repeat('x', 500000));
 		CREATE TABLE parts (id int, v text) PARTITION BY LIST (id);
 		CREATE TABLE odd PARTITION OF parts FOR VALUES IN (1, 3, 5);
 		CREATE TABLE even PARTITION OF parts FOR VALUES IN (2, 4, 6);
 		ALTER TABLE odd ALTER v SET STORAGE EXTERNAL; ALTER TABLE even ALTER v SET STORAGE EXTERNAL;
-		INSERT INTO parts SELECT 1 + i % 6, repeat('x', 200000) FROM generate_series(1, 60) AS i`)
+		INSERT INTO parts SELECT 1 + i % 6, repeat('x', 10000) FROM generate_series(1, 60) AS i`)
 	for _, test := range []struct {
 		table   string
 		readers int

@@ -21,7 +21,7 @@ import (
 // that it has by default.
 func TestManyTables(t *testing.T) {
 	const catalogs = 40
-	count, room := 160, 20*20
+	count, room := 100, 20*20
 	config := testkit.PostgresConfig{Settings: []string{"max_locks_per_transaction = 20", "max_connections = 20"}}
 	if rounds, err := strconv.Atoi(os.Getenv("CULVERT_TEST_ROUNDS")); err == nil {
 		count, room, config = rounds, 64*100, testkit.PostgresConfig{}
