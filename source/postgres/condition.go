@@ -119,8 +119,9 @@ func (s *session) differs(ctx context.Context, answer [][][]byte) (reason string
 	if found.time != "" {
 		return fmt.Sprintf("the condition has %s, and each connection has its own", found.time), nil
 	}
+	present := []string{"now", "today", "tomorrow", "yesterday"}
 	for _, literal := range found.literals {
-		if slices.Contains([]string{"now", "today", "tomorrow", "yesterday"}, strings.ToLower(strings.TrimSpace(literal))) ||
+		if slices.Contains(present, strings.ToLower(strings.TrimSpace(literal))) ||
 			strings.Contains(literal, s.time) { // what the server makes of 'now'
 			return "the condition has a time that each connection has of its own ('now' or the like)", nil
 		}

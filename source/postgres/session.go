@@ -203,7 +203,9 @@ func (s *session) release(ctx context.Context) error {
 // their own, which is a *pgconn.PgError.
 func (s *session) probe(ctx context.Context, ask func(*pgconn.Batch)) ([]*pgconn.Result, error) {
 	const (
-		begin, undo, end = "SAVEPOINT culvert_probe", "ROLLBACK TO SAVEPOINT culvert_probe", "RELEASE SAVEPOINT culvert_probe"
+		begin = "SAVEPOINT culvert_probe"
+		undo  = "ROLLBACK TO SAVEPOINT culvert_probe"
+		end   = "RELEASE SAVEPOINT culvert_probe"
 	)
 	var batch pgconn.Batch
 	batch.ExecParams(begin, nil, nil, nil, nil)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"strconv"
 
@@ -159,7 +158,7 @@ func (s *session) sample(ctx context.Context, r *relation, f files) (float64, er
 		return 0, nil
 	}
 	results, err := s.probe(ctx, func(batch *pgconn.Batch) {
-		s.add(batch, fmt.Sprintf("SELECT pg_catalog.count(*) FROM %s WHERE ctid < %s", r.sqlName(), tidOfPage(f.sample)))
+		s.add(batch, "SELECT pg_catalog.count(*) FROM "+r.sqlName()+" WHERE ctid < "+tidOfPage(f.sample))
 	})
 	if err != nil {
 		return 0, err
