@@ -67,10 +67,9 @@ func TestFalseAnswers(t *testing.T) {
 	}{
 		{"no search path", "current_schemas", nil, true, true},
 		{"half a search path", "current_schemas", [][]string{{"public"}}, true, true},
-		{
-			"two search paths", "current_schemas",
-			[][]string{begun("a", "{a}", "64"), begun("b", "{b}", "64")}, true, true,
-		},
+		{"two search paths", "current_schemas", [][]string{
+			begun("a", "{a}", "64"), begun("b", "{b}", "64"),
+		}, true, true},
 		{"a limit in words", "current_schemas", [][]string{begun("a", "{a}", "many")}, true, true},
 		{"a relation of no columns", "BY 4 DESC", [][]string{{}}, true, false},
 		{"a relation of three", "BY 4 DESC", [][]string{{"1", "public", "t"}}, true, false},
