@@ -3,6 +3,7 @@ package fileservice
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"google.golang.org/grpc/encoding"
 	protocodec "google.golang.org/grpc/encoding/proto"
@@ -39,6 +40,8 @@ type outgoing struct {
 type incoming struct {
 	into   []byte                      // where the data goes; more is refused
 	room   func(n int) ([]byte, error) // gives into for the data that has come; nil if into is there
+	hold   bool                        // leaves the data in frames, which the receiver frees
+	frames mem.BufferSlice             // that the message came in, if it is held
 	n      int                         // so much came
 	hash   Sum
 	hashed bool
@@ -60,7 +63,12 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 
 func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 	if message, is := v.(*incoming); is {
-		return message.unmarshal(data)
+		err := message.unmarshal(data)
+		if err == nil && message.hold {
+			data.Ref()
+			message.frames = slices.Clone(data)
+		}
+		return err
 	}
 	return c.CodecV2.Unmarshal(data, v)
 }
@@ -99,6 +107,10 @@ func (m *incoming) unmarshal(data mem.BufferSlice) error {
 			return errMessage
 		case number == dataField && kind == protowire.BytesType:
 			n := rest.varint()
+			if m.hold {
+				m.n = rest.skip(n)
+				break
+			}
 			if m.room != nil && n <= uint64(rest.left) {
 				err := m.setFields(fields)
 				if err == nil {
@@ -186,6 +198,24 @@ func (s *scanner) copyTo(p []byte) {
 		n := copy(p, s.current)
 		p, s.current = p[n:], s.current[n:]
 	}
+}
+
+// skip passes over n bytes, and returns how many there were.
+func (s *scanner) skip(n uint64) int {
+	if n > uint64(s.left) {
+		s.bad = true
+		return 0
+	}
+	s.left -= int(n)
+	for left := int(n); left > 0; {
+		if len(s.current) == 0 {
+			s.current, s.buffers = s.buffers[0].ReadOnlyData(), s.buffers[1:]
+		}
+		passed := min(left, len(s.current))
+		s.current = s.current[passed:]
+		left -= passed
+	}
+	return int(n)
 }
 
 // appendValue moves the value of another field behind its tag.

@@ -105,6 +105,7 @@ type Server struct {
 	grpc    *grpc.Server
 	uploads uploads
 	drafts  drafts
+	smalls  *shares // of calls that write small files
 	conns   connections
 	done    chan struct{}
 	stop    sync.Once
@@ -140,6 +141,7 @@ func NewServer(config ServerConfig) (*Server, error) {
 
 	s := &Server{
 		config: config,
+		smalls: newShares(maxBlocks(&config), maxBlocks(&config)),
 		done:   make(chan struct{}),
 	}
 	if config.Writable {
@@ -149,11 +151,11 @@ func NewServer(config ServerConfig) (*Server, error) {
 		}
 		s.uploads = uploads{
 			root: config.Root, publisher: publisher, idle: config.StallTimeout,
-			silence: min(config.StallTimeout, silentUpload), open: map[string]*upload{},
+			silence: min(config.StallTimeout, silentUpload), open: map[string]*upload{}, places: newShares(maxUploads, maxUploads),
 		}
 		s.drafts = drafts{
 			root: config.Root, publisher: publisher, idle: config.StallTimeout,
-			open: map[draftID]*openedDraft{}, opened: map[*serverConn]int{},
+			open: map[draftID]*openedDraft{}, places: newShares(maxDrafts, maxDrafts),
 		}
 	}
 	s.conns.init(&s.config)

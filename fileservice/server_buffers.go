@@ -2,7 +2,6 @@ package fileservice
 
 import (
 	"context"
-	"errors"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -10,55 +9,35 @@ import (
 	"culvert/bytebuf"
 )
 
-// share is what one connection may have of a pool that all connections have in common: half of it, so that one client
-// that takes nothing cannot keep the others from being served.
+// share is what the peer of one connection may have of a pool that all peers have in common.
 type share struct {
 	pool  *bytebuf.Pool
 	size  int
-	slots chan struct{}
+	units *shares // buffers
+	peer  peerKey
 }
 
-func newShare(pool *bytebuf.Pool, size, count int) *share {
-	return &share{pool: pool, size: size, slots: make(chan struct{}, (count+1)/2)}
+func newShare(size, count int) share {
+	pool := bytebuf.NewPool(bytebuf.Class{Size: size, Count: count})
+	return share{pool: pool, size: size, units: newShares(count, 1)}
+}
+
+// of returns the share of a peer.
+func (s share) of(peer peerKey) share {
+	s.peer = peer
+	return s
 }
 
 // get lends a buffer. The borrower ends with free.
 func (s *share) get(ctx context.Context) (*lent, error) {
-	select {
-	case s.slots <- struct{}{}:
-		if buffer := s.pool.TryGet(s.size); buffer != nil {
-			return s.lend(buffer), nil
-		}
-		<-s.slots
-	default:
-	}
-	for {
-		patience, cancel := context.WithTimeoutCause(ctx, lostInterval, errLate)
-		l, err := s.wait(patience)
-		cancel()
-		if !errors.Is(err, errLate) {
-			return l, err
-		}
-		findLost()
-	}
-}
-
-func (s *share) wait(ctx context.Context) (*lent, error) {
-	select {
-	case s.slots <- struct{}{}:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-	buffer, err := s.pool.Get(ctx, s.size)
-	if err != nil {
-		<-s.slots
+	if err := s.units.take(ctx, s.peer, lostInterval, findLost); err != nil {
 		return nil, err
 	}
-	return s.lend(buffer), nil
-}
-
-func (s *share) lend(buffer *bytebuf.Buffer) *lent {
-	return &lent{loan: &loan{buffer: buffer, share: s}}
+	buffer := s.pool.TryGet(s.size)
+	if buffer == nil {
+		buffer = bytebuf.New() // for a peer that has one anyway
+	}
+	return &lent{loan: &loan{buffer: buffer, share: s}}, nil
 }
 
 // lent is a buffer of a share. As the pool of a message it is given back when the message was sent, or when nothing
@@ -85,7 +64,7 @@ func (l *lent) handOver() {
 func (l *loan) free() {
 	if !l.freed.Swap(true) {
 		l.buffer.Free()
-		<-l.share.slots
+		l.share.units.give(l.share.peer)
 	}
 }
 
@@ -102,10 +81,7 @@ func (l *lent) Put(*[]byte) {
 // that is done at most.
 const lostInterval = time.Second
 
-var (
-	errLate  = errors.New("fileservice: there is no buffer yet")
-	lostNext atomic.Int64 // nanoseconds of Unix time
-)
+var lostNext atomic.Int64 // nanoseconds of Unix time
 
 // findLost has the collector run, which finds them. A server all of whose buffers are lost makes no other garbage.
 func findLost() {

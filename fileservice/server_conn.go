@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"math"
 	"net"
 	"slices"
 	"sync"
@@ -12,8 +13,6 @@ import (
 
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/peer"
-
-	"culvert/bytebuf"
 )
 
 // connections counts and bounds the connections of a server. As the transport credentials of gRPC it sees each before
@@ -21,8 +20,9 @@ import (
 type connections struct {
 	config  *ServerConfig
 	start   time.Time
-	buffers *bytebuf.Pool
-	blocks  *bytebuf.Pool // nil if the server is not writable
+	slots   *shares // of established
+	buffers share   // for messages that are sent
+	blocks  share   // for blocks that are received; without units if the server is not writable
 
 	mu          sync.Mutex
 	closed      bool
@@ -34,9 +34,10 @@ type connections struct {
 // listener's.
 type serverConn struct {
 	net.Conn
-	buffers   *share // for messages that are sent
-	blocks    *share // for blocks that are received; nil if the server is not writable
 	owner     *connections
+	peer      peerKey // from its admission on
+	buffers   share   // of the peer, as are blocks
+	blocks    share
 	calls     atomic.Int64 // under way
 	used      atomic.Int64 // when the last one has ended, in nanoseconds since the server was made
 	gone      bool         // guarded by the lock of owner, as is admitted
@@ -52,9 +53,10 @@ var (
 
 func (c *connections) init(config *ServerConfig) {
 	c.config, c.start = config, time.Now()
-	c.buffers = bytebuf.NewPool(bytebuf.Class{Size: messageSize, Count: config.MaxBuffers})
+	c.slots = newShares(config.MaxConnections, 0)
+	c.buffers = newShare(messageSize, config.MaxBuffers)
 	if config.Writable {
-		c.blocks = bytebuf.NewPool(bytebuf.Class{Size: BlockSize, Count: maxBlocks(config)})
+		c.blocks = newShare(BlockSize, maxBlocks(config))
 	}
 	c.pending, c.established = map[*serverConn]struct{}{}, map[*serverConn]struct{}{}
 }
@@ -88,10 +90,7 @@ func (c *connections) add(inner net.Conn) *serverConn {
 	if c.closed || len(c.pending) >= c.config.MaxConnections {
 		return nil
 	}
-	conn := &serverConn{Conn: inner, owner: c, buffers: newShare(c.buffers, messageSize, c.config.MaxBuffers)}
-	if c.config.Writable {
-		conn.blocks = newShare(c.blocks, BlockSize, maxBlocks(c.config))
-	}
+	conn := &serverConn{Conn: inner, owner: c}
 	c.pending[conn] = struct{}{}
 	return conn
 }
@@ -160,34 +159,81 @@ func (c *connections) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthI
 	return conn, conn, nil
 }
 
+// peerOf tells whose connection it is.
+func peerOf(conn *serverConn) peerKey {
+	if known, is := conn.Conn.(interface{ Peer() string }); is && known.Peer() != "" {
+		return peerKey{fingerprint: known.Peer()}
+	}
+	return peerKey{conn: conn}
+}
+
 func (c *connections) admit(conn *serverConn) error {
+	peer := peerOf(conn)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch {
-	case c.closed || conn.gone:
+	if c.closed || conn.gone {
 		return errClosed
-	case len(c.established) >= c.config.MaxConnections:
-		idle := c.longestIdle()
-		if idle == nil {
+	}
+	for !c.slots.tryTake(peer) {
+		other := c.replaceable(peer)
+		if other == nil {
 			return errTooMany
 		}
-		delete(c.established, idle)
-		go idle.cut()
+		c.forget(other)
+		go other.cut()
 	}
 	delete(c.pending, conn)
 	c.established[conn] = struct{}{}
 	conn.admitted = true
+	conn.peer, conn.buffers, conn.blocks = peer, c.buffers.of(peer), c.blocks.of(peer)
 	conn.use()
 	return nil
 }
 
-// longestIdle gives the connection that has been without a call for the longest time, if that is a while: a client
-// makes several connections before it uses them all, and they are not to take the place of each other.
-func (c *connections) longestIdle() *serverConn {
-	var longest *serverConn
-	used := int64(time.Since(c.start) - c.config.StallTimeout/idleFraction)
+// forget gives the place of an established connection back, once. mu is held.
+func (c *connections) forget(conn *serverConn) {
+	if _, is := c.established[conn]; is {
+		delete(c.established, conn)
+		c.slots.give(conn.peer)
+	}
+}
+
+// replaceable returns the connection that makes place for another one of a peer, or nil. mu is held.
+//
+// It is the one that has been without a call for the longest time, if that is a while: a client makes several
+// connections before it uses them all, and they are not to take the place of each other. If there is none, a peer
+// without any connection gets one of those that a peer has beyond its share.
+func (c *connections) replaceable(peer peerKey) *serverConn {
+	full := c.slots.isFull(peer)
+	mayGo := func(conn *serverConn) bool { return !full || conn.peer == peer }
+	idle := int64(time.Since(c.start) - c.config.StallTimeout/idleFraction)
+	if conn := c.longestIdle(idle, mayGo); conn != nil {
+		return conn
+	}
 	for conn := range c.established {
-		if at := conn.used.Load(); conn.calls.Load() == 0 && at < used {
+		if conn.peer == peer {
+			return nil
+		}
+	}
+	over := c.slots.over(peer)
+	mayGo = func(conn *serverConn) bool { return slices.Contains(over, conn.peer) }
+	if conn := c.longestIdle(math.MaxInt64, mayGo); conn != nil {
+		return conn
+	}
+	for conn := range c.established {
+		if mayGo(conn) {
+			return conn
+		}
+	}
+	return nil
+}
+
+// longestIdle returns the connection that has been without a call for the longest time, of those that were not used
+// since a time and may go.
+func (c *connections) longestIdle(used int64, mayGo func(*serverConn) bool) *serverConn {
+	var longest *serverConn
+	for conn := range c.established {
+		if at := conn.used.Load(); conn.calls.Load() == 0 && at < used && mayGo(conn) {
 			longest, used = conn, at
 		}
 	}
@@ -214,7 +260,7 @@ func (c *serverConn) Close() error {
 			o.config.Observer.Disconnected(c.RemoteAddr()) // before another one has its place
 		}
 		o.mu.Lock()
-		delete(o.established, c)
+		o.forget(c)
 		o.mu.Unlock()
 	})
 	return c.closeErr

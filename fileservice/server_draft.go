@@ -24,7 +24,7 @@ func (s service) OpenDraft(
 	if err != nil {
 		return nil, err
 	}
-	o, err := s.drafts.begin(call.conn, request.GetPath(), local, draftOptions{
+	o, err := s.drafts.begin(call.conn.peer, request.GetPath(), local, draftOptions{
 		create: request.GetCreate(), exclusive: request.GetExclusive(), truncate: request.GetTruncate(),
 		permissions: permissionsOf(request.GetPermissions()),
 	})

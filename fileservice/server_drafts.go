@@ -11,8 +11,7 @@ import (
 	"culvert/internal/disk"
 )
 
-// maxDrafts is how many drafts may be open at once. Each has two descriptors, or three. Those that were opened on one
-// connection are no more than half of them.
+// maxDrafts is how many drafts may be open at once, of which each peer can have its share. Each has two descriptors, or three.
 const maxDrafts = 512
 
 // draftID names a draft. Who knows it may write it.
@@ -22,12 +21,12 @@ type draftID [16]byte
 type drafts struct {
 	root      *os.Root
 	publisher *disk.Publisher // closed by uploads
+	places    *shares         // of open
 	idle      time.Duration
 
 	mu     sync.Mutex
 	closed bool
 	open   map[draftID]*openedDraft
-	opened map[*serverConn]int // how many, by the connections that have opened them
 }
 
 // openedDraft is one of them. All but the draft is guarded by the lock of drafts.
@@ -35,15 +34,15 @@ type openedDraft struct {
 	*draft
 	id    draftID
 	path  string
-	conn  *serverConn
+	peer  peerKey
 	users int
 	timer *time.Timer // drops it; runs while nobody uses it
 }
 
 // begin opens a draft. The caller uses it until end.
-func (s *drafts) begin(conn *serverConn, path, local string, options draftOptions) (*openedDraft, error) {
-	if err := s.reserve(conn); err != nil {
-		return nil, err
+func (s *drafts) begin(peer peerKey, path, local string, options draftOptions) (*openedDraft, error) {
+	if !s.places.tryTake(peer) {
+		return nil, refused("too many drafts: %w", syscall.ENFILE)
 	}
 	d, err := openDraft(s.root, s.publisher, local, options)
 	s.mu.Lock()
@@ -52,37 +51,13 @@ func (s *drafts) begin(conn *serverConn, path, local string, options draftOption
 		err = errors.Join(errClosed, d.end())
 	}
 	if err != nil {
-		s.release(conn)
+		s.places.give(peer)
 		return nil, err
 	}
-	o := &openedDraft{draft: d, path: path, conn: conn, users: 1}
+	o := &openedDraft{draft: d, path: path, peer: peer, users: 1}
 	_, _ = rand.Read(o.id[:]) // it never fails
 	s.open[o.id] = o
 	return o, nil
-}
-
-// reserve counts one that will be opened.
-func (s *drafts) reserve(conn *serverConn) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := 0
-	for _, n := range s.opened {
-		all += n
-	}
-	switch {
-	case s.closed:
-		return errClosed
-	case all >= maxDrafts || s.opened[conn] >= maxDrafts/2:
-		return refused("too many drafts: %w", syscall.ENFILE)
-	}
-	s.opened[conn]++
-	return nil
-}
-
-func (s *drafts) release(conn *serverConn) {
-	if s.opened[conn]--; s.opened[conn] == 0 {
-		delete(s.opened, conn)
-	}
 }
 
 // join gives a draft that is open. The caller uses it until end.
@@ -125,7 +100,7 @@ func (s *drafts) drop(o *openedDraft, idle bool) error {
 		return nil
 	}
 	delete(s.open, o.id)
-	s.release(o.conn)
+	s.places.give(o.peer)
 	if o.timer != nil {
 		o.timer.Stop()
 	}

@@ -141,18 +141,16 @@ func readSmall(dir *disk.Dir, name string, version Version, p []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-// WriteFiles takes small files of one directory. The buffer that it holds bounds how many such calls there are.
+// WriteFiles takes small files of one directory. It holds a buffer only while it has something to write.
 func (s service) WriteFiles(
 	stream grpc.ClientStreamingServer[fileservicepb.WriteFilesRequest, fileservicepb.WriteFilesResponse],
 ) error {
-	call := callOf(stream.Context())
-	buffer, err := s.bufferToWrite(stream.Context(), call)
-	if err != nil {
-		return err
+	if !s.config.Writable {
+		return errNotWritable
 	}
-	defer buffer.free()
-	w := &writingFiles{ctx: stream.Context(), server: s.Server, call: call, data: buffer.buffer.Extend(messageSize)}
-	err = w.receive(stream.RecvMsg)
+	w := &writingFiles{ctx: stream.Context(), server: s.Server, call: callOf(stream.Context())}
+	defer w.free()
+	err := w.receive(stream.RecvMsg)
 	if w.small == nil {
 		return err
 	}
@@ -175,15 +173,61 @@ type writingFiles struct {
 	ctx    context.Context
 	server *Server
 	call   *serverCall
-	data   []byte
+	placed bool           // it has one of the server's places for such calls
+	buffer *lent          // nil while nothing has come
 	small  *smallReceiver // nil before the first message
+}
+
+// room makes room for data that has come.
+func (w *writingFiles) room(n int) ([]byte, error) {
+	if n > messageSize {
+		return nil, nil // which is too little for it
+	}
+	w.call.watch.Stop() // the message has come, and what is waited for is not the client
+	if err := w.enter(); err != nil {
+		return nil, err
+	}
+	if w.buffer == nil {
+		var err error
+		if w.buffer, err = w.call.conn.blocks.get(w.ctx); err != nil {
+			return nil, err
+		}
+	}
+	w.buffer.buffer.Reset()
+	return w.buffer.buffer.Extend(n), nil
+}
+
+// enter waits for one of the server's places: with its first message a call gets descriptors. Whoever has a place may
+// wait for a buffer, and not the other way round.
+func (w *writingFiles) enter() error {
+	if w.placed {
+		return nil
+	}
+	err := w.server.smalls.take(w.ctx, w.call.conn.peer, lostInterval, findLost)
+	w.placed = err == nil
+	return err
+}
+
+// freeBuffer gives the buffer back, so that others have it while the next message comes.
+func (w *writingFiles) freeBuffer() {
+	if w.buffer != nil {
+		w.buffer.free()
+		w.buffer = nil
+	}
+}
+
+func (w *writingFiles) free() {
+	w.freeBuffer()
+	if w.placed {
+		w.server.smalls.give(w.call.conn.peer)
+	}
 }
 
 // receive takes all messages.
 func (w *writingFiles) receive(next func(any) error) error {
 	for {
 		page := &fileservicepb.WriteFilesRequest{}
-		message := &incoming{into: w.data, fields: page}
+		message := &incoming{room: w.room, fields: page}
 		err := next(message)
 		if err == io.EOF && w.small != nil {
 			return nil
@@ -199,14 +243,18 @@ func (w *writingFiles) receive(next func(any) error) error {
 				return err
 			}
 		}
-		if err := w.take(page.GetFiles(), w.data[:message.n]); err != nil {
+		if err := w.take(page.GetFiles(), message.into[:message.n]); err != nil {
 			return err
 		}
+		w.freeBuffer()
 	}
 }
 
 func (w *writingFiles) open(page *fileservicepb.WriteFilesRequest) error {
 	s := w.server
+	if err := w.enter(); err != nil {
+		return err
+	}
 	local, err := s.writableDir(w.call, page.GetDirectory())
 	if err != nil {
 		return err
@@ -219,7 +267,7 @@ func (w *writingFiles) open(page *fileservicepb.WriteFilesRequest) error {
 		if err := checkReserved(filepath.Base(local)); err != nil {
 			return nil, err
 		}
-		return s.uploads.receive(w.ctx, local, version, page.GetOverwrite())
+		return s.uploads.receive(w.ctx, w.call.conn.peer, local, version, page.GetOverwrite())
 	})
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"culvert/internal/disk"
 )
 
-// maxUploads is how many uploads may be open at once. Each has a few descriptors.
+// maxUploads is how many uploads may be open at once, of which each peer can have its share. Each has a few descriptors.
 const maxUploads = 256
 
 // silentUpload is how long a client may send nothing of a file, before another version of it may take its place.
@@ -23,6 +23,7 @@ const silentUpload = 2 * time.Second
 type uploads struct {
 	root      *os.Root
 	publisher *disk.Publisher
+	places    *shares       // of open
 	idle      time.Duration // until an upload that nobody uses is closed
 	silence   time.Duration // of a client that makes place for another version
 
@@ -34,6 +35,7 @@ type uploads struct {
 // upload is one of them. All but the receiver is guarded by the lock of uploads.
 type upload struct {
 	*receiver
+	peer     peerKey // who has begun it
 	version  Version
 	messages atomic.Int64 // that have come for it
 	users    int
@@ -45,18 +47,20 @@ type upload struct {
 
 // begin opens an upload, or joins in it. One of another version makes place, if its client has gone silent. Whether a
 // file may be replaced is the affair of each client for itself: when it begins, and of the one that finishes.
-func (u *uploads) begin(ctx context.Context, local string, version Version, overwrite bool) (*upload, error) {
+func (u *uploads) begin(
+	ctx context.Context, peer peerKey, local string, version Version, overwrite bool,
+) (*upload, error) {
 	if err := checkTarget(u.root, local, local, overwrite); err != nil {
 		return nil, err
 	}
 	u.mu.Lock()
 	for {
 		up := u.open[local]
+		if up != nil && up.version == version {
+			return u.enter(local, up)
+		}
 		if up == nil {
 			break
-		}
-		if up.version == version {
-			return u.enter(local, up)
 		}
 		if err := u.supersede(ctx, local, up); err != nil {
 			u.mu.Unlock()
@@ -67,11 +71,11 @@ func (u *uploads) begin(ctx context.Context, local string, version Version, over
 	case u.closed:
 		u.mu.Unlock()
 		return nil, errClosed
-	case len(u.open) >= maxUploads:
+	case !u.places.tryTake(peer):
 		u.mu.Unlock()
 		return nil, refused("too many uploads")
 	}
-	up := &upload{version: version, users: 1, ready: make(chan struct{})}
+	up := &upload{peer: peer, version: version, users: 1, ready: make(chan struct{})}
 	u.open[local] = up
 	publisher := u.publisher
 	u.mu.Unlock()
@@ -117,7 +121,7 @@ func (u *uploads) supersede(ctx context.Context, local string, up *upload) error
 	if up.timer != nil {
 		up.timer.Stop()
 	}
-	delete(u.open, local)
+	u.forget(local, up)
 	u.mu.Unlock()
 	defer u.mu.Lock()
 	<-up.ready
@@ -125,6 +129,12 @@ func (u *uploads) supersede(ctx context.Context, local string, up *upload) error
 		return nil
 	}
 	return up.Close()
+}
+
+// forget gives the place of an upload back. mu is held.
+func (u *uploads) forget(local string, up *upload) {
+	delete(u.open, local)
+	u.places.give(up.peer)
 }
 
 func (u *upload) use() {
@@ -172,12 +182,12 @@ func (u *uploads) end(local string, up *upload) {
 		return
 	}
 	if up.err != nil {
-		delete(u.open, local)
+		u.forget(local, up)
 		return
 	}
 	if up.failed() {
 		_ = up.Close() // whoever used it has been told; the next one begins where the journal ends
-		delete(u.open, local)
+		u.forget(local, up)
 		return
 	}
 	up.timer = time.AfterFunc(u.idle, func() { _ = u.close(local, up) }) // what it had committed stays
@@ -190,7 +200,7 @@ func (u *uploads) close(local string, up *upload) error {
 		u.mu.Unlock()
 		return nil
 	}
-	delete(u.open, local)
+	u.forget(local, up)
 	u.mu.Unlock()
 	return up.Close()
 }
@@ -212,7 +222,7 @@ func (u *uploads) take(local string, version Version, overwrite bool) (*upload, 
 		up.users--
 		return nil, refused("somebody else finishes this upload")
 	}
-	delete(u.open, local)
+	u.forget(local, up)
 	up.overwrite = overwrite
 	return up, nil
 }
@@ -240,8 +250,10 @@ func (u *uploads) closeAll() error {
 }
 
 // receive begins an upload for who has all of the file, so that nobody joins in it.
-func (u *uploads) receive(ctx context.Context, local string, version Version, overwrite bool) (*receiver, error) {
-	up, err := u.begin(ctx, local, version, overwrite)
+func (u *uploads) receive(
+	ctx context.Context, peer peerKey, local string, version Version, overwrite bool,
+) (*receiver, error) {
+	up, err := u.begin(ctx, peer, local, version, overwrite)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"google.golang.org/grpc"
@@ -85,11 +86,12 @@ const maxRanges = 4096
 func (s service) QueryWriteStatus(
 	ctx context.Context, request *fileservicepb.QueryWriteStatusRequest,
 ) (*fileservicepb.QueryWriteStatusResponse, error) {
-	local, version, err := s.target(callOf(ctx), request.GetPath(), request.GetVersion())
+	call := callOf(ctx)
+	local, version, err := s.target(call, request.GetPath(), request.GetVersion())
 	if err != nil {
 		return nil, err
 	}
-	up, err := s.uploads.begin(ctx, local, version, request.GetOverwrite())
+	up, err := s.uploads.begin(ctx, call.conn.peer, local, version, request.GetOverwrite())
 	if err != nil {
 		return nil, err
 	}
@@ -122,29 +124,18 @@ func (s *Server) target(
 	return local, version, nil
 }
 
-// bufferToWrite lends a buffer for what comes, if the server takes anything. A server that does not has none.
-func (s *Server) bufferToWrite(ctx context.Context, call *serverCall) (*lent, error) {
-	if !s.config.Writable {
-		return nil, errNotWritable
-	}
-	return call.conn.blocks.get(ctx)
-}
-
-// Write takes consecutive blocks.
+// Write takes consecutive blocks. It holds a buffer only while it has all of a block to write.
 func (s service) Write(
 	stream grpc.ClientStreamingServer[fileservicepb.WriteRequest, fileservicepb.WriteResponse],
 ) error {
-	call := callOf(stream.Context())
-	buffer, err := s.bufferToWrite(stream.Context(), call)
-	if err != nil {
-		return err
+	if !s.config.Writable {
+		return errNotWritable
 	}
-	defer buffer.free()
-	data := buffer.buffer.Extend(BlockSize)
-
+	call := callOf(stream.Context())
 	head := &fileservicepb.WriteRequest{}
-	first := &incoming{into: data, fields: head}
-	if err := stream.RecvMsg(first); err != nil {
+	held := &heldBlock{}
+	defer held.free()
+	if err := held.add(stream.RecvMsg, head); err != nil {
 		return err
 	}
 	local, version, err := s.target(call, head.GetPath(), head.GetVersion())
@@ -165,67 +156,151 @@ func (s service) Write(
 		up.messages.Add(1)
 		return err
 	}
-	for end := Blocks(version.Size); first != nil && block < end; block++ {
+	more := true
+	for end := Blocks(version.Size); more && block < end; block++ {
 		n := min(BlockSize, version.Size-block*BlockSize)
-		sum, err := receiveBlock(receive, first, data[:n], block, version.Size)
-		if err != nil {
+		if err := held.receive(receive, int(n)); err != nil {
 			return err
 		}
-		if err := up.writeBlock(block, data[:n], sum); errors.Is(err, fs.ErrClosed) {
+		if err := writeHeld(stream.Context(), call, up, held, block); errors.Is(err, fs.ErrClosed) {
 			return refused("the upload has ended")
 		} else if err != nil {
 			return err
 		}
 		call.about.BytesWritten += n
-		if first, err = nextMessage(receive, data); err != nil {
+		switch err := held.add(receive, nil); err {
+		case nil:
+		case io.EOF:
+			more = false
+		default:
 			return err
 		}
 	}
-	if first != nil {
+	if more {
 		return fmt.Errorf("%w: blocks behind the end of the file", fs.ErrInvalid)
 	}
 	return stream.SendAndClose(&fileservicepb.WriteResponse{Blocks: block - head.GetFirstBlock()})
 }
 
-// nextMessage gives the message that a block begins with, or nil if there is none.
-func nextMessage(receive func(any) error, data []byte) (*incoming, error) {
-	message := &incoming{into: data}
-	switch err := receive(message); err {
-	case nil:
-		return message, nil
-	case io.EOF:
-		return nil, nil
-	default:
-		return nil, err
+// writeHeld writes a block that has come, if it has its hash.
+func writeHeld(ctx context.Context, call *serverCall, up *upload, held *heldBlock, block int64) error {
+	buffer, err := call.conn.blocks.get(ctx)
+	if err != nil {
+		return err
+	}
+	defer buffer.free()
+	data := buffer.buffer.Extend(held.size)
+	if err := held.moveTo(data); err != nil {
+		return err
+	}
+	if SumBlock(data, block, up.version.Size) != held.hash {
+		return fmt.Errorf("%w: a block does not have its hash", ErrIntegrity)
+	}
+	return up.writeBlock(block, data, held.hash)
+}
+
+// maxParts is how many messages of a block are held as they came. More of them are small, and their frames would take
+// more memory than what is in them.
+const maxParts = 16
+
+// heldBlock is a block while it comes. What has come stays in its frames: a client may be slow, and buffers for blocks
+// are few.
+type heldBlock struct {
+	data   []byte     // of many small messages
+	parts  []incoming // what follows
+	size   int        // bytes of data
+	frames int        // bytes that are held in parts
+	hash   Sum
+	whole  bool // the hash has come
+}
+
+// add receives another message.
+func (b *heldBlock) add(receive func(any) error, fields *fileservicepb.WriteRequest) error {
+	part := incoming{hold: true}
+	if fields != nil {
+		part.fields = fields
+	}
+	if err := receive(&part); err != nil {
+		return err
+	}
+	b.parts = append(b.parts, part)
+	b.size += part.n
+	b.frames += part.frames.Len()
+	b.hash, b.whole = part.hash, part.hashed
+	switch {
+	case part.n == 0:
+		return fmt.Errorf("%w: a message without data", fs.ErrInvalid)
+	case b.frames > BlockSize+maxMessage:
+		return fmt.Errorf("%w: messages that are not their data", fs.ErrInvalid)
+	case len(b.parts) > maxParts:
+		return b.gather()
+	}
+	return nil
+}
+
+// gather copies the data of the parts out of their frames.
+func (b *heldBlock) gather() error {
+	data := slices.Grow(b.data, b.size-len(b.data))[:b.size]
+	if err := b.copyParts(data[len(b.data):]); err != nil {
+		return err
+	}
+	b.data = data
+	return nil
+}
+
+// copyParts moves the parts to p, which is as long.
+func (b *heldBlock) copyParts(p []byte) error {
+	for i := range b.parts {
+		part := incoming{into: p[:b.parts[i].n]}
+		if err := part.unmarshal(b.parts[i].frames); err != nil {
+			return err
+		}
+		p = p[part.n:]
+	}
+	b.freeParts()
+	return nil
+}
+
+func (b *heldBlock) freeParts() {
+	for i := range b.parts {
+		b.parts[i].frames.Free()
+		b.parts[i] = incoming{}
+	}
+	b.parts, b.frames = b.parts[:0], 0
+}
+
+// receive receives the rest of a block of n bytes.
+func (b *heldBlock) receive(receive func(any) error, n int) error {
+	for {
+		switch last := b.size == n; {
+		case b.size > n:
+			return fmt.Errorf("%w: a message over the border of a block", fs.ErrInvalid)
+		case last != b.whole:
+			return fmt.Errorf("%w: a block and its hash do not come together", fs.ErrInvalid)
+		case last:
+			return nil
+		}
+		if err := b.add(receive, nil); err == io.EOF {
+			return fmt.Errorf("%w: a part of a block", fs.ErrInvalid)
+		} else if err != nil {
+			return err
+		}
 	}
 }
 
-// receiveBlock takes the rest of a block, of which the first message is at the start of data, and checks its hash.
-func receiveBlock(
-	receive func(any) error, message *incoming, data []byte, number, fileSize int64,
-) (Sum, error) {
-	if message.n > len(data) {
-		return Sum{}, fmt.Errorf("%w: a message over the border of a block", fs.ErrInvalid)
+// moveTo copies the data to p, which is as long, and forgets it.
+func (b *heldBlock) moveTo(p []byte) error {
+	if err := b.copyParts(p[copy(p, b.data):]); err != nil {
+		return err
 	}
-	for done := message.n; ; done += message.n {
-		last := done == len(data)
-		if message.n == 0 || last != message.hashed {
-			return Sum{}, fmt.Errorf("%w: a block and its hash do not come together", fs.ErrInvalid)
-		}
-		if last {
-			break
-		}
-		message.into, message.fields = data[done:], nil
-		if err := receive(message); err == io.EOF {
-			return Sum{}, fmt.Errorf("%w: a part of a block", fs.ErrInvalid)
-		} else if err != nil {
-			return Sum{}, err
-		}
-	}
-	if SumBlock(data, number, fileSize) != message.hash {
-		return Sum{}, fmt.Errorf("%w: a block does not have its hash", ErrIntegrity)
-	}
-	return message.hash, nil
+	b.free()
+	return nil
+}
+
+// free forgets what is held, so that the next block can come.
+func (b *heldBlock) free() {
+	b.freeParts()
+	b.data, b.size = nil, 0
 }
 
 // FinishWrite gives a file its name.
