@@ -62,7 +62,7 @@ var dependencies = []struct {
 	{"go.uber.org/goleak", nil},
 	{"golang.org/x/crypto", []string{"agefile", "internal/keyfile", "secureconn"}},
 	{"golang.org/x/net", nil},
-	{"golang.org/x/sys", []string{"internal/disk", "internal/durable"}},
+	{"golang.org/x/sys", []string{"fileservice", "internal/disk", "internal/durable"}},
 	{"golang.org/x/term", []string{"internal/ui"}},
 	{"google.golang.org/grpc", []string{"fileservice", "fileservice/internal/fileservicepb"}},
 	{"google.golang.org/protobuf", []string{"fileservice", "fileservice/internal/fileservicepb"}},

@@ -36,9 +36,11 @@ type ClientConfig struct {
 	// the server does not take as many, calls go over those that it has taken.
 	Connections int
 
-	// Timeout is how long anything may take that can be waited for: a connection, and each message of an answer. When
-	// it has passed, the connection is given up and the call ends with ErrUnreachable. A message has up to 256 KiB,
-	// which on a slow line all calls together have to get within this time.
+	// Timeout is how long the server may be silent: how long a connection may take until it is there, and how long a
+	// call waits while no byte comes from the server and none is taken by it. Then the connection is given up and the
+	// call ends with ErrUnreachable. Any byte counts, of whatever call and connection, so that a line may be slow. But
+	// a connection on which nothing moves while others are busy is given up after this time for each of the busy ones,
+	// and a call that is not answered while 64 MiB move for others, when Timeout has passed.
 	Timeout time.Duration
 
 	// MaxEntries is how many entries a directory may have. A listing that goes beyond ends with ErrIntegrity.
@@ -111,6 +113,24 @@ func (c *Client) isNear() bool {
 	return delay > 0 && delay <= int64(nearServer)
 }
 
+// moved returns how many bytes all connections have moved.
+func (c *Client) moved() (bytes int64) {
+	for _, l := range c.links {
+		bytes += l.moved()
+	}
+	return bytes
+}
+
+// busyLinks returns how many connections have calls.
+func (c *Client) busyLinks() (n time.Duration) {
+	for _, l := range c.links {
+		if l.busy.Load() > 0 {
+			n++
+		}
+	}
+	return n
+}
+
 // pick gives the connection with the fewest calls of those that will do; of several, one that is there. It is nil if
 // none will do.
 func (c *Client) pick(willDo func(*link) bool) *link {
@@ -170,8 +190,8 @@ type link struct {
 	service fileservicepb.FileServiceClient
 
 	mu    sync.Mutex
-	conn  net.Conn // the present one
-	dials int      // that have made one
+	conn  *countedConn // the present one; nil if it was given up
+	dials int          // that have made one
 	calls map[*clientCall]struct{}
 }
 
@@ -214,7 +234,9 @@ func (l *link) options(config *ClientConfig, window int32) []grpc.DialOption {
 		grpc.WithReadBufferSize(receiveBufferSize),
 		grpc.WithWriteBufferSize(requestBufferSize),
 		experimental.WithBufferPool(l.frames),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: config.Timeout, Timeout: config.Timeout}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{
+			Time: pingAfter(config.Timeout), Timeout: pingPatience,
+		}),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff: backoff.Config{
 				BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second,
@@ -242,9 +264,9 @@ func (l *link) dial(ctx context.Context, dial func(context.Context) (net.Conn, e
 		}
 		return nil, err
 	}
-	l.conn = conn
+	l.conn = newCountedConn(conn)
 	l.dials++
-	return conn, nil
+	return l.conn, nil
 }
 
 // isReady reports whether there is a connection.
@@ -290,7 +312,7 @@ func (l *link) drop(dial int) {
 	if l.conn == nil || l.dials != dial {
 		return
 	}
-	if inner, is := l.conn.(interface{ NetConn() net.Conn }); is {
+	if inner, is := l.conn.Conn.(interface{ NetConn() net.Conn }); is {
 		_ = inner.NetConn().Close() // else the end of the encryption would wait for the other end to take it
 	}
 	_ = l.conn.Close() // it is of no use any more
@@ -306,6 +328,18 @@ func (l *link) close() error {
 	cut := time.AfterFunc(closePatience, func() { l.drop(l.present()) })
 	defer cut.Stop()
 	return l.grpc.Close()
+}
+
+// moved returns how many bytes the connection has moved.
+func (l *link) moved() int64 {
+	l.mu.Lock()
+	conn := l.conn
+	l.mu.Unlock()
+	if conn == nil {
+		return 0
+	}
+	received, sent := conn.traffic.moved()
+	return received + sent
 }
 
 func (l *link) add(call *clientCall) {

@@ -23,7 +23,9 @@ type clientCall struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	unhook func() bool // from the context of the client
-	watch  *time.Timer
+	watch  *watch
+	answer *wait // for the server
+	pauses *wait // for something else
 	op     string
 	name   string
 }
@@ -67,20 +69,41 @@ func (c *Client) newCall(ctx context.Context, l *link, op, name string) *clientC
 	call := &clientCall{client: c, link: l, op: op, name: name}
 	call.ctx, call.cancel = context.WithCancelCause(ctx)
 	call.unhook = context.AfterFunc(c.ctx, func() { call.cancel(errClientClosed) })
-	call.watch = time.AfterFunc(c.config.Timeout, func() { call.cancel(errSilent) })
+	call.watch = newWatch(func() { call.cancel(errSilent) })
+	call.answer = &wait{c.config.Timeout, call.isSilent}
+	call.pauses = &wait{pingAfter(c.config.Timeout) + c.config.Timeout, call.isGone}
+	call.advance()
 	l.add(call)
 	return call
 }
 
-// advance says that the server has said something.
-func (c *clientCall) advance() { c.watch.Reset(c.client.config.Timeout) }
+// advance says that the server has said something. From now on it may be silent for the client's Timeout.
+func (c *clientCall) advance() { c.watch.start(c.answer) }
 
-// pause takes the time out in which the caller, not the server, is awaited.
-func (c *clientCall) pause() { c.watch.Stop() }
+// pause is for the time in which something else than the server is awaited: the caller, or the disk of the server.
+func (c *clientCall) pause() { c.watch.start(c.pauses) }
+
+// maxAhead is how many bytes may move on all connections of a client, before those that a call waits for come: more
+// than the messages of all calls, and what the connections have queued. Whatever moves beyond does not show that the
+// server is at work for this call.
+const maxAhead = 64 << 20
+
+// isSilent reports whether the server has been silent for too long. Connections share a line, so that one of them may
+// have to wait for all others.
+func (c *clientCall) isSilent(w *watch) bool {
+	limit := c.client.config.Timeout
+	own, all := w.own.see(c.link.moved()), w.all.see(c.client.moved())
+	return all >= limit || own >= limit*c.client.busyLinks() || w.all.moved() > maxAhead && time.Since(w.began) >= limit
+}
+
+// isGone reports whether the server has said nothing although gRPC has asked it.
+func (c *clientCall) isGone(w *watch) bool {
+	return w.own.see(c.link.moved()) >= c.pauses.limit*c.client.busyLinks()
+}
 
 // release gives the resources of the call back.
 func (c *clientCall) release() {
-	c.watch.Stop()
+	c.watch.stop()
 	c.unhook()
 	c.cancel(nil)
 	c.link.remove(c)

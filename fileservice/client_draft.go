@@ -24,6 +24,7 @@ import (
 // under way.
 type WritableFile struct {
 	client *Client
+	opened string // the name that it was opened by
 	name   string
 	id     []byte
 	append bool
@@ -85,7 +86,7 @@ func (c *Client) OpenFile(name string, flag int, perm fs.FileMode) (fs.File, err
 		return nil, err
 	}
 	f := &WritableFile{
-		client: c, name: name, id: response.GetDraft(), append: flag&os.O_APPEND != 0, idle: idle,
+		client: c, opened: name, name: name, id: response.GetDraft(), append: flag&os.O_APPEND != 0, idle: idle,
 		info: info, size: info.Size(), dirty: response.GetChanged(),
 	}
 	f.ctx, f.cancel = context.WithCancelCause(c.ctx)
@@ -104,7 +105,12 @@ func (f *WritableFile) keepInterval() time.Duration { return f.idle / 3 }
 
 // keep ends streams of writes that nobody uses, and tells the server that the draft is still wanted.
 func (f *WritableFile) keep() {
-	f.mu.Lock()
+	if !f.mu.TryLock() {
+		// A call waits for the server, perhaps behind much data.
+		_ = f.tellKeep(f.opened)         // whoever needs the draft will be told
+		f.keeper.Reset(f.keepInterval()) // if the file is closed meanwhile, the next time finds it
+		return
+	}
 	if f.closed || f.err != nil {
 		f.mu.Unlock()
 		return
@@ -114,10 +120,7 @@ func (f *WritableFile) keep() {
 	f.mu.Unlock()
 	if idle {
 		interval = f.keepInterval()
-		_ = f.call("keep", name, func(ctx context.Context, service fileservicepb.FileServiceClient) error {
-			_, err := service.KeepDraft(ctx, &fileservicepb.KeepDraftRequest{Draft: f.id})
-			return err
-		}) // whoever needs the draft will be told
+		_ = f.tellKeep(name) // whoever needs the draft will be told
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -127,6 +130,13 @@ func (f *WritableFile) keep() {
 		}
 		f.keeper.Reset(interval)
 	}
+}
+
+func (f *WritableFile) tellKeep(name string) error {
+	return f.call("keep", name, func(ctx context.Context, service fileservicepb.FileServiceClient) error {
+		_, err := service.KeepDraft(ctx, &fileservicepb.KeepDraftRequest{Draft: f.id})
+		return err
+	})
 }
 
 // call makes a call about the draft that may take as long as the disk of the server needs.

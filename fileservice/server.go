@@ -211,8 +211,8 @@ func (s *Server) options() []grpc.ServerOption {
 		grpc.ConnectionTimeout(s.config.HandshakeTimeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
 			MaxConnectionIdle: s.config.IdleTimeout,
-			Time:              s.config.StallTimeout,
-			Timeout:           s.config.StallTimeout,
+			Time:              pingAfter(s.config.StallTimeout),
+			Timeout:           pingPatience,
 		}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{
 			MinTime: 10 * time.Second, PermitWithoutStream: true,
@@ -223,6 +223,17 @@ func (s *Server) options() []grpc.ServerOption {
 		grpc.NumStreamWorkers(handlerWorkers),
 	}
 }
+
+// Keepalive of gRPC asks a peer that says nothing whether it is there. Its answer has to wait behind whatever is on its
+// way, and gRPC sees only what is complete; so it is our own watches that give a connection up. They count the bytes of
+// an answer as those of any other: it comes late enough for a wait that has no other bytes to end before it.
+const pingPatience = 24 * time.Hour
+
+// pingAfter is how long nothing complete comes before gRPC asks.
+func pingAfter(limit time.Duration) time.Duration { return max(limit+limit/2, leastPing) }
+
+// leastPing is the least time that gRPC has for that in a client.
+const leastPing = 10 * time.Second
 
 // Serve takes connections from the listener until Shutdown or Close, and gives nil then. Otherwise it gives the error
 // of Accept. It closes the listener.

@@ -17,9 +17,9 @@ type serverCall struct {
 	server *Server
 	conn   *serverConn
 	about  Call
-	told   bool        // the handler itself tells the observer
-	answer *outgoing   // in place of what the handler returns
-	watch  *time.Timer // runs while the client is waited for; nil if it never is
+	told   bool      // the handler itself tells the observer
+	answer *outgoing // in place of what the handler returns
+	watch  *watch    // runs while the client is waited for; nil if it never is
 }
 
 type serverCallKey struct{}
@@ -83,35 +83,43 @@ func (s *Server) stream(
 	service any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler,
 ) error {
 	ctx, call := s.begin(stream.Context(), info.FullMethod)
-	watch := time.AfterFunc(s.config.StallTimeout, func() {
+	call.watch = newWatch(func() {
 		_ = call.conn.Close() // the calls on it end with the error of that
 	})
-	watch.Stop()
-	call.watch = watch
-	err := handler(service, &serverStream{ServerStream: stream, ctx: ctx, watch: watch, limit: s.config.StallTimeout})
-	watch.Stop()
+	limit, traffic := s.config.StallTimeout, &call.conn.traffic
+	waiting := &serverStream{ServerStream: stream, ctx: ctx, watch: call.watch}
+	waiting.taking = &wait{limit, func(w *watch) bool {
+		_, sent := traffic.moved()
+		return w.own.see(sent) >= limit
+	}}
+	waiting.sending = &wait{limit, func(w *watch) bool {
+		received, _ := traffic.moved()
+		return w.own.see(received) >= limit
+	}}
+	err := handler(service, waiting)
+	call.watch.stop()
 	return call.end(err)
 }
 
-// serverStream is a stream that waits for its client no longer than the limit.
+// serverStream is a stream that waits for its client while that takes, or sends, anything on its connection.
 type serverStream struct {
 	grpc.ServerStream
-	ctx   context.Context
-	watch *time.Timer
-	limit time.Duration
+	ctx             context.Context
+	watch           *watch
+	taking, sending *wait // what the client does
 }
 
 func (s *serverStream) Context() context.Context { return s.ctx }
 
 func (s *serverStream) SendMsg(message any) error {
-	s.watch.Reset(s.limit)
-	defer s.watch.Stop()
+	s.watch.start(s.taking)
+	defer s.watch.stop()
 	return s.ServerStream.SendMsg(message)
 }
 
 func (s *serverStream) RecvMsg(message any) error {
-	s.watch.Reset(s.limit)
-	defer s.watch.Stop()
+	s.watch.start(s.sending)
+	defer s.watch.stop()
 	return s.ServerStream.RecvMsg(message)
 }
 

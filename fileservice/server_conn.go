@@ -33,13 +33,15 @@ type connections struct {
 // serverConn is one connection of a server. It is what gRPC knows of its security: nothing, since that is the
 // listener's.
 type serverConn struct {
-	net.Conn
+	*countedConn
 	owner     *connections
+	watch     *watch  // from its admission on
 	peer      peerKey // from its admission on
 	buffers   share   // of the peer, as are blocks
 	blocks    share
 	calls     atomic.Int64 // under way
 	used      atomic.Int64 // when the last one has ended, in nanoseconds since the server was made
+	ended     atomic.Bool  // it was closed
 	gone      bool         // guarded by the lock of owner, as is admitted
 	admitted  bool
 	closeOnce sync.Once
@@ -90,7 +92,7 @@ func (c *connections) add(inner net.Conn) *serverConn {
 	if c.closed || len(c.pending) >= c.config.MaxConnections {
 		return nil
 	}
-	conn := &serverConn{Conn: inner, owner: c}
+	conn := &serverConn{countedConn: newCountedConn(inner), owner: c}
 	c.pending[conn] = struct{}{}
 	return conn
 }
@@ -187,7 +189,56 @@ func (c *connections) admit(conn *serverConn) error {
 	conn.admitted = true
 	conn.peer, conn.buffers, conn.blocks = peer, c.buffers.of(peer), c.blocks.of(peer)
 	conn.use()
+	conn.watchSilence()
 	return nil
+}
+
+// watchSilence closes the connection when its client is gone: gRPC asks after pingAfter whether it is there.
+func (c *serverConn) watchSilence() {
+	limit := pingAfter(c.owner.config.StallTimeout) + c.owner.config.StallTimeout
+	c.watch = newWatch(c.cut)
+	c.watch.start(&wait{limit, func(w *watch) bool {
+		received, sent := c.traffic.moved()
+		return w.own.see(received+sent) >= limit
+	}})
+}
+
+// lingering says that a client may still be about to use what it has not named for a while: on a slow line its next
+// call waits behind others. That is so while the connection is there that the last call came on, and the peer sends
+// anything on any connection.
+type lingering struct {
+	conn  *serverConn // of the last call
+	since silence     // of the peer
+}
+
+// lingerParts of the time until something is dropped is how often it is looked whether its client still sends.
+const lingerParts = 4
+
+// use notes that a call has named it.
+func (l *lingering) use(conn *serverConn) { *l = lingering{conn: conn} }
+
+// goesOn reports whether the client has sent something since it was asked before. The first time it only begins to
+// count.
+func (l *lingering) goesOn() bool {
+	if l.conn.ended.Load() {
+		return false
+	}
+	first, before := !l.since.known, l.since.last
+	l.since.see(l.conn.owner.receivedFrom(l.conn.peer))
+	return first || l.since.last != before
+}
+
+// receivedFrom returns how many bytes have come on the present connections of a peer.
+func (c *connections) receivedFrom(peer peerKey) (bytes int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for conn := range c.established {
+		if conn.peer == peer {
+			received, _ := conn.traffic.moved()
+			bytes += received
+		}
+	}
+	return bytes
 }
 
 // forget gives the place of an established connection back, once. mu is held.
@@ -249,11 +300,15 @@ func (c *serverConn) use() { c.used.Store(int64(time.Since(c.owner.start))) }
 // Close closes the connection once, and forgets it.
 func (c *serverConn) Close() error {
 	c.closeOnce.Do(func() {
+		c.ended.Store(true)
 		o := c.owner
 		o.mu.Lock()
 		delete(o.pending, c)
 		c.gone = true
 		admitted := c.admitted
+		if admitted {
+			c.watch.stop()
+		}
 		o.mu.Unlock()
 		c.closeErr = c.Conn.Close()
 		if admitted && o.config.Observer.Disconnected != nil {

@@ -24,7 +24,7 @@ func (s service) OpenDraft(
 	if err != nil {
 		return nil, err
 	}
-	o, err := s.drafts.begin(call.conn.peer, request.GetPath(), local, draftOptions{
+	o, err := s.drafts.begin(call.conn, request.GetPath(), local, draftOptions{
 		create: request.GetCreate(), exclusive: request.GetExclusive(), truncate: request.GetTruncate(),
 		permissions: permissionsOf(request.GetPermissions()),
 	})
@@ -56,9 +56,10 @@ func (s *Server) joinDraft(ctx context.Context, id []byte) (*openedDraft, error)
 	if !s.config.Writable {
 		return nil, errNotWritable
 	}
-	o, err := s.drafts.join(id)
+	call := callOf(ctx)
+	o, err := s.drafts.join(call.conn, id)
 	if err == nil {
-		callOf(ctx).about.Path = o.path
+		call.about.Path = o.path
 	}
 	return o, err
 }
@@ -130,7 +131,7 @@ func receiveDraft(
 		}
 		if message.buffer == nil {
 			var err error
-			call.watch.Stop()                 // the message has come, and what is waited for is not the client
+			call.watch.stop()                 // the message has come, and what is waited for is not the client
 			_ = join(message.head.GetDraft()) // it is asked for again, and fails there
 			if message.buffer, err = call.conn.blocks.get(ctx); err != nil {
 				return nil, err

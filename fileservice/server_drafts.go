@@ -32,16 +32,17 @@ type drafts struct {
 // openedDraft is one of them. All but the draft is guarded by the lock of drafts.
 type openedDraft struct {
 	*draft
-	id    draftID
-	path  string
-	peer  peerKey
-	users int
-	timer *time.Timer // drops it; runs while nobody uses it
+	id     draftID
+	path   string
+	peer   peerKey
+	users  int
+	client lingering
+	timer  *time.Timer // drops it; runs while nobody uses it
 }
 
 // begin opens a draft. The caller uses it until end.
-func (s *drafts) begin(peer peerKey, path, local string, options draftOptions) (*openedDraft, error) {
-	if !s.places.tryTake(peer) {
+func (s *drafts) begin(conn *serverConn, path, local string, options draftOptions) (*openedDraft, error) {
+	if !s.places.tryTake(conn.peer) {
 		return nil, refused("too many drafts: %w", syscall.ENFILE)
 	}
 	d, err := openDraft(s.root, s.publisher, local, options)
@@ -51,17 +52,18 @@ func (s *drafts) begin(peer peerKey, path, local string, options draftOptions) (
 		err = errors.Join(errClosed, d.end())
 	}
 	if err != nil {
-		s.places.give(peer)
+		s.places.give(conn.peer)
 		return nil, err
 	}
-	o := &openedDraft{draft: d, path: path, peer: peer, users: 1}
+	o := &openedDraft{draft: d, path: path, peer: conn.peer, users: 1}
+	o.client.use(conn)
 	_, _ = rand.Read(o.id[:]) // it never fails
 	s.open[o.id] = o
 	return o, nil
 }
 
 // join gives a draft that is open. The caller uses it until end.
-func (s *drafts) join(id []byte) (*openedDraft, error) {
+func (s *drafts) join(conn *serverConn, id []byte) (*openedDraft, error) {
 	if len(id) != len(draftID{}) {
 		return nil, errNoDraft
 	}
@@ -72,6 +74,7 @@ func (s *drafts) join(id []byte) (*openedDraft, error) {
 		return nil, errNoDraft
 	}
 	o.users++
+	o.client.use(conn)
 	if o.timer != nil {
 		o.timer.Stop()
 	}
@@ -92,10 +95,15 @@ func (s *drafts) end(o *openedDraft) {
 	o.timer = time.AfterFunc(s.idle, func() { _ = s.drop(o, true) }) // it was given up, and nobody is there to be told
 }
 
-// drop ends a draft; one that is idle, only if nobody uses it.
+// drop ends a draft; one that is idle, only if nobody uses it and its client does not go on.
 func (s *drafts) drop(o *openedDraft, idle bool) error {
 	s.mu.Lock()
 	if s.open[o.id] != o || idle && o.users > 0 {
+		s.mu.Unlock()
+		return nil
+	}
+	if idle && o.client.goesOn() {
+		o.timer.Reset(s.idle / lingerParts)
 		s.mu.Unlock()
 		return nil
 	}

@@ -129,7 +129,7 @@ func pushBlocks(t *testing.T, client *fileservice.Client, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.FinishWrite(t.Context(), name, version, hashes.Root(), 0o644); err != nil {
+	if _, err := client.FinishWrite(t.Context(), name, version, hashes.Root(), 0o644, false); err != nil {
 		t.Fatal(err)
 	}
 }

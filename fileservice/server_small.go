@@ -183,7 +183,7 @@ func (w *writingFiles) room(n int) ([]byte, error) {
 	if n > messageSize {
 		return nil, nil // which is too little for it
 	}
-	w.call.watch.Stop() // the message has come, and what is waited for is not the client
+	w.call.watch.stop() // the message has come, and what is waited for is not the client
 	if err := w.enter(); err != nil {
 		return nil, err
 	}
@@ -267,7 +267,7 @@ func (w *writingFiles) open(page *fileservicepb.WriteFilesRequest) error {
 		if err := checkReserved(filepath.Base(local)); err != nil {
 			return nil, err
 		}
-		return s.uploads.receive(w.ctx, w.call.conn.peer, local, version, page.GetOverwrite())
+		return s.uploads.receive(w.ctx, w.call.conn, local, version, page.GetOverwrite())
 	})
 	return nil
 }

@@ -40,15 +40,16 @@ type upload struct {
 	messages atomic.Int64 // that have come for it
 	users    int
 	left     chan struct{} // closed when nobody uses it any more; nil unless somebody waits for that
-	timer    *time.Timer   // closes it; runs while nobody uses it
-	err      error         // of the opening, once ready is closed
+	client   lingering
+	timer    *time.Timer // closes it; runs while nobody uses it
+	err      error       // of the opening, once ready is closed
 	ready    chan struct{}
 }
 
 // begin opens an upload, or joins in it. One of another version makes place, if its client has gone silent. Whether a
 // file may be replaced is the affair of each client for itself: when it begins, and of the one that finishes.
 func (u *uploads) begin(
-	ctx context.Context, peer peerKey, local string, version Version, overwrite bool,
+	ctx context.Context, conn *serverConn, local string, version Version, overwrite bool,
 ) (*upload, error) {
 	if err := checkTarget(u.root, local, local, overwrite); err != nil {
 		return nil, err
@@ -57,7 +58,7 @@ func (u *uploads) begin(
 	for {
 		up := u.open[local]
 		if up != nil && up.version == version {
-			return u.enter(local, up)
+			return u.enter(conn, local, up)
 		}
 		if up == nil {
 			break
@@ -71,11 +72,12 @@ func (u *uploads) begin(
 	case u.closed:
 		u.mu.Unlock()
 		return nil, errClosed
-	case !u.places.tryTake(peer):
+	case !u.places.tryTake(conn.peer):
 		u.mu.Unlock()
 		return nil, refused("too many uploads")
 	}
-	up := &upload{peer: peer, version: version, users: 1, ready: make(chan struct{})}
+	up := &upload{peer: conn.peer, version: version, users: 1, ready: make(chan struct{})}
+	up.client.use(conn)
 	u.open[local] = up
 	publisher := u.publisher
 	u.mu.Unlock()
@@ -137,15 +139,16 @@ func (u *uploads) forget(local string, up *upload) {
 	u.places.give(up.peer)
 }
 
-func (u *upload) use() {
+func (u *upload) use(conn *serverConn) {
 	u.users++
+	u.client.use(conn)
 	if u.timer != nil {
 		u.timer.Stop()
 	}
 }
 
 // join gives an upload that has begun.
-func (u *uploads) join(local string, version Version) (*upload, error) {
+func (u *uploads) join(conn *serverConn, local string, version Version) (*upload, error) {
 	u.mu.Lock()
 	up := u.open[local]
 	if up == nil || up.version != version {
@@ -155,12 +158,12 @@ func (u *uploads) join(local string, version Version) (*upload, error) {
 		}
 		return nil, refused("there is no such upload; it has to begin again")
 	}
-	return u.enter(local, up)
+	return u.enter(conn, local, up)
 }
 
 // enter adds a user of an upload. mu is held before, and not after.
-func (u *uploads) enter(local string, up *upload) (*upload, error) {
-	up.use()
+func (u *uploads) enter(conn *serverConn, local string, up *upload) (*upload, error) {
+	up.use(conn)
 	u.mu.Unlock()
 	<-up.ready
 	if up.err != nil {
@@ -193,10 +196,15 @@ func (u *uploads) end(local string, up *upload) {
 	up.timer = time.AfterFunc(u.idle, func() { _ = u.close(local, up) }) // what it had committed stays
 }
 
-// close closes an upload that nobody uses.
+// close closes an upload that nobody uses, unless its client goes on.
 func (u *uploads) close(local string, up *upload) error {
 	u.mu.Lock()
 	if u.open[local] != up || up.users > 0 {
+		u.mu.Unlock()
+		return nil
+	}
+	if up.client.goesOn() {
+		up.timer.Reset(u.idle / lingerParts)
 		u.mu.Unlock()
 		return nil
 	}
@@ -208,11 +216,11 @@ func (u *uploads) close(local string, up *upload) error {
 // take gives an upload to the one who finishes it, unless there is a file that it does not want to replace. Nobody
 // joins in the upload any more, and those who did can only send blocks that are there, as one does whose connection has
 // broken without the server knowing.
-func (u *uploads) take(local string, version Version, overwrite bool) (*upload, error) {
+func (u *uploads) take(conn *serverConn, local string, version Version, overwrite bool) (*upload, error) {
 	if err := checkTarget(u.root, local, local, overwrite); err != nil {
 		return nil, err // others may go on
 	}
-	up, err := u.join(local, version)
+	up, err := u.join(conn, local, version)
 	if err != nil {
 		return nil, err
 	}
@@ -251,14 +259,14 @@ func (u *uploads) closeAll() error {
 
 // receive begins an upload for who has all of the file, so that nobody joins in it.
 func (u *uploads) receive(
-	ctx context.Context, peer peerKey, local string, version Version, overwrite bool,
+	ctx context.Context, conn *serverConn, local string, version Version, overwrite bool,
 ) (*receiver, error) {
-	up, err := u.begin(ctx, peer, local, version, overwrite)
+	up, err := u.begin(ctx, conn, local, version, overwrite)
 	if err != nil {
 		return nil, err
 	}
 	defer u.end(local, up)
-	if up, err = u.take(local, version, overwrite); err != nil {
+	if up, err = u.take(conn, local, version, overwrite); err != nil {
 		return nil, err
 	}
 	return up.receiver, nil

@@ -91,7 +91,7 @@ func (s service) QueryWriteStatus(
 	if err != nil {
 		return nil, err
 	}
-	up, err := s.uploads.begin(ctx, call.conn.peer, local, version, request.GetOverwrite())
+	up, err := s.uploads.begin(ctx, call.conn, local, version, request.GetOverwrite())
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func (s service) Write(
 	if err := checkBlocks(version, block, 1); err != nil {
 		return err
 	}
-	up, err := s.uploads.join(local, version)
+	up, err := s.uploads.join(call.conn, local, version)
 	if err != nil {
 		return err
 	}
@@ -307,7 +307,8 @@ func (b *heldBlock) free() {
 func (s service) FinishWrite(
 	ctx context.Context, request *fileservicepb.FinishWriteRequest,
 ) (*fileservicepb.Entry, error) {
-	local, version, err := s.target(callOf(ctx), request.GetPath(), request.GetVersion())
+	call := callOf(ctx)
+	local, version, err := s.target(call, request.GetPath(), request.GetVersion())
 	if err != nil {
 		return nil, err
 	}
@@ -316,7 +317,7 @@ func (s service) FinishWrite(
 		return nil, fmt.Errorf("%w: a root of %d bytes", fs.ErrInvalid, len(request.GetRoot()))
 	}
 	copy(root[:], request.GetRoot())
-	up, err := s.uploads.take(local, version, request.GetOverwrite())
+	up, err := s.uploads.take(call.conn, local, version, request.GetOverwrite())
 	if err != nil {
 		return nil, err
 	}

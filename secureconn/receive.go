@@ -37,6 +37,7 @@ type receiver struct {
 	conn     net.Conn
 	fail     func(error)  // ends the other direction too
 	isClosed *atomic.Bool // of the Conn
+	arrived  atomic.Int64 // bytes that the network has brought
 
 	reading sync.Mutex // guards what is below, up to mu
 	in      direction
@@ -121,6 +122,7 @@ func (r *receiver) fetch() error {
 				return io.ErrNoProgress
 			}
 		}
+		r.arrived.Add(int64(n))
 		b.end += n
 	}
 }

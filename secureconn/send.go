@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +18,7 @@ const (
 	sendParcels = 4                             // that one connection may hold
 	writeBehind = 16 << 10                      // least size of a Write that leaves writing to the helper
 	minBeside   = 64 << 10                      // plaintext that is worth a goroutine to seal or open it
+	visibleSize = 32 << 10                      // to write at once where Traffic alone can see it: not so in Linux
 )
 
 // parcel is a buffer of sealed records on their way out.
@@ -31,7 +33,8 @@ type parcel struct {
 // Records are sealed into parcels, by one caller at a time, and the parcels are written in turn, by one flusher at a
 // time: the caller itself, or a helper. The sealer never waits for the flusher unless all parcels are full.
 type sender struct {
-	conn net.Conn
+	conn   net.Conn
+	atOnce int // bytes to write
 
 	sealing sync.Mutex // guards what is below, up to mu
 	out     direction
@@ -69,6 +72,10 @@ func (s *sender) init(conn net.Conn) {
 		s.beside.Done()
 	}
 	s.patience = closeTimeout
+	s.atOnce = parcelSize
+	if _, is := conn.(*net.TCPConn); !is || runtime.GOOS != "linux" {
+		s.atOnce = visibleSize
+	}
 }
 
 // write is Write.
@@ -267,6 +274,7 @@ func (s *sender) flush() {
 	for s.canFlush() {
 		p := &s.parcels[s.first]
 		pending, setting := p.sealed[p.written:], s.setting
+		pending = pending[:min(len(pending), s.atOnce)]
 		s.mu.Unlock()
 		n, err := s.conn.Write(pending)
 		if n < 0 || n > len(pending) {
