@@ -113,8 +113,9 @@ func (c *Client) isNear() bool {
 	return delay > 0 && delay <= int64(nearServer)
 }
 
-// moved returns how many bytes all connections have moved.
-func (c *Client) moved() (bytes int64) {
+// Moved returns how many bytes the present connections have brought and taken, of whatever call. That it changes shows
+// that the server and the way to it are there; it has no other meaning.
+func (c *Client) Moved() (bytes int64) {
 	for _, l := range c.links {
 		bytes += l.moved()
 	}

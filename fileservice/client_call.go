@@ -92,7 +92,7 @@ const maxAhead = 64 << 20
 // have to wait for all others.
 func (c *clientCall) isSilent(w *watch) bool {
 	limit := c.client.config.Timeout
-	own, all := w.own.see(c.link.moved()), w.all.see(c.client.moved())
+	own, all := w.own.see(c.link.moved()), w.all.see(c.client.Moved())
 	return all >= limit || own >= limit*c.client.busyLinks() || w.all.moved() > maxAhead && time.Since(w.began) >= limit
 }
 

@@ -22,6 +22,8 @@ type deadline struct {
 	interrupted <-chan struct{}
 	errno       syscall.Errno // when the time is up
 	over        bool          // it is
+	mayMove     bool          // as long as the file system moves something, it waits on
+	moved       int64         // what that had moved when it began
 	until       time.Time     // as long as other reads get somewhere, it waits on until then; not at all if it is zero
 }
 
@@ -33,6 +35,7 @@ func (m *mount) deadline(ctx context.Context) *deadline {
 		d = &deadline{m: m, timer: time.NewTimer(m.config.Timeout)}
 	}
 	d.interrupted, d.errno, d.over, d.until = ctx.Done(), syscall.EIO, false, time.Time{}
+	d.mayMove, d.moved = true, m.moving.bytes.Load()
 	return d
 }
 
@@ -80,10 +83,10 @@ func wait[T any](d *deadline, done <-chan T) (T, syscall.Errno) {
 		case value := <-done:
 			return value, 0
 		case <-d.interrupted:
-			d.interrupted, d.errno, d.until = nil, syscall.EINTR, time.Time{}
+			d.interrupted, d.errno, d.until, d.mayMove = nil, syscall.EINTR, time.Time{}, false
 			d.timer.Reset(min(patience, d.m.config.Timeout))
 		case <-d.timer.C:
-			d.over = !d.extendRead()
+			d.over = !d.extendRead() && !d.extendMoving()
 		case <-d.m.ended:
 			d.over, d.errno = true, syscall.EIO
 		}

@@ -25,7 +25,7 @@ type Config struct {
 	AllowOther bool
 
 	// Timeout is how long a program waits for FS before it gets EIO; a read, since any read last got a part of what it
-	// asked for, and six times as long in all. 0 is 10 seconds.
+	// asked for, and six times as long in all. Over a [MovingFS] it is how long nothing moves. 0 is 10 seconds.
 	Timeout time.Duration
 
 	// Memory is how many bytes are lent to reads and to what is read ahead, of all files together. 0 is 32 MiB; the
@@ -48,6 +48,16 @@ type SpaceFS interface {
 	// Space gives the bytes of the file system that holds name: in all, unused, and those of the unused that may be had
 	// without privileges.
 	Space(name string) (total, free, available uint64, err error)
+}
+
+// MovingFS is a file system at the other end of a line, which may be slow. A program waits while bytes move there, until
+// 64 MiB have, which were for others then.
+type MovingFS interface {
+	fs.FS
+
+	// Moved returns how many bytes have come from there and gone there, of whatever call. Only that it changes has a
+	// meaning. It does not wait.
+	Moved() int64
 }
 
 // inodeInfo is a FileInfo that knows the number of the inode, which is the same for all names of one file.

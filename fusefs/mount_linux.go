@@ -53,6 +53,7 @@ type mount struct {
 	link       *link
 	workers    *workers
 	deadlines  sync.Pool
+	moving     moving
 	ended      chan struct{} // closed when the kernel asks for nothing any more
 
 	mu      sync.Mutex
@@ -119,6 +120,9 @@ func (m *mount) attach(dir string) (*Mounted, error) {
 		m.end()
 	}()
 	go m.disperse(root)
+	if moving, is := m.config.FS.(MovingFS); is {
+		go m.moving.watch(m, moving)
+	}
 	return mounted, nil
 }
 
@@ -133,6 +137,7 @@ func newMount(config Config) *mount {
 		link:    newLink(config.Timeout, config.Memory),
 		ended:   make(chan struct{}),
 		open:    map[io.Closer]struct{}{},
+		moving:  moving{began: time.Now()},
 	}
 	if config.ReadWrite {
 		m.chunks = newChunkPool(config.Memory / 3)

@@ -254,3 +254,27 @@ func TestNothingWaitsForEver(t *testing.T) {
 	}
 	wantContent(t, p.path("slow"), 1, 100)
 }
+
+// TestWaitsWhileBytesMove has a file system answer nothing for three times as long as a program waits, while it says
+// that bytes move, as those of a slow line do.
+func TestWaitsWhileBytesMove(t *testing.T) {
+	t.Parallel()
+	p := startPlay(t, playOptions{Timeout: shortTimeout})
+	p.put(playFile{Name: "slow", Size: 100, Seed: 1})
+	moves := true
+	p.order(playOrder{Moves: &moves})
+	p.stall(true)
+	before := p.order(playOrder{}).Counts.Moved
+	opened := make(chan error, 1)
+	go func() {
+		_, err := os.Stat(p.path("slow"))
+		opened <- err
+	}()
+	testkit.WaitFor(t, "three time limits to pass", func() bool {
+		return p.order(playOrder{}).Counts.Moved > before+3*4 // it asks four times in each
+	})
+	p.stall(false)
+	if err := <-opened; err != nil {
+		t.Errorf("a lookup over a line on which bytes move gives %v", err)
+	}
+}

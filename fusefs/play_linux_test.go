@@ -19,6 +19,7 @@ import (
 type playFS struct {
 	mu      sync.Mutex
 	files   map[string]*playFile
+	moves   bool          // something does, whenever the mount asks
 	stalled chan struct{} // calls wait until it is closed, if it is not nil
 	fault   error         // of all calls
 	rate    int           // bytes per second that all reads share; 0 is no limit
@@ -30,6 +31,7 @@ type playFS struct {
 type playCounts struct {
 	Open, Stat, ReadDir, Read int
 	Close, CloseInUse         int   // in use: by a call under way
+	Moved                     int64 // calls
 	Bytes                     int64 // that reads asked for
 	Largest                   int   // read
 }
@@ -76,6 +78,16 @@ func (p *playFS) stall(on bool) {
 	if on {
 		p.stalled = make(chan struct{})
 	}
+}
+
+// Moved tells whether something moves.
+func (p *playFS) Moved() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.counts.Moved++; p.moves {
+		return p.counts.Moved
+	}
+	return 0
 }
 
 // enter is the beginning of each call: it counts, waits and fails.

@@ -27,6 +27,7 @@ type playOrder struct {
 	Put    *playFile
 	Remove string
 	Stall  *bool
+	Moves  *bool
 	Fault  string
 	Rate   int  // bytes per second that all reads share from now on, if it is not 0
 	Leave  bool // unmount
@@ -106,6 +107,9 @@ func (p *playFS) obey(order playOrder) playReport {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if order.Moves != nil {
+		p.moves = *order.Moves
+	}
 	delete(p.files, order.Remove)
 	if order.Rate != 0 {
 		p.rate = order.Rate

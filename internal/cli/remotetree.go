@@ -21,6 +21,7 @@ type remoteTree struct {
 
 var (
 	_ fusefs.SpaceFS    = (*remoteTree)(nil)
+	_ fusefs.MovingFS   = (*remoteTree)(nil)
 	_ fusefs.WritableFS = (*remoteTree)(nil)
 	_ fs.ReadLinkFS     = (*remoteTree)(nil)
 
@@ -53,6 +54,9 @@ func (t *remoteTree) ReadLink(name string) (string, error) { return t.client.Rea
 func (t *remoteTree) Space(name string) (total, free, available uint64, err error) {
 	return t.client.Space(t.at(name))
 }
+
+// Moved tells whether anything moves on the connections.
+func (t *remoteTree) Moved() int64 { return t.client.Moved() }
 
 // OpenFile begins to write a file.
 func (t *remoteTree) OpenFile(name string, flag int, perm fs.FileMode) (fs.File, error) {

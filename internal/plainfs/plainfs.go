@@ -67,6 +67,14 @@ var (
 	_ fs.ReadLinkFS = (*FS)(nil)
 )
 
+// Moved returns what the source says of the bytes that have moved, or 0 if it says nothing.
+func (f *FS) Moved() int64 {
+	if source, is := f.source.(interface{ Moved() int64 }); is {
+		return source.Moved()
+	}
+	return 0
+}
+
 // New gives a view. It holds nothing that would have to be closed.
 func New(config Config) (*FS, error) {
 	switch {
