@@ -135,7 +135,8 @@
 // A draft is named by 16 random bytes, and belongs to whoever knows them. It has the lock of its file, and is dropped
 // when its client says so, when no call has named it for StallTimeout, and when the server ends; one that a server left
 // behind when it was killed is removed by whoever next lists the directory, or removes it, on a server that is
-// writable. There are at most 512, half of them opened on one connection.
+// writable. It stays while the connection is there that named it last and its client sends anything: on a slow line the
+// next call may be stuck. There are 512, which peers share.
 //
 // The writes to one draft take up to four streams, on as many connections. Each part of 1 MiB of the file has its
 // stream, so that writes that overlap keep their order. Their errors come with the end of a stream, for which Sync and
@@ -149,19 +150,25 @@
 // path; devices, pipes and sockets are shown and never opened.
 //
 // A server bounds its connections, those in their handshake, the calls on each, the buffers of all, and the time that a
-// client may let it wait; a new connection takes the place of one without calls. A client bounds what it takes: an
+// client may let it wait; a new connection takes the place of one without calls. Peers share all of that: with n at
+// work, each can have 1/(n+1), over however many connections; see ServerConfig. A client bounds what it takes: an
 // answer that is longer than was asked for, a listing without an end, a name that leads elsewhere or a size that is not
-// true are an [ErrIntegrity]. Every wait has an end: see ServerConfig.StallTimeout and ClientConfig.Timeout. Each call
-// that brings small files holds up to 64 descriptors, and a quarter of MaxBuffers bounds how many such calls there are.
+// true are an [ErrIntegrity]. Each call that brings small files holds up to 64 descriptors, and peers share as many
+// such calls as a quarter of MaxBuffers.
+//
+// Every wait has an end: see ServerConfig.StallTimeout and ClientConfig.Timeout. What ends it is that no byte moves, as
+// the network counts them, below encryption: a record of 256 KiB takes half a minute at 64 kbit/s. In Linux bytes have
+// moved when the other end has acknowledged them; elsewhere, when the system has taken them.
 //
 // # Memory
 //
-// A server has MaxBuffers buffers of 256 KiB for data that is read, 24 MiB, of which one connection gets no more than
-// half, and for each connection 32 KiB and what the connection itself needs; 512 KiB more while it sends. It may be
-// sent 64 KiB ahead in each call of a connection, of which there are MaxCalls, and 2 MiB if it is writable: an honest
-// client does so in a call or two. A client may be sent 3 MiB ahead in each of its calls, or 1 MiB where the server is
-// near; its data goes straight to the slice of the caller. The files that it has open have at most 16 MiB of what came
-// when they were opened, and those that it writes 8 MiB that wait for more, and 256 KiB in each stream.
+// A server has MaxBuffers buffers of 256 KiB for data that is read, 24 MiB, as much for data that is written, and for
+// each connection 32 KiB and what the connection itself needs; 512 KiB more while it sends. A peer that comes when all
+// are taken has one more. It may be sent 64 KiB ahead in each call of a connection, of which there are MaxCalls, and 3
+// MiB if it is writable, a block that is not complete included: an honest client does so in a call or two. A client may
+// be sent 3 MiB ahead in each of its calls, or 1 MiB where the server is near; its data goes straight to the slice of
+// the caller. The files that it has open have at most 16 MiB of what came when they were opened, and those that it
+// writes 8 MiB that wait for more, and 256 KiB in each stream.
 //
 // A draft has two descriptors of the server, or three, and a buffer of 1 MiB only while something is written: one of
 // those that uploads have.

@@ -28,6 +28,10 @@ const (
 
 // ServerConfig says what a server serves, to whom it listens and how much it takes upon itself. The listener says who
 // may connect; a server believes that whoever connects may read.
+//
+// With n peers at work, each can have 1/(n+1) of what the limits allow. Connections are of one peer if they have a
+// method Peer() string, as those of package secureconn have, that returns the same text after the handshake, unless
+// that is "". Any other connection is a peer of its own.
 type ServerConfig struct {
 	// Root is the tree that is served. Nothing outside it is read or written, whatever links lead there. It is
 	// required, and the caller closes it after the server.
@@ -36,24 +40,25 @@ type ServerConfig struct {
 	// Writable lets clients write into the tree.
 	Writable bool
 
-	// MaxConnections is how many connections there may be at once, and how many more may be in their handshake. For one
-	// beyond that, the connection that has been without a call for the longest time is closed, if that is a sixth of
-	// StallTimeout; its client makes a new one when it needs it. If there is none, the new one is closed at once; a
-	// client goes on with those that it has.
+	// MaxConnections is how many connections there may be at once, of which each peer has its share, and how many more
+	// may be in their handshake. For one beyond that, the connection that has been without a call for the longest time
+	// is closed, if that is a sixth of StallTimeout; its client makes a new one when it needs it. If there is none, the
+	// new one is closed at once; a client goes on with those that it has. A peer that has none gets the place of one
+	// that another peer has beyond its share.
 	MaxConnections int
 
 	// MaxCalls is how many calls there may be at once on one connection. A call beyond that is refused.
 	MaxCalls int
 
 	// MaxBuffers is how many buffers of 256 KiB there are for data on its way to clients, in all connections together,
-	// and a writable server has as much for data that comes. Calls wait for one, and those
-	// of one connection have no more than half of them.
+	// and a writable server has as much for data that comes. Calls wait for one, and each peer has its share.
 	MaxBuffers int
 
 	// HandshakeTimeout is how long a connection may take until it can be used.
 	HandshakeTimeout time.Duration
 
-	// StallTimeout is how long a call waits for a client that takes or sends nothing. Then its connection is closed.
+	// StallTimeout is how long a call waits for a client that takes nothing, or sends nothing, on its connection: no
+	// byte, so that a line may be slow. Then the connection is closed.
 	StallTimeout time.Duration
 
 	// IdleTimeout is how long a connection without calls is kept. The client makes a new one when it needs it.
@@ -151,7 +156,8 @@ func NewServer(config ServerConfig) (*Server, error) {
 		}
 		s.uploads = uploads{
 			root: config.Root, publisher: publisher, idle: config.StallTimeout,
-			silence: min(config.StallTimeout, silentUpload), open: map[string]*upload{}, places: newShares(maxUploads, maxUploads),
+			silence: min(config.StallTimeout, silentUpload), open: map[string]*upload{},
+			places: newShares(maxUploads, maxUploads),
 		}
 		s.drafts = drafts{
 			root: config.Root, publisher: publisher, idle: config.StallTimeout,

@@ -11,7 +11,8 @@ import (
 	"culvert/internal/disk"
 )
 
-// maxDrafts is how many drafts may be open at once, of which each peer can have its share. Each has two descriptors, or three.
+// maxDrafts is how many drafts may be open at once, of which each peer can have its share. Each has two descriptors, or
+// three.
 const maxDrafts = 512
 
 // draftID names a draft. Who knows it may write it.

@@ -11,7 +11,8 @@ import (
 	"culvert/internal/disk"
 )
 
-// maxUploads is how many uploads may be open at once, of which each peer can have its share. Each has a few descriptors.
+// maxUploads is how many uploads may be open at once, of which each peer can have its share. Each has a few
+// descriptors.
 const maxUploads = 256
 
 // silentUpload is how long a client may send nothing of a file, before another version of it may take its place.

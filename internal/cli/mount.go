@@ -26,9 +26,10 @@ const mountHelp = `Mount shows a directory of a server as the directory DIR of t
 Programs list, open and read the files there, from any place in them, as if they were here; nothing is copied but what
 they read. DIR must be there, and empty.
 
-It ends with Ctrl-C or SIGTERM, or when DIR is unmounted: fusermount3 -u DIR. What the server does not answer within
---timeout is an error to the program that asks (Input/output error), and works again when the server is back. A file
-that changes while a program has it open gives that program an error (Stale file handle), never a mixture.
+It ends with Ctrl-C or SIGTERM, or when DIR is unmounted: fusermount3 -u DIR. If the server does not answer a program,
+and no byte comes from it or goes there for --timeout, the program gets an error (Input/output error); it works again
+when the server is back. A line may be slow. A file that changes while a program has it open gives that program an error
+(Stale file handle), never a mixture.
 
 With --decrypt, files that are encrypted to the identity are shown as what they hold: orders.csv.zst.age as orders.csv,
 with its size, and with random access to every part. Those compressed in a way that cannot be read from the middle are
@@ -125,7 +126,7 @@ func (o *mountOptions) add(cmd *cobra.Command) {
 	flags.BoolVar(&o.decrypt, "decrypt", false, "show encrypted files as what they hold")
 	flags.BoolVar(&o.writable, "rw", false, "let programs write, too")
 	flags.BoolVar(&o.allowOthers, "allow-other", false, "let other users of this machine in, as far as permissions do")
-	flags.DurationVar(&o.timeout, "timeout", defaultMountTimeout, "wait no longer than `TIME` for the server")
+	flags.DurationVar(&o.timeout, "timeout", defaultMountTimeout, "give up on the server if nothing moves for `TIME`")
 	flags.BoolVar(&o.json, "json", false, "print JSON")
 	flags.BoolVar(&o.quiet, "quiet", false, "show neither what is mounted nor figures")
 }

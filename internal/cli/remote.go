@@ -148,7 +148,7 @@ type remoteFlags struct {
 func (f *remoteFlags) add(cmd *cobra.Command) {
 	f.connectionFlags.add(cmd)
 	cmd.Flags().DurationVar(&f.timeout, "timeout", fileservice.DefaultTimeout,
-		"give a connection up on which nothing has come for `TIME`")
+		"give up on the server if nothing moves for `TIME`")
 }
 
 // remote is a server that a command is connected with.

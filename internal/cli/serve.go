@@ -33,7 +33,8 @@ broken off then goes on with the next culvert pull or push. It ends with code 0 
 signal does not wait.
 
 The limits bound what clients can take of this machine. The memory for data is --max-buffers × 256 KiB, and each
-connection that is busy takes some 6 MiB.`
+connection that is busy takes some 6 MiB. With n fingerprints at work each can have 1/(n+1) of buffers and connections,
+so that none keeps the others from being served.`
 
 const serveJSON = `
 
@@ -129,7 +130,7 @@ func (o *serveOptions) add(cmd *cobra.Command) {
 	flags.DurationVar(&limits.HandshakeTimeout, "handshake-timeout", fileservice.DefaultHandshakeTimeout,
 		"give up on who has not proved in `TIME` who it is")
 	flags.DurationVar(&limits.StallTimeout, "stall-timeout", fileservice.DefaultStallTimeout,
-		"give up on who takes or sends nothing for `TIME`")
+		"give up on a client that takes or sends no byte for `TIME`")
 	flags.DurationVar(&limits.IdleTimeout, "idle-timeout", fileservice.DefaultIdleTimeout,
 		"close a connection without calls after `TIME`")
 	flags.BoolVar(&o.json, "json", false, "print JSON")
