@@ -98,7 +98,9 @@ func (c *clientCall) isSilent(w *watch) bool {
 
 // isGone reports whether the server has said nothing although gRPC has asked it.
 func (c *clientCall) isGone(w *watch) bool {
-	return w.own.see(c.link.moved()) >= c.pauses.limit*c.client.busyLinks()
+	limit := c.pauses.limit
+	own, all := w.own.see(c.link.moved()), w.all.see(c.client.Moved())
+	return all >= limit || own >= limit*c.client.busyLinks()
 }
 
 // release gives the resources of the call back.

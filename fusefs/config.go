@@ -50,8 +50,8 @@ type SpaceFS interface {
 	Space(name string) (total, free, available uint64, err error)
 }
 
-// MovingFS is a file system at the other end of a line, which may be slow. A program waits while bytes move there, until
-// 64 MiB have, which were for others then.
+// MovingFS is a file system at the other end of a line, which may be slow. A program waits while bytes move there,
+// until 64 MiB have, which were for others then.
 type MovingFS interface {
 	fs.FS
 

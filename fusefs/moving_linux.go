@@ -8,8 +8,8 @@ import (
 // movingParts of Config.Timeout is how often a file system that can say so is asked whether anything moves.
 const movingParts = 4
 
-// movedForOthers is how many bytes may move for others while a request waits. Whatever moves beyond does not show that the
-// file system is at work for that request.
+// movedForOthers is how many bytes may move for others while a request waits. Whatever moves beyond does not show that
+// the file system is at work for that request.
 const movedForOthers = 64 << 20
 
 // moving is when anything moved last on the way to a [MovingFS].

@@ -237,9 +237,9 @@ func (c *Conn) SetWriteDeadline(t time.Time) error {
 // NetConn gives the connection that is encrypted. To read from it, write to it or set its deadlines breaks the Conn.
 func (c *Conn) NetConn() net.Conn { return c.conn }
 
-// Traffic returns how many bytes of records, whole or in part, the network has brought and taken. It shows that a peer is
-// there long before a record is complete: on a line of 64 kbit/s one takes half a minute. What the system has taken may
-// still be in its queue.
+// Traffic returns how many bytes of records, whole or in part, the network has brought and taken. It shows that a peer
+// is there long before a record is complete: on a line of 64 kbit/s one takes half a minute. What the system has taken
+// may still be in its queue.
 func (c *Conn) Traffic() (received, sent int64) { return c.receiver.arrived.Load(), c.sender.written() }
 
 // Peer gives the fingerprint of the peer, or "" before the handshake is done.
