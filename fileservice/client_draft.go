@@ -13,12 +13,15 @@ import (
 	"culvert/fileservice/internal/fileservicepb"
 )
 
-// A WritableFile is a file of a server that is open for writing, as [Client.OpenFile] gives it. Nobody sees what is
-// written before Publish gives it a name, as a whole. Close throws away what was not published.
+// A WritableFile is a file of a server that is open for writing, as [Client.OpenFile] gives it. One that is new or was
+// truncated is a draft: nobody sees what is written before Publish gives it a name, as a whole, and Close throws away
+// what was not published. One that has its name is in place: others see what is written as it arrives, and Close takes
+// nothing back.
 //
 // Writes return before the server has written, and keep the order in which they were made. The first error of one, and
-// of Truncate and Sync, is that of all calls from then on: nothing of the file is published any more. A server that was
-// started again does not know the file.
+// of Truncate, Sync and Flush, is that of all calls from then on; a draft is not published any more. It is [ErrChanged]
+// if others change a file that is in place. A server that was started again does not know the file; what was synced in
+// place before that is there.
 //
 // Its methods may be called at once, and wait for each other. They have no context: Close and Client.Close end what is
 // under way.
@@ -34,10 +37,11 @@ type WritableFile struct {
 	keeper *time.Timer
 
 	mu      sync.Mutex
-	info    *Info // as of the opening or the last Publish
+	info    *Info // as the server has told last
 	size    int64
 	changed time.Time // here; zero if nothing was written since info
-	dirty   bool      // there is something to publish
+	stale   bool      // something else was changed since info
+	draft   bool      // it is to be published
 	offset  int64     // of Read, Write and Seek
 	writer  draftWriter
 	err     error
@@ -54,10 +58,10 @@ var (
 
 // OpenFile opens a file with the flags of package os. To read only it is [Client.Open]. Otherwise the result is a
 // *[WritableFile], and the server has to be writable. A file that is made has these permissions, less the umask of the
-// server; one that is there keeps its own, and is copied on the server at the first write, unless os.O_TRUNC is set.
+// server; one that is there keeps its own, and is written in place, unless os.O_TRUNC is set.
 //
-// Others may write the file at the same time: whoever publishes last has written it. With os.O_APPEND, Write writes at
-// the end that this file has here. Whatever the flags say, what was written can be read.
+// Others may write the file at the same time. Of drafts, the one that is published last stays. With os.O_APPEND, Write
+// writes at the end that this file has here. Whatever the flags say, what was written can be read.
 func (c *Client) OpenFile(name string, flag int, perm fs.FileMode) (fs.File, error) {
 	if flag&(os.O_WRONLY|os.O_RDWR|os.O_CREATE|os.O_TRUNC) == 0 {
 		return c.Open(name)
@@ -87,7 +91,7 @@ func (c *Client) OpenFile(name string, flag int, perm fs.FileMode) (fs.File, err
 	}
 	f := &WritableFile{
 		client: c, opened: name, name: name, id: response.GetDraft(), append: flag&os.O_APPEND != 0, idle: idle,
-		info: info, size: info.Size(), dirty: response.GetChanged(),
+		info: info, size: info.Size(), draft: response.GetIsDraft(),
 	}
 	f.ctx, f.cancel = context.WithCancelCause(c.ctx)
 	f.writer.file = f
@@ -196,11 +200,11 @@ func (f *WritableFile) Truncate(size int64) error {
 	if err := f.change("truncate", &fileservicepb.ChangeDraftRequest{Size: &size}); err != nil {
 		return f.fail(err)
 	}
-	f.size, f.dirty, f.changed = size, true, time.Now()
+	f.size, f.changed = size, time.Now()
 	return nil
 }
 
-// Chmod sets the permissions that the file has when it is published; if nothing was written, at once.
+// Chmod sets permissions: of a draft, those that it has when it is published.
 func (f *WritableFile) Chmod(mode fs.FileMode) error {
 	permissions := uint32(mode.Perm())
 	f.mu.Lock()
@@ -208,22 +212,25 @@ func (f *WritableFile) Chmod(mode fs.FileMode) error {
 	if err := f.change("chmod", &fileservicepb.ChangeDraftRequest{Permissions: &permissions}); err != nil {
 		return err
 	}
-	f.info = f.info.with(func(i *Info) { i.mode = mode.Perm() })
+	f.info, f.stale = f.info.with(func(i *Info) { i.mode = mode.Perm() }), true
 	return nil
 }
 
-// Chtimes sets when the file was last read and changed, as seen when it is published; if nothing was written, at once.
-// A zero time leaves what is there. To write later changes it again.
+// Chtimes sets when the file was last read and changed: of a draft, as seen when it is published. A zero time leaves
+// what is there. To write later changes it again.
 func (f *WritableFile) Chtimes(atime, mtime time.Time) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	err := f.change("chtimes", &fileservicepb.ChangeDraftRequest{
 		AccessedUnixNano: unixNano(atime), ModifiedUnixNano: unixNano(mtime),
 	})
-	if err != nil || mtime.IsZero() {
+	if err != nil {
 		return err
 	}
-	f.changed = mtime
+	f.stale = true
+	if !mtime.IsZero() {
+		f.changed = mtime
+	}
 	return nil
 }
 
@@ -248,8 +255,9 @@ func (f *WritableFile) change(op string, request *fileservicepb.ChangeDraftReque
 	})
 }
 
-// Sync makes what was written durable on the server. If that was not published it is still without a name: should the
-// server end before Publish, it is lost. From the first Sync on, Publish returns when the name is durable, too.
+// Sync makes what was written durable on the server: of a file in place, with its name. A draft is still without a
+// name: should the server end before Publish, it is lost. From the first Sync on, Publish returns when the name is
+// durable, too. Afterwards Stat describes the file as the server has it.
 func (f *WritableFile) Sync() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -260,56 +268,87 @@ func (f *WritableFile) Sync() error {
 		return f.fail(err)
 	}
 	return f.fail(f.call("sync", f.name, func(ctx context.Context, service fileservicepb.FileServiceClient) error {
-		_, err := service.SyncDraft(ctx, &fileservicepb.SyncDraftRequest{Draft: f.id})
-		return err
+		entry, err := service.SyncDraft(ctx, &fileservicepb.SyncDraftRequest{Draft: f.id})
+		if err != nil || f.draft {
+			return err
+		}
+		return f.take(entry, f.name)
 	}))
 }
 
-// Publish gives what was written a name, of whatever directory: the name of OpenFile, or another one, which the file
-// has from then on. What is there is replaced, unless replace is false; then it fails with fs.ErrExist. If nothing is
-// new and the name is the same it does nothing.
+// Flush returns when the server has what was written. Stat describes a file in place as the server has it then.
+func (f *WritableFile) Flush() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.usable("flush"); err != nil {
+		return err
+	}
+	if err := f.writer.wait(); err != nil {
+		return f.fail(err)
+	}
+	if f.draft || f.changed.IsZero() && !f.stale {
+		return nil
+	}
+	return f.fail(f.publish(f.name, false))
+}
+
+// Publish gives a draft a name, of whatever directory: the name of OpenFile, or another one. What is there is replaced,
+// unless replace is false; then it fails with fs.ErrExist. It is durable if Sync was called before or is called
+// afterwards. Otherwise the server begins to write the file to its disk, and does not wait for that. If it cannot have
+// the name, it may be published under another one.
 //
-// It is durable if Sync was called before or is called afterwards, or if the file was opened with content, which a loss
-// of power must not take. Otherwise the server begins to write the file to its disk, and does not wait for that.
-//
-// Writing may go on: the next write has the server copy the file first, and is seen with the next Publish. If it cannot
-// have the name, it may be published under another one.
+// Writing may go on, in place. To publish that again under the same name is to flush it; another name is given by
+// [Client.Rename].
 func (f *WritableFile) Publish(name string, replace bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := f.usable("publish"); err != nil {
 		return err
 	}
+	if !f.draft && name != f.name {
+		return f.fault("publish", fs.ErrInvalid)
+	}
 	if err := f.writer.wait(); err != nil {
 		return f.fail(err)
 	}
-	if !f.dirty && name == f.name {
+	if !f.draft && f.changed.IsZero() && !f.stale {
 		return nil
 	}
-	call, err := f.client.begin(f.ctx, "publish", name)
+	err := f.publish(name, replace)
+	if !f.draft || errors.Is(err, ErrIntegrity) {
+		return f.fail(err)
+	}
+	return err
+}
+
+// publish is Publish of what the server has. mu is held.
+func (f *WritableFile) publish(name string, replace bool) error {
+	return f.call("publish", name, func(ctx context.Context, service fileservicepb.FileServiceClient) error {
+		entry, err := service.PublishDraft(ctx, &fileservicepb.PublishDraftRequest{
+			Draft: f.id, Path: name, Replace: replace,
+		})
+		if err == nil {
+			err = f.take(entry, name)
+		}
+		return err
+	})
+}
+
+// take takes over what the server says of a file that is in place. mu is held.
+func (f *WritableFile) take(entry *fileservicepb.Entry, name string) error {
+	info, err := infoOfMessage(entry, name)
+	if err == nil && (!info.Mode().IsRegular() || info.Size() != f.size) {
+		err = fmt.Errorf("%w: it has another file", ErrIntegrity)
+	}
 	if err != nil {
 		return err
 	}
-	call.pause() // the server writes to its disk
-	entry, err := call.link.service.PublishDraft(call.ctx, &fileservicepb.PublishDraftRequest{
-		Draft: f.id, Path: name, Replace: replace,
-	})
-	if err != nil {
-		return call.end(err)
-	}
-	info, err := infoOfMessage(entry, name)
-	if err == nil && (!info.Mode().IsRegular() || info.Size() != f.size) {
-		err = fmt.Errorf("%w: it has published another file", ErrIntegrity)
-	}
-	if err = call.end(err); err != nil {
-		return f.fail(err)
-	}
-	f.name, f.info, f.dirty, f.changed = name, info, false, time.Time{}
+	f.name, f.info, f.draft, f.changed, f.stale = name, info, false, time.Time{}, false
 	return nil
 }
 
-// Close ends the file, without what was not published. It ends what is under way, and does not wait longer than for the
-// client's Timeout.
+// Close ends the file, without what was not published. It ends what is under way, which Flush waits for, and does not
+// wait longer than for the client's Timeout.
 func (f *WritableFile) Close() error {
 	f.cancel(fs.ErrClosed) // which ends those who have the lock
 	f.mu.Lock()

@@ -25,7 +25,7 @@ func (f *WritableFile) writeAt(p []byte, offset int64) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	f.dirty, f.changed = true, time.Now()
+	f.changed = time.Now()
 	if err := f.writer.write(p, offset); err != nil {
 		return 0, f.fail(err)
 	}

@@ -112,7 +112,7 @@ func (w *draftWriter) streamFor(offset int64) (place int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	// The server may have to copy the file first. gRPC finds out if it is silent.
+	// The server may wait for its disk. gRPC finds out if it is silent.
 	call.pause()
 	stream, err := call.link.service.WriteDraft(call.ctx)
 	if err != nil {

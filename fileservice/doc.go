@@ -50,11 +50,13 @@
 //	   │                                    Entry, and up to 64 KiB  all of its data  │
 //	   │◀─────────────────────────────────────────────────────────────────────────────│
 //	   │  OpenDraft  path                                                             │
-//	   │─────────────────────────────────────────────────────────────────────────────▶│  another file beside it
-//	   │  WriteDraft  draft; offset, data; offset, data …                             │
+//	   │─────────────────────────────────────────────────────────────────────────────▶│  another file beside it,
+//	   │  WriteDraft  draft; offset, data; offset, data …                             │  or the file itself
 //	   │═════════════════════════════════════════════════════════════════════════════▶│  write
 //	   │  PublishDraft  draft, path                                                   │
 //	   │─────────────────────────────────────────────────────────────────────────────▶│  sync?, rename, sync?
+//	   │  SyncDraft  draft                                                            │
+//	   │─────────────────────────────────────────────────────────────────────────────▶│  sync
 //
 // Small files, of at most 64 KiB, go whole, up to 64 of one directory in a call: a tree of them does not wait for a
 // round trip, nor for a sync of the disk, with each.
@@ -119,29 +121,38 @@
 // replaced is not a matter of the upload but of each client: it says so when it begins, and the one that finishes says
 // it again.
 //
-// # Drafts
+// # Drafts, and files in place
 //
-// What a program writes into a file that is open, at any offset and over any time, is a draft on the server: a file
-// NAME.RANDOM.culvert.draft beside the one that it is to become, which no listing shows and no path may name. It gets
-// its name when it is published; so a reader sees what was there before, or all of what is new. A file that is there
-// already is copied when the first byte of it is changed, and shares its blocks on file systems that can do that.
+// A program writes into a file that is open at any offset and over any time. What is new, or gets all of its content
+// anew, is a draft on the server: a file NAME.RANDOM.culvert.draft beside the one that it is to become, which no
+// listing shows and no path may name. It gets its name when it is published; so a reader sees what was there before, or
+// all of what is new. A file that is there, and one that was published, is written in place: nothing is copied, it
+// keeps its owner, its permissions and its other names, and others see what is written as it arrives. It loses the bits
+// by which a program runs as the owner of the file, as if anybody but the superuser had written to it.
 //
-// What survives a loss of power is what a program has asked for, as with a file system of its own: after Sync, the
-// content is durable, and the name when the file is published, in the order above. A file that was published without it
-// is on its way to the disk, and may be short, or not there, if the power fails before it has arrived. One that was
-// opened with content is always published durably, since the file that it replaces may be: to add a line must not risk
-// those that are there.
+// After Sync, the content of a file in place survives a loss of power, and its name does, too; nothing that happens to
+// client or server takes it back. A draft is lost with its client or its server. Its content is durable after Sync, and
+// its name when it is published, in the order above. A file that was published without Sync is on its way to the disk,
+// and may be short, or not there, if the power fails before it has arrived.
 //
-// A draft is named by 16 random bytes, and belongs to whoever knows them. It has the lock of its file, and is dropped
-// when its client says so, when no call has named it for StallTimeout, and when the server ends; one that a server left
-// behind when it was killed is removed by whoever next lists the directory, or removes it, on a server that is
-// writable. It stays while the connection is there that named it last and its client sends anything: on a slow line the
-// next call may be stuck. There are 512, which peers share.
+// If somebody else changes a file in place, or takes its name from it, while a client has it open, the next call of
+// that client fails with [ErrChanged]: it has parts of the file in memory, and would mix the two. That is found by size
+// and time, before each write and each Sync. Who changes the file at the very same moment is not noticed.
+//
+// A draft, and what is open of a file in place, is named by 16 random bytes, and belongs to whoever knows them. It is
+// dropped when its client says so, when no call has named it for StallTimeout, and when the server ends. It stays while
+// the connection is there that named it last and its client sends anything: on a slow line the next call may be stuck.
+// What was written in place stays in any case, and the client opens the file again. There are 512, which peers share.
+//
+// A draft has the lock of its file, and the sticky bit, which means nothing for files. What a server that was killed
+// has left behind is known by both and by its name. It is removed by the next server when it starts, if it is writable;
+// by the next draft of the same file; and with its directory. A file of a user that merely has such a name is hidden,
+// and never removed.
 //
 // The writes to one draft take up to four streams, on as many connections. Each part of 1 MiB of the file has its
 // stream, so that writes that overlap keep their order. Their errors come with the end of a stream, for which Sync and
 // Publish wait; streams in which nothing moves are ended after some seconds, and begun again. Whatever goes wrong with
-// one of them, the file is not published.
+// one of them, every later call of the file fails, and a draft is not published.
 //
 // # What a peer can do
 //
@@ -170,8 +181,8 @@
 // the caller. The files that it has open have at most 16 MiB of what came when they were opened, and those that it
 // writes 8 MiB that wait for more, and 256 KiB in each stream.
 //
-// A draft has two descriptors of the server, or three, and a buffer of 1 MiB only while something is written: one of
-// those that uploads have.
+// A draft has two descriptors of the server, and a buffer of 1 MiB only while something is written: one of those that
+// uploads have.
 //
 // A transfer has 8 buffers of 1 MiB, or one for each connection if those are more, 256 KiB for each of 8 calls for
 // small files, and 33 bytes for each block of a file of several blocks that is under way: 34 MB for a TiB. Of a tree it

@@ -1,14 +1,11 @@
 package fileservice
 
 import (
-	"context"
-	"crypto/rand"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -17,17 +14,17 @@ import (
 )
 
 // errNoDraft is the error of calls that name a draft which is not there (any more): it was ended, or dropped because it
-// was idle, or the server is another one.
-var errNoDraft = refused("there is no such draft")
+// was idle, or the server is another one. What was not synced of it is lost, as after an error of the disk.
+var errNoDraft error = &remoteError{kind: ErrRefused, errno: syscall.EIO, text: "there is no such draft"}
 
-// draft is a file that a client writes at any offset, while nobody sees it.
+// draft is a file that a client writes at any offset. One that is new, or gets new content, is written where nobody
+// sees it until it is published; one that has its name is written in place.
 //
-//	open      NAME as source              or an empty .draft
-//	write     source ──copy──▶ .draft ◀── bytes
-//	publish   .draft ──▶ NAME, which is the source then
+//	open      an empty .draft             or NAME, in place
+//	write     .draft ◀── bytes            or NAME ◀── bytes
+//	publish   .draft ──▶ NAME, which is in place from then on
 //
-// A file that is opened and not changed is not copied. If the draft is to be durable, it is synced before it gets its
-// name, and the directory afterwards.
+// If a draft is to be durable, it is synced before it gets its name, and the directory afterwards.
 type draft struct {
 	root      *os.Root
 	dir       *os.Root // that the file is in, so that the draft goes with it
@@ -35,21 +32,23 @@ type draft struct {
 	base      string   // name in dir
 	publisher *disk.Publisher
 
-	// work is held for reading by those who read and write the file, and else by those who change which one it is.
+	// work is held for reading by those who read and write the file, and else by those who change what it is.
 	work        sync.RWMutex
-	file        disk.LockedFile // the draft; nil if nothing was written since source was opened
-	name        string          // of the draft in dir
-	source      *os.File        // what it begins with; nil if there is a file
-	version     Version         // of source
-	owner       fs.FileInfo     // whose user and group the file gets; nil for those of this process
-	permissions fs.FileMode     // that the file gets
+	file        disk.LockedFile // what is written, which has a lock if it is a draft
+	name        string          // of the draft in dir; "" if the file is written in place
+	owner       fs.FileInfo     // whose user and group a draft gets; nil for those of this process
+	permissions fs.FileMode     // that a draft gets
 	ended       bool
 
-	turn sync.Mutex // of those who write
+	// turn is of those who change the file. What others change in a file in place is found by its size and time.
+	turn     sync.Mutex
+	size     int64
+	modified time.Time
 
 	mu      sync.Mutex
 	err     error // the first of a write, after which it can only be dropped
-	durable bool  // publish syncs: the client has asked for it, or what is there may be durable and would be lost
+	durable bool  // the client has asked for it: publish syncs
+	named   bool  // the name is durable
 }
 
 // draftOptions say how a draft is opened, as the flags of open(2) do.
@@ -98,67 +97,40 @@ func (d *draft) open(options draftOptions) error {
 	case !info.Mode().IsRegular():
 		return d.fault(notRegular(info.Mode()))
 	}
-	// To open it for writing asks whether this process may.
-	source, err := d.dir.OpenFile(d.base, os.O_RDWR|openWithoutWaiting, 0)
+	// To open it for writing asks whether this process may, also if a draft takes its place.
+	file, err := d.dir.OpenFile(d.base, os.O_RDWR|openWithoutWaiting, 0)
 	if err != nil {
 		return err
 	}
-	d.source, d.owner, d.permissions = source, info, info.Mode().Perm()
-	opened, err := source.Stat()
+	opened, err := file.Stat()
+	if err == nil && !os.SameFile(opened, info) {
+		err = d.fault(ErrChanged)
+	}
 	if err != nil {
-		return err
+		return errors.Join(err, file.Close())
 	}
-	if !os.SameFile(opened, info) {
-		return d.fault(ErrChanged)
-	}
-	d.version = VersionOf(opened)
 	if options.truncate {
-		return d.create()
+		d.owner, d.permissions = info, info.Mode().Perm()
+		return errors.Join(file.Close(), d.create())
 	}
-	d.durable = opened.Size() > 0
+	d.putInPlace(file, opened)
 	return nil
 }
+
+// putInPlace has the file written that has the name. work is held, or nobody else has the draft.
+func (d *draft) putInPlace(file *os.File, info fs.FileInfo) {
+	d.file, d.name, d.owner = disk.Unlocked(file), "", nil
+	d.size, d.modified = info.Size(), info.ModTime()
+}
+
+func (d *draft) isInPlace() bool { return d.file != nil && d.name == "" }
 
 // fault is called with work held.
 func (d *draft) fault(err error) error { return &fs.PathError{Op: "write", Path: d.local, Err: err} }
 
-// create begins with an empty file, without the source. work is held.
-func (d *draft) create() error {
-	file, name, err := createDraft(d.dir, d.base)
-	if err != nil {
-		return err
-	}
-	d.file, d.name = file, name
-	return d.closeSource()
-}
-
-// createDraft makes an empty draft of a file. One that has just been made may be held by whoever looks for those that
-// were left, who removes it then, so that another one is tried.
-func createDraft(dir *os.Root, base string) (file disk.LockedFile, name string, err error) {
-	const attempts = 100
-	for range attempts {
-		name = draftName(base)
-		file, err = disk.InRoot{Root: dir}.OpenLocked(name)
-		if !errors.Is(err, disk.ErrLocked) {
-			break
-		}
-	}
-	return file, name, err
-}
-
-// draftName is a name for a draft of a file, which is not longer than names may be.
-func draftName(base string) string {
-	const longest = 200
-	base = strings.ToValidUTF8(base[:min(len(base), longest)], "")
-	return base + "." + strings.ToLower(rand.Text()[:12]) + draftSuffix
-}
-
-func (d *draft) closeSource() error {
-	if d.source == nil {
-		return nil
-	}
-	err := d.source.Close()
-	d.source = nil
+// create begins with an empty draft.
+func (d *draft) create() (err error) {
+	d.file, d.name, err = createDraft(d.dir, d.base)
 	return err
 }
 
@@ -181,35 +153,62 @@ func (d *draft) fail(err error) error {
 	return d.err
 }
 
-// writeAt writes into the draft. What several goroutines write at once must not overlap.
-func (d *draft) writeAt(ctx context.Context, p []byte, offset int64) error {
+// writeAt writes into the file. What several goroutines write at once must not overlap.
+func (d *draft) writeAt(p []byte, offset int64) error {
 	if offset < 0 || offset > maxFileSize-int64(len(p)) {
 		return &fs.PathError{Op: "write", Err: syscall.EFBIG}
 	}
 	d.work.RLock()
-	defer func() { d.work.RUnlock() }()
-	for d.file == nil {
-		d.work.RUnlock()
-		d.work.Lock()
-		err := d.prepare(ctx, maxFileSize)
-		d.work.Unlock()
-		d.work.RLock()
-		if err != nil {
-			return err
-		}
-	}
+	defer d.work.RUnlock()
 	if err := d.usable(); err != nil {
 		return err
 	}
-	// The kernel lets in one at a time to a file, and the others would spin until it is their turn.
-	d.turn.Lock()
-	_, err := d.file.WriteAt(p, offset)
-	d.turn.Unlock()
+	err := d.change(func() error {
+		_, err := d.file.WriteAt(p, offset)
+		return err
+	})
 	if end := offset + int64(len(p)); err == nil && end >= BlockSize && end%BlockSize == 0 {
 		err = d.file.Writeback(end-BlockSize, BlockSize)
 	}
 	if err != nil {
 		return d.fail(err)
+	}
+	return nil
+}
+
+// change changes the file. The kernel lets in one at a time to a file, and others would spin until it is their turn.
+func (d *draft) change(do func() error) error {
+	d.turn.Lock()
+	defer d.turn.Unlock()
+	if !d.isInPlace() {
+		return do()
+	}
+	if err := d.checkUnchanged(); err != nil {
+		return err
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	info, err := d.file.Stat()
+	if err == nil {
+		d.size, d.modified = info.Size(), info.ModTime()
+	}
+	return err
+}
+
+// checkUnchanged fails if others have changed a file that is written in place. The client has parts of it in memory,
+// and would mix what it wrote with theirs. It takes the bits away with which a program runs as the owner of the file:
+// the system does not if it is the superuser who writes. The caller has the turn.
+func (d *draft) checkUnchanged() error {
+	info, err := d.file.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() != d.size || !info.ModTime().Equal(d.modified) {
+		return d.fault(ErrChanged)
+	}
+	if info.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0 {
+		return d.file.Chmod(info.Mode().Perm())
 	}
 	return nil
 }
@@ -221,13 +220,7 @@ func (d *draft) readAt(p []byte, offset int64) (n int, err error) {
 	if err := d.usable(); err != nil {
 		return 0, err
 	}
-	if d.file != nil {
-		n, err = d.file.ReadAt(p, offset)
-	} else if n, err = d.source.ReadAt(p, offset); err == nil || err == io.EOF {
-		if changed := unchanged(d.source, d.version); changed != nil {
-			return 0, changed
-		}
-	}
+	n, err = d.file.ReadAt(p, offset)
 	if err == io.EOF {
 		err = nil
 	}
@@ -235,64 +228,46 @@ func (d *draft) readAt(p []byte, offset int64) (n int, err error) {
 }
 
 // truncate sets the size.
-func (d *draft) truncate(ctx context.Context, size int64) error {
+func (d *draft) truncate(size int64) error {
 	if size < 0 || size > maxFileSize {
 		return &fs.PathError{Op: "truncate", Err: syscall.EFBIG}
 	}
-	d.work.Lock()
-	defer d.work.Unlock()
+	d.work.RLock()
+	defer d.work.RUnlock()
 	if err := d.usable(); err != nil {
 		return err
 	}
-	var err error
-	switch {
-	case d.file == nil && size == 0:
-		err = d.create()
-	case d.file == nil:
-		err = d.prepare(ctx, size)
-	}
-	if err == nil {
-		err = d.file.Truncate(size)
-	}
-	return err
+	return d.change(func() error { return d.file.Truncate(size) })
 }
 
-// setAttributes sets permissions and times. Of a file that was not changed they are those that it has now.
+// setAttributes sets permissions and times, of a file in place at once.
 func (d *draft) setAttributes(permissions *uint32, accessed, modified time.Time) error {
 	d.work.Lock()
 	defer d.work.Unlock()
 	if err := d.usable(); err != nil {
 		return err
 	}
-	if permissions != nil {
-		d.permissions = permissionsOf(*permissions)
-	}
-	if d.file != nil {
+	return d.change(func() error {
+		name := d.name
+		if d.isInPlace() {
+			name = d.base
+		}
+		if permissions != nil {
+			d.permissions = permissionsOf(*permissions)
+			if d.isInPlace() {
+				if err := d.file.Chmod(d.permissions); err != nil {
+					return err
+				}
+			}
+		}
 		if accessed.IsZero() && modified.IsZero() {
 			return nil
 		}
-		if err := checkName(d.dir, d.name, d.file); err != nil {
+		if err := checkName(d.dir, name, d.file); err != nil {
 			return err
 		}
-		return d.dir.Chtimes(d.name, accessed, modified)
-	}
-	if err := unchanged(d.source, d.version); err != nil {
-		return err
-	}
-	if err := checkName(d.dir, d.base, d.source); err != nil {
-		return err
-	}
-	if permissions != nil {
-		if err := d.source.Chmod(d.permissions); err != nil {
-			return err
-		}
-	}
-	err := d.dir.Chtimes(d.base, accessed, modified)
-	info, statErr := d.source.Stat()
-	if statErr == nil {
-		d.version = VersionOf(info)
-	}
-	return errors.Join(err, statErr)
+		return d.dir.Chtimes(name, accessed, modified)
+	})
 }
 
 // checkName fails if a name is not that of an open file any more.
@@ -311,7 +286,7 @@ func checkName(dir *os.Root, name string, file interface{ Stat() (fs.FileInfo, e
 	return nil
 }
 
-// sync makes the content durable, and the name: now, if it was published, or else when it is.
+// sync makes the content durable, and the name: now, if the file has it, or else when it is published.
 func (d *draft) sync() error {
 	d.work.RLock()
 	defer d.work.RUnlock()
@@ -320,32 +295,48 @@ func (d *draft) sync() error {
 	}
 	d.mu.Lock()
 	d.durable = true
+	named := d.named
 	d.mu.Unlock()
-	var err error
-	if d.file != nil {
-		err = d.file.Sync()
-	} else if err = d.source.Sync(); err == nil {
+	if !d.isInPlace() {
+		if err := d.file.Sync(); err != nil {
+			return d.fail(err) // a second sync may say that all is well
+		}
+		return nil
+	}
+	d.turn.Lock()
+	err := d.checkUnchanged()
+	d.turn.Unlock()
+	// What has no name any more is not what others see, although the system would sync it.
+	if is, namedErr := disk.IsNamed(d.file); err == nil && (!is || namedErr != nil) {
+		err = errors.Join(d.fault(ErrChanged), namedErr)
+	}
+	if err == nil {
+		err = d.file.SyncAll()
+	}
+	if err == nil && !named {
 		err = disk.InRoot{Root: d.dir}.SyncDir(".")
 	}
 	if err != nil {
-		return d.fail(err) // a second sync may say that all is well
+		return d.fail(err)
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.named = true
 	return nil
 }
 
-// stat describes the file as it is, with the permissions that it gets, and says whether there is something to commit.
-func (d *draft) stat() (info fs.FileInfo, permissions fs.FileMode, changed bool, err error) {
+// stat describes the file as it is, with the permissions that it gets, and says whether it is to be published.
+func (d *draft) stat() (info fs.FileInfo, permissions fs.FileMode, isDraft bool, err error) {
 	d.work.RLock()
 	defer d.work.RUnlock()
 	if err = d.usable(); err != nil {
 		return nil, 0, false, err
 	}
-	if d.file != nil {
-		info, err = d.file.Stat()
-	} else {
-		info, err = d.source.Stat()
+	info, err = d.file.Stat()
+	if err == nil && d.isInPlace() {
+		return info, info.Mode().Perm(), false, nil
 	}
-	return info, d.permissions, d.file != nil, err
+	return info, d.permissions, true, err
 }
 
 // end drops what was not published, when nobody works with it any more.
@@ -357,11 +348,13 @@ func (d *draft) end() error {
 	}
 	d.ended = true
 	var err error
-	if d.file != nil {
+	if d.name != "" {
 		if err = d.dir.Remove(d.name); errors.Is(err, fs.ErrNotExist) {
 			err = nil // so is the directory, perhaps
 		}
+	}
+	if d.file != nil {
 		err = errors.Join(err, d.file.Close())
 	}
-	return errors.Join(err, d.closeSource(), d.dir.Close())
+	return errors.Join(err, d.dir.Close())
 }

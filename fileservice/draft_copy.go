@@ -2,45 +2,22 @@ package fileservice
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
 
 	"culvert/internal/disk"
 )
 
-// copyPart is how much of a source is copied at a time. Then it is asked whether anybody still waits for it.
+// copyPart is how much of a draft is copied at a time. Then it is asked whether anybody still waits for it.
 const copyPart = 64 << 20
 
-// prepare makes a file that can be written, with the content of the source up to an offset. On file systems that can
-// share blocks, the copy takes neither time nor space (copy_file_range(2)). work is held.
-func (d *draft) prepare(ctx context.Context, end int64) error {
-	if err := d.usable(); err != nil || d.file != nil {
-		return err
-	}
-	source, version := d.source, d.version
-	d.source = nil // create would close it
-	err := d.create()
-	if err == nil {
-		err = copyUpTo(ctx, d.file, source, end)
-	}
-	if err == nil {
-		err = unchanged(source, version)
-	}
-	if err = errors.Join(err, source.Close()); err != nil {
-		return d.fail(err)
-	}
-	return nil
-}
-
-// copyUpTo copies what lies before an offset, through the kernel where it can. Holes stay holes.
-func copyUpTo(ctx context.Context, to disk.LockedFile, from *os.File, limit int64) error {
+// copyContent copies a draft to another file system, through the kernel where it can. Holes stay holes.
+func copyContent(ctx context.Context, to disk.LockedFile, from *os.File) error {
 	info, err := from.Stat()
 	if err != nil {
 		return err
 	}
-	limit = min(limit, info.Size())
-	for at := int64(0); at < limit; {
+	for at := int64(0); at < info.Size(); {
 		start, end, err := disk.NextData(from, at)
 		if err != nil {
 			return err
@@ -48,15 +25,12 @@ func copyUpTo(ctx context.Context, to disk.LockedFile, from *os.File, limit int6
 		if start == end {
 			break
 		}
-		if err := copyRange(ctx, to, from, start, min(end, limit)); err != nil {
+		if err := copyRange(ctx, to, from, start, min(end, info.Size())); err != nil {
 			return err
 		}
 		at = end
 	}
-	if size, err := to.Size(); err != nil || size >= limit {
-		return err
-	}
-	return to.Truncate(limit)
+	return to.Truncate(info.Size())
 }
 
 // copyRange copies what lies between two offsets, as far as it is there.

@@ -46,9 +46,11 @@ func TestDraftFaults(t *testing.T) {
 				}
 				address := listenSecurely(t, dir, serverKey, clientName, writable)
 				client := ail(t, address, peer, 2, soon, offset, fault)
-				opened, err := client.OpenFile("file", os.O_RDWR, 0)
+				opened, err := client.OpenFile("file", os.O_RDWR|os.O_TRUNC, 0)
 				if err != nil {
-					is(t, dir, map[string][]byte{"file": old})
+					if content := contentOf(t, dir, "file"); !bytes.Equal(content, old) {
+						t.Errorf("it was not opened, and has %d bytes", len(content))
+					}
 					return
 				}
 				file := opened.(*fileservice.WritableFile)

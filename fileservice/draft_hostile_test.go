@@ -72,7 +72,7 @@ func (l *draftLiar) DropDraft(
 func honestDraft() *draftLiar {
 	return &draftLiar{
 		opened: &fileservicepb.OpenDraftResponse{
-			Draft: make([]byte, 16), Entry: entry("file", 0), IdleMilliseconds: 60_000, Changed: true,
+			Draft: make([]byte, 16), Entry: entry("file", 0), IdleMilliseconds: 60_000, IsDraft: true,
 		},
 		write:   func(received int64) int64 { return received },
 		read:    []byte("hello"),
@@ -315,19 +315,49 @@ func TestDraftThatIsExchanged(t *testing.T) {
 	if _, err := os.Lstat(filepath.Join(dir, "new")); err == nil {
 		t.Error("another file has the name")
 	}
-	file = openDraft(t, client, "file", os.O_RDWR)
-	if err := os.WriteFile(filepath.Join(dir, "file"), []byte("longer than before"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := file.ReadAt(make([]byte, 5), 0); !errors.Is(err, fileservice.ErrChanged) {
-		t.Errorf("it is read: %v", err)
-	}
-	_, err = file.WriteAt([]byte("x"), 0)
-	if err = errors.Join(err, publish(file, "file")); !errors.Is(err, fileservice.ErrChanged) {
-		t.Errorf("it is written: %v", err)
-	}
-	if content := contentOf(t, dir, "file"); string(content) != "longer than before" {
-		t.Errorf("%q", content)
+}
+
+// TestOthersChangeWhatIsInPlace has somebody else write a file that is open, or take its name. The client is told, and
+// what was written elsewhere stays.
+func TestOthersChangeWhatIsInPlace(t *testing.T) {
+	dir, _ := tree(t, map[string]int{"file": 5})
+	path := filepath.Join(dir, "file")
+	client := serve(t, dir, writable)
+	for what, theirs := range map[string]func() error{
+		"written": func() error { return os.WriteFile(path, []byte("longer than before"), 0o644) },
+		"replaced": func() error {
+			return errors.Join(os.WriteFile(path+".new", []byte("theirs"), 0o644), os.Rename(path+".new", path))
+		},
+	} {
+		for name, call := range map[string]func(*fileservice.WritableFile) error{
+			"Sync":  (*fileservice.WritableFile).Sync,
+			"Flush": (*fileservice.WritableFile).Flush,
+		} {
+			if what == "replaced" && name == "Flush" {
+				continue // others see what was written, who have the file open
+			}
+			file := openDraft(t, client, "file", os.O_RDWR)
+			if _, err := file.WriteAt([]byte("ours"), 0); err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(file.Sync(), theirs()); err != nil {
+				t.Fatal(err)
+			}
+			want := contentOf(t, dir, "file")
+			_, err := file.WriteAt([]byte("x"), 0)
+			if err = errors.Join(err, call(file)); !errors.Is(err, fileservice.ErrChanged) {
+				t.Errorf("%s, then %s: %v", what, name, err)
+			}
+			if _, err := file.WriteAt([]byte("x"), 0); !errors.Is(err, fileservice.ErrChanged) {
+				t.Errorf("%s, then written: %v", what, err)
+			}
+			if content := contentOf(t, dir, "file"); !bytes.Equal(content, want) {
+				t.Errorf("%s, and has %q", what, content)
+			}
+			if err := file.Close(); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 }
 

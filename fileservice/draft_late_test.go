@@ -28,7 +28,7 @@ func TestPublishThatWasGivenUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.writeAt(t.Context(), []byte("late"), 0); err != nil {
+	if err := d.writeAt([]byte("late"), 0); err != nil {
 		t.Fatal(err)
 	}
 	if err := root.WriteFile("file", []byte("meanwhile"), 0o644); err != nil {

@@ -2,6 +2,7 @@ package fileservice
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"io/fs"
 	"os"
@@ -11,39 +12,44 @@ import (
 	"culvert/internal/disk"
 )
 
-// publish gives the draft a path, durably if it is to be, and makes it the source of what is written next. If the path
-// cannot be had the draft stays as it was, for another one.
+// publish gives the draft a path, durably if it is to be. From then on the file is written in place. If the path cannot
+// be had the draft stays as it was, for another one. What is in place already stays there.
 func (d *draft) publish(ctx context.Context, local string, replace bool) error {
 	d.work.Lock()
 	defer d.work.Unlock()
 	if err := d.usable(); err != nil {
 		return err
 	}
-	other, err := d.moveTo(ctx, local)
-	if err != nil || d.file == nil && !other {
+	if d.isInPlace() {
+		if err := d.checkUnchanged(); err != nil {
+			return d.fail(err)
+		}
+		return nil
+	}
+	if err := d.moveTo(ctx, local); err != nil {
 		return err
 	}
-	if err := d.prepare(ctx, maxFileSize); err != nil {
-		return err
-	}
-	source, err := d.openAgain(os.O_RDWR)
+	file, err := d.openAgain(os.O_RDWR)
 	if err != nil {
 		return err
 	}
 	renamed, err := d.publishFile(ctx, replace)
 	if !renamed {
-		return errors.Join(err, source.Close())
+		return errors.Join(err, file.Close())
 	}
 	if err != nil {
 		err = d.fail(err)
 	}
 	err = errors.Join(err, d.file.Close())
-	d.file, d.source = nil, source
-	info, statErr := source.Stat()
-	if statErr == nil {
-		d.owner, d.version = info, VersionOf(info)
+	info, statErr := file.Stat()
+	if statErr != nil {
+		return errors.Join(err, d.fail(statErr), file.Close())
 	}
-	return errors.Join(err, statErr)
+	d.putInPlace(file, info)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.named = d.durable && err == nil
+	return err
 }
 
 // publishFile is the way from the draft to the file. What has been given up by whoever asked for it does not get the
@@ -56,7 +62,8 @@ func (d *draft) publishFile(ctx context.Context, replace bool) (renamed bool, er
 		// Who may not give files away gets those that he writes, as with any program that replaces them.
 		keepOwner(d.file, d.owner)
 	}
-	if err := d.file.Chmod(d.permissions); err != nil {
+	// It stays a draft, and is known as one, as long as it has no other name.
+	if err := d.file.Chmod(d.permissions | draftMark); err != nil {
 		return false, err
 	}
 	d.mu.Lock()
@@ -97,36 +104,34 @@ func (d *draft) rename(ctx context.Context, replace bool) error {
 	if err := checkName(d.dir, d.name, d.file); err != nil {
 		return err
 	}
-	if !replace {
-		return disk.InRoot{Root: d.dir}.Rename(d.name, d.base)
+	var err error
+	if replace {
+		err = d.dir.Rename(d.name, d.base)
+	} else {
+		err = disk.InRoot{Root: d.dir}.Rename(d.name, d.base)
 	}
-	return d.dir.Rename(d.name, d.base)
+	if err != nil {
+		return err
+	}
+	return d.file.Chmod(d.permissions)
 }
 
-// moveTo makes the draft one of another path, and reports whether it was not of that before. work is held.
-func (d *draft) moveTo(ctx context.Context, local string) (other bool, err error) {
-	base := filepath.Base(local)
+// moveTo makes the draft one of another path. work is held.
+func (d *draft) moveTo(ctx context.Context, local string) error {
 	dir, err := openParent(d.root, local)
 	if err != nil {
-		return false, err
+		return err
 	}
 	same, err := sameDir(d.dir, dir)
-	if same || err != nil {
-		other = base != d.base
-		if err == nil {
-			d.local, d.base = local, base
-		}
-		return other, errors.Join(err, dir.Close())
+	if err == nil && !same {
+		err = d.moveFile(ctx, dir, local)
 	}
-	if err := d.prepare(ctx, maxFileSize); err != nil {
-		return false, errors.Join(err, dir.Close())
-	}
-	if err := d.moveFile(ctx, dir, local); err != nil {
-		return false, errors.Join(err, dir.Close())
+	if err != nil {
+		return errors.Join(err, dir.Close())
 	}
 	left := d.dir
-	d.dir, d.local, d.base = dir, local, base
-	return true, left.Close()
+	d.dir, d.local, d.base = dir, local, filepath.Base(local)
+	return left.Close()
 }
 
 func sameDir(a, b *os.Root) (bool, error) {
@@ -165,7 +170,7 @@ func checkSame(file disk.LockedFile, other *os.File, name string) error {
 // moveFile moves the draft to another directory, or copies it, where it is on another file system or its own directory
 // has got another path.
 func (d *draft) moveFile(ctx context.Context, dir *os.Root, local string) error {
-	name := draftName(filepath.Base(local))
+	name := draftName(filepath.Base(local), rand.Text())
 	from, to := filepath.Join(filepath.Dir(d.local), d.name), filepath.Join(filepath.Dir(local), name)
 	if checkName(d.root, from, d.file) == nil && d.root.Rename(from, to) == nil && checkName(dir, name, d.file) == nil {
 		d.name = name
@@ -179,7 +184,7 @@ func (d *draft) moveFile(ctx context.Context, dir *os.Root, local string) error 
 	if err != nil {
 		return errors.Join(err, content.Close())
 	}
-	if err := errors.Join(copyUpTo(ctx, file, content, maxFileSize), content.Close()); err != nil {
+	if err := errors.Join(copyContent(ctx, file, content), content.Close()); err != nil {
 		return errors.Join(err, file.Close(), dir.Remove(name))
 	}
 	err = errors.Join(d.dir.Remove(d.name), d.file.Close())

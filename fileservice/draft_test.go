@@ -74,7 +74,7 @@ func TestDraft(t *testing.T) {
 	if seen, err := client.Stat("file"); err != nil || seen.Sys() != published.Sys() {
 		t.Errorf("%v is there, and %v was published: %v", seen, published, err)
 	}
-	// What follows is not seen before the next Publish, and readers keep what they have.
+	// What follows is written in place.
 	if _, err := file.WriteAt([]byte("J"), 0); err != nil {
 		t.Fatal(err)
 	}
@@ -82,8 +82,19 @@ func TestDraft(t *testing.T) {
 	if _, err := file.ReadAt(got, 0); err != nil || string(got) != "Jello" {
 		t.Errorf("%q, %v", got, err)
 	}
-	if content, err := client.ReadFile("file"); err != nil || string(content) != "hello" {
-		t.Errorf("%q, %v", content, err)
+	if err := file.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	is(t, dir, map[string][]byte{"file": []byte("Jello")})
+	written, err := file.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen, err := client.Stat("file"); err != nil || seen.Sys() != written.Sys() {
+		t.Errorf("%v is there, and %v was written: %v", seen, written, err)
+	}
+	if err := file.Publish("other", true); !errors.Is(err, fs.ErrInvalid) {
+		t.Errorf("another name: %v", err)
 	}
 	if err := publish(file, "file"); err != nil {
 		t.Fatal(err)
@@ -197,7 +208,8 @@ func TestDraftIsClosed(t *testing.T) {
 	dir, _ := tree(t, map[string]int{"file": 5})
 	old := contentOf(t, dir, "file")
 	client := serve(t, dir, writable)
-	file, other := openDraft(t, client, "file", os.O_RDWR), openDraft(t, client, "new", os.O_CREATE|os.O_WRONLY)
+	file := openDraft(t, client, "file", os.O_RDWR|os.O_TRUNC)
+	other := openDraft(t, client, "new", os.O_CREATE|os.O_WRONLY)
 	for _, f := range []*fileservice.WritableFile{file, other} {
 		if _, err := f.WriteAt(make([]byte, 5<<20), 0); err != nil {
 			t.Error(err)
@@ -255,7 +267,7 @@ func TestDraftModel(t *testing.T) {
 		name := "file" + string(rune('0'+seed))
 		var content, published []byte
 		file := openDraft(t, client, name, os.O_RDWR|os.O_CREATE)
-		created := false
+		inPlace := false // others see what is written
 		extend := func(n int) {
 			if n > len(content) {
 				content = append(content, make([]byte, n-len(content))...)
@@ -297,30 +309,43 @@ func TestDraftModel(t *testing.T) {
 				if err := file.Publish(name, true); err != nil {
 					t.Fatal(seed, step, err)
 				}
-				published, created = bytes.Clone(content), true
+				published, inPlace = bytes.Clone(content), true
 			case action < 19:
 				if err := publish(file, name); err != nil {
 					t.Fatal(seed, step, err)
 				}
-				published, created = bytes.Clone(content), true
+				published, inPlace = bytes.Clone(content), true
 				flag := os.O_RDWR
 				if random.IntN(4) == 0 {
 					flag |= os.O_TRUNC
-					content = nil
+					content, inPlace = nil, false
 				}
 				file = openDraft(t, client, name, flag)
 			default:
-				if err := file.Close(); err != nil {
+				if err := errors.Join(file.Flush(), file.Close()); err != nil {
 					t.Fatal(seed, step, err)
 				}
-				content = bytes.Clone(published)
+				if !inPlace {
+					content = bytes.Clone(published)
+				}
+				_, err := os.Lstat(filepath.Join(dir, name))
+				inPlace = err == nil
 				file = openDraft(t, client, name, os.O_RDWR|os.O_CREATE)
 			}
 			if info, err := file.Stat(); err != nil || info.Size() != int64(len(content)) {
 				t.Fatal(seed, step, info, len(content), err)
 			}
-			if created && !bytes.Equal(contentOf(t, dir, name), published) {
+			if inPlace && random.IntN(2) == 0 {
+				if err := file.Flush(); err != nil {
+					t.Fatal(seed, step, err)
+				}
+				published = bytes.Clone(content)
+			}
+			if published != nil && !inPlace && !bytes.Equal(contentOf(t, dir, name), published) {
 				t.Fatal(seed, step, "it is not what was published")
+			}
+			if inPlace && bytes.Equal(published, content) && !bytes.Equal(contentOf(t, dir, name), content) {
+				t.Fatal(seed, step, "it is not what was flushed")
 			}
 		}
 		if err := publish(file, name); err != nil {
@@ -358,8 +383,8 @@ func TestDraftIsPublishedElsewhere(t *testing.T) {
 	dir, _ := tree(t, map[string]int{"file": 5, "sub/taken": 6, "moved/x": 1})
 	old, taken := contentOf(t, dir, "file"), contentOf(t, dir, "sub/taken")
 	client := serve(t, dir, writable)
-	file := openDraft(t, client, "file", os.O_RDWR)
-	if _, err := file.WriteAt([]byte("J"), 0); err != nil {
+	file := openDraft(t, client, "file", os.O_RDWR|os.O_TRUNC)
+	if _, err := file.Write([]byte("first")); err != nil {
 		t.Fatal(err)
 	}
 	if err := file.Publish("sub/taken", false); !errors.Is(err, fs.ErrExist) {
@@ -374,18 +399,13 @@ func TestDraftIsPublishedElsewhere(t *testing.T) {
 	if err := file.Publish("x.culvert.draft", true); !errors.Is(err, fileservice.ErrRefused) {
 		t.Error(err)
 	}
-	for _, name := range []string{"sub/new", "other", "void/third"} {
-		if err := file.Publish(name, false); err != nil {
-			t.Error(err)
-		}
-		if info, err := file.Stat(); err != nil || info.Name() != filepath.Base(name) {
-			t.Errorf("%v, %v", info, err)
-		}
-		if content := contentOf(t, dir, name); string(content) != "J"+string(old[1:]) {
-			t.Errorf("%s: %q", name, content)
-		}
+	if err := file.Publish("sub/new", false); err != nil {
+		t.Error(err)
 	}
-	// The directory of a draft may get another name.
+	if info, err := file.Stat(); err != nil || info.Name() != "new" {
+		t.Errorf("%v, %v", info, err)
+	}
+	// The directory of a draft may get another name, and a file in place as well.
 	inner := openDraft(t, client, "moved/new", os.O_CREATE|os.O_RDWR)
 	if _, err := inner.Write([]byte("inner")); err != nil {
 		t.Error(err)
@@ -399,18 +419,17 @@ func TestDraftIsPublishedElsewhere(t *testing.T) {
 	if _, err := inner.Write([]byte(" more")); err != nil {
 		t.Error(err)
 	}
-	if err := errors.Join(inner.Sync(), client.Rename("again", "once")); err != nil {
+	err := errors.Join(inner.Sync(), client.Rename("again", "once"), client.Rename("once/new", "inner"))
+	if err != nil {
 		t.Error(err)
 	}
-	if err := inner.Publish("sub/inner", false); err != nil {
+	if _, err := inner.Write([]byte(" and more")); err != nil {
 		t.Error(err)
 	}
-	if err := errors.Join(file.Close(), inner.Close()); err != nil {
+	if err := errors.Join(inner.Sync(), file.Close(), inner.Close()); err != nil {
 		t.Error(err)
 	}
-	is(t, dir, map[string][]byte{"file": old, "other": contentOf(t, dir, "other")})
-	is(t, filepath.Join(dir, "sub"), map[string][]byte{
-		"taken": taken, "new": contentOf(t, dir, "sub/new"), "inner": []byte("inner more"),
-	})
-	is(t, filepath.Join(dir, "once"), map[string][]byte{"x": contentOf(t, dir, "once/x"), "new": []byte("inner")})
+	is(t, dir, map[string][]byte{"file": old, "inner": []byte("inner more and more")})
+	is(t, filepath.Join(dir, "sub"), map[string][]byte{"taken": taken, "new": []byte("first")})
+	is(t, filepath.Join(dir, "once"), map[string][]byte{"x": contentOf(t, dir, "once/x")})
 }

@@ -42,7 +42,8 @@ func TestReadOnlyDisk(t *testing.T) {
 		to := t.TempDir()
 		mount := mountRAM(t, to, "size=64m")
 		left := filepath.Join(to, "file.abcdefghijkl.culvert.draft")
-		if err := os.WriteFile(left, []byte("a draft"), 0o600); err != nil {
+		err := os.WriteFile(left, []byte("a draft"), 0o600)
+		if err = errors.Join(err, os.Chmod(left, os.ModeSticky|0o600)); err != nil {
 			t.Fatal(err)
 		}
 		mount("remount,ro")

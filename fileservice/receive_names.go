@@ -28,8 +28,8 @@ func isReserved(name string) bool {
 		strings.HasSuffix(name, draftSuffix)
 }
 
-// isDraft reports whether it is a name that draftName gives. A server does not show those, and removes what nobody has
-// open; another file that merely ends so is the user's.
+// isDraft reports whether it is a name that draftName gives. A server does not show those; another file that merely
+// ends so is the user's.
 func isDraft(name string) bool { return draftPattern.MatchString(name) }
 
 var draftPattern = regexp.MustCompile(`\.[a-z2-7]{12}` + regexp.QuoteMeta(draftSuffix) + `$`)

@@ -112,6 +112,7 @@ type Server struct {
 	drafts  drafts
 	smalls  *shares // of calls that write small files
 	conns   connections
+	left    sync.WaitGroup // of what removes drafts that were left
 	done    chan struct{}
 	stop    sync.Once
 }
@@ -122,7 +123,8 @@ type service struct {
 	*Server
 }
 
-// NewServer makes a server. It does nothing until Serve.
+// NewServer makes a server. It takes no connections until Serve. One that is writable begins to remove the drafts that
+// an earlier one has left in the tree, and goes on until it has seen all of it.
 func NewServer(config ServerConfig) (*Server, error) {
 	if config.Root == nil {
 		return nil, errors.New("fileservice: a server needs a root")
@@ -167,6 +169,9 @@ func NewServer(config ServerConfig) (*Server, error) {
 	s.conns.init(&s.config)
 	s.grpc = grpc.NewServer(s.options()...)
 	fileservicepb.RegisterFileServiceServer(s.grpc, service{Server: s})
+	if config.Writable {
+		s.left.Go(func() { s.removeAllLeft(".", 0) })
+	}
 	return s, nil
 }
 
@@ -264,6 +269,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	if !cut() {
 		err = context.Cause(ctx)
 	}
+	s.left.Wait()
 	return errors.Join(err, s.drafts.closeAll(), s.uploads.closeAll())
 }
 
@@ -272,6 +278,7 @@ func (s *Server) Close() error {
 	s.stop.Do(func() { close(s.done) })
 	s.conns.closePending()
 	s.cut()
+	s.left.Wait()
 	return errors.Join(s.drafts.closeAll(), s.uploads.closeAll())
 }
 

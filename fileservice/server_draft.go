@@ -32,23 +32,23 @@ func (s service) OpenDraft(
 		return nil, err
 	}
 	defer s.drafts.end(o)
-	entry, changed, err := entryOfDraft(o, request.GetPath())
+	entry, isDraft, err := entryOfDraft(o, request.GetPath())
 	if err != nil {
 		return nil, errors.Join(err, s.drafts.drop(o, false))
 	}
 	return &fileservicepb.OpenDraftResponse{
-		Draft: o.id[:], Entry: entry, IdleMilliseconds: s.drafts.idle.Milliseconds(), Changed: changed,
+		Draft: o.id[:], Entry: entry, IdleMilliseconds: s.drafts.idle.Milliseconds(), IsDraft: isDraft,
 	}, nil
 }
 
-func entryOfDraft(o *openedDraft, name string) (entry *fileservicepb.Entry, changed bool, err error) {
-	info, permissions, changed, err := o.stat()
+func entryOfDraft(o *openedDraft, name string) (entry *fileservicepb.Entry, isDraft bool, err error) {
+	info, permissions, isDraft, err := o.stat()
 	if err != nil {
 		return nil, false, err
 	}
 	entry = entryOf(path.Base(name), info)
 	entry.Mode = uint32(permissions)
-	return entry, changed, nil
+	return entry, isDraft, nil
 }
 
 // joinDraft gives the draft that a call names. The caller ends with s.drafts.end.
@@ -57,9 +57,9 @@ func (s *Server) joinDraft(ctx context.Context, id []byte) (*openedDraft, error)
 		return nil, errNotWritable
 	}
 	call := callOf(ctx)
-	o, err := s.drafts.join(call.conn, id)
+	o, path, err := s.drafts.join(call.conn, id)
 	if err == nil {
-		call.about.Path = o.path
+		call.about.Path = path
 	}
 	return o, err
 }
@@ -97,7 +97,7 @@ func (s service) WriteDraft(
 			err = join(message.head.GetDraft())
 		}
 		if err == nil {
-			err = o.writeAt(ctx, message.data, message.head.GetOffset())
+			err = o.writeAt(message.data, message.head.GetOffset())
 		}
 		message.free()
 		if err != nil {
@@ -199,7 +199,7 @@ func (s service) ChangeDraft(
 	}
 	defer s.drafts.end(o)
 	if request.Size != nil {
-		if err := o.truncate(ctx, request.GetSize()); err != nil {
+		if err := o.truncate(request.GetSize()); err != nil {
 			return nil, err
 		}
 	}
@@ -210,16 +210,20 @@ func (s service) ChangeDraft(
 	return &fileservicepb.ChangeDraftResponse{}, err
 }
 
-// SyncDraft makes the content of a draft durable.
+// SyncDraft makes the content of a draft durable, and if it has a name, that.
 func (s service) SyncDraft(
 	ctx context.Context, request *fileservicepb.SyncDraftRequest,
-) (*fileservicepb.SyncDraftResponse, error) {
+) (*fileservicepb.Entry, error) {
 	o, err := s.joinDraft(ctx, request.GetDraft())
 	if err != nil {
 		return nil, err
 	}
 	defer s.drafts.end(o)
-	return &fileservicepb.SyncDraftResponse{}, o.sync()
+	if err := o.sync(); err != nil {
+		return nil, err
+	}
+	entry, _, err := entryOfDraft(o, callOf(ctx).about.Path)
+	return entry, err
 }
 
 // PublishDraft gives a draft a path.
@@ -240,6 +244,7 @@ func (s service) PublishDraft(
 	if err := o.publish(ctx, local, request.GetReplace()); err != nil {
 		return nil, err
 	}
+	s.drafts.rename(o, request.GetPath())
 	entry, _, err := entryOfDraft(o, request.GetPath())
 	return entry, err
 }

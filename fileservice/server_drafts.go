@@ -63,23 +63,30 @@ func (s *drafts) begin(conn *serverConn, path, local string, options draftOption
 	return o, nil
 }
 
-// join gives a draft that is open. The caller uses it until end.
-func (s *drafts) join(conn *serverConn, id []byte) (*openedDraft, error) {
+// join gives a draft that is open, and its path. The caller uses it until end.
+func (s *drafts) join(conn *serverConn, id []byte) (o *openedDraft, path string, err error) {
 	if len(id) != len(draftID{}) {
-		return nil, errNoDraft
+		return nil, "", errNoDraft
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o := s.open[draftID(id)]
+	o = s.open[draftID(id)]
 	if o == nil {
-		return nil, errNoDraft
+		return nil, "", errNoDraft
 	}
 	o.users++
 	o.client.use(conn)
 	if o.timer != nil {
 		o.timer.Stop()
 	}
-	return o, nil
+	return o, o.path, nil
+}
+
+// rename notes the path that a draft was published under.
+func (s *drafts) rename(o *openedDraft, path string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o.path = path
 }
 
 // end is what every begin and join is followed by.

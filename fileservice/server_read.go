@@ -9,7 +9,6 @@ import (
 	"math"
 	"os"
 	"path"
-	"path/filepath"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/mem"
@@ -45,7 +44,7 @@ func (s service) List(
 	if err != nil {
 		return err
 	}
-	err = s.listDirectory(local, dir, stream)
+	err = s.listDirectory(dir, stream)
 	return errors.Join(err, dir.Close())
 }
 
@@ -81,7 +80,7 @@ func (s *Server) openSame(local string, before fs.FileInfo) (*os.File, error) {
 }
 
 func (s *Server) listDirectory(
-	local string, dir *os.File, stream grpc.ServerStreamingServer[fileservicepb.ListResponse],
+	dir *os.File, stream grpc.ServerStreamingServer[fileservicepb.ListResponse],
 ) error {
 	for {
 		entries, err := dir.ReadDir(pageEntries)
@@ -98,9 +97,6 @@ func (s *Server) listDirectory(
 				continue
 			}
 			if isDraft(entry.Name()) {
-				if s.config.Writable {
-					s.removeOrphanDraft(filepath.Join(local, entry.Name()))
-				}
 				continue
 			}
 			info, err := entry.Info()

@@ -70,7 +70,7 @@ func (s *Server) renameOver(from, to string) error {
 // removeEmpty removes a file, or a directory in which there is nothing but what clients have left behind.
 func (s *Server) removeEmpty(local string) error {
 	err := s.config.Root.Remove(local)
-	if errors.Is(err, syscall.ENOTEMPTY) && s.removeOrphanDrafts(local) {
+	if errors.Is(err, syscall.ENOTEMPTY) && s.removeLeftIn(local) {
 		err = s.config.Root.Remove(local)
 	}
 	return err
@@ -136,34 +136,4 @@ func (s service) SyncDirectory(
 		return nil, fmt.Errorf("%w: not a directory", fs.ErrInvalid)
 	}
 	return &fileservicepb.SyncDirectoryResponse{}, disk.InRoot{Root: s.config.Root}.SyncDir(local)
-}
-
-// removeOrphanDrafts removes the drafts in a directory that an earlier server has left. It reports whether there were
-// any.
-func (s *Server) removeOrphanDrafts(local string) bool {
-	names, err := disk.InRoot{Root: s.config.Root}.List(local)
-	if err != nil {
-		return false
-	}
-	removed := false
-	for _, name := range names {
-		if isDraft(name) {
-			removed = s.removeOrphanDraft(filepath.Join(local, name)) || removed
-		}
-	}
-	return removed
-}
-
-// removeOrphanDraft removes a draft unless a server has it open, which holds its lock then.
-func (s *Server) removeOrphanDraft(local string) bool {
-	if info, err := s.config.Root.Lstat(local); err != nil || !info.Mode().IsRegular() {
-		return false
-	}
-	tree := disk.InRoot{Root: s.config.Root}
-	file, err := tree.OpenLocked(local)
-	if err != nil {
-		return false // somebody writes it; else it stays, hidden as it is
-	}
-	removed := s.config.Root.Remove(local) == nil
-	return file.Close() == nil && removed
 }

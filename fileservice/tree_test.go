@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"culvert/fileservice"
+	"culvert/internal/testkit"
 )
 
 func TestTreeIsChanged(t *testing.T) {
@@ -105,8 +106,8 @@ func TestAttributes(t *testing.T) {
 	}
 }
 
-// TestDraftsAreHidden has the names of drafts of a server that was killed. They are not there for clients, and those
-// who list the directory or remove it have them removed. A file whose name merely ends so is left alone.
+// TestDraftsAreHidden has files with names of drafts. They are not there for clients, but nobody removes what no server
+// has made. A file whose name merely ends so is left alone.
 func TestDraftsAreHidden(t *testing.T) {
 	const draft = "full/x.abcdefghij27.culvert.draft"
 	own := []string{
@@ -133,10 +134,70 @@ func TestDraftsAreHidden(t *testing.T) {
 			}
 		}
 	}
-	if err := writer.Remove("sub"); err != nil {
+	if err := writer.Remove("sub"); !errors.Is(err, syscall.ENOTEMPTY) {
+		t.Errorf("a directory with a file of somebody is removed: %v", err)
+	}
+	if _, err := os.Lstat(filepath.Join(dir, draft)); err != nil {
 		t.Error(err)
 	}
-	if entries, err := os.ReadDir(filepath.Join(dir, "full")); err != nil || len(entries) != len(own) {
-		t.Errorf("%v is there, %v", entries, err)
+}
+
+// TestLeftDrafts has drafts of a server that was killed: they have its mark. They are removed by the next server, by
+// whoever writes the same file, and with their directory; not those that are open, and not by a listing.
+func TestLeftDrafts(t *testing.T) {
+	dir, _ := tree(t, map[string]int{"file": 1})
+	client := serve(t, dir, writable)
+	open := openDraft(t, client, "open", os.O_CREATE|os.O_WRONLY)
+	left := func(name string) (path string) {
+		t.Helper()
+		one := openDraft(t, client, name, os.O_CREATE|os.O_WRONLY)
+		names, err := filepath.Glob(filepath.Join(dir, name+".*.culvert.draft"))
+		if err != nil || len(names) != 1 {
+			t.Fatal(names, err)
+		}
+		info, err := os.Lstat(names[0])
+		if err = errors.Join(err, one.Close()); err != nil {
+			t.Fatal(err)
+		}
+		err = os.WriteFile(names[0], []byte("left"), 0o600)
+		if err = errors.Join(err, os.Chmod(names[0], info.Mode())); err != nil {
+			t.Fatal(err)
+		}
+		return names[0]
+	}
+	isThere := func(path string) bool {
+		_, err := os.Lstat(path)
+		return err == nil
+	}
+	again := left("file2")
+	if _, err := client.ReadDir("."); err != nil || !isThere(again) {
+		t.Errorf("a listing has removed a draft: %v", err)
+	}
+	written := openDraft(t, client, "file2", os.O_CREATE|os.O_WRONLY)
+	if err := publish(written, "file2"); err != nil || isThere(again) {
+		t.Errorf("a draft is there when another one took its place: %v", err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "sub"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	inner := left("sub/file")
+	if err := client.Remove("sub"); err != nil || isThere(inner) {
+		t.Errorf("a directory with a draft that was left: %v", err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "a/b"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	first, deep := left("file3"), left("a/b/file")
+	unmarked := filepath.Join(dir, "x.abcdefghij27.culvert.draft")
+	if err := os.WriteFile(unmarked, []byte("theirs"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	serve(t, dir, writable)
+	testkit.WaitFor(t, "a new server to remove what was left", func() bool { return !isThere(first) && !isThere(deep) })
+	if !isThere(unmarked) {
+		t.Error("a file of somebody was removed")
+	}
+	if err := publish(open, "open"); err != nil {
+		t.Errorf("a draft that is open: %v", err)
 	}
 }

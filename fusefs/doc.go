@@ -67,29 +67,39 @@
 //	   ▼
 //	WriteAt        several chunks at once; those that overlap, in order
 //	   │
-//	Publish        at close(2): the content takes its name, at once and as a whole
+//	Flush          at close(2) and fsync(2): others see what was written
+//	or Publish     of a new file, or new content: it takes its name, at once and as a whole
 //	   ▼
 //	WritableFS     what others see
 //
-// In this mount, what was written is seen at once: content, size, and new names. Others see it when it is closed, and
-// never a part of it. A name that was created and not closed is not there for them; if the process that mounts is
-// killed, or the other side is lost, it never will be, and what was there before stays.
+// In this mount, what was written is seen at once: content, size, and new names. For others there are two ways. A file
+// that is there and is opened as it is, is written in place: they see what is written within some seconds, and all of
+// it when a program closes it or calls fsync(2). Nothing is copied, so an append and the commit of a database cost no
+// more in a large file than in a small one. A file that is created, or opened with O_TRUNC while nobody writes to it,
+// is new: others see it, as a whole, when it is closed or synced for the first time, and what was there before until
+// then. From then on it is written in place, too.
+//
+// When fsync returns 0, what was written is what others see under the name of the file, and both survive whatever ends
+// then: the program, the process that mounts, the other side, its power. So do the names that others see after fsync of
+// a directory; it returns EINVAL if the file system cannot do that, and does not show a new file that was neither
+// closed nor synced. What was not synced may be lost, in parts, and of a new file as a whole.
 //
 // The file system gets the bytes while the program goes on. So a write may succeed of which the bytes are lost later;
-// then every later write, fsync(2) and close(2) of that file fails, and nothing of it is published. fsync returns when
-// the content survives a loss of power; the name does too once the file is closed, or at once if it was. A close alone
-// does not wait for the disk of the other side, as it does not with a local file system: a file that was never synced
-// may be short after a loss of power there. fsync of a directory returns EINVAL if the file system cannot do that.
+// then every later write, fsync(2) and close(2) of that file fails, until all have closed it, and new content is not
+// shown to others. A close alone does not wait for the disk of the other side, as it does not with a local file system.
+// What was not written to since the last fsync or close needs nothing of the other side: if that goes away and comes
+// back, programs write on.
 //
 // What goes through a descriptor that creates a file and only writes is not kept in the kernel's pages, and those that
 // are opened beside it read and write without pages as long as they are open. A program that at the same time stores to
 // such a file through a mapping may take back what is written to the same page.
 //
-// A program that hands its descriptors on, as a shell does, closes a file several times; others then see what was
-// written until then, and the next write begins with a copy of it. If others publish another version in the meantime,
-// that write fails with ESTALE. Of two who publish, the later one wins. What is removed while it has writes that were
-// not closed can be read and written on; what is removed while it is open otherwise can be read as long as the file
-// system has it, and writes to it fail with ESTALE.
+// A program that hands its descriptors on, as a shell does, closes a file several times; others see what was written
+// until then each time. What is empty then, as after the redirection of a shell, counts as not closed. If others change
+// a file that a program has open, its next write fails with ESTALE, or the fsync or close after it; nothing keeps who
+// writes at the very same moment apart. What is removed while a program has it open and has written to it can be read
+// and written on; what is removed while it is open otherwise can be read as long as the file system has it, and writes
+// to it fail with ESTALE.
 //
 // Hard links, devices, and new symbolic links are not offered (EOPNOTSUPP), and the owner of a file cannot be changed
 // (EPERM). Locks are those of the kernel: they hold among the programs of this machine.
@@ -102,7 +112,7 @@
 //
 // # The end
 //
-// Unmount takes the directory back even if programs use it: their requests fail then, and what they had not closed is
-// lost, of which a [LostError] tells. The mount of a process that was killed stays behind, and every access to it fails
-// with ENOTCONN; the next Mount at that directory takes it away.
+// Unmount takes the directory back even if programs use it: their requests fail then, and what they had neither closed
+// nor synced is lost, or a part of it, of which a [LostError] tells. The mount of a process that was killed stays
+// behind, and every access to it fails with ENOTCONN; the next Mount at that directory takes it away.
 package fusefs

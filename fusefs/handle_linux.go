@@ -16,6 +16,7 @@ import (
 type handle struct {
 	node    *node
 	version version
+	writes  uint64 // of the node, when it was opened
 	reader  *reader
 	file    fs.File
 	path    string                 // it was opened by
@@ -76,10 +77,10 @@ func (n *node) Open(ctx context.Context, flags uint32) (gofs.FileHandle, uint32,
 
 // openVersion opens the version that is there now. If it is not known, the kernel has to look it up before it writes.
 func (n *node) openVersion(ctx context.Context, writes bool) (*handle, uint32, syscall.Errno) {
-	var era uint64
+	var era, before uint64
 	var path string
 	opened, errno := steadily(ctx, n.m, func() (now string, errno syscall.Errno) {
-		era = n.m.era.Load()
+		era, before = n.m.era.Load(), n.writeState().writes
 		path, errno = n.path()
 		return path, errno
 	}, n.m.openFile, n.m.discardOpened)
@@ -92,6 +93,7 @@ func (n *node) openVersion(ctx context.Context, writes bool) (*handle, uint32, s
 	}
 	now := versionOf(opened.info)
 	h := newHandle(n, opened, path, era)
+	h.writes = before
 
 	n.mu.Lock()
 	if n.handles > 0 && n.version != now {
@@ -186,10 +188,33 @@ func (h *handle) read(ctx context.Context, length int, offset int64) (fuse.ReadR
 	if !h.node.m.config.ReadWrite {
 		return h.reader.read(ctx, length, offset)
 	}
-	if result, errno, is := h.node.readDraft(ctx, length, offset); is {
-		return result, errno
+	for {
+		before := h.node.writeState()
+		if result, errno, is := h.node.readDraft(ctx, length, offset); is {
+			return result, errno
+		}
+		result, errno := h.readLatest(ctx, length, offset)
+		if errno != syscall.ESTALE || h.node.writeState() == before {
+			return result, errno
+		}
+		// It is we who have begun to write it in place, or have ended that.
 	}
-	return h.readLatest(ctx, length, offset)
+}
+
+// writeState tells whether something was written meanwhile.
+type writeState struct {
+	draft  *draft
+	writes uint64
+}
+
+func (n *node) writeState() writeState {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	state := writeState{writes: n.writes}
+	if n.writing != nil {
+		state.draft = n.writing.draft
+	}
+	return state
 }
 
 // settle notes that the kernel has carried out the open, and so that the pages it has from now on are of this version.

@@ -29,6 +29,7 @@ type node struct {
 	inode   uint64      // its number on the other side, which changes when other content takes the name
 	version version     // what the kernel has the attributes of
 	changes uint64      // that we have made to it
+	writes  uint64      // those of them that were of the content
 	cached  version     // what its pages are of, if hasPages
 	pages   bool        // whether it may have pages that cached tells the version of
 	handles int         // that are open
@@ -170,15 +171,18 @@ func (n *node) child(ctx context.Context, name string, info fs.FileInfo, out *fu
 }
 
 // accept takes over what a file is now. A node of which a version is open stays with that one: programs that have it
-// open see one version until it can no longer be read, and whoever comes later gets another node. What is under
-// construction here stays too, since it will take the name, unless it has failed.
+// open see one version until it can no longer be read, and whoever comes later gets another node. What is being
+// written here stays too, since it has the name or will take it, unless it has failed.
 func (n *node) accept(info fs.FileInfo, inode uint64) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	other := n.inode != inode
 	if n.writing != nil && n.writing.draft != nil {
-		return !n.writing.draft.hasFailed()
+		// Of a file in place, others may have taken the name.
+		replaced := other && numberOf(info) != 0 && n.writing.draft.isInPlace()
+		return !replaced && !n.writing.draft.hasFailed()
 	}
-	if n.inode != inode {
+	if other {
 		return false
 	}
 	if !info.Mode().IsRegular() {

@@ -3,7 +3,6 @@ package fusefs_test
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -14,8 +13,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // rootFS serves a directory of this machine as a file system that may be written to. Drafts are in a directory beside
@@ -84,8 +81,9 @@ func setFault(t *testing.T, root, call string, errno syscall.Errno) {
 	}
 }
 
-// fault is the beginning of each call that may have one.
+// fault is the beginning of each call that may have one. For each that waits there is a file beside what is served.
 func (f *rootFS) fault(call string) error {
+	waits := false
 	ticker := time.NewTicker(5 * time.Millisecond)
 	defer ticker.Stop()
 	for {
@@ -107,6 +105,12 @@ func (f *rootFS) fault(call string) error {
 		if errno != 0 {
 			return syscall.Errno(errno)
 		}
+		if !waits {
+			waits = true
+			if err := f.root.WriteFile(fmt.Sprint("waits", f.number.Add(1)), nil, 0o600); err != nil {
+				return err
+			}
+		}
 		<-ticker.C
 	}
 }
@@ -127,7 +131,7 @@ func (f *rootFS) Lstat(name string) (fs.FileInfo, error) {
 	}
 }
 
-// OpenFile begins a draft: of what is there, or of nothing.
+// OpenFile begins a draft, or opens what is there to be written in place.
 func (f *rootFS) OpenFile(name string, flag int, perm fs.FileMode) (fs.File, error) {
 	if flag&(os.O_WRONLY|os.O_RDWR) == 0 {
 		return f.Open(name)
@@ -135,13 +139,17 @@ func (f *rootFS) OpenFile(name string, flag int, perm fs.FileMode) (fs.File, err
 	if err := f.fault("OpenFile"); err != nil {
 		return nil, err
 	}
-	source, err := f.root.Open(f.path(name))
+	source, err := f.root.OpenFile(f.path(name), os.O_RDWR, 0)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && flag&os.O_CREATE != 0:
 	case err != nil:
 		return nil, err
 	case flag&os.O_EXCL != 0:
 		return nil, errors.Join(&fs.PathError{Op: "open", Path: name, Err: fs.ErrExist}, source.Close())
+	case flag&os.O_TRUNC == 0:
+		d := &rootDraft{File: source, fs: f, name: f.path(name)}
+		d.inPlace.Store(true)
+		return d, nil
 	default:
 		defer source.Close()
 		info, err := source.Stat()
@@ -159,56 +167,25 @@ func (f *rootFS) OpenFile(name string, flag int, perm fs.FileMode) (fs.File, err
 	if err := file.Chmod(perm); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
-	if source != nil && flag&os.O_TRUNC == 0 {
-		if err := copyOf(file, source); err != nil {
-			return nil, errors.Join(err, d.Close())
-		}
-	}
 	return d, nil
 }
 
-// copyOf copies a file. One that is nothing but a hole stays that, so that a test can have a large one.
-func copyOf(to, from *os.File) error {
-	if _, err := unix.Seek(int(from.Fd()), 0, unix.SEEK_DATA); errors.Is(err, unix.ENXIO) {
-		info, err := from.Stat()
-		if err != nil {
-			return err
-		}
-		return to.Truncate(info.Size())
-	}
-	if _, err := from.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
-	_, err := io.Copy(to, from)
-	return err
-}
-
-// rootDraft is content that has no name yet.
+// rootDraft is content that has no name yet, or a file in place.
 type rootDraft struct {
 	*os.File
-	fs        *rootFS
-	name      string
-	published atomic.Bool
+	fs      *rootFS
+	name    string
+	inPlace atomic.Bool
 }
 
 func (d *rootDraft) WriteAt(p []byte, offset int64) (int, error) {
-	if d.published.Load() {
-		return 0, fmt.Errorf("%w: written to after it was published", fs.ErrInvalid)
-	}
 	if err := d.fs.fault("WriteAt"); err != nil {
 		return 0, err
 	}
 	return d.File.WriteAt(p, offset)
 }
 
-// ReadAt counts, in a file beside what is served, the reads that have to wait.
 func (d *rootDraft) ReadAt(p []byte, offset int64) (int, error) {
-	if text, err := d.fs.root.ReadFile("fault"); err == nil && string(text) == "ReadAt 0" {
-		name := fmt.Sprint("waits", d.fs.number.Add(1))
-		if err := d.fs.root.WriteFile(name, nil, 0o600); err != nil {
-			return 0, err
-		}
-	}
 	if err := d.fs.fault("ReadAt"); err != nil {
 		return 0, err
 	}
@@ -222,18 +199,11 @@ func (d *rootDraft) Sync() error {
 	return d.File.Sync()
 }
 
+// Flush has the faults of Publish.
+func (d *rootDraft) Flush() error { return d.fs.fault("Publish") }
+
 func (d *rootDraft) Truncate(size int64) error {
-	if d.published.Load() {
-		return fmt.Errorf("%w: truncated after it was published", fs.ErrInvalid)
-	}
 	if err := d.fs.fault("Truncate"); err != nil {
-		return err
-	}
-	info, err := d.Stat()
-	if err == nil && info.Size() != size {
-		err = d.fs.fault("Truncate")
-	}
-	if err != nil {
 		return err
 	}
 	return d.File.Truncate(size)
@@ -244,7 +214,7 @@ func (d *rootDraft) Chtimes(atime, mtime time.Time) error {
 }
 
 func (d *rootDraft) Publish(name string, replace bool) error {
-	if d.published.Load() {
+	if d.inPlace.Load() {
 		return fmt.Errorf("%w: published twice", fs.ErrInvalid)
 	}
 	if err := d.fs.fault("Publish"); err != nil {
@@ -263,13 +233,13 @@ func (d *rootDraft) Publish(name string, replace bool) error {
 			return err
 		}
 	}
-	d.published.Store(true)
+	d.inPlace.Store(true)
 	return nil
 }
 
 func (d *rootDraft) Close() error {
 	err := d.File.Close()
-	if !d.published.Load() {
+	if !d.inPlace.Load() {
 		err = errors.Join(err, d.fs.root.Remove(d.name))
 	}
 	return err

@@ -12,9 +12,10 @@ import (
 type WritableFS interface {
 	fs.FS
 
-	// OpenFile begins to write a file: the result is a [WritableFile] that others do not see until it is published. The
-	// flags are os.O_RDWR with one of these: os.O_CREATE|os.O_EXCL, for a name that is not there; os.O_TRUNC, for new
-	// content of a file that is there; or neither, for a file that begins with the content of the one that is there.
+	// OpenFile begins to write a file, as a [WritableFile]. The flags are os.O_RDWR with one of these:
+	// os.O_CREATE|os.O_EXCL, for a name that is not there; os.O_TRUNC, for new content of a file that is there; or
+	// neither, for the file that is there. The first two are drafts, which others do not see until they are published.
+	// The last is written in place: others see what is written to it.
 	OpenFile(name string, flag int, perm fs.FileMode) (fs.File, error)
 
 	Mkdir(name string, perm fs.FileMode) error
@@ -31,8 +32,10 @@ type WritableFS interface {
 	Chtimes(name string, atime, mtime time.Time) error
 }
 
-// WritableFile is the content of a file under construction. Its methods may be called at once. Close throws away what
-// was not published.
+// WritableFile is a file that is being written: a draft, or a file in place. Its methods may be called at once. Close
+// throws away a draft that was not published; of a file in place, only what Flush or Sync did not wait for may be lost.
+//
+// Calls for a file in place fail once others have changed it, by an error that means syscall.ESTALE.
 type WritableFile interface {
 	fs.File
 	io.ReaderAt
@@ -41,25 +44,27 @@ type WritableFile interface {
 	// Truncate changes the size. What it adds is zero.
 	Truncate(size int64) error
 
-	// Sync returns when the content survives a loss of power, and after Publish the name, too. If it was called,
-	// Publish returns when the name does.
+	// Flush returns when the file system has what was written. Stat describes a file in place as it is then.
+	Flush() error
+
+	// Sync is Flush, and returns when the content survives a loss of power, and of a file in place the name, too. If it
+	// was called for a draft, Publish returns when the name does.
 	Sync() error
 
 	Chmod(mode fs.FileMode) error
 	Chtimes(atime, mtime time.Time) error
 
-	// Publish gives the content a name, at once and as a whole; it need not be the one of OpenFile. It fails with
-	// fs.ErrExist if replace is false and there is something of that name. Afterwards only Sync, Close, and Stat,
-	// which describes what others see now, are called.
+	// Publish gives a draft a name, at once and as a whole; it need not be the one of OpenFile. It fails with
+	// fs.ErrExist if replace is false and there is something of that name. Afterwards the file is in place.
 	Publish(name string, replace bool) error
 }
 
 // LostError is the error of [Mounted.Wait] and [Mounted.Unmount] if the mount ended before programs had closed all that
-// they had written to. The content of these files is lost.
+// they had written to. What they wrote to these files and did not sync is lost, or a part of it.
 type LostError struct{ Files int }
 
 func (e *LostError) Error() string {
-	return fmt.Sprintf("fusefs: files that programs had not closed are lost: %d", e.Files)
+	return fmt.Sprintf("fusefs: files that programs had not closed, of which writes may be lost: %d", e.Files)
 }
 
 // renameNewFS can rename without replacing.

@@ -30,6 +30,20 @@ func (n *node) adopt(info fs.FileInfo, changedTimes bool) {
 	}
 }
 
+// changeUnseen notes that a sync has something to do. What is open on the other side would take new times for a change
+// by others.
+func (n *node) changeUnseen(hasTimes bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch {
+	case n.writing == nil || n.writing.published == nil:
+	case hasTimes:
+		n.dropPublished()
+	default:
+		n.writing.published.noteUnsynced()
+	}
+}
+
 // Setattr changes permissions, times and size, of what is under construction if something is.
 func (n *node) Setattr(ctx context.Context, h gofs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
 	switch {
@@ -82,7 +96,7 @@ func (n *node) change(d *deadline, w *writing, in *fuse.SetAttrIn, byHandle bool
 			n.unused()
 		}
 	}()
-	begun, errno := n.changeDraft(d, in)
+	begun, errno := n.changeDraft(d, in, byHandle)
 	if begun == nil {
 		if errno == 0 {
 			errno = n.changeNamed(d, in)
@@ -115,10 +129,11 @@ func (n *node) change(d *deadline, w *writing, in *fuse.SetAttrIn, byHandle bool
 	return errno
 }
 
-// changeDraft changes what is under construction, and begins with it for another size. It gives nil if nothing is.
-func (n *node) changeDraft(d *deadline, in *fuse.SetAttrIn) (*draft, syscall.Errno) {
+// changeDraft changes what is being written, and begins with it for another size. It gives nil if what is left to
+// change is of the file that has the name.
+func (n *node) changeDraft(d *deadline, in *fuse.SetAttrIn, byHandle bool) (*draft, syscall.Errno) {
 	if size, is := in.GetSize(); is {
-		if errno := n.resize(d, size); errno != 0 {
+		if errno := n.resize(d, size, byHandle); errno != 0 {
 			return n.currentDraft(), errno
 		}
 	}
@@ -126,12 +141,23 @@ func (n *node) changeDraft(d *deadline, in *fuse.SetAttrIn) (*draft, syscall.Err
 	if begun == nil {
 		return nil, 0
 	}
+	n.mu.Lock()
+	removed := n.writing.removed
+	n.mu.Unlock()
+	_, hasMode := in.GetMode()
+	atime, mtime := timesOf(in)
+	if begun.isInPlace() && !removed && (hasMode || !atime.IsZero() || !mtime.IsZero()) {
+		// What arrives later would change the times again.
+		if errno := n.publish(d); errno != 0 {
+			return begun, errno
+		}
+		return nil, 0
+	}
 	if mode, is := in.GetMode(); is {
 		if errno := begun.chmod(d, modeOf(mode)); errno != 0 {
 			return begun, errno
 		}
 	}
-	atime, mtime := timesOf(in)
 	if !atime.IsZero() || !mtime.IsZero() {
 		return begun, begun.chtimes(d, atime, mtime)
 	}
@@ -148,13 +174,17 @@ func timesOf(in *fuse.SetAttrIn) (atime, mtime time.Time) {
 	return atime, mtime
 }
 
-func (n *node) resize(d *deadline, size uint64) syscall.Errno {
+// resize changes the size. An open that truncates comes as a truncation to nothing by name, while a program has the
+// file open to write: it gets new content, and others see the old one until that is complete.
+func (n *node) resize(d *deadline, size uint64, byHandle bool) syscall.Errno {
 	if int64(size) < 0 {
 		return syscall.EFBIG
 	}
-	fresh := n.currentDraft() == nil
-	begun, errno := n.begin(d, int64(size))
-	if errno != 0 || fresh && size == 0 {
+	n.mu.Lock()
+	replace := size == 0 && !byHandle && n.writing.draft == nil && n.writing.writers > 0
+	n.mu.Unlock()
+	begun, errno := n.begin(d, replace)
+	if errno != 0 || replace {
 		return errno
 	}
 	return begun.truncate(d, int64(size))
@@ -199,6 +229,7 @@ func (n *node) changeNamed(d *deadline, in *fuse.SetAttrIn) syscall.Errno {
 	n.noteChanged()
 	if n.Mode() == syscall.S_IFREG {
 		n.adopt(info, hasTimes)
+		n.changeUnseen(hasTimes)
 	}
 	return 0
 }

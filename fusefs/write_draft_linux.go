@@ -11,15 +11,15 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// slowestDisk is how many bytes a disk on the other side is taken to write in a second, at least. Calls that have it
-// write or copy a whole file are given so much more time.
+// slowestDisk is how many bytes a disk on the other side is taken to write in a second, at least. Calls that wait for
+// it to write a whole file are given so much more time.
 const slowestDisk = 16 << 20
 
 // longestDisk is how much more time a disk is given at most: sizes can be lies, and most of a large file a hole.
 const longestDisk = time.Hour
 
-// draft is the content of one file under construction. What is written to it goes to the file system in chunks, several
-// at once. Those that overlap go in order. The first error stays.
+// draft is a file that is being written: new content that has no name yet, or a file in place. What is written to it
+// goes to the file system in chunks, several at once. Those that overlap go in order. The first error stays.
 //
 // Its methods other than send and attributes are called one at a time.
 type draft struct {
@@ -31,10 +31,14 @@ type draft struct {
 	size     int64
 	modified time.Time // when it was last written to; zero if it was not
 	mode     fs.FileMode
-	filling  *chunk   // nil if there is none
-	pending  []*chunk // that the file system does not have yet, in order
-	unsynced int64    // bytes written since the last sync
-	settled  bool     // it has its name, or lost it to a program
+	filling  *chunk      // nil if there is none
+	sender   *time.Timer // sends it, if it is not full for long
+	pending  []*chunk    // that the file system does not have yet, in order
+	inPlace  bool        // it has its name, and others see what is written
+	unsynced int64       // bytes written since the last sync
+	touched  bool        // its content was changed
+	synced   bool        // nothing was changed since the last sync
+	settled  bool        // others have it, or it has lost its name to a program
 	failed   syscall.Errno
 }
 
@@ -78,6 +82,7 @@ func (w *draft) fill(data []byte, offset int64, spare *chunk) (needed bool, errn
 		return false, errno
 	}
 	w.unsynced += int64(len(data))
+	w.synced, w.touched = false, true
 	w.size = max(w.size, offset+int64(len(data)))
 	w.modified = time.Now()
 	if room > 0 {
@@ -92,6 +97,7 @@ func (w *draft) fill(data []byte, offset int64, spare *chunk) (needed bool, errn
 		}
 		spare.offset, spare.data = offset, append(spare.data, data...)
 		w.filling = spare
+		w.sendLater()
 	}
 	if len(w.filling.data) >= chunkSize {
 		w.startFilling()
@@ -99,6 +105,18 @@ func (w *draft) fill(data []byte, offset int64, spare *chunk) (needed bool, errn
 		w.m.chunks.note(w)
 	}
 	return false, 0
+}
+
+// longestFilling is how long a chunk waits for more. Others are to see what is written in place.
+const longestFilling = time.Second
+
+// sendLater has the chunk sent that is being filled. It is called with mu held.
+func (w *draft) sendLater() {
+	if w.sender == nil {
+		w.sender = time.AfterFunc(longestFilling, func() { w.send() })
+		return
+	}
+	w.sender.Reset(longestFilling)
 }
 
 // send sends the chunk that is not full, and reports whether there was one.
@@ -165,11 +183,24 @@ func (w *draft) delivered(c *chunk, err error) {
 	w.m.chunks.put(c)
 }
 
-// settle notes that nobody waits for its content any more.
+// settle notes that others have it, and that what is written from now on is written in place.
 func (w *draft) settle() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.settled = true
+	w.settled, w.inPlace = true, true
+}
+
+// isUntouched reports whether it was new content to which nothing was written.
+func (w *draft) isUntouched() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.size == 0 && !w.touched
+}
+
+func (w *draft) isInPlace() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.inPlace
 }
 
 // isAwaited reports whether a program expects the content under a name, and knows of no failure.
@@ -263,6 +294,7 @@ func (w *draft) change(d *deadline, do func() error) syscall.Errno {
 	if errno := w.drain(d); errno != 0 {
 		return errno
 	}
+	w.noteUnsynced()
 	_, errno := callWithin(d, func() (struct{}, error) { return struct{}{}, do() }, nil)
 	return w.fail(errno)
 }
@@ -273,7 +305,7 @@ func (w *draft) truncate(d *deadline, size int64) syscall.Errno {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.size, w.modified = size, time.Now()
+	w.size, w.modified, w.touched = size, time.Now(), true
 	return 0
 }
 
@@ -299,12 +331,30 @@ func (w *draft) chtimes(d *deadline, atime, mtime time.Time) syscall.Errno {
 	return 0
 }
 
+// sync returns when the content is durable, and of a file in place the name.
 func (w *draft) sync(d *deadline) syscall.Errno {
-	if errno := w.drain(d); errno != 0 {
+	if errno := w.drain(d); errno != 0 || w.isSynced() {
 		return errno
 	}
 	w.extend(d)
-	return w.change(d, w.file.Sync)
+	errno := w.change(d, w.file.Sync)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.synced = errno == 0
+	return errno
+}
+
+func (w *draft) isSynced() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.synced
+}
+
+// noteUnsynced notes that the file was changed, in this way or in another one.
+func (w *draft) noteUnsynced() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.synced = false
 }
 
 // extend gives a wait for the disk the time that it needs for what was written since the last one.
@@ -315,20 +365,27 @@ func (w *draft) extend(d *deadline) {
 	w.unsynced = 0
 }
 
-// publish gives the content its name and returns what the file is now.
+// publish gives the content its name, if it has none yet, and returns what the file is now.
 func (w *draft) publish(d *deadline, path string, replace bool) (info fs.FileInfo, errno syscall.Errno) {
 	if errno := w.drain(d); errno != 0 {
 		return nil, errno
 	}
 	w.extend(d) // Publish may sync, too
 	info, errno = callWithin(d, func() (fs.FileInfo, error) {
-		if err := w.file.Publish(path, replace); err != nil {
+		publish := w.file.Flush
+		if !w.isInPlace() {
+			publish = func() error { return w.file.Publish(path, replace) }
+		}
+		if err := publish(); err != nil {
 			return nil, err
 		}
 		return w.file.Stat()
 	}, nil)
 	if errno == 0 {
 		w.settle()
+		w.mu.Lock()
+		w.info, w.modified = info, time.Time{}
+		w.mu.Unlock()
 	}
 	return info, w.fail(errno)
 }

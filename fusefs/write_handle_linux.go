@@ -87,7 +87,7 @@ func (h *writeHandle) Write(ctx context.Context, data []byte, offset int64) (uin
 		return 0, errno
 	}
 	defer w.giveBack()
-	begun, errno := h.node.begin(d, all)
+	begun, errno := h.node.begin(d, false)
 	if errno != 0 {
 		return 0, errno
 	}
@@ -132,8 +132,8 @@ func (h *writeHandle) Release(ctx context.Context) syscall.Errno {
 	return h.handle.Release(ctx)
 }
 
-// Fsync of a file returns when its content survives a loss of power; its name does too once it is closed, or if it was.
-// That of a directory does so for the names in it.
+// Fsync of a file returns when its content is there for others under its name, and both survive a loss of power. That
+// of a directory makes the names in it do so that others see.
 func (n *node) Fsync(ctx context.Context, h gofs.FileHandle, _ uint32) syscall.Errno {
 	if !n.m.config.ReadWrite {
 		return 0
@@ -149,15 +149,20 @@ func (n *node) Fsync(ctx context.Context, h gofs.FileHandle, _ uint32) syscall.E
 	}
 	defer w.giveBack()
 	n.mu.Lock()
-	begun := w.draft
-	if begun == nil {
-		begun = w.published
-	}
+	begun, published, removed := w.draft, w.published, w.removed
 	n.mu.Unlock()
-	if begun == nil {
-		return n.syncNamed(d)
+	switch {
+	case begun != nil && removed:
+		return begun.drain(d) // nobody will see it
+	case begun != nil:
+		if errno := begun.sync(d); errno != 0 {
+			return errno
+		}
+		return n.publish(d)
+	case published != nil:
+		return published.sync(d)
 	}
-	return begun.sync(d)
+	return n.syncNamed(d)
 }
 
 // syncNamed makes a file durable that nobody writes to. It may have been closed without a sync, here or elsewhere.

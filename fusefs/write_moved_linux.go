@@ -108,10 +108,10 @@ func (h *handle) current() *handle {
 func (h *handle) isLatest() bool {
 	n := h.node
 	n.mu.Lock()
-	wanted := n.version
+	wanted, writes := n.version, n.writes
 	n.mu.Unlock()
-	if h.reader == nil || h.version != wanted {
-		return false
+	if h.reader == nil || h.version != wanted || h.writes != writes {
+		return false // two versions may be equal if little time is between them
 	}
 	era := n.m.era.Load()
 	if h.era.Load() == era {
@@ -155,13 +155,14 @@ func (h *handle) openLatest(ctx context.Context) syscall.Errno {
 		return errno
 	}
 	n.mu.Lock()
-	wanted := n.version
+	wanted, writes := n.version, n.writes
 	n.mu.Unlock()
 	if versionOf(opened.info) != wanted {
 		n.m.discard(opened.file)
 		return syscall.ESTALE
 	}
 	reopened := newHandle(n, opened, path, era)
+	reopened.writes = writes
 	n.m.hold(reopened)
 	if before := h.moved.Swap(reopened); before != nil {
 		n.m.release(before)

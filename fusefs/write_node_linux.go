@@ -3,7 +3,6 @@ package fusefs
 import (
 	"errors"
 	"io/fs"
-	"math"
 	"os"
 	"syscall"
 
@@ -16,7 +15,7 @@ type writing struct {
 
 	// The mutex of the node guards what follows.
 
-	draft     *draft // what is under construction; nil if that is nothing
+	draft     *draft // what is being written; nil if others have all of it
 	published *draft // the last one, as long as the file is open
 	dir       *node  // where the name is that was never published, or nil
 	name      string
@@ -64,7 +63,7 @@ func (n *node) take(d *deadline) (*writing, syscall.Errno) {
 
 func (w *writing) giveBack() { w.turn <- struct{}{} }
 
-// currentDraft gives what is under construction, or nil.
+// currentDraft gives what is being written, or nil.
 func (n *node) currentDraft() *draft {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -99,13 +98,10 @@ func (n *node) isOrphan() bool {
 	return parent == nil && !n.IsRoot()
 }
 
-// all is how much of a file to begin with if nothing is known of what stays.
-const all = math.MaxInt64
-
-// begin gives what is under construction, and begins with it if need be: with the first keep bytes of what is in the
-// file. That must be the version which programs have seen here: pages of it are in the kernel's cache. The caller has
-// the turn, and if there is more than keep, truncates it next.
-func (n *node) begin(d *deadline, keep int64) (*draft, syscall.Errno) {
+// begin gives what is being written, and begins with it if need be: with new content that takes the place of what is
+// there, or in place. That must be the version which programs have seen here: pages of it are in the kernel's cache.
+// The caller has the turn.
+func (n *node) begin(d *deadline, replace bool) (*draft, syscall.Errno) {
 	n.mu.Lock()
 	w, base := n.writing, n.version
 	n.mu.Unlock()
@@ -123,25 +119,7 @@ func (n *node) begin(d *deadline, keep int64) (*draft, syscall.Errno) {
 	if errno != 0 {
 		return nil, errno
 	}
-	flag := os.O_TRUNC
-	if keep > 0 {
-		flag = 0
-		d.extend(min(base.size, keep))
-	}
-	begun, errno := n.m.openDraft(d, path, flag, 0, func(file WritableFile, info fs.FileInfo) error {
-		if flag != 0 {
-			return nil
-		}
-		// A file system may copy what is there only when it is changed, and we have to know of which version.
-		if err := file.Truncate(min(info.Size(), keep)); err != nil {
-			return err
-		}
-		now, err := n.m.stat(path)
-		if err == nil && versionOf(now) != base {
-			err = syscall.ESTALE
-		}
-		return err
-	})
+	begun, errno := n.beginAt(d, path, base, replace)
 	if errno != 0 {
 		return nil, errno
 	}
@@ -151,6 +129,37 @@ func (n *node) begin(d *deadline, keep int64) (*draft, syscall.Errno) {
 	if w.published != nil {
 		w.published.end()
 		w.published = nil
+	}
+	return begun, 0
+}
+
+// beginAt is begin for what has a path. A shell opens a file for a program, and closes it once before that writes:
+// others see an empty file then, and what is written takes its place as a whole.
+func (n *node) beginAt(d *deadline, path string, base version, replace bool) (*draft, syscall.Errno) {
+	n.mu.Lock()
+	published := n.writing.published
+	n.mu.Unlock()
+	empty := !replace && base.size == 0 && published != nil && published.isUntouched()
+	flag := 0
+	if replace || empty {
+		flag = os.O_TRUNC
+	}
+	begun, errno := n.m.openDraft(d, path, flag, 0)
+	if errno != 0 || replace {
+		return begun, errno
+	}
+	there := begun.info
+	if empty {
+		there, errno = callWithin(d, func() (fs.FileInfo, error) { return n.m.stat(path) }, nil)
+	} else {
+		begun.inPlace = true
+	}
+	if errno == 0 && versionOf(there) != base {
+		errno = syscall.ESTALE
+	}
+	if errno != 0 {
+		begun.end()
+		return nil, errno
 	}
 	return begun, 0
 }
@@ -167,19 +176,14 @@ func (m *mount) openToWrite(path string, flag int, perm fs.FileMode) (WritableFi
 	return file, nil
 }
 
-// openDraft begins a file. Afterwards prepare, if it is not nil, may still refuse it.
-func (m *mount) openDraft(
-	d *deadline, path string, flag int, perm fs.FileMode, prepare func(WritableFile, fs.FileInfo) error,
-) (*draft, syscall.Errno) {
+// openDraft begins to write a file.
+func (m *mount) openDraft(d *deadline, path string, flag int, perm fs.FileMode) (*draft, syscall.Errno) {
 	begun, errno := callWithin(d, func() (*draft, error) {
 		file, err := m.openToWrite(path, flag, perm)
 		if err != nil {
 			return nil, err
 		}
 		info, err := file.Stat()
-		if err == nil && prepare != nil {
-			err = prepare(file, info)
-		}
 		if err != nil {
 			return nil, errors.Join(err, file.Close())
 		}
@@ -191,7 +195,7 @@ func (m *mount) openDraft(
 	return begun, errno
 }
 
-// publish lets others see what is under construction, if something is. The caller has the turn.
+// publish lets others see what was written, if something was. The caller has the turn.
 func (n *node) publish(d *deadline) syscall.Errno {
 	n.mu.Lock()
 	w := n.writing
@@ -230,6 +234,7 @@ func (n *node) publish(d *deadline) syscall.Errno {
 	n.inode = inodeOf(info, path)
 	n.version = versionOf(info)
 	n.changes++
+	n.writes++
 	n.cached = n.version
 	if n.handles > 0 {
 		n.opened = info

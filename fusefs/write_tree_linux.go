@@ -62,7 +62,7 @@ func withPath[T any](ctx context.Context, dir *node, name string, do func(path s
 	return callWithin(d, func() (T, error) { return do(path) }, discard)
 }
 
-// Create begins a file that is seen here at once, and by others when it is closed.
+// Create begins a file that is seen here at once, and by others when it is closed or synced.
 func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out *fuse.EntryOut) (
 	*gofs.Inode, gofs.FileHandle, uint32, syscall.Errno,
 ) {
@@ -76,7 +76,7 @@ func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out 
 	if errno != 0 {
 		return nil, nil, 0, errno
 	}
-	begun, errno := n.m.openDraft(d, path, os.O_CREATE|os.O_EXCL, modeOf(mode), nil)
+	begun, errno := n.m.openDraft(d, path, os.O_CREATE|os.O_EXCL, modeOf(mode))
 	if errno == syscall.EEXIST && flags&syscall.O_EXCL == 0 {
 		// The kernel looks again, and opens what somebody else has made.
 		errno = syscall.ESTALE
@@ -178,6 +178,10 @@ func (n *node) lose() {
 	}
 	w := n.writing
 	w.removed = true
+	if w.draft == nil {
+		// What programs have open can be read and written on by what is open on the other side.
+		w.draft, w.published = w.published, nil
+	}
 	if w.draft != nil {
 		w.draft.settle()
 	}
@@ -284,7 +288,7 @@ func (m *mount) mayPublish(d *deadline, name string, replace bool) (covers bool,
 	default:
 		return false, errno
 	}
-	trial, errno := m.openDraft(d, name, os.O_CREATE|os.O_EXCL, 0o600, nil)
+	trial, errno := m.openDraft(d, name, os.O_CREATE|os.O_EXCL, 0o600)
 	switch {
 	case errno == 0:
 		trial.end()

@@ -39,10 +39,12 @@ shown as they are. Of the first that no identity opens, and of the first that is
 A listing leaves out names that have control characters or are not UTF-8, and ends with an error if there are some
 (Invalid or incomplete multibyte or wide character).
 
-With --rw, where the server is --writable, files can be made, written, renamed and removed. Others see a file when a
-program that writes it closes it, as a whole. Of two mounts that write one file at the same time, the later close
-wins: what they append is not put together. Files that are not closed when the mount ends are lost; it says so, and the
-exit status is not 0.`
+With --rw, where the server is --writable, files can be made, written, renamed and removed. Others see a new file, or
+one that gets all of its content anew, when the program that writes it closes it or calls fsync, as a whole. Other files
+are written in place. What fsync has acknowledged stays, whatever ends afterwards: the program, the mount or the server.
+Of two mounts that write one file at the same time, one gets an error (Stale file handle): locks hold on one machine
+only. What programs have neither closed nor synced when the mount ends may be lost; it says so, and the exit status is
+not 0.`
 
 const mountFields = `url, directory, writable, decrypted, seconds and peak_memory_bytes; the last two only at the end. A
 first such object comes when the directory can be used.`
@@ -220,7 +222,8 @@ func (m *mounting) wait(ctx context.Context, mounted *fusefs.Mounted) error {
 		}
 	}
 	if lost, is := errors.AsType[*fusefs.LostError](err); is {
-		m.app.console.Warn(fmt.Sprintf("files that programs had not closed are lost: %d", lost.Files))
+		const what = "files that programs had not closed, of which writes may be lost: %d"
+		m.app.console.Warn(fmt.Sprintf(what, lost.Files))
 	}
 	elapsed, peak := time.Since(m.start), ui.PeakMemory()
 	m.report.mountedFigures = &mountedFigures{elapsed.Seconds(), peak}

@@ -101,7 +101,10 @@ func (p *Publisher) syncOf(files int, shares bool, own func() error) error {
 
 // fileOfSystem gives nil for what is none of the operating system.
 func fileOfSystem(file LockedFile) *os.File {
-	if f, is := file.(lockedFile); is {
+	switch f := file.(type) {
+	case lockedFile:
+		return f.File
+	case unlockedFile:
 		return f.File
 	}
 	return nil

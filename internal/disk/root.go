@@ -71,7 +71,7 @@ func (r InRoot) openFile(name string, flags int) (File, error) {
 	return osFile{f}, nil
 }
 
-// LockedFile is what [InRoot.OpenLocked] gives.
+// LockedFile is what [InRoot.OpenLocked] and [Unlocked] give.
 type LockedFile interface {
 	File
 	io.ReaderFrom // at the place of Seek; copies through the kernel if the reader is a file
@@ -122,6 +122,23 @@ func (r InRoot) openToLock(name string) (*os.File, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
+}
+
+// Unlocked makes an open file, which has no lock, one of the same methods.
+func Unlocked(f *os.File) LockedFile { return unlockedFile{osFile{f}} }
+
+type unlockedFile struct{ osFile }
+
+func (f unlockedFile) SyncAll() error { return f.File.Sync() }
+
+// IsNamed reports whether a file has a name still. Where an open file cannot be removed, it has one always.
+func IsNamed(file LockedFile) (bool, error) {
+	f := fileOfSystem(file)
+	if f == nil {
+		return true, nil
+	}
+	links, err := countLinks(f)
+	return links > 0, err
 }
 
 // lockedFile gives its lock back when it is closed.

@@ -2326,8 +2326,8 @@ type OpenDraftResponse struct {
 	Entry *Entry `protobuf:"bytes,2,opt,name=entry,proto3" json:"entry,omitempty"`
 	// After so long without a call that names it, the draft is dropped.
 	IdleMilliseconds int64 `protobuf:"varint,3,opt,name=idle_milliseconds,json=idleMilliseconds,proto3" json:"idle_milliseconds,omitempty"`
-	// The file is new, or is empty now and was not before: there is something to publish.
-	Changed       bool `protobuf:"varint,4,opt,name=changed,proto3" json:"changed,omitempty"`
+	// The file is new, or was truncated: it is a draft, and to be published. Otherwise it is in place.
+	IsDraft       bool `protobuf:"varint,4,opt,name=is_draft,json=isDraft,proto3" json:"is_draft,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2383,9 +2383,9 @@ func (x *OpenDraftResponse) GetIdleMilliseconds() int64 {
 	return 0
 }
 
-func (x *OpenDraftResponse) GetChanged() bool {
+func (x *OpenDraftResponse) GetIsDraft() bool {
 	if x != nil {
-		return x.Changed
+		return x.IsDraft
 	}
 	return false
 }
@@ -2715,42 +2715,6 @@ func (x *SyncDraftRequest) GetDraft() []byte {
 	return nil
 }
 
-type SyncDraftResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *SyncDraftResponse) Reset() {
-	*x = SyncDraftResponse{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[49]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *SyncDraftResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*SyncDraftResponse) ProtoMessage() {}
-
-func (x *SyncDraftResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[49]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SyncDraftResponse.ProtoReflect.Descriptor instead.
-func (*SyncDraftResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{49}
-}
-
 type PublishDraftRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Draft []byte                 `protobuf:"bytes,1,opt,name=draft,proto3" json:"draft,omitempty"`
@@ -2763,7 +2727,7 @@ type PublishDraftRequest struct {
 
 func (x *PublishDraftRequest) Reset() {
 	*x = PublishDraftRequest{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[50]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2775,7 +2739,7 @@ func (x *PublishDraftRequest) String() string {
 func (*PublishDraftRequest) ProtoMessage() {}
 
 func (x *PublishDraftRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[50]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2788,7 +2752,7 @@ func (x *PublishDraftRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PublishDraftRequest.ProtoReflect.Descriptor instead.
 func (*PublishDraftRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{50}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *PublishDraftRequest) GetDraft() []byte {
@@ -2821,7 +2785,7 @@ type DropDraftRequest struct {
 
 func (x *DropDraftRequest) Reset() {
 	*x = DropDraftRequest{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[51]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2833,7 +2797,7 @@ func (x *DropDraftRequest) String() string {
 func (*DropDraftRequest) ProtoMessage() {}
 
 func (x *DropDraftRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[51]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2846,7 +2810,7 @@ func (x *DropDraftRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropDraftRequest.ProtoReflect.Descriptor instead.
 func (*DropDraftRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{51}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *DropDraftRequest) GetDraft() []byte {
@@ -2864,7 +2828,7 @@ type DropDraftResponse struct {
 
 func (x *DropDraftResponse) Reset() {
 	*x = DropDraftResponse{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[52]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2876,7 +2840,7 @@ func (x *DropDraftResponse) String() string {
 func (*DropDraftResponse) ProtoMessage() {}
 
 func (x *DropDraftResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[52]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2889,7 +2853,7 @@ func (x *DropDraftResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropDraftResponse.ProtoReflect.Descriptor instead.
 func (*DropDraftResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{52}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{51}
 }
 
 type KeepDraftRequest struct {
@@ -2901,7 +2865,7 @@ type KeepDraftRequest struct {
 
 func (x *KeepDraftRequest) Reset() {
 	*x = KeepDraftRequest{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[53]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2913,7 +2877,7 @@ func (x *KeepDraftRequest) String() string {
 func (*KeepDraftRequest) ProtoMessage() {}
 
 func (x *KeepDraftRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[53]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2926,7 +2890,7 @@ func (x *KeepDraftRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeepDraftRequest.ProtoReflect.Descriptor instead.
 func (*KeepDraftRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{53}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *KeepDraftRequest) GetDraft() []byte {
@@ -2944,7 +2908,7 @@ type KeepDraftResponse struct {
 
 func (x *KeepDraftResponse) Reset() {
 	*x = KeepDraftResponse{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[54]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2956,7 +2920,7 @@ func (x *KeepDraftResponse) String() string {
 func (*KeepDraftResponse) ProtoMessage() {}
 
 func (x *KeepDraftResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[54]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2969,7 +2933,7 @@ func (x *KeepDraftResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeepDraftResponse.ProtoReflect.Descriptor instead.
 func (*KeepDraftResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{54}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{53}
 }
 
 var File_fileservice_internal_fileservicepb_fileservice_proto protoreflect.FileDescriptor
@@ -3117,12 +3081,12 @@ const file_fileservice_internal_fileservicepb_fileservice_proto_rawDesc = "" +
 	"\x06create\x18\x02 \x01(\bR\x06create\x12\x1c\n" +
 	"\texclusive\x18\x03 \x01(\bR\texclusive\x12\x1a\n" +
 	"\btruncate\x18\x04 \x01(\bR\btruncate\x12 \n" +
-	"\vpermissions\x18\x05 \x01(\rR\vpermissions\"\xa5\x01\n" +
+	"\vpermissions\x18\x05 \x01(\rR\vpermissions\"\xa6\x01\n" +
 	"\x11OpenDraftResponse\x12\x14\n" +
 	"\x05draft\x18\x01 \x01(\fR\x05draft\x123\n" +
 	"\x05entry\x18\x02 \x01(\v2\x1d.culvert.fileservice.v1.EntryR\x05entry\x12+\n" +
-	"\x11idle_milliseconds\x18\x03 \x01(\x03R\x10idleMilliseconds\x12\x18\n" +
-	"\achanged\x18\x04 \x01(\bR\achanged\"U\n" +
+	"\x11idle_milliseconds\x18\x03 \x01(\x03R\x10idleMilliseconds\x12\x19\n" +
+	"\bis_draft\x18\x04 \x01(\bR\aisDraft\"U\n" +
 	"\x11WriteDraftRequest\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x14\n" +
 	"\x05draft\x18\x03 \x01(\fR\x05draft\x12\x16\n" +
@@ -3145,8 +3109,7 @@ const file_fileservice_internal_fileservicepb_fileservice_proto_rawDesc = "" +
 	"\x13_modified_unix_nano\"\x15\n" +
 	"\x13ChangeDraftResponse\"(\n" +
 	"\x10SyncDraftRequest\x12\x14\n" +
-	"\x05draft\x18\x01 \x01(\fR\x05draft\"\x13\n" +
-	"\x11SyncDraftResponse\"Y\n" +
+	"\x05draft\x18\x01 \x01(\fR\x05draft\"Y\n" +
 	"\x13PublishDraftRequest\x12\x14\n" +
 	"\x05draft\x18\x01 \x01(\fR\x05draft\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\tR\x04path\x12\x18\n" +
@@ -3156,7 +3119,7 @@ const file_fileservice_internal_fileservicepb_fileservice_proto_rawDesc = "" +
 	"\x11DropDraftResponse\"(\n" +
 	"\x10KeepDraftRequest\x12\x14\n" +
 	"\x05draft\x18\x01 \x01(\fR\x05draft\"\x13\n" +
-	"\x11KeepDraftResponse2\xcb\x13\n" +
+	"\x11KeepDraftResponse2\xbf\x13\n" +
 	"\vFileService\x12J\n" +
 	"\x04Stat\x12#.culvert.fileservice.v1.StatRequest\x1a\x1d.culvert.fileservice.v1.Entry\x12Q\n" +
 	"\x04Open\x12#.culvert.fileservice.v1.OpenRequest\x1a$.culvert.fileservice.v1.OpenResponse\x12]\n" +
@@ -3182,8 +3145,8 @@ const file_fileservice_internal_fileservicepb_fileservice_proto_rawDesc = "" +
 	"\n" +
 	"WriteDraft\x12).culvert.fileservice.v1.WriteDraftRequest\x1a*.culvert.fileservice.v1.WriteDraftResponse(\x01\x12]\n" +
 	"\tReadDraft\x12(.culvert.fileservice.v1.ReadDraftRequest\x1a$.culvert.fileservice.v1.ReadResponse0\x01\x12f\n" +
-	"\vChangeDraft\x12*.culvert.fileservice.v1.ChangeDraftRequest\x1a+.culvert.fileservice.v1.ChangeDraftResponse\x12`\n" +
-	"\tSyncDraft\x12(.culvert.fileservice.v1.SyncDraftRequest\x1a).culvert.fileservice.v1.SyncDraftResponse\x12Z\n" +
+	"\vChangeDraft\x12*.culvert.fileservice.v1.ChangeDraftRequest\x1a+.culvert.fileservice.v1.ChangeDraftResponse\x12T\n" +
+	"\tSyncDraft\x12(.culvert.fileservice.v1.SyncDraftRequest\x1a\x1d.culvert.fileservice.v1.Entry\x12Z\n" +
 	"\fPublishDraft\x12+.culvert.fileservice.v1.PublishDraftRequest\x1a\x1d.culvert.fileservice.v1.Entry\x12`\n" +
 	"\tDropDraft\x12(.culvert.fileservice.v1.DropDraftRequest\x1a).culvert.fileservice.v1.DropDraftResponse\x12`\n" +
 	"\tKeepDraft\x12(.culvert.fileservice.v1.KeepDraftRequest\x1a).culvert.fileservice.v1.KeepDraftResponseB,Z*culvert/fileservice/internal/fileservicepbb\x06proto3"
@@ -3200,7 +3163,7 @@ func file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP() []b
 	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescData
 }
 
-var file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
+var file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
 var file_fileservice_internal_fileservicepb_fileservice_proto_goTypes = []any{
 	(*Version)(nil),                  // 0: culvert.fileservice.v1.Version
 	(*Entry)(nil),                    // 1: culvert.fileservice.v1.Entry
@@ -3251,12 +3214,11 @@ var file_fileservice_internal_fileservicepb_fileservice_proto_goTypes = []any{
 	(*ChangeDraftRequest)(nil),       // 46: culvert.fileservice.v1.ChangeDraftRequest
 	(*ChangeDraftResponse)(nil),      // 47: culvert.fileservice.v1.ChangeDraftResponse
 	(*SyncDraftRequest)(nil),         // 48: culvert.fileservice.v1.SyncDraftRequest
-	(*SyncDraftResponse)(nil),        // 49: culvert.fileservice.v1.SyncDraftResponse
-	(*PublishDraftRequest)(nil),      // 50: culvert.fileservice.v1.PublishDraftRequest
-	(*DropDraftRequest)(nil),         // 51: culvert.fileservice.v1.DropDraftRequest
-	(*DropDraftResponse)(nil),        // 52: culvert.fileservice.v1.DropDraftResponse
-	(*KeepDraftRequest)(nil),         // 53: culvert.fileservice.v1.KeepDraftRequest
-	(*KeepDraftResponse)(nil),        // 54: culvert.fileservice.v1.KeepDraftResponse
+	(*PublishDraftRequest)(nil),      // 49: culvert.fileservice.v1.PublishDraftRequest
+	(*DropDraftRequest)(nil),         // 50: culvert.fileservice.v1.DropDraftRequest
+	(*DropDraftResponse)(nil),        // 51: culvert.fileservice.v1.DropDraftResponse
+	(*KeepDraftRequest)(nil),         // 52: culvert.fileservice.v1.KeepDraftRequest
+	(*KeepDraftResponse)(nil),        // 53: culvert.fileservice.v1.KeepDraftResponse
 }
 var file_fileservice_internal_fileservicepb_fileservice_proto_depIdxs = []int32{
 	0,  // 0: culvert.fileservice.v1.Entry.version:type_name -> culvert.fileservice.v1.Version
@@ -3299,9 +3261,9 @@ var file_fileservice_internal_fileservicepb_fileservice_proto_depIdxs = []int32{
 	45, // 37: culvert.fileservice.v1.FileService.ReadDraft:input_type -> culvert.fileservice.v1.ReadDraftRequest
 	46, // 38: culvert.fileservice.v1.FileService.ChangeDraft:input_type -> culvert.fileservice.v1.ChangeDraftRequest
 	48, // 39: culvert.fileservice.v1.FileService.SyncDraft:input_type -> culvert.fileservice.v1.SyncDraftRequest
-	50, // 40: culvert.fileservice.v1.FileService.PublishDraft:input_type -> culvert.fileservice.v1.PublishDraftRequest
-	51, // 41: culvert.fileservice.v1.FileService.DropDraft:input_type -> culvert.fileservice.v1.DropDraftRequest
-	53, // 42: culvert.fileservice.v1.FileService.KeepDraft:input_type -> culvert.fileservice.v1.KeepDraftRequest
+	49, // 40: culvert.fileservice.v1.FileService.PublishDraft:input_type -> culvert.fileservice.v1.PublishDraftRequest
+	50, // 41: culvert.fileservice.v1.FileService.DropDraft:input_type -> culvert.fileservice.v1.DropDraftRequest
+	52, // 42: culvert.fileservice.v1.FileService.KeepDraft:input_type -> culvert.fileservice.v1.KeepDraftRequest
 	1,  // 43: culvert.fileservice.v1.FileService.Stat:output_type -> culvert.fileservice.v1.Entry
 	5,  // 44: culvert.fileservice.v1.FileService.Open:output_type -> culvert.fileservice.v1.OpenResponse
 	7,  // 45: culvert.fileservice.v1.FileService.ReadLink:output_type -> culvert.fileservice.v1.ReadLinkResponse
@@ -3324,10 +3286,10 @@ var file_fileservice_internal_fileservicepb_fileservice_proto_depIdxs = []int32{
 	44, // 62: culvert.fileservice.v1.FileService.WriteDraft:output_type -> culvert.fileservice.v1.WriteDraftResponse
 	13, // 63: culvert.fileservice.v1.FileService.ReadDraft:output_type -> culvert.fileservice.v1.ReadResponse
 	47, // 64: culvert.fileservice.v1.FileService.ChangeDraft:output_type -> culvert.fileservice.v1.ChangeDraftResponse
-	49, // 65: culvert.fileservice.v1.FileService.SyncDraft:output_type -> culvert.fileservice.v1.SyncDraftResponse
+	1,  // 65: culvert.fileservice.v1.FileService.SyncDraft:output_type -> culvert.fileservice.v1.Entry
 	1,  // 66: culvert.fileservice.v1.FileService.PublishDraft:output_type -> culvert.fileservice.v1.Entry
-	52, // 67: culvert.fileservice.v1.FileService.DropDraft:output_type -> culvert.fileservice.v1.DropDraftResponse
-	54, // 68: culvert.fileservice.v1.FileService.KeepDraft:output_type -> culvert.fileservice.v1.KeepDraftResponse
+	51, // 67: culvert.fileservice.v1.FileService.DropDraft:output_type -> culvert.fileservice.v1.DropDraftResponse
+	53, // 68: culvert.fileservice.v1.FileService.KeepDraft:output_type -> culvert.fileservice.v1.KeepDraftResponse
 	43, // [43:69] is the sub-list for method output_type
 	17, // [17:43] is the sub-list for method input_type
 	17, // [17:17] is the sub-list for extension type_name
@@ -3348,7 +3310,7 @@ func file_fileservice_internal_fileservicepb_fileservice_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fileservice_internal_fileservicepb_fileservice_proto_rawDesc), len(file_fileservice_internal_fileservicepb_fileservice_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   55,
+			NumMessages:   54,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -107,8 +107,10 @@ type FileServiceClient interface {
 	// WriteFiles takes small files of one directory whole. It answers when each of them has its name, on the disk, or an
 	// error.
 	WriteFiles(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[WriteFilesRequest, WriteFilesResponse], error)
-	// OpenDraft opens a file to be written at any offset. What is written is a draft, which is not in the tree until it is
-	// published. A draft that no call names for a while is dropped.
+	// OpenDraft opens a file to be written at any offset. One that is there is written in place, unless it is truncated:
+	// what is written to it is seen at once. Otherwise what is written is a draft, which is not in the tree until it is
+	// published, and is in place from then on. A draft that no call names for a while is dropped, and so is the right to
+	// write a file in place; what was written to it stays. That ends with an error, too, if others change the file.
 	OpenDraft(ctx context.Context, in *OpenDraftRequest, opts ...grpc.CallOption) (*OpenDraftResponse, error)
 	// WriteDraft writes into a draft, in the order of the messages, and answers when it has written all of them. What
 	// several calls at once write is in no order.
@@ -117,11 +119,10 @@ type FileServiceClient interface {
 	ReadDraft(ctx context.Context, in *ReadDraftRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadResponse], error)
 	// ChangeDraft sets the size and the attributes of a draft.
 	ChangeDraft(ctx context.Context, in *ChangeDraftRequest, opts ...grpc.CallOption) (*ChangeDraftResponse, error)
-	// SyncDraft makes the content of a draft durable, and its name: at once if it was published, or else by PublishDraft.
-	SyncDraft(ctx context.Context, in *SyncDraftRequest, opts ...grpc.CallOption) (*SyncDraftResponse, error)
-	// PublishDraft gives a draft a path, durably if SyncDraft was called or if it was opened with content. The next write
-	// begins another draft with what was published. Without a change since then, to publish it again under the same path
-	// does nothing.
+	// SyncDraft makes the content of a draft durable, and its name: at once if it is in place, or else by PublishDraft.
+	SyncDraft(ctx context.Context, in *SyncDraftRequest, opts ...grpc.CallOption) (*Entry, error)
+	// PublishDraft gives a draft a path, durably if SyncDraft was called, and puts it in place. Of a file that is in place
+	// it says what it is.
 	PublishDraft(ctx context.Context, in *PublishDraftRequest, opts ...grpc.CallOption) (*Entry, error)
 	// DropDraft ends a draft. What was not published is lost.
 	DropDraft(ctx context.Context, in *DropDraftRequest, opts ...grpc.CallOption) (*DropDraftResponse, error)
@@ -414,9 +415,9 @@ func (c *fileServiceClient) ChangeDraft(ctx context.Context, in *ChangeDraftRequ
 	return out, nil
 }
 
-func (c *fileServiceClient) SyncDraft(ctx context.Context, in *SyncDraftRequest, opts ...grpc.CallOption) (*SyncDraftResponse, error) {
+func (c *fileServiceClient) SyncDraft(ctx context.Context, in *SyncDraftRequest, opts ...grpc.CallOption) (*Entry, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(SyncDraftResponse)
+	out := new(Entry)
 	err := c.cc.Invoke(ctx, FileService_SyncDraft_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
@@ -511,8 +512,10 @@ type FileServiceServer interface {
 	// WriteFiles takes small files of one directory whole. It answers when each of them has its name, on the disk, or an
 	// error.
 	WriteFiles(grpc.ClientStreamingServer[WriteFilesRequest, WriteFilesResponse]) error
-	// OpenDraft opens a file to be written at any offset. What is written is a draft, which is not in the tree until it is
-	// published. A draft that no call names for a while is dropped.
+	// OpenDraft opens a file to be written at any offset. One that is there is written in place, unless it is truncated:
+	// what is written to it is seen at once. Otherwise what is written is a draft, which is not in the tree until it is
+	// published, and is in place from then on. A draft that no call names for a while is dropped, and so is the right to
+	// write a file in place; what was written to it stays. That ends with an error, too, if others change the file.
 	OpenDraft(context.Context, *OpenDraftRequest) (*OpenDraftResponse, error)
 	// WriteDraft writes into a draft, in the order of the messages, and answers when it has written all of them. What
 	// several calls at once write is in no order.
@@ -521,11 +524,10 @@ type FileServiceServer interface {
 	ReadDraft(*ReadDraftRequest, grpc.ServerStreamingServer[ReadResponse]) error
 	// ChangeDraft sets the size and the attributes of a draft.
 	ChangeDraft(context.Context, *ChangeDraftRequest) (*ChangeDraftResponse, error)
-	// SyncDraft makes the content of a draft durable, and its name: at once if it was published, or else by PublishDraft.
-	SyncDraft(context.Context, *SyncDraftRequest) (*SyncDraftResponse, error)
-	// PublishDraft gives a draft a path, durably if SyncDraft was called or if it was opened with content. The next write
-	// begins another draft with what was published. Without a change since then, to publish it again under the same path
-	// does nothing.
+	// SyncDraft makes the content of a draft durable, and its name: at once if it is in place, or else by PublishDraft.
+	SyncDraft(context.Context, *SyncDraftRequest) (*Entry, error)
+	// PublishDraft gives a draft a path, durably if SyncDraft was called, and puts it in place. Of a file that is in place
+	// it says what it is.
 	PublishDraft(context.Context, *PublishDraftRequest) (*Entry, error)
 	// DropDraft ends a draft. What was not published is lost.
 	DropDraft(context.Context, *DropDraftRequest) (*DropDraftResponse, error)
@@ -607,7 +609,7 @@ func (UnimplementedFileServiceServer) ReadDraft(*ReadDraftRequest, grpc.ServerSt
 func (UnimplementedFileServiceServer) ChangeDraft(context.Context, *ChangeDraftRequest) (*ChangeDraftResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ChangeDraft not implemented")
 }
-func (UnimplementedFileServiceServer) SyncDraft(context.Context, *SyncDraftRequest) (*SyncDraftResponse, error) {
+func (UnimplementedFileServiceServer) SyncDraft(context.Context, *SyncDraftRequest) (*Entry, error) {
 	return nil, status.Error(codes.Unimplemented, "method SyncDraft not implemented")
 }
 func (UnimplementedFileServiceServer) PublishDraft(context.Context, *PublishDraftRequest) (*Entry, error) {

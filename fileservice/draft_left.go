@@ -1,0 +1,128 @@
+package fileservice
+
+import (
+	"crypto/rand"
+	"encoding/base32"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"culvert/internal/disk"
+)
+
+// A draft has the sticky bit from when it is made until it has its name, which systems ignore for files. By it, by its
+// name and by its lock, which is free, a draft is known that a server left behind when it was killed. A file of a user
+// that merely has such a name is never removed. Where a file system has no such bit, nothing is.
+const draftMark = fs.ModeSticky
+
+func isMarked(info fs.FileInfo) bool { return info.Mode().IsRegular() && info.Mode()&draftMark != 0 }
+
+// createDraft makes an empty draft of a file. The first that is open of a file always has the same name, so that it
+// takes the place of one that was left.
+func createDraft(dir *os.Root, base string) (file disk.LockedFile, name string, err error) {
+	const attempts = 100
+	sum := sumFile([]byte(base))
+	name = draftName(base, base32.StdEncoding.EncodeToString(sum[:]))
+	for range attempts {
+		file, err = createDraftAs(dir, name)
+		if !errors.Is(err, disk.ErrLocked) && !errors.Is(err, fs.ErrExist) {
+			break
+		}
+		name = draftName(base, rand.Text())
+	}
+	return file, name, err
+}
+
+// draftName is a name for a draft of a file, which is not longer than names may be.
+func draftName(base, letters string) string {
+	const longest = 200
+	base = strings.ToValidUTF8(base[:min(len(base), longest)], "")
+	return base + "." + strings.ToLower(letters[:12]) + draftSuffix
+}
+
+// createDraftAs fails with fs.ErrExist or disk.ErrLocked if the name is taken.
+func createDraftAs(dir *os.Root, name string) (disk.LockedFile, error) {
+	if _, err := dir.Lstat(name); err == nil && !removeLeft(dir, name) {
+		return nil, fs.ErrExist
+	}
+	file, err := disk.InRoot{Root: dir}.OpenLocked(name)
+	if err != nil {
+		return nil, err
+	}
+	size, err := file.Size()
+	if err == nil && size > 0 {
+		err = fs.ErrExist // somebody has made it meanwhile
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	_ = file.Chmod(draftMark | 0o600) // without it, nobody removes what is left of it
+	return file, nil
+}
+
+// removeLeft removes a file of the name of a draft if a server has left it behind, and reports whether it has.
+func removeLeft(root *os.Root, local string) bool {
+	info, err := root.Lstat(local)
+	if err != nil || !isMarked(info) {
+		return false
+	}
+	file, err := disk.InRoot{Root: root}.OpenLocked(local)
+	if err != nil {
+		return false // a server has it open; else it stays, hidden as it is
+	}
+	opened, err := file.Stat()
+	if err == nil && os.SameFile(info, opened) {
+		err = root.Remove(local)
+	}
+	return errors.Join(err, file.Close()) == nil
+}
+
+// removeLeftIn removes the drafts in a directory that an earlier server has left, and reports whether there were any.
+func (s *Server) removeLeftIn(local string) bool {
+	names, err := disk.InRoot{Root: s.config.Root}.List(local)
+	if err != nil {
+		return false
+	}
+	removed := false
+	for _, name := range names {
+		if isDraft(name) {
+			removed = removeLeft(s.config.Root, filepath.Join(local, name)) || removed
+		}
+	}
+	return removed
+}
+
+// deepestLeft is how deep the tree is searched when a server begins. Each level has an open directory.
+const deepestLeft = 100
+
+// removeAllLeft removes what earlier servers have left in a directory and below, page by page, until the server ends.
+// What it cannot read or remove stays.
+func (s *Server) removeAllLeft(local string, depth int) {
+	dir, err := s.openDirectory(local)
+	if err != nil {
+		return
+	}
+	defer func() { _ = dir.Close() }() // it was only read
+	for {
+		entries, err := dir.ReadDir(pageEntries)
+		for _, entry := range entries {
+			select {
+			case <-s.done:
+				return
+			default:
+			}
+			name := filepath.Join(local, entry.Name())
+			switch {
+			case entry.IsDir() && depth < deepestLeft:
+				s.removeAllLeft(name, depth+1)
+			case entry.Type().IsRegular() && isDraft(entry.Name()):
+				_ = removeLeft(s.config.Root, name)
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
