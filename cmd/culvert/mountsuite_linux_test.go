@@ -51,6 +51,7 @@ type remoteDir struct {
 	served      string
 	address     string
 	url         string
+	serveFlags  []string
 	server      *process
 }
 
@@ -115,7 +116,8 @@ func (r *remoteDir) start(args ...string) *process {
 // serve starts the server, each time at the same address.
 func (r *remoteDir) serve() {
 	r.t.Helper()
-	r.server = r.start("serve", "--listen", r.address, "--allow", r.fingerprint, "--writable", r.served)
+	args := append([]string{"serve", "--listen", r.address, "--allow", r.fingerprint, "--writable"}, r.serveFlags...)
+	r.server = r.start(append(args, r.served)...)
 	r.url = strings.TrimSpace(r.server.first)
 }
 

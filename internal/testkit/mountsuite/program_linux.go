@@ -1,6 +1,7 @@
 package mountsuite
 
 import (
+	"bufio"
 	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
@@ -199,6 +200,7 @@ func testProgramsWrite(t *testing.T, mount Mount) {
 			t.Errorf("the source has %q", got)
 		}
 	})
+	t.Run("database kept open", func(t *testing.T) { testOpenDatabase(t, root, dir) })
 	t.Run("shell", func(t *testing.T) {
 		run(t, dir, "sh", "-c", "echo one > log; echo two >> log; (echo three; echo four) >> log; sed -i s/two/2/ log")
 		if got, err := os.ReadFile(filepath.Join(root, "log")); string(got) != "one\n2\nthree\nfour\n" {
@@ -215,4 +217,49 @@ func testProgramsWrite(t *testing.T, mount Mount) {
 			t.Errorf("the source has %d bytes, not all of them zero", len(got))
 		}
 	})
+}
+
+// testOpenDatabase keeps a database open, of each kind of journal, and finds at the source what was committed, while it
+// is open.
+func testOpenDatabase(t *testing.T, root, dir string) {
+	for _, journal := range []string{"delete", "truncate", "persist", "wal"} {
+		name := journal + ".db"
+		command := exec.CommandContext(t.Context(), "sqlite3", "-batch", "-bail", name)
+		command.Dir = dir
+		command.Stderr = os.Stderr
+		input, err := command.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		output, err := command.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := command.Start(); err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(output)
+		_, err = fmt.Fprintf(input, "PRAGMA journal_mode=%s; PRAGMA synchronous=full; CREATE TABLE t (a);\n", journal)
+		if err != nil || !lines.Scan() || lines.Text() != journal {
+			t.Fatalf("%s: it says %q, %v", journal, lines.Text(), err)
+		}
+		for n := range 8 {
+			_, err := fmt.Fprintf(input, "INSERT INTO t VALUES (randomblob(20000)); SELECT count(*) FROM t;\n")
+			if want := fmt.Sprint(n + 1); err != nil || !lines.Scan() || lines.Text() != want {
+				t.Fatalf("%s: it says %q, %v; want %s", journal, lines.Text(), err, want)
+			}
+			copied := t.TempDir() // for a reader at the source would remove what the program needs
+			run(t, root, "sh", "-c", "cp "+name+"* "+copied)
+			got := run(t, copied, "sqlite3", name, "PRAGMA integrity_check; SELECT count(*) FROM t")
+			if want := fmt.Sprintf("ok\n%d\n", n+1); got != want {
+				t.Fatalf("%s: the source has %q, want %q", journal, got, want)
+			}
+		}
+		if err := input.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := command.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
 }
