@@ -112,6 +112,7 @@ func (e *csvEncoder) addRow(p *pieces, b *source.Batch, row int) {
 		default:
 			p.text = e.appendValue(p.text, value)
 		}
+		p.cut()
 	}
 	p.addString("\n")
 }

@@ -113,6 +113,9 @@ func (e *jsonlEncoder) addRow(p *pieces, b *source.Batch, row int) error {
 		if !ok {
 			return e.invalid(row, column, value)
 		}
+		if p.cut(); p.err != nil {
+			return p.err
+		}
 	}
 	p.addString("}\n")
 	return nil

@@ -111,6 +111,41 @@ func TestPiecesEnd(t *testing.T) {
 	}
 }
 
+// TestPiecesEndBeforeInvalid returns the error of the function that takes the pieces, and not that of a later value.
+func TestPiecesEndBeforeInvalid(t *testing.T) {
+	stop := errors.New("stop")
+	batch := fill(3, []cell{text(strings.Repeat("x", 1<<20)), text("\xff"), text(strings.Repeat("\xff", 1<<20))})
+	_, err := encoder(t, format.JSONL{}, "a", "b", "c").AppendPieces(nil, batch, 10_000, func([]byte) ([]byte, error) {
+		return nil, stop
+	})
+	if err != stop {
+		t.Errorf("error %v, want %v", err, stop)
+	}
+}
+
+// TestPiecesOfManyColumns cuts rows whose values are each too small to be cut.
+func TestPiecesOfManyColumns(t *testing.T) {
+	const columns, size = 500, 100_000
+	row, names := make([]cell, columns), make([]string, columns)
+	for i := range row {
+		row[i], names[i] = text(strings.Repeat("x", 10_000)), fmt.Sprint("c", i)
+	}
+	batch := fill(columns, row)
+	for name, f := range map[string]format.Format{"csv": format.CSV{}, "jsonl": format.JSONL{}, "text": format.Text{}} {
+		take := func(text []byte) ([]byte, error) {
+			if len(text) > size+400<<10 {
+				t.Errorf("%s: a piece of %d bytes, of about %d", name, len(text), size)
+			}
+			return text[:0], nil
+		}
+		rest, err := encoder(t, f, names...).AppendPieces(nil, batch, size, take)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = take(rest)
+	}
+}
+
 // TestPiecesHoldWholeRows: ordinary rows are not cut.
 func TestPiecesHoldWholeRows(t *testing.T) {
 	batch := todos(3000)
