@@ -98,7 +98,8 @@ func (in *input) reader() io.Reader {
 	return in
 }
 
-// fileInput is an input that is a regular file. Its ReadAt returns what its Read does, which agefile.Config.ReadAt asks for.
+// fileInput is an input that is a regular file. Its ReadAt returns what its Read does, which agefile.Config.ReadAt asks
+// for.
 type fileInput struct{ *input }
 
 func (in fileInput) ReadAt(p []byte, off int64) (int, error) {
