@@ -73,10 +73,12 @@ func removeLeft(root *os.Root, local string) bool {
 		return false // a server has it open; else it stays, hidden as it is
 	}
 	opened, err := file.Stat()
-	if err == nil && os.SameFile(info, opened) {
-		err = root.Remove(local)
+	removed := false
+	// It is another one if that ended meanwhile, and empty if it was made here just now, or by whoever found it locked.
+	if err == nil && (os.SameFile(info, opened) || opened.Size() == 0) {
+		removed = root.Remove(local) == nil
 	}
-	return errors.Join(err, file.Close()) == nil
+	return file.Close() == nil && removed
 }
 
 // removeLeftIn removes the drafts in a directory that an earlier server has left, and reports whether there were any.

@@ -62,9 +62,11 @@ func (d *draft) publishFile(ctx context.Context, replace bool) (renamed bool, er
 		// Who may not give files away gets those that he writes, as with any program that replaces them.
 		keepOwner(d.file, d.owner)
 	}
-	// It stays a draft, and is known as one, as long as it has no other name.
-	if err := d.file.Chmod(d.permissions | draftMark); err != nil {
-		return false, err
+	// It stays a draft, and is known as one, as long as it has no other name. Some file systems have no such mark.
+	if d.file.Chmod(d.permissions|draftMark) != nil {
+		if err := d.file.Chmod(d.permissions); err != nil {
+			return false, err
+		}
 	}
 	d.mu.Lock()
 	durable := d.durable
