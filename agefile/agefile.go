@@ -18,9 +18,9 @@ type Config struct {
 	// Workers is the number of chunks sealed or opened at the same time. Zero means GOMAXPROCS.
 	Workers int
 
-	// ReadAt permits to read a source of any type by several goroutines at once, with ReadAt, if it is an [io.Seeker]
-	// and an [io.ReaderAt]. Its ReadAt must return the bytes that its Read returns. Without it that is done only with
-	// an [*os.File], [*io.SectionReader], [*bytes.Reader] or [*strings.Reader], and not with types that embed them.
+	// ReadAt permits several goroutines to read a source of any type at once, with its ReadAt, if it is an [io.Seeker]
+	// and an [io.ReaderAt]. Its ReadAt must return the bytes that its Read returns. Without this permission only an
+	// [*os.File], [*io.SectionReader], [*bytes.Reader] or [*strings.Reader] is read so, and no type that embeds one.
 	ReadAt bool
 
 	// Cache is what a ReaderAt keeps its chunks in. Nil means one of its own; several share one to have a bound for

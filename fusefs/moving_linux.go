@@ -20,17 +20,17 @@ type moving struct {
 }
 
 // watch looks until the mount ends.
-func (w *moving) watch(m *mount, file MovingFS) {
+func (w *moving) watch(m *mount, tree MovingFS) {
 	ticker := time.NewTicker(max(m.config.Timeout/movingParts, time.Millisecond))
 	defer ticker.Stop()
-	w.bytes.Store(file.Moved())
+	w.bytes.Store(tree.Moved())
 	for {
 		select {
 		case <-ticker.C:
 		case <-m.ended:
 			return
 		}
-		if bytes := file.Moved(); bytes != w.bytes.Swap(bytes) {
+		if bytes := tree.Moved(); bytes != w.bytes.Swap(bytes) {
 			w.at.Store(int64(time.Since(w.began)))
 		}
 	}
