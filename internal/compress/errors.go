@@ -46,7 +46,7 @@ func (s *source) Read(p []byte) (int, error) {
 	case n > 0 || err != nil || len(p) == 0:
 		s.empty = 0
 	default:
-		if s.empty++; s.empty == maxEmptyReads {
+		if s.empty++; s.empty >= maxEmptyReads {
 			err = io.ErrNoProgress
 		}
 	}
