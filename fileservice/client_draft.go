@@ -338,6 +338,9 @@ func (f *WritableFile) publish(name string, replace bool) error {
 func (f *WritableFile) take(entry *fileservicepb.Entry, name string) error {
 	info, err := infoOfMessage(entry, name)
 	if err == nil && (!info.Mode().IsRegular() || info.Size() != f.size) {
+		if !f.draft {
+			return ErrChanged // by others, after the server has looked for that
+		}
 		err = fmt.Errorf("%w: it has another file", ErrIntegrity)
 	}
 	if err != nil {

@@ -37,14 +37,14 @@ func (d *draft) publish(ctx context.Context, local string, replace bool) error {
 	if !renamed {
 		return errors.Join(err, file.Close())
 	}
-	if err != nil {
+	if err = errors.Join(err, d.file.Chmod(d.permissions)); err != nil {
 		err = d.fail(err)
 	}
-	err = errors.Join(err, d.file.Close())
 	info, statErr := file.Stat()
 	if statErr != nil {
 		return errors.Join(err, d.fail(statErr), file.Close())
 	}
+	err = errors.Join(err, d.file.Close())
 	d.putInPlace(file, info)
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -106,16 +106,10 @@ func (d *draft) rename(ctx context.Context, replace bool) error {
 	if err := checkName(d.dir, d.name, d.file); err != nil {
 		return err
 	}
-	var err error
 	if replace {
-		err = d.dir.Rename(d.name, d.base)
-	} else {
-		err = disk.InRoot{Root: d.dir}.Rename(d.name, d.base)
+		return d.dir.Rename(d.name, d.base)
 	}
-	if err != nil {
-		return err
-	}
-	return d.file.Chmod(d.permissions)
+	return disk.InRoot{Root: d.dir}.Rename(d.name, d.base)
 }
 
 // moveTo makes the draft one of another path. work is held.

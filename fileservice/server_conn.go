@@ -209,7 +209,12 @@ func (c *serverConn) watchSilence() {
 type lingering struct {
 	conn  *serverConn // of the last call
 	since silence     // of the peer
+	looks int         // how often goesOn was asked
 }
+
+// longestLinger is how many times the time until something is dropped it lingers at most. A client that has given it up
+// may be busy with other things for ever.
+const longestLinger = 10
 
 // lingerParts of the time until something is dropped is how often it is looked whether its client still sends.
 const lingerParts = 4
@@ -220,7 +225,8 @@ func (l *lingering) use(conn *serverConn) { *l = lingering{conn: conn} }
 // goesOn reports whether the client has sent something since it was asked before. The first time it only begins to
 // count.
 func (l *lingering) goesOn() bool {
-	if l.conn.ended.Load() {
+	l.looks++
+	if l.conn.ended.Load() || l.looks > longestLinger*lingerParts {
 		return false
 	}
 	first, before := !l.since.known, l.since.last

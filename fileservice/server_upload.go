@@ -91,13 +91,20 @@ func (u *uploads) begin(
 	return up, up.err
 }
 
+// progress returns a number that changes while the client sends: messages of the upload, and bytes of any kind on the
+// connection that named it last, since on a slow line a message takes long. mu of uploads is held.
+func (u *upload) progress() int64 {
+	received, _ := u.client.conn.traffic.moved()
+	return u.messages.Load() + received
+}
+
 // supersede ends an upload of another version. While its client sends it may go on, and this one is refused. Who looks
 // for that cannot tell it from a client whose connection has broken without a word, but by waiting. mu is held, but for
 // that time.
 func (u *uploads) supersede(ctx context.Context, local string, up *upload) error {
 	// What was on its way may still come in the first of two times.
 	for last, silent := false, false; up.users > 0 && !silent; last = true {
-		before := up.messages.Load()
+		before := up.progress()
 		if up.left == nil {
 			up.left = make(chan struct{})
 		}
@@ -111,7 +118,7 @@ func (u *uploads) supersede(ctx context.Context, local string, up *upload) error
 		}
 		timer.Stop()
 		u.mu.Lock()
-		silent = up.messages.Load() == before
+		silent = up.progress() == before
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)

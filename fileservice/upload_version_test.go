@@ -20,11 +20,19 @@ import (
 // beginWrite begins to send a file in a call that goes on: the first block has come, and a byte of the second.
 func beginWrite(t *testing.T, dir, address string, s source) writeStream {
 	t.Helper()
+	return beginWriteOn(t, dir, address, raw(t, address), s)
+}
+
+// beginWriteOn is beginWrite on a connection.
+func beginWriteOn(
+	t *testing.T, dir, address string, service fileservicepb.FileServiceClient, s source,
+) writeStream {
+	t.Helper()
 	client := connect(t, fileservice.ClientConfig{Dial: dialer(address)})
 	if _, err := client.QueryWrite(t.Context(), "file", s.version, false); err != nil {
 		t.Fatal(err)
 	}
-	stream, err := raw(t, address).Write(t.Context())
+	stream, err := service.Write(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
