@@ -125,7 +125,7 @@ func (r *room) acquire(ctx context.Context, n int) bool {
 func (r *room) take(n int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.held > 0 && r.held+n > largeMessages {
+	if r.held > 0 && n > largeMessages-r.held {
 		return false
 	}
 	r.held += n
