@@ -26,13 +26,18 @@ const raceEnabled = fileservice.RaceEnabled
 // thorough says whether the tests run as often as they are meant to, as ./dev test has them, but for the race detector.
 func thorough() bool { return os.Getenv("CULVERT_TEST_ALL") == "1" && !raceEnabled }
 
-// killRun is how often processes are killed, and how large the file is.
+// killRun is how often processes are killed, and how large the file is: several times what may be lost at once, so that
+// some lives lose all that they move, and others add to it.
 func killRun() (kills, size int) {
 	if thorough() {
-		return 100, 1 << 30
+		return 100, 160<<20 + 1
 	}
 	return 5, 40<<20 + 1
 }
+
+// lifetime is how much a process may move before it is killed, from next to nothing to more than what may be lost. Each
+// power of two is as likely as the others.
+func lifetime(random *rand.Rand) int64 { return random.Int64N(1 << (18 + random.IntN(9))) }
 
 // transferChild is what a child process is told, in its environment.
 const transferChild = "CULVERT_TRANSFER_CHILD"
@@ -206,7 +211,7 @@ func TestTransferKilled(t *testing.T) {
 			random := rand.New(rand.NewPCG(7, 7))
 			for n := 0; n < kills; n++ {
 				before := journalled(t, to, int64(size))
-				l := live(t, role, address, here, random.Int64N(1+int64(4*size/kills)))
+				l := live(t, role, address, here, lifetime(random))
 				_, err := os.Stat(filepath.Join(to, "file"))
 				if role == "pull" && err == nil {
 					// It may have been killed before the journal was removed.
@@ -254,44 +259,56 @@ func TestServerKilled(t *testing.T) {
 			t.Parallel()
 			kills, size := killRun()
 			from, _ := tree(t, map[string]int{"file": size, "sub/small": 100})
-			to := t.TempDir()
-			served, here := from, to
-			transfer := fileservice.Pull
-			if role == "push" {
-				served, here, transfer = to, from, fileservice.Push
-			}
-			address := testkit.Address(t)
-			progress := &fileservice.Progress{}
-			client := connect(t, fileservice.ClientConfig{Dial: dialer(address), Timeout: time.Second})
-			config := fileservice.TransferConfig{
-				Remote: ".", Root: openRoot(t, here), Local: ".", Progress: progress,
-				Retry: func(error) bool { return true },
-			}
-			var ended atomic.Bool
-			done := make(chan error, 1)
-			go func() {
-				_, err := transfer(t.Context(), client, config)
-				ended.Store(true)
-				done <- err
-			}()
 			random := rand.New(rand.NewPCG(8, 8))
-			for n := 0; !ended.Load(); n++ {
-				child := startServing(t, address, served)
-				goal := progress.Status().BytesMoved + random.Int64N(1+int64(2*size/kills))
-				ticker := time.NewTicker(time.Millisecond)
-				for !ended.Load() && (n >= kills || progress.Status().BytesMoved < goal) {
-					<-ticker.C
-				}
-				ticker.Stop()
-				if err := child.Process.Kill(); err != nil {
-					t.Fatal(err)
-				}
-				_ = child.Wait() // it was killed
+			for n := 0; n < kills; { // one transfer has an end before that
+				n += transferFromKilled(t, role, from, kills-n, random)
 			}
-			if err := <-done; err != nil {
-				t.Fatal(err)
-			}
-			seeSame(t, from, to)
 		})
 	}
+}
+
+// transferFromKilled transfers a tree from or to a server that is killed at most so often, and says how often it was.
+func transferFromKilled(t *testing.T, role, from string, most int, random *rand.Rand) (kills int) {
+	t.Helper()
+	to := t.TempDir()
+	served, here := from, to
+	transfer := fileservice.Pull
+	if role == "push" {
+		served, here, transfer = to, from, fileservice.Push
+	}
+	address := testkit.Address(t)
+	progress := &fileservice.Progress{}
+	client := connect(t, fileservice.ClientConfig{Dial: dialer(address), Timeout: time.Second})
+	config := fileservice.TransferConfig{
+		Remote: ".", Root: openRoot(t, here), Local: ".", Progress: progress,
+		Retry: func(error) bool { return true },
+	}
+	var ended atomic.Bool
+	done := make(chan error, 1)
+	go func() {
+		_, err := transfer(t.Context(), client, config)
+		ended.Store(true)
+		done <- err
+	}()
+	for ; !ended.Load(); kills++ {
+		child := startServing(t, address, served)
+		goal := progress.Status().BytesMoved + lifetime(random)
+		ticker := time.NewTicker(time.Millisecond)
+		for !ended.Load() && (kills >= most || progress.Status().BytesMoved < goal) {
+			<-ticker.C
+		}
+		ticker.Stop()
+		if err := child.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = child.Wait() // it was killed
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	seeSame(t, from, to)
+	if err := os.RemoveAll(to); err != nil {
+		t.Fatal(err)
+	}
+	return kills
 }
