@@ -108,7 +108,7 @@ func TestSuite(t *testing.T) {
 		return startMount(t, served, t.TempDir(), config).dir
 	}
 	mountsuite.RunPOSIX(t, mount)
-	mountsuite.Run(t, mount)
+	mountsuite.Run(t, mount, 100_000)
 }
 
 // newRoot makes a directory to be served.

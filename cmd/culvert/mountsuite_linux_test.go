@@ -21,7 +21,7 @@ import (
 func TestMountSuite(t *testing.T) {
 	t.Parallel()
 	needMount(t)
-	mountsuite.Run(t, mountServed)
+	mountsuite.Run(t, mountServed, 10_000)
 }
 
 func TestMountPOSIX(t *testing.T) {

@@ -6,7 +6,7 @@
 //		return dir
 //	}
 //	mountsuite.RunPOSIX(t, mount)
-//	mountsuite.Run(t, mount)
+//	mountsuite.Run(t, mount, 100_000)
 //
 // These are go-fuse's tests of POSIX, a table of calls and their errors, random operations that are compared with a
 // model, and programs: git, tar, cp, rsync, SQLite and others. A process that used its own mount could wait for itself,

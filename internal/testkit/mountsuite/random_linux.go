@@ -33,24 +33,24 @@ func randomSeed(t *testing.T) uint64 {
 const randomRuns = 4
 
 // eachRandomRun does the random operations of one kind of mount.
-func eachRandomRun(t *testing.T, run func(t *testing.T, seed uint64, operations int)) {
+func eachRandomRun(t *testing.T, operations int, run func(t *testing.T, seed uint64, operations int)) {
 	first := randomSeed(t)
 	for i := range uint64(randomRuns) {
 		seed := first + i
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			t.Parallel()
-			run(t, seed, randomOperations()/randomRuns)
+			run(t, seed, operations/randomRuns)
 		})
 	}
 }
 
-// randomOperations is how many there are of each kind of mount, in all runs.
-func randomOperations() int {
+// randomOperations is how many there are of each kind of mount, in all runs, if so many are wanted of a thorough test.
+func randomOperations(wanted int) int {
 	switch {
 	case raceEnabled:
 		return 1_000
 	case thorough():
-		return 100_000
+		return wanted
 	}
 	return 3_000
 }
@@ -241,8 +241,8 @@ func (r *randomRun) checkSize(size int64) {
 
 // testRandomReads reads one file through many descriptors while it is changed at its source: a descriptor gives what it
 // was opened on, or ESTALE.
-func testRandomReads(t *testing.T, mount Mount) {
-	eachRandomRun(t, func(t *testing.T, seed uint64, operations int) {
+func testRandomReads(t *testing.T, mount Mount, operations int) {
+	eachRandomRun(t, operations, func(t *testing.T, seed uint64, operations int) {
 		root := newServed(t)
 		served := filepath.Join(root, "file")
 		dir := mount(t, root, Options{})

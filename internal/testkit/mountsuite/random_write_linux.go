@@ -10,8 +10,8 @@ import (
 
 // testRandomWrites reads and writes one file through many descriptors. Whenever all are closed, the source has what
 // was written.
-func testRandomWrites(t *testing.T, mount Mount) {
-	eachRandomRun(t, func(t *testing.T, seed uint64, operations int) {
+func testRandomWrites(t *testing.T, mount Mount, operations int) {
+	eachRandomRun(t, operations, func(t *testing.T, seed uint64, operations int) {
 		root := newServed(t)
 		dir := mount(t, root, Options{ReadWrite: true})
 		r := newRandomRun(t, seed, filepath.Join(root, "file"), filepath.Join(dir, "file"))
