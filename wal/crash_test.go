@@ -35,11 +35,11 @@ func TestCrash(t *testing.T) {
 		return
 	}
 	want := 2000
-	if thorough() {
+	switch {
+	case raceEnabled: // a log has little that runs at the same time as the one who appends
+		want = 200
+	case thorough():
 		want = 20_000
-	}
-	if raceEnabled {
-		want /= 10
 	}
 	crashes := 0
 	for seed := uint64(1); crashes < want; seed++ {

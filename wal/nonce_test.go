@@ -58,7 +58,7 @@ func (s *sealed) add(header, b []byte) {
 // under one key.
 func TestNonces(t *testing.T) {
 	lives := 40
-	if thorough() {
+	if thorough() && !raceEnabled {
 		lives = 400
 	}
 	s := &sealed{records: map[string][]byte{}}
