@@ -144,7 +144,7 @@ func TestReadersBesideFastWriter(t *testing.T) {
 	large := strings.Repeat("x", 2000)
 	mustAppend(t, log, large)
 	segments := 3000
-	if thorough() {
+	if thorough() && !raceEnabled {
 		segments = 20_000
 	}
 	var writing, reading sync.WaitGroup
