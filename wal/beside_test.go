@@ -54,7 +54,7 @@ func TestReadBesideWriter(t *testing.T) {
 // TestReadAcrossRestart refreshes a reader after the writer was killed and has begun again, and after cuts.
 func TestReadAcrossRestart(t *testing.T) {
 	d := crashfs.New("/data")
-	options := Options{fs: d.Boot()}
+	options := Options{SegmentSize: minSegmentSize, fs: d.Boot()}
 	log, _, err := Open(simulatedDir, options)
 	if err != nil {
 		t.Fatal(err)

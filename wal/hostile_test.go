@@ -114,7 +114,7 @@ func TestFarthestNumbers(t *testing.T) {
 // behind them.
 func TestEndBeforeFirst(t *testing.T) {
 	d := crashfs.New("/data")
-	log, _, err := Open(simulatedDir, Options{fs: d.Boot()})
+	log, _, err := Open(simulatedDir, Options{SegmentSize: minSegmentSize, fs: d.Boot()})
 	if err != nil {
 		t.Fatal(err)
 	}

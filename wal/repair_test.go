@@ -35,7 +35,7 @@ func TestRepair(t *testing.T) {
 				if got := fmt.Sprintf("%d-%d", r.First, r.Last); got != want || (r.Damage == nil) != (want == "1-4") {
 					t.Errorf("%s, damage %v", got, r.Damage)
 				}
-				log, recovery, err := Open("/data/new", Options{Key: key, fs: session})
+				log, recovery, err := Open("/data/new", Options{Key: key, SegmentSize: minSegmentSize, fs: session})
 				if err != nil {
 					t.Fatal(err)
 				}
