@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// Run runs all tests but those of POSIX, beside each other. With CULVERT_TEST_ALL=1 it does so many random operations of
-// each kind. They are most useful beside the mount; where programs only bring it together with a server, a tenth will do.
+// Run runs all tests but those of POSIX, beside each other. With CULVERT_TEST_ALL=1 it does so many random operations
+// of each kind. They are most useful beside the mount; where programs only bring it together with a server, a tenth
+// will do.
 func Run(t *testing.T, mount Mount, operations int) {
 	random := func(test func(t *testing.T, mount Mount, operations int)) func(t *testing.T, mount Mount) {
 		return func(t *testing.T, mount Mount) { test(t, mount, randomOperations(operations)) }
