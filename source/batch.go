@@ -82,7 +82,8 @@ func (b *Batch) Append(kind Kind, value []byte) {
 }
 
 // SetLending says whether a row may be lent. It holds until it is set again. Callers that set it are done with a batch
-// that [Batch.HasLent] before they ask for the next rows, and take its values by [Batch.AnyValue].
+// that [Batch.HasLent] before they ask for the next rows, take its values by [Batch.AnyValue], and read each of the
+// parts of a [Divider] in a goroutine of its own.
 func (b *Batch) SetLending(lending bool) { b.lending = lending }
 
 // Lending reports whether Lend may be called.

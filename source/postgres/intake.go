@@ -27,7 +27,8 @@ type intake struct {
 	r      io.Reader
 	header [5]byte // of a message: its type, and its length without the type
 	have   int     // bytes of it
-	left   int     // bytes of a message still to come
+	size   int     // of the message, without the header
+	left   int     // bytes of it still to come
 
 	ctx  context.Context // of the rows that are read
 	room *room           // nil if nobody else reads them
@@ -51,8 +52,14 @@ func (in *intake) release() {
 }
 
 func (in *intake) Read(p []byte) (int, error) {
-	if in.left == 0 {
+	switch {
+	case in.left == 0:
 		in.release() // the driver asks for more when it is done with the last message
+	case in.held == 0:
+		in.await() // the room was given up between two batches
+	}
+	if 0 < in.left && in.left < len(p) && in.held > 0 {
+		p = p[:in.left] // a message that follows waits until this one has been used
 	}
 	n, err := in.r.Read(p)
 	for rest := p[:n]; len(rest) > 0; {
@@ -67,26 +74,25 @@ func (in *intake) Read(p []byte) (int, error) {
 		if in.have += taken; in.have == len(in.header) {
 			in.have = 0
 			// What is not a length the driver will refuse.
-			in.left = max(0, int(int32(binary.BigEndian.Uint32(in.header[1:])))-4)
+			in.size = max(0, int(int32(binary.BigEndian.Uint32(in.header[1:])))-4)
+			in.left = in.size
 			in.await()
+			if in.size > pooledMessage {
+				debug.FreeOSMemory() // the one before is garbage, and may be followed by something that keeps its place
+			}
 		}
 	}
 	return n, err
 }
 
-// await waits for room for the message that begins.
+// await waits for room for a message, if it is large.
 func (in *intake) await() {
-	if in.left <= largeMessage {
+	if in.size <= largeMessage || in.room == nil {
 		return
 	}
-	if in.room != nil {
-		in.release()
-		if in.room.acquire(in.ctx, in.left) {
-			in.held = in.left
-		}
-	}
-	if in.left > pooledMessage {
-		debug.FreeOSMemory() // the one before is garbage, and may be followed by something that keeps its place
+	in.release()
+	if in.room.acquire(in.ctx, in.size) {
+		in.held = in.size
 	}
 }
 

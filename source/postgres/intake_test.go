@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"culvert/internal/testkit"
 	"culvert/source"
@@ -60,6 +61,43 @@ func TestLargeRowsTogether(t *testing.T) {
 		if rows.Load() != 8 {
 			t.Errorf("%d rows of %s bytes", rows.Load(), name)
 		}
+	}
+}
+
+// TestLargeRowsInTurn reads the parts of a table in turn, in one goroutine that keeps what it has read. None waits for
+// another.
+func TestLargeRowsInTurn(t *testing.T) {
+	postgres.ShrinkRanges(t)
+	database := testkit.Postgres(t).NewDatabase(t)
+	database.Exec(t, strings.ReplaceAll(largeRowsSQL, "%SIZE", "9000000"))
+	db := open(t, database.ConnString())
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	rows, err := db.Table(ctx, "t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts, err := rows.(source.Divider).Divide(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	batches, read := make([]source.Batch, len(parts)), 0
+	for unread := len(parts); unread > 0; {
+		for i, part := range parts {
+			if part == nil {
+				continue
+			}
+			if err := part.Next(&batches[i]); err == io.EOF {
+				parts[i] = nil
+				unread--
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			read += batches[i].Rows()
+		}
+	}
+	if read != 8 {
+		t.Errorf("%d rows", read)
 	}
 }
 

@@ -86,9 +86,10 @@
 //
 // Each connection holds one buffer of a few hundred kilobytes, and a row while it passes, as the server has sent it.
 // The values of a row of more than 1 MiB are lent to a batch that takes them so ([source.Batch.SetLending]), and copied
-// into others. The largest row that the server can send is just below 1 GiB. Connections that share a table hold
-// together at most 16 MiB of rows that are larger than 1 MiB, or a single row that is larger than these 16 MiB. A
-// further one is not received before a reader asks for the rows after its own.
+// into others. The largest row that the server can send is just below 1 GiB. Connections that share a table receive and
+// lend together at most 16 MiB of rows that are larger than 1 MiB, or a single row that is larger than these 16 MiB. A
+// further one is not received before a reader asks for the rows after the one that it was lent. What was copied hinders
+// no other reader.
 package postgres
 
 import (

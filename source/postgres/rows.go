@@ -86,6 +86,10 @@ func (r *rows) Next(b *source.Batch) error {
 		}
 	}
 	if err == nil {
+		if !b.HasLent() {
+			// Whoever takes copies may read the parts in turn, in one goroutine. No other part has to wait for it.
+			r.session.intake.release()
+		}
 		return nil
 	}
 	if err = r.finish(err); err == io.EOF && b.Rows() > 0 {
