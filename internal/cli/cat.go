@@ -100,7 +100,8 @@ func openText(in *input, identities func() ([]age.Identity, error), jobs int) (t
 		if keys, err = identities(); err != nil {
 			return nil, err
 		}
-		if t.decrypt, err = (agefile.Config{Workers: jobs, ReadAt: true}).NewReader(t.opened.Reader, keys...); err != nil {
+		config := agefile.Config{Workers: jobs, ReadAt: true}
+		if t.decrypt, err = config.NewReader(t.opened.Reader, keys...); err != nil {
 			return nil, readError(in.name, err)
 		}
 		t.data.r = t.decrypt
