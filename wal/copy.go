@@ -17,38 +17,54 @@ type Copied struct {
 
 // Copy copies the log up to [Log.Durable] into a new one, while others append: to copy the files of a log that is open
 // may miss records before others that it has, which is damage. The directory of the new log must be empty or not exist;
-// its parent must. The entries keep their LSNs, their groups and their key. When Copy returns, the new log is durable
-// and closed; with an error, it is not complete, and to be removed. That is [ErrTruncated] if entries are cut off
-// meanwhile that were not copied yet.
+// its parent must. The entries keep their LSNs, their groups and their key. If entries are cut off that were still to be
+// copied, Copy begins again, with what there is then. When it returns, the new log is durable and closed; with an error,
+// it is not complete, and to be removed.
 func (l *Log) Copy(ctx context.Context, target string) (c Copied, err error) {
 	v, err := l.beginRead(func() LSN { return l.durable })
 	if err != nil {
 		return c, err
 	}
 	defer func() { err = errors.Join(err, l.endRead()) }()
-	return copyView(ctx, v, disk.OS{}, target, l.options.Key)
+	again := func() (view, error) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.view(l.durable), nil
+	}
+	return copyView(ctx, v, again, target, l.options.Key)
 }
 
 // Copy is [Log.Copy] for what was there when the reader was opened, or refreshed: all that was durable then, and
-// perhaps some entries more that the writer had not acknowledged yet.
+// perhaps some entries more that the writer had not acknowledged yet. If another log has taken the place of this one, it
+// returns [ErrForeign].
 func (r *Reader) Copy(ctx context.Context, target string) (c Copied, err error) {
 	v := r.view
 	if v.dir, err = openFolder(r.fs, r.path); err != nil {
 		return c, err
 	}
 	defer func() { err = errors.Join(err, v.dir.Close()) }()
-	return copyView(ctx, v, disk.OS{}, target, r.key)
+	again := func() (view, error) {
+		inv, err := loadBesideWriter(v.dir, r.key)
+		if err != nil {
+			return view{}, err
+		}
+		now := inv.view()
+		now.dir, now.cut = v.dir, v.cut
+		return now, sameChain(v.chain, now.chain)
+	}
+	return copyView(ctx, v, again, target, r.key)
 }
 
-func copyView(ctx context.Context, v view, to disk.FS, target string, key []byte) (Copied, error) {
-	c, damage, err := v.copyTo(ctx, to, target, key, v.first)
+// copyView copies a view, or another one, as it is then, each time that entries of the former were cut off.
+func copyView(ctx context.Context, v view, again func() (view, error), target string, key []byte) (Copied, error) {
+	c, damage, err := v.copyTo(ctx, disk.OS{}, target, key, v.first, again)
 	return c, errors.Join(err, damage)
 }
 
 // copyTo makes a log of the groups from first on, up to the first damage, which it gives.
-func (v view) copyTo(ctx context.Context, fsys disk.FS, target string, key []byte, first LSN) (
-	copied Copied, damage, err error,
-) {
+func (v view) copyTo(
+	ctx context.Context, fsys disk.FS, target string, key []byte, first LSN, again func() (view, error),
+) (copied Copied, damage, err error) {
 	options := Options{Sync: None, Key: key, fs: fsys}
 	if err := options.complete(); err != nil {
 		return copied, nil, err
@@ -65,8 +81,16 @@ func (v view) copyTo(ctx context.Context, fsys disk.FS, target string, key []byt
 		return copied, nil, err
 	}
 	damage, err = to.copyGroups(ctx, v, first)
+	for again != nil && errors.Is(err, ErrTruncated) {
+		if v, err = again(); err == nil {
+			err = to.restart(v.first)
+		}
+		if err == nil {
+			damage, err = to.copyGroups(ctx, v, v.first)
+		}
+	}
 	if err == nil && to.Last() < first && first > 1 {
-		err = to.keepFirst(first)
+		err = to.restart(to.First())
 	}
 	copied = Copied{to.First(), to.Last()}
 	return copied, damage, errors.Join(err, to.Close())
@@ -92,10 +116,18 @@ func checkEmpty(fsys disk.FS, path string) (err error) {
 	return nil
 }
 
-// keepFirst notes the LSN of the entry to come, of a log that has none.
-func (l *Log) keepFirst(first LSN) error {
+// restart removes all entries, and notes the LSN of the one to come.
+func (l *Log) restart(first LSN) error {
 	l.io.Lock()
 	defer l.release()
+	l.halt()
+	l.mu.Lock()
+	l.first = first
+	for _, s := range l.chain {
+		l.dropped = append(l.dropped, s.name())
+	}
+	l.chain = nil
+	l.mu.Unlock()
 	room, err := l.advance(first, headerSize)
 	return firstError(err, room)
 }

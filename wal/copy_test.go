@@ -265,3 +265,80 @@ func TestReadAcrossClose(t *testing.T) {
 		t.Errorf("error is %v", err)
 	}
 }
+
+// readFile tells of each read.
+type readFile struct {
+	disk.File
+	read func()
+}
+
+func (f readFile) ReadAt(b []byte, offset int64) (int, error) {
+	f.read()
+	return f.File.ReadAt(b, offset)
+}
+
+// TestCopyBesideCuts copies a log whose ends are cut off while it is read. The copy has what the log has then.
+func TestCopyBesideCuts(t *testing.T) {
+	large := strings.Repeat("x", 3000)
+	cuts := map[string]func(log *Log) error{
+		"front": func(log *Log) error {
+			mustAppend(t, log, large)
+			return log.TruncateFront(log.First() + 4)
+		},
+		"front, as far as the end": func(log *Log) error { return log.TruncateFront(log.Last() + 1) },
+		"back": func(log *Log) error {
+			err := log.TruncateBack(log.First() + 2)
+			mustAppend(t, log, "after the cut")
+			return err
+		},
+	}
+	for name, cut := range cuts {
+		for _, key := range [][]byte{nil, bytes.Repeat([]byte{5}, keySize)} {
+			var log *Log
+			cutting := 0
+			during := func() {
+				if cutting == 0 {
+					return
+				}
+				if cutting--; cutting%3 == 2 { // also what was begun again is interrupted
+					left := cutting
+					cutting = 0
+					if err := cut(log); err != nil {
+						t.Error(err)
+					}
+					cutting = left
+				}
+			}
+			fs := through{disk.OS{}, func(f disk.File) disk.File { return readFile{f, during} }}
+			log, dir := newLog(t, Options{SegmentSize: minSegmentSize, Key: key, fs: fs})
+			for range 20 {
+				mustAppend(t, log, large)
+			}
+			copies := map[string]func(target string) (Copied, error){
+				"of the log": func(target string) (Copied, error) { return log.Copy(background, target) },
+				"of a reader": func(target string) (Copied, error) {
+					cutting = 0
+					r, _, err := openReader(fs, dir, key)
+					if err != nil {
+						return Copied{}, err
+					}
+					cutting = 9
+					return r.Copy(background, target)
+				},
+			}
+			for _, kind := range []string{"of the log", "of a reader"} {
+				cutting = 9
+				target := filepath.Join(t.TempDir(), "copy")
+				copied, err := copies[kind](target)
+				cutting = 0
+				if err != nil || copied.First != log.First() {
+					t.Fatalf("%s, copy %s: %+v, %v; the log begins at %d", name, kind, copied, err, log.First())
+				}
+				seeCopy(t, target, log, copied)
+				for range 20 {
+					mustAppend(t, log, large)
+				}
+			}
+		}
+	}
+}

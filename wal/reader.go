@@ -112,15 +112,21 @@ func (r *Reader) Refresh() error {
 	if err != nil {
 		return err
 	}
-	if len(r.view.chain) > 0 && len(fresh.view.chain) > 0 {
-		if s := fresh.view.chain[0]; s.log != r.view.chain[0].log {
-			return &SegmentError{Segment: s.path, Reason: "another log has taken its place", Err: ErrForeign}
-		}
+	if err := sameChain(r.view.chain, fresh.view.chain); err != nil {
+		return err
 	}
 	former := r.view.last
 	*r = *fresh
 	if r.view.last < former {
 		return ErrTruncated
+	}
+	return nil
+}
+
+// sameChain sees that segments that were read later are of the same log.
+func sameChain(former, now []*segment) error {
+	if len(former) > 0 && len(now) > 0 && now[0].log != former[0].log {
+		return &SegmentError{Segment: now[0].path, Reason: "another log has taken its place", Err: ErrForeign}
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ func repair(ctx context.Context, fsys disk.FS, path, target string, key []byte) 
 	}
 	v := inv.view()
 	v.dir = dir
-	copied, damage, err := v.copyTo(ctx, fsys, target, key, max(inv.first, inv.chain[0].base))
+	copied, damage, err := v.copyTo(ctx, fsys, target, key, max(inv.first, inv.chain[0].base), nil)
 	r = Repaired{First: copied.First, Last: copied.Last, Damage: errors.Join(inv.damage, damage)}
 	return r, err
 }

@@ -15,9 +15,9 @@ program appends to it. Use it for backups: other tools read the files of an open
 copy may be damaged.
 
 The copy has every entry that was durable when the command began, and perhaps some that came after those. Entries
-keep their LSNs, their groups and the key. The copy is on the disk when the command ends with code 0. With any other
-code it is not complete: remove it. If the program cuts off entries that are still to be copied, the command fails;
-start it again.`
+keep their LSNs, their groups and the key. If the program cuts off entries that are still to be copied, the command
+begins again, with the entries that there are then. The copy is on the disk when the command ends with code 0. With
+any other code it is not complete: remove it.`
 
 const walCopyFields = `log, output, first and last (LSNs in the copy).`
 
