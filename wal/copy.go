@@ -17,9 +17,9 @@ type Copied struct {
 
 // Copy copies the log up to [Log.Durable] into a new one, while others append: to copy the files of a log that is open
 // may miss records before others that it has, which is damage. The directory of the new log must be empty or not exist;
-// its parent must. The entries keep their LSNs, their groups and their key. If entries are cut off that were still to be
-// copied, Copy begins again, with what there is then. When it returns, the new log is durable and closed; with an error,
-// it is not complete, and to be removed.
+// its parent must. The entries keep their LSNs, their groups and their key. If entries are cut off that were still to
+// be copied, Copy begins again, with what there is then. When it returns, the new log is durable and closed; with an
+// error, it is not complete, and to be removed.
 func (l *Log) Copy(ctx context.Context, target string) (c Copied, err error) {
 	v, err := l.beginRead(func() LSN { return l.durable })
 	if err != nil {
@@ -35,8 +35,8 @@ func (l *Log) Copy(ctx context.Context, target string) (c Copied, err error) {
 }
 
 // Copy is [Log.Copy] for what was there when the reader was opened, or refreshed: all that was durable then, and
-// perhaps some entries more that the writer had not acknowledged yet. If another log has taken the place of this one, it
-// returns [ErrForeign].
+// perhaps some entries more that the writer had not acknowledged yet. If another log has taken the place of this one,
+// it returns [ErrForeign].
 func (r *Reader) Copy(ctx context.Context, target string) (c Copied, err error) {
 	v := r.view
 	if v.dir, err = openFolder(r.fs, r.path); err != nil {
@@ -65,12 +65,12 @@ func copyView(ctx context.Context, v view, again func() (view, error), target st
 func (v view) copyTo(
 	ctx context.Context, fsys disk.FS, target string, key []byte, first LSN, again func() (view, error),
 ) (copied Copied, damage, err error) {
-	options := Options{Sync: None, Key: key, fs: fsys}
+	options := Options{Sync: None, Key: key, fs: fsys, disposable: true}
+	for _, s := range v.chain { // to have room for every group, and need no more than the log itself
+		options.SegmentSize = max(options.SegmentSize, s.size, minSegmentSize)
+	}
 	if err := options.complete(); err != nil {
 		return copied, nil, err
-	}
-	for _, s := range v.chain {
-		options.SegmentSize = max(options.SegmentSize, s.size)
 	}
 	target = filepath.Clean(target)
 	if err := checkEmpty(fsys, target); err != nil {

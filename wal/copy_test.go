@@ -342,3 +342,20 @@ func TestCopyBesideCuts(t *testing.T) {
 		}
 	}
 }
+
+// TestCopyNeedsLittleRoom copies a log to a disk that has room for it, and for no more.
+func TestCopyNeedsLittleRoom(t *testing.T) {
+	const size = 64 << 10
+	log, _ := newLog(t, Options{SegmentSize: size})
+	mustAppend(t, log, "1")
+	v, err := log.beginRead(log.acknowledged)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := crashfs.New("/data")
+	d.Space = size
+	copied, damage, err := v.copyTo(background, d.Boot(), simulatedDir, nil, v.first, nil)
+	if err := errors.Join(err, damage, log.endRead()); err != nil || copied.Last != 1 {
+		t.Errorf("%+v, %v", copied, err)
+	}
+}

@@ -34,7 +34,8 @@
 //     nothing of its group is in the log, and the log goes on once there is room: groups that fit into the segment
 //     that there is are appended meanwhile. [Log.TruncateFront], which makes room, needs 8 KiB at most. [Open] of a log
 //     that was not closed needs 8 KiB and the size of the entries that it finds unproven. It takes that from what the
-//     last segment had reserved, which is enough on a full disk if they are not more than a sixteenth of a segment.
+//     last segment had reserved, which is enough on a full disk; with Each, if they are not more than a sixteenth of a
+//     segment.
 //   - A log holds its directory open. If that is renamed, the log goes on in it, under whatever name, and touches
 //     nothing of what gets the old one. Links that lead out of the directory are not followed.
 //   - Records that a read gives were acknowledged; those of [Log.Tail] are durable.

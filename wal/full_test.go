@@ -7,9 +7,13 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"culvert/internal/testkit/crashfs"
 )
+
+// eachSpare is what is reserved behind a segment in mode Each.
+func eachSpare(size int64) int64 { return new(Options).spare(size) }
 
 // TestFullDiskAfterKill kills logs on a disk that has no more room than what they have reserved: for the segment that
 // they append to, or for one that was on its way. They can be opened again, and their front cut off to make room.
@@ -25,7 +29,7 @@ func TestFullDiskAfterKill(t *testing.T) {
 			}
 			mustAppend(t, log, "1")
 			mustAppend(t, log, "2", "3")
-			d.Space = size + spare(size)
+			d.Space = size + eachSpare(size)
 			switch what {
 			case "full segment":
 				mustAppend(t, log, strings.Repeat("x", size-headerSize-2000))
@@ -44,7 +48,7 @@ func TestFullDiskAfterKill(t *testing.T) {
 					}
 				}
 				// For the next attempt, whose file has a name that Open does not come to.
-				d.Space = 2 * (size + spare(size))
+				d.Space = 2 * (size + eachSpare(size))
 				d.Hook = func(o crashfs.Operation) crashfs.Fault {
 					if o.Kind == crashfs.Rename {
 						return crashfs.Stop
@@ -60,7 +64,7 @@ func TestFullDiskAfterKill(t *testing.T) {
 			d.Kill()
 			_ = log.Close() // for its goroutines
 			if what == "segment on its way" {
-				d.Space -= spare(size) // all the room there is, is that segment
+				d.Space -= eachSpare(size) // all the room there is, is that segment
 			}
 			for range 4 { // and after kills of those that have done nothing but open it
 				options.fs = d.Boot()
@@ -87,6 +91,51 @@ func TestFullDiskAfterKill(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestFullDiskAfterKillUnsynced is that for the modes in which most of a segment may not be proven durable.
+func TestFullDiskAfterKillUnsynced(t *testing.T) {
+	const size = 256 << 10
+	for _, mode := range []SyncMode{Interval, None} {
+		d := crashfs.New("/data")
+		options := Options{Sync: mode, Interval: time.Hour, SegmentSize: size, fs: d.Boot()}
+		log, _, err := Open(simulatedDir, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustAppend(t, log, "1")
+		if err := log.Sync(background); err != nil { // so that the first segment stays
+			t.Fatal(err)
+		}
+		for _, content := range d.Files(simulatedDir) { // all is used
+			d.Space += int64(len(content))
+		}
+		for err == nil {
+			_, err = log.Append(background, make([]byte, 1000))
+		}
+		if !errors.Is(err, syscall.ENOSPC) {
+			t.Fatal(err)
+		}
+		last := log.Last()
+		for range 4 {
+			d.Kill()
+			_ = log.Close() // for its goroutines
+			options.fs = d.Boot()
+			var recovery Recovery
+			if log, recovery, err = Open(simulatedDir, options); err != nil {
+				t.Fatal(mode, err)
+			}
+			if recovery.Last != last {
+				t.Errorf("%+v, want %d entries", recovery, last)
+			}
+		}
+		if err := log.TruncateFront(last); err != nil {
+			t.Error(err)
+		}
+		if err := log.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -117,7 +166,7 @@ func TestCutsKeepNoReserve(t *testing.T) {
 	for _, content := range d.Files(simulatedDir) {
 		total += int64(len(content))
 	}
-	if most := used + size + spare(size); total > most {
+	if most := used + size + eachSpare(size); total > most {
 		t.Errorf("the segments have %d bytes, want %d at most", total, most)
 	}
 	if err := log.Close(); err != nil {
@@ -148,7 +197,7 @@ func TestNoRoomForLarge(t *testing.T) {
 		return log.filling.need >= n
 	}
 	others := true
-	d.Space = size + spare(size) + 4096
+	d.Space = size + eachSpare(size) + 4096
 	d.Hook = func(o crashfs.Operation) crashfs.Fault {
 		if o.Kind == crashfs.Reserve && others {
 			others = false

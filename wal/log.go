@@ -44,8 +44,8 @@ type Options struct {
 
 	// SegmentSize is how large a file of the log may become, from 12 KiB to 1 GiB; 0 means 64 MiB. A group must fit
 	// into one, with 8 KiB for the file and 32 to 55 bytes for each entry. The space is reserved when a segment is
-	// begun, with a sixteenth more and 8 KiB for Open after a kill: a log that gets few entries does well with a MiB.
-	// It may change from one opening to the next.
+	// begun, and for Open after a kill 8 KiB more and a sixteenth with Each, or as much again with Interval and None. A
+	// log that gets few entries does well with a MiB. It may change from one opening to the next.
 	SegmentSize int64
 
 	// Key of 32 random bytes, with which the entries are encrypted; nil for none. It is the same for the whole log.
@@ -55,7 +55,8 @@ type Options struct {
 	// appends is waiting.
 	Observe func(Flush)
 
-	fs disk.FS // for tests; nil is the one of the system
+	fs         disk.FS // for tests; nil is the one of the system
+	disposable bool    // nobody opens the log after a kill
 }
 
 // Flush tells of one write to a segment, and the sync after it if there was one.

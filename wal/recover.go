@@ -73,7 +73,31 @@ func (l *Log) settle(s *segment, t tail) (err error) {
 	trim(file, t.end)
 	fill := func(into *segment, to disk.File) (int64, error) { return scan.copyTo(into, to, t) }
 	room, err := l.begin(t.proven+1, headerSize+t.end-end, fill)
+	if room != nil && l.trimCopied() == nil {
+		room, err = l.begin(t.proven+1, headerSize+t.end-end, fill)
+	}
 	return firstError(err, room)
+}
+
+// trimCopied gives back the space of the records that a former Open has copied into the newest segment, on a disk that
+// has been full since.
+func (l *Log) trimCopied() (err error) {
+	n := len(l.chain)
+	if n < 2 {
+		return nil
+	}
+	s, newest := l.chain[n-2], l.chain[n-1]
+	file, err := l.dir.Open(s.name(), true)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	scan := newScanner(s, file, make([]byte, readSize))
+	if err := scan.skipTo(newest.base); err != nil {
+		return err
+	}
+	trim(file, scan.offset)
+	return nil
 }
 
 // skipTo goes on to a record that is known to be there.

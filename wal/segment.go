@@ -37,8 +37,17 @@ func (l *Log) advance(base LSN, least int64) (room, err error) {
 func trim(file disk.File, end int64) { _ = file.Truncate(end) }
 
 // spare is what is reserved behind a segment, for the segment that [Open] begins after a kill on a disk that is full:
-// its headers, and the records that nothing proves durable, if they are not many.
-func spare(size int64) int64 { return headerSize + size/16 }
+// its headers, and the records that nothing proves durable. With Each they are not many. With the other modes they may
+// be all of the segment.
+func (o *Options) spare(size int64) int64 {
+	switch {
+	case o.disposable:
+		return 0
+	case o.Sync == Each:
+		return headerSize + size/16
+	}
+	return headerSize + size
+}
 
 // resume lets appenders go on in the active segment. io is held.
 func (l *Log) resume() {
@@ -87,7 +96,7 @@ func (l *Log) begin(base LSN, least int64, fill func(*segment, disk.File) (end i
 		return nil, err // the directory may be that of another log now
 	}
 	size := max(l.options.SegmentSize, least)
-	room, err = l.create(base, size, size+spare(size), fill)
+	room, err = l.create(base, size, size+l.options.spare(size), fill)
 	if room != nil && least < size { // with room for another of the kind, if there is
 		room, err = l.create(base, least, 2*least, fill)
 	}

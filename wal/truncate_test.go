@@ -69,7 +69,7 @@ func (f narrowFile) Reserve(size int64) error {
 // TestFullDisk cuts a log off on a disk that has no room for another segment, as one does to make room.
 func TestFullDisk(t *testing.T) {
 	const size = 4 * minSegmentSize
-	room := size + spare(size)
+	room := size + eachSpare(size)
 	options := Options{SegmentSize: size, fs: through{
 		crashfs.New("/data").Boot(), func(f disk.File) disk.File { return narrowFile{f, &room} },
 	}}
@@ -118,7 +118,7 @@ func TestFullDisk(t *testing.T) {
 	closed(log)
 
 	log = open()
-	room = size + spare(size)
+	room = size + eachSpare(size)
 	if lsn := mustAppend(t, log, large); lsn != 3 {
 		t.Errorf("LSN %d", lsn)
 	}
