@@ -232,7 +232,7 @@ func TestRoomForOneGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustAppend(t, log, "1")
-	d.Space = 2*size + spare(size) + 1000
+	d.Space = 2*size + eachSpare(size) + 1000
 	mustAppend(t, log, strings.Repeat("x", size-headerSize-recordHead))
 	if err := log.Close(); err != nil {
 		t.Error(err)
