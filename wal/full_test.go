@@ -222,19 +222,3 @@ func TestNoRoomForLarge(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-// TestRoomForOneGroup appends a group that takes a segment for itself, on a disk that has room for no more than that.
-func TestRoomForOneGroup(t *testing.T) {
-	const size = 256 << 10
-	d := crashfs.New("/data")
-	log, _, err := Open(simulatedDir, Options{SegmentSize: size, fs: d.Boot()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	mustAppend(t, log, "1")
-	d.Space = 2*size + eachSpare(size) + 1000
-	mustAppend(t, log, strings.Repeat("x", size-headerSize-recordHead))
-	if err := log.Close(); err != nil {
-		t.Error(err)
-	}
-}

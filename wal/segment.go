@@ -100,7 +100,7 @@ func (l *Log) begin(base LSN, least int64, fill func(*segment, disk.File) (end i
 	if room != nil && least < size { // with room for another of the kind, if there is
 		room, err = l.create(base, least, 2*least, fill)
 	}
-	if room != nil {
+	if room != nil && least < size {
 		room, err = l.create(base, least, least, fill)
 	}
 	return room, err
