@@ -188,5 +188,5 @@
 // small files, and 33 bytes for each block of a file of several blocks that is under way: 34 MB for a TiB. Of a tree it
 // holds 512 files that it has found, and the entries of the directories that it lists, 64 MiB at most: a part of a
 // directory, in the order of the names, for which it is listed anew if there are more. A million names of 20 bytes come
-// in four parts.
+// in five parts.
 package fileservice
