@@ -313,8 +313,8 @@ func (t *transfer) move(it *item, blocks BlockRange, buffer []byte) {
 	if err == nil && blocks.Count == t.perCall {
 		t.adapt(first, time.Since(start))
 	}
-	if err != nil && it.err == nil {
-		it.err = err
+	if err != nil {
+		it.err = worse(it.err, err)
 		if it.ranges != nil {
 			it.ranges = nil
 			t.begun = without(t.begun, it)
@@ -326,6 +326,26 @@ func (t *transfer) move(it *item, blocks BlockRange, buffer []byte) {
 	if last {
 		t.finish(it)
 	}
+}
+
+// worse gives one of the errors of two calls for a file: what one of them has met, a full disk for instance, is why a
+// server refuses the other.
+func worse(first, second error) error {
+	rank := func(err error) int {
+		switch {
+		case err == nil:
+			return 0
+		case err == errPresent:
+			return 3
+		case isFatal(err):
+			return 2
+		}
+		return 1
+	}
+	if rank(second) > rank(first) {
+		return second
+	}
+	return first
 }
 
 // expect makes calls as long as suits the time that an answer takes, before there are others to go by: as if each call
@@ -379,7 +399,7 @@ func (t *transfer) finish(it *item) {
 
 // uncount takes back what was counted of a file that failed.
 func (t *transfer) uncount(it *item, err error) {
-	if err != nil && err != errPresent {
+	if err != nil {
 		t.progress.bytesDone.Add(-it.done)
 		it.done = 0
 	}
