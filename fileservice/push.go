@@ -1,6 +1,7 @@
 package fileservice
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -222,13 +223,8 @@ func (f *pushFile) begin(ctx context.Context) ([]BlockRange, error) {
 		}
 		committed, err = f.push.client.QueryWrite(ctx, f.remote, f.version, overwrite)
 	}
-	if errors.Is(err, fs.ErrExist) {
-		if err := f.lookup(ctx, f.version); err != nil {
-			return nil, err
-		}
-	}
 	if err != nil {
-		return nil, err
+		return nil, f.unlessPresent(ctx, f.version, err)
 	}
 	return missingRanges(committed, Blocks(f.version.Size)), nil
 }
@@ -258,10 +254,19 @@ func (f *pushFile) open() error {
 func (f *pushFile) move(ctx context.Context, blocks BlockRange, _ []byte, moved func(int64)) error {
 	err := f.push.client.WriteBlocks(ctx, f.remote, f.version, blocks.First, blocks.Count, f.file, f.addSum)
 	if err != nil {
-		return err
+		return f.unlessPresent(ctx, f.version, err)
 	}
 	moved(min(blocks.Count*BlockSize, f.version.Size-blocks.First*BlockSize))
 	return nil
+}
+
+// unlessPresent gives errPresent if an error is due to this very file: somebody else was faster with it, or an answer
+// was lost.
+func (f *pushFile) unlessPresent(ctx context.Context, version Version, err error) error {
+	if errors.Is(err, fs.ErrExist) || errors.Is(err, ErrRefused) && !isFatal(err) {
+		return cmp.Or(f.lookup(ctx, version), err)
+	}
+	return err
 }
 
 func (f *pushFile) addSum(block int64, sum Sum) {
@@ -283,7 +288,7 @@ func (f *pushFile) finish(ctx context.Context) (Sum, error) {
 	}
 	root := f.sums.root()
 	_, err = f.push.client.FinishWrite(ctx, f.remote, f.version, root, info.Mode().Perm(), f.push.config.Overwrite)
-	return root, err
+	return root, f.unlessPresent(ctx, f.version, err)
 }
 
 // sumOthers makes the hashes of blocks that an earlier transfer has sent.

@@ -41,12 +41,7 @@ func (p *push) moveSmall(ctx context.Context, b *parcel) (finish func(closed fun
 		if err == nil {
 			b.errs[at] = errs[i]
 		}
-		if errors.Is(b.errs[at], fs.ErrExist) {
-			// It may be this very file, of which an answer was lost.
-			if err := f.lookup(ctx, files[i].Version); err != nil {
-				b.errs[at] = err
-			}
-		}
+		b.errs[at] = f.unlessPresent(ctx, files[i].Version, b.errs[at])
 		if b.errs[at] == nil {
 			b.sums[at] = sums[i]
 			p.arrived(b.items[at])

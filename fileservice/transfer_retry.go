@@ -58,9 +58,10 @@ func (t *transfer) settle(it *item, root Sum, err error) error {
 }
 
 // mayBeForgotten says that a refusal is worth another try: a server may still hold what was begun before the file has
-// changed, or know nothing of what was begun, as it was started again.
+// changed, or know nothing of what was begun, as it was started again, or as somebody else is about to finish it.
 func (t *transfer) mayBeForgotten(it *item) bool {
-	return it.refusals < maxRefusals && (it.afresh > 0 || it.begun && t.config.Retry != nil)
+	begun := it.begun && (t.config.Retry != nil || it.size > SmallFileSize)
+	return it.refusals < maxRefusals && (it.afresh > 0 || it.refusals > 0 || begun)
 }
 
 // isFatal finds the errors that every other file would meet as well.
