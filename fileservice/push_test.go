@@ -6,9 +6,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
+	"syscall"
 	"testing"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"culvert/fileservice"
+	"culvert/fileservice/internal/fileservicepb"
 )
 
 func TestPushTree(t *testing.T) {
@@ -131,5 +137,39 @@ func TestPrivateDirectories(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestWhyAFileIsGivenUp pushes to a server that has no room for the first block, and has forgotten the file when it
+// says so: the other calls for it are refused before.
+func TestWhyAFileIsGivenUp(t *testing.T) {
+	from, _ := tree(t, map[string]int{"file": 40 * fileservice.BlockSize})
+	full, err := status.New(codes.ResourceExhausted, "full").WithDetails(&fileservicepb.Failure{Errno: "ENOSPC"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := make(chan struct{})
+	refuse := sync.OnceFunc(func() { close(refused) })
+	client := lie(t, &liar{
+		stat:  func() (*fileservicepb.Entry, error) { return nil, status.Error(codes.NotFound, "") },
+		query: func() *fileservicepb.QueryWriteStatusResponse { return &fileservicepb.QueryWriteStatusResponse{} },
+		write: func(receive func() (*fileservicepb.WriteRequest, error)) (*fileservicepb.WriteResponse, error) {
+			head, err := receive()
+			switch {
+			case err != nil:
+				return nil, err
+			case head.GetFirstBlock() == 0:
+				<-refused
+				return nil, full.Err()
+			}
+			defer refuse()
+			return nil, status.Error(codes.FailedPrecondition, "there is no such upload")
+		},
+	})
+	result, err := fileservice.Push(t.Context(), client, fileservice.TransferConfig{
+		Remote: "file", Root: openRoot(t, from), Local: "file",
+	})
+	if !errors.Is(err, syscall.ENOSPC) || result.Failed != 1 {
+		t.Errorf("%+v, %v", result, err)
 	}
 }

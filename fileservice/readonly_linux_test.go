@@ -85,7 +85,6 @@ func TestFullDisk(t *testing.T) {
 	}
 	for what, files := range map[string]map[string]int{
 		"small": small, "large": {"one": 3 << 20, "two": 3 << 20, "three": 3 << 20, "four": 3 << 20},
-		"long": {"one": 40 << 20}, // by many calls
 	} {
 		for role, transfer := range transfers() {
 			from, _ := tree(t, files)
