@@ -90,6 +90,10 @@
 // What was not written to since the last fsync or close needs nothing of the other side: if that goes away and comes
 // back, programs write on.
 //
+// The file system may allow fewer files to be open at once than programs have written to (ENFILE). Those that are in
+// place are then synced and given up, and opened again at their next write; only new content needs to stay open until
+// it has its name.
+//
 // What goes through a descriptor that creates a file and only writes is not kept in the kernel's pages, and those that
 // are opened beside it read and write without pages as long as they are open. A program that at the same time stores to
 // such a file through a mapping may take back what is written to the same page.

@@ -46,6 +46,7 @@ type mount struct {
 	names      newNames
 	crowd      crowd
 	paths      pathLock
+	inPlace    openNodes
 	chunks     *chunkPool    // nil if programs may not write
 	pageless   bool          // the kernel can write without pages to files that are mapped
 	slots      chan struct{} // one for each call of the file system that may still begin
@@ -264,13 +265,18 @@ func (m *mount) hold(handle io.Closer) {
 }
 
 func (m *mount) release(handle io.Closer) {
-	m.mu.Lock()
-	_, held := m.open[handle]
-	delete(m.open, handle)
-	m.mu.Unlock()
-	if held {
+	if m.letGo(handle) {
 		m.discard(handle)
 	}
+}
+
+// letGo reports whether the caller has to close a handle that was held.
+func (m *mount) letGo(handle io.Closer) (held bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, held = m.open[handle]
+	delete(m.open, handle)
+	return held
 }
 
 // discard closes what was only read from, of which an error changes nothing any more. Nobody waits for it.

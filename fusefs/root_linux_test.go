@@ -23,6 +23,7 @@ type rootFS struct {
 	served string   // its name in root
 	drafts string   // the name of the directory of drafts
 	number *atomic.Int64
+	opened *atomic.Int64 // to be written
 }
 
 func openRootFS(dir string) (*rootFS, error) {
@@ -40,7 +41,7 @@ func openRootFS(dir string) (*rootFS, error) {
 	}
 	return &rootFS{
 		ReadLinkFS: served.FS().(fs.ReadLinkFS), root: root,
-		served: filepath.Base(dir), drafts: filepath.Base(drafts), number: &atomic.Int64{},
+		served: filepath.Base(dir), drafts: filepath.Base(drafts), number: &atomic.Int64{}, opened: &atomic.Int64{},
 	}, nil
 }
 
@@ -131,6 +132,9 @@ func (f *rootFS) Lstat(name string) (fs.FileInfo, error) {
 	}
 }
 
+// fewFiles is how many files may be open to be written if the file few is there.
+const fewFiles = 4
+
 // OpenFile begins a draft, or opens what is there to be written in place.
 func (f *rootFS) OpenFile(name string, flag int, perm fs.FileMode) (fs.File, error) {
 	if flag&(os.O_WRONLY|os.O_RDWR) == 0 {
@@ -138,6 +142,9 @@ func (f *rootFS) OpenFile(name string, flag int, perm fs.FileMode) (fs.File, err
 	}
 	if err := f.fault("OpenFile"); err != nil {
 		return nil, err
+	}
+	if _, err := f.root.Stat("few"); err == nil && f.opened.Load() >= fewFiles {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.ENFILE}
 	}
 	source, err := f.root.OpenFile(f.path(name), os.O_RDWR, 0)
 	switch {
@@ -149,6 +156,7 @@ func (f *rootFS) OpenFile(name string, flag int, perm fs.FileMode) (fs.File, err
 	case flag&os.O_TRUNC == 0:
 		d := &rootDraft{File: source, fs: f, name: f.path(name)}
 		d.inPlace.Store(true)
+		f.opened.Add(1)
 		return d, nil
 	default:
 		defer source.Close()
@@ -164,6 +172,7 @@ func (f *rootFS) OpenFile(name string, flag int, perm fs.FileMode) (fs.File, err
 		return nil, err
 	}
 	d := &rootDraft{File: file, fs: f, name: made}
+	f.opened.Add(1)
 	if err := file.Chmod(perm); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -238,6 +247,7 @@ func (d *rootDraft) Publish(name string, replace bool) error {
 }
 
 func (d *rootDraft) Close() error {
+	defer d.fs.opened.Add(-1)
 	err := d.File.Close()
 	if !d.inPlace.Load() {
 		err = errors.Join(err, d.fs.root.Remove(d.name))

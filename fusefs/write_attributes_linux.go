@@ -28,6 +28,9 @@ func (n *node) adopt(info fs.FileInfo, changedTimes bool) {
 	if n.opened != nil {
 		n.opened = info
 	}
+	if n.writing != nil && n.writing.published != nil {
+		n.writing.published.adopt(info)
+	}
 }
 
 // changeUnseen notes that a sync has something to do. What is open on the other side would take new times for a change

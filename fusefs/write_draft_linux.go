@@ -190,6 +190,20 @@ func (w *draft) settle() {
 	w.settled, w.inPlace = true, true
 }
 
+// goOn notes that what was settled is written to again.
+func (w *draft) goOn() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.settled = false
+}
+
+// adopt takes over what a file in place is after a change of ours that left its content alone.
+func (w *draft) adopt(info fs.FileInfo) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.info, w.mode = info, info.Mode()
+}
+
 // isUntouched reports whether it was new content to which nothing was written.
 func (w *draft) isUntouched() bool {
 	w.mu.Lock()

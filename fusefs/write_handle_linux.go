@@ -170,9 +170,18 @@ func (n *node) syncNamed(d *deadline) syscall.Errno {
 	if n.isOrphan() || n.Mode() != syscall.S_IFREG {
 		return 0
 	}
-	n.mu.Lock()
-	d.extend(n.version.size)
-	n.mu.Unlock()
+	for {
+		n.mu.Lock()
+		d.extend(n.version.size)
+		n.mu.Unlock()
+		errno := n.syncPath(d)
+		if errno != syscall.ENFILE || !n.m.makeRoom(n) {
+			return errno
+		}
+	}
+}
+
+func (n *node) syncPath(d *deadline) syscall.Errno {
 	if errno := n.m.paths.share(d); errno != 0 {
 		return errno
 	}

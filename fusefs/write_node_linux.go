@@ -111,6 +111,29 @@ func (n *node) begin(d *deadline, replace bool) (*draft, syscall.Errno) {
 	case w.removed:
 		return nil, syscall.ESTALE
 	}
+	begun, errno := n.beginNamed(d, base, replace)
+	for errno == syscall.ENFILE && n.m.makeRoom(n) {
+		d.extend(0)
+		begun, errno = n.beginNamed(d, base, replace)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if errno == syscall.EACCES && !replace && w.published != nil && versionOf(w.published.info) == base {
+		// Who has a file open may write to it, whatever its permissions are since.
+		begun, w.published, errno = w.published, nil, 0
+		begun.goOn()
+	}
+	if errno != 0 {
+		return nil, errno
+	}
+	w.draft = begun
+	n.m.inPlace.add(n)
+	n.dropPublished()
+	return begun, 0
+}
+
+// beginNamed is begin for what has a name. The caller has the turn.
+func (n *node) beginNamed(d *deadline, base version, replace bool) (*draft, syscall.Errno) {
 	if errno := n.m.paths.share(d); errno != 0 {
 		return nil, errno
 	}
@@ -119,18 +142,7 @@ func (n *node) begin(d *deadline, replace bool) (*draft, syscall.Errno) {
 	if errno != 0 {
 		return nil, errno
 	}
-	begun, errno := n.beginAt(d, path, base, replace)
-	if errno != 0 {
-		return nil, errno
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	w.draft = begun
-	if w.published != nil {
-		w.published.end()
-		w.published = nil
-	}
-	return begun, 0
+	return n.beginAt(d, path, base, replace)
 }
 
 // beginAt is begin for what has a path. A shell opens a file for a program, and closes it once before that writes:
@@ -238,6 +250,7 @@ func (n *node) publish(d *deadline) syscall.Errno {
 	n.cached = n.version
 	if n.handles > 0 {
 		n.opened = info
+		n.m.inPlace.add(n)
 	} else {
 		n.dropPublished()
 	}
@@ -288,5 +301,6 @@ func (n *node) unused() {
 	if n.writing != nil && !n.writing.changing {
 		n.dropDraft()
 		n.dropPublished()
+		n.m.inPlace.remove(n)
 	}
 }

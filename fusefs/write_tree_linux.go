@@ -68,6 +68,19 @@ func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out 
 ) {
 	d := n.m.deadline(ctx)
 	defer d.stop()
+	for {
+		child, h, kernelFlags, errno := n.create(ctx, d, name, flags, mode, out)
+		if errno != syscall.ENFILE || !n.m.makeRoom(n) {
+			return child, h, kernelFlags, errno
+		}
+		d.extend(0)
+	}
+}
+
+// create is Create if the file system can have one more file open.
+func (n *node) create(ctx context.Context, d *deadline, name string, flags, mode uint32, out *fuse.EntryOut) (
+	*gofs.Inode, gofs.FileHandle, uint32, syscall.Errno,
+) {
 	if errno := n.m.paths.share(d); errno != 0 {
 		return nil, nil, 0, errno
 	}
