@@ -64,7 +64,7 @@ type WritableFile interface {
 type LostError struct{ Files int }
 
 func (e *LostError) Error() string {
-	return fmt.Sprintf("fusefs: files that programs had not closed, of which writes may be lost: %d", e.Files)
+	return fmt.Sprintf("fusefs: files with writes that may be lost, as programs had not closed them: %d", e.Files)
 }
 
 // renameNewFS can rename without replacing.

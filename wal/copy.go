@@ -10,7 +10,7 @@ import (
 	"culvert/internal/disk"
 )
 
-// Copied says what [Log.Copy] or [Reader.Copy] has copied.
+// Copied describes a copy that [Log.Copy] or [Reader.Copy] has made.
 type Copied struct {
 	First, Last LSN // of the entries in the new log; Last is First-1 if there are none
 }
@@ -96,7 +96,7 @@ func (v view) copyTo(
 	return copied, damage, errors.Join(err, to.Close())
 }
 
-// checkEmpty sees that a directory has nothing in it, or does not exist.
+// checkEmpty returns an error unless a directory is empty or does not exist.
 func checkEmpty(fsys disk.FS, path string) (err error) {
 	dir, err := openFolder(fsys, path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -30,9 +30,9 @@ after the table, as orders.csv.zst.age, or query.csv.zst.age; it appears when it
 confirmed the number of rows. Nothing is overwritten without --force. Stock tools open it too: age -d -i FILE … |
 zstd -d.
 
-A large table of PostgreSQL is read by several connections, in one snapshot, and its rows come in no order; with
---ordered, and with a query, by one. So is what cannot be shared, such as a view, and what a condition finds by an
-index; the reason is then said, also if the server has room for fewer connections than were wanted.
+A large table of PostgreSQL is read by several connections, in one snapshot, and its rows come in no order. One
+connection reads a query, a table with --ordered, rows that cannot be divided, such as those of a view, and rows that an
+index finds. Then the command says why, also if the server accepts fewer connections than wanted.
 
 Several tables, --all, and --schema go into a directory: -o DIR, or one that is named after the database or the schema.
 It is made, or must be empty, unless --force. Each table becomes a file, and manifest.json.age says what is in them.
@@ -43,9 +43,8 @@ culvert verify DIR checks a directory. --all and --schema leave out views: name 
 
 With a passphrase, each file takes about a second more, and 256 MiB of memory while it does.
 
---columns, --where and --limit take a part of one table. The condition is SQL, so it must not come from strangers. One
-connection reads what meets a condition that may not mean the same in all, as with now() and random().
---dry-run tells what would be exported, with estimates of the database; it writes and reads no rows.
+--columns, --where and --limit take a part of one table. The condition is SQL, so it must not come from strangers. If it
+may have another result in each connection, as with now() and random(), one connection reads the rows. --dry-run tells what would be exported, with estimates of the database; it writes and reads no rows.
 
 The formats are csv, with a header, as psql writes it; jsonl, one JSON object a row; and text, one line a row by the
 template of --line, in which {name} stands for a column, and \{ for a brace. Without --line all columns
@@ -222,19 +221,19 @@ func (a *app) export(ctx context.Context, w *work, r *exportReport, o *exportOpt
 	return out.commit()
 }
 
-// tellReaders says why one connection had to do, or warns that there were fewer than there should have been.
+// tellReaders says why only one connection has read, or warns that there were fewer than wanted.
 func (w *work) tellReaders(name string, stats export.Stats) {
 	reason := reasonOf(stats)
 	switch {
 	case reason == "":
 	case stats.Readers > 1 && !w.flags.json:
-		w.app.console.Warn(fmt.Sprintf("%s: read with %d connections and no more: %s", name, stats.Readers, reason))
+		w.app.console.Warn(fmt.Sprintf("%s: read with only %d connections: %s", name, stats.Readers, reason))
 	case stats.Readers == 1 && w.wantsSummary():
 		w.app.console.Print(name + ": read with one connection, since " + reason)
 	}
 }
 
-// reasonOf says why no more connections have read, or "" if there was no need for more.
+// reasonOf returns why no more connections have read, or "" if more were of no use.
 func reasonOf(stats export.Stats) string {
 	if stats.Indivisible == nil {
 		return ""

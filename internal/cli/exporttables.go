@@ -34,7 +34,7 @@ type tableReport struct {
 	FileBytes int64  `json:"file_bytes"`
 	SHA256    string `json:"sha256,omitempty"` // of the file
 	Readers   int    `json:"readers,omitempty"`
-	Reason    string `json:"reason,omitempty"` // why no more have read
+	Reason    string `json:"reason,omitempty"` // why no more connections have read
 	Error     string `json:"error,omitempty"`
 }
 

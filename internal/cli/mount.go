@@ -23,28 +23,28 @@ import (
 )
 
 const mountHelp = `Mount shows a directory of a server as the directory DIR of this machine, for as long as it runs.
-Programs list, open and read the files there, from any place in them, as if they were here; nothing is copied but what
-they read. DIR must be there, and empty.
+Programs list, open and read the files there, at any offset, as if the files were here; only what they read is copied.
+DIR must exist and be empty.
 
-It ends with Ctrl-C or SIGTERM, or when DIR is unmounted: fusermount3 -u DIR. If the server does not answer a program,
-and no byte comes from it or goes there for --timeout, the program gets an error (Input/output error); it works again
-when the server is back. A line may be slow. A file that changes while a program has it open gives that program an error
-(Stale file handle), never a mixture.
+The command ends with Ctrl-C or SIGTERM, or when DIR is unmounted: fusermount3 -u DIR. If the server does not answer a
+program, and no byte moves for --timeout in either direction, the program gets an error (Input/output error). When the
+server is back, the files work again. A slow line is no error. If a file changes while a program has it open, that
+program gets an error (Stale file handle), never a mixture.
 
 With --decrypt, files that are encrypted to the identity are shown as what they hold: orders.csv.zst.age as orders.csv,
-with its size, and with random access to every part. Those compressed in a way that cannot be read from the middle are
-decrypted only: dump.sql.gz.age is dump.sql.gz. Others, those that are armored (PEM), and those whose name is taken, are
-shown as they are. Of the first that no identity opens, and of the first that is armored, a warning tells.
+with its size, and with random access to every part. If the compression does not permit random access, a file is
+decrypted only: dump.sql.gz.age is dump.sql.gz. Files that are encrypted to others, that are armored (PEM), or whose new
+name is taken are shown as they are. A warning names the first file that no identity opens, and the first armored one.
 
 A listing leaves out names that have control characters or are not UTF-8, and ends with an error if there are some
 (Invalid or incomplete multibyte or wide character).
 
-With --rw, where the server is --writable, files can be made, written, renamed and removed. Others see a new file, or
-one that gets all of its content anew, when the program that writes it closes it or calls fsync, as a whole. Other files
-are written in place. What fsync has acknowledged stays, whatever ends afterwards: the program, the mount or the server.
-Of two mounts that write one file at the same time, one gets an error (Stale file handle): locks hold on one machine
-only. What programs have neither closed nor synced when the mount ends may be lost; it says so, and the exit status is
-not 0.`
+With --rw, if the server was started with --writable, files can be made, written, renamed and removed. A new file, or
+one that is truncated and written anew, appears to others as a whole, when the program closes it or calls fsync. Other
+files are written in place. Data that fsync has acknowledged stays, whatever ends afterwards: the program, the mount or
+the server. If two mounts write one file at the same time, one gets an error (Stale file handle): locks hold on one
+machine only. When the mount ends, data that programs have neither closed nor synced may be lost; then a warning says so,
+and the exit status is not 0.`
 
 const mountFields = `url, directory, writable, decrypted, seconds and peak_memory_bytes; the last two only at the end. A
 first such object comes when the directory can be used.`
@@ -164,7 +164,7 @@ type mounting struct {
 	start   time.Time
 	told    sync.Once // of a file that is not decrypted
 
-	toldArmored sync.Once // of one that is armored
+	toldArmored sync.Once // the warning about an armored file
 }
 
 func (m *mounting) run(ctx context.Context, url string) (err error) {
@@ -222,7 +222,7 @@ func (m *mounting) wait(ctx context.Context, mounted *fusefs.Mounted) error {
 		}
 	}
 	if lost, is := errors.AsType[*fusefs.LostError](err); is {
-		const what = "files that programs had not closed, of which writes may be lost: %d"
+		const what = "files with writes that may be lost, as programs had not closed them: %d"
 		m.app.console.Warn(fmt.Sprintf(what, lost.Files))
 	}
 	elapsed, peak := time.Since(m.start), ui.PeakMemory()
@@ -281,7 +281,7 @@ func (m *mounting) unopened(name string) {
 	})
 }
 
-// armored tells of the first file that is not decrypted for its form.
+// armored warns of the first file that is not decrypted because it is armored.
 func (m *mounting) armored(name string) {
 	m.toldArmored.Do(func() {
 		m.app.console.Warn(fmt.Sprintf("%s is armored, and is shown as it is, as are others like it; "+

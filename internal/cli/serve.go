@@ -119,8 +119,8 @@ func (o *serveOptions) add(cmd *cobra.Command) {
 	flags.StringArrayVar(&o.allow, "allow", nil, "let `FINGERPRINT|FILE` connect; may be repeated")
 	flags.BoolVar(&o.writable, "writable", false, "let them write, too")
 	o.connectionFlags.add(cmd)
-	flags.StringVar(&o.metrics, "metrics", "", "give figures for Prometheus at `ADDR`")
-	flags.DurationVar(&o.drain, "drain", 30*time.Second, "when it has to end, wait for calls under way for `TIME`")
+	flags.StringVar(&o.metrics, "metrics", "", "serve figures for Prometheus at `ADDR`")
+	flags.DurationVar(&o.drain, "drain", 30*time.Second, "at the end, wait at most `TIME` for calls under way")
 	limits := &o.limits
 	flags.IntVar(&limits.MaxConnections, "max-connections", fileservice.DefaultMaxConnections,
 		"have at most `N` connections at once; for one more, one without calls is closed")
@@ -128,7 +128,7 @@ func (o *serveOptions) add(cmd *cobra.Command) {
 	flags.IntVar(&limits.MaxBuffers, "max-buffers", fileservice.DefaultMaxBuffers,
 		"have at most `N` buffers of 256 KiB for data on its way")
 	flags.DurationVar(&limits.HandshakeTimeout, "handshake-timeout", fileservice.DefaultHandshakeTimeout,
-		"give up on who has not proved in `TIME` who it is")
+		"close a connection that has not proved who it is within `TIME`")
 	flags.DurationVar(&limits.StallTimeout, "stall-timeout", fileservice.DefaultStallTimeout,
 		"give up on a client that takes or sends no byte for `TIME`")
 	flags.DurationVar(&limits.IdleTimeout, "idle-timeout", fileservice.DefaultIdleTimeout,

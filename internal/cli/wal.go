@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"syscall"
 
@@ -14,8 +15,8 @@ import (
 	"culvert/wal"
 )
 
-const walHelp = `The write-ahead logs of package culvert/wal are directories of segments. These commands read them,
-also while a program appends to them, and never change them.
+const walHelp = `The write-ahead logs of package culvert/wal are directories of segments. These commands read logs and
+never change them. All except repair also work while a program appends to the log.
 
 An encrypted log is read with the key in a file: 32 bytes, or 64 hexadecimal digits. It is Options.Key of the program
 that writes the log.`
@@ -109,11 +110,15 @@ func (f *walFlags) hint(err error, dir string) error {
 		return withHint(err, "the log is encrypted with another key, or not at all: then leave out --key-file")
 	case errors.Is(err, wal.ErrCorrupt):
 		return withHint(err,
-			fmt.Sprintf("what is before the damage can be had: culvert wal repair %s-o NEW %s", option, dir))
+			fmt.Sprintf("save the entries before the damage: culvert wal repair %s-o NEW %s", option, dir))
 	case errors.Is(err, wal.ErrForeign), errors.Is(err, syscall.ENOTDIR):
 		return withHint(err, "name the directory of a log, which has files such as 0000000000000001.wal")
 	case errors.Is(err, wal.ErrTruncated):
 		return withHint(err, "the program has cut off entries that were to be read; begin again, without --from")
+	case errors.Is(err, wal.ErrLocked):
+		return withHint(err, "stop the program that writes the log first; culvert wal copy works while it runs")
+	case errors.Is(err, fs.ErrExist):
+		return withHint(err, "name a directory that does not exist yet: -o NEW")
 	}
 	return err
 }

@@ -12,15 +12,15 @@ import (
 )
 
 const walRepairHelp = `Repair copies entries of a damaged log into a new log, in a directory that does not exist yet or
-is empty: those from the first that is there up to the first damage behind it. They keep their LSNs. The damaged log
-stays as it is.
+is empty: from the first entry that is left up to the first damage after it. Entries keep their LSNs. The damaged log
+stays as it is. No program may have it open.
 
 A log that only has a torn end needs no repair: it is opened without what is torn.
 
-Entries behind the damage are left out, and the code is 0 also then. Those in later segments can often be read with
-culvert wal dump --from. If the first segments of the log are missing, the entries behind them are copied.
+Entries after the damage are left out, and the code is 0 also then. Entries in later segments can often be read with
+culvert wal dump --from. If the first segments of the log are missing, the entries after them are copied.
 
-To go on with the new log, stop the program and put it in the place of the old one.`
+To go on with the new log, put it in the place of the old one.`
 
 const walRepairFields = `log, output, first and last (LSNs in the new log) and damage, if there was any.`
 
@@ -77,10 +77,10 @@ func (a *app) walRepair(ctx context.Context, r *walRepairReport, flags *walFlags
 	}
 	repaired, err := wal.Repair(ctx, r.Log, r.Output, key)
 	switch {
-	case errors.Is(err, wal.ErrKey), errors.Is(err, wal.ErrForeign):
-		return flags.hint(err, r.Log)
+	case errors.Is(err, wal.ErrCorrupt):
+		return err // the hint is this command
 	case err != nil:
-		return err
+		return flags.hint(err, r.Log)
 	}
 	r.First, r.Last = repaired.First, repaired.Last
 	if repaired.Damage != nil {
