@@ -29,8 +29,8 @@ type readSeekerAt interface {
 	io.ReaderAt
 }
 
-// isPlain reports whether the ReadAt of a source returns the bytes that its Read returns. That is known of a few types.
-// A type that embeds one of them has its ReadAt as well, but may have a Read of its own: a filter, a limit, a count.
+// isPlain reports whether the ReadAt of a source is known to return the bytes that its Read returns. It is for a few
+// types. A type that embeds one of them has its ReadAt too, but may have a Read of its own: a filter, a limit, a count.
 func isPlain(src io.Reader) bool {
 	switch src.(type) {
 	case *os.File, *io.SectionReader, *bytes.Reader, *strings.Reader:

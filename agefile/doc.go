@@ -41,17 +41,17 @@
 // A writer or reader holds two spans a worker, so 2.5 MiB × [Config.Workers], whatever the size of the file. Nothing is
 // allocated per chunk.
 //
-// A file, a section of one, and memory are read by the workers themselves, with ReadAt. That is done only with the
-// types whose ReadAt is known to return what their Read returns, *os.File, *io.SectionReader, *bytes.Reader and
-// *strings.Reader, and not with types that embed them, unless [Config.ReadAt] permits it.
+// The workers themselves read a file, a section of one, or memory, with ReadAt. They do so only if the ReadAt of the
+// source is known to return what its Read returns: with *os.File, *io.SectionReader, *bytes.Reader and *strings.Reader.
+// With other types, also types that embed these, they do so if [Config.ReadAt] permits it.
 //
 // # One key, one file
 //
 // A [Writer] makes one file, under one key, and a [Reader] reads one. No method begins another file with the same
 // Writer: chunks of two files that were sealed under the same key and number would give their plaintext away. Before a
-// span is written, the Writer checks that its numbers follow those before it, that it is full unless it is the last
-// one, and that nothing was marked as the last before. If a fault in this package broke that, the Writer would fail,
-// and the span would not leave memory.
+// span is written, the Writer checks that its numbers follow the numbers of the span before it, that it is full unless
+// it is the last one, and that no span before it was marked as the last. If a fault in this package broke that, the
+// Writer would fail, and the span would not leave memory.
 //
 // # What a reader may rely on
 //

@@ -17,7 +17,7 @@ var (
 	errCount        = errors.New("agefile: a Read or Write has returned an impossible count")
 )
 
-// maxEmptyReads is how many reads in a row may return neither bytes nor an error. It is that of bufio.
+// maxEmptyReads is how many reads in a row may return neither bytes nor an error, as in package bufio.
 const maxEmptyReads = 100
 
 // Reader decrypts a file from a stream. It is for one goroutine at a time; reading ahead from src and opening go on in
@@ -137,7 +137,7 @@ func (r *Reader) WriteTo(dst io.Writer) (int64, error) {
 }
 
 // Close stops reading. It does not close src. It waits for a ReadAt of src that is under way, but not for a Read,
-// which may take for ever: one that has begun may go on after Close has returned, and none follows it. Close is not
+// which may take for ever: one that has begun may end after Close has returned, and none follows it. Close is not
 // needed after io.EOF or an error, and does no harm then.
 func (r *Reader) Close() error {
 	if r.err == nil {

@@ -32,8 +32,8 @@ type ReaderAt struct {
 // Cache is the memory of one or several [ReaderAt]: spans of opened chunks, and the only ones they open chunks in. When
 // all are in use, readers wait for each other. It is safe for concurrent use. The zero Cache has one span.
 //
-// A ReaderAt holds a span while it reads its source. A source that itself is read through the same Cache would wait for
-// that span for ever, and needs a Cache of its own: [NewReaderAt] refuses a ReaderAt with the same Cache, and an
+// A ReaderAt holds a span while it reads its source. If the source is itself read through the same Cache, it may wait for
+// that span for ever. So it needs a Cache of its own: [NewReaderAt] refuses a ReaderAt with the same Cache, and an
 // [*io.SectionReader] of one, but cannot look into other types.
 type Cache struct {
 	mu   sync.Mutex
@@ -59,7 +59,7 @@ func (c *Cache) make(spans int) {
 
 var errSameCache = errors.New("agefile: the source is read through the same Cache, and needs one of its own")
 
-// reads reports whether a source is read through the Cache, as far as its type shows that.
+// reads reports whether a source is read through the Cache, as far as the type of the source shows.
 func (c *Cache) reads(src io.ReaderAt) bool {
 	switch src := src.(type) {
 	case *io.SectionReader:
@@ -240,8 +240,8 @@ func (r *ReaderAt) load(s *span, first int64, count int) error {
 	return corrupt("chunk %d is damaged", s.first+uint64(s.opened))
 }
 
-// readFullAt reads all of p, and returns no error if it has. A source should not return less without an error; one that
-// does is asked for the rest.
+// readFullAt reads all of p, and returns no error if it has. A source that returns
+// fewer bytes without an error breaks the contract of io.ReaderAt; it is asked for the rest.
 func readFullAt(src io.ReaderAt, p []byte, off int64) (n int, err error) {
 	for n < len(p) && err == nil {
 		var m int

@@ -21,7 +21,7 @@ var (
 )
 
 // Writer encrypts what is written to it. It is for one goroutine at a time; sealing, and writing to dst, go on in
-// others until Close. It is made by [NewWriter], and writes one file: a key seals the chunks of no other.
+// others until Close. It is made by [NewWriter], and writes one file: its key seals the chunks of no other file.
 type Writer struct {
 	config  Config
 	dst     io.Writer
@@ -249,10 +249,10 @@ func (w *Writer) writeSpan(s *span) error {
 	return write(w.dst, s.sealed())
 }
 
-// sequence checks what the safety of the format rests on: that the chunks under a key have the numbers from 0 on, each
-// once, that all are full but the last, and that only that is marked as the last. The code around it sees to that. But
-// a fault in it would give away plaintext, since two chunks with the same number have the same key stream. So it is
-// checked before anything is written.
+// sequence checks what the safety of the format rests on: the chunks under a key have the numbers from 0 on, each once,
+// all except the last are full, and only the last is marked as such. The code around it ensures that. But a fault in
+// that code would give away plaintext, since two chunks with the same number have the same key stream. So sequence
+// checks it before anything is written.
 type sequence struct {
 	next uint64 // number of the first chunk of the next span
 	done bool   // the last one was written

@@ -4,7 +4,7 @@
 // # In place of bytes.Buffer
 //
 // Buffer has every method of bytes.Buffer, with the same results, errors and panics. [ErrTooLarge] is
-// [bytes.ErrTooLarge]; the texts of other errors and panics say bytebuf where those of the original say bytes. So a
+// [bytes.ErrTooLarge]; in the texts of other errors and panics, the prefix is bytebuf instead of bytes. So a
 // program changes its import and its constructors:
 //
 //	b := bytebuf.New() // was: var b bytes.Buffer

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// ErrTooLarge is what methods that write panic with if the content does not fit into memory. It is [bytes.ErrTooLarge]
-// itself, so programs that recover from that one need no change.
+// ErrTooLarge is the value with which methods that write panic if the content does not fit into memory. It is
+// [bytes.ErrTooLarge] itself, so programs that recover from that need no change.
 var ErrTooLarge = bytes.ErrTooLarge
 
 var errNegativeRead = errors.New("bytebuf.Buffer: reader returned negative count from Read")

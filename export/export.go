@@ -78,11 +78,11 @@
 //
 //	max(32 MiB, 2 × the largest row)
 //
-// whatever J and R are. The source holds such a row, and so does the one batch that it is read into, unless the source
-// lends its memory, as PostgreSQL does. The connections that share a table of PostgreSQL hold together 16 MiB of large
-// rows, or one row that is larger. The text of a large row goes on in pieces of 1 MiB, as frames of their own, so that
-// it is not in memory as a whole. That is with a collector that runs early (GOGC=25, as the program sets it): with the
-// default setting, and with drivers that make copies of a row, the garbage is more.
+// whatever J and R are. The source holds such a row, and so does the batch that it is read into, unless the source lends
+// its memory, as PostgreSQL does. The connections that share a table of PostgreSQL hold together 16 MiB of large rows,
+// or one row that is larger. The text of a large row goes on in pieces of 1 MiB, as frames of their own, so that it is
+// never in memory as a whole. These figures are for a collector that runs early (GOGC=25, as the program sets it). With
+// the default setting, and with drivers that make copies of a row, there is more garbage.
 package export
 
 import (
@@ -169,7 +169,7 @@ type Stats struct {
 	Out  int64 // bytes given to dst
 
 	Readers     int                      // connections that have read at the same time
-	Indivisible *source.IndivisibleError // why there were not more, if more would have been of use
+	Indivisible *source.IndivisibleError // why there were no more readers, if more would have been of use
 }
 
 // Extension is the usual end of the name of an output file, such as ".csv.zst.age".
@@ -343,8 +343,8 @@ const maxReaders = 16
 
 func (p *Plan) maxReaders() int { return min(p.jobs(), maxReaders) }
 
-// divide shares the rows of a table among several readers. It gives the rows alone if that cannot be. An error says why
-// there are not more.
+// divide shares the rows of a table among several readers. It returns the rows as they are if they cannot be divided. The
+// error says why there are no more readers.
 func (p *Plan) divide(rows source.Rows) ([]source.Rows, error) {
 	divider, ok := rows.(source.Divider)
 	n := p.maxReaders()

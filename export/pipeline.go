@@ -41,7 +41,7 @@ type pipeline struct {
 
 	frameSize int // bytes to read before they go on
 	queue     *ordered.Queue[*frame]
-	turn      sync.Mutex // who has it puts frames into the queue
+	turn      sync.Mutex // its holder puts frames into the queue
 }
 
 // frame is a batch of rows, or a piece of text, on its way.
@@ -59,8 +59,8 @@ type frame struct {
 type part struct{ size, textSize int }
 
 const (
-	// maxBatch is the size of its text above which a batch is large, as a row can make it. It stays with its reader.
-	// So does a batch in the memory of an earlier one that was large.
+	// maxBatch is the size of text above which a batch is large, because of a large row. Such a batch stays with its
+	// reader, and so does a later batch in the same memory.
 	maxBatch       = source.BatchSize * 5 / 4
 	maxBatchMemory = 2 * source.BatchSize
 
@@ -96,7 +96,7 @@ func (f *frame) free() {
 	idle.Put(f)
 }
 
-// kept gives the memory of a buffer for its next use, if it is not too large.
+// kept returns the memory of a buffer for its next use, or nil if it is too large.
 func kept(buf []byte) []byte {
 	if cap(buf) > maxKept {
 		return nil

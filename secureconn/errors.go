@@ -32,7 +32,7 @@ var (
 	errEnded       = errors.New("secureconn: the direction has ended")
 )
 
-// maxEmptyReads is how many reads in a row may return neither bytes nor an error. It is that of bufio.
+// maxEmptyReads is how many reads in a row may return neither bytes nor an error, as in package bufio.
 const maxEmptyReads = 100
 
 // isTimeout tells errors of a deadline, after which a connection can go on, from others. Among the others is that of a

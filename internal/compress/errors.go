@@ -28,7 +28,7 @@ var (
 	errCount   = errors.New("compress: a Read or Write has returned an impossible count")
 )
 
-// maxEmptyReads is how many reads in a row may return neither bytes nor an error. It is that of bufio.
+// maxEmptyReads is how many reads in a row may return neither bytes nor an error, as in package bufio.
 const maxEmptyReads = 100
 
 // source remembers the error of a reader, to tell it from errors about the data when a decoder returns it.
