@@ -32,8 +32,8 @@ type ReaderAt struct {
 // Cache is the memory of one or several [ReaderAt]: spans of opened chunks, and the only ones they open chunks in. When
 // all are in use, readers wait for each other. It is safe for concurrent use. The zero Cache has one span.
 //
-// A ReaderAt holds a span while it reads its source. If the source is itself read through the same Cache, it may wait for
-// that span for ever. So it needs a Cache of its own: [NewReaderAt] refuses a ReaderAt with the same Cache, and an
+// A ReaderAt holds a span while it reads its source. If the source is itself read through the same Cache, it may wait
+// for that span for ever. So it needs a Cache of its own: [NewReaderAt] refuses a ReaderAt with the same Cache, and an
 // [*io.SectionReader] of one, but cannot look into other types.
 type Cache struct {
 	mu   sync.Mutex

@@ -78,11 +78,11 @@
 //
 //	max(32 MiB, 2 × the largest row)
 //
-// whatever J and R are. The source holds such a row, and so does the batch that it is read into, unless the source lends
-// its memory, as PostgreSQL does. The connections that share a table of PostgreSQL hold together 16 MiB of large rows,
-// or one row that is larger. The text of a large row goes on in pieces of 1 MiB, as frames of their own, so that it is
-// never in memory as a whole. These figures are for a collector that runs early (GOGC=25, as the program sets it). With
-// the default setting, and with drivers that make copies of a row, there is more garbage.
+// whatever J and R are. The source holds such a row, and so does the batch that it is read into, unless the source
+// lends its memory, as PostgreSQL does. The connections that share a table of PostgreSQL hold together 16 MiB of large
+// rows, or one row that is larger. The text of a large row goes on in pieces of 1 MiB, as frames of their own, so that
+// it is never in memory as a whole. These figures are for a collector that runs early (GOGC=25, as the program sets
+// it). With the default setting, and with drivers that make copies of a row, there is more garbage.
 package export
 
 import (
@@ -343,8 +343,8 @@ const maxReaders = 16
 
 func (p *Plan) maxReaders() int { return min(p.jobs(), maxReaders) }
 
-// divide shares the rows of a table among several readers. It returns the rows as they are if they cannot be divided. The
-// error says why there are no more readers.
+// divide shares the rows of a table among several readers. It returns the rows as they are if they cannot be divided.
+// The error says why there are no more readers.
 func (p *Plan) divide(rows source.Rows) ([]source.Rows, error) {
 	divider, ok := rows.(source.Divider)
 	n := p.maxReaders()

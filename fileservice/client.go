@@ -36,11 +36,11 @@ type ClientConfig struct {
 	// the server does not take as many, calls go over those that it has taken.
 	Connections int
 
-	// Timeout is how long the server may be silent: how long a connection may take until it is there, and how long a
-	// call waits while no byte comes from the server and none is taken by it. Then the connection is given up and the
-	// call ends with ErrUnreachable. Any byte counts, of whatever call and connection, so that a line may be slow. But
-	// a connection on which nothing moves while others are busy is given up after this time for each of the busy ones,
-	// and a call that is not answered while 64 MiB move for others, when Timeout has passed.
+	// Timeout is how long the server may be silent. It bounds the time to make a connection, and the time that a call
+	// waits while the server neither sends nor takes a byte. Then the connection is given up and the call ends with
+	// ErrUnreachable. Bytes of any call on any connection count, so that a line may be slow. But if nothing moves on
+	// one connection while others are busy, that one is given up after Timeout for each busy connection. A call that
+	// is not answered while 64 MiB move for others is given up when Timeout has passed.
 	Timeout time.Duration
 
 	// MaxEntries is how many entries a directory may have. A listing that goes beyond ends with ErrIntegrity.
@@ -113,8 +113,8 @@ func (c *Client) isNear() bool {
 	return delay > 0 && delay <= int64(nearServer)
 }
 
-// Moved returns how many bytes the present connections have brought and taken, of whatever call. That it changes shows
-// that the server and the way to it are there; it has no other meaning.
+// Moved returns how many bytes the present connections have received and sent, for all calls. A change of it shows that
+// the server can be reached; the number has no other meaning.
 func (c *Client) Moved() (bytes int64) {
 	for _, l := range c.links {
 		bytes += l.moved()

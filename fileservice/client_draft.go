@@ -13,10 +13,10 @@ import (
 	"culvert/fileservice/internal/fileservicepb"
 )
 
-// A WritableFile is a file of a server that is open for writing, as [Client.OpenFile] gives it. One that is new or was
-// truncated is a draft: nobody sees what is written before Publish gives it a name, as a whole, and Close throws away
-// what was not published. One that has its name is in place: others see what is written as it arrives, and Close takes
-// nothing back.
+// A WritableFile is a file of a server that is open for writing, as [Client.OpenFile] returns it. A file that is new or
+// was truncated is a draft: nobody sees what is written before Publish gives the whole file a name, and Close discards
+// what was not published. A file that has its name is in place: others see what is written as it arrives, and Close
+// takes nothing back.
 //
 // Writes return before the server has written, and keep the order in which they were made. The first error of one, and
 // of Truncate, Sync and Flush, is that of all calls from then on; a draft is not published any more. It is [ErrChanged]
@@ -60,8 +60,8 @@ var (
 // *[WritableFile], and the server has to be writable. A file that is made has these permissions, less the umask of the
 // server; one that is there keeps its own, and is written in place, unless os.O_TRUNC is set.
 //
-// Others may write the file at the same time. Of drafts, the one that is published last stays. With os.O_APPEND, Write
-// writes at the end that this file has here. Whatever the flags say, what was written can be read.
+// Others may write the file at the same time. If there are several drafts, the one that is published last stays. With
+// os.O_APPEND, Write writes at the end of the file as this client sees it. The file can be read whatever the flags say.
 func (c *Client) OpenFile(name string, flag int, perm fs.FileMode) (fs.File, error) {
 	if flag&(os.O_WRONLY|os.O_RDWR|os.O_CREATE|os.O_TRUNC) == 0 {
 		return c.Open(name)
@@ -255,9 +255,9 @@ func (f *WritableFile) change(op string, request *fileservicepb.ChangeDraftReque
 	})
 }
 
-// Sync makes what was written durable on the server: of a file in place, with its name. A draft is still without a
-// name: should the server end before Publish, it is lost. From the first Sync on, Publish returns when the name is
-// durable, too. Afterwards Stat describes the file as the server has it.
+// Sync makes what was written durable on the server, and the name of a file in place. A draft has no name yet: if the
+// server ends before Publish, the draft is lost. After a Sync, Publish returns when the name is durable, too. Stat then
+// describes the file as the server has it.
 func (f *WritableFile) Sync() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -350,8 +350,8 @@ func (f *WritableFile) take(entry *fileservicepb.Entry, name string) error {
 	return nil
 }
 
-// Close ends the file, without what was not published. It ends what is under way, which Flush waits for, and does not
-// wait longer than for the client's Timeout.
+// Close ends the file, and discards a draft that was not published. It ends calls under way (Flush waits for them), and
+// takes at most the client's Timeout.
 func (f *WritableFile) Close() error {
 	f.cancel(fs.ErrClosed) // which ends those who have the lock
 	f.mu.Lock()

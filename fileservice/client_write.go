@@ -158,8 +158,8 @@ func readFull(source io.ReaderAt, p []byte, offset int64) error {
 // one, sets permissions and time, and gives the file its name. It gives ErrIntegrity if they give another one, and
 // ErrRefused if blocks are missing. With permissions of 0 the file is for the owner of the server's process alone.
 //
-// If overwrite is false and there is a file of that name it fails with fs.ErrExist, whatever other clients want that
-// send the same version; they may go on.
+// If overwrite is false and there is a file of that name, it fails with fs.ErrExist, even if other clients that send
+// the same version may overwrite; they go on.
 //
 // The server writes to its disk before it answers, for which Timeout does not count.
 func (c *Client) FinishWrite(

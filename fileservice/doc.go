@@ -123,31 +123,32 @@
 //
 // # Drafts, and files in place
 //
-// A program writes into a file that is open at any offset and over any time. What is new, or gets all of its content
-// anew, is a draft on the server: a file NAME.RANDOM.culvert.draft beside the one that it is to become, which no
-// listing shows and no path may name. It gets its name when it is published; so a reader sees what was there before, or
-// all of what is new. A file that is there, and one that was published, is written in place: nothing is copied, it
-// keeps its owner, its permissions and its other names, and others see what is written as it arrives. It loses the bits
-// by which a program runs as the owner of the file, as if anybody but the superuser had written to it.
+// A program writes into an open file at any offset and over any time. A file that is new, or gets all of its content
+// anew, is a draft on the server: NAME.RANDOM.culvert.draft, beside the file that it is to become. No listing shows it,
+// and no path may name it. It gets its name when it is published, so that a reader sees the old content or all of the
+// new. An existing file, and a published one, is written in place: nothing is copied, the file keeps its owner, its
+// permissions and its other names, and others see what is written as it arrives. It loses the setuid and setgid bits,
+// as if anybody but the superuser had written to it.
 //
-// After Sync, the content of a file in place survives a loss of power, and its name does, too; nothing that happens to
-// client or server takes it back. A draft is lost with its client or its server. Its content is durable after Sync, and
+// After Sync, the content and the name of a file in place survive a loss of power; nothing that happens to client or
+// server takes them back. A draft is lost with its client or its server. Its content is durable after Sync, and
 // its name when it is published, in the order above. A file that was published without Sync is on its way to the disk,
 // and may be short, or not there, if the power fails before it has arrived.
 //
 // If somebody else changes a file in place, or takes its name from it, while a client has it open, the next call of
-// that client fails with [ErrChanged]: it has parts of the file in memory, and would mix the two. That is found by size
-// and time, before each write and each Sync. Who changes the file at the very same moment is not noticed.
+// that client fails with [ErrChanged]: it has parts of the file in memory, and would mix the two. The server compares
+// size and time before each write and each Sync. A change at the very same moment is not noticed.
 //
-// A draft, and what is open of a file in place, is named by 16 random bytes, and belongs to whoever knows them. It is
-// dropped when its client says so, when no call has named it for StallTimeout, and when the server ends. It stays while
-// the connection is there that named it last and its client sends anything: on a slow line the next call may be stuck.
-// What was written in place stays in any case, and the client opens the file again. There are 512, which peers share.
+// A draft, or an open file in place, is named by 16 random bytes, and belongs to every client that knows them. The
+// server drops it when its client asks for that, when no call has named it for StallTimeout, and when the server ends.
+// It stays while the connection of its last call exists and the client sends anything, since on a slow line the next
+// call may be on its way. Bytes that were written in place stay in any case, and the client opens the file again. There
+// are at most 512, which peers share.
 //
-// A draft has the lock of its file, and the sticky bit, which means nothing for files. What a server that was killed
-// has left behind is known by both and by its name. It is removed by the next server when it starts, if it is writable;
-// by the next draft of the same file; and with its directory. A file of a user that merely has such a name is hidden,
-// and never removed.
+// The file of a draft is locked, and has the sticky bit, which means nothing for files. By both and by its name, a
+// draft is known that a killed server has left behind. The next server removes it when it starts, if it is writable; so
+// does the next draft of the same file, and the removal of its directory. A file of a user that merely has such a name
+// is hidden, and never removed.
 //
 // The writes to one draft take up to four streams, on as many connections. Each part of 1 MiB of the file has its
 // stream, so that writes that overlap keep their order. Their errors come with the end of a stream, for which Sync and
@@ -167,9 +168,9 @@
 // true are an [ErrIntegrity]. Each call that brings small files holds up to 64 descriptors, and peers share as many
 // such calls as a quarter of MaxBuffers.
 //
-// Every wait has an end: see ServerConfig.StallTimeout and ClientConfig.Timeout. What ends it is that no byte moves, as
-// the network counts them, below encryption: a record of 256 KiB takes half a minute at 64 kbit/s. In Linux bytes have
-// moved when the other end has acknowledged them; elsewhere, when the system has taken them.
+// Every wait has an end: see ServerConfig.StallTimeout and ClientConfig.Timeout. It ends when no byte moves. Bytes are
+// counted below encryption, since a record of 256 KiB takes half a minute at 64 kbit/s. On Linux a byte has moved when
+// the other end has acknowledged it; on other systems, when the system has taken it.
 //
 // # Memory
 //

@@ -28,7 +28,7 @@ func inodeOf(info fs.FileInfo) uint64 {
 	return stat.Ino
 }
 
-// changedOf gives when the inode was last changed, or the zero time.
+// changedOf returns when the inode was last changed, or the zero time.
 func changedOf(info fs.FileInfo) time.Time {
 	stat, is := info.Sys().(*syscall.Stat_t)
 	if !is {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// changedOf gives when the file was made, which is kept in smaller steps than when it was changed.
+// changedOf returns when the file was made, which is kept in smaller steps than when it was changed.
 func changedOf(info fs.FileInfo) time.Time {
 	data, is := info.Sys().(*syscall.Win32FileAttributeData)
 	if !is {

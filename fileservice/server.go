@@ -41,10 +41,10 @@ type ServerConfig struct {
 	Writable bool
 
 	// MaxConnections is how many connections there may be at once, of which each peer has its share, and how many more
-	// may be in their handshake. For one beyond that, the connection that has been without a call for the longest time
-	// is closed, if that is a sixth of StallTimeout; its client makes a new one when it needs it. If there is none, the
-	// new one is closed at once; a client goes on with those that it has. A peer that has none gets the place of one
-	// that another peer has beyond its share.
+	// may be in their handshake. For a further one, the connection that has been without a call for the longest time is
+	// closed, if that time is a sixth of StallTimeout; its client makes a new one when it needs it. If there is none,
+	// the new connection is closed at once, and its client goes on with the others that it has. A peer without any
+	// connection takes the place of one that another peer has beyond its share.
 	MaxConnections int
 
 	// MaxCalls is how many calls there may be at once on one connection. A call beyond that is refused.
@@ -57,8 +57,8 @@ type ServerConfig struct {
 	// HandshakeTimeout is how long a connection may take until it can be used.
 	HandshakeTimeout time.Duration
 
-	// StallTimeout is how long a call waits for a client that takes nothing, or sends nothing, on its connection: no
-	// byte, so that a line may be slow. Then the connection is closed.
+	// StallTimeout is how long a call waits for a client that takes or sends no byte on its connection. Then the
+	// connection is closed. Any byte counts, so that a line may be slow.
 	StallTimeout time.Duration
 
 	// IdleTimeout is how long a connection without calls is kept. The client makes a new one when it needs it.
@@ -123,8 +123,8 @@ type service struct {
 	*Server
 }
 
-// NewServer makes a server. It takes no connections until Serve. One that is writable begins to remove the drafts that
-// an earlier one has left in the tree, and goes on until it has seen all of it.
+// NewServer makes a server. It takes no connections until Serve. A writable server begins to remove the drafts that an
+// earlier one has left in the tree, and goes on until it has seen the whole tree.
 func NewServer(config ServerConfig) (*Server, error) {
 	if config.Root == nil {
 		return nil, errors.New("fileservice: a server needs a root")

@@ -33,8 +33,8 @@ type TransferConfig struct {
 	Withhold func(fs.FileInfo) error
 
 	// Overwrite replaces files that are there and differ in size or time. Without it they fail with fs.ErrExist. Files
-	// of the same size and time count as present, and are left alone. Times are compared in nanoseconds, and where the
-	// file system of the copy keeps none, as FAT, in its steps.
+	// of the same size and time count as present, and are left alone. Times are compared in nanoseconds, or in
+	// the steps in which the file system of the copy keeps them, such as the 2 s of FAT.
 	Overwrite bool
 
 	// DryRun finds out what there is to do, tells it by Notify, and does nothing.
@@ -42,7 +42,7 @@ type TransferConfig struct {
 
 	// Retry is asked after each failure to reach the other end (ErrUnreachable), and says whether to try again, after a
 	// wait that grows from a tenth of a second to half a minute. Nil gives up at once. It is called by several
-	// goroutines, one at a time. What ends a transfer in any case, such as a full disk, is not asked about.
+	// goroutines, one at a time. It is not called for errors that end a transfer in any case, such as a full disk.
 	Retry func(error) bool
 
 	// Progress counts what is done, for others to look at. It may be nil.

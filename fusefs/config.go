@@ -25,7 +25,7 @@ type Config struct {
 	AllowOther bool
 
 	// Timeout is how long a program waits for FS before it gets EIO; a read, since any read last got a part of what it
-	// asked for, and six times as long in all. Over a [MovingFS] it is how long nothing moves. 0 is 10 seconds.
+	// asked for, and six times as long in all. With a [MovingFS] it is how long nothing may move. 0 is 10 seconds.
 	Timeout time.Duration
 
 	// Memory is how many bytes are lent to reads and to what is read ahead, of all files together. 0 is 32 MiB; the
@@ -50,13 +50,13 @@ type SpaceFS interface {
 	Space(name string) (total, free, available uint64, err error)
 }
 
-// MovingFS is a file system at the other end of a line, which may be slow. A program waits while bytes move there,
-// until 64 MiB have, which were for others then.
+// MovingFS is a file system at the other end of a line, which may be slow. A program waits while bytes move there. If
+// 64 MiB have moved without an answer, they were for other programs, and it waits no longer than Config.Timeout.
 type MovingFS interface {
 	fs.FS
 
-	// Moved returns how many bytes have come from there and gone there, of whatever call. Only that it changes has a
-	// meaning. It does not wait.
+	// Moved returns how many bytes have been received and sent, for all calls. Only a change of it has a meaning. It
+	// must not wait.
 	Moved() int64
 }
 

@@ -72,17 +72,17 @@
 //	   ▼
 //	WritableFS     what others see
 //
-// In this mount, what was written is seen at once: content, size, and new names. For others there are two ways. A file
-// that is there and is opened as it is, is written in place: they see what is written within some seconds, and all of
-// it when a program closes it or calls fsync(2). Nothing is copied, so an append and the commit of a database cost no
-// more in a large file than in a small one. A file that is created, or opened with O_TRUNC while nobody writes to it,
-// is new: others see it, as a whole, when it is closed or synced for the first time, and what was there before until
-// then. From then on it is written in place, too.
+// In this mount, programs see at once what was written: content, size, and new names. For others there are two cases. A
+// file that exists and is opened without O_TRUNC is written in place: others see writes within some seconds, and all of
+// them when a program closes the file or calls fsync(2). Nothing is copied, so an append and the commit of a database
+// cost no more in a large file than in a small one. A file that is created, or opened with O_TRUNC while nobody writes
+// to it, is new: others see what was there before, until it is closed or synced for the first time, and then all of it.
+// From then on it is written in place, too.
 //
-// When fsync returns 0, what was written is what others see under the name of the file, and both survive whatever ends
-// then: the program, the process that mounts, the other side, its power. So do the names that others see after fsync of
-// a directory; it returns EINVAL if the file system cannot do that, and does not show a new file that was neither
-// closed nor synced. What was not synced may be lost, in parts, and of a new file as a whole.
+// When fsync returns 0, others see what was written under the name of the file. Content and name survive whatever ends
+// afterwards: the program, the process that mounts, the other side, its power. So do the names that others see after
+// fsync of a directory; it returns EINVAL if the file system cannot do that, and does not show a new file that was
+// neither closed nor synced. What was not synced may be lost, in parts, and of a new file as a whole.
 //
 // The file system gets the bytes while the program goes on. So a write may succeed of which the bytes are lost later;
 // then every later write, fsync(2) and close(2) of that file fails, until all have closed it, and new content is not
@@ -100,10 +100,10 @@
 //
 // A program that hands its descriptors on, as a shell does, closes a file several times; others see what was written
 // until then each time. What is empty then, as after the redirection of a shell, counts as not closed. If others change
-// a file that a program has open, its next write fails with ESTALE, or the fsync or close after it; nothing keeps who
-// writes at the very same moment apart. What is removed while a program has it open and has written to it can be read
-// and written on; what is removed while it is open otherwise can be read as long as the file system has it, and writes
-// to it fail with ESTALE.
+// a file that a program has open, its next write fails with ESTALE, or the fsync or close after it; two programs on
+// different machines that write at the very same moment are not kept apart. What is removed while a program has it open
+// and has written to it can be read and written on; what is removed while it is open otherwise can be read as long as
+// the file system has it, and writes to it fail with ESTALE.
 //
 // Hard links, devices, and new symbolic links are not offered (EOPNOTSUPP), and the owner of a file cannot be changed
 // (EPERM). Locks are those of the kernel: they hold among the programs of this machine.

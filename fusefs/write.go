@@ -14,8 +14,8 @@ type WritableFS interface {
 
 	// OpenFile begins to write a file, as a [WritableFile]. The flags are os.O_RDWR with one of these:
 	// os.O_CREATE|os.O_EXCL, for a name that is not there; os.O_TRUNC, for new content of a file that is there; or
-	// neither, for the file that is there. The first two are drafts, which others do not see until they are published.
-	// The last is written in place: others see what is written to it.
+	// neither, for a file that exists. In the first two cases the file is a draft, which others do not see until it is
+	// published. In the last case it is written in place: others see what is written to it.
 	OpenFile(name string, flag int, perm fs.FileMode) (fs.File, error)
 
 	Mkdir(name string, perm fs.FileMode) error
@@ -32,10 +32,11 @@ type WritableFS interface {
 	Chtimes(name string, atime, mtime time.Time) error
 }
 
-// WritableFile is a file that is being written: a draft, or a file in place. Its methods may be called at once. Close
-// throws away a draft that was not published; of a file in place, only what Flush or Sync did not wait for may be lost.
+// WritableFile is a file that is being written: a draft, or a file in place. Its methods may be called concurrently.
+// Close discards a draft that was not published; of a file in place, only writes after the last Flush or Sync may be
+// lost.
 //
-// Calls for a file in place fail once others have changed it, by an error that means syscall.ESTALE.
+// Calls for a file in place fail when others have changed it, with an error that wraps syscall.ESTALE.
 type WritableFile interface {
 	fs.File
 	io.ReaderAt
@@ -47,8 +48,8 @@ type WritableFile interface {
 	// Flush returns when the file system has what was written. Stat describes a file in place as it is then.
 	Flush() error
 
-	// Sync is Flush, and returns when the content survives a loss of power, and of a file in place the name, too. If it
-	// was called for a draft, Publish returns when the name does.
+	// Sync is Flush, and returns when the content survives a loss of power; for a file in place, the name too. If it
+	// was called for a draft, Publish returns when the name survives a loss of power.
 	Sync() error
 
 	Chmod(mode fs.FileMode) error
