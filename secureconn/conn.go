@@ -93,7 +93,8 @@ func (c *Conn) enter() error {
 	return c.leave(c.Handshake())
 }
 
-// leave gives the error of a call: that it was closed, if that is so, and not how the network or a peer took it.
+// leave returns the error of a call: net.ErrClosed once the connection is closed, and not what the network reports
+// then.
 func (c *Conn) leave(err error) error {
 	if err != nil && c.isClosed.Load() {
 		return net.ErrClosed
@@ -166,14 +167,14 @@ func (c *Conn) CloseWrite() error {
 	return c.leave(c.sender.closeWrite())
 }
 
-// Close writes what is left, ends the stream to the peer, and closes the network connection. It waits while the peer
-// takes what is sent: at most 30 seconds in all, and no longer than until the peer takes less than 16 KiB in 5 seconds.
-// Then it gives up, with an error. A program that has more to send to a slow peer calls [Conn.CloseWrite] first, which
-// waits until the deadline for writes.
+// Close sends the bytes that are left, ends the stream to the peer, and closes the network connection. It waits for the
+// peer to take them, at most 30 seconds in all. If the peer takes less than 16 KiB in 5 seconds, or the 30 seconds have
+// passed, it gives up with an error. A program that has more to send to a slow peer calls [Conn.CloseWrite] first,
+// which waits until the deadline for writes.
 //
 // Close cuts off calls that are under way in other goroutines. If one of them is sending, the stream is not ended, so
 // that the peer reads [io.ErrUnexpectedEOF]. From the beginning of Close on, all calls that fail return
-// [net.ErrClosed], a second Close too, and nothing is handed out that was received before and not read.
+// [net.ErrClosed], a second Close too, and Read returns no bytes that were received before.
 //
 // That Close has no error does not mean that the peer has everything. As always with TCP, the system even drops what is
 // on its way if the peer has sent bytes that nobody has read. Who has to know calls CloseWrite and reads up to the end.
@@ -237,9 +238,9 @@ func (c *Conn) SetWriteDeadline(t time.Time) error {
 // NetConn gives the connection that is encrypted. To read from it, write to it or set its deadlines breaks the Conn.
 func (c *Conn) NetConn() net.Conn { return c.conn }
 
-// Traffic returns how many bytes of records, whole or in part, the network has brought and taken. It shows that a peer
-// is there long before a record is complete: on a line of 64 kbit/s one takes half a minute. What the system has taken
-// may still be in its queue.
+// Traffic returns how many bytes of records, whole or in part, were received from the network and written to it. It
+// shows that a peer is there long before a record is complete: on a line of 64 kbit/s one takes half a minute. Written
+// bytes may still be in a queue of the system.
 func (c *Conn) Traffic() (received, sent int64) { return c.receiver.arrived.Load(), c.sender.written() }
 
 // Peer gives the fingerprint of the peer, or "" before the handshake is done.

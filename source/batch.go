@@ -64,8 +64,8 @@ func (b *Batch) Reset(columns int) {
 	b.columns, b.rows, b.binary, b.lentSize = columns, 0, 0, 0
 }
 
-// Grow makes room for the values of a row, of n bytes together, so that large ones do not leave what the batch would
-// grow through as garbage.
+// Grow makes room for the values of a row, of n bytes together, so that a large row does not make the batch grow in
+// steps, each of which leaves garbage.
 func (b *Batch) Grow(n int) {
 	if n > cap(b.data)-len(b.data) {
 		b.data = append(make([]byte, 0, len(b.data)+n), b.data...)
@@ -89,9 +89,9 @@ func (b *Batch) SetLending(lending bool) { b.lending = lending }
 // Lending reports whether Lend may be called.
 func (b *Batch) Lending() bool { return b.lending }
 
-// Lend adds the next value of the current row without copying it. The value must not change until the next rows are
-// asked for. It is for rows of more than [BatchSize], of which each copy counts, after [Batch.SetLending]. All values
-// of a row are lent, or none, and the batch is full after it.
+// Lend adds the next value of the current row without copying it. The value must not change until the reader asks for
+// the next rows. It is for rows of more than [BatchSize], after [Batch.SetLending]. Either all values of a row are lent
+// or none, and the batch is full after that row.
 func (b *Batch) Lend(kind Kind, value []byte) {
 	if len(b.lent) == 0 {
 		b.lentFrom = len(b.cells)
@@ -107,7 +107,7 @@ func (b *Batch) Lend(kind Kind, value []byte) {
 // lentCell ends behind all data, so that Value panics instead of giving something else.
 const lentCell = cell(math.MaxInt&(1<<55-1)) << 8
 
-// HasLent reports whether a row is lent: its values hold no longer than until the source is asked for the next rows.
+// HasLent reports whether a row is lent: its values are valid only until the source is asked for the next rows.
 func (b *Batch) HasLent() bool { return len(b.lent) > 0 }
 
 // AppendNull adds a NULL as the next value of the current row.
@@ -212,8 +212,8 @@ func (b *Batch) start(i int) int {
 	return int(b.cells[i-1] >> 8)
 }
 
-// AnyValue is Value, also of a row that is lent. The bytes of such a row hold until the source is asked for the next
-// rows.
+// AnyValue is Value, also for a row that is lent. The bytes of such a row are valid until the source is asked for the
+// next rows.
 func (b *Batch) AnyValue(row, column int) (Kind, []byte) {
 	if i := row*b.columns + column; len(b.lent) > 0 && i >= b.lentFrom {
 		return Kind(b.cells[i] & 0xff), b.lent[i-b.lentFrom]
@@ -221,8 +221,8 @@ func (b *Batch) AnyValue(row, column int) (Kind, []byte) {
 	return b.Value(row, column)
 }
 
-// Value gives a value of a complete row, which must not be lent. The bytes belong to the batch and hold until the next
-// Reset or Append.
+// Value returns a value of a complete row, which must not be lent. The bytes belong to the batch and are valid until
+// the next Reset or Append.
 func (b *Batch) Value(row, column int) (Kind, []byte) {
 	i := row*b.columns + column
 	start := 0

@@ -74,10 +74,10 @@ type CSVWriter interface {
 
 // Divider is implemented by Rows that several readers can share.
 type Divider interface {
-	// Divide gives up to n Rows, each for a goroutine of its own. Together they give every row once, in no order, as it
-	// was at one moment for all of them. There are fewer than n if more would be of no use. If more would be of use,
-	// but are not to be had, an [*IndivisibleError] beside the Rows says why. If the rows cannot be divided at all,
-	// there is only that error, and they can still be read as they are.
+	// Divide returns up to n Rows, each for a goroutine of its own. Together they return every row once, in no order,
+	// as it was at one moment for all of them. There are fewer than n if more would be of no use. If more would be of
+	// use but are unavailable, an [*IndivisibleError] beside the Rows says why. If the rows cannot be divided at all,
+	// Divide returns only that error, and the rows can still be read as they are.
 	//
 	// Divide is called before anything is read. Then all that it gives is read, to the end or to an error; the rows are
 	// complete when each has returned io.EOF. An error of one does not end the others; the context does. To close the

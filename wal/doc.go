@@ -43,9 +43,9 @@
 // What is assumed: that the disk keeps what it has confirmed, and that a write which a crash interrupts damages nothing
 // but the bytes that it was to write (not those beside them in a sector).
 //
-// A copy of the directory of a log that is closed is a log. Files that are copied one after the other, or slowly, while
-// the log is open may miss a record before one that they have, which is damage. [Log.Copy] copies a log that is open up
-// to [Log.Durable], and [Reader.Copy] and culvert wal copy one that another process has open.
+// A copy of the directory of a closed log is a log. If the files of an open log are copied one after the other, the
+// copy may miss a record before one that it has, which is damage. [Log.Copy] copies an open log up to [Log.Durable];
+// [Reader.Copy] and culvert wal copy do that for a log that another process has open.
 //
 // # What damage can be told from a torn end
 //

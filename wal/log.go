@@ -291,8 +291,8 @@ func (l *Log) fail(err error) {
 }
 
 // Close syncs what was appended, seals the log, so that the next Open need not read it, and gives back the lock.
-// Iterations of [Log.Tail] end with [ErrClosed] once they have given all that is durable then. A second Close returns
-// ErrClosed, too.
+// Iterations of [Log.Tail] end with [ErrClosed] once they have returned all entries that are durable then. A second
+// Close returns ErrClosed, too.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	if l.closed {

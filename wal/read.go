@@ -56,8 +56,8 @@ func (l *Log) Records(ctx context.Context, from LSN) iter.Seq2[Record, error] {
 }
 
 // Tail gives the entries from an LSN on, as Records does, and then waits for more. Only what is durable is given, in
-// every mode. It ends when the context does, with the error of that, when the log fails, with [ErrTruncated] after
-// [Log.TruncateBack], and with [ErrClosed] when the log is closed, after all that Close has made durable.
+// every mode. It ends when the context ends, with the error of the context; when the log fails; with [ErrTruncated]
+// after [Log.TruncateBack]; and with [ErrClosed] when the log is closed, after all entries that Close has made durable.
 func (l *Log) Tail(ctx context.Context, from LSN) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		v, err := l.beginRead(func() LSN { return l.durable })

@@ -16,10 +16,11 @@ type Repaired struct {
 	Damage      error // what is missing or changed at the ends of these entries; nil if there was no damage
 }
 
-// Repair copies entries of a damaged log into a new one, in a directory that must be empty or not exist: those from the
-// first that is there up to the first damage behind it. So it leaves out what is behind damage; only if the beginning
-// of the log is missing, it takes what is behind that. The entries keep their LSNs, and their key. The damaged log is
-// not changed. When Repair returns, the new one is durable; with an error, it is not complete, and to be removed.
+// Repair copies entries of a damaged log into a new one, in a directory that must be empty or not exist: from the first
+// entry that is left up to the first damage after it. So it leaves out entries after damage, except if the beginning of
+// the log is missing: then it copies the entries after that. Entries keep their LSNs and their key. The damaged log is
+// not changed. When Repair returns nil, the new log is durable. After an error it is not complete, and the caller
+// should remove it.
 func Repair(ctx context.Context, dir, target string, key []byte) (Repaired, error) {
 	return repair(ctx, disk.OS{}, filepath.Clean(dir), target, key)
 }

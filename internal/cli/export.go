@@ -44,7 +44,8 @@ culvert verify DIR checks a directory. --all and --schema leave out views: name 
 With a passphrase, each file takes about a second more, and 256 MiB of memory while it does.
 
 --columns, --where and --limit take a part of one table. The condition is SQL, so it must not come from strangers. If it
-may have another result in each connection, as with now() and random(), one connection reads the rows. --dry-run tells what would be exported, with estimates of the database; it writes and reads no rows.
+may have another result in each connection, as with now() and random(), one connection reads the rows.
+--dry-run tells what would be exported, with estimates of the database; it writes and reads no rows.
 
 The formats are csv, with a header, as psql writes it; jsonl, one JSON object a row; and text, one line a row by the
 template of --line, in which {name} stands for a column, and \{ for a brace. Without --line all columns

@@ -43,8 +43,8 @@ With --rw, if the server was started with --writable, files can be made, written
 one that is truncated and written anew, appears to others as a whole, when the program closes it or calls fsync. Other
 files are written in place. Data that fsync has acknowledged stays, whatever ends afterwards: the program, the mount or
 the server. If two mounts write one file at the same time, one gets an error (Stale file handle): locks hold on one
-machine only. When the mount ends, data that programs have neither closed nor synced may be lost; then a warning says so,
-and the exit status is not 0.`
+machine only. When the mount ends, data that programs have neither closed nor synced may be lost; then a warning says
+so, and the exit status is not 0.`
 
 const mountFields = `url, directory, writable, decrypted, seconds and peak_memory_bytes; the last two only at the end. A
 first such object comes when the directory can be used.`

@@ -10,7 +10,7 @@ import (
 // pieceSize is the size of the buffers between a source, a decoder and a reader.
 const pieceSize = 128 << 10
 
-// Reader gives the text of a compressed stream. It is for one goroutine at a time, and made by [NewReader].
+// Reader returns the text of a compressed stream. It is for one goroutine at a time, and made by [NewReader].
 type Reader struct {
 	codec  Codec
 	pieces pieces
@@ -18,8 +18,8 @@ type Reader struct {
 	err    error
 }
 
-// pieces is a decoder that gives the text piece by piece. A piece holds until the next call of next. It may be closed
-// more than once.
+// pieces is a decoder that returns the text piece by piece. A piece is valid until the next call of next. It may be
+// closed more than once.
 type pieces interface {
 	next() ([]byte, error)
 	close()

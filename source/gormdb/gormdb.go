@@ -43,7 +43,7 @@
 //     DATE, DATETIME and TIMESTAMP, text that is a time is written anew.
 //
 // Where a driver's own text matters, ask the database for text: Select("id", "created_at::text"). Values that package
-// sqldb cannot read, or reads otherwise than wanted, are read by a function of the caller in its Config:
+// sqldb cannot read, or reads differently than wanted, are converted by a function of the caller in its Config:
 //
 //	rows, err := sqldb.Config{Convert: convert}.Rows(ctx, func(ctx context.Context) (*sql.Rows, error) {
 //		return todos.WithContext(ctx).Rows()

@@ -33,11 +33,11 @@
 // values, and it has few pages, the rows of a page are divided by their lines.
 //
 // A selection is divided like its table, unless it has a limit, and each connection tries the condition on the rows
-// that it reads. One connection reads alone if the planner expects all ranges together to cost more than the whole, as
-// where an index finds the rows. It also does if the condition may not mean the same in all connections, whose
-// transactions do not begin at the same moment: if it has a function that is volatile, one of the time or of the
-// session, such as now(), CURRENT_DATE or pg_backend_pid(), a stable one that is not the system's, or 'now' as a text.
-// The plan says what the condition calls, and the catalogs what that is.
+// that it reads. One connection reads alone if the planner expects all ranges together to cost more than the whole, for
+// example because an index finds the rows. It also reads alone if the condition may have another result in each
+// connection, since their transactions do not begin at the same moment. That is so if the condition has the text 'now',
+// or calls a volatile function, a function of the time or the session, such as now(), CURRENT_DATE or pg_backend_pid(),
+// or a stable function that is not the system's. The plan names what the condition calls, and the catalogs describe it.
 //
 // Views, foreign tables and tables with a foreign table among their children cannot be divided, nor those whose access
 // method is not heap, or for whose tables and indexes the server has too few locks; nor can what a server older than 14
@@ -48,12 +48,12 @@
 //
 // # Locks
 //
-// A table that was looked up is locked against changes until the [DB] is closed, as long as these locks are at most a
-// quarter of those that the server has room for (max_locks_per_transaction times max_connections). One that is looked
-// up later is locked only while it is read: if it is changed before, reading it fails. What else the rows of a table or
-// query lock, such as indexes, and all that further connections lock, is given up when the next is asked for. So all
-// connections together hold at most half of what there is room for, and some dozens on the system's catalogs. Only a
-// table or query that needs more by itself, with its partitions and all of their indexes, takes more.
+// A table that was looked up is locked against changes until the [DB] is closed, while these locks are at most a
+// quarter of those that the server has room for (max_locks_per_transaction times max_connections). A table that is
+// looked up later is locked only while it is read: if it was changed before, reading it fails. Other locks that reading
+// takes, such as those on indexes, and all locks of further connections, are released before the next table or query.
+// So all connections together hold at most half of the locks that there is room for, and some dozens on the system's
+// catalogs. Only a single table or query, with its partitions and all of their indexes, may take more.
 //
 // # Values
 //

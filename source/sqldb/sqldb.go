@@ -46,9 +46,9 @@
 //	struct                  JSON: its public fields, by the names in their tags
 //	any other named type    as the type that it is made of
 //
-// Any other type is an error. [Config].Convert reads what these rules cannot, or read otherwise than wanted. It is
-// needed for columns whose driver says no type and delivers []byte for text: lib/pq does so for enums and for types of
-// extensions.
+// Any other type is an error. [Config].Convert converts values that these rules cannot read, or read differently than
+// wanted. It is needed for columns whose driver reports no type and delivers []byte for text: lib/pq does so for enums
+// and for types of extensions.
 //
 // How a time is written follows from the type of the column, and is what PostgreSQL prints for such a type:
 //
@@ -87,10 +87,10 @@ type Config struct {
 	// column before, if there is one. If "", they are read from information_schema.tables.
 	Tables string
 
-	// Convert, if not nil, is called with each value that is not NULL, as the driver delivers it. What it returns is
-	// read in its place: a [driver.Value], a [json.RawMessage], or anything else that this package can read. It is for
-	// what only the caller knows, such as what the bytes of a type are. It must not change the value, nor keep it after
-	// it returns. An error ends the rows. Rows that are read at the same time call it at the same time.
+	// Convert, if not nil, is called with each value that is not NULL, as the driver delivers it. Its result is read in
+	// place of the value: a [driver.Value], a [json.RawMessage], or anything else that this package can read. It is for
+	// values that only the caller understands, such as the bytes of a type of its own. It must not change the value,
+	// nor keep it after it returns. An error ends the rows. Rows that are read concurrently call it concurrently.
 	Convert func(column *sql.ColumnType, value any) (any, error)
 }
 
