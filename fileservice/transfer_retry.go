@@ -146,3 +146,23 @@ func (t *transfer) wait(wait time.Duration) {
 	case <-timer.C:
 	}
 }
+
+// worse gives one of the errors of two calls for a file: what one of them has met, a full disk for instance, is why a
+// server refuses the other.
+func worse(first, second error) error {
+	rank := func(err error) int {
+		switch {
+		case err == nil:
+			return 0
+		case err == errPresent:
+			return 3
+		case isFatal(err):
+			return 2
+		}
+		return 1
+	}
+	if rank(second) > rank(first) {
+		return second
+	}
+	return first
+}

@@ -328,26 +328,6 @@ func (t *transfer) move(it *item, blocks BlockRange, buffer []byte) {
 	}
 }
 
-// worse gives one of the errors of two calls for a file: what one of them has met, a full disk for instance, is why a
-// server refuses the other.
-func worse(first, second error) error {
-	rank := func(err error) int {
-		switch {
-		case err == nil:
-			return 0
-		case err == errPresent:
-			return 3
-		case isFatal(err):
-			return 2
-		}
-		return 1
-	}
-	if rank(second) > rank(first) {
-		return second
-	}
-	return first
-}
-
 // expect makes calls as long as suits the time that an answer takes, before there are others to go by: as if each call
 // got 160 MB/s, which is more than one does over most long ways.
 func (t *transfer) expect(delay time.Duration) {

@@ -65,7 +65,8 @@ func TestUploadBesideASlowOne(t *testing.T) {
 	go func() { sent <- active.Send(&fileservicepb.WriteRequest{Data: old.block(1)[1:][:1<<18]}) }()
 
 	client := connect(t, fileservice.ClientConfig{Dial: dialer(address)})
-	if _, err := client.QueryWrite(t.Context(), "file", newSource(5).version, false); !errors.Is(err, fileservice.ErrRefused) {
+	_, err = client.QueryWrite(t.Context(), "file", newSource(5).version, false)
+	if !errors.Is(err, fileservice.ErrRefused) {
 		t.Errorf("it has taken the place of the other one: %v", err)
 	}
 	if err := <-sent; err != nil {

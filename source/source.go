@@ -82,13 +82,13 @@ type Divider interface {
 	// Divide is called before anything is read. Then all that it gives is read, to the end or to an error; the rows are
 	// complete when each has returned io.EOF. An error of one does not end the others; the context does. To close the
 	// Rows that were divided closes all, and must wait until none is in use. If rows may be lent ([Batch.SetLending]),
-	// each needs a goroutine of its own: Next of one may wait for another whose row is lent, until that one asks for its
-	// next rows. Otherwise one goroutine may read them in turn.
+	// each needs a goroutine of its own: Next of one may wait for another whose row is lent, until the other asks for
+	// its next rows. Otherwise one goroutine may read them in turn.
 	Divide(n int) ([]Rows, error)
 
-	// Ranges is the number of pieces that the rows would be shared out in among n readers, for who wants to know before
-	// or without Divide: 1 if they would not be divided. It fails as Divide does where that needs no connection to find
-	// out.
+	// Ranges returns the number of pieces that n readers would share, 1 if the rows would not be divided. It lets
+	// callers ask before, or instead of, calling Divide, and fails as Divide does if that is known without another
+	// connection.
 	Ranges(n int) (int, error)
 }
 
