@@ -47,6 +47,10 @@ func createDraftAs(dir *os.Root, name string) (disk.LockedFile, error) {
 	if _, err := dir.Lstat(name); err == nil && !removeLeft(dir, name) {
 		return nil, fs.ErrExist
 	}
+	// It has the mark before it can be left behind. If the file system refuses that, it is made without it below.
+	if err := (disk.InRoot{Root: dir}).CreateSticky(name); errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
 	file, err := disk.InRoot{Root: dir}.OpenLocked(name)
 	if err != nil {
 		return nil, err
