@@ -3,6 +3,7 @@ package fileservice
 import (
 	"context"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -14,12 +15,13 @@ type share struct {
 	pool  *bytebuf.Pool
 	size  int
 	units *shares // buffers
+	lost  *lostLoans
 	peer  peerKey
 }
 
 func newShare(size, count int) share {
 	pool := bytebuf.NewPool(bytebuf.Class{Size: size, Count: count})
-	return share{pool: pool, size: size, units: newShares(count, 1)}
+	return share{pool: pool, size: size, units: newShares(count, 1), lost: new(lostLoans)}
 }
 
 // of returns the share of a peer.
@@ -30,7 +32,8 @@ func (s share) of(peer peerKey) share {
 
 // get lends a buffer. The borrower ends with free.
 func (s *share) get(ctx context.Context) (*lent, error) {
-	if err := s.units.take(ctx, s.peer, lostInterval, findLost); err != nil {
+	s.lost.free()
+	if err := s.units.take(ctx, s.peer, lostInterval, s.findLost); err != nil {
 		return nil, err
 	}
 	buffer := s.pool.TryGet(s.size)
@@ -57,7 +60,30 @@ type loan struct {
 
 // handOver makes it that of a message.
 func (l *lent) handOver() {
-	l.lost = runtime.AddCleanup(l, (*loan).free, l.loan)
+	l.lost = runtime.AddCleanup(l, l.share.lost.add, l.loan)
+}
+
+// lostLoans are those whose message was forgotten, until somebody asks for a buffer. The goroutine that runs cleanups
+// only notes them: to wake others is not its work, and not possible if they are in a bubble of testing/synctest.
+type lostLoans struct {
+	mu    sync.Mutex
+	loans []*loan
+}
+
+func (l *lostLoans) add(lost *loan) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.loans = append(l.loans, lost)
+}
+
+func (l *lostLoans) free() {
+	l.mu.Lock()
+	loans := l.loans
+	l.loans = nil
+	l.mu.Unlock()
+	for _, lost := range loans {
+		lost.free()
+	}
 }
 
 // free gives it back, once.
@@ -84,7 +110,8 @@ const lostInterval = time.Second
 var lostNext atomic.Int64 // nanoseconds of Unix time
 
 // findLost has the collector run, which finds them. A server all of whose buffers are lost makes no other garbage.
-func findLost() {
+func (s *share) findLost() {
+	s.lost.free()
 	now, next := time.Now().UnixNano(), lostNext.Load()
 	if now >= next && lostNext.CompareAndSwap(next, now+int64(lostInterval)) {
 		runtime.GC()

@@ -203,7 +203,7 @@ func (w *writingFiles) enter() error {
 	if w.placed {
 		return nil
 	}
-	err := w.server.smalls.take(w.ctx, w.call.conn.peer, lostInterval, findLost)
+	err := w.server.smalls.take(w.ctx, w.call.conn.peer, lostInterval, w.call.conn.blocks.findLost)
 	w.placed = err == nil
 	return err
 }
