@@ -19,7 +19,7 @@ import (
 // too, unless they are named themselves.
 var floors = [][]string{
 	{"bytebuf", "internal/disk", "internal/durable", "internal/ordered"},
-	{"agefile", "cipherio", "secureconn", "wal", "internal/compress", "internal/keyfile"},
+	{"agefile", "cipherio", "secureconn", "wal", "place", "internal/compress", "internal/keyfile"},
 	{"source", "format"},
 	{"export"},
 	{"fileservice", "fusefs", "internal/plainfs"},

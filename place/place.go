@@ -1,0 +1,116 @@
+// Package place defines the interface between programs and the places where files lie: a directory, a server, a bucket.
+//
+// A [Place] is read as an [io/fs.FS]. Its regular files implement [io.ReaderAt], and their Stat returns the size:
+//
+//	orders, err := p.Open("2026/orders.csv.zst.age")
+//	data := orders.(io.ReaderAt)
+//
+// A file is written from its beginning to its end. It appears under its name when it is complete, or not at all:
+//
+//	f, err := p.Create(ctx, "2026/orders.csv.zst.age")
+//	if err != nil {
+//		return err
+//	}
+//	defer f.Discard() // does nothing after Commit
+//	if _, err := io.Copy(f, src); err != nil {
+//		return err
+//	}
+//	return f.Commit()
+//
+// Package [culvert/place/dir] is the place for a directory.
+//
+// # Names
+//
+// Names are paths as [io/fs.ValidPath] defines them: slash-separated, without a leading slash, "." or "..". A place may
+// have no directories of its own, so a name needs no parent: Create makes missing directories, and Discard removes those
+// that Create has made, if they are empty.
+//
+// # Errors
+//
+// Errors about a file are of type [*io/fs.PathError] with the name in the place. They wrap [io/fs.ErrExist],
+// [io/fs.ErrNotExist], [io/fs.ErrInvalid], [io/fs.ErrPermission] and [io/fs.ErrClosed] as those of package os do.
+package place
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"path"
+)
+
+// Place is a set of files. Its methods may be called concurrently, and any number of files may be open or under
+// construction.
+type Place interface {
+	// Open opens a file or a directory for reading. A regular file implements io.ReaderAt, which may be called
+	// concurrently, and a directory implements fs.ReadDirFile.
+	fs.FS
+
+	// Create begins a file that must not exist. If something of that name exists, Create or Commit fails with an error
+	// that wraps fs.ErrExist, and leaves it as it is.
+	//
+	// The context covers the file until Commit or Discard returns. When it ends, Write and Commit fail.
+	Create(ctx context.Context, name string) (File, error)
+
+	// Replace is like Create, except that Commit replaces a file of that name. Readers see the old file or the new one.
+	Replace(ctx context.Context, name string) (File, error)
+
+	// Remove removes a file.
+	Remove(ctx context.Context, name string) error
+}
+
+// File is a file under construction. Its methods must not be called concurrently. A File that is neither committed nor
+// discarded may occupy space until its place is closed, or longer.
+type File interface {
+	// Write appends to the file.
+	io.Writer
+
+	// Commit completes the file: once it returns nil, the file has its name and survives a crash of the machine that
+	// holds it. If it fails, the place has either the complete file or what it had before, never a part of the file.
+	//
+	// After Commit, Write and Commit fail with fs.ErrClosed, whatever it has returned.
+	Commit() error
+
+	// Discard removes what was written, also if the context has ended. After Commit or Discard it does nothing and
+	// returns nil.
+	Discard() error
+}
+
+// Sub returns the place whose names are those of p below the directory dir. The directory need not exist before a file
+// is created in it. Errors name files as p does. If dir is ".", Sub returns p.
+func Sub(p Place, dir string) (Place, error) {
+	switch {
+	case !fs.ValidPath(dir):
+		return nil, &fs.PathError{Op: "sub", Path: dir, Err: fs.ErrInvalid}
+	case dir == ".":
+		return p, nil
+	}
+	return &sub{p, dir}, nil
+}
+
+type sub struct {
+	Place
+	dir string
+}
+
+// at returns the name in the outer place. An invalid name stays invalid.
+func (s *sub) at(name string) string {
+	if !fs.ValidPath(name) {
+		return name
+	}
+	return path.Join(s.dir, name)
+}
+
+func (s *sub) Open(name string) (fs.File, error)      { return s.Place.Open(s.at(name)) }
+func (s *sub) Stat(name string) (fs.FileInfo, error)  { return fs.Stat(s.Place, s.at(name)) }
+func (s *sub) Lstat(name string) (fs.FileInfo, error) { return fs.Lstat(s.Place, s.at(name)) }
+func (s *sub) ReadLink(name string) (string, error)   { return fs.ReadLink(s.Place, s.at(name)) }
+
+func (s *sub) Create(ctx context.Context, name string) (File, error) {
+	return s.Place.Create(ctx, s.at(name))
+}
+
+func (s *sub) Replace(ctx context.Context, name string) (File, error) {
+	return s.Place.Replace(ctx, s.at(name))
+}
+
+func (s *sub) Remove(ctx context.Context, name string) error { return s.Place.Remove(ctx, s.at(name)) }
