@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"math/bits"
-	"slices"
 
 	"culvert/source"
 )
@@ -30,37 +29,24 @@ func (CSV) Extension() string { return ".csv" }
 
 // Encoder gives an encoder, without an error. Names of columns may repeat.
 func (CSV) Encoder(columns []source.Column) (Encoder, error) {
-	e := csvEncoder{single: len(columns) == 1, rowSize: max(1, len(columns))}
+	rows := &csvRows{single: len(columns) == 1}
+	var header []byte
 	for i, c := range columns {
 		if i > 0 {
-			e.header = append(e.header, ',')
+			header = append(header, ',')
 		}
-		e.header = e.appendValue(e.header, []byte(c.Name))
+		header = rows.appendValue(header, []byte(c.Name))
 	}
-	e.header = append(e.header, '\n')
-	return &e, nil
+	return &encoder{
+		rowEncoder: rows, header: append(header, '\n'), rowSize: max(1, len(columns)), copies: 1,
+	}, nil
 }
 
-type csvEncoder struct {
-	header  []byte
-	single  bool // rows have one column
-	rowSize int  // of a row without its values and quotes
+type csvRows struct {
+	single bool // rows have one column
 }
 
-func (e *csvEncoder) AppendHeader(dst []byte) []byte { return append(dst, e.header...) }
-
-// RowSize does not count quotes.
-func (e *csvEncoder) RowSize() int { return e.rowSize }
-
-func (e *csvEncoder) AppendRows(dst []byte, b *source.Batch) ([]byte, error) {
-	dst = slices.Grow(dst, e.size(b))
-	for row := range b.Rows() {
-		dst = e.appendRow(dst, b, row)
-	}
-	return dst, nil
-}
-
-func (e *csvEncoder) appendRow(dst []byte, b *source.Batch, row int) []byte {
+func (e *csvRows) appendRow(dst []byte, b *source.Batch, row int) ([]byte, error) {
 	for column := range b.Columns() {
 		if column > 0 {
 			dst = append(dst, ',')
@@ -73,28 +59,10 @@ func (e *csvEncoder) appendRow(dst []byte, b *source.Batch, row int) []byte {
 			dst = e.appendValue(dst, value)
 		}
 	}
-	return append(dst, '\n')
+	return append(dst, '\n'), nil
 }
 
-func (e *csvEncoder) AppendPieces(
-	dst []byte, b *source.Batch, size int, next func([]byte) ([]byte, error),
-) ([]byte, error) {
-	p := pieces{text: dst, size: size, next: next}
-	for row := range b.Rows() {
-		if isSmall(b, row, 1) {
-			p.text = e.appendRow(p.text, b, row)
-		} else {
-			e.addRow(&p, b, row)
-		}
-		if p.cut(); p.err != nil {
-			break
-		}
-	}
-	return p.text, p.err
-}
-
-// addRow adds a large row.
-func (e *csvEncoder) addRow(p *pieces, b *source.Batch, row int) {
+func (e *csvRows) addRow(p pieces, b *source.Batch, row int) pieces {
 	for column := range b.Columns() {
 		if column > 0 {
 			p.addString(",")
@@ -115,27 +83,22 @@ func (e *csvEncoder) addRow(p *pieces, b *source.Batch, row int) {
 		p.cut()
 	}
 	p.addString("\n")
+	return p
 }
 
-// size is the number of bytes that the rows will take; of small ones, about.
-func (e *csvEncoder) size(b *source.Batch) int {
-	size := b.Rows() * e.rowSize
-	if !outsized(b) {
-		return size + b.Size()
-	}
-	for row := range b.Rows() {
-		for column := range b.Columns() {
-			if kind, value := b.Value(row, column); kind == source.Bytes {
-				size += hexSize(value)
-			} else {
-				size += len(value) + len(`""`) + bytes.Count(value, []byte{'"'})
-			}
+func (*csvRows) valuesSize(b *source.Batch, row int) int {
+	size := 0
+	for column := range b.Columns() {
+		if kind, value := b.Value(row, column); kind == source.Bytes {
+			size += hexSize(value)
+		} else {
+			size += len(value) + len(`""`) + bytes.Count(value, []byte{'"'})
 		}
 	}
 	return size
 }
 
-func (e *csvEncoder) appendValue(dst, value []byte) []byte {
+func (e *csvRows) appendValue(dst, value []byte) []byte {
 	if !csvPlain(value) || (e.single && string(value) == `\.`) {
 		return appendDoubled(dst, value)
 	}

@@ -51,6 +51,8 @@
 package format
 
 import (
+	"slices"
+
 	"culvert/source"
 )
 
@@ -82,4 +84,68 @@ type Encoder interface {
 	// piece with all of its text. A piece is at most 400 KiB longer than size, beside the names of the columns or the
 	// template. An error of next is returned as it is.
 	AppendPieces(dst []byte, b *source.Batch, size int, next func(text []byte) ([]byte, error)) ([]byte, error)
+}
+
+// rowEncoder encodes single rows in one format.
+type rowEncoder interface {
+	// appendRow appends a row that is not lent.
+	appendRow(dst []byte, b *source.Batch, row int) ([]byte, error)
+
+	// addRow adds any row, value by value. A failure is the error of the pieces. They go by value, since their address
+	// in an interface call would be an allocation.
+	addRow(p pieces, b *source.Batch, row int) pieces
+
+	// valuesSize returns the number of bytes that the values of a row take, without escapes.
+	valuesSize(b *source.Batch, row int) int
+}
+
+// encoder is the [Encoder] of all formats.
+type encoder struct {
+	rowEncoder
+	header  []byte
+	rowSize int // bytes of a row without its values
+	copies  int // how many times the values of a row may be written, at most
+}
+
+func (e *encoder) AppendHeader(dst []byte) []byte { return append(dst, e.header...) }
+
+func (e *encoder) RowSize() int { return e.rowSize }
+
+func (e *encoder) AppendRows(dst []byte, b *source.Batch) ([]byte, error) {
+	dst = slices.Grow(dst, e.size(b))
+	var err error
+	for row := range b.Rows() {
+		if dst, err = e.appendRow(dst, b, row); err != nil {
+			break
+		}
+	}
+	return dst, err
+}
+
+// size estimates the number of bytes of the text of a batch. With a large value the estimate is close: one that is too
+// small would leave the old and the new buffer in memory at once.
+func (e *encoder) size(b *source.Batch) int {
+	size := b.Rows() * e.rowSize
+	if b.Size() <= 2*source.BatchSize {
+		return size + b.Size()
+	}
+	for row := range b.Rows() {
+		size += e.valuesSize(b, row)
+	}
+	return size
+}
+
+func (e *encoder) AppendPieces(
+	dst []byte, b *source.Batch, size int, next func([]byte) ([]byte, error),
+) ([]byte, error) {
+	p := pieces{text: dst, size: size, next: next}
+	for row := 0; row < b.Rows() && p.err == nil; row++ {
+		if !b.HasLent() && b.RowBytes(row)*e.copies <= wholeRow {
+			p.text, p.err = e.appendRow(p.text, b, row)
+		} else {
+			p = e.addRow(p, b, row)
+		}
+		p.cut()
+	}
+	return p.text, p.err
 }

@@ -2,6 +2,7 @@ package format_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -161,22 +162,28 @@ func TestLargeValue(t *testing.T) {
 	}
 }
 
-func BenchmarkAppendRows(b *testing.B) {
+func BenchmarkAppend(b *testing.B) {
 	batch := todos(7000)
+	next := func(text []byte) ([]byte, error) { return text, nil }
 	for name, f := range formats {
-		b.Run("format="+name, func(b *testing.B) {
-			e := encoder(b, f, todoNames...)
-			dst, err := e.AppendRows(nil, batch)
-			if err != nil {
-				b.Fatal(err)
-			}
-			b.SetBytes(int64(len(dst)))
-			b.ReportAllocs()
-			for b.Loop() {
-				if dst, err = e.AppendRows(dst[:0], batch); err != nil {
+		e := encoder(b, f, todoNames...)
+		for call, appendAll := range map[string]func(dst []byte) ([]byte, error){
+			"Rows":   func(dst []byte) ([]byte, error) { return e.AppendRows(dst, batch) },
+			"Pieces": func(dst []byte) ([]byte, error) { return e.AppendPieces(dst, batch, math.MaxInt, next) },
+		} {
+			b.Run("format="+name+"/call="+call, func(b *testing.B) {
+				dst, err := appendAll(nil)
+				if err != nil {
 					b.Fatal(err)
 				}
-			}
-		})
+				b.SetBytes(int64(len(dst)))
+				b.ReportAllocs()
+				for b.Loop() {
+					if dst, err = appendAll(dst[:0]); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
 	}
 }

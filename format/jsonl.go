@@ -63,7 +63,8 @@ func (JSONL) Extension() string { return ".jsonl" }
 // Encoder gives an encoder, or an error if two columns have the same name, or one has a name that is not valid UTF-8
 // and InvalidUTF8 is ErrorOnInvalid. Otherwise wrong bytes of names are replaced.
 func (f JSONL) Encoder(columns []source.Column) (Encoder, error) {
-	e := &jsonlEncoder{policy: f.InvalidUTF8, columns: slices.Clone(columns), rowSize: len("{}\n")}
+	rows := &jsonlRows{policy: f.InvalidUTF8, columns: slices.Clone(columns)}
+	rowSize := len("{}\n")
 	seen := make(map[string]bool)
 	for i, c := range columns {
 		name := []byte(c.Name)
@@ -83,35 +84,19 @@ func (f JSONL) Encoder(columns []source.Column) (Encoder, error) {
 		}
 		key, _ = appendQuoted(key, name)
 		key = append(key, ':')
-		e.keys = append(e.keys, key)
-		e.rowSize += len(key) + len("null")
+		rows.keys = append(rows.keys, key)
+		rowSize += len(key) + len("null")
 	}
-	return e, nil
+	return &encoder{rowEncoder: rows, rowSize: rowSize, copies: 1}, nil
 }
 
-type jsonlEncoder struct {
+type jsonlRows struct {
 	policy  InvalidUTF8
 	columns []source.Column
 	keys    [][]byte // of each column, from the brace or comma before it to the colon after it
-	rowSize int      // of a row without its values
 }
 
-func (e *jsonlEncoder) AppendHeader(dst []byte) []byte { return dst }
-
-func (e *jsonlEncoder) RowSize() int { return e.rowSize }
-
-func (e *jsonlEncoder) AppendRows(dst []byte, b *source.Batch) ([]byte, error) {
-	dst = slices.Grow(dst, e.size(b))
-	for row := range b.Rows() {
-		var err error
-		if dst, err = e.appendRow(dst, b, row); err != nil {
-			return dst, err
-		}
-	}
-	return dst, nil
-}
-
-func (e *jsonlEncoder) appendRow(dst []byte, b *source.Batch, row int) ([]byte, error) {
+func (e *jsonlRows) appendRow(dst []byte, b *source.Batch, row int) ([]byte, error) {
 	for column, key := range e.keys {
 		dst = append(dst, key...)
 		kind, value := b.Value(row, column)
@@ -126,31 +111,25 @@ func (e *jsonlEncoder) appendRow(dst []byte, b *source.Batch, row int) ([]byte, 
 	return append(dst, "}\n"...), nil
 }
 
-func (e *jsonlEncoder) invalid(row, column int, value []byte) error {
+func (e *jsonlRows) invalid(row, column int, value []byte) error {
 	return &InvalidUTF8Error{e.columns[column].Name, int64(row) + 1, invalidOffset(value)}
 }
 
-// size is the number of bytes that the rows will take, without what is escaped; of small ones, about.
-func (e *jsonlEncoder) size(b *source.Batch) int {
-	size := b.Rows() * e.rowSize
-	if !outsized(b) {
-		return size + b.Size()
-	}
-	for row := range b.Rows() {
-		for column := range b.Columns() {
-			// The quotes take the place that RowSize has for a null.
-			if kind, value := b.Value(row, column); kind == source.Bytes {
-				size += len(`\`) + hexSize(value)
-			} else {
-				size += len(value)
-			}
+func (e *jsonlRows) valuesSize(b *source.Batch, row int) int {
+	size := 0
+	for column := range e.keys {
+		// The quotes take the place that rowSize has for a null.
+		if kind, value := b.Value(row, column); kind == source.Bytes {
+			size += len(`\`) + hexSize(value)
+		} else {
+			size += len(value)
 		}
 	}
 	return size
 }
 
 // appendValue appends a value, unless it is not valid UTF-8 and the policy is an error.
-func (e *jsonlEncoder) appendValue(dst []byte, kind source.Kind, value []byte) (out []byte, ok bool) {
+func (e *jsonlRows) appendValue(dst []byte, kind source.Kind, value []byte) (out []byte, ok bool) {
 	switch kind {
 	case source.Null:
 		return append(dst, "null"...), true
@@ -187,7 +166,7 @@ func (e *jsonlEncoder) appendValue(dst []byte, kind source.Kind, value []byte) (
 
 // appendInvalid appends by the policy a value that is not valid UTF-8: with its bytes replaced, as appendValid does, or
 // otherwise.
-func (e *jsonlEncoder) appendInvalid(dst, value []byte, appendValid func(dst, value []byte) []byte) ([]byte, bool) {
+func (e *jsonlRows) appendInvalid(dst, value []byte, appendValid func(dst, value []byte) []byte) ([]byte, bool) {
 	switch e.policy {
 	case ReplaceInvalid:
 		return appendValid(dst, replaceInvalid(value)), true

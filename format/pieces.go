@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	wholeRow = 64 << 10 // the values of a row that is not looked at value by value
+	wholeRow = 64 << 10 // the most bytes of a row that is appended at once
 	part     = 12 << 10 // of a value that is added at once; a multiple of 3, for base64
 )
 
@@ -19,12 +19,7 @@ type pieces struct {
 	text []byte
 	size int
 	next func(text []byte) ([]byte, error)
-	err  error // of next; nothing is added after it
-}
-
-// isSmall reports whether a row, of which each value is written so many times, is not looked at value by value.
-func isSmall(b *source.Batch, row, times int) bool {
-	return !b.HasLent() && b.RowBytes(row)*times <= wholeRow
+	err  error // nothing is added after it
 }
 
 // cut hands the text on if there is enough of it.
@@ -78,29 +73,7 @@ func wholeRunes(text []byte, most int) int {
 	return most
 }
 
-func (e *jsonlEncoder) AppendPieces(
-	dst []byte, b *source.Batch, size int, next func([]byte) ([]byte, error),
-) ([]byte, error) {
-	p := pieces{text: dst, size: size, next: next}
-	for row := range b.Rows() {
-		var err error
-		if isSmall(b, row, 1) {
-			p.text, err = e.appendRow(p.text, b, row)
-		} else {
-			err = e.addRow(&p, b, row)
-		}
-		if err != nil {
-			return p.text, err
-		}
-		if p.cut(); p.err != nil {
-			break
-		}
-	}
-	return p.text, p.err
-}
-
-// addRow adds a large row, which has columns.
-func (e *jsonlEncoder) addRow(p *pieces, b *source.Batch, row int) error {
+func (e *jsonlRows) addRow(p pieces, b *source.Batch, row int) pieces {
 	for column, key := range e.keys {
 		p.text = append(p.text, key...)
 		kind, value := b.AnyValue(row, column)
@@ -108,21 +81,21 @@ func (e *jsonlEncoder) addRow(p *pieces, b *source.Batch, row int) error {
 		if len(value) <= part {
 			p.text, ok = e.appendValue(p.text, kind, value)
 		} else {
-			ok = e.addValue(p, kind, value)
+			ok = e.addValue(&p, kind, value)
 		}
 		if !ok {
-			return e.invalid(row, column, value)
+			p.err = e.invalid(row, column, value)
 		}
 		if p.cut(); p.err != nil {
-			return p.err
+			return p
 		}
 	}
 	p.addString("}\n")
-	return nil
+	return p
 }
 
 // addValue adds a large value, unless it is not valid UTF-8 and the policy is an error.
-func (e *jsonlEncoder) addValue(p *pieces, kind source.Kind, value []byte) (ok bool) {
+func (e *jsonlRows) addValue(p *pieces, kind source.Kind, value []byte) (ok bool) {
 	valid := kind == source.Bytes || utf8.Valid(value)
 	embedded := kind == source.Number && validNumber(value) || kind == source.JSON && validJSON(value)
 	switch {

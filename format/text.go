@@ -1,7 +1,6 @@
 package format
 
 import (
-	"slices"
 	"strings"
 	"unicode"
 
@@ -46,18 +45,17 @@ func (f Text) Encoder(columns []source.Column) (Encoder, error) {
 	} else if err := t.parse(f.Line); err != nil {
 		return nil, err
 	}
-	e := &textEncoder{places: t.places, end: append(t.literals, '\n')[t.start:]}
-	e.rowSize = len(e.end)
-	for _, p := range e.places {
+	rows := &textRows{places: t.places, end: append(t.literals, '\n')[t.start:]}
+	e := &encoder{rowEncoder: rows, rowSize: len(rows.end), copies: 1 + len(t.places)}
+	for _, p := range t.places {
 		e.rowSize += len(p.before) + len("NULL")
 	}
 	return e, nil
 }
 
-type textEncoder struct {
-	places  []place
-	end     []byte // after the last place
-	rowSize int    // of a row without its values
+type textRows struct {
+	places []place
+	end    []byte // after the last place
 }
 
 // place is where a value goes.
@@ -66,19 +64,7 @@ type place struct {
 	column int
 }
 
-func (e *textEncoder) AppendHeader(dst []byte) []byte { return dst }
-
-func (e *textEncoder) RowSize() int { return e.rowSize }
-
-func (e *textEncoder) AppendRows(dst []byte, b *source.Batch) ([]byte, error) {
-	dst = slices.Grow(dst, e.size(b))
-	for row := range b.Rows() {
-		dst = e.appendRow(dst, b, row)
-	}
-	return dst, nil
-}
-
-func (e *textEncoder) appendRow(dst []byte, b *source.Batch, row int) []byte {
+func (e *textRows) appendRow(dst []byte, b *source.Batch, row int) ([]byte, error) {
 	for _, p := range e.places {
 		dst = append(dst, p.before...)
 		switch kind, value := b.Value(row, p.column); kind {
@@ -90,29 +76,10 @@ func (e *textEncoder) appendRow(dst []byte, b *source.Batch, row int) []byte {
 			dst = append(dst, value...)
 		}
 	}
-	return append(dst, e.end...)
+	return append(dst, e.end...), nil
 }
 
-func (e *textEncoder) AppendPieces(
-	dst []byte, b *source.Batch, size int, next func([]byte) ([]byte, error),
-) ([]byte, error) {
-	p := pieces{text: dst, size: size, next: next}
-	for row := range b.Rows() {
-		// A template may name a column many times.
-		if isSmall(b, row, 1+len(e.places)) {
-			p.text = e.appendRow(p.text, b, row)
-		} else {
-			e.addRow(&p, b, row)
-		}
-		if p.cut(); p.err != nil {
-			break
-		}
-	}
-	return p.text, p.err
-}
-
-// addRow adds a large row.
-func (e *textEncoder) addRow(p *pieces, b *source.Batch, row int) {
+func (e *textRows) addRow(p pieces, b *source.Batch, row int) pieces {
 	for _, place := range e.places {
 		p.text = append(p.text, place.before...)
 		switch kind, value := b.AnyValue(row, place.column); kind {
@@ -125,21 +92,16 @@ func (e *textEncoder) addRow(p *pieces, b *source.Batch, row int) {
 		}
 	}
 	p.text = append(p.text, e.end...)
+	return p
 }
 
-// size is the number of bytes that the rows will take, or a little more; of small ones, about.
-func (e *textEncoder) size(b *source.Batch) int {
-	size := b.Rows() * e.rowSize
-	if !outsized(b) {
-		return size + b.Size()
-	}
-	for row := range b.Rows() {
-		for _, p := range e.places {
-			if kind, value := b.Value(row, p.column); kind == source.Bytes {
-				size += hexSize(value)
-			} else {
-				size += len(value)
-			}
+func (e *textRows) valuesSize(b *source.Batch, row int) int {
+	size := 0
+	for _, p := range e.places {
+		if kind, value := b.Value(row, p.column); kind == source.Bytes {
+			size += hexSize(value)
+		} else {
+			size += len(value)
 		}
 	}
 	return size
