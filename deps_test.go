@@ -38,7 +38,7 @@ var neighbours = []struct{ from, to, reason string }{
 
 // forTests are the packages that only tests may import. They themselves may import what they like.
 var forTests = []string{
-	"internal/testkit", "internal/testkit/crashfs", "internal/testkit/mountsuite", "source/sourcetest",
+	"internal/testkit", "internal/testkit/crashfs", "internal/testkit/mountsuite", "source/sourcetest", "place/placetest",
 }
 
 // dependencies says which packages may import a module that is not ours, tests aside. A package border stands where a

@@ -105,12 +105,22 @@ func (s *sub) Stat(name string) (fs.FileInfo, error)  { return fs.Stat(s.Place, 
 func (s *sub) Lstat(name string) (fs.FileInfo, error) { return fs.Lstat(s.Place, s.at(name)) }
 func (s *sub) ReadLink(name string) (string, error)   { return fs.ReadLink(s.Place, s.at(name)) }
 
+// file is at for a name that cannot be the directory itself.
+func (s *sub) file(name string) string {
+	if name == "." {
+		return "" // no valid name
+	}
+	return s.at(name)
+}
+
 func (s *sub) Create(ctx context.Context, name string) (File, error) {
-	return s.Place.Create(ctx, s.at(name))
+	return s.Place.Create(ctx, s.file(name))
 }
 
 func (s *sub) Replace(ctx context.Context, name string) (File, error) {
-	return s.Place.Replace(ctx, s.at(name))
+	return s.Place.Replace(ctx, s.file(name))
 }
 
-func (s *sub) Remove(ctx context.Context, name string) error { return s.Place.Remove(ctx, s.at(name)) }
+func (s *sub) Remove(ctx context.Context, name string) error {
+	return s.Place.Remove(ctx, s.file(name))
+}

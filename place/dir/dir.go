@@ -1,0 +1,276 @@
+// Package dir provides a directory as a [place.Place].
+//
+// A file that is under construction has another name in the directory in which it is to appear:
+//
+//	orders.csv.zst.age.k3v7q2ma.part ──▶ fsync ──▶ rename ──▶ fsync of the directory ──▶ orders.csv.zst.age
+//
+// The middle of the name is random, so concurrent writers of one file do not touch each other's data. The temporary
+// file is removed by Discard, and as soon as the context of Create ends, even if the writer hangs. Only a process that
+// is killed leaves it behind.
+//
+// A new file has the permissions 0666 less the umask. Replace keeps the permissions of the old file.
+//
+// As with [os.Root], nothing outside the directory is read or written, wherever symbolic links in it lead. Create and
+// Replace refuse a name that belongs to anything but a regular file. Open does not wait for the other end of a named
+// pipe.
+package dir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"sync"
+	"syscall"
+
+	"culvert/internal/disk"
+	"culvert/internal/durable"
+	"culvert/place"
+)
+
+// Dir is a directory. Its methods may be called concurrently.
+type Dir struct {
+	fs.ReadLinkFS
+	root *os.Root
+
+	mu   sync.Mutex
+	made map[string]bool // directories, by their names in the place
+}
+
+var _ place.Place = (*Dir)(nil)
+
+// Open opens a directory, which must exist.
+func Open(name string) (*Dir, error) {
+	root, err := os.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	return &Dir{ReadLinkFS: root.FS().(fs.ReadLinkFS), root: root, made: map[string]bool{}}, nil
+}
+
+// Close closes the directory. Files that are open stay so. Files under construction must have been committed or
+// discarded.
+func (d *Dir) Close() error { return d.root.Close() }
+
+// Open opens a file or a directory as an [*os.File].
+func (d *Dir) Open(name string) (fs.File, error) {
+	local, err := localize("open", name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := d.root.OpenFile(local, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err // not a nil pointer in an interface
+	}
+	return f, nil
+}
+
+// Stat describes the file that Open opens.
+func (d *Dir) Stat(name string) (fs.FileInfo, error) { return fs.Stat(d.ReadLinkFS, name) }
+
+// Create implements [place.Place].
+func (d *Dir) Create(ctx context.Context, name string) (place.File, error) {
+	return d.create(ctx, name, false)
+}
+
+// Replace implements [place.Place].
+func (d *Dir) Replace(ctx context.Context, name string) (place.File, error) {
+	return d.create(ctx, name, true)
+}
+
+// Remove implements [place.Place].
+func (d *Dir) Remove(ctx context.Context, name string) error {
+	local, err := localize("remove", name)
+	if err != nil {
+		return err
+	}
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	return d.root.Remove(local)
+}
+
+func localize(op, name string) (string, error) {
+	local, err := filepath.Localize(name)
+	if err != nil {
+		return "", &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
+	}
+	return local, nil
+}
+
+func (d *Dir) create(ctx context.Context, name string, replace bool) (place.File, error) {
+	local, err := localize("create", name)
+	if err != nil || name == "." {
+		return nil, &fs.PathError{Op: "create", Path: name, Err: fs.ErrInvalid}
+	}
+	mode := fs.FileMode(0o666)
+	switch info, err := d.root.Lstat(local); {
+	case err == nil && !info.Mode().IsRegular() && replace:
+		return nil, &fs.PathError{Op: "create", Path: name, Err: errNotRegular}
+	case err == nil && !replace:
+		return nil, &fs.PathError{Op: "create", Path: name, Err: fs.ErrExist}
+	case err == nil:
+		mode = info.Mode().Perm()
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
+	f := &file{ctx: ctx, dir: d, name: name, path: local, part: durable.PartName(local), replace: replace}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	if err := d.mkdir(path.Dir(name)); err != nil {
+		return nil, errors.Join(err, d.removeEmpty(path.Dir(name)))
+	}
+	opened, err := d.root.OpenFile(f.part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return nil, errors.Join(f.named("create", err), d.removeEmpty(path.Dir(name)))
+	}
+	f.file, f.pending = &durable.Writer{File: opened}, true
+	f.unwatch = context.AfterFunc(ctx, func() { _ = f.remove() }) // Discard tries again
+	return f, nil
+}
+
+var errNotRegular = fmt.Errorf("%w and is not a regular file", fs.ErrExist)
+
+// mkdir makes the missing directories of a path. The lock must be held.
+func (d *Dir) mkdir(name string) error {
+	if name == "." {
+		return nil
+	}
+	if _, err := d.root.Stat(name); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := d.mkdir(path.Dir(name)); err != nil {
+		return err
+	}
+	switch err := d.root.Mkdir(name, 0o777); {
+	case errors.Is(err, fs.ErrExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	d.made[name] = true
+	return durable.SyncDirIn(d.root, path.Dir(name))
+}
+
+// removeEmpty removes the directories of a path that mkdir has made, if they are empty. The lock must be held.
+func (d *Dir) removeEmpty(name string) error {
+	for ; d.made[name]; name = path.Dir(name) {
+		opened, err := d.root.Open(name)
+		if err != nil {
+			return err
+		}
+		entries, _ := opened.Readdirnames(1)
+		if err := opened.Close(); err != nil || len(entries) > 0 {
+			return err
+		}
+		if err := d.root.Remove(name); err != nil {
+			return err
+		}
+		delete(d.made, name)
+	}
+	return nil
+}
+
+// file is a file under construction.
+type file struct {
+	ctx        context.Context
+	dir        *Dir
+	file       *durable.Writer
+	name       string // in the place
+	path, part string // in the root
+	replace    bool
+	closed     bool
+	unwatch    func() bool
+	pending    bool // the temporary file exists; guarded by dir.mu
+}
+
+// named puts the name of the file into an error, in place of the temporary one.
+func (f *file) named(op string, err error) error {
+	if inner, is := errors.AsType[*fs.PathError](err); is {
+		err = inner.Err
+	} else if inner, is := errors.AsType[*os.LinkError](err); is {
+		err = inner.Err
+	}
+	if err != nil {
+		err = &fs.PathError{Op: op, Path: f.name, Err: err}
+	}
+	return err
+}
+
+func (f *file) Write(p []byte) (int, error) {
+	if f.closed {
+		return 0, f.named("write", fs.ErrClosed)
+	}
+	if err := context.Cause(f.ctx); err != nil {
+		return 0, err
+	}
+	n, err := f.file.Write(p)
+	return n, f.named("write", err)
+}
+
+func (f *file) Commit() error {
+	if f.closed {
+		return f.named("commit", fs.ErrClosed)
+	}
+	if err := f.file.Sync(); err != nil {
+		return errors.Join(f.named("sync", err), f.Discard())
+	}
+	f.closed = true
+	err := f.named("close", f.file.Close())
+	if err == nil {
+		err = f.publish()
+	}
+	f.unwatch()
+	if err != nil {
+		return errors.Join(err, f.remove())
+	}
+	if err := durable.SyncDirIn(f.dir.root, filepath.Dir(f.path)); err != nil {
+		return f.named("sync", fmt.Errorf("complete, but it may not survive a crash of the system: %w", err))
+	}
+	return nil
+}
+
+// publish gives the file its name, unless the context has ended.
+func (f *file) publish() error {
+	f.dir.mu.Lock()
+	defer f.dir.mu.Unlock()
+	if err := context.Cause(f.ctx); err != nil {
+		return err
+	}
+	rename := disk.InRoot{Root: f.dir.root}.Rename
+	if f.replace {
+		rename = f.dir.root.Rename
+	}
+	err := rename(f.part, f.path)
+	f.pending = err != nil
+	return f.named("commit", err)
+}
+
+func (f *file) Discard() error {
+	if f.closed {
+		return nil
+	}
+	f.closed = true
+	f.unwatch()
+	return errors.Join(f.named("close", f.file.Close()), f.remove())
+}
+
+// remove removes the temporary file, and the directories that were made for it.
+func (f *file) remove() error {
+	f.dir.mu.Lock()
+	defer f.dir.mu.Unlock()
+	if !f.pending {
+		return nil
+	}
+	if err := f.dir.root.Remove(f.part); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return f.named("discard", err)
+	}
+	f.pending = false
+	return f.dir.removeEmpty(path.Dir(f.name))
+}
