@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"culvert/internal/disk"
+	"culvert/internal/publish"
 )
 
 // errNoDraft is the error of calls that name a draft which is not there (any more): it was ended, or dropped because it
@@ -30,14 +30,14 @@ type draft struct {
 	dir       *os.Root // that the file is in, so that the draft goes with it
 	local     string   // path, for people
 	base      string   // name in dir
-	publisher *disk.Publisher
+	publisher *publish.Publisher
 
 	// work is held for reading by those who read and write the file, and else by those who change what it is.
 	work        sync.RWMutex
-	file        disk.LockedFile // what is written, which has a lock if it is a draft
-	name        string          // of the draft in dir; "" if the file is written in place
-	owner       fs.FileInfo     // whose user and group a draft gets; nil for those of this process
-	permissions fs.FileMode     // that a draft gets
+	file        publish.File // what is written, which has a lock if it is a draft
+	name        string       // of the draft in dir; "" if the file is written in place
+	owner       fs.FileInfo  // whose user and group a draft gets; nil for those of this process
+	permissions fs.FileMode  // that a draft gets
 	ended       bool
 
 	// turn is of those who change the file. What others change in a file in place is found by its size and time.
@@ -57,7 +57,7 @@ type draftOptions struct {
 	permissions                 fs.FileMode
 }
 
-func openDraft(root *os.Root, publisher *disk.Publisher, local string, options draftOptions) (*draft, error) {
+func openDraft(root *os.Root, publisher *publish.Publisher, local string, options draftOptions) (*draft, error) {
 	dir, err := openParent(root, local)
 	if err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (d *draft) open(options draftOptions) error {
 
 // putInPlace has the file written that has the name. work is held, or nobody else has the draft.
 func (d *draft) putInPlace(file *os.File, info fs.FileInfo) {
-	d.file, d.name, d.owner = disk.Unlocked(file), "", nil
+	d.file, d.name, d.owner = publish.NewFile(file), "", nil
 	d.size, d.modified = info.Size(), info.ModTime()
 }
 
@@ -307,14 +307,14 @@ func (d *draft) sync() error {
 	err := d.checkUnchanged()
 	d.turn.Unlock()
 	// What has no name any more is not what others see, although the system would sync it.
-	if is, namedErr := disk.IsNamed(d.file); err == nil && (!is || namedErr != nil) {
+	if is, namedErr := publish.HasName(d.file); err == nil && (!is || namedErr != nil) {
 		err = errors.Join(d.fault(ErrChanged), namedErr)
 	}
 	if err == nil {
 		err = d.file.SyncAll()
 	}
 	if err == nil && !named {
-		err = disk.InRoot{Root: d.dir}.SyncDir(".")
+		err = publish.SyncDir(d.dir, ".")
 	}
 	if err != nil {
 		return d.fail(err)

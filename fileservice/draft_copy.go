@@ -5,20 +5,20 @@ import (
 	"io"
 	"os"
 
-	"culvert/internal/disk"
+	"culvert/internal/publish"
 )
 
 // copyPart is how much of a draft is copied at a time. Then it is asked whether anybody still waits for it.
 const copyPart = 64 << 20
 
 // copyContent copies a draft to another file system, through the kernel where it can. Holes stay holes.
-func copyContent(ctx context.Context, to disk.LockedFile, from *os.File) error {
+func copyContent(ctx context.Context, to publish.File, from *os.File) error {
 	info, err := from.Stat()
 	if err != nil {
 		return err
 	}
 	for at := int64(0); at < info.Size(); {
-		start, end, err := disk.NextData(from, at)
+		start, end, err := publish.NextData(from, at)
 		if err != nil {
 			return err
 		}
@@ -34,7 +34,7 @@ func copyContent(ctx context.Context, to disk.LockedFile, from *os.File) error {
 }
 
 // copyRange copies what lies between two offsets, as far as it is there.
-func copyRange(ctx context.Context, to disk.LockedFile, from *os.File, start, end int64) error {
+func copyRange(ctx context.Context, to publish.File, from *os.File, start, end int64) error {
 	for _, file := range []io.Seeker{to, from} {
 		if _, err := file.Seek(start, io.SeekStart); err != nil {
 			return err

@@ -9,7 +9,7 @@ import (
 	"os"
 	"testing"
 
-	"culvert/internal/disk"
+	"culvert/internal/publish"
 	"culvert/internal/testkit/crashfs"
 )
 
@@ -92,7 +92,7 @@ func (c *crashingDraft) mounted(do func(root *os.Root) error) error {
 }
 
 func (c *crashingDraft) publish(root *os.Root, write func(d *draft) error) (err error) {
-	publisher, err := disk.NewPublisher(root)
+	publisher, err := publish.NewPublisher(root)
 	if err != nil {
 		return err
 	}

@@ -10,11 +10,11 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"culvert/internal/disk"
+	"culvert/internal/publish"
 )
 
 // lateTree is an empty directory, and what publishes files in it.
-func lateTree(t *testing.T) (*os.Root, *disk.Publisher) {
+func lateTree(t *testing.T) (*os.Root, *publish.Publisher) {
 	root, err := os.OpenRoot(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -24,7 +24,7 @@ func lateTree(t *testing.T) (*os.Root, *disk.Publisher) {
 			t.Error(err)
 		}
 	})
-	publisher, err := disk.NewPublisher(root)
+	publisher, err := publish.NewPublisher(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,13 +67,13 @@ func TestPublishThatWasGivenUp(t *testing.T) {
 }
 
 // withoutSticky is a file of a file system that refuses the sticky bit, such as FAT.
-type withoutSticky struct{ disk.LockedFile }
+type withoutSticky struct{ publish.File }
 
 func (f withoutSticky) Chmod(mode fs.FileMode) error {
 	if mode&fs.ModeSticky != 0 {
 		return fs.ErrPermission
 	}
-	return f.LockedFile.Chmod(mode)
+	return f.File.Chmod(mode)
 }
 
 // TestPublishWithoutMark publishes a draft where it cannot be marked.

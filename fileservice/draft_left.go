@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"culvert/internal/disk"
+	"culvert/internal/publish"
 )
 
 // A draft has the sticky bit from when it is made until it has its name, which systems ignore for files. By it, by its
@@ -21,13 +21,13 @@ func isMarked(info fs.FileInfo) bool { return info.Mode().IsRegular() && info.Mo
 
 // createDraft makes an empty draft of a file. The first that is open of a file always has the same name, so that it
 // takes the place of one that was left.
-func createDraft(dir *os.Root, base string) (file disk.LockedFile, name string, err error) {
+func createDraft(dir *os.Root, base string) (file publish.File, name string, err error) {
 	const attempts = 100
 	sum := sumFile([]byte(base))
 	name = draftName(base, base32.StdEncoding.EncodeToString(sum[:]))
 	for range attempts {
 		file, err = createDraftAs(dir, name)
-		if !errors.Is(err, disk.ErrLocked) && !errors.Is(err, fs.ErrExist) {
+		if !errors.Is(err, publish.ErrLocked) && !errors.Is(err, fs.ErrExist) {
 			break
 		}
 		name = draftName(base, rand.Text())
@@ -42,16 +42,16 @@ func draftName(base, letters string) string {
 	return base + "." + strings.ToLower(letters[:12]) + draftSuffix
 }
 
-// createDraftAs fails with fs.ErrExist or disk.ErrLocked if the name is taken.
-func createDraftAs(dir *os.Root, name string) (disk.LockedFile, error) {
+// createDraftAs fails with fs.ErrExist or publish.ErrLocked if the name is taken.
+func createDraftAs(dir *os.Root, name string) (publish.File, error) {
 	if _, err := dir.Lstat(name); err == nil && !removeLeft(dir, name) {
 		return nil, fs.ErrExist
 	}
 	// It has the mark before it can be left behind. If the file system refuses that, it is made without it below.
-	if err := (disk.InRoot{Root: dir}).CreateSticky(name); errors.Is(err, fs.ErrExist) {
+	if err := publish.CreateSticky(dir, name); errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
-	file, err := disk.InRoot{Root: dir}.OpenLocked(name)
+	file, err := publish.OpenLocked(dir, name)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func removeLeft(root *os.Root, local string) bool {
 	if err != nil || !isMarked(info) {
 		return false
 	}
-	file, err := disk.InRoot{Root: root}.OpenLocked(local)
+	file, err := publish.OpenLocked(root, local)
 	if err != nil {
 		return false // a server has it open; else it stays, hidden as it is
 	}
@@ -87,7 +87,7 @@ func removeLeft(root *os.Root, local string) bool {
 
 // removeLeftIn removes the drafts in a directory that an earlier server has left, and reports whether there were any.
 func (s *Server) removeLeftIn(local string) bool {
-	names, err := disk.InRoot{Root: s.config.Root}.List(local)
+	names, err := publish.List(s.config.Root, local)
 	if err != nil {
 		return false
 	}

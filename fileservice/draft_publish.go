@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"culvert/internal/disk"
+	"culvert/internal/publish"
 )
 
 // publish gives the draft a path, durably if it is to be. From then on the file is written in place. If the path cannot
@@ -109,7 +109,7 @@ func (d *draft) rename(ctx context.Context, replace bool) error {
 	if replace {
 		return d.dir.Rename(d.name, d.base)
 	}
-	return disk.InRoot{Root: d.dir}.Rename(d.name, d.base)
+	return publish.Rename(d.dir, d.name, d.base)
 }
 
 // moveTo makes the draft one of another path. work is held.
@@ -151,7 +151,7 @@ func (d *draft) openAgain(flag int) (*os.File, error) {
 	return file, nil
 }
 
-func checkSame(file disk.LockedFile, other *os.File, name string) error {
+func checkSame(file publish.File, other *os.File, name string) error {
 	one, err := file.Stat()
 	if err != nil {
 		return err

@@ -5,11 +5,11 @@ package fileservice
 import (
 	"io/fs"
 
-	"culvert/internal/disk"
+	"culvert/internal/publish"
 )
 
 func tagOf(fs.FileInfo) uint64 { return 0 }
 
 func inodeOf(fs.FileInfo) uint64 { return 0 }
 
-func keepOwner(disk.LockedFile, fs.FileInfo) {}
+func keepOwner(publish.File, fs.FileInfo) {}

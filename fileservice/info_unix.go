@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"culvert/internal/disk"
+	"culvert/internal/publish"
 )
 
 func tagOf(info fs.FileInfo) uint64 {
@@ -48,7 +48,7 @@ func makeTag(inode uint64, changed int64) uint64 {
 }
 
 // keepOwner gives a file the user and the group of another one, if they differ and it may.
-func keepOwner(file disk.LockedFile, of fs.FileInfo) {
+func keepOwner(file publish.File, of fs.FileInfo) {
 	want, is := of.Sys().(*syscall.Stat_t)
 	if !is {
 		return

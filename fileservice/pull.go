@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"culvert/internal/disk"
+	"culvert/internal/publish"
 )
 
 // Pull copies a file of the server, or a directory with all that is in it, into a tree of this machine. It reads ranges
@@ -41,7 +41,7 @@ func Pull(ctx context.Context, client *Client, config TransferConfig) (Result, e
 	if err := config.check(); err != nil {
 		return Result{}, err
 	}
-	publisher, err := disk.NewPublisher(config.Root)
+	publisher, err := publish.NewPublisher(config.Root)
 	if err != nil {
 		return Result{}, err
 	}
@@ -53,7 +53,7 @@ func Pull(ctx context.Context, client *Client, config TransferConfig) (Result, e
 
 type pull struct {
 	*transfer
-	publisher *disk.Publisher
+	publisher *publish.Publisher
 }
 
 // walk finds what there is to pull.
@@ -217,7 +217,7 @@ func (f *pullFile) collides() error {
 	if _, err := root.Lstat(f.local); err != nil {
 		return nil
 	}
-	names, err := disk.InRoot{Root: root}.List(filepath.Dir(f.local))
+	names, err := publish.List(root, filepath.Dir(f.local))
 	if err != nil {
 		return err
 	}
@@ -314,7 +314,7 @@ func (p *pull) makeDirs(dir string) error {
 	if err != nil {
 		return err
 	}
-	return disk.InRoot{Root: root}.SyncDir(parent)
+	return publish.SyncDir(root, parent)
 }
 
 // makeDirsIn makes the directories among the entries of one. What cannot be made shows when it is listed.
@@ -330,7 +330,7 @@ func (p *pull) makeDirsIn(name, local string, entries []fs.DirEntry) error {
 	if !made {
 		return nil
 	}
-	return disk.InRoot{Root: p.config.Root}.SyncDir(local)
+	return publish.SyncDir(p.config.Root, local)
 }
 
 // dirPermissions are those that a directory is made with: files have to go into it.

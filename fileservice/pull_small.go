@@ -7,7 +7,7 @@ import (
 	"path"
 	"path/filepath"
 
-	"culvert/internal/disk"
+	"culvert/internal/publish"
 )
 
 // moveSmall asks for the files that are not there.
@@ -68,12 +68,12 @@ func (p *pull) readSmall(
 // receiveSmall opens the directory that small files go into.
 func (p *pull) receiveSmall(local string) (*smallReceiver, error) {
 	root := p.config.Root
-	dir, err := disk.OpenDir(root, local)
+	dir, err := publish.OpenDir(root, local)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := p.makeDirs(local); err != nil {
 			return nil, err
 		}
-		dir, err = disk.OpenDir(root, local)
+		dir, err = publish.OpenDir(root, local)
 	}
 	if err != nil {
 		return nil, err

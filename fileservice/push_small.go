@@ -8,13 +8,13 @@ import (
 	"path/filepath"
 	"slices"
 
-	"culvert/internal/disk"
+	"culvert/internal/publish"
 )
 
 // moveSmall sends the files that the server was not seen to have.
 func (p *push) moveSmall(ctx context.Context, b *parcel) (finish func(closed func())) {
 	first := b.items[0].mover.(*pushFile)
-	dir, err := disk.OpenDir(p.config.Root, filepath.Dir(first.local))
+	dir, err := publish.OpenDir(p.config.Root, filepath.Dir(first.local))
 	if err != nil {
 		b.fail(err)
 		return nil

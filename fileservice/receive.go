@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"culvert/internal/disk"
+	"culvert/internal/publish"
 )
 
 // receiver writes a file that comes in blocks, in any order, and by several goroutines.
@@ -26,10 +26,10 @@ type receiver struct {
 	names     unfinished
 	version   Version
 	overwrite bool // of who finishes it
-	publisher *disk.Publisher
-	file      disk.LockedFile
-	direct    *disk.Direct // nil for a file of less than directSize, and where the system has no such thing
-	afresh    bool         // what an earlier transfer of another version had left was dropped
+	publisher *publish.Publisher
+	file      publish.File
+	direct    *publish.Direct // nil for a file of less than directSize, and where the system has no such thing
+	afresh    bool            // what an earlier transfer of another version had left was dropped
 
 	commits sync.Mutex // held while one commits; before mu
 	journal *journal   // nil before the first commit
@@ -55,7 +55,7 @@ const directSize = 64 << 20
 // openReceiver begins to receive a version of a file, or goes on where the journal says. It fails with fs.ErrExist if
 // there is such a file and it may not be overwritten, and with ErrBusy if it is received already.
 func openReceiver(
-	root *os.Root, publisher *disk.Publisher, local string, version Version, overwrite bool,
+	root *os.Root, publisher *publish.Publisher, local string, version Version, overwrite bool,
 ) (*receiver, error) {
 	dir, err := root.OpenRoot(filepath.Dir(local))
 	if err != nil {
@@ -79,16 +79,16 @@ func (r *receiver) open() (err error) {
 	if err := errors.Join(r.checkTarget(), removeOrphans(r.dir, r.base, r.names)); err != nil {
 		return err
 	}
-	file, err := disk.InRoot{Root: r.dir}.OpenLocked(r.names.part)
+	file, err := publish.OpenLocked(r.dir, r.names.part)
 	switch {
-	case errors.Is(err, disk.ErrLocked):
+	case errors.Is(err, publish.ErrLocked):
 		return &fs.PathError{Op: "write", Path: r.local, Err: ErrBusy}
 	case err != nil:
 		return err
 	}
 	r.file = file
 	if r.version.Size >= directSize {
-		r.direct = disk.InRoot{Root: r.dir}.OpenDirect(r.names.part, r.version.Size, file)
+		r.direct = publish.OpenDirect(r.dir, r.names.part, r.version.Size, file)
 	}
 	return r.resume()
 }

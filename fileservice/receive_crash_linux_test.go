@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"culvert/internal/disk"
+	"culvert/internal/publish"
 	"culvert/internal/testkit"
 	"culvert/internal/testkit/crashfs"
 )
@@ -142,7 +142,7 @@ func (c *crashingTransfer) live(d *crashfs.Disk, step int) (err error) {
 	if err := c.check(root); err != nil {
 		return err
 	}
-	if names, err := (disk.InRoot{Root: root}).List("."); err != nil || !slices.Equal(names, []string{"file"}) {
+	if names, err := publish.List(root, "."); err != nil || !slices.Equal(names, []string{"file"}) {
 		return fmt.Errorf("there are %q, %w", names, err)
 	}
 	return nil
@@ -173,7 +173,7 @@ func (c *crashingTransfer) transfer(root *os.Root) (wrong, failure error) {
 		names, err := unfinishedNames("file")
 		return nil, errors.Join(err, removeOrphans(root, "file", names))
 	}
-	publisher, err := disk.NewPublisher(root)
+	publisher, err := publish.NewPublisher(root)
 	if err != nil {
 		return nil, err
 	}
@@ -283,7 +283,7 @@ func receiveMany(t *testing.T, dir string, samples []sample) (acknowledged []boo
 	if err != nil {
 		t.Fatal(err)
 	}
-	publisher, err := disk.NewPublisher(root)
+	publisher, err := publish.NewPublisher(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -325,7 +325,7 @@ func TestMountedDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = file.WriteString("synced")
-	err = errors.Join(err, file.Sync(), (disk.OS{}).SyncDir(dir))
+	err = errors.Join(err, file.Sync(), publish.SyncPath(dir))
 	_, later := file.WriteString(" not")
 	if err := errors.Join(err, later, file.Close(), os.WriteFile(filepath.Join(dir, "lost"), nil, 0o600)); err != nil {
 		t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"os"
 	"time"
 
-	"culvert/internal/disk"
+	"culvert/internal/publish"
 )
 
 var errExchanged = errors.New("fileservice: somebody has exchanged the unfinished file")
@@ -106,7 +106,7 @@ func (r *receiver) rename() error {
 	if r.overwrite {
 		return r.dir.Rename(r.names.part, r.base)
 	}
-	return disk.InRoot{Root: r.dir}.Rename(r.names.part, r.base)
+	return publish.Rename(r.dir, r.names.part, r.base)
 }
 
 // checkPart fails if .part is not the name of the file that is received any more.

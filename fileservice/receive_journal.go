@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"culvert/internal/disk"
+	"culvert/internal/publish"
 	"culvert/wal"
 )
 
@@ -159,5 +159,5 @@ func removeJournal(root *os.Root, names unfinished) error {
 	if err := root.RemoveAll(names.journal); err != nil {
 		return err
 	}
-	return disk.InRoot{Root: root}.SyncDir(filepath.Dir(names.journal))
+	return publish.SyncDir(root, filepath.Dir(names.journal))
 }

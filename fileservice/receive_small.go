@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"culvert/internal/disk"
+	"culvert/internal/publish"
 )
 
 // smallReceiver receives small files of one directory, each whole. One that replaces nothing has no name until it is
@@ -16,10 +16,10 @@ import (
 //	add       file without a name ◀── bytes, time
 //	publish   sync of all ──▶ names ──▶ sync of the directory
 type smallReceiver struct {
-	dir     *disk.Dir
+	dir     *publish.Dir
 	local   string // path of the directory
 	receive func(local string, version Version) (*receiver, error)
-	unnamed *disk.Unnamed
+	unnamed *publish.Unnamed
 	named   bool // there are no files without names
 	empty   bool // there was nothing in the directory
 	clean   bool // no earlier transfer has left anything in it
@@ -33,7 +33,7 @@ const firstNames = 256
 // newSmallReceiver begins to receive files into an open directory, which is its own from then on. What receive opens is
 // for a file that cannot be without a name.
 func newSmallReceiver(
-	dir *disk.Dir, local string, publisher *disk.Publisher, receive func(string, Version) (*receiver, error),
+	dir *publish.Dir, local string, publisher *publish.Publisher, receive func(string, Version) (*receiver, error),
 ) *smallReceiver {
 	s := &smallReceiver{dir: dir, local: local, receive: receive, unnamed: publisher.NewUnnamed(dir)}
 	names, err := dir.FirstNames(firstNames)

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"culvert/internal/disk"
+	"culvert/internal/publish"
 )
 
 // TestReceiveSmall has small files come into directories in which there is nothing, others, so many of them that not
@@ -63,7 +63,7 @@ func TestReceiveSmall(t *testing.T) {
 
 func receiveOneSmall(t *testing.T, root *os.Root, s sample, name string) error {
 	t.Helper()
-	dir, err := disk.OpenDir(root, ".")
+	dir, err := publish.OpenDir(root, ".")
 	if err != nil {
 		t.Fatal(err)
 	}

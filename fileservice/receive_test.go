@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"culvert/internal/disk"
+	"culvert/internal/publish"
 	"culvert/internal/testkit"
 )
 
@@ -69,9 +69,9 @@ func openTestRoot(t testing.TB, dir string) *os.Root {
 }
 
 // publisherIn gives a publisher that is closed when the test ends.
-func publisherIn(t testing.TB, root *os.Root) *disk.Publisher {
+func publisherIn(t testing.TB, root *os.Root) *publish.Publisher {
 	t.Helper()
-	publisher, err := disk.NewPublisher(root)
+	publisher, err := publish.NewPublisher(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +257,7 @@ func TestReceiveWrongRoot(t *testing.T) {
 
 // failing is a file whose writes or syncs fail.
 type failing struct {
-	disk.LockedFile
+	publish.File
 	write, sync error
 }
 
@@ -265,21 +265,21 @@ func (f failing) WriteAt(p []byte, offset int64) (int, error) {
 	if f.write != nil {
 		return 0, f.write
 	}
-	return f.LockedFile.WriteAt(p, offset)
+	return f.File.WriteAt(p, offset)
 }
 
 func (f failing) Sync() error {
 	if f.sync != nil {
 		return f.sync
 	}
-	return f.LockedFile.Sync()
+	return f.File.Sync()
 }
 
 func (f failing) SyncAll() error {
 	if f.sync != nil {
 		return f.sync
 	}
-	return f.LockedFile.SyncAll()
+	return f.File.SyncAll()
 }
 
 func TestReceiveFaults(t *testing.T) {
@@ -296,7 +296,7 @@ func TestReceiveFaults(t *testing.T) {
 			if err := r.commit(); err != nil {
 				t.Fatal(err)
 			}
-			fault.LockedFile = r.file
+			fault.File = r.file
 			r.file = fault
 			want := errors.Join(fault.write, fault.sync)
 			var err error

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	"culvert/fileservice/internal/fileservicepb"
-	"culvert/internal/disk"
+	"culvert/internal/publish"
 )
 
 // The limits of a server where ServerConfig has 0.
@@ -152,7 +152,7 @@ func NewServer(config ServerConfig) (*Server, error) {
 		done:   make(chan struct{}),
 	}
 	if config.Writable {
-		publisher, err := disk.NewPublisher(config.Root)
+		publisher, err := publish.NewPublisher(config.Root)
 		if err != nil {
 			return nil, err
 		}

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"culvert/internal/disk"
+	"culvert/internal/publish"
 )
 
 // maxDrafts is how many drafts may be open at once, of which each peer can have its share. Each has two descriptors, or
@@ -21,8 +21,8 @@ type draftID [16]byte
 // drafts are those that clients have open.
 type drafts struct {
 	root      *os.Root
-	publisher *disk.Publisher // closed by uploads
-	places    *shares         // of open
+	publisher *publish.Publisher // closed by uploads
+	places    *shares            // of open
 	idle      time.Duration
 
 	mu     sync.Mutex

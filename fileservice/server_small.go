@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/mem"
 
 	"culvert/fileservice/internal/fileservicepb"
-	"culvert/internal/disk"
+	"culvert/internal/publish"
 )
 
 // ReadFiles sends small files of one directory.
@@ -44,7 +44,7 @@ func (s service) ReadFiles(
 }
 
 // openDir opens what is a directory and not a link to one.
-func (s *Server) openDir(local string) (*disk.Dir, error) {
+func (s *Server) openDir(local string) (*publish.Dir, error) {
 	before, err := s.config.Root.Lstat(local)
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (s *Server) openDir(local string) (*disk.Dir, error) {
 	if !before.IsDir() {
 		return nil, fmt.Errorf("%w: not a directory", fs.ErrInvalid)
 	}
-	dir, err := disk.OpenDir(s.config.Root, local)
+	dir, err := publish.OpenDir(s.config.Root, local)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (s *Server) openDir(local string) (*disk.Dir, error) {
 type readingFiles struct {
 	call   *serverCall
 	stream grpc.ServerStream
-	dir    *disk.Dir
+	dir    *publish.Dir
 }
 
 // send sends as many files as have room in a message, and gives the others.
@@ -107,7 +107,7 @@ func (r *readingFiles) send(files []SmallFile) (left []SmallFile, err error) {
 }
 
 // readSmall fills p with a version of a file, which is as long.
-func readSmall(dir *disk.Dir, name string, version Version, p []byte) error {
+func readSmall(dir *publish.Dir, name string, version Version, p []byte) error {
 	if isDraft(name) {
 		return &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}

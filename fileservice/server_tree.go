@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"culvert/fileservice/internal/fileservicepb"
-	"culvert/internal/disk"
+	"culvert/internal/publish"
 )
 
 // Remove removes a file, a link, or an empty directory.
@@ -41,7 +41,7 @@ func (s service) Rename(
 	if request.GetReplace() {
 		err = s.renameOver(from, to)
 	} else {
-		err = disk.InRoot{Root: s.config.Root}.Rename(from, to)
+		err = publish.Rename(s.config.Root, from, to)
 	}
 	return &fileservicepb.RenameResponse{}, err
 }
@@ -135,5 +135,5 @@ func (s service) SyncDirectory(
 	if !info.IsDir() {
 		return nil, fmt.Errorf("%w: not a directory", fs.ErrInvalid)
 	}
-	return &fileservicepb.SyncDirectoryResponse{}, disk.InRoot{Root: s.config.Root}.SyncDir(local)
+	return &fileservicepb.SyncDirectoryResponse{}, publish.SyncDir(s.config.Root, local)
 }

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"culvert/internal/disk"
+	"culvert/internal/publish"
 )
 
 // maxUploads is how many uploads may be open at once, of which each peer can have its share. Each has a few
@@ -23,7 +23,7 @@ const silentUpload = 2 * time.Second
 // it.
 type uploads struct {
 	root      *os.Root
-	publisher *disk.Publisher
+	publisher *publish.Publisher
 	places    *shares       // of open
 	idle      time.Duration // until an upload that nobody uses is closed
 	silence   time.Duration // of a client that makes place for another version

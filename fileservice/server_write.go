@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc"
 
 	"culvert/fileservice/internal/fileservicepb"
-	"culvert/internal/disk"
+	"culvert/internal/publish"
 )
 
 // writable checks that the server may write, and what a client names to be written.
@@ -65,7 +65,7 @@ func (s service) MakeDirectory(
 	switch err := s.config.Root.Mkdir(local, permissions); {
 	case err == nil:
 		// What is finished in it is durable only if its name is.
-		err = disk.InRoot{Root: s.config.Root}.SyncDir(filepath.Dir(local))
+		err = publish.SyncDir(s.config.Root, filepath.Dir(local))
 		if err != nil {
 			return nil, err
 		}

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"culvert/export"
-	"culvert/internal/durable"
+	"culvert/internal/publish"
 	"culvert/internal/ui"
 	"culvert/source"
 )
@@ -261,7 +261,7 @@ func (d *outputDir) begin() error {
 	err := d.outputs.mkdir(d.path)
 	switch {
 	case err == nil:
-		return durable.SyncDir(filepath.Dir(filepath.Clean(d.path)))
+		return publish.SyncPath(filepath.Dir(filepath.Clean(d.path)))
 	case !errors.Is(err, os.ErrExist):
 		return withOutputHint(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"culvert/internal/durable"
+	"culvert/internal/publish"
 	"culvert/internal/ui"
 )
 
@@ -52,7 +52,7 @@ func (o *outputs) abandon() error {
 	o.abandoned = true
 	var errs []error
 	for f := range o.open {
-		errs = append(errs, os.Remove(f.part))
+		errs = append(errs, f.file.Discard())
 	}
 	clear(o.open)
 	return errors.Join(append(errs, o.removeMade())...)
@@ -95,12 +95,11 @@ func (o *outputs) removeMade() error {
 
 // outputFile is a file that is being written.
 type outputFile struct {
-	file    *durable.Writer
+	file    *publish.Writer // nil for what is not a regular file and is written to directly
+	plain   *os.File
 	outputs *outputs
 	path    string
-	part    string // "" for what is not a regular file and is written to directly
 	force   bool
-	closed  bool
 }
 
 // checkOutput refuses an output that create would refuse, before work is done for it. The information is that of the
@@ -138,7 +137,7 @@ func (o *outputs) create(path string, force bool) (*outputFile, error) {
 	if info != nil {
 		if !info.Mode().IsRegular() {
 			f, err := os.OpenFile(path, os.O_WRONLY, 0)
-			return &outputFile{file: &durable.Writer{File: f}, outputs: o, path: path}, withOutputHint(err)
+			return &outputFile{plain: f, outputs: o, path: path}, withOutputHint(err)
 		}
 		mode = info.Mode().Perm()
 		// The file is replaced where it is, not the link to it.
@@ -151,12 +150,11 @@ func (o *outputs) create(path string, force bool) (*outputFile, error) {
 	if o.abandoned {
 		return nil, errInterrupted
 	}
-	part := durable.PartName(path)
-	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	f, err := publish.Create(path, mode)
 	if err != nil {
 		return nil, withOutputHint(fmt.Errorf("output %q: %w", path, err))
 	}
-	out := &outputFile{file: &durable.Writer{File: f}, outputs: o, path: path, part: part, force: force}
+	out := &outputFile{file: f, outputs: o, path: path, force: force}
 	o.open[out] = struct{}{}
 	return out, nil
 }
@@ -166,12 +164,16 @@ func existsError(path string) error {
 		"choose another name with -o FILE, or overwrite it with --force")
 }
 
-func (f *outputFile) Write(p []byte) (int, error) {
-	n, err := f.file.Write(p)
+func (f *outputFile) Write(p []byte) (n int, err error) {
+	if f.plain != nil {
+		n, err = f.plain.Write(p)
+	} else {
+		n, err = f.file.Write(p)
+	}
 	return n, f.explain(err)
 }
 
-// explain names the output in an error, in place of the name that it has while it is written.
+// explain names the output in an error.
 func (f *outputFile) explain(err error) error {
 	var path *os.PathError
 	if errors.As(err, &path) {
@@ -192,71 +194,38 @@ func withOutputHint(err error) error {
 }
 
 func (f *outputFile) commit() error {
-	if f.closed {
-		return os.ErrClosed
+	if f.plain != nil {
+		return f.plain.Close()
 	}
-	if f.part == "" {
-		f.closed = true
-		return f.file.Close()
-	}
-	if err := f.file.Sync(); err != nil {
-		return errors.Join(f.explain(err), f.discard())
-	}
-	f.closed = true
-	if err := f.file.Close(); err != nil {
-		return errors.Join(f.explain(err), f.remove())
-	}
-	if err := f.publish(); err != nil {
-		return errors.Join(err, f.remove())
-	}
-	if err := durable.SyncDir(filepath.Dir(f.path)); err != nil {
-		return fmt.Errorf("output %q is complete, but it may not survive a crash of the system: %w", f.path, err)
-	}
-	return nil
-}
-
-// publish gives the file its name, if the run has not been abandoned in the meantime.
-func (f *outputFile) publish() error {
-	f.outputs.mu.Lock()
-	defer f.outputs.mu.Unlock()
-	if f.outputs.abandoned {
+	err := f.file.Commit(f.force)
+	abandoned := f.end()
+	switch {
+	case err != nil && abandoned:
 		return errInterrupted
-	}
-	rename := durable.RenameNew
-	if f.force {
-		rename = os.Rename
-	}
-	err := rename(f.part, f.path)
-	if errors.Is(err, os.ErrExist) {
+	case errors.Is(err, os.ErrExist):
 		return existsError(f.path)
 	}
-	if err == nil {
-		delete(f.outputs.open, f)
-	}
-	return err
+	return f.explain(err)
+}
+
+// end forgets the file, and reports whether the run was abandoned before that.
+func (f *outputFile) end() (abandoned bool) {
+	f.outputs.mu.Lock()
+	defer f.outputs.mu.Unlock()
+	_, open := f.outputs.open[f]
+	delete(f.outputs.open, f)
+	return f.outputs.abandoned && !open
 }
 
 func (f *outputFile) discard() error {
-	if f.closed {
+	if f.plain != nil {
+		if err := f.plain.Close(); !errors.Is(err, os.ErrClosed) {
+			return err
+		}
 		return nil
 	}
-	f.closed = true
-	err := f.file.Close()
-	if f.part == "" {
-		return err
-	}
-	return errors.Join(err, f.remove())
-}
-
-// remove removes the file, unless that was done when the run was abandoned.
-func (f *outputFile) remove() error {
-	f.outputs.mu.Lock()
-	defer f.outputs.mu.Unlock()
-	if _, open := f.outputs.open[f]; !open {
-		return nil
-	}
-	delete(f.outputs.open, f)
-	return os.Remove(f.part)
+	f.end()
+	return f.file.Discard()
 }
 
 // stream is a sink that others read as it is written: standard output.

@@ -1,39 +1,33 @@
-// Package disk is the seam between a log and the disk: the few operations on files that durability is made of, as
-// interfaces, and their implementation by the operating system.
+// Package disk is the seam between a log and the disk: interfaces of the few file operations that durability is made of,
+// and their implementation by the operating system.
 //
-// What is written is certain to be there after a crash only once it was synced, and there are two kinds of that:
+// After a crash, only what was synced is certain to exist, and there are two kinds of sync:
 //
 //	File.Sync                 the content and the size of a file
 //	LogDir.Sync, FS.SyncDir   the names in a directory: files that were created, renamed or removed
 //
-// A log holds its directory open as a [LogDir], so that it stays in it wherever that is moved.
+// A log holds its directory open as a [LogDir], so that it stays in it if the directory is moved.
 //
-// Tests put file systems in this place that crash, fill up, or fail to sync; what they do to those who forget one of
-// the two is in the package internal/testkit/crashfs.
+// Tests use file systems that crash, fill up, or fail to sync: see internal/testkit/crashfs.
 package disk
 
 import (
-	"errors"
 	"io"
-	"os"
 
-	"culvert/internal/durable"
+	"culvert/internal/publish"
 )
 
 var (
-	// ErrLocked is the error of [LogDir.Lock] when somebody else holds the lock.
-	ErrLocked = errors.New("disk: locked by another process")
+	// ErrLocked is the error of [LogDir.Lock] if the lock is taken.
+	ErrLocked = publish.ErrLocked
 
-	// ErrNotFile is the error of [LogDir.Open] for what is no regular file: a directory, a device, or a pipe, of which
-	// the opening would wait for a writer.
-	ErrNotFile = errors.New("disk: not a regular file")
-
-	errNotHeld = errors.New("disk: the file of the lock was removed or renamed")
+	// ErrNotFile is the error of [LogDir.Open] for a directory, a device, or a pipe.
+	ErrNotFile = publish.ErrNotFile
 )
 
 // FS is a file system. Its methods may be called by several goroutines at once.
 type FS interface {
-	// Mkdir makes a directory; one that exists is fine. Its name is durable once the parent directory is synced.
+	// Mkdir creates a directory, unless it exists. Its name is durable once the parent directory is synced.
 	Mkdir(dir string) error
 
 	// OpenLogDir opens a directory.
@@ -43,22 +37,22 @@ type FS interface {
 	SyncDir(dir string) error
 }
 
-// LogDir is a directory that is open: it remains the same one when it is renamed, and when another gets its name. Names
-// are those of files in it. Its methods may be called by several goroutines at once, except Close.
+// LogDir is an open directory. It remains the same one if it is renamed, or if its name is given to another one. All
+// names are those of files in it. Its methods may be called by several goroutines at once, except Close.
 type LogDir interface {
 	io.Closer
 
 	// List returns the names in the directory, in any order.
 	List() ([]string, error)
 
-	// Create makes a new file to read and write, in place of one that may have the name. What a link of that name
-	// points to stays as it is.
+	// Create creates a file for reading and writing. It replaces a file of that name, or a link but not its target.
 	Create(name string) (File, error)
 
-	// Open opens a file, to read only unless writable. Links that lead out of the directory are errors.
+	// Open opens a file for reading, and for writing if writable is set. Links that lead out of the directory are
+	// errors.
 	Open(name string, writable bool) (File, error)
 
-	// Rename gives a file another name. It fails if there is a file of that name.
+	// Rename renames a file. It fails if the new name is taken.
 	Rename(from, to string) error
 
 	Remove(name string) error
@@ -66,81 +60,39 @@ type LogDir interface {
 	// Sync makes the names in the directory durable.
 	Sync() error
 
-	// Lock takes the lock that a file stands for, creating the file if need be, or fails with [ErrLocked].
+	// Lock takes the lock that a file stands for, creating the file if needed, or fails with [ErrLocked].
 	Lock(name string) (Lock, error)
 }
 
-// Lock is one that was taken. Closing gives it back, as does the end of the process. Its methods must not be called at
-// the same time.
+// Lock is a lock that was taken. It is released when it is closed and when the process ends. Its methods must not be
+// called at the same time.
 type Lock interface {
 	io.Closer
 
-	// Held fails if the file has lost its name in the directory, so that somebody else may have the lock as well. It is
-	// one system call: a file that is renamed gets a new time of change, and its name is looked up only then. Where an
-	// open file cannot be removed or renamed, Held never fails.
+	// Held fails if the file has lost its name in the directory, so that another process may have the lock as well. It
+	// usually takes one system call. On systems that do not rename or remove open files, it never fails.
 	Held() error
 }
 
-// File is an open file. Reading may go on at the same time as anything else.
+// File is an open file. Reading may run at the same time as anything else.
 type File interface {
 	io.ReaderAt
 	io.WriterAt
 	io.Closer
 
-	// Sync makes content and size durable, and what else of the metadata is needed to read them (fdatasync(2)).
+	// Sync makes the content durable, with the metadata that is needed to read it (fdatasync(2)).
 	Sync() error
 
-	// Writeback asks the system to begin to write a part of the file to the disk, so that a later Sync has less to wait
-	// for. It makes nothing durable.
+	// Writeback asks the system to begin writing a part of the file to the disk, so that a later Sync waits for less. It
+	// makes nothing durable.
 	Writeback(offset, n int64) error
 
 	// Truncate changes the size.
 	Truncate(size int64) error
 
-	// Reserve allocates the space for a file of that size and makes it so large; what is new reads as zeros. It fails
-	// when the disk is full; where the file system cannot reserve, it only sets the size.
+	// Reserve allocates space for a file of that size and makes the file so large, with zeros. It fails if the disk is
+	// full. On file systems that cannot reserve, it only sets the size.
 	Reserve(size int64) error
 
 	Size() (int64, error)
-}
-
-// OS is the file system of the operating system.
-type OS struct{}
-
-// Mkdir implements [FS].
-func (OS) Mkdir(dir string) error {
-	if err := os.Mkdir(dir, 0o700); !errors.Is(err, os.ErrExist) {
-		return err
-	}
-	return nil
-}
-
-// OpenLogDir implements [FS]. On Unix a lock is of the open file (flock(2)), so that it also keeps out another log of
-// this process.
-func (OS) OpenLogDir(dir string) (LogDir, error) {
-	info, err := os.Stat(dir)
-	if err := isDir(dir, info, err); err != nil {
-		return nil, err
-	}
-	return newLogDir(os.OpenRoot(dir))
-}
-
-// SyncDir implements [FS].
-func (OS) SyncDir(dir string) error { return durable.SyncDir(dir) }
-
-// osFile is a file of the operating system.
-type osFile struct{ *os.File }
-
-func (f osFile) Sync() error { return datasync(f.File) }
-
-func (f osFile) Writeback(offset, n int64) error { return writeback(f.File, offset, n) }
-
-func (f osFile) Reserve(size int64) error { return reserve(f.File, size) }
-
-func (f osFile) Size() (int64, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return 0, err
-	}
-	return info.Size(), nil
 }

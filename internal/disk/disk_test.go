@@ -114,3 +114,53 @@ func TestLock(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestInRoot keeps a log within its root.
+func TestInRoot(t *testing.T) {
+	outside, dir := t.TempDir(), t.TempDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	if err := root.Symlink(outside, "away"); err != nil {
+		t.Fatal(err)
+	}
+	fsys := disk.InRoot{Root: root}
+	if fsys.Mkdir("away/dir") == nil {
+		t.Error("a directory was created outside")
+	}
+	if dir, err := fsys.OpenLogDir("away"); err == nil {
+		t.Error("a directory outside was opened", dir.Close())
+	}
+	if err := errors.Join(fsys.Mkdir("log"), fsys.Mkdir("log"), fsys.SyncDir(".")); err != nil {
+		t.Fatal(err)
+	}
+	log, err := fsys.OpenLogDir("log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	for _, name := range []string{"one", "two"} {
+		f, err := log.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = f.WriteAt([]byte(name), 0)
+		if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := log.Rename("one", "two"); !errors.Is(err, os.ErrExist) {
+		t.Errorf("a file was replaced: %v", err)
+	}
+	if err := errors.Join(log.Rename("one", "three"), log.Sync(), root.Mkdir("log/sub", 0o700)); err != nil {
+		t.Error(err)
+	}
+	if got, err := root.ReadFile("log/three"); err != nil || string(got) != "one" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if _, err := log.Open("sub", false); !errors.Is(err, disk.ErrNotFile) {
+		t.Errorf("a directory was opened: %v", err)
+	}
+}

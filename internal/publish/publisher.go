@@ -1,4 +1,4 @@
-package disk
+package publish
 
 import (
 	"errors"
@@ -69,8 +69,8 @@ func (p *Publisher) Close() error {
 // Publish syncs a file with its permissions and times, calls rename, and syncs the directory that the file is in under
 // both names. If the first sync fails, rename is not called. After an error of rename or of the second sync, the file
 // may have its name or not.
-func (p *Publisher) Publish(file LockedFile, dir *os.Root, rename func() error) error {
-	opened := fileOfSystem(file)
+func (p *Publisher) Publish(file File, dir *os.Root, rename func() error) error {
+	opened := systemFile(file)
 	shares := opened != nil && p.shares(opened)
 	err := p.syncOf(1, shares, file.SyncAll)
 	if err == nil && shares {
@@ -83,11 +83,11 @@ func (p *Publisher) Publish(file LockedFile, dir *os.Root, rename func() error) 
 	if err := rename(); err != nil {
 		return err
 	}
-	return p.syncOf(1, shares, func() error { return InRoot{Root: dir}.SyncDir(".") })
+	return p.syncOf(1, shares, func() error { return SyncDir(dir, ".") })
 }
 
 // shares reports whether a file is on the file system that is synced. Another may be mounted below the root.
-func (p *Publisher) shares(file opened) bool {
+func (p *Publisher) shares(file descriptor) bool {
 	return p.shared != nil && sameFileSystem(p.shared, file)
 }
 
@@ -97,17 +97,6 @@ func (p *Publisher) syncOf(files int, shares bool, own func() error) error {
 		return own()
 	}
 	return p.sync(files, 0, own)
-}
-
-// fileOfSystem gives nil for what is none of the operating system.
-func fileOfSystem(file LockedFile) *os.File {
-	switch f := file.(type) {
-	case lockedFile:
-		return f.File
-	case unlockedFile:
-		return f.File
-	}
-	return nil
 }
 
 // sync waits until all that was done before it, to so many files, is durable. So many that were expected come with

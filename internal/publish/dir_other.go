@@ -1,6 +1,6 @@
 //go:build !linux
 
-package disk
+package publish
 
 import (
 	"cmp"
@@ -8,8 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"time"
-
-	"culvert/internal/durable"
 )
 
 type dir struct{ root *os.Root }
@@ -32,7 +30,7 @@ func (d dir) readNames(n int) ([]string, error) {
 
 func (d dir) lstat(name string) (fs.FileInfo, error) { return d.root.Lstat(name) }
 
-func (d dir) sync() error { return durable.SyncDirIn(d.root, ".") }
+func (d dir) sync() error { return SyncDir(d.root, ".") }
 
 func (d dir) close() error { return d.root.Close() }
 
@@ -64,7 +62,7 @@ func (d dir) link(*DirFile, string) error { return errors.ErrUnsupported }
 // DirFile is a file of a [Dir].
 type DirFile struct{ *os.File }
 
-// SetModified sets when the file was last changed.
+// SetModified fails with [errors.ErrUnsupported].
 func (f *DirFile) SetModified(time.Time) error { return errors.ErrUnsupported }
 
 func (f *DirFile) syncAll() error { return f.Sync() }

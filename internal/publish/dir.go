@@ -1,4 +1,4 @@
-package disk
+package publish
 
 import (
 	"errors"
@@ -7,9 +7,9 @@ import (
 	"os"
 )
 
-// Dir is a directory that is open, for who has to do with many files in it: each takes as few system calls as can be.
-// A name is that of something in the directory, without a slash and neither "." nor "..", and is never followed where
-// it is a link. The methods may be called by several goroutines at once, but for Close.
+// Dir is an open directory, for callers that read or write many files in it with few system calls each. Names have no
+// slash, are neither "." nor "..", and are not followed if they are links. The methods may be called by several
+// goroutines at once, except Close.
 type Dir struct{ dir }
 
 // OpenDir opens a directory of a root.
@@ -27,7 +27,7 @@ func (d *Dir) Stat() (fs.FileInfo, error) { return d.stat() }
 // Lstat describes a file.
 func (d *Dir) Lstat(name string) (fs.FileInfo, error) { return d.lstat(name) }
 
-// FirstNames gives n names of what is in the directory, in no order, or all if those are fewer. It may be called once.
+// FirstNames returns n names in the directory, in no order, or all if there are fewer. It may be called once.
 func (d *Dir) FirstNames(n int) ([]string, error) {
 	names, err := d.readNames(n)
 	if err == io.EOF {
@@ -36,13 +36,13 @@ func (d *Dir) FirstNames(n int) ([]string, error) {
 	return names, err
 }
 
-// Open opens a file to read. It does not wait for the other end of a pipe; that it is a regular file is for the caller
-// to see. A link is an error.
+// Open opens a file for reading. It does not wait for the other end of a pipe: the caller checks that the file is a
+// regular one. A link is an error.
 func (d *Dir) Open(name string) (*DirFile, error) { return d.open(name) }
 
-// CreateUnnamed makes a file that has no name until [Dir.Link] gives it one, and is gone when it is closed before that.
-// Of the permissions the system takes the umask. It fails with [errors.ErrUnsupported] where the operating system or
-// the file system has no such files.
+// CreateUnnamed creates a file that has no name until [Dir.Link], and vanishes if it is closed before that. The umask is
+// taken from the permissions. CreateUnnamed fails with [errors.ErrUnsupported] if the operating system or the file
+// system has no such files.
 func (d *Dir) CreateUnnamed(permissions fs.FileMode) (*DirFile, error) {
 	f, err := d.createUnnamed(permissions)
 	if err != nil && isUnsupported(err) {
@@ -51,11 +51,11 @@ func (d *Dir) CreateUnnamed(permissions fs.FileMode) (*DirFile, error) {
 	return f, err
 }
 
-// Link names a file that was made without a name. It fails with [fs.ErrExist] if there is something of that name.
+// Link names a file of [Dir.CreateUnnamed]. It fails with [fs.ErrExist] if the name is taken.
 func (d *Dir) Link(file *DirFile, name string) error { return d.link(file, name) }
 
 // Sync makes the names in the directory durable.
 func (d *Dir) Sync() error { return d.sync() }
 
-// Close closes the directory, and not the files that were opened in it.
+// Close closes the directory, but not the files that were opened in it.
 func (d *Dir) Close() error { return d.close() }

@@ -1,4 +1,4 @@
-package disk
+package publish
 
 import (
 	"errors"
@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"culvert/internal/durable"
 )
 
 type dir struct{ file *os.File }
@@ -23,7 +21,7 @@ func openDir(root *os.Root, name string) (dir, error) {
 
 func (d dir) stat() (fs.FileInfo, error) { return d.file.Stat() }
 
-func (d dir) sync() error { return durable.SyncOpenDir(d.file) }
+func (d dir) sync() error { return SyncOpen(d.file) }
 
 func (d dir) close() error { return d.file.Close() }
 
@@ -60,12 +58,12 @@ func (d dir) openAt(name, path string, flags int, permissions uint32) (*DirFile,
 	return f, nil
 }
 
-// isUnsupported finds what file systems and kernels say that do not know O_TMPFILE (open(2)).
+// isUnsupported knows the errors of file systems and kernels without O_TMPFILE (open(2)).
 func isUnsupported(err error) bool {
 	return errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EINVAL)
 }
 
-// link needs a privilege for the first way, before Linux 6.10, and the second one a /proc.
+// link tries two ways: the first needs a privilege before Linux 6.10, the second needs /proc.
 func (d dir) link(file *DirFile, name string) error {
 	to := int(d.file.Fd())
 	err := unix.Linkat(file.fd, "", to, name, unix.AT_EMPTY_PATH)
@@ -78,17 +76,16 @@ func (d dir) link(file *DirFile, name string) error {
 	return nil
 }
 
-// DirFile is a file of a [Dir], a bare descriptor: it is not closed unless somebody does so, and then nobody may use it
-// any more.
+// DirFile is a file of a [Dir]. It is a bare descriptor: no finalizer closes it, and no method may be called after Close.
 type DirFile struct {
 	fd   int
 	name string
 }
 
-// Fd gives the descriptor.
+// Fd returns the descriptor.
 func (f *DirFile) Fd() uintptr { return uintptr(f.fd) }
 
-// Name gives the name that it was opened by.
+// Name returns the name by which the file was opened.
 func (f *DirFile) Name() string { return f.name }
 
 func (f *DirFile) fail(operation string, err error) error {
@@ -123,7 +120,7 @@ func (f *DirFile) ReadAt(p []byte, offset int64) (n int, err error) {
 	return n, nil
 }
 
-// Write writes behind what was written before.
+// Write appends to what was written before.
 func (f *DirFile) Write(p []byte) (n int, err error) {
 	for n < len(p) {
 		var more int
@@ -139,7 +136,7 @@ func (f *DirFile) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// SetModified sets when the file was last changed.
+// SetModified sets the modification time.
 func (f *DirFile) SetModified(modified time.Time) error {
 	to, err := unix.TimeToTimespec(modified)
 	if err == nil {
@@ -152,19 +149,19 @@ func (f *DirFile) SetModified(modified time.Time) error {
 	return nil
 }
 
-// syncAll makes permissions and times durable, too.
+// syncAll makes content, permissions and times durable.
 func (f *DirFile) syncAll() error { return retried(f, "fsync", unix.Fsync) }
 
 // Close closes the file.
 func (f *DirFile) Close() error {
-	// Linux has closed it even when it says that it was interrupted.
+	// Linux closes the file even if it reports an interruption.
 	if err := unix.Close(f.fd); err != nil && !errors.Is(err, unix.EINTR) {
 		return f.fail("close", err)
 	}
 	return nil
 }
 
-// dirInfo describes a file. What Sys gives has what a version is made of.
+// dirInfo describes a file. Sys has the fields that identify a version.
 type dirInfo struct {
 	name string
 	mode fs.FileMode
@@ -201,13 +198,3 @@ func (i *dirInfo) Mode() fs.FileMode  { return i.mode }
 func (i *dirInfo) ModTime() time.Time { return time.Unix(i.stat.Mtim.Unix()) }
 func (i *dirInfo) IsDir() bool        { return i.mode.IsDir() }
 func (i *dirInfo) Sys() any           { return &i.stat }
-
-// uninterrupted calls again what a signal has interrupted.
-func uninterrupted(call func() error) error {
-	for {
-		err := call()
-		if !errors.Is(err, unix.EINTR) {
-			return err
-		}
-	}
-}

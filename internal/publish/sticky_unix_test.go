@@ -1,6 +1,6 @@
 //go:build unix
 
-package disk_test
+package publish_test
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"os"
 	"testing"
 
-	"culvert/internal/disk"
+	"culvert/internal/publish"
 )
 
 func TestCreateSticky(t *testing.T) {
@@ -24,8 +24,7 @@ func TestCreateSticky(t *testing.T) {
 	if err := errors.Join(root.Mkdir("dir", 0o700), root.Symlink("elsewhere", "dir/link")); err != nil {
 		t.Fatal(err)
 	}
-	in := disk.InRoot{Root: root}
-	if err := in.CreateSticky("dir/file"); err != nil {
+	if err := publish.CreateSticky(root, "dir/file"); err != nil {
 		t.Fatal(err)
 	}
 	info, err := root.Lstat("dir/file")
@@ -33,11 +32,11 @@ func TestCreateSticky(t *testing.T) {
 		t.Errorf("%v, %v", info, err)
 	}
 	for _, name := range []string{"dir/file", "dir/link"} {
-		if err := in.CreateSticky(name); !errors.Is(err, fs.ErrExist) {
+		if err := publish.CreateSticky(root, name); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := in.CreateSticky("../file"); err == nil {
+	if err := publish.CreateSticky(root, "../file"); err == nil {
 		t.Error("a file outside of the root")
 	}
 }

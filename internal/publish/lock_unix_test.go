@@ -1,6 +1,6 @@
 //go:build unix
 
-package disk
+package publish
 
 import (
 	"errors"
@@ -13,27 +13,17 @@ import (
 
 // TestUnlock has copies of open files, as a process that is being started has them for a moment.
 func TestUnlock(t *testing.T) {
-	dir := t.TempDir()
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer root.Close()
-	logDir, err := OS{}.OpenLogDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer logDir.Close()
+	root := openRoot(t, t.TempDir())
 	for range 2 {
-		taken, err := logDir.Lock("lock")
+		taken, err := NewLock(root, "lock")
 		if err != nil {
 			t.Fatal(err)
 		}
-		file, err := InRoot{root}.OpenLocked("file")
+		file, err := OpenLocked(root, "file")
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, f := range []*os.File{taken.(*lock).File, file.(lockedFile).File} {
+		for _, f := range []*os.File{taken.file, file.(lockedFile).File} {
 			inherited, err := unix.Dup(int(f.Fd()))
 			if err != nil {
 				t.Fatal(err)
@@ -68,12 +58,7 @@ func TestHeld(t *testing.T) {
 			if err := os.Mkdir(before, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			dir, err := OS{}.OpenLogDir(before)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer dir.Close()
-			held, err := dir.Lock("lock")
+			held, err := NewLock(openRoot(t, before), "lock")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -116,12 +101,7 @@ func awaitTick(t *testing.T, name string) {
 
 // TestHeldAllocations holds the check after each sync to none.
 func TestHeldAllocations(t *testing.T) {
-	dir, err := OS{}.OpenLogDir(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer dir.Close()
-	held, err := dir.Lock("lock")
+	held, err := NewLock(openRoot(t, t.TempDir()), "lock")
 	if err != nil {
 		t.Fatal(err)
 	}

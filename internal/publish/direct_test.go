@@ -1,4 +1,4 @@
-package disk_test
+package publish_test
 
 import (
 	"bytes"
@@ -8,21 +8,21 @@ import (
 	"path/filepath"
 	"testing"
 
-	"culvert/internal/disk"
+	"culvert/internal/publish"
 )
 
 // openBoth opens a new file twice, to write to it in both ways.
-func openBoth(t *testing.T, dir string, size int64) (disk.LockedFile, *disk.Direct) {
+func openBoth(t *testing.T, dir string, size int64) (publish.File, *publish.Direct) {
 	t.Helper()
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := disk.InRoot{Root: root}.OpenLocked("file")
+	file, err := publish.OpenLocked(root, "file")
 	if err != nil {
 		t.Fatal(err)
 	}
-	direct := disk.InRoot{Root: root}.OpenDirect("file", size, file)
+	direct := publish.OpenDirect(root, "file", size, file)
 	t.Cleanup(func() {
 		if err := errors.Join(direct.Close(), file.Close(), root.Close()); err != nil {
 			t.Error(err)
@@ -123,14 +123,14 @@ func TestDirectExchanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	if (disk.InRoot{Root: root}).OpenDirect("file", 1<<20, file) != nil {
+	if publish.OpenDirect(root, "file", 1<<20, file) != nil {
 		t.Error("it opens another file")
 	}
 }
 
 // TestDirectNil is where the system has no direct writes.
 func TestDirectNil(t *testing.T) {
-	var direct *disk.Direct
+	var direct *publish.Direct
 	if done, err := direct.Write(make([]byte, 4096), 0); done || err != nil {
 		t.Errorf("done: %v, %v", done, err)
 	}

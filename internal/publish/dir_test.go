@@ -1,4 +1,4 @@
-package disk
+package publish
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 
 func openTestDir(t *testing.T, p testPublisher) *Dir {
 	t.Helper()
-	dir, err := OpenDir(p.root.Root, ".")
+	dir, err := OpenDir(p.root, ".")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestDir(t *testing.T) {
 	if names, err := dir.FirstNames(10); err != nil || len(names) != 0 {
 		t.Errorf("%q, %v in an empty directory", names, err)
 	}
-	name := func(name string) string { return filepath.Join(p.root.Root.Name(), name) }
+	name := func(name string) string { return filepath.Join(p.root.Name(), name) }
 	content := bytes.Repeat([]byte("culvert "), 100)
 	modified := time.Unix(1_600_000_000, 123_000_000)
 	err := errors.Join(
@@ -43,7 +43,7 @@ func TestDir(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"file", "dir", "link"} {
-		want, err := p.root.Root.Lstat(name)
+		want, err := p.root.Lstat(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,10 +113,10 @@ func TestPublishUnnamed(t *testing.T) {
 		p := newPublisher(t)
 		dir := openTestDir(t, p)
 		files := unnamed(t, p, dir, n)
-		if names, err := p.root.List("."); err != nil || len(names) != 0 {
+		if names, err := List(p.root, "."); err != nil || len(names) != 0 {
 			t.Errorf("%q, %v", names, err)
 		}
-		if err := p.root.Root.WriteFile("file0", []byte("precious"), 0o600); err != nil {
+		if err := p.root.WriteFile("file0", []byte("precious"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		syncs, syncfs := 0, p.syncfs
@@ -133,7 +133,7 @@ func TestPublishUnnamed(t *testing.T) {
 			t.Errorf("%d errors; closed: %v", len(errs), closed)
 		}
 		for i, err := range errs {
-			content, found := p.root.Root.ReadFile(fmt.Sprint("file", i))
+			content, found := p.root.ReadFile(fmt.Sprint("file", i))
 			switch {
 			case found != nil:
 				t.Error(found)
@@ -181,7 +181,7 @@ func TestPublishUnnamedGathers(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if names, err := p.root.List("."); err != nil || len(names) != groups*fewestShared || p.coming != 0 {
+	if names, err := List(p.root, "."); err != nil || len(names) != groups*fewestShared || p.coming != 0 {
 		t.Errorf("%d names, %v; %d more are expected", len(names), err, p.coming)
 	}
 	if syncs == 0 || syncs > groups+1 {
@@ -200,7 +200,7 @@ func TestPublishUnnamedFailedSync(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if names, err := p.root.List("."); err != nil || len(names) != 0 {
+	if names, err := List(p.root, "."); err != nil || len(names) != 0 {
 		t.Errorf("%q, %v", names, err)
 	}
 }

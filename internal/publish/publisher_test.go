@@ -1,4 +1,4 @@
-package disk
+package publish
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 
 // faultyFile is a file whose sync fails.
 type faultyFile struct {
-	LockedFile
+	File
 	err error
 }
 
@@ -21,7 +21,7 @@ func (f faultyFile) SyncAll() error { return f.err }
 // testPublisher is one for a new directory.
 type testPublisher struct {
 	*Publisher
-	root InRoot
+	root *os.Root
 }
 
 func newPublisher(t *testing.T) testPublisher {
@@ -39,20 +39,20 @@ func newPublisher(t *testing.T) testPublisher {
 			t.Error(err)
 		}
 	})
-	return testPublisher{p, InRoot{Root: root}}
+	return testPublisher{p, root}
 }
 
 // publish writes a file under one name and publishes it under another.
 func publish(p testPublisher, name string) error {
 	part := name + ".part"
-	file, err := p.root.OpenLocked(part)
+	file, err := OpenLocked(p.root, part)
 	if err != nil {
 		return err
 	}
 	if _, err := file.WriteAt([]byte(name), 0); err != nil {
 		return err
 	}
-	err = p.Publish(file, p.root.Root, func() error { return p.root.Rename(part, name) })
+	err = p.Publish(file, p.root, func() error { return Rename(p.root, part, name) })
 	return errors.Join(err, file.Close())
 }
 
@@ -90,11 +90,11 @@ func TestPublish(t *testing.T) {
 	}
 	for i := range n {
 		name := fmt.Sprint("file", i)
-		if content, err := p.root.Root.ReadFile(name); err != nil || string(content) != name {
+		if content, err := p.root.ReadFile(name); err != nil || string(content) != name {
 			t.Errorf("%s: %q, %v", name, content, err)
 		}
 	}
-	if names, err := p.root.List("."); err != nil || len(names) != n {
+	if names, err := List(p.root, "."); err != nil || len(names) != n {
 		t.Errorf("%d names, %v", len(names), err)
 	}
 }
@@ -135,7 +135,7 @@ func TestPublishFailedSync(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	names, err := p.root.List(".")
+	names, err := List(p.root, ".")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestPublishUnsupported(t *testing.T) {
 	if err := errors.Join(publishTogether(p, 2*fewestShared)...); err != nil {
 		t.Error(err)
 	}
-	if names, err := p.root.List("."); err != nil || len(names) != 2*fewestShared {
+	if names, err := List(p.root, "."); err != nil || len(names) != 2*fewestShared {
 		t.Errorf("%q, %v", names, err)
 	}
 }
@@ -167,7 +167,7 @@ func TestPublishUnsupported(t *testing.T) {
 // A file whose own sync fails, or whose rename does, does not get its name, and the error is that of the cause.
 func TestPublishFaults(t *testing.T) {
 	p := newPublisher(t)
-	file, err := p.root.OpenLocked("part")
+	file, err := OpenLocked(p.root, "part")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,10 +175,10 @@ func TestPublishFaults(t *testing.T) {
 		t.Error("renamed")
 		return nil
 	}
-	if err := p.Publish(faultyFile{file, syscall.EIO}, p.root.Root, rename); !errors.Is(err, syscall.EIO) {
+	if err := p.Publish(faultyFile{file, syscall.EIO}, p.root, rename); !errors.Is(err, syscall.EIO) {
 		t.Error(err)
 	}
-	if err := p.Publish(file, p.root.Root, func() error { return syscall.EEXIST }); !errors.Is(err, syscall.EEXIST) {
+	if err := p.Publish(file, p.root, func() error { return syscall.EEXIST }); !errors.Is(err, syscall.EEXIST) {
 		t.Error(err)
 	}
 	if err := file.Close(); err != nil {
