@@ -18,7 +18,7 @@ import (
 // floors says which packages stand on which floor, counted from the ground. A name stands for the packages below it
 // too, unless they are named themselves.
 var floors = [][]string{
-	{"bytebuf", "internal/disk", "internal/durable", "internal/ordered"},
+	{"bytebuf", "internal/disk", "internal/ordered", "internal/publish"},
 	{"agefile", "cipherio", "secureconn", "wal", "place", "internal/compress", "internal/keyfile"},
 	{"source", "format"},
 	{"export"},
@@ -28,7 +28,7 @@ var floors = [][]string{
 
 // neighbours are the imports within a floor, beside those of a parent by its child.
 var neighbours = []struct{ from, to, reason string }{
-	{"internal/disk", "internal/durable", "the name of a file becomes durable in one way"},
+	{"internal/disk", "internal/publish", "a log syncs, renames and locks its files as others do"},
 	{"format", "source", "a format writes the batches of a source"},
 	{"source/gormdb", "source/sqldb", "GORM gives its rows as those of database/sql"},
 	{"fileservice", "fileservice/internal/fileservicepb", "it is the code that tools make of its .proto file"},
@@ -62,7 +62,7 @@ var dependencies = []struct {
 	{"go.uber.org/goleak", nil},
 	{"golang.org/x/crypto", []string{"agefile", "internal/keyfile", "secureconn"}},
 	{"golang.org/x/net", nil},
-	{"golang.org/x/sys", []string{"fileservice", "internal/disk", "internal/durable"}},
+	{"golang.org/x/sys", []string{"fileservice", "internal/publish"}},
 	{"golang.org/x/term", []string{"internal/ui"}},
 	{"google.golang.org/grpc", []string{"fileservice", "fileservice/internal/fileservicepb"}},
 	{"google.golang.org/protobuf", []string{"fileservice", "fileservice/internal/fileservicepb"}},

@@ -26,8 +26,7 @@ import (
 	"sync"
 	"syscall"
 
-	"culvert/internal/disk"
-	"culvert/internal/durable"
+	"culvert/internal/publish"
 	"culvert/place"
 )
 
@@ -117,7 +116,7 @@ func (d *Dir) create(ctx context.Context, name string, replace bool) (place.File
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
-	f := &file{ctx: ctx, dir: d, name: name, path: local, part: durable.PartName(local), replace: replace}
+	f := &file{ctx: ctx, dir: d, name: name, replace: replace}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := context.Cause(ctx); err != nil {
@@ -126,12 +125,11 @@ func (d *Dir) create(ctx context.Context, name string, replace bool) (place.File
 	if err := d.mkdir(path.Dir(name)); err != nil {
 		return nil, errors.Join(err, d.removeEmpty(path.Dir(name)))
 	}
-	opened, err := d.root.OpenFile(f.part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
+	if f.writer, err = publish.CreateIn(d.root, local, mode); err != nil {
 		return nil, errors.Join(f.named("create", err), d.removeEmpty(path.Dir(name)))
 	}
-	f.file, f.pending = &durable.Writer{File: opened}, true
-	f.unwatch = context.AfterFunc(ctx, func() { _ = f.remove() }) // Discard tries again
+	f.remove = sync.OnceValue(f.discard)
+	f.unwatch = context.AfterFunc(ctx, func() { _ = f.remove() }) // Discard returns the error
 	return f, nil
 }
 
@@ -155,7 +153,7 @@ func (d *Dir) mkdir(name string) error {
 		return err
 	}
 	d.made[name] = true
-	return durable.SyncDirIn(d.root, path.Dir(name))
+	return publish.SyncDir(d.root, path.Dir(name))
 }
 
 // removeEmpty removes the directories of a path that mkdir has made, if they are empty. The lock must be held.
@@ -179,26 +177,31 @@ func (d *Dir) removeEmpty(name string) error {
 
 // file is a file under construction.
 type file struct {
-	ctx        context.Context
-	dir        *Dir
-	file       *durable.Writer
-	name       string // in the place
-	path, part string // in the root
-	replace    bool
-	closed     bool
-	unwatch    func() bool
-	pending    bool // the temporary file exists; guarded by dir.mu
+	ctx     context.Context
+	dir     *Dir
+	writer  *publish.Writer
+	name    string // in the place
+	replace bool
+	closed  bool
+	remove  func() error // discard, once
+	unwatch func() bool
 }
 
-// named puts the name of the file into an error, in place of the temporary one.
+// named puts the name of the file into an error.
 func (f *file) named(op string, err error) error {
 	if inner, is := errors.AsType[*fs.PathError](err); is {
-		err = inner.Err
-	} else if inner, is := errors.AsType[*os.LinkError](err); is {
 		err = inner.Err
 	}
 	if err != nil {
 		err = &fs.PathError{Op: op, Path: f.name, Err: err}
+	}
+	return err
+}
+
+// cause returns why the file was closed, if the context has ended during a call.
+func (f *file) cause(err error) error {
+	if cause := context.Cause(f.ctx); cause != nil && errors.Is(err, fs.ErrClosed) {
+		return cause
 	}
 	return err
 }
@@ -210,46 +213,24 @@ func (f *file) Write(p []byte) (int, error) {
 	if err := context.Cause(f.ctx); err != nil {
 		return 0, err
 	}
-	n, err := f.file.Write(p)
-	return n, f.named("write", err)
+	n, err := f.writer.Write(p)
+	return n, f.cause(f.named("write", err))
 }
 
 func (f *file) Commit() error {
 	if f.closed {
 		return f.named("commit", fs.ErrClosed)
 	}
-	if err := f.file.Sync(); err != nil {
-		return errors.Join(f.named("sync", err), f.Discard())
+	err := context.Cause(f.ctx)
+	if err == nil {
+		err = f.cause(f.named("commit", f.writer.Commit(f.replace)))
+	}
+	if err != nil {
+		return errors.Join(err, f.Discard())
 	}
 	f.closed = true
-	err := f.named("close", f.file.Close())
-	if err == nil {
-		err = f.publish()
-	}
 	f.unwatch()
-	if err != nil {
-		return errors.Join(err, f.remove())
-	}
-	if err := durable.SyncDirIn(f.dir.root, filepath.Dir(f.path)); err != nil {
-		return f.named("sync", fmt.Errorf("complete, but it may not survive a crash of the system: %w", err))
-	}
 	return nil
-}
-
-// publish gives the file its name, unless the context has ended.
-func (f *file) publish() error {
-	f.dir.mu.Lock()
-	defer f.dir.mu.Unlock()
-	if err := context.Cause(f.ctx); err != nil {
-		return err
-	}
-	rename := disk.InRoot{Root: f.dir.root}.Rename
-	if f.replace {
-		rename = f.dir.root.Rename
-	}
-	err := rename(f.part, f.path)
-	f.pending = err != nil
-	return f.named("commit", err)
 }
 
 func (f *file) Discard() error {
@@ -258,19 +239,13 @@ func (f *file) Discard() error {
 	}
 	f.closed = true
 	f.unwatch()
-	return errors.Join(f.named("close", f.file.Close()), f.remove())
+	return f.remove()
 }
 
-// remove removes the temporary file, and the directories that were made for it.
-func (f *file) remove() error {
+// discard removes the temporary file, and the directories that were made for it.
+func (f *file) discard() error {
+	err := f.named("discard", f.writer.Discard())
 	f.dir.mu.Lock()
 	defer f.dir.mu.Unlock()
-	if !f.pending {
-		return nil
-	}
-	if err := f.dir.root.Remove(f.part); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return f.named("discard", err)
-	}
-	f.pending = false
-	return f.dir.removeEmpty(path.Dir(f.name))
+	return errors.Join(err, f.dir.removeEmpty(path.Dir(f.name)))
 }
