@@ -3,7 +3,6 @@ package wal
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 )
 
@@ -71,60 +70,7 @@ func (b *batch) reset() {
 // Errors are [ErrTooLarge], [ErrEmpty], [ErrFailed], [ErrClosed], that of the context, and that of a disk which has no
 // room for a new segment.
 func (l *Log) Append(ctx context.Context, payloads ...[]byte) (LSN, error) {
-	return l.append(ctx, kindBytes, payloads)
-}
-
-// AppendEntries is [Log.Append] for entries of the ready-made kind.
-func (l *Log) AppendEntries(ctx context.Context, entries ...Entry) (LSN, error) {
-	g := groups.Get().(*group)
-	defer g.put()
-	if err := g.encode(entries, l.options.SegmentSize); err != nil {
-		return 0, err
-	}
-	return l.append(ctx, kindEntry, g.payloads)
-}
-
-// group is memory to encode entries in.
-type group struct {
-	bytes    []byte
-	payloads [][]byte
-}
-
-var groups = sync.Pool{New: func() any { return new(group) }}
-
-// put hands the memory on, if it is not that of one large group.
-func (g *group) put() {
-	if cap(g.bytes) <= 4*batchSize {
-		groups.Put(g)
-	}
-}
-
-// encode fails with [ErrTooLarge] before anything of that size is made.
-func (g *group) encode(entries []Entry, limit int64) error {
-	g.bytes, g.payloads = g.bytes[:0], g.payloads[:0]
-	size := int64(0)
-	for i := range entries {
-		size += entryHead + int64(len(entries[i].Key)) + int64(len(entries[i].Value))
-	}
-	if size > limit {
-		return fmt.Errorf("%w: %d bytes, of %d", ErrTooLarge, size, limit)
-	}
-	if int64(cap(g.bytes)) < size {
-		g.bytes = make([]byte, 0, size)
-	}
-	for i := range entries {
-		begin := len(g.bytes)
-		var err error
-		if g.bytes, err = entries[i].AppendBinary(g.bytes); err != nil {
-			return err
-		}
-		g.payloads = append(g.payloads, g.bytes[begin:])
-	}
-	return nil
-}
-
-func (l *Log) append(ctx context.Context, kind byte, payloads [][]byte) (LSN, error) {
-	lsn, _, err := l.put(ctx, kind, payloads, true)
+	lsn, _, err := l.put(ctx, payloads, true)
 	if err != nil {
 		return 0, err // mu is not held
 	}
@@ -137,7 +83,7 @@ func (l *Log) append(ctx context.Context, kind byte, payloads [][]byte) (LSN, er
 // AppendAsync appends a group and returns at once, without waiting until it is safe: see the table of the package. It
 // waits only if the log cannot be written as fast as entries come, and while a segment is begun.
 func (l *Log) AppendAsync(ctx context.Context, payloads ...[]byte) (Ticket, error) {
-	lsn, number, err := l.put(ctx, kindBytes, payloads, false)
+	lsn, number, err := l.put(ctx, payloads, false)
 	if err != nil {
 		return Ticket{}, err
 	}
@@ -164,7 +110,7 @@ func (l *Log) expect() {
 }
 
 // put puts a group into the filling batch. Without an error it leaves mu held, so that who waits misses nothing.
-func (l *Log) put(ctx context.Context, kind byte, payloads [][]byte, waits bool) (LSN, uint64, error) {
+func (l *Log) put(ctx context.Context, payloads [][]byte, waits bool) (LSN, uint64, error) {
 	if len(payloads) == 0 {
 		return 0, 0, fmt.Errorf("%w group", ErrEmpty)
 	}
@@ -194,7 +140,7 @@ func (l *Log) put(ctx context.Context, kind byte, payloads [][]byte, waits bool)
 			return 0, 0, err
 		}
 	}
-	lsn := l.encode(kind, payloads, size)
+	lsn := l.encode(payloads, size)
 	if waits {
 		l.filling.appenders++
 	}
@@ -234,7 +180,7 @@ func (l *Log) fits(size int64) bool {
 }
 
 // encode appends the records of a group to the filling batch. There is room for them. mu is held.
-func (l *Log) encode(kind byte, payloads [][]byte, size int64) LSN {
+func (l *Log) encode(payloads [][]byte, size int64) LSN {
 	b := l.filling
 	if len(b.data) == 0 {
 		b.offset = l.end
@@ -242,13 +188,14 @@ func (l *Log) encode(kind byte, payloads [][]byte, size int64) LSN {
 	b.grow(int(size))
 	for i, p := range payloads {
 		b.data = l.active.appendFrame(b.data, frame{
-			lsn: l.next, watermark: l.durable, kind: kind, groupEnd: i == len(payloads)-1,
+			lsn: l.next, watermark: l.durable, groupEnd: i == len(payloads)-1,
 		}, p)
 		l.next++
 	}
 	b.last = l.next - 1
 	b.entries += len(payloads)
 	l.end += size
+	l.active.length = l.end
 	return b.last
 }
 

@@ -110,7 +110,7 @@ var badInputs = []badInput{
 		forge(files[segment2], func(record []byte) { record[recordHead] ^= 1 })
 	}, want: ErrCorrupt, segment: segment2, offset: headerSize, lsn: 2},
 	{name: "forged head", key: badKey, with: badKey, change: func(files map[string][]byte, _ *crashfs.Disk) {
-		forge(files[segment2], func(record []byte) { record[9] ^= flagGroupEnd })
+		forge(files[segment2], func(record []byte) { record[8] ^= flagGroupEnd })
 	}, want: ErrCorrupt, segment: segment2, offset: headerSize, lsn: 2},
 }
 

@@ -49,7 +49,7 @@ func (r *Reader) Copy(ctx context.Context, target string) (c Copied, err error) 
 			return view{}, err
 		}
 		now := inv.view()
-		now.dir, now.cut = v.dir, v.cut
+		now.dir, now.origin = v.dir, r
 		return now, sameChain(v.chain, now.chain)
 	}
 	return copyView(ctx, v, again, target, r.key)
@@ -76,7 +76,8 @@ func (v view) copyTo(
 	if err := checkEmpty(fsys, target); err != nil {
 		return copied, nil, err
 	}
-	to, _, err := open(target, options, first)
+	options.First = first
+	to, _, err := open(target, options)
 	if err != nil {
 		return copied, nil, err
 	}
@@ -88,9 +89,6 @@ func (v view) copyTo(
 		if err == nil {
 			damage, err = to.copyGroups(ctx, v, v.first)
 		}
-	}
-	if err == nil && to.Last() < first && first > 1 {
-		err = to.restart(to.First())
 	}
 	copied = Copied{to.First(), to.Last()}
 	return copied, damage, errors.Join(err, to.Close())
@@ -114,6 +112,18 @@ func checkEmpty(fsys disk.FS, path string) (err error) {
 		return fmt.Errorf("wal: %w", err)
 	}
 	return nil
+}
+
+// beginAt has a log without entries begin at an LSN.
+func (l *Log) beginAt(first LSN) error {
+	if l.first < l.next || first < l.first {
+		return fmt.Errorf("wal: %s has had entries up to LSN %d, and cannot begin at %d: %w",
+			l.dir.path, l.next-1, first, fs.ErrExist)
+	}
+	if first == l.first {
+		return nil
+	}
+	return l.restart(first)
 }
 
 // restart removes all entries, and notes the LSN of the one to come.
@@ -155,7 +165,7 @@ func (l *Log) copyGroups(ctx context.Context, v view, first LSN) (damage, err er
 		if !record.Last {
 			continue
 		}
-		if _, err := l.append(context.Background(), g.kind, g.payloads()); err != nil {
+		if _, err := l.Append(context.Background(), g.payloads()...); err != nil {
 			return nil, err
 		}
 		g.reset()
@@ -165,7 +175,6 @@ func (l *Log) copyGroups(ctx context.Context, v view, first LSN) (damage, err er
 
 // copiedGroup gathers the records of a group, in memory that is used again.
 type copiedGroup struct {
-	kind  byte // all of a group are of one kind
 	bytes []byte
 	ends  []int
 	list  [][]byte
@@ -174,10 +183,6 @@ type copiedGroup struct {
 func (g *copiedGroup) reset() { g.bytes, g.ends, g.list = g.bytes[:0], g.ends[:0], g.list[:0] }
 
 func (g *copiedGroup) add(r Record) {
-	g.kind = kindBytes
-	if r.entry {
-		g.kind = kindEntry
-	}
 	g.bytes = append(g.bytes, r.Data...)
 	g.ends = append(g.ends, len(g.bytes))
 }

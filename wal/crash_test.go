@@ -67,6 +67,7 @@ type simulation struct {
 	full    bool                  // nothing more has found room
 	closed  bool                  // it was closed
 	sealed  bool                  // when it was closed, and nothing else has happened since
+	watcher watcher
 	crashes int
 }
 
@@ -114,8 +115,12 @@ func (s *simulation) run() (crashes int, err error) {
 			}
 			return crashfs.None
 		}
-		if err := s.live(); !s.isEnd(err) {
+		err := s.live()
+		if !s.isEnd(err) {
 			return s.crashes, fmt.Errorf("life %d: %w", life, err)
+		}
+		if err != nil && !errors.Is(err, crashfs.ErrStopped) {
+			s.watcher = watcher{} // what was not durable may be lost
 		}
 		if s.full {
 			s.disk.Space += s.options.SegmentSize // somebody has made room
@@ -125,6 +130,7 @@ func (s *simulation) run() (crashes int, err error) {
 			s.disk.Kill()
 			continue
 		}
+		s.watcher = watcher{}
 		s.disk.Crash(s.random.IntN)
 		s.crashed = true
 		s.crashes++
@@ -174,6 +180,12 @@ func (s *simulation) live() error {
 			return fmt.Errorf("reading beside: %w", err)
 		}
 	}
+	s.options.First = 0
+	if s.model.Settled() && s.model.Last() < s.model.First() && s.random.IntN(4) == 0 {
+		first := s.model.First() + s.random.IntN(5)
+		s.model.Begin(first)
+		s.options.First = LSN(first)
+	}
 	l, recovery, err := Open(s.path(), s.options)
 	if err != nil {
 		return s.seeFull(err)
@@ -220,6 +232,11 @@ func (s *simulation) peek() error {
 // act does one thing to the log.
 func (s *simulation) act(l *Log) error {
 	ctx := context.Background()
+	if s.random.IntN(10) == 0 {
+		if err := s.watch(); err != nil {
+			return fmt.Errorf("a reader: %w", err)
+		}
+	}
 	switch n := s.random.IntN(100); {
 	case n < 75:
 		group := s.group()
@@ -256,6 +273,7 @@ func (s *simulation) act(l *Log) error {
 	case n < 93:
 		lsn := s.model.First() - 1 + s.random.IntN(s.model.Last()-s.model.First()+2)
 		s.model.TruncateBack(lsn)
+		s.watcher.cutBegins(l, LSN(lsn))
 		err := l.TruncateBack(LSN(lsn))
 		if s.narrow && isFull(err) {
 			s.model.Undone()
@@ -265,6 +283,7 @@ func (s *simulation) act(l *Log) error {
 			return err
 		}
 		s.model.Done()
+		s.watcher.sure = s.watcher.possible
 	case n < 95:
 		to := simulatedDir
 		if s.path() == simulatedDir {
@@ -283,7 +302,26 @@ func (s *simulation) act(l *Log) error {
 		if err != nil {
 			return err
 		}
+		if err := s.readSingly(l, entries); err != nil {
+			return err
+		}
 		return s.model.Match(int(l.First()), entries, s.options.Sync == Each)
+	}
+	return nil
+}
+
+// readSingly reads some entries of a log, each on its own.
+func (s *simulation) readSingly(l *Log, entries []string) error {
+	for range min(len(entries), 5) {
+		i := s.random.IntN(len(entries))
+		lsn := l.First() + LSN(i)
+		got, err := l.Read(lsn, nil)
+		if err != nil {
+			return fmt.Errorf("reading LSN %d alone: %w", lsn, err)
+		}
+		if string(got) != entries[i] {
+			return fmt.Errorf("LSN %d read alone is %.40q, want %.40q", lsn, got, entries[i])
+		}
 	}
 	return nil
 }

@@ -39,8 +39,6 @@ var (
 
 	// ErrRange is that of an LSN behind the end of the log.
 	ErrRange = errors.New("wal: beyond the end of the log")
-
-	errNotEntry = errors.New("wal: the record is not an Entry")
 )
 
 // SegmentError says where in a log an error is: [ErrCorrupt], [ErrForeign], [ErrVersion] or [ErrKey], or that of a

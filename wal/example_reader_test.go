@@ -135,3 +135,102 @@ func ExampleRepair() {
 	// 1 2 <nil>
 	// damaged: true
 }
+
+// A single entry is read by its LSN, into memory that is used again.
+func ExampleLog_Read() {
+	dir, remove := directory()
+	defer remove()
+	ctx := context.Background()
+	log, _, err := wal.Open(dir, wal.Options{})
+	if err != nil {
+		panic(err)
+	}
+	if _, err := log.Append(ctx, []byte("one"), []byte("two"), []byte("three")); err != nil {
+		panic(err)
+	}
+	var data []byte
+	for _, lsn := range []wal.LSN{2, 1} {
+		data, err = log.Read(lsn, data[:0])
+		fmt.Printf("%s %v\n", data, err)
+	}
+	_, err = log.Read(4, nil)
+	fmt.Println(errors.Is(err, wal.ErrRange))
+	fmt.Println(log.Close())
+	// Output:
+	// two <nil>
+	// one <nil>
+	// true
+	// <nil>
+}
+
+// Old entries are removed once the log takes more than 64 KiB.
+func ExampleLog_Segments() {
+	dir, remove := directory()
+	defer remove()
+	log, _, err := wal.Open(dir, wal.Options{SegmentSize: 16 << 10})
+	if err != nil {
+		panic(err)
+	}
+	for range 100 {
+		if _, err := log.Append(context.Background(), make([]byte, 2000)); err != nil {
+			panic(err)
+		}
+	}
+	fmt.Println(log.First(), log.Bytes())
+	for _, s := range log.Segments() {
+		if log.Bytes() > 64<<10 && s.Last < log.Last() {
+			if err := log.TruncateFront(s.Last + 1); err != nil {
+				panic(err)
+			}
+		}
+	}
+	fmt.Println(log.First(), log.Bytes())
+	fmt.Println(log.Close())
+	// Output:
+	// 1 408000
+	// 85 65280
+	// <nil>
+}
+
+// A log in a directory that others can write to is read without leaving that directory.
+func ExampleOpenReaderInRoot() {
+	dir, remove := directory()
+	defer remove()
+	root, err := os.OpenRoot(filepath.Dir(dir))
+	if err != nil {
+		panic(err)
+	}
+	defer func() { fmt.Println(root.Close()) }()
+	log, _, err := wal.OpenInRoot(root, "journal", wal.Options{})
+	if err != nil {
+		panic(err)
+	}
+	if _, err := log.Append(context.Background(), []byte("hello")); err != nil {
+		panic(err)
+	}
+	fmt.Println(log.Close())
+	reader, recovery, err := wal.OpenReaderInRoot(root, "journal", nil)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(recovery.Last, len(reader.Segments()))
+	// Output:
+	// <nil>
+	// 1 1
+	// <nil>
+}
+
+// A member of a cluster that has got a snapshot up to entry 1000 begins its log behind that.
+func ExampleOptions_first() {
+	dir, remove := directory()
+	defer remove()
+	log, _, err := wal.Open(dir, wal.Options{First: 1001})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(log.Append(context.Background(), []byte("next")))
+	fmt.Println(log.Close())
+	// Output:
+	// 1001 <nil>
+	// <nil>
+}

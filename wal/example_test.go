@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"culvert/wal"
 )
@@ -196,36 +195,6 @@ func Example_store() {
 	// map[color:blue size:5] <nil>
 }
 
-// Entries with a key, a version and a time need no encoding of one's own.
-func ExampleLog_AppendEntries() {
-	dir, remove := directory()
-	defer remove()
-	ctx := context.Background()
-	log, _, err := wal.Open(dir, wal.Options{SegmentSize: 1 << 20})
-	if err != nil {
-		panic(err)
-	}
-	defer func() { fmt.Println(log.Close()) }()
-
-	created := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
-	if _, err := log.AppendEntries(ctx,
-		wal.Entry{Version: 1, Key: "user/7", Value: []byte("Ada"), Created: created},
-		wal.Entry{Version: 2, Key: "user/7", Value: []byte("Ada L."), Created: created.Add(time.Hour)},
-	); err != nil {
-		panic(err)
-	}
-	for record, err := range log.Records(ctx, 2) {
-		if err != nil {
-			panic(err)
-		}
-		entry, err := record.Entry()
-		fmt.Println(entry.Version, entry.Key, string(entry.Value), entry.Created, err)
-	}
-	// Output:
-	// 2 user/7 Ada L. 2026-01-31 13:00:00 +0000 UTC <nil>
-	// <nil>
-}
-
 // Who has other work to do appends without waiting, and waits once for many.
 func ExampleLog_AppendAsync() {
 	dir, remove := directory()
@@ -376,18 +345,4 @@ func ExampleLog_TruncateBack() {
 	// <nil> 1
 	// 2 <nil>
 	// <nil>
-}
-
-// An encoded entry can be kept elsewhere, too.
-func ExampleEntry_AppendBinary() {
-	created := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
-	entry := wal.Entry{Version: 3, Key: "user/7", Value: []byte("Ada"), Created: created}
-	b, err := entry.AppendBinary(nil)
-	if err != nil {
-		panic(err)
-	}
-	var decoded wal.Entry
-	err = decoded.UnmarshalBinary(b)
-	fmt.Println(len(b), decoded.Key, string(decoded.Value), err)
-	// Output: 38 user/7 Ada <nil>
 }

@@ -45,6 +45,7 @@ type scope struct {
 	name  string
 	sync  SyncMode
 	steps []func(*life) error
+	first LSN // of the log; 0 for none
 }
 
 // life is a log and what should be in it.
@@ -135,23 +136,30 @@ func simulatedPath(session *crashfs.Session) (string, error) {
 }
 
 var scopes = []scope{
-	{"append", Each, []func(*life) error{add(10), add(20, 30), add(5), closes}},
-	{"unsynced", None, []func(*life) error{add(10), add(20, 30), add(3500), syncs, add(7)}},
-	{"rotate", Each, []func(*life) error{add(3000), add(10, 3000), add(12), closes}},
-	{"unsynced rotate", None, []func(*life) error{add(3000), add(1000, 2000), add(12)}},
-	{"front", Each, []func(*life) error{add(3000), add(3000), cutFront(2), add(1), cutFront(4), add(2)}},
-	{"headers", Each, []func(*life) error{add(1, 2, 3, 4), cutFront(2), cutFront(3), cutFront(4), closes}},
-	{"moved", Each, []func(*life) error{add(10), moves, add(3000), add(3000), cutFront(3), closes}},
-	{"back", Each, []func(*life) error{add(3000), add(3000), add(10), cutBack(1), add(1), cutBack(0), add(2)}},
+	{"append", Each, []func(*life) error{add(10), add(20, 30), add(5), closes}, 0},
+	{"unsynced", None, []func(*life) error{add(10), add(20, 30), add(3500), syncs, add(7)}, 0},
+	{"rotate", Each, []func(*life) error{add(3000), add(10, 3000), add(12), closes}, 0},
+	{"unsynced rotate", None, []func(*life) error{add(3000), add(1000, 2000), add(12)}, 0},
+	{"front", Each, []func(*life) error{add(3000), add(3000), cutFront(2), add(1), cutFront(4), add(2)}, 0},
+	{"headers", Each, []func(*life) error{add(1, 2, 3, 4), cutFront(2), cutFront(3), cutFront(4), closes}, 0},
+	{"moved", Each, []func(*life) error{add(10), moves, add(3000), add(3000), cutFront(3), closes}, 0},
+	{"back", Each, []func(*life) error{add(3000), add(3000), add(10), cutBack(1), add(1), cutBack(0), add(2)}, 0},
+	{"first", Each, []func(*life) error{add(10), add(3000), add(3000), closes}, 7},
 }
 
 // run lives until a step fails.
 func (s scope) run(disk *crashfs.Disk, model *crashfs.Model) error {
 	session := disk.Boot()
-	options := Options{Sync: s.sync, SegmentSize: minSegmentSize, fs: session}
+	options := Options{Sync: s.sync, SegmentSize: minSegmentSize, First: s.first, fs: session}
+	if s.first > 0 {
+		model.Begin(int(s.first))
+	}
 	log, _, err := Open(simulatedDir, options)
 	if err != nil {
 		return err
+	}
+	if s.first > 0 {
+		model.Done()
 	}
 	defer func() { _ = log.Close() }() // for its goroutines
 	for _, step := range s.steps {

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 
 	"culvert/internal/testkit/crashfs"
 )
@@ -21,7 +20,7 @@ func FuzzRecord(f *testing.F) {
 	}
 	encode := func(payload []byte) []byte {
 		b := make([]byte, 0, s.frameSize(len(payload)))
-		return s.appendFrame(b, frame{lsn: 7, kind: kindBytes, groupEnd: true}, payload)
+		return s.appendFrame(b, frame{lsn: 7, groupEnd: true}, payload)
 	}
 	f.Add(encode(nil), []byte{})
 	f.Add(encode([]byte("some text")), []byte("some text"))
@@ -30,48 +29,15 @@ func FuzzRecord(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b, payload []byte) {
 		if r, v := s.parse(b, 7, s.size); v == good {
 			again := s.appendFrame(make([]byte, 0, r.size), frame{
-				lsn: 7, watermark: r.watermark, kind: r.kind, groupEnd: r.groupEnd,
+				lsn: 7, watermark: r.watermark, groupEnd: r.groupEnd,
 			}, r.payload)
-			if r.kind <= kindEntry && b[9] <= flagGroupEnd && !bytes.Equal(again[recordHead:], b[recordHead:r.size]) {
+			if b[8] <= flagGroupEnd && b[9] == 0 && !bytes.Equal(again[recordHead:], b[recordHead:r.size]) {
 				t.Errorf("%x is good, but encoded again it is %x", b[:r.size], again)
 			}
 		}
 		r, v := s.parse(encode(payload), 7, s.size)
 		if v != good || !bytes.Equal(r.payload, payload) || !r.groupEnd {
 			t.Errorf("verdict %d on %x, which becomes %x", v, payload, r.payload)
-		}
-	})
-}
-
-// FuzzEntry encodes and decodes entries, and decodes any bytes.
-func FuzzEntry(f *testing.F) {
-	f.Add(uint64(1), "key", []byte("value"), int64(1e9), int64(1), int32(3600))
-	f.Add(uint64(1<<63), "\xff\x00", []byte(nil), int64(-1e12), int64(999999999), int32(-12345))
-	f.Fuzz(func(t *testing.T, version uint64, key string, value []byte, seconds, nanoseconds int64, offset int32) {
-		var decoded Entry
-		if err := decoded.UnmarshalBinary(value); err == nil {
-			b, err := decoded.AppendBinary(nil)
-			if err != nil || !bytes.Equal(b, value) {
-				t.Errorf("%x becomes %+v becomes %x, %v", value, decoded, b, err)
-			}
-		}
-		if key == "" {
-			key = "k"
-		}
-		created := time.Unix(seconds%1e11, nanoseconds).In(time.FixedZone("", int(offset)))
-		e := Entry{Version: version, Key: key, Value: value, Created: created}
-		b, err := e.AppendBinary(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := decoded.UnmarshalBinary(b); err != nil {
-			t.Fatal(err)
-		}
-		_, want := e.Created.Zone()
-		_, got := decoded.Created.Zone()
-		if decoded.Version != version || decoded.Key != key || !bytes.Equal(decoded.Value, value) ||
-			!decoded.Created.Equal(e.Created) || got != want {
-			t.Errorf("%+v becomes %+v", e, decoded)
 		}
 	})
 }

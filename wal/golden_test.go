@@ -3,11 +3,10 @@ package wal
 import (
 	"bytes"
 	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
-	"time"
 )
 
 // update has TestGolden write its logs anew. That is to be done only when the version of the format changes.
@@ -45,16 +44,8 @@ func TestGolden(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				got := fmt.Sprintf("%q", record.Data)
-				if record.IsEntry() {
-					e, err := record.Entry()
-					if err != nil {
-						t.Fatal(err)
-					}
-					got = fmt.Sprint(e.Version, e.Key, string(e.Value), e.Created.Format(time.RFC3339Nano))
-				}
-				if want := goldenEntries[next-1]; record.LSN != next || got != want {
-					t.Errorf("LSN %d is %s, want %s", record.LSN, got, want)
+				if want := goldenEntries[next-1]; record.LSN != next || string(record.Data) != want {
+					t.Errorf("LSN %d is %q, want %q", record.LSN, record.Data, want)
 				}
 				next++
 			}
@@ -66,7 +57,7 @@ func TestGolden(t *testing.T) {
 }
 
 var goldenEntries = []string{
-	`"one"`, `"two"`, `"three"`, `""`, `7keyvalue2026-01-02T03:04:05.000000006+05:30`, `"six"`,
+	"one", "two", "three", "", strings.Repeat("5", 60), "six",
 }
 
 // writeGolden makes a log of the golden entries.
@@ -81,11 +72,7 @@ func writeGolden(t *testing.T, name string, key []byte) {
 		}
 	}
 	mustAppend(t, log, "")
-	created := time.Date(2026, 1, 2, 3, 4, 5, 6, time.FixedZone("", 19800))
-	entry := Entry{Version: 7, Key: "key", Value: []byte("value"), Created: created}
-	if _, err := log.AppendEntries(background, entry); err != nil {
-		t.Fatal(err)
-	}
+	mustAppend(t, log, strings.Repeat("5", 60))
 	mustAppend(t, log, "six")
 	if name == "closed" || name == "encrypted" {
 		if err := log.Close(); err != nil {

@@ -15,15 +15,17 @@ const (
 	slotSize   = 4096
 	headerSize = 2 * slotSize
 
-	formatVersion = 1
+	formatVersion = 2
 	magic         = "CULVERTW"
 
 	flagSealed    = 1
 	flagEncrypted = 2
 
-	macOffset = 160
+	macOffset = 168
 	macSize   = 32
 	crcOffset = slotSize - 4
+
+	farthest = 1 << 62 // no LSN or number is larger, so that sums do not overflow
 
 	suffix    = ".wal"
 	temporary = ".tmp"
@@ -40,8 +42,9 @@ type header struct {
 	salt, previous     [32]byte
 	size               int64
 	check              [8]byte
-	watermark          LSN   // all up to here is durable, once the segment has its name; the last, once sealed
-	end                int64 // once sealed
+	watermark          LSN    // all up to here is durable, once the segment has its name; the last, once sealed
+	end                int64  // once sealed
+	cuts               uint64 // how often the end of the log was cut off
 }
 
 // segment is a file of the log, and what is needed to read and write its records.
@@ -50,11 +53,14 @@ type segment struct {
 	path string       // for messages
 	seed uint32       // of the checksums
 	keys *segmentKeys // nil without encryption
+
+	index  *index // of its records
+	length int64  // of its header and records; in a Log, guarded by mu
 }
 
 // newSegment makes a segment of its header.
 func newSegment(dir string, h header, master []byte) (*segment, error) {
-	s := &segment{header: h, path: filepath.Join(dir, segmentName(h.number))}
+	s := &segment{header: h, path: filepath.Join(dir, segmentName(h.number)), index: &index{}}
 	s.seed = crc32.Update(0, castagnoli, h.salt[:])
 	if !h.encrypted || master == nil {
 		return s, nil
@@ -103,6 +109,7 @@ func (s *segment) slot() []byte {
 	copy(b[136:], s.check[:])
 	binary.LittleEndian.PutUint64(b[144:], uint64(s.watermark))
 	binary.LittleEndian.PutUint64(b[152:], uint64(s.end))
+	binary.LittleEndian.PutUint64(b[160:], s.cuts)
 	if s.keys != nil {
 		copy(b[macOffset:], s.keys.mac(b[:macOffset]))
 	}
@@ -139,8 +146,8 @@ func parseSlot(b []byte) (header, error) {
 		check:      [8]byte(b[136:]),
 		watermark:  LSN(binary.LittleEndian.Uint64(b[144:])),
 		end:        int64(binary.LittleEndian.Uint64(b[152:])),
+		cuts:       binary.LittleEndian.Uint64(b[160:]),
 	}
-	const farthest = 1 << 62 // no log comes so far, and nothing that is added to it overflows
 	if h.base == 0 || h.first == 0 ||
 		max(h.number, h.generation, uint64(h.base), uint64(h.first), uint64(h.watermark)) > farthest ||
 		h.size < headerSize || h.size > maxSegmentSize ||

@@ -54,7 +54,7 @@ func TestDoubtfulHeads(t *testing.T) {
 		payload := make([]byte, 3<<20)
 		for at := 0; at < len(payload)-2*recordHead; at += recordHead {
 			head := payload[at:]
-			head[0], head[8] = 1, kindBytes
+			head[0] = 1
 			binary.LittleEndian.PutUint32(head[4:], uint32(len(payload)-at-2*recordHead))
 			if known {
 				copy(head[10:16], log.active.salt[:])

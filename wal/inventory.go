@@ -175,6 +175,13 @@ func readHeader(dir folder, number uint64, key []byte) (s *segment, err error) {
 	if s, err = newSegment(dir.path, h, key); err != nil {
 		return nil, err
 	}
+	if s.length = h.end; !h.sealed {
+		size, err := file.Size()
+		if err != nil {
+			return nil, &SegmentError{Segment: path, Err: err}
+		}
+		s.length = min(size, h.size)
+	}
 	if err := s.checkKeys(b[slot*slotSize:][:slotSize], key); err != nil {
 		return nil, &SegmentError{Segment: path, Offset: int64(slot) * slotSize, Err: err}
 	}
@@ -238,7 +245,7 @@ func (inv *inventory) check(dir folder, salvage bool) error {
 		}
 		if err != nil || last {
 			inv.damage = errors.Join(inv.damage, err)
-			inv.tail = t
+			inv.tail, s.length = t, t.end
 			inv.chain = inv.chain[:i+1]
 			break
 		}

@@ -48,6 +48,11 @@ type Options struct {
 	// log that gets few entries does well with a MiB. It may change from one opening to the next.
 	SegmentSize int64
 
+	// First is the LSN of the first entry of a log that has none, such as the one behind a snapshot. It is durable when
+	// Open returns. If the log has entries, or had some from First on, Open fails with [fs.ErrExist]. 0 means 1 for a
+	// new log, and no change for others.
+	First LSN
+
 	// Key of 32 random bytes, with which the entries are encrypted; nil for none. It is the same for the whole log.
 	Key []byte
 
@@ -126,7 +131,8 @@ type Log struct {
 	batches, finished uint64 // numbers of the filling batch, and of the newest one that was flushed
 	cuts              uint64 // how often the end was cut off, for readers
 	progress          chan struct{}
-	readers           int // iterations that need dir
+	readers           int       // that need dir
+	lookups           []*cursor // of single entries, for the next one; the one used last is the last
 	failure           error
 	closed            bool // it takes no more entries
 	over              bool // Close is done
@@ -145,7 +151,7 @@ func Open(dir string, options Options) (*Log, Recovery, error) {
 	if err != nil {
 		return nil, Recovery{}, fmt.Errorf("wal: %w", err)
 	}
-	return open(dir, options, 1)
+	return open(dir, options)
 }
 
 // complete puts in the defaults.
@@ -162,6 +168,9 @@ func (o *Options) complete() error {
 	if o.Sync < Each || o.Sync > None {
 		return fmt.Errorf("wal: there is no mode %d", o.Sync)
 	}
+	if o.First > farthest {
+		return fmt.Errorf("wal: First is %d, and can be %d at most", o.First, LSN(farthest))
+	}
 	if o.SegmentSize < minSegmentSize || o.SegmentSize > maxSegmentSize {
 		return fmt.Errorf("wal: a segment cannot have %d bytes; it can have %d to %d",
 			o.SegmentSize, minSegmentSize, maxSegmentSize)
@@ -170,8 +179,7 @@ func (o *Options) complete() error {
 	return checkKey(o.Key)
 }
 
-// open opens a log whose first entry, if it is a new one, gets the LSN first.
-func open(path string, options Options, first LSN) (*Log, Recovery, error) {
+func open(path string, options Options) (*Log, Recovery, error) {
 	if err := options.fs.Mkdir(path); err != nil {
 		return nil, Recovery{}, fmt.Errorf("wal: %w", err)
 	}
@@ -179,7 +187,7 @@ func open(path string, options Options, first LSN) (*Log, Recovery, error) {
 	if err != nil {
 		return nil, Recovery{}, err
 	}
-	l, recovery, err := openIn(dir, options, first)
+	l, recovery, err := openIn(dir, options)
 	if err != nil {
 		return nil, Recovery{}, errors.Join(err, dir.Close())
 	}
@@ -187,7 +195,7 @@ func open(path string, options Options, first LSN) (*Log, Recovery, error) {
 }
 
 // openIn opens a log in its directory, which is the caller's if there is an error.
-func openIn(dir folder, options Options, first LSN) (*Log, Recovery, error) {
+func openIn(dir folder, options Options) (*Log, Recovery, error) {
 	names, err := dir.List()
 	if err != nil {
 		return nil, Recovery{}, fmt.Errorf("wal: %w", err)
@@ -199,12 +207,16 @@ func openIn(dir folder, options Options, first LSN) (*Log, Recovery, error) {
 		dir: dir, options: options,
 		kicks: make(chan struct{}, 1), quit: make(chan struct{}),
 		filling: &batch{number: 1}, spare: &batch{}, batches: 1,
-		first: first, next: first,
+		first: 1, next: 1,
 	}
 	if l.lock, err = dir.Lock(lockName); err != nil {
 		return nil, Recovery{}, lockError(err, dir.path)
 	}
 	recovery, err := l.recover()
+	if err == nil && options.First > 0 {
+		err = l.beginAt(options.First)
+		recovery.First, recovery.Last = l.first, l.next-1
+	}
 	if err != nil {
 		return nil, Recovery{}, errors.Join(err, l.closeFile(), l.lock.Close())
 	}
@@ -260,6 +272,25 @@ func (l *Log) Durable() LSN {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.durable
+}
+
+// Bytes returns the size of the log: its files, without space that is reserved for entries to come.
+func (l *Log) Bytes() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	size := int64(0)
+	for _, s := range l.chain {
+		size += s.length
+	}
+	return size
+}
+
+// Segments returns the segments of the log, oldest first.
+func (l *Log) Segments() []SegmentInfo {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	v := l.view(l.next - 1)
+	return v.segments()
 }
 
 // acknowledged is the LSN up to which entries may be read. mu is held.
@@ -318,8 +349,12 @@ func (l *Log) Close() error {
 	l.mu.Lock()
 	l.active, l.kept, l.over = nil, nil, true
 	unused := l.readers == 0
+	lookups := l.dropLookups()
 	l.announce()
 	l.mu.Unlock()
+	for _, c := range lookups {
+		err = errors.Join(err, c.leave())
+	}
 	if unused {
 		err = errors.Join(err, l.dir.Close())
 	}

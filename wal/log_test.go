@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -96,12 +95,6 @@ func TestLimits(t *testing.T) {
 	}
 	if _, err := log.Append(background); !errors.Is(err, ErrEmpty) {
 		t.Errorf("an empty group: %v", err)
-	}
-	if _, err := log.AppendEntries(background, Entry{Key: "k", Value: largest}); !errors.Is(err, ErrTooLarge) {
-		t.Errorf("an entry over the limit: %v", err)
-	}
-	if _, err := log.AppendEntries(background, Entry{Value: []byte("x")}); !errors.Is(err, ErrEmpty) {
-		t.Errorf("an empty key: %v", err)
 	}
 	if err := log.TruncateFront(5); !errors.Is(err, ErrRange) {
 		t.Errorf("a cut behind the end: %v", err)
@@ -222,11 +215,9 @@ func TestAllocations(t *testing.T) {
 	for _, key := range [][]byte{nil, make([]byte, keySize)} {
 		for _, mode := range []SyncMode{Each, None} {
 			log, _ := newLog(t, Options{Sync: mode, Key: key})
-			entry := Entry{Key: "key", Value: payload, Created: time.Unix(1, 0).UTC()}
 			for _, do := range []func() error{
 				func() error { _, err := log.Append(background, payload); return err },
 				func() error { _, err := log.Append(background, payload, payload, payload); return err },
-				func() error { _, err := log.AppendEntries(background, entry); return err },
 			} {
 				testkit.Allocs(t, 0, func() {
 					if err := do(); err != nil {
@@ -252,7 +243,7 @@ func TestAllocations(t *testing.T) {
 					n++
 				}
 			})
-			if !raceEnabled && (perRead > 30 || n < 500) {
+			if !raceEnabled && (perRead > 30 || n < 400) {
 				t.Errorf("%v allocations to read %d entries", perRead, n)
 			}
 		}

@@ -88,9 +88,9 @@ var mutants = []struct{ name, file, from, to string }{
 		"!MUTANT && binary.LittleEndian.Uint32(b) != crc32.Update(",
 	},
 	{
-		"place after what is proven", "scan.go",
-		"mark{scan.next, scan.offset}",
-		"mark{scan.next + either[LSN](MUTANT, 1, 0), scan.offset}",
+		"place in the index", "index.go",
+		"mark{s.next, s.offset}",
+		"mark{s.next + either[LSN](MUTANT, 1, 0), s.offset}",
 	},
 	{
 		"salt", "header.go",
@@ -131,6 +131,12 @@ var mutants = []struct{ name, file, from, to string }{
 		"if !MUTANT && s.previous != inv.chain[i].salt {",
 	},
 	{"higher segment number", "inventory.go", "if s.base > limit ||", "if !MUTANT && s.base > limit ||"},
+	{"counter of cuts", "segment.go", "h.cuts++", "h.cuts += either[uint64](MUTANT, 0, 1)"},
+	{"counter of cuts after Open", "recover.go", "newest.cuts", "either(MUTANT, 0, newest.cuts)"},
+	{
+		"LSN of a new log", "copy.go", "return l.restart(first)",
+		"l.first, l.next = first, first\n\treturn unless(MUTANT, func() error { return l.restart(first) })",
+	},
 	{"lock that is held", "flush.go", "err = l.lock.Held() //", "err = unless(MUTANT, l.lock.Held) //"},
 	{"reserve of the tail", "recover.go", "trim(file, t.end)", "if !MUTANT {\n\t\ttrim(file, t.end)\n\t}"},
 	{
@@ -200,7 +206,7 @@ func TestMutants(t *testing.T) {
 		test := exec.Command(program, "-test.failfast", "-test.timeout=2m", "-test.run",
 			"^Test(Crash|Faults|Exhaustive|FlippedBits|StaleRecords|BadInput|DamageAfterRecovery|"+
 				"LostLock|FullDiskAfterKill.*|CutsKeepNoReserve|NoRoomForLarge|CutKeepsWhatComes|TailAndClose|"+
-				"ReadersBesideFastWriter)$")
+				"ReadersBesideFastWriter|RefilledCut|First)$")
 		test.Env = append(os.Environ(), "CULVERT_TEST_ALL=", mutantOf+"="+name)
 		output, err := test.CombinedOutput()
 		return string(output), err

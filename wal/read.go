@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"sort"
 
 	"culvert/internal/disk"
 )
@@ -19,21 +20,6 @@ type Record struct {
 
 	// Last says that the entry is the last of its group.
 	Last bool
-
-	entry bool
-}
-
-// IsEntry reports whether the payload is an [Entry].
-func (r Record) IsEntry() bool { return r.entry }
-
-// Entry decodes an entry of [Log.AppendEntries]. Its value is a part of Data.
-func (r Record) Entry() (Entry, error) {
-	var e Entry
-	if !r.entry {
-		return e, errNotEntry
-	}
-	err := e.UnmarshalBinary(r.Data)
-	return e, err
 }
 
 // Records gives the entries from an LSN on that were acknowledged when the iteration began; from 0 on means from the
@@ -138,12 +124,19 @@ type view struct {
 	first LSN
 	last  LSN
 	cuts  uint64
-	cut   func(v *view, lsn LSN) (bool, error) // whether an entry of the view has been cut off since
+
+	origin origin // nil if nobody changes the log
+}
+
+// origin is where a view is from.
+type origin interface {
+	// hasCut reports whether an entry of the view was cut off since the view was made.
+	hasCut(v *view, lsn LSN) (bool, error)
 }
 
 // view gives the log up to an LSN. mu is held.
 func (l *Log) view(last LSN) view {
-	return view{dir: l.dir, chain: l.chain, first: l.first, last: last, cuts: l.cuts, cut: l.hasCut}
+	return view{dir: l.dir, chain: l.chain, first: l.first, last: last, cuts: l.cuts, origin: l}
 }
 
 func (l *Log) hasCut(v *view, lsn LSN) (bool, error) {
@@ -224,10 +217,10 @@ func (c *cursor) leave() error {
 
 // explain says of an error whether it comes from a cut of the log.
 func (v view) explain(err error, lsn LSN) error {
-	if !errors.Is(err, ErrCorrupt) && !errors.Is(err, fs.ErrNotExist) {
+	if v.origin == nil || !errors.Is(err, ErrCorrupt) && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	switch cut, failure := v.cut(&v, lsn); {
+	switch cut, failure := v.origin.hasCut(&v, lsn); {
 	case failure != nil:
 		return failure
 	case cut:
@@ -240,20 +233,17 @@ func truncated(lsn LSN) error { return fmt.Errorf("%w: LSN %d", ErrTruncated, ls
 
 // segmentOf is the segment that has an entry of the view.
 func (v *view) segmentOf(lsn LSN) *segment {
-	i := len(v.chain) - 1
-	for i > 0 && v.chain[i].base > lsn {
-		i--
-	}
+	i := sort.Search(len(v.chain)-1, func(i int) bool { return v.chain[i+1].base > lsn })
 	return v.chain[i]
 }
 
 // limitOf is the last LSN that a segment has in the log.
-func (v view) limitOf(s *segment) LSN {
-	last := v.last
-	for i := len(v.chain) - 1; i >= 0 && v.chain[i].number > s.number; i-- {
-		last = v.chain[i].base - 1
+func (v *view) limitOf(s *segment) LSN {
+	i := sort.Search(len(v.chain), func(i int) bool { return v.chain[i].number > s.number })
+	if i < len(v.chain) {
+		return v.chain[i].base - 1
 	}
-	return last
+	return v.last
 }
 
 // enter opens the segment that has the next record.
@@ -294,5 +284,5 @@ func (c *cursor) read(v view) (Record, error) {
 	c.next++
 	// No group goes on in another segment, but the end of one may have been cut off.
 	last := f.groupEnd || f.lsn == c.limit
-	return Record{LSN: f.lsn, Data: payload, Last: last, entry: f.kind == kindEntry}, nil
+	return Record{LSN: f.lsn, Data: payload, Last: last}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"iter"
 	"path/filepath"
+	"slices"
 
 	"culvert/internal/disk"
 )
@@ -26,8 +27,9 @@ type Reader struct {
 // SegmentInfo tells of one segment of a log.
 type SegmentInfo struct {
 	Path        string
-	First, Last LSN  // of the entries that it has in the log
-	Sealed      bool // it says itself where it ends
+	First, Last LSN   // of the entries that it has in the log
+	Bytes       int64 // of the file, without space that is reserved for entries to come
+	Sealed      bool  // it says itself where it ends
 }
 
 // OpenReader reads the state of a log. Of a log that is open elsewhere, or was not closed, that is all that is whole at
@@ -53,20 +55,34 @@ func openReader(fsys disk.FS, path string, key []byte) (_ *Reader, _ Recovery, e
 		return nil, Recovery{}, errNoLog(inv.foreign)
 	}
 	r := &Reader{fs: fsys, path: path, key: bytes.Clone(key), view: inv.view(), end: inv.tail.end}
-	r.view.cut = r.hasCut
-	for _, s := range inv.chain {
-		info := SegmentInfo{Path: s.path, First: max(s.base, inv.first), Last: r.view.limitOf(s), Sealed: s.sealed}
-		r.segments = append(r.segments, info)
-	}
+	r.view.origin, r.segments = r, r.view.segments()
 	return r, inv.recovery(), nil
 }
 
 // view gives all of the log that there is, without its directory.
 func (inv *inventory) view() view {
 	return view{
-		chain: inv.chain, first: inv.first, last: max(inv.tail.last, inv.first-1),
-		cut: func(*view, LSN) (bool, error) { return false, nil },
+		chain: inv.chain, first: inv.first, last: max(inv.tail.last, inv.first-1), cuts: cutsOf(inv.chain),
 	}
+}
+
+// cutsOf returns how often the end of a log was cut off.
+func cutsOf(chain []*segment) uint64 {
+	if len(chain) == 0 {
+		return 0
+	}
+	return chain[len(chain)-1].cuts
+}
+
+// segments describes the segments of the view.
+func (v *view) segments() []SegmentInfo {
+	var list []SegmentInfo
+	for _, s := range v.chain {
+		list = append(list, SegmentInfo{
+			Path: s.path, First: max(s.base, v.first), Last: v.limitOf(s), Bytes: s.length, Sealed: s.sealed,
+		})
+	}
+	return list
 }
 
 // hasCut reports whether the log has an entry no more, or has it in another segment than it had.
@@ -115,12 +131,32 @@ func (r *Reader) Refresh() error {
 	if err := sameChain(r.view.chain, fresh.view.chain); err != nil {
 		return err
 	}
-	former := r.view.last
+	former := r.view
+	for i, s := range former.chain {
+		if j := slices.IndexFunc(fresh.view.chain, func(t *segment) bool { return t.salt == s.salt }); j >= 0 {
+			fresh.view.chain[j].index = former.chain[i].index
+		}
+	}
 	*r = *fresh
-	if r.view.last < former {
-		return ErrTruncated
+	r.view.origin = r
+	if cut := r.view.cutSince(former); cut <= former.last && former.first <= former.last {
+		return truncated(max(cut, former.first))
 	}
 	return nil
+}
+
+// cutSince returns the first LSN that a former view may have for another entry, or that the log has no more.
+func (v *view) cutSince(former view) LSN {
+	for i, s := range v.chain {
+		switch {
+		case s.cuts <= former.cuts:
+		case i == 0: // the segment in which the cut was may be gone
+			return 0
+		default:
+			return s.base
+		}
+	}
+	return v.last + 1
 }
 
 // sameChain sees that segments that were read later are of the same log.
@@ -171,11 +207,12 @@ func (r *Reader) sameSegments() (same bool, err error) {
 	defer func() { err = errors.Join(err, file.Close()) }()
 	scan := newScanner(newest, file, make([]byte, readSize))
 	scan.next, scan.offset = r.view.last+1, r.end
-	t := tail{last: r.view.last, end: r.end, marks: marks{{scan.next, scan.offset}}}
+	t := tail{last: r.view.last, end: r.end}
 	if err := t.follow(scan); err != nil { // what is not whole yet will be; or else, whoever opens the log finds out
 		return false, err
 	}
 	r.view.last, r.end = t.last, t.end
-	r.segments[len(r.segments)-1].Last = r.view.last
+	newest.length = r.end
+	r.segments = r.view.segments()
 	return true, nil
 }

@@ -8,12 +8,6 @@ import (
 // LSN is the number of an entry in its log (log sequence number). The first is 1; 0 stands for none.
 type LSN uint64
 
-// Kinds of payloads.
-const (
-	kindBytes = 1
-	kindEntry = 2
-)
-
 const (
 	recordHead = 32
 	alignment  = 8
@@ -27,7 +21,6 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // frame is a record as it stands in a segment.
 type frame struct {
 	lsn, watermark LSN
-	kind           byte
 	groupEnd       bool
 	size           int64  // all of it, with head and padding
 	head           []byte // without the checksum
@@ -57,9 +50,9 @@ func (s *segment) appendFrame(b []byte, f frame, payload []byte) []byte {
 		stored += tagSize
 	}
 	binary.LittleEndian.PutUint32(r[4:], uint32(stored))
-	r[8], r[9] = f.kind, 0
+	r[8], r[9] = 0, 0
 	if f.groupEnd {
-		r[9] = flagGroupEnd
+		r[8] = flagGroupEnd
 	}
 	copy(r[10:16], s.salt[:])
 	binary.LittleEndian.PutUint64(r[16:], uint64(f.lsn))
@@ -115,8 +108,7 @@ func (s *segment) parse(b []byte, want LSN, limit int64) (frame, verdict) {
 func frameHead(b []byte) frame {
 	return frame{
 		size:      aligned(recordHead + int64(binary.LittleEndian.Uint32(b[4:]))),
-		kind:      b[8],
-		groupEnd:  b[9] == flagGroupEnd,
+		groupEnd:  b[8] == flagGroupEnd,
 		lsn:       LSN(binary.LittleEndian.Uint64(b[16:])),
 		watermark: LSN(binary.LittleEndian.Uint64(b[24:])),
 	}

@@ -23,7 +23,7 @@ func (l *Log) recover() (Recovery, error) {
 	l.id, l.check = newest.log, newest.check
 	l.chain, l.first, l.next = inv.chain, inv.first, inv.tail.last+1
 	l.written, l.durable = inv.tail.last, inv.tail.last
-	l.number = newest.number
+	l.number, l.cuts = newest.number, newest.cuts
 	r := inv.recovery()
 	for _, s := range inv.others {
 		l.dropped = append(l.dropped, s.name())
@@ -62,8 +62,6 @@ func (l *Log) settle(s *segment, t tail) (err error) {
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	scan := newScanner(s, file, make([]byte, readSize))
-	nearby := t.marks.before(t.proven + 1)
-	scan.next, scan.offset = nearby.lsn, nearby.offset
 	if err := scan.skipTo(t.proven + 1); err != nil {
 		return err
 	}
@@ -100,9 +98,13 @@ func (l *Log) trimCopied() (err error) {
 	return nil
 }
 
-// skipTo goes on to a record that is known to be there.
+// skipTo moves forward to a record that is known to exist.
 func (s *scanner) skipTo(lsn LSN) error {
+	if m, ok := s.segment.index.before(lsn); ok && m.lsn > s.next {
+		s.next, s.offset, s.unread = m.lsn, m.offset, nil
+	}
 	for s.next < lsn {
+		s.mark()
 		_, v, err := s.scan()
 		if err != nil {
 			return err
@@ -112,6 +114,12 @@ func (s *scanner) skipTo(lsn LSN) error {
 		}
 	}
 	return nil
+}
+
+// restart moves to a record, which may be before the next one, and forgets what was read ahead.
+func (s *scanner) restart(lsn LSN) error {
+	s.next, s.offset, s.unread = s.segment.base, headerSize, nil
+	return s.skipTo(lsn)
 }
 
 // copyTo copies the records up to the end of a tail to another segment, sealed anew, and gives the end there.
@@ -146,6 +154,6 @@ func (s *scanner) copyTo(into *segment, to disk.File, t tail) (int64, error) {
 			rest := min(batchSize, t.end-s.offset)
 			b = append(make([]byte, 0, len(b)+size+int(rest)), b...)
 		}
-		b = into.appendFrame(b, frame{lsn: f.lsn, watermark: t.proven, kind: f.kind, groupEnd: f.groupEnd}, payload)
+		b = into.appendFrame(b, frame{lsn: f.lsn, watermark: t.proven, groupEnd: f.groupEnd}, payload)
 	}
 }

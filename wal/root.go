@@ -14,5 +14,11 @@ func OpenInRoot(root *os.Root, dir string, options Options) (*Log, Recovery, err
 	if err := options.complete(); err != nil {
 		return nil, Recovery{}, err
 	}
-	return open(filepath.Clean(dir), options, 1)
+	return open(filepath.Clean(dir), options)
+}
+
+// OpenReaderInRoot is [OpenReader] for a directory in a root. Nothing outside the root is read, whatever links lead
+// there. The root must stay open while the reader is used.
+func OpenReaderInRoot(root *os.Root, dir string, key []byte) (*Reader, Recovery, error) {
+	return openReader(disk.InRoot{Root: root}, filepath.Clean(dir), key)
 }

@@ -40,7 +40,19 @@ func TestOpenInRoot(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, _, err := OpenReader(filepath.Join(dir, "log"), nil); err != nil {
-		t.Error(err)
+	r, recovery, err := OpenReaderInRoot(root, "log", nil)
+	if err != nil || recovery.Last != 3 {
+		t.Fatalf("%+v, %v", recovery, err)
+	}
+	if entries, err := contents(r.Records(background, 0)); err != nil || len(entries) != 3 {
+		t.Errorf("%d entries, %v", len(entries), err)
+	}
+	if err := os.Rename(filepath.Join(dir, "log"), filepath.Join(outside, "log")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"away/log", "../" + filepath.Base(outside) + "/log"} {
+		if _, _, err := OpenReaderInRoot(root, name, nil); err == nil {
+			t.Errorf("a log was read outside, in %s", name)
+		}
 	}
 }

@@ -2,10 +2,8 @@ package wal
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"io"
-	"slices"
 
 	"culvert/internal/disk"
 )
@@ -29,6 +27,7 @@ type scanner struct {
 	buffer  []byte
 	unread  []byte // the part of the buffer from offset on
 	nonce   nonce
+	marking int64 // the index wants the next mark from this offset on
 }
 
 // newScanner reads from the first record on. The file stays the caller's.
@@ -131,34 +130,12 @@ type tail struct {
 	end    int64 // of it
 	proven LSN   // all up to here was durable
 	torn   int64 // bytes behind the end that are not zero, up to the last of them
-	marks  marks
-}
-
-// marks are places where records begin, about a markDistance from each other, in their order. What is proven durable is
-// known only when a segment was read through; with them, the record after that is found without reading it all again.
-type marks []mark
-
-type mark struct {
-	lsn    LSN
-	offset int64
-}
-
-// markDistance keeps the marks of the largest segment below a MiB or so.
-const markDistance = 16 << 10
-
-// before gives the last mark that is not behind a record.
-func (m marks) before(lsn LSN) mark {
-	i, found := slices.BinarySearchFunc(m, lsn, func(m mark, lsn LSN) int { return cmp.Compare(m.lsn, lsn) })
-	if !found {
-		i-- // the first is that of the first record
-	}
-	return m[i]
 }
 
 // findTail reads a segment up to its last whole group. It fails with [ErrCorrupt] if something is missing before the
 // end that had been durable.
 func findTail(s *segment, file disk.File) (tail, error) {
-	t := tail{last: s.base - 1, end: headerSize, proven: s.base - 1, marks: marks{{s.base, headerSize}}}
+	t := tail{last: s.base - 1, end: headerSize, proven: s.base - 1}
 	scan := newScanner(s, file, make([]byte, min(s.size, tailSize)))
 	for {
 		if err := t.follow(scan); err != nil {
@@ -186,9 +163,7 @@ func findTail(s *segment, file disk.File) (tail, error) {
 // follow reads the good records that come next.
 func (t *tail) follow(scan *scanner) error {
 	for {
-		if scan.offset-t.marks[len(t.marks)-1].offset >= markDistance {
-			t.marks = append(t.marks, mark{scan.next, scan.offset})
-		}
+		scan.mark()
 		f, v, err := scan.scan()
 		if err != nil || v != good {
 			return err

@@ -177,7 +177,10 @@ func (l *Log) newSegment(base LSN, size int64, filled bool) (*segment, error) {
 	}
 	h := header{
 		encrypted: l.options.Key != nil, log: l.id, number: l.number, generation: 1,
-		base: base, first: l.first, size: size, check: l.check, watermark: watermark,
+		base: base, first: l.first, size: size, check: l.check, watermark: watermark, cuts: l.cuts,
+	}
+	if !filled && base < l.next {
+		h.cuts++ // entries behind base are cut off
 	}
 	_, _ = rand.Read(h.salt[:]) // never fails
 	for _, s := range l.chain {
@@ -193,11 +196,11 @@ func (l *Log) newSegment(base LSN, size int64, filled bool) (*segment, error) {
 func (l *Log) activate(s *segment, file disk.File, end int64, empty bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if s.cuts != l.cuts {
+		l.cuts = s.cuts
+		l.announce()
+	}
 	if empty {
-		if s.base < l.next {
-			l.cuts++
-			l.announce()
-		}
 		l.next, l.written, l.durable = s.base, s.base-1, s.base-1
 	}
 	for len(l.chain) > 0 && l.chain[len(l.chain)-1].base >= s.base {
@@ -206,6 +209,7 @@ func (l *Log) activate(s *segment, file disk.File, end int64, empty bool) {
 	}
 	l.chain = append(l.chain[:len(l.chain):len(l.chain)], s) // readers have the old slice
 	l.active, l.kept, l.file, l.halted = s, s, file, false
+	s.length = end
 	l.end, l.size, l.zeroed, l.step, l.begun = end, s.size, end, firstStep, headerSize
 }
 
@@ -215,7 +219,11 @@ func (l *Log) sweep() {
 	l.mu.Lock()
 	names := l.dropped
 	l.dropped = nil
+	unused := l.dropLookups()
 	l.mu.Unlock()
+	for _, c := range unused {
+		_ = c.leave() // it was only read
+	}
 	left := slices.DeleteFunc(names, func(name string) bool {
 		err := l.dir.Remove(name)
 		return err == nil || errors.Is(err, fs.ErrNotExist)

@@ -8,26 +8,21 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"culvert/wal"
 )
 
-// wallog makes a log and closes it. Each word is an entry, with -entries KEY=VALUE. With -key it makes the key, too:
+// wallog makes a log of words and closes it. With -key it also makes the key and encrypts the log:
 //
-//	wallog [-entries | -key FILE] DIR WORD...
+//	wallog [-key FILE] DIR WORD...
 func wallog(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
-		ts.Fatalf("usage: wallog [-entries | -key FILE] DIR WORD...")
+		ts.Fatalf("usage: wallog [-key FILE] DIR WORD...")
 	}
 	options := wal.Options{SegmentSize: 1 << 20}
-	entries := args[0] == "-entries"
-	switch {
-	case entries:
-		args = args[1:]
-	case args[0] == "-key":
+	if args[0] == "-key" {
 		options.Key = []byte(strings.Repeat("k", 32))
 		ts.Check(os.WriteFile(ts.MkAbs(args[1]), options.Key, 0o600))
 		args = args[2:]
@@ -36,12 +31,7 @@ func wallog(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	ctx := context.Background()
 	for _, word := range args[1:] {
-		if key, value, _ := strings.Cut(word, "="); entries {
-			created := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-			_, err = log.AppendEntries(ctx, wal.Entry{Version: 1, Key: key, Value: []byte(value), Created: created})
-		} else {
-			_, err = log.Append(ctx, []byte(word))
-		}
+		_, err = log.Append(ctx, []byte(word))
 		ts.Check(err)
 	}
 	ts.Check(log.Close())

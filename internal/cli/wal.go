@@ -15,13 +15,13 @@ import (
 	"culvert/wal"
 )
 
-const walHelp = `The write-ahead logs of package culvert/wal are directories of segments. These commands read logs and
-never change them. All except repair also work while a program appends to the log.
+const walHelp = `These commands read the write-ahead logs that programs keep with package culvert/wal, and never change
+them. A log is a directory of segments. All commands except repair also work while a program appends to the log.
 
-An encrypted log is read with the key in a file: 32 bytes, or 64 hexadecimal digits. It is Options.Key of the program
-that writes the log.`
+To read an encrypted log, put its key into a file, as 32 bytes or 64 hexadecimal digits, and name the file with
+--key-file. The key is Options.Key of the program that writes the log.`
 
-// walFlags are those of all commands for logs.
+// walFlags are the flags of the commands for logs.
 type walFlags struct {
 	keyFile notEmpty
 	from    uint64
@@ -31,16 +31,16 @@ type walFlags struct {
 func (a *app) newWal() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "wal",
-		Short: "Look into write-ahead logs, copy and repair them",
+		Short: "Inspect, copy and repair write-ahead logs",
 		Long:  walHelp + exitHelp,
 		Args:  unknownVerb,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.Example = `  culvert wal verify journal                          is it whole?
-  culvert wal copy -o journal.backup journal          save it at any time
-  culvert wal dump journal                            what is in it
-  culvert wal tail --key-file journal.key journal     what comes, of an encrypted one
-  culvert wal repair -o journal.new journal           save what is before the damage`
+	cmd.Example = `  culvert wal verify journal                          check it
+  culvert wal copy -o journal.backup journal          back it up at any time
+  culvert wal dump journal                            print its entries
+  culvert wal tail --key-file journal.key journal     follow an encrypted log
+  culvert wal repair -o journal.new journal           save the entries before the damage`
 	cmd.AddCommand(a.newWalDump(), a.newWalTail(), a.newWalVerify(), a.newWalCopy(), a.newWalRepair())
 	for _, sub := range cmd.Commands() {
 		sub.Long = wrap(sub.Long)
@@ -60,7 +60,7 @@ func (f *walFlags) addJSON(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
 }
 
-// key reads the key, if there is to be one.
+// key reads the key file, if one is given.
 func (f *walFlags) key(a *app) ([]byte, error) {
 	if f.keyFile == "" {
 		return nil, nil
@@ -82,7 +82,7 @@ func (f *walFlags) key(a *app) ([]byte, error) {
 	a.secrets.add(digits)
 	key, err := hex.DecodeString(digits)
 	if err != nil || len(key) != size {
-		return nil, usagef("%s is no key: it needs 32 bytes, or 64 hexadecimal digits", f.keyFile)
+		return nil, usagef("%s is not a key: a key has 32 bytes or 64 hexadecimal digits", f.keyFile)
 	}
 	return key, nil
 }
@@ -97,7 +97,7 @@ func (f *walFlags) open(a *app, dir string) (*wal.Reader, wal.Recovery, error) {
 	return r, recovery, f.hint(err, dir)
 }
 
-// hint says what to do about a log that cannot be read.
+// hint adds what to do about a log that cannot be read.
 func (f *walFlags) hint(err error, dir string) error {
 	option := ""
 	if f.keyFile != "" {
@@ -105,18 +105,18 @@ func (f *walFlags) hint(err error, dir string) error {
 	}
 	switch {
 	case errors.Is(err, wal.ErrKey) && f.keyFile == "":
-		return withHint(err, "the log is encrypted; give its key: --key-file FILE")
+		return withHint(err, "the log is encrypted; add its key: --key-file FILE")
 	case errors.Is(err, wal.ErrKey):
-		return withHint(err, "the log is encrypted with another key, or not at all: then leave out --key-file")
+		return withHint(err, "the log has another key, or is not encrypted; if it is not, leave out --key-file")
 	case errors.Is(err, wal.ErrCorrupt):
 		return withHint(err,
 			fmt.Sprintf("save the entries before the damage: culvert wal repair %s-o NEW %s", option, dir))
 	case errors.Is(err, wal.ErrForeign), errors.Is(err, syscall.ENOTDIR):
-		return withHint(err, "name the directory of a log, which has files such as 0000000000000001.wal")
+		return withHint(err, "name the directory of a log; it has files such as 0000000000000001.wal")
 	case errors.Is(err, wal.ErrTruncated):
-		return withHint(err, "the program has cut off entries that were to be read; begin again, without --from")
+		return withHint(err, "the program that writes the log has cut off entries; start again, without --from")
 	case errors.Is(err, wal.ErrLocked):
-		return withHint(err, "stop the program that writes the log first; culvert wal copy works while it runs")
+		return withHint(err, "stop the program that writes the log, or use culvert wal copy, which works while it runs")
 	case errors.Is(err, fs.ErrExist):
 		return withHint(err, "name a directory that does not exist yet: -o NEW")
 	}

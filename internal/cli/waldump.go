@@ -3,8 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,9 +11,8 @@ import (
 	"culvert/wal"
 )
 
-const walDumpHelp = `Dump prints the entries of a log as JSON, one on each line: lsn; of entries with a key version,
-key, value and created, of others data; and group_end, true at the last entry of a group. Data and values are in
-base64, and so is a key that is not UTF-8, as key_bytes.`
+const walDumpHelp = `Dump prints the entries of a log as JSON, one per line: lsn, data (in base64) and group_end, which
+is true for the last entry of a group.`
 
 func (a *app) newWalDump() *cobra.Command {
 	flags := &walFlags{}
@@ -23,7 +20,7 @@ func (a *app) newWalDump() *cobra.Command {
 		Use:   "dump [--from LSN] [--key-file FILE] DIR",
 		Short: "Print the entries of a log",
 		Long:  walDumpHelp + exitHelp,
-		Example: `  culvert wal dump journal | jq -r '(.data // .value) | @base64d'
+		Example: `  culvert wal dump journal | jq -r '.data | @base64d'
   culvert wal dump --from 1000 --key-file journal.key journal`,
 		Args: exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -40,20 +37,21 @@ func (a *app) newWalDump() *cobra.Command {
 	return cmd
 }
 
-const walTailHelp = `Tail prints the entries of a log as culvert wal dump does, and then waits for more, until it is
-interrupted, which is code 130. What it prints is written, but need not be durable yet.`
+const walTailHelp = `Tail prints the entries of a log as culvert wal dump does, and then waits for more until it is
+interrupted (code 130). Entries are printed once they are written; they need not be durable yet. If the program cuts
+off entries that tail has printed, tail fails.`
 
-// tailInterval is how often a log of another process is looked at. It is short for people, and nothing to a disk.
+// tailInterval is how often tail looks for entries of another process: often enough for people, and no load on a disk.
 const tailInterval = 100 * time.Millisecond
 
 func (a *app) newWalTail() *cobra.Command {
 	flags := &walFlags{}
 	cmd := &cobra.Command{
 		Use:   "tail [--from LSN] [--key-file FILE] DIR",
-		Short: "Print the entries of a log as they come",
+		Short: "Print the entries of a log as they are appended",
 		Long:  walTailHelp + exitHelp,
 		Example: `  culvert wal tail journal
-  culvert wal tail --from 1000 journal | jq -c 'select(.key == "user/7")'`,
+  culvert wal tail --from 1000 journal | jq -r '.data | @base64d'`,
 		Args: exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			err := a.walTail(cmd.Context(), flags, args[0])
@@ -79,7 +77,7 @@ func (a *app) walTail(ctx context.Context, flags *walFlags, dir string) error {
 	for {
 		next, err = a.printRecords(ctx, log, next)
 		if errors.Is(err, wal.ErrTruncated) {
-			// The writer may have begun again, and put the last entries into another segment.
+			// After a restart, the writer has copied the last entries into another segment.
 			if err = log.Refresh(); err == nil {
 				next, err = a.printRecords(ctx, log, next)
 			}
@@ -101,47 +99,21 @@ func (a *app) walTail(ctx context.Context, flags *walFlags, dir string) error {
 // recordLine is how an entry is printed.
 type recordLine struct {
 	LSN      wal.LSN `json:"lsn"`
-	Version  *uint64 `json:"version,omitempty"`
-	Key      string  `json:"key,omitempty"`
-	KeyBytes []byte  `json:"key_bytes,omitempty"` // of a key that is not UTF-8
-	Value    *[]byte `json:"value,omitempty"`
-	Created  string  `json:"created,omitempty"`
-	Data     *[]byte `json:"data,omitempty"`
+	Data     []byte  `json:"data"`
 	GroupEnd bool    `json:"group_end"`
 }
 
-// printRecords prints the entries from an LSN on, and gives the one behind them.
+// printRecords prints the entries from an LSN on and returns the LSN after the last one.
 func (a *app) printRecords(ctx context.Context, log *wal.Reader, next wal.LSN) (wal.LSN, error) {
 	for record, err := range log.Records(ctx, next) {
 		if err != nil {
 			return next, err
 		}
-		line := recordLine{LSN: record.LSN, GroupEnd: record.Last, Data: &record.Data}
-		if record.IsEntry() {
-			e, err := record.Entry()
-			if err != nil {
-				return next, fmt.Errorf("LSN %d: %w", record.LSN, err)
-			}
-			line.Data, line.Version, line.Value, line.Created = nil, &e.Version, &e.Value, timeText(e.Created)
-			line.Key = e.Key
-			if valid := strings.ToValidUTF8(e.Key, ""); valid != e.Key {
-				line.Key, line.KeyBytes = "", []byte(e.Key)
-			}
-		}
+		line := recordLine{LSN: record.LSN, GroupEnd: record.Last, Data: record.Data}
 		if err := ui.WriteJSON(a.stdout, line); err != nil {
 			return next, err
 		}
 		next = record.LSN + 1
 	}
 	return next, nil
-}
-
-// timeText is a time as RFC 3339 has it. Offsets from UTC that it has no form for are left out, so that the time is
-// right; years beyond four digits are given as they are.
-func timeText(t time.Time) string {
-	const day = 24 * 60 * 60
-	if _, offset := t.Zone(); offset%60 != 0 || offset <= -day || offset >= day {
-		t = t.UTC()
-	}
-	return t.Format(time.RFC3339Nano)
 }

@@ -10,13 +10,15 @@ import (
 	"culvert/wal"
 )
 
-const walVerifyHelp = `Verify reads every entry of a log and checks its checksum and, if the log is encrypted, that it
-was written with the key. It says where the log begins and ends.
+const walVerifyHelp = `Verify reads every entry of a log and checks its checksum. If the log is encrypted, it also
+checks that the entry was written with the key. It prints where the log begins and ends.
 
-What a crash has cut off the end is no damage. Anything else that is missing or changed is, and ends it with code 12.`
+Entries that a crash has torn at the end of a log are no damage. Anything else that is missing or changed is damage:
+verify fails with code 12.`
 
-const walVerifyFields = `log, segments, first and last (LSNs), entries, bytes (of their data), clean (it was closed),
-torn_bytes (of unfinished groups at the end) and unproven (how many entries at the end need not be durable).`
+const walVerifyFields = `log, segments, first and last (LSNs), entries, bytes (of their data), clean (the log was
+closed), torn_bytes (of unfinished groups at the end) and unproven (the number of entries at the end that may not be
+durable).`
 
 // walVerifyReport is the report of culvert wal verify.
 type walVerifyReport struct {

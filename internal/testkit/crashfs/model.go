@@ -56,6 +56,15 @@ func (m *Model) TruncateBack(number int) {
 	m.other.durable, m.other.told = number, number
 }
 
+// Begin has a log without entries begin at a number. Until Done, it may or may not have happened.
+func (m *Model) Begin(number int) {
+	m.other = m.clone()
+	m.other.first = number
+	m.other.entries = append(m.other.entries, make([]string, number-1-m.Last())...)
+	m.other.ends = append(m.other.ends, number-1)
+	m.other.Told(true)
+}
+
 // Done says that the truncation has happened.
 func (m *Model) Done() {
 	*m = *m.other
@@ -69,6 +78,9 @@ func (m *Model) clone() *Model {
 	c.entries, c.ends, c.other = slices.Clone(m.entries), slices.Clone(m.ends), nil
 	return &c
 }
+
+// Settled reports whether no truncation is under way.
+func (m *Model) Settled() bool { return m.other == nil }
 
 // Match says what is wrong with a log that has these entries after a crash, or after a kill alone.
 func (m *Model) Match(first int, entries []string, crash bool) error {
