@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -246,15 +245,20 @@ func reasonOf(stats export.Stats) string {
 func (w *work) watch() *export.Progress {
 	progress := new(export.Progress)
 	w.figures = func() ui.Figures {
-		figures := ui.Figures{
-			Rows: progress.Rows.Load(), In: progress.Text.Load(), Out: progress.Out.Load(), Done: progress.Done(),
+		return ui.Figures{Rows: progress.Rows.Load(), In: progress.Text.Load(), Out: progress.Out.Load()}
+	}
+	w.status = func() ui.Status {
+		all := ui.Task{
+			Name: w.name, Amount: ui.Several(progress.Rows.Load(), "row"), Bytes: progress.Text.Load(),
+			Done: progress.Done(),
 		}
-		if t, ok := progress.Table(); ok {
-			figures.Table = ui.Table{
-				Name: t.Name, Number: t.Number, Of: t.Of, In: t.Text, Done: t.Done, Elapsed: time.Since(t.Begun),
-			}
+		t, several := progress.Table()
+		if !several {
+			return ui.Status{Task: all}
 		}
-		return figures
+		all.Name = fmt.Sprintf("%d/%d tables", t.Number, t.Of)
+		one := ui.Task{Name: t.Name, Amount: ui.Several(t.Rows, "row"), Bytes: t.Text, Done: t.Done}
+		return ui.Status{Task: all, Active: []ui.Task{one}}
 	}
 	return progress
 }

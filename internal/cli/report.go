@@ -111,6 +111,7 @@ type work struct {
 	name     string            // what is made or read, at the beginning of the last line
 	total    int64             // of bytes to read, if it is known
 	figures  func() ui.Figures // safe for concurrent use
+	status   func() ui.Status  // safe for concurrent use; if it is nil, it follows from the figures
 	summary  string            // what the last line says before the figures
 	toStdout bool              // the data goes to standard output
 
@@ -121,15 +122,18 @@ type work struct {
 // begin starts the clock and the progress, once all questions have been asked.
 func (w *work) begin() {
 	w.start = time.Now()
-	style := ui.Silent
-	switch {
-	case w.flags.quiet, w.flags.json && w.toStdout, w.toStdout && ui.IsTerminal(w.app.stdout):
-	case w.app.console.Terminal():
-		style = ui.Redrawn
-	case w.flags.verbose:
-		style = ui.Periodic
+	silent := w.flags.quiet || w.toStdout && (w.flags.json || ui.IsTerminal(w.app.stdout))
+	style := w.app.console.Style(silent, w.flags.verbose)
+	if w.status == nil {
+		w.status = w.ofFigures
 	}
-	w.stop = ui.Progress{Console: w.app.console, Style: style, Total: w.total, Read: w.figures}.Start()
+	w.stop = ui.Progress{Console: w.app.console, Style: style, Read: w.status}.Start()
+}
+
+// ofFigures is the status of work that moves bytes.
+func (w *work) ofFigures() ui.Status {
+	figures := w.figures()
+	return ui.Status{Task: ui.Moving(w.name, figures.In, w.total)}
 }
 
 // beginMoving begins the work of a command that reads in, and counts what it writes to out.

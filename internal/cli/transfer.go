@@ -204,28 +204,19 @@ func (t *transfer) warn(text string) {
 
 // showProgress shows the files under way and all together.
 func (t *transfer) showProgress() (stop func()) {
-	style := ui.Silent
-	switch {
-	case t.flags.quiet, t.flags.dryRun:
-	case t.app.console.Terminal():
-		style = ui.Redrawn
-	case t.flags.verbose:
-		style = ui.Periodic
-	}
-	read := func() ui.Figures {
-		status := t.config.Progress.Status()
-		transfer := ui.Transfer{Files: status.FilesDone, Of: status.Files, Moved: status.BytesMoved}
-		if status.Listed && status.Bytes > 0 {
-			transfer.Done = float64(status.BytesDone) / float64(status.Bytes)
-			transfer.Left = status.Bytes - status.BytesDone
+	read := func() ui.Status {
+		s := t.config.Progress.Status()
+		all := ui.Task{Name: ui.Count(s.FilesDone) + "/" + ui.Several(s.Files, "file"), Bytes: s.BytesMoved}
+		if s.Listed && s.Bytes > 0 {
+			all.Done, all.Left = float64(s.BytesDone)/float64(s.Bytes), s.Bytes-s.BytesDone
 		}
-		for _, file := range status.Active {
-			transfer.Active = append(transfer.Active, ui.TransferFile{
-				Name: file.Name, Done: float64(file.Done) / float64(max(1, file.Size)),
-			})
+		status := ui.Status{Task: all}
+		for _, file := range s.Active {
+			status.Active = append(status.Active, ui.Moving(file.Name, file.Done, file.Size))
 		}
-		return ui.Figures{Rows: ui.NoRows, Transfer: &transfer}
+		return status
 	}
+	style := t.app.console.Style(t.flags.quiet || t.flags.dryRun, t.flags.verbose)
 	return ui.Progress{Console: t.app.console, Style: style, Read: read}.Start()
 }
 

@@ -1,18 +1,21 @@
-// Package ui is how Culvert speaks to people: messages with hints, a progress line, the figures at the end, JSON for
-// programs, and prompts.
+// Package ui is how Culvert speaks to people: messages with hints, progress, the figures at the end, JSON for programs,
+// and prompts.
 //
 // Its rules:
 //
 //   - Data goes to standard output, all else to standard error, through one [Console].
 //   - Errors, hints and warnings begin with culvert: and the word, are lower case, and have no full stop.
-//   - Progress is one line that is drawn over and over, on a terminal only. It is gone before anything else is written.
+//   - Progress is a bar for each task under way, on a terminal only. Messages appear above the bars, and prompts in
+//     their place. When the command ends, the bars are gone.
 //   - Secrets are asked for on the terminal itself, even if standard input and output are redirected, and the question
 //     is erased afterwards.
-//   - There are no colours, so that nothing depends on them. What others have written, such as the name of a table,
-//     cannot control the terminal, and cannot pass for a message: its further lines are indented.
+//   - Nothing depends on colours: only bars have one, and none if NO_COLOR is set.
+//   - Text from elsewhere, such as the name of a table, cannot control the terminal, and cannot pass for a message: its
+//     further lines are indented.
 package ui
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -22,77 +25,116 @@ import (
 	"golang.org/x/term"
 )
 
-// Console writes messages and the progress line to one stream, usually standard error. It is safe for concurrent use.
+// Console writes messages and progress to one stream, usually standard error. It is safe for concurrent use.
 type Console struct {
-	// Redact, if it is set, takes secrets out of what is written. It must not be changed once the console is in use.
+	// Redact, if it is set, removes secrets from everything that is written. It must not be changed once the console is
+	// in use.
 	Redact func(string) string
 
 	mu    sync.Mutex
 	w     io.Writer
-	drawn int // the width of the progress line that is on the screen
+	frame string // on the screen below the cursor; "" is none
+	asks  bool   // a prompt has the terminal
 }
 
-// NewConsole gives a console that writes to w.
+// NewConsole returns a console that writes to w.
 func NewConsole(w io.Writer) *Console { return &Console{w: w} }
 
-// Error says why a command has failed.
-func (c *Console) Error(text string) { c.print("culvert: error: " + text) }
+// Error reports why a command failed.
+func (c *Console) Error(text string) { c.Print("culvert: error: " + text) }
 
-// Hint says what to try next.
-func (c *Console) Hint(text string) { c.print("culvert: hint: " + text) }
+// Hint suggests what to try next.
+func (c *Console) Hint(text string) { c.Print("culvert: hint: " + text) }
 
-// Warn says what is dubious, but no failure.
-func (c *Console) Warn(text string) { c.print("culvert: warning: " + text) }
+// Warn reports what is doubtful but no failure.
+func (c *Console) Warn(text string) { c.Print("culvert: warning: " + text) }
 
 // Print writes a line without a prefix.
-func (c *Console) Print(text string) { c.print(text) }
+func (c *Console) Print(text string) {
+	text = strings.ReplaceAll(c.clean(text), "\n", "\n  ") + "\n"
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.frame != "" && !c.asks {
+		text = eraseBelow + text + c.frame
+	}
+	c.write(text)
+}
 
 // Terminal reports whether the console is a terminal.
 func (c *Console) Terminal() bool { return IsTerminal(c.w) }
 
-func (c *Console) print(text string) {
-	text = strings.ReplaceAll(c.clean(text), "\n", "\n  ")
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.erase()
-	// There is nobody left to tell if standard error fails.
-	_, _ = io.WriteString(c.w, text+"\n")
-}
-
-// draw replaces the progress line.
-func (c *Console) draw(text string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	line := []rune(c.clean(text))
-	// One column stays free: some terminals go to the next line when the last one is filled.
-	line = line[:min(len(line), c.width()-1)]
-	padding := strings.Repeat(" ", max(0, c.drawn-len(line)))
-	_, _ = io.WriteString(c.w, "\r"+string(line)+padding)
-	c.drawn = len(line)
-}
-
-// clear removes the progress line.
-func (c *Console) clear() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.erase()
-}
-
-func (c *Console) erase() {
-	if c.drawn > 0 {
-		_, _ = io.WriteString(c.w, "\r"+strings.Repeat(" ", c.drawn)+"\r")
-		c.drawn = 0
+// Style returns the style of progress that suits the console.
+func (c *Console) Style(quiet, verbose bool) Style {
+	file, _ := c.w.(*os.File)
+	switch {
+	case quiet:
+		return Silent
+	case c.Terminal() && understandsEscapes(file):
+		return Redrawn
+	case verbose:
+		return Periodic
 	}
+	return Silent
 }
 
-// width is the number of columns of the terminal.
-func (c *Console) width() int {
-	if f, ok := c.w.(*os.File); ok {
-		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
-			return width
+// The escape sequences of ECMA-48 that frames are made of.
+const (
+	eraseBelow = "\x1b[J"
+	eraseRight = "\x1b[K"
+	wrapOff    = "\x1b[?7l"
+	wrapOn     = "\x1b[?7h"
+)
+
+// draw replaces the frame, the lines of progress at the end of the screen. The cursor stays at the beginning of the
+// first line: a terminal that becomes narrower wraps the lines anew, and still all of them are below the cursor.
+func (c *Console) draw(lines []string) {
+	frame := ""
+	if len(lines) > 0 {
+		frame = wrapOff + strings.Join(lines, eraseRight+"\r\n") + eraseBelow + wrapOn + "\r"
+	}
+	if len(lines) > 1 {
+		frame += fmt.Sprintf("\x1b[%dA", len(lines)-1)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.asks:
+	case frame != "":
+		c.write(frame)
+	case c.frame != "":
+		c.write(eraseBelow)
+	}
+	c.frame = frame
+}
+
+// ask runs f, which has the terminal for itself, without the frame and what is drawn meanwhile.
+func (c *Console) ask(f func() error) error {
+	hold := func(asks bool, text string) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.asks = asks; c.frame != "" {
+			c.write(text)
 		}
 	}
-	return 80
+	hold(true, eraseBelow)
+	defer hold(false, "")
+	return f()
+}
+
+// write ignores the error: if standard error fails, there is nowhere to report it.
+func (c *Console) write(text string) { _, _ = io.WriteString(c.w, text) }
+
+// size returns the columns and lines of the terminal. Writers other than files may have a method for it.
+func (c *Console) size() (width, height int) {
+	switch w := c.w.(type) {
+	case interface{ Size() (width, height int) }:
+		return w.Size()
+	case *os.File:
+		if width, height, err := term.GetSize(int(w.Fd())); err == nil && width > 0 && height > 0 {
+			return width, height
+		}
+	}
+	return 80, 24
 }
 
 func (c *Console) clean(text string) string {
@@ -102,8 +144,8 @@ func (c *Console) clean(text string) string {
 	return Printable(text)
 }
 
-// Printable replaces the characters of a text that could control a terminal, except line ends and tabs. Characters that
-// are never seen but change how others are shown, such as those that turn the direction of writing, are dropped.
+// Printable replaces the characters of a text that could control a terminal, except line ends and tabs. It removes
+// characters that are invisible but change how others are shown, such as those that set the direction of writing.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -118,7 +160,7 @@ func Printable(text string) string {
 	}, text)
 }
 
-// Line is [Printable] for a name that stands in a report: it has no line ends either.
+// Line is [Printable] for a name in a report: it replaces line ends too.
 func Line(text string) string {
 	return strings.ReplaceAll(Printable(text), "\n", string(unicode.ReplacementChar))
 }

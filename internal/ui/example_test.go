@@ -27,7 +27,7 @@ func ExampleProgress() {
 	progress := ui.Progress{
 		Console: ui.NewConsole(os.Stdout),
 		Style:   ui.Periodic,
-		Read:    func() ui.Figures { return ui.Figures{} },
+		Read:    func() ui.Status { return ui.Status{} },
 	}
 	stop := progress.Start()
 	// Here the work is done, for as long as it takes.

@@ -3,34 +3,17 @@ package ui
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // Figures are the counters of a command while it runs and when it has ended.
 type Figures struct {
-	Rows int64 // fewer than 0 where there are none to count
+	Rows int64 // NoRows if there are none to count
 	In   int64 // bytes read, or, of an export, the text of the rows
 	Out  int64 // bytes written
-
-	// Done is the part of the work that has been done, and 0 or less if that is not known. Where Progress has a Total,
-	// that counts.
-	Done float64
-
-	Table Table // the one at work, where there are several
-
-	Transfer *Transfer // of files: its figures take the place of the others in the progress line
-}
-
-// Table is one of several tables at work.
-type Table struct {
-	Name       string
-	Number, Of int // from 1; 0 if there are not several
-	In         int64
-	Done       float64 // as in Figures
-	Elapsed    time.Duration
 }
 
 // NoRows is the number of rows of a command that counts none.
@@ -50,61 +33,93 @@ func (f Figures) Summary(elapsed time.Duration, peakMemory int64) string {
 		"peak memory "+Memory(peakMemory)), ", ")
 }
 
-// line is the progress line: the figures so far, and when the end is to be expected if that can be told.
-func (f Figures) line(elapsed time.Duration, total int64) string {
-	if f.Transfer != nil {
-		return f.Transfer.line(elapsed)
-	}
-	if total > 0 {
-		f.Done = float64(f.In) / float64(total)
-	}
-	if f.Table.Of > 0 {
-		return f.tablesLine(elapsed)
-	}
-	parts := make([]string, 0, 6)
-	if f.Rows >= 0 {
-		parts = append(parts, Several(f.Rows, "row"))
-	}
-	parts = append(parts, Bytes(f.In)+" in", Bytes(f.Out)+" out", Rate(f.In, elapsed))
-	return strings.Join(append(parts, left(f.Done, elapsed)...), ", ")
+// figures are what is shown of a task. What is unknown is empty.
+type figures struct {
+	name, percent, amount, rate, left string
+	done                              float64
 }
 
-// tablesLine is the progress line of several tables: the one at work, and all. Its name is what gives way if there is
-// no room.
-func (f Figures) tablesLine(elapsed time.Duration) string {
-	const width, shortest = 79, 8
-	t := f.Table
-	one := strings.Join(append([]string{Rate(t.In, t.Elapsed)}, left(t.Done, t.Elapsed)...), ", ")
-	all := strings.Join(left(f.Done, elapsed), ", ")
-	if all == "" {
-		all = Several(f.Rows, "row")
-	}
-	number := fmt.Sprintf("%d/%d ", t.Number, t.Of)
-	figures := ": " + one + "; all: " + all
-	name := []rune(strings.ReplaceAll(Line(t.Name), "\t", " "))
-	if room := max(shortest, width-utf8.RuneCountInString(number+figures)); len(name) > room {
-		name = append(name[:room-1], '…')
-	}
-	return number + string(name) + figures
+// pace measures the speed of a task over the last ten to twenty seconds.
+type pace struct{ base, next sample }
+
+type sample struct {
+	at    time.Time
+	bytes int64
+	done  float64
 }
 
-// left says how much is done, and how long the rest will take if it goes on like this. It says nothing that it does not
-// know: no time before there is something to judge by, or when all that was expected is done.
-func left(done float64, elapsed time.Duration) []string {
+// measure returns the figures of a task. There is no rate before the second sample, and no time left before there is
+// something to judge by.
+func (p *pace) measure(t Task, now time.Time) figures {
 	const (
+		window  = 10 * time.Second
 		longest = 1000 * time.Hour
 		enough  = 0.01            // of the work, to judge by
 		settled = 5 * time.Second // after which less is enough
 	)
-	if !(done > 0) {
-		return nil
+	f := figures{name: t.Name, amount: t.Amount}
+	if f.amount == "" {
+		f.amount = Bytes(t.Bytes)
 	}
-	parts := []string{fmt.Sprintf("%.0f %%", math.Floor(100*min(1, done)))}
-	rest := float64(elapsed) * (1 - done) / done
-	if done < 1 && (done >= enough || elapsed >= settled) && rest < float64(longest) {
-		parts = append(parts, Duration(time.Duration(rest))+" left")
+	if t.Done > 0 || t.Left > 0 {
+		f.done = max(0, min(1, t.Done))
+		f.percent = fmt.Sprintf("%.0f %%", math.Floor(100*f.done))
 	}
-	return parts
+	if p.base.at.IsZero() {
+		p.base = sample{now, t.Bytes, max(0, t.Done)}
+		p.next = p.base
+	}
+	elapsed := now.Sub(p.base.at)
+	if elapsed <= 0 {
+		return f
+	}
+	moved, done := t.Bytes-p.base.bytes, t.Done-p.base.done
+	f.rate = Rate(moved, elapsed)
+	rest := float64(elapsed) * (1 - t.Done) / done
+	if t.Left > 0 {
+		rest = float64(elapsed) * float64(t.Left) / float64(moved)
+	}
+	if f.done < 1 && (done >= enough || elapsed >= settled) && rest > 0 && rest < float64(longest) {
+		f.left = roughly(time.Duration(rest)) + " left"
+	}
+	if now.Sub(p.next.at) >= window {
+		p.base, p.next = p.next, sample{now, t.Bytes, max(0, t.Done)}
+	}
+	return f
+}
+
+// line returns figures as a line for a log: all, and the first of the tasks under way.
+func line(total figures, active []figures) string {
+	parts := slices.DeleteFunc([]string{total.amount, total.rate, total.percent, total.left},
+		func(part string) bool { return part == "" })
+	text := strings.Join(parts, ", ")
+	if total.name != "" {
+		text = shorten(total.name, 80) + ": " + text
+	}
+	if len(active) > 0 {
+		text += "; " + strings.TrimRight(shorten(active[0].name, 40)+" "+active[0].percent, " ")
+	}
+	if more := len(active) - 1; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// shorten returns a name as one line of at most n characters.
+func shorten(name string, n int) string {
+	runes := []rune(strings.ReplaceAll(Line(name), "\t", " "))
+	if len(runes) > n {
+		runes = append(runes[:n-1], '…')
+	}
+	return string(runes)
+}
+
+// roughly returns an estimated time in whole seconds.
+func roughly(d time.Duration) string {
+	if d < time.Minute {
+		return fmt.Sprintf("%.0f s", math.Ceil(d.Seconds()))
+	}
+	return Duration(d)
 }
 
 // Count is a number with its digits in groups of three.

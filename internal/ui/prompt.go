@@ -15,13 +15,13 @@ var ErrNoTerminal = errors.New("there is no terminal to ask on")
 
 // AskPassphrase asks on the terminal for the passphrase of something that exists.
 func (c *Console) AskPassphrase(ctx context.Context, prompt string) (string, error) {
-	return c.ask(ctx, prompt)
+	return c.askSecret(ctx, prompt)
 }
 
 // AskNewPassphrase asks on the terminal, twice, for a passphrase to encrypt with. If nothing is entered it makes one
 // and shows it on the terminal.
 func (c *Console) AskNewPassphrase(ctx context.Context) (string, error) {
-	passphrase, err := c.ask(ctx, "Enter passphrase (leave empty to have a secure one made):")
+	passphrase, err := c.askSecret(ctx, "Enter passphrase (leave empty to have a secure one made):")
 	if err != nil {
 		return "", err
 	}
@@ -32,7 +32,7 @@ func (c *Console) AskNewPassphrase(ctx context.Context) (string, error) {
 			return err
 		})
 	}
-	again, err := c.ask(ctx, "Confirm passphrase:")
+	again, err := c.askSecret(ctx, "Confirm passphrase:")
 	if err != nil {
 		return "", err
 	}
@@ -42,8 +42,8 @@ func (c *Console) AskNewPassphrase(ctx context.Context) (string, error) {
 	return passphrase, nil
 }
 
-// ask reads a line without echo. If the context ends first, the terminal is left as it was found.
-func (c *Console) ask(ctx context.Context, prompt string) (secret string, err error) {
+// askSecret reads a line without echo. If the context ends first, the terminal is left as it was found.
+func (c *Console) askSecret(ctx context.Context, prompt string) (secret string, err error) {
 	err = c.withTerminal(func(in, out *os.File) error {
 		state, err := term.GetState(int(in.Fd()))
 		if err != nil {
@@ -70,17 +70,16 @@ func (c *Console) ask(ctx context.Context, prompt string) (secret string, err er
 	return secret, err
 }
 
-// withTerminal runs f on the terminal of this process, with the progress line out of the way.
+// withTerminal runs f on the terminal of this process, with the progress out of the way.
 func (c *Console) withTerminal(f func(in, out *os.File) error) error {
 	in, out, err := openTerminal()
 	if err != nil {
 		if !term.IsTerminal(int(os.Stdin.Fd())) {
 			return fmt.Errorf("%w: %w", ErrNoTerminal, err)
 		}
-		return f(os.Stdin, os.Stdin)
+		return c.ask(func() error { return f(os.Stdin, os.Stdin) })
 	}
-	c.clear()
-	return errors.Join(f(in, out), closeTerminal(in, out))
+	return errors.Join(c.ask(func() error { return f(in, out) }), closeTerminal(in, out))
 }
 
 // eraseLine goes to the next line and then tries to go back and erase the question.

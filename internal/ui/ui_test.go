@@ -4,13 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"math"
 	"os"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"culvert/internal/ui"
@@ -117,154 +113,6 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-func TestRedrawnProgress(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var out screen
-		var in atomic.Int64
-		console := ui.NewConsole(&out)
-		stop := ui.Progress{Console: console, Style: ui.Redrawn, Total: 4_000_000, Read: func() ui.Figures {
-			return ui.Figures{Rows: 1, In: in.Load(), Out: 5}
-		}}.Start()
-		<-time.After(100 * time.Millisecond)
-		synctest.Wait()
-		if out.String() != "" {
-			t.Errorf("drawn at once: %q", out.String())
-		}
-		in.Store(1_000_000)
-		<-time.After(150 * time.Millisecond)
-		synctest.Wait()
-		first := "1 row, 1.0 MB in, 5 B out, 5.0 MB/s, 25 %, 0.60 s left"
-		if got := out.String(); got != "\r"+first {
-			t.Errorf("drawn: %q", got)
-		}
-		out.Reset()
-		console.Warn("look out")
-		blank := "\r" + strings.Repeat(" ", len(first)) + "\r"
-		if got := out.String(); got != blank+"culvert: warning: look out\n" {
-			t.Errorf("a message over the line: %q", got)
-		}
-		<-time.After(200 * time.Millisecond)
-		synctest.Wait()
-		stop()
-		stop()
-		if got := out.String(); !strings.HasSuffix(got, " \r") {
-			t.Errorf("the line is still there: %q", got)
-		}
-		last := out.String()
-		<-time.After(time.Hour)
-		if out.String() != last {
-			t.Error("drawn after the end")
-		}
-	})
-}
-
-func TestPeriodicProgress(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var out screen
-		stop := ui.Progress{Console: ui.NewConsole(&out), Style: ui.Periodic, Read: func() ui.Figures {
-			return ui.Figures{Rows: ui.NoRows, In: 10_000_000}
-		}}.Start()
-		<-time.After(25 * time.Second)
-		synctest.Wait()
-		stop()
-		const want = "10.0 MB in, 0 B out, 1.0 MB/s\n10.0 MB in, 0 B out, 0.5 MB/s\n"
-		if got := out.String(); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	})
-}
-
-func TestLongProgressLineIsCut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var out screen
-		stop := ui.Progress{Console: ui.NewConsole(&out), Style: ui.Redrawn, Total: 1 << 62, Read: func() ui.Figures {
-			return ui.Figures{Rows: 1e18, In: 1e18, Out: 1e18}
-		}}.Start()
-		<-time.After(250 * time.Millisecond)
-		synctest.Wait()
-		if got := out.String(); len(got) != len("\r")+79 {
-			t.Errorf("%d columns on a terminal of 80: %q", len(got)-1, got)
-		}
-		stop()
-	})
-}
-
-// lineAt gives the progress line of figures after some time.
-func lineAt(t *testing.T, elapsed time.Duration, figures ui.Figures) (line string) {
-	synctest.Test(t, func(*testing.T) {
-		var out screen
-		read := func() ui.Figures { return figures }
-		stop := ui.Progress{Console: ui.NewConsole(&out), Style: ui.Redrawn, Read: read}.Start()
-		<-time.After(elapsed + 50*time.Millisecond)
-		synctest.Wait()
-		drawn := strings.Split(out.String(), "\r")
-		line = strings.TrimRight(drawn[len(drawn)-1], " ")
-		stop()
-	})
-	return line
-}
-
-// TestProgressIsNoGuess draws lines that tell what is known, and nothing else.
-func TestProgressIsNoGuess(t *testing.T) {
-	const figures = "1,000 rows, 10.0 MB in, 1.0 MB out, "
-	for _, test := range []struct {
-		done    float64
-		elapsed time.Duration
-		want    string
-	}{
-		{0.5, 10 * time.Second, "1.0 MB/s, 50 %, 10 s left"},
-		{0.999, 10 * time.Second, "1.0 MB/s, 99 %, 0.01 s left"},
-		{1, 10 * time.Second, "1.0 MB/s, 100 %"},
-		{7, 10 * time.Second, "1.0 MB/s, 100 %"},
-		{0, 10 * time.Second, "1.0 MB/s"},
-		{-1, 10 * time.Second, "1.0 MB/s"},
-		{math.NaN(), 10 * time.Second, "1.0 MB/s"},
-		{0.001, time.Second, "10.0 MB/s, 0 %"},
-		{0.001, 10 * time.Second, "1.0 MB/s, 0 %, 2h46m30s left"},
-		{1e-12, 10 * time.Second, "1.0 MB/s, 0 %"},
-	} {
-		line := lineAt(t, test.elapsed, ui.Figures{Rows: 1000, In: 10e6, Out: 1e6, Done: test.done})
-		if line != figures+test.want {
-			t.Errorf("%v done: %q, want %q", test.done, line, figures+test.want)
-		}
-	}
-}
-
-func TestProgressOfTables(t *testing.T) {
-	for _, test := range []struct {
-		figures ui.Figures
-		want    string
-	}{
-		{
-			ui.Figures{Rows: 7_000_000, Done: 0.25, Table: ui.Table{
-				Name: "orders", Number: 3, Of: 8, In: 50e6, Done: 0.5, Elapsed: 2 * time.Second,
-			}},
-			"3/8 orders: 25.0 MB/s, 50 %, 2.00 s left; all: 25 %, 30 s left",
-		},
-		{
-			ui.Figures{Rows: 7_000_000, Done: -1, Table: ui.Table{Name: "a\tb\n", Number: 1, Of: 2, Done: -1}},
-			"1/2 a b\ufffd: 0.0 MB/s; all: 7,000,000 rows",
-		},
-		{
-			ui.Figures{Done: 0.01, Table: ui.Table{
-				Name: "public.a_table_with_a_very_long_name", Number: 317, Of: 500, In: 1e12,
-				Done: 0.02, Elapsed: 15 * time.Minute,
-			}},
-			"317/500 public.a_table…: 1111.1 MB/s, 2 %, 12h15m0s left; all: 1 %, 16m30s left",
-		},
-	} {
-		line := lineAt(t, 10*time.Second, test.figures)
-		if line != test.want || len([]rune(line)) > 79 {
-			t.Errorf("%d columns: %q, want %q", len([]rune(line)), line, test.want)
-		}
-	}
-}
-
-func TestSilentProgress(t *testing.T) {
-	stop := ui.Progress{Style: ui.Silent}.Start()
-	stop()
-}
-
 func TestAskingWithoutTerminal(t *testing.T) {
 	if tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0); err == nil {
 		t.Skip("this test needs to run without a terminal", tty.Close())
@@ -299,28 +147,4 @@ func TestLine(t *testing.T) {
 	if got := ui.Line("a\nb: intact\x1b"); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-}
-
-// screen is a buffer that is written and read by several goroutines.
-type screen struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (s *screen) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.buf.Write(p)
-}
-
-func (s *screen) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.buf.String()
-}
-
-func (s *screen) Reset() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.buf.Reset()
 }

@@ -1,10 +1,10 @@
-//go:build !unix
-
 package ui
 
 import (
 	"errors"
 	"os"
+
+	"golang.org/x/sys/windows"
 )
 
 // openTerminal opens the console by the names that Windows has for it.
@@ -20,5 +20,9 @@ func openTerminal() (in, out *os.File, err error) {
 
 func closeTerminal(in, out *os.File) error { return errors.Join(in.Close(), out.Close()) }
 
-// understandsEscapes is false: old consoles print the codes, and a question that stays does no harm.
-func understandsEscapes(*os.File) bool { return false }
+// understandsEscapes turns on the escape sequences of a console, which those before Windows 10 do not have.
+func understandsEscapes(f *os.File) bool {
+	console, mode := windows.Handle(f.Fd()), uint32(0)
+	return windows.GetConsoleMode(console, &mode) == nil &&
+		windows.SetConsoleMode(console, mode|windows.ENABLE_VIRTUAL_TERMINAL_PROCESSING) == nil
+}
