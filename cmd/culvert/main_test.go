@@ -29,7 +29,10 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs the scripts that pin the command line. They are plain text: see testdata/script.
-func TestScripts(t *testing.T) { runScripts(t, "testdata/script", nil, nil) }
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	runScripts(t, "testdata/script", nil, nil)
+}
 
 // command is a command of scripts.
 type command = func(ts *testscript.TestScript, neg bool, args []string)

@@ -25,6 +25,7 @@ func TestMount(t *testing.T) {
 
 // TestMountReadme runs the commands of the README that mount. PostgreSQL reads what a mount decrypts.
 func TestMountReadme(t *testing.T) {
+	t.Parallel()
 	needMount(t)
 	if _, err := exec.LookPath("psql"); err != nil {
 		testkit.Missing(t, "psql", "apt-get install postgresql-client")

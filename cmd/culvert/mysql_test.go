@@ -12,6 +12,7 @@ import (
 
 // TestMySQLScripts runs the scripts that need a MariaDB server. Scripts run in their own databases.
 func TestMySQLScripts(t *testing.T) {
+	t.Parallel()
 	server := testkit.NewMariaDB(t, testkit.MariaDBConfig{Password: password})
 	host, port, err := net.SplitHostPort(server.Address(t))
 	if err != nil {
@@ -33,6 +34,7 @@ func TestMySQLScripts(t *testing.T) {
 
 // TestMySQLKilled pins what happens when the server dies while it is read.
 func TestMySQLKilled(t *testing.T) {
+	t.Parallel()
 	server := testkit.NewMariaDB(t, testkit.MariaDBConfig{Password: password})
 	host, port, err := net.SplitHostPort(server.Address(t))
 	if err != nil {

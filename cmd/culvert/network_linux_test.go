@@ -16,16 +16,23 @@ import (
 	"culvert/internal/testkit"
 )
 
-// TestNetwork runs the commands of the README between two network namespaces, which a cable connects that is pulled.
+// TestNetwork interrupts transfers between two network namespaces by taking the link down. One of the scripts runs the
+// commands of the README.
 func TestNetwork(t *testing.T) {
-	n := newNetwork(t)
-	n.ip(t, "-n %s link add cable type veth peer name cable netns %s", n.here, n.there)
-	n.raise(t)
+	t.Parallel()
 	readmeFile, err := filepath.Abs("../../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.run(t, "testdata/network", "README="+readmeFile)
+	for _, scripts := range []string{"network", "networkreadme"} {
+		t.Run(scripts, func(t *testing.T) {
+			t.Parallel()
+			n := newNetwork(t)
+			n.ip(t, "-n %s link add cable type veth peer name cable netns %s", n.here, n.there)
+			n.raise(t)
+			n.run(t, "testdata/"+scripts, "README="+readmeFile)
+		})
+	}
 }
 
 // network is two network namespaces. Each has, or gets, an end of the cable between them.

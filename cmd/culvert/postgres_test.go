@@ -15,6 +15,7 @@ const password = "hunter22"
 
 // TestPostgresScripts runs the scripts that need a PostgreSQL server. Scripts run in their own databases.
 func TestPostgresScripts(t *testing.T) {
+	t.Parallel()
 	server := testkit.NewPostgres(t, testkit.PostgresConfig{Password: password})
 	host, port, err := net.SplitHostPort(server.Address(t))
 	if err != nil {
@@ -34,6 +35,7 @@ func TestPostgresScripts(t *testing.T) {
 
 // TestPostgresKilled pins what happens when the server dies while it is read. Each script has its own.
 func TestPostgresKilled(t *testing.T) {
+	t.Parallel()
 	for _, dir := range []string{"testdata/killed", "testdata/killedtables"} {
 		t.Run(filepath.Base(dir), func(t *testing.T) { testKilled(t, dir) })
 	}

@@ -13,6 +13,7 @@ import (
 // TestPostgresFaults pins what happens when something becomes of a table, or of one of the connections that read it, or
 // of the disk. The table is small where it lies and large where it is read: 800 MB, so that there is time for it.
 func TestPostgresFaults(t *testing.T) {
+	t.Parallel()
 	server := testkit.NewPostgres(t, testkit.PostgresConfig{Password: password})
 	host, port, err := net.SplitHostPort(server.Address(t))
 	if err != nil {

@@ -16,9 +16,9 @@ const (
 	// single one is larger.
 	largeMessages = 16 << 20
 
-	// pooledMessage is the size up to which the driver uses the memory of a message again (iobufpool in the sources of
-	// pgx).
-	pooledMessage = 32 << 20
+	// hugeMessage is the size above which the memory of earlier messages is freed before the next one. The driver may
+	// hold two older buffers in its pool, so without that an export would hold three messages at a time.
+	hugeMessage = 8 << 20
 )
 
 // intake is what a connection receives, on its way to the driver. The driver holds each message whole. Before it learns
@@ -77,8 +77,8 @@ func (in *intake) Read(p []byte) (int, error) {
 			in.size = max(0, int(int32(binary.BigEndian.Uint32(in.header[1:])))-4)
 			in.left = in.size
 			in.await()
-			if in.size > pooledMessage {
-				debug.FreeOSMemory() // the one before is garbage, and may be followed by something that keeps its place
+			if in.size > hugeMessage {
+				debug.FreeOSMemory()
 			}
 		}
 	}
