@@ -26,7 +26,8 @@ var floors = [][]string{
 	{"internal/ui", "internal/cli", "cmd"},
 }
 
-// neighbours are the imports within a floor, beside those of a parent by its child.
+// neighbours are the imports within a floor, besides those of a parent by its child, and those of a package that is
+// internal to a tree by the other packages of the tree.
 var neighbours = []struct{ from, to, reason string }{
 	{"internal/disk", "internal/publish", "a log syncs, renames and locks its files as others do"},
 	{"format", "source", "a format writes the batches of a source"},
@@ -103,7 +104,8 @@ func TestFloors(t *testing.T) {
 			case floorOf(to) > from:
 				t.Errorf("%s (floor %d) imports %s (floor %d): declare what you need as a small interface in %[1]s, "+
 					"and let a package above both join them", p.dir, from, to, floorOf(to))
-			case floorOf(to) == from && !strings.HasPrefix(p.dir, to+"/") && !areNeighbours(p.dir, to):
+			case floorOf(to) == from && !strings.HasPrefix(p.dir, to+"/") && !isInternalOf(p.dir, to) &&
+				!areNeighbours(p.dir, to):
 				t.Errorf("%s imports %s on the same floor: let a package above join them, by io or by an interface; "+
 					"or move what both need to a lower floor", p.dir, to)
 			}
@@ -297,6 +299,12 @@ func isStandard(imported string) bool {
 }
 
 func isForTests(dir string) bool { return slices.Contains(forTests, dir) }
+
+// isInternalOf reports whether to is internal to a tree of packages that from belongs to, such as source.
+func isInternalOf(from, to string) bool {
+	tree, _, found := strings.Cut(to, "/internal/")
+	return found && covers(tree, from)
+}
 
 func areNeighbours(from, to string) bool {
 	for _, n := range neighbours {

@@ -15,19 +15,17 @@ import (
 //	1,"water, still",
 //	2,stone,""
 //
-// Values are parted by commas and rows end with a line feed. NULL is nothing, and the empty string "". A value is
-// quoted if it has a comma, a quote, a line feed or a carriage return in it, and quotes in it are doubled; so is \.
-// where it is the only value of its row, since it once meant the end. Booleans are t and f, binary data is \x and
-// hexadecimal digits, and all else stands as the database prints it. The names of the columns are written by the same
-// rules. A row of no columns is an empty line.
-//
-// Text in an encoding other than UTF-8 is not changed.
+// Commas separate values, and a line feed ends each row. NULL is nothing, and the empty string is "". A value is quoted
+// if it contains a comma, a quote, a line feed or a carriage return; quotes in it are doubled. The value \. is also
+// quoted if it is the only one of its row, since it used to mark the end of the data. Booleans are t and f, binary data
+// is \x and hexadecimal digits, and anything else is written as the database prints it. Column names follow the same
+// rules. A row without columns is an empty line. Text that is not UTF-8 is not changed.
 type CSV struct{}
 
-// Extension is ".csv".
+// Extension returns ".csv".
 func (CSV) Extension() string { return ".csv" }
 
-// Encoder gives an encoder, without an error. Names of columns may repeat.
+// Encoder returns an encoder, and never an error. Column names may repeat.
 func (CSV) Encoder(columns []source.Column) (Encoder, error) {
 	rows := &csvRows{single: len(columns) == 1}
 	var header []byte
@@ -43,7 +41,7 @@ func (CSV) Encoder(columns []source.Column) (Encoder, error) {
 }
 
 type csvRows struct {
-	single bool // rows have one column
+	single bool // the rows have one column
 }
 
 func (e *csvRows) appendRow(dst []byte, b *source.Batch, row int) ([]byte, error) {
@@ -110,10 +108,10 @@ func appendDoubled(dst, value []byte) []byte {
 	return append(appendDoubles(append(dst, '"'), value), '"')
 }
 
-// appendDoubles appends a value with the quotes in it doubled. It goes by words, since quotes stand close together in
-// JSON: each word is stored as it is, and behind each of its quotes the rest of it once more.
+// appendDoubles appends a value with its quotes doubled. Quotes are frequent in JSON, so it works on words: it stores a
+// word as it is, and then, after each quote, the rest of the word again.
 func appendDoubles(dst, value []byte) []byte {
-	const room = 3 * 8 // a word of quotes, and what is stored behind it
+	const room = 3 * 8 // for a word of quotes, and the store after it
 	for len(value) >= 8 && cap(dst)-len(dst) >= room {
 		w := word(value)
 		value = value[8:]
@@ -138,7 +136,7 @@ func appendDoubles(dst, value []byte) []byte {
 	return dst
 }
 
-// csvPlain reports whether a value needs no quotes.
+// csvPlain reports whether a value needs no quotes around it.
 func csvPlain(value []byte) bool {
 	n := len(value)
 	switch {
@@ -161,7 +159,7 @@ func csvPlain(value []byte) bool {
 	return n > 0
 }
 
-// csvSpecials is hasByte for four bytes at once.
+// csvSpecials is hasByte for four characters at once.
 func csvSpecials(w uint64) uint64 {
 	comma, quote, feed, carriage := w^ones*',', w^ones*'"', w^ones*'\n', w^ones*'\r'
 	return ((comma-ones)&^comma | (quote-ones)&^quote | (feed-ones)&^feed | (carriage-ones)&^carriage) & highBits
@@ -174,5 +172,5 @@ func appendHex(dst, value []byte) []byte {
 	return hex.AppendEncode(append(dst, `\x`...), value)
 }
 
-// hexSize is the number of bytes that appendHex appends.
+// hexSize returns the number of bytes that appendHex appends.
 func hexSize(value []byte) int { return len(`\x`) + hex.EncodedLen(len(value)) }

@@ -92,7 +92,7 @@ func TestCSVWithoutColumns(t *testing.T) {
 	}
 }
 
-// nastyText makes text of the characters that matter to CSV, and of others.
+// nastyText returns random text with many characters that are special in CSV.
 func nastyText(r *rand.Rand) string {
 	alphabet := []string{
 		",", `"`, "\n", "\r", `\`, ".", "N", " ", "\t", "a", "Z", "0", "'", ";", "|", "=", "\x01", "\x1f", "\x7f",
@@ -197,7 +197,7 @@ func TestCSVIsThatOfPostgreSQL(t *testing.T) {
 	}
 }
 
-// parseCSV reads CSV strictly: only what CSV writes is taken. The third value tells NULL from "".
+// parseCSV reads CSV strictly: it accepts only what CSV writes, and tells NULL from "".
 func parseCSV(in string, columns int) (rows [][]cell, err error) {
 	for in != "" {
 		var row []cell
@@ -249,7 +249,7 @@ func parseCSV(in string, columns int) (rows [][]cell, err error) {
 	return rows, nil
 }
 
-// cut makes rows out of anything: values end at 0xfe, and are NULL after 0xff.
+// cut makes rows of any bytes: values end at 0xfe, and are NULL after 0xff.
 func cut(data []byte, columns int) [][]cell {
 	var rows [][]cell
 	var row []cell
@@ -265,8 +265,8 @@ func cut(data []byte, columns int) [][]cell {
 	return rows
 }
 
-// TestCSVQuotesAtAnyPlace has quotes, and bytes that differ from one by a bit, in all places of words of eight bytes,
-// with any room in the buffer.
+// TestCSVQuotesAtAnyPlace writes quotes, and bytes that differ from a quote by one bit, at every place of words of eight
+// bytes, to buffers of every capacity.
 func TestCSVQuotesAtAnyPlace(t *testing.T) {
 	e := encoder(t, format.CSV{}, "a")
 	r := rand.New(rand.NewPCG(3, 4))
@@ -313,8 +313,8 @@ func FuzzCSV(f *testing.F) {
 	})
 }
 
-// compareWithEncodingCSV checks that encoding/csv reads the same, where it can: it does not know NULL, skips empty
-// lines, and turns CR LF into LF.
+// compareWithEncodingCSV checks that encoding/csv reads the same values, as far as it can: it does not know NULL, skips
+// empty lines, and turns CR LF into LF.
 func compareWithEncodingCSV(t *testing.T, out string, want [][]cell) {
 	t.Helper()
 	if strings.Contains(out, "\r") {

@@ -8,7 +8,7 @@ import (
 	"culvert/source"
 )
 
-// output gives two rows in a format, or the error.
+// output returns two rows in a format, or the error.
 func output(f format.Format) string {
 	columns := []source.Column{{Name: "id"}, {Name: "title"}, {Name: "note"}}
 	var rows source.Batch
@@ -33,7 +33,7 @@ func output(f format.Format) string {
 	return string(out)
 }
 
-// A source gives batches, and an encoder appends their rows.
+// A source fills batches, and an encoder appends their rows.
 func Example() {
 	var f format.Format = format.JSONL{}
 	encoder, err := f.Encoder([]source.Column{{Name: "id"}, {Name: "done"}})
@@ -76,7 +76,7 @@ func ExampleJSONL() {
 	// {"id":2,"title":"stone","note":""}
 }
 
-// What is to become of text that is not UTF-8, as it may come out of some databases.
+// Some databases return text that is not UTF-8. There are three ways to handle it.
 func ExampleInvalidUTF8() {
 	var rows source.Batch
 	rows.Reset(1)

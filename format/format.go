@@ -1,7 +1,7 @@
 // Package format turns the rows of a source into bytes.
 //
-// A [Format] is a choice: [CSV], [JSONL] or [Text]. For the columns of given rows it makes an [Encoder], which appends
-// batches of rows to a byte slice:
+// A [Format] is [CSV], [JSONL] or [Text]. It makes an [Encoder] for given columns, which appends batches of rows to a
+// byte slice:
 //
 //	encoder, err := format.CSV{}.Encoder(rows.Columns())
 //	…
@@ -11,43 +11,44 @@
 //		…
 //	}
 //
-// Encoders hold no state between batches, so that several goroutines may encode different batches of the same rows at
-// once. They allocate nothing once the slice has grown to its size.
+// Encoders hold no state between batches, so several goroutines may encode different batches of the same rows at once.
+// They do not allocate once the slice has grown to its size.
 //
-// # What loads back
+// # Loading the output
 //
-// Nothing is rounded, shortened or guessed, so that a table can be made of the output again. How each kind of value
-// stands in it:
+// Nothing is rounded, shortened or guessed, so the output can be loaded into a table again. Values are written as:
 //
 //	kind    CSV                        JSONL
 //	Null    nothing                    null
 //	Text    the text; '' is ""         a string
-//	Number  as the database has it     a number with the same digits; NaN, Infinity and the like as a string
+//	Number  as the database has it     a number with the same digits; a string for NaN, Infinity and the like
 //	Bool    t or f                     true or false
-//	Bytes   \x and hexadecimal digits  a string of them, "\\x00ff"
+//	Bytes   \x and hexadecimal digits  the same in a string, "\\x00ff"
 //	JSON    as the database has it     itself, on one line
 //
-// All other types of a database, such as times, arrays, ranges and composites, are Text. So PostgreSQL loads CSV by
+// All other database types, such as times, arrays, ranges and composites, are Text. PostgreSQL loads CSV by
 //
 //	\copy orders from orders.csv csv header
 //
-// and JSON Lines, with two bytes that no line has, by
+// and JSON Lines, with two bytes that occur in no line, by
 //
 //	create temporary table lines (line text)
 //	\copy lines from orders.jsonl csv quote e'\x01' delimiter e'\x02'
 //	insert into orders select r.* from lines, json_populate_record(null::orders, line::json) r
 //
-// Both give an equal table; the insert must name the columns if some are generated. It is in the nature of PostgreSQL's
-// functions for JSON that they make NULL of a JSON value that is null, write json that is a single string or number
-// anew, and refuse a line whose json has \u0000 or an unpaired surrogate in it. Of what is json,
-// jsonb_populate_record keeps neither the layout nor the order of keys, nor any but the last of repeated ones, and it
-// refuses numbers that numeric cannot hold; and it loses the sign of a floating-point zero. Before version 18, psql
-// takes a line of \. in the middle of a text for the end of the file, which COPY FROM STDIN does not.
+// Both make an equal table. The insert must name the columns if some are generated. PostgreSQL has these limits:
 //
-// SQLite has a type for each value, of which JSON keeps all but one: a text that begins with \x looks like binary data.
-// unhex(substr(value, 3)) reads that. Its .import takes NULL for the empty string, and binary data for text.
+//   - Its JSON functions read the JSON value null as NULL, rewrite json that is a single string or number, and refuse
+//     json that contains \u0000 or an unpaired surrogate.
+//   - In json columns, jsonb_populate_record loses the layout, the order of keys, and all but the last of repeated
+//     keys. It refuses numbers that numeric cannot hold. It also loses the sign of a floating-point zero.
+//   - Before version 18, psql takes a line of \. within a text for the end of the file. COPY FROM STDIN does not.
 //
-// Text that is not UTF-8 is in CSV byte by byte, and in JSONL as [InvalidUTF8] says.
+// SQLite has a type for each value. JSON keeps these types, except that text which begins with \x looks like binary
+// data; unhex(substr(value, 3)) decodes binary data. SQLite's .import reads NULL as the empty string, and binary data
+// as text.
+//
+// CSV keeps the bytes of text that is not UTF-8. In JSONL, [InvalidUTF8] decides.
 package format
 
 import (
@@ -56,33 +57,32 @@ import (
 	"culvert/source"
 )
 
-// Format is a way to write rows.
+// Format is a format of rows.
 type Format interface {
-	// Encoder gives the encoder for rows of these columns.
+	// Encoder returns the encoder for rows with these columns.
 	Encoder(columns []source.Column) (Encoder, error)
 
-	// Extension is the usual end of file names, with its dot.
+	// Extension returns the usual file name extension, with its dot.
 	Extension() string
 }
 
 // Encoder appends encoded rows to a byte slice. It is safe for concurrent use.
 type Encoder interface {
-	// AppendHeader appends what stands once before all rows; for most formats, nothing.
+	// AppendHeader appends the text before the first row, which most formats do not have.
 	AppendHeader(dst []byte) []byte
 
-	// RowSize is the number of bytes that a row takes beside its values, or a little more. See
-	// [source.Batch.SetRowSize].
+	// RowSize returns the number of bytes of a row without its values, or slightly more. See [source.Batch.SetRowSize].
 	RowSize() int
 
-	// AppendRows appends all rows of a batch, none of which is lent, and whose values it does not retain. On an error
-	// dst is returned as far as it got, and must not be used as output.
+	// AppendRows appends all rows of a batch, none of which may be lent. It does not retain their values. After an
+	// error, the result must not be used as output.
 	AppendRows(dst []byte, b *source.Batch) ([]byte, error)
 
 	// AppendPieces appends the same bytes as AppendRows, in pieces of about size bytes, so that the text of a large row
-	// need not be in memory as a whole. When dst has reached size, it is passed to next, which returns the slice to
-	// append to from then on. The last piece is returned, and may be empty. A row that is smaller than 64 KiB is in one
-	// piece with all of its text. A piece is at most 400 KiB longer than size, beside the names of the columns or the
-	// template. An error of next is returned as it is.
+	// is never in memory as a whole. Rows may be lent. Each time dst reaches size bytes, AppendPieces calls next with
+	// it and goes on with the slice that next returns. It returns the last piece, which may be empty. A row of less
+	// than 64 KiB is not split. A piece exceeds size by at most 400 KiB, not counting column names or the template. An
+	// error of next is returned as it is.
 	AppendPieces(dst []byte, b *source.Batch, size int, next func(text []byte) ([]byte, error)) ([]byte, error)
 }
 
@@ -91,11 +91,11 @@ type rowEncoder interface {
 	// appendRow appends a row that is not lent.
 	appendRow(dst []byte, b *source.Batch, row int) ([]byte, error)
 
-	// addRow adds any row, value by value. A failure is the error of the pieces. They go by value, since their address
-	// in an interface call would be an allocation.
+	// addRow adds any row, value by value, and sets err on failure. The pieces are passed by value, since a pointer in
+	// an interface call would make them escape.
 	addRow(p pieces, b *source.Batch, row int) pieces
 
-	// valuesSize returns the number of bytes that the values of a row take, without escapes.
+	// valuesSize returns the size of the values of a row as text, without escapes.
 	valuesSize(b *source.Batch, row int) int
 }
 
@@ -104,7 +104,7 @@ type encoder struct {
 	rowEncoder
 	header  []byte
 	rowSize int // bytes of a row without its values
-	copies  int // how many times the values of a row may be written, at most
+	copies  int // the most times that a value of a row can be written
 }
 
 func (e *encoder) AppendHeader(dst []byte) []byte { return append(dst, e.header...) }
@@ -122,8 +122,8 @@ func (e *encoder) AppendRows(dst []byte, b *source.Batch) ([]byte, error) {
 	return dst, err
 }
 
-// size estimates the number of bytes of the text of a batch. With a large value the estimate is close: one that is too
-// small would leave the old and the new buffer in memory at once.
+// size estimates the size of the text of a batch. For large values it is close: with an estimate that is too small, the
+// old and the new buffer would be in memory at once.
 func (e *encoder) size(b *source.Batch) int {
 	size := b.Rows() * e.rowSize
 	if b.Size() <= 2*source.BatchSize {

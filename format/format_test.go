@@ -25,7 +25,7 @@ func boolean(v string) cell  { return cell{source.Bool, v} }
 func binary(v string) cell   { return cell{source.Bytes, v} }
 func jsonCell(v string) cell { return cell{source.JSON, v} }
 
-// fill makes a batch of rows of so many columns.
+// fill makes a batch of rows with the given number of columns.
 func fill(columns int, rows ...[]cell) *source.Batch {
 	b := new(source.Batch)
 	b.Reset(columns)
@@ -59,7 +59,7 @@ func encoder(tb testing.TB, f format.Format, names ...string) format.Encoder {
 	return e
 }
 
-// encode gives all of an output, with its header.
+// encode returns the whole output, with its header.
 func encode(tb testing.TB, f format.Format, names []string, rows ...[]cell) string {
 	tb.Helper()
 	e := encoder(tb, f, names...)
@@ -126,7 +126,7 @@ func TestAppendRowsAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestLargeValue: a large value must find room at once, not by growing.
+// TestLargeValue checks that the buffer grows only once for a large value.
 func TestLargeValue(t *testing.T) {
 	const size = 4 << 20
 	for _, test := range []struct {

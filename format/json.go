@@ -5,23 +5,23 @@ import (
 	"math/bits"
 )
 
-// maxDepth is how deep JSON may be nested. PostgreSQL has no limit but its stack: between 12,000 and 20,000 with the
-// default max_stack_depth of 2 MB, and less than this with the 7 MB that most systems allow.
+// maxDepth is how deep JSON may be nested. PostgreSQL is limited only by its stack: to a depth between 12,000 and 20,000
+// with the default max_stack_depth of 2 MB, and to less than maxDepth with the 7 MB that most systems allow.
 const maxDepth = 70_000
 
-// validJSON reports whether text is one JSON value (RFC 8259), whatever bytes above 0x7f its strings have.
+// validJSON reports whether text is one JSON value (RFC 8259). It does not check bytes above 0x7f in strings.
 func validJSON(text []byte) bool {
 	end, ok := scanValue(text, skipSpace(text, 0), 0)
 	return ok && skipSpace(text, end) == len(text)
 }
 
-// validNumber reports whether text is a JSON number and nothing else.
+// validNumber reports whether text is one JSON number.
 func validNumber(text []byte) bool {
 	end, ok := scanNumber(text, 0)
 	return ok && end == len(text)
 }
 
-// appendLine appends valid JSON on one line. If there is a line break in it, all its white space goes.
+// appendLine appends valid JSON on one line. If it contains a line break, all white space between tokens is left out.
 func appendLine(dst, text []byte) []byte {
 	if bytes.IndexByte(text, '\n') < 0 && bytes.IndexByte(text, '\r') < 0 {
 		return append(dst, text...)
@@ -40,7 +40,7 @@ func appendLine(dst, text []byte) []byte {
 	}
 }
 
-// The scan functions go over one thing that begins at text[i], and give the place after it.
+// The scan functions read one element of JSON that begins at text[i], and return the index after it.
 
 func scanValue(text []byte, i, depth int) (end int, ok bool) {
 	if i == len(text) {
@@ -206,7 +206,7 @@ func appendQuoted(dst, text []byte) (out []byte, ascii bool) {
 	return append(dst, '"'), ascii
 }
 
-// appendEscaped appends what stands between the quotes.
+// appendEscaped appends the characters between the quotes.
 func appendEscaped(dst, text []byte) (out []byte, ascii bool) {
 	const digits = "0123456789abcdef"
 	ascii = true
@@ -237,8 +237,8 @@ func appendEscaped(dst, text []byte) (out []byte, ascii bool) {
 	}
 }
 
-// plainLength is the length of the beginning of text that stands in a JSON string as it is: up to a quote, a backslash
-// or a control character. It also reports whether that is known to be ASCII.
+// plainLength returns the length of the prefix of text without escapes in a JSON string: up to a quote, a backslash
+// or a control character. It also reports whether the prefix is known to be ASCII.
 func plainLength(text []byte) (n int, ascii bool) {
 	var seen uint64
 	for ; len(text)-n >= 8; n += 8 {

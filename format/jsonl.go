@@ -9,45 +9,45 @@ import (
 	"culvert/source"
 )
 
-// JSONL writes each row as a JSON object on a line of its own, with the columns in their order:
+// JSONL writes each row as a JSON object on a line of its own, with the columns in order:
 //
 //	{"id":1,"title":"water","price":12.50,"tags":["a", "b"],"note":null}
 //
-// What becomes of a value:
+// Values are written as follows:
 //
-//   - A number stays as the database prints it, with all its digits. What JSON does not count as a number (NaN,
-//     Infinity, 007, .5) is a string.
+//   - A number keeps all digits that the database prints. A number that is not one in JSON (NaN, Infinity, 007, .5) is
+//     a string.
 //   - Booleans are true and false, and NULL is null.
-//   - Binary data is a string of \x and hexadecimal digits, as in CSV: what PostgreSQL takes for a bytea.
-//   - JSON is embedded as it is. If it spans several lines, the white space between its parts is left out; numbers, the
-//     order of keys and repeated keys are not touched. What is not valid JSON, or is nested more than 70,000 deep, is a
-//     string with the same text; databases that check their JSON have no such values.
-//   - All else is a string. Quotes, backslashes and control characters are escaped, and nothing else. Bytes that are
-//     not UTF-8 are treated as InvalidUTF8 says.
+//   - Binary data is a string of \x and hexadecimal digits, as in CSV, which PostgreSQL reads as a bytea.
+//   - JSON is embedded as it is. If it spans several lines, white space between its tokens is left out. Numbers, the
+//     order of keys and repeated keys do not change. Invalid JSON, and JSON nested more than 70,000 deep, is a string
+//     with the same text; a database that checks its JSON has no such values.
+//   - Anything else is a string. Only quotes, backslashes and control characters are escaped. InvalidUTF8 decides about
+//     bytes that are not UTF-8.
 //
-// Two columns of one name are refused, since most readers of JSON would drop one of them.
+// Two columns with the same name are an error, since most readers of JSON would drop one of them.
 type JSONL struct {
 	InvalidUTF8 InvalidUTF8 // the default is an error
 }
 
-// InvalidUTF8 says what JSONL does with text, or JSON, that is not valid UTF-8.
+// InvalidUTF8 is what JSONL does with text, or JSON, that is not valid UTF-8.
 type InvalidUTF8 uint8
 
 const (
 	// ErrorOnInvalid ends the export with an [*InvalidUTF8Error].
 	ErrorOnInvalid InvalidUTF8 = iota
-	// ReplaceInvalid puts U+FFFD in the place of each wrong byte.
+	// ReplaceInvalid writes U+FFFD for each invalid byte.
 	ReplaceInvalid
-	// Base64Invalid writes an object in place of the string, {"base64":"/w=="}, with all bytes of the value. No other
-	// value of a text column is an object.
+	// Base64Invalid writes all bytes of the value in an object in place of the string, {"base64":"/w=="}. No other value
+	// of a text column is an object.
 	Base64Invalid
 )
 
-// InvalidUTF8Error says which value is not valid UTF-8.
+// InvalidUTF8Error reports a value that is not valid UTF-8.
 type InvalidUTF8Error struct {
 	Column string
-	Row    int64 // counted from 1 in the batch, or by package export from the first row; 0 if rows have no order
-	Offset int   // of the first wrong byte in the value
+	Row    int64 // counts from 1 in the batch; package export counts from the first row; 0 if rows have no order
+	Offset int   // of the first invalid byte in the value
 }
 
 func (e *InvalidUTF8Error) Error() string {
@@ -57,11 +57,11 @@ func (e *InvalidUTF8Error) Error() string {
 	return fmt.Sprintf("format: column %q, row %d: not valid UTF-8 at byte %d of the value", e.Column, e.Row, e.Offset)
 }
 
-// Extension is ".jsonl".
+// Extension returns ".jsonl".
 func (JSONL) Extension() string { return ".jsonl" }
 
-// Encoder gives an encoder, or an error if two columns have the same name, or one has a name that is not valid UTF-8
-// and InvalidUTF8 is ErrorOnInvalid. Otherwise wrong bytes of names are replaced.
+// Encoder returns an encoder. It fails if two columns have the same name. If a name is not valid UTF-8, it fails with
+// ErrorOnInvalid, and otherwise replaces the invalid bytes.
 func (f JSONL) Encoder(columns []source.Column) (Encoder, error) {
 	rows := &jsonlRows{policy: f.InvalidUTF8, columns: slices.Clone(columns)}
 	rowSize := len("{}\n")
@@ -118,7 +118,7 @@ func (e *jsonlRows) invalid(row, column int, value []byte) error {
 func (e *jsonlRows) valuesSize(b *source.Batch, row int) int {
 	size := 0
 	for column := range e.keys {
-		// The quotes take the place that rowSize has for a null.
+		// The quotes take the place of the null that rowSize counts.
 		if kind, value := b.Value(row, column); kind == source.Bytes {
 			size += len(`\`) + hexSize(value)
 		} else {
@@ -128,7 +128,7 @@ func (e *jsonlRows) valuesSize(b *source.Batch, row int) int {
 	return size
 }
 
-// appendValue appends a value, unless it is not valid UTF-8 and the policy is an error.
+// appendValue appends a value. It fails if the value is not valid UTF-8 and the policy is an error.
 func (e *jsonlRows) appendValue(dst []byte, kind source.Kind, value []byte) (out []byte, ok bool) {
 	switch kind {
 	case source.Null:
@@ -164,8 +164,8 @@ func (e *jsonlRows) appendValue(dst []byte, kind source.Kind, value []byte) (out
 	})
 }
 
-// appendInvalid appends by the policy a value that is not valid UTF-8: with its bytes replaced, as appendValid does, or
-// otherwise.
+// appendInvalid appends a value that is not valid UTF-8 as the policy says. With ReplaceInvalid, appendValid appends the
+// value with its invalid bytes replaced.
 func (e *jsonlRows) appendInvalid(dst, value []byte, appendValid func(dst, value []byte) []byte) ([]byte, bool) {
 	switch e.policy {
 	case ReplaceInvalid:
@@ -179,7 +179,7 @@ func (e *jsonlRows) appendInvalid(dst, value []byte, appendValid func(dst, value
 	}
 }
 
-// replaceInvalid gives a copy of text with U+FFFD for each byte that is not valid UTF-8.
+// replaceInvalid returns a copy of text with U+FFFD for each invalid byte.
 func replaceInvalid(text []byte) []byte {
 	out := make([]byte, 0, len(text)+utf8.UTFMax*4)
 	for len(text) > 0 {
@@ -190,7 +190,7 @@ func replaceInvalid(text []byte) []byte {
 	return out
 }
 
-// invalidOffset is the place of the first byte that is not valid UTF-8.
+// invalidOffset returns the offset of the first invalid byte.
 func invalidOffset(text []byte) int {
 	offset := 0
 	for offset < len(text) {

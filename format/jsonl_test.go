@@ -15,7 +15,7 @@ import (
 	"culvert/format"
 )
 
-// jsonValue is what JSONL makes of one value.
+// jsonValue returns one value as JSONL writes it.
 func jsonValue(t *testing.T, f format.JSONL, c cell) string {
 	t.Helper()
 	line := encode(t, f, []string{"a"}, []cell{c})
@@ -175,7 +175,7 @@ func TestJSONLNames(t *testing.T) {
 	}
 }
 
-// A value that fails must not spoil the batch for another try.
+// A value that fails must not prevent another attempt with the same batch.
 func TestJSONLGoesOnAfterAnError(t *testing.T) {
 	e := encoder(t, format.JSONL{}, "a")
 	if _, err := e.AppendRows(nil, fill(1, []cell{text("\xff")})); err == nil {

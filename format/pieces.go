@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	wholeRow = 64 << 10 // the most bytes of a row that is appended at once
-	part     = 12 << 10 // of a value that is added at once; a multiple of 3, for base64
+	wholeRow = 64 << 10 // the most bytes of a row that is appended as a whole
+	part     = 12 << 10 // the most bytes of a value that are added at once; a multiple of 3, for base64
 )
 
-// pieces is text that is handed on in pieces while it is made.
+// pieces passes text on in pieces while it is made.
 type pieces struct {
 	text []byte
 	size int
@@ -22,7 +22,7 @@ type pieces struct {
 	err  error // nothing is added after it
 }
 
-// cut hands the text on if there is enough of it.
+// cut passes the text on if it is long enough.
 func (p *pieces) cut() {
 	if len(p.text) >= p.size && p.err == nil {
 		p.text, p.err = p.next(p.text)
@@ -31,7 +31,7 @@ func (p *pieces) cut() {
 
 func (p *pieces) addString(s string) { p.text = append(p.text, s...) }
 
-// add appends a value part by part. No part ends within a character, so that each is as valid as the value.
+// add appends a value in parts. No part ends within a character, so the parts of a valid value are valid.
 func (p *pieces) add(value []byte, appendPart func(dst, part []byte) []byte) {
 	for len(value) > 0 && p.err == nil {
 		n := wholeRunes(value, part)
@@ -47,7 +47,7 @@ func (p *pieces) addHex(value []byte) {
 	p.addParts(value, hex.AppendEncode)
 }
 
-// addParts is add for bytes that are no characters.
+// addParts is add for bytes that are not characters.
 func (p *pieces) addParts(value []byte, appendPart func(dst, part []byte) []byte) {
 	for len(value) > 0 && p.err == nil {
 		n := min(part, len(value))
@@ -59,8 +59,8 @@ func (p *pieces) addParts(value []byte, appendPart func(dst, part []byte) []byte
 
 func appendPlain(dst, part []byte) []byte { return append(dst, part...) }
 
-// wholeRunes is the length of the beginning of a text, of up to most bytes, that does not end within a character.
-// What is not valid UTF-8 may be cut anywhere but before the last byte of a character that would have been one.
+// wholeRunes returns the length of the longest prefix of at most most bytes that does not end within a character. A text
+// that is not valid UTF-8 may be cut anywhere, except within a valid character.
 func wholeRunes(text []byte, most int) int {
 	if len(text) <= most {
 		return len(text)
@@ -94,7 +94,7 @@ func (e *jsonlRows) addRow(p pieces, b *source.Batch, row int) pieces {
 	return p
 }
 
-// addValue adds a large value, unless it is not valid UTF-8 and the policy is an error.
+// addValue adds a large value. It fails if the value is not valid UTF-8 and the policy is an error.
 func (e *jsonlRows) addValue(p *pieces, kind source.Kind, value []byte) (ok bool) {
 	valid := kind == source.Bytes || utf8.Valid(value)
 	embedded := kind == source.Number && validNumber(value) || kind == source.JSON && validJSON(value)

@@ -13,7 +13,7 @@ import (
 	"culvert/source"
 )
 
-// pieceFormats are all formats with all that they do to values.
+// pieceFormats are all formats, with all their options.
 var pieceFormats = map[string]format.Format{
 	"csv":           format.CSV{},
 	"jsonl":         format.JSONL{},
@@ -53,7 +53,7 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// largeCell is a value of any kind, often one that is cut.
+// largeCell returns a random value of any kind, often one that is large enough to be cut.
 func largeCell(r *rand.Rand) cell {
 	size := []int{0, 5, 100, 12 << 10, 70_000, 200_000}[r.IntN(6)]
 	words := []string{`"`, "\n", "é", "漢字", "\\", ",", "word ", "\x01", "😀", "12"}
@@ -91,7 +91,7 @@ func largeCell(r *rand.Rand) cell {
 	return text(value)
 }
 
-// TestPiecesEnd stops at the first error of the function that takes the pieces.
+// TestPiecesEnd checks that AppendPieces stops at the first error of next.
 func TestPiecesEnd(t *testing.T) {
 	stop := errors.New("stop")
 	large := fill(2, []cell{text(strings.Repeat("x", 1<<20)), binary(strings.Repeat("x", 1<<20))})
@@ -111,7 +111,7 @@ func TestPiecesEnd(t *testing.T) {
 	}
 }
 
-// TestPiecesEndBeforeInvalid returns the error of the function that takes the pieces, and not that of a later value.
+// TestPiecesEndBeforeInvalid checks that an error of next comes before the error of a later value.
 func TestPiecesEndBeforeInvalid(t *testing.T) {
 	stop := errors.New("stop")
 	batch := fill(3, []cell{text(strings.Repeat("x", 1<<20)), text("\xff"), text(strings.Repeat("\xff", 1<<20))})
@@ -123,7 +123,7 @@ func TestPiecesEndBeforeInvalid(t *testing.T) {
 	}
 }
 
-// TestPiecesOfManyColumns cuts rows whose values are each too small to be cut.
+// TestPiecesOfManyColumns cuts rows of which no value is large enough to be cut.
 func TestPiecesOfManyColumns(t *testing.T) {
 	const columns, size = 500, 100_000
 	row, names := make([]cell, columns), make([]string, columns)
@@ -146,7 +146,7 @@ func TestPiecesOfManyColumns(t *testing.T) {
 	}
 }
 
-// TestPiecesHoldWholeRows: ordinary rows are not cut.
+// TestPiecesHoldWholeRows checks that small rows are not cut.
 func TestPiecesHoldWholeRows(t *testing.T) {
 	batch := todos(3000)
 	for name, f := range formats {

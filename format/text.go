@@ -16,24 +16,24 @@ import (
 //	{ID: 1, Title: water, Note: NULL},
 //	{ID: 2, Title: stone, Note: heavy},
 //
-// It is made for people, and for programs that know their data: values are not quoted and keep their line breaks. They
-// stand as in [CSV], and NULL is NULL.
+// It is for people, and for programs that know their data: values are not quoted and keep their line breaks. Values are
+// written as in [CSV], and NULL is NULL.
 type Text struct {
 	// Line is the template, without the line feed that ends each row.
 	//
-	// {name} is a place for a value, if name is just the name of a column, whatever characters it has; of several
-	// names that fit, the longest counts, and of columns with the same name the first. \{ and \} are braces in any
-	// case, and before a brace \\ is a backslash. All else stands for itself, other braces too, but for a {word} of
-	// letters, digits, "_", "-" and "." that does not begin with a digit: that is a column that does not exist.
+	// {name} stands for the value of the column with exactly this name, which may contain any characters. If several
+	// names match, the longest is taken, and of columns with the same name the first. \{ and \} are always braces, and
+	// \\ before a brace is a backslash. Anything else stands for itself, including other braces. However, a {word} of
+	// letters, digits, "_", "-" and "." that does not begin with a digit is an error if there is no such column.
 	//
 	// The empty Line lists all columns: {id: {id}, title: {title}},
 	Line string
 }
 
-// Extension is ".txt".
+// Extension returns ".txt".
 func (Text) Extension() string { return ".txt" }
 
-// Encoder gives an encoder, or a [*source.UnknownError] if the template names a column that does not exist.
+// Encoder returns an encoder, or a [*source.UnknownError] if the template names a column that does not exist.
 func (f Text) Encoder(columns []source.Column) (Encoder, error) {
 	t := template{
 		columns:  columns,
@@ -55,12 +55,12 @@ func (f Text) Encoder(columns []source.Column) (Encoder, error) {
 
 type textRows struct {
 	places []place
-	end    []byte // after the last place
+	end    []byte // the literal after the last place
 }
 
-// place is where a value goes.
+// place is a value in a template.
 type place struct {
-	before []byte // since the place before
+	before []byte // the literal since the place before
 	column int
 }
 
@@ -107,12 +107,12 @@ func (e *textRows) valuesSize(b *source.Batch, row int) int {
 	return size
 }
 
-// template is a line on its way to places.
+// template is a Line that is being parsed.
 type template struct {
 	columns  []source.Column
 	places   []place
-	literals []byte // one behind the other
-	start    int    // of the literal since the last place
+	literals []byte // all literals, concatenated
+	start    int    // where the literal since the last place begins
 }
 
 func (t *template) listAll() {
@@ -160,7 +160,7 @@ func (t *template) parse(line string) error {
 	}
 }
 
-// column finds the column whose name, and a brace, line begins with. It gives -1 if there is none.
+// column returns the column whose name begins line, followed by a brace, or -1.
 func (t *template) column(line string) int {
 	found := -1
 	for i, c := range t.columns {
@@ -172,7 +172,7 @@ func (t *template) column(line string) int {
 	return found
 }
 
-// unknownColumn gives the word, and a brace, that line begins with.
+// unknownColumn returns the word that begins line, followed by a brace.
 func unknownColumn(line string) (word string, ok bool) {
 	word, _, ok = strings.Cut(line, "}")
 	if !ok || word == "" {

@@ -117,8 +117,8 @@ func TestTextValues(t *testing.T) {
 	}
 }
 
-// Whatever the template, it is either refused for a word in it, or gives a line in which the value comes as often as
-// its places and nothing else has changed but backslashes.
+// Any template is either refused because of a word in it, or makes a line that has the value at each place and differs
+// otherwise only in backslashes.
 func FuzzText(f *testing.F) {
 	for _, seed := range []string{"{ID: {id}},", `\{id}`, `\\{id}`, "{{id}}", "{id", "{no}", "ä{id}{id}", "{id id}"} {
 		f.Add(seed)
@@ -139,7 +139,7 @@ func FuzzText(f *testing.F) {
 		if line == "" {
 			line = "{id: {id}},"
 		}
-		// A value that is its own name leaves the line as it was, without the braces of its places.
+		// A value that equals the column name leaves the line as it was, without the braces of its places.
 		strip := strings.NewReplacer("{", "", "}", "", `\`, "")
 		if got, want := strip.Replace(strings.TrimSuffix(string(out), "\n")), strip.Replace(line); got != want {
 			t.Fatalf("%q: got %q", line, out)

@@ -2,15 +2,15 @@ package format
 
 import "encoding/binary"
 
-// Values are looked through in words of eight bytes. Each function here gives a word with the highest bit set in the
-// bytes that are looked for, the lowest of them exactly; above it there may be others. (Sean Eron Anderson, Bit
-// Twiddling Hacks: haszero, hasless.)
+// Values are searched in words of eight bytes. Each function here returns a word with the highest bit set in each byte
+// that matches. The lowest set bit is exact; bits above it may be wrong. The method is haszero and hasless of Sean Eron
+// Anderson's Bit Twiddling Hacks.
 const (
 	ones     = 0x0101010101010101
 	highBits = 0x8080808080808080
 )
 
-// word is the first eight bytes.
+// word returns the first eight bytes.
 func word(b []byte) uint64 { return binary.LittleEndian.Uint64(b) }
 
 func hasByte(w uint64, c byte) uint64 {
@@ -18,13 +18,13 @@ func hasByte(w uint64, c byte) uint64 {
 	return (x - ones) &^ x & highBits
 }
 
-// everyByte is hasByte, and has exactly the bytes that are looked for.
+// everyByte is hasByte with all bits exact.
 func everyByte(w uint64, c byte) uint64 {
 	x := w ^ ones*uint64(c)
 	return ^(x&^uint64(highBits) + ^uint64(highBits) | x) & highBits
 }
 
-// hasLess looks for bytes below c, which is at most 0x80.
+// hasLess searches for bytes below c, which is at most 0x80.
 func hasLess(w uint64, c byte) uint64 {
 	return (w - ones*uint64(c)) &^ w & highBits
 }

@@ -10,18 +10,17 @@ import (
 	"culvert/source"
 )
 
-// systemSchemas are the databases of the system.
+// systemSchemas are the databases of the system, as SQL.
 const systemSchemas = "'information_schema', 'performance_schema', 'mysql', 'sys'"
 
 const listing = "listing the tables"
 
-// Tables gives the names of the tables of a database. For "" that is the one that is opened; if none is, the names are
-// those of all databases but those of the system. A name is that of the table alone in the database that is opened, and
-// else database.table, with backticks where without them Table would take it for another. They are in order, byte by
-// byte.
+// Tables returns the names of the tables of a database, sorted by bytes. For "", these are the tables of the opened
+// database, or of all databases except the system's if none is opened. A name in the opened database is the table's
+// alone; others are database.table, with backticks if Table would otherwise find another table.
 //
-// Views are left out, as are sequences, and MERGE tables, whose rows are those of others. So are tables on which the
-// user has no rights at all: the server does not tell of them.
+// Views, sequences, and MERGE tables, whose rows belong to other tables, are left out. So are tables on which the user
+// has no rights, since the server hides them.
 func (db *DB) Tables(ctx context.Context, schema string) ([]string, error) {
 	if err := db.begin(ctx); err != nil {
 		return nil, err
@@ -52,7 +51,7 @@ func (db *DB) Tables(ctx context.Context, schema string) ([]string, error) {
 	return s.distinctNames(ctx, tables)
 }
 
-// schemaNamed gives the name of a database as it is written there.
+// schemaNamed returns the name of a database as the server writes it.
 func (s *session) schemaNamed(ctx context.Context, name string) (string, error) {
 	found, err := s.query(ctx, 1, "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA ORDER BY SCHEMA_NAME")
 	if err != nil {
@@ -70,7 +69,7 @@ func (s *session) schemaNamed(ctx context.Context, name string) (string, error) 
 	return "", unknown
 }
 
-// distinctNames gives for each table, of which the database and name are known, a name that Table takes for it.
+// distinctNames returns for each row of a database and a table the name by which Table finds that table.
 func (s *session) distinctNames(ctx context.Context, tables [][]string) ([]string, error) {
 	known := map[string]bool{}
 	if slices.ContainsFunc(tables, func(row []string) bool { return row[0] != s.database }) {
@@ -85,7 +84,7 @@ func (s *session) distinctNames(ctx context.Context, tables [][]string) ([]strin
 	names := make([]string, len(tables))
 	for i, row := range tables {
 		if row[0] == s.database {
-			names[i] = row[1] // which is the first that Table looks for
+			names[i] = row[1] // Table looks for this one first
 			continue
 		}
 		for _, name := range []string{row[0] + "." + row[1], quote(row[0]) + "." + quote(row[1])} {
@@ -95,14 +94,14 @@ func (s *session) distinctNames(ctx context.Context, tables [][]string) ([]strin
 			}
 		}
 		if names[i] == "" {
-			return nil, fmt.Errorf("mysql: %s has no name of its own: another one looks like it",
+			return nil, fmt.Errorf("mysql: no name finds %s, since another table has the same one",
 				table{database: row[0], name: row[1]})
 		}
 	}
 	return names, nil
 }
 
-// tableOf is the key of the table that Table would take for a name.
+// tableOf returns the key of the table that Table finds by a name.
 func (s *session) tableOf(name string, tables map[string]bool) string {
 	for _, reading := range readings(name) {
 		if key := s.key(cmp.Or(reading.database, s.database), reading.name); tables[key] {
@@ -112,7 +111,7 @@ func (s *session) tableOf(name string, tables map[string]bool) string {
 	return ""
 }
 
-// key is one for the names that the server does not tell apart.
+// key returns the same key for names that the server does not distinguish.
 func (s *session) key(database, table string) string {
 	key := database + "\x00" + table
 	if s.foldCase {

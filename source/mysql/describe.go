@@ -8,11 +8,11 @@ import (
 	"culvert/source"
 )
 
-// Describe says which state of which database is read.
+// Describe returns the state of the database that is read.
 //
-// The snapshot has no name in these systems, so that it is called by the time at which it was taken, by the clock of
-// the server. The position is that of MariaDB's binary log at the snapshot, as FILE:OFFSET. Without such a log it is
-// "", as it is for MySQL, which does not tell.
+// These systems do not name snapshots, so the snapshot is named by the time at which it was taken, by the server's
+// clock. The position is the place of the snapshot in MariaDB's binary log, as FILE:OFFSET. It is "" without such a log,
+// and for MySQL, which does not report it.
 func (db *DB) Describe(ctx context.Context) (source.Description, error) {
 	if err := db.begin(ctx); err != nil {
 		return source.Description{}, err
@@ -40,7 +40,7 @@ func (db *DB) Describe(ctx context.Context) (source.Description, error) {
 	return description, nil
 }
 
-// tableRows are the rows of a table, or a part of it.
+// tableRows are the rows of a table, or of a part of it.
 type tableRows struct {
 	*rows
 	table table
@@ -48,11 +48,11 @@ type tableRows struct {
 
 var _ source.Sized = (*tableRows)(nil)
 
-// Size gives what the server has noted of the table, which may be out of date. What meets a condition is what the
-// server plans with, and the size of the rows of a view is not known.
+// Size returns the server's statistics of the table, which may be out of date. With a condition, it is an estimate of the
+// query planner. The size of a view is not known.
 func (r *tableRows) Size() (source.Size, error) {
 	if r.err != nil || r.result != nil || !r.table.base {
-		return source.Size{}, nil // too late to ask, or nobody knows
+		return source.Size{}, nil // too late to ask, or not known
 	}
 	size, err := r.session.size(r.ctx, r.table)
 	if err = ignoreRefusal(err); err != nil {
@@ -71,37 +71,37 @@ func (s *session) size(ctx context.Context, t table) (source.Size, error) {
 	}
 	rows, bytes := count(found[0][0]), count(found[0][1])
 	if rows == 0 {
-		return source.Size{}, nil // not even the bytes: an empty table has a page
+		return source.Size{}, nil // nor the bytes: an empty table has a page
 	}
 	wanted := rows
-	if t.where != "" {
+	if t.Where != "" {
 		if wanted, err = s.planned(ctx, t); err != nil {
 			return source.Size{}, err
 		}
 		wanted = min(wanted, rows)
 	}
-	if t.limit > 0 {
-		wanted = min(wanted, float64(t.limit))
+	if t.Limit > 0 {
+		wanted = min(wanted, float64(t.Limit))
 	}
 	return source.Size{Rows: int64(wanted), Bytes: int64(bytes * (wanted / rows))}, nil
 }
 
-// planned is how many rows of a table the server thinks will meet the condition. MariaDB has to be asked for more.
+// planned returns how many rows the server expects to meet the condition. MariaDB says so only in EXPLAIN EXTENDED.
 func (s *session) planned(ctx context.Context, t table) (float64, error) {
 	sql := "EXPLAIN "
 	if s.isMariaDB {
 		sql += "EXTENDED "
 	}
-	found, err := s.query(ctx, anyColumns, sql+"SELECT 1 FROM "+t.sql()+" WHERE ("+t.where+"\n)")
+	found, err := s.query(ctx, anyColumns, sql+"SELECT 1 FROM "+t.sql()+" WHERE ("+t.Where+"\n)")
 	if err != nil || len(found) == 0 || len(found[0]) < 3 {
 		return 0, err
 	}
-	// The last columns are rows, filtered, in percent, and Extra.
+	// The last columns are rows, filtered (in percent), and Extra.
 	last := found[0][len(found[0])-3:]
 	return count(last[0]) * count(last[1]) / 100, nil
 }
 
-// count reads a number that is not negative; anything else is 0.
+// count reads a positive number; anything else is 0.
 func count(text string) float64 {
 	number, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(number > 0) || number > 1<<62 {

@@ -11,29 +11,21 @@ import (
 
 	gomysql "github.com/go-sql-driver/mysql"
 
-	"culvert/source"
+	"culvert/source/internal/sqlsource"
+	"culvert/source/mysql/internal/address"
 )
 
 var errClosed = errors.New("mysql: the rows are closed")
 
-// unavailableError is a [source.ErrUnavailable] that says why in its own words.
-type unavailableError struct {
-	text  string
-	cause error
-}
-
-func (e *unavailableError) Error() string   { return e.text }
-func (e *unavailableError) Unwrap() []error { return []error{source.ErrUnavailable, e.cause} }
-
-// driverError is an error of the driver, after which its connection is of no use.
+// driverError is an error of the driver, after which its connection cannot be used.
 type driverError struct{ error }
 
 func (e driverError) Unwrap() error { return e.error }
 
-// errUnreadable stands for a panic of the driver, which trusts the server to send as many bytes as it says.
-var errUnreadable = errors.New("the server sent something that cannot be read")
+// errUnreadable replaces a panic of the driver, which trusts the lengths that the server sends.
+var errUnreadable = errors.New("the server sent a malformed packet")
 
-// guarded calls the driver. The errors are those of the server, io.EOF, and driverErrors.
+// guarded calls the driver. Its errors are errors of the server, io.EOF and driverErrors.
 func guarded(call func() error) (err error) {
 	defer func() {
 		if recover() != nil {
@@ -42,7 +34,7 @@ func guarded(call func() error) (err error) {
 	}()
 	err = call()
 	if err == nil || err == io.EOF || errors.Is(err, gomysql.ErrPktTooLarge) {
-		return err // the statement is too large, and was not sent
+		return err // with ErrPktTooLarge, nothing was sent
 	}
 	if _, refused := errors.AsType[*gomysql.MySQLError](err); refused {
 		return err
@@ -50,35 +42,32 @@ func guarded(call func() error) (err error) {
 	return driverError{err}
 }
 
-func connectFailed(ctx context.Context, s *settings, err error) error {
+func connectFailed(ctx context.Context, s *address.Settings, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("mysql: connecting: %w", ctx.Err())
 	}
-	_, address := s.place()
-	why := err.Error()
+	_, server := s.Server()
+	where, why := server, err.Error()
 	switch {
 	case errors.Is(err, gomysql.ErrInvalidConn), errors.Is(err, errUnreadable):
-		why = "the server is not one of MySQL, or has closed the connection"
+		why = "it is not a MySQL server, or it has closed the connection"
 	case errors.Is(err, gomysql.ErrNoTLS):
 		why = "the server has no TLS"
 	case errors.Is(err, gomysql.ErrCleartextPassword):
-		why = "the server wants the password in clear text, which is not supported"
+		why = "the server asks for the password in clear text, which is not supported"
 	}
 	if unverified, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		why = unverified.Error()
 	}
-	where := address
-	if s.database != "" {
-		where = fmt.Sprintf("database %q on %s", s.database, address)
+	if s.Database != "" {
+		where = fmt.Sprintf("database %q on %s", s.Database, server)
 	}
-	return &unavailableError{
-		text:  fmt.Sprintf("mysql: cannot connect to %s as user %q: %s", where, s.user, strings.TrimSpace(why)),
-		cause: err,
-	}
+	return sqlsource.Unavailable(
+		fmt.Sprintf("mysql: cannot connect to %s as user %q: %s", where, s.User, strings.TrimSpace(why)), err)
 }
 
-// failed explains why something that was being done has failed, and ends on the server what the context has ended
-// here. Nil stays nil.
+// failed explains an error of what was being done. If the context has ended, it also ends the statement on the server. It
+// returns nil for nil.
 func (s *session) failed(ctx context.Context, doing string, err error) error {
 	if err == nil {
 		return nil
@@ -90,27 +79,27 @@ func (s *session) failed(ctx context.Context, doing string, err error) error {
 		return fmt.Errorf("mysql: %s: %w", doing, ctx.Err())
 	}
 	if refused, ok := errors.AsType[*gomysql.MySQLError](err); ok {
-		// Without the join, which may hold errors that only follow from this one.
+		// Without joined errors, which only follow from this one.
 		explained := fmt.Errorf("mysql: %s: %w", doing, refused)
 		if slices.Contains(endsSession, refused.Number) {
 			s.close()
-			return &unavailableError{explained.Error(), refused}
+			return sqlsource.Unavailable(explained.Error(), refused)
 		}
 		return explained
 	}
 	lost, ok := errors.AsType[driverError](err)
 	switch {
 	case ok:
-	case errors.Is(err, io.EOF): // a packet that is shorter than it says
+	case errors.Is(err, io.EOF): // a packet is shorter than its length says
 		lost = driverError{errUnreadable}
 	default:
 		return fmt.Errorf("mysql: %s: %w", doing, err)
 	}
 	s.close()
-	return &unavailableError{fmt.Sprintf("mysql: %s: lost the connection: %v", doing, lost), lost}
+	return sqlsource.Unavailable(fmt.Sprintf("mysql: %s: lost the connection: %v", doing, lost), lost)
 }
 
-// ignoreRefusal drops an error that is about a statement, such as that a KILL has ended it, and not about the
+// ignoreRefusal returns nil for an error that concerns only a statement, such as the end by a KILL, and not the
 // connection.
 func ignoreRefusal(err error) error {
 	refused, ok := errors.AsType[*gomysql.MySQLError](err)
@@ -120,9 +109,8 @@ func ignoreRefusal(err error) error {
 	return err
 }
 
-// endsSession are the errors that say that the connection is over, whatever else works: too many connections, shutdown,
-// aborted, killed, and disconnected for being idle or by an administrator. Names and numbers are in the error
-// references of MySQL ("Server Error Message Reference") and MariaDB ("MariaDB Error Code Reference").
+// endsSession are the errors after which the server closes the connection. Names and numbers are in the error references
+// of MySQL ("Server Error Message Reference") and MariaDB ("MariaDB Error Code Reference").
 var endsSession = []uint16{
 	1040, // ER_CON_COUNT_ERROR
 	1053, // ER_SERVER_SHUTDOWN

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// grace is how long the server has to take a KILL, after which it is left to find out by itself that nobody listens.
+// grace is how long to wait for a KILL. After that, the server is left to notice by itself that the connection is closed.
 // Only tests change it.
 var grace = 5 * time.Second
 
-// whichServer tells one server from another, also of those that have the same data.
+// whichServer identifies a server, even among servers with the same data.
 const whichServer = "CONCAT_WS(' ', @@hostname, @@port, @@server_id, @@datadir, @@pid_file)"
 
-// interrupt has the server end the statement that gives rows, and drops those that are still on the way. If that fails,
-// or takes longer than the grace, the connection is given up.
+// interrupt ends the statement that returns rows on the server, and drops the rows that are still on the way. If that
+// fails, or takes longer than grace, it closes the connection.
 func (s *session) interrupt(statement driver.Stmt, found driver.Rows) {
 	err := s.network.SetDeadline(time.Now().Add(grace))
 	if err == nil {
@@ -29,7 +29,7 @@ func (s *session) interrupt(statement driver.Stmt, found driver.Rows) {
 		err = guarded(statement.Close)
 	}
 	if err == nil {
-		// The KILL may have found the statement at its end, and would hit the next one.
+		// If the statement had already ended, the KILL hits the next one, which must be this one.
 		err = ignoreRefusal(s.exec(context.Background(), "DO 0"))
 	}
 	if err == nil {
@@ -43,22 +43,22 @@ func (s *session) interrupt(statement driver.Stmt, found driver.Rows) {
 	}
 }
 
-// kill gives the connection up, and has the server end what still runs on it. The server would find out by itself only
-// when it has rows to send. Whether it takes the KILL does not matter to anyone here.
+// kill closes the connection, and has the server end the statement that still runs on it. Otherwise the server notices
+// only when it sends rows. A failure of the KILL has no consequence here.
 func (s *session) kill() {
 	s.close()
 	_ = s.sendKill("CONNECTION")
 }
 
-var errOtherServer = errors.New("the connection cannot be found again")
+var errOtherServer = errors.New("the second connection reached another server")
 
-// maxStartDifference is by how many seconds two answers of one server to when it was started may differ.
+// maxStartDifference is how much two start times of the same server may differ, in seconds.
 const maxStartDifference = 2
 
-// sendKill kills the connection, or the query that it runs, from a second connection, within the grace. What looks like
-// a server may be several, and another one has other connections by the same numbers. So has one that was restarted,
-// which counts from 1 again. A server that runs on gives a number anew only after four billion others, so that a
-// connection which has ended by itself is none to it, and no other one is hit.
+// sendKill kills the connection, or the query that it runs, from a second connection within grace. It makes sure that
+// both are on the same server: one address can belong to several servers, which use the same connection numbers, and a
+// server that was restarted counts from 1 again. A running server reuses a number only after four billion connections,
+// so a KILL never hits another connection if this one has already ended.
 func (s *session) sendKill(what string) error {
 	if s.id == 0 {
 		return errOtherServer

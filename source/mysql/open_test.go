@@ -176,7 +176,7 @@ func TestUnavailable(t *testing.T) {
 		{"no database", strings.Replace(database.URL(), database.Name, "nowhere", 1), "Unknown database 'nowhere'"},
 		{"no user", strings.Replace(database.URL(), "root", "stranger:s3cr3t", 1), "Access denied for user 'stranger'"},
 		{"no MySQL", "mysql://u:s3cr3t@" + greeter(t, "220 mail.example.com\r\n") + "/d", "cannot connect"},
-		{"a broken greeting", "mysql://u:s3cr3t@" + greeter(t, "\x01\x00\x00\x00\x0a") + "/d", "not one of MySQL"},
+		{"a broken greeting", "mysql://u:s3cr3t@" + greeter(t, "\x01\x00\x00\x00\x0a") + "/d", "not a MySQL server"},
 		{"silence", "mysql://u:s3cr3t@" + silent(t) + "/d?connect-timeout=1", "no answer within 1s"},
 	} {
 		_, err := mysql.Open(context.Background(), test.address)
@@ -297,15 +297,15 @@ func TestConfigurationErrors(t *testing.T) {
 		{"mysql://localhost:99999/d", "the port"},
 		{"mysql://localhost/d?ssl-mode=nonsense", "option ssl-mode of the address"},
 		{"mysql://localhost/d?protocol=pipe", "option protocol"},
-		{"mysql://localhost/d?ssl-mode=REQUIRED&ssl-mode=DISABLED", "twice"},
-		{"mysql://localhost/d?nonsense=1", "there are connect-timeout, defaults-file,"},
+		{"mysql://localhost/d?ssl-mode=REQUIRED&ssl-mode=DISABLED", "repeated"},
+		{"mysql://localhost/d?nonsense=1", "the options are connect-timeout, defaults-file,"},
 		{"mysql://u:p/x@localhost/d", "%40"},
 		{"mysql://localhost/d?defaults-file=" + home + "/nowhere", "no such file"},
 		{"mysql://localhost/d?defaults-file=" + loose, "chmod o-w"},
 		{"mysql://localhost/d?defaults-file=" + large, "larger than"},
 		{"mysql://localhost/d?defaults-file=" + wrong, "option ssl-mode in " + wrong},
 		{"mysql://localhost/d?defaults-file=" + crl, "option ssl-crl in " + crl},
-		{"mysql://localhost/d?defaults-file=" + contrary, "one wants TLS"},
+		{"mysql://localhost/d?defaults-file=" + contrary, "contradict each other"},
 	} {
 		_, err := mysql.Open(context.Background(), test.address)
 		if err == nil || errors.Is(err, source.ErrUnavailable) || !strings.Contains(err.Error(), test.want) {

@@ -11,14 +11,15 @@ import (
 	gomysql "github.com/go-sql-driver/mysql"
 
 	"culvert/source"
+	"culvert/source/internal/sqlsource"
 )
 
-// rows are the rows of a statement that runs.
+// rows are the rows of a statement.
 type rows struct {
 	session *session
 	ctx     context.Context
 	name    string // of the table or query, for errors
-	counted bool   // the server can tell how many there are
+	counted bool   // the server can count them
 
 	statement driver.Stmt
 	result    driver.Rows
@@ -32,8 +33,8 @@ type rows struct {
 
 var _ source.Rows = (*rows)(nil)
 
-// prepare has the server check the statement. That of a table runs when the first rows are asked for, so that until
-// then the connection is free.
+// prepare has the server check the statement. The statement of a table runs when the first rows are read, so the
+// connection is free until then.
 func (r *rows) prepare(sql string) error {
 	err := r.session.exec(r.ctx, setSavepoint)
 	if err != nil {
@@ -46,7 +47,7 @@ func (r *rows) prepare(sql string) error {
 	return err
 }
 
-// execute runs the statement. What it gives is described by the result, if it was not before.
+// execute runs the statement. The result describes the columns, unless they are already known.
 func (r *rows) execute() (err error) {
 	err = guarded(func() error {
 		r.result, err = r.statement.(driver.StmtQueryContext).QueryContext(r.ctx, nil)
@@ -60,8 +61,8 @@ func (r *rows) execute() (err error) {
 	names := r.result.Columns()
 	types := r.result.(driver.RowsColumnTypeDatabaseTypeName)
 	if len(names) == 0 {
-		r.session.close() // it may have changed the session
-		err = fmt.Errorf("mysql: %s: the statement gives no rows", r.name)
+		r.session.close() // the statement may have changed it
+		err = fmt.Errorf("mysql: %s: the statement returns no rows", r.name)
 		r.end(err)
 		return err
 	}
@@ -83,12 +84,12 @@ func (r *rows) execute() (err error) {
 	return nil
 }
 
-// describe says what the columns of a table are.
-func (r *rows) describe(columns []column) {
+// describe sets the columns of a table.
+func (r *rows) describe(columns []sqlsource.Column) {
 	r.decoders = make([]decoder, len(columns))
 	for i, c := range columns {
 		r.columns = append(r.columns, c.Column)
-		if c.isJSON {
+		if c.JSON {
 			r.decoders[i] = json
 		}
 	}
@@ -137,9 +138,9 @@ func (r *rows) fill(b *source.Batch) error {
 	return nil
 }
 
-// next reads the values of the next row. The driver takes a row that is cut for the end of all rows, but not without
-// having set the first value. One that ends just before a last date or time it takes for one with a NULL there, which
-// is not found out: no server sends such a row, and one that wants to deceive has easier ways.
+// next reads the values of the next row. For a truncated row, the driver returns io.EOF, but it has already set the first
+// value. A row that ends just before a last date or time is read as NULL there. This is not detected: no server sends
+// such a row, and a malicious one has easier ways to lie.
 func (r *rows) next() error {
 	r.values[0] = r
 	err := guarded(func() error { return r.result.Next(r.values) })
@@ -149,7 +150,7 @@ func (r *rows) next() error {
 	return err
 }
 
-// finish makes the rows spent by what has ended them, which is io.EOF if they are complete.
+// finish ends the rows with an error, which is io.EOF if they are complete.
 func (r *rows) finish(err error) error {
 	if err == io.EOF {
 		err = r.confirm()
@@ -161,7 +162,7 @@ func (r *rows) finish(err error) error {
 	return r.err
 }
 
-// after says how far the rows had come, for errors.
+// after returns how many rows were received, for errors.
 func (r *rows) after() string {
 	if r.received == 0 {
 		return r.name
@@ -169,11 +170,11 @@ func (r *rows) after() string {
 	return fmt.Sprintf("%s, after %d rows", r.name, r.received)
 }
 
-// confirm returns io.EOF if the server says that there are no more rows, and has counted as many, in the same
+// confirm returns io.EOF if the server has no more rows, has counted as many as were received, and is still in the same
 // transaction.
 func (r *rows) confirm() error {
 	if r.result.(driver.RowsNextResultSet).HasNextResultSet() {
-		r.session.kill() // without it, the driver would receive them all
+		r.session.kill() // otherwise the driver would receive them all
 		return errors.New("the statement has more than one result")
 	}
 	if err := r.release(); err != nil {
@@ -228,8 +229,7 @@ func (r *rows) Close() error {
 	return nil
 }
 
-// end makes the rows spent, with the error that Next will return from now on, and leaves the connection as it was
-// before the statement, or closed.
+// end sets the error that Next returns from now on. It leaves the connection as it was before the statement, or closed.
 func (r *rows) end(err error) {
 	if r.err != nil {
 		return
@@ -237,10 +237,10 @@ func (r *rows) end(err error) {
 	r.err = err
 	_, refused := errors.AsType[*gomysql.MySQLError](err)
 	if r.result != nil && !refused && !r.session.gone {
-		r.session.interrupt(r.statement, r.result) // without it, the driver would receive all rows that are left
+		r.session.interrupt(r.statement, r.result) // otherwise the driver would receive all remaining rows
 		return
 	}
-	// The statement has ended, or its connection is gone: what these could say is known.
+	// The statement has ended, or its connection is closed, so these errors are already known.
 	_ = r.release()
 	if err != io.EOF && !r.session.gone {
 		_ = r.session.keepSnapshot(r.ctx)

@@ -10,19 +10,18 @@ import (
 	"net"
 	"strconv"
 	"strings"
-	"time"
 
 	gomysql "github.com/go-sql-driver/mysql"
+
+	"culvert/source/internal/sqlsource"
+	"culvert/source/mysql/internal/address"
 )
 
-// readBuffer is the size of reads from the network; the driver itself reads 4 KiB at a time.
+// readBuffer is the size of reads from the network. The driver itself reads 4 KiB at a time.
 const readBuffer = 256 << 10
 
-// keepAlive finds out within two minutes that the peer is gone while nothing is sent, as in a long query.
-var keepAlive = net.KeepAliveConfig{Enable: true, Idle: time.Minute, Interval: 15 * time.Second, Count: 4}
-
-// conn is what is used of a connection of the driver. Package database/sql would add a pool, which has no use for a
-// transaction, and another copy of each row.
+// conn is a connection of the driver. Package database/sql would add a pool, which a single transaction does not need,
+// and another copy of each row.
 type conn interface {
 	driver.Conn
 	driver.ConnPrepareContext
@@ -31,38 +30,38 @@ type conn interface {
 	driver.Validator
 }
 
-// session is one connection inside of a transaction.
+// session is a connection that is in a transaction.
 type session struct {
 	connector driver.Connector
 	conn      conn
-	dialed    net.Conn // last
+	dialed    net.Conn // the last one
 	network   net.Conn // below conn
-	id        int64    // of the connection, as KILL takes it; 0 if it has none
-	server    string   // which one it is
-	started   int64    // when the server was, in seconds by its own clock
+	id        int64    // the number of the connection for KILL; 0 if it has none
+	server    string   // the result of whichServer
+	started   int64    // when the server was started, in seconds by its own clock
 	version   string
-	taken     string // when the snapshot was
-	database  string // "" if there is none
+	taken     string // when the snapshot was taken
+	database  string // "" if none is opened
 	isMariaDB bool
-	foldCase  bool // of the names of tables
-	gone      bool
+	foldCase  bool // letter case does not count in table names
+	gone      bool // closed
 }
 
-func connect(ctx context.Context, settings *settings) (*session, error) {
+func connect(ctx context.Context, settings *address.Settings) (*session, error) {
 	s := &session{}
 	var err error
 	if s.connector, err = newConnector(settings, s.dial); err != nil {
 		return nil, err
 	}
 	limited := ctx
-	if settings.timeout > 0 {
+	if settings.Timeout > 0 {
 		var cancel context.CancelFunc
-		limited, cancel = context.WithTimeout(ctx, settings.timeout)
+		limited, cancel = context.WithTimeout(ctx, settings.Timeout)
 		defer cancel()
 	}
 	if s.conn, err = s.connect(limited); err != nil {
 		if limited.Err() != nil {
-			err = fmt.Errorf("there was no answer within %v", settings.timeout)
+			err = fmt.Errorf("no answer within %v", settings.Timeout)
 		}
 		return nil, connectFailed(ctx, settings, err)
 	}
@@ -84,22 +83,22 @@ func (s *session) connect(ctx context.Context) (opened conn, err error) {
 		return err
 	})
 	if errors.Is(err, errUnreadable) {
-		_ = s.dialed.Close() // which the driver could not; the server is to blame, and that is the error
+		_ = s.dialed.Close() // the driver did not reach its own Close; the error is the server's
 	}
 	return opened, err
 }
 
 type dialer = func(ctx context.Context, network, address string) (net.Conn, error)
 
-func newConnector(settings *settings, dial dialer) (driver.Connector, error) {
+func newConnector(settings *address.Settings, dial dialer) (driver.Connector, error) {
 	config := gomysql.NewConfig()
-	config.Net, config.Addr = settings.place()
-	config.User, config.Passwd, config.DBName = settings.user, settings.password, settings.database
+	config.Net, config.Addr = settings.Server()
+	config.User, config.Passwd, config.DBName = settings.User, settings.Password, settings.Database
 	config.Logger = &gomysql.NopLogger{}
 	config.ConnectionAttributes = "program_name:culvert"
 	config.DialFunc = dial
 	var err error
-	config.TLS, config.AllowFallbackToPlaintext, err = settings.tlsConfig()
+	config.TLS, config.AllowFallbackToPlaintext, err = settings.TLS()
 	if err != nil {
 		return nil, err
 	}
@@ -113,13 +112,13 @@ func newConnector(settings *settings, dial dialer) (driver.Connector, error) {
 	return connector, nil
 }
 
-// dial connects. The second connection, for a KILL, goes where the first one has come out, since a name may stand for
-// several servers.
+// dial connects. A second connection, for a KILL, goes to the address that the first one has reached, since a name may
+// stand for several servers.
 func (s *session) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	if s.network != nil {
 		network, address = s.network.RemoteAddr().Network(), s.network.RemoteAddr().String()
 	}
-	connected, err := (&net.Dialer{KeepAliveConfig: keepAlive}).DialContext(ctx, network, address)
+	connected, err := (&net.Dialer{KeepAliveConfig: sqlsource.KeepAlive}).DialContext(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}
@@ -138,9 +137,9 @@ type bufferedConn struct {
 
 func (c *bufferedConn) Read(p []byte) (int, error) { return c.reader.Read(p) }
 
-// beginSQL makes the settings and takes the snapshot. The settings are those that bear on values or on the time that
-// reading may take, with the longest times there are. MySQL and MariaDB each read a comment of their own. That the
-// session is read only outlives the transaction, should a statement of the user end it.
+// beginSQL makes the settings and takes the snapshot. The settings concern values and timeouts, which get their longest
+// values. MySQL and MariaDB each read a comment of their own. The session stays read-only even if a statement of the
+// user ends the transaction.
 var beginSQL = []string{
 	`SET SESSION time_zone = '+00:00',
 	sql_mode = REPLACE(@@sql_mode, 'PAD_CHAR_TO_FULL_LENGTH', ''),
@@ -184,14 +183,14 @@ func (s *session) beginTransaction(ctx context.Context) (err error) {
 	return nil
 }
 
-// serverStart returns when the server was started, in seconds by its own clock, give or take one or two; 0 if it does
-// not tell.
+// serverStart returns when the server was started, in seconds by its own clock, accurate to one or two seconds. It is 0
+// if the server does not tell.
 func (s *session) serverStart(ctx context.Context) (int64, error) {
 	var numbers [2]int64
 	for i, sql := range []string{"SHOW GLOBAL STATUS LIKE 'Uptime'", "SELECT UNIX_TIMESTAMP()"} {
 		found, err := s.query(ctx, anyColumns, sql)
 		if _, refused := errors.AsType[*gomysql.MySQLError](err); refused && ctx.Err() == nil {
-			return 0, nil // by a proxy, perhaps
+			return 0, nil // such as by a proxy
 		}
 		if err != nil {
 			return 0, err
@@ -206,18 +205,18 @@ func (s *session) serverStart(ctx context.Context) (int64, error) {
 	return numbers[1] - numbers[0], nil
 }
 
-var errAnswer = errors.New("the server did not answer as it was asked")
+var errAnswer = errors.New("the server sent an unexpected answer")
 
-// Between these two stands each statement that others have written. A transaction that ends takes its savepoints with
-// it, so that the second one fails.
+// Each statement that others have written runs between these two. If it ends the transaction, the savepoint is gone, and
+// the second one fails.
 const (
 	setSavepoint     = "SAVEPOINT culvert"
 	releaseSavepoint = "RELEASE SAVEPOINT culvert"
 )
 
-var errSnapshot = errors.New("the statement has ended the transaction, so that the snapshot is gone")
+var errSnapshot = errors.New("the statement has ended the transaction and its snapshot")
 
-// keepSnapshot makes sure after a statement that the snapshot is still there, or gives up the session.
+// keepSnapshot checks after a statement that the snapshot still exists. If not, it closes the session.
 func (s *session) keepSnapshot(ctx context.Context) error {
 	err := s.exec(ctx, releaseSavepoint)
 	if refused, ok := errors.AsType[*gomysql.MySQLError](err); ok && refused.Number == 1305 { // ER_SP_DOES_NOT_EXIST
@@ -229,7 +228,7 @@ func (s *session) keepSnapshot(ctx context.Context) error {
 	return err
 }
 
-// exec runs a statement that gives no rows.
+// exec runs a statement that returns no rows.
 func (s *session) exec(ctx context.Context, sql string) error {
 	return guarded(func() error {
 		_, err := s.conn.ExecContext(ctx, sql, nil)
@@ -237,7 +236,7 @@ func (s *session) exec(ctx context.Context, sql string) error {
 	})
 }
 
-// prepare prepares a statement with so many parameters.
+// prepare prepares a statement with the given number of parameters.
 func (s *session) prepare(ctx context.Context, sql string, parameters int) (statement driver.Stmt, err error) {
 	err = guarded(func() error {
 		statement, err = s.conn.PrepareContext(ctx, sql)
@@ -274,10 +273,10 @@ func (s *session) prepared(
 	return statement, found, nil
 }
 
-// anyColumns is for a statement of which it is not known how many columns it has.
+// anyColumns is for a statement with an unknown number of columns.
 const anyColumns = -1
 
-// query runs a statement of ours and gives its rows, of so many columns, with NULL as "".
+// query runs a statement of this package and returns its rows, with NULL as "". They must have that many columns.
 func (s *session) query(
 	ctx context.Context, columns int, sql string, parameters ...string,
 ) (all [][]string, err error) {
@@ -321,7 +320,7 @@ func (s *session) query(
 	}
 }
 
-// close ends the session. A transaction that only reads has no outcome, so that no error matters.
+// close ends the session. A transaction that only reads has no outcome, so errors do not matter.
 func (s *session) close() {
 	s.gone = true
 	_ = guarded(s.conn.Close)

@@ -9,26 +9,26 @@ import (
 	"strings"
 
 	"culvert/source"
+	"culvert/source/internal/sqlsource"
 )
 
-// table is a table or view that is there, or the part of one.
+// table is an existing table or view, or a part of one.
 type table struct {
 	database, name string
 	base           bool // not a view
-	where          string
-	limit          int64
+	source.Selection
 }
 
-// String is the name for errors.
+// String returns the name for errors.
 func (t table) String() string { return "table " + strconv.Quote(t.database+"."+t.name) }
 
 // baseTypes are the types of tables that hold rows of their own.
 var baseTypes = []string{"BASE TABLE", "SYSTEM VERSIONED"}
 
-// knownLimit bounds the names that an UnknownError has.
+// knownLimit is the most names in an UnknownError.
 const knownLimit = 1000
 
-// findTable finds what a name stands for.
+// findTable finds the table that a name stands for.
 func (s *session) findTable(ctx context.Context, name string) (table, error) {
 	for _, candidate := range readings(name) {
 		candidate.database = cmp.Or(candidate.database, s.database)
@@ -37,7 +37,7 @@ func (s *session) findTable(ctx context.Context, name string) (table, error) {
 		if err != nil {
 			return table{}, s.failed(ctx, "looking for the table", err)
 		}
-		// The comparison of the server takes letter case lightly, also where names do not.
+		// The server ignores letter case here, even if it counts in names.
 		for _, equal := range []func(a, b string) bool{exactly, strings.EqualFold} {
 			for _, row := range found {
 				if equal(row[0], candidate.database) && equal(row[1], candidate.name) {
@@ -54,7 +54,7 @@ func (s *session) findTable(ctx context.Context, name string) (table, error) {
 
 func exactly(a, b string) bool { return a == b }
 
-// readings are what a name can mean, in the order in which they are looked for.
+// readings returns the tables that a name can mean, in the order of the search.
 func readings(name string) []table {
 	all := []table{{name: name}}
 	if database, rest, found := strings.Cut(name, "."); found && database != "" && rest != "" {
@@ -73,8 +73,8 @@ func readings(name string) []table {
 	return all
 }
 
-// identifier reads a name as SQL has it at the start of a text: in backticks, which are doubled inside of them, or a
-// plain one up to the next point.
+// identifier reads an SQL identifier at the start of a text: in backticks, with backticks inside doubled, or plain up to
+// the next period.
 func identifier(text string) (name, rest string, ok bool) {
 	if !strings.HasPrefix(text, "`") {
 		end := strings.IndexByte(text, '.')
@@ -96,7 +96,7 @@ func identifier(text string) (name, rest string, ok bool) {
 	return "", "", false
 }
 
-// unknownTable is the error for a name that stands for no table.
+// unknownTable returns the error for a name that stands for no table.
 func (s *session) unknownTable(ctx context.Context, name string) error {
 	found, err := s.query(ctx, 2, fmt.Sprintf(`SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES
 		WHERE TABLE_SCHEMA NOT IN (`+systemSchemas+`)
@@ -115,15 +115,8 @@ func (s *session) unknownTable(ctx context.Context, name string) error {
 	return unknown
 }
 
-// column is a column of a table.
-type column struct {
-	source.Column
-	isJSON    bool
-	generated bool
-}
-
-// columns gives the columns of a table.
-func (s *session) columns(ctx context.Context, t table) ([]column, error) {
+// columns returns the columns of a table.
+func (s *session) columns(ctx context.Context, t table) ([]sqlsource.Column, error) {
 	found, err := s.query(ctx, 3, `SELECT COLUMN_NAME, COLUMN_TYPE, IFNULL(GENERATION_EXPRESSION, '') <> ''
 		FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? ORDER BY ORDINAL_POSITION`,
 		t.database, t.name)
@@ -134,18 +127,18 @@ func (s *session) columns(ctx context.Context, t table) ([]column, error) {
 	if err != nil {
 		return nil, s.failed(ctx, t.String(), err)
 	}
-	var columns []column
+	var columns []sqlsource.Column
 	for _, row := range found {
-		columns = append(columns, column{
+		columns = append(columns, sqlsource.Column{
 			Column:    source.Column{Name: row[0], Type: row[1]},
-			isJSON:    checked["json_valid("+quote(row[0])+")"],
-			generated: row[2] == "1",
+			JSON:      checked["json_valid("+quote(row[0])+")"],
+			Generated: row[2] == "1",
 		})
 	}
 	return columns, nil
 }
 
-// jsonChecks are the checks of a table in MariaDB, whose type JSON is a text with a check.
+// jsonChecks returns the check constraints of a table in MariaDB, whose type JSON is text with a check.
 func (s *session) jsonChecks(ctx context.Context, t table) (map[string]bool, error) {
 	if !s.isMariaDB || !t.base {
 		return nil, nil
@@ -162,24 +155,8 @@ func (s *session) jsonChecks(ctx context.Context, t table) (map[string]bool, err
 	return checks, nil
 }
 
-// sql is the name for statements.
+// sql returns the name for statements.
 func (t table) sql() string { return quote(t.database) + "." + quote(t.name) }
 
-// selectSQL reads the columns of a table.
-func (t table) selectSQL(columns []column) string {
-	names := make([]string, len(columns))
-	for i, c := range columns {
-		names[i] = quote(c.Name)
-	}
-	sql := "SELECT " + strings.Join(names, ", ") + " FROM " + t.sql()
-	if t.where != "" {
-		sql += " WHERE (" + t.where + "\n)" // it may end in a comment
-	}
-	if t.limit > 0 {
-		sql += fmt.Sprintf(" LIMIT %d", t.limit)
-	}
-	return sql
-}
-
-// quote writes a name as an SQL identifier, in whatever mode the server is.
+// quote writes a name as an SQL identifier, which is valid in every SQL mode.
 func quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }

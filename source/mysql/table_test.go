@@ -76,7 +76,7 @@ func TestSnapshotEnds(t *testing.T) {
 		}
 	}
 	db := openAgain(t, database.URL())
-	if err := run(context.Background(), db, "CHECK TABLE t"); !strings.Contains(err.Error(), "the snapshot is gone") {
+	if err := run(context.Background(), db, "CHECK TABLE t"); !strings.Contains(err.Error(), "ended the transaction") {
 		t.Errorf("the end of the snapshot gave %v", err)
 	}
 	db = openAgain(t, database.URL())

@@ -9,7 +9,7 @@ import (
 	"culvert/source"
 )
 
-// decoder says what the values of a column are.
+// decoder is how the values of a column are read.
 type decoder uint8
 
 const (
@@ -21,8 +21,8 @@ const (
 	json
 )
 
-// decoderOf gives the decoder for a type as the driver calls it. It calls a type of text by another name than one of
-// bytes, by the character set that the server says.
+// decoderOf returns the decoder for a type as the driver names it. The driver names text and bytes differently, by the
+// character set that the server reports.
 func decoderOf(typeName string, isJSON bool) decoder {
 	name := strings.TrimPrefix(typeName, "UNSIGNED ")
 	switch name {
@@ -71,19 +71,19 @@ func (r *rows) append(b *source.Batch, d decoder, value driver.Value) error {
 	case float64:
 		b.AppendFloat(x)
 	case float32:
-		// The digits of a FLOAT, not those that it has as a DOUBLE.
+		// With the digits of a FLOAT, not of a DOUBLE.
 		r.scratch = strconv.AppendFloat(r.scratch[:0], float64(x), 'g', -1, 32)
 		b.Append(source.Number, r.scratch)
 	case string:
 		r.scratch = append(r.scratch[:0], x...)
 		b.Append(kinds[d], r.scratch)
 	default:
-		return fmt.Errorf("the driver gave a value of type %T", value)
+		return fmt.Errorf("the driver returned a value of type %T", value)
 	}
 	return nil
 }
 
-// bitsOf reads a BIT, which is at most eight bytes long, the highest first.
+// bitsOf reads a BIT of at most eight bytes in big-endian order.
 func bitsOf(x []byte) uint64 {
 	var v uint64
 	for _, c := range x {

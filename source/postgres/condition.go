@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,7 +40,7 @@ func (r *rows) examineCondition(ranges []string) error {
 			explain("", r.rangeSQL(ranges[i]))
 		}
 	})
-	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && r.ctx.Err() == nil && !endsSession(refused) {
+	if isRefusal(r.ctx, err) {
 		return refusedTable(err)
 	}
 	if err == nil && len(results) < 6 {

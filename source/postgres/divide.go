@@ -75,7 +75,7 @@ func (r *tableRows) divisible(n int) (familySize, error) {
 		return familySize{}, r.err
 	case r.running || r.ranges != nil:
 		return familySize{}, errors.New("postgres: Divide of rows that have been read, or divided")
-	case r.relation.limit > 0:
+	case r.relation.Limit > 0:
 		return familySize{}, &source.IndivisibleError{Reason: "a limit counts the rows of all readers"}
 	}
 	family, err := r.session.familySize(r.ctx, r.relation)
@@ -109,7 +109,7 @@ func (r *tableRows) examine(f familySize, n int) (familySize, error) {
 	if f.hasFewPages(n) {
 		f.lines, err = r.session.lines(r.ctx, r.relation)
 	}
-	if err == nil && r.relation.where != "" && f.useful(n) > 1 {
+	if err == nil && r.relation.Where != "" && f.useful(n) > 1 {
 		err = r.examineCondition(f.ranges(n))
 	}
 	return f, err

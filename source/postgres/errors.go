@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"culvert/source"
+	"culvert/source/internal/sqlsource"
 )
 
 // parseConfig reads a connection string.
@@ -66,15 +67,6 @@ func parseProblem(err error) string {
 	return problem
 }
 
-// unavailableError is a [source.ErrUnavailable] that says why in its own words.
-type unavailableError struct {
-	text  string
-	cause error
-}
-
-func (e *unavailableError) Error() string   { return e.text }
-func (e *unavailableError) Unwrap() []error { return []error{source.ErrUnavailable, e.cause} }
-
 func connectFailed(ctx context.Context, config *pgconn.Config, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("postgres: connecting: %w", ctx.Err())
@@ -91,11 +83,8 @@ func connectFailed(ctx context.Context, config *pgconn.Config, err error) error 
 			tried = append(tried, line)
 		}
 	}
-	return &unavailableError{
-		text: fmt.Sprintf("postgres: cannot connect to database %q as user %q: %s",
-			cmp.Or(config.Database, config.User), config.User, strings.Join(tried, "; ")),
-		cause: cause,
-	}
+	return sqlsource.Unavailable(fmt.Sprintf("postgres: cannot connect to database %q as user %q: %s",
+		cmp.Or(config.Database, config.User), config.User, strings.Join(tried, "; ")), cause)
 }
 
 // failed explains why something that was being done has failed; nil stays nil.
@@ -138,7 +127,7 @@ func (s *session) explain(ctx context.Context, doing, where string, err error) e
 		}
 		explained := fmt.Errorf("postgres: %s: %w%s", doing, refused, notes)
 		if endsSession(refused) {
-			return &unavailableError{explained.Error(), refused}
+			return sqlsource.Unavailable(explained.Error(), refused)
 		}
 		return explained
 	}
@@ -147,7 +136,13 @@ func (s *session) explain(ctx context.Context, doing, where string, err error) e
 	if tooLong || miscounted || !s.conn.IsClosed() {
 		return fmt.Errorf("postgres: %s: %w", doing, err)
 	}
-	return &unavailableError{fmt.Sprintf("postgres: %s: lost the connection%s: %v", doing, where, err), err}
+	return sqlsource.Unavailable(fmt.Sprintf("postgres: %s: lost the connection%s: %v", doing, where, err), err)
+}
+
+// isRefusal reports whether the server has refused a statement, and the connection goes on.
+func isRefusal(ctx context.Context, err error) bool {
+	refused, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && ctx.Err() == nil && !endsSession(refused)
 }
 
 // endsSession reports whether an error of the server says that the connection is over: it was lost (class 08), ended by

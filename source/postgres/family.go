@@ -1,12 +1,6 @@
 package postgres
 
-import (
-	"context"
-	"errors"
-	"strconv"
-
-	"github.com/jackc/pgx/v5/pgconn"
-)
+import "context"
 
 // familySize is how large a table is together with its children.
 type familySize struct {
@@ -43,18 +37,17 @@ SELECT coalesce(pg_catalog.max(pages), 0), coalesce(pg_catalog.sum(pages), 0), c
 FROM members`
 
 func (s *session) familySize(ctx context.Context, r *relation) (familySize, error) {
+	var f familySize
 	found, err := s.query(ctx, 6, familySQL, r.oid)
 	if err == nil && len(found) != 1 {
 		err = errAnswer
 	}
+	if err == nil {
+		f.indivisible = string(found[0][5])
+		err = scanInts([][][]byte{found[0][:5]}, &f.largest, &f.total, &f.toast, &f.locks, &f.version)
+	}
 	if err != nil {
 		return familySize{}, s.failed(ctx, r.String(), err)
-	}
-	f := familySize{indivisible: string(found[0][5])}
-	for i, to := range []*int64{&f.largest, &f.total, &f.toast, &f.locks, &f.version} {
-		if *to, err = strconv.ParseInt(string(found[0][i]), 10, 64); err != nil {
-			return familySize{}, s.failed(ctx, r.String(), errAnswer)
-		}
 	}
 	return f, nil
 }
@@ -62,23 +55,11 @@ func (s *session) familySize(ctx context.Context, r *relation) (familySize, erro
 // lines asks for the highest line of a row in any page of a family. It is 0 if the server does not say, as where the
 // user has no right to see the places of rows.
 func (s *session) lines(ctx context.Context, r *relation) (int64, error) {
-	results, err := s.probe(ctx, func(batch *pgconn.Batch) {
-		s.add(batch, "SELECT coalesce(pg_catalog.max((ctid::text::point)[1]), 0)::int8 FROM "+r.sqlName())
-	})
-	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && ctx.Err() == nil && !endsSession(refused) {
+	lines, err := s.probeInt(ctx, "SELECT coalesce(pg_catalog.max((ctid::text::point)[1]), 0)::int8 FROM "+r.sqlName())
+	if isRefusal(ctx, err) {
 		return 0, nil
 	}
-	if err == nil && (len(results) != 3 || len(results[1].Rows) != 1 || !haveColumns(results[1].Rows, 1)) {
-		err = errAnswer
-	}
-	if err != nil {
-		return 0, s.failed(ctx, r.String(), err)
-	}
-	lines, err := strconv.ParseInt(string(results[1].Rows[0][0]), 10, 64)
-	if err != nil {
-		return 0, s.failed(ctx, r.String(), errAnswer)
-	}
-	return lines, nil
+	return lines, s.failed(ctx, r.String(), err)
 }
 
 // weight is the number of pages that are read with the family.

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"strconv"
 	"sync"
 )
 
@@ -60,14 +59,8 @@ WHERE l.pid = pg_catalog.pg_backend_pid() AND l.locktype = 'relation' AND l.rela
 	if err != nil {
 		return 0, err
 	}
-	if len(found) != 1 {
-		return 0, errAnswer
-	}
-	count, err := strconv.ParseInt(string(found[0][0]), 10, 64)
-	if err != nil {
-		return 0, errAnswer
-	}
-	return count, nil
+	var count int64
+	return count, scanInts(found, &count)
 }
 
 // releaseLocks gives up what the rows that were given last have locked and set, in all sessions that have read them.

@@ -11,16 +11,16 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"culvert/source"
+	"culvert/source/internal/sqlsource"
 )
 
 // relation is a table, or what is read like one.
 type relation struct {
 	oid, schema, name string
 
-	plain bool   // a table without children, of which all is wanted: COPY reads it by itself
-	whole bool   // all of it is wanted
-	where string // the condition that its rows must meet, if there is one
-	limit int64  // how many of them are wanted; 0 if all
+	plain bool   // a table without children: COPY reads all of it by itself
+	list  string // the selected columns, as SQL
+	source.Selection
 }
 
 func (r *relation) String() string { return "table " + strconv.Quote(r.schema+"."+r.name) }
@@ -123,23 +123,18 @@ func (s *session) knownRelations(ctx context.Context, name string) ([]string, er
 	return known, nil
 }
 
-// column is a column of a relation. No row with a value for a generated one could be loaded back.
-type column struct {
-	source.Column
-	generated bool
-}
-
 // columns gives the columns of a relation.
-func (s *session) columns(ctx context.Context, r *relation) ([]column, error) {
+func (s *session) columns(ctx context.Context, r *relation) ([]sqlsource.Column, error) {
 	found, err := s.query(ctx, 3, `
 SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), a.attgenerated <> ''
 FROM pg_catalog.pg_attribute a WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`, r.oid)
 	if err != nil {
 		return nil, s.failed(ctx, r.String(), err)
 	}
-	columns := make([]column, len(found))
+	columns := make([]sqlsource.Column, len(found))
 	for i, row := range found {
-		columns[i] = column{source.Column{Name: string(row[0]), Type: string(row[1])}, string(row[2]) == "t"}
+		columns[i].Name, columns[i].Type = string(row[0]), string(row[1])
+		columns[i].Generated = string(row[2]) == "t"
 	}
 	return columns, nil
 }
@@ -197,44 +192,24 @@ func (s *session) checkUnchanged(ctx context.Context, r *relation) error {
 // sqlName is the name of the relation in statements.
 func (r *relation) sqlName() string { return quote(r.schema) + "." + quote(r.name) }
 
-// selectSQL is the statement that reads the rows of the relation that are wanted.
-func (r *relation) selectSQL(columns []source.Column) string {
-	sql := "SELECT " + nameList(columns) + " FROM " + r.sqlName()
-	if r.where != "" {
-		sql += " WHERE (" + r.where + "\n)" // it may end in a comment
-	}
-	if r.limit > 0 {
-		sql += " LIMIT " + strconv.FormatInt(r.limit, 10)
-	}
-	return sql
-}
-
-// and adds a condition to what selectSQL has made for no limit.
+// and adds a condition to the statement of a relation without a limit.
 func (r *relation) and(sql, condition string) string {
-	if r.where != "" {
+	if r.Where != "" {
 		return sql + " AND " + condition
 	}
 	return sql + " WHERE " + condition
 }
 
 // copySQL is the statement that prints all rows of the relation as CSV.
-func (r *relation) copySQL(columns []source.Column) string {
-	if !r.plain {
-		return copySQL(r.selectSQL(columns))
+func (r *relation) copySQL(sql string) string {
+	if !r.plain || !r.IsZero() {
+		return copySQL(sql)
 	}
 	table := r.sqlName()
-	if len(columns) > 0 {
-		table += " (" + nameList(columns) + ")"
+	if r.list != "" {
+		table += " (" + r.list + ")"
 	}
 	return "COPY " + table + " TO STDOUT (FORMAT csv)"
-}
-
-func nameList(columns []source.Column) string {
-	names := make([]string, len(columns))
-	for i, column := range columns {
-		names[i] = quote(column.Name)
-	}
-	return strings.Join(names, ", ")
 }
 
 // quote writes a name as an SQL identifier.

@@ -294,7 +294,7 @@ func (r csvRows) copyTo(out *rowWriter, sql string) error {
 // copySQL is the statement that prints the rows of another as CSV.
 func (r csvRows) copySQL(sql string) string {
 	if r.relation != nil && r.ranges == nil {
-		return r.relation.copySQL(r.columns)
+		return r.relation.copySQL(sql)
 	}
 	return copySQL(withoutEnd(sql))
 }

@@ -107,7 +107,7 @@ func TestBadSelection(t *testing.T) {
 		}
 	}
 	_, err = db.Select(context.Background(), "t", source.Selection{Columns: []string{"id", "n", "id"}})
-	if err == nil || !strings.Contains(err.Error(), `column "id" is asked for twice`) {
+	if err == nil || !strings.Contains(err.Error(), `column "id" is selected twice`) {
 		t.Errorf("a column twice: %v", err)
 	}
 	if _, err := db.Select(context.Background(), "t", source.Selection{Limit: -1}); err == nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"culvert/source"
+	"culvert/source/internal/sqlsource"
 )
 
 // readBuffer is the size of reads from the network. The server sends 8 KiB at a time, and a reader that lags behind
@@ -27,9 +28,6 @@ const readBuffer = 256 << 10
 // grace is how long the server has to react when a query is canceled or the connection closed. After that the
 // connection is given up. Only tests change it.
 var grace = 5 * time.Second
-
-// keepAlive finds out within two minutes that the peer is gone while nothing is sent, as in a long query.
-var keepAlive = net.KeepAliveConfig{Enable: true, Idle: time.Minute, Interval: 15 * time.Second, Count: 4}
 
 // session is one connection inside of a transaction. Each sees the database as it was when its transaction began.
 type session struct {
@@ -50,7 +48,7 @@ type session struct {
 // connect opens a session whose transaction is still to begin.
 func connect(ctx context.Context, config *pgconn.Config) (*session, error) {
 	config = config.Copy()
-	config.DialFunc = (&net.Dialer{Timeout: config.ConnectTimeout, KeepAliveConfig: keepAlive}).DialContext
+	config.DialFunc = (&net.Dialer{Timeout: config.ConnectTimeout, KeepAliveConfig: sqlsource.KeepAlive}).DialContext
 	in := new(intake)
 	config.BuildFrontend = func(r io.Reader, w io.Writer) *pgproto3.Frontend {
 		*in = intake{r: bufio.NewReaderSize(r, readBuffer)}
@@ -138,13 +136,12 @@ func (s *session) beginTransaction(ctx context.Context, snapshot string) error {
 		return s.failed(ctx, doing, errAnswer)
 	}
 	s.day, s.time = string(begun[0][8]), string(begun[0][9])
-	var limits [3]int64
-	for i := range limits {
-		if limits[i], err = strconv.ParseInt(string(begun[0][10+i]), 10, 32); err != nil {
-			return s.failed(ctx, doing, errAnswer)
-		}
+	var perTransaction, connections, preparedTransactions int64
+	limits := [][][]byte{begun[0][10:]}
+	if err := scanInts(limits, &perTransaction, &connections, &preparedTransactions); err != nil {
+		return s.failed(ctx, doing, err)
 	}
-	s.lockRoom = limits[0] * (limits[1] + limits[2])
+	s.lockRoom = perTransaction * (connections + preparedTransactions)
 	s.searchPath, s.schemas = string(begun[0][0]), string(begun[0][1])
 	s.view = fmt.Sprintf("%q", begun[0][:8])
 	version, _, _ := strings.Cut(string(begun[0][6]), " ") // behind it may stand who has built it
@@ -213,8 +210,7 @@ func (s *session) probe(ctx context.Context, ask func(*pgconn.Batch)) ([]*pgconn
 	batch.ExecParams(undo, nil, nil, nil, nil)
 	batch.ExecParams(end, nil, nil, nil, nil)
 	results, err := s.conn.ExecBatch(ctx, &batch).ReadAll()
-	refused, ok := errors.AsType[*pgconn.PgError](err)
-	if ok && ctx.Err() == nil && !endsSession(refused) && s.conn.TxStatus() == failedTransaction {
+	if isRefusal(ctx, err) && s.conn.TxStatus() == failedTransaction {
 		if undoErr := s.conn.Exec(ctx, undo+";"+end).Close(); undoErr != nil {
 			err = undoErr
 		}
@@ -263,6 +259,33 @@ var errAnswer = errors.New("the server did not answer as it was asked")
 // haveColumns reports whether all rows have so many columns.
 func haveColumns(rows [][][]byte, columns int) bool {
 	return !slices.ContainsFunc(rows, func(row [][]byte) bool { return len(row) != columns })
+}
+
+// scanInts reads the integers of an answer that has a single row of them.
+func scanInts(answer [][][]byte, to ...*int64) error {
+	if len(answer) != 1 || len(answer[0]) != len(to) {
+		return errAnswer
+	}
+	for i, text := range answer[0] {
+		n, err := strconv.ParseInt(string(text), 10, 64)
+		if err != nil {
+			return errAnswer
+		}
+		*to[i] = n
+	}
+	return nil
+}
+
+// probeInt is probe for a statement of ours that returns an integer.
+func (s *session) probeInt(ctx context.Context, sql string) (n int64, err error) {
+	results, err := s.probe(ctx, func(batch *pgconn.Batch) { s.add(batch, sql) })
+	if err == nil && len(results) != 3 {
+		err = errAnswer
+	}
+	if err == nil {
+		err = scanInts(results[1].Rows, &n)
+	}
+	return n, err
 }
 
 // prepare has the server parse and describe a statement. It locks the tables that it names, but not their children,

@@ -31,7 +31,7 @@ func (r *rows) Size() (source.Size, error) {
 	size, err := r.session.size(r.ctx, r.sql, r.relation)
 	if denied, ok := errors.AsType[*deniedError](err); ok {
 		err = denied.error
-	} else if refused, ok := errors.AsType[*pgconn.PgError](err); ok && r.ctx.Err() == nil && !endsSession(refused) {
+	} else if isRefusal(r.ctx, err) {
 		size, err = source.Size{}, nil
 	}
 	return size, r.session.failed(r.ctx, r.name, err)
@@ -65,16 +65,17 @@ func (s *session) size(ctx context.Context, sql string, r *relation) (source.Siz
 	if err != nil || r == nil {
 		return source.Size{Rows: toInt(plan.Rows), Bytes: toInt(plan.Rows * plan.Width)}, err
 	}
-	files, err := readFiles(results[2].Rows)
+	var files files
+	err = scanInts(results[2].Rows, &files.bytes, &files.pages, &files.sample, &files.sampled)
 	rows := plan.Rows
-	if err == nil && r.where == "" && r.limit == 0 && files.sample > 0 {
+	if err == nil && r.Where == "" && r.Limit == 0 && files.sample > 0 {
 		rows, err = s.sample(ctx, r, files)
 	}
 	if err != nil {
 		return source.Size{}, err
 	}
 	size := source.Size{Rows: toInt(rows), Bytes: toInt(rows * plan.Width)}
-	if r.whole && files.bytes > 0 {
+	if r.IsZero() && files.bytes > 0 {
 		size.Bytes = files.bytes
 	}
 	return size, nil
@@ -138,37 +139,15 @@ SELECT coalesce(t.bytes, 0), coalesce(t.main, 0) / t.page, t.sample,
 	(SELECT coalesce(pg_catalog.sum(least(m.bytes / t.page, t.sample)), 0) FROM members m)
 FROM totals t`
 
-func readFiles(answer [][][]byte) (files, error) {
-	if len(answer) != 1 || !haveColumns(answer, 4) {
-		return files{}, errAnswer
-	}
-	var f files
-	for i, to := range []*int64{&f.bytes, &f.pages, &f.sample, &f.sampled} {
-		var err error
-		if *to, err = strconv.ParseInt(string(answer[0][i]), 10, 64); err != nil {
-			return files{}, errAnswer
-		}
-	}
-	return f, nil
-}
-
 // sample counts the rows in the first pages of a table and its children, and gives as many for the others.
 func (s *session) sample(ctx context.Context, r *relation, f files) (float64, error) {
 	if f.sampled == 0 {
 		return 0, nil
 	}
-	results, err := s.probe(ctx, func(batch *pgconn.Batch) {
-		s.add(batch, "SELECT pg_catalog.count(*) FROM "+r.sqlName()+" WHERE ctid < "+tidOfPage(f.sample))
-	})
+	count, err := s.probeInt(ctx,
+		"SELECT pg_catalog.count(*) FROM "+r.sqlName()+" WHERE ctid < "+tidOfPage(f.sample))
 	if err != nil {
 		return 0, err
-	}
-	if len(results) != 3 || len(results[1].Rows) != 1 || !haveColumns(results[1].Rows, 1) {
-		return 0, errAnswer
-	}
-	count, err := strconv.ParseInt(string(results[1].Rows[0][0]), 10, 64)
-	if err != nil {
-		return 0, errAnswer
 	}
 	return float64(count) * float64(f.pages) / float64(f.sampled), nil
 }

@@ -103,7 +103,7 @@ func (db *DB) helper(ctx context.Context, s *session, r *relation, sql string) (
 			return nil, refusedSnapshot(err)
 		}
 	}
-	if r.where != "" && s.day != db.session.day {
+	if r.Where != "" && s.day != db.session.day {
 		return s, refused("its condition may name a day, such as 'today', and midnight has passed", nil)
 	}
 	if err := s.try(ctx, sql); err != nil {

@@ -5,11 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"strconv"
 	"strings"
 
 	"culvert/source"
+	"culvert/source/internal/sqlsource"
 )
 
 var _ source.Selector = (*DB)(nil)
@@ -36,8 +35,8 @@ func (db *DB) Table(ctx context.Context, name string) (source.Rows, error) {
 // so that it does not become anything else in parentheses; but a driver that takes several statements at a time would
 // take them here, too.
 func (db *DB) Select(ctx context.Context, name string, s source.Selection) (source.Rows, error) {
-	if s.Limit < 0 {
-		return nil, fmt.Errorf("sqldb: a limit of %d rows", s.Limit)
+	if err := sqlsource.Check("sqldb", s); err != nil {
+		return nil, err
 	}
 	if s.IsZero() {
 		return db.Table(ctx, name)
@@ -51,28 +50,22 @@ func (db *DB) Select(ctx context.Context, name string, s source.Selection) (sour
 	if err != nil {
 		return nil, explain(err)
 	}
-	list, err := db.selected(known, s.Columns)
-	if err != nil {
-		return nil, err
+	list := "*"
+	if len(s.Columns) > 0 {
+		columns := sqlsource.Columns(known)
+		chosen, err := sqlsource.Choose(fmt.Sprintf("sqldb: table %q", name), columns, s.Columns, strings.EqualFold)
+		if err != nil {
+			return nil, err
+		}
+		list = sqlsource.List(chosen, db.config.Quote)
 	}
 	if s.Where != "" {
-		if strings.IndexByte(s.Where, 0) >= 0 {
-			return nil, errors.New("sqldb: the condition contains a NUL character")
-		}
-		// Here no parenthesis may close that has not been opened in the condition, so that those around it, below,
-		// enclose all of it, and allow nothing but an expression. It may end in a comment.
+		// See package sqlsource. The condition may end in a comment.
 		if _, err := db.columns(ctx, sql+" AND CASE WHEN "+s.Where+"\n THEN 1 ELSE 0 END = 1"); err != nil {
 			return nil, fmt.Errorf("sqldb: the condition cannot be used: %w", err)
 		}
 	}
-	sql = "SELECT " + list + " FROM " + from
-	if s.Where != "" {
-		sql += " WHERE (" + s.Where + "\n)"
-	}
-	if s.Limit > 0 {
-		sql += " LIMIT " + strconv.FormatInt(s.Limit, 10)
-	}
-	rows, err := db.query(ctx, sql)
+	rows, err := db.query(ctx, sqlsource.Select(list, from, s))
 	if err != nil {
 		return nil, err
 	}
@@ -113,27 +106,4 @@ func (db *DB) columns(ctx context.Context, query string) (names []string, err er
 		err = nil
 	}
 	return names, errors.Join(err, rows.Close())
-}
-
-// selected is the list of the columns of those names, or of all if there are none.
-func (db *DB) selected(known, names []string) (string, error) {
-	if len(names) == 0 {
-		return "*", nil
-	}
-	var chosen, list []string
-	for _, name := range names {
-		at := slices.Index(known, name)
-		if at < 0 {
-			at = slices.IndexFunc(known, func(k string) bool { return strings.EqualFold(k, name) })
-		}
-		if at < 0 {
-			return "", &source.UnknownError{What: "column", Name: name, Known: known}
-		}
-		if slices.Contains(chosen, known[at]) {
-			return "", fmt.Errorf("sqldb: column %q is asked for twice", known[at])
-		}
-		chosen = append(chosen, known[at])
-		list = append(list, db.config.Quote(known[at]))
-	}
-	return strings.Join(list, ", "), nil
 }

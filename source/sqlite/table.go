@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/ncruces/go-sqlite3"
 
 	"culvert/source"
+	"culvert/source/internal/sqlsource"
 )
 
 var (
@@ -33,28 +33,27 @@ func (db *DB) Table(ctx context.Context, name string) (source.Rows, error) {
 // to it.
 func (db *DB) Select(ctx context.Context, name string, s source.Selection) (_ source.Rows, err error) {
 	defer db.catch(&err)
-	if s.Limit < 0 {
-		return nil, fmt.Errorf("sqlite: a limit of %d rows", s.Limit)
+	if err := sqlsource.Check("sqlite", s); err != nil {
+		return nil, err
 	}
 	table, err := db.find(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	columns, err := db.selected(ctx, table, s.Columns)
+	list, err := db.list(ctx, table, s.Columns)
 	if err != nil {
 		return nil, err
 	}
-	sql := "SELECT " + columns + " FROM main." + sqlite3.QuoteIdentifier(table)
+	from := "main." + sqlite3.QuoteIdentifier(table)
 	if s.Where != "" {
-		if err := db.checkCondition(ctx, table, s.Where); err != nil {
-			return nil, err
+		// This makes sure that the condition is a single expression; see package sqlsource.
+		stmt, err := db.prepare(ctx, "SELECT 1 FROM "+from+" WHERE "+s.Where)
+		if err != nil {
+			return nil, fmt.Errorf("sqlite: condition for table %q: %w", table, err)
 		}
-		sql += " WHERE (" + s.Where + "\n)" // it may end in a comment
+		finish(stmt)
 	}
-	if s.Limit > 0 {
-		sql += " LIMIT " + strconv.FormatInt(s.Limit, 10)
-	}
-	selected, err := db.query(ctx, sql)
+	selected, err := db.query(ctx, sqlsource.Select(list, from, s))
 	if err != nil {
 		return nil, err
 	}
@@ -85,45 +84,33 @@ func (db *DB) find(ctx context.Context, name string) (string, error) {
 	return "", &source.UnknownError{What: "table", Name: name, Known: known}
 }
 
-// selected is the list of the columns of those names, or of all that are not hidden if there are none.
-func (db *DB) selected(ctx context.Context, table string, names []string) (string, error) {
-	const columns = "SELECT name FROM pragma_table_xinfo(?, 'main')"
-	var list, chosen []string
-	for _, name := range names {
-		found, err := db.texts(ctx, columns+" WHERE name = ? COLLATE NOCASE", table, name)
-		if err != nil {
-			return "", err
-		}
-		if len(found) == 0 {
-			known, err := db.texts(ctx, columns, table)
-			if err != nil {
-				return "", err
-			}
-			return "", &source.UnknownError{What: "column", Name: name, Known: known}
-		}
-		if slices.Contains(chosen, found[0]) {
-			return "", fmt.Errorf("sqlite: table %q: column %q is asked for twice", table, found[0])
-		}
-		chosen = append(chosen, found[0])
-		quoted := sqlite3.QuoteIdentifier(found[0])
-		list = append(list, quoted+" AS "+quoted) // without AS, SQLite promises no name
-	}
-	if len(list) == 0 {
+// list returns the columns of those names as SQL, or all that are not hidden if there are none.
+func (db *DB) list(ctx context.Context, table string, names []string) (string, error) {
+	if len(names) == 0 {
 		return "*", nil
 	}
-	return strings.Join(list, ", "), nil
+	known, err := db.texts(ctx, "SELECT name FROM pragma_table_xinfo(?, 'main')", table)
+	if err != nil {
+		return "", err
+	}
+	chosen, err := sqlsource.Choose(fmt.Sprintf("sqlite: table %q", table), sqlsource.Columns(known), names, sameName)
+	return sqlsource.List(chosen, func(name string) string {
+		quoted := sqlite3.QuoteIdentifier(name)
+		return quoted + " AS " + quoted // without AS, SQLite promises no name
+	}), err
 }
 
-// checkCondition makes sure that a condition is one expression. What SQLite parses behind WHERE both as it is, which
-// this function tries, and in parentheses, where it will stand, is one: as it is, no parenthesis may close that has not
-// been opened, so those around it enclose all of it, and allow nothing but an expression.
-func (db *DB) checkCondition(ctx context.Context, table, where string) error {
-	stmt, err := db.prepare(ctx, "SELECT 1 FROM main."+sqlite3.QuoteIdentifier(table)+" WHERE "+where)
-	if err != nil {
-		return fmt.Errorf("sqlite: condition for table %q: %w", table, err)
+// sameName compares names as SQLite does, without regard to the case of ASCII letters.
+func sameName(a, b string) bool {
+	if len(a) != len(b) {
+		return false
 	}
-	finish(stmt)
-	return nil
+	for i := range len(a) {
+		if lower := a[i] | 0x20; a[i] != b[i] && (lower != b[i]|0x20 || lower < 'a' || lower > 'z') {
+			return false
+		}
+	}
+	return true
 }
 
 // Tables gives the names of the tables, byte by byte in order. SQLite has tables in the schema "main" only. A virtual

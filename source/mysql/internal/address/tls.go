@@ -1,4 +1,4 @@
-package mysql
+package address
 
 import (
 	"cmp"
@@ -21,15 +21,15 @@ const (
 
 var sslModes = []string{sslDisabled, sslPreferred, sslRequired, sslVerifyCA, sslVerifyIdentity}
 
-// tlsOptions are what options say of TLS. MariaDB has ssl and ssl-verify-server-cert in place of ssl-mode.
+// tlsOptions are the TLS options. MariaDB has ssl and ssl-verify-server-cert in place of ssl-mode.
 type tlsOptions struct {
-	mode          string // "" if nothing is said
+	mode          string // "" if not set
 	ssl, verify   toggle
 	ca, cert, key string
-	versions      []uint16 // nil if nothing is said
+	versions      []uint16 // nil if not set
 }
 
-// toggle is a switch that may not have been touched.
+// toggle is an option that is on, off, or not set.
 type toggle uint8
 
 const (
@@ -38,13 +38,13 @@ const (
 	off
 )
 
-// finalMode puts together what the options say, whatever their order: the strictest of them counts.
+// finalMode returns the strictest mode that the options ask for, whatever their order.
 func (o *tlsOptions) finalMode(network string) (string, error) {
 	disabled := o.mode == sslDisabled || o.mode == "" && o.ssl == off
 	switch {
 	case disabled && (o.ssl == on || o.verify == on), !disabled && o.ssl == off:
-		return "", errors.New("mysql: of the options ssl-mode, ssl and ssl-verify-server-cert, one wants TLS, and " +
-			"another one does not")
+		return "", errors.New("mysql: the options ssl-mode, ssl and ssl-verify-server-cert contradict each other: one " +
+			"asks for TLS, and another one for no TLS")
 	case disabled:
 		return sslDisabled, nil
 	case o.verify == on:
@@ -63,10 +63,10 @@ func (o *tlsOptions) finalMode(network string) (string, error) {
 	return sslPreferred, nil
 }
 
-// tlsVersions are those that are spoken, of the names that tls-version may have.
+// tlsVersions are the values of tls-version; 0 stands for versions that are not supported.
 var tlsVersions = map[string]uint16{"TLSV1": 0, "TLSV1.1": 0, "TLSV1.2": tls.VersionTLS12, "TLSV1.3": tls.VersionTLS13}
 
-func (s *settings) setTLSVersion(value string) error {
+func (s *Settings) setTLSVersion(value string) error {
 	s.tls.versions = []uint16{}
 	for name := range strings.SplitSeq(value, ",") {
 		version, known := tlsVersions[strings.ToUpper(strings.TrimSpace(name))]
@@ -78,14 +78,14 @@ func (s *settings) setTLSVersion(value string) error {
 		}
 	}
 	if len(s.tls.versions) == 0 {
-		return errors.New("it leaves only versions that are not secure")
+		return errors.New("it allows only insecure versions")
 	}
 	return nil
 }
 
-// tlsConfig says how to speak TLS, or nil for not at all, and whether plain text will do if the server has no TLS.
-func (s *settings) tlsConfig() (config *tls.Config, plainWillDo bool, err error) {
-	network, _ := s.place()
+// TLS returns the TLS configuration, nil for no TLS, and whether to fall back to plain text if the server has no TLS.
+func (s *Settings) TLS() (config *tls.Config, plainWillDo bool, err error) {
+	network, _ := s.Server()
 	mode, err := s.tls.finalMode(network)
 	if err != nil || mode == sslDisabled {
 		return nil, false, err
@@ -114,7 +114,7 @@ func (s *settings) tlsConfig() (config *tls.Config, plainWillDo bool, err error)
 		config.Certificates = []tls.Certificate{pair}
 	}
 	if mode != sslVerifyIdentity {
-		config.InsecureSkipVerify = true // PREFERRED and REQUIRED keep out those who only listen
+		config.InsecureSkipVerify = true // PREFERRED and REQUIRED protect only against eavesdropping
 	}
 	if mode == sslVerifyCA {
 		config.VerifyConnection = func(state tls.ConnectionState) error { return verifyChain(state, config.RootCAs) }
@@ -122,7 +122,7 @@ func (s *settings) tlsConfig() (config *tls.Config, plainWillDo bool, err error)
 	return config, mode == sslPreferred, nil
 }
 
-// verifyChain checks who has signed the certificate of the server, but not whose name it is in.
+// verifyChain checks the signatures of the server's certificate, but not its name.
 func verifyChain(state tls.ConnectionState, roots *x509.CertPool) error {
 	if len(state.PeerCertificates) == 0 {
 		return errors.New("the server has no certificate")

@@ -1,4 +1,6 @@
-package mysql
+// Package address reads how to connect to a MySQL or MariaDB server from a URL, the environment and an option file, as
+// the programs of MySQL do.
+package address
 
 import (
 	"cmp"
@@ -16,48 +18,47 @@ import (
 	"time"
 )
 
-// settings say where to connect, as whom, and how.
-type settings struct {
+// Settings are the server to connect to, the user, and how to connect.
+type Settings struct {
+	User, Password     string
+	Database           string        // "" if none is opened
+	Timeout            time.Duration // for connecting; 0 if there is none
 	host, port, socket string
 	protocol           string // "TCP", "SOCKET" or ""
-	user, password     string
-	database           string
-	timeout            time.Duration // 0 if there is none
-	optionFile         string        // that was read; "" if there is none
+	optionFile         string // the one that was read, or ""
 	tls                tlsOptions
 }
 
-// options are what an option file and the query of a URL may set, by their names.
-var options = map[string]func(s *settings, value string) error{
-	"host":            func(s *settings, value string) error { s.host = value; return nil },
-	"port":            (*settings).setPort,
-	"socket":          func(s *settings, value string) error { s.socket = value; return nil },
-	"protocol":        (*settings).setProtocol,
-	"user":            func(s *settings, value string) error { s.user = value; return nil },
-	"password":        func(s *settings, value string) error { s.password = value; return nil },
-	"connect-timeout": (*settings).setTimeout,
-	"ssl-mode":        (*settings).setSSLMode,
-	"ssl-ca":          func(s *settings, value string) error { s.tls.ca = value; return nil },
-	"ssl-cert":        func(s *settings, value string) error { s.tls.cert = value; return nil },
-	"ssl-key":         func(s *settings, value string) error { s.tls.key = value; return nil },
-	"tls-version":     (*settings).setTLSVersion,
+// options are the options of option files and URLs.
+var options = map[string]func(s *Settings, value string) error{
+	"host":            func(s *Settings, value string) error { s.host = value; return nil },
+	"port":            (*Settings).setPort,
+	"socket":          func(s *Settings, value string) error { s.socket = value; return nil },
+	"protocol":        (*Settings).setProtocol,
+	"user":            func(s *Settings, value string) error { s.User = value; return nil },
+	"password":        func(s *Settings, value string) error { s.Password = value; return nil },
+	"connect-timeout": (*Settings).setTimeout,
+	"ssl-mode":        (*Settings).setSSLMode,
+	"ssl-ca":          func(s *Settings, value string) error { s.tls.ca = value; return nil },
+	"ssl-cert":        func(s *Settings, value string) error { s.tls.cert = value; return nil },
+	"ssl-key":         func(s *Settings, value string) error { s.tls.key = value; return nil },
+	"tls-version":     (*Settings).setTLSVersion,
 }
 
 // toggles are the options that are on or off.
-var toggles = map[string]func(s *settings) *toggle{
-	"ssl":                    func(s *settings) *toggle { return &s.tls.ssl },
-	"ssl-verify-server-cert": func(s *settings) *toggle { return &s.tls.verify },
+var toggles = map[string]func(s *Settings) *toggle{
+	"ssl":                    func(s *Settings) *toggle { return &s.tls.ssl },
+	"ssl-verify-server-cert": func(s *Settings) *toggle { return &s.tls.verify },
 }
 
-// inURL are the options that a URL may have. What stands for others in an option file has its own place in a URL.
+// inURL are the options that a URL may have in its query. Others have their own place in a URL.
 var inURL = []string{
 	"connect-timeout", "defaults-file", "protocol", "socket", "ssl-ca", "ssl-cert", "ssl-key", "ssl-mode",
 }
 
-// set sets an option of an option file. The file is for other programs too, so that names which are not known are
-// passed over, but not those of TLS: what they ask for must not be left out in silence, unless they say by "loose-"
-// that it may.
-func (s *settings) set(name, value string) error {
+// set sets an option of an option file. The file is for other programs too, so unknown options are ignored. Unknown TLS
+// options are errors, since they must not be ignored silently, unless they begin with "loose-".
+func (s *Settings) set(name, value string) error {
 	name, loose := strings.CutPrefix(name, "loose-")
 	if set := options[name]; set != nil {
 		return set(s, value)
@@ -72,7 +73,7 @@ func (s *settings) set(name, value string) error {
 		switch strings.ToUpper(value) {
 		case "", "1", "ON", "TRUE":
 		case "0", "OFF", "FALSE":
-			wanted = on + off - wanted // not not
+			wanted = on + off - wanted // the other one
 		default:
 			return errValue
 		}
@@ -80,26 +81,26 @@ func (s *settings) set(name, value string) error {
 		return nil
 	}
 	if !loose && (strings.HasPrefix(name, "ssl") || strings.HasPrefix(name, "tls")) {
-		return errors.New("it asks for something of TLS that is not supported")
+		return errors.New("this TLS option is not supported")
 	}
 	return nil
 }
 
-var errValue = errors.New("the value is not one that it can have")
+var errValue = errors.New("invalid value")
 
-func (s *settings) setPort(value string) error {
+func (s *Settings) setPort(value string) error {
 	port, err := strconv.ParseUint(value, 10, 16)
 	if err != nil {
 		return errValue
 	}
 	s.port = ""
-	if port > 0 { // which is the default
+	if port > 0 { // 0 is the default port
 		s.port = strconv.FormatUint(port, 10)
 	}
 	return nil
 }
 
-func (s *settings) setProtocol(value string) error {
+func (s *Settings) setProtocol(value string) error {
 	s.protocol = strings.ToUpper(value)
 	if s.protocol != "TCP" && s.protocol != "SOCKET" {
 		return errValue
@@ -107,16 +108,16 @@ func (s *settings) setProtocol(value string) error {
 	return nil
 }
 
-func (s *settings) setTimeout(value string) error {
+func (s *Settings) setTimeout(value string) error {
 	seconds, err := strconv.ParseUint(value, 10, 31)
 	if err != nil {
 		return errValue
 	}
-	s.timeout = time.Duration(seconds) * time.Second
+	s.Timeout = time.Duration(seconds) * time.Second
 	return nil
 }
 
-func (s *settings) setSSLMode(value string) error {
+func (s *Settings) setSSLMode(value string) error {
 	value = strings.ToUpper(value)
 	if !slices.Contains(sslModes, value) {
 		return errValue
@@ -125,14 +126,13 @@ func (s *settings) setSSLMode(value string) error {
 	return nil
 }
 
-// resolve puts together what the environment, an option file and the URL say. Later ones take the place of earlier
-// ones.
-func resolve(address string) (*settings, error) {
+// Resolve reads the environment, an option file and the URL. Each overrides the ones before it.
+func Resolve(address string) (*Settings, error) {
 	u, query, err := parseURL(address)
 	if err != nil {
 		return nil, err
 	}
-	s := &settings{}
+	s := &Settings{}
 	if err := s.readEnvironment(); err != nil {
 		return nil, err
 	}
@@ -142,16 +142,15 @@ func resolve(address string) (*settings, error) {
 	if err := s.applyURL(u, query); err != nil {
 		return nil, err
 	}
-	if s.user == "" {
+	if s.User == "" {
 		if me, err := user.Current(); err == nil {
-			s.user = me.Username
+			s.User = me.Username
 		}
 	}
 	return s, nil
 }
 
-// parseURL parses an address. Where it is wrong, any part of it may belong to a password, so that no error repeats
-// its text.
+// parseURL parses an address. No error repeats its text: if the address is malformed, any part may belong to a password.
 func parseURL(address string) (*url.URL, url.Values, error) {
 	if address == "" {
 		return &url.URL{}, nil, nil
@@ -162,7 +161,7 @@ func parseURL(address string) (*url.URL, url.Values, error) {
 	}
 	path := strings.TrimPrefix(u.EscapedPath(), "/")
 	if strings.ContainsAny(path, "@/") || u.Fragment != "" || strings.Contains(u.Host, "@") {
-		return nil, nil, errors.New("mysql: the address has a character too many; " + escapes)
+		return nil, nil, errors.New("mysql: the address has an extra @, / or #; " + escapes)
 	}
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
@@ -170,37 +169,37 @@ func parseURL(address string) (*url.URL, url.Values, error) {
 	}
 	for name, values := range query {
 		if !slices.Contains(inURL, name) || len(values) != 1 {
-			return nil, nil, fmt.Errorf("mysql: an option of the address is unknown, or there twice; there are %s; %s",
+			return nil, nil, fmt.Errorf("mysql: an option of the address is unknown or repeated; the options are %s; %s",
 				strings.Join(inURL, ", "), escapes)
 		}
 	}
 	return u, query, nil
 }
 
-const escapes = "a password must have @ written as %40, / as %2F, : as %3A, ? as %3F and # as %23"
+const escapes = "in a password, write @ as %40, / as %2F, : as %3A, ? as %3F and # as %23"
 
-func (s *settings) readEnvironment() error {
-	s.host, s.socket, s.password = os.Getenv("MYSQL_HOST"), os.Getenv("MYSQL_UNIX_PORT"), os.Getenv("MYSQL_PWD")
+func (s *Settings) readEnvironment() error {
+	s.host, s.socket, s.Password = os.Getenv("MYSQL_HOST"), os.Getenv("MYSQL_UNIX_PORT"), os.Getenv("MYSQL_PWD")
 	if port := os.Getenv("MYSQL_TCP_PORT"); port != "" && s.setPort(port) != nil {
 		return errors.New("mysql: MYSQL_TCP_PORT is not a port")
 	}
 	return nil
 }
 
-// readOptionFile reads the file that was asked for, or else ~/.my.cnf if there is one.
-func (s *settings) readOptionFile(path string) error {
+// readOptionFile reads the file at path, or ~/.my.cnf, if it exists, for "".
+func (s *Settings) readOptionFile(path string) error {
 	asked := path != ""
 	if !asked {
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return nil // nobody's options
+			return nil // without a home, there is no option file
 		}
 		path = filepath.Join(home, ".my.cnf")
 	}
 	text, err := readOptions(path)
 	switch {
 	case !asked && (errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)):
-		return nil // users without a home have /dev/null or the like
+		return nil // the home of system users may be a file such as /dev/null
 	case err != nil:
 		return err
 	}
@@ -213,13 +212,13 @@ func (s *settings) readOptionFile(path string) error {
 	return nil
 }
 
-func (s *settings) applyURL(u *url.URL, query url.Values) error {
+func (s *Settings) applyURL(u *url.URL, query url.Values) error {
 	if u.Host != "" {
 		s.host, s.protocol = cmp.Or(u.Hostname(), s.host), ""
 	}
 	if u.Port() != "" {
 		if s.setPort(u.Port()) != nil {
-			return errors.New("mysql: the port of the address is wrong; " + escapes)
+			return errors.New("mysql: the port of the address is invalid; " + escapes)
 		}
 		s.protocol = "TCP"
 	}
@@ -227,12 +226,12 @@ func (s *settings) applyURL(u *url.URL, query url.Values) error {
 		s.protocol = "SOCKET"
 	}
 	if u.User != nil {
-		s.user = cmp.Or(u.User.Username(), s.user)
+		s.User = cmp.Or(u.User.Username(), s.User)
 		if password, set := u.User.Password(); set {
-			s.password = password
+			s.Password = password
 		}
 	}
-	s.database = strings.TrimPrefix(u.Path, "/")
+	s.Database = strings.TrimPrefix(u.Path, "/")
 	if query.Has("ssl-mode") {
 		s.tls.ssl, s.tls.verify = untouched, untouched
 	}
@@ -246,26 +245,26 @@ func (s *settings) applyURL(u *url.URL, query url.Values) error {
 	return nil
 }
 
-// Files gives the files that Open reads for an address: the option file, and those that hold certificates and keys. It
-// is for those who must not overwrite them. If Open would fail, some may be missing.
+// Files returns the option file that is read for an address, and the files of certificates and keys. If Resolve would
+// fail, some may be missing.
 func Files(address string) []string {
 	u, query, err := parseURL(address)
 	if err != nil {
 		return nil
 	}
-	s := &settings{}
-	// What is wrong here, Open will say.
+	s := &Settings{}
+	// Resolve reports these errors.
 	_ = s.readOptionFile(query.Get("defaults-file"))
 	_ = s.applyURL(u, query)
 	files := []string{s.optionFile, s.tls.ca, s.tls.cert, s.tls.key}
 	return slices.DeleteFunc(files, func(path string) bool { return path == "" })
 }
 
-// sockets are where the server listens unless it is told otherwise: as Debian, Red Hat and MySQL itself have it.
+// sockets are the default sockets of Debian, Red Hat and MySQL itself.
 var sockets = []string{"/run/mysqld/mysqld.sock", "/var/lib/mysql/mysql.sock", "/tmp/mysql.sock"}
 
-// place is what to dial.
-func (s *settings) place() (network, address string) {
+// Server returns the network and the address to dial.
+func (s *Settings) Server() (network, address string) {
 	local := s.host == "" || s.host == "localhost"
 	if s.protocol == "SOCKET" || s.protocol == "" && local {
 		if s.socket != "" {

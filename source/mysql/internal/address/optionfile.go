@@ -1,4 +1,4 @@
-package mysql
+package address
 
 import (
 	"errors"
@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// optionFileLimit bounds an option file.
+// optionFileLimit is the largest size of an option file, in bytes.
 const optionFileLimit = 1 << 20
 
 // option is a line of an option file.
 type option struct{ name, value string }
 
-// readOptions reads an option file. One that everybody may write to is refused: it could send the password elsewhere.
+// readOptions reads an option file. It refuses one that everyone may write to, since it could redirect the password.
 func readOptions(path string) (text string, err error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -28,7 +28,7 @@ func readOptions(path string) (text string, err error) {
 	}
 	const othersWrite = 0o002
 	if runtime.GOOS != "windows" && info.Mode()&othersWrite != 0 {
-		return "", fmt.Errorf("mysql: the option file %s may be written by everyone; try: chmod o-w %[1]s", path)
+		return "", fmt.Errorf("mysql: everyone may write to the option file %s; try: chmod o-w %[1]s", path)
 	}
 	content, err := io.ReadAll(io.LimitReader(file, optionFileLimit+1))
 	switch {
@@ -40,12 +40,11 @@ func readOptions(path string) (text string, err error) {
 	return string(content), nil
 }
 
-// optionGroup is what the programs of MySQL that connect have in common.
+// optionGroup is the group that all client programs of MySQL read.
 const optionGroup = "client"
 
-// parseOptions gives the options of the group, in their order. The format is that of the manual of MySQL, "Using Option
-// Files"; directives that include other files are passed over, as is what cannot be read. In names, an underscore is
-// the same as a hyphen.
+// parseOptions returns the options of the group, in order. The format is described in the MySQL manual, "Using Option
+// Files". Include directives and malformed lines are ignored. In names, an underscore is the same as a hyphen.
 func parseOptions(text string) []option {
 	var found []option
 	current := ""
@@ -67,7 +66,7 @@ func parseOptions(text string) []option {
 	return found
 }
 
-// withoutComment cuts a line at the first # that is not inside of quotes.
+// withoutComment cuts a line at the first # outside quotes.
 func withoutComment(line string) string {
 	quote := byte(0)
 	for i := 0; i < len(line); i++ {
@@ -91,7 +90,7 @@ var optionEscapes = map[byte]byte{
 	'b': '\b', 't': '\t', 'n': '\n', 'r': '\r', 's': ' ', '\\': '\\', '\'': '\'', '"': '"',
 }
 
-// optionValue takes quotes off a value and resolves its escapes. A backslash before any other character stands for
+// optionValue removes the quotes of a value and resolves its escapes. Before any other character, a backslash stands for
 // itself.
 func optionValue(value string) string {
 	if n := len(value); n >= 2 && (value[0] == '\'' || value[0] == '"') && value[n-1] == value[0] {

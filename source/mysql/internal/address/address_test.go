@@ -1,4 +1,4 @@
-package mysql
+package address
 
 import (
 	"crypto/tls"
@@ -75,7 +75,7 @@ func TestTLSMode(t *testing.T) {
 		{"ssl=maybe", "user=u", refused},
 	} {
 		for _, text := range []string{test.a + "\n" + test.b, test.b + "\n" + test.a} {
-			s, got := &settings{}, ""
+			s, got := &Settings{}, ""
 			var err error
 			for _, o := range parseOptions("[client]\n" + text) {
 				if err == nil {
@@ -99,12 +99,12 @@ func TestTLSVersion(t *testing.T) {
 		"TLSv1.3":          {tls.VersionTLS13, tls.VersionTLS13},
 		"TLSv1.1,TLSv1.2":  {tls.VersionTLS12, tls.VersionTLS12},
 	} {
-		s := &settings{host: "h"}
+		s := &Settings{host: "h"}
 		if err := s.set("tls-version", value); err != nil {
 			t.Errorf("%s: %v", value, err)
 			continue
 		}
-		config, _, err := s.tlsConfig()
+		config, _, err := s.TLS()
 		if err != nil || config.MinVersion != want[0] || config.MaxVersion != want[1] {
 			t.Errorf("%s gives %+v and the error %v", value, config, err)
 		}
@@ -113,11 +113,11 @@ func TestTLSVersion(t *testing.T) {
 
 // TestPort has no port stand for the usual one.
 func TestPort(t *testing.T) {
-	s := &settings{host: "h", port: "1"}
+	s := &Settings{host: "h", port: "1"}
 	if err := s.set("port", "0"); err != nil {
 		t.Error(err)
 	}
-	if _, address := s.place(); address != "h:3306" {
+	if _, address := s.Server(); address != "h:3306" {
 		t.Errorf("port=0 leads to %s", address)
 	}
 }
@@ -180,8 +180,8 @@ func FuzzResolve(f *testing.F) {
 		for _, name := range []string{"MYSQL_HOST", "MYSQL_TCP_PORT", "MYSQL_UNIX_PORT", "MYSQL_PWD"} {
 			t.Setenv(name, "")
 		}
-		if s, err := resolve(text); err == nil && text != "" {
-			if network, address := s.place(); network == "" || address == "" {
+		if s, err := Resolve(text); err == nil && text != "" {
+			if network, address := s.Server(); network == "" || address == "" {
 				t.Errorf("%q leads to %s %q", text, network, address)
 			}
 		}
@@ -192,11 +192,11 @@ func FuzzResolve(f *testing.F) {
 			Scheme: "mysql", User: url.UserPassword(user, password), Host: "host:1",
 			Path: "/" + database, RawPath: "/" + strings.ReplaceAll(url.PathEscape(database), "@", "%40"),
 		}
-		s, err := resolve(u.String())
+		s, err := Resolve(u.String())
 		if err != nil {
 			t.Fatalf("%s: %v", u.String(), err)
 		}
-		if s.user != user || s.password != password || s.database != database || s.host != "host" || s.port != "1" {
+		if s.User != user || s.Password != password || s.Database != database || s.host != "host" || s.port != "1" {
 			t.Errorf("%s is read as %+v", u.String(), s)
 		}
 	})
