@@ -12,7 +12,7 @@ import (
 )
 
 // prepareWAL compares package wal with the logs that Go programs use today, on entries of 128 bytes: synced by one
-// writer, by many and in batches; handed to the system without a sync; encrypted or not; and opened. The floor is a
+// writer, by many and in batches; handed to the system without a sync; encrypted or not; opened; and read at random. The floor is a
 // loop that writes the same bytes into a file of zeros and syncs them, below which no log can be on that disk. The
 // directory is that of the flag -dir: the file system is half of the result.
 func prepareWAL(s *session) ([]benchmark, error) {
@@ -23,6 +23,7 @@ func prepareWAL(s *session) ([]benchmark, error) {
 	benchmarks = append(benchmarks, batches(s), unsynced(s), asynchronous(s), sustained(s))
 	benchmarks = append(benchmarks, encrypted(s)...)
 	benchmarks = append(benchmarks, opening(s)...)
+	benchmarks = append(benchmarks, reading(s)...)
 	return append(benchmarks, study(s)...), nil
 }
 

@@ -16,30 +16,38 @@ import (
 )
 
 // culvertJournal is package wal.
-type culvertJournal struct{ log *wal.Log }
+type culvertJournal struct {
+	log  *wal.Log
+	data []byte // of the last entry that was read
+}
 
 func openCulvert(options wal.Options) opener {
 	return func(dir string) (journal, error) {
 		log, _, err := wal.Open(dir, options)
-		return culvertJournal{log}, err
+		return &culvertJournal{log: log}, err
 	}
 }
 
-func (j culvertJournal) append(entries [][]byte) error {
+func (j *culvertJournal) append(entries [][]byte) error {
 	_, err := j.log.Append(context.Background(), entries...)
 	return err
 }
 
-func (j culvertJournal) sync() error { return j.log.Sync(context.Background()) }
+func (j *culvertJournal) read(number int) (_ []byte, err error) {
+	j.data, err = j.log.Read(wal.LSN(number), j.data[:0])
+	return j.data, err
+}
 
-func (j culvertJournal) close() error { return j.log.Close() }
+func (j *culvertJournal) sync() error { return j.log.Sync(context.Background()) }
+
+func (j *culvertJournal) close() error { return j.log.Close() }
 
 // culvertAsync is package wal, without waiting.
-type culvertAsync struct{ culvertJournal }
+type culvertAsync struct{ *culvertJournal }
 
 func openCulvertAsync(dir string) (journal, error) {
 	log, _, err := wal.Open(dir, wal.Options{Sync: wal.None})
-	return culvertAsync{culvertJournal{log}}, err
+	return culvertAsync{&culvertJournal{log: log}}, err
 }
 
 func (j culvertAsync) append(entries [][]byte) error {
@@ -119,6 +127,8 @@ func (j *tidwallJournal) append(entries [][]byte) error {
 	}
 	return j.log.WriteBatch(&j.batch)
 }
+
+func (j *tidwallJournal) read(number int) ([]byte, error) { return j.log.Read(uint64(number)) }
 
 func (j *tidwallJournal) sync() error { return j.log.Sync() }
 
