@@ -91,8 +91,8 @@ func numberOf(info fs.FileInfo) uint64 {
 	number := uint64(0)
 	if numbered, is := info.(inodeInfo); is {
 		number = numbered.Inode()
-	} else {
-		number = systemInode(info.Sys())
+	} else if s, is := info.Sys().(*syscall.Stat_t); is {
+		number = s.Ino
 	}
 	if number == math.MaxUint64 { // go-fuse keeps it to itself
 		return 0

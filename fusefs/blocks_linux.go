@@ -1,5 +1,7 @@
 package fusefs
 
+import "container/list"
+
 // block is a part of a file that is read ahead, at most up to a multiple of blockSize. Its fields are guarded by
 // buffers.mu, except that its bytes belong to the fetch until done is closed.
 type block struct {
@@ -13,41 +15,7 @@ type block struct {
 	users      int   // requests that wait for it or are answered from it
 	served     int64 // bytes that were answered with
 
-	previous, next *block // in the list of idle ones
-	listed         bool
-}
-
-// blockList is a list of blocks, the one that has waited longest first.
-type blockList struct{ first, last *block }
-
-func (l *blockList) add(b *block) {
-	if b.listed {
-		return
-	}
-	b.listed, b.previous, b.next = true, l.last, nil
-	if l.last != nil {
-		l.last.next = b
-	} else {
-		l.first = b
-	}
-	l.last = b
-}
-
-func (l *blockList) remove(b *block) {
-	if !b.listed {
-		return
-	}
-	if b.previous != nil {
-		b.previous.next = b.next
-	} else {
-		l.first = b.next
-	}
-	if b.next != nil {
-		b.next.previous = b.previous
-	} else {
-		l.last = b.previous
-	}
-	b.listed, b.previous, b.next = false, nil, nil
+	idle *list.Element // in buffers.idle, or nil
 }
 
 // drop takes a block from its reader, and its buffer when nothing uses it any more. b.mu is held, as in all methods
@@ -55,7 +23,7 @@ func (l *blockList) remove(b *block) {
 func (b *buffers) drop(k *block) {
 	if !k.dropped {
 		k.dropped = true
-		b.idle.remove(k)
+		b.setIdle(k, false)
 		delete(k.reader.blocks, k.start/blockSize)
 		if len(k.reader.blocks) == 0 {
 			b.streams--
@@ -64,6 +32,18 @@ func (b *buffers) drop(k *block) {
 	if k.ready && k.users == 0 && k.buffer != nil {
 		b.putLocked(k.buffer)
 		k.buffer = nil
+	}
+}
+
+// setIdle says whether a block gives way to requests.
+func (b *buffers) setIdle(k *block, idle bool) {
+	if k.idle != nil {
+		b.idle.Remove(k.idle)
+		k.idle = nil
+	}
+	if idle {
+		k.idle = b.idle.PushBack(k)
+		b.wake()
 	}
 }
 
@@ -80,7 +60,7 @@ func (r *reader) use(start, end int64) []*block {
 	}
 	for _, k := range used {
 		k.users++
-		r.m.buffers.idle.remove(k)
+		r.m.buffers.setIdle(k, false)
 	}
 	return used
 }
@@ -94,8 +74,7 @@ func (r *reader) unuse(used []*block) {
 		case k.dropped, k.served >= k.end-k.start:
 			b.drop(k)
 		case k.users == 0 && k.ready:
-			b.idle.add(k)
-			b.wake()
+			b.setIdle(k, true)
 		}
 	}
 }
@@ -146,8 +125,7 @@ func (r *reader) begin(start, end int64, buffer []byte) {
 			// Who waits for it asks for itself, and has the error then if it is still there.
 			b.drop(k)
 		case k.users == 0:
-			b.idle.add(k)
-			b.wake()
+			b.setIdle(k, true)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"container/list"
 	"sync"
 	"syscall"
 )
@@ -20,7 +21,7 @@ type buffers struct {
 	mu      sync.Mutex // guards all readers too, and their blocks
 	small   shelf
 	large   shelf
-	idle    blockList     // blocks that are read and wait to be asked for; they give way to requests
+	idle    list.List     // of *block, the one that has waited longest first: read, and give way to requests
 	streams int           // readers that have blocks
 	waiting int           // requests that wait for changed
 	changed chan struct{} // closed when a buffer is put back, or a block becomes idle
@@ -69,8 +70,8 @@ func (b *buffers) take(d *deadline, length int) ([]byte, syscall.Errno) {
 			}
 		}
 		buffer := b.large.take()
-		if oldest := b.idle.first; buffer == nil && oldest != nil {
-			b.drop(oldest)
+		if oldest := b.idle.Front(); buffer == nil && oldest != nil {
+			b.drop(oldest.Value.(*block))
 			buffer = b.large.take()
 		}
 		if buffer != nil {

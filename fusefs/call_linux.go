@@ -135,6 +135,12 @@ func callWithin[T any](d *deadline, do func() (T, error), discard func(T)) (T, s
 	return result.value, m.errno(result.err)
 }
 
+// doWithin is callWithin for what has no result.
+func doWithin(d *deadline, do func() error) syscall.Errno {
+	_, errno := callWithin(d, func() (struct{}, error) { return struct{}{}, do() }, nil)
+	return errno
+}
+
 // guarded turns a panic of the file system into an error: the mount serves many programs, and one broken file must not
 // take it from all of them.
 func guarded[T any](m *mount, do func() (T, error)) (value T, err error) {

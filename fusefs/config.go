@@ -8,66 +8,66 @@ import (
 	"time"
 )
 
-// Config says what is mounted, and how. Only FS is required.
+// Config describes a mount. Only FS is required.
 type Config struct {
-	// FS is what the directory shows. Its regular files are io.ReaderAt. Where it is an [fs.ReadLinkFS], symbolic links
-	// are shown as such, and where it is a [SpaceFS], df has figures. All its methods may be called at once.
+	// FS is the file system to show. Its regular files must implement io.ReaderAt, and its methods must be safe for
+	// concurrent use. If it is an [fs.ReadLinkFS], symbolic links are shown as such; if it is a [SpaceFS], df works.
 	FS fs.FS
 
-	// ReadWrite lets programs write. FS has to be a [WritableFS] for that.
+	// ReadWrite lets programs write. FS must then be a [WritableFS].
 	ReadWrite bool
 
-	// Name stands in the mount table as what is mounted; "culvert" if it is empty. The type is always fuse.culvert.
+	// Name is the source in the mount table; "culvert" if it is empty. The type is always fuse.culvert.
 	Name string
 
-	// AllowOther lets all users of this machine in, as far as the permissions of the files do. Who mounts owns all
-	// files. Users other than root need user_allow_other in the system's fuse.conf for it.
+	// AllowOther gives all users of this machine access, as far as file permissions allow. All files belong to the user
+	// who mounts. Users other than root need user_allow_other in the system's fuse.conf.
 	AllowOther bool
 
-	// Timeout is how long a program waits for FS before it gets EIO; a read, since any read last got a part of what it
-	// asked for, and six times as long in all. With a [MovingFS] it is how long nothing may move. 0 is 10 seconds.
+	// Timeout is how long a program waits for FS before it gets EIO. For a read it counts from when any read last
+	// received bytes, up to six times as long in all. With a [MovingFS] it is how long nothing may move. 0 means 10
+	// seconds.
 	Timeout time.Duration
 
-	// Memory is how many bytes are lent to reads and to what is read ahead, of all files together. 0 is 32 MiB; the
-	// least is 8 MiB. With ReadWrite there is a third more for what FS does not have yet of what was written.
+	// Memory bounds the buffers for reads and read-ahead of all files together, in bytes. 0 means 32 MiB; the minimum
+	// is 8 MiB. With ReadWrite, writes that FS has not taken yet use up to a third more.
 	//
-	// Beside it, go-fuse keeps buffers for the requests, up to one of each size and request under way, until the
-	// collector runs twice. Where the memory of the process counts, bound it with [runtime/debug.SetMemoryLimit].
+	// In addition, go-fuse keeps buffers for requests, up to one of each size for each request under way, until the
+	// garbage collector has run twice. To bound the process, use [runtime/debug.SetMemoryLimit].
 	Memory int64
 
-	// Errno says what an error of FS means to a program; where it gives 0, or is nil, the mount decides: by the
-	// syscall.Errno in the error, or by fs.ErrNotExist and its like, and else EIO. If FS refuses to read a file because
-	// it has changed, that is syscall.ESTALE.
+	// Errno maps an error of FS to the one that a program gets. If it returns 0, or is nil, the mount uses the
+	// syscall.Errno in the error, then fs.ErrNotExist and the like, and otherwise EIO. An error that says that a file
+	// has changed must map to syscall.ESTALE.
 	Errno func(error) syscall.Errno
 }
 
-// SpaceFS is a file system that knows how much room there is.
+// SpaceFS is a file system that knows how much space it has.
 type SpaceFS interface {
 	fs.FS
 
-	// Space gives the bytes of the file system that holds name: in all, unused, and those of the unused that may be had
+	// Space returns the size of the file system that holds name, its free bytes, and the free bytes that are available
 	// without privileges.
 	Space(name string) (total, free, available uint64, err error)
 }
 
-// MovingFS is a file system at the other end of a line, which may be slow. A program waits while bytes move there. If
-// 64 MiB have moved without an answer, they were for other programs, and it waits no longer than Config.Timeout.
+// MovingFS is a file system at the other end of a line that may be slow. A program waits while bytes move there. After
+// 64 MiB without an answer they were for other programs, and it waits no longer than Config.Timeout.
 type MovingFS interface {
 	fs.FS
 
-	// Moved returns how many bytes have been received and sent, for all calls. Only a change of it has a meaning. It
-	// must not wait.
+	// Moved returns how many bytes all calls have received and sent. Only a change is meaningful. It must not block.
 	Moved() int64
 }
 
-// inodeInfo is a FileInfo that knows the number of the inode, which is the same for all names of one file.
+// inodeInfo is a FileInfo that knows its inode number, which is the same for all names of a file.
 type inodeInfo interface {
 	Inode() uint64
 }
 
-// heldFile is a file that has all of its content in memory.
+// heldFile is a file whose content is all in memory.
 type heldFile interface {
-	// Content gives it, or nothing. It is not changed, and not used after Close.
+	// Content returns the content, or nil. The caller does not change it, or use it after Close.
 	Content() []byte
 }
 
@@ -78,7 +78,7 @@ const (
 	leastMemory    = 8 << 20
 )
 
-// withDefaults gives the configuration with every field set, or says what is wrong with it.
+// withDefaults returns the configuration with every field set, or an error if it is invalid.
 func (c Config) withDefaults() (Config, error) {
 	switch {
 	case c.FS == nil:

@@ -59,7 +59,7 @@ func (d *directory) next(ctx context.Context) (*fuse.DirEntry, syscall.Errno) {
 		d.current = entry{name: ".", mode: syscall.S_IFDIR}
 	case 1:
 		d.current = entry{name: "..", mode: syscall.S_IFDIR}
-		d.made = d.node.m.names.in(d.node)
+		d.made = d.node.madeNames()
 	default:
 		for len(d.batch) == 0 {
 			if d.finished == endOfDirectory {
@@ -106,7 +106,7 @@ func (d *directory) inodeOf(e entry) uint64 {
 			return number
 		}
 	}
-	if made := d.node.m.names.get(d.node, e.name); made != nil {
+	if made := d.node.made(e.name); made != nil {
 		return made.StableAttr().Ino
 	}
 	path, errno := d.node.childPath(e.name)
@@ -179,7 +179,7 @@ func (d *directory) Lookup(ctx context.Context, name string, out *fuse.EntryOut)
 		good = 0
 	}
 	d.mu.Unlock()
-	if made := d.node.m.names.get(d.node, name); made != nil && made.showsDraft(&out.Attr) {
+	if made := d.node.made(name); made != nil && made.showsDraft(&out.Attr) {
 		return made.EmbeddedInode(), 0
 	}
 	if known := d.node.childNode(name); known != nil && known.isOpen() {

@@ -1,6 +1,6 @@
-// Package fusefs shows any [fs.FS] whose files are io.ReaderAt as a directory of this machine: programs list, open,
-// seek and read it as if it were here. It knows nothing of networks; package culvert/fileservice has such a file system
-// for another machine. It works on Linux, through FUSE; elsewhere Mount fails.
+// Package fusefs mounts any [fs.FS] whose files implement io.ReaderAt as a directory of this machine. Programs list,
+// open, seek and read it like any other directory. The package knows nothing of networks; the client of
+// culvert/fileservice is a file system on another machine. It works on Linux, through FUSE; elsewhere Mount fails.
 //
 //	mounted, err := fusefs.Mount("/mnt", fusefs.Config{FS: client})
 //	if err != nil {
@@ -16,44 +16,43 @@
 //	program        read(2)
 //	   │
 //	kernel         pages it has of this version of the file: from reads, or
-//	   │           from an open that gave a small file along ───────────────▶ the answer
-//	   │           else a request, some of them at once and in any order
+//	   │           from the open of a small file ───────────────────────────▶ the answer
+//	   │           else requests, several at once and in any order
 //	   ▼
 //	handle         one version of one file, open by a program
 //	   │
 //	reader         blocks read ahead, if the requests continue each other ──▶ the answer
-//	   │           else just what was asked for; both within Config.Memory
+//	   │           else only what was asked for; both within Config.Memory
 //	   ▼
-//	fetch          a goroutine of its own: io.ReaderAt, then Stat
-//	   │           another version now: ESTALE
+//	fetch          another goroutine: io.ReaderAt, then Stat
+//	   │           another version: ESTALE
 //	   ▼
 //	fs.File        of Config.FS
 //
 // # What a program sees
 //
-// An open asks the file system, always: what was closed on the other side before an open here is what that open sees.
-// Names and attributes are believed for a second, and that a name does not exist is never believed.
+// Every open asks the file system. It sees everything that the other side closed before. Names and attributes are
+// cached for a second; that a name does not exist is not cached.
 //
-// A file is open in one version: its size, the time it was changed, and what else FileInfo.Sys says if that can be
-// compared and is no pointer, or of a *syscall.Stat_t the inode and its time of change. As long as a program has the
-// file open, it sees the bytes and attributes of that version, and nothing of what others append, so `tail -f` is of no
-// use: that the bytes before are still the same nobody knows. When the file system no longer has them, reads fail with
-// ESTALE; they never give bytes of two versions. An open of a name that has become another version gets a node of its
-// own, so that pages of both never meet in the kernel's cache. That cache is kept from one open to the next if the
-// version is the same.
+// A file is open in one version: its size, its modification time, and what FileInfo.Sys returns if that is comparable
+// and no pointer; of a *syscall.Stat_t, the inode and the change time. While a program has the file open, it sees the
+// bytes and attributes of that version, and nothing that others append: the bytes before may have changed too. So
+// `tail -f` does not work. When the file system no longer has the version, reads fail with ESTALE; they never mix bytes
+// of two versions. An open that finds another version gets a new node, so the kernel's page cache never holds both. The
+// cache is kept from one open to the next if the version is the same.
 //
-// A read gives all that was asked for, up to the size of the version, or an error. There are no zeros in place of what
-// could not be read, and no end before the end.
+// A read returns everything that was asked for, up to the size of the version, or an error. It never returns zeros in
+// place of bytes that could not be read, or an early end of file.
 //
-// Nothing waits for ever. What the file system does not answer within Config.Timeout is EIO to the program, and a
-// signal shortens the wait to half a second, but for changes: whether they were made must be known. Reads share a link
-// that may be slow: as long as parts of any of them come, a read waits on, up to six times Config.Timeout. And no more
-// is asked for at once than comes in about a second, so that a slow link is neither clogged by what is read ahead nor
-// taken for one that is gone. When the file system answers again, so does the mount, with the same open files. Calls
-// that do not come back are bounded in number, as is the memory that they hold.
+// Nothing waits forever. If the file system does not answer within Config.Timeout, the program gets EIO. A signal
+// shortens the wait to half a second, except for changes: the program must know whether they were made. Reads share a
+// link that may be slow. While parts of any read arrive, all reads wait on, up to six times Config.Timeout. The mount
+// asks for no more at once than arrives in about a second, so read-ahead does not clog a slow link or make it look dead.
+// When the file system answers again, the mount works again, with the same open files. The number of calls that do not
+// return is bounded, and so is their memory.
 //
-// Who mounts owns all files, and their permissions are those of the file system. Symbolic links are followed by the
-// kernel, on this machine. Extended attributes and hard links are not shown.
+// All files belong to the user who mounts; permissions come from the file system. The kernel follows symbolic links, on
+// this machine. Extended attributes and hard links are not shown.
 //
 // # What a program writes
 //
@@ -62,61 +61,59 @@
 //
 //	program        write(2), or memory that is mapped
 //	   │
-//	draft          one for each file, whatever number of programs writes to it
-//	   │           copied to chunks of 1 MiB, and the program goes on
+//	draft          one for each file, for all programs that write to it
+//	   │           each write is copied, and the program goes on
 //	   ▼
-//	WriteAt        several chunks at once; those that overlap, in order
+//	WriteAt        one write of a file after the other
 //	   │
 //	Flush          at close(2) and fsync(2): others see what was written
-//	or Publish     of a new file, or new content: it takes its name, at once and as a whole
+//	or Publish     of a new file, or new content: it gets its name, as a whole
 //	   ▼
 //	WritableFS     what others see
 //
-// In this mount, programs see at once what was written: content, size, and new names. For others there are two cases. A
-// file that exists and is opened without O_TRUNC is written in place: others see writes within some seconds, and all of
-// them when a program closes the file or calls fsync(2). Nothing is copied, so an append and the commit of a database
-// cost no more in a large file than in a small one. A file that is created, or opened with O_TRUNC while nobody writes
-// to it, is new: others see what was there before, until it is closed or synced for the first time, and then all of it.
-// From then on it is written in place, too.
+// In this mount, programs see writes and new names at once. For others there are two cases. An existing file that is
+// opened without O_TRUNC is written in place: others see writes within some seconds, and all writes when a program
+// closes the file or calls fsync(2). Nothing is copied, so an append, or the commit of a database, costs no more in a
+// large file than in a small one. A file that is created, or opened with O_TRUNC while no program writes to it, is new:
+// others see the previous content until the file is closed or synced for the first time, and then all of the new
+// content. From then on it is written in place, too.
 //
-// When fsync returns 0, others see what was written under the name of the file. Content and name survive whatever ends
-// afterwards: the program, the process that mounts, the other side, its power. So do the names that others see after
-// fsync of a directory; it returns EINVAL if the file system cannot do that, and does not show a new file that was
-// neither closed nor synced. What was not synced may be lost, in parts, and of a new file as a whole.
+// When fsync returns 0, others see what was written under the name of the file. Content and name survive the end of the
+// program, the mounting process and the other side, and a loss of power there. After fsync of a directory, the names
+// that others see survive too. It returns EINVAL if the file system does not support that, and does not publish new
+// files that were neither closed nor synced. Unsynced data may be lost: parts of a file, or all of a new one.
 //
-// The file system gets the bytes while the program goes on. So a write may succeed of which the bytes are lost later;
-// then every later write, fsync(2) and close(2) of that file fails, until all have closed it, and new content is not
-// shown to others. A close alone does not wait for the disk of the other side, as it does not with a local file system.
-// What was not written to since the last fsync or close needs nothing of the other side: if that goes away and comes
-// back, programs write on.
+// The program goes on while the file system gets the bytes, so a successful write may be lost later. Then every later
+// write, fsync(2) and close(2) of that file fails until all programs have closed it, and new content is not published. A
+// close alone does not wait for the disk of the other side, as with a local file system. If nothing was written since
+// the last fsync or close, the other side may go away and come back: programs write on.
 //
-// The file system may allow fewer files to be open at once than programs have written to (ENFILE). Those that are in
-// place are then synced and given up, and opened again at their next write; only new content needs to stay open until
-// it has its name.
+// The file system may limit how many files are open at once (ENFILE). Files in place are then synced and closed there,
+// and opened again at their next write; only new content stays open until it has its name.
 //
-// What goes through a descriptor that creates a file and only writes is not kept in the kernel's pages, and those that
-// are opened beside it read and write without pages as long as they are open. A program that at the same time stores to
-// such a file through a mapping may take back what is written to the same page.
+// A descriptor that creates a file and only writes bypasses the page cache, and so do all descriptors that are opened
+// while it is open. If a program also stores to such a file through a mapping, it may undo writes to the same page.
 //
-// A program that hands its descriptors on, as a shell does, closes a file several times; others see what was written
-// until then each time. What is empty then, as after the redirection of a shell, counts as not closed. If others change
-// a file that a program has open, its next write fails with ESTALE, or the fsync or close after it; two programs on
-// different machines that write at the very same moment are not kept apart. What is removed while a program has it open
-// and has written to it can be read and written on; what is removed while it is open otherwise can be read as long as
-// the file system has it, and writes to it fail with ESTALE.
+// A program that passes its descriptors on, as a shell does, closes a file several times; each time, others see what was
+// written so far. A file that is still empty then, as after a shell's redirection, counts as not closed. If others
+// change a file that a program has open, its next write, fsync or close fails with ESTALE. Writes of two machines at the
+// same moment are not kept apart. A file that is removed while a program has it open, and has written to it, can be read
+// and written on. If the program has not written to it, it can be read while the file system has it, and writes fail
+// with ESTALE.
 //
-// Hard links, devices, and new symbolic links are not offered (EOPNOTSUPP), and the owner of a file cannot be changed
-// (EPERM). Locks are those of the kernel: they hold among the programs of this machine.
+// Hard links, devices, and new symbolic links are not supported (EOPNOTSUPP), and the owner of a file cannot be changed
+// (EPERM). The kernel keeps locks: they hold among the programs of this machine.
 //
-// # A file system that lies
+// # A hostile file system
 //
-// Names that lead elsewhere, that package io/fs cannot open, or that have control characters are not shown. A file with
-// a negative size cannot be opened, one that ends before its size gives EIO from there on. A listing may be endless:
-// some hundred entries of it are in memory at a time. A panic is EIO to the program, and the error of [Mounted.Wait].
+// Names that lead elsewhere, that package io/fs cannot open, or that contain control characters are not shown. A file
+// with a negative size cannot be opened. Reads beyond the real end of a file that is shorter than its size return EIO. A
+// listing may be endless: a few hundred of its entries are in memory at a time. A panic is EIO to the program, and the
+// error of [Mounted.Wait].
 //
 // # The end
 //
-// Unmount takes the directory back even if programs use it: their requests fail then, and what they had neither closed
-// nor synced is lost, or a part of it, of which a [LostError] tells. The mount of a process that was killed stays
-// behind, and every access to it fails with ENOTCONN; the next Mount at that directory takes it away.
+// Unmount works even while programs use the directory. Their requests then fail, and what they neither closed nor synced
+// may be lost; a [LostError] reports that. When a mounting process is killed, its mount stays and every access fails
+// with ENOTCONN; the next Mount at that directory removes it.
 package fusefs

@@ -43,14 +43,13 @@ type mount struct {
 
 	generation atomic.Uint64 // of the next node
 	era        atomic.Uint64 // grows with each rename: handles read by the path that a file had
-	names      newNames
 	crowd      crowd
-	paths      pathLock
-	inPlace    openNodes
-	chunks     *chunkPool    // nil if programs may not write
+	paths      *pathLock
+	inPlace    sync.Map      // *node: those that may be open on the other side, to be written in place
 	pageless   bool          // the kernel can write without pages to files that are mapped
 	slots      chan struct{} // one for each call of the file system that may still begin
-	buffers    *buffers
+	buffers    *buffers      // of reads
+	written    *buffers      // of writes; nil if programs may not write
 	link       *link
 	workers    *workers
 	deadlines  sync.Pool
@@ -137,11 +136,12 @@ func newMount(config Config) *mount {
 		buffers: newBuffers(config.Memory),
 		link:    newLink(config.Timeout, config.Memory),
 		ended:   make(chan struct{}),
+		paths:   newPathLock(),
 		open:    map[io.Closer]struct{}{},
 		moving:  moving{began: time.Now()},
 	}
 	if config.ReadWrite {
-		m.chunks = newChunkPool(config.Memory / 3)
+		m.written = newBuffers(config.Memory / 3)
 	}
 	if links, is := config.FS.(fs.ReadLinkFS); is {
 		m.stat = links.Lstat

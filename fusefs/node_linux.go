@@ -36,7 +36,9 @@ type node struct {
 	opened  fs.FileInfo // of version, if there are handles
 	writing *writing    // nil if it was never written to
 
-	listings map[*directory]changedNames // of a directory: those under way
+	// Of a directory:
+	listings map[*directory]changedNames // those under way
+	files    map[string]*node            // those that have their names in this mount only
 }
 
 var (
@@ -109,7 +111,7 @@ func isNamable(name string) bool {
 
 // Lookup asks the file system for a name.
 func (n *node) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*gofs.Inode, syscall.Errno) {
-	if made := n.m.names.get(n, name); made != nil && made.showsDraft(&out.Attr) {
+	if made := n.made(name); made != nil && made.showsDraft(&out.Attr) {
 		return made.EmbeddedInode(), 0
 	}
 	path := func() (string, syscall.Errno) { return n.childPath(name) }
@@ -179,7 +181,7 @@ func (n *node) accept(info fs.FileInfo, inode uint64) bool {
 	other := n.inode != inode
 	if n.writing != nil && n.writing.draft != nil {
 		// Of a file in place, others may have taken the name.
-		replaced := other && numberOf(info) != 0 && n.writing.draft.isInPlace()
+		replaced := other && numberOf(info) != 0 && n.writing.draft.inPlace.Load()
 		return !replaced && !n.writing.draft.hasFailed()
 	}
 	if other {

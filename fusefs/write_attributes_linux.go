@@ -43,7 +43,7 @@ func (n *node) changeUnseen(hasTimes bool) {
 	case hasTimes:
 		n.dropPublished()
 	default:
-		n.writing.published.noteUnsynced()
+		n.writing.published.synced.Store(false)
 	}
 }
 
@@ -149,7 +149,7 @@ func (n *node) changeDraft(d *deadline, in *fuse.SetAttrIn, byHandle bool) (*dra
 	n.mu.Unlock()
 	_, hasMode := in.GetMode()
 	atime, mtime := timesOf(in)
-	if begun.isInPlace() && !removed && (hasMode || !atime.IsZero() || !mtime.IsZero()) {
+	if begun.inPlace.Load() && !removed && (hasMode || !atime.IsZero() || !mtime.IsZero()) {
 		// What arrives later would change the times again.
 		if errno := n.publish(d); errno != 0 {
 			return begun, errno
@@ -204,14 +204,11 @@ func (n *node) changeNamed(d *deadline, in *fuse.SetAttrIn) syscall.Errno {
 	if n.Mode() == syscall.S_IFLNK {
 		return syscall.EOPNOTSUPP
 	}
-	if errno := n.m.paths.share(d); errno != 0 {
-		return errno
-	}
-	defer n.m.paths.unshare()
-	path, errno := n.path()
+	path, errno := n.m.holdPath(d, n.path)
 	if errno != 0 {
 		return errno
 	}
+	defer n.m.paths.unshare()
 	files := n.m.config.FS.(WritableFS)
 	info, errno := callWithin(d, func() (fs.FileInfo, error) {
 		if hasMode {

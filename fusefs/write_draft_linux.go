@@ -3,206 +3,121 @@ package fusefs
 import (
 	"io"
 	"io/fs"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// slowestDisk is how many bytes a disk on the other side is taken to write in a second, at least. Calls that wait for
-// it to write a whole file are given so much more time.
+// slowestDisk is the least that a disk on the other side is expected to write, in bytes per second. Calls that wait for
+// it get more time the more was written.
 const slowestDisk = 16 << 20
 
-// longestDisk is how much more time a disk is given at most: sizes can be lies, and most of a large file a hole.
+// longestDisk is the most time that a disk is given. Sizes may be lies, and a large file may be mostly a hole.
 const longestDisk = time.Hour
 
-// draft is a file that is being written: new content that has no name yet, or a file in place. What is written to it
-// goes to the file system in chunks, several at once. Those that overlap go in order. The first error stays.
+// tryingWriterAt is a file that can tell whether a write would have to wait. TryWriteAt is WriteAt if it need not wait
+// for anything; else it returns false and writes nothing.
+type tryingWriterAt interface {
+	TryWriteAt(p []byte, offset int64) bool
+}
+
+// draft is a file that is being written: new content that has no name yet, or a file in place. The first error stays.
 //
-// Its methods other than send and attributes are called one at a time.
+// Apart from attributes and fields that are atomic, it is used by whoever has the turn of its node.
 type draft struct {
 	m    *mount
 	file WritableFile
-	info fs.FileInfo // when it began
+	idle chan struct{} // holds a token while no write is under way
+
+	inPlace  atomic.Bool   // it has its name, and others see what is written
+	synced   atomic.Bool   // nothing was changed since the last sync
+	settled  atomic.Bool   // others have it, or it has lost its name to a program
+	unsynced atomic.Int64  // bytes written since the last sync
+	failed   atomic.Uint32 // the first error, a syscall.Errno
 
 	mu       sync.Mutex // guards what follows
+	info     fs.FileInfo
 	size     int64
-	modified time.Time // when it was last written to; zero if it was not
 	mode     fs.FileMode
-	filling  *chunk      // nil if there is none
-	sender   *time.Timer // sends it, if it is not full for long
-	pending  []*chunk    // that the file system does not have yet, in order
-	inPlace  bool        // it has its name, and others see what is written
-	unsynced int64       // bytes written since the last sync
-	touched  bool        // its content was changed
-	synced   bool        // nothing was changed since the last sync
-	settled  bool        // others have it, or it has lost its name to a program
-	failed   syscall.Errno
+	modified time.Time // when it was last written to; zero if it was not written to since info
+	touched  bool      // its content was changed
 }
 
 func newDraft(m *mount, file WritableFile, info fs.FileInfo) *draft {
-	return &draft{m: m, file: file, info: info, size: info.Size(), mode: info.Mode()}
+	w := &draft{m: m, file: file, info: info, size: info.Size(), mode: info.Mode(), idle: make(chan struct{}, 1)}
+	w.idle <- struct{}{}
+	return w
 }
 
-// write takes data over, all of it or nothing. It copies it, and waits only if there is no chunk to copy it to.
+// write copies data and returns; the file system gets it meanwhile. It waits for the write before it, so that writes
+// keep their order. If the wait fails because of a signal, nothing was written.
 func (w *draft) write(d *deadline, data []byte, offset int64) syscall.Errno {
-	var spare *chunk
-	for {
-		needed, errno := w.fill(data, offset, spare)
-		if !needed {
-			return errno
-		}
-		if spare, errno = w.m.chunks.get(d); errno != 0 {
+	if errno := w.drain(d); errno != 0 {
+		return errno
+	}
+	if now, is := w.file.(tryingWriterAt); !is || !now.TryWriteAt(data, offset) {
+		if errno := w.start(d, data, offset); errno != 0 {
 			return w.fail(errno)
 		}
 	}
+	w.synced.Store(false)
+	w.unsynced.Add(int64(len(data)))
+	w.note(func() { w.size, w.modified, w.touched = max(w.size, offset+int64(len(data))), time.Now(), true })
+	return 0
 }
 
-// fill copies data to the chunk that is being filled, and what does not fit, to another one. Without a spare one that
-// is needed it does nothing, and says so.
-func (w *draft) fill(data []byte, offset int64, spare *chunk) (needed bool, errno syscall.Errno) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	room := 0
-	if w.filling != nil && w.filling.end() == offset {
-		room = chunkSize - len(w.filling.data)
-	}
-	switch {
-	case w.failed != 0:
-		errno = w.failed
-	case len(data) > room && spare == nil:
-		return true, 0
-	}
-	if spare != nil && (errno != 0 || len(data) <= room) {
-		w.m.chunks.put(spare)
-	}
+// start writes a copy of data in another goroutine. The caller has waited for the write before.
+func (w *draft) start(d *deadline, data []byte, offset int64) syscall.Errno {
+	buffer, errno := w.m.written.take(d, len(data))
 	if errno != 0 {
-		return false, errno
+		return errno
 	}
-	w.unsynced += int64(len(data))
-	w.synced, w.touched = false, true
-	w.size = max(w.size, offset+int64(len(data)))
-	w.modified = time.Now()
-	if room > 0 {
-		n := min(room, len(data))
-		w.filling.data = append(w.filling.data, data[:n]...)
-		data, offset = data[n:], offset+int64(n)
-	}
-	if len(data) > 0 {
-		w.startFilling()
-		if cap(spare.data) == 0 {
-			spare.data = make([]byte, 0, chunkSize)
+	n := copy(buffer, data)
+	<-w.idle
+	w.m.workers.start(func() {
+		written, err := guarded(w.m, func() (int, error) { return w.file.WriteAt(buffer[:n], offset) })
+		if err == nil && written < n {
+			err = io.ErrShortWrite
 		}
-		spare.offset, spare.data = offset, append(spare.data, data...)
-		w.filling = spare
-		w.sendLater()
-	}
-	if len(w.filling.data) >= chunkSize {
-		w.startFilling()
-	} else {
-		w.m.chunks.note(w)
-	}
-	return false, 0
+		w.m.written.put(buffer)
+		_ = w.fail(w.m.errno(err)) // the next call returns it
+		w.idle <- struct{}{}
+	})
+	return 0
 }
 
-// longestFilling is how long a chunk waits for more. Others are to see what is written in place.
-const longestFilling = time.Second
-
-// sendLater has the chunk sent that is being filled. It is called with mu held.
-func (w *draft) sendLater() {
-	if w.sender == nil {
-		w.sender = time.AfterFunc(longestFilling, func() { w.send() })
-		return
+// drain waits for the write that is under way, and returns the error that stays.
+func (w *draft) drain(d *deadline) syscall.Errno {
+	token, errno := wait(d, w.idle)
+	if errno != 0 {
+		return w.fail(errno)
 	}
-	w.sender.Reset(longestFilling)
+	w.idle <- token
+	return syscall.Errno(w.failed.Load())
 }
 
-// send sends the chunk that is not full, and reports whether there was one.
-func (w *draft) send() bool {
+// note changes what attributes returns.
+func (w *draft) note(change func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.startFilling()
+	change()
 }
 
-// startFilling is send, with mu held.
-func (w *draft) startFilling() bool {
-	c := w.filling
-	if c == nil {
-		return false
+// fail makes errno the error that stays, and returns it. After a signal nothing is lost, so EINTR does not stay.
+func (w *draft) fail(errno syscall.Errno) syscall.Errno {
+	if errno != syscall.EINTR {
+		w.failed.CompareAndSwap(0, uint32(errno))
 	}
-	w.filling = nil
-	w.start(c)
-	return true
+	return errno
 }
 
-// start gives a chunk to the file system, in a goroutine of its own, after those before it that overlap it. It is
-// called with mu held.
-func (w *draft) start(c *chunk) {
-	var before []chan struct{}
-	for _, other := range w.pending {
-		if other.overlaps(c) {
-			before = append(before, other.done)
-		}
-	}
-	c.done = make(chan struct{})
-	w.pending = append(w.pending, c)
-	go func() {
-		for _, done := range before {
-			<-done
-		}
-		_, err := guarded(w.m, func() (struct{}, error) { return struct{}{}, w.deliver(c) })
-		w.delivered(c, err)
-	}()
-}
+func (w *draft) hasFailed() bool { return w.failed.Load() != 0 }
 
-func (w *draft) deliver(c *chunk) error {
-	w.mu.Lock()
-	failed := w.failed
-	w.mu.Unlock()
-	if failed != 0 {
-		return failed
-	}
-	n, err := w.file.WriteAt(c.data, c.offset)
-	if err == nil && n < len(c.data) {
-		err = io.ErrShortWrite
-	}
-	return err
-}
-
-func (w *draft) delivered(c *chunk, err error) {
-	w.mu.Lock()
-	if err != nil && w.failed == 0 {
-		w.failed = w.m.errno(err)
-	}
-	w.pending = slices.DeleteFunc(w.pending, func(other *chunk) bool { return other == c })
-	done := c.done
-	w.mu.Unlock()
-	close(done)
-	w.m.chunks.put(c)
-}
-
-// settle notes that others have it, and that what is written from now on is written in place.
-func (w *draft) settle() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.settled, w.inPlace = true, true
-}
-
-// goOn notes that what was settled is written to again.
-func (w *draft) goOn() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.settled = false
-}
-
-// adopt takes over what a file in place is after a change of ours that left its content alone.
-func (w *draft) adopt(info fs.FileInfo) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.info, w.mode = info, info.Mode()
-}
+// isAwaited reports whether a program expects the content under a name, and knows of no failure.
+func (w *draft) isAwaited() bool { return !w.settled.Load() && !w.hasFailed() }
 
 // isUntouched reports whether it was new content to which nothing was written.
 func (w *draft) isUntouched() bool {
@@ -211,71 +126,51 @@ func (w *draft) isUntouched() bool {
 	return w.size == 0 && !w.touched
 }
 
-func (w *draft) isInPlace() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.inPlace
+// settle notes that others have it, and that later writes are made in place.
+func (w *draft) settle() {
+	w.settled.Store(true)
+	w.inPlace.Store(true)
 }
 
-// isAwaited reports whether a program expects the content under a name, and knows of no failure.
-func (w *draft) isAwaited() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return !w.settled && w.failed == 0
-}
+// adopt replaces the attributes of a file in place after a change that left its content alone.
+func (w *draft) adopt(info fs.FileInfo) { w.note(func() { w.info, w.mode = info, info.Mode() }) }
 
-func (w *draft) hasFailed() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.failed != 0
-}
-
-// fail makes an error the one that stays, but for that of a signal: with that, nothing was lost.
-func (w *draft) fail(errno syscall.Errno) syscall.Errno {
-	if errno == 0 || errno == syscall.EINTR {
+// change makes a change after everything that was written. If that fails, so does everything after it.
+func (w *draft) change(d *deadline, do func() error, note func()) syscall.Errno {
+	if errno := w.drain(d); errno != 0 {
 		return errno
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.failed == 0 {
-		w.failed = errno
+	w.synced.Store(false)
+	errno := w.fail(doWithin(d, do))
+	if errno == 0 {
+		w.note(note)
 	}
 	return errno
 }
 
-// drain waits until the file system has all that was written. As long as something arrives, it waits on.
-func (w *draft) drain(d *deadline) syscall.Errno {
-	for _, done := range w.underWay() {
-		if _, errno := wait(d, done); errno != 0 {
-			return w.fail(errno)
+func (w *draft) truncate(d *deadline, size int64) syscall.Errno {
+	return w.change(d, func() error { return w.file.Truncate(size) },
+		func() { w.size, w.modified, w.touched = size, time.Now(), true })
+}
+
+func (w *draft) chmod(d *deadline, mode fs.FileMode) syscall.Errno {
+	return w.change(d, func() error { return w.file.Chmod(mode) }, func() { w.mode = mode })
+}
+
+func (w *draft) chtimes(d *deadline, atime, mtime time.Time) syscall.Errno {
+	return w.change(d, func() error { return w.file.Chtimes(atime, mtime) }, func() {
+		if !mtime.IsZero() {
+			w.modified = mtime
 		}
-		d.extend(0)
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.failed
+	})
 }
 
-// underWay sends what is left and gives what each chunk closes that the file system does not have yet.
-func (w *draft) underWay() []chan struct{} {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.startFilling()
-	waits := make([]chan struct{}, len(w.pending))
-	for i, c := range w.pending {
-		waits[i] = c.done
-	}
-	return waits
-}
-
-// read gives what was written, and what was there before.
+// read returns what was written, and what was there before.
 func (w *draft) read(d *deadline, length int, offset int64) (fuse.ReadResult, syscall.Errno) {
 	if errno := w.drain(d); errno != 0 {
 		return nil, errno
 	}
-	w.mu.Lock()
-	length = int(max(0, min(int64(length), w.size-offset)))
-	w.mu.Unlock()
+	w.note(func() { length = int(max(0, min(int64(length), w.size-offset))) })
 	if length == 0 {
 		return fuse.ReadResultData(nil), 0
 	}
@@ -285,67 +180,38 @@ func (w *draft) read(d *deadline, length int, offset int64) (fuse.ReadResult, sy
 	}
 	done := make(chan outcome[struct{}], 1)
 	w.m.workers.start(func() {
-		_, err := guarded(w.m, func() (struct{}, error) { return struct{}{}, w.fetch(buffer[:length], offset) })
+		n, err := guarded(w.m, func() (int, error) { return w.file.ReadAt(buffer[:length], offset) })
+		switch {
+		case n == length:
+			err = nil
+		case err == nil, err == io.EOF:
+			err = io.ErrUnexpectedEOF
+		}
 		done <- outcome[struct{}]{err: err}
 	})
 	return w.m.filled(d, done, buffer, length)
 }
 
-// fetch fills p.
-func (w *draft) fetch(p []byte, offset int64) error {
-	n, err := w.file.ReadAt(p, offset)
-	if n == len(p) {
-		return nil
-	}
-	if err == nil || err == io.EOF {
-		err = io.ErrUnexpectedEOF
-	}
-	return err
-}
-
-// sync returns when the content is durable, and of a file in place the name.
+// sync returns when the content is durable, and if the file is in place, its name too.
 func (w *draft) sync(d *deadline) syscall.Errno {
-	if errno := w.drain(d); errno != 0 || w.isSynced() {
+	if errno := w.drain(d); errno != 0 || w.synced.Load() {
 		return errno
 	}
-	w.extend(d)
-	errno := w.change(d, w.file.Sync)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.synced = errno == 0
+	d.extend(w.unsynced.Swap(0))
+	errno := w.fail(doWithin(d, w.file.Sync))
+	w.synced.Store(errno == 0)
 	return errno
 }
 
-func (w *draft) isSynced() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.synced
-}
-
-// noteUnsynced notes that the file was changed, in this way or in another one.
-func (w *draft) noteUnsynced() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.synced = false
-}
-
-// extend gives a wait for the disk the time that it needs for what was written since the last one.
-func (w *draft) extend(d *deadline) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	d.extend(w.unsynced)
-	w.unsynced = 0
-}
-
-// publish gives the content its name, if it has none yet, and returns what the file is now.
-func (w *draft) publish(d *deadline, path string, replace bool) (info fs.FileInfo, errno syscall.Errno) {
+// publish gives the content its name, if it has none yet, and returns what the file is then.
+func (w *draft) publish(d *deadline, path string, replace bool) (fs.FileInfo, syscall.Errno) {
 	if errno := w.drain(d); errno != 0 {
 		return nil, errno
 	}
-	w.extend(d) // Publish may sync, too
-	info, errno = callWithin(d, func() (fs.FileInfo, error) {
+	d.extend(w.unsynced.Swap(0)) // Publish may sync, too
+	info, errno := callWithin(d, func() (fs.FileInfo, error) {
 		publish := w.file.Flush
-		if !w.isInPlace() {
+		if !w.inPlace.Load() {
 			publish = func() error { return w.file.Publish(path, replace) }
 		}
 		if err := publish(); err != nil {
@@ -355,29 +221,21 @@ func (w *draft) publish(d *deadline, path string, replace bool) (info fs.FileInf
 	}, nil)
 	if errno == 0 {
 		w.settle()
-		w.mu.Lock()
-		w.info, w.modified = info, time.Time{}
-		w.mu.Unlock()
+		w.note(func() { w.info, w.modified = info, time.Time{} })
 	}
 	return info, w.fail(errno)
 }
 
-// end closes the file. Nobody waits for it: what is lost by it was published before, or was to be thrown away.
-func (w *draft) end() {
-	w.m.chunks.forget(w)
-	w.m.release(w)
-}
+// end closes the file, and waits for nothing. Its content was published before, or is to be thrown away.
+func (w *draft) end() { w.m.release(w) }
 
-// Close waits until nothing of it is under way.
+// Close closes the file.
 func (w *draft) Close() error {
-	_ = w.fail(syscall.EIO) // so that the rest is not sent
-	for _, done := range w.underWay() {
-		<-done
-	}
+	_ = w.fail(syscall.EIO) // which a write returns that comes too late
 	return w.file.Close()
 }
 
-// attributes fills in what the kernel is told of the content as it is now.
+// attributes fills in what the kernel is told of the content.
 func (w *draft) attributes(out *fuse.Attr) syscall.Errno {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -392,7 +250,7 @@ func (w *draft) attributes(out *fuse.Attr) syscall.Errno {
 	return 0
 }
 
-// extend gives a wait that has got somewhere its whole time again, and what a slow disk needs for some bytes.
+// extend gives a wait that has got somewhere its whole time again, and the time that a slow disk needs for some bytes.
 func (d *deadline) extend(bytes int64) {
 	if d.errno != syscall.EINTR {
 		disk := min(time.Duration(bytes/slowestDisk)*time.Second, longestDisk)

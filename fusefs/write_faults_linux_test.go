@@ -214,7 +214,7 @@ func TestMappedWriteAfterClose(t *testing.T) {
 	})
 }
 
-// TestManyWriters has more files half written than there are chunks, and holds the mount to its memory.
+// TestManyWriters has more files half written than there are buffers for writes, and holds the mount to its memory.
 func TestManyWriters(t *testing.T) {
 	w := newWritable(t, mountConfig{})
 	const files, rounds, part = 60, 40, 100_000

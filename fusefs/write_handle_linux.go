@@ -182,21 +182,18 @@ func (n *node) syncNamed(d *deadline) syscall.Errno {
 }
 
 func (n *node) syncPath(d *deadline) syscall.Errno {
-	if errno := n.m.paths.share(d); errno != 0 {
-		return errno
-	}
-	defer n.m.paths.unshare()
-	path, errno := n.path()
+	path, errno := n.m.holdPath(d, n.path)
 	if errno != 0 {
 		return errno
 	}
-	_, errno = callWithin(d, func() (struct{}, error) {
+	defer n.m.paths.unshare()
+	errno = doWithin(d, func() error {
 		file, err := n.m.openToWrite(path, 0, 0)
 		if err != nil {
-			return struct{}{}, err
+			return err
 		}
-		return struct{}{}, errors.Join(file.Sync(), file.Close())
-	}, nil)
+		return errors.Join(file.Sync(), file.Close())
+	})
 	if errno == syscall.ENOENT {
 		return 0 // there is nothing left of it
 	}
@@ -212,8 +209,7 @@ func (n *node) syncDir(d *deadline) syscall.Errno {
 	if errno != 0 {
 		return errno
 	}
-	_, errno = callWithin(d, func() (struct{}, error) { return struct{}{}, files.SyncDir(path) }, nil)
-	return errno
+	return doWithin(d, func() error { return files.SyncDir(path) })
 }
 
 // readDraft reads what is under construction. If nothing is, it says so.

@@ -3,52 +3,40 @@ package fusefs
 import (
 	"maps"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"syscall"
 )
 
-// newNames has the names that exist in the mount only: of files that are under construction and were never published.
-type newNames struct {
-	mu    sync.Mutex
-	names map[*node]map[string]*node // by directory
-}
-
-func (n *newNames) get(dir *node, name string) *node {
+// made returns the file that has a name in this mount only: it is under construction and was never published.
+func (n *node) made(name string) *node {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.names[dir][name]
+	return n.files[name]
 }
 
-func (n *newNames) add(dir *node, name string, file *node) {
+func (n *node) addMade(name string, file *node) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.names == nil {
-		n.names = map[*node]map[string]*node{}
+	if n.files == nil {
+		n.files = map[string]*node{}
 	}
-	if n.names[dir] == nil {
-		n.names[dir] = map[string]*node{}
-	}
-	n.names[dir][name] = file
+	n.files[name] = file
 }
 
-// remove takes out a name, if it is the one of file.
-func (n *newNames) remove(dir *node, name string, file *node) {
+// removeMade removes a name if it is file's.
+func (n *node) removeMade(name string, file *node) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.names[dir][name] != file {
-		return
-	}
-	delete(n.names[dir], name)
-	if len(n.names[dir]) == 0 {
-		delete(n.names, dir)
+	if n.files[name] == file {
+		delete(n.files, name)
 	}
 }
 
-// in gives the new names in a directory, in order.
-func (n *newNames) in(dir *node) []string {
+// madeNames returns the names that exist in this mount only, in order.
+func (n *node) madeNames() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return slices.Sorted(maps.Keys(n.names[dir]))
+	return slices.Sorted(maps.Keys(n.files))
 }
 
 // changedNames are the names in a directory that we have changed, or what has them, since a listing of it began.
@@ -99,79 +87,65 @@ func (n *node) noteChanged() {
 	}
 }
 
-// pathLock keeps paths as they are while something depends on them: a rename holds it alone. Its waits have a limit.
+// pathLock keeps paths as they are while something depends on them: several share it, and a rename holds it alone. A
+// rename that waits keeps new sharers out. Waits end with their deadline, which those of a sync.RWMutex could not.
 type pathLock struct {
-	mu      sync.Mutex
-	holders int  // that share it
-	alone   bool // one holds it alone
-	waiting int  // for it alone; nobody else shares it then
-	changed chan struct{}
+	entry   chan struct{} // held by a rename, and by whoever begins to share
+	room    chan struct{} // held by a rename, or by all sharers together
+	sharers atomic.Int64
+}
+
+func newPathLock() *pathLock {
+	l := &pathLock{entry: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+	l.unlock()
+	return l
+}
+
+// holdPath returns a path that stays as it is until the caller unshares m.paths.
+func (m *mount) holdPath(d *deadline, path func() (string, syscall.Errno)) (string, syscall.Errno) {
+	if errno := m.paths.share(d); errno != 0 {
+		return "", errno
+	}
+	held, errno := path()
+	if errno != 0 {
+		m.paths.unshare()
+	}
+	return held, errno
 }
 
 func (l *pathLock) share(d *deadline) syscall.Errno {
-	return l.take(d, func() bool {
-		if l.alone || l.waiting > 0 {
-			return false
-		}
-		l.holders++
-		return true
-	})
+	if _, errno := wait(d, l.entry); errno != 0 {
+		return errno
+	}
+	defer func() { l.entry <- struct{}{} }()
+	if l.sharers.Add(1) > 1 {
+		return 0
+	}
+	_, errno := wait(d, l.room)
+	if errno != 0 {
+		l.sharers.Add(-1)
+	}
+	return errno
 }
 
 func (l *pathLock) unshare() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.holders--
-	l.wake()
+	if l.sharers.Add(-1) == 0 {
+		l.room <- struct{}{}
+	}
 }
 
 func (l *pathLock) lock(d *deadline) syscall.Errno {
-	l.mu.Lock()
-	l.waiting++
-	l.mu.Unlock()
-	errno := l.take(d, func() bool {
-		if l.alone || l.holders > 0 {
-			return false
-		}
-		l.alone = true
-		return true
-	})
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.waiting--
-	l.wake()
+	if _, errno := wait(d, l.entry); errno != 0 {
+		return errno
+	}
+	_, errno := wait(d, l.room)
+	if errno != 0 {
+		l.entry <- struct{}{}
+	}
 	return errno
 }
 
 func (l *pathLock) unlock() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.alone = false
-	l.wake()
-}
-
-// take waits until try succeeds, which it calls with mu held.
-func (l *pathLock) take(d *deadline, try func() bool) syscall.Errno {
-	for {
-		l.mu.Lock()
-		if try() {
-			l.mu.Unlock()
-			return 0
-		}
-		if l.changed == nil {
-			l.changed = make(chan struct{})
-		}
-		changed := l.changed
-		l.mu.Unlock()
-		if _, errno := wait(d, changed); errno != 0 {
-			return errno
-		}
-	}
-}
-
-func (l *pathLock) wake() {
-	if l.changed != nil {
-		close(l.changed)
-		l.changed = nil
-	}
+	l.room <- struct{}{}
+	l.entry <- struct{}{}
 }

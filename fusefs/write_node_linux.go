@@ -121,27 +121,24 @@ func (n *node) begin(d *deadline, replace bool) (*draft, syscall.Errno) {
 	if errno == syscall.EACCES && !replace && w.published != nil && versionOf(w.published.info) == base {
 		// Who has a file open may write to it, whatever its permissions are since.
 		begun, w.published, errno = w.published, nil, 0
-		begun.goOn()
+		begun.settled.Store(false)
 	}
 	if errno != 0 {
 		return nil, errno
 	}
 	w.draft = begun
-	n.m.inPlace.add(n)
+	n.m.inPlace.Store(n, nil)
 	n.dropPublished()
 	return begun, 0
 }
 
 // beginNamed is begin for what has a name. The caller has the turn.
 func (n *node) beginNamed(d *deadline, base version, replace bool) (*draft, syscall.Errno) {
-	if errno := n.m.paths.share(d); errno != 0 {
-		return nil, errno
-	}
-	defer n.m.paths.unshare()
-	path, errno := n.path()
+	path, errno := n.m.holdPath(d, n.path)
 	if errno != 0 {
 		return nil, errno
 	}
+	defer n.m.paths.unshare()
 	return n.beginAt(d, path, base, replace)
 }
 
@@ -164,7 +161,7 @@ func (n *node) beginAt(d *deadline, path string, base version, replace bool) (*d
 	if empty {
 		there, errno = callWithin(d, func() (fs.FileInfo, error) { return n.m.stat(path) }, nil)
 	} else {
-		begun.inPlace = true
+		begun.inPlace.Store(true)
 	}
 	if errno == 0 && versionOf(there) != base {
 		errno = syscall.ESTALE
@@ -250,7 +247,7 @@ func (n *node) publish(d *deadline) syscall.Errno {
 	n.cached = n.version
 	if n.handles > 0 {
 		n.opened = info
-		n.m.inPlace.add(n)
+		n.m.inPlace.Store(n, nil)
 	} else {
 		n.dropPublished()
 	}
@@ -263,7 +260,7 @@ func (n *node) settleDraft() {
 	w := n.writing
 	w.draft, w.covers, w.replace = nil, false, true
 	if w.dir != nil {
-		n.m.names.remove(w.dir, w.name, n)
+		w.dir.removeMade(w.name, n)
 		w.dir = nil
 	}
 }
@@ -301,6 +298,6 @@ func (n *node) unused() {
 	if n.writing != nil && !n.writing.changing {
 		n.dropDraft()
 		n.dropPublished()
-		n.m.inPlace.remove(n)
+		n.m.inPlace.Delete(n)
 	}
 }

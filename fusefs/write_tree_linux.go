@@ -51,14 +51,11 @@ func withPath[T any](ctx context.Context, dir *node, name string, do func(path s
 	var none T
 	d := dir.m.deadline(context.WithoutCancel(ctx))
 	defer d.stop()
-	if errno := dir.m.paths.share(d); errno != 0 {
-		return none, errno
-	}
-	defer dir.m.paths.unshare()
-	path, errno := dir.childPath(name)
+	path, errno := dir.m.holdPath(d, func() (string, syscall.Errno) { return dir.childPath(name) })
 	if errno != 0 {
 		return none, errno
 	}
+	defer dir.m.paths.unshare()
 	return callWithin(d, func() (T, error) { return do(path) }, discard)
 }
 
@@ -81,14 +78,11 @@ func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out 
 func (n *node) create(ctx context.Context, d *deadline, name string, flags, mode uint32, out *fuse.EntryOut) (
 	*gofs.Inode, gofs.FileHandle, uint32, syscall.Errno,
 ) {
-	if errno := n.m.paths.share(d); errno != 0 {
-		return nil, nil, 0, errno
-	}
-	defer n.m.paths.unshare()
-	path, errno := n.newPath(name)
+	path, errno := n.m.holdPath(d, func() (string, syscall.Errno) { return n.newPath(name) })
 	if errno != 0 {
 		return nil, nil, 0, errno
 	}
+	defer n.m.paths.unshare()
 	begun, errno := n.m.openDraft(d, path, os.O_CREATE|os.O_EXCL, modeOf(mode))
 	if errno == syscall.EEXIST && flags&syscall.O_EXCL == 0 {
 		// The kernel looks again, and opens what somebody else has made.
@@ -115,7 +109,7 @@ func (n *node) create(ctx context.Context, d *deadline, name string, flags, mode
 	child := n.NewInode(ctx, made, gofs.StableAttr{
 		Mode: syscall.S_IFREG, Ino: made.inode, Gen: n.m.generation.Add(1),
 	})
-	n.m.names.add(n, name, made)
+	n.addMade(name, made)
 	n.m.crowd.seen(made)
 	return child, opened, kernelFlags, 0
 }
@@ -155,7 +149,7 @@ func (n *node) Unlink(ctx context.Context, name string) syscall.Errno {
 	}
 	defer w.giveBack()
 	errno = n.remove(ctx, name)
-	if errno == syscall.ENOENT && n.m.names.get(n, name) == file {
+	if errno == syscall.ENOENT && n.made(name) == file {
 		errno = 0
 	}
 	if errno == 0 {
@@ -199,14 +193,14 @@ func (n *node) lose() {
 		w.draft.settle()
 	}
 	if w.dir != nil {
-		n.m.names.remove(w.dir, w.name, n)
+		w.dir.removeMade(w.name, n)
 		w.dir = nil
 	}
 }
 
 // Rmdir removes an empty directory.
 func (n *node) Rmdir(ctx context.Context, name string) syscall.Errno {
-	if dir := n.childNode(name); dir != nil && len(n.m.names.in(dir)) > 0 {
+	if dir := n.childNode(name); dir != nil && len(dir.madeNames()) > 0 {
 		return syscall.ENOTEMPTY
 	}
 	return n.remove(ctx, name)
@@ -237,11 +231,11 @@ func (n *node) Rename(ctx context.Context, oldName string, newParent gofs.InodeE
 		replaced = nil
 	}
 	if replaced != nil {
-		if replaced.IsDir() && len(n.m.names.in(replaced)) > 0 {
+		if replaced.IsDir() && len(replaced.madeNames()) > 0 {
 			return syscall.ENOTEMPTY
 		}
 	}
-	if moved != nil && n.m.names.get(n, oldName) == moved {
+	if moved != nil && n.made(oldName) == moved {
 		errno = n.renameNew(d, moved, to, oldPath, newName, newPath, flags)
 	} else {
 		errno = n.renameNamed(d, moved, oldPath, newPath, flags)
@@ -267,9 +261,7 @@ func (n *node) renameNew(d *deadline, moved, to *node, oldPath, newName, newPath
 	covered := w.covers
 	moved.mu.Unlock()
 	if covered {
-		_, errno := callWithin(d, func() (struct{}, error) {
-			return struct{}{}, n.m.config.FS.(WritableFS).Remove(oldPath)
-		}, nil)
+		errno := doWithin(d, func() error { return n.m.config.FS.(WritableFS).Remove(oldPath) })
 		if errno != 0 && errno != syscall.ENOENT {
 			return errno
 		}
@@ -279,8 +271,8 @@ func (n *node) renameNew(d *deadline, moved, to *node, oldPath, newName, newPath
 	if w.dir == nil { // it was given up just now
 		return syscall.ENOENT
 	}
-	n.m.names.add(to, newName, moved)
-	n.m.names.remove(w.dir, w.name, moved)
+	to.addMade(newName, moved)
+	w.dir.removeMade(w.name, moved)
 	w.dir, w.name = to, newName
 	w.covers, w.replace = covers, replace
 	return 0

@@ -1,5 +1,0 @@
-//go:build !linux
-
-package fusefs
-
-func systemVersion(any) (any, bool) { return nil, false }
