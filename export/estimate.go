@@ -66,15 +66,15 @@ type Progress struct {
 
 // current is the table that is exported now.
 type current struct {
-	place
+	share
 	begun      time.Time
 	rows, text int64 // of the tables before
 	meter      source.Meter
 	ended      bool
 }
 
-// place is where a table stands among several. The zero value is that of one alone.
-type place struct {
+// share is the part of a table in the work of several. The zero value is for one table alone.
+type share struct {
 	name                  string
 	number, of            int // from 1
 	size                  source.Size
@@ -82,15 +82,15 @@ type place struct {
 }
 
 // begin notes that a table, of which rows come, is exported from now on. The size of several is known already.
-func (p *Progress) begin(where place, rows source.Rows) (err error) {
-	if where.of == 0 {
-		if where.size, err = sizeOf(rows); err != nil {
+func (p *Progress) begin(part share, rows source.Rows) (err error) {
+	if part.of == 0 {
+		if part.size, err = sizeOf(rows); err != nil {
 			return err
 		}
 	}
 	meter, _ := rows.(source.Meter)
 	p.current.Store(&current{
-		place: where, begun: time.Now(), rows: p.Rows.Load(), text: p.Text.Load(), meter: meter,
+		share: part, begun: time.Now(), rows: p.Rows.Load(), text: p.Text.Load(), meter: meter,
 	})
 	return nil
 }

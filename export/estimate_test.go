@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"culvert/export"
+	"culvert/place"
 	"culvert/source"
 )
 
@@ -77,11 +78,11 @@ func TestProgressOfTables(t *testing.T) {
 	}
 	var seen []export.TableProgress
 	var done []float64
-	files := filesFunc(func(string) (export.File, error) {
+	files := createFunc{newShelf(), func(ctx context.Context, _ string) (place.File, error) {
 		table, _ := progress.Table()
 		seen, done = append(seen, table), append(done, progress.Done())
-		return newShelf().Create("x")
-	})
+		return newShelf().Create(ctx, "x")
+	}}
 	// Somebody else watches all the time.
 	exported, watched := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -118,9 +119,15 @@ func TestProgressOfTables(t *testing.T) {
 	}
 }
 
-type filesFunc func(name string) (export.File, error)
+// createFunc is a place with a Create of its own.
+type createFunc struct {
+	place.Place
+	create func(ctx context.Context, name string) (place.File, error)
+}
 
-func (f filesFunc) Create(name string) (export.File, error) { return f(name) }
+func (f createFunc) Create(ctx context.Context, name string) (place.File, error) {
+	return f.create(ctx, name)
+}
 
 // selecting is a source that can give a part of its table.
 type selecting struct {

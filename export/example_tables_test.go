@@ -1,63 +1,38 @@
 package export_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 
 	"github.com/ncruces/go-sqlite3"
 
 	"culvert/export"
+	"culvert/place"
+	"culvert/place/dir"
 	"culvert/source"
 	"culvert/source/sqlite"
 )
 
-// memory keeps files that are complete. On a disk each would be written under another name, and get its own in Commit,
-// after an fsync.
-type memory struct {
-	mu    sync.Mutex // files are committed at the same time
-	files map[string][]byte
-}
-
-func (m *memory) Create(name string) (export.File, error) { return &memoryFile{in: m, name: name}, nil }
-
-type memoryFile struct {
-	bytes.Buffer
-	in   *memory
-	name string
-}
-
-func (f *memoryFile) Commit() error {
-	f.in.mu.Lock()
-	defer f.in.mu.Unlock()
-	f.in.files[f.name] = f.Bytes()
-	return nil
-}
-
-func (f *memoryFile) Discard() error { return nil }
-
 // Each table becomes a file, and the manifest says what is in them.
 func ExamplePlan_Tables() {
-	withShop(func(src source.Source) error {
-		files := &memory{files: map[string][]byte{}}
+	withBackup(func(backup place.Place, src source.Source) error {
 		plan := export.Plan{Compression: export.None, Unencrypted: true}
-		stats, err := plan.Tables(context.Background(), files, src, []string{"orders", "customers"})
+		stats, err := plan.Tables(context.Background(), backup, src, []string{"orders", "customers"})
 		if err != nil {
 			return err
 		}
 		for _, table := range stats {
 			fmt.Println(table.Name, "is in", table.File, "with", table.Rows, "rows")
 		}
-		manifest, err := export.ReadManifest(bytes.NewReader(files.files[export.ManifestName]))
+		written, err := export.OpenDirectory(backup)
 		if err != nil {
 			return err
 		}
-		orders := manifest.Tables[0]
+		orders := written.Manifest.Tables[0]
 		fmt.Printf("%s: %d bytes, SHA-256 %.8s…\n", orders.File, orders.FileBytes, orders.SHA256)
 		return nil
 	})
@@ -95,12 +70,11 @@ func ExamplePlan_Table_selection() {
 
 // How far an export is can be asked at any time, also by other goroutines.
 func ExampleProgress() {
-	withShop(func(src source.Source) error {
+	withBackup(func(backup place.Place, src source.Source) error {
 		progress := new(export.Progress)
 		fmt.Println(progress.Done())
-		files := &memory{files: map[string][]byte{}}
 		plan := export.Plan{Unencrypted: true, Progress: progress}
-		_, err := plan.Tables(context.Background(), files, src, []string{"orders", "customers"})
+		_, err := plan.Tables(context.Background(), backup, src, []string{"orders", "customers"})
 		table, _ := progress.Table()
 		fmt.Println(table.Number, "of", table.Of, progress.Rows.Load())
 		return err
@@ -150,4 +124,20 @@ func withShop(use func(source.Source) error) {
 	if err != nil {
 		fmt.Println(err)
 	}
+}
+
+// withBackup calls use with a directory for its tables, too.
+func withBackup(use func(place.Place, source.Source) error) {
+	withShop(func(src source.Source) (err error) {
+		path, err := os.MkdirTemp("", "backup")
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(path)) }()
+		backup, err := dir.Open(path)
+		if err != nil {
+			return err
+		}
+		return errors.Join(use(backup, src), backup.Close())
+	})
 }

@@ -22,7 +22,7 @@
 //
 // [Plan.Tables] writes each of several tables to a file of its own:
 //
-//	stats, err := plan.Tables(ctx, files, src, []string{"orders", "customers"})
+//	stats, err := plan.Tables(ctx, to, src, []string{"orders", "customers"})
 //
 // They are read one after the other, each by all connections, so that the memory is that of one. How they fit together
 // is up to the source. Those of PostgreSQL are all read in one snapshot, those of SQLite in one read transaction, for
@@ -30,7 +30,7 @@
 // engine has them. All are looked up first, which in PostgreSQL also locks them against DROP, TRUNCATE and ALTER TABLE,
 // until the source is closed: by default the first 1,600, so that other clients of the server have locks left.
 //
-// The files come from the caller, as [Files]. While one is written, up to eight before it are committed.
+// The files go to a [place.Place], such as a directory. While one is written, up to eight before it are committed.
 //
 // # Manifest
 //
@@ -155,6 +155,9 @@ type Plan struct {
 	// FailFast ends an export of several tables with the first that fails.
 	FailFast bool
 
+	// Overwrite replaces the files of an earlier export of several tables.
+	Overwrite bool
+
 	// Selection is the part of the table that is wanted. Only one table can have one, of a source.Selector.
 	Selection source.Selection
 
@@ -258,7 +261,7 @@ type work struct {
 	dst    io.Writer
 	open   func(context.Context) (source.Rows, error)
 	divide bool  // several may read
-	place  place // among several tables
+	share  share // among several tables
 	codec  *encoder
 }
 
@@ -292,7 +295,7 @@ func (p *Plan) run(ctx context.Context, w work) (stats Stats, err error) {
 		return Stats{}, err
 	}
 
-	progress, err := p.begin(w.place, rows)
+	progress, err := p.begin(w.share, rows)
 	if err != nil {
 		return Stats{}, err
 	}
@@ -330,11 +333,11 @@ func (p *Plan) run(ctx context.Context, w work) (stats Stats, err error) {
 }
 
 // begin gives what counts the rows of an export that begins.
-func (p *Plan) begin(where place, rows source.Rows) (*Progress, error) {
+func (p *Plan) begin(part share, rows source.Rows) (*Progress, error) {
 	if p.Progress == nil {
 		return new(Progress), nil
 	}
-	return p.Progress, p.Progress.begin(where, rows)
+	return p.Progress, p.Progress.begin(part, rows)
 }
 
 // maxReaders bounds what one export takes of the connections of a server, which are 100 for all unless it has been told

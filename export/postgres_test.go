@@ -2,6 +2,7 @@ package export_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"culvert/export"
 	"culvert/format"
 	"culvert/internal/testkit"
+	"culvert/place"
 	"culvert/source/postgres"
 )
 
@@ -50,10 +52,10 @@ func TestPostgresSnapshot(t *testing.T) {
 		database.Exec(t, `DELETE FROM large WHERE i % 2 = 0; DELETE FROM late; INSERT INTO small VALUES (11)`)
 	})
 	shelf := newShelf()
-	files := filesFunc(func(name string) (export.File, error) {
+	files := createFunc{shelf, func(ctx context.Context, name string) (place.File, error) {
 		write()
-		return shelf.Create(name)
-	})
+		return shelf.Create(ctx, name)
+	}}
 	plan := export.Plan{Compression: export.None, Unencrypted: true, Jobs: 4, Progress: new(export.Progress)}
 	all, err := plan.Tables(t.Context(), files, db, []string{"small", "broken", "large", "late"})
 	if partial, ok := errors.AsType[*export.PartialError](err); !ok || partial.Failed != 1 || all[1].Err == nil {

@@ -10,7 +10,7 @@ import (
 
 // survey looks up all tables, and asks for their sizes if anybody wants to know the progress. Of a table that cannot be
 // read, the export of it will tell why.
-func (p *Plan) survey(ctx context.Context, src source.Source, names []string) ([]place, error) {
+func (p *Plan) survey(ctx context.Context, src source.Source, names []string) ([]share, error) {
 	sizes := make([]source.Size, len(names))
 	for i, name := range names {
 		size, err := p.lookUp(ctx, src, name)
@@ -31,10 +31,10 @@ const (
 
 // weigh says what share each table has in the work. Sizes are of use where they can be compared: in bytes if all tables
 // that have rows have them, else in rows. If nothing is known there is no share.
-func weigh(names []string, sizes []source.Size) []place {
+func weigh(names []string, sizes []source.Size) []share {
 	inBytes := !slices.ContainsFunc(sizes, func(s source.Size) bool { return s.Bytes == 0 && s.Rows > 0 })
 	known := slices.ContainsFunc(sizes, func(s source.Size) bool { return s != source.Size{} })
-	places := make([]place, len(names))
+	shares := make([]share, len(names))
 	total := 0.0
 	for i, size := range sizes {
 		weight := float64(size.Rows + rowsOfTable)
@@ -44,15 +44,15 @@ func weigh(names []string, sizes []source.Size) []place {
 		if !known {
 			weight = 0
 		}
-		places[i] = place{
+		shares[i] = share{
 			name: names[i], number: i + 1, of: len(names), size: size, weight: weight, before: total,
 		}
 		total += weight
 	}
-	for i := range places {
-		places[i].total = total
+	for i := range shares {
+		shares[i].total = total
 	}
-	return places
+	return shares
 }
 
 func (p *Plan) lookUp(ctx context.Context, src source.Source, name string) (size source.Size, err error) {

@@ -7,32 +7,15 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
 
 	"culvert/agefile"
+	"culvert/place"
 	"culvert/source"
 )
-
-// Files is where the files of an export of several tables go. It is used by one goroutine at a time; the files are used
-// at the same time.
-type Files interface {
-	// Create begins a file of a name without directories.
-	Create(name string) (File, error)
-}
-
-// File is a file that gets its name when it is complete.
-type File interface {
-	io.Writer
-
-	// Commit makes what was written last, and gives the file its name. It may take long: the next file is written
-	// meanwhile. If it fails, there is no file of that name.
-	Commit() error
-
-	// Discard leaves nothing of a file that will not be complete. It is called in place of Commit.
-	Discard() error
-}
 
 // TableStats are the figures of one of several tables. They are zero if it has failed.
 type TableStats struct {
@@ -59,9 +42,12 @@ func (e *PartialError) Error() string {
 //
 // All names are looked up before anything is written, and an unknown one ends the export. A table that fails then does
 // not stop the others, unless FailFast is set; the error is a [*PartialError] if there is one. Everything is stopped by
-// a database that is lost ([source.ErrUnavailable]), by the context, and by Files: then there is no manifest, and the
+// a database that is lost ([source.ErrUnavailable]), by the context, and by the place: then there is no manifest, and the
 // figures are those of the tables whose files are complete.
-func (p *Plan) Tables(ctx context.Context, files Files, src source.Source, names []string) ([]TableStats, error) {
+//
+// A manifest that is there already is an error that wraps [fs.ErrExist], unless Overwrite is set; then it is removed
+// before the first file is written.
+func (p *Plan) Tables(ctx context.Context, to place.Place, src source.Source, names []string) ([]TableStats, error) {
 	if err := p.checkTables(names); err != nil {
 		return nil, err
 	}
@@ -73,16 +59,16 @@ func (p *Plan) Tables(ctx context.Context, files Files, src source.Source, names
 		}
 	}
 	manifest := p.newManifest(description)
-	places, err := p.survey(ctx, src, names)
+	shares, err := p.survey(ctx, src, names)
 	if err != nil {
 		return nil, err
 	}
-	t := &tables{plan: p, src: src, files: files, all: make([]TableStats, len(names))}
+	t := &tables{plan: p, src: src, ctx: ctx, to: to, all: make([]TableStats, len(names))}
 	fileNames := FileNames(names, p.Extension())
 	for i, name := range names {
 		t.all[i] = TableStats{Name: name, File: fileNames[i], Err: errStopped}
 	}
-	if err := t.run(ctx, places); err != nil {
+	if err := t.run(shares); err != nil {
 		return t.complete(), err
 	}
 
@@ -94,7 +80,7 @@ func (p *Plan) Tables(ctx context.Context, files Files, src source.Source, names
 		}
 	}
 	manifest.Ended = time.Now().UTC().Truncate(time.Millisecond)
-	if err := p.writeManifest(files, manifest); err != nil {
+	if err := p.writeManifest(ctx, to, manifest); err != nil {
 		return t.complete(), err
 	}
 	if failed > 0 {
@@ -132,8 +118,10 @@ func stops(ctx context.Context, err error) bool {
 type tables struct {
 	plan  *Plan
 	src   source.Source
-	files Files
+	ctx   context.Context
+	to    place.Place
 	all   []TableStats
+	begun bool // there is no manifest
 
 	commits []commit // that are under way, the oldest first
 	codec   encoder  // of the table before
@@ -150,11 +138,11 @@ type commit struct {
 }
 
 // run exports all tables. Its error is what has stopped them.
-func (t *tables) run(ctx context.Context, places []place) error {
+func (t *tables) run(shares []share) error {
 	for i := range t.all {
 		one := &t.all[i]
-		out := &output{files: t.files, name: one.File, sum: sha256.New()}
-		stats, err := t.export(ctx, out, one, places[i])
+		out := &output{name: one.File, sum: sha256.New()}
+		stats, err := t.export(out, one, shares[i])
 		if t.plan.Progress != nil {
 			t.plan.Progress.end(stats, err)
 		}
@@ -168,7 +156,7 @@ func (t *tables) run(ctx context.Context, places []place) error {
 			continue
 		}
 		one.Columns, one.Err = nil, err
-		if discardErr := out.discard(); discardErr != nil || out.err != nil || stops(ctx, err) || t.plan.FailFast {
+		if discardErr := out.discard(); discardErr != nil || out.err != nil || stops(t.ctx, err) || t.plan.FailFast {
 			return errors.Join(t.about(one, err), discardErr, t.settle(0))
 		}
 	}
@@ -185,7 +173,7 @@ func (t *tables) about(one *TableStats, err error) error {
 }
 
 // export writes one table. The file is not begun before the database has accepted to read the table.
-func (t *tables) export(ctx context.Context, out *output, one *TableStats, where place) (Stats, error) {
+func (t *tables) export(out *output, one *TableStats, of share) (Stats, error) {
 	open := t.plan.table(t.src, one.Name)
 	begin := func(ctx context.Context) (source.Rows, error) {
 		rows, err := open(ctx)
@@ -193,16 +181,48 @@ func (t *tables) export(ctx context.Context, out *output, one *TableStats, where
 			return nil, err
 		}
 		one.Columns = slices.Clone(rows.Columns())
-		if err := out.create(); err != nil {
-			return nil, errors.Join(err, rows.Close())
+		if out.file, out.err = t.create(one.File); out.err != nil {
+			return nil, errors.Join(out.err, rows.Close())
 		}
 		return rows, nil
 	}
-	return t.plan.run(ctx, work{dst: out, open: begin, divide: !t.plan.Ordered, place: where, codec: &t.codec})
+	return t.plan.run(t.ctx, work{dst: out, open: begin, divide: !t.plan.Ordered, share: of, codec: &t.codec})
+}
+
+// create begins a file. Before the first one, it makes sure that there is no manifest: it would be one of other files.
+func (t *tables) create(name string) (place.File, error) {
+	for _, manifest := range manifestNames {
+		if t.begun {
+			break
+		}
+		var err error
+		if t.plan.Overwrite {
+			err = t.to.Remove(t.ctx, manifest)
+		} else if _, err = fs.Lstat(t.to, manifest); err == nil {
+			err = &fs.PathError{Op: "create", Path: manifest, Err: fs.ErrExist}
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	t.begun = true
+	return t.plan.create(t.ctx, t.to, name)
+}
+
+func (p *Plan) create(ctx context.Context, to place.Place, name string) (place.File, error) {
+	create := to.Create
+	if p.Overwrite {
+		create = to.Replace
+	}
+	file, err := create(ctx, name)
+	if err != nil {
+		return nil, err // and not what is beside it, such as an interface of a nil pointer
+	}
+	return file, nil
 }
 
 // commit begins to commit the file of a table.
-func (t *tables) commit(one *TableStats, file File) {
+func (t *tables) commit(one *TableStats, file place.File) {
 	c := commit{of: one, result: make(chan error, 1)}
 	t.commits = append(t.commits, c)
 	go func() { c.result <- file.Commit() }()
@@ -228,20 +248,10 @@ func (t *tables) complete() []TableStats {
 
 // output is a file, its hash, and why it could not be made or written.
 type output struct {
-	files Files
-	name  string
-	file  File
-	sum   hash.Hash
-	err   error
-}
-
-func (o *output) create() error {
-	file, err := o.files.Create(o.name)
-	if err == nil {
-		o.file = file // and not what is beside an error, such as an interface of a nil pointer
-	}
-	o.err = err
-	return err
+	name string
+	file place.File
+	sum  hash.Hash
+	err  error
 }
 
 func (o *output) Write(p []byte) (int, error) {
@@ -263,12 +273,12 @@ func (o *output) discard() error {
 	return o.file.Discard()
 }
 
-func (p *Plan) writeManifest(files Files, m *Manifest) (err error) {
+func (p *Plan) writeManifest(ctx context.Context, to place.Place, m *Manifest) (err error) {
 	name := ManifestName
 	if !p.Unencrypted {
 		name = EncryptedManifestName
 	}
-	file, err := files.Create(name)
+	file, err := p.create(ctx, to, name)
 	if err != nil {
 		return err
 	}

@@ -7,18 +7,21 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 
 	"filippo.io/age"
 	"github.com/ncruces/go-sqlite3"
 
 	"culvert/agefile"
 	"culvert/export"
+	"culvert/place"
 	"culvert/source"
 	"culvert/source/sqlite"
 )
@@ -66,7 +69,28 @@ type shelf struct {
 
 func newShelf() *shelf { return &shelf{files: map[string][]byte{}} }
 
-func (s *shelf) Create(name string) (export.File, error) {
+func (s *shelf) Open(name string) (fs.File, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	files := fstest.MapFS{}
+	for name, content := range s.files {
+		files[name] = &fstest.MapFile{Data: content}
+	}
+	return files.Open(name)
+}
+
+func (s *shelf) Remove(_ context.Context, name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.files, name)
+	return nil
+}
+
+func (s *shelf) Replace(ctx context.Context, name string) (place.File, error) {
+	return s.Create(ctx, name)
+}
+
+func (s *shelf) Create(_ context.Context, name string) (place.File, error) {
 	if name == s.noCreate {
 		return nil, errFull
 	}
@@ -320,12 +344,12 @@ func TestTablesOfSQLite(t *testing.T) {
 	}
 	defer src.Close()
 	shelf := newShelf()
-	files := filesFunc(func(name string) (export.File, error) {
+	files := createFunc{shelf, func(ctx context.Context, name string) (place.File, error) {
 		if err := writer.Exec("INSERT INTO a VALUES (2); INSERT INTO b VALUES (2)"); err != nil {
 			t.Error(err)
 		}
-		return shelf.Create(name)
-	})
+		return shelf.Create(ctx, name)
+	}}
 	plan := export.Plan{Unencrypted: true}
 	all, err := plan.Tables(t.Context(), files, src, []string{"a", "b"})
 	if err != nil || all[0].Rows != 1 || all[1].Rows != 1 {
@@ -334,5 +358,28 @@ func TestTablesOfSQLite(t *testing.T) {
 	manifest, err := export.ReadManifest(bytes.NewReader(shelf.files[export.ManifestName]))
 	if err != nil || !strings.HasPrefix(manifest.System, "SQLite 3.") || manifest.Snapshot == "" {
 		t.Errorf("manifest %+v, error %v", manifest, err)
+	}
+}
+
+// TestTablesOfAnotherExport finds a manifest in the place.
+func TestTablesOfAnotherExport(t *testing.T) {
+	for _, manifest := range []string{export.ManifestName, export.EncryptedManifestName} {
+		files := newShelf()
+		files.files[manifest] = []byte("of another")
+		plan := export.Plan{Unencrypted: true, Compression: export.None}
+		src := schema{"a": {rows: 10}}
+		if _, err := plan.Tables(t.Context(), files, src, []string{"a"}); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("%s: error %v", manifest, err)
+		}
+		if names := files.names(); !slices.Equal(names, []string{manifest}) {
+			t.Errorf("%s: files %q", manifest, names)
+		}
+		plan.Overwrite = true
+		if _, err := plan.Tables(t.Context(), files, src, []string{"a"}); err != nil {
+			t.Errorf("%s: error %v", manifest, err)
+		}
+		if names := files.names(); !slices.Equal(names, []string{"a.csv", export.ManifestName}) {
+			t.Errorf("%s: files %q", manifest, names)
+		}
 	}
 }

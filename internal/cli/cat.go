@@ -3,16 +3,12 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"path/filepath"
-	"strings"
 
-	"filippo.io/age"
 	"github.com/spf13/cobra"
 
-	"culvert/agefile"
-	"culvert/internal/compress"
+	"culvert/export"
+	"culvert/place"
 )
 
 const catHelp = `Cat writes what is in a file to standard output: decrypted if it is an age file, armored or not, and
@@ -29,12 +25,13 @@ const catExamples = `  culvert cat orders.csv.zst.age | head
 type catOptions struct {
 	workFlags
 	decryptFlags
+	placeFlags
 }
 
 func (a *app) newCat() *cobra.Command {
 	o := &catOptions{}
 	cmd := &cobra.Command{
-		Use:     "cat [-i FILE]... [FILE]",
+		Use:     "cat [-i FILE]... [FILE | URL]",
 		Short:   "Decrypt and decompress a file to standard output",
 		Long:    catHelp + jsonHelp(workFields) + exitHelp,
 		Example: catExamples,
@@ -48,98 +45,43 @@ func (a *app) newCat() *cobra.Command {
 		},
 	}
 	o.decryptFlags.add(cmd)
+	o.placeFlags.add(cmd)
 	o.workFlags.add(cmd, "")
 	return cmd
 }
 
 func (a *app) cat(ctx context.Context, w *work, o *catOptions, args []string) (err error) {
-	in, err := a.openInput(ctx, args)
+	in, err := a.openInput(ctx, args, &o.placeFlags)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	text, err := openText(in, o.decryptFlags.reader(ctx, a), o.jobs)
+	text, err := in.open(export.ReadConfig{Jobs: o.jobs, Identities: o.decryptFlags.whenNeeded(ctx, a)})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, text.Close()) }()
-	out, err := a.openSink("", false, "write to a file or to a program: culvert cat … > FILE")
+	defer func() { err = in.closed(errors.Join(err, text.Close())) }()
+	out, done, err := a.openSink(ctx, "", false, nil, "write to a file or to a program: culvert cat … > FILE")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, out.discard()) }()
+	defer func() { err = done(err) }()
+	return w.move(in, out, text)
+}
 
+// move copies the text of an input to an output.
+func (w *work) move(in *input, out place.File, text io.Reader) error {
 	counted := w.beginMoving(in, out)
-	if _, err := io.Copy(counted, text.Reader); err != nil {
+	if _, err := io.Copy(counted, text); err != nil {
 		return counted.blame(err, readError(in.name, err))
 	}
-	return out.commit()
+	return out.Commit()
 }
 
-// text is what is in a file: decrypted and decompressed as it is read.
-type text struct {
-	*compress.Reader
-	opened  *openedInput
-	decrypt *agefile.Reader // nil if the file is not encrypted
-	data    countingReader  // what was decrypted, and is still compressed
-}
-
-// openText opens what is in a file. The identities are asked for if it is encrypted. A file whose beginning is damaged
-// is one of another kind, so that its name is compared with its content.
-func openText(in *input, identities func() ([]age.Identity, error), jobs int) (t *text, err error) {
-	t = &text{}
-	if t.opened, err = recognize(in); err != nil {
-		return nil, about(in.name, err)
+// open opens what is in the input, which is closed if that fails.
+func (in *input) open(config export.ReadConfig) (*export.Reader, error) {
+	text, err := config.NewReader(in.Reader, in.name)
+	if err != nil {
+		return nil, in.closed(readError(in.name, err))
 	}
-	if extension := filepath.Ext(in.name); !t.opened.age && (extension == ageExtension || extension == armorExtension) {
-		return nil, notAgeError(in.name)
-	}
-	t.data.r = t.opened.Reader
-	if t.opened.age {
-		var keys []age.Identity
-		if keys, err = identities(); err != nil {
-			return nil, err
-		}
-		config := agefile.Config{Workers: jobs, ReadAt: true}
-		if t.decrypt, err = config.NewReader(t.opened.Reader, keys...); err != nil {
-			return nil, readError(in.name, err)
-		}
-		t.data.r = t.decrypt
-	}
-	if t.Reader, err = compress.NewReader(&t.data); err != nil {
-		err = readError(in.name, err)
-		if t.decrypt != nil {
-			err = errors.Join(err, t.decrypt.Close())
-		}
-		return nil, err
-	}
-	extension := filepath.Ext(strings.TrimSuffix(in.name, ageExtension))
-	for _, codec := range []compress.Codec{compress.Zstd, compress.Gzip} {
-		if extension == codec.Extension() && t.Codec() == compress.None && !t.opened.armored {
-			err := about(in.name, fmt.Errorf("%w: it does not begin as %s does", compress.ErrCorrupt, codec))
-			return nil, errors.Join(err, t.Close())
-		}
-	}
-	return t, nil
-}
-
-// Close ends the goroutines of both stages.
-func (t *text) Close() error {
-	err := t.Reader.Close()
-	if t.decrypt != nil {
-		err = errors.Join(err, t.decrypt.Close())
-	}
-	return err
-}
-
-// countingReader counts what is read.
-type countingReader struct {
-	r io.Reader
-	n int64
-}
-
-func (c *countingReader) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
-	c.n += int64(n)
-	return n, err
+	return text, nil
 }

@@ -7,7 +7,7 @@
 //	 (cobra)    its flags   progress    text or    (exit.go)
 //	                        and work    JSON
 //
-// Output goes through a [sink], so that a file appears under its name only when it is complete: see output.go.
+// Files are in places: see location.go.
 package cli
 
 import (
@@ -31,7 +31,6 @@ type app struct {
 	stdout  io.Writer
 	stderr  io.Writer
 	console *ui.Console
-	outputs *outputs
 	secrets secrets
 
 	stdinUse string // what standard input is read as, once something reads it
@@ -49,7 +48,7 @@ var errInterrupted = errors.New("interrupted")
 // Main runs the command line with the given arguments, which do not include the name of the program, and gives the exit
 // code. It is to be called once in a process, since it handles signals.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, console: ui.NewConsole(stderr), outputs: newOutputs()}
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, console: ui.NewConsole(stderr)}
 	a.console.Redact = a.secrets.redact
 	if os.Getenv("GOGC") == "" {
 		// The buffers of a command are made once and used again, and little else is allocated. To collect that early
@@ -66,8 +65,8 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	select {
 	case err = <-done:
 	case <-forced:
-		// The command is stuck, perhaps in a read of standard input, and is left behind; its files are not.
-		err = errors.Join(errInterrupted, a.outputs.abandon())
+		// The command is stuck, perhaps in a read of standard input. Its unfinished files went with its context.
+		err = errInterrupted
 	}
 	return a.fail(err, wantsJSON(args))
 }

@@ -39,7 +39,7 @@ func TestExitCode(t *testing.T) {
 		{source.ErrCorrupt, 12},
 		{&source.CountError{Received: 1, Confirmed: 2}, 12},
 		{export.ErrManifest, 12},
-		{errDamaged, 12},
+		{export.ErrDamaged, 12},
 		{&export.PartialError{Failed: 1, Tables: 2}, 3},
 		{&export.PartialError{Failed: 2, Tables: 2}, 1},
 		{&secureconn.PeerError{}, 12},
@@ -124,6 +124,7 @@ func TestSecondUseOfStandardInput(t *testing.T) {
 func TestReadingEndsWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	in := &input{ctx: ctx, src: strings.NewReader("hello")}
+	in.Reader = &inputReader{in}
 	buf := make([]byte, 2)
 	if n, err := in.Read(buf); n != 2 || err != nil {
 		t.Fatal(n, err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"culvert/agefile"
+	"culvert/export"
 )
 
 const decryptHelp = `Decrypt opens an age file, armored or not, on all cores. Without -i or -j it takes the own
@@ -30,6 +30,7 @@ const decryptExamples = `  culvert decrypt -o notes.txt notes.txt.age
 type decryptOptions struct {
 	workFlags
 	decryptFlags
+	placeFlags
 	output string
 	force  bool
 }
@@ -37,7 +38,7 @@ type decryptOptions struct {
 func (a *app) newDecrypt() *cobra.Command {
 	o := &decryptOptions{}
 	cmd := &cobra.Command{
-		Use:     "decrypt [-i FILE]... [-o FILE] [FILE]",
+		Use:     "decrypt [-i FILE]... [-o FILE | URL] [FILE | URL]",
 		Short:   "Decrypt an age file",
 		Long:    decryptHelp + jsonHelp(workFields) + exitHelp,
 		Example: decryptExamples,
@@ -50,6 +51,7 @@ func (a *app) newDecrypt() *cobra.Command {
 		},
 	}
 	o.decryptFlags.add(cmd)
+	o.placeFlags.add(cmd)
 	outputFlags(cmd, &o.output, &o.force)
 	o.workFlags.add(cmd, "")
 	return cmd
@@ -59,60 +61,48 @@ func (a *app) decrypt(ctx context.Context, w *work, r *workReport, o *decryptOpt
 	if err := w.outputTo(r, o.output, o.force, args, o.identities.files(), o.passphraseFlags.inputs()); err != nil {
 		return err
 	}
-	in, err := a.openInput(ctx, args)
+	config := export.ReadConfig{Jobs: o.jobs, Packed: true}
+	if config.Identities, err = o.decryptFlags.read(ctx, a); err != nil {
+		return err
+	}
+	in, err := a.openInput(ctx, args, &o.placeFlags)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	identities, err := o.decryptFlags.read(ctx, a)
+	data, err := in.open(config)
 	if err != nil {
 		return err
 	}
-	opened, err := recognize(in)
-	if err != nil {
-		return about(in.name, err)
+	defer func() { err = in.closed(errors.Join(err, data.Close())) }()
+	if !data.Encrypted() {
+		return withHint(about(in.name, fmt.Errorf("%w: it does not begin as one", agefile.ErrCorrupt)),
+			"culvert cat shows files of any kind")
 	}
-	if !opened.age {
-		return withHint(notAgeError(in.name), "culvert cat shows files of any kind")
-	}
-	src, err := agefile.Config{Workers: o.jobs, ReadAt: true}.NewReader(opened.Reader, identities...)
-	if err != nil {
-		return readError(in.name, err)
-	}
-	defer func() { err = errors.Join(err, src.Close()) }()
-
-	out, err := a.openSink(o.output, o.force,
+	out, done, err := a.openSink(ctx, o.output, o.force, &o.placeFlags,
 		"write to a file with -o FILE, or look into it: culvert cat", "force it with -o -")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, out.discard()) }()
-
-	counted := w.beginMoving(in, out)
-	if _, err := io.Copy(counted, src); err != nil {
-		return counted.blame(err, readError(in.name, err))
-	}
-	return out.commit()
+	defer func() { err = done(err) }()
+	return w.move(in, out, data)
 }
 
-// The usual ends of the names of age files, and of armored ones.
-const (
-	ageExtension   = ".age"
-	armorExtension = ".asc"
-)
-
-func notAgeError(name string) error {
-	return about(name, fmt.Errorf("%w: it does not begin as one", agefile.ErrCorrupt))
-}
-
-// readError says which file cannot be read. Where no identity matches it says whom the file is for, as far as that
-// shows.
+// readError says which file cannot be read. If no identity matches, it says who the file is for, as far as that shows.
 func readError(name string, err error) error {
+	if key, is := errors.AsType[*keyError](err); is {
+		return key.error // about the identities, not the file
+	}
 	var noMatch *age.NoIdentityMatchError
 	if errors.As(err, &noMatch) {
 		kinds := slices.Compact(slices.Sorted(slices.Values(noMatch.StanzaTypes)))
 		return &rephrasedError{err, fmt.Sprintf("%s: no identity matches; it is encrypted to others (%s)",
 			name, strings.Join(kinds, ", "))}
+	}
+	switch {
+	case strings.HasPrefix(err.Error(), name+": "):
+		return err
+	case errors.Is(err, export.ErrMangled):
+		err = withHint(err, "it looks as if PowerShell redirection has damaged this file; encrypt with -o FILE or -a")
 	}
 	return about(name, err)
 }

@@ -229,11 +229,11 @@ func (d *demo) export(ctx context.Context, s *demoStage, recipient age.Recipient
 		return err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	out, err := d.app.outputs.create(d.file, false)
+	out, done, err := d.app.openSink(ctx, d.file, false, nil)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, out.discard()) }()
+	defer func() { err = done(err) }()
 	plan := export.Plan{Recipients: []age.Recipient{recipient}}
 	stats, err := plan.Table(ctx, out, src, "todos")
 	if err != nil {
@@ -241,48 +241,47 @@ func (d *demo) export(ctx context.Context, s *demoStage, recipient age.Recipient
 	}
 	s.Rows, s.BytesIn, s.BytesOut = stats.Rows, stats.Text, stats.Out
 	s.moved, s.compresses = stats.Text, true
-	return out.commit()
+	return out.Commit()
 }
 
-func (d *demo) identities() ([]age.Identity, error) { return []age.Identity{d.identity}, nil }
+// open opens what is in a file.
+func (d *demo) open(ctx context.Context, path string, config export.ReadConfig) (*input, *export.Reader, error) {
+	in, err := d.app.openInput(ctx, []string{path}, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	config.Identities = []age.Identity{d.identity}
+	text, err := in.open(config)
+	return in, text, err
+}
 
 func (d *demo) verify(ctx context.Context, s *demoStage) (err error) {
-	in, err := d.app.openInput(ctx, []string{d.file})
+	in, text, err := d.open(ctx, d.file, export.ReadConfig{})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	text, err := openText(in, d.identities, 0)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, text.Close()) }()
-	n, err := io.Copy(io.Discard, text.Reader)
+	defer func() { err = in.closed(errors.Join(err, text.Close())) }()
+	n, err := io.Copy(io.Discard, text)
 	s.BytesIn, s.moved = in.size, n
 	return err
 }
 
 func (d *demo) decrypt(ctx context.Context, s *demoStage) (err error) {
-	in, err := d.app.openInput(ctx, []string{d.file})
+	in, data, err := d.open(ctx, d.file, export.ReadConfig{Packed: true})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	data, err := agefile.Config{ReadAt: true}.NewReader(in.reader(), d.identity)
+	defer func() { err = in.closed(errors.Join(err, data.Close())) }()
+	out, done, err := d.app.openSink(ctx, d.decrypted, false, nil)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, data.Close()) }()
-	out, err := d.app.outputs.create(d.decrypted, false)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, out.discard()) }()
+	defer func() { err = done(err) }()
 	if s.BytesOut, err = io.Copy(out, data); err != nil {
 		return err
 	}
 	s.BytesIn, s.moved = in.size, in.size
-	return out.commit()
+	return out.Commit()
 }
 
 // compare reads the rows twice, on ways that have nothing in common but the format: from the file as any reader of CSV
@@ -310,23 +309,18 @@ func (d *demo) compare(ctx context.Context, s *demoStage) error {
 }
 
 func (d *demo) readFile(ctx context.Context, s *demoStage, sum hash.Hash) (rows int64, err error) {
-	in, err := d.app.openInput(ctx, []string{d.decrypted})
+	in, text, err := d.open(ctx, d.decrypted, export.ReadConfig{})
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	text, err := openText(in, d.identities, 0)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, text.Close()) }()
-	counted := &countingReader{r: io.TeeReader(text, sum)}
-	records := csv.NewReader(counted)
+	defer func() { err = in.closed(errors.Join(err, text.Close())) }()
+	counted := &countingWriter{w: sum}
+	records := csv.NewReader(io.TeeReader(text, counted))
 	records.ReuseRecord = true
 	for {
 		_, err := records.Read()
 		if err == io.EOF {
-			s.BytesIn, s.moved = counted.n, counted.n
+			s.BytesIn, s.moved = counted.n.Load(), counted.n.Load()
 			return rows - 1, nil // less the header
 		} else if err != nil {
 			return 0, err

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"io"
 	"slices"
 
@@ -34,6 +33,7 @@ const encryptExamples = `  culvert encrypt -o notes.txt.age notes.txt
 type encryptOptions struct {
 	workFlags
 	recipientFlags
+	placeFlags
 	identities identityFlags
 	armor      bool
 	output     string
@@ -43,7 +43,7 @@ type encryptOptions struct {
 func (a *app) newEncrypt() *cobra.Command {
 	o := &encryptOptions{}
 	cmd := &cobra.Command{
-		Use:     "encrypt [-r RECIPIENT | -R FILE | -p] [-a] [-o FILE] [FILE]",
+		Use:     "encrypt [-r RECIPIENT | -R FILE | -p] [-a] [-o FILE | URL] [FILE | URL]",
 		Short:   "Encrypt a file with age",
 		Long:    encryptHelp + jsonHelp(workFields) + exitHelp,
 		Example: encryptExamples,
@@ -57,6 +57,7 @@ func (a *app) newEncrypt() *cobra.Command {
 	}
 	o.recipientFlags.add(cmd)
 	o.identities.add(cmd, "encrypt to")
+	o.placeFlags.add(cmd)
 	cmd.Flags().BoolVarP(&o.armor, "armor", "a", false, "write text (PEM) in place of binary data")
 	outputFlags(cmd, &o.output, &o.force)
 	o.workFlags.add(cmd, "")
@@ -67,11 +68,11 @@ func (a *app) encrypt(ctx context.Context, w *work, r *workReport, o *encryptOpt
 	if err := w.outputTo(r, o.output, o.force, args, o.recipientFlags.inputs(), o.identities.files()); err != nil {
 		return err
 	}
-	in, err := a.openInput(ctx, args)
+	in, err := a.openInput(ctx, args, &o.placeFlags)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, in.Close()) }()
+	defer func() { err = in.closed(err) }()
 	recipients, err := o.recipientFlags.read(ctx, a, &o.identities)
 	if err != nil {
 		return err
@@ -79,18 +80,18 @@ func (a *app) encrypt(ctx context.Context, w *work, r *workReport, o *encryptOpt
 	if !o.armor && o.output == "" && ui.IsTerminal(a.stdout) {
 		return withHint(errBinary, "write text with -a, or to a file with -o FILE", "force it with -o -")
 	}
-	out, err := a.openSink(o.output, o.force)
+	out, done, err := a.openSink(ctx, o.output, o.force, &o.placeFlags)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, out.discard()) }()
+	defer func() { err = done(err) }()
 
 	counted := w.beginMoving(in, out)
 	config := agefile.Config{Workers: o.jobs, ReadAt: true}
-	if err := encryptStream(counted, in.reader(), config, o.armor, recipients); err != nil {
+	if err := encryptStream(counted, in.Reader, config, o.armor, recipients); err != nil {
 		return counted.blame(err, about("encrypting "+in.name, err))
 	}
-	return out.commit()
+	return out.Commit()
 }
 
 // encryptStream encrypts all of src to dst.
@@ -136,9 +137,12 @@ func outputFlags(cmd *cobra.Command, output *string, force *bool) {
 func (w *work) outputTo(r *workReport, output string, force bool, inputs ...[]string) error {
 	w.toStdout = output == "" || output == "-"
 	r.Output, w.name = output, output
-	if w.toStdout {
+	switch {
+	case w.toStdout:
 		r.Output, w.name = "-", "standard output"
 		return nil
+	case isURL(output):
+		return nil // a server is asked when the output begins
 	}
 	if err := refuseSameFile(output, withOwnIdentity(slices.Concat(inputs...))); err != nil {
 		return err

@@ -71,7 +71,7 @@ func exitCode(err error) int {
 		errors.Is(err, wal.ErrKey):
 		return exitIdentity
 	case errors.Is(err, agefile.ErrCorrupt), errors.Is(err, compress.ErrCorrupt), errors.Is(err, keyfile.ErrMalformed),
-		errors.Is(err, export.ErrManifest), errors.Is(err, errDamaged), errors.Is(err, source.ErrCorrupt),
+		errors.Is(err, export.ErrManifest), errors.Is(err, export.ErrDamaged), errors.Is(err, source.ErrCorrupt),
 		errors.Is(err, wal.ErrCorrupt), errors.Is(err, wal.ErrForeign), is[*armor.Error](err),
 		is[*source.CountError](err), errors.Is(err, fileservice.ErrIntegrity), errors.Is(err, secureconn.ErrRecord):
 		return exitIntegrity

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -63,6 +64,7 @@ type exportOptions struct {
 	workFlags
 	recipientFlags
 	sourceFlags
+	placeFlags
 	plaintext   bool
 	query       string
 	format      string
@@ -104,6 +106,7 @@ func (a *app) newExport() *cobra.Command {
 	}
 	o.recipientFlags.add(cmd)
 	o.addTables(cmd)
+	o.placeFlags.add(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&o.plaintext, "no-encrypt", false, "do not encrypt")
 	flags.StringVarP(&o.query, "query", "q", "", "export the rows of the statement `SQL` in place of a table")
@@ -201,11 +204,11 @@ func (a *app) export(ctx context.Context, w *work, r *exportReport, o *exportOpt
 		return err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	out, err := a.openSink(path, o.force)
+	out, done, err := a.openSink(ctx, path, o.force, &o.placeFlags)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, out.discard()) }()
+	defer func() { err = done(err) }()
 	w.begin()
 	var stats export.Stats
 	if o.query != "" {
@@ -218,7 +221,7 @@ func (a *app) export(ctx context.Context, w *work, r *exportReport, o *exportOpt
 	}
 	r.Readers, r.Reason = stats.Readers, reasonOf(stats)
 	w.tellReaders(w.name, stats)
-	return out.commit()
+	return out.Commit()
 }
 
 // tellReaders says why only one connection has read, or warns that there were fewer than wanted.
@@ -320,7 +323,7 @@ var (
 // plan checks the flags that say how to export. Recipients are still missing from it.
 func (o *exportOptions) plan() (*export.Plan, error) {
 	plan := &export.Plan{
-		Jobs: o.jobs, Ordered: o.ordered, Unencrypted: o.plaintext, FailFast: o.failFast,
+		Jobs: o.jobs, Ordered: o.ordered, Unencrypted: o.plaintext, FailFast: o.failFast, Overwrite: o.force,
 		Selection: source.Selection{Columns: o.columns, Where: o.where, Limit: o.limit},
 	}
 	if o.plaintext && (o.named() || o.prompt || o.passphraseFlags.given()) {
@@ -372,7 +375,12 @@ func outputPath(output, table, extension string) string {
 	if output == "" {
 		return name
 	}
-	if info, err := os.Stat(output); (err == nil && info.IsDir()) || os.IsPathSeparator(output[len(output)-1]) {
+	switch {
+	case isURL(output) && output[len(output)-1] == '/':
+		return output + url.PathEscape(name)
+	case isURL(output):
+		return output
+	case isDirectory(output), os.IsPathSeparator(output[len(output)-1]):
 		return filepath.Join(output, name)
 	}
 	return output

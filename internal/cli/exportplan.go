@@ -73,7 +73,7 @@ func (a *app) dryRun(ctx context.Context, r *planReport, o *exportOptions, args 
 	if names, err = o.tableNames(ctx, src, names); err != nil {
 		return db.explain(err)
 	}
-	files, err := o.planOutput(ctx, src, r, names, plan.Extension())
+	files, err := a.planOutput(ctx, o, src, r, names, plan.Extension())
 	if err != nil {
 		return db.explain(err)
 	}
@@ -96,17 +96,25 @@ func (a *app) dryRun(ctx context.Context, r *planReport, o *exportOptions, args 
 }
 
 // planOutput finds out where the files would go, and refuses a place that export would refuse.
-func (o *exportOptions) planOutput(
-	ctx context.Context, src source.Source, r *planReport, names []string, extension string,
+func (a *app) planOutput(
+	ctx context.Context, o *exportOptions, src source.Source, r *planReport, names []string, extension string,
 ) (files []string, err error) {
 	if r.several {
 		if r.Output, err = o.directory(ctx, src); err != nil {
 			return nil, err
 		}
-		return export.FileNames(names, extension), checkOutputDir(r.Output, o.force)
+		files = export.FileNames(names, extension)
+		if !isURL(r.Output) {
+			return files, checkOutputDir(r.Output, o.force)
+		}
+		_, l, err := a.locate(ctx, r.Output, &o.placeFlags)
+		if err != nil {
+			return nil, err
+		}
+		return files, l.close(l.checkNew(o.force))
 	}
 	r.Output = outputPath(o.output, names[0], extension)
-	if r.Output != "-" {
+	if r.Output != "-" && !isURL(r.Output) {
 		_, err = checkOutput(r.Output, o.force)
 	}
 	return []string{r.Output}, err

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"culvert/export"
-	"culvert/internal/publish"
 	"culvert/internal/ui"
 	"culvert/source"
 )
@@ -54,7 +54,7 @@ type tablesExport struct {
 
 func (a *app) exportTables(ctx context.Context, w *work, r *exportReport, e *tablesExport) (err error) {
 	o := e.options
-	if o.output != "" {
+	if o.output != "" && !isURL(o.output) {
 		if err := checkOutputDir(o.output, o.force); err != nil {
 			return err
 		}
@@ -72,20 +72,44 @@ func (a *app) exportTables(ctx context.Context, w *work, r *exportReport, e *tab
 	if e.names, err = o.tableNames(ctx, src, e.names); err != nil {
 		return e.db.explain(err)
 	}
-	dir := &outputDir{outputs: a.outputs, force: o.force, inputs: e.inputs}
-	if dir.path, err = o.directory(ctx, src); err != nil {
+	path, err := o.directory(ctx, src)
+	if err != nil {
 		return e.db.explain(err)
 	}
-	r.Output, w.name = dir.path, dir.path
-	if err := checkOutputDir(dir.path, o.force); err != nil {
+	if !isURL(path) {
+		if err := e.checkFiles(path); err != nil {
+			return err
+		}
+	}
+	ctx, l, err := a.locate(ctx, path, &o.placeFlags)
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, dir.outputs.removeEmpty()) }()
+	defer func() { err = l.close(err) }()
+	r.Output, w.name = l.text, l.text
+	if err := l.checkNew(o.force); err != nil {
+		return err
+	}
+	to, err := l.directory()
+	if err != nil {
+		return err
+	}
 	w.begin()
-	all, err := e.plan.Tables(ctx, dir, src, e.names)
+	all, err := e.plan.Tables(ctx, to, src, e.names)
 	w.stop() // what follows is no progress
 	a.tellTables(w, r, o, all, len(e.names), err)
-	return e.db.explain(err)
+	return e.db.explain(l.explain(err))
+}
+
+// checkFiles refuses a directory of this machine in which a file would overwrite one that is read.
+func (e *tablesExport) checkFiles(dir string) error {
+	files := append(export.FileNames(e.names, e.plan.Extension()), export.ManifestName, export.EncryptedManifestName)
+	for _, name := range files {
+		if err := refuseSameFile(filepath.Join(dir, name), e.inputs); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // tellTables reports what has become of each table.
@@ -186,102 +210,49 @@ func (o *exportOptions) directory(ctx context.Context, src source.Source) (strin
 	return export.FileNames([]string{name}, "")[0], nil
 }
 
-// checkOutputDir refuses a directory that cannot be written to as a new one.
+// checkOutputDir is checkNew for a directory of this machine.
 func checkOutputDir(path string, force bool) error {
-	info, err := os.Stat(path)
+	if isDirectory(path) {
+		return checkNew(os.DirFS(path), ".", path, force)
+	}
+	parent := filepath.Dir(filepath.Clean(path))
+	if _, err := os.Stat(parent); errors.Is(err, os.ErrNotExist) {
+		return withHint(fmt.Errorf("output directory %q does not exist", parent), hintToMake(parent))
+	}
+	return checkNew(os.DirFS(parent), filepath.Base(filepath.Clean(path)), path, force)
+}
+
+// checkNew refuses a location that cannot be written to as a new directory.
+func (l *location) checkNew(force bool) error {
+	return l.blame(checkNew(l.place, l.name, l.text, force))
+}
+
+func checkNew(fsys fs.FS, name, text string, force bool) (err error) {
+	info, err := fs.Stat(fsys, name)
 	switch {
-	case errors.Is(err, os.ErrNotExist):
-		parent := filepath.Dir(filepath.Clean(path))
-		if _, err := os.Stat(parent); errors.Is(err, os.ErrNotExist) {
-			return withHint(fmt.Errorf("output directory %q does not exist", parent), hintToMake(parent))
-		}
+	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
 		return err
 	case !info.IsDir():
-		return withHint(usagef("output %q is not a directory, which several tables need", path),
-			"name another: -o DIR")
+		return withHint(usagef("output %q is not a directory, which several tables need", text), "name another: -o DIR")
 	case force:
 		return nil
 	}
-	dir, err := os.Open(path)
+	f, err := fsys.Open(name)
 	if err != nil {
 		return err
 	}
-	_, err = dir.Readdirnames(1)
-	if closeErr := dir.Close(); closeErr != nil {
-		return closeErr
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if dir, is := f.(fs.ReadDirFile); is {
+		_, err = dir.ReadDir(1)
 	}
 	switch err {
 	case io.EOF:
 		return nil
 	case nil:
-		return withHint(fmt.Errorf("output directory %q is not empty", path),
+		return withHint(fmt.Errorf("output directory %q is not empty", text),
 			"choose another one with -o DIR, or overwrite files with --force")
 	}
 	return err
 }
-
-// outputDir is a directory of outputs. It is made for the first of them.
-type outputDir struct {
-	outputs *outputs
-	path    string
-	force   bool
-	inputs  []string
-
-	begun bool
-}
-
-// Create begins a file in the directory.
-func (d *outputDir) Create(name string) (export.File, error) {
-	if !d.begun {
-		if err := d.begin(); err != nil {
-			return nil, err
-		}
-		d.begun = true
-	}
-	path := filepath.Join(d.path, name)
-	if err := refuseSameFile(path, d.inputs); err != nil {
-		return nil, err
-	}
-	// A link could lead out of the directory, and a pipe would be waited for.
-	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("output %q exists and is not a regular file", path)
-	}
-	f, err := d.outputs.create(path, d.force)
-	if err != nil {
-		return nil, err
-	}
-	return directoryFile{f}, nil
-}
-
-// begin makes the directory, if need be. A manifest in it would not be that of the files which are now written. If it
-// may not be overwritten, it is of another run, which has come here since this one has looked.
-func (d *outputDir) begin() error {
-	err := d.outputs.mkdir(d.path)
-	switch {
-	case err == nil:
-		return publish.SyncPath(filepath.Dir(filepath.Clean(d.path)))
-	case !errors.Is(err, os.ErrExist):
-		return withOutputHint(err)
-	}
-	for _, name := range []string{export.ManifestName, export.EncryptedManifestName} {
-		path := filepath.Join(d.path, name)
-		if !d.force {
-			if _, err := os.Lstat(path); err == nil {
-				return existsError(path)
-			}
-			continue
-		}
-		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
-}
-
-// directoryFile is an output as package export uses it.
-type directoryFile struct{ *outputFile }
-
-func (f directoryFile) Commit() error  { return f.commit() }
-func (f directoryFile) Discard() error { return f.discard() }

@@ -14,7 +14,7 @@ import (
 
 // TestHelpNamesAllFields holds the help of each command to the object that it prints with --json.
 func TestHelpNamesAllFields(t *testing.T) {
-	a := &app{console: ui.NewConsole(io.Discard), outputs: newOutputs()}
+	a := &app{console: ui.NewConsole(io.Discard)}
 	objects := map[string]any{
 		"keygen": keygenReport{}, "version": versionReport{}, "inspect": inspectReport{}, "verify": verifyReport{},
 		"export": exportReport{}, "encrypt": workReport{}, "decrypt": workReport{}, "cat": workReport{},
@@ -68,7 +68,7 @@ func jsonFields(object reflect.Type) []string {
 // TestHelp holds the help of every command to what the house promises: examples, the exit codes, lines that fit a
 // terminal.
 func TestHelp(t *testing.T) {
-	a := &app{console: ui.NewConsole(io.Discard), outputs: newOutputs()}
+	a := &app{console: ui.NewConsole(io.Discard)}
 	var check func(cmd *cobra.Command)
 	check = func(cmd *cobra.Command) {
 		if cmd.Name() == "completion" {

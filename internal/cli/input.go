@@ -1,21 +1,16 @@
 package cli
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync/atomic"
 
-	"filippo.io/age/armor"
-
-	"culvert/agefile"
 	"culvert/export"
-	"culvert/internal/keyfile"
 )
 
 // claimStdin gives standard input to one reader, for one purpose.
@@ -27,39 +22,109 @@ func (a *app) claimStdin(purpose string) (io.Reader, error) {
 	return a.stdin, nil
 }
 
-// input is a file that is read from its beginning to its end, and counted. Reading ends with the context.
+// input is a file that is read and counted. Reading ends with the context.
 type input struct {
-	ctx  context.Context
-	name string
-	size int64 // of a regular file, otherwise 0
-	file *os.File
-	read atomic.Int64
+	io.Reader // also an io.ReaderAt and an io.Seeker if the size is known
+	ctx       context.Context
+	name      string
+	size      int64 // of a regular file, otherwise 0
+	read      atomic.Int64
 
-	src io.Reader
+	src    io.Reader
+	at     *location // nil if it is of this machine
+	closed func(error) error
 }
 
-// openInput opens the file of an argument. No argument, and "-", are standard input.
-func (a *app) openInput(ctx context.Context, args []string) (*input, error) {
+// openInput opens the file of an argument. No argument, and "-", are standard input. Its
+// closed is called at the end, with the error of everything.
+func (a *app) openInput(ctx context.Context, args []string, flags *placeFlags) (*input, error) {
+	in := &input{ctx: ctx, name: "standard input", closed: func(err error) error { return err }}
+	in.Reader = &inputReader{in}
 	if len(args) == 0 || args[0] == "-" {
-		stdin, err := a.claimStdin("the input")
+		var err error
+		in.src, err = a.claimStdin("the input")
+		return in, err
+	}
+	in.name = args[0]
+	if !isURL(in.name) {
+		f, err := os.Open(in.name)
 		if err != nil {
 			return nil, err
 		}
-		return &input{ctx: ctx, name: "standard input", src: stdin}, nil
+		return in, in.use(f)
 	}
-	f, err := os.Open(args[0])
+	ctx, l, err := a.locate(ctx, in.name, flags)
 	if err != nil {
 		return nil, err
 	}
-	in := &input{ctx: ctx, name: args[0], src: f, file: f}
+	return l.openInput(ctx)
+}
+
+// openInput opens the file at a location.
+func (l *location) openInput(ctx context.Context) (*input, error) {
+	in := &input{ctx: ctx, name: l.text, at: l, closed: l.close}
+	in.Reader = &inputReader{in}
+	f, err := l.place.Open(l.name)
+	if err != nil {
+		return nil, in.closed(in.blame(err))
+	}
+	return in, in.use(f)
+}
+
+// use makes an open file the source of the input.
+func (in *input) use(f fs.File) error {
+	closed := in.closed
+	in.closed = func(err error) error { return closed(errors.Join(err, f.Close())) }
+	in.src = f
 	switch info, err := f.Stat(); {
 	case err != nil:
 	case info.IsDir():
-		return nil, errors.Join(directoryError(args[0]), f.Close())
+		return in.closed(directoryError(in.name))
 	case info.Mode().IsRegular():
 		in.size = info.Size()
 	}
-	return in, nil
+	if at, is := f.(io.ReaderAt); is && in.size > 0 {
+		in.Reader = io.NewSectionReader(&inputReaderAt{in, at}, 0, in.size)
+	}
+	return nil
+}
+
+// blame names the file of a server in an error about it.
+func (in *input) blame(err error) error {
+	if in.at == nil {
+		return err
+	}
+	return in.at.blame(err)
+}
+
+// inputReader reads the input as a stream.
+type inputReader struct{ in *input }
+
+func (r *inputReader) Read(p []byte) (int, error) {
+	if err := context.Cause(r.in.ctx); err != nil {
+		return 0, err
+	}
+	n, err := r.in.src.Read(p)
+	r.in.read.Add(int64(n))
+	return n, r.in.blame(err)
+}
+
+// inputReaderAt reads the input at random.
+type inputReaderAt struct {
+	in  *input
+	src io.ReaderAt
+}
+
+func (r *inputReaderAt) ReadAt(p []byte, off int64) (int, error) {
+	if err := context.Cause(r.in.ctx); err != nil {
+		return 0, err
+	}
+	n, err := r.src.ReadAt(p, off)
+	for end := off + int64(n); ; { // several goroutines read one part after the other, and the beginning twice
+		if read := r.in.read.Load(); read >= end || r.in.read.CompareAndSwap(read, end) {
+			return n, r.in.blame(err)
+		}
+	}
 }
 
 // isDirectory reports whether an argument is a directory.
@@ -79,94 +144,6 @@ func directoryError(path string) error {
 		}
 	}
 	return withHint(err, "name a file in it")
-}
-
-func (in *input) Read(p []byte) (int, error) {
-	if err := context.Cause(in.ctx); err != nil {
-		return 0, err
-	}
-	n, err := in.src.Read(p)
-	in.read.Add(int64(n))
-	return n, err
-}
-
-// reader gives the input in the form in which it can be read by several goroutines at once, if it can.
-func (in *input) reader() io.Reader {
-	if in.size > 0 {
-		return fileInput{in}
-	}
-	return in
-}
-
-// fileInput is an input that is a regular file. Its ReadAt returns what its Read does, which agefile.Config.ReadAt asks
-// for.
-type fileInput struct{ *input }
-
-func (in fileInput) ReadAt(p []byte, off int64) (int, error) {
-	if err := context.Cause(in.ctx); err != nil {
-		return 0, err
-	}
-	n, err := in.file.ReadAt(p, off)
-	in.read.Add(int64(n))
-	return n, err
-}
-
-func (in fileInput) Seek(off int64, whence int) (int64, error) { return in.file.Seek(off, whence) }
-
-func (in *input) Close() error {
-	if in.file == nil {
-		return nil
-	}
-	return in.file.Close()
-}
-
-// The first line of an age file, and what PowerShell makes of it when it redirects output.
-const (
-	ageIntro      = "age-encryption.org/"
-	crlfIntro     = "age-encryption.org/v1\r"
-	utf16Intro    = "\xff\xfea\x00g\x00e\x00-\x00e\x00n\x00c\x00"
-	armorLeadMax  = 1024 // white space before the armor
-	inputBuffered = 64 << 10
-)
-
-// openedInput is an input whose kind is known.
-type openedInput struct {
-	io.Reader      // without the armor
-	age       bool // an age file
-	armored   bool
-}
-
-// recognize looks at how an input begins.
-func recognize(in *input) (*openedInput, error) {
-	src, start, err := in.peek(armorLeadMax + len(armor.Header))
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case bytes.HasPrefix(start, []byte(crlfIntro)), bytes.HasPrefix(start, []byte(utf16Intro)):
-		return nil, withHint(fmt.Errorf("%w: the first line is mangled", agefile.ErrCorrupt),
-			"it looks as if PowerShell redirection has damaged this file; encrypt with -o FILE or -a")
-	case bytes.HasPrefix(bytes.TrimSpace(start), []byte(armor.Header)):
-		return &openedInput{Reader: keyfile.NewArmorReader(src), age: true, armored: true}, nil
-	}
-	return &openedInput{Reader: src, age: bytes.HasPrefix(start, []byte(ageIntro))}, nil
-}
-
-// peek gives the first bytes of the input, and the input with these bytes in it.
-func (in *input) peek(size int) (src io.Reader, start []byte, err error) {
-	if in.size > 0 {
-		start = make([]byte, size)
-		n, err := in.file.ReadAt(start, 0)
-		if err != nil && err != io.EOF {
-			return nil, nil, err
-		}
-		return in.reader(), start[:n], nil
-	}
-	b := bufio.NewReaderSize(in, inputBuffered)
-	if start, err = b.Peek(size); err != nil && err != io.EOF {
-		return nil, nil, err
-	}
-	return b, start, nil
 }
 
 // refuseSameFile refuses an output that is one of the files that are read: the input, or an identity, say.

@@ -1,19 +1,15 @@
 package cli
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
 	"filippo.io/age"
 	"github.com/spf13/cobra"
 
-	"culvert/agefile"
-	"culvert/internal/compress"
+	"culvert/export"
 	"culvert/internal/keyfile"
 	"culvert/internal/ui"
 )
@@ -30,28 +26,8 @@ const inspectExamples = `  culvert inspect orders.csv.zst.age
 // inspectReport is the report of culvert inspect.
 type inspectReport struct {
 	outcome
-	File    string         `json:"file"`
-	Size    int64          `json:"size"`
-	Age     *ageReport     `json:"age,omitempty"`     // of an age file
-	Content *contentReport `json:"content,omitempty"` // of what is inside, as far as that is known
-}
-
-// ageReport says what the outside of an age file shows.
-type ageReport struct {
-	Version     string   `json:"version"`
-	Armored     bool     `json:"armored"`
-	Recipients  []string `json:"recipients"`   // the types of the recipient stanzas
-	PostQuantum string   `json:"post_quantum"` // yes, no or unknown
-	Header      int64    `json:"header_bytes"`
-	Chunks      int64    `json:"chunks"`
-	Data        int64    `json:"data_bytes"` // the size of what is encrypted
-}
-
-// contentReport says what is under the encryption.
-type contentReport struct {
-	Compression string `json:"compression"` // zstd, gzip or none
-	Frames      int    `json:"frames,omitempty"`
-	Text        int64  `json:"text_bytes,omitempty"` // known from a seek table
+	File string `json:"file"`
+	export.Inspection
 }
 
 const inspectFields = `file, size; age (version, armored, recipients, post_quantum, header_bytes, chunks, data_bytes)
@@ -60,13 +36,14 @@ of an age file; and content (compression, frames, text_bytes), as far as it can 
 // inspectOptions are the flags of culvert inspect.
 type inspectOptions struct {
 	decryptFlags
+	placeFlags
 	json bool
 }
 
 func (a *app) newInspect() *cobra.Command {
 	o := &inspectOptions{}
 	cmd := &cobra.Command{
-		Use:     "inspect [-i FILE]... [FILE]",
+		Use:     "inspect [-i FILE]... [FILE | URL]",
 		Short:   "Say what a file is, without a key",
 		Long:    inspectHelp + jsonHelp(inspectFields) + exitHelp,
 		Example: inspectExamples,
@@ -78,150 +55,46 @@ func (a *app) newInspect() *cobra.Command {
 		},
 	}
 	o.decryptFlags.add(cmd)
+	o.placeFlags.add(cmd)
 	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
 	return cmd
 }
 
 func (a *app) inspect(ctx context.Context, r *inspectReport, o *inspectOptions, args []string) (err error) {
-	in, err := a.openInput(ctx, args)
+	in, err := a.openInput(ctx, args, &o.placeFlags)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, in.Close()) }()
+	defer func() { err = in.closed(err) }()
 	r.File = in.name
-	opened, err := recognize(in)
-	if err != nil {
-		return about(in.name, err)
-	}
-	data := &countingReader{r: opened}
-	if opened.age {
-		if err := r.readHeader(data, opened.armored); err != nil {
-			return about(in.name, err)
-		}
-	}
-	r.Size = in.size
-	plain := in.size
-	if in.size == 0 || opened.armored {
-		// The size shows only at the end.
-		if _, err := io.Copy(io.Discard, data); err != nil {
-			return about(in.name, err)
-		}
-		plain, r.Size = data.n, in.read.Load()
-	}
-	if opened.age {
-		if r.Age.Data, r.Age.Chunks, err = agefile.PayloadSize(plain - r.Age.Header); err != nil {
-			return about(in.name, err)
-		}
-	}
-	if in.file == nil || opened.armored {
-		return nil // what is inside is read at random
-	}
-	if err := a.inspectContent(ctx, r, o, in, opened.age); err != nil {
-		return readError(in.name, err)
-	}
-	return nil
-}
-
-// headerLimit bounds the memory for a header. It is that of agefile.
-const headerLimit = 2 << 20
-
-func (r *inspectReport) readHeader(src io.Reader, armored bool) error {
-	header, err := age.ExtractHeader(io.LimitReader(src, headerLimit))
-	if err != nil {
-		return fmt.Errorf("%w: %w", agefile.ErrCorrupt, err)
-	}
-	version, _, _ := bytes.Cut(header, []byte("\n"))
-	r.Age = &ageReport{Version: string(version), Armored: armored, Header: int64(len(header))}
-
-	var noMatch *age.NoIdentityMatchError
-	if _, err := age.DecryptHeader(header, nobody{}); !errors.As(err, &noMatch) {
-		return fmt.Errorf("%w: %w", agefile.ErrCorrupt, err)
-	}
-	r.Age.Recipients = noMatch.StanzaTypes
-	r.Age.PostQuantum = postQuantum(noMatch.StanzaTypes)
-	return nil
-}
-
-// nobody is an identity that nothing is encrypted to.
-type nobody struct{}
-
-func (nobody) Unwrap([]*age.Stanza) ([]byte, error) { return nil, age.ErrIncorrectIdentity }
-
-// postQuantum says whether all stanzas of a header withstand a quantum computer. The types are those of the age
-// specification (c2sp.org/age) and of its ssh and tagged recipients; a passphrase needs no public key.
-func postQuantum(types []string) string {
-	answer := "yes"
-	for _, kind := range types {
-		switch kind {
-		case "X25519", "ssh-rsa", "ssh-ed25519", "p256tag", "piv-p256":
-			return "no"
-		case "mlkem768x25519", "mlkem768p256tag", "scrypt":
-		default:
-			answer = "unknown"
-		}
-	}
-	return answer
-}
-
-// inspectContent looks at what is in a file: through the encryption, if there is an identity for that.
-func (a *app) inspectContent(
-	ctx context.Context, r *inspectReport, o *inspectOptions, in *input, encrypted bool,
-) error {
-	if in.size == 0 {
-		return nil
-	}
-	if !encrypted {
-		return r.readContent(in.file, in.size)
-	}
+	config := export.ReadConfig{Identities: o.decryptFlags.whenNeeded(ctx, a)}
 	asked := o.identities.given() || o.passphraseFlags.given()
-	var identities []age.Identity
-	var err error
-	if asked {
-		identities, err = o.decryptFlags.read(ctx, a)
-	} else {
-		// Nobody asked for this, so nobody is asked for a passphrase.
-		identities, _, err = ownIdentity(&keyfile.Reader{})
+	if !asked {
+		// Nobody asked for the content, so nobody is asked for a passphrase.
+		own, _, _ := ownIdentity(&keyfile.Reader{}) // without an identity, it stays unknown
+		config.Identities = []age.Identity{quietIdentity(own)}
 	}
-	if err != nil && asked {
-		return err
+	seen, err := config.Inspect(in.Reader)
+	if seen != nil {
+		r.Inspection = *seen
 	}
-	if err != nil || len(identities) == 0 {
+	if err == nil || !asked && is[*age.NoIdentityMatchError](err) {
 		return nil
 	}
-	data, err := agefile.NewReaderAt(in.file, in.size, identities...)
-	switch {
-	case err == nil:
-		return r.readContent(data, data.Size())
-	case asked, errors.Is(err, agefile.ErrCorrupt):
-		return err
-	}
-	return nil
+	return readError(in.name, err)
 }
 
-func (r *inspectReport) readContent(data io.ReaderAt, size int64) error {
-	text, err := compress.NewReader(io.NewSectionReader(data, 0, size))
-	if err != nil {
-		return err
+// quietIdentity stands for identities that fail if they would have to ask for something.
+type quietIdentity []age.Identity
+
+// Unwrap implements [age.Identity].
+func (q quietIdentity) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
+	for _, identity := range q {
+		if key, err := identity.Unwrap(stanzas); err == nil {
+			return key, nil
+		}
 	}
-	r.Content = &contentReport{Compression: text.Codec().String()}
-	if err := text.Close(); err != nil {
-		return err
-	}
-	if text.Codec() != compress.Zstd {
-		return nil
-	}
-	table, err := compress.ReadSeekTable(data, size)
-	if errors.Is(err, compress.ErrNoSeekTable) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	r.Content.Frames = table.Len()
-	for frame := range table.All() {
-		r.Content.Text = frame.TextOffset + frame.TextSize
-	}
-	return nil
+	return nil, age.ErrIncorrectIdentity
 }
 
 func (r *inspectReport) text() string {
@@ -253,7 +126,7 @@ func (r *inspectReport) kind() string {
 		return "age file, armored, " + r.Age.Version
 	case r.Age != nil:
 		return "age file, " + r.Age.Version
-	case r.Content != nil && r.Content.Compression != compress.None.String():
+	case r.Content != nil && r.Content.Compression != export.None.String():
 		return r.Content.Compression + " file, not encrypted"
 	}
 	return "neither encrypted nor compressed"

@@ -272,10 +272,32 @@ func (f *decryptFlags) read(ctx context.Context, a *app) ([]age.Identity, error)
 	return append(identities, byPassphrase), nil
 }
 
-// reader gives read as a function that is called only if identities are needed.
-func (f *decryptFlags) reader(ctx context.Context, a *app) func() ([]age.Identity, error) {
-	return func() ([]age.Identity, error) { return f.read(ctx, a) }
+// whenNeeded is read for a file that may not be encrypted: the identities are read when the first file needs one.
+func (f *decryptFlags) whenNeeded(ctx context.Context, a *app) []age.Identity {
+	return []age.Identity{lazyIdentity(sync.OnceValues(func() ([]age.Identity, error) { return f.read(ctx, a) }))}
 }
+
+// lazyIdentity stands for the identities that it returns.
+type lazyIdentity func() ([]age.Identity, error)
+
+// Unwrap implements [age.Identity].
+func (l lazyIdentity) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
+	identities, err := l()
+	if err != nil {
+		return nil, &keyError{err}
+	}
+	for _, identity := range identities {
+		if key, err := identity.Unwrap(stanzas); !errors.Is(err, age.ErrIncorrectIdentity) {
+			return key, err
+		}
+	}
+	return nil, age.ErrIncorrectIdentity
+}
+
+// keyError is an error of reading identities, which is not about the file that they were to open.
+type keyError struct{ error }
+
+func (e *keyError) Unwrap() error { return e.error }
 
 // refusePassphrase explains why identities do not open a file that was encrypted with a passphrase.
 type refusePassphrase struct{}

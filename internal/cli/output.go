@@ -2,105 +2,21 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"unicode"
 	"unicode/utf8"
 
-	"culvert/internal/publish"
 	"culvert/internal/ui"
+	"culvert/place"
 )
-
-// sink is where the bytes of a command go. Exactly one of commit and discard has an effect: the one that comes first.
-type sink interface {
-	io.Writer
-
-	// commit makes the output final. On an error nothing is left, unless the error says that the output is complete but
-	// may not survive a crash.
-	commit() error
-
-	// discard removes what was written.
-	discard() error
-}
-
-// outputs are the files of a run that are not complete. They are written under another name, in the same directory, and
-// renamed at the end:
-//
-//	orders.csv.zst.age.k3v7q2ma.part ──▶ fsync ──▶ rename ──▶ fsync of the directory ──▶ orders.csv.zst.age
-//
-// The middle of the name is random, so that two runs at once do not touch each other's files.
-type outputs struct {
-	mu        sync.Mutex
-	open      map[*outputFile]struct{}
-	made      string // a directory for them that was made, if there is one
-	abandoned bool
-}
-
-func newOutputs() *outputs { return &outputs{open: map[*outputFile]struct{}{}} }
-
-// abandon removes all files that are not complete, while commands may still be writing to them. None will be completed.
-func (o *outputs) abandon() error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.abandoned = true
-	var errs []error
-	for f := range o.open {
-		errs = append(errs, f.file.Discard())
-	}
-	clear(o.open)
-	return errors.Join(append(errs, o.removeMade())...)
-}
-
-// mkdir makes a directory for the outputs.
-func (o *outputs) mkdir(path string) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.abandoned {
-		return errInterrupted
-	}
-	err := os.Mkdir(path, 0o777) // less the umask
-	if err == nil {
-		o.made = path
-	}
-	return err
-}
-
-// removeEmpty removes the directory that mkdir has made, if that was for nothing.
-func (o *outputs) removeEmpty() error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.removeMade()
-}
-
-// removeMade is removeEmpty with the lock held.
-func (o *outputs) removeMade() error {
-	if o.made == "" {
-		return nil
-	}
-	entries, err := os.ReadDir(o.made)
-	if err != nil || len(entries) > 0 {
-		return err
-	}
-	made := o.made
-	o.made = ""
-	return os.Remove(made)
-}
-
-// outputFile is a file that is being written.
-type outputFile struct {
-	file    *publish.Writer // nil for what is not a regular file and is written to directly
-	plain   *os.File
-	outputs *outputs
-	path    string
-	force   bool
-}
 
 // checkOutput refuses an output that create would refuse, before work is done for it. The information is that of the
 // file if it exists, and nil if it does not.
@@ -126,60 +42,24 @@ func checkOutput(path string, force bool) (os.FileInfo, error) {
 	return info, nil
 }
 
-// create begins a file. Unless it may be overwritten, there must be none of this name, now and when it is complete.
-// What exists and is no regular file, such as /dev/null or a pipe, is written to as it is.
-func (o *outputs) create(path string, force bool) (*outputFile, error) {
-	info, err := checkOutput(path, force)
+// create begins the file at a location. The function that it returns is called at the end, with the error of
+// everything.
+func (l *location) create(ctx context.Context, force bool) (place.File, func(error) error, error) {
+	to := &output{l.place, l}
+	create := to.Create
+	if force {
+		create = to.Replace
+	}
+	f, err := create(ctx, l.name)
 	if err != nil {
-		return nil, err
+		return nil, nil, l.close(err)
 	}
-	var mode os.FileMode = 0o666 // less the umask
-	if info != nil {
-		if !info.Mode().IsRegular() {
-			f, err := os.OpenFile(path, os.O_WRONLY, 0)
-			return &outputFile{plain: f, outputs: o, path: path}, withOutputHint(err)
-		}
-		mode = info.Mode().Perm()
-		// The file is replaced where it is, not the link to it.
-		if path, err = filepath.EvalSymlinks(path); err != nil {
-			return nil, err
-		}
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.abandoned {
-		return nil, errInterrupted
-	}
-	f, err := publish.Create(path, mode)
-	if err != nil {
-		return nil, withOutputHint(fmt.Errorf("output %q: %w", path, err))
-	}
-	out := &outputFile{file: f, outputs: o, path: path, force: force}
-	o.open[out] = struct{}{}
-	return out, nil
+	return f, func(err error) error { return l.close(errors.Join(err, f.Discard())) }, nil
 }
 
 func existsError(path string) error {
 	return withHint(fmt.Errorf("output %q exists", path),
 		"choose another name with -o FILE, or overwrite it with --force")
-}
-
-func (f *outputFile) Write(p []byte) (n int, err error) {
-	if f.plain != nil {
-		n, err = f.plain.Write(p)
-	} else {
-		n, err = f.file.Write(p)
-	}
-	return n, f.explain(err)
-}
-
-// explain names the output in an error.
-func (f *outputFile) explain(err error) error {
-	var path *os.PathError
-	if errors.As(err, &path) {
-		err = fmt.Errorf("output %q: %w", f.path, path.Err)
-	}
-	return withOutputHint(err)
 }
 
 // withOutputHint says what to try if there is no place for an output.
@@ -193,42 +73,7 @@ func withOutputHint(err error) error {
 	return err
 }
 
-func (f *outputFile) commit() error {
-	if f.plain != nil {
-		return f.plain.Close()
-	}
-	err := f.file.Commit(f.force)
-	abandoned := f.end()
-	switch {
-	case err != nil && abandoned:
-		return errInterrupted
-	case errors.Is(err, os.ErrExist):
-		return existsError(f.path)
-	}
-	return f.explain(err)
-}
-
-// end forgets the file, and reports whether the run was abandoned before that.
-func (f *outputFile) end() (abandoned bool) {
-	f.outputs.mu.Lock()
-	defer f.outputs.mu.Unlock()
-	_, open := f.outputs.open[f]
-	delete(f.outputs.open, f)
-	return f.outputs.abandoned && !open
-}
-
-func (f *outputFile) discard() error {
-	if f.plain != nil {
-		if err := f.plain.Close(); !errors.Is(err, os.ErrClosed) {
-			return err
-		}
-		return nil
-	}
-	f.end()
-	return f.file.Discard()
-}
-
-// stream is a sink that others read as it is written: standard output.
+// stream is an output that others read as it is written: standard output.
 type stream struct{ io.Writer }
 
 func (s stream) Write(p []byte) (int, error) {
@@ -244,8 +89,23 @@ type outputClosedError struct{ error }
 
 func (e *outputClosedError) Unwrap() error { return e.error }
 
-func (stream) commit() error  { return nil }
-func (stream) discard() error { return nil }
+func (stream) Commit() error  { return nil }
+func (stream) Discard() error { return nil }
+
+// device is a stream that has to be closed.
+type device struct {
+	stream
+	file *os.File
+}
+
+func (d *device) Commit() error { return d.file.Close() }
+
+func (d *device) Discard() error {
+	if err := d.file.Close(); !errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	return nil
+}
 
 // printable is standard output when that is a terminal and the data might be binary. It lets text pass, as it comes,
 // and stops at the first byte that is none.
@@ -268,7 +128,7 @@ func (p *printable) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-func (p *printable) commit() error {
+func (p *printable) Commit() error {
 	if len(p.rest) > 0 {
 		return withHint(errBinary, p.hints...)
 	}
@@ -296,16 +156,35 @@ func incompleteRune(text []byte) int {
 	return 0
 }
 
-// openSink gives the sink of -o: a file, or standard output if the path is "" or "-". Data that could be binary goes to
-// a terminal only if it turns out to be text, or if "-" says that it shall.
-func (a *app) openSink(path string, force bool, binaryHints ...string) (sink, error) {
-	if path != "" && path != "-" {
-		return a.outputs.create(path, force)
+// openSink opens the output of -o: a file, or standard output if the path is "" or "-". Data that could be binary goes
+// to a terminal only if it turns out to be text, or if the path is "-". The function that it returns is called at the
+// end, with the error of everything.
+func (a *app) openSink(ctx context.Context, path string, force bool, flags *placeFlags, binaryHints ...string) (
+	place.File, func(error) error, error,
+) {
+	nothing := func(err error) error { return err }
+	switch info, err := os.Stat(path); {
+	case path == "" && ui.IsTerminal(a.stdout):
+		return &printable{stream: stream{a.stdout}, hints: binaryHints}, nothing, nil
+	case path == "" || path == "-":
+		return stream{a.stdout}, nothing, nil
+	case err == nil && !info.Mode().IsRegular():
+		// A pipe or /dev/null is written to as it is.
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		out := &device{stream{f}, f}
+		return out, func(err error) error { return errors.Join(err, out.Discard()) }, withOutputHint(err)
+	case err != nil && force:
+		if _, err := os.Readlink(path); err == nil { // a link that leads nowhere
+			if err := os.Remove(path); err != nil {
+				return nil, nil, withOutputHint(err)
+			}
+		}
 	}
-	if path == "" && ui.IsTerminal(a.stdout) {
-		return &printable{stream: stream{a.stdout}, hints: binaryHints}, nil
+	ctx, l, err := a.locate(ctx, path, flags)
+	if err != nil {
+		return nil, nil, err
 	}
-	return stream{a.stdout}, nil
+	return l.create(ctx, force)
 }
 
 // countingWriter counts what is written to a sink, and remembers why that failed.

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"culvert/export"
-	"culvert/internal/compress"
 	"culvert/internal/ui"
 )
 
@@ -49,7 +48,7 @@ func (r *verifyReport) layers() string {
 	if *r.Encrypted {
 		layers = append(layers, "age")
 	}
-	if r.Compression != compress.None.String() {
+	if r.Compression != export.None.String() {
 		layers = append(layers, r.Compression)
 	}
 	if len(layers) == 0 {
@@ -77,6 +76,7 @@ unexpected files, of which ten are named.`
 type verifyOptions struct {
 	workFlags
 	decryptFlags
+	placeFlags
 }
 
 func (a *app) newVerify() *cobra.Command {
@@ -95,36 +95,44 @@ func (a *app) newVerify() *cobra.Command {
 		},
 	}
 	o.decryptFlags.add(cmd)
+	o.placeFlags.add(cmd)
 	o.workFlags.add(cmd, "")
 	return cmd
 }
 
 func (a *app) verify(ctx context.Context, w *work, r *verifyReport, o *verifyOptions, args []string) (err error) {
-	if len(args) > 0 && isDirectory(args[0]) {
-		return a.verifyDirectory(ctx, w, r, o, args[0])
+	config := export.ReadConfig{Jobs: o.jobs, Identities: o.decryptFlags.whenNeeded(ctx, a)}
+	var in *input
+	if len(args) > 0 && (isURL(args[0]) || isDirectory(args[0])) {
+		ctx, l, err := a.locate(ctx, args[0], &o.placeFlags)
+		if err != nil {
+			return err
+		}
+		if info, err := l.info(); err == nil && info.IsDir() {
+			return l.close(a.verifyDirectory(ctx, w, r, l, config))
+		}
+		in, err = l.openInput(ctx)
+		if err != nil {
+			return err
+		}
+	} else if in, err = a.openInput(ctx, args, &o.placeFlags); err != nil {
+		return err
 	}
-	in, err := a.openInput(ctx, args)
+	text, err := in.open(config)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, in.Close()) }()
+	defer func() { err = in.closed(errors.Join(err, text.Close())) }()
 	r.File, w.name = in.name, in.name
-	text, err := openText(in, o.decryptFlags.reader(ctx, a), o.jobs)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, text.Close()) }()
-	encrypted := text.opened.age
-	r.Encrypted, r.Compression = &encrypted, text.Codec().String()
-	if !encrypted && text.Codec() == compress.None {
+	encrypted := text.Encrypted()
+	r.Encrypted, r.Compression = &encrypted, text.Compression().String()
+	if !encrypted && text.Compression() == export.None {
 		return fmt.Errorf("%s: there is nothing to check: it is neither encrypted nor compressed", in.name)
 	}
-
-	counted := w.beginMoving(in, io.Discard)
-	if _, err := io.Copy(counted, text.Reader); err != nil {
-		return counted.blame(err, readError(in.name, err))
+	if err := w.move(in, stream{io.Discard}, text); err != nil {
+		return err
 	}
-	sealed := encrypted || text.Sealed()
-	r.Sealed = &sealed
+	complete := text.Complete()
+	r.Sealed = &complete
 	return nil
 }

@@ -91,20 +91,11 @@ func (f *file) ReadAt(p []byte, offset int64) (int, error) {
 }
 
 func (f *file) readAt(p []byte, offset int64) (int, error) {
-	left := f.content.size - offset
-	if left <= 0 && len(p) > 0 {
-		return 0, io.EOF
+	n, err := f.content.text.ReadAt(p, offset)
+	if err != nil && err != io.EOF {
+		err = f.fail("read", err)
 	}
-	part := p[:min(int64(len(p)), max(0, left))]
-	n, err := f.content.readAt(part, offset)
-	switch {
-	case err != nil:
-		return n, f.fail("read", err)
-	case n < len(p):
-		return n, io.EOF
-	default:
-		return n, nil
-	}
+	return n, err
 }
 
 // Seek sets where Read goes on.

@@ -95,7 +95,7 @@ func (f *FS) describe(name string, info fs.FileInfo) (sealedFile, error) {
 		return sealed, nil
 	}
 	if version := versionOf(info); version != nil {
-		if known, ok := f.shapes.get(fileVersion{name, version}); ok {
+		if known, ok := f.shapes.Get(fileVersion{name, version}); ok {
 			sealed.shape = known
 			return sealed, nil
 		}

@@ -6,24 +6,17 @@ import (
 	"io/fs"
 	"path"
 	"reflect"
-	"runtime"
 
 	"filippo.io/age"
 
-	"culvert/agefile"
-	"culvert/internal/compress"
+	"culvert/export"
+	"culvert/internal/recent"
 )
 
 // The limits of a view, beside Config.Memory.
 const (
-	defaultMemory = 32 << 20
-	spans         = 16 // of chunks: so many reads of encrypted files are under way
-	maxDecoders   = 8
-	maxShapes     = 16 << 10 // files of which it is kept what they are
-	maxTables     = 16 << 20 // bytes of seek tables
-	maxFrames     = 1 << 20  // of one seek table, for 8 MiB of it
-	tableReaders  = 4        // seek tables that are read at the same time
-	probes        = 16       // files that are looked into at the same time for a listing
+	maxShapes = 16 << 10 // files of which it is kept what they are
+	probes    = 16       // files that are looked into at the same time for a listing
 )
 
 // Config says what is shown.
@@ -55,11 +48,8 @@ type FS struct {
 	unopened   func(name string)
 	armored    func(name string)
 
-	chunks *agefile.Cache
-	frames *frames
-	shapes *recent[fileVersion, shape]
-	tables *recent[fileVersion, *compress.SeekTable]
-	reads  chan struct{} // of seek tables under way
+	cache  *export.Cache
+	shapes *recent.Map[fileVersion, shape]
 }
 
 var (
@@ -84,20 +74,14 @@ func New(config Config) (*FS, error) {
 		return nil, errors.New("plainfs: a view needs identities")
 	case config.Memory < 0:
 		return nil, fmt.Errorf("plainfs: a memory of %d bytes is out of range", config.Memory)
-	case config.Memory == 0:
-		config.Memory = defaultMemory
 	}
-	cores := runtime.GOMAXPROCS(0)
 	return &FS{
 		source:     config.FS,
 		identities: config.Identities,
 		unopened:   config.Unopened,
 		armored:    config.Armored,
-		chunks:     agefile.NewCache(spans),
-		frames:     newFrames(config.Memory, compress.NewFrameDecoder(min(cores, maxDecoders))),
-		shapes:     newRecent[fileVersion, shape](maxShapes),
-		tables:     newRecent[fileVersion, *compress.SeekTable](maxTables),
-		reads:      make(chan struct{}, tableReaders),
+		cache:      export.NewCache(config.Memory),
+		shapes:     recent.New[fileVersion, shape](maxShapes),
 	}, nil
 }
 

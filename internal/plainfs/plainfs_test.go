@@ -408,10 +408,8 @@ func TestReading(t *testing.T) {
 			t.Errorf("%s: closing again gives %v", name, err)
 		}
 	}
-	view.frames.mu.Lock()
-	defer view.frames.mu.Unlock()
-	if view.frames.used > 256<<10 || view.frames.used < 128<<10 {
-		t.Errorf("%d bytes are in use, of %d", view.frames.used, 256<<10)
+	if used := view.cache.Memory(); used > 256<<10 || used < 128<<10 {
+		t.Errorf("%d bytes are in use, of %d", used, 256<<10)
 	}
 }
 
@@ -433,7 +431,7 @@ func readRandomly(t *testing.T, file io.ReaderAt, text []byte, random *rand.Rand
 // TestLargeRequest is larger than what one goroutine reads.
 func TestLargeRequest(t *testing.T) {
 	identity := newIdentity(t)
-	text := rows(2*piece + 12345)
+	text := rows(8<<20 + 12345)
 	source := fstest.MapFS{"x.csv.zst.age": {Data: seal(t, identity, pack(t, text, 100_000))}}
 	opened, err := newView(t, source, identity).Open("x.csv")
 	if err != nil {
@@ -465,20 +463,6 @@ func TestLargeFrames(t *testing.T) {
 	}
 	if !bytes.Equal(readAll(t, view, "x.csv.zst"), pack(t, text, len(text))) {
 		t.Error("x.csv.zst is not what was encrypted")
-	}
-}
-
-func TestBufferSize(t *testing.T) {
-	for n := range int64(1 << 16) {
-		size := bufferSize(n)
-		if size < n || size > max(4<<10, n+n/4+1) || bufferSize(size) != size {
-			t.Fatalf("%d bytes get %d", n, size)
-		}
-	}
-	for n := int64(1 << 16); n < 8<<30; n += n/1000 + 7 {
-		if size := bufferSize(n); size < n || size > n+n/4+1 || bufferSize(size) != size {
-			t.Fatalf("%d bytes get %d", n, size)
-		}
 	}
 }
 

@@ -1,4 +1,4 @@
-package plainfs
+package export
 
 import (
 	"container/list"
@@ -25,7 +25,7 @@ type frames struct {
 }
 
 type frameKey struct {
-	file   fileVersion
+	file   any
 	offset int64
 }
 
@@ -60,7 +60,7 @@ func bufferSize(n int64) int64 {
 }
 
 // read copies text of a frame, from an offset in it on.
-func (c *frames) read(file *content, frame compress.Frame, p []byte, skip int64) (int, error) {
+func (c *frames) read(file *ReaderAt, frame compress.Frame, p []byte, skip int64) (int, error) {
 	for {
 		n, mine, err := c.tryRead(file, frame, p, skip)
 		if mine || !errors.Is(err, fs.ErrClosed) {
@@ -71,8 +71,8 @@ func (c *frames) read(file *content, frame compress.Frame, p []byte, skip int64)
 }
 
 // tryRead is read, and says whether the frame was decoded by it and not by another one.
-func (c *frames) tryRead(file *content, frame compress.Frame, p []byte, skip int64) (n int, mine bool, err error) {
-	kept, packed := c.hold(frameKey{file.id, frame.Offset}, frame)
+func (c *frames) tryRead(file *ReaderAt, frame compress.Frame, p []byte, skip int64) (n int, mine bool, err error) {
+	kept, packed := c.hold(frameKey{file.key, frame.Offset}, frame)
 	defer c.release(kept)
 	mine = packed != nil
 	if mine {
@@ -112,10 +112,10 @@ func (c *frames) hold(key frameKey, frame compress.Frame) (kept *keptFrame, pack
 }
 
 // errPanic is for those who wait for a frame. Who decodes it has the panic itself.
-var errPanic = errors.New("plainfs: panic while a frame was decoded")
+var errPanic = errors.New("export: panic while a frame was decoded")
 
 // decode reads and decodes a frame. One that fails is not kept for others than those who wait for it.
-func (c *frames) decode(kept *keptFrame, packed []byte, file *content, frame compress.Frame) {
+func (c *frames) decode(kept *keptFrame, packed []byte, file *ReaderAt, frame compress.Frame) {
 	kept.err = errPanic
 	defer func() {
 		c.mu.Lock()
@@ -127,7 +127,7 @@ func (c *frames) decode(kept *keptFrame, packed []byte, file *content, frame com
 		}
 		close(kept.ready)
 	}()
-	if _, err := file.sealed.ReadAt(packed[:frame.Size], frame.Offset); err != nil {
+	if _, err := file.data.ReadAt(packed[:frame.Size], frame.Offset); err != nil {
 		kept.err = err
 		return
 	}
