@@ -7,24 +7,23 @@ import (
 	"runtime"
 )
 
-// ErrCorrupt marks every error that comes from the bytes of a file and not from the identities or the disk: damage,
-// forgery, truncation (which also wraps [io.ErrUnexpectedEOF]), trailing data, and input that is not an age file.
+// ErrCorrupt is wrapped by all errors that the bytes of a file cause: damage, forgery, trailing data, input that is not
+// an age file, and truncation, which also wraps [io.ErrUnexpectedEOF].
 var ErrCorrupt = errors.New("agefile: not a valid age file")
 
 var errTrailing = corrupt("data after the last chunk")
 
-// Config makes writers and readers that differ from the default. The zero value is the default.
+// Config configures writers and readers. The zero value is the default.
 type Config struct {
-	// Workers is the number of chunks sealed or opened at the same time. Zero means GOMAXPROCS.
+	// Workers is the number of chunks that are sealed or opened in parallel. Zero means GOMAXPROCS.
 	Workers int
 
-	// ReadAt permits several goroutines to read a source of any type at once, with its ReadAt, if it is an [io.Seeker]
-	// and an [io.ReaderAt]. Its ReadAt must return the bytes that its Read returns. Without this permission only an
-	// [*os.File], [*io.SectionReader], [*bytes.Reader] or [*strings.Reader] is read so, and no type that embeds one.
+	// ReadAt permits parallel reads of any source that is an [io.Seeker] and an [io.ReaderAt]. Its ReadAt and Read must
+	// return the same bytes. By default, only an [*os.File], [*io.SectionReader], [*bytes.Reader] or [*strings.Reader]
+	// is read in parallel, and no type that embeds one.
 	ReadAt bool
 
-	// Cache is what a ReaderAt keeps its chunks in. Nil means one of its own; several share one to have a bound for
-	// all.
+	// Cache is the cache of a ReaderAt. Nil means one of its own. Share a Cache to bound the memory of several.
 	Cache *Cache
 }
 

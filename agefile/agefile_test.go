@@ -60,7 +60,7 @@ func encrypt(t testing.TB, plain []byte, workers int, recipients ...age.Recipien
 	return file.Bytes()
 }
 
-// encryptWithAge makes a file with age itself.
+// encryptWithAge encrypts with package age.
 func encryptWithAge(t testing.TB, plain []byte, recipients ...age.Recipient) []byte {
 	t.Helper()
 	var file bytes.Buffer
@@ -122,7 +122,7 @@ func TestReadersReadWhatAgeWrites(t *testing.T) {
 	}
 }
 
-// TestBytesEqualAge seals the same plaintext as age has, under its file key and nonce.
+// TestBytesEqualAge compares the ciphertext with age's, under the same file key and nonce.
 func TestBytesEqualAge(t *testing.T) {
 	id := identity(t)
 	for _, size := range sizes {
@@ -223,14 +223,14 @@ func TestRecipientKinds(t *testing.T) {
 	}
 }
 
-// stranger is a recipient whose part of a header is as long as that of an X25519 recipient, without its arithmetic.
+// stranger is a recipient with a stanza as long as an X25519 recipient's, but quick to make.
 type stranger struct{}
 
 func (stranger) Wrap([]byte) ([]*age.Stanza, error) {
 	return []*age.Stanza{{Type: "X25519x", Args: []string{strings.Repeat("a", 42)}, Body: make([]byte, 32)}}, nil
 }
 
-// TestTooManyRecipients checks that no file is made that no reader accepts.
+// TestTooManyRecipients checks that a header larger than readers accept is not written.
 func TestTooManyRecipients(t *testing.T) {
 	id := identity(t)
 	many := make([]age.Recipient, 1100)
@@ -265,7 +265,7 @@ func TestIdentityErrors(t *testing.T) {
 	if !errors.Is(err, broken) || errors.Is(err, agefile.ErrCorrupt) {
 		t.Errorf("identity that fails: %v", err)
 	}
-	// A native identity comes first, so the one that would ask or fail is not tried.
+	// Native identities are tried first, so the failing one is not tried.
 	if got, err := decrypt(file, 1, failingIdentity{broken}, id); err != nil || string(got) != "hello" {
 		t.Errorf("native identity behind another: %q, %v", got, err)
 	}
@@ -289,7 +289,7 @@ func TestReaderContract(t *testing.T) {
 	}
 }
 
-// TestSources reads from sources that behave in all the ways that io.Reader allows.
+// TestSources reads from sources that use all that io.Reader permits.
 func TestSources(t *testing.T) {
 	id := identity(t)
 	plain := random(2*span + 100)
@@ -310,7 +310,7 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// TestCache has several readers share the least memory there can be.
+// TestCache shares the smallest possible cache among several readers.
 func TestCache(t *testing.T) {
 	id := identity(t)
 	cache := agefile.NewCache(0)
@@ -473,7 +473,7 @@ func ExampleNewReaderAt() {
 	// Output: 1200000 bytes, and in the middle: line  77777
 }
 
-// Readers that share a cache take no more memory, however many there are.
+// Readers that share a cache use no more memory than one.
 func ExampleCache() {
 	identity, err := age.GenerateX25519Identity()
 	if err != nil {

@@ -1,13 +1,11 @@
 // Package agefile reads and writes age v1 files on all cores.
 //
-// The files are those of [filippo.io/age], byte for byte: every age tool opens what this package writes, and it opens
-// what they write. Recipients and identities are age's own, with all their kinds: X25519, post-quantum, passphrase,
-// SSH, plugins. So is the header. Only the payload, which age seals and opens on one core, is handled here.
+// The format is exactly that of [filippo.io/age], and files can be exchanged with every age tool. The header,
+// recipients and identities are age's own: X25519, post-quantum, passphrase, SSH and plugins. This package handles only
+// the payload, which age seals and opens on one core.
 //
-// Choose by the interface at hand:
-//
-//   - [NewWriter] encrypts what is written to it,
-//   - [NewReader] decrypts a stream,
+//   - [NewWriter] encrypts a stream.
+//   - [NewReader] decrypts a stream.
 //   - [NewReaderAt] decrypts any part of a file, without the parts before it.
 //
 // # The file
@@ -19,8 +17,8 @@
 //	│ a stanza a recipient │ 16 bytes │ 64 KiB + 16 B │ 64 KiB + 16 B │         │ 0…64 KiB + 16 B  │
 //	└──────────────────────┴──────────┴───────────────┴───────────────┴─── ─ ─ ─┴──────────────────┘
 //
-// The header holds the file key, wrapped for each recipient, and ends with a MAC under it. The payload key is
-// HKDF-SHA256(file key, salt = nonce, info = "payload"). Each chunk is sealed by ChaCha20-Poly1305 under that key and
+// The header holds the file key, wrapped for each recipient, and ends with a MAC under that key. The payload key is
+// HKDF-SHA256(file key, salt = nonce, info = "payload"). ChaCha20-Poly1305 seals each chunk under the payload key and
 // the nonce
 //
 //	┌──────────────────────────────┬──────┐
@@ -28,36 +26,35 @@
 //	│ 11 bytes                     │ 0, 1 │
 //	└──────────────────────────────┴──────┘
 //
-// so that no chunk can be moved, repeated or left out, and no file can be cut short, without notice. The last chunk may
-// be short; it is empty only if the whole payload is. The construction is STREAM of
-// Hoang, Reyhanitabar, Rogaway and Vizár (https://eprint.iacr.org/2015/189).
+// so chunks cannot be moved, repeated or removed, nor the file truncated, without detection. The last chunk may be
+// short; it is empty only if the payload is empty. The construction is STREAM by Hoang, Reyhanitabar, Rogaway and Vizár
+// (https://eprint.iacr.org/2015/189).
 //
-// # How it is made parallel
+// # Parallelism and memory
 //
 // Chunks depend on each other only through their number. They travel in spans of 16, about 1 MiB, through a
-// [culvert/internal/ordered] queue: a producer fills spans, workers seal or open them in place, and a consumer takes
-// them in order. A payload of less than one span starts no goroutine.
+// [culvert/internal/ordered] queue: a producer fills spans, workers seal or open them, and a consumer takes them in
+// order. A payload smaller than a span starts no goroutine.
 //
-// A writer or reader holds two spans a worker, so 2.5 MiB × [Config.Workers], whatever the size of the file. Nothing is
-// allocated per chunk.
+// A Writer or Reader holds two spans for each worker, which is 2.5 MiB × [Config.Workers], for files of any size. It
+// does not allocate for each chunk.
 //
-// The workers themselves read a file, a section of one, or memory, with ReadAt. They do so only if the ReadAt of the
-// source is known to return what its Read returns: with *os.File, *io.SectionReader, *bytes.Reader and *strings.Reader.
-// With other types, also types that embed these, they do so if [Config.ReadAt] permits it.
+// Workers read files, sections and memory themselves, with ReadAt. They do so only if the source is an *os.File,
+// *io.SectionReader, *bytes.Reader or *strings.Reader, whose Read and ReadAt are known to return the same bytes, or if
+// [Config.ReadAt] permits it.
 //
 // # One key, one file
 //
-// A [Writer] makes one file, under one key, and a [Reader] reads one. No method begins another file with the same
-// Writer: chunks of two files that were sealed under the same key and number would give their plaintext away. Before a
-// span is written, the Writer checks that its numbers follow the numbers of the span before it, that it is full unless
-// it is the last one, and that no span before it was marked as the last. If a fault in this package broke that, the
-// Writer would fail, and the span would not leave memory.
+// Two chunks that are sealed under the same key and number reveal their plaintext. Therefore a [Writer] makes only one
+// file and has no method to begin another. As a second line of defense, it checks before each write that a span
+// continues the numbers, is full unless it is the last one, and does not follow the last one. If a fault in this
+// package broke these rules, the Writer would fail and not write the span.
 //
 // # What a reader may rely on
 //
-// Plaintext is released strictly in order and only after its chunk has been authenticated. All chunks before a damaged
-// one are released, then comes an error that wraps [ErrCorrupt], and nothing after it. A caller that acts on the
-// first bytes before it has seen io.EOF acts on a prefix that an attacker may have chosen to cut there.
+// Plaintext is released in order, and only after its chunk has been authenticated. If a chunk is damaged, all chunks
+// before it are released, followed by an error that wraps [ErrCorrupt]. Until io.EOF, a caller has seen only a prefix of
+// the file, which an attacker may have chosen.
 //
-// age does not say who wrote a file: anyone who has the recipient's public key can make one.
+// age does not authenticate the sender: anyone who has the recipient's public key can make a file.
 package agefile

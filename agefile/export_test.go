@@ -5,18 +5,18 @@ import (
 	"io"
 )
 
-// PayloadWriter, PayloadReader and PayloadReaderAt leave the header out, so that tests choose the key.
+// PayloadWriter, PayloadReader and PayloadReaderAt skip the header, so that tests can choose the key.
 
 func PayloadWriter(dst io.Writer, key []byte, workers int) (*Writer, error) {
 	return Config{Workers: workers}.newPayloadWriter(dst, key)
 }
 
 func PayloadReader(src io.Reader, key []byte, workers int) (*Reader, error) {
-	s := &source{raw: src}
+	s := newSource(src)
 	return Config{Workers: workers}.newPayloadReader(s, bufio.NewReader(s), key)
 }
 
-// Rewind makes the fault that would seal two spans under the same numbers.
+// Rewind simulates a fault that seals two spans under the same numbers.
 func (w *Writer) Rewind() { w.next -= spanChunks }
 
 func PayloadReaderAt(src io.ReaderAt, sealed int64, key []byte, workers int) (*ReaderAt, error) {

@@ -14,14 +14,14 @@ import (
 	"culvert/internal/testkit"
 )
 
-// place is a place in a file where something can go wrong, and what must be released before it is seen.
+// place is a position in a file, and the plaintext that must be released before a fault there is noticed.
 type place struct {
 	name    string
 	off     int
 	release int
 }
 
-// places are the kinds of places in a file whose payload has five spans and a bit.
+// places returns all kinds of places in a file of a little more than five spans.
 func places(t *testing.T, file []byte) []place {
 	t.Helper()
 	header, err := age.ExtractHeader(bytes.NewReader(file))
@@ -47,7 +47,7 @@ func places(t *testing.T, file []byte) []place {
 	}
 }
 
-// checkDamaged reads a damaged file in all ways.
+// checkDamaged reads a damaged file with each reader.
 func checkDamaged(t *testing.T, file []byte, id age.Identity, plain []byte, release int) {
 	t.Helper()
 	for _, workers := range []int{1, 3} {
@@ -107,7 +107,7 @@ func TestTruncated(t *testing.T) {
 	})
 }
 
-// TestTrailing appends to files whose last chunk is short, full, and the last of a span.
+// TestTrailing appends to files whose last chunk is short, full, or the last of a span.
 func TestTrailing(t *testing.T) {
 	id := identity(t)
 	for _, size := range []int{0, 10, chunk, 3 * chunk, span, 2*span - 1, 4 * span} {
@@ -179,7 +179,7 @@ func TestSourceErrors(t *testing.T) {
 	}
 }
 
-// limitedWriter accepts so many bytes, then fails or, without an error, writes short.
+// limitedWriter accepts a number of bytes, then fails or writes short without an error.
 type limitedWriter struct {
 	left int
 	err  error
@@ -258,7 +258,7 @@ func TestWriteAfterClose(t *testing.T) {
 	}
 }
 
-// TestAbort checks that an aborted file is never taken for a complete one.
+// TestAbort checks that readers do not take an aborted file for a complete one.
 func TestAbort(t *testing.T) {
 	id := identity(t)
 	for _, size := range []int{0, 10, chunk, span, 10 * span} {
@@ -280,7 +280,7 @@ func TestAbort(t *testing.T) {
 	}
 }
 
-// TestCloseEarly leaves files in the middle; TestMain sees the goroutines.
+// TestCloseEarly closes readers in the middle of a file. TestMain finds leaked goroutines.
 func TestCloseEarly(t *testing.T) {
 	id := identity(t)
 	file := encrypt(t, random(20*span), 2, id.Recipient())
@@ -304,7 +304,7 @@ func TestCloseEarly(t *testing.T) {
 	}
 }
 
-// TestReaderAtForgery gives ReaderAt a source that changes after it was opened.
+// TestReaderAtForgery changes the source of a ReaderAt after it was opened.
 func TestReaderAtForgery(t *testing.T) {
 	key := random(32)
 	long, short := encryptPayload(t, random(40*chunk), key), encryptPayload(t, random(20*chunk), key)

@@ -11,11 +11,11 @@ import (
 	"culvert/agefile"
 )
 
-// fuzzIdentity is fixed, so that the corpus stays of use.
+// fuzzIdentity is fixed, so that the corpus stays useful.
 const fuzzIdentity = "AGE-SECRET-KEY-1QURSWPC8QURSWPC8QURSWPC8QURSWPC8QURSWPC8QURSWPC8QURSKMP32K"
 
-// FuzzReadersAgainstAge gives the same bytes to age and to the readers here: all must release the same plaintext and
-// agree on whether it is all.
+// FuzzReadersAgainstAge reads the same bytes with age and with this package. All must release the same plaintext and
+// agree on whether the file is complete.
 func FuzzReadersAgainstAge(f *testing.F) {
 	id, err := age.GenerateX25519Identity()
 	if err != nil {
@@ -73,7 +73,7 @@ func FuzzReadersAgainstAge(f *testing.F) {
 	})
 }
 
-// FuzzHeader reads headers that are not what they should be.
+// FuzzHeader reads invalid headers.
 func FuzzHeader(f *testing.F) {
 	id, err := age.ParseX25519Identity(fuzzIdentity)
 	if err != nil {
@@ -94,7 +94,7 @@ func FuzzHeader(f *testing.F) {
 	})
 }
 
-// FuzzWriter writes in pieces of any size and lets age read the result.
+// FuzzWriter writes in pieces of any size and reads the result with age.
 func FuzzWriter(f *testing.F) {
 	id, err := age.GenerateX25519Identity()
 	if err != nil {

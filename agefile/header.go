@@ -17,28 +17,28 @@ import (
 const (
 	nonceSize = 16
 
-	// maxHeader bounds what is read before the header's end is found. It is age's own limit.
+	// maxHeader is the most that is read to find the end of the header. It is age's own limit.
 	maxHeader = 2 << 20
 )
 
-// sealHeader makes the header and nonce of a new file, as they stand at its beginning, and its payload key.
+// sealHeader returns the header and nonce that begin a new file, and its payload key.
 func sealHeader(recipients []age.Recipient) (header, key []byte, err error) {
 	if len(recipients) == 0 {
 		return nil, nil, errors.New("agefile: no recipients")
 	}
-	// The file key never leaves age but for the recipients that wrap it, so one of them tells.
+	// age reveals the file key only to the recipients that wrap it, so one of them keeps a copy.
 	tap := &tapRecipient{Recipient: recipients[0]}
 	defer func() { clear(tap.fileKey) }()
 	all := slices.Clone(recipients)
 	all[0] = tap
 
 	var buf bytes.Buffer
-	// The writer is dropped: it has buffered nothing, and the payload is ours.
+	// The writer is dropped: it has buffered nothing, and this package seals the payload.
 	if _, err := age.Encrypt(&buf, all...); err != nil {
 		return nil, nil, err
 	}
 	header = buf.Bytes()
-	// Readers limit what a writer does not.
+	// Readers limit the size of a header; age.Encrypt does not.
 	if _, err := age.ExtractHeader(bytes.NewReader(header)); err != nil {
 		return nil, nil, fmt.Errorf("agefile: too many recipients: %w", err)
 	}
@@ -50,7 +50,7 @@ func payloadKey(fileKey, nonce []byte) ([]byte, error) {
 	return hkdf.Key(sha256.New, fileKey, nonce, "payload", chacha20poly1305.KeySize)
 }
 
-// tapRecipient keeps a copy of the file key that it is given to wrap.
+// tapRecipient keeps a copy of the file key that it wraps.
 type tapRecipient struct {
 	age.Recipient
 	fileKey []byte
@@ -61,7 +61,7 @@ func (t *tapRecipient) Wrap(fileKey []byte) ([]*age.Stanza, error) {
 	return t.Recipient.Wrap(fileKey)
 }
 
-// WrapWithLabels keeps the labels of the recipient, by which age refuses to mix post-quantum and classic ones.
+// WrapWithLabels keeps the recipient's labels. age needs them to refuse a mix of post-quantum and classic recipients.
 func (t *tapRecipient) WrapWithLabels(fileKey []byte) ([]*age.Stanza, []string, error) {
 	if r, ok := t.Recipient.(age.RecipientWithLabels); ok {
 		t.fileKey = bytes.Clone(fileKey)
@@ -71,8 +71,8 @@ func (t *tapRecipient) WrapWithLabels(fileKey []byte) ([]*age.Stanza, []string, 
 	return stanzas, nil, err
 }
 
-// openHeader reads the header and nonce of a file, which leaves src at the first chunk. It gives the payload key and
-// the number of bytes read.
+// openHeader reads the header and nonce of a file, up to the first chunk. It returns the payload key and the number of
+// bytes read.
 func openHeader(src *bufio.Reader, identities []age.Identity) (key []byte, size int64, err error) {
 	header, err := readHeader(src)
 	if err != nil {
@@ -93,7 +93,7 @@ func openHeader(src *bufio.Reader, identities []age.Identity) (key []byte, size 
 	return key, int64(len(header)) + nonceSize, err
 }
 
-// readHeader reads up to the end of the line that begins with three dashes. No other line of a header does.
+// readHeader reads up to the end of the only header line that begins with three dashes.
 func readHeader(src *bufio.Reader) ([]byte, error) {
 	var header []byte
 	for {
@@ -129,8 +129,8 @@ func readHeader(src *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// unwrap gives the file key of a header. It is age.DecryptHeader with errors that can be told apart: what the
-// identities say of themselves passes, what is wrong with the header is ErrCorrupt.
+// unwrap returns the file key of a header. It is age.DecryptHeader, except that only errors about the header are
+// ErrCorrupt; errors of the identities are returned unchanged.
 func unwrap(header []byte, identities []age.Identity) ([]byte, error) {
 	if len(identities) == 0 {
 		return nil, errors.New("agefile: no identities")
@@ -141,7 +141,7 @@ func unwrap(header []byte, identities []age.Identity) ([]byte, error) {
 
 	var identityErr error
 	taps := make([]age.Identity, 0, len(identities))
-	for _, native := range []bool{true, false} { // in age's order: those that never ask or touch come first
+	for _, native := range []bool{true, false} { // in age's order: identities that need no interaction come first
 		for _, id := range identities {
 			if isNative(id) == native {
 				taps = append(taps, &tapIdentity{id, native, &identityErr})
@@ -168,8 +168,8 @@ func isNative(id age.Identity) bool {
 	return false
 }
 
-// tapIdentity keeps the error of an identity that failed by itself: a plugin that is missing, a passphrase not given. A
-// native one never does, it only complains of the stanzas.
+// tapIdentity keeps the error of an identity that failed for its own reasons, such as a missing plugin or passphrase.
+// Errors of native identities are always about the stanzas.
 type tapIdentity struct {
 	age.Identity
 	native bool

@@ -10,7 +10,7 @@ import (
 	"culvert/agefile"
 )
 
-// TestNumbersAreUsedOnce has a Writer seal two spans under the same numbers, which it must not write.
+// TestNumbersAreUsedOnce checks that a Writer does not write two spans with the same numbers.
 func TestNumbersAreUsedOnce(t *testing.T) {
 	for _, workers := range []int{1, 3} {
 		var file bytes.Buffer
@@ -34,7 +34,7 @@ func TestNumbersAreUsedOnce(t *testing.T) {
 	}
 }
 
-// TestZeroValues uses what was not made by the package.
+// TestZeroValues calls the methods of zero values.
 func TestZeroValues(t *testing.T) {
 	var w agefile.Writer
 	var r agefile.Reader
@@ -75,7 +75,7 @@ func TestZeroValues(t *testing.T) {
 	}
 }
 
-// TestNestedReaderAt reads an encrypted file inside of another one.
+// TestNestedReaderAt reads an encrypted file inside another one.
 func TestNestedReaderAt(t *testing.T) {
 	id := identity(t)
 	plain := random(span + 5)
@@ -105,12 +105,12 @@ func TestNestedReaderAt(t *testing.T) {
 	}
 }
 
-// nothing is a reader that is asked and asked.
+// nothing is a reader that never makes progress.
 type nothing struct{}
 
 func (nothing) Read([]byte) (int, error) { return 0, nil }
 
-// TestReadersWithoutProgress reads from sources that end in nothing: neither bytes nor an error.
+// TestReadersWithoutProgress reads from sources that stop making progress.
 func TestReadersWithoutProgress(t *testing.T) {
 	id := identity(t)
 	sealed := encrypt(t, random(4*span), 2, id.Recipient())
@@ -133,7 +133,7 @@ func TestReadersWithoutProgress(t *testing.T) {
 	w.Abort()
 }
 
-// halfAt is a source that reads less than it is asked for, and says nothing of it.
+// halfAt is a source with short reads that return no error.
 type halfAt struct{ io.ReaderAt }
 
 func (h halfAt) ReadAt(p []byte, off int64) (int, error) {
@@ -159,7 +159,7 @@ func TestShortReadAt(t *testing.T) {
 	}
 }
 
-// endAt is a source that says io.EOF together with its last byte, as it may.
+// endAt is a source that returns io.EOF together with its last byte, which is permitted.
 type endAt struct{ *bytes.Reader }
 
 func (e endAt) ReadAt(p []byte, off int64) (int, error) {
@@ -170,7 +170,7 @@ func (e endAt) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// lying are a reader and a writer that claim more than they were given.
+// lying returns counts larger than the slice.
 type lying struct{}
 
 func (lying) Read(p []byte) (int, error)  { return len(p) + 1, nil }

@@ -4,51 +4,45 @@ import (
 	"bufio"
 	"errors"
 	"io"
-	"sync/atomic"
 
 	"filippo.io/age"
 	"golang.org/x/crypto/chacha20poly1305"
 
 	"culvert/internal/ordered"
+	"culvert/internal/strictio"
 )
 
-var (
-	errReaderClosed = errors.New("agefile: reader is closed")
-	errCount        = errors.New("agefile: a Read or Write has returned an impossible count")
-)
+var errReaderClosed = errors.New("agefile: reader is closed")
 
-// maxEmptyReads is how many reads in a row may return neither bytes nor an error, as in package bufio.
-const maxEmptyReads = 100
-
-// Reader decrypts a file from a stream. It is for one goroutine at a time; reading ahead from src and opening go on in
-// others, until the end of the file, an error, or Close. It is made by [NewReader].
+// Reader decrypts a file from a stream. Use [NewReader] to make one. A Reader must be used by one goroutine at a time.
+// Its own goroutines read ahead and open chunks until the end of the file, an error, or Close.
 type Reader struct {
 	config  Config
 	src     *source
-	head    *bufio.Reader // reads src, and has what came with the header
+	head    *bufio.Reader // reads src; holds bytes that were read with the header
 	spans   []*span
 	queue   *ordered.Queue[*span] // nil for a payload of less than a span
-	item    *ordered.Item[*span]  // the item of cur, when there is a queue
+	item    *ordered.Item[*span]  // of cur, if there is a queue
 	cur     *span                 // nil before the first Read
-	unread  []byte                // of cur's plaintext
+	unread  []byte                // rest of cur's plaintext
 	fetched chan struct{}         // closed when fetch has returned
 	err     error                 // sticky
 }
 
-// NewReader reads the header of an age file from src, finds the identity that opens it, and returns a Reader of its
-// content, with as many workers as there are cores. The error is an [*age.NoIdentityMatchError] if none does.
+// NewReader reads the header of an age file from src and returns a Reader of its content. It uses as many workers as
+// there are cores. If no identity opens the file, the error is an [*age.NoIdentityMatchError].
 //
-// The Reader reads ahead of what it returns, and reads src to its end: an age file has no length, so that src must not
-// go on after it. An [*os.File], [*io.SectionReader], [*bytes.Reader] or [*strings.Reader] is read by several
-// goroutines at once, with ReadAt; so is a src of another type if [Config.ReadAt] permits it. A caller that stops
-// before the end or an error must call [Reader.Close].
+// The Reader reads ahead, up to the end of src. An age file does not record its length, so nothing may follow it in
+// src. An [*os.File], [*io.SectionReader], [*bytes.Reader] or [*strings.Reader] is read with ReadAt, by several
+// goroutines at once; [Config.ReadAt] permits this for other types. A caller that stops before the end or an error must
+// call [Reader.Close].
 func NewReader(src io.Reader, identities ...age.Identity) (*Reader, error) {
 	return Config{}.NewReader(src, identities...)
 }
 
 // NewReader is [NewReader] with a configuration.
 func (c Config) NewReader(src io.Reader, identities ...age.Identity) (*Reader, error) {
-	s := &source{raw: src}
+	s := newSource(src)
 	head := bufio.NewReader(s)
 	key, _, err := openHeader(head, identities)
 	if err != nil {
@@ -57,7 +51,7 @@ func (c Config) NewReader(src io.Reader, identities ...age.Identity) (*Reader, e
 	return c.newPayloadReader(s, head, key)
 }
 
-// newPayloadReader returns a Reader of the payload that begins where head stands.
+// newPayloadReader returns a Reader of the payload that follows in head.
 func (c Config) newPayloadReader(src *source, head *bufio.Reader, key []byte) (*Reader, error) {
 	aead, err := chacha20poly1305.New(key)
 	if err != nil {
@@ -67,34 +61,8 @@ func (c Config) newPayloadReader(src *source, head *bufio.Reader, key []byte) (*
 	return &Reader{config: c, src: src, head: head, spans: newSpans(aead, c.Workers)}, nil
 }
 
-// source is what a Reader reads from, until it is closed. A goroutine that fills a span calls Read many times if that
-// returns little, and Close does not wait for it.
-type source struct {
-	raw    io.Reader
-	empty  int // reads in a row that have returned nothing
-	closed atomic.Bool
-}
-
-func (s *source) Read(p []byte) (int, error) {
-	if s.closed.Load() {
-		return 0, errReaderClosed
-	}
-	n, err := s.raw.Read(p)
-	switch {
-	case n < 0 || n > len(p):
-		return 0, errCount
-	case n > 0 || err != nil || len(p) == 0:
-		s.empty = 0
-	default:
-		if s.empty++; s.empty >= maxEmptyReads {
-			return 0, io.ErrNoProgress
-		}
-	}
-	return n, err
-}
-
-// Read reads plaintext, in order, all of it authenticated. At the end of the file it returns io.EOF, which a truncated
-// or damaged file never reaches: there the error wraps [ErrCorrupt].
+// Read reads authenticated plaintext, in order. It returns io.EOF only at the end of a complete file. If the file is
+// truncated or damaged, the error wraps [ErrCorrupt].
 func (r *Reader) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -109,8 +77,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// WriteTo writes the rest of the plaintext to dst, about 1 MiB at a time. The memory is used again as soon as dst.Write
-// has returned.
+// WriteTo writes the rest of the plaintext to dst, about 1 MiB at a time. Dst must not retain the slices.
 func (r *Reader) WriteTo(dst io.Writer) (int64, error) {
 	var total int64
 	for {
@@ -121,24 +88,18 @@ func (r *Reader) WriteTo(dst io.Writer) (int64, error) {
 				return total, err
 			}
 		}
-		n, err := dst.Write(r.unread)
-		if n < 0 || n > len(r.unread) {
-			n, err = 0, errCount
-		}
+		n, err := strictio.Write(dst, r.unread)
 		total += int64(n)
 		r.unread = r.unread[n:]
-		if err == nil && len(r.unread) > 0 {
-			err = io.ErrShortWrite
-		}
 		if err != nil {
 			return total, err
 		}
 	}
 }
 
-// Close stops reading. It does not close src. It waits for a ReadAt of src that is under way, but not for a Read,
-// which may take for ever: one that has begun may end after Close has returned, and none follows it. Close is not
-// needed after io.EOF or an error, and does no harm then.
+// Close stops reading and always returns nil. It does not close src. It waits for calls of ReadAt, but not for a Read,
+// which might never return: one Read of src may end after Close has returned. After io.EOF or an error, Close is not
+// needed.
 func (r *Reader) Close() error {
 	if r.err == nil {
 		r.end(errReaderClosed)
@@ -146,7 +107,7 @@ func (r *Reader) Close() error {
 	return nil
 }
 
-// advance makes the next plaintext the unread one, or fails.
+// advance makes the next span's plaintext the unread one.
 func (r *Reader) advance() error {
 	if r.src == nil {
 		return errNotMade
@@ -161,7 +122,7 @@ func (r *Reader) advance() error {
 		}
 		r.next()
 		if final {
-			// The last span was full, so that only this one shows whether something follows the last chunk.
+			// The last span was full, so only this one shows whether anything follows it.
 			if r.cur.n > 0 {
 				return r.fail(errTrailing)
 			}
@@ -174,7 +135,7 @@ func (r *Reader) advance() error {
 	return r.err
 }
 
-// next makes the next span the current one. It is not called after a span that the input ends in.
+// next makes the next span the current one. It must not be called after the span in which the input ends.
 func (r *Reader) next() {
 	if r.cur == nil {
 		s := r.spans[0]
@@ -196,10 +157,10 @@ func (r *Reader) next() {
 	r.cur = r.item.Value
 }
 
-// fetch fills the spans after the first, or lets the workers do so.
+// fetch fills the spans after the first, or has the workers fill them.
 func (c Config) fetch(queue *ordered.Queue[*span], src *source, head *bufio.Reader, done chan<- struct{}) {
 	defer close(done)
-	sec, ok := c.sectionOf(src.raw, head.Buffered())
+	sec, ok := c.sectionOf(src.R, head.Buffered())
 	for first := uint64(spanChunks); ; first += spanChunks {
 		item := queue.Get()
 		if item == nil {

@@ -12,12 +12,14 @@ import (
 
 	"filippo.io/age"
 	"golang.org/x/crypto/chacha20poly1305"
+
+	"culvert/internal/strictio"
 )
 
 // ReaderAt decrypts any part of a file. It is safe for concurrent use.
 //
-// It reads and opens whole chunks, a large request on several cores, each with one ReadAt of the source for up to 1
-// MiB. It keeps the chunks of the last requests in its [Cache], up to two spans (2.5 MiB) a worker if that is its own.
+// It reads and opens whole chunks, with one ReadAt of the source for up to 1 MiB, and uses several cores for a large
+// request. Recent chunks stay in its [Cache]: two spans (2.5 MiB) for each worker by default.
 type ReaderAt struct {
 	workers int
 	cache   *Cache
@@ -29,12 +31,11 @@ type ReaderAt struct {
 	chunks  int64
 }
 
-// Cache is the memory of one or several [ReaderAt]: spans of opened chunks, and the only ones they open chunks in. When
-// all are in use, readers wait for each other. It is safe for concurrent use. The zero Cache has one span.
+// Cache is the memory of one or several [ReaderAt]: a fixed number of spans of opened chunks. When all are in use,
+// readers wait. A Cache is safe for concurrent use. The zero Cache has one span.
 //
-// A ReaderAt holds a span while it reads its source. If the source is itself read through the same Cache, it may wait
-// for that span for ever. So it needs a Cache of its own: [NewReaderAt] refuses a ReaderAt with the same Cache, and an
-// [*io.SectionReader] of one, but cannot look into other types.
+// A ReaderAt holds a span while it reads its source. If the source is read through the same Cache, they may deadlock.
+// [NewReaderAt] therefore refuses such a ReaderAt, or an [*io.SectionReader] of one, but cannot look into other types.
 type Cache struct {
 	mu   sync.Mutex
 	made bool
@@ -42,7 +43,7 @@ type Cache struct {
 	idle []*span   // not in use, least recently used first
 }
 
-// NewCache makes a cache of so many spans, of 1.25 MiB each, and at least one. A span grows to that when requests do.
+// NewCache returns a cache of the given number of spans, at least one. A span grows with the requests, to 1.25 MiB.
 func NewCache(spans int) *Cache {
 	c := new(Cache)
 	c.make(spans)
@@ -57,9 +58,9 @@ func (c *Cache) make(spans int) {
 	}
 }
 
-var errSameCache = errors.New("agefile: the source is read through the same Cache, and needs one of its own")
+var errSameCache = errors.New("agefile: the source uses the same Cache; it needs its own")
 
-// reads reports whether a source is read through the Cache, as far as the type of the source shows.
+// reads reports whether the type of src shows that it is read through the Cache.
 func (c *Cache) reads(src io.ReaderAt) bool {
 	switch src := src.(type) {
 	case *io.SectionReader:
@@ -71,8 +72,8 @@ func (c *Cache) reads(src io.ReaderAt) bool {
 	return false
 }
 
-// NewReaderAt reads the header of an age file of size bytes, and its last chunk, which proves that the size is right.
-// The error is an [*age.NoIdentityMatchError] if no identity opens it.
+// NewReaderAt reads the header of an age file of size bytes, and its last chunk, which proves the size.
+// If no identity opens the file, the error is an [*age.NoIdentityMatchError].
 func NewReaderAt(src io.ReaderAt, size int64, identities ...age.Identity) (*ReaderAt, error) {
 	return Config{}.NewReaderAt(src, size, identities...)
 }
@@ -110,8 +111,8 @@ func (c Config) newPayloadReaderAt(src io.ReaderAt, start, sealed int64, key []b
 	return r, nil
 }
 
-// PayloadSize gives the size of the plaintext in a payload of so many bytes, which are those of a file behind its
-// header, and the number of chunks. Some sizes are impossible, and therefore [ErrCorrupt].
+// PayloadSize returns the size of the plaintext and the number of chunks in a payload of the given size. The payload is
+// the file without its header. Sizes that no complete file has are [ErrCorrupt].
 func PayloadSize(payload int64) (plain, chunks int64, err error) {
 	sealed := payload - nonceSize
 	if sealed > math.MaxInt64-sealedChunkSize {
@@ -125,11 +126,11 @@ func PayloadSize(payload int64) (plain, chunks int64, err error) {
 	return sealed - chunks*overhead, chunks, nil
 }
 
-// Size is the size of the plaintext in bytes.
+// Size returns the size of the plaintext in bytes.
 func (r *ReaderAt) Size() int64 { return r.size }
 
-// ReadAt reads plaintext. Whatever it returns has been authenticated; on damage it returns what comes before the
-// damaged chunk, and an error that wraps [ErrCorrupt].
+// ReadAt reads authenticated plaintext. If a chunk is damaged, ReadAt returns the bytes before it and an error that
+// wraps [ErrCorrupt].
 func (r *ReaderAt) ReadAt(p []byte, off int64) (int, error) {
 	if r.src == nil {
 		return 0, errNotMade
@@ -219,9 +220,9 @@ func (r *ReaderAt) load(s *span, first int64, count int) error {
 	from := first * sealedChunkSize
 	to := min(from+int64(count)*sealedChunkSize, r.sealed)
 	s.aead, s.first, s.opened, s.readErr = r.aead, uint64(first), 0, nil
-	// All at once: where the source is far away, each ReadAt takes a round trip.
+	// All at once: each ReadAt of a remote source takes a round trip.
 	input := s.input(int(to - from))
-	s.n, s.readErr = readFullAt(r.src, input, r.start+from)
+	s.n, s.readErr = strictio.ReadFullAt(r.src, input, r.start+from)
 	s.open()
 	if s.readErr == io.EOF {
 		return truncated("the file is shorter than it was")
@@ -233,38 +234,19 @@ func (r *ReaderAt) load(s *span, first int64, count int) error {
 		return nil
 	}
 	if s.final || s.opened == count {
-		// Authentic, but not in this place: it is marked as the last and is not, or the other way round.
+		// Authentic, but misplaced: its mark as the last chunk does not fit its position.
 		s.opened--
 		s.plain = s.opened * chunkSize
 	}
 	return corrupt("chunk %d is damaged", s.first+uint64(s.opened))
 }
 
-// readFullAt reads all of p, and returns no error if it has. A source that returns
-// fewer bytes without an error breaks the contract of io.ReaderAt; it is asked for the rest.
-func readFullAt(src io.ReaderAt, p []byte, off int64) (n int, err error) {
-	for n < len(p) && err == nil {
-		var m int
-		m, err = src.ReadAt(p[n:], off+int64(n))
-		if m < 0 || m > len(p)-n {
-			return n, errCount
-		}
-		if n += m; m == 0 && err == nil {
-			err = io.ErrNoProgress
-		}
-	}
-	if n == len(p) {
-		err = nil
-	}
-	return n, err
-}
-
-// holds reports whether the span has all these chunks of a file opened. A file is known by its cipher.
+// holds reports whether the span holds these chunks of a file, opened. The cipher identifies the file.
 func (s *span) holds(file cipher.AEAD, first int64, count int) bool {
 	return s.aead == file && int64(s.first) <= first && first+int64(count) <= int64(s.first)+int64(s.opened)
 }
 
-// take takes a span out of the idle ones: one that holds the chunks, or else the least recently used.
+// take removes an idle span: one that holds the chunks, or else the least recently used.
 func (c *Cache) take(file cipher.AEAD, first int64, count int) *span {
 	c.mu.Lock()
 	defer c.mu.Unlock()

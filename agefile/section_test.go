@@ -13,7 +13,7 @@ import (
 	"culvert/agefile"
 )
 
-// upperFile is a file that is read through a filter. ReadAt, Seek and all others are those of the file.
+// upperFile filters Read. It inherits ReadAt, Seek and all other methods from the file.
 type upperFile struct{ *os.File }
 
 func (f upperFile) Read(p []byte) (int, error) {
@@ -22,7 +22,7 @@ func (f upperFile) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// upperReader is the same of a bytes.Reader.
+// upperReader is the same for a bytes.Reader.
 type upperReader struct{ *bytes.Reader }
 
 func (f upperReader) Read(p []byte) (int, error) {
@@ -31,7 +31,7 @@ func (f upperReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// letters are random ones, from a to z.
+// letters returns random letters from a to z.
 func letters(size int) []byte {
 	p := make([]byte, size)
 	rnd := rand.New(rand.NewPCG(1, uint64(size)))
@@ -50,7 +50,7 @@ func writeFile(t *testing.T, content []byte) string {
 	return name
 }
 
-// TestFilterIsNotBypassed encrypts files through a type that embeds them and has a Read of its own.
+// TestFilterIsNotBypassed encrypts types that embed a file and have their own Read.
 func TestFilterIsNotBypassed(t *testing.T) {
 	id := identity(t)
 	plain := letters(5*span + 3)
@@ -76,7 +76,7 @@ func TestFilterIsNotBypassed(t *testing.T) {
 	}
 }
 
-// maskedFile is an encrypted file that was encrypted a second time, by a key of one byte.
+// maskedFile unmasks an encrypted file whose bytes were XORed with a constant.
 type maskedFile struct{ *bytes.Reader }
 
 func (f maskedFile) Read(p []byte) (int, error) {
@@ -103,7 +103,7 @@ func TestReaderUsesFilter(t *testing.T) {
 	}
 }
 
-// askedFile notes whether it is read at an offset.
+// askedFile records whether ReadAt is called.
 type askedFile struct {
 	changedFile
 	readAt *atomic.Bool
@@ -114,13 +114,13 @@ func (f askedFile) ReadAt(p []byte, off int64) (int, error) {
 	return f.changedFile.ReadAt(p, off)
 }
 
-// TestReadAtOfSources checks which sources are read at offsets, on all cores, and that they are left at their end.
+// TestReadAtOfSources checks which sources are read with ReadAt, and that their offset ends at their end.
 func TestReadAtOfSources(t *testing.T) {
 	id := identity(t)
 	plain := letters(9*span + 3)
 	name := writeFile(t, plain)
-	// The offset of a source that is read at offsets stays until the last of them is under way. The queue is full
-	// long before that when the first span is written, which watch waits for.
+	// While a source is read with ReadAt, its offset does not change. watch waits until the first span is written,
+	// when the queue is full and most of the source is unread.
 	for kind, src := range map[string]io.ReadSeeker{
 		"file":    openAt(t, name, 0),
 		"section": io.NewSectionReader(openAt(t, name, 0), 0, int64(len(plain))),
@@ -169,7 +169,7 @@ func TestReadAtOfSources(t *testing.T) {
 	}
 }
 
-// offsetWriter notes where its source stands when the first span is written, after the header.
+// offsetWriter records the offset of its source when the first span is written, after the header.
 type offsetWriter struct {
 	src    io.Seeker
 	writes int

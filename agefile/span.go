@@ -9,6 +9,7 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 
 	"culvert/bytebuf"
+	"culvert/internal/strictio"
 )
 
 const (
@@ -16,45 +17,48 @@ const (
 	overhead        = chacha20poly1305.Overhead
 	sealedChunkSize = chunkSize + overhead
 
-	// spanChunks is the number of chunks that travel together. 1 MiB makes the cost of a hand-over between goroutines
-	// vanish beside the sealing, and one write a span is large enough for any disk.
+	// spanChunks is the number of chunks in a span. With 1 MiB, the cost of passing spans between goroutines is
+	// negligible, and one write of a span is large enough for any disk.
 	spanChunks = 16
 
-	// slide is how far the input of a span lies behind its output, so that no chunk overlaps its own result.
+	spanPlain  = spanChunks * chunkSize
+	spanSealed = spanChunks * sealedChunkSize
+
+	// slide is the offset of a span's input from its output, so that no chunk overlaps its own result.
 	slide = sealedChunkSize + spanChunks*overhead
 )
 
-// span is a run of consecutive chunks in one buffer. The input begins at slide, the output at zero, each without gaps:
+// span is a run of consecutive chunks in one buffer. Input begins at offset slide and output at 0, each without gaps:
 //
 //	buf   │◀─── slide ───▶│ input 0 │ input 1 │ input 2 │ …
 //	      │ output 0 │ output 1 │ output 2 │ …
 //
-// Chunk after chunk moves to the left, into the place that earlier inputs have left. This takes one chunk of memory
-// more than working in place would. For that, plaintext is contiguous on both ways, and a chunk that fails to open as
-// one kind can be tried as the other, which in place it could not: a failed Open leaves zeros.
+// Each chunk moves left, over inputs that are no longer needed. This takes one more chunk of memory than sealing in
+// place. In return, plaintext is contiguous in both directions, and a chunk that fails to open as one kind can be tried
+// as the other: a failed Open in place would overwrite it with zeros.
 type span struct {
 	aead  cipher.AEAD
 	nonce [chacha20poly1305.NonceSize]byte
 	buf   []byte
-	owner *bytebuf.Buffer // of buf; nil before the first
+	owner *bytebuf.Buffer // of buf; nil if buf is nil
 	first uint64          // number of the first chunk
 	n     int             // bytes of input
 
-	at   io.ReaderAt // where the input is still to be read from, or nil
-	off  int64       // at this offset
-	lent []byte      // sealing: input that lies elsewhere, or nil
+	at   io.ReaderAt // source that the input must be read from, or nil
+	off  int64       // offset in at
+	lent []byte      // sealing: the caller's input, or nil
 
 	last    bool  // sealing: the payload ends here
-	readErr error // what ended the reading of the input, io.EOF included
+	readErr error // error that ended the input, including io.EOF
 
-	// The result of open: the number of authentic chunks, their plaintext's size, and whether the last of them is
-	// marked as the payload's last. What follows them is damaged or has not been looked at.
+	// The result of open: the number of authentic chunks, the size of their plaintext, and whether the last one is
+	// marked as the payload's last. Bytes after them are damaged or were not examined.
 	opened int
 	plain  int
 	final  bool
 }
 
-// input is the space for so many bytes of input. The buffer grows on demand, since most files are smaller than a span.
+// input returns the space for size bytes of input. The buffer grows on demand, since many files are smaller than a span.
 func (s *span) input(size int) []byte {
 	if need := slide + size; need > len(s.buf) {
 		owner := new(bytebuf.Buffer)
@@ -66,8 +70,8 @@ func (s *span) input(size int) []byte {
 	return s.buf[slide : slide+size]
 }
 
-// free hands the buffer on, to other files and to whoever uses package bytebuf; so it must not hold plaintext. New
-// memory would cost about as much time as to seal what fits into it.
+// free releases the buffer to all users of package bytebuf, so it first erases the plaintext. To allocate a buffer
+// takes about as long as to seal its content.
 func (s *span) free() {
 	clear(s.buf)
 	if s.owner != nil {
@@ -77,7 +81,7 @@ func (s *span) free() {
 }
 
 func (s *span) setNonce(i int, last bool) []byte {
-	// Of the counter's 88 bits the upper 24 would be needed from 2^80 bytes on.
+	// The upper 24 bits of the counter's 88 would be needed from 2^80 bytes.
 	binary.BigEndian.PutUint64(s.nonce[3:11], s.first+uint64(i))
 	s.nonce[11] = 0
 	if last {
@@ -86,7 +90,7 @@ func (s *span) setNonce(i int, last bool) []byte {
 	return s.nonce[:]
 }
 
-// chunk gives the next size bytes of input, or what there is. The input may still have to be read.
+// chunk returns size bytes of input at off, or fewer at the end. It reads them from the source if necessary.
 func (s *span) chunk(off, size int, scratch *scratch) []byte {
 	size = min(size, s.n-off)
 	switch {
@@ -95,7 +99,7 @@ func (s *span) chunk(off, size int, scratch *scratch) []byte {
 	case s.at == nil:
 		return s.buf[slide+off:][:size]
 	}
-	n, err := readFullAt(s.at, scratch[:size], s.off+int64(off))
+	n, err := strictio.ReadFullAt(s.at, scratch[:size], s.off+int64(off))
 	if err != nil {
 		s.readErr = err
 		s.n = off + n
@@ -103,13 +107,22 @@ func (s *span) chunk(off, size int, scratch *scratch) []byte {
 	return scratch[:n]
 }
 
-// scratch is where a worker reads a chunk that it opens or seals at once. Being used again and again on the same
-// core, it stays in its cache; the buffer of the span comes from the cache of another.
+// load reads all input that is still in the source.
+func (s *span) load() {
+	for in := 0; in < s.n; in += chunkSize {
+		part := (*scratch)(s.input(in + sealedChunkSize)[in:])
+		s.chunk(in, chunkSize, part)
+	}
+	s.at = nil
+}
+
+// scratch is where a worker reads a chunk before it seals or opens it. It stays in the cache of one core, unlike the
+// buffer of a span.
 type scratch [sealedChunkSize]byte
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// seal seals the n bytes of input. An empty payload gives one empty chunk.
+// seal seals the n bytes of input. An empty payload is one empty chunk.
 func (s *span) seal() {
 	tmp := scratches.Get().(*scratch)
 	defer scratches.Put(tmp)
@@ -124,7 +137,7 @@ func (s *span) seal() {
 	s.at, s.lent = nil, nil
 }
 
-// sealed is the output of seal.
+// sealed returns the output of seal.
 func (s *span) sealed() []byte {
 	chunks := max(1, (s.n+chunkSize-1)/chunkSize)
 	return s.buf[:s.n+chunks*overhead]
@@ -132,8 +145,8 @@ func (s *span) sealed() []byte {
 
 // open opens the n bytes of input, up to the first chunk that is damaged or marked as the last.
 //
-// Whether a full chunk is the last one is seen by what follows it. But a last one must be released also if something
-// does follow, before that is found wrong; so both marks are tried.
+// Both marks are tried for each full chunk. Whether bytes follow does not tell which applies: a chunk marked as the
+// last must be released even if trailing data follows it.
 func (s *span) open() {
 	tmp := scratches.Get().(*scratch)
 	defer scratches.Put(tmp)
@@ -142,7 +155,7 @@ func (s *span) open() {
 	for in := 0; in < s.n && !s.final; {
 		chunk := s.chunk(in, sealedChunkSize, tmp)
 		if len(chunk) < sealedChunkSize && s.readErr != nil && s.readErr != io.EOF {
-			s.n = in // whether the rest is a short chunk or a part of one cannot be known
+			s.n = in // the rest may be a short chunk or a part of a longer one
 			break
 		}
 		in += len(chunk)
@@ -159,7 +172,7 @@ func (s *span) open() {
 	s.at = nil
 }
 
-// openChunk opens the next chunk and says in final whether it is marked as the last.
+// openChunk opens the next chunk and sets final if it is marked as the last.
 func (s *span) openChunk(chunk []byte) (out []byte, ok bool) {
 	dst := s.buf[s.plain:s.plain]
 	if len(chunk) == sealedChunkSize {
@@ -172,12 +185,12 @@ func (s *span) openChunk(chunk []byte) (out []byte, ok bool) {
 	return out, s.final
 }
 
-// plaintext is the output of open.
+// plaintext returns the output of open.
 func (s *span) plaintext() []byte { return s.buf[:s.plain] }
 
 // fill reads the input from a stream.
 func (s *span) fill(src io.Reader) {
-	// One chunk, then the rest, so that a small payload takes a small buffer.
+	// One chunk first, so that a small payload takes a small buffer.
 	s.n, s.readErr = io.ReadFull(src, s.input(sealedChunkSize))
 	if s.readErr == nil {
 		var n int
@@ -189,8 +202,8 @@ func (s *span) fill(src io.Reader) {
 	}
 }
 
-// after says what is to be reported once the plaintext of an opened span has been released. It returns nil if the next
-// span tells.
+// after returns the error to report once the plaintext of an opened span has been released. It is nil if the next span
+// decides.
 func (s *span) after() error {
 	rest := s.n - s.plain - s.opened*overhead
 	switch {

@@ -105,7 +105,7 @@ func eachVector(t *testing.T, f func(t *testing.T, v vector)) {
 	}
 }
 
-// outcome names what an error means, in the words of the vectors.
+// outcome maps an error to the words of the vectors.
 func outcome(err error, opened bool) string {
 	var armorErr *armor.Error
 	var noMatch *age.NoIdentityMatchError
@@ -179,7 +179,7 @@ func TestVectorsReaderAt(t *testing.T) {
 		if got != v.expect {
 			t.Fatalf("outcome is %q (%v), want %q", got, err, v.expect)
 		}
-		// Random access may see the damage earlier than a stream does, which has to release what comes before.
+		// Random access may notice damage earlier than a stream, which must release the bytes before it.
 		if !bytes.HasPrefix(sequential, plain) {
 			t.Error("random access and stream differ")
 		}

@@ -3,45 +3,43 @@ package agefile
 import (
 	"crypto/cipher"
 	"errors"
-	"fmt"
 	"io"
-	"math"
 	"sync/atomic"
 
 	"filippo.io/age"
 	"golang.org/x/crypto/chacha20poly1305"
 
 	"culvert/internal/ordered"
+	"culvert/internal/strictio"
 )
 
 var (
 	errClosed  = errors.New("agefile: writer is closed")
 	errAborted = errors.New("agefile: writer has been aborted")
-	errNotMade = errors.New("agefile: a zero Writer, Reader or ReaderAt, which was not made by this package")
+	errNotMade = errors.New("agefile: use of a zero Writer, Reader or ReaderAt")
 )
 
-// Writer encrypts what is written to it. It is for one goroutine at a time; sealing, and writing to dst, go on in
-// others until Close. It is made by [NewWriter], and writes one file: its key seals the chunks of no other file.
+// Writer encrypts what is written to it into one file. Use [NewWriter] to make one. A Writer must be used by one
+// goroutine at a time. Its own goroutines seal chunks and write to dst until Close.
 type Writer struct {
 	config  Config
 	dst     io.Writer
 	spans   []*span
 	queue   *ordered.Queue[*span] // nil until the first span is full
-	item    *ordered.Item[*span]  // the item of cur, when there is a queue
-	full    *ordered.Item[*span]  // the one before, held as long as it may be the last
+	item    *ordered.Item[*span]  // of cur, if there is a queue
+	full    *ordered.Item[*span]  // the span before cur, held while it may be the last
 	cur     *span                 // being filled
-	next    uint64                // number of the chunk that begins the next span
+	next    uint64                // number of the first chunk of the next span
 	written sequence              // of the spans that were written
 	flushed chan struct{}         // closed when flush has returned
 	failed  atomic.Pointer[error] // the first error of dst, or of a source
-	lent    atomic.Int64          // spans whose input the workers have yet to take from its owner
-	settled chan struct{}         // says that there are none
+	lent    atomic.Int64          // spans whose input still belongs to a caller or a source
+	settled chan struct{}         // receives when lent becomes 0
 	err     error                 // sticky
 }
 
-// NewWriter writes the header of a new age file for the recipients to dst and returns a Writer for its content, with as
-// many workers as there are cores. The caller must call [Writer.Close], or [Writer.Abort]; else goroutines stay
-// behind.
+// NewWriter writes the header of a new age file to dst and returns a Writer for its content. It uses as many workers as
+// there are cores. The caller must call [Writer.Close] or [Writer.Abort], or else goroutines leak.
 func NewWriter(dst io.Writer, recipients ...age.Recipient) (*Writer, error) {
 	return Config{}.NewWriter(dst, recipients...)
 }
@@ -56,13 +54,13 @@ func (c Config) NewWriter(dst io.Writer, recipients ...age.Recipient) (*Writer, 
 	if err != nil {
 		return nil, err
 	}
-	if err := write(dst, header); err != nil {
+	if _, err := strictio.Write(dst, header); err != nil {
 		return nil, err
 	}
 	return w, nil
 }
 
-// newPayloadWriter returns a Writer for the payload under a key that no other payload has.
+// newPayloadWriter returns a Writer for the only payload under key.
 func (c Config) newPayloadWriter(dst io.Writer, key []byte) (*Writer, error) {
 	aead, err := chacha20poly1305.New(key)
 	if err != nil {
@@ -74,7 +72,7 @@ func (c Config) newPayloadWriter(dst io.Writer, key []byte) (*Writer, error) {
 	return w, nil
 }
 
-// newSpans makes the memory of a writer or reader: for each worker one span in its hands, and one on the way.
+// newSpans returns two spans for each worker: one that it works on and one in transit.
 func newSpans(aead cipher.AEAD, workers int) []*span {
 	spans := make([]*span, 2*workers)
 	for i := range spans {
@@ -83,19 +81,12 @@ func newSpans(aead cipher.AEAD, workers int) []*span {
 	return spans
 }
 
-// begin makes s the span to be filled.
-func (w *Writer) begin(s *span) {
-	s.n, s.first, s.last, s.readErr = 0, w.next, false, nil
-	w.next += spanChunks
-	w.cur = s
-}
-
-// Write encrypts p, which is not used after it returns. An error of dst may be reported by a later Write or by Close;
-// once there is one, nothing more is written.
+// Write encrypts p and does not retain it. An error of dst may be returned by a later Write or by Close. After an
+// error, nothing more is written.
 func (w *Writer) Write(p []byte) (int, error) {
 	rest, err := p, w.check()
 	if len(p) >= 2*w.config.Workers*spanPlain && err == nil {
-		rest, err = w.lend(p) // waiting for the workers pays only for much
+		rest, err = w.lend(p) // waiting for the workers pays off only for much data
 	}
 	for len(rest) > 0 && err == nil {
 		var space []byte
@@ -111,11 +102,11 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p) - len(rest), err
 }
 
-// ReadFrom encrypts all of src, which is read straight into the buffers that are sealed. An [*os.File],
-// [*io.SectionReader], [*bytes.Reader] or [*strings.Reader] is read by several goroutines at once, with ReadAt, and is
-// left at its end; so is a src of another type if [Config.ReadAt] permits it.
+// ReadFrom encrypts all of src without copying it. An [*os.File], [*io.SectionReader], [*bytes.Reader] or
+// [*strings.Reader] is read with ReadAt, by several goroutines at once, and its offset ends at its end. [Config.ReadAt]
+// permits this for other types.
 //
-// An error of src ends the file, too: the rest of it is missing, so that only [Writer.Abort] is left.
+// After an error of src the file cannot be completed: call [Writer.Abort].
 func (w *Writer) ReadFrom(src io.Reader) (int64, error) {
 	total, err := int64(0), w.check()
 	if err == nil {
@@ -139,15 +130,12 @@ func (w *Writer) ReadFrom(src io.Reader) (int64, error) {
 
 func (w *Writer) readStream(src io.Reader) (int64, error) {
 	var total int64
-	for empty := 0; ; {
+	for in := (strictio.Reader{R: src}); ; {
 		space, err := w.space(spanPlain)
 		if err != nil {
 			return total, err
 		}
-		n, err := src.Read(space)
-		if n < 0 || n > len(space) {
-			panic("agefile: reader returned an impossible count")
-		}
+		n, err := in.Read(space)
 		w.filled(n)
 		total += int64(n)
 		if err == io.EOF {
@@ -155,15 +143,84 @@ func (w *Writer) readStream(src io.Reader) (int64, error) {
 		} else if err != nil {
 			return total, err
 		}
-		if n > 0 {
-			empty = 0
-		} else if empty++; empty == maxEmptyReads {
-			return total, io.ErrNoProgress
+	}
+}
+
+// readSection assigns whole spans of a section to the workers, which read them, and leaves the rest.
+func (w *Writer) readSection(sec *section) (int64, error) {
+	start := sec.off
+	for {
+		if _, err := w.space(spanPlain); err != nil {
+			return sec.off - start, err
+		}
+		if w.cur.n > 0 || !sec.take(w.cur, spanPlain) {
+			break
+		}
+		w.lent.Add(1)
+		w.filled(spanPlain)
+	}
+	return sec.off - start, sec.finish()
+}
+
+// lend has the workers seal whole spans straight from p, and returns the rest, which is not empty. The caller must call
+// settle before it returns p to its owner.
+func (w *Writer) lend(p []byte) (rest []byte, err error) {
+	for len(p) > spanPlain {
+		space, err := w.space(spanPlain)
+		if err != nil {
+			return p, err
+		}
+		n := spanPlain
+		if w.cur.n == 0 {
+			w.cur.lent = p[:n]
+			w.lent.Add(1)
+		} else {
+			n = copy(space, p)
+		}
+		w.filled(n)
+		p = p[n:]
+	}
+	return p, nil
+}
+
+// settle waits until the workers no longer use input that belongs to others.
+func (w *Writer) settle() error {
+	if w.full != nil && w.full.Value.at != nil {
+		// Nothing came after it, so it is still held.
+		w.full.Value.load()
+		w.returned()
+	}
+	for w.lent.Load() > 0 {
+		select {
+		case <-w.settled:
+		case <-w.flushed: // failed: spans that no worker has begun never will be
+			w.queue.Wait()
+			w.lent.Store(0)
+		}
+	}
+	return w.check()
+}
+
+// returned counts down lent.
+func (w *Writer) returned() {
+	if w.lent.Add(-1) == 0 {
+		select {
+		case w.settled <- struct{}{}:
+		default:
 		}
 	}
 }
 
-// space gives room for up to want bytes in the current span, never none.
+// work is what the workers do.
+func (w *Writer) work(s *span) {
+	lent := s.lent != nil || s.at != nil
+	s.seal()
+	if lent {
+		w.returned()
+	}
+}
+
+// space returns room for up to want bytes in the current span, and never none.
 func (w *Writer) space(want int) ([]byte, error) {
 	if err := w.check(); err != nil {
 		return nil, err
@@ -177,7 +234,7 @@ func (w *Writer) space(want int) ([]byte, error) {
 	return w.cur.input(size)[w.cur.n:], nil
 }
 
-// filled says that n bytes of the space have been used.
+// filled reports that n bytes of the space have been filled.
 func (w *Writer) filled(n int) {
 	w.cur.n += n
 	if n > 0 && w.full != nil {
@@ -186,17 +243,11 @@ func (w *Writer) filled(n int) {
 	}
 }
 
-// check returns the sticky error, or takes it over from flush.
-func (w *Writer) check() error {
-	if w.spans == nil {
-		return errNotMade
-	}
-	if w.err == nil {
-		if err := w.failed.Load(); err != nil {
-			w.err = *err
-		}
-	}
-	return w.err
+// begin makes s the span to be filled.
+func (w *Writer) begin(s *span) {
+	s.n, s.first, s.last, s.readErr = 0, w.next, false, nil
+	w.next += spanChunks
+	w.cur = s
 }
 
 // advance begins the next span after a full one.
@@ -217,70 +268,21 @@ func (w *Writer) advance() error {
 	return nil
 }
 
-// flush writes the sealed spans to dst, in order.
-func (w *Writer) flush() {
-	defer close(w.flushed)
-	for {
-		item := w.queue.Next()
-		if item == nil {
-			return
+// check returns the sticky error, which flush may have set.
+func (w *Writer) check() error {
+	if w.spans == nil {
+		return errNotMade
+	}
+	if w.err == nil {
+		if err := w.failed.Load(); err != nil {
+			w.err = *err
 		}
-		err := item.Value.readErr
-		if err == io.EOF {
-			err = fmt.Errorf("agefile: source has become shorter: %w", io.ErrUnexpectedEOF)
-		} else if err == nil {
-			err = w.writeSpan(item.Value)
-		}
-		if err != nil {
-			failed := err // err itself would escape, once a span
-			w.failed.Store(&failed)
-			w.queue.Stop()
-			return
-		}
-		w.queue.Free(item)
 	}
+	return w.err
 }
 
-// writeSpan writes a sealed span, if it is the one that comes next.
-func (w *Writer) writeSpan(s *span) error {
-	if err := w.written.add(s); err != nil {
-		return err
-	}
-	return write(w.dst, s.sealed())
-}
-
-// sequence checks what the safety of the format rests on: the chunks under a key have the numbers from 0 on, each once,
-// all except the last are full, and only the last is marked as such. The code around it ensures that. But a fault in
-// that code would give away plaintext, since two chunks with the same number have the same key stream. So sequence
-// checks it before anything is written.
-type sequence struct {
-	next uint64 // number of the first chunk of the next span
-	done bool   // the last one was written
-}
-
-func (q *sequence) add(s *span) error {
-	switch {
-	case q.done:
-		return errors.New("agefile: internal error: a chunk after the last one")
-	case s.first != q.next || q.next > math.MaxUint64-spanChunks:
-		return fmt.Errorf("agefile: internal error: chunk %d in place of chunk %d", s.first, q.next)
-	case s.n > spanPlain || s.n < spanPlain && !s.last:
-		return fmt.Errorf("agefile: internal error: %d bytes in a span", s.n)
-	}
-	q.next, q.done = q.next+spanChunks, s.last
-	return nil
-}
-
-func write(dst io.Writer, p []byte) error {
-	n, err := dst.Write(p)
-	if err == nil && n < len(p) {
-		err = io.ErrShortWrite
-	}
-	return err
-}
-
-// Close seals and writes what is left, and the mark of the end. It does not close dst. The file is complete only if
-// Close returns nil. A second Close, as a Write after it, returns an error.
+// Close seals and writes the remaining data, and marks the end of the file. It does not close dst. The file is complete
+// only if Close returns nil. Later calls of Close or Write return an error.
 func (w *Writer) Close() error {
 	if err := w.check(); err == nil {
 		w.err = w.finish()
@@ -296,8 +298,8 @@ func (w *Writer) Close() error {
 	return nil
 }
 
-// Abort ends the goroutines without completing the file: every reader will find it cut short. It is for those who
-// cannot write the rest. After Close it does nothing.
+// Abort ends the goroutines without completing the file, for callers that cannot write the rest. Readers report such a
+// file as truncated. After Close, Abort does nothing.
 func (w *Writer) Abort() {
 	if w.err == nil {
 		w.err = errAborted
@@ -320,7 +322,7 @@ func (w *Writer) end() {
 	}
 }
 
-// finish hands over the last span.
+// finish seals the last span, or has it sealed.
 func (w *Writer) finish() error {
 	if w.queue == nil {
 		w.cur.last = true

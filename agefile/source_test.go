@@ -13,7 +13,7 @@ import (
 	"culvert/agefile"
 )
 
-// TestWriteKeepsNothing changes p as soon as Write has returned, which the race detector sees too.
+// TestWriteKeepsNothing changes p after Write has returned. The race detector would notice a use of it.
 func TestWriteKeepsNothing(t *testing.T) {
 	id := identity(t)
 	for _, size := range []int{span + 1, 4 * span, 4*span + 1, 9*span - 7, 9 * span} {
@@ -43,7 +43,7 @@ func TestWriteKeepsNothing(t *testing.T) {
 	}
 }
 
-// TestFiles copies from files that do not begin at their beginning.
+// TestFiles reads files from an offset.
 func TestFiles(t *testing.T) {
 	id := identity(t)
 	for _, size := range []int{0, 10, span - 1, span, span + 1, 3 * span, 8*span + 100} {
@@ -104,7 +104,7 @@ func openAt(t *testing.T, name string, off int64) *os.File {
 	return f
 }
 
-// changedFile says that it has more, or less, than it gives.
+// changedFile has another size than it reports.
 type changedFile struct {
 	*bytes.Reader
 	claim int64
@@ -178,15 +178,15 @@ func TestChangedFiles(t *testing.T) {
 					t.Errorf("reader: %d bytes, %v", len(got), err)
 				}
 			} else if err != nil || !bytes.Equal(got, plain) {
-				// However wrong the size was, all of the file is there.
+				// The whole file is read, whatever its reported size.
 				t.Errorf("reader: %d bytes, %v", len(got), err)
 			}
 		})
 	}
 }
 
-// TestReadAfterClose closes a Reader while a Read of its source is under way. What that Read may still write to must
-// not have become the memory of other files, and no other Read may follow it.
+// TestReadAfterClose closes a Reader during a Read of its source. Memory that this Read may still write to must not be
+// reused, and no other Read may follow.
 func TestReadAfterClose(t *testing.T) {
 	id := identity(t)
 	plain := random(4 * span)
@@ -235,7 +235,7 @@ type readerFunc func(p []byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// TestSourceFails checks that a file whose source failed cannot be completed.
+// TestSourceFails checks that a file cannot be completed after its source has failed.
 func TestSourceFails(t *testing.T) {
 	id := identity(t)
 	broken := errors.New("the disk is broken")
