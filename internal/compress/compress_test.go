@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// csvText is text like that of a table, of the given size. It repeats itself after 3 MiB.
+// csvText returns size bytes of CSV, which repeat after 3 MiB.
 func csvText(size int) []byte {
 	base := csvBase()
 	return bytes.Repeat(base, size/len(base)+1)[:size]
@@ -34,7 +34,7 @@ var csvBase = sync.OnceValue(func() []byte {
 	return b.Bytes()
 })
 
-// compressed is text as a whole stream, in frames of the given size.
+// compressed returns a whole stream with frames of the given size.
 func compressed(tb testing.TB, codec Codec, text []byte, frame int) []byte {
 	tb.Helper()
 	var out bytes.Buffer
@@ -52,7 +52,7 @@ func compressed(tb testing.TB, codec Codec, text []byte, frame int) []byte {
 	return out.Bytes()
 }
 
-// decompressed reads a whole stream.
+// decompressed returns the text of a stream.
 func decompressed(tb testing.TB, stream []byte) (text []byte, codec Codec, sealed bool) {
 	tb.Helper()
 	r, err := NewReader(bytes.NewReader(stream))
@@ -67,7 +67,7 @@ func decompressed(tb testing.TB, stream []byte) (text []byte, codec Codec, seale
 	return text, r.Codec(), r.Sealed()
 }
 
-// tool runs a program over its standard input.
+// tool runs a program with the given standard input.
 func tool(t *testing.T, in []byte, name string, args ...string) []byte {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -84,7 +84,7 @@ func tool(t *testing.T, in []byte, name string, args ...string) []byte {
 	return out.Bytes()
 }
 
-// unpack is the stock program that reads a codec.
+// unpack is the program that decompresses a codec.
 func unpack(t *testing.T, codec Codec, stream []byte) []byte {
 	t.Helper()
 	switch codec {
@@ -136,7 +136,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// A row may be huge, and is never split.
+// A huge row is one frame.
 func TestHugeFrame(t *testing.T) {
 	text := bytes.Repeat(csvText(1000), 64<<20/1000)
 	stream := compressed(t, Zstd, text, len(text))

@@ -10,7 +10,7 @@ import (
 	"culvert/internal/compress"
 )
 
-// Frames are made one by one, at best by several goroutines, and written in order.
+// Frames can be made by several goroutines, and are written in order.
 func Example() {
 	var file bytes.Buffer
 	encoder := compress.NewEncoder(compress.Zstd, 0)
@@ -41,7 +41,7 @@ func Example() {
 	// zstd true
 }
 
-// A stream of no frames is valid as well: the trailer alone.
+// A stream without frames is valid: it is the trailer alone.
 func ExampleTrailer() {
 	for _, codec := range []compress.Codec{compress.Zstd, compress.Gzip, compress.None} {
 		var file bytes.Buffer
@@ -54,7 +54,7 @@ func ExampleTrailer() {
 	// rows.csv 0 <nil>
 }
 
-// The table says where each frame lies, so that a part of the text can be read alone.
+// The seek table locates each frame, so any part of the text can be read alone.
 func ExampleReadSeekTable() {
 	var file []byte
 	encoder, trailer := compress.NewEncoder(compress.Zstd, 1), compress.NewTrailer(compress.Zstd)
@@ -88,7 +88,7 @@ func ExampleReadSeekTable() {
 	// 16: "3,light\n" <nil>
 }
 
-// A frame is decoded without those before it.
+// A frame is decoded without the frames before it.
 func ExampleFrameDecoder() {
 	first := compress.NewEncoder(compress.Zstd, 1).AppendFrame(nil, []byte("1,water\n"))
 	decoder := compress.NewFrameDecoder(1)

@@ -12,12 +12,12 @@ import (
 	"culvert/internal/compress"
 )
 
-// nothing is a reader that returns neither bytes nor an error.
+// nothing is a reader that never makes progress.
 type nothing struct{}
 
 func (nothing) Read([]byte) (int, error) { return 0, nil }
 
-// stream compresses text, in frames of 300,000 bytes.
+// stream compresses text in frames of 300,000 bytes.
 func stream(t *testing.T, codec compress.Codec, text []byte) []byte {
 	t.Helper()
 	encoder, trailer := compress.NewEncoder(codec, 1), compress.NewTrailer(codec)
@@ -35,7 +35,7 @@ func stream(t *testing.T, codec compress.Codec, text []byte) []byte {
 	return out.Bytes()
 }
 
-// TestNoProgress reads from sources that end in nothing.
+// TestNoProgress reads from sources that stop making progress.
 func TestNoProgress(t *testing.T) {
 	text := noise(1_000_000)
 	for _, codec := range []compress.Codec{compress.Zstd, compress.Gzip, compress.None} {
@@ -53,7 +53,7 @@ func TestNoProgress(t *testing.T) {
 	}
 }
 
-// noise is text that does not get shorter.
+// noise returns data that does not compress.
 func noise(size int) []byte {
 	p, x := make([]byte, size), uint32(1)
 	for i := range p {
@@ -63,7 +63,7 @@ func noise(size int) []byte {
 	return p
 }
 
-// TestEndWithoutClose reads streams to their end, sound and damaged, and closes nothing.
+// TestEndWithoutClose reads valid and damaged streams to their end and does not close them.
 func TestEndWithoutClose(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	text := noise(1_000_000)
@@ -86,7 +86,7 @@ func TestEndWithoutClose(t *testing.T) {
 			}
 		}
 	}
-	// One frame of 5 MiB, for which there is another decoder.
+	// Large frames have another decoder.
 	large := compress.NewEncoder(compress.Zstd, 1).AppendFrame(nil, noise(5<<20))
 	r, err := compress.NewReader(bytes.NewReader(large))
 	if err != nil {
@@ -97,19 +97,19 @@ func TestEndWithoutClose(t *testing.T) {
 	}
 }
 
-// byteAt is a source that gives one byte at a time, whatever it is asked for.
+// byteAt is a source that returns one byte at a time.
 type byteAt struct{ io.ReaderAt }
 
 func (b byteAt) ReadAt(p []byte, off int64) (int, error) {
 	return b.ReaderAt.ReadAt(p[:min(1, len(p))], off)
 }
 
-// emptyAt is a source that gives nothing.
+// emptyAt is a source that never makes progress.
 type emptyAt struct{}
 
 func (emptyAt) ReadAt([]byte, int64) (int, error) { return 0, nil }
 
-// TestSeekTableOfShortReads reads a table from sources that return less than they are asked for.
+// TestSeekTableOfShortReads reads a table from sources with short reads.
 func TestSeekTableOfShortReads(t *testing.T) {
 	whole := stream(t, compress.Zstd, noise(1_000_000))
 	table, err := compress.ReadSeekTable(byteAt{bytes.NewReader(whole)}, int64(len(whole)))
@@ -142,7 +142,7 @@ func TestZeroReader(t *testing.T) {
 	}
 }
 
-// lying are a reader and a writer that claim more than they were given.
+// lying returns counts larger than the slice.
 type lying struct{}
 
 func (lying) Read(p []byte) (int, error)  { return len(p) + 1, nil }

@@ -5,35 +5,44 @@ import (
 	"bytes"
 	"errors"
 	"io"
+
+	"github.com/klauspost/compress/gzip"
+
+	"culvert/internal/strictio"
+)
+
+var (
+	errNotMade = errors.New("compress: use of a zero Reader or FrameDecoder")
+	errClosed  = errors.New("compress: read of a closed Reader")
 )
 
 // pieceSize is the size of the buffers between a source, a decoder and a reader.
 const pieceSize = 128 << 10
 
-// Reader returns the text of a compressed stream. It is for one goroutine at a time, and made by [NewReader].
+// Reader returns the text of a compressed stream. Use [NewReader] to make one. A Reader must be used by one goroutine
+// at a time.
 type Reader struct {
 	codec  Codec
 	pieces pieces
-	piece  []byte // the rest of the current piece
+	piece  []byte // rest of the current piece
 	err    error
 }
 
-// pieces is a decoder that returns the text piece by piece. A piece is valid until the next call of next. It may be
-// closed more than once.
+// pieces is a decoder that returns the text in pieces. A piece is valid until the next call of next. close may be
+// called more than once.
 type pieces interface {
 	next() ([]byte, error)
 	close()
 }
 
-// NewReader finds out by the first bytes of src how it is compressed. What is neither zstd nor gzip is not compressed.
-// It reads src from the goroutine that calls, and further ahead than it gives text.
+// NewReader detects the compression of src by its first bytes. Input that is neither zstd nor gzip is returned as it
+// is. The Reader reads src only in the calling goroutine, and reads ahead.
 //
-// The error is that of src, if it fails in the first bytes. A src that returns nothing, neither bytes nor an error, a
-// hundred times in a row ends the stream with [io.ErrNoProgress].
-//
-// A caller that stops before io.EOF or an error must call [Reader.Close].
+// NewReader returns the error of src if the first bytes cannot be read. If src returns neither bytes nor an error a
+// hundred times in a row, the error is [io.ErrNoProgress]. A caller that stops before io.EOF or an error must call
+// [Reader.Close].
 func NewReader(src io.Reader) (*Reader, error) {
-	s := &source{Reader: src}
+	s := &source{Reader: strictio.Reader{R: src}}
 	buffered := bufio.NewReaderSize(s, pieceSize)
 	head, err := buffered.Peek(4)
 	if err != nil && err != io.EOF {
@@ -50,7 +59,7 @@ func NewReader(src io.Reader) (*Reader, error) {
 	}
 }
 
-// detect knows a stream by its first four bytes, or by less of them if there are no more.
+// detect returns the codec of a stream that begins with head: four bytes, or fewer if the stream is shorter.
 func detect(head []byte) Codec {
 	const (
 		gzipMagic = "\x1f\x8b"
@@ -69,23 +78,24 @@ func detect(head []byte) Codec {
 	}
 }
 
-// Codec says how the source is compressed.
+// Codec returns the compression of the source.
 func (r *Reader) Codec() Codec { return r.codec }
 
-// Sealed reports whether the stream ended with a seek table that lists just the frames that were read. It is known once
-// the Reader has returned io.EOF. Only of a sealed stream is it certain that nothing is missing: if a stream without a
-// table is cut between two frames or members, what is left is a valid stream.
+// Sealed reports whether the stream ended with a seek table that lists exactly the frames that were read. It is valid
+// after io.EOF. Only a sealed stream is known to be complete: a stream without a table that is cut between two frames
+// or members is still valid.
 //
-// A seek table that does not fit the frames is an error of Read, whatever Sealed says.
+// If a seek table does not match the frames, Read returns an error.
 func (r *Reader) Sealed() bool {
 	z, ok := r.pieces.(*zstdPieces)
 	return ok && z.err == io.EOF && z.account.sealed
 }
 
-// Read gives the next text. Errors about the compressed data wrap [ErrCorrupt], and io.ErrUnexpectedEOF too if it ends
-// early. All text before the damaged frame has been given by then; of a gzip member, and of a zstd frame above 4 MiB,
-// also text after the damage may have been, since the checksum stands at its end. Errors of the source are returned as
-// they are. Errors stay.
+// Read returns the next text. Errors about the compressed data wrap [ErrCorrupt], and also io.ErrUnexpectedEOF if the
+// stream is truncated. Errors of the source are returned unchanged. Errors are sticky.
+//
+// Before an error, Read returns all text before the damaged frame. The checksum is at the end of a frame, so Read may
+// also have returned damaged text of a gzip member, or of a zstd frame above 4 MiB.
 func (r *Reader) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -98,7 +108,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// WriteTo writes all text to w, without copying it.
+// WriteTo writes the rest of the text to w, without copying it.
 func (r *Reader) WriteTo(w io.Writer) (int64, error) {
 	var written int64
 	for {
@@ -107,13 +117,7 @@ func (r *Reader) WriteTo(w io.Writer) (int64, error) {
 		} else if err != nil {
 			return written, err
 		}
-		n, err := w.Write(r.piece)
-		if n < 0 || n > len(r.piece) {
-			n, err = 0, errCount
-		}
-		if err == nil && n < len(r.piece) {
-			err = io.ErrShortWrite
-		}
+		n, err := strictio.Write(w, r.piece)
 		r.piece = r.piece[n:]
 		written += int64(n)
 		if err != nil {
@@ -122,7 +126,7 @@ func (r *Reader) WriteTo(w io.Writer) (int64, error) {
 	}
 }
 
-// fill sees to it that there is text in the current piece. At the end, and after an error, it ends the goroutines.
+// fill makes sure that the current piece is not empty. At the end, and after an error, it ends the goroutines.
 func (r *Reader) fill() error {
 	if r.pieces == nil {
 		return errNotMade
@@ -138,8 +142,8 @@ func (r *Reader) fill() error {
 	return nil
 }
 
-// Close ends the goroutines of the Reader. It does not close the source. It is not needed after io.EOF or an error. The
-// error is always nil.
+// Close ends the goroutines of the Reader and always returns nil. It does not close the source. After io.EOF or an
+// error, Close is not needed.
 func (r *Reader) Close() error {
 	if r.pieces == nil {
 		return nil
@@ -152,9 +156,7 @@ func (r *Reader) Close() error {
 	return nil
 }
 
-var errClosed = errors.New("compress: read of a closed Reader")
-
-// plainPieces gives what is not compressed.
+// plainPieces returns input that is not compressed.
 type plainPieces struct {
 	src io.Reader
 	buf []byte
@@ -166,3 +168,101 @@ func (p *plainPieces) next() ([]byte, error) {
 }
 
 func (p *plainPieces) close() {}
+
+// gzipPieces returns the text of gzip members. Like gzip, it ignores zeros after the last member, which fill the blocks
+// of tapes.
+type gzipPieces struct {
+	src      *source
+	buffered *bufio.Reader
+	gzip     *gzip.Reader
+	inside   bool // a member
+	buf      []byte
+}
+
+func newGzipPieces(s *source, buffered *bufio.Reader) *gzipPieces {
+	return &gzipPieces{src: s, buffered: buffered, gzip: new(gzip.Reader), buf: make([]byte, pieceSize)}
+}
+
+func (p *gzipPieces) next() ([]byte, error) {
+	if !p.inside {
+		if err := p.begin(); err != nil {
+			return nil, err
+		}
+	}
+	n, err := p.gzip.Read(p.buf)
+	switch {
+	case err == io.EOF:
+		p.inside = false
+		err = p.between()
+	case err != nil:
+		err = p.src.explain(Gzip, err)
+	}
+	return p.buf[:n], err
+}
+
+// begin reads the header of a member.
+func (p *gzipPieces) begin() error {
+	err := p.gzip.Reset(p.buffered)
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return p.src.explain(Gzip, err)
+	}
+	p.gzip.Multistream(false)
+	p.inside = true
+	return nil
+}
+
+var errAfterMember = errors.New("trailing data after a member")
+
+// between returns nil if another member follows, and io.EOF at the end of the stream.
+func (p *gzipPieces) between() error {
+	const firstOfMagic = 0x1f
+	zeros := false
+	for {
+		switch b, err := p.buffered.ReadByte(); {
+		case err == io.EOF:
+			return io.EOF
+		case err != nil:
+			return p.src.explain(Gzip, err)
+		case b == 0:
+			zeros = true
+		case b == firstOfMagic && !zeros:
+			return p.buffered.UnreadByte()
+		default:
+			return corrupt(Gzip, errAfterMember)
+		}
+	}
+}
+
+func (p *gzipPieces) close() {}
+
+// source keeps the error of a reader, to tell it from errors about the data when a decoder returns it.
+type source struct {
+	strictio.Reader
+	err error
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	if err != nil && err != io.EOF {
+		s.err = err
+	}
+	return n, err
+}
+
+// explain returns the error to report for an error of a decoder.
+func (s *source) explain(codec Codec, err error) error {
+	var known *corruptError
+	switch {
+	case s.err != nil && errors.Is(err, s.err):
+		return s.err
+	case errors.Is(err, io.ErrNoProgress):
+		return err
+	case errors.As(err, &known):
+		return known
+	default:
+		return corrupt(codec, err)
+	}
+}

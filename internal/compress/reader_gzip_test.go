@@ -9,7 +9,7 @@ import (
 	"testing/iotest"
 )
 
-// What comes after a gzip member is another one, zeros that fill a block of a tape, or damage.
+// A gzip member is followed by another member, by zeros that fill a block of a tape, or by damage.
 func TestReaderOfWhatFollowsAMember(t *testing.T) {
 	text := csvText(3000)
 	member := compressed(t, Gzip, text, len(text))

@@ -18,7 +18,7 @@ import (
 	"culvert/internal/testkit"
 )
 
-// skippable is a frame that decoders skip.
+// skippable returns a skippable frame.
 func skippable(magic uint32, content []byte) []byte {
 	frame := binary.LittleEndian.AppendUint32(nil, magic)
 	frame = binary.LittleEndian.AppendUint32(frame, uint32(len(content)))
@@ -118,8 +118,8 @@ func TestReaderKeepsTheRulesOfReaders(t *testing.T) {
 	}
 }
 
-// readDamaged reads a stream that may be damaged and checks what is true of all of them: the frames give a beginning of
-// the text, and errors stay.
+// readDamaged reads a stream that may be damaged. It checks that Read returns a prefix of the text and that errors are
+// sticky.
 func readDamaged(t *testing.T, stream, text []byte) (got []byte, sealed bool, err error) {
 	t.Helper()
 	r, err := NewReader(bytes.NewReader(stream))
@@ -140,7 +140,7 @@ func readDamaged(t *testing.T, stream, text []byte) (got []byte, sealed bool, er
 func TestReaderOfCutStream(t *testing.T) {
 	text := csvText(1500)
 	for _, codec := range []Codec{Zstd, Gzip} {
-		// The borders of frames, where a stream that is cut is valid, by what they leave of the text.
+		// A stream that is cut between frames is valid: the length of the text at each border.
 		borders := map[int]int{0: 0}
 		encoder := NewEncoder(codec, 1)
 		var frames []byte
@@ -355,7 +355,7 @@ type writerFunc func(p []byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// A few KiB can stand for any amount of text.
+// A few KiB can hold any amount of text.
 func TestReaderMemoryOfBombs(t *testing.T) {
 	frame, err := (&zstd.Header{WindowSize: 1 << 20}).AppendTo(nil)
 	if err != nil {

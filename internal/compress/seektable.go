@@ -4,10 +4,15 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"iter"
 	"math"
 	"sort"
+
+	"github.com/klauspost/compress/zstd"
+
+	"culvert/internal/strictio"
 )
 
 // The constants of the Zstandard Seekable Format.
@@ -22,45 +27,44 @@ const (
 	checksumSize   = 4
 )
 
-// maxFrames bounds the memory of a table. The format allows 2^27 frames, which would be a GiB.
+// maxFrames bounds the memory of a table. The format allows 2^27 frames, which would take 1 GiB.
 const maxFrames = 1 << 22
 
-// pageEntries is how many entries a table grows by; nothing is copied when it does.
+// pageEntries is the number of entries by which a table grows, without copying.
 const pageEntries = 8 << 10
 
-// ErrNoSeekTable says that a stream does not end with a seek table, or not with one that can be used here. It may be
-// valid all the same.
+// ErrNoSeekTable reports that a stream does not end with a seek table, or not with a usable one. The stream may still
+// be valid.
 var ErrNoSeekTable = errors.New("compress: no seek table")
 
 // SeekTable lists the frames of a zstd stream, in order. The zero value lists none.
 type SeekTable struct {
 	pages  [][]byte // entries as in the stream, without checksums
-	starts []Frame  // the offsets that each page begins with
-	next   Frame    // the offsets of a frame that would come next
+	starts []Frame  // offsets of the first frame of each page
+	next   Frame    // offsets after the last frame
 	frames int
 }
 
-// Frame says where a frame lies: at Offset in the stream, and its text at TextOffset in the whole text. Frames without
-// text count too.
+// Frame is the position of a frame in the stream and of its text in the whole text. Its text may be empty.
 type Frame struct {
 	Offset, Size         int64
 	TextOffset, TextSize int64
 }
 
-// Len is the number of frames.
+// Len returns the number of frames.
 func (t *SeekTable) Len() int { return t.frames }
 
-// TextSize is the size of the whole text.
+// TextSize returns the size of the whole text in bytes.
 func (t *SeekTable) TextSize() int64 { return t.next.TextOffset }
 
-// Memory is about how much the table takes, in bytes.
+// Memory returns the approximate memory of the table in bytes.
 func (t *SeekTable) Memory() int64 { return int64(len(t.pages)) * pageEntries * entrySize }
 
 // All yields the frames in order.
 func (t *SeekTable) All() iter.Seq[Frame] { return t.from(0, -1) }
 
-// From yields the frames in order, from the one on that has the text at this offset. It yields none if there is no
-// text.
+// From yields the frames in order, beginning with the frame that holds the text at textOffset. It yields none if the
+// text does not have this offset.
 func (t *SeekTable) From(textOffset int64) iter.Seq[Frame] {
 	if textOffset < 0 || textOffset >= t.next.TextOffset {
 		return func(func(Frame) bool) {}
@@ -69,7 +73,7 @@ func (t *SeekTable) From(textOffset int64) iter.Seq[Frame] {
 	return t.from(page-1, textOffset)
 }
 
-// from yields the frames of a page and those after it that end behind an offset of the text.
+// from yields the frames from a page on whose text ends after textOffset.
 func (t *SeekTable) from(page int, textOffset int64) iter.Seq[Frame] {
 	return func(yield func(Frame) bool) {
 		if len(t.pages) == 0 {
@@ -90,7 +94,7 @@ func (t *SeekTable) from(page int, textOffset int64) iter.Seq[Frame] {
 	}
 }
 
-// add lists one more frame. It reports whether the table has room for it and its fields for the sizes.
+// add lists one more frame. It returns false if the table is full or a size does not fit its field.
 func (t *SeekTable) add(size, textSize int64) bool {
 	if t.frames == maxFrames || max(size, textSize) > math.MaxUint32 {
 		return false
@@ -112,7 +116,7 @@ func appendEntry(dst []byte, size, textSize int64) []byte {
 	return binary.LittleEndian.AppendUint32(dst, uint32(textSize))
 }
 
-// WriteTo writes the table as the skippable frame that ends a stream.
+// WriteTo writes the skippable frame that ends a stream.
 func (t *SeekTable) WriteTo(w io.Writer) (int64, error) {
 	var head, foot [footerSize]byte
 	binary.LittleEndian.PutUint32(head[:], skippableMagic)
@@ -136,19 +140,18 @@ func (t *SeekTable) WriteTo(w io.Writer) (int64, error) {
 	return written + int64(n), err
 }
 
-// footer is the end of a seek table, decoded.
+// footer is the decoded end of a seek table.
 type footer struct {
 	frames int64
 	entry  int64 // size of each entry
 }
 
-// tableSize is the length of the whole skippable frame.
+// tableSize returns the size of the whole skippable frame.
 func (f footer) tableSize() int64 {
 	return skippableSize + f.frames*f.entry + footerSize
 }
 
-// parseFooter decodes the last footerSize bytes of what may be a seek table. The error is ErrNoSeekTable if they are
-// something else.
+// parseFooter decodes the last footerSize bytes of a stream. The error wraps ErrNoSeekTable if they are something else.
 func parseFooter(b []byte) (footer, error) {
 	if binary.LittleEndian.Uint32(b[5:]) != seekableMagic {
 		return footer{}, ErrNoSeekTable
@@ -164,22 +167,28 @@ func parseFooter(b []byte) (footer, error) {
 	return f, nil
 }
 
-// ReadSeekTable reads the table at the end of a zstd stream of so many bytes, in up to 32 MiB of memory. The error is
-// [ErrNoSeekTable] if there is none of the whole stream, if it lists more than four million frames, or if it is of a
-// version that is not known; and it wraps [ErrCorrupt] if the table is damaged, or lists more than there is.
+// ReadSeekTable reads the table at the end of a zstd stream of size bytes. It uses up to 32 MiB of memory. The error
+// wraps [ErrNoSeekTable] if there is no table of the whole stream, if it lists more than four million frames, or if its
+// version is unknown. The error wraps [ErrCorrupt] if the table is damaged or lists more than the stream has.
 func ReadSeekTable(src io.ReaderAt, size int64) (*SeekTable, error) {
 	return ReadSeekTableUpTo(src, size, maxFrames)
 }
 
-// ReadSeekTableUpTo is [ReadSeekTable] for who has not as much memory: a table that lists more frames is
-// ErrNoSeekTable. It takes 8 bytes for each.
+// ReadSeekTableUpTo is [ReadSeekTable] for tables of up to the given number of frames. Each takes 8 bytes of memory.
 func ReadSeekTableUpTo(src io.ReaderAt, size, frames int64) (*SeekTable, error) {
 	frames = min(frames, maxFrames)
 	var foot [footerSize]byte
 	if size < skippableSize+footerSize {
 		return nil, ErrNoSeekTable
 	}
-	if err := readFullAt(src, foot[:], size-footerSize); err != nil {
+	read := func(p []byte, off int64) error {
+		_, err := strictio.ReadFullAt(src, p, off)
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return err
+	}
+	if err := read(foot[:], size-footerSize); err != nil {
 		return nil, err
 	}
 	f, err := parseFooter(foot[:])
@@ -194,7 +203,7 @@ func ReadSeekTableUpTo(src io.ReaderAt, size, frames int64) (*SeekTable, error) 
 	}
 	start := size - f.tableSize()
 	var head [skippableSize]byte
-	if err := readFullAt(src, head[:], start); err != nil {
+	if err := read(head[:], start); err != nil {
 		return nil, err
 	}
 	if binary.LittleEndian.Uint32(head[:]) != skippableMagic ||
@@ -206,7 +215,7 @@ func ReadSeekTableUpTo(src io.ReaderAt, size, frames int64) (*SeekTable, error) 
 	page := make([]byte, pageEntries*f.entry)
 	for at := start + skippableSize; at < size-footerSize; at += int64(len(page)) {
 		page = page[:min(int64(len(page)), size-footerSize-at)]
-		if err := readFullAt(src, page, at); err != nil {
+		if err := read(page, at); err != nil {
 			return nil, err
 		}
 		for e := page; len(e) > 0; e = e[f.entry:] {
@@ -215,7 +224,7 @@ func ReadSeekTableUpTo(src io.ReaderAt, size, frames int64) (*SeekTable, error) 
 	}
 	end := t.next
 	if end.Offset < start {
-		return nil, fmt.Errorf("%w of the whole stream", ErrNoSeekTable) // as where several streams are joined
+		return nil, fmt.Errorf("%w of the whole stream", ErrNoSeekTable) // several streams have been joined
 	}
 	if end.Offset > start {
 		return nil, corrupt(Zstd, fmt.Errorf("the seek table lists frames of %d bytes, but %d bytes come before it",
@@ -224,24 +233,101 @@ func ReadSeekTableUpTo(src io.ReaderAt, size, frames int64) (*SeekTable, error) 
 	return t, nil
 }
 
-// readFullAt fills p. An io.EOF that comes with the last byte is no error. A source should not return less than it was
-// asked for without an error; one that does is asked for the rest.
-func readFullAt(src io.ReaderAt, p []byte, off int64) error {
-	for len(p) > 0 {
-		n, err := src.ReadAt(p, off)
-		switch {
-		case n < 0 || n > len(p):
-			return errCount
-		case n == len(p):
-			return nil
-		case err == io.EOF:
-			return io.ErrUnexpectedEOF
-		case err != nil:
-			return err
-		case n == 0:
-			return io.ErrNoProgress
-		}
-		p, off = p[n:], off+int64(n)
+// frameSlack is the room after the text that lets the decoder copy in large steps.
+const frameSlack = 32
+
+// errTextSize reports a frame that does not match the seek table.
+var errTextSize = errors.New("a frame does not have the size that the seek table gives")
+
+// FrameDecoder decodes the frames of a zstd stream that a [SeekTable] lists. It is safe for concurrent use.
+type FrameDecoder struct{ zstd *zstd.Decoder }
+
+// NewFrameDecoder returns a decoder for up to workers concurrent calls; further calls wait. It need not be closed.
+func NewFrameDecoder(workers int) *FrameDecoder {
+	return &FrameDecoder{newDecoder(max(1, workers), zstd.WithDecodeAllCapLimit(true))}
+}
+
+// FrameBuffer returns the capacity that [FrameDecoder.Decode] needs for textSize bytes of text.
+func FrameBuffer(textSize int64) int64 { return textSize + frameSlack }
+
+// Decode decodes a frame into buf, which must have a capacity of [FrameBuffer]; the text needs no other memory. If the
+// frame does not hold exactly textSize bytes, the error wraps [ErrCorrupt]. An entry of a table may cover several zstd
+// frames, and skippable ones.
+func (d *FrameDecoder) Decode(buf, frame []byte, textSize int64) ([]byte, error) {
+	if d.zstd == nil {
+		return nil, errNotMade
 	}
+	if int64(cap(buf)) < FrameBuffer(textSize) {
+		return nil, fmt.Errorf("compress: a buffer of %d bytes for a frame of %d", cap(buf), textSize)
+	}
+	text, err := d.zstd.DecodeAll(frame, buf[:0:FrameBuffer(textSize)])
+	if err != nil {
+		return nil, corrupt(Zstd, err)
+	}
+	if int64(len(text)) != textSize {
+		return nil, corrupt(Zstd, errTextSize)
+	}
+	return text, nil
+}
+
+// account checks the sizes of the frames that were read against a seek table. It keeps only a hash of them, so its
+// memory does not grow.
+type account struct {
+	frames   int64 // since the last seek table; joined streams have several
+	sizes    maphash.Hash
+	unlisted bool // a frame was too large for any table
+	sealed   bool // the last frame was a seek table of all frames since the table before it
+}
+
+var errTable = errors.New("the seek table does not list the frames before it")
+
+// add counts a frame.
+func (a *account) add(size, textSize int64) {
+	a.frames++
+	a.sealed = false
+	if max(size, textSize) > math.MaxUint32 {
+		a.unlisted = true
+		return
+	}
+	var entry [entrySize]byte
+	appendEntry(entry[:0], size, textSize)
+	a.sizes.Write(entry[:])
+}
+
+// addTable counts a skippable frame that may be a seek table. It reads the length bytes of the frame's content through
+// buf. It returns an error if the frame is a table that does not list the frames before it.
+func (a *account) addTable(r io.Reader, length int64, buf []byte) error {
+	// If the table lists all frames, its length tells whether it has checksums.
+	entries := length - footerSize
+	entry := int64(entrySize)
+	if entries == a.frames*(entrySize+checksumSize) {
+		entry += checksumSize
+	}
+	buf = buf[:int64(len(buf))-int64(len(buf))%entry]
+
+	var sizes maphash.Hash
+	sizes.SetSeed(a.sizes.Seed())
+	for left := entries; left > 0; left -= int64(len(buf)) {
+		buf = buf[:min(int64(len(buf)), left)]
+		if _, err := io.ReadFull(r, buf); err != nil {
+			return err
+		}
+		for e := buf; int64(len(e)) >= entry; e = e[entry:] {
+			sizes.Write(e[:entrySize])
+		}
+	}
+	var foot [footerSize]byte
+	if _, err := io.ReadFull(r, foot[:]); err != nil {
+		return err
+	}
+	f, err := parseFooter(foot[:])
+	if err != nil {
+		a.add(skippableSize+length, 0)
+		return nil
+	}
+	if f.frames != a.frames || f.frames*f.entry != entries || a.unlisted || sizes.Sum64() != a.sizes.Sum64() {
+		return corrupt(Zstd, errTable)
+	}
+	*a = account{sealed: true}
 	return nil
 }

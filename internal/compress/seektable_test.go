@@ -46,7 +46,7 @@ func TestTrailerOfOtherCodecs(t *testing.T) {
 	}
 }
 
-// What a table cannot hold is left without one.
+// Streams that a table cannot describe have none.
 func TestTrailerWithoutTable(t *testing.T) {
 	tests := map[string]func(*Trailer){
 		"large frame": func(trailer *Trailer) { trailer.Add(math.MaxUint32+1, 5) },
@@ -132,7 +132,7 @@ func TestReadSeekTableOfOtherStreams(t *testing.T) {
 	}
 }
 
-// readerAt reads at any place by a function.
+// readerAt is a function that implements io.ReaderAt.
 type readerAt func(p []byte, off int64) (int, error)
 
 func (f readerAt) ReadAt(p []byte, off int64) (int, error) { return f(p, off) }

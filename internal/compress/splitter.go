@@ -15,30 +15,31 @@ const (
 	zstdCRCSize     = 4
 )
 
-// maxWindow bounds the memory that a stream may ask for, as the zstd program does without its option --long.
+// maxWindow bounds the memory that a stream may request. It is the zstd program's limit without --long.
 const maxWindow = 128 << 20
 
-// splitter finds the borders of the frames of a zstd stream. It reads the headers of frames and of blocks, and leaves
-// the blocks to a decoder: it is a reader of the bytes of one frame, which ends where the frame ends.
+// splitter finds the borders of the frames of a zstd stream. Its Read returns the bytes of one frame, and io.EOF at the
+// end of the frame. It parses the headers of frames and blocks, and leaves the content of blocks to a decoder.
 type splitter struct {
 	src    *bufio.Reader
 	header zstd.Header // of the current frame
 
 	state splitState
-	left  int64 // bytes of the current part that are still to be read
+	left  int64 // unread bytes of the current part
 	size  int64 // bytes of the frame that have been read
-	bound int64 // no more text than this is in the blocks read so far
+	bound int64 // upper bound of the text in the blocks read so far
 }
 
 type splitState uint8
 
 const (
-	atBlock    splitState = iota // a block header comes after the bytes left
-	atChecksum                   // the checksum comes after the bytes left
-	atEnd                        // the frame ends after the bytes left
+	atBlock    splitState = iota // a block header follows the current part
+	atChecksum                   // the checksum follows the current part
+	atEnd                        // the frame ends with the current part
 )
 
-// next goes to the next frame; the current one must have been read to its end. It returns io.EOF where the stream ends.
+// next advances to the next frame. The current one must have been read to its end. At the end of the stream, next
+// returns io.EOF.
 func (s *splitter) next() error {
 	head, err := s.src.Peek(zstd.HeaderMaxSize)
 	if err != nil && err != io.EOF {
@@ -68,7 +69,7 @@ func (s *splitter) next() error {
 	return nil
 }
 
-// Read gives bytes of the current frame, and io.EOF at its end. A stream that ends before is corrupt.
+// Read reads the current frame, up to io.EOF. A stream that ends earlier is corrupt.
 func (s *splitter) Read(p []byte) (int, error) {
 	if s.left == 0 {
 		if s.state == atEnd {
@@ -87,7 +88,7 @@ func (s *splitter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// nextPart finds how many bytes the next block takes, with its header, or the checksum.
+// nextPart makes the next block with its header, or the checksum, the current part.
 func (s *splitter) nextPart() error {
 	if s.state == atChecksum {
 		s.state, s.left = atEnd, zstdCRCSize
@@ -132,7 +133,7 @@ func (s *splitter) nextPart() error {
 	return nil
 }
 
-// textBound is the most text that the blocks read so far can hold.
+// textBound returns an upper bound of the text in the blocks read so far.
 func (s *splitter) textBound() int64 {
 	if s.header.HasFCS {
 		return int64(min(s.header.FrameContentSize, 1<<62))

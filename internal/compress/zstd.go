@@ -12,18 +12,18 @@ import (
 	"culvert/internal/ordered"
 )
 
-// maxSmall is the most that a frame may take, compressed and as text, for a worker to decode it as a whole. Ours take a
-// third of it.
+// maxSmall is the largest size of a frame, and of its text, that a worker decodes as a whole. Frames of this package
+// have a third of it.
 const maxSmall = 4 << 20
 
-// maxWorkers bounds the memory. So many decode faster than what comes after them writes.
+// maxWorkers bounds the memory. Eight workers decode faster than later stages write.
 const maxWorkers = 8
 
-// zstdPieces gives the text of zstd frames. Small frames are decoded by several workers at once, each as a whole, in
-// items of a queue. Before any other frame the queue is emptied; then a large frame is decoded as a stream, and a
-// skippable frame is skipped, or checked if it is a seek table.
+// zstdPieces returns the text of zstd frames. Workers decode small frames as a whole, in the items of a queue. Before
+// any other frame the queue is emptied. Then a large frame is decoded as a stream, and a skippable frame is skipped, or
+// checked if it is a seek table.
 //
-// There is no goroutine for reading: what is given out next is waited for only when every item is under way.
+// No goroutine is needed for reading: next waits for an item only when all items are in use.
 type zstdPieces struct {
 	src     *source
 	split   splitter
@@ -32,28 +32,28 @@ type zstdPieces struct {
 	account account
 
 	items   int                       // in the queue
-	waiting int                       // items put, and not yet given out
-	given   *ordered.Item[*frameItem] // its text has been given out
+	waiting int                       // items put and not yet taken
+	given   *ordered.Item[*frameItem] // its text was returned last
 	stage   stage
-	err     error // what comes after the waiting items
+	err     error // follows the waiting items
 
 	large     *zstd.Decoder             // made for the first large frame
-	largeHead *ordered.Item[*frameItem] // what readFrame has read of a large frame
-	largeText int64                     // text of the large frame that was given out
+	largeHead *ordered.Item[*frameItem] // beginning of a large frame
+	largeText int64                     // size of the large frame's text so far
 	buf       []byte                    // for large and skippable frames
 }
 
-// stage says what the splitter stands before.
+// stage is what the splitter reads next.
 type stage uint8
 
 const (
-	atSmall     stage = iota // a new frame, so far as is known a small one
+	atSmall     stage = iota // a new frame, small unless it turns out otherwise
 	atSkippable              // a skippable frame
 	atLarge                  // the rest of a large frame
-	inLarge                  // the same, and the decoder is reading it
+	inLarge                  // the same, and its decoder has begun
 )
 
-// frameItem is a frame on its way through a worker.
+// frameItem is a frame that a worker decodes.
 type frameItem struct {
 	frame []byte
 	text  []byte
@@ -65,7 +65,7 @@ func newZstdPieces(s *source, buffered *bufio.Reader) *zstdPieces {
 	decoder := newDecoder(workers)
 	items := make([]*frameItem, 1)
 	if workers > 1 {
-		// One more to be given out, one more to be read into.
+		// One more for the text that was returned, and one to read into.
 		items = make([]*frameItem, workers+2)
 	}
 	for i := range items {
@@ -77,14 +77,14 @@ func newZstdPieces(s *source, buffered *bufio.Reader) *zstdPieces {
 	return &zstdPieces{src: s, split: splitter{src: buffered}, small: decoder, queue: queue, items: len(items)}
 }
 
-// newDecoder gives a decoder for so many frames at once, or for one stream if it is one. For a stream more would not be
-// faster, and have goroutines.
-func newDecoder(concurrency int) *zstd.Decoder {
-	d, err := zstd.NewReader(nil,
+// newDecoder returns a decoder for up to concurrency frames at once. Streams use one with concurrency 1: more would not
+// be faster, and would start goroutines.
+func newDecoder(concurrency int, more ...zstd.DOption) *zstd.Decoder {
+	d, err := zstd.NewReader(nil, append(more,
 		zstd.WithDecoderConcurrency(concurrency),
 		zstd.WithDecoderMaxWindow(maxWindow),
 		zstd.WithDecoderLowmem(true),
-	)
+	)...)
 	if err != nil {
 		panic("compress: " + err.Error()) // the options are constants
 	}
@@ -122,7 +122,7 @@ func (z *zstdPieces) close() {
 	}
 }
 
-// readFrame goes to the next frame and, if it is small, puts it into the queue.
+// readFrame advances to the next frame and, if it is small, puts it into the queue.
 func (z *zstdPieces) readFrame() error {
 	if err := z.split.next(); err != nil {
 		return err
@@ -147,14 +147,14 @@ func (z *zstdPieces) readFrame() error {
 	return nil
 }
 
-// appendSmall appends the current frame. If the frame is not small, it stops where that turns out.
+// appendSmall appends the current frame to dst. If the frame turns out to be large, it stops and returns false.
 func (s *splitter) appendSmall(dst []byte) (frame []byte, small bool, err error) {
 	for {
 		if s.textBound() > maxSmall || len(dst) == maxSmall {
 			return dst, false, nil
 		}
 		if len(dst) == cap(dst) {
-			// Twice as much, as append would, but never beyond maxSmall.
+			// Double the capacity, as append would, but never beyond maxSmall.
 			dst = slices.Grow(dst, min(max(len(dst), pieceSize), maxSmall-len(dst)))
 		}
 		n, err := s.Read(dst[len(dst):min(cap(dst), maxSmall)])
@@ -168,7 +168,7 @@ func (s *splitter) appendSmall(dst []byte) (frame []byte, small bool, err error)
 	}
 }
 
-// take gives the text of the next item.
+// take returns the text of the next item.
 func (z *zstdPieces) take() ([]byte, error) {
 	it := z.queue.Next()
 	z.waiting--
@@ -182,7 +182,7 @@ func (z *zstdPieces) take() ([]byte, error) {
 	return it.Value.text, nil
 }
 
-// release frees the item whose text was given out.
+// release frees the item whose text was returned last.
 func (z *zstdPieces) release() {
 	if z.given != nil {
 		z.queue.Free(z.given)
@@ -190,7 +190,7 @@ func (z *zstdPieces) release() {
 	}
 }
 
-// stream gives the next text of a large frame.
+// stream returns the next text of a large frame.
 func (z *zstdPieces) stream() ([]byte, error) {
 	if z.stage == atLarge {
 		if z.large == nil {
@@ -234,7 +234,7 @@ func (z *zstdPieces) skip() error {
 	return nil
 }
 
-// largeBuf is the buffer for frames that are not decoded by workers.
+// largeBuf returns the buffer for frames that workers do not decode.
 func (z *zstdPieces) largeBuf() []byte {
 	if z.buf == nil {
 		z.buf = make([]byte, pieceSize)
