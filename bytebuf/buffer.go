@@ -8,68 +8,66 @@ import (
 // Buffer is a variable-sized buffer of bytes with the methods of [bytes.Buffer], and with [Buffer.Extend],
 // [Buffer.Free] and [Buffer.TakeString]. The zero value is an empty buffer ready to use.
 //
-// A Buffer is used by one goroutine at a time; those methods that change nothing (Bytes, String, Peek, Len, Cap,
-// Available and AvailableBuffer) may be called at once. A copy of a Buffer shares its memory: use only one of the two.
+// A Buffer must be used by one goroutine at a time, except for the methods that change nothing: Bytes, String, Peek,
+// Len, Cap, Available and AvailableBuffer. A Buffer must not be copied.
 type Buffer struct {
 	_        noCopy
 	buf      []byte // the content is buf[off:]
 	off      int
 	lastRead readOp
 	memory   uint32 // whose memory buf is: foreign, lent, owned, passed or exposed
-	loan     *loan  // of the Pool that has lent this Buffer
+	loan     *loan  // of the Pool that lent this Buffer, or nil
 }
 
-// noCopy makes go vet report copies: two Buffers that free the same memory hand it on twice.
+// noCopy makes go vet report copies. Two copies would free the same memory twice.
 type noCopy struct{}
 
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
 
-// Whose memory the buf of a Buffer is.
+// The owner of a Buffer's memory.
 const (
-	foreign uint32 = iota // the caller's, or the first bytes of New; or none
-	lent                  // that of a Pool
-	owned                 // from the free lists, and nobody else has a slice of it
-	passed                // owned, but a reader or writer has a slice of it until it returns
-	exposed               // from the free lists, and others may have slices of it until Free
+	foreign uint32 = iota // the caller, or New, or there is no memory
+	lent                  // a Pool
+	owned                 // this Buffer: from the free lists, and no slices exist
+	passed                // this Buffer, but a reader or writer has a slice until it returns
+	exposed               // this Buffer, but callers may have slices until Free
 )
 
-// bootstrapSize is the number of bytes that a Buffer of New holds by itself, and the least that another one takes: a
-// cache line, and what bytes.Buffer begins with.
+// bootstrapSize is the initial size of New's memory, and the minimum of any other: a cache line, as in bytes.Buffer.
 const bootstrapSize = 64
 
-// New gives an empty Buffer that keeps its first 64 bytes on the stack of the caller, if it stays there itself.
+// New returns an empty Buffer with 64 bytes of memory, on the stack of the caller if the Buffer does not escape.
 func New() *Buffer {
-	// Not a part of the Buffer: a variable that points to itself always moves to the heap.
+	// Not a field of the Buffer: a variable that points to itself always escapes.
 	var bootstrap [bootstrapSize]byte
 	return &Buffer{buf: bootstrap[:0]}
 }
 
-// NewBuffer gives a Buffer with the content buf, which belongs to it from now on: the caller should not use buf
-// afterwards. It serves to read existing data, or to write into memory of the caller's choice, if buf has length zero
-// and the capacity wanted. That memory is never handed on to other Buffers.
+// NewBuffer returns a Buffer with the content buf. The Buffer takes ownership of buf; the caller should not use it
+// afterwards. Use NewBuffer to read existing data, or, with an empty buf of some capacity, to write into that memory.
+// Other Buffers never reuse it.
 func NewBuffer(buf []byte) *Buffer { return &Buffer{buf: buf} }
 
-// NewBufferString gives a Buffer with a copy of s as its content, to read from.
+// NewBufferString returns a Buffer with a copy of s as its content.
 func NewBufferString(s string) *Buffer { return &Buffer{buf: []byte(s)} }
 
-// Bytes gives the unread bytes. The slice is valid until the next method that changes the Buffer, and until then
-// changes of the slice are changes of the content.
+// Bytes returns the unread bytes. The slice aliases the content and is valid until the next call of a method that
+// changes the Buffer.
 func (b *Buffer) Bytes() []byte {
 	b.expose()
 	return b.buf[b.off:]
 }
 
-// AvailableBuffer gives an empty slice with the capacity of [Buffer.Available], to be appended to and passed to a Write
-// that follows at once, which then has nothing to copy. It is valid until the next write.
+// AvailableBuffer returns an empty slice with the capacity [Buffer.Available]. Append to it and pass it to Write at
+// once, which then copies nothing. The slice is valid until the next write.
 func (b *Buffer) AvailableBuffer() []byte {
 	b.expose()
 	return b.buf[len(b.buf):]
 }
 
-// Peek gives the next n bytes and leaves them unread. If there are fewer it gives what there is, and io.EOF. The slice
-// is valid until the next read or write, and until the next method that changes the Buffer changes of the slice are
-// changes of the content.
+// Peek returns the next n bytes without reading them. If there are fewer, it returns them with io.EOF. The slice aliases
+// the content and is valid until the next call of a method that changes the Buffer.
 func (b *Buffer) Peek(n int) ([]byte, error) {
 	b.expose()
 	if b.Len() < n {
@@ -78,15 +76,15 @@ func (b *Buffer) Peek(n int) ([]byte, error) {
 	return b.buf[b.off : b.off+n], nil
 }
 
-// expose notes that a slice of the memory goes out. It is called by methods that may run at once.
+// expose records that a caller gets a slice of the memory. It is called by methods that may run concurrently.
 func (b *Buffer) expose() {
 	if memory := atomic.LoadUint32(&b.memory); memory == owned || memory == passed {
 		atomic.StoreUint32(&b.memory, exposed)
 	}
 }
 
-// pass notes that a slice of the memory goes to a reader or writer, and gives what the memory was before. Until
-// passBack those can use the Buffer, and it must not hand on the memory that they work on.
+// pass records that a reader or writer gets a slice of the memory, and returns the old state. The reader or writer may
+// use the Buffer until passBack; meanwhile the memory of the slice must not be freed.
 func (b *Buffer) pass() uint32 {
 	memory := b.memory
 	if memory == owned {
@@ -95,25 +93,24 @@ func (b *Buffer) pass() uint32 {
 	return memory
 }
 
-// passBack ends a pass: readers and writers may not keep the slice. If they have called methods that hand out slices or
-// take other memory, it stays as these left it.
+// passBack restores the state before pass, unless the reader or writer has called methods that changed it.
 func (b *Buffer) passBack(memory uint32) {
 	if b.memory == passed {
 		b.memory = memory
 	}
 }
 
-// String gives a copy of the unread bytes as a string, and "<nil>" if b is nil.
+// String returns a copy of the unread bytes as a string, and "<nil>" if b is nil.
 func (b *Buffer) String() string {
 	if b == nil {
-		return "<nil>" // as bytes.Buffer does, for those who print a pointer
+		return "<nil>" // as bytes.Buffer does, for printing a nil pointer
 	}
 	return string(b.buf[b.off:])
 }
 
-// TakeString gives the unread bytes as a string and leaves the Buffer empty. If the content fills more than half of the
-// memory, that goes over to the string, without a copy. Otherwise the string is a copy and the memory stays; so it does
-// if it is not the Buffer's own, or if slices of it have been handed out, which could change the string.
+// TakeString returns the unread bytes as a string and empties the Buffer. If the content fills more than half of the
+// memory, the string takes over the memory without a copy. Otherwise, or if the memory belongs to others, or if slices
+// of it have been returned, which could change the string, the string is a copy.
 func (b *Buffer) TakeString() string {
 	content := b.buf[b.off:]
 	if !inPlace || b.memory != owned || len(content) <= cap(b.buf)/2 {
@@ -123,14 +120,13 @@ func (b *Buffer) TakeString() string {
 	}
 	b.buf, b.off, b.lastRead, b.memory = nil, 0, opInvalid, foreign
 	if b.loan != nil {
-		b.memory = lent // which Free still has to hand back
+		b.memory = lent // Free must still return the loan
 	}
 	return stringOf(content)
 }
 
-// Free empties the Buffer and hands its memory back to where it came from: to the free lists, or to the [Pool] that has
-// lent the Buffer. No slice that the Buffer has given may be used from now on; strings may. The Buffer is as good as
-// the zero Buffer then, unless it is a Pool's.
+// Free empties the Buffer and returns its memory to the free lists, or the Buffer to the [Pool] that lent it. Slices of
+// the Buffer must not be used any more; strings may. A Buffer that is not from a Pool may be used again.
 func (b *Buffer) Free() {
 	if b.memory != foreign {
 		b.handBack()
@@ -139,7 +135,7 @@ func (b *Buffer) Free() {
 	b.buf, b.off, b.lastRead = nil, 0, opInvalid
 }
 
-// handBack is apart from Free so that Free can be inlined.
+// handBack is separate so that Free can be inlined.
 func (b *Buffer) handBack() {
 	if b.memory != lent {
 		release(b.buf)
@@ -150,18 +146,18 @@ func (b *Buffer) handBack() {
 		return
 	}
 	if debug {
-		b.memory, b.loan = lent, loan // which notices if it is ended again
+		b.memory, b.loan = lent, loan // to detect a second Free
 	}
-	loan.end() // from here on the Buffer may be somebody else's
+	loan.end() // the Buffer may already have another borrower
 }
 
-// Len is the number of unread bytes.
+// Len returns the number of unread bytes.
 func (b *Buffer) Len() int { return len(b.buf) - b.off }
 
-// Cap is the size of the memory that the Buffer has now, read and unread bytes included.
+// Cap returns the size of the Buffer's memory, including the bytes that have been read.
 func (b *Buffer) Cap() int { return cap(b.buf) }
 
-// Available is the number of bytes that can be written before the Buffer has to make room.
+// Available returns the number of bytes that can be written without making room.
 func (b *Buffer) Available() int { return cap(b.buf) - len(b.buf) }
 
 // Truncate drops all but the first n unread bytes and keeps the memory. It panics if n is negative or greater than
@@ -178,7 +174,7 @@ func (b *Buffer) Truncate(n int) {
 	b.buf = b.buf[:b.off+n]
 }
 
-// Reset empties the Buffer and keeps the memory. It is the same as Truncate(0).
+// Reset empties the Buffer and keeps the memory, like Truncate(0).
 func (b *Buffer) Reset() {
 	b.buf = b.buf[:0]
 	b.off = 0

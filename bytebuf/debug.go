@@ -4,7 +4,7 @@ package bytebuf
 
 const debug = true
 
-// poison overwrites memory that is freed, so that those who still use it see it.
+// poison overwrites freed memory, so that a use of it is noticed.
 func poison(buf []byte) {
 	for i := range buf {
 		buf[i] = 0xDB

@@ -2,26 +2,26 @@ package bytebuf
 
 import "sync"
 
-// class is the part of a Pool that has one size.
+// class holds the Buffers of a Pool that have one size.
 type class struct {
 	size int
-	lent chan struct{} // a token for each that is lent
+	lent chan struct{} // a token for each lent Buffer
 
 	mu    sync.Mutex
-	loans []*loan // all that were ever needed
-	idle  []int   // those that are not lent, the last used at the end
+	loans []*loan // made on demand
+	idle  []int   // slots that are not lent, the last used at the end
 }
 
 // loan is a Buffer of a Pool with its memory.
 type loan struct {
 	class  *class
-	slot   int // among the loans of the class
+	slot   int // index in the loans of the class
 	memory []byte
 	buffer Buffer
 	lent   bool // guarded by the mutex of the class
 }
 
-// lend gives an idle Buffer, or makes one. There is room for it.
+// lend returns an idle Buffer, or a new one. The caller has sent a token to lent.
 func (c *class) lend() *Buffer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -33,7 +33,7 @@ func (c *class) lend() *Buffer {
 	l := c.loans[c.idle[last]]
 	c.idle = c.idle[:last]
 	if debug {
-		// Whoever has freed the Buffer holds another one, and other memory, than whoever gets it now.
+		// The next borrower must not share the Buffer or its memory with the last one.
 		l = &loan{class: c, slot: l.slot, memory: make([]byte, c.size)}
 		c.loans[l.slot] = l
 	}
@@ -42,8 +42,8 @@ func (c *class) lend() *Buffer {
 	return &l.buffer
 }
 
-// end takes the Buffer back. Its slot and not its address goes on the list, so that to free a Buffer does not count as
-// keeping it, and one of New can be on the stack.
+// end takes the Buffer back. It stores the slot instead of the address, so that a Buffer does not escape in Free, and
+// those of New stay on the stack.
 func (l *loan) end() {
 	c := l.class
 	c.mu.Lock()

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// The free lists have arrays of 2^6 to 2^30 bytes, and of three sizes between each power of two and the next. So the
-// arrays for what is a little more than a power of two, such as a block with its header, are not twice as large. Larger
-// ones are left to the collector.
+// The free lists have arrays of 2^6 to 2^30 bytes, with three sizes between two powers of two, so that data a little
+// larger than a power of two, such as a block with its header, does not take twice the memory. Larger arrays are left to
+// the collector.
 const (
 	minShift   = 6
 	maxShift   = 30
@@ -17,8 +17,8 @@ const (
 
 var freeLists [1 + steps*(maxShift-minShift)]sync.Pool
 
-// sizeFor gives the least size of the free lists that is n or more, and the index of its list; or n and a negative
-// index if there is none.
+// sizeFor returns the smallest size that holds n bytes and the index of its free list, or n and a negative index if n is
+// too large for the lists.
 func sizeFor(n int) (size, index int) {
 	if n <= 1<<minShift {
 		return 1 << minShift, 0
@@ -32,8 +32,7 @@ func sizeFor(n int) (size, index int) {
 	return count << stepShift, steps*(shift-1-minShift) + count - steps
 }
 
-// obtain gives an array of at least n bytes as a slice of its full size. What it holds is left from earlier use. It
-// panics with ErrTooLarge if there is no such array.
+// obtain returns at least n bytes, not cleared. It panics with ErrTooLarge if they cannot be allocated.
 func obtain(n int) []byte {
 	size, index := sizeFor(n)
 	if index >= 0 {
@@ -44,7 +43,7 @@ func obtain(n int) []byte {
 	return allocate(size)
 }
 
-// release puts the array of a slice of obtain on its list.
+// release puts an array of obtain on its free list.
 func release(buf []byte) {
 	buf = buf[:cap(buf)]
 	poison(buf)
@@ -53,7 +52,7 @@ func release(buf []byte) {
 	}
 }
 
-// allocate makes a slice of n bytes. It must not be inlined: what it makes has to be on the heap.
+// allocate returns n bytes. It must not be inlined, since the memory must be on the heap.
 //
 //go:noinline
 func allocate(n int) []byte {

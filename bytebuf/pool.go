@@ -6,26 +6,25 @@ import (
 	"slices"
 )
 
-// Class is a size of the Buffers of a [Pool] and how many of them there are.
+// Class is one size of a [Pool]'s Buffers, and their number.
 type Class struct {
 	Size  int // bytes, 1 to 1 GiB
 	Count int // at least 1
 }
 
-// Pool lends Buffers of fixed sizes, never more of them at a time than it was made for. It holds at most the sum of
-// Size × Count over its classes, and less as long as less has been lent at a time. Buffers that were used last are lent
-// first.
+// Pool lends a limited number of Buffers of fixed sizes. It allocates them on demand, at most the sum of Size × Count
+// over its classes. The Buffer that was used last is lent first.
 //
-// A Pool is for work that has to stay within a bound: who asks for more waits until others are done. Programs that only
-// want to spare the collector need none; see [Buffer.Free].
+// A Pool bounds the memory of concurrent work: Get waits until a Buffer is free. To reduce garbage, [Buffer.Free] is
+// enough.
 //
-// A Pool is made by [NewPool]. All its methods may be called at once.
+// Use [NewPool] to make a Pool. It is safe for concurrent use.
 type Pool struct {
 	classes []*class // by size
 }
 
-// NewPool makes a Pool. It panics if a Size or Count is out of range, if two classes have the same Size, or if there is
-// no class.
+// NewPool returns a Pool with the given classes. It panics if there are none, if a Size or Count is out of range, or if
+// two classes have the same Size.
 func NewPool(classes ...Class) *Pool {
 	if len(classes) == 0 {
 		panic("bytebuf.NewPool: no classes")
@@ -46,13 +45,12 @@ func NewPool(classes ...Class) *Pool {
 	return p
 }
 
-// Get lends an empty Buffer of the smallest size that has room for n bytes, with [Buffer.Available] of just that size.
-// If all of that size are lent it waits until one is freed, or until ctx is done; then the error is the cause of that.
-// It fails with [ErrTooLarge] if n is more than the largest size, and panics if n is negative. The borrower ends with
+// Get lends an empty Buffer of the smallest size that holds n bytes. [Buffer.Available] is exactly that size. If all
+// Buffers of that size are lent, Get waits until one is free or ctx is done, and then returns the context's cause. The
+// error is [ErrTooLarge] if n exceeds the largest size. Get panics if n is negative. The borrower must call
 // [Buffer.Free] or [Pool.Put].
 //
-// A borrowed Buffer may be written beyond its size. It then has memory of its own like any other, which the Pool does
-// not count and does not take.
+// A borrowed Buffer may grow beyond its size. It then uses memory that the Pool neither counts nor keeps.
 func (p *Pool) Get(ctx context.Context, n int) (*Buffer, error) {
 	c, err := p.classFor(n)
 	if err != nil {
@@ -68,7 +66,7 @@ func (p *Pool) Get(ctx context.Context, n int) (*Buffer, error) {
 	return nil, fmt.Errorf("bytebuf: waiting for a buffer of %d bytes: %w", c.size, context.Cause(ctx))
 }
 
-// TryGet is Get without waiting: it gives nil if all Buffers of that size are lent, or if n is more than the largest.
+// TryGet is Get without waiting. It returns nil if all Buffers of that size are lent or n exceeds the largest size.
 func (p *Pool) TryGet(n int) *Buffer {
 	c, err := p.classFor(n)
 	if err != nil {
@@ -82,10 +80,10 @@ func (p *Pool) TryGet(n int) *Buffer {
 	}
 }
 
-// Put takes a Buffer back that the Pool has lent, as [Buffer.Free] does. It refuses others and gives false.
+// Put returns a lent Buffer to the Pool, as [Buffer.Free] does. It returns false for other Buffers.
 //
-// To give a Buffer back twice is a fault, since it may be somebody else's already. If it is not, the second time does
-// nothing. With the build tag bytebufdebug the second time panics in any case.
+// A Buffer must not be returned twice, since it may already have another borrower. If it has none, the second call does
+// nothing. With the build tag bytebufdebug, the second call panics.
 func (p *Pool) Put(b *Buffer) bool {
 	if b == nil || b.loan == nil || !slices.Contains(p.classes, b.loan.class) {
 		return false

@@ -7,12 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// readOp says what the last method was, as far as it can be unread: the size of the rune for ReadRune.
+// readOp is the last operation, if it can be undone. For ReadRune it is the size of the rune.
 type readOp int8
 
 const (
-	opRead    readOp = -1 // any read but that of a rune
-	opInvalid readOp = 0  // nothing that can be unread
+	opRead    readOp = -1 // any read except ReadRune
+	opInvalid readOp = 0  // nothing to undo
 )
 
 var (
@@ -20,11 +20,11 @@ var (
 	errUnreadRune = errors.New("bytebuf.Buffer: UnreadRune: previous operation was not a successful ReadRune")
 )
 
-// empty says whether nothing is unread. A writer that changed the Buffer in the middle of WriteTo can leave a negative
-// number of bytes.
+// empty reports whether no bytes are unread. A writer that changes the Buffer during WriteTo can leave a negative
+// number.
 func (b *Buffer) empty() bool { return len(b.buf) <= b.off }
 
-// Read copies the next bytes to p and returns their number. Without any it returns io.EOF, unless p is empty.
+// Read reads the next bytes into p. If there are none, it returns io.EOF, unless p is empty.
 func (b *Buffer) Read(p []byte) (n int, err error) {
 	b.lastRead = opInvalid
 	if b.empty() {
@@ -42,7 +42,7 @@ func (b *Buffer) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// Next reads the next n bytes, or all there are, and gives them as a slice that is valid until the next read or write.
+// Next reads and returns the next n bytes, or fewer if there are fewer. The slice is valid until the next read or write.
 func (b *Buffer) Next(n int) []byte {
 	b.lastRead = opInvalid
 	n = min(n, b.Len())
@@ -55,7 +55,7 @@ func (b *Buffer) Next(n int) []byte {
 	return data
 }
 
-// ReadByte reads the next byte. Without any it returns io.EOF.
+// ReadByte reads the next byte. If there is none, it returns io.EOF.
 func (b *Buffer) ReadByte() (byte, error) {
 	if b.empty() {
 		b.Reset()
@@ -67,8 +67,8 @@ func (b *Buffer) ReadByte() (byte, error) {
 	return c, nil
 }
 
-// ReadRune reads the next code point in UTF-8 and returns it with its size in bytes. A byte that is not UTF-8 is read
-// as U+FFFD of size 1. Without any bytes it returns io.EOF.
+// ReadRune reads the next UTF-8 code point and returns it with its size in bytes. Invalid UTF-8 is read as one byte,
+// U+FFFD. If there are no bytes, ReadRune returns io.EOF.
 func (b *Buffer) ReadRune() (r rune, size int, err error) {
 	if b.empty() {
 		b.Reset()
@@ -83,8 +83,8 @@ func (b *Buffer) ReadRune() (r rune, size int, err error) {
 	return r, size, nil
 }
 
-// UnreadRune makes the rune unread that the method before has read. It returns an error if that was not a ReadRune that
-// has read one.
+// UnreadRune unreads the last rune returned by ReadRune. It returns an error if the last operation was not a successful
+// ReadRune.
 func (b *Buffer) UnreadRune() error {
 	if b.lastRead <= opInvalid {
 		return errUnreadRune
@@ -96,8 +96,8 @@ func (b *Buffer) UnreadRune() error {
 	return nil
 }
 
-// UnreadByte makes the last byte unread that the method before has read. It returns an error if that was not a read of
-// at least one byte.
+// UnreadByte unreads the last byte of the last operation. It returns an error if that was not a read of at least one
+// byte.
 func (b *Buffer) UnreadByte() error {
 	if b.lastRead == opInvalid {
 		return errUnreadByte
@@ -109,15 +109,15 @@ func (b *Buffer) UnreadByte() error {
 	return nil
 }
 
-// ReadBytes reads up to the first delim and gives a copy of the bytes, delim included. Without a delim it gives all
-// there is, and io.EOF.
+// ReadBytes reads up to and including the first delim and returns a copy of the bytes. If there is no delim, it returns
+// the rest with io.EOF.
 func (b *Buffer) ReadBytes(delim byte) (line []byte, err error) {
 	slice, err := b.readTo(delim)
 	return append(line, slice...), err
 }
 
-// ReadString reads up to the first delim and gives the bytes as a string, delim included. Without a delim it gives all
-// there is, and io.EOF.
+// ReadString reads up to and including the first delim and returns a string. If there is no delim, it returns the rest
+// with io.EOF.
 func (b *Buffer) ReadString(delim byte) (line string, err error) {
 	slice, err := b.readTo(delim)
 	return string(slice), err
@@ -135,9 +135,9 @@ func (b *Buffer) readTo(delim byte) (line []byte, err error) {
 	return line, err
 }
 
-// WriteTo writes the unread bytes to w in one Write, and reads as many as that has taken. It returns the error of w, or
-// io.ErrShortWrite if w has taken less without one. Without any bytes it does not call w. It panics if w returns a
-// count of more than it was given.
+// WriteTo writes the unread bytes to w in one Write; the bytes that w accepts become read. It returns the error of w, or
+// io.ErrShortWrite if w accepts less without one. If there are no bytes, it does not call w. It panics if w returns a
+// count that is too large.
 func (b *Buffer) WriteTo(w io.Writer) (n int64, err error) {
 	b.lastRead = opInvalid
 	if unread := b.Len(); unread > 0 {

@@ -7,21 +7,20 @@ import (
 	"unsafe"
 )
 
-// pack gives an array the shape of a pointer, which an interface holds without allocating.
+// pack returns the address of an array, which an interface holds without allocating.
 func pack(buf []byte) any { return unescaped(buf) }
 
-// unpack gives the slice of pack back.
+// unpack returns the slice that was packed.
 func unpack(packed any, size int) []byte { return unsafe.Slice(packed.(*byte), size) }
 
-// inPlace says that stringOf does not copy.
+// inPlace is whether stringOf avoids a copy.
 const inPlace = true
 
-// stringOf makes a string of bytes that nobody will change.
+// stringOf returns a string of bytes that will not change.
 func stringOf(buf []byte) string { return unsafe.String(unescaped(buf), len(buf)) }
 
-// unescaped gives the address of an array of allocate, which is on the heap, and hides from the compiler where it is
-// from. Otherwise each array that a Buffer can have would count as one that outlives the Buffer, and that of New could
-// not be on the stack.
+// unescaped returns the address of an array of allocate and hides its origin from escape analysis. Otherwise every array
+// of a Buffer would escape, including the array of New.
 func unescaped(buf []byte) *byte {
 	data := unsafe.SliceData(buf)
 	address := uintptr(unsafe.Pointer(data))

@@ -8,18 +8,18 @@ import (
 	"unicode/utf8"
 )
 
-// ErrTooLarge is the value with which methods that write panic if the content does not fit into memory. It is
-// [bytes.ErrTooLarge] itself, so programs that recover from that need no change.
+// ErrTooLarge is the value of the panic if memory cannot be allocated. It is [bytes.ErrTooLarge] itself, so programs that
+// recover from it need no change.
 var ErrTooLarge = bytes.ErrTooLarge
 
 var errNegativeRead = errors.New("bytebuf.Buffer: reader returned negative count from Read")
 
-// MinRead is the least room that [Buffer.ReadFrom] offers to a Read. A Buffer that has as much room behind the content
-// of the reader does not grow.
+// MinRead is the minimum space that [Buffer.ReadFrom] passes to a Read. A Buffer with this much space beyond the
+// reader's data does not grow.
 const MinRead = 512
 
-// Grow makes room for n more bytes, so that writing them needs no more memory. It panics if n is negative, and with
-// [ErrTooLarge] if there cannot be as much room.
+// Grow makes room for n more bytes, which can then be written without an allocation. It panics if n is negative, and
+// with [ErrTooLarge] if there is not enough memory.
 func (b *Buffer) Grow(n int) {
 	if n < 0 {
 		panic("bytebuf.Buffer.Grow: negative count")
@@ -27,10 +27,9 @@ func (b *Buffer) Grow(n int) {
 	b.grow(n)
 }
 
-// Extend makes the content n bytes longer and gives the new bytes, for the caller to set: until then they are whatever
-// the memory was last used for, so those that are not set must be dropped with [Buffer.Truncate]. The slice is valid
-// until the next method that changes the Buffer. Extend panics if n is negative, and with [ErrTooLarge] if the Buffer
-// gets too large.
+// Extend appends n bytes and returns them for the caller to set. They are not cleared, so drop those that are not set
+// with [Buffer.Truncate]. The slice is valid until the next call of a method that changes the Buffer. Extend panics if n
+// is negative, and with [ErrTooLarge] if the Buffer becomes too large.
 func (b *Buffer) Extend(n int) []byte {
 	if n < 0 {
 		panic("bytebuf.Buffer.Extend: negative count")
@@ -44,7 +43,7 @@ func (b *Buffer) Extend(n int) []byte {
 	return b.buf[len(b.buf)-n:]
 }
 
-// Write appends p. It returns len(p) and nil; it panics with [ErrTooLarge] if the Buffer gets too large.
+// Write appends p. It returns len(p) and nil, and panics with [ErrTooLarge] if the Buffer becomes too large.
 func (b *Buffer) Write(p []byte) (n int, err error) {
 	b.lastRead = opInvalid
 	if len(p) > 0 {
@@ -53,7 +52,7 @@ func (b *Buffer) Write(p []byte) (n int, err error) {
 	return len(p), nil
 }
 
-// WriteString appends s. It returns len(s) and nil; it panics with [ErrTooLarge] if the Buffer gets too large.
+// WriteString appends s. It returns len(s) and nil, and panics with [ErrTooLarge] if the Buffer becomes too large.
 func (b *Buffer) WriteString(s string) (n int, err error) {
 	b.lastRead = opInvalid
 	if len(s) > 0 {
@@ -62,15 +61,15 @@ func (b *Buffer) WriteString(s string) (n int, err error) {
 	return len(s), nil
 }
 
-// WriteByte appends c. It returns nil; it panics with [ErrTooLarge] if the Buffer gets too large.
+// WriteByte appends c. It returns nil, and panics with [ErrTooLarge] if the Buffer becomes too large.
 func (b *Buffer) WriteByte(c byte) error {
 	b.lastRead = opInvalid
 	b.extend(1)[0] = c
 	return nil
 }
 
-// WriteRune appends the UTF-8 of r, or of U+FFFD if r is no code point. It returns the number of bytes and nil; it
-// panics with [ErrTooLarge] if the Buffer gets too large.
+// WriteRune appends the UTF-8 encoding of r, or of U+FFFD if r is not a code point. It returns the number of bytes and
+// nil, and panics with [ErrTooLarge] if the Buffer becomes too large.
 func (b *Buffer) WriteRune(r rune) (n int, err error) {
 	if 0 <= r && r < utf8.RuneSelf {
 		return 1, b.WriteByte(byte(r))
@@ -81,9 +80,9 @@ func (b *Buffer) WriteRune(r rune) (n int, err error) {
 	return n, nil
 }
 
-// ReadFrom appends what r gives until io.EOF, and returns the number of bytes and the error of r, if it is another. It
-// panics if r returns a negative count, and with [ErrTooLarge] if the Buffer gets too large. It goes on as long as r
-// returns neither bytes nor an error.
+// ReadFrom appends the data of r until io.EOF. It returns the number of bytes and any error of r except io.EOF. It
+// panics if r returns a negative count, and with [ErrTooLarge] if the Buffer becomes too large. It does not return while
+// r returns neither bytes nor an error.
 func (b *Buffer) ReadFrom(r io.Reader) (n int64, err error) {
 	b.lastRead = opInvalid
 	for {
@@ -105,8 +104,7 @@ func (b *Buffer) ReadFrom(r io.Reader) (n int64, err error) {
 	}
 }
 
-// extend makes the content n bytes longer and gives the new ones. Most writes make no other call, so that they can be
-// inlined.
+// extend appends n bytes and returns them. Most writes make no other call, so that they can be inlined.
 func (b *Buffer) extend(n int) []byte {
 	l := len(b.buf)
 	if n > cap(b.buf)-l {
@@ -116,7 +114,7 @@ func (b *Buffer) extend(n int) []byte {
 	return b.buf[l:]
 }
 
-// grow makes room for n bytes behind the content and gives the index where they begin.
+// grow makes room for n bytes after the content and returns their index.
 func (b *Buffer) grow(n int) int {
 	m := b.Len()
 	if m == 0 && b.off != 0 {
@@ -127,8 +125,7 @@ func (b *Buffer) grow(n int) int {
 	case n <= c-len(b.buf):
 		return len(b.buf)
 	case n <= c/2-m:
-		// To move the content down is enough. It is done only if half of the memory will be free, since otherwise it
-		// would have to be done again soon.
+		// Move the content down, but only if half of the memory will be free. Otherwise the next move would follow soon.
 		copy(b.buf, b.buf[b.off:])
 	case c > math.MaxInt-c-n:
 		panic(ErrTooLarge)
@@ -139,7 +136,7 @@ func (b *Buffer) grow(n int) int {
 	return m
 }
 
-// replace moves the content to the beginning of a new memory of at least n bytes.
+// replace moves the content to the beginning of new memory of at least n bytes.
 func (b *Buffer) replace(n int) {
 	next := obtain(n)
 	copy(next, b.buf[b.off:])

@@ -8,18 +8,18 @@ import (
 	"filippo.io/age/armor"
 )
 
-// armorLineLimit is the length of the longest line that an armored file can have: white space before or after the
-// armor. Lines of data have 64 characters.
+// armorLineLimit is the longest line that an armored file can have. Lines of data have 64 characters, but there may be
+// white space before and after the armor.
 const armorLineLimit = 1024
 
-// NewArmorReader takes the armor off an age file, as [armor.NewReader] does, in constant memory: that one reads a line
-// as a whole before it looks at its length. Errors of the armor are of type [*armor.Error].
+// NewArmorReader decodes an armored age file, like [armor.NewReader], but in constant memory: armor.NewReader reads a
+// whole line before it checks its length. Errors of the armor are of type [*armor.Error].
 func NewArmorReader(src io.Reader) io.Reader { return armor.NewReader(&shortLines{src: src}) }
 
-// shortLines reads text up to a line that is too long.
+// shortLines reads text and fails at a line that is too long.
 type shortLines struct {
 	src    io.Reader
-	length int // of the current line, as far as it was read
+	length int // of the current line so far
 	err    error
 }
 

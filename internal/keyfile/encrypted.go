@@ -10,29 +10,29 @@ import (
 	"filippo.io/age"
 )
 
-// MaxWorkFactor is the largest work factor of a passphrase that is accepted, as the logarithm to base 2. It takes 1 GiB
-// of memory, at 1 KiB times the factor, and some seconds. Files decide on it by themselves, also hostile ones; age
-// makes them with 18, and accepts 22.
+// MaxWorkFactor is the largest accepted work factor of a passphrase, as a base-2 logarithm. It takes 1 GiB of memory,
+// 1 KiB times the factor, and some seconds. Each file chooses its own, and files may be hostile. age uses 18 and
+// accepts 22.
 const MaxWorkFactor = 20
 
-// PassphraseIdentity decrypts files that were encrypted with a passphrase. It asks only when it meets one.
+// PassphraseIdentity decrypts files that are encrypted with a passphrase. It asks only if a file needs one.
 type PassphraseIdentity struct {
-	// Passphrase gives the passphrase; it is called at most once for each file.
+	// Passphrase returns the passphrase. It is called at most once for each file.
 	Passphrase func() (string, error)
 }
 
-// Unwrap implements [age.Identity]. Unlike age's own identity, which cannot know whether others are to follow, it
-// reports a wrong passphrase as [ErrPassphrase].
+// Unwrap implements [age.Identity]. It returns [ErrPassphrase] for a wrong passphrase. age's own identity cannot, since
+// another identity may follow.
 func (p *PassphraseIdentity) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
 	for _, s := range stanzas {
 		if s.Type == "scrypt" && len(stanzas) != 1 {
-			return nil, malformed(errors.New("a file with a passphrase must not have other recipients"))
+			return nil, malformed(errors.New("a passphrase cannot be combined with other recipients"))
 		}
 	}
 	if len(stanzas) != 1 || stanzas[0].Type != "scrypt" {
 		return nil, age.ErrIncorrectIdentity
 	}
-	// To look first spares a question.
+	// Check before asking.
 	if log, err := strconv.Atoi(workFactor(stanzas[0])); err == nil && log > MaxWorkFactor {
 		return nil, malformed(fmt.Errorf("the passphrase has a work factor of %d, and %d is the most that is accepted",
 			log, MaxWorkFactor))
@@ -53,7 +53,7 @@ func (p *PassphraseIdentity) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
 	return fileKey, err
 }
 
-// workFactor is the second argument of a stanza of the type scrypt.
+// workFactor returns the second argument of an scrypt stanza.
 func workFactor(stanza *age.Stanza) string {
 	if len(stanza.Args) != 2 {
 		return ""
@@ -61,7 +61,7 @@ func workFactor(stanza *age.Stanza) string {
 	return stanza.Args[1]
 }
 
-// localIdentity is an identity that asks nobody. What it complains of is in the stanzas.
+// localIdentity is an identity without interaction, so its errors are about the stanzas.
 type localIdentity struct{ age.Identity }
 
 func (l localIdentity) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
@@ -74,7 +74,7 @@ func (l localIdentity) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
 
 func malformed(cause error) error { return fmt.Errorf("%w: %w", ErrMalformed, cause) }
 
-// encryptedIdentity is an identity file that is itself an age file. It is decrypted at the first use.
+// encryptedIdentity is an identity file that is an encrypted age file. It is decrypted on first use.
 type encryptedIdentity struct {
 	reader *Reader
 	path   string
@@ -98,7 +98,7 @@ func (e *encryptedIdentity) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
 	return nil, age.ErrIncorrectIdentity
 }
 
-// identities decrypts the file if that has not been done. Those who need it at the same time wait for the passphrase.
+// identities decrypts the file on the first call. Concurrent callers wait for the passphrase.
 func (e *encryptedIdentity) identities() ([]age.Identity, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

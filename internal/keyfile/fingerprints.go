@@ -10,12 +10,12 @@ import (
 	"filippo.io/age"
 )
 
-// errNoConnectionKey says that none of several identities can be used for connections.
+// errNoConnectionKey reports that no identity can be used for connections.
 var errNoConnectionKey = errors.New("keyfile: no connection key can be derived: it takes an identity as " +
 	"culvert keygen and age-keygen make it")
 
-// KeyOf gives the key of the first of several identities that has one, as [FromIdentity] does. An encrypted identity
-// file must be decrypted for that.
+// KeyOf returns the key of the first identity that has one, as [FromIdentity] does. It decrypts encrypted identity
+// files.
 func KeyOf(identities []age.Identity) (*Key, error) {
 	for _, identity := range identities {
 		key, err := keyOf(identity)
@@ -42,17 +42,16 @@ func keyOf(identity age.Identity) (*Key, error) {
 	return nil, errNoConnectionKey
 }
 
-// IsFingerprint reports whether a text is a fingerprint, in lower case.
+// IsFingerprint reports whether text is a fingerprint in lower case.
 func IsFingerprint(text string) bool {
 	encoding := base32.StdEncoding.WithPadding(base32.NoPadding)
 	sum, err := encoding.DecodeString(strings.ToUpper(text))
-	// Only one text stands for a hash: the bits that are left over are 0.
+	// Each hash has only one valid text: the unused bits must be 0.
 	return err == nil && len(text) == FingerprintLen && strings.ToLower(encoding.EncodeToString(sum)) == text
 }
 
-// Fingerprints reads a file of fingerprints, one at the beginning of each line, among comments and empty lines. What
-// follows a fingerprint on its line, such as a name, is for people. Those that are written in upper case are given in
-// lower case.
+// Fingerprints reads a file of fingerprints. Each line begins with a fingerprint, in upper or lower case; the rest of
+// the line, such as a name, is ignored. So are comments and empty lines. The result is in lower case.
 func (r *Reader) Fingerprints(path string) ([]string, error) {
 	f, err := r.open(path)
 	if err != nil {
@@ -69,7 +68,7 @@ func (r *Reader) Fingerprints(path string) ([]string, error) {
 		}
 		fingerprint := strings.ToLower(fields[0])
 		if !IsFingerprint(fingerprint) {
-			// The line is not quoted: the file may be a confidential one that was named by mistake.
+			// The line is not quoted: the file may be a confidential one, named by mistake.
 			err = fmt.Errorf("line %d does not begin with a fingerprint", line.number)
 			break
 		}

@@ -17,22 +17,22 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// The bounds on what is read into memory. They are those of the age command.
+// Limits on what is read into memory, as in the age command.
 const (
 	fileLimit    = 16 << 20 // a file of identities or recipients
 	sshKeyLimit  = 16 << 10 // an ssh private key
-	lineLimit    = 8 << 10  // one recipient; sshd has the same
+	lineLimit    = 8 << 10  // one recipient, as in sshd
 	armorLeadMax = 1024     // white space before an armored file
 )
 
-// ErrPassphrase says that a passphrase was given and is not the right one.
+// ErrPassphrase reports a wrong passphrase.
 var ErrPassphrase = errors.New("keyfile: incorrect passphrase")
 
-// ErrMalformed says that an identity cannot make sense of a stanza that is for identities of its kind: the file that is
-// to be decrypted is damaged. Native identities of age, outside encrypted files, say so in errors of their own.
+// ErrMalformed reports an invalid stanza: the file to be decrypted is damaged. Native age identities outside encrypted
+// files return errors of their own.
 var ErrMalformed = errors.New("keyfile: malformed stanza in the header")
 
-// fileError says which file of keys is to blame. The name of the package stands once, before it.
+// fileError names the key file that caused an error. Its text has the package prefix only once.
 type fileError struct {
 	kind, path string
 	cause      error
@@ -44,26 +44,26 @@ func (e *fileError) Error() string {
 
 func (e *fileError) Unwrap() error { return e.cause }
 
-// Reader reads identities and recipients. The zero value reads all that needs no interaction. It is for one goroutine
-// at a time.
+// Reader reads identities and recipients. The zero value reads everything that needs no interaction. A Reader must be
+// used by one goroutine at a time.
 type Reader struct {
-	// Stdin opens standard input for the path "-". It may refuse, since only one of several things can be read from
-	// there. A nil Stdin refuses always.
+	// Stdin opens standard input for the path "-". It may return an error, for example if standard input is used for
+	// something else. A nil Stdin always fails.
 	Stdin func() (io.Reader, error)
 
-	// Passphrase asks for the passphrase of what the prompt names. A nil Passphrase refuses always.
+	// Passphrase asks for a passphrase with the given prompt. A nil Passphrase always fails.
 	Passphrase func(prompt string) (string, error)
 
-	// Plugin lets age plugins talk to the user. With a nil Plugin, identities and recipients of plugins are errors.
+	// Plugin lets age plugins interact with the user. If it is nil, plugins' identities and recipients are errors.
 	Plugin *plugin.ClientUI
 
-	// Warn is told of what is dubious but no error, such as an identity file that others can read. It may be nil.
+	// Warn receives warnings, such as an identity file that others can read. It may be nil.
 	Warn func(message string)
 }
 
-// Identities reads an identity file: age identities, one on a line, among comments; an ssh private key; or an age file,
-// armored or not, that is encrypted with a passphrase and holds the former. Passphrases are asked for when the identity
-// is first used, not before; the one of an age file once, also if several goroutines use the identity.
+// Identities reads an identity file: age identities, one per line, with comments; an ssh private key; or such a list
+// encrypted with a passphrase as an age file, armored or not. It asks for a passphrase when the identity is first used,
+// and for an age file only once, even if several goroutines use the identity.
 func (r *Reader) Identities(path string) ([]age.Identity, error) {
 	f, err := r.open(path)
 	if err != nil {
@@ -78,7 +78,7 @@ func (r *Reader) Identities(path string) ([]age.Identity, error) {
 
 func (r *Reader) parseIdentities(path string, f io.Reader) ([]age.Identity, error) {
 	b := bufio.NewReaderSize(f, 4<<10)
-	// A short file is no error here.
+	// The file may be shorter.
 	start, err := b.Peek(armorLeadMax + len(armor.Header))
 	if err != nil && err != io.EOF {
 		return nil, err
@@ -106,7 +106,7 @@ func (r *Reader) parseIdentities(path string, f io.Reader) ([]age.Identity, erro
 	return identities, nil
 }
 
-// identityLines is age.ParseIdentities with plugins. Errors never quote a line, which may be a secret.
+// identityLines is age.ParseIdentities with plugins. Errors never quote a line, since it may be a secret.
 func (r *Reader) identityLines(src io.Reader) ([]age.Identity, error) {
 	var identities []age.Identity
 	for line, err := range lines(src) {
@@ -163,7 +163,7 @@ func (r *Reader) sshIdentity(path string, pem []byte) ([]age.Identity, error) {
 	return []age.Identity{identity}, nil
 }
 
-// readPublicKey finds the public half of an encrypted ssh key in an old format that does not show it.
+// readPublicKey reads the public key of an encrypted ssh key in an old format, which does not include it.
 func readPublicKey(path string) (ssh.PublicKey, error) {
 	f, err := os.Open(path + ".pub")
 	if err != nil {
@@ -190,7 +190,7 @@ func (r *Reader) encryptedIdentities(path string, src io.Reader) ([]age.Identity
 
 func (r *Reader) passphrase(prompt string) (string, error) {
 	if r.Passphrase == nil {
-		return "", errors.New("keyfile: a passphrase is needed, and there is no way to ask for it")
+		return "", errors.New("keyfile: a passphrase is needed, but there is no way to ask for it")
 	}
 	return r.Passphrase(prompt)
 }
@@ -222,14 +222,13 @@ func (r *Reader) open(path string) (io.ReadCloser, error) {
 	return f, nil
 }
 
-// holdsSecret reports whether a text, which was given in place of something else, looks like a secret key or the file
-// of one. Errors must not repeat it.
+// holdsSecret reports whether text looks like a secret key or its file, given by mistake. Errors must not quote it.
 func holdsSecret(text string) bool {
 	text = strings.ToUpper(text)
 	return strings.Contains(text, "AGE-SECRET-KEY-") || strings.Contains(text, "PRIVATE KEY-----")
 }
 
-// readAll reads to the end, which must come before the limit.
+// readAll reads src, which may have up to limit bytes.
 func readAll(src io.Reader, limit int64) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(src, limit+1))
 	if err == nil && int64(len(data)) > limit {
@@ -243,7 +242,7 @@ type line struct {
 	text   string
 }
 
-// lines yields the lines that are neither empty nor comments. The first error is the last thing yielded.
+// lines yields the lines that are neither empty nor comments. It stops after the first error.
 func lines(src io.Reader) func(yield func(line, error) bool) {
 	return func(yield func(line, error) bool) {
 		data, err := readAll(src, fileLimit)

@@ -1,7 +1,7 @@
-// Package keyfile makes, writes and reads the files that keys live in.
+// Package keyfile makes, writes and reads key files.
 //
-// One secret serves for both jobs, files and connections. Its file is an age identity file, which every age tool reads;
-// Culvert adds comments:
+// One secret serves both files and connections. It is stored in an age identity file, which every age tool reads, with
+// comments by Culvert:
 //
 //	# created: 2026-02-03T09:30:00Z
 //	# public key: age1xmwwc06ly3ee5rytxm9mflaz2u56jjj36s0mypdrwsvlul66mv4q47ryef
@@ -9,24 +9,23 @@
 //	# fingerprint: o3yrhnomzr7jitk4wcyiozh6qtvjuemqperdi66n7hdcqkzv6hgq
 //	AGE-SECRET-KEY-1…
 //
-// The public key is what age-keygen prints, for scripts that look for it; recipient is Culvert's own word for the same.
-// A post-quantum identity is longer (its recipient begins with age1pq1) and otherwise alike.
+// The "public key" comment is the one that age-keygen writes, for scripts; "recipient" is Culvert's word for the same
+// key. A post-quantum identity is longer, and its recipient begins with age1pq1.
 //
 // # Connection key
 //
-// Connections are authenticated by an Ed25519 key, which is derived so that no second secret needs a home:
+// Connections are authenticated by an Ed25519 key that is derived from the identity:
 //
 //	seed        = HKDF-SHA-256(secret = identity, salt = "", info = "culvert/v1 connection key", 32 bytes)
 //	fingerprint = base32(SHA-256(SubjectPublicKeyInfo of the Ed25519 public key))
 //
-// The identity is its canonical text, AGE-SECRET-KEY-…, in upper case and without a line end. Base32 is that of RFC
-// 4648 in lower case and without padding: 52 characters.
+// The identity is its canonical text, AGE-SECRET-KEY-…, in upper case and without a newline. Base32 is the encoding of
+// RFC 4648, in lower case and without padding: 52 characters.
 //
 // # Reading
 //
 // A [Reader] reads identity files and recipients as age does: native and post-quantum keys, ssh keys, plugins, and
-// identity files that are themselves encrypted with a passphrase. Of passphrases it accepts less costly ones only: see
-// [MaxWorkFactor].
+// identity files that are encrypted with a passphrase. It limits the cost of passphrases: see [MaxWorkFactor].
 package keyfile
 
 import (
@@ -42,10 +41,10 @@ import (
 	"filippo.io/age"
 )
 
-// connectionLabel separates the connection key from whatever else may one day be derived from an identity.
+// connectionLabel separates the connection key from other keys that may be derived from an identity.
 const connectionLabel = "culvert/v1 connection key"
 
-// Key is an own key: an age identity and all that follows from it. It is safe for concurrent use.
+// Key is an age identity with its recipient and its connection key. It is safe for concurrent use.
 type Key struct {
 	identity   age.Identity
 	recipient  age.Recipient
@@ -63,8 +62,8 @@ func Generate() (*Key, error) {
 	return FromIdentity(identity)
 }
 
-// GeneratePostQuantum makes a new key whose files withstand a quantum computer too: ML-KEM-768 with X25519. Its
-// connection key is a classical one.
+// GeneratePostQuantum makes a new key that protects files against quantum computers: ML-KEM-768 with X25519. Its
+// connection key is classical.
 func GeneratePostQuantum() (*Key, error) {
 	identity, err := age.GenerateHybridIdentity()
 	if err != nil {
@@ -73,8 +72,8 @@ func GeneratePostQuantum() (*Key, error) {
 	return FromIdentity(identity)
 }
 
-// FromIdentity gives the key of a native age identity: an [*age.X25519Identity] or an [*age.HybridIdentity]. Others,
-// such as those of ssh and of plugins, do not show their secret, and are an error.
+// FromIdentity returns the key of a native age identity: an [*age.X25519Identity] or an [*age.HybridIdentity]. It
+// returns an error for others, such as ssh keys and plugins, which do not reveal their secret.
 func FromIdentity(identity age.Identity) (*Key, error) {
 	key := &Key{identity: identity}
 	switch id := identity.(type) {
@@ -93,19 +92,19 @@ func FromIdentity(identity age.Identity) (*Key, error) {
 	return key, nil
 }
 
-// Identity is the secret half, which decrypts.
+// Identity returns the secret key, which decrypts files.
 func (k *Key) Identity() age.Identity { return k.identity }
 
-// Recipient is the public half, which others encrypt to.
+// Recipient returns the public key, to which others encrypt files.
 func (k *Key) Recipient() age.Recipient { return k.recipient }
 
-// RecipientString is the recipient as text: age1….
+// RecipientString returns the recipient as text: age1….
 func (k *Key) RecipientString() string { return k.public }
 
-// ConnectionKey is the key that this side of a connection proves to hold. The caller must not change it.
+// ConnectionKey returns the private key that authenticates connections. The caller must not modify it.
 func (k *Key) ConnectionKey() ed25519.PrivateKey { return k.connection }
 
-// Fingerprint is the fingerprint of the connection key, which peers pin.
+// Fingerprint returns the fingerprint of the connection key, which peers pin.
 func (k *Key) Fingerprint() string {
 	// An Ed25519 private key always holds an Ed25519 public key.
 	fingerprint, err := Fingerprint(k.connection.Public().(ed25519.PublicKey))
@@ -118,8 +117,8 @@ func (k *Key) Fingerprint() string {
 // FingerprintLen is the number of characters of a fingerprint.
 const FingerprintLen = 52
 
-// Fingerprint is the SHA-256 of a public key in its X.509 form (SubjectPublicKeyInfo), in lower-case base32. It accepts
-// the kinds of keys that [x509.MarshalPKIXPublicKey] does.
+// Fingerprint returns the SHA-256 hash of a public key in X.509 form (SubjectPublicKeyInfo), in lower-case base32. It
+// accepts the types of [x509.MarshalPKIXPublicKey].
 func Fingerprint(public any) (string, error) {
 	spki, err := x509.MarshalPKIXPublicKey(public)
 	if err != nil {
@@ -129,7 +128,7 @@ func Fingerprint(public any) (string, error) {
 	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:])), nil
 }
 
-// text is the content of the key's file. It holds the secret.
+// text returns the content of the key's file, including the secret.
 func (k *Key) text(created time.Time) string {
 	return fmt.Sprintf("# created: %s\n# public key: %s\n# recipient: %s\n# fingerprint: %s\n%s\n",
 		created.Format(time.RFC3339), k.public, k.public, k.Fingerprint(), k.secret)

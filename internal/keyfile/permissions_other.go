@@ -4,5 +4,5 @@ package keyfile
 
 import "os"
 
-// othersCanRead is not known where permissions are not mode bits.
+// othersCanRead returns false: permissions are not mode bits.
 func othersCanRead(*os.File) bool { return false }

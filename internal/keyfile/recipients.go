@@ -14,7 +14,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Recipient parses one recipient: age1…, age1pq1…, a tagged one, one of a plugin (age1name1…), or an ssh public key.
+// Recipient parses a recipient: age1…, age1pq1…, a tagged one, one of a plugin (age1name1…), or an ssh public key.
 func (r *Reader) Recipient(text string) (age.Recipient, error) {
 	recipient, err := r.recipient(text)
 	switch {
@@ -26,7 +26,7 @@ func (r *Reader) Recipient(text string) (age.Recipient, error) {
 	return recipient, nil
 }
 
-// recipient repeats the text in errors only if it begins as something public.
+// recipient quotes text in errors only if it begins like a public key.
 func (r *Reader) recipient(text string) (age.Recipient, error) {
 	switch {
 	case strings.HasPrefix(text, "age1tag1"), strings.HasPrefix(text, "age1tagpq1"):
@@ -46,8 +46,8 @@ func (r *Reader) recipient(text string) (age.Recipient, error) {
 	return nil, errors.New("unknown kind of recipient")
 }
 
-// Recipients reads a file of recipients, one on a line, among comments. Kinds of ssh keys that age cannot encrypt to,
-// as they stand in many authorized_keys files, are passed over with a warning.
+// Recipients reads a file of recipients, one per line, with comments. It ignores ssh keys of types that age cannot
+// encrypt to, which are common in authorized_keys files, with a warning.
 func (r *Reader) Recipients(path string) ([]age.Recipient, error) {
 	f, err := r.open(path)
 	if err != nil {
@@ -60,7 +60,7 @@ func (r *Reader) Recipients(path string) ([]age.Recipient, error) {
 	return recipients, nil
 }
 
-// recipientLines never quotes a line in an error: the file may be a confidential one that was named by mistake.
+// recipientLines never quotes a line in an error: the file may be a confidential one, named by mistake.
 func (r *Reader) recipientLines(path string, src io.Reader) ([]age.Recipient, error) {
 	var recipients []age.Recipient
 	for line, err := range lines(src) {
@@ -75,7 +75,7 @@ func (r *Reader) recipientLines(path string, src io.Reader) ([]age.Recipient, er
 		kind, valid := sshKeyType(line.text)
 		switch {
 		case valid:
-			r.warn(fmt.Sprintf("recipients file %s: line %d is passed over: age cannot encrypt to this %s key",
+			r.warn(fmt.Sprintf("recipients file %s: line %d is ignored: age cannot encrypt to this %s key",
 				path, line.number, kind))
 		case strings.HasPrefix(line.text, "AGE-"):
 			return nil, fmt.Errorf("line %d is an identity, not a recipient", line.number)
@@ -89,7 +89,7 @@ func (r *Reader) recipientLines(path string, src io.Reader) ([]age.Recipient, er
 	return recipients, nil
 }
 
-// sshKeyType tells the type of a well-formed ssh public key.
+// sshKeyType returns the type of a well-formed ssh public key.
 func sshKeyType(text string) (string, bool) {
 	key, _, options, rest, err := ssh.ParseAuthorizedKey([]byte(text))
 	if err != nil || len(options) > 0 || len(bytes.TrimSpace(rest)) > 0 {
@@ -98,8 +98,7 @@ func sshKeyType(text string) (string, bool) {
 	return key.Type(), true
 }
 
-// RecipientsOf gives the public halves of identities, to encrypt to oneself. An encrypted identity file must be
-// decrypted for that.
+// RecipientsOf returns the public keys of identities. It decrypts encrypted identity files.
 func RecipientsOf(identities []age.Identity) ([]age.Recipient, error) {
 	var recipients []age.Recipient
 	for _, identity := range identities {

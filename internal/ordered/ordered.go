@@ -1,17 +1,17 @@
-// Package ordered is a parallel map over a stream that keeps its order, in a fixed amount of memory.
+// Package ordered implements a parallel map over a stream that preserves its order and uses a fixed amount of memory.
 //
-// A [Queue] owns a fixed number of items, which go round and round:
+// A [Queue] owns a fixed number of items, which circulate:
 //
 //	          Get                Put                 Next               Free
 //	free ───────────▶ producer ────────▶ workers ───────────▶ consumer ────────▶ free
 //	                             └─────▶ order ─────────────▶┘
 //
-// The producer takes a free item, fills it and puts it into the queue. Any worker transforms it in place. The consumer
-// receives the items in the order in which they were put, waiting for each to be done, and frees it. When all items are
-// under way, the producer waits for the consumer: that is the bound on memory and the back-pressure in one.
+// A producer takes a free item, fills it and puts it into the queue. A worker transforms it in place. The consumer
+// receives the items in the order of Put, waits until each is done, and frees it. If no item is free, the producer waits
+// for the consumer, which bounds the memory and provides back-pressure.
 //
-// An item enters two channels at once, one read by the workers and one by the consumer, and carries its own signal
-// between them. This keeps order without a reorder buffer; WireGuard's send and receive queues work alike
+// An item enters two channels: the workers read one and the consumer the other. Each item has its own signal from worker
+// to consumer. This preserves order without a reorder buffer, as in WireGuard's send and receive queues
 // (golang.zx2c4.com/wireguard/device).
 package ordered
 
@@ -20,32 +20,31 @@ import (
 	"sync"
 )
 
-// Queue moves items from producers through workers to one consumer. Get, Put, Free and Stop are safe for concurrent
-// use; the order of the items is that of the calls of Put. Next is for one goroutine.
+// Queue passes items from producers through workers to one consumer. Get, Put, Free and Stop are safe for concurrent
+// use. The items keep the order of Put. Next must be used by one goroutine.
 type Queue[T any] struct {
 	work  func(T)
-	free  chan struct{} // one for each item in idle
+	free  chan struct{} // a token for each item in idle
 	tasks chan *Item[T]
 	order chan *Item[T]
 	stop  chan struct{}
 
 	mu   sync.Mutex
-	idle []*Item[T] // the last one freed is the first one taken: its memory is warm, and the rest may never be needed
+	idle []*Item[T] // a stack: the last item's memory is in the cache, and the first ones may never be needed
 
 	stopOnce sync.Once
 	workers  sync.WaitGroup
 }
 
-// Item is one place in the queue. Whatever its Value is given to hold, buffers above all, it keeps from round to round.
+// Item is one place in the queue. It keeps its Value, and so its buffers, when it is used again.
 type Item[T any] struct {
 	Value T
 	done  chan struct{}
 }
 
-// New starts a queue with one item for each of the values, which are mostly pointers, and so many workers, each of
-// which calls work. The first Get gives the first value.
-//
-// One worker takes no goroutine: Put does the work itself, in as many goroutines as there are producers.
+// New starts a queue with one item for each value and the given number of workers, which call work. The first Get
+// returns the first value. With one worker there is no goroutine: Put calls work, concurrently if there are several
+// producers.
 func New[T any](values []T, workers int, work func(T)) *Queue[T] {
 	q := &Queue[T]{
 		work:  work,
@@ -80,7 +79,7 @@ func (q *Queue[T]) run() {
 	}
 }
 
-// Get gives a producer an item to fill, waiting until one is free. It returns nil once the queue is stopped.
+// Get waits for a free item and returns it, for a producer to fill. It returns nil once the queue is stopped.
 func (q *Queue[T]) Get() *Item[T] {
 	select {
 	case <-q.stop:
@@ -100,9 +99,9 @@ func (q *Queue[T]) Get() *Item[T] {
 	return it
 }
 
-// Put hands an item to the workers. It does not wait, unless there is but one worker.
+// Put passes an item to the workers. With several workers it does not wait; with one it calls work.
 func (q *Queue[T]) Put(it *Item[T]) {
-	// No send blocks: each channel has room for all items.
+	// No send blocks, since each channel has room for all items.
 	q.order <- it
 	if q.tasks == nil {
 		q.work(it.Value)
@@ -112,7 +111,7 @@ func (q *Queue[T]) Put(it *Item[T]) {
 	}
 }
 
-// Finish says that no more items will be put. Next returns nil after the last one.
+// Finish ends the input: Put must not be called again, and Next returns nil after the last item.
 func (q *Queue[T]) Finish() {
 	if q.tasks != nil {
 		close(q.tasks)
@@ -120,8 +119,8 @@ func (q *Queue[T]) Finish() {
 	close(q.order)
 }
 
-// Next gives the consumer the next item, waiting until it is done. It returns nil after the last item, or once the
-// queue is stopped.
+// Next waits until the next item is done and returns it, for the consumer. It returns nil after the last item, or once
+// the queue is stopped.
 func (q *Queue[T]) Next() *Item[T] {
 	select {
 	case <-q.stop:
@@ -144,7 +143,7 @@ func (q *Queue[T]) Next() *Item[T] {
 	}
 }
 
-// Free gives an item back: the consumer one that it has used, or a producer one that it has no use for.
+// Free returns an item to the queue. The consumer frees used items, and a producer an item that it does not need.
 func (q *Queue[T]) Free(it *Item[T]) {
 	q.mu.Lock()
 	q.idle = append(q.idle, it)
@@ -152,7 +151,7 @@ func (q *Queue[T]) Free(it *Item[T]) {
 	q.free <- struct{}{}
 }
 
-// Stop ends the queue where it stands: Get and Next return nil, also where they are waiting now. Work that has begun is
+// Stop stops the queue at once: Get and Next return nil, also in calls that are waiting. Work that has begun is
 // completed. Stop may be called more than once.
 func (q *Queue[T]) Stop() {
 	q.stopOnce.Do(func() { close(q.stop) })
