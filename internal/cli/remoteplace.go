@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -18,12 +19,6 @@ var _ place.Place = remotePlace{}
 
 // Create implements [place.Place].
 func (p remotePlace) Create(ctx context.Context, name string) (place.File, error) {
-	if _, err := p.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
-		if err == nil {
-			err = &fs.PathError{Op: "create", Path: name, Err: fs.ErrExist}
-		}
-		return nil, err
-	}
 	return p.create(ctx, name, false)
 }
 
@@ -46,6 +41,11 @@ func (p remotePlace) create(ctx context.Context, name string, replace bool) (pla
 	}
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
+	}
+	if !replace {
+		if _, err := p.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+			return nil, cmp.Or(err, error(&fs.PathError{Op: "create", Path: name, Err: fs.ErrExist}))
+		}
 	}
 	f := &remoteFile{ctx: ctx, place: p, name: name, replace: replace}
 	if err := f.mkdir(path.Dir(name)); err != nil {
