@@ -70,8 +70,8 @@ func (c *Client) newCall(ctx context.Context, l *link, op, name string) *clientC
 	call.ctx, call.cancel = context.WithCancelCause(ctx)
 	call.unhook = context.AfterFunc(c.ctx, func() { call.cancel(errClientClosed) })
 	call.watch = newWatch(func() { call.cancel(errSilent) })
-	call.answer = &wait{c.config.Timeout, call.isSilent}
-	call.pauses = &wait{pingAfter(c.config.Timeout) + c.config.Timeout, call.isGone}
+	call.answer = &wait{limit: c.config.Timeout, isOver: call.isSilent}
+	call.pauses = &wait{limit: pingAfter(c.config.Timeout) + c.config.Timeout, isOver: call.isGone}
 	call.advance()
 	l.add(call)
 	return call

@@ -90,7 +90,7 @@ func (d *directory) read(n int) ([]fs.DirEntry, error) {
 			d.end()
 			return entries, err
 		default:
-			hash := maphash.String(d.seed, info.name)
+			hash := maphash.String(d.seed, info.Name())
 			if _, was := slices.BinarySearch(d.before, hash); was {
 				continue
 			}

@@ -81,7 +81,7 @@ func (c *Client) OpenFile(name string, flag int, perm fs.FileMode) (fs.File, err
 	idle := time.Duration(response.GetIdleMilliseconds()) * time.Millisecond
 	switch {
 	case err != nil:
-	case !info.Mode().IsRegular() || len(response.GetDraft()) != len(draftID{}):
+	case !info.Mode().IsRegular() || len(response.GetDraft()) != draftIDSize:
 		err = fmt.Errorf("%w: a draft of another kind", ErrIntegrity)
 	case idle <= 0 || idle > 24*time.Hour:
 		err = fmt.Errorf("%w: a draft that is dropped after %v", ErrIntegrity, idle)
@@ -183,11 +183,11 @@ func (f *WritableFile) Stat() (fs.FileInfo, error) {
 	if f.closed {
 		return nil, f.fault("stat", fs.ErrClosed)
 	}
-	info := *f.info
+	attributes := f.info.Attributes()
 	if !f.changed.IsZero() {
-		info.version = Version{Size: f.size, ModifiedUnixNano: unixNanoOf(f.changed)}
+		attributes.Version = Version{Size: f.size, ModifiedUnixNano: unixNanoOf(f.changed)}
 	}
-	return &info, nil
+	return newInfo(attributes), nil
 }
 
 // Truncate sets the size. What is new reads as zeros.
@@ -212,7 +212,9 @@ func (f *WritableFile) Chmod(mode fs.FileMode) error {
 	if err := f.change("chmod", &fileservicepb.ChangeDraftRequest{Permissions: &permissions}); err != nil {
 		return err
 	}
-	f.info, f.stale = f.info.with(func(i *Info) { i.mode = mode.Perm() }), true
+	attributes := f.info.Attributes()
+	attributes.Mode = mode.Perm()
+	f.info, f.stale = newInfo(attributes), true
 	return nil
 }
 
@@ -232,12 +234,6 @@ func (f *WritableFile) Chtimes(atime, mtime time.Time) error {
 		f.changed = mtime
 	}
 	return nil
-}
-
-func (i *Info) with(change func(*Info)) *Info {
-	changed := *i
-	change(&changed)
-	return &changed
 }
 
 // change makes a change behind what was written. mu is held.

@@ -152,7 +152,7 @@ func (f *file) StartReadAt(p []byte, offset int64, done func(error)) bool {
 		offset < 0 || offset > f.info.Size()-int64(len(p)) {
 		return false
 	}
-	f.client.pieces.start(f.name, f.info.version, p, offset, done)
+	f.client.pieces.start(f.name, f.info.Version(), p, offset, done)
 	return true
 }
 
@@ -165,13 +165,13 @@ func (f *file) readAt(p []byte, offset int64) (int, error) {
 		if len(p) == 0 {
 			return 0, nil
 		}
-		if err := f.client.pieces.read(f.name, f.info.version, p, offset); err != nil {
+		if err := f.client.pieces.read(f.name, f.info.Version(), p, offset); err != nil {
 			return 0, err
 		}
 		return len(p), nil
 	}
 	if len(p) <= rangeSize {
-		if err := f.client.ReadRange(f.client.ctx, f.name, f.info.version, p, offset); err != nil {
+		if err := f.client.ReadRange(f.client.ctx, f.name, f.info.Version(), p, offset); err != nil {
 			return 0, err
 		}
 		return len(p), nil
@@ -202,7 +202,7 @@ func (f *file) readParallel(p []byte, offset int64) (int, error) {
 		wait.Go(func() {
 			for start := take(); start < len(p); start = take() {
 				part := p[start:min(start+rangeSize, len(p))]
-				err := f.client.ReadRange(ctx, f.name, f.info.version, part, offset+int64(start))
+				err := f.client.ReadRange(ctx, f.name, f.info.Version(), part, offset+int64(start))
 				if err == nil {
 					continue
 				}

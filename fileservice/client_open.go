@@ -47,8 +47,8 @@ func (c *Client) openWith(ctx context.Context, name string, asked int64) (*Info,
 	case err != nil:
 	case !info.IsDir() && !info.Mode().IsRegular():
 		err = notRegular(info.Mode())
-	case message.n != 0 && int64(message.n) != info.version.Size:
-		err = fmt.Errorf("%w: %d bytes of a file of %d", ErrIntegrity, message.n, info.version.Size)
+	case message.n != 0 && int64(message.n) != info.Version().Size:
+		err = fmt.Errorf("%w: %d bytes of a file of %d", ErrIntegrity, message.n, info.Version().Size)
 	}
 	if err != nil {
 		return nil, nil, call.end(err)

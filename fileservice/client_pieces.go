@@ -17,12 +17,6 @@ import (
 // goroutines share messages, and messages share calls: each lane is a stream with one request under way, and what comes
 // while all lanes wait for an answer goes together in the next request. None waits for others to come.
 const (
-	// maxPiece is how many bytes a read may have to share a message.
-	maxPiece = 64 << 10
-
-	// maxPieces is how many reads share a request at most. Their bytes go into one message.
-	maxPieces = 64
-
 	// maxPieceNames bounds the names in a request, each with maxPieceFields for the other fields of its piece: a server
 	// that is not writable takes no more than requestWindow.
 	maxPieceNames  = 48 << 10
@@ -249,7 +243,7 @@ func (l *lane) readParcel(parcel []*piece) error {
 	size := 0
 	for _, r := range parcel {
 		request.Pieces = append(request.Pieces, &fileservicepb.ReadRequest{
-			Path: r.name, Version: r.version.message(), Offset: r.offset, Length: int64(len(r.p)),
+			Path: r.name, Version: versionMessage(r.version), Offset: r.offset, Length: int64(len(r.p)),
 		})
 		size += len(r.p)
 	}

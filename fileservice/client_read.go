@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 
 	"culvert/fileservice/internal/fileservicepb"
 )
@@ -23,7 +22,7 @@ func (c *Client) ReadRange(ctx context.Context, name string, version Version, p 
 
 func (c *clientCall) readRange(version Version, p []byte, offset int64) error {
 	stream, err := c.link.service.Read(c.ctx, &fileservicepb.ReadRequest{
-		Path: c.name, Version: version.message(), Offset: offset, Length: int64(len(p)),
+		Path: c.name, Version: versionMessage(version), Offset: offset, Length: int64(len(p)),
 	})
 	if err != nil {
 		return err
@@ -72,7 +71,7 @@ func (c *Client) ReadBlocks(
 	ctx context.Context, name string, version Version, first, count int64, buffer []byte,
 	yield func(block int64, data []byte, sum Sum) error,
 ) error {
-	if err := checkBlocks(version, first, count); err != nil {
+	if err := version.checkBlocks(first, count); err != nil {
 		return &fs.PathError{Op: "read", Path: name, Err: err}
 	}
 	if int64(len(buffer)) < min(BlockSize, version.Size) {
@@ -93,18 +92,11 @@ func (c *Client) ReadBlocks(
 	return err
 }
 
-func checkBlocks(version Version, first, count int64) error {
-	if first < 0 || count < 0 || version.Size < 0 || first > math.MaxInt64-count || first+count > Blocks(version.Size) {
-		return fmt.Errorf("%w: %d blocks from %d of %d", fs.ErrInvalid, count, first, Blocks(version.Size))
-	}
-	return nil
-}
-
 func (c *clientCall) readBlocks(
 	version Version, first, count int64, buffer []byte, yield func(int64, []byte, Sum) error,
 ) error {
 	stream, err := c.link.service.Read(c.ctx, &fileservicepb.ReadRequest{
-		Path: c.name, Version: version.message(), Offset: first * BlockSize, Length: count * BlockSize, Hashes: true,
+		Path: c.name, Version: versionMessage(version), Offset: first * BlockSize, Length: count * BlockSize, Hashes: true,
 	})
 	if err != nil {
 		return err
@@ -137,7 +129,7 @@ func (c *clientCall) readBlocks(
 func (c *Client) Hashes(
 	ctx context.Context, name string, version Version, first, count int64, yield func(block int64, sum Sum) error,
 ) error {
-	if err := checkBlocks(version, first, count); err != nil {
+	if err := version.checkBlocks(first, count); err != nil {
 		return &fs.PathError{Op: "hash", Path: name, Err: err}
 	}
 	call, err := c.begin(ctx, "hash", name)
@@ -157,7 +149,7 @@ func (c *Client) Hashes(
 
 func (c *clientCall) hashes(version Version, first, count int64, yield func(int64, Sum) error) error {
 	stream, err := c.link.service.Hash(c.ctx, &fileservicepb.HashRequest{
-		Path: c.name, Version: version.message(), FirstBlock: first, Blocks: count,
+		Path: c.name, Version: versionMessage(version), FirstBlock: first, Blocks: count,
 	})
 	if err != nil {
 		return err

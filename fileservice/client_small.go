@@ -46,7 +46,7 @@ func (c *clientCall) readFiles(files []SmallFile, yield func(int, []byte, Sum, e
 	request := &fileservicepb.ReadFilesRequest{Directory: c.name}
 	for i := range files {
 		request.Files = append(request.Files, &fileservicepb.SmallFile{
-			Name: files[i].Name, Version: files[i].Version.message(),
+			Name: files[i].Name, Version: versionMessage(files[i].Version),
 		})
 	}
 	stream, err := c.link.service.ReadFiles(c.ctx, request)
@@ -196,7 +196,7 @@ func (w *filesWriter) writeMessage(i int, read func(int, []byte) error, send fun
 		w.sums[i] = sumFile(content)
 		w.sent = append(w.sent, i)
 		w.fields.Files = append(w.fields.Files, &fileservicepb.NewFile{
-			Name: file.Name, Version: file.Version.message(), Hash: w.sums[i][:],
+			Name: file.Name, Version: versionMessage(file.Version), Hash: w.sums[i][:],
 			Permissions: uint32(file.Permissions.Perm()),
 		})
 	}

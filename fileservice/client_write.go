@@ -2,7 +2,6 @@ package fileservice
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -32,7 +31,7 @@ func (c *Client) QueryWrite(ctx context.Context, name string, version Version, o
 		return nil, err
 	}
 	response, err := call.link.service.QueryWriteStatus(call.ctx, &fileservicepb.QueryWriteStatusRequest{
-		Path: name, Version: version.message(), Overwrite: overwrite,
+		Path: name, Version: versionMessage(version), Overwrite: overwrite,
 	})
 	if err != nil {
 		return nil, call.end(err)
@@ -46,7 +45,7 @@ func committedRanges(response *fileservicepb.QueryWriteStatusResponse, version V
 	end := int64(0)
 	for _, r := range response.GetCommitted() {
 		first, count := r.GetFirstBlock(), r.GetBlocks()
-		if first < end || count == 0 || checkBlocks(version, first, count) != nil {
+		if first < end || count == 0 || version.checkBlocks(first, count) != nil {
 			return nil, fmt.Errorf("%w: blocks that are not in the file", ErrIntegrity)
 		}
 		ranges = append(ranges, BlockRange{First: first, Count: count})
@@ -63,7 +62,7 @@ func (c *Client) WriteBlocks(
 	ctx context.Context, name string, version Version, first, count int64, source io.ReaderAt,
 	sum func(block int64, sum Sum),
 ) error {
-	if err := checkBlocks(version, first, count); err != nil {
+	if err := version.checkBlocks(first, count); err != nil {
 		return &fs.PathError{Op: "write", Path: name, Err: err}
 	}
 	call, err := c.begin(ctx, "write", name)
@@ -80,7 +79,7 @@ func (c *clientCall) writeBlocks(
 	if err != nil {
 		return err
 	}
-	fields := &fileservicepb.WriteRequest{Path: c.name, Version: version.message(), FirstBlock: first}
+	fields := &fileservicepb.WriteRequest{Path: c.name, Version: versionMessage(version), FirstBlock: first}
 	for block := first; block < first+count && err == nil; block++ {
 		err = c.writeBlock(stream.SendMsg, version, block, source, fields, sum)
 		fields = nil
@@ -140,20 +139,6 @@ func (c *clientCall) writeBlock(
 	return nil
 }
 
-// readFull reads what has to be there.
-func readFull(source io.ReaderAt, p []byte, offset int64) error {
-	n, err := source.ReadAt(p, offset)
-	switch {
-	case n == len(p):
-		return nil
-	case err == io.EOF:
-		return fmt.Errorf("%w: it has become shorter", ErrChanged)
-	case err == nil:
-		return errors.New("fileservice: a ReaderAt has given less than it was asked for, without an error")
-	}
-	return err
-}
-
 // FinishWrite ends an upload of which all blocks were sent. The server commits them, checks that their hashes give this
 // one, sets permissions and time, and gives the file its name. It gives ErrIntegrity if they give another one, and
 // ErrRefused if blocks are missing. With permissions of 0 the file is for the owner of the server's process alone.
@@ -171,7 +156,7 @@ func (c *Client) FinishWrite(
 	}
 	call.pause()
 	entry, err := call.link.service.FinishWrite(call.ctx, &fileservicepb.FinishWriteRequest{
-		Path: name, Version: version.message(), Root: root[:], Permissions: uint32(permissions.Perm()),
+		Path: name, Version: versionMessage(version), Root: root[:], Permissions: uint32(permissions.Perm()),
 		Overwrite: overwrite,
 	})
 	if err != nil {

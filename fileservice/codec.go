@@ -22,6 +22,21 @@ const maxMessage = messageSize + 128<<10
 // maxFields bounds the fields of a message of data beside the data: 64 small files have names of 255 bytes.
 const maxFields = 32 << 10
 
+// maxPiece is how many bytes a read may have to share a message, and maxPieces how many share one at most.
+const (
+	maxPiece  = 64 << 10
+	maxPieces = 64
+)
+
+// maxContent is how long a file may be whose content comes when it is opened.
+const maxContent = 64 << 10
+
+// maxHashes is how many hashes go into one message.
+const maxHashes = 1024
+
+// draftIDSize is how long the name of a draft is.
+const draftIDSize = 16
+
 // The fields of messages with data that are not left to package proto. They have these numbers in all of them.
 const (
 	dataField protowire.Number = 1

@@ -30,7 +30,7 @@ func TestOutgoingIsProtocolBuffers(t *testing.T) {
 		"both":  {data: mem.SliceBuffer(bytes.Repeat([]byte("x"), 70000)), hash: &sum},
 		"all": {
 			data: mem.SliceBuffer("hello"), hash: &sum,
-			fields: &fileservicepb.WriteRequest{Path: "a/b", Version: Version{Size: 5}.message(), FirstBlock: 7},
+			fields: &fileservicepb.WriteRequest{Path: "a/b", Version: versionMessage(Version{Size: 5}), FirstBlock: 7},
 		},
 	} {
 		parts, err := newCodec().Marshal(message)
@@ -60,7 +60,7 @@ func FuzzIncoming(f *testing.F) {
 		{},
 		{Data: []byte("hello")},
 		{Data: make([]byte, 300), Hash: sum[:]},
-		{Data: []byte("x"), Path: "a", FirstBlock: -1, Version: Version{Size: 1, Tag: 1 << 63}.message()},
+		{Data: []byte("x"), Path: "a", FirstBlock: -1, Version: versionMessage(Version{Size: 1, Tag: 1 << 63})},
 		{Hash: []byte("short")},
 	} {
 		p, err := proto.Marshal(m)

@@ -241,7 +241,7 @@ func (d *draft) truncate(size int64) error {
 }
 
 // setAttributes sets permissions and times, of a file in place at once.
-func (d *draft) setAttributes(permissions *uint32, accessed, modified time.Time) error {
+func (d *draft) setAttributes(permissions *fs.FileMode, accessed, modified time.Time) error {
 	d.work.Lock()
 	defer d.work.Unlock()
 	if err := d.usable(); err != nil {
@@ -253,7 +253,7 @@ func (d *draft) setAttributes(permissions *uint32, accessed, modified time.Time)
 			name = d.base
 		}
 		if permissions != nil {
-			d.permissions = permissionsOf(*permissions)
+			d.permissions = permissions.Perm()
 			if d.isInPlace() {
 				if err := d.file.Chmod(d.permissions); err != nil {
 					return err
@@ -268,22 +268,6 @@ func (d *draft) setAttributes(permissions *uint32, accessed, modified time.Time)
 		}
 		return d.dir.Chtimes(name, accessed, modified)
 	})
-}
-
-// checkName fails if a name is not that of an open file any more.
-func checkName(dir *os.Root, name string, file interface{ Stat() (fs.FileInfo, error) }) error {
-	opened, err := file.Stat()
-	if err != nil {
-		return err
-	}
-	named, err := dir.Lstat(name)
-	if err != nil {
-		return err
-	}
-	if !os.SameFile(opened, named) {
-		return &fs.PathError{Op: "write", Path: name, Err: errExchanged}
-	}
-	return nil
 }
 
 // sync makes the content durable, and the name: now, if the file has it, or else when it is published.

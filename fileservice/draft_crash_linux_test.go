@@ -16,7 +16,7 @@ import (
 // TestDraftCrash loses power after drafts were published, on a disk that keeps what was not synced, loses it, or
 // garbles it: what the client had synced, before or after that, is there, and so is a file that was added to.
 func TestDraftCrash(t *testing.T) {
-	needFUSE(t)
+	crashfs.Need(t)
 	older, added := []byte("older"), []byte("older, newer")
 	content := bytes.Repeat([]byte("content"), 30_000)
 	tests := map[string]struct {
@@ -48,10 +48,10 @@ func TestDraftCrash(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			lost := 0
 			for seed := range uint64(20) {
-				c := crashingDraft{dir: t.TempDir(), disk: crashfs.New(crashDisk)}
+				c := crashingDraft{dir: t.TempDir(), disk: crashfs.New(mountedDisk)}
 				c.disk.Block = 64 << 10
 				if test.before != nil {
-					c.disk.Put(crashDisk+"/file", test.before)
+					c.disk.Put(mountedDisk+"/file", test.before)
 				}
 				if err := c.mounted(func(root *os.Root) error { return c.publish(root, test.write) }); err != nil {
 					t.Fatal(seed, err)
@@ -71,6 +71,8 @@ func TestDraftCrash(t *testing.T) {
 		})
 	}
 }
+
+const mountedDisk = "/disk"
 
 // crashingDraft is a draft on a disk that loses power.
 type crashingDraft struct {

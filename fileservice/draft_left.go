@@ -86,49 +86,16 @@ func removeLeft(root *os.Root, local string) bool {
 }
 
 // removeLeftIn removes the drafts in a directory that an earlier server has left, and reports whether there were any.
-func (s *Server) removeLeftIn(local string) bool {
-	names, err := publish.List(s.config.Root, local)
+func removeLeftIn(root *os.Root, local string) bool {
+	names, err := publish.List(root, local)
 	if err != nil {
 		return false
 	}
 	removed := false
 	for _, name := range names {
 		if isDraft(name) {
-			removed = removeLeft(s.config.Root, filepath.Join(local, name)) || removed
+			removed = removeLeft(root, filepath.Join(local, name)) || removed
 		}
 	}
 	return removed
-}
-
-// deepestLeft is how deep the tree is searched when a server begins. Each level has an open directory.
-const deepestLeft = 100
-
-// removeAllLeft removes what earlier servers have left in a directory and below, page by page, until the server ends.
-// What it cannot read or remove stays.
-func (s *Server) removeAllLeft(local string, depth int) {
-	dir, err := s.openDirectory(local)
-	if err != nil {
-		return
-	}
-	defer func() { _ = dir.Close() }() // it was only read
-	for {
-		entries, err := dir.ReadDir(pageEntries)
-		for _, entry := range entries {
-			select {
-			case <-s.done:
-				return
-			default:
-			}
-			name := filepath.Join(local, entry.Name())
-			switch {
-			case entry.IsDir() && depth < deepestLeft:
-				s.removeAllLeft(name, depth+1)
-			case entry.Type().IsRegular() && isDraft(entry.Name()):
-				_ = removeLeft(s.config.Root, name)
-			}
-		}
-		if err != nil {
-			return
-		}
-	}
 }

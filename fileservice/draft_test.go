@@ -2,6 +2,7 @@ package fileservice_test
 
 import (
 	"bytes"
+	"culvert/internal/testkit"
 	"errors"
 	"io"
 	"io/fs"
@@ -258,7 +259,7 @@ func TestDraftModel(t *testing.T) {
 	dir := t.TempDir()
 	client := serve(t, dir, writable)
 	steps := 300
-	if raceEnabled {
+	if testkit.RaceDetector() {
 		steps = 60
 	}
 	for seed := range uint64(8) {

@@ -4,10 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"path"
 	"time"
-
-	"culvert/fileservice/internal/fileservicepb"
 )
 
 // A Version names one state of a file. Versions may be compared with ==, and equal ones mean equal bytes, as far as the
@@ -51,23 +48,46 @@ func unixNanoOf(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-func (v Version) message() *fileservicepb.Version {
-	return &fileservicepb.Version{Size: v.Size, ModifiedUnixNano: v.ModifiedUnixNano, Tag: v.Tag}
+// checkBlocks fails if blocks do not lie within the version.
+func (v Version) checkBlocks(first, count int64) error {
+	if first < 0 || count < 0 || v.Size < 0 || first > math.MaxInt64-count || first+count > Blocks(v.Size) {
+		return fmt.Errorf("%w: %d blocks from %d of %d", fs.ErrInvalid, count, first, Blocks(v.Size))
+	}
+	return nil
 }
 
-func versionOfMessage(m *fileservicepb.Version) Version {
-	return Version{Size: m.GetSize(), ModifiedUnixNano: m.GetModifiedUnixNano(), Tag: m.GetTag()}
+// Attributes are what an Info tells of a file.
+type Attributes struct {
+	Name       string // the last element of the path
+	Mode       fs.FileMode
+	Version    Version
+	Inode      uint64        // 0 if the system has none
+	LinkLength int64         // of the target of a symbolic link, in bytes
+	TimeStep   time.Duration // in which the file system keeps times; 0 for nanoseconds
+}
+
+// attributesOf returns the attributes of a file of this machine, of which info has just been made by package os.
+func attributesOf(name string, info fs.FileInfo) Attributes {
+	a := Attributes{
+		Name: name, Mode: info.Mode() & (fs.ModeType | fs.ModePerm), Version: VersionOf(info), Inode: inodeOf(info),
+	}
+	switch a.Mode.Type() {
+	case 0:
+		a.TimeStep = timeStepOf(info)
+	case fs.ModeSymlink:
+		a.LinkLength = min(max(info.Size(), 0), maxPath)
+	}
+	return a
 }
 
 // An Info describes a file of a server. It is an fs.FileInfo and an fs.DirEntry. It does not change.
-type Info struct {
-	name       string
-	mode       fs.FileMode
-	version    Version
-	inode      uint64
-	linkLength int64
-	timeStep   time.Duration // of its file system; 0 for nanoseconds
-}
+type Info struct{ attributes Attributes }
+
+// newInfo returns an Info that tells these attributes.
+func newInfo(a Attributes) *Info { return &Info{a} }
+
+// Attributes returns all that the Info tells.
+func (i *Info) Attributes() Attributes { return i.attributes }
 
 var (
 	_ fs.FileInfo = (*Info)(nil)
@@ -75,32 +95,32 @@ var (
 )
 
 // Name gives the last element of the path. It is never one that leads elsewhere or has control characters.
-func (i *Info) Name() string { return i.name }
+func (i *Info) Name() string { return i.attributes.Name }
 
 // Size gives the size in bytes of a regular file, and that of the target of a symbolic link. It is 0 for anything else.
-func (i *Info) Size() int64 { return max(i.version.Size, i.linkLength) }
+func (i *Info) Size() int64 { return max(i.attributes.Version.Size, i.attributes.LinkLength) }
 
 // Inode gives the number that the file has in its file system, which is the same for all names of a file. It is 0 if
 // the server's system has none. The tree may have several file systems.
-func (i *Info) Inode() uint64 { return i.inode }
+func (i *Info) Inode() uint64 { return i.attributes.Inode }
 
 // Mode gives type and permissions. A symbolic link is one; nothing on either end follows it.
-func (i *Info) Mode() fs.FileMode { return i.mode }
+func (i *Info) Mode() fs.FileMode { return i.attributes.Mode }
 
 // Type gives the type out of Mode.
-func (i *Info) Type() fs.FileMode { return i.mode.Type() }
+func (i *Info) Type() fs.FileMode { return i.attributes.Mode.Type() }
 
 // ModTime gives when the file was last changed.
-func (i *Info) ModTime() time.Time { return i.version.ModTime() }
+func (i *Info) ModTime() time.Time { return i.attributes.Version.ModTime() }
 
 // IsDir reports whether it is a directory.
-func (i *Info) IsDir() bool { return i.mode.IsDir() }
+func (i *Info) IsDir() bool { return i.attributes.Mode.IsDir() }
 
 // Sys gives the Version.
-func (i *Info) Sys() any { return i.version }
+func (i *Info) Sys() any { return i.attributes.Version }
 
 // Version gives the version, which reads have to name.
-func (i *Info) Version() Version { return i.version }
+func (i *Info) Version() Version { return i.attributes.Version }
 
 // Info gives itself, as a directory entry has to.
 func (i *Info) Info() (fs.FileInfo, error) { return i, nil }
@@ -110,41 +130,3 @@ func (i *Info) String() string { return fs.FormatFileInfo(i) }
 
 // maxFileSize is how long a file may be, so that no sum of offsets overflows: 8 EiB less a block.
 const maxFileSize = math.MaxInt64 - BlockSize
-
-func entryOf(name string, info fs.FileInfo) *fileservicepb.Entry {
-	const shown = fs.ModeType | fs.ModePerm
-	entry := &fileservicepb.Entry{
-		Name: name, Mode: uint32(info.Mode() & shown), Version: VersionOf(info).message(), Inode: inodeOf(info),
-	}
-	if info.Mode().IsRegular() {
-		entry.TimeStep = int64(timeStepOf(info))
-	}
-	if info.Mode().Type() == fs.ModeSymlink {
-		entry.LinkLength = uint32(min(max(info.Size(), 0), maxPath))
-	}
-	return entry
-}
-
-// infoOfMessage believes nothing that would harm who uses it. An entry of a directory has no path yet; otherwise the
-// name is that of the path.
-func infoOfMessage(m *fileservicepb.Entry, name string) (*Info, error) {
-	info := &Info{
-		name: m.GetName(), mode: fs.FileMode(m.GetMode()), version: versionOfMessage(m.GetVersion()),
-		inode: m.GetInode(), linkLength: int64(m.GetLinkLength()), timeStep: time.Duration(m.GetTimeStep()),
-	}
-	switch {
-	case name == "" && !isNamable(info.name):
-		return nil, fmt.Errorf("%w: the name %q", ErrIntegrity, printable(info.name))
-	case name != "" && info.name != path.Base(name):
-		return nil, fmt.Errorf("%w: another name than was asked for", ErrIntegrity)
-	case info.version.Size < 0 || info.version.Size > maxFileSize:
-		return nil, fmt.Errorf("%w: a size of %d bytes", ErrIntegrity, info.version.Size)
-	case info.version.Size != 0 && !info.mode.IsRegular():
-		return nil, fmt.Errorf("%w: a size of what is not a regular file", ErrIntegrity)
-	case info.timeStep < 0 || info.timeStep > maxTimeStep:
-		return nil, fmt.Errorf("%w: times in steps of %v", ErrIntegrity, info.timeStep)
-	case info.linkLength > maxPath || info.linkLength != 0 && info.Type() != fs.ModeSymlink:
-		return nil, fmt.Errorf("%w: a target of %d bytes", ErrIntegrity, info.linkLength)
-	}
-	return info, nil
-}

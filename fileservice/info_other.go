@@ -2,14 +2,8 @@
 
 package fileservice
 
-import (
-	"io/fs"
-
-	"culvert/internal/publish"
-)
+import "io/fs"
 
 func tagOf(fs.FileInfo) uint64 { return 0 }
 
 func inodeOf(fs.FileInfo) uint64 { return 0 }
-
-func keepOwner(publish.File, fs.FileInfo) {}

@@ -8,8 +8,6 @@ import (
 	"io/fs"
 	"syscall"
 	"time"
-
-	"culvert/internal/publish"
 )
 
 func tagOf(info fs.FileInfo) uint64 {
@@ -45,18 +43,4 @@ func makeTag(inode uint64, changed int64) uint64 {
 	binary.LittleEndian.PutUint64(b[8:], uint64(changed))
 	hash.Write(b[:])
 	return hash.Sum64()
-}
-
-// keepOwner gives a file the user and the group of another one, if they differ and it may.
-func keepOwner(file publish.File, of fs.FileInfo) {
-	want, is := of.Sys().(*syscall.Stat_t)
-	if !is {
-		return
-	}
-	if info, err := file.Stat(); err == nil {
-		if have, is := info.Sys().(*syscall.Stat_t); is && have.Uid == want.Uid && have.Gid == want.Gid {
-			return
-		}
-	}
-	_ = file.Chown(int(want.Uid), int(want.Gid)) // who may not is not told
 }

@@ -271,19 +271,6 @@ func (f *pullFile) refresh(ctx context.Context) (int64, error) {
 	return info.Size(), nil
 }
 
-// missingRanges gives what is not in ranges, of so many blocks.
-func missingRanges(there []BlockRange, blocks int64) []BlockRange {
-	var missing []BlockRange
-	next := int64(0)
-	for _, r := range append(there, BlockRange{First: blocks}) {
-		if r.First > next {
-			missing = append(missing, BlockRange{First: next, Count: r.First - next})
-		}
-		next = r.First + r.Count
-	}
-	return missing
-}
-
 // makeDirs makes a directory and those that it is in, and their names durable.
 func (p *pull) makeDirs(dir string) error {
 	root := p.config.Root
@@ -333,9 +320,6 @@ func (p *pull) makeDirsIn(name, local string, entries []fs.DirEntry) error {
 	return publish.SyncDir(p.config.Root, local)
 }
 
-// dirPermissions are those that a directory is made with: files have to go into it.
-func dirPermissions(mode fs.FileMode) fs.FileMode { return mode.Perm() | 0o700 }
-
 // cutDir gives what a path has below a directory.
 func cutDir(dir, name string) (below string, is bool) {
 	switch dir {
@@ -347,20 +331,7 @@ func cutDir(dir, name string) (below string, is bool) {
 	return strings.CutPrefix(name, dir+"/")
 }
 
-// notRegular says what is not transferred.
-func notRegular(mode fs.FileMode) error {
-	kind := "not a regular file"
-	switch {
-	case mode&fs.ModeSymlink != 0:
-		kind = "a symbolic link, which is not followed"
-	case mode.IsDir():
-		kind = "a directory"
-	case mode&fs.ModeDevice != 0:
-		kind = "a device"
-	case mode&fs.ModeNamedPipe != 0:
-		kind = "a pipe"
-	case mode&fs.ModeSocket != 0:
-		kind = "a socket"
-	}
-	return unfitError("it is " + kind)
+func isUnnamable(err error) bool {
+	_, is := errors.AsType[*UnnamableError](err)
+	return is
 }

@@ -23,7 +23,9 @@ func (p *pull) moveSmall(ctx context.Context, b *parcel) (finish func(closed fun
 	for i, it := range b.items {
 		f := it.mover.(*pullFile)
 		if b.errs[i] = f.beginSmall(receiver); b.errs[i] == nil {
-			wanted = append(wanted, SmallFile{path.Base(f.remote), f.info.Version(), f.info.Mode().Perm()})
+			wanted = append(wanted, SmallFile{
+				Name: path.Base(f.remote), Version: f.info.Version(), Permissions: f.info.Mode().Perm(),
+			})
 			which = append(which, i)
 		}
 	}

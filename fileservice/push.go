@@ -56,6 +56,9 @@ func (p *push) walk() error {
 	return nil
 }
 
+// pageLength is how many entries of a directory are read at a time.
+const pageLength = 256
+
 func (p *push) list(name string, part *dirPart) error {
 	local, err := checkPath(path.Join(p.config.Local, name))
 	if err != nil {
@@ -68,7 +71,7 @@ func (p *push) list(name string, part *dirPart) error {
 	part.weight = 2 // with what the server has
 	for err == nil {
 		var entries []fs.DirEntry
-		entries, err = dir.ReadDir(pageEntries)
+		entries, err = dir.ReadDir(pageLength)
 		for _, entry := range entries {
 			part.add(entry)
 		}
@@ -272,7 +275,7 @@ func (f *pushFile) unlessPresent(ctx context.Context, version Version, err error
 func (f *pushFile) addSum(block int64, sum Sum) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.sums.set(block, blockEntry{blockWritten, sum})
+	f.sums.setWritten(block, sum)
 }
 
 func (f *pushFile) finish(ctx context.Context) (Sum, error) {
@@ -294,7 +297,7 @@ func (f *pushFile) finish(ctx context.Context) (Sum, error) {
 // sumOthers makes the hashes of blocks that an earlier transfer has sent.
 func (f *pushFile) sumOthers() error {
 	var buffer []byte
-	for _, r := range missingRanges(f.sums.ranges(blockWritten), Blocks(f.version.Size)) {
+	for _, r := range missingRanges(f.sums.written(), Blocks(f.version.Size)) {
 		for block := r.First; block < r.First+r.Count; block++ {
 			if buffer == nil {
 				buffer = make([]byte, SmallFileSize)
@@ -310,7 +313,7 @@ func (f *pushFile) sumOthers() error {
 				hash.write(part)
 				offset += int64(len(part))
 			}
-			f.sums.set(block, blockEntry{blockWritten, hash.sum()})
+			f.sums.setWritten(block, hash.sum())
 		}
 	}
 	return nil

@@ -27,7 +27,9 @@ func (p *push) moveSmall(ctx context.Context, b *parcel) (finish func(closed fun
 			b.errs[i], f.there = errPresent, false
 			continue
 		}
-		files = append(files, SmallFile{path.Base(f.remote), VersionOf(f.found), f.found.Mode().Perm()})
+		files = append(files, SmallFile{
+			Name: path.Base(f.remote), Version: VersionOf(f.found), Permissions: f.found.Mode().Perm(),
+		})
 		which = append(which, i)
 	}
 	read := func(i int, content []byte) error {
@@ -91,8 +93,9 @@ func (p *push) listRemote(remote string, entries []fs.DirEntry) error {
 				return compareNames(entry.Name(), name)
 			})
 			if is {
-				info.name = entries[i].Name() // which is held already
-				there[i] = info
+				attributes := info.Attributes()
+				attributes.Name = entries[i].Name() // which is held already
+				there[i] = newInfo(attributes)
 			}
 		}
 		return nil

@@ -86,3 +86,22 @@ func (t *blockTable) root() Sum {
 	}
 	return tree.Root()
 }
+
+// setWritten notes the hash of a block that is in the file.
+func (t *blockTable) setWritten(block int64, sum Sum) { t.set(block, blockEntry{blockWritten, sum}) }
+
+// written gives the blocks that setWritten has noted, in order.
+func (t *blockTable) written() []BlockRange { return t.ranges(blockWritten) }
+
+// missingRanges gives what is not in ranges, of so many blocks.
+func missingRanges(there []BlockRange, blocks int64) []BlockRange {
+	var missing []BlockRange
+	next := int64(0)
+	for _, r := range append(there, BlockRange{First: blocks}) {
+		if r.First > next {
+			missing = append(missing, BlockRange{First: next, Count: r.First - next})
+		}
+		next = r.First + r.Count
+	}
+	return missing
+}

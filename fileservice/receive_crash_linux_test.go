@@ -22,10 +22,10 @@ import (
 // there, a file that has its name is whole, what was acknowledged is not lost, and the last transfer comes to its end.
 func TestReceiveCrash(t *testing.T) {
 	t.Parallel()
-	needFUSE(t)
+	crashfs.Need(t)
 	const parts = 8
 	each, stride := 1, 7
-	if os.Getenv("CULVERT_TEST_ALL") == "1" && !RaceEnabled {
+	if os.Getenv("CULVERT_TEST_ALL") == "1" && !testkit.RaceDetector() {
 		each, stride = 10, 1
 	}
 	for _, overwrite := range []bool{false, true} {
@@ -50,15 +50,6 @@ func TestReceiveCrash(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-func needFUSE(t *testing.T) {
-	t.Helper()
-	if file, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0); err != nil || os.Getuid() != 0 {
-		testkit.Missing(t, "a file system of a test", "run the tests as root where there is /dev/fuse")
-	} else if err := file.Close(); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -237,7 +228,7 @@ func (c *crashingTransfer) compare(root *os.Root, committed []BlockRange) error 
 
 // TestReceiveManyCrash loses power while many files are finished at once: each that was acknowledged is whole.
 func TestReceiveManyCrash(t *testing.T) {
-	needFUSE(t)
+	crashfs.Need(t)
 	const files = 64
 	dir := t.TempDir()
 	samples := make([]sample, files)
@@ -312,7 +303,7 @@ func receiveMany(t *testing.T, dir string, samples []sample) (acknowledged []boo
 
 // TestMountedDisk sees that a crash reaches what was written by way of the kernel.
 func TestMountedDisk(t *testing.T) {
-	needFUSE(t)
+	crashfs.Need(t)
 	dir := t.TempDir()
 	d := crashfs.New(crashDisk)
 	unmount, err := d.Mount(dir)

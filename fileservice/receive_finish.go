@@ -10,14 +10,13 @@ import (
 	"culvert/internal/publish"
 )
 
-var errExchanged = errors.New("fileservice: somebody has exchanged the unfinished file")
-
 // finish gives the file its name, when all blocks are there and their hashes have that root. With permissions of 0 it
 // is for its owner alone. If blocks are missing, they may still be written; after any other error it can only be
 // closed.
 func (r *receiver) finish(root Sum, permissions fs.FileMode) (fs.FileInfo, error) {
 	if missing := r.missing(); missing != 0 {
-		return nil, &fs.PathError{Op: "write", Path: r.local, Err: refused("%d blocks are missing", missing)}
+		err := fmt.Errorf("%w: %d blocks are missing", ErrRefused, missing)
+		return nil, &fs.PathError{Op: "write", Path: r.local, Err: err}
 	}
 	if err := r.stop(); err != nil {
 		return nil, err
@@ -77,7 +76,7 @@ func (r *receiver) publish(permissions fs.FileMode) error {
 	if err := r.file.Chmod(permissions.Perm() &^ umask()); err != nil {
 		return err
 	}
-	if err := r.checkPart(); err != nil {
+	if err := checkName(r.dir, r.names.part, r.file); err != nil {
 		return err
 	}
 	if err := r.dir.Chtimes(r.names.part, time.Time{}, r.version.ModTime()); err != nil {
@@ -100,27 +99,11 @@ func (r *receiver) rename() error {
 	if err := r.checkTarget(); err != nil {
 		return err
 	}
-	if err := r.checkPart(); err != nil {
+	if err := checkName(r.dir, r.names.part, r.file); err != nil {
 		return err
 	}
 	if r.overwrite {
 		return r.dir.Rename(r.names.part, r.base)
 	}
 	return publish.Rename(r.dir, r.names.part, r.base)
-}
-
-// checkPart fails if .part is not the name of the file that is received any more.
-func (r *receiver) checkPart() error {
-	opened, err := r.file.Stat()
-	if err != nil {
-		return err
-	}
-	named, err := r.dir.Lstat(r.names.part)
-	if err != nil {
-		return err
-	}
-	if !os.SameFile(opened, named) {
-		return &fs.PathError{Op: "write", Path: r.names.part, Err: errExchanged}
-	}
-	return nil
 }

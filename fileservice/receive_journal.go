@@ -30,8 +30,8 @@ const (
 	journalGroup   = 8 << 10 // blocks
 )
 
-func (v Version) appendJournal(b []byte) []byte {
-	b = append(b, journalFormat...)
+func firstEntry(v Version) []byte {
+	b := []byte(journalFormat)
 	b = binary.LittleEndian.AppendUint64(b, uint64(v.Size))
 	b = binary.LittleEndian.AppendUint64(b, uint64(v.ModifiedUnixNano))
 	return binary.LittleEndian.AppendUint64(b, v.Tag)
@@ -78,7 +78,7 @@ func (r *receiver) readJournal(log *wal.Log) (sound bool, err error) {
 			return false, err
 		}
 		if first {
-			if string(record.Data) != string(r.version.appendJournal(nil)) {
+			if string(record.Data) != string(firstEntry(r.version)) {
 				r.afresh = true
 				return false, nil
 			}
@@ -98,7 +98,7 @@ func (r *receiver) readEntry(data []byte, size int64) bool {
 	}
 	block := int64(binary.LittleEndian.Uint64(data))
 	for hashes := data[8:]; len(hashes) > 0; hashes = hashes[sumSize:] {
-		if checkBlocks(r.version, block, 1) != nil || min((block+1)*BlockSize, r.version.Size) > size {
+		if r.version.checkBlocks(block, 1) != nil || min((block+1)*BlockSize, r.version.Size) > size {
 			return false
 		}
 		r.blocks.set(block, blockEntry{blockCommitted, Sum(hashes[:sumSize])})
@@ -115,7 +115,7 @@ func (r *receiver) appendJournal(blocks []int64) error {
 			return fmt.Errorf("fileservice: the journal: %w", err)
 		}
 		r.journal = &journal{log}
-		if _, err := log.Append(context.Background(), r.version.appendJournal(nil)); err != nil {
+		if _, err := log.Append(context.Background(), firstEntry(r.version)); err != nil {
 			return fmt.Errorf("fileservice: the journal: %w", err)
 		}
 	}

@@ -155,3 +155,11 @@ func (s *smallReceiver) Close() error {
 	s.files = nil
 	return errors.Join(append(errs, s.dir.Close())...)
 }
+
+// aboutFile gives an error of a whole call the name of one of its files.
+func aboutFile(err error, name string) error {
+	if path, is := errors.AsType[*fs.PathError](err); is {
+		return &fs.PathError{Op: path.Op, Path: name, Err: path.Err}
+	}
+	return err
+}

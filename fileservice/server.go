@@ -1,6 +1,7 @@
 package fileservice
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,7 @@ import (
 
 // The limits of a server where ServerConfig has 0.
 const (
-	DefaultMaxConnections   = 16 * DefaultConnections // sixteen clients
+	DefaultMaxConnections   = 128 // sixteen clients
 	DefaultMaxCalls         = 64
 	DefaultMaxBuffers       = 96
 	DefaultHandshakeTimeout = 10 * time.Second
@@ -139,12 +140,12 @@ func NewServer(config ServerConfig) (*Server, error) {
 			return nil, fmt.Errorf("fileservice: a time limit of %v is out of range", d)
 		}
 	}
-	setDefault(&config.MaxConnections, DefaultMaxConnections)
-	setDefault(&config.MaxCalls, DefaultMaxCalls)
-	setDefault(&config.MaxBuffers, DefaultMaxBuffers)
-	setDefault(&config.HandshakeTimeout, DefaultHandshakeTimeout)
-	setDefault(&config.StallTimeout, DefaultStallTimeout)
-	setDefault(&config.IdleTimeout, DefaultIdleTimeout)
+	config.MaxConnections = cmp.Or(config.MaxConnections, DefaultMaxConnections)
+	config.MaxCalls = cmp.Or(config.MaxCalls, DefaultMaxCalls)
+	config.MaxBuffers = cmp.Or(config.MaxBuffers, DefaultMaxBuffers)
+	config.HandshakeTimeout = cmp.Or(config.HandshakeTimeout, DefaultHandshakeTimeout)
+	config.StallTimeout = cmp.Or(config.StallTimeout, DefaultStallTimeout)
+	config.IdleTimeout = cmp.Or(config.IdleTimeout, DefaultIdleTimeout)
 
 	s := &Server{
 		config: config,
@@ -175,29 +176,15 @@ func NewServer(config ServerConfig) (*Server, error) {
 	return s, nil
 }
 
-func setDefault[T int | time.Duration](value *T, standard T) {
-	if *value == 0 {
-		*value = standard
-	}
-}
-
 // The windows say how much data may be under way to one end on one connection and on one of its calls. gRPC adapts
 // them otherwise, which takes round trips, and stops at 16 MiB. A client reads; a server takes data only if it is
 // writable, and gives what a request needs else. What bounds memory is the window of a call: gRPC takes from the
 // connection whatever the calls have done with what came before.
 const (
-	callWindow        = 3 << 20 // of one that reads
-	nearWindow        = 1 << 20 // the same, where the server is near: fills a way of 5 ms with 200 MB/s
-	readWindow        = largeCalls * callWindow
-	writeWindow       = 2 << 20
-	requestWindow     = 64 << 10
-	sendBufferSize    = 512 << 10
-	requestBufferSize = 64 << 10
+	writeWindow    = 2 << 20
+	requestWindow  = 64 << 10
+	sendBufferSize = 512 << 10
 )
-
-// receiveBufferSize is that of a client, for the headers of frames. Data goes past it, without another copy: what
-// comes is read in large pieces by the connection already.
-const receiveBufferSize = 1 << 10
 
 // handlerWorkers are goroutines that stay for the next call. A new one has to grow its stack each time, which was a
 // sixth of the time of a small call. Where all are taken, calls get goroutines of their own.
@@ -234,17 +221,6 @@ func (s *Server) options() []grpc.ServerOption {
 		grpc.NumStreamWorkers(handlerWorkers),
 	}
 }
-
-// Keepalive of gRPC asks a peer that says nothing whether it is there. Its answer has to wait behind whatever is on its
-// way, and gRPC sees only what is complete; so it is our own watches that give a connection up. They count the bytes of
-// an answer as those of any other: it comes late enough for a wait that has no other bytes to end before it.
-const pingPatience = 24 * time.Hour
-
-// pingAfter is how long nothing complete comes before gRPC asks.
-func pingAfter(limit time.Duration) time.Duration { return max(limit+limit/2, leastPing) }
-
-// leastPing is the least time that gRPC has for that in a client.
-const leastPing = 10 * time.Second
 
 // Serve takes connections from the listener until Shutdown or Close, and gives nil then. Otherwise it gives the error
 // of Accept. It closes the listener.

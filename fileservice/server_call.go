@@ -88,11 +88,11 @@ func (s *Server) stream(
 	})
 	limit, traffic := s.config.StallTimeout, &call.conn.traffic
 	waiting := &serverStream{ServerStream: stream, ctx: ctx, watch: call.watch}
-	waiting.taking = &wait{limit, func(w *watch) bool {
+	waiting.taking = &wait{limit: limit, isOver: func(w *watch) bool {
 		_, sent := traffic.moved()
 		return w.own.see(sent) >= limit
 	}}
-	waiting.sending = &wait{limit, func(w *watch) bool {
+	waiting.sending = &wait{limit: limit, isOver: func(w *watch) bool {
 		received, _ := traffic.moved()
 		return w.own.see(received) >= limit
 	}}

@@ -114,9 +114,6 @@ func (c *connections) closePending() {
 	}
 }
 
-// closePatience is how long connections are waited for that have something to send to a client who does not take it.
-const closePatience = 500 * time.Millisecond
-
 // closeEstablished closes all connections at once, since gRPC does so one after the other, and each may wait for its
 // client. It is called after closePending, so that there will be no others.
 func (c *connections) closeEstablished() {
@@ -197,7 +194,7 @@ func (c *connections) admit(conn *serverConn) error {
 func (c *serverConn) watchSilence() {
 	limit := pingAfter(c.owner.config.StallTimeout) + c.owner.config.StallTimeout
 	c.watch = newWatch(c.cut)
-	c.watch.start(&wait{limit, func(w *watch) bool {
+	c.watch.start(&wait{limit: limit, isOver: func(w *watch) bool {
 		received, sent := c.traffic.moved()
 		return w.own.see(received+sent) >= limit
 	}})

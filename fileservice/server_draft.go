@@ -204,8 +204,13 @@ func (s service) ChangeDraft(
 		}
 	}
 	accessed, modified := timeOf(request.AccessedUnixNano), timeOf(request.ModifiedUnixNano)
-	if request.Permissions != nil || !accessed.IsZero() || !modified.IsZero() {
-		err = o.setAttributes(request.Permissions, accessed, modified)
+	var permissions *fs.FileMode
+	if request.Permissions != nil {
+		given := permissionsOf(request.GetPermissions())
+		permissions = &given
+	}
+	if permissions != nil || !accessed.IsZero() || !modified.IsZero() {
+		err = o.setAttributes(permissions, accessed, modified)
 	}
 	return &fileservicepb.ChangeDraftResponse{}, err
 }

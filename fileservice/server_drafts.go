@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"os"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
@@ -16,7 +17,7 @@ import (
 const maxDrafts = 512
 
 // draftID names a draft. Who knows it may write it.
-type draftID [16]byte
+type draftID [draftIDSize]byte
 
 // drafts are those that clients have open.
 type drafts struct {
@@ -65,7 +66,7 @@ func (s *drafts) begin(conn *serverConn, path, local string, options draftOption
 
 // join gives a draft that is open, and its path. The caller uses it until end.
 func (s *drafts) join(conn *serverConn, id []byte) (o *openedDraft, path string, err error) {
-	if len(id) != len(draftID{}) {
+	if len(id) != draftIDSize {
 		return nil, "", errNoDraft
 	}
 	s.mu.Lock()
@@ -139,4 +140,37 @@ func (s *drafts) closeAll() error {
 		errs = append(errs, o.draft.end())
 	}
 	return errors.Join(errs...)
+}
+
+// deepestLeft is how deep the tree is searched when a server begins. Each level has an open directory.
+const deepestLeft = 100
+
+// removeAllLeft removes what earlier servers have left in a directory and below, page by page, until the server ends.
+// What it cannot read or remove stays.
+func (s *Server) removeAllLeft(local string, depth int) {
+	dir, err := s.openDirectory(local)
+	if err != nil {
+		return
+	}
+	defer func() { _ = dir.Close() }() // it was only read
+	for {
+		entries, err := dir.ReadDir(pageEntries)
+		for _, entry := range entries {
+			select {
+			case <-s.done:
+				return
+			default:
+			}
+			name := filepath.Join(local, entry.Name())
+			switch {
+			case entry.IsDir() && depth < deepestLeft:
+				s.removeAllLeft(name, depth+1)
+			case entry.Type().IsRegular() && isDraft(entry.Name()):
+				_ = removeLeft(s.config.Root, name)
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
 }

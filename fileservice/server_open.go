@@ -13,9 +13,6 @@ import (
 	"culvert/fileservice/internal/fileservicepb"
 )
 
-// maxContent is how long a file may be whose content comes when it is opened.
-const maxContent = 64 << 10
-
 // openAttempts is how often a file is read that changes meanwhile, before it is opened without its content.
 const openAttempts = 3
 

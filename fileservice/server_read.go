@@ -244,9 +244,6 @@ func (r *reading) sum(data []byte) *Sum {
 	return &sum
 }
 
-// maxHashes is how many hashes go into one message.
-const maxHashes = 1024
-
 // Hash reads blocks and sends their hashes.
 func (s service) Hash(
 	request *fileservicepb.HashRequest, stream grpc.ServerStreamingServer[fileservicepb.HashResponse],

@@ -106,41 +106,6 @@ func (r *readingFiles) send(files []SmallFile) (left []SmallFile, err error) {
 	return files, err
 }
 
-// readSmall fills p with a version of a file, which is as long.
-func readSmall(dir *publish.Dir, name string, version Version, p []byte) error {
-	if isDraft(name) {
-		return &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-	}
-	// To open a pipe would wake whoever waits for its other end.
-	info, err := dir.Lstat(name)
-	switch {
-	case err != nil:
-		return err
-	case !info.Mode().IsRegular():
-		return notRegular(info.Mode())
-	}
-	file, err := dir.Open(name)
-	if err != nil {
-		return err
-	}
-	info, err = file.Stat()
-	switch {
-	case err != nil:
-	case !info.Mode().IsRegular():
-		err = notRegular(info.Mode())
-	case VersionOf(info) != version:
-		err = ErrChanged
-	default:
-		if err = readFull(file, p, 0); err == nil {
-			info, err = file.Stat()
-		}
-		if err == nil && VersionOf(info) != version {
-			err = ErrChanged
-		}
-	}
-	return errors.Join(err, file.Close())
-}
-
 // WriteFiles takes small files of one directory. It holds a buffer only while it has something to write.
 func (s service) WriteFiles(
 	stream grpc.ClientStreamingServer[fileservicepb.WriteFilesRequest, fileservicepb.WriteFilesResponse],
@@ -278,7 +243,9 @@ func (w *writingFiles) take(files []*fileservicepb.NewFile, data []byte) error {
 		return fmt.Errorf("%w: too many files in one call", fs.ErrInvalid)
 	}
 	for _, m := range files {
-		file := SmallFile{m.GetName(), versionOfMessage(m.GetVersion()), fs.FileMode(m.GetPermissions()) & fs.ModePerm}
+		file := SmallFile{
+			Name: m.GetName(), Version: versionOfMessage(m.GetVersion()), Permissions: permissionsOf(m.GetPermissions()),
+		}
 		if err := file.check(); err != nil {
 			return err
 		}

@@ -70,7 +70,7 @@ func (s *Server) renameOver(from, to string) error {
 // removeEmpty removes a file, or a directory in which there is nothing but what clients have left behind.
 func (s *Server) removeEmpty(local string) error {
 	err := s.config.Root.Remove(local)
-	if errors.Is(err, syscall.ENOTEMPTY) && s.removeLeftIn(local) {
+	if errors.Is(err, syscall.ENOTEMPTY) && removeLeftIn(s.config.Root, local) {
 		err = s.config.Root.Remove(local)
 	}
 	return err

@@ -143,7 +143,7 @@ func (s service) Write(
 		return err
 	}
 	block := head.GetFirstBlock()
-	if err := checkBlocks(version, block, 1); err != nil {
+	if err := version.checkBlocks(block, 1); err != nil {
 		return err
 	}
 	up, err := s.uploads.join(call.conn, local, version)

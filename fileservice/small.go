@@ -3,12 +3,6 @@ package fileservice
 import (
 	"fmt"
 	"io/fs"
-
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
-
-	"culvert/fileservice/internal/fileservicepb"
 )
 
 // What a call for small files carries: [Client.ReadFiles] and [Client.WriteFiles].
@@ -49,29 +43,3 @@ func checkSmallFiles(files []SmallFile) error {
 
 // sumFile gives the hash of a file of at most one block.
 func sumFile(content []byte) Sum { return SumBlock(content, 0, int64(len(content))) }
-
-// resultOf says what has come of one of several files. Of an error it carries all that a call that fails does.
-func resultOf(err error) *fileservicepb.FileResult {
-	if err == nil {
-		return &fileservicepb.FileResult{}
-	}
-	s := status.Convert(toStatus(err)).Proto()
-	s.Message = printable(s.Message)
-	encoded, err := proto.Marshal(s)
-	if err != nil {
-		panic("fileservice: a status cannot be encoded: " + err.Error())
-	}
-	return &fileservicepb.FileResult{Error: encoded}
-}
-
-// errorOf is the opposite. Its second error is for what is no such thing.
-func errorOf(result *fileservicepb.FileResult) (told, err error) {
-	if len(result.GetError()) == 0 {
-		return nil, nil
-	}
-	s := status.New(codes.Unknown, "").Proto()
-	if err := proto.Unmarshal(result.GetError(), s); err != nil || s.GetCode() == int32(codes.OK) {
-		return nil, fmt.Errorf("%w: an error that is none", ErrIntegrity)
-	}
-	return fromStatus(status.FromProto(s).Err()), nil
-}

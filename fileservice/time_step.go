@@ -17,7 +17,7 @@ const maxTimeStep = 2 * time.Second // that of FAT
 // That it is a multiple by chance happens with every hundredth file for 100 ns, which tells no two versions apart.
 func timeStepOf(info fs.FileInfo) time.Duration {
 	if there, is := info.(*Info); is {
-		return there.timeStep
+		return there.attributes.TimeStep
 	}
 	return timeStepOfTimes(info.ModTime(), changedOf(info))
 }

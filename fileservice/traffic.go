@@ -156,3 +156,17 @@ func (w *watch) look() {
 }
 
 func (w *wait) every() time.Duration { return max(w.limit/looks, time.Millisecond) }
+
+// Keepalive of gRPC asks a peer that says nothing whether it is there. Its answer has to wait behind whatever is on its
+// way, and gRPC sees only what is complete; so it is our own watches that give a connection up. They count the bytes of
+// an answer as those of any other: it comes late enough for a wait that has no other bytes to end before it.
+const pingPatience = 24 * time.Hour
+
+// pingAfter is how long nothing complete comes before gRPC asks.
+func pingAfter(limit time.Duration) time.Duration { return max(limit+limit/2, leastPing) }
+
+// leastPing is the least time that gRPC has for that in a client.
+const leastPing = 10 * time.Second
+
+// closePatience is how long connections are waited for that have something to send to a client who does not take it.
+const closePatience = 500 * time.Millisecond

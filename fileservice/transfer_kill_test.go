@@ -21,10 +21,8 @@ import (
 	"culvert/wal"
 )
 
-const raceEnabled = fileservice.RaceEnabled
-
 // thorough says whether the tests run as often as they are meant to, as ./dev test has them, but for the race detector.
-func thorough() bool { return os.Getenv("CULVERT_TEST_ALL") == "1" && !raceEnabled }
+func thorough() bool { return os.Getenv("CULVERT_TEST_ALL") == "1" && !testkit.RaceDetector() }
 
 // killRun is how often processes are killed, and how large the file is: several times what may be lost at once, so that
 // some lives lose all that they move, and others add to it.

@@ -74,7 +74,7 @@ func TestMemoryChild(t *testing.T) {
 // TestTransferMemory pulls large files, and bounds the memory of both ends, which is the same for all sizes.
 func TestTransferMemory(t *testing.T) {
 	size := int64(1 << 30)
-	if raceEnabled {
+	if testkit.RaceDetector() {
 		size = 64 << 20 // which is not compared with the bound
 	}
 	sizes := []int64{size}

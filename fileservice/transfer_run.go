@@ -11,7 +11,6 @@ import (
 // How much a transfer has under way.
 const (
 	transferWorkers = 48
-	largeCalls      = 8   // buffers for files that are not small, and one for each connection if those are more
 	finishesAtOnce  = 128 // files that wait for the disk, or for the other end to have synced them
 	queueLength     = 512 // files that were found, and not begun
 	minRange        = 4   // blocks of one call, if there are as many left for each worker
@@ -182,7 +181,7 @@ func (t *transfer) next() (do func()) {
 		switch {
 		case t.ctx.Err() != nil, !t.walking && t.unended == 0:
 			return nil
-		case len(t.begun) > 0 && t.large < t.mostLarge():
+		case len(t.begun) > 0 && t.large < t.client.mostLarge():
 			it, blocks := t.takeRange()
 			return t.withBuffer(func(buffer []byte) { t.move(it, blocks, buffer) })
 		}
@@ -200,7 +199,7 @@ func (t *transfer) takeQueued() (do func()) {
 		case it.size <= SmallFileSize && t.parcels < parcelsAtOnce && t.openParcels < parcelsOpen:
 			b := t.takeParcel(i)
 			return func() { t.runParcel(b) }
-		case it.size > SmallFileSize && t.large < t.mostLarge() && len(t.begun) == 0:
+		case it.size > SmallFileSize && t.large < t.client.mostLarge() && len(t.begun) == 0:
 			t.queue = slices.Delete(t.queue, i, i+1)
 			t.changed.Broadcast()
 			return t.withBuffer(func(buffer []byte) { t.begin(it, buffer) })
@@ -208,11 +207,6 @@ func (t *transfer) takeQueued() (do func()) {
 	}
 	return nil
 }
-
-func (t *transfer) mostLarge() int { return largeCallsOf(t.client.config.Connections) }
-
-// largeCallsOf is how many calls with blocks there are at once.
-func largeCallsOf(connections int) int { return max(largeCalls, connections) }
 
 // takeRange takes blocks of the first file that is begun: many in a call, fewer when there are few left, so that all
 // workers end at about the same time. Over a long way they are still so many that a call does more than wait for its
@@ -224,7 +218,7 @@ func (t *transfer) takeRange() (*item, BlockRange) {
 		left += r.Count
 	}
 	blocks := it.ranges[0]
-	blocks.Count = min(blocks.Count, t.perCall, max(t.perCall/leastShare, left/int64(2*t.mostLarge())))
+	blocks.Count = min(blocks.Count, t.perCall, max(t.perCall/leastShare, left/int64(2*t.client.mostLarge())))
 	it.ranges[0].First += blocks.Count
 	it.ranges[0].Count -= blocks.Count
 	if it.ranges[0].Count == 0 {

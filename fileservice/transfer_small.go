@@ -3,7 +3,6 @@ package fileservice
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"path"
 	"sync"
 )
@@ -109,14 +108,6 @@ func (t *transfer) settleParcel(b *parcel) {
 	default:
 		t.cancel(cause)
 	}
-}
-
-// aboutFile gives an error of a whole call the name of one of its files.
-func aboutFile(err error, name string) error {
-	if path, is := errors.AsType[*fs.PathError](err); is {
-		return &fs.PathError{Op: path.Op, Path: name, Err: path.Err}
-	}
-	return err
 }
 
 // fail is for all files that have no error.

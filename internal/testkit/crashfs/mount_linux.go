@@ -4,11 +4,15 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"sync"
 	"syscall"
+	"testing"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"culvert/internal/testkit"
 )
 
 // Mount begins a program, and shows its file system at a directory, to the kernel and to whoever uses that. The hook is
@@ -303,4 +307,14 @@ func (m *mounted) ReleaseDir(in *fuse.ReleaseIn) {
 func (m *mounted) StatFs(_ <-chan struct{}, _ *fuse.InHeader, out *fuse.StatfsOut) fuse.Status {
 	*out = fuse.StatfsOut{Blocks: 1 << 20, Bfree: 1 << 20, Bavail: 1 << 20, Bsize: 4096, NameLen: 255}
 	return fuse.OK
+}
+
+// Need fails or skips a test where no disk can be mounted.
+func Need(t testing.TB) {
+	t.Helper()
+	if file, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0); err != nil || os.Getuid() != 0 {
+		testkit.Missing(t, "a file system of a test", "run the tests as root where there is /dev/fuse")
+	} else if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
 }
