@@ -32,14 +32,15 @@ var neighbours = []struct{ from, to, reason string }{
 	{"internal/disk", "internal/publish", "a log syncs, renames and locks its files as others do"},
 	{"format", "source", "a format writes the batches of a source"},
 	{"source/gormdb", "source/sqldb", "GORM gives its rows as those of database/sql"},
-	{"fileservice", "fileservice/internal/fileservicepb", "it is the code that tools make of its .proto file"},
+	{"fileservice/transfer", "fileservice/client", "a transfer calls the server through it"},
 	{"internal/cli", "internal/ui", "a verb speaks to people through it"},
 	{"cmd/culvert", "internal/cli", "the program is a main function around it"},
 }
 
 // forTests are the packages that only tests may import. They themselves may import what they like.
 var forTests = []string{
-	"internal/testkit", "internal/testkit/crashfs", "internal/testkit/mountsuite", "source/sourcetest", "place/placetest",
+	"fileservice/internal/filetest", "internal/testkit", "internal/testkit/crashfs", "internal/testkit/mountsuite",
+	"source/sourcetest", "place/placetest",
 }
 
 // dependencies says which packages may import a module that is not ours, tests aside. A package border stands where a
@@ -64,10 +65,12 @@ var dependencies = []struct {
 	{"go.uber.org/goleak", nil},
 	{"golang.org/x/crypto", []string{"agefile", "internal/keyfile", "secureconn"}},
 	{"golang.org/x/net", nil},
-	{"golang.org/x/sys", []string{"fileservice", "internal/publish", "internal/ui"}},
+	{"golang.org/x/sys", []string{"fileservice/internal/traffic", "internal/publish", "internal/ui"}},
 	{"golang.org/x/term", []string{"internal/ui"}},
-	{"google.golang.org/grpc", []string{"fileservice", "fileservice/internal/fileservicepb"}},
-	{"google.golang.org/protobuf", []string{"fileservice", "fileservice/internal/fileservicepb"}},
+	{"google.golang.org/grpc", []string{
+		"fileservice/client", "fileservice/internal/fileservicepb", "fileservice/internal/wire", "fileservice/server",
+	}},
+	{"google.golang.org/protobuf", []string{"fileservice/internal/fileservicepb", "fileservice/internal/wire"}},
 	{"gorm.io/driver/postgres", nil},
 	{"gorm.io/gorm", []string{"source/gormdb"}},
 	{"lukechampine.com/blake3", []string{"fileservice"}},
@@ -155,6 +158,39 @@ func TestDependencies(t *testing.T) {
 			if !usedBy[d.module+" "+dir] {
 				t.Errorf("%s does not import %s: take it out of the line of that module in the table dependencies",
 					dir, d.module)
+			}
+		}
+	}
+}
+
+// TestNeverCompiled holds packages to what their callers must not have to compile.
+func TestNeverCompiled(t *testing.T) {
+	packages := readPackages(t)
+	for from, never := range map[string][]string{
+		"fileservice/client": {"fileservice/server", "fileservice/transfer", "wal"},
+		"fileservice/server": {"fileservice/client", "fileservice/transfer"},
+	} {
+		if indexOf(packages, from) < 0 {
+			t.Errorf("%s does not exist: take it out of this test", from)
+		}
+		seen := map[string]bool{}
+		var visit func(dir string)
+		visit = func(dir string) {
+			i := indexOf(packages, dir)
+			if i < 0 || seen[dir] {
+				return
+			}
+			seen[dir] = true
+			for imported := range packages[i].imports {
+				if to, ours := strings.CutPrefix(imported, "culvert/"); ours {
+					visit(to)
+				}
+			}
+		}
+		visit(from)
+		for _, dir := range never {
+			if seen[dir] {
+				t.Errorf("%s imports %s, if only through others", from, dir)
 			}
 		}
 	}

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"culvert/fileservice"
+	"culvert/fileservice/client"
+	"culvert/fileservice/server"
 	"culvert/secureconn"
 )
 
@@ -117,14 +119,14 @@ type fileReads struct {
 
 // serve runs a server while work goes on.
 func (f *fileReads) serve(
-	ctx context.Context, t transport, conns int, work func(*fileservice.Client) (sample, error),
+	ctx context.Context, t transport, conns int, work func(*client.Client) (sample, error),
 ) (got sample, err error) {
 	root, err := os.OpenRoot(f.dir)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
-	server, err := fileservice.NewServer(fileservice.ServerConfig{Root: root})
+	server, err := server.New(server.Config{Root: root})
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +138,7 @@ func (f *fileReads) serve(
 	go func() { ended <- server.Serve(listener) }()
 	defer func() { err = errors.Join(err, server.Close(), <-ended) }()
 
-	client, err := fileservice.NewClient(fileservice.ClientConfig{
+	remote, err := client.New(client.Config{
 		Dial: func(ctx context.Context) (net.Conn, error) {
 			return t.dial(ctx, f.ids, listener.Addr().String())
 		},
@@ -145,19 +147,19 @@ func (f *fileReads) serve(
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, client.Close()) }()
+	defer func() { err = errors.Join(err, remote.Close()) }()
 	// All connections are made, and their windows and buffers are there.
-	if _, err := client.Lookup(ctx, served); err != nil {
+	if _, err := remote.Lookup(ctx, served); err != nil {
 		return nil, err
 	}
-	if err := readAll(client, f.into[:min(int64(len(f.into)), 64<<20)]); err != nil {
+	if err := readAll(remote, f.into[:min(int64(len(f.into)), 64<<20)]); err != nil {
 		return nil, err
 	}
-	return work(client)
+	return work(remote)
 }
 
-func readAll(client *fileservice.Client, p []byte) error {
-	file, err := client.Open(served)
+func readAll(remote *client.Client, p []byte) error {
+	file, err := remote.Open(served)
 	if err != nil {
 		return err
 	}
@@ -184,8 +186,8 @@ func metered(bytes int64, work func() error) (sample, error) {
 }
 
 func (f *fileReads) read(ctx context.Context, t transport, conns int) (sample, error) {
-	return f.serve(ctx, t, conns, func(client *fileservice.Client) (sample, error) {
-		return metered(f.size, func() error { return readAll(client, f.into) })
+	return f.serve(ctx, t, conns, func(remote *client.Client) (sample, error) {
+		return metered(f.size, func() error { return readAll(remote, f.into) })
 	})
 }
 
@@ -209,22 +211,22 @@ func (f *fileReads) strategies(s *session) benchmark {
 		{"strategy=push/calls=8", 8, 0},
 	} {
 		b.variants = append(b.variants, variant{v.key, func() (sample, error) {
-			read := func(client *fileservice.Client) (sample, error) {
-				info, err := client.Lookup(s.ctx, served)
+			read := func(remote *client.Client) (sample, error) {
+				info, err := remote.Lookup(s.ctx, served)
 				if err != nil {
 					return nil, err
 				}
 				return metered(f.size, func() error {
-					return fetch(s.ctx, client, info.Version(), v.workers, v.batch)
+					return fetch(s.ctx, remote, info.Version(), v.workers, v.batch)
 				})
 			}
-			return f.serve(s.ctx, overSecureconn, fileservice.DefaultConnections, read)
+			return f.serve(s.ctx, overSecureconn, client.DefaultConnections, read)
 		}})
 	}
 	return b
 }
 
-func fetch(ctx context.Context, client *fileservice.Client, version fileservice.Version, workers, batch int64) error {
+func fetch(ctx context.Context, remote *client.Client, version fileservice.Version, workers, batch int64) error {
 	blocks := fileservice.Blocks(version.Size)
 	if batch == 0 {
 		batch = (blocks + workers - 1) / workers
@@ -240,7 +242,7 @@ func fetch(ctx context.Context, client *fileservice.Client, version fileservice.
 				if first >= blocks {
 					return
 				}
-				errs[i] = client.ReadBlocks(ctx, served, version, first, min(batch, blocks-first), buffer,
+				errs[i] = remote.ReadBlocks(ctx, served, version, first, min(batch, blocks-first), buffer,
 					func(int64, []byte, fileservice.Sum) error {
 						seen.Add(1)
 						return nil

@@ -52,7 +52,7 @@ func (e unfitError) Error() string { return string(e) }
 func (unfitError) Is(target error) bool { return target == fs.ErrInvalid }
 
 // notRegular says what is not transferred.
-func notRegular(mode fs.FileMode) error {
+func NotRegular(mode fs.FileMode) error {
 	kind := "not a regular file"
 	switch {
 	case mode&fs.ModeSymlink != 0:

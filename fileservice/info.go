@@ -29,7 +29,7 @@ func (v Version) ModTime() time.Time { return time.Unix(0, v.ModifiedUnixNano) }
 
 // VersionOf gives the version of a file of this machine, of which info has just been made by package os.
 func VersionOf(info fs.FileInfo) Version {
-	v := Version{ModifiedUnixNano: unixNanoOf(info.ModTime()), Tag: tagOf(info)}
+	v := Version{ModifiedUnixNano: UnixNano(info.ModTime()), Tag: tagOf(info)}
 	if info.Mode().IsRegular() {
 		v.Size = info.Size()
 	}
@@ -37,7 +37,7 @@ func VersionOf(info fs.FileInfo) Version {
 }
 
 // unixNanoOf gives a time in nanoseconds since 1970, or the nearest that there is.
-func unixNanoOf(t time.Time) int64 {
+func UnixNano(t time.Time) int64 {
 	earliest, latest := time.Unix(0, math.MinInt64), time.Unix(0, math.MaxInt64)
 	switch {
 	case t.Before(earliest):
@@ -49,7 +49,7 @@ func unixNanoOf(t time.Time) int64 {
 }
 
 // checkBlocks fails if blocks do not lie within the version.
-func (v Version) checkBlocks(first, count int64) error {
+func (v Version) CheckBlocks(first, count int64) error {
 	if first < 0 || count < 0 || v.Size < 0 || first > math.MaxInt64-count || first+count > Blocks(v.Size) {
 		return fmt.Errorf("%w: %d blocks from %d of %d", fs.ErrInvalid, count, first, Blocks(v.Size))
 	}
@@ -67,7 +67,7 @@ type Attributes struct {
 }
 
 // attributesOf returns the attributes of a file of this machine, of which info has just been made by package os.
-func attributesOf(name string, info fs.FileInfo) Attributes {
+func AttributesOf(name string, info fs.FileInfo) Attributes {
 	a := Attributes{
 		Name: name, Mode: info.Mode() & (fs.ModeType | fs.ModePerm), Version: VersionOf(info), Inode: inodeOf(info),
 	}
@@ -75,7 +75,7 @@ func attributesOf(name string, info fs.FileInfo) Attributes {
 	case 0:
 		a.TimeStep = timeStepOf(info)
 	case fs.ModeSymlink:
-		a.LinkLength = min(max(info.Size(), 0), maxPath)
+		a.LinkLength = min(max(info.Size(), 0), MaxPath)
 	}
 	return a
 }
@@ -84,7 +84,7 @@ func attributesOf(name string, info fs.FileInfo) Attributes {
 type Info struct{ attributes Attributes }
 
 // newInfo returns an Info that tells these attributes.
-func newInfo(a Attributes) *Info { return &Info{a} }
+func NewInfo(a Attributes) *Info { return &Info{a} }
 
 // Attributes returns all that the Info tells.
 func (i *Info) Attributes() Attributes { return i.attributes }
@@ -129,4 +129,4 @@ func (i *Info) Info() (fs.FileInfo, error) { return i, nil }
 func (i *Info) String() string { return fs.FormatFileInfo(i) }
 
 // maxFileSize is how long a file may be, so that no sum of offsets overflows: 8 EiB less a block.
-const maxFileSize = math.MaxInt64 - BlockSize
+const MaxFileSize = math.MaxInt64 - BlockSize

@@ -12,25 +12,25 @@ import (
 
 // The longest path and the longest element of one, in bytes, as Linux has them.
 const (
-	maxPath    = 4096
-	maxElement = 255
+	MaxPath    = 4096
+	MaxElement = 255
 )
 
 // checkPath refuses what no peer may name. It is the same on both ends: a server does not open such a path, and a
 // client does not believe in one. The result is the path in the form of this system.
-func checkPath(name string) (string, error) {
+func CheckPath(name string) (string, error) {
 	switch {
-	case len(name) > maxPath:
-		return "", fmt.Errorf("%w: a path of more than %d bytes: %w", fs.ErrInvalid, maxPath, syscall.ENAMETOOLONG)
+	case len(name) > MaxPath:
+		return "", fmt.Errorf("%w: a path of more than %d bytes: %w", fs.ErrInvalid, MaxPath, syscall.ENAMETOOLONG)
 	case !fs.ValidPath(name):
 		return "", fmt.Errorf("%w: not a path within the tree", fs.ErrInvalid)
 	case strings.ContainsFunc(name, isUnfit):
 		return "", fmt.Errorf("%w: a path with control characters", fs.ErrInvalid)
 	}
 	for element := range strings.SplitSeq(name, "/") {
-		if len(element) > maxElement {
+		if len(element) > MaxElement {
 			err := syscall.ENAMETOOLONG
-			return "", fmt.Errorf("%w: a name of more than %d bytes: %w", fs.ErrInvalid, maxElement, err)
+			return "", fmt.Errorf("%w: a name of more than %d bytes: %w", fs.ErrInvalid, MaxElement, err)
 		}
 	}
 	local, err := filepath.Localize(name)
@@ -41,15 +41,15 @@ func checkPath(name string) (string, error) {
 }
 
 // isNamable reports whether an entry of a directory can be part of a path.
-func isNamable(name string) bool {
-	_, err := checkPath(name)
+func IsName(name string) bool {
+	_, err := CheckPath(name)
 	return err == nil && name != "." && !strings.Contains(name, "/")
 }
 
 // isTarget reports whether something may be shown as the target of a link. It may lead anywhere: nothing here follows
 // it.
-func isTarget(target string) bool {
-	return target != "" && len(target) <= maxPath && utf8.ValidString(target) && !strings.ContainsFunc(target, isUnfit)
+func IsTarget(target string) bool {
+	return target != "" && len(target) <= MaxPath && utf8.ValidString(target) && !strings.ContainsFunc(target, isUnfit)
 }
 
 // isUnfit finds what steers a terminal, or makes a name read as another.

@@ -15,7 +15,7 @@ func TestPaths(t *testing.T) {
 	for _, name := range []string{
 		".", "a", "a/b", "..a/b..", "two words", "ü/日本", "a\u202fm", "\ufffd", strings.Repeat("x", 255),
 	} {
-		if _, err := checkPath(name); err != nil {
+		if _, err := CheckPath(name); err != nil {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
@@ -24,12 +24,12 @@ func TestPaths(t *testing.T) {
 		"\u0085", "\u009b", "a\u202e", "\u2066", "\x7f", "\xff", "a/\xc0\xaf",
 		strings.Repeat("x", 256), strings.Repeat("x/", 2048) + "xx",
 	} {
-		if _, err := checkPath(name); err == nil {
+		if _, err := CheckPath(name); err == nil {
 			t.Errorf("%q was taken", name)
 		}
 	}
 	for _, name := range []string{strings.Repeat("x", 256), strings.Repeat("x/", 2048) + "xx"} {
-		if _, err := checkPath(name); !errors.Is(err, syscall.ENAMETOOLONG) || !errors.Is(err, fs.ErrInvalid) {
+		if _, err := CheckPath(name); !errors.Is(err, syscall.ENAMETOOLONG) || !errors.Is(err, fs.ErrInvalid) {
 			t.Errorf("%d bytes: %v", len(name), err)
 		}
 	}
@@ -40,11 +40,11 @@ func FuzzPath(f *testing.F) {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
-		local, err := checkPath(name)
+		local, err := CheckPath(name)
 		if err != nil {
 			return
 		}
-		if !filepath.IsLocal(local) || !fs.ValidPath(name) || !utf8.ValidString(name) || len(name) > maxPath ||
+		if !filepath.IsLocal(local) || !fs.ValidPath(name) || !utf8.ValidString(name) || len(name) > MaxPath ||
 			strings.ContainsFunc(name, unicode.IsControl) {
 			t.Errorf("%q was taken as %q", name, local)
 		}

@@ -19,9 +19,9 @@ type SmallFile struct {
 }
 
 // check finds what a peer may not name.
-func (f *SmallFile) check() error {
+func (f *SmallFile) Check() error {
 	switch size := f.Version.Size; {
-	case !isNamable(f.Name):
+	case !IsName(f.Name):
 		return fmt.Errorf("%w: not the name of a file", fs.ErrInvalid)
 	case size < 0 || size > SmallFileSize:
 		return fmt.Errorf("%w: a small file of %d bytes", fs.ErrInvalid, size)
@@ -29,12 +29,12 @@ func (f *SmallFile) check() error {
 	return nil
 }
 
-func checkSmallFiles(files []SmallFile) error {
+func CheckSmallFiles(files []SmallFile) error {
 	if len(files) > MaxSmallFiles {
 		return fmt.Errorf("%w: %d files in one call", fs.ErrInvalid, len(files))
 	}
 	for i := range files {
-		if err := files[i].check(); err != nil {
+		if err := files[i].Check(); err != nil {
 			return err
 		}
 	}
@@ -42,4 +42,4 @@ func checkSmallFiles(files []SmallFile) error {
 }
 
 // sumFile gives the hash of a file of at most one block.
-func sumFile(content []byte) Sum { return SumBlock(content, 0, int64(len(content))) }
+func SumFile(content []byte) Sum { return SumBlock(content, 0, int64(len(content))) }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"culvert/fileservice"
+	"culvert/fileservice/server"
 	"culvert/secureconn"
 )
 
@@ -27,7 +27,7 @@ func damaging(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	root, err := os.OpenRoot(ts.MkAbs(args[2]))
 	ts.Check(err)
-	server, err := fileservice.NewServer(fileservice.ServerConfig{Root: root})
+	server, err := server.New(server.Config{Root: root})
 	ts.Check(err)
 	listener, err := secureconn.Listen("tcp", "127.0.0.1:0", &secureconn.Config{Key: private, Peers: args[1:2]})
 	ts.Check(err)

@@ -24,9 +24,9 @@ import (
 )
 
 // servers are the servers that a script has started, by the variables that hold their URLs.
-type servers map[string]*server
+type servers map[string]*servingProcess
 
-type server struct {
+type servingProcess struct {
 	cmd    *exec.Cmd
 	out    bytes.Buffer
 	stderr bytes.Buffer
@@ -44,7 +44,7 @@ func serving(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	path, err := exec.LookPath(args[1])
 	ts.Check(err)
-	s := &server{cmd: exec.Command(path, args[2:]...), read: make(chan error, 1)}
+	s := &servingProcess{cmd: exec.Command(path, args[2:]...), read: make(chan error, 1)}
 	s.cmd.Dir, s.cmd.Env, s.cmd.Stderr = ts.MkAbs("."), environment(ts), &s.stderr
 	stdout, err := s.cmd.StdoutPipe()
 	ts.Check(err)

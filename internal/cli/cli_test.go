@@ -15,6 +15,7 @@ import (
 	"culvert/agefile"
 	"culvert/export"
 	"culvert/fileservice"
+	"culvert/fileservice/transfer"
 	"culvert/internal/compress"
 	"culvert/internal/keyfile"
 	"culvert/secureconn"
@@ -46,12 +47,12 @@ func TestExitCode(t *testing.T) {
 		{fmt.Errorf("%w: %w", fileservice.ErrUnreachable, &secureconn.PeerError{}), 12},
 		{secureconn.ErrRecord, 12},
 		{fileservice.ErrIntegrity, 12},
-		{fmt.Errorf("%w: %w", fileservice.ErrPartial, fileservice.ErrIntegrity), 12},
+		{fmt.Errorf("%w: %w", transfer.ErrPartial, fileservice.ErrIntegrity), 12},
 		{fileservice.ErrUnreachable, 13},
 		{fmt.Errorf("%w: %w", fileservice.ErrUnreachable, secureconn.ErrRefused), 10},
 		{fileservice.ErrRefused, 10},
-		{fmt.Errorf("%w: %w", fileservice.ErrPartial, fileservice.ErrRefused), 3},
-		{fileservice.ErrPartial, 3},
+		{fmt.Errorf("%w: %w", transfer.ErrPartial, fileservice.ErrRefused), 3},
+		{transfer.ErrPartial, 3},
 		{fileservice.ErrChanged, 1},
 		{errInterrupted, 130},
 		{errors.Join(errInterrupted, source.ErrUnavailable), 130},

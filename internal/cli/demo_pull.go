@@ -7,7 +7,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"culvert/fileservice"
+	"culvert/fileservice/client"
+	"culvert/fileservice/server"
+	"culvert/fileservice/transfer"
 	"culvert/internal/keyfile"
 	"culvert/secureconn"
 )
@@ -32,7 +34,7 @@ func (d *demo) pull(ctx context.Context, s *demoStage, serving *keyfile.Key) (er
 	defer func() { err = errors.Join(err, stop()) }()
 
 	config := &secureconn.Config{Key: pulling.ConnectionKey(), Peers: []string{serving.Fingerprint()}}
-	client, err := fileservice.NewClient(fileservice.ClientConfig{Dial: func(ctx context.Context) (net.Conn, error) {
+	client, err := client.New(client.Config{Dial: func(ctx context.Context) (net.Conn, error) {
 		return secureconn.Dial(ctx, "tcp", listener.Addr().String(), config)
 	}})
 	if err != nil {
@@ -45,7 +47,7 @@ func (d *demo) pull(ctx context.Context, s *demoStage, serving *keyfile.Key) (er
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
 	name := filepath.Base(d.file)
-	result, err := fileservice.Pull(ctx, client, fileservice.TransferConfig{Remote: name, Root: root, Local: name})
+	result, err := transfer.Pull(ctx, client, transfer.Config{Remote: name, Root: root, Local: name})
 	if err != nil {
 		return err
 	}
@@ -60,7 +62,7 @@ func serveDemo(listener net.Listener, dir string) (stop func() error, err error)
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	server, err := fileservice.NewServer(fileservice.ServerConfig{Root: root})
+	server, err := server.New(server.Config{Root: root})
 	if err != nil {
 		return nil, errors.Join(err, listener.Close(), root.Close())
 	}

@@ -9,6 +9,7 @@ import (
 	"culvert/agefile"
 	"culvert/export"
 	"culvert/fileservice"
+	"culvert/fileservice/transfer"
 	"culvert/internal/compress"
 	"culvert/internal/keyfile"
 	"culvert/secureconn"
@@ -65,7 +66,7 @@ func exitCode(err error) int {
 	case is[*secureconn.PeerError](err):
 		return exitIntegrity
 	case errors.Is(err, source.ErrUnavailable), errors.Is(err, secureconn.ErrRefused),
-		errors.Is(err, fileservice.ErrRefused) && !errors.Is(err, fileservice.ErrPartial):
+		errors.Is(err, fileservice.ErrRefused) && !errors.Is(err, transfer.ErrPartial):
 		return exitSource
 	case is[*age.NoIdentityMatchError](err), errors.Is(err, errNoIdentity), errors.Is(err, keyfile.ErrPassphrase),
 		errors.Is(err, wal.ErrKey):
@@ -77,7 +78,7 @@ func exitCode(err error) int {
 		return exitIntegrity
 	case errors.Is(err, fileservice.ErrUnreachable):
 		return exitUnreachable
-	case errors.Is(err, fileservice.ErrPartial):
+	case errors.Is(err, transfer.ErrPartial):
 		return exitPartly
 	}
 	return exitFailed

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"culvert/fileservice"
+	"culvert/fileservice/client"
 	"culvert/place"
 	"culvert/place/dir"
 )
@@ -26,7 +26,7 @@ type placeFlags struct {
 
 func (f *placeFlags) add(cmd *cobra.Command) {
 	cmd.Flags().Var(&f.as, "as", "connect to a server as the identity in `FILE` (default: the own identity)")
-	cmd.Flags().DurationVar(&f.timeout, "timeout", fileservice.DefaultTimeout,
+	cmd.Flags().DurationVar(&f.timeout, "timeout", client.DefaultTimeout,
 		"give up on a server if nothing moves for `TIME`")
 }
 
@@ -51,7 +51,7 @@ func (a *app) locate(ctx context.Context, argument string, f *placeFlags) (conte
 			return nil, nil, err
 		}
 		flags := &remoteFlags{connectionFlags: connectionFlags{identity: f.as}, timeout: f.timeout}
-		ctx, r, err := flags.connect(ctx, a, u, fileservice.DefaultConnections, nil)
+		ctx, r, err := flags.connect(ctx, a, u, client.DefaultConnections, nil)
 		if err != nil {
 			return nil, nil, err
 		}

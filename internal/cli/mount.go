@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"culvert/fileservice"
+	"culvert/fileservice/client"
 	"culvert/fusefs"
 	"culvert/internal/plainfs"
 	"culvert/internal/ui"
@@ -180,7 +181,7 @@ func (m *mounting) run(ctx context.Context, url string) (err error) {
 	if err := checkMountPoint(m.report.Directory); err != nil {
 		return err
 	}
-	ctx, remote, err := flags.connect(ctx, m.app, u, fileservice.DefaultConnections, nil)
+	ctx, remote, err := flags.connect(ctx, m.app, u, client.DefaultConnections, nil)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"culvert/fileservice"
+	"culvert/fileservice/transfer"
 )
 
 const pullHelp = `Pull copies a file or a directory of a server to this machine.
@@ -33,7 +33,7 @@ func (a *app) newPull() *cobra.Command {
 		Example: pullExamples,
 		Args:    exactly(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t := &transfer{app: a, flags: f, report: &transferReport{}, run: fileservice.Pull}
+			t := &fileTransfer{app: a, flags: f, report: &transferReport{}, run: transfer.Pull}
 			err := a.pull(cmd.Context(), t, args[0], string(output))
 			return a.deliver(cmd, t.report, a.stdout, f.json, interruption(cmd.Context(), err))
 		},
@@ -43,7 +43,7 @@ func (a *app) newPull() *cobra.Command {
 	return cmd
 }
 
-func (a *app) pull(ctx context.Context, t *transfer, url, output string) (err error) {
+func (a *app) pull(ctx context.Context, t *fileTransfer, url, output string) (err error) {
 	if t.url, err = parseRemoteURL(url); err != nil {
 		return err
 	}

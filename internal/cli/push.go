@@ -10,7 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"culvert/fileservice"
+	"culvert/fileservice/client"
+	"culvert/fileservice/transfer"
 )
 
 const pushHelp = `Push copies a file or a directory of this machine to a server that was started with --writable.
@@ -32,7 +33,7 @@ func (a *app) newPush() *cobra.Command {
 		Example: pushExamples,
 		Args:    exactly(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t := &transfer{app: a, flags: f, writes: true, report: &transferReport{Local: args[0]}}
+			t := &fileTransfer{app: a, flags: f, writes: true, report: &transferReport{Local: args[0]}}
 			err := a.push(cmd.Context(), t, args[0], args[1])
 			return a.deliver(cmd, t.report, a.stdout, f.json, interruption(cmd.Context(), err))
 		},
@@ -41,7 +42,7 @@ func (a *app) newPush() *cobra.Command {
 	return cmd
 }
 
-func (a *app) push(ctx context.Context, t *transfer, local, url string) (err error) {
+func (a *app) push(ctx context.Context, t *fileTransfer, local, url string) (err error) {
 	if t.url, err = parseRemoteURL(url); err != nil {
 		return err
 	}
@@ -57,13 +58,13 @@ func (a *app) push(ctx context.Context, t *transfer, local, url string) (err err
 	t.config.Withhold = withhold(t.flags.keyFiles())
 	into := url[len(url)-1] == '/' || t.url.path == "."
 	t.run = func(
-		ctx context.Context, client *fileservice.Client, config fileservice.TransferConfig,
-	) (fileservice.Result, error) {
+		ctx context.Context, client *client.Client, config transfer.Config,
+	) (transfer.Result, error) {
 		config.Remote = t.url.path
 		if !into {
 			info, err := client.Lookup(ctx, t.url.path)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return fileservice.Result{}, err
+				return transfer.Result{}, err
 			}
 			into = err == nil && info.IsDir()
 		}
@@ -71,7 +72,7 @@ func (a *app) push(ctx context.Context, t *transfer, local, url string) (err err
 			config.Remote = path.Join(t.url.path, name)
 		}
 		t.report.URL = (&remoteURL{t.url.fingerprint, t.url.address, config.Remote}).String()
-		return fileservice.Push(ctx, client, config)
+		return transfer.Push(ctx, client, config)
 	}
 	return t.do(ctx)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"culvert/fileservice"
+	"culvert/fileservice/client"
 	"culvert/internal/keyfile"
 	"culvert/secureconn"
 )
@@ -147,13 +148,13 @@ type remoteFlags struct {
 
 func (f *remoteFlags) add(cmd *cobra.Command) {
 	f.connectionFlags.add(cmd)
-	cmd.Flags().DurationVar(&f.timeout, "timeout", fileservice.DefaultTimeout,
+	cmd.Flags().DurationVar(&f.timeout, "timeout", client.DefaultTimeout,
 		"give up on the server if nothing moves for `TIME`")
 }
 
 // remote is a server that a command is connected with.
 type remote struct {
-	*fileservice.Client
+	*client.Client
 	url    *remoteURL
 	key    *keyfile.Key
 	config *secureconn.Config
@@ -190,7 +191,7 @@ func (f *remoteFlags) connect(
 	}
 	r.first <- conn
 	ctx, r.cancel = context.WithCancelCause(ctx)
-	r.Client, err = fileservice.NewClient(fileservice.ClientConfig{
+	r.Client, err = client.New(client.Config{
 		Dial: r.dial, Connections: connections, Timeout: f.timeout,
 	})
 	if err != nil {

@@ -8,12 +8,12 @@ import (
 	"os"
 	"path"
 
-	"culvert/fileservice"
+	"culvert/fileservice/client"
 	"culvert/place"
 )
 
 // remotePlace is the tree of a server as a place.
-type remotePlace struct{ *fileservice.Client }
+type remotePlace struct{ *client.Client }
 
 var _ place.Place = remotePlace{}
 
@@ -55,14 +55,14 @@ func (p remotePlace) create(ctx context.Context, name string, replace bool) (pla
 	if err != nil {
 		return nil, errors.Join(err, f.removeMade())
 	}
-	f.WritableFile = opened.(*fileservice.WritableFile)
+	f.WritableFile = opened.(*client.WritableFile)
 	f.unwatch = context.AfterFunc(ctx, func() { _ = f.Close() }) // ends a call that waits for the server
 	return f, nil
 }
 
 // remoteFile is a draft of the server.
 type remoteFile struct {
-	*fileservice.WritableFile
+	*client.WritableFile
 	ctx     context.Context
 	place   remotePlace
 	name    string

@@ -9,13 +9,14 @@ import (
 
 	"culvert/agefile"
 	"culvert/fileservice"
+	"culvert/fileservice/client"
 	"culvert/fusefs"
 	"culvert/internal/compress"
 )
 
 // remoteTree is a directory of a server as a file system of its own, for a mount.
 type remoteTree struct {
-	client *fileservice.Client
+	client *client.Client
 	dir    string
 }
 
@@ -26,8 +27,8 @@ var (
 	_ fs.ReadLinkFS     = (*remoteTree)(nil)
 
 	// The mount and the client know nothing of each other, and fit.
-	_ fusefs.WritableFS   = (*fileservice.Client)(nil)
-	_ fusefs.WritableFile = (*fileservice.WritableFile)(nil)
+	_ fusefs.WritableFS   = (*client.Client)(nil)
+	_ fusefs.WritableFile = (*client.WritableFile)(nil)
 )
 
 // at gives the path of a file on the server. A name that is not valid stays so.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"culvert/fileservice"
+	"culvert/fileservice/server"
 	"culvert/internal/keyfile"
 	"culvert/internal/ui"
 	"culvert/secureconn"
@@ -61,7 +61,7 @@ type serveOptions struct {
 	writable bool
 	metrics  string
 	drain    time.Duration
-	limits   fileservice.ServerConfig
+	limits   server.Config
 
 	json, verbose, quiet bool
 }
@@ -122,16 +122,16 @@ func (o *serveOptions) add(cmd *cobra.Command) {
 	flags.StringVar(&o.metrics, "metrics", "", "serve figures for Prometheus at `ADDR`")
 	flags.DurationVar(&o.drain, "drain", 30*time.Second, "at the end, wait at most `TIME` for calls under way")
 	limits := &o.limits
-	flags.IntVar(&limits.MaxConnections, "max-connections", fileservice.DefaultMaxConnections,
+	flags.IntVar(&limits.MaxConnections, "max-connections", server.DefaultMaxConnections,
 		"have at most `N` connections at once; for one more, one without calls is closed")
-	flags.IntVar(&limits.MaxCalls, "max-calls", fileservice.DefaultMaxCalls, "have at most `N` calls on each at once")
-	flags.IntVar(&limits.MaxBuffers, "max-buffers", fileservice.DefaultMaxBuffers,
+	flags.IntVar(&limits.MaxCalls, "max-calls", server.DefaultMaxCalls, "have at most `N` calls on each at once")
+	flags.IntVar(&limits.MaxBuffers, "max-buffers", server.DefaultMaxBuffers,
 		"have at most `N` buffers of 256 KiB for data on its way")
-	flags.DurationVar(&limits.HandshakeTimeout, "handshake-timeout", fileservice.DefaultHandshakeTimeout,
+	flags.DurationVar(&limits.HandshakeTimeout, "handshake-timeout", server.DefaultHandshakeTimeout,
 		"close a connection that has not proved who it is within `TIME`")
-	flags.DurationVar(&limits.StallTimeout, "stall-timeout", fileservice.DefaultStallTimeout,
+	flags.DurationVar(&limits.StallTimeout, "stall-timeout", server.DefaultStallTimeout,
 		"give up on a client that takes or sends no byte for `TIME`")
-	flags.DurationVar(&limits.IdleTimeout, "idle-timeout", fileservice.DefaultIdleTimeout,
+	flags.DurationVar(&limits.IdleTimeout, "idle-timeout", server.DefaultIdleTimeout,
 		"close a connection without calls after `TIME`")
 	flags.BoolVar(&o.json, "json", false, "print JSON")
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "show each call and each connection")
@@ -248,7 +248,7 @@ func (s *serving) run(ctx context.Context) (err error) {
 	}
 	config := o.limits
 	config.Root, config.Writable, config.Observer = root, o.writable, s.observer.hooks()
-	server, err := fileservice.NewServer(config)
+	server, err := server.New(config)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
@@ -260,7 +260,7 @@ func (s *serving) run(ctx context.Context) (err error) {
 }
 
 // serve runs the server until the context ends, and lets it drain.
-func (s *serving) serve(ctx context.Context, server *fileservice.Server, listener net.Listener) error {
+func (s *serving) serve(ctx context.Context, server *server.Server, listener net.Listener) error {
 	defer s.finish()
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"culvert/fileservice"
+	"culvert/fileservice/server"
 )
 
 // serveMetrics are the figures of a server for Prometheus. Their labels have few values, whatever clients do.
@@ -54,7 +55,7 @@ func newServeMetrics() *serveMetrics {
 	return m
 }
 
-func (m *serveMetrics) called(call fileservice.Call) {
+func (m *serveMetrics) called(call server.Call) {
 	m.bytesRead.Add(float64(call.BytesRead))
 	m.bytesWritten.Add(float64(call.BytesWritten))
 	m.calls.WithLabelValues(call.Method, resultOf(call.Err)).Inc()

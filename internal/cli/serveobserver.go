@@ -8,7 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"culvert/fileservice"
+	"culvert/fileservice/server"
 	"culvert/internal/ui"
 	"culvert/secureconn"
 )
@@ -35,8 +35,8 @@ func newServeObserver(console *ui.Console, verbose, warns bool) *serveObserver {
 	}
 }
 
-func (s *serveObserver) hooks() fileservice.Observer {
-	return fileservice.Observer{
+func (s *serveObserver) hooks() server.Observer {
+	return server.Observer{
 		Connected: s.connected, Disconnected: s.disconnected, Rejected: s.reject, Called: s.called,
 	}
 }
@@ -84,7 +84,7 @@ func (s *serveObserver) isNew(fingerprint string) bool {
 	return true
 }
 
-func (s *serveObserver) called(call fileservice.Call) {
+func (s *serveObserver) called(call server.Call) {
 	s.calls.Add(1)
 	s.bytesRead.Add(call.BytesRead)
 	s.bytesWritten.Add(call.BytesWritten)

@@ -16,6 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"culvert/fileservice"
+	"culvert/fileservice/client"
+	"culvert/fileservice/transfer"
 	"culvert/internal/ui"
 	"culvert/secureconn"
 )
@@ -51,7 +53,7 @@ type transferFlags struct {
 
 func (f *transferFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.IntVarP(&f.connections, "jobs", "j", fileservice.DefaultConnections, "have `N` connections at once")
+	flags.IntVarP(&f.connections, "jobs", "j", client.DefaultConnections, "have `N` connections at once")
 	flags.StringArrayVar(&f.include, "include", nil, "take only what matches `PATTERN`; may be repeated")
 	flags.StringArrayVar(&f.exclude, "exclude", nil, "leave out what matches `PATTERN`; may be repeated")
 	flags.BoolVar(&f.retry, "retry", false, "try again, for as long as it takes, when the server is not reachable")
@@ -90,21 +92,21 @@ type transferFault struct {
 
 func (r *transferReport) text() string { return "" }
 
-// transfer is one run of culvert pull or culvert push.
-type transfer struct {
+// fileTransfer is one run of culvert pull or culvert push.
+type fileTransfer struct {
 	app    *app
 	flags  *transferFlags
 	report *transferReport
 	url    *remoteURL
 	writes bool // to the server
-	config fileservice.TransferConfig
-	run    func(context.Context, *fileservice.Client, fileservice.TransferConfig) (fileservice.Result, error)
+	config transfer.Config
+	run    func(context.Context, *client.Client, transfer.Config) (transfer.Result, error)
 
 	waits atomic.Bool // the server was not reachable when it was last heard of
 }
 
 // do connects, transfers, and tells what came of it.
-func (t *transfer) do(ctx context.Context) (err error) {
+func (t *fileTransfer) do(ctx context.Context) (err error) {
 	const most = 256
 	if t.flags.connections < 1 || t.flags.connections > most {
 		return usagef("--jobs is %d, and must be from 1 to %d", t.flags.connections, most)
@@ -117,7 +119,7 @@ func (t *transfer) do(ctx context.Context) (err error) {
 	t.report.URL = t.url.String()
 	t.config.Include, t.config.Exclude = t.flags.include, t.flags.exclude
 	t.config.Overwrite, t.config.DryRun = t.flags.force, t.flags.dryRun
-	t.config.Progress, t.config.Notify = &fileservice.Progress{}, t.notify
+	t.config.Progress, t.config.Notify = &transfer.Progress{}, t.notify
 	var again func(context.Context, error) error
 	if t.flags.retry {
 		t.config.Retry = func(err error) bool { return !isFinal(err) }
@@ -141,11 +143,11 @@ func (t *transfer) do(ctx context.Context) (err error) {
 }
 
 // waitForServer gives a function that waits before a connection is tried again: longer each time, up to half a minute.
-func (t *transfer) waitForServer() func(context.Context, error) error {
+func (t *fileTransfer) waitForServer() func(context.Context, error) error {
 	const first, longest = 100 * time.Millisecond, 30 * time.Second
 	wait := first
 	return func(ctx context.Context, err error) error {
-		t.notify(fileservice.Event{Kind: fileservice.Waiting, Err: err, Wait: wait})
+		t.notify(transfer.Event{Kind: transfer.Waiting, Err: err, Wait: wait})
 		timer := time.NewTimer(wait)
 		defer timer.Stop()
 		wait = min(2*wait, longest)
@@ -159,30 +161,30 @@ func (t *transfer) waitForServer() func(context.Context, error) error {
 }
 
 // notify tells of what happens on the way.
-func (t *transfer) notify(e fileservice.Event) {
+func (t *fileTransfer) notify(e transfer.Event) {
 	name := ui.Line(e.Name)
 	show := t.flags.verbose || t.flags.dryRun
 	switch e.Kind {
-	case fileservice.FileDone:
+	case transfer.FileDone:
 		t.waits.Store(false)
 		text := fmt.Sprintf("%s: %s", name, ui.Bytes(e.Size))
 		if e.Resumed > 0 {
 			text += fmt.Sprintf(", %s of it resumed", ui.Bytes(e.Resumed))
 		}
 		t.tell(show, text+", verified")
-	case fileservice.FilePresent:
+	case transfer.FilePresent:
 		t.tell(show, name+": is there")
-	case fileservice.FilePlanned:
+	case transfer.FilePlanned:
 		text := fmt.Sprintf("%s: %s", name, ui.Bytes(e.Size))
 		if e.Resumed > 0 {
 			text += fmt.Sprintf(", %s of it there", ui.Bytes(e.Resumed))
 		}
 		t.tell(show, text)
-	case fileservice.FileSkipped:
+	case transfer.FileSkipped:
 		t.warn(fmt.Sprintf("%s is skipped: %s", name, plain(e.Err)))
-	case fileservice.FileChanged:
+	case transfer.FileChanged:
 		t.warn(name + " has changed at the source, and is begun afresh")
-	case fileservice.Waiting:
+	case transfer.Waiting:
 		if !t.waits.Swap(true) || t.flags.verbose {
 			t.warn(fmt.Sprintf("waiting for the server: %s", plain(e.Err)))
 		}
@@ -190,20 +192,20 @@ func (t *transfer) notify(e fileservice.Event) {
 }
 
 // tell shows a line on standard error, if it is to be shown.
-func (t *transfer) tell(show bool, text string) {
+func (t *fileTransfer) tell(show bool, text string) {
 	if show && !t.flags.json && !t.flags.quiet {
 		t.app.console.Print(text)
 	}
 }
 
-func (t *transfer) warn(text string) {
+func (t *fileTransfer) warn(text string) {
 	if !t.flags.json {
 		t.app.console.Warn(text)
 	}
 }
 
 // showProgress shows the files under way and all together.
-func (t *transfer) showProgress() (stop func()) {
+func (t *fileTransfer) showProgress() (stop func()) {
 	read := func() ui.Status {
 		s := t.config.Progress.Status()
 		all := ui.Task{Name: ui.Count(s.FilesDone) + "/" + ui.Several(s.Files, "file"), Bytes: s.BytesMoved}
@@ -221,7 +223,7 @@ func (t *transfer) showProgress() (stop func()) {
 }
 
 // conclude notes the result, and shows the last line.
-func (t *transfer) conclude(result *fileservice.Result, err error) {
+func (t *fileTransfer) conclude(result *transfer.Result, err error) {
 	r := t.report
 	r.Files, r.Present, r.Skipped, r.Failed = result.Files, result.Present, result.Skipped, result.Failed
 	r.Bytes, r.Resumed = result.Bytes, result.Resumed
@@ -241,13 +243,13 @@ func (t *transfer) conclude(result *fileservice.Result, err error) {
 	if err == nil && len(t.flags.include) > 0 && result.Files+result.Present+result.Skipped == 0 {
 		t.warn("nothing matches --include")
 	}
-	if err == nil || errors.Is(err, fileservice.ErrPartial) {
+	if err == nil || errors.Is(err, transfer.ErrPartial) {
 		t.tell(true, t.summary(result))
 	}
 }
 
 // summary is the last line.
-func (t *transfer) summary(result *fileservice.Result) string {
+func (t *fileTransfer) summary(result *transfer.Result) string {
 	text := ui.Line(t.report.Local) + ": " + ui.Several(result.Files, "file")
 	if t.flags.dryRun {
 		text += fmt.Sprintf(" with %s", ui.Bytes(result.Bytes))
@@ -282,11 +284,11 @@ func faultText(err error) string {
 }
 
 // hint says what to try after a failure.
-func (t *transfer) hint(err error) error {
+func (t *fileTransfer) hint(err error) error {
 	reason, missing := "", false // of the file that it is about, in whose name there may be anything
 	if path, is := errors.AsType[*fs.PathError](err); is {
 		reason, missing = path.Err.Error(), path.Path == t.config.Remote && errors.Is(err, fs.ErrNotExist)
-		if !errors.Is(err, fileservice.ErrPartial) {
+		if !errors.Is(err, transfer.ErrPartial) {
 			err = about(filepath.Clean(path.Path), path.Err)
 		}
 	}
@@ -316,7 +318,7 @@ func (t *transfer) hint(err error) error {
 }
 
 // hintOfExisting is for a name that is taken. A directory is never replaced by a file, nor the other way round.
-func (t *transfer) hintOfExisting(err error, reason string) error {
+func (t *fileTransfer) hintOfExisting(err error, reason string) error {
 	switch {
 	case !t.flags.force && !strings.Contains(reason, "directory"):
 		return withHint(err, "to replace files that differ: --force")

@@ -1,0 +1,130 @@
+package client
+
+import (
+	"io"
+	"io/fs"
+	"time"
+
+	"culvert/fileservice"
+	"culvert/fileservice/internal/fileservicepb"
+	"culvert/fileservice/internal/wire"
+)
+
+// WriteAt writes. p may be used again when it returns.
+func (f *WritableFile) WriteAt(p []byte, offset int64) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.writeAt(p, offset)
+}
+
+func (f *WritableFile) writeAt(p []byte, offset int64) (int, error) {
+	if err := f.usable("write"); err != nil {
+		return 0, err
+	}
+	if offset < 0 || offset > fileservice.MaxFileSize-int64(len(p)) {
+		return 0, f.fault("write", fs.ErrInvalid)
+	}
+	if len(p) == 0 {
+		return 0, nil
+	}
+	f.changed = time.Now()
+	if err := f.writer.write(p, offset); err != nil {
+		return 0, f.fail(err)
+	}
+	f.size = max(f.size, offset+int64(len(p)))
+	return len(p), nil
+}
+
+// Write writes what follows.
+func (f *WritableFile) Write(p []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.append {
+		f.offset = f.size
+	}
+	n, err := f.writeAt(p, f.offset)
+	f.offset += int64(n)
+	return n, err
+}
+
+// Seek sets where Read and Write go on.
+func (f *WritableFile) Seek(offset int64, whence int) (int64, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return 0, f.fault("seek", fs.ErrClosed)
+	}
+	offset, err := seek(f.offset, f.size, offset, whence)
+	if err != nil {
+		return 0, f.fault("seek", err)
+	}
+	f.offset = offset
+	return offset, nil
+}
+
+// Read reads what follows, with what was written.
+func (f *WritableFile) Read(p []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n, err := f.readAt(p, f.offset)
+	f.offset += int64(n)
+	if n > 0 && err == io.EOF {
+		err = nil
+	}
+	return n, err
+}
+
+// ReadAt reads the file with what was written.
+func (f *WritableFile) ReadAt(p []byte, offset int64) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.readAt(p, offset)
+}
+
+func (f *WritableFile) readAt(p []byte, offset int64) (int, error) {
+	if err := f.usable("read"); err != nil {
+		return 0, err
+	}
+	if offset < 0 {
+		return 0, f.fault("read", fs.ErrInvalid)
+	}
+	left := f.size - offset
+	if left <= 0 || len(p) == 0 {
+		if len(p) == 0 {
+			return 0, nil
+		}
+		return 0, io.EOF
+	}
+	if err := f.writer.wait(); err != nil {
+		return 0, f.fail(err)
+	}
+	n := int(min(left, int64(len(p))))
+	if err := f.read(p[:n], offset); err != nil {
+		return 0, err
+	}
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// read fills p, which lies within the file.
+func (f *WritableFile) read(p []byte, offset int64) error {
+	call, err := f.client.begin(f.ctx, "read", f.name)
+	if err != nil {
+		return err
+	}
+	stream, err := call.link.service.ReadDraft(call.ctx, &fileservicepb.ReadDraftRequest{
+		Draft: f.id, Offset: offset, Length: int64(len(p)),
+	})
+	if err != nil {
+		return call.end(err)
+	}
+	message := wire.Incoming{}
+	for done := 0; done < len(p); done += message.N {
+		if err := call.receiveData(stream.RecvMsg, &message, p[done:]); err != nil {
+			return call.end(err)
+		}
+	}
+	return call.end(call.finish(stream.RecvMsg))
+}

@@ -1,0 +1,92 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"slices"
+	"strings"
+
+	"culvert/fileservice"
+	"culvert/fileservice/internal/fileservicepb"
+	"culvert/fileservice/internal/wire"
+)
+
+// List gives the entries of a directory in the order of the server's file system, page by page as they come, so that
+// a directory need not fit into memory. It ends with the first error, which comes with a nil Info. If there are entries
+// that cannot be listed, because no path can hold their names, that is an [UnnamableError], after all others.
+//
+// While the loop body runs the server waits, and not longer than its StallTimeout.
+func (c *Client) List(ctx context.Context, name string) iter.Seq2[*fileservice.Info, error] {
+	return func(yield func(*fileservice.Info, error) bool) {
+		call, err := c.begin(ctx, "readdir", name)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		stopped, err := call.list(yield)
+		if err = call.end(err); err != nil && !stopped {
+			yield(nil, err)
+		}
+	}
+}
+
+func (c *call) list(yield func(*fileservice.Info, error) bool) (stopped bool, err error) {
+	stream, err := c.link.service.List(c.ctx, &fileservicepb.ListRequest{Path: c.name})
+	if err != nil {
+		return false, err
+	}
+	entries, unnamable := 0, uint64(0)
+	for {
+		page, err := stream.Recv()
+		c.pause()
+		switch {
+		case err == io.EOF && unnamable > 0:
+			return false, &fileservice.UnnamableError{unnamable}
+		case err == io.EOF:
+			return false, nil
+		case err != nil:
+			return false, err
+		}
+		unnamable += uint64(page.GetUnnamable())
+		entries += len(page.GetEntries())
+		empty := len(page.GetEntries()) == 0 && page.GetUnnamable() == 0
+		if empty || entries > c.client.config.MaxEntries {
+			return false, fmt.Errorf("%w: a listing without an end", fileservice.ErrIntegrity)
+		}
+		for _, entry := range page.GetEntries() {
+			info, err := wire.InfoOf(entry, "")
+			if err != nil {
+				return false, err
+			}
+			if !yield(info, nil) {
+				return true, nil
+			}
+		}
+		c.advance()
+	}
+}
+
+// ReadDir gives all entries of a directory, sorted by name. If there is an error the entries that came before it are
+// given too.
+func (c *Client) ReadDir(name string) ([]fs.DirEntry, error) {
+	var entries []fs.DirEntry
+	var failed error
+	for info, err := range c.List(c.ctx, name) {
+		if err != nil {
+			failed = err
+			break
+		}
+		entries = append(entries, info)
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	for i := 1; i < len(entries); i++ {
+		if entries[i].Name() == entries[i-1].Name() {
+			err := fmt.Errorf("%w: the name %q twice", fileservice.ErrIntegrity, entries[i].Name())
+			return nil, &fs.PathError{Op: "readdir", Path: name, Err: err}
+		}
+	}
+	return entries, failed
+}

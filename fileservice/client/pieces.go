@@ -1,0 +1,302 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"culvert/fileservice"
+	"culvert/fileservice/internal/fileservicepb"
+	"culvert/fileservice/internal/wire"
+)
+
+// A message of gRPC takes far more work than a small read, and a call more than a message. So small reads of several
+// goroutines share messages, and messages share calls: each lane is a stream with one request under way, and what comes
+// while all lanes wait for an answer goes together in the next request. None waits for others to come.
+const (
+	// maxPieceNames bounds the names in a request, each with maxPieceFields for the other fields of its piece: a server
+	// that is not writable takes no more than requestWindow.
+	maxPieceNames  = 48 << 10
+	maxPieceFields = 80
+
+	// fewLanes are there where the server is near, so that work is what counts, and manyLanes where it is far, so that
+	// waiting is. A near one has answered within nearServer at least once.
+	fewLanes   = 8
+	manyLanes  = 64
+	nearServer = 5 * time.Millisecond
+
+	// laneIdle is how long a lane waits for another read before it ends. A server that shuts down waits as long, and to
+	// it a connection with a lane is not idle. laneLife is how long one stream is used: a server may allow so few calls
+	// that others wait for its end. A new stream takes some 100 µs of work.
+	laneIdle = 50 * time.Millisecond
+	laneLife = 200 * time.Millisecond
+)
+
+// errStreamEnded is what a server does that shuts down: it ends streams between two requests.
+var errStreamEnded = errors.New("the server has ended the stream")
+
+// piece is one small read.
+type piece struct {
+	name    string
+	version fileservice.Version
+	p       []byte
+	offset  int64
+
+	alone bool        // the server has not read it: it needs a call of its own
+	done  func(error) // is called once, and does not wait
+}
+
+// pieces are the small reads of a client.
+type pieces struct {
+	client *Client
+	wake   chan struct{} // has a token for each lane that is to go on
+
+	mu     sync.Mutex
+	queue  []*piece
+	lanes  int           // in all
+	idle   int           // those that wait, and have no token
+	least  time.Duration // that an answer has taken
+	spaces sync.Pool     // of *[messageSize]byte
+}
+
+// read fills p, as ReadRange does, with no more than maxPiece bytes.
+func (s *pieces) read(name string, version fileservice.Version, p []byte, offset int64) error {
+	done := make(chan error, 1)
+	s.start(name, version, p, offset, func(err error) { done <- err })
+	return <-done
+}
+
+// start begins a read, and has done called with its end.
+func (s *pieces) start(name string, version fileservice.Version, p []byte, offset int64, done func(error)) {
+	r := &piece{name: name, version: version, p: p, offset: offset, done: done}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue = append(s.queue, r)
+	switch {
+	case s.idle > 0:
+		s.idle--
+		s.wake <- struct{}{}
+	case s.lanes < s.limit():
+		s.lanes++
+		go (&lane{pieces: s}).run()
+	}
+}
+
+func (s *pieces) limit() int {
+	if s.least > nearServer {
+		return manyLanes
+	}
+	return fewLanes
+}
+
+// take gives the reads of the next message, or nil if there are none.
+func (s *pieces) take() []*piece {
+	var n, size, names int
+	for n < min(len(s.queue), wire.MaxPieces) {
+		size += len(s.queue[n].p)
+		names += len(s.queue[n].name) + maxPieceFields
+		if size > wire.MessageSize || names > maxPieceNames {
+			break
+		}
+		n++
+	}
+	parcel := s.queue[:n:n]
+	s.queue = s.queue[n:]
+	if len(s.queue) == 0 {
+		s.queue = nil
+	}
+	return parcel
+}
+
+// next gives the reads of the next message. It waits for some, and gives nil if none came for a while.
+func (s *pieces) next(idle *time.Timer) []*piece {
+	for {
+		s.mu.Lock()
+		parcel := s.take()
+		if len(parcel) > 0 {
+			s.mu.Unlock()
+			return parcel
+		}
+		s.idle++
+		s.mu.Unlock()
+		idle.Reset(laneIdle)
+		select {
+		case <-s.wake:
+			continue
+		case <-idle.C:
+		case <-s.client.ctx.Done():
+		}
+		s.mu.Lock()
+		if s.idle > 0 {
+			s.idle--
+			s.lanes--
+			s.mu.Unlock()
+			return nil
+		}
+		s.mu.Unlock()
+		<-s.wake
+	}
+}
+
+// lane is one stream of parcels, each of which waits for the answer to the one before.
+type lane struct {
+	*pieces
+	call     *call // nil if there is no stream
+	stream   grpc.ClientStream
+	began    time.Time // when the stream has
+	answered bool      // the stream has brought an answer
+}
+
+func (l *lane) run() {
+	idle := time.NewTimer(laneIdle)
+	defer idle.Stop()
+	for parcel := l.next(idle); parcel != nil; parcel = l.next(idle) {
+		l.lead(parcel)
+	}
+	_ = l.end(nil) // has no error then
+}
+
+// lead reads a parcel.
+func (l *lane) lead(parcel []*piece) {
+	start := time.Now()
+	old := l.isOpen()
+	err := l.exchange(parcel)
+	if old && err != nil && !errors.Is(err, fileservice.ErrIntegrity) && !errors.Is(err, errSilent) {
+		// The stream may have ended while nothing went over it.
+		start = time.Now()
+		err = l.exchange(parcel)
+	}
+	took := time.Since(start)
+	l.mu.Lock()
+	if err == nil && (l.least == 0 || took < l.least) {
+		l.least = took
+	}
+	l.mu.Unlock()
+	for _, r := range parcel {
+		switch {
+		case err != nil:
+			r.done(&fs.PathError{Op: "read", Path: r.name, Err: err})
+		case r.alone:
+			go func() { r.done(l.client.ReadRange(l.client.ctx, r.name, r.version, r.p, r.offset)) }()
+		default:
+			r.done(nil)
+		}
+	}
+}
+
+// exchange sends a parcel and takes the answer. What the server has not read is for calls of their own, whose errors
+// say why.
+func (l *lane) exchange(parcel []*piece) error {
+	err := l.open(parcel[0].name)
+	if err == nil {
+		if err = l.readParcel(parcel); err == nil {
+			l.call.pause()
+			l.answered = true
+			return nil
+		}
+		err = l.end(err)
+	}
+	if pathError, is := errors.AsType[*fs.PathError](err); is {
+		err = pathError.Err
+	}
+	return err
+}
+
+// isOpen reports whether the next request goes over the stream that there is.
+func (l *lane) isOpen() bool {
+	return l.call != nil && l.call.ctx.Err() == nil && time.Since(l.began) < laneLife
+}
+
+func (l *lane) open(name string) error {
+	if l.isOpen() {
+		l.call.advance()
+		return nil
+	}
+	_ = l.end(nil) // has no error then
+	call, err := l.client.begin(l.client.ctx, "read", name)
+	if err != nil {
+		return err
+	}
+	stream, err := call.link.service.ReadPieces(call.ctx)
+	if err != nil {
+		return call.end(err)
+	}
+	l.call, l.stream, l.began, l.answered = call, stream, time.Now(), false
+	return nil
+}
+
+// end ends the stream, if there is one, and gives an error the form that callers get. The server is not waited for.
+func (l *lane) end(err error) error {
+	if l.call == nil {
+		return nil
+	}
+	err = l.call.end(err)
+	l.call, l.stream = nil, nil
+	return err
+}
+
+func (l *lane) readParcel(parcel []*piece) error {
+	request := &fileservicepb.ReadPiecesRequest{}
+	size := 0
+	for _, r := range parcel {
+		request.Pieces = append(request.Pieces, &fileservicepb.ReadRequest{
+			Path: r.name, Version: wire.VersionMessage(r.version), Offset: r.offset, Length: int64(len(r.p)),
+		})
+		size += len(r.p)
+	}
+	var space *[wire.MessageSize]byte // only when data has come: many lanes may wait for an answer
+	defer func() {
+		if space != nil {
+			l.spaces.Put(space)
+		}
+	}()
+	response := &fileservicepb.ReadPiecesResponse{}
+	message := &wire.Incoming{Fields: response, Room: func(int) ([]byte, error) {
+		if space == nil {
+			if space, _ = l.spaces.Get().(*[wire.MessageSize]byte); space == nil {
+				space = new([wire.MessageSize]byte)
+			}
+		}
+		return space[:size], nil // more is refused
+	}}
+	if err := l.stream.SendMsg(request); err != nil && err != io.EOF { // of which the answer tells
+		return err
+	}
+	err := receive(l.call, func(message any) error {
+		err := l.stream.RecvMsg(message)
+		if err == io.EOF && l.answered {
+			return errStreamEnded
+		}
+		return err
+	}, message)
+	if err != nil {
+		return err
+	}
+	return scatter(parcel, response.GetFailed(), message.Into[:message.N])
+}
+
+// scatter copies data to the reads that it is of, and marks those that have failed.
+func scatter(parcel []*piece, failed []uint32, data []byte) error {
+	for i, r := range parcel {
+		r.alone = false
+		if len(failed) > 0 && failed[0] == uint32(i) {
+			failed = failed[1:]
+			r.alone = true
+			continue
+		}
+		if len(data) < len(r.p) {
+			return fmt.Errorf("%w: fewer bytes than were asked for", fileservice.ErrIntegrity)
+		}
+		copy(r.p, data)
+		data = data[len(r.p):]
+	}
+	if len(data) > 0 || len(failed) > 0 {
+		return fmt.Errorf("%w: more than was asked for", fileservice.ErrIntegrity)
+	}
+	return nil
+}

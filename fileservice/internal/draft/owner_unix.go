@@ -1,0 +1,24 @@
+//go:build linux || darwin
+
+package draft
+
+import (
+	"io/fs"
+	"syscall"
+
+	"culvert/internal/publish"
+)
+
+// keepOwner gives a file the user and the group of another one, if they differ and it may.
+func keepOwner(file publish.File, of fs.FileInfo) {
+	want, is := of.Sys().(*syscall.Stat_t)
+	if !is {
+		return
+	}
+	if info, err := file.Stat(); err == nil {
+		if have, is := info.Sys().(*syscall.Stat_t); is && have.Uid == want.Uid && have.Gid == want.Gid {
+			return
+		}
+	}
+	_ = file.Chown(int(want.Uid), int(want.Gid)) // who may not is not told
+}

@@ -1,0 +1,128 @@
+// Package filetest starts servers and clients for the tests of the packages of fileservice.
+package filetest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"culvert/fileservice/client"
+	"culvert/fileservice/server"
+)
+
+// shortTimeout is for connections on which nothing comes any more: tests wait for its end, and a slow machine answers
+// within it what is not held up.
+const ShortTimeout = 2 * time.Second
+
+// serve serves a directory on the loopback interface and gives a client of it.
+func Serve(t testing.TB, dir string, change func(*server.Config)) *client.Client {
+	t.Helper()
+	address := Listen(t, dir, change)
+	return Connect(t, client.Config{Dial: Dialer(address)})
+}
+
+func Listen(t testing.TB, dir string, change func(*server.Config)) string {
+	t.Helper()
+	return ListenOn(t, ListenLocally(t), dir, change)
+}
+
+func ListenLocally(t testing.TB) net.Listener {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return listener
+}
+
+// startServer serves on a listener. The test ends that, and then takes what Serve has given.
+func StartServer(
+	t testing.TB, listener net.Listener, config server.Config,
+) (srv *server.Server, served <-chan error) {
+	t.Helper()
+	srv, err := server.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := make(chan error, 1)
+	go func() { given <- srv.Serve(listener) }()
+	return srv, given
+}
+
+// listenOn serves a directory until the end of the test.
+func ListenOn(t testing.TB, listener net.Listener, dir string, change func(*server.Config)) string {
+	t.Helper()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := server.Config{Root: root}
+	if change != nil {
+		change(&config)
+	}
+	server, served := StartServer(t, listener, config)
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+		if err := root.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return listener.Addr().String()
+}
+
+func Dialer(address string) func(context.Context) (net.Conn, error) {
+	return func(ctx context.Context) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	}
+}
+
+func Connect(t testing.TB, config client.Config) *client.Client {
+	t.Helper()
+	client, err := client.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return client
+}
+
+// tree makes a directory with some files and gives their names.
+func Tree(t testing.TB, files map[string]int) (dir string, names []string) {
+	t.Helper()
+	dir = t.TempDir()
+	random := rand.NewChaCha8([32]byte{1})
+	for name, size := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o640)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = io.CopyN(file, random, int64(size)) // the largest is too much for memory
+		if err := errors.Join(err, file.Close()); err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, name)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "void"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir, names
+}

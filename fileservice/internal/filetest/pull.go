@@ -1,0 +1,75 @@
+package filetest
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"lukechampine.com/blake3"
+
+	"culvert/fileservice"
+)
+
+func OpenRoot(t testing.TB, dir string) *os.Root {
+	t.Helper()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := root.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return root
+}
+
+// seeSame compares two trees: names, contents, and the times of files.
+func SeeSame(t testing.TB, want, got string) {
+	t.Helper()
+	if a, b := Contents(t, want), Contents(t, got); !slices.Equal(a, b) {
+		t.Errorf("the trees differ:\n%.2000q\n%.2000q", a, b)
+	}
+}
+
+func Contents(t testing.TB, dir string) (lines []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		if !entry.Type().IsRegular() {
+			lines = append(lines, fmt.Sprintf("%s %v", name, entry.Type()))
+			return nil
+		}
+		file, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		hash := blake3.New(32, nil)
+		size, err := io.Copy(hash, file)
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		sum := fileservice.Sum(hash.Sum(nil))
+		lines = append(lines, fmt.Sprintf("%s %d %v %v", name, size, info.ModTime(), sum))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lines
+}

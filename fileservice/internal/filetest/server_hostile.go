@@ -1,0 +1,25 @@
+package filetest
+
+import (
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"culvert/fileservice/internal/fileservicepb"
+)
+
+// raw makes a client that says what it likes.
+func Raw(t testing.TB, address string) fileservicepb.FileServiceClient {
+	t.Helper()
+	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return fileservicepb.NewFileServiceClient(conn)
+}

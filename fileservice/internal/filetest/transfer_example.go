@@ -1,0 +1,7 @@
+package filetest
+
+func Must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}

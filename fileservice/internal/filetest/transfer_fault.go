@@ -1,0 +1,153 @@
+package filetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"culvert/fileservice/client"
+	"culvert/fileservice/transfer"
+	"culvert/secureconn"
+)
+
+// ailing is a connection that gets a fault after so many bytes have come or gone.
+type Ailing struct {
+	net.Conn
+	left  *atomic.Int64
+	fault fault
+
+	slow atomic.Bool
+	held []byte // that come after what is written next
+}
+
+// fault is what happens to a connection, once. The bytes are those from there on, which are being read or written.
+type fault func(a *Ailing, p []byte) error
+
+// errHeld says that bytes are written later.
+var errHeld = errors.New("held")
+
+func (a *Ailing) pass(p []byte) error {
+	if left := a.left.Add(-int64(len(p))); left < 0 {
+		if at := left + int64(len(p)); at >= 0 {
+			return a.fault(a, p[at:])
+		}
+	}
+	return nil
+}
+
+// slowRead is how much a slow connection gives every millisecond.
+const slowRead = 32 << 10
+
+func (a *Ailing) Read(p []byte) (int, error) {
+	if a.slow.Load() {
+		<-time.NewTimer(time.Millisecond).C
+		p = p[:min(len(p), slowRead)]
+	}
+	n, err := a.Conn.Read(p)
+	if err != nil {
+		return n, err
+	}
+	if err := a.pass(p[:n]); err != nil && err != errHeld {
+		return n, err
+	}
+	return n, nil
+}
+
+func (a *Ailing) Write(p []byte) (int, error) {
+	if a.slow.Load() && len(p) > slowRead {
+		n, err := a.Write(p[:slowRead])
+		if err != nil {
+			return n, err
+		}
+		m, err := a.Write(p[slowRead:])
+		return n + m, err
+	}
+	if a.slow.Load() {
+		<-time.NewTimer(time.Millisecond).C
+	}
+	p = bytes.Clone(p)
+	switch err := a.pass(p); {
+	case err == errHeld:
+		a.held = p
+		return len(p), nil
+	case err != nil:
+		return 0, err
+	}
+	n, err := a.Conn.Write(p)
+	if a.held != nil && err == nil {
+		_, err = a.Conn.Write(a.held)
+		a.held = nil
+	}
+	return n, err
+}
+
+func TransferFaults() map[string]fault {
+	return map[string]fault{
+		"cut": func(a *Ailing, _ []byte) error { return errors.Join(net.ErrClosed, a.Conn.Close()) },
+		"stall": func(a *Ailing, _ []byte) error {
+			// Nothing comes any more until the connection is given up.
+			_, err := io.Copy(io.Discard, a.Conn)
+			return errors.Join(net.ErrClosed, err)
+		},
+		"flip": func(_ *Ailing, p []byte) error {
+			if len(p) > 0 {
+				p[0] ^= 4
+			}
+			return nil
+		},
+		"slow": func(a *Ailing, _ []byte) error {
+			a.slow.Store(true)
+			return nil
+		},
+		"reorder": func(_ *Ailing, p []byte) error {
+			// The bytes of two parts.
+			half := len(p) / 2
+			copy(p, append(bytes.Clone(p[half:]), p[:half]...))
+			return nil
+		},
+		// What is written at once under encryption are whole records.
+		"reorder records": func(*Ailing, []byte) error { return errHeld },
+	}
+}
+
+// soon is when a connection that stalls is given up.
+const Soon = 500 * time.Millisecond
+
+// ail gives a client whose connections get a fault after so many bytes, once. They are encrypted if peer is not nil.
+func Ail(
+	t *testing.T, address string, peer *secureconn.Config, connections int, timeout time.Duration, offset int64,
+	fault fault,
+) *client.Client {
+	t.Helper()
+	var left atomic.Int64
+	left.Store(offset)
+	return Connect(t, client.Config{
+		Connections: connections, Timeout: timeout,
+		Dial: func(ctx context.Context) (net.Conn, error) {
+			conn, err := Dialer(address)(ctx)
+			if err != nil {
+				return nil, err
+			}
+			conn = &Ailing{Conn: conn, left: &left, fault: fault}
+			if peer == nil {
+				return conn, nil
+			}
+			encrypted := secureconn.Client(conn, peer)
+			if err := encrypted.HandshakeContext(ctx); err != nil {
+				return nil, errors.Join(err, conn.Close())
+			}
+			return encrypted, nil
+		},
+	})
+}
+
+type TransferFunc func(context.Context, *client.Client, transfer.Config) (transfer.Result, error)
+
+func Transfers() map[string]TransferFunc {
+	return map[string]TransferFunc{"pull": transfer.Pull, "push": transfer.Push}
+}

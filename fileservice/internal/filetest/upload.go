@@ -1,0 +1,7 @@
+package filetest
+
+import (
+	"culvert/fileservice/server"
+)
+
+func Writable(c *server.Config) { c.Writable = true }

@@ -1,0 +1,10 @@
+//go:build unix
+
+package osfile
+
+import (
+	"syscall"
+)
+
+// openWithoutWaiting keeps the open of a named pipe from waiting for its other end.
+const NoWait = syscall.O_NONBLOCK

@@ -1,0 +1,52 @@
+package wire
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"time"
+
+	"culvert/fileservice"
+	"culvert/fileservice/internal/fileservicepb"
+)
+
+func VersionMessage(v fileservice.Version) *fileservicepb.Version {
+	return &fileservicepb.Version{Size: v.Size, ModifiedUnixNano: v.ModifiedUnixNano, Tag: v.Tag}
+}
+
+func VersionOf(m *fileservicepb.Version) fileservice.Version {
+	return fileservice.Version{Size: m.GetSize(), ModifiedUnixNano: m.GetModifiedUnixNano(), Tag: m.GetTag()}
+}
+
+// entryOf describes a file of this machine, of which info has just been made by package os.
+func EntryOf(name string, info fs.FileInfo) *fileservicepb.Entry {
+	a := fileservice.AttributesOf(name, info)
+	return &fileservicepb.Entry{
+		Name: a.Name, Mode: uint32(a.Mode), Version: VersionMessage(a.Version), Inode: a.Inode,
+		TimeStep: int64(a.TimeStep), LinkLength: uint32(a.LinkLength),
+	}
+}
+
+// infoOfMessage believes nothing that would harm who uses it. An entry of a directory has no path yet; otherwise the
+// name is that of the path.
+func InfoOf(m *fileservicepb.Entry, name string) (*fileservice.Info, error) {
+	a := fileservice.Attributes{
+		Name: m.GetName(), Mode: fs.FileMode(m.GetMode()), Version: VersionOf(m.GetVersion()),
+		Inode: m.GetInode(), LinkLength: int64(m.GetLinkLength()), TimeStep: time.Duration(m.GetTimeStep()),
+	}
+	switch {
+	case name == "" && !fileservice.IsName(a.Name):
+		return nil, fmt.Errorf("%w: the name %q", fileservice.ErrIntegrity, Printable(a.Name))
+	case name != "" && a.Name != path.Base(name):
+		return nil, fmt.Errorf("%w: another name than was asked for", fileservice.ErrIntegrity)
+	case a.Version.Size < 0 || a.Version.Size > fileservice.MaxFileSize:
+		return nil, fmt.Errorf("%w: a size of %d bytes", fileservice.ErrIntegrity, a.Version.Size)
+	case a.Version.Size != 0 && !a.Mode.IsRegular():
+		return nil, fmt.Errorf("%w: a size of what is not a regular file", fileservice.ErrIntegrity)
+	case a.TimeStep < 0 || a.TimeStep > fileservice.MaxTimeStep:
+		return nil, fmt.Errorf("%w: times in steps of %v", fileservice.ErrIntegrity, a.TimeStep)
+	case a.LinkLength > fileservice.MaxPath || a.LinkLength != 0 && a.Mode.Type() != fs.ModeSymlink:
+		return nil, fmt.Errorf("%w: a target of %d bytes", fileservice.ErrIntegrity, a.LinkLength)
+	}
+	return fileservice.NewInfo(a), nil
+}

@@ -1,0 +1,67 @@
+package wire
+
+import (
+	"errors"
+	"syscall"
+
+	"google.golang.org/grpc/status"
+
+	"culvert/fileservice/internal/fileservicepb"
+)
+
+// errnos are the errors of operating systems that cross the wire, by the names that POSIX has for them: those that a
+// program acts on, or tells to people. Numbers differ between systems.
+var errnos = map[string]syscall.Errno{
+	"EACCES":       syscall.EACCES,
+	"EBUSY":        syscall.EBUSY,
+	"EDQUOT":       syscall.EDQUOT,
+	"EEXIST":       syscall.EEXIST,
+	"EFBIG":        syscall.EFBIG,
+	"EINVAL":       syscall.EINVAL,
+	"EIO":          syscall.EIO,
+	"EISDIR":       syscall.EISDIR,
+	"ELOOP":        syscall.ELOOP,
+	"EMFILE":       syscall.EMFILE,
+	"EMLINK":       syscall.EMLINK,
+	"ENAMETOOLONG": syscall.ENAMETOOLONG,
+	"ENFILE":       syscall.ENFILE,
+	"ENOENT":       syscall.ENOENT,
+	"ENOSPC":       syscall.ENOSPC,
+	"ENOTDIR":      syscall.ENOTDIR,
+	"ENOTEMPTY":    syscall.ENOTEMPTY,
+	"EPERM":        syscall.EPERM,
+	"EROFS":        syscall.EROFS,
+	"ETXTBSY":      syscall.ETXTBSY,
+	"EXDEV":        syscall.EXDEV,
+}
+
+// withErrno adds what the operating system has said.
+func withErrno(s *status.Status, err error) error {
+	errno, is := errors.AsType[syscall.Errno](err)
+	if !is {
+		return s.Err()
+	}
+	for name, number := range errnos {
+		if number != errno {
+			continue
+		}
+		if detailed, err := s.WithDetails(&fileservicepb.Failure{Errno: name}); err == nil {
+			return detailed.Err()
+		}
+	}
+	return s.Err()
+}
+
+// errnoOf gives what withErrno has added, or nil.
+func errnoOf(s *status.Status) error {
+	for _, detail := range s.Proto().GetDetails() {
+		failure := &fileservicepb.Failure{}
+		if !detail.MessageIs(failure) || detail.UnmarshalTo(failure) != nil {
+			continue
+		}
+		if errno, known := errnos[failure.GetErrno()]; known {
+			return errno
+		}
+	}
+	return nil
+}

@@ -1,5 +1,0 @@
-//go:build !unix
-
-package fileservice
-
-const openWithoutWaiting = 0

@@ -1,0 +1,281 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"path"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/mem"
+
+	"culvert/fileservice/internal/draft"
+	"culvert/fileservice/internal/fileservicepb"
+	"culvert/fileservice/internal/wire"
+)
+
+// OpenDraft opens a file to be written.
+func (s service) OpenDraft(
+	ctx context.Context, request *fileservicepb.OpenDraftRequest,
+) (*fileservicepb.OpenDraftResponse, error) {
+	call := callOf(ctx)
+	local, err := s.writable(call, request.GetPath())
+	if err != nil {
+		return nil, err
+	}
+	o, err := s.drafts.begin(call.conn, request.GetPath(), local, draft.Options{
+		Create: request.GetCreate(), Exclusive: request.GetExclusive(), Truncate: request.GetTruncate(),
+		Permissions: permissionsOf(request.GetPermissions()),
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer s.drafts.end(o)
+	entry, isDraft, err := entryOfDraft(o, request.GetPath())
+	if err != nil {
+		return nil, errors.Join(err, s.drafts.drop(o, false))
+	}
+	return &fileservicepb.OpenDraftResponse{
+		Draft: o.id[:], Entry: entry, IdleMilliseconds: s.drafts.idle.Milliseconds(), IsDraft: isDraft,
+	}, nil
+}
+
+func entryOfDraft(o *openedDraft, name string) (entry *fileservicepb.Entry, isDraft bool, err error) {
+	info, permissions, isDraft, err := o.Stat()
+	if err != nil {
+		return nil, false, err
+	}
+	entry = wire.EntryOf(path.Base(name), info)
+	entry.Mode = uint32(permissions)
+	return entry, isDraft, nil
+}
+
+// joinDraft gives the draft that a call names. The caller ends with s.drafts.end.
+func (s *Server) joinDraft(ctx context.Context, id []byte) (*openedDraft, error) {
+	if !s.config.Writable {
+		return nil, errNotWritable
+	}
+	call := callOf(ctx)
+	o, path, err := s.drafts.join(call.conn, id)
+	if err == nil {
+		call.about.Path = path
+	}
+	return o, err
+}
+
+// WriteDraft writes what comes. It holds a buffer only while it has something to write.
+func (s service) WriteDraft(
+	stream grpc.ClientStreamingServer[fileservicepb.WriteDraftRequest, fileservicepb.WriteDraftResponse],
+) error {
+	if !s.config.Writable {
+		return errNotWritable
+	}
+	ctx := stream.Context()
+	call := callOf(ctx)
+	var o *openedDraft
+	defer func() {
+		if o != nil {
+			s.drafts.end(o)
+		}
+	}()
+	join := func(id []byte) (err error) {
+		if o == nil {
+			o, err = s.joinDraft(ctx, id)
+		}
+		return err
+	}
+	for {
+		message, err := receiveDraft(ctx, call, stream.RecvMsg, join)
+		if err == io.EOF && o != nil {
+			return stream.SendAndClose(&fileservicepb.WriteDraftResponse{Written: call.about.BytesWritten})
+		}
+		if err == io.EOF {
+			return draft.ErrGone
+		}
+		if err == nil {
+			err = join(message.head.GetDraft())
+		}
+		if err == nil {
+			err = o.WriteAt(message.data, message.head.GetOffset())
+		}
+		message.free()
+		if err != nil {
+			return err
+		}
+		call.about.BytesWritten += int64(len(message.data))
+	}
+}
+
+// draftMessage is a WriteDraftRequest that has come.
+type draftMessage struct {
+	head   *fileservicepb.WriteDraftRequest // without the data
+	buffer *lent                            // nil if there is no data
+	data   []byte
+}
+
+func (m *draftMessage) free() {
+	if m.buffer != nil {
+		m.buffer.free()
+	}
+}
+
+// receiveDraft takes a message. It joins the draft before it waits for a buffer, so that it is not dropped meanwhile.
+func receiveDraft(
+	ctx context.Context, call *call, receive func(any) error, join func(id []byte) error,
+) (*draftMessage, error) {
+	message := &draftMessage{head: &fileservicepb.WriteDraftRequest{}}
+	incoming := &wire.Incoming{Fields: message.head, Room: func(n int) ([]byte, error) {
+		if n > wire.MessageSize {
+			return nil, nil // which is too little for it
+		}
+		if message.buffer == nil {
+			var err error
+			call.watch.Stop()                 // the message has come, and what is waited for is not the client
+			_ = join(message.head.GetDraft()) // it is asked for again, and fails there
+			if message.buffer, err = call.conn.blocks.get(ctx); err != nil {
+				return nil, err
+			}
+		}
+		message.buffer.buffer.Reset()
+		return message.buffer.buffer.Extend(n), nil
+	}}
+	err := receive(incoming)
+	if err == nil && incoming.N == 0 {
+		err = fmt.Errorf("%w: a message without data", fs.ErrInvalid)
+	}
+	if err != nil {
+		message.free()
+		return &draftMessage{}, err
+	}
+	message.data = incoming.Into[:incoming.N]
+	return message, nil
+}
+
+// ReadDraft sends a range of a draft.
+func (s service) ReadDraft(
+	request *fileservicepb.ReadDraftRequest, stream grpc.ServerStreamingServer[fileservicepb.ReadResponse],
+) error {
+	ctx := stream.Context()
+	o, err := s.joinDraft(ctx, request.GetDraft())
+	if err != nil {
+		return err
+	}
+	defer s.drafts.end(o)
+	offset, length := request.GetOffset(), request.GetLength()
+	if offset < 0 || length < 0 || offset > math.MaxInt64-length {
+		return fmt.Errorf("%w: a range from %d of %d bytes", fs.ErrInvalid, offset, length)
+	}
+	call := callOf(ctx)
+	for end := offset + length; offset < end; {
+		buffer, err := call.conn.buffers.get(ctx)
+		if err != nil {
+			return err
+		}
+		data := buffer.buffer.Extend(int(min(wire.MessageSize, end-offset)))
+		n, err := o.ReadAt(data, offset)
+		if err != nil || n == 0 {
+			buffer.free()
+			return err
+		}
+		data = data[:n]
+		buffer.handOver()
+		if err := stream.SendMsg(&wire.Outgoing{Data: mem.NewBuffer(&data, buffer)}); err != nil {
+			return err
+		}
+		offset += int64(n)
+		call.about.BytesRead += int64(n)
+	}
+	return nil
+}
+
+// ChangeDraft sets the size and the attributes of a draft.
+func (s service) ChangeDraft(
+	ctx context.Context, request *fileservicepb.ChangeDraftRequest,
+) (*fileservicepb.ChangeDraftResponse, error) {
+	o, err := s.joinDraft(ctx, request.GetDraft())
+	if err != nil {
+		return nil, err
+	}
+	defer s.drafts.end(o)
+	if request.Size != nil {
+		if err := o.Truncate(request.GetSize()); err != nil {
+			return nil, err
+		}
+	}
+	accessed, modified := timeOf(request.AccessedUnixNano), timeOf(request.ModifiedUnixNano)
+	var permissions *fs.FileMode
+	if request.Permissions != nil {
+		given := permissionsOf(request.GetPermissions())
+		permissions = &given
+	}
+	if permissions != nil || !accessed.IsZero() || !modified.IsZero() {
+		err = o.SetAttributes(permissions, accessed, modified)
+	}
+	return &fileservicepb.ChangeDraftResponse{}, err
+}
+
+// SyncDraft makes the content of a draft durable, and if it has a name, that.
+func (s service) SyncDraft(
+	ctx context.Context, request *fileservicepb.SyncDraftRequest,
+) (*fileservicepb.Entry, error) {
+	o, err := s.joinDraft(ctx, request.GetDraft())
+	if err != nil {
+		return nil, err
+	}
+	defer s.drafts.end(o)
+	if err := o.Sync(); err != nil {
+		return nil, err
+	}
+	entry, _, err := entryOfDraft(o, callOf(ctx).about.Path)
+	return entry, err
+}
+
+// PublishDraft gives a draft a path.
+func (s service) PublishDraft(
+	ctx context.Context, request *fileservicepb.PublishDraftRequest,
+) (*fileservicepb.Entry, error) {
+	call := callOf(ctx)
+	local, err := s.writable(call, request.GetPath())
+	if err != nil {
+		return nil, err
+	}
+	o, err := s.joinDraft(ctx, request.GetDraft())
+	if err != nil {
+		return nil, err
+	}
+	defer s.drafts.end(o)
+	call.about.Path = request.GetPath()
+	if err := o.Publish(ctx, local, request.GetReplace()); err != nil {
+		return nil, err
+	}
+	s.drafts.rename(o, request.GetPath())
+	entry, _, err := entryOfDraft(o, request.GetPath())
+	return entry, err
+}
+
+// DropDraft ends a draft.
+func (s service) DropDraft(
+	ctx context.Context, request *fileservicepb.DropDraftRequest,
+) (*fileservicepb.DropDraftResponse, error) {
+	o, err := s.joinDraft(ctx, request.GetDraft())
+	if err != nil {
+		return nil, err
+	}
+	defer s.drafts.end(o)
+	return &fileservicepb.DropDraftResponse{}, s.drafts.drop(o, false)
+}
+
+// KeepDraft is a call that names a draft.
+func (s service) KeepDraft(
+	ctx context.Context, request *fileservicepb.KeepDraftRequest,
+) (*fileservicepb.KeepDraftResponse, error) {
+	o, err := s.joinDraft(ctx, request.GetDraft())
+	if err != nil {
+		return nil, err
+	}
+	s.drafts.end(o)
+	return &fileservicepb.KeepDraftResponse{}, nil
+}

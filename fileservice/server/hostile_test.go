@@ -1,0 +1,299 @@
+package server_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"culvert/fileservice"
+	"culvert/fileservice/client"
+	"culvert/fileservice/internal/fileservicepb"
+	"culvert/fileservice/internal/filetest"
+	"culvert/fileservice/server"
+)
+
+// ask makes one call of each method about a path, and gives the code of each.
+func ask(ctx context.Context, c fileservicepb.FileServiceClient, path string) map[string]codes.Code {
+	got := map[string]codes.Code{}
+	note := func(method string, err error) { got[method] = status.Code(err) }
+	_, err := c.Stat(ctx, &fileservicepb.StatRequest{Path: path})
+	note("Stat", err)
+	_, err = c.Open(ctx, &fileservicepb.OpenRequest{Path: path, Content: 100})
+	note("Open", err)
+	_, err = c.ReadLink(ctx, &fileservicepb.ReadLinkRequest{Path: path})
+	note("ReadLink", err)
+	_, err = c.Space(ctx, &fileservicepb.SpaceRequest{Path: path})
+	note("Space", err)
+	list, err := c.List(ctx, &fileservicepb.ListRequest{Path: path})
+	if err == nil {
+		_, err = list.Recv()
+	}
+	note("List", err)
+	read, err := c.Read(ctx, &fileservicepb.ReadRequest{Path: path, Length: 100})
+	if err == nil {
+		_, err = read.Recv()
+	}
+	note("Read", err)
+	files, err := c.ReadFiles(ctx, &fileservicepb.ReadFilesRequest{Directory: path})
+	if err == nil {
+		if _, err = files.Recv(); err == io.EOF {
+			err = nil
+		}
+	}
+	note("ReadFiles", err)
+	hash, err := c.Hash(ctx, &fileservicepb.HashRequest{Path: path, Blocks: 1})
+	if err == nil {
+		_, err = hash.Recv()
+	}
+	note("Hash", err)
+	_, err = c.MakeDirectory(ctx, &fileservicepb.MakeDirectoryRequest{Path: path})
+	note("MakeDirectory", err)
+	_, err = c.SetAttributes(ctx, &fileservicepb.SetAttributesRequest{Path: path})
+	note("SetAttributes", err)
+	_, err = c.SyncDirectory(ctx, &fileservicepb.SyncDirectoryRequest{Path: path})
+	note("SyncDirectory", err)
+	_, err = c.OpenDraft(ctx, &fileservicepb.OpenDraftRequest{Path: path, Create: true})
+	note("OpenDraft", err)
+	_, err = c.QueryWriteStatus(ctx, &fileservicepb.QueryWriteStatusRequest{Path: path, Overwrite: true})
+	note("QueryWriteStatus", err)
+	_, err = c.FinishWrite(ctx, &fileservicepb.FinishWriteRequest{Path: path, Root: make([]byte, 32)})
+	note("FinishWrite", err)
+	write, err := c.Write(ctx)
+	if err == nil {
+		// If this fails the answer says why.
+		_ = write.Send(&fileservicepb.WriteRequest{
+			Path: path, Version: &fileservicepb.Version{Size: 1}, Data: []byte("x"),
+		})
+		_, err = write.CloseAndRecv()
+	}
+	note("Write", err)
+	_, err = filetest.WriteSmall(ctx, c, &fileservicepb.WriteFilesRequest{Directory: path})
+	note("WriteFiles", err)
+	_, err = c.Rename(ctx, &fileservicepb.RenameRequest{Path: path, NewPath: "renamed"})
+	note("Rename", err)
+	_, err = c.Rename(ctx, &fileservicepb.RenameRequest{Path: "none", NewPath: path})
+	if status.Code(err) != codes.NotFound { // what is refused is the new name
+		note("Rename to", err)
+	}
+	_, err = c.Remove(ctx, &fileservicepb.RemoveRequest{Path: path})
+	note("Remove", err)
+	return got
+}
+
+func TestPathsThatEscape(t *testing.T) {
+	outside := t.TempDir()
+	dir := filepath.Join(outside, "served")
+	secret := filepath.Join(outside, "secret")
+	if err := errors.Join(os.Mkdir(dir, 0o755), os.WriteFile(secret, []byte("s"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	client := filetest.Raw(t, filetest.Listen(t, dir, func(c *server.Config) { c.Writable = true }))
+	for _, path := range []string{
+		"", "/", "..", "../secret", "a/../../secret", "/etc/passwd", "./a", "a//b", "a/", "a\x00b", "a\nb", "\x1b[2J",
+		"a\u202eb", strings.Repeat("x", 256), strings.Repeat("a/", 2050) + "a", secret,
+	} {
+		for method, code := range ask(t.Context(), client, path) {
+			if code != codes.InvalidArgument {
+				t.Errorf("%s of %.40q: %v", method, path, code)
+			}
+		}
+	}
+	entries, err := os.ReadDir(outside)
+	if err != nil || len(entries) != 2 {
+		t.Errorf("%v is there now, %v", entries, err)
+	}
+}
+
+func TestLinks(t *testing.T) {
+	outside, dir := t.TempDir(), t.TempDir()
+	if err := errors.Join(
+		os.WriteFile(filepath.Join(outside, "secret"), []byte("secret"), 0o644),
+		os.WriteFile(filepath.Join(dir, "file"), []byte("public"), 0o644),
+		os.Symlink(filepath.Join(outside, "secret"), filepath.Join(dir, "absolute")),
+		os.Symlink("../"+filepath.Base(outside)+"/secret", filepath.Join(dir, "relative")),
+		os.Symlink(outside, filepath.Join(dir, "directory")),
+		os.Symlink("file", filepath.Join(dir, "inside")),
+		os.Symlink("loop", filepath.Join(dir, "loop")),
+	); err != nil {
+		t.Skip(err) // a system without links
+	}
+	address := filetest.Listen(t, dir, func(c *server.Config) { c.Writable = true })
+	client, stranger := filetest.Connect(t, client.Config{Dial: filetest.Dialer(address)}), filetest.Raw(t, address)
+	for _, name := range []string{"absolute", "relative", "directory", "inside", "loop"} {
+		info, err := client.Lookup(t.Context(), name)
+		if err != nil || info.Type() != fs.ModeSymlink || info.Version().Size != 0 {
+			t.Errorf("%s is not shown as a link: %v, %v", name, info, err)
+		}
+		if _, err := client.Open(name); !errors.Is(err, fs.ErrInvalid) {
+			t.Errorf("%s opens: %v", name, err)
+		}
+		for method, code := range ask(t.Context(), stranger, name) {
+			switch method {
+			case "Stat", "ReadLink", "Space", "Rename", "Remove":
+				continue // they are about the link
+			case "QueryWriteStatus":
+				continue // an upload would take the place of the link
+			}
+			if code == codes.OK {
+				t.Errorf("%s follows %s", method, name)
+			}
+		}
+	}
+	if err := os.Symlink(outside, filepath.Join(dir, "directory")); err != nil {
+		t.Fatal(err)
+	}
+	for method, code := range ask(t.Context(), stranger, "directory/secret") {
+		if code == codes.OK {
+			t.Errorf("%s follows a link to a directory outside", method)
+		}
+	}
+}
+
+// TestSwap has a file become a link to a secret and back again while it is read. Either is refused or what was served.
+func TestSwap(t *testing.T) {
+	outside, dir := t.TempDir(), t.TempDir()
+	secret := filepath.Join(outside, "secret")
+	if err := os.WriteFile(secret, []byte("secret"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(secret, filepath.Join(dir, "probe")); err != nil {
+		t.Skip(err)
+	}
+	client := filetest.Serve(t, dir, nil)
+	var stop atomic.Bool
+	var swapping sync.WaitGroup
+	swapping.Go(func() {
+		for i := 0; !stop.Load(); i++ {
+			// A name is always there, because renames replace it.
+			next := filepath.Join(dir, "next")
+			var err error
+			switch i % 3 {
+			case 0:
+				err = os.WriteFile(next, []byte("public"), 0o644)
+			case 1:
+				err = os.Symlink(secret, next)
+			case 2:
+				err = os.Symlink(outside, next)
+			}
+			if err = errors.Join(err, os.Rename(next, filepath.Join(dir, "file"))); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	served := 0
+	for range 2000 {
+		p, err := client.ReadFile("file")
+		switch {
+		case err == nil && string(p) == "public":
+			served++
+		case err == nil:
+			t.Errorf("it serves %q", p)
+		}
+		if p, err := client.ReadFile("file/secret"); err == nil {
+			t.Errorf("it serves %q", p)
+		}
+	}
+	stop.Store(true)
+	swapping.Wait()
+	if served == 0 {
+		t.Log("no read met the file")
+	}
+}
+
+func TestRangesThatOverflow(t *testing.T) {
+	dir, _ := filetest.Tree(t, map[string]int{"file": fileservice.BlockSize + 5})
+	client := filetest.Raw(t, filetest.Listen(t, dir, nil))
+	for _, r := range []*fileservicepb.ReadRequest{
+		{Offset: -1, Length: 1},
+		{Length: -1},
+		{Offset: 1, Length: math.MaxInt64},
+		{Offset: math.MaxInt64, Length: math.MaxInt64},
+		{Offset: 1, Length: fileservice.BlockSize, Hashes: true},
+		{Length: 5, Hashes: true},
+	} {
+		r.Path = "file"
+		if err := drain(client.Read(t.Context(), r)); status.Code(err) != codes.InvalidArgument {
+			t.Errorf("%v: %v", r, err)
+		}
+	}
+	for _, r := range []*fileservicepb.ReadRequest{
+		{Offset: math.MaxInt64},
+		{Length: math.MaxInt64},
+		{Offset: 1 << 40, Length: 1 << 40},
+		{Offset: 3, Length: 1 << 50},
+	} {
+		r.Path = "file"
+		if err := drain(client.Read(t.Context(), r)); err != nil {
+			t.Errorf("%v: %v", r, err)
+		}
+	}
+	for _, r := range []*fileservicepb.HashRequest{
+		{FirstBlock: -1}, {Blocks: -1}, {FirstBlock: math.MaxInt64, Blocks: 1}, {FirstBlock: 1, Blocks: math.MaxInt64},
+	} {
+		r.Path = "file"
+		stream, err := client.Hash(t.Context(), r)
+		if err == nil {
+			_, err = stream.Recv()
+		}
+		if status.Code(err) != codes.InvalidArgument {
+			t.Errorf("%v: %v", r, err)
+		}
+	}
+}
+
+// drain reads an answer to its end.
+func drain(stream grpc.ServerStreamingClient[fileservicepb.ReadResponse], err error) error {
+	for err == nil {
+		_, err = stream.Recv()
+	}
+	if err == io.EOF {
+		return nil
+	}
+	return err
+}
+
+func TestNotWritable(t *testing.T) {
+	dir, _ := filetest.Tree(t, map[string]int{"file": 5})
+	for method, code := range ask(t.Context(), filetest.Raw(t, filetest.Listen(t, dir, nil)), "new") {
+		want := codes.FailedPrecondition
+		switch method {
+		case "Stat", "Open", "ReadLink", "Space", "List", "Read", "ReadFiles", "Hash":
+			want = codes.NotFound
+		}
+		if code != want {
+			t.Errorf("%s: %v", method, code)
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "new")); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+func TestNamesThatCannotBeListed(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"good", "a\nb", "a\x1bb", "a\xffb"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
+			t.Skip(err) // a file system that has no such names
+		}
+	}
+	entries, err := filetest.Serve(t, dir, nil).ReadDir(".")
+	if len(entries) != 1 || entries[0].Name() != "good" {
+		t.Errorf("%v", entries)
+	}
+	if others, is := errors.AsType[*fileservice.UnnamableError](err); !is || others.Count != 3 {
+		t.Error(err)
+	}
+}

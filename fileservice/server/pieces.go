@@ -1,0 +1,139 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/mem"
+
+	"culvert/fileservice/internal/fileservicepb"
+	"culvert/fileservice/internal/wire"
+)
+
+// ReadPieces answers requests until there are no more, or the server ends. To an observer each of them is a call.
+func (s service) ReadPieces(
+	stream grpc.BidiStreamingServer[fileservicepb.ReadPiecesRequest, fileservicepb.ReadPiecesResponse],
+) error {
+	call := callOf(stream.Context())
+	call.told = true
+	for {
+		request := &fileservicepb.ReadPiecesRequest{}
+		err := stream.RecvMsg(request)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		call.about = Call{Method: call.about.Method, Peer: call.about.Peer, Start: time.Now()}
+		err = s.readPieces(stream, call, request)
+		if call.tell(err); err != nil {
+			return err
+		}
+		select {
+		case <-s.done:
+			return nil
+		default:
+		}
+	}
+}
+
+// readPieces reads several small ranges, and says which of them it could not read.
+func (s service) readPieces(
+	stream grpc.ServerStream, call *call, request *fileservicepb.ReadPiecesRequest,
+) error {
+	size := int64(0)
+	for _, piece := range request.GetPieces() {
+		offset, length := piece.GetOffset(), piece.GetLength()
+		if offset < 0 || length <= 0 || length > wire.MaxPiece || piece.GetVersion() == nil {
+			return fmt.Errorf("%w: a piece from %d of %d bytes", fs.ErrInvalid, offset, length)
+		}
+		size += length
+	}
+	if n := len(request.GetPieces()); n == 0 || n > wire.MaxPieces || size > wire.MessageSize {
+		return fmt.Errorf("%w: %d pieces of %d bytes", fs.ErrInvalid, n, size)
+	}
+	buffer, err := call.conn.buffers.get(stream.Context())
+	if err != nil {
+		return err
+	}
+	reading := &readingPieces{server: s.Server, call: call, data: buffer.buffer.Extend(int(size))[:0]}
+	answer := &wire.Outgoing{Fields: reading.run(request.GetPieces())}
+	call.about.BytesRead = int64(len(reading.data))
+	if len(reading.data) == 0 {
+		buffer.free()
+	} else {
+		buffer.handOver()
+		answer.Data = mem.NewBuffer(&reading.data, buffer)
+	}
+	return stream.SendMsg(answer)
+}
+
+// readingPieces is one ReadPieces under way.
+type readingPieces struct {
+	server *Server
+	call   *call
+	data   []byte // what was read
+}
+
+// run reads the pieces. Those that follow each other and are of one file have it open together.
+func (r *readingPieces) run(pieces []*fileservicepb.ReadRequest) *fileservicepb.ReadPiecesResponse {
+	response := &fileservicepb.ReadPiecesResponse{}
+	for first := 0; first < len(pieces); {
+		end := first + 1
+		for end < len(pieces) && sameFile(pieces[first], pieces[end]) {
+			end++
+		}
+		begin := len(r.data)
+		failed, err := r.file(pieces[first:end])
+		if err != nil {
+			r.data = r.data[:begin]
+			failed = failed[:0]
+			for i := range pieces[first:end] {
+				failed = append(failed, uint32(i))
+			}
+		}
+		for _, i := range failed {
+			response.Failed = append(response.Failed, uint32(first)+i)
+		}
+		first = end
+	}
+	return response
+}
+
+func sameFile(a, b *fileservicepb.ReadRequest) bool {
+	return a.GetPath() == b.GetPath() && wire.VersionOf(a.GetVersion()) == wire.VersionOf(b.GetVersion())
+}
+
+// file reads pieces of one file, and gives the numbers of those that cannot be. An error is one of all.
+func (r *readingPieces) file(pieces []*fileservicepb.ReadRequest) (failed []uint32, err error) {
+	local, err := r.call.open(pieces[0].GetPath())
+	if err != nil {
+		return nil, err
+	}
+	file, version, err := r.server.openVersion(local, pieces[0].GetVersion())
+	if err != nil {
+		return nil, err
+	}
+	for i, piece := range pieces {
+		if !r.read(file, piece) {
+			failed = append(failed, uint32(i))
+		}
+	}
+	return failed, errors.Join(unchanged(file, version), file.Close())
+}
+
+// read appends a piece to the data, all of it or nothing.
+func (r *readingPieces) read(file *os.File, piece *fileservicepb.ReadRequest) bool {
+	end := len(r.data) + int(piece.GetLength())
+	if n, _ := file.ReadAt(r.data[len(r.data):end], piece.GetOffset()); n < int(piece.GetLength()) {
+		return false
+	}
+	r.data = r.data[:end]
+	return true
+}

@@ -1,0 +1,227 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"culvert/fileservice"
+	"culvert/fileservice/client"
+	"culvert/fileservice/internal/fileservicepb"
+	"culvert/fileservice/internal/filetest"
+	"culvert/fileservice/server"
+	"culvert/secureconn"
+)
+
+// peers are a server and some identities that may connect to it.
+type peers struct {
+	address string
+	name    string // of the server
+	keys    []ed25519.PrivateKey
+}
+
+func listenTo(t *testing.T, count int, dir string, change func(*server.Config)) *peers {
+	t.Helper()
+	key, name := filetest.NewKey(t)
+	p := &peers{name: name}
+	var names []string
+	for range count {
+		key, name := filetest.NewKey(t)
+		p.keys, names = append(p.keys, key), append(names, name)
+	}
+	listener, err := secureconn.Listen("tcp", "127.0.0.1:0", &secureconn.Config{Key: key, Peers: names})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.address = filetest.ListenOn(t, listener, dir, change)
+	return p
+}
+
+func (p *peers) dialer(peer int) func(context.Context) (net.Conn, error) {
+	config := &secureconn.Config{Key: p.keys[peer], Peers: []string{p.name}}
+	return func(ctx context.Context) (net.Conn, error) { return secureconn.Dial(ctx, "tcp", p.address, config) }
+}
+
+func (p *peers) connect(t *testing.T, peer int) *client.Client {
+	t.Helper()
+	return filetest.Connect(t, client.Config{Dial: p.dialer(peer), Connections: 1})
+}
+
+// raw makes another connection of a peer, which keeps to no rules but those of gRPC.
+func (p *peers) raw(t *testing.T, peer int) fileservicepb.FileServiceClient {
+	t.Helper()
+	dial := p.dialer(peer)
+	conn, err := grpc.NewClient("passthrough:///x", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return dial(ctx) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return fileservicepb.NewFileServiceClient(conn)
+}
+
+// TestGreedyConnectionsShare has one peer ask for all buffers, over two connections, and take nothing of what comes.
+// Another peer is served all the while.
+func TestGreedyConnectionsShare(t *testing.T) {
+	t.Parallel()
+	dir, _ := filetest.Tree(t, map[string]int{"file": 4 << 20})
+	p := listenTo(t, 2, dir, func(c *server.Config) { c.MaxBuffers = 6 })
+	other := p.connect(t, 1)
+	var greedy sync.WaitGroup
+	for range 2 {
+		client := p.raw(t, 0)
+		for range 8 {
+			stream, err := client.Read(t.Context(), &fileservicepb.ReadRequest{Path: "file", Length: 4 << 20})
+			if err != nil {
+				t.Fatal(err)
+			}
+			greedy.Go(func() { _, _ = stream.Header() }) // which comes with the first data
+		}
+	}
+	for range 20 {
+		if _, err := other.ReadFile("file"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestManyUploadsShare has peers begin as many uploads as they can, one after the other. Each can begin its share, and
+// one that comes last can push.
+func TestManyUploadsShare(t *testing.T) {
+	t.Parallel()
+	const greedy, most = 3, 256
+	p := listenTo(t, greedy+1, t.TempDir(), filetest.Writable)
+	version := fileservice.Version{Size: fileservice.BlockSize + 1, ModifiedUnixNano: 1}
+	for peer := range greedy {
+		client, begun := p.raw(t, peer), 0
+		for i := range most {
+			_, err := client.QueryWriteStatus(t.Context(), &fileservicepb.QueryWriteStatusRequest{
+				Path:    string(rune('a'+peer)) + string(rune('a'+i/26)) + string(rune('a'+i%26)),
+				Version: &fileservicepb.Version{Size: version.Size},
+			})
+			if err == nil {
+				begun++
+			}
+		}
+		if least := most / (peer + 2); begun < least || begun > least+1 {
+			t.Errorf("peer %d has begun %d uploads, where its share is %d", peer, begun, least)
+		}
+	}
+	pushBlocks(t, p.connect(t, greedy), "file")
+}
+
+// pushBlocks uploads a file of two blocks, the way that transfers do.
+func pushBlocks(t *testing.T, client *client.Client, name string) {
+	t.Helper()
+	content := bytes.Repeat([]byte("x"), fileservice.BlockSize+1)
+	version := fileservice.Version{Size: int64(len(content)), ModifiedUnixNano: 1}
+	if _, err := client.QueryWrite(t.Context(), name, version, false); err != nil {
+		t.Fatal(err)
+	}
+	var hashes fileservice.Tree
+	err := client.WriteBlocks(t.Context(), name, version, 0, 2, bytes.NewReader(content),
+		func(_ int64, sum fileservice.Sum) { hashes.Append(sum) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.FinishWrite(t.Context(), name, version, hashes.Root(), 0o644, false); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestManyDraftsShare is the same with files that are open to be written.
+func TestManyDraftsShare(t *testing.T) {
+	t.Parallel()
+	const greedy, most = 2, 512
+	p := listenTo(t, greedy, t.TempDir(), filetest.Writable)
+	for peer := range greedy {
+		client, begun := p.raw(t, peer), 0
+		for range most/2 + 2 {
+			_, err := client.OpenDraft(t.Context(), &fileservicepb.OpenDraftRequest{Path: "file", Create: true})
+			if err == nil {
+				begun++
+			}
+		}
+		if least := most / (peer + 2); begun < least || begun > least+1 {
+			t.Errorf("peer %d has opened %d files, where its share is %d", peer, begun, least)
+		}
+	}
+}
+
+// TestManyConnectionsShare has one peer make all connections that there may be, with a call on each. Another one gets
+// its connection.
+func TestManyConnectionsShare(t *testing.T) {
+	t.Parallel()
+	dir, _ := filetest.Tree(t, map[string]int{"file": 4 << 20})
+	p := listenTo(t, 3, dir, func(c *server.Config) { c.MaxConnections = 6 })
+	for peer := range 2 {
+		for range 6 {
+			stream, err := p.raw(t, peer).Read(t.Context(), &fileservicepb.ReadRequest{Path: "file", Length: 4 << 20})
+			if err == nil {
+				_, err = stream.Header()
+			}
+			if err != nil {
+				break // there are no more
+			}
+		}
+	}
+	if _, err := p.connect(t, 2).ReadFile("file"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSlowPushesHoldNothing has three peers that have sent a part of a block, or of small files, in as many calls as
+// there are, and send no more. A fourth one can push both.
+func TestSlowPushesHoldNothing(t *testing.T) {
+	t.Parallel()
+	const slow, calls = 3, 4
+	p := listenTo(t, slow+1, t.TempDir(), func(c *server.Config) {
+		c.Writable, c.MaxBuffers = true, 8 // two blocks
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	version := &fileservicepb.Version{Size: fileservice.BlockSize}
+	for peer := range slow {
+		client := p.raw(t, peer)
+		for i := range calls {
+			name := string(rune('a'+peer)) + string(rune('a'+i))
+			query := &fileservicepb.QueryWriteStatusRequest{Path: name, Version: version}
+			if _, err := client.QueryWriteStatus(ctx, query); err != nil {
+				t.Fatal(err)
+			}
+			blocks, err := client.Write(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = blocks.Send(&fileservicepb.WriteRequest{Path: name, Version: version, Data: make([]byte, 1000)})
+			files, openErr := client.WriteFiles(ctx)
+			if err = errors.Join(err, openErr); err != nil {
+				t.Fatal(err)
+			}
+			if err := files.Send(&fileservicepb.WriteFilesRequest{Directory: "."}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	fast := filetest.Connect(t, client.Config{Dial: p.dialer(slow), Timeout: 5 * filetest.ShortTimeout})
+	for i := range 8 {
+		pushBlocks(t, fast, fmt.Sprint("file", i))
+		name := fmt.Sprint("small", i)
+		files := []fileservice.SmallFile{{Name: name, Version: fileservice.Version{Size: 5}}}
+		_, errs, err := fast.WriteFiles(t.Context(), ".", files, false, func(_ int, p []byte) error {
+			copy(p, "hello")
+			return nil
+		})
+		if err = errors.Join(append(errs, err)...); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,28 @@
+//go:build linux || darwin
+
+package server
+
+import (
+	"os"
+	"syscall"
+
+	"culvert/fileservice/internal/fileservicepb"
+)
+
+// spaceOf asks for the room in the file system of an open directory.
+func spaceOf(dir *os.File) (*fileservicepb.SpaceResponse, error) {
+	var stat syscall.Statfs_t
+	for {
+		err := syscall.Fstatfs(int(dir.Fd()), &stat)
+		if err == syscall.EINTR {
+			continue
+		}
+		if err != nil {
+			return nil, &os.PathError{Op: "fstatfs", Path: dir.Name(), Err: err}
+		}
+		size := uint64(stat.Bsize)
+		return &fileservicepb.SpaceResponse{
+			Total: stat.Blocks * size, Free: stat.Bfree * size, Available: stat.Bavail * size,
+		}, nil
+	}
+}

@@ -1,0 +1,141 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"culvert/fileservice"
+	"culvert/fileservice/internal/draft"
+	"culvert/fileservice/internal/fileservicepb"
+	"culvert/internal/publish"
+)
+
+// Remove removes a file, a link, or an empty directory.
+func (s service) Remove(
+	ctx context.Context, request *fileservicepb.RemoveRequest,
+) (*fileservicepb.RemoveResponse, error) {
+	local, err := s.writable(callOf(ctx), request.GetPath())
+	if err != nil {
+		return nil, err
+	}
+	return &fileservicepb.RemoveResponse{}, s.removeEmpty(local)
+}
+
+// Rename gives a file, a link or a directory another path.
+func (s service) Rename(
+	ctx context.Context, request *fileservicepb.RenameRequest,
+) (*fileservicepb.RenameResponse, error) {
+	call := callOf(ctx)
+	to, err := s.writable(call, request.GetNewPath())
+	if err != nil {
+		return nil, err
+	}
+	from, err := s.writable(call, request.GetPath())
+	if err != nil {
+		return nil, err
+	}
+	if request.GetReplace() {
+		err = s.renameOver(from, to)
+	} else {
+		err = publish.Rename(s.config.Root, from, to)
+	}
+	return &fileservicepb.RenameResponse{}, err
+}
+
+// renameOver replaces what is there: a file, or an empty directory by a directory, which Root.Rename does not.
+func (s *Server) renameOver(from, to string) error {
+	err := s.config.Root.Rename(from, to)
+	if !errors.Is(err, syscall.EEXIST) {
+		return err
+	}
+	info, err := s.config.Root.Lstat(from)
+	switch {
+	case err != nil || from == to:
+		return err
+	case !info.IsDir():
+		return syscall.EISDIR
+	case strings.HasPrefix(to, from+string(filepath.Separator)):
+		return syscall.EINVAL
+	}
+	if err := s.removeEmpty(to); err != nil {
+		return err
+	}
+	return s.config.Root.Rename(from, to)
+}
+
+// removeEmpty removes a file, or a directory in which there is nothing but what clients have left behind.
+func (s *Server) removeEmpty(local string) error {
+	err := s.config.Root.Remove(local)
+	if errors.Is(err, syscall.ENOTEMPTY) && draft.RemoveLeftIn(s.config.Root, local) {
+		err = s.config.Root.Remove(local)
+	}
+	return err
+}
+
+// SetAttributes sets permissions and times of a file or a directory.
+func (s service) SetAttributes(
+	ctx context.Context, request *fileservicepb.SetAttributesRequest,
+) (*fileservicepb.SetAttributesResponse, error) {
+	local, info, err := s.writableOrRoot(callOf(ctx), request.GetPath())
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() && !info.IsDir() {
+		return nil, fileservice.NotRegular(info.Mode())
+	}
+	if request.Permissions != nil {
+		if err := s.config.Root.Chmod(local, permissionsOf(request.GetPermissions())); err != nil {
+			return nil, err
+		}
+	}
+	accessed, modified := timeOf(request.AccessedUnixNano), timeOf(request.ModifiedUnixNano)
+	if !accessed.IsZero() || !modified.IsZero() {
+		err = s.config.Root.Chtimes(local, accessed, modified)
+	}
+	return &fileservicepb.SetAttributesResponse{}, err
+}
+
+// permissionsOf leaves out what is none, such as the bit that lets a program run as somebody else.
+func permissionsOf(mode uint32) fs.FileMode { return fs.FileMode(mode) & fs.ModePerm }
+
+// timeOf gives the zero time, which means to leave it, if there is none.
+func timeOf(unixNano *int64) time.Time {
+	if unixNano == nil {
+		return time.Time{}
+	}
+	return time.Unix(0, *unixNano)
+}
+
+// writableOrRoot is writable for what is there, and may be the root of the tree as well.
+func (s *Server) writableOrRoot(call *call, name string) (local string, info fs.FileInfo, err error) {
+	if name == "." && s.config.Writable {
+		local, err = call.open(name)
+	} else {
+		local, err = s.writable(call, name)
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	info, err = s.config.Root.Lstat(local)
+	return local, info, err
+}
+
+// SyncDirectory makes durable what has changed in a directory.
+func (s service) SyncDirectory(
+	ctx context.Context, request *fileservicepb.SyncDirectoryRequest,
+) (*fileservicepb.SyncDirectoryResponse, error) {
+	local, info, err := s.writableOrRoot(callOf(ctx), request.GetPath())
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%w: not a directory", fs.ErrInvalid)
+	}
+	return &fileservicepb.SyncDirectoryResponse{}, publish.SyncDir(s.config.Root, local)
+}

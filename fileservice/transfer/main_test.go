@@ -1,0 +1,9 @@
+package transfer_test
+
+import (
+	"testing"
+
+	"culvert/fileservice/internal/filetest"
+)
+
+func TestMain(m *testing.M) { filetest.Main(m) }

@@ -1,0 +1,83 @@
+package transfer
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"culvert/fileservice"
+)
+
+// Progress counts what a transfer does. Whoever shows it asks for [Progress.Status] now and then. The zero value is
+// ready to use, for one transfer.
+type Progress struct {
+	files, filesDone             atomic.Int64
+	bytes, bytesDone, bytesMoved atomic.Int64
+	listed                       atomic.Bool
+
+	mu     sync.Mutex
+	active map[*item]*FileStatus
+}
+
+// Status is how far a transfer is.
+type Status struct {
+	// Files and Bytes are what was found so far; Listed says that this is all. FilesDone and BytesDone are there,
+	// with those that were there before; BytesMoved came over the connection.
+	Files, FilesDone             int64
+	Bytes, BytesDone, BytesMoved int64
+	Listed                       bool
+
+	// Active are the files of more than one block that are under way, by name.
+	Active []FileStatus
+}
+
+// FileStatus is how far a file is. Done counts the blocks that are written, in bytes, committed or not.
+type FileStatus struct {
+	Name       string
+	Size, Done int64
+}
+
+// Status gives the present state. It may be called at any time.
+func (p *Progress) Status() Status {
+	s := Status{
+		Listed: p.listed.Load(), Files: p.files.Load(), FilesDone: p.filesDone.Load(),
+		Bytes: p.bytes.Load(), BytesDone: p.bytesDone.Load(), BytesMoved: p.bytesMoved.Load(),
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, file := range p.active {
+		s.Active = append(s.Active, *file)
+	}
+	slices.SortFunc(s.Active, func(a, b FileStatus) int { return strings.Compare(a.Name, b.Name) })
+	return s
+}
+
+// activate shows a file that takes a while.
+func (p *Progress) activate(it *item) {
+	if fileservice.Blocks(it.size) < 2 {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.active == nil {
+		p.active = map[*item]*FileStatus{}
+	}
+	p.active[it] = &FileStatus{Name: it.name, Size: it.size, Done: it.done}
+}
+
+func (p *Progress) move(it *item, bytes int64) {
+	p.bytesMoved.Add(bytes)
+	p.bytesDone.Add(bytes)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if file := p.active[it]; file != nil {
+		file.Done += bytes
+	}
+}
+
+func (p *Progress) deactivate(it *item) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.active, it)
+}

@@ -1,0 +1,113 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"path/filepath"
+
+	"culvert/fileservice"
+	"culvert/fileservice/internal/receive"
+	"culvert/internal/publish"
+)
+
+// moveSmall asks for the files that are not there.
+func (p *pull) moveSmall(ctx context.Context, b *parcel) (finish func(closed func())) {
+	first := b.items[0].mover.(*pullFile)
+	receiver, err := p.receiveSmall(filepath.Dir(first.local))
+	if err != nil {
+		b.fail(err)
+		return nil
+	}
+	var wanted []fileservice.SmallFile
+	var which []int // of the parcel
+	for i, it := range b.items {
+		f := it.mover.(*pullFile)
+		if b.errs[i] = f.beginSmall(receiver); b.errs[i] == nil {
+			wanted = append(wanted, fileservice.SmallFile{
+				Name: path.Base(f.remote), Version: f.info.Version(), Permissions: f.info.Mode().Perm(),
+			})
+			which = append(which, i)
+		}
+	}
+	added := p.readSmall(ctx, path.Dir(first.remote), wanted, b, which, receiver)
+	return func(closed func()) {
+		for i, err := range receiver.Publish(closed) {
+			b.errs[added[i]] = err
+		}
+		b.fail(receiver.Close())
+	}
+}
+
+// readSmall hands the files to the receiver, and says which of the parcel those are.
+func (p *pull) readSmall(
+	ctx context.Context, remote string, wanted []fileservice.SmallFile, b *parcel, which []int, receiver *receive.Small,
+) (added []int) {
+	if len(wanted) == 0 {
+		return nil
+	}
+	came := 0
+	err := p.client.ReadFiles(ctx, remote, wanted, func(i int, content []byte, sum fileservice.Sum, err error) error {
+		came++
+		at := which[i]
+		if err != nil {
+			b.errs[at] = err
+			return nil
+		}
+		file := wanted[i]
+		file.Name = filepath.Base(b.items[at].mover.(*pullFile).local)
+		receiver.Add(&file, content, sum)
+		b.sums[at] = sum
+		added = append(added, at)
+		p.arrived(b.items[at])
+		return nil
+	})
+	for _, at := range which[came:] {
+		b.errs[at] = receive.ErrorAbout(err, b.items[at].mover.(*pullFile).remote)
+	}
+	return added
+}
+
+// receiveSmall opens the directory that small files go into.
+func (p *pull) receiveSmall(local string) (*receive.Small, error) {
+	root := p.config.Root
+	dir, err := publish.OpenDir(root, local)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := p.makeDirs(local); err != nil {
+			return nil, err
+		}
+		dir, err = publish.OpenDir(root, local)
+	}
+	if err != nil {
+		return nil, err
+	}
+	open := func(local string, version fileservice.Version) (*receive.File, error) {
+		return receive.Open(root, p.publisher, local, version, p.config.Overwrite)
+	}
+	return receive.NewSmall(dir, local, p.publisher, open), nil
+}
+
+// beginSmall finds out whether the file is there, or cannot be.
+func (f *pullFile) beginSmall(s *receive.Small) error {
+	if f.twin {
+		if err := f.collides(); err != nil {
+			return err
+		}
+	}
+	if s.Empty {
+		return nil
+	}
+	info, err := s.Dir.Lstat(filepath.Base(f.local))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case fileservice.IsSame(info, f.info.Version()) && s.IsUnbegun(filepath.Base(f.local)):
+		return errPresent
+	case fileservice.IsSame(info, f.info.Version()):
+		return f.present()
+	}
+	return receive.CheckReplaced(info, f.local, f.pull.config.Overwrite)
+}

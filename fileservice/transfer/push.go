@@ -1,0 +1,346 @@
+package transfer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"sync"
+	"time"
+
+	"culvert/fileservice"
+	"culvert/fileservice/client"
+	"culvert/fileservice/internal/osfile"
+	"culvert/fileservice/internal/receive"
+)
+
+// Push copies a file of this machine, or a directory with all that is in it, to a server that is writable. It is [Pull]
+// the other way round: the server keeps the unfinished file and its journal. What it has of a file from an earlier
+// transfer is not sent again, only read here, for the hash of the whole.
+func Push(ctx context.Context, client *client.Client, config Config) (Result, error) {
+	if err := config.check(); err != nil {
+		return Result{}, err
+	}
+	p := &push{transfer: newTransfer(ctx, client, config)}
+	p.small = p
+	return p.run(p.walk)
+}
+
+type push struct{ *transfer }
+
+// walk finds what there is to push.
+func (p *push) walk() error {
+	local, err := fileservice.CheckPath(p.config.Local)
+	if err != nil {
+		return err
+	}
+	info, err := p.config.Root.Lstat(local)
+	switch {
+	case err != nil:
+		return err
+	case info.IsDir():
+		return p.walkTree(p, info.ModTime())
+	case !info.Mode().IsRegular():
+		return &fs.PathError{Op: "read", Path: local, Err: fileservice.NotRegular(info.Mode())}
+	}
+	var there *fileservice.Info
+	err = p.try(func() (err error) {
+		there, err = p.client.Lookup(p.ctx, p.config.Remote)
+		return err
+	})
+	if errors.Is(err, fileservice.ErrUnreachable) || errors.Is(err, fileservice.ErrIntegrity) {
+		return err
+	}
+	if it := p.offer(path.Base(p.config.Local), local, p.config.Remote, info, there, false); it != nil {
+		p.add(it)
+	}
+	return nil
+}
+
+// pageLength is how many entries of a directory are read at a time.
+const pageLength = 256
+
+func (p *push) list(name string, part *dirPart) error {
+	local, err := fileservice.CheckPath(path.Join(p.config.Local, name))
+	if err != nil {
+		return err
+	}
+	dir, err := p.config.Root.Open(local)
+	if err != nil {
+		return err
+	}
+	part.weight = 2 // with what the server has
+	for err == nil {
+		var entries []fs.DirEntry
+		entries, err = dir.ReadDir(pageLength)
+		for _, entry := range entries {
+			part.add(entry)
+		}
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	if err := errors.Join(err, dir.Close()); err != nil {
+		return err
+	}
+	part.sort()
+	remote := path.Join(p.config.Remote, name)
+	if len(p.config.Include) == 0 && !p.config.DryRun {
+		if err := p.try(func() error { return p.makeDirs(remote) }); err != nil {
+			return err
+		}
+	}
+	return p.listRemote(remote, part.entries)
+}
+
+// makeDirs makes a directory of the server, and those that it is in if they are not there.
+func (p *push) makeDirs(remote string) error {
+	if remote == "." {
+		return nil
+	}
+	permissions := fs.FileMode(0o777)
+	if name, below := cutDir(p.config.Remote, remote); below {
+		info, err := p.config.Root.Lstat(path.Join(p.config.Local, name))
+		if err != nil {
+			return err
+		}
+		permissions = info.Mode()
+	}
+	err := p.client.MakeDir(p.ctx, remote, permissions)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := p.makeDirs(path.Dir(remote)); err != nil {
+		return err
+	}
+	return p.client.MakeDir(p.ctx, remote, permissions)
+}
+
+func (p *push) find(name string, entry fs.DirEntry, _ bool) *item {
+	local, err := fileservice.CheckPath(path.Join(p.config.Local, name))
+	if err != nil {
+		p.failPath(name, err)
+		return nil
+	}
+	info, err := entry.Info()
+	if err != nil {
+		p.fail(name, err)
+		return nil
+	}
+	if p.config.Withhold != nil {
+		if err := p.config.Withhold(info); err != nil {
+			p.skip(name, err)
+			return nil
+		}
+	}
+	both, known := entry.(*pushEntry)
+	if !known {
+		both = &pushEntry{}
+	}
+	return p.offer(name, local, path.Join(p.config.Remote, name), info, both.remote, known)
+}
+
+func (p *push) dirTime(name string, _ fs.DirEntry) time.Time {
+	info, err := p.config.Root.Lstat(path.Join(p.config.Local, name))
+	if err != nil {
+		return time.Time{} // its listing will say why
+	}
+	return info.ModTime()
+}
+
+func (p *push) setDirTime(name string, modified time.Time) error {
+	remote := path.Join(p.config.Remote, name)
+	if remote == "." {
+		return nil
+	}
+	return p.client.SetTime(p.ctx, remote, modified)
+}
+
+// offer gives what is to be transferred, or nil. There is what the server was seen to have of that name, or nil; if it
+// is known that it has nothing else, it is not asked again.
+func (p *push) offer(name, local, remote string, info fs.FileInfo, there *fileservice.Info, known bool) *item {
+	if _, err := fileservice.CheckPath(remote); err != nil {
+		p.failPath(name, err)
+		return nil
+	}
+	file := &pushFile{push: p, local: local, remote: remote, found: info}
+	file.there = there != nil && fileservice.IsSame(there, fileservice.VersionOf(info))
+	it := &item{mover: file, name: name, size: info.Size()}
+	switch {
+	case !p.config.DryRun:
+		return it
+	case known:
+		p.plan(it, file.there)
+		return nil
+	}
+	err := p.try(func() error { return file.lookup(p.ctx, fileservice.VersionOf(info)) })
+	switch {
+	case err == nil, err == errPresent:
+		p.plan(it, err == errPresent)
+	default:
+		p.fail(name, err)
+	}
+	return nil
+}
+
+// pushFile is a file that is pushed.
+type pushFile struct {
+	push          *push
+	local, remote string
+	found         fs.FileInfo // as it was found, or looked at again
+	there         bool        // the server was seen to have it
+	file          *os.File
+	version       fileservice.Version
+
+	mu   sync.Mutex
+	sums receive.Table
+}
+
+// lookup gives errPresent if the server has the file, as far as size and time tell.
+func (f *pushFile) lookup(ctx context.Context, version fileservice.Version) error {
+	info, err := f.push.client.Lookup(ctx, f.remote)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case fileservice.IsSame(info, version):
+		return errPresent
+	}
+	return nil
+}
+
+func (f *pushFile) begin(ctx context.Context) ([]fileservice.BlockRange, error) {
+	if err := f.open(); err != nil {
+		return nil, err
+	}
+	overwrite := f.push.config.Overwrite
+	if overwrite {
+		if err := f.lookup(ctx, f.version); err != nil {
+			return nil, err
+		}
+	}
+	committed, err := f.push.client.QueryWrite(ctx, f.remote, f.version, overwrite)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := f.push.makeDirs(path.Dir(f.remote)); err != nil {
+			return nil, err
+		}
+		committed, err = f.push.client.QueryWrite(ctx, f.remote, f.version, overwrite)
+	}
+	if err != nil {
+		return nil, f.unlessPresent(ctx, f.version, err)
+	}
+	return receive.MissingRanges(committed, fileservice.Blocks(f.version.Size)), nil
+}
+
+// open opens the file that was found before. What has been put in its place since, such as a link to another file, is
+// not sent under its name.
+func (f *pushFile) open() error {
+	file, err := f.push.config.Root.OpenFile(f.local, os.O_RDONLY|osfile.NoWait, 0)
+	if err != nil {
+		return err
+	}
+	f.file, f.sums = file, receive.Table{}
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return &fs.PathError{Op: "read", Path: f.local, Err: fileservice.NotRegular(info.Mode())}
+	}
+	if info.Size() != f.found.Size() || !os.SameFile(info, f.found) {
+		return &fs.PathError{Op: "read", Path: f.local, Err: fileservice.ErrChanged}
+	}
+	f.version = fileservice.VersionOf(info)
+	return nil
+}
+
+func (f *pushFile) move(ctx context.Context, blocks fileservice.BlockRange, _ []byte, moved func(int64)) error {
+	err := f.push.client.WriteBlocks(ctx, f.remote, f.version, blocks.First, blocks.Count, f.file, f.addSum)
+	if err != nil {
+		return f.unlessPresent(ctx, f.version, err)
+	}
+	moved(min(blocks.Count*fileservice.BlockSize, f.version.Size-blocks.First*fileservice.BlockSize))
+	return nil
+}
+
+// unlessPresent gives errPresent if an error is due to this very file: somebody else was faster with it, or an answer
+// was lost.
+func (f *pushFile) unlessPresent(ctx context.Context, version fileservice.Version, err error) error {
+	if errors.Is(err, fs.ErrExist) || errors.Is(err, fileservice.ErrRefused) && !isFatal(err) {
+		return cmp.Or(f.lookup(ctx, version), err)
+	}
+	return err
+}
+
+func (f *pushFile) addSum(block int64, sum fileservice.Sum) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.sums.SetWritten(block, sum)
+}
+
+func (f *pushFile) finish(ctx context.Context) (fileservice.Sum, error) {
+	if err := f.sumOthers(); err != nil {
+		return fileservice.Sum{}, err
+	}
+	info, err := f.file.Stat()
+	if err != nil {
+		return fileservice.Sum{}, err
+	}
+	if fileservice.VersionOf(info) != f.version {
+		return fileservice.Sum{}, &fs.PathError{Op: "read", Path: f.local, Err: fileservice.ErrChanged}
+	}
+	root := f.sums.Root()
+	_, err = f.push.client.FinishWrite(ctx, f.remote, f.version, root, info.Mode().Perm(), f.push.config.Overwrite)
+	return root, f.unlessPresent(ctx, f.version, err)
+}
+
+// sumOthers makes the hashes of blocks that an earlier transfer has sent.
+func (f *pushFile) sumOthers() error {
+	var buffer []byte
+	for _, r := range receive.MissingRanges(f.sums.Written(), fileservice.Blocks(f.version.Size)) {
+		for block := r.First; block < r.First+r.Count; block++ {
+			if buffer == nil {
+				buffer = make([]byte, fileservice.SmallFileSize)
+			}
+			var hash fileservice.BlockHash
+			hash.Reset(block, f.version.Size)
+			end := min((block+1)*fileservice.BlockSize, f.version.Size)
+			for offset := block * fileservice.BlockSize; offset < end; {
+				part := buffer[:min(int64(len(buffer)), end-offset)]
+				if err := osfile.ReadFull(f.file, part, offset); err != nil {
+					return &fs.PathError{Op: "read", Path: f.local, Err: err}
+				}
+				hash.Write(part)
+				offset += int64(len(part))
+			}
+			f.sums.SetWritten(block, hash.Sum())
+		}
+	}
+	return nil
+}
+
+func (f *pushFile) end(bool) error {
+	if f.file == nil {
+		return nil
+	}
+	err := f.file.Close()
+	f.file = nil
+	return err
+}
+
+func (f *pushFile) refresh(context.Context) (int64, error) {
+	info, err := f.push.config.Root.Lstat(f.local)
+	if err != nil {
+		return 0, err
+	}
+	if !info.Mode().IsRegular() {
+		return 0, fmt.Errorf("%s: %w", f.local, fileservice.NotRegular(info.Mode()))
+	}
+	f.found = info
+	return info.Size(), nil
+}

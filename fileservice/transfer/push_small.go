@@ -1,0 +1,118 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"culvert/fileservice"
+	"culvert/fileservice/internal/osfile"
+	"culvert/fileservice/internal/receive"
+	"culvert/internal/publish"
+)
+
+// moveSmall sends the files that the server was not seen to have.
+func (p *push) moveSmall(ctx context.Context, b *parcel) (finish func(closed func())) {
+	first := b.items[0].mover.(*pushFile)
+	dir, err := publish.OpenDir(p.config.Root, filepath.Dir(first.local))
+	if err != nil {
+		b.fail(err)
+		return nil
+	}
+	var files []fileservice.SmallFile
+	var which []int // of the parcel
+	for i, it := range b.items {
+		f := it.mover.(*pushFile)
+		if f.there {
+			b.errs[i], f.there = errPresent, false
+			continue
+		}
+		files = append(files, fileservice.SmallFile{
+			Name: path.Base(f.remote), Version: fileservice.VersionOf(f.found), Permissions: f.found.Mode().Perm(),
+		})
+		which = append(which, i)
+	}
+	read := func(i int, content []byte) error {
+		f := b.items[which[i]].mover.(*pushFile)
+		return osfile.ReadSmall(dir, filepath.Base(f.local), files[i].Version, content)
+	}
+	sums, errs, err := p.writeFiles(ctx, path.Dir(first.remote), files, read)
+	for i, at := range which {
+		f := b.items[at].mover.(*pushFile)
+		b.errs[at] = receive.ErrorAbout(err, f.remote)
+		if err == nil {
+			b.errs[at] = errs[i]
+		}
+		b.errs[at] = f.unlessPresent(ctx, files[i].Version, b.errs[at])
+		if b.errs[at] == nil {
+			b.sums[at] = sums[i]
+			p.arrived(b.items[at])
+		}
+	}
+	b.fail(dir.Close())
+	return nil
+}
+
+// writeFiles makes the directory if it has to.
+func (p *push) writeFiles(
+	ctx context.Context, remote string, files []fileservice.SmallFile, read func(int, []byte) error,
+) (sums []fileservice.Sum, errs []error, err error) {
+	if len(files) == 0 {
+		return nil, nil, nil
+	}
+	sums, errs, err = p.client.WriteFiles(ctx, remote, files, p.config.Overwrite, read)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := p.makeDirs(remote); err != nil {
+			return nil, nil, err
+		}
+		sums, errs, err = p.client.WriteFiles(ctx, remote, files, p.config.Overwrite, read)
+	}
+	return sums, errs, err
+}
+
+// pushEntry is an entry of a directory, beside what the server has of that name, or nil.
+type pushEntry struct {
+	fs.DirEntry
+	remote *fileservice.Info
+}
+
+// listRemote adds to regular files what the server has of them, so that those which are there need no call of their
+// own. It looks into a directory once for each part. The entries are sorted.
+func (p *push) listRemote(remote string, entries []fs.DirEntry) error {
+	regular := func(entry fs.DirEntry) bool { return entry.Type().IsRegular() }
+	if !slices.ContainsFunc(entries, regular) {
+		return nil
+	}
+	there := make([]*fileservice.Info, len(entries))
+	err := p.try(func() error {
+		for info, err := range p.client.List(p.ctx, remote) {
+			if err != nil {
+				return err
+			}
+			i, is := slices.BinarySearchFunc(entries, info.Name(), func(entry fs.DirEntry, name string) int {
+				return compareNames(entry.Name(), name)
+			})
+			if is {
+				attributes := info.Attributes()
+				attributes.Name = entries[i].Name() // which is held already
+				there[i] = fileservice.NewInfo(attributes)
+			}
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, fileservice.ErrUnreachable), errors.Is(err, fileservice.ErrIntegrity):
+		return err
+	case err != nil && !errors.Is(err, fs.ErrNotExist) && !isUnnamable(err):
+		return nil // who writes to it will hear why it cannot be listed
+	}
+	for i, entry := range entries {
+		if regular(entry) {
+			entries[i] = &pushEntry{entry, there[i]}
+		}
+	}
+	return nil
+}

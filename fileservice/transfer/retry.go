@@ -1,0 +1,171 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"syscall"
+	"time"
+
+	"culvert/fileservice"
+	"culvert/fileservice/client"
+)
+
+// How often it is worth to try again.
+const (
+	maxAfresh   = 5 // times that a file may change while it is transferred
+	maxRefusals = 5 // times that a server may have forgotten a file, without any blocks moved in between
+)
+
+// How long a transfer waits before it tries again to reach the other end.
+const (
+	firstWait = 100 * time.Millisecond
+	maxWait   = 30 * time.Second
+)
+
+// settle counts a file that is done, or puts it into the queue again. It gives an error that ends everything.
+func (t *transfer) settle(it *item, root fileservice.Sum, err error) error {
+	switch {
+	case err == nil:
+		t.count(it, Event{Kind: FileDone, Resumed: it.resumed}, func(r *Result) {
+			r.Files++
+			r.Resumed += it.resumed
+			if r.Root = root; r.Files > 1 {
+				r.Root = fileservice.Sum{}
+			}
+		})
+	case errors.Is(err, errPresent):
+		t.progress.bytesDone.Add(it.size)
+		t.count(it, Event{Kind: FilePresent}, func(r *Result) { r.Present++ })
+	case t.ctx.Err() != nil:
+		return context.Cause(t.ctx)
+	case isFatal(err): // whatever else it is: a full disk of a server is also a refusal
+		t.fault(it, err)
+		return err
+	case errors.Is(err, fileservice.ErrChanged) && it.afresh < maxAfresh:
+		return t.beginAfresh(it, err)
+	case errors.Is(err, fileservice.ErrUnreachable):
+		it.failures++
+		if !t.mayRetry(err, it.failures) {
+			return err
+		}
+		t.again(it)
+	case errors.Is(err, fileservice.ErrRefused) && t.mayBeForgotten(it):
+		it.refusals++
+		t.wait(firstWait << it.refusals)
+		t.again(it)
+	default:
+		t.fault(it, err)
+	}
+	return nil
+}
+
+// mayBeForgotten says that a refusal is worth another try: a server may still hold what was begun before the file has
+// changed, or know nothing of what was begun, as it was started again, or as somebody else is about to finish it.
+func (t *transfer) mayBeForgotten(it *item) bool {
+	begun := it.begun && (t.config.Retry != nil || it.size > fileservice.SmallFileSize)
+	return it.refusals < maxRefusals && (it.afresh > 0 || it.refusals > 0 || begun)
+}
+
+// isFatal finds the errors that every other file would meet as well.
+func isFatal(err error) bool {
+	for _, fatal := range []error{
+		fileservice.ErrIntegrity, client.ErrClosed, syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO,
+	} {
+		if errors.Is(err, fatal) {
+			return true
+		}
+	}
+	return false
+}
+
+// beginAfresh is for a file of which there is a new version.
+func (t *transfer) beginAfresh(it *item, err error) error {
+	it.afresh++
+	t.tell(Event{Kind: FileChanged, Name: it.name, Size: it.size, Err: err})
+	var size int64
+	err = t.try(func() (err error) {
+		size, err = it.mover.refresh(t.ctx)
+		return err
+	})
+	if err != nil {
+		return t.settle(it, fileservice.Sum{}, err)
+	}
+	t.progress.bytes.Add(size - it.size)
+	it.size, it.resumed = size, 0
+	t.again(it)
+	return nil
+}
+
+func (t *transfer) again(items ...*item) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, it := range items {
+		it.err, it.begun = nil, false
+	}
+	t.queue = append(t.queue, items...)
+	t.changed.Broadcast()
+}
+
+// try calls until the other end is reached, or nobody wants to wait for it any more.
+func (t *transfer) try(call func() error) error {
+	for failures := 1; ; failures++ {
+		err := call()
+		if !errors.Is(err, fileservice.ErrUnreachable) || !t.mayRetry(err, failures) {
+			return err
+		}
+	}
+}
+
+// mayRetry asks whether to go on, and waits.
+func (t *transfer) mayRetry(err error, failures int) bool {
+	if t.config.Retry == nil || t.ctx.Err() != nil || isFatal(err) {
+		return false
+	}
+	wait := min(firstWait<<min(failures-1, 20), maxWait)
+	wait -= time.Duration(rand.Int64N(int64(wait) / 4)) // so that not all come back at once
+	t.asking.Lock()
+	again := t.config.Retry(err)
+	tell := again && time.Since(t.notified) >= wait
+	if tell {
+		t.notified = time.Now()
+	}
+	t.asking.Unlock()
+	if !again {
+		return false
+	}
+	if tell {
+		t.tell(Event{Kind: Waiting, Err: err, Wait: wait})
+	}
+	t.wait(wait)
+	return true
+}
+
+func (t *transfer) wait(wait time.Duration) {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-t.ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// worse gives one of the errors of two calls for a file: what one of them has met, a full disk for instance, is why a
+// server refuses the other.
+func worse(first, second error) error {
+	rank := func(err error) int {
+		switch {
+		case err == nil:
+			return 0
+		case err == errPresent:
+			return 3
+		case isFatal(err):
+			return 2
+		}
+		return 1
+	}
+	if rank(second) > rank(first) {
+		return second
+	}
+	return first
+}

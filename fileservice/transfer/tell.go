@@ -1,0 +1,93 @@
+package transfer
+
+import (
+	"fmt"
+	"io/fs"
+)
+
+const maxFaults = 100 // kept in a Result
+
+// count ends an item.
+func (t *transfer) count(it *item, event Event, count func(*Result)) {
+	event.Name, event.Size = it.name, it.size
+	t.tell(event)
+	if event.Kind != FileFailed {
+		t.progress.filesDone.Add(1)
+	}
+	defer t.tree.done(it.name)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	count(&t.result)
+	t.unended--
+	t.changed.Broadcast()
+}
+
+func (t *transfer) fault(it *item, err error) {
+	t.count(it, Event{Kind: FileFailed, Err: err}, func(r *Result) { r.fail(it.name, err) })
+}
+
+func (r *Result) fail(name string, err error) {
+	r.Failed++
+	if len(r.Faults) < maxFaults {
+		r.Faults = append(r.Faults, Fault{name, err})
+	}
+}
+
+// fail counts a fault of what is not in the queue, such as a directory.
+func (t *transfer) fail(name string, err error) {
+	t.tell(Event{Kind: FileFailed, Name: name, Err: err})
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.result.fail(name, err)
+}
+
+// failPath is fail for a path that cannot be one at the other end.
+func (t *transfer) failPath(name string, err error) {
+	t.fail(name, &fs.PathError{Op: "transfer", Path: name, Err: err})
+}
+
+// skip counts what is not transferred.
+func (t *transfer) skip(name string, err error) {
+	t.tell(Event{Kind: FileSkipped, Name: name, Err: err})
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.result.Skipped++
+}
+
+// plan counts what would be transferred.
+func (t *transfer) plan(it *item, present bool) {
+	kind := FilePlanned
+	if present {
+		kind = FilePresent
+	}
+	t.tell(Event{Kind: kind, Name: it.name, Size: it.size})
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if present {
+		t.result.Present++
+		return
+	}
+	t.result.Files++
+	t.result.Bytes += it.size
+}
+
+func (t *transfer) tell(event Event) {
+	if t.config.Notify == nil {
+		return
+	}
+	t.telling.Lock()
+	defer t.telling.Unlock()
+	t.config.Notify(event)
+}
+
+// fault is the error of a transfer that went to its end.
+func (r *Result) fault() error {
+	switch {
+	case r.Failed == 0:
+		return nil
+	case r.Failed == 1 && r.Files+r.Present+r.Skipped == 0:
+		return r.Faults[0].Err
+	}
+	all := r.Failed + r.Files + r.Present
+	return fmt.Errorf("%w: %d of %d failed, the first: %w", ErrPartial, r.Failed, all, r.Faults[0].Err)
+}
