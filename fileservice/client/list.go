@@ -44,7 +44,7 @@ func (c *call) list(yield func(*fileservice.Info, error) bool) (stopped bool, er
 		c.pause()
 		switch {
 		case err == io.EOF && unnamable > 0:
-			return false, &fileservice.UnnamableError{unnamable}
+			return false, &fileservice.UnnamableError{Count: unnamable}
 		case err == io.EOF:
 			return false, nil
 		case err != nil:

@@ -44,7 +44,7 @@ func TestGoldenJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := mustReceive(t, root, "file", s.version)
-	if got := r.Committed(); !slices.Equal(got, []fileservice.BlockRange{{1, 2}, {5, 1}}) {
+	if got := r.Committed(); !slices.Equal(got, []fileservice.BlockRange{{First: 1, Count: 2}, {First: 5, Count: 1}}) {
 		t.Errorf("committed: %v", got)
 	}
 	s.write(t, r, 0, 3, 4)

@@ -154,7 +154,7 @@ func TestReceiveAgain(t *testing.T) {
 	seeOnly(t, dir, "file.culvert.part", "file.culvert.journal")
 
 	r = mustReceive(t, root, "file", s.version)
-	if got := r.Committed(); !slices.Equal(got, []fileservice.BlockRange{{1, 2}, {6, 1}}) {
+	if got := r.Committed(); !slices.Equal(got, []fileservice.BlockRange{{First: 1, Count: 2}, {First: 6, Count: 1}}) {
 		t.Fatalf("committed: %v", got)
 	}
 	s.write(t, r, 0, 1, 3, 4, 5)
@@ -318,7 +318,7 @@ func TestReceiveFaults(t *testing.T) {
 			}
 			seeOnly(t, dir, "file.culvert.part", "file.culvert.journal")
 			r = mustReceive(t, root, "file", s.version)
-			if got := r.Committed(); !slices.Equal(got, []fileservice.BlockRange{{3, 1}}) {
+			if got := r.Committed(); !slices.Equal(got, []fileservice.BlockRange{{First: 3, Count: 1}}) {
 				t.Errorf("committed: %v", got)
 			}
 			if err := r.Close(); err != nil {
