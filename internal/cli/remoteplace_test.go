@@ -7,7 +7,8 @@ import (
 	"os"
 	"testing"
 
-	"culvert/fileservice"
+	"culvert/fileservice/client"
+	"culvert/fileservice/server"
 	"culvert/place"
 	"culvert/place/placetest"
 )
@@ -18,7 +19,7 @@ func TestRemotePlace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		server, err := fileservice.NewServer(fileservice.ServerConfig{Root: root, Writable: true})
+		server, err := server.New(server.Config{Root: root, Writable: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -28,7 +29,7 @@ func TestRemotePlace(t *testing.T) {
 		}
 		served := make(chan error, 1)
 		go func() { served <- server.Serve(listener) }()
-		client, err := fileservice.NewClient(fileservice.ClientConfig{
+		client, err := client.New(client.Config{
 			Dial: func(ctx context.Context) (net.Conn, error) {
 				return new(net.Dialer).DialContext(ctx, "tcp", listener.Addr().String())
 			},
