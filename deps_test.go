@@ -18,7 +18,10 @@ import (
 // floors says which packages stand on which floor, counted from the ground. A name stands for the packages below it
 // too, unless they are named themselves.
 var floors = [][]string{
-	{"bytebuf", "internal/disk", "internal/ordered", "internal/publish", "internal/recent", "internal/strictio"},
+	{
+		"bytebuf", "internal/disk", "internal/fingerprint", "internal/ordered", "internal/publish", "internal/recent",
+		"internal/strictio",
+	},
 	{"agefile", "cipherio", "secureconn", "wal", "place", "internal/compress", "internal/keyfile"},
 	{"source", "format"},
 	{"export"},

@@ -6,37 +6,44 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/base32"
 	"errors"
 	"fmt"
 	"math/big"
-	"strings"
 	"sync"
 	"time"
+
+	"culvert/internal/fingerprint"
 )
 
 // DefaultHandshakeTimeout is how long a handshake may take if [Config.HandshakeTimeout] is 0.
 const DefaultHandshakeTimeout = 10 * time.Second
 
-// Config says who one side is and whom it speaks with. It may be shared by any number of connections and must not be
-// changed or copied once it is in use.
+// Config has the key of this side and says which peers it accepts. Exactly one of Peers and Authorize must be set. A
+// Config may be shared by any number of connections, and must not be changed or copied once it is in use.
 type Config struct {
-	// Key is the own key, as ed25519.GenerateKey makes it. It is required.
+	// Key is the key of this side, as ed25519.GenerateKey makes it. It is required.
 	Key ed25519.PrivateKey
 
-	// Peers are the fingerprints of those that are accepted, as [Fingerprint] gives them. At least one is required: no
-	// connection is made with a peer that is not known.
+	// Peers are the fingerprints of the peers that are accepted, as [Fingerprint] returns them.
 	Peers []string
+
+	// Authorize decides about a peer at each handshake, so that the decision may change while connections are made. Nil
+	// accepts the peer; an error refuses it, and is the Err of the [PeerError] with which the handshake fails. The
+	// fingerprint is in lower case. Connections that exist are not asked about again.
+	//
+	// The peer has not yet proved that it holds the key: Authorize should only decide. After the handshake, [Conn.Peer]
+	// is proved. Authorize may be called concurrently, and should return quickly.
+	Authorize func(fingerprint string) error
 
 	// HandshakeTimeout is how long a handshake may take, from its first byte to its last; 0 means
 	// DefaultHandshakeTimeout, and less than 0 is an error.
 	HandshakeTimeout time.Duration
 
-	once    sync.Once
-	tls     *tls.Config
-	peers   map[fingerprint]bool
-	own     fingerprint
-	invalid error
+	once      sync.Once
+	tls       *tls.Config
+	authorize func(fingerprint.Fingerprint) error
+	own       fingerprint.Fingerprint
+	invalid   error
 }
 
 // prepare does once what all handshakes need.
@@ -55,16 +62,9 @@ func (c *Config) build() error {
 	if c.HandshakeTimeout < 0 {
 		return errors.New("secureconn: the HandshakeTimeout of the Config is negative")
 	}
-	if len(c.Peers) == 0 {
-		return errors.New("secureconn: the Config has no Peers, so that nobody can be connected with")
-	}
-	c.peers = map[fingerprint]bool{}
-	for _, text := range c.Peers {
-		f, err := parseFingerprint(text)
-		if err != nil {
-			return err
-		}
-		c.peers[f] = true
+	var err error
+	if c.authorize, err = c.decider(); err != nil {
+		return err
 	}
 	certificate, err := selfSigned(c.Key)
 	if err != nil {
@@ -78,12 +78,38 @@ func (c *Config) build() error {
 		CurvePreferences:       []tls.CurveID{tls.X25519MLKEM768},
 		SessionTicketsDisabled: true,
 		ClientAuth:             tls.RequireAnyClientCert,
-		// There is no authority to ask. VerifyConnection compares the fingerprint instead, on both sides, and the
-		// handshake fails if the peer does not hold the key.
+		// There are no authorities. Instead VerifyConnection checks the fingerprint, on both sides. The handshake fails if
+		// the peer does not hold the key.
 		InsecureSkipVerify: true,
 		VerifyConnection:   c.verify,
 	}
 	return nil
+}
+
+// decider returns the function that accepts a peer.
+func (c *Config) decider() (func(fingerprint.Fingerprint) error, error) {
+	switch {
+	case c.Authorize != nil && c.Peers != nil:
+		return nil, errors.New("secureconn: the Config has both Peers and Authorize")
+	case c.Authorize != nil:
+		return func(peer fingerprint.Fingerprint) error { return c.Authorize(peer.String()) }, nil
+	case len(c.Peers) == 0:
+		return nil, errors.New("secureconn: the Config has neither Peers nor Authorize, so no peer would be accepted")
+	}
+	listed := map[fingerprint.Fingerprint]bool{}
+	for _, text := range c.Peers {
+		peer, err := fingerprint.Parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("secureconn: %w", err)
+		}
+		listed[peer] = true
+	}
+	return func(peer fingerprint.Fingerprint) error {
+		if !listed[peer] {
+			return errNotListed
+		}
+		return nil
+	}, nil
 }
 
 func (c *Config) timeout() time.Duration {
@@ -93,8 +119,8 @@ func (c *Config) timeout() time.Duration {
 	return c.HandshakeTimeout
 }
 
-// verify accepts a connection that is as the package comment says, with a peer whose fingerprint is listed. TLS asks
-// before it shows the own certificate to a server, and tells the peer of a refusal.
+// verify accepts a connection that follows the package comment, with a peer that is authorized. TLS calls it before it
+// shows the own certificate to a server, and reports a refusal to the peer.
 func (c *Config) verify(state tls.ConnectionState) error {
 	if state.NegotiatedProtocol != protocol {
 		return errors.New("the peer does not speak " + protocol)
@@ -106,24 +132,24 @@ func (c *Config) verify(state tls.ConnectionState) error {
 	if err != nil {
 		return err
 	}
-	if !c.peers[peer] {
-		return &PeerError{Fingerprint: peer.String()}
+	if err := c.authorize(peer); err != nil {
+		return &PeerError{Fingerprint: peer.String(), Err: err}
 	}
 	return nil
 }
 
-// peerOf gives the fingerprint of the key that the peer has shown.
-func peerOf(state tls.ConnectionState) (fingerprint, error) {
+// peerOf returns the fingerprint of the key in the peer's certificate.
+func peerOf(state tls.ConnectionState) (fingerprint.Fingerprint, error) {
 	if len(state.PeerCertificates) == 0 {
-		return fingerprint{}, errors.New("the peer has shown no key")
+		return fingerprint.Fingerprint{}, errors.New("the peer has shown no key")
 	}
 	if state.PeerCertificates[0].PublicKeyAlgorithm != x509.Ed25519 {
-		return fingerprint{}, errors.New("the key of the peer is not one of Ed25519")
+		return fingerprint.Fingerprint{}, errors.New("the key of the peer is not one of Ed25519")
 	}
 	return sha256.Sum256(state.PeerCertificates[0].RawSubjectPublicKeyInfo), nil
 }
 
-// selfSigned wraps a key as TLS wants it. Only the key counts, so the certificate has no name and no term.
+// selfSigned wraps a key as TLS needs it. Only the key counts: the certificate has no name and does not expire.
 func selfSigned(key ed25519.PrivateKey) (*tls.Certificate, error) {
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1),
@@ -141,34 +167,6 @@ func selfSigned(key ed25519.PrivateKey) (*tls.Certificate, error) {
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, nil
 }
 
-// fingerprint is the SHA-256 of a SubjectPublicKeyInfo.
-type fingerprint [sha256.Size]byte
-
-var fingerprintEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
-
-func (f fingerprint) String() string { return fingerprintEncoding.EncodeToString(f[:]) }
-
-func parseFingerprint(text string) (f fingerprint, err error) {
-	text = strings.ToLower(text)
-	raw, err := fingerprintEncoding.DecodeString(text)
-	if err == nil && len(raw) == len(f) {
-		f = fingerprint(raw)
-	}
-	if f.String() != text {
-		return f, fmt.Errorf("secureconn: %q is no fingerprint, which has 52 characters from a to z and 2 to 7", text)
-	}
-	return f, nil
-}
-
-// Fingerprint gives the fingerprint of a public key: the SHA-256 of its X.509 form (SubjectPublicKeyInfo) in base32,
-// RFC 4648, in lower case and without padding. It has 52 characters. It panics if the key has a wrong length.
-func Fingerprint(public ed25519.PublicKey) string {
-	if len(public) != ed25519.PublicKeySize {
-		panic("secureconn.Fingerprint: wrong length of the key")
-	}
-	spki, err := x509.MarshalPKIXPublicKey(public)
-	if err != nil {
-		panic(err) // it knows Ed25519
-	}
-	return fingerprint(sha256.Sum256(spki)).String()
-}
+// Fingerprint returns the fingerprint of a public key: the SHA-256 of its X.509 form (SubjectPublicKeyInfo) in base32
+// (RFC 4648), in lower case and without padding. It has 52 characters. Fingerprint panics if the key has a wrong length.
+func Fingerprint(public ed25519.PublicKey) string { return fingerprint.Of(public).String() }

@@ -1,13 +1,11 @@
 package secureconn_test
 
 import (
-	"crypto/ed25519"
 	"net"
 	"strings"
 	"sync"
 	"testing"
 
-	"culvert/internal/keyfile"
 	"culvert/secureconn"
 )
 
@@ -23,6 +21,8 @@ func TestBadConfig(t *testing.T) {
 		"no base32":         {Key: key(1), Peers: []string{"0" + peers[0][1:]}},
 		"not canonical":     {Key: key(1), Peers: []string{peers[0][:51] + "b"}},
 		"an empty peer":     {Key: key(1), Peers: []string{peers[0], ""}},
+		"two deciders":      {Key: key(1), Peers: peers, Authorize: func(string) error { return nil }},
+		"no list":           {Key: key(1), Peers: []string{}, Authorize: func(string) error { return nil }},
 		"a negative time":   {Key: key(1), Peers: peers, HandshakeTimeout: -1},
 		"a peer with space": {Key: key(1), Peers: []string{peers[0] + " "}},
 	} {
@@ -61,19 +61,5 @@ func TestSharedConfig(t *testing.T) {
 			a.Close()
 			b.Close()
 		})
-	}
-}
-
-// TestFingerprint holds the fingerprint to that of identity files.
-func TestFingerprint(t *testing.T) {
-	for n := range byte(20) {
-		public := key(n).Public().(ed25519.PublicKey)
-		want, err := keyfile.Fingerprint(public)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := secureconn.Fingerprint(public); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
 	}
 }

@@ -7,23 +7,29 @@ import (
 	"syscall"
 )
 
-// ErrRecord is the error of a connection on which something came that the peer has not sent: a record that was changed,
-// repeated, left out or moved, or that is not as the package comment says. Nothing of it was handed out.
+// ErrRecord is the error of a connection that received something the peer has not sent: a record that was changed,
+// repeated, omitted or moved, or that does not follow the package comment. None of its data was returned.
 var ErrRecord = errors.New("secureconn: a record is not authentic")
 
-// ErrRefused is the error of a handshake that the peer has broken off, or somebody on the way in its name. The most
-// likely reason is that it does not list the own fingerprint, which stands in the text.
+// ErrRefused is the error of a handshake that was broken off by the peer, or by an attacker in its name. Most likely the
+// peer does not accept the fingerprint of this side, which is in the text.
 var ErrRefused = errors.New("secureconn: the peer has refused the connection")
 
-// PeerError is the error of a handshake with a peer who shows a key that is not listed in [Config.Peers]. Whether it
-// holds that key is not known.
+// PeerError is the error of a handshake with a peer that [Config.Peers] or [Config.Authorize] does not accept. The peer
+// has not proved that it holds the key.
 type PeerError struct {
 	Fingerprint string // of the peer
+	Err         error  // of Authorize, or that the peer is not listed
 }
 
 func (e *PeerError) Error() string {
-	return fmt.Sprintf("secureconn: the peer is %s, which is not listed", e.Fingerprint)
+	return fmt.Sprintf("secureconn: the peer %s is not accepted: %v", e.Fingerprint, e.Err)
 }
+
+// Unwrap returns Err.
+func (e *PeerError) Unwrap() error { return e.Err }
+
+var errNotListed = errors.New("it is not listed")
 
 var (
 	errWriteClosed = errors.New("secureconn: write after CloseWrite")

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync"
 	"time"
 
 	"culvert/secureconn"
@@ -110,7 +111,7 @@ func ExamplePeerError() {
 	fmt.Println(errors.As(err, &peer))
 	fmt.Println(err)
 	// Output: true
-	// secureconn: the peer is ktaliakdcf4lu5vb26u7pn4jzyfwrlgvmimwjwb3pidtrm5oqnaq, which is not listed
+	// secureconn: the peer ktaliakdcf4lu5vb26u7pn4jzyfwrlgvmimwjwb3pidtrm5oqnaq is not accepted: it is not listed
 }
 
 func ExampleFingerprint() {
@@ -237,6 +238,34 @@ func ExampleConfig() {
 	}
 	// Output: <nil>
 	// <nil>
+}
+
+// A server whose list of clients changes while it runs.
+func ExampleConfig_authorize() {
+	alice, bob := exampleKey('a'), exampleKey('b')
+	var allowed sync.Map
+	allowed.Store(secureconn.Fingerprint(alice.Public().(ed25519.PublicKey)), true)
+	config := &secureconn.Config{
+		Key: bob,
+		Authorize: func(fingerprint string) error {
+			if _, is := allowed.Load(fingerprint); !is {
+				return errors.New("ask the administrator")
+			}
+			return nil
+		},
+	}
+	connect := func() {
+		a, b := net.Pipe()
+		go func() { _ = secureconn.Client(a, exampleConfig(alice, bob)).Handshake() }()
+		fmt.Println(secureconn.Server(b, config).Handshake())
+		_ = b.Close()
+	}
+	connect()
+	allowed.Clear()
+	connect()
+	// Output:
+	// <nil>
+	// secureconn: the peer v6ihgnqamyst2hj4p5rkcqxo74s5jo3qmkfwavqul7ehscckezkq is not accepted: ask the administrator
 }
 
 // damaged is a network that changes bytes after a while.

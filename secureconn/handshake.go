@@ -9,6 +9,8 @@ import (
 	"io"
 	"net"
 	"slices"
+
+	"culvert/internal/fingerprint"
 )
 
 // accepted is what the server sends as application data of TLS when it has accepted the client.
@@ -159,7 +161,7 @@ func (c *Conn) takeOver(b *batch) {
 }
 
 // handshakeError says what a failure means.
-func handshakeError(err error, own fingerprint) error {
+func handshakeError(err error, own fingerprint.Fingerprint) error {
 	var peer *PeerError
 	var remote *net.OpError
 	switch {

@@ -68,6 +68,53 @@ func TestWrongPin(t *testing.T) {
 	}
 }
 
+// TestAuthorize asks at each handshake, on either side, and refuses as the list does.
+func TestAuthorize(t *testing.T) {
+	reason := errors.New("revoked")
+	for name, byServer := range map[string]bool{"by the client": false, "by the server": true} {
+		t.Run(name, func(t *testing.T) {
+			forClient, forServer := configs()
+			decider, other := forClient, key(2)
+			if byServer {
+				decider, other = forServer, key(1)
+			}
+			var asked []string
+			var decision error
+			decider.Peers = nil
+			decider.Authorize = func(fingerprint string) error {
+				asked = append(asked, fingerprint)
+				return decision
+			}
+			handshakes := func() (deciding, refused error) {
+				a, b := tcpPair(t)
+				client, server := secureconn.Client(a, forClient), secureconn.Server(b, forServer)
+				defer client.Close()
+				defer server.Close()
+				clientErr, serverErr := shake(client, server)
+				if byServer {
+					return serverErr, clientErr
+				}
+				return clientErr, serverErr
+			}
+			if one, two := handshakes(); one != nil || two != nil {
+				t.Fatalf("an accepted peer: %v, %v", one, two)
+			}
+			decision = reason
+			err, refused := handshakes()
+			var peer *secureconn.PeerError
+			if !errors.As(err, &peer) || peer.Fingerprint != fingerprintOf(other) || !errors.Is(err, reason) {
+				t.Errorf("the deciding side has the error %v", err)
+			}
+			if !errors.Is(refused, secureconn.ErrRefused) {
+				t.Errorf("the refused side has the error %v", refused)
+			}
+			if len(asked) != 2 || asked[0] != fingerprintOf(other) || asked[1] != asked[0] {
+				t.Errorf("it was asked about %q", asked)
+			}
+		})
+	}
+}
+
 // TestPlainTLS has peers that speak TLS, but not as they must.
 func TestPlainTLS(t *testing.T) {
 	for name, change := range map[string]func(*tls.Config){

@@ -19,6 +19,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -29,11 +30,29 @@ type servers map[string]*servingProcess
 type servingProcess struct {
 	cmd    *exec.Cmd
 	out    bytes.Buffer
-	stderr bytes.Buffer
+	stderr lockedBuffer
 	read   chan error // of standard output, until its end
 }
 
 type serversKey struct{}
+
+// lockedBuffer is read while it is written.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	data bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.data.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.data.String()
+}
 
 // serving starts a server and puts the first line that it prints, which is its URL, into a variable:
 //
@@ -78,13 +97,10 @@ func halt(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
 		ts.Fatalf("usage: halt VARIABLE CODE SIGNALS")
 	}
-	s := ts.Value(serversKey{}).(servers)[args[0]]
-	if s == nil {
-		ts.Fatalf("there is no server %s", args[0])
-	}
+	s := serverOf(ts, args[0])
 	for name := range strings.SplitSeq(args[2], ",") {
 		ts.Check(s.cmd.Process.Signal(map[string]os.Signal{
-			"INT": os.Interrupt, "TERM": syscall.SIGTERM, "KILL": os.Kill,
+			"INT": os.Interrupt, "TERM": syscall.SIGTERM, "KILL": os.Kill, "HUP": syscall.SIGHUP,
 		}[name]))
 	}
 	ts.Check(<-s.read)
@@ -93,10 +109,40 @@ func halt(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(err)
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".out"), s.out.Bytes(), 0o600))
-	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".err"), s.stderr.Bytes(), 0o600))
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".err"), []byte(s.stderr.String()), 0o600))
 	ts.Logf("%s", s.stderr.String())
 	if got := strconv.Itoa(s.cmd.ProcessState.ExitCode()); got != args[1] {
 		ts.Fatalf("exit code %s, want %s", got, args[1])
+	}
+}
+
+func serverOf(ts *testscript.TestScript, name string) *servingProcess {
+	s := ts.Value(serversKey{}).(servers)[name]
+	if s == nil {
+		ts.Fatalf("there is no server %s", name)
+	}
+	return s
+}
+
+// hangup sends SIGHUP to a server, and waits until it says a text that it has not said before:
+//
+//	hangup VARIABLE TEXT
+func hangup(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: hangup VARIABLE TEXT")
+	}
+	s := serverOf(ts, args[0])
+	before := len(s.stderr.String())
+	ts.Check(s.cmd.Process.Signal(syscall.SIGHUP))
+	ticks := time.NewTicker(5 * time.Millisecond)
+	defer ticks.Stop()
+	deadline := time.After(time.Minute) // for a test that hangs
+	for !strings.Contains(s.stderr.String()[before:], args[1]) {
+		select {
+		case <-ticks.C:
+		case <-deadline:
+			ts.Fatalf("the server says: %s", s.stderr.String())
+		}
 	}
 }
 

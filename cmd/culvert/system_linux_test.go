@@ -56,6 +56,35 @@ func onTerminal(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// closeTerminal runs a command on a terminal, closes the terminal when the command has printed something, and compares
+// the exit code:
+//
+//	closeterminal CODE COMMAND [ARGUMENT]...
+func closeTerminal(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: closeterminal CODE COMMAND [ARGUMENT]...")
+	}
+	controller, terminal, err := openPTY()
+	ts.Check(err)
+	path, err := exec.LookPath(args[1])
+	ts.Check(err)
+	cmd := exec.Command(path, args[2:]...)
+	cmd.Dir, cmd.Env = ts.MkAbs("."), environment(ts)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	ts.Check(cmd.Start())
+	ts.Check(terminal.Close())
+	_, err = controller.Read(make([]byte, 1))
+	ts.Check(errors.Join(err, controller.Close()))
+	var exit *exec.ExitError
+	if err := cmd.Wait(); err != nil && !errors.As(err, &exit) {
+		ts.Check(err)
+	}
+	if got := strconv.Itoa(cmd.ProcessState.ExitCode()); got != args[0] {
+		ts.Fatalf("exit code %s, want %s", got, args[0])
+	}
+}
+
 // openPTY opens a pair of pseudo terminals.
 func openPTY() (controller, terminal *os.File, err error) {
 	controller, err = os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)

@@ -10,6 +10,10 @@ func onTerminal(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Fatalf("there are no pseudo terminals here: ask for the condition [pty]")
 }
 
+func closeTerminal(ts *testscript.TestScript, _ bool, _ []string) {
+	ts.Fatalf("there are no pseudo terminals here: ask for the condition [pty]")
+}
+
 func canMount(string) bool { return false }
 
 func smallDisk(ts *testscript.TestScript, _ bool, _ []string) {

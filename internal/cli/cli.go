@@ -35,6 +35,7 @@ type app struct {
 
 	stdinUse string // what standard input is read as, once something reads it
 
+	reloads  atomic.Bool  // SIGHUP is a request to the command, unless its terminal was closed
 	patience atomic.Int64 // how much more than graceful the command may take to end, in nanoseconds
 }
 
@@ -56,7 +57,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		debug.SetGCPercent(25)
 	}
 
-	ctx, forced, stop := interruptible(context.Background(), &a.patience)
+	ctx, forced, stop := interruptible(context.Background(), a)
 	defer stop()
 	done := make(chan error, 1)
 	go func() { done <- a.execute(ctx, args) }()
@@ -78,9 +79,7 @@ const sameRequest = 100 * time.Millisecond
 // interruptible gives a context that ends at the first signal to stop, and a channel that is closed at the second
 // one, or when the time to end gracefully has passed. When it stops, further signals have no effect: what is left is to
 // exit, with the code of what was done. Signals that the process was told to ignore, as by nohup, stay ignored.
-func interruptible(parent context.Context, patience *atomic.Int64) (
-	ctx context.Context, forced <-chan struct{}, stop func(),
-) {
+func interruptible(parent context.Context, a *app) (ctx context.Context, forced <-chan struct{}, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
@@ -89,19 +88,26 @@ func interruptible(parent context.Context, patience *atomic.Int64) (
 		}
 	}
 	force := make(chan struct{})
+	onTerminal := ui.IsTerminal(a.stderr)
+	ends := func(s os.Signal) bool {
+		return s != syscall.SIGHUP || !a.reloads.Load() || onTerminal && !ui.IsTerminal(a.stderr)
+	}
 	go func() {
-		select {
-		case <-signals:
-		case <-ctx.Done():
-			return
+		for ended := false; !ended; {
+			select {
+			case s := <-signals:
+				ended = ends(s)
+			case <-ctx.Done():
+				return
+			}
 		}
 		first := time.Now()
 		cancel(errInterrupted)
-		over := time.After(graceful + time.Duration(patience.Load()))
+		over := time.After(graceful + time.Duration(a.patience.Load()))
 		for again := false; !again; {
 			select {
-			case <-signals:
-				again = time.Since(first) > sameRequest
+			case s := <-signals:
+				again = ends(s) && time.Since(first) > sameRequest
 			case <-over:
 				again = true
 			}

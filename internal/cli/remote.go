@@ -16,6 +16,7 @@ import (
 
 	"culvert/fileservice"
 	"culvert/fileservice/client"
+	"culvert/internal/fingerprint"
 	"culvert/internal/keyfile"
 	"culvert/secureconn"
 )
@@ -88,7 +89,7 @@ func parseRemoteURL(text string) (*remoteURL, error) {
 		return nil, withHint(usagef("the URL has a password: there are none, the own identity says who you are"), form)
 	case u.fingerprint == "":
 		return nil, withHint(usagef("%q does not say who the server is: the fingerprint is missing", text), form)
-	case !keyfile.IsFingerprint(u.fingerprint):
+	case !isFingerprint(u.fingerprint):
 		return nil, withHint(usagef("%q is no fingerprint", u.fingerprint),
 			"it has 52 characters from a to z and 2 to 7; culvert serve prints it as a part of its URL")
 	case host == "":
@@ -97,6 +98,11 @@ func parseRemoteURL(text string) (*remoteURL, error) {
 		return nil, withHint(usagef("%q is no path within the tree of the server", u.path), form)
 	}
 	return u, nil
+}
+
+func isFingerprint(text string) bool {
+	_, err := fingerprint.Parse(text)
+	return err == nil
 }
 
 // connectionFlags say who one is on a connection.

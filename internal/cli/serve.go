@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"culvert/fileservice/server"
-	"culvert/internal/keyfile"
+	"culvert/internal/fingerprint"
 	"culvert/internal/ui"
 	"culvert/secureconn"
 )
@@ -24,7 +24,9 @@ const serveHelp = `Serve lets others list and read the files of a directory, ove
 prints a URL for each address of this machine; culvert ls, pull, push and mount take them, with a path after the /.
 
 Nobody may connect but the holders of the fingerprints that --allow names, here or in a file with one on each line.
-Culvert keygen prints one's own. Whoever may connect may read all files of the directory that this process can read;
+Culvert keygen prints one's own. On SIGHUP the server reads such files again: it refuses new connections of peers that
+the new list does not name, and ends those that exist. If a file cannot be read, or names nobody, the old list stays in
+force and the server says so. Whoever may connect may read all files of the directory that this process can read;
 with --writable, also make directories and write and replace files. Nothing outside the directory can be reached,
 whatever links lead there.
 
@@ -171,8 +173,8 @@ func (o *serveOptions) allowed(ctx context.Context, a *app, own string) ([]strin
 	reader := a.keyReader(ctx, &o.passphraseFlags)
 	var fingerprints []string
 	for _, value := range o.allow {
-		if lower := strings.ToLower(value); keyfile.IsFingerprint(lower) {
-			fingerprints = append(fingerprints, lower)
+		if parsed, err := fingerprint.Parse(value); err == nil {
+			fingerprints = append(fingerprints, parsed.String())
 			continue
 		}
 		more, err := reader.Fingerprints(value)
@@ -200,6 +202,7 @@ type serving struct {
 	app      *app
 	options  *serveOptions
 	report   *serveReport
+	access   *access
 	observer *serveObserver
 	start    time.Time
 }
@@ -227,6 +230,7 @@ func (s *serving) run(ctx context.Context) (err error) {
 		return err
 	}
 	s.report.Allowed = len(peers)
+	s.access = &access{peers: peers, conns: map[*accessConn]struct{}{}}
 	root, err := openTree(s.report.Directory)
 	if err != nil {
 		return err
@@ -241,7 +245,7 @@ func (s *serving) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, stopMetrics()) }()
 	listener, err := secureconn.Listen("tcp", listenAddress(o.listen), &secureconn.Config{
-		Key: key.ConnectionKey(), Peers: peers, HandshakeTimeout: o.limits.HandshakeTimeout,
+		Key: key.ConnectionKey(), Authorize: s.access.authorize, HandshakeTimeout: o.limits.HandshakeTimeout,
 	})
 	if err != nil {
 		return listenError(err, "--listen", o.listen)
@@ -252,22 +256,31 @@ func (s *serving) run(ctx context.Context) (err error) {
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
+	hangups, stop := s.listenForHangups()
+	defer stop()
 	s.app.patience.Store(int64(o.drain + 5*closing))
 	if err := s.announce(listener.Addr()); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	return s.serve(ctx, server, listener)
+	return s.serve(ctx, server, accessListener{listener, s.access}, hangups)
 }
 
 // serve runs the server until the context ends, and lets it drain.
-func (s *serving) serve(ctx context.Context, server *server.Server, listener net.Listener) error {
+func (s *serving) serve(
+	ctx context.Context, server *server.Server, listener net.Listener, hangups <-chan os.Signal,
+) error {
 	defer s.finish()
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
-	select {
-	case err := <-ended:
-		return errors.Join(err, server.Close())
-	case <-ctx.Done():
+	for running := true; running; {
+		select {
+		case err := <-ended:
+			return errors.Join(err, server.Close())
+		case <-hangups:
+			s.reload(ctx)
+		case <-ctx.Done():
+			running = false
+		}
 	}
 	s.say(fmt.Sprintf("culvert: stopping; calls under way have %v", s.options.drain))
 	drain, cancel := context.WithTimeoutCause(context.Background(), s.options.drain, errDrained)

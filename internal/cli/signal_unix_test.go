@@ -5,7 +5,6 @@ package cli
 import (
 	"errors"
 	"os/signal"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -13,9 +12,9 @@ import (
 
 func TestSecondSignalForces(t *testing.T) {
 	t.Cleanup(func() { signal.Reset() })
-	var patience atomic.Int64
-	patience.Store(int64(time.Hour))
-	ctx, forced, stop := interruptible(t.Context(), &patience)
+	a := &app{}
+	a.patience.Store(int64(time.Hour))
+	ctx, forced, stop := interruptible(t.Context(), a)
 	send := func() {
 		if err := syscall.Kill(syscall.Getpid(), syscall.SIGTERM); err != nil {
 			t.Fatal(err)

@@ -1,13 +1,14 @@
 package keyfile
 
 import (
-	"encoding/base32"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"filippo.io/age"
+
+	"culvert/internal/fingerprint"
 )
 
 // errNoConnectionKey reports that no identity can be used for connections.
@@ -42,14 +43,6 @@ func keyOf(identity age.Identity) (*Key, error) {
 	return nil, errNoConnectionKey
 }
 
-// IsFingerprint reports whether text is a fingerprint in lower case.
-func IsFingerprint(text string) bool {
-	encoding := base32.StdEncoding.WithPadding(base32.NoPadding)
-	sum, err := encoding.DecodeString(strings.ToUpper(text))
-	// Each hash has only one valid text: the unused bits must be 0.
-	return err == nil && len(text) == FingerprintLen && strings.ToLower(encoding.EncodeToString(sum)) == text
-}
-
 // Fingerprints reads a file of fingerprints. Each line begins with a fingerprint, in upper or lower case; the rest of
 // the line, such as a name, is ignored. So are comments and empty lines. The result is in lower case.
 func (r *Reader) Fingerprints(path string) ([]string, error) {
@@ -66,14 +59,14 @@ func (r *Reader) Fingerprints(path string) ([]string, error) {
 		if len(fields) == 0 {
 			continue
 		}
-		fingerprint := strings.ToLower(fields[0])
-		if !IsFingerprint(fingerprint) {
+		parsed, parseErr := fingerprint.Parse(fields[0])
+		if parseErr != nil {
 			// The line is not quoted: the file may be a confidential one, named by mistake.
 			err = fmt.Errorf("line %d does not begin with a fingerprint", line.number)
 			break
 		}
-		if !slices.Contains(fingerprints, fingerprint) {
-			fingerprints = append(fingerprints, fingerprint)
+		if text := parsed.String(); !slices.Contains(fingerprints, text) {
+			fingerprints = append(fingerprints, text)
 		}
 	}
 	if err == nil && len(fingerprints) == 0 {

@@ -43,18 +43,6 @@ func TestFingerprints(t *testing.T) {
 	}
 }
 
-func TestIsFingerprint(t *testing.T) {
-	last := knownFingerprint[:keyfile.FingerprintLen-1]
-	for text, want := range map[string]bool{
-		knownFingerprint: true, strings.ToUpper(knownFingerprint): false, last: false, last + "b": false,
-		knownFingerprint + "a": false, "": false, strings.Repeat("a", 51) + "1": false,
-	} {
-		if keyfile.IsFingerprint(text) != want {
-			t.Errorf("%q: got %v", text, !want)
-		}
-	}
-}
-
 // The key for connections is in whatever file the identity is in, if it shows its secret.
 func TestKeyOf(t *testing.T) {
 	for name, file := range map[string]string{
@@ -102,9 +90,4 @@ func ExampleKeyOf() {
 	}
 	fmt.Println(key.Fingerprint())
 	// Output: o3yrhnomzr7jitk4wcyiozh6qtvjuemqperdi66n7hdcqkzv6hgq
-}
-
-func ExampleIsFingerprint() {
-	fmt.Println(keyfile.IsFingerprint(knownFingerprint), keyfile.IsFingerprint("backup-host"))
-	// Output: true false
 }

@@ -32,13 +32,12 @@ import (
 	"crypto/ed25519"
 	"crypto/hkdf"
 	"crypto/sha256"
-	"crypto/x509"
-	"encoding/base32"
 	"fmt"
-	"strings"
 	"time"
 
 	"filippo.io/age"
+
+	"culvert/internal/fingerprint"
 )
 
 // connectionLabel separates the connection key from other keys that may be derived from an identity.
@@ -106,26 +105,7 @@ func (k *Key) ConnectionKey() ed25519.PrivateKey { return k.connection }
 
 // Fingerprint returns the fingerprint of the connection key, which peers pin.
 func (k *Key) Fingerprint() string {
-	// An Ed25519 private key always holds an Ed25519 public key.
-	fingerprint, err := Fingerprint(k.connection.Public().(ed25519.PublicKey))
-	if err != nil {
-		panic(err)
-	}
-	return fingerprint
-}
-
-// FingerprintLen is the number of characters of a fingerprint.
-const FingerprintLen = 52
-
-// Fingerprint returns the SHA-256 hash of a public key in X.509 form (SubjectPublicKeyInfo), in lower-case base32. It
-// accepts the types of [x509.MarshalPKIXPublicKey].
-func Fingerprint(public any) (string, error) {
-	spki, err := x509.MarshalPKIXPublicKey(public)
-	if err != nil {
-		return "", fmt.Errorf("keyfile: %w", err)
-	}
-	sum := sha256.Sum256(spki)
-	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:])), nil
+	return fingerprint.Of(k.connection.Public().(ed25519.PublicKey)).String()
 }
 
 // text returns the content of the key's file, including the secret.
