@@ -140,7 +140,7 @@ func (f *WritableFile) keep() {
 
 func (f *WritableFile) tellKeep(name string) error {
 	return f.call("keep", name, func(ctx context.Context, service fileservicepb.FileServiceClient) error {
-		_, err := service.KeepDraft(ctx, &fileservicepb.KeepDraftRequest{Draft: f.id})
+		_, err := service.ChangeDraft(ctx, &fileservicepb.ChangeDraftRequest{Draft: f.id}) // of nothing
 		return err
 	})
 }

@@ -202,7 +202,7 @@ func TestWritesThatAreNoDraft(t *testing.T) {
 	_, syncErr := client.SyncDraft(ctx, &fileservicepb.SyncDraftRequest{Draft: other})
 	_, publishErr := client.PublishDraft(ctx, &fileservicepb.PublishDraftRequest{Draft: other, Path: "x"})
 	_, dropErr := client.DropDraft(ctx, &fileservicepb.DropDraftRequest{Draft: other})
-	_, keepErr := client.KeepDraft(ctx, &fileservicepb.KeepDraftRequest{Draft: other})
+	_, keepErr := client.ChangeDraft(ctx, &fileservicepb.ChangeDraftRequest{Draft: other})
 	for _, err := range []error{syncErr, publishErr, dropErr, keepErr} {
 		if status.Code(err) != codes.FailedPrecondition {
 			t.Errorf("the draft of another: %v", err)

@@ -220,29 +220,6 @@ func ExampleClient_ReadRange() {
 	// read readme: fileservice: the file has changed
 }
 
-func ExampleClient_Hashes() {
-	dir := sampleDir()
-	defer remove(dir)
-	address, stop := start(dir, false)
-	defer stop()
-	client := reach(address)
-	defer client.Close()
-
-	ctx := context.Background()
-	info, err := client.Lookup(ctx, "readme")
-	if err != nil {
-		panic(err)
-	}
-	err = client.Hashes(ctx, "readme", info.Version(), 0, 1, func(block int64, sum fileservice.Sum) error {
-		fmt.Println(sum == fileservice.SumBlock([]byte("hello\n"), 0, 6))
-		return nil
-	})
-	fmt.Println(err)
-	// Output:
-	// true
-	// <nil>
-}
-
 func ExampleClient_WriteBlocks() {
 	dir := sampleDir()
 	defer remove(dir)

@@ -169,27 +169,6 @@ func TestDataThatLies(t *testing.T) {
 	}
 }
 
-func TestHashesThatLie(t *testing.T) {
-	version := fileservice.Version{Size: 3 * fileservice.BlockSize}
-	for what, pages := range map[string][]int{
-		"none": {}, "too few": {64}, "too many": {128}, "a part": {64, 31}, "more at the end": {96, 32},
-		"empty": {0, 96},
-	} {
-		client := filetest.Lie(t, &filetest.Liar{OnHash: func(send func(*fileservicepb.HashResponse) error) error {
-			for _, size := range pages {
-				if err := send(&fileservicepb.HashResponse{Hashes: make([]byte, size)}); err != nil {
-					return err
-				}
-			}
-			return nil
-		}})
-		err := client.Hashes(t.Context(), "file", version, 0, 3, func(int64, fileservice.Sum) error { return nil })
-		if !errors.Is(err, fileservice.ErrIntegrity) {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
-}
-
 func TestCommittedThatLies(t *testing.T) {
 	version := fileservice.Version{Size: 10 * fileservice.BlockSize}
 	for what, ranges := range map[string][][2]int64{

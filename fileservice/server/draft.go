@@ -267,15 +267,3 @@ func (s service) DropDraft(
 	defer s.drafts.end(o)
 	return &fileservicepb.DropDraftResponse{}, s.drafts.drop(o, false)
 }
-
-// KeepDraft is a call that names a draft.
-func (s service) KeepDraft(
-	ctx context.Context, request *fileservicepb.KeepDraftRequest,
-) (*fileservicepb.KeepDraftResponse, error) {
-	o, err := s.joinDraft(ctx, request.GetDraft())
-	if err != nil {
-		return nil, err
-	}
-	s.drafts.end(o)
-	return &fileservicepb.KeepDraftResponse{}, nil
-}

@@ -154,7 +154,7 @@ func TestDraftIsKept(t *testing.T) {
 	address := filetest.Listen(t, dir, func(c *server.Config) {
 		c.Writable, c.StallTimeout = true, idle
 		c.Observer.Called = func(call server.Call) {
-			if call.Method == "KeepDraft" {
+			if call.Method == "ChangeDraft" {
 				kept.Add(1)
 			}
 		}

@@ -53,11 +53,6 @@ func ask(ctx context.Context, c fileservicepb.FileServiceClient, path string) ma
 		}
 	}
 	note("ReadFiles", err)
-	hash, err := c.Hash(ctx, &fileservicepb.HashRequest{Path: path, Blocks: 1})
-	if err == nil {
-		_, err = hash.Recv()
-	}
-	note("Hash", err)
 	_, err = c.MakeDirectory(ctx, &fileservicepb.MakeDirectoryRequest{Path: path})
 	note("MakeDirectory", err)
 	_, err = c.SetAttributes(ctx, &fileservicepb.SetAttributesRequest{Path: path})
@@ -240,18 +235,6 @@ func TestRangesThatOverflow(t *testing.T) {
 			t.Errorf("%v: %v", r, err)
 		}
 	}
-	for _, r := range []*fileservicepb.HashRequest{
-		{FirstBlock: -1}, {Blocks: -1}, {FirstBlock: math.MaxInt64, Blocks: 1}, {FirstBlock: 1, Blocks: math.MaxInt64},
-	} {
-		r.Path = "file"
-		stream, err := client.Hash(t.Context(), r)
-		if err == nil {
-			_, err = stream.Recv()
-		}
-		if status.Code(err) != codes.InvalidArgument {
-			t.Errorf("%v: %v", r, err)
-		}
-	}
 }
 
 // drain reads an answer to its end.
@@ -270,7 +253,7 @@ func TestNotWritable(t *testing.T) {
 	for method, code := range ask(t.Context(), filetest.Raw(t, filetest.Listen(t, dir, nil)), "new") {
 		want := codes.FailedPrecondition
 		switch method {
-		case "Stat", "Open", "ReadLink", "Space", "List", "Read", "ReadFiles", "Hash":
+		case "Stat", "Open", "ReadLink", "Space", "List", "Read", "ReadFiles":
 			want = codes.NotFound
 		}
 		if code != want {

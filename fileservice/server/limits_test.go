@@ -359,10 +359,10 @@ func TestChange(t *testing.T) {
 		if _, err := opened.(io.ReaderAt).ReadAt(make([]byte, 100), 0); !errors.Is(err, want) {
 			t.Errorf("%s: ReadAt: %v", what, err)
 		}
-		err = client.Hashes(t.Context(), "file", info.Version(), 0, 20,
-			func(int64, fileservice.Sum) error { return nil })
+		err = client.ReadBlocks(t.Context(), "file", info.Version(), 0, 20, make([]byte, fileservice.BlockSize),
+			func(int64, []byte, fileservice.Sum) error { return nil })
 		if !errors.Is(err, want) {
-			t.Errorf("%s: Hashes: %v", what, err)
+			t.Errorf("%s: ReadBlocks: %v", what, err)
 		}
 		if err := opened.Close(); err != nil {
 			t.Error(err)

@@ -246,24 +246,3 @@ func (r *reading) sum(data []byte) *fileservice.Sum {
 	sum := r.hash.Sum()
 	return &sum
 }
-
-// Hash reads blocks and sends their hashes.
-func (s service) Hash(
-	request *fileservicepb.HashRequest, stream grpc.ServerStreamingServer[fileservicepb.HashResponse],
-) error {
-	local, err := callOf(stream.Context()).open(request.GetPath())
-	if err != nil {
-		return err
-	}
-	first, blocks := request.GetFirstBlock(), request.GetBlocks()
-	if first < 0 || blocks < 0 || first > math.MaxInt64/fileservice.BlockSize-blocks {
-		return fmt.Errorf("%w: %d blocks from %d", fs.ErrInvalid, blocks, first)
-	}
-	file, version, err := s.openVersion(local, request.GetVersion())
-	if err != nil {
-		return err
-	}
-	end := min(first+blocks, fileservice.Blocks(version.Size))
-	err = s.hashBlocks(file, version, first, end, stream)
-	return errors.Join(err, file.Close())
-}

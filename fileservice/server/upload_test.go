@@ -309,7 +309,7 @@ func TestUploadsThatLie(t *testing.T) {
 				if (code == codes.OK) != (name == ".") {
 					t.Errorf("%s of %s: %v", method, name, code)
 				}
-			case "Stat", "Open", "ReadLink", "Space", "List", "Read", "ReadFiles", "Hash":
+			case "Stat", "Open", "ReadLink", "Space", "List", "Read", "ReadFiles":
 			default:
 				if code != codes.FailedPrecondition && code != codes.InvalidArgument {
 					t.Errorf("%s of %s: %v", method, name, code)

@@ -1114,120 +1114,6 @@ func (x *ReadPiecesResponse) GetFailed() []uint32 {
 	return nil
 }
 
-type HashRequest struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Path    string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
-	Version *Version               `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
-	// Blocks are counted from 0.
-	FirstBlock    int64 `protobuf:"varint,3,opt,name=first_block,json=firstBlock,proto3" json:"first_block,omitempty"`
-	Blocks        int64 `protobuf:"varint,4,opt,name=blocks,proto3" json:"blocks,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *HashRequest) Reset() {
-	*x = HashRequest{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[20]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *HashRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*HashRequest) ProtoMessage() {}
-
-func (x *HashRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[20]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use HashRequest.ProtoReflect.Descriptor instead.
-func (*HashRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{20}
-}
-
-func (x *HashRequest) GetPath() string {
-	if x != nil {
-		return x.Path
-	}
-	return ""
-}
-
-func (x *HashRequest) GetVersion() *Version {
-	if x != nil {
-		return x.Version
-	}
-	return nil
-}
-
-func (x *HashRequest) GetFirstBlock() int64 {
-	if x != nil {
-		return x.FirstBlock
-	}
-	return 0
-}
-
-func (x *HashRequest) GetBlocks() int64 {
-	if x != nil {
-		return x.Blocks
-	}
-	return 0
-}
-
-type HashResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Hashes of consecutive blocks, 32 bytes for each; at most 1024 of them.
-	Hashes        []byte `protobuf:"bytes,1,opt,name=hashes,proto3" json:"hashes,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *HashResponse) Reset() {
-	*x = HashResponse{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[21]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *HashResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*HashResponse) ProtoMessage() {}
-
-func (x *HashResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[21]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use HashResponse.ProtoReflect.Descriptor instead.
-func (*HashResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{21}
-}
-
-func (x *HashResponse) GetHashes() []byte {
-	if x != nil {
-		return x.Hashes
-	}
-	return nil
-}
-
 type MakeDirectoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Path  string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
@@ -1242,7 +1128,7 @@ type MakeDirectoryRequest struct {
 
 func (x *MakeDirectoryRequest) Reset() {
 	*x = MakeDirectoryRequest{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[22]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1254,7 +1140,7 @@ func (x *MakeDirectoryRequest) String() string {
 func (*MakeDirectoryRequest) ProtoMessage() {}
 
 func (x *MakeDirectoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[22]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1267,7 +1153,7 @@ func (x *MakeDirectoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeDirectoryRequest.ProtoReflect.Descriptor instead.
 func (*MakeDirectoryRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{22}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *MakeDirectoryRequest) GetPath() string {
@@ -1299,7 +1185,7 @@ type MakeDirectoryResponse struct {
 
 func (x *MakeDirectoryResponse) Reset() {
 	*x = MakeDirectoryResponse{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[23]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1311,7 +1197,7 @@ func (x *MakeDirectoryResponse) String() string {
 func (*MakeDirectoryResponse) ProtoMessage() {}
 
 func (x *MakeDirectoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[23]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1324,7 +1210,7 @@ func (x *MakeDirectoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeDirectoryResponse.ProtoReflect.Descriptor instead.
 func (*MakeDirectoryResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{23}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{21}
 }
 
 type RemoveRequest struct {
@@ -1336,7 +1222,7 @@ type RemoveRequest struct {
 
 func (x *RemoveRequest) Reset() {
 	*x = RemoveRequest{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[24]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1348,7 +1234,7 @@ func (x *RemoveRequest) String() string {
 func (*RemoveRequest) ProtoMessage() {}
 
 func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[24]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1361,7 +1247,7 @@ func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveRequest.ProtoReflect.Descriptor instead.
 func (*RemoveRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{24}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RemoveRequest) GetPath() string {
@@ -1379,7 +1265,7 @@ type RemoveResponse struct {
 
 func (x *RemoveResponse) Reset() {
 	*x = RemoveResponse{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[25]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1391,7 +1277,7 @@ func (x *RemoveResponse) String() string {
 func (*RemoveResponse) ProtoMessage() {}
 
 func (x *RemoveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[25]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1404,7 +1290,7 @@ func (x *RemoveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveResponse.ProtoReflect.Descriptor instead.
 func (*RemoveResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{25}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{23}
 }
 
 type RenameRequest struct {
@@ -1419,7 +1305,7 @@ type RenameRequest struct {
 
 func (x *RenameRequest) Reset() {
 	*x = RenameRequest{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[26]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1431,7 +1317,7 @@ func (x *RenameRequest) String() string {
 func (*RenameRequest) ProtoMessage() {}
 
 func (x *RenameRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[26]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1444,7 +1330,7 @@ func (x *RenameRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenameRequest.ProtoReflect.Descriptor instead.
 func (*RenameRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{26}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RenameRequest) GetPath() string {
@@ -1476,7 +1362,7 @@ type RenameResponse struct {
 
 func (x *RenameResponse) Reset() {
 	*x = RenameResponse{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[27]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1488,7 +1374,7 @@ func (x *RenameResponse) String() string {
 func (*RenameResponse) ProtoMessage() {}
 
 func (x *RenameResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[27]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1501,7 +1387,7 @@ func (x *RenameResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenameResponse.ProtoReflect.Descriptor instead.
 func (*RenameResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{27}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{25}
 }
 
 // SetAttributesRequest sets those that there are.
@@ -1517,7 +1403,7 @@ type SetAttributesRequest struct {
 
 func (x *SetAttributesRequest) Reset() {
 	*x = SetAttributesRequest{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[28]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1529,7 +1415,7 @@ func (x *SetAttributesRequest) String() string {
 func (*SetAttributesRequest) ProtoMessage() {}
 
 func (x *SetAttributesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[28]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1542,7 +1428,7 @@ func (x *SetAttributesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAttributesRequest.ProtoReflect.Descriptor instead.
 func (*SetAttributesRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{28}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SetAttributesRequest) GetPath() string {
@@ -1581,7 +1467,7 @@ type SetAttributesResponse struct {
 
 func (x *SetAttributesResponse) Reset() {
 	*x = SetAttributesResponse{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[29]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1593,7 +1479,7 @@ func (x *SetAttributesResponse) String() string {
 func (*SetAttributesResponse) ProtoMessage() {}
 
 func (x *SetAttributesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[29]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1606,7 +1492,7 @@ func (x *SetAttributesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAttributesResponse.ProtoReflect.Descriptor instead.
 func (*SetAttributesResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{29}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{27}
 }
 
 type SyncDirectoryRequest struct {
@@ -1618,7 +1504,7 @@ type SyncDirectoryRequest struct {
 
 func (x *SyncDirectoryRequest) Reset() {
 	*x = SyncDirectoryRequest{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[30]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1630,7 +1516,7 @@ func (x *SyncDirectoryRequest) String() string {
 func (*SyncDirectoryRequest) ProtoMessage() {}
 
 func (x *SyncDirectoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[30]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1643,7 +1529,7 @@ func (x *SyncDirectoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncDirectoryRequest.ProtoReflect.Descriptor instead.
 func (*SyncDirectoryRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{30}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SyncDirectoryRequest) GetPath() string {
@@ -1661,7 +1547,7 @@ type SyncDirectoryResponse struct {
 
 func (x *SyncDirectoryResponse) Reset() {
 	*x = SyncDirectoryResponse{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[31]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1673,7 +1559,7 @@ func (x *SyncDirectoryResponse) String() string {
 func (*SyncDirectoryResponse) ProtoMessage() {}
 
 func (x *SyncDirectoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[31]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1686,7 +1572,7 @@ func (x *SyncDirectoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncDirectoryResponse.ProtoReflect.Descriptor instead.
 func (*SyncDirectoryResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{31}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{29}
 }
 
 type QueryWriteStatusRequest struct {
@@ -1702,7 +1588,7 @@ type QueryWriteStatusRequest struct {
 
 func (x *QueryWriteStatusRequest) Reset() {
 	*x = QueryWriteStatusRequest{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[32]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1714,7 +1600,7 @@ func (x *QueryWriteStatusRequest) String() string {
 func (*QueryWriteStatusRequest) ProtoMessage() {}
 
 func (x *QueryWriteStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[32]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1727,7 +1613,7 @@ func (x *QueryWriteStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryWriteStatusRequest.ProtoReflect.Descriptor instead.
 func (*QueryWriteStatusRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{32}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *QueryWriteStatusRequest) GetPath() string {
@@ -1761,7 +1647,7 @@ type QueryWriteStatusResponse struct {
 
 func (x *QueryWriteStatusResponse) Reset() {
 	*x = QueryWriteStatusResponse{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[33]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1773,7 +1659,7 @@ func (x *QueryWriteStatusResponse) String() string {
 func (*QueryWriteStatusResponse) ProtoMessage() {}
 
 func (x *QueryWriteStatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[33]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1786,7 +1672,7 @@ func (x *QueryWriteStatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryWriteStatusResponse.ProtoReflect.Descriptor instead.
 func (*QueryWriteStatusResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{33}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *QueryWriteStatusResponse) GetCommitted() []*BlockRange {
@@ -1806,7 +1692,7 @@ type BlockRange struct {
 
 func (x *BlockRange) Reset() {
 	*x = BlockRange{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[34]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1818,7 +1704,7 @@ func (x *BlockRange) String() string {
 func (*BlockRange) ProtoMessage() {}
 
 func (x *BlockRange) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[34]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1831,7 +1717,7 @@ func (x *BlockRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlockRange.ProtoReflect.Descriptor instead.
 func (*BlockRange) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{34}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *BlockRange) GetFirstBlock() int64 {
@@ -1863,7 +1749,7 @@ type WriteRequest struct {
 
 func (x *WriteRequest) Reset() {
 	*x = WriteRequest{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[35]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1875,7 +1761,7 @@ func (x *WriteRequest) String() string {
 func (*WriteRequest) ProtoMessage() {}
 
 func (x *WriteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[35]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1888,7 +1774,7 @@ func (x *WriteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteRequest.ProtoReflect.Descriptor instead.
 func (*WriteRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{35}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *WriteRequest) GetData() []byte {
@@ -1936,7 +1822,7 @@ type WriteResponse struct {
 
 func (x *WriteResponse) Reset() {
 	*x = WriteResponse{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[36]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1948,7 +1834,7 @@ func (x *WriteResponse) String() string {
 func (*WriteResponse) ProtoMessage() {}
 
 func (x *WriteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[36]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1961,7 +1847,7 @@ func (x *WriteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteResponse.ProtoReflect.Descriptor instead.
 func (*WriteResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{36}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *WriteResponse) GetBlocks() int64 {
@@ -1988,7 +1874,7 @@ type FinishWriteRequest struct {
 
 func (x *FinishWriteRequest) Reset() {
 	*x = FinishWriteRequest{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[37]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2000,7 +1886,7 @@ func (x *FinishWriteRequest) String() string {
 func (*FinishWriteRequest) ProtoMessage() {}
 
 func (x *FinishWriteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[37]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2013,7 +1899,7 @@ func (x *FinishWriteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FinishWriteRequest.ProtoReflect.Descriptor instead.
 func (*FinishWriteRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{37}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *FinishWriteRequest) GetPath() string {
@@ -2066,7 +1952,7 @@ type WriteFilesRequest struct {
 
 func (x *WriteFilesRequest) Reset() {
 	*x = WriteFilesRequest{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[38]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2078,7 +1964,7 @@ func (x *WriteFilesRequest) String() string {
 func (*WriteFilesRequest) ProtoMessage() {}
 
 func (x *WriteFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[38]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2091,7 +1977,7 @@ func (x *WriteFilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteFilesRequest.ProtoReflect.Descriptor instead.
 func (*WriteFilesRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{38}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *WriteFilesRequest) GetData() []byte {
@@ -2138,7 +2024,7 @@ type NewFile struct {
 
 func (x *NewFile) Reset() {
 	*x = NewFile{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[39]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2150,7 +2036,7 @@ func (x *NewFile) String() string {
 func (*NewFile) ProtoMessage() {}
 
 func (x *NewFile) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[39]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2163,7 +2049,7 @@ func (x *NewFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewFile.ProtoReflect.Descriptor instead.
 func (*NewFile) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{39}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *NewFile) GetName() string {
@@ -2204,7 +2090,7 @@ type WriteFilesResponse struct {
 
 func (x *WriteFilesResponse) Reset() {
 	*x = WriteFilesResponse{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[40]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2216,7 +2102,7 @@ func (x *WriteFilesResponse) String() string {
 func (*WriteFilesResponse) ProtoMessage() {}
 
 func (x *WriteFilesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[40]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2229,7 +2115,7 @@ func (x *WriteFilesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteFilesResponse.ProtoReflect.Descriptor instead.
 func (*WriteFilesResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{40}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *WriteFilesResponse) GetFiles() []*FileResult {
@@ -2255,7 +2141,7 @@ type OpenDraftRequest struct {
 
 func (x *OpenDraftRequest) Reset() {
 	*x = OpenDraftRequest{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[41]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2267,7 +2153,7 @@ func (x *OpenDraftRequest) String() string {
 func (*OpenDraftRequest) ProtoMessage() {}
 
 func (x *OpenDraftRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[41]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2280,7 +2166,7 @@ func (x *OpenDraftRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenDraftRequest.ProtoReflect.Descriptor instead.
 func (*OpenDraftRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{41}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *OpenDraftRequest) GetPath() string {
@@ -2334,7 +2220,7 @@ type OpenDraftResponse struct {
 
 func (x *OpenDraftResponse) Reset() {
 	*x = OpenDraftResponse{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[42]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2346,7 +2232,7 @@ func (x *OpenDraftResponse) String() string {
 func (*OpenDraftResponse) ProtoMessage() {}
 
 func (x *OpenDraftResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[42]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2359,7 +2245,7 @@ func (x *OpenDraftResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenDraftResponse.ProtoReflect.Descriptor instead.
 func (*OpenDraftResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{42}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *OpenDraftResponse) GetDraft() []byte {
@@ -2402,7 +2288,7 @@ type WriteDraftRequest struct {
 
 func (x *WriteDraftRequest) Reset() {
 	*x = WriteDraftRequest{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[43]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2414,7 +2300,7 @@ func (x *WriteDraftRequest) String() string {
 func (*WriteDraftRequest) ProtoMessage() {}
 
 func (x *WriteDraftRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[43]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2427,7 +2313,7 @@ func (x *WriteDraftRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteDraftRequest.ProtoReflect.Descriptor instead.
 func (*WriteDraftRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{43}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *WriteDraftRequest) GetData() []byte {
@@ -2461,7 +2347,7 @@ type WriteDraftResponse struct {
 
 func (x *WriteDraftResponse) Reset() {
 	*x = WriteDraftResponse{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[44]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2473,7 +2359,7 @@ func (x *WriteDraftResponse) String() string {
 func (*WriteDraftResponse) ProtoMessage() {}
 
 func (x *WriteDraftResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[44]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2486,7 +2372,7 @@ func (x *WriteDraftResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteDraftResponse.ProtoReflect.Descriptor instead.
 func (*WriteDraftResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{44}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *WriteDraftResponse) GetWritten() int64 {
@@ -2508,7 +2394,7 @@ type ReadDraftRequest struct {
 
 func (x *ReadDraftRequest) Reset() {
 	*x = ReadDraftRequest{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[45]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2520,7 +2406,7 @@ func (x *ReadDraftRequest) String() string {
 func (*ReadDraftRequest) ProtoMessage() {}
 
 func (x *ReadDraftRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[45]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2533,7 +2419,7 @@ func (x *ReadDraftRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadDraftRequest.ProtoReflect.Descriptor instead.
 func (*ReadDraftRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{45}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ReadDraftRequest) GetDraft() []byte {
@@ -2557,7 +2443,7 @@ func (x *ReadDraftRequest) GetLength() int64 {
 	return 0
 }
 
-// ChangeDraftRequest sets what there is.
+// ChangeDraftRequest sets the fields that it has. Without any, it only keeps the draft from being dropped for a while.
 type ChangeDraftRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Draft []byte                 `protobuf:"bytes,1,opt,name=draft,proto3" json:"draft,omitempty"`
@@ -2572,7 +2458,7 @@ type ChangeDraftRequest struct {
 
 func (x *ChangeDraftRequest) Reset() {
 	*x = ChangeDraftRequest{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[46]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2584,7 +2470,7 @@ func (x *ChangeDraftRequest) String() string {
 func (*ChangeDraftRequest) ProtoMessage() {}
 
 func (x *ChangeDraftRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[46]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2597,7 +2483,7 @@ func (x *ChangeDraftRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeDraftRequest.ProtoReflect.Descriptor instead.
 func (*ChangeDraftRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{46}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ChangeDraftRequest) GetDraft() []byte {
@@ -2643,7 +2529,7 @@ type ChangeDraftResponse struct {
 
 func (x *ChangeDraftResponse) Reset() {
 	*x = ChangeDraftResponse{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[47]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2655,7 +2541,7 @@ func (x *ChangeDraftResponse) String() string {
 func (*ChangeDraftResponse) ProtoMessage() {}
 
 func (x *ChangeDraftResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[47]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2668,7 +2554,7 @@ func (x *ChangeDraftResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeDraftResponse.ProtoReflect.Descriptor instead.
 func (*ChangeDraftResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{47}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{45}
 }
 
 type SyncDraftRequest struct {
@@ -2680,7 +2566,7 @@ type SyncDraftRequest struct {
 
 func (x *SyncDraftRequest) Reset() {
 	*x = SyncDraftRequest{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[48]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2692,7 +2578,7 @@ func (x *SyncDraftRequest) String() string {
 func (*SyncDraftRequest) ProtoMessage() {}
 
 func (x *SyncDraftRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[48]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2705,7 +2591,7 @@ func (x *SyncDraftRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncDraftRequest.ProtoReflect.Descriptor instead.
 func (*SyncDraftRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{48}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *SyncDraftRequest) GetDraft() []byte {
@@ -2727,7 +2613,7 @@ type PublishDraftRequest struct {
 
 func (x *PublishDraftRequest) Reset() {
 	*x = PublishDraftRequest{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[49]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2739,7 +2625,7 @@ func (x *PublishDraftRequest) String() string {
 func (*PublishDraftRequest) ProtoMessage() {}
 
 func (x *PublishDraftRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[49]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2752,7 +2638,7 @@ func (x *PublishDraftRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PublishDraftRequest.ProtoReflect.Descriptor instead.
 func (*PublishDraftRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{49}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *PublishDraftRequest) GetDraft() []byte {
@@ -2785,7 +2671,7 @@ type DropDraftRequest struct {
 
 func (x *DropDraftRequest) Reset() {
 	*x = DropDraftRequest{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[50]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2797,7 +2683,7 @@ func (x *DropDraftRequest) String() string {
 func (*DropDraftRequest) ProtoMessage() {}
 
 func (x *DropDraftRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[50]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2810,7 +2696,7 @@ func (x *DropDraftRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropDraftRequest.ProtoReflect.Descriptor instead.
 func (*DropDraftRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{50}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *DropDraftRequest) GetDraft() []byte {
@@ -2828,7 +2714,7 @@ type DropDraftResponse struct {
 
 func (x *DropDraftResponse) Reset() {
 	*x = DropDraftResponse{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[51]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2840,7 +2726,7 @@ func (x *DropDraftResponse) String() string {
 func (*DropDraftResponse) ProtoMessage() {}
 
 func (x *DropDraftResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[51]
+	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2853,87 +2739,7 @@ func (x *DropDraftResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropDraftResponse.ProtoReflect.Descriptor instead.
 func (*DropDraftResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{51}
-}
-
-type KeepDraftRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Draft         []byte                 `protobuf:"bytes,1,opt,name=draft,proto3" json:"draft,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *KeepDraftRequest) Reset() {
-	*x = KeepDraftRequest{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[52]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *KeepDraftRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*KeepDraftRequest) ProtoMessage() {}
-
-func (x *KeepDraftRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[52]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use KeepDraftRequest.ProtoReflect.Descriptor instead.
-func (*KeepDraftRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{52}
-}
-
-func (x *KeepDraftRequest) GetDraft() []byte {
-	if x != nil {
-		return x.Draft
-	}
-	return nil
-}
-
-type KeepDraftResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *KeepDraftResponse) Reset() {
-	*x = KeepDraftResponse{}
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[53]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *KeepDraftResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*KeepDraftResponse) ProtoMessage() {}
-
-func (x *KeepDraftResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[53]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use KeepDraftResponse.ProtoReflect.Descriptor instead.
-func (*KeepDraftResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{53}
+	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP(), []int{49}
 }
 
 var File_fileservice_internal_fileservicepb_fileservice_proto protoreflect.FileDescriptor
@@ -3004,15 +2810,7 @@ const file_fileservice_internal_fileservicepb_fileservice_proto_rawDesc = "" +
 	"\x06pieces\x18\x01 \x03(\v2#.culvert.fileservice.v1.ReadRequestR\x06pieces\"@\n" +
 	"\x12ReadPiecesResponse\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x16\n" +
-	"\x06failed\x18\x03 \x03(\rR\x06failed\"\x95\x01\n" +
-	"\vHashRequest\x12\x12\n" +
-	"\x04path\x18\x01 \x01(\tR\x04path\x129\n" +
-	"\aversion\x18\x02 \x01(\v2\x1f.culvert.fileservice.v1.VersionR\aversion\x12\x1f\n" +
-	"\vfirst_block\x18\x03 \x01(\x03R\n" +
-	"firstBlock\x12\x16\n" +
-	"\x06blocks\x18\x04 \x01(\x03R\x06blocks\"&\n" +
-	"\fHashResponse\x12\x16\n" +
-	"\x06hashes\x18\x01 \x01(\fR\x06hashes\"j\n" +
+	"\x06failed\x18\x03 \x03(\rR\x06failed\"j\n" +
 	"\x14MakeDirectoryRequest\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12 \n" +
 	"\vpermissions\x18\x02 \x01(\rR\vpermissions\x12\x1c\n" +
@@ -3116,10 +2914,7 @@ const file_fileservice_internal_fileservicepb_fileservice_proto_rawDesc = "" +
 	"\areplace\x18\x03 \x01(\bR\areplace\"(\n" +
 	"\x10DropDraftRequest\x12\x14\n" +
 	"\x05draft\x18\x01 \x01(\fR\x05draft\"\x13\n" +
-	"\x11DropDraftResponse\"(\n" +
-	"\x10KeepDraftRequest\x12\x14\n" +
-	"\x05draft\x18\x01 \x01(\fR\x05draft\"\x13\n" +
-	"\x11KeepDraftResponse2\xbf\x13\n" +
+	"\x11DropDraftResponse2\x88\x12\n" +
 	"\vFileService\x12J\n" +
 	"\x04Stat\x12#.culvert.fileservice.v1.StatRequest\x1a\x1d.culvert.fileservice.v1.Entry\x12Q\n" +
 	"\x04Open\x12#.culvert.fileservice.v1.OpenRequest\x1a$.culvert.fileservice.v1.OpenResponse\x12]\n" +
@@ -3129,8 +2924,7 @@ const file_fileservice_internal_fileservicepb_fileservice_proto_rawDesc = "" +
 	"\x04Read\x12#.culvert.fileservice.v1.ReadRequest\x1a$.culvert.fileservice.v1.ReadResponse0\x01\x12b\n" +
 	"\tReadFiles\x12(.culvert.fileservice.v1.ReadFilesRequest\x1a).culvert.fileservice.v1.ReadFilesResponse0\x01\x12g\n" +
 	"\n" +
-	"ReadPieces\x12).culvert.fileservice.v1.ReadPiecesRequest\x1a*.culvert.fileservice.v1.ReadPiecesResponse(\x010\x01\x12S\n" +
-	"\x04Hash\x12#.culvert.fileservice.v1.HashRequest\x1a$.culvert.fileservice.v1.HashResponse0\x01\x12l\n" +
+	"ReadPieces\x12).culvert.fileservice.v1.ReadPiecesRequest\x1a*.culvert.fileservice.v1.ReadPiecesResponse(\x010\x01\x12l\n" +
 	"\rMakeDirectory\x12,.culvert.fileservice.v1.MakeDirectoryRequest\x1a-.culvert.fileservice.v1.MakeDirectoryResponse\x12W\n" +
 	"\x06Remove\x12%.culvert.fileservice.v1.RemoveRequest\x1a&.culvert.fileservice.v1.RemoveResponse\x12W\n" +
 	"\x06Rename\x12%.culvert.fileservice.v1.RenameRequest\x1a&.culvert.fileservice.v1.RenameResponse\x12l\n" +
@@ -3148,8 +2942,7 @@ const file_fileservice_internal_fileservicepb_fileservice_proto_rawDesc = "" +
 	"\vChangeDraft\x12*.culvert.fileservice.v1.ChangeDraftRequest\x1a+.culvert.fileservice.v1.ChangeDraftResponse\x12T\n" +
 	"\tSyncDraft\x12(.culvert.fileservice.v1.SyncDraftRequest\x1a\x1d.culvert.fileservice.v1.Entry\x12Z\n" +
 	"\fPublishDraft\x12+.culvert.fileservice.v1.PublishDraftRequest\x1a\x1d.culvert.fileservice.v1.Entry\x12`\n" +
-	"\tDropDraft\x12(.culvert.fileservice.v1.DropDraftRequest\x1a).culvert.fileservice.v1.DropDraftResponse\x12`\n" +
-	"\tKeepDraft\x12(.culvert.fileservice.v1.KeepDraftRequest\x1a).culvert.fileservice.v1.KeepDraftResponseB,Z*culvert/fileservice/internal/fileservicepbb\x06proto3"
+	"\tDropDraft\x12(.culvert.fileservice.v1.DropDraftRequest\x1a).culvert.fileservice.v1.DropDraftResponseB,Z*culvert/fileservice/internal/fileservicepbb\x06proto3"
 
 var (
 	file_fileservice_internal_fileservicepb_fileservice_proto_rawDescOnce sync.Once
@@ -3163,7 +2956,7 @@ func file_fileservice_internal_fileservicepb_fileservice_proto_rawDescGZIP() []b
 	return file_fileservice_internal_fileservicepb_fileservice_proto_rawDescData
 }
 
-var file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
+var file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
 var file_fileservice_internal_fileservicepb_fileservice_proto_goTypes = []any{
 	(*Version)(nil),                  // 0: culvert.fileservice.v1.Version
 	(*Entry)(nil),                    // 1: culvert.fileservice.v1.Entry
@@ -3185,40 +2978,36 @@ var file_fileservice_internal_fileservicepb_fileservice_proto_goTypes = []any{
 	(*FileResult)(nil),               // 17: culvert.fileservice.v1.FileResult
 	(*ReadPiecesRequest)(nil),        // 18: culvert.fileservice.v1.ReadPiecesRequest
 	(*ReadPiecesResponse)(nil),       // 19: culvert.fileservice.v1.ReadPiecesResponse
-	(*HashRequest)(nil),              // 20: culvert.fileservice.v1.HashRequest
-	(*HashResponse)(nil),             // 21: culvert.fileservice.v1.HashResponse
-	(*MakeDirectoryRequest)(nil),     // 22: culvert.fileservice.v1.MakeDirectoryRequest
-	(*MakeDirectoryResponse)(nil),    // 23: culvert.fileservice.v1.MakeDirectoryResponse
-	(*RemoveRequest)(nil),            // 24: culvert.fileservice.v1.RemoveRequest
-	(*RemoveResponse)(nil),           // 25: culvert.fileservice.v1.RemoveResponse
-	(*RenameRequest)(nil),            // 26: culvert.fileservice.v1.RenameRequest
-	(*RenameResponse)(nil),           // 27: culvert.fileservice.v1.RenameResponse
-	(*SetAttributesRequest)(nil),     // 28: culvert.fileservice.v1.SetAttributesRequest
-	(*SetAttributesResponse)(nil),    // 29: culvert.fileservice.v1.SetAttributesResponse
-	(*SyncDirectoryRequest)(nil),     // 30: culvert.fileservice.v1.SyncDirectoryRequest
-	(*SyncDirectoryResponse)(nil),    // 31: culvert.fileservice.v1.SyncDirectoryResponse
-	(*QueryWriteStatusRequest)(nil),  // 32: culvert.fileservice.v1.QueryWriteStatusRequest
-	(*QueryWriteStatusResponse)(nil), // 33: culvert.fileservice.v1.QueryWriteStatusResponse
-	(*BlockRange)(nil),               // 34: culvert.fileservice.v1.BlockRange
-	(*WriteRequest)(nil),             // 35: culvert.fileservice.v1.WriteRequest
-	(*WriteResponse)(nil),            // 36: culvert.fileservice.v1.WriteResponse
-	(*FinishWriteRequest)(nil),       // 37: culvert.fileservice.v1.FinishWriteRequest
-	(*WriteFilesRequest)(nil),        // 38: culvert.fileservice.v1.WriteFilesRequest
-	(*NewFile)(nil),                  // 39: culvert.fileservice.v1.NewFile
-	(*WriteFilesResponse)(nil),       // 40: culvert.fileservice.v1.WriteFilesResponse
-	(*OpenDraftRequest)(nil),         // 41: culvert.fileservice.v1.OpenDraftRequest
-	(*OpenDraftResponse)(nil),        // 42: culvert.fileservice.v1.OpenDraftResponse
-	(*WriteDraftRequest)(nil),        // 43: culvert.fileservice.v1.WriteDraftRequest
-	(*WriteDraftResponse)(nil),       // 44: culvert.fileservice.v1.WriteDraftResponse
-	(*ReadDraftRequest)(nil),         // 45: culvert.fileservice.v1.ReadDraftRequest
-	(*ChangeDraftRequest)(nil),       // 46: culvert.fileservice.v1.ChangeDraftRequest
-	(*ChangeDraftResponse)(nil),      // 47: culvert.fileservice.v1.ChangeDraftResponse
-	(*SyncDraftRequest)(nil),         // 48: culvert.fileservice.v1.SyncDraftRequest
-	(*PublishDraftRequest)(nil),      // 49: culvert.fileservice.v1.PublishDraftRequest
-	(*DropDraftRequest)(nil),         // 50: culvert.fileservice.v1.DropDraftRequest
-	(*DropDraftResponse)(nil),        // 51: culvert.fileservice.v1.DropDraftResponse
-	(*KeepDraftRequest)(nil),         // 52: culvert.fileservice.v1.KeepDraftRequest
-	(*KeepDraftResponse)(nil),        // 53: culvert.fileservice.v1.KeepDraftResponse
+	(*MakeDirectoryRequest)(nil),     // 20: culvert.fileservice.v1.MakeDirectoryRequest
+	(*MakeDirectoryResponse)(nil),    // 21: culvert.fileservice.v1.MakeDirectoryResponse
+	(*RemoveRequest)(nil),            // 22: culvert.fileservice.v1.RemoveRequest
+	(*RemoveResponse)(nil),           // 23: culvert.fileservice.v1.RemoveResponse
+	(*RenameRequest)(nil),            // 24: culvert.fileservice.v1.RenameRequest
+	(*RenameResponse)(nil),           // 25: culvert.fileservice.v1.RenameResponse
+	(*SetAttributesRequest)(nil),     // 26: culvert.fileservice.v1.SetAttributesRequest
+	(*SetAttributesResponse)(nil),    // 27: culvert.fileservice.v1.SetAttributesResponse
+	(*SyncDirectoryRequest)(nil),     // 28: culvert.fileservice.v1.SyncDirectoryRequest
+	(*SyncDirectoryResponse)(nil),    // 29: culvert.fileservice.v1.SyncDirectoryResponse
+	(*QueryWriteStatusRequest)(nil),  // 30: culvert.fileservice.v1.QueryWriteStatusRequest
+	(*QueryWriteStatusResponse)(nil), // 31: culvert.fileservice.v1.QueryWriteStatusResponse
+	(*BlockRange)(nil),               // 32: culvert.fileservice.v1.BlockRange
+	(*WriteRequest)(nil),             // 33: culvert.fileservice.v1.WriteRequest
+	(*WriteResponse)(nil),            // 34: culvert.fileservice.v1.WriteResponse
+	(*FinishWriteRequest)(nil),       // 35: culvert.fileservice.v1.FinishWriteRequest
+	(*WriteFilesRequest)(nil),        // 36: culvert.fileservice.v1.WriteFilesRequest
+	(*NewFile)(nil),                  // 37: culvert.fileservice.v1.NewFile
+	(*WriteFilesResponse)(nil),       // 38: culvert.fileservice.v1.WriteFilesResponse
+	(*OpenDraftRequest)(nil),         // 39: culvert.fileservice.v1.OpenDraftRequest
+	(*OpenDraftResponse)(nil),        // 40: culvert.fileservice.v1.OpenDraftResponse
+	(*WriteDraftRequest)(nil),        // 41: culvert.fileservice.v1.WriteDraftRequest
+	(*WriteDraftResponse)(nil),       // 42: culvert.fileservice.v1.WriteDraftResponse
+	(*ReadDraftRequest)(nil),         // 43: culvert.fileservice.v1.ReadDraftRequest
+	(*ChangeDraftRequest)(nil),       // 44: culvert.fileservice.v1.ChangeDraftRequest
+	(*ChangeDraftResponse)(nil),      // 45: culvert.fileservice.v1.ChangeDraftResponse
+	(*SyncDraftRequest)(nil),         // 46: culvert.fileservice.v1.SyncDraftRequest
+	(*PublishDraftRequest)(nil),      // 47: culvert.fileservice.v1.PublishDraftRequest
+	(*DropDraftRequest)(nil),         // 48: culvert.fileservice.v1.DropDraftRequest
+	(*DropDraftResponse)(nil),        // 49: culvert.fileservice.v1.DropDraftResponse
 }
 var file_fileservice_internal_fileservicepb_fileservice_proto_depIdxs = []int32{
 	0,  // 0: culvert.fileservice.v1.Entry.version:type_name -> culvert.fileservice.v1.Version
@@ -3229,72 +3018,67 @@ var file_fileservice_internal_fileservicepb_fileservice_proto_depIdxs = []int32{
 	0,  // 5: culvert.fileservice.v1.SmallFile.version:type_name -> culvert.fileservice.v1.Version
 	17, // 6: culvert.fileservice.v1.ReadFilesResponse.files:type_name -> culvert.fileservice.v1.FileResult
 	12, // 7: culvert.fileservice.v1.ReadPiecesRequest.pieces:type_name -> culvert.fileservice.v1.ReadRequest
-	0,  // 8: culvert.fileservice.v1.HashRequest.version:type_name -> culvert.fileservice.v1.Version
-	0,  // 9: culvert.fileservice.v1.QueryWriteStatusRequest.version:type_name -> culvert.fileservice.v1.Version
-	34, // 10: culvert.fileservice.v1.QueryWriteStatusResponse.committed:type_name -> culvert.fileservice.v1.BlockRange
-	0,  // 11: culvert.fileservice.v1.WriteRequest.version:type_name -> culvert.fileservice.v1.Version
-	0,  // 12: culvert.fileservice.v1.FinishWriteRequest.version:type_name -> culvert.fileservice.v1.Version
-	39, // 13: culvert.fileservice.v1.WriteFilesRequest.files:type_name -> culvert.fileservice.v1.NewFile
-	0,  // 14: culvert.fileservice.v1.NewFile.version:type_name -> culvert.fileservice.v1.Version
-	17, // 15: culvert.fileservice.v1.WriteFilesResponse.files:type_name -> culvert.fileservice.v1.FileResult
-	1,  // 16: culvert.fileservice.v1.OpenDraftResponse.entry:type_name -> culvert.fileservice.v1.Entry
-	3,  // 17: culvert.fileservice.v1.FileService.Stat:input_type -> culvert.fileservice.v1.StatRequest
-	4,  // 18: culvert.fileservice.v1.FileService.Open:input_type -> culvert.fileservice.v1.OpenRequest
-	6,  // 19: culvert.fileservice.v1.FileService.ReadLink:input_type -> culvert.fileservice.v1.ReadLinkRequest
-	8,  // 20: culvert.fileservice.v1.FileService.Space:input_type -> culvert.fileservice.v1.SpaceRequest
-	10, // 21: culvert.fileservice.v1.FileService.List:input_type -> culvert.fileservice.v1.ListRequest
-	12, // 22: culvert.fileservice.v1.FileService.Read:input_type -> culvert.fileservice.v1.ReadRequest
-	14, // 23: culvert.fileservice.v1.FileService.ReadFiles:input_type -> culvert.fileservice.v1.ReadFilesRequest
-	18, // 24: culvert.fileservice.v1.FileService.ReadPieces:input_type -> culvert.fileservice.v1.ReadPiecesRequest
-	20, // 25: culvert.fileservice.v1.FileService.Hash:input_type -> culvert.fileservice.v1.HashRequest
-	22, // 26: culvert.fileservice.v1.FileService.MakeDirectory:input_type -> culvert.fileservice.v1.MakeDirectoryRequest
-	24, // 27: culvert.fileservice.v1.FileService.Remove:input_type -> culvert.fileservice.v1.RemoveRequest
-	26, // 28: culvert.fileservice.v1.FileService.Rename:input_type -> culvert.fileservice.v1.RenameRequest
-	28, // 29: culvert.fileservice.v1.FileService.SetAttributes:input_type -> culvert.fileservice.v1.SetAttributesRequest
-	30, // 30: culvert.fileservice.v1.FileService.SyncDirectory:input_type -> culvert.fileservice.v1.SyncDirectoryRequest
-	32, // 31: culvert.fileservice.v1.FileService.QueryWriteStatus:input_type -> culvert.fileservice.v1.QueryWriteStatusRequest
-	35, // 32: culvert.fileservice.v1.FileService.Write:input_type -> culvert.fileservice.v1.WriteRequest
-	37, // 33: culvert.fileservice.v1.FileService.FinishWrite:input_type -> culvert.fileservice.v1.FinishWriteRequest
-	38, // 34: culvert.fileservice.v1.FileService.WriteFiles:input_type -> culvert.fileservice.v1.WriteFilesRequest
-	41, // 35: culvert.fileservice.v1.FileService.OpenDraft:input_type -> culvert.fileservice.v1.OpenDraftRequest
-	43, // 36: culvert.fileservice.v1.FileService.WriteDraft:input_type -> culvert.fileservice.v1.WriteDraftRequest
-	45, // 37: culvert.fileservice.v1.FileService.ReadDraft:input_type -> culvert.fileservice.v1.ReadDraftRequest
-	46, // 38: culvert.fileservice.v1.FileService.ChangeDraft:input_type -> culvert.fileservice.v1.ChangeDraftRequest
-	48, // 39: culvert.fileservice.v1.FileService.SyncDraft:input_type -> culvert.fileservice.v1.SyncDraftRequest
-	49, // 40: culvert.fileservice.v1.FileService.PublishDraft:input_type -> culvert.fileservice.v1.PublishDraftRequest
-	50, // 41: culvert.fileservice.v1.FileService.DropDraft:input_type -> culvert.fileservice.v1.DropDraftRequest
-	52, // 42: culvert.fileservice.v1.FileService.KeepDraft:input_type -> culvert.fileservice.v1.KeepDraftRequest
-	1,  // 43: culvert.fileservice.v1.FileService.Stat:output_type -> culvert.fileservice.v1.Entry
-	5,  // 44: culvert.fileservice.v1.FileService.Open:output_type -> culvert.fileservice.v1.OpenResponse
-	7,  // 45: culvert.fileservice.v1.FileService.ReadLink:output_type -> culvert.fileservice.v1.ReadLinkResponse
-	9,  // 46: culvert.fileservice.v1.FileService.Space:output_type -> culvert.fileservice.v1.SpaceResponse
-	11, // 47: culvert.fileservice.v1.FileService.List:output_type -> culvert.fileservice.v1.ListResponse
-	13, // 48: culvert.fileservice.v1.FileService.Read:output_type -> culvert.fileservice.v1.ReadResponse
-	16, // 49: culvert.fileservice.v1.FileService.ReadFiles:output_type -> culvert.fileservice.v1.ReadFilesResponse
-	19, // 50: culvert.fileservice.v1.FileService.ReadPieces:output_type -> culvert.fileservice.v1.ReadPiecesResponse
-	21, // 51: culvert.fileservice.v1.FileService.Hash:output_type -> culvert.fileservice.v1.HashResponse
-	23, // 52: culvert.fileservice.v1.FileService.MakeDirectory:output_type -> culvert.fileservice.v1.MakeDirectoryResponse
-	25, // 53: culvert.fileservice.v1.FileService.Remove:output_type -> culvert.fileservice.v1.RemoveResponse
-	27, // 54: culvert.fileservice.v1.FileService.Rename:output_type -> culvert.fileservice.v1.RenameResponse
-	29, // 55: culvert.fileservice.v1.FileService.SetAttributes:output_type -> culvert.fileservice.v1.SetAttributesResponse
-	31, // 56: culvert.fileservice.v1.FileService.SyncDirectory:output_type -> culvert.fileservice.v1.SyncDirectoryResponse
-	33, // 57: culvert.fileservice.v1.FileService.QueryWriteStatus:output_type -> culvert.fileservice.v1.QueryWriteStatusResponse
-	36, // 58: culvert.fileservice.v1.FileService.Write:output_type -> culvert.fileservice.v1.WriteResponse
-	1,  // 59: culvert.fileservice.v1.FileService.FinishWrite:output_type -> culvert.fileservice.v1.Entry
-	40, // 60: culvert.fileservice.v1.FileService.WriteFiles:output_type -> culvert.fileservice.v1.WriteFilesResponse
-	42, // 61: culvert.fileservice.v1.FileService.OpenDraft:output_type -> culvert.fileservice.v1.OpenDraftResponse
-	44, // 62: culvert.fileservice.v1.FileService.WriteDraft:output_type -> culvert.fileservice.v1.WriteDraftResponse
-	13, // 63: culvert.fileservice.v1.FileService.ReadDraft:output_type -> culvert.fileservice.v1.ReadResponse
-	47, // 64: culvert.fileservice.v1.FileService.ChangeDraft:output_type -> culvert.fileservice.v1.ChangeDraftResponse
-	1,  // 65: culvert.fileservice.v1.FileService.SyncDraft:output_type -> culvert.fileservice.v1.Entry
-	1,  // 66: culvert.fileservice.v1.FileService.PublishDraft:output_type -> culvert.fileservice.v1.Entry
-	51, // 67: culvert.fileservice.v1.FileService.DropDraft:output_type -> culvert.fileservice.v1.DropDraftResponse
-	53, // 68: culvert.fileservice.v1.FileService.KeepDraft:output_type -> culvert.fileservice.v1.KeepDraftResponse
-	43, // [43:69] is the sub-list for method output_type
-	17, // [17:43] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	0,  // 8: culvert.fileservice.v1.QueryWriteStatusRequest.version:type_name -> culvert.fileservice.v1.Version
+	32, // 9: culvert.fileservice.v1.QueryWriteStatusResponse.committed:type_name -> culvert.fileservice.v1.BlockRange
+	0,  // 10: culvert.fileservice.v1.WriteRequest.version:type_name -> culvert.fileservice.v1.Version
+	0,  // 11: culvert.fileservice.v1.FinishWriteRequest.version:type_name -> culvert.fileservice.v1.Version
+	37, // 12: culvert.fileservice.v1.WriteFilesRequest.files:type_name -> culvert.fileservice.v1.NewFile
+	0,  // 13: culvert.fileservice.v1.NewFile.version:type_name -> culvert.fileservice.v1.Version
+	17, // 14: culvert.fileservice.v1.WriteFilesResponse.files:type_name -> culvert.fileservice.v1.FileResult
+	1,  // 15: culvert.fileservice.v1.OpenDraftResponse.entry:type_name -> culvert.fileservice.v1.Entry
+	3,  // 16: culvert.fileservice.v1.FileService.Stat:input_type -> culvert.fileservice.v1.StatRequest
+	4,  // 17: culvert.fileservice.v1.FileService.Open:input_type -> culvert.fileservice.v1.OpenRequest
+	6,  // 18: culvert.fileservice.v1.FileService.ReadLink:input_type -> culvert.fileservice.v1.ReadLinkRequest
+	8,  // 19: culvert.fileservice.v1.FileService.Space:input_type -> culvert.fileservice.v1.SpaceRequest
+	10, // 20: culvert.fileservice.v1.FileService.List:input_type -> culvert.fileservice.v1.ListRequest
+	12, // 21: culvert.fileservice.v1.FileService.Read:input_type -> culvert.fileservice.v1.ReadRequest
+	14, // 22: culvert.fileservice.v1.FileService.ReadFiles:input_type -> culvert.fileservice.v1.ReadFilesRequest
+	18, // 23: culvert.fileservice.v1.FileService.ReadPieces:input_type -> culvert.fileservice.v1.ReadPiecesRequest
+	20, // 24: culvert.fileservice.v1.FileService.MakeDirectory:input_type -> culvert.fileservice.v1.MakeDirectoryRequest
+	22, // 25: culvert.fileservice.v1.FileService.Remove:input_type -> culvert.fileservice.v1.RemoveRequest
+	24, // 26: culvert.fileservice.v1.FileService.Rename:input_type -> culvert.fileservice.v1.RenameRequest
+	26, // 27: culvert.fileservice.v1.FileService.SetAttributes:input_type -> culvert.fileservice.v1.SetAttributesRequest
+	28, // 28: culvert.fileservice.v1.FileService.SyncDirectory:input_type -> culvert.fileservice.v1.SyncDirectoryRequest
+	30, // 29: culvert.fileservice.v1.FileService.QueryWriteStatus:input_type -> culvert.fileservice.v1.QueryWriteStatusRequest
+	33, // 30: culvert.fileservice.v1.FileService.Write:input_type -> culvert.fileservice.v1.WriteRequest
+	35, // 31: culvert.fileservice.v1.FileService.FinishWrite:input_type -> culvert.fileservice.v1.FinishWriteRequest
+	36, // 32: culvert.fileservice.v1.FileService.WriteFiles:input_type -> culvert.fileservice.v1.WriteFilesRequest
+	39, // 33: culvert.fileservice.v1.FileService.OpenDraft:input_type -> culvert.fileservice.v1.OpenDraftRequest
+	41, // 34: culvert.fileservice.v1.FileService.WriteDraft:input_type -> culvert.fileservice.v1.WriteDraftRequest
+	43, // 35: culvert.fileservice.v1.FileService.ReadDraft:input_type -> culvert.fileservice.v1.ReadDraftRequest
+	44, // 36: culvert.fileservice.v1.FileService.ChangeDraft:input_type -> culvert.fileservice.v1.ChangeDraftRequest
+	46, // 37: culvert.fileservice.v1.FileService.SyncDraft:input_type -> culvert.fileservice.v1.SyncDraftRequest
+	47, // 38: culvert.fileservice.v1.FileService.PublishDraft:input_type -> culvert.fileservice.v1.PublishDraftRequest
+	48, // 39: culvert.fileservice.v1.FileService.DropDraft:input_type -> culvert.fileservice.v1.DropDraftRequest
+	1,  // 40: culvert.fileservice.v1.FileService.Stat:output_type -> culvert.fileservice.v1.Entry
+	5,  // 41: culvert.fileservice.v1.FileService.Open:output_type -> culvert.fileservice.v1.OpenResponse
+	7,  // 42: culvert.fileservice.v1.FileService.ReadLink:output_type -> culvert.fileservice.v1.ReadLinkResponse
+	9,  // 43: culvert.fileservice.v1.FileService.Space:output_type -> culvert.fileservice.v1.SpaceResponse
+	11, // 44: culvert.fileservice.v1.FileService.List:output_type -> culvert.fileservice.v1.ListResponse
+	13, // 45: culvert.fileservice.v1.FileService.Read:output_type -> culvert.fileservice.v1.ReadResponse
+	16, // 46: culvert.fileservice.v1.FileService.ReadFiles:output_type -> culvert.fileservice.v1.ReadFilesResponse
+	19, // 47: culvert.fileservice.v1.FileService.ReadPieces:output_type -> culvert.fileservice.v1.ReadPiecesResponse
+	21, // 48: culvert.fileservice.v1.FileService.MakeDirectory:output_type -> culvert.fileservice.v1.MakeDirectoryResponse
+	23, // 49: culvert.fileservice.v1.FileService.Remove:output_type -> culvert.fileservice.v1.RemoveResponse
+	25, // 50: culvert.fileservice.v1.FileService.Rename:output_type -> culvert.fileservice.v1.RenameResponse
+	27, // 51: culvert.fileservice.v1.FileService.SetAttributes:output_type -> culvert.fileservice.v1.SetAttributesResponse
+	29, // 52: culvert.fileservice.v1.FileService.SyncDirectory:output_type -> culvert.fileservice.v1.SyncDirectoryResponse
+	31, // 53: culvert.fileservice.v1.FileService.QueryWriteStatus:output_type -> culvert.fileservice.v1.QueryWriteStatusResponse
+	34, // 54: culvert.fileservice.v1.FileService.Write:output_type -> culvert.fileservice.v1.WriteResponse
+	1,  // 55: culvert.fileservice.v1.FileService.FinishWrite:output_type -> culvert.fileservice.v1.Entry
+	38, // 56: culvert.fileservice.v1.FileService.WriteFiles:output_type -> culvert.fileservice.v1.WriteFilesResponse
+	40, // 57: culvert.fileservice.v1.FileService.OpenDraft:output_type -> culvert.fileservice.v1.OpenDraftResponse
+	42, // 58: culvert.fileservice.v1.FileService.WriteDraft:output_type -> culvert.fileservice.v1.WriteDraftResponse
+	13, // 59: culvert.fileservice.v1.FileService.ReadDraft:output_type -> culvert.fileservice.v1.ReadResponse
+	45, // 60: culvert.fileservice.v1.FileService.ChangeDraft:output_type -> culvert.fileservice.v1.ChangeDraftResponse
+	1,  // 61: culvert.fileservice.v1.FileService.SyncDraft:output_type -> culvert.fileservice.v1.Entry
+	1,  // 62: culvert.fileservice.v1.FileService.PublishDraft:output_type -> culvert.fileservice.v1.Entry
+	49, // 63: culvert.fileservice.v1.FileService.DropDraft:output_type -> culvert.fileservice.v1.DropDraftResponse
+	40, // [40:64] is the sub-list for method output_type
+	16, // [16:40] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_fileservice_internal_fileservicepb_fileservice_proto_init() }
@@ -3302,15 +3086,15 @@ func file_fileservice_internal_fileservicepb_fileservice_proto_init() {
 	if File_fileservice_internal_fileservicepb_fileservice_proto != nil {
 		return
 	}
-	file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[28].OneofWrappers = []any{}
-	file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[46].OneofWrappers = []any{}
+	file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[26].OneofWrappers = []any{}
+	file_fileservice_internal_fileservicepb_fileservice_proto_msgTypes[44].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fileservice_internal_fileservicepb_fileservice_proto_rawDesc), len(file_fileservice_internal_fileservicepb_fileservice_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   54,
+			NumMessages:   50,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

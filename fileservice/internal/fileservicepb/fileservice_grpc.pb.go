@@ -30,7 +30,6 @@ const (
 	FileService_Read_FullMethodName             = "/culvert.fileservice.v1.FileService/Read"
 	FileService_ReadFiles_FullMethodName        = "/culvert.fileservice.v1.FileService/ReadFiles"
 	FileService_ReadPieces_FullMethodName       = "/culvert.fileservice.v1.FileService/ReadPieces"
-	FileService_Hash_FullMethodName             = "/culvert.fileservice.v1.FileService/Hash"
 	FileService_MakeDirectory_FullMethodName    = "/culvert.fileservice.v1.FileService/MakeDirectory"
 	FileService_Remove_FullMethodName           = "/culvert.fileservice.v1.FileService/Remove"
 	FileService_Rename_FullMethodName           = "/culvert.fileservice.v1.FileService/Rename"
@@ -47,7 +46,6 @@ const (
 	FileService_SyncDraft_FullMethodName        = "/culvert.fileservice.v1.FileService/SyncDraft"
 	FileService_PublishDraft_FullMethodName     = "/culvert.fileservice.v1.FileService/PublishDraft"
 	FileService_DropDraft_FullMethodName        = "/culvert.fileservice.v1.FileService/DropDraft"
-	FileService_KeepDraft_FullMethodName        = "/culvert.fileservice.v1.FileService/KeepDraft"
 )
 
 // FileServiceClient is the client API for FileService service.
@@ -83,8 +81,6 @@ type FileServiceClient interface {
 	// ReadPieces gives several small ranges, of one file or of several, for each request. Each is as one of Read. The
 	// answers come in the order of the requests.
 	ReadPieces(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ReadPiecesRequest, ReadPiecesResponse], error)
-	// Hash gives the hashes of blocks of one version of a file, in order.
-	Hash(ctx context.Context, in *HashRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[HashResponse], error)
 	// MakeDirectory makes a directory. It is no error if there is one.
 	MakeDirectory(ctx context.Context, in *MakeDirectoryRequest, opts ...grpc.CallOption) (*MakeDirectoryResponse, error)
 	// Remove removes a file, a link, or a directory that is empty.
@@ -126,8 +122,6 @@ type FileServiceClient interface {
 	PublishDraft(ctx context.Context, in *PublishDraftRequest, opts ...grpc.CallOption) (*Entry, error)
 	// DropDraft ends a draft. What was not published is lost.
 	DropDraft(ctx context.Context, in *DropDraftRequest, opts ...grpc.CallOption) (*DropDraftResponse, error)
-	// KeepDraft keeps a draft from being dropped for a while longer.
-	KeepDraft(ctx context.Context, in *KeepDraftRequest, opts ...grpc.CallOption) (*KeepDraftResponse, error)
 }
 
 type fileServiceClient struct {
@@ -248,25 +242,6 @@ func (c *fileServiceClient) ReadPieces(ctx context.Context, opts ...grpc.CallOpt
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type FileService_ReadPiecesClient = grpc.BidiStreamingClient[ReadPiecesRequest, ReadPiecesResponse]
 
-func (c *fileServiceClient) Hash(ctx context.Context, in *HashRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[HashResponse], error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &FileService_ServiceDesc.Streams[4], FileService_Hash_FullMethodName, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	x := &grpc.GenericClientStream[HashRequest, HashResponse]{ClientStream: stream}
-	if err := x.ClientStream.SendMsg(in); err != nil {
-		return nil, err
-	}
-	if err := x.ClientStream.CloseSend(); err != nil {
-		return nil, err
-	}
-	return x, nil
-}
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type FileService_HashClient = grpc.ServerStreamingClient[HashResponse]
-
 func (c *fileServiceClient) MakeDirectory(ctx context.Context, in *MakeDirectoryRequest, opts ...grpc.CallOption) (*MakeDirectoryResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(MakeDirectoryResponse)
@@ -329,7 +304,7 @@ func (c *fileServiceClient) QueryWriteStatus(ctx context.Context, in *QueryWrite
 
 func (c *fileServiceClient) Write(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[WriteRequest, WriteResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &FileService_ServiceDesc.Streams[5], FileService_Write_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &FileService_ServiceDesc.Streams[4], FileService_Write_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -352,7 +327,7 @@ func (c *fileServiceClient) FinishWrite(ctx context.Context, in *FinishWriteRequ
 
 func (c *fileServiceClient) WriteFiles(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[WriteFilesRequest, WriteFilesResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &FileService_ServiceDesc.Streams[6], FileService_WriteFiles_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &FileService_ServiceDesc.Streams[5], FileService_WriteFiles_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -375,7 +350,7 @@ func (c *fileServiceClient) OpenDraft(ctx context.Context, in *OpenDraftRequest,
 
 func (c *fileServiceClient) WriteDraft(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[WriteDraftRequest, WriteDraftResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &FileService_ServiceDesc.Streams[7], FileService_WriteDraft_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &FileService_ServiceDesc.Streams[6], FileService_WriteDraft_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -388,7 +363,7 @@ type FileService_WriteDraftClient = grpc.ClientStreamingClient[WriteDraftRequest
 
 func (c *fileServiceClient) ReadDraft(ctx context.Context, in *ReadDraftRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &FileService_ServiceDesc.Streams[8], FileService_ReadDraft_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &FileService_ServiceDesc.Streams[7], FileService_ReadDraft_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -445,16 +420,6 @@ func (c *fileServiceClient) DropDraft(ctx context.Context, in *DropDraftRequest,
 	return out, nil
 }
 
-func (c *fileServiceClient) KeepDraft(ctx context.Context, in *KeepDraftRequest, opts ...grpc.CallOption) (*KeepDraftResponse, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(KeepDraftResponse)
-	err := c.cc.Invoke(ctx, FileService_KeepDraft_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
 // FileServiceServer is the server API for FileService service.
 // All implementations must embed UnimplementedFileServiceServer
 // for forward compatibility.
@@ -488,8 +453,6 @@ type FileServiceServer interface {
 	// ReadPieces gives several small ranges, of one file or of several, for each request. Each is as one of Read. The
 	// answers come in the order of the requests.
 	ReadPieces(grpc.BidiStreamingServer[ReadPiecesRequest, ReadPiecesResponse]) error
-	// Hash gives the hashes of blocks of one version of a file, in order.
-	Hash(*HashRequest, grpc.ServerStreamingServer[HashResponse]) error
 	// MakeDirectory makes a directory. It is no error if there is one.
 	MakeDirectory(context.Context, *MakeDirectoryRequest) (*MakeDirectoryResponse, error)
 	// Remove removes a file, a link, or a directory that is empty.
@@ -531,8 +494,6 @@ type FileServiceServer interface {
 	PublishDraft(context.Context, *PublishDraftRequest) (*Entry, error)
 	// DropDraft ends a draft. What was not published is lost.
 	DropDraft(context.Context, *DropDraftRequest) (*DropDraftResponse, error)
-	// KeepDraft keeps a draft from being dropped for a while longer.
-	KeepDraft(context.Context, *KeepDraftRequest) (*KeepDraftResponse, error)
 	mustEmbedUnimplementedFileServiceServer()
 }
 
@@ -566,9 +527,6 @@ func (UnimplementedFileServiceServer) ReadFiles(*ReadFilesRequest, grpc.ServerSt
 }
 func (UnimplementedFileServiceServer) ReadPieces(grpc.BidiStreamingServer[ReadPiecesRequest, ReadPiecesResponse]) error {
 	return status.Error(codes.Unimplemented, "method ReadPieces not implemented")
-}
-func (UnimplementedFileServiceServer) Hash(*HashRequest, grpc.ServerStreamingServer[HashResponse]) error {
-	return status.Error(codes.Unimplemented, "method Hash not implemented")
 }
 func (UnimplementedFileServiceServer) MakeDirectory(context.Context, *MakeDirectoryRequest) (*MakeDirectoryResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method MakeDirectory not implemented")
@@ -617,9 +575,6 @@ func (UnimplementedFileServiceServer) PublishDraft(context.Context, *PublishDraf
 }
 func (UnimplementedFileServiceServer) DropDraft(context.Context, *DropDraftRequest) (*DropDraftResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DropDraft not implemented")
-}
-func (UnimplementedFileServiceServer) KeepDraft(context.Context, *KeepDraftRequest) (*KeepDraftResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method KeepDraft not implemented")
 }
 func (UnimplementedFileServiceServer) mustEmbedUnimplementedFileServiceServer() {}
 func (UnimplementedFileServiceServer) testEmbeddedByValue()                     {}
@@ -753,17 +708,6 @@ func _FileService_ReadPieces_Handler(srv interface{}, stream grpc.ServerStream) 
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type FileService_ReadPiecesServer = grpc.BidiStreamingServer[ReadPiecesRequest, ReadPiecesResponse]
-
-func _FileService_Hash_Handler(srv interface{}, stream grpc.ServerStream) error {
-	m := new(HashRequest)
-	if err := stream.RecvMsg(m); err != nil {
-		return err
-	}
-	return srv.(FileServiceServer).Hash(m, &grpc.GenericServerStream[HashRequest, HashResponse]{ServerStream: stream})
-}
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type FileService_HashServer = grpc.ServerStreamingServer[HashResponse]
 
 func _FileService_MakeDirectory_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(MakeDirectoryRequest)
@@ -1013,24 +957,6 @@ func _FileService_DropDraft_Handler(srv interface{}, ctx context.Context, dec fu
 	return interceptor(ctx, in, info, handler)
 }
 
-func _FileService_KeepDraft_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(KeepDraftRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(FileServiceServer).KeepDraft(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: FileService_KeepDraft_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(FileServiceServer).KeepDraft(ctx, req.(*KeepDraftRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
-
 // FileService_ServiceDesc is the grpc.ServiceDesc for FileService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -1102,10 +1028,6 @@ var FileService_ServiceDesc = grpc.ServiceDesc{
 			MethodName: "DropDraft",
 			Handler:    _FileService_DropDraft_Handler,
 		},
-		{
-			MethodName: "KeepDraft",
-			Handler:    _FileService_KeepDraft_Handler,
-		},
 	},
 	Streams: []grpc.StreamDesc{
 		{
@@ -1128,11 +1050,6 @@ var FileService_ServiceDesc = grpc.ServiceDesc{
 			Handler:       _FileService_ReadPieces_Handler,
 			ServerStreams: true,
 			ClientStreams: true,
-		},
-		{
-			StreamName:    "Hash",
-			Handler:       _FileService_Hash_Handler,
-			ServerStreams: true,
 		},
 		{
 			StreamName:    "Write",

@@ -21,7 +21,6 @@ type Liar struct {
 	OnList   func(send func(*fileservicepb.ListResponse) error) error
 	OnRead   func(request *fileservicepb.ReadRequest, send func(*fileservicepb.ReadResponse) error) error
 	OnPieces func(*fileservicepb.ReadPiecesRequest) *fileservicepb.ReadPiecesResponse
-	OnHash   func(send func(*fileservicepb.HashResponse) error) error
 	OnQuery  func() *fileservicepb.QueryWriteStatusResponse
 	OnWrite  func(receive func() (*fileservicepb.WriteRequest, error)) (*fileservicepb.WriteResponse, error)
 }
@@ -52,12 +51,6 @@ func (l *Liar) Read(
 	request *fileservicepb.ReadRequest, stream grpc.ServerStreamingServer[fileservicepb.ReadResponse],
 ) error {
 	return l.OnRead(request, stream.Send)
-}
-
-func (l *Liar) Hash(
-	_ *fileservicepb.HashRequest, stream grpc.ServerStreamingServer[fileservicepb.HashResponse],
-) error {
-	return l.OnHash(stream.Send)
 }
 
 func (l *Liar) QueryWriteStatus(

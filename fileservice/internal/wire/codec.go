@@ -34,9 +34,6 @@ const (
 // maxContent is how long a file may be whose content comes when it is opened.
 const MaxContent = 64 << 10
 
-// maxHashes is how many hashes go into one message.
-const MaxHashes = 1024
-
 // draftIDSize is how long the name of a draft is.
 const DraftIDSize = 16
 
