@@ -265,7 +265,7 @@ func cut(data []byte, columns int) [][]cell {
 	return rows
 }
 
-// TestCSVQuotesAtAnyPlace writes quotes, and bytes that differ from a quote by one bit, at every place of words of eight
+// TestCSVQuotesAtAnyPlace writes quotes, and bytes that differ by one bit, at every place of words of eight
 // bytes, to buffers of every capacity.
 func TestCSVQuotesAtAnyPlace(t *testing.T) {
 	e := encoder(t, format.CSV{}, "a")

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// maxDepth is how deep JSON may be nested. PostgreSQL is limited only by its stack: to a depth between 12,000 and 20,000
-// with the default max_stack_depth of 2 MB, and to less than maxDepth with the 7 MB that most systems allow.
+// maxDepth is how deep JSON may be nested. PostgreSQL is limited only by its stack: to a depth between 12,000 and
+// 20,000 with the default max_stack_depth of 2 MB, and to less than maxDepth with the 7 MB that most systems allow.
 const maxDepth = 70_000
 
 // validJSON reports whether text is one JSON value (RFC 8259). It does not check bytes above 0x7f in strings.
@@ -237,8 +237,8 @@ func appendEscaped(dst, text []byte) (out []byte, ascii bool) {
 	}
 }
 
-// plainLength returns the length of the prefix of text without escapes in a JSON string: up to a quote, a backslash
-// or a control character. It also reports whether the prefix is known to be ASCII.
+// plainLength returns the length of the prefix of text without escapes in a JSON string: up to a quote, a backslash or
+// a control character. It also reports whether the prefix is known to be ASCII.
 func plainLength(text []byte) (n int, ascii bool) {
 	var seen uint64
 	for ; len(text)-n >= 8; n += 8 {

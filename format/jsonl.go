@@ -38,8 +38,8 @@ const (
 	ErrorOnInvalid InvalidUTF8 = iota
 	// ReplaceInvalid writes U+FFFD for each invalid byte.
 	ReplaceInvalid
-	// Base64Invalid writes all bytes of the value in an object in place of the string, {"base64":"/w=="}. No other value
-	// of a text column is an object.
+	// Base64Invalid writes all bytes of the value in an object in place of the string, {"base64":"/w=="}. No other
+	// value of a text column is an object.
 	Base64Invalid
 )
 
@@ -164,8 +164,8 @@ func (e *jsonlRows) appendValue(dst []byte, kind source.Kind, value []byte) (out
 	})
 }
 
-// appendInvalid appends a value that is not valid UTF-8 as the policy says. With ReplaceInvalid, appendValid appends the
-// value with its invalid bytes replaced.
+// appendInvalid appends a value that is not valid UTF-8 as the policy says. With ReplaceInvalid, appendValid appends
+// the value with its invalid bytes replaced.
 func (e *jsonlRows) appendInvalid(dst, value []byte, appendValid func(dst, value []byte) []byte) ([]byte, bool) {
 	switch e.policy {
 	case ReplaceInvalid:

@@ -59,8 +59,8 @@ func (p *pieces) addParts(value []byte, appendPart func(dst, part []byte) []byte
 
 func appendPlain(dst, part []byte) []byte { return append(dst, part...) }
 
-// wholeRunes returns the length of the longest prefix of at most most bytes that does not end within a character. A text
-// that is not valid UTF-8 may be cut anywhere, except within a valid character.
+// wholeRunes returns the length of the longest prefix of at most most bytes that does not end within a character. A
+// text that is not valid UTF-8 may be cut anywhere, except within a valid character.
 func wholeRunes(text []byte, most int) int {
 	if len(text) <= most {
 		return len(text)

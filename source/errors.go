@@ -6,24 +6,24 @@ import (
 	"strconv"
 )
 
-// ErrUnavailable marks errors of a database that cannot be reached, that refuses the connection, or that went away.
+// ErrUnavailable marks errors of a database that cannot be reached, refuses the connection, or has closed it.
 var ErrUnavailable = errors.New("source: database unavailable")
 
-// ErrCorrupt marks errors of a database that is damaged, as far as rows cannot be read.
+// ErrCorrupt marks errors of a database whose damage prevents reading rows.
 var ErrCorrupt = errors.New("source: database is damaged")
 
-// UnknownError says that the database, or a format, knows no such name.
+// UnknownError reports a name that does not exist in the database, or for a format.
 type UnknownError struct {
 	What  string   // "table", "column" or "schema"
-	Name  string   // as it was asked for
-	Known []string // the names there are, for a suggestion; long lists may be cut
+	Name  string   // as the caller wrote it
+	Known []string // existing names, for a suggestion; may be incomplete
 }
 
 func (e *UnknownError) Error() string {
 	return fmt.Sprintf("source: %s %s does not exist", e.What, strconv.Quote(e.Name))
 }
 
-// IndivisibleError says why rows cannot be shared by several readers, or by no more readers than there are.
+// IndivisibleError is the reason why several readers, or more of them, cannot share rows.
 type IndivisibleError struct {
 	Reason string // ends a sentence, such as "a view has no pages"
 	Err    error  // the cause, if there is one
@@ -31,10 +31,10 @@ type IndivisibleError struct {
 
 func (e *IndivisibleError) Error() string { return "source: the rows cannot be divided: " + e.Reason }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *IndivisibleError) Unwrap() error { return e.Err }
 
-// CountError says that the database confirmed another number of rows than it sent.
+// CountError reports that the database confirmed a different number of rows than it sent.
 type CountError struct {
 	Received, Confirmed int64
 }

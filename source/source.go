@@ -1,7 +1,7 @@
-// Package source says what a place that rows come from looks like.
+// Package source defines where rows come from.
 //
-// A [Source] is an open database. [Source.Table] and [Source.Query] give [Rows], which fill a reusable [Batch] with the
-// values of whole rows, as raw bytes, each with the [Kind] that says how to read it:
+// A [Source] is an open database. [Source.Table] and [Source.Query] return [Rows], which fill a reusable [Batch] with
+// the values of whole rows, as raw bytes. The [Kind] of each value says how to read it:
 //
 //	rows, err := src.Table(ctx, "orders")
 //	…
@@ -17,15 +17,15 @@
 //		}
 //	}
 //
-// Nothing is decoded on the way: a number stays the text that the database prints, so that no digit is lost, and no row
-// costs an allocation once the batch has grown to its size, unless the driver of the database makes some.
+// Nothing is decoded: a number is the text that the database prints, so that no digit is lost. Reading a row does not
+// allocate once the batch has grown to its size, unless the driver of the database does.
 //
-// The packages below this one each adapt one database: source/postgres, source/mysql, source/sqlite, and source/sqldb
-// for any database/sql driver. Package sourcetest is the suite that all of them pass. Package source/gormdb gives the
-// Rows of queries made with GORM.
+// Each package below this one reads one database: source/postgres, source/mysql, source/sqlite, and source/sqldb, for
+// any database/sql driver. Package source/gormdb reads queries made with GORM. Package sourcetest is the suite that
+// they pass.
 //
-// What not every database can do is in interfaces of its own, which are found by a type assertion: those of a Source
-// are [Selector], [Lister] and [Describer], and those of Rows are [CSVWriter], [Divider], [Sized] and [Meter].
+// Optional abilities are separate interfaces, found by a type assertion. A Source may implement [Selector], [Lister]
+// and [Describer], and Rows may implement [CSVWriter], [Divider], [Sized] and [Meter].
 package source
 
 import (
@@ -34,99 +34,94 @@ import (
 	"io"
 )
 
-// Source is an open database. A Source runs one Rows at a time: close the rows before asking for the next, which fails
-// otherwise.
+// Source is an open database. A Source has one open Rows at a time: asking for others before they are closed is an
+// error.
 type Source interface {
-	// Table gives all rows of a table or view. The name is resolved by the rules of the database. It fails with an
-	// [*UnknownError] if there is no such table.
-	//
-	// The context governs the rows until they are closed.
+	// Table returns all rows of a table or view. The database's rules resolve the name. The error is an [*UnknownError]
+	// if there is no such table. The context governs the rows until they are closed.
 	Table(ctx context.Context, name string) (Rows, error)
 
-	// Query gives the rows of one SQL statement that returns rows.
+	// Query returns the rows of one SQL statement.
 	Query(ctx context.Context, sql string) (Rows, error)
 
-	// Close ends the connection.
+	// Close closes the connection.
 	Close() error
 }
 
-// Rows are the rows of one table or query. They are used by one goroutine at a time.
+// Rows are the rows of a table or query. They must be used by one goroutine at a time.
 type Rows interface {
-	// Columns describes the values of each row, in order. It may be empty: PostgreSQL has tables without columns,
-	// and their rows count. The slice belongs to the Rows.
+	// Columns describes the values of each row, in order. It may be empty, since PostgreSQL has tables without columns.
+	// The slice belongs to the Rows.
 	Columns() []Column
 
-	// Next resets b and fills it with the next rows, at least one, until it is full. It returns io.EOF when there are
-	// no more, and only after the database has confirmed the number of rows. After any error the Rows are spent and
-	// return the same error again.
+	// Next resets b and fills it with at least one row, until it is full or the rows end. It returns io.EOF after the
+	// last row, once the database has confirmed the number of rows. After any error, Next returns the same error.
 	Next(b *Batch) error
 
-	// Close releases the rows, also in the middle. It does not repeat an error that Next has returned.
+	// Close releases the rows, even before their end. It does not repeat an error of Next.
 	Close() error
 }
 
-// CSVWriter is implemented by Rows whose database can print rows as CSV itself, byte for byte as format.CSV would.
+// CSVWriter is implemented by Rows whose database can print CSV, byte for byte as format.CSV does.
 type CSVWriter interface {
-	// WriteCSV writes all rows to w, without a header, in place of Next. Each call of w.Write is given one whole row,
-	// which w must not retain. The result is the number of rows that both sides have counted.
+	// WriteCSV writes all rows to w, without a header. It replaces Next. Each call of w.Write gets one whole row, which
+	// w must not retain. WriteCSV returns the number of rows, which the database has confirmed.
 	WriteCSV(w io.Writer) (rows int64, err error)
 }
 
 // Divider is implemented by Rows that several readers can share.
 type Divider interface {
 	// Divide returns up to n Rows, each for a goroutine of its own. Together they return every row once, in no order,
-	// as it was at one moment for all of them. There are fewer than n if more would be of no use. If more would be of
-	// use but are unavailable, an [*IndivisibleError] beside the Rows says why. If the rows cannot be divided at all,
-	// Divide returns only that error, and the rows can still be read as they are.
+	// from one state of the table. There are fewer than n if more would not be useful. If more would be useful but are
+	// unavailable, Divide also returns an [*IndivisibleError] that says why. If the rows cannot be divided at all, it
+	// returns only that error, and the original Rows can still be read.
 	//
-	// Divide is called before anything is read. Then all that it gives is read, to the end or to an error; the rows are
-	// complete when each has returned io.EOF. An error of one does not end the others; the context does. To close the
-	// Rows that were divided closes all, and must wait until none is in use. If rows may be lent ([Batch.SetLending]),
-	// each needs a goroutine of its own: Next of one may wait for another whose row is lent, until the other asks for
-	// its next rows. Otherwise one goroutine may read them in turn.
+	// Divide must be called before anything is read. Then all its Rows must be read, to the end or to an error. The
+	// rows are complete when each has returned io.EOF. An error of one does not end the others; the context does.
+	// Closing the original Rows closes all, and must wait until none is in use. If rows may be lent
+	// ([Batch.SetLending]), each needs its own goroutine: Next of one may wait until another, whose row is lent, is
+	// asked for its next rows. Otherwise one goroutine may read them in turn.
 	Divide(n int) ([]Rows, error)
 
-	// Ranges returns the number of pieces that n readers would share, 1 if the rows would not be divided. It lets
-	// callers ask before, or instead of, calling Divide, and fails as Divide does if that is known without another
-	// connection.
+	// Ranges returns the number of pieces that n readers would share, or 1 if the rows would not be divided. Callers
+	// may use it before, or instead of, Divide. It fails as Divide does if that is known without another connection.
 	Ranges(n int) (int, error)
 }
 
-// Sized is implemented by Rows of which the database can say beforehand about how many there are.
+// Sized is implemented by Rows whose number the database can estimate.
 type Sized interface {
-	// Size asks the database. It is called before anything is read and before Divide. An answer that is not known is no
-	// error; rows that may not be read can be one.
+	// Size asks the database. It must be called before anything is read and before Divide. An unknown size is not an
+	// error, but rows that may not be read can be one.
 	Size() (Size, error)
 }
 
-// Meter is implemented by Rows that know what part of them has been read, better than their number and their Size tell.
+// Meter is implemented by Rows that know their progress better than their number and Size tell.
 type Meter interface {
-	// Done is a number from 0 to 1, or less than 0 as long as it is not known. It is safe for concurrent use, also
-	// while others read, and counts what they read too if the rows are divided.
+	// Done returns the part that has been read, from 0 to 1, or a negative number if it is not yet known. It is safe
+	// for concurrent use, and includes all readers if the rows are divided.
 	Done() float64
 }
 
 // Column is the name and the type of a column.
 type Column struct {
 	Name string
-	Type string // as the database calls it, such as "numeric(10,2)"; "" if it does not say
+	Type string // the database's name for it, such as "numeric(10,2)"; "" if not known
 }
 
-// Kind says what the bytes of a value are. It belongs to the value, not to the column, since some databases (SQLite)
-// let each row choose.
+// Kind is the meaning of the bytes of a value. Values of one column may differ in kind, as in SQLite.
 type Kind uint8
 
 // The kinds of values.
 const (
 	Null   Kind = iota // no bytes
-	Text               // characters, in UTF-8 unless the database holds something else
+	Text               // characters, in UTF-8 unless the database stores another encoding
 	Number             // a number as the database prints it; also NaN, Infinity and -Infinity
 	Bool               // t or f
 	Bytes              // binary data
 	JSON               // a JSON value as the database prints it
 )
 
-// String gives the name of the kind, in lower case.
+// String returns the name of the kind, in lower case.
 func (k Kind) String() string {
 	names := [...]string{"null", "text", "number", "bool", "bytes", "json"}
 	if int(k) < len(names) {

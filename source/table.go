@@ -2,17 +2,17 @@ package source
 
 import "context"
 
-// Selection is the part of a table that is wanted. The zero value is all of it.
+// Selection is a part of a table. The zero value is the whole table.
 type Selection struct {
-	// Columns are the names of the columns, each once, in the order in which they are wanted. None means all that Table
-	// gives. What Table leaves out, such as generated columns, may be named.
+	// Columns are the names of the columns, in order and without repetition. None means all columns of Table. Columns
+	// that Table leaves out, such as generated ones, may be named.
 	Columns []string
 
-	// Where is a condition in the SQL of the database that the rows must meet, such as "id > 1000". It must be one
-	// expression. It is part of a statement, and so must not come from anyone whose statements would not be run.
+	// Where is a condition that the rows must meet, such as "id > 1000": a single expression in the SQL of the
+	// database. It becomes part of a statement, so it must come from a source whose statements are trusted.
 	Where string
 
-	// Limit is the most rows that are wanted, which are any ones. Zero means all.
+	// Limit is the most rows to return; the database chooses which. Zero means all.
 	Limit int64
 }
 
@@ -21,35 +21,35 @@ func (s Selection) IsZero() bool { return len(s.Columns) == 0 && s.Where == "" &
 
 // Selector is implemented by sources that can read a part of a table.
 type Selector interface {
-	// Select gives the rows of a table as Table does, but only those, and of them the columns, that are selected. It
-	// fails with an [*UnknownError] if there is no such table or column.
+	// Select returns the selected rows and columns of a table. The error is an [*UnknownError] if there is no such
+	// table or column.
 	Select(ctx context.Context, name string, s Selection) (Rows, error)
 }
 
-// Lister is implemented by sources that know what tables they have.
+// Lister is implemented by sources that can list their tables.
 type Lister interface {
-	// Tables gives the names of the tables of a schema, or of all schemas if it is "", in order. Table takes each name
-	// for exactly this table. Together the tables have every value of the database: a view is none of them, nor is a
-	// table whose rows come in full with those of another, such as a partition. Those of the system are left out. It
-	// fails with an [*UnknownError] if there is no such schema.
+	// Tables returns the names of the tables of a schema, or of all schemas for "", in order. Table finds exactly this
+	// table by each name. Together the tables have every value of the database. Views, tables of the system, and tables
+	// whose rows come in full with another one, such as partitions, are left out. The error is an [*UnknownError] if
+	// there is no such schema.
 	Tables(ctx context.Context, schema string) ([]string, error)
 }
 
-// Describer is implemented by sources that can say which state of which database they give.
+// Describer is implemented by sources that can describe the state of the database that they read.
 type Describer interface {
 	Describe(ctx context.Context) (Description, error)
 }
 
-// Description says which state of which database the rows of a source show. What the database does not tell is "".
+// Description describes the state of the database that the rows of a source show. Unknown fields are "".
 type Description struct {
 	System   string // the database system and its version, such as "PostgreSQL 17.2"
 	Database string // the name of the database, or its file
-	Snapshot string // the one state that all rows show, as the system calls it; "" if there is none
-	Position string // the place in the log of the system at which it was taken, such as an LSN, or shortly before
+	Snapshot string // the system's name for the one state that all rows show; "" if there is none
+	Position string // the place in the system's log when it was taken, or shortly before, such as an LSN
 }
 
-// Size is about how large something is. What is not known is 0.
+// Size is the approximate size of rows. Unknown fields are 0.
 type Size struct {
 	Rows  int64
-	Bytes int64 // as the database keeps them, or sends them
+	Bytes int64 // as stored or sent by the database
 }

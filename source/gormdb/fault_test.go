@@ -30,7 +30,7 @@ func TestErrors(t *testing.T) {
 			query *gorm.DB
 			want  string
 		}{
-			"none":            {nil, "no query"},
+			"none":            {nil, "the query is nil"},
 			"error before":    {failed, "broken"},
 			"error in scope":  {db.Table("tasks").Scopes(failing(broken)), "broken"},
 			"unknown table":   {db.Table("taks"), "taks"},
@@ -38,7 +38,7 @@ func TestErrors(t *testing.T) {
 			"not a model":     {db.Model(7), "unsupported data type"},
 			"nothing":         {db, ""},
 			"not SQL":         {db.Raw("SELEC 1"), "SELEC"},
-			"without rows":    {db.Raw("DELETE FROM tasks WHERE FALSE"), "gives no rows"},
+			"without rows":    {db.Raw("DELETE FROM tasks WHERE FALSE"), "returns no rows"},
 			"dry run":         {dry.Table("tasks"), gorm.ErrDryRunModeUnsupported.Error()},
 			"wrong arguments": {db.Raw("SELECT id FROM tasks WHERE id = 1", 1, 2), ""},
 		} {

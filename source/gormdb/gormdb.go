@@ -1,27 +1,26 @@
-// Package gormdb reads the rows of queries that are made with GORM, as [source.Rows], without a model in between.
+// Package gormdb reads the rows of queries made with GORM as [source.Rows], without loading models.
 //
 //	todos := db.Model(&Todo{}).Where("done = ?", true).Order("id")
 //	stats, err := plan.Rows(ctx, file, gormdb.Query(todos))
 //
-// GORM writes the SQL and runs it, as it does for Find: Model and Table, Select, Where, Joins, Group, Order, Limit,
-// Raw, Scopes and the rest mean what they mean there. What Find would do with the rows afterwards is left out. They are
-// read one behind the other and never held, so that a table of any size takes the same memory.
+// GORM writes the SQL and runs it as for Find, so Model and Table, Select, Where, Joins, Group, Order, Limit, Raw,
+// Scopes and others have their usual meaning. Rows are streamed, so a table of any size takes the same memory.
 //
-// # What the query gives
+// # What the query returns
 //
-//   - With a model, rows that are softly deleted are left out; Unscoped gives them too. Table alone knows no model.
-//   - A model with its primary key set gives the row of that key only.
-//   - Without Select or Omit, the columns are all those of the table, in its order, also those the model does not have.
-//     With Joins of a relation they are those of the model, and then those of the relation, as Company__name.
-//   - Values are those of the database: what the fields' serializers, Scan methods and AfterFind hooks would make of
-//     them is not made. Preload does nothing, since it is other queries.
-//   - Within a transaction of GORM the query runs in the transaction. Close the rows before its next statement: most
-//     databases do one thing at a time on a connection. Rows that are canceled may cost the transaction its connection.
-//   - Plugins, prepared statements and the logger are used as they are set. The logger sees the statement when it
-//     begins; where it prints the arguments too, and those are private, set ParameterizedQueries.
-//   - DefaultContextTimeout, if set, bounds the time until the last row is read.
+//   - With a model, rows that are softly deleted are left out, unless Unscoped is set. Table alone knows no model.
+//   - A model with its primary key set returns only the row of that key.
+//   - Without Select or Omit, the columns are all those of the table, in its order, even if the model does not have them.
+//     With Joins of a relation they are the model's and then the relation's, as Company__name.
+//   - Values are those of the database: serializers of fields, Scan methods and AfterFind hooks do not run. Preload does
+//     nothing, since it makes other queries.
+//   - Within a transaction of GORM, the query runs in the transaction. Close the rows before the next statement, since
+//     most databases do one thing at a time on a connection. Canceling the rows may close the transaction's connection.
+//   - Plugins, prepared statements and the logger are used as configured. The logger sees the statement when it begins.
+//     To keep arguments out of the log, set ParameterizedQueries.
+//   - DefaultContextTimeout, if set, limits the time until the last row is read.
 //
-// For several queries that fit together, run them in one transaction that has the isolation for it:
+// To read several queries in the same state, run them in one transaction with a suitable isolation level:
 //
 //	err := db.Transaction(func(tx *gorm.DB) error {
 //		…
@@ -29,21 +28,20 @@
 //
 // # Values
 //
-// GORM reads through database/sql, so that the kinds of values and the text of times are those of package
-// [culvert/source/sqldb], and so are the errors. Numbers keep their digits as far as the driver does; that of
-// PostgreSQL keeps those of numeric. These are the differences to the same rows from the packages that read a database
-// by themselves:
+// GORM uses database/sql, so the kinds of values, the text of times and the errors are those of package
+// [culvert/source/sqldb]. Numbers keep their digits if the driver does; PostgreSQL's keeps those of numeric. Compared
+// to the packages that read a database directly:
 //
 //   - PostgreSQL (gorm.io/driver/postgres): columns of type xid and cid are numbers, not text. The text of intervals,
-//     and of ranges and arrays of times, follows the settings of the connection, such as TimeZone and IntervalStyle,
-//     which source/postgres sets itself. The rows are not checked against the number that the server confirms, and the
-//     server does not print CSV.
+//     and of ranges and arrays of times, depends on settings of the connection, such as TimeZone and IntervalStyle,
+//     which source/postgres sets itself. The number of rows is not checked against the server's, and the server does
+//     not print CSV.
 //   - SQLite (with the driver of github.com/ncruces/go-sqlite3): a REAL without a fraction is 1, not 1.0. In columns of
-//     type BOOLEAN, 1 and 0 are t and f; in those of type JSON, text that is JSON has that kind; and in those of type
-//     DATE, DATETIME and TIMESTAMP, text that is a time is written anew.
+//     type BOOLEAN, 1 and 0 are t and f. In columns of type JSON, valid JSON has that kind. In columns of type DATE,
+//     DATETIME and TIMESTAMP, times are reformatted.
 //
-// Where a driver's own text matters, ask the database for text: Select("id", "created_at::text"). Values that package
-// sqldb cannot read, or reads differently than wanted, are converted by a function of the caller in its Config:
+// To get the database's own text, ask for text: Select("id", "created_at::text"). To convert values that package sqldb
+// cannot read, or reads differently, use its Config:
 //
 //	rows, err := sqldb.Config{Convert: convert}.Rows(ctx, func(ctx context.Context) (*sql.Rows, error) {
 //		return todos.WithContext(ctx).Rows()
@@ -61,19 +59,18 @@ import (
 	"culvert/source/sqldb"
 )
 
-// Query makes of a query the function that runs it, each time anew, and gives the rows. [culvert/export.Plan.Rows]
-// takes it as it is; alone it is used so:
+// Query returns a function that runs a query anew on each call, as [culvert/export.Plan.Rows] expects. Used alone:
 //
 //	rows, err := gormdb.Query(db.Table("todos"))(ctx)
 //
-// The context replaces the one of db and governs the rows until they are closed. A database that cannot be reached
-// gives [source.ErrUnavailable]; an error that db already has is given back.
+// The context replaces the context of db and governs the rows until they are closed. The error is
+// [source.ErrUnavailable] if the database cannot be reached. An error that db already has is returned.
 //
-// The query itself is not touched: db can be used again. It must not be changed at the same time.
+// Query does not change db, which can be used again. It must not be changed at the same time.
 func Query(db *gorm.DB) func(context.Context) (source.Rows, error) {
 	return func(ctx context.Context) (source.Rows, error) {
 		if db == nil {
-			return nil, errors.New("gormdb: there is no query")
+			return nil, errors.New("gormdb: the query is nil")
 		}
 		return sqldb.Rows(ctx, func(ctx context.Context) (*sql.Rows, error) { return db.WithContext(ctx).Rows() })
 	}

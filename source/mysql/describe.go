@@ -11,8 +11,8 @@ import (
 // Describe returns the state of the database that is read.
 //
 // These systems do not name snapshots, so the snapshot is named by the time at which it was taken, by the server's
-// clock. The position is the place of the snapshot in MariaDB's binary log, as FILE:OFFSET. It is "" without such a log,
-// and for MySQL, which does not report it.
+// clock. The position is the place of the snapshot in MariaDB's binary log, as FILE:OFFSET. It is "" without such a
+// log, and for MySQL, which does not report it.
 func (db *DB) Describe(ctx context.Context) (source.Description, error) {
 	if err := db.begin(ctx); err != nil {
 		return source.Description{}, err
@@ -48,8 +48,8 @@ type tableRows struct {
 
 var _ source.Sized = (*tableRows)(nil)
 
-// Size returns the server's statistics of the table, which may be out of date. With a condition, it is an estimate of the
-// query planner. The size of a view is not known.
+// Size returns the server's statistics of the table, which may be out of date. With a condition, it is an estimate of
+// the query planner. The size of a view is not known.
 func (r *tableRows) Size() (source.Size, error) {
 	if r.err != nil || r.result != nil || !r.table.base {
 		return source.Size{}, nil // too late to ask, or not known

@@ -66,8 +66,8 @@ func connectFailed(ctx context.Context, s *address.Settings, err error) error {
 		fmt.Sprintf("mysql: cannot connect to %s as user %q: %s", where, s.User, strings.TrimSpace(why)), err)
 }
 
-// failed explains an error of what was being done. If the context has ended, it also ends the statement on the server. It
-// returns nil for nil.
+// failed explains an error of what was being done. If the context has ended, it also ends the statement on the server.
+// It returns nil for nil.
 func (s *session) failed(ctx context.Context, doing string, err error) error {
 	if err == nil {
 		return nil
@@ -109,8 +109,8 @@ func ignoreRefusal(err error) error {
 	return err
 }
 
-// endsSession are the errors after which the server closes the connection. Names and numbers are in the error references
-// of MySQL ("Server Error Message Reference") and MariaDB ("MariaDB Error Code Reference").
+// endsSession are the errors after which the server closes the connection. Names and numbers are in the error
+// references of MySQL ("Server Error Message Reference") and MariaDB ("MariaDB Error Code Reference").
 var endsSession = []uint16{
 	1040, // ER_CON_COUNT_ERROR
 	1053, // ER_SERVER_SHUTDOWN

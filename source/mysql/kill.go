@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// grace is how long to wait for a KILL. After that, the server is left to notice by itself that the connection is closed.
-// Only tests change it.
+// grace is how long to wait for a KILL. After that, the server is left to notice by itself that the connection is
+// closed. Only tests change it.
 var grace = 5 * time.Second
 
 // whichServer identifies a server, even among servers with the same data.

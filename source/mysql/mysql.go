@@ -10,17 +10,17 @@
 //
 // A [DB] reads everything on one connection, in one read-only transaction with a consistent snapshot. [Open] takes the
 // snapshot, so tables that are read one after the other fit together, whatever others write meanwhile. This holds for
-// storage engines that have snapshots, such as InnoDB; tables of MyISAM, Aria and MEMORY show their current rows. Tables
-// have the names and columns that they have when they are read. A table that was truncated or rewritten after the
-// snapshot returns an error. While the transaction lasts, the server keeps old row versions, and a statement that
+// storage engines that have snapshots, such as InnoDB; tables of MyISAM, Aria and MEMORY show their current rows.
+// Tables have the names and columns that they have when they are read. A table that was truncated or rewritten after
+// the snapshot returns an error. While the transaction lasts, the server keeps old row versions, and a statement that
 // redefines a table which was read has to wait.
 //
 // The DB sets a savepoint before each statement and releases it afterwards, which shows whether the transaction still
-// exists. If it does not, the connection is closed, and all later calls fail. These end a transaction: ANALYZE TABLE and
-// CHECK TABLE, a CALL that commits, the rollback of a deadlock, which a locking read can meet, and some statements that
-// the server refuses because they write, such as TRUNCATE. If they return rows, the rows end in an error. A statement
-// that returns no rows, or several results, is also an error and closes the connection. Use a separate connection for
-// statements that end a transaction.
+// exists. If it does not, the connection is closed, and all later calls fail. These end a transaction: ANALYZE TABLE
+// and CHECK TABLE, a CALL that commits, the rollback of a deadlock, which a locking read can meet, and some statements
+// that the server refuses because they write, such as TRUNCATE. If they return rows, the rows end in an error. A
+// statement that returns no rows, or several results, is also an error and closes the connection. Use a separate
+// connection for statements that end a transaction.
 //
 // # Values
 //
@@ -41,8 +41,8 @@
 // views and queries, such columns are Text. The leading zeros of ZEROFILL are left out.
 //
 // A table returns its columns in order, including invisible ones. If the user may not read all of them, Table fails.
-// Generated columns are left out, as by mysqldump, since rows with them could not be loaded back. A query or a selection
-// may name them.
+// Generated columns are left out, as by mysqldump, since rows with them could not be loaded back. A query or a
+// selection may name them.
 //
 // CSV tells all values apart, but LOAD DATA does not: it reads NULL and the empty string as the same, and needs UNHEX
 // for binary data and CAST for BIT. In JSON Lines, JSON of several lines becomes one line, and the null of JSON is like
@@ -50,19 +50,19 @@
 //
 // # The end of the rows
 //
-// The rows of a base table are counted and compared with the server's count. Rows of views and queries are complete when
-// the server says that they have ended, since its protocol sends no count for them.
+// The rows of a base table are counted and compared with the server's count. Rows of views and queries are complete
+// when the server says that they have ended, since its protocol sends no count for them.
 //
 // Closing rows before their end ends the statement by a KILL QUERY on a second connection, after which the DB can be
-// used again. If the context of the rows ends, the connection is killed too, and the DB returns [source.ErrUnavailable].
-// The second connection goes to the network address that the first one reached. If that is another server, such as
-// behind a load balancer, nothing is killed: the connection is closed, and its server notices when it sends the next
-// row.
+// used again. If the context of the rows ends, the connection is killed too, and the DB returns
+// [source.ErrUnavailable]. The second connection goes to the network address that the first one reached. If that is
+// another server, such as behind a load balancer, nothing is killed: the connection is closed, and its server notices
+// when it sends the next row.
 //
 // # Memory
 //
-// A connection holds a buffer of 256 KiB, and one row at a time. The driver allocates once for each value, and twice for
-// a time, since it returns values as interfaces.
+// A connection holds a buffer of 256 KiB, and one row at a time. The driver allocates once for each value, and twice
+// for a time, since it returns values as interfaces.
 package mysql
 
 import (
@@ -124,8 +124,8 @@ func Files(url string) []string { return address.Files(url) }
 
 // Table returns all rows of a table or view.
 //
-// It looks for the name as it is in the opened database, then as database.table with both parts as they are, then as SQL
-// reads it, with backticks around the parts. Letter case counts if it counts for the server.
+// It looks for the name as it is in the opened database, then as database.table with both parts as they are, then as
+// SQL reads it, with backticks around the parts. Letter case counts if it counts for the server.
 //
 // The server checks the statement at once, and runs it when the first rows are read.
 func (db *DB) Table(ctx context.Context, name string) (source.Rows, error) {

@@ -138,9 +138,9 @@ func (r *rows) fill(b *source.Batch) error {
 	return nil
 }
 
-// next reads the values of the next row. For a truncated row, the driver returns io.EOF, but it has already set the first
-// value. A row that ends just before a last date or time is read as NULL there. This is not detected: no server sends
-// such a row, and a malicious one has easier ways to lie.
+// next reads the values of the next row. For a truncated row, the driver returns io.EOF, but it has already set the
+// first value. A row that ends just before a last date or time is read as NULL there. This is not detected: no server
+// sends such a row, and a malicious one has easier ways to lie.
 func (r *rows) next() error {
 	r.values[0] = r
 	err := guarded(func() error { return r.result.Next(r.values) })

@@ -207,8 +207,8 @@ func (s *session) serverStart(ctx context.Context) (int64, error) {
 
 var errAnswer = errors.New("the server sent an unexpected answer")
 
-// Each statement that others have written runs between these two. If it ends the transaction, the savepoint is gone, and
-// the second one fails.
+// Each statement that others have written runs between these two. If it ends the transaction, the savepoint is gone,
+// and the second one fails.
 const (
 	setSavepoint     = "SAVEPOINT culvert"
 	releaseSavepoint = "RELEASE SAVEPOINT culvert"

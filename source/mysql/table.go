@@ -73,8 +73,8 @@ func readings(name string) []table {
 	return all
 }
 
-// identifier reads an SQL identifier at the start of a text: in backticks, with backticks inside doubled, or plain up to
-// the next period.
+// identifier reads an SQL identifier at the start of a text: in backticks, with backticks inside doubled, or plain up
+// to the next period.
 func identifier(text string) (name, rest string, ok bool) {
 	if !strings.HasPrefix(text, "`") {
 		end := strings.IndexByte(text, '.')

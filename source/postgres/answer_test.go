@@ -87,7 +87,7 @@ func TestFalseAnswers(t *testing.T) {
 			a := honest()
 			a[test.word] = test.rows
 			tableErr, queryErr := read(t, a)
-			const want = "the server did not answer as it was asked"
+			const want = "the server sent an unexpected answer"
 			if test.ofTable && !strings.Contains(tableErr.Error(), want) {
 				t.Errorf("table: %v", tableErr)
 			}
@@ -127,7 +127,7 @@ func TestFalseSizes(t *testing.T) {
 		a := honest()
 		a[test.word] = test.rows
 		_, err := read(t, a)
-		if err == nil || !strings.Contains(err.Error(), "the server did not answer as it was asked") {
+		if err == nil || !strings.Contains(err.Error(), "the server sent an unexpected answer") {
 			t.Errorf("%s: %v", test.name, err)
 		}
 	}

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// printer appends the text of a value in the binary format, as the server would print it with the settings of the
-// transaction. It reports whether the value is of the length that its type has.
+// printer appends the text of a value in the binary format, as the server prints it with the settings of the
+// transaction. It reports whether the value has the length of its type.
 type printer func(dst, value []byte) (text []byte, ok bool)
 
-// Times are counted from this moment, by the proleptic Gregorian calendar and without leap seconds (timestamp.h and
-// date.h in the sources of PostgreSQL). The highest and the lowest number are the infinities.
+// epoch is the zero of times, in the proleptic Gregorian calendar and without leap seconds (timestamp.h and date.h in
+// the PostgreSQL sources). The highest and the lowest number are the infinities.
 var epoch = time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC).Unix()
 
 const (
@@ -73,7 +73,7 @@ func appendTime(dst, value []byte, zone string) ([]byte, bool) {
 	return append(dst, before...), true
 }
 
-// appendFraction prints microseconds behind a point, without the zeros at the end.
+// appendFraction prints a period and microseconds without trailing zeros.
 func appendFraction(dst []byte, micros int) []byte {
 	dst = append(dst, '.')
 	for unit := 100_000; micros > 0; unit /= 10 {
@@ -83,8 +83,8 @@ func appendFraction(dst []byte, micros int) []byte {
 	return dst
 }
 
-// appendYMD prints year, month and day, the year with four digits or more. It gives what has to stand at the end of the
-// text: the year before 1 is the year 1 before Christ.
+// appendYMD prints year, month and day, the year with at least four digits. It returns the suffix of the whole text:
+// the year before 1 is 1 BC.
 func appendYMD(dst []byte, t time.Time) (ymd []byte, before string) {
 	year, month, day := t.Date()
 	if year <= 0 {

@@ -7,15 +7,15 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// cancelInterval is how long a request to cancel a statement has to be of use before the next one.
+// cancelInterval is the time between two requests to cancel a statement.
 const cancelInterval = 200 * time.Millisecond
 
-// canceler has the server cancel a statement when its context ends, and gives the connection up if that takes longer
-// than the grace. It asks again until the statement has ended: the server drops a request that comes before the
-// statement does, by the other connection.
+// canceler has the server cancel a statement when its context ends, and closes the connection if that takes longer than
+// grace. It repeats the request until the statement has ended, since the server ignores a request that arrives before
+// the statement.
 //
-// The handler of pgconn does the same, but drops its request once the statement has ended by itself. PgBouncer up to
-// 1.18 dies of that (github.com/pgbouncer/pgbouncer/issues/801).
+// The handler of pgconn does the same, but drops its request if the statement ends by itself, which crashes PgBouncer
+// up to 1.18 (github.com/pgbouncer/pgbouncer/issues/801).
 type canceler struct {
 	conn  *pgconn.PgConn
 	ended chan struct{} // closed when the statement has ended
@@ -25,7 +25,7 @@ type canceler struct {
 // HandleCancel is called when the context ends.
 func (c *canceler) HandleCancel(context.Context) {
 	deadline := time.Now().Add(grace)
-	// Both errors show in the statement: it either ends, or is cut off at the deadline.
+	// Errors show in the statement: it either ends, or is cut off at the deadline.
 	_ = c.conn.Conn().SetDeadline(deadline)
 	c.ended, c.sent = make(chan struct{}), make(chan struct{})
 	go func() {
@@ -47,8 +47,8 @@ func (c *canceler) HandleCancel(context.Context) {
 	}()
 }
 
-// HandleUnwatchAfterCancel is called when the statement has ended. The request returns once the server has closed it,
-// after the signal to the process that runs the statement: from then on it cannot hit the next statement.
+// HandleUnwatchAfterCancel is called when the statement has ended. A request returns after the server has sent the
+// signal to the process that runs the statement, so it cannot hit the next statement.
 func (c *canceler) HandleUnwatchAfterCancel() {
 	close(c.ended)
 	<-c.sent

@@ -6,16 +6,16 @@ import (
 	"culvert/source"
 )
 
-// Tables gives the names of the tables of a schema, or of all schemas if it is "", each as schema.table, with quotes
-// where without them Table would take it for another. They are in the order of schemas and names, byte by byte.
+// Tables returns the names of the tables of a schema, or of all schemas for "", each as schema.table, with quotes if
+// Table would otherwise find another table. They are sorted by schema and name, byte by byte.
 //
-// Together they have every value that can be loaded back, as pg_dump would have it: ordinary and partitioned tables,
-// also unlogged ones, but no views, foreign tables, temporary tables, tables of the system, or tables that belong to an
-// extension. A table whose rows come with those of a parent in the list is left out, if all its columns do: partitions,
-// unless one is being detached, and children that have no columns of their own. A child that has some is in the list;
-// its rows are then given twice, by the parent with the columns of the parent, and by itself in full.
+// Together they have every value that pg_dump would dump. They are ordinary and partitioned tables, including unlogged
+// ones, but not views, foreign tables, temporary tables, tables of the system or tables of extensions. Tables whose
+// rows and columns all come with a parent in the list are left out: partitions, unless one is being detached, and
+// children without columns of their own. The rows of other children are read twice: with the parent's columns, and in
+// full.
 //
-// A table that the user may not read is in the list, too. The name of a schema is taken as it is.
+// Tables that the user may not read are included. The name of a schema is taken as it is.
 func (db *DB) Tables(ctx context.Context, schema string) ([]string, error) {
 	if err := db.begin(ctx); err != nil {
 		return nil, err
@@ -34,17 +34,17 @@ func (db *DB) Tables(ctx context.Context, schema string) ([]string, error) {
 	return tables, db.session.failed(ctx, doing, err)
 }
 
-// Describe says what the transaction shows. It is known since the transaction began, and not asked for again.
+// Describe returns the state that the transaction shows, which is known since the transaction began.
 //
-// The snapshot is what txid_current_snapshot gives: of the transactions before the second number, all are seen but
-// those that follow, which were in progress; before the first, none was. The position is that of the write-ahead log
-// just before; on a standby, as far as it was replayed. A transaction that was about to end then may be in the log
-// before that position, and yet not be seen. Without the right to ask for it, the position is "".
+// The snapshot is the result of txid_current_snapshot: transactions before the first number are visible, and those
+// before the second too, except the listed ones, which were in progress. The position is the place in the write-ahead
+// log just before; on a standby, the place up to which it was replayed. A transaction that was about to end may be in
+// the log before that position and yet be invisible. Without the right to read it, the position is "".
 func (db *DB) Describe(context.Context) (source.Description, error) {
 	return db.session.description, nil
 }
 
-// list gives the rows of a statement of ours that has one column.
+// list returns the rows of a statement of this package that has one column.
 func (s *session) list(ctx context.Context, sql string, parameters ...string) ([]string, error) {
 	found, err := s.query(ctx, 1, sql, parameters...)
 	if err != nil {
@@ -57,22 +57,19 @@ func (s *session) list(ctx context.Context, sql string, parameters ...string) ([
 	return list, nil
 }
 
-// ofUsers says whether a schema n is not one of the system. What a backslash is in a text is a setting of the user, so
-// that there is none.
+// ofUsers is true for schemas n that are not the system's. It has no backslash, whose meaning is a setting of the user.
 const ofUsers = `n.nspname <> 'information_schema' AND NOT pg_catalog.starts_with(n.nspname::text, 'pg_')`
 
-// schemasSQL lists the schema of a name, and after it the others.
+// schemasSQL lists the named schema first, and then the others.
 const schemasSQL = `
 SELECT n.nspname FROM pg_catalog.pg_namespace n WHERE n.nspname = $1::text OR ` + ofUsers + `
 ORDER BY n.nspname = $1::text DESC, n.nspname LIMIT 1000`
 
-// tablesSQL lists the tables of the schema that is the first parameter. The second is the search path of the user.
+// tablesSQL lists the tables of the schema $1. The search path of the user is $2.
 //
-// Covered are the tables whose rows and columns come with those of a candidate.
-//
-// A name is right if findRelation takes nothing else for it. Another relation would have to be of exactly that name, by
-// itself or behind its schema, and so have a point or a quote in one of both. A text of 128 bytes is longer than both
-// can be.
+// Covered are the tables whose rows and columns come with those of a candidate. A name is right if findRelation finds
+// no other relation by it. Such a relation would have exactly that name, with or without its schema, and so contain a
+// period or a quote. A text of 128 bytes is longer than any name with its schema.
 const tablesSQL = `
 WITH RECURSIVE candidates AS MATERIALIZED (
 	SELECT c.oid, n.nspname, c.relname, n.nspname || '.' || c.relname AS plain,

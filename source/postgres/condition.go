@@ -13,14 +13,14 @@ import (
 	"culvert/source"
 )
 
-// rangesExplained is how many ranges of a table the planner is asked about, evenly spread.
+// rangesExplained is the most ranges of a table that the planner is asked about. They are evenly spread.
 const rangesExplained = 8
 
-// examineCondition returns an [*source.IndivisibleError] if the rows that meet a condition are better read by one
-// session than in ranges: the condition may not mean the same in all sessions, or the server would do more work.
+// examineCondition returns an [*source.IndivisibleError] if one session should read the rows that meet a condition: the
+// condition may have another meaning in other sessions, or ranges would be more work for the server.
 //
-// What the statement calls is read from its plan, as the server prints it. The partitions that the planner leaves out
-// have to be in it for that: those that it leaves out by the time would hide the condition.
+// The printed plan names what the statement calls. Partition pruning is off for it, since a condition on the time could
+// otherwise disappear with the partitions that it excludes.
 func (r *rows) examineCondition(ranges []string) error {
 	s := r.session
 	results, err := s.probe(r.ctx, func(batch *pgconn.Batch) {
@@ -28,7 +28,7 @@ func (r *rows) examineCondition(ranges []string) error {
 			batch.ExecParams("EXPLAIN ("+options+"FORMAT JSON) "+sql, nil, nil, nil, nil)
 		}
 		for _, setting := range []string{
-			"max_parallel_workers_per_gather = 0", // a range has none either
+			"max_parallel_workers_per_gather = 0", // as for a range
 			"enable_partition_pruning = off",
 		} {
 			batch.ExecParams("SET LOCAL "+setting, nil, nil, nil, nil)
@@ -62,7 +62,7 @@ func (r *rows) examineCondition(ranges []string) error {
 	return nil
 }
 
-// spread gives up to most of the indexes below n, evenly.
+// spread returns at most most indexes below n, evenly spread.
 func spread(n, most int) []int {
 	most = min(n, most)
 	indexes := make([]int, most)
@@ -72,12 +72,12 @@ func spread(n, most int) []int {
 	return indexes
 }
 
-// costOfSeek is what the planner expects for the first page of a range beyond what it expects of others, by default: a
-// random access, and a page that it counts twice.
+// costOfSeek is the additional cost of the first page of a range, by default: a random access, and a page that the
+// planner counts twice.
 const costOfSeek = 5
 
-// dearer compares what the planner expects of the whole statement, and of some of its ranges. That each range begins
-// with a seek in each table is not held against it.
+// dearer compares the planner's costs of the whole statement and of some of its ranges, without the seek that begins
+// each range in each table.
 func dearer(whole *pgconn.Result, some []*pgconn.Result, ranges int) (reason string, err error) {
 	all, err := readPlan(whole.Rows)
 	sum := 0.0
@@ -97,14 +97,14 @@ func dearer(whole *pgconn.Result, some []*pgconn.Result, ranges int) (reason str
 		return "", err
 	}
 	return fmt.Sprintf("the server finds the rows that meet the condition with less work than it would take to look "+
-		"through all pages (the costs that it expects are %.0f and %.0f)", all.Cost, sum), err
+		"through all pages (its estimated costs are %.0f and %.0f)", all.Cost, sum), err
 }
 
-// differs gives the reason why the condition in a plan may not mean the same in all sessions, which begin their
-// transactions one after the other and with one snapshot.
+// differs returns the reason why the condition in a plan may have different results in sessions that have the same
+// snapshot, but begin their transactions one after the other.
 //
-// Immutable functions mean the same everywhere. So do stable ones of the system, which go by settings and by the
-// snapshot, except those of the time and of the session. Stable functions of others may call either.
+// Immutable functions have the same result in all of them. So have the system's stable functions, which depend on
+// settings and the snapshot, except functions of the time and the session. Other stable functions may call these.
 func (s *session) differs(ctx context.Context, answer [][][]byte) (reason string, err error) {
 	if len(answer) != 1 || !haveColumns(answer, 1) {
 		return "", errAnswer
@@ -122,7 +122,7 @@ func (s *session) differs(ctx context.Context, answer [][][]byte) (reason string
 	for _, literal := range found.literals {
 		if slices.Contains(present, strings.ToLower(strings.TrimSpace(literal))) ||
 			strings.Contains(literal, s.time) { // what the server makes of 'now'
-			return "the condition has a time that each connection has of its own ('now' or the like)", nil
+			return "the condition has a time that differs between connections ('now' or the like)", nil
 		}
 	}
 	reasons, err := s.list(ctx, differsSQL, arrayOf(found.calls), arrayOf(found.operators))
@@ -132,8 +132,8 @@ func (s *session) differs(ctx context.Context, answer [][][]byte) (reason string
 	return reasons[0], nil
 }
 
-// differsSQL finds functions of the names in the first array, and operators of those in the second, that may not give
-// the same in all sessions; and casts, which a plan does not name.
+// differsSQL finds functions named in $1, and operators named in $2, whose results may differ between sessions, and
+// such casts, which a plan does not name.
 const differsSQL = `
 SELECT 'the condition calls ' || p.proname || '(), which may give each connection another result'
 FROM pg_catalog.pg_proc p WHERE p.proname = ANY ($1::name[]) AND (p.provolatile = 'v' OR p.provolatile = 's' AND (
@@ -147,14 +147,14 @@ FROM pg_catalog.pg_cast c JOIN pg_catalog.pg_proc p ON p.oid = c.castfunc
 WHERE c.oid >= 16384 AND p.provolatile <> 'i'
 LIMIT 1`
 
-// mentions are what the texts of a plan mention. The server prints expressions in one way: names in lower case or in
-// quotes, keywords in upper case, the parenthesis of a call at once behind its name, and quotes in a text doubled.
+// mentions are what a plan mentions. The server prints names in lower case or in quotes, keywords in upper case, the
+// parenthesis of a call directly after its name, and quotes in a text doubled.
 type mentions struct {
 	calls, operators, literals []string
 	time                       string // CURRENT_DATE or the like
 }
 
-// addPlan adds all texts of a plan in JSON.
+// addPlan adds the texts of a plan in JSON.
 func (m *mentions) addPlan(plan any) {
 	switch plan := plan.(type) {
 	case string:
@@ -205,7 +205,7 @@ func isWord(c byte) bool {
 
 func isOperator(c byte) bool { return strings.IndexByte("+-*/<>=~!@#%^&|`?", c) >= 0 }
 
-// cutRun cuts a text behind the bytes at its beginning for which is holds.
+// cutRun cuts a text after the leading bytes for which is returns true.
 func cutRun(text string, is func(byte) bool) (run, rest string) {
 	n := 0
 	for n < len(text) && is(text[n]) {
@@ -214,7 +214,7 @@ func cutRun(text string, is func(byte) bool) (run, rest string) {
 	return text[:n], text[n:]
 }
 
-// cutQuoted cuts a text behind what is in quotes at its beginning.
+// cutQuoted cuts a text after the quoted string that begins it.
 func cutQuoted(text string) (quoted, rest string) {
 	quote := text[:1]
 	for rest = text[1:]; ; rest = rest[1:] {
@@ -227,7 +227,7 @@ func cutQuoted(text string) (quoted, rest string) {
 	}
 }
 
-// arrayOf writes texts as an array of PostgreSQL.
+// arrayOf writes texts as a PostgreSQL array.
 func arrayOf(texts []string) string {
 	var b strings.Builder
 	b.WriteByte('{')

@@ -7,11 +7,11 @@ import (
 	"culvert/source"
 )
 
-// tableRows are the rows of a table, which several connections can read.
+// tableRows are the rows of a table, which several connections can share.
 type tableRows struct {
 	csvRows
 	db      *DB
-	divided atomic.Pointer[ranges] // nil as long as they are not; for Done, which may be called at any time
+	divided atomic.Pointer[ranges] // nil until they are; for Done, which may be called at any time
 }
 
 var (
@@ -19,8 +19,8 @@ var (
 	_ source.Meter   = (*tableRows)(nil)
 )
 
-// Divide opens up to n-1 more connections, which read the table together with the first, in ranges of its pages and in
-// one snapshot. They stay for the tables that follow, until the [DB] is closed. A small table is not divided.
+// Divide opens up to n-1 further connections, which share the table with the first, in ranges of pages and in the same
+// snapshot. They stay open for later tables, until the [DB] is closed. A small table is not divided.
 func (r *tableRows) Divide(n int) ([]source.Rows, error) {
 	family, err := r.divisible(n)
 	if err != nil {
@@ -50,7 +50,7 @@ func (r *tableRows) Divide(n int) ([]source.Rows, error) {
 	return all, err
 }
 
-// Ranges counts the ranges that n readers would take.
+// Ranges returns the number of ranges that n readers would take.
 func (r *tableRows) Ranges(n int) (int, error) {
 	family, err := r.divisible(n)
 	if err != nil {
@@ -59,7 +59,7 @@ func (r *tableRows) Ranges(n int) (int, error) {
 	return len(family.ranges(n)), nil
 }
 
-// Done is known once the rows are divided: the share of the pages whose range has been read.
+// Done returns the share of pages in ranges that have been read. It is known once the rows are divided.
 func (r *tableRows) Done() float64 {
 	if ranges := r.divided.Load(); ranges != nil {
 		return ranges.done()
@@ -67,14 +67,13 @@ func (r *tableRows) Done() float64 {
 	return -1
 }
 
-// divisible gives the size of the family, if there are no reasons against its division among n readers that the first
-// connection knows.
+// divisible returns the size of the family, or an error if the first connection knows that n readers cannot share it.
 func (r *tableRows) divisible(n int) (familySize, error) {
 	switch {
 	case r.err != nil:
 		return familySize{}, r.err
 	case r.running || r.ranges != nil:
-		return familySize{}, errors.New("postgres: Divide of rows that have been read, or divided")
+		return familySize{}, errors.New("postgres: Divide of rows that have already been read or divided")
 	case r.relation.Limit > 0:
 		return familySize{}, &source.IndivisibleError{Reason: "a limit counts the rows of all readers"}
 	}
@@ -99,11 +98,11 @@ func (r *tableRows) divisible(n int) (familySize, error) {
 	return family, nil
 }
 
-// fewLocks is why a family is read by one connection, or by fewer than would be of use.
+// fewLocks is the reason why a family has one reader, or fewer readers than would be useful.
 const fewLocks = "all its tables and indexes would take too many of the locks that the server has " +
 	"(max_locks_per_transaction)"
 
-// examine asks what else bears on the ranges of a family that is worth dividing.
+// examine checks a family that is worth dividing for what else affects its ranges.
 func (r *tableRows) examine(f familySize, n int) (familySize, error) {
 	var err error
 	if f.hasFewPages(n) {
@@ -115,5 +114,5 @@ func (r *tableRows) examine(f familySize, n int) (familySize, error) {
 	return f, err
 }
 
-// firstWithRanges is the first version of PostgreSQL that reads a range of pages without reading all others.
+// firstWithRanges is the first version of PostgreSQL that reads a range of pages without reading the others.
 const firstWithRanges = 140000

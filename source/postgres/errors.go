@@ -22,13 +22,13 @@ func parseConfig(connString string) (*pgconn.Config, error) {
 		return nil, errors.New("postgres: cannot read the connection string: " + parseProblem(err))
 	}
 	if misread(connString, config) {
-		return nil, errors.New("postgres: the connection string has an @ too many; in a URL, a password must have " +
-			"@ written as %40, / as %2F, : as %3A and ? as %3F")
+		return nil, errors.New("postgres: the connection string has an extra @; in the password of a URL, " +
+			"write @ as %40, / as %2F, : as %3A and ? as %3F")
 	}
 	return config, nil
 }
 
-// misread reports whether part of a password has come to stand in the host or the database, which errors would tell.
+// misread reports whether the host or the database contains part of a password, which errors would then reveal.
 func misread(connString string, config *pgconn.Config) bool {
 	hosts := []string{config.Host}
 	for _, fallback := range config.Fallbacks {
@@ -43,8 +43,8 @@ func misread(connString string, config *pgconn.Config) bool {
 	return (scheme == "postgres" || scheme == "postgresql") && strings.Contains(path, "@")
 }
 
-// parseProblem tells what is wrong with a connection string, but nothing of its text: where that cannot be read, any
-// part of it may belong to a password.
+// parseProblem returns what is wrong with a connection string, but none of its text, any part of which may belong to a
+// password.
 func parseProblem(err error) string {
 	failed, ok := errors.AsType[*pgconn.ParseConfigError](err)
 	if !ok {
@@ -75,7 +75,7 @@ func connectFailed(ctx context.Context, config *pgconn.Config, err error) error 
 	if failed, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		cause = failed.Unwrap() // without the configuration, which holds the password
 	}
-	// One line for each way that was tried: addresses, and with and without TLS. Most say the same.
+	// One line for each address, with and without TLS. Most are the same.
 	var tried []string
 	for line := range strings.Lines(cause.Error()) {
 		line = strings.TrimSpace(line)
@@ -87,12 +87,12 @@ func connectFailed(ctx context.Context, config *pgconn.Config, err error) error 
 		cmp.Or(config.Database, config.User), config.User, strings.Join(tried, "; ")), cause)
 }
 
-// failed explains why something that was being done has failed; nil stays nil.
+// failed explains an error of what was being done. It returns nil for nil.
 func (s *session) failed(ctx context.Context, doing string, err error) error {
 	return s.explain(ctx, doing, "", err)
 }
 
-// failedAfter is failed for a statement that had sent so many rows.
+// failedAfter is failed for a statement that has already sent rows.
 func (s *session) failedAfter(ctx context.Context, doing string, rows int64, err error) error {
 	where := ""
 	if rows > 0 {
@@ -101,7 +101,7 @@ func (s *session) failedAfter(ctx context.Context, doing string, rows int64, err
 	return s.explain(ctx, doing, where, err)
 }
 
-// failedAt is failed for a statement of the user, in which the server may have pointed to a place.
+// failedAt is failed for a statement of the user, with the position that the server may have reported.
 func (s *session) failedAt(ctx context.Context, doing string, err error) error {
 	place := ""
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Position > 0 {
@@ -139,14 +139,14 @@ func (s *session) explain(ctx context.Context, doing, where string, err error) e
 	return sqlsource.Unavailable(fmt.Sprintf("postgres: %s: lost the connection%s: %v", doing, where, err), err)
 }
 
-// isRefusal reports whether the server has refused a statement, and the connection goes on.
+// isRefusal reports whether the server has refused a statement, but not closed the connection.
 func isRefusal(ctx context.Context, err error) bool {
 	refused, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && ctx.Err() == nil && !endsSession(refused)
 }
 
-// endsSession reports whether an error of the server says that the connection is over: it was lost (class 08), ended by
-// an administrator or a crash (57P01, 57P02), not yet there (57P03), or anything else that the server calls fatal.
+// endsSession reports whether the connection has ended with an error: it was lost (class 08), ended by an administrator
+// or a crash (57P01, 57P02), the server is not ready (57P03), or the server calls the error fatal.
 func endsSession(e *pgconn.PgError) bool {
 	return strings.HasPrefix(e.Code, "08") || slices.Contains([]string{"57P01", "57P02", "57P03"}, e.Code) ||
 		e.SeverityUnlocalized == "FATAL" || e.SeverityUnlocalized == "PANIC"

@@ -2,22 +2,21 @@ package postgres
 
 import "context"
 
-// familySize is how large a table is together with its children.
+// familySize is the size of a table together with its children.
 type familySize struct {
-	largest, total int64  // pages, by the size of the files now, which hold all rows that the transaction can see
-	toast          int64  // pages of the values that are kept apart (TOAST)
-	locks          int64  // that a statement takes which names the table: on all tables and their indexes
-	indivisible    string // the reason, if it is so
+	largest, total int64  // pages; the current files hold all rows that the transaction can see
+	toast          int64  // pages of values outside the rows (TOAST)
+	locks          int64  // that a statement on the table takes: on all tables and their indexes
+	indivisible    string // the reason why it cannot be divided, or ""
 	version        int64  // of the server
 
-	lockable int64 // how many readers may each take these locks
-	lines    int64 // the highest line of a row in any page, if pages are divided; else 0
+	lockable int64 // the number of readers that may each take these locks
+	lines    int64 // the highest line of a row in any page, if pages are divided; otherwise 0
 }
 
-// familySQL has one row. The access method 2 is heap, the only one of which it is known what its ctids mean. Several
-// sessions would see a foreign table in as many snapshots of its server. Where snapshots expire, as up to PostgreSQL 16
-// they can, a session that has taken over an old one does not notice: it goes by when it took it over
-// (SetTransactionSnapshot in snapmgr.c in the sources).
+// familySQL returns one row. The access method 2 is heap, the only one whose ctids are known. Several sessions would
+// see a foreign table in different snapshots of its server. Up to PostgreSQL 16, snapshots can expire, and a session
+// that has imported an old one does not notice, since it counts from the import (SetTransactionSnapshot in snapmgr.c).
 const familySQL = withFamily + `,
 members AS (
 	SELECT coalesce(pg_catalog.pg_relation_size(c.oid), 0) / pg_catalog.current_setting('block_size')::int8 AS pages,
@@ -52,8 +51,8 @@ func (s *session) familySize(ctx context.Context, r *relation) (familySize, erro
 	return f, nil
 }
 
-// lines asks for the highest line of a row in any page of a family. It is 0 if the server does not say, as where the
-// user has no right to see the places of rows.
+// lines returns the highest line of a row in any page of a family. It is 0 if the server refuses, such as if the user
+// may not read ctid.
 func (s *session) lines(ctx context.Context, r *relation) (int64, error) {
 	lines, err := s.probeInt(ctx, "SELECT coalesce(pg_catalog.max((ctid::text::point)[1]), 0)::int8 FROM "+r.sqlName())
 	if isRefusal(ctx, err) {
@@ -62,37 +61,37 @@ func (s *session) lines(ctx context.Context, r *relation) (int64, error) {
 	return lines, s.failed(ctx, r.String(), err)
 }
 
-// weight is the number of pages that are read with the family.
+// weight returns the number of pages of the family, including TOAST.
 func (f familySize) weight() int64 { return f.total + f.toast }
 
-// worthwhile reports whether there may be something to do for more than one of n readers.
+// worthwhile reports whether there may be enough work for more than one of n readers.
 func (f familySize) worthwhile(n int) bool {
 	return f.useful(n) > 1 || n > 1 && f.hasFewPages(n) && f.weight() >= 2*rangePages
 }
 
-// useful is how many of n readers would have something to do, at least one. A range takes its pages of all tables at
-// once, so that there may be few of them in a large family of small tables.
+// useful returns the number of n readers, at least one, for which there is work. A range covers the same pages of all
+// tables, so there may be few ranges in a large family of small tables.
 func (f familySize) useful(n int) int64 {
 	return max(1, min(int64(n), f.weight()/rangePages, f.places()/f.leastRange()))
 }
 
-// readers is how many of n shall read the family.
+// readers returns the number of n readers that may take the locks and have work.
 func (f familySize) readers(n int) int { return int(min(f.useful(n), max(1, f.lockable))) }
 
-// hasFewPages reports whether n readers should divide the pages themselves: nearly all is in values that are kept
-// apart, so that a page leads to more than a range should have, and there are few pages.
+// hasFewPages reports whether n readers should divide the pages themselves: there are few pages, and the values outside
+// the rows of a single page are already more than the least range.
 func (f familySize) hasFewPages(n int) bool {
 	return f.toast > f.total && f.leastRange() == 1 && f.largest < rangesLeft*int64(n)
 }
 
-// perPage is the number of places in a page: its lines, if it is divided.
+// perPage returns the number of places in a page: its lines, if pages are divided.
 func (f familySize) perPage() int64 { return max(1, f.lines) }
 
-// places is the number of places in the largest table.
+// places returns the number of places in the largest table.
 func (f familySize) places() int64 { return f.largest * f.perPage() }
 
-// leastRange is the least number of places in a range: those that lead to rangePages in all tables together. Pages are
-// divided only if one leads to more.
+// leastRange returns the least number of places in a range, which have rangePages in all tables together. Pages are
+// divided only if a single one has more.
 func (f familySize) leastRange() int64 {
 	least := max(1, f.places()*rangePages/max(1, f.weight()))
 	if least > f.perPage() {
@@ -101,7 +100,7 @@ func (f familySize) leastRange() int64 {
 	return least
 }
 
-// ranges are the conditions of all ranges that n readers would take, in the order in which they are taken.
+// ranges returns the conditions of all ranges that n readers would take, in order.
 func (f familySize) ranges(n int) []string {
 	readers := f.readers(n)
 	if readers == 1 {

@@ -12,8 +12,8 @@ const (
 	// largeMessage is the size above which a message, such as a row, is large.
 	largeMessage = 1 << 20
 
-	// largeMessages is how many bytes of large messages the connections that share a table hold together, unless a
-	// single one is larger.
+	// largeMessages is the most bytes of large messages that the connections that share a table hold together, unless a
+	// single message is larger.
 	largeMessages = 16 << 20
 
 	// hugeMessage is the size above which the memory of earlier messages is freed before the next one. The driver may
@@ -21,24 +21,24 @@ const (
 	hugeMessage = 8 << 20
 )
 
-// intake is what a connection receives, on its way to the driver. The driver holds each message whole. Before it learns
-// that a large one comes, intake waits until there is room for it.
+// intake reads from a connection for the driver, which holds each message as a whole. Before the driver sees the header
+// of a large message, intake waits until there is room for the message.
 type intake struct {
 	r      io.Reader
 	header [5]byte // of a message: its type, and its length without the type
-	have   int     // bytes of it
-	size   int     // of the message, without the header
-	left   int     // bytes of it still to come
+	have   int     // bytes of the header
+	size   int     // bytes of the message, without the header
+	left   int     // bytes of the message still to come
 
-	ctx  context.Context // of the rows that are read
-	room *room           // nil if nobody else reads them
+	ctx  context.Context // of the rows
+	room *room           // nil if the rows have a single reader
 	held int             // bytes of room
 }
 
-// enter has large messages wait for room, until ctx is done.
+// enter makes large messages wait for room until ctx is done.
 func (in *intake) enter(ctx context.Context, room *room) { in.ctx, in.room = ctx, room }
 
-// leave ends that. The driver holds no large message that anybody uses.
+// leave ends what enter began. The driver must not hold a large message that is in use.
 func (in *intake) leave() {
 	in.release()
 	in.ctx, in.room = nil, nil
@@ -54,12 +54,12 @@ func (in *intake) release() {
 func (in *intake) Read(p []byte) (int, error) {
 	switch {
 	case in.left == 0:
-		in.release() // the driver asks for more when it is done with the last message
+		in.release() // the driver reads on when it is done with the last message
 	case in.held == 0:
-		in.await() // the room was given up between two batches
+		in.await() // the room was released between two batches
 	}
 	if 0 < in.left && in.left < len(p) && in.held > 0 {
-		p = p[:in.left] // a message that follows waits until this one has been used
+		p = p[:in.left] // the next message waits until this one has been used
 	}
 	n, err := in.r.Read(p)
 	for rest := p[:n]; len(rest) > 0; {
@@ -73,7 +73,7 @@ func (in *intake) Read(p []byte) (int, error) {
 		rest = rest[taken:]
 		if in.have += taken; in.have == len(in.header) {
 			in.have = 0
-			// What is not a length the driver will refuse.
+			// The driver refuses an invalid length.
 			in.size = max(0, int(int32(binary.BigEndian.Uint32(in.header[1:])))-4)
 			in.left = in.size
 			in.await()
@@ -96,9 +96,9 @@ func (in *intake) await() {
 	}
 }
 
-// room is a bound on the bytes that several hold.
+// room bounds the bytes that several readers hold together.
 type room struct {
-	first chan struct{} // held by the one that is to be served next
+	first chan struct{} // held by the reader that is next
 	freed chan struct{}
 
 	mu   sync.Mutex
@@ -109,8 +109,8 @@ func newRoom() *room {
 	return &room{first: make(chan struct{}, 1), freed: make(chan struct{}, 1)}
 }
 
-// acquire waits until there is room for n bytes, in the order of the calls. If n is more than there ever is, it waits
-// until nothing else is held. It reports false if ctx is done before.
+// acquire waits until there is room for n bytes, in the order of the calls. If n exceeds the bound, it waits until
+// nothing is held. It returns false if ctx is done before.
 func (r *room) acquire(ctx context.Context, n int) bool {
 	select {
 	case r.first <- struct{}{}:

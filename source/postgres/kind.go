@@ -2,7 +2,7 @@ package postgres
 
 import "culvert/source"
 
-// Object identifiers of built-in types, which never change (pg_type.dat in the sources of PostgreSQL).
+// Object identifiers of built-in types, which never change (pg_type.dat in the PostgreSQL sources).
 const (
 	oidBool        = 16
 	oidBytea       = 17
@@ -27,18 +27,18 @@ const (
 	formatBinary = 1
 )
 
-// encoding is how the values of a type are asked for, and what becomes of them.
+// encoding is how the values of a type are requested and printed.
 type encoding struct {
 	kind   source.Kind
 	format int16
-	print  printer // nil if the bytes are taken as they come
+	print  printer // nil if the bytes are copied
 }
 
-// encodingOf gives the encoding of a type. The server describes a domain by the type below it.
+// encodingOf returns the encoding of a type. The server describes a domain by its base type.
 //
-// The binary format of bytea is its bytes. Times and UUIDs cost the server more to print than anything else of their
-// size, and are printed here: a table with one time in eight columns takes it an eighth less time. For numbers,
-// booleans and text the binary format saves it nothing.
+// The binary format of bytea is its bytes. Times and UUIDs are the most expensive values of their size for the server
+// to print, so they are printed here: a table with one time in eight columns takes the server an eighth less time. For
+// numbers, booleans and text the binary format saves nothing.
 func encodingOf(oid uint32) encoding {
 	switch oid {
 	case oidBool:

@@ -5,24 +5,23 @@ import (
 	"sync"
 )
 
-// The server keeps the locks of all its clients in one table of a fixed size. A statement locks each table that it
-// reads, and when it is planned all indexes of each; whoever needs a lock when there is no room fails, and that may be
-// any client. So all sessions of a DB together hold at most half of what the table has room for, except where one
-// statement needs more:
+// The server has one lock table of a fixed size for all clients. A statement locks each table that it reads, and all
+// indexes of each when it is planned. If the lock table is full, the next lock fails, for any client. So the sessions
+// of a DB together hold at most half of it, except if a single statement needs more:
 //
-//   - what the rows of one table or query take is given up before the next is looked up, in all sessions that read them
-//   - so is what the planner takes when it is only asked; see [session.probe]
-//   - the locks that keep a table as it is, from when it is looked up to the end, are kept while they are at most a
-//     quarter of the room; a table that comes later is locked each time it is read
-//   - several sessions read a table if its locks, taken by each of them, fit into what is left of the half
+//   - The locks of the rows of a table or query are released before the next lookup, in all sessions that read them.
+//   - So are the locks that the planner takes when it is only asked; see [session.probe].
+//   - The locks that protect a table from its lookup to the end are kept while they are at most a quarter of the lock
+//     table. A later table is locked each time that it is read.
+//   - Several sessions read a table if its locks, taken by each, fit into the rest of the half.
 //
-// Locks on the catalogs of the system, a few dozen in each session, are not counted.
+// Locks on the system's catalogs, a few dozen in each session, are not counted.
 
-// mostLocks is how many locks the sessions may hold at a time.
+// mostLocks returns the number of locks that the sessions may hold at a time.
 func (db *DB) mostLocks() int64 { return db.session.lockRoom / 2 }
 
-// keepLocks lets the locks that were taken since the savepoint, when a relation was looked up, stay until the
-// transaction ends, if there are not too many of them.
+// keepLocks keeps the locks that the lookup of a relation has taken since the savepoint until the transaction ends, if
+// there are not too many.
 func (db *DB) keepLocks(ctx context.Context, r *relation) error {
 	count := int64(1)
 	switch {
@@ -38,7 +37,7 @@ func (db *DB) keepLocks(ctx context.Context, r *relation) error {
 	if count <= 0 || db.kept+count > db.mostLocks()/2 {
 		return nil
 	}
-	// To be canceled in between would leave no savepoint.
+	// A cancellation in between would leave no savepoint.
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	err := db.session.conn.Exec(bounded, "RELEASE SAVEPOINT culvert; SAVEPOINT culvert").Close()
@@ -50,8 +49,8 @@ func (db *DB) keepLocks(ctx context.Context, r *relation) error {
 	return nil
 }
 
-// heldLocks counts the locks of the session on tables and indexes that are not the system's, whose object identifiers
-// are below 16384 (FirstNormalObjectId in the sources).
+// heldLocks counts the locks of the session on tables and indexes, except the system's, whose object identifiers are
+// below 16384 (FirstNormalObjectId in the sources).
 func (s *session) heldLocks(ctx context.Context) (int64, error) {
 	found, err := s.query(ctx, 1, `
 SELECT pg_catalog.count(*) FROM pg_catalog.pg_locks l
@@ -63,7 +62,7 @@ WHERE l.pid = pg_catalog.pg_backend_pid() AND l.locktype = 'relation' AND l.rela
 	return count, scanInts(found, &count)
 }
 
-// releaseLocks gives up what the rows that were given last have locked and set, in all sessions that have read them.
+// releaseLocks releases the locks and settings of the last rows, in all sessions that have read them.
 func (db *DB) releaseLocks(ctx context.Context) error {
 	if db.open == nil {
 		return db.session.recover(ctx)
@@ -72,7 +71,7 @@ func (db *DB) releaseLocks(ctx context.Context) error {
 	defer cancel()
 	var releasing sync.WaitGroup
 	for _, part := range db.open.parts {
-		releasing.Go(func() { _ = part.session.release(patient) }) // what is lost is found out when it is needed again
+		releasing.Go(func() { _ = part.session.release(patient) }) // a lost session shows when it is used again
 	}
 	err := db.session.release(ctx)
 	releasing.Wait()

@@ -13,7 +13,7 @@ import (
 	"culvert/source"
 )
 
-// Error codes of the server (errcodes.txt in its sources).
+// Error codes of the server (errcodes.txt in the sources).
 const (
 	codeSyntaxError           = "42601"
 	codeLockNotAvailable      = "55P03"
@@ -25,7 +25,7 @@ const (
 	codeInsufficientPrivilege = "42501"
 )
 
-// prepareQuery has the server describe a statement of the user, and refuses one that cannot be run as a source of rows.
+// prepareQuery has the server describe a statement of the user. It refuses statements that cannot return rows.
 func (s *session) prepareQuery(ctx context.Context, sql string) (*pgconn.StatementDescription, error) {
 	description, err := s.prepare(ctx, sql)
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
@@ -43,17 +43,17 @@ func (s *session) prepareQuery(ctx context.Context, sql string) (*pgconn.Stateme
 		return nil, errParameters
 	}
 	if description.Fields == nil {
-		return nil, errors.New("postgres: query: the statement gives no rows")
+		return nil, errors.New("postgres: query: the statement returns no rows")
 	}
 	return description, nil
 }
 
-// isSeveral reports whether the server has refused to prepare more than one statement at a time.
+// isSeveral reports whether the server has refused to prepare several statements at once.
 func isSeveral(refused *pgconn.PgError) bool {
 	return refused.Code == codeSyntaxError && refused.Routine == "exec_parse_message"
 }
 
-var errParameters = errors.New("postgres: query: the statement has parameters ($1), for which there are no values")
+var errParameters = errors.New("postgres: query: the statement has parameters, such as $1, but no values for them")
 
 // typeID is a type with its modifier, such as the precision of a numeric.
 type typeID struct {
@@ -65,7 +65,7 @@ func typeOf(field pgconn.FieldDescription) typeID {
 	return typeID{field.DataTypeOID, field.TypeModifier}
 }
 
-// describe gives the columns of a prepared statement.
+// describe returns the columns of a prepared statement.
 func (s *session) describe(ctx context.Context, fields []pgconn.FieldDescription) ([]source.Column, error) {
 	if err := s.nameTypes(ctx, fields); err != nil {
 		return nil, s.failed(ctx, "query", err)
@@ -77,8 +77,7 @@ func (s *session) describe(ctx context.Context, fields []pgconn.FieldDescription
 	return columns, nil
 }
 
-// nameTypes asks the server for the names of those types that it has not been asked for before. A type that is renamed
-// meanwhile keeps the name by which it was known.
+// nameTypes asks the server for the names of types that are not yet known. A type that is renamed keeps its old name.
 func (s *session) nameTypes(ctx context.Context, fields []pgconn.FieldDescription) error {
 	var unknown []typeID
 	var types, modifiers []string
@@ -110,8 +109,8 @@ FROM unnest($1::oid[], $2::int4[]) WITH ORDINALITY AS u(type, modifier, place) O
 	return nil
 }
 
-// copies reports whether COPY takes a query. The query must have been prepared as it is: then it holds no parenthesis
-// or comment that could end the COPY before its end.
+// copies reports whether COPY accepts a query. The query must have been prepared as it is, so that no parenthesis or
+// comment in it can end the COPY early.
 func (s *session) copies(ctx context.Context, sql string) (bool, error) {
 	sql = withoutEnd(sql)
 	if isSelect(sql) {
@@ -124,8 +123,8 @@ func (s *session) copies(ctx context.Context, sql string) (bool, error) {
 	return err == nil, s.failed(ctx, "query", err)
 }
 
-// isSelect reports whether it is plain that a statement, which the server has found to be one, is a SELECT. Those that
-// begin with a comment, or have a semicolon in them, behind which a comment may follow, are left to the server.
+// isSelect reports whether a valid statement is obviously a SELECT. The server decides about statements that begin with
+// a comment, or contain a semicolon, which a comment may follow.
 func isSelect(sql string) bool {
 	start := strings.TrimLeft(sql, " \t\r\n(")
 	end := strings.IndexFunc(start, func(r rune) bool { return !unicode.IsLetter(r) })
@@ -137,8 +136,8 @@ func isSelect(sql string) bool {
 	})
 }
 
-// withoutEnd cuts off what may end a statement: semicolons and blanks.
+// withoutEnd removes trailing semicolons and white space.
 func withoutEnd(sql string) string { return strings.TrimRight(sql, "; \t\r\n") }
 
-// copySQL is the statement that prints the rows of another as CSV. That may end in a comment.
+// copySQL returns the statement that prints the rows of another one, which may end in a comment, as CSV.
 func copySQL(sql string) string { return "COPY (\n" + sql + "\n) TO STDOUT (FORMAT csv)" }

@@ -22,14 +22,14 @@ func TestQueryErrors(t *testing.T) {
 		{"SELECT $1", "has parameters"},
 		{"SELECT $1 IS NULL", "has parameters"},
 		{"SELECT id FROM t WHERE id = $1", "has parameters"},
-		{"", "gives no rows"},
-		{" ; ", "gives no rows"},
-		{"-- nothing", "gives no rows"},
-		{"DELETE FROM t", "gives no rows"},
-		{"COPY t TO STDOUT", "gives no rows"},
-		{"COMMIT", "gives no rows"},
-		{"ROLLBACK", "gives no rows"},
-		{"SET row_security = on", "gives no rows"},
+		{"", "returns no rows"},
+		{" ; ", "returns no rows"},
+		{"-- nothing", "returns no rows"},
+		{"DELETE FROM t", "returns no rows"},
+		{"COPY t TO STDOUT", "returns no rows"},
+		{"COMMIT", "returns no rows"},
+		{"ROLLBACK", "returns no rows"},
+		{"SET row_security = on", "returns no rows"},
 		{"INSERT INTO t VALUES (1) RETURNING id", "cannot execute INSERT in a read-only transaction"},
 		{"SELECT id FROM t FOR UPDATE", "cannot execute SELECT FOR UPDATE in a read-only transaction"},
 		{"EXPLAIN ANALYZE INSERT INTO t VALUES (1)", "cannot execute INSERT in a read-only transaction"},
@@ -184,11 +184,11 @@ func TestBusy(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := db.Table(context.Background(), "t")
-	if err == nil || !strings.Contains(err.Error(), "not closed") {
+	if err == nil || !strings.Contains(err.Error(), "still open") {
 		t.Errorf("Table with rows open: %v", err)
 	}
 	_, err = db.Query(context.Background(), "SELECT 1")
-	if err == nil || !strings.Contains(err.Error(), "not closed") {
+	if err == nil || !strings.Contains(err.Error(), "still open") {
 		t.Errorf("Query with rows open: %v", err)
 	}
 	if err := rows.Next(&b); err != nil {

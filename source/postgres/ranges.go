@@ -5,40 +5,39 @@ import (
 	"sync"
 )
 
-// rangePages is the least number of pages in a range, 2 MiB in those of 8 KiB: reading them takes a hundred times as
-// long as to plan and to start one more statement. Only tests change it.
+// rangePages is the least number of pages in a range, 2 MiB in pages of 8 KiB. Reading them takes a hundred times as
+// long as planning and starting another statement. Only tests change it.
 var rangePages int64 = 256
 
-// rangesLeft is how many ranges of the size of the next one each reader would find, until they are at their least. So
-// a range is never so large that the others have long ended when it does.
+// rangesLeft is the number of ranges of the size of the next one that remain for each reader, until ranges have their
+// least size. So readers end at about the same time.
 const rangesLeft = 8
 
-// ranges hands out the pages of a table to the readers that share it, each of which takes another range when it has
-// read one. They begin large and get smaller.
+// ranges divides the pages of a table among the readers that share it. Each takes another range when it has read one.
+// Ranges begin large and get smaller.
 //
-// A statement that names the table and a range reads those pages of each table of the family. So the family is read as
-// the server would in one statement: with the rights on the parent, and columns that may lie elsewhere in a child.
+// A statement on the table reads the range of pages in each table of the family, as the server does in one statement:
+// with the rights on the parent, and columns that may have other positions in a child.
 //
-// A range is from one place to another. A place is a page, or a line of one: the item of a row in its page, which leads
-// to large values that are kept elsewhere. The last place of a page is also that of any lines behind it.
+// A range is from one place to another. A place is a page, or a line of a page: the item of a row, which may refer to
+// large values elsewhere. The last place of a page includes all further lines.
 //
-// The last range ends where the largest table ended when its size was taken. What has been added behind that cannot be
-// seen by a transaction that began before, for which reason a scan of the whole table ends there too (initscan in
-// heapam.c in the sources of PostgreSQL). A last range without an end would have one reader alone look through all
-// pages that a busy table has got meanwhile.
+// The last range ends where the largest table ended when its size was read. The transaction cannot see rows that were
+// added after that; for the same reason, a scan of the whole table ends there (initscan in heapam.c). Without an end,
+// one reader alone would scan all pages that a busy table has gained since.
 type ranges struct {
 	mu      sync.Mutex
 	next    int64 // place
 	places  int64 // in the largest table of the family
 	perPage int64
-	read    int64 // those of ranges that have been read
+	read    int64 // places in ranges that have been read
 	least   int64
 	readers int64
-	reading int64 // readers that have not come to an end
+	reading int64 // readers that have not ended
 	room    *room // for their large rows
 }
 
-// newRanges makes the ranges of a family for so many readers.
+// newRanges returns the ranges of a family for the given number of readers.
 func newRanges(f familySize, readers int) *ranges {
 	return &ranges{
 		places: f.places(), perPage: f.perPage(), least: f.leastRange(),
@@ -46,9 +45,8 @@ func newRanges(f familySize, readers int) *ranges {
 	}
 }
 
-// take gives the condition that the rows of the next range meet. The reader tells how many places there were in the
-// range that it has read, and is told those of the next one. The operators are those of the system, whatever the search
-// path.
+// take returns the condition of the next range. The reader passes the number of places in the range that it has read,
+// and take sets it to the number in the next one. The operators are the system's, whatever the search path.
 func (r *ranges) take(places *int64) (condition string, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -63,7 +61,7 @@ func (r *ranges) take(places *int64) (condition string, ok bool) {
 	return rangeOf(r.tid(from), r.tid(r.next)), *places > 0
 }
 
-// tid is the first row that a place may have.
+// tid returns the first ctid of a place.
 func (r *ranges) tid(place int64) string {
 	if line := place % r.perPage; line > 0 {
 		return tid(place/r.perPage, line+1)
@@ -71,7 +69,7 @@ func (r *ranges) tid(place int64) string {
 	return tidOfPage(place / r.perPage)
 }
 
-// leave notes that a reader has come to an end, and reports whether it is the last one.
+// leave records that a reader has ended, and reports whether it is the last one.
 func (r *ranges) leave() (last bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -79,14 +77,14 @@ func (r *ranges) leave() (last bool) {
 	return r.reading == 0
 }
 
-// inUse reports whether a reader has not come to an end.
+// inUse reports whether a reader has not ended.
 func (r *ranges) inUse() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.reading > 0
 }
 
-// done is the part of the places that have been read.
+// done returns the share of places that have been read.
 func (r *ranges) done() float64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -100,7 +98,7 @@ func rangeOf(from, to string) string {
 	return "ctid OPERATOR(pg_catalog.>=) " + from + " AND ctid OPERATOR(pg_catalog.<) " + to
 }
 
-// tidOfPage is the place before the first row of a page.
+// tidOfPage returns a ctid before the first row of a page.
 func tidOfPage(page int64) string { return tid(page, 0) }
 
 func tid(page, line int64) string {

@@ -14,7 +14,7 @@ import (
 	"culvert/source/internal/sqlsource"
 )
 
-// relation is a table, or what is read like one.
+// relation is a table, or a view or the like that is read like one.
 type relation struct {
 	oid, schema, name string
 
@@ -25,23 +25,22 @@ type relation struct {
 
 func (r *relation) String() string { return "table " + strconv.Quote(r.schema+"."+r.name) }
 
-// visible says whether a relation c of a schema n is what its name means without a schema, by the search path of the
-// user, whose schemas are the second parameter. pg_table_is_visible would go by that of our statements.
+// visible is true if the name of a relation c in a schema n, without a schema, means this relation on the user's search
+// path, $2. The function pg_table_is_visible would use the search path of this package's statements.
 const visible = `(pg_catalog.array_position($2::name[], n.nspname) IS NOT NULL AND NOT EXISTS (
 	SELECT FROM pg_catalog.pg_class c2 JOIN pg_catalog.pg_namespace n2 ON n2.oid = c2.relnamespace
 	WHERE c2.relname = c.relname AND pg_catalog.array_position($2::name[], n2.nspname)
 		< pg_catalog.array_position($2::name[], n.nspname)))`
 
-// relationSQL finds relations with rows to read: tables, partitioned tables, views, materialized views and foreign
-// tables. Visible ones, which a name without a schema means, come first.
+// relationSQL finds tables, partitioned tables, views, materialized views and foreign tables. Visible ones come first.
 const relationSQL = `
 SELECT c.oid, n.nspname, c.relname, c.relname = $1::text AND ` + visible + `,
 	c.relkind = 'r' AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhparent = c.oid)
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND `
 
-// The name is text, as PostgreSQL would otherwise cut it to the 63 bytes of a name. To parse_ident the same holds. The
-// third parameter has what the name of the table can be in it, for which there is an index.
+// The name is text, since PostgreSQL would cut a name, also in parse_ident, to 63 bytes. $3 has all that the table's
+// name can be in it, for which there is an index.
 const (
 	exactlyNamed = `
 	c.relname = ANY ($3::name[])
@@ -53,7 +52,7 @@ ORDER BY 4 DESC`
 	OR ARRAY[pg_catalog.current_database()::text, n.nspname::text, c.relname::text] = pg_catalog.parse_ident($1::text))`
 )
 
-// findRelation finds the relation that a name means.
+// findRelation finds the relation that a name stands for.
 func (s *session) findRelation(ctx context.Context, name string) (*relation, error) {
 	table := "table " + strconv.Quote(name)
 	found, err := s.query(ctx, 5, relationSQL+exactlyNamed, name, s.schemas, endsOfName(name))
@@ -84,9 +83,9 @@ func (s *session) findRelation(ctx context.Context, name string) (*relation, err
 	}, nil
 }
 
-// endsOfName gives, as an array, all that stands after a point in a name, and the name itself.
+// endsOfName returns an array of a name and of all its parts that follow a period.
 func endsOfName(name string) string {
-	const longest = 255 // bytes; more than any server has been built for
+	const longest = 255 // bytes; no server is built for longer names
 	var ends []string
 	for i := max(0, len(name)-longest); i < len(name); i++ {
 		if i == 0 || name[i-1] == '.' {
@@ -96,14 +95,14 @@ func endsOfName(name string) string {
 	return arrayOf(ends)
 }
 
-// isNoName reports whether parse_ident has refused a text because it cannot be the name of a table.
+// isNoName reports whether parse_ident has refused a text because it is not a valid name.
 func isNoName(err error) bool {
 	refused, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && refused.Code == codeInvalidParameterValue
 }
 
-// knownSQL lists the names of relations as findRelation takes them. If there are too many, those stay whose length is
-// nearest to what was asked for, since a name with a slip is about as long as the right one.
+// knownSQL lists the names of relations for findRelation. If there are too many, it keeps names of a similar length as
+// $1, since a mistyped name is about as long as the right one.
 const knownSQL = `
 SELECT CASE WHEN ` + visible + ` THEN '' ELSE n.nspname || '.' END || c.relname AS known
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
@@ -123,7 +122,7 @@ func (s *session) knownRelations(ctx context.Context, name string) ([]string, er
 	return known, nil
 }
 
-// columns gives the columns of a relation.
+// columns returns the columns of a relation.
 func (s *session) columns(ctx context.Context, r *relation) ([]sqlsource.Column, error) {
 	found, err := s.query(ctx, 3, `
 SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), a.attgenerated <> ''
@@ -139,14 +138,13 @@ FROM pg_catalog.pg_attribute a WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.
 	return columns, nil
 }
 
-// detaching says whether pg_inherits i is of a partition whose rows its parent does not give any more, as ALTER TABLE
-// DETACH PARTITION CONCURRENTLY leaves it when it is cut off. The column is new in PostgreSQL 14.
+// detaching is true if pg_inherits i is of a partition whose rows no longer come with its parent, such as after an
+// interrupted ALTER TABLE DETACH PARTITION CONCURRENTLY. The column is new in PostgreSQL 14.
 const detaching = `coalesce((pg_catalog.to_jsonb(i) ->> 'inhdetachpending')::bool, false)`
 
-// withFamily begins a statement on the family of the relation $1: itself and its children.
-//
-// The server expects ten thousand rows of it, and would read all of its catalogs to join so many. What is behind
-// LATERAL and OFFSET 0 it looks up one by one.
+// withFamily begins a statement on the family of the relation $1: the relation and its children. The planner expects
+// ten thousand rows of it, and would read whole catalogs to join them. LATERAL and OFFSET 0 make it look up single
+// rows.
 const withFamily = `
 WITH RECURSIVE family(oid) AS (
 	SELECT $1::oid
@@ -154,11 +152,10 @@ WITH RECURSIVE family(oid) AS (
 		SELECT i.inhrelid FROM pg_catalog.pg_inherits i WHERE i.inhparent = f.oid
 			AND NOT ` + detaching + ` OFFSET 0) AS child(oid))`
 
-// unchangedSQL finds tables of the family of a relation, itself and its children, whose rows a statement that names it
-// would not give as they were when the transaction began: there is another relation of its name, a partition has come
-// or gone with its rows, or the file of a table has been replaced. The catalog is read as it was then; the functions
-// tell of now. A partition that the catalog does not know has no row that the transaction could see. System catalogs
-// have no file in the catalog.
+// unchangedSQL finds tables of the family of a relation whose rows a statement would not return as they were when the
+// transaction began: another relation has its name, a partition was attached or detached, or the file of a table was
+// replaced. The catalogs show the state at that time; the functions show the current one. A partition that is not in
+// the catalogs has no visible rows. System catalogs have no file in the catalogs.
 const unchangedSQL = withFamily + `
 SELECT name, change FROM (
 	SELECT n.nspname || '.' || c.relname, CASE
@@ -174,9 +171,10 @@ SELECT name, change FROM (
 	JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace) AS changes(name, change)
 WHERE change IS NOT NULL LIMIT 1`
 
-// checkUnchanged fails if a statement gives, or has given, the relation other than as it was when the transaction
-// began. What is locked stays as it is: the relation once the statement is prepared, its partitions from here on, since
-// pg_partition_tree locks them, and other children once the statement has run. The name of a schema is never locked.
+// checkUnchanged fails if a statement returns, or has returned, rows of the relation that are not those of the
+// beginning of the transaction. Locks protect the relation once the statement is prepared, its partitions from here on,
+// since pg_partition_tree locks them, and other children once the statement has run. The name of a schema is never
+// locked.
 func (s *session) checkUnchanged(ctx context.Context, r *relation) error {
 	found, err := s.query(ctx, 2, unchangedSQL, r.oid, r.sqlName())
 	if err != nil {
@@ -189,7 +187,7 @@ func (s *session) checkUnchanged(ctx context.Context, r *relation) error {
 	return nil
 }
 
-// sqlName is the name of the relation in statements.
+// sqlName returns the name for statements.
 func (r *relation) sqlName() string { return quote(r.schema) + "." + quote(r.name) }
 
 // and adds a condition to the statement of a relation without a limit.
@@ -200,7 +198,7 @@ func (r *relation) and(sql, condition string) string {
 	return sql + " WHERE " + condition
 }
 
-// copySQL is the statement that prints all rows of the relation as CSV.
+// copySQL returns the statement that prints the rows of the relation, which sql reads, as CSV.
 func (r *relation) copySQL(sql string) string {
 	if !r.plain || !r.IsZero() {
 		return copySQL(sql)

@@ -13,8 +13,8 @@ import (
 	"culvert/source"
 )
 
-// rows are the rows of a table or query that is run when they are first asked for, or those of the ranges of a table
-// that one of several readers has taken.
+// rows are the rows of a table or query, whose statement runs when the first rows are read, or the rows of the ranges
+// that one of several readers takes.
 type rows struct {
 	session  *session
 	outer    context.Context // of the caller
@@ -25,19 +25,19 @@ type rows struct {
 	columns  []source.Column
 	sql      string
 
-	fields    []pgconn.FieldDescription // as they were when the statement was prepared
+	fields    []pgconn.FieldDescription // when the statement was prepared
 	encodings []encoding
 	formats   []int16  // of the encodings
-	text      []byte   // what a printer has printed
-	lent      [][]byte // the values of the last row, if they were lent
+	text      []byte   // for printers
+	lent      [][]byte // the values of the last row, if they are lent
 
 	ranges *ranges // nil if the rows were not divided
-	places int64   // of the range that is read
-	left   bool    // has come to an end
-	parts  []*rows // the other ones that share them; only in the rows that were divided
+	places int64   // in the range that is read
+	left   bool    // this reader has ended
+	parts  []*rows // the other readers; only in the rows that were divided
 
 	result   *pgconn.ResultReader
-	running  bool // the connection is busy with these rows
+	running  bool // the connection belongs to these rows
 	received int64
 	before   int64 // received by earlier statements
 	err      error // what Next returns from now on
@@ -60,7 +60,7 @@ func newRows(
 		session: s, outer: ctx, name: name, columns: columns, sql: sql,
 		fields: fields, encodings: make([]encoding, len(fields)), formats: make([]int16, len(fields)),
 	}
-	// The rows end their statement the way the caller does, by the context.
+	// The rows end their statement as the caller does: by the context.
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	for i, field := range fields {
 		r.encodings[i] = encodingOf(field.DataTypeOID)
@@ -87,7 +87,7 @@ func (r *rows) Next(b *source.Batch) error {
 	}
 	if err == nil {
 		if !b.HasLent() {
-			// Whoever takes copies may read the parts in turn, in one goroutine. No other part has to wait for it.
+			// One goroutine may read all parts in turn if rows are copied, so no part may keep the others waiting.
 			r.session.intake.release()
 		}
 		return nil
@@ -99,8 +99,8 @@ func (r *rows) Next(b *source.Batch) error {
 	return err
 }
 
-// finish makes the rows spent by what has ended their statement, which is io.EOF if the server has confirmed them all.
-// The last of several readers checks the table for all: the locks of each hold until the transaction ends.
+// finish ends the rows with an error, which is io.EOF if the server has confirmed them all. The last of several readers
+// checks the table for all, since their locks hold until the transaction ends.
 func (r *rows) finish(err error) error {
 	switch {
 	case err != io.EOF:
@@ -112,8 +112,7 @@ func (r *rows) finish(err error) error {
 	return r.err
 }
 
-// leave notes that nobody reads these rows any more, and reports whether that holds for all of them that were divided.
-// It is called by their reader alone.
+// leave records that this reader has ended, and reports whether all readers have. Only the reader calls it.
 func (r *rows) leave() (last bool) {
 	if r.left || r.ranges == nil {
 		return !r.left
@@ -122,7 +121,7 @@ func (r *rows) leave() (last bool) {
 	return r.ranges.leave()
 }
 
-// unread reports whether a reader may still want rows, also one of those that were divided.
+// unread reports whether a reader may still read rows.
 func (r *rows) unread() bool {
 	if r.ranges != nil {
 		return r.ranges.inUse()
@@ -130,7 +129,7 @@ func (r *rows) unread() bool {
 	return r.err == nil
 }
 
-// start runs the statement, or that of the next range. It returns io.EOF if there is none.
+// start runs the statement, or the statement of the next range. It returns io.EOF if there is none.
 func (r *rows) start() error {
 	sql, err := r.nextSQL()
 	if err != nil {
@@ -139,16 +138,16 @@ func (r *rows) start() error {
 	r.result = r.session.conn.ExecParams(r.ctx, sql, nil, nil, nil, r.formats)
 	fields := r.result.FieldDescriptions()
 	if fields == nil {
-		return nil // it has failed, which reading will tell
+		return nil // it has failed; reading returns the error
 	}
 	sameType := func(a, b pgconn.FieldDescription) bool { return a.DataTypeOID == b.DataTypeOID }
 	if !slices.EqualFunc(fields, r.fields, sameType) {
-		return errors.New("the columns have changed meanwhile")
+		return errors.New("the columns have changed")
 	}
 	return nil
 }
 
-// nextSQL is the statement that gives the next rows.
+// nextSQL returns the statement of the next rows.
 func (r *rows) nextSQL() (string, error) {
 	r.running, r.before = true, r.received
 	if r.ranges == nil {
@@ -162,12 +161,12 @@ func (r *rows) nextSQL() (string, error) {
 	return r.rangeSQL(condition), nil
 }
 
-// rangeSQL is the statement that gives the rows of a range.
+// rangeSQL returns the statement of the rows of a range.
 func (r *rows) rangeSQL(condition string) string { return r.relation.and(r.sql, condition) }
 
-// fill adds rows to the batch. It returns io.EOF after the last, if the server has sent as many as it says.
+// fill adds rows to the batch. It returns io.EOF after the last row, if the server confirms the count.
 func (r *rows) fill(b *source.Batch) error {
-	// The driver keeps its last values until it has others, and with them the memory of the whole row.
+	// Otherwise the last values would keep the memory of the whole row.
 	clear(r.lent)
 	r.lent = nil
 	for !b.Full() {
@@ -234,7 +233,7 @@ func (r *rows) wrongLength(column int, value []byte) error {
 	return fmt.Errorf("the server sent %d bytes for column %q", len(value), r.columns[column].Name)
 }
 
-// isLarge reports whether a row is so large that it should not be copied.
+// isLarge reports whether a row is too large to be copied.
 func isLarge(values [][]byte) bool {
 	size := 0
 	for _, value := range values {
@@ -243,10 +242,10 @@ func isLarge(values [][]byte) bool {
 	return size > source.BatchSize
 }
 
-// confirm compares the number of rows with that in the tag of the command, and returns io.EOF if it is right.
+// confirm compares the number of rows with the command tag, and returns io.EOF if they agree.
 func confirm(tag pgconn.CommandTag, received int64) error {
 	if slices.Contains([]string{"SHOW", "EXPLAIN", "CALL"}, tag.String()) {
-		return io.EOF // the tags that have no number
+		return io.EOF // these tags have no number
 	}
 	if confirmed := tag.RowsAffected(); confirmed != received {
 		return &source.CountError{Received: received, Confirmed: confirmed}
@@ -256,7 +255,7 @@ func confirm(tag pgconn.CommandTag, received int64) error {
 
 func (r csvRows) WriteCSV(w io.Writer) (int64, error) {
 	if r.running || r.err == io.EOF {
-		return 0, errors.New("postgres: WriteCSV of rows that have been read")
+		return 0, errors.New("postgres: WriteCSV of rows that have already been read")
 	}
 	if r.err != nil {
 		return 0, r.err
@@ -279,7 +278,7 @@ func (r csvRows) WriteCSV(w io.Writer) (int64, error) {
 	return r.received, nil
 }
 
-// copyTo has the server print the rows of a statement. It returns io.EOF if there were as many as the server says.
+// copyTo has the server print the rows of a statement. It returns io.EOF if the server confirms the count.
 func (r csvRows) copyTo(out *rowWriter, sql string) error {
 	tag, err := r.session.conn.CopyTo(r.ctx, out, r.copySQL(sql))
 	switch {
@@ -291,7 +290,7 @@ func (r csvRows) copyTo(out *rowWriter, sql string) error {
 	return confirm(tag, r.received-r.before)
 }
 
-// copySQL is the statement that prints the rows of another as CSV.
+// copySQL returns the statement that prints the rows of another one as CSV.
 func (r csvRows) copySQL(sql string) string {
 	if r.relation != nil && r.ranges == nil {
 		return r.relation.copySQL(sql)
@@ -299,16 +298,15 @@ func (r csvRows) copySQL(sql string) string {
 	return copySQL(withoutEnd(sql))
 }
 
-// rowWriter takes the rows of a COPY. The server sends each in a message of its own (message format CopyData in the
-// protocol).
+// rowWriter receives the rows of a COPY. The server sends each row in a CopyData message of its own.
 type rowWriter struct {
 	w    io.Writer
 	rows *rows
 	err  error
 }
 
-// Write never returns an error, which would cost the connection. It has the server end the statement instead, and drops
-// what is still on the way.
+// Write never returns an error, which would close the connection. Instead, it has the server end the statement, and
+// drops the rows that are still on the way.
 func (w *rowWriter) Write(p []byte) (int, error) {
 	if w.err != nil {
 		return len(p), nil
@@ -326,10 +324,10 @@ func (w *rowWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close ends the statements on the server that still run: its own, and those of the parts.
+// Close ends the statements that still run on the server, including those of the other readers.
 func (r *rows) Close() error {
 	for _, part := range r.parts {
-		part.cancel() // all at once, as a server may take its time
+		part.cancel() // all at once, since a server may be slow
 	}
 	r.end(errClosed)
 	for _, part := range r.parts {
@@ -338,7 +336,7 @@ func (r *rows) Close() error {
 	return nil
 }
 
-// end makes the rows spent, with the error that Next will return from now on.
+// end sets the error that Next returns from now on.
 func (r *rows) end(err error) {
 	if r.err == nil {
 		r.err = err
@@ -347,12 +345,12 @@ func (r *rows) end(err error) {
 	r.stop()
 }
 
-// stop frees the connection. The server is told to cancel what still runs; if it does not react within the grace, the
-// connection is given up.
+// stop frees the connection. It cancels a statement that still runs; if the server does not react within grace, the
+// connection is closed.
 func (r *rows) stop() {
 	r.cancel()
 	if r.result != nil {
-		_, _ = r.result.Close() // the rows that are dropped here need no confirmation
+		_, _ = r.result.Close() // dropped rows need no confirmation
 		r.result = nil
 	}
 	r.session.intake.leave()

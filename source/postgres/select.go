@@ -12,14 +12,12 @@ import (
 	"culvert/source/internal/sqlsource"
 )
 
-// Select gives a part of a table: some of its columns, or rows that meet a condition, or at most so many rows.
+// Select returns a part of a table. Columns have exactly the names that [source.Rows.Columns] returns; generated
+// columns may be selected too. Selecting a column twice is an error.
 //
-// Columns have the exact names that [source.Rows.Columns] gives. Those that Table leaves out because they are generated
-// may be asked for too. To ask for a column twice is an error.
-//
-// The condition is any expression that may stand behind WHERE, and nothing else: it cannot end the statement, nor add
-// to it. Its names are looked up on the search path of the user, and it may have subqueries on other tables. The rows
-// of a selection with a limit cannot be divided, nor those of some conditions; see the comment of the package.
+// The condition is any expression that may follow WHERE. It cannot end the statement or add to it. Its names are looked
+// up on the user's search path, and it may have subqueries on other tables. Rows of a selection with a limit cannot be
+// divided, nor rows of some conditions; see the package comment.
 func (db *DB) Select(ctx context.Context, name string, s source.Selection) (source.Rows, error) {
 	if err := sqlsource.Check("postgres", s); err != nil {
 		return nil, err
@@ -51,8 +49,7 @@ func (db *DB) Select(ctx context.Context, name string, s source.Selection) (sour
 	if len(description.Fields) != len(columns) {
 		return nil, db.session.failed(ctx, relation.String(), errAnswer)
 	}
-	// Only now, with the lock that the preparation has taken, will it stay as it is. What is not locked, the rows check
-	// again at their end.
+	// Only the lock of the preparation protects it from changes. The rows check again at the end what is not locked.
 	if err := db.session.checkUnchanged(ctx, relation); err != nil {
 		return nil, err
 	}
@@ -75,7 +72,7 @@ func (s *session) checkCondition(ctx context.Context, r *relation) error {
 		return nil
 	}
 	doing := r.String() + ": condition"
-	for _, paren := range [][2]string{{"", ""}, {"(", "\n)"}} { // the text may end in a comment
+	for _, paren := range [][2]string{{"", ""}, {"(", "\n)"}} { // it may end in a comment
 		head := "SELECT FROM " + r.sqlName() + " WHERE " + paren[0]
 		description, err := s.prepare(ctx, head+r.Where+paren[1])
 		refused, ok := errors.AsType[*pgconn.PgError](err)
@@ -83,7 +80,7 @@ func (s *session) checkCondition(ctx context.Context, r *relation) error {
 		case ok && isSeveral(refused):
 			return fmt.Errorf("postgres: %s: more than one statement", doing)
 		case ok && refused.Code == codeIndeterminateDatatype, err == nil && len(description.ParamOIDs) > 0:
-			return fmt.Errorf("postgres: %s: it has parameters ($1), for which there are no values", doing)
+			return fmt.Errorf("postgres: %s: it has parameters, such as $1, but no values for them", doing)
 		case ok:
 			refused.Position = max(0, refused.Position-int32(utf8.RuneCountInString(head)))
 		}

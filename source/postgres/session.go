@@ -20,32 +20,32 @@ import (
 	"culvert/source/internal/sqlsource"
 )
 
-// readBuffer is the size of reads from the network. The server sends 8 KiB at a time, and a reader that lags behind
-// finds many of them at once. Against reads of 8 KiB this saves about a fifth of the processor time of the client, over
-// a Unix socket on 4 cores; larger buffers save no more.
+// readBuffer is the size of reads from the network. The server sends 8 KiB at a time, and a slow reader finds many of
+// these at once. Compared to reads of 8 KiB, this saves about a fifth of the client's processor time over a Unix socket
+// on 4 cores; larger buffers save no more.
 const readBuffer = 256 << 10
 
-// grace is how long the server has to react when a query is canceled or the connection closed. After that the
-// connection is given up. Only tests change it.
+// grace is how long to wait for the server when a query is canceled or the connection is closed. After that, the
+// connection is dropped. Only tests change it.
 var grace = 5 * time.Second
 
-// session is one connection inside of a transaction. Each sees the database as it was when its transaction began.
+// session is a connection that is in a transaction.
 type session struct {
 	conn   *pgconn.PgConn
 	intake *intake
 
 	searchPath string // the setting of the user
-	schemas    string // those it comes to, in their order, as a name[]
-	view       string // the same for two sessions that read the same as the same text
+	schemas    string // the schemas of the search path, in order, as a name[]
+	view       string // equal for sessions that read the same rows as the same text
 
 	description source.Description
-	typeNames   map[typeID]string // as far as they have been asked for
+	typeNames   map[typeID]string // as far as they are known
 
-	day, time string // when the transaction began, as now() has it
-	lockRoom  int64  // how many different locks the server has room for, at least
+	day, time string // of now(): when the transaction began
+	lockRoom  int64  // the least size of the server's lock table
 }
 
-// connect opens a session whose transaction is still to begin.
+// connect opens a session without a transaction.
 func connect(ctx context.Context, config *pgconn.Config) (*session, error) {
 	config = config.Copy()
 	config.DialFunc = (&net.Dialer{Timeout: config.ConnectTimeout, KeepAliveConfig: sqlsource.KeepAlive}).DialContext
@@ -67,11 +67,10 @@ func connect(ctx context.Context, config *pgconn.Config) (*session, error) {
 	return &session{conn: conn, intake: in, typeNames: map[typeID]string{}}, nil
 }
 
-// beginSQL begins the transaction. All settings end with it, so that they also hold, and do no harm, behind a
-// connection pooler. They are those that pg_dump makes, as far as they bear on the text of values or on the time that
-// reading may take, and gin_fuzzy_search_limit, by which a condition would leave out rows that meet it. The last of
-// them is new in PostgreSQL 17; to ask for it is also what fixes the view of the transaction. The search path is still
-// that of the user here, on which nothing may be looked up; see [session.query].
+// beginSQL begins the transaction, and settingsSQL makes its settings. They end with the transaction, so they also work
+// behind a connection pooler. They are the settings of pg_dump that concern the text of values or timeouts, and
+// gin_fuzzy_search_limit, which can hide rows that meet a condition. The last one is new in PostgreSQL 17; reading it
+// also fixes the snapshot. The search path here is the user's, so all names have a schema; see [session.query].
 const (
 	beginSQL    = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;\n"
 	settingsSQL = `
@@ -93,8 +92,8 @@ WHERE name OPERATOR(pg_catalog.=) 'transaction_timeout';
 `
 )
 
-// positionSQL asks for the position in the log, in a transaction of its own before the one that reads: what this one
-// shows must not be behind it.
+// positionSQL reads the position in the log in a transaction of its own, before the one that reads rows, whose snapshot
+// must not be older.
 const positionSQL = `
 BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY;
 SELECT CASE WHEN pg_catalog.pg_is_in_recovery()
@@ -102,7 +101,7 @@ SELECT CASE WHEN pg_catalog.pg_is_in_recovery()
 COMMIT;
 `
 
-// begunSQL ends what begins the transaction. The savepoint is what [session.recover] returns to.
+// begunSQL is the last statement of the beginning. The savepoint is for [session.recover].
 const begunSQL = `
 SAVEPOINT culvert;
 SELECT pg_catalog.current_setting('search_path'), pg_catalog.current_schemas(true),
@@ -111,9 +110,9 @@ SELECT pg_catalog.current_setting('search_path'), pg_catalog.current_schemas(tru
 	CURRENT_DATE, LOCALTIME, pg_catalog.current_setting('max_locks_per_transaction'),
 	pg_catalog.current_setting('max_connections'), pg_catalog.current_setting('max_prepared_transactions')`
 
-// beginTransaction begins the transaction, with the snapshot of another one if it is named.
+// beginTransaction begins the transaction, with an exported snapshot unless it is "".
 func (s *session) beginTransaction(ctx context.Context, snapshot string) error {
-	// A server in SQL_ASCII does not convert text to UTF-8, but it would refuse text that is not UTF-8 already.
+	// A server in SQL_ASCII does not convert text to UTF-8, but refuses text that is not valid UTF-8.
 	encoding := "UTF8"
 	if s.conn.ParameterStatus("server_encoding") == "SQL_ASCII" {
 		encoding = "SQL_ASCII"
@@ -144,7 +143,7 @@ func (s *session) beginTransaction(ctx context.Context, snapshot string) error {
 	s.lockRoom = perTransaction * (connections + preparedTransactions)
 	s.searchPath, s.schemas = string(begun[0][0]), string(begun[0][1])
 	s.view = fmt.Sprintf("%q", begun[0][:8])
-	version, _, _ := strings.Cut(string(begun[0][6]), " ") // behind it may stand who has built it
+	version, _, _ := strings.Cut(string(begun[0][6]), " ") // the name of the packager may follow
 	s.description = source.Description{
 		System: "PostgreSQL " + version, Database: string(begun[0][5]), Snapshot: string(begun[0][7]),
 		Position: position,
@@ -158,8 +157,8 @@ const (
 	failedTransaction = 'E'
 )
 
-// execBegin runs what begins the transaction, and asks for the position before. That may be refused, as without the
-// right to ask for it, or by a system that has none; then it is begun once more without.
+// execBegin runs the statements that begin the transaction, after reading the position if ask is set. If the server
+// refuses to tell the position, it begins again without it.
 func (s *session) execBegin(
 	ctx context.Context, begin string, ask bool,
 ) (results []*pgconn.Result, position string, err error) {
@@ -177,12 +176,12 @@ func (s *session) execBegin(
 	return results, position, err
 }
 
-// inTransaction reports whether the session is in its transaction, and no statement of it has failed.
+// inTransaction reports whether the session is in a transaction in which no statement has failed.
 func (s *session) inTransaction() bool {
 	return !s.conn.IsClosed() && s.conn.TxStatus() == openTransaction
 }
 
-// recover makes the transaction usable again after a statement has failed. It keeps its view of the database.
+// recover makes the transaction usable again after a statement has failed. It keeps its snapshot.
 func (s *session) recover(ctx context.Context) error {
 	if s.conn.TxStatus() != failedTransaction {
 		return nil
@@ -190,14 +189,14 @@ func (s *session) recover(ctx context.Context) error {
 	return s.release(ctx)
 }
 
-// release returns to the savepoint: locks that were taken and settings that were made since then are given up.
+// release returns to the savepoint, which undoes all locks and settings since then.
 func (s *session) release(ctx context.Context) error {
 	err := s.conn.Exec(ctx, "ROLLBACK TO SAVEPOINT culvert").Close()
 	return s.failed(ctx, "returning to the savepoint", err)
 }
 
-// probe runs the statements that ask adds to a batch, and undoes what they leave: locks, settings, and a failure of
-// their own, which is a *pgconn.PgError.
+// probe runs the statements that ask adds to a batch, and undoes their locks, their settings and their failure, which
+// it returns as a *pgconn.PgError.
 func (s *session) probe(ctx context.Context, ask func(*pgconn.Batch)) ([]*pgconn.Result, error) {
 	const (
 		begin = "SAVEPOINT culvert_probe"
@@ -224,11 +223,11 @@ func (s *session) probe(ctx context.Context, ask func(*pgconn.Batch)) ([]*pgconn
 	return results[1 : len(results)-2], nil
 }
 
-// query runs a statement of ours and gives its rows, of so many columns, all as text.
+// query runs a statement of this package and returns its rows as text. They must have the given number of columns.
 //
-// Whoever owns the database, or may create a schema, can have operators, types and relations of their own be found
-// before those of the system, or fit better. So the search path has nothing but the system's meanwhile. If the
-// statement fails, the savepoint brings the path of the user back.
+// The owner of the database, or anyone who may create a schema, can define operators, types and relations that are
+// found before the system's, or match better. So during the statement, the search path has only the system's schema. If
+// the statement fails, the savepoint restores the user's path.
 func (s *session) query(ctx context.Context, columns int, sql string, parameters ...string) ([][][]byte, error) {
 	var batch pgconn.Batch // one round trip
 	s.add(&batch, sql, parameters...)
@@ -242,7 +241,7 @@ func (s *session) query(ctx context.Context, columns int, sql string, parameters
 	return results[1].Rows, nil
 }
 
-// add adds a statement of ours to a batch, as the second of three; see [session.query].
+// add adds a statement of this package to a batch, as the second of three; see [session.query].
 func (s *session) add(batch *pgconn.Batch, sql string, parameters ...string) {
 	values := make([][]byte, len(parameters))
 	for i, parameter := range parameters {
@@ -254,14 +253,14 @@ func (s *session) add(batch *pgconn.Batch, sql string, parameters ...string) {
 		[][]byte{[]byte(s.searchPath)}, nil, nil, nil)
 }
 
-var errAnswer = errors.New("the server did not answer as it was asked")
+var errAnswer = errors.New("the server sent an unexpected answer")
 
-// haveColumns reports whether all rows have so many columns.
+// haveColumns reports whether all rows have the given number of columns.
 func haveColumns(rows [][][]byte, columns int) bool {
 	return !slices.ContainsFunc(rows, func(row [][]byte) bool { return len(row) != columns })
 }
 
-// scanInts reads the integers of an answer that has a single row of them.
+// scanInts reads the integers of an answer that is a single row of them.
 func scanInts(answer [][][]byte, to ...*int64) error {
 	if len(answer) != 1 || len(answer[0]) != len(to) {
 		return errAnswer
@@ -276,7 +275,7 @@ func scanInts(answer [][][]byte, to ...*int64) error {
 	return nil
 }
 
-// probeInt is probe for a statement of ours that returns an integer.
+// probeInt is probe for a statement of this package that returns one integer.
 func (s *session) probeInt(ctx context.Context, sql string) (n int64, err error) {
 	results, err := s.probe(ctx, func(batch *pgconn.Batch) { s.add(batch, sql) })
 	if err == nil && len(results) != 3 {
@@ -288,21 +287,19 @@ func (s *session) probeInt(ctx context.Context, sql string) (n int64, err error)
 	return n, err
 }
 
-// prepare has the server parse and describe a statement. It locks the tables that it names, but not their children,
-// against changes until the transaction ends.
+// prepare has the server parse and describe a statement. Until the transaction ends, the tables that it names, but not
+// their children, are locked against changes.
 func (s *session) prepare(ctx context.Context, sql string) (*pgconn.StatementDescription, error) {
 	return s.conn.Prepare(ctx, "", sql, nil)
 }
 
-// close ends the session within the grace. Whether the server hears of it does not matter to anyone: a transaction that
-// only reads has no outcome.
+// close ends the session within grace. A transaction that only reads has no outcome, so errors do not matter.
 func (s *session) close() {
 	ended := time.NewTimer(grace)
 	defer ended.Stop()
 	if !s.conn.IsClosed() {
-		// The deadline ends both statements, whose errors do not matter either.
 		_ = s.conn.Conn().SetDeadline(time.Now().Add(grace))
-		// A connection pooler gives up a server whose client leaves in the middle of a transaction.
+		// A connection pooler drops a server connection whose client leaves within a transaction.
 		_ = s.conn.Exec(context.Background(), "ROLLBACK").Close()
 		_ = s.conn.Close(context.Background())
 	}

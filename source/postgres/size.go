@@ -14,19 +14,17 @@ import (
 
 var _ source.Sized = (*rows)(nil)
 
-// Size gives the number of rows that the planner of the server expects of the very statement. A table that was never
-// analyzed, of which it would only guess, is judged by its first pages instead, from PostgreSQL 14 on.
+// Size returns the number of rows that the planner expects of the statement. For a table that was never analyzed, which
+// the planner would guess, it is an estimate from the first pages, from PostgreSQL 14 on.
 //
-// The bytes of a whole table are those of its files and its children's, without indexes; those of anything else are the
-// rows by the width that the planner expects of them.
-//
-// It fails if the user may not read the rows.
+// The bytes of a whole table are the size of its files and its children's, without indexes. Otherwise they are the
+// number of rows times the expected width of a row. Size fails if the user may not read the rows.
 func (r *rows) Size() (source.Size, error) {
 	switch {
 	case r.err != nil:
 		return source.Size{}, r.err
 	case r.running || r.ranges != nil:
-		return source.Size{}, errors.New("postgres: Size of rows that have been read, or divided")
+		return source.Size{}, errors.New("postgres: Size of rows that have already been read or divided")
 	}
 	size, err := r.session.size(r.ctx, r.sql, r.relation)
 	if denied, ok := errors.AsType[*deniedError](err); ok {
@@ -37,13 +35,13 @@ func (r *rows) Size() (source.Size, error) {
 	return size, r.session.failed(r.ctx, r.name, err)
 }
 
-// deniedError says that the user may not read the rows, and not just nothing of their size.
+// deniedError reports that the user may not read the rows, rather than just their size.
 type deniedError struct{ error }
 
 func (e *deniedError) Unwrap() error { return e.error }
 
-// size asks in one round trip, and once more for a table that was never analyzed. To plan a statement locks all indexes
-// of its tables, and is undone.
+// size needs one round trip, and another one for a table that was never analyzed. Planning a statement locks all
+// indexes of its tables, so it is a probe.
 func (s *session) size(ctx context.Context, sql string, r *relation) (source.Size, error) {
 	results, err := s.probe(ctx, func(batch *pgconn.Batch) {
 		batch.ExecParams("EXPLAIN (FORMAT JSON) "+sql, nil, nil, nil, nil)
@@ -52,7 +50,7 @@ func (s *session) size(ctx context.Context, sql string, r *relation) (source.Siz
 		}
 	})
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && len(results) == 2 &&
-		refused.Code == codeInsufficientPrivilege { // of the statement that is explained, which is the second
+		refused.Code == codeInsufficientPrivilege { // of the explained statement, which is the second
 		err = &deniedError{err}
 	}
 	if err != nil {
@@ -81,14 +79,14 @@ func (s *session) size(ctx context.Context, sql string, r *relation) (source.Siz
 	return size, nil
 }
 
-// plan is what EXPLAIN says of the outermost node of a plan.
+// plan is the outermost node of a plan of EXPLAIN.
 type plan struct {
 	Rows  float64 `json:"Plan Rows"`
 	Width float64 `json:"Plan Width"`
 	Cost  float64 `json:"Total Cost"`
 }
 
-// readPlan reads the answer of EXPLAIN. A statement that rules make several of has more than one plan.
+// readPlan reads the answer of EXPLAIN. Rules can turn a statement into several, with several plans.
 func readPlan(answer [][][]byte) (plan, error) {
 	var plans []struct{ Plan plan }
 	if len(answer) != 1 || !haveColumns(answer, 1) {
@@ -100,7 +98,7 @@ func readPlan(answer [][][]byte) (plan, error) {
 	return plans[0].Plan, nil
 }
 
-// toInt is the nearest number of rows or bytes to one that may be larger than any of them.
+// toInt converts a number of rows or bytes, which may be too large for an int64.
 func toInt(f float64) int64 {
 	if !(f > 0) {
 		return 0
@@ -108,19 +106,20 @@ func toInt(f float64) int64 {
 	return int64(min(f, math.MaxInt64/2))
 }
 
-// files are those of a table and its children.
+// files are the files of a table and its children.
 type files struct {
 	bytes, pages int64
-	sample       int64 // how many pages of each to judge the table by; 0 if the planner can be believed
-	sampled      int64 // how many there are of these
+	sample       int64 // the pages of each to sample; 0 if the planner can be trusted
+	sampled      int64 // the number of these pages in all files
 }
 
-// samplePages is how many pages a table is judged by. There is at least one of each child.
+// samplePages is the number of pages to sample. There is at least one of each child.
 const samplePages = 64
 
-// filesSQL has one row. Of a table with the number of rows -1 the planner knows nothing, and guesses from the types of
-// its columns: 18 times too many, where texts have 1000 bytes. Older servers than 14 do not say so, and would read all
-// pages to find the first ones; in access methods other than heap, which is 2, and in foreign tables, there are none.
+// filesSQL returns one row. If reltuples is -1, the planner knows nothing of a table and guesses from the types of its
+// columns: 18 times too many rows if texts have 1000 bytes. Servers older than 14 do not say so, and would read all
+// pages to find the first ones. Foreign tables, and access methods other than heap, which is 2, have no pages to
+// sample.
 var filesSQL = withFamily + `,
 members AS (
 	SELECT coalesce(pg_catalog.pg_relation_size(c.oid), 0) AS bytes,
@@ -139,7 +138,7 @@ SELECT coalesce(t.bytes, 0), coalesce(t.main, 0) / t.page, t.sample,
 	(SELECT coalesce(pg_catalog.sum(least(m.bytes / t.page, t.sample)), 0) FROM members m)
 FROM totals t`
 
-// sample counts the rows in the first pages of a table and its children, and gives as many for the others.
+// sample estimates the number of rows from the first pages of a table and its children.
 func (s *session) sample(ctx context.Context, r *relation, f files) (float64, error) {
 	if f.sampled == 0 {
 		return 0, nil

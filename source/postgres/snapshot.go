@@ -13,25 +13,25 @@ import (
 	"culvert/source"
 )
 
-// patience is how long it may take to get all further connections together. A pooler that has none left lets them wait
+// patience is how long opening all further connections may take. A pooler without free connections makes clients wait
 // for minutes. Only tests change it.
 var patience = 10 * time.Second
 
 // Several sessions take the same locks one after the other. A change of the table that comes between two of them waits
-// for the first, and the second for it. The server cannot see that the first waits for the second here, and they would
-// wait for ever.
+// for the first, and the second waits for the change. If the first then waited for the second here, that would be a
+// deadlock that the server cannot see.
 //
-// So all take their locks before the first row, and those that have to wait for one longer than tryTimeout do without.
-// Then reading waits for no lock, unless the table gets a child meanwhile that someone has locked; lockTimeout puts an
-// end to that. Only tests change them.
+// So all sessions take their locks before the first row. A session that waits longer than tryTimeout does not take
+// part. After that, reading waits for no lock, unless the table gets a child that someone has locked, for which
+// lockTimeout is the limit. Only tests change these.
 var (
 	tryTimeout  = time.Second
 	lockTimeout = 30 * time.Second
 )
 
-// help gives up to n more sessions with the view of the first one. All, also the first, have the locks that the
-// statement takes, which names the table and gives no row. An [*source.IndivisibleError] says why they are not n, and
-// leaves the first as it was.
+// help returns up to n further sessions with the snapshot of the first one. All sessions, including the first, hold the
+// locks of the statement, which reads no row of the table. An [*source.IndivisibleError] says why there are fewer than
+// n; the first session is then unchanged.
 func (db *DB) help(ctx context.Context, n int, r *relation, sql string) ([]*session, error) {
 	patient, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -42,7 +42,7 @@ func (db *DB) help(ctx context.Context, n int, r *relation, sql string) ([]*sess
 	return helpers, err
 }
 
-// gather is help, with an error that always is an [*source.IndivisibleError].
+// gather is help with an error that is always an [*source.IndivisibleError].
 func (db *DB) gather(ctx context.Context, n int, r *relation, sql string) ([]*session, error) {
 	for len(db.helpers) < n {
 		db.helpers = append(db.helpers, nil)
@@ -50,7 +50,7 @@ func (db *DB) gather(ctx context.Context, n int, r *relation, sql string) ([]*se
 	if err := db.shareSnapshot(ctx); err != nil {
 		return nil, err
 	}
-	// With all locks, the first never waits for one behind someone who waits for another session.
+	// With all locks, the first session never waits behind a client that waits for another session.
 	if err := db.session.try(ctx, sql); err != nil {
 		return nil, refusedTable(err)
 	}
@@ -60,8 +60,8 @@ func (db *DB) gather(ctx context.Context, n int, r *relation, sql string) ([]*se
 		helping.Go(func() { db.helpers[i], failures[i] = db.helper(ctx, db.helpers[i], r, sql) })
 	}
 	helping.Wait()
-	// Sessions that begin at the same time count for each other, so that a limit may refuse all of them where it had
-	// room for some.
+	// Connections that are opened at the same time all count towards a limit, which may then refuse all instead of
+	// some.
 	for i := range n {
 		if tooMany(failures[i]) {
 			if db.helpers[i], failures[i] = db.helper(ctx, nil, r, sql); tooMany(failures[i]) {
@@ -81,7 +81,7 @@ func (db *DB) gather(ctx context.Context, n int, r *relation, sql string) ([]*se
 	return ready, missing
 }
 
-// helper makes a session ready, which is nil if there has to be a new one. The result is nil if it is lost.
+// helper prepares a session, or a new one if it is nil. It returns nil if the session is lost.
 func (db *DB) helper(ctx context.Context, s *session, r *relation, sql string) (*session, error) {
 	if s != nil && (s.recover(ctx) != nil || s.conn.IsClosed()) {
 		s.close()
@@ -116,11 +116,11 @@ func (db *DB) helper(ctx context.Context, s *session, r *relation, sql string) (
 	return s, nil
 }
 
-// shareSnapshot has the server name the view of the first session, for others to begin with.
+// shareSnapshot exports the snapshot of the first session for others.
 //
-// The server exports none from within a savepoint, so that a failure costs the transaction, and with it the view that
-// all tables are read in. For that reason another session rehearses it with its own view: whoever may not export, or
-// reaches a server that cannot, finds out there. Then that session is the first helper.
+// The server cannot export a snapshot within a savepoint, so a failure would end the transaction, and with it the
+// snapshot of all tables. So another session tries it first with its own snapshot, which shows whether the user and the
+// server can export. That session then becomes the first helper.
 func (db *DB) shareSnapshot(ctx context.Context) error {
 	if db.snapshot != "" {
 		return nil
@@ -140,7 +140,7 @@ func (db *DB) shareSnapshot(ctx context.Context) error {
 	if err == nil {
 		var held int64
 		if held, err = db.session.heldLocks(ctx); err == nil {
-			db.kept = held // also those of the table, which the export has made stay
+			db.kept = held // including the table's, which stay since the export
 		}
 	}
 	if err == nil {
@@ -154,7 +154,7 @@ func (db *DB) shareSnapshot(ctx context.Context) error {
 	return nil
 }
 
-// exportSnapshot has the server name the view of a session.
+// exportSnapshot exports the snapshot of a session and returns its name.
 func (s *session) exportSnapshot(ctx context.Context) (string, error) {
 	const doing = "exporting the snapshot"
 	results, err := s.conn.Exec(ctx,
@@ -172,13 +172,13 @@ func (s *session) exportSnapshot(ctx context.Context) (string, error) {
 	return name, nil
 }
 
-// isSnapshot reports whether a text can be the name of a snapshot, which becomes part of a statement.
+// isSnapshot reports whether a text can be the name of a snapshot. It becomes part of a statement.
 func isSnapshot(name string) bool {
 	return name != "" && strings.Trim(name, "0123456789ABCDEFabcdef-") == ""
 }
 
-// try runs a statement that gives no row, and keeps the locks that it takes. From then on the session waits for locks
-// no longer than lockTimeout. If the statement fails, the session is as it was before.
+// try runs a statement that returns no row, and keeps its locks. From then on, the session waits for locks no longer
+// than lockTimeout. If the statement fails, the session is unchanged.
 func (s *session) try(ctx context.Context, sql string) error {
 	err := s.conn.Exec(ctx, fmt.Sprintf(
 		"SAVEPOINT culvert_try; SET LOCAL lock_timeout = %d;\n%s;\nSET LOCAL lock_timeout = %d;\n"+
@@ -188,14 +188,14 @@ func (s *session) try(ctx context.Context, sql string) error {
 	}
 	undoing, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	// If this fails too, the session is not in its transaction any more.
+	// If this fails too, the session is no longer in its transaction.
 	_ = s.conn.Exec(undoing, "ROLLBACK TO SAVEPOINT culvert_try; RELEASE SAVEPOINT culvert_try").Close()
 	return err
 }
 
-var errOtherView = errors.New("postgres: another connection came to another server, or has other settings")
+var errOtherView = errors.New("postgres: a further connection reached another server, or has other settings")
 
-// refused says why several sessions cannot read a table.
+// refused returns the error that several sessions cannot read a table.
 func refused(reason string, err error) *source.IndivisibleError {
 	if answer, ok := errors.AsType[*pgconn.PgError](err); ok {
 		reason += " (" + answer.Message + ")"
@@ -203,13 +203,13 @@ func refused(reason string, err error) *source.IndivisibleError {
 	return &source.IndivisibleError{Reason: reason, Err: err}
 }
 
-// tooMany is true of a connection that was refused for the number of the others.
+// tooMany reports whether a connection was refused because there are too many.
 func tooMany(err error) bool {
 	answer, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && answer.Code == codeTooManyConnections
 }
 
-// refusedSnapshot is for a session that could not begin with the snapshot of another.
+// refusedSnapshot is the error of a session that could not begin with the snapshot.
 func refusedSnapshot(err error) *source.IndivisibleError {
 	answer, answered := errors.AsType[*pgconn.PgError](err)
 	if errors.Is(err, errOtherView) || answered && !endsSession(answer) {
@@ -219,9 +219,9 @@ func refusedSnapshot(err error) *source.IndivisibleError {
 	return refused("the server gives no second connection", err)
 }
 
-// refusedTable is for a session that could not read a range of a table. Besides locks, it may be that the user has
-// rights on all columns but none on ctid, or that an extension (TimescaleDB, for compressed chunks) keeps rows in a way
-// of its own.
+// refusedTable is the error of a session that could not read a range of a table. Besides locks, the reason can be that
+// the user has rights on the columns but not on ctid, or that an extension, such as TimescaleDB for compressed chunks,
+// stores rows in its own way.
 func refusedTable(err error) *source.IndivisibleError {
 	answer, answered := errors.AsType[*pgconn.PgError](err)
 	switch {

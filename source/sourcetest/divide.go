@@ -11,10 +11,10 @@ import (
 	"culvert/source"
 )
 
-// dividedInto is how many readers are asked for.
+// dividedInto is the number of readers.
 const dividedInto = 3
 
-// divide shares the rows of a table, which are closed at the end of the test.
+// divide divides the rows of a table, and closes them at the end of the test.
 func (f *Fixture) divide(ctx context.Context, t *testing.T, src source.Source, table string) []source.Rows {
 	t.Helper()
 	rows, err := src.Table(ctx, table)
@@ -22,29 +22,26 @@ func (f *Fixture) divide(ctx context.Context, t *testing.T, src source.Source, t
 		t.Fatalf("Table(%q): %v", table, err)
 	}
 	t.Cleanup(func() { closeRows(t, rows) })
-	divider, ok := rows.(source.Divider)
-	if !ok {
-		t.Fatal("the rows are no source.Divider")
-	}
+	divider := rows.(source.Divider)
 	ranges, err := divider.Ranges(dividedInto)
 	if err != nil {
 		t.Fatal("Ranges:", err)
 	}
 	if one, err := divider.Ranges(1); one != 1 || err != nil {
-		t.Errorf("Ranges(1) gives %d, %v", one, err)
+		t.Errorf("Ranges(1) = %d, %v", one, err)
 	}
 	all, err := divider.Divide(dividedInto)
 	if err != nil {
 		t.Fatal("Divide:", err)
 	}
 	if len(all) < 2 || len(all) > dividedInto || ranges < len(all) {
-		t.Fatalf("Divide(%d) gives %d, and Ranges %d", dividedInto, len(all), ranges)
+		t.Fatalf("Divide(%d) returns %d Rows, and Ranges %d", dividedInto, len(all), ranges)
 	}
 	return all
 }
 
-// readTogether reads all rows at the same time, each to its first error. It gives how many there are of each id, and
-// the errors.
+// readTogether reads all rows concurrently, each to its first error. It returns the number of rows of each id, and the
+// errors.
 func readTogether(t *testing.T, all []source.Rows, each func(reader int)) (ids map[string]int, errs []error) {
 	t.Helper()
 	ids, errs = map[string]int{}, make([]error, len(all))
@@ -73,7 +70,7 @@ func readTogether(t *testing.T, all []source.Rows, each func(reader int)) (ids m
 	return ids, errs
 }
 
-// testDivide reads every row once, as it was before others came, and knows how far it is.
+// testDivide checks that the readers return every row once, and that their progress ends at 1.
 func testDivide(t *testing.T, f *Fixture) {
 	f.createMany(t, "divide_t")
 	src := f.open(t)
@@ -95,11 +92,11 @@ func testDivide(t *testing.T, f *Fixture) {
 		}
 		for id := range manyRows {
 			if n := ids[fmt.Sprint(id)]; n != 1 {
-				t.Fatalf("row %d was given %d times", id, n)
+				t.Fatalf("row %d was returned %d times", id, n)
 			}
 		}
 		if len(ids) != manyRows {
-			t.Errorf("%d rows were given, want %d", len(ids), manyRows)
+			t.Errorf("%d rows were returned, want %d", len(ids), manyRows)
 		}
 		if measured && meter.Done() != 1 {
 			t.Errorf("at the end, %v is done", meter.Done())
@@ -107,7 +104,7 @@ func testDivide(t *testing.T, f *Fixture) {
 	}
 }
 
-// testDivideRefused asks for what cannot be, after which the rows go on.
+// testDivideRefused checks that Divide at the wrong time fails, and that the rows can still be read.
 func testDivideRefused(t *testing.T, f *Fixture) {
 	f.createMany(t, "refused_t")
 	src := f.open(t)
@@ -120,7 +117,7 @@ func testDivideRefused(t *testing.T, f *Fixture) {
 		t.Error("Divide of rows that have been read did not fail")
 	}
 	if n := b.Rows() + len(readAll(t, rows)); n != manyRows {
-		t.Errorf("the rows are %d then, want %d", n, manyRows)
+		t.Errorf("after that there are %d rows, want %d", n, manyRows)
 	}
 
 	all := f.divide(context.Background(), t, src, "refused_t")
@@ -141,7 +138,7 @@ func testDivideRefused(t *testing.T, f *Fixture) {
 	expectUsable(t, src, "refused_t", manyRows)
 }
 
-// testDivideClosed closes rows that were divided, before they are read and in the middle.
+// testDivideClosed closes divided rows before they are read and in the middle.
 func testDivideClosed(t *testing.T, f *Fixture) {
 	f.createMany(t, "closed_t")
 	src := f.open(t)
@@ -189,7 +186,7 @@ func testDivideCanceled(t *testing.T, f *Fixture) {
 	expectUsable(t, src, "canceled_t", manyRows)
 }
 
-// testDivideFailing closes one reader, which must not disturb the others.
+// testDivideFailing closes one reader, which must not affect the others.
 func testDivideFailing(t *testing.T, f *Fixture) {
 	f.createMany(t, "failing_t")
 	src := f.open(t)
@@ -199,7 +196,7 @@ func testDivideFailing(t *testing.T, f *Fixture) {
 	_, errs := readTogether(t, all, func(int) {})
 	for i, err := range errs {
 		if i != last && err != io.EOF || i == last && (err == nil || err == io.EOF) {
-			t.Errorf("reader %d, where %d has failed: %v", i, last, err)
+			t.Errorf("reader %d, after reader %d has failed: %v", i, last, err)
 		}
 	}
 	closeRows(t, all[0])

@@ -31,7 +31,7 @@ func testBadQuery(t *testing.T, f *Fixture) {
 			closeRows(t, rows)
 		}
 		if err == io.EOF {
-			t.Errorf("Query(%q) gave rows, want an error", sql)
+			t.Errorf("Query(%q) returned rows, want an error", sql)
 		}
 		expectUsable(t, src, "bad_t", 2)
 	}
@@ -48,14 +48,14 @@ func testFailingQuery(t *testing.T, f *Fixture) {
 		err = rows.Next(&b)
 	}
 	if b.Rows() != 0 {
-		t.Errorf("Next fails and leaves a batch of %d rows", b.Rows())
+		t.Errorf("Next failed with %d rows in the batch", b.Rows())
 	}
 	expectSticky(t, rows, err)
 	closeRows(t, rows)
 	expectUsable(t, src, "failing_t", 2)
 }
 
-// testOneAtATime asks for further rows while others are open, before their first row and behind it.
+// testOneAtATime asks for other rows while rows are open, before and after their first batch.
 func testOneAtATime(t *testing.T, f *Fixture) {
 	f.createMany(t, "open_t")
 	src := f.open(t)
@@ -165,7 +165,6 @@ func testCancelWhileWaiting(t *testing.T, f *Fixture) {
 	expectUsable(t, src, "waiting_t", 1)
 }
 
-// testCSVWriter finds out by itself whether it applies.
 func testCSVWriter(t *testing.T, f *Fixture) {
 	f.createMany(t, "csv_t")
 	src := f.open(t)
@@ -183,7 +182,7 @@ func testCSVWriter(t *testing.T, f *Fixture) {
 		t.Errorf("WriteCSV wrote %d times, want once for each of %d rows", w.rows, manyRows)
 	}
 	if w.broken > 0 {
-		t.Errorf("%d times WriteCSV wrote what is not one row", w.broken)
+		t.Errorf("WriteCSV wrote %d times something other than one row", w.broken)
 	}
 	closeRows(t, rows)
 
@@ -198,7 +197,7 @@ func testCSVWriter(t *testing.T, f *Fixture) {
 
 var errLimit = errors.New("sourcetest: limit of the writer")
 
-// rowWriter counts rows, and fails after so many if there is a limit.
+// rowWriter counts rows, and fails after limit rows unless limit is 0.
 type rowWriter struct {
 	rows, limit, broken int
 }
@@ -225,7 +224,7 @@ func testAllocations(t *testing.T, f *Fixture) {
 		}
 	}
 	next()
-	// Two batches, of which the first is not counted.
+	// Two batches; the first one is not counted.
 	allocs := testing.AllocsPerRun(1, next)
 	if perRow := allocs / float64(b.Rows()); perRow > 0.01 {
 		t.Errorf("%.0f allocations for %d rows, want none for a row", allocs, b.Rows())

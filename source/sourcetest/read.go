@@ -11,7 +11,7 @@ import (
 	"culvert/source"
 )
 
-// value is a value that has been read, copied out of its batch.
+// value is a copy of a value of a batch.
 type value struct {
 	kind source.Kind
 	text string
@@ -26,7 +26,7 @@ func (v value) String() string {
 
 var null = value{kind: source.Null}
 
-// readAll reads rows to their end and checks the manner of each Next.
+// readAll reads rows to their end and checks the behaviour of Next.
 func readAll(t *testing.T, rows source.Rows) [][]value {
 	t.Helper()
 	var all [][]value
@@ -54,7 +54,7 @@ func values(t *testing.T, rows source.Rows, b *source.Batch) [][]value {
 	t.Helper()
 	columns := len(rows.Columns())
 	if b.Rows() == 0 {
-		t.Fatal("Next gave a batch without rows")
+		t.Fatal("Next returned a batch without rows")
 	}
 	if b.Columns() != columns {
 		t.Fatalf("batch has %d columns, the rows have %d", b.Columns(), columns)
@@ -73,20 +73,15 @@ func values(t *testing.T, rows source.Rows, b *source.Batch) [][]value {
 	return all
 }
 
-// expect compares rows in their order.
+// expect compares rows in order.
 func expect(t *testing.T, got, want [][]value) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Fatalf("got %d rows, want %d", len(got), len(want))
 	}
 	for r := range want {
-		if len(got[r]) != len(want[r]) {
-			t.Fatalf("row %d has %d values, want %d", r, len(got[r]), len(want[r]))
-		}
-		for c := range want[r] {
-			if got[r][c] != want[r][c] {
-				t.Errorf("row %d, column %d: got %v, want %v", r, c, got[r][c], want[r][c])
-			}
+		if !slices.Equal(got[r], want[r]) {
+			t.Errorf("row %d: got %v, want %v", r, got[r], want[r])
 		}
 	}
 }
@@ -102,11 +97,11 @@ func expectNames(t *testing.T, rows source.Rows, want ...string) {
 	}
 }
 
-// expectSticky checks that spent rows repeat their error, which is not the end of the rows.
+// expectSticky checks that rows repeat their error, which is not io.EOF.
 func expectSticky(t *testing.T, rows source.Rows, want error) {
 	t.Helper()
 	if want == io.EOF {
-		t.Fatal("Next gave io.EOF where it must fail")
+		t.Fatal("Next returned io.EOF, want an error")
 	}
 	var b source.Batch
 	if err := rows.Next(&b); err == nil || err.Error() != want.Error() {
@@ -114,7 +109,7 @@ func expectSticky(t *testing.T, rows source.Rows, want error) {
 	}
 }
 
-// expectUsable checks that the source still gives the rows of a table, or says that the database is unavailable.
+// expectUsable checks that the source still returns the rows of a table, or source.ErrUnavailable.
 func expectUsable(t *testing.T, src source.Source, table string, count int) {
 	t.Helper()
 	rows, err := src.Table(context.Background(), table)
@@ -128,6 +123,16 @@ func expectUsable(t *testing.T, src source.Source, table string, count int) {
 	if got := len(readAll(t, rows)); got != count {
 		t.Fatalf("the table afterwards has %d rows, want %d", got, count)
 	}
+}
+
+// expectUnknown checks that an error is a [*source.UnknownError], and returns the known names.
+func expectUnknown(t *testing.T, err error, what, name string) (known []string) {
+	t.Helper()
+	unknown, ok := errors.AsType[*source.UnknownError](err)
+	if !ok || unknown.What != what || unknown.Name != name {
+		t.Fatalf("%s %q: %v, want *source.UnknownError", what, name, err)
+	}
+	return unknown.Known
 }
 
 // drain reads until the first error and returns it.

@@ -2,7 +2,6 @@ package sourcetest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -52,7 +51,7 @@ func testValues(t *testing.T, f *Fixture) {
 	}
 }
 
-// manyRows is enough rows of manyFill bytes for several batches.
+// manyRows rows of manyFill bytes are several batches.
 const (
 	manyRows = 30_000
 	manyFill = 200
@@ -73,7 +72,7 @@ func (f *Fixture) createMany(t *testing.T, table string) {
 	}
 }
 
-// fill is the text of a row, so that values which come out of place are seen.
+// fill returns the text of a row, which shows values that belong to another row.
 func fill(id int) string {
 	s := fmt.Sprintf("%d ", id)
 	return strings.Repeat(s, manyFill/len(s))
@@ -83,7 +82,7 @@ func testManyRows(t *testing.T, f *Fixture) {
 	f.createMany(t, "many_t")
 	rows := f.rows(t, f.open(t), "many_t")
 
-	// Two batches in turn: the values of one must hold while the other is filled.
+	// Two batches in turn: the values of one must stay valid while the other is filled.
 	var batches [2]source.Batch
 	seen := make([]bool, manyRows)
 	total, filled := 0, 0
@@ -91,7 +90,7 @@ func testManyRows(t *testing.T, f *Fixture) {
 		for _, row := range values(t, rows, b) {
 			var id int
 			if _, err := fmt.Sscan(row[0].text, &id); err != nil || id < 0 || id >= manyRows || seen[id] {
-				t.Fatalf("id %v is not an id, or given twice", row[0])
+				t.Fatalf("id %v is invalid or repeated", row[0])
 			}
 			if want := (value{source.Text, fill(id)}); row[1] != want {
 				t.Fatalf("row %d has %v, want %v", id, row[1], want)
@@ -153,7 +152,7 @@ func testNoColumns(t *testing.T, f *Fixture) {
 	expect(t, readAll(t, rows), [][]value{{}, {}, {}})
 }
 
-// testHugeValue also reads on behind the value, and again with the same source.
+// testHugeValue also reads the row after the value, and reads again with the same source.
 func testHugeValue(t *testing.T, f *Fixture) {
 	huge := strings.Repeat("0123456789abcde.", 8<<20/16)
 	f.create(t, "huge_t", "id", "bigint", "v", f.Text)
@@ -213,16 +212,9 @@ func testUnknownTable(t *testing.T, f *Fixture) {
 	src := f.open(t)
 	for _, name := range []string{"unknown_custmers", `no "such" table`, "no.such.table", ""} {
 		_, err := src.Table(context.Background(), name)
-		unknown, ok := errors.AsType[*source.UnknownError](err)
-		if !ok {
-			t.Errorf("Table(%q): %v, want *source.UnknownError", name, err)
-			continue
-		}
-		if unknown.What != "table" || unknown.Name != name {
-			t.Errorf("Table(%q): unknown %s %q", name, unknown.What, unknown.Name)
-		}
-		if !strings.Contains(strings.Join(unknown.Known, "\n"), "unknown_customers") {
-			t.Errorf("Table(%q): known names are %q, without unknown_customers", name, unknown.Known)
+		known := expectUnknown(t, err, "table", name)
+		if !strings.Contains(strings.Join(known, "\n"), "unknown_customers") {
+			t.Errorf("Table(%q): known names are %q, without unknown_customers", name, known)
 		}
 	}
 	expectUsable(t, src, "unknown_customers", 1)

@@ -1,4 +1,4 @@
-// Package sourcetest is the suite that every [source.Source] passes.
+// Package sourcetest is a test suite for any [source.Source].
 //
 // The test of a source describes its database by a [Fixture] and runs the suite on it:
 //
@@ -12,11 +12,10 @@
 //		})
 //	}
 //
-// The suite makes its own tables, fills them by plain SQL, and drops them again. What the interface promises it checks
-// for every source; what only some databases have, it checks where the fixture says so, and an interface that not every
-// source implements, where the source does. It asks for more than the interface in two points, which all sources of
-// this module keep: a table is found by its exact name, whatever characters are in it, and Next fails at once when the
-// context has ended.
+// The suite creates its own tables, fills them by plain SQL, and drops them. It checks what the interface promises, the
+// optional interfaces that the source implements, and the abilities that the fixture declares. It requires more than
+// the interface in two points: a table is found by its exact name, whatever characters it contains, and Next fails at
+// once when the context has ended.
 package sourcetest
 
 import (
@@ -32,57 +31,55 @@ import (
 
 // Fixture is a database to test a source with.
 type Fixture struct {
-	// Open opens the database as the source to be tested. The suite closes it. What else belongs to it, a cleanup of
-	// the test may close. After both, no goroutine may be left.
+	// Open opens the source to be tested. The suite closes it. Cleanups of the test may close what else belongs to it.
+	// After that, no goroutine may be left.
 	Open func(t *testing.T) source.Source
 
-	// Exec runs one SQL statement on the same database, by another way than the source, and commits. It fails the
-	// test on an error.
+	// Exec runs and commits one SQL statement on the same database without the source. It fails the test on an error.
 	Exec func(t *testing.T, sql string)
 
-	// Quote writes a name as an SQL identifier. If nil, it is set in double quotes.
+	// Quote writes a name as an SQL identifier. The default uses double quotes.
 	Quote func(name string) string
 
-	// Text is the SQL type of a text of any length; the default is text.
+	// Text is the SQL type of text of any length. The default is text.
 	Text string
 
-	// Values are what the database can store, and how the source must give it.
+	// Values are values that the database can store, and as which the source must return them.
 	Values []Value
 
-	// FailingQuery gives at least one row and then fails. "" if there is no such query.
+	// FailingQuery returns at least one row and then fails. "" if there is no such query.
 	FailingQuery string
 
-	// EndlessQuery runs until it is stopped, and gives no row. "" if there is no such query.
+	// EndlessQuery runs until it is stopped, and returns no row. "" if there is no such query.
 	EndlessQuery string
 
-	// FailingWhere is a condition that fails, when it is run, for one of the rows that have the id 1, 2 and 3. "" if
-	// there is none.
+	// FailingWhere is a condition that fails for one of the rows with the id 1, 2 and 3. "" if there is none.
 	FailingWhere string
 
-	// RefusedNames are names with odd characters that no table of the database can have.
+	// RefusedNames are names with odd characters that no table can have.
 	RefusedNames []string
 
-	// NoColumns says that there are tables without columns, made by CREATE TABLE t ().
+	// NoColumns is set if CREATE TABLE t () makes a table without columns.
 	NoColumns bool
 
-	// Divides says that several readers can share the rows of a table of a few megabytes.
+	// Divides is set if several readers can share a table of a few megabytes.
 	Divides bool
 
-	// AllocationFree says that rows of text and numbers cost no allocation each once the batch has grown.
+	// AllocationFree is set if reading text and numbers does not allocate once the batch has grown.
 	AllocationFree bool
 }
 
 // Value is a value in a column of its own.
 type Value struct {
-	Type string      // type of the column, as CREATE TABLE has it
-	SQL  string      // the value as INSERT has it
-	Kind source.Kind // what the source must give
-	Text string
+	Type string      // the type of the column for CREATE TABLE
+	SQL  string      // the value for INSERT
+	Kind source.Kind // the expected kind
+	Text string      // the expected bytes
 
-	Column string // what Column.Type must be; not checked if ""
+	Column string // the expected Column.Type; not checked if ""
 }
 
-// Run runs the suite. Each part is a subtest with a name of its own.
+// Run runs the suite. Each part is a subtest.
 func Run(t *testing.T, f Fixture) {
 	if f.Quote == nil {
 		f.Quote = func(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
@@ -105,7 +102,7 @@ func Run(t *testing.T, f Fixture) {
 var parts = []struct {
 	name    string
 	run     func(*testing.T, *Fixture)
-	applies func(*Fixture) bool // nil if to every source
+	applies func(*Fixture) bool // nil for every source
 }{
 	{name: "Columns", run: testColumns},
 	{name: "NullAndEmpty", run: testNullAndEmpty},
@@ -158,7 +155,7 @@ func (f *Fixture) open(t *testing.T) source.Source {
 	return src
 }
 
-// create makes a table with columns given as names and types in turn, and drops it at the end of the test.
+// create makes a table, and drops it at the end of the test. Its columns are alternating names and types.
 func (f *Fixture) create(t *testing.T, table string, columns ...string) {
 	t.Helper()
 	var list []string
@@ -169,7 +166,7 @@ func (f *Fixture) create(t *testing.T, table string, columns ...string) {
 	t.Cleanup(func() { f.Exec(t, "DROP TABLE "+f.Quote(table)) })
 }
 
-// insert adds rows, each a list of SQL values with commas between them.
+// insert adds rows, each a comma-separated list of SQL values.
 func (f *Fixture) insert(t *testing.T, table string, rows ...string) {
 	t.Helper()
 	f.Exec(t, fmt.Sprintf("INSERT INTO %s VALUES (%s)", f.Quote(table), strings.Join(rows, "), (")))

@@ -12,8 +12,7 @@ import (
 	"culvert/source"
 )
 
-// as gives a source or rows as one of the interfaces that not every source implements, and skips the test of one that
-// does not.
+// as returns a source or rows as an optional interface. It skips the test if v does not implement it.
 func as[T any](t *testing.T, v any) T {
 	t.Helper()
 	implemented, ok := v.(T)
@@ -101,16 +100,16 @@ func testSelectLimit(t *testing.T, f *Fixture) {
 			t.Fatal(err)
 		}
 		if got := len(readAll(t, rows)); int64(got) != limit {
-			t.Errorf("the limit %d gives %d rows", limit, got)
+			t.Errorf("with the limit %d there are %d rows", limit, got)
 		}
 		closeRows(t, rows)
 	}
 	if _, err := selector.Select(context.Background(), "limit_t", source.Selection{Limit: -1}); err == nil {
-		t.Error("a limit of -1 gives no error")
+		t.Error("a limit of -1 is accepted")
 	}
 }
 
-// testBadSelect asks for what no table can give. No part of a condition may become part of the statement around it.
+// testBadSelect makes invalid selections. No part of a condition may become part of the statement around it.
 func testBadSelect(t *testing.T, f *Fixture) {
 	f.createSelected(t, "select_t")
 	src := f.open(t)
@@ -124,7 +123,7 @@ func testBadSelect(t *testing.T, f *Fixture) {
 	} {
 		rows, err := selector.Select(context.Background(), "select_t", source.Selection{Where: where})
 		if err == nil {
-			t.Errorf("the condition %q is taken", where)
+			t.Errorf("the condition %q is accepted", where)
 			closeRows(t, rows)
 		} else if errors.Is(err, source.ErrUnavailable) {
 			t.Errorf("the condition %q: %v", where, err)
@@ -132,25 +131,20 @@ func testBadSelect(t *testing.T, f *Fixture) {
 	}
 	for _, column := range []string{"no_such_column", "id, title", "*", "", "1"} {
 		_, err := selector.Select(context.Background(), "select_t", source.Selection{Columns: []string{"id", column}})
-		unknown, ok := errors.AsType[*source.UnknownError](err)
-		if !ok || unknown.What != "column" || unknown.Name != column {
-			t.Errorf("the column %q: %v, want *source.UnknownError", column, err)
-		} else if !slices.Contains(unknown.Known, oddColumn) {
-			t.Errorf("the column %q: known names are %q", column, unknown.Known)
+		if known := expectUnknown(t, err, "column", column); !slices.Contains(known, oddColumn) {
+			t.Errorf("the column %q: known names are %q", column, known)
 		}
 	}
 	twice := source.Selection{Columns: []string{"id", "title", "id"}}
 	if _, err := selector.Select(context.Background(), "select_t", twice); err == nil {
-		t.Error("a column can be asked for twice")
+		t.Error("a column can be selected twice")
 	}
 	_, err := selector.Select(context.Background(), "no_such_table", source.Selection{Where: "1 = 1"})
-	if unknown, ok := errors.AsType[*source.UnknownError](err); !ok || unknown.What != "table" {
-		t.Errorf("a table that is not there: %v, want *source.UnknownError", err)
-	}
+	expectUnknown(t, err, "table", "no_such_table")
 	expectUsable(t, src, "select_t", 3)
 }
 
-// testFailingWhere has a condition fail on a row. It is no matter whether before the first Next.
+// testFailingWhere reads with a condition that fails on a row, in Select or in Next.
 func testFailingWhere(t *testing.T, f *Fixture) {
 	f.createSelected(t, "failing_t")
 	src := f.open(t)
@@ -158,7 +152,7 @@ func testFailingWhere(t *testing.T, f *Fixture) {
 		context.Background(), "failing_t", source.Selection{Where: f.FailingWhere})
 	if err == nil {
 		if err = drain(rows); err == io.EOF {
-			t.Error("the rows of a condition that fails come to their end")
+			t.Error("the rows of a failing condition end without an error")
 		}
 		expectSticky(t, rows, err)
 		closeRows(t, rows)
@@ -166,7 +160,7 @@ func testFailingWhere(t *testing.T, f *Fixture) {
 	expectUsable(t, src, "failing_t", 3)
 }
 
-// testTables finds every table by its name in the list, and no view.
+// testTables checks that the list has every table by a name that Table finds, and no view.
 func testTables(t *testing.T, f *Fixture) {
 	var want []string
 	for _, name := range append([]string{"tables_t", "Tables_Upper"}, oddNames...) {
@@ -201,13 +195,11 @@ func testTables(t *testing.T, f *Fixture) {
 		t.Errorf("the list %q has the tables %q, want %q", list, got, want)
 	}
 	_, err = lister.Tables(context.Background(), "no such schema")
-	if unknown, ok := errors.AsType[*source.UnknownError](err); !ok || unknown.What != "schema" {
-		t.Errorf("a schema that is not there: %v, want *source.UnknownError", err)
-	}
+	expectUnknown(t, err, "schema", "no such schema")
 	canceled, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := lister.Tables(canceled, ""); !errors.Is(err, context.Canceled) {
-		t.Errorf("Tables with a context that has ended: %v", err)
+		t.Errorf("Tables with a canceled context: %v", err)
 	}
 }
 
@@ -226,7 +218,7 @@ func testDescribe(t *testing.T, f *Fixture) {
 	}
 }
 
-// testSize asks before reading, which must then give all rows.
+// testSize calls Size before reading, which must then return all rows.
 func testSize(t *testing.T, f *Fixture) {
 	f.createMany(t, "size_t")
 	src := f.open(t)

@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// clock is what a time means in a column, of which the driver's [time.Time] does not tell.
+// clock is the meaning of times in a column, which the driver's [time.Time] does not tell.
 type clock uint8
 
 const (
 	unknownClock   clock = iota
 	date                 // a day
-	timeOfDay            // a time of any day, anywhere
-	zonedTimeOfDay       // a time of any day, with its zone
-	wallClock            // a day and a time of day, anywhere
-	instant              // the same moment everywhere
+	timeOfDay            // a time of any day, without a zone
+	zonedTimeOfDay       // a time of any day, with a zone
+	wallClock            // a day and a time of day, without a zone
+	instant              // a moment in time
 )
 
-// clockOf returns the clock of the columns of a type, whose name is in upper case.
+// clockOf returns the clock of a column type, whose name is in upper case.
 func clockOf(name string) clock {
 	name = strings.Replace(name, "TIMEZONE", "TIME ZONE", 1)
 	name, zoned := strings.CutSuffix(name, " WITH TIME ZONE")
@@ -48,7 +48,7 @@ func clockOf(name string) clock {
 	return unknownClock
 }
 
-// appendTime appends a time as PostgreSQL prints it. What the type of the column would leave out of it stays.
+// appendTime appends a time as PostgreSQL prints it. Parts of the time that the type should not have are kept.
 func (c clock) appendTime(dst []byte, t time.Time) []byte {
 	if c == instant {
 		t = t.UTC()
@@ -70,14 +70,14 @@ func (c clock) appendTime(dst []byte, t time.Time) []byte {
 	return t.AppendFormat(dst, time.RFC3339Nano)
 }
 
-// appendTimeOfDay appends a time of day, if the day is one that drivers choose where there is none.
+// appendTimeOfDay appends a time of day, if its date is one that drivers use for times of day.
 func appendTimeOfDay(dst []byte, t time.Time, zoned bool) (out []byte, ok bool) {
 	year, month, day := t.Date()
 	midnight := t.Hour() == 0 && t.Minute() == 0 && t.Second() == 0 && t.Nanosecond() == 0
 	switch {
 	case month == time.January && day == 1 && (year == 0 || year == 1 || year == 1970):
 		dst = t.AppendFormat(dst, "15:04:05.999999999")
-	case month == time.January && day == 2 && year == 0 && midnight: // the end of a day, as lib/pq has it
+	case month == time.January && day == 2 && year == 0 && midnight: // the end of a day in lib/pq
 		dst = append(dst, "24:00:00"...)
 	default:
 		return dst, false
@@ -95,7 +95,7 @@ func appendTimeOfDay(dst []byte, t time.Time, zoned bool) (out []byte, ok bool) 
 	return t.AppendFormat(dst, layout), true
 }
 
-// appendDuration appends a length of time as PostgreSQL prints an interval without days.
+// appendDuration appends a duration as PostgreSQL prints an interval without days.
 func appendDuration(dst []byte, d time.Duration) []byte {
 	rest := uint64(d)
 	if d < 0 {
@@ -119,8 +119,7 @@ func appendDuration(dst []byte, d time.Duration) []byte {
 	return dst
 }
 
-// appendYearFirst appends the year and then what layout says. Package time counts a year 0 before the first one, SQL
-// does not.
+// appendYearFirst appends the year, followed by the layout. Package time has a year 0, SQL does not.
 func appendYearFirst(dst []byte, t time.Time, layout string) []byte {
 	year, era := t.Year(), ""
 	if year <= 0 {

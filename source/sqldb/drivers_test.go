@@ -259,8 +259,8 @@ func TestUnreadableValues(t *testing.T) {
 		{struct{ hidden int }{1}, "struct { hidden int }"},
 		{[]any{func() {}}, "func()"},
 		{complex(1, 1), "complex128"},
-		{recursive{}, "levels"},
-		{endless, "levels"},
+		{recursive{}, "nested more than"},
+		{endless, "nested more than"},
 		{refused{}, "refused"},
 		{[]any{refused{}}, "refused"},
 	} {

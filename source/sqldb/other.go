@@ -18,13 +18,13 @@ import (
 	"culvert/source"
 )
 
-// maxDepth bounds how deep values may lie in each other.
+// maxDepth is how deep values may be nested.
 const maxDepth = 100
 
-var errDeep = fmt.Errorf("the value has more than %d levels", maxDepth)
+var errDeep = fmt.Errorf("the value is nested more than %d deep", maxDepth)
 
-// scanOther appends a value of a type that [driver.Value] does not provide for, but that a driver delivers all the
-// same: by the methods that the type or a pointer to it has, or else by its kind.
+// scanOther appends a value of a type that a [driver.Value] should not have: by the methods of the type or of a pointer
+// to it, or otherwise by its kind.
 func (v *value) scanOther(src any) error {
 	x := reflect.ValueOf(src)
 	pointer := x
@@ -81,7 +81,7 @@ func (v *value) scanOther(src any) error {
 	return nil
 }
 
-// scanDeeper appends a value that was in another one, of the same column.
+// scanDeeper appends a value that is nested in another one.
 func (v *value) scanDeeper(src any) error {
 	if v.depth >= maxDepth {
 		return errDeep
@@ -91,8 +91,8 @@ func (v *value) scanDeeper(src any) error {
 	return v.scan(src)
 }
 
-// appendBigFloat appends the digits that the column has, or else all that tell the number from others of its precision,
-// and an exponent only if there would be many zeros.
+// appendBigFloat appends a number with the scale of the column, or otherwise with the fewest digits that are exact at
+// its precision. It uses an exponent only to avoid many zeros.
 func (v *value) appendBigFloat(dst []byte, x *big.Float) []byte {
 	if v.scale > 0 {
 		return x.Append(dst, 'f', v.scale)
@@ -141,7 +141,7 @@ func (v *value) scanKind(x reflect.Value) error {
 }
 
 func unknownType(t reflect.Type) error {
-	return fmt.Errorf("the driver delivers a value of type %s, which only a Config.Convert can read", t)
+	return fmt.Errorf("the driver returns a value of type %s, which needs a Config.Convert", t)
 }
 
 // scanContainer appends a list, map or struct as JSON.
@@ -208,8 +208,7 @@ func (v *value) appendMap(text []byte, x reflect.Value) ([]byte, error) {
 	return append(text, '}'), nil
 }
 
-// appendStruct appends the public fields, by the names that they have in JSON. If there are none, the value is
-// something else.
+// appendStruct appends the exported fields by their JSON names. A struct without any is an error.
 func (v *value) appendStruct(text []byte, x reflect.Value) ([]byte, error) {
 	before := byte('{')
 	for i := range x.NumField() {
@@ -231,7 +230,7 @@ func (v *value) appendStruct(text []byte, x reflect.Value) ([]byte, error) {
 	return append(text, '}'), nil
 }
 
-// scanInner reads a value that is in one of this column. The text holds until the next call.
+// scanInner reads a value that is nested in a value of this column. The text is valid until the next call.
 func (v *value) scanInner(x reflect.Value) (source.Kind, []byte, error) {
 	if v.depth >= maxDepth {
 		return 0, nil, errDeep
@@ -251,7 +250,7 @@ func (v *value) scanInner(x reflect.Value) (source.Kind, []byte, error) {
 	return kind, text, nil
 }
 
-// appendInner appends a value that is in one of this column, as JSON.
+// appendInner appends a value that is nested in a value of this column, as JSON.
 func (v *value) appendInner(dst []byte, x reflect.Value) ([]byte, error) {
 	kind, text, err := v.scanInner(x)
 	switch {
@@ -275,7 +274,7 @@ func appendString(dst []byte, s string) []byte {
 	e := json.NewEncoder(&quoted)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(s); err != nil {
-		panic(err) // strings have no errors
+		panic(err) // impossible for a string
 	}
 	return append(dst, bytes.TrimSuffix(quoted.Bytes(), []byte("\n"))...)
 }

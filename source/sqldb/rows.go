@@ -28,14 +28,15 @@ func Rows(ctx context.Context, query func(context.Context) (*sql.Rows, error)) (
 	return Config{}.Rows(ctx, query)
 }
 
-// Rows runs a query and returns its rows. The query is the caller's: it may have arguments, be a prepared statement, or
-// come from a query builder.
+// Rows runs a query and returns its rows. The query may have arguments, be a prepared statement, or come from a query
+// builder.
 //
 //	rows, err := sqldb.Rows(ctx, func(ctx context.Context) (*sql.Rows, error) {
 //		return db.QueryContext(ctx, "SELECT * FROM orders WHERE shop = $1", shop)
 //	})
 //
-// The context has to govern the query. The rows that it gave are closed with those that Rows returns, or if Rows fails.
+// The context must govern the query. Closing the returned rows closes the rows of the query. If Rows fails, it closes
+// them itself.
 func (c Config) Rows(ctx context.Context, query func(context.Context) (*sql.Rows, error)) (source.Rows, error) {
 	rows, err := run(ctx, query)
 	if err != nil {
@@ -44,7 +45,7 @@ func (c Config) Rows(ctx context.Context, query func(context.Context) (*sql.Rows
 	return withColumns(c.converted(rows))
 }
 
-// converted has the caller's function read the values first. Rows that only this package reads go without.
+// converted applies Convert to the values. Rows that this package reads for itself go without.
 func (c Config) converted(rows *rows) *rows {
 	if c.Convert != nil {
 		for i, t := range rows.types {
@@ -54,10 +55,10 @@ func (c Config) converted(rows *rows) *rows {
 	return rows
 }
 
-// withColumns closes the rows of a statement that has none.
+// withColumns refuses the rows of a statement without columns.
 func withColumns(rows *rows) (source.Rows, error) {
 	if len(rows.columns) == 0 {
-		return nil, errors.Join(errors.New("sqldb: the statement gives no rows"), rows.Close())
+		return nil, errors.Join(errors.New("sqldb: the statement returns no rows"), rows.Close())
 	}
 	return rows, nil
 }
@@ -68,7 +69,7 @@ func run(ctx context.Context, query func(context.Context) (*sql.Rows, error)) (*
 	}
 	result, err := query(ctx)
 	if err == nil && result == nil {
-		err = errors.New("the query gave neither rows nor an error")
+		err = errors.New("the query returned neither rows nor an error")
 	}
 	if err == nil {
 		var rows *rows
@@ -77,7 +78,7 @@ func run(ctx context.Context, query func(context.Context) (*sql.Rows, error)) (*
 		}
 	}
 	err = fail(ctx, err)
-	if result != nil { // also beside an error, as what wraps database/sql may give both
+	if result != nil { // wrappers of database/sql may return both
 		err = errors.Join(err, result.Close())
 	}
 	return nil, err
@@ -114,7 +115,7 @@ func (r *rows) Next(b *source.Batch) error {
 }
 
 func (r *rows) fill(b *source.Batch) error {
-	// database/sql learns of the end of a context by and by.
+	// database/sql notices the end of a context with a delay.
 	if err := r.ctx.Err(); err != nil {
 		return fail(r.ctx, err)
 	}
@@ -129,13 +130,13 @@ func (r *rows) fill(b *source.Batch) error {
 	}
 	switch {
 	case b.Rows() > 0:
-		return nil // an error, which sql.Rows keeps, comes with the next call
+		return nil // sql.Rows keeps an error for the next call
 	case r.rows.Err() != nil:
 		return fail(r.ctx, r.rows.Err())
 	case r.rows.NextResultSet():
 		return errors.New("sqldb: the query has more than one result")
 	}
-	if err := r.rows.Err(); err != nil { // of the result that should have been the next
+	if err := r.rows.Err(); err != nil { // of the next result
 		return fail(r.ctx, err)
 	}
 	return io.EOF
@@ -152,7 +153,7 @@ func (r *rows) Close() error {
 		r.err = errors.New("sqldb: the rows are closed")
 	case io.EOF:
 	default:
-		return nil // drivers repeat the error of the rows
+		return nil // drivers repeat the error
 	}
 	if err != nil && r.ctx.Err() == nil {
 		return fail(r.ctx, err)
@@ -160,7 +161,7 @@ func (r *rows) Close() error {
 	return nil
 }
 
-// fail gives an error of database/sql its class.
+// fail classifies an error of database/sql.
 func fail(ctx context.Context, err error) error {
 	_, network := errors.AsType[*net.OpError](err)
 	_, name := errors.AsType[*net.DNSError](err)

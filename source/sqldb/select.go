@@ -13,9 +13,9 @@ import (
 
 var _ source.Selector = (*DB)(nil)
 
-// Table gives all rows of a table or view. A name is looked for as it is written, then with a schema before the first
-// point, and then without regard to case. If the names of the tables cannot be read, the name is given to the
-// database as it is, and an unknown one is an error of the database, not an [*source.UnknownError].
+// Table returns all rows of a table or view. It looks for the name as it is, then with a schema before the first
+// period, and then without regard to case. If the names of the tables cannot be read, the name is passed to the
+// database as it is, and an unknown name is an error of the database, not an [*source.UnknownError].
 func (db *DB) Table(ctx context.Context, name string) (source.Rows, error) {
 	from, explain, err := db.find(ctx, name)
 	if err != nil {
@@ -28,12 +28,11 @@ func (db *DB) Table(ctx context.Context, name string) (source.Rows, error) {
 	return db.config.converted(rows), nil
 }
 
-// Select gives a part of a table or view. The names of columns are looked for as they are written, and then without
-// regard to case, among those that Table gives. A limit is written as LIMIT, which some databases do not know.
+// Select returns a part of a table or view. It looks for columns among those of Table, first by their exact names and
+// then without regard to case. A limit is written as LIMIT, which some databases do not know.
 //
-// The condition is any expression that may stand both behind WHERE and behind CASE WHEN. It is tried before it is used,
-// so that it does not become anything else in parentheses; but a driver that takes several statements at a time would
-// take them here, too.
+// The condition is any expression that may follow both WHERE and CASE WHEN. It is tried first, so that parentheses
+// cannot change its meaning. However, a driver that accepts several statements at once also accepts them here.
 func (db *DB) Select(ctx context.Context, name string, s source.Selection) (source.Rows, error) {
 	if err := sqlsource.Check("sqldb", s); err != nil {
 		return nil, err
@@ -72,7 +71,7 @@ func (db *DB) Select(ctx context.Context, name string, s source.Selection) (sour
 	return db.config.converted(rows), nil
 }
 
-// find gives the name of a table as SQL has it, and what explains an error of the first statement that uses it.
+// find returns the name of a table as SQL, and a function that explains an error of the first statement on it.
 func (db *DB) find(ctx context.Context, name string) (identifier string, explain func(error) error, err error) {
 	known, listErr := db.tables(ctx)
 	if listErr != nil && (ctx.Err() != nil || errors.Is(listErr, source.ErrUnavailable)) {
@@ -91,7 +90,7 @@ func (db *DB) find(ctx context.Context, name string) (identifier string, explain
 	}, nil
 }
 
-// columns gives the names of the columns of a query that has no rows.
+// columns returns the column names of a query that has no rows.
 func (db *DB) columns(ctx context.Context, query string) (names []string, err error) {
 	rows, err := db.query(ctx, query)
 	if err != nil {
@@ -101,7 +100,7 @@ func (db *DB) columns(ctx context.Context, query string) (names []string, err er
 		names = append(names, column.Name)
 	}
 	var b source.Batch
-	err = rows.Next(&b) // with some drivers, an error of the statement comes only now
+	err = rows.Next(&b) // some drivers report an error of the statement only now
 	if err == io.EOF {
 		err = nil
 	}

@@ -5,19 +5,18 @@
 //	src := sqldb.New(db)
 //	rows, err := src.Table(ctx, "todos")
 //
-// It is for databases that have no package of their own here, and knows less of them than those packages know:
+// It is for databases without a package of their own here, and has these limits:
 //
-//   - database/sql tells when there are no more rows, not how many there were. A driver that loses some is not found
-//     out.
-//   - A value is what the driver makes of it, at the cost of about an allocation. Digits that it drops are gone, and so
-//     is the way in which a time was written.
+//   - database/sql reports the end of the rows, but not their number. If a driver loses some, it is not detected.
+//   - Values are as the driver returns them, at the cost of about one allocation each. Digits that the driver drops are
+//     lost, as is the format of a time.
 //   - A statement that writes is run like any other.
 //
-// [Rows] takes the rows of what else gives [*sql.Rows]: queries with arguments, prepared statements, query builders.
+// [Rows] reads any [*sql.Rows]: of queries with arguments, prepared statements and query builders.
 //
 // # Values
 //
-// The [source.Kind] follows from the Go type that the driver delivers, and from the name of the column's type:
+// The [source.Kind] depends on the Go type that the driver returns, and on the name of the column's type:
 //
 //	int64, other integers  Number
 //	float64, float32       Number, the shortest text that reads back as the same value; as a float32 if the column has
@@ -25,14 +24,14 @@
 //	bool                   Bool
 //	time.Time              Text, see below
 //	string                 Text
-//	[]byte                 Bytes; Text if the column has a type of text, as some drivers deliver []byte for everything
+//	[]byte                 Bytes; Text if the column has a text type, since some drivers return []byte for everything
 //	nil, nil pointers      Null
 //
-// Text in a column of a numeric type, such as NUMERIC or MONEY, is a Number, and in one of a type such as JSON or
-// VARIANT it is JSON, if it reads as such. The 16 bytes of a UUID are written as one. Those of a UNIQUEIDENTIFIER are
-// taken to have the order that the driver of SQL Server delivers without "guid conversion".
+// Text that is a valid number is a Number in columns of a numeric type, such as NUMERIC or MONEY. Text that is valid
+// JSON is JSON in columns of a type such as JSON or VARIANT. The 16 bytes of a UUID are written as text. The bytes of a
+// UNIQUEIDENTIFIER must be in the order of SQL Server's driver without "guid conversion".
 //
-// Drivers deliver other Go types too. These are read, in this order:
+// Drivers may return other Go types. These are read, in this order of precedence:
 //
 //	time.Duration           Text, such as 36:04:05.5
 //	big.Int, big.Float      Number
@@ -42,24 +41,23 @@
 //	encoding.TextMarshaler  the text, as if it were a string
 //	json.Marshaler          JSON
 //	fmt.Stringer            the text, as if it were a string
-//	slice, array, map       JSON: the values in it as above, and bytes as "\\x00ff"
-//	struct                  JSON: its public fields, by the names in their tags
-//	any other named type    as the type that it is made of
+//	slice, array, map       JSON: the elements as above, and bytes as "\\x00ff"
+//	struct                  JSON: its exported fields, by the names in their tags
+//	any other named type    as its underlying type
 //
-// Any other type is an error. [Config].Convert converts values that these rules cannot read, or read differently than
-// wanted. It is needed for columns whose driver reports no type and delivers []byte for text: lib/pq does so for enums
-// and for types of extensions.
+// Any other type is an error. [Config].Convert converts values for which these rules do not fit. Columns need it if the
+// driver reports no type and returns []byte for text, as lib/pq does for enums and types of extensions.
 //
-// How a time is written follows from the type of the column, and is what PostgreSQL prints for such a type:
+// Times are written as PostgreSQL prints them for the type of the column:
 //
 //	DATE                 2026-01-02, if the time is midnight
-//	TIME                 03:04:05.123456, if the day is 1 January of the years 0, 1 or 1970, as drivers make it
+//	TIME                 03:04:05.123456, if the date is 1 January of the years 0, 1 or 1970, as in drivers
 //	TIMETZ               03:04:05.123456+02, likewise
-//	TIMESTAMP, DATETIME  2026-01-02 03:04:05.123456, if the time is in UTC; the zone is one that the driver chose
+//	TIMESTAMP, DATETIME  2026-01-02 03:04:05.123456, if the time is in UTC; otherwise the driver chose the zone
 //	TIMESTAMPTZ          2026-01-02 03:04:05.123456+00, always in UTC
-//	any other            2026-01-02T03:04:05.123456Z, as RFC 3339 has it
+//	any other            2026-01-02T03:04:05.123456Z, as in RFC 3339
 //
-// Other databases' names for these types are known too, such as DATETIME2 and TIMESTAMP WITH TIME ZONE.
+// The names of these types in other databases are known too, such as DATETIME2 and TIMESTAMP WITH TIME ZONE.
 package sqldb
 
 import (
@@ -72,41 +70,40 @@ import (
 	"culvert/source"
 )
 
-// Queryer is what is needed of a database: [*sql.DB], or, for several tables in one transaction, [*sql.Tx] or
-// [*sql.Conn].
+// Queryer is an [*sql.DB], or, to read several tables in one transaction, an [*sql.Tx] or [*sql.Conn].
 type Queryer interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// Config is what differs between databases. The zero value is standard SQL.
+// Config describes a database. The zero value is standard SQL.
 type Config struct {
-	// Quote writes a name as an identifier. If nil, it is set in double quotes.
+	// Quote writes a name as an SQL identifier. The default uses double quotes.
 	Quote func(name string) string
 
-	// Tables is a query for the names of all tables and views, in its last column, and for their schemas in the
-	// column before, if there is one. If "", they are read from information_schema.tables.
+	// Tables is a query for the names of all tables and views, in its last column, and for their schemas, in the column
+	// before if there is one. The default reads information_schema.tables.
 	Tables string
 
-	// Convert, if not nil, is called with each value that is not NULL, as the driver delivers it. Its result is read in
-	// place of the value: a [driver.Value], a [json.RawMessage], or anything else that this package can read. It is for
-	// values that only the caller understands, such as the bytes of a type of its own. It must not change the value,
-	// nor keep it after it returns. An error ends the rows. Rows that are read concurrently call it concurrently.
+	// Convert, if not nil, is called with each value that is not NULL, as the driver returns it. Its result replaces
+	// the value: a [driver.Value], a [json.RawMessage], or any other type that this package reads. It is for values
+	// that only the caller understands, such as the bytes of a type of its own. It must not change or retain the value.
+	// An error ends the rows. Rows that are read concurrently call Convert concurrently.
 	Convert func(column *sql.ColumnType, value any) (any, error)
 }
 
-// DB is an open database. It is used by one goroutine at a time.
+// DB is an open database. It must be used by one goroutine at a time.
 type DB struct {
 	config Config
 	db     Queryer
-	open   *rows // the rows last given
+	open   *rows // the rows that were returned last
 }
 
 var _ source.Source = (*DB)(nil)
 
-// New makes a source of a database, with the zero [Config].
+// New returns a source for a database, with the zero [Config].
 func New(db Queryer) *DB { return Config{}.New(db) }
 
-// New makes a source of a database, which still belongs to the caller.
+// New returns a source for a database, which still belongs to the caller.
 func (c Config) New(db Queryer) *DB {
 	if c.Quote == nil {
 		c.Quote = func(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
@@ -118,7 +115,7 @@ func (c Config) New(db Queryer) *DB {
 	return &DB{config: c, db: db}
 }
 
-// Close closes rows that are open. The database it leaves to the one who opened it.
+// Close closes open rows, but not the database.
 func (db *DB) Close() error {
 	if db.open == nil {
 		return nil
@@ -126,10 +123,10 @@ func (db *DB) Close() error {
 	return db.open.Close()
 }
 
-// Query gives the rows of one statement.
+// Query returns the rows of one statement.
 func (db *DB) Query(ctx context.Context, query string) (source.Rows, error) {
 	if strings.Trim(query, "; \t\r\n") == "" {
-		return nil, errors.New("sqldb: there is no statement in the query") // not all drivers take that well
+		return nil, errors.New("sqldb: the query contains no statement") // some drivers fail badly
 	}
 	rows, err := db.query(ctx, query)
 	if err != nil {
@@ -156,7 +153,7 @@ type table struct {
 	name   string
 }
 
-// nameLike gives the name with its schema, if name has one.
+// nameLike returns the name with its schema if name has one.
 func (t table) nameLike(name string) string {
 	if t.schema != "" && strings.Contains(name, ".") {
 		return t.schema + "." + t.name
@@ -193,7 +190,7 @@ func (db *DB) tables(ctx context.Context) (all []table, err error) {
 	}
 }
 
-// identifier writes the name of a table as SQL, and reports whether it is among the known ones.
+// identifier returns the name of a table as SQL, and reports whether it is known.
 func (db *DB) identifier(name string, known []table) (identifier string, found bool) {
 	quote := db.config.Quote
 	exact := func(a, b string) bool { return a == b }

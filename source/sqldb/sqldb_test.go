@@ -237,7 +237,7 @@ func TestRows(t *testing.T) {
 		{"nothing", t.Context(), func(context.Context) (*sql.Rows, error) { return nil, nil }, "neither rows nor"},
 		{"no rows", t.Context(), func(ctx context.Context) (*sql.Rows, error) {
 			return db.QueryContext(ctx, "SET LOCAL work_mem = 1024")
-		}, "gives no rows"},
+		}, "returns no rows"},
 		{"canceled", canceled, func(context.Context) (*sql.Rows, error) { return nil, broken }, "context canceled"},
 	} {
 		rows, err := sqldb.Rows(test.ctx, test.query)

@@ -7,30 +7,30 @@ import (
 	"culvert/source"
 )
 
-// columnType says how the values of a column are read, as far as its name for the type tells.
+// columnType is how the values of a column are read, by the name of its type.
 type columnType struct {
-	text, bytes source.Kind // what a string, and a []byte, is
+	text, bytes source.Kind // of a string, and of a []byte
 	single      bool        // a float64 has the digits of a float32
 	clock       clock       // how a time is written
-	uuid        uuidOrder   // what 16 bytes are
-	scale       int         // how many digits are behind the point, if that is known and not 0
+	uuid        uuidOrder   // of 16 bytes
+	scale       int         // the number of decimal places; 0 if not known
 	element     string      // for a list, the type of its elements
 	list        bool
 }
 
-// maxScale is more than that of any database, and less than what drivers report for "unlimited".
+// maxScale is larger than any scale of a database, and smaller than what drivers report for "unlimited".
 const maxScale = 1000
 
-// uuidOrder is the order in which a driver delivers the bytes of a UUID.
+// uuidOrder is the order in which a driver returns the bytes of a UUID.
 type uuidOrder uint8
 
 const (
 	noUUID uuidOrder = iota
 	inOrder
-	mixedOrder // the first three groups are little-endian, as Windows has them
+	mixedOrder // the first three groups are little-endian, as in Windows
 )
 
-// typeOf reads the name of a type, of which different databases have different ones for the same thing.
+// typeOf reads the name of a type. Databases have different names for the same type.
 func typeOf(typeName string) columnType {
 	name := strings.TrimSpace(typeName)
 	for _, wrapper := range []string{"Nullable(", "LowCardinality("} { // of ClickHouse
@@ -53,7 +53,7 @@ func typeOf(typeName string) columnType {
 	return t
 }
 
-// cutWrapper returns what is in the parentheses of a type such as Nullable(Int32).
+// cutWrapper returns the type in the parentheses of a type such as Nullable(Int32).
 func cutWrapper(name, wrapper string) (inner string, ok bool) {
 	if len(name) <= len(wrapper) || !strings.EqualFold(name[:len(wrapper)], wrapper) {
 		return name, false
@@ -61,7 +61,7 @@ func cutWrapper(name, wrapper string) (inner string, ok bool) {
 	return strings.CutSuffix(name[len(wrapper):], ")")
 }
 
-// elementOf returns the type of the elements of a list: of INTEGER[], INTEGER[3], and Array(Int32).
+// elementOf returns the element type of a list type: INTEGER[], INTEGER[3] or Array(Int32).
 func elementOf(name string) (element string, ok bool) {
 	if inner, ok := cutWrapper(name, "ARRAY("); ok {
 		return inner, true
@@ -76,12 +76,12 @@ var numberTypes = strings.Fields(`BDOUBLE BFLOAT BIGINT BIGNUM BIGNUMERIC DEC DE
 	HUGEINT IBDOUBLE IBFLOAT INT INTEGER MEDIUMINT MONEY NUMBER NUMERIC OID REAL SMALLINT SMALLMONEY TINYINT UBIGINT
 	UHUGEINT UINT UINTEGER USMALLINT UTINYINT`)
 
-// textTypes are those whose values some drivers deliver as []byte, as the server prints them.
+// textTypes are types whose values some drivers return as []byte, as the server prints them.
 var textTypes = strings.Fields(`BOX CID CIDR CIRCLE DATE DATETIME ENUM INET INTERVAL JSONPATH LINE LSEG MACADDR NAME
 	OIDVECTOR PATH PG_LSN POINT POLYGON REFCURSOR SET TID TIME TIMESTAMP TIMESTAMPTZ TIMETZ TSQUERY TSVECTOR
 	TXID_SNAPSHOT UNIQUEIDENTIFIER UUID VARBIT XID XML YEAR`)
 
-// kinds says what a string and a []byte is in a column of a type.
+// kinds returns the kinds of a string and of a []byte in a column of a type.
 func kinds(name string) (text, bytes source.Kind) {
 	array := strings.HasPrefix(name, "_") // of PostgreSQL, such as _INT4
 	name, _, _ = strings.Cut(name, "(")

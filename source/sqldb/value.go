@@ -11,15 +11,15 @@ import (
 	"culvert/source"
 )
 
-// value takes the values of one column from database/sql, which hands a Scanner what the driver delivers, without the
-// copy that other destinations cost.
+// value receives the values of one column from database/sql. Unlike other destinations, a Scanner gets them without a
+// copy.
 type value struct {
 	columnType
 	batch   *source.Batch
 	convert func(src any) (any, error) // nil, or the caller's
 	scratch []byte
-	inner   *value // the values in one of this column
-	depth   int    // how many values are around
+	inner   *value // for nested values
+	depth   int    // how deep this value is nested
 }
 
 var _ sql.Scanner = (*value)(nil)
@@ -67,8 +67,8 @@ func (v *value) appendFloat(x float64) {
 	v.batch.AppendFloat(x)
 }
 
-// appendSingle appends a float32 by its own digits, which are fewer than those that it has as a float64. It is laid out
-// as PostgreSQL prints a real, with an exponent below 1e-4 and from 1e6.
+// appendSingle appends a float32 with the digits of a float32, as PostgreSQL prints a real, with an exponent below 1e-4
+// and from 1e6.
 func (v *value) appendSingle(x float32) {
 	abs := float32(math.Abs(float64(x)))
 	if x != x || math.IsInf(float64(abs), 1) {
@@ -92,7 +92,7 @@ func (v *value) appendBool(x bool) {
 	v.append(source.Bool, v.scratch)
 }
 
-// appendBytes appends a []byte, which in a list of small integers is that list.
+// appendBytes appends a []byte. In a column of lists of numbers, it is a list of small integers.
 func (v *value) appendBytes(x []byte) error {
 	switch {
 	case v.uuid != noUUID && len(x) == 16:
@@ -110,7 +110,7 @@ func (v *value) appendBytes(x []byte) error {
 	return nil
 }
 
-// appendUUID appends a UUID as the database prints it: SQL Server, whose order is the mixed one, in upper case.
+// appendUUID appends a UUID as the database prints it. SQL Server, which has the mixed order, uses upper case.
 func appendUUID(dst []byte, id [16]byte, order uuidOrder) []byte {
 	if order == mixedOrder {
 		id[0], id[1], id[2], id[3] = id[3], id[2], id[1], id[0]
@@ -133,7 +133,7 @@ func appendUUID(dst []byte, id [16]byte, order uuidOrder) []byte {
 	return dst
 }
 
-// append appends a value, as Text if it is not what the type of the column says: some databases let text be anywhere.
+// append appends a value, as Text if it is not valid for its kind, since some databases allow text in any column.
 func (v *value) append(kind source.Kind, x []byte) {
 	if kind == source.Number && !isNumber(x) || kind == source.JSON && !json.Valid(x) {
 		kind = source.Text
@@ -141,7 +141,7 @@ func (v *value) append(kind source.Kind, x []byte) {
 	v.batch.Append(kind, x)
 }
 
-// isNumber reports whether x is a number as JSON has it, or one of the values that JSON does not have.
+// isNumber reports whether x is a JSON number, NaN, or an infinity.
 func isNumber(x []byte) bool {
 	switch string(x) {
 	case "":

@@ -10,18 +10,18 @@ import (
 	"culvert/source"
 )
 
-// failure is an error that belongs to a database file.
+// failure is an error of a database file.
 type failure struct {
 	path  string
 	err   error
-	class error // which of the errors of package source it also is, or nil
+	class error // source.ErrUnavailable, source.ErrCorrupt or nil
 }
 
 func (f *failure) Error() string {
 	text := "sqlite: " + f.path + ": " + strings.TrimPrefix(f.err.Error(), "sqlite3: ")
 	if errors.Is(f.err, sqlite3.READONLY) {
-		text += ": SQLite must write beside a database in WAL mode, and into one whose last write was cut off;" +
-			" make its directory writable, or open it with write access once"
+		text += ": SQLite must write next to a database in WAL mode, and into a database whose last write was" +
+			" interrupted; make its directory writable, or open it with write access once"
 	}
 	return text
 }
@@ -30,13 +30,13 @@ func (f *failure) Unwrap() error { return f.err }
 
 func (f *failure) Is(target error) bool { return f.class != nil && target == f.class }
 
-// fail gives an error of the driver its path and its class.
+// fail adds the path and the class to an error of the driver.
 func (db *DB) fail(ctx context.Context, err error) error {
 	f := &failure{path: db.path, err: err}
 	code, _ := errors.AsType[sqlite3.ErrorCode](err)
 	switch code {
 	case sqlite3.INTERRUPT, sqlite3.BUSY:
-		// The driver ends the wait for a lock, as it ends a query, when the context has ended.
+		// The end of the context interrupts a query, and also the wait for a lock.
 		if ctx.Err() != nil {
 			f.err = ctx.Err()
 		} else {
@@ -50,9 +50,9 @@ func (db *DB) fail(ctx context.Context, err error) error {
 	return f
 }
 
-// catch turns a panic of the driver into an error, after which the connection can only be closed. The driver panics
-// where SQLite finds no memory, as for a row larger than its address space, and where a damaged file has led SQLite to
-// an address that it does not have.
+// catch turns a panic of the driver into an error, after which the connection can only be closed. The driver panics if
+// SQLite runs out of memory, such as for a row larger than its address space, and if a damaged file leads SQLite to an
+// invalid address.
 func (db *DB) catch(err *error) {
 	switch p := recover().(type) {
 	case nil:

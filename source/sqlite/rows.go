@@ -14,21 +14,21 @@ import (
 	"culvert/source"
 )
 
-// rows are the rows of a statement. The statement stands one row ahead: on the first of those that Next will give.
+// rows are the rows of a statement. The statement is one row ahead: on the first row that Next returns.
 type rows struct {
 	db      *DB
 	ctx     context.Context
 	stmt    *sqlite3.Stmt
 	columns []source.Column
-	table   string // all rows of which are wanted, but for the limit; "" if it is another statement
+	table   string // the table that is read without a condition; "" for other statements
 	limit   int64  // 0 if there is none
-	ahead   bool   // the statement stands on a row
+	ahead   bool   // the statement is on a row
 	err     error
 	number  [32]byte // scratch of appendReal
 }
 
-// start begins to run a statement. The first step takes the locks and fixes the state of the database that is read, by
-// which alone it is certain what the columns are.
+// start begins to run a statement. The first step takes the locks and fixes the state of the database; only then are
+// the columns certain.
 func (db *DB) start(ctx context.Context, stmt *sqlite3.Stmt) (*rows, error) {
 	r := &rows{db: db, ctx: ctx, stmt: stmt, ahead: stmt.Step()}
 	if err := stmt.Err(); err != nil {
@@ -66,7 +66,7 @@ func (r *rows) Next(b *source.Batch) (err error) {
 		r.ahead = r.stmt.Step()
 	}
 	if b.Rows() > 0 {
-		return nil // an error of the last step, which the statement keeps, comes with the next call
+		return nil // the statement keeps an error of the last step for the next call
 	}
 	if err := r.stmt.Err(); err != nil {
 		return r.db.fail(r.ctx, err)
@@ -74,7 +74,7 @@ func (r *rows) Next(b *source.Batch) (err error) {
 	return io.EOF
 }
 
-// appendRow appends the row that the statement stands on. The values are copied before the driver takes them back.
+// appendRow appends the current row of the statement. Values are copied, since the driver reuses their memory.
 func (r *rows) appendRow(b *source.Batch) error {
 	for i := range r.columns {
 		switch r.stmt.ColumnType(i) {
@@ -89,7 +89,7 @@ func (r *rows) appendRow(b *source.Batch) error {
 			}
 			b.Append(source.Text, text)
 		case sqlite3.BLOB:
-			blob := r.stmt.ColumnRawBlob(i) // nil also for a blob of no bytes
+			blob := r.stmt.ColumnRawBlob(i) // also nil for an empty blob
 			if blob == nil && r.stmt.Err() != nil {
 				return r.stmt.Err()
 			}
@@ -101,9 +101,9 @@ func (r *rows) appendRow(b *source.Batch) error {
 	return nil
 }
 
-// appendReal appends a REAL in the layout that SQLite prints, which tells it from an INTEGER: never without a point,
-// with an exponent below 1e-4 and from 1e17. Other than those of older releases, its digits are always enough to
-// read back the same value. SQLite has no name for infinity that it reads; a number too large is what its .dump prints.
+// appendReal appends a REAL as SQLite prints it, always with a period, which distinguishes it from an INTEGER, and with
+// an exponent below 1e-4 and from 1e17. Unlike in older releases, it has enough digits to read back the same value.
+// SQLite reads no name for infinity; like its .dump, appendReal writes a number that is too large.
 func (r *rows) appendReal(b *source.Batch, v float64) {
 	abs := math.Abs(v)
 	if math.IsInf(abs, 1) {
@@ -142,8 +142,8 @@ func (r *rows) Close() error {
 	return nil
 }
 
-// finish closes a statement. The driver's Close has no error of its own: it gives that of the last step once more, want
-// of memory by a panic.
+// finish closes a statement. The driver's Close only repeats the error of the last step, and panics if that was a lack
+// of memory.
 func finish(stmt *sqlite3.Stmt) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -10,9 +10,9 @@ import (
 
 var _ source.Sized = (*rows)(nil)
 
-// Size gives the number of rows of a table as ANALYZE has last counted them, or else as far as the least and the
-// largest rowid lie apart. It reads a few pages. Of views, queries and selections with a condition nothing is known;
-// nor is it how many bytes a table has.
+// Size returns the number of rows of a table from the last ANALYZE, or otherwise from the distance between the smallest
+// and the largest rowid. It reads a few pages. For views, queries and conditions nothing is known, nor is the number of
+// bytes of a table.
 func (r *rows) Size() (_ source.Size, err error) {
 	defer r.db.catch(&err)
 	if r.err != nil {
@@ -34,29 +34,28 @@ func (r *rows) Size() (_ source.Size, err error) {
 	return source.Size{Rows: max(0, count)}, nil
 }
 
-// keyedSQL counts the tables of a name whose rows are kept by rowid, by that name.
+// keyedSQL counts the tables of a name that have a rowid under that name.
 const keyedSQL = `SELECT count(*) FROM pragma_table_list AS t
 	WHERE t.schema = 'main' AND t.name = ? AND t.type = 'table' AND t.wr = 0
 		AND NOT EXISTS (SELECT 1 FROM pragma_table_xinfo(t.name, 'main') WHERE name = 'rowid' COLLATE NOCASE)`
 
-// leastRow is the least number of bytes that a row can take: two for its place in the page, and one each for its
-// length, its rowid, the length of its header and the type of its only value (sections 1.6 and 2.1 of
+// leastRow is the smallest size of a row: two bytes for its place in the page, and one each for its length, its rowid,
+// the length of its header and the type of its only value (sections 1.6 and 2.1 of
 // https://sqlite.org/fileformat2.html).
 const leastRow = 6
 
-// span is how many rows there are if they have all rowids from the least to the largest. It is 0 where these are not
-// such numbers: where there are more of them than the file has room for rows.
+// span returns the number of rowids from the smallest to the largest. It is 0 if the file has no room for as many rows.
 func (r *rows) span() (int64, error) {
 	if keyed, err := r.ask(keyedSQL, r.table); err != nil || keyed == 0 {
 		return 0, err
 	}
-	// Apart from each other, SQLite finds each by going down the tree once.
+	// In separate statements, SQLite finds each with one descent of the tree.
 	from := " FROM main." + sqlite3.QuoteIdentifier(r.table)
 	largest, err := r.ask("SELECT max(rowid)" + from)
 	if err != nil {
 		return 0, err
 	}
-	least, err := r.ask("SELECT coalesce(min(rowid), 1)" + from) // of no rows, the largest is 0
+	least, err := r.ask("SELECT coalesce(min(rowid), 1)" + from) // without rows, the largest is 0
 	if err != nil {
 		return 0, err
 	}
@@ -64,15 +63,15 @@ func (r *rows) span() (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	apart := uint64(largest) - uint64(least) // which may be more than an int64 holds
+	apart := uint64(largest) - uint64(least) // may overflow an int64
 	if apart >= uint64(max(0, room))/leastRow {
 		return 0, nil
 	}
 	return int64(apart) + 1, nil
 }
 
-// ask gives the number that a query of one row has, in the same transaction as the rows. It is 0 if SQLite refuses the
-// query, as it does without a table of statistics.
+// ask returns the number in the only row of a query, in the same transaction as the rows. It is 0 if SQLite refuses the
+// query, such as if there are no statistics.
 func (r *rows) ask(sql string, args ...string) (int64, error) {
 	stmt, _, err := r.db.conn.Prepare(sql)
 	if err == nil {

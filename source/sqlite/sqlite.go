@@ -7,35 +7,33 @@
 //
 // # Values
 //
-// In SQLite the type belongs to the value, not to the column, and so does the [source.Kind] given here:
+// In SQLite the type belongs to the value, not to the column, and so does the [source.Kind]:
 //
 //	INTEGER  Number, all 64 bits
 //	REAL     Number, the shortest text that reads back as the same value, with .0 if it is whole; infinity is 9.0e+999
-//	TEXT     Text, byte for byte, also if it is not UTF-8 or holds NUL; a UTF-16 database gives UTF-8
+//	TEXT     Text, byte for byte, even if it is not UTF-8 or contains NUL; a UTF-16 database returns UTF-8
 //	BLOB     Bytes
 //	NULL     Null
 //
-// SQLite has neither booleans nor JSON: a column declared BOOLEAN holds the integers 0 and 1, one declared JSON holds
-// text that nothing has checked, and both are given as what they are. The declared type is found in [source.Column].
+// SQLite has neither booleans nor JSON: a column declared BOOLEAN holds the integers 0 and 1, and one declared JSON
+// holds unchecked text. They are returned as such. The declared type is in [source.Column].
 //
-// A virtual table is read if its module belongs to the core of SQLite. Those of FTS5 and R*Tree do not; the tables in
-// which they keep their content, such as docs_content, can be read instead.
+// Virtual tables can be read if their module belongs to the core of SQLite. FTS5 and R*Tree do not, but the tables that
+// hold their content, such as docs_content, can be read.
 //
 // # Reading beside writers
 //
-// The file is opened for reading only and must exist. All that a [DB] reads, it reads in one read transaction, which
-// begins with the first rows: tables that are read one after the other fit together, whatever is written meanwhile. In
-// WAL mode writers do not wait for it, but the WAL grows until the DB is closed; in the other journal modes they cannot
-// commit until then. A database that is locked is waited for, up to ten seconds. A database in WAL mode needs its -shm
-// and -wal files; where they are not, they are made beside it, in a directory that must be writable, and they stay
-// there.
+// The file must exist, and is opened for reading only. A [DB] reads everything in one read transaction, which begins
+// with the first rows: tables that are read one after the other fit together, whatever is written meanwhile. In WAL
+// mode, writers do not wait for it, but the WAL grows until the DB is closed; in the other journal modes, writers
+// cannot commit until then. A locked database is waited for, up to ten seconds. A database in WAL mode needs its -shm
+// and -wal files. Missing ones are created next to it, in a directory that must be writable, and stay there.
 //
 // # Memory
 //
-// SQLite runs in an address space of its own, translated to Go. A page cache of 2 MB, and the largest value of the
-// table, are held there besides the [source.Batch]. A query that sorts more rows than fit in the cache is sorted in an
-// unnamed file in the system's directory for temporary files, as with any SQLite program. The file is encrypted with a
-// random key that is only in memory.
+// SQLite is translated to Go and has an address space of its own. Besides the [source.Batch], it holds a page cache of
+// 2 MB and the largest value of the table. A query that sorts more rows than fit in the cache uses an unnamed file in
+// the system's directory for temporary files, encrypted with a random key that is only in memory.
 package sqlite
 
 import (
@@ -53,26 +51,26 @@ import (
 	"culvert/source"
 )
 
-// busyTimeout is how long a locked database is waited for.
+// busyTimeout is how long to wait for a locked database.
 const busyTimeout = 10 * time.Second
 
-// maxMemory bounds the address space of a connection. It is reserved, not used, until a value needs it. The driver's
-// default, 256 MB, is too small for the values of up to 1 GB that SQLite allows; 4 GiB is all that it can address.
+// maxMemory is the address space of a connection, which is only reserved until a value needs it. The driver's default
+// of 256 MB is too small for values of up to 1 GB, which SQLite allows; it can address 4 GiB.
 const maxMemory = 4 << 30
 
-// DB is an open database file. It is used by one goroutine at a time.
+// DB is an open database file. It must be used by one goroutine at a time.
 type DB struct {
 	path  string
 	conn  *sqlite3.Conn
 	open  *rows // nil if no rows are open
-	begun bool  // the transaction
-	spent error // why the connection gives no more rows
+	begun bool  // the transaction has begun
+	spent error // why the connection cannot be used any more
 }
 
 var _ source.Source = (*DB)(nil)
 
-// Open opens a database file. If it does not exist, or is not a database, the error is [source.ErrUnavailable]. Damage
-// that shows only when rows are read gives [source.ErrCorrupt].
+// Open opens a database file. The error is [source.ErrUnavailable] if the file does not exist or is not a database. If
+// damage is found while rows are read, the error is [source.ErrCorrupt].
 func Open(path string) (*DB, error) {
 	db := &DB{path: path}
 	if err := db.connect(maxMemory); err != nil {
@@ -83,7 +81,7 @@ func Open(path string) (*DB, error) {
 
 func (db *DB) connect(memory int64) (err error) {
 	defer db.catch(&err)
-	// A pipe would be waited for, and a device taken for an empty database.
+	// Opening a pipe would block, and a device would look like an empty database.
 	if info, err := os.Stat(db.path); err == nil && !info.Mode().IsRegular() {
 		if info.IsDir() {
 			return errors.New("it is a directory")
@@ -103,8 +101,8 @@ func (db *DB) connect(memory int64) (err error) {
 	if err != nil {
 		return err
 	}
-	// Opening reads nothing yet. Whether the file is a database shows with the first query, for which a lock held by a
-	// writer is no reason to wait here, where no context could end it.
+	// Opening reads nothing; the first query shows whether the file is a database. It does not wait for the lock of a
+	// writer here, since there is no context to end the wait.
 	err = conn.Exec("PRAGMA schema_version")
 	if errors.Is(err, sqlite3.BUSY) {
 		err = nil
@@ -119,7 +117,7 @@ func (db *DB) connect(memory int64) (err error) {
 	return nil
 }
 
-// readOnlyURI names a file as https://sqlite.org/uri.html has it. So every path is that of a file, also ":memory:".
+// readOnlyURI returns a URI as in https://sqlite.org/uri.html, so that every path, even ":memory:", names a file.
 func readOnlyURI(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -127,12 +125,12 @@ func readOnlyURI(path string) (string, error) {
 	}
 	abs = (&url.URL{Path: filepath.ToSlash(abs)}).EscapedPath()
 	if strings.HasPrefix(abs, "//") {
-		abs = "//" + abs // a host of no name, before the name of a Windows share
+		abs = "//" + abs // an empty host before the name of a Windows share
 	}
 	return "file:" + abs + "?mode=ro&vfs=" + temporaryVFS, nil
 }
 
-// Close closes the file, and with it any rows that are open.
+// Close closes the file and any open rows.
 func (db *DB) Close() (err error) {
 	if db.conn == nil {
 		return nil
@@ -141,8 +139,8 @@ func (db *DB) Close() (err error) {
 	if db.open != nil {
 		err = db.open.Close()
 	}
-	// After a panic the driver may not know of a statement any more that SQLite still has. What is left then is
-	// memory, and a file that was only read.
+	// After a panic, the driver may have lost a statement that SQLite still has. Then only memory is left over, and a
+	// file that was read.
 	if e := db.conn.Close(); e != nil && db.spent == nil {
 		err = &failure{path: db.path, err: e}
 	}
@@ -151,7 +149,7 @@ func (db *DB) Close() (err error) {
 	return err
 }
 
-// Query gives the rows of one statement, which must only read and have no parameters. It may end in a semicolon and
+// Query returns the rows of one statement, which must only read and have no parameters. It may end in a semicolon and
 // comments.
 func (db *DB) Query(ctx context.Context, sql string) (_ source.Rows, err error) {
 	defer db.catch(&err)
@@ -179,7 +177,7 @@ func (db *DB) query(ctx context.Context, sql string) (*rows, error) {
 	return rows, nil
 }
 
-// texts gives the first column of all rows of a query, whose parameters are args.
+// texts returns the first column of all rows of a query with the parameters args.
 func (db *DB) texts(ctx context.Context, sql string, args ...string) (all []string, err error) {
 	defer db.catch(&err)
 	stmt, err := db.prepare(ctx, sql)
@@ -201,7 +199,7 @@ func (db *DB) texts(ctx context.Context, sql string, args ...string) (all []stri
 	return all, nil
 }
 
-// prepare compiles one statement that reads. Until it is closed, the context governs the connection.
+// prepare compiles a statement that reads. The context governs the connection until the statement is closed.
 func (db *DB) prepare(ctx context.Context, sql string) (*sqlite3.Stmt, error) {
 	if db.spent != nil {
 		return nil, db.spent
@@ -223,13 +221,13 @@ func (db *DB) prepare(ctx context.Context, sql string) (*sqlite3.Stmt, error) {
 	var refused error
 	switch {
 	case stmt == nil:
-		return nil, errors.New("sqlite: there is no statement in the query")
+		return nil, errors.New("sqlite: the query contains no statement")
 	case !db.blank(tail):
 		refused = errors.New("sqlite: the query has more than one statement")
 	case !stmt.ReadOnly():
 		refused = errors.New("sqlite: the statement writes; a source only reads")
 	case stmt.ColumnCount() == 0:
-		refused = errors.New("sqlite: the statement gives no rows")
+		refused = errors.New("sqlite: the statement returns no rows")
 	default:
 		return stmt, nil
 	}
@@ -237,8 +235,8 @@ func (db *DB) prepare(ctx context.Context, sql string) (*sqlite3.Stmt, error) {
 	return nil, refused
 }
 
-// begin begins the transaction, unless that has been done. What is read first will fix what it shows. An error may have
-// ended it (https://sqlite.org/lang_transaction.html); what would be read after that might not fit what was before.
+// begin begins the transaction, unless it has begun. The first read fixes its state. An error may have ended it
+// (https://sqlite.org/lang_transaction.html); rows that are read after that might not fit the earlier ones.
 func (db *DB) begin(ctx context.Context) error {
 	switch {
 	case !db.begun:
@@ -253,7 +251,7 @@ func (db *DB) begin(ctx context.Context) error {
 	return nil
 }
 
-// blank reports whether there is nothing but semicolons, space and comments.
+// blank reports whether there are only semicolons, white space and comments.
 func (db *DB) blank(sql string) bool {
 	for sql != "" {
 		stmt, tail, err := db.conn.Prepare(sql)

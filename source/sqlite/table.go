@@ -19,18 +19,17 @@ var (
 	_ source.Describer = (*DB)(nil)
 )
 
-// Table gives all rows of a table or view of the database. Names are compared as SQLite does, without regard to the
-// case of ASCII letters, and "main." may stand before them. The columns are those of SELECT *: generated columns are
-// among them, the hidden columns of virtual tables are not.
+// Table returns all rows of a table or view. Names are compared as SQLite does, without regard to the case of ASCII
+// letters, and may begin with "main.". The columns are those of SELECT *: they include generated columns, but not
+// hidden columns of virtual tables.
 func (db *DB) Table(ctx context.Context, name string) (source.Rows, error) {
 	return db.Select(ctx, name, source.Selection{})
 }
 
-// Select gives a part of a table or view. The names of columns are compared as those of tables are; the hidden columns
-// of a virtual table may be among them.
+// Select returns a part of a table or view. Column names are compared like table names, and may name hidden columns of
+// a virtual table.
 //
-// The condition is any expression that may stand behind WHERE, and nothing else: it cannot end the statement, nor add
-// to it.
+// The condition is any expression that may follow WHERE. It cannot end the statement or add to it.
 func (db *DB) Select(ctx context.Context, name string, s source.Selection) (_ source.Rows, err error) {
 	defer db.catch(&err)
 	if err := sqlsource.Check("sqlite", s); err != nil {
@@ -63,7 +62,7 @@ func (db *DB) Select(ctx context.Context, name string, s source.Selection) (_ so
 	return selected, nil
 }
 
-// find gives the name of a table or view as the database has it.
+// find returns the name of a table or view as the database writes it.
 func (db *DB) find(ctx context.Context, name string) (string, error) {
 	const tables = "SELECT name FROM main.sqlite_schema WHERE type IN ('table', 'view')"
 	found, err := db.texts(ctx, tables+" AND name = ? COLLATE NOCASE", name)
@@ -84,7 +83,7 @@ func (db *DB) find(ctx context.Context, name string) (string, error) {
 	return "", &source.UnknownError{What: "table", Name: name, Known: known}
 }
 
-// list returns the columns of those names as SQL, or all that are not hidden if there are none.
+// list returns the named columns as SQL, or all that are not hidden if there are no names.
 func (db *DB) list(ctx context.Context, table string, names []string) (string, error) {
 	if len(names) == 0 {
 		return "*", nil
@@ -113,8 +112,8 @@ func sameName(a, b string) bool {
 	return true
 }
 
-// Tables gives the names of the tables, byte by byte in order. SQLite has tables in the schema "main" only. A virtual
-// table is in the list if its rows can be read; the tables in which it keeps them are, if they cannot.
+// Tables returns the names of the tables, sorted by bytes. The only schema is "main". The list has virtual tables whose
+// rows can be read, and for other virtual tables the tables that hold their content.
 func (db *DB) Tables(ctx context.Context, schema string) (_ []string, err error) {
 	defer db.catch(&err)
 	if schema != "" && !strings.EqualFold(schema, "main") {
@@ -144,7 +143,7 @@ func (db *DB) Tables(ctx context.Context, schema string) (_ []string, err error)
 	return tables, nil
 }
 
-// Describe names the version of SQLite that reads the file, and the file. SQLite has no name for the state that a
+// Describe returns the version of SQLite that reads the file, and the file. SQLite does not name the state that a
 // transaction shows.
 func (db *DB) Describe(ctx context.Context) (source.Description, error) {
 	version, err := db.texts(ctx, "SELECT sqlite_version()")

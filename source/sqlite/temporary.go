@@ -8,7 +8,7 @@ import (
 	_ "github.com/ncruces/go-sqlite3/vfs/xts" // encrypts files for SQLite
 )
 
-// temporaryVFS is the name of a file system for SQLite in which temporary files, those without a name, are encrypted.
+// temporaryVFS is the name of a file system for SQLite that encrypts temporary files, which have no name.
 const temporaryVFS = "culvert"
 
 // registerVFS makes the file system known to the driver.
@@ -16,8 +16,8 @@ var registerVFS = sync.OnceFunc(func() {
 	vfs.Register(temporaryVFS, encryptedTemporary{vfs.Find("os"), vfs.Find("xts")})
 })
 
-// encryptedTemporary opens files with a name as they are. SQLite sorts what does not fit in its cache in files without
-// one, each of which gets a random key that is nowhere but in memory (AES-128 in XTS mode).
+// encryptedTemporary encrypts files without a name, in which SQLite sorts rows that do not fit in its cache, with
+// AES-128 in XTS mode. Each has a random key that is only in memory.
 type encryptedTemporary struct {
 	vfs.VFS
 	encrypted vfs.VFS

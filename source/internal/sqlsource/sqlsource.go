@@ -1,5 +1,5 @@
-// Package sqlsource holds what the sources of SQL databases have in common: how they select a part of a table, how
-// they keep a connection alive, and an error.
+// Package sqlsource holds what the sources of SQL databases have in common: how they select a part of a table, how they
+// keep a connection alive, and an error.
 //
 // A condition is text that becomes part of a statement, so it must be a single expression. A source has the database
 // parse it twice: behind WHERE as it is, and in parentheses, as [Select] writes it. As it is, it cannot close a

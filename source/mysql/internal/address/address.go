@@ -150,7 +150,8 @@ func Resolve(address string) (*Settings, error) {
 	return s, nil
 }
 
-// parseURL parses an address. No error repeats its text: if the address is malformed, any part may belong to a password.
+// parseURL parses an address. No error repeats its text: if the address is malformed, any part may belong to a
+// password.
 func parseURL(address string) (*url.URL, url.Values, error) {
 	if address == "" {
 		return &url.URL{}, nil, nil

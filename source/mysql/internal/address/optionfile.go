@@ -90,8 +90,8 @@ var optionEscapes = map[byte]byte{
 	'b': '\b', 't': '\t', 'n': '\n', 'r': '\r', 's': ' ', '\\': '\\', '\'': '\'', '"': '"',
 }
 
-// optionValue removes the quotes of a value and resolves its escapes. Before any other character, a backslash stands for
-// itself.
+// optionValue removes the quotes of a value and resolves its escapes. Before any other character, a backslash stands
+// for itself.
 func optionValue(value string) string {
 	if n := len(value); n >= 2 && (value[0] == '\'' || value[0] == '"') && value[n-1] == value[0] {
 		value = value[1 : n-1]
