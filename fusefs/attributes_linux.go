@@ -10,8 +10,8 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// attributes fills in what the kernel is told of a file. Who mounts owns it: the owners of another machine mean nothing
-// here.
+// attributes fills in the attributes of a file. It belongs to the user who mounts, since the owners of another machine
+// mean nothing here.
 func (m *mount) attributes(info fs.FileInfo, out *fuse.Attr) syscall.Errno {
 	mode := info.Mode()
 	kind := kindOf(mode)
@@ -30,7 +30,7 @@ func (m *mount) attributes(info fs.FileInfo, out *fuse.Attr) syscall.Errno {
 }
 
 func setTimes(changed time.Time, out *fuse.Attr) {
-	// Years before 1970 are negative, which is what the field holds although it has no sign.
+	// Times before 1970 are negative. The unsigned field holds their two's complement.
 	seconds := uint64(changed.Unix()) //nolint:gosec // see above
 	nanos := uint32(changed.Nanosecond())
 	out.Mtime, out.Mtimensec = seconds, nanos
@@ -38,25 +38,14 @@ func setTimes(changed time.Time, out *fuse.Attr) {
 	out.Atime, out.Atimensec = seconds, nanos
 }
 
-func kindOf(mode fs.FileMode) uint32 {
-	switch mode.Type() {
-	case 0:
-		return syscall.S_IFREG
-	case fs.ModeDir:
-		return syscall.S_IFDIR
-	case fs.ModeSymlink:
-		return syscall.S_IFLNK
-	case fs.ModeNamedPipe:
-		return syscall.S_IFIFO
-	case fs.ModeSocket:
-		return syscall.S_IFSOCK
-	case fs.ModeDevice:
-		return syscall.S_IFBLK
-	case fs.ModeDevice | fs.ModeCharDevice:
-		return syscall.S_IFCHR
-	}
-	return 0
+var kinds = map[fs.FileMode]uint32{
+	0: syscall.S_IFREG, fs.ModeDir: syscall.S_IFDIR, fs.ModeSymlink: syscall.S_IFLNK,
+	fs.ModeNamedPipe: syscall.S_IFIFO, fs.ModeSocket: syscall.S_IFSOCK,
+	fs.ModeDevice: syscall.S_IFBLK, fs.ModeDevice | fs.ModeCharDevice: syscall.S_IFCHR,
 }
+
+// kindOf returns the type bits of a mode, or 0 if there are none for it.
+func kindOf(mode fs.FileMode) uint32 { return kinds[mode.Type()] }
 
 var permissionBits = []struct {
 	mode fs.FileMode
@@ -75,7 +64,7 @@ func permissionsOf(mode fs.FileMode) uint32 {
 	return bits
 }
 
-// modeOf gives the permissions that a program asks for.
+// modeOf returns the permissions that a program asks for.
 func modeOf(bits uint32) fs.FileMode {
 	mode := fs.FileMode(bits).Perm()
 	for _, b := range permissionBits {
@@ -86,7 +75,7 @@ func modeOf(bits uint32) fs.FileMode {
 	return mode
 }
 
-// numberOf gives the inode number that the file system has for a file, or 0.
+// numberOf returns the file system's inode number of a file, or 0.
 func numberOf(info fs.FileInfo) uint64 {
 	number := uint64(0)
 	if numbered, is := info.(inodeInfo); is {
@@ -94,13 +83,13 @@ func numberOf(info fs.FileInfo) uint64 {
 	} else if s, is := info.Sys().(*syscall.Stat_t); is {
 		number = s.Ino
 	}
-	if number == math.MaxUint64 { // go-fuse keeps it to itself
+	if number == math.MaxUint64 { // go-fuse reserves it
 		return 0
 	}
 	return number
 }
 
-// hashOf makes an inode number of a path, for file systems without.
+// hashOf returns an inode number for a path, for file systems that have no numbers.
 func hashOf(path string) uint64 {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(path))

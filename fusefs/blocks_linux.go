@@ -2,24 +2,23 @@ package fusefs
 
 import "container/list"
 
-// block is a part of a file that is read ahead, at most up to a multiple of blockSize. Its fields are guarded by
-// buffers.mu, except that its bytes belong to the fetch until done is closed.
+// block is a part of a file that is read ahead. It ends at a multiple of blockSize, or at the end of the file.
+// buffers.mu guards its fields, except that its bytes belong to the fetch until done is closed.
 type block struct {
 	reader     *reader
 	start, end int64
 	buffer     []byte
-	done       chan struct{} // closed when it is read
+	done       chan struct{} // closed when it was read
 	ready      bool          // done is closed
 	failed     bool
-	dropped    bool  // it is not in the reader any more
-	users      int   // requests that wait for it or are answered from it
-	served     int64 // bytes that were answered with
+	dropped    bool  // it is no longer in the reader
+	users      int   // requests that wait for it or return its bytes
+	served     int64 // bytes returned so far
 
 	idle *list.Element // in buffers.idle, or nil
 }
 
-// drop takes a block from its reader, and its buffer when nothing uses it any more. b.mu is held, as in all methods
-// below.
+// drop removes a block from its reader, and frees its buffer once nothing uses it. All methods below need b.mu.
 func (b *buffers) drop(k *block) {
 	if !k.dropped {
 		k.dropped = true
@@ -35,7 +34,7 @@ func (b *buffers) drop(k *block) {
 	}
 }
 
-// setIdle says whether a block gives way to requests.
+// setIdle sets whether requests may take the buffer of a block.
 func (b *buffers) setIdle(k *block, idle bool) {
 	if k.idle != nil {
 		b.idle.Remove(k.idle)
@@ -47,7 +46,7 @@ func (b *buffers) setIdle(k *block, idle bool) {
 	}
 }
 
-// use pins the blocks that have all of a range, or gives nil if some of it is in none.
+// use pins the blocks that hold a range, and returns nil unless they hold all of it.
 func (r *reader) use(start, end int64) []*block {
 	var used []*block
 	for at := start; at < end; {
@@ -65,7 +64,7 @@ func (r *reader) use(start, end int64) []*block {
 	return used
 }
 
-// unuse ends that. A block that was asked for as a whole is not needed again: the kernel has its pages.
+// unuse unpins blocks. A block that was returned as a whole is not needed again: the kernel has its pages.
 func (r *reader) unuse(used []*block) {
 	b := r.m.buffers
 	for _, k := range used {
@@ -79,15 +78,15 @@ func (r *reader) unuse(used []*block) {
 	}
 }
 
-// readAhead begins to read what follows a run: as much again as the run has, in blocks at once, but no more than comes
-// soon. Where a block does not, the kernel's own read-ahead is enough.
+// readAhead starts reads behind a run, for as many bytes as the run has, but no more than arrive soon. If even one
+// block does not arrive soon, the kernel's own read-ahead is enough.
 func (r *reader) readAhead(sequence run) {
 	b := r.m.buffers
 	soon := r.m.link.share(b.streams)
 	if soon < blockSize {
 		return
 	}
-	// A quarter of the memory stays for requests that nobody foresaw.
+	// A quarter of the memory is kept for other requests.
 	fair := int64(b.large.count*3/4/max(b.streams, 1)) * blockSize
 	ahead := min(sequence.end-sequence.start, maxAhead, soon, max(fair, blockSize))
 	until := min(sequence.end+ahead, r.size)
@@ -104,7 +103,7 @@ func (r *reader) readAhead(sequence run) {
 	}
 }
 
-// begin reads one block in a goroutine of its own.
+// begin reads one block in another goroutine.
 func (r *reader) begin(start, end int64, buffer []byte) {
 	b := r.m.buffers
 	k := &block{reader: r, start: start, end: end, buffer: buffer, done: make(chan struct{})}
@@ -122,7 +121,7 @@ func (r *reader) begin(start, end int64, buffer []byte) {
 		r.fetched()
 		switch {
 		case k.failed, k.dropped:
-			// Who waits for it asks for itself, and has the error then if it is still there.
+			// Requests that wait for it read for themselves, and return the error if it persists.
 			b.drop(k)
 		case k.users == 0:
 			b.setIdle(k, true)
@@ -130,7 +129,7 @@ func (r *reader) begin(start, end int64, buffer []byte) {
 	})
 }
 
-// dropBehind drops blocks that a run has left behind without asking for all of them.
+// dropBehind drops blocks that a run has passed without reading all of them.
 func (r *reader) dropBehind(sequence run) {
 	for _, k := range r.blocks {
 		if k.end <= sequence.end-4*maxRequest && k.users == 0 && k.ready {

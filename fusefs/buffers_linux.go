@@ -7,31 +7,31 @@ import (
 )
 
 const (
-	blockSize = 1 << 20 // of what is read ahead, and the largest request
+	blockSize = 1 << 20 // the unit of read-ahead, and the largest request
 	smallSize = 64 << 10
 
-	// smallShare is the part of the memory that is for small requests, which never wait for large ones.
+	// smallShare is the share of the memory for small requests, which never wait for large ones.
 	smallShare = 8
 )
 
-// buffers are the memory of all reads of a mount: a fixed number of each size. A read holds one from before it asks the
-// file system until the kernel has taken the bytes. One that does not come back holds it as long; so there are never
-// more of them than buffers.
+// buffers is the memory for the reads, or the writes, of a mount: a fixed number of buffers of each size. A read holds
+// one from before it asks the file system until the kernel has the bytes. A call that does not return keeps its buffer,
+// so the number of such calls is bounded too.
 type buffers struct {
 	mu      sync.Mutex // guards all readers too, and their blocks
 	small   shelf
 	large   shelf
-	idle    list.List     // of *block, the one that has waited longest first: read, and give way to requests
+	idle    list.List     // of *block: unused ones whose buffers requests may take, oldest first
 	streams int           // readers that have blocks
-	waiting int           // requests that wait for changed
-	changed chan struct{} // closed when a buffer is put back, or a block becomes idle
+	waiting int           // requests that wait on changed
+	changed chan struct{} // closed when a buffer is freed, or a block becomes idle
 }
 
-// shelf has the buffers of one size.
+// shelf holds the buffers of one size.
 type shelf struct {
 	size  int
-	count int // in all
-	left  int // not made yet
+	count int // in total
+	left  int // not allocated yet
 	free  [][]byte
 }
 
@@ -58,8 +58,7 @@ func (s *shelf) take() []byte {
 	return make([]byte, s.size)
 }
 
-// take gives a buffer with room for length bytes. If there is none it takes the one of the block that has waited
-// longest, and else waits.
+// take returns a buffer of at least length bytes. If none is free, it takes that of the oldest idle block, or waits.
 func (b *buffers) take(d *deadline, length int) ([]byte, syscall.Errno) {
 	for {
 		b.mu.Lock()
@@ -91,7 +90,7 @@ func (b *buffers) take(d *deadline, length int) ([]byte, syscall.Errno) {
 	}
 }
 
-// put takes a buffer back.
+// put frees a buffer.
 func (b *buffers) put(buffer []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

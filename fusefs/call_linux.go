@@ -8,23 +8,23 @@ import (
 	"time"
 )
 
-// maxCalls is how many calls of the file system may be under way or stranded, reads of files aside.
+// maxCalls bounds the calls of the file system that have not returned, except reads and writes of files.
 const maxCalls = 128
 
-// patience is how long a program waits on that was sent a signal. Most signals do not end a program, and few expect
-// EINTR from a file; those that do end it need not wait for the whole limit.
+// patience is how long a program waits after a signal. Most signals do not end a program, and few programs expect EINTR
+// from a file; but a signal that ends it should not take the whole limit.
 const patience = 500 * time.Millisecond
 
-// deadline ends the wait of one request: when its time is up, soon after a signal, or with the mount.
+// deadline ends the waits of one request: when its time is up, soon after a signal, or with the mount.
 type deadline struct {
 	m           *mount
 	timer       *time.Timer
 	interrupted <-chan struct{}
-	errno       syscall.Errno // when the time is up
-	over        bool          // it is
-	mayMove     bool          // as long as the file system moves something, it waits on
-	moved       int64         // what that had moved when it began
-	until       time.Time     // as long as other reads get somewhere, it waits on until then; not at all if it is zero
+	errno       syscall.Errno // the result when the time is up
+	over        bool          // the time is up
+	mayMove     bool          // it waits on while bytes move, see MovingFS
+	moved       int64         // MovingFS.Moved when it began
+	until       time.Time     // while other reads progress, it waits on until then; unless zero
 }
 
 func (m *mount) deadline(ctx context.Context) *deadline {
@@ -39,15 +39,15 @@ func (m *mount) deadline(ctx context.Context) *deadline {
 	return d
 }
 
-// readDeadline is a deadline for a read. Reads share a link that may be slow, and so its limit counts from when a part
-// of any of them came last.
+// readDeadline returns a deadline for a read. Reads share a link that may be slow, so its limit counts from when any of
+// them last received bytes.
 func (m *mount) readDeadline(ctx context.Context) *deadline {
 	d := m.deadline(ctx)
 	d.until = time.Now().Add(readTimeouts * m.config.Timeout)
 	return d
 }
 
-// extendRead reports whether other reads have got somewhere lately, and gives the wait the time that this is worth.
+// extendRead extends the wait if other reads have progressed lately, and reports whether it did.
 func (d *deadline) extendRead() bool {
 	if d.until.IsZero() {
 		return false
@@ -64,14 +64,14 @@ func (d *deadline) extendRead() bool {
 	return true
 }
 
-// stop is the last that may be done with it.
+// stop frees d, which must not be used afterwards.
 func (d *deadline) stop() {
 	d.timer.Stop()
 	d.interrupted = nil
 	d.m.deadlines.Put(d)
 }
 
-// wait waits for done, and gives 0 if that came first.
+// wait receives a value from done, or returns an error if the deadline is over before.
 func wait[T any](d *deadline, done <-chan T) (T, syscall.Errno) {
 	select {
 	case value := <-done:
@@ -100,15 +100,15 @@ type outcome[T any] struct {
 	err   error
 }
 
-// call has the file system do something in a goroutine of its own and waits for it, within the limit. What comes too
-// late is given to discard, if that is not nil.
+// call runs a call of the file system in another goroutine and waits for it, within the limit. A result that comes too
+// late goes to discard, unless that is nil.
 func call[T any](ctx context.Context, m *mount, do func() (T, error), discard func(T)) (T, syscall.Errno) {
 	d := m.deadline(ctx)
 	defer d.stop()
 	return callWithin(d, do, discard)
 }
 
-// callWithin is call with a limit that the caller has begun.
+// callWithin is call with an existing deadline.
 func callWithin[T any](d *deadline, do func() (T, error), discard func(T)) (T, syscall.Errno) {
 	var none T
 	m := d.m
@@ -135,14 +135,14 @@ func callWithin[T any](d *deadline, do func() (T, error), discard func(T)) (T, s
 	return result.value, m.errno(result.err)
 }
 
-// doWithin is callWithin for what has no result.
+// doWithin is callWithin for calls without a result.
 func doWithin(d *deadline, do func() error) syscall.Errno {
 	_, errno := callWithin(d, func() (struct{}, error) { return struct{}{}, do() }, nil)
 	return errno
 }
 
 // guarded turns a panic of the file system into an error: the mount serves many programs, and one broken file must not
-// take it from all of them.
+// end it for all.
 func guarded[T any](m *mount, do func() (T, error)) (value T, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -152,7 +152,7 @@ func guarded[T any](m *mount, do func() (T, error)) (value T, err error) {
 	return do()
 }
 
-// panicked keeps the first panic for who waits for the end of the mount.
+// panicked returns a panic as an error. The first one is that of Mounted.Wait.
 func (m *mount) panicked(r any) error {
 	err := fmt.Errorf("fusefs: panic: %v\n%s", r, debug.Stack())
 	m.mu.Lock()

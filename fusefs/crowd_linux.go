@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// maxKnown is how many nodes the kernel may know before it is asked to forget those it does not use. It would keep
-	// them until it needs memory, and so would the mount, at about 800 bytes each.
+	// maxKnown is how many nodes the kernel may know before it is asked to forget unused ones. It would keep them until
+	// it needs memory, and each costs the mount about 800 bytes.
 	maxKnown = 32 << 10
 
-	// forgetAtOnce is how many it is asked to forget at a time.
+	// forgetAtOnce is how many nodes the kernel is asked to forget at a time.
 	forgetAtOnce = 512
 )
 
-// crowd are the nodes that the kernel knows, the one that was looked up longest ago first.
+// crowd is the set of nodes that the kernel knows, the least recently looked up first.
 type crowd struct {
 	mu    sync.Mutex
 	nodes list.List // of *node
@@ -50,14 +50,14 @@ func (c *crowd) remove(n *node) {
 	}
 }
 
-// isFull reports whether listings should give names only: the kernel does not forget as fast as they go on.
+// isFull reports whether listings should return names only, because the kernel forgets more slowly than they add nodes.
 func (c *crowd) isFull() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.nodes.Len() > maxKnown+maxKnown/4
 }
 
-// oldest gives some of those that have waited longest, and has them wait again.
+// oldest returns some of the oldest nodes, and makes them the newest.
 func (c *crowd) oldest() []*node {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,8 +69,8 @@ func (c *crowd) oldest() []*node {
 	return nodes
 }
 
-// disperse has the kernel forget nodes while there are too many, until the mount ends. No request may wait for it: the
-// kernel takes locks for this that it holds during requests.
+// disperse makes the kernel forget nodes while there are too many, until the mount ends. No request may wait for it:
+// the kernel takes locks for this that it holds during requests.
 func (m *mount) disperse(root *node) {
 	for {
 		select {
@@ -84,8 +84,8 @@ func (m *mount) disperse(root *node) {
 	}
 }
 
-// forget asks the kernel to forget nodes that no program uses. Before Linux 6.18 it can only be told that a name is no
-// longer good, which a program would notice whose working directory that is.
+// forget asks the kernel to forget unused nodes. Before Linux 6.18 the mount can only invalidate names. It spares
+// directories, since a program with that working directory would notice.
 func forget(root *node, nodes []*node) {
 	inodes := make([]*gofs.Inode, 0, len(nodes))
 	for _, n := range nodes {
@@ -97,7 +97,7 @@ func forget(root *node, nodes []*node) {
 	for _, n := range inodes {
 		name, parent := n.Parent()
 		if parent != nil && !n.IsDir() && !n.Operations().(*node).isOpen() {
-			_ = parent.NotifyEntry(name) // it was a request
+			_ = parent.NotifyEntry(name) // it is a request that may fail
 		}
 	}
 }

@@ -12,23 +12,23 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// directory is a directory that a program has open. It holds a part of the listing only.
+// directory is a directory that a program has open. It holds only a part of the listing.
 type directory struct {
 	node *node
 
 	mu       sync.Mutex
 	listing  *listing      // nil before the first entry was asked for
-	batch    []entry       // what is left of the part that was read last
-	arrived  time.Time     // when that part came
-	paused   bool          // the listing was, and what it gives since may be from before
-	current  entry         // what Readdirent gave last
-	position uint64        // how many entries it gave
-	finished syscall.Errno // what follows the batch: an error, to whoever asks until he rewinds, or endOfDirectory
-	made     []string      // names that only this mount knows, and that the listing has not given
+	batch    []entry       // the rest of the last part that was read
+	arrived  time.Time     // when that part was read
+	paused   bool          // the listing was, so its attributes may be old
+	current  entry         // the last result of Readdirent
+	position uint64        // how many entries Readdirent has returned
+	finished syscall.Errno // what follows the batch: an error that stays until a rewind, or endOfDirectory
+	made     []string      // names that only this mount knows, and the listing has not returned
 	closed   bool
 }
 
-// endOfDirectory stands for the end where an error could be.
+// endOfDirectory is the end of a listing, in place of an error.
 const endOfDirectory = syscall.Errno(largestErrno + 1)
 
 var (
@@ -39,14 +39,14 @@ var (
 	_ gofs.NodeOpendirHandler = (*node)(nil)
 )
 
-// OpendirHandle opens nothing yet: that would be a call of its own.
+// OpendirHandle opens nothing yet, which saves a call.
 func (n *node) OpendirHandle(context.Context, uint32) (gofs.FileHandle, uint32, syscall.Errno) {
 	d := &directory{node: n}
 	n.m.hold(d)
 	return d, 0, 0
 }
 
-// Readdirent gives the next entry, or nil at the end.
+// Readdirent returns the next entry, or nil at the end.
 func (d *directory) Readdirent(ctx context.Context) (*fuse.DirEntry, syscall.Errno) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -83,7 +83,7 @@ func (d *directory) next(ctx context.Context) (*fuse.DirEntry, syscall.Errno) {
 	}, 0
 }
 
-// nextMade makes the next name that only this mount knows an entry.
+// nextMade adds the next name that only this mount knows to the batch.
 func (d *directory) nextMade() bool {
 	for len(d.made) > 0 {
 		name := d.made[0]
@@ -96,7 +96,7 @@ func (d *directory) nextMade() bool {
 	return false
 }
 
-// inodeOf gives the number that a lookup would give, where that costs nothing.
+// inodeOf returns the inode number that a lookup would return, if that costs nothing.
 func (d *directory) inodeOf(e entry) uint64 {
 	if e.name == "." {
 		return d.node.inode
@@ -146,8 +146,8 @@ func (d *directory) read(ctx context.Context) syscall.Errno {
 		}
 	})
 	if errno != 0 {
-		// What a call that is still under way has read is lost, so the rest would have a gap. A program that is
-		// interrupted asks again: it must not take what is left for all.
+		// The entries of a call that is still under way are lost, so the rest would have a gap. A program that was
+		// interrupted asks again, and must not take the rest for everything.
 		d.finished = errno
 		if errno == syscall.EINTR {
 			d.finished = syscall.EIO
@@ -169,9 +169,9 @@ func (d *directory) read(ctx context.Context) syscall.Errno {
 	return 0
 }
 
-// Lookup gives the attributes that came with the listing, so that a listing costs no call for each entry. Without, or
-// if they are from too long ago, or from before a change of ours, or if the kernel knows too many names already, it
-// asks for the name when a program wants to know.
+// Lookup returns the attributes that came with the listing, so that a listing costs no call for each entry. If there
+// are none, if they are old or from before a change made here, or if the kernel knows too many names, it returns EAGAIN
+// and the kernel looks the name up when a program needs it.
 func (d *directory) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*gofs.Inode, syscall.Errno) {
 	d.mu.Lock()
 	current, good := d.current, cacheTime-time.Since(d.arrived)
@@ -193,7 +193,7 @@ func (d *directory) Lookup(ctx context.Context, name string, out *fuse.EntryOut)
 	return d.node.child(ctx, name, current.info, out)
 }
 
-// Seekdir goes to where an entry with this offset was given, or to the beginning.
+// Seekdir goes to behind the entry with this offset, or to the beginning.
 func (d *directory) Seekdir(ctx context.Context, offset uint64) syscall.Errno {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -217,10 +217,10 @@ func (d *directory) rewind() {
 	d.listing, d.batch, d.position, d.finished, d.paused = nil, nil, 0, 0, false
 }
 
-// Releasedir is the end of a directory handle.
+// Releasedir closes a directory handle.
 func (d *directory) Releasedir(context.Context, uint32) { d.node.m.release(d) }
 
-// Close closes what is open in the file system.
+// Close closes the listing.
 func (d *directory) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

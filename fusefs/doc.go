@@ -36,9 +36,9 @@
 //
 // A file is open in one version: its size, its modification time, and what FileInfo.Sys returns if that is comparable
 // and no pointer; of a *syscall.Stat_t, the inode and the change time. While a program has the file open, it sees the
-// bytes and attributes of that version, and nothing that others append: the bytes before may have changed too. So
-// `tail -f` does not work. When the file system no longer has the version, reads fail with ESTALE; they never mix bytes
-// of two versions. An open that finds another version gets a new node, so the kernel's page cache never holds both. The
+// bytes and attributes of that version, and nothing that others append, so `tail -f` does not work: the bytes before
+// may have changed too. When the file system no longer has the version, reads fail with ESTALE; they never mix bytes of
+// two versions. An open that finds another version gets a new node, so the kernel's page cache never holds both. The
 // cache is kept from one open to the next if the version is the same.
 //
 // A read returns everything that was asked for, up to the size of the version, or an error. It never returns zeros in
@@ -47,9 +47,9 @@
 // Nothing waits forever. If the file system does not answer within Config.Timeout, the program gets EIO. A signal
 // shortens the wait to half a second, except for changes: the program must know whether they were made. Reads share a
 // link that may be slow. While parts of any read arrive, all reads wait on, up to six times Config.Timeout. The mount
-// asks for no more at once than arrives in about a second, so read-ahead does not clog a slow link or make it look dead.
-// When the file system answers again, the mount works again, with the same open files. The number of calls that do not
-// return is bounded, and so is their memory.
+// asks for no more at once than arrives in about a second, so read-ahead does not clog a slow link or make it look
+// dead. When the file system answers again, the mount works again, with the same open files. The number of calls that
+// do not return is bounded, and so is their memory.
 //
 // All files belong to the user who mounts; permissions come from the file system. The kernel follows symbolic links, on
 // this machine. Extended attributes and hard links are not shown.
@@ -84,8 +84,8 @@
 // files that were neither closed nor synced. Unsynced data may be lost: parts of a file, or all of a new one.
 //
 // The program goes on while the file system gets the bytes, so a successful write may be lost later. Then every later
-// write, fsync(2) and close(2) of that file fails until all programs have closed it, and new content is not published. A
-// close alone does not wait for the disk of the other side, as with a local file system. If nothing was written since
+// write, fsync(2) and close(2) of that file fails until all programs have closed it, and new content is not published.
+// A close alone does not wait for the disk of the other side, as with a local file system. If nothing was written since
 // the last fsync or close, the other side may go away and come back: programs write on.
 //
 // The file system may limit how many files are open at once (ENFILE). Files in place are then synced and closed there,
@@ -94,12 +94,12 @@
 // A descriptor that creates a file and only writes bypasses the page cache, and so do all descriptors that are opened
 // while it is open. If a program also stores to such a file through a mapping, it may undo writes to the same page.
 //
-// A program that passes its descriptors on, as a shell does, closes a file several times; each time, others see what was
-// written so far. A file that is still empty then, as after a shell's redirection, counts as not closed. If others
-// change a file that a program has open, its next write, fsync or close fails with ESTALE. Writes of two machines at the
-// same moment are not kept apart. A file that is removed while a program has it open, and has written to it, can be read
-// and written on. If the program has not written to it, it can be read while the file system has it, and writes fail
-// with ESTALE.
+// A program that passes its descriptors on, as a shell does, closes a file several times; each time, others see what
+// was written so far. A file that is still empty then, as after a shell's redirection, counts as not closed. If others
+// change a file that a program has open, its next write, fsync or close fails with ESTALE. Writes of two machines at
+// the same moment are not kept apart. A file that is removed while a program has it open, and has written to it, can be
+// read and written on. If the program has not written to it, it can be read while the file system has it, and writes
+// fail with ESTALE.
 //
 // Hard links, devices, and new symbolic links are not supported (EOPNOTSUPP), and the owner of a file cannot be changed
 // (EPERM). The kernel keeps locks: they hold among the programs of this machine.
@@ -107,13 +107,13 @@
 // # A hostile file system
 //
 // Names that lead elsewhere, that package io/fs cannot open, or that contain control characters are not shown. A file
-// with a negative size cannot be opened. Reads beyond the real end of a file that is shorter than its size return EIO. A
-// listing may be endless: a few hundred of its entries are in memory at a time. A panic is EIO to the program, and the
-// error of [Mounted.Wait].
+// with a negative size cannot be opened. Reads beyond the real end of a file that is shorter than its size return EIO.
+// A listing may be endless: a few hundred of its entries are in memory at a time. A panic is EIO to the program, and
+// the error of [Mounted.Wait].
 //
 // # The end
 //
-// Unmount works even while programs use the directory. Their requests then fail, and what they neither closed nor synced
-// may be lost; a [LostError] reports that. When a mounting process is killed, its mount stays and every access fails
-// with ENOTCONN; the next Mount at that directory removes it.
+// Unmount works even while programs use the directory. Their requests then fail, and what they neither closed nor
+// synced may be lost; a [LostError] reports that. When a mounting process is killed, its mount stays and every access
+// fails with ENOTCONN; the next Mount at that directory removes it.
 package fusefs

@@ -6,10 +6,11 @@ import (
 	"syscall"
 )
 
-// largestErrno is what the kernel takes; an answer with another one it refuses, and the program would wait on.
+// largestErrno is the largest error that the kernel accepts. It refuses an answer with a larger one, and the program
+// waits on.
 const largestErrno = 511
 
-// errno says what an error of the file system means to a program. It is never 0 for an error.
+// errno returns the error that a program gets for an error of the file system. It is 0 only for nil.
 func (m *mount) errno(err error) syscall.Errno {
 	if err == nil {
 		return 0
@@ -39,8 +40,8 @@ func (m *mount) errno(err error) syscall.Errno {
 	return syscall.EIO
 }
 
-// tolerable keeps away what has a meaning between the mount and the kernel: an operation answered with ENOSYS is never
-// asked for again, and ENOTCONN is the mark of a mount whose process is gone.
+// tolerable replaces errors that mean something to the kernel: it never repeats an operation that returned ENOSYS, and
+// ENOTCONN marks a mount whose process is gone.
 func tolerable(e syscall.Errno) syscall.Errno {
 	switch {
 	case e == syscall.ENOSYS:

@@ -16,14 +16,14 @@ import (
 type handle struct {
 	node    *node
 	version version
-	writes  uint64 // of the node, when it was opened
+	writes  uint64 // node.writes when it was opened
 	reader  *reader
 	file    fs.File
-	path    string                 // it was opened by
-	era     atomic.Uint64          // of the mount, when it was last at that path
-	moved   atomic.Pointer[handle] // what reads for it, if the file has become another version by what was written here
+	path    string                 // by which it was opened
+	era     atomic.Uint64          // mount.era when it last had that path
+	moved   atomic.Pointer[handle] // reads for it after writes here made another version
 
-	fresh atomic.Bool // the kernel drops its pages at this open, and nothing shows yet that it has
+	fresh atomic.Bool // the kernel may not have dropped its pages at this open yet
 }
 
 var (
@@ -31,7 +31,7 @@ var (
 	_ gofs.FileReleaser = (*handle)(nil)
 )
 
-// openedFile is a file of the file system with what it says of itself.
+// openedFile is an open file of the file system, with its attributes.
 type openedFile struct {
 	file    fs.File
 	content io.ReaderAt
@@ -59,8 +59,8 @@ func (m *mount) openFile(path string) (openedFile, error) {
 
 func (m *mount) discardOpened(late openedFile) { m.discard(late.file) }
 
-// Open asks the file system, each time: what the other side has closed is what is seen here. The kernel keeps its pages
-// if they are of the version that is there.
+// Open asks the file system each time, so it sees what the other side has closed. The kernel keeps its pages if they
+// are of the current version.
 func (n *node) Open(ctx context.Context, flags uint32) (gofs.FileHandle, uint32, syscall.Errno) {
 	if n.m.config.ReadWrite {
 		return n.openWriting(ctx, flags)
@@ -75,7 +75,7 @@ func (n *node) Open(ctx context.Context, flags uint32) (gofs.FileHandle, uint32,
 	return h, kernelFlags | fuse.FOPEN_NOFLUSH, 0
 }
 
-// openVersion opens the version that is there now. If it is not known, the kernel has to look it up before it writes.
+// openVersion opens the current version. If the kernel does not know it, it must look it up before it writes.
 func (n *node) openVersion(ctx context.Context, writes bool) (*handle, uint32, syscall.Errno) {
 	var era, before uint64
 	var path string
@@ -85,7 +85,7 @@ func (n *node) openVersion(ctx context.Context, writes bool) (*handle, uint32, s
 		return path, errno
 	}, n.m.openFile, n.m.discardOpened)
 	if errno == syscall.ENOENT {
-		// The kernel looks again. A program that wanted to create the file if it is not there then does.
+		// The kernel looks the name up again, and creates the file if the program wanted that.
 		errno = syscall.ESTALE
 	}
 	if errno != 0 {
@@ -112,8 +112,7 @@ func (n *node) openVersion(ctx context.Context, writes bool) (*handle, uint32, s
 	n.handles++
 	keep := n.pages && n.cached == now
 	h.fresh.Store(!keep)
-	// Without pages in the kernel, and with nobody else who reads them in, there is nothing that those stored could mix
-	// with.
+	// If the kernel has no pages, and no other handle reads them in, stored pages cannot mix with others.
 	store := known && !n.pages && n.handles == 1 && !n.m.config.ReadWrite
 	n.mu.Unlock()
 
@@ -123,21 +122,21 @@ func (n *node) openVersion(ctx context.Context, writes bool) (*handle, uint32, s
 		flagsOut |= fuse.FOPEN_KEEP_CACHE
 	}
 	if !known && writes {
-		// What is appended goes to where the kernel takes the end to be.
-		_ = h.Release(ctx) // it gives no error
+		// The kernel would append at the end that it knows.
+		_ = h.Release(ctx) // it returns 0
 		return nil, 0, syscall.ESTALE
 	}
 	if !known {
-		// The kernel has the size of another version. It must not read with that: beyond the end there would be zeros.
+		// The kernel has the size of another version. Reads with that size would return zeros beyond the end.
 		if errno := n.NotifyContent(-1, 0); errno != 0 && errno != syscall.ENOENT {
-			_ = h.Release(ctx) // it gives no error
+			_ = h.Release(ctx) // it returns 0
 			return nil, 0, syscall.ESTALE
 		}
 	}
 	return h, flagsOut, 0
 }
 
-// store gives the kernel the pages of a file whose content came along with it, so that it need not ask for them. It
+// store sends the kernel the pages of a file whose content came with the open, so that it need not ask for them. It
 // reports whether the kernel has them.
 func (h *handle) store() bool {
 	content := heldContent(h.file)
@@ -148,7 +147,7 @@ func (h *handle) store() bool {
 	return true
 }
 
-// heldContent gives the content of a file that has all of it in memory, or nothing.
+// heldContent returns the content of a file that is all in memory, or nil.
 func heldContent(file fs.File) []byte {
 	if held, is := file.(heldFile); is {
 		return held.Content()
@@ -164,7 +163,8 @@ func newHandle(n *node, opened openedFile, path string, era uint64) *handle {
 	return h
 }
 
-// check says whether the file still is what was opened. It is asked after each read from the file system.
+// check returns an error if the file is no longer the opened version. It is called after each read from the file
+// system.
 func (h *handle) check() error {
 	info, err := h.file.Stat()
 	if err == nil && versionOf(info) != h.version {
@@ -173,12 +173,12 @@ func (h *handle) check() error {
 	return err
 }
 
-// Read gives all that was asked for, up to the end of the file, or an error.
+// Read returns all bytes that were asked for, up to the end of the file, or an error.
 func (h *handle) Read(ctx context.Context, dest []byte, offset int64) (fuse.ReadResult, syscall.Errno) {
 	h.settle()
 	result, errno := h.read(ctx, len(dest), offset)
 	if errno == syscall.ENOENT {
-		// A program that has the file open does not expect that. It was removed.
+		// The file was removed. A program that has it open does not expect ENOENT.
 		errno = syscall.ESTALE
 	}
 	return result, errno
@@ -197,11 +197,11 @@ func (h *handle) read(ctx context.Context, length int, offset int64) (fuse.ReadR
 		if errno != syscall.ESTALE || h.node.writeState() == before {
 			return result, errno
 		}
-		// It is we who have begun to write it in place, or have ended that.
+		// A program here began, or ended, to write it in place.
 	}
 }
 
-// writeState tells whether something was written meanwhile.
+// writeState changes whenever a file is written here.
 type writeState struct {
 	draft  *draft
 	writes uint64
@@ -217,8 +217,8 @@ func (n *node) writeState() writeState {
 	return state
 }
 
-// settle notes that the kernel has carried out the open, and so that the pages it has from now on are of this version.
-// Between the answer to an open and that, another open must not be told to keep the pages.
+// settle notes that the kernel has completed the open, so that its pages are of this version from now on. Until then,
+// no other open may keep the pages.
 func (h *handle) settle() {
 	if !h.fresh.Load() || !h.fresh.CompareAndSwap(true, false) {
 		return
@@ -231,7 +231,7 @@ func (h *handle) settle() {
 	}
 }
 
-// Release is the end of the last descriptor of a handle.
+// Release closes a handle after its last descriptor.
 func (h *handle) Release(context.Context) syscall.Errno {
 	h.settle()
 	n := h.node
@@ -248,7 +248,7 @@ func (h *handle) Release(context.Context) syscall.Errno {
 	return 0
 }
 
-// Close closes the file.
+// Close waits for reads, and closes the file.
 func (h *handle) Close() error {
 	h.reader.close()
 	return h.file.Close()

@@ -6,39 +6,39 @@ import (
 )
 
 const (
-	// flightTime is how long the bytes that were asked for at once should take to come, or a tenth of Config.Timeout if
-	// that is shorter: much less leaves a far file system idle between two answers, and much more makes every other
-	// request wait behind them.
+	// flightTime is how long the bytes under way should take to arrive, or a tenth of Config.Timeout if that is
+	// shorter. Much less leaves a distant file system idle between answers; much more makes other requests wait behind
+	// them.
 	flightTime = time.Second
 
-	// firstWindow is what is asked for at once as long as nothing is known of the file system.
+	// firstWindow is the window before anything is known of the file system.
 	firstWindow = 512 << 10
 
-	// leastPiece is what a fetch may ask for at once however many others are under way.
+	// leastPiece is what a fetch may ask for at once, whatever is under way.
 	leastPiece = 32 << 10
 
-	// readTimeouts is how many times Config.Timeout a read waits at most, for a file system that answers other reads.
+	// readTimeouts times Config.Timeout is how long a read waits at most while other reads progress.
 	readTimeouts = 6
 )
 
-// link is what the fetches of a mount have shown of the way to the file system, which they share. Its window is how
-// many bytes they ask for at once: about what comes within the flight time. That is throughput by Little's law, the
-// bytes under way divided by the time that each takes. It grows by no more than twice what came, as the slow start of
-// TCP does, so that a short burst is not taken for the link.
+// link measures the way to the file system, which all fetches of a mount share. Its window is how many bytes they ask
+// for at once: about what arrives within the flight time. By Little's law, the throughput is the bytes under way
+// divided by the time that each takes. As in TCP's slow start, the window grows by at most twice what arrived, so that
+// a short burst does not count as the speed of the link.
 type link struct {
 	flight time.Duration
-	most   int64 // the window never needs more
+	most   int64 // the largest useful window
 
 	mu       sync.Mutex
 	window   int64
 	flying   int64     // bytes under way
-	progress time.Time // when a piece came last
+	progress time.Time // when a piece last arrived
 }
 
-// piece is a part of a fetch that the file system is asked for at once.
+// piece is the part of a fetch that one call of the file system reads.
 type piece struct {
 	length int
-	flying int64 // bytes under way when it began, its own too
+	flying int64 // bytes under way when it began, including its own
 	began  time.Time
 }
 
@@ -46,7 +46,7 @@ func newLink(timeout time.Duration, memory int64) *link {
 	return &link{flight: min(flightTime, timeout/10), most: memory, window: firstWindow}
 }
 
-// begin says how many of the bytes that are left of a fetch to ask for now.
+// begin returns how many of the bytes left of a fetch to ask for now.
 func (l *link) begin(left int) piece {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -55,8 +55,8 @@ func (l *link) begin(left int) piece {
 	return piece{length, l.flying, time.Now()}
 }
 
-// end takes note of how a piece came, and whether it came well. One that failed after a long time is as slow as if it
-// had come then, or the next ones would clog a link that brings less than before in the time that there is.
+// end notes the end of a piece, and whether it succeeded. One that failed after a long time counts as slow: otherwise
+// the next ones would clog a link that has become slower.
 func (l *link) end(p piece, well bool) {
 	now := time.Now()
 	l.mu.Lock()
@@ -76,14 +76,14 @@ func (l *link) end(p piece, well bool) {
 	}
 }
 
-// share gives how much of the window there is for each of some readers.
+// share returns each reader's share of the window.
 func (l *link) share(readers int) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.window / int64(max(readers, 1))
 }
 
-// lastProgress gives when a piece came last.
+// lastProgress returns when a piece last arrived.
 func (l *link) lastProgress() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()

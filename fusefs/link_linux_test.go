@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestASlowLinkThatAnswersIsNotTakenForGone has several programs read over a link that takes longer than the limit for
-// what they read ahead. All get all of their bytes. When nothing comes any more, they get EIO.
+// TestASlowLinkThatAnswersIsNotTakenForGone has several programs read over a link that needs longer than the limit for
+// their read-ahead. All get all bytes. When no more bytes arrive, they get EIO.
 func TestASlowLinkThatAnswersIsNotTakenForGone(t *testing.T) {
 	t.Parallel()
 	const (

@@ -11,11 +11,11 @@ const (
 	// batchEntries is how many entries of a directory are in memory at a time.
 	batchEntries = 512
 
-	// maxEmptyBatches is how often a file system may give neither an entry nor an end.
+	// maxEmptyBatches is how often a file system may return neither an entry nor an end.
 	maxEmptyBatches = 16
 )
 
-// entry is one name of a listing, with its attributes where the file system gave them.
+// entry is one name of a listing, with its attributes if the file system returned them.
 type entry struct {
 	name string
 	mode uint32 // the type
@@ -26,7 +26,7 @@ type entry struct {
 type listing struct {
 	m *mount
 
-	mu   sync.Mutex // held by a call of the file system, which may not come back
+	mu   sync.Mutex // held by a call of the file system, which may not return
 	file fs.ReadDirFile
 }
 
@@ -42,13 +42,13 @@ func openListing(m *mount, path string) (*listing, error) {
 	return &listing{m: m, file: dir}, nil
 }
 
-// part is what comes next in a listing, and the error or end after it.
+// part is the next part of a listing, and the error or end after it.
 type part struct {
 	entries  []entry
 	finished error
 }
 
-// read reads some entries, with their attributes: a program that lists a directory mostly wants them.
+// read reads some entries with their attributes, which programs that list a directory usually want.
 func (l *listing) read() part {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -61,7 +61,7 @@ func (l *listing) read() part {
 			return next
 		}
 	}
-	return part{finished: errors.New("fusefs: a listing without entries and without an end")}
+	return part{finished: errors.New("fusefs: listing returns neither entries nor an end")}
 }
 
 func readPart(file fs.ReadDirFile) part {

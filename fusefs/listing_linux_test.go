@@ -27,7 +27,7 @@ func (p *play) waitFor(what string, is func(playCounts) bool) {
 	}
 }
 
-// TestListingIsClosedAfterItsCalls gives up listings in the middle of a call.
+// TestListingIsClosedAfterItsCalls ends programs in the middle of listing a directory.
 func TestListingIsClosedAfterItsCalls(t *testing.T) {
 	t.Parallel()
 	p := startPlay(t, playOptions{Timeout: shortTimeout})
@@ -71,7 +71,7 @@ func TestListingIsClosedAfterItsCalls(t *testing.T) {
 	}
 }
 
-// TestListingThatPauses changes a file after its attributes were listed, and before they are given to the kernel.
+// TestListingThatPauses changes a file after its attributes were listed, before the kernel gets them.
 func TestListingThatPauses(t *testing.T) {
 	p := startPlay(t, playOptions{})
 	p.put(playFile{Name: "other"})

@@ -21,8 +21,8 @@ import (
 	"culvert/internal/testkit/mountsuite"
 )
 
-// mountChild is what a process that mounts is told, in its environment. A process that used its own mount could wait
-// for itself; so the test and the mount are two.
+// mountChild is the environment variable with the orders for a process that mounts. A process that used its own mount
+// could wait for itself, so the test is another process.
 const mountChild = "CULVERT_FUSEFS_MOUNT"
 
 // mountConfig is how a root is mounted.
@@ -77,7 +77,7 @@ func runMount(text string) error {
 	return errors.Join(err, mounted.Unmount())
 }
 
-// mountedDirs are those of all tests.
+// mountedDirs are the mounts of all tests.
 var mountedDirs struct {
 	mu   sync.Mutex
 	dirs []string
@@ -183,7 +183,7 @@ func (p *mountProcess) kill(t *testing.T) {
 	}
 }
 
-// checkUnmounted takes away what is mounted at a directory, and says if something was.
+// checkUnmounted fails the test if something is mounted at a directory, and unmounts it.
 func checkUnmounted(dir string) error {
 	table, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil || !strings.Contains(string(table), " "+dir+" ") {
@@ -200,7 +200,7 @@ func checkUnmounted(dir string) error {
 	return err
 }
 
-// needFUSE ends a test where nothing can be mounted.
+// needFUSE ends a test if nothing can be mounted.
 func needFUSE(t *testing.T) {
 	t.Helper()
 	file, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)

@@ -10,7 +10,6 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	gofs "github.com/hanwen/go-fuse/v2/fs"
@@ -18,23 +17,23 @@ import (
 )
 
 const (
-	// maxRequest is the most that the kernel asks for at once: as much as it can.
+	// maxRequest is the largest request of the kernel, in bytes: its maximum.
 	maxRequest = 1 << 20
 
-	// maxBackground is how many requests of its read-ahead the kernel has under way.
+	// maxBackground is how many read-ahead requests the kernel may have under way.
 	maxBackground = 64
 
-	// cacheTime is how long the kernel believes names and attributes. It asks at every open, whatever it believes.
+	// cacheTime is how long the kernel caches names and attributes. It asks at every open all the same.
 	cacheTime = time.Second
 
-	// politeTime is how long the connection has to end by itself when the directory is unmounted.
+	// politeTime is how long the connection may take to end by itself after an unmount.
 	politeTime = time.Second
 
-	// leaveTime is how long Unmount waits for requests that are being answered, after the connection has ended.
+	// leaveTime is how long Unmount waits for requests after the connection has ended.
 	leaveTime = 5 * time.Second
 )
 
-// mount is what all nodes and handles of a mounted file system share.
+// mount is the state that all nodes and handles of a mounted file system share.
 type mount struct {
 	config Config
 	stat   func(name string) (fs.FileInfo, error)
@@ -42,42 +41,42 @@ type mount struct {
 	gid    uint32
 
 	generation atomic.Uint64 // of the next node
-	era        atomic.Uint64 // grows with each rename: handles read by the path that a file had
+	era        atomic.Uint64 // grows with each rename, since handles read by path
 	crowd      crowd
 	paths      *pathLock
-	inPlace    sync.Map      // *node: those that may be open on the other side, to be written in place
-	pageless   bool          // the kernel can write without pages to files that are mapped
-	slots      chan struct{} // one for each call of the file system that may still begin
+	inPlace    sync.Map      // the nodes that may be open on the other side, to be written in place
+	pageless   bool          // the kernel can bypass its pages for files that are mapped
+	slots      chan struct{} // a token for each call of the file system that may begin
 	buffers    *buffers      // of reads
 	written    *buffers      // of writes; nil if programs may not write
 	link       *link
 	workers    *workers
 	deadlines  sync.Pool
 	moving     moving
-	ended      chan struct{} // closed when the kernel asks for nothing any more
+	ended      chan struct{} // closed when the kernel sends no more requests
 
 	mu      sync.Mutex
 	open    map[io.Closer]struct{} // handles that the kernel has not released
 	failure error                  // the first panic
-	lost    int                    // files under construction at the end
+	lost    int                    // unfinished files at the end
 }
 
-// Mounted is a directory that shows a file system. Its methods may be called at once, and more than once.
+// Mounted is a mounted directory. Its methods are safe for concurrent use, and may be called more than once.
 type Mounted struct {
 	mount  *mount
 	point  mountPoint
 	served chan struct{} // closed when everything is over
-	left   chan struct{} // closed when Unmount gave up waiting for that
+	left   chan struct{} // closed when Unmount has given up waiting for served
 
 	unmount sync.Once
 	err     error // of unmount
 }
 
-// Mount shows config.FS in the directory dir, which has to be there, until it is unmounted. A mount of this package
-// that was left at dir by a process that was killed is taken away first. Requests are answered by goroutines of this
-// process; it must not itself use the directory, since it could wait for itself.
+// Mount mounts config.FS at the existing directory dir. It first removes a mount of this package that a killed process
+// left there. Goroutines of this process answer requests, so the process must not use the directory itself: it could
+// wait for itself.
 //
-// It asks FS for its root, and fails if that is not a directory.
+// Mount asks FS for its root, and fails if that is not a directory.
 func Mount(dir string, config Config) (*Mounted, error) {
 	mounted, err := attach(dir, config)
 	if err != nil {
@@ -154,26 +153,24 @@ func newMount(config Config) *mount {
 	return m
 }
 
-// newRoot asks for the root of the file system.
+// newRoot asks the file system for its root.
 func (m *mount) newRoot() (*node, error) {
-	var failed error
-	info, errno := call(context.Background(), m, func() (fs.FileInfo, error) {
+	answer, errno := call(context.Background(), m, func() (outcome[fs.FileInfo], error) {
 		info, err := m.stat(".")
-		failed = err
-		return info, err
+		return outcome[fs.FileInfo]{info, err}, nil
 	}, nil)
 	switch {
-	case errno == syscall.EIO && failed == nil:
-		return nil, fmt.Errorf("no answer within %v", m.config.Timeout)
 	case errno != 0:
-		return nil, failed
-	case !info.IsDir():
+		return nil, fmt.Errorf("no answer within %v", m.config.Timeout)
+	case answer.err != nil:
+		return nil, answer.err
+	case !answer.value.IsDir():
 		return nil, errors.New("the root of the file system is not a directory")
 	}
-	return &node{m: m, inode: inodeOf(info, ".")}, nil
+	return &node{m: m, inode: inodeOf(answer.value, ".")}, nil
 }
 
-// serve attaches the file system and answers the first request of the kernel, which settles what both can do.
+// serve attaches the file system and answers the first request, which negotiates capabilities.
 func (m *mount) serve(dir string, root *node) (*fuse.Server, mountPoint, error) {
 	timeout := cacheTime
 	options := &gofs.Options{
@@ -189,7 +186,7 @@ func (m *mount) serve(dir string, root *node) (*fuse.Server, mountPoint, error) 
 			MaxBackground: maxBackground,
 			MaxWrite:      maxRequest,
 			DisableXAttrs: true,
-			DisableSplice: true, // answers are in memory already
+			DisableSplice: true, // answers are already in memory
 			Logger:        log.New(io.Discard, "", 0),
 			PanicHandler: func(r any) fuse.Status {
 				return fuse.ToStatus(m.errno(m.panicked(r)))
@@ -221,7 +218,7 @@ func (m *mount) serve(dir string, root *node) (*fuse.Server, mountPoint, error) 
 	return server, point, nil
 }
 
-// end closes what the kernel can no longer release.
+// end closes everything that the kernel can no longer release.
 func (m *mount) end() {
 	m.mu.Lock()
 	left := m.open
@@ -240,7 +237,7 @@ func (m *mount) end() {
 	}
 }
 
-// endError is what is to be said at the end.
+// endError returns the error of Wait and Unmount.
 func (m *mount) endError() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -250,8 +247,8 @@ func (m *mount) endError() error {
 	return m.failure
 }
 
-// hold notes a handle that has to be closed in the end. The kernel releases most of them before. After the end it is
-// closed at once.
+// hold registers a handle that must be closed at the end of the mount, unless the kernel releases it before. After the
+// end it is closed immediately.
 func (m *mount) hold(handle io.Closer) {
 	m.mu.Lock()
 	ended := m.open == nil
@@ -270,7 +267,7 @@ func (m *mount) release(handle io.Closer) {
 	}
 }
 
-// letGo reports whether the caller has to close a handle that was held.
+// letGo unregisters a handle, and reports whether the caller must close it.
 func (m *mount) letGo(handle io.Closer) (held bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -279,15 +276,15 @@ func (m *mount) letGo(handle io.Closer) (held bool) {
 	return held
 }
 
-// discard closes what was only read from, of which an error changes nothing any more. Nobody waits for it.
+// discard closes a handle whose error no longer matters. Nothing waits for it.
 func (m *mount) discard(closer io.Closer) {
 	m.workers.start(func() {
 		_, _ = guarded(m, func() (struct{}, error) { return struct{}{}, closer.Close() })
 	})
 }
 
-// Wait waits until the directory is unmounted, by Unmount or by somebody else. Its error tells of a panic of the file
-// system, which programs saw as EIO, and is a [*LostError] if programs had files open that they had written to.
+// Wait waits until the directory is unmounted, by Unmount or otherwise. It returns the first panic of the file system,
+// which programs saw as EIO, and a [*LostError] if programs had unsynced files open.
 func (m *Mounted) Wait() error {
 	select {
 	case <-m.served:
@@ -296,9 +293,8 @@ func (m *Mounted) Wait() error {
 	return m.mount.endError()
 }
 
-// Unmount takes the file system from the directory. If programs still use it, it is gone from the directory all the
-// same, and their requests fail. It is not an error if there is nothing mounted any more. Its error may also be that of
-// Wait.
+// Unmount unmounts the directory. If programs still use it, it is unmounted all the same, and their requests fail. If
+// it is no longer mounted, Unmount succeeds. Otherwise it returns its own error, or that of Wait.
 func (m *Mounted) Unmount() error {
 	m.unmount.Do(func() { m.err = m.leave() })
 	if m.err != nil {
@@ -310,8 +306,8 @@ func (m *Mounted) Unmount() error {
 func (m *Mounted) leave() error {
 	select {
 	case <-m.served:
-		// Somebody else has unmounted it, and what is there now may be another mount: the kernel gives the number of a
-		// device again. Or he has ended the connection only.
+		// Another process has unmounted it, or only ended its connection. The directory may have another mount, even
+		// with the same device number.
 		if !m.point.isDead() {
 			return nil
 		}
@@ -325,17 +321,17 @@ func (m *Mounted) leave() error {
 	if m.isServed(politeTime) {
 		return nil
 	}
-	// Another mount namespace still has it, such as that of a container.
+	// It is still in another mount namespace, such as a container's.
 	m.point.disconnect()
 	if !m.isServed(leaveTime) {
-		// The connection cannot be ended, for want of rights. All requests fail from now on; with this process it ends.
+		// The process may not end the connection. All requests fail from now on, and it ends with this process.
 		m.mount.end()
 		close(m.left)
 	}
 	return nil
 }
 
-// isServed waits for the end, and reports whether it came.
+// isServed waits for the end up to limit, and reports whether it came.
 func (m *Mounted) isServed(limit time.Duration) bool {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()

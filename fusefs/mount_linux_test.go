@@ -16,7 +16,7 @@ import (
 	"culvert/internal/testkit"
 )
 
-// content gives all bytes of a file of a playFS.
+// content returns all bytes of a file of a playFS.
 func content(seed uint64, size int) []byte {
 	p := make([]byte, size)
 	fillContent(p, seed, 0)
@@ -35,7 +35,7 @@ func wantContent(t *testing.T, path string, seed uint64, size int) {
 	}
 }
 
-// wantLittleMemory holds the process that mounts to what a mount may take, whatever it serves.
+// wantLittleMemory fails the test if the process that mounts took more memory than a mount may.
 func wantLittleMemory(t *testing.T, report playReport) {
 	t.Helper()
 	if most := 128 << 10; report.ResidentKB > most && !raceEnabled { // which has memory of its own for each byte
@@ -150,7 +150,7 @@ func TestMountAfterKill(t *testing.T) {
 	p.stop()
 }
 
-// TestMountRightAfterKill has the kernel still believe the attributes of the directory.
+// TestMountRightAfterKill mounts while the kernel still caches the attributes of the directory.
 func TestMountRightAfterKill(t *testing.T) {
 	killed := startPlay(t, playOptions{})
 	if _, err := os.Stat(killed.dir); err != nil {
@@ -160,7 +160,7 @@ func TestMountRightAfterKill(t *testing.T) {
 	startPlay(t, playOptions{Dir: killed.dir}).stop()
 }
 
-// TestMountAfterKillBehindLinks mounts where links lead to a dead mount.
+// TestMountAfterKillBehindLinks mounts at symbolic links that lead to a dead mount.
 func TestMountAfterKillBehindLinks(t *testing.T) {
 	killed := startPlay(t, playOptions{})
 	killed.kill()
@@ -182,7 +182,7 @@ func TestMountAfterKillBehindLinks(t *testing.T) {
 	}
 }
 
-// TestUnmountLeavesOtherMounts has somebody unmount, and mount again, so that the kernel gives the same device number.
+// TestUnmountLeavesOtherMounts has another process unmount and mount again, so that the device number is the same.
 func TestUnmountLeavesOtherMounts(t *testing.T) {
 	first := startPlay(t, playOptions{})
 	second := startPlay(t, playOptions{})
@@ -255,8 +255,8 @@ func TestNothingWaitsForEver(t *testing.T) {
 	wantContent(t, p.path("slow"), 1, 100)
 }
 
-// TestWaitsWhileBytesMove has a file system answer nothing for three times as long as a program waits, while it says
-// that bytes move, as those of a slow line do.
+// TestWaitsWhileBytesMove has a file system answer after three times the limit. Meanwhile it reports that bytes move,
+// as on a slow line.
 func TestWaitsWhileBytesMove(t *testing.T) {
 	t.Parallel()
 	p := startPlay(t, playOptions{Timeout: shortTimeout})

@@ -18,18 +18,18 @@ import (
 const (
 	subtype = "culvert"
 
-	// readAheadKiB is how far the kernel reads ahead of a sequential reader, where we may say so. It splits that into
-	// requests of maxRequest, several of which are then under way.
+	// readAheadKiB is how far the kernel reads ahead of a sequential reader, if this process may set it. The kernel has
+	// several requests of maxRequest under way for it.
 	readAheadKiB = 4096
 
-	// mountFlags are those of fusermount: no devices and no programs that take on rights.
+	// mountFlags are those of fusermount: no devices and no setuid programs.
 	mountFlags = syscall.MS_NOSUID | syscall.MS_NODEV
 
-	// staleTime is how long a mount that is there already has to show that somebody answers for it.
+	// staleTime is how long an existing mount may take to answer.
 	staleTime = 5 * time.Second
 )
 
-// mountPoint is a directory with something mounted on it, as the kernel knows it.
+// mountPoint is an entry of the kernel's table of mounts.
 type mountPoint struct {
 	dir        string
 	device     string // major:minor
@@ -47,8 +47,8 @@ func mountOptions(config Config) []string {
 	return options
 }
 
-// mountDirect attaches a new connection to dir, if we have the right to, and gives the descriptor of the connection.
-// Unlike that of go-fuse it is not inherited by programs that this process starts, which would keep a dead mount alive.
+// mountDirect attaches a new connection to dir, if this process may, and returns its descriptor. Unlike go-fuse's, it
+// is not inherited by programs that this process starts, which would keep a dead mount alive.
 func mountDirect(dir string, config Config) (int, error) {
 	fd, err := syscall.Open("/dev/fuse", syscall.O_RDWR|syscall.O_CLOEXEC, 0)
 	if err != nil {
@@ -69,13 +69,13 @@ func mountDirect(dir string, config Config) (int, error) {
 	return fd, nil
 }
 
-// clearPoint gives the real path of a directory, after it has taken away what a killed process left mounted there.
+// clearPoint returns the real path of a directory, after it has removed the mount of a killed process there.
 func clearPoint(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err
 	}
-	// The directory itself cannot be looked at while a dead mount is on it.
+	// Under a dead mount, the directory itself cannot be examined.
 	parent, err := filepath.EvalSymlinks(filepath.Dir(dir))
 	if err != nil {
 		return "", err
@@ -115,8 +115,8 @@ func clearPoint(dir string) (string, error) {
 	return dir, err
 }
 
-// restore takes away what was mounted on dir since p was found there, if that is a mount of this package. Nothing else
-// is touched: the directory may have been the place of another file system all the time.
+// restore removes a mount of this package that was made on dir after p was found there. It touches nothing else:
+// another file system may have been mounted there before.
 func (p mountPoint) restore(dir string) error {
 	now, err := findMount(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -128,12 +128,11 @@ func (p mountPoint) restore(dir string) error {
 	return now.abort()
 }
 
-// isDead reports whether nobody answers for a mount any more because the connection has ended. One that is only slow
-// is alive.
+// isDead reports whether the connection of a mount has ended. A mount that is only slow is alive.
 func (p mountPoint) isDead() bool {
 	asked := make(chan error, 1)
 	go func() {
-		// Unlike attributes, the kernel keeps this for no time.
+		// Unlike attributes, the kernel does not cache this.
 		asked <- syscall.Statfs(p.dir, &syscall.Statfs_t{})
 	}()
 	limit := time.NewTimer(staleTime)
@@ -146,7 +145,8 @@ func (p mountPoint) isDead() bool {
 	}
 }
 
-// findMount looks a directory up in the table of mounts, which asks none of them. What was mounted last is what shows.
+// findMount looks up a directory in the table of mounts, without a request to any of them. The last mount is the
+// visible one.
 func findMount(dir string) (mountPoint, error) {
 	table, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -174,12 +174,12 @@ func findMount(dir string) (mountPoint, error) {
 	return found, nil
 }
 
-// unescaped undoes the octal escapes of the table: blank, tab, newline and backslash.
+// unescaped replaces the octal escapes of the table: blank, tab, newline and backslash.
 func unescaped(path string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(path)
 }
 
-// isThere reports whether it still is what shows at the directory.
+// isThere reports whether p is still the visible mount of its directory.
 func (p mountPoint) isThere() (bool, error) {
 	now, err := findMount(p.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -188,7 +188,7 @@ func (p mountPoint) isThere() (bool, error) {
 	return err == nil && now.device == p.device, err
 }
 
-// unmount takes it away if nobody uses it.
+// unmount removes the mount if it is not in use.
 func (p mountPoint) unmount() error {
 	there, err := p.isThere()
 	if err != nil || !there {
@@ -197,8 +197,8 @@ func (p mountPoint) unmount() error {
 	return unmountWith(p.dir, 0, "-u")
 }
 
-// abort takes it from its directory even if it is used, and ends the connection, so that all requests fail. Root can
-// end it by the unmount too: not every container has the file that disconnect needs.
+// abort removes the mount even if it is in use, and ends the connection, so that all requests fail. For root the
+// unmount ends it too: not every container has the file that disconnect needs.
 func (p mountPoint) abort() error {
 	if there, err := p.isThere(); err != nil || !there {
 		return err
@@ -211,7 +211,7 @@ func (p mountPoint) abort() error {
 	return unmountWith(p.dir, syscall.MNT_DETACH, "-uz")
 }
 
-// disconnect ends the connection, if we may. The kernel names it by its minor number.
+// disconnect ends the connection, if this process may. The kernel names it by the minor device number.
 func (p mountPoint) disconnect() {
 	_, minor, _ := strings.Cut(p.device, ":")
 	_ = os.WriteFile("/sys/fs/fuse/connections/"+minor+"/abort", []byte("1"), 0)
@@ -229,8 +229,8 @@ func unmountWith(dir string, flags int, option string) error {
 	return nil
 }
 
-// raiseReadAhead has the kernel read further ahead than the 128 KiB that it takes for a good measure. Only root may
-// say so; without, the mount is slower.
+// raiseReadAhead makes the kernel read further ahead than its default of 128 KiB. Only root may do that; otherwise the
+// mount is slower.
 func (p mountPoint) raiseReadAhead() {
 	_ = os.WriteFile("/sys/class/bdi/"+p.device+"/read_ahead_kb", []byte(strconv.Itoa(readAheadKiB)), 0)
 }

@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// movingParts of Config.Timeout is how often a file system that can say so is asked whether anything moves.
+// movingParts is how often per Config.Timeout a MovingFS is asked whether anything moved.
 const movingParts = 4
 
-// movedForOthers is how many bytes may move for others while a request waits. Whatever moves beyond does not show that
-// the file system is at work for that request.
+// movedForOthers is how many bytes may move while a request waits. Beyond that they were for other requests, and no
+// longer extend the wait.
 const movedForOthers = 64 << 20
 
-// moving is when anything moved last on the way to a [MovingFS].
+// moving records when anything last moved on the way to a [MovingFS].
 type moving struct {
 	bytes atomic.Int64
-	at    atomic.Int64 // in nanoseconds since began; 0 if it is not known
+	at    atomic.Int64 // in nanoseconds since began; 0 if unknown
 	began time.Time
 }
 
-// watch looks until the mount ends.
+// watch polls until the mount ends.
 func (w *moving) watch(m *mount, tree MovingFS) {
 	ticker := time.NewTicker(max(m.config.Timeout/movingParts, time.Millisecond))
 	defer ticker.Stop()
@@ -36,7 +36,7 @@ func (w *moving) watch(m *mount, tree MovingFS) {
 	}
 }
 
-// extendMoving reports whether bytes have moved lately, and gives the wait the time that this is worth.
+// extendMoving extends the wait if bytes have moved lately, and reports whether it did.
 func (d *deadline) extendMoving() bool {
 	w := &d.m.moving
 	at := w.at.Load()

@@ -13,32 +13,32 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// maxPath is how long a path may become. The kernel has no such limit for who goes down step by step, and a file system
-// may have directories without end.
+// maxPath is the longest path, in bytes. The kernel does not limit programs that descend step by step, and a hostile
+// file system may have endless directories.
 const maxPath = 32 << 10
 
-// node is a name of the file system that the kernel knows. It is one file as long as the file keeps the number of its
-// inode; what replaces the file under the name is another node, with pages of its own in the kernel's cache.
+// node is a name of the file system that the kernel knows. It stays the same while the file keeps its inode number. A
+// file that replaces it under the name is another node, with its own pages in the kernel's cache.
 type node struct {
 	gofs.Inode
 	m *mount
 
 	place *list.Element // guarded by m.crowd.mu
 
-	mu      sync.Mutex  // guards what follows, which is of regular files but for inode and listings
-	inode   uint64      // its number on the other side, which changes when other content takes the name
-	version version     // what the kernel has the attributes of
-	changes uint64      // that we have made to it
-	writes  uint64      // those of them that were of the content
-	cached  version     // what its pages are of, if hasPages
-	pages   bool        // whether it may have pages that cached tells the version of
-	handles int         // that are open
-	opened  fs.FileInfo // of version, if there are handles
-	writing *writing    // nil if it was never written to
+	mu      sync.Mutex  // guards what follows
+	inode   uint64      // on the other side; it changes when other content takes the name
+	version version     // whose attributes the kernel has
+	changes uint64      // made here
+	writes  uint64      // changes of the content
+	cached  version     // whose pages the kernel has, if pages
+	pages   bool        // the kernel may have pages of version cached
+	handles int         // open handles
+	opened  fs.FileInfo // attributes of version, if there are handles
+	writing *writing    // nil if the file was never written to
 
 	// Of a directory:
-	listings map[*directory]changedNames // those under way
-	files    map[string]*node            // those that have their names in this mount only
+	listings map[*directory]changedNames // listings under way
+	files    map[string]*node            // files whose names exist in this mount only
 }
 
 var (
@@ -52,7 +52,7 @@ var (
 	_ gofs.NodeOnForgetter    = (*node)(nil)
 )
 
-// path gives the path in the file system. A node that lost its name has none.
+// path returns the path in the file system. A node that has lost its name has none.
 func (n *node) path() (string, syscall.Errno) {
 	var names []string
 	length := 0
@@ -76,7 +76,7 @@ func (n *node) path() (string, syscall.Errno) {
 	return strings.Join(names, "/"), 0
 }
 
-// childPath gives the path of a name in a directory.
+// childPath returns the path of a name in a directory.
 func (n *node) childPath(name string) (string, syscall.Errno) {
 	if len(name) > maxName {
 		return "", syscall.ENAMETOOLONG
@@ -91,7 +91,7 @@ func (n *node) childPath(name string) (string, syscall.Errno) {
 	return path + "/" + name, 0
 }
 
-// newPath is childPath for a name that something is to get.
+// newPath is childPath for a name that is about to be created.
 func (n *node) newPath(name string) (string, syscall.Errno) {
 	if len(name) <= maxName && !isNamable(name) {
 		return "", syscall.EINVAL
@@ -99,11 +99,11 @@ func (n *node) newPath(name string) (string, syscall.Errno) {
 	return n.childPath(name)
 }
 
-// maxName is the longest name that Linux has, in bytes.
+// maxName is the longest name on Linux, in bytes.
 const maxName = 255
 
-// isNamable reports whether a name may be shown: one that leads nowhere else, that io/fs can open, and that does not
-// command the terminal of who lists it.
+// isNamable reports whether a name may be shown: it does not lead elsewhere, io/fs can open it, and it cannot control
+// the terminal of a user who lists it.
 func isNamable(name string) bool {
 	return name != "." && len(name) <= maxName && fs.ValidPath(name) && !strings.Contains(name, "/") &&
 		!strings.ContainsFunc(name, isControl)
@@ -122,7 +122,7 @@ func (n *node) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*go
 		if errno != 0 {
 			return nil, errno
 		}
-		// What was there before we gave the name other content is no other file.
+		// Attributes from before new content got the name here would make it another file.
 		if !n.m.config.ReadWrite || n.childNode(name) == known && known.era() == era {
 			return n.child(ctx, name, info, out)
 		}
@@ -130,10 +130,10 @@ func (n *node) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*go
 	return nil, syscall.ESTALE
 }
 
-// maxLookups is how often a name is looked up that is given other content here meanwhile.
+// maxLookups is how often a name is looked up if it gets new content here meanwhile.
 const maxLookups = 8
 
-// era tells whether we have given a file other content meanwhile. A node that is nil has none.
+// era changes whenever the file is changed here. A nil node has era 0.
 func (n *node) era() uint64 {
 	if n == nil {
 		return 0
@@ -143,7 +143,7 @@ func (n *node) era() uint64 {
 	return n.changes
 }
 
-// child gives the node for what the file system says of a name, and its attributes.
+// child returns the node for a name with these attributes, and fills them in.
 func (n *node) child(ctx context.Context, name string, info fs.FileInfo, out *fuse.EntryOut,
 ) (*gofs.Inode, syscall.Errno) {
 	if errno := n.m.attributes(info, &out.Attr); errno != 0 {
@@ -167,20 +167,20 @@ func (n *node) child(ctx context.Context, name string, info fs.FileInfo, out *fu
 	}
 	made := &node{m: n.m, inode: inode, version: versionOf(info)}
 	n.m.crowd.seen(made)
-	// Two names of one file are two nodes: their paths differ, and so may what the file system does with them. The
-	// generation keeps them apart, and keeps a file system from building circles out of numbers.
+	// Two names of one file are two nodes, since the file system may treat their paths differently. The generation
+	// keeps them apart, and keeps a hostile file system from building cycles out of inode numbers.
 	return n.NewInode(ctx, made, gofs.StableAttr{Mode: kind, Ino: inode, Gen: n.m.generation.Add(1)}), 0
 }
 
-// accept takes over what a file is now. A node of which a version is open stays with that one: programs that have it
-// open see one version until it can no longer be read, and whoever comes later gets another node. What is being
-// written here stays too, since it has the name or will take it, unless it has failed.
+// accept updates the version of a node, and reports whether the attributes are still those of the node. A node with an
+// open version keeps it: programs that have it open see one version until it can no longer be read, and later opens get
+// another node. A draft keeps its node too, since it has the name or will get it, unless it has failed.
 func (n *node) accept(info fs.FileInfo, inode uint64) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	other := n.inode != inode
 	if n.writing != nil && n.writing.draft != nil {
-		// Of a file in place, others may have taken the name.
+		// Others may have replaced a file in place.
 		replaced := other && numberOf(info) != 0 && n.writing.draft.inPlace.Load()
 		return !replaced && !n.writing.draft.hasFailed()
 	}
@@ -198,7 +198,7 @@ func (n *node) accept(info fs.FileInfo, inode uint64) bool {
 	return true
 }
 
-// Getattr gives the attributes of the version that is open, or else of the one that is there now.
+// Getattr returns the attributes of the open version, or else of the current one.
 func (n *node) Getattr(ctx context.Context, _ gofs.FileHandle, out *fuse.AttrOut) syscall.Errno {
 	errno := n.currentAttributes(ctx, out)
 	if mayBeOurs(errno) && n.afterChanges(ctx) {
@@ -228,14 +228,14 @@ func (n *node) currentAttributes(ctx context.Context, out *fuse.AttrOut) syscall
 	if errno := n.m.attributes(info, &out.Attr); errno != 0 {
 		return errno
 	}
-	// ESTALE makes the kernel look the name up again, and find what is there now.
+	// ESTALE makes the kernel look the name up again.
 	if !n.IsRoot() && out.Mode&syscall.S_IFMT != n.Mode() || !n.accept(info, inode) {
 		return syscall.ESTALE
 	}
 	return 0
 }
 
-// Readlink gives where a symbolic link leads. The kernel follows it on this machine.
+// Readlink returns the target of a symbolic link. The kernel follows it on this machine.
 func (n *node) Readlink(ctx context.Context) ([]byte, syscall.Errno) {
 	links, is := n.m.config.FS.(fs.ReadLinkFS)
 	if !is {
@@ -251,10 +251,10 @@ func (n *node) Readlink(ctx context.Context) ([]byte, syscall.Errno) {
 	return []byte(target), 0
 }
 
-// Access leaves it to the file system, or with AllowOther to the kernel, what may be done; ENOSYS says so once.
+// Access leaves permissions to the file system, or with AllowOther to the kernel. After ENOSYS it is not asked again.
 func (n *node) Access(context.Context, uint32) syscall.Errno { return syscall.ENOSYS }
 
-// Statfs says how much room there is, if the file system knows.
+// Statfs returns how much space there is, if the file system knows.
 func (n *node) Statfs(ctx context.Context, out *fuse.StatfsOut) syscall.Errno {
 	const block = 4096
 	out.Bsize, out.Frsize, out.NameLen = block, block, maxName
@@ -270,7 +270,7 @@ func (n *node) Statfs(ctx context.Context, out *fuse.StatfsOut) syscall.Errno {
 	has, errno := call(ctx, n.m, func() (room, error) {
 		total, free, available, err := space.Space(path)
 		if errors.Is(err, fs.ErrNotExist) && path != "." {
-			// The file is open here, and its name is not known there yet or any more.
+			// The file is open here, but has no name there yet, or no longer.
 			total, free, available, err = space.Space(".")
 		}
 		return room{total, free, available}, err

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// playFS is a file system in memory that a test tells what to be and which faults to have. Files are as large as they
-// like, since their bytes are computed.
+// playFS is a file system in memory whose files and faults a test controls. Files may have any size, since their bytes
+// are computed.
 type playFS struct {
 	mu      sync.Mutex
 	files   map[string]*playFile
@@ -27,7 +27,7 @@ type playFS struct {
 	counts  playCounts
 }
 
-// playCounts is what a playFS was asked for.
+// playCounts counts the calls of a playFS.
 type playCounts struct {
 	Open, Stat, ReadDir, Read int
 	Close, CloseInUse         int   // in use: by a call under way
@@ -104,8 +104,8 @@ func (p *playFS) enter(count func(*playCounts)) error {
 	return p.fault
 }
 
-// transfer takes as long as a slow link does for so many bytes. Those who use it at once take turns, as the streams of
-// a connection do.
+// transfer takes the time that a slow link needs for length bytes. Concurrent transfers take turns, as the streams of a
+// connection do.
 func (p *playFS) transfer(length int) {
 	const frame = 8 << 10
 	p.mu.Lock()
@@ -204,7 +204,7 @@ type playHandle struct {
 	inUse  atomic.Int32
 }
 
-// Stat tells what is there now, as fstat does of a file that was written to.
+// Stat describes the file as it is now, as fstat does.
 func (h *playHandle) Stat() (fs.FileInfo, error) {
 	now, err := h.fs.find(h.file.Name)
 	if err != nil {
@@ -245,7 +245,7 @@ func (h *playHandle) ReadAt(p []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// read gives less than was asked for at the end of the file.
+// read returns fewer bytes at the end of the file.
 func (h *playHandle) read(p []byte, offset int64) (int, error) {
 	h.inUse.Add(1)
 	defer h.inUse.Add(-1)
@@ -333,7 +333,7 @@ func (h *playHandle) ReadDir(n int) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
-// playEntry has whatever name it was told.
+// playEntry has any name.
 type playEntry struct {
 	playInfo
 	name string
@@ -341,7 +341,7 @@ type playEntry struct {
 
 func (e playEntry) Name() string { return e.name }
 
-// fillContent computes what a file with this seed has at offset.
+// fillContent fills p with the content of a file with this seed at offset.
 func fillContent(p []byte, seed uint64, offset int64) {
 	for len(p) > 0 {
 		x := (uint64(offset)/8 + 1) * 0x9e3779b97f4a7c15

@@ -22,7 +22,7 @@ import (
 // mount could wait for itself.
 const playMount = "CULVERT_FUSEFS_PLAY"
 
-// playOrder is what a test tells that process, one line of JSON at a time.
+// playOrder is an order of a test to that process, one line of JSON.
 type playOrder struct {
 	Put    *playFile
 	Remove string
@@ -133,7 +133,7 @@ func (p *playFS) obey(order playOrder) playReport {
 	return report
 }
 
-// play is such a process, seen from the test.
+// play is that process, seen from the test.
 type play struct {
 	t       *testing.T
 	dir     string
@@ -183,7 +183,7 @@ func startPlay(t *testing.T, options playOptions) *play {
 	return p
 }
 
-// order tells the process something and gives what it reports.
+// order sends the process an order and returns its report.
 func (p *play) order(order playOrder) playReport {
 	p.t.Helper()
 	var report playReport
@@ -200,7 +200,7 @@ func (p *play) put(file playFile) { p.t.Helper(); p.order(playOrder{Put: &file})
 
 func (p *play) stall(on bool) { p.t.Helper(); p.order(playOrder{Stall: &on}) }
 
-// path gives the path of a name below the mount.
+// path returns the path of a name below the mount.
 func (p *play) path(name string) string { return p.dir + "/" + name }
 
 func (p *play) stop() {

@@ -182,8 +182,8 @@ func TestPagesAreKeptWhileTheVersionIs(t *testing.T) {
 	wantContent(t, p.path("f"), 2, size)
 }
 
-// TestContentThatCameAlong reads files that have their content in memory when they are open: no read asks for it, and
-// each open gives the version that there is, whether its size tells or not.
+// TestContentThatCameAlong reads files whose content came with the open: no read asks for it, and each open returns the
+// current version, whether or not its size differs.
 func TestContentThatCameAlong(t *testing.T) {
 	p := startPlay(t, playOptions{})
 	for i, size := range []int{1, 4095, 4096, 4097, 64 << 10} {

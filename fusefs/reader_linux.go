@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"syscall"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// startingReaderAt is what a file may be that reads without a goroutine that waits. StartReadAt returns at once. Later,
-// when p has the bytes of the version that was opened, or with an error, it calls done, once; or it gives false and
-// does nothing.
+// startingReaderAt is a file that can read without a waiting goroutine. StartReadAt returns immediately. It calls done
+// once, with nil when p has the bytes of the opened version, or with an error. Or it returns false and does nothing.
 type startingReaderAt interface {
 	StartReadAt(p []byte, offset int64, done func(error)) bool
 }
@@ -22,22 +22,22 @@ type reader struct {
 	m       *mount
 	content io.ReaderAt
 	size    int64
-	check   func() error // whether the file still is what was opened
-	held    bool         // all of it is in memory, and its reads tell nothing of the link
+	check   func() error // returns an error if the file is no longer the opened version
+	held    bool         // it is all in memory, and its reads say nothing about the link
 
 	// Guarded by m.buffers.mu.
 	runs    runs
 	blocks  map[int64]*block // by start / blockSize
 	fetches int              // under way
-	stale   bool             // the version that was opened is gone
-	closed  chan struct{}    // closed when no fetch is under way any more, if it is not nil
+	stale   bool             // the opened version is gone
+	closed  chan struct{}    // not nil once the reader is closed; closed after the last fetch
 }
 
 func newReader(m *mount, content io.ReaderAt, size int64, check func() error) *reader {
 	return &reader{m: m, content: content, size: size, check: check, blocks: map[int64]*block{}}
 }
 
-// read gives length bytes at offset, less only at the end of the file.
+// read returns length bytes at offset, or fewer at the end of the file.
 func (r *reader) read(ctx context.Context, length int, offset int64) (fuse.ReadResult, syscall.Errno) {
 	if offset >= r.size {
 		return fuse.ReadResultData(nil), 0
@@ -71,7 +71,7 @@ func (r *reader) read(ctx context.Context, length int, offset int64) (fuse.ReadR
 	return r.direct(d, offset, end)
 }
 
-// await waits for blocks, and gives nil if they failed.
+// await waits for blocks, and returns nil if they failed.
 func (r *reader) await(d *deadline, used []*block, offset, end int64) (fuse.ReadResult, syscall.Errno) {
 	b := r.m.buffers
 	var errno syscall.Errno
@@ -99,7 +99,7 @@ func (r *reader) await(d *deadline, used []*block, offset, end int64) (fuse.Read
 	return result, 0
 }
 
-// direct reads just what was asked for.
+// direct reads only what was asked for.
 func (r *reader) direct(d *deadline, offset, limit int64) (fuse.ReadResult, syscall.Errno) {
 	b := r.m.buffers
 	length := int(limit - offset)
@@ -128,7 +128,7 @@ func (r *reader) direct(d *deadline, offset, limit int64) (fuse.ReadResult, sysc
 	return r.m.filled(d, done, buffer, length)
 }
 
-// filled waits until the first length bytes of a buffer are filled, and has it given back when nobody uses it any more.
+// filled waits until the first length bytes of a buffer are filled. It frees the buffer when nothing uses it any more.
 func (m *mount) filled(
 	d *deadline, done <-chan outcome[struct{}], buffer []byte, length int,
 ) (fuse.ReadResult, syscall.Errno) {
@@ -147,7 +147,7 @@ func (m *mount) filled(
 	return &directResult{buffers: m.buffers, buffer: buffer[:length]}, 0
 }
 
-// fetch fills p with what the file has at offset in its version.
+// fetch fills p with the bytes of the opened version at offset.
 func (r *reader) fetch(p []byte, offset int64) error {
 	var err error
 	for len(p) > 0 && err == nil {
@@ -155,7 +155,7 @@ func (r *reader) fetch(p []byte, offset int64) error {
 		n, err = r.fetchSome(p, offset)
 		p, offset = p[n:], offset+int64(n)
 		if err == nil && len(p) > 0 && r.isClosed() {
-			// Nobody waits for the rest, and others need the link.
+			// Nothing waits for the rest, and others need the link.
 			err = fs.ErrClosed
 		}
 	}
@@ -163,7 +163,7 @@ func (r *reader) fetch(p []byte, offset int64) error {
 	return err
 }
 
-// fetchSome fills as much of p as the link takes at once, and gives how much that is.
+// fetchSome fills as much of p as the link allows at once, and returns how much.
 func (r *reader) fetchSome(p []byte, offset int64) (int, error) {
 	if r.held {
 		return len(p), r.fetchPiece(p, offset)
@@ -174,7 +174,7 @@ func (r *reader) fetchSome(p []byte, offset int64) (int, error) {
 	return part.length, err
 }
 
-// noteError has all reads fail from now on if the version that was opened is gone.
+// noteError makes all later reads fail if the opened version is gone.
 func (r *reader) noteError(err error) {
 	if err == nil || r.m.errno(err) != syscall.ESTALE {
 		return
@@ -185,7 +185,7 @@ func (r *reader) noteError(err error) {
 	b.mu.Unlock()
 }
 
-// startFetch is fetch without a goroutine that waits, if the file can do that and the link takes all of p at once.
+// startFetch is fetch without a waiting goroutine, if the file supports that and the link allows all of p at once.
 func (r *reader) startFetch(p []byte, offset int64, end func(error)) bool {
 	starter, is := r.content.(startingReaderAt)
 	if !is || r.held || len(p) > leastPiece {
@@ -213,7 +213,7 @@ func (r *reader) fetchPiece(p []byte, offset int64) error {
 	if err != nil && err != io.EOF {
 		return err
 	}
-	// If it is shorter, it may be another version now, or never was as long as it said.
+	// A short read may be of another version, or the size was wrong.
 	if _, err := guarded(r.m, func() (struct{}, error) { return struct{}{}, r.check() }); err != nil {
 		return err
 	}
@@ -237,7 +237,7 @@ func (r *reader) fetched() {
 	}
 }
 
-// close drops what was read ahead, and returns when nothing reads from the file any more.
+// close drops all blocks, and returns when no fetch is under way.
 func (r *reader) close() {
 	b := r.m.buffers
 	b.mu.Lock()
@@ -253,7 +253,7 @@ func (r *reader) close() {
 	<-closed
 }
 
-// directResult is an answer from a buffer of its own.
+// directResult is an answer with its own buffer.
 type directResult struct {
 	buffers *buffers
 	buffer  []byte
@@ -264,7 +264,7 @@ func (d *directResult) Slices() ([][]byte, fuse.Status)    { return [][]byte{d.b
 func (d *directResult) Size() int                          { return len(d.buffer) }
 func (d *directResult) Done()                              { d.buffers.put(d.buffer) }
 
-// blockResult is an answer from blocks: the kernel takes the bytes from where the file system put them.
+// blockResult is an answer from blocks, whose bytes go to the kernel without a copy.
 type blockResult struct {
 	reader *reader
 	blocks []*block
@@ -282,11 +282,7 @@ func (r *blockResult) Size() int {
 }
 
 func (r *blockResult) Bytes(buffer []byte) ([]byte, fuse.Status) {
-	buffer = buffer[:0]
-	for _, slice := range r.slices {
-		buffer = append(buffer, slice...)
-	}
-	return buffer, fuse.OK
+	return append(buffer[:0], slices.Concat(r.slices...)...), fuse.OK
 }
 
 func (r *blockResult) Done() {

@@ -2,12 +2,12 @@ package fusefs
 
 import "context"
 
-// roomAtOnce is how many files are given up at a time.
+// roomAtOnce is how many files are closed on the other side at a time.
 const roomAtOnce = 32
 
-// makeRoom gives up some files that are written in place, and reports whether there were any: then the caller tries
-// again what failed with ENFILE. It does not wait for the turn of a file, whose holder may need room, too. The caller
-// does not hold the lock of the paths.
+// makeRoom closes some files that are written in place on the other side, which may limit how many are open; their next
+// write opens them again. It reports whether there were any: then the caller retries a call that failed with ENFILE. It
+// does not wait for the turn of a file, since its holder may need room too. The caller must not hold m.paths.
 func (m *mount) makeRoom(n *node) (made bool) {
 	count := 0
 	m.inPlace.Range(func(key, _ any) bool {
@@ -25,8 +25,8 @@ func (m *mount) makeRoom(n *node) (made bool) {
 	return made
 }
 
-// giveUp closes on the other side what is written in place, after it was synced: from then on, a sync has nothing to
-// wait for. It reports whether there was something that it could close, and whether there is something left.
+// giveUp syncs a file in place and closes it on the other side. It reports whether it closed one, and whether one may
+// still be open.
 func (n *node) giveUp() (given, isOpen bool) {
 	n.mu.Lock()
 	w := n.writing
@@ -49,7 +49,7 @@ func (n *node) giveUp() (given, isOpen bool) {
 	case !begun.inPlace.Load():
 		return false, true
 	case begun.sync(d) != 0 || n.publish(d) != 0:
-		return false, true // a program will be told
+		return false, true // a program will get the error
 	}
 	n.mu.Lock()
 	published := w.published
@@ -72,7 +72,7 @@ func (n *node) giveUp() (given, isOpen bool) {
 // endNow is end that waits.
 func (w *draft) endNow(d *deadline) {
 	if w.m.letGo(w) {
-		// Its content is durable: an error changes nothing.
+		// Its content is durable, so an error changes nothing.
 		_ = doWithin(d, w.Close)
 	}
 }

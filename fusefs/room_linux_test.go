@@ -35,7 +35,7 @@ func TestManyOpenFiles(t *testing.T) {
 		w.wantHere(name, content)
 		w.wantThere(name, content)
 	}
-	// New content that has no name yet cannot be given up.
+	// New content without a name must stay open.
 	for i := range fewFiles {
 		w.create(fmt.Sprint("draft", i), "new")
 	}

@@ -62,7 +62,7 @@ func (f *rootFS) Chtimes(name string, atime, mtime time.Time) error {
 	return f.root.Chtimes(f.path(name), atime, mtime)
 }
 
-// Space is that of what is there: a name that only a mount knows has none.
+// Space has no figures for a name that only the mount knows.
 func (f *rootFS) Space(name string) (total, free, available uint64, err error) {
 	if _, err := f.Lstat(name); err != nil {
 		return 0, 0, 0, err
@@ -82,7 +82,7 @@ func setFault(t *testing.T, root, call string, errno syscall.Errno) {
 	}
 }
 
-// fault is the beginning of each call that may have one. For each that waits there is a file beside what is served.
+// fault returns or waits for the fault of a call. Each call that waits has a file beside the served directory.
 func (f *rootFS) fault(call string) error {
 	waits := false
 	ticker := time.NewTicker(5 * time.Millisecond)
@@ -135,7 +135,7 @@ func (f *rootFS) Lstat(name string) (fs.FileInfo, error) {
 // fewFiles is how many files may be open to be written if the file few is there.
 const fewFiles = 4
 
-// OpenFile begins a draft, or opens what is there to be written in place.
+// OpenFile begins a draft, or opens an existing file in place.
 func (f *rootFS) OpenFile(name string, flag int, perm fs.FileMode) (fs.File, error) {
 	if flag&(os.O_WRONLY|os.O_RDWR) == 0 {
 		return f.Open(name)

@@ -2,31 +2,30 @@ package fusefs
 
 import "slices"
 
-// maxAhead is how far a sequential reader is read ahead of, if there is memory: as much as a link of 1 Gbit/s holds in
-// 130 ms.
+// maxAhead is the longest read-ahead, in bytes, if there is memory: what a link of 1 Gbit/s carries in 130 ms.
 const maxAhead = 16 << 20
 
-// maxRuns is how many places of one file may be read at in turn and still count as read in order.
+// maxRuns is how many sequential readers of one file are recognized.
 const maxRuns = 8
 
-// A run is a part of a file that was asked for without a gap.
+// A run is a part of a file that was read without a gap.
 type run struct {
 	start, end int64
 	requests   int
 }
 
-// A run is worth reading ahead of when it has gone on for so long, and came in more than one request. Two neighbours
-// that a random reader meets are no run.
+// leastRun is the shortest run that counts as sequential, in bytes. It must also have several requests: two neighbours
+// that a random reader meets are no sequence.
 const leastRun = 128 << 10
 
 func (r run) isSequential() bool { return r.requests > 1 && r.end-r.start >= leastRun }
 
-// runs are the latest runs of a file, last used first. The kernel sends the requests of one reader several at a time,
-// and they arrive in any order: so it is not the order that makes a run but that one begins where another ended.
+// runs are the latest runs of a file, most recently used first. The kernel sends several requests of one reader at a
+// time, and they arrive in any order. So requests form a run if one begins where another ends, in whatever order.
 type runs []run
 
-// note takes in a request and gives the run that it is a part of. If it was foreseen, it belongs to a run that ended
-// before it, although others are still to come between the two.
+// note adds a request and returns its run. A foreseen request, which was read ahead, belongs to a run that ends before
+// it, although the requests between the two are still to come.
 func (rs *runs) note(start, end int64, foreseen bool) run {
 	joined := run{start, end, 1}
 	kept := (*rs)[:0]

@@ -30,7 +30,7 @@ func TestRunsInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestForeseenRequestsContinueTheirRun: what is answered from memory may be ahead of requests that are still to come.
+// TestForeseenRequestsContinueTheirRun has requests answered from memory before earlier ones arrive.
 func TestForeseenRequestsContinueTheirRun(t *testing.T) {
 	var seen runs
 	seen.note(0, 128<<10, false)

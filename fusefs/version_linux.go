@@ -6,12 +6,12 @@ import (
 	"syscall"
 )
 
-// version tells two states of a file apart. Versions may be compared with ==.
+// version identifies a state of a file. Versions are compared with ==.
 type version struct {
 	size    int64
-	seconds int64 // when it was changed
+	seconds int64 // of the modification time
 	nanos   int
-	system  any // what else the file system knows, comparable; nil if it says nothing
+	system  any // comparable information of the file system, or nil
 }
 
 func versionOf(info fs.FileInfo) version {
@@ -22,18 +22,19 @@ func versionOf(info fs.FileInfo) version {
 		return v
 	}
 	if s, is := sys.(*syscall.Stat_t); is {
-		v.system = statVersion{s.Dev, s.Ino, int64(s.Ctim.Sec), int64(s.Ctim.Nsec)} //nolint:unconvert // 32 bits on some
+		seconds, nanosec := int64(s.Ctim.Sec), int64(s.Ctim.Nsec) //nolint:unconvert // 32 bits on some systems
+		v.system = statVersion{s.Dev, s.Ino, seconds, nanosec}
 		return v
 	}
-	// A pointer says which FileInfo it is, not which file.
+	// A pointer identifies the FileInfo, not the file.
 	if value := reflect.ValueOf(sys); value.Kind() != reflect.Pointer && value.Comparable() {
 		v.system = sys
 	}
 	return v
 }
 
-// statVersion is what only the system sets: a file that is replaced or written to by somebody who then sets the old
-// time again is another version.
+// statVersion has what only the system sets, so a file that is replaced or written to is another version even if its
+// modification time is reset.
 type statVersion struct {
 	device, inode    uint64
 	seconds, nanosec int64

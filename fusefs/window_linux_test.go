@@ -9,7 +9,7 @@ import (
 
 const testFlight = 100 * time.Millisecond // a tenth of the time limit
 
-// pass has a link bring a piece of so many bytes, in such a time.
+// pass has a link transfer a piece of length bytes in a time.
 func pass(l *link, bytes int, took time.Duration, well bool) {
 	p := l.begin(bytes)
 	p.began = p.began.Add(-took)

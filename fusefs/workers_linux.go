@@ -2,12 +2,11 @@ package fusefs
 
 import "sync/atomic"
 
-// maxIdleWorkers is how many goroutines wait for the next task. Under load they are the ones that work.
+// maxIdleWorkers is how many goroutines wait for the next task.
 const maxIdleWorkers = 32
 
-// workers run what may take long, or for ever. They stay for the next task, since a new goroutine has to grow its stack
-// anew each time: that was an eighth of the time of small requests. One whose task does not end is not waited for;
-// others take its place.
+// workers run tasks that may take long, or forever. They stay for the next task, since a new goroutine grows its stack
+// each time, an eighth of the time of small requests. If a task does not end, other goroutines take its place.
 type workers struct {
 	tasks chan func()
 	idle  atomic.Int32
@@ -18,7 +17,7 @@ func newWorkers(ended <-chan struct{}) *workers {
 	return &workers{tasks: make(chan func()), ended: ended}
 }
 
-// start runs a task at once, in another goroutine.
+// start runs a task immediately, in another goroutine.
 func (w *workers) start(task func()) {
 	select {
 	case w.tasks <- task:

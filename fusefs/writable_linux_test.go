@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// writable is a mount to write to, with what is served by it.
+// writable is a writable mount, and the directory that it shows.
 type writable struct {
 	t    *testing.T
 	root string
 	*mountProcess
 }
 
-// newWritable mounts a directory to write to. Such a test does not run beside others: a process that they start closes
-// what is open here when it begins, which publishes it.
+// newWritable mounts a writable directory. Its tests do not run in parallel: when a process starts, it closes its
+// copies of the descriptors that are open here, which publishes the files.
 func newWritable(t *testing.T, config mountConfig) *writable {
 	t.Helper()
 	config.ReadWrite = true

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// WritableFS is a file system that a mount with Config.ReadWrite writes to. Its methods are safe for concurrent use, and
-// return the errors of the functions of package os with the same names.
+// WritableFS is a file system that a mount with Config.ReadWrite writes to. Its methods are safe for concurrent use,
+// and return the errors of the functions of package os with the same names.
 type WritableFS interface {
 	fs.FS
 
-	// OpenFile opens a file for writing, as a [WritableFile]. flag is os.O_RDWR, combined with os.O_CREATE|os.O_EXCL for
-	// a new name, with os.O_TRUNC for new content of an existing file, or with nothing for an existing file. In the
-	// first two cases the file is a draft, which others do not see until it is published. In the last case it is written
-	// in place: others see each write.
+	// OpenFile opens a file for writing, as a [WritableFile]. flag is os.O_RDWR, combined with os.O_CREATE|os.O_EXCL
+	// for a new name, with os.O_TRUNC for new content of an existing file, or with nothing for an existing file. In the
+	// first two cases the file is a draft, which others do not see until it is published. In the last case it is
+	// written in place: others see each write.
 	OpenFile(name string, flag int, perm fs.FileMode) (fs.File, error)
 
 	Mkdir(name string, perm fs.FileMode) error
@@ -38,8 +38,8 @@ type WritableFS interface {
 //
 // If others have changed a file in place, calls fail with an error that wraps syscall.ESTALE.
 //
-// A file may have a method TryWriteAt(p []byte, offset int64) bool, which is WriteAt if that need not wait for anything,
-// and otherwise returns false and writes nothing. It saves a copy and a goroutine for each small write.
+// A file may have a method TryWriteAt(p []byte, offset int64) bool, which is WriteAt if that need not wait for
+// anything, and otherwise returns false and writes nothing. It saves a copy and a goroutine for each small write.
 type WritableFile interface {
 	fs.File
 	io.ReaderAt
@@ -63,8 +63,8 @@ type WritableFile interface {
 	Publish(name string, replace bool) error
 }
 
-// LostError is the error of [Mounted.Wait] and [Mounted.Unmount] if the mount ended before programs had closed all files
-// that they had written to. Unsynced writes to these files may be lost.
+// LostError is the error of [Mounted.Wait] and [Mounted.Unmount] if the mount ended before programs had closed all
+// files that they had written to. Unsynced writes to these files may be lost.
 type LostError struct{ Files int }
 
 func (e *LostError) Error() string {

@@ -10,8 +10,8 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// adopt takes over what a file is after a change of ours that left its content alone, so that what is open here stays
-// so. It does not if there may have been other changes.
+// adopt updates the version of a file after a change made here that left its content alone, so that open handles stay
+// valid. It does nothing if there may have been other changes.
 func (n *node) adopt(info fs.FileInfo, changedTimes bool) {
 	now := versionOf(info)
 	n.mu.Lock()
@@ -33,8 +33,8 @@ func (n *node) adopt(info fs.FileInfo, changedTimes bool) {
 	}
 }
 
-// changeUnseen notes that a sync has something to do. What is open on the other side would take new times for a change
-// by others.
+// changeUnseen notes that the file must be synced again. With new times, the file open on the other side would report a
+// change by others, so it is closed.
 func (n *node) changeUnseen(hasTimes bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -47,7 +47,7 @@ func (n *node) changeUnseen(hasTimes bool) {
 	}
 }
 
-// Setattr changes permissions, times and size, of what is under construction if something is.
+// Setattr changes permissions, times and size: of the draft, if there is one.
 func (n *node) Setattr(ctx context.Context, h gofs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
 	switch {
 	case !n.m.config.ReadWrite:
@@ -60,7 +60,7 @@ func (n *node) Setattr(ctx context.Context, h gofs.FileHandle, in *fuse.SetAttrI
 	if hasUID && uid != n.m.uid || hasGID && gid != n.m.gid {
 		return syscall.EPERM
 	}
-	// What a signal would leave behind could still change the file, after what is written next.
+	// A call that is left behind after a signal could change the file after the next write.
 	d := n.m.deadline(context.WithoutCancel(ctx))
 	defer d.stop()
 	if n.Mode() == syscall.S_IFREG {
@@ -84,8 +84,8 @@ func (n *node) Setattr(ctx context.Context, h gofs.FileHandle, in *fuse.SetAttrI
 	return 0
 }
 
-// change is Setattr for a regular file, by its name or by a handle. The caller has the turn. Programs that have the
-// file open may close it meanwhile.
+// change is Setattr for a regular file, by its name or by a handle. The caller has the turn. Programs may close the
+// file meanwhile.
 func (n *node) change(d *deadline, w *writing, in *fuse.SetAttrIn, byHandle bool) syscall.Errno {
 	n.mu.Lock()
 	w.changing = true
@@ -109,21 +109,20 @@ func (n *node) change(d *deadline, w *writing, in *fuse.SetAttrIn, byHandle bool
 	n.mu.Lock()
 	writers := w.writers
 	n.mu.Unlock()
-	// An open that truncates looks like an open, and then a truncation to nothing by name. The kernel could have both
-	// in one request, but takes the file to be empty only after the answer: what others append meanwhile would go to
-	// where the end was.
+	// An open with O_TRUNC arrives as an open, and then a truncation to 0 by name. The kernel could send both in one
+	// request, but then considers the file empty only after the answer, and appends meanwhile at its previous end.
 	size, _ := in.GetSize()
 	if writers > 0 && (byHandle || !fresh || size == 0) {
 		return errno
 	}
-	// No close will come that is of this change.
+	// No close will follow that publishes this change.
 	if errno == 0 {
 		errno = n.publish(d)
 	}
 	if errno != 0 {
 		n.mu.Lock()
 		if fresh {
-			n.endDraft() // nobody has read from it: who has the file open goes on with its version
+			n.endDraft() // nothing has read from it, so open handles keep their version
 		} else {
 			n.dropDraft()
 		}
@@ -132,8 +131,8 @@ func (n *node) change(d *deadline, w *writing, in *fuse.SetAttrIn, byHandle bool
 	return errno
 }
 
-// changeDraft changes what is being written, and begins with it for another size. It gives nil if what is left to
-// change is of the file that has the name.
+// changeDraft changes the draft, and begins one for a change of size. It returns nil if the remaining changes are to be
+// made by name.
 func (n *node) changeDraft(d *deadline, in *fuse.SetAttrIn, byHandle bool) (*draft, syscall.Errno) {
 	if size, is := in.GetSize(); is {
 		if errno := n.resize(d, size, byHandle); errno != 0 {
@@ -150,7 +149,7 @@ func (n *node) changeDraft(d *deadline, in *fuse.SetAttrIn, byHandle bool) (*dra
 	_, hasMode := in.GetMode()
 	atime, mtime := timesOf(in)
 	if begun.inPlace.Load() && !removed && (hasMode || !atime.IsZero() || !mtime.IsZero()) {
-		// What arrives later would change the times again.
+		// Later writes would change the times again.
 		if errno := n.publish(d); errno != 0 {
 			return begun, errno
 		}
@@ -167,7 +166,7 @@ func (n *node) changeDraft(d *deadline, in *fuse.SetAttrIn, byHandle bool) (*dra
 	return begun, 0
 }
 
-// timesOf gives the times to be set; zero ones stay as they are. A change of size sets the time of the change anyway.
+// timesOf returns the times to set, or zero. A change of size sets the modification time by itself.
 func timesOf(in *fuse.SetAttrIn) (atime, mtime time.Time) {
 	atime, _ = in.GetATime()
 	mtime, _ = in.GetMTime()
@@ -177,8 +176,8 @@ func timesOf(in *fuse.SetAttrIn) (atime, mtime time.Time) {
 	return atime, mtime
 }
 
-// resize changes the size. An open that truncates comes as a truncation to nothing by name, while a program has the
-// file open to write: it gets new content, and others see the old one until that is complete.
+// resize changes the size. An open with O_TRUNC arrives as a truncation to 0 by name while the file is open for
+// writing. It begins new content; others see the old content until that is complete.
 func (n *node) resize(d *deadline, size uint64, byHandle bool) syscall.Errno {
 	if int64(size) < 0 {
 		return syscall.EFBIG
@@ -193,7 +192,7 @@ func (n *node) resize(d *deadline, size uint64, byHandle bool) syscall.Errno {
 	return begun.truncate(d, int64(size))
 }
 
-// changeNamed changes permissions and times of what others see.
+// changeNamed changes permissions and times by name.
 func (n *node) changeNamed(d *deadline, in *fuse.SetAttrIn) syscall.Errno {
 	mode, hasMode := in.GetMode()
 	atime, mtime := timesOf(in)

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestWriteErrors has the file system fail after a write was taken over.
+// TestWriteErrors has the file system fail after write(2) has returned.
 func TestWriteErrors(t *testing.T) {
 	for _, call := range []string{"WriteAt", "Sync", "Publish"} {
 		t.Run(call, func(t *testing.T) {
@@ -44,7 +44,7 @@ func TestWriteErrors(t *testing.T) {
 	}
 }
 
-// TestSyncAfterClose has programs sync what they have closed, as sync(1) does, by a descriptor of any kind.
+// TestSyncAfterClose syncs closed files through other descriptors of any kind, as sync(1) does.
 func TestSyncAfterClose(t *testing.T) {
 	w := newWritable(t, mountConfig{})
 	w.must(os.WriteFile(w.path("file"), []byte("content"), 0o644))
@@ -80,7 +80,7 @@ func TestOpenErrors(t *testing.T) {
 	w.wantNamesHere("old")
 }
 
-// TestStalledWrites has the file system not answer: programs get EIO within the limit, and the mount ends all the same.
+// TestStalledWrites has the file system not answer: programs get EIO within the limit, and the mount still ends.
 func TestStalledWrites(t *testing.T) {
 	for _, call := range []string{"WriteAt", "Sync", "Publish", "OpenFile"} {
 		t.Run(call, func(t *testing.T) {
@@ -112,8 +112,8 @@ func TestStalledWrites(t *testing.T) {
 	}
 }
 
-// TestSignalDuringTruncate sends signals to a thread whose truncation is stalled: had it given up, what it left behind
-// could cut off what was written later.
+// TestSignalDuringTruncate sends signals to a thread whose truncation is stalled. If it gave up, the call that it left
+// behind could cut off later writes.
 func TestSignalDuringTruncate(t *testing.T) {
 	w := newWritable(t, mountConfig{Timeout: shortTimeout})
 	file := w.create("file", "content")
@@ -139,8 +139,8 @@ func TestSignalDuringTruncate(t *testing.T) {
 	w.wantErrno(file.Close(), unix.EIO)
 }
 
-// TestLookupWhileWriting has a lookup answered with what a file was before a program that has it open wrote more. It
-// is the same file all the same, and a close does not bring back its name when it is removed.
+// TestLookupWhileWriting has a lookup return the attributes from before a program wrote more to its open file. The file
+// stays the same node, and once it is removed, a close does not bring its name back.
 func TestLookupWhileWriting(t *testing.T) {
 	w := newWritable(t, mountConfig{})
 	file := w.create("looked-up", "")
@@ -177,7 +177,7 @@ func TestLookupWhileWriting(t *testing.T) {
 	w.wantNamesThere()
 }
 
-// TestSlowPublish has the other side take its time for the disk to take what was written: the more, the longer.
+// TestSlowPublish has the other side wait for its disk: the more was written, the longer it may take.
 func TestSlowPublish(t *testing.T) {
 	w := newWritable(t, mountConfig{Timeout: shortTimeout})
 	large := w.create("large", "")
@@ -214,7 +214,7 @@ func TestMappedWriteAfterClose(t *testing.T) {
 	})
 }
 
-// TestManyWriters has more files half written than there are buffers for writes, and holds the mount to its memory.
+// TestManyWriters has more files half written than there are buffers for writes, and checks the memory of the mount.
 func TestManyWriters(t *testing.T) {
 	w := newWritable(t, mountConfig{})
 	const files, rounds, part = 60, 40, 100_000
@@ -249,7 +249,8 @@ func TestManyWriters(t *testing.T) {
 	}
 }
 
-// TestReadsOfUnfinishedAreBounded reads what does not answer, and has no more memory lent to that than there is.
+// TestReadsOfUnfinishedAreBounded reads from a file system that does not answer, and checks that the number of reads is
+// bounded by the memory.
 func TestReadsOfUnfinishedAreBounded(t *testing.T) {
 	w := newWritable(t, mountConfig{Timeout: shortTimeout, Memory: 1})
 	w.create("file", strings.Repeat("x", 1<<20))

@@ -9,12 +9,12 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// writeHandle is a regular file that a program has open to write, and maybe to read. All handles of a file write to the
-// same draft of it.
+// writeHandle is a regular file that a program has open for writing, and maybe for reading. All handles of a file write
+// to one draft.
 //
-// The kernel keeps no pages of what goes through a pageless one, which saves a copy. Such is the one that creates a
-// file and only writes, and so are those that are opened beside it: the kernel drops the pages of others before such a
-// write, and not after it.
+// A pageless handle bypasses the kernel's page cache, which saves a copy. It is a handle that creates a file and only
+// writes, or one that is opened while such a handle is open: the kernel drops pages of other handles before a write
+// that bypasses them, and not after it.
 type writeHandle struct {
 	*handle
 	pageless bool
@@ -29,7 +29,7 @@ var (
 	_ gofs.NodeFsyncer   = (*node)(nil)
 )
 
-// openWriting is Open of a mount that may be written to.
+// openWriting is Open with Config.ReadWrite.
 func (n *node) openWriting(ctx context.Context, flags uint32) (gofs.FileHandle, uint32, syscall.Errno) {
 	writes := flags&syscall.O_ACCMODE != syscall.O_RDONLY
 	if n.isSpoiled() {
@@ -62,7 +62,7 @@ func (n *node) openWriting(ctx context.Context, flags uint32) (gofs.FileHandle, 
 	return opened, kernelFlags, 0
 }
 
-// join gives a handle for what is under construction here, or nil if nothing is.
+// join returns a handle for the draft, or nil if there is none.
 func (n *node) join() *handle {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -73,8 +73,8 @@ func (n *node) join() *handle {
 	return &handle{node: n}
 }
 
-// Write takes data over and returns: the file system gets it while the program goes on. If it does not get it, a later
-// write, a sync and the close fail.
+// Write copies data and returns; the program goes on while the file system gets it. If that fails, later writes, syncs
+// and closes fail.
 func (h *writeHandle) Write(ctx context.Context, data []byte, offset int64) (uint32, syscall.Errno) {
 	if offset < 0 || offset+int64(len(data)) < 0 {
 		return 0, syscall.EFBIG
@@ -97,8 +97,8 @@ func (h *writeHandle) Write(ctx context.Context, data []byte, offset int64) (uin
 	return uint32(len(data)), 0
 }
 
-// Flush is a close of one of the descriptors. What was written is published, so that its error is that of the close;
-// there is no telling whether other descriptors of the handle are left.
+// Flush is called when a descriptor is closed. It publishes what was written, so that close(2) returns its error. Other
+// descriptors of the handle may be left.
 func (h *writeHandle) Flush(ctx context.Context) syscall.Errno {
 	d := h.node.m.deadline(context.WithoutCancel(ctx))
 	defer d.stop()
@@ -110,7 +110,7 @@ func (h *writeHandle) Flush(ctx context.Context) syscall.Errno {
 	return h.node.publish(d)
 }
 
-// Release is the end of the last descriptor. What was written since it was flushed, by way of a mapping, is published.
+// Release is called after the last close. It publishes what was written through a mapping since the last Flush.
 func (h *writeHandle) Release(ctx context.Context) syscall.Errno {
 	n := h.node
 	d := n.m.deadline(context.WithoutCancel(ctx))
@@ -132,8 +132,8 @@ func (h *writeHandle) Release(ctx context.Context) syscall.Errno {
 	return h.handle.Release(ctx)
 }
 
-// Fsync of a file returns when its content is there for others under its name, and both survive a loss of power. That
-// of a directory makes the names in it do so that others see.
+// Fsync of a file publishes its content and makes it durable, with its name. Fsync of a directory makes the names in it
+// durable that others see.
 func (n *node) Fsync(ctx context.Context, h gofs.FileHandle, _ uint32) syscall.Errno {
 	if !n.m.config.ReadWrite {
 		return 0
@@ -153,7 +153,7 @@ func (n *node) Fsync(ctx context.Context, h gofs.FileHandle, _ uint32) syscall.E
 	n.mu.Unlock()
 	switch {
 	case begun != nil && removed:
-		return begun.drain(d) // nobody will see it
+		return begun.drain(d) // nothing will see it
 	case begun != nil:
 		if errno := begun.sync(d); errno != 0 {
 			return errno
@@ -165,7 +165,7 @@ func (n *node) Fsync(ctx context.Context, h gofs.FileHandle, _ uint32) syscall.E
 	return n.syncNamed(d)
 }
 
-// syncNamed makes a file durable that nobody writes to. It may have been closed without a sync, here or elsewhere.
+// syncNamed makes a file durable that no program writes to. It may have been closed without a sync, here or elsewhere.
 func (n *node) syncNamed(d *deadline) syscall.Errno {
 	if n.isOrphan() || n.Mode() != syscall.S_IFREG {
 		return 0
@@ -195,7 +195,7 @@ func (n *node) syncPath(d *deadline) syscall.Errno {
 		return errors.Join(file.Sync(), file.Close())
 	})
 	if errno == syscall.ENOENT {
-		return 0 // there is nothing left of it
+		return 0 // it was removed
 	}
 	return errno
 }
@@ -212,7 +212,7 @@ func (n *node) syncDir(d *deadline) syscall.Errno {
 	return doWithin(d, func() error { return files.SyncDir(path) })
 }
 
-// readDraft reads what is under construction. If nothing is, it says so.
+// readDraft reads the draft, and reports whether there is one.
 func (n *node) readDraft(ctx context.Context, length int, offset int64) (
 	result fuse.ReadResult, errno syscall.Errno, is bool,
 ) {

@@ -136,7 +136,7 @@ func TestTruncateByPath(t *testing.T) {
 	w.wantThere("fresh", "")
 }
 
-// TestTruncateBesideWriter truncates by path a file that others have open, who have not written.
+// TestTruncateBesideWriter truncates a file by path that other programs have open and have not written to.
 func TestTruncateBesideWriter(t *testing.T) {
 	w := newWritable(t, mountConfig{})
 	w.put("file", "0123456789")
@@ -162,7 +162,7 @@ func TestTruncateBesideWriter(t *testing.T) {
 	}
 }
 
-// TestAppendBesideTruncation has a program append to what others open with O_TRUNC, as logs are.
+// TestAppendBesideTruncation appends to a file, such as a log, that other programs open with O_TRUNC.
 func TestAppendBesideTruncation(t *testing.T) {
 	w := newWritable(t, mountConfig{})
 	w.put("log", "0123456789")
@@ -194,7 +194,7 @@ func TestAppendBesideTruncation(t *testing.T) {
 	w.must(<-stopped)
 }
 
-// TestReadBeyondDraft reads without the pages of the kernel, which knows where a file ends and asks for nothing beyond.
+// TestReadBeyondDraft reads without the kernel's pages: with them, the kernel asks for nothing beyond the end.
 func TestReadBeyondDraft(t *testing.T) {
 	w := newWritable(t, mountConfig{})
 	file := w.open("file", os.O_RDWR|os.O_CREATE|unix.O_DIRECT)
@@ -206,7 +206,7 @@ func TestReadBeyondDraft(t *testing.T) {
 	}
 }
 
-// TestPagesOfAnotherVersion truncates a file, to the size that it has, when the other side has changed what was read.
+// TestPagesOfAnotherVersion truncates a file to its size after the other side has changed the pages that were read.
 func TestPagesOfAnotherVersion(t *testing.T) {
 	w := newWritable(t, mountConfig{})
 	w.put("file", "0123456789")
@@ -228,7 +228,7 @@ func (w *writable) waiting() int {
 	return len(names)
 }
 
-// TestTruncateWhileReaderCloses has the last descriptor closed while a file is made shorter without one.
+// TestTruncateWhileReaderCloses closes the last descriptor while the file is truncated by path.
 func TestTruncateWhileReaderCloses(t *testing.T) {
 	for _, call := range []string{"Truncate", "Publish"} {
 		w := newWritable(t, mountConfig{})
@@ -299,7 +299,7 @@ func TestSpaceForUnfinished(t *testing.T) {
 	w.must(unix.Fstatfs(int(file.Fd()), &space))
 }
 
-// TestOthersWriteToo has somebody else change what is written here.
+// TestOthersWriteToo changes a file on the other side while it is written here.
 func TestOthersWriteToo(t *testing.T) {
 	w := newWritable(t, mountConfig{})
 	exclusive := w.open("exclusive", os.O_WRONLY|os.O_CREATE|os.O_EXCL)

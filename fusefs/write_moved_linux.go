@@ -7,13 +7,13 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// mayBeOurs reports whether an error may come of a change that a program makes here at the same time.
+// mayBeOurs reports whether an error may be due to a concurrent change made here.
 func mayBeOurs(errno syscall.Errno) bool {
 	return errno == syscall.ENOENT || errno == syscall.ENOTDIR || errno == syscall.ESTALE
 }
 
-// afterChanges waits until no name, and nothing of this file, is being changed here. It reports whether that may have
-// made a difference.
+// afterChanges waits for changes of names, and of this file, that are under way here. It reports whether the caller
+// should try again.
 func (n *node) afterChanges(ctx context.Context) bool {
 	if !n.m.config.ReadWrite {
 		return false
@@ -27,7 +27,7 @@ func (n *node) afterChanges(ctx context.Context) bool {
 	return errno == 0
 }
 
-// holdChanges has changes of names, and of this file, wait until they may resume.
+// holdChanges blocks changes of names, and of this file, until resume is called.
 func (n *node) holdChanges(d *deadline) (resume func(), errno syscall.Errno) {
 	w, errno := n.take(d)
 	if errno != 0 {
@@ -43,8 +43,8 @@ func (n *node) holdChanges(d *deadline) (resume func(), errno syscall.Errno) {
 	}, 0
 }
 
-// steadily does something with a path, as call does. If it fails, and programs have renamed something here meanwhile,
-// it is done again with what the path is then, while renames wait.
+// steadily is call with a path. If it fails, and a program has renamed something here meanwhile, it tries again with
+// the new path, while renames wait.
 func steadily[T any](
 	ctx context.Context, m *mount, path func() (string, syscall.Errno),
 	do func(path string) (T, error), discard func(T),
@@ -73,7 +73,8 @@ func steadily[T any](
 	return try()
 }
 
-// readLatest reads what the file is now, after changes of ours. What they disturb is read again while they wait.
+// readLatest reads the current version, after changes made here. If they disturb the read, it is repeated while they
+// wait.
 func (h *handle) readLatest(ctx context.Context, length int, offset int64) (fuse.ReadResult, syscall.Errno) {
 	if !h.current().isLatest() {
 		resume, errno := h.reopen(ctx)
@@ -95,7 +96,7 @@ func (h *handle) readLatest(ctx context.Context, length int, offset int64) (fuse
 	return h.current().reader.read(ctx, length, offset)
 }
 
-// current gives the handle that reads for h.
+// current returns the handle that reads for h.
 func (h *handle) current() *handle {
 	if moved := h.moved.Load(); moved != nil {
 		return moved
@@ -103,15 +104,14 @@ func (h *handle) current() *handle {
 	return h
 }
 
-// isLatest reports whether the file is of this version, and still has the path that it was opened by, or none by which
-// it could be opened.
+// isLatest reports whether h is open in the current version, by the current path, if there is one.
 func (h *handle) isLatest() bool {
 	n := h.node
 	n.mu.Lock()
 	wanted, writes := n.version, n.writes
 	n.mu.Unlock()
 	if h.reader == nil || h.version != wanted || h.writes != writes {
-		return false // two versions may be equal if little time is between them
+		return false // versions that follow each other quickly may be equal
 	}
 	era := n.m.era.Load()
 	if h.era.Load() == era {
@@ -124,7 +124,7 @@ func (h *handle) isLatest() bool {
 	return true
 }
 
-// reopen opens what the file is now, for a handle that the kernel has already. Changes wait until they may resume.
+// reopen opens the current version for an open handle. Changes wait until resume is called.
 func (h *handle) reopen(ctx context.Context) (resume func(), errno syscall.Errno) {
 	d := h.node.m.deadline(ctx)
 	defer d.stop()

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// made returns the file that has a name in this mount only: it is under construction and was never published.
+// made returns the file whose name exists in this mount only: a draft that was never published.
 func (n *node) made(name string) *node {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -39,10 +39,10 @@ func (n *node) madeNames() []string {
 	return slices.Sorted(maps.Keys(n.files))
 }
 
-// changedNames are the names in a directory that we have changed, or what has them, since a listing of it began.
+// changedNames are names in a directory that were changed here since a listing of it began.
 type changedNames map[string]struct{}
 
-// maxChangedNames is how many of them are kept. If there are more, it may be any.
+// maxChangedNames is how many changed names are kept. If there are more, any name may have changed.
 const maxChangedNames = 4096
 
 func (n *node) listingBegins(d *directory) {
@@ -60,7 +60,7 @@ func (n *node) listingEnds(d *directory) {
 	delete(n.listings, d)
 }
 
-// hasChanged reports whether what a listing says of a name may be from before a change of ours.
+// hasChanged reports whether a listing's attributes of a name may be from before a change made here.
 func (n *node) hasChanged(d *directory, name string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -69,7 +69,7 @@ func (n *node) hasChanged(d *directory, name string) bool {
 	return has || len(changed) >= maxChangedNames
 }
 
-// noteName notes that we have changed a name in a directory.
+// noteName notes that a name in the directory was changed here.
 func (n *node) noteName(name string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -80,17 +80,17 @@ func (n *node) noteName(name string) {
 	}
 }
 
-// noteChanged notes that we have changed what has a name.
+// noteChanged notes that the file was changed here.
 func (n *node) noteChanged() {
 	if name, parent := n.Parent(); parent != nil {
 		parent.Operations().(*node).noteName(name)
 	}
 }
 
-// pathLock keeps paths as they are while something depends on them: several share it, and a rename holds it alone. A
-// rename that waits keeps new sharers out. Waits end with their deadline, which those of a sync.RWMutex could not.
+// pathLock is a read-write lock whose waits have deadlines. Operations that depend on a path share it; a rename holds
+// it alone. A waiting rename keeps new sharers out.
 type pathLock struct {
-	entry   chan struct{} // held by a rename, and by whoever begins to share
+	entry   chan struct{} // held by a rename, and while a sharer enters
 	room    chan struct{} // held by a rename, or by all sharers together
 	sharers atomic.Int64
 }
@@ -101,7 +101,7 @@ func newPathLock() *pathLock {
 	return l
 }
 
-// holdPath returns a path that stays as it is until the caller unshares m.paths.
+// holdPath returns a path that stays valid until the caller unshares m.paths.
 func (m *mount) holdPath(d *deadline, path func() (string, syscall.Errno)) (string, syscall.Errno) {
 	if errno := m.paths.share(d); errno != 0 {
 		return "", errno

@@ -96,7 +96,7 @@ func TestRemoveWhileOpen(t *testing.T) {
 	})
 }
 
-// TestNamesThatCannotBeShown gives files names that would not be listed.
+// TestNamesThatCannotBeShown creates files with names that would not be listed.
 func TestNamesThatCannotBeShown(t *testing.T) {
 	w := newWritable(t, mountConfig{})
 	w.put("file", "content")

@@ -9,21 +9,21 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// writing is what a regular file has in addition once it was written to.
+// writing is the additional state of a regular file that was written to.
 type writing struct {
-	turn chan struct{} // has a token; who changes the content takes it
+	turn chan struct{} // holds a token, which a change of the content takes
 
 	// The mutex of the node guards what follows.
 
-	draft     *draft // what is being written; nil if others have all of it
-	published *draft // the last one, as long as the file is open
-	dir       *node  // where the name is that was never published, or nil
+	draft     *draft // nil if others have everything written
+	published *draft // the last draft, while the file is open
+	dir       *node  // the directory of a name that was never published, or nil
 	name      string
-	covers    bool // something else has that name on the other side
-	replace   bool // publishing may replace a file, which it may not for a name that has to be new
-	writers   int  // handles that are open to write
-	pageless  int  // those of them that are so
-	changing  bool // by a request without a handle, which has the turn
+	covers    bool // another file has that name on the other side
+	replace   bool // publishing may replace a file; false if the name must be new
+	writers   int  // handles that are open for writing
+	pageless  int  // pageless ones of them
+	changing  bool // a request without a handle has the turn
 	removed   bool // the file has no name any more
 }
 
@@ -63,7 +63,7 @@ func (n *node) take(d *deadline) (*writing, syscall.Errno) {
 
 func (w *writing) giveBack() { w.turn <- struct{}{} }
 
-// currentDraft gives what is being written, or nil.
+// currentDraft returns the draft, or nil.
 func (n *node) currentDraft() *draft {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -73,20 +73,16 @@ func (n *node) currentDraft() *draft {
 	return n.writing.draft
 }
 
-// draftAttributes fills in the attributes of what is under construction, and reports whether something is.
+// draftAttributes fills in the attributes of the draft, and reports whether there is one.
 func (n *node) draftAttributes(out *fuse.Attr) bool {
 	w := n.currentDraft()
 	return w != nil && w.attributes(out) == 0
 }
 
-// showsDraft is draftAttributes for who looks up the name, which is not that of a draft that has failed.
-func (n *node) showsDraft(out *fuse.Attr) bool {
-	w := n.currentDraft()
-	return w != nil && !w.hasFailed() && w.attributes(out) == 0
-}
+// showsDraft is draftAttributes for a lookup: a draft that has failed does not count.
+func (n *node) showsDraft(out *fuse.Attr) bool { return !n.isSpoiled() && n.draftAttributes(out) }
 
-// isSpoiled reports whether what is under construction has failed. It is that of the programs that have it open; others
-// get another node.
+// isSpoiled reports whether the draft has failed. Only programs that have it open keep it; others get another node.
 func (n *node) isSpoiled() bool {
 	w := n.currentDraft()
 	return w != nil && w.hasFailed()
@@ -98,9 +94,8 @@ func (n *node) isOrphan() bool {
 	return parent == nil && !n.IsRoot()
 }
 
-// begin gives what is being written, and begins with it if need be: with new content that takes the place of what is
-// there, or in place. That must be the version which programs have seen here: pages of it are in the kernel's cache.
-// The caller has the turn.
+// begin returns the draft, and begins one if there is none: new content if replace is set, or the file in place. The
+// file must still be the version whose pages are in the kernel's cache. The caller has the turn.
 func (n *node) begin(d *deadline, replace bool) (*draft, syscall.Errno) {
 	n.mu.Lock()
 	w, base := n.writing, n.version
@@ -119,7 +114,7 @@ func (n *node) begin(d *deadline, replace bool) (*draft, syscall.Errno) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if errno == syscall.EACCES && !replace && w.published != nil && versionOf(w.published.info) == base {
-		// Who has a file open may write to it, whatever its permissions are since.
+		// Programs that have a file open may write to it even if its permissions have changed.
 		begun, w.published, errno = w.published, nil, 0
 		begun.settled.Store(false)
 	}
@@ -132,7 +127,7 @@ func (n *node) begin(d *deadline, replace bool) (*draft, syscall.Errno) {
 	return begun, 0
 }
 
-// beginNamed is begin for what has a name. The caller has the turn.
+// beginNamed is begin for a file that may be renamed. The caller has the turn.
 func (n *node) beginNamed(d *deadline, base version, replace bool) (*draft, syscall.Errno) {
 	path, errno := n.m.holdPath(d, n.path)
 	if errno != 0 {
@@ -142,8 +137,8 @@ func (n *node) beginNamed(d *deadline, base version, replace bool) (*draft, sysc
 	return n.beginAt(d, path, base, replace)
 }
 
-// beginAt is begin for what has a path. A shell opens a file for a program, and closes it once before that writes:
-// others see an empty file then, and what is written takes its place as a whole.
+// beginAt is begin for a path. A shell opens a file for a program and closes it once before the program writes. Others
+// then see an empty file, so the content replaces it as a whole.
 func (n *node) beginAt(d *deadline, path string, base version, replace bool) (*draft, syscall.Errno) {
 	n.mu.Lock()
 	published := n.writing.published
@@ -180,12 +175,12 @@ func (m *mount) openToWrite(path string, flag int, perm fs.FileMode) (WritableFi
 	}
 	file, is := opened.(WritableFile)
 	if !is {
-		return nil, errors.Join(errors.New("fusefs: OpenFile gives no WritableFile"), opened.Close())
+		return nil, errors.Join(errors.New("fusefs: OpenFile returned no WritableFile"), opened.Close())
 	}
 	return file, nil
 }
 
-// openDraft begins to write a file.
+// openDraft opens a file for writing.
 func (m *mount) openDraft(d *deadline, path string, flag int, perm fs.FileMode) (*draft, syscall.Errno) {
 	begun, errno := callWithin(d, func() (*draft, error) {
 		file, err := m.openToWrite(path, flag, perm)
@@ -204,7 +199,7 @@ func (m *mount) openDraft(d *deadline, path string, flag int, perm fs.FileMode) 
 	return begun, errno
 }
 
-// publish lets others see what was written, if something was. The caller has the turn.
+// publish makes the draft visible to others, if there is one. The caller has the turn.
 func (n *node) publish(d *deadline) syscall.Errno {
 	n.mu.Lock()
 	w := n.writing
@@ -239,7 +234,7 @@ func (n *node) publish(d *deadline) syscall.Errno {
 	defer n.mu.Unlock()
 	n.settleDraft()
 	w.published = begun
-	n.pages = n.pages && n.cached == n.version && w.pageless == 0 // those of the version that the draft began with
+	n.pages = n.pages && n.cached == n.version && w.pageless == 0 // pages of the version before the draft
 	n.inode = inodeOf(info, path)
 	n.version = versionOf(info)
 	n.changes++
@@ -254,8 +249,7 @@ func (n *node) publish(d *deadline) syscall.Errno {
 	return 0
 }
 
-// settleDraft ends the time of a draft, whose name is known to all now, or to nobody any more. It is called with mu
-// held.
+// settleDraft ends a draft, which is published now or given up. It is called with mu held.
 func (n *node) settleDraft() {
 	w := n.writing
 	w.draft, w.covers, w.replace = nil, false, true
@@ -273,15 +267,15 @@ func (n *node) dropPublished() {
 	}
 }
 
-// dropDraft throws away what is under construction. It is called with mu held.
+// dropDraft discards the draft. It is called with mu held.
 func (n *node) dropDraft() {
 	if n.endDraft() {
-		// What the kernel has of it, nobody will ever have.
+		// The kernel has pages of content that was never published.
 		n.version, n.pages, n.opened = version{}, false, nil
 	}
 }
 
-// endDraft is dropDraft of what nobody has seen. It reports whether there was something.
+// endDraft is dropDraft for a draft that nothing has read. It reports whether there was one.
 func (n *node) endDraft() bool {
 	dropped := n.writing.draft
 	if dropped == nil {
@@ -292,7 +286,7 @@ func (n *node) endDraft() bool {
 	return true
 }
 
-// unused is called with mu held when the last handle is gone, or the last change without one.
+// unused is called with mu held after the last handle was closed, or the last change without a handle was made.
 func (n *node) unused() {
 	n.opened = nil
 	if n.writing != nil && !n.writing.changing {

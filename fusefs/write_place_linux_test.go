@@ -89,7 +89,7 @@ func TestRedirected(t *testing.T) {
 	}
 }
 
-// TestRemovedAfterSync removes what was synced, and is written and read on.
+// TestRemovedAfterSync removes a synced file, and goes on writing and reading it.
 func TestRemovedAfterSync(t *testing.T) {
 	w := newWritable(t, mountConfig{})
 	w.put("old", "old")
@@ -110,8 +110,8 @@ func TestRemovedAfterSync(t *testing.T) {
 	w.wantNamesThere()
 }
 
-// TestReadsBesideWrites reads, past the pages of the kernel, through a descriptor from before what another one writes
-// in place, in parts that go to the source one by one.
+// TestReadsBesideWrites reads without the kernel's pages, through an older descriptor, while another one writes in
+// place in several calls.
 func TestReadsBesideWrites(t *testing.T) {
 	w := newWritable(t, mountConfig{})
 	content := bytes.Repeat([]byte("0123456789abcdef"), 1<<14)

@@ -23,8 +23,7 @@ var (
 	_ gofs.NodeRenamer  = (*node)(nil)
 )
 
-// lockedRenames keeps the path of every file as it is while something depends on it, until go-fuse has taken over what
-// a rename did.
+// lockedRenames holds the lock of all paths during a rename, until go-fuse knows the new name too.
 type lockedRenames struct {
 	fuse.RawFileSystem
 	m *mount
@@ -44,10 +43,9 @@ func (l lockedRenames) Rename(cancel <-chan struct{}, in *fuse.RenameIn, oldName
 	return status
 }
 
-// withPath does something with the path of a name in a directory, which stays as it is meanwhile. No signal ends the
-// wait: the program would not know whether it was done, or will be.
-func withPath[T any](ctx context.Context, dir *node, name string, do func(path string) (T, error), discard func(T),
-) (T, syscall.Errno) {
+// withPath calls do with the path of a name in a directory, while renames wait. No signal ends the wait: the program
+// would not know whether the call will be made.
+func withPath[T any](ctx context.Context, dir *node, name string, do func(path string) (T, error)) (T, syscall.Errno) {
 	var none T
 	d := dir.m.deadline(context.WithoutCancel(ctx))
 	defer d.stop()
@@ -56,10 +54,10 @@ func withPath[T any](ctx context.Context, dir *node, name string, do func(path s
 		return none, errno
 	}
 	defer dir.m.paths.unshare()
-	return callWithin(d, func() (T, error) { return do(path) }, discard)
+	return callWithin(d, func() (T, error) { return do(path) }, nil)
 }
 
-// Create begins a file that is seen here at once, and by others when it is closed or synced.
+// Create creates a draft that is visible in this mount. Others see the file when it is closed or synced.
 func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out *fuse.EntryOut) (
 	*gofs.Inode, gofs.FileHandle, uint32, syscall.Errno,
 ) {
@@ -85,7 +83,7 @@ func (n *node) create(ctx context.Context, d *deadline, name string, flags, mode
 	defer n.m.paths.unshare()
 	begun, errno := n.m.openDraft(d, path, os.O_CREATE|os.O_EXCL, modeOf(mode))
 	if errno == syscall.EEXIST && flags&syscall.O_EXCL == 0 {
-		// The kernel looks again, and opens what somebody else has made.
+		// The kernel looks the name up again, and opens the file that others have created.
 		errno = syscall.ESTALE
 	}
 	if errno != 0 {
@@ -97,7 +95,7 @@ func (n *node) create(ctx context.Context, d *deadline, name string, flags, mode
 	}
 	made := &node{m: n.m, inode: inodeOf(begun.info, path), writing: newWriting(), handles: 1, pages: true}
 	opened, kernelFlags := &writeHandle{handle: &handle{node: made}}, uint32(fuse.FOPEN_KEEP_CACHE)
-	// Of a write without pages the kernel does not take the bits itself that a write takes.
+	// A write that bypasses the pages does not clear these bits in the kernel.
 	if n.m.pageless && flags&syscall.O_ACCMODE == syscall.O_WRONLY && mode&(syscall.S_ISUID|syscall.S_ISGID) == 0 {
 		opened.pageless, made.pages = true, false
 		kernelFlags = fuse.FOPEN_DIRECT_IO
@@ -114,7 +112,7 @@ func (n *node) create(ctx context.Context, d *deadline, name string, flags, mode
 	return child, opened, kernelFlags, 0
 }
 
-// Mkdir makes a directory.
+// Mkdir creates a directory.
 func (n *node) Mkdir(ctx context.Context, name string, mode uint32, out *fuse.EntryOut) (*gofs.Inode, syscall.Errno) {
 	if _, errno := n.newPath(name); errno != 0 {
 		return nil, errno
@@ -124,7 +122,7 @@ func (n *node) Mkdir(ctx context.Context, name string, mode uint32, out *fuse.En
 			return nil, err
 		}
 		return n.m.stat(path)
-	}, nil)
+	})
 	if errno != 0 {
 		return nil, errno
 	}
@@ -135,7 +133,7 @@ func (n *node) Mkdir(ctx context.Context, name string, mode uint32, out *fuse.En
 	return n.child(ctx, name, info, out)
 }
 
-// Unlink takes a name from a file. Who has the file open keeps it, as far as the file system does.
+// Unlink removes the name of a file. Programs that have the file open keep it, if the file system does.
 func (n *node) Unlink(ctx context.Context, name string) syscall.Errno {
 	file := n.childNode(name)
 	if file == nil {
@@ -161,12 +159,12 @@ func (n *node) Unlink(ctx context.Context, name string) syscall.Errno {
 func (n *node) remove(ctx context.Context, name string) syscall.Errno {
 	_, errno := withPath(ctx, n, name, func(path string) (struct{}, error) {
 		return struct{}{}, n.m.config.FS.(WritableFS).Remove(path)
-	}, nil)
+	})
 	n.noteName(name)
 	return errno
 }
 
-// childNode gives the node of a name that the kernel knows, or nil.
+// childNode returns the node of a name that the kernel knows, or nil.
 func (n *node) childNode(name string) *node {
 	child := n.GetChild(name)
 	if child == nil {
@@ -176,7 +174,7 @@ func (n *node) childNode(name string) *node {
 	return file
 }
 
-// lose notes that a file has no name any more. Nobody publishes it meanwhile.
+// lose notes that the file has lost its name. No publish may be under way.
 func (n *node) lose() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -186,7 +184,7 @@ func (n *node) lose() {
 	w := n.writing
 	w.removed = true
 	if w.draft == nil {
-		// What programs have open can be read and written on by what is open on the other side.
+		// The file that is open on the other side still serves reads and writes.
 		w.draft, w.published = w.published, nil
 	}
 	if w.draft != nil {
@@ -206,7 +204,7 @@ func (n *node) Rmdir(ctx context.Context, name string) syscall.Errno {
 	return n.remove(ctx, name)
 }
 
-// Rename gives a file or a directory another name. lockedRenames has locked all paths.
+// Rename renames a file or a directory. lockedRenames has locked all paths.
 func (n *node) Rename(ctx context.Context, oldName string, newParent gofs.InodeEmbedder, newName string, flags uint32,
 ) syscall.Errno {
 	if !n.m.config.ReadWrite {
@@ -230,10 +228,8 @@ func (n *node) Rename(ctx context.Context, oldName string, newParent gofs.InodeE
 	if replaced == moved {
 		replaced = nil
 	}
-	if replaced != nil {
-		if replaced.IsDir() && len(replaced.madeNames()) > 0 {
-			return syscall.ENOTEMPTY
-		}
+	if replaced != nil && replaced.IsDir() && len(replaced.madeNames()) > 0 {
+		return syscall.ENOTEMPTY
 	}
 	if moved != nil && n.made(oldName) == moved {
 		errno = n.renameNew(d, moved, to, oldPath, newName, newPath, flags)
@@ -248,8 +244,8 @@ func (n *node) Rename(ctx context.Context, oldName string, newParent gofs.InodeE
 	return errno
 }
 
-// renameNew renames what only this mount knows. If there is something of the new name on the other side, it is replaced
-// when the file is closed, and removed if the file goes on to another name before that.
+// renameNew renames a file that only this mount knows. If the new name exists on the other side, that file is replaced
+// when this one is closed, and removed if this one is renamed again before.
 func (n *node) renameNew(d *deadline, moved, to *node, oldPath, newName, newPath string, flags uint32) syscall.Errno {
 	replace := flags&renameNoReplace == 0
 	covers, errno := n.m.mayPublish(d, newPath, replace)
@@ -268,7 +264,7 @@ func (n *node) renameNew(d *deadline, moved, to *node, oldPath, newName, newPath
 	}
 	moved.mu.Lock()
 	defer moved.mu.Unlock()
-	if w.dir == nil { // it was given up just now
+	if w.dir == nil { // it was just given up
 		return syscall.ENOENT
 	}
 	to.addMade(newName, moved)
@@ -278,8 +274,8 @@ func (n *node) renameNew(d *deadline, moved, to *node, oldPath, newName, newPath
 	return 0
 }
 
-// mayPublish says whether something has a name already, and gives the error that a new file would have that gets it:
-// the program is to be told when it renames, and not when it closes.
+// mayPublish reports whether a name exists, and returns the error of publishing a file there, so that the program gets
+// it from the rename and not from the close.
 func (m *mount) mayPublish(d *deadline, name string, replace bool) (covers bool, errno syscall.Errno) {
 	_, errno = callWithin(d, func() (fs.FileInfo, error) { return m.stat(name) }, nil)
 	switch errno {
@@ -287,7 +283,7 @@ func (m *mount) mayPublish(d *deadline, name string, replace bool) (covers bool,
 		if !replace {
 			return true, syscall.EEXIST
 		}
-		// Whether a file may be replaced is a matter of its directory.
+		// The directory decides whether a file may be replaced.
 		covers, name = true, path.Join(path.Dir(name), rand.Text())
 	case syscall.ENOENT:
 	default:
@@ -317,13 +313,10 @@ func (n *node) renameNamed(d *deadline, moved *node, oldPath, newPath string, fl
 		}
 		return n.m.stat(newPath)
 	}, nil)
-	if errno != 0 || moved == nil {
-		return errno
-	}
-	if open {
+	if errno == 0 && open {
 		moved.adopt(info, false)
 	}
-	return 0
+	return errno
 }
 
 func (n *node) renameOnly(files WritableFS, oldPath, newPath string, flags uint32) error {
