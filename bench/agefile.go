@@ -43,7 +43,7 @@ func prepareAgefile(s *session) ([]benchmark, error) {
 		return nil, err
 	}
 	encrypted := bytes.NewBuffer(space[:0])
-	if _, err := encryptWithAge(encrypted, "stream", plaintext, identity.Recipient()); err != nil {
+	if err := copyThrough(age.Encrypt(encrypted, identity.Recipient()))(plaintext); err != nil {
 		return nil, err
 	}
 	file := encrypted.Bytes()
@@ -51,15 +51,29 @@ func prepareAgefile(s *session) ([]benchmark, error) {
 	cores, recipient := runtime.NumCPU(), identity.Recipient()
 	encrypt := func(from string, procs int, atLeast float64) benchmark {
 		return ageBenchmark("encrypt", from, procs, atLeast, []variant{
-			{"impl=age", func() (sample, error) { return encryptWithAge(io.Discard, from, plaintext, recipient) }},
-			{"impl=culvert", func() (sample, error) { return encryptWithCulvert(from, plaintext, recipient) }},
+			{"impl=age", func() (sample, error) {
+				return encryptWith(from, plaintext, func() (io.WriteCloser, error) { return age.Encrypt(io.Discard, recipient) })
+			}},
+			{"impl=culvert", func() (sample, error) {
+				return encryptWith(from, plaintext, func() (io.WriteCloser, error) {
+					return agefile.NewWriter(io.Discard, recipient)
+				})
+			}},
 			{"impl=limit", func() (sample, error) { return limit(size, sealChunk) }},
 		})
 	}
 	decrypt := func(from string, procs int, atLeast float64) benchmark {
 		return ageBenchmark("decrypt", from, procs, atLeast, []variant{
-			{"impl=age", func() (sample, error) { return decryptWithAge(from, file, size, identity) }},
-			{"impl=culvert", func() (sample, error) { return decryptWithCulvert(from, file, size, identity) }},
+			{"impl=age", func() (sample, error) {
+				return decryptWith(from, file, size, func(src io.Reader) (io.Reader, error) {
+					return age.Decrypt(src, identity)
+				})
+			}},
+			{"impl=culvert", func() (sample, error) {
+				return decryptWith(from, file, size, func(src io.Reader) (io.Reader, error) {
+					return agefile.NewReader(src, identity)
+				})
+			}},
 			{"impl=limit", func() (sample, error) { return limit(size, openChunk) }},
 		})
 	}
@@ -121,9 +135,10 @@ func steady(run func() (sample, error)) (sample, error) {
 	return mean, nil
 }
 
-func encryptWithAge(dst io.Writer, from string, plaintext []byte, recipient age.Recipient) (sample, error) {
+// encryptWith measures a writer, from its making to its Close.
+func encryptWith(from string, plaintext []byte, open func() (io.WriteCloser, error)) (sample, error) {
 	return copied(from, plaintext, int64(len(plaintext)), func(src io.Reader) (int64, error) {
-		w, err := age.Encrypt(dst, recipient)
+		w, err := open()
 		if err != nil {
 			return 0, err
 		}
@@ -135,41 +150,14 @@ func encryptWithAge(dst io.Writer, from string, plaintext []byte, recipient age.
 	})
 }
 
-func encryptWithCulvert(from string, plaintext []byte, recipient age.Recipient) (sample, error) {
-	return copied(from, plaintext, int64(len(plaintext)), func(src io.Reader) (int64, error) {
-		w, err := agefile.NewWriter(io.Discard, recipient)
-		if err != nil {
-			return 0, err
-		}
-		n, err := io.Copy(w, src)
-		if err != nil {
-			return 0, err
-		}
-		return n, w.Close()
-	})
-}
-
-func decryptWithAge(from string, file []byte, size int64, identity age.Identity) (sample, error) {
+// decryptWith measures a reader, from its making to its end.
+func decryptWith(from string, file []byte, size int64, open func(io.Reader) (io.Reader, error)) (sample, error) {
 	return copied(from, file, size, func(src io.Reader) (int64, error) {
-		r, err := age.Decrypt(src, identity)
+		r, err := open(src)
 		if err != nil {
 			return 0, err
 		}
 		return io.Copy(onlyWriter{}, r)
-	})
-}
-
-func decryptWithCulvert(from string, file []byte, size int64, identity age.Identity) (sample, error) {
-	return copied(from, file, size, func(src io.Reader) (int64, error) {
-		r, err := agefile.NewReader(src, identity)
-		if err != nil {
-			return 0, err
-		}
-		n, err := io.Copy(onlyWriter{}, r)
-		if err != nil {
-			return 0, err
-		}
-		return n, r.Close()
 	})
 }
 

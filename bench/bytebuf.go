@@ -43,13 +43,15 @@ func prepareBytebuf(s *session) ([]benchmark, error) {
 	}
 	return append(benchmarks,
 		bufferBenchmark(s, "BufferGrows/write=string/writes=1000/bytes=12", 10_000, 1, []bufferLoop{
-			{"bytes", growBytes}, {"pool", growPool}, {"builder", growBuilder}, {"bytebuf", growBytebuf},
+			{"bytes", growing(growBytes, 1000)}, {"pool", growing(growPool, 1000)},
+			{"builder", growing(growBuilder, 1000)}, {"bytebuf", growBytebuf},
 		}),
 		bufferBenchmark(s, "BufferGrows/write=byte/writes=1000/bytes=1", 50_000, 1, []bufferLoop{
 			{"bytes", countBytes}, {"pool", countPool}, {"builder", countBuilder}, {"bytebuf", countBytebuf},
 		}),
 		bufferBenchmark(s, "BufferGrows/write=string/writes=100000/bytes=12", 100, 1, []bufferLoop{
-			{"bytes", largeBytes}, {"pool", largePool}, {"builder", largeBuilder}, {"bytebuf", largeBytebuf},
+			{"bytes", growing(growBytes, 100_000)}, {"pool", growing(growPool, 100_000)},
+			{"builder", growing(growBuilder, 100_000)}, {"bytebuf", largeBytebuf},
 		}),
 	), nil
 }
@@ -135,20 +137,24 @@ func writeBytebuf(n int, text []byte) {
 
 const word = "twelve bytes"
 
-func growBytes(n int) {
+func growing(loop func(n, writes int), writes int) func(n int) {
+	return func(n int) { loop(n, writes) }
+}
+
+func growBytes(n, writes int) {
 	for range n {
 		var b bytes.Buffer
-		for range 1000 {
+		for range writes {
 			b.WriteString(word)
 		}
 		Result = b.String()
 	}
 }
 
-func growPool(n int) {
+func growPool(n, writes int) {
 	for range n {
 		b := pool.Get().(*bytes.Buffer)
-		for range 1000 {
+		for range writes {
 			b.WriteString(word)
 		}
 		Result = b.String()
@@ -157,10 +163,10 @@ func growPool(n int) {
 	}
 }
 
-func growBuilder(n int) {
+func growBuilder(n, writes int) {
 	for range n {
 		var b strings.Builder
-		for range 1000 {
+		for range writes {
 			b.WriteString(word)
 		}
 		Result = b.String()
@@ -218,38 +224,6 @@ func countBytebuf(n int) {
 		}
 		Result = b.String()
 		b.Free()
-	}
-}
-
-func largeBytes(n int) {
-	for range n {
-		var b bytes.Buffer
-		for range 100_000 {
-			b.WriteString(word)
-		}
-		Result = b.String()
-	}
-}
-
-func largePool(n int) {
-	for range n {
-		b := pool.Get().(*bytes.Buffer)
-		for range 100_000 {
-			b.WriteString(word)
-		}
-		Result = b.String()
-		b.Reset()
-		pool.Put(b)
-	}
-}
-
-func largeBuilder(n int) {
-	for range n {
-		var b strings.Builder
-		for range 100_000 {
-			b.WriteString(word)
-		}
-		Result = b.String()
 	}
 }
 

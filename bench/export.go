@@ -1,8 +1,10 @@
 package main
 
 import (
-	"crypto/sha256"
+	"bufio"
+	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"os"
 	"os/exec"
@@ -11,7 +13,7 @@ import (
 	"filippo.io/age"
 )
 
-// exporter has what the benchmarks of whole processes share.
+// exporter holds the programs and the database of the benchmarks of exports.
 type exporter struct {
 	*session
 	culvert   string // programs
@@ -41,117 +43,186 @@ func newExporter(s *session) (*exporter, error) {
 	return e, err
 }
 
-// command is a program in the environment of the database.
+// command returns a command in the environment of the database.
 func (e *exporter) command(name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(e.ctx, name, args...)
 	cmd.Env = e.env
 	return cmd
 }
 
-// prepareExport compares culvert with a pipeline of three tools, both from one table into a file, with one connection.
+const (
+	csvSQL   = "COPY orders TO STDOUT (FORMAT csv, HEADER)"
+	jsonlSQL = "COPY (SELECT row_to_json(orders) FROM orders) TO STDOUT"
+)
+
+// tools returns the peer: psql, a compressor and age, in a pipeline.
+func (e *exporter) tools(sql string, compress ...string) func(file string) (sample, error) {
+	return func(file string) (sample, error) {
+		return e.pipeline(file, e.command("psql", "-qc", sql), e.command(compress[0], compress[1:]...),
+			e.command(e.age, "-r", e.recipient))
+	}
+}
+
+var zstdTool = []string{"zstd", "-q", "-3", "-T0"}
+
+// prepareExport compares culvert with a pipeline of three tools. Both export a table to a file with one connection.
 func prepareExport(s *session) ([]benchmark, error) {
 	e, err := newExporter(s)
 	if err != nil {
 		return nil, err
 	}
-	if err := e.fillTable(e.env, "orders", s.size(3_000_000, 20_000)); err != nil {
-		return nil, err
-	}
-	zstd := exportCase{e, "zstd", []string{"-q", "-3", "-T0"}, []string{"-q", "-d"}}
-	gzip := exportCase{e, "gzip", nil, []string{"-d"}}
-	zstdBenchmark, err := zstd.benchmark(1.0)
-	if err != nil {
-		return nil, err
-	}
-	gzipBenchmark, err := gzip.benchmark(0.45)
-	return []benchmark{zstdBenchmark, gzipBenchmark}, err
+	rows := s.size(3_000_000, 20_000)
+	args := []string{"-r", e.recipient, "-f", "csv", "--ordered", "-c"}
+	return e.exports(rows, []exportCase{
+		{
+			name: "Export/source=postgres/format=csv/compression=zstd", peer: e.tools(csvSQL, zstdTool...),
+			args: append(args[:len(args):len(args)], "zstd"), open: []string{"zstd", "-q", "-d"},
+			atMost: 1, lines: rows + 1, same: true, ordered: true,
+		},
+		{
+			name: "Export/source=postgres/format=csv/compression=gzip", peer: e.tools(csvSQL, "gzip"),
+			args: append(args[:len(args):len(args)], "gzip"), open: []string{"gzip", "-d"},
+			atMost: 0.45, lines: rows + 1, same: true, ordered: true,
+		},
+	})
 }
 
-// exportCase is an export with one compression.
+// exports fills the table and returns the benchmarks of the cases.
+func (e *exporter) exports(rows int, cases []exportCase) ([]benchmark, error) {
+	if err := e.fillTable(e.env, "orders", rows); err != nil {
+		return nil, err
+	}
+	var benchmarks []benchmark
+	for _, c := range cases {
+		c.exporter = e
+		size, err := c.check()
+		if err != nil {
+			return nil, err
+		}
+		benchmarks = append(benchmarks, c.benchmark(size))
+	}
+	return benchmarks, nil
+}
+
+// exportCase is an export of one table, and its peer.
 type exportCase struct {
 	*exporter
-	compression          string // also the name of the peer's program
-	compress, decompress []string
+	name    string
+	peer    func(file string) (sample, error)
+	args    []string // of culvert
+	open    []string // the program that decompresses; nil if the file is not encrypted, and then not written
+	atMost  float64  // times the peer's time
+	lines   int      // expected in the file
+	same    bool     // both write the same lines
+	ordered bool     // in the same order
 }
 
-func (c exportCase) benchmark(atMost float64) (benchmark, error) {
-	size, err := c.compare()
-	if err != nil {
-		return benchmark{}, err
-	}
-	withSpeed := func(run func(string) (sample, error)) func() (sample, error) {
+// benchmark measures the speed if size, the bytes of text, is not 0.
+func (c exportCase) benchmark(size int64) benchmark {
+	settled := func(run func(string) (sample, error)) func() (sample, error) {
 		return func() (sample, error) {
 			file := filepath.Join(c.dir, "export")
 			got, err := run(file)
-			if err != nil {
-				return nil, err
+			if err != nil || c.open == nil {
+				return got, err
 			}
-			got["MB/s"] = float64(size) / 1e6 / (got["ns/op"] / 1e9)
+			if size > 0 {
+				got["MB/s"] = float64(size) / 1e6 / (got["ns/op"] / 1e9)
+			}
 			return got, settle(file)
 		}
 	}
 	return benchmark{
-		name: "Export/source=postgres/format=csv/compression=" + c.compression,
+		name: c.name,
 		variants: []variant{
-			{"impl=tools", withSpeed(c.runTools)},
-			{"impl=culvert", withSpeed(c.runCulvert)},
+			{"impl=tools", settled(c.peer)},
+			{"impl=culvert", settled(c.runCulvert)},
 		},
 		goals: []goal{
-			{variant: "impl=culvert", peer: "impl=tools", unit: "ns/op", max: atMost},
+			{variant: "impl=culvert", peer: "impl=tools", unit: "ns/op", max: c.atMost},
 			{variant: "impl=culvert", unit: "peak-bytes", max: 96 << 20},
 		},
-	}, nil
-}
-
-func (c exportCase) runTools(file string) (sample, error) {
-	return c.pipeline(file, c.command("psql", "-qc", "COPY orders TO STDOUT (FORMAT csv, HEADER)"),
-		c.command(c.compression, c.compress...), c.command(c.age, "-r", c.recipient))
+	}
 }
 
 func (c exportCase) runCulvert(file string) (sample, error) {
-	return c.pipeline("", c.command(c.culvert, "export", "postgres:", "orders", "-r", c.recipient,
-		"-f", "csv", "-c", c.compression, "--ordered", "-o", file))
+	output := ""
+	if c.open == nil {
+		file, output = "-", os.DevNull // as the peer, which takes no time to write
+	}
+	args := append([]string{"export", "postgres:", "orders", "-o", file}, c.args...)
+	return c.pipeline(output, c.command(c.culvert, args...))
 }
 
-// compare makes sure that both ways give the same rows, by stock tools, and gives the size of the CSV in bytes.
-func (c exportCase) compare() (int64, error) {
-	var sizes [2]int64
-	var sums [2]string
-	for i, run := range []func(string) (sample, error){c.runTools, c.runCulvert} {
+// check opens both files with standard tools and compares them. It returns the size of the text if it is the same.
+func (c exportCase) check() (int64, error) {
+	if c.open == nil {
+		return 0, nil
+	}
+	var found [2]lines
+	for i, run := range []func(string) (sample, error){c.peer, c.runCulvert} {
 		file := filepath.Join(c.dir, "export")
 		if _, err := run(file); err != nil {
 			return 0, err
 		}
-		plain := filepath.Join(c.dir, "plain")
-		_, err := c.pipeline(plain, c.command(c.age, "-d", "-i", c.identity, file),
-			c.command(c.compression, c.decompress...))
-		if err != nil {
+		found[i].ordered = c.ordered
+		decrypt := c.command(c.age, "-d", "-i", c.identity, file)
+		if err := found[i].addOutput(c.exporter, decrypt, c.command(c.open[0], c.open[1:]...)); err != nil {
 			return 0, err
 		}
-		if sums[i], sizes[i], err = sumOf(plain); err != nil {
+		if err := settle(file); err != nil {
 			return 0, err
 		}
-		for _, name := range []string{file, plain} {
-			if err := settle(name); err != nil {
-				return 0, err
-			}
-		}
 	}
-	if sums[0] != sums[1] {
-		return 0, fmt.Errorf("the tools export %d bytes, and culvert %d other ones", sizes[0], sizes[1])
+	if found[0].count != c.lines || found[1].count != c.lines || c.same && found[0] != found[1] {
+		return 0, fmt.Errorf("%s: the tools export %d lines, and culvert %d, of %d", c.name,
+			found[0].count, found[1].count, c.lines)
 	}
-	c.say("%s: both ways give the same %d bytes of CSV", c.compression, sizes[0])
-	return sizes[0], nil
+	c.say("%s: both export the same %d lines", c.name, c.lines)
+	if !c.ordered {
+		return 0, nil
+	}
+	return found[0].size, nil
 }
 
-// sumOf gives the hash and the size of a file.
-func sumOf(name string) (string, int64, error) {
+// lines sums up the lines of a file.
+type lines struct {
+	ordered bool // sum depends on the order of the lines
+	count   int
+	size    int64
+	sum     uint64 // of the hashes of the lines
+}
+
+var lineSeed = maphash.MakeSeed()
+
+// addOutput adds the output of a pipeline.
+func (l *lines) addOutput(e *exporter, commands ...*exec.Cmd) error {
+	plain := filepath.Join(e.dir, "plain")
+	if _, err := e.pipeline(plain, commands...); err != nil {
+		return err
+	}
+	return errors.Join(l.addFile(plain), settle(plain))
+}
+
+func (l *lines) addFile(name string) error {
 	file, err := os.Open(name)
 	if err != nil {
-		return "", 0, err
+		return err
 	}
 	defer func() { _ = file.Close() }()
-	hash := sha256.New()
-	n, err := io.Copy(hash, file)
-	return string(hash.Sum(nil)), n, err
+	for r := bufio.NewReaderSize(file, 1<<20); ; {
+		line, err := r.ReadSlice('\n')
+		switch {
+		case err == io.EOF && len(line) == 0:
+			return nil
+		case err != nil:
+			return err
+		}
+		l.count++
+		l.size += int64(len(line))
+		if l.ordered {
+			l.sum *= 31
+		}
+		l.sum += maphash.Bytes(lineSeed, line)
+	}
 }

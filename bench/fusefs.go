@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -76,8 +75,8 @@ func prepareFusefs(s *session) ([]benchmark, error) {
 	if err != nil {
 		return nil, err
 	}
-	flat, err := m.flat()
-	return append(benchmarks, decrypted, flat), err
+	memory, err := m.memory()
+	return append(benchmarks, decrypted, memory), err
 }
 
 // canMount says what mounts need and this machine lacks.
@@ -215,40 +214,16 @@ func (m *mounts) warm(name string, bytes int64) benchmark {
 	}
 }
 
-// flat compares the memory of both ends for a file and for one of ten times its size, which has holes only. The server
-// is a new one each time.
-func (m *mounts) flat() (benchmark, error) {
-	b := benchmark{name: "MountMemory", rounds: 3}
+// memory measures both ends with a new mount.
+func (m *mounts) memory() (benchmark, error) {
 	small := int64(m.size(1<<30, 16<<20))
-	for _, bytes := range []int64{small, 10 * small} {
-		name := "sparse-" + strconv.FormatInt(bytes, 10)
-		if err := writeHoles(filepath.Join(m.source, name), bytes); err != nil {
-			return b, err
-		}
-		b.variants = append(b.variants, variant{fmt.Sprintf("MiB=%d/impl=culvert", bytes>>20), func() (sample, error) {
-			url, server, err := m.serve(here, "127.0.0.1")
-			if err != nil {
-				return nil, err
-			}
+	return m.flat("MountMemory", "mount-peak-bytes", small, mountMemory,
+		func(url, name string, bytes int64) (sample, error) {
 			own := *m
 			own.url = url
 			own.kinds()
-			got, err := own.mounted(own.culvertMount, func(dir string) (sample, error) {
+			return own.mounted(own.culvertMount, func(dir string) (sample, error) {
 				return m.read(filepath.Join(dir, name), bytes)
 			})
-			if err = errors.Join(err, server.stop()); err != nil {
-				return nil, err
-			}
-			got["server-peak-bytes"] = float64(server.peak.Load())
-			return got, nil
-		}})
-	}
-	few, many := b.variants[0].key, b.variants[1].key
-	for _, unit := range []string{"mount-peak-bytes", "server-peak-bytes"} {
-		b.goals = append(b.goals,
-			goal{variant: few, unit: unit, max: mountMemory},
-			goal{variant: many, unit: unit, max: mountMemory},
-			goal{variant: many, peer: few, unit: unit, max: 1.1})
-	}
-	return b, nil
+		})
 }

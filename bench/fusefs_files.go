@@ -14,26 +14,17 @@ import (
 	"time"
 )
 
-// writePeople makes files of 48 rows, about 4 KiB, a hundred in each directory.
+// writePeople makes files of 48 rows, about 4 KiB.
 func writePeople(dir string, n int) error {
-	p := newPeople()
-	for i := range n {
-		sub := filepath.Join(dir, fmt.Sprintf("%03d", i/100))
-		if i%100 == 0 {
-			if err := os.MkdirAll(sub, 0o755); err != nil {
-				return err
-			}
-		}
+	p, next := newPeople(), 0
+	return writeFiles(dir, n, ".csv", func() []byte {
 		var rows bytes.Buffer
-		for row := range 48 {
-			record := p.records[(48*i+row)%len(p.records)]
-			rows.WriteString(strings.Join(record, ",") + "\n")
+		for range 48 {
+			rows.WriteString(strings.Join(p.records[next%len(p.records)], ",") + "\n")
+			next++
 		}
-		if err := os.WriteFile(filepath.Join(sub, fmt.Sprintf("%05d.csv", i)), rows.Bytes(), 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
+		return rows.Bytes()
+	})
 }
 
 // list has ls describe all files of a tree.

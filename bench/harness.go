@@ -20,7 +20,6 @@ type benchmark struct {
 	rotate   bool   // each round begins with the next variant, so that each takes each place
 	variants []variant
 	goals    []goal
-	summary  func(results) string // stands behind the goals; may be nil
 }
 
 // variant is one way to do the work.
@@ -43,8 +42,7 @@ type session struct {
 	dir      string // for files, removed at the end
 	cleanups []func() error
 
-	serverPID int // of PostgreSQL
-	paths     int // that were made
+	paths int // number of network paths that were made
 }
 
 func newSession(ctx context.Context, stdout io.Writer, quick bool, parent string) (*session, error) {

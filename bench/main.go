@@ -1,7 +1,7 @@
 // Command bench measures Culvert against the tools that people use today.
 //
-//	go run . [-rounds N] [-out DIR] [-host NAME] [-dir DIR] [agefile | export | parallel | tables | profile |
-//	         sqlite | memory | todos | cipherio | bytebuf | wal | secureconn | fileservice | transfer | fusefs]…
+//	go run . [-rounds N] [-out DIR] [-host NAME] [-dir DIR] [agefile | export | parallel | tables | sqlite |
+//	         memory | todos | cipherio | bytebuf | wal | secureconn | fileservice | transfer | fusefs]…
 //
 // A workload has one or more benchmarks, each of which has variants that do the same work: Culvert's, a peer's, and
 // sometimes the limit of the machine. The variants run in turn, A B C A B C, in one run of the program, so that
@@ -43,7 +43,6 @@ var workloads = []workload{
 	{"export", 6, prepareExport},
 	{"parallel", 6, prepareParallel},
 	{"tables", 6, prepareTables},
-	{"profile", 6, prepareProfile},
 	{"sqlite", 10, prepareSQLite},
 	{"memory", 6, prepareMemory},
 	{"todos", 10, prepareTodos},
@@ -179,9 +178,6 @@ func runWorkload(ctx context.Context, stdout io.Writer, w workload, opts options
 			return err
 		}
 		goals.WriteString(verdicts(b, results))
-		if b.summary != nil {
-			goals.WriteString(b.summary(results))
-		}
 	}
 	tables, err := s.benchstat(raw.String(), pivot(benchmarks))
 	if err != nil {

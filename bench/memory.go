@@ -17,14 +17,17 @@ func prepareMemory(s *session) ([]benchmark, error) {
 	if err := e.fillTable(e.env, "orders", few); err != nil {
 		return nil, err
 	}
+	query := func(times int) string {
+		return fmt.Sprintf("SELECT orders.* FROM generate_series(1, %d) CROSS JOIN orders", times)
+	}
 	var benchmarks []benchmark
 	for _, format := range []string{"csv", "jsonl"} {
 		fewKey, manyKey := fmt.Sprintf("rows=%d/impl=culvert", few), fmt.Sprintf("rows=%d/impl=culvert", few*times)
 		benchmarks = append(benchmarks, benchmark{
 			name: "Memory/source=postgres/format=" + format + "/compression=zstd",
 			variants: []variant{
-				{fewKey, func() (sample, error) { return e.exportRows(1, format) }},
-				{manyKey, func() (sample, error) { return e.exportRows(times, format) }},
+				{fewKey, func() (sample, error) { return e.export("-q", query(1), "-f", format) }},
+				{manyKey, func() (sample, error) { return e.export("-q", query(times), "-f", format) }},
 			},
 			goals: []goal{
 				{variant: manyKey, unit: "peak-bytes", max: 96 << 20},
@@ -53,7 +56,7 @@ func (e *exporter) parallelMemory() (benchmark, error) {
 			return b, err
 		}
 		b.variants = append(b.variants, variant{fmt.Sprintf("rows=%d/impl=culvert", rows), func() (sample, error) {
-			return e.exportTable(table)
+			return e.export(table, "-j", strconv.Itoa(parallelJobs))
 		}})
 	}
 	fewKey, manyKey := b.variants[0].key, b.variants[1].key
@@ -65,21 +68,11 @@ func (e *exporter) parallelMemory() (benchmark, error) {
 	return b, nil
 }
 
-func (e *exporter) exportTable(table string) (sample, error) {
+// export exports into an encrypted file, and removes it.
+func (e *exporter) export(args ...string) (sample, error) {
 	file := filepath.Join(e.dir, "export")
-	got, err := e.pipeline("", e.command(e.culvert, "export", "postgres:", table, "-j", strconv.Itoa(parallelJobs),
-		"-r", e.recipient, "-o", file))
-	if err != nil {
-		return nil, err
-	}
-	return got, settle(file)
-}
-
-func (e *exporter) exportRows(times int, format string) (sample, error) {
-	file := filepath.Join(e.dir, "export")
-	query := fmt.Sprintf("SELECT orders.* FROM generate_series(1, %d) CROSS JOIN orders", times)
-	got, err := e.pipeline("", e.command(e.culvert, "export", "postgres:", "-q", query, "-r", e.recipient,
-		"-f", format, "-o", file))
+	args = append([]string{"export", "postgres:", "-r", e.recipient, "-o", file}, args...)
+	got, err := e.pipeline("", e.command(e.culvert, args...))
 	if err != nil {
 		return nil, err
 	}

@@ -46,7 +46,6 @@ func (s *session) postgres() ([]string, error) {
 	if err := server.Start(); err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
-	s.serverPID = server.Process.Pid
 	s.cleanup(func() error {
 		// SIGINT ends the sessions and stops the server cleanly.
 		return errors.Join(server.Process.Signal(syscall.SIGINT), server.Wait(), log.Close())

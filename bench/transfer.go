@@ -65,7 +65,12 @@ func prepareTransfer(s *session) ([]benchmark, error) {
 		return nil, err
 	}
 	files := s.size(10_000, 200)
-	if err := writeMany(filepath.Join(t.source, "many"), files); err != nil {
+	random, content := rand.NewChaCha8([32]byte{1}), make([]byte, 4<<10)
+	err = writeFiles(filepath.Join(t.source, "many"), files, "", func() []byte {
+		_, _ = random.Read(content)
+		return content
+	})
+	if err != nil {
 		return nil, err
 	}
 	var benchmarks []benchmark
@@ -83,10 +88,8 @@ func prepareTransfer(s *session) ([]benchmark, error) {
 	return benchmarks, nil
 }
 
-// writeMany makes files of 4 KiB, a hundred in each directory.
-func writeMany(dir string, n int) error {
-	random := rand.NewChaCha8([32]byte{1})
-	content := make([]byte, 4<<10)
+// writeFiles makes n files, a hundred in each directory. content returns the content of the next file.
+func writeFiles(dir string, n int, extension string, content func() []byte) error {
 	for i := range n {
 		sub := filepath.Join(dir, fmt.Sprintf("%03d", i/100))
 		if i%100 == 0 {
@@ -94,8 +97,7 @@ func writeMany(dir string, n int) error {
 				return err
 			}
 		}
-		_, _ = random.Read(content)
-		if err := os.WriteFile(filepath.Join(sub, fmt.Sprintf("%05d", i)), content, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(sub, fmt.Sprintf("%05d", i)+extension), content(), 0o644); err != nil {
 			return err
 		}
 	}
@@ -305,37 +307,47 @@ func (t *transfers) loopback(large int64, files int) ([]benchmark, error) {
 	}}, nil
 }
 
-// memory compares the memory of both ends for a file and for one of ten times its size, which has holes only. The
-// server is a new one each time.
+// memory measures both ends with culvert pull.
 func (t *transfers) memory() ([]benchmark, error) {
 	small := int64(t.size(1<<30, 16<<20))
-	b := benchmark{name: "PullMemory/path=loopback", rounds: 3}
+	b, err := t.flat("PullMemory/path=loopback", "peak-bytes", small, 96<<20,
+		func(url, name string, bytes int64) (sample, error) { return t.pull(fetched{name, bytes, 1}, url).run() })
+	return []benchmark{b}, err
+}
+
+// flat compares the memory of both ends for a sparse file of small bytes and one of ten times that size. Each sample has
+// a new server. client measures a client in unit; ceiling bounds each process.
+func (t *transfers) flat(
+	name, unit string, small int64, ceiling float64, client func(url, name string, bytes int64) (sample, error),
+) (benchmark, error) {
+	const serverUnit = "server-peak-bytes"
+	b := benchmark{name: name, rounds: 3}
 	for _, bytes := range []int64{small, 10 * small} {
-		name := fmt.Sprintf("sparse-%d", bytes)
-		if err := writeHoles(filepath.Join(t.source, name), bytes); err != nil {
-			return nil, err
+		file := fmt.Sprintf("sparse-%d", bytes)
+		if err := writeHoles(filepath.Join(t.source, file), bytes); err != nil {
+			return b, err
 		}
 		b.variants = append(b.variants, variant{fmt.Sprintf("MiB=%d/impl=culvert", bytes>>20), func() (sample, error) {
 			url, server, err := t.serve(here, "127.0.0.1")
 			if err != nil {
 				return nil, err
 			}
-			got, err := t.pull(fetched{name, bytes, 1}, url).run()
+			got, err := client(url, file, bytes)
 			if err = errors.Join(err, server.stop()); err != nil {
 				return nil, err
 			}
-			got["server-peak-bytes"] = float64(server.peak.Load())
+			got[serverUnit] = float64(server.peak.Load())
 			return got, nil
 		}})
 	}
 	few, many := b.variants[0].key, b.variants[1].key
-	for _, unit := range []string{"peak-bytes", "server-peak-bytes"} {
+	for _, unit := range []string{unit, serverUnit} {
 		b.goals = append(b.goals,
-			goal{variant: few, unit: unit, max: 96 << 20},
-			goal{variant: many, unit: unit, max: 96 << 20},
+			goal{variant: few, unit: unit, max: ceiling},
+			goal{variant: many, unit: unit, max: ceiling},
 			goal{variant: many, peer: few, unit: unit, max: 1.1})
 	}
-	return []benchmark{b}, nil
+	return b, nil
 }
 
 // writeHoles makes a file that takes no room on the disk.
