@@ -136,17 +136,7 @@ func startMount(t *testing.T, root, dir string, config mountConfig) *mountProces
 	// The race detector waits for a second before a process ends.
 	command.Env = append(os.Environ(), mountChild+"="+string(text), "GORACE=atexit_sleep_ms=0")
 	command.Stderr = os.Stderr
-	input, err := command.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	output, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	input, output := testkit.StartPiped(t, command)
 	p := &mountProcess{dir: dir, command: command, input: input}
 	t.Cleanup(func() { p.stop(t) })
 	line := make([]byte, len("mounted\n"))

@@ -129,25 +129,34 @@ func TestUnopened(t *testing.T) {
 		"not.age":        {Data: []byte("not age")},
 		"notes.txt":      {Data: []byte("notes")},
 	}
+	_, heard := reported(t, func(report func(string)) Config {
+		return Config{FS: source, Identities: []age.Identity{mine}, Unopened: report}
+	})
+	if len(heard) != 1 || !heard["sub/theirs.age"] {
+		t.Errorf("heard of %v", heard)
+	}
+}
+
+// reported walks a view and returns it with the names that it reports.
+func reported(t *testing.T, config func(report func(string)) Config) (fs.FS, map[string]bool) {
+	t.Helper()
 	var mu sync.Mutex
-	heard := map[string]bool{}
-	view, err := New(Config{FS: source, Identities: []age.Identity{mine}, Unopened: func(name string) {
+	names := map[string]bool{}
+	view, err := New(config(func(name string) {
 		mu.Lock()
 		defer mu.Unlock()
-		heard[name] = true
-	}})
+		names[name] = true
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := fs.WalkDir(view, ".", func(_ string, _ fs.DirEntry, err error) error { return err }); err != nil {
 		t.Fatal(err)
 	}
-	if len(heard) != 1 || !heard["sub/theirs.age"] {
-		t.Errorf("heard of %v", heard)
-	}
+	return view, names
 }
 
-// TestArmored shows armored files as they are, and tells of them.
+// TestArmored checks that armored files are shown unchanged, and reported.
 func TestArmored(t *testing.T) {
 	mine := newIdentity(t)
 	var armored bytes.Buffer
@@ -165,19 +174,9 @@ func TestArmored(t *testing.T) {
 		"not.age":      {Data: []byte("not age")},
 		"notes.txt":    {Data: armored.Bytes()},
 	}
-	var mu sync.Mutex
-	heard := map[string]bool{}
-	view, err := New(Config{FS: source, Identities: []age.Identity{mine}, Armored: func(name string) {
-		mu.Lock()
-		defer mu.Unlock()
-		heard[name] = true
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := fs.WalkDir(view, ".", func(_ string, _ fs.DirEntry, err error) error { return err }); err != nil {
-		t.Fatal(err)
-	}
+	view, heard := reported(t, func(report func(string)) Config {
+		return Config{FS: source, Identities: []age.Identity{mine}, Armored: report}
+	})
 	if len(heard) != 2 || !heard["mail.txt.age"] || !heard["space.age"] {
 		t.Errorf("heard of %v", heard)
 	}

@@ -2,8 +2,8 @@ package testkit
 
 import "testing"
 
-// Allocs fails the test if f allocates more than want times a call, on average over many calls. It must not be used in
-// a parallel test. Under the race detector, which allocates itself, f is called but nothing is counted.
+// Allocs fails the test if a call of f allocates more than want times on average. It must not be used in a parallel
+// test. Under the race detector, which allocates itself, Allocs calls f but counts nothing.
 func Allocs(tb testing.TB, want float64, f func()) {
 	tb.Helper()
 	if raceEnabled {

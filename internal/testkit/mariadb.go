@@ -20,11 +20,11 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// MariaDBServer is a MariaDB server with data of its own in a temporary directory. It listens on a Unix socket in that
-// directory, where root needs no password unless one was asked for, and takes no care to survive a loss of power.
+// MariaDBServer is a MariaDB server with its own data in a temporary directory. It listens on a Unix socket in that
+// directory, where root needs no password unless one is configured. It does not sync its files.
 //
-// The server is the child of a shell that starts it, stops it and kills it. When the test binary ends, in whatever way,
-// the standard input of the shell ends too: it then kills the server and removes the directory.
+// A shell starts, stops and kills the server. However the test binary ends, the shell's standard input then ends: it
+// kills the server and removes the directory.
 type MariaDBServer struct {
 	directory string
 	config    MariaDBConfig
@@ -38,20 +38,20 @@ type MariaDBServer struct {
 	releasePort func() error
 }
 
-// MariaDBConfig says how a server of [NewMariaDB] differs from the one of [MariaDB].
+// MariaDBConfig configures a server of [NewMariaDB]. The zero value is the configuration of [MariaDB].
 type MariaDBConfig struct {
-	// Password of root. If not empty, the server also listens on a free port of the loopback address.
+	// Password is root's password. If it is not empty, the server also listens on a free loopback port.
 	Password string
 
-	// TLS has the server speak TLS, with a certificate that is valid for 127.0.0.1; see [MariaDBServer.CAFile].
+	// TLS enables TLS with a certificate for 127.0.0.1: see [MariaDBServer.CAFile].
 	TLS bool
 
-	// Options are further options of the command line, such as "--sql-mode=ANSI".
+	// Options are additional command line options, such as "--sql-mode=ANSI".
 	Options []string
 }
 
-// MariaDB gives the server that all tests of a test binary share. It starts at the first call. Use a database of your
-// own from [MariaDBServer.NewDatabase].
+// MariaDB returns the server that all tests of a test binary share. The first call starts it. Each test should use its
+// own database: see [MariaDBServer.NewDatabase].
 func MariaDB(tb testing.TB) *MariaDBServer {
 	tb.Helper()
 	requireMariaDB(tb)
@@ -64,7 +64,7 @@ func MariaDB(tb testing.TB) *MariaDBServer {
 
 var sharedMariaDB = sync.OnceValues(func() (*MariaDBServer, error) { return startMariaDB(MariaDBConfig{}) })
 
-// NewMariaDB starts a server for one test, which may stop it and kill it. It ends with the test.
+// NewMariaDB starts a server for one test, which may stop and kill it. The server ends with the test.
 func NewMariaDB(tb testing.TB, config MariaDBConfig) *MariaDBServer {
 	tb.Helper()
 	requireMariaDB(tb)
@@ -80,13 +80,13 @@ func NewMariaDB(tb testing.TB, config MariaDBConfig) *MariaDBServer {
 	return server
 }
 
-// SocketPath is the Unix socket that the server listens on.
+// SocketPath returns the path of the Unix socket.
 func (s *MariaDBServer) SocketPath() string { return filepath.Join(s.directory, "socket") }
 
-// Directory is where everything of the server is.
+// Directory returns the directory that holds all files of the server.
 func (s *MariaDBServer) Directory() string { return s.directory }
 
-// Address is the host and port on the loopback address, if the server has a password; else the test fails.
+// Address returns the loopback host and port. The test fails if the server has no password.
 func (s *MariaDBServer) Address(tb testing.TB) string {
 	tb.Helper()
 	if s.port == 0 {
@@ -95,7 +95,7 @@ func (s *MariaDBServer) Address(tb testing.TB) string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port))
 }
 
-// CAFile is the certificate that has signed that of the server.
+// CAFile returns the file of the certificate authority.
 func (s *MariaDBServer) CAFile() string { return filepath.Join(s.directory, "certificate.pem") }
 
 // Start starts the server again after Stop or Kill.
@@ -106,7 +106,7 @@ func (s *MariaDBServer) Start(tb testing.TB) {
 	}
 }
 
-// Stop shuts the server down; sessions are told so and cut off.
+// Stop shuts the server down and ends its sessions with a message.
 func (s *MariaDBServer) Stop(tb testing.TB) {
 	tb.Helper()
 	if _, err := s.ask("stop"); err != nil {
@@ -114,7 +114,7 @@ func (s *MariaDBServer) Stop(tb testing.TB) {
 	}
 }
 
-// Kill ends the server by SIGKILL, as when the machine dies.
+// Kill kills the server with SIGKILL, as if the machine crashed.
 func (s *MariaDBServer) Kill(tb testing.TB) {
 	tb.Helper()
 	if _, err := s.ask("kill"); err != nil {
@@ -134,7 +134,7 @@ func requireMariaDB(tb testing.TB) {
 	}
 }
 
-// mariaDBProgram is the path of a program, or "". Servers are often not in the PATH of users.
+// mariaDBProgram returns the path of a program, or "". Servers are often not in the PATH of users.
 func mariaDBProgram(name string) string {
 	for _, path := range []string{
 		name, "/usr/sbin/" + name, "/usr/libexec/" + name, "/opt/homebrew/bin/" + name, "/usr/local/bin/" + name,
@@ -149,7 +149,7 @@ func mariaDBProgram(name string) string {
 func startMariaDB(config MariaDBConfig) (*MariaDBServer, error) {
 	s := &MariaDBServer{config: config}
 	var err error
-	// The path of a socket may be about a hundred bytes long, which TMPDIR may not leave room for.
+	// A socket's path is limited to about a hundred bytes, and TMPDIR may be too long.
 	s.directory, err = os.MkdirTemp("/tmp", "culvert-mariadb-")
 	if err != nil {
 		return nil, err
@@ -166,7 +166,7 @@ func startMariaDB(config MariaDBConfig) (*MariaDBServer, error) {
 	return s, nil
 }
 
-// initialize makes the data, and starts the server for the first time.
+// initialize creates the data and starts the server for the first time.
 func (s *MariaDBServer) initialize() error {
 	if s.config.TLS {
 		if err := s.makeCertificate(); err != nil {
@@ -197,8 +197,8 @@ func (s *MariaDBServer) initialize() error {
 	return s.setPassword()
 }
 
-// shellScript obeys a line at a time. A keyboard interrupt, which goes to the shell too, must not keep it from removing
-// the server.
+// shellScript executes one command per line. It ignores a keyboard interrupt, which also reaches it, so that it can
+// remove the server.
 const shellScript = `
 trap '' HUP INT QUIT TERM
 directory=$1 server=
@@ -237,7 +237,7 @@ func (s *MariaDBServer) startShell() error {
 	return errors.Join(err, read.Close())
 }
 
-// ask has the shell do something, and gives the process number of the server, 0 if it does not run.
+// ask sends the shell a command and returns the process number of the server, or 0 if it does not run.
 func (s *MariaDBServer) ask(line string) (pid int, err error) {
 	if _, err := fmt.Fprintln(s.commands, line); err != nil {
 		return 0, err
@@ -249,7 +249,7 @@ func (s *MariaDBServer) ask(line string) (pid int, err error) {
 	return strconv.Atoi(answer)
 }
 
-// remove kills the server and waits until nothing of it is left.
+// remove kills the server and waits until its directory is removed.
 func (s *MariaDBServer) remove() error {
 	err := errors.Join(s.commands.Close(), s.shell.Wait())
 	if s.releasePort != nil {
@@ -260,11 +260,11 @@ func (s *MariaDBServer) remove() error {
 
 func (s *MariaDBServer) data() string { return filepath.Join(s.directory, "data") }
 
-// temporary is where the server keeps temporary tables. A server that starts removes all that look like those of one
-// before it, so that no two may share a directory.
+// temporary returns the directory of temporary tables. A server removes leftover tables when it starts, so servers must
+// not share a directory.
 func (s *MariaDBServer) temporary() string { return filepath.Join(s.directory, "tmp") }
 
-// start starts the server and waits until it answers.
+// start starts the server and waits until it responds.
 func (s *MariaDBServer) start() error {
 	arguments := []string{
 		mariaDBProgram("mariadbd"), "--no-defaults", "--datadir=" + s.data(), "--socket=" + s.SocketPath(),
@@ -289,13 +289,13 @@ func (s *MariaDBServer) start() error {
 		return err
 	}
 	if err := s.awaitAnswer(pid); err != nil {
-		_, killErr := s.ask("kill") // it may come to listen yet
+		_, killErr := s.ask("kill") // it may still be starting
 		return errors.Join(err, killErr)
 	}
 	return nil
 }
 
-// startLimit is how long a server may take to answer. Only tests change it.
+// startLimit is the time a server has to start. Only tests change it.
 var startLimit = time.Minute
 
 func (s *MariaDBServer) awaitAnswer(pid int) error {
@@ -306,7 +306,7 @@ func (s *MariaDBServer) awaitAnswer(pid int) error {
 	for {
 		conn, err := s.connect(ctx, "")
 		if refused, ok := errors.AsType[*mysql.MySQLError](err); ok && refused.Number == errorAccessDenied {
-			return nil // it answers
+			return nil // it responds
 		}
 		if err == nil {
 			return conn.Close()
@@ -328,7 +328,7 @@ func (s *MariaDBServer) awaitAnswer(pid int) error {
 // errorAccessDenied is ER_ACCESS_DENIED_ERROR.
 const errorAccessDenied = 1045
 
-// command prepares a program to run without privileges in the directory of the server.
+// command returns a command that runs unprivileged in the directory of the server.
 func (s *MariaDBServer) command(path string, args ...string) *exec.Cmd {
 	cmd := exec.Command(path, args...)
 	cmd.Dir = s.directory

@@ -31,7 +31,7 @@ type MariaDBDatabase struct {
 	Name   string
 }
 
-// NewDatabase makes an empty database.
+// NewDatabase creates an empty database.
 func (s *MariaDBServer) NewDatabase(tb testing.TB) *MariaDBDatabase {
 	tb.Helper()
 	db := &MariaDBDatabase{Server: s, Name: fmt.Sprintf("test%d", s.databases.Add(1))}
@@ -39,24 +39,24 @@ func (s *MariaDBServer) NewDatabase(tb testing.TB) *MariaDBDatabase {
 	return db
 }
 
-// URL is how to connect to the database as root, on the Unix socket, without the password.
+// URL returns the URL of the database for root on the Unix socket, without the password.
 func (db *MariaDBDatabase) URL() string {
 	return "mysql://root@localhost/" + db.Name + "?socket=" + url.QueryEscape(db.Server.SocketPath())
 }
 
-// Exec runs SQL statements, with semicolons between them.
+// Exec runs SQL statements, separated by semicolons.
 func (db *MariaDBDatabase) Exec(tb testing.TB, sql string) {
 	tb.Helper()
 	db.Server.query(tb, db.Name, sql)
 }
 
-// Query runs an SQL statement and gives its rows as text, with NULL as "".
+// Query runs an SQL statement and returns its rows as text, with NULL as "".
 func (db *MariaDBDatabase) Query(tb testing.TB, sql string) [][]string {
 	tb.Helper()
 	return db.Server.query(tb, db.Name, sql)
 }
 
-// Client runs the command line client with further arguments, such as "--raw", and gives what it prints.
+// Client runs the command line client with additional arguments, such as "--raw", and returns its output.
 func (db *MariaDBDatabase) Client(tb testing.TB, args ...string) []byte {
 	tb.Helper()
 	path := mariaDBProgram("mariadb")
@@ -79,7 +79,7 @@ func (db *MariaDBDatabase) Client(tb testing.TB, args ...string) []byte {
 	return output
 }
 
-// connect connects as root, on the Unix socket.
+// connect connects as root on the Unix socket.
 func (s *MariaDBServer) connect(ctx context.Context, database string) (driver.Conn, error) {
 	config := mysql.NewConfig()
 	config.Net, config.Addr, config.DBName = "unix", s.SocketPath(), database
@@ -139,7 +139,7 @@ func (s *MariaDBServer) rows(database, sql string) (all [][]string, err error) {
 	}
 }
 
-// setPassword gives root the password, also for connections by the network.
+// setPassword sets root's password, also for network connections.
 func (s *MariaDBServer) setPassword() error {
 	password := s.config.Password
 	if password == "" {
@@ -155,7 +155,7 @@ func (s *MariaDBServer) setPassword() error {
 
 func (s *MariaDBServer) keyFile() string { return filepath.Join(s.directory, "key.pem") }
 
-// makeCertificate makes a certificate that is its own authority.
+// makeCertificate makes a self-signed certificate.
 func (s *MariaDBServer) makeCertificate() error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

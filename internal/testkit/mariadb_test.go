@@ -62,17 +62,7 @@ func TestMariaDBEnd(t *testing.T) {
 			t.Parallel()
 			cmd := exec.Command(os.Args[0], "-test.run=^TestMariaDBEnd$")
 			cmd.Env = append(os.Environ(), "CULVERT_TESTKIT_END="+end)
-			input, err := cmd.StdinPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			output, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			input, output := testkit.StartPiped(t, cmd)
 			lines := bufio.NewScanner(output)
 			found := false
 			var directory string
@@ -80,6 +70,7 @@ func TestMariaDBEnd(t *testing.T) {
 				directory, found = strings.CutPrefix(lines.Text(), "directory ")
 			}
 			pid := mariaDBProcess(t, directory)
+			var err error
 			if end == "kill" {
 				err = cmd.Process.Kill()
 			} else {

@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"syscall"
 )
 
-// resetPeak sets VmHWM back to the memory of now (proc(5), /proc/pid/clear_refs).
+// resetPeak sets VmHWM to the current memory (proc(5), /proc/pid/clear_refs).
 func resetPeak() error {
 	return os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
 }
@@ -27,12 +26,4 @@ func readPeak() (int64, error) {
 		return 0, err
 	}
 	return kibibytes << 10, nil
-}
-
-func childPeak(state *os.ProcessState) (int64, bool) {
-	usage, ok := state.SysUsage().(*syscall.Rusage)
-	if !ok {
-		return 0, false
-	}
-	return int64(usage.Maxrss) << 10, true //nolint:unconvert // it is an int32 on 32-bit systems
 }

@@ -2,13 +2,8 @@
 
 package testkit
 
-import (
-	"errors"
-	"os"
-)
+import "errors"
 
 func resetPeak() error { return errors.ErrUnsupported }
 
 func readPeak() (int64, error) { return 0, errors.ErrUnsupported }
-
-func childPeak(*os.ProcessState) (int64, bool) { return 0, false }

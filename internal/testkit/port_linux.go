@@ -6,9 +6,8 @@ import (
 	"syscall"
 )
 
-// reservePort gives a TCP port of 127.0.0.1 that the system gives to nobody else until it is released. A server that
-// lets addresses be used again, as servers do, can listen there, also again after it ended. While none does,
-// connections are refused.
+// reservePort returns a TCP port of 127.0.0.1 that the system assigns to no one else until it is released. Servers with
+// SO_REUSEADDR can listen there, one after the other. While none does, connections are refused.
 func reservePort() (port int, release func() error, err error) {
 	const kind = syscall.SOCK_STREAM | syscall.SOCK_CLOEXEC
 	socket, err := syscall.Socket(syscall.AF_INET, kind, syscall.IPPROTO_TCP)

@@ -6,7 +6,7 @@ import (
 	"net"
 )
 
-// reservePort gives a TCP port of 127.0.0.1 that was free a moment ago.
+// reservePort returns a TCP port of 127.0.0.1 that was just free.
 func reservePort() (port int, release func() error, err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

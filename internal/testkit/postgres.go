@@ -19,11 +19,11 @@ import (
 	"time"
 )
 
-// PostgresServer is a PostgreSQL server with a cluster of its own in a temporary directory. It listens on a Unix socket
-// in that directory, where the superuser postgres needs no password, and takes no care to survive a loss of power.
+// PostgresServer is a PostgreSQL server with its own cluster in a temporary directory. It listens on a Unix socket in
+// that directory, where the superuser postgres needs no password. It does not sync its files.
 //
-// When the test binary ends, in whatever way, the server is stopped and the directory removed: a shell waits for the
-// end of a pipe that only the test binary holds open.
+// However the test binary ends, a shell then stops the server and removes the directory: it waits for the end of a pipe
+// that only the test binary holds open.
 type PostgresServer struct {
 	directory string
 	port      int
@@ -34,24 +34,24 @@ type PostgresServer struct {
 	databases atomic.Int64
 	killed    bool
 
-	guard    *os.File // the pipe whose end the watchdog waits for
+	guard    *os.File // the pipe that the watchdog waits for
 	watchdog *exec.Cmd
 
 	releasePort func() error // nil if it does not listen on the network
 }
 
-// PostgresConfig says how a server of [NewPostgres] differs from the one of [Postgres].
+// PostgresConfig configures a server of [NewPostgres]. The zero value is the configuration of [Postgres].
 type PostgresConfig struct {
-	// Password of the superuser. If not empty, the server also listens on a free port of the loopback address, where it
-	// asks for the password by SCRAM-SHA-256.
+	// Password is the superuser's password. If it is not empty, the server also listens on a free loopback port, and
+	// requires the password there by SCRAM-SHA-256.
 	Password string
 
-	// Settings are further lines of postgresql.conf, such as "max_connections = 10".
+	// Settings are additional lines of postgresql.conf, such as "max_connections = 10".
 	Settings []string
 }
 
-// Postgres gives the server that all tests of a test binary share. It starts at the first call. Use a database of your
-// own from [PostgresServer.NewDatabase].
+// Postgres returns the server that all tests of a test binary share. The first call starts it. Each test should use its
+// own database: see [PostgresServer.NewDatabase].
 func Postgres(tb testing.TB) *PostgresServer {
 	tb.Helper()
 	requirePostgres(tb)
@@ -64,7 +64,7 @@ func Postgres(tb testing.TB) *PostgresServer {
 
 var sharedPostgres = sync.OnceValues(func() (*PostgresServer, error) { return startPostgres(PostgresConfig{}) })
 
-// NewPostgres starts a server for one test, which may stop it and kill it. It ends with the test.
+// NewPostgres starts a server for one test, which may stop and kill it. The server ends with the test.
 func NewPostgres(tb testing.TB, config PostgresConfig) *PostgresServer {
 	tb.Helper()
 	requirePostgres(tb)
@@ -74,7 +74,7 @@ func NewPostgres(tb testing.TB, config PostgresConfig) *PostgresServer {
 	}
 	tb.Cleanup(func() {
 		if server.killed {
-			// A killed server leaves a segment of shared memory behind, which only a new start removes.
+			// A killed server leaves a shared memory segment, which only a new start removes.
 			server.Start(tb)
 		}
 		if err := server.remove(); err != nil {
@@ -84,12 +84,12 @@ func NewPostgres(tb testing.TB, config PostgresConfig) *PostgresServer {
 	return server
 }
 
-// ConnString is how to connect to a database as the superuser, on the Unix socket.
+// ConnString returns a connection string for a database, as the superuser on the Unix socket.
 func (s *PostgresServer) ConnString(database string) string {
 	return fmt.Sprintf("host=%s port=%d user=postgres dbname=%s sslmode=disable", s.directory, s.port, database)
 }
 
-// Address is the host and port on the loopback address, if the server has a password; else the test fails.
+// Address returns the loopback host and port. The test fails if the server has no password.
 func (s *PostgresServer) Address(tb testing.TB) string {
 	tb.Helper()
 	if !s.network {
@@ -98,7 +98,7 @@ func (s *PostgresServer) Address(tb testing.TB) string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port))
 }
 
-// SocketPath is the Unix socket that the server listens on.
+// SocketPath returns the path of the Unix socket.
 func (s *PostgresServer) SocketPath() string {
 	return filepath.Join(s.directory, ".s.PGSQL."+strconv.Itoa(s.port))
 }
@@ -111,8 +111,8 @@ func (s *PostgresServer) Start(tb testing.TB) {
 	}
 }
 
-// Stop shuts the server down; sessions are told so and cut off. A session that ends between two rows waits for ever to
-// tell that to a client that does not read, and is then cut off without.
+// Stop shuts the server down and ends its sessions with a message. If a client does not read, its session cannot send
+// the message, and is terminated.
 func (s *PostgresServer) Stop(tb testing.TB) {
 	tb.Helper()
 	var errs []error
@@ -126,7 +126,7 @@ func (s *PostgresServer) Stop(tb testing.TB) {
 	tb.Fatal("stopping PostgreSQL:", errors.Join(errs...))
 }
 
-// Kill ends all processes of the server by SIGKILL, as when the machine dies.
+// Kill kills all processes of the server with SIGKILL, as if the machine crashed.
 func (s *PostgresServer) Kill(tb testing.TB) {
 	tb.Helper()
 	pidFile, lockFile := filepath.Join(s.data(), "postmaster.pid"), s.SocketPath()+".lock"
@@ -134,7 +134,7 @@ func (s *PostgresServer) Kill(tb testing.TB) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	// The postmaster comes first, since it would start the others anew.
+	// The postmaster first, since it would restart the others.
 	first, _, _ := strings.Cut(string(content), "\n")
 	pids := []string{first}
 	for _, row := range query(tb, s.ConnString("postgres"), "SELECT pid FROM pg_catalog.pg_stat_activity") {
@@ -150,14 +150,14 @@ func (s *PostgresServer) Kill(tb testing.TB) {
 		if err == nil {
 			err = process.Kill()
 		}
-		// The session that named the processes may have ended by itself.
+		// The session that listed the processes may have ended by itself.
 		if err != nil && !errors.Is(err, os.ErrProcessDone) {
 			tb.Fatal(err)
 		}
 		processes = append(processes, pid)
 	}
 	WaitFor(tb, "the killed processes to end", func() bool { return !slices.ContainsFunc(processes, alive) })
-	// Their process number may soon be that of another process, or stay that of a dead one that nobody waits for.
+	// The process number may be reused, or belong to a zombie.
 	if err := errors.Join(os.Remove(pidFile), os.Remove(lockFile)); err != nil {
 		tb.Fatal(err)
 	}
@@ -169,7 +169,7 @@ var postgresPlaces = []string{
 	"/opt/homebrew/opt/postgresql@*/bin", "/usr/local/opt/postgresql@*/bin",
 }
 
-// postgresPrograms is the directory of initdb, postgres and pg_ctl, or "". Many distributions keep it out of PATH.
+// postgresPrograms returns the directory of initdb, postgres and pg_ctl, or "". Many distributions keep it out of PATH.
 var postgresPrograms = sync.OnceValue(func() string {
 	if path, err := exec.LookPath("initdb"); err == nil {
 		if path, err = filepath.EvalSymlinks(path); err == nil {
@@ -235,8 +235,8 @@ func startPostgres(config PostgresConfig) (s *PostgresServer, err error) {
 	return s, s.start()
 }
 
-// watchdogScript waits for the end of its standard input, then stops the server and removes the directory. A keyboard
-// interrupt, which goes to the watchdog too, must not keep it from that.
+// watchdogScript waits for the end of its standard input, then stops the server and removes the directory. It ignores a
+// keyboard interrupt, which also reaches it.
 const watchdogScript = `
 trap '' HUP INT QUIT TERM
 while read -r line; do :; done
@@ -256,7 +256,7 @@ func (s *PostgresServer) startWatchdog() error {
 	return errors.Join(err, read.Close())
 }
 
-// remove stops the server and waits until nothing of it is left.
+// remove stops the server and waits until its directory is removed.
 func (s *PostgresServer) remove() error {
 	err := errors.Join(s.guard.Close(), s.watchdog.Wait())
 	if s.releasePort != nil {
@@ -284,7 +284,7 @@ func (s *PostgresServer) initialize() error {
 	return s.run("initdb", args...)
 }
 
-// configure writes the settings that take the place of earlier ones in the same file.
+// configure appends settings, which override earlier ones in the same file.
 func (s *PostgresServer) configure() error {
 	listen := ""
 	if s.network {
@@ -298,7 +298,7 @@ func (s *PostgresServer) configure() error {
 	if err != nil {
 		return err
 	}
-	// Dynamic shared memory in files is removed with them; containers have little of the other kind.
+	// Shared memory in files is removed with them, and containers have little POSIX shared memory.
 	_, err = fmt.Fprintf(file, `
 listen_addresses = '%s'
 port = %d
@@ -333,7 +333,7 @@ func (s *PostgresServer) run(program string, args ...string) error {
 	return nil
 }
 
-// command prepares a program to run without privileges in the directory of the server.
+// command returns a command that runs unprivileged in the directory of the server.
 func (s *PostgresServer) command(path string, args ...string) *exec.Cmd {
 	cmd := exec.Command(path, args...)
 	cmd.Dir = s.directory
@@ -342,7 +342,7 @@ func (s *PostgresServer) command(path string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// environment is the environment without what changes how PostgreSQL and its clients behave.
+// environment returns the environment without variables that affect PostgreSQL and its clients.
 func environment() []string {
 	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		return slices.ContainsFunc([]string{"PG", "LC_", "TZ="}, func(prefix string) bool {
@@ -351,7 +351,7 @@ func environment() []string {
 	})
 }
 
-// WaitFor asks again and again until the answer is yes, or fails the test after a minute.
+// WaitFor calls ask until it returns true. After a minute the test fails.
 func WaitFor(tb testing.TB, what string, ask func() bool) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

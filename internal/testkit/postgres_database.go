@@ -17,8 +17,8 @@ type PostgresDatabase struct {
 	Name   string
 }
 
-// NewDatabase makes an empty database, with the options that CREATE DATABASE takes, such as "ENCODING SQL_ASCII
-// TEMPLATE template0".
+// NewDatabase creates an empty database, with options of CREATE DATABASE such as "ENCODING SQL_ASCII TEMPLATE
+// template0".
 func (s *PostgresServer) NewDatabase(tb testing.TB, options ...string) *PostgresDatabase {
 	tb.Helper()
 	db := &PostgresDatabase{Server: s, Name: fmt.Sprintf("test%d", s.databases.Add(1))}
@@ -30,22 +30,22 @@ func (s *PostgresServer) NewDatabase(tb testing.TB, options ...string) *Postgres
 	return db
 }
 
-// ConnString is how to connect to the database as the superuser, on the Unix socket.
+// ConnString returns the connection string of the superuser on the Unix socket.
 func (db *PostgresDatabase) ConnString() string { return db.Server.ConnString(db.Name) }
 
-// Exec runs SQL statements, with semicolons between them, in one transaction.
+// Exec runs SQL statements, separated by semicolons, in one transaction.
 func (db *PostgresDatabase) Exec(tb testing.TB, sql string) {
 	tb.Helper()
 	query(tb, db.ConnString(), sql)
 }
 
-// Query runs an SQL statement and gives its rows as text, with NULL as "".
+// Query runs an SQL statement and returns its rows as text, with NULL as "".
 func (db *PostgresDatabase) Query(tb testing.TB, sql string) [][]string {
 	tb.Helper()
 	return query(tb, db.ConnString(), sql)
 }
 
-// Psql runs psql with further arguments, such as "-c", and gives what it prints.
+// Psql runs psql with additional arguments, such as "-c", and returns its output.
 func (db *PostgresDatabase) Psql(tb testing.TB, args ...string) []byte {
 	tb.Helper()
 	cmd := db.PsqlCommand(tb, args...)
@@ -59,7 +59,7 @@ func (db *PostgresDatabase) Psql(tb testing.TB, args ...string) []byte {
 	return output
 }
 
-// PsqlCommand prepares what [PostgresDatabase.Psql] runs.
+// PsqlCommand returns the command that [PostgresDatabase.Psql] runs.
 func (db *PostgresDatabase) PsqlCommand(tb testing.TB, args ...string) *exec.Cmd {
 	tb.Helper()
 	path, err := exec.LookPath(filepath.Join(db.Server.programs, "psql"))

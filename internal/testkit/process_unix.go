@@ -13,7 +13,7 @@ import (
 	"syscall"
 )
 
-// unprivileged is the user nobody if this process runs as root, as whom PostgreSQL refuses to run; else nil.
+// unprivileged returns the user nobody if this process runs as root, since PostgreSQL refuses to run as root; else nil.
 var unprivileged = sync.OnceValues(func() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
@@ -33,7 +33,7 @@ var unprivileged = sync.OnceValues(func() (*syscall.Credential, error) {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
 })
 
-// giveAway makes a file or directory belong to whom [dropPrivileges] changes to. It must be called before.
+// giveAway changes the owner of a file or directory to the user of [dropPrivileges]. It must be called first.
 func giveAway(path string) error {
 	credential, err := unprivileged()
 	if err != nil {
@@ -51,7 +51,7 @@ func dropPrivileges(cmd *exec.Cmd) {
 	}
 }
 
-// alive reports whether a process runs. One that has ended but is not waited for by its parent does not.
+// alive reports whether a process runs. A zombie does not.
 func alive(pid int) bool {
 	if syscall.Kill(pid, 0) == syscall.ESRCH {
 		return false
@@ -61,7 +61,7 @@ func alive(pid int) bool {
 		_, noProc := os.Stat("/proc/self")
 		return noProc != nil
 	}
-	// The state is the letter after the name, which may itself hold parentheses.
+	// The state is the letter after the name, which may contain parentheses.
 	_, state, _ := strings.Cut(string(stat[strings.LastIndexByte(string(stat), ')'):]), ") ")
 	return !strings.HasPrefix(state, "Z") && !strings.HasPrefix(state, "X")
 }

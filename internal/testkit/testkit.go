@@ -1,22 +1,24 @@
-// Package testkit holds what the tests of several packages need: servers of PostgreSQL and MariaDB of their own, a gate
-// for allocations, and the peak of memory.
+// Package testkit helps the tests of several packages. It starts PostgreSQL and MariaDB servers, and limits allocations
+// and peak memory.
 //
 //	db := testkit.Postgres(t).NewDatabase(t)
 //	db.Exec(t, "CREATE TABLE t (id bigint)")
 //	src, err := postgres.Open(ctx, db.ConnString())
 //
-// It is imported by tests only.
+// Only tests import it.
 package testkit
 
 import (
+	"io"
 	"net"
 	"os"
+	"os/exec"
 	"strconv"
 	"testing"
 )
 
-// Missing ends a test that needs something which is not installed: what it is, and how to install it. The test is
-// skipped, or fails if the environment has CULVERT_TEST_ALL=1, with which nothing may be skipped.
+// Missing ends a test that needs something that is not installed. With CULVERT_TEST_ALL=1 in the environment the test
+// fails; otherwise it is skipped. The message says what is missing and how to install it.
 func Missing(tb testing.TB, what, install string) {
 	tb.Helper()
 	if os.Getenv("CULVERT_TEST_ALL") == "1" {
@@ -25,8 +27,8 @@ func Missing(tb testing.TB, what, install string) {
 	tb.Skipf("skipped: %s is missing; to install it: %s", what, install)
 }
 
-// Address gives a host and port that nobody else is given until the end of the test. Servers of the test may listen
-// there, one after the other. While none does, connections are refused.
+// Address returns a host and port that is reserved until the end of the test. Servers of the test can listen there, one
+// after the other. While none does, connections are refused.
 func Address(tb testing.TB) string {
 	tb.Helper()
 	port, release, err := reservePort()
@@ -39,4 +41,20 @@ func Address(tb testing.TB) string {
 		}
 	})
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+}
+
+// StartPiped starts a command and returns pipes to its standard input and from its standard output.
+func StartPiped(tb testing.TB, cmd *exec.Cmd) (stdin io.WriteCloser, stdout io.ReadCloser) {
+	tb.Helper()
+	stdin, err := cmd.StdinPipe()
+	if err == nil {
+		stdout, err = cmd.StdoutPipe()
+	}
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return stdin, stdout
 }

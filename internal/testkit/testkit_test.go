@@ -2,8 +2,6 @@ package testkit_test
 
 import (
 	"fmt"
-	"os"
-	"os/exec"
 	"runtime"
 	"testing"
 
@@ -101,17 +99,5 @@ func TestMemoryCeiling(t *testing.T) {
 	}
 	if r := record(t, func(tb testing.TB) { testkit.MemoryCeiling(tb, 200*mebibyte, hold) }); r.failed {
 		t.Errorf("100 MiB under a ceiling of 200: %s", r.message)
-	}
-}
-
-func TestChildPeakMemory(t *testing.T) {
-	if role := os.Getenv("CULVERT_TESTKIT_USE"); role != "" {
-		use(150 * mebibyte)
-		return
-	}
-	cmd := exec.Command(os.Args[0], "-test.run=^TestChildPeakMemory$")
-	cmd.Env = append(os.Environ(), "CULVERT_TESTKIT_USE=1")
-	if peak := testkit.ChildPeakMemory(t, cmd); peak < 150*mebibyte || peak > 2000*mebibyte {
-		t.Errorf("the peak of a child that uses 150 MiB is %d", peak)
 	}
 }

@@ -100,17 +100,7 @@ func TestLockedByOther(t *testing.T) {
 	}
 	path, _ := newDatabase(t, "CREATE TABLE t (a)", "INSERT INTO t VALUES (1)")
 	cmd := exec.Command(shell, path)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, out := testkit.StartPiped(t, cmd)
 	if _, err := io.WriteString(in, "BEGIN EXCLUSIVE; INSERT INTO t VALUES (2); SELECT 'locked';\n"); err != nil {
 		t.Fatal(err)
 	}

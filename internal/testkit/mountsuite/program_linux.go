@@ -227,19 +227,9 @@ func testOpenDatabase(t *testing.T, root, dir string) {
 		command := exec.CommandContext(t.Context(), "sqlite3", "-batch", "-bail", name)
 		command.Dir = dir
 		command.Stderr = os.Stderr
-		input, err := command.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		output, err := command.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := command.Start(); err != nil {
-			t.Fatal(err)
-		}
+		input, output := testkit.StartPiped(t, command)
 		lines := bufio.NewScanner(output)
-		_, err = fmt.Fprintf(input, "PRAGMA journal_mode=%s; PRAGMA synchronous=full; CREATE TABLE t (a);\n", journal)
+		_, err := fmt.Fprintf(input, "PRAGMA journal_mode=%s; PRAGMA synchronous=full; CREATE TABLE t (a);\n", journal)
 		if err != nil || !lines.Scan() || lines.Text() != journal {
 			t.Fatalf("%s: it says %q, %v", journal, lines.Text(), err)
 		}

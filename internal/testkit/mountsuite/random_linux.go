@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"culvert/internal/testkit"
 )
 
 // randomSeed is the first seed of the random operations, which CULVERT_TEST_SEED sets.
@@ -47,7 +49,7 @@ func eachRandomRun(t *testing.T, operations int, run func(t *testing.T, seed uin
 // randomOperations is how many there are of each kind of mount, in all runs, if so many are wanted of a thorough test.
 func randomOperations(wanted int) int {
 	switch {
-	case raceEnabled:
+	case testkit.RaceDetector():
 		return 1_000
 	case thorough():
 		return wanted
