@@ -110,7 +110,7 @@ func (d *Directory) Size() (total int64) {
 // called at any time.
 func (d *Directory) Progress() (files, text int64) { return d.read.Load(), d.text.Load() }
 
-// Open opens the file of a table of the manifest. It does not compare it with the manifest; see [Directory.VerifyTable].
+// Open opens the file of a table of the manifest. It does not compare the two; see [Directory.VerifyTable].
 func (d *Directory) Open(t *ManifestTable) (*Reader, error) {
 	if t.Error != "" {
 		return nil, fmt.Errorf("export: table %q is missing, since its export failed: %s", t.Name, t.Error)

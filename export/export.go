@@ -1,15 +1,24 @@
-// Package export takes rows out of a database and writes them as files: formatted, compressed and encrypted on all
-// cores, in an amount of memory that does not depend on how many rows there are.
+// Package export writes rows of a database to files, and reads these files. It formats, compresses and encrypts on all
+// cores, in an amount of memory that does not depend on the number of rows.
 //
 //	plan := export.Plan{Recipients: []age.Recipient{recipient}}
 //	stats, err := plan.Table(ctx, file, src, "orders")
 //
-// The zero [Plan] writes CSV, compresses it with zstd, and refuses to run, since it names nobody who could read the
-// result. The file is one that stock tools open: age -d | zstd -d gives the CSV.
+// The zero [Plan] writes CSV, compresses it with zstd, and refuses to run, since nobody could read the result. Stock
+// tools open the file: age -d | zstd -d prints the CSV.
 //
 // What has been written to dst is complete only if the error is nil. Then all rows are in it, as many as the database
-// has confirmed, if it does (PostgreSQL); and readers of an encrypted output will find one cut short that is not
-// complete. To make a file appear under its name only when it is complete is the caller's part.
+// has confirmed, if it does (PostgreSQL). A reader of an encrypted file notices if it is not complete. A
+// [culvert/place.File] appears under its name only when it is complete.
+//
+// # Reading
+//
+//	orders, err := export.Open(os.DirFS("backup"), "orders.csv.zst.age", identity)
+//	_, err = io.Copy(os.Stdout, orders)
+//
+// [Open] reads the text of a file as a stream, [ReadConfig.NewReaderAt] at any offset, and [ReadConfig.Inspect] says
+// what a file is. They also read the files of other programs that use age, zstd or gzip. [OpenDirectory] opens an
+// export of several tables, in any [io/fs.FS], and [Directory.Verify] compares it with its manifest.
 //
 // # Order
 //

@@ -147,8 +147,7 @@ func (w *work) outputTo(r *workReport, output string, force bool, inputs ...[]st
 	if err := refuseSameFile(output, withOwnIdentity(slices.Concat(inputs...))); err != nil {
 		return err
 	}
-	_, err := checkOutput(output, force)
-	return err
+	return checkOutput(output, force)
 }
 
 // withOwnIdentity adds the file of the own identity to those that must not be overwritten.

@@ -115,7 +115,7 @@ func (a *app) planOutput(
 	}
 	r.Output = outputPath(o.output, names[0], extension)
 	if r.Output != "-" && !isURL(r.Output) {
-		_, err = checkOutput(r.Output, o.force)
+		err = checkOutput(r.Output, o.force)
 	}
 	return []string{r.Output}, err
 }

@@ -18,28 +18,27 @@ import (
 	"culvert/place"
 )
 
-// checkOutput refuses an output that create would refuse, before work is done for it. The information is that of the
-// file if it exists, and nil if it does not.
-func checkOutput(path string, force bool) (os.FileInfo, error) {
+// checkOutput refuses an output that openSink would refuse, before work is done for it.
+func checkOutput(path string, force bool) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		if _, err := os.Lstat(path); err == nil && !force {
-			return nil, existsError(path) // as a link that leads nowhere
+			return existsError(path) // as a link that leads nowhere
 		}
 		dir := filepath.Dir(path)
 		if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
-			return nil, withHint(fmt.Errorf("output directory %q does not exist", dir), hintToMake(dir))
+			return withHint(fmt.Errorf("output directory %q does not exist", dir), hintToMake(dir))
 		}
-		return nil, nil
+		return nil
 	case err != nil:
-		return nil, err
+		return err
 	case info.IsDir():
-		return nil, usagef("output %q is a directory", path)
+		return usagef("output %q is a directory", path)
 	case info.Mode().IsRegular() && !force:
-		return nil, existsError(path)
+		return existsError(path)
 	}
-	return info, nil
+	return nil
 }
 
 // create begins the file at a location. The function that it returns is called at the end, with the error of
