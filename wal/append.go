@@ -7,16 +7,12 @@ import (
 )
 
 const (
-	// batchSize is how many bytes wait to be written at most, but for a group that is larger.
-	batchSize = 1 << 20
-
-	// kickSize is how many bytes of AppendAsync make the flusher write before lingerTime is over.
-	kickSize = 256 << 10
-
-	lingerTime = 10 * time.Millisecond
+	batchSize  = 1 << 20               // bytes that wait to be written at most, except for a larger group
+	kickSize   = 256 << 10             // bytes of AppendAsync that make the flusher write before lingerTime is over
+	lingerTime = 10 * time.Millisecond // after which the flusher writes
 )
 
-// batch is what one write puts into a segment.
+// batch is the data of one write to a segment.
 type batch struct {
 	number  uint64
 	data    []byte
@@ -24,25 +20,25 @@ type batch struct {
 	last    LSN
 	entries int
 
-	appenders int   // that wait for it
-	sync      bool  // it is to be synced, whatever the mode
+	appenders int   // that wait for the batch
+	sync      bool  // sync it, whatever the mode
 	kicked    bool  // the flusher is to write it
 	lingers   bool  // the flusher is to write it soon
-	need      int64 // somebody waits until the active segment has room for so much
+	need      int64 // an appender waits until the active segment has room for this many bytes
 	waiters   *waiters
 }
 
-// waiters are those who wait until a batch is flushed.
+// waiters let goroutines wait until a batch is flushed.
 type waiters struct {
 	done chan struct{}
 	room error // why there is no room for more
 	err  error // the log has failed
 }
 
-// pending reports whether somebody wants the batch flushed.
+// pending reports whether a goroutine wants the batch flushed.
 func (b *batch) pending() bool { return b.sync || b.kicked || b.need > 0 || b.waiters != nil }
 
-// wait gives what is done when the batch is flushed.
+// wait returns the waiters of the batch.
 func (b *batch) wait() *waiters {
 	if b.waiters == nil {
 		b.waiters = &waiters{done: make(chan struct{})}
@@ -50,7 +46,7 @@ func (b *batch) wait() *waiters {
 	return b.waiters
 }
 
-// reset empties the batch for its next use. A buffer that one large group has made is not kept.
+// reset empties the batch for its next use. The buffer of a large group is not kept.
 func (b *batch) reset() {
 	data := b.data[:0]
 	if cap(data) > 4*batchSize {
@@ -59,29 +55,26 @@ func (b *batch) reset() {
 	*b = batch{data: data}
 }
 
-// Append appends a group of payloads, all or none of which will be there after a crash, and returns when it is as safe
-// as [Options.Sync] says. It gives the LSN of the last one; the others are before it without a gap. The payloads are
-// copied.
+// Append appends a group of entries and returns when it is as safe as [Options.Sync] says. After a crash, either all
+// entries of the group are in the log or none. Append returns the LSN of the last one; the others have the LSNs before
+// it. The payloads are copied.
 //
-// When the context ends, Append stops waiting. The group may or may not be in the log then, as after [ErrFailed],
-// unless nothing was appended yet: in that case the LSN is 0. A context that can end costs a switch to another
-// goroutine.
+// When the context ends, Append stops waiting. As after [ErrFailed], the group may or may not be in the log then. If
+// the LSN is 0, it is not. A context that can end costs a switch to another goroutine.
 //
-// Errors are [ErrTooLarge], [ErrEmpty], [ErrFailed], [ErrClosed], that of the context, and that of a disk which has no
-// room for a new segment.
+// Errors are [ErrTooLarge], [ErrEmpty], [ErrFailed], [ErrClosed], the error of the context, and the error of a disk
+// without room for a new segment.
 func (l *Log) Append(ctx context.Context, payloads ...[]byte) (LSN, error) {
 	lsn, _, err := l.put(ctx, payloads, true)
 	if err != nil {
 		return 0, err // mu is not held
 	}
-	if _, err := l.await(ctx); err != nil {
-		return lsn, err
-	}
-	return lsn, nil
+	_, err = l.await(ctx)
+	return lsn, err
 }
 
-// AppendAsync appends a group and returns at once, without waiting until it is safe: see the table of the package. It
-// waits only if the log cannot be written as fast as entries come, and while a segment is begun.
+// AppendAsync appends a group and returns without waiting until it is safe: see the table of the package. It waits only
+// while a segment is created, and if entries are appended faster than they can be written.
 func (l *Log) AppendAsync(ctx context.Context, payloads ...[]byte) (Ticket, error) {
 	lsn, number, err := l.put(ctx, payloads, false)
 	if err != nil {
@@ -109,7 +102,8 @@ func (l *Log) expect() {
 	l.mu.Unlock()
 }
 
-// put puts a group into the filling batch. Without an error it leaves mu held, so that who waits misses nothing.
+// put adds a group to the filling batch. Unless it fails, it leaves mu locked, so that the caller can wait for the
+// batch.
 func (l *Log) put(ctx context.Context, payloads [][]byte, waits bool) (LSN, uint64, error) {
 	if len(payloads) == 0 {
 		return 0, 0, fmt.Errorf("%w group", ErrEmpty)
@@ -133,7 +127,7 @@ func (l *Log) put(ctx context.Context, payloads [][]byte, waits bool) (LSN, uint
 			break
 		}
 		room, err := l.await(ctx)
-		if err == nil && room != nil && !l.fits(size) { // it may have been another that there is no room for
+		if err == nil && room != nil && !l.fits(size) { // the room may have been missing for another group
 			err = room
 		}
 		if err != nil {
@@ -147,24 +141,11 @@ func (l *Log) put(ctx context.Context, payloads [][]byte, waits bool) (LSN, uint
 	return lsn, l.filling.number, nil
 }
 
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// sizeOf is the size of a group in a segment. It is bounded by the caller before anything of that size is made.
+// sizeOf returns the size of a group in a segment. The caller bounds it before memory of that size is allocated.
 func (l *Log) sizeOf(payloads [][]byte) int64 {
 	size := int64(0)
 	for _, p := range payloads {
-		size += recordHead + int64(len(p))
-		if l.options.Key != nil {
-			size += tagSize
-		}
-		size = aligned(size)
+		size += frameSize(len(p), l.options.Key != nil)
 	}
 	return size
 }
@@ -172,14 +153,14 @@ func (l *Log) sizeOf(payloads [][]byte) int64 {
 // hasRoom reports whether a group fits into the active segment. mu is held.
 func (l *Log) hasRoom(size int64) bool { return l.active != nil && l.end+size <= l.active.size }
 
-// fits reports whether a group fits into the segment that is left if there is no room for another.
+// fits reports whether a group fits into the segment that is kept if there is no room for another.
 func (l *Log) fits(size int64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.kept != nil && l.end+size <= l.kept.size
 }
 
-// encode appends the records of a group to the filling batch. There is room for them. mu is held.
+// encode appends the records of a group, which fit into the active segment, to the filling batch. mu is held.
 func (l *Log) encode(payloads [][]byte, size int64) LSN {
 	b := l.filling
 	if len(b.data) == 0 {
@@ -208,8 +189,8 @@ func (b *batch) grow(n int) {
 	}
 }
 
-// await has the filling batch flushed and waits for that, or until the context ends. mu is held, and released. If no
-// one else is writing, and the context cannot end, the caller writes itself, which is quicker than waking another.
+// await waits until the filling batch is flushed, or the context ends. mu is held, and released. If nobody is writing,
+// and the context cannot end, the caller writes itself, which is quicker than waking the flusher.
 func (l *Log) await(ctx context.Context) (room, err error) {
 	b := l.filling
 	if ctx.Done() == nil && l.io.TryLock() {
@@ -245,18 +226,17 @@ func (l *Log) kick() {
 	}
 }
 
-// Ticket stands for a group of [Log.AppendAsync] that may not be safe yet.
+// Ticket represents a group of [Log.AppendAsync] that may not be safe yet.
 type Ticket struct {
 	log   *Log
 	batch uint64
 	lsn   LSN
 }
 
-// LSN is that of the last entry of the group.
+// LSN returns the LSN of the last entry of the group.
 func (t Ticket) LSN() LSN { return t.lsn }
 
-// Wait returns when the group is as safe as Append would have made it, or with an error if it will not be. When the
-// context ends, it stops waiting.
+// Wait returns when the group is as safe as after Append, when the log has failed, or when the context ends.
 func (t Ticket) Wait(ctx context.Context) error {
 	l := t.log
 	l.mu.Lock()

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// headers are those that were read already, by the numbers of their segments. Nil reads each anew.
+// headers caches the headers of segments by number. If it is nil, each is read again.
 type headers map[uint64]*segment
 
 func (h headers) read(dir folder, number uint64, key []byte) (*segment, error) {
@@ -21,9 +21,9 @@ func (h headers) read(dir folder, number uint64, key []byte) (*segment, error) {
 	return s, err
 }
 
-// loadBesideWriter is load for those who do not hold the lock. Segments may come and go while they look, so that what
-// seems to be missing is looked for again. All that was read of a log of many segments remains, and only what has
-// changed is read then, since the writer may be quicker than that otherwise.
+// loadBesideWriter is load without the lock. Since the writer may add and remove segments meanwhile, it tries again if
+// segments seem to be missing. It keeps the headers that it has read: otherwise, the writer of a log of many segments
+// could change them faster than they are read.
 func loadBesideWriter(dir folder, key []byte) (*inventory, error) {
 	const attempts = 1000
 	known := headers{}
@@ -42,14 +42,13 @@ func loadBesideWriter(dir folder, key []byte) (*inventory, error) {
 		former.newest = newest
 		delete(known, newest.number)
 	}
-	// That a file does not exist would say the wrong thing.
 	return nil, fmt.Errorf("wal: %s: its writer changes it faster than it can be read", dir.path)
 }
 
-// newestHeader is what a look at the newest segment has found.
+// newestHeader identifies a header of the newest segment.
 type newestHeader struct{ number, generation uint64 }
 
-// newest tells of the segment whose header may change still.
+// newest returns the header that may still change.
 func (h headers) newest() (newest newestHeader) {
 	for number, s := range h {
 		if number >= newest.number {

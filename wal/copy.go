@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,16 +11,15 @@ import (
 	"culvert/internal/disk"
 )
 
-// Copied describes a copy that [Log.Copy] or [Reader.Copy] has made.
+// Copied describes a copy made by [Log.Copy] or [Reader.Copy].
 type Copied struct {
 	First, Last LSN // of the entries in the new log; Last is First-1 if there are none
 }
 
-// Copy copies the log up to [Log.Durable] into a new one, while others append: to copy the files of a log that is open
-// may miss records before others that it has, which is damage. The directory of the new log must be empty or not exist;
-// its parent must. The entries keep their LSNs, their groups and their key. If entries are cut off that were still to
-// be copied, Copy begins again, with what there is then. When it returns, the new log is durable and closed; with an
-// error, it is not complete, and to be removed.
+// Copy copies the log up to [Log.Durable] into a new one. Others may append meanwhile. The directory of the new log
+// must be empty or not exist; its parent must exist. Entries keep their LSNs, their groups and their key. If entries
+// are cut off before they are copied, Copy begins again with the entries that are left. When Copy returns, the new log
+// is durable and closed. After an error it is incomplete, and the caller should remove it.
 func (l *Log) Copy(ctx context.Context, target string) (c Copied, err error) {
 	v, err := l.beginRead(func() LSN { return l.durable })
 	if err != nil {
@@ -34,9 +34,9 @@ func (l *Log) Copy(ctx context.Context, target string) (c Copied, err error) {
 	return copyView(ctx, v, again, target, l.options.Key)
 }
 
-// Copy is [Log.Copy] for what was there when the reader was opened, or refreshed: all that was durable then, and
-// perhaps some entries more that the writer had not acknowledged yet. If another log has taken the place of this one,
-// it returns [ErrForeign].
+// Copy is like [Log.Copy] for the log as it was when the reader was opened or refreshed. The copy has all entries that
+// were durable then, and possibly some that the writer had not acknowledged yet. If another log has taken the place of
+// this one, Copy returns [ErrForeign].
 func (r *Reader) Copy(ctx context.Context, target string) (c Copied, err error) {
 	v := r.view
 	if v.dir, err = openFolder(r.fs, r.path); err != nil {
@@ -55,29 +55,24 @@ func (r *Reader) Copy(ctx context.Context, target string) (c Copied, err error) 
 	return copyView(ctx, v, again, target, r.key)
 }
 
-// copyView copies a view, or another one, as it is then, each time that entries of the former were cut off.
+// copyView copies a view. Whenever entries of it have been cut off, it begins again with a new view.
 func copyView(ctx context.Context, v view, again func() (view, error), target string, key []byte) (Copied, error) {
 	c, damage, err := v.copyTo(ctx, disk.OS{}, target, key, v.first, again)
 	return c, errors.Join(err, damage)
 }
 
-// copyTo makes a log of the groups from first on, up to the first damage, which it gives.
+// copyTo copies the groups from first on into a new log, up to the first damage, which it returns.
 func (v view) copyTo(
 	ctx context.Context, fsys disk.FS, target string, key []byte, first LSN, again func() (view, error),
 ) (copied Copied, damage, err error) {
-	options := Options{Sync: None, Key: key, fs: fsys, disposable: true}
-	for _, s := range v.chain { // to have room for every group, and need no more than the log itself
+	options := Options{Sync: None, Key: key, First: first, fs: fsys, copy: true}
+	for _, s := range v.chain { // room for every group, but no more than the log has itself
 		options.SegmentSize = max(options.SegmentSize, s.size, minSegmentSize)
 	}
 	if err := options.complete(); err != nil {
 		return copied, nil, err
 	}
-	target = filepath.Clean(target)
-	if err := checkEmpty(fsys, target); err != nil {
-		return copied, nil, err
-	}
-	options.First = first
-	to, _, err := open(target, options)
+	to, _, err := open(filepath.Clean(target), options)
 	if err != nil {
 		return copied, nil, err
 	}
@@ -94,27 +89,7 @@ func (v view) copyTo(
 	return copied, damage, errors.Join(err, to.Close())
 }
 
-// checkEmpty returns an error unless a directory is empty or does not exist.
-func checkEmpty(fsys disk.FS, path string) (err error) {
-	dir, err := openFolder(fsys, path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, dir.Close()) }()
-	names, err := dir.List()
-	if err == nil && len(names) > 0 {
-		return fmt.Errorf("wal: %s is not empty: %w", path, fs.ErrExist)
-	}
-	if err != nil {
-		return fmt.Errorf("wal: %w", err)
-	}
-	return nil
-}
-
-// beginAt has a log without entries begin at an LSN.
+// beginAt makes a log without entries begin at an LSN.
 func (l *Log) beginAt(first LSN) error {
 	if l.first < l.next || first < l.first {
 		return fmt.Errorf("wal: %s has had entries up to LSN %d, and cannot begin at %d: %w",
@@ -126,7 +101,7 @@ func (l *Log) beginAt(first LSN) error {
 	return l.restart(first)
 }
 
-// restart removes all entries, and notes the LSN of the one to come.
+// restart removes all entries and sets the LSN of the next one.
 func (l *Log) restart(first LSN) error {
 	l.io.Lock()
 	defer l.release()
@@ -139,10 +114,10 @@ func (l *Log) restart(first LSN) error {
 	l.chain = nil
 	l.mu.Unlock()
 	room, err := l.advance(first, headerSize)
-	return firstError(err, room)
+	return cmp.Or(err, room)
 }
 
-// copyGroups appends the groups of another log, up to the first damage.
+// copyGroups appends the groups of another log, up to the first damage, which it returns.
 func (l *Log) copyGroups(ctx context.Context, v view, first LSN) (damage, err error) {
 	c := newCursor(first, v)
 	defer func() { err = errors.Join(err, c.leave()) }()
@@ -161,33 +136,28 @@ func (l *Log) copyGroups(ctx context.Context, v view, first LSN) (damage, err er
 		if err != nil {
 			return nil, err
 		}
-		g.add(record)
+		g.bytes = append(g.bytes, record.Data...)
+		g.ends = append(g.ends, len(g.bytes))
 		if !record.Last {
 			continue
 		}
 		if _, err := l.Append(context.Background(), g.payloads()...); err != nil {
 			return nil, err
 		}
-		g.reset()
+		g.bytes, g.ends = g.bytes[:0], g.ends[:0]
 	}
 	return nil, nil
 }
 
-// copiedGroup gathers the records of a group, in memory that is used again.
+// copiedGroup collects the records of a group in memory that is used again.
 type copiedGroup struct {
 	bytes []byte
 	ends  []int
 	list  [][]byte
 }
 
-func (g *copiedGroup) reset() { g.bytes, g.ends, g.list = g.bytes[:0], g.ends[:0], g.list[:0] }
-
-func (g *copiedGroup) add(r Record) {
-	g.bytes = append(g.bytes, r.Data...)
-	g.ends = append(g.ends, len(g.bytes))
-}
-
 func (g *copiedGroup) payloads() [][]byte {
+	g.list = g.list[:0]
 	begin := 0
 	for _, end := range g.ends {
 		g.list = append(g.list, g.bytes[begin:end])

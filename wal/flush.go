@@ -5,7 +5,16 @@ import (
 	"time"
 )
 
-// flusher writes what others leave it to.
+const (
+	maxGathering  = 500 * time.Microsecond
+	maxMisses     = 6
+	writebackStep = 2 << 20
+	pageSize      = 4096
+	firstStep     = 64 << 10 // of zeros
+	lastStep      = 512 << 10
+)
+
+// flusher writes batches for goroutines that do not write themselves.
 func (l *Log) flusher() {
 	for {
 		select {
@@ -16,7 +25,7 @@ func (l *Log) flusher() {
 		l.io.Lock()
 		l.mu.Lock()
 		l.gather()
-		_, _ = l.flush() // who waits is told
+		_, _ = l.flush() // waiters get the error
 		l.leave()
 	}
 }
@@ -41,13 +50,13 @@ func (l *Log) syncer() {
 	}
 }
 
-// release gives io back, as leave does. io is held.
+// release unlocks io, as leave does. io is held.
 func (l *Log) release() {
 	l.mu.Lock()
 	l.leave()
 }
 
-// leave gives back io and mu, and wakes the flusher for those who have come meanwhile and found io taken.
+// leave unlocks io and mu, and wakes the flusher for goroutines that have found io locked.
 func (l *Log) leave() {
 	l.io.Unlock()
 	pending := l.filling.pending()
@@ -57,32 +66,23 @@ func (l *Log) leave() {
 	}
 }
 
-// gathering decides how long a sync waits for company.
+// gathering decides how long a sync waits for more appenders.
 //
-// Whoever was in the last sync, or came during it, is likely to append again at once. A sync that begins before they do
-// leaves them to the next one, and with N goroutines that append in turn each sync would carry half of them. So it
-// waits until as many have come as there were, for a part of the time that a sync takes. If they do not come, it waits
-// less often.
+// Goroutines of the last sync are likely to append again at once. If the next sync began before they do, each sync
+// would carry half of them. So a sync waits for as many appenders as before, for a part of the time that a sync takes.
+// If they do not come, it waits less often.
 type gathering struct {
 	expected int           // appenders
-	sync     time.Duration // how long the last one took
+	sync     time.Duration // duration of the last one
 	misses   uint          // in a row
-	skip     int           // so many times it does not wait
+	skip     int           // syncs that do not wait
 }
 
-const (
-	maxGathering = 500 * time.Microsecond
-	maxMisses    = 6
-)
-
-// gather waits for company. io and mu are held; mu is given back while it waits.
+// gather waits for appenders. io and mu are held; mu is unlocked while it waits.
 func (l *Log) gather() {
 	g := &l.gathered
-	if l.options.Sync != Each || g.expected < 2 {
-		return
-	}
 	come := l.filling.appenders
-	if come == 0 || come >= g.expected {
+	if l.options.Sync != Each || g.expected < 2 || come == 0 || come >= g.expected {
 		return
 	}
 	if g.skip > 0 {
@@ -104,8 +104,8 @@ func (l *Log) gather() {
 	g.skip = 1 << g.misses
 }
 
-// flush writes the filling batch, syncs it if the mode or somebody wants that, and begins a new segment if somebody
-// needs one. io and mu are held; mu is given back for that. It gives the reason if there is no room for a segment, and
+// flush writes the filling batch, syncs it if the mode or a goroutine requires it, and begins a new segment if an
+// appender needs one. io and mu are held; mu is unlocked meanwhile. It returns why there is no room for a segment, and
 // the failure of the log.
 func (l *Log) flush() (room, err error) {
 	b := l.filling
@@ -166,7 +166,7 @@ func (l *Log) flush() (room, err error) {
 	return room, err
 }
 
-// failedAt says where a write or sync has failed, if it has.
+// failedAt adds the place to the error of a write or sync.
 func (l *Log) failedAt(b *batch, err error) error {
 	if err == nil {
 		return nil
@@ -180,7 +180,7 @@ func (l *Log) failedAt(b *batch, err error) error {
 	return e
 }
 
-// write puts a batch into the active segment, and tells how long that took if somebody wants to know. io is held.
+// write writes a batch to the active segment, and syncs it if wanted. io is held.
 func (l *Log) write(b *batch, sync bool, told *Flush) error {
 	var start time.Time
 	timed := l.options.Observe != nil
@@ -197,7 +197,7 @@ func (l *Log) write(b *batch, sync bool, told *Flush) error {
 		l.gathered.sync = time.Since(begin)
 		told.Sync = l.gathered.sync
 		if err == nil {
-			err = l.lock.Held() // else another may have the log, and does not know of this
+			err = l.lock.Held() // otherwise another writer may have the log, without this batch
 		}
 	}
 	return err
@@ -217,13 +217,8 @@ func (l *Log) writeData(b *batch, sync bool) error {
 	return l.zeroAhead(end, len(b.data))
 }
 
-const (
-	writebackStep = 2 << 20
-	pageSize      = 4096
-)
-
-// writeBack has the system begin to write what it has of the segment, all but the page that is not full yet. Else the
-// sync before the next segment would find all of this one to be written, and everybody would wait for that.
+// writeBack has the system begin to write the full pages of the segment. Otherwise, the sync before the next segment
+// would have to write all of this one, and all appenders would wait for it.
 func (l *Log) writeBack(end int64) error {
 	end -= end % pageSize
 	begun := l.begun
@@ -234,18 +229,11 @@ func (l *Log) writeBack(end int64) error {
 	return l.file.Writeback(begun, end-begun)
 }
 
-const (
-	firstStep = 64 << 10
-	lastStep  = 512 << 10
-)
-
-// noughts are written ahead.
 var noughts [lastStep]byte
 
-// zeroAhead writes zeros behind the records. A sync after a write into space that was only reserved has to note that it
-// is used now, which costs a second write, to the journal of the file system. This way only the sync that follows the
-// zeros pays for that. The more is written, the larger the steps, so that a log with few entries does not wait for many
-// zeros; large writes go without.
+// zeroAhead writes zeros behind the records. A sync after a write to reserved space costs a second write, to the
+// journal of the file system, since the space becomes used. With zeros, only the sync after them costs that. Steps grow
+// with use, so that a log with few entries does not wait for many zeros. Large writes have none.
 func (l *Log) zeroAhead(end int64, written int) error {
 	if end <= l.zeroed {
 		return nil

@@ -19,7 +19,7 @@ func FuzzRecord(f *testing.F) {
 		f.Fatal(err)
 	}
 	encode := func(payload []byte) []byte {
-		b := make([]byte, 0, s.frameSize(len(payload)))
+		b := make([]byte, 0, frameSize(len(payload), false))
 		return s.appendFrame(b, frame{lsn: 7, groupEnd: true}, payload)
 	}
 	f.Add(encode(nil), []byte{})

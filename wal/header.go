@@ -32,7 +32,7 @@ const (
 	lockName  = "lock"
 )
 
-// header is what a slot of a segment says.
+// header is the content of a slot.
 type header struct {
 	sealed, encrypted  bool
 	log                [16]byte
@@ -42,12 +42,12 @@ type header struct {
 	salt, previous     [32]byte
 	size               int64
 	check              [8]byte
-	watermark          LSN    // all up to here is durable, once the segment has its name; the last, once sealed
+	watermark          LSN    // all entries up to it are durable, once the segment has its name; the last, once sealed
 	end                int64  // once sealed
-	cuts               uint64 // how often the end of the log was cut off
+	cuts               uint64 // how often the end of the log was cut off before
 }
 
-// segment is a file of the log, and what is needed to read and write its records.
+// segment is a file of the log, with the state to read and write its records.
 type segment struct {
 	header
 	path string       // for messages
@@ -58,7 +58,7 @@ type segment struct {
 	length int64  // of its header and records; in a Log, guarded by mu
 }
 
-// newSegment makes a segment of its header.
+// newSegment returns the segment with a header.
 func newSegment(dir string, h header, master []byte) (*segment, error) {
 	s := &segment{header: h, path: filepath.Join(dir, segmentName(h.number)), index: &index{}}
 	s.seed = crc32.Update(0, castagnoli, h.salt[:])
@@ -70,12 +70,12 @@ func newSegment(dir string, h header, master []byte) (*segment, error) {
 	return s, err
 }
 
-// name is the name of the file in the directory of the log.
+// name returns the name of the file in the directory of the log.
 func (s *segment) name() string { return segmentName(s.number) }
 
 func segmentName(number uint64) string { return fmt.Sprintf("%016x%s", number, suffix) }
 
-// segmentNumber is the number in the name of a segment.
+// segmentNumber returns the number in the name of a segment.
 func segmentNumber(name string) (number uint64, ok bool) {
 	digits, ok := strings.CutSuffix(name, suffix)
 	if !ok || len(digits) != 16 {
@@ -117,11 +117,11 @@ func (s *segment) slot() []byte {
 	return b
 }
 
-// slotOffset is where the header of a generation goes.
+// slotOffset returns the place of the header of a generation.
 func slotOffset(generation uint64) int64 { return int64(generation%2) * slotSize }
 
-// parseSlot decodes a slot. It gives [ErrForeign] without the magic, [ErrCorrupt] for what is not whole, and
-// [ErrVersion]; whatever the version, the magic, the version and the checksum stay where they are.
+// parseSlot decodes a slot. It returns [ErrForeign] without the magic, [ErrCorrupt], or [ErrVersion]. In all versions,
+// the magic, the version and the checksum have the same places.
 func parseSlot(b []byte) (header, error) {
 	switch {
 	case string(b[:len(magic)]) != magic:
@@ -157,7 +157,7 @@ func parseSlot(b []byte) (header, error) {
 	return h, nil
 }
 
-// parseHeader takes the newer of the two slots that are whole.
+// parseHeader returns the newer one of the intact slots.
 func parseHeader(b []byte) (h header, slot int, err error) {
 	first, errFirst := parseSlot(b[:slotSize])
 	second, errSecond := parseSlot(b[slotSize:])
@@ -174,7 +174,7 @@ func parseHeader(b []byte) (h header, slot int, err error) {
 	return header{}, 0, ErrCorrupt
 }
 
-// checkKeys sees whether the header is one of this key.
+// checkKeys checks that the header was made with a key.
 func (s *segment) checkKeys(slot []byte, master []byte) error {
 	switch {
 	case s.encrypted != (master != nil):

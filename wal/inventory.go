@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -11,23 +12,23 @@ import (
 	"culvert/internal/disk"
 )
 
-// inventory is what there is in the directory of a log.
+// inventory describes the directory of a log.
 type inventory struct {
-	chain    []*segment   // that hold the log, oldest first
-	others   []*segment   // whose records were cut off
-	leavings []string     // names of segments that never got their names
-	foreign  string       // path of what is not one of ours, if there is any
-	names    []string     // as they were listed
+	chain    []*segment   // of the log, oldest first
+	others   []*segment   // all of whose records were cut off
+	leavings []string     // names of unfinished segments
+	foreign  string       // path of a file that is not part of a log; may be empty
+	names    []string     // all of them
 	newest   newestHeader // for loadBesideWriter
 	first    LSN
-	scanned  int  // segments that had to be read through
+	scanned  int  // segments that had to be read
 	tail     tail // of the last segment of the chain
 	damage   error
 }
 
-// load finds out which segments make the log, and reads through the last one if it is not sealed. Of the others all was
-// durable before the next one began. With salvage set, it goes on after damage, which it keeps, and the chain is what
-// is whole before it. Headers that it may have read before are in known, if that is not nil.
+// load finds the segments of the log and reads the last one if it is not sealed. All other segments were durable before
+// the next one began. With salvage, load continues after damage and keeps it; the chain ends before the damage. The map
+// known, if not nil, holds headers that were read before.
 func load(dir folder, key []byte, known headers, salvage bool) (*inventory, error) {
 	inv := &inventory{first: 1}
 	segments, err := inv.list(dir, key, known, salvage)
@@ -68,10 +69,10 @@ func (inv *inventory) list(dir folder, key []byte, known headers, salvage bool) 
 		switch {
 		case err == nil:
 			segments = append(segments, s)
-		case known != nil && errors.Is(err, fs.ErrNotExist): // the others are read for the next attempt
+		case known != nil && errors.Is(err, fs.ErrNotExist): // the next attempt needs the others
 			gone = err
 		case errors.Is(err, ErrForeign):
-			foreign = firstError(foreign, err)
+			foreign = cmp.Or(foreign, err)
 		case salvage && errors.Is(err, ErrCorrupt):
 			inv.damage = errors.Join(inv.damage, err)
 		default:
@@ -91,7 +92,7 @@ func (inv *inventory) list(dir folder, key []byte, known headers, salvage bool) 
 	return segments, sameLog(segments)
 }
 
-// isLeaving reports whether a name is that of a segment on its way.
+// isLeaving reports whether a name belongs to an unfinished segment.
 func isLeaving(name string) bool {
 	rest, ok := strings.CutSuffix(name, temporary)
 	if ok {
@@ -100,8 +101,7 @@ func isLeaving(name string) bool {
 	return ok
 }
 
-// strangerAmong gives a name that is not one of ours if none is, so that not even a lock is made in a directory of
-// somebody else.
+// strangerAmong returns a name of a directory that is not a log, so that not even a lock is made in it.
 func strangerAmong(names []string) string {
 	stranger := ""
 	for _, name := range names {
@@ -119,8 +119,8 @@ func errNoLog(path string) error {
 	return &SegmentError{Segment: path, Reason: "the directory is not empty, and no log", Err: ErrForeign}
 }
 
-// foreignOrDamaged says of a file with the name of a segment but without its magic what it is: among segments, one that
-// was damaged.
+// foreignOrDamaged returns the error for a file that is named like a segment and lacks the magic. Among segments, it is
+// a damaged one.
 func foreignOrDamaged(err error, amongSegments bool) error {
 	var e *SegmentError
 	if amongSegments && errors.As(err, &e) {
@@ -129,7 +129,7 @@ func foreignOrDamaged(err error, amongSegments bool) error {
 	return err
 }
 
-// sameLog finds a segment of another log. The log is the one that has most of the segments, or else the oldest.
+// sameLog finds a segment of another log. The log is the one with most segments, or else the oldest.
 func sameLog(segments []*segment) error {
 	counts := map[[16]byte]int{}
 	var own *segment
@@ -150,7 +150,7 @@ func sameLog(segments []*segment) error {
 	return nil
 }
 
-// readHeader makes a segment of the newer of its two headers.
+// readHeader reads the header of a segment.
 func readHeader(dir folder, number uint64, key []byte) (s *segment, err error) {
 	path := dir.join(segmentName(number))
 	file, err := dir.Open(segmentName(number), false)
@@ -175,20 +175,18 @@ func readHeader(dir folder, number uint64, key []byte) (s *segment, err error) {
 	if s, err = newSegment(dir.path, h, key); err != nil {
 		return nil, err
 	}
-	if s.length = h.end; !h.sealed {
-		size, err := file.Size()
-		if err != nil {
-			return nil, &SegmentError{Segment: path, Err: err}
-		}
-		s.length = min(size, h.size)
+	size, err := file.Size()
+	if err != nil {
+		return nil, &SegmentError{Segment: path, Err: err}
 	}
+	s.length = min(size, h.size)
 	if err := s.checkKeys(b[slot*slotSize:][:slotSize], key); err != nil {
 		return nil, &SegmentError{Segment: path, Offset: int64(slot) * slotSize, Err: err}
 	}
 	return s, nil
 }
 
-// link finds the chain: of two segments with the same LSN, the one with the higher number has it.
+// link finds the chain: if two segments have the same LSN, the one with the higher number counts.
 func (inv *inventory) link(segments []*segment) error {
 	for _, s := range segments {
 		inv.first = max(inv.first, s.first)
@@ -223,8 +221,8 @@ func missing(s *segment, lsn LSN, reason string) error {
 	return &SegmentError{Segment: s.path, LSN: lsn, Reason: reason, Err: ErrCorrupt}
 }
 
-// check sees that the segments which say where they end reach to the next one, and finds the end of the last. When
-// salvaging, it shortens the chain to what is whole.
+// check checks that sealed segments reach to the next one, and finds the end of the last. With salvage, it shortens the
+// chain to the intact part.
 func (inv *inventory) check(dir folder, salvage bool) error {
 	for i, s := range inv.chain {
 		last := i == len(inv.chain)-1
@@ -253,7 +251,7 @@ func (inv *inventory) check(dir folder, salvage bool) error {
 	return nil
 }
 
-// tailOf gives the end of a segment, by its header if it is sealed, else by reading it.
+// tailOf returns the end of a segment, from its header if it is sealed, or else by reading it.
 func (inv *inventory) tailOf(dir folder, s *segment, salvage bool) (t tail, err error) {
 	file, err := dir.Open(s.name(), false)
 	if err != nil {
@@ -271,7 +269,7 @@ func (inv *inventory) tailOf(dir folder, s *segment, salvage bool) (t tail, err 
 	return tail{last: s.watermark, end: s.end, proven: s.watermark}, err
 }
 
-// recovery tells of what was found.
+// recovery describes the log.
 func (inv *inventory) recovery() Recovery {
 	if len(inv.chain) == 0 {
 		return Recovery{First: inv.first, Last: inv.first - 1, Clean: true}

@@ -10,14 +10,13 @@ import (
 	"fmt"
 )
 
-// keySize is the size of [Options.Key].
-const keySize = 32
+const keySize = 32 // of [Options.Key]
 
 // segmentKeys are the keys of one segment.
 type segmentKeys struct {
 	aead   cipher.AEAD
 	header []byte
-	nonce  nonce // of seal, here so that it need not be allocated
+	nonce  nonce // of seal, here to avoid an allocation
 }
 
 // nonce is four zeros and an LSN.
@@ -28,7 +27,7 @@ func (n *nonce) set(lsn LSN) []byte {
 	return n[:]
 }
 
-// deriveKeys makes the keys of a segment. They differ from those of any other segment, by the salt.
+// deriveKeys derives the keys of a segment, which depend on its salt.
 func deriveKeys(master []byte, h *header) (*segmentKeys, error) {
 	derive := func(purpose string) ([]byte, error) {
 		info := binary.LittleEndian.AppendUint64([]byte("culvert wal "+purpose+string(h.log[:])), h.number)
@@ -50,15 +49,15 @@ func deriveKeys(master []byte, h *header) (*segmentKeys, error) {
 	return k, err
 }
 
-// keyCheck tells the keys of logs apart, and nothing else about them.
+// keyCheck returns bytes that differ between keys, and reveal nothing else about them.
 func keyCheck(master []byte, log [16]byte) (check [8]byte, err error) {
 	b, err := hkdf.Key(sha256.New, master, log[:], "culvert wal key check", len(check))
 	copy(check[:], b)
 	return check, err
 }
 
-// seal encrypts a payload in place; the tag goes into the bytes behind it, which must be there. It must not be called
-// twice at once.
+// seal encrypts a payload in place and writes the tag to the bytes behind it, which must exist. It must not be called
+// concurrently.
 func (k *segmentKeys) seal(payload []byte, lsn LSN, head []byte) {
 	k.aead.Seal(payload[:0], k.nonce.set(lsn), payload, head)
 }

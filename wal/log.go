@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"sync"
 	"time"
@@ -13,84 +14,72 @@ import (
 	"culvert/internal/disk"
 )
 
-// SyncMode says when entries are synced, and so what a crash can lose.
+// SyncMode says when Append returns and when entries are synced, and so which entries a crash can lose: see the table
+// of the package.
 type SyncMode int
 
+// Sync modes.
 const (
-	// Each returns from Append when the group is on the disk. A crash loses nothing that was acknowledged. Goroutines
-	// that append at the same time share a sync.
-	Each SyncMode = iota
-
-	// Interval returns from Append when the system has the group, and syncs every [Options.Interval]. A kill of the
-	// process loses nothing that was acknowledged, a crash of the system what came after the last sync.
-	Interval
-
-	// None returns from Append when the system has the group, and syncs when a segment is full, and in Sync and Close.
-	// A kill of the process loses nothing that was acknowledged, a crash of the system what came after the last sync.
-	None
+	Each     SyncMode = iota // Append returns when the group is on the disk
+	Interval                 // Append returns when the system has the group; a sync every [Options.Interval]
+	None                     // Append returns when the system has the group; a sync of full segments, in Sync and Close
 )
 
 const (
-	defaultSegmentSize = 64 << 20          // as etcd and HashiCorp's raft-wal have it
+	defaultSegmentSize = 64 << 20          // as in etcd and HashiCorp's raft-wal
 	minSegmentSize     = headerSize + 4096 // a page of records
-	maxSegmentSize     = 1 << 30           // a group of that size is held in memory
+	maxSegmentSize     = 1 << 30           // a group of this size is in memory
 	defaultInterval    = time.Second
 )
 
-// Options say how a log is kept. The zero value is a good choice.
+// Options configure a log. The zero value is ready to use.
 type Options struct {
 	Sync     SyncMode      // when entries are synced; the zero value is Each
-	Interval time.Duration // between the syncs of mode Interval; 0 means a second
+	Interval time.Duration // between syncs in mode Interval; 0 means a second
 
-	// SegmentSize is how large a file of the log may become, from 12 KiB to 1 GiB; 0 means 64 MiB. A group must fit
-	// into one, with 8 KiB for the file and 32 to 55 bytes for each entry. The space is reserved when a segment is
-	// begun, and for Open after a kill 8 KiB more and a sixteenth with Each, or as much again with Interval and None. A
-	// log that gets few entries does well with a MiB. It may change from one opening to the next.
+	// SegmentSize is the maximum size of a file of the log, from 12 KiB to 1 GiB; 0 means 64 MiB. A group must fit into
+	// a segment, with 8 KiB for headers and 32 to 55 bytes per entry. The space is reserved when a segment is created.
+	// So is space for Open after a kill: 8 KiB and a sixteenth of a segment with Each, or 8 KiB and a whole one with
+	// other modes. 1 MiB suits a log with few entries. The size may change whenever the log is opened.
 	SegmentSize int64
 
-	// First is the LSN of the first entry of a log that has none, such as the one behind a snapshot. It is durable when
-	// Open returns. If the log has entries, or had some from First on, Open fails with [fs.ErrExist]. 0 means 1 for a
-	// new log, and no change for others.
+	// First is the LSN of the next entry of a log without entries, for example the one after a snapshot. It is durable
+	// when Open returns. If the log has entries, or has had entries with that LSN or a higher one, Open fails with
+	// [fs.ErrExist]. 0 means 1 for a new log and does not change other logs.
 	First LSN
 
-	// Key of 32 random bytes, with which the entries are encrypted; nil for none. It is the same for the whole log.
+	// Key encrypts the entries. It has 32 random bytes and never changes for a log; nil means no encryption.
 	Key []byte
 
-	// Observe is called after each write to a segment, if not nil. It must be quick and must not call the log: who
-	// appends is waiting.
+	// Observe, if not nil, is called after each write to a segment. It must be quick and must not call the log:
+	// appenders are waiting.
 	Observe func(Flush)
 
-	fs         disk.FS // for tests; nil is the one of the system
-	disposable bool    // nobody opens the log after a kill
+	fs   disk.FS // for tests; nil means the file system of the system
+	copy bool    // of another log: the directory must be empty, and nobody opens the log after a kill
 }
 
-// Flush tells of one write to a segment, and the sync after it if there was one.
+// Flush describes one write to a segment, and the sync after it if there was one.
 type Flush struct {
 	Entries int
 	Bytes   int64
 	Write   time.Duration
-	Sync    time.Duration // 0: not synced
-	Durable LSN           // all up to here is durable
-	Err     error         // the log has failed
+	Sync    time.Duration // 0 if there was none
+	Durable LSN           // of the last durable entry
+	Err     error         // if the log has failed
 }
 
-// Recovery says what [Open] or [OpenReader] has found.
+// Recovery describes the log that [Open] or [OpenReader] has found.
 type Recovery struct {
-	// First and Last are the LSNs of the oldest entry and the newest. Last is First-1 if there is none.
-	First, Last LSN
+	First, Last LSN   // of the entries; Last is First-1 if there are none
+	Clean       bool  // the log had been closed
+	Torn        int64 // bytes of unfinished groups that were cut off the end
 
-	// Clean says that the log had been closed.
-	Clean bool
-
-	// Torn is how many bytes of unfinished groups were cut off the end.
-	Torn int64
-
-	// Unproven is how many entries at the end were found whole, with nothing to show that they had been durable; some
-	// of them may never have been acknowledged. Open has synced them.
+	// Unproven is the number of complete entries at the end that may not have been durable. Some of them may never have
+	// been acknowledged. Open has synced them.
 	Unproven uint64
 
-	// Scanned is how many segments were read through. Those that are sealed are not.
-	Scanned int
+	Scanned int // segments that were read; sealed segments are not
 }
 
 // Log is a write-ahead log that is open for appending. Its methods may be called by several goroutines at once.
@@ -107,20 +96,20 @@ type Log struct {
 	linger   *time.Timer // kicks the flusher when entries of AppendAsync have waited long enough
 	gathered gathering
 
-	// io is held by whoever writes to files: the flusher, an appender, a truncation, Close. It is taken before mu.
+	// io is held by writers to files: the flusher, an appender, a truncation, Close. It is locked before mu.
 	io     sync.Mutex
 	file   disk.File // of the active segment
-	number uint64    // of the newest segment there ever was
+	number uint64    // of the newest segment ever
 	size   int64     // of the active segment
-	zeroed int64     // the active segment has been written up to here, perhaps with zeros
+	zeroed int64     // the active segment is written up to here, possibly with zeros
 	step   int64     // by which zeroed advances
-	begun  int64     // the system has been asked to write the active segment up to here
+	begun  int64     // the system was asked to write the active segment up to here
 
 	mu                sync.Mutex
 	chain             []*segment // oldest first; the active one is the last
 	active            *segment   // nil if a new one is needed
-	halted            bool       // appenders wait for that, and do not make it
-	kept              *segment   // that is active if there is no room for another; nil without one
+	halted            bool       // appenders wait for a new segment, and do not make it
+	kept              *segment   // becomes active again if there is no room for another; may be nil
 	dropped           []string   // names of segments that were cut off, to be removed
 	end               int64      // of the records of the active segment, written or not
 	filling           *batch     // takes entries
@@ -128,21 +117,21 @@ type Log struct {
 	spare             *batch
 	first, next       LSN
 	written, durable  LSN
-	batches, finished uint64 // numbers of the filling batch, and of the newest one that was flushed
-	cuts              uint64 // how often the end was cut off, for readers
+	batches, finished uint64 // numbers of the filling batch and of the newest flushed one
+	cuts              uint64 // as in the header of the newest segment
 	progress          chan struct{}
 	readers           int       // that need dir
-	lookups           []*cursor // of single entries, for the next one; the one used last is the last
+	lookups           []*cursor // of Read, least recently used first
 	failure           error
-	closed            bool // it takes no more entries
+	closed            bool // no more entries are taken
 	over              bool // Close is done
 }
 
-// Open opens the log in a directory for appending, and makes a new one if the directory is empty or does not exist; its
-// parent must. It takes the lock, so that there is one writer at a time, and recovers what a crash has left.
+// Open opens the log in a directory for appending. If the directory is empty or does not exist, Open makes a new log;
+// the parent directory must exist. Open locks the log against other writers and recovers it after a crash.
 //
-// Errors are those of the file system, [ErrLocked], and in a [SegmentError] [ErrCorrupt], [ErrForeign], [ErrVersion]
-// and [ErrKey].
+// It returns [ErrLocked], errors of the file system, and [ErrCorrupt], [ErrForeign], [ErrVersion] and [ErrKey] in a
+// [SegmentError].
 func Open(dir string, options Options) (*Log, Recovery, error) {
 	if err := options.complete(); err != nil {
 		return nil, Recovery{}, err
@@ -154,7 +143,7 @@ func Open(dir string, options Options) (*Log, Recovery, error) {
 	return open(dir, options)
 }
 
-// complete puts in the defaults.
+// complete fills in the defaults.
 func (o *Options) complete() error {
 	if o.SegmentSize == 0 {
 		o.SegmentSize = defaultSegmentSize
@@ -166,14 +155,13 @@ func (o *Options) complete() error {
 		o.fs = disk.OS{}
 	}
 	if o.Sync < Each || o.Sync > None {
-		return fmt.Errorf("wal: there is no mode %d", o.Sync)
+		return fmt.Errorf("wal: no sync mode %d", o.Sync)
 	}
 	if o.First > farthest {
-		return fmt.Errorf("wal: First is %d, and can be %d at most", o.First, LSN(farthest))
+		return fmt.Errorf("wal: First is %d, and the maximum is %d", o.First, LSN(farthest))
 	}
 	if o.SegmentSize < minSegmentSize || o.SegmentSize > maxSegmentSize {
-		return fmt.Errorf("wal: a segment cannot have %d bytes; it can have %d to %d",
-			o.SegmentSize, minSegmentSize, maxSegmentSize)
+		return fmt.Errorf("wal: SegmentSize is %d, and must be %d to %d", o.SegmentSize, minSegmentSize, maxSegmentSize)
 	}
 	o.Key = bytes.Clone(o.Key)
 	return checkKey(o.Key)
@@ -194,11 +182,14 @@ func open(path string, options Options) (*Log, Recovery, error) {
 	return l, recovery, nil
 }
 
-// openIn opens a log in its directory, which is the caller's if there is an error.
+// openIn opens a log in its directory, which the caller closes if there is an error.
 func openIn(dir folder, options Options) (*Log, Recovery, error) {
 	names, err := dir.List()
 	if err != nil {
 		return nil, Recovery{}, fmt.Errorf("wal: %w", err)
+	}
+	if options.copy && len(names) > 0 {
+		return nil, Recovery{}, fmt.Errorf("wal: %s is not empty: %w", dir.path, fs.ErrExist)
 	}
 	if stranger := strangerAmong(names); stranger != "" {
 		return nil, Recovery{}, errNoLog(dir.join(stranger))
@@ -224,7 +215,7 @@ func openIn(dir folder, options Options) (*Log, Recovery, error) {
 	return l, recovery, nil
 }
 
-// lockError says why the lock of a log was not given.
+// lockError describes the error of locking a log.
 func lockError(err error, dir string) error {
 	if errors.Is(err, disk.ErrLocked) {
 		return fmt.Errorf("%w: %s", ErrLocked, dir)
@@ -253,28 +244,28 @@ func (l *Log) newID() error {
 	return err
 }
 
-// First is the LSN of the oldest entry. It is behind Last if there is none.
+// First returns the LSN of the oldest entry, or Last+1 if there are no entries.
 func (l *Log) First() LSN {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.first
 }
 
-// Last is the LSN of the newest entry that was appended, acknowledged or not.
+// Last returns the LSN of the newest entry, acknowledged or not.
 func (l *Log) Last() LSN {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.next - 1
 }
 
-// Durable is the LSN up to which all entries survive a crash.
+// Durable returns the LSN up to which all entries survive a crash.
 func (l *Log) Durable() LSN {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.durable
 }
 
-// Bytes returns the size of the log: its files, without space that is reserved for entries to come.
+// Bytes returns the size of the log on the disk, without space that is reserved for later entries.
 func (l *Log) Bytes() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -289,11 +280,10 @@ func (l *Log) Bytes() int64 {
 func (l *Log) Segments() []SegmentInfo {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	v := l.view(l.next - 1)
-	return v.segments()
+	return l.view(l.next - 1).segments()
 }
 
-// acknowledged is the LSN up to which entries may be read. mu is held.
+// acknowledged returns the LSN up to which entries may be read. mu is held.
 func (l *Log) acknowledged() LSN {
 	if l.options.Sync == Each {
 		return l.durable
@@ -301,7 +291,7 @@ func (l *Log) acknowledged() LSN {
 	return l.written
 }
 
-// err is why the log takes no more entries. mu is held.
+// err returns why the log takes no more entries. mu is held.
 func (l *Log) err() error {
 	switch {
 	case l.failure != nil:
@@ -321,9 +311,8 @@ func (l *Log) fail(err error) {
 	l.announce()
 }
 
-// Close syncs what was appended, seals the log, so that the next Open need not read it, and gives back the lock.
-// Iterations of [Log.Tail] end with [ErrClosed] once they have returned all entries that are durable then. A second
-// Close returns ErrClosed, too.
+// Close syncs the log, seals it, so that the next Open need not read it, and releases the lock. Iterations of
+// [Log.Tail] return the remaining entries and end with [ErrClosed]. A second Close returns ErrClosed, too.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	if l.closed {
@@ -370,7 +359,7 @@ func (l *Log) closeFile() error {
 	return file.Close()
 }
 
-// announce wakes those who wait for durable entries. mu is held.
+// announce wakes goroutines that wait for durable entries. mu is held.
 func (l *Log) announce() {
 	if l.progress != nil {
 		close(l.progress)
@@ -378,7 +367,7 @@ func (l *Log) announce() {
 	}
 }
 
-// Sync returns when all that was appended before is durable. When the context ends, it stops waiting.
+// Sync returns when all entries that were appended before are durable, or when the context ends.
 func (l *Log) Sync(ctx context.Context) error {
 	l.mu.Lock()
 	if err := l.err(); err != nil || l.durable == l.next-1 {

@@ -7,19 +7,16 @@ import (
 )
 
 const (
-	// maxLookups is how many segments reads of single entries keep open.
-	maxLookups = 8
-
-	// lookupSize is how much of a segment is read for a single entry: the distance of the marks in a large segment.
-	lookupSize = 16 << 10
+	maxLookups = 8        // segments that Read keeps open
+	lookupSize = 16 << 10 // what Read reads at a time: the distance of marks in a segment of 64 MiB
 )
 
-// Read appends the data of one entry to b and returns the extended slice. It finds the entry by the index of its
-// segment; see "Memory" in the package documentation. The first Read in a segment makes the index and takes as long as
-// reading the segment up to the entry. To read several entries in a row, use [Log.Records], which is faster.
+// Read appends the data of one entry to b and returns the extended slice. It finds the entry by the index of the
+// segment, see "Memory" in the package documentation. The first Read in a segment fills the index, and takes as long as
+// reading the segment up to the entry. For entries in a row, [Log.Records] is faster.
 //
-// An entry that was cut off is an [ErrTruncated], and one that was not acknowledged yet an [ErrRange]. Other errors are
-// [ErrCorrupt] in a [SegmentError], errors of the file system, and [ErrClosed].
+// Errors are [ErrTruncated] for an entry that was cut off, [ErrRange] for one that was not acknowledged yet,
+// [ErrClosed], [ErrCorrupt] in a [SegmentError], and errors of the file system.
 func (l *Log) Read(lsn LSN, b []byte) ([]byte, error) {
 	v, err := l.beginRead(l.acknowledged)
 	if err != nil {
@@ -39,26 +36,26 @@ func (l *Log) Read(lsn LSN, b []byte) ([]byte, error) {
 func (l *Log) lookUp(v *view, lsn LSN, b []byte) ([]byte, error) {
 	s := v.segmentOf(lsn)
 	c := l.takeLookup(s)
-	if c.scanner != nil && c.scanner.segment != s {
-		if err := c.leave(); err != nil {
-			return b, err
-		}
-	}
 	c.next = lsn
-	if c.scanner != nil {
-		if err := c.scanner.restart(lsn); err != nil {
-			return b, errors.Join(v.explain(err, lsn), c.leave())
-		}
+	var err error
+	switch {
+	case c.scanner == nil:
+	case c.scanner.segment == s:
+		err = c.scanner.restart(lsn)
+	default:
+		c.limit = 0 // so that it leaves its segment
 	}
-	r, err := c.read(*v)
+	var r Record
+	if err == nil {
+		r, err = c.read(*v)
+	}
 	if err != nil {
 		return b, errors.Join(v.explain(err, lsn), c.leave())
 	}
-	b = append(b, r.Data...)
-	return b, l.keepLookup(c)
+	return append(b, r.Data...), l.keepLookup(c)
 }
 
-// takeLookup returns a cursor for one entry. It is in the segment, or in another, or new.
+// takeLookup returns a cursor, if possible one in the segment.
 func (l *Log) takeLookup(s *segment) *cursor {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -66,27 +63,24 @@ func (l *Log) takeLookup(s *segment) *cursor {
 	if i < 0 && len(l.lookups) < maxLookups {
 		return &cursor{buffer: make([]byte, lookupSize)}
 	}
-	i = max(i, 0) // the oldest
+	i = max(i, 0) // if none matches, the least recently used one
 	c := l.lookups[i]
 	l.lookups = slices.Delete(l.lookups, i, i+1)
 	return c
 }
 
-// keepLookup keeps a cursor for the next read, unless its segment was removed or it holds a large entry.
+// keepLookup keeps a cursor for the next Read, unless its segment was removed or its buffer has grown large.
 func (l *Log) keepLookup(c *cursor) error {
 	l.mu.Lock()
-	keep := !l.over && len(l.lookups) < maxLookups && len(c.scanner.buffer) <= batchSize && l.has(c.scanner.segment)
-	if keep {
-		l.lookups = append(l.lookups, c)
+	defer l.mu.Unlock()
+	if l.over || len(l.lookups) == maxLookups || len(c.scanner.buffer) > batchSize || !l.has(c.scanner.segment) {
+		return c.leave()
 	}
-	l.mu.Unlock()
-	if keep {
-		return nil
-	}
-	return c.leave()
+	l.lookups = append(l.lookups, c)
+	return nil
 }
 
-// dropLookups returns the cursors whose segments are to be removed, for the caller to close. mu is held.
+// dropLookups removes the cursors whose segments are no longer needed, for the caller to close. mu is held.
 func (l *Log) dropLookups() (unused []*cursor) {
 	l.lookups = slices.DeleteFunc(l.lookups, func(c *cursor) bool {
 		gone := l.over || !l.has(c.scanner.segment)

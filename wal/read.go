@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,23 +12,19 @@ import (
 	"culvert/internal/disk"
 )
 
-// Record is an entry as it is in the log.
+// Record is an entry of a log.
 type Record struct {
-	LSN LSN
-
-	// Data is the payload. It is valid until the next step of the iteration.
-	Data []byte
-
-	// Last says that the entry is the last of its group.
-	Last bool
+	LSN  LSN
+	Data []byte // valid until the next step of the iteration
+	Last bool   // the entry is the last of its group
 }
 
-// Records gives the entries from an LSN on that were acknowledged when the iteration began; from 0 on means from the
-// first. It allocates nothing for an entry. Others may append meanwhile, and read.
+// Records returns an iterator over the entries from an LSN on that were acknowledged when the iteration began. From 0
+// means from the first entry. Others may append and read meanwhile. Entries cost no allocation.
 //
-// An error ends the iteration: [ErrTruncated] if an entry was cut off, [ErrCorrupt] in a [SegmentError], that of the
-// context or of the file system, and [ErrClosed] if the log was closed before. When it is closed meanwhile, the
-// iteration goes on.
+// An error ends the iteration: [ErrTruncated] if an entry was cut off, [ErrCorrupt] in a [SegmentError], an error of
+// the context or the file system, or [ErrClosed] if the log was closed before. If the log is closed meanwhile, the
+// iteration continues.
 func (l *Log) Records(ctx context.Context, from LSN) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		v, err := l.beginRead(l.acknowledged)
@@ -41,9 +38,9 @@ func (l *Log) Records(ctx context.Context, from LSN) iter.Seq2[Record, error] {
 	}
 }
 
-// Tail gives the entries from an LSN on, as Records does, and then waits for more. Only what is durable is given, in
-// every mode. It ends when the context ends, with the error of the context; when the log fails; with [ErrTruncated]
-// after [Log.TruncateBack]; and with [ErrClosed] when the log is closed, after all entries that Close has made durable.
+// Tail is like Records, but waits for more entries at the end, and returns only durable entries in every mode. It ends
+// with the error of the context, with [ErrFailed], with [ErrTruncated] after [Log.TruncateBack], or with [ErrClosed]
+// after all entries that Close has made durable.
 func (l *Log) Tail(ctx context.Context, from LSN) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		v, err := l.beginRead(func() LSN { return l.durable })
@@ -61,7 +58,7 @@ func (l *Log) Tail(ctx context.Context, from LSN) iter.Seq2[Record, error] {
 	}
 }
 
-// beginRead gives the log up to an LSN to somebody who will call endRead, and needs the directory until then.
+// beginRead returns a view up to an LSN. It keeps the directory open until endRead.
 func (l *Log) beginRead(last func() LSN) (view, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -87,7 +84,7 @@ func (l *Log) endRead() error {
 func (l *Log) more(ctx context.Context, former view, lsn LSN) (view, error) {
 	for {
 		l.mu.Lock()
-		if l.cuts != former.cuts { // perhaps of what was given already, and there is something else now
+		if l.cuts != former.cuts { // possibly of entries that were returned
 			l.mu.Unlock()
 			return former, truncated(lsn)
 		}
@@ -97,8 +94,8 @@ func (l *Log) more(ctx context.Context, former view, lsn LSN) (view, error) {
 			return v, nil
 		}
 		err := l.failure
-		if l.over { // before that, Close may still make something durable
-			err = firstError(err, ErrClosed)
+		if l.over { // before that, Close may still make entries durable
+			err = cmp.Or(err, ErrClosed)
 		}
 		if err != nil {
 			l.mu.Unlock()
@@ -119,22 +116,20 @@ func (l *Log) more(ctx context.Context, former view, lsn LSN) (view, error) {
 
 // view is the log as a reader sees it.
 type view struct {
-	dir   folder
-	chain []*segment // must not be changed
-	first LSN
-	last  LSN
-	cuts  uint64
-
-	origin origin // nil if nobody changes the log
+	dir         folder
+	chain       []*segment // must not be changed
+	first, last LSN
+	cuts        uint64
+	origin      origin // nil if nobody changes the log
 }
 
-// origin is where a view is from.
+// origin is a log or a reader.
 type origin interface {
 	// hasCut reports whether an entry of the view was cut off since the view was made.
 	hasCut(v *view, lsn LSN) (bool, error)
 }
 
-// view gives the log up to an LSN. mu is held.
+// view returns the log up to an LSN. mu is held.
 func (l *Log) view(last LSN) view {
 	return view{dir: l.dir, chain: l.chain, first: l.first, last: last, cuts: l.cuts, origin: l}
 }
@@ -145,7 +140,7 @@ func (l *Log) hasCut(v *view, lsn LSN) (bool, error) {
 	return lsn < l.first || l.cuts != v.cuts, nil
 }
 
-// cursor is where a reader is.
+// cursor is the place of an iteration.
 type cursor struct {
 	next    LSN
 	scanner *scanner // nil between segments
@@ -162,7 +157,7 @@ func newCursor(from LSN, v view) *cursor {
 	return &cursor{next: from, buffer: make([]byte, readSize)}
 }
 
-// run gives the records up to the end of the view, and reports whether the reader wants more.
+// run yields the records up to the end of the view, and reports whether more are wanted.
 func (c *cursor) run(ctx context.Context, v view, yield func(Record, error) bool) bool {
 	if c.ended {
 		return false
@@ -190,7 +185,7 @@ func (c *cursor) run(ctx context.Context, v view, yield func(Record, error) bool
 	return true
 }
 
-// fail gives an error, the last thing that the reader gets.
+// fail yields an error and ends the iteration.
 func (c *cursor) fail(yield func(Record, error) bool, err error) bool {
 	if !c.ended {
 		c.ended = true
@@ -215,7 +210,7 @@ func (c *cursor) leave() error {
 	return file.Close()
 }
 
-// explain says of an error whether it comes from a cut of the log.
+// explain returns [ErrTruncated] for an error that comes from a cut of the log.
 func (v view) explain(err error, lsn LSN) error {
 	if v.origin == nil || !errors.Is(err, ErrCorrupt) && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -231,13 +226,13 @@ func (v view) explain(err error, lsn LSN) error {
 
 func truncated(lsn LSN) error { return fmt.Errorf("%w: LSN %d", ErrTruncated, lsn) }
 
-// segmentOf is the segment that has an entry of the view.
+// segmentOf returns the segment with an entry of the view.
 func (v *view) segmentOf(lsn LSN) *segment {
 	i := sort.Search(len(v.chain)-1, func(i int) bool { return v.chain[i+1].base > lsn })
 	return v.chain[i]
 }
 
-// limitOf is the last LSN that a segment has in the log.
+// limitOf returns the last LSN of a segment in the view.
 func (v *view) limitOf(s *segment) LSN {
 	i := sort.Search(len(v.chain), func(i int) bool { return v.chain[i].number > s.number })
 	if i < len(v.chain) {
@@ -258,7 +253,7 @@ func (c *cursor) enter(v view) error {
 	return c.scanner.skipTo(c.next)
 }
 
-// read gives the next record, which is in the view.
+// read returns the next record, which is in the view.
 func (c *cursor) read(v view) (Record, error) {
 	if c.scanner != nil && c.next > c.limit {
 		if err := c.leave(); err != nil {
@@ -282,7 +277,7 @@ func (c *cursor) read(v view) (Record, error) {
 		return Record{}, err
 	}
 	c.next++
-	// No group goes on in another segment, but the end of one may have been cut off.
+	// Groups end with the segment at the latest, and the end of a group may have been cut off.
 	last := f.groupEnd || f.lsn == c.limit
 	return Record{LSN: f.lsn, Data: payload, Last: last}, nil
 }

@@ -2,6 +2,7 @@ package wal
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,27 +14,25 @@ import (
 	"culvert/internal/disk"
 )
 
-// Reader reads a log without opening it for appending, beside the process that has it open or without one. It changes
-// nothing and takes no lock. Its methods may be called by several goroutines at once, but for Refresh.
+// Reader reads a log without opening it for appending, even while another process appends to it. It changes nothing and
+// takes no lock. Its methods except Refresh may be called concurrently.
 type Reader struct {
-	fs       disk.FS
-	path     string
-	key      []byte
-	view     view
-	segments []SegmentInfo
-	end      int64 // of the last group in the newest segment
+	fs   disk.FS
+	path string
+	key  []byte
+	view view
 }
 
-// SegmentInfo tells of one segment of a log.
+// SegmentInfo describes a segment of a log.
 type SegmentInfo struct {
 	Path        string
-	First, Last LSN   // of the entries that it has in the log
-	Bytes       int64 // of the file, without space that is reserved for entries to come
-	Sealed      bool  // it says itself where it ends
+	First, Last LSN   // of its entries in the log
+	Bytes       int64 // size of the file, without space that is reserved for later entries
+	Sealed      bool  // its header says where it ends
 }
 
-// OpenReader reads the state of a log. Of a log that is open elsewhere, or was not closed, that is all that is whole at
-// the end; it need not be durable. The errors are those of [Open], but for [ErrLocked].
+// OpenReader opens a log for reading. If the log is open elsewhere or was not closed, the reader has all complete
+// groups, even if they are not durable yet. The errors are those of [Open], except [ErrLocked].
 func OpenReader(dir string, key []byte) (*Reader, Recovery, error) {
 	return openReader(disk.OS{}, filepath.Clean(dir), key)
 }
@@ -54,29 +53,22 @@ func openReader(fsys disk.FS, path string, key []byte) (_ *Reader, _ Recovery, e
 	if len(inv.chain) == 0 && inv.foreign != "" {
 		return nil, Recovery{}, errNoLog(inv.foreign)
 	}
-	r := &Reader{fs: fsys, path: path, key: bytes.Clone(key), view: inv.view(), end: inv.tail.end}
-	r.view.origin, r.segments = r, r.view.segments()
+	r := &Reader{fs: fsys, path: path, key: bytes.Clone(key), view: inv.view()}
+	r.view.origin = r
 	return r, inv.recovery(), nil
 }
 
-// view gives all of the log that there is, without its directory.
+// view returns the whole log, without its directory.
 func (inv *inventory) view() view {
-	return view{
-		chain: inv.chain, first: inv.first, last: max(inv.tail.last, inv.first-1), cuts: cutsOf(inv.chain),
+	v := view{chain: inv.chain, first: inv.first, last: max(inv.tail.last, inv.first-1)}
+	for _, s := range v.chain {
+		v.cuts = s.cuts
 	}
-}
-
-// cutsOf returns how often the end of a log was cut off.
-func cutsOf(chain []*segment) uint64 {
-	if len(chain) == 0 {
-		return 0
-	}
-	return chain[len(chain)-1].cuts
+	return v
 }
 
 // segments describes the segments of the view.
-func (v *view) segments() []SegmentInfo {
-	var list []SegmentInfo
+func (v view) segments() (list []SegmentInfo) {
 	for _, s := range v.chain {
 		list = append(list, SegmentInfo{
 			Path: s.path, First: max(s.base, v.first), Last: v.limitOf(s), Bytes: s.length, Sealed: s.sealed,
@@ -85,7 +77,7 @@ func (v *view) segments() []SegmentInfo {
 	return list
 }
 
-// hasCut reports whether the log has an entry no more, or has it in another segment than it had.
+// hasCut implements origin. It also reports an entry that is now in another segment.
 func (r *Reader) hasCut(v *view, lsn LSN) (bool, error) {
 	inv, err := loadBesideWriter(v.dir, r.key)
 	if err != nil || len(inv.chain) == 0 {
@@ -95,12 +87,12 @@ func (r *Reader) hasCut(v *view, lsn LSN) (bool, error) {
 	return lsn < now.first || now.segmentOf(lsn).salt != v.segmentOf(lsn).salt, nil
 }
 
-// Segments lists the segments of the log, oldest first.
-func (r *Reader) Segments() []SegmentInfo { return r.segments }
+// Segments returns the segments of the log, oldest first.
+func (r *Reader) Segments() []SegmentInfo { return r.view.segments() }
 
-// Records is [Log.Records] for what was there when the reader was opened, or refreshed. It ends with [ErrTruncated] if
-// the writer has removed since what it needs; what it has put in the place of that, as it does when it recovers, is
-// there after [Reader.Refresh].
+// Records is like [Log.Records] for the log as it was when the reader was opened or refreshed. It ends with
+// [ErrTruncated] if the writer has removed entries since, or has moved them to another segment, as Open does after a
+// crash: then they are there again after [Reader.Refresh].
 func (r *Reader) Records(ctx context.Context, from LSN) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		v := r.view
@@ -115,11 +107,12 @@ func (r *Reader) Records(ctx context.Context, from LSN) iter.Seq2[Record, error]
 	}
 }
 
-// Refresh looks at the log again, for entries that have come since. It reads those only, unless there are new segments
-// or the front was cut off.
+// Refresh finds entries that were appended since. It reads only those, unless there are new segments or the front was
+// cut off.
 //
-// If the writer has cut off the end that the reader knew, it gives [ErrTruncated], once. It cannot tell if as many
-// entries have come meanwhile. If another log has taken the place of this one, it gives [ErrForeign].
+// If the writer has cut off entries that the reader knew, Refresh returns [ErrTruncated] once, with the first LSN that
+// was cut off, even if other entries have these LSNs now. If another log has taken the place of this one, it returns
+// [ErrForeign].
 func (r *Reader) Refresh() error {
 	if same, err := r.sameSegments(); err != nil || same {
 		return err
@@ -132,10 +125,12 @@ func (r *Reader) Refresh() error {
 		return err
 	}
 	former := r.view
-	for i, s := range former.chain {
-		if j := slices.IndexFunc(fresh.view.chain, func(t *segment) bool { return t.salt == s.salt }); j >= 0 {
-			fresh.view.chain[j].index = former.chain[i].index
-		}
+	indexes := map[[32]byte]*index{}
+	for _, s := range former.chain {
+		indexes[s.salt] = s.index
+	}
+	for _, s := range fresh.view.chain {
+		s.index = cmp.Or(indexes[s.salt], s.index)
 	}
 	*r = *fresh
 	r.view.origin = r
@@ -145,21 +140,19 @@ func (r *Reader) Refresh() error {
 	return nil
 }
 
-// cutSince returns the first LSN that a former view may have for another entry, or that the log has no more.
+// cutSince returns the first LSN that may stand for another entry than in a former view, or for none.
 func (v *view) cutSince(former view) LSN {
-	for i, s := range v.chain {
-		switch {
-		case s.cuts <= former.cuts:
-		case i == 0: // the segment in which the cut was may be gone
-			return 0
-		default:
-			return s.base
-		}
+	i := slices.IndexFunc(v.chain, func(s *segment) bool { return s.cuts > former.cuts })
+	switch {
+	case i < 0:
+		return v.last + 1
+	case i == 0: // segments with an earlier cut may be gone
+		return 0
 	}
-	return v.last + 1
+	return v.chain[i].base
 }
 
-// sameChain sees that segments that were read later are of the same log.
+// sameChain checks that segments are of the same log as former ones.
 func sameChain(former, now []*segment) error {
 	if len(former) > 0 && len(now) > 0 && now[0].log != former[0].log {
 		return &SegmentError{Segment: now[0].path, Reason: "another log has taken its place", Err: ErrForeign}
@@ -167,7 +160,7 @@ func sameChain(former, now []*segment) error {
 	return nil
 }
 
-// sameSegments reads on in the newest segment, and reports whether it is still that, with the same header.
+// sameSegments reads on in the newest segment, and reports whether it is still the newest, with the same header.
 func (r *Reader) sameSegments() (same bool, err error) {
 	if len(r.view.chain) == 0 {
 		return false, nil
@@ -182,10 +175,11 @@ func (r *Reader) sameSegments() (same bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("wal: %w", err)
 	}
-	for _, name := range names {
-		if number, ok := segmentNumber(name); ok && number > newest.number {
-			return false, nil
-		}
+	if slices.ContainsFunc(names, func(name string) bool {
+		number, ok := segmentNumber(name)
+		return ok && number > newest.number
+	}) {
+		return false, nil
 	}
 	now, err := readHeader(dir, newest.number, r.key)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -206,13 +200,11 @@ func (r *Reader) sameSegments() (same bool, err error) {
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	scan := newScanner(newest, file, make([]byte, readSize))
-	scan.next, scan.offset = r.view.last+1, r.end
-	t := tail{last: r.view.last, end: r.end}
-	if err := t.follow(scan); err != nil { // what is not whole yet will be; or else, whoever opens the log finds out
+	scan.next, scan.offset = r.view.last+1, newest.length
+	t := tail{last: r.view.last, end: newest.length}
+	if err := t.follow(scan); err != nil { // an incomplete group may be complete next time
 		return false, err
 	}
-	r.view.last, r.end = t.last, t.end
-	newest.length = r.end
-	r.segments = r.view.segments()
+	r.view.last, newest.length = t.last, t.end
 	return true, nil
 }

@@ -1,11 +1,12 @@
 package wal
 
 import (
+	"bytes"
 	"encoding/binary"
 	"hash/crc32"
 )
 
-// LSN is the number of an entry in its log (log sequence number). The first is 1; 0 stands for none.
+// LSN is the number of an entry in its log (log sequence number). 0 means none.
 type LSN uint64
 
 const (
@@ -18,19 +19,19 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// frame is a record as it stands in a segment.
+// frame is a record in a segment.
 type frame struct {
 	lsn, watermark LSN
 	groupEnd       bool
-	size           int64  // all of it, with head and padding
+	size           int64  // with head and padding
 	head           []byte // without the checksum
-	payload        []byte // as stored: perhaps sealed
+	payload        []byte // as stored: sealed with a key
 }
 
-// frameSize is the size of the record of a payload in a segment.
-func (s *segment) frameSize(payload int) int64 {
+// frameSize returns the size of the record of a payload.
+func frameSize(payload int, encrypted bool) int64 {
 	size := int64(recordHead) + int64(payload)
-	if s.keys != nil {
+	if encrypted {
 		size += tagSize
 	}
 	return aligned(size)
@@ -38,10 +39,10 @@ func (s *segment) frameSize(payload int) int64 {
 
 func aligned(n int64) int64 { return (n + alignment - 1) &^ (alignment - 1) }
 
-// appendFrame appends the record of a payload to b. The nonce of a sealed one is its LSN, so that an LSN must not be
-// given twice. Memory for the record must be there.
+// appendFrame appends the record of a payload to b, which must have the capacity. An LSN must not be used twice, since
+// it is the nonce.
 func (s *segment) appendFrame(b []byte, f frame, payload []byte) []byte {
-	size := s.frameSize(len(payload))
+	size := frameSize(len(payload), s.encrypted)
 	begin := len(b)
 	b = b[:begin+int(size)]
 	r := b[begin:]
@@ -66,18 +67,17 @@ func (s *segment) appendFrame(b []byte, f frame, payload []byte) []byte {
 	return b
 }
 
-// verdict is what there is at a place where a record could begin.
+// verdict says what is at a place where a record could begin.
 type verdict int
 
 const (
 	good verdict = iota
 	zeros
 	bad
-	more // there are not enough bytes to tell; frame.size says how many are needed
+	more // frame.size bytes are needed to tell
 )
 
-// parse looks at the beginning of b for the record with this LSN, which may be at most limit bytes long. Anything that
-// is not that record, whole and of this segment, is bad.
+// parse decodes the record with this LSN, of at most limit bytes, from the beginning of b. Everything else is bad.
 func (s *segment) parse(b []byte, want LSN, limit int64) (frame, verdict) {
 	if limit < recordHead {
 		return frame{}, zeros // no record fits here
@@ -104,7 +104,7 @@ func (s *segment) parse(b []byte, want LSN, limit int64) (frame, verdict) {
 	return f, good
 }
 
-// frameHead reads the head of a record, unchecked.
+// frameHead decodes the head of a record, unchecked.
 func frameHead(b []byte) frame {
 	return frame{
 		size:      aligned(recordHead + int64(binary.LittleEndian.Uint32(b[4:]))),
@@ -114,17 +114,5 @@ func frameHead(b []byte) frame {
 	}
 }
 
-func isZero(b []byte) bool {
-	for len(b) >= 8 {
-		if binary.LittleEndian.Uint64(b) != 0 {
-			return false
-		}
-		b = b[8:]
-	}
-	for _, c := range b {
-		if c != 0 {
-			return false
-		}
-	}
-	return true
-}
+// isZero compares each byte with the next, which is as fast as comparing memory.
+func isZero(b []byte) bool { return len(b) == 0 || b[0] == 0 && bytes.Equal(b[:len(b)-1], b[1:]) }

@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -8,14 +9,14 @@ import (
 	"culvert/internal/disk"
 )
 
-// recover finds the log in its directory and makes good what a crash has left. io is not needed yet.
+// recover finds the log in its directory and repairs it after a crash. io is not needed yet.
 func (l *Log) recover() (Recovery, error) {
 	inv, err := load(l.dir, l.options.Key, nil, false)
 	if err != nil {
 		return Recovery{}, err
 	}
 	l.dropped = inv.leavings
-	l.sweep() // they have reserved what may be needed now
+	l.sweep() // their space may be needed now
 	if len(inv.chain) == 0 {
 		return l.found(inv)
 	}
@@ -37,24 +38,24 @@ func (l *Log) recover() (Recovery, error) {
 	return r, nil
 }
 
-// found begins a new log, without a segment until there is an entry.
+// found begins a new log. It has no segment until there is an entry.
 func (l *Log) found(inv *inventory) (Recovery, error) {
 	r := Recovery{First: l.first, Last: l.first - 1, Clean: true}
 	if inv.foreign != "" {
 		return r, errNoLog(inv.foreign)
 	}
 	l.written, l.durable = r.Last, r.Last
-	// Whoever made the directory may not have come to this.
+	// The program that made the directory may have been killed before its name was durable.
 	if err := l.options.fs.SyncDir(filepath.Dir(l.dir.path)); err != nil {
 		return r, fmt.Errorf("wal: %w", err)
 	}
 	return r, l.newID()
 }
 
-// settle makes sure of a log that was not closed, by a new segment. Into that go the records at the end which nothing
-// proves durable: they may be in the memory of the system only, even after a sync of their file that succeeds, if one
-// has failed before. The same is true of the headers and the names of old segments, so that they are left as they are.
-// The new segment says where the log begins and ends.
+// settle copies the records that nothing proves durable, at the end of a log that was not closed, to a new segment. If
+// a sync of their file has failed before, they may be only in the memory of the system, even if a later sync succeeds.
+// The same is true of headers and names of old segments, which are therefore not changed. The new segment says where
+// the log begins and ends.
 func (l *Log) settle(s *segment, t tail) (err error) {
 	file, err := l.dir.Open(s.name(), true)
 	if err != nil {
@@ -66,19 +67,17 @@ func (l *Log) settle(s *segment, t tail) (err error) {
 		return err
 	}
 	end := scan.offset
-	// The space behind its records may be all that the disk has left for the new one. Those who read beside may still
-	// want the records.
+	// The space behind the records may be all that is left on the disk. Readers may still need the records.
 	trim(file, t.end)
 	fill := func(into *segment, to disk.File) (int64, error) { return scan.copyTo(into, to, t) }
 	room, err := l.begin(t.proven+1, headerSize+t.end-end, fill)
 	if room != nil && l.trimCopied() == nil {
 		room, err = l.begin(t.proven+1, headerSize+t.end-end, fill)
 	}
-	return firstError(err, room)
+	return cmp.Or(err, room)
 }
 
-// trimCopied gives back the space of the records that a former Open has copied into the newest segment, on a disk that
-// has been full since.
+// trimCopied frees the space of records that a former Open has copied into the newest segment.
 func (l *Log) trimCopied() (err error) {
 	n := len(l.chain)
 	if n < 2 {
@@ -100,7 +99,7 @@ func (l *Log) trimCopied() (err error) {
 
 // skipTo moves forward to a record that is known to exist.
 func (s *scanner) skipTo(lsn LSN) error {
-	if m, ok := s.segment.index.before(lsn); ok && m.lsn > s.next {
+	if m := s.segment.index.before(lsn); m.lsn > s.next {
 		s.next, s.offset, s.unread = m.lsn, m.offset, nil
 	}
 	for s.next < lsn {
@@ -116,13 +115,13 @@ func (s *scanner) skipTo(lsn LSN) error {
 	return nil
 }
 
-// restart moves to a record, which may be before the next one, and forgets what was read ahead.
+// restart moves to any record and discards data that was read ahead.
 func (s *scanner) restart(lsn LSN) error {
 	s.next, s.offset, s.unread = s.segment.base, headerSize, nil
 	return s.skipTo(lsn)
 }
 
-// copyTo copies the records up to the end of a tail to another segment, sealed anew, and gives the end there.
+// copyTo copies the records up to the end of a tail to another segment, and returns the end there.
 func (s *scanner) copyTo(into *segment, to disk.File, t tail) (int64, error) {
 	end := int64(headerSize)
 	var b []byte
@@ -149,7 +148,7 @@ func (s *scanner) copyTo(into *segment, to disk.File, t tail) (int64, error) {
 		if err != nil {
 			return 0, err
 		}
-		size := int(into.frameSize(len(payload)))
+		size := int(frameSize(len(payload), into.encrypted))
 		if len(b)+size > cap(b) {
 			rest := min(batchSize, t.end-s.offset)
 			b = append(make([]byte, 0, len(b)+size+int(rest)), b...)

@@ -38,12 +38,12 @@ func repair(ctx context.Context, fsys disk.FS, path, target string, key []byte) 
 	if err != nil {
 		return r, fmt.Errorf("wal: %w", err)
 	}
-	if slices.Contains(names, lockName) { // nothing is made in a directory that is not to be changed
+	if slices.Contains(names, lockName) { // otherwise, locking would create it
 		lock, failure := dir.Lock(lockName)
 		if errors.Is(failure, disk.ErrLocked) {
 			return r, lockError(failure, path)
 		}
-		if failure == nil { // it may lie where nothing can be written
+		if failure == nil { // the directory may be read-only
 			defer func() { err = errors.Join(err, lock.Close()) }()
 		}
 	}

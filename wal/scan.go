@@ -2,6 +2,7 @@ package wal
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 
@@ -9,34 +10,30 @@ import (
 )
 
 const (
-	// readSize is how much of a segment is read at a time.
-	readSize = 64 << 10
-
-	// tailSize is that for a whole tail. Where it is not in memory, larger reads get it from the disk up to twice as
-	// fast.
-	tailSize = 1 << 20
+	readSize = 64 << 10 // of a segment at a time
+	tailSize = 1 << 20  // of the end of a log; from a disk, up to twice as fast
 )
 
-// scanner reads the records of a segment in their order.
+// scanner reads the records of a segment in order.
 type scanner struct {
 	segment *segment
 	file    disk.File
-	next    LSN   // of the record that comes next
+	next    LSN   // of the next record
 	offset  int64 // where it begins
-	limit   int64 // no record ends behind this
+	limit   int64 // all records end before it
 	buffer  []byte
 	unread  []byte // the part of the buffer from offset on
 	nonce   nonce
-	marking int64 // the index wants the next mark from this offset on
+	marking int64 // the index takes the next mark from this offset on
 }
 
-// newScanner reads from the first record on. The file stays the caller's.
+// newScanner returns a scanner at the first record. The caller closes the file.
 func newScanner(s *segment, file disk.File, buffer []byte) *scanner {
 	return &scanner{segment: s, file: file, next: s.base, offset: headerSize, limit: s.size, buffer: buffer}
 }
 
-// scan gives the next record, checked but still sealed; it is valid until the next call. The verdict is good, zeros at
-// an end, or bad. An error is one of reading the file.
+// scan returns the next record, checked but still sealed. It is valid until the next call. The verdict is good, bad, or
+// zeros at an end. Errors are those of reading the file.
 func (s *scanner) scan() (frame, verdict, error) {
 	f, v, err := s.peek()
 	if v == good && err == nil {
@@ -46,7 +43,7 @@ func (s *scanner) scan() (frame, verdict, error) {
 	return f, v, err
 }
 
-// peek is scan, but stays where it is.
+// peek is like scan, but does not move.
 func (s *scanner) peek() (frame, verdict, error) {
 	for {
 		f, v := s.segment.parse(s.unread, s.next, s.limit-s.offset)
@@ -65,7 +62,7 @@ func (s *scanner) peek() (frame, verdict, error) {
 	}
 }
 
-// unseal gives the payload of the record that was just read. It is decrypted in place.
+// unseal returns the payload of the record that was just read, decrypted in place.
 func (s *scanner) unseal(f frame) ([]byte, error) {
 	if s.segment.keys == nil {
 		return f.payload, nil
@@ -85,10 +82,11 @@ func (s *scanner) advance(n int64) {
 	s.unread = s.unread[n:]
 }
 
-// fill makes at least so many bytes unread, or reports that the file has not that many.
+// fill reads until at least need bytes are unread, or reports that the file is shorter.
 func (s *scanner) fill(need int) (short bool, err error) {
 	if need > len(s.buffer) {
-		// The need is bounded by the size of the segment. It may be a lie still, so the file is asked first.
+		// The need is at most the size of the segment, but may still be wrong, so the size of the file is checked
+		// first.
 		size, err := s.file.Size()
 		if err != nil {
 			return false, s.errorAt(err)
@@ -112,10 +110,10 @@ func (s *scanner) fill(need int) (short bool, err error) {
 	return short || len(s.unread) < need, nil
 }
 
-// refresh forgets what was read ahead: the file may have more now.
+// refresh discards data that was read ahead: the file may have grown.
 func (s *scanner) refresh() { s.unread = nil }
 
-// errorAt says where the next record would be.
+// errorAt adds the place of the next record.
 func (s *scanner) errorAt(err error) error {
 	return &SegmentError{Segment: s.segment.path, Offset: s.offset, LSN: s.next, Err: err}
 }
@@ -124,16 +122,15 @@ func (s *scanner) corrupt(reason string) error {
 	return &SegmentError{Segment: s.segment.path, Offset: s.offset, LSN: s.next, Reason: reason, Err: ErrCorrupt}
 }
 
-// tail is what a scan finds at the end of a segment that is not sealed.
+// tail is the end of a segment that is not sealed.
 type tail struct {
-	last   LSN   // of the last whole group
-	end    int64 // of it
-	proven LSN   // all up to here was durable
-	torn   int64 // bytes behind the end that are not zero, up to the last of them
+	last   LSN   // of the last complete group
+	end    int64 // of that group
+	proven LSN   // all entries up to it were durable
+	torn   int64 // bytes behind the end, up to the last one that is not zero
 }
 
-// findTail reads a segment up to its last whole group. It fails with [ErrCorrupt] if something is missing before the
-// end that had been durable.
+// findTail reads a segment up to its last complete group. It fails with [ErrCorrupt] if durable records are missing.
 func findTail(s *segment, file disk.File) (tail, error) {
 	t := tail{last: s.base - 1, end: headerSize, proven: s.base - 1}
 	scan := newScanner(s, file, make([]byte, min(s.size, tailSize)))
@@ -151,16 +148,16 @@ func findTail(s *segment, file disk.File) (tail, error) {
 			t.torn = max(0, lastByte-t.end)
 			return t, nil
 		}
-		// Beside a writer, it may have come after it was looked for, but it is there now.
+		// Beside a writer, the record may have been written since.
 		scan.next, scan.offset = missing, place
 		scan.refresh()
 		if _, v, err := scan.peek(); err != nil || v != good {
-			return t, firstError(err, damaged)
+			return t, cmp.Or(err, damaged)
 		}
 	}
 }
 
-// follow reads the good records that come next.
+// follow reads the next good records.
 func (t *tail) follow(scan *scanner) error {
 	for {
 		scan.mark()
@@ -175,11 +172,11 @@ func (t *tail) follow(scan *scanner) error {
 	}
 }
 
-// searchRest looks for records behind a place where there should be one, wherever they begin. It gives the highest
-// watermark of them, and the offset behind the last byte of the segment that is not zero.
+// searchRest searches for records behind a place without the record that should be there. It returns their highest
+// watermark, and the offset behind the last byte of the segment that is not zero.
 //
-// Whoever knows the salt can fill a payload with heads that each claim all the rest. No more of them is read than a few
-// times the segment: whether there is a record among them remains open then, and that is damage.
+// With the salt, payloads can be filled with heads that each claim the rest of the segment. If more than a few times
+// the segment would have to be read, the search ends undecided, which counts as damage.
 func (s *scanner) searchRest() (watermark LSN, lastByte int64, err error) {
 	missing, doubtful := s.next, 4*s.segment.size
 	undecided := s.corrupt("too much behind it looks like records")
@@ -223,7 +220,7 @@ func (s *scanner) searchRest() (watermark LSN, lastByte int64, err error) {
 	return watermark, lastByte, nil
 }
 
-// plausible reports whether a record with an LSN from missing on could begin here, before its checksum is looked at.
+// plausible reports whether a record with an LSN from missing on could begin here. It does not check the checksum.
 func (s *scanner) plausible(missing LSN) (LSN, bool) {
 	if len(s.unread) < recordHead {
 		return 0, false
@@ -234,7 +231,7 @@ func (s *scanner) plausible(missing LSN) (LSN, bool) {
 		f.watermark < f.lsn && f.size <= s.limit-s.offset
 }
 
-// skipZeros leaves out eight zeros, or many times as many, so that a segment that is mostly empty takes no time.
+// skipZeros skips eight zeros, or many at once, so that an almost empty segment takes no time.
 func (s *scanner) skipZeros() {
 	const many = 4096
 	for len(s.unread) >= many && isZero(s.unread[:many]) {

@@ -10,8 +10,8 @@ import (
 	"culvert/internal/disk"
 )
 
-// advance begins the segment with the records from base on, in the place of the active one. All before base is durable,
-// and appenders are kept out; without room for the segment, they may go on in the active one. io is held.
+// advance replaces the active segment by a new one for the records from base on. All records before base are durable.
+// Appenders wait; without room for the new segment, they may continue in the active one. io is held.
 func (l *Log) advance(base LSN, least int64) (room, err error) {
 	former := l.file
 	l.mu.Lock()
@@ -32,16 +32,15 @@ func (l *Log) advance(base LSN, least int64) (room, err error) {
 	return nil, err
 }
 
-// trim gives back the space that a segment has reserved behind its records. If it cannot, the space is lost until the
-// segment is removed, and the log is as good as before.
+// trim frees the space that a segment has reserved behind its records. If it fails, the space is lost until the segment
+// is removed, which does not harm the log.
 func trim(file disk.File, end int64) { _ = file.Truncate(end) }
 
-// spare is what is reserved behind a segment, for the segment that [Open] begins after a kill on a disk that is full:
-// its headers, and the records that nothing proves durable. With Each they are not many. With the other modes they may
-// be all of the segment.
+// spare returns the space that is reserved behind a segment for the one that [Open] begins after a kill on a full disk:
+// for its headers and the unproven records. With Each they are few, with other modes possibly all of the segment.
 func (o *Options) spare(size int64) int64 {
 	switch {
-	case o.disposable:
+	case o.copy:
 		return 0
 	case o.Sync == Each:
 		return headerSize + size/16
@@ -49,15 +48,15 @@ func (o *Options) spare(size int64) int64 {
 	return headerSize + size
 }
 
-// resume lets appenders go on in the active segment. io is held.
+// resume lets appenders continue in the active segment. io is held.
 func (l *Log) resume() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.active, l.halted = l.kept, false
 }
 
-// sealActive notes in the header of the active segment where it ends, and gives back the space behind that. All of it
-// is durable. io is held.
+// sealActive writes the end of the active segment to its header, and frees the space behind it. All records are
+// durable. io is held.
 func (l *Log) sealActive() error {
 	if l.file == nil {
 		return nil
@@ -72,9 +71,9 @@ func (l *Log) sealActive() error {
 	return s.writeHeader(l.file)
 }
 
-// writeHeader makes a changed header durable, in the slot that does not hold the former one. Then it takes that one's
-// place, too, so that damage to one slot does not bring the former back; when that comes to the disk matters to nobody.
-// It must not be used on a segment of an earlier process, of whose headers it is not certain that they are durable.
+// writeHeader makes a changed header durable in the slot without the former one. Then it replaces the former one, too,
+// without a sync, so that damage to one slot does not restore the former header. It must not be used on a segment of an
+// earlier process, whose headers may not be durable.
 func (s *segment) writeHeader(file disk.File) error {
 	s.generation++
 	slot := s.slot()
@@ -88,16 +87,16 @@ func (s *segment) writeHeader(file disk.File) error {
 	return err
 }
 
-// begin makes the segment with the records from base on the active one, as large as the options say. If the disk has no
-// room for that, it may be as small as least. There may be some records already, which fill puts into it and whose end
-// it gives. io is held. If the segment cannot even be written, that is no failure of the log but a lack of room.
+// begin creates the segment for the records from base on, and makes it the active one. If the disk has no room for the
+// size of the options, the segment may be as small as least. If there are records already, fill writes them and returns
+// their end. io is held. A segment that cannot even be created is a lack of room, and no failure of the log.
 func (l *Log) begin(base LSN, least int64, fill func(*segment, disk.File) (end int64, err error)) (room, err error) {
 	if err := l.lock.Held(); err != nil {
 		return nil, err // the directory may be that of another log now
 	}
 	size := max(l.options.SegmentSize, least)
 	room, err = l.create(base, size, size+l.options.spare(size), fill)
-	if room != nil && least < size { // with room for another of the kind, if there is
+	if room != nil && least < size { // with room for another small one, if possible
 		room, err = l.create(base, least, 2*least, fill)
 	}
 	if room != nil && least < size {
@@ -106,7 +105,7 @@ func (l *Log) begin(base LSN, least int64, fill func(*segment, disk.File) (end i
 	return room, err
 }
 
-// create is begin for one size, and what is reserved for it.
+// create is begin for one size and one reserve.
 func (l *Log) create(base LSN, size, reserve int64, fill func(*segment, disk.File) (end int64, err error)) (
 	room, err error,
 ) {
@@ -142,7 +141,7 @@ func (l *Log) create(base LSN, size, reserve int64, fill func(*segment, disk.Fil
 	return nil, nil
 }
 
-// publish makes a segment durable under its name. It is opened anew, since not all systems rename open files.
+// publish makes a segment durable under its name. It opens the file again, since not all systems rename open files.
 func (l *Log) publish(file disk.File, unnamed, name string) (disk.File, error) {
 	if err := file.Sync(); err != nil {
 		return nil, errors.Join(err, file.Close())
@@ -166,7 +165,7 @@ func (l *Log) publish(file disk.File, unnamed, name string) (disk.File, error) {
 // syncNames makes the names of segments durable.
 func (l *Log) syncNames() error { return l.dir.Sync() }
 
-// newSegment makes up the header of the segment with the records from base on, of which there may be some already.
+// newSegment makes the header of the segment for the records from base on. It is filled if there are some already.
 func (l *Log) newSegment(base LSN, size int64, filled bool) (*segment, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -191,8 +190,8 @@ func (l *Log) newSegment(base LSN, size int64, filled bool) (*segment, error) {
 	return newSegment(l.dir.path, h, l.options.Key)
 }
 
-// activate takes a segment for the records to come. Those from its base on in other segments are cut off with that. An
-// empty segment continues the log at its base; all before it is durable.
+// activate makes a segment the active one. This cuts off records from its base on in other segments. An empty segment
+// continues the log at its base; all records before it are durable.
 func (l *Log) activate(s *segment, file disk.File, end int64, empty bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -213,8 +212,8 @@ func (l *Log) activate(s *segment, file disk.File, end int64, empty bool) {
 	l.end, l.size, l.zeroed, l.step, l.begun = end, s.size, end, firstStep, headerSize
 }
 
-// sweep removes the segments that were cut off. What took their place is durable; whether their removal is matters to
-// nobody. Those that cannot be removed take space until the next sweep, and are no part of the log.
+// sweep removes segments that were cut off. Their successors are durable; the removal need not be. Segments that cannot
+// be removed take space until the next sweep, and are not part of the log.
 func (l *Log) sweep() {
 	l.mu.Lock()
 	names := l.dropped

@@ -1,12 +1,15 @@
 package wal
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
-// TruncateFront cuts off the entries before an LSN, which may be that behind the last one: then the log is empty.
-// Segments that hold no other entries are removed; nothing is rewritten. When it returns, the cut is durable. An LSN
-// that is not behind First changes nothing; one farther behind the end gives [ErrRange].
+// TruncateFront cuts off the entries before an LSN. The LSN after the last entry empties the log. Segments without
+// other entries are removed; nothing is rewritten. When TruncateFront returns, the cut is durable. An LSN up to First
+// changes nothing, and one beyond Last+1 is an [ErrRange].
 //
-// A read under way ends with [ErrTruncated] if it needs what was removed.
+// Reads under way end with [ErrTruncated] if they need entries that were removed.
 func (l *Log) TruncateFront(lsn LSN) error {
 	l.io.Lock()
 	defer l.release()
@@ -27,7 +30,7 @@ func (l *Log) TruncateFront(lsn LSN) error {
 	}
 	if err != nil || room != nil {
 		l.mu.Unlock()
-		return firstError(err, room)
+		return cmp.Or(err, room)
 	}
 	keep := 0
 	for keep < len(l.chain)-1 && l.chain[keep+1].base <= lsn {
@@ -40,8 +43,7 @@ func (l *Log) TruncateFront(lsn LSN) error {
 	return nil
 }
 
-// settleFor syncs what was appended, which the cut after an LSN builds on. It reports that there is nothing to cut if
-// the log has no entries at all. io is held.
+// settleFor syncs the log for a cut after an LSN. It is done if the log has no segment. io is held.
 func (l *Log) settleFor(lsn LSN) (done bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -59,8 +61,8 @@ func (l *Log) settleFor(lsn LSN) (done bool, err error) {
 	return len(l.chain) == 0, nil
 }
 
-// noteFirst notes where the log begins, in the active segment or in a new one. The older ones may go only when that is
-// durable. io is held.
+// noteFirst makes the beginning of the log durable, in the active segment or a new one, before older segments are
+// removed. io is held.
 func (l *Log) noteFirst(first LSN) (room, err error) {
 	l.mu.Lock()
 	former := l.first
@@ -80,16 +82,16 @@ func (l *Log) noteFirst(first LSN) (room, err error) {
 	return nil, s.writeHeader(l.file)
 }
 
-// TruncateBack cuts off the entries behind an LSN; with that before First, all of them. The next entry gets the LSN
-// behind it. When it returns, the cut is durable. An LSN behind the end gives [ErrRange], one farther before First
+// TruncateBack cuts off the entries after an LSN. First-1 empties the log. The next entry gets the LSN after the given
+// one. When TruncateBack returns, the cut is durable. An LSN beyond the end is an [ErrRange], and one before First-1 an
 // [ErrTruncated].
 //
-// What was appended before the cut began is written first. What comes while it works waits, and is appended after it.
-// Every [Log.Tail] ends with [ErrTruncated], and so does a read under way if it needs what was removed.
+// Entries appended before are written first; appends that come meanwhile wait. Every [Log.Tail] ends with
+// [ErrTruncated], as do reads under way that need entries that were removed.
 func (l *Log) TruncateBack(lsn LSN) error {
 	l.io.Lock()
 	defer l.release()
-	l.halt() // else what came between the sync and the cut would be acknowledged, and cut off
+	l.halt() // otherwise entries between the sync and the cut would be acknowledged and then cut off
 	done, err := l.settleFor(lsn)
 	if before := l.First() - 1; err == nil && lsn < before {
 		err = fmt.Errorf("%w: LSN %d, and the first is %d", ErrTruncated, lsn, before+1)
@@ -98,7 +100,7 @@ func (l *Log) TruncateBack(lsn LSN) error {
 		l.resume()
 		return err
 	}
-	// The moment that the new segment gets its name is that of the cut.
+	// The cut happens when the new segment gets its name.
 	room, err := l.advance(lsn+1, headerSize)
 	if err != nil {
 		l.mu.Lock()
