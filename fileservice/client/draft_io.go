@@ -17,6 +17,20 @@ func (f *WritableFile) WriteAt(p []byte, offset int64) (int, error) {
 	return f.writeAt(p, offset)
 }
 
+// TryWriteAt is WriteAt if that need not wait, neither for another call nor for the connection. Otherwise it returns
+// false and writes nothing.
+func (f *WritableFile) TryWriteAt(p []byte, offset int64) bool {
+	if !f.mu.TryLock() {
+		return false
+	}
+	defer f.mu.Unlock()
+	if !f.writer.hasRoom(len(p), offset) {
+		return false
+	}
+	_, err := f.writeAt(p, offset)
+	return err == nil
+}
+
 func (f *WritableFile) writeAt(p []byte, offset int64) (int, error) {
 	if err := f.usable("write"); err != nil {
 		return 0, err

@@ -77,6 +77,34 @@ func TestDraft(t *testing.T) {
 	}
 }
 
+// TestTryWriteAt writes small pieces, which the server gets together, and soon even if nothing waits for them.
+func TestTryWriteAt(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	file := filetest.OpenDraft(t, filetest.Serve(t, dir, filetest.Writable), "file", os.O_RDWR)
+	if !file.TryWriteAt([]byte("he"), 0) || !file.TryWriteAt([]byte("llo"), 2) {
+		t.Error("small writes would wait")
+	}
+	if file.TryWriteAt([]byte("x"), 9) {
+		t.Error("a write elsewhere would not wait")
+	}
+	testkit.WaitFor(t, "the server to write it", func() bool {
+		got, err := os.ReadFile(filepath.Join(dir, "file"))
+		return err == nil && string(got) == "hello"
+	})
+	if file.TryWriteAt(make([]byte, 8<<20), 5) {
+		t.Error("a large write would not wait")
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if file.TryWriteAt([]byte("x"), 5) {
+		t.Error("a closed file was written")
+	}
+}
+
 func TestDraftFlags(t *testing.T) {
 	dir, _ := filetest.Tree(t, map[string]int{"file": 5, "target": 5})
 	if err := os.Symlink("target", filepath.Join(dir, "link")); err != nil {

@@ -53,6 +53,7 @@ func (w *draftWriter) write(p []byte, offset int64) error {
 		}
 		if w.pending == nil {
 			w.pending, w.start = bytebuf.New(), offset
+			w.file.keeper.Reset(min(w.file.keepInterval(), maxStreamRest)) // which sends it
 		}
 		// A message goes up to a multiple of its size, so that none lies in two stripes.
 		n := int(min(int64(len(p)), wire.MessageSize-offset%wire.MessageSize))
@@ -70,6 +71,15 @@ func (w *draftWriter) write(p []byte, offset int64) error {
 		return w.wait()
 	}
 	return nil
+}
+
+// hasRoom reports whether write would only copy length bytes, and send nothing.
+func (w *draftWriter) hasRoom(length int, offset int64) bool {
+	c := w.file.client
+	return offset >= 0 && offset%wire.MessageSize+int64(length) < wire.MessageSize &&
+		(w.pending == nil || w.start+int64(w.pending.Len()) == offset) &&
+		c.pending.Load()+int64(length) <= maxDraftPending &&
+		c.streams.Load() <= int64(maxDraftStreams*len(c.links))
 }
 
 // flush sends what is pending.
@@ -170,17 +180,18 @@ func (s *draftStream) answer() error {
 	return nil
 }
 
-// rest ends the streams if nothing was written since it was called before, and reports that.
+// rest sends what is pending. If nothing was written since the previous call, it also ends the streams, and returns true.
 func (w *draftWriter) rest() bool {
 	used := w.used
 	w.used = false
+	send := w.wait
 	if used {
-		return false
+		send = w.flush
 	}
-	if err := w.wait(); err != nil {
-		_ = w.file.fail(err) // the next call gives it
+	if err := send(); err != nil {
+		_ = w.file.fail(err) // the next call returns it
 	}
-	return true
+	return !used
 }
 
 // abort gives up what was not sent, and what is under way.

@@ -65,7 +65,7 @@ func (t *remoteTree) OpenFile(name string, flag int, perm fs.FileMode) (fs.File,
 	if err != nil {
 		return nil, err
 	}
-	if draft, is := opened.(fusefs.WritableFile); is {
+	if draft, is := opened.(*client.WritableFile); is {
 		return &remoteDraft{WritableFile: draft, tree: t}, nil
 	}
 	return opened, nil
@@ -104,7 +104,7 @@ func (t *remoteTree) SyncDir(name string) error { return t.client.SyncDir(t.at(n
 
 // remoteDraft is a file that is being written.
 type remoteDraft struct {
-	fusefs.WritableFile
+	*client.WritableFile
 	tree *remoteTree
 }
 
