@@ -11,16 +11,6 @@ import (
 	"culvert/place"
 )
 
-const catHelp = `Cat writes what is in a file to standard output: decrypted if it is an age file, armored or not, and
-decompressed if there is zstd or gzip in it. Any other file is written as it is, unless its name ends in
-.age, .asc, .zst or .gz.
-
-FILE defaults to standard input. What comes before a damaged place has been written when the damage is found.`
-
-const catExamples = `  culvert cat orders.csv.zst.age | head
-  culvert cat -i archive.txt 2019.jsonl.gz.age | jq .name
-  ssh host cat backup.sql.zst.age | culvert cat > backup.sql`
-
 // catOptions are the flags of culvert cat.
 type catOptions struct {
 	workFlags
@@ -30,19 +20,14 @@ type catOptions struct {
 
 func (a *app) newCat() *cobra.Command {
 	o := &catOptions{}
-	cmd := &cobra.Command{
-		Use:     "cat [-i FILE]... [FILE | URL]",
-		Short:   "Decrypt and decompress a file to standard output",
-		Long:    catHelp + jsonHelp(workFields) + exitHelp,
-		Example: catExamples,
-		Args:    oneFile,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			r := &workReport{Output: "-"}
-			return a.perform(cmd, &o.workFlags, r, func(ctx context.Context, w *work) error {
-				w.toStdout, w.name = true, "standard output"
-				return a.cat(ctx, w, o, args)
-			})
-		},
+	cmd := command("cat")
+	cmd.Args = oneFile
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		r := &workReport{Output: "-"}
+		return a.perform(cmd, &o.workFlags, r, func(ctx context.Context, w *work) error {
+			w.toStdout, w.name = true, "standard output"
+			return a.cat(ctx, w, o, args)
+		})
 	}
 	o.decryptFlags.add(cmd)
 	o.placeFlags.add(cmd)

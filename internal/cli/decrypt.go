@@ -14,18 +14,6 @@ import (
 	"culvert/export"
 )
 
-const decryptHelp = `Decrypt opens an age file, armored or not, on all cores. Without -i or -j it takes the own
-identity, and asks for a passphrase if the file needs one. Passphrases whose work factor is above 20, which takes 1 GiB
-of memory, are refused; age makes them with 18.
-
-FILE defaults to standard input, and the output to standard output. An output file appears only if all is intact; on
-standard output, what comes before a damaged place has been written when the damage is found. Nothing is overwritten
-without --force, and the input not at all.` + keyLetters
-
-const decryptExamples = `  culvert decrypt -o notes.txt notes.txt.age
-  culvert decrypt -i archive.txt photos.tar.age | tar x
-  culvert decrypt --passphrase-command 'pass show archive' old.age > old`
-
 // decryptOptions are the flags of culvert decrypt.
 type decryptOptions struct {
 	workFlags
@@ -37,18 +25,13 @@ type decryptOptions struct {
 
 func (a *app) newDecrypt() *cobra.Command {
 	o := &decryptOptions{}
-	cmd := &cobra.Command{
-		Use:     "decrypt [-i FILE]... [-o FILE | URL] [FILE | URL]",
-		Short:   "Decrypt an age file",
-		Long:    decryptHelp + jsonHelp(workFields) + exitHelp,
-		Example: decryptExamples,
-		Args:    oneFile,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			r := &workReport{}
-			return a.perform(cmd, &o.workFlags, r, func(ctx context.Context, w *work) error {
-				return a.decrypt(ctx, w, r, o, args)
-			})
-		},
+	cmd := command("decrypt")
+	cmd.Args = oneFile
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		r := &workReport{}
+		return a.perform(cmd, &o.workFlags, r, func(ctx context.Context, w *work) error {
+			return a.decrypt(ctx, w, r, o, args)
+		})
 	}
 	o.decryptFlags.add(cmd)
 	o.placeFlags.add(cmd)

@@ -24,26 +24,6 @@ import (
 	"culvert/source/sqlite"
 )
 
-const demoHelp = `Demo takes a table the whole way on this machine and shows what each stage does:
-
-  database   an SQLite database of todos is made
-  export     the table is read, formatted as CSV, compressed, and encrypted to
-             a new identity
-  pull       the file is served to a second identity and pulled from there,
-             over connections that are encrypted, within this machine
-  mount      what is served is mounted, decrypted, and read as a plain file;
-             where this system cannot mount, it says why
-  verify     every byte of what was pulled is checked
-  decrypt    the file is decrypted
-  compare    the rows and the SHA-256 of the text are compared with the
-             database, read again by itself
-
-MB/s are of the text of the rows, for pull and decrypt of the file. Everything is made in a temporary directory, and
-removed.`
-
-const demoExamples = `  culvert demo
-  culvert demo --rows 10000000 --json`
-
 // demoReport is the report of culvert demo.
 type demoReport struct {
 	outcome
@@ -106,20 +86,14 @@ func (s *demoStage) row() string {
 func (a *app) newDemo() *cobra.Command {
 	var rows int64
 	var json bool
-	cmd := &cobra.Command{
-		Use:   "demo",
-		Short: "Take a table the whole way on this machine, with figures",
-		Long: demoHelp + jsonHelp("stages (stage, rows, bytes_in, bytes_out, seconds), skipped (stage and reason), "+
-			"sha256 and peak_memory_bytes.") + exitHelp,
-		Example: demoExamples,
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			r := &demoReport{}
-			d := &demo{app: a, report: r, rows: rows, show: !json}
-			err := interruption(cmd.Context(), d.run(cmd.Context()))
-			r.PeakMemory = ui.PeakMemory()
-			return a.deliver(cmd, r, a.stdout, json, err)
-		},
+	cmd := command("demo")
+	cmd.Args = cobra.NoArgs
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		r := &demoReport{}
+		d := &demo{app: a, report: r, rows: rows, show: !json}
+		err := interruption(cmd.Context(), d.run(cmd.Context()))
+		r.PeakMemory = ui.PeakMemory()
+		return a.deliver(cmd, r, a.stdout, json, err)
 	}
 	cmd.Flags().Int64Var(&rows, "rows", 1_000_000, "make a table of `N` rows")
 	cmd.Flags().BoolVar(&json, "json", false, "print JSON")

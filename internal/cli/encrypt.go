@@ -14,21 +14,6 @@ import (
 	"culvert/internal/ui"
 )
 
-const encryptHelp = `Encrypt writes an age file, on all cores. Every age tool decrypts it. Without -r, -R, -i or a
-passphrase it is encrypted to the own identity.
-
-FILE defaults to standard input, and the output to standard output. Nothing is overwritten without
---force, and the input not at all.` + keyLetters
-
-// keyLetters says of encrypt and decrypt what the letters are.
-const keyLetters = `
-
-The letters are those of age: -j is a plugin here, --jobs the number of cores.`
-
-const encryptExamples = `  culvert encrypt -o notes.txt.age notes.txt
-  tar c photos | culvert encrypt -r age1… > photos.tar.age
-  culvert encrypt -p -a -o secret.asc secret.txt`
-
 // encryptOptions are the flags of culvert encrypt.
 type encryptOptions struct {
 	workFlags
@@ -42,23 +27,18 @@ type encryptOptions struct {
 
 func (a *app) newEncrypt() *cobra.Command {
 	o := &encryptOptions{}
-	cmd := &cobra.Command{
-		Use:     "encrypt [-r RECIPIENT | -R FILE | -p] [-a] [-o FILE | URL] [FILE | URL]",
-		Short:   "Encrypt a file with age",
-		Long:    encryptHelp + jsonHelp(workFields) + exitHelp,
-		Example: encryptExamples,
-		Args:    oneFile,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			r := &workReport{}
-			return a.perform(cmd, &o.workFlags, r, func(ctx context.Context, w *work) error {
-				return a.encrypt(ctx, w, r, o, args)
-			})
-		},
+	cmd := command("encrypt")
+	cmd.Args = oneFile
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		r := &workReport{}
+		return a.perform(cmd, &o.workFlags, r, func(ctx context.Context, w *work) error {
+			return a.encrypt(ctx, w, r, o, args)
+		})
 	}
 	o.recipientFlags.add(cmd)
 	o.identities.add(cmd, "encrypt to")
 	o.placeFlags.add(cmd)
-	cmd.Flags().BoolVarP(&o.armor, "armor", "a", false, "write text (PEM) in place of binary data")
+	cmd.Flags().BoolVarP(&o.armor, "armor", "a", false, "write text (PEM) instead of binary data")
 	outputFlags(cmd, &o.output, &o.force)
 	o.workFlags.add(cmd, "")
 	return cmd
@@ -128,8 +108,8 @@ func oneFile(_ *cobra.Command, args []string) error {
 
 func outputFlags(cmd *cobra.Command, output *string, force *bool) {
 	cmd.Flags().VarP((*notEmpty)(output), "output", "o",
-		"write to `FILE`; - is standard output, also if it is a terminal")
-	cmd.Flags().BoolVar(force, "force", false, "overwrite the output if it exists")
+		"write to `FILE`; - is standard output, even a terminal")
+	cmd.Flags().BoolVar(force, "force", false, "overwrite the output")
 }
 
 // outputTo notes where the output of the work goes, and refuses early what would fail in the end, or what would

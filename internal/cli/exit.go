@@ -30,27 +30,6 @@ const (
 	exitInterrupted = 130
 )
 
-// exitCodes is the text of culvert help exit-codes.
-const exitCodes = `Culvert ends with one of these codes:
-
-    0    done
-    1    failed, for a reason that has no code of its own
-    3    partly done: some of several tables or files have failed, the others
-         are complete; for tables, the manifest says which
-    4    usage: the command line makes no sense
-   10    the source cannot be reached, refuses the connection, or goes away;
-         or the server of files refuses who asks, or what is asked for
-   11    no identity matched: the file is encrypted to others, or the
-         passphrase is wrong
-   12    integrity: damaged, cut off, or not what it claims to be; or the
-         server is another one than the URL says
-   13    the server of files cannot be reached, or went away
-  130    interrupted by a signal
-
-2 is left to the Go runtime, for a crash of the program itself.
-
-Whatever the code, a file has its final name only if it is complete.`
-
 // exitCode is the one place that says which error ends with which code.
 func exitCode(err error) int {
 	partial, isPartial := errors.AsType[*export.PartialError](err)

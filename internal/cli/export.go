@@ -20,45 +20,6 @@ import (
 	"culvert/source"
 )
 
-const exportHelp = `Export writes the rows of tables, views or a query to files: formatted, compressed and encrypted
-from the first byte, on all cores, in an amount of memory that does not depend on the number of rows.
-
-` + sourceHelp + `
-
-Without -r, -R or a passphrase the file is encrypted to the own identity, which culvert keygen makes. The file is named
-after the table, as orders.csv.zst.age, or query.csv.zst.age; it appears when it is complete and the database has
-confirmed the number of rows. Nothing is overwritten without --force. Stock tools open it too: age -d -i FILE … |
-zstd -d.
-
-A large table of PostgreSQL is read by several connections, in one snapshot, and its rows come in no order. One
-connection reads a query, a table with --ordered, rows that cannot be divided, such as those of a view, and rows that an
-index finds. Then the command says why, also if the server accepts fewer connections than wanted.
-
-Several tables, --all, and --schema go into a directory: -o DIR, or one that is named after the database or the schema.
-It is made, or must be empty, unless --force. Each table becomes a file, and manifest.json.age says what is in them.
-They are read one after the other, all as they were at one moment: those of PostgreSQL in one snapshot, those of MySQL
-and MariaDB too, as far as their engine has them, and those of SQLite in one read transaction. A table that fails does
-not stop the others. An interrupt, a lost connection, a full disk and --fail-fast leave whole files, and no manifest.
-culvert verify DIR checks a directory. --all and --schema leave out views: name those that are wanted.
-
-With a passphrase, each file takes about a second more, and 256 MiB of memory while it does.
-
---columns, --where and --limit take a part of one table. The condition is SQL, so it must not come from strangers. If it
-may have another result in each connection, as with now() and random(), one connection reads the rows.
---dry-run tells what would be exported, with estimates of the database; it writes and reads no rows.
-
-The formats are csv, with a header, as psql writes it; jsonl, one JSON object a row; and text, one line a row by the
-template of --line, in which {name} stands for a column, and \{ for a brace. Without --line all columns
-are listed, as {id: 1, title: Pay the rent},.`
-
-const exportExamples = `  culvert export postgres://me@db.example/shop orders
-  culvert export shop.db orders -r age1… -f jsonl -o /backup/
-  culvert export postgres:service=shop -q 'SELECT id FROM users' -o ids.csv.zst.age
-  culvert export postgres: orders customers -o backup
-  culvert export mysql: --all --dry-run
-  culvert export shop.db orders --columns id,title --where 'id > 2' -o some.age
-  culvert export todo.db todo -f text --line '{id}: {title}' --no-encrypt -c none -o -`
-
 // exportOptions are the flags of culvert export.
 type exportOptions struct {
 	workFlags
@@ -87,41 +48,36 @@ type exportOptions struct {
 
 func (a *app) newExport() *cobra.Command {
 	o := &exportOptions{}
-	cmd := &cobra.Command{
-		Use:     "export SOURCE TABLE... | SOURCE --all | SOURCE -q SQL",
-		Short:   "Export tables or a query, encrypted",
-		Long:    exportHelp + jsonHelp(exportFields) + exitHelp,
-		Example: exportExamples,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if o.dryRun {
-				r := &planReport{}
-				err := a.dryRun(cmd.Context(), r, o, args)
-				return a.deliver(cmd, r, a.stdout, o.json, interruption(cmd.Context(), err))
-			}
-			r := &exportReport{}
-			return a.perform(cmd, &o.workFlags, r, func(ctx context.Context, w *work) error {
-				return a.export(ctx, w, r, o, args)
-			})
-		},
+	cmd := command("export")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if o.dryRun {
+			r := &planReport{}
+			err := a.dryRun(cmd.Context(), r, o, args)
+			return a.deliver(cmd, r, a.stdout, o.json, interruption(cmd.Context(), err))
+		}
+		r := &exportReport{}
+		return a.perform(cmd, &o.workFlags, r, func(ctx context.Context, w *work) error {
+			return a.export(ctx, w, r, o, args)
+		})
 	}
 	o.recipientFlags.add(cmd)
 	o.addTables(cmd)
 	o.placeFlags.add(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&o.plaintext, "no-encrypt", false, "do not encrypt")
-	flags.StringVarP(&o.query, "query", "q", "", "export the rows of the statement `SQL` in place of a table")
+	flags.StringVarP(&o.query, "query", "q", "", "export the rows of the statement `SQL`")
 	flags.StringVarP(&o.format, "format", "f", "csv", "write `FORMAT`: csv, jsonl or text")
-	flags.StringVar(&o.line, "line", "", "with -f text: the `TEMPLATE` of a row (default: all columns)")
+	flags.StringVar(&o.line, "line", "", "`TEMPLATE` of a row, with -f text (default: all columns)")
 	flags.StringVar(&o.invalidUTF8, "invalid-utf8", "error",
-		"with -f jsonl: the `POLICY` for text that is not UTF-8: error, replace or base64")
+		"`POLICY` of -f jsonl: error, replace or base64")
 	flags.StringVarP(&o.compression, "compress", "c", "zstd", "compress with `CODEC`: zstd, gzip or none")
-	flags.VarP((*notEmpty)(&o.output), "output", "o", "write to `FILE`, into a directory, or to standard output if -")
-	flags.BoolVar(&o.force, "force", false, "overwrite the output if it exists; write binary data to a terminal")
+	flags.VarP((*notEmpty)(&o.output), "output", "o", "write to `FILE`, into a directory, or with - to standard output")
+	flags.BoolVar(&o.force, "force", false, "overwrite files; write binary data to a terminal")
 	flags.Var((*notEmpty)(&o.sourceFlags.file), "dsn-file", "read SOURCE from the first line of `FILE`")
 	flags.BoolVar(&o.insecure, "insecure-dsn", false, "allow a password in SOURCE")
-	flags.BoolVar(&o.ordered, "ordered", false, "keep the rows in the order of the table, with one connection")
+	flags.BoolVar(&o.ordered, "ordered", false, "keep the order of the table, with one connection")
 	o.workFlags.add(cmd, "j")
-	flags.Lookup("jobs").Usage = "work on `N` cores, with up to N connections to PostgreSQL (default: all)"
+	flags.Lookup("jobs").Usage = "use `N` cores, and connections to PostgreSQL (default: all)"
 	for flag, values := range map[string][]string{
 		"format": formats, "compress": compressions, "invalid-utf8": slices.Sorted(maps.Keys(invalidUTF8Policies)),
 	} {
@@ -136,13 +92,13 @@ func (a *app) newExport() *cobra.Command {
 // addTables adds the flags that say which tables, and what of them.
 func (o *exportOptions) addTables(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.BoolVar(&o.all, "all", false, "export all tables of the database, into a directory")
-	flags.StringArrayVar(&o.schemas, "schema", nil, "export all tables of `SCHEMA`, into a directory; may be repeated")
-	flags.BoolVar(&o.failFast, "fail-fast", false, "with several tables: stop at the first that fails")
-	flags.BoolVar(&o.dryRun, "dry-run", false, "tell what would be exported, and how; write nothing")
-	flags.StringSliceVar(&o.columns, "columns", nil, "export only these `COLUMNS` of the table: a,b,c")
-	flags.Var((*notEmpty)(&o.where), "where", "export only rows of the table that meet the `CONDITION`, in SQL")
-	flags.Var((*positive)(&o.limit), "limit", "export at most `N` rows of the table")
+	flags.BoolVar(&o.all, "all", false, "export all tables, into a directory")
+	flags.StringArrayVar(&o.schemas, "schema", nil, "export all tables of `SCHEMA`; repeatable")
+	flags.BoolVar(&o.failFast, "fail-fast", false, "stop at the first table that fails")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "show what would be exported; write nothing")
+	flags.StringSliceVar(&o.columns, "columns", nil, "export only these `COLUMNS`: a,b,c")
+	flags.Var((*notEmpty)(&o.where), "where", "export only rows that meet `CONDITION`, in SQL")
+	flags.Var((*positive)(&o.limit), "limit", "export at most `N` rows")
 }
 
 // positive is the value of a flag that is a number above zero.

@@ -38,11 +38,6 @@ type tableReport struct {
 	Error     string `json:"error,omitempty"`
 }
 
-const exportFields = `rows, ` + workFields + ` bytes_in counts the text of the rows; readers is the number of
-connections, and reason why there were no more. Of several tables, output is the directory, and there are tables (name,
-file, rows, text_bytes, file_bytes, sha256 of the file, readers, reason, error). With --dry-run there are output,
-tables (name, file, columns with name and type, rows, bytes, ranges, readers, reason, error) and recipients.`
-
 // tablesExport is an export of several tables.
 type tablesExport struct {
 	options *exportOptions

@@ -1,110 +1,149 @@
 package cli
 
 import (
+	"embed"
+	"fmt"
+	"io"
+	"path"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
-// exitHelp ends the help of every command that does something.
-const exitHelp = "\n\nExit status: see culvert help exit-codes."
+// helpTexts has a file for each command, and one for each topic of culvert help.
+//
+//go:embed help
+var helpTexts embed.FS
 
-// jsonHelp is the part of a command's help that explains its object. It names all fields.
-func jsonHelp(fields string) string {
-	return "\n\nWith --json the last line is an object: command, code (of exit) and, on a failure, error and hints; " +
-		"and " + fields
+// helpWidth is the width of a terminal that nobody has made wider.
+const helpWidth = 80
+
+// notes is the annotation of a command that has the end of its help.
+const notes = "notes"
+
+// command returns the command that a file of helpTexts describes. The file has the usage, what the command does in one
+// line, what it does in a few, examples, and notes. The command is named by its path, as in "wal copy".
+func command(name string) *cobra.Command {
+	text := helpText(strings.ReplaceAll(name, " ", "-") + ".txt")
+	use, text, _ := strings.Cut(text, "\n")
+	short, text, _ := strings.Cut(text, "\n\n")
+	long, text, _ := strings.Cut(text, "\n\nExamples:\n")
+	examples, end, _ := strings.Cut(text, "\n\n")
+	return &cobra.Command{
+		Use: use, Short: short, Long: long, Example: examples, Annotations: map[string]string{notes: end},
+	}
 }
 
-// workFields are the fields of workReport.
-const workFields = `output, bytes_in, bytes_out, seconds and peak_memory_bytes, as far as the command has got. It goes
-to standard output, or to standard error if the data goes to standard output.`
+// helpTopics returns the topics as commands that cannot be run.
+func helpTopics() []*cobra.Command {
+	files, err := helpTexts.ReadDir("help/topics")
+	if err != nil {
+		panic(err) // they are embedded
+	}
+	var topics []*cobra.Command
+	for _, file := range files {
+		short, long, _ := strings.Cut(helpText("topics/"+file.Name()), "\n\n")
+		name := strings.TrimSuffix(file.Name(), ".txt")
+		topics = append(topics, &cobra.Command{Use: name, Short: short, Long: short + "\n\n" + long})
+	}
+	return topics
+}
+
+func helpText(name string) string {
+	text, err := helpTexts.ReadFile(path.Join("help", name))
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	return strings.TrimRight(string(text), "\n")
+}
+
+// flagGroups are the headings under which help lists flags, and the order in which it does. A flag is in the same
+// group for all commands that have it.
+var flagGroups = []struct{ title, flags string }{
+	{"Source", "dsn-file insecure-dsn"},
+	{"Selection", "all schema query columns where limit include exclude from rows long"},
+	{"Access", "allow writable rw allow-other"},
+	{"Output", "output force format line invalid-utf8 compress ordered armor decrypt dry-run"},
+	{"Encryption", "pq recipient recipients-file identity plugin key-file no-encrypt " +
+		"passphrase passphrase-file passphrase-fd passphrase-command"},
+	{"Connections", "as timeout retry listen metrics drain handshake-timeout idle-timeout stall-timeout " +
+		"max-connections max-calls max-buffers"},
+	{"Running", "jobs fail-fast verbose quiet json version no-descriptions"},
+}
+
+// showHelp writes the help for a command or topic.
+func showHelp(cmd *cobra.Command, _ []string) {
+	out := cmd.OutOrStdout()
+	// The writer keeps its error.
+	section := func(title, text string) { _, _ = fmt.Fprintf(out, "\n%s:\n%s\n", title, strings.TrimRight(text, "\n")) }
+	_, _ = fmt.Fprintln(out, cmd.Long)
+	if !cmd.Runnable() && !cmd.HasSubCommands() {
+		return
+	}
+	if cmd.Runnable() {
+		section("Usage", "  "+usageLine(cmd))
+	}
+	if cmd.Example != "" {
+		section("Examples", cmd.Example)
+	}
+	if cmd.HasAvailableSubCommands() {
+		listCommands(cmd, section)
+	}
+	for _, group := range flagGroups {
+		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+		flags.SortFlags = false
+		for name := range strings.FieldsSeq(group.flags) {
+			if flag := cmd.Flags().Lookup(name); flag != nil {
+				flags.AddFlag(flag)
+			}
+		}
+		if flags.HasFlags() {
+			section(group.title, flags.FlagUsagesWrapped(helpWidth))
+		}
+	}
+	if end := cmd.Annotations[notes]; end != "" {
+		_, _ = io.WriteString(out, "\n"+end+"\n")
+	}
+}
+
+// usageLine is cobra's without "[flags]", which the usage of most commands names.
+func usageLine(cmd *cobra.Command) string { return strings.TrimSuffix(cmd.UseLine(), " [flags]") }
+
+// listCommands lists what is below a command, and topics apart.
+func listCommands(cmd *cobra.Command, section func(title, text string)) {
+	var commands, topics strings.Builder
+	for _, sub := range cmd.Commands() {
+		list := &commands
+		if !sub.IsAvailableCommand() && sub.Name() != "help" {
+			list = &topics
+		}
+		_, _ = fmt.Fprintf(list, "  %-*s  %s\n", cmd.NamePadding(), sub.Name(), sub.Short)
+	}
+	section("Commands", commands.String())
+	if topics.Len() > 0 {
+		section("Topics of culvert help", topics.String())
+	}
+}
 
 func newHelp(root *cobra.Command) *cobra.Command {
-	return &cobra.Command{
-		Use:               "help [COMMAND | TOPIC]",
-		Short:             "Help for a command or on a topic",
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE: func(_ *cobra.Command, args []string) error {
-			cmd, rest, err := root.Find(args)
-			if err != nil || len(rest) > 0 {
-				return withHint(usagef("no help on %q", strings.Join(args, " ")), hintOfVerb(root, args[0]))
+	cmd := command("help")
+	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		var names []string
+		if of, rest, err := root.Find(args); err == nil && len(rest) == 0 {
+			for _, sub := range of.Commands() {
+				names = append(names, cobra.CompletionWithDesc(sub.Name(), sub.Short))
 			}
-			cmd.InitDefaultHelpFlag()
-			return cmd.Help()
-		},
-	}
-}
-
-// helpTopic is a text that culvert help shows.
-func helpTopic(name, short, text string) *cobra.Command {
-	return &cobra.Command{Use: name, Short: short, Long: text}
-}
-
-const environment = `Culvert reads these environment variables:
-
-  CULVERT_IDENTITY   the own identity file, in place of culvert/identity.txt in
-                     the user's configuration directory (XDG_CONFIG_HOME or
-                     ~/.config; ~/Library/Application Support on macOS;
-                     %AppData% on Windows)
-
-The PostgreSQL source reads those of libpq, for whatever SOURCE leaves open:
-
-  PGHOST PGPORT PGDATABASE PGUSER
-                     where to connect, and as whom
-  PGPASSWORD         the password; a file is safer, since other programs may
-                     see the environment
-  PGPASSFILE         a file of passwords (~/.pgpass); only its owner may read it
-  PGSERVICE PGSERVICEFILE
-                     a named set of all this (~/.pg_service.conf)
-  PGSSLMODE PGSSLROOTCERT PGSSLCERT PGSSLKEY PGSSLPASSWORD PGSSLCERTMODE
-  PGSSLSNI PGSSLNEGOTIATION PGCHANNELBINDING PGREQUIREAUTH
-                     whether and how the connection is encrypted, and who the
-                     server has to be
-  PGCONNECT_TIMEOUT PGTARGETSESSIONATTRS PGAPPNAME PGOPTIONS
-                     as in psql
-
-The MySQL source reads those of the mysql client, for whatever SOURCE and the
-group [client] of ~/.my.cnf leave open:
-
-  MYSQL_HOST MYSQL_TCP_PORT MYSQL_UNIX_PORT
-                     where to connect; MYSQL_UNIX_PORT is the path of a socket
-  MYSQL_PWD          the password; the option file is safer, since other
-                     programs may see the environment
-
-And the Go runtime reads, among others:
-
-  GOMAXPROCS         how many cores are used where --jobs does not say
-  GOMEMLIMIT         a soft limit for memory, such as 64MiB
-
-age plugins are looked for in PATH, as age-plugin-NAME.`
-
-// helpWidth is the width of a terminal that nobody has made wider, less one.
-const helpWidth = 79
-
-// wrap breaks the lines of a text anew. Paragraphs with indented lines stay as they are.
-func wrap(text string) string {
-	paragraphs := strings.Split(text, "\n\n")
-	for i, paragraph := range paragraphs {
-		if strings.HasPrefix(paragraph, " ") || strings.Contains(paragraph, "\n ") {
-			continue
 		}
-		var b strings.Builder
-		column := 0
-		for word := range strings.FieldsSeq(paragraph) {
-			width := len([]rune(word))
-			switch {
-			case column == 0:
-			case column+1+width > helpWidth:
-				b.WriteByte('\n')
-				column = 0
-			default:
-				b.WriteByte(' ')
-				column++
-			}
-			b.WriteString(word)
-			column += width
-		}
-		paragraphs[i] = b.String()
+		return names, cobra.ShellCompDirectiveNoFileComp
 	}
-	return strings.Join(paragraphs, "\n\n")
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		of, rest, err := root.Find(args)
+		if err != nil || len(rest) > 0 {
+			return withHint(usagef("no help on %q", strings.Join(args, " ")), hintOfVerb(root, args[0]))
+		}
+		of.InitDefaultHelpFlag()
+		return of.Help()
+	}
+	return cmd
 }

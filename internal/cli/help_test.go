@@ -1,97 +1,198 @@
 package cli
 
 import (
+	"bytes"
 	"io"
+	"maps"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"culvert/internal/ui"
 )
 
-// TestHelpNamesAllFields holds the help of each command to the object that it prints with --json.
-func TestHelpNamesAllFields(t *testing.T) {
+// reports are the objects that commands print with --json.
+var reports = map[string]any{
+	"keygen": keygenReport{}, "version": versionReport{}, "inspect": inspectReport{}, "verify": verifyReport{},
+	"export": exportReport{}, "export --dry-run": planReport{},
+	"encrypt": workReport{}, "decrypt": workReport{}, "cat": workReport{},
+	"demo": demoReport{}, "serve": serveReport{}, "ls": lsReport{},
+	"pull": transferReport{}, "push": transferReport{}, "mount": mountReport{},
+	"wal verify": walVerifyReport{}, "wal copy": walCopyReport{}, "wal repair": walCopyReport{},
+}
+
+// neverSet are fields that a command shares with others, and does not use.
+var neverSet = map[string][]string{
+	"encrypt": {"rows"}, "decrypt": {"rows"}, "cat": {"rows"}, "verify": {"rows", "output"},
+}
+
+func testRoot() *cobra.Command {
 	a := &app{console: ui.NewConsole(io.Discard)}
-	objects := map[string]any{
-		"keygen": keygenReport{}, "version": versionReport{}, "inspect": inspectReport{}, "verify": verifyReport{},
-		"export": exportReport{}, "encrypt": workReport{}, "decrypt": workReport{}, "cat": workReport{},
-		"demo": demoReport{}, "serve": serveReport{}, "ls": lsReport{},
-		"pull": transferReport{}, "push": transferReport{}, "mount": mountReport{},
-	}
-	for _, cmd := range a.newRoot().Commands() {
-		object, found := objects[cmd.Name()]
-		if found != (cmd.Flags().Lookup("json") != nil) {
-			t.Errorf("%s: there is --json, or an object, but not both", cmd.Name())
-		}
-		if !found {
-			continue
-		}
-		fields := jsonFields(reflect.TypeOf(object))
-		if cmd.Name() == "export" {
-			fields = append(fields, jsonFields(reflect.TypeOf(planReport{}))...)
-		}
-		for _, field := range fields {
-			if field == "rows" && cmd.Name() != "export" || field == "output" && cmd.Name() == "verify" {
-				continue // never set there
-			}
-			if !regexp.MustCompile(`\b` + field + `\b`).MatchString(cmd.Long) {
-				t.Errorf("culvert %s --help does not name the field %s", cmd.Name(), field)
-			}
+	return a.newRoot()
+}
+
+// everyCommand calls f with all commands but cobra's own.
+func everyCommand(root *cobra.Command, f func(cmd *cobra.Command)) {
+	f(root)
+	for _, cmd := range root.Commands() {
+		if cmd.Name() != "completion" {
+			everyCommand(cmd, f)
 		}
 	}
 }
 
-func jsonFields(object reflect.Type) []string {
-	if object.Kind() == reflect.Pointer || object.Kind() == reflect.Slice {
+// TestJSONTopic compares culvert help json with the objects that commands print: their fields and the types of those.
+func TestJSONTopic(t *testing.T) {
+	described := describedObjects(helpText("topics/json.txt"))
+	for name, report := range reports {
+		want := jsonFields("", reflect.TypeOf(report))
+		maps.DeleteFunc(want, func(field, _ string) bool {
+			return described[""][field] != "" || slices.Contains(neverSet[name], field)
+		})
+		if !maps.Equal(described[name], want) {
+			t.Errorf("culvert %s: the topic describes\n%v, but the object has\n%v", name, described[name], want)
+		}
+		delete(described, name)
+	}
+	if want := jsonFields("", reflect.TypeFor[outcome]()); !maps.Equal(described[""], want) {
+		t.Errorf("all commands: the topic describes %v, but the object has %v", described[""], want)
+	}
+	delete(described, "")
+	if len(described) > 0 {
+		t.Errorf("the topic describes objects of other commands: %v", described)
+	}
+	everyCommand(testRoot(), func(cmd *cobra.Command) {
+		name := strings.TrimPrefix(cmd.CommandPath(), "culvert ")
+		if (reports[name] != nil) != (cmd.Flags().Lookup("json") != nil) {
+			t.Errorf("%s has --json or an object, but not both", name)
+		}
+	})
+}
+
+// describedObjects returns the fields, with their types, by the commands that print them; "" stands for all commands.
+func describedObjects(text string) map[string]map[string]string {
+	command := regexp.MustCompile(`culvert ([^,:(]*[a-z])`)
+	field := regexp.MustCompile(`^( +)(\w+) +(string|number|boolean|array|object) `)
+	objects := map[string]map[string]string{}
+	var names, path []string
+	for line := range strings.Lines(text) {
+		if m := field.FindStringSubmatch(line); m != nil {
+			path = append(path[:len(m[1])/2-1], m[2])
+			for _, name := range names {
+				objects[name][strings.Join(path, ".")] = m[3]
+			}
+		} else if strings.HasPrefix(line, "culvert ") || strings.HasPrefix(line, "All commands:") {
+			names, path = nil, nil
+			for _, m := range command.FindAllStringSubmatch(line, -1) {
+				names = append(names, m[1])
+			}
+			if names == nil {
+				names = []string{""}
+			}
+			for _, name := range names {
+				objects[name] = map[string]string{}
+			}
+		}
+	}
+	return objects
+}
+
+// jsonFields returns the types of the fields of an object, by their paths.
+func jsonFields(path string, object reflect.Type) map[string]string {
+	for object.Kind() == reflect.Pointer || object.Kind() == reflect.Slice {
 		object = object.Elem()
 	}
-	if object.Kind() != reflect.Struct {
-		return nil
+	fields := map[string]string{}
+	if object.Kind() != reflect.Struct || object == reflect.TypeFor[time.Time]() {
+		return fields
 	}
-	var fields []string
 	for field := range object.Fields() {
-		if !field.IsExported() && !field.Anonymous {
-			continue
-		}
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if name != "" {
-			fields = append(fields, name)
+		switch {
+		case field.Anonymous:
+			maps.Copy(fields, jsonFields(path, field.Type))
+		case name != "" && name != "-":
+			fields[path+name] = jsonType(field.Type)
+			maps.Copy(fields, jsonFields(path+name+".", field.Type))
 		}
-		fields = append(fields, jsonFields(field.Type)...)
 	}
 	return fields
 }
 
-// TestHelp holds the help of every command to what the house promises: examples, the exit codes, lines that fit a
-// terminal.
+func jsonType(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return jsonType(t.Elem())
+	case reflect.Bool:
+		return "boolean"
+	case reflect.String:
+		return "string"
+	case reflect.Slice:
+		return "array"
+	case reflect.Struct:
+		if t == reflect.TypeFor[time.Time]() {
+			return "string"
+		}
+		return "object"
+	}
+	return "number"
+}
+
+// TestHelp checks the help of every command and topic as it is shown: it has examples, lists each flag once, points to
+// topics that exist, and fits a terminal of 80 columns.
 func TestHelp(t *testing.T) {
-	a := &app{console: ui.NewConsole(io.Discard)}
-	var check func(cmd *cobra.Command)
-	check = func(cmd *cobra.Command) {
-		if cmd.Name() == "completion" {
-			return // cobra's own
+	root := testRoot()
+	topics := map[string]bool{}
+	for _, topic := range helpTopics() {
+		topics[topic.Name()] = false
+	}
+	everyCommand(root, func(cmd *cobra.Command) {
+		var out bytes.Buffer
+		cmd.SetOut(&out)
+		cmd.InitDefaultHelpFlag()
+		if err := cmd.Help(); err != nil {
+			t.Fatal(err)
 		}
-		if cmd.RunE != nil && cmd.HasParent() && cmd.Name() != "version" && cmd.Name() != "help" {
-			if cmd.Example == "" {
-				t.Errorf("%s has no examples", cmd.CommandPath())
-			}
-			if !strings.Contains(cmd.Long, "culvert help exit-codes") {
-				t.Errorf("%s does not point to the exit codes", cmd.CommandPath())
-			}
-		}
-		for _, text := range []string{cmd.Long, cmd.Example, cmd.Short} {
-			for line := range strings.Lines(text) {
-				if len([]rune(line)) > 86 {
-					t.Errorf("%s: a line of %d characters: %s", cmd.CommandPath(), len([]rune(line)), line)
-				}
+		text := out.String()
+		for line := range strings.Lines(text) {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > helpWidth {
+				t.Errorf("%s: a line of %d characters: %s", cmd.CommandPath(), n, line)
 			}
 		}
-		for _, sub := range cmd.Commands() {
-			check(sub)
+		cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+			want := 1
+			if flag.Name == "help" {
+				want = 0
+			}
+			if n := len(regexp.MustCompile(`(?m)^ +(-\w, )?--`+flag.Name+`( |$)`).FindAllString(text, -1)); n != want {
+				t.Errorf("%s: --%s is listed %d times, want %d: see flagGroups", cmd.CommandPath(), flag.Name, n, want)
+			}
+		})
+		if !cmd.Runnable() || cmd == root {
+			return
+		}
+		if n := len(regexp.MustCompile(`(?m)^  .*culvert`).FindAllString(cmd.Example, -1)); n < 1 || n > 5 {
+			t.Errorf("%s has %d examples", cmd.CommandPath(), n)
+		}
+		_, seeAlso, _ := strings.Cut(text, "\nSee also: culvert help ")
+		for topic := range strings.SplitSeq(strings.TrimSpace(seeAlso), ", ") {
+			if found, _, err := root.Find([]string{topic}); topic != "" && (err != nil || found == root) {
+				t.Errorf("%s: there is no help on %q", cmd.CommandPath(), topic)
+			}
+			topics[topic] = true
+		}
+	})
+	delete(topics, "environment") // the topics point to it
+	for topic, known := range topics {
+		if !known {
+			t.Errorf("no command points to the topic %s", topic)
 		}
 	}
-	check(a.newRoot())
 }

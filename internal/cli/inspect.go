@@ -14,24 +14,12 @@ import (
 	"culvert/internal/ui"
 )
 
-const inspectHelp = `Inspect says what a file is, without a key: of an age file the kinds of recipients, whether it
-withstands quantum computers, and the size of what is in it; of a zstd or gzip file the frames. It reads the header and
-the size only, so that damage inside goes unnoticed: for that, see culvert verify.
-
-With an identity, given or one's own, it also looks through the encryption, at the compression and its seek table.`
-
-const inspectExamples = `  culvert inspect orders.csv.zst.age
-  culvert inspect -i archive.txt --json photos.tar.age`
-
 // inspectReport is the report of culvert inspect.
 type inspectReport struct {
 	outcome
 	File string `json:"file"`
 	export.Inspection
 }
-
-const inspectFields = `file, size; age (version, armored, recipients, post_quantum, header_bytes, chunks, data_bytes)
-of an age file; and content (compression, frames, text_bytes), as far as it can be seen.`
 
 // inspectOptions are the flags of culvert inspect.
 type inspectOptions struct {
@@ -42,17 +30,12 @@ type inspectOptions struct {
 
 func (a *app) newInspect() *cobra.Command {
 	o := &inspectOptions{}
-	cmd := &cobra.Command{
-		Use:     "inspect [-i FILE]... [FILE | URL]",
-		Short:   "Say what a file is, without a key",
-		Long:    inspectHelp + jsonHelp(inspectFields) + exitHelp,
-		Example: inspectExamples,
-		Args:    oneFile,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			r := &inspectReport{}
-			err := a.inspect(cmd.Context(), r, o, args)
-			return a.deliver(cmd, r, a.stdout, o.json, interruption(cmd.Context(), err))
-		},
+	cmd := command("inspect")
+	cmd.Args = oneFile
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		r := &inspectReport{}
+		err := a.inspect(cmd.Context(), r, o, args)
+		return a.deliver(cmd, r, a.stdout, o.json, interruption(cmd.Context(), err))
 	}
 	o.decryptFlags.add(cmd)
 	o.placeFlags.add(cmd)

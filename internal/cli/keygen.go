@@ -16,19 +16,6 @@ import (
 	"culvert/internal/ui"
 )
 
-const keygenHelp = `Keygen makes an identity: the secret key that opens what was encrypted to its recipient. It is
-written to a new file that only its owner can read, and is never overwritten. The recipient may be given to everybody;
-the fingerprint is what culvert serve lets in, and what its URL begins with.
-
-The file is an age identity file. Keep a copy in a safe place: nothing opens the files without it.`
-
-const keygenExamples = `  culvert keygen                  the own identity, where other commands look for it
-  culvert keygen --pq             one that withstands quantum computers, too;
-                                  its recipient is 2 kB long
-  culvert keygen -o archive.txt   another one
-  culvert keygen -o - | culvert encrypt -p -o identity.age
-                                  one that is itself encrypted`
-
 // keygenReport is the report of culvert keygen.
 type keygenReport struct {
 	outcome
@@ -48,24 +35,19 @@ func (r *keygenReport) text() string {
 func (a *app) newKeygen() *cobra.Command {
 	var path string
 	var postQuantum, json bool
-	cmd := &cobra.Command{
-		Use:     "keygen [-o FILE] [--pq]",
-		Short:   "Make an identity",
-		Long:    keygenHelp + jsonHelp("path, recipient and fingerprint.") + exitHelp,
-		Example: keygenExamples,
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			r := &keygenReport{}
-			err := a.keygen(r, path, postQuantum)
-			to := a.stdout
-			if r.Path == "-" {
-				to = a.stderr
-			}
-			return a.deliver(cmd, r, to, json, err)
-		},
+	cmd := command("keygen")
+	cmd.Args = cobra.NoArgs
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		r := &keygenReport{}
+		err := a.keygen(r, path, postQuantum)
+		to := a.stdout
+		if r.Path == "-" {
+			to = a.stderr
+		}
+		return a.deliver(cmd, r, to, json, err)
 	}
-	cmd.Flags().VarP((*notEmpty)(&path), "output", "o", "write the identity to `FILE`, or to standard output if -")
-	cmd.Flags().BoolVar(&postQuantum, "pq", false, "make a post-quantum identity (ML-KEM-768 with X25519)")
+	cmd.Flags().VarP((*notEmpty)(&path), "output", "o", "write to `FILE`; - is standard output")
+	cmd.Flags().BoolVar(&postQuantum, "pq", false, "withstand quantum computers (ML-KEM-768 with X25519)")
 	cmd.Flags().BoolVar(&json, "json", false, "print JSON")
 	return cmd
 }

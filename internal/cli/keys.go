@@ -70,9 +70,9 @@ type recipientFlags struct {
 
 func (f *recipientFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&f.recipients, "recipient", "r", nil, "encrypt to `RECIPIENT`; may be repeated")
-	flags.StringArrayVarP(&f.files, "recipients-file", "R", nil, "encrypt to the recipients in `FILE`; may be repeated")
-	flags.BoolVarP(&f.prompt, "passphrase", "p", false, "encrypt with a passphrase that is asked for")
+	flags.StringArrayVarP(&f.recipients, "recipient", "r", nil, "encrypt to `RECIPIENT`; repeatable")
+	flags.StringArrayVarP(&f.files, "recipients-file", "R", nil, "encrypt to those in `FILE`; repeatable")
+	flags.BoolVarP(&f.prompt, "passphrase", "p", false, "ask for a passphrase to encrypt with")
 	f.passphraseFlags.add(cmd)
 }
 
@@ -187,11 +187,11 @@ type identityFlags []identityFlag
 
 func (f *identityFlags) add(cmd *cobra.Command, does string) {
 	flags := cmd.Flags()
-	flags.FuncP("identity", "i", does+" the identities in `FILE`; may be repeated", func(value string) error {
+	flags.FuncP("identity", "i", does+" the identities in `FILE`; repeatable", func(value string) error {
 		*f = append(*f, identityFlag{value: value})
 		return nil
 	})
-	flags.FuncP("plugin", "j", does+" the plugin `NAME`, without a file; may be repeated", func(value string) error {
+	flags.FuncP("plugin", "j", does+" the plugin `NAME`; repeatable", func(value string) error {
 		*f = append(*f, identityFlag{plugin: true, value: value})
 		return nil
 	})

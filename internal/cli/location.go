@@ -25,9 +25,9 @@ type placeFlags struct {
 }
 
 func (f *placeFlags) add(cmd *cobra.Command) {
-	cmd.Flags().Var(&f.as, "as", "connect to a server as the identity in `FILE` (default: the own identity)")
+	cmd.Flags().Var(&f.as, "as", "connect as the identity in `FILE` (default: your own)")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", client.DefaultTimeout,
-		"give up on a server if nothing moves for `TIME`")
+		"give up if no byte moves for `TIME`")
 }
 
 // location is where an argument leads: a file or a directory in a place.

@@ -15,17 +15,6 @@ import (
 	"culvert/internal/ui"
 )
 
-const lsHelp = `Ls lists a directory of a server, sorted by name, or one file. Directories have a / at the end of their
-name, with -l also type and permissions, the size in bytes and the time of the last change come before it. Symbolic
-links are shown, and never followed.`
-
-const lsFields = `url and entries: name, type (file, directory, link or other), mode (as with -l), size (in bytes) and
-modified. If there are entries besides whose names no path can hold, unnamable counts them.`
-
-const lsExamples = `  url=culvert://o3yrhnomzr7jitk4wcyiozh6qtvjuemqperdi66n7hdcqkzv6hgq@db.example/
-  culvert ls -l "$url"
-  culvert ls --json "$url"reports | jq -r '.entries[] | select(.size > 1e9) | .name'`
-
 // lsReport is the report of culvert ls.
 type lsReport struct {
 	outcome
@@ -105,17 +94,12 @@ func (r *lsReport) text() string {
 func (a *app) newLs() *cobra.Command {
 	o := &remoteFlags{}
 	var long, json bool
-	cmd := &cobra.Command{
-		Use:     "ls [-l] URL",
-		Short:   "List the files of a server",
-		Long:    lsHelp + remoteHelp + jsonHelp(lsFields) + exitHelp,
-		Example: lsExamples,
-		Args:    exactly(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			r := &lsReport{Entries: []lsEntry{}, long: long}
-			err := a.ls(cmd.Context(), r, o, args[0])
-			return a.deliver(cmd, r, a.stdout, json, interruption(cmd.Context(), err))
-		},
+	cmd := command("ls")
+	cmd.Args = exactly(1)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		r := &lsReport{Entries: []lsEntry{}, long: long}
+		err := a.ls(cmd.Context(), r, o, args[0])
+		return a.deliver(cmd, r, a.stdout, json, interruption(cmd.Context(), err))
 	}
 	cmd.Flags().BoolVarP(&long, "long", "l", false, "show type, permissions, size and time")
 	cmd.Flags().BoolVar(&json, "json", false, "print JSON")

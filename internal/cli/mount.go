@@ -23,38 +23,6 @@ import (
 	"culvert/internal/ui"
 )
 
-const mountHelp = `Mount shows a directory of a server as the directory DIR of this machine, for as long as it runs.
-Programs list, open and read the files there, at any offset, as if the files were here; only what they read is copied.
-DIR must exist and be empty.
-
-The command ends with Ctrl-C or SIGTERM, or when DIR is unmounted: fusermount3 -u DIR. If the server does not answer a
-program, and no byte moves for --timeout in either direction, the program gets an error (Input/output error). When the
-server is back, the files work again. A slow line is no error. If a file changes while a program has it open, that
-program gets an error (Stale file handle), never a mixture.
-
-With --decrypt, files that are encrypted to the identity are shown as what they hold: orders.csv.zst.age as orders.csv,
-with its size, and with random access to every part. If the compression does not permit random access, a file is
-decrypted only: dump.sql.gz.age is dump.sql.gz. Files that are encrypted to others, that are armored (PEM), or whose new
-name is taken are shown as they are. A warning names the first file that no identity opens, and the first armored one.
-
-A listing leaves out names that have control characters or are not UTF-8, and ends with an error if there are some
-(Invalid or incomplete multibyte or wide character).
-
-With --rw, if the server was started with --writable, files can be made, written, renamed and removed. A new file, or
-one that is truncated and written anew, appears to others as a whole, when the program closes it or calls fsync. Other
-files are written in place. Data that fsync has acknowledged stays, whatever ends afterwards: the program, the mount or
-the server. If two mounts write one file at the same time, one gets an error (Stale file handle): locks hold on one
-machine only. When the mount ends, data that programs have neither closed nor synced may be lost; then a warning says
-so, and the exit status is not 0.`
-
-const mountFields = `url, directory, writable, decrypted, seconds and peak_memory_bytes; the last two only at the end. A
-first such object comes when the directory can be used.`
-
-const mountExamples = `  url=culvert://o3yrhnomzr7jitk4wcyiozh6qtvjuemqperdi66n7hdcqkzv6hgq@db.example/
-  mkdir mnt
-  culvert mount "$url" mnt
-  culvert mount --decrypt "$url"exports mnt`
-
 // defaultMountTimeout is shorter than that of other commands: a program cannot show that it waits for the network.
 const defaultMountTimeout = 10 * time.Second
 
@@ -102,20 +70,15 @@ func (r *mountReport) text() string { return "" }
 
 func (a *app) newMount() *cobra.Command {
 	o := &mountOptions{}
-	cmd := &cobra.Command{
-		Use:     "mount [--decrypt] [--rw] [-i FILE]... URL DIR",
-		Short:   "Show files of a server as a directory",
-		Long:    mountHelp + remoteHelp + jsonHelp(mountFields) + exitHelp,
-		Example: mountExamples,
-		Args:    exactly(2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			m := &mounting{app: a, options: o, report: &mountReport{
-				Directory: args[1], Writable: o.writable, Decrypted: o.decrypt,
-			}}
-			m.report.Command = cmd.Name()
-			err := m.run(cmd.Context(), args[0])
-			return a.deliver(cmd, m.report, a.stdout, o.json, interruption(cmd.Context(), err))
-		},
+	cmd := command("mount")
+	cmd.Args = exactly(2)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		m := &mounting{app: a, options: o, report: &mountReport{
+			Directory: args[1], Writable: o.writable, Decrypted: o.decrypt,
+		}}
+		m.report.Command = cmd.Name()
+		err := m.run(cmd.Context(), args[0])
+		return a.deliver(cmd, m.report, a.stdout, o.json, interruption(cmd.Context(), err))
 	}
 	o.add(cmd)
 	return cmd
@@ -124,12 +87,12 @@ func (a *app) newMount() *cobra.Command {
 func (o *mountOptions) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&o.identities, "identity", "i", nil,
-		"be the identity in `FILE` (default: the own identity), and decrypt with it; further ones only decrypt")
+		"be the identity in `FILE` (default: your own); repeat to decrypt")
 	o.passphraseFlags.add(cmd)
-	flags.BoolVar(&o.decrypt, "decrypt", false, "show encrypted files as what they hold")
-	flags.BoolVar(&o.writable, "rw", false, "let programs write, too")
-	flags.BoolVar(&o.allowOthers, "allow-other", false, "let other users of this machine in, as far as permissions do")
-	flags.DurationVar(&o.timeout, "timeout", defaultMountTimeout, "give up on the server if nothing moves for `TIME`")
+	flags.BoolVar(&o.decrypt, "decrypt", false, "show encrypted files decrypted")
+	flags.BoolVar(&o.writable, "rw", false, "let programs write too")
+	flags.BoolVar(&o.allowOthers, "allow-other", false, "let other users in, as far as permissions do")
+	flags.DurationVar(&o.timeout, "timeout", defaultMountTimeout, "give up if no byte moves for `TIME`")
 	flags.BoolVar(&o.json, "json", false, "print JSON")
 	flags.BoolVar(&o.quiet, "quiet", false, "show neither what is mounted nor figures")
 }

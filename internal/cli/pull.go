@@ -13,32 +13,17 @@ import (
 	"culvert/fileservice/transfer"
 )
 
-const pullHelp = `Pull copies a file or a directory of a server to this machine.
-
-It goes into the present directory under its own name, or to what -o names: a directory that it goes into, if it ends
-with / or is there, and otherwise its new name.`
-
-const pullExamples = `  url=culvert://o3yrhnomzr7jitk4wcyiozh6qtvjuemqperdi66n7hdcqkzv6hgq@db.example/
-  culvert pull "$url"orders.csv.zst.age
-  culvert pull --retry -o /backup "$url"reports
-  culvert pull --dry-run --include '*.age' --exclude old "$url"`
-
 func (a *app) newPull() *cobra.Command {
 	f := &transferFlags{}
 	var output notEmpty
-	cmd := &cobra.Command{
-		Use:     "pull [-o PATH] URL",
-		Short:   "Copy files from a server, resumed and verified",
-		Long:    pullHelp + transferHelp + remoteHelp + jsonHelp(transferFields) + exitHelp,
-		Example: pullExamples,
-		Args:    exactly(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			t := &fileTransfer{app: a, flags: f, report: &transferReport{}, run: transfer.Pull}
-			err := a.pull(cmd.Context(), t, args[0], string(output))
-			return a.deliver(cmd, t.report, a.stdout, f.json, interruption(cmd.Context(), err))
-		},
+	cmd := command("pull")
+	cmd.Args = exactly(1)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		t := &fileTransfer{app: a, flags: f, report: &transferReport{}, run: transfer.Pull}
+		err := a.pull(cmd.Context(), t, args[0], string(output))
+		return a.deliver(cmd, t.report, a.stdout, f.json, interruption(cmd.Context(), err))
 	}
-	cmd.Flags().VarP(&output, "output", "o", "copy into the directory, or to the name, `PATH`")
+	cmd.Flags().VarP(&output, "output", "o", "copy to `PATH`, a directory or a new name")
 	f.add(cmd)
 	return cmd
 }

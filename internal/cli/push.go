@@ -14,29 +14,14 @@ import (
 	"culvert/fileservice/transfer"
 )
 
-const pushHelp = `Push copies a file or a directory of this machine to a server that was started with --writable.
-
-PATH is as for culvert pull the other way: the URL names a directory of the server that the copy goes into, if it ends
-with / or such a directory is there, and otherwise its new name. A directory goes without the files of one's own keys,
-such as the identity in use.`
-
-const pushExamples = `  url=culvert://o3yrhnomzr7jitk4wcyiozh6qtvjuemqperdi66n7hdcqkzv6hgq@db.example/
-  culvert push orders.csv.zst.age "$url"
-  culvert push --retry -j 8 reports "$url"archive/2026`
-
 func (a *app) newPush() *cobra.Command {
 	f := &transferFlags{}
-	cmd := &cobra.Command{
-		Use:     "push PATH URL",
-		Short:   "Copy files to a server, resumed and verified",
-		Long:    pushHelp + transferHelp + remoteHelp + jsonHelp(transferFields) + exitHelp,
-		Example: pushExamples,
-		Args:    exactly(2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			t := &fileTransfer{app: a, flags: f, writes: true, report: &transferReport{Local: args[0]}}
-			err := a.push(cmd.Context(), t, args[0], args[1])
-			return a.deliver(cmd, t.report, a.stdout, f.json, interruption(cmd.Context(), err))
-		},
+	cmd := command("push")
+	cmd.Args = exactly(2)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		t := &fileTransfer{app: a, flags: f, writes: true, report: &transferReport{Local: args[0]}}
+		err := a.push(cmd.Context(), t, args[0], args[1])
+		return a.deliver(cmd, t.report, a.stdout, f.json, interruption(cmd.Context(), err))
 	}
 	f.add(cmd)
 	return cmd

@@ -25,15 +25,6 @@ import (
 // reads CULVE. It is registered for nothing, and below the ports that systems give to outgoing connections.
 const defaultPort = "28583"
 
-const urlHelp = `
-
-URL is culvert://FINGERPRINT@HOST[:PORT]/PATH, as culvert serve prints it. The fingerprint says which machine it must
-be: any other is refused. In the path, ? # and % are written %3F, %23 and %25.`
-
-const remoteHelp = urlHelp + `
-
-The own identity says who you are, and the server decides whether it lets you in: see culvert serve.`
-
 // remoteURL is a file of a server.
 type remoteURL struct {
 	fingerprint string
@@ -112,7 +103,7 @@ type connectionFlags struct {
 }
 
 func (f *connectionFlags) add(cmd *cobra.Command) {
-	cmd.Flags().VarP(&f.identity, "identity", "i", "be the identity in `FILE` (default: the own identity)")
+	cmd.Flags().VarP(&f.identity, "identity", "i", "be the identity in `FILE` (default: your own)")
 	f.passphraseFlags.add(cmd)
 }
 
@@ -155,7 +146,7 @@ type remoteFlags struct {
 func (f *remoteFlags) add(cmd *cobra.Command) {
 	f.connectionFlags.add(cmd)
 	cmd.Flags().DurationVar(&f.timeout, "timeout", client.DefaultTimeout,
-		"give up on the server if nothing moves for `TIME`")
+		"give up if no byte moves for `TIME`")
 }
 
 // remote is a server that a command is connected with.

@@ -88,10 +88,10 @@ type workFlags struct {
 
 func (f *workFlags) add(cmd *cobra.Command, jobsLetter string) {
 	flags := cmd.Flags()
-	flags.BoolVar(&f.json, "json", false, "end with one line of JSON")
-	flags.BoolVarP(&f.verbose, "verbose", "v", false, "without a terminal, show the progress every ten seconds")
+	flags.BoolVar(&f.json, "json", false, "end with a line of JSON")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "without a terminal, show progress every 10 s")
 	flags.BoolVar(&f.quiet, "quiet", false, "show neither progress nor figures")
-	flags.IntVarP(&f.jobs, "jobs", jobsLetter, 0, "work on `N` cores (default: all)")
+	flags.IntVarP(&f.jobs, "jobs", jobsLetter, 0, "use `N` cores (default: all)")
 	cmd.MarkFlagsMutuallyExclusive("verbose", "quiet")
 }
 

@@ -11,31 +11,14 @@ import (
 	"culvert/internal/ui"
 )
 
-const rootHelp = `Culvert gets tables out of a database, and files onto another machine, encrypted from the first byte,
-in constant memory.
-
-The files are age files: every age tool opens them, and Culvert opens theirs. Inside is zstd or gzip.
-
-  culvert keygen                                  make an identity, once
-  culvert export postgres://me@host/shop orders   write orders.csv.zst.age
-  culvert cat orders.csv.zst.age | head           look into it
-  culvert serve --allow FINGERPRINT .             let another machine have it
-  culvert pull culvert://…/orders.csv.zst.age     get it there
-  culvert mount --decrypt culvert://…/ mnt        or look into it there`
-
 // newRoot builds the command line.
 func (a *app) newRoot() *cobra.Command {
-	root := &cobra.Command{
-		Use:               "culvert",
-		Short:             "Tables out of a database, encrypted from the first byte",
-		Long:              wrap(rootHelp),
-		Version:           programVersion(),
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		DisableAutoGenTag: true,
-		Args:              unknownVerb,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	root := command("culvert")
+	root.Version = programVersion()
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.Args = unknownVerb
+	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	root.SetHelpFunc(showHelp)
 	root.SetVersionTemplate("culvert {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
@@ -54,14 +37,12 @@ func (a *app) newRoot() *cobra.Command {
 		a.newWal(),
 		a.newDemo(),
 		a.newVersion(),
-		helpTopic("exit-codes", "What the exit codes mean", exitCodes),
-		helpTopic("environment", "Which environment variables matter", environment),
 	)
+	root.AddCommand(helpTopics()...)
 	root.SetHelpCommand(newHelp(root))
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
 		usageErrors(cmd)
-		cmd.Long = wrap(cmd.Long)
 	}
 	return root
 }

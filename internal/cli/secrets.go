@@ -70,14 +70,14 @@ type passphraseFlags struct {
 
 func (p *passphraseFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.Var((*notEmpty)(&p.file), "passphrase-file", "read the passphrase from the first line of `FILE`")
-	flags.Func("passphrase-fd", "read the passphrase from the first line of descriptor `N`", func(value string) error {
+	flags.Var((*notEmpty)(&p.file), "passphrase-file", "read the passphrase from `FILE`")
+	flags.Func("passphrase-fd", "read the passphrase from descriptor `N`", func(value string) error {
 		fd, err := strconv.ParseUint(value, 10, 31)
 		p.fd = new(int(fd))
 		return err
 	})
 	flags.Var((*notEmpty)(&p.command), "passphrase-command",
-		"read the passphrase from the first line of what `COMMAND` prints")
+		"read the passphrase from `COMMAND`")
 	cmd.MarkFlagsMutuallyExclusive("passphrase-file", "passphrase-fd", "passphrase-command")
 }
 

@@ -20,41 +20,6 @@ import (
 	"culvert/secureconn"
 )
 
-const serveHelp = `Serve lets others list and read the files of a directory, over connections that are encrypted. It
-prints a URL for each address of this machine; culvert ls, pull, push and mount take them, with a path after the /.
-
-Nobody may connect but the holders of the fingerprints that --allow names, here or in a file with one on each line.
-Culvert keygen prints one's own. On SIGHUP the server reads such files again: it refuses new connections of peers that
-the new list does not name, and ends those that exist. If a file cannot be read, or names nobody, the old list stays in
-force and the server says so. Whoever may connect may read all files of the directory that this process can read;
-with --writable, also make directories and write and replace files. Nothing outside the directory can be reached,
-whatever links lead there.
-
-The server ends with Ctrl-C or SIGTERM: it takes no more calls, and gives those under way the time of --drain. What is
-broken off then goes on with the next culvert pull or push. It ends with code 0 if nothing was broken off. A second
-signal does not wait.
-
-The limits bound what clients can take of this machine. The memory for data is --max-buffers × 256 KiB, and each
-connection that is busy takes some 6 MiB. With n fingerprints at work each can have 1/(n+1) of buffers and connections,
-so that none keeps the others from being served.`
-
-const serveJSON = `
-
-With --json the first line is an object, too, once others can connect: urls, fingerprint, directory, writable, allowed
-(how many fingerprints) and metrics (the URL of the figures).`
-
-const serveFields = `the same, and bytes_read and bytes_written (of the content of files), calls, errors (calls that
-failed), connections, rejected (connections), seconds and peak_memory_bytes.`
-
-const metricsHelp = `
-
-The figures of --metrics are for Prometheus, on the path /metrics, for everybody who reaches the address. They count
-bytes, calls, errors and connections, and name no file and no peer.`
-
-const serveExamples = `  culvert serve --allow o3yrhnomzr7jitk4wcyiozh6qtvjuemqperdi66n7hdcqkzv6hgq exports
-  culvert serve --allow team.txt --listen 10.0.0.7:7000 exports
-  culvert serve --allow team.txt --writable --metrics localhost:9100 inbox`
-
 // serveOptions are the flags of culvert serve.
 type serveOptions struct {
 	connectionFlags
@@ -97,18 +62,13 @@ func (r *serveReport) text() string { return "" }
 
 func (a *app) newServe() *cobra.Command {
 	o := &serveOptions{}
-	cmd := &cobra.Command{
-		Use:     "serve --allow FINGERPRINT|FILE... [--listen ADDR] [--writable] DIR",
-		Short:   "Let others list, pull and push files",
-		Long:    serveHelp + metricsHelp + serveJSON + jsonHelp(serveFields) + exitHelp,
-		Example: serveExamples,
-		Args:    exactly(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			s := &serving{app: a, options: o, report: &serveReport{Directory: args[0], Writable: o.writable}}
-			s.report.Command = cmd.Name()
-			err := s.run(cmd.Context())
-			return a.deliver(cmd, s.report, a.stdout, o.json, interruption(cmd.Context(), err))
-		},
+	cmd := command("serve")
+	cmd.Args = exactly(1)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		s := &serving{app: a, options: o, report: &serveReport{Directory: args[0], Writable: o.writable}}
+		s.report.Command = cmd.Name()
+		err := s.run(cmd.Context())
+		return a.deliver(cmd, s.report, a.stdout, o.json, interruption(cmd.Context(), err))
 	}
 	o.add(cmd)
 	return cmd
@@ -116,25 +76,24 @@ func (a *app) newServe() *cobra.Command {
 
 func (o *serveOptions) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&o.listen, "listen", ":"+defaultPort, "take connections at `ADDR`, a host, a port or both; "+
-		"port 0 takes a free one")
-	flags.StringArrayVar(&o.allow, "allow", nil, "let `FINGERPRINT|FILE` connect; may be repeated")
-	flags.BoolVar(&o.writable, "writable", false, "let them write, too")
+	flags.StringVar(&o.listen, "listen", ":"+defaultPort, "listen at `ADDR`: a host, a port or both")
+	flags.StringArrayVar(&o.allow, "allow", nil, "let `FINGERPRINT|FILE` connect; repeatable")
+	flags.BoolVar(&o.writable, "writable", false, "let clients write too")
 	o.connectionFlags.add(cmd)
 	flags.StringVar(&o.metrics, "metrics", "", "serve figures for Prometheus at `ADDR`")
-	flags.DurationVar(&o.drain, "drain", 30*time.Second, "at the end, wait at most `TIME` for calls under way")
+	flags.DurationVar(&o.drain, "drain", 30*time.Second, "at the end, wait at most `TIME` for calls")
 	limits := &o.limits
 	flags.IntVar(&limits.MaxConnections, "max-connections", server.DefaultMaxConnections,
-		"have at most `N` connections at once; for one more, one without calls is closed")
-	flags.IntVar(&limits.MaxCalls, "max-calls", server.DefaultMaxCalls, "have at most `N` calls on each at once")
+		"allow `N` connections; close idle ones for more")
+	flags.IntVar(&limits.MaxCalls, "max-calls", server.DefaultMaxCalls, "allow `N` calls at once on each connection")
 	flags.IntVar(&limits.MaxBuffers, "max-buffers", server.DefaultMaxBuffers,
-		"have at most `N` buffers of 256 KiB for data on its way")
+		"use `N` buffers of 256 KiB for data")
 	flags.DurationVar(&limits.HandshakeTimeout, "handshake-timeout", server.DefaultHandshakeTimeout,
-		"close a connection that has not proved who it is within `TIME`")
+		"drop a connection without handshake after `TIME`")
 	flags.DurationVar(&limits.StallTimeout, "stall-timeout", server.DefaultStallTimeout,
-		"give up on a client that takes or sends no byte for `TIME`")
+		"drop a client that moves no byte for `TIME`")
 	flags.DurationVar(&limits.IdleTimeout, "idle-timeout", server.DefaultIdleTimeout,
-		"close a connection without calls after `TIME`")
+		"close connections without calls after `TIME`")
 	flags.BoolVar(&o.json, "json", false, "print JSON")
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "show each call and each connection")
 	flags.BoolVar(&o.quiet, "quiet", false, "show nothing but the URLs")

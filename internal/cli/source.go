@@ -21,18 +21,6 @@ import (
 	"culvert/source/sqlite"
 )
 
-const sourceHelp = `SOURCE is one of
-
-  postgres://USER@HOST/DATABASE   a PostgreSQL server; what is left out comes
-                                  from PGHOST, PGUSER, PGPASSFILE and so on
-  postgres:KEY=VALUE …            the same in keywords, such as
-                                  postgres:service=shop; or just postgres:
-  mysql://USER@HOST/DATABASE      a MySQL server; what is left out comes from
-                                  ~/.my.cnf, MYSQL_PWD and so on; or just mysql:
-  mariadb://USER@HOST/DATABASE    the same for MariaDB
-  sqlite:FILE                     an SQLite database; sqlite: may be left out
-                                  if FILE ends in .db, .sqlite or .sqlite3`
-
 // database is a SOURCE of the command line.
 type database struct {
 	engine  string // "mysql", "postgres" or "sqlite"

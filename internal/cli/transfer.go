@@ -22,24 +22,6 @@ import (
 	"culvert/secureconn"
 )
 
-const transferHelp = `
-
-Files go over several connections at once, block by block, each block with its hash. A file has its name when all of it
-is there, verified, and on the disk; until then there are NAME.culvert.part and NAME.culvert.journal. Whatever breaks a
-transfer off, the same command again goes on where it was. A file that has changed at the source meanwhile is begun
-afresh. Files that are there already, with the same size and time, are left alone; others are an error, unless --force
-replaces them. Symbolic links, devices, pipes and unfinished files of transfers are skipped, with a warning. A name that
-has control characters or is not UTF-8 cannot be transferred, which is an error. A full disk of either end ends the
-transfer, also with --retry. Holes of files are filled with zeros.
-
-PATTERN is as in a shell, for the name of a file or directory; one with a / is for its path. A directory stands for all
-that is in it.`
-
-const transferFields = `url, local, files (that were transferred), present (were there), skipped, failed, bytes (that
-came over the connection, or would), resumed (bytes that an earlier run had), verified (true if each file was, with its
-hash), blake3 (the hash of a single file, as b3sum prints it), faults (name and
-error, of the first hundred), seconds and peak_memory_bytes.`
-
 // transferFlags are those of culvert pull and culvert push.
 type transferFlags struct {
 	remoteFlags
@@ -53,16 +35,16 @@ type transferFlags struct {
 
 func (f *transferFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.IntVarP(&f.connections, "jobs", "j", client.DefaultConnections, "have `N` connections at once")
-	flags.StringArrayVar(&f.include, "include", nil, "take only what matches `PATTERN`; may be repeated")
-	flags.StringArrayVar(&f.exclude, "exclude", nil, "leave out what matches `PATTERN`; may be repeated")
-	flags.BoolVar(&f.retry, "retry", false, "try again, for as long as it takes, when the server is not reachable")
+	flags.IntVarP(&f.connections, "jobs", "j", client.DefaultConnections, "use `N` connections at once")
+	flags.StringArrayVar(&f.include, "include", nil, "copy only what matches `PATTERN`; repeatable")
+	flags.StringArrayVar(&f.exclude, "exclude", nil, "leave out what matches `PATTERN`; repeatable")
+	flags.BoolVar(&f.retry, "retry", false, "try again while the server is unreachable")
 	flags.BoolVar(&f.force, "force", false, "replace files that differ")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be done, and do nothing")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be copied; copy nothing")
 	f.remoteFlags.add(cmd)
-	flags.BoolVar(&f.json, "json", false, "end with one line of JSON")
+	flags.BoolVar(&f.json, "json", false, "end with a line of JSON")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false,
-		"show each file, and without a terminal the progress every ten seconds")
+		"show each file; without a terminal, progress too")
 	flags.BoolVar(&f.quiet, "quiet", false, "show neither progress nor figures")
 	cmd.MarkFlagsMutuallyExclusive("verbose", "quiet")
 }

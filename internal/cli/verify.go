@@ -13,21 +13,6 @@ import (
 	"culvert/internal/ui"
 )
 
-const verifyHelp = `Verify reads every byte of a file and checks all that can be checked: each tag of the encryption
-and that nothing is missing at the end, the checksums of the compression, and that the seek table agrees with the
-frames. Nothing is written.
-
-Of a directory, which culvert export has made of several tables, it checks the manifest, and that each file is there,
-has the size and the SHA-256 that the manifest says, and holds as much text. Files that the manifest does
-not list are named.
-
-It ends with code 12 if the file is damaged or cut off, and says where, and with 3 if a directory is intact, but tables
-are missing in it since their export has failed.`
-
-const verifyExamples = `  culvert verify orders.csv.zst.age
-  culvert verify backup/
-  culvert verify -i archive.txt --json 2019.jsonl.gz.age`
-
 // verifyReport is the report of culvert verify.
 type verifyReport struct {
 	workReport
@@ -68,10 +53,6 @@ func (r *verifyReport) text() string {
 	return text + "\n"
 }
 
-const verifyFields = `file, encrypted, compression and sealed (nothing can be missing at its end), bytes_in (of the
-file), bytes_out (of the text), seconds and peak_memory_bytes; of a directory also tables (name, file, error), and
-unexpected files, of which ten are named.`
-
 // verifyOptions are the flags of culvert verify.
 type verifyOptions struct {
 	workFlags
@@ -81,18 +62,13 @@ type verifyOptions struct {
 
 func (a *app) newVerify() *cobra.Command {
 	o := &verifyOptions{}
-	cmd := &cobra.Command{
-		Use:     "verify [-i FILE]... [FILE | DIR]",
-		Short:   "Check every byte of a file, or of a directory of tables",
-		Long:    verifyHelp + jsonHelp(verifyFields) + exitHelp,
-		Example: verifyExamples,
-		Args:    oneFile,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			r := &verifyReport{}
-			return a.perform(cmd, &o.workFlags, r, func(ctx context.Context, w *work) error {
-				return a.verify(ctx, w, r, o, args)
-			})
-		},
+	cmd := command("verify")
+	cmd.Args = oneFile
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		r := &verifyReport{}
+		return a.perform(cmd, &o.workFlags, r, func(ctx context.Context, w *work) error {
+			return a.verify(ctx, w, r, o, args)
+		})
 	}
 	o.decryptFlags.add(cmd)
 	o.placeFlags.add(cmd)

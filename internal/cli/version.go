@@ -22,19 +22,15 @@ func (r *versionReport) text() string {
 
 func (a *app) newVersion() *cobra.Command {
 	var json bool
-	cmd := &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Long:  "Version prints the version of Culvert and of Go." + jsonHelp("version, go and platform."),
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			r := &versionReport{
-				Version:  programVersion(),
-				Go:       runtime.Version(),
-				Platform: runtime.GOOS + "/" + runtime.GOARCH,
-			}
-			return a.deliver(cmd, r, a.stdout, json, nil)
-		},
+	cmd := command("version")
+	cmd.Args = cobra.NoArgs
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		r := &versionReport{
+			Version:  programVersion(),
+			Go:       runtime.Version(),
+			Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		}
+		return a.deliver(cmd, r, a.stdout, json, nil)
 	}
 	cmd.Flags().BoolVar(&json, "json", false, "print JSON")
 	return cmd

@@ -15,12 +15,6 @@ import (
 	"culvert/wal"
 )
 
-const walHelp = `These commands read the write-ahead logs that programs keep with package culvert/wal, and never change
-them. A log is a directory of segments. All commands except repair also work while a program appends to the log.
-
-To read an encrypted log, put its key into a file, as 32 bytes or 64 hexadecimal digits, and name the file with
---key-file. The key is Options.Key of the program that writes the log.`
-
 // walFlags are the flags of the commands for logs.
 type walFlags struct {
 	keyFile notEmpty
@@ -29,31 +23,19 @@ type walFlags struct {
 }
 
 func (a *app) newWal() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "wal",
-		Short: "Inspect, copy and repair write-ahead logs",
-		Long:  walHelp + exitHelp,
-		Args:  unknownVerb,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.Example = `  culvert wal verify journal                          check it
-  culvert wal copy -o journal.backup journal          back it up at any time
-  culvert wal dump journal                            print its entries
-  culvert wal tail --key-file journal.key journal     follow an encrypted log
-  culvert wal repair -o journal.new journal           save the entries before the damage`
+	cmd := command("wal")
+	cmd.Args = unknownVerb
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	cmd.AddCommand(a.newWalDump(), a.newWalTail(), a.newWalVerify(), a.newWalCopy(), a.newWalRepair())
-	for _, sub := range cmd.Commands() {
-		sub.Long = wrap(sub.Long)
-	}
 	return cmd
 }
 
 func (f *walFlags) addKey(cmd *cobra.Command) {
-	cmd.Flags().Var(&f.keyFile, "key-file", "file with the key of an encrypted log")
+	cmd.Flags().Var(&f.keyFile, "key-file", "key of an encrypted log, in `FILE`")
 }
 
 func (f *walFlags) addFrom(cmd *cobra.Command) {
-	cmd.Flags().Uint64Var(&f.from, "from", 0, "LSN of the first entry to print")
+	cmd.Flags().Uint64Var(&f.from, "from", 0, "begin with the entry `LSN`")
 }
 
 func (f *walFlags) addJSON(cmd *cobra.Command) {

@@ -10,17 +10,6 @@ import (
 	"culvert/wal"
 )
 
-const walCopyHelp = `Copy copies a log into a directory that does not exist yet or is empty, even while a program
-appends to the log. Use it for backups: other tools read the files of an open log at different times, and their copy
-may be damaged.
-
-The copy has every entry that was durable when the command began, and perhaps later ones. Entries keep their LSNs,
-their groups and the key. If the program cuts off entries before they are copied, the command starts again with the
-entries that are left. If the command exits with code 0, the copy is on the disk. Otherwise the copy is incomplete:
-remove it.`
-
-const walCopyFields = `log, output, first and last (LSNs in the copy).`
-
 // walCopyReport is the report of commands that write the entries of a log into a new one.
 type walCopyReport struct {
 	outcome
@@ -36,14 +25,8 @@ type walCopyReport struct {
 func (r *walCopyReport) text() string { return r.words(r) }
 
 func (a *app) newWalCopy() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "copy [--key-file FILE] -o NEW DIR",
-		Short: "Copy a log, even while a program appends to it",
-		Long:  walCopyHelp + jsonHelp(walCopyFields) + exitHelp,
-		Example: `  culvert wal copy -o journal.backup journal
-  culvert wal copy --key-file journal.key -o /backup/journal journal`,
-	}
-	return a.copiesLog(cmd, "directory of the copy", walCopied, a.walCopy)
+	cmd := command("wal copy")
+	return a.copiesLog(cmd, "write to the directory `NEW`", walCopied, a.walCopy)
 }
 
 func walCopied(r *walCopyReport) string {

@@ -11,52 +11,33 @@ import (
 	"culvert/wal"
 )
 
-const walDumpHelp = `Dump prints the entries of a log as JSON, one per line: lsn, data (in base64) and group_end, which
-is true for the last entry of a group.`
-
 func (a *app) newWalDump() *cobra.Command {
 	flags := &walFlags{}
-	cmd := &cobra.Command{
-		Use:   "dump [--from LSN] [--key-file FILE] DIR",
-		Short: "Print the entries of a log",
-		Long:  walDumpHelp + exitHelp,
-		Example: `  culvert wal dump journal | jq -r '.data | @base64d'
-  culvert wal dump --from 1000 --key-file journal.key journal`,
-		Args: exactly(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			log, _, err := flags.open(a, args[0])
-			if err != nil {
-				return err
-			}
-			_, err = a.printRecords(cmd.Context(), log, wal.LSN(flags.from))
-			return flags.hint(interruption(cmd.Context(), err), args[0])
-		},
+	cmd := command("wal dump")
+	cmd.Args = exactly(1)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		log, _, err := flags.open(a, args[0])
+		if err != nil {
+			return err
+		}
+		_, err = a.printRecords(cmd.Context(), log, wal.LSN(flags.from))
+		return flags.hint(interruption(cmd.Context(), err), args[0])
 	}
 	flags.addKey(cmd)
 	flags.addFrom(cmd)
 	return cmd
 }
 
-const walTailHelp = `Tail prints the entries of a log as culvert wal dump does, and then waits for more until it is
-interrupted (code 130). Entries are printed once they are written; they need not be durable yet. If the program cuts
-off entries that tail has printed, tail fails.`
-
 // tailInterval is how often tail looks for entries of another process: often enough for people, and no load on a disk.
 const tailInterval = 100 * time.Millisecond
 
 func (a *app) newWalTail() *cobra.Command {
 	flags := &walFlags{}
-	cmd := &cobra.Command{
-		Use:   "tail [--from LSN] [--key-file FILE] DIR",
-		Short: "Print the entries of a log as they are appended",
-		Long:  walTailHelp + exitHelp,
-		Example: `  culvert wal tail journal
-  culvert wal tail --from 1000 journal | jq -r '.data | @base64d'`,
-		Args: exactly(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			err := a.walTail(cmd.Context(), flags, args[0])
-			return flags.hint(interruption(cmd.Context(), err), args[0])
-		},
+	cmd := command("wal tail")
+	cmd.Args = exactly(1)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		err := a.walTail(cmd.Context(), flags, args[0])
+		return flags.hint(interruption(cmd.Context(), err), args[0])
 	}
 	flags.addKey(cmd)
 	flags.addFrom(cmd)

@@ -11,28 +11,9 @@ import (
 	"culvert/wal"
 )
 
-const walRepairHelp = `Repair copies entries of a damaged log into a new log: from the first entry that is left up to
-the first damage after it. The directory of the new log must not exist yet, or be empty. Entries keep their LSNs. The
-damaged log is not changed. No program may have it open.
-
-A log that only has a torn end needs no repair: a program opens it without the torn entries.
-
-Repair leaves out the entries after the damage, and exits with code 0 even then. Entries in later segments can often
-be read with culvert wal dump --from. If the first segments of the log are missing, the entries after them are copied.
-
-To continue with the new log, move it to the place of the old one.`
-
-const walRepairFields = `log, output, first and last (LSNs in the new log) and damage, if there was any.`
-
 func (a *app) newWalRepair() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "repair [--key-file FILE] -o NEW DIR",
-		Short: "Copy a damaged log, up to the damage, into a new one",
-		Long:  walRepairHelp + jsonHelp(walRepairFields) + exitHelp,
-		Example: `  culvert wal repair -o journal.new journal
-  mv journal journal.damaged && mv journal.new journal`,
-	}
-	return a.copiesLog(cmd, "directory of the new log", walRepaired, a.walRepair)
+	cmd := command("wal repair")
+	return a.copiesLog(cmd, "write to the directory `NEW`", walRepaired, a.walRepair)
 }
 
 func walRepaired(r *walCopyReport) string {

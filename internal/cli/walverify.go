@@ -10,16 +10,6 @@ import (
 	"culvert/wal"
 )
 
-const walVerifyHelp = `Verify reads every entry of a log and checks its checksum. If the log is encrypted, it also
-checks that the entry was written with the key. It prints where the log begins and ends.
-
-Entries that a crash has torn at the end of a log are no damage. Anything else that is missing or changed is damage:
-verify fails with code 12.`
-
-const walVerifyFields = `log, segments, first and last (LSNs), entries, bytes (of their data), clean (the log was
-closed), torn_bytes (of unfinished groups at the end) and unproven (the number of entries at the end that may not be
-durable).`
-
 // walVerifyReport is the report of culvert wal verify.
 type walVerifyReport struct {
 	outcome
@@ -55,17 +45,12 @@ func (r *walVerifyReport) text() string {
 
 func (a *app) newWalVerify() *cobra.Command {
 	flags := &walFlags{}
-	cmd := &cobra.Command{
-		Use:     "verify [--key-file FILE] DIR",
-		Short:   "Check every entry of a log",
-		Long:    walVerifyHelp + jsonHelp(walVerifyFields) + exitHelp,
-		Example: "  culvert wal verify journal\n  culvert wal verify --key-file journal.key journal",
-		Args:    exactly(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			r := &walVerifyReport{Log: args[0]}
-			err := a.walVerify(cmd.Context(), r, flags, args[0])
-			return a.deliver(cmd, r, a.stdout, flags.json, interruption(cmd.Context(), err))
-		},
+	cmd := command("wal verify")
+	cmd.Args = exactly(1)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		r := &walVerifyReport{Log: args[0]}
+		err := a.walVerify(cmd.Context(), r, flags, args[0])
+		return a.deliver(cmd, r, a.stdout, flags.json, interruption(cmd.Context(), err))
 	}
 	flags.addKey(cmd)
 	flags.addJSON(cmd)
