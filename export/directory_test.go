@@ -98,7 +98,7 @@ func TestDirectoryDamaged(t *testing.T) {
 		}
 		var damaged *export.DamagedError
 		err = d.Verify(t.Context(), nil)
-		if !errors.As(err, &damaged) || damaged.Damaged != 1 || damaged.Files != 2 || !errors.Is(err, export.ErrDamaged) {
+		if !errors.As(err, &damaged) || *damaged != (export.DamagedError{Damaged: 1, Files: 2}) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -112,7 +112,9 @@ func TestDirectoryRefused(t *testing.T) {
 		want  error
 	}{
 		"none": {fstest.MapFS{}, export.ErrNoManifest},
-		"two":  {fstest.MapFS{export.ManifestName: manifest, export.EncryptedManifestName: manifest}, export.ErrDamaged},
+		"two": {
+			fstest.MapFS{export.ManifestName: manifest, export.EncryptedManifestName: manifest}, export.ErrDamaged,
+		},
 		"lie":  {fstest.MapFS{export.EncryptedManifestName: manifest}, agefile.ErrCorrupt},
 		"sealed": {
 			fstest.MapFS{export.EncryptedManifestName: {Data: seal(t, identity, manifest.Data)}}, export.ErrManifest,

@@ -41,9 +41,9 @@ func (e *PartialError) Error() string {
 // were alone, and at last the manifest. [FileNames] gives the names of the files.
 //
 // All names are looked up before anything is written, and an unknown one ends the export. A table that fails then does
-// not stop the others, unless FailFast is set; the error is a [*PartialError] if there is one. Everything is stopped by
-// a database that is lost ([source.ErrUnavailable]), by the context, and by a place that fails: then there is no manifest,
-// and the figures are those of the tables whose files are complete.
+// not stop the others, unless FailFast is set; the error is a [*PartialError] if there is one. A lost
+// database ([source.ErrUnavailable]), the end of the context and an error of the place stop everything: then there is no
+// manifest, and the figures are those of the tables whose files are complete.
 //
 // A manifest that is there already is an error that wraps [fs.ErrExist], unless Overwrite is set; then it is removed
 // before the first file is written.

@@ -22,8 +22,8 @@
 // # Names
 //
 // Names are paths as [io/fs.ValidPath] defines them: slash-separated, without a leading slash, "." or "..". A place may
-// have no directories of its own, so a name needs no parent: Create makes missing directories. Discard removes those that
-// Create has made, if they are empty.
+// have no directories of its own, so a name needs no parent: Create makes missing directories. Discard removes
+// those that Create has made, if they are empty.
 //
 // # Errors
 //
