@@ -25,7 +25,8 @@
 //     database/sql driver in [culvert/source/sqldb], and the queries of GORM in [culvert/source/gormdb].
 //   - [culvert/format] turns batches of rows into CSV, JSON Lines or lines of a template.
 //   - [culvert/agefile] writes and reads age files on all cores.
-//   - [culvert/export] joins them: rows in, a compressed and encrypted file for each table out.
+//   - [culvert/export] joins them: rows in, a compressed and encrypted file for each table out, and back to the text.
+//   - [culvert/place] is where files lie: a directory, or a server.
 //   - [culvert/secureconn] encrypts a connection between two peers that know each other by fingerprint.
 //   - [culvert/fileservice] serves a tree of files over such connections, to a client that is an io/fs.FS.
 //   - [culvert/fusefs] shows any such file system as a directory of Linux.

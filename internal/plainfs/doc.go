@@ -38,25 +38,9 @@
 // does not decode with one that wraps [culvert/internal/compress.ErrCorrupt]. What comes before the place may have been
 // read. Errors of the file system come as they are, in an [io/fs.PathError].
 //
-// # Reading
-//
-//	Read, ReadAt ──▶ seek table ──▶ frames ──▶ agefile.ReaderAt ──▶ io.ReaderAt of the file system
-//	                 which frame    decoded once,  chunks            one call for each frame
-//	                                kept for a while
-//
-// Reads that need the same frame at the same time wait for one of them to decode it. Several frames are decoded at the
-// same time if several are asked for.
-//
 // # Memory
 //
-// All memory that grows with use is bounded for a view as a whole, whatever the number and size of the files:
-//
-//	frames, decoded and compressed          Config.Memory, 32 MiB
-//	chunks, up to 1.25 MiB for each span    16 spans
-//	decoders, about 1 MiB for each          cores, 8 at most
-//	seek tables, 8 bytes for each frame     16 MiB, and 8 MiB for each of 4 being read
-//	what was found out about files          16,384 files, about 5 MiB
-//
-// A frame that would take more than half of Config.Memory, or a table of more than a million frames, is not
-// decompressed: such a file is shown as its .zst.
+// Files are read with [culvert/export.ReaderAt]. All memory that grows with use is bounded for a view as a whole,
+// whatever the number and size of the files: the [culvert/export.Cache], with frames in Config.Memory, and what was
+// found out about 16,384 files, about 5 MiB. A file that can only be read from its beginning is shown as its .zst.
 package plainfs
