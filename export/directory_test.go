@@ -115,7 +115,7 @@ func TestDirectoryRefused(t *testing.T) {
 		"two": {
 			fstest.MapFS{export.ManifestName: manifest, export.EncryptedManifestName: manifest}, export.ErrDamaged,
 		},
-		"lie":  {fstest.MapFS{export.EncryptedManifestName: manifest}, agefile.ErrCorrupt},
+		"lie": {fstest.MapFS{export.EncryptedManifestName: manifest}, agefile.ErrCorrupt},
 		"sealed": {
 			fstest.MapFS{export.EncryptedManifestName: {Data: seal(t, identity, manifest.Data)}}, export.ErrManifest,
 		},
