@@ -6,42 +6,45 @@ import (
 	"sync"
 )
 
-// The sizes of a scratch, of which a Write takes the smaller that it fits into. The package comment says why there are
-// two, and why these.
+// StreamReader is [cipher.StreamReader], which does not allocate. It is not authenticated: anyone who can write to R
+// may have changed or truncated what it returns. Prefer [culvert/agefile].
+type StreamReader = cipher.StreamReader
+
+// A Write takes the smaller buffer that it fits into. See the package comment.
 const (
 	smallScratch = 4 << 10
 	largeScratch = 64 << 10
 )
 
-// The pools hold pointers to arrays: a slice would be allocated anew, as an interface, each time it is put back.
+// The pools hold pointers to arrays, because putting back a slice would allocate an interface each time.
 var (
 	smallScratches = sync.Pool{New: func() any { return new([smallScratch]byte) }}
 	largeScratches = sync.Pool{New: func() any { return new([largeScratch]byte) }}
 )
 
-// StreamWriter is an [io.WriteCloser] that passes what is written to it through a cipher on its way to another writer.
-// It is [cipher.StreamWriter] without its allocations, and like it does not authenticate; see the package comment, and
-// prefer [culvert/agefile].
+// StreamWriter is an [io.WriteCloser] that passes what it is given through a cipher to another writer. It is
+// [cipher.StreamWriter] without its allocations, and is not authenticated: see the package comment, and prefer
+// [culvert/agefile].
 //
-// It holds nothing back and has no state but that of S, so that it may be copied, and closing it flushes nothing.
-// Once a Write has returned an error, or less than it was given, S is out of step with what has been written: discard
-// the StreamWriter and its output. A nil S or W panics on the first Write.
+// It buffers nothing and has no state besides S, so it may be copied. After a Write that returned an error or a short
+// count, S no longer matches what was written: discard the StreamWriter and its output. A nil S or W panics on the
+// first Write.
 //
 // A StreamWriter, or several with the same S, must be used by one goroutine at a time. Others are independent. W may
 // write through another StreamWriter.
 type StreamWriter struct {
-	S   cipher.Stream // encrypts or decrypts, in order and from where it stands
-	W   io.Writer     // takes the result, and must not retain it
-	Err error         // unused; here because the original has it
+	S   cipher.Stream // encrypts or decrypts
+	W   io.Writer     // receives the result, which it must not retain
+	Err error         // unused, as in the original
 }
 
-// Write passes src through S to W. It neither changes nor retains src, and allocates nothing.
+// Write passes src through S to W. It neither changes nor retains src, and does not allocate.
 //
-// Up to 64 KiB, and also if src is empty, there is one Write of W, and n and err are what that returns; err is
-// [io.ErrShortWrite] if it is nil though n is not len(src). Of more, each 64 KiB is such a Write, and so is the rest;
-// they end with the first that fails or is short. Then n is the sum of what they return.
+// If src has at most 64 KiB, W.Write is called once, and n and err are its results, except that err is
+// [io.ErrShortWrite] if W returned no error and n is not len(src). If src is longer, W.Write is called so for each
+// 64 KiB and for the rest, until one call fails or is short. Then n is the sum of the results.
 func (w StreamWriter) Write(src []byte) (n int, err error) {
-	// The scratch is not put back after a panic, when W may still hold it.
+	// After a panic the scratch is not put back: W may still hold it.
 	if len(src) <= smallScratch {
 		scratch := smallScratches.Get().(*[smallScratch]byte)
 		n, err = w.write(src, scratch[:])

@@ -1,5 +1,5 @@
-// Package disk is the seam between a log and the disk: interfaces of the few file operations that durability is made of,
-// and their implementation by the operating system.
+// Package disk is the seam between a log and the disk: interfaces of the few file operations that durability is made
+// of, and their implementation by the operating system.
 //
 // After a crash, only what was synced is certain to exist, and there are two kinds of sync:
 //
@@ -83,8 +83,8 @@ type File interface {
 	// Sync makes the content durable, with the metadata that is needed to read it (fdatasync(2)).
 	Sync() error
 
-	// Writeback asks the system to begin writing a part of the file to the disk, so that a later Sync waits for less. It
-	// makes nothing durable.
+	// Writeback asks the system to begin writing a part of the file to the disk, so that a later Sync waits for less.
+	// It makes nothing durable.
 	Writeback(offset, n int64) error
 
 	// Truncate changes the size.

@@ -40,8 +40,8 @@ func (d *Dir) FirstNames(n int) ([]string, error) {
 // regular one. A link is an error.
 func (d *Dir) Open(name string) (*DirFile, error) { return d.open(name) }
 
-// CreateUnnamed creates a file that has no name until [Dir.Link], and vanishes if it is closed before that. The umask is
-// taken from the permissions. CreateUnnamed fails with [errors.ErrUnsupported] if the operating system or the file
+// CreateUnnamed creates a file that has no name until [Dir.Link], and vanishes if it is closed before that. The umask
+// is taken from the permissions. CreateUnnamed fails with [errors.ErrUnsupported] if the operating system or the file
 // system has no such files.
 func (d *Dir) CreateUnnamed(permissions fs.FileMode) (*DirFile, error) {
 	f, err := d.createUnnamed(permissions)

@@ -76,7 +76,8 @@ func (d dir) link(file *DirFile, name string) error {
 	return nil
 }
 
-// DirFile is a file of a [Dir]. It is a bare descriptor: no finalizer closes it, and no method may be called after Close.
+// DirFile is a file of a [Dir]. It is a bare descriptor: no finalizer closes it, and no method may be called after
+// Close.
 type DirFile struct {
 	fd   int
 	name string

@@ -15,8 +15,8 @@ const directAlignment = 4 << 10
 // and does not send it takes no space, and enough that the time to reserve it does not count.
 const reservedAtOnce = 64 << 20
 
-// Direct writes to a file past the system's page cache (O_DIRECT). A write returns when the disk has the data, without a
-// copy or a page in memory. Only File.Sync makes the data durable, but it has little left to do. The methods may be
+// Direct writes to a file past the system's page cache (O_DIRECT). A write returns when the disk has the data, without
+// a copy or a page in memory. Only File.Sync makes the data durable, but it has little left to do. The methods may be
 // called by several goroutines at once.
 //
 // Space is reserved 64 MiB at a time: the file systems of Linux run writes to reserved space in parallel, but writes
@@ -30,8 +30,8 @@ type Direct struct {
 	reserved  map[int64]struct{} // numbers of parts of reservedAtOnce; nil if the file system cannot reserve
 }
 
-// OpenDirect opens a file, which is already open as beside, for direct writes. It returns nil if that is impossible. The
-// size is the file's final one, up to which it may grow early.
+// OpenDirect opens a file, which is already open as beside, for direct writes. It returns nil if that is impossible.
+// The size is the file's final one, up to which it may grow early.
 func OpenDirect(root *os.Root, name string, size int64, beside File) *Direct {
 	opened, err := beside.Stat()
 	if directFlag == 0 || err != nil {

@@ -25,8 +25,8 @@ type File interface {
 	// Writeback asks the system to begin writing a part of the file to the disk. It makes nothing durable.
 	Writeback(offset, n int64) error
 
-	// Reserve allocates space for a file of that size and makes the file so large. It fails if the disk is full. On file
-	// systems that cannot reserve, it only sets the size.
+	// Reserve allocates space for a file of that size and makes the file so large. It fails if the disk is full. On
+	// file systems that cannot reserve, it only sets the size.
 	Reserve(size int64) error
 
 	Truncate(size int64) error

@@ -79,7 +79,8 @@ func TestRenameDirectory(t *testing.T) {
 func TestSyncDir(t *testing.T) {
 	dir := t.TempDir()
 	root := openRoot(t, dir)
-	if err := errors.Join(root.Mkdir("sub", 0o700), SyncDir(root, "sub"), SyncDir(root, "."), SyncPath(dir)); err != nil {
+	err := errors.Join(root.Mkdir("sub", 0o700), SyncDir(root, "sub"), SyncDir(root, "."), SyncPath(dir))
+	if err != nil {
 		t.Error(err)
 	}
 }

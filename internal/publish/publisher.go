@@ -7,39 +7,39 @@ import (
 	"time"
 )
 
-// fewestShared is how many must wait for a sync of the whole file system to be worth it: it also waits for what others
-// have written there.
+// fewestShared is the least number of files for which the whole file system is synced: that also waits for what other
+// programs have written.
 const fewestShared = 8
 
-// longestGather bounds how long a sync is put off for others to share it.
+// longestGather bounds how long a sync waits for others to share it.
 const longestGather = 100 * time.Millisecond
 
-// Publisher gives files their names, each only when its content is durable, and says so only when its name is durable,
-// too. Who publishes many files at once shares the syncs: all that wait are made durable by one syncfs(2), where the
-// system has it, and a few by one sync for each. Its methods may be called by several goroutines at once.
+// Publisher gives files their names, each when its content is durable, and returns when the names are durable, too.
+// Files that are published at the same time share their syncs: a few are synced one by one, many by one syncfs(2) if
+// the system has it. Its methods may be called by several goroutines at once.
 type Publisher struct {
-	shared *os.File     // of the file system, open since before anything was written; nil to share nothing
-	syncfs func() error // of that
+	shared *os.File     // a directory, opened before anything was written; nil if nothing is shared
+	syncfs func() error // of the file system of shared
 
-	turn sync.Mutex // of whoever syncs; what comes meanwhile is the next round; before mu
+	turn sync.Mutex // held by a sync, while the next round gathers; locked before mu
 
 	mu     sync.Mutex
 	next   *round
 	broken bool          // a shared sync has failed
-	coming int           // those who are expected
-	came   *sync.Cond    // somebody who was expected, or it has been waited long enough
-	last   time.Duration // that a shared sync took
+	coming int           // callers that are expected
+	came   *sync.Cond    // coming has changed, or the wait has been long enough
+	last   time.Duration // of the last shared sync
 }
 
-// round are those who wait for the same sync.
+// round is a group of callers that wait for the same sync.
 type round struct {
 	size   int  // files
-	shared bool // err counts; else each syncs its own
+	shared bool // err is the result; otherwise each caller syncs its own files
 	err    error
 	done   chan struct{}
 }
 
-// NewPublisher gives one for the files of a tree. What it syncs together must be written after this.
+// NewPublisher returns a publisher for the files of a tree. They must be written after this.
 func NewPublisher(root *os.Root) (*Publisher, error) {
 	p := &Publisher{}
 	p.came = sync.NewCond(&p.mu)
@@ -58,7 +58,7 @@ func NewPublisher(root *os.Root) (*Publisher, error) {
 	return p, nil
 }
 
-// Close is for when nobody publishes any more.
+// Close must be called after the last file is published.
 func (p *Publisher) Close() error {
 	if p.shared == nil {
 		return nil
@@ -66,15 +66,14 @@ func (p *Publisher) Close() error {
 	return p.shared.Close()
 }
 
-// Publish syncs a file with its permissions and times, calls rename, and syncs the directory that the file is in under
-// both names. If the first sync fails, rename is not called. After an error of rename or of the second sync, the file
-// may have its name or not.
+// Publish syncs a file with its permissions and times, calls rename, and syncs the directory that has both names. If
+// the first sync fails, rename is not called. If rename or the second sync fails, the file may have its name or not.
 func (p *Publisher) Publish(file File, dir *os.Root, rename func() error) error {
 	opened := systemFile(file)
 	shares := opened != nil && p.shares(opened)
 	err := p.syncOf(1, shares, file.SyncAll)
 	if err == nil && shares {
-		// What the system wrote on its own may have failed in a round before this one.
+		// What the system wrote by itself may have failed in an earlier round.
 		err = writebackError(opened)
 	}
 	if err != nil {
@@ -86,12 +85,12 @@ func (p *Publisher) Publish(file File, dir *os.Root, rename func() error) error 
 	return p.syncOf(1, shares, func() error { return SyncDir(dir, ".") })
 }
 
-// shares reports whether a file is on the file system that is synced. Another may be mounted below the root.
+// shares reports whether a file is on the shared file system. Another one may be mounted below the root.
 func (p *Publisher) shares(file descriptor) bool {
 	return p.shared != nil && sameFileSystem(p.shared, file)
 }
 
-// syncOf has so many files synced with those of others, or by own.
+// syncOf syncs a number of files together with those of other callers, or by own.
 func (p *Publisher) syncOf(files int, shares bool, own func() error) error {
 	if !shares {
 		return own()
@@ -99,8 +98,8 @@ func (p *Publisher) syncOf(files int, shares bool, own func() error) error {
 	return p.sync(files, 0, own)
 }
 
-// sync waits until all that was done before it, to so many files, is durable. So many that were expected come with
-// them. If it cannot share, it calls own.
+// sync returns when everything that was done to a number of files is durable. It brings a number of callers that were
+// expected. If it cannot share, it calls own.
 func (p *Publisher) sync(files, expected int, own func() error) error {
 	p.mu.Lock()
 	p.coming -= expected
@@ -127,7 +126,7 @@ func (p *Publisher) sync(files, expected int, own func() error) error {
 	p.gather(r)
 	if r.size < fewestShared {
 		close(r.done)
-		return own() // in its turn, so that others gather
+		return own() // with turn held, so that others gather
 	}
 	defer close(r.done)
 	start := time.Now()
@@ -143,7 +142,7 @@ func (p *Publisher) sync(files, expected int, own func() error) error {
 	return r.err
 }
 
-// expect says that so many will publish many files soon, or that they have come.
+// expect announces n callers that will soon publish many files, or takes back -n.
 func (p *Publisher) expect(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -151,8 +150,8 @@ func (p *Publisher) expect(n int) {
 	p.came.Broadcast()
 }
 
-// gather ends a round, of which the turn has come. Many files wait for others that are on their way, and not longer
-// than twice the time of a sync, since what the disk does in it hardly depends on how many they are.
+// gather closes a round, with turn held. A round of many files first waits for callers that are expected, but at most
+// twice the time of a sync, which hardly depends on the number of files.
 func (p *Publisher) gather(r *round) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -106,8 +106,8 @@ const directFlag = unix.O_DIRECT
 // canShare means that a whole file system can be synced at once.
 const canShare = true
 
-// syncsTogether reports whether syncfs(2) reaches the disk. On FUSE it ends in the kernel, which asks the program behind
-// it only for a sync of a single file.
+// syncsTogether reports whether syncfs(2) reaches the disk. On FUSE it ends in the kernel, which asks the program
+// behind it only for a sync of a single file.
 func syncsTogether(dir *os.File) bool {
 	var info unix.Statfs_t
 	err := retried(dir, "fstatfs", func(fd int) error { return unix.Fstatfs(fd, &info) })

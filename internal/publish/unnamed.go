@@ -2,8 +2,7 @@ package publish
 
 import "errors"
 
-// Unnamed are files of [Dir.CreateUnnamed] that are to be published together: many of one directory, which do not
-// replace others.
+// Unnamed is a group of files of [Dir.CreateUnnamed] that are published together. They do not replace other files.
 type Unnamed struct {
 	publisher *Publisher
 	dir       *Dir
@@ -17,22 +16,22 @@ type unnamedFile struct {
 	err  error
 }
 
-// NewUnnamed begins such files. Who publishes meanwhile waits for them for a moment, so that they share their syncs.
+// NewUnnamed starts a group in a directory. Other callers that publish wait for it briefly, to share their syncs.
 func (p *Publisher) NewUnnamed(dir *Dir) *Unnamed {
 	p.expect(1)
 	return &Unnamed{publisher: p, dir: dir, expected: true}
 }
 
-// Add adds a file that is to get a name. It is the caller's no more.
+// Add adds a file with the name that it will get. The group then owns the file.
 func (u *Unnamed) Add(file *DirFile, name string) {
 	u.files = append(u.files, &unnamedFile{file, name, nil})
 }
 
-// Publish is [Publisher.Publish] for all of them. It tells how each has fared, in the order of Add. It calls closed,
-// if it is not nil, when they are closed, before their names are durable.
+// Publish is [Publisher.Publish] for all files. It returns an error for each file, in the order of Add. If closed is
+// not nil, Publish calls it when the files are closed, before their names are durable.
 func (u *Unnamed) Publish(closed func()) []error {
 	p := u.publisher
-	shares := len(u.files) > 0 && p.shares(u.files[0]) // all are where the directory is
+	shares := len(u.files) > 0 && p.shares(u.files[0]) // all are on one file system
 	if shares {
 		u.expected = false
 		u.all(p.sync(len(u.files), 1, u.syncEach))
@@ -63,7 +62,7 @@ func (u *Unnamed) Publish(closed func()) []error {
 	return errs
 }
 
-// Drop gives up files that were not published. After Publish it does nothing.
+// Drop closes files that were not published, which removes them. After Publish it does nothing.
 func (u *Unnamed) Drop() error {
 	u.arrive()
 	var errs []error
@@ -86,7 +85,7 @@ func (u *Unnamed) arrive() {
 	}
 }
 
-// each does something with the files that have no error yet, and says how many have none then.
+// each calls do for the files that have no error yet, and returns how many have none afterwards.
 func (u *Unnamed) each(do func(*unnamedFile) error) (left int) {
 	for _, f := range u.files {
 		if f.err == nil {

@@ -75,9 +75,9 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Commit makes the file durable and gives it its name. If the name is taken, Commit replaces that file if replace is set,
-// and otherwise fails with [fs.ErrExist]. After an error nothing is left, unless it is [ErrNotDurable]. After Discard,
-// Commit fails with [fs.ErrClosed].
+// Commit makes the file durable and gives it its name. If the name is taken, Commit replaces that file if replace is
+// set, and otherwise fails with [fs.ErrExist]. After an error nothing is left, unless it is [ErrNotDurable]. After
+// Discard, Commit fails with [fs.ErrClosed].
 func (w *Writer) Commit(replace bool) error {
 	if err := w.file.Sync(); err != nil {
 		return errors.Join(w.explain(err), w.Discard())
