@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// end seals CLOSE, once, for the caller who has sealing, and starts to write it.
+// end seals CLOSE, once, and starts to write it. sealing must be held.
 func (s *sender) end() error {
 	if s.ended {
 		return nil
@@ -38,11 +38,11 @@ func (s *sender) closeWrite() error {
 const (
 	closeLimit    = 30 * time.Second // for all of Close
 	closeTimeout  = 5 * time.Second  // for closeProgress
-	closeProgress = 16 << 10         // bytes that have to be written meanwhile
+	closeProgress = 16 << 10         // bytes that must be written within closeTimeout
 )
 
-// close writes what is left, with CLOSE, and closes the network connection. It cuts off calls that are under way. If
-// the peer has ended its direction it may be gone, and then it needs no CLOSE.
+// close writes what is left, with CLOSE, and closes the network connection. It interrupts other calls. A peer that has
+// ended its direction may be gone, and then needs no CLOSE.
 func (s *sender) close(peerEnded func() bool) error {
 	if !s.sealing.TryLock() {
 		_ = s.fail(net.ErrClosed)
@@ -57,7 +57,7 @@ func (s *sender) close(peerEnded func() bool) error {
 	return errors.Join(err, s.conn.Close())
 }
 
-// finish ends the direction, as long as the peer takes what is sent, and up to closeLimit.
+// finish ends the direction, while the peer takes what is sent, within closeLimit.
 func (s *sender) finish() error {
 	limit := time.Now().Add(closeLimit)
 	for {

@@ -46,7 +46,7 @@ type Config struct {
 	invalid   error
 }
 
-// prepare does once what all handshakes need.
+// prepare checks the Config, once, and builds what all handshakes need.
 func (c *Config) prepare() error {
 	if c == nil {
 		return errors.New("secureconn: no Config")
@@ -78,8 +78,8 @@ func (c *Config) build() error {
 		CurvePreferences:       []tls.CurveID{tls.X25519MLKEM768},
 		SessionTicketsDisabled: true,
 		ClientAuth:             tls.RequireAnyClientCert,
-		// There are no authorities. Instead VerifyConnection checks the fingerprint, on both sides. The handshake fails if
-		// the peer does not hold the key.
+		// There are no authorities. Instead VerifyConnection checks the fingerprint, on both sides. The handshake
+		// fails if the peer does not hold the key.
 		InsecureSkipVerify: true,
 		VerifyConnection:   c.verify,
 	}
@@ -168,5 +168,6 @@ func selfSigned(key ed25519.PrivateKey) (*tls.Certificate, error) {
 }
 
 // Fingerprint returns the fingerprint of a public key: the SHA-256 of its X.509 form (SubjectPublicKeyInfo) in base32
-// (RFC 4648), in lower case and without padding. It has 52 characters. Fingerprint panics if the key has a wrong length.
+// (RFC 4648), in lower case and without padding. It has 52 characters. Fingerprint panics if the key has a wrong
+// length.
 func Fingerprint(public ed25519.PublicKey) string { return fingerprint.Of(public).String() }

@@ -9,22 +9,22 @@ import (
 	"time"
 )
 
-// Conn is an encrypted connection. It implements [net.Conn], [io.WriterTo] and [io.ReaderFrom]. All its methods may be
-// called at once.
+// Conn is an encrypted connection. It implements [net.Conn], [io.WriterTo] and [io.ReaderFrom]. Its methods may be
+// called concurrently.
 //
-// A deadline that passes ends the calls that wait for it and nothing else: with a new one the connection goes on. Any
-// other error, and that of a handshake, is the answer to all calls of the same direction from then on.
+// A deadline that passes ends only the calls that wait for it: after a new deadline the connection continues. Any other
+// error, and every error of the handshake, is returned by all later calls of the same direction.
 type Conn struct {
 	conn     net.Conn
 	config   *Config
 	isClient bool
 
-	shaking sync.Mutex // guards what is below, up to ready
+	shaking sync.Mutex // guards the fields up to ready
 	failure error      // of the handshake
 	peer    string
-	ready   atomic.Bool // the handshake is done, and what it has set does not change
+	ready   atomic.Bool // the handshake has succeeded; what it has set does not change
 
-	closing  sync.Mutex // guards that nobody sets isClosed twice, or a deadline that Close has not set
+	closing  sync.Mutex // held to set isClosed, and to set a deadline unless isClosed
 	isClosed atomic.Bool
 
 	sender   sender
@@ -37,13 +37,11 @@ var (
 	_ io.ReaderFrom = (*Conn)(nil)
 )
 
-// Client makes a connection that encrypts conn, as the side that speaks first in the handshake. The handshake is done
-// by the first Read or Write, or by [Conn.HandshakeContext].
-//
-// From now on nothing else may use conn, which the Conn closes.
+// Client returns a connection that encrypts conn, as the side that starts the handshake. The handshake runs in the
+// first Read or Write, or in [Conn.HandshakeContext]. The Conn owns conn and closes it.
 func Client(conn net.Conn, config *Config) *Conn { return newConn(conn, config, true) }
 
-// Server makes a connection that encrypts conn, as the side that a [Client] is at the other end of. See there.
+// Server is like [Client], for the other side.
 func Server(conn net.Conn, config *Config) *Conn { return newConn(conn, config, false) }
 
 func newConn(conn net.Conn, config *Config, isClient bool) *Conn {
@@ -55,21 +53,20 @@ func newConn(conn net.Conn, config *Config, isClient bool) *Conn {
 	return c
 }
 
-// fail ends the sending half too, with the calls that wait for a peer to take what they send: what has come is not
-// authentic.
+// fail ends the sending half, with the calls that wait for the peer, after the receiving half has failed.
 func (c *Conn) fail(err error) {
 	_ = c.sender.fail(err)
 	_ = c.conn.SetWriteDeadline(time.Unix(1, 0)) // the error is the one above
 }
 
-// Handshake runs the handshake if that has not been done. See [Conn.HandshakeContext].
+// Handshake calls [Conn.HandshakeContext] without a deadline.
 func (c *Conn) Handshake() error { return c.HandshakeContext(context.Background()) }
 
-// HandshakeContext runs the handshake if that has not been done, and otherwise gives its result. It ends with the
-// cause of ctx when that is done, and with [context.DeadlineExceeded] after [Config.HandshakeTimeout]; ctx plays no
-// part afterwards. A handshake that has failed cannot be tried again, and the caller closes the connection.
+// HandshakeContext runs the handshake, or returns its result if it has run. It ends with the cause of ctx when ctx is
+// done, and with [context.DeadlineExceeded] after [Config.HandshakeTimeout]. After it returns, ctx has no effect. A
+// failed handshake cannot be repeated: the caller closes the connection.
 //
-// Errors are a [*PeerError] if the peer is not one of those in the Config, and [ErrRefused] if the peer has ended it.
+// The error is a [*PeerError] if this side does not accept the peer, and [ErrRefused] if the peer refuses.
 func (c *Conn) HandshakeContext(ctx context.Context) error {
 	if c.ready.Load() {
 		return nil
@@ -85,7 +82,7 @@ func (c *Conn) HandshakeContext(ctx context.Context) error {
 	return c.failure
 }
 
-// enter shakes hands, unless the connection is closed.
+// enter runs the handshake, unless the connection is closed.
 func (c *Conn) enter() error {
 	if c.isClosed.Load() {
 		return net.ErrClosed
@@ -93,8 +90,7 @@ func (c *Conn) enter() error {
 	return c.leave(c.Handshake())
 }
 
-// leave returns the error of a call: net.ErrClosed once the connection is closed, and not what the network reports
-// then.
+// leave returns the error of a call: net.ErrClosed instead of a network error once the connection is closed.
 func (c *Conn) leave(err error) error {
 	if err != nil && c.isClosed.Load() {
 		return net.ErrClosed
@@ -102,12 +98,12 @@ func (c *Conn) leave(err error) error {
 	return err
 }
 
-// Read implements [net.Conn]. It waits for one record at least, and gives as many of those that have come as fit. It
-// opens them straight into p if p has room for a whole one, which is up to 256 KiB. A p of no bytes gives 0 at once.
+// Read implements [net.Conn]. It waits for at least one record, and reads as many as have arrived and fit. It opens
+// records directly into p if p has room for a whole one, of at most 256 KiB. If p is empty, Read returns at once.
 //
-// The error is [io.EOF] after the last byte of a stream that the peer has ended, and nowhere else. It is
-// [io.ErrUnexpectedEOF] if the connection ends without that, that of the network if it was broken off, and
-// [ErrRecord] if what came is not what the peer has sent.
+// The error is [io.EOF] only after the last byte of a stream that the peer has ended. It is [io.ErrUnexpectedEOF] if
+// the connection ends before that, the error of the network if it breaks, and [ErrRecord] if a record is not
+// authentic.
 func (c *Conn) Read(p []byte) (int, error) {
 	if err := c.enter(); err != nil {
 		return 0, err
@@ -119,8 +115,8 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return n, c.leave(err)
 }
 
-// WriteTo implements [io.WriterTo]: it writes all that comes to w, up to the end of the stream. What w gets is not
-// copied for it, and w must not change it.
+// WriteTo implements [io.WriterTo]: it writes the rest of the stream to w, without copying. As always, w must not
+// change what it is given.
 func (c *Conn) WriteTo(w io.Writer) (int64, error) {
 	if err := c.enter(); err != nil {
 		return 0, err
@@ -129,8 +125,9 @@ func (c *Conn) WriteTo(w io.Writer) (int64, error) {
 	return n, c.leave(err)
 }
 
-// Write implements [net.Conn]. It returns when p is sealed, and written up to a bound; see the package comment. The
-// number of bytes counts what was sealed: with a deadline, the rest of it is written when the next deadline allows.
+// Write implements [net.Conn]. It returns when p is sealed, with at most 2 MiB still to be written; see the package
+// comment. The result counts bytes that were sealed: after a deadline, the rest is written when the next deadline
+// allows.
 func (c *Conn) Write(p []byte) (int, error) {
 	if err := c.enter(); err != nil {
 		return 0, err
@@ -139,7 +136,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return n, c.leave(err)
 }
 
-// ReadFrom implements [io.ReaderFrom]: it sends what r has, up to the end, as it comes.
+// ReadFrom implements [io.ReaderFrom]: it sends what it reads from r, up to the end, as it arrives.
 func (c *Conn) ReadFrom(r io.Reader) (int64, error) {
 	if err := c.enter(); err != nil {
 		return 0, err
@@ -148,8 +145,8 @@ func (c *Conn) ReadFrom(r io.Reader) (int64, error) {
 	return n, c.leave(err)
 }
 
-// WriteBuffers sends all slices of a list, in as few records as they fit into, and empties it. It is what
-// [net.Buffers.WriteTo] is for a connection without encryption.
+// WriteBuffers sends all slices of a list, in as few records as possible, and empties the list. It does what
+// [net.Buffers.WriteTo] does for a connection without encryption.
 func (c *Conn) WriteBuffers(list *net.Buffers) (int64, error) {
 	if err := c.enter(); err != nil {
 		return 0, err
@@ -158,8 +155,8 @@ func (c *Conn) WriteBuffers(list *net.Buffers) (int64, error) {
 	return n, c.leave(err)
 }
 
-// CloseWrite ends the stream to the peer, who reads [io.EOF] after the last byte. It returns when everything is
-// written. The other direction goes on.
+// CloseWrite ends the stream to the peer, which reads [io.EOF] after the last byte. It returns when everything is
+// written. The other direction stays open.
 func (c *Conn) CloseWrite() error {
 	if err := c.enter(); err != nil {
 		return err
@@ -167,24 +164,23 @@ func (c *Conn) CloseWrite() error {
 	return c.leave(c.sender.closeWrite())
 }
 
-// Close sends the bytes that are left, ends the stream to the peer, and closes the network connection. It waits for the
-// peer to take them, at most 30 seconds in all. If the peer takes less than 16 KiB in 5 seconds, or the 30 seconds have
-// passed, it gives up with an error. A program that has more to send to a slow peer calls [Conn.CloseWrite] first,
-// which waits until the deadline for writes.
+// Close sends the bytes that are left, ends the stream to the peer, and closes the network connection. It fails if the
+// peer takes less than 16 KiB in 5 seconds, or after 30 seconds. A program that has more to send to a slow peer calls
+// [Conn.CloseWrite] first, which waits until the write deadline.
 //
-// Close cuts off calls that are under way in other goroutines. If one of them is sending, the stream is not ended, so
-// that the peer reads [io.ErrUnexpectedEOF]. From the beginning of Close on, all calls that fail return
-// [net.ErrClosed], a second Close too, and Read returns no bytes that were received before.
+// Close interrupts calls in other goroutines. If one of them is sending, the stream is not ended, so the peer reads
+// [io.ErrUnexpectedEOF]. Once Close has begun, all calls that fail return [net.ErrClosed], including a second Close,
+// and Read returns no bytes that were received before.
 //
-// That Close has no error does not mean that the peer has everything. As always with TCP, the system even drops what is
-// on its way if the peer has sent bytes that nobody has read. Who has to know calls CloseWrite and reads up to the end.
+// If Close succeeds, the peer may still not have everything. As always with TCP, the system even drops bytes on their
+// way if the peer has sent bytes that were not read. To be certain, call CloseWrite and read to the end.
 func (c *Conn) Close() error {
 	c.closing.Lock()
 	if c.isClosed.Swap(true) {
 		c.closing.Unlock()
 		return net.ErrClosed
 	}
-	_ = c.conn.SetReadDeadline(time.Unix(1, 0)) // ends the Read that waits, before the peer has taken what is sent
+	_ = c.conn.SetReadDeadline(time.Unix(1, 0)) // ends a Read, before the peer has taken what is sent
 	c.closing.Unlock()
 	if !c.ready.Load() {
 		return c.conn.Close()
@@ -206,7 +202,7 @@ func (c *Conn) SetDeadline(t time.Time) error {
 	return c.SetWriteDeadline(t)
 }
 
-// SetReadDeadline implements [net.Conn]. After Close it is [net.ErrClosed].
+// SetReadDeadline implements [net.Conn]. After Close it fails with [net.ErrClosed].
 func (c *Conn) SetReadDeadline(t time.Time) error {
 	c.closing.Lock()
 	defer c.closing.Unlock()
@@ -216,7 +212,7 @@ func (c *Conn) SetReadDeadline(t time.Time) error {
 	return c.conn.SetReadDeadline(t)
 }
 
-// SetWriteDeadline implements [net.Conn]. After Close, which sets its own, it is [net.ErrClosed].
+// SetWriteDeadline implements [net.Conn]. After Close, which sets its own deadline, it fails with [net.ErrClosed].
 func (c *Conn) SetWriteDeadline(t time.Time) error {
 	c.closing.Lock()
 	defer c.closing.Unlock()
@@ -235,15 +231,15 @@ func (c *Conn) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// NetConn gives the connection that is encrypted. To read from it, write to it or set its deadlines breaks the Conn.
+// NetConn returns the underlying connection. Reading, writing or setting deadlines on it breaks the Conn.
 func (c *Conn) NetConn() net.Conn { return c.conn }
 
-// Traffic returns how many bytes of records, whole or in part, were received from the network and written to it. It
-// shows that a peer is there long before a record is complete: on a line of 64 kbit/s one takes half a minute. Written
-// bytes may still be in a queue of the system.
+// Traffic returns how many bytes of records were received from the network and written to it. It shows that a peer is
+// alive long before a record is complete, which takes half a minute at 64 kbit/s. Written bytes may still be queued by
+// the system.
 func (c *Conn) Traffic() (received, sent int64) { return c.receiver.arrived.Load(), c.sender.written() }
 
-// Peer gives the fingerprint of the peer, or "" before the handshake is done.
+// Peer returns the fingerprint of the peer, or "" before the handshake has succeeded.
 func (c *Conn) Peer() string {
 	if !c.ready.Load() {
 		return ""
@@ -251,14 +247,14 @@ func (c *Conn) Peer() string {
 	return c.peer
 }
 
-// Stats are counters of a connection, from its handshake on. Bytes are those of the caller, without headers and tags.
+// Stats are counters of a connection, from the end of its handshake. Bytes are plaintext, without headers and tags.
 type Stats struct {
 	BytesSent, BytesReceived     int64
 	RecordsSent, RecordsReceived int64
 	RekeysSent, RekeysReceived   int64
 }
 
-// Stats gives the counters as they are now.
+// Stats returns the current counters.
 func (c *Conn) Stats() Stats {
 	out, in := &c.sender.out, &c.receiver.in
 	return Stats{

@@ -5,15 +5,15 @@
 //	listener, err := secureconn.Listen("tcp", ":7000", config)
 //	conn, err := secureconn.Dial(ctx, "tcp", "example.com:7000", config)
 //
-// The handshake is TLS 1.3 of crypto/tls and nothing else. Then the package takes the connection over with records of
-// its own, which are larger than those of TLS: fewer calls and fewer copies for each byte, and sealing, writing,
-// reading and opening at the same time. Both ends must be this package.
+// The handshake is TLS 1.3 of crypto/tls, without changes. After it the package uses records of its own, which are
+// larger than those of TLS. That takes fewer calls and copies for each byte, and sealing, writing, reading and opening
+// run at the same time. Both ends must use this package.
 //
-// # Who is there
+// # Peers
 //
-// A peer is an Ed25519 key, and its fingerprint is the hash of the public half; see [Fingerprint]. Each side shows a
-// self-signed certificate for its key, proves that it holds it, and is refused if the other does not list it in
-// [Config.Peers]. Names, times and issuers in a certificate mean nothing, and there are no authorities.
+// A peer is an Ed25519 key, and its fingerprint is the hash of the public key; see [Fingerprint]. Each side presents a
+// self-signed certificate and proves that it holds the key. [Config.Peers] or [Config.Authorize] of the other side
+// decides about the fingerprint. There are no authorities: names, times and issuers in a certificate mean nothing.
 //
 // # Handshake
 //
@@ -29,17 +29,17 @@
 //	   │  records, both ways, from the next byte on                  │
 //	   │◀═══════════════════════════════════════════════════════════▶│
 //
-// Neither side takes another version, another key exchange or another protocol, and there are no session tickets. The
-// byte tells the client that it was accepted. Without it a client would learn of a refusal when it reads, if it reads.
-// Neither side takes more than 16 KiB from the other up to there.
+// Neither side accepts another version, key exchange or protocol, and there are no session tickets. The byte tells the
+// client that it was accepted; otherwise a client would learn of a refusal only from its first Read. Neither side
+// accepts more than 16 KiB from the other before the first record.
 //
-// The last TLS record and the first record may come in one segment. So TLS reads through a buffer that never gives it
-// more than the rest of one TLS record; what is behind the last one stays there, and is where the record layer begins.
+// The last TLS record and the first record may arrive together. So TLS reads through a buffer that returns at most the
+// rest of one TLS record, and what follows the last one stays in the buffer for the record layer.
 //
 // # Keys
 //
-// Each direction has a chain of secrets of 32 bytes. The first comes from the exporter of TLS (RFC 8446, section 7.5),
-// bound to both fingerprints, here as the 32 bytes of the hashes:
+// Each direction has a chain of 32-byte secrets. The first comes from the TLS exporter (RFC 8446, section 7.5), with
+// both fingerprints, 32 bytes each, as context:
 //
 //	context = fingerprint of the client ‖ fingerprint of the server
 //	label   = "EXPORTER-culvert-conn/1 client" for what the client sends
@@ -49,7 +49,7 @@
 //	key(n)  = HKDF-Expand-SHA-256(S(n), "culvert-conn/1 key", 32)
 //	iv(n)   = HKDF-Expand-SHA-256(S(n), "culvert-conn/1 iv", 12)
 //
-// The cipher is ChaCha20-Poly1305 if TLS has agreed on it, which it does where one side lacks the hardware for AES, and
+// The cipher is ChaCha20-Poly1305 if TLS has negotiated it, which it does if one side lacks AES hardware, and
 // AES-256-GCM otherwise.
 //
 // # Records
@@ -72,46 +72,43 @@
 //	2     REKEY  none                 the records that follow in this direction are under S(n+1)
 //	3     CLOSE  none                 the stream of this direction ends here
 //
-// The sequence counts all records of a direction from 0, through re-keys too, and never travels: a record that was
-// repeated, left out, moved, or sent back to its sender does not open. A header that is not as above is refused before
-// anything is allocated for it, and a record that does not open ends the connection in both directions.
+// The sequence counts all records of a direction from 0, across re-keys, and is never sent: a record that was repeated,
+// omitted, moved, or sent back to its sender does not open. An invalid header is rejected before anything is allocated
+// for it. A record that does not open ends the connection in both directions.
 //
-// A REKEY is sealed under the old key; a DATA or CLOSE record comes next, not another REKEY. A sender sends one before
-// the record that would take what is under the key beyond 1 GiB, headers and tags included, and before the first
-// record that comes more than 15 minutes after the key was taken into use. A receiver refuses more than 64 GiB under
-// one key. Neither waits for the other: each direction goes on with its new key at once.
+// A REKEY is sealed under the old key. The next record is a DATA or CLOSE record. A sender sends a REKEY before the
+// record that would exceed 1 GiB under one key, headers and tags included, and before the first record more than 15
+// minutes after the key was first used. A receiver accepts at most 64 GiB under one key. Neither side waits for the
+// other: each direction continues with its new key at once.
 //
-// A direction ends with CLOSE. Nothing after it is read. A connection that ends without it is [io.ErrUnexpectedEOF], so
-// that nobody who cuts it can make a part look like the whole.
+// A direction ends with CLOSE, and nothing after it is read. A connection that ends without CLOSE is
+// [io.ErrUnexpectedEOF], so cutting it cannot make a part look like the whole.
 //
-// # What happens where
+// # Concurrency
 //
 //	Write ──seal──▶ queue ──write──▶ network ──read──▶ queue ──open──▶ Read
 //	└─ caller ─┘    └─ helper ─┘                └─ helper ─┘    └─ caller ─┘
 //
-// Small writes go out in the goroutine of the caller. Those of 16 KiB or more are written by a helper while the caller
-// seals the next record. Of 128 KiB or more, up to 512 KiB become two records, and another goroutine seals one of them.
-// So Write returns when its bytes are sealed, with at most 2 MiB that are still to be written, as a kernel returns when
-// it has copied them: an error that comes later is that of the next Write, CloseWrite or Close, and a program that ends
-// without Close may lose what it wrote last. What is written while the helper is at work is added to what it writes
-// next.
+// Writes of less than 16 KiB are sent by the caller's goroutine. For larger ones a helper writes while the caller
+// seals the next record. From 128 KiB on, up to 512 KiB become two records, one of which another goroutine seals. So
+// Write returns when its bytes are sealed, with at most 2 MiB still to be written. A later error is returned by the
+// next Write, CloseWrite or Close, and a program that ends without Close may lose what it wrote last. What is written
+// while the helper is busy joins the helper's next write.
 //
-// What comes in bulk, 32 KiB at once, is read ahead by a helper. It waits for more when nothing has come, and ends when
-// less comes. Read opens records straight into the slice it was given if they fit, one of them in another goroutine if
-// there are more, and else in place, to hand them out piece by piece. [Conn.WriteTo] hands out what was opened in
-// place, and [Conn.ReadFrom] seals in place what it reads.
+// If 32 KiB arrive at once, a helper reads ahead. It waits for more if nothing has arrived, and ends when less arrives.
+// Read opens records directly into its argument if they fit, one of them in another goroutine if there are several.
+// Otherwise it opens them in place and copies. [Conn.WriteTo] passes on what was opened in place, and [Conn.ReadFrom]
+// seals in place what it reads.
+//
+// All methods of a Conn may be called concurrently. Read and WriteTo take turns, and so do Write, ReadFrom,
+// WriteBuffers and CloseWrite. Close and the deadlines wait for none of them. Close waits at most 30 seconds for the
+// peer to take what is left. Every call that fails after it returns net.ErrClosed.
 //
 // # Memory
 //
-// An idle connection has a buffer of 8 KiB, and one goroutine at most. A busy one takes its buffers from the free lists
-// of package bytebuf, and gives each back when it is empty: at most 4 of 640 KiB to send, and 6 to receive, of 320 KiB,
-// or of 640 KiB if the peer sends the longest records there may be. That is 6.3 MiB in all, whatever the peer does and
-// whoever does not read. There is no bound over all connections, because one whose peer is slow would take the buffers
-// of the others: who accepts connections bounds their number.
-//
-// # Sharing
-//
-// All methods of a Conn may be called at once. Calls of Read and WriteTo take turns, and so do Write, ReadFrom,
-// WriteBuffers and CloseWrite. Close and the deadlines wait for none of them. Close waits for the peer, at most 30
-// seconds, to take what is left; every call that fails from then on returns net.ErrClosed.
+// An idle connection has a buffer of 8 KiB and at most one goroutine. A busy one takes its buffers from the free lists
+// of package bytebuf and returns each when it is empty: at most 4 of 640 KiB for sending, and 6 for receiving, of 320
+// KiB, or of 640 KiB if the peer sends the longest records. That is at most 6.3 MiB, whatever the peer does. All
+// connections together have no bound, because a slow peer would then take the buffers of the others: a program that
+// accepts connections must limit their number.
 package secureconn

@@ -11,8 +11,8 @@ import (
 // repeated, omitted or moved, or that does not follow the package comment. None of its data was returned.
 var ErrRecord = errors.New("secureconn: a record is not authentic")
 
-// ErrRefused is the error of a handshake that was broken off by the peer, or by an attacker in its name. Most likely the
-// peer does not accept the fingerprint of this side, which is in the text.
+// ErrRefused is the error of a handshake that was broken off by the peer, or by an attacker in its name. Most likely
+// the peer does not accept the fingerprint of this side, which is in the text.
 var ErrRefused = errors.New("secureconn: the peer has refused the connection")
 
 // PeerError is the error of a handshake with a peer that [Config.Peers] or [Config.Authorize] does not accept. The peer
@@ -38,14 +38,14 @@ var (
 	errEnded       = errors.New("secureconn: the direction has ended")
 )
 
-// maxEmptyReads is how many reads in a row may return neither bytes nor an error, as in package bufio.
+// maxEmptyReads is how many consecutive reads may return neither bytes nor an error, as in package bufio.
 const maxEmptyReads = 100
 
-// isTimeout tells errors of a deadline, after which a connection can go on, from others. Among the others is that of a
-// system which has waited too long for the peer, and has given the connection up.
+// isTimeout reports whether an error is that of a deadline, after which a connection can continue. ETIMEDOUT is not:
+// the system has given up the connection.
 func isTimeout(err error) bool {
 	if err == nil {
-		return false // nearly always, and what follows allocates
+		return false // the usual case; the rest allocates
 	}
 	var timeout net.Error
 	return errors.As(err, &timeout) && timeout.Timeout() && !errors.Is(err, syscall.ETIMEDOUT)

@@ -5,11 +5,11 @@ import (
 	"net"
 )
 
-// firstRead is how much ReadFrom asks for at first. It asks for more as long as it gets all it asks for, and for less
-// if it gets less than half: what it asks for and does not get has to be cleared.
+// firstRead is how much ReadFrom asks for at first. It asks for twice as much after a full read, and for half as much
+// if it gets less than half, because the unused part has to be cleared.
 const firstRead = 4 << 10
 
-// readFrom is ReadFrom. It seals what it reads in place.
+// readFrom implements ReadFrom. It seals in place what it reads.
 func (s *sender) readFrom(r io.Reader) (n int64, err error) {
 	s.sealing.Lock()
 	defer s.sealing.Unlock()
@@ -40,9 +40,9 @@ func (s *sender) readFrom(r io.Reader) (n int64, err error) {
 	}
 }
 
-// readOnce sends what one Read of r gives, at most size bytes.
+// readOnce sends the result of one Read of r, at most size bytes.
 func (s *sender) readOnce(r io.Reader, size int) (n int, readErr, err error) {
-	// What is queued must not wait for what r has yet to give, so the parcel is one of its own. A REKEY may come first.
+	// What is queued must not wait for r, so this is a new parcel. A REKEY may come first.
 	buf, err := s.reserve(size+2*overhead, false)
 	if err != nil {
 		return 0, nil, err
@@ -53,7 +53,7 @@ func (s *sender) readOnce(r io.Reader, size int) (n int, readErr, err error) {
 	if n < 0 || n > size {
 		n, readErr = 0, errCount
 	}
-	// A reader may use all of it, whatever it returns, and others get the memory that the record does not cover.
+	// A reader may use all of the slice as scratch space, and the memory after the record is reused by others.
 	clear(plaintext[n:])
 	if n == 0 {
 		s.unreserve()
@@ -73,7 +73,7 @@ func (s *sender) readOnce(r io.Reader, size int) (n int, readErr, err error) {
 	return n, readErr, s.dispatch(from, len(sealed), n >= writeBehind)
 }
 
-// writeBuffers is WriteBuffers. Slices that are smaller than a record are gathered, and then sealed in place.
+// writeBuffers implements WriteBuffers. Slices that are smaller than a record are joined, and then sealed in place.
 func (s *sender) writeBuffers(list *net.Buffers) (n int64, err error) {
 	s.sealing.Lock()
 	defer s.sealing.Unlock()
@@ -109,8 +109,8 @@ func (s *sender) writeBuffers(list *net.Buffers) (n int64, err error) {
 	return n, nil
 }
 
-// take removes the first n bytes from the list. It gives them as they are if one slice has them all, and else copies
-// them into room.
+// take removes the first n bytes from the list. If one slice has them all it returns a part of that, and otherwise it
+// copies them to room.
 func take(list *net.Buffers, n int, room []byte) []byte {
 	for len((*list)[0]) == 0 {
 		*list = (*list)[1:]

@@ -13,22 +13,22 @@ import (
 	"culvert/internal/fingerprint"
 )
 
-// accepted is what the server sends as application data of TLS when it has accepted the client.
+// accepted is sent by the server as TLS application data once it has accepted the client.
 const accepted = 0x01
 
-// maxHandshake is how many bytes TLS gets to read. It takes some 2,500; crypto/tls alone would keep, and parse,
-// certificates of 256 KiB from anybody.
+// maxHandshake is how many bytes TLS may read. It needs about 2,500, but crypto/tls would store and parse certificates
+// of 256 KiB from any client.
 const maxHandshake = 16 << 10
 
-// gate is the connection that TLS reads from. It hands out no more than the rest of one TLS record at a time, so that
-// what comes behind the last one stays in its batch, for the record layer.
+// gate is the connection that TLS reads from. A Read returns at most the rest of one TLS record, so that what follows
+// the last one stays in the batch, for the record layer.
 type gate struct {
 	net.Conn
 	batch  *batch
-	passed int     // bytes that were handed out
+	passed int     // bytes that were returned
 	header [5]byte // of the TLS record: type, version, length
-	got    int     // bytes of the header that were handed out
-	left   int     // bytes behind the header that were not
+	got    int     // bytes of the header that were returned
+	left   int     // bytes after the header that were not
 }
 
 // Read implements io.Reader.
@@ -70,14 +70,14 @@ func (c *Conn) newGate() *gate {
 	return &gate{Conn: c.conn, batch: c.receiver.obtain(idleBatch)}
 }
 
-// handshake runs TLS and hands the connection over to the record layer.
+// handshake runs TLS and passes the connection to the record layer.
 func (c *Conn) handshake(ctx context.Context) (err error) {
 	if err := c.config.prepare(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.config.timeout())
 	defer cancel()
-	stop := context.AfterFunc(ctx, func() { _ = c.conn.Close() }) // the error is that of the context
+	stop := context.AfterFunc(ctx, func() { _ = c.conn.Close() }) // the cause of ctx is returned
 	defer func() {
 		if !stop() {
 			err = fmt.Errorf("secureconn: handshake: %w", context.Cause(ctx))
@@ -98,7 +98,7 @@ func (c *Conn) handshake(ctx context.Context) (err error) {
 	return nil
 }
 
-// agree runs the handshake of TLS and gives both directions their keys.
+// agree runs the TLS handshake and sets the keys of both directions.
 func (c *Conn) agree(session *tls.Conn) error {
 	if err := session.Handshake(); err != nil {
 		return err
@@ -147,7 +147,7 @@ func (c *Conn) confirm(session *tls.Conn) error {
 	return nil
 }
 
-// takeOver leaves what has come behind the last record of TLS to the receiver.
+// takeOver passes what follows the last TLS record to the receiver.
 func (c *Conn) takeOver(b *batch) {
 	c.receiver.mu.Lock()
 	defer c.receiver.mu.Unlock()
@@ -160,7 +160,7 @@ func (c *Conn) takeOver(b *batch) {
 	c.receiver.partial = b
 }
 
-// handshakeError says what a failure means.
+// handshakeError returns the error that callers see for a failure.
 func handshakeError(err error, own fingerprint.Fingerprint) error {
 	var peer *PeerError
 	var remote *net.OpError

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 )
 
-// The names of the package comment. They are part of the format.
+// The names in the package comment, which are part of the format.
 const (
 	protocol    = "culvert-conn/1"
 	labelClient = "EXPORTER-culvert-conn/1 client"
@@ -29,15 +29,15 @@ const (
 	nonceSize  = 12
 )
 
-// The bounds of what one key seals. RFC 8446, section 5.5, lets AES-GCM seal 2^24.5 records of 16 KiB, 362 GiB, with a
-// chance of 2^-57 that it shows.
+// The limits of one key. RFC 8446, section 5.5, lets AES-GCM seal 2^24.5 records of 16 KiB, or 362 GiB, with an
+// attacker's advantage of 2^-57.
 const (
 	rekeyBytes = 1 << 30
 	rekeyAge   = 15 * time.Minute
 	maxBytes   = 64 << 30 // for a receiver
 )
 
-// newAEAD gives the cipher that goes with a cipher suite of TLS.
+// newAEAD returns the cipher for a TLS cipher suite.
 func newAEAD(suite uint16) func(key []byte) (cipher.AEAD, error) {
 	if suite == tls.TLS_CHACHA20_POLY1305_SHA256 {
 		return chacha20poly1305.New
@@ -51,18 +51,17 @@ func newAEAD(suite uint16) func(key []byte) (cipher.AEAD, error) {
 	}
 }
 
-// direction has the keys and the counters of one direction of a connection. Its methods are called by one goroutine at
-// a time.
+// direction has the keys and counters of one direction. Its methods must not be called concurrently.
 type direction struct {
 	newAEAD  func(key []byte) (cipher.AEAD, error)
 	secret   []byte // S(n)
 	aead     cipher.AEAD
 	iv       [nonceSize]byte
-	work     work      // of seal and open; here because it would be allocated for each record elsewhere
+	work     work      // of seal and open, so that it is not allocated for each record
 	sequence uint64    // of the next record
 	under    int64     // bytes under the key
-	since    time.Time // when the key was taken into use
-	fresh    bool      // no other record has followed the last REKEY
+	since    time.Time // when the key was first used
+	fresh    bool      // the last record was a REKEY
 
 	limit int64 // bytes under one key
 	age   time.Duration
@@ -70,7 +69,7 @@ type direction struct {
 	bytes, records, rekeys atomic.Int64 // for Stats
 }
 
-// start takes a secret into use.
+// start derives the key from a secret.
 func (d *direction) start(secret []byte) error {
 	key, err := hkdf.Expand(sha256.New, secret, infoKey, keySize)
 	if err != nil {
@@ -90,7 +89,8 @@ func (d *direction) start(secret []byte) error {
 	return nil
 }
 
-// next goes on to the next secret. The last one is overwritten, and its cipher left to the collector.
+// next replaces the secret by the next one. The old secret is overwritten, and its cipher left to the garbage
+// collector.
 func (d *direction) next() error {
 	secret, err := hkdf.Expand(sha256.New, d.secret, infoNext, secretSize)
 	if err != nil {
@@ -102,13 +102,13 @@ func (d *direction) next() error {
 	return d.start(secret)
 }
 
-// forget gives the keys up. No record is sealed or opened from then on.
+// forget drops the keys, so that no record can be sealed or opened.
 func (d *direction) forget() {
 	clear(d.secret)
 	d.aead = nil
 }
 
-// number gives w the key and the nonce of the next record, which takes n bytes with its header and tag.
+// number sets the key and the nonce of the next record, which has n bytes with its header and tag.
 func (d *direction) number(w *work, n int) error {
 	if d.aead == nil {
 		return errEnded
@@ -125,7 +125,7 @@ func (d *direction) number(w *work, n int) error {
 	return nil
 }
 
-// isDue reports whether a record of n bytes has to be under the next key.
+// isDue reports whether a record of n bytes needs the next key.
 func (d *direction) isDue(n int) bool {
 	return d.under+int64(n) > d.limit || time.Since(d.since) > d.age
 }

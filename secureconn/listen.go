@@ -5,8 +5,7 @@ import (
 	"net"
 )
 
-// Dial connects to an address, as [net.Dialer] does, and runs the handshake. ctx bounds both; it plays no part
-// afterwards.
+// Dial connects to an address, as [net.Dialer] does, and runs the handshake. After it returns, ctx has no effect.
 func Dial(ctx context.Context, network, address string, config *Config) (*Conn, error) {
 	if err := config.prepare(); err != nil {
 		return nil, err
@@ -18,7 +17,7 @@ func Dial(ctx context.Context, network, address string, config *Config) (*Conn, 
 	tune(conn)
 	c := Client(conn, config)
 	if err := c.HandshakeContext(ctx); err != nil {
-		_ = conn.Close() // of no use, whatever it says
+		_ = conn.Close() // the error of the handshake says more
 		return nil, err
 	}
 	return c, nil
@@ -36,8 +35,8 @@ func Listen(network, address string, config *Config) (net.Listener, error) {
 	return NewListener(inner, config), nil
 }
 
-// NewListener makes a listener whose Accept gives a [*Conn] for each connection of inner, made by [Server]. The
-// handshake is not done yet, so that who is slow with it keeps nobody else waiting.
+// NewListener returns a listener whose Accept returns a [*Conn], made by [Server], for each connection of inner. Accept
+// does not run the handshake, so that a slow client does not delay others.
 func NewListener(inner net.Listener, config *Config) net.Listener { return &listener{inner, config} }
 
 type listener struct {
@@ -55,12 +54,12 @@ func (l *listener) Accept() (net.Conn, error) {
 	return Server(conn, l.config), nil
 }
 
-// localQueue is the send buffer of a connection within one machine.
+// localQueue is the size of the send buffer of a connection within one machine.
 const localQueue = 256 << 10
 
-// tune keeps what is queued between two processes of one machine small enough for the caches of a core. The system lets
-// the queue grow to megabytes, which pays on a long way and, where there is none, has each byte fetched from memory
-// again: the measurements are in bench.
+// tune keeps the queue between two processes of one machine small enough for the caches of a core. The system lets it
+// grow to megabytes, which helps over a distance. Within a machine each byte would be fetched from memory again: see
+// the measurements in bench.
 func tune(conn net.Conn) {
 	tcp, ok := conn.(*net.TCPConn)
 	if !ok {
@@ -71,5 +70,5 @@ func tune(conn net.Conn) {
 	if !ok || !isTCP || !local.IP.Equal(remote.IP) {
 		return
 	}
-	_ = tcp.SetWriteBuffer(localQueue) // without it the connection is slower, and no worse
+	_ = tcp.SetWriteBuffer(localQueue) // without it the connection is only slower
 }

@@ -5,7 +5,7 @@ import (
 	"net"
 )
 
-// record gives the next complete record of current, unless the direction has ended. It is not opened yet.
+// record returns the next complete record of current, still sealed, or nil.
 func (r *receiver) record() []byte {
 	b := r.current
 	if r.failure != nil || b == nil || b.next == b.whole {
@@ -19,7 +19,7 @@ func (r *receiver) record() []byte {
 	return b.buf[b.next : b.next+n]
 }
 
-// end makes err the answer to all calls from now on. If it is not the end of the stream, the other direction ends too.
+// end makes all later calls return err. If it is not the end of the stream, the other direction ends, too.
 func (r *receiver) end(err error) {
 	r.failure = err
 	r.rest = nil
@@ -28,7 +28,7 @@ func (r *receiver) end(err error) {
 	}
 }
 
-// open opens the next record into dst, if that has room for the plaintext, or else in place.
+// open opens the next record into dst if the plaintext fits, and otherwise in place.
 func (r *receiver) open(record, dst []byte) (plaintext []byte, inPlace bool) {
 	n := len(record) - overhead
 	if inPlace = n > len(dst); inPlace {
@@ -51,7 +51,7 @@ func (r *receiver) open(record, dst []byte) (plaintext []byte, inPlace bool) {
 	return plaintext, inPlace
 }
 
-// read is Read.
+// read implements Read.
 func (r *receiver) read(p []byte) (int, error) {
 	r.reading.Lock()
 	defer r.reading.Unlock()
@@ -61,7 +61,7 @@ func (r *receiver) read(p []byte) (int, error) {
 	}
 	filled, err := r.fill(p)
 	n := r.join(filled)
-	clear(p[n:filled]) // it came behind what is not authentic
+	clear(p[n:filled]) // a record before it was not authentic
 	if n > 0 {
 		return n, nil
 	}
@@ -71,7 +71,7 @@ func (r *receiver) read(p []byte) (int, error) {
 	return 0, err
 }
 
-// fill waits for one record, and puts into p what has come of those that fit. It leaves one of them to the opener.
+// fill waits for one record, and opens into p those that have arrived and fit. It leaves one of them to the opener.
 func (r *receiver) fill(p []byte) (n int, err error) {
 	for n < len(p) {
 		if len(r.rest) > 0 {
@@ -115,20 +115,20 @@ func (r *receiver) fill(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// hasNext reports whether another record has come behind one of current.
+// hasNext reports whether another record has arrived after one of current.
 func (r *receiver) hasNext(record []byte) bool {
 	return r.current.next+len(record) < r.current.whole || r.isReady()
 }
 
-// isReady reports whether another batch has come behind current.
+// isReady reports whether another batch has arrived.
 func (r *receiver) isReady() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.waiting > 0
 }
 
-// openBeside has the opener open a DATA record of current into dst, which is the slice of the caller from at on, and
-// gives the length of its plaintext.
+// openBeside starts the opener with a DATA record of current, and returns the length of its plaintext. dst is the
+// caller's slice from at on.
 func (r *receiver) openBeside(record, dst []byte, at int) int {
 	if err := r.in.expect(&r.second, dst[:0], record); err != nil {
 		r.end(err)
@@ -141,8 +141,8 @@ func (r *receiver) openBeside(record, dst []byte, at int) int {
 	return len(record) - overhead
 }
 
-// join waits for the opener, if it is at work. It gives how many of n bytes are authentic: those before its record, if
-// that does not open.
+// join waits for the opener, if it is running. It returns how many of n bytes are authentic: all, or those before the
+// opener's record if that does not open.
 func (r *receiver) join(n int) int {
 	if r.opening == nil {
 		return n
@@ -162,7 +162,7 @@ func (r *receiver) join(n int) int {
 	return n
 }
 
-// writeTo is WriteTo.
+// writeTo implements WriteTo.
 func (r *receiver) writeTo(w io.Writer) (n int64, err error) {
 	r.reading.Lock()
 	defer r.reading.Unlock()
@@ -201,14 +201,14 @@ func (r *receiver) writeTo(w io.Writer) (n int64, err error) {
 	}
 }
 
-// tidy gives current back when nothing of it is left to hand out.
+// tidy releases current if nothing of it is left to return.
 func (r *receiver) tidy() {
 	b := r.current
 	if b == nil || r.failure == nil && (len(r.rest) > 0 || b.next < b.whole) {
 		return
 	}
 	if b == r.opening {
-		r.current = nil // join gives it back
+		r.current = nil // join releases it
 		return
 	}
 	r.mu.Lock()

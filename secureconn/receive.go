@@ -10,56 +10,56 @@ import (
 )
 
 const (
-	idleBatch  = 8 << 10            // to wait in for what may never come
+	idleBatch  = 8 << 10            // for waiting
 	bulkBatch  = recordSize + 8<<10 // for many small records
 	ahead      = 3                  // batches that may wait to be opened
-	minAhead   = 32 << 10           // bytes that have come at once, and make it worth to read ahead
-	minAligned = 128 << 10          // record that is read to its end and not beyond, so that nothing is moved
+	minAhead   = 32 << 10           // bytes that arrive at once and make the helper read ahead
+	minAligned = 128 << 10          // record that is read only to its end, so that nothing is moved
 )
 
-// batch is a buffer with records as they came. Those up to whole are complete; behind them may be a part of one.
+// batch is a buffer of sealed records. Those before whole are complete; a part of one may follow.
 type batch struct {
 	memory  bytebuf.Buffer
 	buf     []byte
-	next    int  // where the records begin that are not opened yet
-	whole   int  // where the complete ones end
-	end     int  // of what has come
-	last    bool // nothing has to be read behind it
-	exposed bool // plaintext was put here
+	next    int  // start of the records that are not opened yet
+	whole   int  // end of the complete records
+	end     int  // end of the data
+	last    bool // nothing needs to be read after it
+	exposed bool // it holds plaintext
 }
 
 // receiver is the incoming half of a connection.
 //
-// Batches are filled by one fetcher at a time, the caller of Read or a helper, and opened by one caller at a time. The
-// fetcher owns the batch partial; the caller owns current, and goes on with those in ready. If more than one record has
-// come, the opener opens one of them beside the caller, who waits for it before it returns.
+// One fetcher at a time, a caller or the helper, fills batches, and one caller at a time opens them. The fetcher owns
+// the batch partial; the caller owns current, and continues with the batches in ready. If several records have
+// arrived, the opener opens one of them while the caller opens others. The caller waits for it before it returns.
 type receiver struct {
 	conn     net.Conn
-	fail     func(error)  // ends the other direction too
+	fail     func(error)  // ends the other direction
 	isClosed *atomic.Bool // of the Conn
-	arrived  atomic.Int64 // bytes that the network has brought
+	arrived  atomic.Int64 // bytes read from the network
 
-	reading sync.Mutex // guards what is below, up to mu
+	reading sync.Mutex // guards the fields up to mu
 	in      direction
-	rest    []byte // opened and not yet handed out, in current
+	rest    []byte // plaintext in current that is not yet returned
 	current *batch
-	failure error // sticky, of what was opened
+	failure error // sticky
 
 	second   work           // of the opener
-	opening  *batch         // which has that record, or nil
-	openedAt int            // where its plaintext begins in the slice of the caller
+	opening  *batch         // with the record of second, or nil
+	openedAt int            // start of its plaintext in the caller's slice
 	openErr  error          // of the opener
 	beside   sync.WaitGroup // for the opener
 
 	mu       sync.Mutex
 	changed  sync.Cond
-	partial  *batch // nil if nothing has come behind the last record
+	partial  *batch // nil if nothing follows the last record
 	ready    [ahead]*batch
 	waiting  int // in ready
 	spare    []*batch
 	fetching bool
 	lost     error // sticky, of the network connection
-	ended    bool  // CLOSE has come
+	ended    bool  // CLOSE has arrived
 
 	helper func() // readAhead
 	opener func() // opens second
@@ -75,7 +75,7 @@ func (r *receiver) init(conn net.Conn, fail func(error), isClosed *atomic.Bool) 
 	}
 }
 
-// obtain gives an empty batch with room for n bytes, with mu.
+// obtain returns an empty batch of n bytes. mu must be held.
 func (r *receiver) obtain(n int) *batch {
 	var b *batch
 	if last := len(r.spare) - 1; last >= 0 {
@@ -88,7 +88,7 @@ func (r *receiver) obtain(n int) *batch {
 	return b
 }
 
-// release takes a batch back, with mu. Others may get its memory, so no plaintext stays there.
+// release takes a batch back, and clears plaintext, because the memory is reused by others. mu must be held.
 func (r *receiver) release(b *batch) {
 	if b.exposed {
 		clear(b.buf[:b.end])
@@ -99,8 +99,8 @@ func (r *receiver) release(b *batch) {
 	r.spare = append(r.spare, b)
 }
 
-// fetch reads until partial has a complete record, or one that is malformed. It is called by whoever has set fetching,
-// without mu. After a deadline it may be called again.
+// fetch reads until partial has a complete or a malformed record. The caller has set fetching, and does not hold mu.
+// After a deadline fetch may be called again.
 func (r *receiver) fetch() error {
 	for empty := 0; ; {
 		r.mu.Lock()
@@ -127,8 +127,8 @@ func (r *receiver) fetch() error {
 	}
 }
 
-// prepare makes room in partial for the next Read, which may go up to limit, with mu. The limit is 0 if nothing has to
-// be read.
+// prepare makes room in partial for the next Read, which may fill it up to limit. The limit is 0 if nothing needs to be
+// read. mu must be held.
 func (r *receiver) prepare() (b *batch, limit int) {
 	if r.partial == nil {
 		r.partial = r.obtain(idleBatch)
@@ -141,7 +141,7 @@ func (r *receiver) prepare() (b *batch, limit int) {
 	if err != nil || b.end >= n {
 		return b, 0
 	}
-	// With a large record comes the header of the next one, but nothing that would have to be moved.
+	// After a large record only the header of the next one is read, so that nothing larger has to be moved.
 	if n > len(b.buf) {
 		b = r.obtain(max(n+headerSize, bulkBatch))
 		b.end = copy(b.buf, r.partial.buf[:r.partial.end])
@@ -154,7 +154,7 @@ func (r *receiver) prepare() (b *batch, limit int) {
 	return b, len(b.buf)
 }
 
-// deliver takes the complete records from the fetcher, with mu. What has come behind them is moved to a new partial.
+// deliver returns the batch of complete records, and moves what follows them to a new partial. mu must be held.
 func (r *receiver) deliver() *batch {
 	b := r.partial
 	r.partial = nil
@@ -162,7 +162,7 @@ func (r *receiver) deliver() *batch {
 	for b.end-b.whole >= headerSize {
 		n, err := recordLen(b.buf[b.whole:])
 		if err != nil {
-			// The opener finds it too, and nothing behind it counts.
+			// Opening finds the same error. Nothing after it is read.
 			b.whole, b.last = b.end, true
 			break
 		}
@@ -187,13 +187,13 @@ func (r *receiver) deliver() *batch {
 	return b
 }
 
-// readAhead is the helper. It fetches until it would wait for a record that may never come, or all places are full.
+// readAhead is the helper. It fetches until ready is full, or the next record may take long to arrive.
 func (r *receiver) readAhead() {
 	for {
 		err := r.fetch()
 		r.mu.Lock()
 		if err != nil {
-			// What a deadline has ended is taken up by the next Read, if there is one.
+			// After a deadline, the next Read continues.
 			r.lose(err)
 			break
 		}
@@ -211,10 +211,10 @@ func (r *receiver) readAhead() {
 	r.mu.Unlock()
 }
 
-// isWorthwhile reports whether to read ahead when b has come: more of its size may well be on the way. With mu.
+// isWorthwhile reports whether to read ahead after b: more of its size may be on the way. mu must be held.
 func (r *receiver) isWorthwhile(b *batch) bool { return b.end >= minAhead && !b.last && r.lost == nil }
 
-// lose makes an error of the network connection sticky, with mu, unless it is a deadline.
+// lose makes an error of the network connection sticky, unless it is a deadline. mu must be held.
 func (r *receiver) lose(err error) {
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
@@ -224,7 +224,7 @@ func (r *receiver) lose(err error) {
 	}
 }
 
-// advance makes current a batch with a complete record, and has the helper read what comes next.
+// advance sets current to a batch with a complete record, and starts the helper if it is worthwhile.
 func (r *receiver) advance() error {
 	r.tidy()
 	r.mu.Lock()

@@ -20,20 +20,20 @@ const (
 	headerSize   = 8
 	tagSize      = 16
 	overhead     = headerSize + tagSize
-	maxPlaintext = 512 << 10 // a bound of the format; senders use recordSize
+	maxPlaintext = 512 << 10 // of the format; senders use recordSize
 )
 
-// work is a record that has its number, so that it can be sealed or opened beside others, in any order.
+// work is a numbered record, which can be sealed or opened concurrently with others.
 type work struct {
 	aead     cipher.AEAD
 	nonce    [nonceSize]byte
 	sequence uint64
 	header   []byte
-	from, to []byte        // a plaintext and a ciphertext, or the other way round; to is empty and has room
+	from, to []byte        // plaintext and ciphertext, or the reverse; to is empty and has capacity
 	opened   *atomic.Int64 // counts bytes
 }
 
-// seal appends a record to dst, which has room for it. The plaintext may already be where its ciphertext will be.
+// seal appends a record to dst, which must have capacity for it. The plaintext may be where the ciphertext will be.
 func (d *direction) seal(dst []byte, k kind, plaintext []byte) ([]byte, error) {
 	dst, err := d.prepare(&d.work, dst, k, plaintext)
 	if err != nil {
@@ -49,7 +49,7 @@ func (d *direction) seal(dst []byte, k kind, plaintext []byte) ([]byte, error) {
 	return dst, err
 }
 
-// prepare appends a record as seal does, but leaves the sealing to w.
+// prepare is seal without the sealing, which w does.
 func (d *direction) prepare(w *work, dst []byte, k kind, plaintext []byte) ([]byte, error) {
 	if err := d.number(w, len(plaintext)+overhead); err != nil {
 		return dst, err
@@ -67,14 +67,14 @@ func (w *work) seal() {
 	w.end()
 }
 
-// open appends the plaintext of a whole record to dst, which has room for it. If the record does not open, nothing is
-// appended, and what the room held is lost.
+// open appends the plaintext of a record to dst, which must have capacity for it. If the record does not open, nothing
+// is appended, but the memory after dst may be overwritten.
 func (d *direction) open(dst, record []byte) ([]byte, error) {
 	if err := d.expect(&d.work, dst, record); err != nil {
 		return dst, err
 	}
 	if err := d.work.open(); err != nil {
-		d.forget() // so that nobody who forges records has another guess
+		d.forget() // no second attempt at a forgery
 		return dst, err
 	}
 	switch kind(record[0]) {
@@ -88,7 +88,7 @@ func (d *direction) open(dst, record []byte) ([]byte, error) {
 	return dst[:len(dst)+len(record)-overhead], nil
 }
 
-// expect takes a whole record as the next one, as open does, but leaves the opening to w.
+// expect is open without the opening, which w does.
 func (d *direction) expect(w *work, dst, record []byte) error {
 	if kind(record[0]) == kindRekey && d.fresh {
 		return fmt.Errorf("%w: two re-keys in a row", ErrRecord)
@@ -113,10 +113,10 @@ func (w *work) open() error {
 	return nil
 }
 
-// end lets go of the key and of the memory of the caller.
+// end drops the key and the caller's memory.
 func (w *work) end() { w.aead, w.header, w.from, w.to = nil, nil, nil, nil }
 
-// recordLen gives the length of a record, header included, by its header.
+// recordLen returns the length of a record with its header, which it checks.
 func recordLen(header []byte) (int, error) {
 	length := binary.BigEndian.Uint32(header[4:])
 	least, most := uint32(tagSize), uint32(tagSize)

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	recordSize  = 256 << 10                     // of a sender, plaintext; bench/README.md has those that were measured
+	recordSize  = 256 << 10                     // most plaintext that is sent in a record; measured in bench/README.md
 	parcelSize  = 2 * (recordSize + 2*overhead) // two records, and a REKEY before each
-	sendParcels = 4                             // that one connection may hold
+	sendParcels = 4                             // of a connection
 	writeBehind = 16 << 10                      // least size of a Write that leaves writing to the helper
-	minBeside   = 64 << 10                      // plaintext that is worth a goroutine to seal or open it
-	visibleSize = 32 << 10                      // to write at once where Traffic alone can see it: not so in Linux
+	minBeside   = 64 << 10                      // least plaintext that is sealed or opened in another goroutine
+	visibleSize = 32 << 10                      // of one write if only Traffic shows progress, unlike TCP on Linux
 )
 
-// parcel is a buffer of sealed records on their way out.
+// parcel is a buffer of sealed records that are to be written.
 type parcel struct {
 	memory  bytebuf.Buffer
 	sealed  []byte
@@ -30,13 +30,13 @@ type parcel struct {
 
 // sender is the outgoing half of a connection.
 //
-// Records are sealed into parcels, by one caller at a time, and the parcels are written in turn, by one flusher at a
-// time: the caller itself, or a helper. The sealer never waits for the flusher unless all parcels are full.
+// One caller at a time seals records into parcels. One flusher at a time, a caller or the helper, writes the parcels in
+// order. Sealing waits for the flusher only if all parcels are full.
 type sender struct {
 	conn   net.Conn
 	atOnce int // bytes to write
 
-	sealing sync.Mutex // guards what is below, up to mu
+	sealing sync.Mutex // guards the fields up to mu
 	out     direction
 	ended   bool // CLOSE is sealed
 
@@ -48,17 +48,17 @@ type sender struct {
 
 	mu      sync.Mutex
 	changed sync.Cond
-	parcels [sendParcels]parcel // a ring; those that are queued begin at first
+	parcels [sendParcels]parcel // a ring; the queue begins at first
 	first   int
 	queued  int
-	adding  bool  // the last one that is queued is being added to
-	flushes bool  // somebody is writing the queue
+	adding  bool  // records are being added to the last parcel of the queue
+	flushes bool  // a flusher is running
 	stalled error // the deadline that ended the last flush
-	setting int   // how many deadlines there were
+	setting int   // number of deadlines that were set
 	total   int64 // bytes written
 	err     error // sticky
 
-	// Goroutines, made once because a go statement would allocate them each time.
+	// Functions of goroutines, stored because a go statement would allocate a closure each time.
 	helper func() // flush
 	sealer func() // seals second
 }
@@ -78,7 +78,7 @@ func (s *sender) init(conn net.Conn) {
 	}
 }
 
-// write is Write.
+// write implements Write.
 func (s *sender) write(p []byte) (n int, err error) {
 	s.sealing.Lock()
 	defer s.sealing.Unlock()
@@ -104,7 +104,7 @@ func (s *sender) write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// writable reports what stands against sealing another record.
+// writable returns an error if no record may be sealed.
 func (s *sender) writable() error {
 	if s.ended {
 		return errWriteClosed
@@ -115,7 +115,7 @@ func (s *sender) writable() error {
 	return nil
 }
 
-// sealData appends a DATA record to buf, or two, of which another goroutine seals the first.
+// sealData appends one or two DATA records to buf. Of two, another goroutine seals the first.
 func (s *sender) sealData(buf, plaintext []byte) ([]byte, error) {
 	if half := len(plaintext) / 2; half >= minBeside {
 		var err error
@@ -132,7 +132,7 @@ func (s *sender) sealData(buf, plaintext []byte) ([]byte, error) {
 	return s.out.seal(buf, kindData, plaintext)
 }
 
-// sealBeside appends a DATA record that the sealer seals.
+// sealBeside appends a DATA record, which the sealer seals.
 func (s *sender) sealBeside(buf, plaintext []byte) ([]byte, error) {
 	buf, err := s.rekey(buf, len(plaintext))
 	if err != nil {
@@ -145,7 +145,7 @@ func (s *sender) sealBeside(buf, plaintext []byte) ([]byte, error) {
 	return buf, err
 }
 
-// rekey appends a REKEY if one has to come before a record with n bytes of plaintext.
+// rekey appends a REKEY if a record with n bytes of plaintext needs one before it.
 func (s *sender) rekey(buf []byte, n int) ([]byte, error) {
 	if !s.out.isDue(n + 2*overhead) {
 		return buf, nil
@@ -153,8 +153,8 @@ func (s *sender) rekey(buf []byte, n int) ([]byte, error) {
 	return s.out.seal(buf, kindRekey, nil)
 }
 
-// reserve gives an empty slice with room for n bytes, at the end of the queue. If shared is set it may be in the last
-// parcel, which then waits for dispatch; otherwise the parcel is one of its own, and the queue goes on without it.
+// reserve returns an empty slice with capacity for n bytes, at the end of the queue. If shared is set it may be in the
+// last parcel, which then waits for dispatch; otherwise it is a new parcel, and the queue continues without it.
 func (s *sender) reserve(n int, shared bool) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,11 +181,11 @@ func (s *sender) reserve(n int, shared bool) ([]byte, error) {
 	return next.sealed, nil
 }
 
-// last gives the parcel at the end of the queue, with mu.
+// last returns the parcel at the end of the queue. mu must be held.
 func (s *sender) last() *parcel { return &s.parcels[(s.first+s.queued+sendParcels-1)%sendParcels] }
 
-// await waits until the queue has changed, with mu, and sees to it that somebody writes it. The error is sticky, or a
-// deadline.
+// await waits until the queue has changed, and starts the helper if no flusher is running. The error is sticky, or a
+// deadline. mu must be held.
 func (s *sender) await() error {
 	if s.stalled = nil; !s.flushes {
 		s.flushes = true
@@ -198,8 +198,8 @@ func (s *sender) await() error {
 	return s.stalled
 }
 
-// dispatch puts what was sealed into the slice of reserve, from its byte from to its byte to, into the queue, and has
-// it written: by a helper, or here.
+// dispatch adds bytes from to to of the slice of reserve to the queue. They are written by the helper if behind is set,
+// and otherwise before dispatch returns, unless a flusher is running.
 func (s *sender) dispatch(from, to int, behind bool) error {
 	s.mu.Lock()
 	if s.adding {
@@ -234,7 +234,7 @@ func (s *sender) dispatch(from, to int, behind bool) error {
 	return s.stalled
 }
 
-// unreserve gives back what reserve has given for a parcel of its own.
+// unreserve takes back the new parcel of reserve.
 func (s *sender) unreserve() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -243,7 +243,7 @@ func (s *sender) unreserve() {
 	unused.sealed = nil
 }
 
-// abandon ends the connection in this direction: a record could not be sealed.
+// abandon ends this direction, because a record could not be sealed.
 func (s *sender) abandon(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -251,7 +251,7 @@ func (s *sender) abandon(err error) error {
 	return s.failLocked(err)
 }
 
-// fail makes err the answer to all calls from now on, if there is none yet.
+// fail makes all later calls return err, unless there is an earlier error.
 func (s *sender) fail(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -266,8 +266,8 @@ func (s *sender) failLocked(err error) error {
 	return s.err
 }
 
-// flush writes the queue until it is empty or a write fails. It is called by whoever has set flushes. What is sealed
-// into the last parcel meanwhile lies behind what is being written.
+// flush writes the queue until it is empty or a write fails. The caller has set flushes. Records that are sealed into
+// the last parcel meanwhile follow what is being written.
 func (s *sender) flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -302,13 +302,13 @@ func (s *sender) flush() {
 	s.changed.Broadcast()
 }
 
-// canFlush reports whether there is something to write, with mu.
+// canFlush reports whether something can be written. mu must be held.
 func (s *sender) canFlush() bool {
 	s.discard()
 	return s.err == nil && s.queued > 0 && s.parcels[s.first].written < len(s.parcels[s.first].sealed)
 }
 
-// discard gives the first parcel back if it is written and nothing is being added to it, with mu.
+// discard frees the first parcel if it is written and nothing is being added to it. mu must be held.
 func (s *sender) discard() {
 	p := &s.parcels[s.first]
 	if s.queued > 0 && p.written == len(p.sealed) && (!s.adding || s.queued > 1) {
@@ -318,7 +318,7 @@ func (s *sender) discard() {
 	}
 }
 
-// resume has a helper write what a deadline has left in the queue, after a new one was set.
+// resume starts the helper, after a new deadline, if an earlier one has left something in the queue.
 func (s *sender) resume() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
