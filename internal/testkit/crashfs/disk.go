@@ -1,22 +1,19 @@
-// Package crashfs is a disk in memory for tests of what survives a crash. It behaves as a disk under an operating
-// system may at its worst:
+// Package crashfs simulates a disk in memory, for tests of crashes. It behaves as badly as a disk under an operating
+// system may:
 //
-//   - What is written is in the memory of the system, where every process sees it, until File.Sync puts it on the disk.
-//     A crash keeps, drops, zeroes, tears or garbles each block of what was not synced, and keeps or drops each change
-//     of a size.
-//   - Names that were made, changed or removed are in memory, too, until FS.SyncDir. A crash keeps or drops each of
-//     these changes.
-//   - The time of a file that was set is in memory until a sync of all of the file, which File.Sync is not.
-//   - A write that a crash interrupts damages no other bytes than those it was to write.
-//   - With [Disk.Space], the files have that much room. What was freed is used again only once it is certain that it
-//     stays free, as a journal of a file system has it.
+//   - Written data stays in the page cache, visible to every process, until File.Sync. A crash keeps, drops, zeroes,
+//     tears or garbles each block that was not synced, and keeps or drops each change of a size.
+//   - New, changed and removed names stay in the cache until FS.SyncDir. A crash keeps or drops each of these changes.
+//   - A file's modification time stays in the cache until a full sync, which File.Sync is not.
+//   - A write that a crash interrupts damages only the bytes that it was to write.
+//   - [Disk.Space] limits the size of all files. Freed space is reused only once a crash cannot bring its file back, as
+//     with a file system's journal.
 //
-// A [Disk] is the state; [Disk.Boot] gives the file system that a program uses. [Disk.Kill] ends the program and leaves
-// the memory of the system as it is, [Disk.Crash] loses that. What becomes of each block is up to a function, so that a
-// test can draw lots or try every combination. [Disk.Hook] sees every operation before it happens and can make it fail,
-// or be the last one.
+// A [Disk] holds the state, and [Disk.Boot] returns the file system of a program. [Disk.Kill] ends the program and keeps
+// the cache; [Disk.Crash] loses it. A function decides the fate of each block, so tests can choose at random or try
+// every combination. [Disk.Hook] is called before every operation, and can make it fail or end the program.
 //
-// [Disk.Mount] shows the disk as a file system of the kernel, to code that uses package os.
+// [Disk.Mount] mounts the disk with FUSE, for code that uses package os.
 package crashfs
 
 import (
@@ -25,18 +22,18 @@ import (
 	"sync"
 )
 
-// Choose picks one of n ways to go on, from 0 to n-1.
+// Choose picks one of n outcomes, from 0 to n-1.
 type Choose func(n int) int
 
-// Disk is a disk and what the system has in memory of it.
+// Disk is a disk with its page cache.
 type Disk struct {
-	// Hook is called before every operation, if it is not nil, and says how it ends. It must not use the disk.
+	// Hook, if not nil, is called before every operation and decides its outcome. It must not use the disk.
 	Hook func(Operation) Fault
 
-	// Block is the size of the blocks that a crash treats each in its own way; 0 means 512 bytes.
+	// Block is the size of the blocks that a crash treats separately; 0 means 512 bytes.
 	Block int
 
-	// Space is how many bytes all files may have together; 0 means any number.
+	// Space limits the total size of all files in bytes; 0 means no limit.
 	Space int64
 
 	path    string // of the top directory
@@ -44,21 +41,21 @@ type Disk struct {
 	mu      sync.Mutex
 	session *Session // nil if no program runs
 	names   table
-	synced  table          // the names as they are on the disk
-	changes []change       // of names, that are in memory only
-	open    map[*inode]int // files that the program has open, and how often
+	synced  table          // names on the disk
+	changes []change       // of names, in the cache only
+	open    map[*inode]int // open files of the program, and their counts
 	count   int
 }
 
 // inode is a file or a directory.
 type inode struct {
-	cached []byte  // as programs see it
-	synced []byte  // as it is on the disk
-	writes []write // that are in memory only, in their order
+	cached []byte  // seen by programs
+	synced []byte  // on the disk
+	writes []write // in the cache only, in order
 	dir    bool
 	gone   bool // a directory that was removed
 
-	modified, syncedModified int64 // a time, as programs see it and as it is on the disk; nanoseconds since 1970
+	modified, syncedModified int64 // times seen by programs and on the disk, in Unix nanoseconds
 	mode                     uint32
 }
 
@@ -69,19 +66,19 @@ type write struct {
 	size   int64 // of the file afterwards
 }
 
-// change is one of names.
+// change is a change of names.
 type change struct {
 	dir      *inode // whose sync makes it durable
-	from, to entry  // no from for a new file, and no to for one that is removed
+	from, to entry  // from is empty for a new file, to for a removed one
 	file     *inode
 }
 
-// New makes an empty disk with one directory, whose name is durable.
+// New returns an empty disk with one directory, whose name is durable.
 func New(dir string) *Disk {
 	return &Disk{path: dir, top: &inode{dir: true}, names: table{}, synced: table{}}
 }
 
-// Boot begins a program: the file system that it sees. There is one at a time; the one before must have ended.
+// Boot starts a program and returns its file system. The previous program must have ended.
 func (d *Disk) Boot() *Session {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -93,14 +90,14 @@ func (d *Disk) Boot() *Session {
 	return d.session
 }
 
-// Kill ends the program. The system keeps what it has in memory.
+// Kill ends the program and keeps the cache.
 func (d *Disk) Kill() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.session = nil
 }
 
-// Crash ends the program and the system. What is left is all on the disk then.
+// Crash ends the program and the system. Everything that survives is then on the disk.
 func (d *Disk) Crash(choose Choose) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -111,7 +108,7 @@ func (d *Disk) Crash(choose Choose) {
 		}
 	}
 	d.changes = nil
-	reached := table{} // what is in a directory that is gone is not
+	reached := table{} // files in a removed directory are lost
 	settled := map[*inode]bool{}
 	d.synced.walk(d.top, func(e entry, f *inode) {
 		reached[e] = f
@@ -131,7 +128,7 @@ func (d *Disk) block() int {
 	return d.Block
 }
 
-// crash decides what becomes of the content of a file.
+// crash decides the fate of a file's content.
 func (f *inode) crash(choose Choose, block int) {
 	content := f.synced
 	for _, w := range f.writes {
@@ -156,8 +153,8 @@ func (f *inode) crash(choose Choose, block int) {
 	f.syncedModified = f.modified
 }
 
-// damage decides what becomes of one block: it keeps what it had, or gets what was written, a part of that, zeros, or
-// anything.
+// damage decides the fate of one block: it keeps its old content, or gets the new content, a part of it, zeros, or
+// garbage.
 func damage(block, written []byte, choose Choose) {
 	switch choose(5) {
 	case 0:
@@ -182,14 +179,14 @@ func resize(b []byte, size int64) []byte {
 	return append(b, make([]byte, size-int64(len(b)))...)
 }
 
-// Clone copies the disk, without a program and without the hook.
+// Clone copies the disk without its program and hook.
 func (d *Disk) Clone() *Disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	copies := map[*inode]*inode{}
 	copied := func(f *inode) *inode {
 		if copies[f] == nil {
-			// What was written is never changed, but content is.
+			// Written data never changes, but content does.
 			copies[f] = &inode{
 				cached: slices.Clone(f.cached), synced: slices.Clone(f.synced),
 				writes: slices.Clone(f.writes), dir: f.dir, gone: f.gone,
@@ -219,7 +216,7 @@ func (d *Disk) Clone() *Disk {
 	return c
 }
 
-// Files gives the content of the files in a directory by their names, as programs see it. It can be changed.
+// Files returns the content of the files in a directory by name, as programs see it. The caller may change it.
 func (d *Disk) Files(dir string) map[string][]byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -233,14 +230,14 @@ func (d *Disk) Files(dir string) map[string][]byte {
 	return files
 }
 
-// Operations is how many there have been.
+// Operations returns the number of operations so far.
 func (d *Disk) Operations() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.count
 }
 
-// Put makes a file of this content, on the disk at once, in place of one that may be there.
+// Put creates or replaces a file, on the disk at once.
 func (d *Disk) Put(name string, content []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

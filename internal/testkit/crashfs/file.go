@@ -76,7 +76,7 @@ func (f *inode) write(p []byte, offset int64) {
 // Sync implements disk.File.
 func (f *file) Sync() error { return f.sync(false) }
 
-// sync is fsync(2), or without all fdatasync(2), which leaves out the time.
+// sync is fsync(2) if all is set, and else fdatasync(2), which omits the time.
 func (f *file) sync(all bool) error {
 	fault, err := f.session.begin(Sync, f.name)
 	if errors.Is(err, ErrStopped) {
@@ -86,7 +86,7 @@ func (f *file) sync(all bool) error {
 	case f.closed:
 		err = failure(Sync, f.name, fs.ErrClosed)
 	case fault == IO:
-		f.inode.writes = nil // they are lost, and nobody will know
+		f.inode.writes = nil // they are lost without further errors
 	case err == nil:
 		f.inode.sync()
 		if all {
@@ -105,7 +105,7 @@ func (f *inode) sync() {
 	f.writes = nil
 }
 
-// Writeback implements disk.File. What was not synced may be on the disk after a crash anyway.
+// Writeback implements disk.File. It has no effect: data that was not synced may survive a crash anyway.
 func (f *file) Writeback(_, _ int64) error {
 	return f.do(Writeback, func() error { return nil })
 }

@@ -8,7 +8,7 @@ import (
 	"culvert/internal/disk"
 )
 
-// logDir is a directory that a program has open. Operations have the name by which it was opened.
+// logDir is an open directory. Its operations have the name by which it was opened.
 type logDir struct {
 	session *Session
 	path    string
@@ -61,7 +61,7 @@ func (d *logDir) Sync() error { return d.session.syncDir(d.at(""), d.path) }
 // Close implements [io.Closer].
 func (d *logDir) Close() error { return nil }
 
-// Lock implements [disk.LogDir]. The file is on the disk at once: whether it is there after a crash matters to nobody.
+// Lock implements [disk.LogDir]. The file is on the disk at once, since its fate in a crash does not matter.
 func (d *logDir) Lock(name string) (disk.Lock, error) {
 	l := &lock{dir: d, entry: entry{d.inode, name}}
 	err := d.session.do(Open, d.in(name), func() error {

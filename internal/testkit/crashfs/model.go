@@ -5,26 +5,26 @@ import (
 	"slices"
 )
 
-// Model says what may be in a log after a crash. Entries have numbers from 1 on, without gaps.
+// Model is the set of states that a log may have after a crash. Entries are numbered from 1, without gaps.
 type Model struct {
 	first   int      // number of the first entry
-	entries []string // from number 1 on, also those that were cut off the front
-	ends    []int    // how many entries there are at the end of each group
-	durable int      // so many survive a crash
-	told    int      // so many survive a kill
-	other   *Model   // what there may be as well: a truncation that was under way
+	entries []string // from number 1, including those cut off the front
+	ends    []int    // number of entries at the end of each group
+	durable int      // number of entries that survive a crash
+	told    int      // number of entries that survive a kill
+	other   *Model   // the other possible state, during a truncation
 }
 
-// NewModel is an empty log.
+// NewModel returns an empty log.
 func NewModel() *Model { return &Model{first: 1} }
 
-// Append adds a group that may be there or not.
+// Append adds a group that may or may not survive.
 func (m *Model) Append(group ...string) {
 	m.entries = append(m.entries, group...)
 	m.ends = append(m.ends, len(m.entries))
 }
 
-// Told says that all there is survives a kill, and if durable, a crash.
+// Told records that all entries survive a kill, and a crash if durable.
 func (m *Model) Told(durable bool) {
 	m.told = len(m.entries)
 	if durable {
@@ -32,13 +32,13 @@ func (m *Model) Told(durable bool) {
 	}
 }
 
-// First and Last are the numbers of the first and the last entry.
+// First returns the number of the first entry.
 func (m *Model) First() int { return m.first }
 
-// Last is the number of the last entry, if all of them are there.
+// Last returns the number of the last entry if all survive.
 func (m *Model) Last() int { return len(m.entries) }
 
-// TruncateFront begins to cut off what is before an entry, which makes the others durable. Until Done, it may or may
+// TruncateFront begins to remove the entries before number, which makes the others durable. Until Done, it may or may
 // not have happened.
 func (m *Model) TruncateFront(number int) {
 	m.other = m.clone()
@@ -48,7 +48,7 @@ func (m *Model) TruncateFront(number int) {
 	}
 }
 
-// TruncateBack begins to cut off what is behind an entry.
+// TruncateBack begins to remove the entries after number.
 func (m *Model) TruncateBack(number int) {
 	m.other = m.clone()
 	m.other.entries = m.other.entries[:number]
@@ -56,7 +56,7 @@ func (m *Model) TruncateBack(number int) {
 	m.other.durable, m.other.told = number, number
 }
 
-// Begin has a log without entries begin at a number. Until Done, it may or may not have happened.
+// Begin sets the first number of an empty log. Until Done, it may or may not have happened.
 func (m *Model) Begin(number int) {
 	m.other = m.clone()
 	m.other.first = number
@@ -65,12 +65,12 @@ func (m *Model) Begin(number int) {
 	m.other.Told(true)
 }
 
-// Done says that the truncation has happened.
+// Done records that the truncation has happened.
 func (m *Model) Done() {
 	*m = *m.other
 }
 
-// Undone says that the truncation has not happened, and will not.
+// Undone records that the truncation will never happen.
 func (m *Model) Undone() { m.other = nil }
 
 func (m *Model) clone() *Model {
@@ -79,10 +79,10 @@ func (m *Model) clone() *Model {
 	return &c
 }
 
-// Settled reports whether no truncation is under way.
+// Settled reports whether no truncation is in progress.
 func (m *Model) Settled() bool { return m.other == nil }
 
-// Match says what is wrong with a log that has these entries after a crash, or after a kill alone.
+// Match returns an error if a log cannot have these entries after a crash, or only after a kill.
 func (m *Model) Match(first int, entries []string, crash bool) error {
 	err := m.match(first, entries, crash)
 	if err != nil && m.other != nil && m.other.match(first, entries, crash) == nil {
@@ -116,7 +116,7 @@ func (m *Model) match(first int, entries []string, crash bool) error {
 	return nil
 }
 
-// Settle is Match for a log that was opened: what it has now is there to stay.
+// Settle is Match for a log that was opened: its entries now stay.
 func (m *Model) Settle(first int, entries []string, crash bool) error {
 	if err := m.Match(first, entries, crash); err != nil {
 		return err
@@ -132,7 +132,7 @@ func (m *Model) Settle(first int, entries []string, crash bool) error {
 	return nil
 }
 
-// Withdraw takes back the last group: it is certain not to be there.
+// Withdraw removes the last group, which certainly did not survive.
 func (m *Model) Withdraw() {
 	m.ends = m.ends[:len(m.ends)-1]
 	last := 0
@@ -142,7 +142,7 @@ func (m *Model) Withdraw() {
 	m.entries = m.entries[:last]
 }
 
-// Right says what is wrong with entries from a number on that are in the log, though there may be more.
+// Right returns an error if the log cannot have these entries from number first. It may have more.
 func (m *Model) Right(first int, entries []string) error {
 	last := first - 1 + len(entries)
 	if first != m.first || last > len(m.entries) || !slices.Equal(entries, m.entries[first-1:last]) {
@@ -151,7 +151,7 @@ func (m *Model) Right(first int, entries []string) error {
 	return nil
 }
 
-// Whole is Right for entries that should be whole groups.
+// Whole is Right for entries that must be whole groups.
 func (m *Model) Whole(first int, entries []string) error {
 	if last := first - 1 + len(entries); last >= first && !slices.Contains(m.ends, last) {
 		return fmt.Errorf("entry %d is not the last of its group", last)

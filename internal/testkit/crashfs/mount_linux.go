@@ -47,7 +47,7 @@ func (d *Disk) Mount(dir string) (unmount func() error, err error) {
 	}, nil
 }
 
-// mounted gives the kernel what it asks of a session. It lets nothing be kept in the memory of the kernel.
+// mounted serves a session to the kernel, which must cache nothing.
 type mounted struct {
 	fuse.RawFileSystem
 	session *Session
@@ -59,7 +59,7 @@ type mounted struct {
 	handle   uint64
 }
 
-// node is a file or a directory, with the name it was found by first.
+// node is a file or directory with the name by which it was first found.
 type node struct {
 	inode *inode
 	name  string
@@ -81,25 +81,25 @@ func (m *mounted) node(id uint64) node {
 	return m.nodes[id]
 }
 
-// file gives what does an operation on an open file.
+// file returns a node as an open file.
 func (m *mounted) file(id uint64) *file {
 	n := m.node(id)
 	return &file{session: m.session, name: n.name, inode: n.inode, writable: true}
 }
 
-// in gives the place of a name in a directory, and a path for the hook.
+// in returns the place of a name in a directory, and its path for the hook.
 func (m *mounted) in(dir uint64, name string) (place, string) {
 	n := m.node(dir)
 	return func() entry { return entry{n.inode, name} }, filepath.Join(n.name, name)
 }
 
-// directory gives the place of a directory itself.
+// directory returns the place of a directory itself.
 func (m *mounted) directory(id uint64) (place, string) {
 	n := m.node(id)
 	return func() entry { return entry{dir: n.inode} }, n.name
 }
 
-// status gives the number of an error.
+// status returns the number of an error.
 func status(err error) fuse.Status {
 	var errno syscall.Errno
 	switch {

@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// entry is a place in a directory. What is in a directory stays there when that is renamed.
+// entry is a place in a directory. It stays there if the directory is renamed.
 type entry struct {
 	dir  *inode
 	name string
 }
 
-// table has what the entries of directories are.
+// table maps the entries of directories to files.
 type table map[entry]*inode
 
-// apply makes a change in a table of names, if it can be made there.
+// apply makes a change in a table, if possible.
 func (c change) apply(names table) {
 	none := entry{}
 	switch {
@@ -31,7 +31,7 @@ func (c change) apply(names table) {
 	}
 }
 
-// walk goes through all that is below a directory, always in the same order.
+// walk visits everything below a directory, always in the same order.
 func (t table) walk(dir *inode, visit func(entry, *inode)) {
 	below := map[*inode][]entry{}
 	for e := range t {
@@ -52,7 +52,7 @@ func (t table) walk(dir *inode, visit func(entry, *inode)) {
 	descend(dir)
 }
 
-// find gives what has a path, or nil. The disk is locked.
+// find returns the file at a path, or nil. The disk is locked.
 func (d *Disk) find(path string) *inode {
 	if path == d.path {
 		return d.top

@@ -9,7 +9,7 @@ import (
 	"culvert/internal/disk"
 )
 
-// Kind is what an operation does.
+// Kind is the kind of an operation.
 type Kind string
 
 // The operations.
@@ -31,14 +31,14 @@ const (
 	Held      Kind = "held"
 )
 
-// Operation is one that is about to happen.
+// Operation is an operation that is about to happen.
 type Operation struct {
-	Number int // from 1 on
+	Number int // from 1
 	Kind   Kind
 	Name   string
 }
 
-// Changes reports whether the operation changes what a crash could leave.
+// Changes reports whether the operation affects the state after a crash.
 func (o Operation) Changes() bool {
 	switch o.Kind {
 	case Read, Open, Writeback, Held:
@@ -47,35 +47,35 @@ func (o Operation) Changes() bool {
 	return true
 }
 
-// Fault is how an operation ends.
+// Fault is the outcome of an operation.
 type Fault int
 
 // The faults.
 const (
-	// None is none.
+	// None is success.
 	None Fault = iota
 
-	// IO fails with EIO, and does nothing. A sync that fails so drops what it was to write: the system has it in memory
-	// still, but takes it for written, and a second sync does not write it either.
+	// IO fails with EIO and does nothing. A sync that fails in this way drops its data: it stays in the cache, but
+	// counts as written, so a second sync does not write it either.
 	IO
 
-	// NoSpace fails with ENOSPC, and does nothing.
+	// NoSpace fails with ENOSPC and does nothing.
 	NoSpace
 
-	// Short writes a part, and fails with ENOSPC.
+	// Short writes a part and fails with ENOSPC.
 	Short
 
-	// Stop ends the program before the operation. It and all that follow fail with [ErrStopped].
+	// Stop ends the program before the operation, which fails with [ErrStopped], as do all later ones.
 	Stop
 
-	// Stopped lets the operation happen, but the program ends before it knows.
+	// Stopped lets the operation succeed, but the program ends before it returns.
 	Stopped
 )
 
-// ErrStopped is the error of an operation of a program that has ended.
+// ErrStopped is the error of all operations after the program has ended.
 var ErrStopped = errors.New("crashfs: the program has ended")
 
-// Session is the file system that a program sees. It implements [disk.FS].
+// Session is the file system of a program. It implements [disk.FS].
 type Session struct {
 	disk    *Disk
 	locks   map[*inode]bool
@@ -84,7 +84,7 @@ type Session struct {
 
 var _ disk.FS = (*Session)(nil)
 
-// begin locks the disk and sees how an operation is to end. An error ends it; else done must be called.
+// begin locks the disk and returns the outcome of an operation. Unless it returns an error, end must be called.
 func (s *Session) begin(kind Kind, name string) (fault Fault, err error) {
 	d := s.disk
 	d.mu.Lock()
@@ -124,7 +124,7 @@ func failure(kind Kind, name string, err error) error {
 	return &fs.PathError{Op: string(kind), Path: name, Err: err}
 }
 
-// do is an operation as a whole.
+// do performs a whole operation.
 func (s *Session) do(kind Kind, name string, operate func() error) error {
 	fault, err := s.begin(kind, name)
 	if fault == Stop || errors.Is(err, ErrStopped) {
@@ -147,13 +147,13 @@ func (s *Session) change(c change) {
 	s.disk.changes = append(s.disk.changes, c)
 }
 
-// place finds an entry, with the disk locked.
+// place returns an entry. The disk is locked.
 type place func() entry
 
-// at is the place of a path.
+// at returns the place of a path.
 func (s *Session) at(path string) place { return func() entry { return s.disk.place(path) } }
 
-// directory is the place of a directory itself, as an entry without a name.
+// directory returns the place of a directory itself, an entry without a name.
 func (s *Session) directory(path string) place {
 	return func() entry { return entry{dir: s.disk.find(path)} }
 }
@@ -175,7 +175,7 @@ func (s *Session) mkdir(at place, name string) error {
 	})
 }
 
-// List gives the names in a directory.
+// List returns the names in a directory.
 func (s *Session) List(dir string) ([]string, error) { return s.list(s.directory(dir), dir) }
 
 func (s *Session) list(at place, dir string) (names []string, err error) {
@@ -195,7 +195,7 @@ func (s *Session) list(at place, dir string) (names []string, err error) {
 	return names, err
 }
 
-// Create makes a new file, in place of one that may have the name.
+// Create creates a file, or replaces one.
 func (s *Session) Create(name string) (disk.File, error) { return s.create(s.at(name), name) }
 
 func (s *Session) create(at place, name string) (disk.File, error) {
@@ -231,12 +231,12 @@ func (s *Session) open(at place, name string, writable bool) (disk.File, error) 
 	return &file{session: s, name: name, inode: f, writable: writable}, nil
 }
 
-// Rename gives a file or a directory another name, which nothing has yet. Who has a directory open stays in it.
+// Rename renames a file or directory to a name that does not exist. Open directories stay valid.
 func (s *Session) Rename(from, to string) error {
 	return s.rename(s.at(from), s.at(to), from, to, false)
 }
 
-// rename may take the place of a file of the new name.
+// rename replaces a file of the new name if replace is set.
 func (s *Session) rename(from, to place, name, newName string, replace bool) error {
 	return s.do(Rename, name, func() error {
 		e, target := from(), to()
@@ -252,7 +252,7 @@ func (s *Session) rename(from, to place, name, newName string, replace bool) err
 	})
 }
 
-// link gives a file another name.
+// link adds a name for a file.
 func (s *Session) link(f *inode, at place, name string) error {
 	return s.do(Link, name, func() error {
 		e := at()
@@ -295,7 +295,7 @@ func (s *Session) syncDir(at place, name string) error {
 		switch {
 		case c.dir != dir:
 			others = append(others, c)
-		case fault != IO: // which drops what it was to write
+		case fault != IO: // which drops its changes
 			c.apply(d.synced)
 		}
 	}

@@ -1,4 +1,4 @@
-// Package mountsuite has what every mount of a directory has to pass, whatever is between the mount and the directory.
+// Package mountsuite tests mounts of a directory, with any layers between the mount and the directory.
 //
 //	mount := func(t *testing.T, served string, options mountsuite.Options) string {
 //		dir := t.TempDir()
@@ -8,15 +8,15 @@
 //	mountsuite.RunPOSIX(t, mount)
 //	mountsuite.Run(t, mount, 100_000)
 //
-// These are go-fuse's tests of POSIX, a table of calls and their errors, random operations that are compared with a
-// model, and programs: git, tar, cp, rsync, SQLite and others. A process that used its own mount could wait for itself,
-// so the mount has to be in another one.
+// It runs go-fuse's POSIX tests, a table of calls and their errors, random operations that are compared with a model,
+// and programs: git, tar, cp, rsync, SQLite and others. A process that uses its own mount may deadlock, so another
+// process must mount.
 package mountsuite
 
 import "testing"
 
-// Options say how to mount.
+// Options configure a mount.
 type Options struct{ ReadWrite, AllowOther bool }
 
-// Mount mounts the directory served until the test ends, and gives the place.
+// Mount mounts the directory served until the test ends and returns the mount point.
 type Mount func(t *testing.T, served string, options Options) string

@@ -39,9 +39,9 @@ func newErrnoRoot(t *testing.T) string {
 	return root
 }
 
-// errnoTest is one call that has to fail.
+// errnoTest is a call that must fail.
 type errnoTest struct {
-	call string // what it does, as a shell would
+	call string // as in a shell
 	want syscall.Errno
 	do   func(dir string) error
 }
@@ -54,7 +54,7 @@ func openError(path string, flags int) error {
 	return err
 }
 
-// withOpen does something with a descriptor.
+// withOpen calls a function with an open descriptor.
 func withOpen(path string, flags int, do func(fd int) error) error {
 	fd, err := unix.Open(path, flags, 0o644)
 	if err != nil {
@@ -92,7 +92,7 @@ var (
 	longPath = strings.Repeat("dir/../", 600) + "file"
 )
 
-// The calls that take one path, each in the way that goes furthest.
+// The calls with one path, each in the variant that gets furthest.
 var pathCalls = map[string]func(path string) error{
 	"creat":    func(path string) error { return openError(path, unix.O_CREAT|unix.O_WRONLY|unix.O_TRUNC) },
 	"read":     func(path string) error { return openError(path, unix.O_RDONLY) },
@@ -107,7 +107,7 @@ var pathCalls = map[string]func(path string) error{
 	},
 }
 
-// errnoTests are the errors that POSIX and the manual pages of Linux name.
+// errnoTests are the errors that POSIX and the Linux manual pages specify.
 func errnoTests() []errnoTest {
 	tests := []errnoTest{
 		opening("nothing", unix.O_RDWR, "", unix.ENOENT),
@@ -246,7 +246,7 @@ func describe(t *testing.T, root string) string {
 	return text.String()
 }
 
-// changes are calls that would change something.
+// changes are calls that modify the tree.
 var changes = []errnoTest{
 	opening("file", unix.O_WRONLY, "to write", 0),
 	opening("file", unix.O_RDWR, "to read and write", 0),
@@ -279,7 +279,7 @@ func testReadOnlyErrno(t *testing.T, mount Mount) {
 	}
 }
 
-// testPermissions has another user do what he may not.
+// testPermissions makes forbidden calls as another user.
 func testPermissions(t *testing.T, mount Mount) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can become another user")
@@ -317,7 +317,7 @@ func testPermissions(t *testing.T, mount Mount) {
 	}
 }
 
-// testOthersStayOut has another user at a mount that was not made for others.
+// testOthersStayOut checks that other users cannot use a mount without AllowOther.
 func testOthersStayOut(t *testing.T, mount Mount) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can become another user")
@@ -330,7 +330,7 @@ func testOthersStayOut(t *testing.T, mount Mount) {
 	}
 }
 
-// asNobody does something as a user who owns nothing.
+// asNobody calls a function as a user without files.
 func asNobody(t *testing.T, do func() error) error {
 	t.Helper()
 	const nobody = 65534

@@ -8,7 +8,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/posixtest"
 )
 
-// notOffered are the tests of what the mount does not do, with the reason.
+// notOffered are the tests of unsupported features, with the reason.
 var notOffered = map[string]string{
 	"Link":             "hard links are not offered",
 	"LinkUnlinkRename": "hard links are not offered",
@@ -25,8 +25,8 @@ var notOffered = map[string]string{
 	"FallocateKeepSize": "the space of another machine cannot be promised",
 }
 
-// RunPOSIX runs the suite of go-fuse. It counts the open descriptors of this process, so no other test may run
-// meanwhile.
+// RunPOSIX runs go-fuse's suite. It counts the open descriptors of this process, so no other test may run at the same
+// time.
 func RunPOSIX(t *testing.T, mount Mount) {
 	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(posixtest.All)) {

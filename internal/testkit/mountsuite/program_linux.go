@@ -15,7 +15,7 @@ import (
 	"culvert/internal/testkit"
 )
 
-// run runs a program in a directory and gives what it says.
+// run runs a program in a directory and returns its output.
 func run(t *testing.T, dir, name string, args ...string) string {
 	t.Helper()
 	output, err := tryRun(t, dir, name, args...)
@@ -40,7 +40,7 @@ func tryRun(t *testing.T, dir, name string, args ...string) (string, error) {
 	return string(output), err
 }
 
-// fillTree makes some directories and files of sizes around those of pages and requests.
+// fillTree makes directories and files with sizes around those of pages and requests.
 func fillTree(t *testing.T, dir string) {
 	t.Helper()
 	data := rand.NewChaCha8([32]byte{1})
@@ -89,7 +89,7 @@ func sameTrees(t *testing.T, got, want string) {
 
 func sortLines(text string) string {
 	lines := strings.SplitAfter(text, "\n")
-	// The order of a listing is that of a file system.
+	// The order of a listing depends on the file system.
 	return strings.Join(slices.Sorted(slices.Values(lines)), "")
 }
 
@@ -219,8 +219,8 @@ func testProgramsWrite(t *testing.T, mount Mount) {
 	})
 }
 
-// testOpenDatabase keeps a database open, of each kind of journal, and finds at the source what was committed, while it
-// is open.
+// testOpenDatabase keeps databases open, with each kind of journal, and checks that the source has each transaction as
+// soon as it is committed.
 func testOpenDatabase(t *testing.T, root, dir string) {
 	for _, journal := range []string{"delete", "truncate", "persist", "wal"} {
 		name := journal + ".db"

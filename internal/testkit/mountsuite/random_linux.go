@@ -31,10 +31,10 @@ func randomSeed(t *testing.T) uint64 {
 	return seed
 }
 
-// randomRuns is in how many runs at once the random operations are done, each with a seed and a mount of its own.
+// randomRuns is the number of parallel runs of random operations, each with its own seed and mount.
 const randomRuns = 4
 
-// eachRandomRun does the random operations of one kind of mount.
+// eachRandomRun runs the random operations of one kind of mount.
 func eachRandomRun(t *testing.T, operations int, run func(t *testing.T, seed uint64, operations int)) {
 	first := randomSeed(t)
 	for i := range uint64(randomRuns) {
@@ -46,7 +46,7 @@ func eachRandomRun(t *testing.T, operations int, run func(t *testing.T, seed uin
 	}
 }
 
-// randomOperations is how many there are of each kind of mount, in all runs, if so many are wanted of a thorough test.
+// randomOperations returns the number of operations for each kind of mount. A thorough test runs the wanted number.
 func randomOperations(wanted int) int {
 	switch {
 	case testkit.RaceDetector():
@@ -57,25 +57,25 @@ func randomOperations(wanted int) int {
 	return 3_000
 }
 
-// maxRandomSize is the largest size of the file, some units of whatever moves it.
+// maxRandomSize is the largest size of the file: several requests and blocks.
 const maxRandomSize = 3<<20 + 12345
 
-// randomRun does random operations on one file of a mount, and compares what it gives with a model of it.
+// randomRun makes random operations on one file of a mount and compares the results with a model.
 type randomRun struct {
 	t       *testing.T
 	seed    uint64
 	random  *rand.Rand
 	data    *rand.ChaCha8
-	served  string // the file where it is
+	served  string // the served file
 	path    string // the file in the mount
-	model   []byte // what is in the file
+	model   []byte // expected content
 	version int    // grows when the served file is changed behind the mount
 	open    []*randomFile
 	done    int
 	last    []string // some operations, newest last
 }
 
-// randomFile is a descriptor. What it was opened on is content; with a nil content it follows the model.
+// randomFile is a descriptor. content is its expected content; nil means the model.
 type randomFile struct {
 	*os.File
 	flags   int
@@ -90,7 +90,7 @@ func newRandomRun(t *testing.T, seed uint64, served, path string) *randomRun {
 	}
 }
 
-// say notes an operation, for the message of one that fails.
+// say records an operation for the messages of failures.
 func (r *randomRun) say(format string, args ...any) {
 	r.last = append(r.last, fmt.Sprintf("%d: ", r.done)+fmt.Sprintf(format, args...))
 	if len(r.last) > 30 {
@@ -113,7 +113,7 @@ func (r *randomRun) must(err error) {
 	}
 }
 
-// extent is a random part of a file, mostly a small one, and sometimes beyond its end.
+// extent returns a random part of a file, usually small, and sometimes beyond its end.
 func (r *randomRun) extent(size int) (offset, length int) {
 	length = 1 + r.random.IntN(1<<(1+r.random.IntN(17)))
 	if r.random.IntN(50) == 0 {
@@ -135,7 +135,7 @@ func (r *randomRun) bytes(n int) []byte {
 	return p
 }
 
-// pick gives an open descriptor with one of the flags, or nil.
+// pick returns an open descriptor with one of the flags, or nil.
 func (r *randomRun) pick(access ...int) *randomFile {
 	var fit []*randomFile
 	for _, f := range r.open {
@@ -170,7 +170,7 @@ func (r *randomRun) closeAll() {
 	}
 }
 
-// expect gives what a read has to give.
+// expect returns the expected result of a read.
 func expect(content []byte, offset, length int) []byte {
 	if offset >= len(content) {
 		return nil
@@ -178,7 +178,7 @@ func expect(content []byte, offset, length int) []byte {
 	return content[offset:min(len(content), offset+length)]
 }
 
-// compare says where two contents differ.
+// compare describes where two contents differ.
 func (r *randomRun) compare(what string, got, want []byte, offset int) {
 	r.t.Helper()
 	if bytes.Equal(got, want) {
@@ -192,7 +192,7 @@ func (r *randomRun) compare(what string, got, want []byte, offset int) {
 		what, offset, len(got), len(want), offset+at)
 }
 
-// read compares a part of the file; one that has changed behind the descriptor may also be refused.
+// read compares a part of the file. If the file has been replaced, the read may also fail.
 func (r *randomRun) read(f *randomFile) {
 	content := r.model
 	if f.content != nil {
@@ -214,7 +214,7 @@ func (r *randomRun) read(f *randomFile) {
 	r.compare("read", p[:n], expect(content, offset, length), offset)
 }
 
-// readMapped reads the file as memory.
+// readMapped reads the file with mmap.
 func (r *randomRun) readMapped(f *randomFile) {
 	info, err := f.Stat()
 	r.must(err)
@@ -241,8 +241,8 @@ func (r *randomRun) checkSize(size int64) {
 	}
 }
 
-// testRandomReads reads one file through many descriptors while it is changed at its source: a descriptor gives what it
-// was opened on, or ESTALE.
+// testRandomReads reads one file through many descriptors while its source changes. A read returns the content at the
+// time of opening, or ESTALE.
 func testRandomReads(t *testing.T, mount Mount, operations int) {
 	eachRandomRun(t, operations, func(t *testing.T, seed uint64, operations int) {
 		root := newServed(t)
@@ -294,7 +294,7 @@ func (r *randomRun) closeStale() {
 	}
 }
 
-// change gives the served file other content: in place or as another file, of the same size or not.
+// change changes the served file, in place or by another file, with the same size or another.
 func (r *randomRun) change() {
 	size := len(r.model)
 	if r.random.IntN(2) == 0 || size == 0 {
@@ -309,7 +309,7 @@ func (r *randomRun) change() {
 		name += ".new"
 	}
 	r.must(os.WriteFile(name, r.model, 0o644))
-	// Two changes within a tick of the clock of the file system have to differ all the same.
+	// Two changes within one clock tick of the file system must still differ.
 	modified := time.Unix(1_700_000_000, int64(r.version)*1000)
 	r.must(os.Chtimes(name, modified, modified))
 	if replace {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// testRandomWrites reads and writes one file through many descriptors. Whenever all are closed, the source has what
-// was written.
+// testRandomWrites reads and writes one file through many descriptors. Whenever all are closed, the source must have
+// the written data.
 func testRandomWrites(t *testing.T, mount Mount, operations int) {
 	eachRandomRun(t, operations, func(t *testing.T, seed uint64, operations int) {
 		root := newServed(t)
@@ -86,7 +86,7 @@ func (r *randomRun) write(f *randomFile) {
 	copy(r.model[offset:], p)
 }
 
-// writeMapped writes to the file as memory.
+// writeMapped writes to the file with mmap.
 func (r *randomRun) writeMapped(f *randomFile) {
 	if len(r.model) == 0 {
 		return
@@ -108,7 +108,7 @@ func (r *randomRun) writeMapped(f *randomFile) {
 	copy(r.model[offset:], p)
 }
 
-// resize gives the model a size; what is new is zero.
+// resize sets the size of the model. New bytes are zero.
 func (r *randomRun) resize(size int) {
 	if size <= len(r.model) {
 		r.model = r.model[:size:size]
@@ -128,7 +128,7 @@ func (r *randomRun) truncate(f *randomFile) {
 	r.resize(size)
 }
 
-// rename gives the file another name and back, so that one of them may be in use.
+// rename renames the file, or back. Open files may use either name.
 func (r *randomRun) rename() {
 	other := map[string]string{"file": "renamed", "renamed": "file"}[filepath.Base(r.path)]
 	r.say("rename to %s", other)
@@ -137,7 +137,7 @@ func (r *randomRun) rename() {
 	r.path, r.served = renamed, filepath.Join(filepath.Dir(r.served), other)
 }
 
-// checkSource closes all descriptors, after which the source has to have it all.
+// checkSource closes all descriptors and compares the source with the model.
 func (r *randomRun) checkSource() {
 	r.closeAll()
 	r.say("compare the source")

@@ -8,9 +8,8 @@ import (
 	"testing"
 )
 
-// Run runs all tests but those of POSIX, beside each other. With CULVERT_TEST_ALL=1 it does so many random operations
-// of each kind. They are most useful beside the mount; where programs only bring it together with a server, a tenth
-// will do.
+// Run runs all tests except RunPOSIX, in parallel. With CULVERT_TEST_ALL=1 it makes the given number of random operations
+// of each kind. For programs that only combine a tested mount with a server, a tenth is enough.
 func Run(t *testing.T, mount Mount, operations int) {
 	random := func(test func(t *testing.T, mount Mount, operations int)) func(t *testing.T, mount Mount) {
 		return func(t *testing.T, mount Mount) { test(t, mount, randomOperations(operations)) }
@@ -35,11 +34,11 @@ func Run(t *testing.T, mount Mount, operations int) {
 	}
 }
 
-// newServed makes a directory to be served.
+// newServed makes a directory to serve.
 func newServed(t *testing.T) string {
 	t.Helper()
 	parent := t.TempDir()
-	// What t.TempDir makes is closed to other users, on which some tests depend.
+	// t.TempDir is closed to other users, which some tests need.
 	if err := os.Chmod(filepath.Dir(parent), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +49,7 @@ func newServed(t *testing.T) string {
 	return root
 }
 
-// thorough says whether the tests run as often as they are meant to, as ./dev test has them.
+// thorough reports whether the tests run in full, as in ./dev test.
 func thorough() bool { return os.Getenv("CULVERT_TEST_ALL") == "1" }
 
 func isErrno(err error, want syscall.Errno) bool {
