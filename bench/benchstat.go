@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// benchstat gives the tables that benchstat makes of samples: for each benchmark and unit one, with a column for each
-// value of the keys in pivot. What single processes of a pipeline take is left out.
+// benchstat returns benchstat's tables: one for each benchmark and unit, with a column for each value of the keys in
+// pivot. Values of single processes of a pipeline are left out.
 func (s *session) benchstat(samples, pivot string) (string, error) {
 	file := filepath.Join(s.dir, "samples.txt")
 	if err := os.WriteFile(file, []byte(samples), 0o644); err != nil {
@@ -32,7 +32,7 @@ func (s *session) benchstat(samples, pivot string) (string, error) {
 	return string(tables), nil
 }
 
-// pivot gives the keys in which the variants of benchmarks differ, as benchstat wants them: "/impl" or "/format,/impl".
+// pivot returns the keys in which the variants of benchmarks differ, in benchstat's form: "/impl" or "/format,/impl".
 func pivot(benchmarks []benchmark) string {
 	var keys []string
 	for _, b := range benchmarks {

@@ -7,14 +7,14 @@ import (
 	"culvert/bench/internal/quantity"
 )
 
-// goal is what a benchmark is meant to show: the value of a variant, or its ratio to that of a peer, in a unit.
+// goal is a bound for the value of a variant in a unit, or for its ratio to the value of a peer.
 type goal struct {
 	variant, peer string // keys; without a peer the value counts as it is
 	unit          string
 	min, max      float64 // 0 for none
 }
 
-// values gives what a variant has measured in a unit, by rounds.
+// values returns the values of a variant in a unit, by round.
 func (r results) values(key, unit string) []float64 {
 	var values []float64
 	for _, s := range r[key] {
@@ -34,7 +34,7 @@ func verdicts(b benchmark, r results) string {
 	return text
 }
 
-// verdict says how a goal stands: "impl=culvert, MB/s: 3.61 × impl=age (3.40–3.72), goal ≥ 3.00: reached".
+// verdict compares a goal with the results: "impl=culvert, MB/s: 3.61 × impl=age (3.40–3.72), goal ≥ 3.00: reached".
 func (g goal) verdict(r results) string {
 	values, unit, times := r.values(g.variant, g.unit), g.unit, ""
 	if g.peer != "" {

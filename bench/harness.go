@@ -17,7 +17,7 @@ import (
 type benchmark struct {
 	name     string // as Go writes it, without "Benchmark": "Age/op=encrypt"
 	rounds   int    // 0 for those of the workload; no warm-up round before a single one
-	rotate   bool   // each round begins with the next variant, so that each takes each place
+	rotate   bool   // each round begins with the next variant, so that each takes each position
 	variants []variant
 	goals    []goal
 }
@@ -28,7 +28,7 @@ type variant struct {
 	run func() (sample, error)
 }
 
-// sample is what one run of a variant has measured: values by their units, of which "ns/op" is always there.
+// sample is the result of one run of a variant: values by unit, including "ns/op".
 type sample map[string]float64
 
 // results are the samples of each variant of a benchmark by its key, in the order of the rounds.
@@ -55,7 +55,7 @@ func newSession(ctx context.Context, stdout io.Writer, quick bool, parent string
 	return s, nil
 }
 
-// cleanup has f called when the session ends, last in, first out.
+// cleanup calls f when the session ends, last in, first out.
 func (s *session) cleanup(f func() error) { s.cleanups = append(s.cleanups, f) }
 
 func (s *session) close() error {
@@ -68,12 +68,12 @@ func (s *session) close() error {
 
 func (s *session) say(format string, args ...any) { say(s.stdout, format, args...) }
 
-// say tells what goes on, on a line that readers of the samples skip.
+// say reports progress, on a line that readers of the samples skip.
 func say(w io.Writer, format string, args ...any) {
 	_, _ = fmt.Fprintf(w, "# "+format+"\n", args...) // no reason to stop measuring
 }
 
-// size gives the size of an input: full, or small in a quick session.
+// size returns the size of an input: full, or small in a quick session.
 func (s *session) size(full, small int) int {
 	if s.quick {
 		return small
@@ -81,7 +81,7 @@ func (s *session) size(full, small int) int {
 	return full
 }
 
-// measure runs the variants in turn and writes their samples to raw. A first round, which warms up, is left out.
+// measure runs the variants in turn and writes their samples to raw, except those of a first round, which warms up.
 func measure(s *session, b benchmark, rounds int, raw io.Writer) (results, error) {
 	s.say("%s: %d variants in turn, %d rounds", b.name, len(b.variants), rounds)
 	warmUp := 1
@@ -103,7 +103,7 @@ func measure(s *session, b benchmark, rounds int, raw io.Writer) (results, error
 			if err := s.ctx.Err(); err != nil {
 				return nil, err
 			}
-			// Each variant begins without the garbage of the one before.
+			// Each variant starts without the garbage of the previous one.
 			runtime.GC()
 			got, err := v.run()
 			if err != nil {
@@ -121,7 +121,7 @@ func measure(s *session, b benchmark, rounds int, raw io.Writer) (results, error
 	return all, nil
 }
 
-// String is what stands in a benchmark line behind the name and the count, time first.
+// String returns the values of a benchmark line, time first.
 func (s sample) String() string {
 	fields := []string{fmt.Sprintf("%.6g ns/op", s["ns/op"])}
 	for _, unit := range slices.Sorted(maps.Keys(s)) {
@@ -132,8 +132,7 @@ func (s sample) String() string {
 	return strings.Join(fields, " ")
 }
 
-// repeated gives the sample of n runs of work: the time and the memory that one of them takes. Memory is what the whole
-// program allocates meanwhile.
+// repeated returns the time and the allocations of one of n runs of work. Allocations are those of the whole program.
 func repeated(n int, work func() error) (sample, error) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -152,7 +151,7 @@ func repeated(n int, work func() error) (sample, error) {
 	}, nil
 }
 
-// timed gives the sample of work on so many bytes since start.
+// timed returns the time since start and the speed of work on the given number of bytes.
 func timed(start time.Time, bytes int64) sample {
 	elapsed := time.Since(start)
 	return sample{"ns/op": float64(elapsed.Nanoseconds()), "MB/s": float64(bytes) / 1e6 / elapsed.Seconds()}

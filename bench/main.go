@@ -3,17 +3,17 @@
 //	go run . [-rounds N] [-out DIR] [-host NAME] [-dir DIR] [agefile | export | parallel | tables | sqlite |
 //	         memory | todos | cipherio | bytebuf | wal | secureconn | fileservice | transfer | fusefs]…
 //
-// A workload has one or more benchmarks, each of which has variants that do the same work: Culvert's, a peer's, and
-// sometimes the limit of the machine. The variants run in turn, A B C A B C, in one run of the program, so that
-// whatever else the machine does meets all of them. A first round warms up and does not count.
+// A workload has one or more benchmarks. Each has variants that do the same work: Culvert's, a peer's, and sometimes the
+// limit of the machine. The variants run in turn, A B C A B C, in one run of the program, so that other load on the
+// machine affects all of them. A first round warms up and is discarded.
 //
-// The samples are kept as they are, in the format of Go's benchmarks with key=value names, in
-// results/DATE-HOST/WORKLOAD.txt; benchstat reads them:
+// The samples are kept in results/DATE-HOST/WORKLOAD.txt, in the format of Go's benchmarks with key=value names, which
+// benchstat reads:
 //
 //	benchstat -col /impl results/2026-01-31-host/agefile.txt
 //
-// At the end of a workload the program prints benchstat's tables and how the ratios that were set as goals stand. It is
-// a program and not a set of testing.B because those run one after the other.
+// At the end of a workload the program prints benchstat's tables and the verdicts on the goals. It is a program, not a
+// set of testing.B, because those run one after the other.
 package main
 
 import (
@@ -34,7 +34,7 @@ import (
 // workload is a set of benchmarks that share what they prepare.
 type workload struct {
 	name    string
-	rounds  int // unless the flag says otherwise; benchstat needs 6 for a confidence interval
+	rounds  int // unless the flag is set; benchstat needs 6 for a confidence interval
 	prepare func(*session) ([]benchmark, error)
 }
 
@@ -122,7 +122,7 @@ func given(flags *flag.FlagSet) []string {
 	return names
 }
 
-// dir is where the samples of today go, or "" if none are kept.
+// dir returns the directory of today's samples, or "" if none are kept.
 func (o options) dir() string {
 	if o.out == "" {
 		return ""
@@ -130,7 +130,7 @@ func (o options) dir() string {
 	return filepath.Join(o.out, time.Now().Format(time.DateOnly)+"-"+o.host)
 }
 
-// choose gives the workloads of these names, or all.
+// choose returns the workloads with the given names, or all.
 func choose(wanted []string) ([]workload, error) {
 	if len(wanted) == 0 || slices.Equal(wanted, []string{"all"}) {
 		return workloads, nil
@@ -198,10 +198,10 @@ func runWorkload(ctx context.Context, stdout io.Writer, w workload, opts options
 	return os.WriteFile(name, []byte(raw.String()+"\n"+comment(summary)), 0o644)
 }
 
-// since gives the time since start in whole seconds.
+// since returns the time since start in whole seconds.
 func since(start time.Time) time.Duration { return time.Since(start).Round(time.Second) }
 
-// roundsOf says how often a benchmark is to run.
+// roundsOf returns the number of rounds of a benchmark.
 func (o options) roundsOf(w workload, b benchmark) int {
 	switch {
 	case o.rounds > 0:

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// build compiles the command of a package, as the given module has it, and gives the file.
+// build compiles the command of a package in the directory of a module, and returns the file.
 func (s *session) build(module, pkg string) (string, error) {
 	file := filepath.Join(s.dir, filepath.Base(pkg))
 	cmd := exec.CommandContext(s.ctx, "go", "build", "-o", file, pkg)
@@ -99,7 +99,7 @@ func (s *session) pipeline(output string, commands ...*exec.Cmd) (sample, error)
 // process is a running command whose memory is watched.
 type process struct {
 	cmd  *exec.Cmd
-	peak atomic.Int64  // highest resident memory in bytes; 0 where the system does not tell
+	peak atomic.Int64  // peak resident memory in bytes; 0 if the system does not report it
 	done chan struct{} // closed when nobody need watch any more
 }
 
@@ -134,7 +134,7 @@ func (p *process) wait() error {
 	return p.cmd.Wait()
 }
 
-// settle has a file written to the disk, so that the next process does not pay for it, and removes it.
+// settle syncs a file, so that the next process does not pay for it, and removes it.
 func settle(name string) error {
 	file, err := os.Open(name)
 	if err != nil {

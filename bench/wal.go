@@ -11,10 +11,10 @@ import (
 	"culvert/wal"
 )
 
-// prepareWAL compares package wal with the logs that Go programs use today, on entries of 128 bytes: synced by one
-// writer, by many and in batches; handed to the system without a sync; encrypted or not; opened; and read at random. The floor is a
-// loop that writes the same bytes into a file of zeros and syncs them, below which no log can be on that disk. The
-// directory is that of the flag -dir: the file system is half of the result.
+// prepareWAL compares package wal with the logs that Go programs use today, with entries of 128 bytes: synced by one
+// writer, by several and in batches; without syncs; encrypted or not; opened; and read at random. The floor, which no log
+// can beat on the same disk, is a loop that writes the same bytes into a file of zeros and syncs them. The flag -dir sets
+// the directory, since the result depends as much on the file system.
 func prepareWAL(s *session) ([]benchmark, error) {
 	benchmarks := []benchmark{oneWriter(s)}
 	for _, writers := range []int{16, 64} {
