@@ -11,31 +11,17 @@ import (
 	"culvert/place"
 )
 
-// catOptions are the flags of culvert cat.
-type catOptions struct {
-	workFlags
-	decryptFlags
-	placeFlags
-}
-
 func (a *app) newCat() *cobra.Command {
-	o := &catOptions{}
-	cmd := command("cat")
-	cmd.Args = oneFile
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		r := &workReport{Output: "-"}
-		return a.perform(cmd, &o.workFlags, r, func(ctx context.Context, w *work) error {
-			w.toStdout, w.name = true, "standard output"
-			return a.cat(ctx, w, o, args)
-		})
-	}
-	o.decryptFlags.add(cmd)
-	o.placeFlags.add(cmd)
-	o.workFlags.add(cmd, "")
+	o := &readOptions{}
+	cmd := o.command(a, "cat", &workReport{Output: "-"}, func(ctx context.Context, w *work, args []string) error {
+		w.toStdout, w.name = true, "standard output"
+		return a.cat(ctx, w, o, args)
+	})
+	o.inputFlags.add(cmd)
 	return cmd
 }
 
-func (a *app) cat(ctx context.Context, w *work, o *catOptions, args []string) (err error) {
+func (a *app) cat(ctx context.Context, w *work, o *readOptions, args []string) (err error) {
 	in, err := a.openInput(ctx, args, &o.placeFlags)
 	if err != nil {
 		return err

@@ -17,26 +17,18 @@ import (
 // decryptOptions are the flags of culvert decrypt.
 type decryptOptions struct {
 	workFlags
-	decryptFlags
-	placeFlags
+	inputFlags
 	output string
 	force  bool
 }
 
 func (a *app) newDecrypt() *cobra.Command {
-	o := &decryptOptions{}
-	cmd := command("decrypt")
-	cmd.Args = oneFile
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		r := &workReport{}
-		return a.perform(cmd, &o.workFlags, r, func(ctx context.Context, w *work) error {
-			return a.decrypt(ctx, w, r, o, args)
-		})
-	}
-	o.decryptFlags.add(cmd)
-	o.placeFlags.add(cmd)
+	o, r := &decryptOptions{}, &workReport{}
+	cmd := o.command(a, "decrypt", r, func(ctx context.Context, w *work, args []string) error {
+		return a.decrypt(ctx, w, r, o, args)
+	})
+	o.inputFlags.add(cmd)
 	outputFlags(cmd, &o.output, &o.force)
-	o.workFlags.add(cmd, "")
 	return cmd
 }
 

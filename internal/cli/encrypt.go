@@ -26,21 +26,15 @@ type encryptOptions struct {
 }
 
 func (a *app) newEncrypt() *cobra.Command {
-	o := &encryptOptions{}
-	cmd := command("encrypt")
-	cmd.Args = oneFile
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		r := &workReport{}
-		return a.perform(cmd, &o.workFlags, r, func(ctx context.Context, w *work) error {
-			return a.encrypt(ctx, w, r, o, args)
-		})
-	}
+	o, r := &encryptOptions{}, &workReport{}
+	cmd := o.command(a, "encrypt", r, func(ctx context.Context, w *work, args []string) error {
+		return a.encrypt(ctx, w, r, o, args)
+	})
 	o.recipientFlags.add(cmd)
 	o.identities.add(cmd, "encrypt to")
 	o.placeFlags.add(cmd)
 	cmd.Flags().BoolVarP(&o.armor, "armor", "a", false, "write text (PEM) instead of binary data")
 	outputFlags(cmd, &o.output, &o.force)
-	o.workFlags.add(cmd, "")
 	return cmd
 }
 

@@ -10,8 +10,27 @@ import (
 	"path/filepath"
 	"sync/atomic"
 
+	"github.com/spf13/cobra"
+
 	"culvert/export"
 )
+
+// inputFlags say how to open a file that is perhaps encrypted, and perhaps on a server.
+type inputFlags struct {
+	decryptFlags
+	placeFlags
+}
+
+func (f *inputFlags) add(cmd *cobra.Command) {
+	f.decryptFlags.add(cmd)
+	f.placeFlags.add(cmd)
+}
+
+// readOptions are the flags of commands that read all of a file.
+type readOptions struct {
+	workFlags
+	inputFlags
+}
 
 // claimStdin gives standard input to one reader, for one purpose.
 func (a *app) claimStdin(purpose string) (io.Reader, error) {

@@ -21,29 +21,17 @@ type inspectReport struct {
 	export.Inspection
 }
 
-// inspectOptions are the flags of culvert inspect.
-type inspectOptions struct {
-	decryptFlags
-	placeFlags
-	json bool
-}
-
 func (a *app) newInspect() *cobra.Command {
-	o := &inspectOptions{}
-	cmd := command("inspect")
+	o, r := &inputFlags{}, &inspectReport{}
+	cmd := a.reporting("inspect", r, func(ctx context.Context, args []string) error {
+		return a.inspect(ctx, r, o, args)
+	})
 	cmd.Args = oneFile
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		r := &inspectReport{}
-		err := a.inspect(cmd.Context(), r, o, args)
-		return a.deliver(cmd, r, a.stdout, o.json, interruption(cmd.Context(), err))
-	}
-	o.decryptFlags.add(cmd)
-	o.placeFlags.add(cmd)
-	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
+	o.add(cmd)
 	return cmd
 }
 
-func (a *app) inspect(ctx context.Context, r *inspectReport, o *inspectOptions, args []string) (err error) {
+func (a *app) inspect(ctx context.Context, r *inspectReport, o *inputFlags, args []string) (err error) {
 	in, err := a.openInput(ctx, args, &o.placeFlags)
 	if err != nil {
 		return err

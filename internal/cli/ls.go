@@ -92,17 +92,10 @@ func (r *lsReport) text() string {
 }
 
 func (a *app) newLs() *cobra.Command {
-	o := &remoteFlags{}
-	var long, json bool
-	cmd := command("ls")
+	o, r := &remoteFlags{}, &lsReport{Entries: []lsEntry{}}
+	cmd := a.reporting("ls", r, func(ctx context.Context, args []string) error { return a.ls(ctx, r, o, args[0]) })
 	cmd.Args = exactly(1)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		r := &lsReport{Entries: []lsEntry{}, long: long}
-		err := a.ls(cmd.Context(), r, o, args[0])
-		return a.deliver(cmd, r, a.stdout, json, interruption(cmd.Context(), err))
-	}
-	cmd.Flags().BoolVarP(&long, "long", "l", false, "show type, permissions, size and time")
-	cmd.Flags().BoolVar(&json, "json", false, "print JSON")
+	cmd.Flags().BoolVarP(&r.long, "long", "l", false, "show type, permissions, size and time")
 	o.add(cmd)
 	return cmd
 }

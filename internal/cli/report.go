@@ -80,6 +80,17 @@ func (a *app) deliver(cmd *cobra.Command, r report, to io.Writer, asJSON bool, e
 	return nil
 }
 
+// reporting returns a command that only prints a report, which do fills in.
+func (a *app) reporting(name string, r report, do func(ctx context.Context, args []string) error) *cobra.Command {
+	cmd := command(name)
+	json := cmd.Flags().Bool("json", false, "print JSON")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		err := do(cmd.Context(), args)
+		return a.deliver(cmd, r, a.stdout, *json, interruption(cmd.Context(), err))
+	}
+	return cmd
+}
+
 // workFlags are those of every command that may take long.
 type workFlags struct {
 	json, verbose, quiet bool
@@ -101,6 +112,19 @@ func (f *workFlags) check() error {
 		return usagef("--jobs is %d, and must be from 0 to %d", f.jobs, most)
 	}
 	return nil
+}
+
+// command returns the command of work on the file that is its only argument, or on standard input.
+func (f *workFlags) command(
+	a *app, name string, r workReporter, do func(ctx context.Context, w *work, args []string) error,
+) *cobra.Command {
+	cmd := command(name)
+	cmd.Args = oneFile
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return a.perform(cmd, f, r, func(ctx context.Context, w *work) error { return do(ctx, w, args) })
+	}
+	f.add(cmd, "")
+	return cmd
 }
 
 // work is a command at work.
@@ -162,12 +186,16 @@ func (r *workReport) text() string { return "" }
 
 func (r *workReport) work() *workReport { return r }
 
-// perform runs a long command: do sets up the work, begins it, and ends when it is done. Then follow the last line, or
-// the object.
-func (a *app) perform(cmd *cobra.Command, flags *workFlags, r interface {
+// workReporter is a workReport, or has one.
+type workReporter interface {
 	report
 	work() *workReport
-}, do func(ctx context.Context, w *work) error,
+}
+
+// perform runs a long command: do sets up the work, begins it, and ends when it is done. Then follow the last line, or
+// the object.
+func (a *app) perform(
+	cmd *cobra.Command, flags *workFlags, r workReporter, do func(ctx context.Context, w *work) error,
 ) error {
 	w := &work{app: a, flags: flags, figures: func() ui.Figures { return ui.Figures{Rows: ui.NoRows} }}
 	err := flags.check()

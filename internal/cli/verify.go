@@ -53,30 +53,16 @@ func (r *verifyReport) text() string {
 	return text + "\n"
 }
 
-// verifyOptions are the flags of culvert verify.
-type verifyOptions struct {
-	workFlags
-	decryptFlags
-	placeFlags
-}
-
 func (a *app) newVerify() *cobra.Command {
-	o := &verifyOptions{}
-	cmd := command("verify")
-	cmd.Args = oneFile
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		r := &verifyReport{}
-		return a.perform(cmd, &o.workFlags, r, func(ctx context.Context, w *work) error {
-			return a.verify(ctx, w, r, o, args)
-		})
-	}
-	o.decryptFlags.add(cmd)
-	o.placeFlags.add(cmd)
-	o.workFlags.add(cmd, "")
+	o, r := &readOptions{}, &verifyReport{}
+	cmd := o.command(a, "verify", r, func(ctx context.Context, w *work, args []string) error {
+		return a.verify(ctx, w, r, o, args)
+	})
+	o.inputFlags.add(cmd)
 	return cmd
 }
 
-func (a *app) verify(ctx context.Context, w *work, r *verifyReport, o *verifyOptions, args []string) (err error) {
+func (a *app) verify(ctx context.Context, w *work, r *verifyReport, o *readOptions, args []string) (err error) {
 	config := export.ReadConfig{Jobs: o.jobs, Identities: o.decryptFlags.whenNeeded(ctx, a)}
 	var in *input
 	if len(args) > 0 && (isURL(args[0]) || isDirectory(args[0])) {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -21,18 +22,11 @@ func (r *versionReport) text() string {
 }
 
 func (a *app) newVersion() *cobra.Command {
-	var json bool
-	cmd := command("version")
-	cmd.Args = cobra.NoArgs
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		r := &versionReport{
-			Version:  programVersion(),
-			Go:       runtime.Version(),
-			Platform: runtime.GOOS + "/" + runtime.GOARCH,
-		}
-		return a.deliver(cmd, r, a.stdout, json, nil)
+	r := &versionReport{
+		Version: programVersion(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 	}
-	cmd.Flags().BoolVar(&json, "json", false, "print JSON")
+	cmd := a.reporting("version", r, func(context.Context, []string) error { return nil })
+	cmd.Args = cobra.NoArgs
 	return cmd
 }
 
