@@ -149,7 +149,7 @@ func (f *fileReads) serve(
 	}
 	defer func() { err = errors.Join(err, remote.Close()) }()
 	// All connections are made, and their windows and buffers are there.
-	if _, err := remote.Lookup(ctx, served); err != nil {
+	if _, err := remote.Stat(served); err != nil {
 		return nil, err
 	}
 	if err := readAll(remote, f.into[:min(int64(len(f.into)), 64<<20)]); err != nil {
@@ -212,12 +212,12 @@ func (f *fileReads) strategies(s *session) benchmark {
 	} {
 		b.variants = append(b.variants, variant{v.key, func() (sample, error) {
 			read := func(remote *client.Client) (sample, error) {
-				info, err := remote.Lookup(s.ctx, served)
+				info, err := remote.Stat(served)
 				if err != nil {
 					return nil, err
 				}
 				return metered(f.size, func() error {
-					return fetch(s.ctx, remote, info.Version(), v.workers, v.batch)
+					return fetch(s.ctx, remote, fileservice.VersionOf(info), v.workers, v.batch)
 				})
 			}
 			return f.serve(s.ctx, overSecureconn, client.DefaultConnections, read)

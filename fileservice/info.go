@@ -27,8 +27,11 @@ type Version struct {
 // ModTime gives ModifiedUnixNano as a time.
 func (v Version) ModTime() time.Time { return time.Unix(0, v.ModifiedUnixNano) }
 
-// VersionOf gives the version of a file of this machine, of which info has just been made by package os.
+// VersionOf returns the version of the file that info describes: an [Info], or what package os has just returned.
 func VersionOf(info fs.FileInfo) Version {
+	if there, is := info.(*Info); is {
+		return there.Version()
+	}
 	v := Version{ModifiedUnixNano: UnixNano(info.ModTime()), Tag: tagOf(info)}
 	if info.Mode().IsRegular() {
 		v.Size = info.Size()

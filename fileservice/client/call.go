@@ -13,14 +13,13 @@ import (
 	"google.golang.org/grpc/status"
 
 	"culvert/fileservice"
-	"culvert/fileservice/internal/fileservicepb"
 	"culvert/fileservice/internal/traffic"
 	"culvert/fileservice/internal/wire"
 )
 
-// clientCall is one call of a client under way.
+// call is one call of a client under way.
 type call struct {
-	client *Client
+	client *core
 	link   *link
 	dial   int // which connection of the link
 	ctx    context.Context
@@ -30,7 +29,8 @@ type call struct {
 	answer *traffic.Wait // for the server
 	pauses *traffic.Wait // for something else
 	op     string
-	name   string
+	name   string // as errors tell it
+	path   string // on the server
 }
 
 // errSilent ends a call whose server says nothing.
@@ -45,7 +45,7 @@ func (c *Client) begin(ctx context.Context, op, name string) (*call, error) {
 	if _, err := fileservice.CheckPath(name); err != nil {
 		return nil, &fs.PathError{Op: op, Path: name, Err: err}
 	}
-	if err := context.Cause(c.ctx); err != nil {
+	if err := context.Cause(c.life); err != nil {
 		return nil, &fs.PathError{Op: op, Path: name, Err: err}
 	}
 	l := c.pick((*link).isSound)
@@ -69,9 +69,9 @@ func (c *Client) begin(ctx context.Context, op, name string) (*call, error) {
 }
 
 func (c *Client) newCall(ctx context.Context, l *link, op, name string) *call {
-	call := &call{client: c, link: l, op: op, name: name}
+	call := &call{client: c.core, link: l, op: op, name: name, path: c.at(name)}
 	call.ctx, call.cancel = context.WithCancelCause(ctx)
-	call.unhook = context.AfterFunc(c.ctx, func() { call.cancel(ErrClosed) })
+	call.unhook = context.AfterFunc(c.life, func() { call.cancel(ErrClosed) })
 	call.watch = traffic.NewWatch(func() { call.cancel(errSilent) })
 	call.answer = &traffic.Wait{Limit: c.config.Timeout, IsOver: call.isSilent}
 	call.pauses = &traffic.Wait{Limit: traffic.PingAfter(c.config.Timeout) + c.config.Timeout, IsOver: call.isGone}
@@ -128,7 +128,7 @@ func (c *call) explain(err, cause error) error {
 	if _, is := status.FromError(err); !is {
 		return err
 	}
-	if closed := context.Cause(c.client.ctx); closed != nil {
+	if closed := context.Cause(c.client.life); closed != nil {
 		cause = closed // of which the call may not have been told yet
 	}
 	switch {
@@ -156,25 +156,6 @@ func isTooLong(err error) bool {
 	const said = "grpc: received message larger than max"
 	s := status.Convert(err)
 	return s.Code() == codes.ResourceExhausted && strings.HasPrefix(s.Message(), said)
-}
-
-// Lookup describes one file. A symbolic link is described, not followed.
-func (c *Client) Lookup(ctx context.Context, name string) (*fileservice.Info, error) {
-	call, err := c.begin(ctx, "stat", name)
-	if err != nil {
-		return nil, err
-	}
-	asked := time.Now()
-	entry, err := call.link.service.Stat(call.ctx, &fileservicepb.StatRequest{Path: name})
-	if err != nil {
-		return nil, call.end(err)
-	}
-	c.heard(time.Since(asked))
-	info, err := wire.InfoOf(entry, name)
-	if err != nil {
-		return nil, call.end(err)
-	}
-	return info, call.end(nil)
 }
 
 // receive takes the next message of a stream, of which the end is not expected.

@@ -8,7 +8,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
+	"path"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,6 +22,7 @@ import (
 	"google.golang.org/grpc/experimental"
 	"google.golang.org/grpc/keepalive"
 
+	"culvert/fileservice"
 	"culvert/fileservice/internal/fileservicepb"
 	"culvert/fileservice/internal/traffic"
 	"culvert/fileservice/internal/wire"
@@ -59,6 +62,13 @@ type Config struct {
 //
 // What the server says is checked before it is handed out; see [ErrIntegrity].
 type Client struct {
+	*core
+	ctx context.Context // of calls that are given none
+	dir string          // which names are below
+}
+
+// core is what the clients share that are made from one another.
+type core struct {
 	config   Config
 	links    []*link
 	turn     atomic.Uint64
@@ -67,7 +77,7 @@ type Client struct {
 	streams  atomic.Int64 // streams of drafts
 	delay    atomic.Int64 // nanoseconds, the least that an answer has taken; 0 if there was none
 	pieces   pieces
-	ctx      context.Context // ends with Close
+	life     context.Context // ends with Close
 	cancel   context.CancelCauseFunc
 	close    sync.Once
 }
@@ -90,12 +100,13 @@ func New(config Config) (*Client, error) {
 	config.Connections = cmp.Or(config.Connections, DefaultConnections)
 	config.Timeout = cmp.Or(config.Timeout, DefaultTimeout)
 	config.MaxEntries = cmp.Or(config.MaxEntries, DefaultMaxEntries)
-	c := &Client{config: config}
-	c.ctx, c.cancel = context.WithCancelCause(context.Background())
+	c := &Client{core: &core{config: config}, dir: "."}
+	c.life, c.cancel = context.WithCancelCause(context.Background())
+	c.ctx = c.life
 	c.pieces.client, c.pieces.wake = c, make(chan struct{}, manyLanes)
 	frames := newFramePool(c.MostLarge() * callWindow)
 	for range config.Connections {
-		c.links = append(c.links, &link{client: c, frames: frames, calls: map[*call]struct{}{}})
+		c.links = append(c.links, &link{core: c.core, frames: frames, calls: map[*call]struct{}{}})
 	}
 	if err := c.links[0].open(); err != nil {
 		return nil, errors.Join(err, c.Close())
@@ -103,8 +114,31 @@ func New(config Config) (*Client, error) {
 	return c, nil
 }
 
+// WithContext returns a client for the same connections, whose methods that take no context end with ctx, as do the files
+// that it opens.
+func (c *Client) WithContext(ctx context.Context) *Client {
+	return &Client{core: c.core, ctx: ctx, dir: c.dir}
+}
+
+// Sub returns a client for the same connections, whose names are those below a directory. It does not ask the server.
+// Close closes the connections of all clients that share them.
+func (c *Client) Sub(dir string) (*Client, error) {
+	if _, err := fileservice.CheckPath(dir); err != nil {
+		return nil, &fs.PathError{Op: "sub", Path: dir, Err: err}
+	}
+	return &Client{core: c.core, ctx: c.ctx, dir: c.at(dir)}, nil
+}
+
+// at returns the path on the server of a valid name.
+func (c *Client) at(name string) string {
+	if c.dir == "." {
+		return name
+	}
+	return path.Join(c.dir, name)
+}
+
 // heard takes note of how long an answer has taken, on a connection that was there.
-func (c *Client) heard(delay time.Duration) {
+func (c *core) heard(delay time.Duration) {
 	for {
 		least := c.delay.Load()
 		if least != 0 && least <= int64(delay) || c.delay.CompareAndSwap(least, max(1, int64(delay))) {
@@ -114,14 +148,14 @@ func (c *Client) heard(delay time.Duration) {
 }
 
 // isNear reports whether the server has answered within nearServer.
-func (c *Client) isNear() bool {
+func (c *core) isNear() bool {
 	delay := c.delay.Load()
 	return delay > 0 && delay <= int64(nearServer)
 }
 
 // Moved returns how many bytes the present connections have received and sent, for all calls. A change of it shows that
 // the server can be reached; the number has no other meaning.
-func (c *Client) Moved() (bytes int64) {
+func (c *core) Moved() (bytes int64) {
 	for _, l := range c.links {
 		bytes += l.moved()
 	}
@@ -129,7 +163,7 @@ func (c *Client) Moved() (bytes int64) {
 }
 
 // busyLinks returns how many connections have calls.
-func (c *Client) busyLinks() (n time.Duration) {
+func (c *core) busyLinks() (n time.Duration) {
 	for _, l := range c.links {
 		if l.busy.Load() > 0 {
 			n++
@@ -140,7 +174,7 @@ func (c *Client) busyLinks() (n time.Duration) {
 
 // pick gives the connection with the fewest calls of those that will do; of several, one that is there. It is nil if
 // none will do.
-func (c *Client) pick(willDo func(*link) bool) *link {
+func (c *core) pick(willDo func(*link) bool) *link {
 	start := int((c.turn.Add(1) - 1) % uint64(len(c.links)))
 	var best *link
 	for i := range c.links {
@@ -164,10 +198,10 @@ func (c *Client) pick(willDo func(*link) bool) *link {
 const largeCalls = 8
 
 // mostLarge is how many calls with blocks of files make full use of the connections.
-func (c *Client) MostLarge() int { return max(largeCalls, c.config.Connections) }
+func (c *core) MostLarge() int { return max(largeCalls, c.config.Connections) }
 
 // connect begins to make all connections, so that none has to be waited for when the first has something to do.
-func (c *Client) Connect() {
+func (c *core) Connect() {
 	for _, l := range c.links {
 		if l.open() == nil {
 			l.grpc.Connect()
@@ -176,7 +210,7 @@ func (c *Client) Connect() {
 }
 
 // Close ends all calls and connections. A Client that is closed gives errors. To close it again does nothing.
-func (c *Client) Close() error {
+func (c *core) Close() error {
 	var errs []error
 	c.close.Do(func() {
 		c.cancel(ErrClosed)
@@ -204,7 +238,7 @@ const receiveBufferSize = 1 << 10
 
 // link is one connection to the server, made again whenever it broke.
 type link struct {
-	client *Client
+	*core
 	frames *framePool
 	busy   atomic.Int64 // calls
 
@@ -224,8 +258,8 @@ type link struct {
 // windows can suit the way.
 func (l *link) open() error {
 	l.opened.Do(func() {
-		config, window := &l.client.config, int32(callWindow)
-		if l.client.isNear() {
+		config, window := &l.config, int32(callWindow)
+		if l.isNear() {
 			window = nearWindow
 		}
 		l.grpc, l.openErr = grpc.NewClient("passthrough:///culvert", l.options(config, window)...)

@@ -29,7 +29,7 @@ func TestCallThatBeginsWithTheClose(t *testing.T) {
 		}
 	}
 	for range 2 * DefaultConnections {
-		if _, err := client.Lookup(t.Context(), "file"); err == nil {
+		if _, err := client.Stat("file"); err == nil {
 			t.Error("no error")
 		}
 	}
@@ -43,7 +43,7 @@ func TestCanceledByNobody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	call := &call{client: client}
+	call := &call{client: client.core}
 	canceled := status.Error(codes.Canceled, "said by gRPC")
 	if err := call.explain(canceled, nil); !errors.Is(err, fileservice.ErrUnreachable) || errors.Is(err, context.Canceled) {
 		t.Errorf("by the server: %v", err)

@@ -73,13 +73,13 @@ func (c *Client) OpenFile(name string, flag int, perm fs.FileMode) (fs.File, err
 		return nil, err
 	}
 	response, err := call.link.service.OpenDraft(call.ctx, &fileservicepb.OpenDraftRequest{
-		Path: name, Create: flag&os.O_CREATE != 0, Exclusive: flag&os.O_EXCL != 0, Truncate: flag&os.O_TRUNC != 0,
+		Path: call.path, Create: flag&os.O_CREATE != 0, Exclusive: flag&os.O_EXCL != 0, Truncate: flag&os.O_TRUNC != 0,
 		Permissions: uint32(perm.Perm()),
 	})
 	if err != nil {
 		return nil, call.end(err)
 	}
-	info, err := wire.InfoOf(response.GetEntry(), name)
+	info, err := wire.InfoOf(response.GetEntry(), call.path)
 	idle := time.Duration(response.GetIdleMilliseconds()) * time.Millisecond
 	switch {
 	case err != nil:
@@ -323,7 +323,7 @@ func (f *WritableFile) Publish(name string, replace bool) error {
 func (f *WritableFile) publish(name string, replace bool) error {
 	return f.call("publish", name, func(ctx context.Context, service fileservicepb.FileServiceClient) error {
 		entry, err := service.PublishDraft(ctx, &fileservicepb.PublishDraftRequest{
-			Draft: f.id, Path: name, Replace: replace,
+			Draft: f.id, Path: f.client.at(name), Replace: replace,
 		})
 		if err == nil {
 			err = f.take(entry, name)
@@ -334,7 +334,7 @@ func (f *WritableFile) publish(name string, replace bool) error {
 
 // take takes over what the server says of a file that is in place. mu is held.
 func (f *WritableFile) take(entry *fileservicepb.Entry, name string) error {
-	info, err := wire.InfoOf(entry, name)
+	info, err := wire.InfoOf(entry, f.client.at(name))
 	if err == nil && (!info.Mode().IsRegular() || info.Size() != f.size) {
 		if !f.draft {
 			return fileservice.ErrChanged // by others, after the server has looked for that

@@ -178,13 +178,13 @@ func ExampleClient_ReadBlocks() {
 	defer client.Close()
 
 	ctx := context.Background()
-	info, err := client.Lookup(ctx, "readme")
+	info, err := client.Stat("readme")
 	if err != nil {
 		panic(err)
 	}
 	var tree fileservice.Tree
 	count := fileservice.Blocks(info.Size())
-	err = client.ReadBlocks(ctx, "readme", info.Version(), 0, count, make([]byte, fileservice.BlockSize),
+	err = client.ReadBlocks(ctx, "readme", fileservice.VersionOf(info), 0, count, make([]byte, fileservice.BlockSize),
 		func(block int64, data []byte, sum fileservice.Sum) error {
 			tree.Append(sum)
 			fmt.Printf("block %d: %s", block, data)
@@ -205,16 +205,16 @@ func ExampleClient_ReadRange() {
 	defer client.Close()
 
 	ctx := context.Background()
-	info, err := client.Lookup(ctx, "readme")
+	info, err := client.Stat("readme")
 	if err != nil {
 		panic(err)
 	}
 	p := make([]byte, 4)
-	fmt.Println(client.ReadRange(ctx, "readme", info.Version(), p, 1), string(p))
+	fmt.Println(client.ReadRange(ctx, "readme", fileservice.VersionOf(info), p, 1), string(p))
 
 	// A version that is no longer there cannot be read.
 	_ = os.WriteFile(filepath.Join(dir, "readme"), []byte("goodbye\n"), 0o644)
-	fmt.Println(client.ReadRange(ctx, "readme", info.Version(), p, 1))
+	fmt.Println(client.ReadRange(ctx, "readme", fileservice.VersionOf(info), p, 1))
 	// Output:
 	// <nil> ello
 	// read readme: fileservice: the file has changed
@@ -246,7 +246,7 @@ func ExampleClient_WriteBlocks() {
 	// -rw------- 12 2001-09-09 01:46:40 +0000 UTC <nil>
 }
 
-func ExampleClient_MakeDir() {
+func ExampleClient_Mkdir() {
 	dir := sampleDir()
 	defer remove(dir)
 	address, stop := start(dir, true)
@@ -254,8 +254,8 @@ func ExampleClient_MakeDir() {
 	client := reach(address)
 	defer client.Close()
 
-	fmt.Println(client.MakeDir(context.Background(), "archive", 0o755))
-	fmt.Println(client.MakeDir(context.Background(), "../archive", 0o755))
+	fmt.Println(client.Mkdir("archive", 0o755))
+	fmt.Println(client.Mkdir("../archive", 0o755))
 	// Output:
 	// <nil>
 	// mkdir ../archive: invalid argument: not a path within the tree
@@ -291,17 +291,32 @@ func ExampleTree() {
 }
 
 // The time is set when nothing changes the directory any more.
-func ExampleClient_SetTime() {
+func ExampleClient_Chtimes() {
 	dir := sampleDir()
 	defer remove(dir)
 	address, stop := start(dir, true)
 	defer stop()
 	client := reach(address)
-	ctx := context.Background()
-	filetest.Must(client.MakeDir(ctx, "archive", 0o755))
-	filetest.Must(client.SetTime(ctx, "archive", time.Unix(1_000_000_000, 0)))
-	info, err := client.Lookup(ctx, "archive")
+	filetest.Must(client.Mkdir("archive", 0o755))
+	filetest.Must(client.Chtimes("archive", time.Time{}, time.Unix(1_000_000_000, 0)))
+	info, err := client.Stat("archive")
 	fmt.Println(info.ModTime().UTC(), err)
 	filetest.Must(client.Close())
 	// Output: 2001-09-09 01:46:40 +0000 UTC <nil>
+}
+
+// A part of the tree, over the same connections.
+func ExampleClient_Sub() {
+	dir := sampleDir()
+	defer remove(dir)
+	address, stop := start(dir, false)
+	defer stop()
+	client := reach(address)
+	defer client.Close()
+
+	logs, err := client.Sub("logs")
+	filetest.Must(err)
+	content, err := logs.ReadFile("monday")
+	fmt.Printf("%q %v\n", content, err)
+	// Output: "all is well\n" <nil>
 }

@@ -155,7 +155,7 @@ func (f *file) StartReadAt(p []byte, offset int64, done func(error)) bool {
 		offset < 0 || offset > f.info.Size()-int64(len(p)) {
 		return false
 	}
-	f.client.pieces.start(f.name, f.info.Version(), p, offset, done)
+	f.client.pieces.start(f.client, f.name, f.info.Version(), p, offset, done)
 	return true
 }
 
@@ -168,7 +168,7 @@ func (f *file) readAt(p []byte, offset int64) (int, error) {
 		if len(p) == 0 {
 			return 0, nil
 		}
-		if err := f.client.pieces.read(f.name, f.info.Version(), p, offset); err != nil {
+		if err := f.client.pieces.read(f.client, f.name, f.info.Version(), p, offset); err != nil {
 			return 0, err
 		}
 		return len(p), nil

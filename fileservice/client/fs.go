@@ -35,15 +35,6 @@ func (c *Client) Open(name string) (fs.File, error) {
 	return &file{client: c, name: name, info: info, content: content}, nil
 }
 
-// Stat describes one file; see [Client.Lookup].
-func (c *Client) Stat(name string) (fs.FileInfo, error) {
-	info, err := c.Lookup(c.ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	return info, nil
-}
-
 // ReadFile gives all of a file. It takes memory as data comes, not as the server says it will.
 func (c *Client) ReadFile(name string) ([]byte, error) {
 	opened, err := c.Open(name)

@@ -57,13 +57,13 @@ func TestReadAll(t *testing.T) {
 		if !bytes.Equal(got[:len(want)], want) {
 			t.Errorf("%s: not what was written", name)
 		}
-		info, err := client.Lookup(t.Context(), name)
+		info, err := client.Stat(name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var tree fileservice.Tree
 		count := fileservice.Blocks(info.Size())
-		err = client.ReadBlocks(t.Context(), name, info.Version(), 0, count, make([]byte, fileservice.BlockSize),
+		err = client.ReadBlocks(t.Context(), name, fileservice.VersionOf(info), 0, count, make([]byte, fileservice.BlockSize),
 			func(block int64, data []byte, sum fileservice.Sum) error {
 				start := block * fileservice.BlockSize
 				if !bytes.Equal(data, want[start:start+int64(len(data))]) {

@@ -250,7 +250,7 @@ func TestSilence(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := client.Lookup(ctx, "file"); !errors.Is(err, context.Canceled) {
+	if _, err := client.WithContext(ctx).Stat("file"); !errors.Is(err, context.Canceled) {
 		t.Errorf("a call that was given up: %v", err)
 	}
 }

@@ -34,7 +34,7 @@ func (c *Client) List(ctx context.Context, name string) iter.Seq2[*fileservice.I
 }
 
 func (c *call) list(yield func(*fileservice.Info, error) bool) (stopped bool, err error) {
-	stream, err := c.link.service.List(c.ctx, &fileservicepb.ListRequest{Path: c.name})
+	stream, err := c.link.service.List(c.ctx, &fileservicepb.ListRequest{Path: c.path})
 	if err != nil {
 		return false, err
 	}

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"time"
 
 	"culvert/fileservice"
@@ -37,14 +36,14 @@ func (c *Client) openWith(ctx context.Context, name string, asked int64) (*files
 	message := wire.Incoming{Fields: response, Room: func(n int) ([]byte, error) {
 		return make([]byte, min(int64(n), asked)), nil
 	}}
-	request := &fileservicepb.OpenRequest{Path: name, Content: uint32(asked)}
+	request := &fileservicepb.OpenRequest{Path: call.path, Content: uint32(asked)}
 	start := time.Now()
 	err = call.link.grpc.Invoke(call.ctx, fileservicepb.FileService_Open_FullMethodName, request, &message)
 	if err != nil {
 		return nil, nil, call.end(err)
 	}
 	c.heard(time.Since(start))
-	info, err := wire.InfoOf(response.GetEntry(), name)
+	info, err := wire.InfoOf(response.GetEntry(), call.path)
 	switch {
 	case err != nil:
 	case !info.IsDir() && !info.Mode().IsRegular():
@@ -58,9 +57,6 @@ func (c *Client) openWith(ctx context.Context, name string, asked int64) (*files
 	return info, message.Into[:message.N:message.N], call.end(nil)
 }
 
-// Lstat is Stat, which follows no links either.
-func (c *Client) Lstat(name string) (fs.FileInfo, error) { return c.Stat(name) }
-
 // ReadLink gives where a symbolic link leads. That is what the server says: nothing has followed it, and it may lead
 // anywhere. It has at most 4096 bytes, and no control characters.
 func (c *Client) ReadLink(name string) (string, error) {
@@ -68,7 +64,7 @@ func (c *Client) ReadLink(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	response, err := call.link.service.ReadLink(call.ctx, &fileservicepb.ReadLinkRequest{Path: name})
+	response, err := call.link.service.ReadLink(call.ctx, &fileservicepb.ReadLinkRequest{Path: call.path})
 	if err == nil && !fileservice.IsTarget(response.GetTarget()) {
 		err = fmt.Errorf("%w: a target of a link that cannot be shown", fileservice.ErrIntegrity)
 	}
@@ -82,7 +78,7 @@ func (c *Client) Space(name string) (total, free, available uint64, err error) {
 	if err != nil {
 		return 0, 0, 0, err
 	}
-	response, err := call.link.service.Space(call.ctx, &fileservicepb.SpaceRequest{Path: name})
+	response, err := call.link.service.Space(call.ctx, &fileservicepb.SpaceRequest{Path: call.path})
 	total, free, available = response.GetTotal(), response.GetFree(), response.GetAvailable()
 	if err == nil && (free > total || available > free) {
 		err = fmt.Errorf("%w: more room than there is", fileservice.ErrIntegrity)

@@ -42,7 +42,9 @@ var errStreamEnded = errors.New("the server has ended the stream")
 
 // piece is one small read.
 type piece struct {
-	name    string
+	client  *Client
+	name    string // as errors tell it
+	path    string // on the server
 	version fileservice.Version
 	p       []byte
 	offset  int64
@@ -65,15 +67,15 @@ type pieces struct {
 }
 
 // read fills p, as ReadRange does, with no more than maxPiece bytes.
-func (s *pieces) read(name string, version fileservice.Version, p []byte, offset int64) error {
+func (s *pieces) read(c *Client, name string, version fileservice.Version, p []byte, offset int64) error {
 	done := make(chan error, 1)
-	s.start(name, version, p, offset, func(err error) { done <- err })
+	s.start(c, name, version, p, offset, func(err error) { done <- err })
 	return <-done
 }
 
 // start begins a read, and has done called with its end.
-func (s *pieces) start(name string, version fileservice.Version, p []byte, offset int64, done func(error)) {
-	r := &piece{name: name, version: version, p: p, offset: offset, done: done}
+func (s *pieces) start(c *Client, name string, version fileservice.Version, p []byte, offset int64, done func(error)) {
+	r := &piece{client: c, name: name, path: c.at(name), version: version, p: p, offset: offset, done: done}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.queue = append(s.queue, r)
@@ -99,7 +101,7 @@ func (s *pieces) take() []*piece {
 	var n, size, names int
 	for n < min(len(s.queue), wire.MaxPieces) {
 		size += len(s.queue[n].p)
-		names += len(s.queue[n].name) + maxPieceFields
+		names += len(s.queue[n].path) + maxPieceFields
 		if size > wire.MessageSize || names > maxPieceNames {
 			break
 		}
@@ -182,7 +184,7 @@ func (l *lane) lead(parcel []*piece) {
 		case err != nil:
 			r.done(&fs.PathError{Op: "read", Path: r.name, Err: err})
 		case r.alone:
-			go func() { r.done(l.client.ReadRange(l.client.ctx, r.name, r.version, r.p, r.offset)) }()
+			go func() { r.done(r.client.ReadRange(r.client.ctx, r.name, r.version, r.p, r.offset)) }()
 		default:
 			r.done(nil)
 		}
@@ -192,7 +194,7 @@ func (l *lane) lead(parcel []*piece) {
 // exchange sends a parcel and takes the answer. What the server has not read is for calls of their own, whose errors
 // say why.
 func (l *lane) exchange(parcel []*piece) error {
-	err := l.open(parcel[0].name)
+	err := l.open(parcel[0].path)
 	if err == nil {
 		if err = l.readParcel(parcel); err == nil {
 			l.call.pause()
@@ -245,7 +247,7 @@ func (l *lane) readParcel(parcel []*piece) error {
 	size := 0
 	for _, r := range parcel {
 		request.Pieces = append(request.Pieces, &fileservicepb.ReadRequest{
-			Path: r.name, Version: wire.VersionMessage(r.version), Offset: r.offset, Length: int64(len(r.p)),
+			Path: r.path, Version: wire.VersionMessage(r.version), Offset: r.offset, Length: int64(len(r.p)),
 		})
 		size += len(r.p)
 	}

@@ -24,7 +24,7 @@ func (c *Client) ReadRange(ctx context.Context, name string, version fileservice
 
 func (c *call) readRange(version fileservice.Version, p []byte, offset int64) error {
 	stream, err := c.link.service.Read(c.ctx, &fileservicepb.ReadRequest{
-		Path: c.name, Version: wire.VersionMessage(version), Offset: offset, Length: int64(len(p)),
+		Path: c.path, Version: wire.VersionMessage(version), Offset: offset, Length: int64(len(p)),
 	})
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func (c *call) readBlocks(
 	version fileservice.Version, first, count int64, buffer []byte, yield func(int64, []byte, fileservice.Sum) error,
 ) error {
 	stream, err := c.link.service.Read(c.ctx, &fileservicepb.ReadRequest{
-		Path: c.name, Version: wire.VersionMessage(version), Offset: first * fileservice.BlockSize, Length: count * fileservice.BlockSize, Hashes: true,
+		Path: c.path, Version: wire.VersionMessage(version), Offset: first * fileservice.BlockSize, Length: count * fileservice.BlockSize, Hashes: true,
 	})
 	if err != nil {
 		return err

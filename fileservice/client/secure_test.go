@@ -78,7 +78,7 @@ func TestBrokenConnections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	info, err := filetest.Connect(t, client.Config{Dial: filetest.Dialer(address)}).Lookup(t.Context(), "file")
+	info, err := filetest.Connect(t, client.Config{Dial: filetest.Dialer(address)}).Stat("file")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestBrokenConnections(t *testing.T) {
 							return &brittle{conn, &left, how}, nil
 						},
 					})
-					if broke := seeRecovery(t, client, info.Version(), want); broke {
+					if broke := seeRecovery(t, client, fileservice.VersionOf(info), want); broke {
 						failed.Add(1)
 					}
 				})

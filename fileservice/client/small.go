@@ -45,7 +45,7 @@ func (c *Client) ReadFiles(
 }
 
 func (c *call) readFiles(files []fileservice.SmallFile, yield func(int, []byte, fileservice.Sum, error) error) error {
-	request := &fileservicepb.ReadFilesRequest{Directory: c.name}
+	request := &fileservicepb.ReadFilesRequest{Directory: c.path}
 	for i := range files {
 		request.Files = append(request.Files, &fileservicepb.SmallFile{
 			Name: files[i].Name, Version: wire.VersionMessage(files[i].Version),
@@ -128,7 +128,7 @@ func (c *Client) WriteFiles(
 	}
 	w := &filesWriter{
 		call: call, files: files, sums: make([]fileservice.Sum, len(files)), errs: make([]error, len(files)),
-		fields: &fileservicepb.WriteFilesRequest{Directory: dir, Overwrite: overwrite},
+		fields: &fileservicepb.WriteFilesRequest{Directory: call.path, Overwrite: overwrite},
 	}
 	if err := call.end(w.run(read)); err != nil {
 		return nil, nil, err

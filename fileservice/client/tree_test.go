@@ -6,8 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"syscall"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"culvert/fileservice"
@@ -201,5 +203,54 @@ func TestLeftDrafts(t *testing.T) {
 	}
 	if err := filetest.Publish(open, "open"); err != nil {
 		t.Errorf("a draft that is open: %v", err)
+	}
+}
+
+// TestSub sees the same files through clients of a directory and of one in that, and writes there.
+func TestSub(t *testing.T) {
+	dir, _ := filetest.Tree(t, map[string]int{"a/b/file": 100_000, "a/b/small": 5, "outside": 1})
+	remote := filetest.Serve(t, dir, filetest.Writable)
+	a, err := remote.Sub("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := a.Sub("b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fstest.TestFS(b, "file", "small"); err != nil {
+		t.Error(err)
+	}
+	if _, err := b.ReadFile("../../outside"); !errors.Is(err, fs.ErrInvalid) {
+		t.Errorf("outside: %v", err)
+	}
+	var pathError *fs.PathError
+	if _, err := b.Open("none"); !errors.As(err, &pathError) || pathError.Path != "none" {
+		t.Errorf("an error about %v", err)
+	}
+	if _, err := remote.Sub("../a"); !errors.Is(err, fs.ErrInvalid) {
+		t.Errorf("an invalid directory: %v", err)
+	}
+	opened, err := a.OpenFile("b/new", os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	draft := opened.(*client.WritableFile)
+	if _, err := draft.Write([]byte("hello")); err != nil {
+		t.Error(err)
+	}
+	if err := filetest.Publish(draft, "b/other"); err != nil {
+		t.Error(err)
+	}
+	if err := errors.Join(a.Rename("b/other", "b/third"), b.Mkdir("sub", 0o755), b.Remove("small")); err != nil {
+		t.Error(err)
+	}
+	entries, err := os.ReadDir(filepath.Join(dir, "a", "b"))
+	var names []string
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	if want := []string{"file", "sub", "third"}; err != nil || !slices.Equal(names, want) {
+		t.Errorf("%v, %v, want %v", names, err, want)
 	}
 }

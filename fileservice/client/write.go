@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"time"
 
 	"google.golang.org/grpc/mem"
 
@@ -29,7 +28,7 @@ func (c *Client) QueryWrite(ctx context.Context, name string, version fileservic
 		return nil, err
 	}
 	response, err := call.link.service.QueryWriteStatus(call.ctx, &fileservicepb.QueryWriteStatusRequest{
-		Path: name, Version: wire.VersionMessage(version), Overwrite: overwrite,
+		Path: call.path, Version: wire.VersionMessage(version), Overwrite: overwrite,
 	})
 	if err != nil {
 		return nil, call.end(err)
@@ -77,7 +76,7 @@ func (c *call) writeBlocks(
 	if err != nil {
 		return err
 	}
-	fields := &fileservicepb.WriteRequest{Path: c.name, Version: wire.VersionMessage(version), FirstBlock: first}
+	fields := &fileservicepb.WriteRequest{Path: c.path, Version: wire.VersionMessage(version), FirstBlock: first}
 	for block := first; block < first+count && err == nil; block++ {
 		err = c.writeBlock(stream.SendMsg, version, block, source, fields, sum)
 		fields = nil
@@ -154,28 +153,12 @@ func (c *Client) FinishWrite(
 	}
 	call.pause()
 	entry, err := call.link.service.FinishWrite(call.ctx, &fileservicepb.FinishWriteRequest{
-		Path: name, Version: wire.VersionMessage(version), Root: root[:], Permissions: uint32(permissions.Perm()),
+		Path: call.path, Version: wire.VersionMessage(version), Root: root[:], Permissions: uint32(permissions.Perm()),
 		Overwrite: overwrite,
 	})
 	if err != nil {
 		return nil, call.end(err)
 	}
-	info, err := wire.InfoOf(entry, name)
+	info, err := wire.InfoOf(entry, call.path)
 	return info, call.end(err)
-}
-
-// MakeDir makes a directory, whose parent must be there. It is no error if there is one, which stays as it is. Of the
-// permissions the server takes its umask, and the owner of its process has all of them.
-func (c *Client) MakeDir(ctx context.Context, name string, permissions fs.FileMode) error {
-	return c.makeDirectory(ctx, &fileservicepb.MakeDirectoryRequest{
-		Path: name, Permissions: uint32(permissions.Perm()),
-	})
-}
-
-// SetTime sets when a file or a directory was last changed, as io/fs shows it. A crash of the server may undo it. It
-// needs a server that is writable.
-func (c *Client) SetTime(ctx context.Context, name string, modified time.Time) error {
-	return c.setAttributes(ctx, "chtimes", &fileservicepb.SetAttributesRequest{
-		Path: name, ModifiedUnixNano: unixNano(modified),
-	})
 }

@@ -85,7 +85,7 @@ func TestManyStreams(t *testing.T) {
 func TestManyWrites(t *testing.T) {
 	address := filetest.Listen(t, t.TempDir(), filetest.Writable)
 	good := filetest.Connect(t, client.Config{Dial: filetest.Dialer(address), Connections: 1})
-	if err := good.MakeDir(t.Context(), "sub", 0o700); err != nil {
+	if err := good.MkdirIfMissing("sub", 0o700); err != nil {
 		t.Fatal(err)
 	}
 	before, goroutines := heap(), runtime.NumGoroutine()
@@ -129,7 +129,7 @@ func TestManyWrites(t *testing.T) {
 	if refused < calls-server.DefaultMaxCalls {
 		t.Errorf("%d calls were refused", refused)
 	}
-	if err := good.MakeDir(t.Context(), "sub/sub", 0o700); err != nil {
+	if err := good.MkdirIfMissing("sub/sub", 0o700); err != nil {
 		t.Error(err)
 	}
 	if got := runtime.NumGoroutine() - goroutines; got > 2*server.DefaultMaxCalls {
@@ -271,14 +271,14 @@ func TestShutdown(t *testing.T) {
 			Root: root, Observer: server.Observer{Called: func(c server.Call) { called <- c }},
 		})
 		client := filetest.Connect(t, client.Config{Dial: filetest.Dialer(listener.Addr().String()), Connections: 1})
-		info, err := client.Lookup(t.Context(), "file")
+		info, err := client.Stat("file")
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		ended := make(chan error, 1)
 		enough := errors.New("enough")
-		err = client.ReadBlocks(t.Context(), "file", info.Version(), 0, 32, make([]byte, fileservice.BlockSize),
+		err = client.ReadBlocks(t.Context(), "file", fileservice.VersionOf(info), 0, 32, make([]byte, fileservice.BlockSize),
 			func(block int64, _ []byte, _ fileservice.Sum) error {
 				if block == 0 {
 					go func() { ended <- server.Shutdown(ctx) }()
@@ -338,7 +338,7 @@ func TestChange(t *testing.T) {
 	} {
 		dir, _ := filetest.Tree(t, map[string]int{"file": 20 << 20})
 		client := filetest.Serve(t, dir, nil)
-		info, err := client.Lookup(t.Context(), "file")
+		info, err := client.Stat("file")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -359,7 +359,7 @@ func TestChange(t *testing.T) {
 		if _, err := opened.(io.ReaderAt).ReadAt(make([]byte, 100), 0); !errors.Is(err, want) {
 			t.Errorf("%s: ReadAt: %v", what, err)
 		}
-		err = client.ReadBlocks(t.Context(), "file", info.Version(), 0, 20, make([]byte, fileservice.BlockSize),
+		err = client.ReadBlocks(t.Context(), "file", fileservice.VersionOf(info), 0, 20, make([]byte, fileservice.BlockSize),
 			func(int64, []byte, fileservice.Sum) error { return nil })
 		if !errors.Is(err, want) {
 			t.Errorf("%s: ReadBlocks: %v", what, err)

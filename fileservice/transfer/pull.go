@@ -62,10 +62,10 @@ type pull struct {
 
 // walk finds what there is to pull.
 func (p *pull) walk() error {
-	var info *fileservice.Info
+	var info fs.FileInfo
 	err := p.try(func() (err error) {
 		asked := time.Now()
-		info, err = p.client.Lookup(p.ctx, p.config.Remote)
+		info, err = p.client.Stat(p.config.Remote)
 		p.expect(time.Since(asked))
 		return err
 	})
@@ -151,7 +151,7 @@ func (p *pull) setDirTime(name string, modified time.Time) error {
 }
 
 // offer gives what is to be transferred, or nil.
-func (p *pull) offer(name, remote, local string, info *fileservice.Info, twin bool) *item {
+func (p *pull) offer(name, remote, local string, info fs.FileInfo, twin bool) *item {
 	local, err := fileservice.CheckPath(local)
 	if err != nil {
 		p.failPath(name, err)
@@ -170,7 +170,7 @@ func (p *pull) offer(name, remote, local string, info *fileservice.Info, twin bo
 type pullFile struct {
 	pull          *pull
 	remote, local string
-	info          *fileservice.Info
+	info          fs.FileInfo
 	twin          bool // another name in the directory differs only in case
 	receiver      *receive.File
 }
@@ -178,7 +178,7 @@ type pullFile struct {
 // isPresent reports whether the file is there, as far as size and time tell.
 func (f *pullFile) isPresent() bool {
 	info, err := f.pull.config.Root.Lstat(f.local)
-	return err == nil && fileservice.IsSame(info, f.info.Version())
+	return err == nil && fileservice.IsSame(info, fileservice.VersionOf(f.info))
 }
 
 func (f *pullFile) begin(context.Context) ([]fileservice.BlockRange, error) {
@@ -190,7 +190,7 @@ func (f *pullFile) begin(context.Context) ([]fileservice.BlockRange, error) {
 	if f.isPresent() {
 		return nil, f.present()
 	}
-	root, version := f.pull.config.Root, f.info.Version()
+	root, version := f.pull.config.Root, fileservice.VersionOf(f.info)
 	r, err := receive.Open(root, f.pull.publisher, f.local, version, f.pull.config.Overwrite)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := f.pull.makeDirs(filepath.Dir(f.local)); err != nil {
@@ -242,7 +242,7 @@ func (f *pullFile) move(ctx context.Context, blocks fileservice.BlockRange, buff
 		moved(int64(len(data)))
 		return nil
 	}
-	return f.pull.client.ReadBlocks(ctx, f.remote, f.info.Version(), blocks.First, blocks.Count, buffer, yield)
+	return f.pull.client.ReadBlocks(ctx, f.remote, fileservice.VersionOf(f.info), blocks.First, blocks.Count, buffer, yield)
 }
 
 // finish compares nothing with the server, which has given the hash with each block, and does so for the whole by the
@@ -266,7 +266,7 @@ func (f *pullFile) end(drop bool) error {
 }
 
 func (f *pullFile) refresh(ctx context.Context) (int64, error) {
-	info, err := f.pull.client.Lookup(ctx, f.remote)
+	info, err := f.pull.client.Stat(f.remote)
 	if err != nil {
 		return 0, err
 	}
@@ -291,7 +291,7 @@ func (p *pull) makeDirs(dir string) error {
 	}
 	permissions := fs.FileMode(0o777)
 	if name, below := cutDir(p.config.Local, filepath.ToSlash(dir)); below {
-		info, err := p.client.Lookup(p.ctx, path.Join(p.config.Remote, name))
+		info, err := p.client.Stat(path.Join(p.config.Remote, name))
 		if err != nil {
 			return err
 		}

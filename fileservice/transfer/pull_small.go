@@ -26,7 +26,7 @@ func (p *pull) moveSmall(ctx context.Context, b *parcel) (finish func(closed fun
 		f := it.mover.(*pullFile)
 		if b.errs[i] = f.beginSmall(receiver); b.errs[i] == nil {
 			wanted = append(wanted, fileservice.SmallFile{
-				Name: path.Base(f.remote), Version: f.info.Version(), Permissions: f.info.Mode().Perm(),
+				Name: path.Base(f.remote), Version: fileservice.VersionOf(f.info), Permissions: f.info.Mode().Perm(),
 			})
 			which = append(which, i)
 		}
@@ -104,9 +104,9 @@ func (f *pullFile) beginSmall(s *receive.Small) error {
 		return nil
 	case err != nil:
 		return err
-	case fileservice.IsSame(info, f.info.Version()) && s.IsUnbegun(filepath.Base(f.local)):
+	case fileservice.IsSame(info, fileservice.VersionOf(f.info)) && s.IsUnbegun(filepath.Base(f.local)):
 		return errPresent
-	case fileservice.IsSame(info, f.info.Version()):
+	case fileservice.IsSame(info, fileservice.VersionOf(f.info)):
 		return f.present()
 	}
 	return receive.CheckReplaced(info, f.local, f.pull.config.Overwrite)

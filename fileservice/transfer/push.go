@@ -48,8 +48,11 @@ func (p *push) walk() error {
 		return &fs.PathError{Op: "read", Path: local, Err: fileservice.NotRegular(info.Mode())}
 	}
 	var there *fileservice.Info
-	err = p.try(func() (err error) {
-		there, err = p.client.Lookup(p.ctx, p.config.Remote)
+	err = p.try(func() error {
+		info, err := p.client.Stat(p.config.Remote)
+		if err == nil {
+			there = info.(*fileservice.Info)
+		}
 		return err
 	})
 	if errors.Is(err, fileservice.ErrUnreachable) || errors.Is(err, fileservice.ErrIntegrity) {
@@ -110,14 +113,14 @@ func (p *push) makeDirs(remote string) error {
 		}
 		permissions = info.Mode()
 	}
-	err := p.client.MakeDir(p.ctx, remote, permissions)
+	err := p.client.MkdirIfMissing(remote, permissions)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if err := p.makeDirs(path.Dir(remote)); err != nil {
 		return err
 	}
-	return p.client.MakeDir(p.ctx, remote, permissions)
+	return p.client.MkdirIfMissing(remote, permissions)
 }
 
 func (p *push) find(name string, entry fs.DirEntry, _ bool) *item {
@@ -157,7 +160,7 @@ func (p *push) setDirTime(name string, modified time.Time) error {
 	if remote == "." {
 		return nil
 	}
-	return p.client.SetTime(p.ctx, remote, modified)
+	return p.client.Chtimes(remote, time.Time{}, modified)
 }
 
 // offer gives what is to be transferred, or nil. There is what the server was seen to have of that name, or nil; if it
@@ -202,7 +205,7 @@ type pushFile struct {
 
 // lookup gives errPresent if the server has the file, as far as size and time tell.
 func (f *pushFile) lookup(ctx context.Context, version fileservice.Version) error {
-	info, err := f.push.client.Lookup(ctx, f.remote)
+	info, err := f.push.client.Stat(f.remote)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil

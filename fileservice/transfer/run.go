@@ -98,7 +98,7 @@ type item struct {
 
 func newTransfer(ctx context.Context, client *client.Client, config Config) *transfer {
 	t := &transfer{
-		client: client, connect: sync.OnceFunc(client.Connect), config: config, progress: config.Progress,
+		connect: sync.OnceFunc(client.Connect), config: config, progress: config.Progress,
 		walking: true, perCall: minRange,
 		finishes: make(chan struct{}, finishesAtOnce),
 	}
@@ -107,6 +107,7 @@ func newTransfer(ctx context.Context, client *client.Client, config Config) *tra
 	}
 	t.changed = sync.NewCond(&t.mu)
 	t.ctx, t.cancel = context.WithCancelCause(ctx)
+	t.client = client.WithContext(t.ctx)
 	return t
 }
 

@@ -111,12 +111,12 @@ func (a *app) ls(ctx context.Context, r *lsReport, o *remoteFlags, text string) 
 		return err
 	}
 	defer func() { err = remote.close(err) }()
-	info, err := remote.Lookup(ctx, u.path)
+	info, err := remote.WithContext(ctx).Stat(u.path)
 	if err != nil {
 		return remote.blame(err)
 	}
 	if !info.IsDir() {
-		r.Entries = append(r.Entries, newLsEntry(info))
+		r.Entries = append(r.Entries, newLsEntry(info.(*fileservice.Info)))
 		return nil
 	}
 	for entry, err := range remote.List(ctx, u.path) {

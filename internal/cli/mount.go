@@ -205,14 +205,17 @@ func (m *mounting) readMemory() int64 {
 
 // shown gives what is to be mounted.
 func (m *mounting) shown(ctx context.Context, remote *remote) (fs.FS, error) {
-	info, err := remote.Lookup(ctx, remote.url.path)
+	info, err := remote.WithContext(ctx).Stat(remote.url.path)
 	if err != nil {
 		return nil, remote.blame(err)
 	}
 	if !info.IsDir() {
 		return nil, withHint(usagef("%s is no directory", remote.url), "mount the directory that it is in")
 	}
-	tree := &remoteTree{client: remote.Client, dir: remote.url.path}
+	tree, err := remote.Sub(remote.url.path)
+	if err != nil {
+		return nil, err
+	}
 	if m.options.writable {
 		if err := tree.Chtimes(".", time.Time{}, time.Time{}); errors.Is(err, fileservice.ErrRefused) {
 			return nil, withHint(remote.blame(err), "mount it without --rw; or have it served with --writable")

@@ -47,7 +47,7 @@ func (a *app) push(ctx context.Context, t *fileTransfer, local, url string) (err
 	) (transfer.Result, error) {
 		config.Remote = t.url.path
 		if !into {
-			info, err := client.Lookup(ctx, t.url.path)
+			info, err := client.WithContext(ctx).Stat(t.url.path)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return transfer.Result{}, err
 			}
