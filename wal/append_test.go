@@ -14,7 +14,7 @@ import (
 	"culvert/internal/testkit/crashfs"
 )
 
-// TestInterval sees that entries become durable by themselves.
+// TestInterval checks that entries become durable without a call.
 func TestInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		options := Options{Sync: Interval, Interval: time.Minute, fs: crashfs.New("/data").Boot()}
@@ -95,7 +95,7 @@ func TestContextEndsTheWait(t *testing.T) {
 	})
 }
 
-// TestNoRoom fills the disk when a segment is to begin. The log goes on when there is space again.
+// TestNoRoom fills the disk before a segment begins. The log continues when there is space again.
 func TestNoRoom(t *testing.T) {
 	d := crashfs.New("/data")
 	full := false

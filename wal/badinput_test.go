@@ -114,7 +114,7 @@ var badInputs = []badInput{
 	}, want: ErrCorrupt, segment: segment2, offset: headerSize, lsn: 2},
 }
 
-// TestBadInput opens what is no log, or not this one.
+// TestBadInput opens directories that are not logs, and files that are not part of this log.
 func TestBadInput(t *testing.T) {
 	for _, test := range badInputs {
 		t.Run(test.name, func(t *testing.T) {

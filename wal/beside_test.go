@@ -11,7 +11,7 @@ import (
 	"culvert/internal/testkit/crashfs"
 )
 
-// interruptedFile lets something happen once, after the first read that has come to the zeros behind the end.
+// interruptedFile calls a function once, after the first read that has reached the zeros behind the end.
 type interruptedFile struct {
 	disk.File
 	then func()
@@ -26,8 +26,8 @@ func (f *interruptedFile) ReadAt(b []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// TestReadBesideWriter opens a log for reading while another appends faster than that reads: what is not there yet when
-// the reader looks, but is before it looks behind that, is no damage.
+// TestReadBesideWriter opens a log for reading while another appends faster than it is read. A record that is written
+// between two looks of the reader is not damage.
 func TestReadBesideWriter(t *testing.T) {
 	log, dir := newLog(t, Options{})
 	mustAppend(t, log, "first")
@@ -51,7 +51,7 @@ func TestReadBesideWriter(t *testing.T) {
 	}
 }
 
-// TestReadAcrossRestart refreshes a reader after the writer was killed and has begun again, and after cuts.
+// TestReadAcrossRestart refreshes a reader after the writer was killed and has started again, and after cuts.
 func TestReadAcrossRestart(t *testing.T) {
 	d := crashfs.New("/data")
 	options := Options{SegmentSize: minSegmentSize, fs: d.Boot()}
@@ -101,7 +101,7 @@ func TestReadAcrossRestart(t *testing.T) {
 	}
 }
 
-// TestReaderAndCuts has a reader without the log look on while the log is cut off.
+// TestReaderAndCuts has a reader without the log read while the log is cut off.
 func TestReaderAndCuts(t *testing.T) {
 	for name, cut := range map[string]func(*Log) error{
 		"front": func(log *Log) error { return log.TruncateFront(6) },

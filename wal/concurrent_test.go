@@ -161,8 +161,8 @@ func TestManyWritersCrash(t *testing.T) {
 	}
 }
 
-// TestCloseMeanwhile closes a log while everything else goes on with it. All calls end, and what was acknowledged is
-// there when it is opened again.
+// TestCloseMeanwhile closes a log while other goroutines use it. All calls end, and acknowledged entries are in the log
+// when it is opened again.
 func TestCloseMeanwhile(t *testing.T) {
 	rounds := 30
 	if thorough() {
@@ -190,7 +190,7 @@ func TestCloseMeanwhile(t *testing.T) {
 	}
 }
 
-// useUntilClosed has goroutines use a log until it is closed, which one of them does, and gives what was acknowledged.
+// useUntilClosed has goroutines use a log until one of them closes it, and returns the acknowledged entries.
 func useUntilClosed(t *testing.T, log *Log, round int) *sync.Map {
 	t.Helper()
 	ctx, cancel := context.WithCancel(background)

@@ -19,8 +19,8 @@ import (
 	"culvert/internal/testkit/crashfs"
 )
 
-// TestCopy copies logs while others append to them: all that was durable before is in the copy, in its groups, and what
-// is in the copy is in the log.
+// TestCopy copies logs while others append to them. The copy has all entries that were durable before, in their groups,
+// and only entries of the log.
 func TestCopy(t *testing.T) {
 	for _, key := range [][]byte{nil, bytes.Repeat([]byte{5}, keySize)} {
 		log, dir := newLog(t, Options{SegmentSize: 64 << 10, Sync: None, Key: key})
@@ -105,7 +105,7 @@ func seeCopy(t *testing.T, target string, log *Log, copied Copied) {
 	}
 }
 
-// TestCopyOfEmptyLog keeps the LSN of the entry to come.
+// TestCopyOfEmptyLog checks that a copy keeps the LSN of the next entry.
 func TestCopyOfEmptyLog(t *testing.T) {
 	log, _ := newLog(t, Options{})
 	for _, want := range []LSN{1, 3} {
@@ -130,8 +130,8 @@ func TestCopyOfEmptyLog(t *testing.T) {
 	}
 }
 
-// TestReadersBesideFastWriter reads a log whose writer begins segments and removes them as fast as it can. Whatever is
-// cut off under the readers, they say so, and nothing else.
+// TestReadersBesideFastWriter reads a log whose writer creates and removes segments as fast as it can. Readers report
+// that entries were cut off, and no other error.
 func TestReadersBesideFastWriter(t *testing.T) {
 	session := crashfs.New("/data").Boot()
 	log, _, err := Open(simulatedDir, Options{SegmentSize: minSegmentSize, Sync: None, fs: session})
@@ -189,7 +189,7 @@ func readAndRefresh(session *crashfs.Session) error {
 	return nil
 }
 
-// TestTailAndClose follows a log that is closed: what Close makes durable is given before the end.
+// TestTailAndClose follows a log that is closed. The entries that Close makes durable come before the end.
 func TestTailAndClose(t *testing.T) {
 	var log *Log
 	var closing atomic.Bool
@@ -238,7 +238,7 @@ func TestTailAndClose(t *testing.T) {
 	}
 }
 
-// TestReadAcrossClose closes a log while it is read, over more than one segment.
+// TestReadAcrossClose closes a log while several of its segments are read.
 func TestReadAcrossClose(t *testing.T) {
 	log, _ := newLog(t, Options{SegmentSize: minSegmentSize})
 	for range 4 {
@@ -263,7 +263,7 @@ func TestReadAcrossClose(t *testing.T) {
 	}
 }
 
-// readFile tells of each read.
+// readFile calls a function before each read.
 type readFile struct {
 	disk.File
 	read func()
@@ -274,7 +274,7 @@ func (f readFile) ReadAt(b []byte, offset int64) (int, error) {
 	return f.File.ReadAt(b, offset)
 }
 
-// TestCopyBesideCuts copies a log whose ends are cut off while it is read. The copy has what the log has then.
+// TestCopyBesideCuts copies a log whose ends are cut off while it is read. The copy has the entries that are left.
 func TestCopyBesideCuts(t *testing.T) {
 	large := strings.Repeat("x", 3000)
 	cuts := map[string]func(log *Log) error{
@@ -340,7 +340,7 @@ func TestCopyBesideCuts(t *testing.T) {
 	}
 }
 
-// TestCopyNeedsLittleRoom copies a log to a disk that has room for it, and for no more.
+// TestCopyNeedsLittleRoom copies a log to a disk with just enough room for it.
 func TestCopyNeedsLittleRoom(t *testing.T) {
 	const size = 64 << 10
 	log, _ := newLog(t, Options{SegmentSize: size})

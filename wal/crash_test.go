@@ -17,12 +17,12 @@ import (
 	"culvert/internal/testkit/crashfs"
 )
 
-// thorough says whether the tests run as often as they are meant to, as ./dev test has them. It asks each time: go test
-// takes what it has cached for what variables of a package have read before the tests began.
+// thorough reports whether the tests run as often as with ./dev test. It reads the variable each time, because go test
+// caches results without variables that are read before the tests begin.
 func thorough() bool { return os.Getenv("CULVERT_TEST_ALL") == "1" }
 
-// TestCrash has a log crash again and again, on a disk that loses what it may, also while it recovers. To see one seed
-// alone: CULVERT_WAL_SEED=N go test -run TestCrash.
+// TestCrash has a log crash again and again, also during recovery, on a disk that loses everything it may lose. To run
+// one seed: CULVERT_WAL_SEED=N go test -run TestCrash.
 func TestCrash(t *testing.T) {
 	if seed := os.Getenv("CULVERT_WAL_SEED"); seed != "" {
 		n, err := strconv.ParseUint(seed, 10, 64)
@@ -95,7 +95,7 @@ func newSimulation(seed uint64) *simulation {
 	return s
 }
 
-// run lets the log live through some crashes and kills.
+// run runs the log through crashes and kills.
 func (s *simulation) run() (crashes int, err error) {
 	for life := range 25 {
 		left := 1 + s.random.IntN(80)
@@ -138,8 +138,8 @@ func (s *simulation) run() (crashes int, err error) {
 	return s.crashes, nil
 }
 
-// fault has one in some operations fail. Those on the parent of the log do not: that a sync of its names has failed
-// before, and that another will not put them on the disk, is more than who opens the log can know.
+// fault makes one in 40 operations fail, except those on the parent of the log: Open cannot know that an earlier sync
+// of its names has failed, after which another one does nothing.
 func (s *simulation) fault(o crashfs.Operation) crashfs.Fault {
 	if !o.Changes() || filepath.Dir(o.Name) == "/" || s.faults.IntN(40) > 0 {
 		return crashfs.None
@@ -151,7 +151,7 @@ func (s *simulation) fault(o crashfs.Operation) crashfs.Fault {
 	return fault
 }
 
-// isEnd reports whether an error is how the life of a program may end, if it is one at all.
+// isEnd reports whether a program may end with an error.
 func (s *simulation) isEnd(err error) bool {
 	return err == nil || errors.Is(err, crashfs.ErrStopped) || s.full || s.faulty && isFault(err) == nil
 }
@@ -168,7 +168,7 @@ func (s *simulation) path() string {
 	return path
 }
 
-// live opens the log, sees what is in it, and works until the program ends.
+// live opens the log, checks its entries, and works until the program ends.
 func (s *simulation) live() error {
 	s.session = s.disk.Boot()
 	s.options.fs = s.session
@@ -341,13 +341,13 @@ func (s *simulation) cutFront(l *Log, lsn int) error {
 	return nil
 }
 
-// makeRoom cuts off all that there is.
+// makeRoom cuts off all entries.
 func (s *simulation) makeRoom(l *Log) error { return s.cutFront(l, int(l.Last())+1) }
 
-// isFull reports whether there was no room, and the log goes on.
+// isFull reports whether there was no room and the log continues.
 func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) && !errors.Is(err, ErrFailed) }
 
-// seeFull notes that a log could not be opened for lack of room. That is no fault on a disk that has none at all.
+// seeFull notes that the disk had no room to open a log, which is no fault.
 func (s *simulation) seeFull(err error) error {
 	if s.narrow && errors.Is(err, syscall.ENOSPC) {
 		s.full = true
@@ -355,7 +355,7 @@ func (s *simulation) seeFull(err error) error {
 	return err
 }
 
-// group makes up payloads: some of them empty, full of zeros, or larger than a block.
+// group returns random payloads. Some are empty, full of zeros, or larger than a block.
 func (s *simulation) group() []string {
 	group := make([]string, 1+s.random.IntN(3)*s.random.IntN(3))
 	for i := range group {
@@ -374,7 +374,7 @@ func (s *simulation) group() []string {
 	return group
 }
 
-// contents reads all entries, and sees that their LSNs have no gaps.
+// contents reads all entries and checks that their LSNs have no gaps.
 func contents(records func(func(Record, error) bool)) ([]string, error) {
 	entries := []string{}
 	previous := LSN(0)

@@ -151,8 +151,8 @@ func onlyCorrupt(err error) error {
 	return nil
 }
 
-// TestDamageAfterRecovery flips bits of what a recovery has copied to a new segment. It was synced, so it cannot pass
-// for the trace of a crash.
+// TestDamageAfterRecovery flips bits in the records that a recovery has copied to a new segment. They were synced, so a
+// torn end is no excuse.
 func TestDamageAfterRecovery(t *testing.T) {
 	d, model := image(t, nil, false)
 	log, recovery, err := Open(simulatedDir, Options{SegmentSize: minSegmentSize, fs: d.Boot()})

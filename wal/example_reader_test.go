@@ -38,7 +38,7 @@ func ExampleOpenReader() {
 	// <nil>
 }
 
-// A reader sees what has come since when it is refreshed.
+// Refresh finds entries that were appended since.
 func ExampleReader_Refresh() {
 	dir, remove := directory()
 	defer remove()
@@ -74,7 +74,7 @@ func ExampleReader_Refresh() {
 	// <nil>
 }
 
-// The files of a log and what they hold, as one copies them.
+// Segments lists the files of a log and the entries in them.
 func ExampleReader_Segments() {
 	dir, remove := directory()
 	defer remove()
@@ -102,7 +102,7 @@ func ExampleReader_Segments() {
 	// 0000000000000002.wal 2 2 true
 }
 
-// A damaged log is not changed: what is whole before the damage goes into a new one.
+// Repair copies the entries before the damage into a new log.
 func ExampleRepair() {
 	dir, remove := directory()
 	defer remove()
@@ -136,7 +136,7 @@ func ExampleRepair() {
 	// damaged: true
 }
 
-// A single entry is read by its LSN, into memory that is used again.
+// Read reads one entry into memory of the caller.
 func ExampleLog_Read() {
 	dir, remove := directory()
 	defer remove()
@@ -163,7 +163,7 @@ func ExampleLog_Read() {
 	// <nil>
 }
 
-// Old entries are removed once the log takes more than 64 KiB.
+// The oldest segments are removed while the log takes more than 64 KiB.
 func ExampleLog_Segments() {
 	dir, remove := directory()
 	defer remove()
@@ -192,7 +192,7 @@ func ExampleLog_Segments() {
 	// <nil>
 }
 
-// A log in a directory that others can write to is read without leaving that directory.
+// A reader never leaves its root, even if others can write to the directory.
 func ExampleOpenReaderInRoot() {
 	dir, remove := directory()
 	defer remove()
@@ -220,7 +220,7 @@ func ExampleOpenReaderInRoot() {
 	// <nil>
 }
 
-// A member of a cluster that has got a snapshot up to entry 1000 begins its log behind that.
+// A member of a cluster that has received a snapshot up to entry 1000 begins its log after that.
 func ExampleOptions_first() {
 	dir, remove := directory()
 	defer remove()

@@ -13,7 +13,7 @@ import (
 	"culvert/wal"
 )
 
-// directory gives a place for the log of an example.
+// directory returns a directory for the log of an example.
 func directory() (dir string, remove func()) {
 	parent, err := os.MkdirTemp("", "wal-")
 	if err != nil {
@@ -22,7 +22,7 @@ func directory() (dir string, remove func()) {
 	return filepath.Join(parent, "journal"), func() { _ = os.RemoveAll(parent) }
 }
 
-// A group is there as a whole, or not at all, and survives what comes once Append has returned.
+// After a crash, either all entries of a group are in the log or none. Entries survive once Append has returned.
 func Example() {
 	dir, remove := directory()
 	defer remove()
@@ -57,7 +57,7 @@ func Example() {
 	// <nil>
 }
 
-// What a crash has left is recovered by itself; damage is an error that says where it is.
+// Open recovers a log after a crash. Damage is an error that says where it is.
 func ExampleOpen() {
 	dir, remove := directory()
 	defer remove()
@@ -80,7 +80,7 @@ func ExampleOpen() {
 	// <nil>
 }
 
-// A log in a directory that others can write to, too, stays inside it.
+// A log never leaves its root, even if others can write to the directory.
 func ExampleOpenInRoot() {
 	dir, remove := directory()
 	defer remove()
@@ -104,7 +104,7 @@ func ExampleOpenInRoot() {
 	// <nil>
 }
 
-// The entries are encrypted with a key, and what was written to the disk is told.
+// A key encrypts the entries, and Observe reports each write.
 func ExampleOptions() {
 	dir, remove := directory()
 	defer remove()
@@ -132,7 +132,7 @@ func ExampleOptions() {
 	// it opens with the key only: true
 }
 
-// All of a group is there after a crash, or nothing of it. When Append returns, it is on the disk.
+// Append returns when the group is on the disk.
 func ExampleLog_Append() {
 	dir, remove := directory()
 	defer remove()
@@ -148,8 +148,8 @@ func ExampleLog_Append() {
 	// <nil>
 }
 
-// A store that is in memory survives by a log: what is to happen is logged first, then done. When the store was saved
-// elsewhere up to an entry, what is before that is cut off; what is behind is done again when the program begins.
+// A log makes a store in memory durable: each change is logged before it is made. Once the store is saved elsewhere,
+// the entries up to then are cut off. When the program starts, it applies the entries that are left.
 func Example_store() {
 	dir, remove := directory()
 	defer remove()
@@ -195,7 +195,7 @@ func Example_store() {
 	// map[color:blue size:5] <nil>
 }
 
-// Who has other work to do appends without waiting, and waits once for many.
+// Programs with other work to do append without waiting, and wait once for many entries.
 func ExampleLog_AppendAsync() {
 	dir, remove := directory()
 	defer remove()
@@ -218,7 +218,7 @@ func ExampleLog_AppendAsync() {
 	// <nil>
 }
 
-// Without a sync for each group, one comes when it is asked for.
+// Without a sync for each group, Sync makes entries durable.
 func ExampleLog_Sync() {
 	dir, remove := directory()
 	defer remove()
@@ -241,7 +241,7 @@ func ExampleLog_Sync() {
 	// <nil>
 }
 
-// Reading begins at any entry.
+// An iteration begins at any entry.
 func ExampleLog_Records() {
 	dir, remove := directory()
 	defer remove()
@@ -266,7 +266,7 @@ func ExampleLog_Records() {
 	// <nil>
 }
 
-// A reader follows the log, until its context ends or the log is closed.
+// Tail follows the log until its context ends or the log is closed.
 func ExampleLog_Tail() {
 	dir, remove := directory()
 	defer remove()
@@ -301,7 +301,7 @@ func ExampleLog_Tail() {
 	// closed
 }
 
-// What has been dealt with is cut off the front.
+// Entries that are no longer needed are cut off the front.
 func ExampleLog_TruncateFront() {
 	dir, remove := directory()
 	defer remove()
@@ -326,7 +326,7 @@ func ExampleLog_TruncateFront() {
 	// <nil>
 }
 
-// What turns out to be wrong is cut off the end.
+// Entries that turn out to be wrong are cut off the end.
 func ExampleLog_TruncateBack() {
 	dir, remove := directory()
 	defer remove()

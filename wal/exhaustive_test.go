@@ -10,8 +10,8 @@ import (
 	"culvert/internal/testkit/crashfs"
 )
 
-// odometer goes through all ways in which a crash can come out. Where exactly a block is torn, and which of its bytes
-// are garbled, is always the same.
+// odometer enumerates the outcomes of a crash. The place at which a block is torn and the garbled bytes are always the
+// same.
 type odometer struct {
 	digits, sizes []int
 	position      int
@@ -28,7 +28,7 @@ func (o *odometer) choose(n int) int {
 	return o.digits[o.position-1]
 }
 
-// next goes on to the next way, and reports whether there is one.
+// next advances to the next outcome, and reports whether there is one.
 func (o *odometer) next() bool {
 	o.position = 0
 	for i := len(o.digits) - 1; i >= 0; i-- {
@@ -48,7 +48,7 @@ type scope struct {
 	first LSN // of the log; 0 for none
 }
 
-// life is a log and what should be in it.
+// life is a log and a model of its entries.
 type life struct {
 	log    *Log
 	disk   *crashfs.Session
@@ -123,7 +123,7 @@ const movedDir = "/data/moved"
 // moves renames the directory of the log.
 func moves(l *life) error { return l.disk.Rename(simulatedDir, movedDir) }
 
-// simulatedPath is where the directory of the log is now.
+// simulatedPath returns the path of the directory of the log.
 func simulatedPath(session *crashfs.Session) (string, error) {
 	names, err := session.List("/data")
 	if err != nil {
@@ -170,8 +170,8 @@ func (s scope) run(disk *crashfs.Disk, model *crashfs.Model) error {
 	return nil
 }
 
-// TestExhaustive ends short lives before every operation, and looks at everything that a crash can leave then: each
-// name and size changed or not, and each block of 4 KiB kept, written, torn, zeroed or garbled.
+// TestExhaustive ends short lives before every operation, and checks every state that a crash can leave: each name and
+// size changed or not, and each block of 4 KiB old, written, torn, zeroed or garbled.
 func TestExhaustive(t *testing.T) {
 	if raceEnabled {
 		t.Skip("nothing runs at the same time here")
@@ -204,7 +204,7 @@ func TestExhaustive(t *testing.T) {
 	}
 }
 
-// allCrashes opens the log after all crashes that there can be.
+// allCrashes opens the log after every possible crash.
 func allCrashes(t *testing.T, disk *crashfs.Disk, model *crashfs.Model, last int) (states int) {
 	ways := &odometer{}
 	for more := true; more; more = ways.next() {
@@ -218,7 +218,7 @@ func allCrashes(t *testing.T, disk *crashfs.Disk, model *crashfs.Model, last int
 	return states
 }
 
-// reopen opens a log after its end and compares it with what should be there, which it does not settle.
+// reopen opens a log after its end and compares it with the model, without settling the model.
 func reopen(disk *crashfs.Disk, model *crashfs.Model, crash bool) error {
 	session := disk.Boot()
 	path, err := simulatedPath(session)

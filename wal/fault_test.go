@@ -114,7 +114,7 @@ func liveOn(s scope, disk *crashfs.Disk, model *crashfs.Model) error {
 	return nil
 }
 
-// isFault gives nil for no error and for one of a fault.
+// isFault returns nil for no error and for an injected fault.
 func isFault(err error) error {
 	if errors.Is(err, syscall.EIO) || errors.Is(err, syscall.ENOSPC) {
 		return nil
@@ -122,7 +122,7 @@ func isFault(err error) error {
 	return err
 }
 
-// TestWriteback has the system refuse to begin to write what was not synced. That ends the log as a write would.
+// TestWriteback has the system refuse to begin writing. The log fails, as after a failed write.
 func TestWriteback(t *testing.T) {
 	disk := crashfs.New("/data")
 	broken, began := false, 0

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestFirst begins logs at an LSN, which stays their first one however they are opened later.
+// TestFirst begins logs at an LSN. It remains their first LSN when they are opened again.
 func TestFirst(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
 	open := func(first LSN) (*Log, error) {
@@ -72,7 +72,7 @@ func TestFirst(t *testing.T) {
 	}
 }
 
-// TestBytes compares what a log and a reader say of segments with the files.
+// TestBytes compares the sizes that a log and a reader report with the files.
 func TestBytes(t *testing.T) {
 	log, dir := newLog(t, Options{SegmentSize: minSegmentSize})
 	if log.Bytes() != 0 || len(log.Segments()) != 0 {

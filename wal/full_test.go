@@ -12,7 +12,7 @@ import (
 	"culvert/internal/testkit/crashfs"
 )
 
-// eachSpare is what is reserved behind a segment in mode Each.
+// eachSpare returns the space that is reserved behind a segment in mode Each.
 func eachSpare(size int64) int64 { return new(Options).spare(size) }
 
 // TestFullDiskAfterKill kills logs on a disk that has no more room than what they have reserved: for the segment that
@@ -174,8 +174,8 @@ func TestCutsKeepNoReserve(t *testing.T) {
 	}
 }
 
-// TestNoRoomForLarge has a small group, which fits into the segment that there is, wait with a large one, for which
-// there is no room on the disk. The small one is not refused.
+// TestNoRoomForLarge appends a small group, which fits into the current segment, while a large group waits for a
+// segment that does not fit on the disk. The small group is not refused.
 func TestNoRoomForLarge(t *testing.T) {
 	const size = 1 << 20
 	d := crashfs.New("/data")

@@ -12,7 +12,7 @@ import (
 	"culvert/internal/testkit/crashfs"
 )
 
-// FuzzRecord decodes any bytes as a record. Only what was encoded is good, whole and as it was.
+// FuzzRecord decodes arbitrary bytes as a record. Only encoded records are good, complete and unchanged.
 func FuzzRecord(f *testing.F) {
 	s, err := newSegment("", header{size: 1 << 20, salt: [32]byte{1}}, nil)
 	if err != nil {
@@ -42,8 +42,8 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// FuzzOpen opens a log of which any bytes were changed. It gives no entry that was not there, and does not hang. What
-// is changed of an encrypted log is found out, or cuts off its end.
+// FuzzOpen opens a log with arbitrary changes. Open ends, and returns no entry that was never appended. In an encrypted
+// log, changes are detected or cut off its end.
 func FuzzOpen(f *testing.F) {
 	type start struct {
 		disk  *crashfs.Disk
@@ -87,7 +87,7 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// FuzzHeader decodes any two slots. What is taken for a header was one, and is the newer of two.
+// FuzzHeader decodes arbitrary slots. Only a former header is accepted, and of two the newer one.
 func FuzzHeader(f *testing.F) {
 	s, err := newSegment("", header{number: 3, generation: 4, base: 5, first: 1, size: 1 << 20}, nil)
 	if err != nil {
@@ -123,7 +123,7 @@ func FuzzHeader(f *testing.F) {
 	})
 }
 
-// FuzzOperations lets a log live as the input says, with crashes and kills, beside a model of it.
+// FuzzOperations runs a log and a model through the operations of the input, with crashes and kills.
 func FuzzOperations(f *testing.F) {
 	f.Add([]byte("some operations"), uint64(1))
 	f.Add([]byte(strings.Repeat("\x00\xff\x80\x01", 30)), uint64(2))
@@ -136,7 +136,7 @@ func FuzzOperations(f *testing.F) {
 	})
 }
 
-// script is a source of numbers that are given first, and then random.
+// script is a random source that begins with given numbers.
 type script struct {
 	rest []byte
 	then rand.Source

@@ -12,7 +12,7 @@ import (
 // update has TestGolden write its logs anew. That is to be done only when the version of the format changes.
 var update = flag.Bool("update", false, "write the golden files")
 
-// TestGolden reads logs that were written by the first version of the format.
+// TestGolden reads logs in the current version of the format.
 func TestGolden(t *testing.T) {
 	tests := []struct {
 		name string

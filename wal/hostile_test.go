@@ -11,7 +11,7 @@ import (
 	"culvert/internal/testkit/crashfs"
 )
 
-// TestOtherFiles sees that a log leaves alone what is not its own.
+// TestOtherFiles checks that a log does not touch files of others.
 func TestOtherFiles(t *testing.T) {
 	log, dir := newLog(t, Options{})
 	mustAppend(t, log, "1")
@@ -39,9 +39,9 @@ func TestOtherFiles(t *testing.T) {
 	}
 }
 
-// TestDoubtfulHeads tears a record whose payload is full of heads of records, each of which claims the rest of the
-// segment. To read what each claims would take hours with a segment of the usual size. It is not done for those that do
-// not know the salt of the segment, and for those that do, not often.
+// TestDoubtfulHeads tears a record whose payload is full of heads of records that each claim the rest of the segment.
+// In a segment of the usual size, reading all of that would take hours. Heads without the salt of the segment are
+// skipped, and others are read only a few times.
 func TestDoubtfulHeads(t *testing.T) {
 	for _, known := range []bool{false, true} {
 		d := crashfs.New("/data")
@@ -90,7 +90,7 @@ func TestDoubtfulHeads(t *testing.T) {
 	}
 }
 
-// TestFarthestNumbers puts numbers into headers behind which there is no room for more.
+// TestFarthestNumbers opens headers with the largest numbers.
 func TestFarthestNumbers(t *testing.T) {
 	for name, offset := range map[string]int{"number": 32, "generation": 40, "base": 48, "first": 56} {
 		t.Run(name, func(t *testing.T) {

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var background = context.Background()
 
-// newLog opens a new log, which the end of the test closes.
+// newLog opens a new log, which is closed at the end of the test.
 func newLog(t testing.TB, options Options) (*Log, string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "log")
@@ -134,7 +134,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// readOnly is a file system that cannot be changed, as one that is mounted so: the lock cannot be opened either.
+// readOnly is a file system that is mounted read-only: the lock cannot be opened either.
 type readOnly struct{ disk.FS }
 
 func (readOnly) Mkdir(string) error { return nil }
@@ -182,7 +182,7 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// TestMemory sees that the buffers of a log do not grow beyond what is documented, whatever is appended.
+// TestMemory checks that the buffers of a log do not outgrow their documented size.
 func TestMemory(t *testing.T) {
 	log, _ := newLog(t, Options{Sync: None})
 	for _, test := range []struct {
@@ -209,7 +209,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestAllocations holds the paths of appending and reading to none.
+// TestAllocations checks that appending and reading allocate nothing.
 func TestAllocations(t *testing.T) {
 	payload := make([]byte, 128)
 	for _, key := range [][]byte{nil, make([]byte, keySize)} {

@@ -15,8 +15,7 @@ import (
 	"culvert/internal/testkit/crashfs"
 )
 
-// TestRead reads single entries in any order, from several segments, small entries and entries larger than what is read
-// at a time.
+// TestRead reads single entries in random order from several segments, including entries larger than one read.
 func TestRead(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	for _, key := range [][]byte{nil, bytes.Repeat([]byte{1}, keySize)} {
@@ -79,7 +78,8 @@ func readSome(t *testing.T, log *Log, want []string, random *rand.Rand) {
 	}
 }
 
-// TestReadUsesIndex counts bytes: once an entry of a segment was read, another one does not need a read of the segment.
+// TestReadUsesIndex counts the bytes that are read. After the first Read in a segment, others do not read the segment
+// again.
 func TestReadUsesIndex(t *testing.T) {
 	var bytesRead atomic.Int64
 	log, dir := newLog(t, Options{Sync: None, fs: through{
@@ -138,7 +138,7 @@ func (f countedFile) ReadAt(b []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// TestReadWhileCut reads entries while others append, and while both ends are cut off.
+// TestReadWhileCut reads entries while others append and both ends are cut off.
 func TestReadWhileCut(t *testing.T) {
 	session := crashfs.New("/data").Boot()
 	log, _, err := Open(simulatedDir, Options{SegmentSize: minSegmentSize, Sync: None, fs: session})

@@ -14,7 +14,7 @@ import (
 	"culvert/internal/testkit/crashfs"
 )
 
-// entriesOf opens a log that was closed, and reads it.
+// entriesOf reads a log that was closed.
 func entriesOf(t *testing.T, dir string) []string {
 	t.Helper()
 	log, recovery, err := Open(dir, Options{})
@@ -31,8 +31,8 @@ func entriesOf(t *testing.T, dir string) []string {
 	return entries
 }
 
-// TestMovedDirectory renames the directory of an open log, and begins another log under the old name. Each keeps to its
-// own directory, with what it appends, reads and cuts off.
+// TestMovedDirectory renames the directory of an open log and begins another log under the old name. Each log appends,
+// reads and cuts off only in its own directory.
 func TestMovedDirectory(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the directory of an open file cannot be renamed there")
@@ -74,7 +74,7 @@ func TestMovedDirectory(t *testing.T) {
 	}
 }
 
-// TestLostLock takes the file of the lock away, or the sight of it. The log acknowledges nothing more.
+// TestLostLock removes the lock, or makes it unreadable. The log acknowledges nothing more.
 func TestLostLock(t *testing.T) {
 	lock := filepath.Join(simulatedDir, lockName)
 	for name, lose := range map[string]func(*crashfs.Session) error{
@@ -120,8 +120,7 @@ func TestLostLock(t *testing.T) {
 	}
 }
 
-// TestForeignSegment puts a segment of another log among those of a log. The error names that file, whatever its
-// number.
+// TestForeignSegment adds a segment of another log. The error names that file, whatever its number.
 func TestForeignSegment(t *testing.T) {
 	stranger, strangerDir := newLog(t, Options{SegmentSize: minSegmentSize})
 	mustAppend(t, stranger, "stranger")
@@ -168,7 +167,7 @@ func mustParse(t *testing.T, content []byte) header {
 	return h
 }
 
-// TestReaderOfReplacedLog puts another log in the place of the one that is read.
+// TestReaderOfReplacedLog replaces the log that is read by another one.
 func TestReaderOfReplacedLog(t *testing.T) {
 	first, dir := newLog(t, Options{SegmentSize: minSegmentSize})
 	mustAppend(t, first, "first")

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// mutants are faults that the tests of crashes and damage must find: each takes away one thing that durability is made
-// of. All are built at once, and MUTANT stands for whether it is the turn of this one.
+// mutants are faults that the tests of crashes and damage must find. Each removes one thing that durability depends on.
+// All are built at once; MUTANT is true for the selected one.
 var mutants = []struct{ name, file, from, to string }{
 	{"sync after a write", "flush.go", "err = l.file.Sync()", "err = unless(MUTANT, l.file.Sync)"},
 	{
@@ -171,10 +171,10 @@ var mutants = []struct{ name, file, from, to string }{
 	},
 }
 
-// mutantOf is the variable of the environment that says whose turn it is.
+// mutantOf is the environment variable that selects a mutant.
 const mutantOf = "CULVERT_WAL_MUTANT"
 
-// mutantSwitch is what the mutants are written with.
+// mutantSwitch is the code that the mutants use.
 const mutantSwitch = `package wal
 
 import "os"
@@ -196,7 +196,8 @@ func unless(mutated bool, call func() error) error {
 }
 `
 
-// TestMutants builds the package with these faults, and sees that the tests fail with each of them and pass with none.
+// TestMutants builds the package with these faults, and checks that the tests fail with each of them and pass with
+// none.
 func TestMutants(t *testing.T) {
 	if !thorough() || raceEnabled {
 		t.Skip("takes a minute: set CULVERT_TEST_ALL=1")

@@ -54,7 +54,7 @@ func (s *sealed) add(header, b []byte) {
 	}
 }
 
-// TestNonces watches what encrypted logs write through crashes, recoveries and cuts: no nonce is used for two records
+// TestNonces records what encrypted logs write through crashes, recoveries and cuts. No nonce is used for two records
 // under one key.
 func TestNonces(t *testing.T) {
 	lives := 40

@@ -104,7 +104,7 @@ func TestTailWaits(t *testing.T) {
 	})
 }
 
-// TestTailFails sees that who waits is told when the log fails.
+// TestTailFails checks that waiting readers get the error when the log fails.
 func TestTailFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := crashfs.New("/data")

@@ -2,7 +2,7 @@ package wal
 
 import "culvert/internal/disk"
 
-// through is a file system whose files in directories of logs are seen through a function.
+// through is a file system that wraps the files of logs by a function.
 type through struct {
 	disk.FS
 	see func(disk.File) disk.File

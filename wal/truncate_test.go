@@ -53,7 +53,7 @@ func TestCutsAndReaders(t *testing.T) {
 	}
 }
 
-// narrowFile is a file that has room up to a size.
+// narrowFile is a file with a limited size.
 type narrowFile struct {
 	disk.File
 	room *int64
@@ -66,7 +66,7 @@ func (f narrowFile) Reserve(size int64) error {
 	return f.File.Reserve(size)
 }
 
-// TestFullDisk cuts a log off on a disk that has no room for another segment, as one does to make room.
+// TestFullDisk cuts off the log, to make room, on a disk without room for another segment.
 func TestFullDisk(t *testing.T) {
 	const size = 4 * minSegmentSize
 	room := size + eachSpare(size)
@@ -125,8 +125,8 @@ func TestFullDisk(t *testing.T) {
 	closed(log)
 }
 
-// TestTailAcrossCut cuts off what a reader that waits was given already, and appends more than that: the reader must
-// not take the new entries for those that follow the old ones.
+// TestTailAcrossCut cuts off entries that a waiting reader has already read, and appends more than that. The reader
+// must not take the new entries for the ones after the old ones.
 func TestTailAcrossCut(t *testing.T) {
 	log, _ := newLog(t, Options{})
 	for i := range 10 {
@@ -155,7 +155,7 @@ func TestTailAcrossCut(t *testing.T) {
 	}
 }
 
-// TestCutInGroup cuts off the end of a group. What is left is a group, for readers and for Repair.
+// TestCutInGroup cuts off the end of a group. The rest is a group, for readers and for Repair.
 func TestCutInGroup(t *testing.T) {
 	log, dir := newLog(t, Options{})
 	mustAppend(t, log, "1")
@@ -198,7 +198,7 @@ func TestCutInGroup(t *testing.T) {
 	}
 }
 
-// TestTailAtTruncatedSegment removes the segment that a reader has just come to the end of. What comes next is there.
+// TestTailAtTruncatedSegment removes the segment that a reader has just finished. The reader continues in the next one.
 func TestTailAtTruncatedSegment(t *testing.T) {
 	log, _ := newLog(t, Options{SegmentSize: minSegmentSize})
 	large := strings.Repeat("x", 3000)
@@ -219,7 +219,7 @@ func TestTailAtTruncatedSegment(t *testing.T) {
 	}
 }
 
-// busyFile is a file whose syncs take so long that something else happens meanwhile.
+// busyFile calls a function during each sync.
 type busyFile struct {
 	disk.File
 	meanwhile func()
@@ -230,8 +230,8 @@ func (f busyFile) Sync() error {
 	return f.File.Sync()
 }
 
-// TestCutOfBusyLog cuts off the end of a log to which others append during every sync. They come after the cut, and do
-// not put it off.
+// TestCutOfBusyLog cuts off the end of a log to which others append during every sync. Their entries come after the
+// cut, and do not delay it.
 func TestCutOfBusyLog(t *testing.T) {
 	var log *Log
 	var appends sync.WaitGroup
@@ -276,8 +276,8 @@ func TestCutOfBusyLog(t *testing.T) {
 	}
 }
 
-// TestCutKeepsWhatComes appends while the end of a log is cut off, as soon as the cut has begun to write. What was
-// appended then comes after the cut, and stays.
+// TestCutKeepsWhatComes appends while the end of a log is cut off, as soon as the cut has begun to write. The new
+// entries come after the cut, and stay.
 func TestCutKeepsWhatComes(t *testing.T) {
 	for _, mode := range []SyncMode{Interval, None} {
 		t.Run(fmt.Sprint("sync=", mode), func(t *testing.T) {

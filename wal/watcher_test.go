@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// watcher is a reader beside the log of a simulation, and what it has read. It lives on when the process of the log is
-// killed.
+// watcher is a reader beside the log of a simulation, with the entries that it has read. It survives kills of the
+// process that has the log open.
 type watcher struct {
 	reader         *Reader
 	first          LSN
@@ -30,7 +30,8 @@ func (w *watcher) cutBegins(l *Log, lsn LSN) {
 	w.possible.known = w.possible.known || lsn < w.first-1+LSN(len(w.entries)) && len(w.entries) > 0
 }
 
-// watch refreshes the watcher. It notices every cut of what it has read, and sees the same entries else.
+// watch refreshes the watcher. It must notice every cut of entries that it has read, and otherwise find the same
+// entries.
 func (s *simulation) watch() (err error) {
 	w := &s.watcher
 	if w.reader == nil {
