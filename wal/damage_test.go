@@ -120,8 +120,8 @@ func unprovenFrom(t *testing.T, d *crashfs.Disk, key []byte) int64 {
 	return scan.offset
 }
 
-// afterDamage opens and reads a damaged log: all is there, the damage is found, or it is shorter by whole groups. What
-// it gives before an error is right.
+// afterDamage opens and reads a damaged log. Either all entries are there, or the damage is found, or complete groups
+// are missing at the end. Entries that are read before an error are right.
 func afterDamage(d *crashfs.Disk, model *crashfs.Model, key []byte) (outcome string, err error) {
 	log, _, err := Open(simulatedDir, Options{SegmentSize: minSegmentSize, Key: key, fs: d.Boot()})
 	if err != nil {

@@ -90,8 +90,8 @@ func (h *history) note(t *testing.T, d *crashfs.Disk, log *Log) {
 	h.files, h.firsts, h.states = append(h.files, files), append(h.firsts, int(log.First())), append(h.states, entries)
 }
 
-// see opens a forged log. It must give an error, or be as the log was once, though perhaps without its end; and until
-// an error comes, what it gives must be so, too.
+// see opens a forged log. Open or a read must fail, or the log must be as it once was, possibly without its end.
+// Entries that are read before an error are right.
 func (h *history) see(d *crashfs.Disk) (outcome string, err error) {
 	log, _, err := Open(simulatedDir, Options{SegmentSize: minSegmentSize, Key: h.key, fs: d.Boot()})
 	if err != nil {
