@@ -38,7 +38,7 @@ func Parse(text string) (f Fingerprint, err error) {
 		f = Fingerprint(raw)
 	}
 	if f.String() != text { // some other texts decode to the same bytes
-		return Fingerprint{}, fmt.Errorf("%q is not a fingerprint, which has 52 characters from a to z and 2 to 7", text)
+		return Fingerprint{}, fmt.Errorf("%q is no fingerprint, which has 52 characters from a to z and 2 to 7", text)
 	}
 	return f, nil
 }

@@ -68,11 +68,16 @@ func (f file) Size() (int64, error) {
 // link. If the file has a second name, OpenLocked leaves it to that name and creates a new one.
 func OpenLocked(root *os.Root, name string) (File, error) {
 	for {
-		f, named, err := openToLock(root, name)
+		f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|withoutWaiting, 0o600)
 		if err != nil {
 			return nil, err
 		}
-		if named {
+		if err := lockFile(f); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		// The previous holder of the lock may have renamed or removed the file.
+		named, err := isNamed(f, root, name)
+		if err == nil && named {
 			var links uint64
 			if links, err = countLinks(f); err == nil && links < 2 {
 				return lockedFile{file{f}}, nil
@@ -90,22 +95,6 @@ func OpenLocked(root *os.Root, name string) (File, error) {
 type lockedFile struct{ file }
 
 func (f lockedFile) Close() error { return closeLocked(f.File) }
-
-// openToLock opens a file, creates it if needed, and locks it. It reports whether the file has the name still: the
-// previous holder of the lock may have renamed or removed it.
-func openToLock(root *os.Root, name string) (f *os.File, named bool, err error) {
-	f, err = root.OpenFile(name, os.O_RDWR|os.O_CREATE|withoutWaiting, 0o600)
-	if err != nil {
-		return nil, false, err
-	}
-	if err := lockFile(f); err != nil {
-		return nil, false, errors.Join(err, f.Close())
-	}
-	if named, err = isNamed(f, root, name); err != nil {
-		return nil, false, errors.Join(err, closeLocked(f))
-	}
-	return f, named, nil
-}
 
 // closeLocked unlocks the file first. Closing alone keeps the lock while a child process is being started, which has
 // the file until it executes its program.
@@ -158,25 +147,17 @@ type Lock struct {
 	seen inodeState // when the file last had its name
 }
 
-// NewLock takes a lock, creating its file if needed. It fails with [ErrLocked] if the lock is taken. The root must stay
-// open.
+// NewLock takes a lock on a file, as [OpenLocked] does. The root must stay open.
 func NewLock(root *os.Root, name string) (*Lock, error) {
-	for {
-		f, named, err := openToLock(root, name)
-		if err != nil {
-			return nil, err
-		}
-		if named {
-			l := &Lock{file: f, root: root, name: name}
-			if err := l.Held(); err != nil {
-				return nil, errors.Join(err, closeLocked(f))
-			}
-			return l, nil
-		}
-		if err := closeLocked(f); err != nil {
-			return nil, err
-		}
+	f, err := OpenLocked(root, name)
+	if err != nil {
+		return nil, err
 	}
+	l := &Lock{file: systemFile(f), root: root, name: name}
+	if err := l.Held(); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return l, nil
 }
 
 // Held fails if the file has lost its name, so that another process may have the lock as well. It usually takes one

@@ -43,7 +43,7 @@ func stateOf(f *os.File) (inodeState, error) {
 	if err := unix.Fstat(int(f.Fd()), &info); err != nil {
 		return inodeState{}, &fs.PathError{Op: "stat", Path: f.Name(), Err: err}
 	}
-	return inodeState{uint64(info.Nlink), info.Ctim}, nil
+	return inodeState{uint64(info.Nlink), info.Ctim}, nil //nolint:unconvert // its type depends on the system
 }
 
 func countLinks(f *os.File) (uint64, error) {
