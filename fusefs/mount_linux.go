@@ -95,20 +95,14 @@ func attach(dir string, config Config) (*Mounted, error) {
 		return nil, err
 	}
 	m := newMount(config)
-	mounted, err := m.attach(dir)
-	if err != nil {
-		m.end()
-	}
-	return mounted, err
-}
-
-func (m *mount) attach(dir string) (*Mounted, error) {
 	root, err := m.newRoot()
 	if err != nil {
+		m.end()
 		return nil, err
 	}
 	server, point, err := m.serve(dir, root)
 	if err != nil {
+		m.end()
 		return nil, err
 	}
 	point.raiseReadAhead()
@@ -333,12 +327,10 @@ func (m *Mounted) leave() error {
 
 // isServed waits for the end up to limit, and reports whether it came.
 func (m *Mounted) isServed(limit time.Duration) bool {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
 	select {
 	case <-m.served:
 		return true
-	case <-timer.C:
+	case <-time.After(limit):
 		return false
 	}
 }

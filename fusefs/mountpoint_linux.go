@@ -135,12 +135,10 @@ func (p mountPoint) isDead() bool {
 		// Unlike attributes, the kernel does not cache this.
 		asked <- syscall.Statfs(p.dir, &syscall.Statfs_t{})
 	}()
-	limit := time.NewTimer(staleTime)
-	defer limit.Stop()
 	select {
 	case err := <-asked:
 		return errors.Is(err, syscall.ENOTCONN)
-	case <-limit.C:
+	case <-time.After(staleTime):
 		return false
 	}
 }

@@ -8,21 +8,21 @@ const roomAtOnce = 32
 // makeRoom closes some files that are written in place on the other side, which may limit how many are open; their next
 // write opens them again. It reports whether there were any: then the caller retries a call that failed with ENFILE. It
 // does not wait for the turn of a file, since its holder may need room too. The caller must not hold m.paths.
-func (m *mount) makeRoom(n *node) (made bool) {
-	count := 0
+func (m *mount) makeRoom(n *node) bool {
+	closed := 0
 	m.inPlace.Range(func(key, _ any) bool {
 		if other := key.(*node); other != n {
 			m.inPlace.Delete(other)
-			given, isOpen := other.giveUp()
-			made = made || given
-			if !given && isOpen {
+			switch given, isOpen := other.giveUp(); {
+			case given:
+				closed++
+			case isOpen:
 				m.inPlace.Store(other, nil)
 			}
-			count++
 		}
-		return count < roomAtOnce
+		return closed < roomAtOnce
 	})
-	return made
+	return closed > 0
 }
 
 // giveUp syncs a file in place and closes it on the other side. It reports whether it closed one, and whether one may
@@ -58,21 +58,13 @@ func (n *node) giveUp() (given, isOpen bool) {
 		return false, published != nil
 	}
 	n.mu.Lock()
-	is := w.published == published // it may have been closed meanwhile
-	if is {
+	given = w.published == published // it may have been closed meanwhile
+	if given {
 		w.published = nil
 	}
 	n.mu.Unlock()
-	if is {
-		published.endNow(d)
+	if given && n.m.letGo(published) {
+		_ = doWithin(d, published.Close) // its content is durable, so an error changes nothing
 	}
-	return is, false
-}
-
-// endNow is end that waits.
-func (w *draft) endNow(d *deadline) {
-	if w.m.letGo(w) {
-		// Its content is durable, so an error changes nothing.
-		_ = doWithin(d, w.Close)
-	}
+	return given, false
 }
