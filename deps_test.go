@@ -70,6 +70,7 @@ var dependencies = []struct {
 	{"golang.org/x/net", nil},
 	{"golang.org/x/sys", []string{"fileservice/internal/traffic", "internal/publish", "internal/ui"}},
 	{"golang.org/x/term", []string{"internal/ui"}},
+	{"google.golang.org/genproto/googleapis/rpc", []string{"fileservice/internal/fileservicepb"}},
 	{"google.golang.org/grpc", []string{
 		"fileservice/client", "fileservice/internal/fileservicepb", "fileservice/internal/wire", "fileservice/server",
 	}},

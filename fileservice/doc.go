@@ -14,7 +14,7 @@
 //
 // # What travels
 //
-// The protocol is gRPC, and fileservice.proto in internal/fileservicepb is its definition. It is shaped after
+// The protocol is gRPC. fileservice.proto in this directory defines it, also for other languages. It is shaped after
 // google.bytestream: a read names its offset, and a write that was broken off begins with the question what is
 // committed.
 //

@@ -45,7 +45,7 @@ func TestNamesThatLead(t *testing.T) {
 
 func TestEntriesThatLie(t *testing.T) {
 	directory := filetest.Entry("file", 5)
-	directory.Mode = uint32(fs.ModeDir | 0o755)
+	directory.Mode = 0o040755
 	for what, e := range map[string]*fileservicepb.Entry{
 		"a negative size":         filetest.Entry("file", -1),
 		"a size that overflows":   filetest.Entry("file", 1<<63-1),

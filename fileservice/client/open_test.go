@@ -208,7 +208,7 @@ func TestBuffersOfBrokenOpens(t *testing.T) {
 
 func TestOpenAnswersThatLie(t *testing.T) {
 	link := filetest.Entry("file", 0)
-	link.Mode = uint32(fs.ModeSymlink | 0o777)
+	link.Mode = 0o120777
 	for what, response := range map[string]*fileservicepb.OpenResponse{
 		"nothing":      {},
 		"a part":       {Entry: filetest.Entry("file", 5), Data: []byte("hell")},

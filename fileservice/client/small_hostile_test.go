@@ -8,10 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	spb "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"culvert/fileservice"
 	"culvert/fileservice/client"
@@ -71,7 +72,11 @@ func TestSmallFilesThatLie(t *testing.T) {
 	}
 	hello := &fileservicepb.FileResult{Hash: hashes[0]}
 	you := &fileservicepb.FileResult{Hash: hashes[1]}
-	missing := &fileservicepb.FileResult{Error: encodedStatus(t, codes.NotFound, "")}
+	garbage := &fileservicepb.FileResult{}
+	// Field 2, the error, with a truncated varint in it.
+	garbage.ProtoReflect().SetUnknown(protoreflect.RawFields("\x12\x02\xff\xff"))
+	long := &fileservicepb.FileResult{Error: wireStatus(codes.NotFound, strings.Repeat("x", 300<<10))}
+	missing := &fileservicepb.FileResult{Error: wireStatus(codes.NotFound, "")}
 	for what, pages := range map[string][]*fileservicepb.ReadFilesResponse{
 		"nothing":           {},
 		"one file":          {page("hello", hello)},
@@ -87,11 +92,11 @@ func TestSmallFilesThatLie(t *testing.T) {
 		"data and no files": {page("hello"), page("helloyou", hello, you)},
 		"a torn file":       {page("hel", hello), page("loyou", you)},
 		"a message of 8 MB": {page(strings.Repeat("x", 8<<20), hello, you)},
-		"fields of a MB":    {page("helloyou", hello, &fileservicepb.FileResult{Error: make([]byte, 300<<10)})},
+		"fields of a MB":    {page("helloyou", hello, long)},
 		"an error that is none": {
-			page("hello", hello, &fileservicepb.FileResult{Error: encodedStatus(t, codes.OK, "fine")}),
+			page("hello", hello, &fileservicepb.FileResult{Error: wireStatus(codes.OK, "fine")}),
 		},
-		"an error of garbage": {page("hello", hello, &fileservicepb.FileResult{Error: []byte("\xff\xff")})},
+		"an error of garbage": {page("hello", hello, garbage)},
 	} {
 		for _, forever := range []bool{false, true} {
 			if forever && len(pages) == 0 {
@@ -113,24 +118,8 @@ func TestSmallFilesThatLie(t *testing.T) {
 	}
 }
 
-func encodedStatus(t *testing.T, code codes.Code, text string) []byte {
-	t.Helper()
-	s := status.New(codes.Unknown, text).Proto()
-	s.Code = int32(code)
-	encoded, err := proto.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return encoded
-}
-
-func codeOf(t *testing.T, encoded []byte) codes.Code {
-	t.Helper()
-	s := status.New(codes.Unknown, "").Proto()
-	if err := proto.Unmarshal(encoded, s); err != nil {
-		t.Fatal(err)
-	}
-	return codes.Code(s.GetCode())
+func wireStatus(code codes.Code, text string) *spb.Status {
+	return &spb.Status{Code: int32(code), Message: text}
 }
 
 func TestSmallWritesThatLie(t *testing.T) {
@@ -200,7 +189,7 @@ func TestSmallUploadsThatLie(t *testing.T) {
 	}
 	// A name of an unfinished file is wrong about itself alone.
 	response, err := filetest.WriteSmall(t.Context(), client, in(".", "hello", named("a.culvert.part", 5)))
-	if err != nil || codeOf(t, response.GetFiles()[0].GetError()) != codes.FailedPrecondition {
+	if err != nil || codes.Code(response.GetFiles()[0].GetError().GetCode()) != codes.FailedPrecondition {
 		t.Errorf("%v, %v", response, err)
 	}
 	seeNothing(t, outside)

@@ -49,7 +49,7 @@ func entryOfDraft(o *openedDraft, name string) (entry *fileservicepb.Entry, isDr
 		return nil, false, err
 	}
 	entry = wire.EntryOf(path.Base(name), info)
-	entry.Mode = uint32(permissions)
+	entry.Mode = wire.PosixMode(permissions)
 	return entry, isDraft, nil
 }
 

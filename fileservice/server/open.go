@@ -116,6 +116,13 @@ func (s service) ReadLink(
 	return &fileservicepb.ReadLinkResponse{Target: filepath.ToSlash(target)}, nil
 }
 
+// GetCapabilities returns what the server supports.
+func (s service) GetCapabilities(
+	context.Context, *fileservicepb.GetCapabilitiesRequest,
+) (*fileservicepb.Capabilities, error) {
+	return wire.Capabilities(s.config.Writable, s.maxRequest()), nil
+}
+
 // Space says how much room there is in the file system of a file.
 func (s service) Space(ctx context.Context, request *fileservicepb.SpaceRequest) (*fileservicepb.SpaceResponse, error) {
 	local, err := callOf(ctx).open(request.GetPath())

@@ -12,7 +12,10 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/reflection"
 
 	"culvert/fileservice/internal/fileservicepb"
 	"culvert/fileservice/internal/traffic"
@@ -68,6 +71,9 @@ type Config struct {
 	// IdleTimeout is how long a connection without calls is kept. The client makes a new one when it needs it.
 	IdleTimeout time.Duration
 
+	// Reflection lets clients ask for the description of the protocol, as grpcurl does.
+	Reflection bool
+
 	// Observer hears of what the server does.
 	Observer Observer
 }
@@ -117,6 +123,7 @@ type Server struct {
 	smalls  *shares // of calls that write small files
 	conns   connections
 	left    sync.WaitGroup // of what removes drafts that were left
+	health  *health.Server
 	done    chan struct{}
 	stop    sync.Once
 }
@@ -153,6 +160,7 @@ func New(config Config) (*Server, error) {
 	s := &Server{
 		config: config,
 		smalls: newShares(maxBlocks(&config), maxBlocks(&config)),
+		health: health.NewServer(),
 		done:   make(chan struct{}),
 	}
 	if config.Writable {
@@ -173,6 +181,10 @@ func New(config Config) (*Server, error) {
 	s.conns.init(&s.config)
 	s.grpc = grpc.NewServer(s.options()...)
 	fileservicepb.RegisterFileServiceServer(s.grpc, service{Server: s})
+	healthpb.RegisterHealthServer(s.grpc, s.health)
+	if config.Reflection {
+		reflection.Register(s.grpc)
+	}
 	if config.Writable {
 		s.left.Go(func() { s.removeAllLeft(".", 0) })
 	}
@@ -193,17 +205,25 @@ const (
 // sixth of the time of a small call. Where all are taken, calls get goroutines of their own.
 const handlerWorkers = 8
 
-func (s *Server) options() []grpc.ServerOption {
-	window, receive := int32(requestWindow), requestWindow
+// maxRequest returns the size of the longest message that the server accepts.
+func (s *Server) maxRequest() int {
 	if s.config.Writable {
-		window, receive = writeWindow, wire.MaxMessage
+		return wire.MaxMessage
+	}
+	return requestWindow
+}
+
+func (s *Server) options() []grpc.ServerOption {
+	window := int32(requestWindow)
+	if s.config.Writable {
+		window = writeWindow
 	}
 	return []grpc.ServerOption{
 		grpc.Creds(&s.conns),
 		grpc.ForceServerCodecV2(wire.NewCodec()),
 		grpc.StaticStreamWindowSize(window),
 		grpc.StaticConnWindowSize(window),
-		grpc.MaxRecvMsgSize(receive),
+		grpc.MaxRecvMsgSize(s.maxRequest()),
 		grpc.MaxSendMsgSize(wire.MaxMessage),
 		grpc.MaxHeaderListSize(16 << 10),
 		grpc.MaxConcurrentStreams(uint32(s.config.MaxCalls)),
@@ -240,7 +260,7 @@ func (s *Server) Serve(listener net.Listener) error {
 // Shutdown takes no more connections and no more calls, waits for those under way, and ends. If the context ends
 // before, it ends as Close does and gives the cause. What was uploaded in part can be resumed from another server.
 func (s *Server) Shutdown(ctx context.Context) error {
-	s.stop.Do(func() { close(s.done) })
+	s.stop.Do(s.end)
 	s.conns.closePending()
 	cut := context.AfterFunc(ctx, s.cut)
 	s.grpc.GracefulStop()
@@ -254,11 +274,17 @@ func (s *Server) Shutdown(ctx context.Context) error {
 
 // Close ends all calls and connections, and waits until they have ended.
 func (s *Server) Close() error {
-	s.stop.Do(func() { close(s.done) })
+	s.stop.Do(s.end)
 	s.conns.closePending()
 	s.cut()
 	s.left.Wait()
 	return errors.Join(s.drafts.closeAll(), s.uploads.closeAll())
+}
+
+// end tells those who ask for the server's health that it stops.
+func (s *Server) end() {
+	close(s.done)
+	s.health.Shutdown()
 }
 
 // cut ends all calls and connections.

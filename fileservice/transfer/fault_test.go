@@ -266,7 +266,7 @@ func TestPullFromLiar(t *testing.T) {
 		client := filetest.Lie(t, &filetest.Liar{
 			OnStat: func() (*fileservicepb.Entry, error) {
 				return &fileservicepb.Entry{
-					Name: ".", Mode: uint32(fs.ModeDir | 0o755), Version: &fileservicepb.Version{},
+					Name: ".", Mode: 0o040755, Version: &fileservicepb.Version{},
 				}, nil
 			},
 			OnList: func(send func(*fileservicepb.ListResponse) error) error {

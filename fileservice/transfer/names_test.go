@@ -81,7 +81,7 @@ func TestPullOfWhatIsIncluded(t *testing.T) {
 // TestPullOfRefusedListing has a server end a listing in the middle.
 func TestPullOfRefusedListing(t *testing.T) {
 	dir := filetest.Entry("tree", 0)
-	dir.Mode = uint32(fs.ModeDir | 0o755)
+	dir.Mode = 0o040755
 	client := filetest.Lie(t, &filetest.Liar{
 		OnStat: func() (*fileservicepb.Entry, error) { return dir, nil },
 		OnList: func(send func(*fileservicepb.ListResponse) error) error {

@@ -72,6 +72,10 @@ type transfer struct {
 	finishes    chan struct{}
 	finisher    sync.WaitGroup
 
+	checking context.Context
+	endCheck context.CancelFunc
+	check    sync.WaitGroup // of checkServer
+
 	asking   sync.Mutex // for Retry
 	notified time.Time  // of waiting
 	telling  sync.Mutex // for Notify
@@ -98,7 +102,7 @@ type item struct {
 
 func newTransfer(ctx context.Context, client *client.Client, config Config) *transfer {
 	t := &transfer{
-		connect: sync.OnceFunc(client.Connect), config: config, progress: config.Progress,
+		config: config, progress: config.Progress,
 		walking: true, perCall: minRange,
 		finishes: make(chan struct{}, finishesAtOnce),
 	}
@@ -108,6 +112,11 @@ func newTransfer(ctx context.Context, client *client.Client, config Config) *tra
 	t.changed = sync.NewCond(&t.mu)
 	t.ctx, t.cancel = context.WithCancelCause(ctx)
 	t.client = client.WithContext(t.ctx)
+	t.checking, t.endCheck = context.WithCancel(t.ctx)
+	t.connect = sync.OnceFunc(func() {
+		client.Connect()
+		t.check.Go(t.checkServer)
+	})
 	return t
 }
 
@@ -134,6 +143,8 @@ func (t *transfer) run(walk func() error) (Result, error) {
 	t.mu.Unlock()
 	workers.Wait()
 	t.finisher.Wait()
+	t.endCheck()
+	t.check.Wait()
 	for _, it := range t.begun {
 		_ = it.mover.end(false) // there is an error before it
 	}
@@ -147,6 +158,18 @@ func (t *transfer) run(walk func() error) (Result, error) {
 		err = t.result.fault()
 	}
 	return t.result, err
+}
+
+// checkServer ends the transfer if this module cannot use the server. It runs beside a transfer that is worth the call.
+// The transfer itself reports a server that does not answer.
+func (t *transfer) checkServer() {
+	capabilities, err := t.client.Capabilities(t.checking)
+	if err != nil {
+		return
+	}
+	if err := capabilities.Check(); err != nil {
+		t.cancel(err)
+	}
 }
 
 // add puts files into the queue, and waits while that is full.

@@ -3,7 +3,6 @@ package transfer_test
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -106,7 +105,7 @@ func (l *wideLiar) Stat(_ context.Context, request *fileservicepb.StatRequest) (
 
 func dirEntry(name string) *fileservicepb.Entry {
 	dir := filetest.Entry(name, 0)
-	dir.Mode = uint32(fs.ModeDir | 0o755)
+	dir.Mode = 0o040755
 	return dir
 }
 

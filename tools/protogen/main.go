@@ -1,10 +1,11 @@
-// Command protogen makes Go code of a .proto file, beside it: the messages and the calls of gRPC.
+// Command protogen generates Go code from a .proto file: the messages and the calls of gRPC. It writes the code to the
+// package that the file names by go_package.
 //
 //	go run ./protogen [-check] FILE
 //
 // It runs in the directory of the module culvert/tools, and FILE is a path from the root of the repository. The compiler
-// and the generators are modules of Go with fixed versions, so that nobody has to install protoc. With -check it
-// writes nothing and fails if the code is not what it would write.
+// and the generators are Go modules with fixed versions, so that nobody has to install protoc. With -check it writes
+// nothing, and fails if the existing code differs from the generated code.
 package main
 
 import (
@@ -13,22 +14,40 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 
 	"github.com/bufbuild/protocompile"
 	"github.com/bufbuild/protocompile/protoutil"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/pluginpb"
 )
 
-// generators are the commands that make code of a description. The second is a module whose tests need an old gRPC, which
-// would trouble go mod tidy here.
+// generators are the commands that generate code from a description. The second is not in go.mod because its tests need
+// an old gRPC.
 var generators = [][]string{
 	{"tool", "protoc-gen-go"},
 	{"run", "google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2"},
+}
+
+// imports are the files that .proto files may import, beside those of Protocol Buffers itself. No Go module has the
+// first one as text.
+var imports = map[string]string{
+	"google/rpc/status.proto": `syntax = "proto3";
+package google.rpc;
+import "google/protobuf/any.proto";
+option go_package = "google.golang.org/genproto/googleapis/rpc/status;status";
+message Status {
+  int32 code = 1;
+  string message = 2;
+  repeated google.protobuf.Any details = 3;
+}`,
 }
 
 func main() {
@@ -41,18 +60,24 @@ func main() {
 }
 
 func run(name string, check bool) error {
+	source := &protocompile.SourceResolver{ImportPaths: []string{".."}}
 	compiler := protocompile.Compiler{
-		Resolver:       &protocompile.SourceResolver{ImportPaths: []string{".."}},
+		Resolver: protocompile.WithStandardImports(protocompile.CompositeResolver{
+			source, &protocompile.SourceResolver{Accessor: protocompile.SourceAccessorFromMap(imports)},
+		}),
 		SourceInfoMode: protocompile.SourceInfoStandard,
 	}
-	files, err := compiler.Compile(context.Background(), name)
+	files, err := compiler.Compile(context.Background(), append(slices.Sorted(maps.Keys(imports)), name)...)
 	if err != nil {
 		return err
 	}
 	request := &pluginpb.CodeGeneratorRequest{
 		FileToGenerate: []string{name},
-		Parameter:      proto.String("paths=source_relative"),
-		ProtoFile:      []*descriptorpb.FileDescriptorProto{protoutil.ProtoFromFileDescriptor(files[0])},
+		Parameter:      proto.String("module=culvert"),
+		ProtoFile:      []*descriptorpb.FileDescriptorProto{protodesc.ToFileDescriptorProto(anypb.File_google_protobuf_any_proto)},
+	}
+	for _, file := range files {
+		request.ProtoFile = append(request.ProtoFile, protoutil.ProtoFromFileDescriptor(file))
 	}
 	for _, generator := range generators {
 		if err := generate(generator, request, check); err != nil {
@@ -62,7 +87,7 @@ func run(name string, check bool) error {
 	return nil
 }
 
-// generate runs one generator and takes what it makes.
+// generate runs one generator and writes its output.
 func generate(generator []string, request *pluginpb.CodeGeneratorRequest, check bool) error {
 	input, err := proto.Marshal(request)
 	if err != nil {

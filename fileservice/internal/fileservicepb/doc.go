@@ -1,7 +1,7 @@
-// Package fileservicepb is what the tools of Protocol Buffers make of fileservice.proto: the messages of package
-// fileservice, and the two ends of its calls. Read the .proto file, not the code.
+// Package fileservicepb is generated from fileservice.proto: the messages of the protocol, and the client and server
+// sides of its calls. Read the .proto file instead.
 //
-// After a change of it run go generate here, which needs nothing but Go; ./dev lint fails if that was forgotten.
+// After a change to it, run go generate here. That needs only Go. ./dev lint fails if it was forgotten.
 package fileservicepb
 
-//go:generate go -C ../../../tools run ./protogen fileservice/internal/fileservicepb/fileservice.proto
+//go:generate go -C ../../../tools run ./protogen fileservice/fileservice.proto

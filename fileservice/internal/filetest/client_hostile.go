@@ -92,7 +92,7 @@ func LieAt(t *testing.T, l fileservicepb.FileServiceServer) (address string) {
 }
 
 func Entry(name string, size int64) *fileservicepb.Entry {
-	return &fileservicepb.Entry{Name: name, Mode: 0o644, Version: &fileservicepb.Version{Size: size}}
+	return &fileservicepb.Entry{Name: name, Mode: 0o100644, Version: &fileservicepb.Version{Size: size}}
 }
 
 func SumOf(block []byte, number, fileSize int64) []byte {

@@ -12,6 +12,12 @@ import (
 // raw makes a client that says what it likes.
 func Raw(t testing.TB, address string) fileservicepb.FileServiceClient {
 	t.Helper()
+	return fileservicepb.NewFileServiceClient(RawConn(t, address))
+}
+
+// RawConn connects to a server by gRPC alone. The test closes it.
+func RawConn(t testing.TB, address string) *grpc.ClientConn {
+	t.Helper()
 	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
@@ -21,5 +27,5 @@ func Raw(t testing.TB, address string) fileservicepb.FileServiceClient {
 			t.Error(err)
 		}
 	})
-	return fileservicepb.NewFileServiceClient(conn)
+	return conn
 }

@@ -22,7 +22,7 @@ func VersionOf(m *fileservicepb.Version) fileservice.Version {
 func EntryOf(name string, info fs.FileInfo) *fileservicepb.Entry {
 	a := fileservice.AttributesOf(name, info)
 	return &fileservicepb.Entry{
-		Name: a.Name, Mode: uint32(a.Mode), Version: VersionMessage(a.Version), Inode: a.Inode,
+		Name: a.Name, Mode: PosixMode(a.Mode), Version: VersionMessage(a.Version), Inode: a.Inode,
 		TimeStep: int64(a.TimeStep), LinkLength: uint32(a.LinkLength),
 	}
 }
@@ -31,7 +31,7 @@ func EntryOf(name string, info fs.FileInfo) *fileservicepb.Entry {
 // name is that of the path.
 func InfoOf(m *fileservicepb.Entry, name string) (*fileservice.Info, error) {
 	a := fileservice.Attributes{
-		Name: m.GetName(), Mode: fs.FileMode(m.GetMode()), Version: VersionOf(m.GetVersion()),
+		Name: m.GetName(), Mode: fileMode(m.GetMode()), Version: VersionOf(m.GetVersion()),
 		Inode: m.GetInode(), LinkLength: int64(m.GetLinkLength()), TimeStep: time.Duration(m.GetTimeStep()),
 	}
 	switch {

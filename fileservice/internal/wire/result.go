@@ -5,34 +5,29 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 
 	"culvert/fileservice"
 	"culvert/fileservice/internal/fileservicepb"
 )
 
-// resultOf says what has come of one of several files. Of an error it carries all that a call that fails does.
+// ResultOf returns the result for one of several files. It carries as much of an error as a failed call does.
 func ResultOf(err error) *fileservicepb.FileResult {
 	if err == nil {
 		return &fileservicepb.FileResult{}
 	}
 	s := status.Convert(ToStatus(err)).Proto()
 	s.Message = Printable(s.Message)
-	encoded, err := proto.Marshal(s)
-	if err != nil {
-		panic("fileservice: a status cannot be encoded: " + err.Error())
-	}
-	return &fileservicepb.FileResult{Error: encoded}
+	return &fileservicepb.FileResult{Error: s}
 }
 
-// errorOf is the opposite. Its second error is for what is no such thing.
-func ErrorOf(result *fileservicepb.FileResult) (told, err error) {
-	if len(result.GetError()) == 0 {
+// ErrorOf is the inverse of ResultOf. The second error reports a result that is not valid.
+func ErrorOf(result *fileservicepb.FileResult) (remote, err error) {
+	switch s := result.GetError(); {
+	case s == nil:
 		return nil, nil
+	case s.GetCode() == int32(codes.OK):
+		return nil, fmt.Errorf("%w: an error with the code OK", fileservice.ErrIntegrity)
+	default:
+		return FromStatus(status.FromProto(s).Err()), nil
 	}
-	s := status.New(codes.Unknown, "").Proto()
-	if err := proto.Unmarshal(result.GetError(), s); err != nil || s.GetCode() == int32(codes.OK) {
-		return nil, fmt.Errorf("%w: an error that is none", fileservice.ErrIntegrity)
-	}
-	return FromStatus(status.FromProto(s).Err()), nil
 }

@@ -1,0 +1,38 @@
+package fileservice
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ProtocolVersion is the version of the protocol that this module implements.
+const ProtocolVersion = 1
+
+// HashName names the hash of files and blocks.
+const HashName = "BLAKE3"
+
+// Capabilities says what a server supports. Sizes are in bytes.
+type Capabilities struct {
+	Version          int
+	BlockSize        int
+	Hash             string
+	MaxMessageSize   int // of a request
+	MaxSmallFileSize int // of a file in a call for small files
+	MaxSmallFiles    int // of such a call
+	MaxPieceSize     int // of a read that shares a message
+	MaxPieces        int // of such a message
+	Writable         bool
+}
+
+// Check returns an error that wraps [errors.ErrUnsupported] if this module cannot use a server with these capabilities.
+func (c Capabilities) Check() error {
+	switch {
+	case c.Version != ProtocolVersion:
+		return fmt.Errorf("fileservice: the server uses version %d of the protocol: %w", c.Version, errors.ErrUnsupported)
+	case c.Hash != HashName:
+		return fmt.Errorf("fileservice: the server uses the hash %q: %w", c.Hash, errors.ErrUnsupported)
+	case c.BlockSize != BlockSize:
+		return fmt.Errorf("fileservice: the server uses blocks of %d bytes: %w", c.BlockSize, errors.ErrUnsupported)
+	}
+	return nil
+}

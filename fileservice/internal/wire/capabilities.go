@@ -1,0 +1,28 @@
+package wire
+
+import (
+	"culvert/fileservice"
+	"culvert/fileservice/internal/fileservicepb"
+)
+
+// Capabilities returns what a server of this module supports, and accepts in a request.
+func Capabilities(writable bool, maxMessageSize int) *fileservicepb.Capabilities {
+	return &fileservicepb.Capabilities{
+		Version: fileservice.ProtocolVersion, BlockSize: fileservice.BlockSize, Hash: fileservice.HashName,
+		MaxMessageSize:   uint32(maxMessageSize),
+		MaxSmallFileSize: fileservice.SmallFileSize, MaxSmallFiles: fileservice.MaxSmallFiles,
+		MaxPieceSize: MaxPiece, MaxPieces: MaxPieces,
+		Writable: writable,
+	}
+}
+
+// CapabilitiesOf is the inverse of Capabilities. The hash is safe to print.
+func CapabilitiesOf(m *fileservicepb.Capabilities) fileservice.Capabilities {
+	return fileservice.Capabilities{
+		Version: int(m.GetVersion()), BlockSize: int(m.GetBlockSize()), Hash: Printable(m.GetHash()),
+		MaxMessageSize:   int(m.GetMaxMessageSize()),
+		MaxSmallFileSize: int(m.GetMaxSmallFileSize()), MaxSmallFiles: int(m.GetMaxSmallFiles()),
+		MaxPieceSize: int(m.GetMaxPieceSize()), MaxPieces: int(m.GetMaxPieces()),
+		Writable: m.GetWritable(),
+	}
+}
