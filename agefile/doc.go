@@ -53,8 +53,8 @@
 // # What a reader may rely on
 //
 // Plaintext is released in order, and only after its chunk has been authenticated. If a chunk is damaged, all chunks
-// before it are released, followed by an error that wraps [ErrCorrupt]. Until io.EOF, a caller has seen only a prefix of
-// the file, which an attacker may have chosen.
+// before it are released, followed by an error that wraps [ErrCorrupt]. Until io.EOF, a caller has seen only a prefix
+// of the file, which an attacker may have chosen.
 //
 // age does not authenticate the sender: anyone who has the recipient's public key can make a file.
 package agefile

@@ -58,7 +58,8 @@ type span struct {
 	final  bool
 }
 
-// input returns the space for size bytes of input. The buffer grows on demand, since many files are smaller than a span.
+// input returns the space for size bytes of input. The buffer grows on demand, since many files are smaller than a
+// span.
 func (s *span) input(size int) []byte {
 	if need := slide + size; need > len(s.buf) {
 		owner := new(bytebuf.Buffer)

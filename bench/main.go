@@ -3,8 +3,8 @@
 //	go run . [-rounds N] [-out DIR] [-host NAME] [-dir DIR] [agefile | export | parallel | tables | sqlite |
 //	         memory | todos | cipherio | bytebuf | wal | secureconn | fileservice | transfer | fusefs]…
 //
-// A workload has one or more benchmarks. Each has variants that do the same work: Culvert's, a peer's, and sometimes the
-// limit of the machine. The variants run in turn, A B C A B C, in one run of the program, so that other load on the
+// A workload has one or more benchmarks. Each has variants that do the same work: Culvert's, a peer's, and sometimes
+// the limit of the machine. The variants run in turn, A B C A B C, in one run of the program, so that other load on the
 // machine affects all of them. A first round warms up and is discarded.
 //
 // The samples are kept in results/DATE-HOST/WORKLOAD.txt, in the format of Go's benchmarks with key=value names, which

@@ -315,8 +315,8 @@ func (t *transfers) memory() ([]benchmark, error) {
 	return []benchmark{b}, err
 }
 
-// flat compares the memory of both ends for a sparse file of small bytes and one of ten times that size. Each sample has
-// a new server. client measures a client in unit; ceiling bounds each process.
+// flat compares the memory of both ends for a sparse file of small bytes and one of ten times that size. Each sample
+// has a new server. client measures a client in unit; ceiling bounds each process.
 func (t *transfers) flat(
 	name, unit string, small int64, ceiling float64, client func(url, name string, bytes int64) (sample, error),
 ) (benchmark, error) {

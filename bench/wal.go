@@ -12,9 +12,9 @@ import (
 )
 
 // prepareWAL compares package wal with the logs that Go programs use today, with entries of 128 bytes: synced by one
-// writer, by several and in batches; without syncs; encrypted or not; opened; and read at random. The floor, which no log
-// can beat on the same disk, is a loop that writes the same bytes into a file of zeros and syncs them. The flag -dir sets
-// the directory, since the result depends as much on the file system.
+// writer, by several and in batches; without syncs; encrypted or not; opened; and read at random. The floor, which no
+// log can beat on the same disk, is a loop that writes the same bytes into a file of zeros and syncs them. The flag
+// -dir sets the directory, since the result depends as much on the file system.
 func prepareWAL(s *session) ([]benchmark, error) {
 	benchmarks := []benchmark{oneWriter(s)}
 	for _, writers := range []int{16, 64} {

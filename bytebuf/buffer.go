@@ -66,8 +66,8 @@ func (b *Buffer) AvailableBuffer() []byte {
 	return b.buf[len(b.buf):]
 }
 
-// Peek returns the next n bytes without reading them. If there are fewer, it returns them with io.EOF. The slice aliases
-// the content and is valid until the next call of a method that changes the Buffer.
+// Peek returns the next n bytes without reading them. If there are fewer, it returns them with io.EOF. The slice
+// aliases the content and is valid until the next call of a method that changes the Buffer.
 func (b *Buffer) Peek(n int) ([]byte, error) {
 	b.expose()
 	if b.Len() < n {

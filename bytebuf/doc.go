@@ -39,16 +39,16 @@
 //
 // A Buffer that grows frees its old array at once, unless slices of it may still be in use: those returned by
 // [Buffer.Bytes], [Buffer.Next], [Buffer.Peek], [Buffer.AvailableBuffer] and [Buffer.Extend]. Such an array is left to
-// the collector, as with bytes.Buffer. So only Free can change bytes that a caller holds, and a program that never calls
-// Free is as safe as with bytes.Buffer, with two exceptions: a copy of a Buffer must not be used beside the original,
-// not even to read; and readers and writers must not retain a slice, as package io demands.
+// the collector, as with bytes.Buffer. So only Free can change bytes that a caller holds, and a program that never
+// calls Free is as safe as with bytes.Buffer, with two exceptions: a copy of a Buffer must not be used beside the
+// original, not even to read; and readers and writers must not retain a slice, as package io demands.
 //
 // A [sync.Pool] of bytes.Buffers saves as many allocations. But it must be declared and used correctly, has nothing on
 // the stack, keeps large arrays for small content, and loses the arrays that its buffers outgrow.
 //
 // After Free no slice of the Buffer may be used. Memory is not cleared: overwrite secrets before Free, and expect bytes
-// of other Buffers in the space that Extend, AvailableBuffer and ReadFrom provide. The build tag bytebufdebug finds uses
-// after Free: freed memory is filled with 0xDB and not reused.
+// of other Buffers in the space that Extend, AvailableBuffer and ReadFrom provide. The build tag bytebufdebug finds
+// uses after Free: freed memory is filled with 0xDB and not reused.
 //
 // An array that was passed to NewBuffer is never put on a list.
 //

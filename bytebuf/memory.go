@@ -6,8 +6,8 @@ import (
 )
 
 // The free lists have arrays of 2^6 to 2^30 bytes, with three sizes between two powers of two, so that data a little
-// larger than a power of two, such as a block with its header, does not take twice the memory. Larger arrays are left to
-// the collector.
+// larger than a power of two, such as a block with its header, does not take twice the memory. Larger arrays are left
+// to the collector.
 const (
 	minShift   = 6
 	maxShift   = 30
@@ -17,8 +17,8 @@ const (
 
 var freeLists [1 + steps*(maxShift-minShift)]sync.Pool
 
-// sizeFor returns the smallest size that holds n bytes and the index of its free list, or n and a negative index if n is
-// too large for the lists.
+// sizeFor returns the smallest size that holds n bytes and the index of its free list, or n and a negative index if n
+// is too large for the lists.
 func sizeFor(n int) (size, index int) {
 	if n <= 1<<minShift {
 		return 1 << minShift, 0

@@ -42,7 +42,8 @@ func (b *Buffer) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// Next reads and returns the next n bytes, or fewer if there are fewer. The slice is valid until the next read or write.
+// Next reads and returns the next n bytes, or fewer if there are fewer. The slice is valid until the next read or
+// write.
 func (b *Buffer) Next(n int) []byte {
 	b.lastRead = opInvalid
 	n = min(n, b.Len())
@@ -135,9 +136,9 @@ func (b *Buffer) readTo(delim byte) (line []byte, err error) {
 	return line, err
 }
 
-// WriteTo writes the unread bytes to w in one Write; the bytes that w accepts become read. It returns the error of w, or
-// io.ErrShortWrite if w accepts less without one. If there are no bytes, it does not call w. It panics if w returns a
-// count that is too large.
+// WriteTo writes the unread bytes to w in one Write; the bytes that w accepts become read. It returns the error of w,
+// or io.ErrShortWrite if w accepts less without one. If there are no bytes, it does not call w. It panics if w returns
+// a count that is too large.
 func (b *Buffer) WriteTo(w io.Writer) (n int64, err error) {
 	b.lastRead = opInvalid
 	if unread := b.Len(); unread > 0 {

@@ -19,8 +19,8 @@ const inPlace = true
 // stringOf returns a string of bytes that will not change.
 func stringOf(buf []byte) string { return unsafe.String(unescaped(buf), len(buf)) }
 
-// unescaped returns the address of an array of allocate and hides its origin from escape analysis. Otherwise every array
-// of a Buffer would escape, including the array of New.
+// unescaped returns the address of an array of allocate and hides its origin from escape analysis. Otherwise every
+// array of a Buffer would escape, including the array of New.
 func unescaped(buf []byte) *byte {
 	data := unsafe.SliceData(buf)
 	address := uintptr(unsafe.Pointer(data))

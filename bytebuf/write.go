@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// ErrTooLarge is the value of the panic if memory cannot be allocated. It is [bytes.ErrTooLarge] itself, so programs that
-// recover from it need no change.
+// ErrTooLarge is the value of the panic if memory cannot be allocated. It is [bytes.ErrTooLarge] itself, so programs
+// that recover from it need no change.
 var ErrTooLarge = bytes.ErrTooLarge
 
 var errNegativeRead = errors.New("bytebuf.Buffer: reader returned negative count from Read")
@@ -28,8 +28,8 @@ func (b *Buffer) Grow(n int) {
 }
 
 // Extend appends n bytes and returns them for the caller to set. They are not cleared, so drop those that are not set
-// with [Buffer.Truncate]. The slice is valid until the next call of a method that changes the Buffer. Extend panics if n
-// is negative, and with [ErrTooLarge] if the Buffer becomes too large.
+// with [Buffer.Truncate]. The slice is valid until the next call of a method that changes the Buffer. Extend panics if
+// n is negative, and with [ErrTooLarge] if the Buffer becomes too large.
 func (b *Buffer) Extend(n int) []byte {
 	if n < 0 {
 		panic("bytebuf.Buffer.Extend: negative count")
@@ -81,8 +81,8 @@ func (b *Buffer) WriteRune(r rune) (n int, err error) {
 }
 
 // ReadFrom appends the data of r until io.EOF. It returns the number of bytes and any error of r except io.EOF. It
-// panics if r returns a negative count, and with [ErrTooLarge] if the Buffer becomes too large. It does not return while
-// r returns neither bytes nor an error.
+// panics if r returns a negative count, and with [ErrTooLarge] if the Buffer becomes too large. It does not return
+// while r returns neither bytes nor an error.
 func (b *Buffer) ReadFrom(r io.Reader) (n int64, err error) {
 	b.lastRead = opInvalid
 	for {

@@ -7,11 +7,11 @@
 //	                             └─────▶ order ─────────────▶┘
 //
 // A producer takes a free item, fills it and puts it into the queue. A worker transforms it in place. The consumer
-// receives the items in the order of Put, waits until each is done, and frees it. If no item is free, the producer waits
-// for the consumer, which bounds the memory and provides back-pressure.
+// receives the items in the order of Put, waits until each is done, and frees it. If no item is free, the producer
+// waits for the consumer, which bounds the memory and provides back-pressure.
 //
-// An item enters two channels: the workers read one and the consumer the other. Each item has its own signal from worker
-// to consumer. This preserves order without a reorder buffer, as in WireGuard's send and receive queues
+// An item enters two channels: the workers read one and the consumer the other. Each item has its own signal from
+// worker to consumer. This preserves order without a reorder buffer, as in WireGuard's send and receive queues
 // (golang.zx2c4.com/wireguard/device).
 package ordered
 

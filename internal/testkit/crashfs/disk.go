@@ -9,9 +9,9 @@
 //   - [Disk.Space] limits the size of all files. Freed space is reused only once a crash cannot bring its file back, as
 //     with a file system's journal.
 //
-// A [Disk] holds the state, and [Disk.Boot] returns the file system of a program. [Disk.Kill] ends the program and keeps
-// the cache; [Disk.Crash] loses it. A function decides the fate of each block, so tests can choose at random or try
-// every combination. [Disk.Hook] is called before every operation, and can make it fail or end the program.
+// A [Disk] holds the state, and [Disk.Boot] returns the file system of a program. [Disk.Kill] ends the program and
+// keeps the cache; [Disk.Crash] loses it. A function decides the fate of each block, so tests can choose at random or
+// try every combination. [Disk.Hook] is called before every operation, and can make it fail or end the program.
 //
 // [Disk.Mount] mounts the disk with FUSE, for code that uses package os.
 package crashfs

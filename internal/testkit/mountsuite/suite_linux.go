@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Run runs all tests except RunPOSIX, in parallel. With CULVERT_TEST_ALL=1 it makes the given number of random operations
-// of each kind. For programs that only combine a tested mount with a server, a tenth is enough.
+// Run runs all tests except RunPOSIX, in parallel. With CULVERT_TEST_ALL=1 it makes the given number of random
+// operations of each kind. For programs that only combine a tested mount with a server, a tenth is enough.
 func Run(t *testing.T, mount Mount, operations int) {
 	random := func(test func(t *testing.T, mount Mount, operations int)) func(t *testing.T, mount Mount) {
 		return func(t *testing.T, mount Mount) { test(t, mount, randomOperations(operations)) }
