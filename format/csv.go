@@ -98,14 +98,9 @@ func (*csvRows) valuesSize(b *source.Batch, row int) int {
 
 func (e *csvRows) appendValue(dst, value []byte) []byte {
 	if !csvPlain(value) || (e.single && string(value) == `\.`) {
-		return appendDoubled(dst, value)
+		return append(appendDoubles(append(dst, '"'), value), '"')
 	}
 	return append(dst, value...)
-}
-
-// appendDoubled appends a value in quotes, with the quotes in it doubled.
-func appendDoubled(dst, value []byte) []byte {
-	return append(appendDoubles(append(dst, '"'), value), '"')
 }
 
 // appendDoubles appends a value with its quotes doubled. Quotes are frequent in JSON, so it works on words: it stores a

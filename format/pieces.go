@@ -33,29 +33,25 @@ func (p *pieces) addString(s string) { p.text = append(p.text, s...) }
 
 // add appends a value in parts. No part ends within a character, so the parts of a valid value are valid.
 func (p *pieces) add(value []byte, appendPart func(dst, part []byte) []byte) {
-	for len(value) > 0 && p.err == nil {
-		n := wholeRunes(value, part)
-		p.text = appendPart(p.text, value[:n])
-		value = value[n:]
-		p.cut()
-	}
+	p.addParts(value, wholeRunes, appendPart)
 }
 
 // addHex appends binary data, as appendHex does.
 func (p *pieces) addHex(value []byte) {
 	p.addString(`\x`)
-	p.addParts(value, hex.AppendEncode)
+	p.addParts(value, anyBytes, hex.AppendEncode)
 }
 
-// addParts is add for bytes that are not characters.
-func (p *pieces) addParts(value []byte, appendPart func(dst, part []byte) []byte) {
+func (p *pieces) addParts(value []byte, length func([]byte, int) int, appendPart func(dst, part []byte) []byte) {
 	for len(value) > 0 && p.err == nil {
-		n := min(part, len(value))
+		n := length(value, part)
 		p.text = appendPart(p.text, value[:n])
 		value = value[n:]
 		p.cut()
 	}
 }
+
+func anyBytes(value []byte, most int) int { return min(most, len(value)) }
 
 func appendPlain(dst, part []byte) []byte { return append(dst, part...) }
 
@@ -107,7 +103,7 @@ func (e *jsonlRows) addValue(p *pieces, kind source.Kind, value []byte) (ok bool
 		return false
 	case !valid && e.policy == Base64Invalid:
 		p.addString(`{"base64":"`)
-		p.addParts(value, base64.StdEncoding.AppendEncode)
+		p.addParts(value, anyBytes, base64.StdEncoding.AppendEncode)
 		p.addString(`"}`)
 	case embedded && valid:
 		p.addLine(value, appendPlain)

@@ -10,10 +10,10 @@
 //
 //   - With a model, rows that are softly deleted are left out, unless Unscoped is set. Table alone knows no model.
 //   - A model with its primary key set returns only the row of that key.
-//   - Without Select or Omit, the columns are all those of the table, in its order, even if the model does not have them.
+//   - Without Select or Omit, the columns are all those of the table, in its order, whether the model has them or not.
 //     With Joins of a relation they are the model's and then the relation's, as Company__name.
-//   - Values are those of the database: serializers of fields, Scan methods and AfterFind hooks do not run. Preload does
-//     nothing, since it makes other queries.
+//   - Values are those of the database: serializers of fields, Scan methods and AfterFind hooks do not run. Preload has
+//     no effect, since it makes other queries.
 //   - Within a transaction of GORM, the query runs in the transaction. Close the rows before the next statement, since
 //     most databases do one thing at a time on a connection. Canceling the rows may close the transaction's connection.
 //   - Plugins, prepared statements and the logger are used as configured. The logger sees the statement when it begins.

@@ -40,13 +40,10 @@ func (db *DB) Tables(ctx context.Context, schema string) ([]string, error) {
 	if err != nil {
 		return nil, s.failed(ctx, listing, err)
 	}
-	tables := found[:0]
-	for _, row := range found {
-		own := schema == "" || row[0] == schema
-		if own && slices.Contains(baseTypes, row[2]) && !strings.EqualFold(row[3], "MRG_MYISAM") {
-			tables = append(tables, row)
-		}
-	}
+	tables := slices.DeleteFunc(found, func(row []string) bool {
+		return schema != "" && row[0] != schema || !slices.Contains(baseTypes, row[2]) ||
+			strings.EqualFold(row[3], "MRG_MYISAM")
+	})
 	slices.SortFunc(tables, slices.Compare[[]string])
 	return s.distinctNames(ctx, tables)
 }

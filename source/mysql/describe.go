@@ -56,8 +56,7 @@ func (r *tableRows) Size() (source.Size, error) {
 	}
 	size, err := r.session.size(r.ctx, r.table)
 	if err = ignoreRefusal(err); err != nil {
-		err = r.session.failed(r.ctx, r.name, err)
-		r.end(err)
+		err = r.fail(err)
 	}
 	return size, err
 }

@@ -109,14 +109,8 @@ func ignoreRefusal(err error) error {
 	return err
 }
 
-// endsSession are the errors after which the server closes the connection. Names and numbers are in the error
-// references of MySQL ("Server Error Message Reference") and MariaDB ("MariaDB Error Code Reference").
-var endsSession = []uint16{
-	1040, // ER_CON_COUNT_ERROR
-	1053, // ER_SERVER_SHUTDOWN
-	1152, // ER_ABORTING_CONNECTION
-	1184, // ER_NEW_ABORTING_CONNECTION
-	1927, // ER_CONNECTION_KILLED
-	3169, // ER_SESSION_WAS_KILLED
-	4031, // ER_CLIENT_INTERACTION_TIMEOUT
-}
+// endsSession are the errors after which the server closes the connection: ER_CON_COUNT_ERROR, ER_SERVER_SHUTDOWN,
+// ER_ABORTING_CONNECTION, ER_NEW_ABORTING_CONNECTION, ER_CONNECTION_KILLED, ER_SESSION_WAS_KILLED and
+// ER_CLIENT_INTERACTION_TIMEOUT, in the error references of MySQL ("Server Error Message Reference") and MariaDB
+// ("MariaDB Error Code Reference").
+var endsSession = []uint16{1040, 1053, 1152, 1184, 1927, 3169, 4031}

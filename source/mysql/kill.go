@@ -18,28 +18,21 @@ const whichServer = "CONCAT_WS(' ', @@hostname, @@port, @@server_id, @@datadir, 
 // interrupt ends the statement that returns rows on the server, and drops the rows that are still on the way. If that
 // fails, or takes longer than grace, it closes the connection.
 func (s *session) interrupt(statement driver.Stmt, found driver.Rows) {
-	err := s.network.SetDeadline(time.Now().Add(grace))
-	if err == nil {
-		err = s.sendKill("QUERY")
-	}
-	if err == nil {
-		err = ignoreRefusal(guarded(found.Close))
-	}
-	if err == nil {
-		err = guarded(statement.Close)
-	}
-	if err == nil {
+	ctx := context.Background()
+	for _, step := range []func() error{
+		func() error { return s.network.SetDeadline(time.Now().Add(grace)) },
+		func() error { return s.sendKill("QUERY") },
+		func() error { return ignoreRefusal(guarded(found.Close)) },
+		func() error { return guarded(statement.Close) },
 		// If the statement had already ended, the KILL hits the next one, which must be this one.
-		err = ignoreRefusal(s.exec(context.Background(), "DO 0"))
-	}
-	if err == nil {
-		err = s.keepSnapshot(context.Background())
-	}
-	if err == nil {
-		err = s.network.SetDeadline(time.Time{})
-	}
-	if err != nil {
-		s.kill()
+		func() error { return ignoreRefusal(s.exec(ctx, "DO 0")) },
+		func() error { return s.keepSnapshot(ctx) },
+		func() error { return s.network.SetDeadline(time.Time{}) },
+	} {
+		if step() != nil {
+			s.kill()
+			return
+		}
 	}
 }
 

@@ -298,7 +298,7 @@ func TestConfigurationErrors(t *testing.T) {
 		{"mysql://localhost/d?ssl-mode=nonsense", "option ssl-mode of the address"},
 		{"mysql://localhost/d?protocol=pipe", "option protocol"},
 		{"mysql://localhost/d?ssl-mode=REQUIRED&ssl-mode=DISABLED", "repeated"},
-		{"mysql://localhost/d?nonsense=1", "the options are connect-timeout, defaults-file,"},
+		{"mysql://localhost/d?nonsense=1", "options are connect-timeout, defaults-file,"},
 		{"mysql://u:p/x@localhost/d", "%40"},
 		{"mysql://localhost/d?defaults-file=" + home + "/nowhere", "no such file"},
 		{"mysql://localhost/d?defaults-file=" + loose, "chmod o-w"},

@@ -41,9 +41,15 @@ func (r *rows) prepare(sql string) error {
 		return r.session.failed(r.ctx, r.name, err)
 	}
 	if r.statement, err = r.session.prepare(r.ctx, sql, 0); err != nil {
-		err = r.session.failed(r.ctx, r.name, err)
-		r.end(err)
+		return r.fail(err)
 	}
+	return nil
+}
+
+// fail ends the rows with an explained error.
+func (r *rows) fail(err error) error {
+	err = r.session.failed(r.ctx, r.name, err)
+	r.end(err)
 	return err
 }
 
@@ -54,9 +60,7 @@ func (r *rows) execute() (err error) {
 		return err
 	})
 	if err != nil {
-		err = r.session.failed(r.ctx, r.name, err)
-		r.end(err)
-		return err
+		return r.fail(err)
 	}
 	names := r.result.Columns()
 	types := r.result.(driver.RowsColumnTypeDatabaseTypeName)
@@ -73,9 +77,7 @@ func (r *rows) execute() (err error) {
 		r.decoders = make([]decoder, len(names))
 	}
 	if len(r.columns) != len(names) {
-		err = r.session.failed(r.ctx, r.name, errAnswer)
-		r.end(err)
-		return err
+		return r.fail(errAnswer)
 	}
 	for i := range names {
 		r.decoders[i] = decoderOf(types.ColumnTypeDatabaseTypeName(i), r.decoders[i] == json)

@@ -30,6 +30,7 @@ const knownLimit = 1000
 
 // findTable finds the table that a name stands for.
 func (s *session) findTable(ctx context.Context, name string) (table, error) {
+	exactly := func(a, b string) bool { return a == b }
 	for _, candidate := range readings(name) {
 		candidate.database = cmp.Or(candidate.database, s.database)
 		found, err := s.query(ctx, 3, `SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE FROM information_schema.TABLES
@@ -51,8 +52,6 @@ func (s *session) findTable(ctx context.Context, name string) (table, error) {
 	}
 	return table{}, s.unknownTable(ctx, name)
 }
-
-func exactly(a, b string) bool { return a == b }
 
 // readings returns the tables that a name can mean, in the order of the search.
 func readings(name string) []table {

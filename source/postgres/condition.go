@@ -229,14 +229,9 @@ func cutQuoted(text string) (quoted, rest string) {
 
 // arrayOf writes texts as a PostgreSQL array.
 func arrayOf(texts []string) string {
-	var b strings.Builder
-	b.WriteByte('{')
+	quoted := make([]string, len(texts))
 	for i, text := range texts {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(`"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`)
+		quoted[i] = `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
 	}
-	b.WriteByte('}')
-	return b.String()
+	return "{" + strings.Join(quoted, ",") + "}"
 }

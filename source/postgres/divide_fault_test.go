@@ -70,14 +70,7 @@ func TestDividedCanceled(t *testing.T) {
 	db, database := openNew(t, manyRows+"; CREATE TABLE few AS SELECT * FROM t WHERE i <= 5000")
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	rows, err := db.Table(ctx, "t")
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := rows.(source.Divider).Divide(4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := divideContext(ctx, t, db, "t", 4)
 	errs := make([]error, len(all))
 	var reading sync.WaitGroup
 	for i, rows := range all {
@@ -89,7 +82,7 @@ func TestDividedCanceled(t *testing.T) {
 			t.Errorf("reader %d: %v, want context.Canceled", i, err)
 		}
 	}
-	if err := rows.Close(); err != nil {
+	if err := all[0].Close(); err != nil {
 		t.Error(err)
 	}
 	const running = "SELECT FROM pg_stat_activity WHERE state = 'active' AND application_name = 'culvert' " +

@@ -16,17 +16,29 @@ import (
 	"culvert/source/postgres"
 )
 
-// divide shares the rows of a table among so many readers.
+// divide divides the rows of a table among the given number of readers.
 func divide(tb testing.TB, db *postgres.DB, name string, readers int) []source.Rows {
 	tb.Helper()
-	all, err := table(tb, db, name).(source.Divider).Divide(readers)
+	return divideContext(context.Background(), tb, db, name, readers)
+}
+
+// divideContext is divide with a context for the rows.
+func divideContext(
+	ctx context.Context, tb testing.TB, db *postgres.DB, name string, readers int,
+) []source.Rows {
+	tb.Helper()
+	rows, err := db.Table(ctx, name)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	all, err := rows.(source.Divider).Divide(readers)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return all
 }
 
-// together reads all rows at the same time, each in the way of its number, and gives the lines of their CSV in order.
+// together reads all rows concurrently, each in the way of its number, and returns the lines of their CSV in order.
 // Each reader waits once, after its first rows, for a call of meanwhile, which is made in the goroutine of the test, as
 // it may end it. The error is the first one that is not io.EOF.
 func together(all []source.Rows, meanwhile func()) (lines []string, err error) {

@@ -73,14 +73,7 @@ func TestLargeRowsInTurn(t *testing.T) {
 	db := open(t, database.ConnString())
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	rows, err := db.Table(ctx, "t")
-	if err != nil {
-		t.Fatal(err)
-	}
-	parts, err := rows.(source.Divider).Divide(3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parts := divideContext(ctx, t, db, "t", 3)
 	batches, read := make([]source.Batch, len(parts)), 0
 	for unread := len(parts); unread > 0; {
 		for i, part := range parts {
@@ -108,14 +101,7 @@ func TestLargeRowsCanceled(t *testing.T) {
 	database.Exec(t, strings.ReplaceAll(largeRowsSQL, "%SIZE", "17000000"))
 	db := open(t, database.ConnString())
 	ctx, cancel := context.WithCancel(t.Context())
-	rows, err := db.Table(ctx, "t")
-	if err != nil {
-		t.Fatal(err)
-	}
-	parts, err := rows.(source.Divider).Divide(3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	parts := divideContext(ctx, t, db, "t", 3)
 	first := make(chan struct{}, len(parts))
 	var reading sync.WaitGroup
 	for _, part := range parts {
@@ -136,7 +122,7 @@ func TestLargeRowsCanceled(t *testing.T) {
 	<-first
 	cancel()
 	reading.Wait()
-	if err := rows.Close(); err != nil {
+	if err := parts[0].Close(); err != nil {
 		t.Error(err)
 	}
 	// The connections are of use for the next table.

@@ -5,17 +5,11 @@ import (
 	"sync"
 )
 
-// The server has one lock table of a fixed size for all clients. A statement locks each table that it reads, and all
-// indexes of each when it is planned. If the lock table is full, the next lock fails, for any client. So the sessions
-// of a DB together hold at most half of it, except if a single statement needs more:
+// The server has one lock table of a fixed size for all clients. If it is full, the next lock fails, for any client.
+// The package comment says how many locks the sessions of a DB hold together, and when they release them. To that end:
 //
-//   - The locks of the rows of a table or query are released before the next lookup, in all sessions that read them.
-//   - So are the locks that the planner takes when it is only asked; see [session.probe].
-//   - The locks that protect a table from its lookup to the end are kept while they are at most a quarter of the lock
-//     table. A later table is locked each time that it is read.
-//   - Several sessions read a table if its locks, taken by each, fit into the rest of the half.
-//
-// Locks on the system's catalogs, a few dozen in each session, are not counted.
+//   - The planner's locks are undone if it is only asked; see [session.probe].
+//   - Several sessions read a table only if its locks, taken by each, fit into what is left of the half.
 
 // mostLocks returns the number of locks that the sessions may hold at a time.
 func (db *DB) mostLocks() int64 { return db.session.lockRoom / 2 }

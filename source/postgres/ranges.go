@@ -66,7 +66,7 @@ func (r *ranges) tid(place int64) string {
 	if line := place % r.perPage; line > 0 {
 		return tid(place/r.perPage, line+1)
 	}
-	return tidOfPage(place / r.perPage)
+	return tid(place/r.perPage, 0)
 }
 
 // leave records that a reader has ended, and reports whether it is the last one.
@@ -92,15 +92,13 @@ func (r *ranges) done() float64 {
 }
 
 // emptyRange is the condition of a range without pages.
-var emptyRange = rangeOf(tidOfPage(0), tidOfPage(0))
+var emptyRange = rangeOf(tid(0, 0), tid(0, 0))
 
 func rangeOf(from, to string) string {
 	return "ctid OPERATOR(pg_catalog.>=) " + from + " AND ctid OPERATOR(pg_catalog.<) " + to
 }
 
-// tidOfPage returns a ctid before the first row of a page.
-func tidOfPage(page int64) string { return tid(page, 0) }
-
+// tid returns a ctid. Line 0 is before the first row of a page.
 func tid(page, line int64) string {
 	return "'(" + strconv.FormatInt(page, 10) + "," + strconv.FormatInt(line, 10) + ")'::pg_catalog.tid"
 }

@@ -190,25 +190,5 @@ func (s *session) checkUnchanged(ctx context.Context, r *relation) error {
 // sqlName returns the name for statements.
 func (r *relation) sqlName() string { return quote(r.schema) + "." + quote(r.name) }
 
-// and adds a condition to the statement of a relation without a limit.
-func (r *relation) and(sql, condition string) string {
-	if r.Where != "" {
-		return sql + " AND " + condition
-	}
-	return sql + " WHERE " + condition
-}
-
-// copySQL returns the statement that prints the rows of the relation, which sql reads, as CSV.
-func (r *relation) copySQL(sql string) string {
-	if !r.plain || !r.IsZero() {
-		return copySQL(sql)
-	}
-	table := r.sqlName()
-	if r.list != "" {
-		table += " (" + r.list + ")"
-	}
-	return "COPY " + table + " TO STDOUT (FORMAT csv)"
-}
-
 // quote writes a name as an SQL identifier.
 func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

@@ -162,7 +162,12 @@ func (r *rows) nextSQL() (string, error) {
 }
 
 // rangeSQL returns the statement of the rows of a range.
-func (r *rows) rangeSQL(condition string) string { return r.relation.and(r.sql, condition) }
+func (r *rows) rangeSQL(condition string) string {
+	if r.relation.Where != "" {
+		return r.sql + " AND " + condition
+	}
+	return r.sql + " WHERE " + condition
+}
 
 // fill adds rows to the batch. It returns io.EOF after the last row, if the server confirms the count.
 func (r *rows) fill(b *source.Batch) error {
@@ -290,12 +295,16 @@ func (r csvRows) copyTo(out *rowWriter, sql string) error {
 	return confirm(tag, r.received-r.before)
 }
 
-// copySQL returns the statement that prints the rows of another one as CSV.
+// copySQL returns the statement that prints the rows of another one as CSV. COPY reads a plain table by itself.
 func (r csvRows) copySQL(sql string) string {
-	if r.relation != nil && r.ranges == nil {
-		return r.relation.copySQL(sql)
+	t := r.relation
+	switch {
+	case t == nil || !t.plain || !t.IsZero() || r.ranges != nil:
+		return copySQL(withoutEnd(sql))
+	case t.list == "":
+		return "COPY " + t.sqlName() + " TO STDOUT (FORMAT csv)"
 	}
-	return copySQL(withoutEnd(sql))
+	return "COPY " + t.sqlName() + " (" + t.list + ") TO STDOUT (FORMAT csv)"
 }
 
 // rowWriter receives the rows of a COPY. The server sends each row in a CopyData message of its own.

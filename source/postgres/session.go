@@ -117,29 +117,27 @@ func (s *session) beginTransaction(ctx context.Context, snapshot string) error {
 	if s.conn.ParameterStatus("server_encoding") == "SQL_ASCII" {
 		encoding = "SQL_ASCII"
 	}
-	const doing = "beginning the transaction"
 	begin := beginSQL
 	if snapshot != "" {
 		begin += "SET TRANSACTION SNAPSHOT '" + snapshot + "';" // before anything else
 	}
 	begin += settingsSQL + "SET LOCAL client_encoding = '" + encoding + "';" + begunSQL
 	results, position, err := s.execBegin(ctx, begin, snapshot == "")
+	var begun [][][]byte
+	if len(results) > 0 {
+		begun = results[len(results)-1].Rows
+	}
+	if err == nil && (len(begun) != 1 || !haveColumns(begun, 13)) {
+		err = errAnswer
+	}
+	var perTransaction, connections, preparedTransactions int64
+	if err == nil {
+		err = scanInts([][][]byte{begun[0][10:]}, &perTransaction, &connections, &preparedTransactions)
+	}
 	if err != nil {
-		return s.failed(ctx, doing, err)
-	}
-	if len(results) == 0 {
-		return s.failed(ctx, doing, errAnswer)
-	}
-	begun := results[len(results)-1].Rows
-	if len(begun) != 1 || !haveColumns(begun, 13) {
-		return s.failed(ctx, doing, errAnswer)
+		return s.failed(ctx, "beginning the transaction", err)
 	}
 	s.day, s.time = string(begun[0][8]), string(begun[0][9])
-	var perTransaction, connections, preparedTransactions int64
-	limits := [][][]byte{begun[0][10:]}
-	if err := scanInts(limits, &perTransaction, &connections, &preparedTransactions); err != nil {
-		return s.failed(ctx, doing, err)
-	}
 	s.lockRoom = perTransaction * (connections + preparedTransactions)
 	s.searchPath, s.schemas = string(begun[0][0]), string(begun[0][1])
 	s.view = fmt.Sprintf("%q", begun[0][:8])

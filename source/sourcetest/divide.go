@@ -45,10 +45,8 @@ func (f *Fixture) divide(ctx context.Context, t *testing.T, src source.Source, t
 func readTogether(t *testing.T, all []source.Rows, each func(reader int)) (ids map[string]int, errs []error) {
 	t.Helper()
 	ids, errs = map[string]int{}, make([]error, len(all))
-	var (
-		mu      sync.Mutex
-		reading sync.WaitGroup
-	)
+	var mu sync.Mutex
+	var reading sync.WaitGroup
 	for i, rows := range all {
 		reading.Go(func() {
 			var b source.Batch
@@ -109,14 +107,11 @@ func testDivideRefused(t *testing.T, f *Fixture) {
 	f.createMany(t, "refused_t")
 	src := f.open(t)
 	rows := f.rows(t, src, "refused_t")
-	var b source.Batch
-	if err := rows.Next(&b); err != nil {
-		t.Fatal(err)
-	}
+	count := readBatches(t, rows, 1)
 	if _, err := rows.(source.Divider).Divide(dividedInto); err == nil {
 		t.Error("Divide of rows that have been read did not fail")
 	}
-	if n := b.Rows() + len(readAll(t, rows)); n != manyRows {
+	if n := count + len(readAll(t, rows)); n != manyRows {
 		t.Errorf("after that there are %d rows, want %d", n, manyRows)
 	}
 
@@ -144,15 +139,11 @@ func testDivideClosed(t *testing.T, f *Fixture) {
 	src := f.open(t)
 	for batches := range 2 {
 		all := f.divide(context.Background(), t, src, "closed_t")
-		var b source.Batch
 		for _, rows := range all {
-			for range batches {
-				if err := rows.Next(&b); err != nil && err != io.EOF {
-					t.Fatal(err)
-				}
-			}
+			readBatches(t, rows, batches)
 		}
 		closeRows(t, all[0])
+		var b source.Batch
 		for i, rows := range all {
 			if err := rows.Next(&b); err == nil || batches == 0 && err == io.EOF {
 				t.Errorf("reader %d after Close: %v, want an error", i, err)

@@ -61,14 +61,7 @@ func testOneAtATime(t *testing.T, f *Fixture) {
 	src := f.open(t)
 	for _, batches := range []int{0, 1} {
 		rows := f.rows(t, src, "open_t")
-		var b source.Batch
-		count := 0
-		for range batches {
-			if err := rows.Next(&b); err != nil {
-				t.Fatal(err)
-			}
-			count += b.Rows()
-		}
+		count := readBatches(t, rows, batches)
 		if _, err := src.Table(context.Background(), "open_t"); err == nil {
 			t.Errorf("Table while rows are open, after %d batches, did not fail", batches)
 		}
@@ -87,14 +80,10 @@ func testCloseInTheMiddle(t *testing.T, f *Fixture) {
 	src := f.open(t)
 	for _, batches := range []int{0, 1} {
 		rows := f.rows(t, src, "middle_t")
+		readBatches(t, rows, batches)
+		closeRows(t, rows)
+		closeRows(t, rows)
 		var b source.Batch
-		for range batches {
-			if err := rows.Next(&b); err != nil {
-				t.Fatal(err)
-			}
-		}
-		closeRows(t, rows)
-		closeRows(t, rows)
 		if err := rows.Next(&b); err == nil || err == io.EOF {
 			t.Errorf("Next after Close: %v, want an error other than io.EOF", err)
 		}

@@ -49,6 +49,19 @@ func readAll(t *testing.T, rows source.Rows) [][]value {
 	return all
 }
 
+// readBatches reads the given number of batches, or all if there are fewer, and returns the number of rows.
+func readBatches(t *testing.T, rows source.Rows, batches int) (count int) {
+	t.Helper()
+	var b source.Batch
+	for range batches {
+		if err := rows.Next(&b); err != nil && err != io.EOF {
+			t.Fatal(err)
+		}
+		count += b.Rows()
+	}
+	return count
+}
+
 // values copies the rows of a batch.
 func values(t *testing.T, rows source.Rows, b *source.Batch) [][]value {
 	t.Helper()

@@ -17,15 +17,7 @@ var _ source.Selector = (*DB)(nil)
 // period, and then without regard to case. If the names of the tables cannot be read, the name is passed to the
 // database as it is, and an unknown name is an error of the database, not an [*source.UnknownError].
 func (db *DB) Table(ctx context.Context, name string) (source.Rows, error) {
-	from, explain, err := db.find(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := db.query(ctx, "SELECT * FROM "+from)
-	if err != nil {
-		return nil, explain(err)
-	}
-	return db.config.converted(rows), nil
+	return db.Select(ctx, name, source.Selection{})
 }
 
 // Select returns a part of a table or view. It looks for columns among those of Table, first by their exact names and
@@ -37,36 +29,36 @@ func (db *DB) Select(ctx context.Context, name string, s source.Selection) (sour
 	if err := sqlsource.Check("sqldb", s); err != nil {
 		return nil, err
 	}
-	if s.IsZero() {
-		return db.Table(ctx, name)
-	}
 	from, explain, err := db.find(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	sql := "SELECT * FROM " + from + " WHERE 1 = 0"
-	known, err := db.columns(ctx, sql)
-	if err != nil {
-		return nil, explain(err)
-	}
 	list := "*"
-	if len(s.Columns) > 0 {
-		columns := sqlsource.Columns(known)
-		chosen, err := sqlsource.Choose(fmt.Sprintf("sqldb: table %q", name), columns, s.Columns, strings.EqualFold)
+	if len(s.Columns) > 0 || s.Where != "" {
+		none := "SELECT * FROM " + from + " WHERE 1 = 0"
+		known, err := db.columns(ctx, none)
 		if err != nil {
-			return nil, err
+			return nil, explain(err)
 		}
-		list = sqlsource.List(chosen, db.config.Quote)
-	}
-	if s.Where != "" {
-		// See package sqlsource. The condition may end in a comment.
-		if _, err := db.columns(ctx, sql+" AND CASE WHEN "+s.Where+"\n THEN 1 ELSE 0 END = 1"); err != nil {
-			return nil, fmt.Errorf("sqldb: the condition cannot be used: %w", err)
+		if len(s.Columns) > 0 {
+			columns := sqlsource.Columns(known)
+			chosen, err := sqlsource.Choose(fmt.Sprintf("sqldb: table %q", name), columns, s.Columns, strings.EqualFold)
+			if err != nil {
+				return nil, err
+			}
+			list = sqlsource.List(chosen, db.config.Quote)
 		}
+		if s.Where != "" {
+			// See package sqlsource. The condition may end in a comment.
+			if _, err := db.columns(ctx, none+" AND CASE WHEN "+s.Where+"\n THEN 1 ELSE 0 END = 1"); err != nil {
+				return nil, fmt.Errorf("sqldb: the condition cannot be used: %w", err)
+			}
+		}
+		explain = func(err error) error { return err } // the table exists
 	}
 	rows, err := db.query(ctx, sqlsource.Select(list, from, s))
 	if err != nil {
-		return nil, err
+		return nil, explain(err)
 	}
 	return db.config.converted(rows), nil
 }

@@ -21,7 +21,7 @@ func TestChoose(t *testing.T) {
 	}{
 		{nil, nil, []string{"id", "ID", "title"}},
 		{[]string{"sum", "id"}, nil, []string{"sum", "id"}},
-		{[]string{"ID", "id"}, strings.EqualFold, []string{"ID", "id"}}, // the exact names, though letter case does not count
+		{[]string{"ID", "id"}, strings.EqualFold, []string{"ID", "id"}}, // exact names come first
 		{[]string{"Title", "iD"}, strings.EqualFold, []string{"title", "id"}},
 		{[]string{"Title"}, nil, nil},
 		{[]string{"id", ""}, strings.EqualFold, nil},

@@ -170,7 +170,7 @@ func parseURL(address string) (*url.URL, url.Values, error) {
 	}
 	for name, values := range query {
 		if !slices.Contains(inURL, name) || len(values) != 1 {
-			return nil, nil, fmt.Errorf("mysql: an option of the address is unknown or repeated; the options are %s; %s",
+			return nil, nil, fmt.Errorf("mysql: an option of the address is unknown or repeated; options are %s; %s",
 				strings.Join(inURL, ", "), escapes)
 		}
 	}

@@ -43,8 +43,8 @@ func (o *tlsOptions) finalMode(network string) (string, error) {
 	disabled := o.mode == sslDisabled || o.mode == "" && o.ssl == off
 	switch {
 	case disabled && (o.ssl == on || o.verify == on), !disabled && o.ssl == off:
-		return "", errors.New("mysql: the options ssl-mode, ssl and ssl-verify-server-cert contradict each other: one " +
-			"asks for TLS, and another one for no TLS")
+		return "", errors.New("mysql: the options ssl-mode, ssl and ssl-verify-server-cert contradict each other: " +
+			"one asks for TLS, and another one for no TLS")
 	case disabled:
 		return sslDisabled, nil
 	case o.verify == on:
