@@ -111,7 +111,7 @@ func TestOtherColumns(t *testing.T) {
 		})
 	})
 	db := openAgain(t, socketURL("", socket))
-	if got, err := db.Describe(context.Background()); err == nil || !strings.Contains(err.Error(), "unexpected answer") {
+	if got, err := db.Describe(t.Context()); err == nil || !strings.Contains(err.Error(), "unexpected answer") {
 		t.Errorf("a status of one column gives %+v and the error %v", got, err)
 	}
 }
