@@ -207,9 +207,16 @@ func TestMappedWriteAfterClose(t *testing.T) {
 	copy(memory[5000:], "changed")
 	w.must(unix.Munmap(memory))
 	want := []byte(strings.Repeat("a", 5000) + "changed" + strings.Repeat("a", 4993))
-	w.eventually("it is published", func() bool {
+	w.eventually("it is published and closed", func() bool {
 		got, err := os.ReadFile(filepath.Join(w.root, "file"))
 		w.must(err)
+		open, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", w.command.Process.Pid))
+		w.must(err)
+		for _, fd := range open {
+			if name, err := os.Readlink(fd); err == nil && name == filepath.Join(w.root, "file") {
+				return false
+			}
+		}
 		return bytes.Equal(got, want)
 	})
 }
