@@ -320,3 +320,25 @@ func ExampleClient_Sub() {
 	fmt.Printf("%q %v\n", content, err)
 	// Output: "all is well\n" <nil>
 }
+
+// A file that appears when it is complete.
+func ExampleClient_Create() {
+	dir := sampleDir()
+	defer remove(dir)
+	address, stop := start(dir, true)
+	defer stop()
+	client := reach(address)
+	defer client.Close()
+
+	file, err := client.Create(context.Background(), "archive/monday")
+	filetest.Must(err)
+	defer file.Discard() // does nothing after Commit
+	_, err = io.WriteString(file, "all is well\n")
+	filetest.Must(err)
+	fmt.Println(file.Commit())
+	content, err := client.ReadFile("archive/monday")
+	fmt.Printf("%q %v\n", content, err)
+	// Output:
+	// <nil>
+	// "all is well\n" <nil>
+}

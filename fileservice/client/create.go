@@ -1,0 +1,133 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+
+	"culvert/place"
+)
+
+// Create begins a file that must not exist, and creates missing directories. The file appears under its name, complete
+// and durable, when Commit succeeds. Otherwise nothing of it remains: there is no Close that could be taken for success.
+// When ctx ends, Write and Commit fail.
+func (c *Client) Create(ctx context.Context, name string) (place.File, error) {
+	return c.create(ctx, name, false)
+}
+
+// Replace is like Create, but Commit replaces a file of that name.
+func (c *Client) Replace(ctx context.Context, name string) (place.File, error) {
+	return c.create(ctx, name, true)
+}
+
+func (c *Client) create(ctx context.Context, name string, replace bool) (place.File, error) {
+	if name == "." || !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: "create", Path: name, Err: fs.ErrInvalid}
+	}
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	if !replace {
+		if _, err := c.WithContext(ctx).Stat(name); !errors.Is(err, fs.ErrNotExist) {
+			return nil, cmp.Or(err, error(&fs.PathError{Op: "create", Path: name, Err: fs.ErrExist}))
+		}
+	}
+	f := &createdFile{ctx: ctx, client: c, name: name, replace: replace}
+	if err := f.mkdir(path.Dir(name)); err != nil {
+		return nil, errors.Join(err, f.removeMade())
+	}
+	opened, err := c.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+	if err != nil {
+		return nil, errors.Join(err, f.removeMade())
+	}
+	f.draft = opened.(*WritableFile)
+	f.unwatch = context.AfterFunc(ctx, func() { _ = f.draft.Close() }) // ends a call that waits for the server
+	return f, nil
+}
+
+// createdFile is a file between Create and Commit.
+type createdFile struct {
+	draft   *WritableFile
+	ctx     context.Context
+	client  *Client
+	name    string
+	replace bool
+	made    []string // directories, the innermost last
+	unwatch func() bool
+	closed  bool
+}
+
+// mkdir makes the missing directories of a path.
+func (f *createdFile) mkdir(name string) error {
+	if _, err := f.client.Stat(name); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := f.mkdir(path.Dir(name)); err != nil {
+		return err
+	}
+	err := f.client.Mkdir(name, 0o777)
+	if err == nil {
+		f.made = append(f.made, name)
+	} else if errors.Is(err, fs.ErrExist) {
+		err = nil
+	}
+	return err
+}
+
+// removeMade removes the directories that mkdir has made, if they are empty.
+func (f *createdFile) removeMade() error {
+	for i := len(f.made) - 1; i >= 0; i-- {
+		if f.client.Remove(f.made[i]) != nil {
+			break // others write there
+		}
+	}
+	return nil
+}
+
+func (f *createdFile) Write(p []byte) (int, error) {
+	if f.closed {
+		return 0, &fs.PathError{Op: "write", Path: f.name, Err: fs.ErrClosed}
+	}
+	n, err := f.draft.Write(p)
+	return n, f.cause(err)
+}
+
+// cause is the reason for an error if the context has ended.
+func (f *createdFile) cause(err error) error {
+	if cause := context.Cause(f.ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// Commit implements [place.File].
+func (f *createdFile) Commit() error {
+	if f.closed {
+		return &fs.PathError{Op: "commit", Path: f.name, Err: fs.ErrClosed}
+	}
+	err := f.draft.Sync()
+	if err == nil {
+		err = f.draft.Publish(f.name, f.replace)
+	}
+	if err != nil {
+		return errors.Join(f.cause(err), f.Discard())
+	}
+	f.closed = true
+	f.unwatch()
+	_ = f.draft.Close() // the file has its name, and is durable
+	return nil
+}
+
+// Discard implements [place.File].
+func (f *createdFile) Discard() error {
+	if f.closed {
+		return nil
+	}
+	f.closed = true
+	f.unwatch()
+	_ = f.draft.Close() // the server drops it in any case
+	return f.removeMade()
+}
