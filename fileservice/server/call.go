@@ -33,7 +33,7 @@ func (s *Server) begin(ctx context.Context, method string) (context.Context, *ca
 	conn := connOf(ctx)
 	conn.calls.Add(1)
 	call := &call{server: s, conn: conn}
-	call.about = Call{Method: path.Base(method), Peer: conn.RemoteAddr(), Start: time.Now()}
+	call.about = Call{Method: path.Base(method), Peer: conn.RemoteAddr(), Fingerprint: conn.peer.fingerprint, Start: time.Now()}
 	return context.WithValue(ctx, callKey{}, call), call
 }
 

@@ -174,6 +174,11 @@ func peerOf(conn *peerConn) peerKey {
 
 func (c *connections) admit(conn *peerConn) error {
 	peer := peerOf(conn)
+	if c.config.Authorize != nil {
+		if err := c.config.Authorize(Peer{Fingerprint: peer.fingerprint, Addr: conn.RemoteAddr()}); err != nil {
+			return err
+		}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed || conn.gone {

@@ -30,7 +30,9 @@ func (s service) ReadPieces(
 		if err != nil {
 			return err
 		}
-		call.about = Call{Method: call.about.Method, Peer: call.about.Peer, Start: time.Now()}
+		call.about = Call{
+			Method: call.about.Method, Peer: call.about.Peer, Fingerprint: call.about.Fingerprint, Start: time.Now(),
+		}
 		err = s.readPieces(stream, call, request)
 		if call.tell(err); err != nil {
 			return err

@@ -74,8 +74,23 @@ type Config struct {
 	// Reflection lets clients ask for the description of the protocol, as grpcurl does.
 	Reflection bool
 
+	// Authorize decides about each connection after its handshake. An error closes the connection, and Observer.Rejected
+	// hears of it. It is called concurrently, must not block, and may be nil: then every connection is accepted.
+	Authorize func(Peer) error
+
 	// Observer hears of what the server does.
 	Observer Observer
+}
+
+// A Peer is the other end of a connection.
+type Peer struct {
+	// Fingerprint is what the method Peer of the connection returns after the handshake. A connection of package
+	// secureconn returns the fingerprint of the key that the other end has proved to hold. It is "" if there is no such
+	// method.
+	Fingerprint string
+
+	// Addr is the address at the other end.
+	Addr net.Addr
 }
 
 // An Observer hears of what a server does, to count it. Functions that are nil are not called, the others by several
@@ -96,8 +111,9 @@ type Call struct {
 	// Method is its name in fileservice.proto, such as Read.
 	Method string
 
-	// Peer is who has called.
-	Peer net.Addr
+	// Peer is the address of the caller, and Fingerprint is that of its key; see [Peer].
+	Peer        net.Addr
+	Fingerprint string
 
 	// Path is the file, or the directory of several, or "" if what the client named is not a path.
 	Path string
