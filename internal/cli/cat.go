@@ -15,28 +15,45 @@ func (a *app) newCat() *cobra.Command {
 	o := &readOptions{}
 	cmd := o.command(a, "cat", &workReport{Output: "-"}, func(ctx context.Context, w *work, args []string) error {
 		w.toStdout, w.name = true, "standard output"
-		return a.cat(ctx, w, o, args)
+		config := export.ReadConfig{Jobs: o.jobs, Identities: o.decryptFlags.whenNeeded(ctx, a)}
+		open := func() (place.File, func(error) error, error) {
+			return a.openSink(ctx, "", false, nil, "write to a file or to a program: culvert cat … > FILE")
+		}
+		return a.copyText(ctx, w, &o.placeFlags, args, config, open)
 	})
 	o.inputFlags.add(cmd)
 	return cmd
 }
 
-func (a *app) cat(ctx context.Context, w *work, o *readOptions, args []string) (err error) {
-	in, err := a.openInput(ctx, args, &o.placeFlags)
+// copyText copies what is in a file to the output that open opens.
+func (a *app) copyText(
+	ctx context.Context, w *work, flags *placeFlags, args []string, config export.ReadConfig,
+	open func() (place.File, func(error) error, error),
+) error {
+	in, err := a.openInput(ctx, args, flags)
 	if err != nil {
 		return err
 	}
-	text, err := in.open(export.ReadConfig{Jobs: o.jobs, Identities: o.decryptFlags.whenNeeded(ctx, a)})
+	return in.use(config, func(text *export.Reader) error {
+		if config.Packed && !text.Encrypted() {
+			return withHint(about(in.name, errNotAge), "culvert cat shows files of any kind")
+		}
+		out, done, err := open()
+		if err != nil {
+			return err
+		}
+		return done(w.move(in, out, text))
+	})
+}
+
+// use calls do with what is in the input, and closes both.
+func (in *input) use(config export.ReadConfig, do func(*export.Reader) error) error {
+	text, err := config.NewReader(in.Reader, in.name)
 	if err != nil {
-		return err
+		return in.closed(readError(in.name, err))
 	}
-	defer func() { err = in.closed(errors.Join(err, text.Close())) }()
-	out, done, err := a.openSink(ctx, "", false, nil, "write to a file or to a program: culvert cat … > FILE")
-	if err != nil {
-		return err
-	}
-	defer func() { err = done(err) }()
-	return w.move(in, out, text)
+	err = do(text)
+	return in.closed(errors.Join(err, text.Close()))
 }
 
 // move copies the text of an input to an output.
@@ -46,13 +63,4 @@ func (w *work) move(in *input, out place.File, text io.Reader) error {
 		return counted.blame(err, readError(in.name, err))
 	}
 	return out.Commit()
-}
-
-// open opens what is in the input, which is closed if that fails.
-func (in *input) open(config export.ReadConfig) (*export.Reader, error) {
-	text, err := config.NewReader(in.Reader, in.name)
-	if err != nil {
-		return nil, in.closed(readError(in.name, err))
-	}
-	return text, nil
 }

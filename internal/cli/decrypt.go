@@ -12,6 +12,7 @@ import (
 
 	"culvert/agefile"
 	"culvert/export"
+	"culvert/place"
 )
 
 // decryptOptions are the flags of culvert decrypt.
@@ -40,27 +41,13 @@ func (a *app) decrypt(ctx context.Context, w *work, r *workReport, o *decryptOpt
 	if config.Identities, err = o.decryptFlags.read(ctx, a); err != nil {
 		return err
 	}
-	in, err := a.openInput(ctx, args, &o.placeFlags)
-	if err != nil {
-		return err
-	}
-	data, err := in.open(config)
-	if err != nil {
-		return err
-	}
-	defer func() { err = in.closed(errors.Join(err, data.Close())) }()
-	if !data.Encrypted() {
-		return withHint(about(in.name, fmt.Errorf("%w: it does not begin as one", agefile.ErrCorrupt)),
-			"culvert cat shows files of any kind")
-	}
-	out, done, err := a.openSink(ctx, o.output, o.force, &o.placeFlags,
-		"write to a file with -o FILE, or look into it: culvert cat", "force it with -o -")
-	if err != nil {
-		return err
-	}
-	defer func() { err = done(err) }()
-	return w.move(in, out, data)
+	return a.copyText(ctx, w, &o.placeFlags, args, config, func() (place.File, func(error) error, error) {
+		return a.openSink(ctx, o.output, o.force, &o.placeFlags,
+			"write to a file with -o FILE, or look into it: culvert cat", "force it with -o -")
+	})
 }
+
+var errNotAge = fmt.Errorf("%w: it does not begin as one", agefile.ErrCorrupt)
 
 // readError says which file cannot be read. If no identity matches, it says who the file is for, as far as that shows.
 func readError(name string, err error) error {

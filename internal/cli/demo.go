@@ -218,44 +218,38 @@ func (d *demo) export(ctx context.Context, s *demoStage, recipient age.Recipient
 	return out.Commit()
 }
 
-// open opens what is in a file.
-func (d *demo) open(ctx context.Context, path string, config export.ReadConfig) (*input, *export.Reader, error) {
+// read calls use with what is in a file.
+func (d *demo) read(
+	ctx context.Context, path string, config export.ReadConfig, use func(in *input, text *export.Reader) error,
+) error {
 	in, err := d.app.openInput(ctx, []string{path}, nil)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	config.Identities = []age.Identity{d.identity}
-	text, err := in.open(config)
-	return in, text, err
+	return in.use(config, func(text *export.Reader) error { return use(in, text) })
 }
 
-func (d *demo) verify(ctx context.Context, s *demoStage) (err error) {
-	in, text, err := d.open(ctx, d.file, export.ReadConfig{})
-	if err != nil {
+func (d *demo) verify(ctx context.Context, s *demoStage) error {
+	return d.read(ctx, d.file, export.ReadConfig{}, func(in *input, text *export.Reader) error {
+		n, err := io.Copy(io.Discard, text)
+		s.BytesIn, s.moved = in.size, n
 		return err
-	}
-	defer func() { err = in.closed(errors.Join(err, text.Close())) }()
-	n, err := io.Copy(io.Discard, text)
-	s.BytesIn, s.moved = in.size, n
-	return err
+	})
 }
 
-func (d *demo) decrypt(ctx context.Context, s *demoStage) (err error) {
-	in, data, err := d.open(ctx, d.file, export.ReadConfig{Packed: true})
-	if err != nil {
-		return err
-	}
-	defer func() { err = in.closed(errors.Join(err, data.Close())) }()
-	out, done, err := d.app.openSink(ctx, d.decrypted, false, nil)
-	if err != nil {
-		return err
-	}
-	defer func() { err = done(err) }()
-	if s.BytesOut, err = io.Copy(out, data); err != nil {
-		return err
-	}
-	s.BytesIn, s.moved = in.size, in.size
-	return out.Commit()
+func (d *demo) decrypt(ctx context.Context, s *demoStage) error {
+	return d.read(ctx, d.file, export.ReadConfig{Packed: true}, func(in *input, data *export.Reader) error {
+		out, done, err := d.app.openSink(ctx, d.decrypted, false, nil)
+		if err != nil {
+			return err
+		}
+		if s.BytesOut, err = io.Copy(out, data); err == nil {
+			err = out.Commit()
+		}
+		s.BytesIn, s.moved = in.size, in.size
+		return done(err)
+	})
 }
 
 // compare reads the rows twice, on ways that have nothing in common but the format: from the file as any reader of CSV
@@ -283,24 +277,20 @@ func (d *demo) compare(ctx context.Context, s *demoStage) error {
 }
 
 func (d *demo) readFile(ctx context.Context, s *demoStage, sum hash.Hash) (rows int64, err error) {
-	in, text, err := d.open(ctx, d.decrypted, export.ReadConfig{})
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = in.closed(errors.Join(err, text.Close())) }()
 	counted := &countingWriter{w: sum}
-	records := csv.NewReader(io.TeeReader(text, counted))
-	records.ReuseRecord = true
-	for {
-		_, err := records.Read()
-		if err == io.EOF {
-			s.BytesIn, s.moved = counted.n.Load(), counted.n.Load()
-			return rows - 1, nil // less the header
-		} else if err != nil {
-			return 0, err
+	err = d.read(ctx, d.decrypted, export.ReadConfig{}, func(_ *input, text *export.Reader) error {
+		records := csv.NewReader(io.TeeReader(text, counted))
+		records.ReuseRecord = true
+		for ; err == nil; rows++ {
+			_, err = records.Read()
 		}
-		rows++
-	}
+		if err == io.EOF {
+			return nil
+		}
+		return err
+	})
+	s.BytesIn, s.moved = counted.n.Load(), counted.n.Load()
+	return rows - 2, err // the header, and the end
 }
 
 func (d *demo) readDatabase(ctx context.Context, sum hash.Hash) (err error) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -142,7 +141,10 @@ func (a *app) export(ctx context.Context, w *work, r *exportReport, o *exportOpt
 		})
 	}
 	table := strings.Join(names, "") // one, or none for a query
-	path := outputPath(o.output, table, plan.Extension())
+	path, err := a.outputPath(ctx, o, table, plan.Extension())
+	if err != nil {
+		return err
+	}
 	if err := w.outputTo(&r.workReport, path, o.force, inputs...); err != nil {
 		return err
 	}
@@ -321,23 +323,27 @@ func badValue(flag, value string, known []string) error {
 	return withHint(usagef("%s cannot be %q", flag, value), hint)
 }
 
-// outputPath is where an export goes: to the file that is named, into the directory that is named, or else into the
-// working directory.
-func outputPath(output, table, extension string) string {
+// outputPath returns where an export goes: to the file of -o, into the directory of -o, or into the working directory.
+func (a *app) outputPath(ctx context.Context, o *exportOptions, table, extension string) (string, error) {
 	name := "query" + extension
 	if table != "" {
 		name = export.FileNames([]string{table}, extension)[0]
 	}
-	if output == "" {
-		return name
-	}
-	switch {
-	case isURL(output) && output[len(output)-1] == '/':
-		return output + url.PathEscape(name)
+	switch output := o.output; {
+	case output == "":
+		return name, nil
 	case isURL(output):
-		return output
+		_, l, err := a.locate(ctx, output, &o.placeFlags)
+		if err != nil {
+			return "", err
+		}
+		if info, err := l.info(); err == nil && info.IsDir() || strings.HasSuffix(output, "/") {
+			output = l.join(name)
+		}
+		return output, l.close(nil)
 	case isDirectory(output), os.IsPathSeparator(output[len(output)-1]):
-		return filepath.Join(output, name)
+		return filepath.Join(output, name), nil
+	default:
+		return output, nil
 	}
-	return output
 }

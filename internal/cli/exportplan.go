@@ -103,18 +103,14 @@ func (a *app) planOutput(
 		if r.Output, err = o.directory(ctx, src); err != nil {
 			return nil, err
 		}
-		files = export.FileNames(names, extension)
-		if !isURL(r.Output) {
-			return files, checkOutputDir(r.Output, o.force)
-		}
-		_, l, err := a.locate(ctx, r.Output, &o.placeFlags)
+		_, l, err := a.newDirectory(ctx, r.Output, o)
 		if err != nil {
 			return nil, err
 		}
-		return files, l.close(l.checkNew(o.force))
+		return export.FileNames(names, extension), l.close(nil)
 	}
-	r.Output = outputPath(o.output, names[0], extension)
-	if r.Output != "-" && !isURL(r.Output) {
+	r.Output, err = a.outputPath(ctx, o, names[0], extension)
+	if err == nil && r.Output != "-" && !isURL(r.Output) {
 		err = checkOutput(r.Output, o.force)
 	}
 	return []string{r.Output}, err

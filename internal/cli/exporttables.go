@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -49,8 +48,14 @@ type tablesExport struct {
 
 func (a *app) exportTables(ctx context.Context, w *work, r *exportReport, e *tablesExport) (err error) {
 	o := e.options
-	if o.output != "" && !isURL(o.output) {
-		if err := checkOutputDir(o.output, o.force); err != nil {
+	var l *location
+	defer func() {
+		if l != nil {
+			err = l.close(err)
+		}
+	}()
+	if o.output != "" {
+		if ctx, l, err = a.newDirectory(ctx, o.output, o); err != nil {
 			return err
 		}
 	}
@@ -67,24 +72,19 @@ func (a *app) exportTables(ctx context.Context, w *work, r *exportReport, e *tab
 	if e.names, err = o.tableNames(ctx, src, e.names); err != nil {
 		return e.db.explain(err)
 	}
-	path, err := o.directory(ctx, src)
-	if err != nil {
-		return e.db.explain(err)
-	}
-	if !isURL(path) {
-		if err := e.checkFiles(path); err != nil {
+	if l == nil {
+		path, err := o.directory(ctx, src)
+		if err != nil {
+			return e.db.explain(err)
+		}
+		if ctx, l, err = a.newDirectory(ctx, path, o); err != nil {
 			return err
 		}
 	}
-	ctx, l, err := a.locate(ctx, path, &o.placeFlags)
-	if err != nil {
+	if err := e.checkFiles(l); err != nil {
 		return err
 	}
-	defer func() { err = l.close(err) }()
 	r.Output, w.name = l.text, l.text
-	if err := l.checkNew(o.force); err != nil {
-		return err
-	}
 	to, err := l.directory()
 	if err != nil {
 		return err
@@ -93,14 +93,20 @@ func (a *app) exportTables(ctx context.Context, w *work, r *exportReport, e *tab
 	all, err := e.plan.Tables(ctx, to, src, e.names)
 	w.stop() // what follows is no progress
 	a.tellTables(w, r, o, all, len(e.names), err)
-	return e.db.explain(l.explain(err))
+	if errors.Is(err, fs.ErrExist) {
+		err = l.explain(err) // a manifest
+	}
+	return e.db.explain(err)
 }
 
 // checkFiles refuses a directory of this machine in which a file would overwrite one that is read.
-func (e *tablesExport) checkFiles(dir string) error {
+func (e *tablesExport) checkFiles(l *location) error {
 	files := append(export.FileNames(e.names, e.plan.Extension()), export.ManifestName, export.EncryptedManifestName)
 	for _, name := range files {
-		if err := refuseSameFile(filepath.Join(dir, name), e.inputs); err != nil {
+		if l.remote != nil {
+			break
+		}
+		if err := refuseSameFile(l.join(name), e.inputs); err != nil {
 			return err
 		}
 	}
@@ -205,36 +211,32 @@ func (o *exportOptions) directory(ctx context.Context, src source.Source) (strin
 	return export.FileNames([]string{name}, "")[0], nil
 }
 
-// checkOutputDir is checkNew for a directory of this machine.
-func checkOutputDir(path string, force bool) error {
-	if isDirectory(path) {
-		return checkNew(os.DirFS(path), ".", path, force)
+// newDirectory returns the location of a new directory. It refuses one that is not empty, unless force is set.
+func (a *app) newDirectory(ctx context.Context, path string, o *exportOptions) (context.Context, *location, error) {
+	ctx, l, err := a.locate(ctx, path, &o.placeFlags)
+	if err != nil {
+		return nil, nil, err
 	}
-	parent := filepath.Dir(filepath.Clean(path))
-	if _, err := os.Stat(parent); errors.Is(err, os.ErrNotExist) {
-		return withHint(fmt.Errorf("output directory %q does not exist", parent), hintToMake(parent))
+	if err := l.checkNew(o.force); err != nil {
+		return nil, nil, l.close(l.blame(err))
 	}
-	return checkNew(os.DirFS(parent), filepath.Base(filepath.Clean(path)), path, force)
+	return ctx, l, nil
 }
 
-// checkNew refuses a location that cannot be written to as a new directory.
-func (l *location) checkNew(force bool) error {
-	return l.blame(checkNew(l.place, l.name, l.text, force))
-}
-
-func checkNew(fsys fs.FS, name, text string, force bool) (err error) {
-	info, err := fs.Stat(fsys, name)
+func (l *location) checkNew(force bool) (err error) {
+	info, err := l.info()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
 		return err
 	case !info.IsDir():
-		return withHint(usagef("output %q is not a directory, which several tables need", text), "name another: -o DIR")
+		return withHint(usagef("output %q is not a directory, which several tables need", l.text),
+			"name another: -o DIR")
 	case force:
 		return nil
 	}
-	f, err := fsys.Open(name)
+	f, err := l.place.Open(l.name)
 	if err != nil {
 		return err
 	}
@@ -246,7 +248,7 @@ func checkNew(fsys fs.FS, name, text string, force bool) (err error) {
 	case io.EOF:
 		return nil
 	case nil:
-		return withHint(fmt.Errorf("output directory %q is not empty", text),
+		return withHint(fmt.Errorf("output directory %q is not empty", l.text),
 			"choose another one with -o DIR, or overwrite files with --force")
 	}
 	return err

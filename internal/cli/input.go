@@ -70,7 +70,7 @@ func (a *app) openInput(ctx context.Context, args []string, flags *placeFlags) (
 		if err != nil {
 			return nil, err
 		}
-		return in, in.use(f)
+		return in, in.from(f)
 	}
 	ctx, l, err := a.locate(ctx, in.name, flags)
 	if err != nil {
@@ -87,11 +87,11 @@ func (l *location) openInput(ctx context.Context) (*input, error) {
 	if err != nil {
 		return nil, in.closed(in.blame(err))
 	}
-	return in, in.use(f)
+	return in, in.from(f)
 }
 
-// use makes an open file the source of the input.
-func (in *input) use(f fs.File) error {
+// from makes an open file the source of the input.
+func (in *input) from(f fs.File) error {
 	closed := in.closed
 	in.closed = func(err error) error { return closed(errors.Join(err, f.Close())) }
 	in.src = f

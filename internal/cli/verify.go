@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -80,21 +79,18 @@ func (a *app) verify(ctx context.Context, w *work, r *verifyReport, o *readOptio
 	} else if in, err = a.openInput(ctx, args, &o.placeFlags); err != nil {
 		return err
 	}
-	text, err := in.open(config)
-	if err != nil {
-		return err
-	}
-	defer func() { err = in.closed(errors.Join(err, text.Close())) }()
 	r.File, w.name = in.name, in.name
-	encrypted := text.Encrypted()
-	r.Encrypted, r.Compression = &encrypted, text.Compression().String()
-	if !encrypted && text.Compression() == export.None {
-		return fmt.Errorf("%s: there is nothing to check: it is neither encrypted nor compressed", in.name)
-	}
-	if err := w.move(in, stream{io.Discard}, text); err != nil {
-		return err
-	}
-	complete := text.Complete()
-	r.Sealed = &complete
-	return nil
+	return in.use(config, func(text *export.Reader) error {
+		encrypted := text.Encrypted()
+		r.Encrypted, r.Compression = &encrypted, text.Compression().String()
+		if !encrypted && text.Compression() == export.None {
+			return fmt.Errorf("%s: there is nothing to check: it is neither encrypted nor compressed", in.name)
+		}
+		if err := w.move(in, stream{io.Discard}, text); err != nil {
+			return err
+		}
+		complete := text.Complete()
+		r.Sealed = &complete
+		return nil
+	})
 }
