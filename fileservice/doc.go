@@ -2,15 +2,15 @@
 // own, and notices whatever goes wrong on the way. It runs over any net.Listener and any dialer; give it those of
 // package secureconn, since it neither encrypts nor asks who is there.
 //
-//	server, err := fileservice.NewServer(fileservice.ServerConfig{Root: root})
-//	err = server.Serve(listener)
+//	s, err := server.New(server.Config{Root: root})
+//	err = s.Serve(listener)
 //
-//	client, err := fileservice.NewClient(fileservice.ClientConfig{Dial: dial})
-//	err = fs.WalkDir(client, ".", walk)
+//	c, err := client.New(client.Config{Dial: dial})
+//	err = fs.WalkDir(c, ".", walk)
 //
-// A Client is an fs.FS whose regular files are io.ReaderAt, and [Client.OpenFile] gives files that can be written at
+// A Client is an fs.FS whose regular files are io.ReaderAt, and [culvert/fileservice/client.Client.OpenFile] gives files that can be written at
 // any offset: it is what package fusefs mounts. Beneath that are the calls that transfers are made of, such
-// as [Client.ReadBlocks] and [Client.WriteBlocks], which take a context and name the version that they are about.
+// as [culvert/fileservice/client.Client.ReadBlocks] and [culvert/fileservice/client.Client.WriteBlocks], which take a context and name the version that they are about.
 //
 // # What travels
 //
@@ -163,12 +163,12 @@
 //
 // A server bounds its connections, those in their handshake, the calls on each, the buffers of all, and the time that a
 // client may let it wait; a new connection takes the place of one without calls. Peers share all of that: with n at
-// work, each can have 1/(n+1), over however many connections; see ServerConfig. A client bounds what it takes: an
+// work, each can have 1/(n+1), over however many connections; see server.Config. A client bounds what it takes: an
 // answer that is longer than was asked for, a listing without an end, a name that leads elsewhere or a size that is not
 // true are an [ErrIntegrity]. Each call that brings small files holds up to 64 descriptors, and peers share as many
 // such calls as a quarter of MaxBuffers.
 //
-// Every wait has an end: see ServerConfig.StallTimeout and ClientConfig.Timeout. It ends when no byte moves. Bytes are
+// Every wait has an end: see StallTimeout of the server and Timeout of the client. It ends when no byte moves. Bytes are
 // counted below encryption, since a record of 256 KiB takes half a minute at 64 kbit/s. On Linux a byte has moved when
 // the other end has acknowledged it; on other systems, when the system has taken it.
 //

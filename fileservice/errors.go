@@ -26,7 +26,7 @@ var (
 	ErrBusy = errors.New("fileservice: it is being transferred already")
 
 	// ErrUnreachable says that the other end could not be reached, went away, or was silent for
-	// [ClientConfig.Timeout]. The same call may succeed later. The error of the dialer is in the chain.
+	// Timeout of the client. The same call may succeed later. The error of the dialer is in the chain.
 	ErrUnreachable = errors.New("fileservice: the other end is not reachable")
 )
 
@@ -51,7 +51,7 @@ func (e unfitError) Error() string { return string(e) }
 
 func (unfitError) Is(target error) bool { return target == fs.ErrInvalid }
 
-// notRegular says what is not transferred.
+// NotRegular says what is not transferred.
 func NotRegular(mode fs.FileMode) error {
 	kind := "not a regular file"
 	switch {

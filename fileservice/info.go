@@ -39,7 +39,7 @@ func VersionOf(info fs.FileInfo) Version {
 	return v
 }
 
-// unixNanoOf gives a time in nanoseconds since 1970, or the nearest that there is.
+// UnixNano gives a time in nanoseconds since 1970, or the nearest that there is.
 func UnixNano(t time.Time) int64 {
 	earliest, latest := time.Unix(0, math.MinInt64), time.Unix(0, math.MaxInt64)
 	switch {
@@ -51,7 +51,7 @@ func UnixNano(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// checkBlocks fails if blocks do not lie within the version.
+// CheckBlocks fails if blocks do not lie within the version.
 func (v Version) CheckBlocks(first, count int64) error {
 	if first < 0 || count < 0 || v.Size < 0 || first > math.MaxInt64-count || first+count > Blocks(v.Size) {
 		return fmt.Errorf("%w: %d blocks from %d of %d", fs.ErrInvalid, count, first, Blocks(v.Size))
@@ -69,7 +69,7 @@ type Attributes struct {
 	TimeStep   time.Duration // in which the file system keeps times; 0 for nanoseconds
 }
 
-// attributesOf returns the attributes of a file of this machine, of which info has just been made by package os.
+// AttributesOf returns the attributes of a file of this machine, of which info has just been made by package os.
 func AttributesOf(name string, info fs.FileInfo) Attributes {
 	a := Attributes{
 		Name: name, Mode: info.Mode() & (fs.ModeType | fs.ModePerm), Version: VersionOf(info), Inode: inodeOf(info),
@@ -86,7 +86,7 @@ func AttributesOf(name string, info fs.FileInfo) Attributes {
 // An Info describes a file of a server. It is an fs.FileInfo and an fs.DirEntry. It does not change.
 type Info struct{ attributes Attributes }
 
-// newInfo returns an Info that tells these attributes.
+// NewInfo returns an Info that tells these attributes.
 func NewInfo(a Attributes) *Info { return &Info{a} }
 
 // Attributes returns all that the Info tells.
@@ -131,5 +131,5 @@ func (i *Info) Info() (fs.FileInfo, error) { return i, nil }
 // String formats it as one line of a listing.
 func (i *Info) String() string { return fs.FormatFileInfo(i) }
 
-// maxFileSize is how long a file may be, so that no sum of offsets overflows: 8 EiB less a block.
+// MaxFileSize is how long a file may be, so that no sum of offsets overflows: 8 EiB less a block.
 const MaxFileSize = math.MaxInt64 - BlockSize

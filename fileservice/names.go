@@ -14,14 +14,14 @@ const (
 
 const ErrReserved = unfitError("the name is one of those for unfinished files")
 
-// isReserved ignores case, as file systems may.
+// IsReserved ignores case, as file systems may.
 func IsReserved(name string) bool {
 	name = strings.ToLower(name)
 	return strings.HasSuffix(name, PartSuffix) || strings.HasSuffix(name, JournalSuffix) ||
 		strings.HasSuffix(name, DraftSuffix)
 }
 
-// isDraft reports whether it is a name that draftName gives. A server does not show those; another file that merely
+// IsDraft reports whether it is a name that draftName gives. A server does not show those; another file that merely
 // ends so is the user's.
 func IsDraft(name string) bool { return draftPattern.MatchString(name) }
 

@@ -16,7 +16,7 @@ const (
 	MaxElement = 255
 )
 
-// checkPath refuses what no peer may name. It is the same on both ends: a server does not open such a path, and a
+// CheckPath refuses what no peer may name. It is the same on both ends: a server does not open such a path, and a
 // client does not believe in one. The result is the path in the form of this system.
 func CheckPath(name string) (string, error) {
 	switch {
@@ -40,13 +40,13 @@ func CheckPath(name string) (string, error) {
 	return local, nil
 }
 
-// isNamable reports whether an entry of a directory can be part of a path.
+// IsName reports whether an entry of a directory can be part of a path.
 func IsName(name string) bool {
 	_, err := CheckPath(name)
 	return err == nil && name != "." && !strings.Contains(name, "/")
 }
 
-// isTarget reports whether something may be shown as the target of a link. It may lead anywhere: nothing here follows
+// IsTarget reports whether something may be shown as the target of a link. It may lead anywhere: nothing here follows
 // it.
 func IsTarget(target string) bool {
 	return target != "" && len(target) <= MaxPath && utf8.ValidString(target) && !strings.ContainsFunc(target, isUnfit)

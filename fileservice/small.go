@@ -5,7 +5,7 @@ import (
 	"io/fs"
 )
 
-// What a call for small files carries: [Client.ReadFiles] and [Client.WriteFiles].
+// What a call for small files carries: ReadFiles and WriteFiles.
 const (
 	SmallFileSize = 64 << 10 // bytes of one
 	MaxSmallFiles = 64       // files of one call; whoever receives them has as many descriptors open
@@ -18,7 +18,7 @@ type SmallFile struct {
 	Permissions fs.FileMode // for WriteFiles; 0 is for the owner of the server's process alone
 }
 
-// check finds what a peer may not name.
+// Check finds what a peer may not name.
 func (f *SmallFile) Check() error {
 	switch size := f.Version.Size; {
 	case !IsName(f.Name):
@@ -41,5 +41,5 @@ func CheckSmallFiles(files []SmallFile) error {
 	return nil
 }
 
-// sumFile gives the hash of a file of at most one block.
+// SumFile gives the hash of a file of at most one block.
 func SumFile(content []byte) Sum { return SumBlock(content, 0, int64(len(content))) }

@@ -24,7 +24,7 @@ type BlockRange struct {
 	First, Count int64
 }
 
-// sumSize is the size of a hash in bytes.
+// SumSize is the size of a hash in bytes.
 const SumSize = 32
 
 // A Sum is the hash of a block, or of a whole file.
@@ -48,7 +48,7 @@ type chainingValue = [8]uint32
 // groupSize is how many bytes are hashed at once: as many chunks as a vector register has lanes.
 const groupSize = guts.MaxSIMD * guts.ChunkSize
 
-// blockHash makes the hash of a block from parts of it. Every part but the last is whole groups.
+// BlockHash makes the hash of a block from parts of it. Every part but the last is whole groups.
 type BlockHash struct {
 	chunk uint64    // number in the file of the next chunk
 	left  int       // bytes of the block that are to come
@@ -60,7 +60,7 @@ type BlockHash struct {
 	whole  [7]chainingValue // a block has 1 << 6 groups
 }
 
-// reset begins a block with this number of a file of so many bytes.
+// Reset begins a block with this number of a file of so many bytes.
 func (b *BlockHash) Reset(number, fileSize int64) {
 	*b = BlockHash{
 		chunk: uint64(number) * (BlockSize / guts.ChunkSize),
@@ -113,7 +113,7 @@ func (b *BlockHash) last(p []byte) {
 	}
 }
 
-// sum gives the hash when the whole block was written.
+// Sum gives the hash when the whole block was written.
 func (b *BlockHash) Sum() Sum {
 	if b.left != 0 {
 		panic("fileservice: the hash of a part of a block")

@@ -41,7 +41,7 @@ func timeStepOfTimes(modified, changed time.Time) time.Duration {
 
 func isMultiple(t time.Time, step time.Duration) bool { return t.Truncate(step).Equal(t) }
 
-// isSame reports whether a file is that version, as far as size and time tell. Times are compared as the file system of
+// IsSame reports whether a file is that version, as far as size and time tell. Times are compared as the file system of
 // the file keeps them.
 func IsSame(info fs.FileInfo, version Version) bool {
 	if !info.Mode().IsRegular() || info.Size() != version.Size {

@@ -28,14 +28,14 @@ import (
 	"culvert/fileservice/internal/wire"
 )
 
-// The settings of a client where ClientConfig has 0.
+// The settings of a client where Config has 0.
 const (
 	DefaultConnections = 8
 	DefaultTimeout     = 30 * time.Second
 	DefaultMaxEntries  = 1 << 20
 )
 
-// ClientConfig says how a client reaches its server.
+// Config says how a client reaches its server.
 type Config struct {
 	// Dial makes a connection to the server. It is required, and may be called by several goroutines at once. What is
 	// encrypted is its affair, and so is to read ahead, as package secureconn does: it is asked for small pieces.
@@ -82,7 +82,7 @@ type core struct {
 	close    sync.Once
 }
 
-// errClientClosed ends the calls of a client.
+// ErrClosed ends the calls of a client.
 var ErrClosed = errors.New("fileservice: the client is closed")
 
 // NewClient makes a client. It makes no connection before one is needed.
@@ -197,10 +197,10 @@ func (c *core) pick(willDo func(*link) bool) *link {
 // largeCalls is how many calls with blocks of files there are at once, if there are not more connections.
 const largeCalls = 8
 
-// mostLarge is how many calls with blocks of files make full use of the connections.
+// MostLarge is how many calls with blocks of files make full use of the connections.
 func (c *core) MostLarge() int { return max(largeCalls, c.config.Connections) }
 
-// connect begins to make all connections, so that none has to be waited for when the first has something to do.
+// Connect begins to make all connections, so that none has to be waited for when the first has something to do.
 func (c *core) Connect() {
 	for _, l := range c.links {
 		if l.open() == nil {

@@ -23,7 +23,7 @@ import (
 	"culvert/internal/publish"
 )
 
-// The limits of a server where ServerConfig has 0.
+// The limits of a server where Config has 0.
 const (
 	DefaultMaxConnections   = 128 // sixteen clients
 	DefaultMaxCalls         = 64
@@ -33,7 +33,7 @@ const (
 	DefaultIdleTimeout      = 15 * time.Minute
 )
 
-// ServerConfig says what a server serves, to whom it listens and how much it takes upon itself. The listener says who
+// Config says what a server serves, to whom it listens and how much it takes upon itself. The listener says who
 // may connect; a server believes that whoever connects may read.
 //
 // With n peers at work, each can have 1/(n+1) of what the limits allow. Connections are of one peer if they have a

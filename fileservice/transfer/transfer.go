@@ -19,7 +19,7 @@ import (
 // the chain.
 var ErrPartial = errors.New("fileservice: not all files were transferred")
 
-// TransferConfig says what [Pull] and [Push] do.
+// Config says what [Pull] and [Push] do.
 type Config struct {
 	// Remote is a path on the server, Local one in Root. They name the file or the directory itself, not what it is to
 	// lie in: to pull "logs" to "logs", both are "logs". "." is all of the tree. Local has the slashes of io/fs.
@@ -73,7 +73,7 @@ const (
 	Waiting                      // the other end is not reachable, for which Err says why; it is tried again after Wait
 )
 
-// An Event is what [TransferConfig.Notify] hears.
+// An Event is what [Config.Notify] hears.
 type Event struct {
 	Kind EventKind
 

@@ -17,7 +17,7 @@ import (
 	"culvert/internal/publish"
 )
 
-// errNoDraft is the error of calls that name a draft which is not there (any more): it was ended, or dropped because it
+// ErrGone is the error of calls that name a draft which is not there (any more): it was ended, or dropped because it
 // was idle, or the server is another one. What was not synced of it is lost, as after an error of the disk.
 var ErrGone error = &wire.Error{Kind: fileservice.ErrRefused, Errno: syscall.EIO, Text: "there is no such draft"}
 
@@ -55,7 +55,7 @@ type File struct {
 	named   bool  // the name is durable
 }
 
-// draftOptions say how a draft is opened, as the flags of open(2) do.
+// Options say how a draft is opened, as the flags of open(2) do.
 type Options struct {
 	Create, Exclusive, Truncate bool
 	Permissions                 fs.FileMode
@@ -157,7 +157,7 @@ func (d *File) fail(err error) error {
 	return d.err
 }
 
-// writeAt writes into the file. What several goroutines write at once must not overlap.
+// WriteAt writes into the file. What several goroutines write at once must not overlap.
 func (d *File) WriteAt(p []byte, offset int64) error {
 	if offset < 0 || offset > fileservice.MaxFileSize-int64(len(p)) {
 		return &fs.PathError{Op: "write", Err: syscall.EFBIG}
@@ -217,7 +217,7 @@ func (d *File) checkUnchanged() error {
 	return nil
 }
 
-// readAt gives what is there, which may be less than p.
+// ReadAt gives what is there, which may be less than p.
 func (d *File) ReadAt(p []byte, offset int64) (n int, err error) {
 	d.work.RLock()
 	defer d.work.RUnlock()
@@ -231,7 +231,7 @@ func (d *File) ReadAt(p []byte, offset int64) (n int, err error) {
 	return n, err
 }
 
-// truncate sets the size.
+// Truncate sets the size.
 func (d *File) Truncate(size int64) error {
 	if size < 0 || size > fileservice.MaxFileSize {
 		return &fs.PathError{Op: "truncate", Err: syscall.EFBIG}
@@ -244,7 +244,7 @@ func (d *File) Truncate(size int64) error {
 	return d.change(func() error { return d.file.Truncate(size) })
 }
 
-// setAttributes sets permissions and times, of a file in place at once.
+// SetAttributes sets permissions and times, of a file in place at once.
 func (d *File) SetAttributes(permissions *fs.FileMode, accessed, modified time.Time) error {
 	d.work.Lock()
 	defer d.work.Unlock()
@@ -274,7 +274,7 @@ func (d *File) SetAttributes(permissions *fs.FileMode, accessed, modified time.T
 	})
 }
 
-// sync makes the content durable, and the name: now, if the file has it, or else when it is published.
+// Sync makes the content durable, and the name: now, if the file has it, or else when it is published.
 func (d *File) Sync() error {
 	d.work.RLock()
 	defer d.work.RUnlock()
@@ -313,7 +313,7 @@ func (d *File) Sync() error {
 	return nil
 }
 
-// stat describes the file as it is, with the permissions that it gets, and says whether it is to be published.
+// Stat describes the file as it is, with the permissions that it gets, and says whether it is to be published.
 func (d *File) Stat() (info fs.FileInfo, permissions fs.FileMode, isDraft bool, err error) {
 	d.work.RLock()
 	defer d.work.RUnlock()
@@ -327,7 +327,7 @@ func (d *File) Stat() (info fs.FileInfo, permissions fs.FileMode, isDraft bool, 
 	return info, d.permissions, true, err
 }
 
-// end drops what was not published, when nobody works with it any more.
+// End drops what was not published, when nobody works with it any more.
 func (d *File) End() error {
 	d.work.Lock()
 	defer d.work.Unlock()

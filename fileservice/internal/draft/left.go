@@ -67,7 +67,7 @@ func createDraftAs(dir *os.Root, name string) (publish.File, error) {
 	return file, nil
 }
 
-// removeLeft removes a file of the name of a draft if a server has left it behind, and reports whether it has.
+// RemoveLeft removes a file of the name of a draft if a server has left it behind, and reports whether it has.
 func RemoveLeft(root *os.Root, local string) bool {
 	info, err := root.Lstat(local)
 	if err != nil || !isMarked(info) {
@@ -86,7 +86,7 @@ func RemoveLeft(root *os.Root, local string) bool {
 	return file.Close() == nil && removed
 }
 
-// removeLeftIn removes the drafts in a directory that an earlier server has left, and reports whether there were any.
+// RemoveLeftIn removes the drafts in a directory that an earlier server has left, and reports whether there were any.
 func RemoveLeftIn(root *os.Root, local string) bool {
 	names, err := publish.List(root, local)
 	if err != nil {

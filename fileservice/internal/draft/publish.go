@@ -13,7 +13,7 @@ import (
 	"culvert/internal/publish"
 )
 
-// publish gives the draft a path, durably if it is to be. From then on the file is written in place. If the path cannot
+// Publish gives the draft a path, durably if it is to be. From then on the file is written in place. If the path cannot
 // be had the draft stays as it was, for another one. What is in place already stays there.
 func (d *File) Publish(ctx context.Context, local string, replace bool) error {
 	d.work.Lock()

@@ -11,7 +11,7 @@ import (
 	"culvert/fileservice/internal/fileservicepb"
 )
 
-// liar is a server that answers as a test wants it to.
+// Liar is a server that answers as a test wants it to.
 type Liar struct {
 	fileservicepb.UnimplementedFileServiceServer
 	OnStat   func() (*fileservicepb.Entry, error)
@@ -69,7 +69,7 @@ func (l *Liar) Write(
 	return stream.SendAndClose(response)
 }
 
-// lie serves a liar, with the codec that gRPC brings along, and gives a client of it.
+// Lie serves a liar, with the codec that gRPC brings along, and gives a client of it.
 func Lie(t *testing.T, l fileservicepb.FileServiceServer) *client.Client {
 	t.Helper()
 	return Connect(t, client.Config{Dial: Dialer(LieAt(t, l)), MaxEntries: 1000})

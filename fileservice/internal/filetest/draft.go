@@ -10,7 +10,7 @@ import (
 	"culvert/fileservice/client"
 )
 
-// openDraft opens a file for writing.
+// OpenDraft opens a file for writing.
 func OpenDraft(t testing.TB, remote *client.Client, name string, flag int) *client.WritableFile {
 	t.Helper()
 	file, err := remote.OpenFile(name, flag, 0o644)
@@ -20,7 +20,7 @@ func OpenDraft(t testing.TB, remote *client.Client, name string, flag int) *clie
 	return file.(*client.WritableFile)
 }
 
-// publish gives a file that name and closes it.
+// Publish gives a file that name and closes it.
 func Publish(file *client.WritableFile, name string) error {
 	return errors.Join(file.Publish(name, true), file.Close())
 }

@@ -16,11 +16,11 @@ import (
 	"culvert/fileservice/server"
 )
 
-// shortTimeout is for connections on which nothing comes any more: tests wait for its end, and a slow machine answers
+// ShortTimeout is for connections on which nothing comes any more: tests wait for its end, and a slow machine answers
 // within it what is not held up.
 const ShortTimeout = 2 * time.Second
 
-// serve serves a directory on the loopback interface and gives a client of it.
+// Serve serves a directory on the loopback interface and gives a client of it.
 func Serve(t testing.TB, dir string, change func(*server.Config)) *client.Client {
 	t.Helper()
 	address := Listen(t, dir, change)
@@ -41,7 +41,7 @@ func ListenLocally(t testing.TB) net.Listener {
 	return listener
 }
 
-// startServer serves on a listener. The test ends that, and then takes what Serve has given.
+// StartServer serves on a listener. The test ends that, and then takes what Serve has given.
 func StartServer(
 	t testing.TB, listener net.Listener, config server.Config,
 ) (srv *server.Server, served <-chan error) {
@@ -55,7 +55,7 @@ func StartServer(
 	return srv, given
 }
 
-// listenOn serves a directory until the end of the test.
+// ListenOn serves a directory until the end of the test.
 func ListenOn(t testing.TB, listener net.Listener, dir string, change func(*server.Config)) string {
 	t.Helper()
 	root, err := os.OpenRoot(dir)
@@ -101,7 +101,7 @@ func Connect(t testing.TB, config client.Config) *client.Client {
 	return client
 }
 
-// tree makes a directory with some files and gives their names.
+// Tree makes a directory with some files and gives their names.
 func Tree(t testing.TB, files map[string]int) (dir string, names []string) {
 	t.Helper()
 	dir = t.TempDir()

@@ -30,7 +30,7 @@ func (l *Liar) ReadPieces(
 	}
 }
 
-// askPieces sends one request.
+// AskPieces sends one request.
 func AskPieces(
 	ctx context.Context, client fileservicepb.FileServiceClient, pieces ...*fileservicepb.ReadRequest,
 ) (*fileservicepb.ReadPiecesResponse, error) {

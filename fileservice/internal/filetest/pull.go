@@ -28,7 +28,7 @@ func OpenRoot(t testing.TB, dir string) *os.Root {
 	return root
 }
 
-// seeSame compares two trees: names, contents, and the times of files.
+// SeeSame compares two trees: names, contents, and the times of files.
 func SeeSame(t testing.TB, want, got string) {
 	t.Helper()
 	if a, b := Contents(t, want), Contents(t, got); !slices.Equal(a, b) {

@@ -17,7 +17,7 @@ func NewKey(t testing.TB) (ed25519.PrivateKey, string) {
 	return private, secureconn.Fingerprint(public)
 }
 
-// listenSecurely serves a directory to one peer.
+// ListenSecurely serves a directory to one peer.
 func ListenSecurely(
 	t testing.TB, dir string, key ed25519.PrivateKey, peer string, change func(*server.Config),
 ) string {

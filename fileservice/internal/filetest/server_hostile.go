@@ -9,7 +9,7 @@ import (
 	"culvert/fileservice/internal/fileservicepb"
 )
 
-// raw makes a client that says what it likes.
+// Raw makes a client that says what it likes.
 func Raw(t testing.TB, address string) fileservicepb.FileServiceClient {
 	t.Helper()
 	return fileservicepb.NewFileServiceClient(RawConn(t, address))

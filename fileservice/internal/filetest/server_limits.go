@@ -35,7 +35,7 @@ func Speak(t testing.TB, address string) *frames {
 	return f
 }
 
-// open begins a call, without a request.
+// Open begins a call, without a request.
 func (f *frames) Open(stream uint32, method string) error {
 	var block bytes.Buffer
 	encoder := hpack.NewEncoder(&block)
@@ -54,7 +54,7 @@ func (f *frames) Open(stream uint32, method string) error {
 	return f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: block.Bytes(), EndHeaders: true})
 }
 
-// request makes what goes before the end of a call: a message with its length.
+// Request makes what goes before the end of a call: a message with its length.
 func Request(message proto.Message) []byte {
 	body, _ := proto.Marshal(message)
 	head := make([]byte, 5, 5+len(body))

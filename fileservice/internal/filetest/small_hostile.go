@@ -6,7 +6,7 @@ import (
 	"culvert/fileservice/internal/fileservicepb"
 )
 
-// writeSmall sends messages as they are.
+// WriteSmall sends messages as they are.
 func WriteSmall(
 	ctx context.Context, c fileservicepb.FileServiceClient, messages ...*fileservicepb.WriteFilesRequest,
 ) (*fileservicepb.WriteFilesResponse, error) {

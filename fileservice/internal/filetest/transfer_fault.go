@@ -15,7 +15,7 @@ import (
 	"culvert/secureconn"
 )
 
-// ailing is a connection that gets a fault after so many bytes have come or gone.
+// Ailing is a connection that gets a fault after so many bytes have come or gone.
 type Ailing struct {
 	net.Conn
 	left  *atomic.Int64
@@ -115,10 +115,10 @@ func TransferFaults() map[string]fault {
 	}
 }
 
-// soon is when a connection that stalls is given up.
+// Soon is when a connection that stalls is given up.
 const Soon = 500 * time.Millisecond
 
-// ail gives a client whose connections get a fault after so many bytes, once. They are encrypted if peer is not nil.
+// Ail gives a client whose connections get a fault after so many bytes, once. They are encrypted if peer is not nil.
 func Ail(
 	t *testing.T, address string, peer *secureconn.Config, connections int, timeout time.Duration, offset int64,
 	fault fault,

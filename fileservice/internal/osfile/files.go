@@ -14,7 +14,7 @@ import (
 
 var ErrExchanged = errors.New("fileservice: somebody has exchanged the unfinished file")
 
-// checkName fails if a name is not that of an open file any more.
+// CheckName fails if a name is not that of an open file any more.
 func CheckName(dir *os.Root, name string, file interface{ Stat() (fs.FileInfo, error) }) error {
 	opened, err := file.Stat()
 	if err != nil {
@@ -30,7 +30,7 @@ func CheckName(dir *os.Root, name string, file interface{ Stat() (fs.FileInfo, e
 	return nil
 }
 
-// readFull reads what has to be there.
+// ReadFull reads what has to be there.
 func ReadFull(source io.ReaderAt, p []byte, offset int64) error {
 	n, err := source.ReadAt(p, offset)
 	switch {
@@ -44,7 +44,7 @@ func ReadFull(source io.ReaderAt, p []byte, offset int64) error {
 	return err
 }
 
-// readSmall fills p with a version of a file, which is as long.
+// ReadSmall fills p with a version of a file, which is as long.
 func ReadSmall(dir *publish.Dir, name string, version fileservice.Version, p []byte) error {
 	if fileservice.IsDraft(name) {
 		return &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
@@ -79,5 +79,5 @@ func ReadSmall(dir *publish.Dir, name string, version fileservice.Version, p []b
 	return errors.Join(err, file.Close())
 }
 
-// dirPermissions are those that a directory is made with: files have to go into it.
+// DirPermissions are those that a directory is made with: files have to go into it.
 func DirPermissions(mode fs.FileMode) fs.FileMode { return mode.Perm() | 0o700 }

@@ -6,5 +6,5 @@ import (
 	"syscall"
 )
 
-// openWithoutWaiting keeps the open of a named pipe from waiting for its other end.
+// NoWait keeps the open of a named pipe from waiting for its other end.
 const NoWait = syscall.O_NONBLOCK

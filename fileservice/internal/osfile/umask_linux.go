@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// umask gives the permissions that new files do not get. To ask the system by umask(2) would change it for a moment, in
+// Umask gives the permissions that new files do not get. To ask the system by umask(2) would change it for a moment, in
 // which another goroutine may create a file; /proc tells it (Linux 4.7).
 var Umask = sync.OnceValue(func() fs.FileMode {
 	status, err := os.ReadFile("/proc/self/status")

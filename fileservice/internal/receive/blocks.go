@@ -26,7 +26,7 @@ type blockEntry struct {
 // pageBlocks is how many blocks a page of the table has, of 33 bytes each.
 const pageBlocks = 32
 
-// blockTable holds the state and the hash of each block. It takes memory for what has come, not for the size that
+// Table holds the state and the hash of each block. It takes memory for what has come, not for the size that
 // somebody has claimed.
 type Table struct {
 	pages  map[int64]*[pageBlocks]blockEntry
@@ -76,7 +76,7 @@ func (t *Table) ranges(state blockState) []fileservice.BlockRange {
 	return ranges
 }
 
-// root gives the hash of the file, from those of all blocks. No block may be missing.
+// Root gives the hash of the file, from those of all blocks. No block may be missing.
 func (t *Table) Root() fileservice.Sum {
 	var tree fileservice.Tree
 	for _, number := range slices.Sorted(maps.Keys(t.pages)) {
@@ -89,15 +89,15 @@ func (t *Table) Root() fileservice.Sum {
 	return tree.Root()
 }
 
-// setWritten notes the hash of a block that is in the file.
+// SetWritten notes the hash of a block that is in the file.
 func (t *Table) SetWritten(block int64, sum fileservice.Sum) {
 	t.set(block, blockEntry{blockWritten, sum})
 }
 
-// written gives the blocks that setWritten has noted, in order.
+// Written gives the blocks that setWritten has noted, in order.
 func (t *Table) Written() []fileservice.BlockRange { return t.ranges(blockWritten) }
 
-// missingRanges gives what is not in ranges, of so many blocks.
+// MissingRanges gives what is not in ranges, of so many blocks.
 func MissingRanges(there []fileservice.BlockRange, blocks int64) []fileservice.BlockRange {
 	var missing []fileservice.BlockRange
 	next := int64(0)

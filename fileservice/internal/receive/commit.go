@@ -30,7 +30,7 @@ func (r *File) commitNowAndThen() {
 	}
 }
 
-// commit makes durable what is written, and then says so in the journal.
+// Commit makes durable what is written, and then says so in the journal.
 func (r *File) Commit() error {
 	r.commits.Lock()
 	defer r.commits.Unlock()

@@ -12,7 +12,7 @@ import (
 	"culvert/internal/publish"
 )
 
-// finish gives the file its name, when all blocks are there and their hashes have that root. With permissions of 0 it
+// Finish gives the file its name, when all blocks are there and their hashes have that root. With permissions of 0 it
 // is for its owner alone. If blocks are missing, they may still be written; after any other error it can only be
 // closed.
 func (r *File) Finish(root fileservice.Sum, permissions fs.FileMode) (fs.FileInfo, error) {
@@ -43,7 +43,7 @@ func (r *File) Finish(root fileservice.Sum, permissions fs.FileMode) (fs.FileInf
 // checkTarget sees whether the name can be taken.
 func (r *File) checkTarget() error { return CheckTarget(r.dir, r.base, r.local, r.Overwrite) }
 
-// checkTarget sees whether a name in a directory can be taken. Local is for people.
+// CheckTarget sees whether a name in a directory can be taken. Local is for people.
 func CheckTarget(dir *os.Root, name, local string, overwrite bool) error {
 	info, err := dir.Lstat(name)
 	switch {
@@ -55,7 +55,7 @@ func CheckTarget(dir *os.Root, name, local string, overwrite bool) error {
 	return CheckReplaced(info, local, overwrite)
 }
 
-// checkReplaced sees whether a file may take the place of another one.
+// CheckReplaced sees whether a file may take the place of another one.
 func CheckReplaced(there fs.FileInfo, local string, overwrite bool) error {
 	switch {
 	case there.IsDir():

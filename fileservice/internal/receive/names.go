@@ -26,7 +26,7 @@ func UnfinishedNames(local string) (names, error) {
 	return names{part: dir + base + fileservice.PartSuffix, journal: dir + base + fileservice.JournalSuffix}, nil
 }
 
-// removeOrphans removes what a kill has left after the file had got its name: the journal, and before that the first of
+// RemoveOrphans removes what a kill has left after the file had got its name: the journal, and before that the first of
 // two names, under which the next transfer would write into the file.
 func RemoveOrphans(root *os.Root, local string, names names) error {
 	file, err := root.Lstat(local)

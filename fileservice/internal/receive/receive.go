@@ -54,7 +54,7 @@ type File struct {
 // of it then.
 const directSize = 64 << 20
 
-// openReceiver begins to receive a version of a file, or goes on where the journal says. It fails with fs.ErrExist if
+// Open begins to receive a version of a file, or goes on where the journal says. It fails with fs.ErrExist if
 // there is such a file and it may not be overwritten, and with ErrBusy if it is received already.
 func Open(
 	root *os.Root, publisher *publish.Publisher, local string, version fileservice.Version, overwrite bool,
@@ -111,14 +111,14 @@ func (r *File) resume() error {
 	return r.file.Truncate(0)
 }
 
-// committed gives the blocks that need not be sent again, because they are durable. They are in order.
+// Committed gives the blocks that need not be sent again, because they are durable. They are in order.
 func (r *File) Committed() []fileservice.BlockRange {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.blocks.ranges(blockCommitted)
 }
 
-// writeBlock takes a block that has been compared with its hash. A block may come again.
+// WriteBlock takes a block that has been compared with its hash. A block may come again.
 func (r *File) WriteBlock(block int64, data []byte, sum fileservice.Sum) error {
 	if fresh, err := r.claim(block, sum); err != nil || !fresh {
 		return err
@@ -199,14 +199,14 @@ func (r *File) fail(err error) error {
 	return r.err
 }
 
-// sums gives the hash of the file, from those of the blocks.
+// Sums gives the hash of the file, from those of the blocks.
 func (r *File) Sums() fileservice.Sum {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.blocks.Root()
 }
 
-// failed reports whether a write or a sync has failed, so that it can only be closed.
+// Failed reports whether a write or a sync has failed, so that it can only be closed.
 func (r *File) Failed() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -253,7 +253,7 @@ func (r *File) Close() error {
 	return errors.Join(err, r.closeFiles())
 }
 
-// discard is Close for what is of no use any more.
+// Discard is Close for what is of no use any more.
 func (r *File) Discard() error {
 	_ = r.stop() // it may have ended
 	r.commits.Lock()

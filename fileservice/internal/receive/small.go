@@ -11,7 +11,7 @@ import (
 	"culvert/internal/publish"
 )
 
-// smallReceiver receives small files of one directory, each whole. One that replaces nothing has no name until it is
+// Small receives small files of one directory, each whole. One that replaces nothing has no name until it is
 // complete and durable, where the file system has that; any other gets a receiver of its own.
 //
 //	add       file without a name ◀── bytes, time
@@ -31,7 +31,7 @@ type Small struct {
 // directories with many files cost, into which many calls go.
 const firstNames = 256
 
-// newSmallReceiver begins to receive files into an open directory, which is its own from then on. What receive opens is
+// NewSmall begins to receive files into an open directory, which is its own from then on. What receive opens is
 // for a file that cannot be without a name.
 func NewSmall(
 	dir *publish.Dir, local string, publisher *publish.Publisher, receive func(string, fileservice.Version) (*File, error),
@@ -53,7 +53,7 @@ type smallFile struct {
 	err         error
 }
 
-// add takes a file that has been compared with its hash. Publish tells what is wrong with it.
+// Add takes a file that has been compared with its hash. Publish tells what is wrong with it.
 func (s *Small) Add(file *fileservice.SmallFile, content []byte, sum fileservice.Sum) {
 	f := &smallFile{name: file.Name, sum: sum, permissions: file.Permissions.Perm()}
 	f.err = s.write(f, file, content)
@@ -84,7 +84,7 @@ func (s *Small) isFree(name string) bool {
 	return errors.Is(err, fs.ErrNotExist) && s.IsUnbegun(name)
 }
 
-// isUnbegun reports whether an earlier transfer has left nothing of a file.
+// IsUnbegun reports whether an earlier transfer has left nothing of a file.
 func (s *Small) IsUnbegun(name string) bool {
 	names, err := UnfinishedNames(name)
 	if err != nil || s.clean {
@@ -115,7 +115,7 @@ func (s *Small) writeUnnamed(file *fileservice.SmallFile, content []byte) error 
 	return nil
 }
 
-// publish gives all files their names. It tells what has come of each, and before that, by closed, that there are no
+// Publish gives all files their names. It tells what has come of each, and before that, by closed, that there are no
 // more descriptors of those without names.
 func (s *Small) Publish(closed func()) []error {
 	var finishing sync.WaitGroup
@@ -157,7 +157,7 @@ func (s *Small) Close() error {
 	return errors.Join(append(errs, s.Dir.Close())...)
 }
 
-// aboutFile gives an error of a whole call the name of one of its files.
+// ErrorAbout gives an error of a whole call the name of one of its files.
 func ErrorAbout(err error, name string) error {
 	if path, is := errors.AsType[*fs.PathError](err); is {
 		return &fs.PathError{Op: path.Op, Path: name, Err: path.Err}

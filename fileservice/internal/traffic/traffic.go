@@ -15,7 +15,7 @@ type traffic struct {
 	ask            func() (received, sent int64) // nil if nobody below knows better
 }
 
-// countedConn is a connection whose traffic is counted.
+// Conn is a connection whose traffic is counted.
 type Conn struct {
 	net.Conn
 	Traffic traffic
@@ -63,7 +63,7 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// moved returns how many bytes have come, and how many were taken. Only that they change has a meaning.
+// Moved returns how many bytes have come, and how many were taken. Only that they change has a meaning.
 func (t *traffic) Moved() (received, sent int64) {
 	if t.ask != nil {
 		return t.ask()
@@ -71,7 +71,7 @@ func (t *traffic) Moved() (received, sent int64) {
 	return t.received.Load(), t.sent.Load()
 }
 
-// silence is how long a number has not changed.
+// Silence is how long a number has not changed.
 type Silence struct {
 	Known bool
 	first int64 // the number when it was seen first
@@ -79,7 +79,7 @@ type Silence struct {
 	since time.Time
 }
 
-// see takes note of the number, and returns how long it has been the same.
+// See takes note of the number, and returns how long it has been the same.
 func (s *Silence) See(number int64) time.Duration {
 	now := time.Now()
 	if !s.Known {
@@ -91,14 +91,14 @@ func (s *Silence) See(number int64) time.Duration {
 	return now.Sub(s.since)
 }
 
-// moved is how far the number has come.
+// Moved is how far the number has come.
 func (s *Silence) Moved() int64 { return s.Last - s.first }
 
 // looks is how often a watch looks within the time after which it gives up. The bytes are not counted before the first
 // time, since most waits end before: so it gives up late by one part, or two.
 const looks = 4
 
-// watch ends a wait in which nothing moves.
+// Watch ends a wait in which nothing moves.
 type Watch struct {
 	end func()
 
@@ -110,7 +110,7 @@ type Watch struct {
 	All   Silence // of all connections
 }
 
-// wait is what a watch can be for. It is made once, and the watch is started with it often.
+// Wait is what a watch can be for. It is made once, and the watch is started with it often.
 type Wait struct {
 	Limit  time.Duration
 	IsOver func(*Watch) bool
@@ -123,7 +123,7 @@ func NewWatch(end func()) *Watch {
 	return w
 }
 
-// start begins a wait, in place of the one before.
+// Start begins a wait, in place of the one before.
 func (w *Watch) Start(wait *Wait) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -132,7 +132,7 @@ func (w *Watch) Start(wait *Wait) {
 	w.timer.Reset(wait.every())
 }
 
-// stop ends the wait.
+// Stop ends the wait.
 func (w *Watch) Stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -163,11 +163,11 @@ func (w *Wait) every() time.Duration { return max(w.Limit/looks, time.Millisecon
 // an answer as those of any other: it comes late enough for a wait that has no other bytes to end before it.
 const PingPatience = 24 * time.Hour
 
-// pingAfter is how long nothing complete comes before gRPC asks.
+// PingAfter is how long nothing complete comes before gRPC asks.
 func PingAfter(limit time.Duration) time.Duration { return max(limit+limit/2, leastPing) }
 
 // leastPing is the least time that gRPC has for that in a client.
 const leastPing = 10 * time.Second
 
-// closePatience is how long connections are waited for that have something to send to a client who does not take it.
+// ClosePatience is how long connections are waited for that have something to send to a client who does not take it.
 const ClosePatience = 500 * time.Millisecond

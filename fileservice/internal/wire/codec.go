@@ -15,11 +15,11 @@ import (
 	"culvert/fileservice"
 )
 
-// messageSize is how many bytes of a file go into one message. More saves calls and costs memory at both ends; this is
+// MessageSize is how many bytes of a file go into one message. More saves calls and costs memory at both ends; this is
 // where the gain ended when it was measured.
 const MessageSize = 256 << 10
 
-// maxMessage is the longest message that either end takes: one of data with its fields, or a page of a listing.
+// MaxMessage is the longest message that either end takes: one of data with its fields, or a page of a listing.
 const MaxMessage = MessageSize + 128<<10
 
 // maxFields bounds the fields of a message of data beside the data: 64 small files have names of 255 bytes.
@@ -31,10 +31,10 @@ const (
 	MaxPieces = 64
 )
 
-// maxContent is how long a file may be whose content comes when it is opened.
+// MaxContent is how long a file may be whose content comes when it is opened.
 const MaxContent = 64 << 10
 
-// draftIDSize is how long the name of a draft is.
+// DraftIDSize is how long the name of a draft is.
 const DraftIDSize = 16
 
 // The fields of messages with data that are not left to package proto. They have these numbers in all of them.
@@ -43,14 +43,14 @@ const (
 	hashField protowire.Number = 2
 )
 
-// outgoing is a message with data to be sent, such as a ReadResponse. The data goes to the connection from where it is.
+// Outgoing is a message with data to be sent, such as a ReadResponse. The data goes to the connection from where it is.
 type Outgoing struct {
 	Data   mem.Buffer // owned by the message; nil if there is none
 	Hash   *fileservice.Sum
 	Fields proto.Message // what else the message has, or nil
 }
 
-// incoming is a message with data to be received, such as a WriteRequest. The data goes from the frames it came in to
+// Incoming is a message with data to be received, such as a WriteRequest. The data goes from the frames it came in to
 // where it is wanted.
 type Incoming struct {
 	Into   []byte                      // where the data goes; more is refused

@@ -18,7 +18,7 @@ func VersionOf(m *fileservicepb.Version) fileservice.Version {
 	return fileservice.Version{Size: m.GetSize(), ModifiedUnixNano: m.GetModifiedUnixNano(), Tag: m.GetTag()}
 }
 
-// entryOf describes a file of this machine, of which info has just been made by package os.
+// EntryOf describes a file of this machine, of which info has just been made by package os.
 func EntryOf(name string, info fs.FileInfo) *fileservicepb.Entry {
 	a := fileservice.AttributesOf(name, info)
 	return &fileservicepb.Entry{
@@ -27,7 +27,7 @@ func EntryOf(name string, info fs.FileInfo) *fileservicepb.Entry {
 	}
 }
 
-// infoOfMessage believes nothing that would harm who uses it. An entry of a directory has no path yet; otherwise the
+// InfoOf believes nothing that would harm who uses it. An entry of a directory has no path yet; otherwise the
 // name is that of the path.
 func InfoOf(m *fileservicepb.Entry, name string) (*fileservice.Info, error) {
 	a := fileservice.Attributes{

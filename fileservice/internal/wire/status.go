@@ -35,7 +35,7 @@ var kinds = []struct {
 	{codes.DeadlineExceeded, context.DeadlineExceeded},
 }
 
-// toStatus gives what the other end may know of an error: its kind, and the words of the operating system without the
+// ToStatus gives what the other end may know of an error: its kind, and the words of the operating system without the
 // paths of this machine.
 func ToStatus(err error) error {
 	if err == nil {
@@ -72,7 +72,7 @@ func statusOf(err error, text string) *status.Status {
 	return status.New(codes.Unknown, text)
 }
 
-// remoteError is an error that the other end has told of.
+// Error is an error that the other end has told of.
 type Error struct {
 	Kind  error
 	Errno error // nil if there is none
@@ -99,7 +99,7 @@ func (e *Error) Unwrap() []error {
 // errRemote is the kind of errors that have no other.
 var errRemote = errors.New("fileservice: the other end failed")
 
-// fromStatus is the opposite of toStatus. The words are those of a stranger: they are cut, and nothing in them can
+// FromStatus is the opposite of toStatus. The words are those of a stranger: they are cut, and nothing in them can
 // steer a terminal.
 func FromStatus(err error) error {
 	if err == nil {
@@ -119,7 +119,7 @@ func FromStatus(err error) error {
 	return &Error{Kind: kind, Errno: errnoOf(s), Text: Printable(s.Message())}
 }
 
-// printable gives at most 200 bytes of a text, with whatever is not a letter, a mark or a space escaped.
+// Printable gives at most 200 bytes of a text, with whatever is not a letter, a mark or a space escaped.
 func Printable(text string) string {
 	const most = 200
 	if len(text) > most {
