@@ -1,16 +1,17 @@
-// Package fileservice serves a tree of files to another machine, which lists, reads and writes it as if it were its
-// own, and notices whatever goes wrong on the way. It runs over any net.Listener and any dialer; give it those of
-// package secureconn, since it neither encrypts nor asks who is there.
+// Package fileservice defines what the two ends of a file service share: versions, hashes, errors, limits and path rules.
+// The service lets another machine list, read and write a tree of files, and detects whatever goes wrong on the way:
+//
+//   - package client is the tree as an [io/fs.FS], with files that can be written at any offset,
+//   - package server serves a tree,
+//   - package transfer copies files and directories either way.
+//
+// It runs over any net.Listener and any dialer. It neither encrypts nor authenticates, so use those of package secureconn:
 //
 //	s, err := server.New(server.Config{Root: root})
 //	err = s.Serve(listener)
 //
 //	c, err := client.New(client.Config{Dial: dial})
 //	err = fs.WalkDir(c, ".", walk)
-//
-// A Client is an fs.FS whose regular files are io.ReaderAt, and [culvert/fileservice/client.Client.OpenFile] gives files that can be written at
-// any offset: it is what package fusefs mounts. Beneath that are the calls that transfers are made of, such
-// as [culvert/fileservice/client.Client.ReadBlocks] and [culvert/fileservice/client.Client.WriteBlocks], which take a context and name the version that they are about.
 //
 // # What travels
 //
