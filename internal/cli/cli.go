@@ -76,7 +76,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 // its group.
 const sameRequest = 100 * time.Millisecond
 
-// interruptible gives a context that ends at the first signal to stop, and a channel that is closed at the second
+// interruptible returns a context that ends at the first signal to stop, and a channel that is closed at the second
 // one, or when the time to end gracefully has passed. When it stops, further signals have no effect: what is left is to
 // exit, with the code of what was done. Signals that the process was told to ignore, as by nohup, stay ignored.
 func interruptible(parent context.Context, a *app) (ctx context.Context, forced <-chan struct{}, stop func()) {

@@ -58,7 +58,7 @@ func forShell(argument string) string {
 // hintToMake is for a directory that does not exist.
 func hintToMake(dir string) string { return "make it: mkdir -p " + forShell(dir) }
 
-// hintsOf gives what to try next: the hints that were given where the error arose, or else those that follow from its
+// hintsOf returns what to try next: the hints that were given where the error arose, or else those that follow from its
 // kind.
 func hintsOf(err error) []string {
 	var hinted *hintedError

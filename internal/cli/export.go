@@ -106,7 +106,7 @@ type positive int64
 func (p *positive) Set(value string) error {
 	n, err := strconv.ParseInt(value, 10, 64)
 	if err != nil || n < 1 {
-		return errors.New("it must be a number of at least 1")
+		return errors.New("it must be at least 1")
 	}
 	*p = positive(n)
 	return nil
@@ -190,7 +190,7 @@ func (w *work) tellReaders(name string, stats export.Stats) {
 	case stats.Readers > 1 && !w.flags.json:
 		w.app.console.Warn(fmt.Sprintf("%s: read with only %d connections: %s", name, stats.Readers, reason))
 	case stats.Readers == 1 && w.wantsSummary():
-		w.app.console.Print(name + ": read with one connection, since " + reason)
+		w.app.console.Print(name + ": read with one connection: " + reason)
 	}
 }
 
@@ -240,7 +240,7 @@ func (o *exportOptions) checkTables(names []string) error {
 	case o.query != "" && o.listed():
 		return withHint(usagef("both a query and --all or --schema are given"), hint)
 	case o.query != "" && o.dryRun:
-		return usagef("--dry-run tells of tables, not of a query")
+		return usagef("--dry-run is for tables, not for a query")
 	case o.query != "" && selects:
 		return withHint(usagef("--columns, --where and --limit are for a table, not for a query"), "write it in SQL")
 	case o.listed() && len(names) > 0:
@@ -248,9 +248,9 @@ func (o *exportOptions) checkTables(names []string) error {
 	case slices.Contains(o.schemas, ""):
 		return usagef("--schema is empty") // which for a source means all schemas
 	case o.all && len(o.schemas) > 0:
-		return usagef("--all is the tables of all schemas: it cannot be combined with --schema")
+		return usagef("--all exports all schemas, so it cannot be combined with --schema")
 	case o.query == "" && !o.listed() && (len(names) == 0 || slices.Contains(names, "")):
-		return withHint(usagef("there is no TABLE"), hint)
+		return withHint(usagef("TABLE is missing"), hint)
 	case selects && o.several(names):
 		return withHint(usagef("--columns, --where and --limit are for one table"), "export it by itself")
 	case o.columns != nil && len(o.columns) == 0:
@@ -295,7 +295,7 @@ func (o *exportOptions) plan() (*export.Plan, error) {
 	case o.line != "" && o.format != "text":
 		return nil, withHint(usagef("--line is the template of -f text, not of -f %s", o.format), "add: -f text")
 	case o.invalidUTF8 != "error" && o.format != "jsonl":
-		return nil, usagef("--invalid-utf8 has a meaning for -f jsonl only: other formats keep all bytes as they are")
+		return nil, usagef("--invalid-utf8 is only for -f jsonl: other formats keep all bytes")
 	}
 	switch o.format {
 	case "csv":

@@ -155,14 +155,14 @@ func newTableReport(a *app, t *export.TableStats) tableReport {
 	}
 }
 
-// tableNames gives the tables that are named, or those that the database has.
+// tableNames returns the tables that are named, or those that the database has.
 func (o *exportOptions) tableNames(ctx context.Context, src source.Source, names []string) ([]string, error) {
 	if !o.listed() {
 		return names, nil
 	}
 	lister, ok := src.(source.Lister)
 	if !ok {
-		return nil, usagef("this source cannot say what tables it has: name them")
+		return nil, usagef("this source cannot list its tables: name them")
 	}
 	schemas := o.schemas
 	if o.all {

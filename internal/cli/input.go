@@ -32,7 +32,7 @@ type readOptions struct {
 	inputFlags
 }
 
-// claimStdin gives standard input to one reader, for one purpose.
+// claimStdin returns standard input to one reader, for one purpose.
 func (a *app) claimStdin(purpose string) (io.Reader, error) {
 	if a.stdinUse != "" {
 		return nil, usagef("standard input cannot be %s: it is %s already", purpose, a.stdinUse)
@@ -176,7 +176,7 @@ func refuseSameFile(output string, inputs []string) error {
 	}
 	for _, name := range inputs {
 		if info, err := os.Stat(name); err == nil && target.Mode().IsRegular() && os.SameFile(info, target) {
-			return usagef("the output %q is also read from", output)
+			return usagef("the output %q is also an input", output)
 		}
 	}
 	return nil

@@ -82,14 +82,14 @@ func (f *recipientFlags) inputs() []string { return append(f.passphraseFlags.inp
 // named reports whether anyone is named, by the flags, to encrypt to.
 func (f *recipientFlags) named() bool { return len(f.recipients)+len(f.files) > 0 }
 
-// read gives those to encrypt to: a passphrase, or those named, or else oneself. The identities are further ones to
+// read returns those to encrypt to: a passphrase, or those named, or else oneself. The identities are further ones to
 // encrypt to.
 func (f *recipientFlags) read(ctx context.Context, a *app, identities *identityFlags) ([]age.Recipient, error) {
 	withPassphrase := f.prompt || f.passphraseFlags.given()
 	named := f.named() || identities.given()
 	switch {
 	case f.prompt && f.passphraseFlags.given():
-		return nil, usagef("-p asks for the passphrase that another flag gives already")
+		return nil, usagef("-p cannot be combined with another passphrase flag")
 	case withPassphrase && named && !identities.given():
 		return nil, usagef("a passphrase cannot be combined with recipients")
 	case f.prompt && named:
@@ -199,7 +199,7 @@ func (f *identityFlags) add(cmd *cobra.Command, does string) {
 
 func (f *identityFlags) given() bool { return f != nil && len(*f) > 0 }
 
-// files gives the paths of the identity files.
+// files returns the paths of the identity files.
 func (f *identityFlags) files() []string {
 	var paths []string
 	for _, flag := range *f {
@@ -244,7 +244,7 @@ func (f *decryptFlags) add(cmd *cobra.Command) {
 	f.passphraseFlags.add(cmd)
 }
 
-// read gives the identities to decrypt with: those named, or else one's own and, for a file that needs it, a
+// read returns the identities to decrypt with: those named, or else one's own and, for a file that needs it, a
 // passphrase.
 func (f *decryptFlags) read(ctx context.Context, a *app) ([]age.Identity, error) {
 	reader := a.keyReader(ctx, &f.passphraseFlags)

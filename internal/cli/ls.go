@@ -49,7 +49,7 @@ func newLsEntry(info *fileservice.Info) lsEntry {
 	}
 }
 
-// lsMode gives type and permissions as ls does, where io/fs has other letters, and several for a device.
+// lsMode returns type and permissions as ls does, where io/fs has other letters, and several for a device.
 func lsMode(mode fs.FileMode) string {
 	letter := "-"
 	switch {

@@ -97,7 +97,7 @@ func (o *mountOptions) add(cmd *cobra.Command) {
 	flags.BoolVar(&o.quiet, "quiet", false, "show neither what is mounted nor figures")
 }
 
-// remote gives the flags that connect, which take one identity.
+// remote returns the flags that connect, which take one identity.
 func (o *mountOptions) remote() (*remoteFlags, error) {
 	if o.decrypt && o.writable {
 		return nil, withHint(usagef("--decrypt and --rw exclude each other: what is decrypted can only be read"),
@@ -110,7 +110,7 @@ func (o *mountOptions) remote() (*remoteFlags, error) {
 		case path == "":
 			return nil, usagef("-i is empty")
 		case i > 0 && !o.decrypt:
-			return nil, withHint(usagef("one can only be one identity, and there are %d", len(o.identities)),
+			return nil, withHint(usagef("a connection uses one identity, and %d are given", len(o.identities)),
 				"further ones are to decrypt with: --decrypt")
 		}
 	}
@@ -203,14 +203,14 @@ func (m *mounting) readMemory() int64 {
 	return 0
 }
 
-// shown gives what is to be mounted.
+// shown returns what is to be mounted.
 func (m *mounting) shown(ctx context.Context, remote *remote) (fs.FS, error) {
 	info, err := remote.WithContext(ctx).Stat(remote.url.path)
 	if err != nil {
 		return nil, remote.blame(err)
 	}
 	if !info.IsDir() {
-		return nil, withHint(usagef("%s is no directory", remote.url), "mount the directory that it is in")
+		return nil, withHint(usagef("%s is not a directory", remote.url), "mount the directory that it is in")
 	}
 	tree, err := remote.Sub(remote.url.path)
 	if err != nil {
@@ -272,7 +272,7 @@ func checkMountPoint(dir string) error {
 	}
 	switch {
 	case errors.Is(err, syscall.ENOTDIR):
-		return usagef("%q is no directory", dir)
+		return usagef("%q is not a directory", dir)
 	case len(names) > 0:
 		return withHint(usagef("mount directory %q is not empty", dir),
 			"what is in it would not be seen: take another one",

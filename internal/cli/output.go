@@ -202,7 +202,7 @@ func (c *countingWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// blame gives the error of a copy: that of the sink, if it has failed, and otherwise what is said of the source.
+// blame returns the error of a copy: that of the sink, if it has failed, and otherwise what is said of the source.
 func (c *countingWriter) blame(err, ofSource error) error {
 	if c.err != nil && errors.Is(err, c.err) {
 		return c.err

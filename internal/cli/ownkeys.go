@@ -17,7 +17,7 @@ type keyFile struct {
 	info fs.FileInfo
 }
 
-// keyFiles gives those that are in use, and the own identity, as far as they are files.
+// keyFiles returns those that are in use, and the own identity, as far as they are files.
 func (f *connectionFlags) keyFiles() []keyFile {
 	paths := append(f.inputs(), string(f.identity))
 	if own, err := keyfile.DefaultPath(); err == nil && own != string(f.identity) {

@@ -62,7 +62,7 @@ func (a *app) push(ctx context.Context, t *fileTransfer, local, url string) (err
 	return t.do(ctx)
 }
 
-// pushSource gives the directory of what is to be copied, and its name in it. "." is the name of all that is in a
+// pushSource returns the directory of what is to be copied, and its name in it. "." is the name of all that is in a
 // directory whose own name does not show.
 func pushSource(local string) (dir, name string, err error) {
 	if _, err := os.Lstat(local); err != nil {

@@ -55,7 +55,7 @@ func parseRemoteURL(text string) (*remoteURL, error) {
 		if is[url.EscapeError](err) {
 			hints = []string{"write %25 for a % in the path, %3F for ?, and %23 for #"}
 		}
-		return nil, withHint(usagef("%q is no URL: %v", text, err), hints...)
+		return nil, withHint(usagef("%q is not a URL: %v", text, err), hints...)
 	}
 	u := &remoteURL{}
 	if parsed.User != nil {
@@ -73,20 +73,20 @@ func parseRemoteURL(text string) (*remoteURL, error) {
 	}
 	switch {
 	case parsed.Scheme != "culvert":
-		return nil, withHint(usagef("%q is no URL of a server", text), form)
+		return nil, withHint(usagef("%q is not the URL of a server", text), form)
 	case parsed.RawQuery != "" || parsed.ForceQuery || strings.Contains(text, "#"):
 		return nil, withHint(usagef("%q has a ? or a # in its path", text), "write %3F for ?, and %23 for #")
 	case hasPassword:
-		return nil, withHint(usagef("the URL has a password: there are none, the own identity says who you are"), form)
+		return nil, withHint(usagef("the URL has a password, but your identity proves who you are"), form)
 	case u.fingerprint == "":
-		return nil, withHint(usagef("%q does not say who the server is: the fingerprint is missing", text), form)
+		return nil, withHint(usagef("%q lacks the fingerprint of the server", text), form)
 	case !isFingerprint(u.fingerprint):
-		return nil, withHint(usagef("%q is no fingerprint", u.fingerprint),
+		return nil, withHint(usagef("%q is not a fingerprint", u.fingerprint),
 			"it has 52 characters from a to z and 2 to 7; culvert serve prints it as a part of its URL")
 	case host == "":
-		return nil, withHint(usagef("%q does not say where the server is", text), form)
+		return nil, withHint(usagef("%q lacks the host of the server", text), form)
 	case !fs.ValidPath(u.path):
-		return nil, withHint(usagef("%q is no path within the tree of the server", u.path), form)
+		return nil, withHint(usagef("%q is not a path on the server", u.path), form)
 	}
 	return u, nil
 }
@@ -240,7 +240,7 @@ func (r *remote) explain(err error) error {
 			r.url.address, peer.Fingerprint)},
 			"compare the URL with what culvert serve has printed there; if it is right, somebody is in between")
 	case errors.Is(err, secureconn.ErrRefused):
-		return withHint(&rephrasedError{err, r.url.address + " does not let this identity in"},
+		return withHint(&rephrasedError{err, r.url.address + " refuses this identity"},
 			"it has to be started with: culvert serve --allow "+r.key.Fingerprint())
 	}
 	if op, is := errors.AsType[*net.OpError](err); is {
@@ -284,7 +284,7 @@ func (r *remote) blame(err error) error {
 	at := &remoteURL{r.url.fingerprint, r.url.address, path.Path}
 	named := &rephrasedError{err, at.String() + ": " + plain(path.Err)}
 	if errors.Is(err, fs.ErrNotExist) {
-		return withHint(named, "see what there is: culvert ls "+forShell(r.url.server()))
+		return withHint(named, "list what exists: culvert ls "+forShell(r.url.server()))
 	}
 	return named
 }

@@ -74,7 +74,7 @@ func exactly(want int) cobra.PositionalArgs {
 		if len(args) == want {
 			return nil
 		}
-		return usagef("it takes %s, and there are %d", ui.Several(int64(want), "argument"), len(args))
+		return usagef("expected %s, got %d", ui.Several(int64(want), "argument"), len(args))
 	}
 }
 
@@ -137,7 +137,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		if _, err := strconv.ParseFloat(invalid.GetValue(), 64); err == nil {
 			example = invalid.GetValue() + "s"
 		}
-		return withHint(usagef("--%s: %q is no duration", name, invalid.GetValue()),
+		return withHint(usagef("--%s: %q is not a duration", name, invalid.GetValue()),
 			"it has a unit, such as ms, s, m or h: --"+name+" "+example)
 	}
 	return usageHint(cmd, err)

@@ -122,10 +122,10 @@ func (o *serveOptions) check() error {
 	return nil
 }
 
-// allowed gives the fingerprints of those who may connect. The own one is for the hint.
+// allowed returns the fingerprints of those who may connect. The own one is for the hint.
 func (o *serveOptions) allowed(ctx context.Context, a *app, own string) ([]string, error) {
 	if len(o.allow) == 0 {
-		return nil, withHint(usagef("nobody could connect: say who may"),
+		return nil, withHint(usagef("nobody can connect: --allow is missing"),
 			"culvert keygen, on the other machine, prints its fingerprint; give it here: --allow FINGERPRINT",
 			"for others with this same identity: --allow "+own)
 	}
@@ -171,7 +171,7 @@ type serving struct {
 const closing = 2 * time.Second
 
 // errDrained ends the wait for calls under way.
-var errDrained = errors.New("calls were still under way, and were broken off")
+var errDrained = errors.New("calls under way were cut off")
 
 func (s *serving) run(ctx context.Context) (err error) {
 	collectEvery(transferRoom)
@@ -315,7 +315,7 @@ func openTree(dir string) (*os.Root, error) {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return nil, withHint(usagef("%q is no directory", dir),
+		return nil, withHint(usagef("%q is not a directory", dir),
 			"serve the directory that it is in; the name of the file comes at the end of the URL")
 	}
 	return os.OpenRoot(dir)
@@ -324,7 +324,7 @@ func openTree(dir string) (*os.Root, error) {
 // listenError says what it means that nothing can be taken at an address.
 func listenError(err error, flag, address string) error {
 	if op, is := errors.AsType[*net.OpError](err); is && op.Addr == nil {
-		return withHint(usagef("%s: %q is no address to listen at: %v", flag, address, op.Err),
+		return withHint(usagef("%s: %q is not an address to listen at: %v", flag, address, op.Err),
 			"give an address of its own and a port, such as :7000, 10.0.0.7:7000 or [::1]:7000")
 	}
 	switch {

@@ -19,7 +19,7 @@ func listenAddress(text string) string {
 	return text
 }
 
-// serverURLs gives the URLs of a server, one for each address that others may reach it at.
+// serverURLs returns the URLs of a server, one for each address that others may reach it at.
 func serverURLs(fingerprint string, address net.Addr) []string {
 	hosts := []string{address.String()}
 	if tcp, is := address.(*net.TCPAddr); is && tcp.IP.IsUnspecified() {

@@ -87,7 +87,7 @@ func resultOf(err error) string {
 	return "error"
 }
 
-// startMetrics gives the figures to whoever asks at the address of --metrics, if there is one.
+// startMetrics returns the figures to whoever asks at the address of --metrics, if there is one.
 func (s *serving) startMetrics() (stop func() error, err error) {
 	if s.options.metrics == "" {
 		return func() error { return nil }, nil

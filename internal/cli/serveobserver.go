@@ -67,7 +67,7 @@ func (s *serveObserver) reject(peer net.Addr, err error) {
 	stranger, is := errors.AsType[*secureconn.PeerError](err)
 	switch {
 	case is && s.isNew(stranger.Fingerprint):
-		s.console.Warn(fmt.Sprintf("%v was not let in: its fingerprint is %s", peer, stranger.Fingerprint))
+		s.console.Warn(fmt.Sprintf("%v was refused: its fingerprint is %s", peer, stranger.Fingerprint))
 	default:
 		s.tell("%v: not let in: %s", peer, plain(err))
 	}

@@ -165,7 +165,7 @@ func (f *sourceFlags) inputs(d database) []string {
 	return files
 }
 
-// parse gives the database that is the first argument, or that a file names, and the arguments after it.
+// parse returns the database that is the first argument, or that a file names, and the arguments after it.
 func (f *sourceFlags) parse(a *app, args []string) (database, []string, error) {
 	if f.file != "" {
 		text, err := f.read(a)
@@ -179,7 +179,7 @@ func (f *sourceFlags) parse(a *app, args []string) (database, []string, error) {
 		return d, args, err
 	}
 	if len(args) == 0 {
-		return database{}, nil, withHint(usagef("there is no SOURCE"), "see: culvert export --help")
+		return database{}, nil, withHint(usagef("SOURCE is missing"), "see: culvert export --help")
 	}
 	d, err := parseSource(args[0])
 	if err != nil {
@@ -193,7 +193,7 @@ func (f *sourceFlags) parse(a *app, args []string) (database, []string, error) {
 		return database{}, nil, withHint(usagef("there is a password on the command line, where others can see it"),
 			"put it into "+file+"; see: culvert help environment",
 			"or put the whole SOURCE into a file: --dsn-file FILE",
-			"--insecure-dsn allows it all the same")
+			"to allow it anyway: --insecure-dsn")
 	}
 	return d, args[1:], nil
 }

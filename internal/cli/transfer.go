@@ -124,7 +124,7 @@ func (t *fileTransfer) do(ctx context.Context) (err error) {
 	return t.hint(err)
 }
 
-// waitForServer gives a function that waits before a connection is tried again: longer each time, up to half a minute.
+// waitForServer returns a function that waits before a connection is tried again: longer each time, up to half a minute.
 func (t *fileTransfer) waitForServer() func(context.Context, error) error {
 	const first, longest = 100 * time.Millisecond, 30 * time.Second
 	wait := first
@@ -165,7 +165,7 @@ func (t *fileTransfer) notify(e transfer.Event) {
 	case transfer.FileSkipped:
 		t.warn(fmt.Sprintf("%s is skipped: %s", name, plain(e.Err)))
 	case transfer.FileChanged:
-		t.warn(name + " has changed at the source, and is begun afresh")
+		t.warn(name + " has changed at the source, and is copied from the beginning")
 	case transfer.Waiting:
 		if !t.waits.Swap(true) || t.flags.verbose {
 			t.warn(fmt.Sprintf("waiting for the server: %s", plain(e.Err)))
@@ -280,21 +280,21 @@ func (t *fileTransfer) hint(err error) error {
 	case errors.Is(err, fileservice.ErrIntegrity):
 		return err
 	case errors.Is(err, fileservice.ErrUnreachable) && !t.flags.retry:
-		return withHint(err, "the same command again goes on where it was; with --retry it does so by itself")
+		return withHint(err, "run the same command again to resume, or add --retry")
 	case errors.Is(err, fileservice.ErrRefused) && errors.Is(err, syscall.EROFS):
 		return withHint(err, "a server takes files only if it was started with: culvert serve --writable")
 	case errors.Is(err, fileservice.ErrBusy):
-		return withHint(err, "wait until the other transfer has ended; the same command again goes on where that was")
+		return withHint(err, "wait until the other transfer has ended; then run the same command again to resume")
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		where := "here"
 		if t.writes {
 			where = "on the server"
 		}
-		return withHint(err, "make room "+where+"; the same command again goes on where it was")
+		return withHint(err, "make room "+where+"; then run the same command again to resume")
 	case errors.Is(err, fs.ErrExist):
 		return t.hintOfExisting(err, reason)
 	case missing:
-		return withHint(err, "see what there is: culvert ls "+forShell(t.url.server()))
+		return withHint(err, "list what exists: culvert ls "+forShell(t.url.server()))
 	}
 	return err
 }

@@ -47,7 +47,7 @@ func (a *app) verifyDirectory(
 		result := verifiedTable{Name: t.Name, File: t.File}
 		if t.Error != "" {
 			result.Error = packageNames.ReplaceAllString(t.Error, "")
-			warn(fmt.Sprintf("%s: table %q is not there, since its export failed: %s", l.text, t.Name, result.Error))
+			warn(fmt.Sprintf("%s: table %q is missing, because its export failed: %s", l.text, t.Name, result.Error))
 		} else if err != nil {
 			result.Error = plain(err)
 			if at, is := errors.AsType[*fs.PathError](err); is && l.remote != nil {
@@ -72,7 +72,7 @@ func (a *app) verifyDirectory(
 		warn(l.join(name) + ": the manifest does not list it")
 	}
 	if more > 0 {
-		warn(fmt.Sprintf("%s: nor does it list %d others", l.text, more))
+		warn(fmt.Sprintf("%s: it does not list %d more", l.text, more))
 	}
 	return l.damage(err)
 }

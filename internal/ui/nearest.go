@@ -7,7 +7,7 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// Nearest gives the one of the known names that was probably meant, or "" if none is near.
+// Nearest returns the one of the known names that was probably meant, or "" if none is near.
 func Nearest(name string, known []string) string {
 	folded := strings.ToLower(name)
 	// About a third of the letters may differ, and at least one; two letters that are swapped count as two.

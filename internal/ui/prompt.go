@@ -21,7 +21,7 @@ func (c *Console) AskPassphrase(ctx context.Context, prompt string) (string, err
 // AskNewPassphrase asks on the terminal, twice, for a passphrase to encrypt with. If nothing is entered it makes one
 // and shows it on the terminal.
 func (c *Console) AskNewPassphrase(ctx context.Context) (string, error) {
-	passphrase, err := c.askSecret(ctx, "Enter passphrase (leave empty to have a secure one made):")
+	passphrase, err := c.askSecret(ctx, "Enter passphrase (leave empty to generate a secure one):")
 	if err != nil {
 		return "", err
 	}
