@@ -92,7 +92,7 @@ func (p *passphraseFlags) inputs() []string {
 	return []string{p.file}
 }
 
-// read returns the passphrase that the flags name. It is read once: a descriptor has nothing more to give, and a command
+// read returns the passphrase that the flags name. It is read once: a descriptor has no more to give, and a command
 // may ask.
 func (p *passphraseFlags) read(ctx context.Context, a *app) (string, error) {
 	if p.passphrase != "" {

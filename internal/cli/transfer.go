@@ -124,7 +124,7 @@ func (t *fileTransfer) do(ctx context.Context) (err error) {
 	return t.hint(err)
 }
 
-// waitForServer returns a function that waits before a connection is tried again: longer each time, up to half a minute.
+// waitForServer returns a function that waits before the next connection: longer each time, up to half a minute.
 func (t *fileTransfer) waitForServer() func(context.Context, error) error {
 	const first, longest = 100 * time.Millisecond, 30 * time.Second
 	wait := first
