@@ -58,7 +58,7 @@ func readmeMount(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: readmemount DIRECTORY")
 	}
-	section, dir := readmeSection(ts, "Or look into it there", args[0])
+	section, dir := readmeSection(ts, "Or read it there", args[0])
 	commands, mounts, inBlock := 0, 0, false
 	for line := range strings.Lines(section) {
 		line = strings.TrimPrefix(line, "there$ ")
