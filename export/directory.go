@@ -18,10 +18,10 @@ import (
 // ErrDamaged marks errors of an export that is not as it was written: files are damaged, missing or replaced.
 var ErrDamaged = errors.New("export: not as it was exported")
 
-// ErrNoManifest says that there is no manifest: what is there is no export, or one that was stopped.
+// ErrNoManifest means that there is no manifest, because the directory is not an export or the export was stopped.
 var ErrNoManifest = fmt.Errorf("%w: there is no manifest", ErrDamaged)
 
-// DamagedError says how many files of an export are damaged or missing. It wraps ErrDamaged.
+// DamagedError reports how many files of an export are damaged or missing. It wraps ErrDamaged.
 type DamagedError struct {
 	Damaged, Files int
 }
@@ -37,7 +37,7 @@ func (e *DamagedError) Error() string {
 // Unwrap returns ErrDamaged.
 func (e *DamagedError) Unwrap() error { return ErrDamaged }
 
-// damage is an ErrDamaged in its own words.
+// damage is an ErrDamaged with a text of its own.
 type damage string
 
 func damagef(format string, args ...any) error { return damage(fmt.Sprintf(format, args...)) }
@@ -106,11 +106,11 @@ func (d *Directory) Size() (total int64) {
 	return total
 }
 
-// Progress returns how many bytes of files Verify has read so far, and how many bytes of text were in them. It may be
-// called at any time.
+// Progress returns the number of bytes that Verify has read from files, and the number of bytes of their text. It may
+// be called at any time.
 func (d *Directory) Progress() (files, text int64) { return d.read.Load(), d.text.Load() }
 
-// Open opens the file of a table of the manifest. It does not compare the two; see [Directory.VerifyTable].
+// Open opens the file of a table of the manifest. It does not verify the file; see [Directory.VerifyTable].
 func (d *Directory) Open(t *ManifestTable) (*Reader, error) {
 	if t.Error != "" {
 		return nil, fmt.Errorf("export: table %q is missing, since its export failed: %s", t.Name, t.Error)
@@ -121,8 +121,8 @@ func (d *Directory) Open(t *ManifestTable) (*Reader, error) {
 // Verify reads all files once and compares them with the manifest. After each table it calls checked, if that is not
 // nil, with the error of VerifyTable.
 //
-// The error is a [*DamagedError] if files are damaged or missing. It is a [*PartialError] if all files are intact, but
-// the export of some tables had failed.
+// The error is a [*DamagedError] if files are damaged or missing. It is a [*PartialError] if all files are intact but
+// some tables have none, because their export failed.
 func (d *Directory) Verify(ctx context.Context, checked func(*ManifestTable, error)) error {
 	damaged, failed, tables := 0, 0, d.Manifest.Tables
 	for i := range tables {
@@ -149,9 +149,9 @@ func (d *Directory) Verify(ctx context.Context, checked func(*ManifestTable, err
 	return nil
 }
 
-// VerifyTable reads the file of a table and compares it with the manifest: its size, its SHA-256, and the size of its
-// text, which also checks each chunk of the encryption and each frame. The file of a table whose export failed is not
-// missed.
+// VerifyTable reads the file of a table and compares its size, its SHA-256 and the size of its text with the manifest.
+// Reading the text also checks each encrypted chunk and each frame. If the export of the table failed, VerifyTable does
+// nothing.
 func (d *Directory) VerifyTable(ctx context.Context, t *ManifestTable) error {
 	if t.Error != "" {
 		return nil
@@ -174,7 +174,7 @@ func (d *Directory) VerifyTable(ctx context.Context, t *ManifestTable) error {
 	return err
 }
 
-// expected is the size of a file, and what is to see its bytes.
+// expected is the size of a file, and a writer that receives its bytes.
 type expected struct {
 	size int64
 	read io.Writer
@@ -221,8 +221,8 @@ func (d *Directory) useFile(src io.Reader, name string, want *expected, use func
 	return err
 }
 
-// Unlisted returns the names of files in the directory that the manifest does not list: up to most of them, sorted, and
-// how many more there are.
+// Unlisted returns the names of files in the directory that the manifest does not list: up to most of them, sorted,
+// and the number of the others.
 func (d *Directory) Unlisted(most int) (names []string, more int, err error) {
 	const batch = 1000
 	listed := map[string]bool{}

@@ -11,20 +11,20 @@ import (
 	"culvert/source"
 )
 
-// Estimate is what is known of an export before it is made.
+// Estimate describes an export that has not been made.
 type Estimate struct {
 	Columns []source.Column
-	Size    source.Size // zero if the source does not say
+	Size    source.Size // zero if the source does not report it
 
 	// Ranges is the number of pieces in which the rows would be read. Readers is the number of connections that would
-	// share them, if the database gives so many. Both are 1 if the rows would not be divided.
+	// share them, if the database accepts that many. Both are 1 if the rows would not be divided.
 	Ranges, Readers int
 
-	// Indivisible is why there would be only one, if there could be more.
+	// Indivisible is the reason why one connection would read alone, if more would be useful.
 	Indivisible *source.IndivisibleError
 }
 
-// Estimate says how a table would be exported. It asks the database, and reads none of the rows.
+// Estimate describes how a table would be exported. It queries the database but reads no rows.
 func (p *Plan) Estimate(ctx context.Context, src source.Source, name string) (e Estimate, err error) {
 	rows, err := p.table(src, name)(ctx)
 	if err != nil {
@@ -47,7 +47,7 @@ func (p *Plan) Estimate(ctx context.Context, src source.Source, name string) (e 
 	return e, nil
 }
 
-// sizeOf asks for the size of rows. It is zero if the source does not say.
+// sizeOf returns the size of rows, or zero if the source does not report it.
 func sizeOf(rows source.Rows) (source.Size, error) {
 	if sized, ok := rows.(source.Sized); ok {
 		return sized.Size()
@@ -55,16 +55,17 @@ func sizeOf(rows source.Rows) (source.Size, error) {
 	return source.Size{}, nil
 }
 
-// Progress counts what an export has done so far, or several exports one after the other. It may be read at any time.
+// Progress counts the work that an export, or several exports one after the other, have done so far. It may be read at
+// any time.
 type Progress struct {
 	Rows atomic.Int64 // rows written
 	Text atomic.Int64 // bytes of their text
-	Out  atomic.Int64 // bytes given to dst
+	Out  atomic.Int64 // bytes written to dst
 
 	current atomic.Pointer[current]
 }
 
-// current is the table that is exported now.
+// current is the table being exported.
 type current struct {
 	share
 	begun      time.Time
@@ -78,10 +79,10 @@ type share struct {
 	name                  string
 	number, of            int // from 1
 	size                  source.Size
-	weight, before, total float64 // shares in the work: of the table, of those before it, of all; 0 if not known
+	weight, before, total float64 // shares in the work: of the table, of earlier tables, of all; 0 if unknown
 }
 
-// begin notes that a table, of which rows come, is exported from now on. The size of several is known already.
+// begin records that the export of a table begins. If it is one of several tables, part has its size already.
 func (p *Progress) begin(part share, rows source.Rows) (err error) {
 	if part.of == 0 {
 		if part.size, err = sizeOf(rows); err != nil {
@@ -95,7 +96,7 @@ func (p *Progress) begin(part share, rows source.Rows) (err error) {
 	return nil
 }
 
-// end notes that the current one of several tables is done with. If it has failed, it does not count.
+// end records that the export of one of several tables has ended. A failed table is not counted.
 func (p *Progress) end(stats Stats, err error) {
 	if err != nil {
 		p.Rows.Add(-stats.Rows)
@@ -109,8 +110,8 @@ func (p *Progress) end(stats Stats, err error) {
 	}
 }
 
-// Done is the part of the work that has been done, from 0 to 1, as far as it can be estimated; or -1 if it cannot. Of
-// several tables it is that of all, by their sizes.
+// Done returns the estimated part of the work that has been done, from 0 to 1, or -1 if it is unknown. For an export of
+// several tables it is the part of all tables, weighted by their sizes.
 func (p *Progress) Done() float64 {
 	c := p.current.Load()
 	switch {
@@ -124,7 +125,7 @@ func (p *Progress) Done() float64 {
 	return min(1, (c.before+c.weight*max(0, c.done(p)))/c.total)
 }
 
-// done is the part of the current table that has been read, as its meter says, or else by the number of its rows.
+// done returns the part of the current table that has been read, by its meter or else by the number of its rows.
 func (c *current) done(p *Progress) float64 {
 	if c.ended {
 		return 1
@@ -142,16 +143,16 @@ func (c *current) done(p *Progress) float64 {
 	return min(1, done)
 }
 
-// TableProgress is how far one of several tables is.
+// TableProgress is the progress of one of several tables.
 type TableProgress struct {
 	Name       string
 	Number, Of int // from 1
 	Begun      time.Time
 	Rows, Text int64   // so far, of this table
-	Done       float64 // as Progress.Done, of this table
+	Done       float64 // like Progress.Done, for this table
 }
 
-// Table gives the table that is exported now, if it is one of several.
+// Table returns the progress of the current table, if it is one of several.
 func (p *Progress) Table() (t TableProgress, ok bool) {
 	c := p.current.Load()
 	if c == nil || c.of == 0 {

@@ -4,28 +4,28 @@
 //	plan := export.Plan{Recipients: []age.Recipient{recipient}}
 //	stats, err := plan.Table(ctx, file, src, "orders")
 //
-// The zero [Plan] writes CSV, compresses it with zstd, and refuses to run, since nobody could read the result. Stock
-// tools open the file: age -d | zstd -d prints the CSV.
+// A [Plan] writes CSV compressed with zstd by default. It must have recipients, or be Unencrypted. Standard tools read
+// the file: age -d | zstd -d prints the CSV.
 //
-// What has been written to dst is complete only if the error is nil. Then all rows are in it, as many as the database
-// has confirmed, if it does (PostgreSQL). A reader of an encrypted file notices if it is not complete. A
-// [culvert/place.File] appears under its name only when it is complete.
+// The output is complete only if the error is nil. Then it has all rows, and their number is the one that the database
+// has confirmed, if it does so (PostgreSQL). Readers detect an incomplete encrypted file. A [culvert/place.File]
+// appears under its name only when it is complete.
 //
 // # Reading
 //
 //	orders, err := export.Open(os.DirFS("backup"), "orders.csv.zst.age", identity)
 //	_, err = io.Copy(os.Stdout, orders)
 //
-// [Open] reads the text of a file as a stream, [ReadConfig.NewReaderAt] at any offset, and [ReadConfig.Inspect] says
-// what a file is. They also read the files of other programs that use age, zstd or gzip. [OpenDirectory] opens an
-// export of several tables, in any [io/fs.FS], and [Directory.Verify] compares it with its manifest.
+// [Open] reads the text of a file as a stream, and [ReadConfig.NewReaderAt] at any offset. [ReadConfig.Inspect]
+// describes a file. They also read files that other programs made with age, zstd or gzip. [OpenDirectory] opens an
+// export of several tables in any [io/fs.FS], and [Directory.Verify] compares it with its manifest.
 //
 // # Order
 //
-// A table that the source can divide, as a large one of PostgreSQL, is read with several connections at the same time,
-// in one snapshot, and its rows are written as they arrive. Nothing is lost by that: a table has no order. Plan.Ordered
-// keeps the order in which the source would give them to one connection; a query always has it. zstd then compresses
-// with a faster level, whose output is often some percent larger, as it would be what all else waits for.
+// If the source can divide a table, such as a large one of PostgreSQL, several connections read it in one snapshot, and
+// its rows are written as they arrive. This loses nothing, since a table has no order. With Plan.Ordered, one
+// connection reads the table, and the rows keep the source's order. Queries always keep theirs. With several
+// connections, compression is the bottleneck, so zstd uses a faster level, whose output is often some percent larger.
 //
 // # Several tables
 //
@@ -33,65 +33,67 @@
 //
 //	stats, err := plan.Tables(ctx, to, src, []string{"orders", "customers"})
 //
-// They are read one after the other, each by all connections, so that the memory is that of one. How they fit together
-// is up to the source. Those of PostgreSQL are all read in one snapshot, those of SQLite in one read transaction, for
-// which writers have to wait unless the database is in WAL mode, and of MySQL and MariaDB those in one snapshot whose
-// engine has them. All are looked up first, which in PostgreSQL also locks them against DROP, TRUNCATE and ALTER TABLE,
-// until the source is closed: by default the first 1,600, so that other clients of the server have locks left.
+// Tables are read one after the other, each by all connections, so several tables take no more memory than one. The
+// source decides whether they show one state of the database. PostgreSQL reads all in one snapshot. SQLite reads all in
+// one read transaction; writers wait for it unless the database is in WAL mode. MySQL and MariaDB read tables in one
+// snapshot if their engine supports it.
 //
-// The files go to a [place.Place], such as a directory. While one is written, up to eight before it are committed.
+// All tables are looked up first. In PostgreSQL this also locks them against DROP, TRUNCATE and ALTER TABLE until the
+// source is closed. By default only the first 1,600 are locked, which leaves locks for other clients of the server.
+//
+// The files go to a [place.Place], such as a directory. While one is written, up to eight earlier ones are committed.
 //
 // # Manifest
 //
-// The last file is the manifest: if it is there, every table has been tried. It is named manifest.json.age and
-// encrypted like the others, or manifest.json if they are not encrypted. It is JSON, an object with these fields:
+// The last file is the manifest: if it exists, every table has been tried. It is named manifest.json.age and encrypted
+// like the other files, or manifest.json if they are not encrypted. It is a JSON object with these fields:
 //
 //	version      number   1; other versions are other formats
-//	tool         string   what has written it
-//	begun        string   when the tables were looked up and when the last had been read, in UTC by the clock of the
-//	ended                 machine that exports, as in RFC 3339
+//	tool         string   the program that wrote it
+//	begun        string   when the tables were looked up, in UTC by the clock of the exporting machine (RFC 3339)
+//	ended        string   when the last table had been read
 //	system       string   the database system and its version (source.Description)
 //	database     string   its name, or its file
 //	snapshot     string   the state that the tables show; absent if they are not read in one state. Tables of MySQL
 //	                      and MariaDB without snapshots, such as those of MyISAM, are as they were when they were read
-//	position     string   the place in the log of the system, such as an LSN; absent if it is not known
+//	position     string   the position in the log of the system, such as an LSN; absent if unknown
 //	format       string   the extension of the format: csv, jsonl or txt
 //	compression  string   zstd, gzip or none
 //	encrypted    boolean  whether the files are age files
 //	tables       array    of objects, in the order of the export
 //
-// and of a table
+// Each table has these fields:
 //
-//	name         string   as it was asked for
+//	name         string   as the caller wrote it
 //	file         string   the name of its file, without directories
 //	columns      array    of objects: name, and type as the database calls it
-//	rows         number   as many as the database has confirmed, if it does
-//	text_bytes   number   the size of the rows as text, that is, of the file when it is decrypted and decompressed
+//	rows         number   the number of rows, confirmed by the database if it does so
+//	text_bytes   number   the size of the text, that is, of the decrypted and decompressed file
 //	file_bytes   number   the size of the file
 //	sha256       string   of the file as it is stored, in 64 hexadecimal digits
 //	readers      number   connections that have read it
-//	error        string   why there is no file; then there is only the name, and numbers that are 0
+//	error        string   why there is no file; then the object has only the name, and numbers that are 0
 //
-// Empty strings and arrays are left out. [ReadManifest] accepts these fields in this order only, each once, with any
-// white space, up to 128 MiB. Names that are not UTF-8 have U+FFFD in place of what is wrong.
+// Empty strings and arrays are left out. [ReadManifest] accepts these fields only in this order, each once, with any
+// white space, up to 128 MiB. In names that are not UTF-8, U+FFFD replaces invalid bytes.
 //
 // # Memory
 //
-// An export with J jobs holds J+2 frames on their way, each of about 1 MiB of values, their text and its compressed
-// form, and R more if R connections share a table; what compress takes for J encoders; and what agefile takes for J
-// workers. With the default zstd that is at most about
+// An export with J jobs has J+2 frames, and R more if R connections share a table. A frame holds about 1 MiB of values,
+// their text and its compressed form. J encoders and J workers of agefile take the rest. With the default zstd, all
+// this takes at most about
 //
 //	(J+2+R) × 3.5 MiB + J × 5 MiB + J × 2.5 MiB
 //
-// Rows of more than about 1 MiB add to it
+// Rows of more than about 1 MiB add at most
 //
 //	max(32 MiB, 2 × the largest row)
 //
-// whatever J and R are. The source holds such a row, and so does the batch that it is read into, unless the source
-// lends its memory, as PostgreSQL does. The connections that share a table of PostgreSQL hold together 16 MiB of large
-// rows, or one row that is larger. The text of a large row goes on in pieces of 1 MiB, as frames of their own, so that
-// it is never in memory as a whole. These figures are for a collector that runs early (GOGC=25, as the program sets
-// it). With the default setting, and with drivers that make copies of a row, there is more garbage.
+// whatever J and R are. Such a row is in the source's memory and in the batch that it is read into, unless the source
+// lends its memory, as PostgreSQL does. The connections that share a table of PostgreSQL together hold 16 MiB of large
+// rows, or one row that is larger. The text of a large row is made in pieces of 1 MiB, each a frame of its own, so it
+// is never in memory as a whole. These figures are for a collector that runs early (GOGC=25, as the program sets it).
+// With the default setting, and with drivers that copy rows, there is more garbage.
 package export
 
 import (
@@ -122,13 +124,13 @@ const (
 
 func (c Compression) codec() compress.Codec { return compress.Codec(c) }
 
-// String gives the name: zstd, gzip or none.
+// String returns the name: zstd, gzip or none.
 func (c Compression) String() string { return c.codec().String() }
 
-// Extension gives the usual end of file names, with its dot, or nothing for None.
+// Extension returns the usual extension of file names, with its dot, or "" for None.
 func (c Compression) Extension() string { return c.codec().Extension() }
 
-// ParseCompression gives the compression of a name: zstd, gzip or none.
+// ParseCompression returns the compression with the given name: zstd, gzip or none.
 func ParseCompression(name string) (Compression, error) {
 	for _, c := range []Compression{Zstd, Gzip, None} {
 		if c.String() == name {
@@ -138,39 +140,40 @@ func ParseCompression(name string) (Compression, error) {
 	return 0, fmt.Errorf("export: unknown compression %q", name)
 }
 
-// Plan says how to export. It may be used many times, also at once.
+// Plan describes how to export. It may be used many times, and concurrently.
 type Plan struct {
-	// Format is how rows are written. Nil means format.CSV{}.
+	// Format is the format of the rows. Nil means format.CSV{}.
 	Format format.Format
 
-	// Compression is how the text is compressed. Zero means Zstd.
+	// Compression is the compression of the text. Zero means Zstd.
 	Compression Compression
 
-	// Recipients are those who can read the output.
+	// Recipients can decrypt the output.
 	Recipients []age.Recipient
 
 	// Unencrypted must be set if there are no recipients, and only then.
 	Unencrypted bool
 
-	// Jobs is the number of frames that are formatted and compressed, and of chunks that are sealed, at the same time.
-	// Zero means GOMAXPROCS.
+	// Jobs is the number of frames that are formatted and compressed, and of chunks that are sealed, in parallel. Zero
+	// means GOMAXPROCS.
 	Jobs int
 
-	// Ordered keeps the rows in the order in which the source gives them. Otherwise those of a table that the source
-	// can divide (a source.Divider) are read with up to as many connections as there are Jobs, at most 16, and come in
-	// no order if there is more than one. The rows of a query always keep theirs.
+	// Ordered keeps the rows in the order in which the source returns them. Otherwise, if the source can divide a table
+	// (a source.Divider), up to Jobs connections read it, at most 16, and its rows are written in no order. The rows of
+	// a query always keep their order.
 	Ordered bool
 
-	// FailFast ends an export of several tables with the first that fails.
+	// FailFast ends an export of several tables when one fails.
 	FailFast bool
 
 	// Overwrite replaces the files of an earlier export of several tables.
 	Overwrite bool
 
-	// Selection is the part of the table that is wanted. Only one table can have one, of a source.Selector.
+	// Selection is the part of a table to export. The source must be a source.Selector. Exports of several tables, and
+	// of queries, must not have one.
 	Selection source.Selection
 
-	// Progress, if not nil, is added to while an export runs.
+	// Progress, if not nil, counts while an export runs.
 	Progress *Progress
 }
 
@@ -178,13 +181,13 @@ type Plan struct {
 type Stats struct {
 	Rows int64 // rows written
 	Text int64 // bytes of text, before compression
-	Out  int64 // bytes given to dst
+	Out  int64 // bytes written to dst
 
-	Readers     int                      // connections that have read at the same time
-	Indivisible *source.IndivisibleError // why there were no more readers, if more would have been of use
+	Readers     int                      // connections that read concurrently
+	Indivisible *source.IndivisibleError // why there were no more readers, if more would have been useful
 }
 
-// Extension is the usual end of the name of an output file, such as ".csv.zst.age".
+// Extension returns the usual extension of an output file, such as ".csv.zst.age".
 func (p *Plan) Extension() string {
 	ext := p.format().Extension() + p.Compression.Extension()
 	if !p.Unencrypted {
@@ -193,13 +196,13 @@ func (p *Plan) Extension() string {
 	return ext
 }
 
-// Table writes all rows of a table or view of src to dst. Nothing is written before the database has accepted to read
-// it.
+// Table writes all rows of a table or view of src to dst. Nothing is written before the database has accepted the
+// statement that reads it.
 func (p *Plan) Table(ctx context.Context, dst io.Writer, src source.Source, name string) (Stats, error) {
 	return p.run(ctx, work{dst: dst, open: p.table(src, name), divide: !p.Ordered})
 }
 
-// table gives the function that opens the rows of a table, or the selected part of them.
+// table returns the function that opens the rows of a table, or the selected part of them.
 func (p *Plan) table(src source.Source, name string) func(context.Context) (source.Rows, error) {
 	return func(ctx context.Context) (source.Rows, error) {
 		if p.Selection.IsZero() {
@@ -219,20 +222,20 @@ func (p *Plan) Query(ctx context.Context, dst io.Writer, src source.Source, sql 
 	return p.rows(ctx, work{dst: dst, open: open})
 }
 
-// Rows writes the rows that open gives to dst, as Table does, and closes them. They may come from anywhere, such as a
+// Rows writes the rows that open returns to dst, as Table does, and closes them. They may come from anywhere, such as a
 // query with arguments:
 //
 //	stats, err := plan.Rows(ctx, file, gormdb.Query(db.Where("done = ?", true).Table("todos")))
 //
-// The context that open is called with has to govern the rows: it ends when ctx does, and when dst fails, so that a
-// read which waits for the database does not go on.
+// The context of the call of open must govern the rows. It ends when ctx does, and when dst fails, so that reads which
+// wait for the database end too.
 func (p *Plan) Rows(
 	ctx context.Context, dst io.Writer, open func(context.Context) (source.Rows, error),
 ) (Stats, error) {
 	return p.rows(ctx, work{dst: dst, open: open, divide: !p.Ordered})
 }
 
-// rows runs an export that is not one of a table.
+// rows runs an export of anything except a table.
 func (p *Plan) rows(ctx context.Context, w work) (Stats, error) {
 	if !p.Selection.IsZero() {
 		return Stats{}, errors.New("export: a selection of what is no table")
@@ -265,16 +268,16 @@ func (p *Plan) checkRecipients() error {
 	return nil
 }
 
-// work is what one run of the pipeline does.
+// work describes one run of the pipeline.
 type work struct {
 	dst    io.Writer
 	open   func(context.Context) (source.Rows, error)
-	divide bool  // several may read
+	divide bool  // several connections may read
 	share  share // among several tables
 	codec  *encoder
 }
 
-// encoder is what compresses, from one table to the next: new memory would cost a small table more than all else.
+// encoder compresses, and serves one table after the other: for a small table, new memory would take most of the time.
 type encoder struct {
 	*compress.Encoder
 	fast bool
@@ -341,7 +344,7 @@ func (p *Plan) run(ctx context.Context, w work) (stats Stats, err error) {
 	return pl.stats, err
 }
 
-// begin gives what counts the rows of an export that begins.
+// begin returns the Progress of an export that begins.
 func (p *Plan) begin(part share, rows source.Rows) (*Progress, error) {
 	if p.Progress == nil {
 		return new(Progress), nil
@@ -349,8 +352,7 @@ func (p *Plan) begin(part share, rows source.Rows) (*Progress, error) {
 	return p.Progress, p.Progress.begin(part, rows)
 }
 
-// maxReaders bounds what one export takes of the connections of a server, which are 100 for all unless it has been told
-// otherwise.
+// maxReaders bounds the connections of one export. By default, a server of PostgreSQL has 100 for all clients.
 const maxReaders = 16
 
 func (p *Plan) maxReaders() int { return min(p.jobs(), maxReaders) }
@@ -370,8 +372,8 @@ func (p *Plan) divide(rows source.Rows) ([]source.Rows, error) {
 	return readers, err
 }
 
-// compressor gives the encoder for so many readers: the last one, if it is right, and otherwise in place of it. What
-// several read would wait for a thorough one.
+// compressor returns the encoder for a number of readers: the last one if it has the right level, or else a new one,
+// which replaces it. With several readers, compression is the bottleneck, so the encoder is a fast one.
 func (p *Plan) compressor(readers int, last *encoder) *compress.Encoder {
 	fast := readers > 1
 	if last != nil && last.Encoder != nil && last.fast == fast {

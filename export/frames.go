@@ -10,17 +10,17 @@ import (
 	"culvert/internal/compress"
 )
 
-// frames decodes frames, and keeps the last ones. All its memory is counted: texts, compressed frames on their way, and
-// buffers that wait for their next use.
+// frames decodes frames and keeps the last ones. It counts all its memory: texts, compressed frames being decoded, and
+// spare buffers.
 type frames struct {
 	decoder *compress.FrameDecoder
 	limit   int64
 
 	mu     sync.Mutex
-	freed  *sync.Cond // memory may be had again
+	freed  *sync.Cond // memory may be available
 	used   int64      // of limit
 	byKey  map[frameKey]*keptFrame
-	unused list.List          // of *keptFrame that nobody reads from, those used last at the back
+	unused list.List          // of *keptFrame without readers, the last used at the back
 	spare  map[int64][][]byte // by capacity
 }
 
@@ -29,7 +29,7 @@ type frameKey struct {
 	offset int64
 }
 
-// keptFrame is a frame that is decoded, or will be.
+// keptFrame is a frame that is decoded or being decoded.
 type keptFrame struct {
 	key     frameKey
 	buffer  []byte
@@ -52,7 +52,7 @@ func (c *frames) fits(frame compress.Frame) bool {
 	return bufferSize(compress.FrameBuffer(frame.TextSize))+bufferSize(frame.Size) <= c.limit/2
 }
 
-// bufferSize rounds up, by a quarter at most, so that buffers can be used again for other frames.
+// bufferSize rounds up, by a quarter at most, so that buffers can be reused for other frames.
 func bufferSize(n int64) int64 {
 	const least = 4 << 10
 	step := int64(1) << max(0, bits.Len64(uint64(max(n, least)-1))-3)
@@ -66,11 +66,11 @@ func (c *frames) read(file *ReaderAt, frame compress.Frame, p []byte, skip int64
 		if mine || !errors.Is(err, fs.ErrClosed) {
 			return n, err
 		}
-		// Whoever decoded it has closed its file, and this one is open.
+		// The file of the reader that decoded the frame was closed, but this file is open.
 	}
 }
 
-// tryRead is read, and says whether the frame was decoded by it and not by another one.
+// tryRead is read, and reports whether it decoded the frame itself.
 func (c *frames) tryRead(file *ReaderAt, frame compress.Frame, p []byte, skip int64) (n int, mine bool, err error) {
 	kept, packed := c.hold(frameKey{file.key, frame.Offset}, frame)
 	defer c.release(kept)
@@ -85,8 +85,9 @@ func (c *frames) tryRead(file *ReaderAt, frame compress.Frame, p []byte, skip in
 	return copy(p, kept.text[skip:]), mine, nil
 }
 
-// hold gives a frame that is kept until it is released. If there is a buffer for the compressed frame, the caller has
-// to decode it, or else somebody does. Whoever waits for memory holds no frame, so that those who do come to their end.
+// hold returns a frame that is kept until it is released. If it also returns a buffer for the compressed frame, the
+// caller must decode the frame; otherwise another reader does. A reader that waits for memory holds no frame, so
+// readers that hold frames can finish.
 func (c *frames) hold(key frameKey, frame compress.Frame) (kept *keptFrame, packed []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,10 +112,10 @@ func (c *frames) hold(key frameKey, frame compress.Frame) (kept *keptFrame, pack
 	}
 }
 
-// errPanic is for those who wait for a frame. Who decodes it has the panic itself.
+// errPanic is the error of readers that wait for a frame while another reader, which decodes it, panics.
 var errPanic = errors.New("export: panic while a frame was decoded")
 
-// decode reads and decodes a frame. One that fails is not kept for others than those who wait for it.
+// decode reads and decodes a frame. If it fails, only the readers that wait already get the error.
 func (c *frames) decode(kept *keptFrame, packed []byte, file *ReaderAt, frame compress.Frame) {
 	kept.err = errPanic
 	defer func() {
@@ -149,7 +150,7 @@ func (c *frames) release(kept *keptFrame) {
 	c.freed.Broadcast()
 }
 
-// take gives a buffer with room for n bytes, or nil if there is no memory but what is in use.
+// take returns a buffer for n bytes, or nil if all memory is in use.
 func (c *frames) take(n int64) []byte {
 	size := bufferSize(n)
 	for {
@@ -166,8 +167,8 @@ func (c *frames) take(n int64) []byte {
 	}
 }
 
-// makeRoom gives up something that is not in use: best a buffer of the size that is needed, so that it is used again;
-// then one that nobody has asked for.
+// makeRoom frees memory that is not in use. It prefers an unused frame whose buffer has the needed size, because the
+// buffer can be reused, and then spare buffers of other sizes.
 func (c *frames) makeRoom(size int64) bool {
 	oldest := c.unused.Front()
 	if oldest == nil || int64(cap(oldest.Value.(*keptFrame).buffer)) != size {

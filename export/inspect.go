@@ -12,14 +12,14 @@ import (
 	"culvert/internal/compress"
 )
 
-// Inspection says what a file is.
+// Inspection describes a file.
 type Inspection struct {
 	Size    int64    `json:"size"`
-	Age     *AgeInfo `json:"age,omitempty"`     // of an encrypted file
-	Content *Content `json:"content,omitempty"` // under the encryption, as far as it is known
+	Age     *AgeInfo `json:"age,omitempty"`     // nil if the file is not encrypted
+	Content *Content `json:"content,omitempty"` // the decrypted content; nil if unknown
 }
 
-// AgeInfo is what an encrypted file shows without a key.
+// AgeInfo describes an encrypted file as far as possible without a key.
 type AgeInfo struct {
 	Version     string   `json:"version"`
 	Armored     bool     `json:"armored"`
@@ -27,22 +27,22 @@ type AgeInfo struct {
 	PostQuantum string   `json:"post_quantum"` // yes, no or unknown
 	Header      int64    `json:"header_bytes"`
 	Chunks      int64    `json:"chunks"`
-	Data        int64    `json:"data_bytes"` // the size of what is encrypted
+	Data        int64    `json:"data_bytes"` // the size of the decrypted data
 }
 
-// Content says how the text in a file is compressed.
+// Content describes how the text in a file is compressed.
 type Content struct {
 	Compression string `json:"compression"` // zstd, gzip or none
 	Frames      int    `json:"frames,omitempty"`
 	Text        int64  `json:"text_bytes,omitempty"` // known from a seek table
 }
 
-// Inspect looks at the header and the size of a file, and at its content, if one of the identities opens it. If there
-// are identities and none opens the file, the error is an [*age.NoIdentityMatchError]. What is known is also returned
-// beside an error.
+// Inspect describes a file: its header, its size, and its content if one of the identities opens it. If there are
+// identities and none opens the file, the error is an [*age.NoIdentityMatchError]. The result has the known facts even
+// if there is an error.
 //
-// If src is an io.ReaderAt and an io.Seeker, only both ends of it are read, so damage between them goes unnoticed. Of
-// any other src, and of an armored file, Inspect reads everything and returns no content.
+// If src is an io.ReaderAt and an io.Seeker, Inspect reads only its beginning and its end, and does not detect damage
+// between them. If src is another reader, or the file is armored, Inspect reads everything and returns no content.
 func (c ReadConfig) Inspect(src io.Reader) (*Inspection, error) {
 	i := &Inspection{}
 	raw := &countingReader{r: src}
@@ -120,8 +120,8 @@ type nobody struct{}
 
 func (nobody) Unwrap([]*age.Stanza) ([]byte, error) { return nil, age.ErrIncorrectIdentity }
 
-// postQuantum says whether all stanzas of a header withstand a quantum computer. The types are those of the age
-// specification (c2sp.org/age) and of its ssh and tagged recipients; a passphrase needs no public key.
+// postQuantum reports whether all stanzas of a header withstand a quantum computer: yes, no or unknown. The types are
+// in the age specification (c2sp.org/age), or belong to ssh and tagged recipients; a passphrase needs no public key.
 func postQuantum(types []string) string {
 	answer := "yes"
 	for _, kind := range types {

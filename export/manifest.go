@@ -20,7 +20,8 @@ import (
 // ManifestVersion is the version of the manifests that this package writes and reads.
 const ManifestVersion = 1
 
-// The names of a manifest beside the files that it lists. The first is that of one that is encrypted, as they are.
+// The name of the manifest: the first if the files are encrypted, as the manifest then is too, and otherwise the
+// second.
 const (
 	EncryptedManifestName = "manifest.json.age"
 	ManifestName          = "manifest.json"
@@ -28,13 +29,13 @@ const (
 
 var manifestNames = []string{EncryptedManifestName, ManifestName}
 
-// maxManifest bounds the size of a manifest, at about that of a hundred thousand tables.
+// maxManifest bounds the size of a manifest. It is enough for about a hundred thousand tables.
 const maxManifest = 128 << 20
 
-// ErrManifest marks errors of a manifest that is damaged, or none.
+// ErrManifest marks errors of a manifest that is damaged or is not a manifest.
 var ErrManifest = errors.New("export: not a valid manifest")
 
-// Manifest says what an export of several tables has written. Its JSON is described in the package comment.
+// Manifest lists the files of an export of several tables. The package comment describes its JSON.
 type Manifest struct {
 	Version     int             `json:"version"`
 	Tool        string          `json:"tool"`
@@ -50,8 +51,8 @@ type Manifest struct {
 	Tables      []ManifestTable `json:"tables"`
 }
 
-// ManifestTable says what has become of one table. Either there is a file, and all fields but Error tell of it; or
-// there is an error, and nothing else but the name.
+// ManifestTable describes the export of one table. If it succeeded, Error is empty and the other fields describe the
+// file. If it failed, only Name and Error are set.
 type ManifestTable struct {
 	Name      string           `json:"name"`
 	File      string           `json:"file,omitempty"`
@@ -80,7 +81,7 @@ func (p *Plan) newManifest(of source.Description) *Manifest {
 	}
 }
 
-// tool is the name and the version of this module.
+// tool returns the name and the version of this module.
 func tool() string {
 	const name = "culvert"
 	info, ok := debug.ReadBuildInfo()
@@ -95,7 +96,7 @@ func tool() string {
 	return name + " (devel)"
 }
 
-// add notes what has become of a table.
+// add records the result of a table.
 func (m *Manifest) add(t *TableStats) {
 	if t.Err != nil {
 		m.Tables = append(m.Tables, ManifestTable{Name: valid(t.Name), Error: valid(t.Err.Error())})
@@ -111,7 +112,7 @@ func (m *Manifest) add(t *TableStats) {
 	m.Tables = append(m.Tables, entry)
 }
 
-// valid is a text as JSON can hold it. Databases exist whose names are not in UTF-8.
+// valid returns a text that JSON can hold. The names of some databases are not UTF-8.
 func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
 // WriteTo writes the manifest as JSON.
@@ -130,7 +131,7 @@ func (m *Manifest) WriteTo(w io.Writer) (int64, error) {
 	return pretty.WriteTo(w)
 }
 
-// encode gives the one way to write the manifest, but for white space.
+// encode returns the only form of the manifest that ReadManifest accepts, except for white space.
 func (m *Manifest) encode() ([]byte, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -141,10 +142,9 @@ func (m *Manifest) encode() ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// ReadManifest reads a manifest to the end of r, which gives its JSON. It accepts what WriteTo writes, with other white
-// space between, and nothing else: no field that it does not know, and none twice. All names of files are such as can
-// only be in one directory, and no two are the same. Any other input is an [ErrManifest]; that a manifest is of another
-// version is said.
+// ReadManifest reads the JSON of a manifest to the end of r. It accepts only the output of WriteTo, apart from white
+// space: no unknown or repeated fields. File names are different from each other and cannot lead out of the directory.
+// For any other input, and for a manifest of another version, the error wraps [ErrManifest].
 func ReadManifest(r io.Reader) (*Manifest, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxManifest+1))
 	if err != nil {
@@ -176,8 +176,8 @@ func ReadManifest(r io.Reader) (*Manifest, error) {
 	return m, nil
 }
 
-// compare fails if the text is not the one of the manifest. So what two readers of JSON may read in two ways, such as a
-// field that is there twice, is not read at all.
+// compare fails if the text is not the canonical text of the manifest. This rejects text that parsers of JSON may read
+// differently, such as repeated fields.
 func (m *Manifest) compare(text []byte) error {
 	canonical, err := m.encode()
 	if err != nil {
@@ -193,7 +193,7 @@ func (m *Manifest) compare(text []byte) error {
 	return nil
 }
 
-// check fails if fields have values that no export would give them.
+// check fails if fields have values that no export writes.
 func (m *Manifest) check() error {
 	if len(m.Tables) == 0 {
 		return fmt.Errorf("%w: it lists no tables", ErrManifest)

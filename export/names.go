@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// FileNames makes the names of output files of the names of tables, in the same order, each with the extension at its
-// end. What a file system might refuse, or take for something else, becomes an underscore; quotes around a name are
-// dropped. No two of the names are the same, also where letter case does not count; a number tells them apart then.
+// FileNames returns a file name for each table, in the same order, with the extension. Characters that a file system
+// might refuse or interpret become underscores, and double quotes are dropped. The names differ even if letter case
+// does not count; numbers are added where necessary.
 func FileNames(tables []string, extension string) []string {
 	names := make([]string, len(tables))
 	taken := map[string]bool{}
-	last := map[string]int{} // the number of the last name with a beginning, so that not all are tried for each
+	last := map[string]int{} // the last number used for a base name, so that not all are tried again
 	for _, name := range manifestNames {
 		taken[name] = true
 	}
@@ -33,11 +33,12 @@ func FileNames(tables []string, extension string) []string {
 	return names
 }
 
-// caseless is the same for names that a file system may take for the same, which compares by upper or by lower case.
+// caseless returns the same text for names that a file system may take for the same, whether it compares them in upper
+// or in lower case.
 func caseless(name string) string { return strings.ToLower(strings.ToUpper(name)) }
 
-// device matches what Windows takes for a device, whatever the extension ("Naming Files, Paths, and Namespaces" in the
-// documentation of Win32).
+// device matches names of devices of Windows, which any extension may follow ("Naming Files, Paths, and Namespaces" in
+// the documentation of Win32).
 var device = regexp.MustCompile(`(?i)^(CON|CONIN\$|CONOUT\$|PRN|AUX|NUL|COM[0-9¹²³]|LPT[0-9¹²³]) *$`)
 
 func fileName(table string) string {
@@ -60,7 +61,7 @@ func fileName(table string) string {
 	return strings.ToValidUTF8(name[:min(len(name), longest)], "")
 }
 
-// isFileName reports whether a name can be that of a file in a directory, on every system, and of no other place.
+// isFileName reports whether a name is valid for a file on every system and cannot lead out of its directory.
 func isFileName(name string) bool {
 	const longest = 255 // bytes, on the file systems in use
 	return name != "" && name != "." && name != ".." && len(name) <= longest && utf8.ValidString(name) &&

@@ -22,32 +22,32 @@ import (
 // is an [agefile.ErrCorrupt].
 var ErrCorrupt = compress.ErrCorrupt
 
-// ErrMangled marks age files whose first line a program has converted that took them for text, such as a redirection
-// in PowerShell. It wraps agefile.ErrCorrupt.
+// ErrMangled marks age files that a program, such as a redirection in PowerShell, has converted as if they were text.
+// It wraps agefile.ErrCorrupt.
 var ErrMangled = fmt.Errorf("%w: the first line is mangled", agefile.ErrCorrupt)
 
 var errNotAge = fmt.Errorf("%w: it does not begin as one", agefile.ErrCorrupt)
 
-// ReadConfig says how to read files. The zero value reads files that are not encrypted.
+// ReadConfig configures reading. The zero value reads files that are not encrypted.
 type ReadConfig struct {
-	// Identities decrypt. A file that none of them opens is an [*age.NoIdentityMatchError].
+	// Identities decrypt the files. If none opens a file, the error is an [*age.NoIdentityMatchError].
 	Identities []age.Identity
 
-	// Jobs is the number of chunks that are decrypted at the same time. Zero means GOMAXPROCS.
+	// Jobs is the number of chunks that are decrypted in parallel. Zero means GOMAXPROCS.
 	Jobs int
 
-	// Packed leaves out decompression.
+	// Packed disables decompression.
 	Packed bool
 
-	// Cache holds what a [ReaderAt] has decoded. Nil means a new one of 32 MiB for each ReaderAt.
+	// Cache keeps decoded data of each [ReaderAt]. Nil means a new Cache of 32 MiB for each ReaderAt.
 	Cache *Cache
 
-	// Key names the content of a file for the Cache, so that each ReaderAt of it finds what others have decoded. It is
-	// comparable. Nil means that nothing is shared.
+	// Key identifies the content of a file in the Cache, so that all ReaderAt of the file share decoded data. It must
+	// be comparable. Nil means that nothing is shared.
 	Key any
 }
 
-// Reader reads the text of a file as a stream. It is for one goroutine.
+// Reader reads the text of a file as a stream. It must be used by one goroutine at a time.
 type Reader struct {
 	text   io.Reader
 	packed *compress.Reader // nil if the config says Packed
@@ -56,11 +56,11 @@ type Reader struct {
 	form
 }
 
-// form says what is seen at the beginning of a file.
+// form is what the beginning of a file shows.
 type form struct{ encrypted, armored bool }
 
-// Open opens a file that an export has written, or any file that is encrypted with age, compressed with zstd or gzip,
-// both or neither. Its text is read from the [Reader], which the caller closes.
+// Open opens a file that an export has written, or any other file: encrypted with age or not, and compressed with zstd
+// or gzip or not. The [Reader] returns its text. The caller must close it.
 func Open(fsys fs.FS, name string, identities ...age.Identity) (*Reader, error) {
 	return ReadConfig{Identities: identities}.Open(fsys, name)
 }
@@ -90,8 +90,8 @@ func (c ReadConfig) Open(fsys fs.FS, name string) (*Reader, error) {
 // NewReader reads a file from src. If src is an io.ReaderAt and an io.Seeker, such as an [io.SectionReader], several
 // goroutines read it with ReadAt, which must agree with Read.
 //
-// A damaged beginning makes a file look like one of another kind. So if the extension of name says that the file is
-// encrypted or compressed, and it is not, that is an error. The name may be empty.
+// A file with a damaged beginning looks like a file of another kind. It is therefore an error if the extension of name
+// says that the file is encrypted or compressed and it is not. The name may be empty.
 func (c ReadConfig) NewReader(src io.Reader, name string) (r *Reader, err error) {
 	r = &Reader{}
 	if r.text, r.form, err = recognize(src); err != nil {
@@ -123,7 +123,8 @@ func (c ReadConfig) NewReader(src io.Reader, name string) (r *Reader, err error)
 	return r, nil
 }
 
-// Read reads text. Everything before a damaged place is returned before the error; see [ErrCorrupt].
+// Read reads text. If the file is damaged, Read returns the text before the damage and then the error; see
+// [ErrCorrupt].
 func (r *Reader) Read(p []byte) (int, error) { return r.text.Read(p) }
 
 // WriteTo writes the rest of the text to w.
@@ -162,7 +163,7 @@ func (r *Reader) Close() error {
 	return errors.Join(errs...)
 }
 
-// The first line of an age file, and what programs make of it that convert text.
+// The first line of an age file, and the same line after programs have converted it as text.
 const (
 	ageIntro      = "age-encryption.org/"
 	crlfIntro     = "age-encryption.org/v1\r"
@@ -171,7 +172,7 @@ const (
 	inputBuffered = 64 << 10
 )
 
-// recognize looks at how a file begins. It returns the file without its armor.
+// recognize determines the form of a file by its beginning. It returns the file without its armor.
 func recognize(src io.Reader) (io.Reader, form, error) {
 	src, start, err := peek(src, armorLeadMax+len(armor.Header))
 	switch {
@@ -193,7 +194,7 @@ type randomReader interface {
 	io.ReaderAt
 }
 
-// peek returns the next bytes of src, and src with these bytes in it.
+// peek returns the next bytes of src, and a reader that returns all of src, including these bytes.
 func peek(src io.Reader, size int) (_ io.Reader, start []byte, err error) {
 	if random, is := src.(randomReader); is {
 		if off, err := random.Seek(0, io.SeekCurrent); err == nil {

@@ -25,8 +25,8 @@ import (
 //	4 write      sequential   frames in order, to agefile or dst
 //	5 encrypt    parallel     inside agefile.Writer, chunks to dst in order
 //
-// An [ordered.Queue] of frames joins 1 to 4. Where the database prints the rows, stage 2 has nothing to do. A batch
-// with a large row does not enter the queue: its reader formats it, in pieces that each go on as a frame.
+// An [ordered.Queue] of frames joins 1 to 4. If the database prints the rows, stage 2 has nothing to do. A batch with a
+// large row does not enter the queue: its reader formats it in pieces, each of which becomes a frame.
 type pipeline struct {
 	plan     *Plan
 	readers  []source.Rows
@@ -39,12 +39,12 @@ type pipeline struct {
 	cancel   context.CancelCauseFunc
 	stats    Stats
 
-	frameSize int // bytes to read before they go on
+	frameSize int // bytes of a full frame
 	queue     *ordered.Queue[*frame]
 	turn      sync.Mutex // its holder puts frames into the queue
 }
 
-// frame is a batch of rows, or a piece of text, on its way.
+// frame is a batch of rows, or a piece of text, in the pipeline.
 type frame struct {
 	batch source.Batch // stage 1, unless the text is made there
 	text  []byte       // stage 1 or 2
@@ -55,7 +55,7 @@ type frame struct {
 	cut   func(text []byte) ([]byte, error)
 }
 
-// part is a frame as the output knows it.
+// part is a frame in the output.
 type part struct{ size, textSize int }
 
 const (
@@ -64,14 +64,14 @@ const (
 	maxBatch       = source.BatchSize * 5 / 4
 	maxBatchMemory = 2 * source.BatchSize
 
-	// maxText is the size at which the text of a batch is compressed before all of it is made.
+	// maxText is the size at which the text of a batch is compressed before the rest is made.
 	maxText = 2 * source.BatchSize
 
-	// maxKept is the size above which a buffer is given up when it has been used.
+	// maxKept is the size above which a buffer is not reused.
 	maxKept = 4 * source.BatchSize
 )
 
-// idle has the frames of past exports. New ones would cost a small export more time than all else.
+// idle has the frames of past exports. For a small export, new ones would take most of the time.
 var idle = sync.Pool{New: func() any { return new(frame) }}
 
 func (f *frame) reset() {
@@ -79,12 +79,12 @@ func (f *frame) reset() {
 	f.rows, f.err = 0, nil
 }
 
-// isLarge reports whether the batch is more than a frame may hold on its way.
+// isLarge reports whether the batch is larger than a frame in the queue may be.
 func (f *frame) isLarge() bool {
 	return f.batch.TextSize() > maxBatch || f.batch.Memory() > maxBatchMemory || f.batch.HasLent()
 }
 
-// free hands the frame on to an export that follows.
+// free returns the frame to the pool for later exports.
 func (f *frame) free() {
 	if f.isLarge() {
 		f.batch.Release()
@@ -96,7 +96,7 @@ func (f *frame) free() {
 	idle.Put(f)
 }
 
-// kept returns the memory of a buffer for its next use, or nil if it is too large.
+// kept returns the emptied buffer for reuse, or nil if it is too large.
 func kept(buf []byte) []byte {
 	if cap(buf) > maxKept {
 		return nil
@@ -118,8 +118,8 @@ func (pl *pipeline) runEncrypted(config agefile.Config, recipients []age.Recipie
 	return w.Close()
 }
 
-// frameSize is how many bytes are read before they go on. Frames that are not compressed gain nothing by being large,
-// and what has been read can go on while the database makes more.
+// frameSize returns the number of bytes of a full frame. Without compression, large frames gain nothing, and small ones
+// are written while the database produces more.
 func (p *Plan) frameSize() int {
 	if p.Compression == None {
 		return source.BatchSize / 16
@@ -134,7 +134,7 @@ func (pl *pipeline) run() error {
 	jobs := pl.plan.jobs()
 	frames := make([]*frame, jobs+2)
 	if readers := len(pl.readers); readers > 1 {
-		// Each has one that it fills, most of the time.
+		// Each reader holds one frame most of the time.
 		frames = make([]*frame, jobs+2+readers)
 	}
 	for i := range frames {
@@ -173,7 +173,7 @@ func (pl *pipeline) run() error {
 	return err
 }
 
-// readAll runs stage 1 and waits for the others, also if the source panics, which may be recovered further up.
+// readAll runs stage 1 and waits for the others, even if the source panics, since a caller may recover.
 func (pl *pipeline) readAll(written <-chan error) (readErr, writeErr error) {
 	readErr = errStopped
 	defer func() {
@@ -194,7 +194,7 @@ func (pl *pipeline) work(f *frame) {
 	if f.batch.Rows() > 0 {
 		size := maxText
 		if pl.plan.Compression == None {
-			size = math.MaxInt // the text is what is written
+			size = math.MaxInt // the text is written as it is
 		}
 		f.text = slices.Grow(f.text, f.batch.TextSize())
 		if f.text, f.err = pl.encoder.AppendPieces(f.text, &f.batch, size, f.cut); f.err != nil {
@@ -218,8 +218,7 @@ func (pl *pipeline) compress(f *frame, text []byte) {
 	}
 	begin := len(f.data)
 	if begin == 0 && cap(f.data) < len(text) {
-		// At once and not in steps, which would leave garbage. What is not used is not resident. What cannot be
-		// compressed becomes a little longer.
+		// Growing in steps would leave garbage, and unused memory is not resident. Incompressible text grows slightly.
 		f.data = make([]byte, 0, len(text)+len(text)/256+64)
 	}
 	f.data = pl.codec.AppendFrame(f.data, text)
@@ -252,8 +251,8 @@ func (pl *pipeline) write() error {
 	}
 }
 
-// locate counts the row of an error, which a format knows within a batch only, from the first one. If the rows come in
-// no order, its number would tell nobody which it is.
+// locate makes the row number of an error count from the first row instead of the first row of the batch. If rows come
+// in no order, the number would be meaningless and is 0.
 func (pl *pipeline) locate(err error) error {
 	var invalid *format.InvalidUTF8Error
 	if errors.As(err, &invalid) {

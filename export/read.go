@@ -27,8 +27,8 @@ func (pl *pipeline) read() error {
 	return pl.readTogether()
 }
 
-// readTogether reads with several readers. A panic of one goes on in the goroutine of the caller once all have stopped,
-// where it may be recovered as that of a single reader.
+// readTogether reads with several readers. If one panics, readTogether panics after all have stopped, so that the
+// caller can recover as from a single reader.
 func (pl *pipeline) readTogether() error {
 	var (
 		mu       sync.Mutex
@@ -47,7 +47,7 @@ func (pl *pipeline) readTogether() error {
 				mu.Lock()
 				defer mu.Unlock()
 				if failure == nil {
-					failure = err // first, as to stop the others makes them fail too
+					failure = err // before the others fail because they are stopped
 					pl.queue.Stop()
 					pl.cancel(err)
 				}
@@ -65,7 +65,7 @@ func (pl *pipeline) readTogether() error {
 	return failure
 }
 
-// readerPanic is the panic of one of several readers, and where it was.
+// readerPanic is the panic of one of several readers, and its stack.
 type readerPanic struct {
 	value any
 	stack []byte
@@ -109,16 +109,15 @@ func (pl *pipeline) readFrom(rows source.Rows) error {
 	}
 }
 
-// put hands a frame on when no other reader is in the middle of a row.
+// put queues a frame when no other reader is in the middle of a row.
 func (pl *pipeline) put(item *ordered.Item[*frame]) {
 	pl.turn.Lock()
 	defer pl.turn.Unlock()
 	pl.queue.Put(item)
 }
 
-// putPieces formats a batch and hands its text on in pieces, with no other frame between them. So the text of a row is
-// never in memory as a whole, however large it is. The frames for it come back from stage 4, which waits for nothing
-// that a reader holds.
+// putPieces formats a batch and queues its text in pieces, with no other frame between them. So the text of a large row
+// is never in memory as a whole. Stage 4 frees the frames, and waits for nothing that a reader holds.
 func (pl *pipeline) putPieces(b *source.Batch) error {
 	pl.turn.Lock()
 	defer pl.turn.Unlock()
@@ -142,9 +141,9 @@ func (pl *pipeline) putPieces(b *source.Batch) error {
 	return nil
 }
 
-// csvWriter gives the rows, if the database is to print them. It is the least work here, but the database prints in one
-// process, and slower than it gives values: with several cores here it is faster to print on all of them. Several
-// readers on the machine of the database were as fast either way.
+// csvWriter returns the rows if the database should print them. This is the least work here, but the database prints in
+// one process, and more slowly than it sends values. So with several cores, printing here on all of them is faster.
+// With several readers on the database's machine, both were equally fast.
 func (pl *pipeline) csvWriter(rows source.Rows) (source.CSVWriter, bool) {
 	printing, ok := rows.(source.CSVWriter)
 	_, csv := pl.plan.format().(format.CSV)
@@ -160,10 +159,10 @@ func (pl *pipeline) get() *ordered.Item[*frame] {
 	return item
 }
 
-// textRoom is how much longer than frameSize most pieces are at most.
+// textRoom is the most by which nearly all pieces exceed frameSize.
 const textRoom = 64 << 10
 
-// getText is get with room for a piece of text.
+// getText is get for a piece of text: the frame has enough memory for it.
 func (pl *pipeline) getText() *ordered.Item[*frame] {
 	item := pl.get()
 	if item != nil && cap(item.Value.text) < pl.frameSize {
@@ -172,7 +171,7 @@ func (pl *pipeline) getText() *ordered.Item[*frame] {
 	return item
 }
 
-// readCSV is readFrom where the database prints CSV.
+// readCSV is readFrom for a database that prints CSV.
 func (pl *pipeline) readCSV(rows source.CSVWriter) error {
 	c := &collector{pl: pl}
 	if _, err := rows.WriteCSV(c); err != nil {
@@ -184,7 +183,7 @@ func (pl *pipeline) readCSV(rows source.CSVWriter) error {
 	return nil
 }
 
-// collector gathers rows of text into frames. Its Write is called for each row and has to be cheap.
+// collector collects rows of text in frames. Its Write is called for each row and must be cheap.
 type collector struct {
 	pl   *pipeline
 	item *ordered.Item[*frame]

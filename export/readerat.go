@@ -14,24 +14,24 @@ import (
 	"culvert/internal/recent"
 )
 
-// ErrSequential says that a file cannot be read at random: it is armored, or compressed without a seek table, or in
-// frames that are too large.
+// ErrSequential means that a file cannot be read at random, because it is armored, or compressed without a seek table
+// or in frames that are too large.
 var ErrSequential = errors.New("export: the file can only be read from its beginning")
 
-// The limits of a Cache, beside its memory for frames.
+// The limits of a Cache, in addition to its memory for frames.
 const (
 	defaultMemory = 32 << 20
-	maxSpans      = 16 // of chunks: so many reads of encrypted files are under way
+	maxSpans      = 16 // of chunks: the number of concurrent reads of encrypted files
 	maxDecoders   = 8
 	maxTables     = 16 << 20 // bytes of seek tables
 	maxFrames     = 1 << 20  // of one seek table, for 8 MiB of it
 	tableReaders  = 4        // seek tables that are read at the same time
 )
 
-// Cache is the memory of one or several [ReaderAt]: what they have decrypted and decompressed. It bounds all memory
-// that grows with use, whatever the number and the size of the files:
+// Cache is the memory of one or several [ReaderAt] for decrypted and decompressed data. It bounds all memory that grows
+// with use, whatever the number and the size of the files:
 //
-//	frames, decoded and compressed          as NewCache says
+//	frames, decoded and compressed          see NewCache
 //	chunks, up to 1.25 MiB for each span    16 spans
 //	decoders, about 1 MiB for each          cores, 8 at most
 //	seek tables, 8 bytes for each frame     16 MiB, and 8 MiB for each of 4 being read
@@ -42,8 +42,8 @@ type Cache struct {
 	reads  chan struct{} // of seek tables under way
 }
 
-// NewCache returns a cache that keeps frames in memory bytes; 0 means 32 MiB. A file with a frame that takes more than
-// half of that, or with more than a million frames, is an [ErrSequential].
+// NewCache returns a Cache with memory bytes for frames; 0 means 32 MiB. If a frame of a file takes more than half of
+// that, or the file has more than a million frames, [ReadConfig.NewReaderAt] returns [ErrSequential].
 func NewCache(memory int64) *Cache {
 	if memory == 0 {
 		memory = defaultMemory
@@ -56,21 +56,21 @@ func NewCache(memory int64) *Cache {
 	}
 }
 
-// Memory returns how many bytes frames take, in use and kept for the next use.
+// Memory returns the number of bytes that frames take, in use or kept for the next use.
 func (c *Cache) Memory() int64 {
 	c.frames.mu.Lock()
 	defer c.frames.mu.Unlock()
 	return c.frames.used
 }
 
-// ReaderAt reads the text of a file at any offset, without the text before. Its methods may be called concurrently.
+// ReaderAt reads the text of a file at any offset, without reading the text before. Its methods may be called
+// concurrently.
 //
 //	ReadAt ──▶ seek table ──▶ frames ──▶ agefile.ReaderAt ──▶ io.ReaderAt of the file
 //	           which frame    decoded once,  chunks           one call for each frame
 //	                          kept for a while
 //
-// Calls that need the same frame at the same time wait for one of them to decode it. Several frames are decoded at the
-// same time if several are asked for.
+// Concurrent calls that need the same frame decode it once. Different frames are decoded in parallel.
 type ReaderAt struct {
 	cache     *Cache
 	key       any         // of what is cached
@@ -83,10 +83,10 @@ type ReaderAt struct {
 	reading sync.Mutex // held while the seek table is read
 }
 
-// NewReaderAt opens a file of size bytes for reading at random: one that is compressed by an export with zstd, or not
-// compressed, encrypted or not.
+// NewReaderAt opens a file of size bytes for reading at random. The file may be encrypted. It must be uncompressed, or
+// compressed with zstd by an export.
 //
-// If the file is compressed and the error is [ErrSequential], the ReaderAt is valid, and reads the compressed data.
+// If the file is compressed and the error is [ErrSequential], the ReaderAt is valid and reads the compressed data.
 func (c ReadConfig) NewReaderAt(src io.ReaderAt, size int64) (*ReaderAt, error) {
 	r := &ReaderAt{cache: c.Cache, key: c.Key, data: src, dataSize: size, size: size}
 	if r.cache == nil {
@@ -97,7 +97,7 @@ func (c ReadConfig) NewReaderAt(src io.ReaderAt, size int64) (*ReaderAt, error) 
 	}
 	sealed, err := agefile.Config{Workers: c.Jobs, Cache: r.cache.chunks}.NewReaderAt(src, size, c.Identities...)
 	if err != nil {
-		// A file that is not encrypted takes this read more, and not every other one.
+		// Only files that are not encrypted need this further read.
 		var begin [armorLeadMax]byte
 		n, readErr := src.ReadAt(begin[:], 0)
 		switch {
@@ -115,7 +115,7 @@ func (c ReadConfig) NewReaderAt(src io.ReaderAt, size int64) (*ReaderAt, error) 
 	return r, r.unpack()
 }
 
-// unpack makes r read the text under the compression.
+// unpack makes r read the decompressed text.
 func (r *ReaderAt) unpack() error {
 	table, err := r.table()
 	switch {
@@ -138,7 +138,7 @@ func (r *ReaderAt) unpack() error {
 	return nil
 }
 
-// magicSize is how much shows the compression.
+// magicSize is the number of bytes that identify the compression.
 const magicSize = 4
 
 // codec returns how the data is compressed.
@@ -156,10 +156,10 @@ func (r *ReaderAt) Size() int64 { return r.size }
 // Encrypted reports whether the file is encrypted.
 func (r *ReaderAt) Encrypted() bool { return r.encrypted }
 
-// Unpacked reports whether the file is compressed, and the ReaderAt reads the text.
+// Unpacked reports whether the file is compressed and the ReaderAt decompresses it.
 func (r *ReaderAt) Unpacked() bool { return r.framed }
 
-// ReadAt reads text. What it returns is authentic if the file is encrypted, also beside an error.
+// ReadAt reads text. If the file is encrypted, all bytes that it returns are authentic, even with an error.
 func (r *ReaderAt) ReadAt(p []byte, off int64) (int, error) {
 	if !r.framed {
 		return r.data.ReadAt(p, off)
@@ -189,7 +189,7 @@ func (r *ReaderAt) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// table returns the seek table. It is read again if others have taken its place.
+// table returns the seek table. It reads the table again if the cache has dropped it.
 func (r *ReaderAt) table() (*compress.SeekTable, error) {
 	if table, ok := r.cache.tables.Get(r.key); ok {
 		return table, nil
@@ -209,8 +209,8 @@ func (r *ReaderAt) table() (*compress.SeekTable, error) {
 	return table, nil
 }
 
-// piece is how much of a large request is read by one goroutine at a time. Smaller requests come several at a time, if
-// their caller is in a hurry.
+// piece is the number of bytes of a large request that one goroutine reads at a time. Callers that read in smaller
+// requests can make several at a time.
 const piece = 4 << 20
 
 // readPieces reads the pieces of a large request at the same time.
@@ -255,7 +255,7 @@ func (r *ReaderAt) readFrames(table *compress.SeekTable, p []byte, offset int64)
 		}
 	}
 	if total < len(p) {
-		return total, io.ErrUnexpectedEOF // a fault of ours: the table has the size that the range lies in
+		return total, io.ErrUnexpectedEOF // a bug: the offset is within the size of the table
 	}
 	return total, nil
 }

@@ -8,8 +8,8 @@ import (
 	"culvert/source"
 )
 
-// survey looks up all tables, and asks for their sizes if anybody wants to know the progress. Of a table that cannot be
-// read, the export of it will tell why.
+// survey looks up all tables, and asks for their sizes if the plan has a Progress. It ignores tables that cannot be
+// read, because their export will return the error.
 func (p *Plan) survey(ctx context.Context, src source.Source, names []string) ([]share, error) {
 	sizes := make([]source.Size, len(names))
 	for i, name := range names {
@@ -23,14 +23,14 @@ func (p *Plan) survey(ctx context.Context, src source.Source, names []string) ([
 	return weigh(names, sizes), nil
 }
 
-// The work that every table is, however small, next to that of its rows: some milliseconds.
+// The fixed cost of a table, some milliseconds, as bytes or rows.
 const (
 	bytesOfTable = 512 << 10
 	rowsOfTable  = 8 << 10
 )
 
-// weigh says what share each table has in the work. Sizes are of use where they can be compared: in bytes if all tables
-// that have rows have them, else in rows. If nothing is known there is no share.
+// weigh returns the share of each table in the work. Sizes must be comparable, so it uses bytes if they are known for
+// all tables with rows, and otherwise rows. If nothing is known, the shares are zero.
 func weigh(names []string, sizes []source.Size) []share {
 	inBytes := !slices.ContainsFunc(sizes, func(s source.Size) bool { return s.Bytes == 0 && s.Rows > 0 })
 	known := slices.ContainsFunc(sizes, func(s source.Size) bool { return s != source.Size{} })

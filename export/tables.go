@@ -17,17 +17,17 @@ import (
 	"culvert/source"
 )
 
-// TableStats are the figures of one of several tables. They are zero if it has failed.
+// TableStats are the figures of one of several tables. They are zero if its export failed.
 type TableStats struct {
 	Stats
 	Name    string          // of the table
-	File    string          // its name
+	File    string          // the name of its file
 	Columns []source.Column // of the table
 	SHA256  [sha256.Size]byte
 	Err     error // why there is no file
 }
 
-// PartialError says that some of several tables could not be exported. The others are complete, and the manifest is
+// PartialError reports that some of several tables could not be exported. The others are complete, and the manifest is
 // written.
 type PartialError struct {
 	Failed, Tables int
@@ -37,16 +37,15 @@ func (e *PartialError) Error() string {
 	return fmt.Sprintf("export: %d of %d tables failed", e.Failed, e.Tables)
 }
 
-// Tables writes each table to a file of its own, one table after the other, each read by as many connections as if it
-// were alone, and at last the manifest. [FileNames] gives the names of the files.
+// Tables writes each table to a file of its own, one table after the other, and then the manifest. Each table is read
+// by as many connections as with Table. [FileNames] returns the names of the files.
 //
-// All names are looked up before anything is written, and an unknown one ends the export. A table that fails then does
-// not stop the others, unless FailFast is set; the error is a [*PartialError] if there is one. A lost
-// database ([source.ErrUnavailable]), the end of the context and an error of the place stop everything: then there is no
-// manifest, and the figures are those of the tables whose files are complete.
+// All tables are looked up before anything is written, and an unknown name ends the export. If a table fails later, the
+// others are still exported, unless FailFast is set, and the error is a [*PartialError]. A lost database
+// ([source.ErrUnavailable]), the end of the context and an error of the place stop the export. Then there is no
+// manifest, and the result has only the tables whose files are complete.
 //
-// A manifest that is there already is an error that wraps [fs.ErrExist], unless Overwrite is set; then it is removed
-// before the first file is written.
+// If a manifest exists, the error wraps [fs.ErrExist]. With Overwrite, it is removed before the first file is written.
 func (p *Plan) Tables(ctx context.Context, to place.Place, src source.Source, names []string) ([]TableStats, error) {
 	if err := p.checkTables(names); err != nil {
 		return nil, err
@@ -109,12 +108,12 @@ func (p *Plan) checkTables(names []string) error {
 	return nil
 }
 
-// stops reports whether an error is one after which no other table could be read.
+// stops reports whether no other table can be read after an error.
 func stops(ctx context.Context, err error) bool {
 	return err != nil && (ctx.Err() != nil || errors.Is(err, source.ErrUnavailable))
 }
 
-// tables is an export of several tables under way. While one is exported, the files of those before are committed.
+// tables is an export of several tables under way. While one is exported, the files of earlier ones are committed.
 type tables struct {
 	plan  *Plan
 	src   source.Source
@@ -123,12 +122,11 @@ type tables struct {
 	all   []TableStats
 	begun bool // there is no manifest
 
-	commits []commit // that are under way, the oldest first
-	codec   encoder  // of the table before
+	commits []commit // under way, the oldest first
+	codec   encoder  // of the last table
 }
 
-// maxCommits bounds the files that wait for the disk at the same time. A file system that is asked for several at once
-// often does them in one.
+// maxCommits bounds the files that wait for the disk at the same time. A file system often combines concurrent syncs.
 const maxCommits = 8
 
 // commit is the commit of a file.
@@ -137,7 +135,7 @@ type commit struct {
 	result chan error
 }
 
-// run exports all tables. Its error is what has stopped them.
+// run exports all tables. It returns the error that stopped the export.
 func (t *tables) run(shares []share) error {
 	for i := range t.all {
 		one := &t.all[i]
@@ -163,9 +161,9 @@ func (t *tables) run(shares []share) error {
 	return t.settle(0)
 }
 
-// about says which table an error is about, if it does not say so itself.
+// about adds the name of the table to an error that does not have it.
 func (t *tables) about(one *TableStats, err error) error {
-	// A database says the name in quotes, maybe behind a schema.
+	// Databases put the name in quotes, possibly after a schema.
 	if text := err.Error(); strings.Contains(text, one.Name+`"`) || strings.Contains(text, one.File) {
 		return err
 	}
@@ -189,7 +187,7 @@ func (t *tables) export(out *output, one *TableStats, of share) (Stats, error) {
 	return t.plan.run(t.ctx, work{dst: out, open: begin, divide: !t.plan.Ordered, share: of, codec: &t.codec})
 }
 
-// create begins a file. Before the first one, it makes sure that there is no manifest: it would be one of other files.
+// create begins a file. Before the first one, it ensures that there is no manifest, which would list other files.
 func (t *tables) create(name string) (place.File, error) {
 	for _, manifest := range manifestNames {
 		if t.begun {
@@ -216,19 +214,19 @@ func (p *Plan) create(ctx context.Context, to place.Place, name string) (place.F
 	}
 	file, err := create(ctx, name)
 	if err != nil {
-		return nil, err // and not what is beside it, such as an interface of a nil pointer
+		return nil, err // the File may be a non-nil interface with a nil pointer
 	}
 	return file, nil
 }
 
-// commit begins to commit the file of a table.
+// commit starts to commit the file of a table.
 func (t *tables) commit(one *TableStats, file place.File) {
 	c := commit{of: one, result: make(chan error, 1)}
 	t.commits = append(t.commits, c)
 	go func() { c.result <- file.Commit() }()
 }
 
-// settle waits until at most so many commits are under way, and notes those that have ended.
+// settle waits until no more than most commits are under way, and records the results of the others.
 func (t *tables) settle(most int) error {
 	var errs []error
 	for len(t.commits) > most || len(t.commits) > 0 && len(t.commits[0].result) > 0 {
@@ -241,12 +239,12 @@ func (t *tables) settle(most int) error {
 	return errors.Join(errs...)
 }
 
-// complete gives the tables whose files are complete.
+// complete returns the tables whose files are complete.
 func (t *tables) complete() []TableStats {
 	return slices.DeleteFunc(t.all, func(one TableStats) bool { return one.Err != nil })
 }
 
-// output is a file, its hash, and why it could not be made or written.
+// output is a file, its hash, and the error of creating or writing it.
 type output struct {
 	name string
 	file place.File
