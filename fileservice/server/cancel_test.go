@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/net/http2"
 
-	"culvert/fileservice/internal/fileservicepb"
+	pb "culvert/fileservice/internal/fileservicepb"
 	"culvert/fileservice/internal/filetest"
 	"culvert/fileservice/server"
 )
@@ -30,7 +30,7 @@ func TestBuffersOfCanceledCalls(t *testing.T) {
 		}
 		<-taken
 	}()
-	ask := filetest.Request(&fileservicepb.OpenRequest{Path: "file", Content: 64 << 10})
+	ask := filetest.Request(&pb.OpenRequest{Path: "file", Content: 64 << 10})
 	open := http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1 << 20}
 	if err := errors.Join(f.WriteWindowUpdate(0, 1<<30), f.WriteSettings(open)); err != nil {
 		t.Fatal(err)
@@ -50,7 +50,7 @@ func TestBuffersOfCanceledCalls(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	request := &fileservicepb.OpenRequest{Path: "file", Content: 64 << 10}
+	request := &pb.OpenRequest{Path: "file", Content: 64 << 10}
 	if _, err := filetest.Raw(t, address).Open(ctx, request); err != nil {
 		t.Error(err)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"culvert/fileservice"
 	"culvert/fileservice/client"
-	"culvert/fileservice/internal/fileservicepb"
+	pb "culvert/fileservice/internal/fileservicepb"
 	"culvert/fileservice/internal/filetest"
 	"culvert/fileservice/server"
 )
@@ -74,7 +74,7 @@ func TestCloseStubborn(t *testing.T) {
 // then some to close. It hangs if one of them is waited for.
 func TestDropStubborn(t *testing.T) {
 	release := make(chan struct{})
-	address := filetest.LieAt(t, &filetest.Liar{OnStat: func() (*fileservicepb.Entry, error) {
+	address := filetest.LieAt(t, &filetest.Liar{OnStat: func() (*pb.Entry, error) {
 		<-release
 		return nil, status.Error(codes.NotFound, "")
 	}})

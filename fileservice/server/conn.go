@@ -345,9 +345,7 @@ func connOf(ctx context.Context) *peerConn {
 }
 
 // ClientHandshake is never called: a server makes no connections.
-func (c *connections) ClientHandshake(
-	context.Context, string, net.Conn,
-) (net.Conn, credentials.AuthInfo, error) {
+func (c *connections) ClientHandshake(context.Context, string, net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	return nil, nil, errors.ErrUnsupported
 }
 

@@ -13,14 +13,12 @@ import (
 	"google.golang.org/grpc/mem"
 
 	"culvert/fileservice/internal/draft"
-	"culvert/fileservice/internal/fileservicepb"
+	pb "culvert/fileservice/internal/fileservicepb"
 	"culvert/fileservice/internal/wire"
 )
 
 // OpenDraft opens a file to be written.
-func (s service) OpenDraft(
-	ctx context.Context, request *fileservicepb.OpenDraftRequest,
-) (*fileservicepb.OpenDraftResponse, error) {
+func (s service) OpenDraft(ctx context.Context, request *pb.OpenDraftRequest) (*pb.OpenDraftResponse, error) {
 	call := callOf(ctx)
 	local, err := s.writable(call, request.GetPath())
 	if err != nil {
@@ -38,12 +36,12 @@ func (s service) OpenDraft(
 	if err != nil {
 		return nil, errors.Join(err, s.drafts.drop(o, false))
 	}
-	return &fileservicepb.OpenDraftResponse{
+	return &pb.OpenDraftResponse{
 		Draft: o.id[:], Entry: entry, IdleMilliseconds: s.drafts.idle.Milliseconds(), IsDraft: isDraft,
 	}, nil
 }
 
-func entryOfDraft(o *openedDraft, name string) (entry *fileservicepb.Entry, isDraft bool, err error) {
+func entryOfDraft(o *openedDraft, name string) (entry *pb.Entry, isDraft bool, err error) {
 	info, permissions, isDraft, err := o.Stat()
 	if err != nil {
 		return nil, false, err
@@ -67,9 +65,7 @@ func (s *Server) joinDraft(ctx context.Context, id []byte) (*openedDraft, error)
 }
 
 // WriteDraft writes what comes. It holds a buffer only while it has something to write.
-func (s service) WriteDraft(
-	stream grpc.ClientStreamingServer[fileservicepb.WriteDraftRequest, fileservicepb.WriteDraftResponse],
-) error {
+func (s service) WriteDraft(stream grpc.ClientStreamingServer[pb.WriteDraftRequest, pb.WriteDraftResponse]) error {
 	if !s.config.Writable {
 		return errNotWritable
 	}
@@ -90,7 +86,7 @@ func (s service) WriteDraft(
 	for {
 		message, err := receiveDraft(ctx, call, stream.RecvMsg, join)
 		if err == io.EOF && o != nil {
-			return stream.SendAndClose(&fileservicepb.WriteDraftResponse{Written: call.about.BytesWritten})
+			return stream.SendAndClose(&pb.WriteDraftResponse{Written: call.about.BytesWritten})
 		}
 		if err == io.EOF {
 			return draft.ErrGone
@@ -111,8 +107,8 @@ func (s service) WriteDraft(
 
 // draftMessage is a WriteDraftRequest that has come.
 type draftMessage struct {
-	head   *fileservicepb.WriteDraftRequest // without the data
-	buffer *lent                            // nil if there is no data
+	head   *pb.WriteDraftRequest // without the data
+	buffer *lent                 // nil if there is no data
 	data   []byte
 }
 
@@ -126,7 +122,7 @@ func (m *draftMessage) free() {
 func receiveDraft(
 	ctx context.Context, call *call, receive func(any) error, join func(id []byte) error,
 ) (*draftMessage, error) {
-	message := &draftMessage{head: &fileservicepb.WriteDraftRequest{}}
+	message := &draftMessage{head: &pb.WriteDraftRequest{}}
 	incoming := &wire.Incoming{Fields: message.head, Room: func(n int) ([]byte, error) {
 		if n > wire.MessageSize {
 			return nil, nil // which is too little for it
@@ -155,9 +151,7 @@ func receiveDraft(
 }
 
 // ReadDraft sends a range of a draft.
-func (s service) ReadDraft(
-	request *fileservicepb.ReadDraftRequest, stream grpc.ServerStreamingServer[fileservicepb.ReadResponse],
-) error {
+func (s service) ReadDraft(request *pb.ReadDraftRequest, stream grpc.ServerStreamingServer[pb.ReadResponse]) error {
 	ctx := stream.Context()
 	o, err := s.joinDraft(ctx, request.GetDraft())
 	if err != nil {
@@ -192,9 +186,7 @@ func (s service) ReadDraft(
 }
 
 // ChangeDraft sets the size and the attributes of a draft.
-func (s service) ChangeDraft(
-	ctx context.Context, request *fileservicepb.ChangeDraftRequest,
-) (*fileservicepb.ChangeDraftResponse, error) {
+func (s service) ChangeDraft(ctx context.Context, request *pb.ChangeDraftRequest) (*pb.ChangeDraftResponse, error) {
 	o, err := s.joinDraft(ctx, request.GetDraft())
 	if err != nil {
 		return nil, err
@@ -214,13 +206,11 @@ func (s service) ChangeDraft(
 	if permissions != nil || !accessed.IsZero() || !modified.IsZero() {
 		err = o.SetAttributes(permissions, accessed, modified)
 	}
-	return &fileservicepb.ChangeDraftResponse{}, err
+	return &pb.ChangeDraftResponse{}, err
 }
 
 // SyncDraft makes the content of a draft durable, and if it has a name, that.
-func (s service) SyncDraft(
-	ctx context.Context, request *fileservicepb.SyncDraftRequest,
-) (*fileservicepb.Entry, error) {
+func (s service) SyncDraft(ctx context.Context, request *pb.SyncDraftRequest) (*pb.Entry, error) {
 	o, err := s.joinDraft(ctx, request.GetDraft())
 	if err != nil {
 		return nil, err
@@ -234,9 +224,7 @@ func (s service) SyncDraft(
 }
 
 // PublishDraft gives a draft a path.
-func (s service) PublishDraft(
-	ctx context.Context, request *fileservicepb.PublishDraftRequest,
-) (*fileservicepb.Entry, error) {
+func (s service) PublishDraft(ctx context.Context, request *pb.PublishDraftRequest) (*pb.Entry, error) {
 	call := callOf(ctx)
 	local, err := s.writable(call, request.GetPath())
 	if err != nil {
@@ -257,13 +245,11 @@ func (s service) PublishDraft(
 }
 
 // DropDraft ends a draft.
-func (s service) DropDraft(
-	ctx context.Context, request *fileservicepb.DropDraftRequest,
-) (*fileservicepb.DropDraftResponse, error) {
+func (s service) DropDraft(ctx context.Context, request *pb.DropDraftRequest) (*pb.DropDraftResponse, error) {
 	o, err := s.joinDraft(ctx, request.GetDraft())
 	if err != nil {
 		return nil, err
 	}
 	defer s.drafts.end(o)
-	return &fileservicepb.DropDraftResponse{}, s.drafts.drop(o, false)
+	return &pb.DropDraftResponse{}, s.drafts.drop(o, false)
 }

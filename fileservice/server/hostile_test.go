@@ -19,70 +19,70 @@ import (
 
 	"culvert/fileservice"
 	"culvert/fileservice/client"
-	"culvert/fileservice/internal/fileservicepb"
+	pb "culvert/fileservice/internal/fileservicepb"
 	"culvert/fileservice/internal/filetest"
 	"culvert/fileservice/server"
 )
 
 // ask makes one call of each method about a path, and gives the code of each.
-func ask(ctx context.Context, c fileservicepb.FileServiceClient, path string) map[string]codes.Code {
+func ask(ctx context.Context, c pb.FileServiceClient, path string) map[string]codes.Code {
 	got := map[string]codes.Code{}
 	note := func(method string, err error) { got[method] = status.Code(err) }
-	_, err := c.Stat(ctx, &fileservicepb.StatRequest{Path: path})
+	_, err := c.Stat(ctx, &pb.StatRequest{Path: path})
 	note("Stat", err)
-	_, err = c.Open(ctx, &fileservicepb.OpenRequest{Path: path, Content: 100})
+	_, err = c.Open(ctx, &pb.OpenRequest{Path: path, Content: 100})
 	note("Open", err)
-	_, err = c.ReadLink(ctx, &fileservicepb.ReadLinkRequest{Path: path})
+	_, err = c.ReadLink(ctx, &pb.ReadLinkRequest{Path: path})
 	note("ReadLink", err)
-	_, err = c.Space(ctx, &fileservicepb.SpaceRequest{Path: path})
+	_, err = c.Space(ctx, &pb.SpaceRequest{Path: path})
 	note("Space", err)
-	list, err := c.List(ctx, &fileservicepb.ListRequest{Path: path})
+	list, err := c.List(ctx, &pb.ListRequest{Path: path})
 	if err == nil {
 		_, err = list.Recv()
 	}
 	note("List", err)
-	read, err := c.Read(ctx, &fileservicepb.ReadRequest{Path: path, Length: 100})
+	read, err := c.Read(ctx, &pb.ReadRequest{Path: path, Length: 100})
 	if err == nil {
 		_, err = read.Recv()
 	}
 	note("Read", err)
-	files, err := c.ReadFiles(ctx, &fileservicepb.ReadFilesRequest{Directory: path})
+	files, err := c.ReadFiles(ctx, &pb.ReadFilesRequest{Directory: path})
 	if err == nil {
 		if _, err = files.Recv(); err == io.EOF {
 			err = nil
 		}
 	}
 	note("ReadFiles", err)
-	_, err = c.MakeDirectory(ctx, &fileservicepb.MakeDirectoryRequest{Path: path})
+	_, err = c.MakeDirectory(ctx, &pb.MakeDirectoryRequest{Path: path})
 	note("MakeDirectory", err)
-	_, err = c.SetAttributes(ctx, &fileservicepb.SetAttributesRequest{Path: path})
+	_, err = c.SetAttributes(ctx, &pb.SetAttributesRequest{Path: path})
 	note("SetAttributes", err)
-	_, err = c.SyncDirectory(ctx, &fileservicepb.SyncDirectoryRequest{Path: path})
+	_, err = c.SyncDirectory(ctx, &pb.SyncDirectoryRequest{Path: path})
 	note("SyncDirectory", err)
-	_, err = c.OpenDraft(ctx, &fileservicepb.OpenDraftRequest{Path: path, Create: true})
+	_, err = c.OpenDraft(ctx, &pb.OpenDraftRequest{Path: path, Create: true})
 	note("OpenDraft", err)
-	_, err = c.QueryWriteStatus(ctx, &fileservicepb.QueryWriteStatusRequest{Path: path, Overwrite: true})
+	_, err = c.QueryWriteStatus(ctx, &pb.QueryWriteStatusRequest{Path: path, Overwrite: true})
 	note("QueryWriteStatus", err)
-	_, err = c.FinishWrite(ctx, &fileservicepb.FinishWriteRequest{Path: path, Root: make([]byte, 32)})
+	_, err = c.FinishWrite(ctx, &pb.FinishWriteRequest{Path: path, Root: make([]byte, 32)})
 	note("FinishWrite", err)
 	write, err := c.Write(ctx)
 	if err == nil {
 		// If this fails the answer says why.
-		_ = write.Send(&fileservicepb.WriteRequest{
-			Path: path, Version: &fileservicepb.Version{Size: 1}, Data: []byte("x"),
+		_ = write.Send(&pb.WriteRequest{
+			Path: path, Version: &pb.Version{Size: 1}, Data: []byte("x"),
 		})
 		_, err = write.CloseAndRecv()
 	}
 	note("Write", err)
-	_, err = filetest.WriteSmall(ctx, c, &fileservicepb.WriteFilesRequest{Directory: path})
+	_, err = filetest.WriteSmall(ctx, c, &pb.WriteFilesRequest{Directory: path})
 	note("WriteFiles", err)
-	_, err = c.Rename(ctx, &fileservicepb.RenameRequest{Path: path, NewPath: "renamed"})
+	_, err = c.Rename(ctx, &pb.RenameRequest{Path: path, NewPath: "renamed"})
 	note("Rename", err)
-	_, err = c.Rename(ctx, &fileservicepb.RenameRequest{Path: "none", NewPath: path})
+	_, err = c.Rename(ctx, &pb.RenameRequest{Path: "none", NewPath: path})
 	if status.Code(err) != codes.NotFound { // what is refused is the new name
 		note("Rename to", err)
 	}
-	_, err = c.Remove(ctx, &fileservicepb.RemoveRequest{Path: path})
+	_, err = c.Remove(ctx, &pb.RemoveRequest{Path: path})
 	note("Remove", err)
 	return got
 }
@@ -211,7 +211,7 @@ func TestSwap(t *testing.T) {
 func TestRangesThatOverflow(t *testing.T) {
 	dir, _ := filetest.Tree(t, map[string]int{"file": fileservice.BlockSize + 5})
 	client := filetest.Raw(t, filetest.Listen(t, dir, nil))
-	for _, r := range []*fileservicepb.ReadRequest{
+	for _, r := range []*pb.ReadRequest{
 		{Offset: -1, Length: 1},
 		{Length: -1},
 		{Offset: 1, Length: math.MaxInt64},
@@ -224,7 +224,7 @@ func TestRangesThatOverflow(t *testing.T) {
 			t.Errorf("%v: %v", r, err)
 		}
 	}
-	for _, r := range []*fileservicepb.ReadRequest{
+	for _, r := range []*pb.ReadRequest{
 		{Offset: math.MaxInt64},
 		{Length: math.MaxInt64},
 		{Offset: 1 << 40, Length: 1 << 40},
@@ -238,7 +238,7 @@ func TestRangesThatOverflow(t *testing.T) {
 }
 
 // drain reads an answer to its end.
-func drain(stream grpc.ServerStreamingClient[fileservicepb.ReadResponse], err error) error {
+func drain(stream grpc.ServerStreamingClient[pb.ReadResponse], err error) error {
 	for err == nil {
 		_, err = stream.Recv()
 	}

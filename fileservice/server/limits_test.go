@@ -16,7 +16,7 @@ import (
 
 	"culvert/fileservice"
 	"culvert/fileservice/client"
-	"culvert/fileservice/internal/fileservicepb"
+	pb "culvert/fileservice/internal/fileservicepb"
 	"culvert/fileservice/internal/filetest"
 	"culvert/fileservice/server"
 )
@@ -43,7 +43,7 @@ func TestManyStreams(t *testing.T) {
 
 	const calls = 10_000
 	f := filetest.Speak(t, address)
-	ask := filetest.Request(&fileservicepb.ReadRequest{Path: "file", Length: 8 << 20})
+	ask := filetest.Request(&pb.ReadRequest{Path: "file", Length: 8 << 20})
 	sent := make(chan error, 1)
 	go func() {
 		for i := range uint32(calls) {
@@ -192,7 +192,7 @@ func TestStalledClient(t *testing.T) {
 	dir, _ := filetest.Tree(t, map[string]int{"file": 8 << 20})
 	address := filetest.Listen(t, dir, func(c *server.Config) { c.StallTimeout = 3 * filetest.ShortTimeout })
 	f := filetest.Speak(t, address)
-	ask := filetest.Request(&fileservicepb.ReadRequest{Path: "file", Length: 8 << 20})
+	ask := filetest.Request(&pb.ReadRequest{Path: "file", Length: 8 << 20})
 	if err := errors.Join(f.Open(1, "Read"), f.WriteData(1, true, ask)); err != nil {
 		t.Fatal(err)
 	}

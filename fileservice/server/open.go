@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/mem"
 
 	"culvert/fileservice"
-	"culvert/fileservice/internal/fileservicepb"
+	pb "culvert/fileservice/internal/fileservicepb"
 	"culvert/fileservice/internal/wire"
 )
 
@@ -19,7 +19,7 @@ import (
 const openAttempts = 3
 
 // Open describes what can be read, and gives the content along if there is little of it.
-func (s service) Open(ctx context.Context, request *fileservicepb.OpenRequest) (*fileservicepb.OpenResponse, error) {
+func (s service) Open(ctx context.Context, request *pb.OpenRequest) (*pb.OpenResponse, error) {
 	call := callOf(ctx)
 	local, err := call.open(request.GetPath())
 	if err != nil {
@@ -57,7 +57,7 @@ func (o *opening) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	answer := &wire.Outgoing{Fields: &fileservicepb.OpenResponse{Entry: wire.EntryOf(o.base, before)}}
+	answer := &wire.Outgoing{Fields: &pb.OpenResponse{Entry: wire.EntryOf(o.base, before)}}
 	var content *lent
 	var data []byte
 	if size := before.Size(); before.Mode().IsRegular() && size > 0 && size <= o.most {
@@ -99,9 +99,7 @@ func (o *opening) read(ctx context.Context, file *os.File, version fileservice.V
 }
 
 // ReadLink gives the target of a symbolic link.
-func (s service) ReadLink(
-	ctx context.Context, request *fileservicepb.ReadLinkRequest,
-) (*fileservicepb.ReadLinkResponse, error) {
+func (s service) ReadLink(ctx context.Context, request *pb.ReadLinkRequest) (*pb.ReadLinkResponse, error) {
 	local, err := callOf(ctx).open(request.GetPath())
 	if err != nil {
 		return nil, err
@@ -113,18 +111,16 @@ func (s service) ReadLink(
 	if !fileservice.IsTarget(target) {
 		return nil, refused("the target of the link cannot be shown")
 	}
-	return &fileservicepb.ReadLinkResponse{Target: filepath.ToSlash(target)}, nil
+	return &pb.ReadLinkResponse{Target: filepath.ToSlash(target)}, nil
 }
 
 // GetCapabilities returns what the server supports.
-func (s service) GetCapabilities(
-	context.Context, *fileservicepb.GetCapabilitiesRequest,
-) (*fileservicepb.Capabilities, error) {
+func (s service) GetCapabilities(context.Context, *pb.GetCapabilitiesRequest) (*pb.Capabilities, error) {
 	return wire.Capabilities(s.config.Writable, s.maxRequest()), nil
 }
 
 // Space says how much room there is in the file system of a file.
-func (s service) Space(ctx context.Context, request *fileservicepb.SpaceRequest) (*fileservicepb.SpaceResponse, error) {
+func (s service) Space(ctx context.Context, request *pb.SpaceRequest) (*pb.SpaceResponse, error) {
 	local, err := callOf(ctx).open(request.GetPath())
 	if err != nil {
 		return nil, err

@@ -11,18 +11,16 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/mem"
 
-	"culvert/fileservice/internal/fileservicepb"
+	pb "culvert/fileservice/internal/fileservicepb"
 	"culvert/fileservice/internal/wire"
 )
 
 // ReadPieces answers requests until there are no more, or the server ends. To an observer each of them is a call.
-func (s service) ReadPieces(
-	stream grpc.BidiStreamingServer[fileservicepb.ReadPiecesRequest, fileservicepb.ReadPiecesResponse],
-) error {
+func (s service) ReadPieces(stream grpc.BidiStreamingServer[pb.ReadPiecesRequest, pb.ReadPiecesResponse]) error {
 	call := callOf(stream.Context())
 	call.told = true
 	for {
-		request := &fileservicepb.ReadPiecesRequest{}
+		request := &pb.ReadPiecesRequest{}
 		err := stream.RecvMsg(request)
 		if err == io.EOF {
 			return nil
@@ -46,9 +44,7 @@ func (s service) ReadPieces(
 }
 
 // readPieces reads several small ranges, and says which of them it could not read.
-func (s service) readPieces(
-	stream grpc.ServerStream, call *call, request *fileservicepb.ReadPiecesRequest,
-) error {
+func (s service) readPieces(stream grpc.ServerStream, call *call, request *pb.ReadPiecesRequest) error {
 	size := int64(0)
 	for _, piece := range request.GetPieces() {
 		offset, length := piece.GetOffset(), piece.GetLength()
@@ -84,8 +80,8 @@ type readingPieces struct {
 }
 
 // run reads the pieces. Those that follow each other and are of one file have it open together.
-func (r *readingPieces) run(pieces []*fileservicepb.ReadRequest) *fileservicepb.ReadPiecesResponse {
-	response := &fileservicepb.ReadPiecesResponse{}
+func (r *readingPieces) run(pieces []*pb.ReadRequest) *pb.ReadPiecesResponse {
+	response := &pb.ReadPiecesResponse{}
 	for first := 0; first < len(pieces); {
 		end := first + 1
 		for end < len(pieces) && sameFile(pieces[first], pieces[end]) {
@@ -108,12 +104,12 @@ func (r *readingPieces) run(pieces []*fileservicepb.ReadRequest) *fileservicepb.
 	return response
 }
 
-func sameFile(a, b *fileservicepb.ReadRequest) bool {
+func sameFile(a, b *pb.ReadRequest) bool {
 	return a.GetPath() == b.GetPath() && wire.VersionOf(a.GetVersion()) == wire.VersionOf(b.GetVersion())
 }
 
 // file reads pieces of one file, and gives the numbers of those that cannot be. An error is one of all.
-func (r *readingPieces) file(pieces []*fileservicepb.ReadRequest) (failed []uint32, err error) {
+func (r *readingPieces) file(pieces []*pb.ReadRequest) (failed []uint32, err error) {
 	local, err := r.call.open(pieces[0].GetPath())
 	if err != nil {
 		return nil, err
@@ -131,7 +127,7 @@ func (r *readingPieces) file(pieces []*fileservicepb.ReadRequest) (failed []uint
 }
 
 // read appends a piece to the data, all of it or nothing.
-func (r *readingPieces) read(file *os.File, piece *fileservicepb.ReadRequest) bool {
+func (r *readingPieces) read(file *os.File, piece *pb.ReadRequest) bool {
 	end := len(r.data) + int(piece.GetLength())
 	if n, _ := file.ReadAt(r.data[len(r.data):end], piece.GetOffset()); n < int(piece.GetLength()) {
 		return false

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"culvert/fileservice"
-	"culvert/fileservice/internal/fileservicepb"
+	pb "culvert/fileservice/internal/fileservicepb"
 	"culvert/fileservice/internal/filetest"
 )
 
@@ -43,9 +43,9 @@ func TestPipesAreNotOpened(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := fileservice.VersionOf(info)
-	version := &fileservicepb.Version{Size: v.Size, ModifiedUnixNano: v.ModifiedUnixNano, Tag: v.Tag}
-	files, err := client.ReadFiles(t.Context(), &fileservicepb.ReadFilesRequest{
-		Directory: ".", Files: []*fileservicepb.SmallFile{{Name: "pipe", Version: version}},
+	version := &pb.Version{Size: v.Size, ModifiedUnixNano: v.ModifiedUnixNano, Tag: v.Tag}
+	files, err := client.ReadFiles(t.Context(), &pb.ReadFilesRequest{
+		Directory: ".", Files: []*pb.SmallFile{{Name: "pipe", Version: version}},
 	})
 	if err == nil {
 		_, err = files.Recv()
@@ -54,7 +54,7 @@ func TestPipesAreNotOpened(t *testing.T) {
 		t.Error(err)
 	}
 	opened("ReadFiles")
-	_, err = filetest.AskPieces(t.Context(), client, &fileservicepb.ReadRequest{Path: "pipe", Version: version, Length: 1})
+	_, err = filetest.AskPieces(t.Context(), client, &pb.ReadRequest{Path: "pipe", Version: version, Length: 1})
 	if err != nil {
 		t.Error(err)
 	}

@@ -14,13 +14,13 @@ import (
 	"google.golang.org/grpc/mem"
 
 	"culvert/fileservice"
-	"culvert/fileservice/internal/fileservicepb"
+	pb "culvert/fileservice/internal/fileservicepb"
 	"culvert/fileservice/internal/osfile"
 	"culvert/fileservice/internal/wire"
 )
 
 // Stat describes one file.
-func (s service) Stat(ctx context.Context, request *fileservicepb.StatRequest) (*fileservicepb.Entry, error) {
+func (s service) Stat(ctx context.Context, request *pb.StatRequest) (*pb.Entry, error) {
 	local, err := callOf(ctx).open(request.GetPath())
 	if err != nil {
 		return nil, err
@@ -36,9 +36,7 @@ func (s service) Stat(ctx context.Context, request *fileservicepb.StatRequest) (
 const pageEntries = 256
 
 // List gives the entries of a directory, as the file system gives them.
-func (s service) List(
-	request *fileservicepb.ListRequest, stream grpc.ServerStreamingServer[fileservicepb.ListResponse],
-) error {
+func (s service) List(request *pb.ListRequest, stream grpc.ServerStreamingServer[pb.ListResponse]) error {
 	local, err := callOf(stream.Context()).open(request.GetPath())
 	if err != nil {
 		return err
@@ -82,9 +80,7 @@ func (s *Server) openSame(local string, before fs.FileInfo) (*os.File, error) {
 	return file, nil
 }
 
-func (s *Server) listDirectory(
-	dir *os.File, stream grpc.ServerStreamingServer[fileservicepb.ListResponse],
-) error {
+func (s *Server) listDirectory(dir *os.File, stream grpc.ServerStreamingServer[pb.ListResponse]) error {
 	for {
 		entries, err := dir.ReadDir(pageEntries)
 		if err == io.EOF {
@@ -93,7 +89,7 @@ func (s *Server) listDirectory(
 		if err != nil {
 			return err
 		}
-		page := &fileservicepb.ListResponse{}
+		page := &pb.ListResponse{}
 		for _, entry := range entries {
 			if !fileservice.IsName(entry.Name()) {
 				page.Unnamable++
@@ -121,7 +117,7 @@ func (s *Server) listDirectory(
 }
 
 // openVersion opens a regular file of which it knows the version.
-func (s *Server) openVersion(local string, want *fileservicepb.Version) (*os.File, fileservice.Version, error) {
+func (s *Server) openVersion(local string, want *pb.Version) (*os.File, fileservice.Version, error) {
 	before, err := s.config.Root.Lstat(local)
 	if err != nil {
 		return nil, fileservice.Version{}, err
@@ -150,9 +146,7 @@ func unchanged(file *os.File, version fileservice.Version) error {
 }
 
 // Read sends a range of a file, read by read, each checked against the version before it goes out.
-func (s service) Read(
-	request *fileservicepb.ReadRequest, stream grpc.ServerStreamingServer[fileservicepb.ReadResponse],
-) error {
+func (s service) Read(request *pb.ReadRequest, stream grpc.ServerStreamingServer[pb.ReadResponse]) error {
 	call := callOf(stream.Context())
 	local, err := call.open(request.GetPath())
 	if err != nil {

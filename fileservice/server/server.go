@@ -17,7 +17,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 
-	"culvert/fileservice/internal/fileservicepb"
+	pb "culvert/fileservice/internal/fileservicepb"
 	"culvert/fileservice/internal/traffic"
 	"culvert/fileservice/internal/wire"
 	"culvert/internal/publish"
@@ -146,7 +146,7 @@ type Server struct {
 
 // service has the methods of fileservice.proto. Only gRPC calls them.
 type service struct {
-	fileservicepb.UnimplementedFileServiceServer
+	pb.UnimplementedFileServiceServer
 	*Server
 }
 
@@ -196,7 +196,7 @@ func New(config Config) (*Server, error) {
 	}
 	s.conns.init(&s.config)
 	s.grpc = grpc.NewServer(s.options()...)
-	fileservicepb.RegisterFileServiceServer(s.grpc, service{Server: s})
+	pb.RegisterFileServiceServer(s.grpc, service{Server: s})
 	healthpb.RegisterHealthServer(s.grpc, s.health)
 	if config.Reflection {
 		reflection.Register(s.grpc)

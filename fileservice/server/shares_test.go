@@ -15,7 +15,7 @@ import (
 
 	"culvert/fileservice"
 	"culvert/fileservice/client"
-	"culvert/fileservice/internal/fileservicepb"
+	pb "culvert/fileservice/internal/fileservicepb"
 	"culvert/fileservice/internal/filetest"
 	"culvert/fileservice/server"
 	"culvert/secureconn"
@@ -56,7 +56,7 @@ func (p *peers) connect(t *testing.T, peer int) *client.Client {
 }
 
 // raw makes another connection of a peer, which keeps to no rules but those of gRPC.
-func (p *peers) raw(t *testing.T, peer int) fileservicepb.FileServiceClient {
+func (p *peers) raw(t *testing.T, peer int) pb.FileServiceClient {
 	t.Helper()
 	dial := p.dialer(peer)
 	conn, err := grpc.NewClient("passthrough:///x", grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -65,7 +65,7 @@ func (p *peers) raw(t *testing.T, peer int) fileservicepb.FileServiceClient {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	return fileservicepb.NewFileServiceClient(conn)
+	return pb.NewFileServiceClient(conn)
 }
 
 // TestGreedyConnectionsShare has one peer ask for all buffers, over two connections, and take nothing of what comes.
@@ -79,7 +79,7 @@ func TestGreedyConnectionsShare(t *testing.T) {
 	for range 2 {
 		client := p.raw(t, 0)
 		for range 8 {
-			stream, err := client.Read(t.Context(), &fileservicepb.ReadRequest{Path: "file", Length: 4 << 20})
+			stream, err := client.Read(t.Context(), &pb.ReadRequest{Path: "file", Length: 4 << 20})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -103,9 +103,9 @@ func TestManyUploadsShare(t *testing.T) {
 	for peer := range greedy {
 		client, begun := p.raw(t, peer), 0
 		for i := range most {
-			_, err := client.QueryWriteStatus(t.Context(), &fileservicepb.QueryWriteStatusRequest{
+			_, err := client.QueryWriteStatus(t.Context(), &pb.QueryWriteStatusRequest{
 				Path:    string(rune('a'+peer)) + string(rune('a'+i/26)) + string(rune('a'+i%26)),
-				Version: &fileservicepb.Version{Size: version.Size},
+				Version: &pb.Version{Size: version.Size},
 			})
 			if err == nil {
 				begun++
@@ -145,7 +145,7 @@ func TestManyDraftsShare(t *testing.T) {
 	for peer := range greedy {
 		client, begun := p.raw(t, peer), 0
 		for range most/2 + 2 {
-			_, err := client.OpenDraft(t.Context(), &fileservicepb.OpenDraftRequest{Path: "file", Create: true})
+			_, err := client.OpenDraft(t.Context(), &pb.OpenDraftRequest{Path: "file", Create: true})
 			if err == nil {
 				begun++
 			}
@@ -164,7 +164,7 @@ func TestManyConnectionsShare(t *testing.T) {
 	p := listenTo(t, 3, dir, func(c *server.Config) { c.MaxConnections = 6 })
 	for peer := range 2 {
 		for range 6 {
-			stream, err := p.raw(t, peer).Read(t.Context(), &fileservicepb.ReadRequest{Path: "file", Length: 4 << 20})
+			stream, err := p.raw(t, peer).Read(t.Context(), &pb.ReadRequest{Path: "file", Length: 4 << 20})
 			if err == nil {
 				_, err = stream.Header()
 			}
@@ -188,12 +188,12 @@ func TestSlowPushesHoldNothing(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	version := &fileservicepb.Version{Size: fileservice.BlockSize}
+	version := &pb.Version{Size: fileservice.BlockSize}
 	for peer := range slow {
 		client := p.raw(t, peer)
 		for i := range calls {
 			name := string(rune('a'+peer)) + string(rune('a'+i))
-			query := &fileservicepb.QueryWriteStatusRequest{Path: name, Version: version}
+			query := &pb.QueryWriteStatusRequest{Path: name, Version: version}
 			if _, err := client.QueryWriteStatus(ctx, query); err != nil {
 				t.Fatal(err)
 			}
@@ -201,12 +201,12 @@ func TestSlowPushesHoldNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = blocks.Send(&fileservicepb.WriteRequest{Path: name, Version: version, Data: make([]byte, 1000)})
+			err = blocks.Send(&pb.WriteRequest{Path: name, Version: version, Data: make([]byte, 1000)})
 			files, openErr := client.WriteFiles(ctx)
 			if err = errors.Join(err, openErr); err != nil {
 				t.Fatal(err)
 			}
-			if err := files.Send(&fileservicepb.WriteFilesRequest{Directory: "."}); err != nil {
+			if err := files.Send(&pb.WriteFilesRequest{Directory: "."}); err != nil {
 				t.Fatal(err)
 			}
 		}

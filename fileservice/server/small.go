@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/mem"
 
 	"culvert/fileservice"
-	"culvert/fileservice/internal/fileservicepb"
+	pb "culvert/fileservice/internal/fileservicepb"
 	"culvert/fileservice/internal/osfile"
 	"culvert/fileservice/internal/receive"
 	"culvert/fileservice/internal/wire"
@@ -22,7 +22,7 @@ import (
 
 // ReadFiles sends small files of one directory.
 func (s service) ReadFiles(
-	request *fileservicepb.ReadFilesRequest, stream grpc.ServerStreamingServer[fileservicepb.ReadFilesResponse],
+	request *pb.ReadFilesRequest, stream grpc.ServerStreamingServer[pb.ReadFilesResponse],
 ) error {
 	call := callOf(stream.Context())
 	local, err := call.open(request.GetDirectory())
@@ -84,7 +84,7 @@ func (r *readingFiles) send(files []fileservice.SmallFile) (left []fileservice.S
 		return nil, err
 	}
 	data, used := buffer.buffer.Extend(wire.MessageSize), 0
-	page := &fileservicepb.ReadFilesResponse{}
+	page := &pb.ReadFilesResponse{}
 	for ; len(files) > 0; files = files[1:] {
 		size := int(files[0].Version.Size)
 		if used+size > len(data) {
@@ -111,9 +111,7 @@ func (r *readingFiles) send(files []fileservice.SmallFile) (left []fileservice.S
 }
 
 // WriteFiles takes small files of one directory. It holds a buffer only while it has something to write.
-func (s service) WriteFiles(
-	stream grpc.ClientStreamingServer[fileservicepb.WriteFilesRequest, fileservicepb.WriteFilesResponse],
-) error {
+func (s service) WriteFiles(stream grpc.ClientStreamingServer[pb.WriteFilesRequest, pb.WriteFilesResponse]) error {
 	if !s.config.Writable {
 		return errNotWritable
 	}
@@ -130,7 +128,7 @@ func (s service) WriteFiles(
 	if err := w.small.Close(); err != nil {
 		return err
 	}
-	response := &fileservicepb.WriteFilesResponse{}
+	response := &pb.WriteFilesResponse{}
 	for _, err := range errs {
 		response.Files = append(response.Files, wire.ResultOf(err))
 	}
@@ -195,7 +193,7 @@ func (w *writingFiles) free() {
 // receive takes all messages.
 func (w *writingFiles) receive(next func(any) error) error {
 	for {
-		page := &fileservicepb.WriteFilesRequest{}
+		page := &pb.WriteFilesRequest{}
 		message := &wire.Incoming{Room: w.room, Fields: page}
 		err := next(message)
 		if err == io.EOF && w.small != nil {
@@ -219,7 +217,7 @@ func (w *writingFiles) receive(next func(any) error) error {
 	}
 }
 
-func (w *writingFiles) open(page *fileservicepb.WriteFilesRequest) error {
+func (w *writingFiles) open(page *pb.WriteFilesRequest) error {
 	s := w.server
 	if err := w.enter(); err != nil {
 		return err
@@ -242,7 +240,7 @@ func (w *writingFiles) open(page *fileservicepb.WriteFilesRequest) error {
 }
 
 // take takes the files of a message.
-func (w *writingFiles) take(files []*fileservicepb.NewFile, data []byte) error {
+func (w *writingFiles) take(files []*pb.NewFile, data []byte) error {
 	if len(files)+len(w.small.Files) > fileservice.MaxSmallFiles {
 		return fmt.Errorf("%w: too many files in one call", fs.ErrInvalid)
 	}

@@ -6,11 +6,11 @@ import (
 	"os"
 	"syscall"
 
-	"culvert/fileservice/internal/fileservicepb"
+	pb "culvert/fileservice/internal/fileservicepb"
 )
 
 // spaceOf asks for the room in the file system of an open directory.
-func spaceOf(dir *os.File) (*fileservicepb.SpaceResponse, error) {
+func spaceOf(dir *os.File) (*pb.SpaceResponse, error) {
 	var stat syscall.Statfs_t
 	for {
 		err := syscall.Fstatfs(int(dir.Fd()), &stat)
@@ -21,7 +21,7 @@ func spaceOf(dir *os.File) (*fileservicepb.SpaceResponse, error) {
 			return nil, &os.PathError{Op: "fstatfs", Path: dir.Name(), Err: err}
 		}
 		size := uint64(stat.Bsize)
-		return &fileservicepb.SpaceResponse{
+		return &pb.SpaceResponse{
 			Total: stat.Blocks * size, Free: stat.Bfree * size, Available: stat.Bavail * size,
 		}, nil
 	}

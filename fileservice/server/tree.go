@@ -12,25 +12,21 @@ import (
 
 	"culvert/fileservice"
 	"culvert/fileservice/internal/draft"
-	"culvert/fileservice/internal/fileservicepb"
+	pb "culvert/fileservice/internal/fileservicepb"
 	"culvert/internal/publish"
 )
 
 // Remove removes a file, a link, or an empty directory.
-func (s service) Remove(
-	ctx context.Context, request *fileservicepb.RemoveRequest,
-) (*fileservicepb.RemoveResponse, error) {
+func (s service) Remove(ctx context.Context, request *pb.RemoveRequest) (*pb.RemoveResponse, error) {
 	local, err := s.writable(callOf(ctx), request.GetPath())
 	if err != nil {
 		return nil, err
 	}
-	return &fileservicepb.RemoveResponse{}, s.removeEmpty(local)
+	return &pb.RemoveResponse{}, s.removeEmpty(local)
 }
 
 // Rename gives a file, a link or a directory another path.
-func (s service) Rename(
-	ctx context.Context, request *fileservicepb.RenameRequest,
-) (*fileservicepb.RenameResponse, error) {
+func (s service) Rename(ctx context.Context, request *pb.RenameRequest) (*pb.RenameResponse, error) {
 	call := callOf(ctx)
 	to, err := s.writable(call, request.GetNewPath())
 	if err != nil {
@@ -45,7 +41,7 @@ func (s service) Rename(
 	} else {
 		err = publish.Rename(s.config.Root, from, to)
 	}
-	return &fileservicepb.RenameResponse{}, err
+	return &pb.RenameResponse{}, err
 }
 
 // renameOver replaces what is there: a file, or an empty directory by a directory, which Root.Rename does not.
@@ -80,8 +76,8 @@ func (s *Server) removeEmpty(local string) error {
 
 // SetAttributes sets permissions and times of a file or a directory.
 func (s service) SetAttributes(
-	ctx context.Context, request *fileservicepb.SetAttributesRequest,
-) (*fileservicepb.SetAttributesResponse, error) {
+	ctx context.Context, request *pb.SetAttributesRequest,
+) (*pb.SetAttributesResponse, error) {
 	local, info, err := s.writableOrRoot(callOf(ctx), request.GetPath())
 	if err != nil {
 		return nil, err
@@ -98,7 +94,7 @@ func (s service) SetAttributes(
 	if !accessed.IsZero() || !modified.IsZero() {
 		err = s.config.Root.Chtimes(local, accessed, modified)
 	}
-	return &fileservicepb.SetAttributesResponse{}, err
+	return &pb.SetAttributesResponse{}, err
 }
 
 // permissionsOf leaves out what is none, such as the bit that lets a program run as somebody else.
@@ -128,8 +124,8 @@ func (s *Server) writableOrRoot(call *call, name string) (local string, info fs.
 
 // SyncDirectory makes durable what has changed in a directory.
 func (s service) SyncDirectory(
-	ctx context.Context, request *fileservicepb.SyncDirectoryRequest,
-) (*fileservicepb.SyncDirectoryResponse, error) {
+	ctx context.Context, request *pb.SyncDirectoryRequest,
+) (*pb.SyncDirectoryResponse, error) {
 	local, info, err := s.writableOrRoot(callOf(ctx), request.GetPath())
 	if err != nil {
 		return nil, err
@@ -137,5 +133,5 @@ func (s service) SyncDirectory(
 	if !info.IsDir() {
 		return nil, fmt.Errorf("%w: not a directory", fs.ErrInvalid)
 	}
-	return &fileservicepb.SyncDirectoryResponse{}, publish.SyncDir(s.config.Root, local)
+	return &pb.SyncDirectoryResponse{}, publish.SyncDir(s.config.Root, local)
 }

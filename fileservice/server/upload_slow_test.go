@@ -12,7 +12,7 @@ import (
 
 	"culvert/fileservice"
 	"culvert/fileservice/client"
-	"culvert/fileservice/internal/fileservicepb"
+	pb "culvert/fileservice/internal/fileservicepb"
 	"culvert/fileservice/internal/filetest"
 )
 
@@ -61,10 +61,10 @@ func TestUploadBesideASlowOne(t *testing.T) {
 		}
 	}()
 	old := newSource(2 * fileservice.BlockSize)
-	active := beginWriteOn(t, dir, address, fileservicepb.NewFileServiceClient(conn), old)
+	active := beginWriteOn(t, dir, address, pb.NewFileServiceClient(conn), old)
 	close(slow)
 	sent := make(chan error, 1)
-	go func() { sent <- active.Send(&fileservicepb.WriteRequest{Data: old.block(1)[1:][:1<<18]}) }()
+	go func() { sent <- active.Send(&pb.WriteRequest{Data: old.block(1)[1:][:1<<18]}) }()
 
 	client := filetest.Connect(t, client.Config{Dial: filetest.Dialer(address)})
 	_, err = client.QueryWrite(t.Context(), "file", newSource(5).version, false)

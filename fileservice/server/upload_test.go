@@ -19,7 +19,7 @@ import (
 
 	"culvert/fileservice"
 	"culvert/fileservice/client"
-	"culvert/fileservice/internal/fileservicepb"
+	pb "culvert/fileservice/internal/fileservicepb"
 	"culvert/fileservice/internal/filetest"
 	"culvert/internal/testkit"
 )
@@ -223,7 +223,7 @@ func TestUploadOfAnotherVersion(t *testing.T) {
 }
 
 // write sends messages as they are.
-func write(ctx context.Context, c fileservicepb.FileServiceClient, messages ...*fileservicepb.WriteRequest) error {
+func write(ctx context.Context, c pb.FileServiceClient, messages ...*pb.WriteRequest) error {
 	stream, err := c.Write(ctx)
 	if err != nil {
 		return err
@@ -242,22 +242,22 @@ func TestUploadsThatLie(t *testing.T) {
 	dir := t.TempDir()
 	address := filetest.Listen(t, dir, filetest.Writable)
 	client := filetest.Raw(t, address)
-	version := &fileservicepb.Version{Size: fileservice.BlockSize + 5}
+	version := &pb.Version{Size: fileservice.BlockSize + 5}
 	begin := func() {
 		t.Helper()
-		query := &fileservicepb.QueryWriteStatusRequest{Path: "file", Version: version}
+		query := &pb.QueryWriteStatusRequest{Path: "file", Version: version}
 		if _, err := client.QueryWriteStatus(t.Context(), query); err != nil {
 			t.Fatal(err)
 		}
 	}
 	part, rest := make([]byte, 256<<10), []byte("hello")
-	head := func(block int64, data, hash []byte) *fileservicepb.WriteRequest {
-		return &fileservicepb.WriteRequest{Path: "file", Version: version, FirstBlock: block, Data: data, Hash: hash}
+	head := func(block int64, data, hash []byte) *pb.WriteRequest {
+		return &pb.WriteRequest{Path: "file", Version: version, FirstBlock: block, Data: data, Hash: hash}
 	}
-	more := func(data, hash []byte) *fileservicepb.WriteRequest {
-		return &fileservicepb.WriteRequest{Data: data, Hash: hash}
+	more := func(data, hash []byte) *pb.WriteRequest {
+		return &pb.WriteRequest{Data: data, Hash: hash}
 	}
-	type messages = []*fileservicepb.WriteRequest
+	type messages = []*pb.WriteRequest
 	full, last := filetest.SumOf(make([]byte, fileservice.BlockSize), 0, version.GetSize()), filetest.SumOf(rest, 1, version.GetSize())
 	for what, c := range map[string]struct {
 		want codes.Code
@@ -274,7 +274,7 @@ func TestUploadsThatLie(t *testing.T) {
 		"more at the end":    {codes.InvalidArgument, messages{head(1, rest, last), more(rest, nil)}},
 		"nothing":            {codes.Unknown, nil},
 		"a version of its own": {codes.FailedPrecondition, messages{{
-			Path: "file", Version: &fileservicepb.Version{Size: 5}, Data: rest, Hash: last,
+			Path: "file", Version: &pb.Version{Size: 5}, Data: rest, Hash: last,
 		}}},
 		"one that has not begun": {codes.FailedPrecondition, messages{{
 			Path: "other", Version: version, FirstBlock: 1, Data: rest, Hash: last,
@@ -293,7 +293,7 @@ func TestUploadsThatLie(t *testing.T) {
 	if err := write(t.Context(), client, good...); err != nil {
 		t.Fatal(err)
 	}
-	_, err := client.FinishWrite(t.Context(), &fileservicepb.FinishWriteRequest{
+	_, err := client.FinishWrite(t.Context(), &pb.FinishWriteRequest{
 		Path: "file", Version: version, Root: make([]byte, 32),
 	})
 	if status.Code(err) != codes.DataLoss {
@@ -324,7 +324,7 @@ func TestUploadBesideALostCall(t *testing.T) {
 	dir := t.TempDir()
 	address := filetest.Listen(t, dir, filetest.Writable)
 	s := newSource(2 * fileservice.BlockSize)
-	version := &fileservicepb.Version{
+	version := &pb.Version{
 		Size: s.version.Size, ModifiedUnixNano: s.version.ModifiedUnixNano, Tag: s.version.Tag,
 	}
 	client := filetest.Connect(t, client.Config{Dial: filetest.Dialer(address)})
@@ -335,7 +335,7 @@ func TestUploadBesideALostCall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	head, last := &fileservicepb.WriteRequest{Path: "file", Version: version}, s.block(1)
+	head, last := &pb.WriteRequest{Path: "file", Version: version}, s.block(1)
 	for i := range 4 {
 		head.Data = s.block(0)[i<<18:][:1<<18]
 		if i == 3 {
@@ -344,9 +344,9 @@ func TestUploadBesideALostCall(t *testing.T) {
 		if err := lost.Send(head); err != nil {
 			t.Fatal(err)
 		}
-		head = &fileservicepb.WriteRequest{}
+		head = &pb.WriteRequest{}
 	}
-	if err := lost.Send(&fileservicepb.WriteRequest{Data: last[:1<<18]}); err != nil {
+	if err := lost.Send(&pb.WriteRequest{Data: last[:1<<18]}); err != nil {
 		t.Fatal(err)
 	}
 	// The server has taken the block, so that it knows of the call.
@@ -361,7 +361,7 @@ func TestUploadBesideALostCall(t *testing.T) {
 		t.Error(err)
 	}
 	for i := 1; i < 4; i++ {
-		message := &fileservicepb.WriteRequest{Data: last[i<<18:][:1<<18]}
+		message := &pb.WriteRequest{Data: last[i<<18:][:1<<18]}
 		if i == 3 {
 			message.Hash = s.hash(1)
 		}

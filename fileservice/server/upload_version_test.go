@@ -14,7 +14,7 @@ import (
 
 	"culvert/fileservice"
 	"culvert/fileservice/client"
-	"culvert/fileservice/internal/fileservicepb"
+	pb "culvert/fileservice/internal/fileservicepb"
 	"culvert/fileservice/internal/filetest"
 	"culvert/fileservice/server"
 	"culvert/internal/testkit"
@@ -27,9 +27,7 @@ func beginWrite(t *testing.T, dir, address string, s source) writeStream {
 }
 
 // beginWriteOn is beginWrite on a connection.
-func beginWriteOn(
-	t *testing.T, dir, address string, service fileservicepb.FileServiceClient, s source,
-) writeStream {
+func beginWriteOn(t *testing.T, dir, address string, service pb.FileServiceClient, s source) writeStream {
 	t.Helper()
 	client := filetest.Connect(t, client.Config{Dial: filetest.Dialer(address)})
 	if _, err := client.QueryWrite(t.Context(), "file", s.version, false); err != nil {
@@ -39,7 +37,7 @@ func beginWriteOn(
 	if err != nil {
 		t.Fatal(err)
 	}
-	message := &fileservicepb.WriteRequest{Path: "file", Version: &fileservicepb.Version{
+	message := &pb.WriteRequest{Path: "file", Version: &pb.Version{
 		Size: s.version.Size, ModifiedUnixNano: s.version.ModifiedUnixNano, Tag: s.version.Tag,
 	}}
 	for i := range 4 {
@@ -50,9 +48,9 @@ func beginWriteOn(
 		if err := stream.Send(message); err != nil {
 			t.Fatal(err)
 		}
-		message = &fileservicepb.WriteRequest{}
+		message = &pb.WriteRequest{}
 	}
-	if err := stream.Send(&fileservicepb.WriteRequest{Data: s.block(1)[:1]}); err != nil {
+	if err := stream.Send(&pb.WriteRequest{Data: s.block(1)[:1]}); err != nil {
 		t.Fatal(err)
 	}
 	testkit.WaitFor(t, "the block is written", func() bool {
@@ -62,13 +60,13 @@ func beginWriteOn(
 	return stream
 }
 
-type writeStream = grpc.ClientStreamingClient[fileservicepb.WriteRequest, fileservicepb.WriteResponse]
+type writeStream = grpc.ClientStreamingClient[pb.WriteRequest, pb.WriteResponse]
 
 // sendRest sends the rest of a block, with its hash.
 func sendRest(t *testing.T, stream writeStream, rest, hash []byte) {
 	t.Helper()
 	for len(rest) > 0 {
-		message := &fileservicepb.WriteRequest{Data: rest[:min(len(rest), 1<<18)]}
+		message := &pb.WriteRequest{Data: rest[:min(len(rest), 1<<18)]}
 		if rest = rest[len(message.Data):]; len(rest) == 0 {
 			message.Hash = hash
 		}
@@ -130,7 +128,7 @@ func TestUploadBesideAnActiveOne(t *testing.T) {
 		case err = <-asked:
 			answered = true
 		case <-ticker.C:
-			if err := active.Send(&fileservicepb.WriteRequest{Data: rest[:1]}); err != nil {
+			if err := active.Send(&pb.WriteRequest{Data: rest[:1]}); err != nil {
 				t.Fatal(err)
 			}
 			rest = rest[1:]

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc"
 
 	"culvert/fileservice"
-	"culvert/fileservice/internal/fileservicepb"
+	pb "culvert/fileservice/internal/fileservicepb"
 	"culvert/fileservice/internal/osfile"
 	"culvert/fileservice/internal/wire"
 	"culvert/internal/publish"
@@ -55,8 +55,8 @@ func checkReserved(name string) error {
 
 // MakeDirectory makes a directory, which may be there already.
 func (s service) MakeDirectory(
-	ctx context.Context, request *fileservicepb.MakeDirectoryRequest,
-) (*fileservicepb.MakeDirectoryResponse, error) {
+	ctx context.Context, request *pb.MakeDirectoryRequest,
+) (*pb.MakeDirectoryResponse, error) {
 	local, err := s.writable(callOf(ctx), request.GetPath())
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (s service) MakeDirectory(
 	if err == nil && !info.IsDir() {
 		err = fmt.Errorf("%w: it is not a directory", fs.ErrExist)
 	}
-	return &fileservicepb.MakeDirectoryResponse{}, err
+	return &pb.MakeDirectoryResponse{}, err
 }
 
 // maxRanges is how many ranges of committed blocks one answer has.
@@ -87,8 +87,8 @@ const maxRanges = 4096
 
 // QueryWriteStatus begins an upload, or finds one.
 func (s service) QueryWriteStatus(
-	ctx context.Context, request *fileservicepb.QueryWriteStatusRequest,
-) (*fileservicepb.QueryWriteStatusResponse, error) {
+	ctx context.Context, request *pb.QueryWriteStatusRequest,
+) (*pb.QueryWriteStatusResponse, error) {
 	call := callOf(ctx)
 	local, version, err := s.target(call, request.GetPath(), request.GetVersion())
 	if err != nil {
@@ -103,20 +103,18 @@ func (s service) QueryWriteStatus(
 	if err := up.Commit(); err != nil {
 		return nil, err
 	}
-	response := &fileservicepb.QueryWriteStatusResponse{}
+	response := &pb.QueryWriteStatusResponse{}
 	for _, r := range up.Committed() {
 		if len(response.Committed) == maxRanges {
 			break
 		}
-		response.Committed = append(response.Committed, &fileservicepb.BlockRange{FirstBlock: r.First, Blocks: r.Count})
+		response.Committed = append(response.Committed, &pb.BlockRange{FirstBlock: r.First, Blocks: r.Count})
 	}
 	return response, nil
 }
 
 // target checks what an upload is named by.
-func (s *Server) target(
-	call *call, name string, m *fileservicepb.Version,
-) (local string, version fileservice.Version, err error) {
+func (s *Server) target(call *call, name string, m *pb.Version) (local string, version fileservice.Version, err error) {
 	if local, err = s.writable(call, name); err != nil {
 		return "", fileservice.Version{}, err
 	}
@@ -128,14 +126,12 @@ func (s *Server) target(
 }
 
 // Write takes consecutive blocks. It holds a buffer only while it has all of a block to write.
-func (s service) Write(
-	stream grpc.ClientStreamingServer[fileservicepb.WriteRequest, fileservicepb.WriteResponse],
-) error {
+func (s service) Write(stream grpc.ClientStreamingServer[pb.WriteRequest, pb.WriteResponse]) error {
 	if !s.config.Writable {
 		return errNotWritable
 	}
 	call := callOf(stream.Context())
-	head := &fileservicepb.WriteRequest{}
+	head := &pb.WriteRequest{}
 	held := &heldBlock{}
 	defer held.free()
 	if err := held.add(stream.RecvMsg, head); err != nil {
@@ -182,7 +178,7 @@ func (s service) Write(
 	if more {
 		return fmt.Errorf("%w: blocks behind the end of the file", fs.ErrInvalid)
 	}
-	return stream.SendAndClose(&fileservicepb.WriteResponse{Blocks: block - head.GetFirstBlock()})
+	return stream.SendAndClose(&pb.WriteResponse{Blocks: block - head.GetFirstBlock()})
 }
 
 // writeHeld writes a block that has come, if it has its hash.
@@ -218,7 +214,7 @@ type heldBlock struct {
 }
 
 // add receives another message.
-func (b *heldBlock) add(receive func(any) error, fields *fileservicepb.WriteRequest) error {
+func (b *heldBlock) add(receive func(any) error, fields *pb.WriteRequest) error {
 	part := wire.Incoming{Hold: true}
 	if fields != nil {
 		part.Fields = fields
@@ -307,9 +303,7 @@ func (b *heldBlock) free() {
 }
 
 // FinishWrite gives a file its name.
-func (s service) FinishWrite(
-	ctx context.Context, request *fileservicepb.FinishWriteRequest,
-) (*fileservicepb.Entry, error) {
+func (s service) FinishWrite(ctx context.Context, request *pb.FinishWriteRequest) (*pb.Entry, error) {
 	call := callOf(ctx)
 	local, version, err := s.target(call, request.GetPath(), request.GetVersion())
 	if err != nil {

@@ -8,60 +8,52 @@ import (
 
 	"culvert/fileservice"
 	"culvert/fileservice/client"
-	"culvert/fileservice/internal/fileservicepb"
+	pb "culvert/fileservice/internal/fileservicepb"
 )
 
 // Liar is a server that answers as a test wants it to.
 type Liar struct {
-	fileservicepb.UnimplementedFileServiceServer
-	OnStat   func() (*fileservicepb.Entry, error)
-	OnOpen   func() *fileservicepb.OpenResponse
+	pb.UnimplementedFileServiceServer
+	OnStat   func() (*pb.Entry, error)
+	OnOpen   func() *pb.OpenResponse
 	OnLink   func() string
-	OnSpace  func() *fileservicepb.SpaceResponse
-	OnList   func(send func(*fileservicepb.ListResponse) error) error
-	OnRead   func(request *fileservicepb.ReadRequest, send func(*fileservicepb.ReadResponse) error) error
-	OnPieces func(*fileservicepb.ReadPiecesRequest) *fileservicepb.ReadPiecesResponse
-	OnQuery  func() *fileservicepb.QueryWriteStatusResponse
-	OnWrite  func(receive func() (*fileservicepb.WriteRequest, error)) (*fileservicepb.WriteResponse, error)
+	OnSpace  func() *pb.SpaceResponse
+	OnList   func(send func(*pb.ListResponse) error) error
+	OnRead   func(request *pb.ReadRequest, send func(*pb.ReadResponse) error) error
+	OnPieces func(*pb.ReadPiecesRequest) *pb.ReadPiecesResponse
+	OnQuery  func() *pb.QueryWriteStatusResponse
+	OnWrite  func(receive func() (*pb.WriteRequest, error)) (*pb.WriteResponse, error)
 }
 
-func (l *Liar) Stat(context.Context, *fileservicepb.StatRequest) (*fileservicepb.Entry, error) {
+func (l *Liar) Stat(context.Context, *pb.StatRequest) (*pb.Entry, error) {
 	return l.OnStat()
 }
 
-func (l *Liar) Open(context.Context, *fileservicepb.OpenRequest) (*fileservicepb.OpenResponse, error) {
+func (l *Liar) Open(context.Context, *pb.OpenRequest) (*pb.OpenResponse, error) {
 	return l.OnOpen(), nil
 }
 
-func (l *Liar) ReadLink(context.Context, *fileservicepb.ReadLinkRequest) (*fileservicepb.ReadLinkResponse, error) {
-	return &fileservicepb.ReadLinkResponse{Target: l.OnLink()}, nil
+func (l *Liar) ReadLink(context.Context, *pb.ReadLinkRequest) (*pb.ReadLinkResponse, error) {
+	return &pb.ReadLinkResponse{Target: l.OnLink()}, nil
 }
 
-func (l *Liar) Space(context.Context, *fileservicepb.SpaceRequest) (*fileservicepb.SpaceResponse, error) {
+func (l *Liar) Space(context.Context, *pb.SpaceRequest) (*pb.SpaceResponse, error) {
 	return l.OnSpace(), nil
 }
 
-func (l *Liar) List(
-	_ *fileservicepb.ListRequest, stream grpc.ServerStreamingServer[fileservicepb.ListResponse],
-) error {
+func (l *Liar) List(_ *pb.ListRequest, stream grpc.ServerStreamingServer[pb.ListResponse]) error {
 	return l.OnList(stream.Send)
 }
 
-func (l *Liar) Read(
-	request *fileservicepb.ReadRequest, stream grpc.ServerStreamingServer[fileservicepb.ReadResponse],
-) error {
+func (l *Liar) Read(request *pb.ReadRequest, stream grpc.ServerStreamingServer[pb.ReadResponse]) error {
 	return l.OnRead(request, stream.Send)
 }
 
-func (l *Liar) QueryWriteStatus(
-	context.Context, *fileservicepb.QueryWriteStatusRequest,
-) (*fileservicepb.QueryWriteStatusResponse, error) {
+func (l *Liar) QueryWriteStatus(context.Context, *pb.QueryWriteStatusRequest) (*pb.QueryWriteStatusResponse, error) {
 	return l.OnQuery(), nil
 }
 
-func (l *Liar) Write(
-	stream grpc.ClientStreamingServer[fileservicepb.WriteRequest, fileservicepb.WriteResponse],
-) error {
+func (l *Liar) Write(stream grpc.ClientStreamingServer[pb.WriteRequest, pb.WriteResponse]) error {
 	response, err := l.OnWrite(stream.Recv)
 	if err != nil {
 		return err
@@ -70,15 +62,15 @@ func (l *Liar) Write(
 }
 
 // Lie serves a liar, with the codec that gRPC brings along, and gives a client of it.
-func Lie(t *testing.T, l fileservicepb.FileServiceServer) *client.Client {
+func Lie(t *testing.T, l pb.FileServiceServer) *client.Client {
 	t.Helper()
 	return Connect(t, client.Config{Dial: Dialer(LieAt(t, l)), MaxEntries: 1000})
 }
 
-func LieAt(t *testing.T, l fileservicepb.FileServiceServer) (address string) {
+func LieAt(t *testing.T, l pb.FileServiceServer) (address string) {
 	t.Helper()
 	server := grpc.NewServer(grpc.MaxSendMsgSize(64<<20), grpc.MaxRecvMsgSize(64<<20))
-	fileservicepb.RegisterFileServiceServer(server, l)
+	pb.RegisterFileServiceServer(server, l)
 	listener := ListenLocally(t)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
@@ -91,8 +83,8 @@ func LieAt(t *testing.T, l fileservicepb.FileServiceServer) (address string) {
 	return listener.Addr().String()
 }
 
-func Entry(name string, size int64) *fileservicepb.Entry {
-	return &fileservicepb.Entry{Name: name, Mode: 0o100644, Version: &fileservicepb.Version{Size: size}}
+func Entry(name string, size int64) *pb.Entry {
+	return &pb.Entry{Name: name, Mode: 0o100644, Version: &pb.Version{Size: size}}
 }
 
 func SumOf(block []byte, number, fileSize int64) []byte {

@@ -42,9 +42,7 @@ func ListenLocally(t testing.TB) net.Listener {
 }
 
 // StartServer serves on a listener. The test ends that, and then takes what Serve has given.
-func StartServer(
-	t testing.TB, listener net.Listener, config server.Config,
-) (srv *server.Server, served <-chan error) {
+func StartServer(t testing.TB, listener net.Listener, config server.Config) (srv *server.Server, served <-chan error) {
 	t.Helper()
 	srv, err := server.New(config)
 	if err != nil {

@@ -6,12 +6,10 @@ import (
 
 	"google.golang.org/grpc"
 
-	"culvert/fileservice/internal/fileservicepb"
+	pb "culvert/fileservice/internal/fileservicepb"
 )
 
-func (l *Liar) ReadPieces(
-	stream grpc.BidiStreamingServer[fileservicepb.ReadPiecesRequest, fileservicepb.ReadPiecesResponse],
-) error {
+func (l *Liar) ReadPieces(stream grpc.BidiStreamingServer[pb.ReadPiecesRequest, pb.ReadPiecesResponse]) error {
 	for {
 		request, err := stream.Recv()
 		if err == io.EOF {
@@ -32,15 +30,15 @@ func (l *Liar) ReadPieces(
 
 // AskPieces sends one request.
 func AskPieces(
-	ctx context.Context, client fileservicepb.FileServiceClient, pieces ...*fileservicepb.ReadRequest,
-) (*fileservicepb.ReadPiecesResponse, error) {
+	ctx context.Context, client pb.FileServiceClient, pieces ...*pb.ReadRequest,
+) (*pb.ReadPiecesResponse, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stream, err := client.ReadPieces(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := stream.Send(&fileservicepb.ReadPiecesRequest{Pieces: pieces}); err != nil && err != io.EOF {
+	if err := stream.Send(&pb.ReadPiecesRequest{Pieces: pieces}); err != nil && err != io.EOF {
 		return nil, err
 	}
 	return stream.Recv()

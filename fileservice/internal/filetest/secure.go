@@ -18,9 +18,7 @@ func NewKey(t testing.TB) (ed25519.PrivateKey, string) {
 }
 
 // ListenSecurely serves a directory to one peer.
-func ListenSecurely(
-	t testing.TB, dir string, key ed25519.PrivateKey, peer string, change func(*server.Config),
-) string {
+func ListenSecurely(t testing.TB, dir string, key ed25519.PrivateKey, peer string, change func(*server.Config)) string {
 	t.Helper()
 	listener, err := secureconn.Listen("tcp", "127.0.0.1:0", &secureconn.Config{Key: key, Peers: []string{peer}})
 	if err != nil {

@@ -6,13 +6,13 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"culvert/fileservice/internal/fileservicepb"
+	pb "culvert/fileservice/internal/fileservicepb"
 )
 
 // Raw makes a client that says what it likes.
-func Raw(t testing.TB, address string) fileservicepb.FileServiceClient {
+func Raw(t testing.TB, address string) pb.FileServiceClient {
 	t.Helper()
-	return fileservicepb.NewFileServiceClient(RawConn(t, address))
+	return pb.NewFileServiceClient(RawConn(t, address))
 }
 
 // RawConn connects to a server by gRPC alone. The test closes it.

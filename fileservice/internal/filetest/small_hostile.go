@@ -3,13 +3,13 @@ package filetest
 import (
 	"context"
 
-	"culvert/fileservice/internal/fileservicepb"
+	pb "culvert/fileservice/internal/fileservicepb"
 )
 
 // WriteSmall sends messages as they are.
 func WriteSmall(
-	ctx context.Context, c fileservicepb.FileServiceClient, messages ...*fileservicepb.WriteFilesRequest,
-) (*fileservicepb.WriteFilesResponse, error) {
+	ctx context.Context, c pb.FileServiceClient, messages ...*pb.WriteFilesRequest,
+) (*pb.WriteFilesResponse, error) {
 	stream, err := c.WriteFiles(ctx)
 	if err != nil {
 		return nil, err

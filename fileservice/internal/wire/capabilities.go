@@ -2,12 +2,12 @@ package wire
 
 import (
 	"culvert/fileservice"
-	"culvert/fileservice/internal/fileservicepb"
+	pb "culvert/fileservice/internal/fileservicepb"
 )
 
 // Capabilities returns what a server of this module supports, and accepts in a request.
-func Capabilities(writable bool, maxMessageSize int) *fileservicepb.Capabilities {
-	return &fileservicepb.Capabilities{
+func Capabilities(writable bool, maxMessageSize int) *pb.Capabilities {
+	return &pb.Capabilities{
 		Version: fileservice.ProtocolVersion, BlockSize: fileservice.BlockSize, Hash: fileservice.HashName,
 		MaxMessageSize:   uint32(maxMessageSize),
 		MaxSmallFileSize: fileservice.SmallFileSize, MaxSmallFiles: fileservice.MaxSmallFiles,
@@ -17,7 +17,7 @@ func Capabilities(writable bool, maxMessageSize int) *fileservicepb.Capabilities
 }
 
 // CapabilitiesOf is the inverse of Capabilities. The hash is safe to print.
-func CapabilitiesOf(m *fileservicepb.Capabilities) fileservice.Capabilities {
+func CapabilitiesOf(m *pb.Capabilities) fileservice.Capabilities {
 	return fileservice.Capabilities{
 		Version: int(m.GetVersion()), BlockSize: int(m.GetBlockSize()), Hash: Printable(m.GetHash()),
 		MaxMessageSize:   int(m.GetMaxMessageSize()),

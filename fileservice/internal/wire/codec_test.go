@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"culvert/fileservice"
-	"culvert/fileservice/internal/fileservicepb"
+	pb "culvert/fileservice/internal/fileservicepb"
 	"culvert/internal/testkit"
 )
 
@@ -31,14 +31,14 @@ func TestOutgoingIsProtocolBuffers(t *testing.T) {
 		"both":  {Data: mem.SliceBuffer(bytes.Repeat([]byte("x"), 70000)), Hash: &sum},
 		"all": {
 			Data: mem.SliceBuffer("hello"), Hash: &sum,
-			Fields: &fileservicepb.WriteRequest{Path: "a/b", Version: VersionMessage(fileservice.Version{Size: 5}), FirstBlock: 7},
+			Fields: &pb.WriteRequest{Path: "a/b", Version: VersionMessage(fileservice.Version{Size: 5}), FirstBlock: 7},
 		},
 	} {
 		parts, err := NewCodec().Marshal(message)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var got fileservicepb.WriteRequest
+		var got pb.WriteRequest
 		if err := proto.Unmarshal(parts.Materialize(), &got); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -57,7 +57,7 @@ func TestOutgoingIsProtocolBuffers(t *testing.T) {
 // FuzzIncoming compares the reader of messages that carry data with that of package proto.
 func FuzzIncoming(f *testing.F) {
 	sum := fileservice.SumBlock(nil, 0, 0)
-	for _, m := range []*fileservicepb.WriteRequest{
+	for _, m := range []*pb.WriteRequest{
 		{},
 		{Data: []byte("hello")},
 		{Data: make([]byte, 300), Hash: sum[:]},
@@ -73,7 +73,7 @@ func FuzzIncoming(f *testing.F) {
 	}
 	f.Add([]byte{0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01}, 2)
 	f.Fuzz(func(t *testing.T, p []byte, size int) {
-		var fields, want fileservicepb.WriteRequest
+		var fields, want pb.WriteRequest
 		into := make([]byte, 1000)
 		got := Incoming{Into: into[:500], Fields: &fields}
 		err := NewCodec().Unmarshal(cut(p, max(1, size)), &got)
@@ -102,7 +102,7 @@ func FuzzIncoming(f *testing.F) {
 // FuzzIncomingRoom has the reader ask for room when it knows how much comes.
 func FuzzIncomingRoom(f *testing.F) {
 	const most = 500
-	for _, m := range []*fileservicepb.WriteDraftRequest{
+	for _, m := range []*pb.WriteDraftRequest{
 		{},
 		{Data: []byte("hello"), Offset: -1},
 		{Data: make([]byte, 300), Draft: make([]byte, 16), Offset: 1 << 62},
@@ -117,7 +117,7 @@ func FuzzIncomingRoom(f *testing.F) {
 		f.Add(p[:len(p)/2], 1)
 	}
 	f.Fuzz(func(t *testing.T, p []byte, size int) {
-		var fields, want fileservicepb.WriteDraftRequest
+		var fields, want pb.WriteDraftRequest
 		got := Incoming{Fields: &fields, Room: func(n int) ([]byte, error) {
 			if n < 0 || n > len(p) {
 				t.Fatalf("room for %d bytes of a message of %d", n, len(p))
@@ -139,7 +139,7 @@ func FuzzIncomingRoom(f *testing.F) {
 
 func TestIncomingDoesNotAllocate(t *testing.T) {
 	sum := fileservice.SumBlock(nil, 0, 0)
-	p, err := proto.Marshal(&fileservicepb.ReadResponse{Data: make([]byte, MessageSize), Hash: sum[:]})
+	p, err := proto.Marshal(&pb.ReadResponse{Data: make([]byte, MessageSize), Hash: sum[:]})
 	if err != nil {
 		t.Fatal(err)
 	}

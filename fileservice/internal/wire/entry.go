@@ -7,21 +7,21 @@ import (
 	"time"
 
 	"culvert/fileservice"
-	"culvert/fileservice/internal/fileservicepb"
+	pb "culvert/fileservice/internal/fileservicepb"
 )
 
-func VersionMessage(v fileservice.Version) *fileservicepb.Version {
-	return &fileservicepb.Version{Size: v.Size, ModifiedUnixNano: v.ModifiedUnixNano, Tag: v.Tag}
+func VersionMessage(v fileservice.Version) *pb.Version {
+	return &pb.Version{Size: v.Size, ModifiedUnixNano: v.ModifiedUnixNano, Tag: v.Tag}
 }
 
-func VersionOf(m *fileservicepb.Version) fileservice.Version {
+func VersionOf(m *pb.Version) fileservice.Version {
 	return fileservice.Version{Size: m.GetSize(), ModifiedUnixNano: m.GetModifiedUnixNano(), Tag: m.GetTag()}
 }
 
 // EntryOf describes a file of this machine, of which info has just been made by package os.
-func EntryOf(name string, info fs.FileInfo) *fileservicepb.Entry {
+func EntryOf(name string, info fs.FileInfo) *pb.Entry {
 	a := fileservice.AttributesOf(name, info)
-	return &fileservicepb.Entry{
+	return &pb.Entry{
 		Name: a.Name, Mode: PosixMode(a.Mode), Version: VersionMessage(a.Version), Inode: a.Inode,
 		TimeStep: int64(a.TimeStep), LinkLength: uint32(a.LinkLength),
 	}
@@ -29,7 +29,7 @@ func EntryOf(name string, info fs.FileInfo) *fileservicepb.Entry {
 
 // InfoOf believes nothing that would harm who uses it. An entry of a directory has no path yet; otherwise the
 // name is that of the path.
-func InfoOf(m *fileservicepb.Entry, name string) (*fileservice.Info, error) {
+func InfoOf(m *pb.Entry, name string) (*fileservice.Info, error) {
 	a := fileservice.Attributes{
 		Name: m.GetName(), Mode: fileMode(m.GetMode()), Version: VersionOf(m.GetVersion()),
 		Inode: m.GetInode(), LinkLength: int64(m.GetLinkLength()), TimeStep: time.Duration(m.GetTimeStep()),

@@ -6,7 +6,7 @@ import (
 
 	"google.golang.org/grpc/status"
 
-	"culvert/fileservice/internal/fileservicepb"
+	pb "culvert/fileservice/internal/fileservicepb"
 )
 
 // errnos are the errors of operating systems that cross the wire, by the names that POSIX has for them: those that a
@@ -45,7 +45,7 @@ func withErrno(s *status.Status, err error) error {
 		if number != errno {
 			continue
 		}
-		if detailed, err := s.WithDetails(&fileservicepb.Failure{Errno: name}); err == nil {
+		if detailed, err := s.WithDetails(&pb.Failure{Errno: name}); err == nil {
 			return detailed.Err()
 		}
 	}
@@ -55,7 +55,7 @@ func withErrno(s *status.Status, err error) error {
 // errnoOf gives what withErrno has added, or nil.
 func errnoOf(s *status.Status) error {
 	for _, detail := range s.Proto().GetDetails() {
-		failure := &fileservicepb.Failure{}
+		failure := &pb.Failure{}
 		if !detail.MessageIs(failure) || detail.UnmarshalTo(failure) != nil {
 			continue
 		}

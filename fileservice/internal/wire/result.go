@@ -7,21 +7,21 @@ import (
 	"google.golang.org/grpc/status"
 
 	"culvert/fileservice"
-	"culvert/fileservice/internal/fileservicepb"
+	pb "culvert/fileservice/internal/fileservicepb"
 )
 
 // ResultOf returns the result for one of several files. It carries as much of an error as a failed call does.
-func ResultOf(err error) *fileservicepb.FileResult {
+func ResultOf(err error) *pb.FileResult {
 	if err == nil {
-		return &fileservicepb.FileResult{}
+		return &pb.FileResult{}
 	}
 	s := status.Convert(ToStatus(err)).Proto()
 	s.Message = Printable(s.Message)
-	return &fileservicepb.FileResult{Error: s}
+	return &pb.FileResult{Error: s}
 }
 
 // ErrorOf is the inverse of ResultOf. The second error reports a result that is not valid.
-func ErrorOf(result *fileservicepb.FileResult) (remote, err error) {
+func ErrorOf(result *pb.FileResult) (remote, err error) {
 	switch s := result.GetError(); {
 	case s == nil:
 		return nil, nil
