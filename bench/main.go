@@ -29,30 +29,35 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"culvert/bench/internal/exports"
+	"culvert/bench/internal/files"
+	"culvert/bench/internal/harness"
+	"culvert/bench/internal/streams"
 )
 
 // workload is a set of benchmarks that share what they prepare.
 type workload struct {
 	name    string
 	rounds  int // unless the flag is set; benchstat needs 6 for a confidence interval
-	prepare func(*session) ([]benchmark, error)
+	prepare func(*harness.Session) ([]harness.Benchmark, error)
 }
 
 var workloads = []workload{
-	{"agefile", 10, prepareAgefile},
-	{"export", 6, prepareExport},
-	{"parallel", 6, prepareParallel},
-	{"tables", 6, prepareTables},
-	{"sqlite", 10, prepareSQLite},
-	{"memory", 6, prepareMemory},
-	{"todos", 10, prepareTodos},
-	{"cipherio", 10, prepareCipherio},
-	{"bytebuf", 20, prepareBytebuf},
-	{"wal", 6, prepareWAL},
-	{"secureconn", 10, prepareSecureconn},
-	{"fileservice", 10, prepareFileservice},
-	{"transfer", 6, prepareTransfer},
-	{"fusefs", 6, prepareFusefs},
+	{"agefile", 10, streams.PrepareAgefile},
+	{"export", 6, exports.PrepareExport},
+	{"parallel", 6, exports.PrepareParallel},
+	{"tables", 6, exports.PrepareTables},
+	{"sqlite", 10, exports.PrepareSQLite},
+	{"memory", 6, exports.PrepareMemory},
+	{"todos", 10, exports.PrepareTodos},
+	{"cipherio", 10, streams.PrepareCipherio},
+	{"bytebuf", 20, streams.PrepareBytebuf},
+	{"wal", 6, streams.PrepareWAL},
+	{"secureconn", 10, streams.PrepareSecureconn},
+	{"fileservice", 10, files.PrepareFileservice},
+	{"transfer", 6, files.PrepareTransfer},
+	{"fusefs", 6, files.PrepareFusefs},
 }
 
 // options are the flags.
@@ -103,14 +108,14 @@ func run(ctx context.Context, stdout io.Writer, args []string) error {
 	}
 	start := time.Now()
 	for i, w := range chosen {
-		say(stdout, "workload %d of %d, %v after the start: %s", i+1, len(chosen), since(start), w.name)
+		harness.Say(stdout, "workload %d of %d, %v after the start: %s", i+1, len(chosen), since(start), w.name)
 		if err := runWorkload(ctx, stdout, w, opts); err != nil {
 			return fmt.Errorf("%s: %w", w.name, err)
 		}
 	}
-	say(stdout, "all of it took %v", since(start))
+	harness.Say(stdout, "all of it took %v", since(start))
 	if dir := opts.dir(); dir != "" {
-		say(stdout, "to draw it: cd bench && go run ./cmd/plot %s", dir)
+		harness.Say(stdout, "to draw it: cd bench && go run ./cmd/plot %s", dir)
 	}
 	return nil
 }
@@ -157,35 +162,35 @@ func names(list []workload) string {
 
 func runWorkload(ctx context.Context, stdout io.Writer, w workload, opts options) (err error) {
 	start := time.Now()
-	s, err := newSession(ctx, stdout, opts.quick, opts.files)
+	s, err := harness.NewSession(ctx, stdout, opts.quick, opts.files)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.close()) }()
+	defer func() { err = errors.Join(err, s.Close()) }()
 
-	s.say("preparing %s", w.name)
+	s.Say("preparing %s", w.name)
 	benchmarks, err := w.prepare(s)
 	if err != nil || len(benchmarks) == 0 { // it has said what this machine lacks
 		return err
 	}
 	raw, goals := new(strings.Builder), new(strings.Builder)
-	head := hostFacts(ctx, opts.host)
+	head := harness.HostFacts(ctx, opts.host)
 	raw.WriteString(head.String())
 	for i, b := range benchmarks {
-		s.say("benchmark %d of %d, %v after the start of %s", i+1, len(benchmarks), since(start), w.name)
-		results, err := measure(s, b, opts.roundsOf(w, b), io.MultiWriter(raw, stdout))
+		s.Say("benchmark %d of %d, %v after the start of %s", i+1, len(benchmarks), since(start), w.name)
+		results, err := harness.Measure(s, b, opts.roundsOf(w, b), io.MultiWriter(raw, stdout))
 		if err != nil {
 			return err
 		}
-		goals.WriteString(verdicts(b, results))
+		goals.WriteString(harness.Verdicts(b, results))
 	}
-	tables, err := s.benchstat(raw.String(), pivot(benchmarks))
+	tables, err := s.Benchstat(raw.String(), harness.Pivot(benchmarks))
 	if err != nil {
-		s.say("no tables: %v", err) // and no reason to lose the samples
+		s.Say("no tables: %v", err) // and no reason to lose the samples
 	}
 	summary := tables + "\n" + goals.String()
 	_, err = fmt.Fprintf(stdout, "\n%s\n", summary)
-	s.say("%s took %v", w.name, since(start))
+	s.Say("%s took %v", w.name, since(start))
 	dir := opts.dir()
 	if err != nil || dir == "" {
 		return err
@@ -194,7 +199,7 @@ func runWorkload(ctx context.Context, stdout io.Writer, w workload, opts options
 		return err
 	}
 	name := filepath.Join(dir, w.name+".txt")
-	s.say("samples are in %s", name)
+	s.Say("samples are in %s", name)
 	return os.WriteFile(name, []byte(raw.String()+"\n"+comment(summary)), 0o644)
 }
 
@@ -202,14 +207,14 @@ func runWorkload(ctx context.Context, stdout io.Writer, w workload, opts options
 func since(start time.Time) time.Duration { return time.Since(start).Round(time.Second) }
 
 // roundsOf returns the number of rounds of a benchmark.
-func (o options) roundsOf(w workload, b benchmark) int {
+func (o options) roundsOf(w workload, b harness.Benchmark) int {
 	switch {
 	case o.rounds > 0:
 		return o.rounds
 	case o.quick:
 		return 1
-	case b.rounds > 0:
-		return b.rounds
+	case b.Rounds > 0:
+		return b.Rounds
 	}
 	return w.rounds
 }

@@ -1,0 +1,231 @@
+// Package exports has the workloads that take tables out of a database.
+package exports
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"filippo.io/age"
+
+	"culvert/bench/internal/harness"
+)
+
+// exporter holds the programs and the database of the benchmarks of exports.
+type exporter struct {
+	*harness.Session
+	culvert   string // programs
+	age       string
+	env       []string // of the database
+	recipient string
+	identity  string // a file
+}
+
+func newExporter(s *harness.Session) (*exporter, error) {
+	e := &exporter{Session: s, identity: filepath.Join(s.Dir, "identity")}
+	identity, err := age.GenerateX25519Identity()
+	if err != nil {
+		return nil, err
+	}
+	e.recipient = identity.Recipient().String()
+	if err := os.WriteFile(e.identity, []byte(identity.String()+"\n"), 0o600); err != nil {
+		return nil, err
+	}
+	if e.culvert, err = s.Build("..", "./cmd/culvert"); err != nil {
+		return nil, err
+	}
+	if e.age, err = s.Build(".", "filippo.io/age/cmd/age"); err != nil {
+		return nil, err
+	}
+	e.env, err = s.Postgres()
+	return e, err
+}
+
+// command returns a command in the environment of the database.
+func (e *exporter) command(name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(e.Ctx, name, args...)
+	cmd.Env = e.env
+	return cmd
+}
+
+const (
+	csvSQL   = "COPY orders TO STDOUT (FORMAT csv, HEADER)"
+	jsonlSQL = "COPY (SELECT row_to_json(orders) FROM orders) TO STDOUT"
+)
+
+// tools returns the peer: psql, a compressor and age, in a pipeline.
+func (e *exporter) tools(sql string, compress ...string) func(file string) (harness.Sample, error) {
+	return func(file string) (harness.Sample, error) {
+		return e.Pipeline(file, e.command("psql", "-qc", sql), e.command(compress[0], compress[1:]...),
+			e.command(e.age, "-r", e.recipient))
+	}
+}
+
+var zstdTool = []string{"zstd", "-q", "-3", "-T0"}
+
+// PrepareExport compares culvert with a pipeline of three tools. Both export a table to a file with one connection.
+func PrepareExport(s *harness.Session) ([]harness.Benchmark, error) {
+	e, err := newExporter(s)
+	if err != nil {
+		return nil, err
+	}
+	rows := s.Size(3_000_000, 20_000)
+	args := []string{"-r", e.recipient, "-f", "csv", "--ordered", "-c"}
+	return e.exports(rows, []exportCase{
+		{
+			name: "Export/source=postgres/format=csv/compression=zstd", peer: e.tools(csvSQL, zstdTool...),
+			args: append(args[:len(args):len(args)], "zstd"), open: []string{"zstd", "-q", "-d"},
+			atMost: 1, lines: rows + 1, same: true, ordered: true,
+		},
+		{
+			name: "Export/source=postgres/format=csv/compression=gzip", peer: e.tools(csvSQL, "gzip"),
+			args: append(args[:len(args):len(args)], "gzip"), open: []string{"gzip", "-d"},
+			atMost: 0.45, lines: rows + 1, same: true, ordered: true,
+		},
+	})
+}
+
+// exports fills the table and returns the benchmarks of the cases.
+func (e *exporter) exports(rows int, cases []exportCase) ([]harness.Benchmark, error) {
+	if err := e.FillTable(e.env, "orders", rows); err != nil {
+		return nil, err
+	}
+	var benchmarks []harness.Benchmark
+	for _, c := range cases {
+		c.exporter = e
+		size, err := c.check()
+		if err != nil {
+			return nil, err
+		}
+		benchmarks = append(benchmarks, c.benchmark(size))
+	}
+	return benchmarks, nil
+}
+
+// exportCase is an export of one table, and its peer.
+type exportCase struct {
+	*exporter
+	name    string
+	peer    func(file string) (harness.Sample, error)
+	args    []string // of culvert
+	open    []string // the program that decompresses; nil if the file is not encrypted, and then not written
+	atMost  float64  // times the peer's time
+	lines   int      // expected in the file
+	same    bool     // both write the same lines
+	ordered bool     // in the same order
+}
+
+// benchmark measures the speed if size, the bytes of text, is not 0.
+func (c exportCase) benchmark(size int64) harness.Benchmark {
+	settled := func(run func(string) (harness.Sample, error)) func() (harness.Sample, error) {
+		return func() (harness.Sample, error) {
+			file := filepath.Join(c.Dir, "export")
+			got, err := run(file)
+			if err != nil || c.open == nil {
+				return got, err
+			}
+			if size > 0 {
+				got["MB/s"] = float64(size) / 1e6 / (got["ns/op"] / 1e9)
+			}
+			return got, harness.Settle(file)
+		}
+	}
+	return harness.Benchmark{
+		Name: c.name,
+		Variants: []harness.Variant{
+			{Key: "impl=tools", Run: settled(c.peer)},
+			{Key: "impl=culvert", Run: settled(c.runCulvert)},
+		},
+		Goals: []harness.Goal{
+			{Variant: "impl=culvert", Peer: "impl=tools", Unit: "ns/op", Max: c.atMost},
+			{Variant: "impl=culvert", Unit: "peak-bytes", Max: 96 << 20},
+		},
+	}
+}
+
+func (c exportCase) runCulvert(file string) (harness.Sample, error) {
+	output := ""
+	if c.open == nil {
+		file, output = "-", os.DevNull // as the peer, which takes no time to write
+	}
+	args := append([]string{"export", "postgres:", "orders", "-o", file}, c.args...)
+	return c.Pipeline(output, c.command(c.culvert, args...))
+}
+
+// check opens both files with standard tools and compares them. It returns the size of the text if it is the same.
+func (c exportCase) check() (int64, error) {
+	if c.open == nil {
+		return 0, nil
+	}
+	var found [2]lines
+	for i, run := range []func(string) (harness.Sample, error){c.peer, c.runCulvert} {
+		file := filepath.Join(c.Dir, "export")
+		if _, err := run(file); err != nil {
+			return 0, err
+		}
+		found[i].ordered = c.ordered
+		decrypt := c.command(c.age, "-d", "-i", c.identity, file)
+		if err := found[i].addOutput(c.exporter, decrypt, c.command(c.open[0], c.open[1:]...)); err != nil {
+			return 0, err
+		}
+		if err := harness.Settle(file); err != nil {
+			return 0, err
+		}
+	}
+	if found[0].count != c.lines || found[1].count != c.lines || c.same && found[0] != found[1] {
+		return 0, fmt.Errorf("%s: the tools export %d lines, and culvert %d, of %d", c.name,
+			found[0].count, found[1].count, c.lines)
+	}
+	c.Say("%s: both export the same %d lines", c.name, c.lines)
+	if !c.ordered {
+		return 0, nil
+	}
+	return found[0].size, nil
+}
+
+// lines sums up the lines of a file.
+type lines struct {
+	ordered bool // sum depends on the order of the lines
+	count   int
+	size    int64
+	sum     uint64 // of the hashes of the lines
+}
+
+var lineSeed = maphash.MakeSeed()
+
+// addOutput adds the output of a pipeline.
+func (l *lines) addOutput(e *exporter, commands ...*exec.Cmd) error {
+	plain := filepath.Join(e.Dir, "plain")
+	if _, err := e.Pipeline(plain, commands...); err != nil {
+		return err
+	}
+	return errors.Join(l.addFile(plain), harness.Settle(plain))
+}
+
+func (l *lines) addFile(name string) error {
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	for r := bufio.NewReaderSize(file, 1<<20); ; {
+		line, err := r.ReadSlice('\n')
+		switch {
+		case err == io.EOF && len(line) == 0:
+			return nil
+		case err != nil:
+			return err
+		}
+		l.count++
+		l.size += int64(len(line))
+		if l.ordered {
+			l.sum *= 31
+		}
+		l.sum += maphash.Bytes(lineSeed, line)
+	}
+}

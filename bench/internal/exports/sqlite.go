@@ -1,0 +1,45 @@
+package exports
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"culvert/bench/internal/harness"
+)
+
+// PrepareSQLite compares an export of a SQLite table to plain CSV with SQLite's own shell.
+func PrepareSQLite(s *harness.Session) ([]harness.Benchmark, error) {
+	culvert, err := s.Build("..", "./cmd/culvert")
+	if err != nil {
+		return nil, err
+	}
+	database := filepath.Join(s.Dir, "orders.db")
+	fill := exec.CommandContext(s.Ctx, "sqlite3", "-bail", database)
+	fill.Stdin = strings.NewReader(harness.SqliteScript(s.Size(1_000_000, 10_000)))
+	if err := s.Run(fill); err != nil {
+		return nil, err
+	}
+	file := filepath.Join(s.Dir, "orders.csv")
+	export := func(output, program string, args ...string) func() (harness.Sample, error) {
+		return func() (harness.Sample, error) {
+			got, err := s.Pipeline(output, exec.CommandContext(s.Ctx, program, args...))
+			if err != nil {
+				return nil, err
+			}
+			return got, harness.Settle(file)
+		}
+	}
+	return []harness.Benchmark{{
+		Name: "Export/source=sqlite/format=csv/compression=none",
+		Variants: []harness.Variant{
+			{Key: "impl=sqlite3", Run: export(file, "sqlite3", "-csv", "-header", database, "SELECT * FROM orders")},
+			{Key: "impl=culvert", Run: export("", culvert, "export", database, "orders",
+				"--no-encrypt", "-f", "csv", "-c", "none", "-o", file)},
+		},
+		Goals: []harness.Goal{
+			{Variant: "impl=culvert", Peer: "impl=sqlite3", Unit: "ns/op", Max: 0.8},
+			{Variant: "impl=culvert", Unit: "peak-bytes", Max: 96 << 20},
+		},
+	}}, nil
+}

@@ -1,0 +1,158 @@
+package exports
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"culvert/bench/internal/harness"
+)
+
+// severalTables are the tables that are exported at once.
+const severalTables = 8
+
+// tablesCase is the export of several tables into a directory.
+type tablesCase struct {
+	*exporter
+	tables []string
+	rows   int // of all together
+}
+
+// PrepareTables compares culvert with pg_dump, both with four connections. pg_dump compresses with its default, gzip,
+// and does not encrypt; culvert encrypts, also where it compresses with gzip, too.
+func PrepareTables(s *harness.Session) ([]harness.Benchmark, error) {
+	e, err := newExporter(s)
+	if err != nil {
+		return nil, err
+	}
+	c := tablesCase{exporter: e, rows: s.Size(3_000_000, 60_000)}
+	for i := range severalTables {
+		c.tables = append(c.tables, fmt.Sprintf("orders_%d", i+1))
+		if err := e.FillTable(e.env, c.tables[i], c.rows/severalTables); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	return []harness.Benchmark{c.benchmark()}, nil
+}
+
+func (c tablesCase) benchmark() harness.Benchmark {
+	settled := func(run func(dir string) (harness.Sample, error)) func() (harness.Sample, error) {
+		return func() (harness.Sample, error) {
+			dir := filepath.Join(c.Dir, "export")
+			got, err := run(dir)
+			if err != nil {
+				return nil, err
+			}
+			return got, settleAll(dir)
+		}
+	}
+	return harness.Benchmark{
+		Name: fmt.Sprintf("Tables/source=postgres/tables=%d", severalTables),
+		Variants: []harness.Variant{
+			{Key: "impl=pg_dump", Run: settled(c.runPgDump)},
+			{Key: "impl=culvert", Run: settled(func(dir string) (harness.Sample, error) {
+				return c.runCulvert(dir, "zstd")
+			})},
+			{Key: "impl=culvert-gzip", Run: settled(func(dir string) (harness.Sample, error) {
+				return c.runCulvert(dir, "gzip")
+			})},
+		},
+		Goals: []harness.Goal{
+			{Variant: "impl=culvert", Peer: "impl=pg_dump", Unit: "ns/op", Max: 0.6},
+			{Variant: "impl=culvert-gzip", Peer: "impl=pg_dump", Unit: "ns/op", Max: 1},
+			{Variant: "impl=culvert", Unit: "peak-bytes", Max: 96 << 20},
+		},
+	}
+}
+
+// runPgDump leaves out the memory, since only that of the first of its processes is known.
+func (c tablesCase) runPgDump(dir string) (harness.Sample, error) {
+	got, err := c.Pipeline("", c.command("pg_dump", "-Fd", "-j", strconv.Itoa(parallelJobs), "-f", dir,
+		"-t", "orders_*"))
+	for unit := range got {
+		if strings.HasSuffix(unit, "peak-bytes") {
+			delete(got, unit)
+		}
+	}
+	return got, err
+}
+
+func (c tablesCase) runCulvert(dir, compression string) (harness.Sample, error) {
+	args := append([]string{"export", "postgres:"}, c.tables...)
+	return c.Pipeline("", c.command(c.culvert, append(args, "-j", strconv.Itoa(parallelJobs), "-r", c.recipient,
+		"-c", compression, "-o", dir)...))
+}
+
+// check makes sure, by stock tools, that both ways give all rows, and culvert those that psql gives.
+func (c tablesCase) check() error {
+	dir := filepath.Join(c.Dir, "export")
+	if _, err := c.runPgDump(dir); err != nil {
+		return err
+	}
+	const atEnd = 3 // \. and two empty lines
+	files, err := filepath.Glob(filepath.Join(dir, "*.dat.gz"))
+	if err != nil {
+		return err
+	}
+	dumped := lines{count: -atEnd * len(files)}
+	for _, file := range files {
+		if err := dumped.addOutput(c.exporter, c.command("gzip", "-dc", file)); err != nil {
+			return err
+		}
+	}
+	if len(files) != severalTables || dumped.count != c.rows {
+		return fmt.Errorf("pg_dump gives %d files with %d rows", len(files), dumped.count)
+	}
+	if err := settleAll(dir); err != nil {
+		return err
+	}
+
+	var wanted lines
+	for _, table := range c.tables {
+		sql := "COPY " + table + " TO STDOUT (FORMAT csv, HEADER)"
+		if err := wanted.addOutput(c.exporter, c.command("psql", "-qc", sql)); err != nil {
+			return err
+		}
+	}
+	for compression, open := range map[string][]string{
+		"zstd": {".csv.zst.age", "zstd", "-q", "-d"}, "gzip": {".csv.gz.age", "gzip", "-d"},
+	} {
+		if _, err := c.runCulvert(dir, compression); err != nil {
+			return err
+		}
+		var found lines
+		for _, table := range c.tables {
+			decrypt := c.command(c.age, "-d", "-i", c.identity, filepath.Join(dir, table+open[0]))
+			if err := found.addOutput(c.exporter, decrypt, c.command(open[1], open[2:]...)); err != nil {
+				return err
+			}
+		}
+		if found != wanted || found.count != c.rows+severalTables {
+			return fmt.Errorf("%s: psql gives %d lines, and culvert %d", compression, wanted.count, found.count)
+		}
+		if err := settleAll(dir); err != nil {
+			return err
+		}
+	}
+	c.Say("all ways give the %d rows of %d tables", c.rows, severalTables)
+	return nil
+}
+
+// settleAll is settle for all files of a directory.
+func settleAll(dir string) error {
+	var errs []error
+	err := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			errs = append(errs, harness.Settle(name))
+		}
+		return err
+	})
+	return errors.Join(append(errs, err, os.RemoveAll(dir))...)
+}

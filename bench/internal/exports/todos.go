@@ -1,0 +1,304 @@
+package exports
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"culvert/bench/internal/harness"
+
+	_ "embed"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	gormpostgres "gorm.io/driver/postgres"
+	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
+
+	"culvert/export"
+	"culvert/format"
+	"culvert/source"
+	"culvert/source/postgres"
+)
+
+//go:embed sql/todos.sql
+var todosSQL string
+
+// todo is a row as GORM knows it.
+type todo struct {
+	ID    int
+	Title string
+	Note  string
+}
+
+func (todo) TableName() string { return "todos" }
+
+const (
+	todosQuery = "SELECT id, title, note FROM todos"
+	todosLine  = "{ID: {id}, Title: {title}, Note: {note}},"
+)
+
+// todos has the connections, opened before anything is measured, by which the rows of a small table go into a file.
+type todos struct {
+	*harness.Session
+	files []string // one for each run of a sample
+	gorm  *gorm.DB
+	raw   *pgconn.PgConn
+	db    *postgres.DB
+
+	batch source.Batch // kept from one export to the next, as the pooled writer is
+	text  []byte
+}
+
+// PrepareTodos compares ways to write 10,000 rows to a text file: with GORM as many programs do it, with GORM and a
+// pooled writer, with Culvert, and with pgconn alone, in one goroutine.
+func PrepareTodos(s *harness.Session) ([]harness.Benchmark, error) {
+	t, err := newTodos(s)
+	if err != nil {
+		return nil, err
+	}
+	ways := []struct {
+		key   string
+		write func(io.Writer) error
+	}{
+		{"impl=gorm-before", t.writeBefore},
+		{"impl=gorm-pooled", t.writePooled},
+		{"impl=raw", t.writeRaw},
+		{"impl=culvert", t.writeQuery},
+		{"impl=culvert-table", t.writeTable},
+		{"impl=culvert-plan", t.writePlan},
+	}
+	b := harness.Benchmark{
+		Name: fmt.Sprintf("Todos/rows=%d", t.rows()),
+		Goals: []harness.Goal{
+			{Variant: "impl=culvert", Peer: "impl=gorm-pooled", Unit: "ns/op", Max: 0.25},
+			{Variant: "impl=culvert", Unit: "allocs/op", Max: 40},
+			{Variant: "impl=culvert", Unit: "B/op", Max: 100e3},
+		},
+	}
+	var want []byte
+	for _, way := range ways {
+		got, err := t.read(way.write)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", way.key, err)
+		}
+		if want == nil {
+			want = got
+		}
+		if lines := bytes.Count(got, []byte("\n")); lines != t.rows() || !bytes.Equal(got, want) {
+			return nil, fmt.Errorf("%s writes another file than %s, of %d lines", way.key, ways[0].key, lines)
+		}
+		b.Variants = append(b.Variants, harness.Variant{Key: way.key, Run: func() (harness.Sample, error) {
+			return t.measure(way.write)
+		}})
+	}
+	s.Say("all ways write the same %d bytes", len(want))
+	return []harness.Benchmark{b}, nil
+}
+
+func (t *todos) rows() int { return t.Size(10_000, 500) }
+
+func newTodos(s *harness.Session) (*todos, error) {
+	t := &todos{Session: s}
+	for i := range s.Size(20, 2) {
+		t.files = append(t.files, filepath.Join(s.Dir, fmt.Sprintf("todos-%d.txt", i)))
+	}
+	t.batch.SetLimit(64 << 10)
+	env, err := s.Postgres()
+	if err != nil {
+		return nil, err
+	}
+	fill := exec.CommandContext(s.Ctx, "psql", "-q", "--set", "ON_ERROR_STOP=1")
+	fill.Env, fill.Stdin = env, strings.NewReader(harness.WithRows(todosSQL, t.rows()))
+	if err := s.Run(fill); err != nil {
+		return nil, err
+	}
+	return t, t.connect(connString(env))
+}
+
+// connString says to a driver what an environment says to psql.
+func connString(env []string) string {
+	var settings []string
+	for _, entry := range env {
+		name, value, _ := strings.Cut(entry, "=")
+		keyword := map[string]string{"PGHOST": "host", "PGUSER": "user", "PGDATABASE": "dbname"}[name]
+		if keyword != "" {
+			settings = append(settings, keyword+"="+value)
+		}
+	}
+	return strings.Join(settings, " ")
+}
+
+func (t *todos) connect(connString string) (err error) {
+	t.gorm, err = gorm.Open(gormpostgres.Open(connString), &gorm.Config{Logger: logger.Discard})
+	if err != nil {
+		return err
+	}
+	pool, err := t.gorm.DB()
+	if err != nil {
+		return err
+	}
+	t.Cleanup(pool.Close)
+	config, err := pgconn.ParseConfig(connString)
+	if err != nil {
+		return err
+	}
+	// As package postgres has it, for a limit that is one.
+	config.BuildFrontend = func(r io.Reader, w io.Writer) *pgproto3.Frontend {
+		return pgproto3.NewFrontend(bufio.NewReaderSize(r, 256<<10), w)
+	}
+	if t.raw, err = pgconn.ConnectConfig(t.Ctx, config); err != nil {
+		return err
+	}
+	t.Cleanup(func() error { return t.raw.Close(context.Background()) })
+	if t.db, err = postgres.Open(t.Ctx, connString); err != nil {
+		return err
+	}
+	t.Cleanup(t.db.Close)
+	return nil
+}
+
+// measure makes one file after the other, and removes them only when the time is taken: to empty a file takes some file
+// systems longer than to write it.
+func (t *todos) measure(write func(io.Writer) error) (harness.Sample, error) {
+	next := 0
+	got, err := harness.Repeated(len(t.files), func() error {
+		next++
+		return exportTo(t.files[next-1], write)
+	})
+	for _, name := range t.files[:next] {
+		err = errors.Join(err, os.Remove(name))
+	}
+	return got, err
+}
+
+// exportTo is what is measured: a file is made, written and closed.
+func exportTo(name string, write func(io.Writer) error) error {
+	file, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(file), file.Close())
+}
+
+// read gives what a way writes.
+func (t *todos) read(write func(io.Writer) error) ([]byte, error) {
+	name := t.files[0]
+	if err := exportTo(name, write); err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(name)
+	return text, errors.Join(err, os.Remove(name))
+}
+
+// writeBefore formats each column, joins them, and copies each line for Write.
+func (t *todos) writeBefore(file io.Writer) error {
+	var found []todo
+	if err := t.gorm.WithContext(t.Ctx).Find(&found).Error; err != nil {
+		return err
+	}
+	w := bufio.NewWriter(file)
+	for _, row := range found {
+		line := fmt.Sprintf("{%s},\n", strings.Join([]string{
+			fmt.Sprintf("ID: %d", row.ID), fmt.Sprintf("Title: %s", row.Title), fmt.Sprintf("Note: %s", row.Note),
+		}, ", "))
+		if _, err := w.Write([]byte(line)); err != nil {
+			return err
+		}
+	}
+	return w.Flush()
+}
+
+var writers = sync.Pool{New: func() any { return bufio.NewWriter(nil) }}
+
+// writePooled writes the parts of each line as strings, by a writer out of a pool.
+func (t *todos) writePooled(file io.Writer) error {
+	var found []todo
+	if err := t.gorm.WithContext(t.Ctx).Find(&found).Error; err != nil {
+		return err
+	}
+	w := writers.Get().(*bufio.Writer)
+	defer writers.Put(w)
+	w.Reset(file)
+	for _, row := range found {
+		for _, part := range [...]string{
+			"{ID: ", strconv.Itoa(row.ID), ", Title: ", row.Title, ", Note: ", row.Note, "},\n",
+		} {
+			if _, err := w.WriteString(part); err != nil {
+				return err
+			}
+		}
+	}
+	return w.Flush()
+}
+
+// writeRaw takes the values as they come from the server. The number of rows is not confirmed.
+func (t *todos) writeRaw(file io.Writer) error {
+	w := bufio.NewWriterSize(file, 64<<10)
+	result := t.raw.ExecParams(t.Ctx, todosQuery, nil, nil, nil, nil)
+	for result.NextRow() {
+		values := result.Values()
+		for i, before := range [...]string{"{ID: ", ", Title: ", ", Note: "} {
+			_, _ = w.WriteString(before) // Flush tells of errors
+			_, _ = w.Write(values[i])
+		}
+		_, _ = w.WriteString("},\n")
+	}
+	_, err := result.Close()
+	return errors.Join(err, w.Flush())
+}
+
+func (t *todos) writeQuery(file io.Writer) error {
+	rows, err := t.db.Query(t.Ctx, todosQuery)
+	if err != nil {
+		return err
+	}
+	return t.writeRows(file, rows)
+}
+
+func (t *todos) writeTable(file io.Writer) error {
+	rows, err := t.db.Table(t.Ctx, "todos")
+	if err != nil {
+		return err
+	}
+	return t.writeRows(file, rows)
+}
+
+// writeRows writes rows batch by batch.
+func (t *todos) writeRows(file io.Writer, rows source.Rows) (err error) {
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	encoder, err := format.Text{Line: todosLine}.Encoder(rows.Columns())
+	if err != nil {
+		return err
+	}
+	for {
+		if err := rows.Next(&t.batch); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if t.text, err = encoder.AppendRows(t.text[:0], &t.batch); err != nil {
+			return err
+		}
+		if _, err := file.Write(t.text); err != nil {
+			return err
+		}
+	}
+}
+
+// writePlan has the pipeline do it.
+func (t *todos) writePlan(file io.Writer) error {
+	plan := export.Plan{Format: format.Text{Line: todosLine}, Compression: export.None, Unencrypted: true, Jobs: 1}
+	_, err := plan.Query(t.Ctx, file, t.db, todosQuery)
+	return err
+}

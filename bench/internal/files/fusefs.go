@@ -1,0 +1,235 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"culvert/bench/internal/harness"
+)
+
+// mounts is what the benchmarks of mounts share. The servers run all the time; each sample has a mount of its own, of
+// which nothing is in the page cache, while the files of the server are in it.
+type mounts struct {
+	*transfers
+	at        string // where mounts are
+	fileMount string // the program that mounts a file from memory
+	url       string // of culvert's server
+	server    *harness.Process
+	sshPort   int
+	readAhead string // KiB that culvert mount has the kernel read ahead; "" if this program may not say it
+
+	culvertMount, culvertWritable, decrypting, sshfs, sshfsTuned, inMemory mountable
+}
+
+// PrepareFusefs compares culvert mount with sshfs, with a file that go-fuse serves from memory, and with the file
+// system below.
+func PrepareFusefs(s *harness.Session) ([]harness.Benchmark, error) {
+	if err := CanMount(); err != nil {
+		s.Say("no mounts: %v", err)
+		return nil, nil
+	}
+	t, err := newTransfers(s)
+	if err != nil {
+		return nil, err
+	}
+	m := &mounts{transfers: t, at: filepath.Join(s.Dir, "mount")}
+	if err := os.Mkdir(m.at, 0o755); err != nil {
+		return nil, err
+	}
+	s.Cleanup(m.sweep)
+	if m.fileMount, err = s.Build(".", "./cmd/memorymount"); err != nil {
+		return nil, err
+	}
+	if m.url, m.server, err = t.serve(here, "127.0.0.1", "--writable"); err != nil {
+		return nil, err
+	}
+	s.Cleanup(m.server.Stop)
+	if _, err := exec.LookPath("sshfs"); err != nil {
+		s.Say("no sshfs: %v", err)
+		t.ssh = nil
+	}
+	if t.ssh != nil {
+		if m.sshPort, err = t.ssh.serve(here, "127.0.0.1"); err != nil {
+			return nil, err
+		}
+	}
+	large, files := int64(s.Size(1<<30, 16<<20)), s.Size(10_000, 200)
+	if err := writeRandom(filepath.Join(t.source, "large"), large); err != nil {
+		return nil, err
+	}
+	if err := writePeople(filepath.Join(t.source, "many"), files); err != nil {
+		return nil, err
+	}
+	m.kinds()
+	if err := m.findReadAhead(); err != nil {
+		return nil, err
+	}
+	benchmarks := []harness.Benchmark{
+		m.cold("large", large), m.warm("large", large), m.random("large", large), m.list(files), m.grep(files),
+		m.write("large", large),
+	}
+	decrypted, err := m.decrypted()
+	if err != nil {
+		return nil, err
+	}
+	memory, err := m.memory()
+	return append(benchmarks, decrypted, memory), err
+}
+
+// CanMount says what mounts need and this machine lacks.
+func CanMount() error {
+	for _, tool := range []string{"fusermount3", "dd"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			return fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
+		}
+	}
+	device, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
+	}
+	return device.Close()
+}
+
+// kinds says how each mount is made.
+func (m *mounts) kinds() {
+	culvert := func(flags ...string) func(string) *exec.Cmd {
+		return func(dir string) *exec.Cmd {
+			args := append([]string{"mount", "--quiet", "--json"}, flags...)
+			return m.command(m.transfers.culvert, append(args, m.url, dir)...)
+		}
+	}
+	sshfs := func(options ...string) func(string) *exec.Cmd {
+		return func(dir string) *exec.Cmd {
+			args := []string{"-f", m.ssh.user + "@127.0.0.1:" + m.source, dir}
+			for _, option := range options {
+				args = append(args, "-o", option)
+			}
+			return m.command("sshfs", append(args, m.ssh.options(m.sshPort)...)...)
+		}
+	}
+	m.culvertMount = mountable{impl: "culvert", announces: true, command: culvert()}
+	m.culvertWritable = mountable{impl: "culvert", announces: true, command: culvert("--rw")}
+	m.decrypting = mountable{
+		impl: "culvert-decrypt", announces: true, command: culvert("--decrypt", "-i", m.identityFile()),
+	}
+	m.sshfs = mountable{impl: "sshfs", command: sshfs()}
+	m.sshfsTuned = mountable{impl: "sshfs-tuned", command: sshfs("max_conns=4"), readAhead: true}
+	m.inMemory = mountable{impl: "gofuse", readAhead: true, command: func(dir string) *exec.Cmd {
+		return m.command(m.fileMount, filepath.Join(m.source, "large"), dir)
+	}}
+}
+
+// identityFile is culvert's own identity, which all encryption is to.
+func (m *mounts) identityFile() string { return filepath.Join(m.config, "culvert", "identity.txt") }
+
+// findReadAhead asks the kernel how far it reads ahead for culvert mount.
+func (m *mounts) findReadAhead() error {
+	if os.Getuid() != 0 {
+		m.Say("the peers have the kernel's own read-ahead, since only root may raise it")
+		return nil
+	}
+	_, err := m.mounted(m.culvertMount, func(string) (harness.Sample, error) {
+		text, err := os.ReadFile(m.readAheadFile())
+		m.readAhead = strings.TrimSpace(string(text))
+		return harness.Sample{}, err
+	})
+	if err == nil {
+		m.Say("culvert mount has the kernel read %s KiB ahead; gofuse and sshfs-tuned get the same", m.readAhead)
+	}
+	return err
+}
+
+// besideSSHFS has sshfs, if it is there, and then others.
+func (m *mounts) besideSSHFS(others ...mountable) []mountable {
+	if m.ssh == nil {
+		return others
+	}
+	return append([]mountable{m.sshfs}, others...)
+}
+
+// variants have one sample of the same work with each mount.
+func (m *mounts) variants(what []mountable, work func(dir string) (harness.Sample, error)) []harness.Variant {
+	var variants []harness.Variant
+	for _, w := range what {
+		variants = append(variants, harness.Variant{Key: "impl=" + w.impl, Run: func() (harness.Sample, error) {
+			return m.mounted(w, work)
+		}})
+	}
+	return variants
+}
+
+// read gives the sample of dd that reads a file.
+func (m *mounts) read(file string, bytes int64) (harness.Sample, error) {
+	got, err := m.Pipeline("", m.command("dd", "if="+file, "of="+os.DevNull, "bs=1M", "status=none"))
+	if err != nil {
+		return nil, err
+	}
+	got["MB/s"] = float64(bytes) / 1e6 / (got["ns/op"] / 1e9)
+	return got, nil
+}
+
+const mountMemory = 128 << 20 // what each process may take at most
+
+func mountGoal(peer, unit string, least, most float64) harness.Goal {
+	return harness.Goal{Variant: "impl=culvert", Peer: peer, Unit: unit, Min: least, Max: most}
+}
+
+// cold reads a file for the first time. What dd reads is thrown away, so it is compared with the source afterwards,
+// when the kernel has it.
+func (m *mounts) cold(name string, bytes int64) harness.Benchmark {
+	compared := m.besideSSHFS(m.inMemory, m.culvertMount)
+	if m.ssh != nil {
+		compared = slices.Insert(compared, 1, m.sshfsTuned)
+	}
+	return harness.Benchmark{
+		Name: "MountRead/cache=cold",
+		Variants: m.variants(compared, func(dir string) (harness.Sample, error) {
+			if err := usePages(bytes); err != nil {
+				return nil, err
+			}
+			got, err := m.read(filepath.Join(dir, name), bytes)
+			if err != nil {
+				return nil, err
+			}
+			return got, same(filepath.Join(m.source, name), filepath.Join(dir, name))
+		}),
+		Goals: []harness.Goal{
+			mountGoal("impl=sshfs", "MB/s", 4, 0), mountGoal("impl=gofuse", "MB/s", 0.5, 0),
+			mountGoal("", "MB/s", 500, 0), mountGoal("", "mount-peak-bytes", 0, mountMemory),
+		},
+	}
+}
+
+// warm reads a file again, and what the file system below has in the page cache.
+func (m *mounts) warm(name string, bytes int64) harness.Benchmark {
+	again := func(dir string) (harness.Sample, error) {
+		return harness.Steady(func() (harness.Sample, error) { return m.read(filepath.Join(dir, name), bytes) })
+	}
+	return harness.Benchmark{
+		Name: "MountRead/cache=warm",
+		Variants: append([]harness.Variant{{Key: "impl=files", Run: func() (harness.Sample, error) {
+			return again(m.source)
+		}}},
+			m.variants([]mountable{m.culvertMount}, again)...),
+		Goals: []harness.Goal{mountGoal("impl=files", "MB/s", 0.8, 0)},
+	}
+}
+
+// memory measures both ends with a new mount.
+func (m *mounts) memory() (harness.Benchmark, error) {
+	small := int64(m.Size(1<<30, 16<<20))
+	return m.flat("MountMemory", "mount-peak-bytes", small, mountMemory,
+		func(url, name string, bytes int64) (harness.Sample, error) {
+			own := *m
+			own.url = url
+			own.kinds()
+			return own.mounted(own.culvertMount, func(dir string) (harness.Sample, error) {
+				return m.read(filepath.Join(dir, name), bytes)
+			})
+		})
+}

@@ -1,0 +1,138 @@
+package files
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"culvert/bench/internal/harness"
+)
+
+// writePeople makes files of 48 rows, about 4 KiB.
+func writePeople(dir string, n int) error {
+	p, next := harness.NewPeople(), 0
+	return writeFiles(dir, n, ".csv", func() []byte {
+		var rows bytes.Buffer
+		for range 48 {
+			rows.WriteString(strings.Join(p.Records[next%len(p.Records)], ",") + "\n")
+			next++
+		}
+		return rows.Bytes()
+	})
+}
+
+// list has ls describe all files of a tree.
+func (m *mounts) list(files int) harness.Benchmark {
+	return m.tree("MountList", files, "ls", "-lR", ".")
+}
+
+// grep looks for a line in all files of a tree. Rows repeat, so that there are several.
+func (m *mounts) grep(files int) harness.Benchmark {
+	return m.tree("MountGrep", files, "grep", "-r", "^345,", ".")
+}
+
+// tree runs a command in a tree of small files. It has to print as many lines as in the source; the order is that of
+// the directories.
+func (m *mounts) tree(name string, files int, program string, args ...string) harness.Benchmark {
+	output := filepath.Join(m.Dir, "output")
+	in := func(dir string) (harness.Sample, int, error) {
+		cmd := m.command(program, args...)
+		cmd.Dir = filepath.Join(dir, "many")
+		got, err := m.Pipeline(output, cmd)
+		if err != nil {
+			return nil, 0, err
+		}
+		got["files/s"] = float64(files) / (got["ns/op"] / 1e9)
+		text, err := os.ReadFile(output)
+		return got, bytes.Count(text, []byte("\n")), err
+	}
+	return harness.Benchmark{
+		Name: fmt.Sprintf("%s/files=%d", name, files),
+		Variants: m.variants(m.besideSSHFS(m.culvertMount), func(dir string) (harness.Sample, error) {
+			got, lines, err := in(dir)
+			if err != nil {
+				return nil, err
+			}
+			_, want, err := in(m.source)
+			if err == nil && (lines != want || lines == 0) {
+				err = fmt.Errorf("%s prints %d lines in the mount, and %d in the source", program, lines, want)
+			}
+			return got, err
+		}),
+		Goals: []harness.Goal{mountGoal("impl=sshfs", "ns/op", 0, 0.5)},
+	}
+}
+
+// randomThreads read at once.
+const randomThreads = 16
+
+// random reads 4 KiB at a time, each at another place, and compares it with the source.
+func (m *mounts) random(name string, size int64) harness.Benchmark {
+	const page = 4 << 10
+	places := rand.New(rand.NewPCG(1, 2)).Perm(int(size / page))
+	places = places[:min(m.Size(16_384, 256), len(places))]
+	return harness.Benchmark{
+		Name: fmt.Sprintf("MountRandom/bytes=%d/threads=%d/reads=%d", page, randomThreads, len(places)),
+		Variants: m.variants(m.besideSSHFS(m.culvertMount, m.inMemory), func(dir string) (harness.Sample, error) {
+			source, err := mapFile(filepath.Join(m.source, name))
+			if err != nil {
+				return nil, err
+			}
+			// A thread that waits for a read keeps others of Go from nothing.
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(randomThreads))
+			errs := make([]error, randomThreads)
+			start := time.Now()
+			var all sync.WaitGroup
+			for i := range errs {
+				all.Go(func() { errs[i] = readPlaces(filepath.Join(dir, name), source, places, i, page) })
+			}
+			all.Wait()
+			got := harness.Timed(start, int64(len(places))*page)
+			got["reads/s"] = float64(len(places)) / (got["ns/op"] / 1e9)
+			return got, errors.Join(errors.Join(errs...), syscall.Munmap(source))
+		}),
+		Goals: []harness.Goal{mountGoal("impl=sshfs", "reads/s", 3, 0)},
+	}
+}
+
+// readPlaces reads each so many-th of the pages.
+func readPlaces(name string, source []byte, places []int, first, page int) (err error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	p := make([]byte, page)
+	for i := first; i < len(places); i += randomThreads {
+		at := places[i] * page
+		if _, err := file.ReadAt(p, int64(at)); err != nil {
+			return err
+		}
+		if !bytes.Equal(p, source[at:at+page]) {
+			return fmt.Errorf("%s: other bytes than in the source at %d", name, at)
+		}
+	}
+	return nil
+}
+
+// mapFile maps a file of which all pages are there, so that to compare with it costs little.
+func mapFile(name string) (_ []byte, err error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return syscall.Mmap(int(file.Fd()), 0, int(info.Size()), syscall.PROT_READ, syscall.MAP_SHARED|syscall.MAP_POPULATE)
+}

@@ -1,0 +1,182 @@
+package files
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"culvert/bench/internal/harness"
+)
+
+// mountLimit is how long a mount may take to come, and to go.
+const mountLimit = 15 * time.Second
+
+// mountable is a program that mounts a directory while it runs, and takes it away when SIGTERM comes.
+type mountable struct {
+	impl      string
+	command   func(dir string) *exec.Cmd
+	readAhead bool // raise the kernel's to that of culvert mount
+	announces bool // writes a line when all is ready, which others are when there is something mounted
+}
+
+// announcement is closed by the first line.
+type announcement struct {
+	made chan struct{}
+	once sync.Once
+}
+
+func (a *announcement) Write(p []byte) (int, error) {
+	if bytes.ContainsRune(p, '\n') {
+		a.once.Do(func() { close(a.made) })
+	}
+	return len(p), nil
+}
+
+// usePages touches so many bytes of memory and gives them back. In a virtual machine that gives free memory back to its
+// host, a page that is touched for the first time takes 7 µs; the next one who takes pages is spared that.
+func usePages(size int64) error {
+	p, err := syscall.Mmap(-1, 0, int(size), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	if err != nil {
+		return err
+	}
+	for i := 0; i < len(p); i += os.Getpagesize() {
+		p[i] = 1
+	}
+	return syscall.Munmap(p)
+}
+
+// mountServer is a process that serves a mount.
+type mountServer struct {
+	*harness.Process
+	ended <-chan error
+}
+
+// mounted runs work with the root of a new mount, which nothing has been read of. The sample gets the memory of the
+// process that serves it, and its processor time while work went on.
+func (m *mounts) mounted(
+	what mountable, work func(dir string) (harness.Sample, error),
+) (got harness.Sample, err error) {
+	server, err := m.mount(what)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, m.unmount(server)) }()
+	if what.readAhead {
+		if err := m.setReadAhead(); err != nil {
+			return nil, err
+		}
+	}
+	before := harness.CPUOfProcess(server.Cmd.Process.Pid)
+	if got, err = work(m.at); err != nil {
+		return nil, err
+	}
+	// What the program that reads takes is nobody's merit.
+	maps.DeleteFunc(got, func(unit string, _ float64) bool { return unit != "ns/op" && !strings.HasSuffix(unit, "/s") })
+	if spent := harness.CPUOfProcess(server.Cmd.Process.Pid) - before; spent > 0 {
+		got["mount-cpu-ns/op"] = float64(spent.Nanoseconds())
+	}
+	if peak := server.Peak.Load(); peak > 0 {
+		got["mount-peak-bytes"] = float64(peak)
+	}
+	return got, nil
+}
+
+// mount starts a program and waits until the directory is there.
+func (m *mounts) mount(what mountable) (*mountServer, error) {
+	cmd := what.command(m.at)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = mountLimit
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	announced := &announcement{made: make(chan struct{})}
+	cmd.Stdout = announced
+	started, err := harness.StartProcess(cmd)
+	if err != nil {
+		return nil, err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- started.Wait() }()
+	server := &mountServer{started, ended}
+	ticks := time.NewTicker(2 * time.Millisecond)
+	defer ticks.Stop()
+	for begun := time.Now(); ; {
+		if !what.announces && isMounted(m.at) {
+			return server, nil
+		}
+		select {
+		case <-announced.made:
+			return server, nil
+		case err := <-ended:
+			return nil, fmt.Errorf("%s ended without a mount: %w\n%s", what.impl, err, &stderr)
+		case <-ticks.C:
+		}
+		if time.Since(begun) > mountLimit {
+			err := fmt.Errorf("%s has not mounted within %v", what.impl, mountLimit)
+			return nil, errors.Join(err, m.unmount(server))
+		}
+	}
+}
+
+// unmount ends a program, and takes away what it has left.
+func (m *mounts) unmount(server *mountServer) error {
+	err := server.Cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case ended := <-server.ended:
+		if exit := new(exec.ExitError); !errors.As(ended, &exit) { // some end by the signal
+			err = errors.Join(err, ended)
+		}
+	case <-time.After(mountLimit):
+		err = errors.Join(err, fmt.Errorf("%s does not end", filepath.Base(server.Cmd.Path)),
+			server.Cmd.Process.Kill(), <-server.ended)
+	}
+	return errors.Join(err, m.sweep())
+}
+
+// sweep takes away a mount that nobody serves any more.
+func (m *mounts) sweep() error {
+	if !isMounted(m.at) {
+		return nil
+	}
+	out, err := exec.Command("fusermount3", "-uz", m.at).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s stays mounted: %w\n%s", m.at, err, out)
+	}
+	return nil
+}
+
+// isMounted reports whether a directory is the root of a mount. It does not touch it, since that could wait.
+func isMounted(dir string) bool { return mountDevice(dir) != "" }
+
+// mountDevice gives the number of the device of a mount, "0:35", or "" if there is none (proc_pid_mountinfo(5)).
+func mountDevice(dir string) string {
+	table, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(table)) {
+		if fields := strings.Fields(line); len(fields) > 4 && fields[4] == dir {
+			return fields[2]
+		}
+	}
+	return ""
+}
+
+// readAheadFile is where the kernel has the read-ahead of the mount, in KiB.
+func (m *mounts) readAheadFile() string {
+	return filepath.Join("/sys/class/bdi", mountDevice(m.at), "read_ahead_kb")
+}
+
+func (m *mounts) setReadAhead() error {
+	if m.readAhead == "" {
+		return nil
+	}
+	return os.WriteFile(m.readAheadFile(), []byte(m.readAhead), 0)
+}

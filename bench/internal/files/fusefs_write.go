@@ -1,0 +1,40 @@
+package files
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+
+	"culvert/bench/internal/harness"
+)
+
+// write copies a file into the mount, and then has the other side read it from its own disk.
+func (m *mounts) write(name string, bytes int64) harness.Benchmark {
+	const script = `dd if="$1" of="$2" bs=1M status=none && dd if="$3" of=/dev/null bs=1M status=none`
+	return harness.Benchmark{
+		Name: "MountWrite/read=peer",
+		Variants: m.variants(m.besideSSHFS(m.culvertWritable), func(dir string) (harness.Sample, error) {
+			from, written := filepath.Join(m.source, name), filepath.Join(m.source, "written")
+			if err := syncAll(m.source); err != nil {
+				return nil, err
+			}
+			var got harness.Sample
+			// The last time counts: a guest that gives free memory back to its host waits for that memory, and for more
+			// of it the larger the pages are that a program writes.
+			for range 4 {
+				to := filepath.Join(dir, "written")
+				var err error
+				if got, err = m.Pipeline("", m.command("sh", "-c", script, "sh", from, to, written)); err != nil {
+					return nil, err
+				}
+				err = same(from, written)
+				if err = errors.Join(err, os.Remove(to), syncAll(m.source)); err != nil {
+					return nil, err
+				}
+			}
+			got["MB/s"] = float64(bytes) / 1e6 / (got["ns/op"] / 1e9)
+			return got, nil
+		}),
+		Goals: []harness.Goal{mountGoal("impl=sshfs", "MB/s", 2, 0), mountGoal("", "mount-peak-bytes", 0, mountMemory)},
+	}
+}

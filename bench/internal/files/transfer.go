@@ -1,0 +1,367 @@
+package files
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"culvert/bench/internal/harness"
+)
+
+// transfers is what the benchmarks of whole processes share. The servers run all the time, and each sample is one
+// client from its start to its end.
+type transfers struct {
+	*harness.Session
+	culvert  string // the program
+	config   string // directory of culvert's own identity, which the server lets in
+	identity string // its fingerprint
+	source   string // directory that is served
+	into     string // directory that is written
+	ssh      *sshServer
+	ends     *path // nil for loopback
+	kept     int   // trees that were written
+}
+
+// newTransfers makes the directories, the programs and the keys.
+func newTransfers(s *harness.Session) (*transfers, error) {
+	t := &transfers{
+		Session: s, config: filepath.Join(s.Dir, "config"), source: filepath.Join(s.Dir, "source"),
+		into: filepath.Join(s.Dir, "into"),
+	}
+	for _, dir := range []string{t.config, t.source, t.into} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if t.culvert, err = s.Build("..", "./cmd/culvert"); err != nil {
+		return nil, err
+	}
+	out, err := t.command(t.culvert, "keygen", "--json").Output()
+	if err != nil {
+		return nil, fmt.Errorf("culvert keygen: %w", err)
+	}
+	if t.identity, err = field(out, "fingerprint"); err != nil {
+		return nil, err
+	}
+	t.ssh, err = newSSH(s)
+	return t, err
+}
+
+// PrepareTransfer compares culvert pull with scp, rsync over ssh, and cp: one large file, many small ones, over long
+// paths, and the memory of both ends.
+func PrepareTransfer(s *harness.Session) ([]harness.Benchmark, error) {
+	t, err := newTransfers(s)
+	if err != nil {
+		return nil, err
+	}
+	large := int64(s.Size(1<<30, 32<<20))
+	if err := writeRandom(filepath.Join(t.source, "large"), large); err != nil {
+		return nil, err
+	}
+	files := s.Size(10_000, 200)
+	random, content := rand.NewChaCha8([32]byte{1}), make([]byte, 4<<10)
+	err = writeFiles(filepath.Join(t.source, "many"), files, "", func() []byte {
+		_, _ = random.Read(content)
+		return content
+	})
+	if err != nil {
+		return nil, err
+	}
+	var benchmarks []harness.Benchmark
+	for _, prepare := range []func() ([]harness.Benchmark, error){
+		func() ([]harness.Benchmark, error) { return t.loopback(large, files) },
+		t.memory,
+		t.longPaths,
+	} {
+		more, err := prepare()
+		if err != nil {
+			return nil, err
+		}
+		benchmarks = append(benchmarks, more...)
+	}
+	return benchmarks, nil
+}
+
+// writeFiles makes n files, a hundred in each directory. content returns the content of the next file.
+func writeFiles(dir string, n int, extension string, content func() []byte) error {
+	for i := range n {
+		sub := filepath.Join(dir, fmt.Sprintf("%03d", i/100))
+		if i%100 == 0 {
+			if err := os.MkdirAll(sub, 0o755); err != nil {
+				return err
+			}
+		}
+		if err := os.WriteFile(filepath.Join(sub, fmt.Sprintf("%05d", i)+extension), content(), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// command is a program with the identity of the session.
+func (t *transfers) command(name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(t.Ctx, name, args...)
+	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+t.config)
+	return cmd
+}
+
+// serve starts culvert serve, with more flags if there are any, at an address, and gives the beginning of the URL of
+// its files, and the process.
+func (t *transfers) serve(
+	where func(*exec.Cmd) *exec.Cmd, host string, more ...string,
+) (url string, server *harness.Process, err error) {
+	args := append([]string{"serve", "--json", "--quiet", "--allow", t.identity, "--listen", host + ":0"}, more...)
+	cmd := where(t.command(t.culvert, append(args, t.source)...))
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return "", nil, err
+	}
+	server, err = harness.StartProcess(cmd)
+	if err != nil {
+		return "", nil, err
+	}
+	line := make([]byte, 0, 4<<10)
+	for !bytes.Contains(line, []byte("\n")) && err == nil {
+		var n int
+		n, err = stdout.Read(line[len(line):cap(line)])
+		line = line[:len(line)+n]
+	}
+	if err == nil {
+		url, err = field(line, "urls")
+	}
+	if err != nil {
+		return "", nil, errors.Join(fmt.Errorf("culvert serve: %w", err), server.Stop())
+	}
+	return url, server, nil
+}
+
+// here leaves a command as it is: it runs where this program does.
+func here(cmd *exec.Cmd) *exec.Cmd { return cmd }
+
+// field gives a string in a line of JSON, or the first one of a list.
+func field(line []byte, name string) (string, error) {
+	_, rest, found := strings.Cut(string(line), `"`+name+`":`)
+	value, _, ended := strings.Cut(strings.TrimLeft(rest, `[" `), `"`)
+	if !found || !ended {
+		return "", fmt.Errorf("no %s in %q", name, line)
+	}
+	return value, nil
+}
+
+// fetched is what a variant copies out of the source: a file or a directory.
+type fetched struct {
+	name  string
+	bytes int64
+	files int
+}
+
+// sample times a command that copies into the directory for it. What it wrote is compared with the source, synced and
+// put away afterwards.
+func (t *transfers) sample(what fetched, command func() *exec.Cmd) (harness.Sample, error) {
+	if err := os.MkdirAll(t.into, 0o755); err != nil {
+		return nil, err
+	}
+	if err := syncAll(t.into); err != nil {
+		return nil, err
+	}
+	got, err := t.Pipeline("", command())
+	if err != nil {
+		return nil, err
+	}
+	got["MB/s"] = float64(what.bytes) / 1e6 / (got["ns/op"] / 1e9)
+	if what.files > 1 {
+		got["files/s"] = float64(what.files) / (got["ns/op"] / 1e9)
+	}
+	err = same(filepath.Join(t.source, what.name), filepath.Join(t.into, what.name))
+	return got, errors.Join(err, t.putAway(what), syncAll(t.Dir))
+}
+
+// putAway removes what a sample wrote, or keeps it to the end of the session if it is a tree: ext4 without a journal
+// does not use an inode again within a minute, and searches linearly past all those that were removed, so that each
+// variant would pay for the files of the ones before it (recently_deleted in fs/ext4/ialloc.c of Linux).
+func (t *transfers) putAway(what fetched) error {
+	if what.files == 1 {
+		return os.RemoveAll(t.into)
+	}
+	t.kept++
+	return os.Rename(t.into, filepath.Join(t.Dir, fmt.Sprint("kept-", t.kept)))
+}
+
+// syncAll has everything written to the disk, so that the next process does not pay for it.
+func syncAll(dir string) error {
+	out, err := exec.Command("sync", "-f", dir).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("sync: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// same compares two files or directories.
+func same(want, got string) error {
+	return filepath.WalkDir(want, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		a, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = a.Close() }()
+		b, err := os.Open(got + strings.TrimPrefix(name, want))
+		if err != nil {
+			return err
+		}
+		defer func() { _ = b.Close() }()
+		buffers := [2][]byte{make([]byte, 64<<10), make([]byte, 64<<10)}
+		for {
+			n, err := io.ReadFull(a, buffers[0])
+			m, errB := io.ReadFull(b, buffers[1])
+			if !bytes.Equal(buffers[0][:n], buffers[1][:m]) {
+				return fmt.Errorf("%s: what was copied is not what was there", name)
+			}
+			if err != nil || errB != nil {
+				return nil // both at the same place
+			}
+		}
+	})
+}
+
+// pull is a variant that pulls from a server that is there.
+func (t *transfers) pull(what fetched, url string) harness.Variant {
+	return harness.Variant{Key: "impl=culvert", Run: func() (harness.Sample, error) {
+		return t.sample(what, func() *exec.Cmd {
+			return t.ends.client(t.command(t.culvert, "pull", "--quiet", "-o", t.into, url+what.name))
+		})
+	}}
+}
+
+// peers are the variants of ssh, as far as it is installed.
+func (t *transfers) peers(what fetched, host string, port int) []harness.Variant {
+	if t.ssh == nil {
+		return nil
+	}
+	source := t.ssh.user + "@" + host + ":" + filepath.Join(t.source, what.name)
+	return []harness.Variant{
+		{Key: "impl=scp", Run: func() (harness.Sample, error) {
+			return t.sample(what, func() *exec.Cmd {
+				return t.ends.client(t.command("scp", append(t.ssh.options(port), "-qrp", source, t.into)...))
+			})
+		}},
+		{Key: "impl=rsync", Run: func() (harness.Sample, error) {
+			return t.sample(what, func() *exec.Cmd {
+				ssh := strings.Join(append([]string{"ssh"}, t.ssh.options(port)...), " ")
+				return t.ends.client(t.command("rsync", "-aW", "-e", ssh, source, t.into))
+			})
+		}},
+	}
+}
+
+// loopback compares one large file, and many small ones, on one machine.
+func (t *transfers) loopback(large int64, files int) ([]harness.Benchmark, error) {
+	url, server, err := t.serve(here, "127.0.0.1")
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(server.Stop)
+	port := 0
+	if t.ssh != nil {
+		if port, err = t.ssh.serve(here, "127.0.0.1"); err != nil {
+			return nil, err
+		}
+	}
+	file := fetched{"large", large, 1}
+	tree := fetched{"many", int64(files) * 4 << 10, files}
+	copied := func(what fetched) harness.Variant {
+		return harness.Variant{Key: "impl=cp-sync", Run: func() (harness.Sample, error) {
+			return t.sample(what, func() *exec.Cmd {
+				return t.command("sh", "-c", `cp -r "$1" "$2" && sync -f "$2"`, "sh",
+					filepath.Join(t.source, what.name), t.into)
+			})
+		}}
+	}
+	ratio := func(peer string, least float64) harness.Goal {
+		return harness.Goal{Variant: "impl=culvert", Peer: "impl=" + peer, Unit: "MB/s", Min: least}
+	}
+	return []harness.Benchmark{{
+		Name:     "Pull/path=loopback/files=1",
+		Rotate:   true, // the memory that one has given back is new to the next, or is not
+		Variants: append(t.peers(file, "127.0.0.1", port), copied(file), t.pull(file, url)),
+		Goals: []harness.Goal{
+			ratio("scp", 2.5), ratio("rsync", 2.5), ratio("cp-sync", 0.8),
+			{Variant: "impl=culvert", Unit: "peak-bytes", Max: 96 << 20},
+		},
+	}, {
+		Name:     fmt.Sprintf("Pull/path=loopback/files=%d", files),
+		Rotate:   true,
+		Variants: append(t.peers(tree, "127.0.0.1", port), copied(tree), t.pull(tree, url)),
+		Goals: []harness.Goal{
+			ratio("scp", 2), ratio("rsync", 2),
+			{Variant: "impl=culvert", Unit: "peak-bytes", Max: 96 << 20},
+		},
+	}}, nil
+}
+
+// memory measures both ends with culvert pull.
+func (t *transfers) memory() ([]harness.Benchmark, error) {
+	small := int64(t.Size(1<<30, 16<<20))
+	b, err := t.flat("PullMemory/path=loopback", "peak-bytes", small, 96<<20,
+		func(url, name string, bytes int64) (harness.Sample, error) {
+			return t.pull(fetched{name, bytes, 1}, url).Run()
+		})
+	return []harness.Benchmark{b}, err
+}
+
+// flat compares the memory of both ends for a sparse file of small bytes and one of ten times that size. Each sample
+// has a new server. client measures a client in unit; ceiling bounds each process.
+func (t *transfers) flat(
+	name, unit string, small int64, ceiling float64, client func(url, name string, bytes int64) (harness.Sample, error),
+) (harness.Benchmark, error) {
+	const serverUnit = "server-peak-bytes"
+	b := harness.Benchmark{Name: name, Rounds: 3}
+	for _, bytes := range []int64{small, 10 * small} {
+		file := fmt.Sprintf("sparse-%d", bytes)
+		if err := writeHoles(filepath.Join(t.source, file), bytes); err != nil {
+			return b, err
+		}
+		b.Variants = append(b.Variants, harness.Variant{
+			Key: fmt.Sprintf("MiB=%d/impl=culvert", bytes>>20),
+			Run: func() (harness.Sample, error) {
+				url, server, err := t.serve(here, "127.0.0.1")
+				if err != nil {
+					return nil, err
+				}
+				got, err := client(url, file, bytes)
+				if err = errors.Join(err, server.Stop()); err != nil {
+					return nil, err
+				}
+				got[serverUnit] = float64(server.Peak.Load())
+				return got, nil
+			},
+		})
+	}
+	few, many := b.Variants[0].Key, b.Variants[1].Key
+	for _, unit := range []string{unit, serverUnit} {
+		b.Goals = append(b.Goals,
+			harness.Goal{Variant: few, Unit: unit, Max: ceiling},
+			harness.Goal{Variant: many, Unit: unit, Max: ceiling},
+			harness.Goal{Variant: many, Peer: few, Unit: unit, Max: 1.1})
+	}
+	return b, nil
+}
+
+// writeHoles makes a file that takes no room on the disk.
+func writeHoles(name string, size int64) error {
+	file, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Truncate(size), file.Close())
+}

@@ -1,0 +1,74 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"culvert/bench/internal/harness"
+)
+
+// longPaths compares what round trips, and the loss of packets, leave of the speed.
+func (t *transfers) longPaths() ([]harness.Benchmark, error) {
+	var benchmarks []harness.Benchmark
+	for _, c := range []struct {
+		delay time.Duration // of a round trip
+		loss  float64
+		bytes int64
+		least float64 // times scp; 0 to record it only
+	}{
+		{time.Millisecond, 0, int64(t.Size(256<<20, 4<<20)), 0},
+		{24 * time.Millisecond, 0, int64(t.Size(256<<20, 4<<20)), 3},
+		{200 * time.Millisecond, 0, int64(t.Size(64<<20, 1<<20)), 3},
+		{24 * time.Millisecond, 0.01, int64(t.Size(64<<20, 1<<20)), 0},
+	} {
+		ends, err := newPath(t.Session, c.delay/2, c.loss)
+		if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission) {
+			t.Say("no long paths: %v", err)
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		over := *t
+		over.ends = ends
+		name := fmt.Sprintf("%dms", c.delay.Milliseconds())
+		if c.loss > 0 {
+			name += fmt.Sprintf("-%g%%", 100*c.loss)
+		}
+		b, err := over.longPath("Pull/path="+name+"/files=1", c.bytes, c.least)
+		if err != nil {
+			return nil, err
+		}
+		benchmarks = append(benchmarks, b)
+	}
+	return benchmarks, nil
+}
+
+func (t *transfers) longPath(name string, bytes int64, least float64) (harness.Benchmark, error) {
+	what := fetched{fmt.Sprintf("file-%d", bytes), bytes, 1}
+	b := harness.Benchmark{Name: name, Rounds: 5}
+	if err := writeRandom(filepath.Join(t.source, what.name), bytes); err != nil {
+		return b, err
+	}
+	url, server, err := t.serve(t.ends.server, serverAddress)
+	if err != nil {
+		return b, err
+	}
+	t.Cleanup(server.Stop)
+	if t.ssh != nil {
+		port, err := t.ssh.serve(t.ends.server, serverAddress)
+		if err != nil {
+			return b, err
+		}
+		b.Variants = t.peers(what, serverAddress, port)
+	}
+	b.Variants = append(b.Variants, t.pull(what, url))
+	b.Goals = []harness.Goal{{Variant: "impl=culvert", Unit: "peak-bytes", Max: 96 << 20}}
+	if least > 0 {
+		b.Goals = append(b.Goals, harness.Goal{Variant: "impl=culvert", Peer: "impl=scp", Unit: "MB/s", Min: least})
+	}
+	return b, nil
+}

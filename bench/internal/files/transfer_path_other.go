@@ -1,0 +1,25 @@
+//go:build !linux
+
+package files
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"time"
+
+	"culvert/bench/internal/harness"
+)
+
+const serverAddress = ""
+
+// path is between two network namespaces, which Linux has.
+type path struct{}
+
+func (*path) client(cmd *exec.Cmd) *exec.Cmd { return cmd }
+
+func (*path) server(cmd *exec.Cmd) *exec.Cmd { return cmd }
+
+func newPath(_ *harness.Session, _ time.Duration, _ float64) (*path, error) {
+	return nil, fmt.Errorf("network namespaces: %w", errors.ErrUnsupported)
+}

@@ -1,0 +1,148 @@
+package harness
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestVerdict(t *testing.T) {
+	r := Results{
+		"impl=culvert": {{"MB/s": 300, "peak-bytes": 10 << 20}, {"MB/s": 100}, {"MB/s": 600}},
+		"impl=peer":    {{"MB/s": 100}, {"MB/s": 50}, {"MB/s": 100}},
+	}
+	for _, c := range []struct {
+		goal Goal
+		want string
+	}{
+		// The ratios of the rounds are 3, 2 and 6.
+		{
+			Goal{Variant: "impl=culvert", Peer: "impl=peer", Unit: "MB/s", Min: 3},
+			"impl=culvert, MB/s: 3.00 × impl=peer (2.50–4.50), goal ≥ 3.00: reached",
+		},
+		{
+			Goal{Variant: "impl=culvert", Peer: "impl=peer", Unit: "MB/s", Min: 1, Max: 2.9},
+			"impl=culvert, MB/s: 3.00 × impl=peer (2.50–4.50), goal ≥ 1.00 and ≤ 2.90: MISSED",
+		},
+		{
+			Goal{Variant: "impl=culvert", Unit: "peak-bytes", Max: 96 << 20},
+			"impl=culvert, peak memory: 10.0 MiB (10.0 MiB–10.0 MiB), goal ≤ 96.0 MiB: reached",
+		},
+		{
+			Goal{Variant: "impl=culvert", Unit: "ns/op", Max: 1},
+			"impl=culvert, time: not measured",
+		},
+	} {
+		if got := c.goal.Verdict(r); got != c.want {
+			t.Errorf("got  %s\nwant %s", got, c.want)
+		}
+	}
+}
+
+func TestBenchstat(t *testing.T) {
+	s := newTestSession(t)
+	tables, err := s.Benchstat("cpu: some\n"+
+		"BenchmarkWork/size=1/rows=10/impl=old 1 80 ns/op 7 cat-peak-bytes\n"+
+		"BenchmarkWork/size=1/rows=10/impl=new 1 20 ns/op 7 cat-peak-bytes\n", "/impl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pattern := range []string{`│ +old +│ +new +│`, `(?m)^.*/size=1/rows=10 +80\.00n .* 20\.00n `} {
+		if !regexp.MustCompile(pattern).MatchString(tables) {
+			t.Errorf("the tables have no %s:\n%s", pattern, tables)
+		}
+	}
+	if strings.Contains(tables, "cat-peak-bytes") {
+		t.Errorf("the tables have what a single process takes:\n%s", tables)
+	}
+	if _, err := s.Benchstat("", "("); err == nil || !strings.Contains(err.Error(), "-col") {
+		t.Errorf("error is %v, want what benchstat says", err)
+	}
+}
+
+func TestPivot(t *testing.T) {
+	for want, keys := range map[string][]string{
+		"/impl":       {"impl=a", "impl=b"},
+		"/rows":       {"rows=1/impl=a", "rows=2/impl=a"},
+		"/rows,/impl": {"rows=1/impl=a", "rows=2/impl=b"},
+		"":            {"impl=a"},
+	} {
+		var b Benchmark
+		for _, key := range keys {
+			b.Variants = append(b.Variants, Variant{Key: key})
+		}
+		if got := Pivot([]Benchmark{b}); got != want {
+			t.Errorf("%q differ in %q, want %q", keys, got, want)
+		}
+	}
+}
+
+func TestMeasureTakesTurns(t *testing.T) {
+	s := newTestSession(t)
+	var order strings.Builder
+	named := func(name string) Variant {
+		return Variant{Key: "impl=" + name, Run: func() (Sample, error) {
+			order.WriteString(name)
+			return Sample{"MB/s": 2, "ns/op": float64(order.Len())}, nil
+		}}
+	}
+	var raw strings.Builder
+	got, err := Measure(s, Benchmark{Name: "Order", Variants: []Variant{named("a"), named("b")}}, 2, &raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if order.String() != "ababab" {
+		t.Errorf("the variants ran as %s, want ababab", &order)
+	}
+	want := "BenchmarkOrder/impl=a 1 3 ns/op 2 MB/s\nBenchmarkOrder/impl=b 1 4 ns/op 2 MB/s\n" +
+		"BenchmarkOrder/impl=a 1 5 ns/op 2 MB/s\nBenchmarkOrder/impl=b 1 6 ns/op 2 MB/s\n"
+	if raw.String() != want {
+		t.Errorf("samples are\n%s\nwant those of all rounds but the first:\n%s", &raw, want)
+	}
+	if n := len(got["impl=a"]); n != 2 {
+		t.Errorf("%d samples are kept, want 2", n)
+	}
+}
+
+func TestPipeline(t *testing.T) {
+	s := newTestSession(t)
+	output := filepath.Join(t.TempDir(), "output")
+	got, err := s.Pipeline(output, exec.Command("echo", "hello"), exec.Command("tr", "a-z", "A-Z"), exec.Command("cat"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(output); err != nil || string(text) != "HELLO\n" {
+		t.Errorf("output is %q, %v", text, err)
+	}
+	if got["ns/op"] <= 0 {
+		t.Errorf("sample has no time: %v", got)
+	}
+
+	failing := exec.Command("sh", "-c", "cat >&2; exit 5")
+	_, err = s.Pipeline(output, exec.Command("echo", "hello"), failing, exec.Command("cat"))
+	if err == nil || !strings.Contains(err.Error(), "exit status 5\nhello") {
+		t.Errorf("error is %v, want the status and what was said", err)
+	}
+	if _, err = s.Pipeline(output, exec.Command("cat"), exec.Command("/no/such/program")); err == nil {
+		t.Error("no error, though a program does not exist")
+	}
+}
+
+func newTestSession(t *testing.T) *Session {
+	t.Helper()
+	s, err := NewSession(context.Background(), io.Discard, false, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}

@@ -1,0 +1,250 @@
+// Package streams has the workloads of one byte stream: age files, buffers, ciphers, connections and logs.
+package streams
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+
+	"filippo.io/age"
+	"golang.org/x/crypto/chacha20poly1305"
+
+	"culvert/agefile"
+	"culvert/bench/internal/harness"
+)
+
+const chunkSize = 64 << 10 // of an age file
+
+// PrepareAgefile compares package agefile with filippo.io/age in memory, and with goroutines that do nothing but seal
+// or open chunks, each in its own small buffer: the limit of the machine.
+//
+// Both are driven by io.Copy to a writer that drops what it gets. With from=memory the source is a bytes.Reader, with
+// all its methods; with from=stream it has none but Read, as a pipe has, and what each end copies is part of the time.
+// The bytes lie outside the Go heap, which with half a gigabyte in it would be collected much less often than that of a
+// program that streams.
+func PrepareAgefile(s *harness.Session) ([]harness.Benchmark, error) {
+	identity, err := age.GenerateX25519Identity()
+	if err != nil {
+		return nil, err
+	}
+	plaintext, err := memory(s, s.Size(256<<20, 8<<20))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := rand.NewChaCha8([32]byte{}).Read(plaintext); err != nil {
+		return nil, err
+	}
+	size := int64(len(plaintext))
+	space, err := memory(s, len(plaintext)+len(plaintext)/64)
+	if err != nil {
+		return nil, err
+	}
+	encrypted := bytes.NewBuffer(space[:0])
+	if err := copyThrough(age.Encrypt(encrypted, identity.Recipient()))(plaintext); err != nil {
+		return nil, err
+	}
+	file := encrypted.Bytes()
+
+	cores, recipient := runtime.NumCPU(), identity.Recipient()
+	encrypt := func(from string, procs int, atLeast float64) harness.Benchmark {
+		return ageBenchmark("encrypt", from, procs, atLeast, []harness.Variant{
+			{Key: "impl=age", Run: func() (harness.Sample, error) {
+				return encryptWith(from, plaintext, func() (io.WriteCloser, error) {
+					return age.Encrypt(io.Discard, recipient)
+				})
+			}},
+			{Key: "impl=culvert", Run: func() (harness.Sample, error) {
+				return encryptWith(from, plaintext, func() (io.WriteCloser, error) {
+					return agefile.NewWriter(io.Discard, recipient)
+				})
+			}},
+			{Key: "impl=limit", Run: func() (harness.Sample, error) { return limit(size, sealChunk) }},
+		})
+	}
+	decrypt := func(from string, procs int, atLeast float64) harness.Benchmark {
+		return ageBenchmark("decrypt", from, procs, atLeast, []harness.Variant{
+			{Key: "impl=age", Run: func() (harness.Sample, error) {
+				return decryptWith(from, file, size, func(src io.Reader) (io.Reader, error) {
+					return age.Decrypt(src, identity)
+				})
+			}},
+			{Key: "impl=culvert", Run: func() (harness.Sample, error) {
+				return decryptWith(from, file, size, func(src io.Reader) (io.Reader, error) {
+					return agefile.NewReader(src, identity)
+				})
+			}},
+			{Key: "impl=limit", Run: func() (harness.Sample, error) { return limit(size, openChunk) }},
+		})
+	}
+	small, err := smallFiles(s, identity, plaintext)
+	return append([]harness.Benchmark{
+		encrypt("memory", cores, 3.0), encrypt("memory", 1, 1.0),
+		decrypt("memory", cores, 8.0), decrypt("memory", 1, 2.5),
+		encrypt("stream", cores, 0), encrypt("stream", 1, 1.0),
+		decrypt("stream", cores, 0), decrypt("stream", 1, 1.0),
+	}, small...), err
+}
+
+// memory gives so many bytes outside the Go heap.
+func memory(s *harness.Session, size int) ([]byte, error) {
+	p, err := syscall.Mmap(-1, 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	if err != nil {
+		return nil, fmt.Errorf("memory for the input: %w", err)
+	}
+	s.Cleanup(func() error { return syscall.Munmap(p) })
+	return p, nil
+}
+
+func ageBenchmark(op, from string, procs int, atLeast float64, variants []harness.Variant) harness.Benchmark {
+	for i, v := range variants {
+		variants[i].Run = func() (harness.Sample, error) {
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
+			return harness.Steady(v.Run)
+		}
+	}
+	b := harness.Benchmark{Name: fmt.Sprintf("Age/op=%s/from=%s/procs=%d", op, from, procs), Variants: variants}
+	if atLeast > 0 {
+		b.Goals = append(b.Goals, harness.Goal{Variant: "impl=culvert", Peer: "impl=age", Unit: "MB/s", Min: atLeast})
+	}
+	if from == "memory" && procs > 1 {
+		b.Goals = append(b.Goals, harness.Goal{Variant: "impl=culvert", Peer: "impl=limit", Unit: "MB/s", Min: 0.75})
+	}
+	if from == "stream" {
+		b.Goals = append(b.Goals, harness.Goal{Variant: "impl=culvert", Unit: "allocs/chunk", Max: 0.005})
+	}
+	return b
+}
+
+// encryptWith measures a writer, from its making to its Close.
+func encryptWith(from string, plaintext []byte, open func() (io.WriteCloser, error)) (harness.Sample, error) {
+	return copied(from, plaintext, int64(len(plaintext)), func(src io.Reader) (int64, error) {
+		w, err := open()
+		if err != nil {
+			return 0, err
+		}
+		n, err := io.Copy(w, src)
+		if err != nil {
+			return 0, err
+		}
+		return n, w.Close()
+	})
+}
+
+// decryptWith measures a reader, from its making to its end.
+func decryptWith(
+	from string, file []byte, size int64, open func(io.Reader) (io.Reader, error),
+) (harness.Sample, error) {
+	return copied(from, file, size, func(src io.Reader) (int64, error) {
+		r, err := open(src)
+		if err != nil {
+			return 0, err
+		}
+		return io.Copy(onlyWriter{}, r)
+	})
+}
+
+// copied times work that reads all of input and must say that it has moved so many bytes of plaintext. Allocations are
+// counted over the second half of a stream, when all buffers are there.
+func copied(from string, input []byte, size int64, work func(io.Reader) (int64, error)) (harness.Sample, error) {
+	memory := bytes.NewReader(input)
+	stream := &halfwayReader{src: memory, half: int64(len(input) / 2)}
+	src := io.Reader(stream)
+	if from == "memory" {
+		src = memory
+	}
+	start := time.Now()
+	n, err := work(src)
+	if err != nil {
+		return nil, err
+	}
+	got := harness.Timed(start, size)
+	if n != size {
+		return nil, fmt.Errorf("moved %d bytes instead of %d", n, size)
+	}
+	if stream.isCounted {
+		var after runtime.MemStats
+		runtime.ReadMemStats(&after)
+		got["allocs/chunk"] = float64(after.Mallocs-stream.mallocs) / float64(size/2/chunkSize)
+	}
+	return got, nil
+}
+
+// halfwayReader notes how many allocations there have been when half of it was read.
+type halfwayReader struct {
+	src       *bytes.Reader
+	n, half   int64
+	mallocs   uint64
+	isCounted bool
+}
+
+func (r *halfwayReader) Read(p []byte) (int, error) {
+	n, err := r.src.Read(p)
+	r.n += int64(n)
+	if !r.isCounted && r.n >= r.half {
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		r.mallocs, r.isCounted = stats.Mallocs, true
+	}
+	return n, err
+}
+
+// onlyWriter drops what is written to it. Unlike io.Discard it has no ReadFrom, which would read in small pieces.
+type onlyWriter struct{}
+
+func (onlyWriter) Write(p []byte) (int, error) { return len(p), nil }
+
+// limit runs one goroutine for each of GOMAXPROCS, which together do chunk for all chunks of size bytes.
+func limit(size int64, work func(chunks int) error) (harness.Sample, error) {
+	workers := runtime.GOMAXPROCS(0)
+	chunks := int(size) / chunkSize
+	errs := make([]error, workers)
+	var wg sync.WaitGroup
+	start := time.Now()
+	for i := range workers {
+		wg.Go(func() { errs[i] = work((chunks + i) / workers) })
+	}
+	wg.Wait()
+	got := harness.Timed(start, size)
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return got, nil
+}
+
+func sealChunk(chunks int) error {
+	aead, err := chacha20poly1305.New(make([]byte, chacha20poly1305.KeySize))
+	if err != nil {
+		return err
+	}
+	var nonce [chacha20poly1305.NonceSize]byte
+	chunk := make([]byte, chunkSize, chunkSize+aead.Overhead())
+	sealed := make([]byte, 0, cap(chunk))
+	for i := range chunks {
+		nonce[0], nonce[1] = byte(i), byte(i>>8)
+		aead.Seal(sealed, nonce[:], chunk, nil)
+	}
+	return nil
+}
+
+func openChunk(chunks int) error {
+	aead, err := chacha20poly1305.New(make([]byte, chacha20poly1305.KeySize))
+	if err != nil {
+		return err
+	}
+	var nonce [chacha20poly1305.NonceSize]byte
+	sealed := aead.Seal(nil, nonce[:], make([]byte, chunkSize), nil)
+	chunk := make([]byte, 0, len(sealed))
+	for range chunks {
+		if _, err := aead.Open(chunk, nonce[:], sealed, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
