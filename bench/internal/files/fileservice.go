@@ -88,7 +88,7 @@ func PrepareFileservice(s *harness.Session) ([]harness.Benchmark, error) {
 		b := harness.Benchmark{Name: fmt.Sprintf("FileRead/conns=%d", conns)}
 		for _, t := range []transport{overTCP, overTLS, overSecureconn} {
 			b.Variants = append(b.Variants, harness.Variant{Key: "impl=" + t.impl, Run: func() (harness.Sample, error) {
-				return f.read(s.Ctx, t, conns)
+				return f.read(t, conns)
 			}})
 		}
 		b.Variants = append(b.Variants, harness.Variant{Key: "impl=framed", Run: func() (harness.Sample, error) {
@@ -192,7 +192,7 @@ func metered(bytes int64, work func() error) (harness.Sample, error) {
 	return got, nil
 }
 
-func (f *fileReads) read(ctx context.Context, t transport, conns int) (harness.Sample, error) {
+func (f *fileReads) read(t transport, conns int) (harness.Sample, error) {
 	return f.serve(t, conns, func(remote *client.Client) (harness.Sample, error) {
 		return metered(f.size, func() error { return readAll(remote, f.into) })
 	})
