@@ -1,13 +1,11 @@
-// Package fileservice defines what the two ends of a file service share: versions, hashes, errors, limits and path
-// rules. The service lets another machine list, read and write a tree of files, and detects whatever goes wrong on the
-// way:
+// Package fileservice defines what the two ends of a file service share: versions, hashes, errors, limits and path rules.
+// The service lets another machine list, read and write a tree of files, and detects whatever goes wrong on the way:
 //
 //   - package client is the tree as an [io/fs.FS], with files that can be written at any offset,
 //   - package server serves a tree,
 //   - package transfer copies files and directories either way.
 //
-// It runs over any net.Listener and any dialer. It neither encrypts nor authenticates, so use those of package
-// secureconn:
+// It runs over any net.Listener and any dialer. It neither encrypts nor authenticates, so use those of package secureconn:
 //
 //	s, err := server.New(server.Config{Root: root})
 //	err = s.Serve(listener)
@@ -15,11 +13,11 @@
 //	c, err := client.New(client.Config{Dial: dial})
 //	err = fs.WalkDir(c, ".", walk)
 //
-// # Protocol
+// # What travels
 //
-// The protocol is gRPC, and fileservice.proto in this directory defines it, for other languages too. It is modelled on
-// google.bytestream: a read names its offset, and before an interrupted write continues, the client asks what the
-// server has committed.
+// The protocol is gRPC. fileservice.proto in this directory defines it, also for other languages. It is shaped after
+// google.bytestream: a read names its offset, and a write that was broken off begins with the question what is
+// committed.
 //
 //	client                                                                         server
 //	   │  Stat  path                                                                  │
@@ -61,29 +59,30 @@
 //	   │  SyncDraft  draft                                                            │
 //	   │─────────────────────────────────────────────────────────────────────────────▶│  sync
 //
-// Small files, of at most 64 KiB, are sent whole, up to 64 of one directory in a call. So a tree of them needs neither
-// a round trip nor a sync of the disk for each file.
+// Small files, of at most 64 KiB, go whole, up to 64 of one directory in a call: a tree of them does not wait for a
+// round trip, nor for a sync of the disk, with each.
 //
-// Concurrent reads of up to 64 KiB share messages of ReadPieces, a call that lasts 200 ms, or until nothing has been
-// read for 50 ms. While eight requests are under way, each on its own stream, further reads wait and go together in the
-// next request. If the server is far away, so that no answer has taken less than 5 ms, 64 requests are under way.
+// Ranges of up to 64 KiB that several goroutines read at once share messages of ReadPieces, a call that goes on for
+// 200 ms, or until nothing was read for 50 ms: those that are asked for while eight requests are under way, each on a
+// stream of its own, go together in the next one. Where the server is far away, so that no answer has taken less than
+// 5 ms, 64 are under way.
 //
-// Data is not copied into messages. A codec in this module writes and reads the messages that carry data, in the format
-// of Protocol Buffers: the server passes to gRPC the buffer into which it has read the file, and the client copies from
-// the frames into the caller's slice. Any client of gRPC can talk to this server.
+// Data is not copied into messages. A codec of its own writes and reads the messages that carry it, as Protocol
+// Buffers have them: the server hands gRPC the buffer that it has read the file into, and the client copies out of the
+// frames into the slice that its caller gave. So any other client of gRPC can speak with this server.
 //
 // # Versions
 //
-// A version is the size of a file, the time of its last change, and a tag of other facts that the file system knows. A
-// read names a version. The server compares it when it opens the file, and again after it has read each part and before
-// it sends the part. So all bytes that arrive are of one version, or the call fails with ErrChanged.
+// A version is the size of a file, when it was last changed, and a tag of what else the file system knows of it. A read
+// names the version it wants. The server compares it when it opens the file, and again after each part that it has read
+// and before it sends that part; so what arrives is all of one version, or the call ends with [ErrChanged].
 //
 // # Hashes
 //
-// A file is divided into blocks of 1 MiB, of which the last may be shorter. The hash of a file is BLAKE3
-// (https://github.com/BLAKE3-team/BLAKE3-specs), as b3sum prints it. BLAKE3 is a tree over chunks of 1 KiB, and a block
-// is a subtree. The hash of a block is the chaining value of the subtree's root, or the hash of the file if it has only
-// one block. It depends on the position of the block, and the hashes of all blocks make the hash of the file:
+// A file is blocks of 1 MiB, of which the last may be shorter. The hash of a file is BLAKE3
+// (https://github.com/BLAKE3-team/BLAKE3-specs), as b3sum prints it. That is a tree over chunks of 1 KiB, in which a
+// block is a subtree: the hash of a block is the chaining value of the root of that subtree, or the hash of the file if
+// there is only one block. It depends on the place of the block, and those of all blocks give the hash of the file:
 //
 //	              file                            root, with the flag ROOT
 //	        ┌──────┴───────┐
@@ -92,103 +91,104 @@
 //	┌──┴──┐
 //	…     …                                       chunks of 1 KiB
 //
-// The server computes the hash of a block from the bytes that it has read, and sends it with the last byte. So the hash
-// protects the way from the memory of one end to the memory of the other, which is more than a connection protects. One
-// core of a Xeon with AVX-512 hashes 5.3 GB/s; with SHA-256 and its instructions it hashes 1.9 GB/s.
+// The hash of a block travels with its last byte, made from what was read: it covers the way from the memory of one end
+// to that of the other and beyond what a connection protects. One core of a Xeon with AVX-512 hashes 5.3 GB/s, where
+// SHA-256 with its instructions has 1.9.
 //
 // # Unfinished files
 //
-// While a file arrives, at a client that pulls or at a server that receives a push, two names exist beside it. No
-// transferred file may have a name with these endings, in upper or lower case:
+// Whoever receives a file, a client that pulls or a server that is pushed to, has two names beside it until it is
+// complete. No file that is transferred may end with one of them, in whatever case:
 //
-//	NAME.culvert.part      the blocks that have arrived, each in its place; the receiver holds a lock on it
-//	NAME.culvert.journal   a directory with a log of package wal, which records the blocks that are on the disk
+//	NAME.culvert.part      what has come, each block in its place; whoever receives holds a lock on it
+//	NAME.culvert.journal   a directory with a log of package wal, which says what of it is on the disk
 //
-// If NAME is longer than 239 bytes, it is replaced by its first 150 bytes, a dot, and the hash of NAME in hexadecimal.
-// All numbers in the log are little endian. Its entries are
+// Of a NAME of more than 239 bytes they have the first 150, a dot, and the hash of NAME in hexadecimal. The entries of
+// the log, in which all numbers are little endian, are
 //
 //	first       "culvert1"   size, 8   modified, 8   tag, 8     the version of the source
 //	others      first block, 8   hash, 32   hash, 32   …        consecutive blocks that are durable
 //
-// Blocks are written in any order, into space that is reserved 64 MiB at a time. Blocks of a file of at least 64 MiB
-// bypass the page cache (O_DIRECT) if the system and the file system support it. After 8 MiB or 200 ms, .part is
-// synced; then the journal records the synced blocks, with a sync of its own. At most 32 MiB are not yet in the
-// journal. A kill loses these, and the blocks that are still arriving. At the end .part is truncated to its size, gets
-// its permissions and time, is synced and renamed; then the directory is synced and the journal removed. A file that is
-// complete before the first sync has no journal.
+// Blocks are written in any order; those of a file of 64 MiB or more go past the page cache, where the system and the
+// file system can do that (O_DIRECT), to space that is reserved 64 MiB at a time. 8 MiB later, or 200 ms, .part is
+// synced, and after that the journal says what was synced, with a sync of its own; at most 32 MiB are ahead of it,
+// which is what a kill costs, with the blocks that are on their way. At the end .part is cut to its size, gets its
+// permissions and time, is synced, gets its name, the directory is synced, and the journal is removed. What comes
+// sooner than the first sync has no journal. Whoever goes on believes a journal if it is of the same version, its log
+// is sound, and .part is as large as it says; else both are begun afresh. It does not read .part again: what is damaged
+// there on the disk in between is not found, for which there are file systems, and age.
 //
-// A later transfer continues if the journal is of the same version, its log is intact, and .part is at least as large
-// as the journal says. Otherwise it begins again. It does not read .part, so it does not detect damage on the disk
-// since then; file systems and age do.
-//
-// Clients that send the same version of a file to one name share the upload. Each of them says when it begins, and
-// again when it finishes, whether it may replace an existing file.
+// Clients that send the same version of a file to one name share the upload. Whether a file of that name may be
+// replaced is not a matter of the upload but of each client: it says so when it begins, and the one that finishes says
+// it again.
 //
 // # Drafts, and files in place
 //
-// Programs write to an open file at any offset and for any time. A file that is new or truncated is a draft on the
-// server, NAME.RANDOM.culvert.draft in the directory of the future file. Listings do not show it, and no path may name
-// it. It gets its name when it is published, so readers see either the old content or all of the new. An existing file,
-// and a published one, is written in place: nothing is copied, the file keeps its owner, its permissions and its other
-// names, and others see writes as they arrive. It loses the setuid and setgid bits, as after a write by an ordinary
-// user.
+// A program writes into an open file at any offset and over any time. A file that is new, or gets all of its content
+// anew, is a draft on the server: NAME.RANDOM.culvert.draft, beside the file that it is to become. No listing shows it,
+// and no path may name it. It gets its name when it is published, so that a reader sees the old content or all of the
+// new. An existing file, and a published one, is written in place: nothing is copied, the file keeps its owner, its
+// permissions and its other names, and others see what is written as it arrives. It loses the setuid and setgid bits,
+// as if anybody but the superuser had written to it.
 //
-// After Sync, the content and the name of a file in place survive a loss of power and whatever happens to client and
-// server. A draft is lost with its client or its server. Its content is durable after Sync, and its name once it is
-// published after a Sync. Without Sync, a published file is being written to the disk; if the power fails before that
-// is done, the file may be short or missing.
+// After Sync, the content and the name of a file in place survive a loss of power; nothing that happens to client or
+// server takes them back. A draft is lost with its client or its server. Its content is durable after Sync, and
+// its name when it is published, in the order above. A file that was published without Sync is on its way to the disk,
+// and may be short, or not there, if the power fails before it has arrived.
 //
-// If another program changes or replaces a file in place while a client has it open, the client's next call fails with
-// ErrChanged: the client has parts of the file in memory and would mix the two. The server compares size and time
-// before each write and each Sync. It does not detect a change at exactly the same time.
+// If somebody else changes a file in place, or takes its name from it, while a client has it open, the next call of
+// that client fails with [ErrChanged]: it has parts of the file in memory, and would mix the two. The server compares
+// size and time before each write and each Sync. A change at the very same moment is not noticed.
 //
-// A draft, or an open file in place, has a name of 16 random bytes, and every client that knows the name can use it.
-// The server drops it if a client asks for that, if no call has named it for StallTimeout, and when the server ends.
-// While the connection of its last call exists and receives anything, the server keeps it, since on a slow line the
-// next call may be on its way. Bytes written in place are never lost by this, and the client opens the file again.
-// There are at most 512 drafts and open files, which peers share.
+// A draft, or an open file in place, is named by 16 random bytes, and belongs to every client that knows them. The
+// server drops it when its client asks for that, when no call has named it for StallTimeout, and when the server ends.
+// It stays while the connection of its last call exists and the client sends anything, since on a slow line the next
+// call may be on its way. Bytes that were written in place stay in any case, and the client opens the file again. There
+// are at most 512, which peers share.
 //
-// The file of a draft is locked and has the sticky bit, which has no other meaning for files. These marks and the name
-// identify drafts that a killed server has left. They are removed by the next writable server when it starts, by the
-// next draft of the same file, and when their directory is removed. A user's file that merely has such a name is hidden
-// but never removed.
+// The file of a draft is locked, and has the sticky bit, which means nothing for files. By both and by its name, a
+// draft is known that a killed server has left behind. The next server removes it when it starts, if it is writable; so
+// does the next draft of the same file, and the removal of its directory. A file of a user that merely has such a name
+// is hidden, and never removed.
 //
-// Writes to one draft use up to four streams, on as many connections. Each part of 1 MiB of the file has its own
-// stream, so overlapping writes keep their order. A stream reports errors at its end, for which Sync and Publish wait.
-// Streams without traffic end after some seconds and are begun again when needed. If any of them fails, every later
-// call of the file fails, and a draft is not published.
+// The writes to one draft take up to four streams, on as many connections. Each part of 1 MiB of the file has its
+// stream, so that writes that overlap keep their order. Their errors come with the end of a stream, for which Sync and
+// Publish wait; streams in which nothing moves are ended after some seconds, and begun again. Whatever goes wrong with
+// one of them, every later call of the file fails, and a draft is not published.
 //
 // # What a peer can do
 //
-// No peer can read or write outside the tree: each path is checked (see fileservice.proto) and resolved by os.Root.
-// Symbolic links are shown, but never followed as the last element of a path. Devices, pipes and sockets are shown, but
-// never opened.
+// Whoever is on the other side, nothing outside the tree is read or written: each path is checked (see
+// fileservice.proto) and goes through os.Root. Symbolic links are shown and never followed as the last element of a
+// path; devices, pipes and sockets are shown and never opened.
 //
-// A server bounds its connections and handshakes, the calls on each connection, the buffers, and how long a client may
-// delay it. If there are too many connections, a new one takes the place of one without calls. Peers share all of this:
-// while n peers are at work, each can have 1/(n+1), over any number of connections; see server.Config. Each call that
-// brings small files holds up to 64 descriptors, and peers share MaxBuffers/4 such calls. A client bounds what it
-// accepts: longer answers than it asked for, endless listings, names that lead elsewhere, and wrong sizes are an
-// ErrIntegrity.
+// A server bounds its connections, those in their handshake, the calls on each, the buffers of all, and the time that a
+// client may let it wait; a new connection takes the place of one without calls. Peers share all of that: with n at
+// work, each can have 1/(n+1), over however many connections; see server.Config. A client bounds what it takes: an
+// answer that is longer than was asked for, a listing without an end, a name that leads elsewhere or a size that is not
+// true are an [ErrIntegrity]. Each call that brings small files holds up to 64 descriptors, and peers share as many
+// such calls as a quarter of MaxBuffers.
 //
-// Every wait ends if no byte moves for StallTimeout of the server or Timeout of the client. Bytes are counted below the
-// encryption, since a record of 256 KiB takes half a minute at 64 kbit/s. On Linux a byte has moved when the other end
-// has acknowledged it; on other systems, when the operating system has accepted it.
+// Every wait has an end: see StallTimeout of the server and Timeout of the client. It ends when no byte moves. Bytes are
+// counted below encryption, since a record of 256 KiB takes half a minute at 64 kbit/s. On Linux a byte has moved when
+// the other end has acknowledged it; on other systems, when the system has taken it.
 //
 // # Memory
 //
-// A server has MaxBuffers buffers of 256 KiB for data that it sends, 24 MiB, and as much for data that it receives.
-// Each connection takes 32 KiB, another 512 KiB while it sends, and the memory of the underlying connection. If all
-// buffers are in use, a new peer gets one more. In each call of a connection, of which there are at most MaxCalls, a
-// client may send 64 KiB ahead, or 3 MiB to a writable server, including an incomplete block; an honest client does so
-// in one or two calls. A client may receive 3 MiB ahead in each of its calls, or 1 MiB from a near server. Data is
-// copied straight into the caller's slice. Open files hold at most 16 MiB of content that came with Open, and files
-// being written 8 MiB of waiting data, and 256 KiB in each stream.
+// A server has MaxBuffers buffers of 256 KiB for data that is read, 24 MiB, as much for data that is written, and for
+// each connection 32 KiB and what the connection itself needs; 512 KiB more while it sends. A peer that comes when all
+// are taken has one more. It may be sent 64 KiB ahead in each call of a connection, of which there are MaxCalls, and 3
+// MiB if it is writable, a block that is not complete included: an honest client does so in a call or two. A client may
+// be sent 3 MiB ahead in each of its calls, or 1 MiB where the server is near; its data goes straight to the slice of
+// the caller. The files that it has open have at most 16 MiB of what came when they were opened, and those that it
+// writes 8 MiB that wait for more, and 256 KiB in each stream.
 //
-// A draft takes two descriptors of the server, and one of the buffers of uploads, of 1 MiB, while data is written.
+// A draft has two descriptors of the server, and a buffer of 1 MiB only while something is written: one of those that
+// uploads have.
 //
-// A transfer has 8 buffers of 1 MiB, or one for each connection if there are more; 256 KiB for each of 8 calls for
-// small files; and 33 bytes for each block of a large file under way, which is 34 MB for 1 TiB. For a tree it holds 512
-// files that it has found, and at most 64 MiB of directory entries. A directory with more entries is processed in
-// parts, in the order of the names, and listed again for each part. A million names of 20 bytes take five parts.
+// A transfer has 8 buffers of 1 MiB, or one for each connection if those are more, 256 KiB for each of 8 calls for
+// small files, and 33 bytes for each block of a file of several blocks that is under way: 34 MB for a TiB. Of a tree it
+// holds 512 files that it has found, and the entries of the directories that it lists, 64 MiB at most: a part of a
+// directory, in the order of the names, for which it is listed anew if there are more. A million names of 20 bytes come
+// in five parts.
 package fileservice

@@ -6,32 +6,32 @@ import (
 	"io/fs"
 )
 
-// Errors that callers can act on. Others are fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, fs.ErrInvalid, and the
-// errors of a context that ended. All of them are wrapped in an *fs.PathError. If an operation of the server's
-// operating system failed, its syscall.Errno, such as ENOSPC or ENOTEMPTY, is in the chain too.
+// What a caller can act on. Beside these there are fs.ErrNotExist, fs.ErrExist, fs.ErrPermission and fs.ErrInvalid, and
+// the errors of a context that ended. All of them come in an *fs.PathError. Where the operating system of the server
+// has failed, its syscall.Errno is in the chain too, such as ENOSPC or ENOTEMPTY.
 var (
-	// ErrChanged: the file does not have the version that the call named. Data of that version must not be combined
-	// with the current content.
+	// ErrChanged says that the file is no longer of the version that was named. What was read of it is of no use
+	// beside what is there now.
 	ErrChanged = errors.New("fileservice: the file has changed")
 
-	// ErrRefused: the server does not do this, because it is not writable, a limit is reached, its disk is full, or it
-	// has another version of the protocol. The message says which.
+	// ErrRefused says that the server does not do this: it is not writable, a limit of it is reached, its disk is
+	// full, or it speaks another version of the protocol. The message says which.
 	ErrRefused = errors.New("fileservice: the server refuses")
 
-	// ErrIntegrity: the other end violated the protocol. Bytes do not match their hash, sizes are wrong, names lead
-	// elsewhere, or a listing is endless. Nothing of such an answer was returned.
+	// ErrIntegrity says that the other end broke its word: bytes that do not have their hash, sizes that are not true,
+	// names that lead elsewhere, listings without an end. Nothing of such an answer was handed out.
 	ErrIntegrity = errors.New("fileservice: the answer of the other end is not sound")
 
-	// ErrBusy: another transfer, of this program or another one, is writing this file.
+	// ErrBusy says that somebody else writes the file at this moment: another transfer, of this program or another one.
 	ErrBusy = errors.New("fileservice: it is being transferred already")
 
-	// ErrUnreachable: the other end could not be reached, went away, or was silent for the client's Timeout. The same
-	// call may succeed later. The error of the dialer is in the chain.
+	// ErrUnreachable says that the other end could not be reached, went away, or was silent for
+	// Timeout of the client. The same call may succeed later. The error of the dialer is in the chain.
 	ErrUnreachable = errors.New("fileservice: the other end is not reachable")
 )
 
-// An UnnamableError reports that a listing lacks Count entries of a directory, whose names no path can hold: they are
-// not valid UTF-8, are too long, or have control characters. It wraps fs.ErrInvalid.
+// An UnnamableError says that a directory has more entries than were given: no path can hold the names of Count others,
+// which are not valid UTF-8, are too long, or have control characters. It is an fs.ErrInvalid.
 type UnnamableError struct{ Count uint64 }
 
 func (e *UnnamableError) Error() string {
@@ -41,17 +41,17 @@ func (e *UnnamableError) Error() string {
 	return fmt.Sprintf("fileservice: %d entries have names that no path can hold", e.Count)
 }
 
-// Unwrap returns fs.ErrInvalid.
+// Unwrap gives fs.ErrInvalid.
 func (e *UnnamableError) Unwrap() error { return fs.ErrInvalid }
 
-// unfitError is an fs.ErrInvalid with a text of its own.
+// unfitError is an fs.ErrInvalid that says what is wrong in better words.
 type unfitError string
 
 func (e unfitError) Error() string { return string(e) }
 
 func (unfitError) Is(target error) bool { return target == fs.ErrInvalid }
 
-// NotRegular returns the error for a file with this mode, which is not transferred because it is not regular.
+// NotRegular says what is not transferred.
 func NotRegular(mode fs.FileMode) error {
 	kind := "not a regular file"
 	switch {

@@ -10,14 +10,14 @@ import (
 	"unicode/utf8"
 )
 
-// The most bytes of a path and of its elements, as on Linux.
+// The longest path and the longest element of one, in bytes, as Linux has them.
 const (
 	MaxPath    = 4096
 	MaxElement = 255
 )
 
-// CheckPath returns an error for paths that no peer may name, and otherwise the path in the form of this system. Both
-// ends use it: a server does not open other paths, and a client does not accept them.
+// CheckPath refuses what no peer may name. It is the same on both ends: a server does not open such a path, and a
+// client does not believe in one. The result is the path in the form of this system.
 func CheckPath(name string) (string, error) {
 	switch {
 	case len(name) > MaxPath:
@@ -40,19 +40,19 @@ func CheckPath(name string) (string, error) {
 	return local, nil
 }
 
-// IsName reports whether a name of a directory entry is valid in a path.
+// IsName reports whether an entry of a directory can be part of a path.
 func IsName(name string) bool {
 	_, err := CheckPath(name)
 	return err == nil && name != "." && !strings.Contains(name, "/")
 }
 
-// IsTarget reports whether a text may be shown as the target of a symbolic link. It may lead anywhere, since links are
-// not followed.
+// IsTarget reports whether something may be shown as the target of a link. It may lead anywhere: nothing here follows
+// it.
 func IsTarget(target string) bool {
 	return target != "" && len(target) <= MaxPath && utf8.ValidString(target) && !strings.ContainsFunc(target, isUnfit)
 }
 
-// isUnfit reports whether a rune controls a terminal, or makes a name look like another one.
+// isUnfit finds what steers a terminal, or makes a name read as another.
 func isUnfit(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
 }

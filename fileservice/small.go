@@ -5,20 +5,20 @@ import (
 	"io/fs"
 )
 
-// The limits of the calls for small files, ReadFiles and WriteFiles.
+// What a call for small files carries: ReadFiles and WriteFiles.
 const (
-	SmallFileSize = 64 << 10 // bytes of a file
-	MaxSmallFiles = 64       // files of a call; the receiver has a descriptor open for each
+	SmallFileSize = 64 << 10 // bytes of one
+	MaxSmallFiles = 64       // files of one call; whoever receives them has as many descriptors open
 )
 
-// A SmallFile is a version of a file of at most SmallFileSize bytes. The call names its directory.
+// A SmallFile is a version of a file of at most SmallFileSize in a directory that is named elsewhere.
 type SmallFile struct {
 	Name        string // an element of a path
 	Version     Version
-	Permissions fs.FileMode // for WriteFiles; 0 means 0600
+	Permissions fs.FileMode // for WriteFiles; 0 is for the owner of the server's process alone
 }
 
-// Check returns an error if the name or the size is not valid.
+// Check finds what a peer may not name.
 func (f *SmallFile) Check() error {
 	switch size := f.Version.Size; {
 	case !IsName(f.Name):
@@ -29,7 +29,6 @@ func (f *SmallFile) Check() error {
 	return nil
 }
 
-// CheckSmallFiles returns an error if there are too many files for a call, or one is not valid.
 func CheckSmallFiles(files []SmallFile) error {
 	if len(files) > MaxSmallFiles {
 		return fmt.Errorf("%w: %d files in one call", fs.ErrInvalid, len(files))
@@ -42,5 +41,5 @@ func CheckSmallFiles(files []SmallFile) error {
 	return nil
 }
 
-// SumFile returns the hash of a file of at most one block.
+// SumFile gives the hash of a file of at most one block.
 func SumFile(content []byte) Sum { return SumBlock(content, 0, int64(len(content))) }

@@ -10,7 +10,7 @@ import (
 // BlockSize is the size of a block in bytes. The last block of a file may be shorter, and an empty file has none.
 const BlockSize = 1 << 20
 
-// Blocks returns the number of blocks of a file of size bytes.
+// Blocks gives the number of blocks of a file of so many bytes.
 func Blocks(size int64) int64 {
 	blocks := size / BlockSize
 	if size%BlockSize != 0 {
@@ -19,7 +19,7 @@ func Blocks(size int64) int64 {
 	return blocks
 }
 
-// A BlockRange is a range of consecutive blocks.
+// A BlockRange is a number of consecutive blocks.
 type BlockRange struct {
 	First, Count int64
 }
@@ -30,11 +30,11 @@ const SumSize = 32
 // A Sum is the hash of a block, or of a whole file.
 type Sum [SumSize]byte
 
-// String returns the hash in hexadecimal digits.
+// String gives the hash in hexadecimal digits.
 func (s Sum) String() string { return hex.EncodeToString(s[:]) }
 
-// SumBlock returns the hash of a block of a file of fileSize bytes. Blocks are numbered from 0, and the block must have
-// the size that its number and fileSize imply. The hash of a file's only block is the hash of the file.
+// SumBlock gives the hash of a block with this number, from 0, of a file of so many bytes, which it must be as long as
+// they say. Where the file has no other block, it is the hash of the file.
 func SumBlock(block []byte, number, fileSize int64) Sum {
 	var hash BlockHash
 	hash.Reset(number, fileSize)
@@ -42,26 +42,25 @@ func SumBlock(block []byte, number, fileSize int64) Sum {
 	return hash.Sum()
 }
 
-// chainingValue is the value of an inner node of BLAKE3's tree.
+// chainingValue is what BLAKE3 has instead of hashes within its tree.
 type chainingValue = [8]uint32
 
-// groupSize is the number of bytes that are hashed together: a chunk for each lane of a vector register.
+// groupSize is how many bytes are hashed at once: as many chunks as a vector register has lanes.
 const groupSize = guts.MaxSIMD * guts.ChunkSize
 
-// BlockHash computes the hash of a block that is written in parts.
+// BlockHash makes the hash of a block from parts of it. Every part but the last is whole groups.
 type BlockHash struct {
 	chunk uint64    // number in the file of the next chunk
-	left  int       // missing bytes of the block
+	left  int       // bytes of the block that are to come
 	root  uint32    // the flag of the last node, if the block is the whole file
 	node  guts.Node // the last one
-	// The first height elements of whole are the values of full subtrees, the larger ones first, one for each bit of
-	// groups.
+	// The first height of whole are the values of full subtrees, the larger ones first, one for each bit of groups.
 	groups uint64
 	height int
 	whole  [7]chainingValue // a block has 1 << 6 groups
 }
 
-// Reset begins the block with this number, from 0, of a file of fileSize bytes.
+// Reset begins a block with this number of a file of so many bytes.
 func (b *BlockHash) Reset(number, fileSize int64) {
 	*b = BlockHash{
 		chunk: uint64(number) * (BlockSize / guts.ChunkSize),
@@ -73,7 +72,6 @@ func (b *BlockHash) Reset(number, fileSize int64) {
 	b.node = guts.CompressChunk(nil, &guts.IV, b.chunk, 0)
 }
 
-// Write adds a part of the block. The size of each part except the last must be a multiple of 16 KiB.
 func (b *BlockHash) Write(p []byte) {
 	if len(p) > b.left || len(p) < b.left && len(p)%groupSize != 0 {
 		panic("fileservice: a part of a block that cannot be hashed")
@@ -90,7 +88,7 @@ func (b *BlockHash) Write(p []byte) {
 	}
 }
 
-// push adds the chaining value of a group that is not the last one.
+// push adds the chaining value of a group that another one follows.
 func (b *BlockHash) push(value chainingValue) {
 	for full := b.groups; full&1 == 1; full >>= 1 {
 		b.height--
@@ -101,7 +99,7 @@ func (b *BlockHash) push(value chainingValue) {
 	b.groups++
 }
 
-// last ends the block with a group or a part of a group.
+// last ends the block with a group, or a part of one.
 func (b *BlockHash) last(p []byte) {
 	if len(p) == groupSize {
 		b.node = guts.CompressBuffer((*[groupSize]byte)(p), groupSize, &guts.IV, b.chunk, 0)
@@ -115,7 +113,7 @@ func (b *BlockHash) last(p []byte) {
 	}
 }
 
-// Sum returns the hash of the block. It panics if the block is not complete.
+// Sum gives the hash when the whole block was written.
 func (b *BlockHash) Sum() Sum {
 	if b.left != 0 {
 		panic("fileservice: the hash of a part of a block")
@@ -124,16 +122,16 @@ func (b *BlockHash) Sum() Sum {
 	return sumOf(guts.ChainingValue(b.node))
 }
 
-// A Tree computes the BLAKE3 hash of a file from the hashes of its blocks. It holds one hash for each bit of their
-// number. The zero value is the tree of an empty file. A Tree must be used by one goroutine at a time.
+// A Tree makes the BLAKE3 hash of a file of the hashes of its blocks. It holds one for each bit of their number. The
+// zero value is the tree of an empty file. It must not be used by two goroutines at once.
 type Tree struct {
 	blocks uint64
-	// whole are the chaining values of full subtrees, the larger ones first. The last block is joined with others only
-	// when another block follows, since the last node of a file is hashed differently.
+	// whole are the chaining values of full subtrees, the larger ones first. The last block is not joined with what it
+	// makes a full one with before another follows, since the last node of a file is hashed in another way.
 	whole []chainingValue
 }
 
-// Append adds the hash of the next block, as SumBlock returns it.
+// Append adds the hash of the next block, as SumBlock gives it.
 func (t *Tree) Append(block Sum) {
 	for n := t.blocks; n > 0 && n&1 == 0; n >>= 1 {
 		last := len(t.whole) - 1
@@ -144,7 +142,7 @@ func (t *Tree) Append(block Sum) {
 	t.blocks++
 }
 
-// Root returns the hash of the file with the blocks that were appended.
+// Root gives the hash of a file that has the blocks that were appended.
 func (t *Tree) Root() Sum {
 	switch t.blocks {
 	case 0:

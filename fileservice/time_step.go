@@ -5,18 +5,16 @@ import (
 	"time"
 )
 
-// timeSteps are the resolutions of times in file systems, other than nanoseconds: HFS+ and ext4 with small inodes,
-// exFAT, network file systems, NTFS. These round times down to the beginning of a step.
+// timeSteps are those in which file systems keep times, beside nanoseconds: HFS+ and ext4 with small inodes, exFAT,
+// network file systems, NTFS. A time that such a one was given is the beginning of the step.
 var timeSteps = []time.Duration{time.Second, 10 * time.Millisecond, time.Microsecond, 100 * time.Nanosecond}
 
-// MaxTimeStep is the largest resolution of times in a file system; FAT has it.
-const MaxTimeStep = 2 * time.Second
+const MaxTimeStep = 2 * time.Second // that of FAT
 
-// timeStepOf estimates the resolution of times in the file system of a file by the file's times; 0 means nanoseconds.
-// Users can set the modification time of a file, but not the change time of its inode. If the change time is not a
-// multiple of a step, the file system does not have that step. A system without change times counts as coarse. By
-// chance, the times of one file in a hundred are multiples of 100 ns, which does no harm: no two versions are that
-// close.
+// timeStepOf gives the step in which the file system of a file keeps times, as far as the file shows; 0 for
+// nanoseconds. When a file was last changed anyone can set, but not when its inode was: where that is no multiple of
+// the step, it is not the file system that has cut the other one. A system that does not tell it is taken for coarse.
+// That it is a multiple by chance happens with every hundredth file for 100 ns, which tells no two versions apart.
 func timeStepOf(info fs.FileInfo) time.Duration {
 	if there, is := info.(*Info); is {
 		return there.attributes.TimeStep
@@ -25,8 +23,7 @@ func timeStepOf(info fs.FileInfo) time.Duration {
 }
 
 func timeStepOfTimes(modified, changed time.Time) time.Duration {
-	// FAT keeps modification times in steps of 2 s. Its change time is the same time, or the creation time in steps of
-	// 10 ms.
+	// FAT has the longest steps for the one. The other one is the same there, or that of the making, of 10 ms.
 	const fatMaking = 10 * time.Millisecond
 	if isMultiple(modified, MaxTimeStep) {
 		made := isMultiple(changed, fatMaking) && !isMultiple(changed, time.Second)
@@ -44,8 +41,8 @@ func timeStepOfTimes(modified, changed time.Time) time.Duration {
 
 func isMultiple(t time.Time, step time.Duration) bool { return t.Truncate(step).Equal(t) }
 
-// IsSame reports whether a file has the size and the time of a version. Times are compared with the resolution of the
-// file's file system.
+// IsSame reports whether a file is that version, as far as size and time tell. Times are compared as the file system of
+// the file keeps them.
 func IsSame(info fs.FileInfo, version Version) bool {
 	if !info.Mode().IsRegular() || info.Size() != version.Size {
 		return false
