@@ -17,14 +17,14 @@ type Capabilities struct {
 	BlockSize        int
 	Hash             string
 	MaxMessageSize   int // of a request
-	MaxSmallFileSize int // of a file in a call for small files
-	MaxSmallFiles    int // of such a call
-	MaxPieceSize     int // of a read that shares a message
-	MaxPieces        int // of such a message
+	MaxSmallFileSize int // of a file in ReadFiles and WriteFiles
+	MaxSmallFiles    int // in one call
+	MaxPieceSize     int // of a range in ReadPieces
+	MaxPieces        int // in one request
 	Writable         bool
 }
 
-// Check returns an error that wraps [errors.ErrUnsupported] if this module cannot use a server with these capabilities.
+// Check returns an error that wraps [errors.ErrUnsupported] if this module cannot use such a server.
 func (c Capabilities) Check() error {
 	switch {
 	case c.Version != ProtocolVersion:

@@ -6,32 +6,31 @@ import (
 	"io/fs"
 )
 
-// What a caller can act on. Beside these there are fs.ErrNotExist, fs.ErrExist, fs.ErrPermission and fs.ErrInvalid, and
-// the errors of a context that ended. All of them come in an *fs.PathError. Where the operating system of the server
-// has failed, its syscall.Errno is in the chain too, such as ENOSPC or ENOTEMPTY.
+// Errors that callers can act on, besides fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, fs.ErrInvalid and the errors
+// of contexts. All are wrapped in an *fs.PathError. If an operation of the server's system failed, its syscall.Errno is
+// in the chain too, such as ENOSPC or ENOTEMPTY.
 var (
-	// ErrChanged says that the file is no longer of the version that was named. What was read of it is of no use
-	// beside what is there now.
+	// ErrChanged: the file no longer has the named version. Data of the two versions must not be mixed.
 	ErrChanged = errors.New("fileservice: the file has changed")
 
-	// ErrRefused says that the server does not do this: it is not writable, a limit of it is reached, its disk is
-	// full, or it speaks another version of the protocol. The message says which.
+	// ErrRefused: the server is not writable, has reached a limit, has a full disk, or speaks another version of the
+	// protocol. The message says which.
 	ErrRefused = errors.New("fileservice: the server refuses")
 
-	// ErrIntegrity says that the other end broke its word: bytes that do not have their hash, sizes that are not true,
-	// names that lead elsewhere, listings without an end. Nothing of such an answer was handed out.
+	// ErrIntegrity: the other end sent a wrong hash or size, a name that leads elsewhere, or an endless listing. No
+	// data of such an answer was returned.
 	ErrIntegrity = errors.New("fileservice: the answer of the other end is not sound")
 
-	// ErrBusy says that somebody else writes the file at this moment: another transfer, of this program or another one.
-	ErrBusy = errors.New("fileservice: it is being transferred already")
+	// ErrBusy: another transfer, of this program or another one, is writing this file.
+	ErrBusy = errors.New("fileservice: another transfer is writing this file")
 
-	// ErrUnreachable says that the other end could not be reached, went away, or was silent for
-	// Timeout of the client. The same call may succeed later. The error of the dialer is in the chain.
+	// ErrUnreachable: the other end could not be reached, went away, or was silent for the client's Timeout. The same
+	// call may succeed later. The error of the dialer is in the chain.
 	ErrUnreachable = errors.New("fileservice: the other end is not reachable")
 )
 
-// An UnnamableError says that a directory has more entries than were given: no path can hold the names of Count others,
-// which are not valid UTF-8, are too long, or have control characters. It is an fs.ErrInvalid.
+// An UnnamableError reports that a listing omits Count entries. Their names are not valid UTF-8, are too long, or have
+// control characters, so no path can hold them. It is an fs.ErrInvalid.
 type UnnamableError struct{ Count uint64 }
 
 func (e *UnnamableError) Error() string {
@@ -41,17 +40,17 @@ func (e *UnnamableError) Error() string {
 	return fmt.Sprintf("fileservice: %d entries have names that no path can hold", e.Count)
 }
 
-// Unwrap gives fs.ErrInvalid.
+// Unwrap returns fs.ErrInvalid.
 func (e *UnnamableError) Unwrap() error { return fs.ErrInvalid }
 
-// unfitError is an fs.ErrInvalid that says what is wrong in better words.
+// unfitError is an fs.ErrInvalid with a message of its own.
 type unfitError string
 
 func (e unfitError) Error() string { return string(e) }
 
 func (unfitError) Is(target error) bool { return target == fs.ErrInvalid }
 
-// NotRegular says what is not transferred.
+// NotRegular returns an fs.ErrInvalid that names the type of a file that is not regular.
 func NotRegular(mode fs.FileMode) error {
 	kind := "not a regular file"
 	switch {

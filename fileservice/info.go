@@ -1,33 +1,33 @@
 package fileservice
 
 import (
+	"encoding/binary"
 	"fmt"
+	"hash/fnv"
 	"io/fs"
 	"math"
 	"time"
 )
 
-// A Version names one state of a file. Versions may be compared with ==, and equal ones mean equal bytes, as far as the
-// file system tells: it does not show two changes within one tick of its clock, some milliseconds, that leave the size
-// as it is.
+// A Version identifies one state of a file. Versions can be compared with ==, and equal versions mean equal bytes,
+// except that a file system does not show two changes of equal size within one tick of its clock, some milliseconds.
 type Version struct {
-	// Size is in bytes, and 0 for what is not a regular file.
+	// Size is in bytes. It is 0 if the file is not regular.
 	Size int64
 
-	// ModifiedUnixNano is when the content was last changed, in nanoseconds since 1970, or the nearest time that can be
-	// told so: they reach from 1677 to 2262.
+	// ModifiedUnixNano is the modification time in nanoseconds since 1970, limited to the years 1677 to 2262.
 	ModifiedUnixNano int64
 
-	// Tag is made of what else the server's file system knows: on Unix, the number of the inode and when it was last
-	// changed, which nobody can set back. It is 0 if there is no such thing, and a change that leaves size and time as
-	// they were is not noticed then. It means nothing to another machine.
+	// Tag is a hash of other data of the server's file system: on Unix, the inode number and the time of the inode's
+	// last change, which no program can set. It is 0 if there is none; a change that keeps size and time is not noticed
+	// then. It has no meaning on another machine.
 	Tag uint64
 }
 
-// ModTime gives ModifiedUnixNano as a time.
+// ModTime returns ModifiedUnixNano as a time.
 func (v Version) ModTime() time.Time { return time.Unix(0, v.ModifiedUnixNano) }
 
-// VersionOf returns the version of the file that info describes: an [Info], or what package os has just returned.
+// VersionOf returns the version of the file that info describes: an [Info], or a fresh result of package os.
 func VersionOf(info fs.FileInfo) Version {
 	if there, is := info.(*Info); is {
 		return there.Version()
@@ -39,7 +39,7 @@ func VersionOf(info fs.FileInfo) Version {
 	return v
 }
 
-// UnixNano gives a time in nanoseconds since 1970, or the nearest that there is.
+// UnixNano returns a time in nanoseconds since 1970, or the nearest value that an int64 can hold.
 func UnixNano(t time.Time) int64 {
 	earliest, latest := time.Unix(0, math.MinInt64), time.Unix(0, math.MaxInt64)
 	switch {
@@ -59,21 +59,34 @@ func (v Version) CheckBlocks(first, count int64) error {
 	return nil
 }
 
-// Attributes are what an Info tells of a file.
+// tagOf hashes the inode number and change time, so that clients do not come to rely on them.
+func tagOf(info fs.FileInfo) uint64 {
+	inode, changed := identify(info)
+	if inode == 0 {
+		return 0
+	}
+	hash := fnv.New64a()
+	var b [16]byte
+	binary.LittleEndian.PutUint64(b[:], inode)
+	binary.LittleEndian.PutUint64(b[8:], uint64(changed.UnixNano()))
+	hash.Write(b[:])
+	return hash.Sum64()
+}
+
+// Attributes describe a file.
 type Attributes struct {
 	Name       string // the last element of the path
 	Mode       fs.FileMode
 	Version    Version
 	Inode      uint64        // 0 if the system has none
 	LinkLength int64         // of the target of a symbolic link, in bytes
-	TimeStep   time.Duration // in which the file system keeps times; 0 for nanoseconds
+	TimeStep   time.Duration // of the file system's times; 0 for nanoseconds
 }
 
-// AttributesOf returns the attributes of a file of this machine, of which info has just been made by package os.
+// AttributesOf returns the attributes of a local file. Info is a fresh result of package os.
 func AttributesOf(name string, info fs.FileInfo) Attributes {
-	a := Attributes{
-		Name: name, Mode: info.Mode() & (fs.ModeType | fs.ModePerm), Version: VersionOf(info), Inode: inodeOf(info),
-	}
+	a := Attributes{Name: name, Mode: info.Mode() & (fs.ModeType | fs.ModePerm), Version: VersionOf(info)}
+	a.Inode, _ = identify(info)
 	switch a.Mode.Type() {
 	case 0:
 		a.TimeStep = timeStepOf(info)
@@ -83,13 +96,13 @@ func AttributesOf(name string, info fs.FileInfo) Attributes {
 	return a
 }
 
-// An Info describes a file of a server. It is an fs.FileInfo and an fs.DirEntry. It does not change.
+// An Info describes a file of a server. It is an immutable fs.FileInfo and fs.DirEntry.
 type Info struct{ attributes Attributes }
 
-// NewInfo returns an Info that tells these attributes.
+// NewInfo returns an Info with the attributes a.
 func NewInfo(a Attributes) *Info { return &Info{a} }
 
-// Attributes returns all that the Info tells.
+// Attributes returns all attributes.
 func (i *Info) Attributes() Attributes { return i.attributes }
 
 var (
@@ -97,39 +110,39 @@ var (
 	_ fs.DirEntry = (*Info)(nil)
 )
 
-// Name gives the last element of the path. It is never one that leads elsewhere or has control characters.
+// Name returns the last element of the path. It never leads elsewhere and has no control characters.
 func (i *Info) Name() string { return i.attributes.Name }
 
-// Size gives the size in bytes of a regular file, and that of the target of a symbolic link. It is 0 for anything else.
+// Size returns the size in bytes of a regular file or of a symbolic link's target. It is 0 for other types.
 func (i *Info) Size() int64 { return max(i.attributes.Version.Size, i.attributes.LinkLength) }
 
-// Inode gives the number that the file has in its file system, which is the same for all names of a file. It is 0 if
-// the server's system has none. The tree may have several file systems.
+// Inode returns the inode number, which all names of a file in one file system share. It is 0 if the server's system
+// has none. The tree may span several file systems.
 func (i *Info) Inode() uint64 { return i.attributes.Inode }
 
-// Mode gives type and permissions. A symbolic link is one; nothing on either end follows it.
+// Mode returns the type and the permissions. Symbolic links are not followed.
 func (i *Info) Mode() fs.FileMode { return i.attributes.Mode }
 
-// Type gives the type out of Mode.
+// Type returns the type bits of Mode.
 func (i *Info) Type() fs.FileMode { return i.attributes.Mode.Type() }
 
-// ModTime gives when the file was last changed.
+// ModTime returns the modification time.
 func (i *Info) ModTime() time.Time { return i.attributes.Version.ModTime() }
 
-// IsDir reports whether it is a directory.
+// IsDir reports whether i describes a directory.
 func (i *Info) IsDir() bool { return i.attributes.Mode.IsDir() }
 
-// Sys gives the Version.
+// Sys returns the Version.
 func (i *Info) Sys() any { return i.attributes.Version }
 
-// Version gives the version, which reads have to name.
+// Version returns the version, which reads must name.
 func (i *Info) Version() Version { return i.attributes.Version }
 
-// Info gives itself, as a directory entry has to.
+// Info returns i, to implement fs.DirEntry.
 func (i *Info) Info() (fs.FileInfo, error) { return i, nil }
 
-// String formats it as one line of a listing.
+// String formats i as one line of a listing.
 func (i *Info) String() string { return fs.FormatFileInfo(i) }
 
-// MaxFileSize is how long a file may be, so that no sum of offsets overflows: 8 EiB less a block.
+// MaxFileSize is the largest size of a file: 8 EiB less a block, so that sums of offsets do not overflow.
 const MaxFileSize = math.MaxInt64 - BlockSize

@@ -1,7 +1,5 @@
 package fileservice
 
-import (
-	"syscall"
-)
+import "syscall"
 
 func changedUnixNano(stat *syscall.Stat_t) int64 { return stat.Ctim.Nano() }

@@ -1,9 +1,10 @@
-//go:build !linux && !darwin
+//go:build !linux && !darwin && !windows
 
 package fileservice
 
-import "io/fs"
+import (
+	"io/fs"
+	"time"
+)
 
-func tagOf(fs.FileInfo) uint64 { return 0 }
-
-func inodeOf(fs.FileInfo) uint64 { return 0 }
+func identify(fs.FileInfo) (inode uint64, changed time.Time) { return 0, time.Time{} }

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// changedOf returns when the file was made, which is kept in smaller steps than when it was changed.
-func changedOf(info fs.FileInfo) time.Time {
+// identify returns no inode number, and the creation time, which has a finer resolution than the modification time.
+func identify(info fs.FileInfo) (inode uint64, changed time.Time) {
 	data, is := info.Sys().(*syscall.Win32FileAttributeData)
 	if !is {
-		return time.Time{}
+		return 0, time.Time{}
 	}
-	return time.Unix(0, data.CreationTime.Nanoseconds())
+	return 0, time.Unix(0, data.CreationTime.Nanoseconds())
 }

@@ -10,14 +10,14 @@ import (
 	"unicode/utf8"
 )
 
-// The longest path and the longest element of one, in bytes, as Linux has them.
+// Limits of paths and their elements, in bytes, as on Linux.
 const (
 	MaxPath    = 4096
 	MaxElement = 255
 )
 
-// CheckPath refuses what no peer may name. It is the same on both ends: a server does not open such a path, and a
-// client does not believe in one. The result is the path in the form of this system.
+// CheckPath fails if name is not a valid path within the tree. A server opens no such path, and a client accepts none.
+// The result is the path in the form of this system.
 func CheckPath(name string) (string, error) {
 	switch {
 	case len(name) > MaxPath:
@@ -40,19 +40,19 @@ func CheckPath(name string) (string, error) {
 	return local, nil
 }
 
-// IsName reports whether an entry of a directory can be part of a path.
+// IsName reports whether name is a valid element of a path.
 func IsName(name string) bool {
 	_, err := CheckPath(name)
 	return err == nil && name != "." && !strings.Contains(name, "/")
 }
 
-// IsTarget reports whether something may be shown as the target of a link. It may lead anywhere: nothing here follows
-// it.
+// IsTarget reports whether target can be shown as the target of a link. It may lead anywhere, because it is not
+// followed.
 func IsTarget(target string) bool {
 	return target != "" && len(target) <= MaxPath && utf8.ValidString(target) && !strings.ContainsFunc(target, isUnfit)
 }
 
-// isUnfit finds what steers a terminal, or makes a name read as another.
+// isUnfit reports whether r controls a terminal or makes a name look like another.
 func isUnfit(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
 }

@@ -5,20 +5,20 @@ import (
 	"io/fs"
 )
 
-// What a call for small files carries: ReadFiles and WriteFiles.
+// Limits of ReadFiles and WriteFiles.
 const (
-	SmallFileSize = 64 << 10 // bytes of one
-	MaxSmallFiles = 64       // files of one call; whoever receives them has as many descriptors open
+	SmallFileSize = 64 << 10 // in bytes
+	MaxSmallFiles = 64       // in one call; the receiver opens a descriptor for each
 )
 
-// A SmallFile is a version of a file of at most SmallFileSize in a directory that is named elsewhere.
+// A SmallFile names a version of a file of at most SmallFileSize bytes in a directory that is named elsewhere.
 type SmallFile struct {
 	Name        string // an element of a path
 	Version     Version
-	Permissions fs.FileMode // for WriteFiles; 0 is for the owner of the server's process alone
+	Permissions fs.FileMode // for WriteFiles; 0 means read and write for the owner only
 }
 
-// Check finds what a peer may not name.
+// Check fails if the name or the size is not valid.
 func (f *SmallFile) Check() error {
 	switch size := f.Version.Size; {
 	case !IsName(f.Name):
@@ -29,6 +29,7 @@ func (f *SmallFile) Check() error {
 	return nil
 }
 
+// CheckSmallFiles checks the number of files and each of them.
 func CheckSmallFiles(files []SmallFile) error {
 	if len(files) > MaxSmallFiles {
 		return fmt.Errorf("%w: %d files in one call", fs.ErrInvalid, len(files))
@@ -41,5 +42,5 @@ func CheckSmallFiles(files []SmallFile) error {
 	return nil
 }
 
-// SumFile gives the hash of a file of at most one block.
+// SumFile returns the hash of a file of at most one block.
 func SumFile(content []byte) Sum { return SumBlock(content, 0, int64(len(content))) }

@@ -10,7 +10,7 @@ import (
 // BlockSize is the size of a block in bytes. The last block of a file may be shorter, and an empty file has none.
 const BlockSize = 1 << 20
 
-// Blocks gives the number of blocks of a file of so many bytes.
+// Blocks returns the number of blocks of a file of size bytes.
 func Blocks(size int64) int64 {
 	blocks := size / BlockSize
 	if size%BlockSize != 0 {
@@ -19,7 +19,7 @@ func Blocks(size int64) int64 {
 	return blocks
 }
 
-// A BlockRange is a number of consecutive blocks.
+// A BlockRange is Count consecutive blocks.
 type BlockRange struct {
 	First, Count int64
 }
@@ -27,14 +27,14 @@ type BlockRange struct {
 // SumSize is the size of a hash in bytes.
 const SumSize = 32
 
-// A Sum is the hash of a block, or of a whole file.
+// A Sum is the hash of a block or of a file.
 type Sum [SumSize]byte
 
-// String gives the hash in hexadecimal digits.
+// String returns the hash in hexadecimal digits.
 func (s Sum) String() string { return hex.EncodeToString(s[:]) }
 
-// SumBlock gives the hash of a block with this number, from 0, of a file of so many bytes, which it must be as long as
-// they say. Where the file has no other block, it is the hash of the file.
+// SumBlock returns the hash of block number, counted from 0, of a file of fileSize bytes. It panics if block does not
+// have the length of that block. If the file has no other block, the result is the hash of the file.
 func SumBlock(block []byte, number, fileSize int64) Sum {
 	var hash BlockHash
 	hash.Reset(number, fileSize)
@@ -42,25 +42,25 @@ func SumBlock(block []byte, number, fileSize int64) Sum {
 	return hash.Sum()
 }
 
-// chainingValue is what BLAKE3 has instead of hashes within its tree.
+// chainingValue is the value of an inner node of BLAKE3's tree.
 type chainingValue = [8]uint32
 
-// groupSize is how many bytes are hashed at once: as many chunks as a vector register has lanes.
+// groupSize is the number of bytes hashed at once: one chunk per lane of a vector register.
 const groupSize = guts.MaxSIMD * guts.ChunkSize
 
-// BlockHash makes the hash of a block from parts of it. Every part but the last is whole groups.
+// A BlockHash hashes a block in parts. Every part except the last consists of whole groups.
 type BlockHash struct {
-	chunk uint64    // number in the file of the next chunk
-	left  int       // bytes of the block that are to come
-	root  uint32    // the flag of the last node, if the block is the whole file
-	node  guts.Node // the last one
-	// The first height of whole are the values of full subtrees, the larger ones first, one for each bit of groups.
+	chunk uint64    // number of the next chunk in the file
+	left  int       // bytes of the block not yet written
+	root  uint32    // flag of the last node if the block is the whole file
+	node  guts.Node // the last node
+	// The first height values of whole are full subtrees, largest first, one for each bit of groups.
 	groups uint64
 	height int
 	whole  [7]chainingValue // a block has 1 << 6 groups
 }
 
-// Reset begins a block with this number of a file of so many bytes.
+// Reset starts block number of a file of fileSize bytes.
 func (b *BlockHash) Reset(number, fileSize int64) {
 	*b = BlockHash{
 		chunk: uint64(number) * (BlockSize / guts.ChunkSize),
@@ -72,9 +72,10 @@ func (b *BlockHash) Reset(number, fileSize int64) {
 	b.node = guts.CompressChunk(nil, &guts.IV, b.chunk, 0)
 }
 
+// Write adds p to the hash. It panics if p exceeds the block or is not a valid part.
 func (b *BlockHash) Write(p []byte) {
 	if len(p) > b.left || len(p) < b.left && len(p)%groupSize != 0 {
-		panic("fileservice: a part of a block that cannot be hashed")
+		panic("fileservice: BlockHash.Write: invalid part of a block")
 	}
 	for ; len(p) > groupSize || len(p) == groupSize && b.left > groupSize; p = p[groupSize:] {
 		node := guts.CompressBuffer((*[groupSize]byte)(p), groupSize, &guts.IV, b.chunk, 0)
@@ -88,7 +89,7 @@ func (b *BlockHash) Write(p []byte) {
 	}
 }
 
-// push adds the chaining value of a group that another one follows.
+// push adds the chaining value of a group that is not the last.
 func (b *BlockHash) push(value chainingValue) {
 	for full := b.groups; full&1 == 1; full >>= 1 {
 		b.height--
@@ -99,7 +100,7 @@ func (b *BlockHash) push(value chainingValue) {
 	b.groups++
 }
 
-// last ends the block with a group, or a part of one.
+// last ends the block with a whole or partial group.
 func (b *BlockHash) last(p []byte) {
 	if len(p) == groupSize {
 		b.node = guts.CompressBuffer((*[groupSize]byte)(p), groupSize, &guts.IV, b.chunk, 0)
@@ -113,25 +114,25 @@ func (b *BlockHash) last(p []byte) {
 	}
 }
 
-// Sum gives the hash when the whole block was written.
+// Sum returns the hash. It panics if the block was not written completely.
 func (b *BlockHash) Sum() Sum {
 	if b.left != 0 {
-		panic("fileservice: the hash of a part of a block")
+		panic("fileservice: BlockHash.Sum: incomplete block")
 	}
 	b.node.Flags |= b.root
 	return sumOf(guts.ChainingValue(b.node))
 }
 
-// A Tree makes the BLAKE3 hash of a file of the hashes of its blocks. It holds one for each bit of their number. The
-// zero value is the tree of an empty file. It must not be used by two goroutines at once.
+// A Tree computes the BLAKE3 hash of a file from the hashes of its blocks. It holds one hash for each bit of their
+// number. The zero value is the tree of an empty file. It is not safe for concurrent use.
 type Tree struct {
 	blocks uint64
-	// whole are the chaining values of full subtrees, the larger ones first. The last block is not joined with what it
-	// makes a full one with before another follows, since the last node of a file is hashed in another way.
+	// whole has the chaining values of full subtrees, largest first. The last block is joined only when another
+	// follows, because the last node of a file is hashed differently.
 	whole []chainingValue
 }
 
-// Append adds the hash of the next block, as SumBlock gives it.
+// Append adds the hash of the next block, as SumBlock returns it.
 func (t *Tree) Append(block Sum) {
 	for n := t.blocks; n > 0 && n&1 == 0; n >>= 1 {
 		last := len(t.whole) - 1
@@ -142,7 +143,7 @@ func (t *Tree) Append(block Sum) {
 	t.blocks++
 }
 
-// Root gives the hash of a file that has the blocks that were appended.
+// Root returns the hash of the file that consists of the appended blocks.
 func (t *Tree) Root() Sum {
 	switch t.blocks {
 	case 0:

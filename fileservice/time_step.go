@@ -5,25 +5,27 @@ import (
 	"time"
 )
 
-// timeSteps are those in which file systems keep times, beside nanoseconds: HFS+ and ext4 with small inodes, exFAT,
-// network file systems, NTFS. A time that such a one was given is the beginning of the step.
+// timeSteps are the resolutions of file times, besides nanoseconds: HFS+ and ext4 with small inodes, exFAT, network
+// file systems, NTFS. Such a file system rounds times down.
 var timeSteps = []time.Duration{time.Second, 10 * time.Millisecond, time.Microsecond, 100 * time.Nanosecond}
 
-const MaxTimeStep = 2 * time.Second // that of FAT
+// MaxTimeStep is the coarsest resolution of file times, on FAT.
+const MaxTimeStep = 2 * time.Second
 
-// timeStepOf gives the step in which the file system of a file keeps times, as far as the file shows; 0 for
-// nanoseconds. When a file was last changed anyone can set, but not when its inode was: where that is no multiple of
-// the step, it is not the file system that has cut the other one. A system that does not tell it is taken for coarse.
-// That it is a multiple by chance happens with every hundredth file for 100 ns, which tells no two versions apart.
+// timeStepOf returns the resolution of file times, as far as the times of this file show it; 0 means nanoseconds. Any
+// program can set the modification time, but not the inode's change time: if that is no multiple of a step, the file
+// system does not round to it. A system without change times counts as coarse. For 100 ns, every hundredth file is a
+// multiple by chance, which is harmless: it confuses no two versions.
 func timeStepOf(info fs.FileInfo) time.Duration {
 	if there, is := info.(*Info); is {
 		return there.attributes.TimeStep
 	}
-	return timeStepOfTimes(info.ModTime(), changedOf(info))
+	_, changed := identify(info)
+	return timeStepOfTimes(info.ModTime(), changed)
 }
 
 func timeStepOfTimes(modified, changed time.Time) time.Duration {
-	// FAT has the longest steps for the one. The other one is the same there, or that of the making, of 10 ms.
+	// FAT rounds modification times to 2 s. Its change time is the same, or the creation time in steps of 10 ms.
 	const fatMaking = 10 * time.Millisecond
 	if isMultiple(modified, MaxTimeStep) {
 		made := isMultiple(changed, fatMaking) && !isMultiple(changed, time.Second)
@@ -41,8 +43,8 @@ func timeStepOfTimes(modified, changed time.Time) time.Duration {
 
 func isMultiple(t time.Time, step time.Duration) bool { return t.Truncate(step).Equal(t) }
 
-// IsSame reports whether a file is that version, as far as size and time tell. Times are compared as the file system of
-// the file keeps them.
+// IsSame reports whether a regular file has the size and time of a version. Times are compared in the resolution of the
+// file's file system.
 func IsSame(info fs.FileInfo, version Version) bool {
 	if !info.Mode().IsRegular() || info.Size() != version.Size {
 		return false

@@ -1,4 +1,4 @@
-// Package osfile has the operations on files of this machine that several packages of the file service need.
+// Package osfile has operations on local files that several packages of the file service share.
 package osfile
 
 import (
@@ -12,9 +12,10 @@ import (
 	"culvert/internal/publish"
 )
 
-var ErrExchanged = errors.New("fileservice: somebody has exchanged the unfinished file")
+// ErrExchanged: the name of an unfinished file leads to another file.
+var ErrExchanged = errors.New("fileservice: another program has replaced the unfinished file")
 
-// CheckName fails if a name is not that of an open file any more.
+// CheckName fails if name is no longer the name of the open file.
 func CheckName(dir *os.Root, name string, file interface{ Stat() (fs.FileInfo, error) }) error {
 	opened, err := file.Stat()
 	if err != nil {
@@ -30,7 +31,7 @@ func CheckName(dir *os.Root, name string, file interface{ Stat() (fs.FileInfo, e
 	return nil
 }
 
-// ReadFull reads what has to be there.
+// ReadFull reads len(p) bytes. If the file is too short, the error is fileservice.ErrChanged.
 func ReadFull(source io.ReaderAt, p []byte, offset int64) error {
 	n, err := source.ReadAt(p, offset)
 	switch {
@@ -39,17 +40,17 @@ func ReadFull(source io.ReaderAt, p []byte, offset int64) error {
 	case err == io.EOF:
 		return fmt.Errorf("%w: it has become shorter", fileservice.ErrChanged)
 	case err == nil:
-		return errors.New("fileservice: a ReaderAt has given less than it was asked for, without an error")
+		return errors.New("fileservice: ReadAt returned too few bytes without an error")
 	}
 	return err
 }
 
-// ReadSmall fills p with a version of a file, which is as long.
+// ReadSmall reads a version of a file into p, which has the length of the file.
 func ReadSmall(dir *publish.Dir, name string, version fileservice.Version, p []byte) error {
 	if fileservice.IsDraft(name) {
 		return &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
-	// To open a pipe would wake whoever waits for its other end.
+	// Opening a pipe would wake a process that waits for its other end.
 	info, err := dir.Lstat(name)
 	switch {
 	case err != nil:
@@ -79,5 +80,5 @@ func ReadSmall(dir *publish.Dir, name string, version fileservice.Version, p []b
 	return errors.Join(err, file.Close())
 }
 
-// DirPermissions are those that a directory is made with: files have to go into it.
+// DirPermissions returns the permissions of a new directory. The owner gets all of them, to create files in it.
 func DirPermissions(mode fs.FileMode) fs.FileMode { return mode.Perm() | 0o700 }

@@ -2,4 +2,5 @@
 
 package osfile
 
+// NoWait is not needed on this system.
 const NoWait = 0

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// Umask gives the permissions that new files do not get. To ask the system by umask(2) would change it for a moment, in
-// which another goroutine may create a file; /proc tells it (Linux 4.7).
+// Umask returns the permissions that new files do not get. It reads /proc (Linux 4.7), because umask(2) would change
+// the mask for a moment, in which another goroutine may create a file.
 var Umask = sync.OnceValue(func() fs.FileMode {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

@@ -4,5 +4,5 @@ package osfile
 
 import "io/fs"
 
-// Umask gives the permissions that new files do not get. It can be asked only by changing it.
+// Umask returns the usual mask. The system reveals the actual one only when it is changed.
 func Umask() fs.FileMode { return 0o022 }

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kernelTraffic returns how to ask the kernel what it has brought, and what the other end has acknowledged; nil if that
-// is not a connection of TCP.
+// kernelTraffic returns a function that asks the kernel for the bytes it has received and those that the other end has
+// acknowledged. It returns nil if conn is not a TCP connection.
 func kernelTraffic(conn net.Conn) func() (received, sent int64) {
 	tcp, is := conn.(*net.TCPConn)
 	if !is {
@@ -17,13 +17,12 @@ func kernelTraffic(conn net.Conn) func() (received, sent int64) {
 	if err != nil {
 		return nil
 	}
-	ask := func() (received, sent int64) {
-		_ = raw.Control(func(fd uintptr) { // of a connection that is closed nothing moves
+	return func() (received, sent int64) {
+		_ = raw.Control(func(fd uintptr) { // it fails if the connection is closed, and then no byte moves
 			if info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
 				received, sent = int64(info.Bytes_received), int64(info.Bytes_acked)
 			}
 		})
 		return received, sent
 	}
-	return ask
 }

@@ -4,5 +4,5 @@ package traffic
 
 import "net"
 
-// kernelTraffic returns nil: what the kernel takes counts as taken by the other end.
+// kernelTraffic returns nil: bytes that the kernel accepts count as accepted by the other end.
 func kernelTraffic(net.Conn) func() (received, sent int64) { return nil }

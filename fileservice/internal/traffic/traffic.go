@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// traffic counts what a connection has moved. Bytes count as soon as the network has brought or taken them, long before
-// the record or the message that they are of is complete: on a slow line that takes minutes.
+// traffic counts the bytes that a connection has moved. Bytes count as soon as the network has delivered or accepted
+// them. On a slow line their record or message may take minutes to complete.
 type traffic struct {
 	received, sent atomic.Int64
-	ask            func() (received, sent int64) // nil if nobody below knows better
+	ask            func() (received, sent int64) // the counts of an inner connection; nil if none counts
 }
 
 // Conn is a connection whose traffic is counted.
@@ -21,14 +21,16 @@ type Conn struct {
 	Traffic traffic
 }
 
-// countedWrite is how many bytes are written at once to a connection that does not count them.
+// countedWrite is the size of a single write to a connection that does not count bytes itself.
 const countedWrite = 32 << 10
 
+// NewConn returns a connection that counts the traffic of conn, or uses the counts of the innermost connection that has
+// them.
 func NewConn(conn net.Conn) *Conn {
 	c := &Conn{Conn: conn}
 	for below := conn; below != nil; {
 		if ask := kernelTraffic(below); ask != nil {
-			c.Traffic.ask = ask // what is in the queue of the kernel was not taken yet
+			c.Traffic.ask = ask // bytes in the kernel's queue are not sent yet
 			break
 		}
 		if counts, is := below.(interface{ Traffic() (received, sent int64) }); is {
@@ -63,7 +65,7 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// Moved returns how many bytes have come, and how many were taken. Only that they change has a meaning.
+// Moved returns the bytes received and sent. Only changes of these numbers are meaningful.
 func (t *traffic) Moved() (received, sent int64) {
 	if t.ask != nil {
 		return t.ask()
@@ -71,15 +73,15 @@ func (t *traffic) Moved() (received, sent int64) {
 	return t.received.Load(), t.sent.Load()
 }
 
-// Silence is how long a number has not changed.
+// Silence measures how long a number has not changed.
 type Silence struct {
 	Known bool
-	first int64 // the number when it was seen first
+	first int64
 	Last  int64
 	since time.Time
 }
 
-// See takes note of the number, and returns how long it has been the same.
+// See records the number and returns how long it has been the same.
 func (s *Silence) See(number int64) time.Duration {
 	now := time.Now()
 	if !s.Known {
@@ -91,31 +93,32 @@ func (s *Silence) See(number int64) time.Duration {
 	return now.Sub(s.since)
 }
 
-// Moved is how far the number has come.
+// Moved returns the increase of the number since it was first seen.
 func (s *Silence) Moved() int64 { return s.Last - s.first }
 
-// looks is how often a watch looks within the time after which it gives up. The bytes are not counted before the first
-// time, since most waits end before: so it gives up late by one part, or two.
+// looks is how often a watch checks within its limit. The first check only starts the count, because most waits end
+// earlier. So the watch can exceed its limit by one or two intervals.
 const looks = 4
 
-// Watch ends a wait in which nothing moves.
+// Watch ends a wait during which no byte moves.
 type Watch struct {
 	end func()
 
 	mu    sync.Mutex
 	timer *time.Timer
-	wait  *Wait // nil while nothing is waited for
+	wait  *Wait // nil between waits
 	Began time.Time
 	Own   Silence // of the connection
 	All   Silence // of all connections
 }
 
-// Wait is what a watch can be for. It is made once, and the watch is started with it often.
+// Wait says when a wait is over. Watches share and reuse it.
 type Wait struct {
 	Limit  time.Duration
 	IsOver func(*Watch) bool
 }
 
+// NewWatch returns a watch that calls end if a wait is over.
 func NewWatch(end func()) *Watch {
 	w := &Watch{end: end}
 	w.timer = time.AfterFunc(time.Hour, w.look)
@@ -123,7 +126,7 @@ func NewWatch(end func()) *Watch {
 	return w
 }
 
-// Start begins a wait, in place of the one before.
+// Start begins a wait and ends the one before.
 func (w *Watch) Start(wait *Wait) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -140,7 +143,7 @@ func (w *Watch) Stop() {
 	w.timer.Stop()
 }
 
-// look looks whether it is time to end the wait.
+// look ends the wait if it is over.
 func (w *Watch) look() {
 	w.mu.Lock()
 	over := w.wait != nil && w.wait.IsOver(w)
@@ -158,16 +161,16 @@ func (w *Watch) look() {
 
 func (w *Wait) every() time.Duration { return max(w.Limit/looks, time.Millisecond) }
 
-// Keepalive of gRPC asks a peer that says nothing whether it is there. Its answer has to wait behind whatever is on its
-// way, and gRPC sees only what is complete; so it is our own watches that give a connection up. They count the bytes of
-// an answer as those of any other: it comes late enough for a wait that has no other bytes to end before it.
+// PingPatience is the time that gRPC waits for the answer to a keepalive ping. The answer may queue behind other data,
+// and gRPC sees only complete messages. So a Watch decides when a connection is dead, not gRPC. A Watch counts the
+// bytes of an answer like any others; the answer comes too late to prolong a wait without other bytes.
 const PingPatience = 24 * time.Hour
 
-// PingAfter is how long nothing complete comes before gRPC asks.
+// PingAfter returns how long gRPC waits without a complete message before it pings.
 func PingAfter(limit time.Duration) time.Duration { return max(limit+limit/2, leastPing) }
 
-// leastPing is the least time that gRPC has for that in a client.
+// leastPing is the minimum that gRPC allows a client.
 const leastPing = 10 * time.Second
 
-// ClosePatience is how long connections are waited for that have something to send to a client who does not take it.
+// ClosePatience is how long closing waits for a client to accept data that is still to be sent.
 const ClosePatience = 500 * time.Millisecond

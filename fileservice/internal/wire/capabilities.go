@@ -5,7 +5,7 @@ import (
 	pb "culvert/fileservice/internal/fileservicepb"
 )
 
-// Capabilities returns what a server of this module supports, and accepts in a request.
+// Capabilities returns the capabilities of a server of this module that accepts requests of maxMessageSize bytes.
 func Capabilities(writable bool, maxMessageSize int) *pb.Capabilities {
 	return &pb.Capabilities{
 		Version: fileservice.ProtocolVersion, BlockSize: fileservice.BlockSize, Hash: fileservice.HashName,

@@ -15,58 +15,52 @@ import (
 	"culvert/fileservice"
 )
 
-// MessageSize is how many bytes of a file go into one message. More saves calls and costs memory at both ends; this is
-// where the gain ended when it was measured.
+// MessageSize is the number of bytes of a file in one message. Measurements with larger messages showed no gain.
 const MessageSize = 256 << 10
 
-// MaxMessage is the longest message that either end takes: one of data with its fields, or a page of a listing.
+// MaxMessage is the size of the largest message that either end accepts: data with its fields, or a page of a listing.
 const MaxMessage = MessageSize + 128<<10
 
-// maxFields bounds the fields of a message of data beside the data: 64 small files have names of 255 bytes.
+// maxFields bounds the fields other than the data in a message with data: 64 small files have names of 255 bytes.
 const maxFields = 32 << 10
 
-// maxPiece is how many bytes a read may have to share a message, and maxPieces how many share one at most.
 const (
-	MaxPiece  = 64 << 10
-	MaxPieces = 64
+	MaxPiece    = 64 << 10 // bytes of a range in ReadPieces
+	MaxPieces   = 64       // ranges in one request of ReadPieces
+	MaxContent  = 64 << 10 // bytes of a file that Open returns with its content
+	DraftIDSize = 16       // bytes of a draft's ID
 )
 
-// MaxContent is how long a file may be whose content comes when it is opened.
-const MaxContent = 64 << 10
-
-// DraftIDSize is how long the name of a draft is.
-const DraftIDSize = 16
-
-// The fields of messages with data that are not left to package proto. They have these numbers in all of them.
+// Fields that the codec handles itself. They have the same numbers in all messages with data.
 const (
 	dataField protowire.Number = 1
 	hashField protowire.Number = 2
 )
 
-// Outgoing is a message with data to be sent, such as a ReadResponse. The data goes to the connection from where it is.
+// Outgoing is a message with data to send, such as a ReadResponse. The data is not copied before it is sent.
 type Outgoing struct {
 	Data   mem.Buffer // owned by the message; nil if there is none
 	Hash   *fileservice.Sum
-	Fields proto.Message // what else the message has, or nil
+	Fields proto.Message // the other fields, or nil
 }
 
-// Incoming is a message with data to be received, such as a WriteRequest. The data goes from the frames it came in to
-// where it is wanted.
+// Incoming is a message with data to receive, such as a WriteRequest. The data is copied once, from its frames to Into.
 type Incoming struct {
-	Into   []byte                      // where the data goes; more is refused
-	Room   func(n int) ([]byte, error) // gives into for the data that has come; nil if into is there
-	Hold   bool                        // leaves the data in frames, which the receiver frees
-	Frames mem.BufferSlice             // that the message came in, if it is held
-	N      int                         // so much came
+	Into   []byte                      // receives the data; longer data is an error
+	Room   func(n int) ([]byte, error) // returns Into for n bytes of data, unless nil
+	Hold   bool                        // leave the data in Frames, which the receiver frees
+	Frames mem.BufferSlice             // the frames of the message, if Hold is set
+	N      int                         // bytes of data received
 	Hash   fileservice.Sum
-	Hashed bool
-	Fields proto.Message // takes what else the message has, also for room if it came before; nil leaves it out
+	Hashed bool          // Hash is set
+	Fields proto.Message // receives the other fields, unless nil; those before the data are set when Room is called
 }
 
-// codec is the codec of Protocol Buffers, with a way of its own for the messages that carry data. What travels is
-// the same.
+// codec is the codec of Protocol Buffers, except that it encodes and decodes [Outgoing] and [Incoming] itself. The
+// encoding is the same.
 type codec struct{ encoding.CodecV2 }
 
+// NewCodec returns the codec of the file service.
 func NewCodec() codec { return codec{encoding.GetCodecV2(protocodec.Name)} }
 
 func (c codec) Marshal(v any) (mem.BufferSlice, error) {
@@ -108,8 +102,9 @@ func (m *Outgoing) marshal() (mem.BufferSlice, error) {
 	return mem.BufferSlice{mem.SliceBuffer(head), m.Data}, nil
 }
 
-var errMessage = errors.New("fileservice: a message that cannot be read")
+var errMessage = errors.New("fileservice: malformed message")
 
+// Unmarshal decodes a message.
 func (m *Incoming) Unmarshal(data mem.BufferSlice) error {
 	m.N, m.Hashed = 0, false
 	rest := scanner{buffers: data, left: data.Len()}
@@ -136,13 +131,13 @@ func (m *Incoming) Unmarshal(data mem.BufferSlice) error {
 				}
 			}
 			if n > uint64(len(m.Into)) {
-				return fmt.Errorf("%w: %d bytes of data where %d were asked for", errMessage, n, len(m.Into))
+				return fmt.Errorf("%w: %d bytes of data, want at most %d", errMessage, n, len(m.Into))
 			}
 			m.N = int(n)
 			rest.copyTo(m.Into[:n])
 		case number == hashField && kind == protowire.BytesType:
 			if rest.varint() != uint64(len(m.Hash)) {
-				return fmt.Errorf("%w: a hash of a wrong length", errMessage)
+				return fmt.Errorf("%w: wrong length of a hash", errMessage)
 			}
 			rest.copyTo(m.Hash[:])
 			m.Hashed = true
@@ -164,11 +159,11 @@ func (m *Incoming) setFields(fields []byte) error {
 	return proto.Unmarshal(fields, m.Fields)
 }
 
-// scanner reads a message that lies in several buffers. After a fault bad is set, and what it gives means nothing.
+// scanner reads a message that lies in several buffers. After a fault bad is set, and results are meaningless.
 type scanner struct {
 	buffers mem.BufferSlice
 	current []byte
-	left    int // in all
+	left    int // bytes in current and buffers
 	bad     bool
 }
 
@@ -215,7 +210,7 @@ func (s *scanner) copyTo(p []byte) {
 	}
 }
 
-// skip passes over n bytes, and returns how many there were.
+// skip skips n bytes and returns n, or 0 if there are fewer.
 func (s *scanner) skip(n uint64) int {
 	if n > uint64(s.left) {
 		s.bad = true
@@ -233,7 +228,7 @@ func (s *scanner) skip(n uint64) int {
 	return int(n)
 }
 
-// appendValue moves the value of another field behind its tag.
+// appendValue copies the value of another field after its tag.
 func (s *scanner) appendValue(fields []byte, kind protowire.Type) []byte {
 	n := uint64(0)
 	switch kind {

@@ -10,15 +10,17 @@ import (
 	pb "culvert/fileservice/internal/fileservicepb"
 )
 
+// VersionMessage returns v as a message.
 func VersionMessage(v fileservice.Version) *pb.Version {
 	return &pb.Version{Size: v.Size, ModifiedUnixNano: v.ModifiedUnixNano, Tag: v.Tag}
 }
 
+// VersionOf is the inverse of VersionMessage.
 func VersionOf(m *pb.Version) fileservice.Version {
 	return fileservice.Version{Size: m.GetSize(), ModifiedUnixNano: m.GetModifiedUnixNano(), Tag: m.GetTag()}
 }
 
-// EntryOf describes a file of this machine, of which info has just been made by package os.
+// EntryOf returns the entry of a local file. Info is a fresh result of package os.
 func EntryOf(name string, info fs.FileInfo) *pb.Entry {
 	a := fileservice.AttributesOf(name, info)
 	return &pb.Entry{
@@ -27,8 +29,8 @@ func EntryOf(name string, info fs.FileInfo) *pb.Entry {
 	}
 }
 
-// InfoOf believes nothing that would harm who uses it. An entry of a directory has no path yet; otherwise the
-// name is that of the path.
+// InfoOf checks and converts an entry that the other end sent. Name is the requested path, or "" for an entry of a
+// directory. Errors wrap fileservice.ErrIntegrity.
 func InfoOf(m *pb.Entry, name string) (*fileservice.Info, error) {
 	a := fileservice.Attributes{
 		Name: m.GetName(), Mode: fileMode(m.GetMode()), Version: VersionOf(m.GetVersion()),
@@ -38,11 +40,11 @@ func InfoOf(m *pb.Entry, name string) (*fileservice.Info, error) {
 	case name == "" && !fileservice.IsName(a.Name):
 		return nil, fmt.Errorf("%w: the name %q", fileservice.ErrIntegrity, Printable(a.Name))
 	case name != "" && a.Name != path.Base(name):
-		return nil, fmt.Errorf("%w: another name than was asked for", fileservice.ErrIntegrity)
+		return nil, fmt.Errorf("%w: not the requested name", fileservice.ErrIntegrity)
 	case a.Version.Size < 0 || a.Version.Size > fileservice.MaxFileSize:
 		return nil, fmt.Errorf("%w: a size of %d bytes", fileservice.ErrIntegrity, a.Version.Size)
 	case a.Version.Size != 0 && !a.Mode.IsRegular():
-		return nil, fmt.Errorf("%w: a size of what is not a regular file", fileservice.ErrIntegrity)
+		return nil, fmt.Errorf("%w: a size of a file that is not regular", fileservice.ErrIntegrity)
 	case a.TimeStep < 0 || a.TimeStep > fileservice.MaxTimeStep:
 		return nil, fmt.Errorf("%w: times in steps of %v", fileservice.ErrIntegrity, a.TimeStep)
 	case a.LinkLength > fileservice.MaxPath || a.LinkLength != 0 && a.Mode.Type() != fs.ModeSymlink:

@@ -9,8 +9,8 @@ import (
 	pb "culvert/fileservice/internal/fileservicepb"
 )
 
-// errnos are the errors of operating systems that cross the wire, by the names that POSIX has for them: those that a
-// program acts on, or tells to people. Numbers differ between systems.
+// errnos are the system errors that cross the wire, those that programs act on or report, by their POSIX names. Their
+// numbers differ between systems.
 var errnos = map[string]syscall.Errno{
 	"EACCES":       syscall.EACCES,
 	"EBUSY":        syscall.EBUSY,
@@ -35,7 +35,7 @@ var errnos = map[string]syscall.Errno{
 	"EXDEV":        syscall.EXDEV,
 }
 
-// withErrno adds what the operating system has said.
+// withErrno adds the errno in err, if any, to the details of s.
 func withErrno(s *status.Status, err error) error {
 	errno, is := errors.AsType[syscall.Errno](err)
 	if !is {
@@ -52,7 +52,7 @@ func withErrno(s *status.Status, err error) error {
 	return s.Err()
 }
 
-// errnoOf gives what withErrno has added, or nil.
+// errnoOf returns the errno that withErrno has added, or nil.
 func errnoOf(s *status.Status) error {
 	for _, detail := range s.Proto().GetDetails() {
 		failure := &pb.Failure{}

@@ -2,44 +2,28 @@ package wire
 
 import "io/fs"
 
-// The bits of st_mode, as POSIX systems number them (sys/stat.h).
-const (
-	typeMask    = 0o170000
-	typeSocket  = 0o140000
-	typeLink    = 0o120000
-	typeRegular = 0o100000
-	typeBlock   = 0o060000
-	typeDir     = 0o040000
-	typeChar    = 0o020000
-	typePipe    = 0o010000
-	setuidBit   = 0o4000
-	setgidBit   = 0o2000
-	stickyBit   = 0o1000
+type modeBits struct {
+	posix uint32
+	mode  fs.FileMode
+}
+
+// The types and special bits of st_mode, as POSIX systems number them (sys/stat.h).
+var (
+	fileTypes = []modeBits{
+		{0o100000, 0},
+		{0o040000, fs.ModeDir},
+		{0o120000, fs.ModeSymlink},
+		{0o010000, fs.ModeNamedPipe},
+		{0o140000, fs.ModeSocket},
+		{0o020000, fs.ModeDevice | fs.ModeCharDevice},
+		{0o060000, fs.ModeDevice},
+	}
+	specialBits = []modeBits{{0o4000, fs.ModeSetuid}, {0o2000, fs.ModeSetgid}, {0o1000, fs.ModeSticky}}
 )
 
-var fileTypes = []struct {
-	posix uint32
-	mode  fs.FileMode
-}{
-	{typeRegular, 0},
-	{typeDir, fs.ModeDir},
-	{typeLink, fs.ModeSymlink},
-	{typePipe, fs.ModeNamedPipe},
-	{typeSocket, fs.ModeSocket},
-	{typeChar, fs.ModeDevice | fs.ModeCharDevice},
-	{typeBlock, fs.ModeDevice},
-}
+const typeMask = 0o170000
 
-var modeBits = []struct {
-	posix uint32
-	mode  fs.FileMode
-}{
-	{setuidBit, fs.ModeSetuid},
-	{setgidBit, fs.ModeSetgid},
-	{stickyBit, fs.ModeSticky},
-}
-
-// PosixMode returns a mode as the bits of st_mode. A type that POSIX does not have is 0.
+// PosixMode returns mode as the bits of st_mode. A type that POSIX does not define is 0.
 func PosixMode(mode fs.FileMode) uint32 {
 	posix := uint32(mode.Perm())
 	for _, t := range fileTypes {
@@ -47,7 +31,7 @@ func PosixMode(mode fs.FileMode) uint32 {
 			posix |= t.posix
 		}
 	}
-	for _, b := range modeBits {
+	for _, b := range specialBits {
 		if mode&b.mode != 0 {
 			posix |= b.posix
 		}
@@ -63,7 +47,7 @@ func fileMode(posix uint32) fs.FileMode {
 			mode = t.mode
 		}
 	}
-	for _, b := range modeBits {
+	for _, b := range specialBits {
 		if posix&b.posix != 0 {
 			mode |= b.mode
 		}

@@ -10,7 +10,7 @@ import (
 	pb "culvert/fileservice/internal/fileservicepb"
 )
 
-// ResultOf returns the result for one of several files. It carries as much of an error as a failed call does.
+// ResultOf returns the result of one of several files. It carries the same details of an error as a failed call.
 func ResultOf(err error) *pb.FileResult {
 	if err == nil {
 		return &pb.FileResult{}
@@ -20,7 +20,7 @@ func ResultOf(err error) *pb.FileResult {
 	return &pb.FileResult{Error: s}
 }
 
-// ErrorOf is the inverse of ResultOf. The second error reports a result that is not valid.
+// ErrorOf is the inverse of ResultOf. The second error reports an invalid result.
 func ErrorOf(result *pb.FileResult) (remote, err error) {
 	switch s := result.GetError(); {
 	case s == nil:

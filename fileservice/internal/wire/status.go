@@ -16,7 +16,7 @@ import (
 	"culvert/fileservice"
 )
 
-// kinds are the errors that cross the wire, with the codes they have there.
+// kinds are the errors that cross the wire, with their codes. The first match counts.
 var kinds = []struct {
 	code codes.Code
 	err  error
@@ -35,8 +35,8 @@ var kinds = []struct {
 	{codes.DeadlineExceeded, context.DeadlineExceeded},
 }
 
-// ToStatus gives what the other end may know of an error: its kind, and the words of the operating system without the
-// paths of this machine.
+// ToStatus returns the part of an error that the other end may see: its kind, and the system's message without local
+// paths.
 func ToStatus(err error) error {
 	if err == nil {
 		return nil
@@ -55,7 +55,7 @@ func ToStatus(err error) error {
 
 func statusOf(err error, text string) *status.Status {
 	if errors.Is(err, fileservice.ErrBusy) {
-		return status.New(codes.FailedPrecondition, "it is being transferred already")
+		return status.New(codes.FailedPrecondition, "another transfer is writing this file")
 	}
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EMFILE) {
 		return status.New(codes.ResourceExhausted, text)
@@ -72,7 +72,7 @@ func statusOf(err error, text string) *status.Status {
 	return status.New(codes.Unknown, text)
 }
 
-// Error is an error that the other end has told of.
+// Error is an error that the other end reported.
 type Error struct {
 	Kind  error
 	Errno error // nil if there is none
@@ -84,7 +84,7 @@ func (e *Error) Error() string {
 	case e.Text == "":
 		return e.Kind.Error()
 	case errors.Is(e.Kind, fs.ErrNotExist), errors.Is(e.Kind, fs.ErrExist), errors.Is(e.Kind, fs.ErrPermission):
-		return e.Text // the words of the operating system say the kind
+		return e.Text // the system's message names the kind
 	}
 	return fmt.Sprintf("%v: %s", e.Kind, e.Text)
 }
@@ -96,11 +96,10 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Kind}
 }
 
-// errRemote is the kind of errors that have no other.
+// errRemote is the kind of all other errors.
 var errRemote = errors.New("fileservice: the other end failed")
 
-// FromStatus is the opposite of toStatus. The words are those of a stranger: they are cut, and nothing in them can
-// steer a terminal.
+// FromStatus is the inverse of ToStatus. The other end is not trusted: the text is cut, and cannot control a terminal.
 func FromStatus(err error) error {
 	if err == nil {
 		return nil
@@ -119,7 +118,7 @@ func FromStatus(err error) error {
 	return &Error{Kind: kind, Errno: errnoOf(s), Text: Printable(s.Message())}
 }
 
-// Printable gives at most 200 bytes of a text, with whatever is not a letter, a mark or a space escaped.
+// Printable returns at most 200 bytes of text, with all runes escaped that are not graphic.
 func Printable(text string) string {
 	const most = 200
 	if len(text) > most {
