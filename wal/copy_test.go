@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"culvert/internal/disk"
@@ -354,5 +355,33 @@ func TestCopyNeedsLittleRoom(t *testing.T) {
 	copied, damage, err := v.copyTo(background, d.Boot(), simulatedDir, nil, v.first, nil)
 	if err := errors.Join(err, damage, log.endRead()); err != nil || copied.Last != 1 {
 		t.Errorf("%+v, %v", copied, err)
+	}
+}
+
+// TestCopyWithoutRoomToBeginAgain copies a log whose end is cut off meanwhile, so that the copy has to begin again, on a
+// disk that has become full.
+func TestCopyWithoutRoomToBeginAgain(t *testing.T) {
+	log, _ := newLog(t, Options{SegmentSize: minSegmentSize})
+	for range 10 {
+		mustAppend(t, log, strings.Repeat("x", 1000))
+	}
+	v, err := log.beginRead(log.acknowledged)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := log.TruncateBack(5); err != nil {
+		t.Fatal(err)
+	}
+	d := crashfs.New("/data")
+	again := func() (view, error) {
+		d.Space = 1
+		v.last = 5
+		return v, nil
+	}
+	if _, _, err := v.copyTo(background, d.Boot(), simulatedDir, nil, v.first, again); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("error is %v", err)
+	}
+	if err := errors.Join(log.endRead(), log.Close()); err != nil {
+		t.Error(err)
 	}
 }

@@ -58,7 +58,7 @@ func (l *Log) resume() {
 // sealActive writes the end of the active segment to its header, and frees the space behind it. All records are
 // durable. io is held.
 func (l *Log) sealActive() error {
-	if l.file == nil {
+	if l.file == nil || len(l.chain) == 0 { // the chain is empty if there was no room to restart
 		return nil
 	}
 	l.mu.Lock()
