@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	"culvert/fileservice"
 	"culvert/fileservice/internal/traffic"
@@ -87,6 +88,18 @@ func (s *Server) stream(
 	service any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler,
 ) error {
 	ctx, call := s.begin(stream.Context(), info.FullMethod)
+	if info.FullMethod == healthpb.Health_Watch_FullMethodName { // its client never ends it
+		watching, cancel := context.WithCancel(ctx)
+		defer cancel()
+		ctx = watching
+		go func() {
+			select {
+			case <-s.done:
+				cancel()
+			case <-watching.Done():
+			}
+		}()
+	}
 	call.watch = traffic.NewWatch(func() {
 		_ = call.conn.Close() // the calls on it end with the error of that
 	})

@@ -1,0 +1,39 @@
+package server_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+
+	"culvert/fileservice/internal/filetest"
+	"culvert/fileservice/server"
+)
+
+// TestShutdownEndsWatches shuts down a server whose health is watched by clients that never end the watch.
+func TestShutdownEndsWatches(t *testing.T) {
+	root, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener := filetest.ListenLocally(t)
+	srv, served := filetest.StartServer(t, listener, server.Config{Root: root})
+	client := healthpb.NewHealthClient(filetest.RawConn(t, listener.Addr().String()))
+	for _, service := range []string{"", "unknown"} {
+		watch, err := client.Watch(t.Context(), &healthpb.HealthCheckRequest{Service: service})
+		if err == nil {
+			_, err = watch.Recv()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := errors.Join(srv.Shutdown(ctx), <-served, root.Close()); err != nil {
+		t.Error(err)
+	}
+}
