@@ -61,7 +61,7 @@ type Place interface {
 // File is a file under construction. Its methods must not be called concurrently. A File that is neither committed nor
 // discarded may occupy space until its place is closed, or longer.
 type File interface {
-	// Write appends to the file.
+	// Write appends to the file. After it has failed, Write and Commit fail.
 	io.Writer
 
 	// Commit completes the file: once it returns nil, the file has its name and survives a crash of the machine that

@@ -24,6 +24,7 @@ type Writer struct {
 	path           string // for errors
 	file           *os.File
 	written, begun int64
+	err            error // of a Write
 
 	mu    sync.Mutex // held while the file ends
 	ended bool
@@ -61,8 +62,12 @@ func partName(name string) string {
 	return name + "." + strings.ToLower(rand.Text()[:8]) + ".part"
 }
 
-// Write implements [io.Writer]. The system writes to the disk while the file grows.
+// Write implements [io.Writer]. The system writes to the disk while the file grows. The first error is also that of
+// all later calls of Write and Commit.
 func (w *Writer) Write(p []byte) (int, error) {
+	if w.err != nil {
+		return 0, w.err
+	}
 	n, err := w.file.Write(p)
 	w.written += int64(n)
 	if w.written-w.begun >= writebackSize {
@@ -70,15 +75,18 @@ func (w *Writer) Write(p []byte) (int, error) {
 		w.begun = w.written
 	}
 	if err != nil {
-		err = w.explain(err)
+		w.err = w.explain(err)
 	}
-	return n, err
+	return n, w.err
 }
 
 // Commit makes the file durable and gives it its name. If the name is taken, Commit replaces that file if replace is
 // set, and otherwise fails with [fs.ErrExist]. After an error nothing is left, unless it is [ErrNotDurable]. After
 // Discard, Commit fails with [fs.ErrClosed].
 func (w *Writer) Commit(replace bool) error {
+	if w.err != nil {
+		return errors.Join(w.err, w.Discard())
+	}
 	if err := w.file.Sync(); err != nil {
 		return errors.Join(w.explain(err), w.Discard())
 	}

@@ -131,3 +131,29 @@ func TestPartNameIsShortEnough(t *testing.T) {
 		}
 	}
 }
+
+// TestWriterAfterFailedWrite has a caller that does not look at the errors of Write.
+func TestWriterAfterFailedWrite(t *testing.T) {
+	dir := t.TempDir()
+	w := begin(t, filepath.Join(dir, "file"), "the beginning")
+	readOnly, err := os.Open(filepath.Join(dir, w.part))
+	if err != nil {
+		t.Fatal(err)
+	}
+	writable := w.file
+	w.file = readOnly
+	_, failed := w.Write([]byte("what is lost"))
+	w.file = writable
+	if err := readOnly.Close(); failed == nil || err != nil {
+		t.Fatal(failed, err)
+	}
+	if _, err := w.Write([]byte("the end")); err != failed {
+		t.Errorf("Write after %v: %v", failed, err)
+	}
+	if err := w.Commit(false); !errors.Is(err, failed) {
+		t.Errorf("Commit after %v: %v", failed, err)
+	}
+	if got := names(t, dir); len(got) != 0 {
+		t.Errorf("%q after Commit", got)
+	}
+}
