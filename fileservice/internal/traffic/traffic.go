@@ -87,9 +87,10 @@ func (s *Silence) See(number int64) time.Duration {
 	if !s.Known {
 		s.Known, s.first, s.Last, s.since = true, number, number, now
 	}
-	if number != s.Last {
-		s.Last, s.since = number, now
+	if number > s.Last { // it falls when a connection is given up, which is no traffic
+		s.since = now
 	}
+	s.Last = number
 	return now.Sub(s.since)
 }
 
