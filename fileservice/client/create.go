@@ -11,6 +11,14 @@ import (
 	"culvert/place"
 )
 
+// Place returns the files of the client as a [place.Place].
+func (c *Client) Place() place.Place { return tree{c} }
+
+// tree is a client whose Remove takes a context.
+type tree struct{ *Client }
+
+func (t tree) Remove(ctx context.Context, name string) error { return t.WithContext(ctx).Remove(name) }
+
 // Create begins a file that must not exist, and creates missing directories. The file appears under its name, complete
 // and durable, when Commit succeeds. Otherwise nothing of it remains: there is no Close that could be taken for success.
 // When ctx ends, Write and Commit fail.
@@ -36,12 +44,14 @@ func (c *Client) create(ctx context.Context, name string, replace bool) (place.F
 		}
 	}
 	f := &createdFile{ctx: ctx, client: c, name: name, replace: replace}
-	if err := f.mkdir(path.Dir(name)); err != nil {
-		return nil, errors.Join(err, f.removeMade())
+	err := f.mkdir(c.WithContext(ctx), path.Dir(name))
+	var opened fs.File
+	if err == nil {
+		opened, err = c.openFile(ctx, name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
 	}
-	opened, err := c.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
 	if err != nil {
-		return nil, errors.Join(err, f.removeMade())
+		f.removeMade()
+		return nil, err
 	}
 	f.draft = opened.(*WritableFile)
 	f.unwatch = context.AfterFunc(ctx, func() { _ = f.draft.Close() }) // ends a call that waits for the server
@@ -60,36 +70,39 @@ type createdFile struct {
 	closed  bool
 }
 
-// mkdir makes the missing directories of a path.
-func (f *createdFile) mkdir(name string) error {
-	if _, err := f.client.Stat(name); !errors.Is(err, fs.ErrNotExist) {
+// mkdir makes the missing directories of a path durably: Commit syncs only the one of the file.
+func (f *createdFile) mkdir(c *Client, name string) error {
+	if _, err := c.Stat(name); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := f.mkdir(path.Dir(name)); err != nil {
+	if err := f.mkdir(c, path.Dir(name)); err != nil {
 		return err
 	}
-	err := f.client.Mkdir(name, 0o777)
-	if err == nil {
-		f.made = append(f.made, name)
-	} else if errors.Is(err, fs.ErrExist) {
-		err = nil
+	switch err := c.Mkdir(name, 0o777); {
+	case errors.Is(err, fs.ErrExist):
+		return nil
+	case err != nil:
+		return err
 	}
-	return err
+	f.made = append(f.made, name)
+	return c.SyncDir(path.Dir(name))
 }
 
 // removeMade removes the directories that mkdir has made, if they are empty.
-func (f *createdFile) removeMade() error {
+func (f *createdFile) removeMade() {
 	for i := len(f.made) - 1; i >= 0; i-- {
 		if f.client.Remove(f.made[i]) != nil {
 			break // others write there
 		}
 	}
-	return nil
 }
 
 func (f *createdFile) Write(p []byte) (int, error) {
 	if f.closed {
 		return 0, &fs.PathError{Op: "write", Path: f.name, Err: fs.ErrClosed}
+	}
+	if err := context.Cause(f.ctx); err != nil {
+		return 0, err
 	}
 	n, err := f.draft.Write(p)
 	return n, f.cause(err)
@@ -97,7 +110,7 @@ func (f *createdFile) Write(p []byte) (int, error) {
 
 // cause is the reason for an error if the context has ended.
 func (f *createdFile) cause(err error) error {
-	if cause := context.Cause(f.ctx); cause != nil {
+	if cause := context.Cause(f.ctx); cause != nil && err != nil {
 		return cause
 	}
 	return err
@@ -108,7 +121,10 @@ func (f *createdFile) Commit() error {
 	if f.closed {
 		return &fs.PathError{Op: "commit", Path: f.name, Err: fs.ErrClosed}
 	}
-	err := f.draft.Sync()
+	err := context.Cause(f.ctx)
+	if err == nil {
+		err = f.draft.Sync()
+	}
 	if err == nil {
 		err = f.draft.Publish(f.name, f.replace)
 	}
@@ -129,5 +145,6 @@ func (f *createdFile) Discard() error {
 	f.closed = true
 	f.unwatch()
 	_ = f.draft.Close() // the server drops it in any case
-	return f.removeMade()
+	f.removeMade()
+	return nil
 }

@@ -68,7 +68,12 @@ func (c *Client) OpenFile(name string, flag int, perm fs.FileMode) (fs.File, err
 	if flag&(os.O_WRONLY|os.O_RDWR|os.O_CREATE|os.O_TRUNC) == 0 {
 		return c.Open(name)
 	}
-	call, err := c.begin(c.ctx, "open", name)
+	return c.openFile(c.ctx, name, flag, perm)
+}
+
+// openFile opens a file for writing. The context is for that only.
+func (c *Client) openFile(ctx context.Context, name string, flag int, perm fs.FileMode) (fs.File, error) {
+	call, err := c.begin(ctx, "open", name)
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ func (a *app) locate(ctx context.Context, argument string, f *placeFlags) (conte
 		if err != nil {
 			return nil, nil, err
 		}
-		return ctx, &location{u.String(), remotePlace{r.Client}, u.path, r, r.close}, nil
+		return ctx, &location{u.String(), r.Client.Place(), u.path, r, r.close}, nil
 	}
 	file := filepath.Clean(argument)
 	if target, err := filepath.EvalSymlinks(file); err == nil {

@@ -50,6 +50,7 @@ func runAll(t *testing.T, open func(t *testing.T) place.Place) {
 		{"CreateTwice", testCreateTwice},
 		{"Replace", testReplace},
 		{"Discard", testDiscard},
+		{"DiscardBeside", testDiscardBeside},
 		{"Closed", testClosed},
 		{"ContextBefore", testContextBefore},
 		{"ContextDuring", testContextDuring},
@@ -252,6 +253,25 @@ func testDiscard(t *testing.T, p place.Place) {
 	}
 	wantNone(t, p, "new")
 	wantContent(t, p, "old/kept", []byte("kept"))
+}
+
+// testDiscardBeside discards the file that has made the directory of another one.
+func testDiscardBeside(t *testing.T, p place.Place) {
+	var files [2]place.File
+	for i := range files {
+		f, err := p.Create(t.Context(), fmt.Sprintf("new/deeper/file%d", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[i] = f
+	}
+	if err := files[0].Discard(); err != nil {
+		t.Error(err)
+	}
+	if err := files[1].Commit(); err != nil {
+		t.Error(err)
+	}
+	wantContent(t, p, "new/deeper/file1", nil)
 }
 
 func testClosed(t *testing.T, p place.Place) {
