@@ -9,14 +9,14 @@ import (
 	"culvert/fileservice"
 )
 
-// openDir is a directory that is not complete. Each new file changes the time of its directory. So a directory gets the
-// time of the source when everything in it is complete, the deepest directories first.
+// openDir is a directory that is not complete. What comes into a directory changes its time, so that it gets that of
+// the source when all that is in it is there: the deepest ones first.
 type openDir struct {
 	modified time.Time
-	left     int // files and directories in it that are not done, and the walker that lists it
+	left     int // files and directories in it that are not done, and the walker who lists it
 }
 
-// openDirMemory is the approximate memory of an openDir without its name.
+// openDirMemory is about what it takes in memory, beside its name.
 const openDirMemory = 120
 
 // enter begins a directory. mu is held.
@@ -25,17 +25,17 @@ func (w *walk) enter(name string, modified time.Time) {
 	w.open[name] = &openDir{modified, 1}
 }
 
-// await counts a directory that was found in another one.
+// await says that a directory was found that belongs to the one it is in.
 func (w *walk) await(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.open[path.Dir(name)].left++
 }
 
-// awaitFile is await for a file that is queued.
+// awaitFile is await for a file that is put into the queue.
 func (w *walk) awaitFile(name string) {
 	if w == nil {
-		return // a single file has no directory in the transfer
+		return // a single file is in no directory of the transfer
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -43,7 +43,7 @@ func (w *walk) awaitFile(name string) {
 	w.open[path.Dir(name)].left++
 }
 
-// done records that a file is complete or has failed. It sets the times of the directories that this completes.
+// done says that such a file is there, or will not be. It sets the times of the directories that are complete with it.
 func (w *walk) done(name string) {
 	if w == nil {
 		return
@@ -55,7 +55,7 @@ func (w *walk) done(name string) {
 	w.changed.Broadcast()
 }
 
-// leave records that a directory was listed. It does not wait for the other end.
+// leave says that a directory was listed. It does not wait for the other end.
 func (w *walk) leave(dir string) {
 	w.mu.Lock()
 	last := w.open[dir].left == 1
@@ -67,7 +67,7 @@ func (w *walk) leave(dir string) {
 	w.transfer.later(func() { w.complete(dir) })
 }
 
-// complete takes one item off a directory. If that completes the directory, it continues with the parent.
+// complete takes one off a directory, and goes on with the one that it is in if it is complete.
 func (w *walk) complete(dir string) {
 	for {
 		w.mu.Lock()
@@ -95,9 +95,9 @@ func (w *walk) setTime(dir string, modified time.Time) {
 	err := t.try(func() error { return w.tree.setDirTime(dir, modified) })
 	switch {
 	case err == nil, errors.Is(err, fs.ErrNotExist):
-		// Patterns may have excluded everything in it.
+		// Patterns may have left nothing of it.
 	case errors.Is(err, fs.ErrPermission):
-		// It existed before, and has another owner.
+		// It was there before, and is somebody else's.
 	case errors.Is(err, fileservice.ErrUnreachable), isFatal(err):
 		t.cancel(err)
 	case t.ctx.Err() == nil:

@@ -9,28 +9,28 @@ import (
 	"culvert/fileservice"
 )
 
-// parcelsAtOnce is the number of concurrent calls for small files. With a delay of 200 ms, each transfers 64 files five
-// times a second. Three times as many may have open files that wait for a sync.
+// parcelsAtOnce is how many calls for small files there are at once. A delay of 200 ms lets 64 files of each through
+// five times a second. Three times as many may have files open, which wait for a sync.
 const (
 	parcelsAtOnce = 8
 	parcelsOpen   = 3 * parcelsAtOnce
 )
 
-// parcel is a group of small files of one directory that one call moves.
+// parcel is small files of one directory, which are moved by one call.
 type parcel struct {
 	items []*item
-	sums  []fileservice.Sum // of the files without an error
-	errs  []error           // of each file
+	sums  []fileservice.Sum // of those without an error
+	errs  []error           // what has come of each
 }
 
-// smallMover transfers small files in one direction.
+// smallMover is one direction of a transfer, for small files.
 type smallMover interface {
-	// moveSmall moves the files. It returns a function that does the remaining work on the disk, or nil. That function
-	// calls closed when no file is open any more.
+	// moveSmall moves the files, and gives what is left to do on the disk, or nil. That calls closed when no file is
+	// open any more.
 	moveSmall(ctx context.Context, b *parcel) (finish func(closed func()))
 }
 
-// takeParcel takes a small file from the queue, with others of its directory. mu is held.
+// takeParcel takes small files of the directory of one that is in the queue. mu is held.
 func (t *transfer) takeParcel(first int) *parcel {
 	dir := path.Dir(t.queue[first].name)
 	b := &parcel{}
@@ -51,7 +51,7 @@ func (t *transfer) takeParcel(first int) *parcel {
 	return b
 }
 
-// runParcel moves small files; another goroutine finishes them.
+// runParcel moves small files, and leaves it to another goroutine to finish them.
 func (t *transfer) runParcel(b *parcel) {
 	for _, it := range b.items {
 		it.known, it.begun = true, true
@@ -86,7 +86,7 @@ func (t *transfer) arrived(it *item) {
 	t.result.Bytes += it.size
 }
 
-// settleParcel ends the files of a parcel. Files that failed by the same broken connection wait for another together.
+// settleParcel ends the files of a parcel. Those that have met the same broken connection wait for another together.
 func (t *transfer) settleParcel(b *parcel) {
 	var broken []*item
 	var cause error
@@ -112,7 +112,7 @@ func (t *transfer) settleParcel(b *parcel) {
 	}
 }
 
-// fail sets the error of all files that have none.
+// fail is for all files that have no error.
 func (b *parcel) fail(err error) {
 	if err == nil {
 		return

@@ -7,24 +7,25 @@ import (
 	"strings"
 )
 
-// dirPart is the part of a directory that is held: the first names after a given one, in the order of compareNames, as
-// many as fit. So a directory of any size can be processed in little memory, in whatever order it is listed.
+// dirPart is what is held of a directory: of the names after one, in the order of compareNames, the first ones, as many
+// as have room. So a directory of any size is gone through in little memory, whatever order it is listed in.
 type dirPart struct {
 	after   string // the last name of the part before; empty in the first
-	next    string // the first name of the next part; empty if there is none
+	next    string // the first name of the part behind; empty if there is none
 	last    string // the last name of this part, once it was passed
-	weight  int64  // how often an entry is counted, if more is held with it
+	weight  int64  // how often an entry is counted, if more is held beside it
 	entries []fs.DirEntry
 
 	held, room int64
-	grow       func(*dirPart) bool // gives more memory, and reports whether it did
+	grow       func(*dirPart) bool // gives more room, or not
 }
 
-// entryMemory is the approximate memory of an entry: its name, an Info, and two elements of a slice, one of which may
-// be unused.
+// entryMemory is about what an entry takes in memory: its name, an Info, and two places in a slice, of which one may be
+// unused.
 func entryMemory(entry fs.DirEntry) int64 { return int64(len(entry.Name())) + 144 }
 
-// add adds an entry if it belongs to the part. If that does not fit, the last entry is dropped. One entry always fits.
+// add takes an entry that belongs to the part, and gives up the last one if there is no room. There is always some for
+// one.
 func (p *dirPart) add(entry fs.DirEntry) {
 	name := entry.Name()
 	if p.after != "" && compareNames(name, p.after) <= 0 || p.next != "" && compareNames(name, p.next) >= 0 {
@@ -39,10 +40,10 @@ func (p *dirPart) add(entry fs.DirEntry) {
 	}
 }
 
-// reset empties the part, for a listing that begins again or has failed. The part keeps its bound of memory.
+// reset is for a listing that begins again, or has failed. The part keeps its room.
 func (p *dirPart) reset() { p.entries, p.next, p.held = nil, "", 0 }
 
-// sort sorts the entries, so that twins are neighbours. It reports whether a name occurs twice.
+// sort puts the entries in order, so that twins are neighbours. It reports whether there is a name twice.
 func (p *dirPart) sort() (twice string, is bool) {
 	slices.SortFunc(p.entries, func(a, b fs.DirEntry) int { return compareNames(a.Name(), b.Name()) })
 	for i, entry := range p.entries {
@@ -53,7 +54,7 @@ func (p *dirPart) sort() (twice string, is bool) {
 	return "", false
 }
 
-// neighbour returns the name of an entry, or of the entry just before or after the part.
+// neighbour gives the name of an entry, or of one before or behind all of them.
 func (p *dirPart) neighbour(i int) string {
 	switch {
 	case i < 0:
@@ -64,8 +65,8 @@ func (p *dirPart) neighbour(i int) string {
 	return p.entries[i].Name()
 }
 
-// isTwin reports whether the name of an entry differs only in case from a neighbour's. A file system may treat them as
-// one name. The entries before it have been passed.
+// isTwin reports whether the name of an entry differs in case only from a neighbour's. A file system may take them for
+// the same. Those before it were passed.
 func (p *dirPart) isTwin(i int) bool {
 	previous := p.last
 	if i == 0 {
@@ -75,7 +76,7 @@ func (p *dirPart) isTwin(i int) bool {
 	return strings.ToLower(previous) == name || strings.ToLower(p.neighbour(i+1)) == name
 }
 
-// pass drops an entry, since it may be long until the last one.
+// pass gives up an entry: it may be long until the last one.
 func (p *dirPart) pass(i int) {
 	p.last = p.entries[i].Name()
 	p.entries[i] = nil
@@ -102,12 +103,12 @@ func (h *lastFirst) Pop() any {
 	return entry
 }
 
-// compareNames is the order in which a tree is walked: first without regard to case.
+// compareNames is the order in which a tree is gone through: first without case.
 func compareNames(a, b string) int {
 	for i := range min(len(a), len(b)) {
 		x, y := lowerASCII(a[i]), lowerASCII(b[i])
 		switch {
-		case x|y >= 0x80: // rare
+		case x|y >= 0x80: // which is rare
 			if order := strings.Compare(strings.ToLower(a), strings.ToLower(b)); order != 0 {
 				return order
 			}

@@ -9,8 +9,8 @@ import (
 	"culvert/fileservice"
 )
 
-// Progress counts the work of a transfer; [Progress.Status] returns the counters. The zero value is ready to use, for
-// one transfer.
+// Progress counts what a transfer does. Whoever shows it asks for [Progress.Status] now and then. The zero value is
+// ready to use, for one transfer.
 type Progress struct {
 	files, filesDone             atomic.Int64
 	bytes, bytesDone, bytesMoved atomic.Int64
@@ -20,26 +20,25 @@ type Progress struct {
 	active map[*item]*FileStatus
 }
 
-// Status is the progress of a transfer.
+// Status is how far a transfer is.
 type Status struct {
-	// Files and Bytes count the files that have been found; Listed reports whether these are all. FilesDone and
-	// BytesDone count files and bytes that are complete, including present ones. BytesMoved is the number of bytes
-	// that were transferred.
+	// Files and Bytes are what was found so far; Listed says that this is all. FilesDone and BytesDone are there,
+	// with those that were there before; BytesMoved came over the connection.
 	Files, FilesDone             int64
 	Bytes, BytesDone, BytesMoved int64
 	Listed                       bool
 
-	// Active are the files of more than one block that are being transferred, sorted by name.
+	// Active are the files of more than one block that are under way, by name.
 	Active []FileStatus
 }
 
-// FileStatus is the progress of a file. Done is the number of bytes in written blocks, committed or not.
+// FileStatus is how far a file is. Done counts the blocks that are written, in bytes, committed or not.
 type FileStatus struct {
 	Name       string
 	Size, Done int64
 }
 
-// Status returns the current state. It may be called at any time.
+// Status gives the present state. It may be called at any time.
 func (p *Progress) Status() Status {
 	s := Status{
 		Listed: p.listed.Load(), Files: p.files.Load(), FilesDone: p.filesDone.Load(),
@@ -54,7 +53,7 @@ func (p *Progress) Status() Status {
 	return s
 }
 
-// activate adds a file of more than one block to the active ones.
+// activate shows a file that takes a while.
 func (p *Progress) activate(it *item) {
 	if fileservice.Blocks(it.size) < 2 {
 		return

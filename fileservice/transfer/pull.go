@@ -19,27 +19,28 @@ import (
 	"culvert/internal/publish"
 )
 
-// Pull copies a file of the server, or a directory with everything in it, into a tree of this machine. It reads ranges
-// of blocks, and small files, in parallel over the client's connections.
+// Pull copies a file of the server, or a directory with all that is in it, into a tree of this machine. It reads ranges
+// of blocks in parallel over the connections of the client, and small files beside each other.
 //
-// A file is written under the name NAME.culvert.part. It gets its name and the modification time of the source when it
-// is complete, matches its hashes, and is synced. A journal, NAME.culvert.journal, records the parts that are on the
-// disk; files that arrive quickly have none. An interrupted transfer leaves both. If the source still has the same
-// version, the next transfer continues there without reading the existing parts. Otherwise it begins the file again.
+// A file is written under the name NAME.culvert.part, and gets its name and the modification time of the source when it
+// is complete, compared with its hashes, and synced. What of it is on the disk is in a journal, NAME.culvert.journal. A
+// transfer that was broken off in any way leaves both, and the next one goes on where that ended, without reading again
+// what is there, if the file at the source is still of the same version; else it is begun afresh. What arrives
+// quickly has no journal.
 //
 // Symbolic links, devices and the like are skipped. Files and directories get the permissions of the source, less the
-// umask; the owner of a directory has all permissions. Directories also get the time of the source, when everything in
-// them is complete, except directories of other owners, and Local if it is ".".
+// umask; the owner has all of those of a directory. Directories get the time of the source, too, when all that is in
+// them is there; only those that others own and Local if it is "." are left with theirs.
 //
-// If the file system treats two names that differ only in case as one, the second file fails with fs.ErrExist. Names
-// that differ only in their form of Unicode are not detected in advance. If the file system treats them as one, as on
-// macOS, the second file fails, or replaces the first with Overwrite.
+// Of two names that differ in case only, the second one fails with fs.ErrExist where the file system takes them for
+// one. Names that differ in the form of their Unicode only are not told apart before: where a file system takes those
+// for one, as on macOS, the second one fails, or with Overwrite replaces the first.
 //
-// Names that no path of the protocol can hold are faults; see [fileservice.UnnamableError].
+// Names that no path of the protocol can hold are faults, see [UnnamableError].
 //
-// If a file fails, the transfer continues, and the error is [ErrPartial], or the file's error if Pull copies a single
-// file. Errors that affect all files end the transfer: the end of the context, a server that is unreachable or violates
-// the protocol, and a full disk at either end. The Result describes the work that was done before.
+// An error of one file is a fault of that file, and the transfer goes on; the error is [ErrPartial] then, or that of
+// the file if it is the only one. An error that would meet all files ends the transfer: the end of the context, a
+// server that cannot be reached or is not sound, a full disk of either end. The Result is filled in as far as it went.
 func Pull(ctx context.Context, client *client.Client, config Config) (Result, error) {
 	if err := config.check(); err != nil {
 		return Result{}, err
@@ -59,7 +60,7 @@ type pull struct {
 	publisher *publish.Publisher
 }
 
-// walk finds the files to pull.
+// walk finds what there is to pull.
 func (p *pull) walk() error {
 	var info fs.FileInfo
 	err := p.try(func() (err error) {
@@ -149,7 +150,7 @@ func (p *pull) setDirTime(name string, modified time.Time) error {
 	return root.Chtimes(local, time.Time{}, modified)
 }
 
-// offer returns an item for a file that should be transferred, or nil.
+// offer gives what is to be transferred, or nil.
 func (p *pull) offer(name, remote, local string, info fs.FileInfo, twin bool) *item {
 	local, err := fileservice.CheckPath(local)
 	if err != nil {
@@ -165,7 +166,7 @@ func (p *pull) offer(name, remote, local string, info fs.FileInfo, twin bool) *i
 	return it
 }
 
-// pullFile is a file being pulled.
+// pullFile is a file that is pulled.
 type pullFile struct {
 	pull          *pull
 	remote, local string
@@ -174,7 +175,7 @@ type pullFile struct {
 	receiver      *receive.File
 }
 
-// isPresent reports whether the file exists with the same size and time.
+// isPresent reports whether the file is there, as far as size and time tell.
 func (f *pullFile) isPresent() bool {
 	info, err := f.pull.config.Root.Lstat(f.local)
 	return err == nil && fileservice.IsSame(info, fileservice.VersionOf(f.info))
@@ -207,7 +208,7 @@ func (f *pullFile) begin(context.Context) ([]fileservice.BlockRange, error) {
 	return receive.MissingRanges(r.Committed(), fileservice.Blocks(version.Size)), nil
 }
 
-// present removes the remains of an earlier transfer of a file that is present.
+// present is for a file that is there: nothing may be left of its transfer.
 func (f *pullFile) present() error {
 	names, err := receive.UnfinishedNames(f.local)
 	if err == nil {
@@ -216,7 +217,7 @@ func (f *pullFile) present() error {
 	return cmp.Or(err, errPresent)
 }
 
-// collides reports whether the file system treats a name as the name of another existing file.
+// collides finds out whether the file system takes a name for another one that is there.
 func (f *pullFile) collides() error {
 	root := f.pull.config.Root
 	if _, err := root.Lstat(f.local); err != nil {
@@ -276,7 +277,7 @@ func (f *pullFile) refresh(ctx context.Context) (int64, error) {
 	return info.Size(), nil
 }
 
-// makeDirs makes a directory and its parents, and syncs their names.
+// makeDirs makes a directory and those that it is in, and their names durable.
 func (p *pull) makeDirs(dir string) error {
 	root := p.config.Root
 	if info, err := root.Stat(dir); err == nil && info.IsDir() {
@@ -325,7 +326,7 @@ func (p *pull) makeDirsIn(name, local string, entries []fs.DirEntry) error {
 	return publish.SyncDir(p.config.Root, local)
 }
 
-// cutDir returns the part of a path below a directory.
+// cutDir gives what a path has below a directory.
 func cutDir(dir, name string) (below string, is bool) {
 	switch dir {
 	case ".":

@@ -18,9 +18,9 @@ import (
 	"culvert/fileservice/internal/receive"
 )
 
-// Push copies a file of this machine, or a directory with everything in it, to a writable server. It is the reverse of
-// [Pull]: the server keeps the unfinished file and its journal. Parts that an earlier transfer has sent are not sent
-// again; they are only read here, to compute the hash of the file.
+// Push copies a file of this machine, or a directory with all that is in it, to a server that is writable. It is [Pull]
+// the other way round: the server keeps the unfinished file and its journal. What it has of a file from an earlier
+// transfer is not sent again, only read here, for the hash of the whole.
 func Push(ctx context.Context, client *client.Client, config Config) (Result, error) {
 	if err := config.check(); err != nil {
 		return Result{}, err
@@ -32,7 +32,7 @@ func Push(ctx context.Context, client *client.Client, config Config) (Result, er
 
 type push struct{ *transfer }
 
-// walk finds the files to push.
+// walk finds what there is to push.
 func (p *push) walk() error {
 	local, err := fileservice.CheckPath(p.config.Local)
 	if err != nil {
@@ -64,7 +64,7 @@ func (p *push) walk() error {
 	return nil
 }
 
-// pageLength is the number of entries of a directory that are read at a time.
+// pageLength is how many entries of a directory are read at a time.
 const pageLength = 256
 
 func (p *push) list(name string, part *dirPart) error {
@@ -100,7 +100,7 @@ func (p *push) list(name string, part *dirPart) error {
 	return p.listRemote(remote, part.entries)
 }
 
-// makeDirs makes a directory of the server, and missing parents.
+// makeDirs makes a directory of the server, and those that it is in if they are not there.
 func (p *push) makeDirs(remote string) error {
 	if remote == "." {
 		return nil
@@ -163,8 +163,8 @@ func (p *push) setDirTime(name string, modified time.Time) error {
 	return p.client.Chtimes(remote, time.Time{}, modified)
 }
 
-// offer returns an item for a file that should be transferred, or nil. There is the file of that name that a listing of
-// the server showed, or nil. If the listing was complete, the server is not asked again.
+// offer gives what is to be transferred, or nil. There is what the server was seen to have of that name, or nil; if it
+// is known that it has nothing else, it is not asked again.
 func (p *push) offer(name, local, remote string, info fs.FileInfo, there *fileservice.Info, known bool) *item {
 	if _, err := fileservice.CheckPath(remote); err != nil {
 		p.failPath(name, err)
@@ -190,12 +190,12 @@ func (p *push) offer(name, local, remote string, info fs.FileInfo, there *filese
 	return nil
 }
 
-// pushFile is a file being pushed.
+// pushFile is a file that is pushed.
 type pushFile struct {
 	push          *push
 	local, remote string
-	found         fs.FileInfo // the file as found, or as it was after a change
-	there         bool        // a listing of the server showed it
+	found         fs.FileInfo // as it was found, or looked at again
+	there         bool        // the server was seen to have it
 	file          *os.File
 	version       fileservice.Version
 
@@ -203,7 +203,7 @@ type pushFile struct {
 	sums receive.Table
 }
 
-// lookup returns errPresent if the server has the file with the same size and time.
+// lookup gives errPresent if the server has the file, as far as size and time tell.
 func (f *pushFile) lookup(ctx context.Context, version fileservice.Version) error {
 	info, err := f.push.client.Stat(f.remote)
 	switch {
@@ -240,8 +240,8 @@ func (f *pushFile) begin(ctx context.Context) ([]fileservice.BlockRange, error) 
 	return receive.MissingRanges(committed, fileservice.Blocks(f.version.Size)), nil
 }
 
-// open opens the file that was found. If another file, such as a link, has replaced it, open fails, so that the other
-// file is not sent under this name.
+// open opens the file that was found before. What has been put in its place since, such as a link to another file, is
+// not sent under its name.
 func (f *pushFile) open() error {
 	file, err := f.push.config.Root.OpenFile(f.local, os.O_RDONLY|osfile.NoWait, 0)
 	if err != nil {
@@ -271,8 +271,8 @@ func (f *pushFile) move(ctx context.Context, blocks fileservice.BlockRange, _ []
 	return nil
 }
 
-// unlessPresent returns errPresent if an error is caused by a complete copy of this file: another client was faster, or
-// an answer was lost.
+// unlessPresent gives errPresent if an error is due to this very file: somebody else was faster with it, or an answer
+// was lost.
 func (f *pushFile) unlessPresent(ctx context.Context, version fileservice.Version, err error) error {
 	if errors.Is(err, fs.ErrExist) || errors.Is(err, fileservice.ErrRefused) && !isFatal(err) {
 		return cmp.Or(f.lookup(ctx, version), err)
@@ -302,7 +302,7 @@ func (f *pushFile) finish(ctx context.Context) (fileservice.Sum, error) {
 	return root, f.unlessPresent(ctx, f.version, err)
 }
 
-// sumOthers computes the hashes of blocks that an earlier transfer has sent.
+// sumOthers makes the hashes of blocks that an earlier transfer has sent.
 func (f *pushFile) sumOthers() error {
 	var buffer []byte
 	for _, r := range receive.MissingRanges(f.sums.Written(), fileservice.Blocks(f.version.Size)) {

@@ -11,7 +11,7 @@ import (
 	"culvert/fileservice/client"
 )
 
-// How often a file is tried again.
+// How often it is worth to try again.
 const (
 	maxAfresh   = 5 // times that a file may change while it is transferred
 	maxRefusals = 5 // times that a server may have forgotten a file, without any blocks moved in between
@@ -23,7 +23,7 @@ const (
 	maxWait   = 30 * time.Second
 )
 
-// settle counts a file that is done, or queues it again. It returns an error that ends the transfer.
+// settle counts a file that is done, or puts it into the queue again. It gives an error that ends everything.
 func (t *transfer) settle(it *item, root fileservice.Sum, err error) error {
 	switch {
 	case err == nil:
@@ -39,7 +39,7 @@ func (t *transfer) settle(it *item, root fileservice.Sum, err error) error {
 		t.count(it, Event{Kind: FilePresent}, func(r *Result) { r.Present++ })
 	case t.ctx.Err() != nil:
 		return context.Cause(t.ctx)
-	case isFatal(err): // before the other cases: a full disk of a server is also a refusal
+	case isFatal(err): // whatever else it is: a full disk of a server is also a refusal
 		t.fault(it, err)
 		return err
 	case errors.Is(err, fileservice.ErrChanged) && it.afresh < maxAfresh:
@@ -60,14 +60,14 @@ func (t *transfer) settle(it *item, root fileservice.Sum, err error) error {
 	return nil
 }
 
-// mayBeForgotten reports whether to try again after a refusal: the server may still hold an upload that was begun
-// before the file changed, or may have lost an upload because it was restarted or another client is finishing the file.
+// mayBeForgotten says that a refusal is worth another try: a server may still hold what was begun before the file has
+// changed, or know nothing of what was begun, as it was started again, or as somebody else is about to finish it.
 func (t *transfer) mayBeForgotten(it *item) bool {
 	begun := it.begun && (t.config.Retry != nil || it.size > fileservice.SmallFileSize)
 	return it.refusals < maxRefusals && (it.afresh > 0 || it.refusals > 0 || begun)
 }
 
-// isFatal reports whether every other file would fail with the same error.
+// isFatal finds the errors that every other file would meet as well.
 func isFatal(err error) bool {
 	for _, fatal := range []error{
 		fileservice.ErrIntegrity, client.ErrClosed, syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO,
@@ -79,7 +79,7 @@ func isFatal(err error) bool {
 	return false
 }
 
-// beginAfresh begins a file again, because it has a new version.
+// beginAfresh is for a file of which there is a new version.
 func (t *transfer) beginAfresh(it *item, err error) error {
 	it.afresh++
 	t.tell(Event{Kind: FileChanged, Name: it.name, Size: it.size, Err: err})
@@ -107,7 +107,7 @@ func (t *transfer) again(items ...*item) {
 	t.changed.Broadcast()
 }
 
-// try repeats a call until the other end is reached or Retry gives up.
+// try calls until the other end is reached, or nobody wants to wait for it any more.
 func (t *transfer) try(call func() error) error {
 	for failures := 1; ; failures++ {
 		err := call()
@@ -117,7 +117,7 @@ func (t *transfer) try(call func() error) error {
 	}
 }
 
-// mayRetry asks Retry whether to try again, and waits if so.
+// mayRetry asks whether to go on, and waits.
 func (t *transfer) mayRetry(err error, failures int) bool {
 	if t.config.Retry == nil || t.ctx.Err() != nil || isFatal(err) {
 		return false

@@ -11,31 +11,32 @@ import (
 	"culvert/fileservice/client"
 )
 
-// The bounds of the work that a transfer has under way.
+// How much a transfer has under way.
 const (
 	workerCount    = 48
-	finishesAtOnce = 128 // files that wait for the disk, here or at the other end
-	queueLength    = 512 // files that were found but not begun
+	finishesAtOnce = 128 // files that wait for the disk, or for the other end to have synced them
+	queueLength    = 512 // files that were found, and not begun
 	minRange       = 4   // blocks of one call, if there are as many left for each worker
 	maxRange       = 64
 	leastShare     = 4 // of the blocks of a call, that it has if there are few left
 )
 
-// mover transfers one file that is not small, in one direction. If the file is present, begin returns errPresent.
+// mover is one direction of a transfer, for one file that is not small. An errPresent of begin says that the file is
+// there.
 type mover interface {
-	// begin returns the missing blocks.
+	// begin finds out which blocks are missing.
 	begin(ctx context.Context) (missing []fileservice.BlockRange, err error)
 
-	// move transfers consecutive blocks, and calls moved after each. The buffer has the size of a block.
+	// move transfers consecutive blocks, and calls moved after each. The buffer is that of a block.
 	move(ctx context.Context, blocks fileservice.BlockRange, buffer []byte, moved func(bytes int64)) error
 
-	// finish completes the file and returns its hash.
+	// finish makes the file complete, and gives its hash.
 	finish(ctx context.Context) (fileservice.Sum, error)
 
-	// end releases what begin has taken. If drop is set, the unfinished file is useless.
+	// end gives up what begin has taken. If drop is set, what is there is of no use any more.
 	end(drop bool) error
 
-	// refresh looks at the changed source again and returns its size. Small files have it, too.
+	// refresh looks at the source again, which has changed, and gives its size. Small files have it, too.
 	refresh(ctx context.Context) (size int64, err error)
 }
 
@@ -60,13 +61,13 @@ type transfer struct {
 	changed     *sync.Cond // any of what follows
 	queue       []*item    // found, to be begun
 	begun       []*item    // have blocks that nobody moves yet
-	unended     int        // items that were found but are not done
+	unended     int        // items that were found, and are not done
 	walking     bool       // more will be found
 	parcels     int        // of small files that are moved
 	openParcels int        // those of which files are open, moved or not
 	large       int        // workers that have a buffer
-	buffers     [][]byte   // unused
-	perCall     int64      // blocks of a call, chosen by bandwidth and delay
+	buffers     [][]byte   // those that nobody has
+	perCall     int64      // blocks, as bandwidth and delay make good
 	result      Result
 	finishes    chan struct{}
 	finisher    sync.WaitGroup
@@ -86,14 +87,14 @@ type item struct {
 	name  string // for people
 	size  int64
 
-	// Guarded by transfer.mu, or owned by the goroutine that begins or ends it.
+	// By transfer.mu, or by who begins or ends it.
 	ranges   []fileservice.BlockRange
 	moving   int
 	err      error
 	afresh   int   // times it has changed
 	failures int   // to reach the other end, since blocks were moved
-	done     int64 // bytes that the copy has
-	resumed  int64 // bytes that the copy had when it was first begun
+	done     int64 // bytes that are there
+	resumed  int64 // bytes that were there when it was begun first
 	known    bool  // resumed is set
 	begun    bool
 	refusals int // of what was begun, since blocks were moved
@@ -119,7 +120,7 @@ func newTransfer(ctx context.Context, client *client.Client, config Config) *tra
 	return t
 }
 
-// run transfers the files that walk finds and passes to add.
+// run transfers what walk finds, of which it calls add.
 func (t *transfer) run(walk func() error) (Result, error) {
 	start := time.Now()
 	unhook := context.AfterFunc(t.ctx, func() {
@@ -171,7 +172,7 @@ func (t *transfer) checkServer() {
 	}
 }
 
-// add queues files. While the queue is full, it waits.
+// add puts files into the queue, and waits while that is full.
 func (t *transfer) add(items ...*item) {
 	for _, it := range items {
 		t.progress.files.Add(1)
@@ -198,8 +199,8 @@ func (t *transfer) work() {
 	}
 }
 
-// next returns the next job of a worker: blocks of a file that is begun, a file to begin, or small files. It returns
-// nil when there will be no more.
+// next gives a worker something to do: blocks of a file that is begun, a file to begin, or small files. It is nil when
+// there will be nothing any more.
 func (t *transfer) next() (do func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -218,7 +219,7 @@ func (t *transfer) next() (do func()) {
 	}
 }
 
-// takeQueued takes the next file of the queue. mu is held.
+// takeQueued begins what is in the queue. mu is held.
 func (t *transfer) takeQueued() (do func()) {
 	for i, it := range t.queue {
 		switch {
@@ -234,9 +235,9 @@ func (t *transfer) takeQueued() (do func()) {
 	return nil
 }
 
-// takeRange takes blocks of the first file that is begun: many for a call, but fewer when few are left, so that all
-// workers end at about the same time. Over a long path, it takes enough that a call does more than wait for its first
-// block. mu is held.
+// takeRange takes blocks of the first file that is begun: many in a call, fewer when there are few left, so that all
+// workers end at about the same time. Over a long way they are still so many that a call does more than wait for its
+// first block. mu is held.
 func (t *transfer) takeRange() (*item, fileservice.BlockRange) {
 	it := t.begun[0]
 	left := int64(0)
@@ -257,7 +258,7 @@ func (t *transfer) takeRange() (*item, fileservice.BlockRange) {
 	return it, blocks
 }
 
-// withBuffer lends the buffer of a block to a job. mu is held.
+// withBuffer lends a buffer of a block to what is to be done. mu is held.
 func (t *transfer) withBuffer(do func(buffer []byte)) func() {
 	t.large++
 	var buffer []byte
@@ -278,7 +279,7 @@ func (t *transfer) withBuffer(do func(buffer []byte)) func() {
 	}
 }
 
-// begin begins a file, and moves it at once if it has only one block.
+// begin begins a file, and moves it at once if it has one block.
 func (t *transfer) begin(it *item, buffer []byte) {
 	missing, err := it.mover.begin(t.ctx)
 	if err != nil {
@@ -314,7 +315,7 @@ func (t *transfer) begin(it *item, buffer []byte) {
 	t.move(it, missing[0], buffer)
 }
 
-// move moves blocks of a file. The worker that moves the last ones ends the file.
+// move moves blocks of a file. Who moves the last ones ends it.
 func (t *transfer) move(it *item, blocks fileservice.BlockRange, buffer []byte) {
 	start := time.Now()
 	first := time.Duration(0)
@@ -348,8 +349,8 @@ func (t *transfer) move(it *item, blocks fileservice.BlockRange, buffer []byte) 
 	}
 }
 
-// expect chooses the length of calls by the time that an answer takes, before any speed was measured. It assumes 160
-// MB/s for each call, which is more than one call reaches over most long paths.
+// expect makes calls as long as suits the time that an answer takes, before there are others to go by: as if each call
+// got 160 MB/s, which is more than one does over most long ways.
 func (t *transfer) expect(delay time.Duration) {
 	const perBlock = fileservice.BlockSize * time.Second / 160e6
 	t.mu.Lock()
@@ -357,8 +358,8 @@ func (t *transfer) expect(delay time.Duration) {
 	t.perCall = max(t.perCall, min(int64(delay/perBlock), maxRange/2))
 }
 
-// adapt makes calls long enough that the wait for the first block is short compared with the rest, but not longer than
-// two seconds. mu is held.
+// adapt lets calls ask for as much as makes the wait for their first block short beside the rest, but not for more than
+// comes in two seconds. mu is held.
 func (t *transfer) adapt(first, all time.Duration) {
 	switch {
 	case all < 4*first:
@@ -405,7 +406,7 @@ func (t *transfer) uncount(it *item, err error) {
 	}
 }
 
-// later runs work that waits for the disk or the other end. That work must not call it.
+// later does what takes the disk, or the other end, a while. It is not called by what it does.
 func (t *transfer) later(do func()) {
 	t.finishes <- struct{}{}
 	t.finisher.Go(func() {

@@ -1,5 +1,5 @@
-// Package transfer copies files and directories between this machine and a server of package fileservice: [Pull]
-// fetches them, [Push] sends them. A transfer that was interrupted continues where it stopped.
+// Package transfer copies files and directories between this machine and a server of package fileservice: [Pull] fetches
+// them, [Push] sends them. A transfer that was interrupted continues where it stopped.
 package transfer
 
 import (
@@ -15,72 +15,72 @@ import (
 	"culvert/fileservice/internal/wire"
 )
 
-// ErrPartial: some files of a transfer failed, and the others are complete. The error of the first one is in the chain.
+// ErrPartial says that some files of a transfer have failed, and the others are there. The fault of the first one is in
+// the chain.
 var ErrPartial = errors.New("fileservice: not all files were transferred")
 
-// Config configures [Pull] and [Push].
+// Config says what [Pull] and [Push] do.
 type Config struct {
-	// Remote is a path on the server, and Local a path in Root, with slashes as in io/fs. Both name the file or the
-	// directory itself, not its parent: to copy "logs" to "logs", both are "logs". "." is the whole tree.
+	// Remote is a path on the server, Local one in Root. They name the file or the directory itself, not what it is to
+	// lie in: to pull "logs" to "logs", both are "logs". "." is all of the tree. Local has the slashes of io/fs.
 	Remote string
 	Root   *os.Root
 	Local  string
 
-	// Include and Exclude are patterns of path.Match. A pattern without a slash matches the name of a file or
-	// directory, and a pattern with a slash matches its path below Remote or Local. A directory that matches stands for
-	// everything in it. If Include is not empty, only files that match one of its patterns are transferred. Exclude
-	// takes precedence.
+	// Include and Exclude are patterns of path.Match. One without a slash is compared with the name of a file, another
+	// with its path below Remote or Local. A directory that matches stands for all that is in it. If there are patterns
+	// to include, only what matches one is transferred; what matches one to exclude is not, whatever else it matches.
 	Include, Exclude []string
 
-	// Withhold, if not nil, is called by Push for each regular file of a directory. If it returns an error, the file is
-	// skipped with that error. For example, it can recognize the user's own key by os.SameFile. It is called
-	// concurrently.
+	// Withhold is asked by Push for each regular file of a directory, and may be nil. What it gives an error for is
+	// skipped, with that error: one's own key, for example, as os.SameFile knows it. It is called by several
+	// goroutines at once.
 	Withhold func(fs.FileInfo) error
 
-	// Overwrite replaces existing files that differ in size or time. Without it, they fail with fs.ErrExist. Files of
-	// the same size and time count as present and are not touched. Times are compared in nanoseconds, or with the
-	// resolution of the copy's file system, such as the 2 s of FAT.
+	// Overwrite replaces files that are there and differ in size or time. Without it they fail with fs.ErrExist. Files
+	// of the same size and time count as present, and are left alone. Times are compared in nanoseconds, or in
+	// the steps in which the file system of the copy keeps them, such as the 2 s of FAT.
 	Overwrite bool
 
-	// DryRun reports by Notify what would be transferred, and transfers nothing.
+	// DryRun finds out what there is to do, tells it by Notify, and does nothing.
 	DryRun bool
 
-	// Retry is called after each failure to reach the other end (ErrUnreachable), and reports whether to try again,
-	// after a wait that grows from a tenth of a second to half a minute. Nil means never. It is called by several
-	// goroutines, one at a time, but not for errors that end a transfer in any case, such as a full disk.
+	// Retry is asked after each failure to reach the other end (ErrUnreachable), and says whether to try again, after a
+	// wait that grows from a tenth of a second to half a minute. Nil gives up at once. It is called by several
+	// goroutines, one at a time. It is not called for errors that end a transfer in any case, such as a full disk.
 	Retry func(error) bool
 
-	// Progress, if not nil, counts the work that is done.
+	// Progress counts what is done, for others to look at. It may be nil.
 	Progress *Progress
 
-	// Notify, if not nil, is called with each event, one at a time. The transfer waits for it.
+	// Notify hears of files and of faults as they come, one call at a time. It may be nil. The transfer waits for it.
 	Notify func(Event)
 
 	walkRoom int64 // of a walk, for tests; 0 is maxWalk
 }
 
-// An EventKind is the kind of an Event.
+// An EventKind says what an Event is about.
 type EventKind int
 
 // The kinds of events.
 const (
-	FileDone    EventKind = iota // the file is complete, verified and durable
-	FilePresent                  // the file existed, with the same size and time
-	FilePlanned                  // a dry run would have transferred the file
-	FileSkipped                  // the file is never transferred; Err is the reason, such as a link or a device
-	FileFailed                   // the file failed with Err
-	FileChanged                  // the file has changed at the source; its transfer begins again
-	Waiting                      // the other end is unreachable, because of Err; the next attempt is after Wait
+	FileDone    EventKind = iota // all of it is there, verified and durable; Bytes of them came from an earlier run
+	FilePresent                  // it was there already, with its size and time
+	FilePlanned                  // a dry run would have transferred it
+	FileSkipped                  // it is not transferred; Err says why: a link, a device, a part of a transfer
+	FileFailed                   // Err says why
+	FileChanged                  // it has changed at the source, and is begun afresh
+	Waiting                      // the other end is not reachable, for which Err says why; it is tried again after Wait
 )
 
-// An Event is passed to [Config.Notify].
+// An Event is what [Config.Notify] hears.
 type Event struct {
 	Kind EventKind
 
-	// Name is the path below Remote or Local. If Remote and Local name a file, it is the last element.
+	// Name is the path below Remote or Local, or the last element of that if it is the file itself.
 	Name string
 
-	// Size is the size of the file, and Resumed the part of it that an earlier run had transferred, in bytes.
+	// Size of the file, and how much of it an earlier run had transferred.
 	Size, Resumed int64
 
 	Err  error
@@ -93,26 +93,25 @@ type Fault struct {
 	Err  error
 }
 
-// A Result is the outcome of a transfer.
+// A Result says what a transfer has done.
 type Result struct {
-	// Files is the number of files that were transferred: each block and the whole file matched their hashes, and the
-	// file is on the disk. In a dry run, it is the number of files that would be transferred.
+	// Files were transferred: each block was compared with its hash, the whole with the hash of the file, and all of
+	// it is on the disk. In a dry run they would have been.
 	Files int64
 
-	// Present is the number of files that existed, Skipped of files that are never transferred, and Failed of files
-	// with a fault.
+	// Present were there already, Skipped are not transferred by us, Failed have a fault.
 	Present, Skipped, Failed int64
 
-	// Bytes is the number of bytes that were transferred. Resumed is the number of bytes that an earlier run had
-	// transferred, of files that are complete now. In a dry run, Bytes would be transferred or resumed.
+	// Bytes were transferred; Resumed are those that an earlier run had, of files that are complete now. In a dry run
+	// Bytes would have been transferred, or resumed.
 	Bytes, Resumed int64
 
-	// Root is the hash of the file, as b3sum prints it, if a single file was transferred. Otherwise it is zero.
+	// Root is the hash of a single file that was transferred, as b3sum prints it, and else zero.
 	Root fileservice.Sum
 
 	Duration time.Duration
 
-	// Faults has the first hundred.
+	// Faults are the first hundred.
 	Faults []Fault
 }
 
@@ -135,10 +134,10 @@ func (c *Config) check() error {
 	return nil
 }
 
-// excludes reports whether patterns exclude a file, or a directory with everything in it.
+// excludes reports whether patterns leave out a file or directory, and all that is in it.
 func (c *Config) excludes(name string) bool { return matchesAny(c.Exclude, name) }
 
-// includes reports whether patterns include a file or a directory that it is in.
+// includes reports whether patterns take a file. It may be in a directory that matches.
 func (c *Config) includes(name string) bool {
 	if len(c.Include) == 0 {
 		return true

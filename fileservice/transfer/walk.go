@@ -16,7 +16,7 @@ import (
 const (
 	walkersAtOnce = 4        // directories that are listed
 	maxWalk       = 64 << 20 // bytes of entries and names of directories that are held at once, roughly
-	walkSteps     = 64       // in which the memory of a listing grows to maxWalk
+	walkSteps     = 64       // in which the room of a listing grows to all of that
 )
 
 // walkedTree is the tree of a Pull or a Push. Names are below Remote and Local.
@@ -24,20 +24,20 @@ type walkedTree interface {
 	// list adds the entries of a directory to a part of it, and sorts that.
 	list(name string, part *dirPart) error
 
-	// find is called for each regular file that is not excluded, and returns its item, or nil if it is not to be
-	// transferred. A twin has a neighbour whose name differs only in case.
+	// find gets the regular files that are not left out, and gives what is to be transferred, or nil. A twin has a
+	// neighbour whose name differs in case only.
 	find(name string, entry fs.DirEntry, twin bool) *item
 
-	// dirTime returns the modification time of a directory at the source, or zero if it is unknown.
+	// dirTime gives when a directory was last changed at the source; zero if that cannot be found out.
 	dirTime(name string, entry fs.DirEntry) time.Time
 
-	// setDirTime sets the modification time of an existing directory at the other end.
+	// setDirTime sets it at the other end, for a directory that is there.
 	setDirTime(name string, modified time.Time) error
 }
 
-// walk is the state of a walk through a tree. A directory is processed in parts that fit into memory, and listed again
-// for each part. The directories that were found last come first, and the directories in a part before the next part,
-// so that few are held.
+// walk is the state of a walk through a tree. A directory comes in parts, which have room in memory, and is listed anew
+// for each of them. The directories that were found last come first, and those of one part before the next part, so
+// that few are held.
 type walk struct {
 	transfer *transfer
 	tree     walkedTree
@@ -55,7 +55,7 @@ type walk struct {
 	files    int                 // that were found, and are not done
 }
 
-// foundDir is a directory, or the rest of one after a name.
+// foundDir is a directory, or what is left of one after a name.
 type foundDir struct {
 	parent, base string
 	after        string
@@ -64,10 +64,10 @@ type foundDir struct {
 
 func (d *foundDir) name() string { return path.Join(d.parent, d.base) }
 
-// memory returns the approximate memory of the directory, without the name of the parent, which others share.
+// memory is about what it takes, beside the name of the parent, which others share.
 func (d *foundDir) memory() int64 { return int64(len(d.base)+len(d.after)) + 80 }
 
-// walkTree walks through a tree whose root has the given modification time.
+// walkTree walks through a tree, of which the root has this time.
 func (t *transfer) walkTree(tree walkedTree, modified time.Time) error {
 	w := &walk{
 		transfer: t, tree: tree, room: t.config.walkRoom, open: map[string]*openDir{},
@@ -124,7 +124,7 @@ func (w *walk) work() {
 	}
 }
 
-// push puts directories before the others. mu is held, or the walk has not begun.
+// push puts directories before those that are there. mu is held, or nobody else is there yet.
 func (w *walk) push(dirs ...foundDir) {
 	for i := range dirs {
 		w.held += dirs[i].memory()
@@ -132,7 +132,7 @@ func (w *walk) push(dirs ...foundDir) {
 	w.dirs = append(w.dirs, dirs...)
 }
 
-// next returns the next directory to list. While many are incomplete, it waits for files.
+// next gives a directory to list. While many are not complete, it waits for files.
 func (w *walk) next() (dir foundDir, more bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -157,7 +157,7 @@ func (w *walk) next() (dir foundDir, more bool) {
 	return foundDir{}, false
 }
 
-// grow gives a part more memory, unless it has half of what others leave. So some always remains for the next one.
+// grow gives a part more room, unless it has half of what others leave. So there is always some for the next one.
 func (w *walk) grow(part *dirPart) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -171,7 +171,7 @@ func (w *walk) grow(part *dirPart) bool {
 	return true
 }
 
-// fault counts the fault of a directory. Without the first directory, the one to be copied, the transfer fails.
+// fault is that of a directory. The first one is what was asked for, so that without it there is nothing.
 func (w *walk) fault(name string, err error) {
 	if name != "." && !errors.Is(err, fileservice.ErrUnreachable) && !isFatal(err) {
 		w.transfer.fail(name, err)
@@ -185,10 +185,10 @@ func (w *walk) fault(name string, err error) {
 	w.changed.Broadcast()
 }
 
-// pass passes on the files in a part of a directory, and returns the directories.
+// pass hands on the files in a part of a directory, and gives the directories.
 func (w *walk) pass(dir string, part *dirPart) (dirs []foundDir) {
 	t := w.transfer
-	var found []*item // collected, so that small files go together
+	var found []*item // so many that small ones are not torn apart
 	for i, entry := range part.entries {
 		if t.ctx.Err() != nil {
 			return nil
