@@ -43,7 +43,7 @@ func (c *Client) create(ctx context.Context, name string, replace bool) (place.F
 			return nil, cmp.Or(err, error(&fs.PathError{Op: "create", Path: name, Err: fs.ErrExist}))
 		}
 	}
-	f := &createdFile{ctx: ctx, client: c, name: name, replace: replace}
+	f := &createdFile{ctx: ctx, client: c.WithContext(c.life), name: name, replace: replace}
 	err := f.mkdir(c.WithContext(ctx), path.Dir(name))
 	var opened fs.File
 	if err == nil {
@@ -62,7 +62,7 @@ func (c *Client) create(ctx context.Context, name string, replace bool) (place.F
 type createdFile struct {
 	draft   *WritableFile
 	ctx     context.Context
-	client  *Client
+	client  *Client // for what is done after ctx has ended, too
 	name    string
 	replace bool
 	made    []string // directories, the innermost last

@@ -373,7 +373,7 @@ func (f *WritableFile) Close() error {
 
 // drop tells the server that it need not keep the draft. If that is not heard, the draft is dropped when it is idle.
 func (f *WritableFile) drop() {
-	call, err := f.client.begin(f.client.ctx, "close", f.name)
+	call, err := f.client.begin(f.client.life, "close", f.name)
 	if err != nil {
 		return
 	}

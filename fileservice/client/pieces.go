@@ -1,11 +1,13 @@
 package client
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -49,6 +51,7 @@ type piece struct {
 	p       []byte
 	offset  int64
 
+	taken atomic.Bool // p is filled, or its reader has gone
 	alone bool        // the server has not read it: it needs a call of its own
 	done  func(error) // is called once, and does not wait
 }
@@ -68,13 +71,26 @@ type pieces struct {
 
 // read fills p, as ReadRange does, with no more than maxPiece bytes.
 func (s *pieces) read(c *Client, name string, version fileservice.Version, p []byte, offset int64) error {
+	if c.ctx.Err() != nil {
+		return &fs.PathError{Op: "read", Path: name, Err: context.Cause(c.ctx)}
+	}
 	done := make(chan error, 1)
-	s.start(c, name, version, p, offset, func(err error) { done <- err })
-	return <-done
+	r := s.start(c, name, version, p, offset, func(err error) { done <- err })
+	select {
+	case err := <-done:
+		return err
+	case <-c.ctx.Done():
+		if !r.taken.CompareAndSwap(false, true) { // p is being filled
+			return <-done
+		}
+		return &fs.PathError{Op: "read", Path: name, Err: context.Cause(c.ctx)}
+	}
 }
 
 // start begins a read, and has done called with its end.
-func (s *pieces) start(c *Client, name string, version fileservice.Version, p []byte, offset int64, done func(error)) {
+func (s *pieces) start(
+	c *Client, name string, version fileservice.Version, p []byte, offset int64, done func(error),
+) *piece {
 	r := &piece{client: c, name: name, path: c.at(name), version: version, p: p, offset: offset, done: done}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,6 +103,7 @@ func (s *pieces) start(c *Client, name string, version fileservice.Version, p []
 		s.lanes++
 		go (&lane{pieces: s}).run()
 	}
+	return r
 }
 
 func (s *pieces) limit() int {
@@ -285,16 +302,19 @@ func (l *lane) readParcel(parcel []*piece) error {
 // scatter copies data to the reads that it is of, and marks those that have failed.
 func scatter(parcel []*piece, failed []uint32, data []byte) error {
 	for i, r := range parcel {
-		r.alone = false
-		if len(failed) > 0 && failed[0] == uint32(i) {
+		wanted := r.taken.CompareAndSwap(false, true)
+		has := len(failed) == 0 || failed[0] != uint32(i)
+		r.alone = wanted && !has
+		if !has {
 			failed = failed[1:]
-			r.alone = true
 			continue
 		}
 		if len(data) < len(r.p) {
 			return fmt.Errorf("%w: fewer bytes than were asked for", fileservice.ErrIntegrity)
 		}
-		copy(r.p, data)
+		if wanted {
+			copy(r.p, data)
+		}
 		data = data[len(r.p):]
 	}
 	if len(data) > 0 || len(failed) > 0 {
