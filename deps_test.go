@@ -47,7 +47,7 @@ var forTests = []string{
 }
 
 // dependencies says which packages may import a module that is not ours, tests aside. A package border stands where a
-// dependency begins, so that nobody compiles what he does not use. No package: for tests only.
+// dependency begins, so that nobody compiles what they do not use. No package: for tests only.
 var dependencies = []struct {
 	module   string
 	packages []string
@@ -305,7 +305,7 @@ func (p *pkg) add(file *ast.File, isTest bool) error {
 	return nil
 }
 
-// floorOf gives the floor of a package by the longest line of the table that covers it, or -1.
+// floorOf returns the floor of a package by the longest line of the table that covers it, or -1.
 func floorOf(dir string) int {
 	floor, longest := -1, 0
 	for i, names := range floors {

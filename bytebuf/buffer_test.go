@@ -60,7 +60,7 @@ func TestReadFromAwkwardReaders(t *testing.T) {
 
 var errWrappedEOF = fmt.Errorf("wrapped: %w", io.EOF)
 
-// patientReader gives nothing and no error many times before it gives up.
+// patientReader returns nothing and no error many times before it gives up.
 type patientReader struct{ times int }
 
 func (r *patientReader) Read([]byte) (int, error) {

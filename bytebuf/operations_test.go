@@ -51,7 +51,7 @@ const huge = strconv.IntSize / 64 * math.MaxInt
 
 var errStream = errors.New("stream: broken")
 
-// attempt gives the results of the calls in words, or their panic.
+// attempt returns the results of the calls in words, or their panic.
 func attempt(b buffer, calls func(buffer) string) (result string) {
 	defer func() {
 		switch p := recover().(type) {

@@ -99,7 +99,7 @@ func TestStandardLibrary(t *testing.T) {
 	}
 }
 
-// rename gives a test file of package bytes in which what bytebuf has is that of bytebuf. The rest of package bytes,
+// rename returns a test file of package bytes in which what bytebuf has is that of bytebuf. The rest of package bytes,
 // such as Equal, stays what it is.
 func rename(t *testing.T, name string, text []byte) []byte {
 	text = bytes.ReplaceAll(text, []byte(`"bytes.Buffer`), []byte(`"bytebuf.Buffer`))

@@ -18,7 +18,7 @@ const (
 	smallSize   = 4 << 10
 )
 
-// newStream gives the same stream each time.
+// newStream returns the same stream each time.
 func newStream() cipher.Stream {
 	block, err := aes.NewCipher([]byte("an AES-256 key for the tests: 32"))
 	if err != nil {
@@ -27,14 +27,14 @@ func newStream() cipher.Stream {
 	return cipher.NewCTR(block, make([]byte, aes.BlockSize))
 }
 
-// randomBytes gives the same n bytes each time.
+// randomBytes returns the same n bytes each time.
 func randomBytes(n int) []byte {
 	p := make([]byte, n)
 	rand.NewChaCha8([32]byte{}).Read(p)
 	return p
 }
 
-// encrypted gives p after newStream.
+// encrypted returns p after newStream.
 func encrypted(p []byte) []byte {
 	out := make([]byte, len(p))
 	newStream().XORKeyStream(out, p)

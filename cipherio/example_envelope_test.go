@@ -44,7 +44,7 @@ func writeEnvelope(dst io.Writer, owner *rsa.PublicKey, rows [][]string) error {
 	return compressed.Close()
 }
 
-// readEnvelope gives the rows of an envelope.
+// readEnvelope returns the rows of an envelope.
 func readEnvelope(src io.Reader, owner *rsa.PrivateKey) ([][]string, error) {
 	wrapped, iv := make([]byte, owner.Size()), make([]byte, aes.BlockSize)
 	if _, err := io.ReadFull(src, wrapped); err != nil {

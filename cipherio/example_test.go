@@ -37,7 +37,7 @@ func ExampleStreamWriter() {
 	// Output: 7510bad2c32387e047cca1042592dec3669fa65e09
 }
 
-// Whoever can change the bytes of a file can change its text, without the key and without an error.
+// Anyone who can change the bytes of a file can change its text, without the key and without an error.
 func ExampleStreamReader() {
 	block, err := aes.NewCipher([]byte("take 32 bytes from crypto/rand !"))
 	if err != nil {

@@ -238,7 +238,7 @@ func (p *Plan) Rows(
 // rows runs an export of anything except a table.
 func (p *Plan) rows(ctx context.Context, w work) (Stats, error) {
 	if !p.Selection.IsZero() {
-		return Stats{}, errors.New("export: a selection of what is no table")
+		return Stats{}, errors.New("export: only a table can have a selection")
 	}
 	return p.run(ctx, w)
 }
@@ -263,7 +263,7 @@ func (p *Plan) checkRecipients() error {
 	case len(p.Recipients) == 0 && !p.Unencrypted:
 		return errors.New("export: no recipients")
 	case len(p.Recipients) > 0 && p.Unencrypted:
-		return errors.New("export: recipients of an unencrypted export")
+		return errors.New("export: an unencrypted export cannot have recipients")
 	}
 	return nil
 }

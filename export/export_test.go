@@ -90,7 +90,7 @@ func encodeAlone(tb testing.TB, src source.Source, table string, f format.Format
 	}
 }
 
-// open gives the text of an output.
+// open returns the text of an output.
 func open(file []byte, identities ...age.Identity) ([]byte, error) {
 	var src io.Reader = bytes.NewReader(file)
 	if len(identities) > 0 {

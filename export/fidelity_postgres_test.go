@@ -22,7 +22,7 @@ import (
 const plainSQL = `SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO'; SET LOCAL IntervalStyle = 'postgres';
 SET LOCAL extra_float_digits = 3; SET LOCAL bytea_output = 'hex'; SET LOCAL quote_all_identifiers = off;`
 
-// oddSQL gives a database settings under which it prints values, and reads them, in other ways.
+// oddSQL returns a database settings under which it prints values, and reads them, in other ways.
 const oddSQL = `
 ALTER DATABASE %[1]s SET TimeZone = 'Australia/Lord_Howe'; ALTER DATABASE %[1]s SET DateStyle = 'SQL, DMY';
 ALTER DATABASE %[1]s SET IntervalStyle = 'sql_standard'; ALTER DATABASE %[1]s SET extra_float_digits = -10;
@@ -272,7 +272,7 @@ func (table *postgresTable) expectFaithful(tb testing.TB, way reading, want stri
 	return stats
 }
 
-// cellsOfJSON gives rows with the JSON in them as the text that it stands for.
+// cellsOfJSON returns rows with the JSON in them as the text that it stands for.
 func (table *postgresTable) cellsOfJSON(tb testing.TB, rows []cells) []cells {
 	tb.Helper()
 	for i, c := range table.columns {

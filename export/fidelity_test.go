@@ -29,7 +29,7 @@ var readings = []reading{
 	{"several connections", 4, false},
 }
 
-// export gives the text of a table.
+// export returns the text of a table.
 func (r reading) export(tb testing.TB, src source.Source, table string, f format.Format) ([]byte, export.Stats) {
 	tb.Helper()
 	var out bytes.Buffer
@@ -81,7 +81,7 @@ func parseCSV(tb testing.TB, text []byte) []cells {
 	return rows
 }
 
-// cutQuoted gives the value that begins after a quote, and the text after the closing one.
+// cutQuoted returns the value that begins after a quote, and the text after the closing one.
 func cutQuoted(tb testing.TB, text []byte) (value string, rest []byte) {
 	tb.Helper()
 	var b strings.Builder

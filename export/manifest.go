@@ -220,7 +220,7 @@ func (m *Manifest) check() error {
 func (t *ManifestTable) check() error {
 	if t.Error != "" {
 		if failed := (ManifestTable{Name: t.Name, Error: t.Error}); !reflect.DeepEqual(*t, failed) {
-			return errors.New("has failed and has a file")
+			return errors.New("has both an error and a file")
 		}
 		return nil
 	}

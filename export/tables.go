@@ -96,7 +96,7 @@ func (p *Plan) checkTables(names []string) error {
 		return errors.New("export: no tables")
 	}
 	if !p.Selection.IsZero() {
-		return errors.New("export: a selection of several tables")
+		return errors.New("export: several tables cannot have a selection")
 	}
 	seen := map[string]bool{}
 	for _, name := range names {

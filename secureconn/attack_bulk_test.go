@@ -12,7 +12,7 @@ import (
 	"culvert/secureconn"
 )
 
-// bulk gives the records of a long stream, of all sizes and with re-keys among them, and what they hold.
+// bulk returns the records of a long stream, of all sizes and with re-keys among them, and what they hold.
 func bulk(c *chain, random *rand.Rand) (stream records, content []byte) {
 	content = noise(1<<20 + random.IntN(3<<20))
 	for rest := content; len(rest) > 0; {

@@ -222,7 +222,7 @@ func hastyClient(held *collector, own, peer ed25519.PrivateKey) (*chain, error) 
 	return newChain(secret, state.CipherSuite == tls.TLS_CHACHA20_POLY1305_SHA256), err
 }
 
-// pieces gives a few bytes at a time.
+// pieces returns a few bytes at a time.
 type pieces struct {
 	net.Conn
 	size int

@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// key gives one of the keys of the tests.
+// key returns one of the keys of the tests.
 func key(n byte) ed25519.PrivateKey {
 	seed := make([]byte, ed25519.SeedSize)
 	seed[0] = n
@@ -24,7 +24,7 @@ func fingerprintOf(k ed25519.PrivateKey) string {
 	return secureconn.Fingerprint(k.Public().(ed25519.PublicKey))
 }
 
-// configs gives those of a client and a server that expect each other.
+// configs returns those of a client and a server that expect each other.
 func configs() (client, server *secureconn.Config) {
 	return &secureconn.Config{Key: key(1), Peers: []string{fingerprintOf(key(2))}},
 		&secureconn.Config{Key: key(2), Peers: []string{fingerprintOf(key(1))}}

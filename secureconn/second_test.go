@@ -210,7 +210,7 @@ func newSecond(conn net.Conn, own, peer ed25519.PrivateKey, isClient bool, confi
 	return s, nil
 }
 
-// next gives the next record of the package.
+// next returns the next record of the package.
 func (s *second) next(t testing.TB) sealed {
 	t.Helper()
 	got, err := s.receive.open(s.conn)

@@ -16,7 +16,7 @@ import (
 
 var connections = map[string]func(testing.TB) (client, server net.Conn){"tcp": tcpPair, "pipe": pipePair}
 
-// noise gives n bytes that do not repeat.
+// noise returns n bytes that do not repeat.
 func noise(n int) []byte {
 	b := make([]byte, n)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(b)

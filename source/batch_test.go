@@ -37,7 +37,7 @@ func (m *batchModel) next() byte {
 	return b
 }
 
-// take gives the next n bytes of the program, or as many as there are.
+// take returns the next n bytes of the program, or as many as there are.
 func (m *batchModel) take(n int) []byte {
 	n = min(n, len(m.program))
 	b := m.program[:n]

@@ -164,7 +164,7 @@ func runUntil(t *testing.T, script, target string, size int64, happen func()) er
 	return err
 }
 
-// sizeBelow gives the bytes of all files in a directory, of drafts too.
+// sizeBelow returns the bytes of all files in a directory, of drafts too.
 func sizeBelow(t *testing.T, dir string) (size int64) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

@@ -98,7 +98,7 @@ func isMountedOn(t *testing.T, dir string) bool {
 	return strings.Contains(string(table), " "+dir+" ")
 }
 
-// filesIn gives the regular files below a directory that a process has open.
+// filesIn returns the regular files below a directory that a process has open.
 func (p *process) filesIn(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	fds, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", p.command.Process.Pid))

@@ -84,7 +84,7 @@ func (network) ip(t *testing.T, format string, args ...any) {
 	}
 }
 
-// raise gives both ends of the cable their addresses.
+// raise returns both ends of the cable their addresses.
 func (n network) raise(t *testing.T) {
 	t.Helper()
 	for name, address := range map[string]string{n.here: "10.0.0.7/24", n.there: "10.0.0.8/24"} {
@@ -99,7 +99,7 @@ func (n network) run(t *testing.T, scripts string, variables ...string) {
 	runScripts(t, scripts, variables, map[string]command{"grown": grown, "readme": readme})
 }
 
-// readmeSection gives a section of the README, and makes a directory for the scripts that are made of it.
+// readmeSection returns a section of the README, and makes a directory for the scripts that are made of it.
 func readmeSection(ts *testscript.TestScript, title, name string) (section, dir string) {
 	text, err := os.ReadFile(ts.Getenv("README"))
 	ts.Check(err)

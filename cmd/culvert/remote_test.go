@@ -166,7 +166,7 @@ func recipient(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], comment(ts, args[1], "# public key: "))
 }
 
-// comment gives what follows a text in a file, up to the end of the line.
+// comment returns what follows a text in a file, up to the end of the line.
 func comment(ts *testscript.TestScript, file, text string) string {
 	_, rest, _ := strings.Cut(ts.ReadFile(file), text)
 	line, _, found := strings.Cut(rest, "\n")

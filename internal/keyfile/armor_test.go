@@ -13,7 +13,7 @@ import (
 	"culvert/internal/keyfile"
 )
 
-// endless gives one line that never ends, and counts how much of it was read.
+// endless returns one line that never ends, and counts how much of it was read.
 type endless struct{ read int }
 
 func (e *endless) Read(p []byte) (int, error) {

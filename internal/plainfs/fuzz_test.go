@@ -59,7 +59,7 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// stream gives the text as those who read from the beginning to the end get it.
+// stream returns the text as those who read from the beginning to the end get it.
 func stream(t *testing.T, file []byte, identity *age.X25519Identity) ([]byte, error) {
 	t.Helper()
 	opened, err := agefile.NewReader(bytes.NewReader(file), identity)

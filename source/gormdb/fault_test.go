@@ -99,7 +99,7 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// endless gives rows without end, and stalled one or two and then none for ever.
+// endless returns rows without end, and stalled one or two and then none for ever.
 func endless(db *gorm.DB) *gorm.DB {
 	if db.Name() == "sqlite" {
 		return db.Raw("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n")

@@ -59,7 +59,7 @@ import (
 	"culvert/source/sqldb"
 )
 
-// Query returns a function that runs a query anew on each call, as [culvert/export.Plan.Rows] expects. Used alone:
+// Query returns a function that runs a query again on each call, as [culvert/export.Plan.Rows] expects. Used alone:
 //
 //	rows, err := gormdb.Query(db.Table("todos"))(ctx)
 //

@@ -245,7 +245,7 @@ func compareSources(t *testing.T, db *gorm.DB, other source.Source, columns []co
 	}
 }
 
-// readValues gives the kinds and texts of rows of one column.
+// readValues returns the kinds and texts of rows of one column.
 func readValues(t *testing.T, open func(context.Context) (source.Rows, error)) []string {
 	t.Helper()
 	rows, err := open(t.Context())

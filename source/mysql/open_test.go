@@ -16,7 +16,7 @@ import (
 	"culvert/source/mysql"
 )
 
-// newHome gives the test a home directory.
+// newHome returns the test a home directory.
 func newHome(t *testing.T) string {
 	t.Helper()
 	home := t.TempDir()
@@ -194,7 +194,7 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// silent is a server that accepts connections and says nothing. It gives the address.
+// silent is a server that accepts connections and says nothing. It returns the address.
 func silent(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -205,7 +205,7 @@ func silent(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// greeter is a server that says something and closes the connection. It gives the address.
+// greeter is a server that says something and closes the connection. It returns the address.
 func greeter(t *testing.T, greeting string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -145,7 +145,7 @@ func TestFalseSizes(t *testing.T) {
 	}
 }
 
-// falseServer gives the connection string of a server that is none.
+// falseServer returns the connection string of a server that is none.
 func falseServer(t *testing.T, a answers) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

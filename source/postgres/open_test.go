@@ -104,7 +104,7 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// greeter is a server of another kind. It gives the address.
+// greeter is a server of another kind. It returns the address.
 func greeter(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

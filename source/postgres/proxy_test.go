@@ -28,7 +28,7 @@ func newMessage(kind byte, body string) message {
 type proxy struct {
 	listener net.Listener
 	target   string
-	// edit gives what is sent on in place of a message. With io.EOF the connection is cut after that.
+	// edit returns what is sent on in place of a message. With io.EOF the connection is cut after that.
 	edit func(message) ([]byte, error)
 	// lost is how many requests to cancel a statement are still to get lost.
 	lost atomic.Int32
