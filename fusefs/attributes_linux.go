@@ -4,8 +4,8 @@ import (
 	"hash/fnv"
 	"io/fs"
 	"math"
+	"reflect"
 	"syscall"
-	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
@@ -25,17 +25,9 @@ func (m *mount) attributes(info fs.FileInfo, out *fuse.Attr) syscall.Errno {
 	if mode.IsRegular() || mode&fs.ModeSymlink != 0 {
 		out.Size = uint64(max(size, 0))
 	}
-	setTimes(info.ModTime(), out)
+	changed := info.ModTime()
+	out.SetTimes(&changed, &changed, &changed)
 	return 0
-}
-
-func setTimes(changed time.Time, out *fuse.Attr) {
-	// Times before 1970 are negative. The unsigned field holds their two's complement.
-	seconds := uint64(changed.Unix()) //nolint:gosec // see above
-	nanos := uint32(changed.Nanosecond())
-	out.Mtime, out.Mtimensec = seconds, nanos
-	out.Ctime, out.Ctimensec = seconds, nanos
-	out.Atime, out.Atimensec = seconds, nanos
 }
 
 var kinds = map[fs.FileMode]uint32{
@@ -75,10 +67,10 @@ func modeOf(bits uint32) fs.FileMode {
 	return mode
 }
 
-// numberOf returns the file system's inode number of a file, or 0.
+// numberOf returns the file system's inode number of a file, which is the same for all its names, or 0.
 func numberOf(info fs.FileInfo) uint64 {
 	number := uint64(0)
-	if numbered, is := info.(inodeInfo); is {
+	if numbered, is := info.(interface{ Inode() uint64 }); is {
 		number = numbered.Inode()
 	} else if s, is := info.Sys().(*syscall.Stat_t); is {
 		number = s.Ino
@@ -101,4 +93,37 @@ func inodeOf(info fs.FileInfo, path string) uint64 {
 		return number
 	}
 	return hashOf(path)
+}
+
+// version identifies a state of a file. Versions are compared with ==.
+type version struct {
+	size    int64
+	seconds int64 // of the modification time
+	nanos   int
+	system  any // comparable information of the file system, or nil
+}
+
+func versionOf(info fs.FileInfo) version {
+	changed := info.ModTime()
+	v := version{size: info.Size(), seconds: changed.Unix(), nanos: changed.Nanosecond()}
+	sys := info.Sys()
+	if sys == nil {
+		return v
+	}
+	if s, is := sys.(*syscall.Stat_t); is {
+		v.system = statVersion{s.Dev, s.Ino, s.Ctim}
+		return v
+	}
+	// A pointer identifies the FileInfo, not the file.
+	if value := reflect.ValueOf(sys); value.Kind() != reflect.Pointer && value.Comparable() {
+		v.system = sys
+	}
+	return v
+}
+
+// statVersion has what only the system sets, so a file that is replaced or written to is another version even if its
+// modification time is reset.
+type statVersion struct {
+	device, inode uint64
+	changed       syscall.Timespec
 }

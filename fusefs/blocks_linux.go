@@ -65,8 +65,7 @@ func (r *reader) use(start, end int64) []*block {
 }
 
 // unuse unpins blocks. A block that was returned as a whole is not needed again: the kernel has its pages.
-func (r *reader) unuse(used []*block) {
-	b := r.m.buffers
+func (b *buffers) unuse(used []*block) {
 	for _, k := range used {
 		k.users--
 		switch {

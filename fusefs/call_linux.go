@@ -4,16 +4,26 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
 
-// maxCalls bounds the calls of the file system that have not returned, except reads and writes of files.
-const maxCalls = 128
+const (
+	// maxCalls bounds the calls of the file system that have not returned, except reads and writes of files.
+	maxCalls = 128
 
-// patience is how long a program waits after a signal. Most signals do not end a program, and few programs expect EINTR
-// from a file; but a signal that ends it should not take the whole limit.
-const patience = 500 * time.Millisecond
+	// patience is how long a program waits after a signal. Most signals do not end a program, and few programs expect
+	// EINTR from a file; but a signal that ends it should not take the whole limit.
+	patience = 500 * time.Millisecond
+
+	// movingParts is how often per Config.Timeout a MovingFS is asked whether anything moved.
+	movingParts = 4
+
+	// movedForOthers is how many bytes may move while a request waits. Beyond that they were for other requests, and no
+	// longer extend the wait.
+	movedForOthers = 64 << 20
+)
 
 // deadline ends the waits of one request: when its time is up, soon after a signal, or with the mount.
 type deadline struct {
@@ -47,21 +57,50 @@ func (m *mount) readDeadline(ctx context.Context) *deadline {
 	return d
 }
 
-// extendRead extends the wait if other reads have progressed lately, and reports whether it did.
-func (d *deadline) extendRead() bool {
-	if d.until.IsZero() {
-		return false
+// hasProgress extends the wait if bytes have arrived lately for other reads, or moved on the way to a MovingFS, and
+// reports whether it did.
+func (d *deadline) hasProgress() bool {
+	var limit time.Time
+	if !d.until.IsZero() {
+		limit = d.m.link.lastProgress().Add(d.m.config.Timeout)
+		if d.until.Before(limit) {
+			limit = d.until
+		}
 	}
-	limit := d.m.link.lastProgress().Add(d.m.config.Timeout)
-	if d.until.Before(limit) {
-		limit = d.until
+	if at := d.m.moving.at.Load(); at != nil && d.mayMove && d.m.moving.bytes.Load()-d.moved <= movedForOthers {
+		if moving := at.Add(d.m.config.Timeout); moving.After(limit) {
+			limit = moving
+		}
 	}
 	left := time.Until(limit)
-	if left <= 0 {
-		return false
+	if left > 0 {
+		d.timer.Reset(left)
 	}
-	d.timer.Reset(left)
-	return true
+	return left > 0
+}
+
+// moving records when anything last moved on the way to a [MovingFS].
+type moving struct {
+	bytes atomic.Int64
+	at    atomic.Pointer[time.Time] // nil if unknown
+}
+
+// watch polls until the mount ends.
+func (w *moving) watch(m *mount, tree MovingFS) {
+	ticker := time.NewTicker(max(m.config.Timeout/movingParts, time.Millisecond))
+	defer ticker.Stop()
+	w.bytes.Store(tree.Moved())
+	for {
+		select {
+		case <-ticker.C:
+			if bytes := tree.Moved(); bytes != w.bytes.Swap(bytes) {
+				now := time.Now()
+				w.at.Store(&now)
+			}
+		case <-m.ended:
+			return
+		}
+	}
 }
 
 // stop frees d, which must not be used afterwards.
@@ -86,7 +125,7 @@ func wait[T any](d *deadline, done <-chan T) (T, syscall.Errno) {
 			d.interrupted, d.errno, d.until, d.mayMove = nil, syscall.EINTR, time.Time{}, false
 			d.timer.Reset(min(patience, d.m.config.Timeout))
 		case <-d.timer.C:
-			d.over = !d.extendRead() && !d.extendMoving()
+			d.over = !d.hasProgress()
 		case <-d.m.ended:
 			d.over, d.errno = true, syscall.EIO
 		}
@@ -161,4 +200,40 @@ func (m *mount) panicked(r any) error {
 		m.failure = err
 	}
 	return err
+}
+
+// maxIdleWorkers is how many goroutines wait for the next task.
+const maxIdleWorkers = 32
+
+// workers run tasks that may take long, or forever. They stay for the next task, since a new goroutine grows its stack
+// each time, an eighth of the time of small requests. If a task does not end, other goroutines take its place.
+type workers struct {
+	tasks chan func()
+	idle  atomic.Int32
+	ended <-chan struct{}
+}
+
+// start runs a task immediately, in another goroutine.
+func (w *workers) start(task func()) {
+	select {
+	case w.tasks <- task:
+	default:
+		go w.work(task)
+	}
+}
+
+func (w *workers) work(task func()) {
+	for {
+		task()
+		if w.idle.Add(1) > maxIdleWorkers {
+			w.idle.Add(-1)
+			return
+		}
+		select {
+		case task = <-w.tasks:
+			w.idle.Add(-1)
+		case <-w.ended:
+			return
+		}
+	}
 }

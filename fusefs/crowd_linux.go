@@ -41,7 +41,9 @@ func (c *crowd) seen(n *node) {
 	}
 }
 
-func (c *crowd) remove(n *node) {
+// OnForget is called when the kernel has forgotten a node.
+func (n *node) OnForget() {
+	c := &n.m.crowd
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if n.place != nil {
@@ -107,6 +109,3 @@ func (n *node) isOpen() bool {
 	defer n.mu.Unlock()
 	return n.handles > 0 || n.writing != nil && n.writing.draft != nil
 }
-
-// OnForget is called when the kernel has forgotten a node.
-func (n *node) OnForget() { n.m.crowd.remove(n) }

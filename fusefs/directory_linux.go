@@ -2,7 +2,9 @@ package fusefs
 
 import (
 	"context"
+	"errors"
 	"io"
+	"io/fs"
 	"slices"
 	"sync"
 	"syscall"
@@ -10,6 +12,14 @@ import (
 
 	gofs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
+)
+
+const (
+	// batchEntries is how many entries of a directory are in memory at a time.
+	batchEntries = 512
+
+	// maxEmptyBatches is how often a file system may return neither an entry nor an end.
+	maxEmptyBatches = 16
 )
 
 // directory is a directory that a program has open. It holds only a part of the listing.
@@ -32,11 +42,10 @@ type directory struct {
 const endOfDirectory = syscall.Errno(largestErrno + 1)
 
 var (
-	_ gofs.FileReaddirenter   = (*directory)(nil)
-	_ gofs.FileLookuper       = (*directory)(nil)
-	_ gofs.FileSeekdirer      = (*directory)(nil)
-	_ gofs.FileReleasedirer   = (*directory)(nil)
-	_ gofs.NodeOpendirHandler = (*node)(nil)
+	_ gofs.FileReaddirenter = (*directory)(nil)
+	_ gofs.FileLookuper     = (*directory)(nil)
+	_ gofs.FileSeekdirer    = (*directory)(nil)
+	_ gofs.FileReleasedirer = (*directory)(nil)
 )
 
 // OpendirHandle opens nothing yet, which saves a call.
@@ -127,20 +136,16 @@ func (d *directory) read(ctx context.Context) syscall.Errno {
 	} else if time.Since(d.arrived) > cacheTime {
 		d.paused = true
 	}
-	type result struct {
-		part
-		listing *listing
-	}
-	got, errno := steadily(ctx, m, d.node.path, func(path string) (result, error) {
-		l := known
-		if l == nil {
-			var err error
-			if l, err = openListing(m, path); err != nil {
-				return result{}, err
-			}
+	got, errno := steadily(ctx, m, d.node.path, func(path string) (part, error) {
+		if known != nil {
+			return known.read(), nil
 		}
-		return result{l.read(), l}, nil
-	}, func(late result) {
+		opened, err := openListing(m, path)
+		if err != nil {
+			return part{}, err
+		}
+		return opened.read(), nil
+	}, func(late part) {
 		if known == nil {
 			m.discard(late.listing)
 		}
@@ -230,4 +235,78 @@ func (d *directory) Close() error {
 		return nil
 	}
 	return d.listing.Close()
+}
+
+// entry is one name of a listing, with its attributes if the file system returned them.
+type entry struct {
+	name string
+	mode uint32 // the type
+	info fs.FileInfo
+}
+
+// listing is a directory of the file system that is open.
+type listing struct {
+	m *mount
+
+	mu   sync.Mutex // held by a call of the file system, which may not return
+	file fs.ReadDirFile
+}
+
+func openListing(m *mount, path string) (*listing, error) {
+	file, err := m.config.FS.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	dir, is := file.(fs.ReadDirFile)
+	if !is {
+		return nil, errors.Join(syscall.ENOTDIR, file.Close())
+	}
+	return &listing{m: m, file: dir}, nil
+}
+
+// part is the next part of a listing, and the error or end after it.
+type part struct {
+	listing  *listing
+	entries  []entry
+	finished error
+}
+
+// read reads some entries with their attributes, which programs that list a directory usually want.
+func (l *listing) read() part {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for range maxEmptyBatches {
+		entries, err := guarded(l.m, l.readBatch)
+		if len(entries) > 0 || err != nil {
+			return part{l, entries, err}
+		}
+	}
+	return part{l, nil, errors.New("fusefs: listing returns neither entries nor an end")}
+}
+
+func (l *listing) readBatch() ([]entry, error) {
+	listed, err := l.file.ReadDir(batchEntries)
+	entries := make([]entry, 0, len(listed))
+	for _, l := range listed {
+		name, kind := l.Name(), kindOf(l.Type())
+		if !isNamable(name) || kind == 0 {
+			continue
+		}
+		info, infoErr := l.Info()
+		if errors.Is(infoErr, fs.ErrNotExist) {
+			continue
+		}
+		if infoErr != nil {
+			info = nil
+		}
+		entries = append(entries, entry{name, kind, info})
+	}
+	return entries, err
+}
+
+// Close waits for a call that is under way.
+func (l *listing) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.file.Close()
 }

@@ -147,9 +147,9 @@ func (h *handle) store() bool {
 	return true
 }
 
-// heldContent returns the content of a file that is all in memory, or nil.
+// heldContent returns the content of a file that is all in memory, or nil. It must not be changed, or used after Close.
 func heldContent(file fs.File) []byte {
-	if held, is := file.(heldFile); is {
+	if held, is := file.(interface{ Content() []byte }); is {
 		return held.Content()
 	}
 	return nil
@@ -203,14 +203,15 @@ func (h *handle) read(ctx context.Context, length int, offset int64) (fuse.ReadR
 
 // writeState changes whenever a file is written here.
 type writeState struct {
-	draft  *draft
-	writes uint64
+	draft   *draft
+	version version
+	writes  uint64
 }
 
 func (n *node) writeState() writeState {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	state := writeState{writes: n.writes}
+	state := writeState{version: n.version, writes: n.writes}
 	if n.writing != nil {
 		state.draft = n.writing.draft
 	}

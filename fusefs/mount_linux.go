@@ -36,7 +36,6 @@ const (
 // mount is the state that all nodes and handles of a mounted file system share.
 type mount struct {
 	config Config
-	stat   func(name string) (fs.FileInfo, error)
 	uid    uint32
 	gid    uint32
 
@@ -72,11 +71,8 @@ type Mounted struct {
 	err     error // of unmount
 }
 
-// Mount mounts config.FS at the existing directory dir. It first removes a mount of this package that a killed process
-// left there. Goroutines of this process answer requests, so the process must not use the directory itself: it could
-// wait for itself.
-//
-// Mount asks FS for its root, and fails if that is not a directory.
+// Mount mounts config.FS, whose root must be a directory, at the existing directory dir. It first removes a mount of
+// this package that a killed process left there. This process must not use the directory: it could wait for itself.
 func Mount(dir string, config Config) (*Mounted, error) {
 	mounted, err := attach(dir, config)
 	if err != nil {
@@ -122,7 +118,6 @@ func attach(dir string, config Config) (*Mounted, error) {
 func newMount(config Config) *mount {
 	m := &mount{
 		config:  config,
-		stat:    func(name string) (fs.FileInfo, error) { return fs.Stat(config.FS, name) },
 		uid:     uint32(os.Getuid()),
 		gid:     uint32(os.Getgid()),
 		slots:   make(chan struct{}, maxCalls),
@@ -131,21 +126,20 @@ func newMount(config Config) *mount {
 		ended:   make(chan struct{}),
 		paths:   newPathLock(),
 		open:    map[io.Closer]struct{}{},
-		moving:  moving{began: time.Now()},
 	}
 	if config.ReadWrite {
 		m.written = newBuffers(config.Memory / 3)
 	}
-	if links, is := config.FS.(fs.ReadLinkFS); is {
-		m.stat = links.Lstat
-	}
-	m.workers = newWorkers(m.ended)
+	m.workers = &workers{tasks: make(chan func()), ended: m.ended}
 	m.crowd.large = make(chan struct{}, 1)
 	for range maxCalls {
 		m.slots <- struct{}{}
 	}
 	return m
 }
+
+// stat does not follow a symbolic link, if the file system has them.
+func (m *mount) stat(name string) (fs.FileInfo, error) { return fs.Lstat(m.config.FS, name) }
 
 // newRoot asks the file system for its root.
 func (m *mount) newRoot() (*node, error) {
@@ -188,7 +182,7 @@ func (m *mount) serve(dir string, root *node) (*fuse.Server, mountPoint, error) 
 		},
 	}
 	before, err := findMount(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil {
 		return nil, mountPoint{}, err
 	}
 	target := dir
@@ -201,14 +195,17 @@ func (m *mount) serve(dir string, root *node) (*fuse.Server, mountPoint, error) 
 		options.ExtraCapabilities = fuse.CAP_DIRECT_IO_ALLOW_MMAP
 	}
 	server, err := fuse.NewServer(lockedRenames{gofs.NewNodeFS(root, options), m}, target, &options.MountOptions)
+	var point mountPoint
+	if err == nil {
+		point, err = findMount(dir)
+	}
+	if err == nil && point.dir == "" {
+		err = errors.New("another process has unmounted it")
+	}
 	if err != nil {
 		return nil, mountPoint{}, errors.Join(err, before.restore(dir))
 	}
 	m.pageless = m.config.ReadWrite && server.KernelSettings().Flags64()&fuse.CAP_DIRECT_IO_ALLOW_MMAP != 0
-	point, err := findMount(dir)
-	if err != nil {
-		return nil, mountPoint{}, errors.Join(err, before.restore(dir))
-	}
 	return server, point, nil
 }
 
@@ -307,7 +304,7 @@ func (m *Mounted) leave() error {
 		}
 	default:
 	}
-	if m.point.unmount() != nil {
+	if m.point.unmount(0, "-u") != nil {
 		if err := m.point.abort(); err != nil {
 			return fmt.Errorf("fusefs: unmount %s: %w", m.point.dir, err)
 		}

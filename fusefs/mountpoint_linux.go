@@ -1,11 +1,9 @@
 package fusefs
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,8 +14,6 @@ import (
 )
 
 const (
-	subtype = "culvert"
-
 	// readAheadKiB is how far the kernel reads ahead of a sequential reader, if this process may set it. The kernel has
 	// several requests of maxRequest under way for it.
 	readAheadKiB = 4096
@@ -83,11 +79,11 @@ func clearPoint(dir string) (string, error) {
 	dir = filepath.Join(parent, filepath.Base(dir))
 	for {
 		point, err := findMount(dir)
-		if errors.Is(err, fs.ErrNotExist) || err == nil && point.filesystem != "fuse."+subtype {
-			break
-		}
 		if err != nil {
 			return "", err
+		}
+		if point.filesystem != "fuse."+subtype {
+			break
 		}
 		if !point.isDead() {
 			return "", errors.New("something is mounted there already; unmount it with fusermount3 -u, or -uz")
@@ -119,9 +115,6 @@ func clearPoint(dir string) (string, error) {
 // another file system may have been mounted there before.
 func (p mountPoint) restore(dir string) error {
 	now, err := findMount(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
 	if err != nil || now == p || now.filesystem != "fuse."+subtype {
 		return err
 	}
@@ -144,30 +137,22 @@ func (p mountPoint) isDead() bool {
 }
 
 // findMount looks up a directory in the table of mounts, without a request to any of them. The last mount is the
-// visible one.
+// visible one. If there is none, the result is zero.
 func findMount(dir string) (mountPoint, error) {
 	table, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return mountPoint{}, err
 	}
 	found := mountPoint{}
-	lines := bufio.NewScanner(bytes.NewReader(table))
-	lines.Buffer(nil, len(table)+1)
-	for lines.Scan() {
+	for line := range strings.Lines(string(table)) {
 		// 36 35 98:0 /root /dir options optional… - type source options; see proc_pid_mountinfo(5).
-		before, after, _ := strings.Cut(lines.Text(), " - ")
+		before, after, _ := strings.Cut(line, " - ")
 		fields := strings.Fields(before)
 		if len(fields) < 6 || unescaped(fields[4]) != dir {
 			continue
 		}
 		filesystem, _, _ := strings.Cut(after, " ")
 		found = mountPoint{dir: dir, device: fields[2], filesystem: filesystem}
-	}
-	if err := lines.Err(); err != nil {
-		return mountPoint{}, err
-	}
-	if found.dir == "" {
-		return mountPoint{}, fmt.Errorf("%s in the table of mounts: %w", dir, fs.ErrNotExist)
 	}
 	return found, nil
 }
@@ -180,19 +165,7 @@ func unescaped(path string) string {
 // isThere reports whether p is still the visible mount of its directory.
 func (p mountPoint) isThere() (bool, error) {
 	now, err := findMount(p.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil && now.device == p.device, err
-}
-
-// unmount removes the mount if it is not in use.
-func (p mountPoint) unmount() error {
-	there, err := p.isThere()
-	if err != nil || !there {
-		return err
-	}
-	return unmountWith(p.dir, 0, "-u")
+	return now.dir != "" && now.device == p.device, err
 }
 
 // abort removes the mount even if it is in use, and ends the connection, so that all requests fail. For root the
@@ -203,10 +176,7 @@ func (p mountPoint) abort() error {
 	}
 	_ = syscall.Unmount(p.dir, syscall.MNT_FORCE)
 	p.disconnect()
-	if there, err := p.isThere(); err != nil || !there {
-		return err
-	}
-	return unmountWith(p.dir, syscall.MNT_DETACH, "-uz")
+	return p.unmount(syscall.MNT_DETACH, "-uz")
 }
 
 // disconnect ends the connection, if this process may. The kernel names it by the minor device number.
@@ -215,12 +185,16 @@ func (p mountPoint) disconnect() {
 	_ = os.WriteFile("/sys/fs/fuse/connections/"+minor+"/abort", []byte("1"), 0)
 }
 
-func unmountWith(dir string, flags int, option string) error {
-	err := syscall.Unmount(dir, flags)
+// unmount removes the mount with flags of umount2(2), or an option of fusermount3. Without any, it must not be in use.
+func (p mountPoint) unmount(flags int, option string) error {
+	if there, err := p.isThere(); err != nil || !there {
+		return err
+	}
+	err := syscall.Unmount(p.dir, flags)
 	if !errors.Is(err, syscall.EPERM) {
 		return err
 	}
-	output, err := exec.Command("fusermount3", option, "--", dir).CombinedOutput()
+	output, err := exec.Command("fusermount3", option, "--", p.dir).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, bytes.TrimSpace(output))
 	}

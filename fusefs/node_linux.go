@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -55,14 +56,10 @@ var (
 // path returns the path in the file system. A node that has lost its name has none.
 func (n *node) path() (string, syscall.Errno) {
 	var names []string
-	length := 0
 	for at := n.EmbeddedInode(); !at.IsRoot(); {
 		name, parent := at.Parent()
 		if parent == nil {
 			return "", syscall.ESTALE
-		}
-		if length += len(name) + 1; length > maxPath {
-			return "", syscall.ENAMETOOLONG
 		}
 		names = append(names, name)
 		at = parent
@@ -70,10 +67,12 @@ func (n *node) path() (string, syscall.Errno) {
 	if len(names) == 0 {
 		return ".", 0
 	}
-	for i, j := 0, len(names)-1; i < j; i, j = i+1, j-1 {
-		names[i], names[j] = names[j], names[i]
+	slices.Reverse(names)
+	path := strings.Join(names, "/")
+	if len(path) >= maxPath {
+		return "", syscall.ENAMETOOLONG
 	}
-	return strings.Join(names, "/"), 0
+	return path, 0
 }
 
 // childPath returns the path of a name in a directory.
@@ -237,11 +236,8 @@ func (n *node) currentAttributes(ctx context.Context, out *fuse.AttrOut) syscall
 
 // Readlink returns the target of a symbolic link. The kernel follows it on this machine.
 func (n *node) Readlink(ctx context.Context) ([]byte, syscall.Errno) {
-	links, is := n.m.config.FS.(fs.ReadLinkFS)
-	if !is {
-		return nil, syscall.EINVAL
-	}
-	target, errno := steadily(ctx, n.m, n.path, links.ReadLink, nil)
+	read := func(path string) (string, error) { return fs.ReadLink(n.m.config.FS, path) }
+	target, errno := steadily(ctx, n.m, n.path, read, nil)
 	if errno != 0 {
 		return nil, errno
 	}

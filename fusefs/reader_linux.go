@@ -11,12 +11,6 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// startingReaderAt is a file that can read without a waiting goroutine. StartReadAt returns immediately. It calls done
-// once, with nil when p has the bytes of the opened version, or with an error. Or it returns false and does nothing.
-type startingReaderAt interface {
-	StartReadAt(p []byte, offset int64, done func(error)) bool
-}
-
 // reader serves the reads of one handle.
 type reader struct {
 	m       *mount
@@ -87,16 +81,16 @@ func (r *reader) await(d *deadline, used []*block, offset, end int64) (fuse.Read
 		failed = failed || k.failed
 	}
 	if failed {
-		r.unuse(used)
+		b.unuse(used)
 		return nil, errno
 	}
-	result := &blockResult{reader: r, blocks: used}
+	answer := &result{buffers: b, blocks: used}
 	for _, k := range used {
 		part := k.buffer[max(offset, k.start)-k.start : min(end, k.end)-k.start]
 		k.served += int64(len(part))
-		result.slices = append(result.slices, part)
+		answer.slices = append(answer.slices, part)
 	}
-	return result, 0
+	return answer, 0
 }
 
 // direct reads only what was asked for.
@@ -115,12 +109,12 @@ func (r *reader) direct(d *deadline, offset, limit int64) (fuse.ReadResult, sysc
 	}
 	r.fetches++
 	b.mu.Unlock()
-	done := make(chan outcome[struct{}], 1)
+	done := make(chan error, 1)
 	end := func(err error) {
 		b.mu.Lock()
 		r.fetched()
 		b.mu.Unlock()
-		done <- outcome[struct{}]{err: err}
+		done <- err
 	}
 	if !r.startFetch(buffer[:length], offset, end) {
 		r.m.workers.start(func() { end(r.fetch(buffer[:length], offset)) })
@@ -129,10 +123,8 @@ func (r *reader) direct(d *deadline, offset, limit int64) (fuse.ReadResult, sysc
 }
 
 // filled waits until the first length bytes of a buffer are filled. It frees the buffer when nothing uses it any more.
-func (m *mount) filled(
-	d *deadline, done <-chan outcome[struct{}], buffer []byte, length int,
-) (fuse.ReadResult, syscall.Errno) {
-	result, errno := wait(d, done)
+func (m *mount) filled(d *deadline, done <-chan error, buffer []byte, length int) (fuse.ReadResult, syscall.Errno) {
+	err, errno := wait(d, done)
 	if errno != 0 {
 		go func() {
 			<-done
@@ -140,11 +132,11 @@ func (m *mount) filled(
 		}()
 		return nil, errno
 	}
-	if result.err != nil {
+	if err != nil {
 		m.buffers.put(buffer)
-		return nil, m.errno(result.err)
+		return nil, m.errno(err)
 	}
-	return &directResult{buffers: m.buffers, buffer: buffer[:length]}, 0
+	return &result{buffers: m.buffers, slices: [][]byte{buffer[:length]}}, 0
 }
 
 // fetch fills p with the bytes of the opened version at offset.
@@ -185,9 +177,13 @@ func (r *reader) noteError(err error) {
 	b.mu.Unlock()
 }
 
-// startFetch is fetch without a waiting goroutine, if the file supports that and the link allows all of p at once.
+// startFetch is fetch without a waiting goroutine, if the file has StartReadAt and the link allows all of p at once.
+// StartReadAt returns immediately. It calls done once, with nil when p has the bytes of the opened version, or with an
+// error. Or it returns false and does nothing.
 func (r *reader) startFetch(p []byte, offset int64, end func(error)) bool {
-	starter, is := r.content.(startingReaderAt)
+	starter, is := r.content.(interface {
+		StartReadAt(p []byte, offset int64, done func(error)) bool
+	})
 	if !is || r.held || len(p) > leastPiece {
 		return false
 	}
@@ -253,27 +249,16 @@ func (r *reader) close() {
 	<-closed
 }
 
-// directResult is an answer with its own buffer.
-type directResult struct {
+// result is an answer whose bytes go to the kernel without a copy: those of blocks, or of a buffer of its own.
+type result struct {
 	buffers *buffers
-	buffer  []byte
+	blocks  []*block // nil if it has a buffer of its own
+	slices  [][]byte
 }
 
-func (d *directResult) Bytes([]byte) ([]byte, fuse.Status) { return d.buffer, fuse.OK }
-func (d *directResult) Slices() ([][]byte, fuse.Status)    { return [][]byte{d.buffer}, fuse.OK }
-func (d *directResult) Size() int                          { return len(d.buffer) }
-func (d *directResult) Done()                              { d.buffers.put(d.buffer) }
+func (r *result) Slices() ([][]byte, fuse.Status) { return r.slices, fuse.OK }
 
-// blockResult is an answer from blocks, whose bytes go to the kernel without a copy.
-type blockResult struct {
-	reader *reader
-	blocks []*block
-	slices [][]byte
-}
-
-func (r *blockResult) Slices() ([][]byte, fuse.Status) { return r.slices, fuse.OK }
-
-func (r *blockResult) Size() int {
+func (r *result) Size() int {
 	size := 0
 	for _, slice := range r.slices {
 		size += len(slice)
@@ -281,13 +266,16 @@ func (r *blockResult) Size() int {
 	return size
 }
 
-func (r *blockResult) Bytes(buffer []byte) ([]byte, fuse.Status) {
+func (r *result) Bytes(buffer []byte) ([]byte, fuse.Status) {
 	return append(buffer[:0], slices.Concat(r.slices...)...), fuse.OK
 }
 
-func (r *blockResult) Done() {
-	b := r.reader.m.buffers
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	r.reader.unuse(r.blocks)
+func (r *result) Done() {
+	if r.blocks == nil {
+		r.buffers.put(r.slices[0])
+		return
+	}
+	r.buffers.mu.Lock()
+	defer r.buffers.mu.Unlock()
+	r.buffers.unuse(r.blocks)
 }

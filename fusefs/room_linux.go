@@ -28,39 +28,32 @@ func (m *mount) makeRoom(n *node) bool {
 // giveUp syncs a file in place and closes it on the other side. It reports whether it closed one, and whether one may
 // still be open.
 func (n *node) giveUp() (given, isOpen bool) {
-	n.mu.Lock()
-	w := n.writing
-	n.mu.Unlock()
 	select {
-	case <-w.turn:
+	case <-n.snapshot().turn:
 	default:
 		return false, true
 	}
+	w := n.snapshot()
 	defer w.giveBack()
 	d := n.m.deadline(context.Background())
 	defer d.stop()
-	n.mu.Lock()
-	begun, removed := w.draft, w.removed
-	n.mu.Unlock()
 	switch {
-	case removed:
+	case w.removed:
 		return false, false
-	case begun == nil:
-	case !begun.inPlace.Load():
+	case w.draft == nil:
+	case !w.draft.inPlace.Load():
 		return false, true
-	case begun.sync(d) != 0 || n.publish(d) != 0:
+	case w.draft.sync(d) != 0 || n.publish(d) != 0:
 		return false, true // a program will get the error
 	}
-	n.mu.Lock()
-	published := w.published
-	n.mu.Unlock()
+	published := n.snapshot().published
 	if published == nil || published.sync(d) != 0 {
 		return false, published != nil
 	}
 	n.mu.Lock()
-	given = w.published == published // it may have been closed meanwhile
+	given = n.writing.published == published // it may have been closed meanwhile
 	if given {
-		w.published = nil
+		n.writing.published = nil
 	}
 	n.mu.Unlock()
 	if given && n.m.letGo(published) {

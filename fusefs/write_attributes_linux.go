@@ -61,19 +61,10 @@ func (n *node) Setattr(ctx context.Context, h gofs.FileHandle, in *fuse.SetAttrI
 		return syscall.EPERM
 	}
 	// A call that is left behind after a signal could change the file after the next write.
-	d := n.m.deadline(context.WithoutCancel(ctx))
-	defer d.stop()
-	if n.Mode() == syscall.S_IFREG {
-		w, errno := n.take(d)
-		if errno != 0 {
-			return errno
-		}
-		errno = n.change(d, w, in, h != nil)
-		w.giveBack()
-		if errno != 0 {
-			return errno
-		}
-	} else if errno := n.changeNamed(d, in); errno != 0 {
+	errno := n.inTurn(context.WithoutCancel(ctx), func(d *deadline) syscall.Errno {
+		return n.change(d, in, h != nil)
+	})
+	if errno != 0 {
 		return errno
 	}
 	if errno := n.Getattr(ctx, nil, out); errno != 0 {
@@ -84,17 +75,16 @@ func (n *node) Setattr(ctx context.Context, h gofs.FileHandle, in *fuse.SetAttrI
 	return 0
 }
 
-// change is Setattr for a regular file, by its name or by a handle. The caller has the turn. Programs may close the
-// file meanwhile.
-func (n *node) change(d *deadline, w *writing, in *fuse.SetAttrIn, byHandle bool) syscall.Errno {
+// change is Setattr by name or by a handle. The caller has the turn. Programs may close the file meanwhile.
+func (n *node) change(d *deadline, in *fuse.SetAttrIn, byHandle bool) syscall.Errno {
 	n.mu.Lock()
-	w.changing = true
-	fresh := w.draft == nil
+	n.writing.changing = true
+	fresh := n.writing.draft == nil
 	n.mu.Unlock()
 	defer func() {
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		w.changing = false
+		n.writing.changing = false
 		if n.handles == 0 {
 			n.unused()
 		}
@@ -106,13 +96,10 @@ func (n *node) change(d *deadline, w *writing, in *fuse.SetAttrIn, byHandle bool
 		}
 		return errno
 	}
-	n.mu.Lock()
-	writers := w.writers
-	n.mu.Unlock()
 	// An open with O_TRUNC arrives as an open, and then a truncation to 0 by name. The kernel could send both in one
 	// request, but then considers the file empty only after the answer, and appends meanwhile at its previous end.
 	size, _ := in.GetSize()
-	if writers > 0 && (byHandle || !fresh || size == 0) {
+	if n.snapshot().writers > 0 && (byHandle || !fresh || size == 0) {
 		return errno
 	}
 	// No close will follow that publishes this change.
@@ -143,37 +130,34 @@ func (n *node) changeDraft(d *deadline, in *fuse.SetAttrIn, byHandle bool) (*dra
 	if begun == nil {
 		return nil, 0
 	}
-	n.mu.Lock()
-	removed := n.writing.removed
-	n.mu.Unlock()
-	_, hasMode := in.GetMode()
-	atime, mtime := timesOf(in)
-	if begun.inPlace.Load() && !removed && (hasMode || !atime.IsZero() || !mtime.IsZero()) {
+	mode, hasMode := in.GetMode()
+	atime, mtime, hasTimes := timesOf(in)
+	if begun.inPlace.Load() && !n.snapshot().removed && (hasMode || hasTimes) {
 		// Later writes would change the times again.
 		if errno := n.publish(d); errno != 0 {
 			return begun, errno
 		}
 		return nil, 0
 	}
-	if mode, is := in.GetMode(); is {
+	if hasMode {
 		if errno := begun.chmod(d, modeOf(mode)); errno != 0 {
 			return begun, errno
 		}
 	}
-	if !atime.IsZero() || !mtime.IsZero() {
+	if hasTimes {
 		return begun, begun.chtimes(d, atime, mtime)
 	}
 	return begun, 0
 }
 
 // timesOf returns the times to set, or zero. A change of size sets the modification time by itself.
-func timesOf(in *fuse.SetAttrIn) (atime, mtime time.Time) {
+func timesOf(in *fuse.SetAttrIn) (atime, mtime time.Time, hasTimes bool) {
+	if in.Valid&fuse.FATTR_SIZE != 0 && in.Valid&fuse.FATTR_MTIME_NOW != 0 {
+		return time.Time{}, time.Time{}, false
+	}
 	atime, _ = in.GetATime()
 	mtime, _ = in.GetMTime()
-	if in.Valid&fuse.FATTR_SIZE != 0 && in.Valid&fuse.FATTR_MTIME_NOW != 0 {
-		return time.Time{}, time.Time{}
-	}
-	return atime, mtime
+	return atime, mtime, !atime.IsZero() || !mtime.IsZero()
 }
 
 // resize changes the size. An open with O_TRUNC arrives as a truncation to 0 by name while the file is open for
@@ -182,9 +166,8 @@ func (n *node) resize(d *deadline, size uint64, byHandle bool) syscall.Errno {
 	if int64(size) < 0 {
 		return syscall.EFBIG
 	}
-	n.mu.Lock()
-	replace := size == 0 && !byHandle && n.writing.draft == nil && n.writing.writers > 0
-	n.mu.Unlock()
+	now := n.snapshot()
+	replace := size == 0 && !byHandle && now.draft == nil && now.writers > 0
 	begun, errno := n.begin(d, replace)
 	if errno != 0 || replace {
 		return errno
@@ -195,21 +178,15 @@ func (n *node) resize(d *deadline, size uint64, byHandle bool) syscall.Errno {
 // changeNamed changes permissions and times by name.
 func (n *node) changeNamed(d *deadline, in *fuse.SetAttrIn) syscall.Errno {
 	mode, hasMode := in.GetMode()
-	atime, mtime := timesOf(in)
-	hasTimes := !atime.IsZero() || !mtime.IsZero()
+	atime, mtime, hasTimes := timesOf(in)
 	if !hasMode && !hasTimes {
 		return 0
 	}
 	if n.Mode() == syscall.S_IFLNK {
 		return syscall.EOPNOTSUPP
 	}
-	path, errno := n.m.holdPath(d, n.path)
-	if errno != 0 {
-		return errno
-	}
-	defer n.m.paths.unshare()
 	files := n.m.config.FS.(WritableFS)
-	info, errno := callWithin(d, func() (fs.FileInfo, error) {
+	info, errno := withPath(d, n.path, func(path string) (fs.FileInfo, error) {
 		if hasMode {
 			if err := files.Chmod(path, modeOf(mode)); err != nil {
 				return nil, err
@@ -221,7 +198,7 @@ func (n *node) changeNamed(d *deadline, in *fuse.SetAttrIn) syscall.Errno {
 			}
 		}
 		return n.m.stat(path)
-	}, nil)
+	})
 	if errno != 0 {
 		return errno
 	}

@@ -18,12 +18,6 @@ const slowestDisk = 16 << 20
 // longestDisk is the most time that a disk is given. Sizes may be lies, and a large file may be mostly a hole.
 const longestDisk = time.Hour
 
-// tryingWriterAt is a file that can tell whether a write would have to wait. TryWriteAt is WriteAt if it need not wait
-// for anything; else it returns false and writes nothing.
-type tryingWriterAt interface {
-	TryWriteAt(p []byte, offset int64) bool
-}
-
 // draft is a file that is being written: new content that has no name yet, or a file in place. The first error stays.
 //
 // Apart from attributes and fields that are atomic, it is used by whoever has the turn of its node.
@@ -58,7 +52,10 @@ func (w *draft) write(d *deadline, data []byte, offset int64) syscall.Errno {
 	if errno := w.drain(d); errno != 0 {
 		return errno
 	}
-	if now, is := w.file.(tryingWriterAt); !is || !now.TryWriteAt(data, offset) {
+	trying, is := w.file.(interface {
+		TryWriteAt(p []byte, offset int64) bool
+	})
+	if !is || !trying.TryWriteAt(data, offset) {
 		if errno := w.start(d, data, offset); errno != 0 {
 			return w.fail(errno)
 		}
@@ -178,7 +175,7 @@ func (w *draft) read(d *deadline, length int, offset int64) (fuse.ReadResult, sy
 	if errno != 0 {
 		return nil, errno
 	}
-	done := make(chan outcome[struct{}], 1)
+	done := make(chan error, 1)
 	w.m.workers.start(func() {
 		n, err := guarded(w.m, func() (int, error) { return w.file.ReadAt(buffer[:length], offset) })
 		switch {
@@ -187,7 +184,7 @@ func (w *draft) read(d *deadline, length int, offset int64) (fuse.ReadResult, sy
 		case err == nil, err == io.EOF:
 			err = io.ErrUnexpectedEOF
 		}
-		done <- outcome[struct{}]{err: err}
+		done <- err
 	})
 	return w.m.filled(d, done, buffer, length)
 }
@@ -226,9 +223,6 @@ func (w *draft) publish(d *deadline, path string, replace bool) (fs.FileInfo, sy
 	return info, w.fail(errno)
 }
 
-// end closes the file, and waits for nothing. Its content was published before, or is to be thrown away.
-func (w *draft) end() { w.m.release(w) }
-
 // Close closes the file.
 func (w *draft) Close() error {
 	_ = w.fail(syscall.EIO) // which a write returns that comes too late
@@ -245,7 +239,7 @@ func (w *draft) attributes(out *fuse.Attr) syscall.Errno {
 	out.Size = uint64(w.size)
 	out.Mode = kindOf(w.mode) | permissionsOf(w.mode)
 	if !w.modified.IsZero() {
-		setTimes(w.modified, out)
+		out.SetTimes(&w.modified, &w.modified, &w.modified)
 	}
 	return 0
 }

@@ -58,7 +58,7 @@ func (n *node) openWriting(ctx context.Context, flags uint32) (gofs.FileHandle, 
 		n.writing = newWriting()
 	}
 	opened := &writeHandle{h, pageless}
-	n.writing.add(opened)
+	n.writing.count(opened, 1)
 	return opened, kernelFlags, 0
 }
 
@@ -80,18 +80,14 @@ func (h *writeHandle) Write(ctx context.Context, data []byte, offset int64) (uin
 		return 0, syscall.EFBIG
 	}
 	h.settle()
-	d := h.node.m.deadline(ctx)
-	defer d.stop()
-	w, errno := h.node.take(d)
+	errno := h.node.inTurn(ctx, func(d *deadline) syscall.Errno {
+		begun, errno := h.node.begin(d, false)
+		if errno != 0 {
+			return errno
+		}
+		return begun.write(d, data, offset)
+	})
 	if errno != 0 {
-		return 0, errno
-	}
-	defer w.giveBack()
-	begun, errno := h.node.begin(d, false)
-	if errno != 0 {
-		return 0, errno
-	}
-	if errno := begun.write(d, data, offset); errno != 0 {
 		return 0, errno
 	}
 	return uint32(len(data)), 0
@@ -100,14 +96,7 @@ func (h *writeHandle) Write(ctx context.Context, data []byte, offset int64) (uin
 // Flush is called when a descriptor is closed. It publishes what was written, so that close(2) returns its error. Other
 // descriptors of the handle may be left.
 func (h *writeHandle) Flush(ctx context.Context) syscall.Errno {
-	d := h.node.m.deadline(context.WithoutCancel(ctx))
-	defer d.stop()
-	w, errno := h.node.take(d)
-	if errno != 0 {
-		return errno
-	}
-	defer w.giveBack()
-	return h.node.publish(d)
+	return h.node.inTurn(context.WithoutCancel(ctx), h.node.publish)
 }
 
 // Release is called after the last close. It publishes what was written through a mapping since the last Flush.
@@ -116,15 +105,13 @@ func (h *writeHandle) Release(ctx context.Context) syscall.Errno {
 	d := n.m.deadline(context.WithoutCancel(ctx))
 	defer d.stop()
 	w, errno := n.take(d)
-	n.mu.Lock()
-	last := n.writing.writers == 1 && !n.writing.removed
-	n.mu.Unlock()
-	failed := errno == 0 && last && n.publish(d) != 0
+	now := n.snapshot()
+	failed := errno == 0 && now.writers == 1 && !now.removed && n.publish(d) != 0
 	n.mu.Lock()
 	if failed {
 		n.dropDraft()
 	}
-	n.writing.remove(h)
+	n.writing.count(h, -1)
 	n.mu.Unlock()
 	if errno == 0 {
 		w.giveBack()
@@ -138,29 +125,26 @@ func (n *node) Fsync(ctx context.Context, h gofs.FileHandle, _ uint32) syscall.E
 	if !n.m.config.ReadWrite {
 		return 0
 	}
-	d := n.m.deadline(context.WithoutCancel(ctx))
-	defer d.stop()
+	ctx = context.WithoutCancel(ctx)
 	if n.IsDir() {
-		return n.syncDir(d)
+		return n.syncDir(ctx)
 	}
-	w, errno := n.take(d)
-	if errno != 0 {
-		return errno
-	}
-	defer w.giveBack()
-	n.mu.Lock()
-	begun, published, removed := w.draft, w.published, w.removed
-	n.mu.Unlock()
+	return n.inTurn(ctx, n.sync)
+}
+
+// sync is Fsync of a file. The caller has the turn.
+func (n *node) sync(d *deadline) syscall.Errno {
+	w := n.snapshot()
 	switch {
-	case begun != nil && removed:
-		return begun.drain(d) // nothing will see it
-	case begun != nil:
-		if errno := begun.sync(d); errno != 0 {
+	case w.draft != nil && w.removed:
+		return w.draft.drain(d) // nothing will see it
+	case w.draft != nil:
+		if errno := w.draft.sync(d); errno != 0 {
 			return errno
 		}
 		return n.publish(d)
-	case published != nil:
-		return published.sync(d)
+	case w.published != nil:
+		return w.published.sync(d)
 	}
 	return n.syncNamed(d)
 }
@@ -174,34 +158,24 @@ func (n *node) syncNamed(d *deadline) syscall.Errno {
 		n.mu.Lock()
 		d.extend(n.version.size)
 		n.mu.Unlock()
-		errno := n.syncPath(d)
-		if errno != syscall.ENFILE || !n.m.makeRoom(n) {
+		_, errno := withPath(d, n.path, func(path string) (WritableFile, error) {
+			file, err := n.m.openToWrite(path, 0, 0)
+			if err != nil {
+				return nil, err
+			}
+			return file, errors.Join(file.Sync(), file.Close())
+		})
+		switch {
+		case errno == syscall.ENOENT:
+			return 0 // it was removed
+		case errno != syscall.ENFILE || !n.m.makeRoom(n):
 			return errno
 		}
 	}
 }
 
-func (n *node) syncPath(d *deadline) syscall.Errno {
-	path, errno := n.m.holdPath(d, n.path)
-	if errno != 0 {
-		return errno
-	}
-	defer n.m.paths.unshare()
-	errno = doWithin(d, func() error {
-		file, err := n.m.openToWrite(path, 0, 0)
-		if err != nil {
-			return err
-		}
-		return errors.Join(file.Sync(), file.Close())
-	})
-	if errno == syscall.ENOENT {
-		return 0 // it was removed
-	}
-	return errno
-}
-
-func (n *node) syncDir(d *deadline) syscall.Errno {
-	files, is := n.m.config.FS.(syncDirFS)
+func (n *node) syncDir(ctx context.Context) syscall.Errno {
+	files, is := n.m.config.FS.(interface{ SyncDir(name string) error })
 	if !is {
 		return syscall.EINVAL
 	}
@@ -209,7 +183,8 @@ func (n *node) syncDir(d *deadline) syscall.Errno {
 	if errno != 0 {
 		return errno
 	}
-	return doWithin(d, func() error { return files.SyncDir(path) })
+	_, errno = call(ctx, n.m, func() (struct{}, error) { return struct{}{}, files.SyncDir(path) }, nil)
+	return errno
 }
 
 // readDraft reads the draft, and reports whether there is one.
@@ -219,17 +194,12 @@ func (n *node) readDraft(ctx context.Context, length int, offset int64) (
 	if n.currentDraft() == nil {
 		return nil, 0, false
 	}
-	d := n.m.deadline(ctx)
-	defer d.stop()
-	w, errno := n.take(d)
-	if errno != 0 {
-		return nil, errno, true
-	}
-	defer w.giveBack()
-	begun := n.currentDraft()
-	if begun == nil {
-		return nil, 0, false
-	}
-	result, errno = begun.read(d, length, offset)
-	return result, errno, true
+	errno = n.inTurn(ctx, func(d *deadline) (errno syscall.Errno) {
+		if begun := n.currentDraft(); begun != nil {
+			is = true
+			result, errno = begun.read(d, length, offset)
+		}
+		return errno
+	})
+	return result, errno, is || errno != 0
 }

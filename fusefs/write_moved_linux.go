@@ -15,32 +15,18 @@ func mayBeOurs(errno syscall.Errno) bool {
 // afterChanges waits for changes of names, and of this file, that are under way here. It reports whether the caller
 // should try again.
 func (n *node) afterChanges(ctx context.Context) bool {
-	if !n.m.config.ReadWrite {
-		return false
-	}
-	d := n.m.deadline(ctx)
-	defer d.stop()
-	resume, errno := n.holdChanges(d)
-	if errno == 0 {
-		resume()
-	}
-	return errno == 0
+	return n.m.config.ReadWrite && n.undisturbed(ctx, func() syscall.Errno { return 0 }) == 0
 }
 
-// holdChanges blocks changes of names, and of this file, until resume is called.
-func (n *node) holdChanges(d *deadline) (resume func(), errno syscall.Errno) {
-	w, errno := n.take(d)
-	if errno != 0 {
-		return nil, errno
-	}
-	if errno := n.m.paths.share(d); errno != 0 {
-		w.giveBack()
-		return nil, errno
-	}
-	return func() {
-		n.m.paths.unshare()
-		w.giveBack()
-	}, 0
+// undisturbed calls do while changes of names, and of this file, wait.
+func (n *node) undisturbed(ctx context.Context, do func() syscall.Errno) syscall.Errno {
+	return n.inTurn(ctx, func(d *deadline) syscall.Errno {
+		if errno := n.m.paths.share(d); errno != 0 {
+			return errno
+		}
+		defer n.m.paths.unshare()
+		return do()
+	})
 }
 
 // steadily is call with a path. If it fails, and a program has renamed something here meanwhile, it tries again with
@@ -77,23 +63,24 @@ func steadily[T any](
 // wait.
 func (h *handle) readLatest(ctx context.Context, length int, offset int64) (fuse.ReadResult, syscall.Errno) {
 	if !h.current().isLatest() {
-		resume, errno := h.reopen(ctx)
+		errno := h.node.undisturbed(ctx, func() syscall.Errno { return h.reopen(ctx) })
 		if errno != 0 {
 			return nil, errno
 		}
-		resume()
 	}
 	current := h.current()
 	result, errno := current.reader.read(ctx, length, offset)
 	if errno != syscall.ESTALE && (errno == 0 || current == h.current()) {
 		return result, errno
 	}
-	resume, errno := h.reopen(ctx)
-	if errno != 0 {
-		return nil, errno
-	}
-	defer resume()
-	return h.current().reader.read(ctx, length, offset)
+	errno = h.node.undisturbed(ctx, func() (errno syscall.Errno) {
+		if errno := h.reopen(ctx); errno != 0 {
+			return errno
+		}
+		result, errno = h.current().reader.read(ctx, length, offset)
+		return errno
+	})
+	return result, errno
 }
 
 // current returns the handle that reads for h.
@@ -107,10 +94,8 @@ func (h *handle) current() *handle {
 // isLatest reports whether h is open in the current version, by the current path, if there is one.
 func (h *handle) isLatest() bool {
 	n := h.node
-	n.mu.Lock()
-	wanted, writes := n.version, n.writes
-	n.mu.Unlock()
-	if h.reader == nil || h.version != wanted || h.writes != writes {
+	now := n.writeState()
+	if h.reader == nil || h.version != now.version || h.writes != now.writes {
 		return false // versions that follow each other quickly may be equal
 	}
 	era := n.m.era.Load()
@@ -124,23 +109,11 @@ func (h *handle) isLatest() bool {
 	return true
 }
 
-// reopen opens the current version for an open handle. Changes wait until resume is called.
-func (h *handle) reopen(ctx context.Context) (resume func(), errno syscall.Errno) {
-	d := h.node.m.deadline(ctx)
-	defer d.stop()
-	resume, errno = h.node.holdChanges(d)
-	if errno != 0 || h.current().isLatest() {
-		return resume, errno
+// reopen makes sure that an open handle reads the current version, while changes wait.
+func (h *handle) reopen(ctx context.Context) syscall.Errno {
+	if h.current().isLatest() {
+		return 0
 	}
-	if errno := h.openLatest(ctx); errno != 0 {
-		resume()
-		return nil, errno
-	}
-	return resume, 0
-}
-
-// openLatest is reopen while changes wait.
-func (h *handle) openLatest(ctx context.Context) syscall.Errno {
 	n := h.node
 	era := n.m.era.Load()
 	path, errno := n.path()
@@ -154,15 +127,13 @@ func (h *handle) openLatest(ctx context.Context) syscall.Errno {
 		}
 		return errno
 	}
-	n.mu.Lock()
-	wanted, writes := n.version, n.writes
-	n.mu.Unlock()
-	if versionOf(opened.info) != wanted {
+	now := n.writeState()
+	if versionOf(opened.info) != now.version {
 		n.m.discard(opened.file)
 		return syscall.ESTALE
 	}
 	reopened := newHandle(n, opened, path, era)
-	reopened.writes = writes
+	reopened.writes = now.writes
 	n.m.hold(reopened)
 	if before := h.moved.Swap(reopened); before != nil {
 		n.m.release(before)

@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -33,19 +34,11 @@ func newWriting() *writing {
 	return w
 }
 
-// add and remove are called with the mutex of the node held.
-
-func (w *writing) add(h *writeHandle) {
-	w.writers++
+// count adds a handle with 1, and removes it with -1. It is called with the mutex of the node held.
+func (w *writing) count(h *writeHandle, change int) {
+	w.writers += change
 	if h.pageless {
-		w.pageless++
-	}
-}
-
-func (w *writing) remove(h *writeHandle) {
-	w.writers--
-	if h.pageless {
-		w.pageless--
+		w.pageless += change
 	}
 }
 
@@ -63,15 +56,30 @@ func (n *node) take(d *deadline) (*writing, syscall.Errno) {
 
 func (w *writing) giveBack() { w.turn <- struct{}{} }
 
-// currentDraft returns the draft, or nil.
-func (n *node) currentDraft() *draft {
+// inTurn calls do with the turn to change the content.
+func (n *node) inTurn(ctx context.Context, do func(d *deadline) syscall.Errno) syscall.Errno {
+	d := n.m.deadline(ctx)
+	defer d.stop()
+	w, errno := n.take(d)
+	if errno != 0 {
+		return errno
+	}
+	defer w.giveBack()
+	return do(d)
+}
+
+// snapshot returns a copy of n.writing, which is zero if the file was never written to.
+func (n *node) snapshot() writing {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.writing == nil {
-		return nil
+		return writing{}
 	}
-	return n.writing.draft
+	return *n.writing
 }
+
+// currentDraft returns the draft, or nil.
+func (n *node) currentDraft() *draft { return n.snapshot().draft }
 
 // draftAttributes fills in the attributes of the draft, and reports whether there is one.
 func (n *node) draftAttributes(out *fuse.Attr) bool {
@@ -127,22 +135,15 @@ func (n *node) begin(d *deadline, replace bool) (*draft, syscall.Errno) {
 	return begun, 0
 }
 
-// beginNamed is begin for a file that may be renamed. The caller has the turn.
+// beginNamed opens the draft for begin. A shell opens a file for a program and closes it once before the program
+// writes. Others then see an empty file, so the content replaces it as a whole.
 func (n *node) beginNamed(d *deadline, base version, replace bool) (*draft, syscall.Errno) {
 	path, errno := n.m.holdPath(d, n.path)
 	if errno != 0 {
 		return nil, errno
 	}
 	defer n.m.paths.unshare()
-	return n.beginAt(d, path, base, replace)
-}
-
-// beginAt is begin for a path. A shell opens a file for a program and closes it once before the program writes. Others
-// then see an empty file, so the content replaces it as a whole.
-func (n *node) beginAt(d *deadline, path string, base version, replace bool) (*draft, syscall.Errno) {
-	n.mu.Lock()
-	published := n.writing.published
-	n.mu.Unlock()
+	published := n.snapshot().published
 	empty := !replace && base.size == 0 && published != nil && published.isUntouched()
 	flag := 0
 	if replace || empty {
@@ -162,7 +163,7 @@ func (n *node) beginAt(d *deadline, path string, base version, replace bool) (*d
 		errno = syscall.ESTALE
 	}
 	if errno != 0 {
-		begun.end()
+		n.m.release(begun)
 		return nil, errno
 	}
 	return begun, 0
@@ -201,10 +202,7 @@ func (m *mount) openDraft(d *deadline, path string, flag int, perm fs.FileMode) 
 
 // publish makes the draft visible to others, if there is one. The caller has the turn.
 func (n *node) publish(d *deadline) syscall.Errno {
-	n.mu.Lock()
-	w := n.writing
-	begun := w.draft
-	n.mu.Unlock()
+	begun := n.currentDraft()
 	if begun == nil {
 		return 0
 	}
@@ -215,17 +213,15 @@ func (n *node) publish(d *deadline) syscall.Errno {
 		return begun.fail(errno)
 	}
 	defer n.m.paths.unshare()
-	n.mu.Lock()
-	removed, replace := w.removed, w.replace
-	n.mu.Unlock()
-	if removed {
+	now := n.snapshot()
+	if now.removed {
 		return 0
 	}
 	path, errno := n.path()
 	if errno != 0 {
 		return begun.fail(errno)
 	}
-	info, errno := begun.publish(d, path, replace)
+	info, errno := begun.publish(d, path, now.replace)
 	if errno != 0 {
 		return errno
 	}
@@ -233,8 +229,8 @@ func (n *node) publish(d *deadline) syscall.Errno {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.settleDraft()
-	w.published = begun
-	n.pages = n.pages && n.cached == n.version && w.pageless == 0 // pages of the version before the draft
+	n.writing.published = begun
+	n.pages = n.pages && n.cached == n.version && n.writing.pageless == 0 // pages of the version before the draft
 	n.inode = inodeOf(info, path)
 	n.version = versionOf(info)
 	n.changes++
@@ -262,7 +258,7 @@ func (n *node) settleDraft() {
 // dropPublished is called with mu held.
 func (n *node) dropPublished() {
 	if n.writing.published != nil {
-		n.writing.published.end()
+		n.m.release(n.writing.published)
 		n.writing.published = nil
 	}
 }
@@ -282,7 +278,7 @@ func (n *node) endDraft() bool {
 		return false
 	}
 	n.settleDraft()
-	dropped.end()
+	n.m.release(dropped)
 	return true
 }
 

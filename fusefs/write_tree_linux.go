@@ -43,18 +43,17 @@ func (l lockedRenames) Rename(cancel <-chan struct{}, in *fuse.RenameIn, oldName
 	return status
 }
 
-// withPath calls do with the path of a name in a directory, while renames wait. No signal ends the wait: the program
-// would not know whether the call will be made.
-func withPath[T any](ctx context.Context, dir *node, name string, do func(path string) (T, error)) (T, syscall.Errno) {
-	var none T
-	d := dir.m.deadline(context.WithoutCancel(ctx))
-	defer d.stop()
-	path, errno := dir.m.holdPath(d, func() (string, syscall.Errno) { return dir.childPath(name) })
+// withPath calls do with a path, while renames wait.
+func withPath[T any](
+	d *deadline, path func() (string, syscall.Errno), do func(path string) (T, error),
+) (T, syscall.Errno) {
+	held, errno := d.m.holdPath(d, path)
 	if errno != 0 {
+		var none T
 		return none, errno
 	}
-	defer dir.m.paths.unshare()
-	return callWithin(d, func() (T, error) { return do(path) }, nil)
+	defer d.m.paths.unshare()
+	return callWithin(d, func() (T, error) { return do(held) }, nil)
 }
 
 // Create creates a draft that is visible in this mount. Others see the file when it is closed or synced.
@@ -90,7 +89,7 @@ func (n *node) create(ctx context.Context, d *deadline, name string, flags, mode
 		return nil, nil, 0, errno
 	}
 	if errno := begun.attributes(&out.Attr); errno != 0 {
-		begun.end()
+		n.m.release(begun)
 		return nil, nil, 0, errno
 	}
 	made := &node{m: n.m, inode: inodeOf(begun.info, path), writing: newWriting(), handles: 1, pages: true}
@@ -101,7 +100,7 @@ func (n *node) create(ctx context.Context, d *deadline, name string, flags, mode
 		kernelFlags = fuse.FOPEN_DIRECT_IO
 	}
 	w := made.writing
-	w.add(opened)
+	w.count(opened, 1)
 	w.draft, w.dir, w.name = begun, n, name
 	w.replace = flags&syscall.O_EXCL == 0
 	child := n.NewInode(ctx, made, gofs.StableAttr{
@@ -114,10 +113,11 @@ func (n *node) create(ctx context.Context, d *deadline, name string, flags, mode
 
 // Mkdir creates a directory.
 func (n *node) Mkdir(ctx context.Context, name string, mode uint32, out *fuse.EntryOut) (*gofs.Inode, syscall.Errno) {
-	if _, errno := n.newPath(name); errno != 0 {
-		return nil, errno
-	}
-	info, errno := withPath(ctx, n, name, func(path string) (fs.FileInfo, error) {
+	// No signal ends the wait: the program would not know whether the call will be made.
+	d := n.m.deadline(context.WithoutCancel(ctx))
+	defer d.stop()
+	newPath := func() (string, syscall.Errno) { return n.newPath(name) }
+	info, errno := withPath(d, newPath, func(path string) (fs.FileInfo, error) {
 		if err := n.m.config.FS.(WritableFS).Mkdir(path, modeOf(mode)); err != nil {
 			return nil, err
 		}
@@ -139,25 +139,23 @@ func (n *node) Unlink(ctx context.Context, name string) syscall.Errno {
 	if file == nil {
 		return n.remove(ctx, name)
 	}
-	d := n.m.deadline(context.WithoutCancel(ctx))
-	defer d.stop()
-	w, errno := file.take(d)
-	if errno != 0 {
+	return file.inTurn(context.WithoutCancel(ctx), func(*deadline) syscall.Errno {
+		errno := n.remove(ctx, name)
+		if errno == syscall.ENOENT && n.made(name) == file {
+			errno = 0
+		}
+		if errno == 0 {
+			file.lose()
+		}
 		return errno
-	}
-	defer w.giveBack()
-	errno = n.remove(ctx, name)
-	if errno == syscall.ENOENT && n.made(name) == file {
-		errno = 0
-	}
-	if errno == 0 {
-		file.lose()
-	}
-	return errno
+	})
 }
 
 func (n *node) remove(ctx context.Context, name string) syscall.Errno {
-	_, errno := withPath(ctx, n, name, func(path string) (struct{}, error) {
+	d := n.m.deadline(context.WithoutCancel(ctx))
+	defer d.stop()
+	path := func() (string, syscall.Errno) { return n.childPath(name) }
+	_, errno := withPath(d, path, func(path string) (struct{}, error) {
 		return struct{}{}, n.m.config.FS.(WritableFS).Remove(path)
 	})
 	n.noteName(name)
@@ -252,11 +250,7 @@ func (n *node) renameNew(d *deadline, moved, to *node, oldPath, newName, newPath
 	if errno != 0 {
 		return errno
 	}
-	moved.mu.Lock()
-	w := moved.writing
-	covered := w.covers
-	moved.mu.Unlock()
-	if covered {
+	if moved.snapshot().covers {
 		errno := doWithin(d, func() error { return n.m.config.FS.(WritableFS).Remove(oldPath) })
 		if errno != 0 && errno != syscall.ENOENT {
 			return errno
@@ -264,6 +258,7 @@ func (n *node) renameNew(d *deadline, moved, to *node, oldPath, newName, newPath
 	}
 	moved.mu.Lock()
 	defer moved.mu.Unlock()
+	w := moved.writing
 	if w.dir == nil { // it was just given up
 		return syscall.ENOENT
 	}
@@ -292,7 +287,7 @@ func (m *mount) mayPublish(d *deadline, name string, replace bool) (covers bool,
 	trial, errno := m.openDraft(d, name, os.O_CREATE|os.O_EXCL, 0o600)
 	switch {
 	case errno == 0:
-		trial.end()
+		m.release(trial)
 	case errno == syscall.EEXIST && replace: // since just now
 		return true, 0
 	}
@@ -300,12 +295,7 @@ func (m *mount) mayPublish(d *deadline, name string, replace bool) (covers bool,
 }
 
 func (n *node) renameNamed(d *deadline, moved *node, oldPath, newPath string, flags uint32) syscall.Errno {
-	open := false
-	if moved != nil {
-		moved.mu.Lock()
-		open = moved.handles > 0
-		moved.mu.Unlock()
-	}
+	open := moved != nil && moved.isOpen()
 	files := n.m.config.FS.(WritableFS)
 	info, errno := callWithin(d, func() (fs.FileInfo, error) {
 		if err := n.renameOnly(files, oldPath, newPath, flags); err != nil || !open {
@@ -323,7 +313,9 @@ func (n *node) renameOnly(files WritableFS, oldPath, newPath string, flags uint3
 	if flags&renameNoReplace == 0 {
 		return files.Rename(oldPath, newPath)
 	}
-	if exact, is := files.(renameNewFS); is {
+	if exact, is := files.(interface {
+		RenameNew(oldName, newName string) error
+	}); is {
 		return exact.RenameNew(oldPath, newPath)
 	}
 	if _, err := n.m.stat(newPath); err == nil {
