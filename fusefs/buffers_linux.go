@@ -90,7 +90,6 @@ func (b *buffers) take(d *deadline, length int) ([]byte, syscall.Errno) {
 	}
 }
 
-// put frees a buffer.
 func (b *buffers) put(buffer []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

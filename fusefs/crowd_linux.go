@@ -24,7 +24,6 @@ type crowd struct {
 	large chan struct{}
 }
 
-// seen notes that a node was looked up.
 func (c *crowd) seen(n *node) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -41,7 +40,6 @@ func (c *crowd) seen(n *node) {
 	}
 }
 
-// OnForget is called when the kernel has forgotten a node.
 func (n *node) OnForget() {
 	c := &n.m.crowd
 	c.mu.Lock()

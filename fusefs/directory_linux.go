@@ -55,13 +55,13 @@ func (n *node) OpendirHandle(context.Context, uint32) (gofs.FileHandle, uint32, 
 	return d, 0, 0
 }
 
-// Readdirent returns the next entry, or nil at the end.
 func (d *directory) Readdirent(ctx context.Context) (*fuse.DirEntry, syscall.Errno) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.next(ctx)
 }
 
+// next returns the next entry, or nil at the end.
 func (d *directory) next(ctx context.Context) (*fuse.DirEntry, syscall.Errno) {
 	switch d.position {
 	case 0:
@@ -203,7 +203,11 @@ func (d *directory) Seekdir(ctx context.Context, offset uint64) syscall.Errno {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if offset < d.position {
-		d.rewind()
+		if d.listing != nil {
+			d.node.m.discard(d.listing)
+		}
+		d.node.listingEnds(d)
+		d.listing, d.batch, d.position, d.finished, d.paused = nil, nil, 0, 0, false
 	}
 	for d.position < offset {
 		given, errno := d.next(ctx)
@@ -214,18 +218,8 @@ func (d *directory) Seekdir(ctx context.Context, offset uint64) syscall.Errno {
 	return 0
 }
 
-func (d *directory) rewind() {
-	if d.listing != nil {
-		d.node.m.discard(d.listing)
-	}
-	d.node.listingEnds(d)
-	d.listing, d.batch, d.position, d.finished, d.paused = nil, nil, 0, 0, false
-}
-
-// Releasedir closes a directory handle.
 func (d *directory) Releasedir(context.Context, uint32) { d.node.m.release(d) }
 
-// Close closes the listing.
 func (d *directory) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -20,7 +20,6 @@
 //	   │           else requests, several at once and in any order
 //	   ▼
 //	handle         one version of one file, open by a program
-//	   │
 //	reader         blocks read ahead, if the requests continue each other ──▶ the answer
 //	   │           else only what was asked for; both within Config.Memory
 //	   ▼
@@ -60,23 +59,20 @@
 // directories, and set permissions and times.
 //
 //	program        write(2), or memory that is mapped
-//	   │
+//	   ▼
 //	draft          one for each file, for all programs that write to it
 //	   │           each write is copied, and the program goes on
-//	   ▼
 //	WriteAt        one write of a file after the other
-//	   │
 //	Flush          at close(2) and fsync(2): others see what was written
 //	or Publish     of a new file, or new content: it gets its name, as a whole
 //	   ▼
 //	WritableFS     what others see
 //
-// In this mount, programs see writes and new names at once. For others there are two cases. An existing file that is
-// opened without O_TRUNC is written in place: others see writes within some seconds, and all writes when a program
-// closes the file or calls fsync(2). Nothing is copied, so an append, or the commit of a database, costs no more in a
-// large file than in a small one. A file that is created, or opened with O_TRUNC while no program writes to it, is new:
-// others see the previous content until the file is closed or synced for the first time, and then all of the new
-// content. From then on it is written in place, too.
+// In this mount, programs see writes and new names at once. An existing file that is opened without O_TRUNC is written
+// in place: others see writes within some seconds, and all writes when a program closes the file or calls fsync(2).
+// Nothing is copied, so an append costs no more in a large file than in a small one. A file that is created, or opened
+// with O_TRUNC while no program writes to it, is new: others see the previous content until the file is closed or
+// synced for the first time, and then all of the new content. From then on it is written in place, too.
 //
 // When fsync returns 0, others see what was written under the name of the file. Content and name survive the end of the
 // program, the mounting process and the other side, and a loss of power there. After fsync of a directory, the names

@@ -232,7 +232,6 @@ func (h *handle) settle() {
 	}
 }
 
-// Release closes a handle after its last descriptor.
 func (h *handle) Release(context.Context) syscall.Errno {
 	h.settle()
 	n := h.node

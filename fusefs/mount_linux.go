@@ -176,9 +176,7 @@ func (m *mount) serve(dir string, root *node) (*fuse.Server, mountPoint, error) 
 			DisableXAttrs: true,
 			DisableSplice: true, // answers are already in memory
 			Logger:        log.New(io.Discard, "", 0),
-			PanicHandler: func(r any) fuse.Status {
-				return fuse.ToStatus(m.errno(m.panicked(r)))
-			},
+			PanicHandler:  func(r any) fuse.Status { return fuse.ToStatus(m.errno(m.panicked(r))) },
 		},
 	}
 	before, err := findMount(dir)
@@ -212,20 +210,17 @@ func (m *mount) serve(dir string, root *node) (*fuse.Server, mountPoint, error) 
 // end closes everything that the kernel can no longer release.
 func (m *mount) end() {
 	m.mu.Lock()
-	left := m.open
-	m.open = nil
-	if left != nil {
+	defer m.mu.Unlock()
+	if m.open != nil {
 		close(m.ended)
 	}
-	for handle := range left {
+	for handle := range m.open {
 		if begun, is := handle.(*draft); is && begun.isAwaited() {
 			m.lost++
 		}
-	}
-	m.mu.Unlock()
-	for handle := range left {
 		m.discard(handle)
 	}
+	m.open = nil
 }
 
 // endError returns the error of Wait and Unmount.
@@ -242,14 +237,12 @@ func (m *mount) endError() error {
 // end it is closed immediately.
 func (m *mount) hold(handle io.Closer) {
 	m.mu.Lock()
-	ended := m.open == nil
-	if !ended {
-		m.open[handle] = struct{}{}
-	}
-	m.mu.Unlock()
-	if ended {
+	defer m.mu.Unlock()
+	if m.open == nil {
 		m.discard(handle)
+		return
 	}
+	m.open[handle] = struct{}{}
 }
 
 func (m *mount) release(handle io.Closer) {

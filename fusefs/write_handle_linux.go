@@ -54,11 +54,8 @@ func (n *node) openWriting(ctx context.Context, flags uint32) (gofs.FileHandle, 
 	if !writes {
 		return h, kernelFlags | fuse.FOPEN_NOFLUSH, 0
 	}
-	if n.writing == nil {
-		n.writing = newWriting()
-	}
 	opened := &writeHandle{h, pageless}
-	n.writing.count(opened, 1)
+	n.toWrite().count(opened, 1)
 	return opened, kernelFlags, 0
 }
 
@@ -158,12 +155,12 @@ func (n *node) syncNamed(d *deadline) syscall.Errno {
 		n.mu.Lock()
 		d.extend(n.version.size)
 		n.mu.Unlock()
-		_, errno := withPath(d, n.path, func(path string) (WritableFile, error) {
+		_, errno := withPath(d, n.path, func(path string) (none struct{}, err error) {
 			file, err := n.m.openToWrite(path, 0, 0)
 			if err != nil {
-				return nil, err
+				return none, err
 			}
-			return file, errors.Join(file.Sync(), file.Close())
+			return none, errors.Join(file.Sync(), file.Close())
 		})
 		switch {
 		case errno == syscall.ENOENT:

@@ -28,10 +28,13 @@ type writing struct {
 	removed   bool // the file has no name any more
 }
 
-func newWriting() *writing {
-	w := &writing{turn: make(chan struct{}, 1), replace: true}
-	w.turn <- struct{}{}
-	return w
+// toWrite returns n.writing, and makes it for the first write. It is called with mu held.
+func (n *node) toWrite() *writing {
+	if n.writing == nil {
+		n.writing = &writing{turn: make(chan struct{}, 1), replace: true}
+		n.writing.giveBack()
+	}
+	return n.writing
 }
 
 // count adds a handle with 1, and removes it with -1. It is called with the mutex of the node held.
@@ -45,10 +48,7 @@ func (w *writing) count(h *writeHandle, change int) {
 // take takes the turn to change the content.
 func (n *node) take(d *deadline) (*writing, syscall.Errno) {
 	n.mu.Lock()
-	if n.writing == nil {
-		n.writing = newWriting()
-	}
-	w := n.writing
+	w := n.toWrite()
 	n.mu.Unlock()
 	_, errno := wait(d, w.turn)
 	return w, errno
@@ -181,7 +181,6 @@ func (m *mount) openToWrite(path string, flag int, perm fs.FileMode) (WritableFi
 	return file, nil
 }
 
-// openDraft opens a file for writing.
 func (m *mount) openDraft(d *deadline, path string, flag int, perm fs.FileMode) (*draft, syscall.Errno) {
 	begun, errno := callWithin(d, func() (*draft, error) {
 		file, err := m.openToWrite(path, flag, perm)

@@ -92,14 +92,14 @@ func (n *node) create(ctx context.Context, d *deadline, name string, flags, mode
 		n.m.release(begun)
 		return nil, nil, 0, errno
 	}
-	made := &node{m: n.m, inode: inodeOf(begun.info, path), writing: newWriting(), handles: 1, pages: true}
+	made := &node{m: n.m, inode: inodeOf(begun.info, path), handles: 1, pages: true}
 	opened, kernelFlags := &writeHandle{handle: &handle{node: made}}, uint32(fuse.FOPEN_KEEP_CACHE)
 	// A write that bypasses the pages does not clear these bits in the kernel.
 	if n.m.pageless && flags&syscall.O_ACCMODE == syscall.O_WRONLY && mode&(syscall.S_ISUID|syscall.S_ISGID) == 0 {
 		opened.pageless, made.pages = true, false
 		kernelFlags = fuse.FOPEN_DIRECT_IO
 	}
-	w := made.writing
+	w := made.toWrite()
 	w.count(opened, 1)
 	w.draft, w.dir, w.name = begun, n, name
 	w.replace = flags&syscall.O_EXCL == 0
@@ -111,7 +111,6 @@ func (n *node) create(ctx context.Context, d *deadline, name string, flags, mode
 	return child, opened, kernelFlags, 0
 }
 
-// Mkdir creates a directory.
 func (n *node) Mkdir(ctx context.Context, name string, mode uint32, out *fuse.EntryOut) (*gofs.Inode, syscall.Errno) {
 	// No signal ends the wait: the program would not know whether the call will be made.
 	d := n.m.deadline(context.WithoutCancel(ctx))
@@ -176,10 +175,7 @@ func (n *node) childNode(name string) *node {
 func (n *node) lose() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.writing == nil {
-		n.writing = newWriting()
-	}
-	w := n.writing
+	w := n.toWrite()
 	w.removed = true
 	if w.draft == nil {
 		// The file that is open on the other side still serves reads and writes.
@@ -194,7 +190,6 @@ func (n *node) lose() {
 	}
 }
 
-// Rmdir removes an empty directory.
 func (n *node) Rmdir(ctx context.Context, name string) syscall.Errno {
 	if dir := n.childNode(name); dir != nil && len(dir.madeNames()) > 0 {
 		return syscall.ENOTEMPTY
