@@ -10,7 +10,7 @@ import (
 	"culvert/bytebuf"
 )
 
-// share is what the peer of one connection may have of a pool that all peers have in common.
+// share is the access of one peer to a pool of buffers that all peers share.
 type share struct {
 	pool  *bytebuf.Pool
 	size  int
@@ -30,7 +30,7 @@ func (s share) of(peer peerKey) share {
 	return s
 }
 
-// get lends a buffer. The borrower ends with free.
+// get lends a buffer. The caller returns it with free.
 func (s *share) get(ctx context.Context) (*lent, error) {
 	s.lost.free()
 	if err := s.units.take(ctx, s.peer, lostInterval, s.findLost); err != nil {
@@ -38,33 +38,32 @@ func (s *share) get(ctx context.Context) (*lent, error) {
 	}
 	buffer := s.pool.TryGet(s.size)
 	if buffer == nil {
-		buffer = bytebuf.New() // for a peer that has one anyway
+		buffer = bytebuf.New() // beyond the pool; see shares.anyway
 	}
 	return &lent{loan: &loan{buffer: buffer, share: s}}, nil
 }
 
-// lent is a buffer of a share. As the pool of a message it is given back when the message was sent, or when nothing
-// knows the message any more: gRPC forgets what it had queued for a call that is canceled at that moment, or for a
-// connection that breaks.
+// lent is a buffer of a share. As the pool of a message, it is returned when the message was sent or has become
+// garbage: gRPC drops queued messages of a call that is canceled or a connection that breaks.
 type lent struct {
 	*loan
 	lost runtime.Cleanup
 }
 
-// loan is what a share knows of a buffer. It does not lead to lent.
+// loan is the part of lent that a cleanup keeps. It has no reference to lent.
 type loan struct {
 	buffer *bytebuf.Buffer
 	share  *share
 	freed  atomic.Bool
 }
 
-// handOver makes it that of a message.
+// handOver passes the buffer to a message.
 func (l *lent) handOver() {
 	l.lost = runtime.AddCleanup(l, l.share.lost.add, l.loan)
 }
 
-// lostLoans are those whose message was forgotten, until somebody asks for a buffer. The goroutine that runs cleanups
-// only notes them: to wake others is not its work, and not possible if they are in a bubble of testing/synctest.
+// lostLoans are loans whose message gRPC dropped. The cleanup goroutine only records them, and the next call of get
+// frees them: it cannot wake goroutines in a bubble of testing/synctest.
 type lostLoans struct {
 	mu    sync.Mutex
 	loans []*loan
@@ -86,7 +85,7 @@ func (l *lostLoans) free() {
 	}
 }
 
-// free gives it back, once.
+// free returns the buffer, once.
 func (l *loan) free() {
 	if !l.freed.Swap(true) {
 		l.buffer.Free()
@@ -94,22 +93,21 @@ func (l *loan) free() {
 	}
 }
 
-// Get is never called: a message brings its buffer along.
+// Get is never called, because a message has its buffer.
 func (l *lent) Get(int) *[]byte { panic("fileservice: a buffer is not a pool") }
 
-// Put gives the buffer back.
+// Put returns the buffer.
 func (l *lent) Put(*[]byte) {
 	l.lost.Stop()
 	l.free()
 }
 
-// lostInterval is how long a buffer is waited for before messages are looked for that gRPC has forgotten, and how often
-// that is done at most.
+// lostInterval is how long get waits before it looks for dropped messages, and the shortest time between two searches.
 const lostInterval = time.Second
 
 var lostNext atomic.Int64 // nanoseconds of Unix time
 
-// findLost has the collector run, which finds them. A server all of whose buffers are lost makes no other garbage.
+// findLost runs the garbage collector, which finds lost buffers. A server without buffers makes no other garbage.
 func (s *share) findLost() {
 	s.lost.free()
 	now, next := time.Now().UnixNano(), lostNext.Load()

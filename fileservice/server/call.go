@@ -17,31 +17,32 @@ import (
 	"culvert/fileservice/internal/wire"
 )
 
-// serverCall is one call while a server works on it.
+// call is the state of one call.
 type call struct {
 	server *Server
 	conn   *peerConn
 	about  Call
-	told   bool           // the handler itself tells the observer
-	answer *wire.Outgoing // in place of what the handler returns
-	watch  *traffic.Watch // runs while the client is waited for; nil if it never is
+	told   bool           // the handler calls tell itself
+	answer *wire.Outgoing // replaces the handler's response
+	watch  *traffic.Watch // runs while a stream waits for the client; nil for unary calls
 }
 
 type callKey struct{}
 
-// begin starts what is common to all calls, and gives what ends it.
+// begin begins a call. The caller ends it with end.
 func (s *Server) begin(ctx context.Context, method string) (context.Context, *call) {
 	conn := connOf(ctx)
 	conn.calls.Add(1)
-	call := &call{server: s, conn: conn}
-	call.about = Call{Method: path.Base(method), Peer: conn.RemoteAddr(), Fingerprint: conn.peer.fingerprint, Start: time.Now()}
+	call := &call{server: s, conn: conn, about: Call{
+		Method: path.Base(method), Peer: conn.RemoteAddr(), Fingerprint: conn.peer.fingerprint, Start: time.Now(),
+	}}
 	return context.WithValue(ctx, callKey{}, call), call
 }
 
-// callOf gives the call that a handler works on.
+// callOf returns the call of a handler.
 func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 
-// open checks the path that a client names, and remembers it for the observer.
+// open checks the path that a client names, and records it for the observer.
 func (c *call) open(name string) (local string, err error) {
 	if local, err = fileservice.CheckPath(name); err != nil {
 		return "", err
@@ -64,7 +65,7 @@ func (c *call) end(err error) error {
 	return wire.ToStatus(err)
 }
 
-// tell tells the observer of the call.
+// tell reports the call to the observer.
 func (c *call) tell(err error) {
 	c.about.Duration = time.Since(c.about.Start)
 	c.about.Err = err
@@ -101,7 +102,7 @@ func (s *Server) stream(
 		}()
 	}
 	call.watch = traffic.NewWatch(func() {
-		_ = call.conn.Close() // the calls on it end with the error of that
+		_ = call.conn.Close() // which ends the calls on it with an error
 	})
 	limit, moving := s.config.StallTimeout, &call.conn.Traffic
 	waiting := &serverStream{ServerStream: stream, ctx: ctx, watch: call.watch}
@@ -118,12 +119,12 @@ func (s *Server) stream(
 	return call.end(err)
 }
 
-// serverStream is a stream that waits for its client while that takes, or sends, anything on its connection.
+// serverStream waits for its client while that accepts or sends any byte on its connection.
 type serverStream struct {
 	grpc.ServerStream
 	ctx             context.Context
 	watch           *traffic.Watch
-	taking, sending *traffic.Wait // what the client does
+	taking, sending *traffic.Wait // of the client
 }
 
 func (s *serverStream) Context() context.Context { return s.ctx }
@@ -140,10 +141,10 @@ func (s *serverStream) RecvMsg(message any) error {
 	return s.ServerStream.RecvMsg(message)
 }
 
-// refused makes an ErrRefused that says why.
+// refused returns an ErrRefused with a reason.
 func refused(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{fileservice.ErrRefused}, args...)...)
 }
 
-// errNotWritable has the errno of a file system that is not writable, so that a transfer ends with the first file.
+// errNotWritable has the errno of a read-only file system, so that a transfer ends at the first file.
 var errNotWritable error = &wire.Error{Kind: fileservice.ErrRefused, Errno: syscall.EROFS, Text: "it is not writable"}

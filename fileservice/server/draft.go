@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"path"
 
 	"google.golang.org/grpc"
@@ -17,7 +16,7 @@ import (
 	"culvert/fileservice/internal/wire"
 )
 
-// OpenDraft opens a file to be written.
+// OpenDraft opens a file for writing.
 func (s service) OpenDraft(ctx context.Context, request *pb.OpenDraftRequest) (*pb.OpenDraftResponse, error) {
 	call := callOf(ctx)
 	local, err := s.writable(call, request.GetPath())
@@ -51,7 +50,7 @@ func entryOfDraft(o *openedDraft, name string) (entry *pb.Entry, isDraft bool, e
 	return entry, isDraft, nil
 }
 
-// joinDraft gives the draft that a call names. The caller ends with s.drafts.end.
+// joinDraft returns the draft that a call names. The caller ends its use with s.drafts.end.
 func (s *Server) joinDraft(ctx context.Context, id []byte) (*openedDraft, error) {
 	if !s.config.Writable {
 		return nil, errNotWritable
@@ -64,7 +63,7 @@ func (s *Server) joinDraft(ctx context.Context, id []byte) (*openedDraft, error)
 	return o, err
 }
 
-// WriteDraft writes what comes. It holds a buffer only while it has something to write.
+// WriteDraft writes the data it receives. It holds a buffer only while it has data to write.
 func (s service) WriteDraft(stream grpc.ClientStreamingServer[pb.WriteDraftRequest, pb.WriteDraftResponse]) error {
 	if !s.config.Writable {
 		return errNotWritable
@@ -105,7 +104,7 @@ func (s service) WriteDraft(stream grpc.ClientStreamingServer[pb.WriteDraftReque
 	}
 }
 
-// draftMessage is a WriteDraftRequest that has come.
+// draftMessage is a WriteDraftRequest.
 type draftMessage struct {
 	head   *pb.WriteDraftRequest // without the data
 	buffer *lent                 // nil if there is no data
@@ -118,19 +117,19 @@ func (m *draftMessage) free() {
 	}
 }
 
-// receiveDraft takes a message. It joins the draft before it waits for a buffer, so that it is not dropped meanwhile.
+// receiveDraft receives a message. It joins the draft before it waits for a buffer, so that the draft is not dropped.
 func receiveDraft(
 	ctx context.Context, call *call, receive func(any) error, join func(id []byte) error,
 ) (*draftMessage, error) {
 	message := &draftMessage{head: &pb.WriteDraftRequest{}}
 	incoming := &wire.Incoming{Fields: message.head, Room: func(n int) ([]byte, error) {
 		if n > wire.MessageSize {
-			return nil, nil // which is too little for it
+			return nil, nil // the codec refuses the data
 		}
 		if message.buffer == nil {
 			var err error
-			call.watch.Stop()                 // the message has come, and what is waited for is not the client
-			_ = join(message.head.GetDraft()) // it is asked for again, and fails there
+			call.watch.Stop()                 // the wait for a buffer is not the client's fault
+			_ = join(message.head.GetDraft()) // WriteDraft calls it again and returns the error
 			if message.buffer, err = call.conn.blocks.get(ctx); err != nil {
 				return nil, err
 			}
@@ -159,8 +158,8 @@ func (s service) ReadDraft(request *pb.ReadDraftRequest, stream grpc.ServerStrea
 	}
 	defer s.drafts.end(o)
 	offset, length := request.GetOffset(), request.GetLength()
-	if offset < 0 || length < 0 || offset > math.MaxInt64-length {
-		return fmt.Errorf("%w: a range from %d of %d bytes", fs.ErrInvalid, offset, length)
+	if err := checkRange(offset, length); err != nil {
+		return err
 	}
 	call := callOf(ctx)
 	for end := offset + length; offset < end; {
@@ -209,7 +208,7 @@ func (s service) ChangeDraft(ctx context.Context, request *pb.ChangeDraftRequest
 	return &pb.ChangeDraftResponse{}, err
 }
 
-// SyncDraft makes the content of a draft durable, and if it has a name, that.
+// SyncDraft makes the content of a draft durable, and its name if it has one.
 func (s service) SyncDraft(ctx context.Context, request *pb.SyncDraftRequest) (*pb.Entry, error) {
 	o, err := s.joinDraft(ctx, request.GetDraft())
 	if err != nil {
@@ -223,7 +222,7 @@ func (s service) SyncDraft(ctx context.Context, request *pb.SyncDraftRequest) (*
 	return entry, err
 }
 
-// PublishDraft gives a draft a path.
+// PublishDraft renames a draft to its path.
 func (s service) PublishDraft(ctx context.Context, request *pb.PublishDraftRequest) (*pb.Entry, error) {
 	call := callOf(ctx)
 	local, err := s.writable(call, request.GetPath())

@@ -15,14 +15,13 @@ import (
 	"culvert/internal/publish"
 )
 
-// maxDrafts is how many drafts may be open at once, of which each peer can have its share. Each has two descriptors, or
-// three.
+// maxDrafts is the number of drafts that can be open, which peers share. Each has two or three descriptors.
 const maxDrafts = 512
 
-// draftID names a draft. Who knows it may write it.
+// draftID identifies a draft. Any client that knows it can write the draft.
 type draftID [wire.DraftIDSize]byte
 
-// drafts are those that clients have open.
+// drafts are the drafts that clients have open.
 type drafts struct {
 	root      *os.Root
 	publisher *publish.Publisher // closed by uploads
@@ -34,7 +33,7 @@ type drafts struct {
 	open   map[draftID]*openedDraft
 }
 
-// openedDraft is one of them. All but the draft is guarded by the lock of drafts.
+// openedDraft is an open draft. The lock of drafts guards all fields except File.
 type openedDraft struct {
 	*draft.File
 	id     draftID
@@ -42,10 +41,10 @@ type openedDraft struct {
 	peer   peerKey
 	users  int
 	client lingering
-	timer  *time.Timer // drops it; runs while nobody uses it
+	timer  *time.Timer // drops it; runs while no call uses it
 }
 
-// begin opens a draft. The caller uses it until end.
+// begin opens a draft. The caller ends its use with end.
 func (s *drafts) begin(conn *peerConn, path, local string, options draft.Options) (*openedDraft, error) {
 	if !s.places.tryTake(conn.peer) {
 		return nil, refused("too many drafts: %w", syscall.ENFILE)
@@ -67,7 +66,7 @@ func (s *drafts) begin(conn *peerConn, path, local string, options draft.Options
 	return o, nil
 }
 
-// join gives a draft that is open, and its path. The caller uses it until end.
+// join returns an open draft and its path. The caller ends its use with end.
 func (s *drafts) join(conn *peerConn, id []byte) (o *openedDraft, path string, err error) {
 	if len(id) != wire.DraftIDSize {
 		return nil, "", draft.ErrGone
@@ -86,14 +85,14 @@ func (s *drafts) join(conn *peerConn, id []byte) (o *openedDraft, path string, e
 	return o, o.path, nil
 }
 
-// rename notes the path that a draft was published under.
+// rename records the path of a published draft.
 func (s *drafts) rename(o *openedDraft, path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o.path = path
 }
 
-// end is what every begin and join is followed by.
+// end ends the use of a draft after begin or join.
 func (s *drafts) end(o *openedDraft) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,10 +103,10 @@ func (s *drafts) end(o *openedDraft) {
 		o.timer.Reset(s.idle)
 		return
 	}
-	o.timer = time.AfterFunc(s.idle, func() { _ = s.drop(o, true) }) // it was given up, and nobody is there to be told
+	o.timer = time.AfterFunc(s.idle, func() { _ = s.drop(o, true) }) // no client is left to report an error to
 }
 
-// drop ends a draft; one that is idle, only if nobody uses it and its client does not go on.
+// drop ends a draft. If idle is set, it does so only if no call uses the draft and its client has stopped sending.
 func (s *drafts) drop(o *openedDraft, idle bool) error {
 	s.mu.Lock()
 	if s.open[o.id] != o || idle && o.users > 0 {
@@ -128,7 +127,7 @@ func (s *drafts) drop(o *openedDraft, idle bool) error {
 	return o.File.End()
 }
 
-// closeAll drops what is open, when no more calls come.
+// closeAll ends all drafts, after the last call.
 func (s *drafts) closeAll() error {
 	s.mu.Lock()
 	s.closed = true
@@ -145,11 +144,11 @@ func (s *drafts) closeAll() error {
 	return errors.Join(errs...)
 }
 
-// deepestLeft is how deep the tree is searched when a server begins. Each level has an open directory.
+// deepestLeft limits the depth of removeAllLeft. Each level has an open directory.
 const deepestLeft = 100
 
-// removeAllLeft removes what earlier servers have left in a directory and below, page by page, until the server ends.
-// What it cannot read or remove stays.
+// removeAllLeft removes drafts that killed servers have left in a directory tree, until the server ends. It ignores
+// what it cannot read or remove.
 func (s *Server) removeAllLeft(local string, depth int) {
 	dir, err := s.openDirectory(local)
 	if err != nil {

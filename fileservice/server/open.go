@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -12,13 +11,14 @@ import (
 
 	"culvert/fileservice"
 	pb "culvert/fileservice/internal/fileservicepb"
+	"culvert/fileservice/internal/osfile"
 	"culvert/fileservice/internal/wire"
 )
 
-// openAttempts is how often a file is read that changes meanwhile, before it is opened without its content.
+// openAttempts is how often Open reads a file that changes meanwhile, before it leaves out the content.
 const openAttempts = 3
 
-// Open describes what can be read, and gives the content along if there is little of it.
+// Open describes a file or directory, and returns the content of a small file.
 func (s service) Open(ctx context.Context, request *pb.OpenRequest) (*pb.OpenResponse, error) {
 	call := callOf(ctx)
 	local, err := call.open(request.GetPath())
@@ -29,14 +29,14 @@ func (s service) Open(ctx context.Context, request *pb.OpenRequest) (*pb.OpenRes
 	opening.most = min(int64(request.GetContent()), wire.MaxContent)
 	for range openAttempts {
 		if err = opening.run(ctx); !errors.Is(err, fileservice.ErrChanged) {
-			return nil, err // the answer is that of the call
+			return nil, err // the response is call.answer
 		}
 	}
 	opening.most = 0
 	return nil, opening.run(ctx)
 }
 
-// opening is one Open under way.
+// opening is the state of one Open.
 type opening struct {
 	server *Server
 	call   *call
@@ -84,11 +84,7 @@ func (o *opening) read(ctx context.Context, file *os.File, version fileservice.V
 		return nil, nil, err
 	}
 	data := buffer.buffer.Extend(int(version.Size))
-	_, err = file.ReadAt(data, 0)
-	if err == io.EOF {
-		err = fileservice.ErrChanged // it has become shorter
-	}
-	if err == nil {
+	if err = osfile.ReadFull(file, data, 0); err == nil {
 		err = unchanged(file, version)
 	}
 	if err != nil {
@@ -98,7 +94,7 @@ func (o *opening) read(ctx context.Context, file *os.File, version fileservice.V
 	return buffer, data, nil
 }
 
-// ReadLink gives the target of a symbolic link.
+// ReadLink returns the target of a symbolic link.
 func (s service) ReadLink(ctx context.Context, request *pb.ReadLinkRequest) (*pb.ReadLinkResponse, error) {
 	local, err := callOf(ctx).open(request.GetPath())
 	if err != nil {
@@ -119,7 +115,7 @@ func (s service) GetCapabilities(context.Context, *pb.GetCapabilitiesRequest) (*
 	return wire.Capabilities(s.config.Writable, s.maxRequest()), nil
 }
 
-// Space says how much room there is in the file system of a file.
+// Space returns the space in the file system of a file.
 func (s service) Space(ctx context.Context, request *pb.SpaceRequest) (*pb.SpaceResponse, error) {
 	local, err := callOf(ctx).open(request.GetPath())
 	if err != nil {

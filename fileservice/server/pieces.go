@@ -15,7 +15,7 @@ import (
 	"culvert/fileservice/internal/wire"
 )
 
-// ReadPieces answers requests until there are no more, or the server ends. To an observer each of them is a call.
+// ReadPieces answers requests until the client or the server ends. The observer sees each request as a call.
 func (s service) ReadPieces(stream grpc.BidiStreamingServer[pb.ReadPiecesRequest, pb.ReadPiecesResponse]) error {
 	call := callOf(stream.Context())
 	call.told = true
@@ -43,7 +43,7 @@ func (s service) ReadPieces(stream grpc.BidiStreamingServer[pb.ReadPiecesRequest
 	}
 }
 
-// readPieces reads several small ranges, and says which of them it could not read.
+// readPieces reads several small ranges, and reports those that it could not read.
 func (s service) readPieces(stream grpc.ServerStream, call *call, request *pb.ReadPiecesRequest) error {
 	size := int64(0)
 	for _, piece := range request.GetPieces() {
@@ -72,14 +72,14 @@ func (s service) readPieces(stream grpc.ServerStream, call *call, request *pb.Re
 	return stream.SendMsg(answer)
 }
 
-// readingPieces is one ReadPieces under way.
+// readingPieces is the state of one request.
 type readingPieces struct {
 	server *Server
 	call   *call
 	data   []byte // what was read
 }
 
-// run reads the pieces. Those that follow each other and are of one file have it open together.
+// run reads the pieces. It opens a file once for consecutive pieces of it.
 func (r *readingPieces) run(pieces []*pb.ReadRequest) *pb.ReadPiecesResponse {
 	response := &pb.ReadPiecesResponse{}
 	for first := 0; first < len(pieces); {
@@ -108,7 +108,7 @@ func sameFile(a, b *pb.ReadRequest) bool {
 	return a.GetPath() == b.GetPath() && wire.VersionOf(a.GetVersion()) == wire.VersionOf(b.GetVersion())
 }
 
-// file reads pieces of one file, and gives the numbers of those that cannot be. An error is one of all.
+// file reads pieces of one file, and returns the indexes of those that failed. An error concerns all pieces.
 func (r *readingPieces) file(pieces []*pb.ReadRequest) (failed []uint32, err error) {
 	local, err := r.call.open(pieces[0].GetPath())
 	if err != nil {
@@ -126,7 +126,7 @@ func (r *readingPieces) file(pieces []*pb.ReadRequest) (failed []uint32, err err
 	return failed, errors.Join(unchanged(file, version), file.Close())
 }
 
-// read appends a piece to the data, all of it or nothing.
+// read appends a whole piece to the data, or nothing.
 func (r *readingPieces) read(file *os.File, piece *pb.ReadRequest) bool {
 	end := len(r.data) + int(piece.GetLength())
 	if n, _ := file.ReadAt(r.data[len(r.data):end], piece.GetOffset()); n < int(piece.GetLength()) {

@@ -19,6 +19,14 @@ import (
 	"culvert/fileservice/internal/wire"
 )
 
+// checkRange fails if a range of a file is not valid.
+func checkRange(offset, length int64) error {
+	if offset < 0 || length < 0 || offset > math.MaxInt64-length {
+		return fmt.Errorf("%w: a range from %d of %d bytes", fs.ErrInvalid, offset, length)
+	}
+	return nil
+}
+
 // Stat describes one file.
 func (s service) Stat(ctx context.Context, request *pb.StatRequest) (*pb.Entry, error) {
 	local, err := callOf(ctx).open(request.GetPath())
@@ -32,10 +40,10 @@ func (s service) Stat(ctx context.Context, request *pb.StatRequest) (*pb.Entry, 
 	return wire.EntryOf(path.Base(request.GetPath()), info), nil
 }
 
-// pageEntries is how many entries of a directory go into one message: 256 names of 255 bytes make 70 KB.
+// pageEntries is the number of directory entries in one message: 256 names of 255 bytes make 70 KB.
 const pageEntries = 256
 
-// List gives the entries of a directory, as the file system gives them.
+// List sends the entries of a directory, in the order of the file system.
 func (s service) List(request *pb.ListRequest, stream grpc.ServerStreamingServer[pb.ListResponse]) error {
 	local, err := callOf(stream.Context()).open(request.GetPath())
 	if err != nil {
@@ -49,24 +57,32 @@ func (s service) List(request *pb.ListRequest, stream grpc.ServerStreamingServer
 	return errors.Join(err, dir.Close())
 }
 
-// openDirectory opens what is a directory and not a link to one.
+var errNotDirectory = fmt.Errorf("%w: not a directory", fs.ErrInvalid)
+
+// lstatDir describes a directory. It fails for a link to one.
+func (s *Server) lstatDir(local string) (fs.FileInfo, error) {
+	info, err := s.config.Root.Lstat(local)
+	if err == nil && !info.IsDir() {
+		err = errNotDirectory
+	}
+	return info, err
+}
+
+// openDirectory opens a directory. It fails for a link to one.
 func (s *Server) openDirectory(local string) (*os.File, error) {
-	before, err := s.config.Root.Lstat(local)
+	before, err := s.lstatDir(local)
 	if err != nil {
 		return nil, err
-	}
-	if !before.IsDir() {
-		return nil, fmt.Errorf("%w: not a directory", fs.ErrInvalid)
 	}
 	return s.openSame(local, before)
 }
 
-// openSame opens a file that was looked at before. Between the two it may have become another one, or a link.
+// openSame opens the file that before describes. It fails if the name leads to another file or a link meanwhile.
 func (s *Server) openSame(local string, before fs.FileInfo) (*os.File, error) {
 	file, err := s.config.Root.OpenFile(local, os.O_RDONLY|osfile.NoWait, 0)
 	if err != nil {
 		if now, gone := s.config.Root.Lstat(local); gone == nil && !os.SameFile(before, now) {
-			err = fileservice.ErrChanged // to a link that leads nowhere, perhaps
+			err = fileservice.ErrChanged // perhaps to a broken link
 		}
 		return nil, err
 	}
@@ -100,7 +116,7 @@ func (s *Server) listDirectory(dir *os.File, stream grpc.ServerStreamingServer[p
 			}
 			info, err := entry.Info()
 			if errors.Is(err, fs.ErrNotExist) {
-				continue // it was removed while the directory was read
+				continue // it was removed meanwhile
 			}
 			if err != nil {
 				return err
@@ -108,7 +124,7 @@ func (s *Server) listDirectory(dir *os.File, stream grpc.ServerStreamingServer[p
 			page.Entries = append(page.Entries, wire.EntryOf(entry.Name(), info))
 		}
 		if len(page.Entries) == 0 && page.Unnamable == 0 {
-			continue // a page says something
+			continue // do not send an empty page
 		}
 		if err := stream.Send(page); err != nil {
 			return err
@@ -116,7 +132,7 @@ func (s *Server) listDirectory(dir *os.File, stream grpc.ServerStreamingServer[p
 	}
 }
 
-// openVersion opens a regular file of which it knows the version.
+// openVersion opens a regular file and returns its version. It fails if that is not want, unless want is nil.
 func (s *Server) openVersion(local string, want *pb.Version) (*os.File, fileservice.Version, error) {
 	before, err := s.config.Root.Lstat(local)
 	if err != nil {
@@ -133,7 +149,7 @@ func (s *Server) openVersion(local string, want *pb.Version) (*os.File, fileserv
 	return file, version, err
 }
 
-// unchanged fails if the file is no longer of the version. What was read before it was asked is of that version then.
+// unchanged fails if the file no longer has the version. Otherwise all data read before has it.
 func unchanged(file *os.File, version fileservice.Version) error {
 	now, err := file.Stat()
 	if err != nil {
@@ -145,7 +161,7 @@ func unchanged(file *os.File, version fileservice.Version) error {
 	return nil
 }
 
-// Read sends a range of a file, read by read, each checked against the version before it goes out.
+// Read sends a range of a file. It checks the version after each read, before it sends the data.
 func (s service) Read(request *pb.ReadRequest, stream grpc.ServerStreamingServer[pb.ReadResponse]) error {
 	call := callOf(stream.Context())
 	local, err := call.open(request.GetPath())
@@ -153,8 +169,8 @@ func (s service) Read(request *pb.ReadRequest, stream grpc.ServerStreamingServer
 		return err
 	}
 	offset, length := request.GetOffset(), request.GetLength()
-	if offset < 0 || length < 0 || offset > math.MaxInt64-length {
-		return fmt.Errorf("%w: a range from %d of %d bytes", fs.ErrInvalid, offset, length)
+	if err := checkRange(offset, length); err != nil {
+		return err
 	}
 	if request.GetHashes() && (offset%fileservice.BlockSize != 0 || length%fileservice.BlockSize != 0) {
 		return fmt.Errorf("%w: a range with hashes that is not one of blocks", fs.ErrInvalid)
@@ -170,7 +186,7 @@ func (s service) Read(request *pb.ReadRequest, stream grpc.ServerStreamingServer
 	return errors.Join(reading.run(), file.Close())
 }
 
-// reading is one Read under way.
+// reading is the state of one Read.
 type reading struct {
 	call    *call
 	stream  grpc.ServerStream
@@ -179,7 +195,7 @@ type reading struct {
 	next    int64
 	end     int64
 	hashes  bool
-	hash    fileservice.BlockHash // of the block under way
+	hash    fileservice.BlockHash // of the current block
 }
 
 func (r *reading) run() error {
@@ -194,7 +210,6 @@ func (r *reading) run() error {
 			return err
 		}
 		sent := int64(message.Data.Len())
-		// The message owns the buffer from here on, whatever happens to it.
 		if err := r.stream.SendMsg(message); err != nil {
 			return err
 		}
@@ -206,11 +221,7 @@ func (r *reading) run() error {
 // fill reads the next part of the range into the buffer.
 func (r *reading) fill(buffer *lent) (*wire.Outgoing, error) {
 	data := buffer.buffer.Extend(int(min(wire.MessageSize, r.end-r.next)))
-	n, err := r.file.ReadAt(data, r.next)
-	if err == io.EOF && n < len(data) {
-		return nil, fileservice.ErrChanged // it has become shorter
-	}
-	if err != nil && err != io.EOF {
+	if err := osfile.ReadFull(r.file, data, r.next); err != nil {
 		return nil, err
 	}
 	if err := unchanged(r.file, r.version); err != nil {
@@ -221,13 +232,13 @@ func (r *reading) fill(buffer *lent) (*wire.Outgoing, error) {
 		message.Hash = r.sum(data)
 	}
 	r.next += int64(len(data))
-	// The slice has the capacity of the whole buffer, without which gRPC would give a short one to no pool.
+	// The slice keeps the capacity of the whole buffer, because gRPC does not return short slices to their pool.
 	buffer.handOver()
 	message.Data = mem.NewBuffer(&data, buffer)
 	return message, nil
 }
 
-// sum adds to the hash of a block, and gives it with the last byte of the block.
+// sum hashes data, and returns the hash of a block at its last byte, otherwise nil.
 func (r *reading) sum(data []byte) *fileservice.Sum {
 	if r.next%fileservice.BlockSize == 0 {
 		r.hash.Reset(r.next/fileservice.BlockSize, r.version.Size)

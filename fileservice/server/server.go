@@ -74,8 +74,9 @@ type Config struct {
 	// Reflection lets clients ask for the description of the protocol, as grpcurl does.
 	Reflection bool
 
-	// Authorize decides about each connection after its handshake. An error closes the connection, and Observer.Rejected
-	// hears of it. It is called concurrently, must not block, and may be nil: then every connection is accepted.
+	// Authorize decides about each connection after its handshake. An error closes the connection, and
+	// Observer.Rejected hears of it. It is called concurrently, must not block, and may be nil: then every connection
+	// is accepted.
 	Authorize func(Peer) error
 
 	// Observer hears of what the server does.

@@ -6,43 +6,42 @@ import (
 	"time"
 )
 
-// A peerKey tells the peers of a server apart: by the fingerprint that a connection has proved, or by the connection
-// itself if it has none.
+// A peerKey identifies a peer by the fingerprint of its connections, or by the connection itself if it has none.
 type peerKey struct {
 	fingerprint string
 	conn        *peerConn
 }
 
-// shares divides a number of units among the peers of a server. A peer is at work while it holds a unit or waits for
-// one. With n peers at work, each may hold 1/(n+1) of the units, rounded up, over however many connections. So there is
-// something left for one more. A peer that came when there were fewer gets no further unit before it is down to its
-// share. Until then the units may all be taken; of its share a peer can have some anyway.
+// shares divides units among the peers of a server. A peer is active while it holds a unit or waits for one. With n
+// active peers, each may hold 1/(n+1) of the units, rounded up, over any number of connections, which leaves a share
+// for one more. A peer that holds more than its share, because peers were fewer, gets no unit until it is below it.
+// Until then all units may be taken; each peer can still have anyway units.
 type shares struct {
 	count  int
-	anyway int // units that a peer may have if all are taken
+	anyway int // units that a peer can have if all are taken
 
 	mu    sync.Mutex
-	free  int                  // less than 0 if some were had anyway
-	peers map[peerKey]*portion // those at work
+	free  int                  // negative if peers hold units although all were taken
+	peers map[peerKey]*portion // active peers
 }
 
-// portion is what one peer has of the shares.
+// portion is the state of one active peer.
 type portion struct {
 	held    int
-	waiting []chan struct{} // closed when the unit is there; the first one is served first
+	waiting []chan struct{} // closed when a unit is taken for it; in order
 }
 
 func newShares(count, anyway int) *shares {
 	return &shares{count: count, anyway: anyway, free: count, peers: map[peerKey]*portion{}}
 }
 
-// limit is how many units each peer may hold. mu is held.
+// limit returns the number of units that each peer may hold. mu is held.
 func (s *shares) limit() int {
 	parts := len(s.peers) + 1
 	return (s.count + parts - 1) / parts
 }
 
-// enter returns the portion of a peer, which is at work from now on. mu is held.
+// enter returns the portion of a peer, and makes it active. mu is held.
 func (s *shares) enter(peer peerKey) *portion {
 	p := s.peers[peer]
 	if p == nil {
@@ -52,7 +51,7 @@ func (s *shares) enter(peer peerKey) *portion {
 	return p
 }
 
-// leave forgets a peer that is not at work any more, and serves those that may have more then. mu is held.
+// leave removes a peer that is no longer active, and serves waiting peers. mu is held.
 func (s *shares) leave(peer peerKey, p *portion) {
 	if p.held == 0 && len(p.waiting) == 0 {
 		delete(s.peers, peer)
@@ -65,7 +64,7 @@ func (s *shares) leave(peer peerKey, p *portion) {
 	}
 }
 
-// next returns the peer with the fewest units of those that wait and may have one, or nil. mu is held.
+// next returns the waiting peer with the fewest units that may take one, or nil. mu is held.
 func (s *shares) next() *portion {
 	var least *portion
 	for _, p := range s.peers {
@@ -76,12 +75,12 @@ func (s *shares) next() *portion {
 	return least
 }
 
-// mayTake reports whether there is a unit for a peer. mu is held.
+// mayTake reports whether a peer can take a unit. mu is held.
 func (s *shares) mayTake(p *portion) bool {
 	return p.held < s.limit() && (s.free > 0 || p.held < s.anyway)
 }
 
-// tryTake takes a unit if there is one for the peer. The caller ends with give.
+// tryTake takes a unit if the peer can have one. The caller returns it with give.
 func (s *shares) tryTake(peer peerKey) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,8 +94,7 @@ func (s *shares) tryTake(peer peerKey) bool {
 	return true
 }
 
-// take waits for a unit. It calls late whenever an interval has passed without one. The caller ends with give, unless
-// there is an error.
+// take waits for a unit, and calls late after each interval. If err is nil, the caller returns the unit with give.
 func (s *shares) take(ctx context.Context, peer peerKey, interval time.Duration, late func()) error {
 	if s.tryTake(peer) {
 		return nil
@@ -105,7 +103,7 @@ func (s *shares) take(ctx context.Context, peer peerKey, interval time.Duration,
 	s.mu.Lock()
 	p := s.enter(peer)
 	p.waiting = append(p.waiting, unit)
-	s.leave(peer, p) // a unit may have come meanwhile
+	s.leave(peer, p) // a unit may be free by now
 	s.mu.Unlock()
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -122,7 +120,7 @@ func (s *shares) take(ctx context.Context, peer peerKey, interval time.Duration,
 	}
 }
 
-// abandon ends the wait for a unit, which may have come.
+// abandon ends the wait for a unit, or returns the unit if it was taken.
 func (s *shares) abandon(peer peerKey, unit chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,8 +149,8 @@ func (s *shares) giveLocked(peer peerKey) {
 	s.leave(peer, p)
 }
 
-// over returns the peers that hold more than their share, if the given one is to have a unit and holds less than its
-// share: they are to make room for it.
+// over returns the peers that hold more than their share, if the given peer holds less than its share. They have to
+// make room for it.
 func (s *shares) over(peer peerKey) (over []peerKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,7 +167,7 @@ func (s *shares) over(peer peerKey) (over []peerKey) {
 	return over
 }
 
-// isFull reports whether a peer has its share.
+// isFull reports whether a peer holds its share.
 func (s *shares) isFull(peer peerKey) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -47,14 +47,11 @@ func (s service) ReadFiles(
 	return errors.Join(err, dir.Close())
 }
 
-// openDir opens what is a directory and not a link to one.
+// openDir is like openDirectory, for creating and reading many files.
 func (s *Server) openDir(local string) (*publish.Dir, error) {
-	before, err := s.config.Root.Lstat(local)
+	before, err := s.lstatDir(local)
 	if err != nil {
 		return nil, err
-	}
-	if !before.IsDir() {
-		return nil, fmt.Errorf("%w: not a directory", fs.ErrInvalid)
 	}
 	dir, err := publish.OpenDir(s.config.Root, local)
 	if err != nil {
@@ -70,14 +67,14 @@ func (s *Server) openDir(local string) (*publish.Dir, error) {
 	return dir, nil
 }
 
-// readingFiles is one ReadFiles under way.
+// readingFiles is the state of one ReadFiles.
 type readingFiles struct {
 	call   *call
 	stream grpc.ServerStream
 	dir    *publish.Dir
 }
 
-// send sends as many files as have room in a message, and gives the others.
+// send sends as many files as fit in a message, and returns the others.
 func (r *readingFiles) send(files []fileservice.SmallFile) (left []fileservice.SmallFile, err error) {
 	buffer, err := r.call.conn.buffers.get(r.stream.Context())
 	if err != nil {
@@ -101,7 +98,6 @@ func (r *readingFiles) send(files []fileservice.SmallFile) (left []fileservice.S
 		page.Files = append(page.Files, result)
 	}
 	data = data[:used]
-	// The message owns the buffer from here on, whatever happens to it.
 	buffer.handOver()
 	err = r.stream.SendMsg(&wire.Outgoing{Fields: page, Data: mem.NewBuffer(&data, buffer)})
 	if err == nil {
@@ -110,7 +106,7 @@ func (r *readingFiles) send(files []fileservice.SmallFile) (left []fileservice.S
 	return files, err
 }
 
-// WriteFiles takes small files of one directory. It holds a buffer only while it has something to write.
+// WriteFiles receives small files of one directory. It holds a buffer only while it has data to write.
 func (s service) WriteFiles(stream grpc.ClientStreamingServer[pb.WriteFilesRequest, pb.WriteFilesResponse]) error {
 	if !s.config.Writable {
 		return errNotWritable
@@ -135,22 +131,22 @@ func (s service) WriteFiles(stream grpc.ClientStreamingServer[pb.WriteFilesReque
 	return stream.SendAndClose(response)
 }
 
-// writingFiles is one WriteFiles under way.
+// writingFiles is the state of one WriteFiles.
 type writingFiles struct {
 	ctx    context.Context
 	server *Server
 	call   *call
-	placed bool           // it has one of the server's places for such calls
-	buffer *lent          // nil while nothing has come
+	placed bool           // it holds a unit of Server.smalls
+	buffer *lent          // nil between messages
 	small  *receive.Small // nil before the first message
 }
 
-// room makes room for data that has come.
+// room returns a buffer for n bytes of data.
 func (w *writingFiles) room(n int) ([]byte, error) {
 	if n > wire.MessageSize {
-		return nil, nil // which is too little for it
+		return nil, nil // the codec refuses the data
 	}
-	w.call.watch.Stop() // the message has come, and what is waited for is not the client
+	w.call.watch.Stop() // the wait for a buffer is not the client's fault
 	if err := w.enter(); err != nil {
 		return nil, err
 	}
@@ -164,8 +160,8 @@ func (w *writingFiles) room(n int) ([]byte, error) {
 	return w.buffer.buffer.Extend(n), nil
 }
 
-// enter waits for one of the server's places: with its first message a call gets descriptors. Whoever has a place may
-// wait for a buffer, and not the other way round.
+// enter waits for a unit of Server.smalls, before the call opens files. A call with a unit may wait for a buffer, but
+// not the other way round, which could deadlock.
 func (w *writingFiles) enter() error {
 	if w.placed {
 		return nil
@@ -175,7 +171,7 @@ func (w *writingFiles) enter() error {
 	return err
 }
 
-// freeBuffer gives the buffer back, so that others have it while the next message comes.
+// freeBuffer returns the buffer, for other calls to use until the next message.
 func (w *writingFiles) freeBuffer() {
 	if w.buffer != nil {
 		w.buffer.free()
@@ -190,7 +186,7 @@ func (w *writingFiles) free() {
 	}
 }
 
-// receive takes all messages.
+// receive receives all messages.
 func (w *writingFiles) receive(next func(any) error) error {
 	for {
 		page := &pb.WriteFilesRequest{}
@@ -230,16 +226,17 @@ func (w *writingFiles) open(page *pb.WriteFilesRequest) error {
 	if err != nil {
 		return err
 	}
-	w.small = receive.NewSmall(dir, local, s.uploads.publisher, func(local string, version fileservice.Version) (*receive.File, error) {
+	upload := func(local string, version fileservice.Version) (*receive.File, error) {
 		if err := checkReserved(filepath.Base(local)); err != nil {
 			return nil, err
 		}
 		return s.uploads.receive(w.ctx, w.call.conn, local, version, page.GetOverwrite())
-	})
+	}
+	w.small = receive.NewSmall(dir, local, s.uploads.publisher, upload)
 	return nil
 }
 
-// take takes the files of a message.
+// take adds the files of a message.
 func (w *writingFiles) take(files []*pb.NewFile, data []byte) error {
 	if len(files)+len(w.small.Files) > fileservice.MaxSmallFiles {
 		return fmt.Errorf("%w: too many files in one call", fs.ErrInvalid)

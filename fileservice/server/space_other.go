@@ -8,7 +8,6 @@ import (
 	pb "culvert/fileservice/internal/fileservicepb"
 )
 
-// spaceOf asks for the room in the file system of an open directory.
 func spaceOf(*os.File) (*pb.SpaceResponse, error) {
-	return nil, refused("this system does not say how much room there is")
+	return nil, refused("this system does not report free space")
 }

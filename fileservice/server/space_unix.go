@@ -9,7 +9,7 @@ import (
 	pb "culvert/fileservice/internal/fileservicepb"
 )
 
-// spaceOf asks for the room in the file system of an open directory.
+// spaceOf returns the space in the file system of an open directory.
 func spaceOf(dir *os.File) (*pb.SpaceResponse, error) {
 	var stat syscall.Statfs_t
 	for {

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"strings"
@@ -25,7 +24,7 @@ func (s service) Remove(ctx context.Context, request *pb.RemoveRequest) (*pb.Rem
 	return &pb.RemoveResponse{}, s.removeEmpty(local)
 }
 
-// Rename gives a file, a link or a directory another path.
+// Rename renames a file, a link or a directory.
 func (s service) Rename(ctx context.Context, request *pb.RenameRequest) (*pb.RenameResponse, error) {
 	call := callOf(ctx)
 	to, err := s.writable(call, request.GetNewPath())
@@ -44,7 +43,7 @@ func (s service) Rename(ctx context.Context, request *pb.RenameRequest) (*pb.Ren
 	return &pb.RenameResponse{}, err
 }
 
-// renameOver replaces what is there: a file, or an empty directory by a directory, which Root.Rename does not.
+// renameOver replaces a file, or an empty directory by a directory, which Root.Rename does not.
 func (s *Server) renameOver(from, to string) error {
 	err := s.config.Root.Rename(from, to)
 	if !errors.Is(err, syscall.EEXIST) {
@@ -65,7 +64,7 @@ func (s *Server) renameOver(from, to string) error {
 	return s.config.Root.Rename(from, to)
 }
 
-// removeEmpty removes a file, or a directory in which there is nothing but what clients have left behind.
+// removeEmpty removes a file, or a directory that is empty except for drafts that were left.
 func (s *Server) removeEmpty(local string) error {
 	err := s.config.Root.Remove(local)
 	if errors.Is(err, syscall.ENOTEMPTY) && draft.RemoveLeftIn(s.config.Root, local) {
@@ -97,10 +96,10 @@ func (s service) SetAttributes(
 	return &pb.SetAttributesResponse{}, err
 }
 
-// permissionsOf leaves out what is none, such as the bit that lets a program run as somebody else.
+// permissionsOf drops all other bits, such as setuid.
 func permissionsOf(mode uint32) fs.FileMode { return fs.FileMode(mode) & fs.ModePerm }
 
-// timeOf gives the zero time, which means to leave it, if there is none.
+// timeOf returns the zero time, which means no change, for nil.
 func timeOf(unixNano *int64) time.Time {
 	if unixNano == nil {
 		return time.Time{}
@@ -108,7 +107,7 @@ func timeOf(unixNano *int64) time.Time {
 	return time.Unix(0, *unixNano)
 }
 
-// writableOrRoot is writable for what is there, and may be the root of the tree as well.
+// writableOrRoot is like writable, but the path must exist and can be the root of the tree.
 func (s *Server) writableOrRoot(call *call, name string) (local string, info fs.FileInfo, err error) {
 	if name == "." && s.config.Writable {
 		local, err = call.open(name)
@@ -122,16 +121,16 @@ func (s *Server) writableOrRoot(call *call, name string) (local string, info fs.
 	return local, info, err
 }
 
-// SyncDirectory makes durable what has changed in a directory.
+// SyncDirectory makes changes of a directory durable.
 func (s service) SyncDirectory(
 	ctx context.Context, request *pb.SyncDirectoryRequest,
 ) (*pb.SyncDirectoryResponse, error) {
 	local, info, err := s.writableOrRoot(callOf(ctx), request.GetPath())
+	if err == nil && !info.IsDir() {
+		err = errNotDirectory
+	}
 	if err != nil {
 		return nil, err
-	}
-	if !info.IsDir() {
-		return nil, fmt.Errorf("%w: not a directory", fs.ErrInvalid)
 	}
 	return &pb.SyncDirectoryResponse{}, publish.SyncDir(s.config.Root, local)
 }

@@ -13,44 +13,42 @@ import (
 	"culvert/internal/publish"
 )
 
-// maxUploads is how many uploads may be open at once, of which each peer can have its share. Each has a few
-// descriptors.
+// maxUploads is the number of uploads that can be open, which peers share. Each has a few descriptors.
 const maxUploads = 256
 
-// silentUpload is how long a client may send nothing of a file, before another version of it may take its place.
+// silentUpload is how long a client can send nothing before another version of its file may replace the upload.
 const silentUpload = 2 * time.Second
 
-// uploads are the files that clients are sending, by their paths. A client may make several calls for one of them, on
-// several connections, and come back after its connection broke; so an upload stays open for a while when nobody uses
-// it.
+// uploads are the files that clients are sending, by path. A client makes several calls for an upload, on several
+// connections, and may return after a connection has failed. So an unused upload stays open for a while.
 type uploads struct {
 	root      *os.Root
 	publisher *publish.Publisher
 	places    *shares       // of open
-	idle      time.Duration // until an upload that nobody uses is closed
-	silence   time.Duration // of a client that makes place for another version
+	idle      time.Duration // until an unused upload is closed
+	silence   time.Duration // of a client, after which another version may replace its upload
 
 	mu     sync.Mutex
 	closed bool
 	open   map[string]*upload
 }
 
-// upload is one of them. All but the receiver is guarded by the lock of uploads.
+// upload is an open upload. The lock of uploads guards all fields except File and messages.
 type upload struct {
 	*receive.File
-	peer     peerKey // who has begun it
+	peer     peerKey // the peer that began it
 	version  fileservice.Version
-	messages atomic.Int64 // that have come for it
+	messages atomic.Int64 // received
 	users    int
-	left     chan struct{} // closed when nobody uses it any more; nil unless somebody waits for that
+	left     chan struct{} // closed when no call uses it; nil unless supersede waits
 	client   lingering
-	timer    *time.Timer // closes it; runs while nobody uses it
-	err      error       // of the opening, once ready is closed
+	timer    *time.Timer // closes it; runs while no call uses it
+	err      error       // of receive.Open; set when ready is closed
 	ready    chan struct{}
 }
 
-// begin opens an upload, or joins in it. One of another version makes place, if its client has gone silent. Whether a
-// file may be replaced is the affair of each client for itself: when it begins, and of the one that finishes.
+// begin opens or joins an upload. It replaces an upload of another version if that client is silent. Whether an
+// existing file may be replaced is checked for each client: when it begins, and again when it finishes.
 func (u *uploads) begin(
 	ctx context.Context, conn *peerConn, local string, version fileservice.Version, overwrite bool,
 ) (*upload, error) {
@@ -93,18 +91,17 @@ func (u *uploads) begin(
 	return up, up.err
 }
 
-// progress returns a number that changes while the client sends: messages of the upload, and bytes of any kind on the
-// connection that named it last, since on a slow line a message takes long. mu of uploads is held.
+// progress returns a number that changes while the client sends: messages of the upload plus bytes on the connection of
+// its last call, because a message takes long on a slow line. mu of uploads is held.
 func (u *upload) progress() int64 {
 	received, _ := u.client.conn.Traffic.Moved()
 	return u.messages.Load() + received
 }
 
-// supersede ends an upload of another version. While its client sends it may go on, and this one is refused. Who looks
-// for that cannot tell it from a client whose connection has broken without a word, but by waiting. mu is held, but for
-// that time.
+// supersede ends an upload of another version, or fails if its client is sending. Only waiting shows whether it is,
+// because a connection can fail silently. mu is held on entry and return, and released while it waits.
 func (u *uploads) supersede(ctx context.Context, local string, up *upload) error {
-	// What was on its way may still come in the first of two times.
+	// Data in transit can arrive during the first of two waits.
 	for last, silent := false, false; up.users > 0 && !silent; last = true {
 		before := up.progress()
 		if up.left == nil {
@@ -143,7 +140,7 @@ func (u *uploads) supersede(ctx context.Context, local string, up *upload) error
 	return up.Close()
 }
 
-// forget gives the place of an upload back. mu is held.
+// forget removes an upload and returns its place. mu is held.
 func (u *uploads) forget(local string, up *upload) {
 	delete(u.open, local)
 	u.places.give(up.peer)
@@ -157,21 +154,21 @@ func (u *upload) use(conn *peerConn) {
 	}
 }
 
-// join gives an upload that has begun.
+// join returns an open upload.
 func (u *uploads) join(conn *peerConn, local string, version fileservice.Version) (*upload, error) {
 	u.mu.Lock()
 	up := u.open[local]
 	if up == nil || up.version != version {
 		u.mu.Unlock()
 		if up != nil {
-			return nil, refused("another upload has taken the place of this one")
+			return nil, refused("another upload has replaced this one")
 		}
-		return nil, refused("there is no such upload; it has to begin again")
+		return nil, refused("unknown upload; begin again")
 	}
 	return u.enter(conn, local, up)
 }
 
-// enter adds a user of an upload. mu is held before, and not after.
+// enter adds a user of an upload. mu is held, and enter releases it.
 func (u *uploads) enter(conn *peerConn, local string, up *upload) (*upload, error) {
 	up.use(conn)
 	u.mu.Unlock()
@@ -182,7 +179,7 @@ func (u *uploads) enter(conn *peerConn, local string, up *upload) (*upload, erro
 	return up, up.err
 }
 
-// end is what every begin and join is followed by, those that failed included.
+// end ends the use of an upload after begin or join.
 func (u *uploads) end(local string, up *upload) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -199,14 +196,14 @@ func (u *uploads) end(local string, up *upload) {
 		return
 	}
 	if up.Failed() {
-		_ = up.Close() // whoever used it has been told; the next one begins where the journal ends
+		_ = up.Close() // its users have the error; the next upload resumes from the journal
 		u.forget(local, up)
 		return
 	}
-	up.timer = time.AfterFunc(u.idle, func() { _ = u.close(local, up) }) // what it had committed stays
+	up.timer = time.AfterFunc(u.idle, func() { _ = u.close(local, up) }) // committed blocks stay
 }
 
-// close closes an upload that nobody uses, unless its client goes on.
+// close closes an unused upload, unless its client is still sending.
 func (u *uploads) close(local string, up *upload) error {
 	u.mu.Lock()
 	if u.open[local] != up || up.users > 0 {
@@ -223,12 +220,11 @@ func (u *uploads) close(local string, up *upload) error {
 	return up.Close()
 }
 
-// take gives an upload to the one who finishes it, unless there is a file that it does not want to replace. Nobody
-// joins in the upload any more, and those who did can only send blocks that are there, as one does whose connection has
-// broken without the server knowing.
+// take removes an upload for the caller to finish, unless a file exists that must not be replaced. No call can join the
+// upload any more. Calls that have joined can only send blocks again, as after a silent failure of their connection.
 func (u *uploads) take(conn *peerConn, local string, version fileservice.Version, overwrite bool) (*upload, error) {
 	if err := receive.CheckTarget(u.root, local, local, overwrite); err != nil {
-		return nil, err // others may go on
+		return nil, err // other clients may continue the upload
 	}
 	up, err := u.join(conn, local, version)
 	if err != nil {
@@ -238,14 +234,14 @@ func (u *uploads) take(conn *peerConn, local string, version fileservice.Version
 	defer u.mu.Unlock()
 	if u.open[local] != up {
 		up.users--
-		return nil, refused("somebody else finishes this upload")
+		return nil, refused("another call is finishing this upload")
 	}
 	u.forget(local, up)
 	up.Overwrite = overwrite
 	return up, nil
 }
 
-// closeAll closes what is open, when no more calls come.
+// closeAll closes all uploads, after the last call.
 func (u *uploads) closeAll() error {
 	u.mu.Lock()
 	u.closed = true
@@ -267,7 +263,7 @@ func (u *uploads) closeAll() error {
 	return errors.Join(errs...)
 }
 
-// receive begins an upload for who has all of the file, so that nobody joins in it.
+// receive begins an upload for a caller that has the whole file. No other call can join it.
 func (u *uploads) receive(
 	ctx context.Context, conn *peerConn, local string, version fileservice.Version, overwrite bool,
 ) (*receive.File, error) {

@@ -20,7 +20,7 @@ import (
 	"culvert/internal/publish"
 )
 
-// writable checks that the server may write, and what a client names to be written.
+// writable checks that the server is writable, and the path of a file to be written.
 func (s *Server) writable(call *call, name string) (local string, err error) {
 	if !s.config.Writable {
 		return "", errNotWritable
@@ -35,7 +35,7 @@ func (s *Server) writable(call *call, name string) (local string, err error) {
 	return local, checkReserved(name)
 }
 
-// writableDir is writable for a directory that something goes into.
+// writableDir is like writable, for a directory that gets a new file. It can be the root of the tree.
 func (s *Server) writableDir(call *call, name string) (local string, err error) {
 	if name != "." {
 		return s.writable(call, name)
@@ -43,7 +43,7 @@ func (s *Server) writableDir(call *call, name string) (local string, err error) 
 	return call.open(name)
 }
 
-// checkReserved refuses names that only unfinished files have.
+// checkReserved fails if an element of a path has the suffix of an unfinished file.
 func checkReserved(name string) error {
 	for element := range strings.SplitSeq(name, "/") {
 		if fileservice.IsReserved(element) {
@@ -53,7 +53,7 @@ func checkReserved(name string) error {
 	return nil
 }
 
-// MakeDirectory makes a directory, which may be there already.
+// MakeDirectory creates a directory, which may exist unless exclusive is set.
 func (s service) MakeDirectory(
 	ctx context.Context, request *pb.MakeDirectoryRequest,
 ) (*pb.MakeDirectoryResponse, error) {
@@ -67,9 +67,8 @@ func (s service) MakeDirectory(
 	}
 	switch err := s.config.Root.Mkdir(local, permissions); {
 	case err == nil:
-		// What is finished in it is durable only if its name is.
-		err = publish.SyncDir(s.config.Root, filepath.Dir(local))
-		if err != nil {
+		// A file in it is durable only if the directory is.
+		if err := publish.SyncDir(s.config.Root, filepath.Dir(local)); err != nil {
 			return nil, err
 		}
 	case request.GetExclusive() || !errors.Is(err, fs.ErrExist):
@@ -82,10 +81,10 @@ func (s service) MakeDirectory(
 	return &pb.MakeDirectoryResponse{}, err
 }
 
-// maxRanges is how many ranges of committed blocks one answer has.
+// maxRanges limits the ranges of committed blocks in one response.
 const maxRanges = 4096
 
-// QueryWriteStatus begins an upload, or finds one.
+// QueryWriteStatus begins or joins an upload, and returns its committed blocks.
 func (s service) QueryWriteStatus(
 	ctx context.Context, request *pb.QueryWriteStatusRequest,
 ) (*pb.QueryWriteStatusResponse, error) {
@@ -99,7 +98,7 @@ func (s service) QueryWriteStatus(
 		return nil, err
 	}
 	defer s.uploads.end(local, up)
-	// Who asks after his connection broke need not send again what had come.
+	// A client that returns after a failed connection need not send these blocks again.
 	if err := up.Commit(); err != nil {
 		return nil, err
 	}
@@ -113,7 +112,7 @@ func (s service) QueryWriteStatus(
 	return response, nil
 }
 
-// target checks what an upload is named by.
+// target checks the path and the version of an upload.
 func (s *Server) target(call *call, name string, m *pb.Version) (local string, version fileservice.Version, err error) {
 	if local, err = s.writable(call, name); err != nil {
 		return "", fileservice.Version{}, err
@@ -125,7 +124,7 @@ func (s *Server) target(call *call, name string, m *pb.Version) (local string, v
 	return local, version, nil
 }
 
-// Write takes consecutive blocks. It holds a buffer only while it has all of a block to write.
+// Write receives consecutive blocks. It holds a buffer only while it writes a complete block.
 func (s service) Write(stream grpc.ClientStreamingServer[pb.WriteRequest, pb.WriteResponse]) error {
 	if !s.config.Writable {
 		return errNotWritable
@@ -181,7 +180,7 @@ func (s service) Write(stream grpc.ClientStreamingServer[pb.WriteRequest, pb.Wri
 	return stream.SendAndClose(&pb.WriteResponse{Blocks: block - head.GetFirstBlock()})
 }
 
-// writeHeld writes a block that has come, if it has its hash.
+// writeHeld writes a complete block if it has its hash.
 func writeHeld(ctx context.Context, call *call, up *upload, held *heldBlock, block int64) error {
 	buffer, err := call.conn.blocks.get(ctx)
 	if err != nil {
@@ -198,19 +197,19 @@ func writeHeld(ctx context.Context, call *call, up *upload, held *heldBlock, blo
 	return up.WriteBlock(block, data, held.hash)
 }
 
-// maxParts is how many messages of a block are held as they came. More of them are small, and their frames would take
-// more memory than what is in them.
+// maxParts is the number of messages of a block that are held in their frames. If there are more, they are small, and
+// frames would take more memory than the data.
 const maxParts = 16
 
-// heldBlock is a block while it comes. What has come stays in its frames: a client may be slow, and buffers for blocks
-// are few.
+// heldBlock is an incomplete block. Its data stays in frames, because a client may be slow and buffers for blocks are
+// few.
 type heldBlock struct {
-	data   []byte          // of many small messages
-	parts  []wire.Incoming // what follows
+	data   []byte          // gathered from small messages
+	parts  []wire.Incoming // the messages that follow data
 	size   int             // bytes of data
-	frames int             // bytes that are held in parts
+	frames int             // bytes of the frames in parts
 	hash   fileservice.Sum
-	whole  bool // the hash has come
+	whole  bool // the hash was received
 }
 
 // add receives another message.
@@ -247,7 +246,7 @@ func (b *heldBlock) gather() error {
 	return nil
 }
 
-// copyParts moves the parts to p, which is as long.
+// copyParts copies the data of the parts to p and frees their frames. p has the same length.
 func (b *heldBlock) copyParts(p []byte) error {
 	for i := range b.parts {
 		part := wire.Incoming{Into: p[:b.parts[i].N]}
@@ -287,7 +286,7 @@ func (b *heldBlock) receive(receive func(any) error, n int) error {
 	}
 }
 
-// moveTo copies the data to p, which is as long, and forgets it.
+// moveTo copies the data to p, which has the same length, and frees the block.
 func (b *heldBlock) moveTo(p []byte) error {
 	if err := b.copyParts(p[copy(p, b.data):]); err != nil {
 		return err
@@ -296,29 +295,27 @@ func (b *heldBlock) moveTo(p []byte) error {
 	return nil
 }
 
-// free forgets what is held, so that the next block can come.
+// free drops all data, so that the next block can be received.
 func (b *heldBlock) free() {
 	b.freeParts()
 	b.data, b.size = nil, 0
 }
 
-// FinishWrite gives a file its name.
+// FinishWrite renames a complete file to its name.
 func (s service) FinishWrite(ctx context.Context, request *pb.FinishWriteRequest) (*pb.Entry, error) {
 	call := callOf(ctx)
 	local, version, err := s.target(call, request.GetPath(), request.GetVersion())
 	if err != nil {
 		return nil, err
 	}
-	var root fileservice.Sum
-	if len(request.GetRoot()) != len(root) {
-		return nil, fmt.Errorf("%w: a root of %d bytes", fs.ErrInvalid, len(request.GetRoot()))
+	if n := len(request.GetRoot()); n != fileservice.SumSize {
+		return nil, fmt.Errorf("%w: a root of %d bytes", fs.ErrInvalid, n)
 	}
-	copy(root[:], request.GetRoot())
 	up, err := s.uploads.take(call.conn, local, version, request.GetOverwrite())
 	if err != nil {
 		return nil, err
 	}
-	info, err := up.Finish(root, fs.FileMode(request.GetPermissions())&fs.ModePerm)
+	info, err := up.Finish(fileservice.Sum(request.GetRoot()), permissionsOf(request.GetPermissions()))
 	if err = errors.Join(err, up.Close()); err != nil {
 		return nil, err
 	}

@@ -8,10 +8,10 @@ import (
 	"culvert/internal/publish"
 )
 
-// copyPart is how much of a draft is copied at a time. Then it is asked whether anybody still waits for it.
+// copyPart is the number of bytes copied between checks of the context.
 const copyPart = 64 << 20
 
-// copyContent copies a draft to another file system, through the kernel where it can. Holes stay holes.
+// copyContent copies a draft to another file system, in the kernel if possible. Holes stay holes.
 func copyContent(ctx context.Context, to publish.File, from *os.File) error {
 	info, err := from.Stat()
 	if err != nil {
@@ -33,7 +33,7 @@ func copyContent(ctx context.Context, to publish.File, from *os.File) error {
 	return to.Truncate(info.Size())
 }
 
-// copyRange copies what lies between two offsets, as far as it is there.
+// copyRange copies the bytes from start to end, or to the end of the file.
 func copyRange(ctx context.Context, to publish.File, from *os.File, start, end int64) error {
 	for _, file := range []io.Seeker{to, from} {
 		if _, err := file.Seek(start, io.SeekStart); err != nil {

@@ -1,4 +1,4 @@
-// Package draft writes files at any offset, which nobody sees before they are published, or in place.
+// Package draft writes files at any offset, hidden until they are published, or in place.
 package draft
 
 import (
@@ -17,50 +17,51 @@ import (
 	"culvert/internal/publish"
 )
 
-// ErrGone is the error of calls that name a draft which is not there (any more): it was ended, or dropped because it
-// was idle, or the server is another one. What was not synced of it is lost, as after an error of the disk.
-var ErrGone error = &wire.Error{Kind: fileservice.ErrRefused, Errno: syscall.EIO, Text: "there is no such draft"}
+// ErrGone is the error of calls that name an unknown draft: it was ended, was dropped because it was idle, or the
+// server was restarted. Data that was not synced is lost, as after a disk error.
+var ErrGone error = &wire.Error{Kind: fileservice.ErrRefused, Errno: syscall.EIO, Text: "unknown draft"}
 
-// draft is a file that a client writes at any offset. One that is new, or gets new content, is written where nobody
-// sees it until it is published; one that has its name is written in place.
+// A File is written at any offset. A new file, or one that gets new content, is a draft, which is hidden until it is
+// published. Any other file is written in place.
 //
-//	open      an empty .draft             or NAME, in place
-//	write     .draft ◀── bytes            or NAME ◀── bytes
-//	publish   .draft ──▶ NAME, which is in place from then on
+//	Open      an empty .draft             or NAME, in place
+//	WriteAt   .draft ◀── bytes            or NAME ◀── bytes
+//	Publish   .draft ──▶ NAME, which is in place from then on
 //
-// If a draft is to be durable, it is synced before it gets its name, and the directory afterwards.
+// After a call of Sync, Publish syncs the draft before it renames it, and the directory afterwards.
 type File struct {
 	root      *os.Root
-	dir       *os.Root // that the file is in, so that the draft goes with it
-	local     string   // path, for people
+	dir       *os.Root // directory of the file; the draft moves with it
+	local     string   // path, for messages
 	base      string   // name in dir
 	publisher *publish.Publisher
 
-	// work is held for reading by those who read and write the file, and else by those who change what it is.
+	// work is locked for reading to read and write the file, and for writing to replace or describe it.
 	work        sync.RWMutex
-	file        publish.File // what is written, which has a lock if it is a draft
+	file        publish.File // locked if it is a draft
 	name        string       // of the draft in dir; "" if the file is written in place
-	owner       fs.FileInfo  // whose user and group a draft gets; nil for those of this process
-	permissions fs.FileMode  // that a draft gets
+	owner       fs.FileInfo  // the file whose user and group a draft gets; nil for those of this process
+	permissions fs.FileMode  // of the published draft
 	ended       bool
 
-	// turn is of those who change the file. What others change in a file in place is found by its size and time.
+	// turn is held to change the file. Changes by other programs to a file in place show in its size and time.
 	turn     sync.Mutex
 	size     int64
 	modified time.Time
 
 	mu      sync.Mutex
-	err     error // the first of a write, after which it can only be dropped
-	durable bool  // the client has asked for it: publish syncs
+	err     error // the first error of a write, after which the file can only be ended
+	durable bool  // Sync was called, so Publish syncs
 	named   bool  // the name is durable
 }
 
-// Options say how a draft is opened, as the flags of open(2) do.
+// Options say how a file is opened, like the flags of open(2).
 type Options struct {
 	Create, Exclusive, Truncate bool
 	Permissions                 fs.FileMode
 }
 
+// Open opens the file at the path local.
 func Open(root *os.Root, publisher *publish.Publisher, local string, options Options) (*File, error) {
 	dir, err := openParent(root, local)
 	if err != nil {
@@ -73,7 +74,7 @@ func Open(root *os.Root, publisher *publish.Publisher, local string, options Opt
 	return d, nil
 }
 
-// openParent opens the directory that a file is in.
+// openParent opens the directory of a file.
 func openParent(root *os.Root, local string) (*os.Root, error) {
 	parent := filepath.Dir(local)
 	dir, err := root.OpenRoot(parent)
@@ -101,7 +102,7 @@ func (d *File) open(options Options) error {
 	case !info.Mode().IsRegular():
 		return d.fault(fileservice.NotRegular(info.Mode()))
 	}
-	// To open it for writing asks whether this process may, also if a draft takes its place.
+	// Opening the file checks that this process may write it, even if a draft replaces it.
 	file, err := d.dir.OpenFile(d.base, os.O_RDWR|osfile.NoWait, 0)
 	if err != nil {
 		return err
@@ -121,7 +122,7 @@ func (d *File) open(options Options) error {
 	return nil
 }
 
-// putInPlace has the file written that has the name. work is held, or nobody else has the draft.
+// putInPlace makes d write the file that has the name. work is held, or no other goroutine uses d.
 func (d *File) putInPlace(file *os.File, info fs.FileInfo) {
 	d.file, d.name, d.owner = publish.NewFile(file), "", nil
 	d.size, d.modified = info.Size(), info.ModTime()
@@ -132,13 +133,12 @@ func (d *File) isInPlace() bool { return d.file != nil && d.name == "" }
 // fault is called with work held.
 func (d *File) fault(err error) error { return &fs.PathError{Op: "write", Path: d.local, Err: err} }
 
-// create begins with an empty draft.
 func (d *File) create() (err error) {
 	d.file, d.name, err = createDraft(d.dir, d.base)
 	return err
 }
 
-// usable gives the error of a draft that has failed or ended. work is held, in one way or the other.
+// usable returns the error of a draft that has failed or ended. work is held, for reading or writing.
 func (d *File) usable() error {
 	if d.ended {
 		return ErrGone
@@ -157,7 +157,7 @@ func (d *File) fail(err error) error {
 	return d.err
 }
 
-// WriteAt writes into the file. What several goroutines write at once must not overlap.
+// WriteAt writes p at offset. Concurrent writes must not overlap.
 func (d *File) WriteAt(p []byte, offset int64) error {
 	if offset < 0 || offset > fileservice.MaxFileSize-int64(len(p)) {
 		return &fs.PathError{Op: "write", Err: syscall.EFBIG}
@@ -180,7 +180,7 @@ func (d *File) WriteAt(p []byte, offset int64) error {
 	return nil
 }
 
-// change changes the file. The kernel lets in one at a time to a file, and others would spin until it is their turn.
+// change changes the file. It admits one caller at a time, as the kernel does, where the others would spin.
 func (d *File) change(do func() error) error {
 	d.turn.Lock()
 	defer d.turn.Unlock()
@@ -200,9 +200,9 @@ func (d *File) change(do func() error) error {
 	return err
 }
 
-// checkUnchanged fails if others have changed a file that is written in place. The client has parts of it in memory,
-// and would mix what it wrote with theirs. It takes the bits away with which a program runs as the owner of the file:
-// the system does not if it is the superuser who writes. The caller has the turn.
+// checkUnchanged fails if another program has changed a file in place: the client holds parts of it in memory and would
+// mix them with the change. It also clears setuid and setgid, which the system does not do if the superuser writes.
+// turn is held.
 func (d *File) checkUnchanged() error {
 	info, err := d.file.Stat()
 	if err != nil {
@@ -217,7 +217,7 @@ func (d *File) checkUnchanged() error {
 	return nil
 }
 
-// ReadAt gives what is there, which may be less than p.
+// ReadAt reads at offset. At the end of the file, n is less than len(p) and err is nil.
 func (d *File) ReadAt(p []byte, offset int64) (n int, err error) {
 	d.work.RLock()
 	defer d.work.RUnlock()
@@ -244,7 +244,7 @@ func (d *File) Truncate(size int64) error {
 	return d.change(func() error { return d.file.Truncate(size) })
 }
 
-// SetAttributes sets permissions and times, of a file in place at once.
+// SetAttributes sets permissions and times. A draft gets the permissions when it is published.
 func (d *File) SetAttributes(permissions *fs.FileMode, accessed, modified time.Time) error {
 	d.work.Lock()
 	defer d.work.Unlock()
@@ -274,7 +274,7 @@ func (d *File) SetAttributes(permissions *fs.FileMode, accessed, modified time.T
 	})
 }
 
-// Sync makes the content durable, and the name: now, if the file has it, or else when it is published.
+// Sync makes the content durable, and the name too: now, if the file is in place, otherwise in Publish.
 func (d *File) Sync() error {
 	d.work.RLock()
 	defer d.work.RUnlock()
@@ -287,14 +287,14 @@ func (d *File) Sync() error {
 	d.mu.Unlock()
 	if !d.isInPlace() {
 		if err := d.file.Sync(); err != nil {
-			return d.fail(err) // a second sync may say that all is well
+			return d.fail(err) // a second sync could wrongly succeed
 		}
 		return nil
 	}
 	d.turn.Lock()
 	err := d.checkUnchanged()
 	d.turn.Unlock()
-	// What has no name any more is not what others see, although the system would sync it.
+	// Readers cannot see a file that has lost its name, although the system would sync it.
 	if is, namedErr := publish.HasName(d.file); err == nil && (!is || namedErr != nil) {
 		err = errors.Join(d.fault(fileservice.ErrChanged), namedErr)
 	}
@@ -313,7 +313,7 @@ func (d *File) Sync() error {
 	return nil
 }
 
-// Stat describes the file as it is, with the permissions that it gets, and says whether it is to be published.
+// Stat returns the state of the file, the permissions that it has or gets, and whether it is still a draft.
 func (d *File) Stat() (info fs.FileInfo, permissions fs.FileMode, isDraft bool, err error) {
 	d.work.RLock()
 	defer d.work.RUnlock()
@@ -327,7 +327,7 @@ func (d *File) Stat() (info fs.FileInfo, permissions fs.FileMode, isDraft bool, 
 	return info, d.permissions, true, err
 }
 
-// End drops what was not published, when nobody works with it any more.
+// End closes the file and removes an unpublished draft. It waits for other calls.
 func (d *File) End() error {
 	d.work.Lock()
 	defer d.work.Unlock()
@@ -338,7 +338,7 @@ func (d *File) End() error {
 	var err error
 	if d.name != "" {
 		if err = d.dir.Remove(d.name); errors.Is(err, fs.ErrNotExist) {
-			err = nil // so is the directory, perhaps
+			err = nil // the directory may be removed, too
 		}
 	}
 	if d.file != nil {

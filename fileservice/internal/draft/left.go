@@ -13,15 +13,15 @@ import (
 	"culvert/internal/publish"
 )
 
-// A draft has the sticky bit from when it is made until it has its name, which systems ignore for files. By it, by its
-// name and by its lock, which is free, a draft is known that a server left behind when it was killed. A file of a user
-// that merely has such a name is never removed. Where a file system has no such bit, nothing is.
+// A draft has the sticky bit, which systems ignore for files, until it is published. The bit, the name and a free lock
+// identify a draft that a killed server has left. A user's file that merely has such a name is never removed, and on a
+// file system without the bit no draft is.
 const draftMark = fs.ModeSticky
 
 func isMarked(info fs.FileInfo) bool { return info.Mode().IsRegular() && info.Mode()&draftMark != 0 }
 
-// createDraft makes an empty draft of a file. The first that is open of a file always has the same name, so that it
-// takes the place of one that was left.
+// createDraft creates an empty draft of a file. The first open draft of a file always has the same name, so it replaces
+// one that was left.
 func createDraft(dir *os.Root, base string) (file publish.File, name string, err error) {
 	const attempts = 100
 	sum := fileservice.SumFile([]byte(base))
@@ -36,7 +36,7 @@ func createDraft(dir *os.Root, base string) (file publish.File, name string, err
 	return file, name, err
 }
 
-// draftName is a name for a draft of a file, which is not longer than names may be.
+// draftName returns a name for a draft of a file, cut to a valid length.
 func draftName(base, letters string) string {
 	const longest = 200
 	base = strings.ToValidUTF8(base[:min(len(base), longest)], "")
@@ -48,7 +48,7 @@ func createDraftAs(dir *os.Root, name string) (publish.File, error) {
 	if _, err := dir.Lstat(name); err == nil && !RemoveLeft(dir, name) {
 		return nil, fs.ErrExist
 	}
-	// It has the mark before it can be left behind. If the file system refuses that, it is made without it below.
+	// The file has the mark from its creation. If the file system refuses that, OpenLocked creates it without.
 	if err := publish.CreateSticky(dir, name); errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
@@ -58,16 +58,16 @@ func createDraftAs(dir *os.Root, name string) (publish.File, error) {
 	}
 	size, err := file.Size()
 	if err == nil && size > 0 {
-		err = fs.ErrExist // somebody has made it meanwhile
+		err = fs.ErrExist // another program has created it meanwhile
 	}
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	_ = file.Chmod(draftMark | 0o600) // without it, nobody removes what is left of it
+	_ = file.Chmod(draftMark | 0o600) // without the mark, a left draft is not removed
 	return file, nil
 }
 
-// RemoveLeft removes a file of the name of a draft if a server has left it behind, and reports whether it has.
+// RemoveLeft removes a file with the name of a draft if a killed server has left it. It reports whether it did.
 func RemoveLeft(root *os.Root, local string) bool {
 	info, err := root.Lstat(local)
 	if err != nil || !isMarked(info) {
@@ -75,18 +75,18 @@ func RemoveLeft(root *os.Root, local string) bool {
 	}
 	file, err := publish.OpenLocked(root, local)
 	if err != nil {
-		return false // a server has it open; else it stays, hidden as it is
+		return false // a server has it open, or it stays hidden
 	}
 	opened, err := file.Stat()
 	removed := false
-	// It is another one if that ended meanwhile, and empty if it was made here just now, or by whoever found it locked.
+	// The name may lead to another file meanwhile. An empty one was created just now, by OpenLocked or another program.
 	if err == nil && (os.SameFile(info, opened) || opened.Size() == 0) {
 		removed = root.Remove(local) == nil
 	}
 	return file.Close() == nil && removed
 }
 
-// RemoveLeftIn removes the drafts in a directory that an earlier server has left, and reports whether there were any.
+// RemoveLeftIn removes the drafts in a directory that killed servers have left. It reports whether it removed any.
 func RemoveLeftIn(root *os.Root, local string) bool {
 	names, err := publish.List(root, local)
 	if err != nil {

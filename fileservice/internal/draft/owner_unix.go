@@ -9,7 +9,7 @@ import (
 	"culvert/internal/publish"
 )
 
-// keepOwner gives a file the user and the group of another one, if they differ and it may.
+// keepOwner sets the user and group of a file to those of another, if they differ and the process may.
 func keepOwner(file publish.File, of fs.FileInfo) {
 	want, is := of.Sys().(*syscall.Stat_t)
 	if !is {
@@ -20,5 +20,5 @@ func keepOwner(file publish.File, of fs.FileInfo) {
 			return
 		}
 	}
-	_ = file.Chown(int(want.Uid), int(want.Gid)) // who may not is not told
+	_ = file.Chown(int(want.Uid), int(want.Gid)) // it fails without CAP_CHOWN
 }

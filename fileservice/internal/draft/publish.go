@@ -13,8 +13,8 @@ import (
 	"culvert/internal/publish"
 )
 
-// Publish gives the draft a path, durably if it is to be. From then on the file is written in place. If the path cannot
-// be had the draft stays as it was, for another one. What is in place already stays there.
+// Publish renames a draft to the path local, durably after a call of Sync. From then on the file is written in place.
+// If the rename fails, the draft is unchanged and can be published under another path. A file in place is not renamed.
 func (d *File) Publish(ctx context.Context, local string, replace bool) error {
 	d.work.Lock()
 	defer d.work.Unlock()
@@ -53,17 +53,16 @@ func (d *File) Publish(ctx context.Context, local string, replace bool) error {
 	return err
 }
 
-// publishFile is the way from the draft to the file. What has been given up by whoever asked for it does not get the
-// name: they may have published something else under it since.
+// publishFile turns the draft into the file. It does not rename it if ctx is done, because the client may have
+// published another file under the name since.
 func (d *File) publishFile(ctx context.Context, replace bool) (renamed bool, err error) {
 	if err := osfile.CheckName(d.dir, d.name, d.file); err != nil {
 		return false, err
 	}
 	if d.owner != nil {
-		// Who may not give files away gets those that he writes, as with any program that replaces them.
-		keepOwner(d.file, d.owner)
+		keepOwner(d.file, d.owner) // without CAP_CHOWN, the file belongs to the server's user
 	}
-	// It stays a draft, and is known as one, as long as it has no other name. Some file systems have no such mark.
+	// The mark stays until the rename, so that the file is known as a draft. Some file systems do not support it.
 	if d.file.Chmod(d.permissions|draftMark) != nil {
 		if err := d.file.Chmod(d.permissions); err != nil {
 			return false, err
@@ -73,7 +72,7 @@ func (d *File) publishFile(ctx context.Context, replace bool) (renamed bool, err
 	durable := d.durable
 	d.mu.Unlock()
 	if !durable {
-		// A loss of power in the seconds until the system does so by itself leaves a file that is short.
+		// The file is short if the power fails before the system has written it. Writeback shortens that time.
 		if err := d.file.Writeback(0, 0); err != nil {
 			return false, d.fail(err)
 		}
@@ -88,7 +87,7 @@ func (d *File) publishFile(ctx context.Context, replace bool) (renamed bool, err
 		return err
 	})
 	if err != nil && !synced {
-		err = d.fail(err) // a second sync may say that all is well
+		err = d.fail(err) // a second sync could wrongly succeed
 	}
 	return renamed, err
 }
@@ -113,7 +112,7 @@ func (d *File) rename(ctx context.Context, replace bool) error {
 	return publish.Rename(d.dir, d.name, d.base)
 }
 
-// moveTo makes the draft one of another path. work is held.
+// moveTo changes the path of the draft. work is held.
 func (d *File) moveTo(ctx context.Context, local string) error {
 	dir, err := openParent(d.root, local)
 	if err != nil {
@@ -140,7 +139,7 @@ func sameDir(a, b *os.Root) (bool, error) {
 	return err == nil && os.SameFile(one, two), err
 }
 
-// openAgain opens the draft by its name, under which others may have put something else.
+// openAgain opens the draft by its name, and fails if the name leads to another file.
 func (d *File) openAgain(flag int) (*os.File, error) {
 	file, err := d.dir.OpenFile(d.name, flag|osfile.NoWait, 0)
 	if err != nil {
@@ -164,12 +163,13 @@ func checkSame(file publish.File, other *os.File, name string) error {
 	return err
 }
 
-// moveFile moves the draft to another directory, or copies it, where it is on another file system or its own directory
-// has got another path.
+// moveFile moves the draft to another directory, or copies it if the rename fails: that directory is on another file
+// system, or the draft's directory was moved.
 func (d *File) moveFile(ctx context.Context, dir *os.Root, local string) error {
 	name := draftName(filepath.Base(local), rand.Text())
 	from, to := filepath.Join(filepath.Dir(d.local), d.name), filepath.Join(filepath.Dir(local), name)
-	if osfile.CheckName(d.root, from, d.file) == nil && d.root.Rename(from, to) == nil && osfile.CheckName(dir, name, d.file) == nil {
+	if osfile.CheckName(d.root, from, d.file) == nil && d.root.Rename(from, to) == nil &&
+		osfile.CheckName(dir, name, d.file) == nil {
 		d.name = name
 		return nil
 	}

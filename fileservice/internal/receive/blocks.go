@@ -7,14 +7,14 @@ import (
 	"culvert/fileservice"
 )
 
-// blockState is how far a block has come.
+// blockState is the progress of a block.
 type blockState uint8
 
 const (
 	blockMissing   blockState = iota
 	blockClaimed              // being written
 	blockWritten              // in the file
-	blockCommitted            // on the disk, and in the journal
+	blockCommitted            // durable, and in the journal
 	blockStates
 )
 
@@ -23,11 +23,11 @@ type blockEntry struct {
 	sum   fileservice.Sum
 }
 
-// pageBlocks is how many blocks a page of the table has, of 33 bytes each.
+// pageBlocks is the number of blocks in a page of the table, of 33 bytes each.
 const pageBlocks = 32
 
-// Table holds the state and the hash of each block. It takes memory for what has come, not for the size that
-// somebody has claimed.
+// A Table holds the state and the hash of each block. Its memory grows with the blocks received, not with the size that
+// a peer claims.
 type Table struct {
 	pages  map[int64]*[pageBlocks]blockEntry
 	counts [blockStates]int64
@@ -54,10 +54,10 @@ func (t *Table) set(block int64, entry blockEntry) {
 	page[block%pageBlocks] = entry
 }
 
-// count gives the number of blocks in a state, which must not be blockMissing.
+// count returns the number of blocks in a state other than blockMissing.
 func (t *Table) count(state blockState) int64 { return t.counts[state] }
 
-// ranges gives the blocks in a state, in order.
+// ranges returns the blocks in a state, in order.
 func (t *Table) ranges(state blockState) []fileservice.BlockRange {
 	var ranges []fileservice.BlockRange
 	for _, number := range slices.Sorted(maps.Keys(t.pages)) {
@@ -76,7 +76,7 @@ func (t *Table) ranges(state blockState) []fileservice.BlockRange {
 	return ranges
 }
 
-// Root gives the hash of the file, from those of all blocks. No block may be missing.
+// Root returns the hash of the file. No block may be missing.
 func (t *Table) Root() fileservice.Sum {
 	var tree fileservice.Tree
 	for _, number := range slices.Sorted(maps.Keys(t.pages)) {
@@ -89,15 +89,15 @@ func (t *Table) Root() fileservice.Sum {
 	return tree.Root()
 }
 
-// SetWritten notes the hash of a block that is in the file.
+// SetWritten records the hash of a block that is in the file.
 func (t *Table) SetWritten(block int64, sum fileservice.Sum) {
 	t.set(block, blockEntry{blockWritten, sum})
 }
 
-// Written gives the blocks that setWritten has noted, in order.
+// Written returns the blocks that SetWritten has recorded, in order.
 func (t *Table) Written() []fileservice.BlockRange { return t.ranges(blockWritten) }
 
-// MissingRanges gives what is not in ranges, of so many blocks.
+// MissingRanges returns the blocks from 0 to blocks-1 that are not in the ranges there.
 func MissingRanges(there []fileservice.BlockRange, blocks int64) []fileservice.BlockRange {
 	var missing []fileservice.BlockRange
 	next := int64(0)

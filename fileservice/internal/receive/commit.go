@@ -1,18 +1,16 @@
 package receive
 
-import (
-	"time"
-)
+import "time"
 
-// How far what is written may be ahead of what is committed. A commit begins with the first of both, and blocks have to
-// wait while maxUncommitted are ahead of it: that is what a kill costs at most.
+// A commit begins when commitBytes are written or after commitInterval. Writes wait while maxUncommitted bytes are not
+// committed; a kill loses at most these.
 const (
 	commitBytes    = 8 << 20
 	commitInterval = 200 * time.Millisecond
 	maxUncommitted = 32 << 20
 )
 
-// commitNowAndThen is the committer, a goroutine.
+// commitNowAndThen is the goroutine of the committer.
 func (r *File) commitNowAndThen() {
 	timer := time.NewTimer(commitInterval)
 	defer timer.Stop()
@@ -24,13 +22,13 @@ func (r *File) commitNowAndThen() {
 		case <-r.wake:
 		}
 		if r.Commit() != nil {
-			return // the next writeBlock tells it
+			return // the next WriteBlock returns the error
 		}
 		timer.Reset(commitInterval)
 	}
 }
 
-// Commit makes durable what is written, and then says so in the journal.
+// Commit syncs the blocks written, and then records them in the journal.
 func (r *File) Commit() error {
 	r.commits.Lock()
 	defer r.commits.Unlock()

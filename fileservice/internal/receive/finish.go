@@ -1,6 +1,7 @@
 package receive
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,9 +13,8 @@ import (
 	"culvert/internal/publish"
 )
 
-// Finish gives the file its name, when all blocks are there and their hashes have that root. With permissions of 0 it
-// is for its owner alone. If blocks are missing, they may still be written; after any other error it can only be
-// closed.
+// Finish renames the complete file to its name if root is its hash. Permissions of 0 mean read and write for the owner
+// only. If blocks are missing, they can still be written; after any other error the File can only be closed.
 func (r *File) Finish(root fileservice.Sum, permissions fs.FileMode) (fs.FileInfo, error) {
 	if missing := r.missing(); missing != 0 {
 		err := fmt.Errorf("%w: %d blocks are missing", fileservice.ErrRefused, missing)
@@ -31,7 +31,7 @@ func (r *File) Finish(root fileservice.Sum, permissions fs.FileMode) (fs.FileInf
 		return nil, r.err
 	}
 	if r.blocks.Root() != root {
-		err := fmt.Errorf("%w: the hashes of the blocks do not give that of the file", fileservice.ErrIntegrity)
+		err := fmt.Errorf("%w: the blocks do not have the hash of the file", fileservice.ErrIntegrity)
 		return nil, errors.Join(&fs.PathError{Op: "write", Path: r.local, Err: err}, r.drop())
 	}
 	if err := r.publish(permissions); err != nil {
@@ -40,10 +40,9 @@ func (r *File) Finish(root fileservice.Sum, permissions fs.FileMode) (fs.FileInf
 	return r.dir.Lstat(r.base)
 }
 
-// checkTarget sees whether the name can be taken.
 func (r *File) checkTarget() error { return CheckTarget(r.dir, r.base, r.local, r.Overwrite) }
 
-// CheckTarget sees whether a name in a directory can be taken. Local is for people.
+// CheckTarget fails if name exists in dir and must not be overwritten. Local is the path for messages.
 func CheckTarget(dir *os.Root, name, local string, overwrite bool) error {
 	info, err := dir.Lstat(name)
 	switch {
@@ -55,7 +54,7 @@ func CheckTarget(dir *os.Root, name, local string, overwrite bool) error {
 	return CheckReplaced(info, local, overwrite)
 }
 
-// CheckReplaced sees whether a file may take the place of another one.
+// CheckReplaced fails if a file must not replace the one that exists.
 func CheckReplaced(there fs.FileInfo, local string, overwrite bool) error {
 	switch {
 	case there.IsDir():
@@ -66,16 +65,13 @@ func CheckReplaced(there fs.FileInfo, local string, overwrite bool) error {
 	return nil
 }
 
-// publish is the way from a complete .part to the file.
+// publish turns a complete .part into the file.
 func (r *File) publish(permissions fs.FileMode) error {
 	if err := r.file.Truncate(r.version.Size); err != nil {
 		return err
 	}
-	if permissions == 0 {
-		permissions = 0o600
-	}
-	// Others may write to the directory. What they put under the name must not get the permissions of the file.
-	if err := r.file.Chmod(permissions.Perm() &^ osfile.Umask()); err != nil {
+	// Other users may write to the directory. A file that they put under the name must not get the permissions.
+	if err := r.file.Chmod(cmp.Or(permissions, 0o600).Perm() &^ osfile.Umask()); err != nil {
 		return err
 	}
 	if err := osfile.CheckName(r.dir, r.names.part, r.file); err != nil {

@@ -15,18 +15,11 @@ import (
 	"culvert/wal"
 )
 
-// journal is what is known to be on the disk of a file that is received. It is a log of package wal, in a directory
-// beside the file. All numbers are little endian.
-//
-//	first entry    "culvert1"  size, 8   modified, 8   tag, 8      the version of the source
-//	further ones   first block, 8   hash, 32   hash, 32   …        blocks that are durable
-type journal struct{ log *wal.Log }
-
-// journalFormat begins the journal, and changes with its format.
-const journalFormat = "culvert1"
-
-// A segment has room for the hashes of 30,000 blocks. What a group of the log holds must fit into one.
+// The journal records the durable blocks of an unfinished file. It is a log of package wal, in a directory beside the
+// file; package fileservice describes its entries. It begins with journalFormat, which changes with the format. A
+// segment holds the hashes of 30,000 blocks, and a group of entries must fit into a segment.
 const (
+	journalFormat  = "culvert1"
 	journalSegment = 1 << 20
 	journalGroup   = 8 << 10 // blocks
 )
@@ -38,7 +31,7 @@ func firstEntry(v fileservice.Version) []byte {
 	return binary.LittleEndian.AppendUint64(b, v.Tag)
 }
 
-// openJournal reads the journal if there is one. If it is not of this version, or not sound, it is found but not open.
+// openJournal reads the journal if it exists. If it is damaged or of another version, found is true and r.journal nil.
 func (r *File) openJournal() (found bool, err error) {
 	info, err := r.dir.Lstat(r.names.journal)
 	switch {
@@ -49,22 +42,30 @@ func (r *File) openJournal() (found bool, err error) {
 	case !info.IsDir():
 		return true, nil
 	}
-	log, _, err := wal.OpenInRoot(r.dir, r.names.journal, wal.Options{SegmentSize: journalSegment})
+	log, err := r.openLog()
 	if _, unsound := errors.AsType[*wal.SegmentError](err); unsound {
 		return true, nil
 	}
 	if err != nil {
-		return true, fmt.Errorf("fileservice: the journal: %w", err)
+		return true, err
 	}
 	sound, err := r.readJournal(log)
 	if err != nil || !sound {
 		return true, errors.Join(err, log.Close())
 	}
-	r.journal = &journal{log}
+	r.journal = log
 	return true, nil
 }
 
-// readJournal takes over the blocks. What it says is believed only if the file is large enough.
+func (r *File) openLog() (*wal.Log, error) {
+	log, _, err := wal.OpenInRoot(r.dir, r.names.journal, wal.Options{SegmentSize: journalSegment})
+	if err != nil {
+		return nil, fmt.Errorf("fileservice: journal: %w", err)
+	}
+	return log, nil
+}
+
+// readJournal takes over the blocks in the journal. The journal is not sound if the file is too short for them.
 func (r *File) readJournal(log *wal.Log) (sound bool, err error) {
 	size, err := r.file.Size()
 	if err != nil {
@@ -108,28 +109,30 @@ func (r *File) readEntry(data []byte, size int64) bool {
 	return true
 }
 
-// appendJournal says of blocks that they are durable.
-func (r *File) appendJournal(blocks []int64) error {
+// appendJournal records blocks as durable.
+func (r *File) appendJournal(blocks []int64) (err error) {
 	if r.journal == nil {
-		log, _, err := wal.OpenInRoot(r.dir, r.names.journal, wal.Options{SegmentSize: journalSegment})
-		if err != nil {
-			return fmt.Errorf("fileservice: the journal: %w", err)
-		}
-		r.journal = &journal{log}
-		if _, err := log.Append(context.Background(), firstEntry(r.version)); err != nil {
-			return fmt.Errorf("fileservice: the journal: %w", err)
+		if r.journal, err = r.openLog(); err == nil {
+			err = r.appendEntries(firstEntry(r.version))
 		}
 	}
 	blocks = slices.Sorted(slices.Values(blocks))
 	for group := range slices.Chunk(blocks, journalGroup) {
-		if _, err := r.journal.log.Append(context.Background(), r.journalEntries(group)...); err != nil {
-			return fmt.Errorf("fileservice: the journal: %w", err)
+		if err == nil {
+			err = r.appendEntries(r.journalEntries(group)...)
 		}
+	}
+	return err
+}
+
+func (r *File) appendEntries(entries ...[]byte) error {
+	if _, err := r.journal.Append(context.Background(), entries...); err != nil {
+		return fmt.Errorf("fileservice: journal: %w", err)
 	}
 	return nil
 }
 
-// journalEntries makes one entry of each run of blocks.
+// journalEntries returns one entry for each run of consecutive blocks.
 func (r *File) journalEntries(blocks []int64) [][]byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -144,18 +147,17 @@ func (r *File) journalEntries(blocks []int64) [][]byte {
 	return entries
 }
 
-// dropJournal ends and removes the journal of a file that is complete, or of no use.
+// dropJournal closes and removes the journal.
 func (r *File) dropJournal() error {
 	if r.journal == nil {
 		return nil
 	}
-	err := r.journal.log.Close()
+	err := r.journal.Close()
 	r.journal = nil
 	return errors.Join(err, removeJournal(r.dir, r.names))
 }
 
-// removeJournal removes what is there under the name of the journal for good: were it there again after a crash, it
-// would speak of a later .part.
+// removeJournal removes the journal durably: if a crash restored it, it would describe a later .part.
 func removeJournal(root *os.Root, names names) error {
 	if err := root.RemoveAll(names.journal); err != nil {
 		return err

@@ -10,28 +10,29 @@ import (
 	"culvert/fileservice"
 )
 
-// unfinished are the names that a file has before it is complete.
+// names are the names of an unfinished file and its journal.
 type names struct{ part, journal string }
 
+// UnfinishedNames returns the names beside the path local.
 func UnfinishedNames(local string) (names, error) {
 	dir, base := filepath.Split(local)
 	if fileservice.IsReserved(base) {
 		return names{}, fileservice.ErrReserved
 	}
 	if len(base) > fileservice.MaxElement-len(fileservice.JournalSuffix) {
-		// What is cut off must still tell two names apart.
+		// The hash keeps the results for two long names different.
 		const kept = 150
 		base = strings.ToValidUTF8(base[:kept], "") + "." + fileservice.SumFile([]byte(base)).String()
 	}
 	return names{part: dir + base + fileservice.PartSuffix, journal: dir + base + fileservice.JournalSuffix}, nil
 }
 
-// RemoveOrphans removes what a kill has left after the file had got its name: the journal, and before that the first of
-// two names, under which the next transfer would write into the file.
+// RemoveOrphans removes the remains of a process that was killed after it had named the file: the journal, and the link
+// .part, through which the next transfer would write into the file.
 func RemoveOrphans(root *os.Root, local string, names names) error {
 	file, err := root.Lstat(local)
 	if err != nil {
-		return nil // there is none; whatever else it is, others will find out
+		return nil // it does not exist, or the next operation reports the error
 	}
 	part, err := root.Lstat(names.part)
 	switch {

@@ -11,51 +11,52 @@ import (
 
 	"culvert/fileservice"
 	"culvert/internal/publish"
+	"culvert/wal"
 )
 
-// receiver writes a file that comes in blocks, in any order, and by several goroutines.
+// A File receives a file in blocks. They can arrive in any order and from several goroutines.
 //
-//	writeBlock   .part ◀── bytes
-//	commit       sync of .part ──▶ journal ◀── numbers and hashes of the blocks, sync
-//	finish       hash of the file, sync of .part ──▶ name ──▶ sync of the directory ──▶ journal removed
+//	WriteBlock   .part ◀── bytes
+//	Commit       sync of .part ──▶ journal ◀── numbers and hashes of the blocks, sync
+//	Finish       hash of the file, sync of .part ──▶ name ──▶ sync of the directory ──▶ journal removed
 //
-// The journal speaks only of what is on the disk. It is begun with the first commit, so that files which arrive
-// quickly have none. Many files that are finished at once share their syncs.
+// The journal names only durable blocks. The first commit creates it, so files that arrive quickly have none. Files
+// that are finished at the same time share their syncs.
 type File struct {
-	dir       *os.Root // that the file is in, so that no operation has to walk there
-	local     string   // path, for people
+	dir       *os.Root // directory of the file, so that operations need not resolve its path
+	local     string   // path, for messages
 	base      string   // name in dir
 	names     names
 	version   fileservice.Version
-	Overwrite bool // of who finishes it
+	Overwrite bool // set by the caller that finishes the file
 	publisher *publish.Publisher
 	file      publish.File
-	direct    *publish.Direct // nil for a file of less than directSize, and where the system has no such thing
-	Afresh    bool            // what an earlier transfer of another version had left was dropped
+	direct    *publish.Direct // nil for a file below directSize, or if not supported
+	Afresh    bool            // the remains of another version were dropped
 
-	commits sync.Mutex // held while one commits; before mu
-	journal *journal   // nil before the first commit
+	commits sync.Mutex // held during a commit; locked before mu
+	journal *wal.Log   // nil before the first commit
 
 	mu      sync.Mutex
-	caught  *sync.Cond // something was committed, or there is an error
+	caught  *sync.Cond // signals a commit or an error
 	blocks  Table
 	writing int     // calls of WriteAt
-	pending []int64 // blocks that are written, and not committed
-	err     error   // the first of a write or a sync; there is no way on from it
-	started bool    // the committer
+	pending []int64 // blocks written, and not committed
+	err     error   // the first error of a write or a sync; it is final
+	started bool    // the committer runs
 	done    bool    // finished, closed, or discarded
-	gone    bool    // .part is not there any more, or is that of another receiver
+	gone    bool    // .part does not exist, or belongs to another receiver
 
 	wake, quit chan struct{} // of the committer
 	committer  sync.WaitGroup
 }
 
-// directSize is the least size of a file that is written past the page cache: less is perhaps read next, and comes out
-// of it then.
+// directSize is the smallest size of a file that bypasses the page cache. A smaller file may be read soon, from the
+// cache.
 const directSize = 64 << 20
 
-// Open begins to receive a version of a file, or goes on where the journal says. It fails with fs.ErrExist if
-// there is such a file and it may not be overwritten, and with ErrBusy if it is received already.
+// Open begins to receive a version of a file, or resumes from its journal. It fails with fs.ErrExist if the file exists
+// and overwrite is false, and with fileservice.ErrBusy if another File receives it.
 func Open(
 	root *os.Root, publisher *publish.Publisher, local string, version fileservice.Version, overwrite bool,
 ) (*File, error) {
@@ -95,7 +96,7 @@ func (r *File) open() (err error) {
 	return r.resume()
 }
 
-// resume takes over what the journal proves, or begins afresh.
+// resume takes over the blocks in the journal, or starts afresh.
 func (r *File) resume() error {
 	found, err := r.openJournal()
 	if err != nil || found && r.journal != nil {
@@ -103,7 +104,6 @@ func (r *File) resume() error {
 	}
 	r.blocks = Table{}
 	if found {
-		// Were the journal there again after a crash, it would speak of what is no longer in the file.
 		if err := removeJournal(r.dir, r.names); err != nil {
 			return err
 		}
@@ -111,14 +111,14 @@ func (r *File) resume() error {
 	return r.file.Truncate(0)
 }
 
-// Committed gives the blocks that need not be sent again, because they are durable. They are in order.
+// Committed returns the durable blocks, in order. They need not be sent again.
 func (r *File) Committed() []fileservice.BlockRange {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.blocks.ranges(blockCommitted)
 }
 
-// WriteBlock takes a block that has been compared with its hash. A block may come again.
+// WriteBlock writes a block that the caller has compared with its hash. A block can be written again.
 func (r *File) WriteBlock(block int64, data []byte, sum fileservice.Sum) error {
 	if fresh, err := r.claim(block, sum); err != nil || !fresh {
 		return err
@@ -152,7 +152,7 @@ func (r *File) WriteBlock(block int64, data []byte, sum fileservice.Sum) error {
 	return r.err
 }
 
-// writeAt writes to the file, in such a way that a sync has little to wait for.
+// writeAt writes to the file and starts the write to disk, so that a later sync is short.
 func (r *File) writeAt(data []byte, offset int64) error {
 	if done, err := r.direct.Write(data, offset); done || err != nil {
 		return err
@@ -164,8 +164,8 @@ func (r *File) writeAt(data []byte, offset int64) error {
 	return err
 }
 
-// claim says which hash a block will have, before it is written: two that differ cannot both be right, and what is in
-// the journal must stay true.
+// claim records the hash of a block before it is written. A second, different hash is an error, so that the journal
+// stays true.
 func (r *File) claim(block int64, sum fileservice.Sum) (fresh bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -177,20 +177,20 @@ func (r *File) claim(block int64, sum fileservice.Sum) (fresh bool, err error) {
 	case block < 0 || block >= fileservice.Blocks(r.version.Size):
 		return false, &fs.PathError{Op: "write", Path: r.local, Err: fs.ErrInvalid}
 	case entry.state != blockMissing && entry.sum != sum:
-		err := fmt.Errorf("%w: block %d has come with two hashes", fileservice.ErrIntegrity, block)
+		err := fmt.Errorf("%w: block %d was sent with two hashes", fileservice.ErrIntegrity, block)
 		return false, &fs.PathError{Op: "write", Path: r.local, Err: err}
 	case entry.state == blockMissing:
 		r.blocks.set(block, blockEntry{blockClaimed, sum})
 		r.writing++
 		return true, nil
 	case entry.state == blockClaimed:
-		r.writing++ // the other one may fail
+		r.writing++ // the other write may fail
 		return true, nil
 	}
 	return false, nil
 }
 
-// fail keeps the first error. mu is held.
+// fail records the first error and returns it. mu is held.
 func (r *File) fail(err error) error {
 	if r.err == nil {
 		r.err = err
@@ -199,28 +199,28 @@ func (r *File) fail(err error) error {
 	return r.err
 }
 
-// Sums gives the hash of the file, from those of the blocks.
+// Sums returns the hash of the file, computed from the hashes of its blocks.
 func (r *File) Sums() fileservice.Sum {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.blocks.Root()
 }
 
-// Failed reports whether a write or a sync has failed, so that it can only be closed.
+// Failed reports whether a write or a sync has failed, so that the File can only be closed.
 func (r *File) Failed() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.err != nil
 }
 
-// missing is how many blocks are not written.
+// missing returns the number of blocks not written.
 func (r *File) missing() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return fileservice.Blocks(r.version.Size) - r.blocks.count(blockWritten) - r.blocks.count(blockCommitted)
 }
 
-// stop ends the committer, and lets nobody write any more.
+// stop ends the committer and refuses further writes.
 func (r *File) stop() error {
 	r.mu.Lock()
 	if r.done {
@@ -238,9 +238,9 @@ func (r *File) stop() error {
 	return nil
 }
 
-// Close keeps what is there for another receiver to go on with, unless it has got its name.
+// Close keeps an unfinished file for a later File to resume.
 func (r *File) Close() error {
-	_ = r.stop() // it may have ended
+	_ = r.stop() // it may be stopped already
 	var err error
 	if !r.gone && r.err == nil && fileservice.Blocks(r.version.Size) > 1 {
 		err = r.Commit()
@@ -253,22 +253,22 @@ func (r *File) Close() error {
 	return errors.Join(err, r.closeFiles())
 }
 
-// Discard is Close for what is of no use any more.
+// Discard is like Close, but removes an unfinished file.
 func (r *File) Discard() error {
-	_ = r.stop() // it may have ended
+	_ = r.stop() // it may be stopped already
 	r.commits.Lock()
 	defer r.commits.Unlock()
 	return errors.Join(r.drop(), r.closeFiles())
 }
 
-// drop removes both files. commits is held, and nobody writes.
+// drop removes .part and the journal. commits is held, and no write is under way.
 func (r *File) drop() error {
 	var err error
 	if !r.gone {
 		err = r.dir.Remove(r.names.part)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		err = nil // so is the directory, perhaps
+		err = nil // the directory may be removed, too
 	}
 	r.gone, r.pending = true, nil
 	return errors.Join(err, r.dropJournal())
@@ -277,7 +277,7 @@ func (r *File) drop() error {
 func (r *File) closeFiles() error {
 	var err error
 	if r.journal != nil {
-		err = r.journal.log.Close()
+		err = r.journal.Close()
 		r.journal = nil
 	}
 	if r.file != nil {

@@ -1,6 +1,7 @@
 package receive
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"path/filepath"
@@ -11,30 +12,30 @@ import (
 	"culvert/internal/publish"
 )
 
-// Small receives small files of one directory, each whole. One that replaces nothing has no name until it is
-// complete and durable, where the file system has that; any other gets a receiver of its own.
+// Small receives small files of one directory, each whole. If the file system supports it, a file that replaces nothing
+// has no name until it is complete and durable. Any other is received by a File.
 //
-//	add       file without a name ◀── bytes, time
-//	publish   sync of all ──▶ names ──▶ sync of the directory
+//	Add       file without a name ◀── bytes, time
+//	Publish   sync of all ──▶ names ──▶ sync of the directory
 type Small struct {
 	Dir     *publish.Dir
 	local   string // path of the directory
 	receive func(local string, version fileservice.Version) (*File, error)
 	unnamed *publish.Unnamed
-	named   bool // there are no files without names
-	Empty   bool // there was nothing in the directory
-	clean   bool // no earlier transfer has left anything in it
+	named   bool // the file system does not support files without names
+	Empty   bool // the directory was empty
+	clean   bool // the directory has no unfinished files
 	Files   []*smallFile
 }
 
-// firstNames is how many names of a directory are read to be spared three questions for each file. It bounds what
-// directories with many files cost, into which many calls go.
+// firstNames is the number of names read from a directory. A directory with fewer needs no lookups for each file; the
+// bound keeps large directories cheap.
 const firstNames = 256
 
-// NewSmall begins to receive files into an open directory, which is its own from then on. What receive opens is
-// for a file that cannot be without a name.
+// NewSmall begins to receive files into dir, which the result owns. It calls receive for files that must have a name.
 func NewSmall(
-	dir *publish.Dir, local string, publisher *publish.Publisher, receive func(string, fileservice.Version) (*File, error),
+	dir *publish.Dir, local string, publisher *publish.Publisher,
+	receive func(local string, version fileservice.Version) (*File, error),
 ) *Small {
 	s := &Small{Dir: dir, local: local, receive: receive, unnamed: publisher.NewUnnamed(dir)}
 	names, err := dir.FirstNames(firstNames)
@@ -44,7 +45,7 @@ func NewSmall(
 	return s
 }
 
-// receivedSmall is one of them. It has no name, or a receiver, or an error.
+// smallFile is one of the files. It has no name yet, or a receiver, or an error.
 type smallFile struct {
 	name        string
 	receiver    *File
@@ -53,7 +54,7 @@ type smallFile struct {
 	err         error
 }
 
-// Add takes a file that has been compared with its hash. Publish tells what is wrong with it.
+// Add adds a file that the caller has compared with its hash. Publish returns its error.
 func (s *Small) Add(file *fileservice.SmallFile, content []byte, sum fileservice.Sum) {
 	f := &smallFile{name: file.Name, sum: sum, permissions: file.Permissions.Perm()}
 	f.err = s.write(f, file, content)
@@ -75,7 +76,7 @@ func (s *Small) write(f *smallFile, file *fileservice.SmallFile, content []byte)
 	return f.receiver.WriteBlock(0, content, f.sum)
 }
 
-// isFree reports whether there is neither a file of the name nor what an earlier transfer has left of one.
+// isFree reports whether neither a file of the name nor an unfinished one exists.
 func (s *Small) isFree(name string) bool {
 	if s.Empty {
 		return !fileservice.IsReserved(name)
@@ -84,7 +85,7 @@ func (s *Small) isFree(name string) bool {
 	return errors.Is(err, fs.ErrNotExist) && s.IsUnbegun(name)
 }
 
-// IsUnbegun reports whether an earlier transfer has left nothing of a file.
+// IsUnbegun reports whether no unfinished file of the name exists.
 func (s *Small) IsUnbegun(name string) bool {
 	names, err := UnfinishedNames(name)
 	if err != nil || s.clean {
@@ -96,11 +97,7 @@ func (s *Small) IsUnbegun(name string) bool {
 }
 
 func (s *Small) writeUnnamed(file *fileservice.SmallFile, content []byte) error {
-	permissions := file.Permissions.Perm()
-	if permissions == 0 {
-		permissions = 0o600
-	}
-	created, err := s.Dir.CreateUnnamed(permissions)
+	created, err := s.Dir.CreateUnnamed(cmp.Or(file.Permissions.Perm(), 0o600))
 	if err != nil {
 		return err
 	}
@@ -115,8 +112,8 @@ func (s *Small) writeUnnamed(file *fileservice.SmallFile, content []byte) error 
 	return nil
 }
 
-// Publish gives all files their names. It tells what has come of each, and before that, by closed, that there are no
-// more descriptors of those without names.
+// Publish names all files and returns an error or nil for each. It calls closed when the files without names are
+// closed.
 func (s *Small) Publish(closed func()) []error {
 	var finishing sync.WaitGroup
 	for _, f := range s.Files {
@@ -145,7 +142,7 @@ func (s *Small) Publish(closed func()) []error {
 	return errs
 }
 
-// Close closes the directory, and gives up files that were not published.
+// Close closes the directory and drops files that were not published.
 func (s *Small) Close() error {
 	errs := []error{s.unnamed.Drop()}
 	for _, f := range s.Files {
@@ -157,7 +154,7 @@ func (s *Small) Close() error {
 	return errors.Join(append(errs, s.Dir.Close())...)
 }
 
-// ErrorAbout gives an error of a whole call the name of one of its files.
+// ErrorAbout returns err with its path replaced by name, the file of a call that it concerns.
 func ErrorAbout(err error, name string) error {
 	if path, is := errors.AsType[*fs.PathError](err); is {
 		return &fs.PathError{Op: path.Op, Path: name, Err: path.Err}
