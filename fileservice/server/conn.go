@@ -19,14 +19,14 @@ import (
 	"culvert/fileservice/internal/wire"
 )
 
-// connections counts and bounds the connections of a server. As the transport credentials of gRPC it sees each before
-// and after its handshake, and gives each call its connection.
+// connections counts and limits the connections of a server. It implements gRPC's transport credentials, to see each
+// connection before and after its handshake and to attach it to its calls.
 type connections struct {
 	config  *Config
 	start   time.Time
-	slots   *shares // of established
-	buffers share   // for messages that are sent
-	blocks  share   // for blocks that are received; without units if the server is not writable
+	slots   *shares // established connections
+	buffers share   // for messages to send
+	blocks  share   // for blocks received; zero if the server is not writable
 
 	mu          sync.Mutex
 	closed      bool
@@ -34,19 +34,19 @@ type connections struct {
 	established map[*peerConn]struct{}
 }
 
-// serverConn is one connection of a server. It is what gRPC knows of its security: nothing, since that is the
-// listener's.
+// peerConn is one connection of a server. It is also the AuthInfo of gRPC, without content: security is left to the
+// listener.
 type peerConn struct {
 	*traffic.Conn
 	owner     *connections
 	watch     *traffic.Watch // from its admission on
-	peer      peerKey        // from its admission on
-	buffers   share          // of the peer, as are blocks
+	peer      peerKey        // from its admission on, like buffers and blocks
+	buffers   share
 	blocks    share
-	calls     atomic.Int64 // under way
-	used      atomic.Int64 // when the last one has ended, in nanoseconds since the server was made
-	ended     atomic.Bool  // it was closed
-	gone      bool         // guarded by the lock of owner, as is admitted
+	calls     atomic.Int64 // calls under way
+	used      atomic.Int64 // end of the last call, in nanoseconds since start
+	ended     atomic.Bool  // Close was called
+	gone      bool         // guarded by the lock of owner, like admitted
 	admitted  bool
 	closeOnce sync.Once
 	closeErr  error
@@ -67,12 +67,12 @@ func (c *connections) init(config *Config) {
 	c.pending, c.established = map[*peerConn]struct{}{}, map[*peerConn]struct{}{}
 }
 
-// maxBlocks is how many blocks take the memory of MaxBuffers.
+// maxBlocks returns the number of blocks in the memory of MaxBuffers.
 func maxBlocks(config *Config) int {
 	return max(1, config.MaxBuffers*wire.MessageSize/fileservice.BlockSize)
 }
 
-// limitedListener hands out no more connections than may be in their handshake.
+// limitedListener limits the connections in their handshake.
 type limitedListener struct {
 	net.Listener
 	conns *connections
@@ -88,7 +88,7 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 			return conn, nil
 		}
 		l.conns.reject(inner, errTooMany)
-		_ = inner.Close() // nothing was written to it
+		_ = inner.Close() // no data was written
 	}
 }
 
@@ -109,19 +109,19 @@ func (c *connections) reject(conn net.Conn, err error) {
 	}
 }
 
-// closePending ends the handshakes, which gRPC would wait for when it stops.
+// closePending ends all handshakes, because gRPC waits for them when it stops.
 func (c *connections) closePending() {
 	c.mu.Lock()
 	c.closed = true
 	conns := slices.Collect(maps.Keys(c.pending))
 	c.mu.Unlock()
 	for _, conn := range conns {
-		_ = conn.Close() // its handshake fails, which is what is reported
+		_ = conn.Close() // its handshake reports an error
 	}
 }
 
-// closeEstablished closes all connections at once, since gRPC does so one after the other, and each may wait for its
-// client. It is called after closePending, so that there will be no others.
+// closeEstablished closes all connections concurrently; gRPC does so one by one, and each may wait for its client. It
+// is called after closePending, so no new connections follow.
 func (c *connections) closeEstablished() {
 	c.mu.Lock()
 	conns := slices.Collect(maps.Keys(c.established))
@@ -133,17 +133,16 @@ func (c *connections) closeEstablished() {
 	closing.Wait()
 }
 
-// cut closes a connection, and does not wait for its client for long.
+// cut closes a connection, and waits at most traffic.ClosePatience for its client.
 func (c *peerConn) cut() {
 	if inner, is := c.Conn.Conn.(interface{ NetConn() net.Conn }); is {
 		cut := time.AfterFunc(traffic.ClosePatience, func() { _ = inner.NetConn().Close() }) // which ends Close
 		defer cut.Stop()
 	}
-	_ = c.Close() // the server ends it whatever it says
+	_ = c.Close() // the connection is of no further use
 }
 
-// ServerHandshake does the handshake of a connection that has one, within the deadline that gRPC has set on it, and
-// admits it.
+// ServerHandshake performs the handshake of a connection, if it has one, and admits it.
 func (c *connections) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	conn := raw.(*peerConn)
 	if secure, is := conn.Conn.Conn.(interface{ HandshakeContext(context.Context) error }); is {
@@ -164,7 +163,7 @@ func (c *connections) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthI
 	return conn, conn, nil
 }
 
-// peerOf tells whose connection it is.
+// peerOf returns the peer of a connection.
 func peerOf(conn *peerConn) peerKey {
 	if known, is := conn.Conn.Conn.(interface{ Peer() string }); is && known.Peer() != "" {
 		return peerKey{fingerprint: known.Peer()}
@@ -201,7 +200,7 @@ func (c *connections) admit(conn *peerConn) error {
 	return nil
 }
 
-// watchSilence closes the connection when its client is gone: gRPC asks after pingAfter whether it is there.
+// watchSilence closes the connection if its client is gone, which does not answer gRPC's ping after traffic.PingAfter.
 func (c *peerConn) watchSilence() {
 	limit := traffic.PingAfter(c.owner.config.StallTimeout) + c.owner.config.StallTimeout
 	c.watch = traffic.NewWatch(c.cut)
@@ -211,27 +210,24 @@ func (c *peerConn) watchSilence() {
 	}})
 }
 
-// lingering says that a client may still be about to use what it has not named for a while: on a slow line its next
-// call waits behind others. That is so while the connection is there that the last call came on, and the peer sends
-// anything on any connection.
+// lingering tells whether a client may still use a draft or upload that no call has named for a while: on a slow line,
+// its next call waits behind others. It may, while the connection of the last call exists and the peer sends anything
+// on any connection.
 type lingering struct {
 	conn  *peerConn       // of the last call
 	since traffic.Silence // of the peer
-	looks int             // how often goesOn was asked
+	looks int             // number of calls of goesOn
 }
 
-// longestLinger is how many times the time until something is dropped it lingers at most. A client that has given it up
-// may be busy with other things for ever.
-const longestLinger = 10
+const (
+	longestLinger = 10 // multiple of the idle time after which lingering ends; the client may be busy otherwise forever
+	lingerParts   = 4  // calls of goesOn within the idle time
+)
 
-// lingerParts of the time until something is dropped is how often it is looked whether its client still sends.
-const lingerParts = 4
-
-// use notes that a call has named it.
+// use records a call on conn.
 func (l *lingering) use(conn *peerConn) { *l = lingering{conn: conn} }
 
-// goesOn reports whether the client has sent something since it was asked before. The first time it only begins to
-// count.
+// goesOn reports whether the client has sent any byte since the previous call. The first call only starts the count.
 func (l *lingering) goesOn() bool {
 	l.looks++
 	if l.conn.ended.Load() || l.looks > longestLinger*lingerParts {
@@ -242,7 +238,7 @@ func (l *lingering) goesOn() bool {
 	return first || l.since.Last != before
 }
 
-// receivedFrom returns how many bytes have come on the present connections of a peer.
+// receivedFrom returns the bytes received on the current connections of a peer.
 func (c *connections) receivedFrom(peer peerKey) (bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -255,7 +251,7 @@ func (c *connections) receivedFrom(peer peerKey) (bytes int64) {
 	return bytes
 }
 
-// forget gives the place of an established connection back, once. mu is held.
+// forget returns the place of an established connection, once. mu is held.
 func (c *connections) forget(conn *peerConn) {
 	if _, is := c.established[conn]; is {
 		delete(c.established, conn)
@@ -305,13 +301,13 @@ func (c *connections) longestIdle(used int64, mayGo func(*peerConn) bool) *peerC
 	return longest
 }
 
-// idleFraction of StallTimeout is how long a connection is without a call before it makes place for another one.
+// StallTimeout/idleFraction is how long a connection is without a call before another one may replace it.
 const idleFraction = 6
 
-// use notes that a connection was used until now.
+// use records the end of a call.
 func (c *peerConn) use() { c.used.Store(int64(time.Since(c.owner.start))) }
 
-// Close closes the connection once, and forgets it.
+// Close closes the connection, once, and removes it from its owner.
 func (c *peerConn) Close() error {
 	c.closeOnce.Do(func() {
 		c.ended.Store(true)
@@ -326,7 +322,7 @@ func (c *peerConn) Close() error {
 		o.mu.Unlock()
 		c.closeErr = c.Conn.Close()
 		if admitted && o.config.Observer.Disconnected != nil {
-			o.config.Observer.Disconnected(c.RemoteAddr()) // before another one has its place
+			o.config.Observer.Disconnected(c.RemoteAddr()) // before another connection gets its place
 		}
 		o.mu.Lock()
 		o.forget(c)
@@ -335,27 +331,27 @@ func (c *peerConn) Close() error {
 	return c.closeErr
 }
 
-// AuthType is for gRPC, which wants a name.
+// AuthType returns a name for gRPC.
 func (c *peerConn) AuthType() string { return "listener" }
 
-// connOf gives the connection of a call.
+// connOf returns the connection of a call.
 func connOf(ctx context.Context) *peerConn {
 	p, _ := peer.FromContext(ctx)
 	return p.AuthInfo.(*peerConn)
 }
 
-// ClientHandshake is never called: a server makes no connections.
+// ClientHandshake is never called, because a server does not dial.
 func (c *connections) ClientHandshake(context.Context, string, net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	return nil, nil, errors.ErrUnsupported
 }
 
-// Info says what the protocol is called.
+// Info returns the name of the protocol.
 func (c *connections) Info() credentials.ProtocolInfo {
 	return credentials.ProtocolInfo{SecurityProtocol: "listener"}
 }
 
-// Clone gives the same, because all connections of a server are counted together.
+// Clone returns c, because all connections of a server are counted together.
 func (c *connections) Clone() credentials.TransportCredentials { return c }
 
-// OverrideServerName does nothing: there are no names.
+// OverrideServerName does nothing, because servers have no names.
 func (c *connections) OverrideServerName(string) error { return nil }

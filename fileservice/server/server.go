@@ -23,7 +23,7 @@ import (
 	"culvert/internal/publish"
 )
 
-// The limits of a server where Config has 0.
+// Defaults of Config.
 const (
 	DefaultMaxConnections   = 128 // sixteen clients
 	DefaultMaxCalls         = 64
@@ -33,126 +33,124 @@ const (
 	DefaultIdleTimeout      = 15 * time.Minute
 )
 
-// Config says what a server serves, to whom it listens and how much it takes upon itself. The listener says who
-// may connect; a server believes that whoever connects may read.
+// Config configures a server. The listener decides who may connect, and Authorize may decide too; every accepted peer
+// may read.
 //
-// With n peers at work, each can have 1/(n+1) of what the limits allow. Connections are of one peer if they have a
-// method Peer() string, as those of package secureconn have, that returns the same text after the handshake, unless
-// that is "". Any other connection is a peer of its own.
+// With n active peers, each can use 1/(n+1) of a limit. Connections belong to one peer if they have a method Peer()
+// string, like those of package secureconn, and it returns the same text, not "", after the handshake. Any other
+// connection is a peer of its own.
 type Config struct {
-	// Root is the tree that is served. Nothing outside it is read or written, whatever links lead there. It is
-	// required, and the caller closes it after the server.
+	// Root is the tree to serve. It is required. The server reads and writes nothing outside it, wherever links lead.
+	// The caller closes it after the server.
 	Root *os.Root
 
 	// Writable lets clients write into the tree.
 	Writable bool
 
-	// MaxConnections is how many connections there may be at once, of which each peer has its share, and how many more
-	// may be in their handshake. For a further one, the connection that has been without a call for the longest time is
-	// closed, if that time is a sixth of StallTimeout; its client makes a new one when it needs it. If there is none,
-	// the new connection is closed at once, and its client goes on with the others that it has. A peer without any
-	// connection takes the place of one that another peer has beyond its share.
+	// MaxConnections limits the connections, which peers share, and also the handshakes under way. For a further one,
+	// the connection that has been without a call for the longest time is closed, if that time is a sixth of
+	// StallTimeout; its client connects again when it needs to. If there is none, the new connection is closed at once,
+	// and its client uses its other ones. A peer without a connection replaces one that another peer has beyond its
+	// share.
 	MaxConnections int
 
-	// MaxCalls is how many calls there may be at once on one connection. A call beyond that is refused.
+	// MaxCalls limits the concurrent calls on one connection. Further calls are refused.
 	MaxCalls int
 
-	// MaxBuffers is how many buffers of 256 KiB there are for data on its way to clients, in all connections together,
-	// and a writable server has as much for data that comes. Calls wait for one, and each peer has its share.
+	// MaxBuffers is the number of buffers of 256 KiB for data to send, which peers share. A writable server has as much
+	// memory for data it receives. Calls wait for a buffer.
 	MaxBuffers int
 
-	// HandshakeTimeout is how long a connection may take until it can be used.
+	// HandshakeTimeout limits the handshake of a connection.
 	HandshakeTimeout time.Duration
 
-	// StallTimeout is how long a call waits for a client that takes or sends no byte on its connection. Then the
-	// connection is closed. Any byte counts, so that a line may be slow.
+	// StallTimeout is how long a call waits for a client that accepts or sends no byte on its connection. Then the
+	// connection is closed. Any byte counts, so a line may be slow.
 	StallTimeout time.Duration
 
-	// IdleTimeout is how long a connection without calls is kept. The client makes a new one when it needs it.
+	// IdleTimeout is how long a connection without calls is kept. The client connects again when it needs to.
 	IdleTimeout time.Duration
 
 	// Reflection lets clients ask for the description of the protocol, as grpcurl does.
 	Reflection bool
 
-	// Authorize decides about each connection after its handshake. An error closes the connection, and
-	// Observer.Rejected hears of it. It is called concurrently, must not block, and may be nil: then every connection
-	// is accepted.
+	// Authorize is called for each connection after its handshake, concurrently, and must not block. An error closes
+	// the connection and is passed to Observer.Rejected. If Authorize is nil, every connection is accepted.
 	Authorize func(Peer) error
 
-	// Observer hears of what the server does.
+	// Observer is notified of connections and calls.
 	Observer Observer
 }
 
 // A Peer is the other end of a connection.
 type Peer struct {
-	// Fingerprint is what the method Peer of the connection returns after the handshake. A connection of package
-	// secureconn returns the fingerprint of the key that the other end has proved to hold. It is "" if there is no such
-	// method.
+	// Fingerprint is the result of the connection's method Peer after the handshake, or "" if it has none. Connections
+	// of package secureconn return the fingerprint of the key that the other end has proved to hold.
 	Fingerprint string
 
-	// Addr is the address at the other end.
+	// Addr is the address of the other end.
 	Addr net.Addr
 }
 
-// An Observer hears of what a server does, to count it. Functions that are nil are not called, the others by several
-// goroutines at once, which wait for them.
+// An Observer is notified of the events of a server. Its functions are called concurrently, and the server waits for
+// them. Nil functions are not called.
 type Observer struct {
-	// Connected and Disconnected hear of each connection, after its handshake and after its end.
+	// Connected and Disconnected are called for each connection, after its handshake and after its end.
 	Connected, Disconnected func(net.Addr)
 
-	// Rejected hears of connections that failed in their handshake or were too many.
+	// Rejected is called for connections that failed in their handshake, were not authorized, or were too many.
 	Rejected func(net.Addr, error)
 
-	// Called hears of each call, at its end, and of each request of ReadPieces as if it were one.
+	// Called is called at the end of each call, and of each request of ReadPieces as if it were a call.
 	Called func(Call)
 }
 
-// A Call is what an Observer hears of one call.
+// A Call describes one call for an Observer.
 type Call struct {
-	// Method is its name in fileservice.proto, such as Read.
+	// Method is the name in fileservice.proto, such as Read.
 	Method string
 
-	// Peer is the address of the caller, and Fingerprint is that of its key; see [Peer].
+	// Peer is the address of the caller, and Fingerprint its fingerprint; see [Peer].
 	Peer        net.Addr
 	Fingerprint string
 
-	// Path is the file, or the directory of several, or "" if what the client named is not a path.
+	// Path is the file, or the directory of several files, or "" if the client did not name a valid path.
 	Path string
 
-	// BytesRead and BytesWritten are of the content of the file.
+	// BytesRead and BytesWritten count file content.
 	BytesRead, BytesWritten int64
 
-	// Start is when it came, and Duration how long it took.
+	// Start is when the call began, and Duration how long it took.
 	Start    time.Time
 	Duration time.Duration
 
-	// Err is nil if it succeeded.
+	// Err is nil if the call succeeded.
 	Err error
 }
 
-// A Server serves a tree of files over the connections of any number of listeners. All its methods may be called at
-// once.
+// A Server serves a tree of files to the connections of any number of listeners. Its methods are safe for concurrent
+// use.
 type Server struct {
 	config  Config
 	grpc    *grpc.Server
 	uploads uploads
 	drafts  drafts
-	smalls  *shares // of calls that write small files
+	smalls  *shares // calls that write small files
 	conns   connections
-	left    sync.WaitGroup // of what removes drafts that were left
+	left    sync.WaitGroup // runs removeAllLeft
 	health  *health.Server
 	done    chan struct{}
 	stop    sync.Once
 }
 
-// service has the methods of fileservice.proto. Only gRPC calls them.
+// service has the methods of fileservice.proto, which only gRPC calls.
 type service struct {
 	pb.UnimplementedFileServiceServer
 	*Server
 }
 
-// NewServer makes a server. It takes no connections until Serve. A writable server begins to remove the drafts that an
-// earlier one has left in the tree, and goes on until it has seen the whole tree.
+// New returns a server that accepts no connections before Serve. If it is writable, it removes the drafts that killed
+// servers have left anywhere in the tree, in the background.
 func New(config Config) (*Server, error) {
 	if config.Root == nil {
 		return nil, errors.New("fileservice: a server needs a root")
@@ -208,21 +206,20 @@ func New(config Config) (*Server, error) {
 	return s, nil
 }
 
-// The windows say how much data may be under way to one end on one connection and on one of its calls. gRPC adapts
-// them otherwise, which takes round trips, and stops at 16 MiB. A client reads; a server takes data only if it is
-// writable, and gives what a request needs else. What bounds memory is the window of a call: gRPC takes from the
-// connection whatever the calls have done with what came before.
+// The windows bound the data in transit on a connection and on each of its calls. gRPC's own adaptation takes round
+// trips, and stops at 16 MiB. A server that is not writable needs only a window for requests. The window of a call
+// bounds memory: gRPC reads the connection whether or not calls have consumed earlier data.
 const (
 	writeWindow    = 2 << 20
 	requestWindow  = 64 << 10
 	sendBufferSize = 512 << 10
 )
 
-// handlerWorkers are goroutines that stay for the next call. A new one has to grow its stack each time, which was a
-// sixth of the time of a small call. Where all are taken, calls get goroutines of their own.
+// handlerWorkers is the number of goroutines that gRPC reuses for calls. A new goroutine must grow its stack, a sixth
+// of the time of a small call. If all are busy, calls get new goroutines.
 const handlerWorkers = 8
 
-// maxRequest returns the size of the longest message that the server accepts.
+// maxRequest returns the size of the largest message that the server accepts.
 func (s *Server) maxRequest() int {
 	if s.config.Writable {
 		return wire.MaxMessage
@@ -262,8 +259,8 @@ func (s *Server) options() []grpc.ServerOption {
 	}
 }
 
-// Serve takes connections from the listener until Shutdown or Close, and gives nil then. Otherwise it gives the error
-// of Accept. It closes the listener.
+// Serve accepts connections from the listener until Shutdown or Close, and then returns nil. Otherwise it returns the
+// error of Accept. It closes the listener.
 func (s *Server) Serve(listener net.Listener) error {
 	err := s.grpc.Serve(&limitedListener{Listener: listener, conns: &s.conns})
 	select {
@@ -274,8 +271,8 @@ func (s *Server) Serve(listener net.Listener) error {
 	}
 }
 
-// Shutdown takes no more connections and no more calls, waits for those under way, and ends. If the context ends
-// before, it ends as Close does and gives the cause. What was uploaded in part can be resumed from another server.
+// Shutdown refuses new connections and calls, waits for the calls under way, and closes the server. If ctx ends first,
+// it closes the server like Close, and returns the cause. Partial uploads can be resumed from another server.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.stop.Do(s.end)
 	s.conns.closePending()
@@ -289,7 +286,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return errors.Join(err, s.drafts.closeAll(), s.uploads.closeAll())
 }
 
-// Close ends all calls and connections, and waits until they have ended.
+// Close ends all calls and connections, and waits for their end.
 func (s *Server) Close() error {
 	s.stop.Do(s.end)
 	s.conns.closePending()
@@ -298,7 +295,7 @@ func (s *Server) Close() error {
 	return errors.Join(s.drafts.closeAll(), s.uploads.closeAll())
 }
 
-// end tells those who ask for the server's health that it stops.
+// end reports through the health service that the server stops.
 func (s *Server) end() {
 	close(s.done)
 	s.health.Shutdown()

@@ -258,7 +258,8 @@ func TestUploadsThatLie(t *testing.T) {
 		return &pb.WriteRequest{Data: data, Hash: hash}
 	}
 	type messages = []*pb.WriteRequest
-	full, last := filetest.SumOf(make([]byte, fileservice.BlockSize), 0, version.GetSize()), filetest.SumOf(rest, 1, version.GetSize())
+	full := filetest.SumOf(make([]byte, fileservice.BlockSize), 0, version.GetSize())
+	last := filetest.SumOf(rest, 1, version.GetSize())
 	for what, c := range map[string]struct {
 		want codes.Code
 		sent messages

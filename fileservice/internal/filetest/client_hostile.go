@@ -11,7 +11,7 @@ import (
 	pb "culvert/fileservice/internal/fileservicepb"
 )
 
-// Liar is a server that answers as a test wants it to.
+// Liar is a server that answers as a test tells it to. Its methods call the functions.
 type Liar struct {
 	pb.UnimplementedFileServiceServer
 	OnStat   func() (*pb.Entry, error)
@@ -61,12 +61,13 @@ func (l *Liar) Write(stream grpc.ClientStreamingServer[pb.WriteRequest, pb.Write
 	return stream.SendAndClose(response)
 }
 
-// Lie serves a liar, with the codec that gRPC brings along, and gives a client of it.
+// Lie serves l with gRPC's own codec, and returns a client of it.
 func Lie(t *testing.T, l pb.FileServiceServer) *client.Client {
 	t.Helper()
 	return Connect(t, client.Config{Dial: Dialer(LieAt(t, l)), MaxEntries: 1000})
 }
 
+// LieAt serves l until the end of the test.
 func LieAt(t *testing.T, l pb.FileServiceServer) (address string) {
 	t.Helper()
 	server := grpc.NewServer(grpc.MaxSendMsgSize(64<<20), grpc.MaxRecvMsgSize(64<<20))
@@ -83,10 +84,12 @@ func LieAt(t *testing.T, l pb.FileServiceServer) (address string) {
 	return listener.Addr().String()
 }
 
+// Entry returns the entry of a regular file.
 func Entry(name string, size int64) *pb.Entry {
 	return &pb.Entry{Name: name, Mode: 0o100644, Version: &pb.Version{Size: size}}
 }
 
+// SumOf returns the hash of a block as a slice.
 func SumOf(block []byte, number, fileSize int64) []byte {
 	sum := fileservice.SumBlock(block, number, fileSize)
 	return sum[:]

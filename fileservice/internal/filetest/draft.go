@@ -20,12 +20,12 @@ func OpenDraft(t testing.TB, remote *client.Client, name string, flag int) *clie
 	return file.(*client.WritableFile)
 }
 
-// Publish gives a file that name and closes it.
+// Publish publishes a file under name and closes it.
 func Publish(file *client.WritableFile, name string) error {
 	return errors.Join(file.Publish(name, true), file.Close())
 }
 
-// is fails if the directory does not have just these files, by their names.
+// SeeFiles fails the test if dir does not contain exactly the files in want.
 func SeeFiles(t testing.TB, dir string, want map[string][]byte) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -44,6 +44,7 @@ func SeeFiles(t testing.TB, dir string, want map[string][]byte) {
 	}
 }
 
+// ContentOf reads a file.
 func ContentOf(t testing.TB, dir, name string) []byte {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(dir, name))

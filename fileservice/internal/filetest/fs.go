@@ -16,22 +16,24 @@ import (
 	"culvert/fileservice/server"
 )
 
-// ShortTimeout is for connections on which nothing comes any more: tests wait for its end, and a slow machine answers
-// within it what is not held up.
+// ShortTimeout is the timeout for connections that a test stalls. Tests wait for its end, and a slow machine answers
+// other calls within it.
 const ShortTimeout = 2 * time.Second
 
-// Serve serves a directory on the loopback interface and gives a client of it.
+// Serve serves a directory on the loopback interface, and returns a client of it.
 func Serve(t testing.TB, dir string, change func(*server.Config)) *client.Client {
 	t.Helper()
 	address := Listen(t, dir, change)
 	return Connect(t, client.Config{Dial: Dialer(address)})
 }
 
+// Listen serves a directory until the end of the test, and returns the address.
 func Listen(t testing.TB, dir string, change func(*server.Config)) string {
 	t.Helper()
 	return ListenOn(t, ListenLocally(t), dir, change)
 }
 
+// ListenLocally listens on a free port of the loopback interface.
 func ListenLocally(t testing.TB) net.Listener {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -41,7 +43,7 @@ func ListenLocally(t testing.TB) net.Listener {
 	return listener
 }
 
-// StartServer serves on a listener. The test ends that, and then takes what Serve has given.
+// StartServer serves on a listener. The test closes the server, and then receives the result of Serve.
 func StartServer(t testing.TB, listener net.Listener, config server.Config) (srv *server.Server, served <-chan error) {
 	t.Helper()
 	srv, err := server.New(config)
@@ -53,7 +55,7 @@ func StartServer(t testing.TB, listener net.Listener, config server.Config) (srv
 	return srv, given
 }
 
-// ListenOn serves a directory until the end of the test.
+// ListenOn is like Listen, on a listener.
 func ListenOn(t testing.TB, listener net.Listener, dir string, change func(*server.Config)) string {
 	t.Helper()
 	root, err := os.OpenRoot(dir)
@@ -79,12 +81,14 @@ func ListenOn(t testing.TB, listener net.Listener, dir string, change func(*serv
 	return listener.Addr().String()
 }
 
+// Dialer returns a function that connects to address.
 func Dialer(address string) func(context.Context) (net.Conn, error) {
 	return func(ctx context.Context) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	}
 }
 
+// Connect returns a client until the end of the test.
 func Connect(t testing.TB, config client.Config) *client.Client {
 	t.Helper()
 	client, err := client.New(config)
@@ -99,7 +103,7 @@ func Connect(t testing.TB, config client.Config) *client.Client {
 	return client
 }
 
-// Tree makes a directory with some files and gives their names.
+// Tree creates a directory with random files, given their sizes, and returns their names.
 func Tree(t testing.TB, files map[string]int) (dir string, names []string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -113,7 +117,7 @@ func Tree(t testing.TB, files map[string]int) (dir string, names []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = io.CopyN(file, random, int64(size)) // the largest is too much for memory
+		_, err = io.CopyN(file, random, int64(size)) // the largest exceeds memory
 		if err := errors.Join(err, file.Close()); err != nil {
 			t.Fatal(err)
 		}

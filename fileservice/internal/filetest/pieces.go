@@ -9,6 +9,7 @@ import (
 	pb "culvert/fileservice/internal/fileservicepb"
 )
 
+// ReadPieces calls OnPieces for each request, until it returns nil.
 func (l *Liar) ReadPieces(stream grpc.BidiStreamingServer[pb.ReadPiecesRequest, pb.ReadPiecesResponse]) error {
 	for {
 		request, err := stream.Recv()

@@ -1,6 +1,7 @@
 package filetest
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -14,6 +15,7 @@ import (
 	"culvert/fileservice"
 )
 
+// OpenRoot opens a directory until the end of the test.
 func OpenRoot(t testing.TB, dir string) *os.Root {
 	t.Helper()
 	root, err := os.OpenRoot(dir)
@@ -36,6 +38,7 @@ func SeeSame(t testing.TB, want, got string) {
 	}
 }
 
+// Contents returns a line for each file of a tree: name, type or size, time and hash.
 func Contents(t testing.TB, dir string) (lines []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -54,10 +57,9 @@ func Contents(t testing.TB, dir string) (lines []string) {
 		if err != nil {
 			return err
 		}
-		defer file.Close()
 		hash := blake3.New(32, nil)
 		size, err := io.Copy(hash, file)
-		if err != nil {
+		if err = errors.Join(err, file.Close()); err != nil {
 			return err
 		}
 		info, err := entry.Info()

@@ -8,6 +8,7 @@ import (
 	"culvert/secureconn"
 )
 
+// NewKey returns a new key and its fingerprint.
 func NewKey(t testing.TB) (ed25519.PrivateKey, string) {
 	t.Helper()
 	public, private, err := ed25519.GenerateKey(nil)

@@ -9,13 +9,13 @@ import (
 	pb "culvert/fileservice/internal/fileservicepb"
 )
 
-// Raw makes a client that says what it likes.
+// Raw returns a client of the protocol without the checks of package client.
 func Raw(t testing.TB, address string) pb.FileServiceClient {
 	t.Helper()
 	return pb.NewFileServiceClient(RawConn(t, address))
 }
 
-// RawConn connects to a server by gRPC alone. The test closes it.
+// RawConn connects to a server with gRPC alone, until the end of the test.
 func RawConn(t testing.TB, address string) *grpc.ClientConn {
 	t.Helper()
 	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()))

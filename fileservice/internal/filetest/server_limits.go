@@ -12,12 +12,13 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// frames is a client that speaks HTTP/2 frame by frame, and keeps none of its rules unless a test does.
+// frames is an HTTP/2 client that sends single frames. It keeps no rules of the protocol by itself.
 type frames struct {
 	*http2.Framer
 	Conn net.Conn
 }
 
+// Speak connects to a server and begins HTTP/2.
 func Speak(t testing.TB, address string) *frames {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
@@ -54,7 +55,7 @@ func (f *frames) Open(stream uint32, method string) error {
 	return f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: block.Bytes(), EndHeaders: true})
 }
 
-// Request makes what goes before the end of a call: a message with its length.
+// Request encodes a message with its length, as gRPC does.
 func Request(message proto.Message) []byte {
 	body, _ := proto.Marshal(message)
 	head := make([]byte, 5, 5+len(body))

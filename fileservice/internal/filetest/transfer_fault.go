@@ -15,7 +15,7 @@ import (
 	"culvert/secureconn"
 )
 
-// Ailing is a connection that gets a fault after so many bytes have come or gone.
+// Ailing is a connection that gets a fault after a number of bytes, received or sent.
 type Ailing struct {
 	net.Conn
 	left  *atomic.Int64
@@ -25,10 +25,10 @@ type Ailing struct {
 	held []byte // that come after what is written next
 }
 
-// fault is what happens to a connection, once. The bytes are those from there on, which are being read or written.
+// fault is applied once. p has the bytes after the limit that are being read or written.
 type fault func(a *Ailing, p []byte) error
 
-// errHeld says that bytes are written later.
+// errHeld: the bytes are written later.
 var errHeld = errors.New("held")
 
 func (a *Ailing) pass(p []byte) error {
@@ -40,7 +40,7 @@ func (a *Ailing) pass(p []byte) error {
 	return nil
 }
 
-// slowRead is how much a slow connection gives every millisecond.
+// slowRead is the number of bytes that a slow connection passes per millisecond.
 const slowRead = 32 << 10
 
 func (a *Ailing) Read(p []byte) (int, error) {
@@ -86,11 +86,12 @@ func (a *Ailing) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// TransferFaults returns all faults by name.
 func TransferFaults() map[string]fault {
 	return map[string]fault{
 		"cut": func(a *Ailing, _ []byte) error { return errors.Join(net.ErrClosed, a.Conn.Close()) },
 		"stall": func(a *Ailing, _ []byte) error {
-			// Nothing comes any more until the connection is given up.
+			// The connection delivers nothing until it is closed.
 			_, err := io.Copy(io.Discard, a.Conn)
 			return errors.Join(net.ErrClosed, err)
 		},
@@ -115,10 +116,10 @@ func TransferFaults() map[string]fault {
 	}
 }
 
-// Soon is when a connection that stalls is given up.
+// Soon is the timeout for connections that stall.
 const Soon = 500 * time.Millisecond
 
-// Ail gives a client whose connections get a fault after so many bytes, once. They are encrypted if peer is not nil.
+// Ail returns a client whose connections get a fault after offset bytes, once. They are encrypted if peer is not nil.
 func Ail(
 	t *testing.T, address string, peer *secureconn.Config, connections int, timeout time.Duration, offset int64,
 	fault fault,
@@ -146,8 +147,10 @@ func Ail(
 	})
 }
 
+// TransferFunc is transfer.Pull or transfer.Push.
 type TransferFunc func(context.Context, *client.Client, transfer.Config) (transfer.Result, error)
 
+// Transfers returns both by name.
 func Transfers() map[string]TransferFunc {
 	return map[string]TransferFunc{"pull": transfer.Pull, "push": transfer.Push}
 }

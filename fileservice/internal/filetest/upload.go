@@ -4,4 +4,5 @@ import (
 	"culvert/fileservice/server"
 )
 
+// Writable makes a server writable.
 func Writable(c *server.Config) { c.Writable = true }

@@ -72,7 +72,8 @@ func receiveOneSmall(t *testing.T, root *os.Root, s sample, name string) error {
 	small := NewSmall(dir, ".", publisher, func(local string, version fileservice.Version) (*File, error) {
 		return Open(root, publisher, local, version, false)
 	})
-	small.Add(&fileservice.SmallFile{Name: name, Version: s.version, Permissions: 0o600}, s.content, fileservice.SumFile(s.content))
+	file := &fileservice.SmallFile{Name: name, Version: s.version, Permissions: 0o600}
+	small.Add(file, s.content, fileservice.SumFile(s.content))
 	errs := small.Publish(nil)
 	return errors.Join(append(errs, small.Close())...)
 }
