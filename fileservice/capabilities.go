@@ -28,7 +28,7 @@ type Capabilities struct {
 func (c Capabilities) Check() error {
 	switch {
 	case c.Version != ProtocolVersion:
-		return fmt.Errorf("fileservice: the server uses version %d of the protocol: %w", c.Version, errors.ErrUnsupported)
+		return fmt.Errorf("fileservice: the server uses protocol version %d: %w", c.Version, errors.ErrUnsupported)
 	case c.Hash != HashName:
 		return fmt.Errorf("fileservice: the server uses the hash %q: %w", c.Hash, errors.ErrUnsupported)
 	case c.BlockSize != BlockSize:

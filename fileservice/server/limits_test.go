@@ -278,7 +278,8 @@ func TestShutdown(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		ended := make(chan error, 1)
 		enough := errors.New("enough")
-		err = client.ReadBlocks(t.Context(), "file", fileservice.VersionOf(info), 0, 32, make([]byte, fileservice.BlockSize),
+		buffer := make([]byte, fileservice.BlockSize)
+		err = client.ReadBlocks(t.Context(), "file", fileservice.VersionOf(info), 0, 32, buffer,
 			func(block int64, _ []byte, _ fileservice.Sum) error {
 				if block == 0 {
 					go func() { ended <- server.Shutdown(ctx) }()
@@ -359,7 +360,8 @@ func TestChange(t *testing.T) {
 		if _, err := opened.(io.ReaderAt).ReadAt(make([]byte, 100), 0); !errors.Is(err, want) {
 			t.Errorf("%s: ReadAt: %v", what, err)
 		}
-		err = client.ReadBlocks(t.Context(), "file", fileservice.VersionOf(info), 0, 20, make([]byte, fileservice.BlockSize),
+		buffer := make([]byte, fileservice.BlockSize)
+		err = client.ReadBlocks(t.Context(), "file", fileservice.VersionOf(info), 0, 20, buffer,
 			func(int64, []byte, fileservice.Sum) error { return nil })
 		if !errors.Is(err, want) {
 			t.Errorf("%s: ReadBlocks: %v", what, err)

@@ -25,22 +25,27 @@ type Liar struct {
 	OnWrite  func(receive func() (*pb.WriteRequest, error)) (*pb.WriteResponse, error)
 }
 
+// Stat returns the result of OnStat.
 func (l *Liar) Stat(context.Context, *pb.StatRequest) (*pb.Entry, error) {
 	return l.OnStat()
 }
 
+// Open returns the result of OnOpen.
 func (l *Liar) Open(context.Context, *pb.OpenRequest) (*pb.OpenResponse, error) {
 	return l.OnOpen(), nil
 }
 
+// ReadLink returns the result of OnLink.
 func (l *Liar) ReadLink(context.Context, *pb.ReadLinkRequest) (*pb.ReadLinkResponse, error) {
 	return &pb.ReadLinkResponse{Target: l.OnLink()}, nil
 }
 
+// Space returns the result of OnSpace.
 func (l *Liar) Space(context.Context, *pb.SpaceRequest) (*pb.SpaceResponse, error) {
 	return l.OnSpace(), nil
 }
 
+// List returns the result of OnList.
 func (l *Liar) List(_ *pb.ListRequest, stream grpc.ServerStreamingServer[pb.ListResponse]) error {
 	return l.OnList(stream.Send)
 }
@@ -49,6 +54,7 @@ func (l *Liar) Read(request *pb.ReadRequest, stream grpc.ServerStreamingServer[p
 	return l.OnRead(request, stream.Send)
 }
 
+// QueryWriteStatus returns the result of OnQuery.
 func (l *Liar) QueryWriteStatus(context.Context, *pb.QueryWriteStatusRequest) (*pb.QueryWriteStatusResponse, error) {
 	return l.OnQuery(), nil
 }

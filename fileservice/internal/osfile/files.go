@@ -12,7 +12,7 @@ import (
 	"culvert/internal/publish"
 )
 
-// ErrExchanged: the name of an unfinished file leads to another file.
+// ErrExchanged means that the name of an unfinished file leads to another file.
 var ErrExchanged = errors.New("fileservice: another program has replaced the unfinished file")
 
 // CheckName fails if name is no longer the name of the open file.

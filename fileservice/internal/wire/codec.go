@@ -24,6 +24,7 @@ const MaxMessage = MessageSize + 128<<10
 // maxFields bounds the fields other than the data in a message with data: 64 small files have names of 255 bytes.
 const maxFields = 32 << 10
 
+// Sizes and counts that the protocol limits.
 const (
 	MaxPiece    = 64 << 10 // bytes of a range in ReadPieces
 	MaxPieces   = 64       // ranges in one request of ReadPieces

@@ -61,7 +61,10 @@ func FuzzIncoming(f *testing.F) {
 		{},
 		{Data: []byte("hello")},
 		{Data: make([]byte, 300), Hash: sum[:]},
-		{Data: []byte("x"), Path: "a", FirstBlock: -1, Version: VersionMessage(fileservice.Version{Size: 1, Tag: 1 << 63})},
+		{
+			Data: []byte("x"), Path: "a", FirstBlock: -1,
+			Version: VersionMessage(fileservice.Version{Size: 1, Tag: 1 << 63}),
+		},
 		{Hash: []byte("short")},
 	} {
 		p, err := proto.Marshal(m)
