@@ -22,7 +22,7 @@ import (
 const plainSQL = `SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO'; SET LOCAL IntervalStyle = 'postgres';
 SET LOCAL extra_float_digits = 3; SET LOCAL bytea_output = 'hex'; SET LOCAL quote_all_identifiers = off;`
 
-// oddSQL returns a database settings under which it prints values, and reads them, in other ways.
+// oddSQL sets options of a database under which it prints values, and reads them, in other ways.
 const oddSQL = `
 ALTER DATABASE %[1]s SET TimeZone = 'Australia/Lord_Howe'; ALTER DATABASE %[1]s SET DateStyle = 'SQL, DMY';
 ALTER DATABASE %[1]s SET IntervalStyle = 'sql_standard'; ALTER DATABASE %[1]s SET extra_float_digits = -10;

@@ -84,7 +84,7 @@ func (network) ip(t *testing.T, format string, args ...any) {
 	}
 }
 
-// raise returns both ends of the cable their addresses.
+// raise assigns addresses to both ends of the cable.
 func (n network) raise(t *testing.T) {
 	t.Helper()
 	for name, address := range map[string]string{n.here: "10.0.0.7/24", n.there: "10.0.0.8/24"} {
