@@ -24,7 +24,7 @@ func TestSilence(t *testing.T) {
 			if got := s.See(step.number); got != step.want {
 				t.Errorf("the silence at %d is %v, want %v", step.number, got, step.want)
 			}
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 		}
 	})
 }
