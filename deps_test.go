@@ -26,7 +26,10 @@ var floors = [][]string{
 	{"source", "format"},
 	{"export"},
 	{"fileservice", "fusefs", "internal/plainfs"},
-	{"internal/ui", "internal/cli", "cmd"},
+	{"internal/ui", "internal/cli/help"},
+	{"internal/cli/command", "internal/cli/connect", "internal/cli/argument"},
+	{"internal/cli/serve", "internal/cli/remote", "internal/cli/logs", "internal/cli/demo"},
+	{"internal/cli", "cmd"},
 }
 
 // neighbours are the imports within a floor, besides those of a parent by its child, and those of a package that is
@@ -36,7 +39,10 @@ var neighbours = []struct{ from, to, reason string }{
 	{"format", "source", "a format writes the batches of a source"},
 	{"source/gormdb", "source/sqldb", "GORM gives its rows as those of database/sql"},
 	{"fileservice/transfer", "fileservice/client", "a transfer calls the server through it"},
-	{"internal/cli", "internal/ui", "a verb speaks to people through it"},
+	{"internal/cli/connect", "internal/cli/command", "the flags of a connection read keys"},
+	{"internal/cli/argument", "internal/cli/command", "its errors have hints, and a command has standard input"},
+	{"internal/cli/argument", "internal/cli/connect", "an argument may name a file of a server"},
+	{"internal/cli/demo", "internal/cli/remote", "the demo reads the report of the mount that it starts"},
 	{"cmd/culvert", "internal/cli", "the program is a main function around it"},
 }
 
@@ -53,17 +59,23 @@ var dependencies = []struct {
 	packages []string
 }{
 	{"c2sp.org/CCTV/age", nil},
-	{"filippo.io/age", []string{"agefile", "internal/keyfile", "internal/plainfs", "export", "internal/cli"}},
+	{"filippo.io/age", []string{
+		"agefile", "internal/keyfile", "internal/plainfs", "export", "internal/cli", "internal/cli/argument",
+		"internal/cli/command", "internal/cli/connect", "internal/cli/demo",
+	}},
 	{"github.com/agnivade/levenshtein", []string{"internal/ui"}},
 	{"github.com/go-sql-driver/mysql", []string{"source/mysql"}},
 	{"github.com/hanwen/go-fuse/v2", []string{"fusefs"}},
 	{"github.com/jackc/pgx/v5", []string{"source/postgres"}},
 	{"github.com/klauspost/compress", []string{"internal/compress"}},
-	{"github.com/ncruces/go-sqlite3", []string{"source/sqlite", "internal/cli"}},
-	{"github.com/prometheus/client_golang", []string{"internal/cli"}},
+	{"github.com/ncruces/go-sqlite3", []string{"source/sqlite", "internal/cli", "internal/cli/demo"}},
+	{"github.com/prometheus/client_golang", []string{"internal/cli/serve"}},
 	{"github.com/rogpeppe/go-internal", nil},
-	{"github.com/spf13/cobra", []string{"internal/cli"}},
-	{"github.com/spf13/pflag", []string{"internal/cli"}},
+	{"github.com/spf13/cobra", []string{
+		"internal/cli", "internal/cli/argument", "internal/cli/command", "internal/cli/connect", "internal/cli/demo",
+		"internal/cli/help", "internal/cli/logs", "internal/cli/remote", "internal/cli/serve",
+	}},
+	{"github.com/spf13/pflag", []string{"internal/cli", "internal/cli/help"}},
 	{"github.com/vbauerster/mpb/v8", []string{"internal/ui"}},
 	{"go.uber.org/goleak", nil},
 	{"golang.org/x/crypto", []string{"agefile", "internal/keyfile", "secureconn"}},

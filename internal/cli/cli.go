@@ -1,56 +1,34 @@
-// Package cli is the command line of Culvert: one file for each verb, and what the verbs share.
+// Package cli is the command line of Culvert: the root, and the verbs on files, each in a file of its own. The other
+// verbs are in the packages serve, remote, logs and demo below this one. What all verbs share is in command, connect,
+// argument and help.
 //
 // [Main] is all that the program needs. It builds the verbs, runs the one that is asked for, and turns what comes of it
-// into messages and an exit code. The steps of a run are
-//
-//	arguments ──▶ verb ──▶ perform ──▶ report ──▶ exit code
-//	 (cobra)    its flags   progress    text or    (exit.go)
-//	                        and work    JSON
-//
-// Files are in places: see location.go.
+// into messages and an exit code.
 package cli
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
 	"os/signal"
 	"runtime/debug"
 	"slices"
-	"sync/atomic"
 	"syscall"
 	"time"
 
+	"culvert/internal/cli/command"
 	"culvert/internal/ui"
 )
-
-// app is one run of the program.
-type app struct {
-	stdin   io.Reader
-	stdout  io.Writer
-	stderr  io.Writer
-	console *ui.Console
-	secrets secrets
-
-	stdinUse string // what standard input is read as, once something reads it
-
-	reloads  atomic.Bool  // SIGHUP is a request to the command, unless its terminal was closed
-	patience atomic.Int64 // how much more than graceful the command may take to end, in nanoseconds
-}
 
 // graceful is the time that a command has to end by itself after a signal. It is enough to tell a database to stop, and
 // short enough for somebody who waits.
 const graceful = time.Second
 
-// errInterrupted is why a command ends when a signal asks for it.
-var errInterrupted = errors.New("interrupted")
-
 // Main runs the command line with the given arguments, which do not include the name of the program, and gives the exit
 // code. It is to be called once in a process, since it handles signals.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, console: ui.NewConsole(stderr)}
-	a.console.Redact = a.secrets.redact
+	a := &command.App{Stdin: stdin, Stdout: stdout, Stderr: stderr, Console: ui.NewConsole(stderr)}
+	a.Console.Redact = a.Secrets.Redact
 	if os.Getenv("GOGC") == "" {
 		// The buffers of a command are made once and used again, and little else is allocated. To collect that early
 		// costs nothing, and keeps the peak of memory close to what is in use.
@@ -60,16 +38,16 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, forced, stop := interruptible(context.Background(), a)
 	defer stop()
 	done := make(chan error, 1)
-	go func() { done <- a.execute(ctx, args) }()
+	go func() { done <- execute(ctx, a, args) }()
 
 	var err error
 	select {
 	case err = <-done:
 	case <-forced:
 		// The command is stuck, perhaps in a read of standard input. Its unfinished files went with its context.
-		err = errInterrupted
+		err = command.ErrInterrupted
 	}
-	return a.fail(err, wantsJSON(args))
+	return a.Fail(err, wantsJSON(args))
 }
 
 // sameRequest is how long further signals are taken for the first one: timeout(1) sends it to the process and then to
@@ -79,7 +57,7 @@ const sameRequest = 100 * time.Millisecond
 // interruptible returns a context that ends at the first signal to stop, and a channel that is closed at the second
 // one, or when the time to end gracefully has passed. When it stops, further signals have no effect: what is left is to
 // exit, with the code of what was done. Signals that the process was told to ignore, as by nohup, stay ignored.
-func interruptible(parent context.Context, a *app) (ctx context.Context, forced <-chan struct{}, stop func()) {
+func interruptible(parent context.Context, a *command.App) (ctx context.Context, forced <-chan struct{}, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
@@ -88,9 +66,9 @@ func interruptible(parent context.Context, a *app) (ctx context.Context, forced 
 		}
 	}
 	force := make(chan struct{})
-	onTerminal := ui.IsTerminal(a.stderr)
+	onTerminal := ui.IsTerminal(a.Stderr)
 	ends := func(s os.Signal) bool {
-		return s != syscall.SIGHUP || !a.reloads.Load() || onTerminal && !ui.IsTerminal(a.stderr)
+		return s != syscall.SIGHUP || !a.Reloads.Load() || onTerminal && !ui.IsTerminal(a.Stderr)
 	}
 	go func() {
 		for ended := false; !ended; {
@@ -102,8 +80,8 @@ func interruptible(parent context.Context, a *app) (ctx context.Context, forced 
 			}
 		}
 		first := time.Now()
-		cancel(errInterrupted)
-		over := time.After(graceful + time.Duration(a.patience.Load()))
+		cancel(command.ErrInterrupted)
+		over := time.After(graceful + time.Duration(a.Patience.Load()))
 		for again := false; !again; {
 			select {
 			case s := <-signals:
@@ -118,24 +96,25 @@ func interruptible(parent context.Context, a *app) (ctx context.Context, forced 
 }
 
 // execute runs the verb.
-func (a *app) execute(ctx context.Context, args []string) error {
-	root := a.newRoot()
+func execute(ctx context.Context, a *command.App, args []string) error {
+	root := newRoot(a)
 	root.SetArgs(args)
-	root.SetIn(a.stdin)
-	out := &countingWriter{w: stream{a.stdout}} // for help: cobra drops the errors of writing it
+	root.SetIn(a.Stdin)
+	// for help: cobra drops the errors of writing it
+	out := &command.CountingWriter{Writer: command.Stream{Writer: a.Stdout}}
 	root.SetOut(out)
-	root.SetErr(a.stderr)
+	root.SetErr(a.Stderr)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
-		err = out.err
+		err = out.Err
 	}
-	err = interruption(ctx, err)
-	if is[*usageError](err) && !is[*reportedError](err) && wantsJSON(args) {
-		to := a.stdout
-		if givesData(cmd) {
-			to = a.stderr
+	err = command.Interruption(ctx, err)
+	if command.Is[*command.UsageError](err) && !command.Is[*command.ReportedError](err) && wantsJSON(args) {
+		to := a.Stdout
+		if command.GivesData(cmd) {
+			to = a.Stderr
 		}
-		return a.deliver(cmd, &usageReport{}, to, true, err)
+		return a.Deliver(cmd, &command.UsageReport{}, to, true, err)
 	}
 	return err
 }
@@ -144,18 +123,3 @@ func (a *app) execute(ctx context.Context, args []string) error {
 func wantsJSON(args []string) bool {
 	return slices.ContainsFunc(args, func(arg string) bool { return arg == "--json" || arg == "--json=true" })
 }
-
-// interruption tells an error that follows from a signal, in whatever words, from others.
-func interruption(ctx context.Context, err error) error {
-	if err == nil || !errors.Is(context.Cause(ctx), errInterrupted) || is[*interruptedError](err) {
-		return err
-	}
-	return &interruptedError{err}
-}
-
-// interruptedError hides how the parts of a command have said that they were interrupted.
-type interruptedError struct{ cause error }
-
-func (e *interruptedError) Error() string { return errInterrupted.Error() }
-
-func (e *interruptedError) Unwrap() []error { return []error{errInterrupted, e.cause} }

@@ -3,67 +3,71 @@ package cli
 import (
 	"context"
 	"io"
-	"slices"
 
 	"filippo.io/age"
 	"filippo.io/age/armor"
 	"github.com/spf13/cobra"
 
 	"culvert/agefile"
-	"culvert/internal/keyfile"
+	"culvert/internal/cli/argument"
+	"culvert/internal/cli/command"
 	"culvert/internal/ui"
 )
 
 // encryptOptions are the flags of culvert encrypt.
 type encryptOptions struct {
-	workFlags
-	recipientFlags
-	placeFlags
-	identities identityFlags
+	command.WorkFlags
+	command.RecipientFlags
+	argument.PlaceFlags
+	identities command.IdentityFlags
 	armor      bool
 	output     string
 	force      bool
 }
 
-func (a *app) newEncrypt() *cobra.Command {
-	o, r := &encryptOptions{}, &workReport{}
-	cmd := o.command(a, "encrypt", r, func(ctx context.Context, w *work, args []string) error {
-		return a.encrypt(ctx, w, r, o, args)
+func newEncrypt(a *command.App) *cobra.Command {
+	o, r := &encryptOptions{}, &command.WorkReport{}
+	cmd := o.Command(a, "encrypt", r, func(ctx context.Context, w *command.Work, args []string) error {
+		return encrypt(ctx, a, w, r, o, args)
 	})
-	o.recipientFlags.add(cmd)
-	o.identities.add(cmd, "encrypt to")
-	o.placeFlags.add(cmd)
+	o.RecipientFlags.Add(cmd)
+	o.identities.Add(cmd, "encrypt to")
+	o.PlaceFlags.Add(cmd)
 	cmd.Flags().BoolVarP(&o.armor, "armor", "a", false, "write text (PEM) instead of binary data")
 	outputFlags(cmd, &o.output, &o.force)
 	return cmd
 }
 
-func (a *app) encrypt(ctx context.Context, w *work, r *workReport, o *encryptOptions, args []string) (err error) {
-	if err := w.outputTo(r, o.output, o.force, args, o.recipientFlags.inputs(), o.identities.files()); err != nil {
+func encrypt(
+	ctx context.Context, a *command.App, w *command.Work, r *command.WorkReport, o *encryptOptions,
+	args []string) (err error,
+) {
+	if err := outputTo(w, r, o.output, o.force, args, o.RecipientFlags.Inputs(), o.identities.Files()); err != nil {
 		return err
 	}
-	in, err := a.openInput(ctx, args, &o.placeFlags)
+	in, err := argument.OpenInput(ctx, a, args, &o.PlaceFlags)
 	if err != nil {
 		return err
 	}
-	defer func() { err = in.closed(err) }()
-	recipients, err := o.recipientFlags.read(ctx, a, &o.identities)
+	defer func() { err = in.Close(err) }()
+	recipients, err := o.RecipientFlags.Read(ctx, a, &o.identities)
 	if err != nil {
 		return err
 	}
-	if !o.armor && o.output == "" && ui.IsTerminal(a.stdout) {
-		return withHint(errBinary, "write text with -a, or to a file with -o FILE", "force it with -o -")
+	if !o.armor && o.output == "" && ui.IsTerminal(a.Stdout) {
+		return command.WithHint(argument.ErrBinary, "write text with -a, or to a file with -o FILE",
+			"force it with -o -")
 	}
-	out, done, err := a.openSink(ctx, o.output, o.force, &o.placeFlags)
+	out, done, err := argument.OpenSink(ctx, a, o.output, o.force, &o.PlaceFlags)
 	if err != nil {
 		return err
 	}
 	defer func() { err = done(err) }()
 
-	counted := w.beginMoving(in, out)
-	config := agefile.Config{Workers: o.jobs, ReadAt: true}
+	counted := beginMoving(w, in, out)
+	config := agefile.Config{Workers: o.Jobs, ReadAt: true}
 	if err := encryptStream(counted, in.Reader, config, o.armor, recipients); err != nil {
-		return counted.blame(err, about("encrypting "+in.name, err))
+		return counted.Blame(err, command.About("encrypting "+in.Name, err))
 	}
 	return out.Commit()
 }
@@ -90,44 +94,4 @@ func encryptStream(
 		return err
 	}
 	return closeArmor()
-}
-
-// oneFile accepts no argument, or one.
-func oneFile(_ *cobra.Command, args []string) error {
-	if len(args) > 1 {
-		return usagef("%d files are given, and only one can be read; flags come before or after it", len(args))
-	}
-	return nil
-}
-
-func outputFlags(cmd *cobra.Command, output *string, force *bool) {
-	cmd.Flags().VarP((*notEmpty)(output), "output", "o",
-		"write to `FILE`; - is standard output, even a terminal")
-	cmd.Flags().BoolVar(force, "force", false, "overwrite the output")
-}
-
-// outputTo notes where the output of the work goes, and refuses early what would fail in the end, or what would
-// overwrite a file that is read.
-func (w *work) outputTo(r *workReport, output string, force bool, inputs ...[]string) error {
-	w.toStdout = output == "" || output == "-"
-	r.Output, w.name = output, output
-	switch {
-	case w.toStdout:
-		r.Output, w.name = "-", "standard output"
-		return nil
-	case isURL(output):
-		return nil // a server is asked when the output begins
-	}
-	if err := refuseSameFile(output, withOwnIdentity(slices.Concat(inputs...))); err != nil {
-		return err
-	}
-	return checkOutput(output, force)
-}
-
-// withOwnIdentity adds the file of the own identity to those that must not be overwritten.
-func withOwnIdentity(files []string) []string {
-	if own, err := keyfile.DefaultPath(); err == nil {
-		files = append(files, own)
-	}
-	return files
 }

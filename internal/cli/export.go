@@ -15,16 +15,20 @@ import (
 
 	"culvert/export"
 	"culvert/format"
+	"culvert/internal/cli/argument"
+	"culvert/internal/cli/command"
+	"culvert/internal/cli/connect"
+	"culvert/internal/cli/help"
 	"culvert/internal/ui"
 	"culvert/source"
 )
 
 // exportOptions are the flags of culvert export.
 type exportOptions struct {
-	workFlags
-	recipientFlags
+	command.WorkFlags
+	command.RecipientFlags
 	sourceFlags
-	placeFlags
+	argument.PlaceFlags
 	plaintext   bool
 	query       string
 	format      string
@@ -45,23 +49,23 @@ type exportOptions struct {
 	limit   int64
 }
 
-func (a *app) newExport() *cobra.Command {
+func newExport(a *command.App) *cobra.Command {
 	o := &exportOptions{}
-	cmd := command("export")
+	cmd := help.Command("export")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if o.dryRun {
 			r := &planReport{}
-			err := a.dryRun(cmd.Context(), r, o, args)
-			return a.deliver(cmd, r, a.stdout, o.json, interruption(cmd.Context(), err))
+			err := dryRun(cmd.Context(), a, r, o, args)
+			return a.Deliver(cmd, r, a.Stdout, o.JSON, command.Interruption(cmd.Context(), err))
 		}
 		r := &exportReport{}
-		return a.perform(cmd, &o.workFlags, r, func(ctx context.Context, w *work) error {
-			return a.export(ctx, w, r, o, args)
+		return a.Perform(cmd, &o.WorkFlags, r, func(ctx context.Context, w *command.Work) error {
+			return runExport(ctx, a, w, r, o, args)
 		})
 	}
-	o.recipientFlags.add(cmd)
+	o.RecipientFlags.Add(cmd)
 	o.addTables(cmd)
-	o.placeFlags.add(cmd)
+	o.PlaceFlags.Add(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&o.plaintext, "no-encrypt", false, "do not encrypt")
 	flags.StringVarP(&o.query, "query", "q", "", "export the rows of the statement `SQL`")
@@ -70,12 +74,13 @@ func (a *app) newExport() *cobra.Command {
 	flags.StringVar(&o.invalidUTF8, "invalid-utf8", "error",
 		"`POLICY` of -f jsonl: error, replace or base64")
 	flags.StringVarP(&o.compression, "compress", "c", "zstd", "compress with `CODEC`: zstd, gzip or none")
-	flags.VarP((*notEmpty)(&o.output), "output", "o", "write to `FILE`, into a directory, or with - to standard output")
+	flags.VarP((*command.NotEmpty)(&o.output), "output", "o",
+		"write to `FILE`, into a directory, or with - to standard output")
 	flags.BoolVar(&o.force, "force", false, "overwrite files; write binary data to a terminal")
-	flags.Var((*notEmpty)(&o.sourceFlags.file), "dsn-file", "read SOURCE from the first line of `FILE`")
+	flags.Var((*command.NotEmpty)(&o.sourceFlags.file), "dsn-file", "read SOURCE from the first line of `FILE`")
 	flags.BoolVar(&o.insecure, "insecure-dsn", false, "allow a password in SOURCE")
 	flags.BoolVar(&o.ordered, "ordered", false, "keep the order of the table, with one connection")
-	o.workFlags.add(cmd, "j")
+	o.WorkFlags.Add(cmd, "j")
 	flags.Lookup("jobs").Usage = "use `N` cores, and connections to PostgreSQL (default: all)"
 	for flag, values := range map[string][]string{
 		"format": formats, "compress": compressions, "invalid-utf8": slices.Sorted(maps.Keys(invalidUTF8Policies)),
@@ -96,7 +101,7 @@ func (o *exportOptions) addTables(cmd *cobra.Command) {
 	flags.BoolVar(&o.failFast, "fail-fast", false, "stop at the first table that fails")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "show what would be exported; write nothing")
 	flags.StringSliceVar(&o.columns, "columns", nil, "export only these `COLUMNS`: a,b,c")
-	flags.Var((*notEmpty)(&o.where), "where", "export only rows that meet `CONDITION`, in SQL")
+	flags.Var((*command.NotEmpty)(&o.where), "where", "export only rows that meet `CONDITION`, in SQL")
 	flags.Var((*positive)(&o.limit), "limit", "export at most `N` rows")
 }
 
@@ -121,7 +126,9 @@ func (p *positive) String() string {
 
 func (p *positive) Type() string { return "number" }
 
-func (a *app) export(ctx context.Context, w *work, r *exportReport, o *exportOptions, args []string) (err error) {
+func runExport(
+	ctx context.Context, a *command.App, w *command.Work, r *exportReport, o *exportOptions, args []string) (err error,
+) {
 	db, names, err := o.sourceFlags.parse(a, args)
 	if err != nil {
 		return err
@@ -133,26 +140,27 @@ func (a *app) export(ctx context.Context, w *work, r *exportReport, o *exportOpt
 	if err != nil {
 		return err
 	}
-	plan.Progress = w.watch()
-	inputs := [][]string{o.recipientFlags.inputs(), o.sourceFlags.inputs(db)}
+	plan.Progress = watch(w)
+	inputs := [][]string{o.RecipientFlags.Inputs(), o.sourceFlags.inputs(db)}
 	if o.several(names) {
-		return a.exportTables(ctx, w, r, &tablesExport{
+		return exportTables(ctx, a, w, r, &tablesExport{
 			options: o, plan: plan, db: db, names: names, inputs: withOwnIdentity(slices.Concat(inputs...)),
 		})
 	}
 	table := strings.Join(names, "") // one, or none for a query
-	path, err := a.outputPath(ctx, o, table, plan.Extension())
+	path, err := outputPath(ctx, a, o, table, plan.Extension())
 	if err != nil {
 		return err
 	}
-	if err := w.outputTo(&r.workReport, path, o.force, inputs...); err != nil {
+	if err := outputTo(w, &r.WorkReport, path, o.force, inputs...); err != nil {
 		return err
 	}
-	if path == "-" && ui.IsTerminal(a.stdout) && !o.force && plan.Extension() != plan.Format.Extension() {
-		return withHint(errBinary, "to look at the rows: --no-encrypt -c none", "force it with --force")
+	if path == "-" && ui.IsTerminal(a.Stdout) && !o.force && plan.Extension() != plan.Format.Extension() {
+		return command.WithHint(argument.ErrBinary, "to look at the rows: --no-encrypt -c none",
+			"force it with --force")
 	}
 	if !o.plaintext {
-		if plan.Recipients, err = o.recipientFlags.read(ctx, a, nil); err != nil {
+		if plan.Recipients, err = o.RecipientFlags.Read(ctx, a, nil); err != nil {
 			return err
 		}
 	}
@@ -162,12 +170,12 @@ func (a *app) export(ctx context.Context, w *work, r *exportReport, o *exportOpt
 		return err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	out, done, err := a.openSink(ctx, path, o.force, &o.placeFlags)
+	out, done, err := argument.OpenSink(ctx, a, path, o.force, &o.PlaceFlags)
 	if err != nil {
 		return err
 	}
 	defer func() { err = done(err) }()
-	w.begin()
+	w.Begin()
 	var stats export.Stats
 	if o.query != "" {
 		stats, err = plan.Query(ctx, out, src, o.query)
@@ -178,19 +186,19 @@ func (a *app) export(ctx context.Context, w *work, r *exportReport, o *exportOpt
 		return db.explain(err)
 	}
 	r.Readers, r.Reason = stats.Readers, reasonOf(stats)
-	w.tellReaders(w.name, stats)
+	tellReaders(w, w.Name, stats)
 	return out.Commit()
 }
 
 // tellReaders says why only one connection has read, or warns that there were fewer than wanted.
-func (w *work) tellReaders(name string, stats export.Stats) {
+func tellReaders(w *command.Work, name string, stats export.Stats) {
 	reason := reasonOf(stats)
 	switch {
 	case reason == "":
-	case stats.Readers > 1 && !w.flags.json:
-		w.app.console.Warn(fmt.Sprintf("%s: read with only %d connections: %s", name, stats.Readers, reason))
-	case stats.Readers == 1 && w.wantsSummary():
-		w.app.console.Print(name + ": read with one connection: " + reason)
+	case stats.Readers > 1 && !w.Flags.JSON:
+		w.App.Console.Warn(fmt.Sprintf("%s: read with only %d connections: %s", name, stats.Readers, reason))
+	case stats.Readers == 1 && w.WantsSummary():
+		w.App.Console.Print(name + ": read with one connection: " + reason)
 	}
 }
 
@@ -203,14 +211,14 @@ func reasonOf(stats export.Stats) string {
 }
 
 // watch makes the progress of an export the figures of the work.
-func (w *work) watch() *export.Progress {
+func watch(w *command.Work) *export.Progress {
 	progress := new(export.Progress)
-	w.figures = func() ui.Figures {
+	w.Figures = func() ui.Figures {
 		return ui.Figures{Rows: progress.Rows.Load(), In: progress.Text.Load(), Out: progress.Out.Load()}
 	}
-	w.status = func() ui.Status {
+	w.Status = func() ui.Status {
 		all := ui.Task{
-			Name: w.name, Amount: ui.Several(progress.Rows.Load(), "row"), Bytes: progress.Text.Load(),
+			Name: w.Name, Amount: ui.Several(progress.Rows.Load(), "row"), Bytes: progress.Text.Load(),
 			Done: progress.Done(),
 		}
 		t, several := progress.Table()
@@ -236,33 +244,36 @@ func (o *exportOptions) checkTables(names []string) error {
 	selects := o.columns != nil || o.where != "" || o.limit > 0
 	switch {
 	case o.query != "" && len(names) > 0:
-		return withHint(usagef("both a query and the table %q are given", names[0]), hint)
+		return command.WithHint(command.Usagef("both a query and the table %q are given", names[0]), hint)
 	case o.query != "" && o.listed():
-		return withHint(usagef("both a query and --all or --schema are given"), hint)
+		return command.WithHint(command.Usagef("both a query and --all or --schema are given"), hint)
 	case o.query != "" && o.dryRun:
-		return usagef("--dry-run is for tables, not for a query")
+		return command.Usagef("--dry-run is for tables, not for a query")
 	case o.query != "" && selects:
-		return withHint(usagef("--columns, --where and --limit are for a table, not for a query"), "write it in SQL")
+		return command.WithHint(command.Usagef("--columns, --where and --limit are for a table, not for a query"),
+			"write it in SQL")
 	case o.listed() && len(names) > 0:
-		return withHint(usagef("both the table %q and --all or --schema are given", names[0]), hint)
+		return command.WithHint(command.Usagef("both the table %q and --all or --schema are given", names[0]), hint)
 	case slices.Contains(o.schemas, ""):
-		return usagef("--schema is empty") // which for a source means all schemas
+		return command.Usagef("--schema is empty") // which for a source means all schemas
 	case o.all && len(o.schemas) > 0:
-		return usagef("--all exports all schemas, so it cannot be combined with --schema")
+		return command.Usagef("--all exports all schemas, so it cannot be combined with --schema")
 	case o.query == "" && !o.listed() && (len(names) == 0 || slices.Contains(names, "")):
-		return withHint(usagef("TABLE is missing"), hint)
+		return command.WithHint(command.Usagef("TABLE is missing"), hint)
 	case selects && o.several(names):
-		return withHint(usagef("--columns, --where and --limit are for one table"), "export it by itself")
+		return command.WithHint(command.Usagef("--columns, --where and --limit are for one table"),
+			"export it by itself")
 	case o.columns != nil && len(o.columns) == 0:
-		return usagef("--columns names no column")
+		return command.Usagef("--columns names no column")
 	case o.output == "-" && o.several(names):
-		return withHint(usagef("several tables cannot go to standard output"), "into a directory: -o DIR")
+		return command.WithHint(command.Usagef("several tables cannot go to standard output"),
+			"into a directory: -o DIR")
 	case o.failFast && !o.several(names):
-		return usagef("--fail-fast is for several tables")
+		return command.Usagef("--fail-fast is for several tables")
 	}
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
-			return usagef("the table %q is given twice", name)
+			return command.Usagef("the table %q is given twice", name)
 		}
 	}
 	return nil
@@ -281,11 +292,11 @@ var (
 // plan checks the flags that say how to export. Recipients are still missing from it.
 func (o *exportOptions) plan() (*export.Plan, error) {
 	plan := &export.Plan{
-		Jobs: o.jobs, Ordered: o.ordered, Unencrypted: o.plaintext, FailFast: o.failFast, Overwrite: o.force,
+		Jobs: o.Jobs, Ordered: o.ordered, Unencrypted: o.plaintext, FailFast: o.failFast, Overwrite: o.force,
 		Selection: source.Selection{Columns: o.columns, Where: o.where, Limit: o.limit},
 	}
-	if o.plaintext && (o.named() || o.prompt || o.passphraseFlags.given()) {
-		return nil, usagef("--no-encrypt cannot be combined with recipients or a passphrase")
+	if o.plaintext && (o.Named() || o.Prompt || o.PassphraseFlags.Given()) {
+		return nil, command.Usagef("--no-encrypt cannot be combined with recipients or a passphrase")
 	}
 	var err error
 	if plan.Compression, err = export.ParseCompression(o.compression); err != nil {
@@ -293,9 +304,10 @@ func (o *exportOptions) plan() (*export.Plan, error) {
 	}
 	switch {
 	case o.line != "" && o.format != "text":
-		return nil, withHint(usagef("--line is the template of -f text, not of -f %s", o.format), "add: -f text")
+		return nil, command.WithHint(command.Usagef("--line is the template of -f text, not of -f %s", o.format),
+			"add: -f text")
 	case o.invalidUTF8 != "error" && o.format != "jsonl":
-		return nil, usagef("--invalid-utf8 is only for -f jsonl: other formats keep all bytes")
+		return nil, command.Usagef("--invalid-utf8 is only for -f jsonl: other formats keep all bytes")
 	}
 	switch o.format {
 	case "csv":
@@ -320,11 +332,11 @@ func badValue(flag, value string, known []string) error {
 	if near := ui.Nearest(value, known); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
-	return withHint(usagef("%s cannot be %q", flag, value), hint)
+	return command.WithHint(command.Usagef("%s cannot be %q", flag, value), hint)
 }
 
 // outputPath returns where an export goes: to the file of -o, into the directory of -o, or into the working directory.
-func (a *app) outputPath(ctx context.Context, o *exportOptions, table, extension string) (string, error) {
+func outputPath(ctx context.Context, a *command.App, o *exportOptions, table, extension string) (string, error) {
 	name := "query" + extension
 	if table != "" {
 		name = export.FileNames([]string{table}, extension)[0]
@@ -332,16 +344,16 @@ func (a *app) outputPath(ctx context.Context, o *exportOptions, table, extension
 	switch output := o.output; {
 	case output == "":
 		return name, nil
-	case isURL(output):
-		_, l, err := a.locate(ctx, output, &o.placeFlags)
+	case connect.IsURL(output):
+		_, l, err := argument.Locate(ctx, a, output, &o.PlaceFlags)
 		if err != nil {
 			return "", err
 		}
-		if info, err := l.info(); err == nil && info.IsDir() || strings.HasSuffix(output, "/") {
-			output = l.join(name)
+		if info, err := l.Info(); err == nil && info.IsDir() || strings.HasSuffix(output, "/") {
+			output = l.Join(name)
 		}
-		return output, l.close(nil)
-	case isDirectory(output), os.IsPathSeparator(output[len(output)-1]):
+		return output, l.Close(nil)
+	case argument.IsDirectory(output), os.IsPathSeparator(output[len(output)-1]):
 		return filepath.Join(output, name), nil
 	default:
 		return output, nil

@@ -15,6 +15,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"culvert/internal/cli/command"
+	"culvert/internal/cli/demo"
+	"culvert/internal/cli/help"
+	"culvert/internal/cli/logs"
+	"culvert/internal/cli/remote"
+	"culvert/internal/cli/serve"
 	"culvert/internal/ui"
 )
 
@@ -22,10 +28,10 @@ import (
 var reports = map[string]any{
 	"keygen": keygenReport{}, "version": versionReport{}, "inspect": inspectReport{}, "verify": verifyReport{},
 	"export": exportReport{}, "export --dry-run": planReport{},
-	"encrypt": workReport{}, "decrypt": workReport{}, "cat": workReport{},
-	"demo": demoReport{}, "serve": serveReport{}, "ls": lsReport{},
-	"pull": transferReport{}, "push": transferReport{}, "mount": mountReport{},
-	"wal verify": walVerifyReport{}, "wal copy": walCopyReport{}, "wal repair": walCopyReport{},
+	"encrypt": command.WorkReport{}, "decrypt": command.WorkReport{}, "cat": command.WorkReport{},
+	"demo": demo.Report{}, "serve": serve.Report{}, "ls": remote.LsReport{},
+	"pull": remote.TransferReport{}, "push": remote.TransferReport{}, "mount": remote.MountReport{},
+	"wal verify": logs.VerifyReport{}, "wal copy": logs.CopyReport{}, "wal repair": logs.CopyReport{},
 }
 
 // neverSet are fields that a command shares with others, and does not use.
@@ -34,8 +40,8 @@ var neverSet = map[string][]string{
 }
 
 func testRoot() *cobra.Command {
-	a := &app{console: ui.NewConsole(io.Discard)}
-	return a.newRoot()
+	a := &command.App{Console: ui.NewConsole(io.Discard)}
+	return newRoot(a)
 }
 
 // everyCommand calls f with all commands but cobra's own.
@@ -50,7 +56,7 @@ func everyCommand(root *cobra.Command, f func(cmd *cobra.Command)) {
 
 // TestJSONTopic compares culvert help json with the objects that commands print: their fields and the types of those.
 func TestJSONTopic(t *testing.T) {
-	described := describedObjects(helpText("topics/json.txt"))
+	described := describedObjects(help.Text("topics/json.txt"))
 	for name, report := range reports {
 		want := jsonFields("", reflect.TypeOf(report))
 		maps.DeleteFunc(want, func(field, _ string) bool {
@@ -61,7 +67,7 @@ func TestJSONTopic(t *testing.T) {
 		}
 		delete(described, name)
 	}
-	if want := jsonFields("", reflect.TypeFor[outcome]()); !maps.Equal(described[""], want) {
+	if want := jsonFields("", reflect.TypeFor[command.Outcome]()); !maps.Equal(described[""], want) {
 		t.Errorf("all commands: the topic describes %v, but the object has %v", described[""], want)
 	}
 	delete(described, "")
@@ -150,7 +156,7 @@ func jsonType(t reflect.Type) string {
 func TestHelp(t *testing.T) {
 	root := testRoot()
 	topics := map[string]bool{}
-	for _, topic := range helpTopics() {
+	for _, topic := range help.Topics() {
 		topics[topic.Name()] = false
 	}
 	everyCommand(root, func(cmd *cobra.Command) {
@@ -162,7 +168,7 @@ func TestHelp(t *testing.T) {
 		}
 		text := out.String()
 		for line := range strings.Lines(text) {
-			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > helpWidth {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > help.Width {
 				t.Errorf("%s: a line of %d characters: %s", cmd.CommandPath(), n, line)
 			}
 		}

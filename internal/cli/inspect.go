@@ -10,49 +10,51 @@ import (
 	"github.com/spf13/cobra"
 
 	"culvert/export"
+	"culvert/internal/cli/argument"
+	"culvert/internal/cli/command"
 	"culvert/internal/keyfile"
 	"culvert/internal/ui"
 )
 
 // inspectReport is the report of culvert inspect.
 type inspectReport struct {
-	outcome
+	command.Outcome
 	File string `json:"file"`
 	export.Inspection
 }
 
-func (a *app) newInspect() *cobra.Command {
-	o, r := &inputFlags{}, &inspectReport{}
-	cmd := a.reporting("inspect", r, func(ctx context.Context, args []string) error {
-		return a.inspect(ctx, r, o, args)
+func newInspect(a *command.App) *cobra.Command {
+	o, r := &argument.InputFlags{}, &inspectReport{}
+	cmd := a.Reporting("inspect", r, func(ctx context.Context, args []string) error {
+		return inspect(ctx, a, r, o, args)
 	})
-	cmd.Args = oneFile
-	o.add(cmd)
+	cmd.Args = command.OneFile
+	o.Add(cmd)
 	return cmd
 }
 
-func (a *app) inspect(ctx context.Context, r *inspectReport, o *inputFlags, args []string) (err error) {
-	in, err := a.openInput(ctx, args, &o.placeFlags)
+func inspect(ctx context.Context, a *command.App, r *inspectReport, o *argument.InputFlags, args []string) (err error) {
+	in, err := argument.OpenInput(ctx, a, args, &o.PlaceFlags)
 	if err != nil {
 		return err
 	}
-	defer func() { err = in.closed(err) }()
-	r.File = in.name
-	config := export.ReadConfig{Identities: o.decryptFlags.whenNeeded(ctx, a)}
-	asked := o.identities.given() || o.passphraseFlags.given()
+	defer func() { err = in.Close(err) }()
+	r.File = in.Name
+	config := export.ReadConfig{Identities: o.DecryptFlags.WhenNeeded(ctx, a)}
+	asked := o.Identities.Given() || o.PassphraseFlags.Given()
 	if !asked {
 		// Nobody asked for the content, so nobody is asked for a passphrase.
-		own, _, _ := ownIdentity(&keyfile.Reader{}) // without an identity, it stays unknown
+		own, _, _ := command.OwnIdentity(&keyfile.Reader{}) // without an identity, it stays unknown
 		config.Identities = []age.Identity{quietIdentity(own)}
 	}
 	seen, err := config.Inspect(in.Reader)
 	if seen != nil {
 		r.Inspection = *seen
 	}
-	if err == nil || !asked && is[*age.NoIdentityMatchError](err) {
+	if err == nil || !asked && command.Is[*age.NoIdentityMatchError](err) {
 		return nil
 	}
-	return readError(in.name, err)
+	return argument.ReadError(in.Name, err)
 }
 
 // quietIdentity stands for identities that fail if they would have to ask for something.
@@ -68,7 +70,7 @@ func (q quietIdentity) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
 	return nil, age.ErrIncorrectIdentity
 }
 
-func (r *inspectReport) text() string {
+func (r *inspectReport) Text() string {
 	var b strings.Builder
 	line := func(label, format string, args ...any) {
 		fmt.Fprintf(&b, "  %-14s%s\n", label, fmt.Sprintf(format, args...))

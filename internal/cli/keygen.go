@@ -12,19 +12,21 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"culvert/internal/cli/command"
+	"culvert/internal/cli/help"
 	"culvert/internal/keyfile"
 	"culvert/internal/ui"
 )
 
 // keygenReport is the report of culvert keygen.
 type keygenReport struct {
-	outcome
+	command.Outcome
 	Path        string `json:"path,omitempty"` // "-" is standard output
 	Recipient   string `json:"recipient,omitempty"`
 	Fingerprint string `json:"fingerprint,omitempty"`
 }
 
-func (r *keygenReport) text() string {
+func (r *keygenReport) Text() string {
 	text := fmt.Sprintf("recipient:   %s\nfingerprint: %s\n", r.Recipient, r.Fingerprint)
 	if r.Path == "-" {
 		return text
@@ -32,27 +34,27 @@ func (r *keygenReport) text() string {
 	return fmt.Sprintf("identity:    %s\n", ui.Line(r.Path)) + text
 }
 
-func (a *app) newKeygen() *cobra.Command {
+func newKeygen(a *command.App) *cobra.Command {
 	var path string
 	var postQuantum, json bool
-	cmd := command("keygen")
+	cmd := help.Command("keygen")
 	cmd.Args = cobra.NoArgs
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		r := &keygenReport{}
-		err := a.keygen(r, path, postQuantum)
-		to := a.stdout
+		err := keygen(a, r, path, postQuantum)
+		to := a.Stdout
 		if r.Path == "-" {
-			to = a.stderr
+			to = a.Stderr
 		}
-		return a.deliver(cmd, r, to, json, err)
+		return a.Deliver(cmd, r, to, json, err)
 	}
-	cmd.Flags().VarP((*notEmpty)(&path), "output", "o", "write to `FILE`; - is standard output")
+	cmd.Flags().VarP((*command.NotEmpty)(&path), "output", "o", "write to `FILE`; - is standard output")
 	cmd.Flags().BoolVar(&postQuantum, "pq", false, "withstand quantum computers (ML-KEM-768 with X25519)")
 	cmd.Flags().BoolVar(&json, "json", false, "print JSON")
 	return cmd
 }
 
-func (a *app) keygen(r *keygenReport, path string, postQuantum bool) error {
+func keygen(a *command.App, r *keygenReport, path string, postQuantum bool) error {
 	generate := keyfile.Generate
 	if postQuantum {
 		generate = keyfile.GeneratePostQuantum
@@ -68,8 +70,8 @@ func (a *app) keygen(r *keygenReport, path string, postQuantum bool) error {
 	}
 	r.Path = path
 	if path == "-" {
-		a.warnOfReadableOutput()
-		err = key.Write(a.stdout, time.Now())
+		warnOfReadableOutput(a)
+		err = key.Write(a.Stdout, time.Now())
 	} else {
 		err = key.Create(path, time.Now())
 	}
@@ -81,10 +83,10 @@ func (a *app) keygen(r *keygenReport, path string, postQuantum bool) error {
 		if fingerprint := commentInFile(path, "fingerprint"); fingerprint != "" {
 			hints = append(hints, "its fingerprint is "+fingerprint)
 		}
-		return withHint(fmt.Errorf("identity file %q exists", path), hints...)
+		return command.WithHint(fmt.Errorf("identity file %q exists", path), hints...)
 	}
 	if errors.Is(err, fs.ErrPermission) {
-		return withHint(err, "choose another place with -o FILE, or change the permissions")
+		return command.WithHint(err, "choose another place with -o FILE, or change the permissions")
 	}
 	if err != nil {
 		return err
@@ -110,12 +112,12 @@ func commentInFile(path, what string) string {
 }
 
 // warnOfReadableOutput warns if a secret is about to be written to a file that everybody can read.
-func (a *app) warnOfReadableOutput() {
-	f, ok := a.stdout.(*os.File)
+func warnOfReadableOutput(a *command.App) {
+	f, ok := a.Stdout.(*os.File)
 	if !ok {
 		return
 	}
 	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o004 != 0 {
-		a.console.Warn("the secret key goes to a file that other users can read")
+		a.Console.Warn("the secret key goes to a file that other users can read")
 	}
 }

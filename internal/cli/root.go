@@ -4,41 +4,48 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"culvert/internal/cli/command"
+	"culvert/internal/cli/demo"
+	"culvert/internal/cli/help"
+	"culvert/internal/cli/logs"
+	"culvert/internal/cli/remote"
+	"culvert/internal/cli/serve"
 	"culvert/internal/ui"
 )
 
 // newRoot builds the command line.
-func (a *app) newRoot() *cobra.Command {
-	root := command("culvert")
+func newRoot(a *command.App) *cobra.Command {
+	root := help.Command("culvert")
 	root.Version = programVersion()
 	root.SilenceErrors, root.SilenceUsage = true, true
-	root.Args = unknownVerb
+	root.Args = command.UnknownVerb
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-	root.SetHelpFunc(showHelp)
+	root.SetHelpFunc(help.Show)
 	root.SetVersionTemplate("culvert {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
-		a.newKeygen(),
-		a.newExport(),
-		a.newEncrypt(),
-		a.newDecrypt(),
-		a.newCat(),
-		a.newInspect(),
-		a.newVerify(),
-		a.newServe(),
-		a.newLs(),
-		a.newPull(),
-		a.newPush(),
-		a.newMount(),
-		a.newWal(),
-		a.newDemo(),
-		a.newVersion(),
+		newKeygen(a),
+		newExport(a),
+		newEncrypt(a),
+		newDecrypt(a),
+		newCat(a),
+		newInspect(a),
+		newVerify(a),
+		serve.New(a),
+		remote.NewLs(a),
+		remote.NewPull(a),
+		remote.NewPush(a),
+		remote.NewMount(a),
+		logs.New(a),
+		demo.New(a),
+		newVersion(a),
 	)
-	root.AddCommand(helpTopics()...)
+	root.AddCommand(help.Topics()...)
 	root.SetHelpCommand(newHelp(root))
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
@@ -68,58 +75,13 @@ func usageErrors(cmd *cobra.Command) {
 	}
 }
 
-// exactly checks the number of arguments.
-func exactly(want int) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) == want {
-			return nil
-		}
-		return usagef("expected %s, got %d", ui.Several(int64(want), "argument"), len(args))
-	}
-}
-
 func usageHint(cmd *cobra.Command, err error) error {
-	if is[*hintedError](err) {
+	if command.Is[*command.HintedError](err) {
 		return err
 	}
-	return withHint(usagef("%v", err), fmt.Sprintf("usage: %s", cmd.UseLine()), "see: "+cmd.CommandPath()+" --help")
+	return command.WithHint(command.Usagef("%v", err), fmt.Sprintf("usage: %s", cmd.UseLine()),
+		"see: "+cmd.CommandPath()+" --help")
 }
-
-// unknownVerb explains a verb that there is not.
-func unknownVerb(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	return withHint(usagef("unknown command %q", args[0]), hintOfVerb(cmd, args[0]))
-}
-
-// hintOfVerb names the verb, or the topic of help, that was probably meant.
-func hintOfVerb(root *cobra.Command, name string) string {
-	var known []string
-	for _, cmd := range root.Commands() {
-		known = append(known, cmd.Name())
-	}
-	if near := ui.Nearest(name, known); near != "" {
-		return fmt.Sprintf("did you mean %q?", near)
-	}
-	return "see: culvert help"
-}
-
-// notEmpty is the value of a flag that must have one if it is given. An empty one is that of a variable of the shell
-// that is not set, and would be taken for no flag.
-type notEmpty string
-
-func (n *notEmpty) Set(value string) error {
-	if value == "" {
-		return errors.New("it is empty")
-	}
-	*n = notEmpty(value)
-	return nil
-}
-
-func (n *notEmpty) String() string { return string(*n) }
-
-func (n *notEmpty) Type() string { return "string" }
 
 // flagError explains a flag that there is not, or that lacks its value, or a duration without a unit.
 func flagError(cmd *cobra.Command, err error) error {
@@ -128,7 +90,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		var known []string
 		cmd.Flags().VisitAll(func(flag *pflag.Flag) { known = append(known, flag.Name) })
 		if near := ui.Nearest(unknown.GetSpecifiedName(), known); near != "" {
-			return withHint(usagef("%v", err), fmt.Sprintf("did you mean --%s?", near))
+			return command.WithHint(command.Usagef("%v", err), fmt.Sprintf("did you mean --%s?", near))
 		}
 	}
 	invalid, is := errors.AsType[*pflag.InvalidValueError](err)
@@ -137,8 +99,31 @@ func flagError(cmd *cobra.Command, err error) error {
 		if _, err := strconv.ParseFloat(invalid.GetValue(), 64); err == nil {
 			example = invalid.GetValue() + "s"
 		}
-		return withHint(usagef("--%s: %q is not a duration", name, invalid.GetValue()),
+		return command.WithHint(command.Usagef("--%s: %q is not a duration", name, invalid.GetValue()),
 			"it has a unit, such as ms, s, m or h: --"+name+" "+example)
 	}
 	return usageHint(cmd, err)
+}
+
+func newHelp(root *cobra.Command) *cobra.Command {
+	cmd := help.Command("help")
+	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		var names []string
+		if of, rest, err := root.Find(args); err == nil && len(rest) == 0 {
+			for _, sub := range of.Commands() {
+				names = append(names, cobra.CompletionWithDesc(sub.Name(), sub.Short))
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		of, rest, err := root.Find(args)
+		if err != nil || len(rest) > 0 {
+			return command.WithHint(command.Usagef("no help on %q", strings.Join(args, " ")),
+				command.HintOfVerb(root, args[0]))
+		}
+		of.InitDefaultHelpFlag()
+		return of.Help()
+	}
+	return cmd
 }

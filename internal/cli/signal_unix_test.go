@@ -8,12 +8,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"culvert/internal/cli/command"
 )
 
 func TestSecondSignalForces(t *testing.T) {
 	t.Cleanup(func() { signal.Reset() })
-	a := &app{}
-	a.patience.Store(int64(time.Hour))
+	a := &command.App{}
+	a.Patience.Store(int64(time.Hour))
 	ctx, forced, stop := interruptible(t.Context(), a)
 	send := func() {
 		if err := syscall.Kill(syscall.Getpid(), syscall.SIGTERM); err != nil {
@@ -33,7 +35,7 @@ func TestSecondSignalForces(t *testing.T) {
 		}
 	}
 	stop()
-	if err := interruption(ctx, errors.New("some error")); exitCode(err) != exitInterrupted {
+	if err := command.Interruption(ctx, errors.New("some error")); command.ExitCode(err) != command.ExitInterrupted {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"culvert/internal/cli/command"
 	"culvert/source"
 	"culvert/source/mysql"
 	"culvert/source/postgres"
@@ -48,12 +49,12 @@ func parseSource(text string) (database, error) {
 	case slices.Contains(sqliteExtensions, strings.ToLower(filepath.Ext(text))):
 		return database{"sqlite", text}, nil
 	}
-	return database{}, withHint(errNotSource,
+	return database{}, command.WithHint(errNotSource,
 		"a source is postgres://USER@HOST/DATABASE, postgres:, mysql://USER@HOST/DATABASE, sqlite:FILE or FILE.db",
 		"see: culvert export --help")
 }
 
-var errNotSource = usagef("this is not a source")
+var errNotSource = command.Usagef("this is not a source")
 
 // notSource says of an argument that it is not a source. What is more than a word may hold a password, and is not
 // repeated.
@@ -61,13 +62,13 @@ func notSource(text string, err error) error {
 	scheme, _, isURL := strings.Cut(text, "://")
 	switch {
 	case isURL && !strings.ContainsAny(scheme, secretMarks):
-		return &rephrasedError{err, fmt.Sprintf("%q is not a source", scheme+"://…")}
+		return command.Rephrase(err, fmt.Sprintf("%q is not a source", scheme+"://…"))
 	case isURL, strings.ContainsAny(text, secretMarks):
 		return err
 	}
-	err = &rephrasedError{err, fmt.Sprintf("%q is not a source", text)}
+	err = command.Rephrase(err, fmt.Sprintf("%q is not a source", text))
 	if _, statErr := os.Stat(text); statErr == nil {
-		return withHint(err, "if it is an SQLite database: "+forShell("sqlite:"+text))
+		return command.WithHint(err, "if it is an SQLite database: "+command.ForShell("sqlite:"+text))
 	}
 	return err
 }
@@ -85,7 +86,7 @@ func (d database) hasPassword() bool {
 	if d.engine == "sqlite" {
 		return false
 	}
-	if passwordKeyword.MatchString(d.address) || urlPassword.MatchString(d.address) {
+	if passwordKeyword.MatchString(d.address) || command.URLPassword.MatchString(d.address) {
 		return true
 	}
 	// What else holds "://" is in keywords for PostgreSQL too.
@@ -134,14 +135,14 @@ func (d database) explain(err error) error {
 	case !errors.Is(err, source.ErrUnavailable):
 		return err
 	case d.engine != "sqlite":
-		return withHint(err, "check that the server runs, and that address, user and password are right",
+		return command.WithHint(err, "check that the server runs, and that address, user and password are right",
 			"see: culvert help environment")
 	case errors.Is(err, sqlite3.BUSY):
-		return withHint(err, "another program has locked the database: try again when it is done")
+		return command.WithHint(err, "another program has locked the database: try again when it is done")
 	case errors.Is(err, sqlite3.READONLY):
 		return err // it says what to do
 	}
-	return withHint(err, "check the path; the file must be an SQLite database")
+	return command.WithHint(err, "check the path; the file must be an SQLite database")
 }
 
 // sourceFlags say how to reach a database.
@@ -166,20 +167,20 @@ func (f *sourceFlags) inputs(d database) []string {
 }
 
 // parse returns the database that is the first argument, or that a file names, and the arguments after it.
-func (f *sourceFlags) parse(a *app, args []string) (database, []string, error) {
+func (f *sourceFlags) parse(a *command.App, args []string) (database, []string, error) {
 	if f.file != "" {
 		text, err := f.read(a)
 		if err != nil {
-			return database{}, nil, about("reading the source", err)
+			return database{}, nil, command.About("reading the source", err)
 		}
 		d, err := parseSource(text)
 		if err != nil {
-			err = &rephrasedError{err, fmt.Sprintf("the first line of %q is not a source", f.file)}
+			err = command.Rephrase(err, fmt.Sprintf("the first line of %q is not a source", f.file))
 		}
 		return d, args, err
 	}
 	if len(args) == 0 {
-		return database{}, nil, withHint(usagef("SOURCE is missing"), "see: culvert export --help")
+		return database{}, nil, command.WithHint(command.Usagef("SOURCE is missing"), "see: culvert export --help")
 	}
 	d, err := parseSource(args[0])
 	if err != nil {
@@ -190,10 +191,11 @@ func (f *sourceFlags) parse(a *app, args []string) (database, []string, error) {
 		if d.engine == "mysql" {
 			file = "the option file ~/.my.cnf"
 		}
-		return database{}, nil, withHint(usagef("there is a password on the command line, where others can see it"),
-			"put it into "+file+"; see: culvert help environment",
-			"or put the whole SOURCE into a file: --dsn-file FILE",
-			"to allow it anyway: --insecure-dsn")
+		return database{}, nil,
+			command.WithHint(command.Usagef("there is a password on the command line, where others can see it"),
+				"put it into "+file+"; see: culvert help environment",
+				"or put the whole SOURCE into a file: --dsn-file FILE",
+				"to allow it anyway: --insecure-dsn")
 	}
 	return d, args[1:], nil
 }
@@ -201,13 +203,13 @@ func (f *sourceFlags) parse(a *app, args []string) (database, []string, error) {
 // dsnFileLimit bounds what is read of a file: its first line, and empty ones before it.
 const dsnFileLimit = 64 << 10
 
-func (f *sourceFlags) read(a *app) (string, error) {
+func (f *sourceFlags) read(a *command.App) (string, error) {
 	if f.file == "-" {
-		stdin, err := a.claimStdin("the source")
+		stdin, err := a.ClaimStdin("the source")
 		if err != nil {
 			return "", err
 		}
-		return firstLine(stdin)
+		return command.FirstLine(stdin)
 	}
 	file, err := os.Open(f.file)
 	if err != nil {
@@ -217,5 +219,5 @@ func (f *sourceFlags) read(a *app) (string, error) {
 	if err = errors.Join(err, file.Close()); err != nil {
 		return "", err
 	}
-	return firstLine(bytes.NewReader(bytes.TrimSpace(text)))
+	return command.FirstLine(bytes.NewReader(bytes.TrimSpace(text)))
 }

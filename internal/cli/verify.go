@@ -9,12 +9,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"culvert/export"
+	"culvert/internal/cli/argument"
+	"culvert/internal/cli/command"
+	"culvert/internal/cli/connect"
 	"culvert/internal/ui"
 )
 
 // verifyReport is the report of culvert verify.
 type verifyReport struct {
-	workReport
+	command.WorkReport
 	File        string `json:"file"`
 	Encrypted   *bool  `json:"encrypted,omitempty"`
 	Compression string `json:"compression,omitempty"`
@@ -41,7 +44,7 @@ func (r *verifyReport) layers() string {
 	return strings.Join(layers, ", ")
 }
 
-func (r *verifyReport) text() string {
+func (r *verifyReport) Text() string {
 	if r.manifest != nil {
 		return r.manifestText()
 	}
@@ -52,41 +55,43 @@ func (r *verifyReport) text() string {
 	return text + "\n"
 }
 
-func (a *app) newVerify() *cobra.Command {
+func newVerify(a *command.App) *cobra.Command {
 	o, r := &readOptions{}, &verifyReport{}
-	cmd := o.command(a, "verify", r, func(ctx context.Context, w *work, args []string) error {
-		return a.verify(ctx, w, r, o, args)
+	cmd := o.Command(a, "verify", r, func(ctx context.Context, w *command.Work, args []string) error {
+		return verify(ctx, a, w, r, o, args)
 	})
-	o.inputFlags.add(cmd)
+	o.InputFlags.Add(cmd)
 	return cmd
 }
 
-func (a *app) verify(ctx context.Context, w *work, r *verifyReport, o *readOptions, args []string) (err error) {
-	config := export.ReadConfig{Jobs: o.jobs, Identities: o.decryptFlags.whenNeeded(ctx, a)}
-	var in *input
-	if len(args) > 0 && (isURL(args[0]) || isDirectory(args[0])) {
-		ctx, l, err := a.locate(ctx, args[0], &o.placeFlags)
+func verify(
+	ctx context.Context, a *command.App, w *command.Work, r *verifyReport, o *readOptions, args []string) (err error,
+) {
+	config := export.ReadConfig{Jobs: o.Jobs, Identities: o.DecryptFlags.WhenNeeded(ctx, a)}
+	var in *argument.Input
+	if len(args) > 0 && (connect.IsURL(args[0]) || argument.IsDirectory(args[0])) {
+		ctx, l, err := argument.Locate(ctx, a, args[0], &o.PlaceFlags)
 		if err != nil {
 			return err
 		}
-		if info, err := l.info(); err == nil && info.IsDir() {
-			return l.close(a.verifyDirectory(ctx, w, r, l, config))
+		if info, err := l.Info(); err == nil && info.IsDir() {
+			return l.Close(verifyDirectory(ctx, a, w, r, l, config))
 		}
-		in, err = l.openInput(ctx)
+		in, err = l.OpenInput(ctx)
 		if err != nil {
 			return err
 		}
-	} else if in, err = a.openInput(ctx, args, &o.placeFlags); err != nil {
+	} else if in, err = argument.OpenInput(ctx, a, args, &o.PlaceFlags); err != nil {
 		return err
 	}
-	r.File, w.name = in.name, in.name
-	return in.use(config, func(text *export.Reader) error {
+	r.File, w.Name = in.Name, in.Name
+	return in.Use(config, func(text *export.Reader) error {
 		encrypted := text.Encrypted()
 		r.Encrypted, r.Compression = &encrypted, text.Compression().String()
 		if !encrypted && text.Compression() == export.None {
-			return fmt.Errorf("%s: there is nothing to check: it is neither encrypted nor compressed", in.name)
+			return fmt.Errorf("%s: there is nothing to check: it is neither encrypted nor compressed", in.Name)
 		}
-		if err := w.move(in, stream{io.Discard}, text); err != nil {
+		if err := move(w, in, command.Stream{Writer: io.Discard}, text); err != nil {
 			return err
 		}
 		complete := text.Complete()

@@ -7,25 +7,27 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"culvert/internal/cli/command"
 )
 
 // versionReport is the report of culvert version.
 type versionReport struct {
-	outcome
+	command.Outcome
 	Version  string `json:"version"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
 
-func (r *versionReport) text() string {
+func (r *versionReport) Text() string {
 	return fmt.Sprintf("culvert %s (%s, %s)\n", r.Version, r.Go, r.Platform)
 }
 
-func (a *app) newVersion() *cobra.Command {
+func newVersion(a *command.App) *cobra.Command {
 	r := &versionReport{
 		Version: programVersion(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 	}
-	cmd := a.reporting("version", r, func(context.Context, []string) error { return nil })
+	cmd := a.Reporting("version", r, func(context.Context, []string) error { return nil })
 	cmd.Args = cobra.NoArgs
 	return cmd
 }

@@ -1,0 +1,192 @@
+package argument
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"filippo.io/age"
+	"github.com/spf13/cobra"
+
+	"culvert/agefile"
+	"culvert/export"
+	"culvert/internal/cli/command"
+	"culvert/internal/cli/connect"
+)
+
+// Use calls do with what is in the input, and closes both.
+func (in *Input) Use(config export.ReadConfig, do func(*export.Reader) error) error {
+	text, err := config.NewReader(in.Reader, in.Name)
+	if err != nil {
+		return in.Close(ReadError(in.Name, err))
+	}
+	err = do(text)
+	return in.Close(errors.Join(err, text.Close()))
+}
+
+// ErrNotAge says that a file is not encrypted.
+var ErrNotAge = fmt.Errorf("%w: it does not begin as one", agefile.ErrCorrupt)
+
+// ReadError says which file cannot be read. If no identity matches, it says who the file is for, as far as that shows.
+func ReadError(name string, err error) error {
+	if key, is := errors.AsType[*command.KeyError](err); is {
+		return key.Unwrap() // about the identities, not the file
+	}
+	var noMatch *age.NoIdentityMatchError
+	if errors.As(err, &noMatch) {
+		kinds := slices.Compact(slices.Sorted(slices.Values(noMatch.StanzaTypes)))
+		return command.Rephrase(err, fmt.Sprintf("%s: no identity matches; it is encrypted to others (%s)",
+			name, strings.Join(kinds, ", ")))
+	}
+	switch {
+	case strings.HasPrefix(err.Error(), name+": "):
+		return err
+	case errors.Is(err, export.ErrMangled):
+		err = command.WithHint(err,
+			"it looks as if PowerShell redirection has damaged this file; encrypt with -o FILE or -a")
+	}
+	return command.About(name, err)
+}
+
+// InputFlags say how to open a file that is perhaps encrypted, and perhaps on a server.
+type InputFlags struct {
+	command.DecryptFlags
+	PlaceFlags
+}
+
+// Add adds the flags to a command.
+func (f *InputFlags) Add(cmd *cobra.Command) {
+	f.DecryptFlags.Add(cmd)
+	f.PlaceFlags.Add(cmd)
+}
+
+// Input is a file that is read and counted. Reading ends with the context.
+type Input struct {
+	io.Reader // also an io.ReaderAt and an io.Seeker if the size is known
+	ctx       context.Context
+	Name      string
+	Size      int64 // of a regular file, otherwise 0
+	BytesRead atomic.Int64
+
+	src   io.Reader
+	at    *Location // nil if it is of this machine
+	Close func(error) error
+}
+
+// OpenInput opens the file of an argument. No argument, and "-", are standard input. Its
+// closed is called at the end, with the error of everything.
+func OpenInput(ctx context.Context, a *command.App, args []string, flags *PlaceFlags) (*Input, error) {
+	in := &Input{ctx: ctx, Name: "standard input", Close: func(err error) error { return err }}
+	in.Reader = &inputReader{in}
+	if len(args) == 0 || args[0] == "-" {
+		var err error
+		in.src, err = a.ClaimStdin("the input")
+		return in, err
+	}
+	in.Name = args[0]
+	if !connect.IsURL(in.Name) {
+		f, err := os.Open(in.Name)
+		if err != nil {
+			return nil, err
+		}
+		return in, in.from(f)
+	}
+	ctx, l, err := Locate(ctx, a, in.Name, flags)
+	if err != nil {
+		return nil, err
+	}
+	return l.OpenInput(ctx)
+}
+
+// OpenInput opens the file at a location.
+func (l *Location) OpenInput(ctx context.Context) (*Input, error) {
+	in := &Input{ctx: ctx, Name: l.Text, at: l, Close: l.Close}
+	in.Reader = &inputReader{in}
+	f, err := l.Place.Open(l.Name)
+	if err != nil {
+		return nil, in.Close(in.blame(err))
+	}
+	return in, in.from(f)
+}
+
+// from makes an open file the source of the input.
+func (in *Input) from(f fs.File) error {
+	closed := in.Close
+	in.Close = func(err error) error { return closed(errors.Join(err, f.Close())) }
+	in.src = f
+	switch info, err := f.Stat(); {
+	case err != nil:
+	case info.IsDir():
+		return in.Close(directoryError(in.Name))
+	case info.Mode().IsRegular():
+		in.Size = info.Size()
+	}
+	if at, is := f.(io.ReaderAt); is && in.Size > 0 {
+		in.Reader = io.NewSectionReader(&inputReaderAt{in, at}, 0, in.Size)
+	}
+	return nil
+}
+
+// blame names the file of a server in an error about it.
+func (in *Input) blame(err error) error {
+	if in.at == nil {
+		return err
+	}
+	return in.at.Blame(err)
+}
+
+// inputReader reads the input as a stream.
+type inputReader struct{ in *Input }
+
+func (r *inputReader) Read(p []byte) (int, error) {
+	if err := context.Cause(r.in.ctx); err != nil {
+		return 0, err
+	}
+	n, err := r.in.src.Read(p)
+	r.in.BytesRead.Add(int64(n))
+	return n, r.in.blame(err)
+}
+
+// inputReaderAt reads the input at random.
+type inputReaderAt struct {
+	in  *Input
+	src io.ReaderAt
+}
+
+func (r *inputReaderAt) ReadAt(p []byte, off int64) (int, error) {
+	if err := context.Cause(r.in.ctx); err != nil {
+		return 0, err
+	}
+	n, err := r.src.ReadAt(p, off)
+	for end := off + int64(n); ; { // several goroutines read one part after the other, and the beginning twice
+		if read := r.in.BytesRead.Load(); read >= end || r.in.BytesRead.CompareAndSwap(read, end) {
+			return n, r.in.blame(err)
+		}
+	}
+}
+
+// IsDirectory reports whether an argument is a directory.
+func IsDirectory(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// directoryError refuses a directory where a file is needed. One of tables has other ways.
+func directoryError(path string) error {
+	err := fmt.Errorf("%s is a directory", path)
+	for _, name := range []string{export.EncryptedManifestName, export.ManifestName} {
+		manifest := filepath.Join(path, name)
+		if _, statErr := os.Lstat(manifest); statErr == nil {
+			return command.WithHint(err, "to check all tables in it: culvert verify "+command.ForShell(path),
+				"to see which they are: culvert cat "+command.ForShell(manifest))
+		}
+	}
+	return command.WithHint(err, "name a file in it")
+}

@@ -1,0 +1,59 @@
+// Package command is what every verb is made of: the run of the program, flags, keys and passphrases, progress,
+// reports, errors with hints, and exit codes.
+//
+// A verb builds a cobra.Command with the text of package help. The steps of its run are
+//
+//	arguments ──▶ verb ──▶ perform ──▶ report ──▶ exit code
+//	 (cobra)    its flags   progress    text or    (exit.go)
+//	                        and work    JSON
+package command
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync/atomic"
+
+	"culvert/internal/ui"
+)
+
+// App is one run of the program.
+type App struct {
+	Stdin   io.Reader
+	Stdout  io.Writer
+	Stderr  io.Writer
+	Console *ui.Console
+	Secrets Secrets
+
+	stdinUse string // what standard input is read as, once something reads it
+
+	Reloads  atomic.Bool  // SIGHUP is a request to the command, unless its terminal was closed
+	Patience atomic.Int64 // how much more than graceful the command may take to end, in nanoseconds
+}
+
+// ErrInterrupted is why a command ends when a signal asks for it.
+var ErrInterrupted = errors.New("interrupted")
+
+// Interruption tells an error that follows from a signal, in whatever words, from others.
+func Interruption(ctx context.Context, err error) error {
+	if err == nil || !errors.Is(context.Cause(ctx), ErrInterrupted) || Is[*interruptedError](err) {
+		return err
+	}
+	return &interruptedError{err}
+}
+
+// interruptedError hides how the parts of a command have said that they were interrupted.
+type interruptedError struct{ cause error }
+
+func (e *interruptedError) Error() string { return ErrInterrupted.Error() }
+
+func (e *interruptedError) Unwrap() []error { return []error{ErrInterrupted, e.cause} }
+
+// ClaimStdin returns standard input to one reader, for one purpose.
+func (a *App) ClaimStdin(purpose string) (io.Reader, error) {
+	if a.stdinUse != "" {
+		return nil, Usagef("standard input cannot be %s: it is %s already", purpose, a.stdinUse)
+	}
+	a.stdinUse = purpose
+	return a.Stdin, nil
+}

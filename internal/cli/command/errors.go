@@ -1,0 +1,172 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+
+	"filippo.io/age"
+	"filippo.io/age/plugin"
+
+	"culvert/export"
+	"culvert/fileservice"
+	"culvert/format"
+	"culvert/internal/keyfile"
+	"culvert/internal/ui"
+	"culvert/secureconn"
+	"culvert/source"
+)
+
+// ErrNoIdentity says that something needs an identity and there is none.
+var ErrNoIdentity = errors.New("no identity")
+
+// UsageError says that the command line makes no sense.
+type UsageError struct{ text string }
+
+func (e *UsageError) Error() string { return e.text }
+
+// Usagef returns a [UsageError].
+func Usagef(format string, args ...any) error {
+	return &UsageError{fmt.Sprintf(format, args...)}
+}
+
+// HintedError is an error with what to try next.
+type HintedError struct {
+	error
+	hints []string
+}
+
+func (e *HintedError) Unwrap() error { return e.error }
+
+// WithHint returns err with hints, and nil for no error.
+func WithHint(err error, hints ...string) error {
+	if err == nil {
+		return nil
+	}
+	return &HintedError{err, hints}
+}
+
+// notForShell is in what a shell does not take as one word that stands for itself.
+var notForShell = regexp.MustCompile(`[^\pL\pN@%+=:,./_-]`)
+
+// ForShell writes an argument, such as a path, as it has to be typed in the command of a hint.
+func ForShell(argument string) string {
+	if argument != "" && !notForShell.MatchString(argument) {
+		return argument
+	}
+	return "'" + strings.ReplaceAll(argument, "'", `'\''`) + "'"
+}
+
+// HintToMake is for a directory that does not exist.
+func HintToMake(dir string) string { return "make it: mkdir -p " + ForShell(dir) }
+
+// HintsOf returns what to try next: the hints that were given where the error arose, or else those that follow from its
+// kind.
+func HintsOf(err error) []string {
+	var hinted *HintedError
+	switch {
+	case errors.Is(err, ErrInterrupted):
+		return nil
+	case errors.As(err, &hinted):
+		return hinted.hints
+	}
+	var unknown *source.UnknownError
+	var missingPlugin *plugin.NotFoundError
+	switch {
+	case errors.As(err, &unknown):
+		return hintsOfUnknown(unknown)
+	case errors.As(err, &missingPlugin):
+		return []string{
+			fmt.Sprintf("you may want to install the plugin %q", missingPlugin.Name),
+			"a list of plugins is at https://age-encryption.org/awesome#plugins",
+		}
+	case errors.Is(err, keyfile.ErrPassphrase):
+		return []string{"try again; letter case and spaces count"}
+	case Is[*age.NoIdentityMatchError](err):
+		return []string{"give the identity that the file is encrypted to: -i FILE"}
+	case Is[*format.InvalidUTF8Error](err):
+		return []string{"write it in another way: --invalid-utf8 replace, or base64"}
+	case errors.Is(err, io.ErrUnexpectedEOF) && ExitCode(err) == ExitIntegrity:
+		return []string{"it is shorter than it was made: get it again from where it came from"}
+	}
+	return hintOfRemote(err)
+}
+
+// hintsOfUnknown names the thing that was probably meant, or else some that exist.
+func hintsOfUnknown(err *source.UnknownError) []string {
+	if nearest := ui.Nearest(err.Name, err.Known); nearest != "" {
+		return []string{fmt.Sprintf("did you mean %q?", nearest)}
+	}
+	const most = 8
+	switch {
+	case len(err.Known) == 0:
+		return nil
+	case len(err.Known) > most:
+		return []string{fmt.Sprintf("each %s is one of: %s, …", err.What, strings.Join(err.Known[:most], ", "))}
+	}
+	return []string{fmt.Sprintf("each %s is one of: %s", err.What, strings.Join(err.Known, ", "))}
+}
+
+// Fail tells of an error, unless that is done already, and gives the exit code.
+func (a *App) Fail(err error, json bool) int {
+	code := ExitCode(err)
+	switch {
+	case err == nil, Is[*ReportedError](err), Is[*outputClosedError](err):
+	case Is[*export.PartialError](err) && !json: // each failure was told, and the last line counts them
+	case json:
+		// A command that has ended has reported by itself. What is left is one that was stuck.
+		outcome := &Outcome{}
+		outcome.set(err, &a.Secrets)
+		_ = ui.WriteJSON(a.Stderr, outcome) // there is nobody left to tell
+	default:
+		a.Console.Error(Plain(err))
+		for _, hint := range HintsOf(err) {
+			a.Console.Hint(hint)
+		}
+	}
+	return code
+}
+
+// ReportedError is an error that was reported as JSON.
+type ReportedError struct{ error }
+
+func (e *ReportedError) Unwrap() error { return e.error }
+
+// PackageNames are what the errors of our packages begin with. It tells those who read the code.
+var PackageNames = regexp.MustCompile(
+	`(?m)(^|: )((agefile|compress|export|fileservice|format|fusefs|keyfile|mysql|plainfs|postgres|secureconn|` +
+		`source|sqldb|sqlite|wal): )+`)
+
+// Plain is the text of an error as people see it: without the names of packages.
+func Plain(err error) string { return PackageNames.ReplaceAllString(err.Error(), "$1") }
+
+// About says what an error is about, such as the name of a file.
+func About(what string, err error) error { return Rephrase(err, what+": "+Plain(err)) }
+
+// Rephrase returns an error that wraps err and has another text.
+func Rephrase(err error, text string) error { return &rephrasedError{err, text} }
+
+// rephrasedError says in other words what an error means here.
+type rephrasedError struct {
+	error
+	text string
+}
+
+func (e *rephrasedError) Error() string { return e.text }
+
+func (e *rephrasedError) Unwrap() error { return e.error }
+
+// hintOfRemote says what to try when a server has failed after it was reached.
+func hintOfRemote(err error) []string {
+	switch {
+	case errors.Is(err, fileservice.ErrIntegrity), errors.Is(err, secureconn.ErrRecord):
+		return []string{"what came is not what the server should send; nothing of it was kept"}
+	case errors.Is(err, fileservice.ErrUnreachable):
+		return []string{"try again; culvert pull and culvert push go on where they were"}
+	case errors.Is(err, fileservice.ErrChanged):
+		return []string{"somebody writes to it: run it again when it is finished"}
+	}
+	return nil
+}

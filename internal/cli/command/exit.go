@@ -1,0 +1,70 @@
+package command
+
+import (
+	"errors"
+
+	"filippo.io/age"
+	"filippo.io/age/armor"
+
+	"culvert/agefile"
+	"culvert/export"
+	"culvert/fileservice"
+	"culvert/fileservice/transfer"
+	"culvert/internal/compress"
+	"culvert/internal/keyfile"
+	"culvert/secureconn"
+	"culvert/source"
+	"culvert/wal"
+)
+
+// The exit codes. 2 is not among them: it is that of Go's own panics.
+const (
+	ExitDone        = 0
+	ExitFailed      = 1
+	ExitPartly      = 3
+	ExitUsage       = 4
+	ExitSource      = 10
+	ExitIdentity    = 11
+	ExitIntegrity   = 12
+	ExitUnreachable = 13
+	ExitInterrupted = 130
+)
+
+// ExitCode is the one place that says which error ends with which code.
+func ExitCode(err error) int {
+	partial, isPartial := errors.AsType[*export.PartialError](err)
+	switch {
+	case err == nil:
+		return ExitDone
+	case errors.Is(err, ErrInterrupted):
+		return ExitInterrupted
+	case isPartial && partial.Failed < partial.Tables:
+		return ExitPartly
+	case Is[*UsageError](err):
+		return ExitUsage
+	case Is[*secureconn.PeerError](err):
+		return ExitIntegrity
+	case errors.Is(err, source.ErrUnavailable), errors.Is(err, secureconn.ErrRefused),
+		errors.Is(err, fileservice.ErrRefused) && !errors.Is(err, transfer.ErrPartial):
+		return ExitSource
+	case Is[*age.NoIdentityMatchError](err), errors.Is(err, ErrNoIdentity), errors.Is(err, keyfile.ErrPassphrase),
+		errors.Is(err, wal.ErrKey):
+		return ExitIdentity
+	case errors.Is(err, agefile.ErrCorrupt), errors.Is(err, compress.ErrCorrupt), errors.Is(err, keyfile.ErrMalformed),
+		errors.Is(err, export.ErrManifest), errors.Is(err, export.ErrDamaged), errors.Is(err, source.ErrCorrupt),
+		errors.Is(err, wal.ErrCorrupt), errors.Is(err, wal.ErrForeign), Is[*armor.Error](err),
+		Is[*source.CountError](err), errors.Is(err, fileservice.ErrIntegrity), errors.Is(err, secureconn.ErrRecord):
+		return ExitIntegrity
+	case errors.Is(err, fileservice.ErrUnreachable):
+		return ExitUnreachable
+	case errors.Is(err, transfer.ErrPartial):
+		return ExitPartly
+	}
+	return ExitFailed
+}
+
+// Is reports whether an error is, or wraps, one of type E.
+func Is[E error](err error) bool {
+	var target E
+	return errors.As(err, &target)
+}

@@ -1,0 +1,47 @@
+package command
+
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+)
+
+// room is what lies uncollected at most: the collector runs when as much garbage has been made. A share of what is in
+// use, which is all that the runtime has, would be too little while that is little, so that a server of small files
+// collects all the time, and too much when buffers are in use, where it takes gigabytes to be reached: the memory of a
+// transfer would go on growing for as long.
+type room struct {
+	bytes   uint64
+	percent int // that is set
+}
+
+// TransferRoom is that of transfers and servers. With a third of it a tree of small files takes a fifth more processor
+// time.
+const TransferRoom = 6 << 20
+
+// CollectEvery has the collector run each time that so many bytes of garbage were made, unless the user says otherwise.
+func CollectEvery(bytes uint64) {
+	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
+		(&room{bytes: bytes}).keep()
+	}
+}
+
+// leastHeap is what the runtime takes a smaller heap for, when it reckons the share.
+const leastHeap = 4 << 20
+
+// collection is collected by each collection. It has a pointer, so that it has memory of its own.
+type collection struct{ _ *collection }
+
+// keep sets the share that is the room, and again after each collection.
+func (r *room) keep() {
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	used := max(live[0].Value.Uint64(), leastHeap)
+	// To set it stops the program for a moment.
+	if percent := int(100 * r.bytes / used); percent < r.percent*7/8 || percent > r.percent*9/8 {
+		r.percent = max(percent, 1)
+		debug.SetGCPercent(r.percent)
+	}
+	runtime.AddCleanup(new(collection), (*room).keep, r)
+}

@@ -1,0 +1,59 @@
+package command
+
+import (
+	"crypto/sha256"
+	"os"
+	"os/exec"
+	"runtime"
+	"runtime/metrics"
+	"testing"
+)
+
+// TestCollectEvery runs a process that has much in use, and makes a great deal of garbage. Neither may its memory grow
+// by much more than the room, nor may it collect much more often.
+func TestCollectEvery(t *testing.T) {
+	if os.Getenv("CULVERT_TEST_GARBAGE") != "" {
+		makeGarbage(t)
+		return
+	}
+	command := exec.Command(os.Args[0], "-test.run=^TestCollectEvery$")
+	command.Env = append(os.Environ(), "CULVERT_TEST_GARBAGE=1", "GOGC=", "GOMEMLIMIT=")
+	if output, err := command.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, output)
+	}
+}
+
+func makeGarbage(t *testing.T) {
+	const (
+		inUse, garbage = 48 << 20, 128 << 20
+		piece          = 64 << 10
+		least          = 16 << 20 // of a process that does nothing
+	)
+	CollectEvery(TransferRoom)
+	var kept [][]byte
+	for range inUse / piece {
+		kept = append(kept, make([]byte, piece))
+	}
+	in := []metrics.Sample{
+		{Name: "/memory/classes/total:bytes"},
+		{Name: "/memory/classes/heap/released:bytes"},
+		{Name: "/gc/cycles/total:gc-cycles"},
+	}
+	metrics.Read(in)
+	most, before := uint64(0), in[2].Value.Uint64()
+	for i := range garbage / piece {
+		kept[i%2] = make([]byte, piece)
+		for range 16 { // what is allocated while the collector runs counts as used
+			sha256.Sum256(kept[i%2])
+		}
+		metrics.Read(in)
+		most = max(most, in[0].Value.Uint64()-in[1].Value.Uint64())
+	}
+	runtime.KeepAlive(kept)
+	if limit := uint64(inUse + 2*TransferRoom + least); most > limit {
+		t.Errorf("%d MiB were used, want at most %d", most>>20, limit>>20)
+	}
+	if n, limit := in[2].Value.Uint64()-before, uint64(2*garbage/TransferRoom); n == 0 || n > limit {
+		t.Errorf("%d collections, want at most %d", n, limit)
+	}
+}

@@ -1,0 +1,261 @@
+package cli
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"culvert/export"
+	"culvert/internal/cli/argument"
+	"culvert/internal/cli/command"
+	"culvert/internal/ui"
+	"culvert/source"
+)
+
+// exportReport is the report of culvert export.
+type exportReport struct {
+	command.WorkReport
+	Readers int           `json:"readers,omitempty"` // of one table
+	Reason  string        `json:"reason,omitempty"`
+	Tables  []tableReport `json:"tables,omitempty"` // of several
+}
+
+// tableReport says what has become of one of several tables.
+type tableReport struct {
+	Name      string `json:"name"`
+	File      string `json:"file,omitempty"` // in the directory
+	Rows      int64  `json:"rows"`
+	TextBytes int64  `json:"text_bytes"`
+	FileBytes int64  `json:"file_bytes"`
+	SHA256    string `json:"sha256,omitempty"` // of the file
+	Readers   int    `json:"readers,omitempty"`
+	Reason    string `json:"reason,omitempty"` // why no more connections have read
+	Error     string `json:"error,omitempty"`
+}
+
+// tablesExport is an export of several tables.
+type tablesExport struct {
+	options *exportOptions
+	plan    *export.Plan
+	db      database
+	names   []string // empty if the database is to say
+	inputs  []string // files that must not be overwritten
+}
+
+func exportTables(ctx context.Context, a *command.App, w *command.Work, r *exportReport, e *tablesExport) (err error) {
+	o := e.options
+	var l *argument.Location
+	defer func() {
+		if l != nil {
+			err = l.Close(err)
+		}
+	}()
+	if o.output != "" {
+		if ctx, l, err = newDirectory(ctx, a, o.output, o); err != nil {
+			return err
+		}
+	}
+	if !o.plaintext {
+		if e.plan.Recipients, err = o.RecipientFlags.Read(ctx, a, nil); err != nil {
+			return err
+		}
+	}
+	src, err := e.db.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	if e.names, err = o.tableNames(ctx, src, e.names); err != nil {
+		return e.db.explain(err)
+	}
+	if l == nil {
+		path, err := o.directory(ctx, src)
+		if err != nil {
+			return e.db.explain(err)
+		}
+		if ctx, l, err = newDirectory(ctx, a, path, o); err != nil {
+			return err
+		}
+	}
+	if err := e.checkFiles(l); err != nil {
+		return err
+	}
+	r.Output, w.Name = l.Text, l.Text
+	to, err := l.Directory()
+	if err != nil {
+		return err
+	}
+	w.Begin()
+	all, err := e.plan.Tables(ctx, to, src, e.names)
+	w.Stop() // what follows is no progress
+	tellTables(a, w, r, o, all, len(e.names), err)
+	if errors.Is(err, fs.ErrExist) {
+		err = l.Explain(err) // a manifest
+	}
+	return e.db.explain(err)
+}
+
+// checkFiles refuses a directory of this machine in which a file would overwrite one that is read.
+func (e *tablesExport) checkFiles(l *argument.Location) error {
+	files := append(export.FileNames(e.names, e.plan.Extension()), export.ManifestName, export.EncryptedManifestName)
+	for _, name := range files {
+		if l.Remote != nil {
+			break
+		}
+		if err := refuseSameFile(l.Join(name), e.inputs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tellTables reports what has become of each table.
+func tellTables(
+	a *command.App, w *command.Work, r *exportReport, o *exportOptions, all []export.TableStats, of int, err error,
+) {
+	complete := 0
+	for i := range all {
+		t := &all[i]
+		r.Tables = append(r.Tables, newTableReport(a, t))
+		if t.Err == nil {
+			complete++
+			tellReaders(w, t.Name, t.Stats)
+			continue
+		}
+		if !o.JSON {
+			failure := command.Plain(t.Err)
+			if !strings.Contains(failure, t.Name+`"`) && !strings.Contains(failure, t.File) {
+				failure = fmt.Sprintf("table %q: %s", t.Name, failure)
+			}
+			a.Console.Error(failure)
+			for _, hint := range command.HintsOf(t.Err) {
+				a.Console.Hint(hint)
+			}
+		}
+	}
+	w.Summary = ui.Several(int64(of), "table") + ", "
+	if complete < of {
+		w.Summary = fmt.Sprintf("%d of %s", complete, w.Summary)
+	}
+	if err != nil && !command.Is[*export.PartialError](err) && complete > 0 && !o.JSON {
+		a.Console.Warn(fmt.Sprintf("%s: %d of %s complete, but there is no manifest",
+			r.Output, complete, ui.Several(int64(of), "table")))
+	}
+}
+
+func newTableReport(a *command.App, t *export.TableStats) tableReport {
+	if t.Err != nil {
+		return tableReport{Name: t.Name, Error: a.Secrets.Redact(command.Plain(t.Err))}
+	}
+	return tableReport{
+		Name: t.Name, File: t.File, Rows: t.Rows, TextBytes: t.Text, FileBytes: t.Out,
+		SHA256: hex.EncodeToString(t.SHA256[:]), Readers: t.Readers, Reason: reasonOf(t.Stats),
+	}
+}
+
+// tableNames returns the tables that are named, or those that the database has.
+func (o *exportOptions) tableNames(ctx context.Context, src source.Source, names []string) ([]string, error) {
+	if !o.listed() {
+		return names, nil
+	}
+	lister, ok := src.(source.Lister)
+	if !ok {
+		return nil, command.Usagef("this source cannot list its tables: name them")
+	}
+	schemas := o.schemas
+	if o.all {
+		schemas = []string{""}
+	}
+	var all []string
+	for _, schema := range schemas {
+		tables, err := lister.Tables(ctx, schema)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range tables {
+			if !slices.Contains(all, name) {
+				all = append(all, name)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil, errors.New("there are no tables to export")
+	}
+	return all, nil
+}
+
+// directory is where several tables go: the directory that is named, or else one with the name of the only schema, or
+// of the database.
+func (o *exportOptions) directory(ctx context.Context, src source.Source) (string, error) {
+	name := "tables"
+	switch {
+	case o.output != "":
+		return o.output, nil
+	case len(o.schemas) == 1:
+		name = o.schemas[0]
+	default:
+		describer, ok := src.(source.Describer)
+		if !ok {
+			break
+		}
+		description, err := describer.Describe(ctx)
+		if err != nil {
+			return "", err
+		}
+		if base := filepath.Base(description.Database); description.Database != "" {
+			name = strings.TrimSuffix(base, filepath.Ext(base))
+		}
+	}
+	return export.FileNames([]string{name}, "")[0], nil
+}
+
+// newDirectory returns the location of a new directory. It refuses one that is not empty, unless force is set.
+func newDirectory(
+	ctx context.Context, a *command.App, path string, o *exportOptions) (context.Context, *argument.Location, error,
+) {
+	ctx, l, err := argument.Locate(ctx, a, path, &o.PlaceFlags)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := checkNew(l, o.force); err != nil {
+		return nil, nil, l.Close(l.Blame(err))
+	}
+	return ctx, l, nil
+}
+
+func checkNew(l *argument.Location, force bool) (err error) {
+	info, err := l.Info()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return command.WithHint(command.Usagef("output %q is not a directory, which several tables need", l.Text),
+			"name another: -o DIR")
+	case force:
+		return nil
+	}
+	f, err := l.Place.Open(l.Name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if dir, is := f.(fs.ReadDirFile); is {
+		_, err = dir.ReadDir(1)
+	}
+	switch err {
+	case io.EOF:
+		return nil
+	case nil:
+		return command.WithHint(fmt.Errorf("output directory %q is not empty", l.Text),
+			"choose another one with -o DIR, or overwrite files with --force")
+	}
+	return err
+}

@@ -1,0 +1,129 @@
+// Package help has the help texts of the commands and topics, and lays them out. The text of each command also has
+// its usage, so a command begins as what [Command] returns.
+package help
+
+import (
+	"embed"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// texts has a file for each command, and one for each topic of culvert help.
+//
+//go:embed *.txt topics
+var texts embed.FS
+
+// Width is the width of a terminal that nobody has made wider.
+const Width = 80
+
+// notes is the annotation of a command that has the end of its help.
+const notes = "notes"
+
+// Command returns the command that a file of helpTexts describes. The file has the usage, what the command does in one
+// line, what it does in a few, examples, and notes. The command is named by its path, as in "wal copy".
+func Command(name string) *cobra.Command {
+	text := Text(strings.ReplaceAll(name, " ", "-") + ".txt")
+	use, text, _ := strings.Cut(text, "\n")
+	short, text, _ := strings.Cut(text, "\n\n")
+	long, text, _ := strings.Cut(text, "\n\nExamples:\n")
+	examples, end, _ := strings.Cut(text, "\n\n")
+	return &cobra.Command{
+		Use: use, Short: short, Long: long, Example: examples, Annotations: map[string]string{notes: end},
+	}
+}
+
+// Topics returns the topics as commands that cannot be run.
+func Topics() []*cobra.Command {
+	files, err := texts.ReadDir("topics")
+	if err != nil {
+		panic(err) // they are embedded
+	}
+	var topics []*cobra.Command
+	for _, file := range files {
+		short, long, _ := strings.Cut(Text("topics/"+file.Name()), "\n\n")
+		name := strings.TrimSuffix(file.Name(), ".txt")
+		topics = append(topics, &cobra.Command{Use: name, Short: short, Long: short + "\n\n" + long})
+	}
+	return topics
+}
+
+// Text returns the text of a file, without the line end at its end.
+func Text(name string) string {
+	text, err := texts.ReadFile(name)
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	return strings.TrimRight(string(text), "\n")
+}
+
+// flagGroups are the headings under which help lists flags, and the order in which it does. A flag is in the same
+// group for all commands that have it.
+var flagGroups = []struct{ title, flags string }{
+	{"Source", "dsn-file insecure-dsn"},
+	{"Selection", "all schema query columns where limit include exclude from rows long"},
+	{"Access", "allow writable rw allow-other"},
+	{"Output", "output force format line invalid-utf8 compress ordered armor decrypt dry-run"},
+	{"Encryption", "pq recipient recipients-file identity plugin key-file no-encrypt " +
+		"passphrase passphrase-file passphrase-fd passphrase-command"},
+	{"Connections", "as timeout retry listen metrics drain handshake-timeout idle-timeout stall-timeout " +
+		"max-connections max-calls max-buffers"},
+	{"Running", "jobs fail-fast verbose quiet json version no-descriptions"},
+}
+
+// Show writes the help for a command or topic.
+func Show(cmd *cobra.Command, _ []string) {
+	out := cmd.OutOrStdout()
+	// The writer keeps its error.
+	section := func(title, text string) { _, _ = fmt.Fprintf(out, "\n%s:\n%s\n", title, strings.TrimRight(text, "\n")) }
+	_, _ = fmt.Fprintln(out, cmd.Long)
+	if !cmd.Runnable() && !cmd.HasSubCommands() {
+		return
+	}
+	if cmd.Runnable() {
+		section("Usage", "  "+usageLine(cmd))
+	}
+	if cmd.Example != "" {
+		section("Examples", cmd.Example)
+	}
+	if cmd.HasAvailableSubCommands() {
+		listCommands(cmd, section)
+	}
+	for _, group := range flagGroups {
+		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+		flags.SortFlags = false
+		for name := range strings.FieldsSeq(group.flags) {
+			if flag := cmd.Flags().Lookup(name); flag != nil {
+				flags.AddFlag(flag)
+			}
+		}
+		if flags.HasFlags() {
+			section(group.title, flags.FlagUsagesWrapped(Width))
+		}
+	}
+	if end := cmd.Annotations[notes]; end != "" {
+		_, _ = io.WriteString(out, "\n"+end+"\n")
+	}
+}
+
+// usageLine is cobra's without "[flags]", which the usage of most commands names.
+func usageLine(cmd *cobra.Command) string { return strings.TrimSuffix(cmd.UseLine(), " [flags]") }
+
+// listCommands lists what is below a command, and topics apart.
+func listCommands(cmd *cobra.Command, section func(title, text string)) {
+	var commands, topics strings.Builder
+	for _, sub := range cmd.Commands() {
+		list := &commands
+		if !sub.IsAvailableCommand() && sub.Name() != "help" {
+			list = &topics
+		}
+		_, _ = fmt.Fprintf(list, "  %-*s  %s\n", cmd.NamePadding(), sub.Name(), sub.Short)
+	}
+	section("Commands", commands.String())
+	if topics.Len() > 0 {
+		section("Topics of culvert help", topics.String())
+	}
+}

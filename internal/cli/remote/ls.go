@@ -1,0 +1,139 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"culvert/fileservice"
+	"culvert/internal/cli/command"
+	"culvert/internal/cli/connect"
+	"culvert/internal/ui"
+)
+
+// LsReport is the report of culvert ls.
+type LsReport struct {
+	command.Outcome
+	URL       string    `json:"url,omitempty"`
+	Entries   []lsEntry `json:"entries"`
+	Unnamable uint64    `json:"unnamable,omitempty"`
+
+	long bool
+}
+
+// lsEntry is one file.
+type lsEntry struct {
+	Name     string    `json:"name"`
+	Type     string    `json:"type"`
+	Mode     string    `json:"mode"`
+	Size     int64     `json:"size"`
+	Modified time.Time `json:"modified"`
+}
+
+func newLsEntry(info *fileservice.Info) lsEntry {
+	kind := "other"
+	switch {
+	case info.Mode().IsRegular():
+		kind = "file"
+	case info.IsDir():
+		kind = "directory"
+	case info.Mode()&fs.ModeSymlink != 0:
+		kind = "link"
+	}
+	return lsEntry{
+		Name: info.Name(), Type: kind, Mode: lsMode(info.Mode()), Size: info.Size(), Modified: info.ModTime().UTC(),
+	}
+}
+
+// lsMode returns type and permissions as ls does, where io/fs has other letters, and several for a device.
+func lsMode(mode fs.FileMode) string {
+	letter := "-"
+	switch {
+	case mode.IsDir():
+		letter = "d"
+	case mode&fs.ModeSymlink != 0:
+		letter = "l"
+	case mode&fs.ModeNamedPipe != 0:
+		letter = "p"
+	case mode&fs.ModeSocket != 0:
+		letter = "s"
+	case mode&fs.ModeCharDevice != 0:
+		letter = "c"
+	case mode&fs.ModeDevice != 0:
+		letter = "b"
+	case !mode.IsRegular():
+		letter = "?"
+	}
+	return letter + mode.Perm().String()[1:]
+}
+
+// Text implements [command.Report].
+func (r *LsReport) Text() string {
+	var b strings.Builder
+	width := 1
+	for i := range r.Entries {
+		width = max(width, len(fmt.Sprint(r.Entries[i].Size)))
+	}
+	for i := range r.Entries {
+		e := &r.Entries[i]
+		if r.long {
+			fmt.Fprintf(&b, "%s %*d %s ", e.Mode, width, e.Size, e.Modified.Local().Format("2006-01-02 15:04"))
+		}
+		b.WriteString(ui.Line(e.Name))
+		if e.Type == "directory" {
+			b.WriteByte('/')
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// NewLs returns culvert ls.
+func NewLs(a *command.App) *cobra.Command {
+	o, r := &connect.Flags{}, &LsReport{Entries: []lsEntry{}}
+	cmd := a.Reporting("ls", r, func(ctx context.Context, args []string) error { return ls(ctx, a, r, o, args[0]) })
+	cmd.Args = command.Exactly(1)
+	cmd.Flags().BoolVarP(&r.long, "long", "l", false, "show type, permissions, size and time")
+	o.Add(cmd)
+	return cmd
+}
+
+func ls(ctx context.Context, a *command.App, r *LsReport, o *connect.Flags, text string) (err error) {
+	u, err := connect.ParseURL(text)
+	if err != nil {
+		return err
+	}
+	r.URL = u.String()
+	ctx, remote, err := o.Connect(ctx, a, u, 1, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = remote.Close(err) }()
+	info, err := remote.WithContext(ctx).Stat(u.Path)
+	if err != nil {
+		return remote.Blame(err)
+	}
+	if !info.IsDir() {
+		r.Entries = append(r.Entries, newLsEntry(info.(*fileservice.Info)))
+		return nil
+	}
+	for entry, err := range remote.List(ctx, u.Path) {
+		if unnamable, is := errors.AsType[*fileservice.UnnamableError](err); is {
+			r.Unnamable = unnamable.Count
+			a.Console.Warn(command.Plain(err))
+			break
+		}
+		if err != nil {
+			return remote.Blame(err)
+		}
+		r.Entries = append(r.Entries, newLsEntry(entry))
+	}
+	slices.SortFunc(r.Entries, func(a, b lsEntry) int { return strings.Compare(a.Name, b.Name) })
+	return nil
+}

@@ -1,0 +1,77 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"culvert/fileservice/transfer"
+	"culvert/internal/cli/argument"
+	"culvert/internal/cli/command"
+	"culvert/internal/cli/connect"
+	"culvert/internal/cli/help"
+)
+
+// NewPull returns culvert pull.
+func NewPull(a *command.App) *cobra.Command {
+	f := &transferFlags{}
+	var output command.NotEmpty
+	cmd := help.Command("pull")
+	cmd.Args = command.Exactly(1)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		t := &fileTransfer{app: a, flags: f, report: &TransferReport{}, run: transfer.Pull}
+		err := pull(cmd.Context(), t, args[0], string(output))
+		return a.Deliver(cmd, t.report, a.Stdout, f.json, command.Interruption(cmd.Context(), err))
+	}
+	cmd.Flags().VarP(&output, "output", "o", "copy to `PATH`, a directory or a new name")
+	f.add(cmd)
+	return cmd
+}
+
+func pull(ctx context.Context, t *fileTransfer, url, output string) (err error) {
+	if t.url, err = connect.ParseURL(url); err != nil {
+		return err
+	}
+	dir, name, err := pullTarget(t.url.Path, output)
+	if err != nil {
+		return err
+	}
+	t.report.Local = filepath.Join(dir, filepath.FromSlash(name))
+	t.config.Remote, t.config.Local = t.url.Path, name
+	if t.config.Root, err = os.OpenRoot(dir); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.config.Root.Close()) }()
+	return t.do(ctx)
+}
+
+// pullTarget says in which directory, and under which path in it, a file of a server goes.
+func pullTarget(remote, output string) (dir, name string, err error) {
+	name = path.Base(remote) // "." is the tree itself: its files go into the directory
+	switch output {
+	case "":
+		return ".", name, nil
+	case "-":
+		return "", "", command.WithHint(command.Usagef("-o -: files are not pulled to standard output"),
+			"give a name, and read the file that it has then; for a file called -: -o ./-")
+	}
+	if argument.IsDirectory(output) {
+		return output, name, nil
+	}
+	dir = filepath.Dir(filepath.Clean(output))
+	if _, err := os.Stat(dir); err == nil && !argument.IsDirectory(dir) {
+		return "", "", fmt.Errorf("output directory %q is a file", dir)
+	}
+	if !argument.IsDirectory(dir) {
+		return "", "", command.WithHint(fmt.Errorf("output directory %q does not exist", dir), command.HintToMake(dir))
+	}
+	if os.IsPathSeparator(output[len(output)-1]) {
+		return dir, path.Join(filepath.Base(output), name), nil
+	}
+	return dir, filepath.Base(output), nil
+}

@@ -1,0 +1,84 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"culvert/fileservice/client"
+	"culvert/fileservice/transfer"
+	"culvert/internal/cli/command"
+	"culvert/internal/cli/connect"
+	"culvert/internal/cli/help"
+)
+
+// NewPush returns culvert push.
+func NewPush(a *command.App) *cobra.Command {
+	f := &transferFlags{}
+	cmd := help.Command("push")
+	cmd.Args = command.Exactly(2)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		t := &fileTransfer{app: a, flags: f, writes: true, report: &TransferReport{Local: args[0]}}
+		err := push(cmd.Context(), t, args[0], args[1])
+		return a.Deliver(cmd, t.report, a.Stdout, f.json, command.Interruption(cmd.Context(), err))
+	}
+	f.add(cmd)
+	return cmd
+}
+
+func push(ctx context.Context, t *fileTransfer, local, url string) (err error) {
+	if t.url, err = connect.ParseURL(url); err != nil {
+		return err
+	}
+	dir, name, err := pushSource(local)
+	if err != nil {
+		return err
+	}
+	t.config.Local = name
+	if t.config.Root, err = os.OpenRoot(dir); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.config.Root.Close()) }()
+	t.config.Withhold = connect.Withhold(t.flags.KeyFiles())
+	into := url[len(url)-1] == '/' || t.url.Path == "."
+	t.run = func(
+		ctx context.Context, client *client.Client, config transfer.Config,
+	) (transfer.Result, error) {
+		config.Remote = t.url.Path
+		if !into {
+			info, err := client.WithContext(ctx).Stat(t.url.Path)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return transfer.Result{}, err
+			}
+			into = err == nil && info.IsDir()
+		}
+		if into {
+			config.Remote = path.Join(t.url.Path, name)
+		}
+		t.report.URL = t.url.At(config.Remote).String()
+		return transfer.Push(ctx, client, config)
+	}
+	return t.do(ctx)
+}
+
+// pushSource returns the directory of what is to be copied, and its name in it. "." is the name of all that is in a
+// directory whose own name does not show.
+func pushSource(local string) (dir, name string, err error) {
+	if _, err := os.Lstat(local); err != nil {
+		if failed, is := errors.AsType[*fs.PathError](err); is {
+			err = command.About(local, failed.Err)
+		}
+		return "", "", err
+	}
+	local = filepath.Clean(local) // a shell puts a / at the end of a directory
+	name = filepath.Base(local)
+	if name == "." || name == ".." || name == string(filepath.Separator) {
+		return local, ".", nil
+	}
+	return filepath.Dir(local), name, nil
+}

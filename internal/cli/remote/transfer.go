@@ -1,0 +1,317 @@
+// Package remote has the verbs that use the files of a server: ls, pull, push and mount.
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"culvert/fileservice"
+	"culvert/fileservice/client"
+	"culvert/fileservice/transfer"
+	"culvert/internal/cli/command"
+	"culvert/internal/cli/connect"
+	"culvert/internal/ui"
+	"culvert/secureconn"
+)
+
+// transferFlags are those of culvert pull and culvert push.
+type transferFlags struct {
+	connect.Flags
+	include, exclude []string
+	connections      int
+	force, retry     bool
+	dryRun           bool
+
+	json, verbose, quiet bool
+}
+
+func (f *transferFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.IntVarP(&f.connections, "jobs", "j", client.DefaultConnections, "use `N` connections at once")
+	flags.StringArrayVar(&f.include, "include", nil, "copy only what matches `PATTERN`; repeatable")
+	flags.StringArrayVar(&f.exclude, "exclude", nil, "leave out what matches `PATTERN`; repeatable")
+	flags.BoolVar(&f.retry, "retry", false, "try again while the server is unreachable")
+	flags.BoolVar(&f.force, "force", false, "replace files that differ")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be copied; copy nothing")
+	f.Flags.Add(cmd)
+	flags.BoolVar(&f.json, "json", false, "end with a line of JSON")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false,
+		"show each file; without a terminal, progress too")
+	flags.BoolVar(&f.quiet, "quiet", false, "show neither progress nor figures")
+	cmd.MarkFlagsMutuallyExclusive("verbose", "quiet")
+}
+
+// TransferReport is the report of culvert pull and culvert push.
+type TransferReport struct {
+	command.Outcome
+	URL        string          `json:"url,omitempty"`
+	Local      string          `json:"local,omitempty"`
+	Files      int64           `json:"files"`
+	Present    int64           `json:"present"`
+	Skipped    int64           `json:"skipped"`
+	Failed     int64           `json:"failed"`
+	Bytes      int64           `json:"bytes"`
+	Resumed    int64           `json:"resumed"`
+	Verified   bool            `json:"verified"`
+	BLAKE3     string          `json:"blake3,omitempty"`
+	Faults     []transferFault `json:"faults,omitempty"`
+	Seconds    float64         `json:"seconds"`
+	PeakMemory int64           `json:"peak_memory_bytes"`
+}
+
+type transferFault struct {
+	Name  string `json:"name"`
+	Error string `json:"error"`
+}
+
+// Text implements [command.Report].
+func (r *TransferReport) Text() string { return "" }
+
+// fileTransfer is one run of culvert pull or culvert push.
+type fileTransfer struct {
+	app    *command.App
+	flags  *transferFlags
+	report *TransferReport
+	url    *connect.URL
+	writes bool // to the server
+	config transfer.Config
+	run    func(context.Context, *client.Client, transfer.Config) (transfer.Result, error)
+
+	waits atomic.Bool // the server was not reachable when it was last heard of
+}
+
+// do connects, transfers, and tells what came of it.
+func (t *fileTransfer) do(ctx context.Context) (err error) {
+	const most = 256
+	if t.flags.connections < 1 || t.flags.connections > most {
+		return command.Usagef("--jobs is %d, and must be from 1 to %d", t.flags.connections, most)
+	}
+	for _, pattern := range slices.Concat(t.flags.include, t.flags.exclude) {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return command.WithHint(command.Usagef("the pattern %q: %v", pattern, err),
+				`write \[ for a [ in a name, and \\ for a \`)
+		}
+	}
+	t.report.URL = t.url.String()
+	t.config.Include, t.config.Exclude = t.flags.include, t.flags.exclude
+	t.config.Overwrite, t.config.DryRun = t.flags.force, t.flags.dryRun
+	t.config.Progress, t.config.Notify = &transfer.Progress{}, t.notify
+	var again func(context.Context, error) error
+	if t.flags.retry {
+		t.config.Retry = func(err error) bool { return !connect.IsFinal(err) }
+		again = t.waitForServer()
+	}
+	command.CollectEvery(command.TransferRoom)
+	ctx, remote, err := t.flags.Connect(ctx, t.app, t.url, t.flags.connections, again)
+	if err != nil {
+		return err
+	}
+	defer func() { err = remote.Close(err) }()
+
+	stop := t.showProgress()
+	result, err := t.run(ctx, remote.Client, t.config)
+	stop()
+	if cause := context.Cause(ctx); cause != nil && connect.IsFinal(cause) {
+		err = cause
+	}
+	t.conclude(&result, err)
+	return t.hint(err)
+}
+
+// waitForServer returns a function that waits before the next connection: longer each time, up to half a minute.
+func (t *fileTransfer) waitForServer() func(context.Context, error) error {
+	const first, longest = 100 * time.Millisecond, 30 * time.Second
+	wait := first
+	return func(ctx context.Context, err error) error {
+		t.notify(transfer.Event{Kind: transfer.Waiting, Err: err, Wait: wait})
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		wait = min(2*wait, longest)
+		select {
+		case <-timer.C:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// notify tells of what happens on the way.
+func (t *fileTransfer) notify(e transfer.Event) {
+	name := ui.Line(e.Name)
+	show := t.flags.verbose || t.flags.dryRun
+	switch e.Kind {
+	case transfer.FileDone:
+		t.waits.Store(false)
+		text := fmt.Sprintf("%s: %s", name, ui.Bytes(e.Size))
+		if e.Resumed > 0 {
+			text += fmt.Sprintf(", %s of it resumed", ui.Bytes(e.Resumed))
+		}
+		t.tell(show, text+", verified")
+	case transfer.FilePresent:
+		t.tell(show, name+": is there")
+	case transfer.FilePlanned:
+		text := fmt.Sprintf("%s: %s", name, ui.Bytes(e.Size))
+		if e.Resumed > 0 {
+			text += fmt.Sprintf(", %s of it there", ui.Bytes(e.Resumed))
+		}
+		t.tell(show, text)
+	case transfer.FileSkipped:
+		t.warn(fmt.Sprintf("%s is skipped: %s", name, command.Plain(e.Err)))
+	case transfer.FileChanged:
+		t.warn(name + " has changed at the source, and is copied from the beginning")
+	case transfer.Waiting:
+		if !t.waits.Swap(true) || t.flags.verbose {
+			t.warn(fmt.Sprintf("waiting for the server: %s", command.Plain(e.Err)))
+		}
+	}
+}
+
+// tell shows a line on standard error, if it is to be shown.
+func (t *fileTransfer) tell(show bool, text string) {
+	if show && !t.flags.json && !t.flags.quiet {
+		t.app.Console.Print(text)
+	}
+}
+
+func (t *fileTransfer) warn(text string) {
+	if !t.flags.json {
+		t.app.Console.Warn(text)
+	}
+}
+
+// showProgress shows the files under way and all together.
+func (t *fileTransfer) showProgress() (stop func()) {
+	read := func() ui.Status {
+		s := t.config.Progress.Status()
+		all := ui.Task{Name: ui.Count(s.FilesDone) + "/" + ui.Several(s.Files, "file"), Bytes: s.BytesMoved}
+		if s.Listed && s.Bytes > 0 {
+			all.Done, all.Left = float64(s.BytesDone)/float64(s.Bytes), s.Bytes-s.BytesDone
+		}
+		status := ui.Status{Task: all}
+		for _, file := range s.Active {
+			status.Active = append(status.Active, ui.Moving(file.Name, file.Done, file.Size))
+		}
+		return status
+	}
+	style := t.app.Console.Style(t.flags.quiet || t.flags.dryRun, t.flags.verbose)
+	return ui.Progress{Console: t.app.Console, Style: style, Read: read}.Start()
+}
+
+// conclude notes the result, and shows the last line.
+func (t *fileTransfer) conclude(result *transfer.Result, err error) {
+	r := t.report
+	r.Files, r.Present, r.Skipped, r.Failed = result.Files, result.Present, result.Skipped, result.Failed
+	r.Bytes, r.Resumed = result.Bytes, result.Resumed
+	r.Verified = result.Files > 0 && !t.flags.dryRun
+	if result.Root != (fileservice.Sum{}) && r.Verified {
+		r.BLAKE3 = result.Root.String()
+	}
+	for _, fault := range result.Faults {
+		r.Faults = append(r.Faults, transferFault{fault.Name, faultText(fault.Err)})
+	}
+	if len(r.Faults) > 1 && !t.flags.json {
+		for _, fault := range r.Faults {
+			t.app.Console.Error(ui.Line(fault.Name) + ": " + fault.Error)
+		}
+	}
+	r.Seconds, r.PeakMemory = result.Duration.Seconds(), ui.PeakMemory()
+	if err == nil && len(t.flags.include) > 0 && result.Files+result.Present+result.Skipped == 0 {
+		t.warn("nothing matches --include")
+	}
+	if err == nil || errors.Is(err, transfer.ErrPartial) {
+		t.tell(true, t.summary(result))
+	}
+}
+
+// summary is the last line.
+func (t *fileTransfer) summary(result *transfer.Result) string {
+	text := ui.Line(t.report.Local) + ": " + ui.Several(result.Files, "file")
+	if t.flags.dryRun {
+		text += fmt.Sprintf(" with %s", ui.Bytes(result.Bytes))
+	}
+	for _, part := range []struct {
+		n    int64
+		what string
+	}{{result.Present, "there already"}, {result.Skipped, "skipped"}, {result.Failed, "failed"}} {
+		if part.n > 0 {
+			text += fmt.Sprintf(", %s %s", ui.Count(part.n), part.what)
+		}
+	}
+	if t.flags.dryRun {
+		return text + "; nothing was done"
+	}
+	text += fmt.Sprintf(", %s, %s", ui.Bytes(result.Bytes), ui.Rate(result.Bytes, result.Duration))
+	if result.Resumed > 0 {
+		text += fmt.Sprintf(", %s resumed", ui.Bytes(result.Resumed))
+	}
+	if result.Files > 0 {
+		text += ", verified"
+	}
+	return text + fmt.Sprintf(", %s, peak memory %s", ui.Duration(result.Duration), ui.Memory(t.report.PeakMemory))
+}
+
+// faultText is the text of an error without the name of the file that it is about, which stands beside it.
+func faultText(err error) string {
+	if path, is := errors.AsType[*fs.PathError](err); is {
+		return command.Plain(path.Err)
+	}
+	return command.Plain(err)
+}
+
+// hint says what to try after a failure.
+func (t *fileTransfer) hint(err error) error {
+	reason, missing := "", false // of the file that it is about, in whose name there may be anything
+	if path, is := errors.AsType[*fs.PathError](err); is {
+		reason, missing = path.Err.Error(), path.Path == t.config.Remote && errors.Is(err, fs.ErrNotExist)
+		if !errors.Is(err, transfer.ErrPartial) {
+			err = command.About(filepath.Clean(path.Path), path.Err)
+		}
+	}
+	switch {
+	case err == nil, command.Is[*command.HintedError](err), command.Is[*secureconn.PeerError](err):
+		return err
+	case errors.Is(err, fileservice.ErrIntegrity):
+		return err
+	case errors.Is(err, fileservice.ErrUnreachable) && !t.flags.retry:
+		return command.WithHint(err, "run the same command again to resume, or add --retry")
+	case errors.Is(err, fileservice.ErrRefused) && errors.Is(err, syscall.EROFS):
+		return command.WithHint(err, "a server takes files only if it was started with: culvert serve --writable")
+	case errors.Is(err, fileservice.ErrBusy):
+		return command.WithHint(err,
+			"wait until the other transfer has ended; then run the same command again to resume")
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		where := "here"
+		if t.writes {
+			where = "on the server"
+		}
+		return command.WithHint(err, "make room "+where+"; then run the same command again to resume")
+	case errors.Is(err, fs.ErrExist):
+		return t.hintOfExisting(err, reason)
+	case missing:
+		return command.WithHint(err, "list what exists: culvert ls "+command.ForShell(t.url.Tree()))
+	}
+	return err
+}
+
+// hintOfExisting is for a name that is taken. A directory is never replaced by a file, nor the other way round.
+func (t *fileTransfer) hintOfExisting(err error, reason string) error {
+	switch {
+	case !t.flags.force && !strings.Contains(reason, "directory"):
+		return command.WithHint(err, "to replace files that differ: --force")
+	case t.writes:
+		return command.WithHint(err, "give it another name: the end of the URL")
+	}
+	return command.WithHint(err, "give it another name: -o PATH")
+}

@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"culvert/export"
+	"culvert/internal/cli/argument"
+	"culvert/internal/cli/command"
+	"culvert/internal/cli/connect"
+	"culvert/internal/keyfile"
+	"culvert/internal/ui"
+	"culvert/place"
+)
+
+// copyText copies what is in a file to the output that open opens.
+func copyText(
+	ctx context.Context, a *command.App, w *command.Work, flags *argument.PlaceFlags, args []string,
+	config export.ReadConfig,
+	open func() (place.File, func(error) error, error),
+) error {
+	in, err := argument.OpenInput(ctx, a, args, flags)
+	if err != nil {
+		return err
+	}
+	return in.Use(config, func(text *export.Reader) error {
+		if config.Packed && !text.Encrypted() {
+			return command.WithHint(command.About(in.Name, argument.ErrNotAge), "culvert cat shows files of any kind")
+		}
+		out, done, err := open()
+		if err != nil {
+			return err
+		}
+		return done(move(w, in, out, text))
+	})
+}
+
+// move copies the text of an input to an output.
+func move(w *command.Work, in *argument.Input, out place.File, text io.Reader) error {
+	counted := beginMoving(w, in, out)
+	if _, err := io.Copy(counted, text); err != nil {
+		return counted.Blame(err, argument.ReadError(in.Name, err))
+	}
+	return out.Commit()
+}
+
+func outputFlags(cmd *cobra.Command, output *string, force *bool) {
+	cmd.Flags().VarP((*command.NotEmpty)(output), "output", "o",
+		"write to `FILE`; - is standard output, even a terminal")
+	cmd.Flags().BoolVar(force, "force", false, "overwrite the output")
+}
+
+// outputTo notes where the output of the work goes, and refuses early what would fail in the end, or what would
+// overwrite a file that is read.
+func outputTo(w *command.Work, r *command.WorkReport, output string, force bool, inputs ...[]string) error {
+	w.ToStdout = output == "" || output == "-"
+	r.Output, w.Name = output, output
+	switch {
+	case w.ToStdout:
+		r.Output, w.Name = "-", "standard output"
+		return nil
+	case connect.IsURL(output):
+		return nil // a server is asked when the output begins
+	}
+	if err := refuseSameFile(output, withOwnIdentity(slices.Concat(inputs...))); err != nil {
+		return err
+	}
+	return argument.CheckOutput(output, force)
+}
+
+// withOwnIdentity adds the file of the own identity to those that must not be overwritten.
+func withOwnIdentity(files []string) []string {
+	if own, err := keyfile.DefaultPath(); err == nil {
+		files = append(files, own)
+	}
+	return files
+}
+
+// readOptions are the flags of commands that read all of a file.
+type readOptions struct {
+	command.WorkFlags
+	argument.InputFlags
+}
+
+// refuseSameFile refuses an output that is one of the files that are read: the input, or an identity, say.
+func refuseSameFile(output string, inputs []string) error {
+	target, err := os.Stat(output)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, name := range inputs {
+		if info, err := os.Stat(name); err == nil && target.Mode().IsRegular() && os.SameFile(info, target) {
+			return command.Usagef("the output %q is also an input", output)
+		}
+	}
+	return nil
+}
+
+// beginMoving begins the work of a command that reads in, and counts what it writes to out.
+func beginMoving(w *command.Work, in *argument.Input, out io.Writer) *command.CountingWriter {
+	counted := &command.CountingWriter{Writer: out}
+	w.Total = in.Size
+	w.Figures = func() ui.Figures {
+		return ui.Figures{Rows: ui.NoRows, In: in.BytesRead.Load(), Out: counted.Count.Load()}
+	}
+	w.Begin()
+	return counted
+}
