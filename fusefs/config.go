@@ -89,8 +89,8 @@ type WritableFS interface {
 }
 
 // WritableFile is a file that is being written: a draft, or a file in place. Its methods are safe for concurrent use,
-// except that WriteAt is called once at a time. Close discards a draft that was not published; of a file in place, only
-// writes after the last Flush or Sync may be lost.
+// except that WriteAt is called once at a time. Close discards a draft that was not published, and may then return an
+// error; of a file in place, only writes after the last Flush or Sync may be lost.
 //
 // If others have changed a file in place, calls fail with an error that wraps syscall.ESTALE.
 //

@@ -43,9 +43,10 @@ func TestCanceledByNobody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	call := &call{client: client.core}
+	call := &call{client: client}
 	canceled := status.Error(codes.Canceled, "said by gRPC")
-	if err := call.explain(canceled, nil); !errors.Is(err, fileservice.ErrUnreachable) || errors.Is(err, context.Canceled) {
+	err = call.explain(canceled, nil)
+	if !errors.Is(err, fileservice.ErrUnreachable) || errors.Is(err, context.Canceled) {
 		t.Errorf("by the server: %v", err)
 	}
 	if err := client.Close(); err != nil {

@@ -14,19 +14,18 @@ import (
 // Place returns the files of the client as a [place.Place].
 func (c *Client) Place() place.Place { return tree{c} }
 
-// tree is a client whose Remove takes a context.
+// tree is a client whose Remove takes a context, as [place.Place] requires.
 type tree struct{ *Client }
 
 func (t tree) Remove(ctx context.Context, name string) error { return t.WithContext(ctx).Remove(name) }
 
-// Create begins a file that must not exist, and creates missing directories. The file appears under its name, complete
-// and durable, when Commit succeeds. Otherwise nothing of it remains: there is no Close that could be taken for success.
-// When ctx ends, Write and Commit fail.
+// Create begins a file that must not exist, and creates missing directories. Commit gives the complete, durable file
+// its name. Until then, and after Discard, nothing is visible under the name. When ctx ends, Write and Commit fail.
 func (c *Client) Create(ctx context.Context, name string) (place.File, error) {
 	return c.create(ctx, name, false)
 }
 
-// Replace is like Create, but Commit replaces a file of that name.
+// Replace is like Create, but Commit replaces an existing file.
 func (c *Client) Replace(ctx context.Context, name string) (place.File, error) {
 	return c.create(ctx, name, true)
 }
@@ -54,23 +53,23 @@ func (c *Client) create(ctx context.Context, name string, replace bool) (place.F
 		return nil, err
 	}
 	f.draft = opened.(*WritableFile)
-	f.unwatch = context.AfterFunc(ctx, func() { _ = f.draft.Close() }) // ends a call that waits for the server
+	f.unwatch = context.AfterFunc(ctx, func() { _ = f.draft.Close() }) // ends calls in progress
 	return f, nil
 }
 
-// createdFile is a file between Create and Commit.
+// createdFile is a file that was created but not committed.
 type createdFile struct {
 	draft   *WritableFile
 	ctx     context.Context
-	client  *Client // for what is done after ctx has ended, too
+	client  *Client // still usable after ctx has ended
 	name    string
 	replace bool
-	made    []string // directories, the innermost last
+	made    []string // directories that mkdir created, the innermost last
 	unwatch func() bool
 	closed  bool
 }
 
-// mkdir makes the missing directories of a path durably: Commit syncs only the one of the file.
+// mkdir creates the missing directories of a path durably, because Commit syncs only the file's own directory.
 func (f *createdFile) mkdir(c *Client, name string) error {
 	if _, err := c.Stat(name); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -88,7 +87,7 @@ func (f *createdFile) mkdir(c *Client, name string) error {
 	return c.SyncDir(path.Dir(name))
 }
 
-// removeMade removes the directories that mkdir has made, if they are empty.
+// removeMade removes the directories that mkdir created, if they are empty.
 func (f *createdFile) removeMade() {
 	for i := len(f.made) - 1; i >= 0; i-- {
 		if f.client.Remove(f.made[i]) != nil {
@@ -108,7 +107,7 @@ func (f *createdFile) Write(p []byte) (int, error) {
 	return n, f.cause(err)
 }
 
-// cause is the reason for an error if the context has ended.
+// cause returns the cause of the context's end, or else err.
 func (f *createdFile) cause(err error) error {
 	if cause := context.Cause(f.ctx); cause != nil && err != nil {
 		return cause
@@ -133,7 +132,7 @@ func (f *createdFile) Commit() error {
 	}
 	f.closed = true
 	f.unwatch()
-	_ = f.draft.Close() // the file has its name, and is durable
+	_ = f.draft.Close() // the file is durable under its name
 	return nil
 }
 
@@ -144,7 +143,7 @@ func (f *createdFile) Discard() error {
 	}
 	f.closed = true
 	f.unwatch()
-	_ = f.draft.Close() // the server drops it in any case
+	_ = f.draft.Close() // the server drops the draft in any case
 	f.removeMade()
 	return nil
 }

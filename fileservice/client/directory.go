@@ -14,13 +14,12 @@ import (
 	"culvert/fileservice"
 )
 
-// listingPause is how long a listing stays open while nobody reads from it. The server would close the connection after
-// its StallTimeout.
+// listingPause is how long an idle listing stays open. It is shorter than the server's StallTimeout, after which the
+// server would close the connection.
 const listingPause = 5 * time.Second
 
-// directory is a directory that is open. Its listing is one call, for as long as it is read. After a pause another call
-// begins at the start again, and what was given before is left out: an entry that stays is given once, whatever is made
-// or removed meanwhile.
+// directory is an open directory. One call lists it while it is read. After a pause, another call starts over and skips
+// the names already returned, so an entry that stays is returned once, whatever is created or removed meanwhile.
 type directory struct {
 	client *Client
 	name   string
@@ -29,10 +28,10 @@ type directory struct {
 	mu     sync.Mutex
 	next   func() (*fileservice.Info, error, bool) // nil if no listing is open
 	stop   func()
-	pause  *time.Timer // stops it
+	pause  *time.Timer // ends an idle listing
 	seed   maphash.Seed
-	given  []uint64 // hashes of the names
-	before []uint64 // those that were given before this listing, in order
+	given  []uint64 // hashes of the names already returned
+	before []uint64 // the given ones of earlier listings, sorted
 	ended  bool
 	closed bool
 }
@@ -46,10 +45,10 @@ func newDirectory(client *Client, name string, info *fileservice.Info) *director
 func (d *directory) Stat() (fs.FileInfo, error) { return d.info, nil }
 
 func (d *directory) Read([]byte) (int, error) {
-	return 0, &fs.PathError{Op: "read", Path: d.name, Err: fmt.Errorf("%w: a directory", fs.ErrInvalid)}
+	return 0, &fs.PathError{Op: "read", Path: d.name, Err: fmt.Errorf("%w: is a directory", fs.ErrInvalid)}
 }
 
-// ReadDir gives the next entries, in the order of the server's file system.
+// ReadDir returns the next entries, in the order of the server's file system.
 func (d *directory) ReadDir(n int) ([]fs.DirEntry, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -58,13 +57,9 @@ func (d *directory) ReadDir(n int) ([]fs.DirEntry, error) {
 	}
 	entries, err := d.read(n)
 	if errors.Is(err, fileservice.ErrUnreachable) && len(d.given) > 0 {
-		// The connection may have ended while nobody read.
+		// The connection may have broken while the listing was idle.
 		var more []fs.DirEntry
-		left := n
-		if n > 0 {
-			left = n - len(entries)
-		}
-		more, err = d.read(left)
+		more, err = d.read(n - len(entries))
 		entries = append(entries, more...)
 	}
 	if d.next != nil {
@@ -115,7 +110,7 @@ func (d *directory) begin() {
 	d.pause.Reset(listingPause)
 }
 
-// rest ends a listing from which nobody reads.
+// rest ends an idle listing.
 func (d *directory) rest() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

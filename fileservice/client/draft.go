@@ -15,36 +15,34 @@ import (
 	"culvert/fileservice/internal/wire"
 )
 
-// A WritableFile is a file of a server that is open for writing, as [Client.OpenFile] returns it. A file that is new or
-// was truncated is a draft: nobody sees what is written before Publish gives the whole file a name, and Close discards
-// what was not published. A file that has its name is in place: others see what is written as it arrives, and Close
-// takes nothing back.
+// A WritableFile is a file that [Client.OpenFile] opened for writing. A new or truncated file is a draft: its content
+// is invisible until Publish gives it a name, and Close discards it if it was not published. Any other file is in
+// place: others see writes as they arrive, and Close undoes nothing.
 //
-// Writes return before the server has written, and keep the order in which they were made. The first error of one, and
-// of Truncate, Sync and Flush, is that of all calls from then on; a draft is not published any more. It is [ErrChanged]
-// if others change a file that is in place. A server that was started again does not know the file; what was synced in
-// place before that is there.
+// Writes return before the server has executed them, and keep their order. The first error of a write, Truncate, Sync
+// or Flush is the error of all later calls; such a draft cannot be published. If others change a file in place, that
+// error is [fileservice.ErrChanged]. A restarted server no longer knows the file, but keeps what was synced in place.
 //
-// Its methods may be called at once, and wait for each other. They have no context: Close and Client.Close end what is
-// under way.
+// Its methods are safe for concurrent use, and wait for each other. They have no context: Close and [Client.Close] end
+// calls in progress.
 type WritableFile struct {
 	client *Client
-	opened string // the name that it was opened by
+	opened string // the name given to OpenFile
 	name   string
 	id     []byte
 	append bool
 	ctx    context.Context // ends with the file
 	cancel context.CancelCauseFunc
-	idle   time.Duration // after which the server drops it
+	idle   time.Duration // after which the server drops the file
 	keeper *time.Timer
 
 	mu      sync.Mutex
-	info    *fileservice.Info // as the server has told last
+	info    *fileservice.Info // as last reported by the server
 	size    int64
-	changed time.Time // here; zero if nothing was written since info
-	stale   bool      // something else was changed since info
-	draft   bool      // it is to be published
-	offset  int64     // of Read, Write and Seek
+	changed time.Time // when it was last written; zero if not since info
+	stale   bool      // attributes were changed since info
+	draft   bool      // not yet published
+	offset  int64     // of Read and Write
 	writer  draftWriter
 	err     error
 	closed  bool
@@ -58,12 +56,16 @@ var (
 	_ io.Seeker   = (*WritableFile)(nil)
 )
 
-// OpenFile opens a file with the flags of package os. To read only it is [Client.Open]. Otherwise the result is a
-// *[WritableFile], and the server has to be writable. A file that is made has these permissions, less the umask of the
-// server; one that is there keeps its own, and is written in place, unless os.O_TRUNC is set.
+// ErrDiscarded is the error of Close for a draft that was not published.
+var ErrDiscarded = errors.New("fileservice: the file was discarded because it was not published")
+
+// OpenFile opens a file with flags of package os. If the flags are os.O_RDONLY alone, OpenFile is [Client.Open].
+// Otherwise it returns a *[WritableFile], which can also be read; the server must be writable. A file that OpenFile
+// creates has the permissions perm, less the server's umask. An existing file keeps its permissions and is written in
+// place, unless os.O_TRUNC is set.
 //
-// Others may write the file at the same time. If there are several drafts, the one that is published last stays. With
-// os.O_APPEND, Write writes at the end of the file as this client sees it. The file can be read whatever the flags say.
+// Others may write the file at the same time. Of several drafts, the last one published remains. With os.O_APPEND,
+// Write writes at the end of the file as this client sees it.
 func (c *Client) OpenFile(name string, flag int, perm fs.FileMode) (fs.File, error) {
 	if flag&(os.O_WRONLY|os.O_RDWR|os.O_CREATE|os.O_TRUNC) == 0 {
 		return c.Open(name)
@@ -89,9 +91,9 @@ func (c *Client) openFile(ctx context.Context, name string, flag int, perm fs.Fi
 	switch {
 	case err != nil:
 	case !info.Mode().IsRegular() || len(response.GetDraft()) != wire.DraftIDSize:
-		err = fmt.Errorf("%w: a draft of another kind", fileservice.ErrIntegrity)
+		err = fmt.Errorf("%w: an invalid draft", fileservice.ErrIntegrity)
 	case idle <= 0 || idle > 24*time.Hour:
-		err = fmt.Errorf("%w: a draft that is dropped after %v", fileservice.ErrIntegrity, idle)
+		err = fmt.Errorf("%w: a draft with an idle time of %v", fileservice.ErrIntegrity, idle)
 	}
 	if err = call.end(err); err != nil {
 		return nil, err
@@ -108,18 +110,18 @@ func (c *Client) openFile(ctx context.Context, name string, flag int, perm fs.Fi
 	return f, nil
 }
 
-// maxStreamRest is how long a stream of writes that has nothing to send stays open.
+// maxStreamRest is how long an idle stream of writes stays open.
 const maxStreamRest = 2 * time.Second
 
-// keepInterval is how often the server is told that the draft is still wanted.
+// keepInterval is how often keep tells the server that the file is in use.
 func (f *WritableFile) keepInterval() time.Duration { return f.idle / 3 }
 
-// keep ends streams of writes that nobody uses, and tells the server that the draft is still wanted.
+// keep ends idle streams of writes, and tells the server that the file is in use.
 func (f *WritableFile) keep() {
 	if !f.mu.TryLock() {
-		// A call waits for the server, perhaps behind much data.
-		_ = f.tellKeep(f.opened)         // whoever needs the draft will be told
-		f.keeper.Reset(f.keepInterval()) // if the file is closed meanwhile, the next time finds it
+		// A call is waiting for the server, perhaps behind much data.
+		_ = f.tellKeep(f.opened)         // the next call reports the error
+		f.keeper.Reset(f.keepInterval()) // if the file is closed meanwhile, the next keep returns
 		return
 	}
 	if f.closed || f.err != nil {
@@ -131,7 +133,7 @@ func (f *WritableFile) keep() {
 	f.mu.Unlock()
 	if idle {
 		interval = f.keepInterval()
-		_ = f.tellKeep(name) // whoever needs the draft will be told
+		_ = f.tellKeep(name) // the next call reports the error
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -145,12 +147,12 @@ func (f *WritableFile) keep() {
 
 func (f *WritableFile) tellKeep(name string) error {
 	return f.call("keep", name, func(ctx context.Context, service fileservicepb.FileServiceClient) error {
-		_, err := service.ChangeDraft(ctx, &fileservicepb.ChangeDraftRequest{Draft: f.id}) // of nothing
+		_, err := service.ChangeDraft(ctx, &fileservicepb.ChangeDraftRequest{Draft: f.id}) // changes nothing
 		return err
 	})
 }
 
-// call makes a call about the draft that may take as long as the disk of the server needs.
+// call makes a call about the file that may wait for the server's disk.
 func (f *WritableFile) call(
 	op, name string, do func(ctx context.Context, service fileservicepb.FileServiceClient) error,
 ) error {
@@ -166,7 +168,7 @@ func (f *WritableFile) fault(op string, err error) error {
 	return &fs.PathError{Op: op, Path: f.name, Err: err}
 }
 
-// usable gives the error of a file that is closed or has failed. mu is held.
+// usable returns the error of a file that is closed or has failed. mu is held.
 func (f *WritableFile) usable(op string) error {
 	if f.closed {
 		return f.fault(op, fs.ErrClosed)
@@ -174,7 +176,15 @@ func (f *WritableFile) usable(op string) error {
 	return f.err
 }
 
-// fail keeps the first error, and ends what is under way. mu is held.
+// settle waits until the server has everything written. mu is held.
+func (f *WritableFile) settle(op string) error {
+	if err := f.usable(op); err != nil {
+		return err
+	}
+	return f.fail(f.writer.wait())
+}
+
+// fail keeps the first error, and aborts writes. mu is held.
 func (f *WritableFile) fail(err error) error {
 	if f.err == nil && err != nil {
 		f.err = err
@@ -183,7 +193,7 @@ func (f *WritableFile) fail(err error) error {
 	return f.err
 }
 
-// Stat describes the file as it is with what was written.
+// Stat describes the file, including everything written.
 func (f *WritableFile) Stat() (fs.FileInfo, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -197,7 +207,7 @@ func (f *WritableFile) Stat() (fs.FileInfo, error) {
 	return fileservice.NewInfo(attributes), nil
 }
 
-// Truncate sets the size. What is new reads as zeros.
+// Truncate sets the size. Added bytes are zero.
 func (f *WritableFile) Truncate(size int64) error {
 	if size < 0 || size > fileservice.MaxFileSize {
 		return f.fault("truncate", fs.ErrInvalid)
@@ -211,7 +221,7 @@ func (f *WritableFile) Truncate(size int64) error {
 	return nil
 }
 
-// Chmod sets permissions: of a draft, those that it has when it is published.
+// Chmod sets the permissions. A draft gets them when it is published.
 func (f *WritableFile) Chmod(mode fs.FileMode) error {
 	permissions := uint32(mode.Perm())
 	f.mu.Lock()
@@ -225,8 +235,8 @@ func (f *WritableFile) Chmod(mode fs.FileMode) error {
 	return nil
 }
 
-// Chtimes sets when the file was last read and changed: of a draft, as seen when it is published. A zero time leaves
-// what is there. To write later changes it again.
+// Chtimes sets the access and modification times. A draft gets them when it is published. A zero time leaves that time
+// unchanged. Later writes change the modification time again.
 func (f *WritableFile) Chtimes(atime, mtime time.Time) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -243,13 +253,10 @@ func (f *WritableFile) Chtimes(atime, mtime time.Time) error {
 	return nil
 }
 
-// change makes a change behind what was written. mu is held.
+// change changes the file after all earlier writes. mu is held.
 func (f *WritableFile) change(op string, request *fileservicepb.ChangeDraftRequest) error {
-	if err := f.usable(op); err != nil {
+	if err := f.settle(op); err != nil {
 		return err
-	}
-	if err := f.writer.wait(); err != nil {
-		return f.fail(err)
 	}
 	request.Draft = f.id
 	return f.call(op, f.name, func(ctx context.Context, service fileservicepb.FileServiceClient) error {
@@ -258,17 +265,14 @@ func (f *WritableFile) change(op string, request *fileservicepb.ChangeDraftReque
 	})
 }
 
-// Sync makes what was written durable on the server, and the name of a file in place. A draft has no name yet: if the
-// server ends before Publish, the draft is lost. After a Sync, Publish returns when the name is durable, too. Stat then
-// describes the file as the server has it.
+// Sync makes everything written durable on the server, and the name of a file in place. A draft has no name yet: it is
+// lost if the server stops before Publish. After Sync, Publish also makes the name durable. Stat of a file in place
+// then describes it as the server has it.
 func (f *WritableFile) Sync() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := f.usable("sync"); err != nil {
+	if err := f.settle("sync"); err != nil {
 		return err
-	}
-	if err := f.writer.wait(); err != nil {
-		return f.fail(err)
 	}
 	return f.fail(f.call("sync", f.name, func(ctx context.Context, service fileservicepb.FileServiceClient) error {
 		entry, err := service.SyncDraft(ctx, &fileservicepb.SyncDraftRequest{Draft: f.id})
@@ -279,54 +283,41 @@ func (f *WritableFile) Sync() error {
 	}))
 }
 
-// Flush returns when the server has what was written. Stat describes a file in place as the server has it then.
+// Flush waits until the server has everything written. Stat of a file in place then describes it as the server has it.
 func (f *WritableFile) Flush() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := f.usable("flush"); err != nil {
+	if err := f.settle("flush"); err != nil || f.draft {
 		return err
 	}
-	if err := f.writer.wait(); err != nil {
-		return f.fail(err)
-	}
-	if f.draft || f.changed.IsZero() && !f.stale {
-		return nil
-	}
-	return f.fail(f.publish(f.name, false))
+	return f.publish(f.name, false)
 }
 
-// Publish gives a draft a name, of whatever directory: the name of OpenFile, or another one. What is there is replaced,
-// unless replace is false; then it fails with fs.ErrExist. It is durable if Sync was called before or is called
-// afterwards. Otherwise the server begins to write the file to its disk, and does not wait for that. If it cannot have
-// the name, it may be published under another one.
+// Publish gives a draft a name, in any directory; it may differ from the name given to OpenFile. Publish replaces an
+// existing file; if replace is false, it fails with fs.ErrExist instead. The draft may then be published under another
+// name. The published file is durable if Sync is called before or afterwards. Otherwise the server only starts writing
+// it to its disk.
 //
-// Writing may go on, in place. To publish that again under the same name is to flush it; another name is given by
-// [Client.Rename].
+// Afterwards the file is in place, and may still be written. Publish under the same name is then a Flush. To change the
+// name, use [Client.Rename].
 func (f *WritableFile) Publish(name string, replace bool) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := f.usable("publish"); err != nil {
+	if err := f.settle("publish"); err != nil {
 		return err
 	}
 	if !f.draft && name != f.name {
 		return f.fault("publish", fs.ErrInvalid)
 	}
-	if err := f.writer.wait(); err != nil {
-		return f.fail(err)
-	}
+	return f.publish(name, replace)
+}
+
+// publish publishes what the server has. mu is held.
+func (f *WritableFile) publish(name string, replace bool) error {
 	if !f.draft && f.changed.IsZero() && !f.stale {
 		return nil
 	}
-	err := f.publish(name, replace)
-	if !f.draft || errors.Is(err, fileservice.ErrIntegrity) {
-		return f.fail(err)
-	}
-	return err
-}
-
-// publish is Publish of what the server has. mu is held.
-func (f *WritableFile) publish(name string, replace bool) error {
-	return f.call("publish", name, func(ctx context.Context, service fileservicepb.FileServiceClient) error {
+	err := f.call("publish", name, func(ctx context.Context, service fileservicepb.FileServiceClient) error {
 		entry, err := service.PublishDraft(ctx, &fileservicepb.PublishDraftRequest{
 			Draft: f.id, Path: f.client.at(name), Replace: replace,
 		})
@@ -335,16 +326,20 @@ func (f *WritableFile) publish(name string, replace bool) error {
 		}
 		return err
 	})
+	if !f.draft || errors.Is(err, fileservice.ErrIntegrity) {
+		return f.fail(err)
+	}
+	return err
 }
 
-// take takes over what the server says of a file that is in place. mu is held.
+// take records the server's description of a file in place. mu is held.
 func (f *WritableFile) take(entry *fileservicepb.Entry, name string) error {
 	info, err := wire.InfoOf(entry, f.client.at(name))
 	if err == nil && (!info.Mode().IsRegular() || info.Size() != f.size) {
 		if !f.draft {
-			return fileservice.ErrChanged // by others, after the server has looked for that
+			return fileservice.ErrChanged // after the server's own check
 		}
-		err = fmt.Errorf("%w: it has another file", fileservice.ErrIntegrity)
+		err = fmt.Errorf("%w: the server described another file", fileservice.ErrIntegrity)
 	}
 	if err != nil {
 		return err
@@ -353,10 +348,10 @@ func (f *WritableFile) take(entry *fileservicepb.Entry, name string) error {
 	return nil
 }
 
-// Close ends the file, and discards a draft that was not published. It ends calls under way (Flush waits for them), and
-// takes at most the client's Timeout.
+// Close closes the file. It does not wait for writes in place; call Flush or Sync first. Close discards a draft that
+// was not published, and then returns [ErrDiscarded]. It ends calls in progress, and takes at most Timeout.
 func (f *WritableFile) Close() error {
-	f.cancel(fs.ErrClosed) // which ends those who have the lock
+	f.cancel(fs.ErrClosed) // ends calls that hold the lock
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
@@ -368,10 +363,13 @@ func (f *WritableFile) Close() error {
 	if !errors.Is(f.err, fileservice.ErrUnreachable) {
 		f.drop()
 	}
+	if f.draft {
+		return f.fault("close", ErrDiscarded)
+	}
 	return nil
 }
 
-// drop tells the server that it need not keep the draft. If that is not heard, the draft is dropped when it is idle.
+// drop tells the server to drop the file. If that fails, the server drops it when it has been idle for long enough.
 func (f *WritableFile) drop() {
 	call, err := f.client.begin(f.client.life, "close", f.name)
 	if err != nil {

@@ -263,7 +263,8 @@ func TestTooManyDrafts(t *testing.T) {
 		}
 		drafts = append(drafts, response.GetDraft())
 	}
-	other := filetest.OpenDraft(t, filetest.Connect(t, client.Config{Dial: filetest.Dialer(address)}), "file", os.O_CREATE|os.O_RDWR)
+	another := filetest.Connect(t, client.Config{Dial: filetest.Dialer(address)})
+	other := filetest.OpenDraft(t, another, "file", os.O_CREATE|os.O_RDWR)
 	if err := filetest.Publish(other, "file"); err != nil {
 		t.Errorf("another client: %v", err)
 	}
@@ -280,15 +281,11 @@ func TestTooManyDrafts(t *testing.T) {
 
 // TestTooManyFilesToWrite tells a program that opens too many just that.
 func TestTooManyFilesToWrite(t *testing.T) {
-	client := filetest.Serve(t, t.TempDir(), filetest.Writable)
+	remote := filetest.Serve(t, t.TempDir(), filetest.Writable)
 	for i := 0; ; i++ {
-		file, err := client.OpenFile(fmt.Sprint("file", i), os.O_CREATE|os.O_RDWR, 0o644)
+		file, err := remote.OpenFile(fmt.Sprint("file", i), os.O_CREATE|os.O_RDWR, 0o644)
 		if err == nil && i <= 512 {
-			t.Cleanup(func() {
-				if err := file.Close(); err != nil {
-					t.Error(err)
-				}
-			})
+			t.Cleanup(func() { filetest.Discard(t, file.(*client.WritableFile)) })
 			continue
 		}
 		if !errors.Is(err, fileservice.ErrRefused) || !errors.Is(err, syscall.ENFILE) {

@@ -7,18 +7,17 @@ import (
 
 	"culvert/fileservice"
 	"culvert/fileservice/internal/fileservicepb"
-	"culvert/fileservice/internal/wire"
 )
 
-// WriteAt writes. p may be used again when it returns.
+// WriteAt implements io.WriterAt. It does not retain p.
 func (f *WritableFile) WriteAt(p []byte, offset int64) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.writeAt(p, offset)
 }
 
-// TryWriteAt is WriteAt if that need not wait, neither for another call nor for the connection. Otherwise it returns
-// false and writes nothing.
+// TryWriteAt is WriteAt if that need not wait for another call or for the connection. Otherwise it returns false and
+// writes nothing.
 func (f *WritableFile) TryWriteAt(p []byte, offset int64) bool {
 	if !f.mu.TryLock() {
 		return false
@@ -49,7 +48,7 @@ func (f *WritableFile) writeAt(p []byte, offset int64) (int, error) {
 	return len(p), nil
 }
 
-// Write writes what follows.
+// Write writes at the current offset, or with os.O_APPEND at the end.
 func (f *WritableFile) Write(p []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -61,7 +60,7 @@ func (f *WritableFile) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Seek sets where Read and Write go on.
+// Seek sets the offset of Read and Write.
 func (f *WritableFile) Seek(offset int64, whence int) (int64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -76,7 +75,7 @@ func (f *WritableFile) Seek(offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// Read reads what follows, with what was written.
+// Read reads at the current offset, and sees everything written.
 func (f *WritableFile) Read(p []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -88,7 +87,7 @@ func (f *WritableFile) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadAt reads the file with what was written.
+// ReadAt implements io.ReaderAt, and sees everything written.
 func (f *WritableFile) ReadAt(p []byte, offset int64) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -102,11 +101,11 @@ func (f *WritableFile) readAt(p []byte, offset int64) (int, error) {
 	if offset < 0 {
 		return 0, f.fault("read", fs.ErrInvalid)
 	}
+	if len(p) == 0 {
+		return 0, nil
+	}
 	left := f.size - offset
-	if left <= 0 || len(p) == 0 {
-		if len(p) == 0 {
-			return 0, nil
-		}
+	if left <= 0 {
 		return 0, io.EOF
 	}
 	if err := f.writer.wait(); err != nil {
@@ -134,11 +133,5 @@ func (f *WritableFile) read(p []byte, offset int64) error {
 	if err != nil {
 		return call.end(err)
 	}
-	message := wire.Incoming{}
-	for done := 0; done < len(p); done += message.N {
-		if err := call.receiveData(stream.RecvMsg, &message, p[done:]); err != nil {
-			return call.end(err)
-		}
-	}
-	return call.end(call.finish(stream.RecvMsg))
+	return call.end(call.fill(stream.RecvMsg, p))
 }

@@ -180,7 +180,7 @@ func (s *draftStream) answer() error {
 	return nil
 }
 
-// rest sends what is pending. If nothing was written since the previous call, it also ends the streams, and returns true.
+// rest sends what is pending. If nothing was written since the previous call, it also ends the streams and returns true.
 func (w *draftWriter) rest() bool {
 	used := w.used
 	w.used = false

@@ -332,7 +332,7 @@ func ExampleClient_Create() {
 
 	file, err := client.Create(context.Background(), "archive/monday")
 	filetest.Must(err)
-	defer file.Discard() // does nothing after Commit
+	defer func() { filetest.Must(file.Discard()) }() // does nothing after Commit
 	_, err = io.WriteString(file, "all is well\n")
 	filetest.Must(err)
 	fmt.Println(file.Commit())

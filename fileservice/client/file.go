@@ -11,23 +11,23 @@ import (
 	"culvert/fileservice/internal/wire"
 )
 
-// rangeSize is how much one call of ReadAt reads. Larger requests go out as several calls at once.
+// rangeSize is the size of one call of ReadAt. Larger requests are split into concurrent calls.
 const rangeSize = 4 * fileservice.BlockSize
 
-// readAhead is how much Read asks for when it is called with little room.
+// readAhead is the size of Read's request if p is small.
 const readAhead = 256 << 10
 
-// file is a regular file that is open: a name, a version, and a position.
+// file is an open regular file: a name, a version and an offset.
 type file struct {
 	client  *Client
 	name    string
 	info    *fileservice.Info
-	content []byte // all of it, if there is little
+	content []byte // of a small file; else nil
 
-	mu      sync.Mutex // guards what follows, for Read, Seek, WriteTo and Close
+	mu      sync.Mutex // guards the fields below
 	offset  int64
-	ahead   []byte // the bytes at offset, if they were read ahead
-	storage []byte // what ahead is a part of
+	ahead   []byte // bytes read ahead, at offset
+	storage []byte // the buffer of ahead
 	closed  bool
 }
 
@@ -39,7 +39,7 @@ var (
 
 func (f *file) Stat() (fs.FileInfo, error) { return f.info, nil }
 
-// Content gives all of the file if it came when it was opened, and nil otherwise. It must not be changed.
+// Content returns the whole file if it came with Open, and nil otherwise. Callers must not change it.
 func (f *file) Content() []byte { return f.content }
 
 func (f *file) fail(op string, err error) error { return &fs.PathError{Op: op, Path: f.name, Err: err} }
@@ -61,7 +61,7 @@ func (f *file) isClosed() bool {
 	return f.closed
 }
 
-// Read reads what follows, with some more if p is small.
+// Read reads at the current offset. It reads ahead if p is small.
 func (f *file) Read(p []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -108,7 +108,7 @@ func (f *file) Seek(offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// seek gives where io.Seeker leads in a file of that size, from one position to another.
+// seek returns the new offset of io.Seeker.
 func seek(position, size, offset int64, whence int) (int64, error) {
 	switch whence {
 	case io.SeekStart:
@@ -125,7 +125,7 @@ func seek(position, size, offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// ReadAt reads large requests in several calls at once, over all connections.
+// ReadAt implements io.ReaderAt. It reads large ranges in several calls at once, over all connections.
 func (f *file) ReadAt(p []byte, offset int64) (int, error) {
 	if f.isClosed() {
 		return 0, f.fail("read", fs.ErrClosed)
@@ -147,9 +147,9 @@ func (f *file) ReadAt(p []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// StartReadAt begins to fill p with the bytes from an offset on, and has done called when it has succeeded or failed,
-// in another goroutine, which must not wait there. It is for small ranges within the file; for others it does nothing
-// and gives false.
+// StartReadAt starts to fill p with the bytes at offset. When that succeeded or failed, it calls done in another
+// goroutine; done must not block. If the range is large or not within the file, StartReadAt does nothing and returns
+// false.
 func (f *file) StartReadAt(p []byte, offset int64, done func(error)) bool {
 	if len(p) == 0 || len(p) > wire.MaxPiece || len(f.content) > 0 || f.isClosed() ||
 		offset < 0 || offset > f.info.Size()-int64(len(p)) {
@@ -159,31 +159,28 @@ func (f *file) StartReadAt(p []byte, offset int64, done func(error)) bool {
 	return true
 }
 
-// readAt reads a range that lies within the file.
+// readAt reads a range within the file.
 func (f *file) readAt(p []byte, offset int64) (int, error) {
-	if len(f.content) > 0 {
-		return copy(p, f.content[offset:]), nil
+	var err error
+	switch {
+	case len(f.content) > 0:
+		copy(p, f.content[offset:])
+	case len(p) == 0:
+	case len(p) <= wire.MaxPiece:
+		err = f.client.pieces.read(f.client, f.name, f.info.Version(), p, offset)
+	case len(p) <= rangeSize:
+		err = f.client.ReadRange(f.client.ctx, f.name, f.info.Version(), p, offset)
+	default:
+		return f.readParallel(p, offset)
 	}
-	if len(p) <= wire.MaxPiece {
-		if len(p) == 0 {
-			return 0, nil
-		}
-		if err := f.client.pieces.read(f.client, f.name, f.info.Version(), p, offset); err != nil {
-			return 0, err
-		}
-		return len(p), nil
+	if err != nil {
+		return 0, err
 	}
-	if len(p) <= rangeSize {
-		if err := f.client.ReadRange(f.client.ctx, f.name, f.info.Version(), p, offset); err != nil {
-			return 0, err
-		}
-		return len(p), nil
-	}
-	return f.readParallel(p, offset)
+	return len(p), nil
 }
 
-// readParallel has two calls under way on each connection, so that none waits while the answer of another is on its
-// way. What it gives ends where the first range begins that failed.
+// readParallel keeps two calls in progress on each connection, so that none idles while an answer travels. It returns
+// the number of bytes before the first range that failed.
 func (f *file) readParallel(p []byte, offset int64) (int, error) {
 	ctx, cancel := context.WithCancel(f.client.ctx)
 	defer cancel()
@@ -223,7 +220,7 @@ func (f *file) readParallel(p []byte, offset int64) (int, error) {
 	return good, failed
 }
 
-// WriteTo writes the rest of the file, a large part at a time.
+// WriteTo implements io.WriterTo. It reads large parts at a time.
 func (f *file) WriteTo(w io.Writer) (int64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -231,24 +228,20 @@ func (f *file) WriteTo(w io.Writer) (int64, error) {
 		return 0, f.fail("read", fs.ErrClosed)
 	}
 	f.ahead = nil
-	left := f.info.Size() - f.offset
-	if left <= 0 {
-		return 0, nil
-	}
-	if len(f.content) > 0 {
-		n, err := w.Write(f.content[f.offset:])
-		f.offset += int64(n)
-		if err == nil && int64(n) < left {
-			err = io.ErrShortWrite
-		}
-		return int64(n), err
-	}
-	buffer := make([]byte, min(left, 2*rangeSize))
+	var buffer []byte
 	written := int64(0)
 	for left := f.info.Size() - f.offset; left > 0; left = f.info.Size() - f.offset {
-		part := buffer[:min(left, int64(len(buffer)))]
-		if _, err := f.readAt(part, f.offset); err != nil {
-			return written, err
+		var part []byte
+		if len(f.content) > 0 {
+			part = f.content[f.offset:]
+		} else {
+			if buffer == nil {
+				buffer = make([]byte, min(left, 2*rangeSize))
+			}
+			part = buffer[:min(left, int64(len(buffer)))]
+			if _, err := f.readAt(part, f.offset); err != nil {
+				return written, err
+			}
 		}
 		n, err := w.Write(part)
 		written += int64(n)

@@ -6,28 +6,26 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// frameSize is the longest frame that gRPC takes, and smallFrame what takes no buffer of that size.
+// frameSize is gRPC's longest frame. Buffers of up to smallFrame bytes come from gRPC's own pool.
 const (
 	frameSize  = 16 << 10
 	smallFrame = 4 << 10
 )
 
-// framePool keeps the buffers that gRPC reads frames into, for one end. The pool of gRPC gives its buffers up at every
-// second collection, so that a transfer allocates the windows of its connections again and again; and it clears them.
+// framePool keeps the buffers into which one end's gRPC reads frames. gRPC's own pool releases its buffers at every
+// second garbage collection, so that a transfer would allocate the windows of its connections again and again; it also
+// clears them.
 //
-// There are never more buffers than the windows have room for, and frames that are not small fill a quarter of theirs
-// at least.
+// There are never more buffers than the windows allow, and frames above smallFrame fill at least a quarter of their
+// buffer.
 type framePool struct {
-	most int // that are kept
+	maxFree int
 
 	mu   sync.Mutex
 	free []*[]byte // the last one was used last
 }
 
-// newFramePool makes a pool that keeps the frames of so many bytes.
-func newFramePool(size int) *framePool { return &framePool{most: size / frameSize} }
-
-// Get gives a buffer, in which there may be anything.
+// Get returns a buffer with arbitrary content.
 func (p *framePool) Get(size int) *[]byte {
 	if size <= smallFrame || size > frameSize {
 		return mem.DefaultBufferPool().Get(size)
@@ -45,7 +43,7 @@ func (p *framePool) Get(size int) *[]byte {
 	return &buffer
 }
 
-// Put takes a buffer back.
+// Put returns a buffer to the pool.
 func (p *framePool) Put(buffer *[]byte) {
 	if cap(*buffer) != frameSize {
 		mem.DefaultBufferPool().Put(buffer)
@@ -53,7 +51,7 @@ func (p *framePool) Put(buffer *[]byte) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.free) < p.most {
+	if len(p.free) < p.maxFree {
 		p.free = append(p.free, buffer)
 	}
 }

@@ -63,7 +63,8 @@ func TestReadAll(t *testing.T) {
 		}
 		var tree fileservice.Tree
 		count := fileservice.Blocks(info.Size())
-		err = client.ReadBlocks(t.Context(), name, fileservice.VersionOf(info), 0, count, make([]byte, fileservice.BlockSize),
+		err = client.ReadBlocks(t.Context(), name, fileservice.VersionOf(info), 0, count,
+			make([]byte, fileservice.BlockSize),
 			func(block int64, data []byte, sum fileservice.Sum) error {
 				start := block * fileservice.BlockSize
 				if !bytes.Equal(data, want[start:start+int64(len(data))]) {

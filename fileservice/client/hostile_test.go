@@ -89,7 +89,8 @@ func TestListingsWithoutEnd(t *testing.T) {
 		}
 	}
 	client := filetest.Lie(t, &filetest.Liar{OnList: func(send func(*fileservicepb.ListResponse) error) error {
-		return send(&fileservicepb.ListResponse{Entries: []*fileservicepb.Entry{filetest.Entry("a", 1), filetest.Entry("a", 2)}})
+		twice := []*fileservicepb.Entry{filetest.Entry("a", 1), filetest.Entry("a", 2)}
+		return send(&fileservicepb.ListResponse{Entries: twice})
 	}})
 	if _, err := client.ReadDir("."); !errors.Is(err, fileservice.ErrIntegrity) {
 		t.Errorf("a name twice: %v", err)

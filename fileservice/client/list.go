@@ -14,11 +14,11 @@ import (
 	"culvert/fileservice/internal/wire"
 )
 
-// List gives the entries of a directory in the order of the server's file system, page by page as they come, so that
-// a directory need not fit into memory. It ends with the first error, which comes with a nil Info. If there are entries
-// that cannot be listed, because no path can hold their names, that is an [UnnamableError], after all others.
+// List returns the entries of a directory in the order of the server's file system. It receives them page by page, so
+// memory does not limit the directory. The sequence ends after the first error, whose Info is nil. If no path can hold
+// the names of some entries, that error is a [*fileservice.UnnamableError], after all other entries.
 //
-// While the loop body runs the server waits, and not longer than its StallTimeout.
+// The server waits while the loop body runs, for at most its StallTimeout.
 func (c *Client) List(ctx context.Context, name string) iter.Seq2[*fileservice.Info, error] {
 	return func(yield func(*fileservice.Info, error) bool) {
 		call, err := c.begin(ctx, "readdir", name)
@@ -54,7 +54,7 @@ func (c *call) list(yield func(*fileservice.Info, error) bool) (stopped bool, er
 		entries += len(page.GetEntries())
 		empty := len(page.GetEntries()) == 0 && page.GetUnnamable() == 0
 		if empty || entries > c.client.config.MaxEntries {
-			return false, fmt.Errorf("%w: a listing without an end", fileservice.ErrIntegrity)
+			return false, fmt.Errorf("%w: the listing does not end", fileservice.ErrIntegrity)
 		}
 		for _, entry := range page.GetEntries() {
 			info, err := wire.InfoOf(entry, "")
@@ -69,8 +69,7 @@ func (c *call) list(yield func(*fileservice.Info, error) bool) (stopped bool, er
 	}
 }
 
-// ReadDir gives all entries of a directory, sorted by name. If there is an error the entries that came before it are
-// given too.
+// ReadDir returns all entries of a directory, sorted by name. With an error, it returns the entries received before.
 func (c *Client) ReadDir(name string) ([]fs.DirEntry, error) {
 	var entries []fs.DirEntry
 	var failed error
@@ -84,7 +83,7 @@ func (c *Client) ReadDir(name string) ([]fs.DirEntry, error) {
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	for i := 1; i < len(entries); i++ {
 		if entries[i].Name() == entries[i-1].Name() {
-			err := fmt.Errorf("%w: the name %q twice", fileservice.ErrIntegrity, entries[i].Name())
+			err := fmt.Errorf("%w: duplicate name %q", fileservice.ErrIntegrity, entries[i].Name())
 			return nil, &fs.PathError{Op: "readdir", Path: name, Err: err}
 		}
 	}

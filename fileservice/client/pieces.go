@@ -17,59 +17,59 @@ import (
 	"culvert/fileservice/internal/wire"
 )
 
-// A message of gRPC takes far more work than a small read, and a call more than a message. So small reads of several
-// goroutines share messages, and messages share calls: each lane is a stream with one request under way, and what comes
-// while all lanes wait for an answer goes together in the next request. None waits for others to come.
+// A gRPC message costs far more than a small read, and a call costs more than a message. So small reads of several
+// goroutines share messages, and messages share calls. Each lane is a stream with one request in progress; reads that
+// arrive while all lanes are busy go together into the next request. No read waits for others to arrive.
 const (
-	// maxPieceNames bounds the names in a request, each with maxPieceFields for the other fields of its piece: a server
-	// that is not writable takes no more than requestWindow.
+	// maxPieceNames bounds the names in a request. Each counts maxPieceFields more, for the other fields of its piece.
+	// A server that is not writable accepts no request beyond its requestWindow.
 	maxPieceNames  = 48 << 10
 	maxPieceFields = 80
 
-	// fewLanes are there where the server is near, so that work is what counts, and manyLanes where it is far, so that
-	// waiting is. A near one has answered within nearServer at least once.
+	// A near server, which has answered within nearServer, has fewLanes, because processing dominates. Any other has
+	// manyLanes, because waiting dominates.
 	fewLanes   = 8
 	manyLanes  = 64
 	nearServer = 5 * time.Millisecond
 
-	// laneIdle is how long a lane waits for another read before it ends. A server that shuts down waits as long, and to
-	// it a connection with a lane is not idle. laneLife is how long one stream is used: a server may allow so few calls
-	// that others wait for its end. A new stream takes some 100 µs of work.
+	// laneIdle is how long a lane waits for another read before it ends. A server that shuts down waits as long, and
+	// does not consider the connection idle. laneLife limits the use of one stream, because a server may allow so few
+	// calls that others wait for its end. A new stream costs some 100 µs of CPU time.
 	laneIdle = 50 * time.Millisecond
 	laneLife = 200 * time.Millisecond
 )
 
-// errStreamEnded is what a server does that shuts down: it ends streams between two requests.
+// errStreamEnded: a server that shuts down ends streams between two requests.
 var errStreamEnded = errors.New("the server has ended the stream")
 
 // piece is one small read.
 type piece struct {
 	client  *Client
-	name    string // as errors tell it
+	name    string // in errors
 	path    string // on the server
 	version fileservice.Version
 	p       []byte
 	offset  int64
 
-	taken atomic.Bool // p is filled, or its reader has gone
-	alone bool        // the server has not read it: it needs a call of its own
-	done  func(error) // is called once, and does not wait
+	taken atomic.Bool // p is being filled, or its reader has gone
+	alone bool        // the server did not read it; it needs a call of its own
+	done  func(error) // called once; must not block
 }
 
 // pieces are the small reads of a client.
 type pieces struct {
 	client *Client
-	wake   chan struct{} // has a token for each lane that is to go on
+	wake   chan struct{} // has a token for each idle lane that must continue
 
 	mu     sync.Mutex
 	queue  []*piece
-	lanes  int           // in all
-	idle   int           // those that wait, and have no token
-	least  time.Duration // that an answer has taken
+	lanes  int           // all
+	idle   int           // waiting lanes without a token
+	least  time.Duration // of the fastest answer
 	spaces sync.Pool     // of *[messageSize]byte
 }
 
-// read fills p, as ReadRange does, with no more than maxPiece bytes.
+// read fills p, which has at most MaxPiece bytes, as ReadRange does.
 func (s *pieces) read(c *Client, name string, version fileservice.Version, p []byte, offset int64) error {
 	if c.ctx.Err() != nil {
 		return &fs.PathError{Op: "read", Path: name, Err: context.Cause(c.ctx)}
@@ -87,7 +87,7 @@ func (s *pieces) read(c *Client, name string, version fileservice.Version, p []b
 	}
 }
 
-// start begins a read, and has done called with its end.
+// start starts a read, and calls done when it has ended.
 func (s *pieces) start(
 	c *Client, name string, version fileservice.Version, p []byte, offset int64, done func(error),
 ) *piece {
@@ -113,7 +113,7 @@ func (s *pieces) limit() int {
 	return fewLanes
 }
 
-// take gives the reads of the next message, or nil if there are none.
+// take returns the reads of the next message, or nil if there are none.
 func (s *pieces) take() []*piece {
 	var n, size, names int
 	for n < min(len(s.queue), wire.MaxPieces) {
@@ -132,7 +132,7 @@ func (s *pieces) take() []*piece {
 	return parcel
 }
 
-// next gives the reads of the next message. It waits for some, and gives nil if none came for a while.
+// next waits for the reads of the next message. It returns nil if none came within laneIdle.
 func (s *pieces) next(idle *time.Timer) []*piece {
 	for {
 		s.mu.Lock()
@@ -162,13 +162,13 @@ func (s *pieces) next(idle *time.Timer) []*piece {
 	}
 }
 
-// lane is one stream of parcels, each of which waits for the answer to the one before.
+// lane is one stream of parcels. Each parcel waits for the answer to the one before.
 type lane struct {
 	*pieces
 	call     *call // nil if there is no stream
 	stream   grpc.ClientStream
-	began    time.Time // when the stream has
-	answered bool      // the stream has brought an answer
+	began    time.Time // start of the stream
+	answered bool      // the stream has received an answer
 }
 
 func (l *lane) run() {
@@ -177,7 +177,7 @@ func (l *lane) run() {
 	for parcel := l.next(idle); parcel != nil; parcel = l.next(idle) {
 		l.lead(parcel)
 	}
-	_ = l.end(nil) // has no error then
+	_ = l.end(nil) // never fails
 }
 
 // lead reads a parcel.
@@ -186,7 +186,7 @@ func (l *lane) lead(parcel []*piece) {
 	old := l.isOpen()
 	err := l.exchange(parcel)
 	if old && err != nil && !errors.Is(err, fileservice.ErrIntegrity) && !errors.Is(err, errSilent) {
-		// The stream may have ended while nothing went over it.
+		// The stream may have ended while it was idle.
 		start = time.Now()
 		err = l.exchange(parcel)
 	}
@@ -208,8 +208,8 @@ func (l *lane) lead(parcel []*piece) {
 	}
 }
 
-// exchange sends a parcel and takes the answer. What the server has not read is for calls of their own, whose errors
-// say why.
+// exchange sends a parcel and receives the answer. Pieces that the server did not read are marked alone; their own
+// calls find the reason.
 func (l *lane) exchange(parcel []*piece) error {
 	err := l.open(parcel[0].path)
 	if err == nil {
@@ -226,7 +226,7 @@ func (l *lane) exchange(parcel []*piece) error {
 	return err
 }
 
-// isOpen reports whether the next request goes over the stream that there is.
+// isOpen reports whether the next request may use the current stream.
 func (l *lane) isOpen() bool {
 	return l.call != nil && l.call.ctx.Err() == nil && time.Since(l.began) < laneLife
 }
@@ -236,7 +236,7 @@ func (l *lane) open(name string) error {
 		l.call.advance()
 		return nil
 	}
-	_ = l.end(nil) // has no error then
+	_ = l.end(nil) // never fails
 	call, err := l.client.begin(l.client.ctx, "read", name)
 	if err != nil {
 		return err
@@ -249,7 +249,7 @@ func (l *lane) open(name string) error {
 	return nil
 }
 
-// end ends the stream, if there is one, and gives an error the form that callers get. The server is not waited for.
+// end ends the stream, if there is one, without waiting for the server. It returns err in the form for callers.
 func (l *lane) end(err error) error {
 	if l.call == nil {
 		return nil
@@ -268,7 +268,7 @@ func (l *lane) readParcel(parcel []*piece) error {
 		})
 		size += len(r.p)
 	}
-	var space *[wire.MessageSize]byte // only when data has come: many lanes may wait for an answer
+	var space *[wire.MessageSize]byte // allocated when data arrives: many lanes may be waiting
 	defer func() {
 		if space != nil {
 			l.spaces.Put(space)
@@ -283,7 +283,7 @@ func (l *lane) readParcel(parcel []*piece) error {
 		}
 		return space[:size], nil // more is refused
 	}}
-	if err := l.stream.SendMsg(request); err != nil && err != io.EOF { // of which the answer tells
+	if err := l.stream.SendMsg(request); err != nil && err != io.EOF { // after io.EOF, the answer has the error
 		return err
 	}
 	err := receive(l.call, func(message any) error {
@@ -299,7 +299,7 @@ func (l *lane) readParcel(parcel []*piece) error {
 	return scatter(parcel, response.GetFailed(), message.Into[:message.N])
 }
 
-// scatter copies data to the reads that it is of, and marks those that have failed.
+// scatter copies data to its reads, and marks those that failed.
 func scatter(parcel []*piece, failed []uint32, data []byte) error {
 	for i, r := range parcel {
 		wanted := r.taken.CompareAndSwap(false, true)
@@ -310,7 +310,7 @@ func scatter(parcel []*piece, failed []uint32, data []byte) error {
 			continue
 		}
 		if len(data) < len(r.p) {
-			return fmt.Errorf("%w: fewer bytes than were asked for", fileservice.ErrIntegrity)
+			return fmt.Errorf("%w: fewer bytes than requested", fileservice.ErrIntegrity)
 		}
 		if wanted {
 			copy(r.p, data)
@@ -318,7 +318,7 @@ func scatter(parcel []*piece, failed []uint32, data []byte) error {
 		data = data[len(r.p):]
 	}
 	if len(data) > 0 || len(failed) > 0 {
-		return fmt.Errorf("%w: more than was asked for", fileservice.ErrIntegrity)
+		return fmt.Errorf("%w: more data than requested", fileservice.ErrIntegrity)
 	}
 	return nil
 }

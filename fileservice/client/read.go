@@ -11,10 +11,11 @@ import (
 	"culvert/fileservice/internal/wire"
 )
 
-// ReadRange fills p with the bytes from an offset on, of that version of the file. It asks for them in one call on one
-// connection. The range must lie within the size of the version; what is beyond is an ErrIntegrity, because a server
-// that has the version has the bytes. p is all filled if the error is nil, and of no use otherwise.
-func (c *Client) ReadRange(ctx context.Context, name string, version fileservice.Version, p []byte, offset int64) error {
+// ReadRange fills p with the bytes of a version of the file from offset on, in one call. The range must lie within the
+// version's size; otherwise the error is ErrIntegrity. After an error the content of p is undefined.
+func (c *Client) ReadRange(
+	ctx context.Context, name string, version fileservice.Version, p []byte, offset int64,
+) error {
 	call, err := c.begin(ctx, "read", name)
 	if err != nil {
 		return err
@@ -29,16 +30,21 @@ func (c *call) readRange(version fileservice.Version, p []byte, offset int64) er
 	if err != nil {
 		return err
 	}
+	return c.fill(stream.RecvMsg, p)
+}
+
+// fill fills p with the data of a stream, and expects its end.
+func (c *call) fill(next func(any) error, p []byte) error {
 	message := wire.Incoming{}
 	for done := 0; done < len(p); done += message.N {
-		if err := c.receiveData(stream.RecvMsg, &message, p[done:]); err != nil {
+		if err := c.receiveData(next, &message, p[done:]); err != nil {
 			return err
 		}
 	}
-	return c.finish(stream.RecvMsg)
+	return c.finish(next)
 }
 
-// receiveData takes the next message of a stream of data, which goes to p and may not fill it.
+// receiveData receives the next message of a stream of data into p, and may fill it only partly.
 func (c *call) receiveData(next func(any) error, message *wire.Incoming, p []byte) error {
 	message.Into = p
 	if err := receive(c, next, message); err != nil {
@@ -50,25 +56,24 @@ func (c *call) receiveData(next func(any) error, message *wire.Incoming, p []byt
 	return nil
 }
 
-// finish takes the end of a stream, behind which there is nothing to come.
+// finish expects the end of a stream.
 func (c *call) finish(receive func(any) error) error {
 	switch err := receive(&wire.Incoming{}); err {
 	case io.EOF:
 		return nil
 	case nil:
-		return fmt.Errorf("%w: more than was asked for", fileservice.ErrIntegrity)
+		return fmt.Errorf("%w: more data than requested", fileservice.ErrIntegrity)
 	default:
 		return err
 	}
 }
 
-// ReadBlocks reads consecutive blocks of a version of a file, in order, in one call on one connection. For each block
-// it checks that the bytes have the hash that the server has sent with them, and calls yield with its number, its
-// bytes and the hash. An error of yield ends the call and is returned as it is.
+// ReadBlocks reads consecutive blocks of a version of a file, in order, in one call. It verifies the hash of each
+// block, and calls yield with the block's number, bytes and hash. If yield fails, ReadBlocks returns that error
+// unchanged.
 //
-// The bytes are in buffer, which must have the size of a block or of the file if that is smaller; yield may keep
-// neither. Several calls at once, of a few blocks each, make full use of a connection; the server waits while yield
-// works.
+// data lies in buffer, which must hold a block, or the file if that is smaller; yield must not retain it. Several
+// concurrent calls of a few blocks each fully use a connection. The server waits while yield runs.
 func (c *Client) ReadBlocks(
 	ctx context.Context, name string, version fileservice.Version, first, count int64, buffer []byte,
 	yield func(block int64, data []byte, sum fileservice.Sum) error,
@@ -83,22 +88,15 @@ func (c *Client) ReadBlocks(
 	if err != nil {
 		return err
 	}
-	var failed error
-	err = call.readBlocks(version, first, count, buffer, func(block int64, data []byte, sum fileservice.Sum) error {
-		failed = yield(block, data, sum)
-		return failed
-	})
-	if err = call.end(err); failed != nil {
-		return failed
-	}
-	return err
+	return call.end(call.readBlocks(version, first, count, buffer, yield))
 }
 
 func (c *call) readBlocks(
 	version fileservice.Version, first, count int64, buffer []byte, yield func(int64, []byte, fileservice.Sum) error,
 ) error {
 	stream, err := c.link.service.Read(c.ctx, &fileservicepb.ReadRequest{
-		Path: c.path, Version: wire.VersionMessage(version), Offset: first * fileservice.BlockSize, Length: count * fileservice.BlockSize, Hashes: true,
+		Path: c.path, Version: wire.VersionMessage(version), Hashes: true,
+		Offset: first * fileservice.BlockSize, Length: count * fileservice.BlockSize,
 	})
 	if err != nil {
 		return err
@@ -111,15 +109,15 @@ func (c *call) readBlocks(
 				return err
 			}
 			if last := done+message.N == len(data); last != message.Hashed {
-				return fmt.Errorf("%w: block %d and its hash do not come together", fileservice.ErrIntegrity, block)
+				return fmt.Errorf("%w: block %d came without its hash", fileservice.ErrIntegrity, block)
 			}
 		}
 		if message.Hash != fileservice.SumBlock(data, block, version.Size) {
-			return fmt.Errorf("%w: block %d does not have its hash", fileservice.ErrIntegrity, block)
+			return fmt.Errorf("%w: the hash of block %d does not match", fileservice.ErrIntegrity, block)
 		}
 		c.pause()
 		if err := yield(block, data, message.Hash); err != nil {
-			return err
+			return yieldError{err}
 		}
 		c.advance()
 	}

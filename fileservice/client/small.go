@@ -15,10 +15,9 @@ import (
 	"culvert/fileservice/internal/wire"
 )
 
-// ReadFiles reads files of one directory whole, at most MaxSmallFiles of them, in one call on one connection. In their
-// order it calls yield for each, with its content, which yield may not keep, and its hash that was compared with the
-// content; or with an error that is about this file alone, such as ErrChanged. An error of yield ends the call and is
-// returned as it is. The server waits while yield works.
+// ReadFiles reads at most MaxSmallFiles whole files of one directory, in one call. It calls yield for each file in
+// order, with its content and verified hash, or with an error that concerns this file alone, such as ErrChanged. yield
+// must not retain content. If yield fails, ReadFiles returns that error unchanged. The server waits while yield runs.
 func (c *Client) ReadFiles(
 	ctx context.Context, dir string, files []fileservice.SmallFile,
 	yield func(i int, content []byte, sum fileservice.Sum, err error) error,
@@ -30,18 +29,7 @@ func (c *Client) ReadFiles(
 	if err != nil {
 		return err
 	}
-	var failed error
-	err = call.readFiles(files, func(i int, content []byte, sum fileservice.Sum, err error) error {
-		if err != nil {
-			err = &fs.PathError{Op: "read", Path: path.Join(dir, files[i].Name), Err: err}
-		}
-		failed = yield(i, content, sum, err)
-		return failed
-	})
-	if err = call.end(err); failed != nil {
-		return failed
-	}
-	return err
+	return call.end(call.readFiles(files, yield))
 }
 
 func (c *call) readFiles(files []fileservice.SmallFile, yield func(int, []byte, fileservice.Sum, error) error) error {
@@ -67,55 +55,61 @@ func (c *call) readFiles(files []fileservice.SmallFile, yield func(int, []byte, 
 		c.pause()
 		n := len(page.GetFiles())
 		if n == 0 || n > len(files)-next {
-			return fmt.Errorf("%w: a message with %d files of %d", fileservice.ErrIntegrity, n, len(files)-next)
+			return fmt.Errorf("%w: a message with %d of %d files", fileservice.ErrIntegrity, n, len(files)-next)
 		}
 		rest := data[:message.N]
 		for _, result := range page.GetFiles() {
-			if rest, err = readResult(next, &files[next], result, rest, yield); err != nil {
+			if rest, err = c.readResult(next, &files[next], result, rest, yield); err != nil {
 				return err
 			}
 			next++
 		}
 		if len(rest) > 0 {
-			return fmt.Errorf("%w: %d bytes that are of no file", fileservice.ErrIntegrity, len(rest))
+			return fmt.Errorf("%w: %d bytes after the last file", fileservice.ErrIntegrity, len(rest))
 		}
 		c.advance()
 	}
 	return c.finish(stream.RecvMsg)
 }
 
-// readResult takes a file from the front of data.
-func readResult(
-	i int, file *fileservice.SmallFile, result *fileservicepb.FileResult, data []byte, yield func(int, []byte, fileservice.Sum, error) error,
+// readResult takes one file from the front of data, and yields it.
+func (c *call) readResult(
+	i int, file *fileservice.SmallFile, result *fileservicepb.FileResult, data []byte,
+	yield func(int, []byte, fileservice.Sum, error) error,
 ) (rest []byte, err error) {
-	told, err := wire.ErrorOf(result)
+	failed, err := wire.ErrorOf(result)
 	if err != nil {
 		return nil, err
 	}
-	if told != nil {
-		return data, yield(i, nil, fileservice.Sum{}, told)
+	var content []byte
+	var sum fileservice.Sum
+	if failed != nil {
+		failed = &fs.PathError{Op: "read", Path: path.Join(c.name, file.Name), Err: failed}
+	} else {
+		size := int(file.Version.Size)
+		if size > len(data) {
+			return nil, fmt.Errorf("%w: a file is shorter than its version", fileservice.ErrIntegrity)
+		}
+		content, data = data[:size], data[size:]
+		sum = fileservice.SumFile(content)
+		if string(result.GetHash()) != string(sum[:]) {
+			return nil, fmt.Errorf("%w: the hash of %q does not match", fileservice.ErrIntegrity, file.Name)
+		}
 	}
-	size := int(file.Version.Size)
-	if size > len(data) {
-		return nil, fmt.Errorf("%w: a file that is shorter than its version", fileservice.ErrIntegrity)
+	if err := yield(i, content, sum, failed); err != nil {
+		return nil, yieldError{err}
 	}
-	content := data[:size]
-	sum := fileservice.SumFile(content)
-	if string(result.GetHash()) != string(sum[:]) {
-		return nil, fmt.Errorf("%w: %q does not have its hash", fileservice.ErrIntegrity, file.Name)
-	}
-	return data[size:], yield(i, content, sum, nil)
+	return data, nil
 }
 
-// WriteFiles sends files into one directory of the server, at most MaxSmallFiles of them, in one call on one
-// connection. It asks read for each in order: read fills p, which is as long as the version, or its error takes the
-// place of the file. When WriteFiles returns, errs has for each file the error of read or that of the server; where it
-// is nil the file is verified, complete, durable, and has its hash in sums. The last error is about all of them, of
-// which some may be there.
+// WriteFiles sends at most MaxSmallFiles files to one directory of the server, in one call. For each file in order it
+// calls read, which must fill p, the whole content; if read fails, the file is not sent. sums and errs have an element
+// for each file. If its error is nil, the file is verified, complete and durable. An error of the call itself is err;
+// then some of the files may exist.
 //
-// If overwrite is false and there is a file of the name, its error is fs.ErrExist.
+// If overwrite is false and a file exists, its error is fs.ErrExist.
 //
-// The server writes to its disk before it answers, for which Timeout does not count.
+// Timeout does not limit the time that the server needs to write to its disk.
 func (c *Client) WriteFiles(
 	ctx context.Context, dir string, files []fileservice.SmallFile, overwrite bool, read func(i int, p []byte) error,
 ) (sums []fileservice.Sum, errs []error, err error) {
@@ -136,14 +130,14 @@ func (c *Client) WriteFiles(
 	return w.sums, w.errs, nil
 }
 
-// filesWriter is a WriteFiles under way.
+// filesWriter is the state of WriteFiles.
 type filesWriter struct {
 	call   *call
 	files  []fileservice.SmallFile
 	sums   []fileservice.Sum
 	errs   []error
 	fields *fileservicepb.WriteFilesRequest // of the next message
-	sent   []int                            // which of the files
+	sent   []int                            // indices into files
 }
 
 func (w *filesWriter) run(read func(i int, p []byte) error) error {
@@ -163,8 +157,8 @@ func (w *filesWriter) run(read func(i int, p []byte) error) error {
 	if err != nil {
 		return err
 	}
-	if len(response.GetFiles()) != len(w.sent) {
-		return fmt.Errorf("%w: results of %d files of %d", fileservice.ErrIntegrity, len(response.GetFiles()), len(w.sent))
+	if n := len(response.GetFiles()); n != len(w.sent) {
+		return fmt.Errorf("%w: %d results for %d files", fileservice.ErrIntegrity, n, len(w.sent))
 	}
 	for i, result := range response.GetFiles() {
 		told, err := wire.ErrorOf(result)
@@ -179,7 +173,7 @@ func (w *filesWriter) run(read func(i int, p []byte) error) error {
 	return nil
 }
 
-// writeMessage sends as many files as have room in a message, and gives the next one.
+// writeMessage sends as many files as fit into a message, and returns the index of the next one.
 func (w *filesWriter) writeMessage(i int, read func(int, []byte) error, send func(any) error) (next int, err error) {
 	buffer := bytebuf.New()
 	data := buffer.Extend(wire.MessageSize)

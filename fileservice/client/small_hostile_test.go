@@ -129,7 +129,8 @@ func TestSmallWritesThatLie(t *testing.T) {
 		for range results {
 			response.Files = append(response.Files, &fileservicepb.FileResult{})
 		}
-		client := filetest.Connect(t, client.Config{Dial: filetest.Dialer(filetest.LieAt(t, &smallLiar{result: response}))})
+		address := filetest.LieAt(t, &smallLiar{result: response})
+		client := filetest.Connect(t, client.Config{Dial: filetest.Dialer(address)})
 		_, _, err := client.WriteFiles(t.Context(), ".", files, false, func(int, []byte) error { return nil })
 		if !errors.Is(err, fileservice.ErrIntegrity) {
 			t.Errorf("%d results: %v", results, err)

@@ -15,46 +15,37 @@ import (
 	"culvert/fileservice/internal/wire"
 )
 
-// QueryWrite begins the upload of one version of a file, or finds the one that was broken off, and gives the blocks
-// that the server has committed: they are on its disk, and need not be sent again. They are in order and do not
-// overlap.
+// QueryWrite begins to upload a version of a file, or continues an interrupted upload. It returns the blocks that the
+// server has committed to its disk, in order and without overlaps. They need not be sent again.
 //
-// An upload is named by its path and the version of the source, as VersionOf gives it; with another version it begins
-// afresh. If overwrite is false and there is a file of that name it fails with fs.ErrExist, and with ErrRefused if the
-// server is not writable or another upload to that name is under way.
-func (c *Client) QueryWrite(ctx context.Context, name string, version fileservice.Version, overwrite bool) ([]fileservice.BlockRange, error) {
-	call, err := c.begin(ctx, "write", name)
-	if err != nil {
-		return nil, err
-	}
-	response, err := call.link.service.QueryWriteStatus(call.ctx, &fileservicepb.QueryWriteStatusRequest{
-		Path: call.path, Version: wire.VersionMessage(version), Overwrite: overwrite,
-	})
-	if err != nil {
-		return nil, call.end(err)
-	}
-	ranges, err := committedRanges(response, version)
-	return ranges, call.end(err)
-}
-
-func committedRanges(response *fileservicepb.QueryWriteStatusResponse, version fileservice.Version) ([]fileservice.BlockRange, error) {
-	ranges := make([]fileservice.BlockRange, 0, len(response.GetCommitted()))
-	end := int64(0)
-	for _, r := range response.GetCommitted() {
-		first, count := r.GetFirstBlock(), r.GetBlocks()
-		if first < end || count == 0 || version.CheckBlocks(first, count) != nil {
-			return nil, fmt.Errorf("%w: blocks that are not in the file", fileservice.ErrIntegrity)
+// The path and the source's version, as [fileservice.VersionOf] returns it, identify an upload; another version starts
+// over. If overwrite is false and the file exists, the error is fs.ErrExist. If the server is not writable, or another
+// upload to that name is in progress, the error is ErrRefused.
+func (c *Client) QueryWrite(
+	ctx context.Context, name string, version fileservice.Version, overwrite bool,
+) (committed []fileservice.BlockRange, err error) {
+	err = c.do(ctx, "write", name, func(call *call) error {
+		response, err := call.link.service.QueryWriteStatus(call.ctx, &fileservicepb.QueryWriteStatusRequest{
+			Path: call.path, Version: wire.VersionMessage(version), Overwrite: overwrite,
+		})
+		end := int64(0)
+		for _, r := range response.GetCommitted() {
+			first, count := r.GetFirstBlock(), r.GetBlocks()
+			if first < end || count == 0 || version.CheckBlocks(first, count) != nil {
+				return fmt.Errorf("%w: committed blocks are not in the file", fileservice.ErrIntegrity)
+			}
+			committed = append(committed, fileservice.BlockRange{First: first, Count: count})
+			end = first + count
 		}
-		ranges = append(ranges, fileservice.BlockRange{First: first, Count: count})
-		end = first + count
-	}
-	return ranges, nil
+		return err
+	})
+	return committed, err
 }
 
-// WriteBlocks sends consecutive blocks of an upload that QueryWrite has begun, in one call on one connection. It reads
-// them from source, which has the version of the upload, with the block's offset in the file. It ends when the server
-// has them all in its file and has found that they have their hashes. That is before they are committed: a server that
-// is killed then asks for them again. Sum gets the hash of each block, in order, before it is sent.
+// WriteBlocks sends consecutive blocks of an upload that QueryWrite has begun, in one call. source must have the
+// version of the upload. WriteBlocks calls sum with the hash of each block, in order, before it sends the hash. It
+// returns when the server has written and verified the blocks. They are not committed yet: a server that is killed asks
+// for them again.
 func (c *Client) WriteBlocks(
 	ctx context.Context, name string, version fileservice.Version, first, count int64, source io.ReaderAt,
 	sum func(block int64, sum fileservice.Sum),
@@ -62,11 +53,9 @@ func (c *Client) WriteBlocks(
 	if err := version.CheckBlocks(first, count); err != nil {
 		return &fs.PathError{Op: "write", Path: name, Err: err}
 	}
-	call, err := c.begin(ctx, "write", name)
-	if err != nil {
-		return err
-	}
-	return call.end(call.writeBlocks(version, first, count, source, sum))
+	return c.do(ctx, "write", name, func(call *call) error {
+		return call.writeBlocks(version, first, count, source, sum)
+	})
 }
 
 func (c *call) writeBlocks(
@@ -89,16 +78,16 @@ func (c *call) writeBlocks(
 	if err != nil {
 		return err
 	}
-	if response.GetBlocks() != count {
-		return fmt.Errorf("%w: it has taken %d blocks of %d", fileservice.ErrIntegrity, response.GetBlocks(), count)
+	if n := response.GetBlocks(); n != count {
+		return fmt.Errorf("%w: the server accepted %d of %d blocks", fileservice.ErrIntegrity, n, count)
 	}
 	return nil
 }
 
-// freeBuffer is the pool of a message that frees its buffer.
+// freeBuffer is a mem.BufferPool that frees the one buffer of a message.
 type freeBuffer struct{ buffer *bytebuf.Buffer }
 
-func (f freeBuffer) Get(int) *[]byte { panic("fileservice: a buffer is not a pool") }
+func (f freeBuffer) Get(int) *[]byte { panic("fileservice: freeBuffer has no buffers") }
 
 func (f freeBuffer) Put(*[]byte) { f.buffer.Free() }
 
@@ -136,29 +125,29 @@ func (c *call) writeBlock(
 	return nil
 }
 
-// FinishWrite ends an upload of which all blocks were sent. The server commits them, checks that their hashes give this
-// one, sets permissions and time, and gives the file its name. It gives ErrIntegrity if they give another one, and
-// ErrRefused if blocks are missing. With permissions of 0 the file is for the owner of the server's process alone.
+// FinishWrite completes an upload whose blocks were all sent. The server commits them, verifies root, the hash of the
+// whole file, sets the permissions and the time, and gives the file its name. If the hash differs, the error is
+// ErrIntegrity; if blocks are missing, it is ErrRefused. If permissions is 0, only the owner, the user that runs the
+// server, may access the file.
 //
-// If overwrite is false and there is a file of that name, it fails with fs.ErrExist, even if other clients that send
-// the same version may overwrite; they go on.
+// If overwrite is false and the file exists, the error is fs.ErrExist. Other clients that upload the same version and
+// may overwrite can still finish.
 //
-// The server writes to its disk before it answers, for which Timeout does not count.
+// Timeout does not limit the time that the server needs to write to its disk.
 func (c *Client) FinishWrite(
-	ctx context.Context, name string, version fileservice.Version, root fileservice.Sum, permissions fs.FileMode, overwrite bool,
-) (*fileservice.Info, error) {
-	call, err := c.begin(ctx, "write", name)
-	if err != nil {
-		return nil, err
-	}
-	call.pause()
-	entry, err := call.link.service.FinishWrite(call.ctx, &fileservicepb.FinishWriteRequest{
-		Path: call.path, Version: wire.VersionMessage(version), Root: root[:], Permissions: uint32(permissions.Perm()),
-		Overwrite: overwrite,
+	ctx context.Context, name string, version fileservice.Version, root fileservice.Sum, permissions fs.FileMode,
+	overwrite bool,
+) (info *fileservice.Info, err error) {
+	err = c.do(ctx, "write", name, func(call *call) error {
+		call.pause() // the server writes to its disk
+		entry, err := call.link.service.FinishWrite(call.ctx, &fileservicepb.FinishWriteRequest{
+			Path: call.path, Version: wire.VersionMessage(version), Root: root[:],
+			Permissions: uint32(permissions.Perm()), Overwrite: overwrite,
+		})
+		if err == nil {
+			info, err = wire.InfoOf(entry, call.path)
+		}
+		return err
 	})
-	if err != nil {
-		return nil, call.end(err)
-	}
-	info, err := wire.InfoOf(entry, call.path)
-	return info, call.end(err)
+	return info, err
 }

@@ -25,6 +25,14 @@ func Publish(file *client.WritableFile, name string) error {
 	return errors.Join(file.Publish(name, true), file.Close())
 }
 
+// Discard closes a draft that was not published. It fails the test if Close does not return client.ErrDiscarded.
+func Discard(t testing.TB, file *client.WritableFile) {
+	t.Helper()
+	if err := file.Close(); !errors.Is(err, client.ErrDiscarded) {
+		t.Errorf("closing without Publish: %v", err)
+	}
+}
+
 // SeeFiles fails the test if dir does not contain exactly the files in want.
 func SeeFiles(t testing.TB, dir string, want map[string][]byte) {
 	t.Helper()
