@@ -13,27 +13,27 @@ import (
 	"culvert/fileservice/internal/wire"
 )
 
-// What is written to one draft goes out in several streams, on several connections. A part of the file of draftStripe
-// bytes always takes the same one, so that writes that overlap keep their order.
+// The writes to a file go out in several streams, on several connections. Each stripe of draftStripe bytes always uses
+// the same stream, so that overlapping writes keep their order.
 const (
 	draftStreams = 4
 	draftStripe  = 4 * wire.MessageSize
 )
 
-// The bounds of what all drafts of a client have together: streams that stay open, for each connection, and bytes that
-// wait for more to go with them. Beyond that, what is written is sent and waited for.
+// The limits of all files of a client together: open streams for each connection, and pending bytes. Beyond them,
+// writes are sent and waited for.
 const (
 	maxDraftStreams = 16
 	maxDraftPending = 8 << 20
 )
 
-// draftWriter sends what is written to a draft. The lock of the file guards it.
+// draftWriter sends the writes to a file. The lock of the file guards it.
 type draftWriter struct {
 	file    *WritableFile
-	streams [draftStreams]*draftStream // those that are open
-	pending *bytebuf.Buffer            // what follows each other and was not sent; nil if there is nothing
-	start   int64                      // its offset
-	used    bool                       // since rest was called
+	streams [draftStreams]*draftStream // nil if not open
+	pending *bytebuf.Buffer            // consecutive writes not sent yet; nil if there are none
+	start   int64                      // the offset of pending
+	used    bool                       // since the last call of rest
 }
 
 type draftStream struct {
@@ -42,7 +42,7 @@ type draftStream struct {
 	sent   int64
 }
 
-// write takes over a copy of p.
+// write copies and sends p.
 func (w *draftWriter) write(p []byte, offset int64) error {
 	w.used = true
 	for len(p) > 0 {
@@ -53,7 +53,7 @@ func (w *draftWriter) write(p []byte, offset int64) error {
 		}
 		if w.pending == nil {
 			w.pending, w.start = bytebuf.New(), offset
-			w.file.keeper.Reset(min(w.file.keepInterval(), maxStreamRest)) // which sends it
+			w.file.keeper.Reset(min(w.file.keepInterval(), maxStreamRest)) // sends it
 		}
 		// A message goes up to a multiple of its size, so that none lies in two stripes.
 		n := int(min(int64(len(p)), wire.MessageSize-offset%wire.MessageSize))
@@ -73,7 +73,7 @@ func (w *draftWriter) write(p []byte, offset int64) error {
 	return nil
 }
 
-// hasRoom reports whether write would only copy length bytes, and send nothing.
+// hasRoom reports whether write would only copy length bytes and send nothing.
 func (w *draftWriter) hasRoom(length int, offset int64) bool {
 	c := w.file.client
 	return offset >= 0 && offset%wire.MessageSize+int64(length) < wire.MessageSize &&
@@ -82,7 +82,7 @@ func (w *draftWriter) hasRoom(length int, offset int64) bool {
 		c.streams.Load() <= int64(maxDraftStreams*len(c.links))
 }
 
-// flush sends what is pending.
+// flush sends pending writes.
 func (w *draftWriter) flush() error {
 	buffer := w.pending
 	if buffer == nil {
@@ -102,9 +102,9 @@ func (w *draftWriter) flush() error {
 	}
 	s.sent += int64(len(data))
 	err = s.stream.SendMsg(&wire.Outgoing{Data: mem.NewBuffer(&data, freeBuffer{buffer}), Fields: fields})
-	if err == io.EOF { // the answer says why the server has ended the call
+	if err == io.EOF { // the answer has the error
 		if err = s.answer(); err == nil {
-			err = fmt.Errorf("%w: an answer before the end", fileservice.ErrIntegrity)
+			err = fmt.Errorf("%w: the server answered too early", fileservice.ErrIntegrity)
 		}
 	}
 	if err != nil {
@@ -113,7 +113,7 @@ func (w *draftWriter) flush() error {
 	return nil
 }
 
-// streamFor gives the place of the stream for an offset, which it opens if need be.
+// streamFor returns the index of the stream for an offset, and opens the stream if necessary.
 func (w *draftWriter) streamFor(offset int64) (place int, err error) {
 	c := w.file.client
 	place = int(offset / draftStripe % int64(min(draftStreams, len(c.links))))
@@ -124,7 +124,7 @@ func (w *draftWriter) streamFor(offset int64) (place int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	// The server may wait for its disk. gRPC finds out if it is silent.
+	// The server may wait for its disk. Pings find out if it is silent.
 	call.pause()
 	stream, err := call.link.service.WriteDraft(call.ctx)
 	if err != nil {
@@ -144,7 +144,7 @@ func (w *draftWriter) end(place int, err error) error {
 	return s.call.end(err)
 }
 
-// wait waits until the server has written everything. It leaves no stream open, unless there is an error.
+// wait waits until the server has executed all writes. It leaves no stream open, unless there is an error.
 func (w *draftWriter) wait() error {
 	if err := w.flush(); err != nil {
 		return err
@@ -168,19 +168,19 @@ func (w *draftWriter) wait() error {
 	return nil
 }
 
-// answer takes the answer of a stream.
+// answer receives the answer of a stream.
 func (s *draftStream) answer() error {
 	response := &fileservicepb.WriteDraftResponse{}
 	if err := s.stream.RecvMsg(response); err != nil {
 		return err
 	}
-	if response.GetWritten() != s.sent {
-		return fmt.Errorf("%w: it has written %d bytes of %d", fileservice.ErrIntegrity, response.GetWritten(), s.sent)
+	if n := response.GetWritten(); n != s.sent {
+		return fmt.Errorf("%w: the server wrote %d of %d bytes", fileservice.ErrIntegrity, n, s.sent)
 	}
 	return nil
 }
 
-// rest sends what is pending. If nothing was written since the previous call, it also ends the streams and returns true.
+// rest sends pending writes. If nothing was written since its last call, it also ends the streams and returns true.
 func (w *draftWriter) rest() bool {
 	used := w.used
 	w.used = false
@@ -194,7 +194,7 @@ func (w *draftWriter) rest() bool {
 	return !used
 }
 
-// abort gives up what was not sent, and what is under way.
+// abort drops pending writes, and ends all streams.
 func (w *draftWriter) abort() {
 	if w.pending != nil {
 		w.file.client.pending.Add(-int64(w.pending.Len()))
@@ -203,7 +203,7 @@ func (w *draftWriter) abort() {
 	}
 	for place, s := range w.streams {
 		if s != nil {
-			_ = w.end(place, nil) // the error that led here is kept already
+			_ = w.end(place, nil) // the caller has the error
 		}
 	}
 }

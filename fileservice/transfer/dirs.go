@@ -9,14 +9,14 @@ import (
 	"culvert/fileservice"
 )
 
-// openDir is a directory that is not complete. What comes into a directory changes its time, so that it gets that of
-// the source when all that is in it is there: the deepest ones first.
+// openDir is an incomplete directory. Creating entries changes a directory's time, so it gets the source's time when
+// everything in it is complete, the deepest directories first.
 type openDir struct {
 	modified time.Time
-	left     int // files and directories in it that are not done, and the walker who lists it
+	left     int // incomplete entries, and one for the walker that lists it
 }
 
-// openDirMemory is about what it takes in memory, beside its name.
+// openDirMemory estimates the memory of an openDir, except its name.
 const openDirMemory = 120
 
 // enter begins a directory. mu is held.
@@ -25,17 +25,17 @@ func (w *walk) enter(name string, modified time.Time) {
 	w.open[name] = &openDir{modified, 1}
 }
 
-// await says that a directory was found that belongs to the one it is in.
+// await records a directory found in its parent.
 func (w *walk) await(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.open[path.Dir(name)].left++
 }
 
-// awaitFile is await for a file that is put into the queue.
+// awaitFile records a file found in its directory.
 func (w *walk) awaitFile(name string) {
 	if w == nil {
-		return // a single file is in no directory of the transfer
+		return // a single file
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -43,7 +43,7 @@ func (w *walk) awaitFile(name string) {
 	w.open[path.Dir(name)].left++
 }
 
-// done says that such a file is there, or will not be. It sets the times of the directories that are complete with it.
+// done records that a file is complete or has failed. It sets the times of directories that are complete with it.
 func (w *walk) done(name string) {
 	if w == nil {
 		return
@@ -55,19 +55,19 @@ func (w *walk) done(name string) {
 	w.changed.Broadcast()
 }
 
-// leave says that a directory was listed. It does not wait for the other end.
+// leave records that a directory was listed. It does not wait for the server.
 func (w *walk) leave(dir string) {
 	w.mu.Lock()
 	last := w.open[dir].left == 1
 	w.mu.Unlock()
 	if !last {
-		w.complete(dir) // others have to end before
+		w.complete(dir) // only decrements left
 		return
 	}
 	w.transfer.later(func() { w.complete(dir) })
 }
 
-// complete takes one off a directory, and goes on with the one that it is in if it is complete.
+// complete decrements left of a directory. If the directory is complete, it sets its time and goes on with the parent.
 func (w *walk) complete(dir string) {
 	for {
 		w.mu.Lock()
@@ -95,9 +95,9 @@ func (w *walk) setTime(dir string, modified time.Time) {
 	err := t.try(func() error { return w.tree.setDirTime(dir, modified) })
 	switch {
 	case err == nil, errors.Is(err, fs.ErrNotExist):
-		// Patterns may have left nothing of it.
+		// Patterns may exclude everything in it.
 	case errors.Is(err, fs.ErrPermission):
-		// It was there before, and is somebody else's.
+		// It existed, and belongs to another user.
 	case errors.Is(err, fileservice.ErrUnreachable), isFatal(err):
 		t.cancel(err)
 	case t.ctx.Err() == nil:

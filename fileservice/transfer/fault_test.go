@@ -35,7 +35,8 @@ func smallBeside(files map[string]int) map[string]int {
 // in the end, and no file under a final name is ever another than that at the source.
 func TestTransferFaults(t *testing.T) {
 	t.Parallel()
-	from, _ := filetest.Tree(t, smallBeside(map[string]int{"file": 3*fileservice.BlockSize + 9, "sub/small": 5000, "empty": 0}))
+	sizes := map[string]int{"file": 3*fileservice.BlockSize + 9, "sub/small": 5000, "empty": 0}
+	from, _ := filetest.Tree(t, smallBeside(sizes))
 	serverKey, serverName := filetest.NewKey(t)
 	clientKey, clientName := filetest.NewKey(t)
 	peer := &secureconn.Config{Key: clientKey, Peers: []string{serverName}}
@@ -56,7 +57,8 @@ func TestTransferFaults(t *testing.T) {
 					}
 					client := filetest.Ail(t, address, peer, 2, filetest.Soon, offset, fault)
 					config := transfer.Config{
-						Remote: ".", Root: filetest.OpenRoot(t, here), Local: ".", Retry: func(error) bool { return true },
+						Remote: ".", Root: filetest.OpenRoot(t, here), Local: ".",
+						Retry: func(error) bool { return true },
 					}
 					if _, err := run(t.Context(), client, config); err != nil {
 						t.Error(err)

@@ -9,34 +9,35 @@ import (
 	"culvert/fileservice"
 )
 
-// parcelsAtOnce is how many calls for small files there are at once. A delay of 200 ms lets 64 files of each through
-// five times a second. Three times as many may have files open, which wait for a sync.
+// parcelsAtOnce is the number of concurrent calls for small files. With a delay of 200 ms, each moves up to 64 files
+// five times a second. parcelsOpen bounds the parcels with open files, including those that wait for a sync.
 const (
 	parcelsAtOnce = 8
 	parcelsOpen   = 3 * parcelsAtOnce
 )
 
-// parcel is small files of one directory, which are moved by one call.
+// parcel is a set of small files of one directory that one call moves.
 type parcel struct {
 	items []*item
-	sums  []fileservice.Sum // of those without an error
-	errs  []error           // what has come of each
+	sums  []fileservice.Sum // of items without an error
+	errs  []error           // of each item
 }
 
-// smallMover is one direction of a transfer, for small files.
+// smallMover moves small files in one direction.
 type smallMover interface {
-	// moveSmall moves the files, and gives what is left to do on the disk, or nil. That calls closed when no file is
+	// moveSmall moves the files, and returns the remaining disk work, or nil. That work calls closed when no file is
 	// open any more.
 	moveSmall(ctx context.Context, b *parcel) (finish func(closed func()))
 }
 
-// takeParcel takes small files of the directory of one that is in the queue. mu is held.
+// takeParcel removes small files of the directory of queue[first] from the queue. mu is held.
 func (t *transfer) takeParcel(first int) *parcel {
 	dir := path.Dir(t.queue[first].name)
 	b := &parcel{}
 	kept := t.queue[:first]
 	for _, it := range t.queue[first:] {
-		if len(b.items) < fileservice.MaxSmallFiles && it.size <= fileservice.SmallFileSize && path.Dir(it.name) == dir {
+		isSmall := it.size <= fileservice.SmallFileSize
+		if len(b.items) < fileservice.MaxSmallFiles && isSmall && path.Dir(it.name) == dir {
 			b.items = append(b.items, it)
 		} else {
 			kept = append(kept, it)
@@ -51,7 +52,7 @@ func (t *transfer) takeParcel(first int) *parcel {
 	return b
 }
 
-// runParcel moves small files, and leaves it to another goroutine to finish them.
+// runParcel moves small files, and lets another goroutine finish them.
 func (t *transfer) runParcel(b *parcel) {
 	for _, it := range b.items {
 		it.known, it.begun = true, true
@@ -76,7 +77,7 @@ func (t *transfer) runParcel(b *parcel) {
 	})
 }
 
-// arrived counts the bytes of a file of a parcel.
+// arrived counts the bytes of a small file.
 func (t *transfer) arrived(it *item) {
 	t.progress.move(it, it.size)
 	t.mu.Lock()
@@ -86,7 +87,7 @@ func (t *transfer) arrived(it *item) {
 	t.result.Bytes += it.size
 }
 
-// settleParcel ends the files of a parcel. Those that have met the same broken connection wait for another together.
+// settleParcel settles the files of a parcel. Those that the same broken connection stopped wait together.
 func (t *transfer) settleParcel(b *parcel) {
 	var broken []*item
 	var cause error
@@ -112,13 +113,10 @@ func (t *transfer) settleParcel(b *parcel) {
 	}
 }
 
-// fail is for all files that have no error.
+// fail sets err for all files without an error, unless err is nil.
 func (b *parcel) fail(err error) {
-	if err == nil {
-		return
-	}
 	for i := range b.errs {
-		if b.errs[i] == nil || b.errs[i] == errPresent {
+		if err != nil && (b.errs[i] == nil || b.errs[i] == errPresent) {
 			b.errs[i] = err
 		}
 	}

@@ -7,25 +7,23 @@ import (
 	"strings"
 )
 
-// dirPart is what is held of a directory: of the names after one, in the order of compareNames, the first ones, as many
-// as have room. So a directory of any size is gone through in little memory, whatever order it is listed in.
+// dirPart holds the first names after a given one, in the order of compareNames, as many as fit in room. So a directory
+// of any size, listed in any order, takes little memory.
 type dirPart struct {
 	after   string // the last name of the part before; empty in the first
-	next    string // the first name of the part behind; empty if there is none
-	last    string // the last name of this part, once it was passed
-	weight  int64  // how often an entry is counted, if more is held beside it
+	next    string // the first name of the next part; empty if there is none
+	last    string // the last name passed
+	weight  int64  // multiplies the memory of an entry
 	entries []fs.DirEntry
 
 	held, room int64
-	grow       func(*dirPart) bool // gives more room, or not
+	grow       func(*dirPart) bool // increases room, if possible
 }
 
-// entryMemory is about what an entry takes in memory: its name, an Info, and two places in a slice, of which one may be
-// unused.
+// entryMemory estimates the memory of an entry: its name, an Info, and two slice elements, one of them spare.
 func entryMemory(entry fs.DirEntry) int64 { return int64(len(entry.Name())) + 144 }
 
-// add takes an entry that belongs to the part, and gives up the last one if there is no room. There is always some for
-// one.
+// add adds an entry that belongs to the part. If there is no room, it drops the last entry, but keeps at least one.
 func (p *dirPart) add(entry fs.DirEntry) {
 	name := entry.Name()
 	if p.after != "" && compareNames(name, p.after) <= 0 || p.next != "" && compareNames(name, p.next) >= 0 {
@@ -40,22 +38,22 @@ func (p *dirPart) add(entry fs.DirEntry) {
 	}
 }
 
-// reset is for a listing that begins again, or has failed. The part keeps its room.
+// reset empties the part after a listing failed. It keeps room.
 func (p *dirPart) reset() { p.entries, p.next, p.held = nil, "", 0 }
 
-// sort puts the entries in order, so that twins are neighbours. It reports whether there is a name twice.
+// sort sorts the entries, so that twins are neighbors. It reports whether a name occurs twice.
 func (p *dirPart) sort() (twice string, is bool) {
 	slices.SortFunc(p.entries, func(a, b fs.DirEntry) int { return compareNames(a.Name(), b.Name()) })
 	for i, entry := range p.entries {
-		if p.neighbour(i+1) == entry.Name() {
+		if p.neighbor(i+1) == entry.Name() {
 			return entry.Name(), true
 		}
 	}
 	return "", false
 }
 
-// neighbour gives the name of an entry, or of one before or behind all of them.
-func (p *dirPart) neighbour(i int) string {
+// neighbor returns the name of entry i, or the name just before or after the part.
+func (p *dirPart) neighbor(i int) string {
 	switch {
 	case i < 0:
 		return p.after
@@ -65,24 +63,24 @@ func (p *dirPart) neighbour(i int) string {
 	return p.entries[i].Name()
 }
 
-// isTwin reports whether the name of an entry differs in case only from a neighbour's. A file system may take them for
-// the same. Those before it were passed.
+// isTwin reports whether a neighbor's name differs only in case, so that a file system may consider them equal. The
+// entries before i were passed.
 func (p *dirPart) isTwin(i int) bool {
 	previous := p.last
 	if i == 0 {
 		previous = p.after
 	}
 	name := strings.ToLower(p.entries[i].Name())
-	return strings.ToLower(previous) == name || strings.ToLower(p.neighbour(i+1)) == name
+	return strings.ToLower(previous) == name || strings.ToLower(p.neighbor(i+1)) == name
 }
 
-// pass gives up an entry: it may be long until the last one.
+// pass frees entry i, because the rest may take long.
 func (p *dirPart) pass(i int) {
 	p.last = p.entries[i].Name()
 	p.entries[i] = nil
 }
 
-// lastFirst is a part as a heap.
+// lastFirst is a dirPart as a heap.
 type lastFirst dirPart
 
 func (h *lastFirst) Len() int { return len(h.entries) }
@@ -103,7 +101,7 @@ func (h *lastFirst) Pop() any {
 	return entry
 }
 
-// compareNames is the order in which a tree is gone through: first without case.
+// compareNames defines the order in which a tree is walked: without case, then with case.
 func compareNames(a, b string) int {
 	for i := range min(len(a), len(b)) {
 		x, y := lowerASCII(a[i]), lowerASCII(b[i])

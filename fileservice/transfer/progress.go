@@ -9,8 +9,7 @@ import (
 	"culvert/fileservice"
 )
 
-// Progress counts what a transfer does. Whoever shows it asks for [Progress.Status] now and then. The zero value is
-// ready to use, for one transfer.
+// Progress counts what a transfer does; see [Progress.Status]. The zero value is ready to use, for one transfer.
 type Progress struct {
 	files, filesDone             atomic.Int64
 	bytes, bytesDone, bytesMoved atomic.Int64
@@ -20,25 +19,25 @@ type Progress struct {
 	active map[*item]*FileStatus
 }
 
-// Status is how far a transfer is.
+// Status is the state of a transfer.
 type Status struct {
-	// Files and Bytes are what was found so far; Listed says that this is all. FilesDone and BytesDone are there,
-	// with those that were there before; BytesMoved came over the connection.
+	// Files and Bytes have been found so far; Listed reports that there are no more. FilesDone and BytesDone are
+	// complete, including what was present before. BytesMoved went over the connection.
 	Files, FilesDone             int64
 	Bytes, BytesDone, BytesMoved int64
 	Listed                       bool
 
-	// Active are the files of more than one block that are under way, by name.
+	// Active are the files in progress that have several blocks, by name.
 	Active []FileStatus
 }
 
-// FileStatus is how far a file is. Done counts the blocks that are written, in bytes, committed or not.
+// FileStatus is the state of a file. Done counts the bytes of all blocks written, committed or not.
 type FileStatus struct {
 	Name       string
 	Size, Done int64
 }
 
-// Status gives the present state. It may be called at any time.
+// Status returns the current state. It may be called at any time.
 func (p *Progress) Status() Status {
 	s := Status{
 		Listed: p.listed.Load(), Files: p.files.Load(), FilesDone: p.filesDone.Load(),
@@ -53,7 +52,7 @@ func (p *Progress) Status() Status {
 	return s
 }
 
-// activate shows a file that takes a while.
+// activate adds a file to Active if it has several blocks.
 func (p *Progress) activate(it *item) {
 	if fileservice.Blocks(it.size) < 2 {
 		return

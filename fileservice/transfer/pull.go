@@ -19,28 +19,27 @@ import (
 	"culvert/internal/publish"
 )
 
-// Pull copies a file of the server, or a directory with all that is in it, into a tree of this machine. It reads ranges
-// of blocks in parallel over the connections of the client, and small files beside each other.
+// Pull copies a file of the server, or a directory with everything in it, into a tree of this machine. It reads ranges
+// of blocks, and small files, in parallel over the connections of the client.
 //
-// A file is written under the name NAME.culvert.part, and gets its name and the modification time of the source when it
-// is complete, compared with its hashes, and synced. What of it is on the disk is in a journal, NAME.culvert.journal. A
-// transfer that was broken off in any way leaves both, and the next one goes on where that ended, without reading again
-// what is there, if the file at the source is still of the same version; else it is begun afresh. What arrives
-// quickly has no journal.
+// Pull writes a file as NAME.culvert.part. When it is complete, verified and synced, it gets its name and the
+// modification time of the source. The journal NAME.culvert.journal lists the blocks on the disk. An interrupted
+// transfer leaves both, and the next one continues from there without reading the blocks again, unless the source has
+// another version; then it starts over. Files that arrive quickly have no journal.
 //
-// Symbolic links, devices and the like are skipped. Files and directories get the permissions of the source, less the
-// umask; the owner has all of those of a directory. Directories get the time of the source, too, when all that is in
-// them is there; only those that others own and Local if it is "." are left with theirs.
+// Pull skips symbolic links, devices and other special files. Files and directories get the permissions of the source,
+// less the umask; the owner has all permissions of a directory. Directories get the time of the source when everything
+// in them is complete, except those that other users own, and Local if it is ".".
 //
-// Of two names that differ in case only, the second one fails with fs.ErrExist where the file system takes them for
-// one. Names that differ in the form of their Unicode only are not told apart before: where a file system takes those
-// for one, as on macOS, the second one fails, or with Overwrite replaces the first.
+// If two names differ only in case and the file system considers them equal, the second fails with fs.ErrExist. Names
+// that differ only in Unicode normalization are not detected: if the file system considers them equal, as on macOS, the
+// second fails, or with Overwrite replaces the first.
 //
-// Names that no path of the protocol can hold are faults, see [UnnamableError].
+// Names that no path of the protocol can hold are faults; see [fileservice.UnnamableError].
 //
-// An error of one file is a fault of that file, and the transfer goes on; the error is [ErrPartial] then, or that of
-// the file if it is the only one. An error that would meet all files ends the transfer: the end of the context, a
-// server that cannot be reached or is not sound, a full disk of either end. The Result is filled in as far as it went.
+// An error of one file is a fault of that file, and the transfer goes on. Pull then returns [ErrPartial], or the error
+// of the file if it is the only one. Errors that would stop every file end the transfer: the end of ctx, an unreachable
+// or corrupt server, a full disk on either side. The Result is always filled in as far as the transfer went.
 func Pull(ctx context.Context, client *client.Client, config Config) (Result, error) {
 	if err := config.check(); err != nil {
 		return Result{}, err
@@ -60,7 +59,7 @@ type pull struct {
 	publisher *publish.Publisher
 }
 
-// walk finds what there is to pull.
+// walk finds the files to pull.
 func (p *pull) walk() error {
 	var info fs.FileInfo
 	err := p.try(func() (err error) {
@@ -83,7 +82,7 @@ func (p *pull) walk() error {
 	return nil
 }
 
-// list reads a directory to its end, as the server does not wait while files are transferred.
+// list reads the whole directory first, because the server does not wait while files are transferred.
 func (p *pull) list(name string, part *dirPart) error {
 	remote := path.Join(p.config.Remote, name)
 	var unnamable error
@@ -93,7 +92,7 @@ func (p *pull) list(name string, part *dirPart) error {
 		for info, err := range p.client.List(p.ctx, remote) {
 			switch {
 			case isUnnamable(err):
-				unnamable = err // after all others
+				unnamable = err // follows all entries
 			case err != nil:
 				return err
 			default:
@@ -102,18 +101,17 @@ func (p *pull) list(name string, part *dirPart) error {
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
 	switch {
-	case unnamable == nil || part.after != "": // or told of with the first part
-	case len(p.config.Include) > 0: // which they may not match
+	case err != nil:
+		return err
+	case unnamable == nil || part.after != "": // or reported with the first part
+	case len(p.config.Include) > 0: // they may not match it
 		p.skip(name, unnamable)
 	default:
 		p.fail(name, unnamable)
 	}
 	if twice, is := part.sort(); is {
-		err := fmt.Errorf("%w: the name %q twice", fileservice.ErrIntegrity, twice)
+		err := fmt.Errorf("%w: duplicate name %q", fileservice.ErrIntegrity, twice)
 		return &fs.PathError{Op: "readdir", Path: remote, Err: err}
 	}
 	if len(p.config.Include) > 0 || p.config.DryRun {
@@ -130,7 +128,8 @@ func (p *pull) list(name string, part *dirPart) error {
 }
 
 func (p *pull) find(name string, entry fs.DirEntry, twin bool) *item {
-	return p.offer(name, path.Join(p.config.Remote, name), path.Join(p.config.Local, name), entry.(*fileservice.Info), twin)
+	remote, local := path.Join(p.config.Remote, name), path.Join(p.config.Local, name)
+	return p.offer(name, remote, local, entry.(*fileservice.Info), twin)
 }
 
 func (p *pull) dirTime(_ string, entry fs.DirEntry) time.Time {
@@ -150,7 +149,7 @@ func (p *pull) setDirTime(name string, modified time.Time) error {
 	return root.Chtimes(local, time.Time{}, modified)
 }
 
-// offer gives what is to be transferred, or nil.
+// offer returns an item, or nil if there is nothing to transfer.
 func (p *pull) offer(name, remote, local string, info fs.FileInfo, twin bool) *item {
 	local, err := fileservice.CheckPath(local)
 	if err != nil {
@@ -166,7 +165,7 @@ func (p *pull) offer(name, remote, local string, info fs.FileInfo, twin bool) *i
 	return it
 }
 
-// pullFile is a file that is pulled.
+// pullFile is a file to pull.
 type pullFile struct {
 	pull          *pull
 	remote, local string
@@ -175,17 +174,15 @@ type pullFile struct {
 	receiver      *receive.File
 }
 
-// isPresent reports whether the file is there, as far as size and time tell.
+// isPresent reports whether the file exists with the same size and time.
 func (f *pullFile) isPresent() bool {
 	info, err := f.pull.config.Root.Lstat(f.local)
 	return err == nil && fileservice.IsSame(info, fileservice.VersionOf(f.info))
 }
 
 func (f *pullFile) begin(context.Context) ([]fileservice.BlockRange, error) {
-	if f.twin {
-		if err := f.collides(); err != nil {
-			return nil, err
-		}
+	if err := f.collides(); err != nil {
+		return nil, err
 	}
 	if f.isPresent() {
 		return nil, f.present()
@@ -208,7 +205,7 @@ func (f *pullFile) begin(context.Context) ([]fileservice.BlockRange, error) {
 	return receive.MissingRanges(r.Committed(), fileservice.Blocks(version.Size)), nil
 }
 
-// present is for a file that is there: nothing may be left of its transfer.
+// present removes what an earlier transfer left of a file that is present, and returns errPresent.
 func (f *pullFile) present() error {
 	names, err := receive.UnfinishedNames(f.local)
 	if err == nil {
@@ -217,9 +214,12 @@ func (f *pullFile) present() error {
 	return cmp.Or(err, errPresent)
 }
 
-// collides finds out whether the file system takes a name for another one that is there.
+// collides returns an error if the file exists under a name that differs only in case.
 func (f *pullFile) collides() error {
 	root := f.pull.config.Root
+	if !f.twin {
+		return nil
+	}
 	if _, err := root.Lstat(f.local); err != nil {
 		return nil
 	}
@@ -230,23 +230,23 @@ func (f *pullFile) collides() error {
 	if slices.Contains(names, filepath.Base(f.local)) {
 		return nil
 	}
-	err = fmt.Errorf("%w: under a name that differs in case only", fs.ErrExist)
+	err = fmt.Errorf("%w: its name differs only in case", fs.ErrExist)
 	return &fs.PathError{Op: "write", Path: f.local, Err: err}
 }
 
 func (f *pullFile) move(ctx context.Context, blocks fileservice.BlockRange, buffer []byte, moved func(int64)) error {
-	yield := func(block int64, data []byte, sum fileservice.Sum) error {
-		if err := f.receiver.WriteBlock(block, data, sum); err != nil {
+	version := fileservice.VersionOf(f.info)
+	return f.pull.client.ReadBlocks(ctx, f.remote, version, blocks.First, blocks.Count, buffer,
+		func(block int64, data []byte, sum fileservice.Sum) error {
+			err := f.receiver.WriteBlock(block, data, sum)
+			if err == nil {
+				moved(int64(len(data)))
+			}
 			return err
-		}
-		moved(int64(len(data)))
-		return nil
-	}
-	return f.pull.client.ReadBlocks(ctx, f.remote, fileservice.VersionOf(f.info), blocks.First, blocks.Count, buffer, yield)
+		})
 }
 
-// finish compares nothing with the server, which has given the hash with each block, and does so for the whole by the
-// version, which is the same for all of them.
+// finish does not ask the server. The server sent the hash of each block, and all blocks belong to the same version.
 func (f *pullFile) finish(context.Context) (fileservice.Sum, error) {
 	root := f.receiver.Sums()
 	_, err := f.receiver.Finish(root, f.info.Mode().Perm())
@@ -277,7 +277,7 @@ func (f *pullFile) refresh(ctx context.Context) (int64, error) {
 	return info.Size(), nil
 }
 
-// makeDirs makes a directory and those that it is in, and their names durable.
+// makeDirs creates a directory and its missing parents, and makes their names durable.
 func (p *pull) makeDirs(dir string) error {
 	root := p.config.Root
 	if info, err := root.Stat(dir); err == nil && info.IsDir() {
@@ -300,7 +300,7 @@ func (p *pull) makeDirs(dir string) error {
 	err := root.Mkdir(dir, osfile.DirPermissions(permissions))
 	if errors.Is(err, fs.ErrExist) {
 		if info, err := root.Stat(dir); err == nil && info.IsDir() {
-			return nil // another file has needed it, too
+			return nil // created for another file meanwhile
 		}
 		return &fs.PathError{Op: "mkdir", Path: dir, Err: fmt.Errorf("%w: it is not a directory", fs.ErrExist)}
 	}
@@ -310,15 +310,15 @@ func (p *pull) makeDirs(dir string) error {
 	return publish.SyncDir(root, parent)
 }
 
-// makeDirsIn makes the directories among the entries of one. What cannot be made shows when it is listed.
+// makeDirsIn creates the directories among entries. A failure shows when the directory is listed.
 func (p *pull) makeDirsIn(name, local string, entries []fs.DirEntry) error {
 	made := false
 	for _, entry := range entries {
 		if !entry.IsDir() || fileservice.IsReserved(entry.Name()) || p.config.excludes(path.Join(name, entry.Name())) {
 			continue
 		}
-		err := p.config.Root.Mkdir(filepath.Join(local, entry.Name()), osfile.DirPermissions(entry.(*fileservice.Info).Mode()))
-		made = made || err == nil
+		permissions := osfile.DirPermissions(entry.(*fileservice.Info).Mode())
+		made = p.config.Root.Mkdir(filepath.Join(local, entry.Name()), permissions) == nil || made
 	}
 	if !made {
 		return nil
@@ -326,7 +326,7 @@ func (p *pull) makeDirsIn(name, local string, entries []fs.DirEntry) error {
 	return publish.SyncDir(p.config.Root, local)
 }
 
-// cutDir gives what a path has below a directory.
+// cutDir returns name relative to dir, and whether it is below dir.
 func cutDir(dir, name string) (below string, is bool) {
 	switch dir {
 	case ".":

@@ -12,7 +12,7 @@ import (
 	"culvert/internal/publish"
 )
 
-// moveSmall asks for the files that are not there.
+// moveSmall requests the files that are missing.
 func (p *pull) moveSmall(ctx context.Context, b *parcel) (finish func(closed func())) {
 	first := b.items[0].mover.(*pullFile)
 	receiver, err := p.receiveSmall(filepath.Dir(first.local))
@@ -21,7 +21,7 @@ func (p *pull) moveSmall(ctx context.Context, b *parcel) (finish func(closed fun
 		return nil
 	}
 	var wanted []fileservice.SmallFile
-	var which []int // of the parcel
+	var which []int // their indices in the parcel
 	for i, it := range b.items {
 		f := it.mover.(*pullFile)
 		if b.errs[i] = f.beginSmall(receiver); b.errs[i] == nil {
@@ -40,7 +40,7 @@ func (p *pull) moveSmall(ctx context.Context, b *parcel) (finish func(closed fun
 	}
 }
 
-// readSmall hands the files to the receiver, and says which of the parcel those are.
+// readSmall hands the files to the receiver, and returns their indices in the parcel.
 func (p *pull) readSmall(
 	ctx context.Context, remote string, wanted []fileservice.SmallFile, b *parcel, which []int, receiver *receive.Small,
 ) (added []int) {
@@ -69,7 +69,7 @@ func (p *pull) readSmall(
 	return added
 }
 
-// receiveSmall opens the directory that small files go into.
+// receiveSmall opens the directory for small files.
 func (p *pull) receiveSmall(local string) (*receive.Small, error) {
 	root := p.config.Root
 	dir, err := publish.OpenDir(root, local)
@@ -88,15 +88,10 @@ func (p *pull) receiveSmall(local string) (*receive.Small, error) {
 	return receive.NewSmall(dir, local, p.publisher, open), nil
 }
 
-// beginSmall finds out whether the file is there, or cannot be.
+// beginSmall returns errPresent if the file exists, or the reason why it cannot be written.
 func (f *pullFile) beginSmall(s *receive.Small) error {
-	if f.twin {
-		if err := f.collides(); err != nil {
-			return err
-		}
-	}
-	if s.Empty {
-		return nil
+	if err := f.collides(); err != nil || s.Empty {
+		return err
 	}
 	info, err := s.Dir.Lstat(filepath.Base(f.local))
 	switch {
@@ -104,10 +99,10 @@ func (f *pullFile) beginSmall(s *receive.Small) error {
 		return nil
 	case err != nil:
 		return err
-	case fileservice.IsSame(info, fileservice.VersionOf(f.info)) && s.IsUnbegun(filepath.Base(f.local)):
+	case !fileservice.IsSame(info, fileservice.VersionOf(f.info)):
+		return receive.CheckReplaced(info, f.local, f.pull.config.Overwrite)
+	case s.IsUnbegun(filepath.Base(f.local)):
 		return errPresent
-	case fileservice.IsSame(info, fileservice.VersionOf(f.info)):
-		return f.present()
 	}
-	return receive.CheckReplaced(info, f.local, f.pull.config.Overwrite)
+	return f.present()
 }

@@ -222,7 +222,8 @@ type timedCopies struct {
 
 func newTimedCopies(t *testing.T, role, to string) *timedCopies {
 	t.Helper()
-	c := &timedCopies{t: t, role: role, even: time.Date(2021, 3, 4, 5, 6, 8, 0, time.UTC), transfer: filetest.Transfers()[role]}
+	even := time.Date(2021, 3, 4, 5, 6, 8, 0, time.UTC)
+	c := &timedCopies{t: t, role: role, even: even, transfer: filetest.Transfers()[role]}
 	c.from, _ = filetest.Tree(t, map[string]int{"small": 5, "sub/large": 3 << 20})
 	served, here := c.from, to
 	if role == "push" {

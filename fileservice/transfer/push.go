@@ -18,9 +18,9 @@ import (
 	"culvert/fileservice/internal/receive"
 )
 
-// Push copies a file of this machine, or a directory with all that is in it, to a server that is writable. It is [Pull]
-// the other way round: the server keeps the unfinished file and its journal. What it has of a file from an earlier
-// transfer is not sent again, only read here, for the hash of the whole.
+// Push copies a file of this machine, or a directory with everything in it, to a writable server. It is the reverse of
+// [Pull]: the server keeps the unfinished file and its journal. Push does not send blocks again that the server has
+// from an earlier transfer, but reads them for the hash of the whole file.
 func Push(ctx context.Context, client *client.Client, config Config) (Result, error) {
 	if err := config.check(); err != nil {
 		return Result{}, err
@@ -32,7 +32,7 @@ func Push(ctx context.Context, client *client.Client, config Config) (Result, er
 
 type push struct{ *transfer }
 
-// walk finds what there is to push.
+// walk finds the files to push.
 func (p *push) walk() error {
 	local, err := fileservice.CheckPath(p.config.Local)
 	if err != nil {
@@ -64,7 +64,7 @@ func (p *push) walk() error {
 	return nil
 }
 
-// pageLength is how many entries of a directory are read at a time.
+// pageLength is the number of directory entries read at a time.
 const pageLength = 256
 
 func (p *push) list(name string, part *dirPart) error {
@@ -76,7 +76,7 @@ func (p *push) list(name string, part *dirPart) error {
 	if err != nil {
 		return err
 	}
-	part.weight = 2 // with what the server has
+	part.weight = 2 // for the server's entries
 	for err == nil {
 		var entries []fs.DirEntry
 		entries, err = dir.ReadDir(pageLength)
@@ -100,7 +100,7 @@ func (p *push) list(name string, part *dirPart) error {
 	return p.listRemote(remote, part.entries)
 }
 
-// makeDirs makes a directory of the server, and those that it is in if they are not there.
+// makeDirs creates a directory of the server and its missing parents.
 func (p *push) makeDirs(remote string) error {
 	if remote == "." {
 		return nil
@@ -150,7 +150,7 @@ func (p *push) find(name string, entry fs.DirEntry, _ bool) *item {
 func (p *push) dirTime(name string, _ fs.DirEntry) time.Time {
 	info, err := p.config.Root.Lstat(path.Join(p.config.Local, name))
 	if err != nil {
-		return time.Time{} // its listing will say why
+		return time.Time{} // listing it will report the error
 	}
 	return info.ModTime()
 }
@@ -163,8 +163,8 @@ func (p *push) setDirTime(name string, modified time.Time) error {
 	return p.client.Chtimes(remote, time.Time{}, modified)
 }
 
-// offer gives what is to be transferred, or nil. There is what the server was seen to have of that name, or nil; if it
-// is known that it has nothing else, it is not asked again.
+// offer returns an item, or nil if there is nothing to transfer. there is the server's entry of that name, or nil. If
+// known is false, nil may also mean that the server was not asked.
 func (p *push) offer(name, local, remote string, info fs.FileInfo, there *fileservice.Info, known bool) *item {
 	if _, err := fileservice.CheckPath(remote); err != nil {
 		p.failPath(name, err)
@@ -180,22 +180,21 @@ func (p *push) offer(name, local, remote string, info fs.FileInfo, there *filese
 		p.plan(it, file.there)
 		return nil
 	}
-	err := p.try(func() error { return file.lookup(p.ctx, fileservice.VersionOf(info)) })
-	switch {
-	case err == nil, err == errPresent:
-		p.plan(it, err == errPresent)
-	default:
+	err := p.try(func() error { return file.lookup(fileservice.VersionOf(info)) })
+	if err != nil && err != errPresent {
 		p.fail(name, err)
+		return nil
 	}
+	p.plan(it, err == errPresent)
 	return nil
 }
 
-// pushFile is a file that is pushed.
+// pushFile is a file to push.
 type pushFile struct {
 	push          *push
 	local, remote string
-	found         fs.FileInfo // as it was found, or looked at again
-	there         bool        // the server was seen to have it
+	found         fs.FileInfo // as found by the walk, or by refresh
+	there         bool        // the server was seen to have the file
 	file          *os.File
 	version       fileservice.Version
 
@@ -203,8 +202,8 @@ type pushFile struct {
 	sums receive.Table
 }
 
-// lookup gives errPresent if the server has the file, as far as size and time tell.
-func (f *pushFile) lookup(ctx context.Context, version fileservice.Version) error {
+// lookup returns errPresent if the server has a file of the same size and time.
+func (f *pushFile) lookup(version fileservice.Version) error {
 	info, err := f.push.client.Stat(f.remote)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -223,7 +222,7 @@ func (f *pushFile) begin(ctx context.Context) ([]fileservice.BlockRange, error) 
 	}
 	overwrite := f.push.config.Overwrite
 	if overwrite {
-		if err := f.lookup(ctx, f.version); err != nil {
+		if err := f.lookup(f.version); err != nil {
 			return nil, err
 		}
 	}
@@ -235,13 +234,13 @@ func (f *pushFile) begin(ctx context.Context) ([]fileservice.BlockRange, error) 
 		committed, err = f.push.client.QueryWrite(ctx, f.remote, f.version, overwrite)
 	}
 	if err != nil {
-		return nil, f.unlessPresent(ctx, f.version, err)
+		return nil, f.unlessPresent(f.version, err)
 	}
 	return receive.MissingRanges(committed, fileservice.Blocks(f.version.Size)), nil
 }
 
-// open opens the file that was found before. What has been put in its place since, such as a link to another file, is
-// not sent under its name.
+// open opens the file that the walk found. Anything else that has taken its place, such as a link to another file, is
+// an error.
 func (f *pushFile) open() error {
 	file, err := f.push.config.Root.OpenFile(f.local, os.O_RDONLY|osfile.NoWait, 0)
 	if err != nil {
@@ -265,17 +264,17 @@ func (f *pushFile) open() error {
 func (f *pushFile) move(ctx context.Context, blocks fileservice.BlockRange, _ []byte, moved func(int64)) error {
 	err := f.push.client.WriteBlocks(ctx, f.remote, f.version, blocks.First, blocks.Count, f.file, f.addSum)
 	if err != nil {
-		return f.unlessPresent(ctx, f.version, err)
+		return f.unlessPresent(f.version, err)
 	}
 	moved(min(blocks.Count*fileservice.BlockSize, f.version.Size-blocks.First*fileservice.BlockSize))
 	return nil
 }
 
-// unlessPresent gives errPresent if an error is due to this very file: somebody else was faster with it, or an answer
-// was lost.
-func (f *pushFile) unlessPresent(ctx context.Context, version fileservice.Version, err error) error {
+// unlessPresent returns errPresent instead of err if the server has the file after all: another client was faster, or
+// an answer was lost.
+func (f *pushFile) unlessPresent(version fileservice.Version, err error) error {
 	if errors.Is(err, fs.ErrExist) || errors.Is(err, fileservice.ErrRefused) && !isFatal(err) {
-		return cmp.Or(f.lookup(ctx, version), err)
+		return cmp.Or(f.lookup(version), err)
 	}
 	return err
 }
@@ -299,10 +298,10 @@ func (f *pushFile) finish(ctx context.Context) (fileservice.Sum, error) {
 	}
 	root := f.sums.Root()
 	_, err = f.push.client.FinishWrite(ctx, f.remote, f.version, root, info.Mode().Perm(), f.push.config.Overwrite)
-	return root, f.unlessPresent(ctx, f.version, err)
+	return root, f.unlessPresent(f.version, err)
 }
 
-// sumOthers makes the hashes of blocks that an earlier transfer has sent.
+// sumOthers computes the hashes of blocks that an earlier transfer has sent.
 func (f *pushFile) sumOthers() error {
 	var buffer []byte
 	for _, r := range receive.MissingRanges(f.sums.Written(), fileservice.Blocks(f.version.Size)) {

@@ -23,7 +23,7 @@ func (p *push) moveSmall(ctx context.Context, b *parcel) (finish func(closed fun
 		return nil
 	}
 	var files []fileservice.SmallFile
-	var which []int // of the parcel
+	var which []int // their indices in the parcel
 	for i, it := range b.items {
 		f := it.mover.(*pushFile)
 		if f.there {
@@ -46,7 +46,7 @@ func (p *push) moveSmall(ctx context.Context, b *parcel) (finish func(closed fun
 		if err == nil {
 			b.errs[at] = errs[i]
 		}
-		b.errs[at] = f.unlessPresent(ctx, files[i].Version, b.errs[at])
+		b.errs[at] = f.unlessPresent(files[i].Version, b.errs[at])
 		if b.errs[at] == nil {
 			b.sums[at] = sums[i]
 			p.arrived(b.items[at])
@@ -56,7 +56,7 @@ func (p *push) moveSmall(ctx context.Context, b *parcel) (finish func(closed fun
 	return nil
 }
 
-// writeFiles makes the directory if it has to.
+// writeFiles sends files, and creates the directory if it is missing.
 func (p *push) writeFiles(
 	ctx context.Context, remote string, files []fileservice.SmallFile, read func(int, []byte) error,
 ) (sums []fileservice.Sum, errs []error, err error) {
@@ -73,14 +73,14 @@ func (p *push) writeFiles(
 	return sums, errs, err
 }
 
-// pushEntry is an entry of a directory, beside what the server has of that name, or nil.
+// pushEntry is a directory entry with the server's entry of the same name, or nil.
 type pushEntry struct {
 	fs.DirEntry
 	remote *fileservice.Info
 }
 
-// listRemote adds to regular files what the server has of them, so that those which are there need no call of their
-// own. It looks into a directory once for each part. The entries are sorted.
+// listRemote adds the server's entries to regular files, so that present ones need no call of their own. It lists the
+// directory once for each part. entries must be sorted.
 func (p *push) listRemote(remote string, entries []fs.DirEntry) error {
 	regular := func(entry fs.DirEntry) bool { return entry.Type().IsRegular() }
 	if !slices.ContainsFunc(entries, regular) {
@@ -97,7 +97,7 @@ func (p *push) listRemote(remote string, entries []fs.DirEntry) error {
 			})
 			if is {
 				attributes := info.Attributes()
-				attributes.Name = entries[i].Name() // which is held already
+				attributes.Name = entries[i].Name() // shares its memory
 				there[i] = fileservice.NewInfo(attributes)
 			}
 		}
@@ -107,7 +107,7 @@ func (p *push) listRemote(remote string, entries []fs.DirEntry) error {
 	case errors.Is(err, fileservice.ErrUnreachable), errors.Is(err, fileservice.ErrIntegrity):
 		return err
 	case err != nil && !errors.Is(err, fs.ErrNotExist) && !isUnnamable(err):
-		return nil // who writes to it will hear why it cannot be listed
+		return nil // writing to it will report the reason
 	}
 	for i, entry := range entries {
 		if regular(entry) {

@@ -93,7 +93,8 @@ func TestPushFile(t *testing.T) {
 	dir, _ := filetest.Tree(t, map[string]int{"file": 5<<20 + 1})
 	served := t.TempDir()
 	config := transfer.Config{Remote: "a/b/new", Root: filetest.OpenRoot(t, dir), Local: "file"}
-	if _, err := transfer.Push(t.Context(), filetest.Serve(t, served, nil), config); !errors.Is(err, fileservice.ErrRefused) {
+	_, err := transfer.Push(t.Context(), filetest.Serve(t, served, nil), config)
+	if !errors.Is(err, fileservice.ErrRefused) {
 		t.Errorf("a server that is not writable: %v", err)
 	}
 	client := filetest.Serve(t, served, filetest.Writable)

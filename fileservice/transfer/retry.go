@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"syscall"
 	"time"
 
@@ -11,19 +12,19 @@ import (
 	"culvert/fileservice/client"
 )
 
-// How often it is worth to try again.
+// The limits on new attempts.
 const (
-	maxAfresh   = 5 // times that a file may change while it is transferred
-	maxRefusals = 5 // times that a server may have forgotten a file, without any blocks moved in between
+	maxAfresh   = 5 // changes of a file during its transfer
+	maxRefusals = 5 // refusals of a file, without blocks moved in between
 )
 
-// How long a transfer waits before it tries again to reach the other end.
+// The bounds of the wait between attempts to reach the server.
 const (
 	firstWait = 100 * time.Millisecond
 	maxWait   = 30 * time.Second
 )
 
-// settle counts a file that is done, or puts it into the queue again. It gives an error that ends everything.
+// settle counts a file that is done, or queues it again. It returns an error that ends the transfer.
 func (t *transfer) settle(it *item, root fileservice.Sum, err error) error {
 	switch {
 	case err == nil:
@@ -39,7 +40,7 @@ func (t *transfer) settle(it *item, root fileservice.Sum, err error) error {
 		t.count(it, Event{Kind: FilePresent}, func(r *Result) { r.Present++ })
 	case t.ctx.Err() != nil:
 		return context.Cause(t.ctx)
-	case isFatal(err): // whatever else it is: a full disk of a server is also a refusal
+	case isFatal(err): // before the rest: a full disk of a server is also a refusal
 		t.fault(it, err)
 		return err
 	case errors.Is(err, fileservice.ErrChanged) && it.afresh < maxAfresh:
@@ -60,26 +61,21 @@ func (t *transfer) settle(it *item, root fileservice.Sum, err error) error {
 	return nil
 }
 
-// mayBeForgotten says that a refusal is worth another try: a server may still hold what was begun before the file has
-// changed, or know nothing of what was begun, as it was started again, or as somebody else is about to finish it.
+// mayBeForgotten reports whether to retry after a refusal. The server may still hold the transfer of the file's former
+// version, may have lost it by a restart, or another client may be about to finish it.
 func (t *transfer) mayBeForgotten(it *item) bool {
 	begun := it.begun && (t.config.Retry != nil || it.size > fileservice.SmallFileSize)
 	return it.refusals < maxRefusals && (it.afresh > 0 || it.refusals > 0 || begun)
 }
 
-// isFatal finds the errors that every other file would meet as well.
+// isFatal reports whether every other file would meet the same error.
 func isFatal(err error) bool {
-	for _, fatal := range []error{
+	return slices.ContainsFunc([]error{
 		fileservice.ErrIntegrity, client.ErrClosed, syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO,
-	} {
-		if errors.Is(err, fatal) {
-			return true
-		}
-	}
-	return false
+	}, func(fatal error) bool { return errors.Is(err, fatal) })
 }
 
-// beginAfresh is for a file of which there is a new version.
+// beginAfresh starts over with the new version of a file.
 func (t *transfer) beginAfresh(it *item, err error) error {
 	it.afresh++
 	t.tell(Event{Kind: FileChanged, Name: it.name, Size: it.size, Err: err})
@@ -107,7 +103,7 @@ func (t *transfer) again(items ...*item) {
 	t.changed.Broadcast()
 }
 
-// try calls until the other end is reached, or nobody wants to wait for it any more.
+// try repeats call until it reaches the server, or mayRetry returns false.
 func (t *transfer) try(call func() error) error {
 	for failures := 1; ; failures++ {
 		err := call()
@@ -117,13 +113,13 @@ func (t *transfer) try(call func() error) error {
 	}
 }
 
-// mayRetry asks whether to go on, and waits.
+// mayRetry asks Config.Retry whether to go on, and waits.
 func (t *transfer) mayRetry(err error, failures int) bool {
 	if t.config.Retry == nil || t.ctx.Err() != nil || isFatal(err) {
 		return false
 	}
 	wait := min(firstWait<<min(failures-1, 20), maxWait)
-	wait -= time.Duration(rand.Int64N(int64(wait) / 4)) // so that not all come back at once
+	wait -= time.Duration(rand.Int64N(int64(wait) / 4)) // spreads the attempts
 	t.asking.Lock()
 	again := t.config.Retry(err)
 	tell := again && time.Since(t.notified) >= wait
@@ -131,14 +127,13 @@ func (t *transfer) mayRetry(err error, failures int) bool {
 		t.notified = time.Now()
 	}
 	t.asking.Unlock()
-	if !again {
-		return false
-	}
 	if tell {
 		t.tell(Event{Kind: Waiting, Err: err, Wait: wait})
 	}
-	t.wait(wait)
-	return true
+	if again {
+		t.wait(wait)
+	}
+	return again
 }
 
 func (t *transfer) wait(wait time.Duration) {
@@ -150,8 +145,8 @@ func (t *transfer) wait(wait time.Duration) {
 	}
 }
 
-// worse gives one of the errors of two calls for a file: what one of them has met, a full disk for instance, is why a
-// server refuses the other.
+// worse returns the more telling error of two calls for a file. If one met a full disk, for example, that is why the
+// server refused the other.
 func worse(first, second error) error {
 	rank := func(err error) int {
 		switch {

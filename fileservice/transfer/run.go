@@ -11,63 +11,62 @@ import (
 	"culvert/fileservice/client"
 )
 
-// How much a transfer has under way.
+// The limits on concurrent work.
 const (
 	workerCount    = 48
-	finishesAtOnce = 128 // files that wait for the disk, or for the other end to have synced them
-	queueLength    = 512 // files that were found, and not begun
-	minRange       = 4   // blocks of one call, if there are as many left for each worker
+	finishesAtOnce = 128 // files that wait for a sync here or on the server
+	queueLength    = 512 // files found but not begun
+	minRange       = 4   // blocks of one call, if enough are left
 	maxRange       = 64
-	leastShare     = 4 // of the blocks of a call, that it has if there are few left
+	leastShare     = 4 // if few are left, a call takes at least this fraction of perCall
 )
 
-// mover is one direction of a transfer, for one file that is not small. An errPresent of begin says that the file is
-// there.
+// mover moves one large file in one direction. begin returns errPresent if the destination has the file.
 type mover interface {
-	// begin finds out which blocks are missing.
+	// begin returns the missing blocks.
 	begin(ctx context.Context) (missing []fileservice.BlockRange, err error)
 
-	// move transfers consecutive blocks, and calls moved after each. The buffer is that of a block.
+	// move transfers consecutive blocks, and calls moved after each. The buffer holds a block.
 	move(ctx context.Context, blocks fileservice.BlockRange, buffer []byte, moved func(bytes int64)) error
 
-	// finish makes the file complete, and gives its hash.
+	// finish completes the file, and returns its hash.
 	finish(ctx context.Context) (fileservice.Sum, error)
 
-	// end gives up what begin has taken. If drop is set, what is there is of no use any more.
+	// end releases what begin acquired. If drop is true, the partial file is useless.
 	end(drop bool) error
 
-	// refresh looks at the source again, which has changed, and gives its size. Small files have it, too.
+	// refresh looks at the changed source again, and returns its size. It also works for small files.
 	refresh(ctx context.Context) (size int64, err error)
 }
 
-var errPresent = errors.New("fileservice: it is there already")
+var errPresent = errors.New("fileservice: the file is already present")
 
-// transfer is a Pull or a Push under way.
+// transfer is a Pull or a Push in progress.
 //
 //	walkers ──▶ queue ─┬─▶ begin ──▶ ranges ──▶ move ─┬─▶ finish, up to 128 at once
 //	              ▲    └─▶ small files ──▶ moveSmall ─┘                 │
-//	              └───── the source has changed, or try again ◀─────────┘
+//	              └───── source changed, or try again ◀─────────────────┘
 type transfer struct {
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
 	client   *client.Client
 	config   Config
-	connect  func() // makes all connections; for little, those that are needed at once will do
+	connect  func() // opens all connections, once, if there is enough to transfer
 	progress *Progress
 	tree     *walk // nil for a single file
 	small    smallMover
 
 	mu          sync.Mutex
-	changed     *sync.Cond // any of what follows
-	queue       []*item    // found, to be begun
-	begun       []*item    // have blocks that nobody moves yet
-	unended     int        // items that were found, and are not done
-	walking     bool       // more will be found
-	parcels     int        // of small files that are moved
-	openParcels int        // those of which files are open, moved or not
-	large       int        // workers that have a buffer
-	buffers     [][]byte   // those that nobody has
-	perCall     int64      // blocks, as bandwidth and delay make good
+	changed     *sync.Cond // one of the fields below
+	queue       []*item    // found but not begun
+	begun       []*item    // with blocks that no worker has taken
+	unended     int        // items found but not done
+	walking     bool       // more may be found
+	parcels     int        // being moved
+	openParcels int        // with open files, moved or not
+	large       int        // workers with a buffer
+	buffers     [][]byte   // unused ones
+	perCall     int64      // blocks, adapted to bandwidth and delay
 	result      Result
 	finishes    chan struct{}
 	finisher    sync.WaitGroup
@@ -84,17 +83,17 @@ type transfer struct {
 // item is one file.
 type item struct {
 	mover mover
-	name  string // for people
+	name  string // for messages
 	size  int64
 
-	// By transfer.mu, or by who begins or ends it.
+	// Guarded by transfer.mu, or owned by the worker that begins or ends the item.
 	ranges   []fileservice.BlockRange
 	moving   int
 	err      error
-	afresh   int   // times it has changed
-	failures int   // to reach the other end, since blocks were moved
-	done     int64 // bytes that are there
-	resumed  int64 // bytes that were there when it was begun first
+	afresh   int   // how often it changed
+	failures int   // to reach the server, since blocks were moved
+	done     int64 // bytes at the destination
+	resumed  int64 // bytes at the destination when it was first begun
 	known    bool  // resumed is set
 	begun    bool
 	refusals int // of what was begun, since blocks were moved
@@ -120,18 +119,17 @@ func newTransfer(ctx context.Context, client *client.Client, config Config) *tra
 	return t
 }
 
-// run transfers what walk finds, of which it calls add.
+// run transfers the files for which walk calls add.
 func (t *transfer) run(walk func() error) (Result, error) {
 	start := time.Now()
-	unhook := context.AfterFunc(t.ctx, func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.changed.Broadcast()
-	})
-	defer unhook()
+	defer wakeAtEnd(t.ctx, t.changed)()
 	var workers sync.WaitGroup
 	for range workerCount {
-		workers.Go(t.work)
+		workers.Go(func() {
+			for do := t.next(); do != nil; do = t.next() {
+				do()
+			}
+		})
 	}
 	if err := walk(); err != nil {
 		t.cancel(err)
@@ -146,7 +144,7 @@ func (t *transfer) run(walk func() error) (Result, error) {
 	t.endCheck()
 	t.check.Wait()
 	for _, it := range t.begun {
-		_ = it.mover.end(false) // there is an error before it
+		_ = it.mover.end(false) // an earlier error is reported
 	}
 	err := context.Cause(t.ctx)
 	t.cancel(nil)
@@ -160,8 +158,8 @@ func (t *transfer) run(walk func() error) (Result, error) {
 	return t.result, err
 }
 
-// checkServer ends the transfer if this module cannot use the server. It runs beside a transfer that is worth the call.
-// The transfer itself reports a server that does not answer.
+// checkServer ends the transfer if this module cannot use the server. It runs beside the transfer, which itself reports
+// a server that does not answer.
 func (t *transfer) checkServer() {
 	capabilities, err := t.client.Capabilities(t.checking)
 	if err != nil {
@@ -172,7 +170,7 @@ func (t *transfer) checkServer() {
 	}
 }
 
-// add puts files into the queue, and waits while that is full.
+// add puts files into the queue, and waits while it is full.
 func (t *transfer) add(items ...*item) {
 	for _, it := range items {
 		t.progress.files.Add(1)
@@ -192,15 +190,17 @@ func (t *transfer) add(items ...*item) {
 	t.changed.Broadcast()
 }
 
-// work is a worker.
-func (t *transfer) work() {
-	for do := t.next(); do != nil; do = t.next() {
-		do()
-	}
+// wakeAtEnd wakes those that wait for cond when ctx ends, unless stop is called before.
+func wakeAtEnd(ctx context.Context, cond *sync.Cond) (stop func() bool) {
+	return context.AfterFunc(ctx, func() {
+		cond.L.Lock()
+		defer cond.L.Unlock()
+		cond.Broadcast()
+	})
 }
 
-// next gives a worker something to do: blocks of a file that is begun, a file to begin, or small files. It is nil when
-// there will be nothing any more.
+// next returns the next job of a worker: to move blocks of a begun file, to begin a file, or to move small files. It
+// returns nil when there will be no more.
 func (t *transfer) next() (do func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -219,7 +219,7 @@ func (t *transfer) next() (do func()) {
 	}
 }
 
-// takeQueued begins what is in the queue. mu is held.
+// takeQueued returns a job for a queued file, or nil. mu is held.
 func (t *transfer) takeQueued() (do func()) {
 	for i, it := range t.queue {
 		switch {
@@ -235,9 +235,8 @@ func (t *transfer) takeQueued() (do func()) {
 	return nil
 }
 
-// takeRange takes blocks of the first file that is begun: many in a call, fewer when there are few left, so that all
-// workers end at about the same time. Over a long way they are still so many that a call does more than wait for its
-// first block. mu is held.
+// takeRange takes blocks of the first begun file. A call gets fewer blocks when few are left, so that all workers end
+// at about the same time, but enough to be worth the wait for its first block. mu is held.
 func (t *transfer) takeRange() (*item, fileservice.BlockRange) {
 	it := t.begun[0]
 	left := int64(0)
@@ -258,7 +257,7 @@ func (t *transfer) takeRange() (*item, fileservice.BlockRange) {
 	return it, blocks
 }
 
-// withBuffer lends a buffer of a block to what is to be done. mu is held.
+// withBuffer returns a job that calls do with the buffer of a block. mu is held.
 func (t *transfer) withBuffer(do func(buffer []byte)) func() {
 	t.large++
 	var buffer []byte
@@ -279,7 +278,7 @@ func (t *transfer) withBuffer(do func(buffer []byte)) func() {
 	}
 }
 
-// begin begins a file, and moves it at once if it has one block.
+// begin begins a file. If it has one block, begin also moves it.
 func (t *transfer) begin(it *item, buffer []byte) {
 	missing, err := it.mover.begin(t.ctx)
 	if err != nil {
@@ -297,13 +296,12 @@ func (t *transfer) begin(it *item, buffer []byte) {
 	}
 	t.progress.bytesDone.Add(it.done)
 	t.progress.activate(it)
-	t.mu.Lock()
-	switch {
-	case left == 0:
-		t.mu.Unlock()
+	if left == 0 {
 		t.finish(it)
 		return
-	case fileservice.Blocks(it.size) > 1:
+	}
+	t.mu.Lock()
+	if fileservice.Blocks(it.size) > 1 {
 		it.ranges = missing
 		t.begun = append(t.begun, it)
 		t.changed.Broadcast()
@@ -315,7 +313,7 @@ func (t *transfer) begin(it *item, buffer []byte) {
 	t.move(it, missing[0], buffer)
 }
 
-// move moves blocks of a file. Who moves the last ones ends it.
+// move moves blocks of a file. The worker that moves the last ones finishes it.
 func (t *transfer) move(it *item, blocks fileservice.BlockRange, buffer []byte) {
 	start := time.Now()
 	first := time.Duration(0)
@@ -338,7 +336,7 @@ func (t *transfer) move(it *item, blocks fileservice.BlockRange, buffer []byte) 
 		it.err = worse(it.err, err)
 		if it.ranges != nil {
 			it.ranges = nil
-			t.begun = without(t.begun, it)
+			t.begun = slices.DeleteFunc(t.begun, func(other *item) bool { return other == it })
 		}
 	}
 	it.moving--
@@ -349,8 +347,8 @@ func (t *transfer) move(it *item, blocks fileservice.BlockRange, buffer []byte) 
 	}
 }
 
-// expect makes calls as long as suits the time that an answer takes, before there are others to go by: as if each call
-// got 160 MB/s, which is more than one does over most long ways.
+// expect sets the initial length of calls from the delay of an answer. It assumes 160 MB/s for each call, more than
+// most long lines carry.
 func (t *transfer) expect(delay time.Duration) {
 	const perBlock = fileservice.BlockSize * time.Second / 160e6
 	t.mu.Lock()
@@ -358,8 +356,8 @@ func (t *transfer) expect(delay time.Duration) {
 	t.perCall = max(t.perCall, min(int64(delay/perBlock), maxRange/2))
 }
 
-// adapt lets calls ask for as much as makes the wait for their first block short beside the rest, but not for more than
-// comes in two seconds. mu is held.
+// adapt lengthens calls until the wait for their first block is short in comparison, but not beyond two seconds. mu is
+// held.
 func (t *transfer) adapt(first, all time.Duration) {
 	switch {
 	case all < 4*first:
@@ -369,17 +367,7 @@ func (t *transfer) adapt(first, all time.Duration) {
 	}
 }
 
-func without(items []*item, it *item) []*item {
-	kept := items[:0]
-	for _, other := range items {
-		if other != it {
-			kept = append(kept, other)
-		}
-	}
-	return kept
-}
-
-// finish ends a file, while the worker goes on with another.
+// finish finishes a file in another goroutine.
 func (t *transfer) finish(it *item) {
 	t.later(func() {
 		root, err := fileservice.Sum{}, it.err
@@ -398,7 +386,7 @@ func (t *transfer) finish(it *item) {
 	})
 }
 
-// uncount takes back what was counted of a file that failed.
+// uncount subtracts the bytes of a file that failed.
 func (t *transfer) uncount(it *item, err error) {
 	if err != nil {
 		t.progress.bytesDone.Add(-it.done)
@@ -406,7 +394,7 @@ func (t *transfer) uncount(it *item, err error) {
 	}
 }
 
-// later does what takes the disk, or the other end, a while. It is not called by what it does.
+// later calls do, which may wait for the disk or the server, in another goroutine. do must not call later.
 func (t *transfer) later(do func()) {
 	t.finishes <- struct{}{}
 	t.finisher.Go(func() {

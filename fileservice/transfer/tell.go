@@ -33,7 +33,7 @@ func (r *Result) fail(name string, err error) {
 	}
 }
 
-// fail counts a fault of what is not in the queue, such as a directory.
+// fail counts a fault of something that is not in the queue, such as a directory.
 func (t *transfer) fail(name string, err error) {
 	t.tell(Event{Kind: FileFailed, Name: name, Err: err})
 	t.mu.Lock()
@@ -41,12 +41,12 @@ func (t *transfer) fail(name string, err error) {
 	t.result.fail(name, err)
 }
 
-// failPath is fail for a path that cannot be one at the other end.
+// failPath is fail for a path that is invalid at the destination.
 func (t *transfer) failPath(name string, err error) {
 	t.fail(name, &fs.PathError{Op: "transfer", Path: name, Err: err})
 }
 
-// skip counts what is not transferred.
+// skip counts a file that is not transferred.
 func (t *transfer) skip(name string, err error) {
 	t.tell(Event{Kind: FileSkipped, Name: name, Err: err})
 	t.mu.Lock()
@@ -54,7 +54,7 @@ func (t *transfer) skip(name string, err error) {
 	t.result.Skipped++
 }
 
-// plan counts what would be transferred.
+// plan counts a file in a dry run.
 func (t *transfer) plan(it *item, present bool) {
 	kind := FilePlanned
 	if present {
@@ -80,7 +80,7 @@ func (t *transfer) tell(event Event) {
 	t.config.Notify(event)
 }
 
-// fault is the error of a transfer that went to its end.
+// fault returns the error of a transfer that ran to its end.
 func (r *Result) fault() error {
 	switch {
 	case r.Failed == 0:

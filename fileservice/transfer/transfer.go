@@ -1,5 +1,5 @@
-// Package transfer copies files and directories between this machine and a server of package fileservice: [Pull] fetches
-// them, [Push] sends them. A transfer that was interrupted continues where it stopped.
+// Package transfer copies files and directories between this machine and a server of package fileservice. [Pull]
+// fetches them, [Push] sends them. An interrupted transfer continues where it stopped.
 package transfer
 
 import (
@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,150 +16,142 @@ import (
 	"culvert/fileservice/internal/wire"
 )
 
-// ErrPartial says that some files of a transfer have failed, and the others are there. The fault of the first one is in
-// the chain.
+// ErrPartial is the error of a transfer in which some files failed and others did not. It wraps the error of the first
+// one that failed.
 var ErrPartial = errors.New("fileservice: not all files were transferred")
 
-// Config says what [Pull] and [Push] do.
+// Config configures [Pull] and [Push].
 type Config struct {
-	// Remote is a path on the server, Local one in Root. They name the file or the directory itself, not what it is to
-	// lie in: to pull "logs" to "logs", both are "logs". "." is all of the tree. Local has the slashes of io/fs.
+	// Remote is a path on the server, and Local one in Root. They name the file or directory itself, not its parent: to
+	// pull "logs" to "logs", both are "logs". "." is the whole tree. Local uses slashes, as io/fs does.
 	Remote string
 	Root   *os.Root
 	Local  string
 
-	// Include and Exclude are patterns of path.Match. One without a slash is compared with the name of a file, another
-	// with its path below Remote or Local. A directory that matches stands for all that is in it. If there are patterns
-	// to include, only what matches one is transferred; what matches one to exclude is not, whatever else it matches.
+	// Include and Exclude are patterns of path.Match. A pattern without a slash is matched against the name of a file,
+	// any other against its path below Remote or Local. A directory that matches stands for everything in it. If there
+	// are Include patterns, only files that match one are transferred. Exclude takes precedence.
 	Include, Exclude []string
 
-	// Withhold is asked by Push for each regular file of a directory, and may be nil. What it gives an error for is
-	// skipped, with that error: one's own key, for example, as os.SameFile knows it. It is called by several
-	// goroutines at once.
+	// Push calls Withhold, unless it is nil, for each regular file of a directory. If it returns an error, the file is
+	// skipped with that error. It may withhold one's own key, for example, found by os.SameFile. Several goroutines
+	// call it at once.
 	Withhold func(fs.FileInfo) error
 
-	// Overwrite replaces files that are there and differ in size or time. Without it they fail with fs.ErrExist. Files
-	// of the same size and time count as present, and are left alone. Times are compared in nanoseconds, or in
-	// the steps in which the file system of the copy keeps them, such as the 2 s of FAT.
+	// Overwrite replaces existing files that differ in size or time. Without it they fail with fs.ErrExist. Files of
+	// the same size and time count as present, and are left alone. Times are compared in nanoseconds, or in the
+	// resolution of the copy's file system, such as 2 s for FAT.
 	Overwrite bool
 
-	// DryRun finds out what there is to do, tells it by Notify, and does nothing.
+	// DryRun reports what would be done by Notify, and changes nothing.
 	DryRun bool
 
-	// Retry is asked after each failure to reach the other end (ErrUnreachable), and says whether to try again, after a
-	// wait that grows from a tenth of a second to half a minute. Nil gives up at once. It is called by several
-	// goroutines, one at a time. It is not called for errors that end a transfer in any case, such as a full disk.
+	// Retry is called after each failure to reach the server (ErrUnreachable), one call at a time, and reports whether
+	// to try again. Attempts are a tenth of a second to half a minute apart. If Retry is nil, the first failure is
+	// final. Retry is not called for errors that always end a transfer, such as a full disk.
 	Retry func(error) bool
 
-	// Progress counts what is done, for others to look at. It may be nil.
+	// Progress, unless it is nil, counts what is done.
 	Progress *Progress
 
-	// Notify hears of files and of faults as they come, one call at a time. It may be nil. The transfer waits for it.
+	// Notify, unless it is nil, receives events as they happen, one call at a time. The transfer waits for it.
 	Notify func(Event)
 
-	walkRoom int64 // of a walk, for tests; 0 is maxWalk
+	walkRoom int64 // for tests; the default is maxWalk
 }
 
-// An EventKind says what an Event is about.
+// An EventKind is the kind of an [Event].
 type EventKind int
 
 // The kinds of events.
 const (
-	FileDone    EventKind = iota // all of it is there, verified and durable; Bytes of them came from an earlier run
-	FilePresent                  // it was there already, with its size and time
-	FilePlanned                  // a dry run would have transferred it
-	FileSkipped                  // it is not transferred; Err says why: a link, a device, a part of a transfer
-	FileFailed                   // Err says why
-	FileChanged                  // it has changed at the source, and is begun afresh
-	Waiting                      // the other end is not reachable, for which Err says why; it is tried again after Wait
+	FileDone    EventKind = iota // complete, verified and durable
+	FilePresent                  // exists already, with the same size and time
+	FilePlanned                  // would be transferred, without DryRun
+	FileSkipped                  // not transferred: Err says that it is a link, a device, part of a transfer, …
+	FileFailed                   // failed with Err
+	FileChanged                  // changed at the source; the transfer of it starts over
+	Waiting                      // the server is unreachable because of Err; the next attempt is after Wait
 )
 
-// An Event is what [Config.Notify] hears.
+// An Event is an argument of [Config.Notify].
 type Event struct {
 	Kind EventKind
 
-	// Name is the path below Remote or Local, or the last element of that if it is the file itself.
+	// Name is the path below Remote or Local, or the base name if that is the file itself.
 	Name string
 
-	// Size of the file, and how much of it an earlier run had transferred.
+	// Size is the size of the file, of which an earlier run has transferred Resumed bytes.
 	Size, Resumed int64
 
 	Err  error
 	Wait time.Duration
 }
 
-// A Fault is a file that failed.
+// A Fault is a file or directory that failed.
 type Fault struct {
 	Name string
 	Err  error
 }
 
-// A Result says what a transfer has done.
+// A Result reports what a transfer has done.
 type Result struct {
-	// Files were transferred: each block was compared with its hash, the whole with the hash of the file, and all of
-	// it is on the disk. In a dry run they would have been.
+	// Files is the number of files transferred: verified block by block and as a whole, and on the disk. In a dry run,
+	// it is the number that would be transferred.
 	Files int64
 
-	// Present were there already, Skipped are not transferred by us, Failed have a fault.
+	// Present files existed already. Skipped files are not transferred. Failed files have a fault.
 	Present, Skipped, Failed int64
 
-	// Bytes were transferred; Resumed are those that an earlier run had, of files that are complete now. In a dry run
-	// Bytes would have been transferred, or resumed.
+	// Bytes is the number of bytes transferred. Resumed is the number that earlier runs transferred, of files that are
+	// complete now. In a dry run, Bytes is the size of all files that would be transferred.
 	Bytes, Resumed int64
 
-	// Root is the hash of a single file that was transferred, as b3sum prints it, and else zero.
+	// Root is the hash of a single transferred file, as b3sum prints it, and else zero.
 	Root fileservice.Sum
 
 	Duration time.Duration
 
-	// Faults are the first hundred.
+	// Faults are the first 100 faults.
 	Faults []Fault
 }
 
 func (c *Config) check() error {
 	if c.Root == nil {
-		return errors.New("fileservice: a transfer needs a root")
+		return errors.New("fileservice: Config.Root is required")
 	}
 	for _, name := range []string{c.Remote, c.Local} {
 		if _, err := fileservice.CheckPath(name); err != nil {
-			return fmt.Errorf("fileservice: the path %q: %w", wire.Printable(name), err)
+			return fmt.Errorf("fileservice: path %q: %w", wire.Printable(name), err)
 		}
 	}
-	for _, patterns := range [][]string{c.Include, c.Exclude} {
-		for _, pattern := range patterns {
-			if _, err := path.Match(pattern, ""); err != nil {
-				return fmt.Errorf("fileservice: the pattern %q: %w", pattern, err)
-			}
+	for _, pattern := range slices.Concat(c.Include, c.Exclude) {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return fmt.Errorf("fileservice: pattern %q: %w", pattern, err)
 		}
 	}
 	return nil
 }
 
-// excludes reports whether patterns leave out a file or directory, and all that is in it.
+// excludes reports whether a file, or a directory with everything in it, is left out.
 func (c *Config) excludes(name string) bool { return matchesAny(c.Exclude, name) }
 
-// includes reports whether patterns take a file. It may be in a directory that matches.
+// includes reports whether a file, or a directory that it is in, matches Include.
 func (c *Config) includes(name string) bool {
-	if len(c.Include) == 0 {
-		return true
+	is := len(c.Include) == 0
+	for ; !is && name != "."; name = path.Dir(name) {
+		is = matchesAny(c.Include, name)
 	}
-	for ; name != "."; name = path.Dir(name) {
-		if matchesAny(c.Include, name) {
-			return true
-		}
-	}
-	return false
+	return is
 }
 
 func matchesAny(patterns []string, name string) bool {
-	for _, pattern := range patterns {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		compared := name
 		if !strings.Contains(pattern, "/") {
 			compared = path.Base(name)
 		}
-		if matched, _ := path.Match(strings.TrimSuffix(pattern, "/"), compared); matched {
-			return true
-		}
-	}
-	return false
+		matched, _ := path.Match(strings.TrimSuffix(pattern, "/"), compared) // check has parsed the pattern
+		return matched
+	})
 }

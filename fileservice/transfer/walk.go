@@ -1,7 +1,7 @@
 package transfer
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"io/fs"
 	"path"
@@ -14,30 +14,29 @@ import (
 )
 
 const (
-	walkersAtOnce = 4        // directories that are listed
-	maxWalk       = 64 << 20 // bytes of entries and names of directories that are held at once, roughly
-	walkSteps     = 64       // in which the room of a listing grows to all of that
+	walkersAtOnce = 4        // directories listed at once
+	maxWalk       = 64 << 20 // bytes of entries and directory names held, roughly
+	walkSteps     = 64       // in which the room of a listing grows
 )
 
-// walkedTree is the tree of a Pull or a Push. Names are below Remote and Local.
+// walkedTree is the tree of a Pull or a Push. Names are relative to Remote and Local.
 type walkedTree interface {
-	// list adds the entries of a directory to a part of it, and sorts that.
+	// list adds the entries of a directory to a part, and sorts it.
 	list(name string, part *dirPart) error
 
-	// find gets the regular files that are not left out, and gives what is to be transferred, or nil. A twin has a
-	// neighbour whose name differs in case only.
+	// find returns the item for a regular file, or nil if there is nothing to transfer. twin means that the name of a
+	// neighbor differs only in case.
 	find(name string, entry fs.DirEntry, twin bool) *item
 
-	// dirTime gives when a directory was last changed at the source; zero if that cannot be found out.
+	// dirTime returns the modification time of a source directory, or zero if it is unknown.
 	dirTime(name string, entry fs.DirEntry) time.Time
 
-	// setDirTime sets it at the other end, for a directory that is there.
+	// setDirTime sets the time of an existing directory at the destination.
 	setDirTime(name string, modified time.Time) error
 }
 
-// walk is the state of a walk through a tree. A directory comes in parts, which have room in memory, and is listed anew
-// for each of them. The directories that were found last come first, and those of one part before the next part, so
-// that few are held.
+// walk is the state of a walk through a tree. A directory is processed in parts that fit in memory, and listed again
+// for each part. Directories found last come first, and those of one part before the next part, so that few are held.
 type walk struct {
 	transfer *transfer
 	tree     walkedTree
@@ -46,16 +45,16 @@ type walk struct {
 	mu      sync.Mutex
 	changed *sync.Cond
 	dirs    []foundDir
-	listing int   // walkers that may find more
-	held    int64 // of the room, by dirs and by the parts that are listed
+	listing int   // walkers that are listing
+	held    int64 // of room, by dirs and current parts
 	err     error
 
-	open     map[string]*openDir // directories that have begun to be listed, and are not complete
-	openHeld int64               // memory that they take, beside the room
-	files    int                 // that were found, and are not done
+	open     map[string]*openDir // incomplete directories whose listing has begun
+	openHeld int64               // their memory, which room does not include
+	files    int                 // found but not done
 }
 
-// foundDir is a directory, or what is left of one after a name.
+// foundDir is a directory, or its remainder after a name.
 type foundDir struct {
 	parent, base string
 	after        string
@@ -64,26 +63,16 @@ type foundDir struct {
 
 func (d *foundDir) name() string { return path.Join(d.parent, d.base) }
 
-// memory is about what it takes, beside the name of the parent, which others share.
+// memory estimates the memory, except the parent's name, which others share.
 func (d *foundDir) memory() int64 { return int64(len(d.base)+len(d.after)) + 80 }
 
-// walkTree walks through a tree, of which the root has this time.
+// walkTree walks through a tree. modified is the time of its root.
 func (t *transfer) walkTree(tree walkedTree, modified time.Time) error {
-	w := &walk{
-		transfer: t, tree: tree, room: t.config.walkRoom, open: map[string]*openDir{},
-	}
-	if w.room == 0 {
-		w.room = maxWalk
-	}
+	w := &walk{transfer: t, tree: tree, room: cmp.Or(t.config.walkRoom, maxWalk), open: map[string]*openDir{}}
 	w.changed = sync.NewCond(&w.mu)
 	w.push(foundDir{base: ".", modified: modified})
 	t.tree = w
-	unhook := context.AfterFunc(t.ctx, func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.changed.Broadcast()
-	})
-	defer unhook()
+	defer wakeAtEnd(t.ctx, w.changed)()
 	var walkers sync.WaitGroup
 	for range walkersAtOnce {
 		walkers.Go(w.work)
@@ -124,7 +113,7 @@ func (w *walk) work() {
 	}
 }
 
-// push puts directories before those that are there. mu is held, or nobody else is there yet.
+// push puts directories first in line. mu is held, or w is not shared yet.
 func (w *walk) push(dirs ...foundDir) {
 	for i := range dirs {
 		w.held += dirs[i].memory()
@@ -132,7 +121,7 @@ func (w *walk) push(dirs ...foundDir) {
 	w.dirs = append(w.dirs, dirs...)
 }
 
-// next gives a directory to list. While many are not complete, it waits for files.
+// next returns a directory to list. While many are incomplete, it waits for files.
 func (w *walk) next() (dir foundDir, more bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -157,7 +146,7 @@ func (w *walk) next() (dir foundDir, more bool) {
 	return foundDir{}, false
 }
 
-// grow gives a part more room, unless it has half of what others leave. So there is always some for the next one.
+// grow increases a part's room, unless it has half of what others leave. So some remains for the next part.
 func (w *walk) grow(part *dirPart) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -171,7 +160,7 @@ func (w *walk) grow(part *dirPart) bool {
 	return true
 }
 
-// fault is that of a directory. The first one is what was asked for, so that without it there is nothing.
+// fault records the error of a directory. That of the root ends the transfer.
 func (w *walk) fault(name string, err error) {
 	if name != "." && !errors.Is(err, fileservice.ErrUnreachable) && !isFatal(err) {
 		w.transfer.fail(name, err)
@@ -185,10 +174,10 @@ func (w *walk) fault(name string, err error) {
 	w.changed.Broadcast()
 }
 
-// pass hands on the files in a part of a directory, and gives the directories.
+// pass queues the files of a part, and returns its directories.
 func (w *walk) pass(dir string, part *dirPart) (dirs []foundDir) {
 	t := w.transfer
-	var found []*item // so many that small ones are not torn apart
+	var found []*item // queued together, so that small files share parcels
 	for i, entry := range part.entries {
 		if t.ctx.Err() != nil {
 			return nil
@@ -219,8 +208,6 @@ func (w *walk) pass(dir string, part *dirPart) (dirs []foundDir) {
 		}
 		part.pass(i)
 	}
-	if len(found) > 0 {
-		t.add(found...)
-	}
+	t.add(found...)
 	return dirs
 }
