@@ -125,7 +125,8 @@ func (b *Buffer) grow(n int) int {
 	case n <= c-len(b.buf):
 		return len(b.buf)
 	case n <= c/2-m:
-		// Move the content down, but only if half of the memory will be free. Otherwise the next move would follow soon.
+		// Move the content down, but only if half of the memory will be free. Otherwise the next move would follow
+		// soon.
 		copy(b.buf, b.buf[b.off:])
 	case c > math.MaxInt-c-n:
 		panic(ErrTooLarge)

@@ -358,8 +358,8 @@ func TestCopyNeedsLittleRoom(t *testing.T) {
 	}
 }
 
-// TestCopyWithoutRoomToBeginAgain copies a log whose end is cut off meanwhile, so that the copy has to begin again, on a
-// disk that has become full.
+// TestCopyWithoutRoomToBeginAgain copies a log to a full disk. The end of the log is cut off meanwhile, so the copy has
+// to begin again.
 func TestCopyWithoutRoomToBeginAgain(t *testing.T) {
 	log, _ := newLog(t, Options{SegmentSize: minSegmentSize})
 	for range 10 {

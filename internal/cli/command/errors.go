@@ -164,7 +164,7 @@ func hintOfRemote(err error) []string {
 	case errors.Is(err, fileservice.ErrIntegrity), errors.Is(err, secureconn.ErrRecord):
 		return []string{"what came is not what the server should send; nothing of it was kept"}
 	case errors.Is(err, fileservice.ErrUnreachable):
-		return []string{"try again; culvert pull and culvert push go on where they were"}
+		return []string{"run the command again; culvert pull and culvert push resume"}
 	case errors.Is(err, fileservice.ErrChanged):
 		return []string{"somebody writes to it: run it again when it is finished"}
 	}
