@@ -273,7 +273,7 @@ func (s *simulation) act(l *Log) error {
 	case n < 93:
 		lsn := s.model.First() - 1 + s.random.IntN(s.model.Last()-s.model.First()+2)
 		s.model.TruncateBack(lsn)
-		s.watcher.cutBegins(l, LSN(lsn))
+		cut := s.watcher.cutBegins(l, LSN(lsn))
 		err := l.TruncateBack(LSN(lsn))
 		if s.narrow && isFull(err) {
 			s.model.Undone()
@@ -283,7 +283,7 @@ func (s *simulation) act(l *Log) error {
 			return err
 		}
 		s.model.Done()
-		s.watcher.sure = s.watcher.possible
+		s.watcher.sure.add(cut)
 	case n < 95:
 		to := simulatedDir
 		if s.path() == simulatedDir {

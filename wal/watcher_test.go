@@ -21,14 +21,17 @@ type cuts struct {
 	known bool // of something that the watcher has read
 }
 
-// cutBegins notes a cut that is about to begin.
-func (w *watcher) cutBegins(l *Log, lsn LSN) {
+// cutBegins notes a cut that is about to begin, and returns it. The cut may fail.
+func (w *watcher) cutBegins(l *Log, lsn LSN) (cut cuts) {
 	if w.reader == nil || lsn >= l.Last() || lsn+1 < l.First() {
-		return
+		return cut
 	}
-	w.possible.any = true
-	w.possible.known = w.possible.known || lsn < w.first-1+LSN(len(w.entries)) && len(w.entries) > 0
+	cut = cuts{any: true, known: lsn < w.first-1+LSN(len(w.entries)) && len(w.entries) > 0}
+	w.possible.add(cut)
+	return cut
 }
+
+func (c *cuts) add(other cuts) { *c = cuts{c.any || other.any, c.known || other.known} }
 
 // watch refreshes the watcher. It must notice every cut of entries that it has read, and otherwise find the same
 // entries.
