@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -39,6 +40,9 @@ type command = func(ts *testscript.TestScript, neg bool, args []string)
 
 // runScripts runs the scripts of a directory, with further environment variables and commands.
 func runScripts(t *testing.T, dir string, variables []string, more map[string]command) {
+	if signal.Ignored(syscall.SIGHUP) { // as by nohup, and programs of the scripts would ignore it too
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
 	peers := &peers{dir: t.TempDir()}
 	commands := map[string]command{
 		"exit":          exit,
