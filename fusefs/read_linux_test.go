@@ -169,13 +169,18 @@ func TestPagesAreKeptWhileTheVersionIs(t *testing.T) {
 	p := startPlay(t, playOptions{})
 	p.put(playFile{Name: "f", Size: size, Seed: 1})
 	wantContent(t, p.path("f"), 1, size)
-	first := p.order(playOrder{}).Counts
-	for range 3 {
+	kept := false
+	for range 5 {
+		before := p.order(playOrder{}).Counts
 		wantContent(t, p.path("f"), 1, size)
+		counts := p.order(playOrder{}).Counts
+		if counts.Open != before.Open+1 {
+			t.Errorf("a file that is opened again asks for %+v after %+v", counts, before)
+		}
+		kept = kept || counts.Read == before.Read // the kernel may have taken some pages back
 	}
-	counts := p.order(playOrder{}).Counts
-	if counts.Read != first.Read || counts.Open != first.Open+3 {
-		t.Errorf("a file that is read again asks for %+v after %+v", counts, first)
+	if !kept {
+		t.Error("a file that is read again is always fetched again")
 	}
 	// The same size and the same time: only the version tells.
 	p.put(playFile{Name: "f", Size: size, Seed: 2, Version: 1})
