@@ -43,7 +43,7 @@ func (c *class) lend() *Buffer {
 }
 
 // end takes the Buffer back. It stores the slot instead of the address, so that a Buffer does not escape in Free, and
-// those of New stay on the stack.
+// a Buffer from New can stay on the stack.
 func (l *loan) end() {
 	c := l.class
 	c.mu.Lock()

@@ -27,8 +27,8 @@ func (b *Buffer) Grow(n int) {
 	b.grow(n)
 }
 
-// Extend appends n bytes and returns them for the caller to set. They are not cleared, so drop those that are not set
-// with [Buffer.Truncate]. The slice is valid until the next call of a method that changes the Buffer. Extend panics if
+// Extend appends n bytes and returns them for the caller to set. The bytes are not cleared: drop unset bytes with
+// [Buffer.Truncate]. The slice is valid until the next call of a method that changes the Buffer. Extend panics if
 // n is negative, and with [ErrTooLarge] if the Buffer becomes too large.
 func (b *Buffer) Extend(n int) []byte {
 	if n < 0 {

@@ -8,8 +8,8 @@ import (
 	"culvert/bench/internal/harness"
 )
 
-// PrepareMemory compares exports of few and of many rows: those of a table, and the same a hundred times over. CSV is
-// printed by the server, JSON Lines by culvert.
+// PrepareMemory compares the memory of exports of a table and of a hundred times its rows. The server prints CSV,
+// culvert prints JSON Lines.
 func PrepareMemory(s *harness.Session) ([]harness.Benchmark, error) {
 	e, err := newExporter(s)
 	if err != nil {

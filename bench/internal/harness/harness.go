@@ -19,7 +19,7 @@ import (
 // Benchmark compares variants of the same work.
 type Benchmark struct {
 	Name     string // as Go writes it, without "Benchmark": "Age/op=encrypt"
-	Rounds   int    // 0 for those of the workload; no warm-up round before a single one
+	Rounds   int    // 0 means the rounds of the workload; a single round has no warm-up
 	Rotate   bool   // each round begins with the next variant, so that each takes each position
 	Variants []Variant
 	Goals    []Goal
@@ -87,7 +87,7 @@ func (s *Session) Size(full, small int) int {
 	return full
 }
 
-// Measure runs the variants in turn and writes their samples to raw, except those of a first round, which warms up.
+// Measure runs the variants in turn and writes their samples to raw. The first round warms up and is not written.
 func Measure(s *Session, b Benchmark, rounds int, raw io.Writer) (Results, error) {
 	s.Say("%s: %d variants in turn, %d rounds", b.Name, len(b.Variants), rounds)
 	warmUp := 1
@@ -163,8 +163,7 @@ func Timed(start time.Time, bytes int64) Sample {
 	return Sample{"ns/op": float64(elapsed.Nanoseconds()), "MB/s": float64(bytes) / 1e6 / elapsed.Seconds()}
 }
 
-// Steady gives the mean of four runs, after one that is not counted: it wakes the cores that the variant before has
-// left asleep.
+// Steady returns the mean of four runs, after an uncounted one that wakes the cores.
 func Steady(run func() (Sample, error)) (Sample, error) {
 	const counted = 4
 	mean := Sample{}

@@ -63,7 +63,7 @@ func NewPeople() People {
 	return p
 }
 
-// WriteCSV writes so many rows by encoding/csv.
+// WriteCSV writes rows with encoding/csv.
 func (p People) WriteCSV(dst io.Writer, rows int) error {
 	w := csv.NewWriter(dst)
 	for i := range rows {

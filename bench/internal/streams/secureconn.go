@@ -161,7 +161,7 @@ func (ids *Identities) handshakes(s *harness.Session) harness.Benchmark {
 	return b
 }
 
-// RawConn gives the connection below.
+// RawConn returns the connection below.
 func RawConn(c net.Conn) net.Conn {
 	if wrapped, ok := c.(interface{ NetConn() net.Conn }); ok {
 		return wrapped.NetConn()
