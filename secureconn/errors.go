@@ -34,12 +34,8 @@ var errNotListed = errors.New("it is not listed")
 var (
 	errWriteClosed = errors.New("secureconn: write after CloseWrite")
 	errSequence    = errors.New("secureconn: no sequence numbers left")
-	errCount       = errors.New("secureconn: a Read or Write has returned an impossible count")
 	errEnded       = errors.New("secureconn: the direction has ended")
 )
-
-// maxEmptyReads is how many consecutive reads may return neither bytes nor an error, as in package bufio.
-const maxEmptyReads = 100
 
 // isTimeout reports whether an error is that of a deadline, after which a connection can continue. ETIMEDOUT is not:
 // the system has given up the connection.

@@ -3,6 +3,8 @@ package secureconn
 import (
 	"io"
 	"net"
+
+	"culvert/internal/strictio"
 )
 
 // firstRead is how much ReadFrom asks for at first. It asks for twice as much after a full read, and for half as much
@@ -14,11 +16,11 @@ func (s *sender) readFrom(r io.Reader) (n int64, err error) {
 	s.sealing.Lock()
 	defer s.sealing.Unlock()
 	size := firstRead
-	for empty := 0; ; {
+	for in := (strictio.Reader{R: r}); ; {
 		if err := s.writable(); err != nil {
 			return n, err
 		}
-		got, readErr, err := s.readOnce(r, size)
+		got, readErr, err := s.readOnce(&in, size)
 		n += int64(got)
 		switch {
 		case err != nil:
@@ -32,16 +34,11 @@ func (s *sender) readFrom(r io.Reader) (n int64, err error) {
 		case got < size/2:
 			size = max(size/2, firstRead)
 		}
-		if got > 0 {
-			empty = 0
-		} else if empty++; empty == maxEmptyReads {
-			return n, io.ErrNoProgress
-		}
 	}
 }
 
 // readOnce sends the result of one Read of r, at most size bytes.
-func (s *sender) readOnce(r io.Reader, size int) (n int, readErr, err error) {
+func (s *sender) readOnce(r *strictio.Reader, size int) (n int, readErr, err error) {
 	// What is queued must not wait for r, so this is a new parcel. A REKEY may come first.
 	buf, err := s.reserve(size+2*overhead, false)
 	if err != nil {
@@ -50,9 +47,6 @@ func (s *sender) readOnce(r io.Reader, size int) (n int, readErr, err error) {
 	const begin = overhead + headerSize
 	plaintext := buf[begin : begin+size : begin+size]
 	n, readErr = r.Read(plaintext)
-	if n < 0 || n > size {
-		n, readErr = 0, errCount
-	}
 	// A reader may use all of the slice as scratch space, and the memory after the record is reused by others.
 	clear(plaintext[n:])
 	if n == 0 {

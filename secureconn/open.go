@@ -3,6 +3,8 @@ package secureconn
 import (
 	"io"
 	"net"
+
+	"culvert/internal/strictio"
 )
 
 // record returns the next complete record of current, still sealed, or nil.
@@ -172,15 +174,9 @@ func (r *receiver) writeTo(w io.Writer) (n int64, err error) {
 			return n, net.ErrClosed
 		}
 		if len(r.rest) > 0 {
-			written, err := w.Write(r.rest)
-			if written < 0 || written > len(r.rest) {
-				written, err = 0, errCount
-			}
+			written, err := strictio.Write(w, r.rest)
 			n += int64(written)
 			r.rest = r.rest[written:]
-			if err == nil && len(r.rest) > 0 {
-				err = io.ErrShortWrite
-			}
 			if err != nil {
 				return n, err
 			}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"culvert/bytebuf"
+	"culvert/internal/strictio"
 )
 
 const (
@@ -34,7 +35,7 @@ type batch struct {
 // the batch partial; the caller owns current, and continues with the batches in ready. If several records have
 // arrived, the opener opens one of them while the caller opens others. The caller waits for it before it returns.
 type receiver struct {
-	conn     net.Conn
+	conn     strictio.Reader
 	fail     func(error)  // ends the other direction
 	isClosed *atomic.Bool // of the Conn
 	arrived  atomic.Int64 // bytes read from the network
@@ -66,7 +67,7 @@ type receiver struct {
 }
 
 func (r *receiver) init(conn net.Conn, fail func(error), isClosed *atomic.Bool) {
-	r.conn, r.fail, r.isClosed = conn, fail, isClosed
+	r.conn.R, r.fail, r.isClosed = conn, fail, isClosed
 	r.changed.L = &r.mu
 	r.helper = r.readAhead
 	r.opener = func() {
@@ -102,7 +103,7 @@ func (r *receiver) release(b *batch) {
 // fetch reads until partial has a complete or a malformed record. The caller has set fetching, and does not hold mu.
 // After a deadline fetch may be called again.
 func (r *receiver) fetch() error {
-	for empty := 0; ; {
+	for {
 		r.mu.Lock()
 		b, limit := r.prepare()
 		r.mu.Unlock()
@@ -110,17 +111,8 @@ func (r *receiver) fetch() error {
 			return nil
 		}
 		n, err := r.conn.Read(b.buf[b.end:limit])
-		switch {
-		case n < 0 || n > limit-b.end:
-			return errCount
-		case n > 0:
-			empty = 0
-		case err != nil:
+		if n == 0 && err != nil {
 			return err
-		default:
-			if empty++; empty == maxEmptyReads {
-				return io.ErrNoProgress
-			}
 		}
 		r.arrived.Add(int64(n))
 		b.end += n

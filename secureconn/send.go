@@ -1,7 +1,6 @@
 package secureconn
 
 import (
-	"io"
 	"net"
 	"os"
 	"runtime"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"culvert/bytebuf"
+	"culvert/internal/strictio"
 )
 
 const (
@@ -276,12 +276,7 @@ func (s *sender) flush() {
 		pending, setting := p.sealed[p.written:], s.setting
 		pending = pending[:min(len(pending), s.atOnce)]
 		s.mu.Unlock()
-		n, err := s.conn.Write(pending)
-		if n < 0 || n > len(pending) {
-			n, err = 0, errCount
-		} else if n < len(pending) && err == nil {
-			err = io.ErrShortWrite
-		}
+		n, err := strictio.Write(s.conn, pending)
 		s.mu.Lock()
 		p.written += n
 		s.total += int64(n)
