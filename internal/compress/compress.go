@@ -26,8 +26,8 @@
 //
 // # Memory
 //
-// An Encoder holds a compressor for each worker: 3 to 5 MiB for zstd, 1 to 2 MiB for gzip. Only a Trailer grows with
-// the input: by 8 bytes per frame, which is 8 MB for a terabyte of text in frames of 1 MiB, up to 32 MiB for four
+// An Encoder holds a compressor for each worker: less than 1 MiB for zstd, 1 to 2 MiB for gzip. Only a Trailer grows
+// with the input: by 8 bytes per frame, which is 8 MB for a terabyte of text in frames of 1 MiB, up to 32 MiB for four
 // million frames. A longer stream is written without a table. A Reader holds W+2 frames on W cores, at most 10, each
 // with up to 4 MiB of text and 4 MiB compressed (a third of that for frames of this package), and for a larger frame
 // its window, up to 128 MiB as the zstd program.

@@ -5,72 +5,43 @@ import (
 	"runtime"
 
 	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
-)
 
-// zstdLevel compresses a little better than the zstd program's default, -3. Measured with 78 MB of CSV (numbers, words,
-// times, JSON) in frames of 1 MiB, on one core of a virtual Xeon; the programs compress the file as a whole:
-//
-//	klauspost fastest   ratio 3.26   250 MB/s       zstd -1   ratio 3.33   318 MB/s
-//	klauspost default   ratio 3.42   165 MB/s       zstd -3   ratio 3.39   208 MB/s
-//	klauspost better    ratio 3.55   120 MB/s
-//
-// Two cores at the default level keep up with one database connection, so the fastest level saves time only with
-// several connections.
-const (
-	zstdLevel     = zstd.SpeedDefault
-	zstdFastLevel = zstd.SpeedFastest
+	"culvert/internal/compress/internal/zstdenc"
 )
-
-// zstdWindow is the usual size of a frame. A larger window would only cost decoders of huge frames more memory.
-const zstdWindow = 1 << 20
 
 // Encoder makes frames. It is safe for concurrent use; calls beyond its number of workers wait.
 type Encoder struct {
 	codec Codec
-	zstd  *zstd.Encoder
+	zstd  chan *zstdenc.Encoder
 	gzip  chan *gzipEncoder
 }
 
-// NewEncoder returns an encoder for up to workers concurrent calls; 0 means the number of cores. It allocates on first
-// use and need not be closed.
-func NewEncoder(codec Codec, workers int) *Encoder { return newEncoder(codec, workers, zstdLevel) }
-
-// NewFastEncoder is NewEncoder at the fastest level of Zstd, for input that several cores cannot keep up with. It takes
-// a third less time, and frames are a few percent larger. With Gzip there is no difference.
-func NewFastEncoder(codec Codec, workers int) *Encoder {
-	return newEncoder(codec, workers, zstdFastLevel)
-}
-
-func newEncoder(codec Codec, workers int, level zstd.EncoderLevel) *Encoder {
+// NewEncoder returns an encoder for up to workers concurrent calls; 0 means the number of cores. It allocates most
+// memory on first use, and need not be closed.
+func NewEncoder(codec Codec, workers int) *Encoder {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
 	e := &Encoder{codec: codec}
 	switch codec {
 	case Zstd:
-		z, err := zstd.NewWriter(nil,
-			zstd.WithEncoderLevel(level),
-			zstd.WithWindowSize(zstdWindow),
-			zstd.WithEncoderConcurrency(workers),
-			zstd.WithLowerEncoderMem(true),
-			zstd.WithEncoderCRC(true),
-			zstd.WithZeroFrames(true),
-		)
-		if err != nil {
-			panic("compress: " + err.Error()) // the options are constants
-		}
-		e.zstd = z
+		e.zstd = idle[zstdenc.Encoder](workers)
 	case Gzip:
-		e.gzip = make(chan *gzipEncoder, workers)
-		for range workers {
-			e.gzip <- new(gzipEncoder)
-		}
+		e.gzip = idle[gzipEncoder](workers)
 	case None:
 	default:
 		panic("compress: unknown " + codec.String())
 	}
 	return e
+}
+
+// idle returns a channel with an unused encoder for each worker.
+func idle[T any](workers int) chan *T {
+	encoders := make(chan *T, workers)
+	for range workers {
+		encoders <- new(T)
+	}
+	return encoders
 }
 
 // AppendFrame compresses text and appends the frame to dst, which must not overlap text. An empty text makes an empty
@@ -80,7 +51,10 @@ func newEncoder(codec Codec, workers int, level zstd.EncoderLevel) *Encoder {
 func (e *Encoder) AppendFrame(dst, text []byte) []byte {
 	switch e.codec {
 	case Zstd:
-		return e.zstd.EncodeAll(text, dst)
+		z := <-e.zstd
+		dst = z.AppendFrame(dst, text)
+		e.zstd <- z
+		return dst
 	case Gzip:
 		g := <-e.gzip
 		dst = g.append(dst, text)
@@ -91,7 +65,8 @@ func (e *Encoder) AppendFrame(dst, text []byte) []byte {
 	}
 }
 
-// gzipLevel is the gzip program's default. Measured with the data of zstdLevel:
+// gzipLevel is the gzip program's default. Measured with 78 MB of CSV (numbers, words, times, JSON) in members of 1
+// MiB, on one core of a virtual Xeon; the program compresses the file as a whole:
 //
 //	klauspost 6   ratio 3.47   106 MB/s       gzip -6      ratio 3.55   34 MB/s
 //	klauspost 5   ratio 3.43   120 MB/s       standard 6   ratio 3.67   37 MB/s
