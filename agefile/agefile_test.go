@@ -473,6 +473,33 @@ func ExampleNewReaderAt() {
 	// Output: 1200000 bytes, and in the middle: line  77777
 }
 
+func ExampleReaderAt_View() {
+	identity, err := age.GenerateX25519Identity()
+	if err != nil {
+		panic(err)
+	}
+	var file bytes.Buffer
+	w, err := agefile.NewWriter(&file, identity.Recipient())
+	if err != nil {
+		panic(err)
+	}
+	if _, err := io.WriteString(w, "one, two, three"); err != nil {
+		panic(err)
+	}
+	if err := w.Close(); err != nil {
+		panic(err)
+	}
+	r, err := agefile.NewReaderAt(bytes.NewReader(file.Bytes()), int64(file.Len()), identity)
+	if err != nil {
+		panic(err)
+	}
+	seen, err := r.View(5, 3, func(p []byte) { fmt.Printf("%s\n", p) })
+	fmt.Println(seen, err)
+	// Output:
+	// two
+	// true <nil>
+}
+
 // Readers that share a cache use no more memory than one.
 func ExampleCache() {
 	identity, err := age.GenerateX25519Identity()

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"io"
 	"math"
-	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"filippo.io/age"
 	"golang.org/x/crypto/chacha20poly1305"
@@ -20,7 +20,12 @@ import (
 //
 // It reads and opens whole chunks, with one ReadAt of the source for up to 1 MiB, and uses several cores for a large
 // request. Recent chunks stay in its [Cache]: two spans (2.5 MiB) for each worker by default.
+//
+// If callers read one part of the file after the other, in small requests that may be concurrent, these requests share
+// spans: each span is read and opened once, as a whole, unless the source returns less than 4 MiB per second, whatever
+// its latency.
 type ReaderAt struct {
+	runs    runs
 	workers int
 	cache   *Cache
 	aead    cipher.AEAD
@@ -29,47 +34,6 @@ type ReaderAt struct {
 	sealed  int64 // size of all chunks
 	size    int64 // size of the plaintext
 	chunks  int64
-}
-
-// Cache is the memory of one or several [ReaderAt]: a fixed number of spans of opened chunks. When all are in use,
-// readers wait. A Cache is safe for concurrent use. The zero Cache has one span.
-//
-// A ReaderAt holds a span while it reads its source. If the source is read through the same Cache, they may deadlock.
-// [NewReaderAt] therefore refuses such a ReaderAt, or an [*io.SectionReader] of one, but cannot look into other types.
-type Cache struct {
-	mu   sync.Mutex
-	made bool
-	back sync.Cond // a span has come back to idle
-	idle []*span   // not in use, least recently used first
-}
-
-// NewCache returns a cache of the given number of spans, at least one. A span grows with the requests, to 1.25 MiB.
-func NewCache(spans int) *Cache {
-	c := new(Cache)
-	c.make(spans)
-	return c
-}
-
-// make makes the spans of a Cache that has none.
-func (c *Cache) make(spans int) {
-	c.made, c.back.L = true, &c.mu
-	for range max(1, spans) {
-		c.idle = append(c.idle, new(span))
-	}
-}
-
-var errSameCache = errors.New("agefile: the source uses the same Cache; it needs its own")
-
-// reads reports whether the type of src shows that it is read through the Cache.
-func (c *Cache) reads(src io.ReaderAt) bool {
-	switch src := src.(type) {
-	case *io.SectionReader:
-		outer, _, _ := src.Outer()
-		return c.reads(outer)
-	case *ReaderAt:
-		return src.cache == c || c.reads(src.src)
-	}
-	return false
 }
 
 // NewReaderAt reads the header of an age file of size bytes, and its last chunk, which proves the size.
@@ -103,9 +67,10 @@ func (c Config) newPayloadReaderAt(src io.ReaderAt, start, sealed int64, key []b
 	if r.size, r.chunks, err = PayloadSize(nonceSize + sealed); err != nil {
 		return nil, err
 	}
-	s := r.cache.take(aead, r.chunks-1, 1)
-	defer r.cache.put(s)
-	if err := r.load(s, r.chunks-1, 1); err != nil {
+	last := extent{r.chunks - 1, 1}
+	s, err := r.hold(last, last)
+	r.cache.release(s)
+	if err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -173,20 +138,18 @@ func (r *ReaderAt) readPieces(p []byte, off int64, pieces int) (int, error) {
 	}
 	results := make([]result, pieces)
 	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range min(r.workers, pieces) {
-		wg.Go(func() {
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= pieces {
-					return
-				}
-				from := max(0, int(start-off)+i*spanPlain)
-				to := min(len(p), int(start-off)+(i+1)*spanPlain)
-				results[i].n, results[i].err = r.readSpan(p[from:to], off+int64(from))
-			}
-		})
+	work := func() {
+		for i := int(next.Add(1)) - 1; i < pieces; i = int(next.Add(1)) - 1 {
+			from := max(0, int(start-off)+i*spanPlain)
+			to := min(len(p), int(start-off)+(i+1)*spanPlain)
+			results[i].n, results[i].err = r.readSpan(p[from:to], off+int64(from))
+		}
 	}
+	var wg sync.WaitGroup
+	for range min(r.workers, pieces) - 1 {
+		wg.Go(work)
+	}
+	work()
 	wg.Wait()
 	total := 0
 	for _, res := range results {
@@ -198,73 +161,118 @@ func (r *ReaderAt) readPieces(p []byte, off int64, pieces int) (int, error) {
 	return total, nil
 }
 
-// readSpan reads a piece that lies within one span.
-func (r *ReaderAt) readSpan(p []byte, off int64) (int, error) {
-	first := off / chunkSize
-	count := int((off+int64(len(p))-1)/chunkSize - first + 1)
-	s := r.cache.take(r.aead, first, count)
-	defer r.cache.put(s)
-	var err error
-	if !s.holds(r.aead, first, count) {
-		err = r.load(s, first, count)
+// View calls use with size bytes of authenticated plaintext at off, without copying them, if they lie within one of the
+// file's spans of 1 MiB. Otherwise it returns false. The bytes must not be changed, nor used after use has returned.
+// Until then they take memory of the [Cache], and other readers may wait for it.
+func (r *ReaderAt) View(off int64, size int, use func(p []byte)) (bool, error) {
+	if r.src == nil {
+		return false, errNotMade
 	}
-	skip := off - int64(s.first)*chunkSize
-	if skip >= int64(s.plain) {
-		return 0, err
+	if off < 0 || size <= 0 || int64(size) > r.size-off || off/spanPlain != (off+int64(size)-1)/spanPlain {
+		return false, nil
 	}
-	return copy(p, s.plaintext()[skip:]), err
+	s, part, err := r.view(off, size)
+	defer r.cache.release(s)
+	if err != nil {
+		return false, err
+	}
+	use(part)
+	return true, nil
 }
 
-// load reads and opens count chunks.
-func (r *ReaderAt) load(s *span, first int64, count int) error {
-	from := first * sealedChunkSize
-	to := min(from+int64(count)*sealedChunkSize, r.sealed)
-	s.aead, s.first, s.opened, s.readErr = r.aead, uint64(first), 0, nil
+// readSpan reads a piece that lies within one span.
+func (r *ReaderAt) readSpan(p []byte, off int64) (int, error) {
+	s, part, err := r.view(off, len(p))
+	defer r.cache.release(s)
+	return copy(p, part), err
+}
+
+// view returns size bytes that lie within one span, or those before an error. The caller must release the span.
+func (r *ReaderAt) view(off int64, size int) (*cached, []byte, error) {
+	first := off / chunkSize
+	need := extent{first, (off+int64(size)-1)/chunkSize - first + 1}
+	load := need
+	if r.runs.note(need) {
+		load = r.span(first)
+	}
+	s, err := r.hold(need, load)
+	skip := off - int64(s.first)*chunkSize
+	if skip >= int64(s.plain) {
+		return s, nil, err
+	}
+	part := s.plaintext()[skip:]
+	return s, part[:min(size, len(part))], err
+}
+
+// span returns the chunks of the span that has a chunk.
+func (r *ReaderAt) span(chunk int64) extent {
+	first := chunk - chunk%spanChunks
+	return extent{first, min(spanChunks, r.chunks-first)}
+}
+
+// hold returns a span that has the chunks need, or fewer with an error. If the cache has none, it loads the chunks
+// load, which include them. The caller must release the span.
+func (r *ReaderAt) hold(need, load extent) (*cached, error) {
+	s, mine := r.cache.take(r.aead, need, load)
+	if mine {
+		r.loadShared(s)
+	}
+	if s.holds(r.aead, need) {
+		return s, nil
+	}
+	if s.wanted != need {
+		r.runs.forget()
+		if errors.Is(s.err, ErrCorrupt) { // perhaps only in chunks that are not needed
+			r.cache.release(s)
+			return r.hold(need, need)
+		}
+	}
+	return s, s.err
+}
+
+// loadShared loads the chunks that are wanted of a span, for all that wait for it.
+func (r *ReaderAt) loadShared(s *cached) {
+	var err error
+	returned := false
+	defer func() {
+		r.cache.ready(s, err)
+		if !returned { // the source panics
+			r.cache.release(s)
+		}
+	}()
+	began := time.Now()
+	err = r.load(&s.span, s.wanted)
+	returned = true
+	r.runs.took(s.wanted, time.Since(began))
+}
+
+// load reads and opens chunks.
+func (r *ReaderAt) load(s *span, chunks extent) error {
+	from := chunks.first * sealedChunkSize
+	to := min(from+chunks.count*sealedChunkSize, r.sealed)
+	s.readErr = nil
 	// All at once: each ReadAt of a remote source takes a round trip.
 	input := s.input(int(to - from))
 	s.n, s.readErr = strictio.ReadFullAt(r.src, input, r.start+from)
 	s.open()
+	atEnd := chunks.end() == r.chunks
+	opened := int64(s.opened) == chunks.count
+	if s.final && (!opened || !atEnd) {
+		// Authentic, but misplaced: its mark as the last chunk does not fit its position.
+		s.opened--
+		s.plain = s.opened * chunkSize
+	}
 	if s.readErr == io.EOF {
 		return truncated("the file is shorter than it was")
 	} else if s.readErr != nil {
 		return s.readErr
 	}
-	atEnd := first+int64(count) == r.chunks
-	if s.opened == count && s.final == atEnd {
+	if opened && s.final == atEnd {
 		return nil
 	}
-	if s.final || s.opened == count {
-		// Authentic, but misplaced: its mark as the last chunk does not fit its position.
-		s.opened--
+	if opened && !s.final {
+		s.opened-- // without the mark of the last chunk
 		s.plain = s.opened * chunkSize
 	}
 	return corrupt("chunk %d is damaged", s.first+uint64(s.opened))
-}
-
-// holds reports whether the span holds these chunks of a file, opened. The cipher identifies the file.
-func (s *span) holds(file cipher.AEAD, first int64, count int) bool {
-	return s.aead == file && int64(s.first) <= first && first+int64(count) <= int64(s.first)+int64(s.opened)
-}
-
-// take removes an idle span: one that holds the chunks, or else the least recently used.
-func (c *Cache) take(file cipher.AEAD, first int64, count int) *span {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.made {
-		c.make(1)
-	}
-	for len(c.idle) == 0 {
-		c.back.Wait()
-	}
-	i := max(0, slices.IndexFunc(c.idle, func(s *span) bool { return s.holds(file, first, count) }))
-	s := c.idle[i]
-	c.idle = slices.Delete(c.idle, i, i+1)
-	return s
-}
-
-func (c *Cache) put(s *span) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.idle = append(c.idle, s)
-	c.back.Signal()
 }
