@@ -6,10 +6,10 @@ import (
 )
 
 // ProtocolVersion is the version of the protocol that this module implements.
-const ProtocolVersion = 1
+const ProtocolVersion = 2
 
-// HashName names the hash of files and blocks.
-const HashName = "BLAKE3"
+// HashName names the hash that sums of blocks and files are made with.
+const HashName = "XXH3-128"
 
 // Capabilities says what a server supports. Sizes are in bytes.
 type Capabilities struct {
@@ -17,10 +17,8 @@ type Capabilities struct {
 	BlockSize        int
 	Hash             string
 	MaxMessageSize   int // of a request
-	MaxSmallFileSize int // of a file in ReadFiles and WriteFiles
+	MaxSmallFileSize int // of a file that WriteFiles sends
 	MaxSmallFiles    int // in one call
-	MaxPieceSize     int // of a range in ReadPieces
-	MaxPieces        int // in one request
 	Writable         bool
 }
 

@@ -17,7 +17,7 @@ var (
 	// protocol. The message says which.
 	ErrRefused = errors.New("fileservice: the server refuses")
 
-	// ErrIntegrity: the other end sent a wrong hash or size, a name that leads elsewhere, or an endless listing. No
+	// ErrIntegrity: the other end sent a wrong sum or size, a name that leads elsewhere, or an endless listing. No
 	// data of such an answer was returned.
 	ErrIntegrity = errors.New("fileservice: the answer of the other end is not sound")
 

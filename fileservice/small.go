@@ -41,6 +41,3 @@ func CheckSmallFiles(files []SmallFile) error {
 	}
 	return nil
 }
-
-// SumFile returns the hash of a file of at most one block.
-func SumFile(content []byte) Sum { return SumBlock(content, 0, int64(len(content))) }

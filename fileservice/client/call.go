@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"strings"
 	"time"
 
@@ -21,7 +19,7 @@ import (
 type call struct {
 	client *Client
 	link   *link
-	dial   int // identifies the connection of the link
+	conn   *traffic.Conn // of the link
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	unhook func() bool // detaches the call from Close
@@ -39,32 +37,25 @@ var errSilent = errors.New("no answer in time")
 // errClosedAtOnce is what a server with too many connections causes.
 var errClosedAtOnce = errors.New("the server closed the connection immediately")
 
-// begin starts a call on a connection. If that cannot be opened, begin uses another open one, because the server may
-// accept fewer connections than Config.Connections.
+// begin starts a call on the connection of gRPC.
 func (c *Client) begin(ctx context.Context, op, name string) (*call, error) {
-	if _, err := fileservice.CheckPath(name); err != nil {
-		return nil, &fs.PathError{Op: op, Path: name, Err: err}
+	path, err := c.checkName(op, name)
+	if err != nil {
+		return nil, err
 	}
-	if err := context.Cause(c.life); err != nil {
-		return nil, &fs.PathError{Op: op, Path: name, Err: err}
+	call := &call{client: c, link: c.control, op: op, name: name, path: path}
+	call.ctx, call.cancel = context.WithCancelCause(ctx)
+	call.unhook = context.AfterFunc(c.life, func() { call.cancel(ErrClosed) })
+	call.watch = traffic.NewWatch(func() { call.cancel(errSilent) })
+	call.answer = &traffic.Wait{Limit: c.config.Timeout, IsOver: call.isSilent}
+	call.pauses = &traffic.Wait{Limit: traffic.PingAfter(c.config.Timeout) + c.config.Timeout, IsOver: call.isGone}
+	call.advance()
+	call.link.busy.Add(1)
+	err = call.link.await(call.ctx)
+	call.conn = call.link.present()
+	if err != nil {
+		return nil, call.end(err)
 	}
-	l := c.pick((*link).isSound)
-	if l == nil {
-		l = c.pick(func(*link) bool { return true })
-	}
-	call := c.newCall(ctx, l, op, name)
-	if !l.await(call.ctx) {
-		if l = c.pick((*link).isReady); l != nil && ctx.Err() == nil {
-			call.release()
-			call = c.newCall(ctx, l, op, name)
-		} else {
-			call.cancel(&dialError{errClosedAtOnce}) // keeps an earlier cause
-		}
-	}
-	if err := call.link.open(); err != nil {
-		return nil, call.end(err) // the client was closed meanwhile
-	}
-	call.dial = call.link.present()
 	return call, nil
 }
 
@@ -75,18 +66,6 @@ func (c *Client) do(ctx context.Context, op, name string, do func(*call) error) 
 		return err
 	}
 	return call.end(do(call))
-}
-
-func (c *Client) newCall(ctx context.Context, l *link, op, name string) *call {
-	call := &call{client: c, link: l, op: op, name: name, path: c.at(name)}
-	call.ctx, call.cancel = context.WithCancelCause(ctx)
-	call.unhook = context.AfterFunc(c.life, func() { call.cancel(ErrClosed) })
-	call.watch = traffic.NewWatch(func() { call.cancel(errSilent) })
-	call.answer = &traffic.Wait{Limit: c.config.Timeout, IsOver: call.isSilent}
-	call.pauses = &traffic.Wait{Limit: traffic.PingAfter(c.config.Timeout) + c.config.Timeout, IsOver: call.isGone}
-	call.advance()
-	l.add(call)
-	return call
 }
 
 // advance records that the server has sent something. From now on it may be silent for Timeout.
@@ -108,51 +87,39 @@ func (c *call) isSilent(w *traffic.Watch) bool {
 // isGone reports whether the server does not even answer pings.
 func (c *call) isGone(w *traffic.Watch) bool { return c.isStuck(w, c.pauses.Limit) }
 
-// isStuck reports whether nothing moves. Connections share a line, so one of them may have to wait for all others.
 func (c *call) isStuck(w *traffic.Watch, limit time.Duration) bool {
-	own, all := w.Own.See(c.link.moved()), w.All.See(c.client.Moved())
-	return all >= limit || own >= limit*c.client.busyLinks()
+	return c.client.isStuck(w, c.link.moved(), limit)
 }
 
-// release frees the resources of the call.
-func (c *call) release() {
-	c.watch.Stop()
-	c.unhook()
-	c.cancel(nil)
-	c.link.remove(c)
+// isStuck reports whether nothing moves on a connection that has moved some bytes. Connections share a line, so one of
+// them may have to wait for all others.
+func (c *core) isStuck(w *traffic.Watch, moved int64, limit time.Duration) bool {
+	own, all := w.Own.See(moved), w.All.See(c.Moved())
+	return all >= limit || own >= limit*max(1, c.busyLinks()) // the last call may just have ended
 }
 
 // end ends the call, and returns its error in the form for callers.
 func (c *call) end(err error) error {
 	cause := context.Cause(c.ctx)
-	c.release()
-	if err == nil {
-		return nil
-	}
-	if failed, is := errors.AsType[yieldError](err); is {
-		return failed.error
-	}
-	return &fs.PathError{Op: c.op, Path: c.name, Err: c.explain(err, cause)}
+	c.watch.Stop()
+	c.unhook()
+	c.cancel(nil)
+	c.link.busy.Add(-1)
+	return fault(c.op, c.name, c.explain(err, cause))
 }
 
-// yieldError is an error of the caller's function, which the call returns unchanged.
-type yieldError struct{ error }
-
 func (c *call) explain(err, cause error) error {
-	if _, is := status.FromError(err); !is {
-		return err
+	if closed := context.Cause(c.client.life); closed != nil && err != nil {
+		return closed // the call may not have been canceled yet
 	}
-	if closed := context.Cause(c.client.life); closed != nil {
-		cause = closed // the call may not have been canceled yet
+	if _, is := status.FromError(err); err == nil || !is {
+		return err
 	}
 	switch {
 	case cause == errSilent:
-		c.link.drop(c.dial)
+		c.link.drop(c.conn)
 		return fmt.Errorf("%w: %w", fileservice.ErrUnreachable, errSilent)
 	case cause != nil:
-		if dialErr, is := errors.AsType[*dialError](cause); is {
-			return fmt.Errorf("%w: %w", fileservice.ErrUnreachable, dialErr.error)
-		}
 		return cause
 	case status.Code(err) == codes.Internal || isTooLong(err):
 		// gRPC could not decode the answer.
@@ -170,14 +137,4 @@ func isTooLong(err error) bool {
 	const said = "grpc: received message larger than max"
 	s := status.Convert(err)
 	return s.Code() == codes.ResourceExhausted && strings.HasPrefix(s.Message(), said)
-}
-
-// receive receives the next message of a stream that must not end here.
-func receive(call *call, receive func(any) error, message any) error {
-	err := receive(message)
-	call.advance()
-	if err == io.EOF {
-		return fmt.Errorf("%w: the stream ended early", fileservice.ErrIntegrity)
-	}
-	return err
 }

@@ -2,11 +2,10 @@
 //
 // To users a [Client] is a file system. It reads as an io/fs.FS whose regular files are io.ReaderAt. [Client.List]
 // lists large directories. [Client.Create] and [Client.Replace] write a file from beginning to end; [Client.OpenFile]
-// writes at any offset. Mkdir,
-// Remove, Rename, Chmod and the like change names and attributes.
+// writes at any offset. Mkdir, Remove, Rename, Chmod and the like change names and attributes.
 //
 // Package transfer uses the methods that take a context and a [fileservice.Version]. They read and write blocks and
-// small files, verify their hashes, and resume uploads.
+// small files, verify their sums, and resume uploads.
 package client
 
 import (
@@ -17,6 +16,7 @@ import (
 	"io/fs"
 	"net"
 	"path"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,19 +36,21 @@ const (
 // Config configures a [Client].
 type Config struct {
 	// Dial connects to the server. It is required, and several goroutines may call it at once. Dial is responsible for
-	// encryption. The connection should buffer what it reads, as those of package secureconn do, because the client
-	// reads in small pieces.
+	// encryption.
 	Dial func(context.Context) (net.Conn, error)
 
-	// Connections is the number of connections. The client opens each when it is first needed, and reopens it after it
-	// broke. If the server accepts fewer, calls share the ones that it accepted. The default is [DefaultConnections].
+	// Connections limits the connections for the bytes of files, in addition to one for everything else. The client
+	// opens each when it is first needed, and reopens it after it broke; to a server that answers within 5 ms, it opens
+	// one for each processor, at least two. If the server accepts fewer, calls share the ones that it accepted. The
+	// default is [DefaultConnections].
 	Connections int
 
 	// Timeout limits how long the server may be silent: while a connection is opened, and while a call waits and no
 	// byte moves in either direction. Then the client closes the connection, and the call fails with ErrUnreachable.
-	// Bytes of any call on any connection count, so a slow line is no reason to fail. There are two exceptions. If
-	// nothing moves on one connection while others are busy, the limit of that connection is Timeout for each busy
-	// connection. A call without an answer fails after Timeout if 64 MiB moved for other calls. The default is
+	// Bytes of any call on any connection count, so a slow line is no reason to fail. A slow disk is none either: on
+	// the connections for the bytes of files, a server sends signs of life. There are two exceptions. If nothing moves
+	// on one connection while others are busy, the limit of that connection is Timeout for each busy connection. A call
+	// that moves no bytes of files fails after Timeout if 64 MiB moved for other calls. The default is
 	// [DefaultTimeout].
 	Timeout time.Duration
 
@@ -72,17 +74,21 @@ type Client struct {
 // core is the state that clients made by WithContext and Sub share.
 type core struct {
 	config   Config
-	links    []*link
-	turn     atomic.Uint64
-	contents atomic.Int64 // bytes held by open files
-	pending  atomic.Int64 // bytes held by drafts
-	streams  atomic.Int64 // open streams of drafts
-	delay    atomic.Int64 // nanoseconds of the fastest answer; 0 before the first
-	pieces   pieces
+	control  *link           // for everything but bytes of files
+	data     []*dataLink     // for these
+	mu       sync.Mutex      // guards what is in data
+	contents atomic.Int64    // bytes held by open files
+	pending  atomic.Int64    // bytes held by drafts
+	delay    atomic.Int64    // nanoseconds of the fastest answer; 0 before the first
 	life     context.Context // ends with Close
 	cancel   context.CancelCauseFunc
 	close    sync.Once
+
+	background sync.WaitGroup // Close waits for it
 }
+
+// nearServer is the longest time in which a near server answers. Processing takes longer than waiting there.
+const nearServer = 5 * time.Millisecond
 
 // ErrClosed is the error of calls after Close, and of calls that Close has ended.
 var ErrClosed = errors.New("fileservice: the client is closed")
@@ -105,13 +111,12 @@ func New(config Config) (*Client, error) {
 	c := &Client{core: &core{config: config}, dir: "."}
 	c.life, c.cancel = context.WithCancelCause(context.Background())
 	c.ctx = c.life
-	c.pieces.client, c.pieces.wake = c, make(chan struct{}, manyLanes)
-	frames := &framePool{maxFree: c.MostLarge() * callWindow / frameSize}
-	for range config.Connections {
-		c.links = append(c.links, &link{core: c.core, frames: frames, calls: map[*call]struct{}{}})
+	var err error
+	if c.control, err = newLink(c.core); err != nil {
+		return nil, err
 	}
-	if err := c.links[0].open(); err != nil {
-		return nil, errors.Join(err, c.Close())
+	for range config.Connections {
+		c.data = append(c.data, &dataLink{})
 	}
 	return c, nil
 }
@@ -139,6 +144,29 @@ func (c *Client) at(name string) string {
 	return path.Join(c.dir, name)
 }
 
+// checkName returns the path of a name on the server.
+func (c *Client) checkName(op, name string) (string, error) {
+	_, err := fileservice.CheckPath(name)
+	if err == nil {
+		err = context.Cause(c.life)
+	}
+	return c.at(name), fault(op, name, err)
+}
+
+// yieldError is an error of the caller's function, which calls return unchanged.
+type yieldError struct{ error }
+
+// fault returns an error of an operation in the form for callers.
+func fault(op, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if failed, is := errors.AsType[yieldError](err); is {
+		return failed.error
+	}
+	return &fs.PathError{Op: op, Path: name, Err: err}
+}
+
 // heard records how long an answer took on an open connection.
 func (c *core) heard(delay time.Duration) {
 	for {
@@ -157,57 +185,63 @@ func (c *core) isNear() bool {
 
 // Moved returns the number of bytes that the current connections have received and sent. A change shows that the server
 // is reachable. The value may decrease, because connections that broke do not count.
-func (c *Client) Moved() (bytes int64) {
-	for _, l := range c.links {
-		bytes += l.moved()
+func (c *core) Moved() (bytes int64) {
+	bytes = c.control.moved()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, l := range c.data {
+		if l.counted != nil {
+			bytes += moved(l.counted)
+		}
 	}
 	return bytes
 }
 
 // busyLinks returns the number of connections that have calls.
 func (c *core) busyLinks() (n time.Duration) {
-	for _, l := range c.links {
-		if l.busy.Load() > 0 {
+	if c.control.busy.Load() > 0 {
+		n++
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, l := range c.data {
+		if l.conn != nil && l.conn.Asked() > 0 {
 			n++
 		}
 	}
 	return n
 }
 
-// pick returns the suitable connection with the fewest calls. It prefers one that is ready, and returns nil if none is
-// suitable.
-func (c *core) pick(isSuitable func(*link) bool) *link {
-	start := int((c.turn.Add(1) - 1) % uint64(len(c.links)))
-	var best *link
-	for i := range c.links {
-		l := c.links[(start+i)%len(c.links)]
-		if !isSuitable(l) {
-			continue
-		}
-		if best == nil {
-			best = l
-			continue
-		}
-		more := l.busy.Load() - best.busy.Load()
-		if more < 0 || more == 0 && l.isReady() && !best.isReady() {
-			best = l
-		}
-	}
-	return best
-}
-
-// largeCalls is the least value of MostLarge.
+// largeCalls is the least value of MostLarge for a server that is not near.
 const largeCalls = 8
 
 // MostLarge returns the number of concurrent ReadBlocks and WriteBlocks calls that fully use the connections. More only
 // take memory.
-func (c *Client) MostLarge() int { return max(largeCalls, c.config.Connections) }
+func (c *Client) MostLarge() int {
+	if c.isNear() {
+		return 2 * len(c.usefulData())
+	}
+	return max(largeCalls, c.config.Connections)
+}
 
-// Connect starts opening all connections, and returns at once. It saves later calls the wait.
+// usefulData returns the connections that are worth opening. Processors limit what a near server can send, and not the
+// line.
+func (c *core) usefulData() []*dataLink {
+	if c.isNear() {
+		return c.data[:min(len(c.data), max(2, runtime.GOMAXPROCS(0)))]
+	}
+	return c.data
+}
+
+// Connect starts opening the connections, and returns at once. It saves later calls the wait. A near server gets one
+// for each processor, at least two.
 func (c *Client) Connect() {
-	for _, l := range c.links {
-		if l.open() == nil {
-			l.grpc.Connect()
+	c.control.grpc.Connect()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, l := range c.usefulData() {
+		if l.conn == nil && l.dialing == nil && c.life.Err() == nil {
+			c.connect(l)
 		}
 	}
 }
@@ -225,17 +259,21 @@ func (c *Client) Capabilities(ctx context.Context) (capabilities fileservice.Cap
 	return capabilities, err
 }
 
-// Close ends all calls and closes the connections. Later calls fail with [ErrClosed]. A second Close does nothing.
+// Close ends all calls, closes the connections, and waits until no Dial is in progress. Later calls fail with
+// [ErrClosed]. A second Close does nothing.
 func (c *Client) Close() error {
-	var errs []error
+	var err error
 	c.close.Do(func() {
+		c.mu.Lock()
 		c.cancel(ErrClosed)
-		errs = make([]error, len(c.links))
-		var closing sync.WaitGroup
-		for i, l := range c.links {
-			closing.Go(func() { errs[i] = l.close() })
+		for _, l := range c.data {
+			if conn := l.conn; conn != nil {
+				c.background.Go(func() { closeData(conn) })
+			}
 		}
-		closing.Wait()
+		c.mu.Unlock()
+		err = c.control.close()
+		c.background.Wait()
 	})
-	return errors.Join(errs...)
+	return err
 }

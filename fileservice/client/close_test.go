@@ -23,10 +23,8 @@ func TestCallThatBeginsWithTheClose(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, l := range client.links {
-		if err := l.close(); err != nil {
-			t.Fatal(err)
-		}
+	if err := client.control.close(); err != nil {
+		t.Fatal(err)
 	}
 	for range 2 * DefaultConnections {
 		if _, err := client.Stat("file"); err == nil {

@@ -1,12 +1,14 @@
 package client_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"os"
 	"testing"
 
+	"culvert/fileservice"
 	"culvert/fileservice/client"
 	"culvert/fileservice/internal/fileservicepb"
 	"culvert/fileservice/internal/filetest"
@@ -15,37 +17,34 @@ import (
 
 // stuck is a server whose calls for data and for drafts begin and never end.
 type stuck struct {
-	fileservicepb.UnimplementedFileServiceServer
+	*filetest.Liar
 	begun chan struct{}
 }
 
-func (s stuck) hang(ctx context.Context) error {
-	s.begun <- struct{}{}
-	<-ctx.Done()
-	return context.Cause(ctx)
+func newStuck() *stuck {
+	s := &stuck{begun: make(chan struct{}, 1)}
+	s.Liar = fileOf(1<<20, func(*filetest.DataMessage, func(...*filetest.DataMessage) error) error {
+		s.begun <- struct{}{}
+		return nil
+	})
+	return s
 }
 
-func (stuck) Open(context.Context, *fileservicepb.OpenRequest) (*fileservicepb.OpenResponse, error) {
-	return &fileservicepb.OpenResponse{Entry: filetest.Entry("file", 1<<20)}, nil
-}
-
-func (s stuck) ReadPieces(stream fileservicepb.FileService_ReadPiecesServer) error {
-	return s.hang(stream.Context())
-}
-
-func (s stuck) OpenDraft(
+func (s *stuck) OpenDraft(
 	ctx context.Context, _ *fileservicepb.OpenDraftRequest,
 ) (*fileservicepb.OpenDraftResponse, error) {
-	return nil, s.hang(ctx)
+	s.begun <- struct{}{}
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
 }
 
-func (stuck) Stat(_ context.Context, r *fileservicepb.StatRequest) (*fileservicepb.Entry, error) {
+func (*stuck) Stat(_ context.Context, r *fileservicepb.StatRequest) (*fileservicepb.Entry, error) {
 	return &fileservicepb.Entry{Name: r.GetPath(), Mode: 0o40755, Version: &fileservicepb.Version{}}, nil
 }
 
 // TestContextEndsCalls ends the context of a client, and of Create, while the server does not answer.
 func TestContextEndsCalls(t *testing.T) {
-	s := stuck{begun: make(chan struct{}, 1)}
+	s := newStuck()
 	remote := filetest.Lie(t, s)
 	for name, call := range map[string]func(context.Context) error{
 		"ReadAt": func(ctx context.Context) error {
@@ -54,6 +53,27 @@ func TestContextEndsCalls(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = file.(io.ReaderAt).ReadAt(make([]byte, 10), 0)
+			return err
+		},
+		"a large ReadAt": func(ctx context.Context) error {
+			file, err := remote.WithContext(ctx).Open("file")
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = file.(io.ReaderAt).ReadAt(make([]byte, 1<<20), 0)
+			return err
+		},
+		"ReadBlocks": func(ctx context.Context) error {
+			return remote.ReadBlocks(ctx, "file", fileservice.Version{Size: 1 << 20}, 0, 1,
+				func(int64, []byte, fileservice.Sum) error { return nil })
+		},
+		"WriteBlocks": func(ctx context.Context) error {
+			return remote.WriteBlocks(ctx, "file", fileservice.Version{Size: 1 << 20}, 0, 1,
+				bytes.NewReader(make([]byte, 1<<20)), func(int64, []byte, fileservice.Sum) {})
+		},
+		"WriteFiles": func(ctx context.Context) error {
+			files, _ := twoFiles()
+			_, _, err := remote.WriteFiles(ctx, ".", files, false, func(int, []byte) error { return nil })
 			return err
 		},
 		"Replace": func(ctx context.Context) error {

@@ -72,7 +72,7 @@ func TestDirectoryAfterPause(t *testing.T) {
 		case 0, 3:
 			d.rest()
 		case 1:
-			client.links[0].drop(client.links[0].present())
+			client.control.drop(client.control.present())
 		case 2:
 			d.rest()
 			for i := 0; i < count; i += 10 {

@@ -103,20 +103,20 @@ func (c *Client) openFile(ctx context.Context, name string, flag int, perm fs.Fi
 		info: info, size: info.Size(), draft: response.GetIsDraft(),
 	}
 	f.ctx, f.cancel = context.WithCancelCause(c.ctx)
-	f.writer.file = f
+	f.writer.init(f)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.keeper = time.AfterFunc(f.keepInterval(), f.keep)
 	return f, nil
 }
 
-// maxStreamRest is how long an idle stream of writes stays open.
-const maxStreamRest = 2 * time.Second
+// maxWriteRest is how long writes wait for others that they can be sent with.
+const maxWriteRest = 2 * time.Second
 
 // keepInterval is how often keep tells the server that the file is in use.
 func (f *WritableFile) keepInterval() time.Duration { return f.idle / 3 }
 
-// keep ends idle streams of writes, and tells the server that the file is in use.
+// keep sends pending writes, and tells the server that the file is in use.
 func (f *WritableFile) keep() {
 	if !f.mu.TryLock() {
 		// A call is waiting for the server, perhaps behind much data.
@@ -128,7 +128,7 @@ func (f *WritableFile) keep() {
 		f.mu.Unlock()
 		return
 	}
-	interval := min(f.keepInterval(), maxStreamRest)
+	interval := min(f.keepInterval(), maxWriteRest)
 	idle, name := f.writer.rest(), f.name
 	f.mu.Unlock()
 	if idle {
@@ -139,7 +139,7 @@ func (f *WritableFile) keep() {
 	defer f.mu.Unlock()
 	if !f.closed {
 		if f.writer.used {
-			interval = min(interval, maxStreamRest)
+			interval = min(interval, maxWriteRest)
 		}
 		f.keeper.Reset(interval)
 	}
@@ -371,10 +371,8 @@ func (f *WritableFile) Close() error {
 
 // drop tells the server to drop the file. If that fails, the server drops it when it has been idle for long enough.
 func (f *WritableFile) drop() {
-	call, err := f.client.begin(f.client.life, "close", f.name)
-	if err != nil {
-		return
-	}
-	_, err = call.link.service.DropDraft(call.ctx, &fileservicepb.DropDraftRequest{Draft: f.id})
-	_ = call.end(err)
+	_ = f.client.do(f.client.life, "close", f.name, func(call *call) error {
+		_, err := call.link.service.DropDraft(call.ctx, &fileservicepb.DropDraftRequest{Draft: f.id})
+		return err
+	})
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -14,21 +13,21 @@ import (
 	"syscall"
 	"testing"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"culvert/fileservice"
 	"culvert/fileservice/client"
+	"culvert/fileservice/internal/exchange"
 	"culvert/fileservice/internal/fileservicepb"
 	"culvert/fileservice/internal/filetest"
 )
 
 // draftLiar is a server that answers calls about drafts as a test wants it to.
 type draftLiar struct {
-	filetest.Liar
+	*filetest.Liar
 	opened  *fileservicepb.OpenDraftResponse
-	write   func(received int64) int64
+	write   func(*filetest.DataMessage) *filetest.DataMessage
 	read    []byte
 	publish *fileservicepb.Entry
 }
@@ -37,28 +36,6 @@ func (l *draftLiar) OpenDraft(
 	context.Context, *fileservicepb.OpenDraftRequest,
 ) (*fileservicepb.OpenDraftResponse, error) {
 	return l.opened, nil
-}
-
-func (l *draftLiar) WriteDraft(
-	stream grpc.ClientStreamingServer[fileservicepb.WriteDraftRequest, fileservicepb.WriteDraftResponse],
-) error {
-	received := int64(0)
-	for {
-		request, err := stream.Recv()
-		if err == io.EOF {
-			return stream.SendAndClose(&fileservicepb.WriteDraftResponse{Written: l.write(received)})
-		}
-		if err != nil {
-			return err
-		}
-		received += int64(len(request.GetData()))
-	}
-}
-
-func (l *draftLiar) ReadDraft(
-	_ *fileservicepb.ReadDraftRequest, stream grpc.ServerStreamingServer[fileservicepb.ReadResponse],
-) error {
-	return stream.Send(&fileservicepb.ReadResponse{Data: l.read})
 }
 
 func (l *draftLiar) PublishDraft(context.Context, *fileservicepb.PublishDraftRequest) (*fileservicepb.Entry, error) {
@@ -72,29 +49,45 @@ func (l *draftLiar) DropDraft(
 }
 
 func honestDraft() *draftLiar {
-	return &draftLiar{
+	l := &draftLiar{
 		opened: &fileservicepb.OpenDraftResponse{
 			Draft: make([]byte, 16), Entry: filetest.Entry("file", 0), IdleMilliseconds: 60_000, IsDraft: true,
 		},
-		write:   func(received int64) int64 { return received },
+		write:   func(r *filetest.DataMessage) *filetest.DataMessage { return r.End(nil, nil) },
 		read:    []byte("hello"),
 		publish: filetest.Entry("file", 5),
 	}
+	l.Liar = &filetest.Liar{OnData: func(r *filetest.DataMessage, send func(...*filetest.DataMessage) error) error {
+		if r.Kind == byte(exchange.PutDraft) {
+			return send(l.write(r))
+		}
+		return send(r.End(nil, l.read))
+	}}
+	return l
 }
 
 func TestDraftAnswersThatLie(t *testing.T) {
 	directory := filetest.Entry("file", 0)
 	directory.Mode = uint32(os.ModeDir | 0o755)
 	for what, change := range map[string]func(*draftLiar){
-		"no draft":              func(l *draftLiar) { l.opened.Draft = nil },
-		"a long draft":          func(l *draftLiar) { l.opened.Draft = make([]byte, 17) },
-		"another name":          func(l *draftLiar) { l.opened.Entry = filetest.Entry("other", 0) },
-		"a directory":           func(l *draftLiar) { l.opened.Entry = directory },
-		"a negative size":       func(l *draftLiar) { l.opened.Entry = filetest.Entry("file", -1) },
-		"no time":               func(l *draftLiar) { l.opened.IdleMilliseconds = 0 },
-		"much time":             func(l *draftLiar) { l.opened.IdleMilliseconds = math.MaxInt64 },
-		"less written":          func(l *draftLiar) { l.write = func(n int64) int64 { return n - 1 } },
-		"more written":          func(l *draftLiar) { l.write = func(n int64) int64 { return n + 1 } },
+		"no draft":        func(l *draftLiar) { l.opened.Draft = nil },
+		"a long draft":    func(l *draftLiar) { l.opened.Draft = make([]byte, 17) },
+		"another name":    func(l *draftLiar) { l.opened.Entry = filetest.Entry("other", 0) },
+		"a directory":     func(l *draftLiar) { l.opened.Entry = directory },
+		"a negative size": func(l *draftLiar) { l.opened.Entry = filetest.Entry("file", -1) },
+		"no time":         func(l *draftLiar) { l.opened.IdleMilliseconds = 0 },
+		"much time":       func(l *draftLiar) { l.opened.IdleMilliseconds = math.MaxInt64 },
+		"data for a write": func(l *draftLiar) {
+			l.write = func(r *filetest.DataMessage) *filetest.DataMessage { return r.End(nil, []byte("x")) }
+		},
+		"another's answer": func(l *draftLiar) {
+			l.write = func(r *filetest.DataMessage) *filetest.DataMessage {
+				return (&filetest.DataMessage{ID: r.ID + 1}).End(nil, nil)
+			}
+		},
+		"a good error": func(l *draftLiar) {
+			l.write = func(r *filetest.DataMessage) *filetest.DataMessage { return r.Fail(codes.OK, "") }
+		},
 		"less read":             func(l *draftLiar) { l.read = []byte("hell") },
 		"more read":             func(l *draftLiar) { l.read = []byte("hello!") },
 		"nothing read":          func(l *draftLiar) { l.read = nil },
@@ -122,57 +115,46 @@ func TestDraftAnswersThatLie(t *testing.T) {
 	}
 }
 
-// stranger has a draft on a server that is writable, and a client that says what it likes.
-func stranger(t *testing.T, dir string) (fileservicepb.FileServiceClient, []byte) {
+// stranger has a draft on a server that is writable, and clients that say what they like.
+func stranger(t *testing.T, dir string) (fileservicepb.FileServiceClient, *exchange.Conn, []byte) {
 	t.Helper()
-	client := filetest.Raw(t, filetest.Listen(t, dir, filetest.Writable))
+	address := filetest.Listen(t, dir, filetest.Writable)
+	client := filetest.Raw(t, address)
 	response, err := client.OpenDraft(t.Context(), &fileservicepb.OpenDraftRequest{Path: "file", Create: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return client, response.GetDraft()
+	return client, filetest.RawData(t, address), response.GetDraft()
 }
 
-func writeDraft(
-	t *testing.T, client fileservicepb.FileServiceClient, requests ...*fileservicepb.WriteDraftRequest,
-) error {
-	t.Helper()
-	stream, err := client.WriteDraft(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, request := range requests {
-		_ = stream.Send(request) // if this fails the answer says why
-	}
-	_, err = stream.CloseAndRecv()
+// writeDraft sends data for a draft, with an offset.
+func writeDraft(conn *exchange.Conn, draft []byte, offset int64, data []byte) error {
+	_, err := filetest.Ask(conn, exchange.Request{Kind: exchange.PutDraft, Target: string(draft), Offset: offset}, data)
 	return err
 }
 
 func TestWritesThatAreNoDraft(t *testing.T) {
 	dir := t.TempDir()
-	client, draft := stranger(t, dir)
+	client, conn, draft := stranger(t, dir)
 	other := bytes.Clone(draft)
 	other[3] ^= 1
-	type request = fileservicepb.WriteDraftRequest
-	for what, requests := range map[string][]*request{
-		"nothing":               {},
-		"no draft":              {{Data: []byte("x")}},
-		"a short draft":         {{Draft: draft[:15], Data: []byte("x")}},
-		"another draft":         {{Draft: other, Data: []byte("x")}},
-		"no data":               {{Draft: draft}},
-		"a negative offset":     {{Draft: draft, Data: []byte("x"), Offset: -1}},
-		"an offset without end": {{Draft: draft, Data: []byte("x"), Offset: math.MaxInt64}},
-		"beyond the end":        {{Draft: draft, Data: []byte("x"), Offset: math.MaxInt64 - 1<<20}},
-		"a long message":        {{Draft: draft, Data: make([]byte, 256<<10+1)}},
-		"a very long message":   {{Draft: draft, Data: make([]byte, 8<<20)}},
-		"a message of nothing":  {{Draft: draft, Data: []byte("x")}, {}},
+	for what, c := range map[string]struct {
+		draft  []byte
+		offset int64
+	}{
+		"no draft":              {nil, 0},
+		"a short draft":         {draft[:15], 0},
+		"another draft":         {other, 0},
+		"a negative offset":     {draft, -1},
+		"an offset without end": {draft, math.MaxInt64},
+		"beyond the end":        {draft, math.MaxInt64 - 1<<20},
 	} {
-		if err := writeDraft(t, client, requests...); err == nil || status.Code(err) == codes.OK {
-			t.Errorf("%s is taken", what)
+		if err := writeDraft(conn, c.draft, c.offset, []byte("x")); err == nil || errors.Is(err, exchange.ErrEnded) {
+			t.Errorf("%s: %v", what, err)
 		}
 	}
 	// None of it harms the draft.
-	if err := writeDraft(t, client, &request{Draft: draft, Data: []byte("hello")}); err != nil {
+	if err := writeDraft(conn, draft, 0, []byte("hello")); err != nil {
 		t.Error(err)
 	}
 	for what, change := range map[string]*fileservicepb.ChangeDraftRequest{
@@ -184,18 +166,14 @@ func TestWritesThatAreNoDraft(t *testing.T) {
 			t.Errorf("%s is taken", what)
 		}
 	}
-	for _, r := range []*fileservicepb.ReadDraftRequest{
-		{Draft: draft, Offset: -1, Length: 1},
-		{Draft: draft, Length: -1},
-		{Draft: other, Length: 1},
-		{Draft: draft, Offset: 1, Length: math.MaxInt64},
+	for what, r := range map[string]exchange.Request{
+		"before it":  {Target: string(draft), Offset: -1, Length: 1},
+		"of another": {Target: string(other), Length: 1},
+		"of none":    {Length: 1},
 	} {
-		stream, err := client.ReadDraft(t.Context(), r)
-		if err == nil {
-			_, err = stream.Recv()
-		}
-		if err == nil || err == io.EOF {
-			t.Errorf("%v is answered", r)
+		r.Kind = exchange.GetDraft
+		if _, err := filetest.Ask(conn, r, nil); err == nil || errors.Is(err, exchange.ErrEnded) {
+			t.Errorf("a read %s: %v", what, err)
 		}
 	}
 	ctx := t.Context()
@@ -230,14 +208,17 @@ func TestWritesThatAreNoDraft(t *testing.T) {
 // TestDraftsOfReader asks a server that is not writable.
 func TestDraftsOfReader(t *testing.T) {
 	dir, _ := filetest.Tree(t, map[string]int{"file": 5})
-	client := filetest.Raw(t, filetest.Listen(t, dir, nil))
+	address := filetest.Listen(t, dir, nil)
+	client := filetest.Raw(t, address)
 	draft := make([]byte, 16)
 	ctx := t.Context()
 	_, openErr := client.OpenDraft(ctx, &fileservicepb.OpenDraftRequest{Path: "file"})
 	_, changeErr := client.ChangeDraft(ctx, &fileservicepb.ChangeDraftRequest{Draft: draft})
 	_, publishErr := client.PublishDraft(ctx, &fileservicepb.PublishDraftRequest{Draft: draft, Path: "file"})
-	writeErr := writeDraft(t, client, &fileservicepb.WriteDraftRequest{Draft: draft, Data: []byte("x")})
-	for _, err := range []error{openErr, changeErr, publishErr, writeErr} {
+	if err := writeDraft(filetest.RawData(t, address), draft, 0, []byte("x")); !errors.Is(err, fileservice.ErrRefused) {
+		t.Error(err)
+	}
+	for _, err := range []error{openErr, changeErr, publishErr} {
 		if status.Code(err) != codes.FailedPrecondition {
 			t.Error(err)
 		}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"culvert/fileservice"
-	"culvert/fileservice/internal/fileservicepb"
+	"culvert/fileservice/internal/exchange"
 )
 
 // WriteAt implements io.WriterAt. It does not retain p.
@@ -123,15 +123,9 @@ func (f *WritableFile) readAt(p []byte, offset int64) (int, error) {
 
 // read fills p, which lies within the file.
 func (f *WritableFile) read(p []byte, offset int64) error {
-	call, err := f.client.begin(f.ctx, "read", f.name)
-	if err != nil {
-		return err
+	r := exchange.Request{Kind: exchange.GetDraft, Target: string(f.id), Offset: offset}
+	if err := f.client.readRange(f.ctx, r, p); err != nil {
+		return f.fault("read", err)
 	}
-	stream, err := call.link.service.ReadDraft(call.ctx, &fileservicepb.ReadDraftRequest{
-		Draft: f.id, Offset: offset, Length: int64(len(p)),
-	})
-	if err != nil {
-		return call.end(err)
-	}
-	return call.end(call.fill(stream.RecvMsg, p))
+	return nil
 }

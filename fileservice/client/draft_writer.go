@@ -1,48 +1,53 @@
 package client
 
 import (
-	"fmt"
-	"io"
-
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/mem"
+	"cmp"
+	"context"
+	"errors"
+	"sync"
 
 	"culvert/bytebuf"
-	"culvert/fileservice"
-	"culvert/fileservice/internal/fileservicepb"
-	"culvert/fileservice/internal/wire"
+	"culvert/fileservice/internal/exchange"
 )
 
-// The writes to a file go out in several streams, on several connections. Each stripe of draftStripe bytes always uses
-// the same stream, so that overlapping writes keep their order.
+// draftPart is the most data in one call, which lies in one part of the file of that size. Consecutive writes are
+// gathered up to it.
+const draftPart = 256 << 10
+
+// Limits of bytes that are written and that the server has not confirmed: of one file, and of all files of a client,
+// beyond which each file waits for its own.
 const (
-	draftStreams = 4
-	draftStripe  = 4 * wire.MessageSize
+	maxFilePending  = 8 << 20
+	maxDraftPending = 16 << 20
 )
 
-// The limits of all files of a client together: open streams for each connection, and pending bytes. Beyond them,
-// writes are sent and waited for.
-const (
-	maxDraftStreams = 16
-	maxDraftPending = 8 << 20
-)
-
-// draftWriter sends the writes to a file. The lock of the file guards it.
+// draftWriter sends the writes to a file. The lock of the file guards the fields up to mu.
 type draftWriter struct {
 	file    *WritableFile
-	streams [draftStreams]*draftStream // nil if not open
-	pending *bytebuf.Buffer            // consecutive writes not sent yet; nil if there are none
-	start   int64                      // the offset of pending
-	used    bool                       // since the last call of rest
+	pending *bytebuf.Buffer // consecutive writes not sent yet; nil if there are none
+	start   int64           // the offset of pending
+	used    bool            // since the last call of rest
+
+	mu      sync.Mutex
+	changed sync.Cond             // signals that a write has ended
+	writes  map[int64]*draftWrite // the last one in progress of each part
+	flying  int                   // bytes of those in progress
+	err     error                 // of a write
 }
 
-type draftStream struct {
-	call   *call
-	stream grpc.ClientStreamingClient[fileservicepb.WriteDraftRequest, fileservicepb.WriteDraftResponse]
-	sent   int64
+// draftWrite is a write in progress.
+type draftWrite struct {
+	call      exchange.Call
+	data      *bytebuf.Buffer
+	conn      *exchange.Conn // guarded by mu of the draftWriter
+	mayRepeat bool           // it follows no other write, and was not repeated
 }
 
-// write copies and sends p.
+func (w *draftWriter) init(file *WritableFile) {
+	w.file, w.changed.L, w.writes = file, &w.mu, map[int64]*draftWrite{}
+}
+
+// write copies p and sends full parts.
 func (w *draftWriter) write(p []byte, offset int64) error {
 	w.used = true
 	for len(p) > 0 {
@@ -53,157 +58,164 @@ func (w *draftWriter) write(p []byte, offset int64) error {
 		}
 		if w.pending == nil {
 			w.pending, w.start = bytebuf.New(), offset
-			w.file.keeper.Reset(min(w.file.keepInterval(), maxStreamRest)) // sends it
+			w.file.keeper.Reset(min(w.file.keepInterval(), maxWriteRest)) // sends it
 		}
-		// A message goes up to a multiple of its size, so that none lies in two stripes.
-		n := int(min(int64(len(p)), wire.MessageSize-offset%wire.MessageSize))
+		n := int(min(int64(len(p)), draftPart-offset%draftPart))
 		_, _ = w.pending.Write(p[:n]) // it never fails
 		w.file.client.pending.Add(int64(n))
 		p = p[n:]
 		offset += int64(n)
-		if offset%wire.MessageSize == 0 || w.file.client.pending.Load() > maxDraftPending {
+		if offset%draftPart == 0 || w.file.client.pending.Load() > maxDraftPending {
 			if err := w.flush(); err != nil {
 				return err
 			}
 		}
-	}
-	if w.file.client.streams.Load() > int64(maxDraftStreams*len(w.file.client.links)) {
-		return w.wait()
 	}
 	return nil
 }
 
 // hasRoom reports whether write would only copy length bytes and send nothing.
 func (w *draftWriter) hasRoom(length int, offset int64) bool {
-	c := w.file.client
-	return offset >= 0 && offset%wire.MessageSize+int64(length) < wire.MessageSize &&
+	return offset >= 0 && offset%draftPart+int64(length) < draftPart &&
 		(w.pending == nil || w.start+int64(w.pending.Len()) == offset) &&
-		c.pending.Load()+int64(length) <= maxDraftPending &&
-		c.streams.Load() <= int64(maxDraftStreams*len(c.links))
+		w.file.client.pending.Load()+int64(length) <= maxDraftPending
 }
 
 // flush sends pending writes.
 func (w *draftWriter) flush() error {
-	buffer := w.pending
-	if buffer == nil {
+	data := w.pending
+	if data == nil {
 		return nil
 	}
 	w.pending = nil
-	w.file.client.pending.Add(-int64(buffer.Len()))
-	place, err := w.streamFor(w.start)
+	this := &draftWrite{data: data, mayRepeat: true}
+	this.call = exchange.Call{
+		Request: exchange.Request{Kind: exchange.PutDraft, Target: string(w.file.id), Offset: w.start},
+		Data:    data.Bytes(), Done: func(err error) { w.ended(this, err) },
+	}
+	limit := maxFilePending
+	if w.file.client.pending.Load() > maxDraftPending {
+		limit = 0
+	}
+	var conn *exchange.Conn
+	err := w.await(limit)
+	if err == nil {
+		conn, err = w.follow(this)
+	}
 	if err != nil {
-		buffer.Free()
+		w.release(data)
 		return err
 	}
-	s, data := w.streams[place], buffer.Bytes()
-	fields := &fileservicepb.WriteDraftRequest{Offset: w.start}
-	if s.sent == 0 {
-		fields.Draft = w.file.id
+	w.mu.Lock()
+	w.writes[this.part()] = this
+	w.flying += data.Len()
+	w.mu.Unlock()
+	return w.send(this, conn)
+}
+
+func (w *draftWriter) release(data *bytebuf.Buffer) {
+	w.file.client.pending.Add(-int64(data.Len()))
+	data.Free()
+}
+
+// part identifies the part of the file that a write lies in.
+func (d *draftWrite) part() int64 { return d.call.Offset / draftPart }
+
+// follow returns the connection of the writes in progress to the same part, or nil if there are none. The server
+// executes the puts of one connection in their order. If the write before is being repeated, follow waits for its end.
+func (w *draftWriter) follow(this *draftWrite) (conn *exchange.Conn, err error) {
+	w.mu.Lock()
+	before := w.writes[this.part()]
+	if before != nil {
+		conn, this.mayRepeat = before.conn, false
 	}
-	s.sent += int64(len(data))
-	err = s.stream.SendMsg(&wire.Outgoing{Data: mem.NewBuffer(&data, freeBuffer{buffer}), Fields: fields})
-	if err == io.EOF { // the answer has the error
-		if err = s.answer(); err == nil {
-			err = fmt.Errorf("%w: the server answered too early", fileservice.ErrIntegrity)
-		}
+	w.mu.Unlock()
+	if before != nil && conn == nil {
+		err = w.await(0)
+	}
+	return conn, err
+}
+
+// send starts a write on a connection, or on any if that is nil.
+func (w *draftWriter) send(this *draftWrite, conn *exchange.Conn) (err error) {
+	if conn != nil {
+		err = conn.Start(&this.call)
+	} else {
+		conn, err = w.file.client.start(w.file.ctx, &this.call)
 	}
 	if err != nil {
-		return w.end(place, err)
+		w.ended(this, err)
+		return w.file.fault("write", err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	this.conn = conn
+	return nil
+}
+
+// ended ends a write, or sends it again if its connection has ended before the server has executed it.
+func (w *draftWriter) ended(this *draftWrite, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if errors.Is(err, exchange.ErrBye) && this.mayRepeat {
+		this.conn, this.mayRepeat = nil, false
+		this.call = exchange.Call{Request: this.call.Request, Data: this.call.Data, Done: this.call.Done}
+		go func() { _ = w.send(this, nil) }() // the next call returns the error
+		return
+	}
+	if w.writes[this.part()] == this {
+		delete(w.writes, this.part())
+	}
+	w.flying -= len(this.call.Data)
+	w.release(this.data)
+	w.err = cmp.Or(w.err, unreachable(err))
+	w.changed.Broadcast()
+}
+
+// await waits until at most limit bytes are on their way.
+func (w *draftWriter) await(limit int) error {
+	stop := context.AfterFunc(w.file.ctx, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.changed.Broadcast()
+	})
+	defer stop()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.flying > limit && w.err == nil && w.file.ctx.Err() == nil {
+		w.changed.Wait()
+	}
+	switch {
+	case w.err != nil:
+		return w.file.fault("write", w.err)
+	case w.flying > limit:
+		return w.file.fault("write", context.Cause(w.file.ctx))
 	}
 	return nil
 }
 
-// streamFor returns the index of the stream for an offset, and opens the stream if necessary.
-func (w *draftWriter) streamFor(offset int64) (place int, err error) {
-	c := w.file.client
-	place = int(offset / draftStripe % int64(min(draftStreams, len(c.links))))
-	if w.streams[place] != nil {
-		return place, nil
-	}
-	call, err := c.begin(w.file.ctx, "write", w.file.name)
-	if err != nil {
-		return 0, err
-	}
-	// The server may wait for its disk. Pings find out if it is silent.
-	call.pause()
-	stream, err := call.link.service.WriteDraft(call.ctx)
-	if err != nil {
-		return 0, call.end(err)
-	}
-	c.streams.Add(1)
-	w.streams[place] = &draftStream{call: call, stream: stream}
-	w.file.keeper.Reset(min(w.file.keepInterval(), maxStreamRest))
-	return place, nil
-}
-
-// end ends a stream.
-func (w *draftWriter) end(place int, err error) error {
-	s := w.streams[place]
-	w.streams[place] = nil
-	w.file.client.streams.Add(-1)
-	return s.call.end(err)
-}
-
-// wait waits until the server has executed all writes. It leaves no stream open, unless there is an error.
+// wait waits until the server has executed all writes.
 func (w *draftWriter) wait() error {
 	if err := w.flush(); err != nil {
 		return err
 	}
-	for place, s := range w.streams {
-		if s == nil {
-			continue
-		}
-		if err := s.stream.CloseSend(); err != nil {
-			return w.end(place, err)
-		}
-	}
-	for place, s := range w.streams {
-		if s == nil {
-			continue
-		}
-		if err := w.end(place, s.answer()); err != nil {
-			return err
-		}
-	}
-	return nil
+	return w.await(0)
 }
 
-// answer receives the answer of a stream.
-func (s *draftStream) answer() error {
-	response := &fileservicepb.WriteDraftResponse{}
-	if err := s.stream.RecvMsg(response); err != nil {
-		return err
-	}
-	if n := response.GetWritten(); n != s.sent {
-		return fmt.Errorf("%w: the server wrote %d of %d bytes", fileservice.ErrIntegrity, n, s.sent)
-	}
-	return nil
-}
-
-// rest sends pending writes. If nothing was written since its last call, it also ends the streams and returns true.
+// rest sends pending writes, and reports whether nothing was written since its last call.
 func (w *draftWriter) rest() bool {
 	used := w.used
 	w.used = false
-	send := w.wait
-	if used {
-		send = w.flush
-	}
-	if err := send(); err != nil {
+	if err := w.flush(); err != nil {
 		_ = w.file.fail(err) // the next call returns it
 	}
 	return !used
 }
 
-// abort drops pending writes, and ends all streams.
+// abort drops pending writes. Those that are on their way are not waited for.
 func (w *draftWriter) abort() {
 	if w.pending != nil {
-		w.file.client.pending.Add(-int64(w.pending.Len()))
-		w.pending.Free()
+		w.release(w.pending)
 		w.pending = nil
-	}
-	for place, s := range w.streams {
-		if s != nil {
-			_ = w.end(place, nil) // the caller has the error
-		}
 	}
 }

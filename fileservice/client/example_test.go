@@ -129,7 +129,7 @@ func ExampleServer() {
 	// What is under way comes to its end, but a context may cut that short.
 	fmt.Println(err, server.Shutdown(context.Background()), <-served)
 	// Output:
-	// Open readme 6 bytes
+	// Get readme 6 bytes
 	// <nil> <nil> <nil>
 }
 
@@ -182,18 +182,18 @@ func ExampleClient_ReadBlocks() {
 	if err != nil {
 		panic(err)
 	}
-	var tree fileservice.Tree
+	var file fileservice.FileSum
 	count := fileservice.Blocks(info.Size())
-	err = client.ReadBlocks(ctx, "readme", fileservice.VersionOf(info), 0, count, make([]byte, fileservice.BlockSize),
+	err = client.ReadBlocks(ctx, "readme", fileservice.VersionOf(info), 0, count,
 		func(block int64, data []byte, sum fileservice.Sum) error {
-			tree.Append(sum)
+			file.Append(sum)
 			fmt.Printf("block %d: %s", block, data)
 			return nil
 		})
-	fmt.Println(tree.Root(), err)
+	fmt.Println(file.Sum(), err)
 	// Output:
 	// block 0: hello
-	// 8e4c7c1b99dbfd50e7a95185fead5ee1448fa904a2fdd778eaf5f2dbfd629a99 <nil>
+	// 6bba86c7e069f56d5a10b435f1c8e49c <nil>
 }
 
 func ExampleClient_ReadRange() {
@@ -234,11 +234,11 @@ func ExampleClient_WriteBlocks() {
 	committed, err := client.QueryWrite(ctx, "logs/tuesday", version, false)
 	fmt.Println(committed, err)
 
-	var tree fileservice.Tree
+	var file fileservice.FileSum
 	err = client.WriteBlocks(ctx, "logs/tuesday", version, 0, 1, strings.NewReader(content),
-		func(_ int64, sum fileservice.Sum) { tree.Append(sum) })
+		func(_ int64, _ []byte, sum fileservice.Sum) { file.Append(sum) })
 	fmt.Println(err)
-	info, err := client.FinishWrite(ctx, "logs/tuesday", version, tree.Root(), 0o600, false)
+	info, err := client.FinishWrite(ctx, "logs/tuesday", version, file.Sum(), 0o600, false)
 	fmt.Println(info.Mode(), info.Size(), info.ModTime().UTC(), err)
 	// Output:
 	// [] <nil>
@@ -277,17 +277,16 @@ func ExampleVersionOf() {
 	// Output: 6 false
 }
 
-// The hashes of the blocks, in whatever order they were made, give that of the file.
-func ExampleTree() {
-	file := bytes.Repeat([]byte("0123456789"), 250_000)
-	var tree fileservice.Tree
+func ExampleFileSum() {
+	content := bytes.Repeat([]byte("0123456789"), 250_000)
+	var file fileservice.FileSum
 	number := int64(0)
-	for block := range slices.Chunk(file, fileservice.BlockSize) {
-		tree.Append(fileservice.SumBlock(block, number, int64(len(file))))
+	for block := range slices.Chunk(content, fileservice.BlockSize) {
+		file.Append(fileservice.SumBlock(block, number))
 		number++
 	}
-	fmt.Println(tree.Root())
-	// Output: 64f98df26c861170bf0211a12f4acfc59dd3af214cbcd8b8f8f8f312d8bc0435
+	fmt.Println(file.Sum())
+	// Output: 9ae642c8b59a2f562495961d01bdc366
 }
 
 // The time is set when nothing changes the directory any more.

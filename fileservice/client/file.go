@@ -1,18 +1,16 @@
 package client
 
 import (
-	"context"
-	"errors"
 	"io"
 	"io/fs"
 	"sync"
 
 	"culvert/fileservice"
-	"culvert/fileservice/internal/wire"
+	"culvert/fileservice/internal/exchange"
 )
 
-// rangeSize is the size of one call of ReadAt. Larger requests are split into concurrent calls.
-const rangeSize = 4 * fileservice.BlockSize
+// writeToSize is the size of a read of WriteTo.
+const writeToSize = 8 * fileservice.BlockSize
 
 // readAhead is the size of Read's request if p is small.
 const readAhead = 256 << 10
@@ -125,7 +123,7 @@ func seek(position, size, offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// ReadAt implements io.ReaderAt. It reads large ranges in several calls at once, over all connections.
+// ReadAt implements io.ReaderAt. It reads large ranges in several calls at once, over several connections.
 func (f *file) ReadAt(p []byte, offset int64) (int, error) {
 	if f.isClosed() {
 		return 0, f.fail("read", fs.ErrClosed)
@@ -148,76 +146,51 @@ func (f *file) ReadAt(p []byte, offset int64) (int, error) {
 }
 
 // StartReadAt starts to fill p with the bytes at offset. When that succeeded or failed, it calls done in another
-// goroutine; done must not block. If the range is large or not within the file, StartReadAt does nothing and returns
-// false.
+// goroutine; done must not block. If the range is large or not within the file, or the client has a context of its own,
+// StartReadAt does nothing and returns false.
 func (f *file) StartReadAt(p []byte, offset int64, done func(error)) bool {
-	if len(p) == 0 || len(p) > wire.MaxPiece || len(f.content) > 0 || f.isClosed() ||
-		offset < 0 || offset > f.info.Size()-int64(len(p)) {
+	if len(p) == 0 || len(p) > exchange.MaxInline || len(f.content) > 0 || f.isClosed() ||
+		offset < 0 || offset > f.info.Size()-int64(len(p)) || f.client.ctx != f.client.life {
 		return false
 	}
-	f.client.pieces.start(f.client, f.name, f.info.Version(), p, offset, done)
+	call := &exchange.Call{Request: exchange.Request{
+		Kind: exchange.Get, Target: f.client.at(f.name), Version: f.info.Version(), Offset: offset, Length: len(p),
+	}, Into: p}
+	call.Done = func(err error) {
+		switch {
+		case isEnd(err):
+			go f.readLater(p, offset, done)
+			return
+		case err == nil:
+			err = checkLength(call)
+		}
+		done(fault("read", f.name, unreachable(err)))
+	}
+	conn, _ := f.client.pick(false)
+	if conn == nil {
+		go f.readLater(p, offset, done)
+	} else if err := conn.Start(call); err != nil {
+		call.Done(err)
+	}
 	return true
+}
+
+func (f *file) readLater(p []byte, offset int64, done func(error)) {
+	done(f.client.ReadRange(f.client.ctx, f.name, f.info.Version(), p, offset))
 }
 
 // readAt reads a range within the file.
 func (f *file) readAt(p []byte, offset int64) (int, error) {
-	var err error
-	switch {
-	case len(f.content) > 0:
-		copy(p, f.content[offset:])
-	case len(p) == 0:
-	case len(p) <= wire.MaxPiece:
-		err = f.client.pieces.read(f.client, f.name, f.info.Version(), p, offset)
-	case len(p) <= rangeSize:
-		err = f.client.ReadRange(f.client.ctx, f.name, f.info.Version(), p, offset)
-	default:
-		return f.readParallel(p, offset)
+	if len(f.content) > 0 {
+		return copy(p, f.content[offset:]), nil
 	}
-	if err != nil {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if err := f.client.ReadRange(f.client.ctx, f.name, f.info.Version(), p, offset); err != nil {
 		return 0, err
 	}
 	return len(p), nil
-}
-
-// readParallel keeps two calls in progress on each connection, so that none idles while an answer travels. It returns
-// the number of bytes before the first range that failed.
-func (f *file) readParallel(p []byte, offset int64) (int, error) {
-	ctx, cancel := context.WithCancel(f.client.ctx)
-	defer cancel()
-	var (
-		mu     sync.Mutex
-		next   int
-		good   = len(p)
-		failed error
-		wait   sync.WaitGroup
-	)
-	take := func() int {
-		mu.Lock()
-		defer mu.Unlock()
-		start := next
-		next += rangeSize
-		return start
-	}
-	for range min(2*len(f.client.links), (len(p)+rangeSize-1)/rangeSize) {
-		wait.Go(func() {
-			for start := take(); start < len(p); start = take() {
-				part := p[start:min(start+rangeSize, len(p))]
-				err := f.client.ReadRange(ctx, f.name, f.info.Version(), part, offset+int64(start))
-				if err == nil {
-					continue
-				}
-				mu.Lock()
-				if failed == nil || errors.Is(failed, context.Canceled) {
-					failed = err
-				}
-				good, next = min(good, start), len(p)
-				mu.Unlock()
-				cancel()
-			}
-		})
-	}
-	wait.Wait()
-	return good, failed
 }
 
 // WriteTo implements io.WriterTo. It reads large parts at a time.
@@ -228,30 +201,18 @@ func (f *file) WriteTo(w io.Writer) (int64, error) {
 		return 0, f.fail("read", fs.ErrClosed)
 	}
 	f.ahead = nil
-	var buffer []byte
-	written := int64(0)
-	for left := f.info.Size() - f.offset; left > 0; left = f.info.Size() - f.offset {
-		var part []byte
-		if len(f.content) > 0 {
-			part = f.content[f.offset:]
-		} else {
-			if buffer == nil {
-				buffer = make([]byte, min(left, 2*rangeSize))
-			}
-			part = buffer[:min(left, int64(len(buffer)))]
-			if _, err := f.readAt(part, f.offset); err != nil {
-				return written, err
-			}
-		}
-		n, err := w.Write(part)
-		written += int64(n)
-		f.offset += int64(n)
-		if err == nil && n < len(part) {
-			err = io.ErrShortWrite
-		}
-		if err != nil {
-			return written, err
-		}
+	left := f.info.Size() - f.offset
+	if left <= 0 {
+		return 0, nil
 	}
-	return written, nil
+	// A ReadFrom of w would choose the size of the reads.
+	rest, into := io.NewSectionReader(lockedFile{f}, f.offset, left), struct{ io.Writer }{w}
+	n, err := io.CopyBuffer(into, rest, make([]byte, min(left, writeToSize)))
+	f.offset += n
+	return n, err
 }
+
+// lockedFile is a file whose lock the caller holds.
+type lockedFile struct{ *file }
+
+func (f lockedFile) ReadAt(p []byte, offset int64) (int, error) { return f.readAt(p, offset) }

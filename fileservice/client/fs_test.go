@@ -61,28 +61,27 @@ func TestReadAll(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var tree fileservice.Tree
+		var sums fileservice.FileSum
 		count := fileservice.Blocks(info.Size())
 		err = client.ReadBlocks(t.Context(), name, fileservice.VersionOf(info), 0, count,
-			make([]byte, fileservice.BlockSize),
 			func(block int64, data []byte, sum fileservice.Sum) error {
 				start := block * fileservice.BlockSize
 				if !bytes.Equal(data, want[start:start+int64(len(data))]) {
 					t.Errorf("%s: block %d is not what was written", name, block)
 				}
-				tree.Append(sum)
+				sums.Append(sum)
 				return nil
 			})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		var again fileservice.Tree
+		var again fileservice.FileSum
 		for block := range count {
 			data := want[block*fileservice.BlockSize : min((block+1)*fileservice.BlockSize, info.Size())]
-			again.Append(fileservice.SumBlock(data, block, info.Size()))
+			again.Append(fileservice.SumBlock(data, block))
 		}
-		if tree.Root() != again.Root() {
-			t.Errorf("%s: two roots", name)
+		if sums.Sum() != again.Sum() {
+			t.Errorf("%s: two sums", name)
 		}
 	}
 	if _, err := fs.Stat(client, "none"); !errors.Is(err, fs.ErrNotExist) {

@@ -3,7 +3,6 @@ package client_test
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"strings"
 	"testing"
@@ -97,47 +96,64 @@ func TestListingsWithoutEnd(t *testing.T) {
 	}
 }
 
-// dataLies are answers to a read of two blocks, of which the second has 5 bytes.
-func dataLies() map[string]func(*fileservicepb.ReadRequest, func(*fileservicepb.ReadResponse) error) error {
-	block, rest := make([]byte, fileservice.BlockSize), []byte("hello")
-	const size = fileservice.BlockSize + 5
-	sums := [][]byte{filetest.SumOf(block, 0, size), filetest.SumOf(rest, 1, size)}
-	send := func(parts ...*fileservicepb.ReadResponse) func(
-		*fileservicepb.ReadRequest, func(*fileservicepb.ReadResponse) error,
-	) error {
-		return func(_ *fileservicepb.ReadRequest, send func(*fileservicepb.ReadResponse) error) error {
-			for _, part := range parts {
-				if err := send(part); err != nil {
-					return err
-				}
+// dataLies are answers to reads of two blocks, of which the second has 5 bytes.
+func dataLies() map[string]filetest.SendData {
+	type message = filetest.DataMessage
+	block, rest, other := make([]byte, fileservice.BlockSize), []byte("hello"), []byte("jello")
+	sums := [][]byte{filetest.SumOf(block, 0), filetest.SumOf(rest, 1)}
+	const part = 256 << 10
+	// whole answers one request with all of a block, and a head.
+	whole := func(r *message, data, head []byte) (messages []*message) {
+		for len(data) > part {
+			messages, data = append(messages, r.More(data[:part])), data[part:]
+		}
+		return append(messages, r.End(head, data))
+	}
+	answers := func(first, second func(r *message) []*message) filetest.SendData {
+		return func(r *message, send func(...*message) error) error {
+			if r.Offset() == 0 {
+				return send(first(r)...)
 			}
-			return nil
+			return send(second(r)...)
 		}
 	}
-	part := func(data, hash []byte) *fileservicepb.ReadResponse {
-		return &fileservicepb.ReadResponse{Data: data, Hash: hash}
-	}
-	a, b, c, d := block[:256<<10], block[256<<10:512<<10], block[512<<10:768<<10], block[768<<10:]
-	first, last := part(d, sums[0]), part(rest, sums[1])
-	other := append([]byte("jello"), rest[5:]...)
-	return map[string]func(*fileservicepb.ReadRequest, func(*fileservicepb.ReadResponse) error) error{
-		"nothing":           send(),
-		"one block":         send(part(a, nil), part(b, nil), part(c, nil), part(d, sums[0])),
-		"a part of one":     send(part(a, nil), part(b, nil)),
-		"other bytes":       send(part(a, nil), part(b, nil), part(c, nil), part(d, sums[0]), part(other, sums[1])),
-		"no hash":           send(part(a, nil), part(b, nil), part(c, nil), part(d, nil), part(rest, sums[1])),
-		"an early hash":     send(part(a, sums[0]), part(b, nil), part(c, nil), part(d, sums[0]), part(rest, sums[1])),
-		"a short hash":      send(part(a, nil), part(b, nil), part(c, nil), part(d, sums[0][:31]), part(rest, sums[1])),
-		"hashes exchanged":  send(part(a, nil), part(b, nil), part(c, nil), part(d, sums[1]), part(rest, sums[0])),
-		"more at the end":   send(part(a, nil), part(b, nil), part(c, nil), first, last, last),
-		"a longer rest":     send(part(a, nil), part(b, nil), part(c, nil), part(d, sums[0]), part(block[:6], sums[1])),
-		"over the border":   send(part(a, nil), part(b, nil), part(c, nil), part(block[:300<<10], sums[0]), last),
-		"no data":           send(part(nil, nil), part(nil, nil)),
-		"only a hash":       send(part(nil, sums[0])),
-		"a message of 8 MB": send(part(make([]byte, 8<<20), sums[0])),
-		"no data, endless": func(_ *fileservicepb.ReadRequest, send func(*fileservicepb.ReadResponse) error) error {
+	good := func(r *message) []*message { return whole(r, block, sums[0]) }
+	goodRest := func(r *message) []*message { return whole(r, rest, sums[1]) }
+	nothing := func(r *message) []*message { return whole(r, nil, nil) }
+	return map[string]filetest.SendData{
+		"nothing":       answers(nothing, nothing),
+		"one block":     answers(good, nothing),
+		"a part of one": answers(func(r *message) []*message { return whole(r, block[1:], sums[0]) }, goodRest),
+		"a longer rest": answers(good, func(r *message) []*message { return whole(r, block[:6], sums[1]) }),
+		"a longer block": answers(func(r *message) []*message {
+			return append(whole(r, block, sums[0])[:3], r.More(block[:part]), r.End(sums[0], rest))
+		}, goodRest),
+		"other bytes":  answers(good, func(r *message) []*message { return whole(r, other, sums[1]) }),
+		"no hash":      answers(func(r *message) []*message { return whole(r, block, nil) }, goodRest),
+		"a short hash": answers(func(r *message) []*message { return whole(r, block, sums[0][:15]) }, goodRest),
+		"a long hash": answers(func(r *message) []*message {
+			return whole(r, block, append(sums[0][:16:16], 0))
+		}, goodRest),
+		"hashes exchanged": answers(func(r *message) []*message { return whole(r, block, sums[1]) },
+			func(r *message) []*message { return whole(r, rest, sums[0]) }),
+		"an early hash": answers(func(r *message) []*message {
+			m := r.More(block[:part])
+			m.Head = sums[0]
+			return []*message{m}
+		}, goodRest),
+		"a long part": answers(func(r *message) []*message {
+			return []*message{r.More(block[:part+1]), r.End(sums[0], block[part+1:])}
+		}, goodRest),
+		"a part of nothing": answers(func(r *message) []*message { return []*message{r.More(nil)} }, goodRest),
+		"only a hash":       answers(func(r *message) []*message { return whole(r, nil, sums[0]) }, goodRest),
+		"a message of 8 MB": answers(func(r *message) []*message {
+			return []*message{r.End(sums[0], make([]byte, 8<<20))}
+		}, goodRest),
+		"two ends":       answers(func(r *message) []*message { return append(nothing(r), nothing(r)...) }, nothing),
+		"another's data": answers(func(r *message) []*message { return good(&message{ID: r.ID + 77}) }, goodRest),
+		"no data, endless": func(r *message, send func(...*message) error) error {
 			for {
-				if err := send(&fileservicepb.ReadResponse{}); err != nil {
+				if err := send(r.End(nil, nil)); err != nil {
 					return err
 				}
 			}
@@ -148,23 +164,23 @@ func dataLies() map[string]func(*fileservicepb.ReadRequest, func(*fileservicepb.
 func TestDataThatLies(t *testing.T) {
 	version := fileservice.Version{Size: fileservice.BlockSize + 5}
 	for what, read := range dataLies() {
-		client := filetest.Lie(t, &filetest.Liar{OnRead: read})
+		client := filetest.Lie(t, &filetest.Liar{OnData: read})
 		got := 0
-		err := client.ReadBlocks(t.Context(), "file", version, 0, 2, make([]byte, fileservice.BlockSize),
-			func(int64, []byte, fileservice.Sum) error {
-				got++
-				return nil
-			})
-		if !errors.Is(err, fileservice.ErrIntegrity) && !errors.Is(err, fileservice.ErrRefused) {
+		err := client.ReadBlocks(t.Context(), "file", version, 0, 2, func(int64, []byte, fileservice.Sum) error {
+			got++
+			return nil
+		})
+		if !errors.Is(err, fileservice.ErrIntegrity) {
 			t.Errorf("%s: blocks: %v", what, err)
 		}
 		if what == "other bytes" && got != 1 {
 			t.Errorf("%s: %d blocks were handed out", what, got)
 		}
-		// Without hashes other bytes cannot be told from the right ones.
+		// Without sums, other bytes cannot be told from the right ones.
 		err = client.ReadRange(t.Context(), "file", version, make([]byte, version.Size), 0)
-		hashes := strings.Contains(what, "hash") || what == "other bytes"
-		if err == nil && !hashes || err != nil && hashes && what != "a short hash" && what != "only a hash" {
+		canPass := strings.Contains(what, "hash") && what != "only a hash" && what != "an early hash" ||
+			what == "other bytes"
+		if canPass && err != nil || !canPass && !errors.Is(err, fileservice.ErrIntegrity) {
 			t.Errorf("%s: a range: %v", what, err)
 		}
 	}
@@ -194,33 +210,34 @@ func TestCommittedThatLies(t *testing.T) {
 func TestWritesThatAreNotTaken(t *testing.T) {
 	content := strings.Repeat("x", 3*fileservice.BlockSize)
 	version := fileservice.Version{Size: int64(len(content))}
-	for what, blocks := range map[string]int64{"too few": 2, "too many": 4, "negative": -3} {
-		client := filetest.Lie(t, &filetest.Liar{OnWrite: func(
-			receive func() (*fileservicepb.WriteRequest, error),
-		) (*fileservicepb.WriteResponse, error) {
-			for {
-				if _, err := receive(); err == io.EOF {
-					return &fileservicepb.WriteResponse{Blocks: blocks}, nil
-				} else if err != nil {
-					return nil, err
-				}
-			}
+	type message = filetest.DataMessage
+	write := func(answer func(*message) *message) error {
+		client := filetest.Lie(t, &filetest.Liar{OnData: func(r *message, send func(...*message) error) error {
+			return send(answer(r))
 		}})
-		err := client.WriteBlocks(t.Context(), "file", version, 0, 3, strings.NewReader(content),
-			func(int64, fileservice.Sum) {})
-		if !errors.Is(err, fileservice.ErrIntegrity) {
+		return client.WriteBlocks(t.Context(), "file", version, 0, 3, strings.NewReader(content),
+			func(int64, []byte, fileservice.Sum) {})
+	}
+	for what, answer := range map[string]func(*message) *message{
+		"data":          func(r *message) *message { return r.End(nil, []byte("x")) },
+		"more":          func(r *message) *message { return r.More([]byte("x")) },
+		"another's end": func(r *message) *message { return (&message{ID: r.ID + 7}).End(nil, nil) },
+		"a good error":  func(r *message) *message { return r.Fail(codes.OK, "fine") },
+		"no error": func(r *message) *message {
+			return &message{ID: r.ID, Kind: filetest.Failed, Head: []byte{0xff}}
+		},
+	} {
+		if err := write(answer); !errors.Is(err, fileservice.ErrIntegrity) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	// What a server says when it ends a call early is not lost.
-	client := filetest.Lie(t, &filetest.Liar{OnWrite: func(
-		receive func() (*fileservicepb.WriteRequest, error),
-	) (*fileservicepb.WriteResponse, error) {
-		_, err := receive()
-		return nil, errors.Join(err, status.Error(codes.ResourceExhausted, "no space left on device"))
-	}})
-	err := client.WriteBlocks(t.Context(), "file", version, 0, 3, strings.NewReader(content),
-		func(int64, fileservice.Sum) {})
+	// What a server says of one block is not lost.
+	err := write(func(r *message) *message {
+		if r.Offset() > 0 {
+			return r.End(nil, nil)
+		}
+		return r.Fail(codes.ResourceExhausted, "no space left on device")
+	})
 	if !errors.Is(err, fileservice.ErrRefused) || !strings.Contains(err.Error(), "no space left") {
 		t.Error(err)
 	}
@@ -234,8 +251,8 @@ func TestSilence(t *testing.T) {
 		<-release
 		return nil, status.Error(codes.NotFound, "")
 	}
-	l.OnRead = func(_ *fileservicepb.ReadRequest, send func(*fileservicepb.ReadResponse) error) error {
-		err := send(&fileservicepb.ReadResponse{Data: make([]byte, 100)})
+	l.OnData = func(r *filetest.DataMessage, send func(...*filetest.DataMessage) error) error {
+		err := send(r.More(make([]byte, 100)))
 		<-release
 		return err
 	}
@@ -249,10 +266,30 @@ func TestSilence(t *testing.T) {
 	if !errors.Is(err, fileservice.ErrUnreachable) {
 		t.Errorf("half an answer: %v", err)
 	}
+	err = client.WriteBlocks(t.Context(), "file", fileservice.Version{Size: 1}, 0, 1, strings.NewReader("x"),
+		func(int64, []byte, fileservice.Sum) {})
+	if err == nil {
+		t.Error("a write is not answered, and no error")
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := client.WithContext(ctx).Stat("file"); !errors.Is(err, context.Canceled) {
 		t.Errorf("a call that was given up: %v", err)
+	}
+	if _, err := client.WithContext(ctx).Open("file"); !errors.Is(err, context.Canceled) {
+		t.Errorf("a get that was given up: %v", err)
+	}
+}
+
+// TestSilenceWhenConnecting has a server that accepts connections, and says nothing.
+func TestSilenceWhenConnecting(t *testing.T) {
+	listener := filetest.ListenLocally(t)
+	t.Cleanup(func() { _ = listener.Close() })
+	client := filetest.Connect(t, client.Config{
+		Dial: filetest.Dialer(listener.Addr().String()), Timeout: 50 * time.Millisecond,
+	})
+	if _, err := client.Open("file"); !errors.Is(err, fileservice.ErrUnreachable) {
+		t.Errorf("a get: %v", err)
 	}
 }
 

@@ -1,7 +1,9 @@
 package client
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -11,61 +13,43 @@ import (
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/experimental"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
 
+	"culvert/fileservice"
 	"culvert/fileservice/internal/fileservicepb"
 	"culvert/fileservice/internal/traffic"
 	"culvert/fileservice/internal/wire"
 )
 
-// The HTTP/2 flow control windows of a connection and of each of its calls. The server's are alike.
-const (
-	callWindow        = 3 << 20
-	nearWindow        = 1 << 20 // for a near server: enough for 200 MB/s at 5 ms
-	readWindow        = largeCalls * callWindow
-	requestBufferSize = 64 << 10
-)
+// window is the HTTP/2 flow control window, of the connection and of each call. Listings are the longest answers.
+const window = 1 << 20
 
-// receiveBufferSize suits the headers of frames. Data bypasses the buffer, because the connection reads ahead already.
-const receiveBufferSize = 1 << 10
-
-// link is one connection to the server. gRPC reopens it when it breaks.
+// link is the connection of gRPC to the server, which reopens it when it breaks.
 type link struct {
 	*core
-	frames *framePool
-	busy   atomic.Int64 // calls
+	busy atomic.Int64 // calls
 
-	opened  sync.Once
-	openErr error
-	isOpen  atomic.Bool // grpc and service are set
 	grpc    *grpc.ClientConn
 	service fileservicepb.FileServiceClient
 
-	mu    sync.Mutex
-	conn  *traffic.Conn // nil if there is none
-	dials int           // successful ones
-	calls map[*call]struct{}
+	mu   sync.Mutex
+	conn *traffic.Conn // nil if there is none
+	err  error         // of the last attempt to dial
 }
 
-// open sets the link up when it is first used. By then another connection may have measured the delay, on which the
-// window depends.
-func (l *link) open() error {
-	l.opened.Do(func() {
-		window := int32(callWindow)
-		if l.isNear() {
-			window = nearWindow
-		}
-		l.grpc, l.openErr = grpc.NewClient("passthrough:///culvert", l.options(window)...)
-		if l.openErr == nil {
-			l.service = fileservicepb.NewFileServiceClient(l.grpc)
-			l.isOpen.Store(true)
-		}
-	})
-	return l.openErr
+// newLink returns a link that connects when it is first used.
+func newLink(c *core) (*link, error) {
+	l := &link{core: c}
+	var err error
+	if l.grpc, err = grpc.NewClient("passthrough:///culvert", l.options()...); err != nil {
+		return nil, err
+	}
+	l.service = fileservicepb.NewFileServiceClient(l.grpc)
+	return l, nil
 }
 
-func (l *link) options(window int32) []grpc.DialOption {
+func (l *link) options() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()), // Config.Dial encrypts
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
@@ -76,17 +60,12 @@ func (l *link) options(window int32) []grpc.DialOption {
 		grpc.WithDisableRetry(),
 		grpc.WithIdleTimeout(0), // the server has one
 		grpc.WithDefaultCallOptions(
-			grpc.ForceCodecV2(wire.NewCodec()),
 			grpc.MaxCallRecvMsgSize(wire.MaxMessage),
 			grpc.MaxCallSendMsgSize(wire.MaxMessage),
-			grpc.WaitForReady(true), // until a dial fails or Timeout passes
 		),
 		grpc.WithStaticStreamWindowSize(window),
-		grpc.WithStaticConnWindowSize(readWindow),
+		grpc.WithStaticConnWindowSize(window),
 		grpc.WithMaxHeaderListSize(16 << 10),
-		grpc.WithReadBufferSize(receiveBufferSize),
-		grpc.WithWriteBufferSize(requestBufferSize),
-		experimental.WithBufferPool(l.frames),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{
 			Time: traffic.PingAfter(l.config.Timeout), Timeout: traffic.PingPatience,
 		}),
@@ -99,85 +78,61 @@ func (l *link) options(window int32) []grpc.DialOption {
 	}
 }
 
-// dialError is the reason why a call got no connection. gRPC would retry, and reduce the error to text.
-type dialError struct{ error }
-
-func (e *dialError) Unwrap() error { return e.error }
-
-// dial opens the connection. gRPC dials only if it has none, so a failure ends all calls of the link. Later calls wait
-// for the next attempt.
+// dial opens the connection. It keeps the error, which gRPC would reduce to text.
 func (l *link) dial(ctx context.Context) (net.Conn, error) {
 	conn, err := l.config.Dial(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.conn, l.err = nil, err
 	if err != nil {
-		l.conn = nil
-		for call := range l.calls {
-			call.cancel(&dialError{err})
-		}
 		return nil, err
 	}
 	l.conn = traffic.NewConn(conn)
-	l.dials++
 	return l.conn, nil
 }
 
-// isReady reports whether the connection is open.
-func (l *link) isReady() bool { return l.isOpen.Load() && l.grpc.GetState() == connectivity.Ready }
-
-// isSound reports whether the last attempt to connect did not fail.
-func (l *link) isSound() bool {
-	return !l.isOpen.Load() || l.grpc.GetState() != connectivity.TransientFailure
-}
-
-// await waits for the connection, and reports whether it is open. A server that has too many connections closes a new
-// one right away, which the dialer does not notice.
-func (l *link) await(ctx context.Context) bool {
-	if l.open() != nil {
-		return false
-	}
+// await waits for the connection, or until an attempt to open it fails. A server that has too many connections closes a
+// new one right away, which the dialer does not notice.
+func (l *link) await(ctx context.Context) error {
 	for state := l.grpc.GetState(); state != connectivity.Ready; {
 		if state == connectivity.Idle {
 			l.grpc.Connect()
 		}
 		if !l.grpc.WaitForStateChange(ctx, state) {
-			return false
+			return status.FromContextError(ctx.Err()).Err()
 		}
 		state = l.grpc.GetState()
 		if state == connectivity.TransientFailure || state == connectivity.Shutdown {
-			return false
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			return fmt.Errorf("%w: %w", fileservice.ErrUnreachable, cmp.Or(l.err, errClosedAtOnce))
 		}
 	}
-	return true
+	return nil
 }
 
-// present identifies the current connection by the number of dials so far.
-func (l *link) present() int {
+// present returns the current connection, or nil.
+func (l *link) present() *traffic.Conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.dials
+	return l.conn
 }
 
-// drop closes the connection that dial identifies, so that the next call opens another. It leaves a newer one alone.
-func (l *link) drop(dial int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.conn == nil || l.dials != dial {
+// drop closes a connection, so that the next call opens another.
+func (l *link) drop(conn *traffic.Conn) {
+	if conn == nil {
 		return
 	}
-	if inner, is := l.conn.Conn.(interface{ NetConn() net.Conn }); is {
-		_ = inner.NetConn().Close() // closing the encrypted one would wait for the peer
+	traffic.Cut(conn)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.conn == conn {
+		l.conn = nil
 	}
-	_ = l.conn.Close()
-	l.conn = nil
 }
 
-// close closes the connection. It gives the server a short time to take the farewell.
+// close closes the connection, and waits only a short time for the server to take what is still to be sent.
 func (l *link) close() error {
-	l.opened.Do(func() { l.openErr = ErrClosed })
-	if !l.isOpen.Load() {
-		return nil
-	}
 	cut := time.AfterFunc(traffic.ClosePatience, func() { l.drop(l.present()) })
 	defer cut.Stop()
 	return l.grpc.Close()
@@ -185,26 +140,9 @@ func (l *link) close() error {
 
 // moved returns the number of bytes that the connection has moved.
 func (l *link) moved() int64 {
-	l.mu.Lock()
-	conn := l.conn
-	l.mu.Unlock()
+	conn := l.present()
 	if conn == nil {
 		return 0
 	}
-	received, sent := conn.Traffic.Moved()
-	return received + sent
-}
-
-func (l *link) add(call *call) {
-	l.busy.Add(1)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.calls[call] = struct{}{}
-}
-
-func (l *link) remove(call *call) {
-	l.busy.Add(-1)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.calls, call)
+	return moved(conn)
 }

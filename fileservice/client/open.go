@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"time"
 
+	"culvert/bytebuf"
 	"culvert/fileservice"
+	"culvert/fileservice/internal/exchange"
 	"culvert/fileservice/internal/fileservicepb"
 	"culvert/fileservice/internal/wire"
 )
@@ -32,7 +34,7 @@ func (c *Client) Open(name string) (fs.File, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
 	}
-	asked := int64(wire.MaxContent)
+	asked := int64(exchange.MaxInline)
 	if c.contents.Add(asked) > maxContents {
 		c.contents.Add(-asked)
 		asked = 0
@@ -69,33 +71,47 @@ func (c *Client) ReadFile(name string) ([]byte, error) {
 // open opens a file, and receives its content with the answer if that has at most asked bytes. Otherwise the content is
 // nil.
 func (c *Client) open(name string, asked int64) (*fileservice.Info, []byte, error) {
-	call, err := c.begin(c.ctx, "open", name)
+	target, err := c.checkName("open", name)
 	if err != nil {
 		return nil, nil, err
 	}
-	response := &fileservicepb.OpenResponse{}
-	message := wire.Incoming{Fields: response, Room: func(n int) ([]byte, error) {
-		return make([]byte, min(int64(n), asked)), nil
-	}}
-	request := &fileservicepb.OpenRequest{Path: call.path, Content: uint32(asked)}
+	r := exchange.Request{Kind: exchange.Get, Target: target, Any: true, Length: int(asked)}
+	info, content, err := c.openOnce(r)
+	if errors.Is(err, fileservice.ErrChanged) {
+		r.Length = 0 // it changes while it is read
+		info, content, err = c.openOnce(r)
+	}
+	return info, content, fault("open", name, err)
+}
+
+func (c *Client) openOnce(r exchange.Request) (*fileservice.Info, []byte, error) {
+	buffer := bytebuf.New()
+	defer buffer.Free()
 	start := time.Now()
-	err = call.link.grpc.Invoke(call.ctx, fileservicepb.FileService_Open_FullMethodName, request, &message)
+	call, err := c.get(c.ctx, r, buffer.Extend(r.Length))
 	if err != nil {
-		return nil, nil, call.end(err)
+		return nil, nil, err
 	}
 	c.heard(time.Since(start))
-	info, err := wire.InfoOf(response.GetEntry(), call.path)
+	entry := &fileservicepb.Entry{}
+	if err := wire.Unmarshal(call.Head, entry); err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", fileservice.ErrIntegrity, err)
+	}
+	info, err := wire.InfoOf(entry, r.Target)
 	switch {
 	case err != nil:
+		return nil, nil, err
+	case info.IsDir() && call.N > 0:
+		return nil, nil, fmt.Errorf("%w: a directory with content", fileservice.ErrIntegrity)
 	case !info.IsDir() && !info.Mode().IsRegular():
-		err = fileservice.NotRegular(info.Mode())
-	case message.N != 0 && int64(message.N) != info.Version().Size:
-		err = fmt.Errorf("%w: %d bytes of a file of %d bytes", fileservice.ErrIntegrity, message.N, info.Version().Size)
+		return nil, nil, fileservice.NotRegular(info.Mode())
+	case call.N == 0:
+		return info, nil, nil
+	case int64(call.N) != info.Version().Size:
+		return nil, nil, fmt.Errorf(
+			"%w: %d bytes of a file of %d bytes", fileservice.ErrIntegrity, call.N, info.Version().Size)
 	}
-	if err != nil {
-		return nil, nil, call.end(err)
-	}
-	return info, message.Into[:message.N:message.N], call.end(nil)
+	return info, bytes.Clone(call.Into[:call.N]), nil
 }
 
 // ReadLink returns the target of a symbolic link. The target is not resolved and may lead anywhere. It has at most 4096

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	"culvert/fileservice"
 	"culvert/fileservice/client"
 	"culvert/fileservice/internal/fileservicepb"
@@ -52,7 +54,7 @@ func TestOpenGivesContent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		before := calls("Read")
+		before := calls("Get")
 		got, err := io.ReadAll(io.NewSectionReader(opened.(io.ReaderAt), 0, int64(size)+10))
 		if err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s: ReadAt gives %d bytes, %v", name, len(got), err)
@@ -69,8 +71,8 @@ func TestOpenGivesContent(t *testing.T) {
 			t.Errorf("%s: WriteTo gives %d bytes, %v", name, written.Len(), err)
 		}
 		if size > most {
-			testkit.WaitFor(t, "a call of Read to end", func() bool { return calls("Read") > before })
-		} else if reads := calls("Read") - before; reads > 0 {
+			testkit.WaitFor(t, "a get to end", func() bool { return calls("Get") > before })
+		} else if reads := calls("Get") - before; reads > 0 {
 			t.Errorf("%s: %d reads", name, reads)
 		}
 		// What came with the opening is of one version, whatever becomes of the file.
@@ -90,8 +92,8 @@ func TestOpenGivesContent(t *testing.T) {
 			t.Errorf("%s: after Close: %v", name, err)
 		}
 	}
-	if n := calls("Open"); n != len(sizes) || calls("Stat") != 0 {
-		t.Errorf("%d calls of Open and %d of Stat for %d files", n, calls("Stat"), len(sizes))
+	if n := calls("Stat"); n != 0 {
+		t.Errorf("%d calls of Stat", n)
 	}
 }
 
@@ -110,16 +112,17 @@ func TestOpenHoldsLittle(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	testkit.WaitFor(t, "the last call of ReadPieces to end", func() bool { return calls("ReadPieces") >= 300-256 })
-	if got := calls("ReadPieces"); got != 300-256 {
-		t.Errorf("%d files of 300 were read later, want those beyond 16 MiB", got)
+	const read = 300 + 300 - 256
+	testkit.WaitFor(t, "the last get to end", func() bool { return calls("Get") >= read })
+	if got := calls("Get"); got != read {
+		t.Errorf("%d gets for 300 files, want a second one for those beyond 16 MiB", got)
 	}
 	for _, file := range files {
 		if err := file.Close(); err != nil {
 			t.Error(err)
 		}
 	}
-	if _, err := client.ReadFile("file"); err != nil || calls("ReadPieces") != 300-256 {
+	if _, err := client.ReadFile("file"); err != nil || calls("Get") > read+1 {
 		t.Errorf("no room after they were closed: %v", err)
 	}
 }
@@ -209,17 +212,25 @@ func TestBuffersOfBrokenOpens(t *testing.T) {
 func TestOpenAnswersThatLie(t *testing.T) {
 	link := filetest.Entry("file", 0)
 	link.Mode = 0o120777
-	for what, response := range map[string]*fileservicepb.OpenResponse{
+	type answer struct {
+		entry *fileservicepb.Entry
+		data  []byte
+	}
+	for what, a := range map[string]answer{
 		"nothing":      {},
-		"a part":       {Entry: filetest.Entry("file", 5), Data: []byte("hell")},
-		"more":         {Entry: filetest.Entry("file", 5), Data: []byte("hello!")},
-		"much more":    {Entry: filetest.Entry("file", 64<<10+1), Data: make([]byte, 64<<10+1)},
-		"other name":   {Entry: filetest.Entry("other", 5), Data: []byte("hello")},
-		"of a link":    {Entry: link, Data: []byte("hello")},
-		"of nothing":   {Entry: filetest.Entry("file", 0), Data: []byte("hello")},
-		"a long entry": {Entry: filetest.Entry(strings.Repeat("x", 100_000), 5), Data: []byte("hello")},
+		"a part":       {filetest.Entry("file", 5), []byte("hell")},
+		"more":         {filetest.Entry("file", 5), []byte("hello!")},
+		"much more":    {filetest.Entry("file", 64<<10+1), make([]byte, 64<<10+1)},
+		"other name":   {filetest.Entry("other", 5), []byte("hello")},
+		"of a link":    {link, []byte("hello")},
+		"of nothing":   {filetest.Entry("file", 0), []byte("hello")},
+		"a long entry": {filetest.Entry(strings.Repeat("x", 60_000), 5), []byte("hello")},
 	} {
-		client := filetest.Lie(t, &filetest.Liar{OnOpen: func() *fileservicepb.OpenResponse { return response }})
+		client := filetest.Lie(t, &filetest.Liar{
+			OnData: func(r *filetest.DataMessage, send func(...*filetest.DataMessage) error) error {
+				return send(r.End(encode(a.entry), a.data))
+			},
+		})
 		_, err := client.Open("file")
 		if what == "of a link" && errors.Is(err, fs.ErrInvalid) {
 			continue
@@ -228,15 +239,45 @@ func TestOpenAnswersThatLie(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
+	garbage := filetest.Lie(t, &filetest.Liar{
+		OnData: func(r *filetest.DataMessage, send func(...*filetest.DataMessage) error) error {
+			return send(r.End([]byte("\x12\x02\xff\xff"), nil))
+		},
+	})
+	if _, err := garbage.Open("file"); !errors.Is(err, fileservice.ErrIntegrity) {
+		t.Errorf("an entry of garbage: %v", err)
+	}
 	// Without content it is asked for when it is read.
-	client := filetest.Lie(t, &filetest.Liar{OnOpen: func() *fileservicepb.OpenResponse {
-		return &fileservicepb.OpenResponse{Entry: filetest.Entry("file", 5)}
-	}, OnPieces: func(*fileservicepb.ReadPiecesRequest) *fileservicepb.ReadPiecesResponse {
-		return &fileservicepb.ReadPiecesResponse{Data: []byte("hello")}
-	}})
+	client := filetest.Lie(t, fileOf(5, func(r *filetest.DataMessage, send func(...*filetest.DataMessage) error) error {
+		return send(r.End(nil, []byte("hello")))
+	}))
 	if content, err := client.ReadFile("file"); err != nil || string(content) != "hello" {
 		t.Errorf("%q, %v", content, err)
 	}
+}
+
+// encode encodes the head of an answer.
+func encode(m proto.Message) []byte {
+	head, err := proto.Marshal(m)
+	filetest.Must(err)
+	return head
+}
+
+// fileOf is a server with a file without content in its entry, that answers reads as told.
+func fileOf(size int64, read filetest.SendData) *filetest.Liar {
+	return &filetest.Liar{
+		OnData: func(r *filetest.DataMessage, send func(...*filetest.DataMessage) error) error {
+			if r.Flags&filetest.FlagAny != 0 {
+				return send(r.End(encode(filetest.Entry("file", size)), nil))
+			}
+			return read(r, send)
+		},
+	}
+}
+
+// zeros answers a read.
+func zeros(r *filetest.DataMessage, send func(...*filetest.DataMessage) error) error {
+	return send(r.End(nil, make([]byte, r.Length)))
 }
 
 func TestReadLink(t *testing.T) {

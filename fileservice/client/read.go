@@ -3,123 +3,127 @@ package client
 import (
 	"context"
 	"fmt"
-	"io"
-	"io/fs"
 
+	"culvert/bytebuf"
 	"culvert/fileservice"
-	"culvert/fileservice/internal/fileservicepb"
-	"culvert/fileservice/internal/wire"
+	"culvert/fileservice/internal/exchange"
 )
 
-// ReadRange fills p with the bytes of a version of the file from offset on, in one call. The range must lie within the
-// version's size; otherwise the error is ErrIntegrity. After an error the content of p is undefined.
+// ReadRange fills p with the bytes of a version of the file from offset on. The range must lie within the version's
+// size; otherwise the error is ErrIntegrity. After an error the content of p is undefined.
 func (c *Client) ReadRange(
 	ctx context.Context, name string, version fileservice.Version, p []byte, offset int64,
 ) error {
-	call, err := c.begin(ctx, "read", name)
+	path, err := c.checkName("read", name)
 	if err != nil {
 		return err
 	}
-	return call.end(call.readRange(version, p, offset))
+	r := exchange.Request{Kind: exchange.Get, Target: path, Version: version, Offset: offset}
+	return fault("read", name, c.readRange(ctx, r, p))
 }
 
-func (c *call) readRange(version fileservice.Version, p []byte, offset int64) error {
-	stream, err := c.link.service.Read(c.ctx, &fileservicepb.ReadRequest{
-		Path: c.path, Version: wire.VersionMessage(version), Offset: offset, Length: int64(len(p)),
-	})
-	if err != nil {
+// readRange fills p, by several calls at once if it is large.
+func (c *Client) readRange(ctx context.Context, r exchange.Request, p []byte) error {
+	if len(p) <= exchange.MaxLength {
+		r.Length = len(p)
+		call, err := c.get(ctx, r, p)
+		if err == nil {
+			err = checkLength(call)
+		}
 		return err
 	}
-	return c.fill(stream.RecvMsg, p)
-}
-
-// fill fills p with the data of a stream, and expects its end.
-func (c *call) fill(next func(any) error, p []byte) error {
-	message := wire.Incoming{}
-	for done := 0; done < len(p); done += message.N {
-		if err := c.receiveData(next, &message, p[done:]); err != nil {
+	reads := requests{client: c, ctx: ctx}
+	defer reads.close()
+	for done := 0; done < len(p); done += r.Length {
+		r.Length = min(len(p)-done, exchange.MaxLength)
+		reads.add(exchange.Call{Request: r, Into: p[done : done+r.Length]}, nil)
+		reads.send() // each to the connection with the least to do
+		r.Offset += int64(r.Length)
+	}
+	for len(reads.queue) > 0 {
+		read, err := reads.next()
+		if err == nil {
+			err = checkLength(&read.Call)
+		}
+		if err != nil {
 			return err
 		}
-	}
-	return c.finish(next)
-}
-
-// receiveData receives the next message of a stream of data into p, and may fill it only partly.
-func (c *call) receiveData(next func(any) error, message *wire.Incoming, p []byte) error {
-	message.Into = p
-	if err := receive(c, next, message); err != nil {
-		return err
-	}
-	if message.N == 0 {
-		return fmt.Errorf("%w: a message without data", fileservice.ErrIntegrity)
 	}
 	return nil
 }
 
-// finish expects the end of a stream.
-func (c *call) finish(receive func(any) error) error {
-	switch err := receive(&wire.Incoming{}); err {
-	case io.EOF:
-		return nil
-	case nil:
-		return fmt.Errorf("%w: more data than requested", fileservice.ErrIntegrity)
-	default:
-		return err
+// The number of blocks that ReadBlocks and WriteBlocks have under way. From a near server, more only take memory.
+const (
+	nearBlocks = 2
+	farBlocks  = 4
+)
+
+func (c *core) blocksAhead() int {
+	if c.isNear() {
+		return nearBlocks
 	}
+	return farBlocks
 }
 
-// ReadBlocks reads consecutive blocks of a version of a file, in order, in one call. It verifies the hash of each
-// block, and calls yield with the block's number, bytes and hash. If yield fails, ReadBlocks returns that error
-// unchanged.
+// ReadBlocks reads consecutive blocks of a version of a file, in order. It verifies the sum of each block, and calls
+// yield with the block's number, bytes and sum. If yield fails, ReadBlocks returns that error unchanged.
 //
-// data lies in buffer, which must hold a block, or the file if that is smaller; yield must not retain it. Several
-// concurrent calls of a few blocks each fully use a connection. The server waits while yield runs.
+// yield must not retain data. ReadBlocks requests up to 4 blocks ahead, which it holds in memory while yield runs.
+// Several concurrent calls fully use the connections.
 func (c *Client) ReadBlocks(
-	ctx context.Context, name string, version fileservice.Version, first, count int64, buffer []byte,
+	ctx context.Context, name string, version fileservice.Version, first, count int64,
 	yield func(block int64, data []byte, sum fileservice.Sum) error,
 ) error {
-	if err := version.CheckBlocks(first, count); err != nil {
-		return &fs.PathError{Op: "read", Path: name, Err: err}
-	}
-	if int64(len(buffer)) < min(fileservice.BlockSize, version.Size) {
-		return &fs.PathError{Op: "read", Path: name, Err: io.ErrShortBuffer}
-	}
-	call, err := c.begin(ctx, "read", name)
+	path, err := c.checkName("read", name)
 	if err != nil {
 		return err
 	}
-	return call.end(call.readBlocks(version, first, count, buffer, yield))
+	if err = version.CheckBlocks(first, count); err == nil {
+		err = c.readBlocks(ctx, path, version, first, first+count, yield)
+	}
+	return fault("read", name, err)
 }
 
-func (c *call) readBlocks(
-	version fileservice.Version, first, count int64, buffer []byte, yield func(int64, []byte, fileservice.Sum) error,
+func (c *Client) readBlocks(
+	ctx context.Context, path string, version fileservice.Version, block, end int64,
+	yield func(int64, []byte, fileservice.Sum) error,
 ) error {
-	stream, err := c.link.service.Read(c.ctx, &fileservicepb.ReadRequest{
-		Path: c.path, Version: wire.VersionMessage(version), Hashes: true,
-		Offset: first * fileservice.BlockSize, Length: count * fileservice.BlockSize,
-	})
-	if err != nil {
+	reads := requests{client: c, ctx: ctx}
+	defer reads.close()
+	for next := block; block < end; block++ {
+		for ; next < min(end, block+int64(c.blocksAhead())); next++ {
+			offset := next * fileservice.BlockSize
+			buffer := bytebuf.New()
+			into := buffer.Extend(int(min(fileservice.BlockSize, version.Size-offset)))
+			r := exchange.Request{Kind: exchange.Get, Target: path, Version: version, Offset: offset}
+			r.Length, r.Summed = len(into), true
+			reads.add(exchange.Call{Request: r, Into: into}, buffer)
+		}
+		read, err := reads.next()
+		if err != nil {
+			return err
+		}
+		err = c.yieldBlock(read, block, yield)
+		read.free()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Client) yieldBlock(
+	read *request, block int64, yield func(int64, []byte, fileservice.Sum) error,
+) error {
+	if err := checkLength(&read.Call); err != nil {
 		return err
 	}
-	message := wire.Incoming{}
-	for block := first; block < first+count; block++ {
-		data := buffer[:min(fileservice.BlockSize, version.Size-block*fileservice.BlockSize)]
-		for done := 0; done < len(data); done += message.N {
-			if err := c.receiveData(stream.RecvMsg, &message, data[done:]); err != nil {
-				return err
-			}
-			if last := done+message.N == len(data); last != message.Hashed {
-				return fmt.Errorf("%w: block %d came without its hash", fileservice.ErrIntegrity, block)
-			}
-		}
-		if message.Hash != fileservice.SumBlock(data, block, version.Size) {
-			return fmt.Errorf("%w: the hash of block %d does not match", fileservice.ErrIntegrity, block)
-		}
-		c.pause()
-		if err := yield(block, data, message.Hash); err != nil {
-			return yieldError{err}
-		}
-		c.advance()
+	sum := fileservice.SumBlock(read.Into, block)
+	if string(read.Head) != string(sum[:]) {
+		return fmt.Errorf("%w: block %d does not have its sum", fileservice.ErrIntegrity, block)
 	}
-	return c.finish(stream.RecvMsg)
+	if err := yield(block, read.Into, sum); err != nil {
+		return yieldError{err}
+	}
+	return nil
 }

@@ -122,11 +122,10 @@ func TestBrokenConnections(t *testing.T) {
 // if it did not fail, since what was flipped may leave the connection in any state, which a second call finds out.
 func seeRecovery(t *testing.T, client *client.Client, version fileservice.Version, want []byte) (broke bool) {
 	t.Helper()
-	buf := make([]byte, fileservice.BlockSize)
 	var err error
 	for n := range 4 {
 		var got []byte
-		err = client.ReadBlocks(t.Context(), "file", version, 0, 3, buf,
+		err = client.ReadBlocks(t.Context(), "file", version, 0, 3,
 			func(_ int64, data []byte, _ fileservice.Sum) error {
 				got = append(got, data...)
 				return nil

@@ -2,110 +2,76 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"path"
-
-	"google.golang.org/grpc/mem"
 
 	"culvert/bytebuf"
 	"culvert/fileservice"
+	"culvert/fileservice/internal/exchange"
 	"culvert/fileservice/internal/fileservicepb"
 	"culvert/fileservice/internal/wire"
 )
 
-// ReadFiles reads at most MaxSmallFiles whole files of one directory, in one call. It calls yield for each file in
-// order, with its content and verified hash, or with an error that concerns this file alone, such as ErrChanged. yield
-// must not retain content. If yield fails, ReadFiles returns that error unchanged. The server waits while yield runs.
+// ReadFiles reads at most MaxSmallFiles whole files of one directory at once. It calls yield for each file in order,
+// with its content and verified sum, or with an error that concerns this file alone, such as ErrChanged. yield must
+// not retain content. If yield fails, ReadFiles returns that error unchanged.
 func (c *Client) ReadFiles(
 	ctx context.Context, dir string, files []fileservice.SmallFile,
 	yield func(i int, content []byte, sum fileservice.Sum, err error) error,
 ) error {
-	if err := fileservice.CheckSmallFiles(files); err != nil {
-		return &fs.PathError{Op: "read", Path: dir, Err: err}
-	}
-	call, err := c.begin(ctx, "read", dir)
+	target, err := c.checkName("read", dir)
 	if err != nil {
 		return err
 	}
-	return call.end(call.readFiles(files, yield))
+	if err = fileservice.CheckSmallFiles(files); err == nil {
+		err = c.readFiles(ctx, target, dir, files, yield)
+	}
+	return fault("read", dir, err)
 }
 
-func (c *call) readFiles(files []fileservice.SmallFile, yield func(int, []byte, fileservice.Sum, error) error) error {
-	request := &fileservicepb.ReadFilesRequest{Directory: c.path}
+func (c *Client) readFiles(
+	ctx context.Context, target, dir string, files []fileservice.SmallFile,
+	yield func(int, []byte, fileservice.Sum, error) error,
+) error {
+	reads := requests{client: c, ctx: ctx}
+	defer reads.close()
+	next, ahead := 0, 0
 	for i := range files {
-		request.Files = append(request.Files, &fileservicepb.SmallFile{
-			Name: files[i].Name, Version: wire.VersionMessage(files[i].Version),
-		})
-	}
-	stream, err := c.link.service.ReadFiles(c.ctx, request)
-	if err != nil {
-		return err
-	}
-	buffer := bytebuf.New()
-	defer buffer.Free()
-	data := buffer.Extend(wire.MessageSize)
-	for next := 0; next < len(files); {
-		page := &fileservicepb.ReadFilesResponse{}
-		message := &wire.Incoming{Into: data, Fields: page}
-		if err := receive(c, stream.RecvMsg, message); err != nil {
+		for ; next < len(files) && ahead < fileservice.BlockSize; next++ {
+			buffer := bytebuf.New()
+			into := buffer.Extend(int(files[next].Version.Size))
+			ahead += len(into)
+			r := exchange.Request{Kind: exchange.Get, Version: files[next].Version, Length: len(into), Summed: true}
+			r.Target = path.Join(target, files[next].Name)
+			reads.add(exchange.Call{Request: r, Into: into}, buffer)
+		}
+		read, err := reads.next()
+		ahead -= len(read.Into)
+		if _, remote := errors.AsType[*wire.Error](err); remote && !errors.Is(err, fileservice.ErrUnreachable) {
+			err = fault("read", path.Join(dir, files[i].Name), err)
+			if err := yield(i, nil, fileservice.Sum{}, err); err != nil {
+				return yieldError{err}
+			}
+			continue
+		}
+		if err == nil {
+			err = c.yieldBlock(read, 0, func(_ int64, content []byte, sum fileservice.Sum) error {
+				return yield(i, content, sum, nil)
+			})
+			read.free()
+		}
+		if err != nil {
 			return err
 		}
-		c.pause()
-		n := len(page.GetFiles())
-		if n == 0 || n > len(files)-next {
-			return fmt.Errorf("%w: a message with %d of %d files", fileservice.ErrIntegrity, n, len(files)-next)
-		}
-		rest := data[:message.N]
-		for _, result := range page.GetFiles() {
-			if rest, err = c.readResult(next, &files[next], result, rest, yield); err != nil {
-				return err
-			}
-			next++
-		}
-		if len(rest) > 0 {
-			return fmt.Errorf("%w: %d bytes after the last file", fileservice.ErrIntegrity, len(rest))
-		}
-		c.advance()
 	}
-	return c.finish(stream.RecvMsg)
+	return nil
 }
 
-// readResult takes one file from the front of data, and yields it.
-func (c *call) readResult(
-	i int, file *fileservice.SmallFile, result *fileservicepb.FileResult, data []byte,
-	yield func(int, []byte, fileservice.Sum, error) error,
-) (rest []byte, err error) {
-	failed, err := wire.ErrorOf(result)
-	if err != nil {
-		return nil, err
-	}
-	var content []byte
-	var sum fileservice.Sum
-	if failed != nil {
-		failed = &fs.PathError{Op: "read", Path: path.Join(c.name, file.Name), Err: failed}
-	} else {
-		size := int(file.Version.Size)
-		if size > len(data) {
-			return nil, fmt.Errorf("%w: a file is shorter than its version", fileservice.ErrIntegrity)
-		}
-		content, data = data[:size], data[size:]
-		sum = fileservice.SumFile(content)
-		if string(result.GetHash()) != string(sum[:]) {
-			return nil, fmt.Errorf("%w: the hash of %q does not match", fileservice.ErrIntegrity, file.Name)
-		}
-	}
-	if err := yield(i, content, sum, failed); err != nil {
-		return nil, yieldError{err}
-	}
-	return data, nil
-}
-
-// WriteFiles sends at most MaxSmallFiles files to one directory of the server, in one call. For each file in order it
-// calls read, which must fill p, the whole content; if read fails, the file is not sent. sums and errs have an element
-// for each file. If its error is nil, the file is verified, complete and durable. An error of the call itself is err;
-// then some of the files may exist.
+// WriteFiles sends at most MaxSmallFiles files to one directory of the server. For each file in order it calls read,
+// which must fill p, the whole content; if read fails, the file is not sent. sums and errs have an element for each
+// file. If its error is nil, the file is verified, complete and durable. An error of the call itself is err; then some
+// of the files may exist.
 //
 // If overwrite is false and a file exists, its error is fs.ErrExist.
 //
@@ -113,93 +79,113 @@ func (c *call) readResult(
 func (c *Client) WriteFiles(
 	ctx context.Context, dir string, files []fileservice.SmallFile, overwrite bool, read func(i int, p []byte) error,
 ) (sums []fileservice.Sum, errs []error, err error) {
-	if err := fileservice.CheckSmallFiles(files); err != nil {
-		return nil, nil, &fs.PathError{Op: "write", Path: dir, Err: err}
-	}
-	call, err := c.begin(ctx, "write", dir)
+	target, err := c.checkName("write", dir)
 	if err != nil {
 		return nil, nil, err
 	}
 	w := &filesWriter{
-		call: call, files: files, sums: make([]fileservice.Sum, len(files)), errs: make([]error, len(files)),
-		fields: &fileservicepb.WriteFilesRequest{Directory: call.path, Overwrite: overwrite},
+		client: c, dir: dir, files: files, overwrite: overwrite, target: target,
+		sums: make([]fileservice.Sum, len(files)), errs: make([]error, len(files)),
 	}
-	if err := call.end(w.run(read)); err != nil {
-		return nil, nil, err
+	if err = fileservice.CheckSmallFiles(files); err == nil {
+		err = w.run(ctx, read)
+	}
+	if err != nil {
+		return nil, nil, fault("write", dir, err)
 	}
 	return w.sums, w.errs, nil
 }
 
+// filesAhead is the number of calls that WriteFiles has under way. Each has up to 1 MiB.
+const filesAhead = 2
+
 // filesWriter is the state of WriteFiles.
 type filesWriter struct {
-	call   *call
-	files  []fileservice.SmallFile
-	sums   []fileservice.Sum
-	errs   []error
-	fields *fileservicepb.WriteFilesRequest // of the next message
-	sent   []int                            // indices into files
+	client      *Client
+	dir, target string
+	files       []fileservice.SmallFile
+	overwrite   bool
+	sums        []fileservice.Sum
+	errs        []error
 }
 
-func (w *filesWriter) run(read func(i int, p []byte) error) error {
-	stream, err := w.call.link.service.WriteFiles(w.call.ctx)
-	if err != nil {
+// run sends the files, in several calls if they are large.
+func (w *filesWriter) run(ctx context.Context, read func(i int, p []byte) error) error {
+	writes := requests{client: w.client, ctx: ctx}
+	defer writes.close()
+	var sent [][]int
+	take := func() error {
+		write, err := writes.next()
+		if err == nil {
+			err = w.take(write.Head, sent[0])
+		}
+		sent = sent[1:]
 		return err
 	}
-	for i := 0; i < len(w.files) && err == nil; {
-		i, err = w.writeMessage(i, read, stream.SendMsg)
-	}
-	if err != nil && err != io.EOF {
-		return err
-	}
-	w.call.pause()
-	// After io.EOF the answer says why the server has ended the call.
-	response, err := stream.CloseAndRecv()
-	if err != nil {
-		return err
-	}
-	if n := len(response.GetFiles()); n != len(w.sent) {
-		return fmt.Errorf("%w: %d results for %d files", fileservice.ErrIntegrity, n, len(w.sent))
-	}
-	for i, result := range response.GetFiles() {
-		told, err := wire.ErrorOf(result)
+	for i := 0; i < len(w.files); {
+		if len(sent) == filesAhead {
+			if err := take(); err != nil {
+				return err
+			}
+		}
+		var which []int
+		message := &fileservicepb.SmallFiles{Directory: w.target, Overwrite: w.overwrite}
+		buffer := bytebuf.New()
+		data := buffer.Extend(exchange.MaxLength)
+		used := 0
+		for ; i < len(w.files) && used+int(w.files[i].Version.Size) <= len(data); i++ {
+			content := data[used : used+int(w.files[i].Version.Size)]
+			if w.errs[i] = read(i, content); w.errs[i] == nil {
+				used += len(content)
+				which = append(which, i)
+				message.Files = append(message.Files, w.describe(i, content))
+			}
+		}
+		target, err := wire.Marshal(message)
 		if err != nil {
+			buffer.Free()
 			return err
 		}
-		if told != nil {
-			name := path.Join(w.call.name, w.files[w.sent[i]].Name)
-			w.errs[w.sent[i]] = &fs.PathError{Op: "write", Path: name, Err: told}
+		buffer.Truncate(used)
+		r := exchange.Request{Kind: exchange.PutFiles, Target: string(target)}
+		writes.add(exchange.Call{Request: r, Data: buffer.Bytes()}, buffer)
+		writes.send()
+		sent = append(sent, which)
+	}
+	for len(sent) > 0 {
+		if err := take(); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// writeMessage sends as many files as fit into a message, and returns the index of the next one.
-func (w *filesWriter) writeMessage(i int, read func(int, []byte) error, send func(any) error) (next int, err error) {
-	buffer := bytebuf.New()
-	data := buffer.Extend(wire.MessageSize)
-	used := 0
-	for ; i < len(w.files); i++ {
-		file := &w.files[i]
-		size := int(file.Version.Size)
-		if used+size > len(data) {
-			break
-		}
-		content := data[used : used+size]
-		if w.errs[i] = read(i, content); w.errs[i] != nil {
-			continue
-		}
-		used += size
-		w.sums[i] = fileservice.SumFile(content)
-		w.sent = append(w.sent, i)
-		w.fields.Files = append(w.fields.Files, &fileservicepb.NewFile{
-			Name: file.Name, Version: wire.VersionMessage(file.Version), Hash: w.sums[i][:],
-			Permissions: uint32(file.Permissions.Perm()),
-		})
+// describe returns the message for a file.
+func (w *filesWriter) describe(i int, content []byte) *fileservicepb.SmallFile {
+	w.sums[i] = fileservice.SumFile(content)
+	return &fileservicepb.SmallFile{
+		Name: w.files[i].Name, Version: wire.VersionMessage(w.files[i].Version), Hash: w.sums[i][:],
+		Permissions: uint32(w.files[i].Permissions.Perm()),
 	}
-	data = data[:used]
-	message := &wire.Outgoing{Fields: w.fields, Data: mem.NewBuffer(&data, freeBuffer{buffer})}
-	w.fields = &fileservicepb.WriteFilesRequest{}
-	err = send(message)
-	w.call.advance()
-	return i, err
+}
+
+// take records the results of files.
+func (w *filesWriter) take(head []byte, which []int) error {
+	results := &fileservicepb.SmallFileResults{}
+	if err := wire.Unmarshal(head, results); err != nil {
+		return fmt.Errorf("%w: %w", fileservice.ErrIntegrity, err)
+	}
+	if n := len(results.GetFiles()); n != len(which) {
+		return fmt.Errorf("%w: %d results for %d files", fileservice.ErrIntegrity, n, len(which))
+	}
+	for at, result := range results.GetFiles() {
+		remote, err := wire.ErrorOf(result.GetError())
+		if err != nil {
+			return err
+		}
+		if i := which[at]; remote != nil {
+			w.errs[i] = fault("write", path.Join(w.dir, w.files[i].Name), remote)
+		}
+	}
+	return nil
 }

@@ -9,133 +9,138 @@ import (
 	"testing"
 
 	spb "google.golang.org/genproto/googleapis/rpc/status"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/proto"
 
 	"culvert/fileservice"
-	"culvert/fileservice/client"
+	"culvert/fileservice/internal/exchange"
 	"culvert/fileservice/internal/fileservicepb"
 	"culvert/fileservice/internal/filetest"
 )
 
-// smallLiar is a server that answers to calls for small files as a test wants it to.
-type smallLiar struct {
-	filetest.Liar
-	pages   []*fileservicepb.ReadFilesResponse
-	forever bool
-	result  *fileservicepb.WriteFilesResponse
-}
-
-func (l *smallLiar) ReadFiles(
-	_ *fileservicepb.ReadFilesRequest, stream grpc.ServerStreamingServer[fileservicepb.ReadFilesResponse],
-) error {
-	for {
-		for _, page := range l.pages {
-			if err := stream.Send(page); err != nil {
-				return err
-			}
-		}
-		if !l.forever {
-			return nil
-		}
-	}
-}
-
-func (l *smallLiar) WriteFiles(
-	stream grpc.ClientStreamingServer[fileservicepb.WriteFilesRequest, fileservicepb.WriteFilesResponse],
-) error {
-	for {
-		if _, err := stream.Recv(); err != nil {
-			return stream.SendAndClose(l.result)
-		}
-	}
-}
-
-// twoFiles are files of five and three bytes, with their hashes.
+// twoFiles are files of five and three bytes, with their sums.
 func twoFiles() (files []fileservice.SmallFile, hashes [][]byte) {
 	for i, content := range []string{"hello", "you"} {
 		version := fileservice.Version{Size: int64(len(content))}
 		files = append(files, fileservice.SmallFile{Name: fmt.Sprint("file", i), Version: version})
-		hashes = append(hashes, filetest.SumOf([]byte(content), 0, version.Size))
+		hashes = append(hashes, filetest.SumOf([]byte(content), 0))
 	}
 	return files, hashes
 }
 
-// TestSmallFilesThatLie has a server give another thing than was asked for. The client takes nothing that does not have
-// its hash, and gives up.
+// TestSmallFilesThatLie has a server return another thing than was asked for. The client takes nothing that does not
+// have its sum, and gives up.
 func TestSmallFilesThatLie(t *testing.T) {
-	files, hashes := twoFiles()
-	page := func(data string, results ...*fileservicepb.FileResult) *fileservicepb.ReadFilesResponse {
-		return &fileservicepb.ReadFilesResponse{Data: []byte(data), Files: results}
+	type message = filetest.DataMessage
+	files, sums := twoFiles()
+	// file answers the request for one of the files as it should be.
+	file := func(r *message) *message {
+		if strings.HasSuffix(r.Target(), "0") {
+			return r.End(sums[0], []byte("hello"))
+		}
+		return r.End(sums[1], []byte("you"))
 	}
-	hello := &fileservicepb.FileResult{Hash: hashes[0]}
-	you := &fileservicepb.FileResult{Hash: hashes[1]}
-	garbage := &fileservicepb.FileResult{}
-	// Field 2, the error, with a truncated varint in it.
-	garbage.ProtoReflect().SetUnknown(protoreflect.RawFields("\x12\x02\xff\xff"))
-	long := &fileservicepb.FileResult{Error: wireStatus(codes.NotFound, strings.Repeat("x", 300<<10))}
-	missing := &fileservicepb.FileResult{Error: wireStatus(codes.NotFound, "")}
-	for what, pages := range map[string][]*fileservicepb.ReadFilesResponse{
-		"nothing":           {},
-		"one file":          {page("hello", hello)},
-		"another order":     {page("youhello", you, hello)},
-		"other bytes":       {page("jelloyou", hello, you)},
-		"no hash":           {page("helloyou", hello, &fileservicepb.FileResult{})},
-		"a short hash":      {page("helloyou", hello, &fileservicepb.FileResult{Hash: hashes[1][:31]})},
-		"a file too many":   {page("helloyou", hello, you, you)},
-		"a page too many":   {page("helloyou", hello, you), page("you", you)},
-		"less data":         {page("helloyo", hello, you)},
-		"more data":         {page("helloyou!", hello, you)},
-		"data of an error":  {page("helloyou", hello, missing)},
-		"data and no files": {page("hello"), page("helloyou", hello, you)},
-		"a torn file":       {page("hel", hello), page("loyou", you)},
-		"a message of 8 MB": {page(strings.Repeat("x", 8<<20), hello, you)},
-		"fields of a MB":    {page("helloyou", hello, long)},
-		"an error that is none": {
-			page("hello", hello, &fileservicepb.FileResult{Error: wireStatus(codes.OK, "fine")}),
-		},
-		"an error of garbage": {page("hello", hello, garbage)},
-	} {
-		for _, forever := range []bool{false, true} {
-			if forever && len(pages) == 0 {
-				pages = []*fileservicepb.ReadFilesResponse{{}}
+	second := func(answer func(r *message) []*message) func(r *message) []*message {
+		return func(r *message) []*message {
+			if strings.HasSuffix(r.Target(), "0") {
+				return []*message{file(r)}
 			}
-			address := filetest.LieAt(t, &smallLiar{pages: pages, forever: forever})
-			client := filetest.Connect(t, client.Config{Dial: filetest.Dialer(address)})
-			yield := func(i int, content []byte, _ fileservice.Sum, err error) error {
-				if err == nil && string(content) != []string{"hello", "you"}[i] {
-					t.Errorf("%s: file %d is %q", what, i, content)
-				}
-				return nil
-			}
-			err := client.ReadFiles(t.Context(), ".", files, yield)
-			if !errors.Is(err, fileservice.ErrIntegrity) && !errors.Is(err, fileservice.ErrRefused) {
-				t.Errorf("%s: %v", what, err)
-			}
+			return answer(r)
 		}
 	}
-}
-
-func wireStatus(code codes.Code, text string) *spb.Status {
-	return &spb.Status{Code: int32(code), Message: text}
+	one := func(answer func(r *message) *message) func(r *message) []*message {
+		return second(func(r *message) []*message { return []*message{answer(r)} })
+	}
+	for what, answer := range map[string]func(r *message) []*message{
+		"nothing":      one(func(r *message) *message { return r.End(nil, nil) }),
+		"another file": one(func(r *message) *message { return r.End(sums[0], []byte("hello")) }),
+		"other bytes":  one(func(r *message) *message { return r.End(sums[1], []byte("yon")) }),
+		"no hash":      one(func(r *message) *message { return r.End(nil, []byte("you")) }),
+		"a short hash": one(func(r *message) *message { return r.End(sums[1][:15], []byte("you")) }),
+		"a long hash": one(func(r *message) *message {
+			return r.End(append(sums[1][:16:16], 1), []byte("you"))
+		}),
+		"less data":             one(func(r *message) *message { return r.End(sums[1], []byte("yo")) }),
+		"more data":             one(func(r *message) *message { return r.End(sums[1], []byte("you!")) }),
+		"a message of 8 MB":     one(func(r *message) *message { return r.End(sums[1], make([]byte, 8<<20)) }),
+		"an error that is none": one(func(r *message) *message { return r.Fail(codes.OK, "fine") }),
+		"an error of garbage": one(func(r *message) *message {
+			return &message{ID: r.ID, Kind: filetest.Failed, Head: []byte("\x12\x02\xff\xff")}
+		}),
+		"a file twice": func(r *message) []*message { return []*message{file(r), file(r)} },
+		"data of an error": second(func(r *message) []*message {
+			return []*message{r.More([]byte("you!")), r.Fail(codes.NotFound, "")}
+		}),
+	} {
+		client := filetest.Lie(t, &filetest.Liar{OnData: func(r *message, send func(...*message) error) error {
+			return send(answer(r)...)
+		}})
+		yield := func(i int, content []byte, _ fileservice.Sum, err error) error {
+			if err == nil && string(content) != []string{"hello", "you"}[i] {
+				t.Errorf("%s: file %d is %q", what, i, content)
+			}
+			return nil
+		}
+		if err := client.ReadFiles(t.Context(), ".", files, yield); !errors.Is(err, fileservice.ErrIntegrity) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	// Answers may come in any order. An error with a long text concerns one file.
+	var first *message
+	client := filetest.Lie(t, &filetest.Liar{OnData: func(r *message, send func(...*message) error) error {
+		if strings.HasSuffix(r.Target(), "0") {
+			first = r
+			return nil
+		}
+		return send(r.Fail(codes.NotFound, strings.Repeat("x", 60<<10)), file(first))
+	}})
+	var errs []error
+	err := client.ReadFiles(t.Context(), ".", files, func(_ int, _ []byte, _ fileservice.Sum, err error) error {
+		errs = append(errs, err)
+		return nil
+	})
+	if err != nil || len(errs) != 2 || errs[0] != nil || !errors.Is(errs[1], os.ErrNotExist) ||
+		len(errs[1].Error()) > 500 {
+		t.Errorf("%v, %.1000v", err, errs)
+	}
 }
 
 func TestSmallWritesThatLie(t *testing.T) {
+	type message = filetest.DataMessage
 	files, _ := twoFiles()
+	heads := map[string][]byte{"garbage": {0xff}}
 	for _, results := range []int{0, 1, 3, 10_000} {
-		response := &fileservicepb.WriteFilesResponse{}
+		r := &fileservicepb.SmallFileResults{}
 		for range results {
-			response.Files = append(response.Files, &fileservicepb.FileResult{})
+			r.Files = append(r.Files, &fileservicepb.SmallFileResult{})
 		}
-		address := filetest.LieAt(t, &smallLiar{result: response})
-		client := filetest.Connect(t, client.Config{Dial: filetest.Dialer(address)})
+		heads[fmt.Sprint(results, " results")] = encode(r)
+	}
+	heads["an error that is none"] = encode(&fileservicepb.SmallFileResults{Files: []*fileservicepb.SmallFileResult{
+		{}, {Error: &spb.Status{Message: "fine"}},
+	}})
+	for what, head := range heads {
+		client := filetest.Lie(t, &filetest.Liar{OnData: func(r *message, send func(...*message) error) error {
+			return send(r.End(head, nil))
+		}})
 		_, _, err := client.WriteFiles(t.Context(), ".", files, false, func(int, []byte) error { return nil })
 		if !errors.Is(err, fileservice.ErrIntegrity) {
-			t.Errorf("%d results: %v", results, err)
+			t.Errorf("%s: %v", what, err)
 		}
 	}
+}
+
+// TestWriteFilesOfNothing has no file that can be read. The others are not sent.
+func TestWriteFilesOfNothing(t *testing.T) {
+	dir := t.TempDir()
+	files, _ := twoFiles()
+	unreadable := errors.New("unreadable")
+	client := filetest.Serve(t, dir, filetest.Writable)
+	_, errs, err := client.WriteFiles(t.Context(), ".", files, false, func(int, []byte) error { return unreadable })
+	if err != nil || len(errs) != 2 || errs[0] != unreadable || errs[1] != unreadable {
+		t.Error(errs, err)
+	}
+	seeNothing(t, dir)
 }
 
 // TestSmallUploadsThatLie has clients that break the rules. Nothing is there after it.
@@ -144,52 +149,59 @@ func TestSmallUploadsThatLie(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(dir, "link")); err != nil {
 		t.Fatal(err)
 	}
-	client := filetest.Raw(t, filetest.Listen(t, dir, filetest.Writable))
-	named := func(name string, size int64) *fileservicepb.NewFile {
-		return &fileservicepb.NewFile{
-			Name: name, Version: &fileservicepb.Version{Size: size}, Hash: filetest.SumOf([]byte("hello"), 0, 5),
+	conn := filetest.RawData(t, filetest.Listen(t, dir, filetest.Writable))
+	named := func(name string, size int64) *fileservicepb.SmallFile {
+		return &fileservicepb.SmallFile{
+			Name: name, Version: &fileservicepb.Version{Size: size}, Hash: filetest.SumOf([]byte("hello"), 0),
 		}
 	}
-	in := func(dir, data string, files ...*fileservicepb.NewFile) *fileservicepb.WriteFilesRequest {
-		return &fileservicepb.WriteFilesRequest{Directory: dir, Data: []byte(data), Files: files}
+	write := func(dir, data string, files ...*fileservicepb.SmallFile) (*fileservicepb.SmallFileResults, error) {
+		target := encode(&fileservicepb.SmallFiles{Directory: dir, Files: files})
+		r := exchange.Request{Kind: exchange.PutFiles, Target: string(target)}
+		call, err := filetest.Ask(conn, r, []byte(data))
+		results := &fileservicepb.SmallFileResults{}
+		return results, errors.Join(err, proto.Unmarshal(call.Head, results))
 	}
-	many := func() (files []*fileservicepb.NewFile) {
+	many := func() (files []*fileservicepb.SmallFile) {
 		for i := range fileservice.MaxSmallFiles + 1 {
 			files = append(files, named(fmt.Sprint(i), 5))
 		}
 		return files
 	}
-	type messages = []*fileservicepb.WriteFilesRequest
+	type files = []*fileservicepb.SmallFile
 	for what, c := range map[string]struct {
-		want codes.Code
-		sent messages
+		want      error
+		dir, data string
+		files     files
 	}{
-		"nothing":               {codes.InvalidArgument, nil},
-		"another hash":          {codes.DataLoss, messages{in(".", "jello", named("a", 5))}},
-		"less data":             {codes.InvalidArgument, messages{in(".", "hell", named("a", 5))}},
-		"more data":             {codes.InvalidArgument, messages{in(".", "hello!", named("a", 5))}},
-		"a negative size":       {codes.InvalidArgument, messages{in(".", "hello", named("a", -5))}},
-		"a large file":          {codes.InvalidArgument, messages{in(".", "hello", named("a", 1<<20))}},
-		"a name that leads up":  {codes.InvalidArgument, messages{in(".", "hello", named("..", 5))}},
-		"a path":                {codes.InvalidArgument, messages{in(".", "hello", named("link/a", 5))}},
-		"an absolute path":      {codes.InvalidArgument, messages{in(".", "hello", named("/a", 5))}},
-		"no name":               {codes.InvalidArgument, messages{in(".", "hello", named("", 5))}},
-		"a control character":   {codes.InvalidArgument, messages{in(".", "hello", named("a\x1b", 5))}},
-		"a directory above":     {codes.InvalidArgument, messages{in("..", "hello", named("a", 5))}},
-		"a link to a directory": {codes.InvalidArgument, messages{in("link", "hello", named("a", 5))}},
-		"too many files": {codes.InvalidArgument, messages{
-			in(".", strings.Repeat("hello", fileservice.MaxSmallFiles+1), many()...),
-		}},
-		"too many messages": {codes.InvalidArgument, messages{
-			in(".", strings.Repeat("hello", fileservice.MaxSmallFiles), many()[1:]...), in("", "hello", named("b", 5)),
-		}},
+		"data of no file":       {os.ErrInvalid, ".", "hello", nil},
+		"another hash":          {fileservice.ErrIntegrity, ".", "jello", files{named("a", 5)}},
+		"less data":             {os.ErrInvalid, ".", "hell", files{named("a", 5)}},
+		"more data":             {os.ErrInvalid, ".", "hello!", files{named("a", 5)}},
+		"a negative size":       {os.ErrInvalid, ".", "hello", files{named("a", -5)}},
+		"a large file":          {os.ErrInvalid, ".", "hello", files{named("a", 1<<20)}},
+		"a name that leads up":  {os.ErrInvalid, ".", "hello", files{named("..", 5)}},
+		"a path":                {os.ErrInvalid, ".", "hello", files{named("link/a", 5)}},
+		"an absolute path":      {os.ErrInvalid, ".", "hello", files{named("/a", 5)}},
+		"no name":               {os.ErrInvalid, ".", "hello", files{named("", 5)}},
+		"a control character":   {os.ErrInvalid, ".", "hello", files{named("a\x1b", 5)}},
+		"a directory above":     {os.ErrInvalid, "..", "hello", files{named("a", 5)}},
+		"a link to a directory": {os.ErrInvalid, "link", "hello", files{named("a", 5)}},
+		"one of two is wrong":   {os.ErrInvalid, ".", "hellohello", files{named("a", 5), named("..", 5)}},
+		"too many files": {
+			os.ErrInvalid, ".", strings.Repeat("hello", fileservice.MaxSmallFiles+1), many(),
+		},
 	} {
-		if _, err := filetest.WriteSmall(t.Context(), client, c.sent...); status.Code(err) != c.want {
+		if _, err := write(c.dir, c.data, c.files...); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
+	r := exchange.Request{Kind: exchange.PutFiles, Target: "\xff garbage"}
+	if _, err := filetest.Ask(conn, r, []byte("hello")); !errors.Is(err, os.ErrInvalid) {
+		t.Errorf("garbage: %v", err)
+	}
 	// A name of an unfinished file is wrong about itself alone.
-	response, err := filetest.WriteSmall(t.Context(), client, in(".", "hello", named("a.culvert.part", 5)))
+	response, err := write(".", "hello", named("a.culvert.part", 5))
 	if err != nil || codes.Code(response.GetFiles()[0].GetError().GetCode()) != codes.FailedPrecondition {
 		t.Errorf("%v, %v", response, err)
 	}

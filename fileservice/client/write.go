@@ -6,10 +6,9 @@ import (
 	"io"
 	"io/fs"
 
-	"google.golang.org/grpc/mem"
-
 	"culvert/bytebuf"
 	"culvert/fileservice"
+	"culvert/fileservice/internal/exchange"
 	"culvert/fileservice/internal/fileservicepb"
 	"culvert/fileservice/internal/osfile"
 	"culvert/fileservice/internal/wire"
@@ -42,91 +41,57 @@ func (c *Client) QueryWrite(
 	return committed, err
 }
 
-// WriteBlocks sends consecutive blocks of an upload that QueryWrite has begun, in one call. source must have the
-// version of the upload. WriteBlocks calls sum with the hash of each block, in order, before it sends the hash. It
-// returns when the server has written and verified the blocks. They are not committed yet: a server that is killed asks
-// for them again.
+// WriteBlocks sends consecutive blocks of an upload that QueryWrite has begun. source must have the version of the
+// upload. WriteBlocks calls sum with each block and its sum, in order, before it sends the block; sum must not retain
+// data. WriteBlocks returns when the server has verified and written the blocks. They are not committed yet: a server
+// that is killed asks for them again.
 func (c *Client) WriteBlocks(
 	ctx context.Context, name string, version fileservice.Version, first, count int64, source io.ReaderAt,
-	sum func(block int64, sum fileservice.Sum),
+	sum func(block int64, data []byte, sum fileservice.Sum),
 ) error {
-	if err := version.CheckBlocks(first, count); err != nil {
-		return &fs.PathError{Op: "write", Path: name, Err: err}
-	}
-	return c.do(ctx, "write", name, func(call *call) error {
-		return call.writeBlocks(version, first, count, source, sum)
-	})
-}
-
-func (c *call) writeBlocks(
-	version fileservice.Version, first, count int64, source io.ReaderAt, sum func(int64, fileservice.Sum),
-) error {
-	stream, err := c.link.service.Write(c.ctx)
+	target, err := c.checkName("write", name)
 	if err != nil {
 		return err
 	}
-	fields := &fileservicepb.WriteRequest{Path: c.path, Version: wire.VersionMessage(version), FirstBlock: first}
-	for block := first; block < first+count && err == nil; block++ {
-		err = c.writeBlock(stream.SendMsg, version, block, source, fields, sum)
-		fields = nil
+	if err = version.CheckBlocks(first, count); err == nil {
+		err = c.writeBlocks(ctx, target, version, first, first+count, source, sum)
 	}
-	if err != nil && err != io.EOF {
-		return err
-	}
-	// After io.EOF the answer says why the server has ended the call.
-	response, err := stream.CloseAndRecv()
-	if err != nil {
-		return err
-	}
-	if n := response.GetBlocks(); n != count {
-		return fmt.Errorf("%w: the server accepted %d of %d blocks", fileservice.ErrIntegrity, n, count)
-	}
-	return nil
+	return fault("write", name, err)
 }
 
-// freeBuffer is a mem.BufferPool that frees the one buffer of a message.
-type freeBuffer struct{ buffer *bytebuf.Buffer }
-
-func (f freeBuffer) Get(int) *[]byte { panic("fileservice: freeBuffer has no buffers") }
-
-func (f freeBuffer) Put(*[]byte) { f.buffer.Free() }
-
-func (c *call) writeBlock(
-	send func(any) error, version fileservice.Version, block int64, source io.ReaderAt,
-	fields *fileservicepb.WriteRequest, sum func(int64, fileservice.Sum),
+func (c *Client) writeBlocks(
+	ctx context.Context, target string, version fileservice.Version, block, end int64, source io.ReaderAt,
+	sum func(int64, []byte, fileservice.Sum),
 ) error {
-	start := block * fileservice.BlockSize
-	size := min(fileservice.BlockSize, version.Size-start)
-	var hash fileservice.BlockHash
-	hash.Reset(block, version.Size)
-	for done := int64(0); done < size; {
+	writes := requests{client: c, ctx: ctx}
+	defer writes.close()
+	for ; block < end || len(writes.queue) > 0; block++ {
+		if block >= end || len(writes.queue) == c.blocksAhead() {
+			if _, err := writes.next(); err != nil {
+				return err
+			}
+		}
+		if block >= end {
+			continue
+		}
+		offset := block * fileservice.BlockSize
 		buffer := bytebuf.New()
-		data := buffer.Extend(int(min(wire.MessageSize, size-done)))
-		if err := osfile.ReadFull(source, data, start+done); err != nil {
+		data := buffer.Extend(int(min(fileservice.BlockSize, version.Size-offset)))
+		if err := osfile.ReadFull(source, data, offset); err != nil {
 			buffer.Free()
 			return err
 		}
-		hash.Write(data)
-		done += int64(len(data))
-		message := &wire.Outgoing{Data: mem.NewBuffer(&data, freeBuffer{buffer})}
-		if fields != nil {
-			message.Fields, fields = fields, nil
-		}
-		if done == size {
-			s := hash.Sum()
-			sum(block, s)
-			message.Hash = &s
-		}
-		if err := send(message); err != nil {
-			return err
-		}
-		c.advance()
+		r := exchange.Request{Kind: exchange.PutBlock, Target: target, Version: version, Offset: offset}
+		r.Sum = fileservice.SumBlock(data, block)
+		sum(block, data, r.Sum)
+		writes.add(exchange.Call{Request: r, Data: data}, buffer)
+		writes.send()
 	}
 	return nil
 }
 
-// FinishWrite completes an upload whose blocks were all sent. The server commits them, verifies root, the hash of the
-// whole file, sets the permissions and the time, and gives the file its name. If the hash differs, the error is
+// FinishWrite completes an upload whose blocks were all sent. The server commits them, verifies sum, the sum of the
+// whole file, sets the permissions and the time, and gives the file its name. If the sum differs, the error is
 // ErrIntegrity; if blocks are missing, it is ErrRefused. If permissions is 0, only the owner, the user that runs the
 // server, may access the file.
 //
@@ -135,13 +100,13 @@ func (c *call) writeBlock(
 //
 // Timeout does not limit the time that the server needs to write to its disk.
 func (c *Client) FinishWrite(
-	ctx context.Context, name string, version fileservice.Version, root fileservice.Sum, permissions fs.FileMode,
+	ctx context.Context, name string, version fileservice.Version, sum fileservice.Sum, permissions fs.FileMode,
 	overwrite bool,
 ) (info *fileservice.Info, err error) {
 	err = c.do(ctx, "write", name, func(call *call) error {
 		call.pause() // the server writes to its disk
 		entry, err := call.link.service.FinishWrite(call.ctx, &fileservicepb.FinishWriteRequest{
-			Path: call.path, Version: wire.VersionMessage(version), Root: root[:],
+			Path: call.path, Version: wire.VersionMessage(version), Hash: sum[:],
 			Permissions: uint32(permissions.Perm()), Overwrite: overwrite,
 		})
 		if err == nil {

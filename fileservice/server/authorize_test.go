@@ -4,12 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
 	"sync/atomic"
 	"testing"
 
 	"culvert/fileservice"
+	"culvert/fileservice/internal/exchange"
+	pb "culvert/fileservice/internal/fileservicepb"
 	"culvert/fileservice/internal/filetest"
 	"culvert/fileservice/server"
+	"culvert/internal/testkit"
 )
 
 // TestAuthorize refuses one of two peers, then the other one, too. Calls tell whose they are.
@@ -53,6 +57,46 @@ func TestAuthorize(t *testing.T) {
 	}
 	if *called.Load() == *fingerprint {
 		t.Error("two peers have one fingerprint")
+	}
+}
+
+// TestPathsOfDrafts observes calls that name a draft by its ID.
+func TestPathsOfDrafts(t *testing.T) {
+	var paths sync.Map
+	address := filetest.Listen(t, t.TempDir(), func(c *server.Config) {
+		c.Writable = true
+		c.Observer.Called = func(call server.Call) { paths.Store(call.Method, call.Path) }
+	})
+	client := filetest.Raw(t, address)
+	opened, err := client.OpenDraft(t.Context(), &pb.OpenDraftRequest{Path: "draft", Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write, err := client.Write(t.Context())
+	if err == nil {
+		err = write.Send(&pb.WriteRequest{Draft: opened.GetDraft(), Data: []byte("hello")})
+	}
+	if err == nil {
+		_, err = write.CloseAndRecv()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := filetest.RawData(t, address)
+	for _, kind := range []exchange.Kind{exchange.PutDraft, exchange.GetDraft} {
+		r := exchange.Request{Kind: kind, Target: string(opened.GetDraft())}
+		if _, err := filetest.Ask(data, r, nil); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := drain(client.Read(t.Context(), &pb.ReadRequest{Draft: opened.GetDraft(), Length: 5})); err != nil {
+		t.Error(err)
+	}
+	for _, method := range []string{"OpenDraft", "Write", "PutDraft", "GetDraft", "Read"} {
+		testkit.WaitFor(t, method, func() bool {
+			path, known := paths.Load(method)
+			return known && path == "draft"
+		})
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	"culvert/fileservice"
-	"culvert/fileservice/internal/traffic"
 	"culvert/fileservice/internal/wire"
 )
 
@@ -22,9 +21,6 @@ type call struct {
 	server *Server
 	conn   *peerConn
 	about  Call
-	told   bool           // the handler calls tell itself
-	answer *wire.Outgoing // replaces the handler's response
-	watch  *traffic.Watch // runs while a stream waits for the client; nil for unary calls
 }
 
 type callKey struct{}
@@ -42,12 +38,22 @@ func (s *Server) begin(ctx context.Context, method string) (context.Context, *ca
 // callOf returns the call of a handler.
 func callOf(ctx context.Context) *call { return ctx.Value(callKey{}).(*call) }
 
-// open checks the path that a client names, and records it for the observer.
-func (c *call) open(name string) (local string, err error) {
+// names records the path that a request names, if it is valid.
+func (c *call) names(request any) {
+	named, is := request.(interface{ GetPath() string })
+	if !is {
+		return
+	}
+	if _, err := fileservice.CheckPath(named.GetPath()); err == nil {
+		c.about.Path = named.GetPath()
+	}
+}
+
+// readable checks the path that a client names.
+func readable(name string) (local string, err error) {
 	if local, err = fileservice.CheckPath(name); err != nil {
 		return "", err
 	}
-	c.about.Path = name
 	for element := range strings.SplitSeq(name, "/") {
 		if fileservice.IsDraft(element) {
 			return "", &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
@@ -59,29 +65,20 @@ func (c *call) open(name string) (local string, err error) {
 func (c *call) end(err error) error {
 	c.conn.use()
 	c.conn.calls.Add(-1)
-	if !c.told {
-		c.tell(err)
-	}
-	return wire.ToStatus(err)
-}
-
-// tell reports the call to the observer.
-func (c *call) tell(err error) {
 	c.about.Duration = time.Since(c.about.Start)
 	c.about.Err = err
 	if c.server.config.Observer.Called != nil {
 		c.server.config.Observer.Called(c.about)
 	}
+	return wire.ToStatus(err)
 }
 
 func (s *Server) unary(
 	ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler,
 ) (any, error) {
 	ctx, call := s.begin(ctx, info.FullMethod)
+	call.names(request)
 	response, err := handler(ctx, request)
-	if call.answer != nil {
-		response = call.answer
-	}
 	return response, call.end(err)
 }
 
@@ -92,53 +89,35 @@ func (s *Server) stream(
 	if info.FullMethod == healthpb.Health_Watch_FullMethodName { // its client never ends it
 		watching, cancel := context.WithCancel(ctx)
 		defer cancel()
+		defer context.AfterFunc(s.life, cancel)()
 		ctx = watching
-		go func() {
-			select {
-			case <-s.done:
-				cancel()
-			case <-watching.Done():
-			}
-		}()
 	}
-	call.watch = traffic.NewWatch(func() {
-		_ = call.conn.Close() // which ends the calls on it with an error
-	})
-	limit, moving := s.config.StallTimeout, &call.conn.Traffic
-	waiting := &serverStream{ServerStream: stream, ctx: ctx, watch: call.watch}
-	waiting.taking = &traffic.Wait{Limit: limit, IsOver: func(w *traffic.Watch) bool {
-		_, sent := moving.Moved()
-		return w.Own.See(sent) >= limit
-	}}
-	waiting.sending = &traffic.Wait{Limit: limit, IsOver: func(w *traffic.Watch) bool {
-		received, _ := moving.Moved()
-		return w.Own.See(received) >= limit
-	}}
-	err := handler(service, waiting)
-	call.watch.Stop()
-	return call.end(err)
+	return call.end(handler(service, &serverStream{ServerStream: stream, ctx: ctx, call: call}))
 }
 
-// serverStream waits for its client while that accepts or sends any byte on its connection.
+// serverStream tells its connection when it waits for its client.
 type serverStream struct {
 	grpc.ServerStream
-	ctx             context.Context
-	watch           *traffic.Watch
-	taking, sending *traffic.Wait // of the client
+	ctx  context.Context
+	call *call
 }
 
 func (s *serverStream) Context() context.Context { return s.ctx }
 
 func (s *serverStream) SendMsg(message any) error {
-	s.watch.Start(s.taking)
-	defer s.watch.Stop()
+	s.call.conn.waiting.Add(1)
+	defer s.call.conn.waiting.Add(-1)
 	return s.ServerStream.SendMsg(message)
 }
 
 func (s *serverStream) RecvMsg(message any) error {
-	s.watch.Start(s.sending)
-	defer s.watch.Stop()
-	return s.ServerStream.RecvMsg(message)
+	s.call.conn.waiting.Add(1)
+	defer s.call.conn.waiting.Add(-1)
+	err := s.ServerStream.RecvMsg(message)
+	if err == nil {
+		s.call.names(message)
+	}
+	return err
 }
 
 // refused returns an ErrRefused with a reason.

@@ -3,35 +3,39 @@ package server
 import (
 	"context"
 	"errors"
-	"maps"
-	"math"
+	"io"
 	"net"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/peer"
 
 	"culvert/fileservice"
+	"culvert/fileservice/internal/exchange"
 	"culvert/fileservice/internal/traffic"
-	"culvert/fileservice/internal/wire"
 )
 
 // connections counts and limits the connections of a server. It implements gRPC's transport credentials, to see each
 // connection before and after its handshake and to attach it to its calls.
 type connections struct {
+	credentials.TransportCredentials // not used, except for the methods that a client uses
+
 	config  *Config
 	start   time.Time
 	slots   *shares // established connections
 	buffers share   // for messages to send
 	blocks  share   // for blocks received; zero if the server is not writable
 
+	begin func(*peerConn) *exchange.Session // for a connection that moves only bytes
+
 	mu          sync.Mutex
 	closed      bool
 	pending     map[*peerConn]struct{} // in their handshake
 	established map[*peerConn]struct{}
+	sessions    sync.WaitGroup // that are served; grows only while closed is false
 }
 
 // peerConn is one connection of a server. It is also the AuthInfo of gRPC, without content: security is left to the
@@ -39,15 +43,18 @@ type connections struct {
 type peerConn struct {
 	*traffic.Conn
 	owner     *connections
-	watch     *traffic.Watch // from its admission on
+	preface   []byte            // read, and not yet returned by Read
+	session   *exchange.Session // nil for a connection of gRPC
+	files     openFiles
+	watch     *traffic.Watch // nil before its admission
 	peer      peerKey        // from its admission on, like buffers and blocks
 	buffers   share
 	blocks    share
+	life      context.Context // ends with Close
+	end       context.CancelFunc
 	calls     atomic.Int64 // calls under way
+	waiting   atomic.Int64 // messages of streams that are sent or received
 	used      atomic.Int64 // end of the last call, in nanoseconds since start
-	ended     atomic.Bool  // Close was called
-	gone      bool         // guarded by the lock of owner, like admitted
-	admitted  bool
 	closeOnce sync.Once
 	closeErr  error
 }
@@ -57,19 +64,24 @@ var (
 	errClosed  = errors.New("fileservice: the server is closed")
 )
 
-func (c *connections) init(config *Config) {
-	c.config, c.start = config, time.Now()
+func (c *connections) init(config *Config, begin func(*peerConn) *exchange.Session) {
+	c.TransportCredentials = insecure.NewCredentials()
+	c.config, c.start, c.begin = config, time.Now(), begin
 	c.slots = newShares(config.MaxConnections, 0)
-	c.buffers = newShare(wire.MessageSize, config.MaxBuffers)
+	c.slots.least = leastSlots
+	c.buffers = newShare(exchange.MaxPart, config.MaxBuffers)
 	if config.Writable {
 		c.blocks = newShare(fileservice.BlockSize, maxBlocks(config))
 	}
 	c.pending, c.established = map[*peerConn]struct{}{}, map[*peerConn]struct{}{}
 }
 
+// leastSlots is the least share of a peer: a client needs a connection of either kind.
+const leastSlots = 2
+
 // maxBlocks returns the number of blocks in the memory of MaxBuffers.
 func maxBlocks(config *Config) int {
-	return max(1, config.MaxBuffers*wire.MessageSize/fileservice.BlockSize)
+	return max(1, config.MaxBuffers*exchange.MaxPart/fileservice.BlockSize)
 }
 
 // limitedListener limits the connections in their handshake.
@@ -99,6 +111,7 @@ func (c *connections) add(inner net.Conn) *peerConn {
 		return nil
 	}
 	conn := &peerConn{Conn: traffic.NewConn(inner), owner: c}
+	conn.life, conn.end = context.WithCancel(context.Background())
 	c.pending[conn] = struct{}{}
 	return conn
 }
@@ -109,28 +122,45 @@ func (c *connections) reject(conn net.Conn, err error) {
 	}
 }
 
+// shutDown ends the sessions when their requests in progress are answered.
+func (c *connections) shutDown() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for conn := range c.established {
+		if conn.session != nil {
+			conn.session.Shutdown()
+		}
+	}
+}
+
 // closePending ends all handshakes, because gRPC waits for them when it stops.
 func (c *connections) closePending() {
 	c.mu.Lock()
 	c.closed = true
-	conns := slices.Collect(maps.Keys(c.pending))
 	c.mu.Unlock()
-	for _, conn := range conns {
-		_ = conn.Close() // its handshake reports an error
-	}
+	c.cutAll(c.pending)
 }
 
-// closeEstablished closes all connections concurrently; gRPC does so one by one, and each may wait for its client. It
-// is called after closePending, so no new connections follow.
-func (c *connections) closeEstablished() {
+// cutAll closes connections concurrently; gRPC does so one by one, and each may wait for its client. It is called when
+// no new connections follow.
+func (c *connections) cutAll(conns map[*peerConn]struct{}) {
 	c.mu.Lock()
-	conns := slices.Collect(maps.Keys(c.established))
-	c.mu.Unlock()
 	var closing sync.WaitGroup
-	for _, conn := range conns {
+	for conn := range conns {
 		closing.Go(conn.cut)
 	}
+	c.mu.Unlock()
 	closing.Wait()
+}
+
+// retire closes a connection. A session first has a short time to answer what it has read and to say BYE.
+func (c *peerConn) retire() {
+	if c.session == nil {
+		c.cut()
+		return
+	}
+	c.session.Shutdown()
+	time.AfterFunc(traffic.ClosePatience, c.cut)
 }
 
 // cut closes a connection, and waits at most traffic.ClosePatience for its client.
@@ -153,14 +183,54 @@ func (c *connections) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthI
 			return nil, nil, err
 		}
 	}
-	if err := c.admit(conn); err != nil {
+	// The peer speaks first in both protocols. gRPC has set a deadline.
+	conn.preface = make([]byte, len(exchange.Preface))
+	_, err := io.ReadFull(conn.Conn, conn.preface)
+	isData := string(conn.preface) == exchange.Preface
+	if err == nil && isData {
+		err = conn.SetDeadline(time.Time{})
+	}
+	if err == nil {
+		err = c.admit(conn, isData)
+	}
+	if err != nil {
 		c.reject(conn, err)
 		return nil, nil, err
 	}
 	if c.config.Observer.Connected != nil {
 		c.config.Observer.Connected(conn.RemoteAddr())
 	}
-	return conn, conn, nil
+	if !isData {
+		return conn, conn, nil
+	}
+	go func() {
+		defer c.sessions.Done()
+		if conn.session.Serve() == nil {
+			_ = conn.Close() // which sends what is queued
+			return
+		}
+		conn.cut()
+	}()
+	return nil, nil, credentials.ErrConnDispatched
+}
+
+// Read returns what was read of the preface first.
+func (c *peerConn) Read(p []byte) (int, error) {
+	if len(c.preface) > 0 {
+		n := copy(p, c.preface)
+		c.preface = c.preface[n:]
+		return n, nil
+	}
+	return c.Conn.Read(p)
+}
+
+// SetDeadline leaves the deadlines of a session alone: gRPC removes those of a connection also when it does not serve
+// it, after the handshake, and a Shutdown may have set one by then.
+func (c *peerConn) SetDeadline(t time.Time) error {
+	if c.session != nil {
+		return nil
+	}
+	return c.Conn.SetDeadline(t)
 }
 
 // peerOf returns the peer of a connection.
@@ -171,7 +241,9 @@ func peerOf(conn *peerConn) peerKey {
 	return peerKey{conn: conn}
 }
 
-func (c *connections) admit(conn *peerConn) error {
+// admit makes a connection one of those established. If isData is set, the caller serves it, and then calls Done of
+// sessions.
+func (c *connections) admit(conn *peerConn, isData bool) error {
 	peer := peerOf(conn)
 	if c.config.Authorize != nil {
 		if err := c.config.Authorize(Peer{Fingerprint: peer.fingerprint, Addr: conn.RemoteAddr()}); err != nil {
@@ -180,75 +252,59 @@ func (c *connections) admit(conn *peerConn) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed || conn.gone {
+	if c.closed || conn.life.Err() != nil {
 		return errClosed
 	}
 	for !c.slots.tryTake(peer) {
-		other := c.replaceable(peer)
+		other := c.replaceable(peer, isData)
 		if other == nil {
 			return errTooMany
 		}
 		c.forget(other)
-		go other.cut()
+		go other.retire()
 	}
 	delete(c.pending, conn)
 	c.established[conn] = struct{}{}
-	conn.admitted = true
 	conn.peer, conn.buffers, conn.blocks = peer, c.buffers.of(peer), c.blocks.of(peer)
 	conn.use()
+	if isData {
+		conn.preface = nil
+		conn.session = c.begin(conn)
+		c.sessions.Add(1)
+	}
 	conn.watchSilence()
 	return nil
 }
 
-// watchSilence closes the connection if its client is gone, which does not answer gRPC's ping after traffic.PingAfter.
+// watchSilence closes the connection if its client is gone, so that it takes neither gRPC's ping, which is sent after
+// traffic.PingAfter, nor a message of a session. It does so earlier if the connection waits for its client, and closes
+// a session that is idle.
 func (c *peerConn) watchSilence() {
-	limit := traffic.PingAfter(c.owner.config.StallTimeout) + c.owner.config.StallTimeout
-	c.watch = traffic.NewWatch(c.cut)
-	c.watch.Start(&traffic.Wait{Limit: limit, IsOver: func(w *traffic.Watch) bool {
-		received, sent := c.Traffic.Moved()
-		return w.Own.See(received+sent) >= limit
+	stall, idle := c.owner.config.StallTimeout, c.owner.config.IdleTimeout
+	c.watch = traffic.NewWatch(c.retire)
+	c.watch.Start(&traffic.Wait{Limit: min(stall, idle), IsOver: func(w *traffic.Watch) bool {
+		limit := stall
+		if c.session == nil && c.waiting.Load() == 0 {
+			limit += traffic.PingAfter(stall)
+		}
+		since := time.Since(c.owner.start) - time.Duration(c.used.Load())
+		return w.Own.See(c.progress()) >= limit || c.session != nil && c.calls.Load() == 0 && since >= idle
 	}})
 }
 
-// lingering tells whether a client may still use a draft or upload that no call has named for a while: on a slow line,
-// its next call waits behind others. It may, while the connection of the last call exists and the peer sends anything
-// on any connection.
-type lingering struct {
-	conn  *peerConn       // of the last call
-	since traffic.Silence // of the peer
-	looks int             // number of calls of goesOn
-}
-
-const (
-	longestLinger = 10 // multiple of the idle time after which lingering ends; the client may be busy otherwise forever
-	lingerParts   = 4  // calls of goesOn within the idle time
-)
-
-// use records a call on conn.
-func (l *lingering) use(conn *peerConn) { *l = lingering{conn: conn} }
-
-// goesOn reports whether the client has sent any byte since the previous call. The first call only starts the count.
-func (l *lingering) goesOn() bool {
-	l.looks++
-	if l.conn.ended.Load() || l.looks > longestLinger*lingerParts {
-		return false
-	}
-	first, before := !l.since.Known, l.since.Last
-	l.since.See(l.conn.owner.receivedFrom(l.conn.peer))
-	return first || l.since.Last != before
-}
-
-// receivedFrom returns the bytes received on the current connections of a peer.
-func (c *connections) receivedFrom(peer peerKey) (bytes int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for conn := range c.established {
-		if conn.peer == peer {
-			received, _ := conn.Traffic.Moved()
-			bytes += received
+// progress returns a number that grows while the client does what the connection waits for. Any byte counts, in the
+// direction that a session waits for.
+func (c *peerConn) progress() int64 {
+	received, sent := c.Traffic.Moved()
+	if c.session != nil {
+		switch toSend, toTake := c.session.Waits(); {
+		case toSend:
+			return received
+		case toTake:
+			return sent
 		}
 	}
-	return bytes
+	return received + sent
 }
 
 // forget returns the place of an established connection, once. mu is held.
@@ -259,63 +315,18 @@ func (c *connections) forget(conn *peerConn) {
 	}
 }
 
-// replaceable returns the connection that makes place for another one of a peer, or nil. mu is held.
-//
-// It is the one that has been without a call for the longest time, if that is a while: a client makes several
-// connections before it uses them all, and they are not to take the place of each other. If there is none, a peer
-// without any connection gets one of those that a peer has beyond its share.
-func (c *connections) replaceable(peer peerKey) *peerConn {
-	full := c.slots.isFull(peer)
-	mayGo := func(conn *peerConn) bool { return !full || conn.peer == peer }
-	idle := int64(time.Since(c.start) - c.config.StallTimeout/idleFraction)
-	if conn := c.longestIdle(idle, mayGo); conn != nil {
-		return conn
-	}
-	for conn := range c.established {
-		if conn.peer == peer {
-			return nil
-		}
-	}
-	over := c.slots.over(peer)
-	mayGo = func(conn *peerConn) bool { return slices.Contains(over, conn.peer) }
-	if conn := c.longestIdle(math.MaxInt64, mayGo); conn != nil {
-		return conn
-	}
-	for conn := range c.established {
-		if mayGo(conn) {
-			return conn
-		}
-	}
-	return nil
-}
-
-// longestIdle returns the connection that has been without a call for the longest time, of those that were not used
-// since a time and may go.
-func (c *connections) longestIdle(used int64, mayGo func(*peerConn) bool) *peerConn {
-	var longest *peerConn
-	for conn := range c.established {
-		if at := conn.used.Load(); conn.calls.Load() == 0 && at < used && mayGo(conn) {
-			longest, used = conn, at
-		}
-	}
-	return longest
-}
-
-// StallTimeout/idleFraction is how long a connection is without a call before another one may replace it.
-const idleFraction = 6
-
 // use records the end of a call.
 func (c *peerConn) use() { c.used.Store(int64(time.Since(c.owner.start))) }
 
 // Close closes the connection, once, and removes it from its owner.
 func (c *peerConn) Close() error {
 	c.closeOnce.Do(func() {
-		c.ended.Store(true)
+		c.end()
+		c.files.drop()
 		o := c.owner
 		o.mu.Lock()
 		delete(o.pending, c)
-		c.gone = true
-		admitted := c.admitted
+		admitted := c.watch != nil
 		if admitted {
 			c.watch.Stop()
 		}
@@ -340,18 +351,5 @@ func connOf(ctx context.Context) *peerConn {
 	return p.AuthInfo.(*peerConn)
 }
 
-// ClientHandshake is never called, because a server does not dial.
-func (c *connections) ClientHandshake(context.Context, string, net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	return nil, nil, errors.ErrUnsupported
-}
-
-// Info returns the name of the protocol.
-func (c *connections) Info() credentials.ProtocolInfo {
-	return credentials.ProtocolInfo{SecurityProtocol: "listener"}
-}
-
 // Clone returns c, because all connections of a server are counted together.
 func (c *connections) Clone() credentials.TransportCredentials { return c }
-
-// OverrideServerName does nothing, because servers have no names.
-func (c *connections) OverrideServerName(string) error { return nil }

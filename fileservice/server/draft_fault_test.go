@@ -47,7 +47,7 @@ func TestDraftFaults(t *testing.T) {
 				if err := os.WriteFile(filepath.Join(dir, "file"), old, 0o644); err != nil {
 					t.Fatal(err)
 				}
-				address := filetest.ListenSecurely(t, dir, serverKey, clientName, filetest.Writable)
+				address := filetest.ListenSecurely(t, dir, serverKey, clientName, filetest.Impatient)
 				remote := filetest.Ail(t, address, peer, 2, filetest.Soon, offset, fault)
 				opened, err := remote.OpenFile("file", os.O_RDWR|os.O_TRUNC, 0)
 				if err != nil {

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"sync"
 	"syscall"
-	"time"
 
 	"culvert/fileservice"
 	"culvert/fileservice/internal/draft"
@@ -23,25 +21,17 @@ type draftID [wire.DraftIDSize]byte
 
 // drafts are the drafts that clients have open.
 type drafts struct {
-	root      *os.Root
+	leases[draftID, *openedDraft]
+	root      *os.Root           // nil if the server is not writable
 	publisher *publish.Publisher // closed by uploads
-	places    *shares            // of open
-	idle      time.Duration
-
-	mu     sync.Mutex
-	closed bool
-	open   map[draftID]*openedDraft
 }
 
-// openedDraft is an open draft. The lock of drafts guards all fields except File.
+// openedDraft is an open draft. The lock of leases guards the path.
 type openedDraft struct {
 	*draft.File
-	id     draftID
-	path   string
-	peer   peerKey
-	users  int
-	client lingering
-	timer  *time.Timer // drops it; runs while no call uses it
+	lease
+	id   draftID
+	path string
 }
 
 // begin opens a draft. The caller ends its use with end.
@@ -53,14 +43,14 @@ func (s *drafts) begin(conn *peerConn, path, local string, options draft.Options
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err == nil && s.closed {
-		err = errors.Join(errClosed, d.End())
+		err = errors.Join(errClosed, d.Close())
 	}
 	if err != nil {
 		s.places.give(conn.peer)
 		return nil, err
 	}
-	o := &openedDraft{File: d, path: path, peer: conn.peer, users: 1}
-	o.client.use(conn)
+	o := &openedDraft{File: d, lease: lease{peer: conn.peer}, path: path}
+	o.use(conn)
 	_, _ = rand.Read(o.id[:]) // it never fails
 	s.open[o.id] = o
 	return o, nil
@@ -68,6 +58,9 @@ func (s *drafts) begin(conn *peerConn, path, local string, options draft.Options
 
 // join returns an open draft and its path. The caller ends its use with end.
 func (s *drafts) join(conn *peerConn, id []byte) (o *openedDraft, path string, err error) {
+	if s.root == nil {
+		return nil, "", errNotWritable
+	}
 	if len(id) != wire.DraftIDSize {
 		return nil, "", draft.ErrGone
 	}
@@ -77,12 +70,20 @@ func (s *drafts) join(conn *peerConn, id []byte) (o *openedDraft, path string, e
 	if o == nil {
 		return nil, "", draft.ErrGone
 	}
-	o.users++
-	o.client.use(conn)
-	if o.timer != nil {
-		o.timer.Stop()
-	}
+	o.use(conn)
 	return o, o.path, nil
+}
+
+// pathOf returns the path of an open draft, or "".
+func (s *drafts) pathOf(id string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(id) == wire.DraftIDSize {
+		if o := s.open[draftID([]byte(id))]; o != nil {
+			return o.path
+		}
+	}
+	return ""
 }
 
 // rename records the path of a published draft.
@@ -96,52 +97,19 @@ func (s *drafts) rename(o *openedDraft, path string) {
 func (s *drafts) end(o *openedDraft) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if o.users--; o.users > 0 || s.open[o.id] != o {
-		return
-	}
-	if o.timer != nil {
-		o.timer.Reset(s.idle)
-		return
-	}
-	o.timer = time.AfterFunc(s.idle, func() { _ = s.drop(o, true) }) // no client is left to report an error to
+	o.users--
 }
 
-// drop ends a draft. If idle is set, it does so only if no call uses the draft and its client has stopped sending.
-func (s *drafts) drop(o *openedDraft, idle bool) error {
+// drop ends a draft.
+func (s *drafts) drop(o *openedDraft) error {
 	s.mu.Lock()
-	if s.open[o.id] != o || idle && o.users > 0 {
+	if s.open[o.id] != o {
 		s.mu.Unlock()
 		return nil
 	}
-	if idle && o.client.goesOn() {
-		o.timer.Reset(s.idle / lingerParts)
-		s.mu.Unlock()
-		return nil
-	}
-	delete(s.open, o.id)
-	s.places.give(o.peer)
-	if o.timer != nil {
-		o.timer.Stop()
-	}
+	s.forget(o.id)
 	s.mu.Unlock()
-	return o.File.End()
-}
-
-// closeAll ends all drafts, after the last call.
-func (s *drafts) closeAll() error {
-	s.mu.Lock()
-	s.closed = true
-	open := s.open
-	s.open = nil
-	s.mu.Unlock()
-	var errs []error
-	for _, o := range open {
-		if o.timer != nil {
-			o.timer.Stop()
-		}
-		errs = append(errs, o.File.End())
-	}
-	return errors.Join(errs...)
+	return o.Close()
 }
 
 // deepestLeft limits the depth of removeAllLeft. Each level has an open directory.
@@ -158,10 +126,8 @@ func (s *Server) removeAllLeft(local string, depth int) {
 	for {
 		entries, err := dir.ReadDir(pageEntries)
 		for _, entry := range entries {
-			select {
-			case <-s.done:
+			if s.life.Err() != nil {
 				return
-			default:
 			}
 			name := filepath.Join(local, entry.Name())
 			switch {

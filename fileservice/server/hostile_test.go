@@ -16,22 +16,75 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"culvert/fileservice"
 	"culvert/fileservice/client"
+	"culvert/fileservice/internal/exchange"
 	pb "culvert/fileservice/internal/fileservicepb"
 	"culvert/fileservice/internal/filetest"
+	"culvert/fileservice/internal/wire"
 	"culvert/fileservice/server"
 )
 
-// ask makes one call of each method about a path, and gives the code of each.
-func ask(ctx context.Context, c pb.FileServiceClient, path string) map[string]codes.Code {
+// stranger is a client without the checks of package client.
+type stranger struct {
+	pb.FileServiceClient
+	data *exchange.Conn
+}
+
+func newStranger(t *testing.T, address string) *stranger {
+	t.Helper()
+	return &stranger{filetest.Raw(t, address), filetest.RawData(t, address)}
+}
+
+// noSum is that of a request without data.
+var noSum fileservice.Sum
+
+// getMessage asks for the beginning of "file".
+func getMessage(id uint32, version fileservice.Version, length uint32) *filetest.DataMessage {
+	return &filetest.DataMessage{
+		ID: id, Kind: byte(exchange.Get), Length: length, Head: filetest.RequestHead(0, version, noSum, "file"),
+	}
+}
+
+// stat returns the version of a file.
+func stat(t *testing.T, dir, name string) fileservice.Version {
+	t.Helper()
+	info, err := os.Lstat(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fileservice.VersionOf(info)
+}
+
+// codeOf returns the code of an error of a call or of a request for bytes.
+func codeOf(err error) codes.Code { return status.Code(wire.ToStatus(err)) }
+
+// putFiles sends small files of a directory.
+func putFiles(data *exchange.Conn, files *pb.SmallFiles, contents []byte) (*pb.SmallFileResults, error) {
+	target, err := proto.Marshal(files)
+	if err != nil {
+		return nil, err
+	}
+	call, err := filetest.Ask(data, exchange.Request{Kind: exchange.PutFiles, Target: string(target)}, contents)
+	if err != nil {
+		return nil, err
+	}
+	results := &pb.SmallFileResults{}
+	return results, proto.Unmarshal(call.Head, results)
+}
+
+// ask makes one call or request of each method about a path, and returns the code of each.
+func ask(ctx context.Context, c *stranger, path string) map[string]codes.Code {
 	got := map[string]codes.Code{}
-	note := func(method string, err error) { got[method] = status.Code(err) }
+	note := func(method string, err error) { got[method] = codeOf(err) }
 	_, err := c.Stat(ctx, &pb.StatRequest{Path: path})
 	note("Stat", err)
-	_, err = c.Open(ctx, &pb.OpenRequest{Path: path, Content: 100})
-	note("Open", err)
+	_, err = filetest.Ask(c.data, exchange.Request{Kind: exchange.Get, Target: path, Any: true, Length: 100}, nil)
+	note("Get any", err)
+	_, err = filetest.Ask(c.data, exchange.Request{Kind: exchange.Get, Target: path, Length: 100}, nil)
+	note("Get", err)
 	_, err = c.ReadLink(ctx, &pb.ReadLinkRequest{Path: path})
 	note("ReadLink", err)
 	_, err = c.Space(ctx, &pb.SpaceRequest{Path: path})
@@ -46,13 +99,6 @@ func ask(ctx context.Context, c pb.FileServiceClient, path string) map[string]co
 		_, err = read.Recv()
 	}
 	note("Read", err)
-	files, err := c.ReadFiles(ctx, &pb.ReadFilesRequest{Directory: path})
-	if err == nil {
-		if _, err = files.Recv(); err == io.EOF {
-			err = nil
-		}
-	}
-	note("ReadFiles", err)
 	_, err = c.MakeDirectory(ctx, &pb.MakeDirectoryRequest{Path: path})
 	note("MakeDirectory", err)
 	_, err = c.SetAttributes(ctx, &pb.SetAttributesRequest{Path: path})
@@ -63,7 +109,7 @@ func ask(ctx context.Context, c pb.FileServiceClient, path string) map[string]co
 	note("OpenDraft", err)
 	_, err = c.QueryWriteStatus(ctx, &pb.QueryWriteStatusRequest{Path: path, Overwrite: true})
 	note("QueryWriteStatus", err)
-	_, err = c.FinishWrite(ctx, &pb.FinishWriteRequest{Path: path, Root: make([]byte, 32)})
+	_, err = c.FinishWrite(ctx, &pb.FinishWriteRequest{Path: path, Hash: make([]byte, fileservice.SumSize)})
 	note("FinishWrite", err)
 	write, err := c.Write(ctx)
 	if err == nil {
@@ -74,8 +120,11 @@ func ask(ctx context.Context, c pb.FileServiceClient, path string) map[string]co
 		_, err = write.CloseAndRecv()
 	}
 	note("Write", err)
-	_, err = filetest.WriteSmall(ctx, c, &pb.WriteFilesRequest{Directory: path})
-	note("WriteFiles", err)
+	block := exchange.Request{Kind: exchange.PutBlock, Target: path, Version: fileservice.Version{Size: 1}}
+	_, err = filetest.Ask(c.data, block, []byte("x"))
+	note("PutBlock", err)
+	_, err = putFiles(c.data, &pb.SmallFiles{Directory: path}, nil)
+	note("PutFiles", err)
 	_, err = c.Rename(ctx, &pb.RenameRequest{Path: path, NewPath: "renamed"})
 	note("Rename", err)
 	_, err = c.Rename(ctx, &pb.RenameRequest{Path: "none", NewPath: path})
@@ -94,7 +143,7 @@ func TestPathsThatEscape(t *testing.T) {
 	if err := errors.Join(os.Mkdir(dir, 0o755), os.WriteFile(secret, []byte("s"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	client := filetest.Raw(t, filetest.Listen(t, dir, func(c *server.Config) { c.Writable = true }))
+	client := newStranger(t, filetest.Listen(t, dir, func(c *server.Config) { c.Writable = true }))
 	for _, path := range []string{
 		"", "/", "..", "../secret", "a/../../secret", "/etc/passwd", "./a", "a//b", "a/", "a\x00b", "a\nb", "\x1b[2J",
 		"a\u202eb", strings.Repeat("x", 256), strings.Repeat("a/", 2050) + "a", secret,
@@ -125,7 +174,7 @@ func TestLinks(t *testing.T) {
 		t.Skip(err) // a system without links
 	}
 	address := filetest.Listen(t, dir, func(c *server.Config) { c.Writable = true })
-	client, stranger := filetest.Connect(t, client.Config{Dial: filetest.Dialer(address)}), filetest.Raw(t, address)
+	client, stranger := filetest.Connect(t, client.Config{Dial: filetest.Dialer(address)}), newStranger(t, address)
 	for _, name := range []string{"absolute", "relative", "directory", "inside", "loop"} {
 		info, err := client.Stat(name)
 		if err != nil || info.Mode().Type() != fs.ModeSymlink || fileservice.VersionOf(info).Size != 0 {
@@ -210,14 +259,12 @@ func TestSwap(t *testing.T) {
 
 func TestRangesThatOverflow(t *testing.T) {
 	dir, _ := filetest.Tree(t, map[string]int{"file": fileservice.BlockSize + 5})
-	client := filetest.Raw(t, filetest.Listen(t, dir, nil))
+	client := newStranger(t, filetest.Listen(t, dir, nil))
 	for _, r := range []*pb.ReadRequest{
 		{Offset: -1, Length: 1},
 		{Length: -1},
 		{Offset: 1, Length: math.MaxInt64},
 		{Offset: math.MaxInt64, Length: math.MaxInt64},
-		{Offset: 1, Length: fileservice.BlockSize, Hashes: true},
-		{Length: 5, Hashes: true},
 	} {
 		r.Path = "file"
 		if err := drain(client.Read(t.Context(), r)); status.Code(err) != codes.InvalidArgument {
@@ -235,6 +282,52 @@ func TestRangesThatOverflow(t *testing.T) {
 			t.Errorf("%v: %v", r, err)
 		}
 	}
+	for _, c := range []struct {
+		offset int64
+		length int
+		want   int // -1 if it is refused
+	}{
+		{-1, 1, -1},
+		{math.MinInt64, 1, -1},
+		{math.MaxInt64, 1, 0},
+		{math.MaxInt64 - 1, exchange.MaxLength, 0},
+		{fileservice.BlockSize + 5, 1, 0},
+		{fileservice.BlockSize, exchange.MaxLength, 5},
+		{fileservice.BlockSize + 4, 100, 1},
+		{0, 0, 0},
+	} {
+		call, err := filetest.Ask(client.data, exchange.Request{
+			Kind: exchange.Get, Target: "file", Version: stat(t, dir, "file"), Offset: c.offset, Length: c.length,
+		}, nil)
+		switch {
+		case c.want < 0 && codeOf(err) != codes.InvalidArgument:
+			t.Errorf("%d bytes from %d: %v", c.length, c.offset, err)
+		case c.want >= 0 && (err != nil || call.N != c.want):
+			t.Errorf("%d bytes from %d: %d, %v", c.length, c.offset, call.N, err)
+		}
+	}
+}
+
+// TestDraftRangesThatOverflow reads and writes where no file can have bytes.
+func TestDraftRangesThatOverflow(t *testing.T) {
+	dir := t.TempDir()
+	client := newStranger(t, filetest.Listen(t, dir, filetest.Writable))
+	opened, err := client.OpenDraft(t.Context(), &pb.OpenDraftRequest{Path: "new", Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"", "x", strings.Repeat("x", wire.DraftIDSize), string(opened.GetDraft())} {
+		for _, offset := range []int64{-1, math.MinInt64, math.MaxInt64} {
+			put := exchange.Request{Kind: exchange.PutDraft, Target: id, Offset: offset}
+			if _, err := filetest.Ask(client.data, put, []byte("x")); err == nil {
+				t.Errorf("it has written to %q at %d", id, offset)
+			}
+			get := exchange.Request{Kind: exchange.GetDraft, Target: id, Offset: offset, Length: 10}
+			if call, err := filetest.Ask(client.data, get, nil); err == nil && call.N > 0 {
+				t.Errorf("it has read %q at %d", id, offset)
+			}
+		}
+	}
 }
 
 // drain reads an answer to its end.
@@ -250,10 +343,10 @@ func drain(stream grpc.ServerStreamingClient[pb.ReadResponse], err error) error 
 
 func TestNotWritable(t *testing.T) {
 	dir, _ := filetest.Tree(t, map[string]int{"file": 5})
-	for method, code := range ask(t.Context(), filetest.Raw(t, filetest.Listen(t, dir, nil)), "new") {
+	for method, code := range ask(t.Context(), newStranger(t, filetest.Listen(t, dir, nil)), "new") {
 		want := codes.FailedPrecondition
 		switch method {
-		case "Stat", "Open", "ReadLink", "Space", "List", "Read", "ReadFiles":
+		case "Stat", "Get", "Get any", "ReadLink", "Space", "List", "Read":
 			want = codes.NotFound
 		}
 		if code != want {

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -9,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"culvert/fileservice"
-	pb "culvert/fileservice/internal/fileservicepb"
+	"culvert/fileservice/internal/exchange"
 	"culvert/fileservice/internal/filetest"
 )
 
@@ -37,28 +38,18 @@ func TestPipesAreNotOpened(t *testing.T) {
 			t.Errorf("%s has opened it: %v", what, err)
 		}
 	}
-	client := filetest.Raw(t, filetest.Listen(t, dir, filetest.Writable))
-	info, err := os.Lstat(pipe)
-	if err != nil {
-		t.Fatal(err)
+	client := newStranger(t, filetest.Listen(t, dir, filetest.Writable))
+	for _, length := range []int{1, exchange.MaxLength} {
+		for _, isAny := range []bool{false, true} {
+			_, err = filetest.Ask(client.data, exchange.Request{
+				Kind: exchange.Get, Target: "pipe", Version: stat(t, dir, "pipe"), Any: isAny, Length: length,
+			}, nil)
+			if !errors.Is(err, fs.ErrInvalid) {
+				t.Error(err)
+			}
+			opened("Get")
+		}
 	}
-	v := fileservice.VersionOf(info)
-	version := &pb.Version{Size: v.Size, ModifiedUnixNano: v.ModifiedUnixNano, Tag: v.Tag}
-	files, err := client.ReadFiles(t.Context(), &pb.ReadFilesRequest{
-		Directory: ".", Files: []*pb.SmallFile{{Name: "pipe", Version: version}},
-	})
-	if err == nil {
-		_, err = files.Recv()
-	}
-	if err != nil {
-		t.Error(err)
-	}
-	opened("ReadFiles")
-	_, err = filetest.AskPieces(t.Context(), client, &pb.ReadRequest{Path: "pipe", Version: version, Length: 1})
-	if err != nil {
-		t.Error(err)
-	}
-	opened("ReadPieces")
 	ask(t.Context(), client, "pipe")
 	opened("another call")
 }

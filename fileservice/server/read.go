@@ -11,29 +11,26 @@ import (
 	"path"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/mem"
 
 	"culvert/fileservice"
+	"culvert/fileservice/internal/exchange"
 	pb "culvert/fileservice/internal/fileservicepb"
 	"culvert/fileservice/internal/osfile"
 	"culvert/fileservice/internal/wire"
 )
 
-// checkRange fails if a range of a file is not valid.
-func checkRange(offset, length int64) error {
-	if offset < 0 || length < 0 || offset > math.MaxInt64-length {
-		return fmt.Errorf("%w: a range from %d of %d bytes", fs.ErrInvalid, offset, length)
+// lookUp describes the file at a path that a client names.
+func (s *Server) lookUp(name string) (local string, info fs.FileInfo, err error) {
+	if local, err = readable(name); err != nil {
+		return "", nil, err
 	}
-	return nil
+	info, err = s.config.Root.Lstat(local)
+	return local, info, err
 }
 
 // Stat describes one file.
 func (s service) Stat(ctx context.Context, request *pb.StatRequest) (*pb.Entry, error) {
-	local, err := callOf(ctx).open(request.GetPath())
-	if err != nil {
-		return nil, err
-	}
-	info, err := s.config.Root.Lstat(local)
+	_, info, err := s.lookUp(request.GetPath())
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +42,7 @@ const pageEntries = 256
 
 // List sends the entries of a directory, in the order of the file system.
 func (s service) List(request *pb.ListRequest, stream grpc.ServerStreamingServer[pb.ListResponse]) error {
-	local, err := callOf(stream.Context()).open(request.GetPath())
+	local, err := readable(request.GetPath())
 	if err != nil {
 		return err
 	}
@@ -86,14 +83,26 @@ func (s *Server) openSame(local string, before fs.FileInfo) (*os.File, error) {
 		}
 		return nil, err
 	}
+	if err := checkSame(file, before); err != nil {
+		return nil, err
+	}
+	return file, nil
+}
+
+// checkSame fails if an open file is not the one that before describes, and closes it.
+func checkSame(file interface {
+	io.Closer
+	Stat() (fs.FileInfo, error)
+}, before fs.FileInfo,
+) error {
 	after, err := file.Stat()
 	if err == nil && !os.SameFile(before, after) {
 		err = fileservice.ErrChanged
 	}
 	if err != nil {
-		return nil, errors.Join(err, file.Close())
+		return errors.Join(err, file.Close())
 	}
-	return file, nil
+	return nil
 }
 
 func (s *Server) listDirectory(dir *os.File, stream grpc.ServerStreamingServer[pb.ListResponse]) error {
@@ -132,23 +141,6 @@ func (s *Server) listDirectory(dir *os.File, stream grpc.ServerStreamingServer[p
 	}
 }
 
-// openVersion opens a regular file and returns its version. It fails if that is not want, unless want is nil.
-func (s *Server) openVersion(local string, want *pb.Version) (*os.File, fileservice.Version, error) {
-	before, err := s.config.Root.Lstat(local)
-	if err != nil {
-		return nil, fileservice.Version{}, err
-	}
-	if !before.Mode().IsRegular() {
-		return nil, fileservice.Version{}, fileservice.NotRegular(before.Mode())
-	}
-	version := fileservice.VersionOf(before)
-	if want != nil && wire.VersionOf(want) != version {
-		return nil, fileservice.Version{}, fileservice.ErrChanged
-	}
-	file, err := s.openSame(local, before)
-	return file, version, err
-}
-
 // unchanged fails if the file no longer has the version. Otherwise all data read before has it.
 func unchanged(file *os.File, version fileservice.Version) error {
 	now, err := file.Stat()
@@ -161,93 +153,55 @@ func unchanged(file *os.File, version fileservice.Version) error {
 	return nil
 }
 
-// Read sends a range of a file. It checks the version after each read, before it sends the data.
+// Read sends a range of a file or a draft. It checks the version after each read, before it sends the data.
 func (s service) Read(request *pb.ReadRequest, stream grpc.ServerStreamingServer[pb.ReadResponse]) error {
-	call := callOf(stream.Context())
-	local, err := call.open(request.GetPath())
-	if err != nil {
-		return err
-	}
 	offset, length := request.GetOffset(), request.GetLength()
-	if err := checkRange(offset, length); err != nil {
-		return err
+	if offset < 0 || length < 0 || offset > math.MaxInt64-length {
+		return fmt.Errorf("%w: a range from %d of %d bytes", fs.ErrInvalid, offset, length)
 	}
-	if request.GetHashes() && (offset%fileservice.BlockSize != 0 || length%fileservice.BlockSize != 0) {
-		return fmt.Errorf("%w: a range with hashes that is not one of blocks", fs.ErrInvalid)
+	r := &exchange.Request{
+		Kind: exchange.Get, Target: request.GetPath(), Version: wire.VersionOf(request.GetVersion()),
 	}
-	file, version, err := s.openVersion(local, request.GetVersion())
+	switch {
+	case len(request.GetDraft()) > 0:
+		r.Kind, r.Target = exchange.GetDraft, string(request.GetDraft())
+	case request.GetVersion() == nil:
+		_, info, err := s.lookUp(r.Target)
+		if err != nil {
+			return err
+		}
+		r.Version = fileservice.VersionOf(info)
+	}
+	call := callOf(stream.Context())
+	d := &dataConn{Server: s.Server, conn: call.conn, ctx: stream.Context()}
+	call.about.Path = d.pathOf(r)
+	buffer, err := d.Answers()
 	if err != nil {
 		return err
 	}
-	reading := &reading{
-		call: call, stream: stream, file: file, version: version,
-		next: offset, end: min(offset+length, version.Size), hashes: request.GetHashes(),
-	}
-	return errors.Join(reading.run(), file.Close())
-}
-
-// reading is the state of one Read.
-type reading struct {
-	call    *call
-	stream  grpc.ServerStream
-	file    *os.File
-	version fileservice.Version
-	next    int64
-	end     int64
-	hashes  bool
-	hash    fileservice.BlockHash // of the current block
-}
-
-func (r *reading) run() error {
-	for r.next < r.end {
-		buffer, err := r.call.conn.buffers.get(r.stream.Context())
-		if err != nil {
+	defer buffer.Free()
+	for length > 0 {
+		r.Offset, r.Length = offset, int(min(length, wire.PartSize))
+		data, err := d.read(r, buffer.Bytes())
+		if err != nil || len(data) == 0 {
 			return err
 		}
-		message, err := r.fill(buffer)
-		if err != nil {
-			buffer.free()
+		if err := stream.Send(&pb.ReadResponse{Data: data}); err != nil {
 			return err
 		}
-		sent := int64(message.Data.Len())
-		if err := r.stream.SendMsg(message); err != nil {
-			return err
-		}
-		r.call.about.BytesRead += sent
+		offset, length = offset+int64(len(data)), length-int64(len(data))
+		call.about.BytesRead += int64(len(data))
 	}
 	return nil
 }
 
-// fill reads the next part of the range into the buffer.
-func (r *reading) fill(buffer *lent) (*wire.Outgoing, error) {
-	data := buffer.buffer.Extend(int(min(wire.MessageSize, r.end-r.next)))
-	if err := osfile.ReadFull(r.file, data, r.next); err != nil {
+// read reads what a request asks for into p.
+func (d *dataConn) read(r *exchange.Request, p []byte) ([]byte, error) {
+	content, err := d.Get(r)
+	if err != nil || content.File == nil {
 		return nil, err
 	}
-	if err := unchanged(r.file, r.version); err != nil {
-		return nil, err
-	}
-	message := &wire.Outgoing{}
-	if r.hashes {
-		message.Hash = r.sum(data)
-	}
-	r.next += int64(len(data))
-	// The slice keeps the capacity of the whole buffer, because gRPC does not return short slices to their pool.
-	buffer.handOver()
-	message.Data = mem.NewBuffer(&data, buffer)
-	return message, nil
-}
-
-// sum hashes data, and returns the hash of a block at its last byte, otherwise nil.
-func (r *reading) sum(data []byte) *fileservice.Sum {
-	if r.next%fileservice.BlockSize == 0 {
-		r.hash.Reset(r.next/fileservice.BlockSize, r.version.Size)
-	}
-	r.hash.Write(data)
-	next := r.next + int64(len(data))
-	if next%fileservice.BlockSize != 0 && next != r.version.Size {
-		return nil
-	}
-	sum := r.hash.Sum()
-	return &sum
+	p = p[:content.Length]
+	err = content.File.ReadAt(p, content.Offset)
+	return p, errors.Join(err, content.File.Close())
 }

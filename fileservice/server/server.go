@@ -25,7 +25,7 @@ import (
 
 // Defaults of Config.
 const (
-	DefaultMaxConnections   = 128 // sixteen clients
+	DefaultMaxConnections   = 128 // fourteen clients
 	DefaultMaxCalls         = 64
 	DefaultMaxBuffers       = 96
 	DefaultHandshakeTimeout = 10 * time.Second
@@ -47,28 +47,34 @@ type Config struct {
 	// Writable lets clients write into the tree.
 	Writable bool
 
-	// MaxConnections limits the connections, which peers share, and also the handshakes under way. For a further one,
-	// the connection that has been without a call for the longest time is closed, if that time is a sixth of
-	// StallTimeout; its client connects again when it needs to. If there is none, the new connection is closed at once,
-	// and its client uses its other ones. A peer without a connection replaces one that another peer has beyond its
-	// share.
+	// MaxConnections limits the connections, which peers share, and also the handshakes under way. A client has one
+	// connection for gRPC and opens others for the bytes of files. It needs one of each kind, so the least share of a
+	// peer is two.
+	//
+	// If all places are taken, a new connection gets that of the one that has been without a call for the longest time,
+	// if that is at least a sixth of StallTimeout. The client of the closed connection connects again when it needs to.
+	// If no connection has been idle for so long, the new one is closed at once, and its client uses its other ones. A
+	// peer without a connection of that kind still gets a place: of one of its own, or of one that another peer has
+	// beyond its share.
 	MaxConnections int
 
-	// MaxCalls limits the concurrent calls on one connection. Further calls are refused.
+	// MaxCalls limits the concurrent calls on one connection of gRPC. Further calls are refused. On a connection for
+	// bytes, at most MaxCalls requests wait for their turn, and the server reads no further until one has ended.
 	MaxCalls int
 
 	// MaxBuffers is the number of buffers of 256 KiB for data to send, which peers share. A writable server has as much
-	// memory for data it receives. Calls wait for a buffer.
+	// memory for the data of blocks and small files that it receives. Requests wait for a buffer.
 	MaxBuffers int
 
 	// HandshakeTimeout limits the handshake of a connection.
 	HandshakeTimeout time.Duration
 
-	// StallTimeout is how long a call waits for a client that accepts or sends no byte on its connection. Then the
-	// connection is closed. Any byte counts, so a line may be slow.
+	// StallTimeout is how long a call or request waits for a client that accepts or sends no byte on its connection.
+	// Then the connection is closed. Any byte counts, so a line may be slow.
 	StallTimeout time.Duration
 
-	// IdleTimeout is how long a connection without calls is kept. The client connects again when it needs to.
+	// IdleTimeout is how long a connection of either kind is kept without calls. The client connects again when it
+	// needs to.
 	IdleTimeout time.Duration
 
 	// Reflection lets clients ask for the description of the protocol, as grpcurl does.
@@ -101,13 +107,14 @@ type Observer struct {
 	// Rejected is called for connections that failed in their handshake, were not authorized, or were too many.
 	Rejected func(net.Addr, error)
 
-	// Called is called at the end of each call, and of each request of ReadPieces as if it were a call.
+	// Called is called at the end of each call, and of each request that moves bytes.
 	Called func(Call)
 }
 
 // A Call describes one call for an Observer.
 type Call struct {
-	// Method is the name in fileservice.proto, such as Read.
+	// Method is the name in fileservice.proto, such as Stat, or of the request for bytes: Get, GetDraft, PutBlock,
+	// PutDraft or PutFiles.
 	Method string
 
 	// Peer is the address of the caller, and Fingerprint its fingerprint; see [Peer].
@@ -135,12 +142,11 @@ type Server struct {
 	grpc    *grpc.Server
 	uploads uploads
 	drafts  drafts
-	smalls  *shares // calls that write small files
 	conns   connections
-	left    sync.WaitGroup // runs removeAllLeft
+	left    sync.WaitGroup // runs removeAllLeft and closeLeft
 	health  *health.Server
-	done    chan struct{}
-	stop    sync.Once
+	life    context.Context // ends with Shutdown or Close
+	stop    context.CancelFunc
 }
 
 // service has the methods of fileservice.proto, which only gRPC calls.
@@ -174,26 +180,23 @@ func New(config Config) (*Server, error) {
 
 	s := &Server{
 		config: config,
-		smalls: newShares(maxBlocks(&config), maxBlocks(&config)),
 		health: health.NewServer(),
-		done:   make(chan struct{}),
 	}
+	s.life, s.stop = context.WithCancel(context.Background())
 	if config.Writable {
 		publisher, err := publish.NewPublisher(config.Root)
 		if err != nil {
 			return nil, err
 		}
 		s.uploads = uploads{
-			root: config.Root, publisher: publisher, idle: config.StallTimeout,
-			silence: min(config.StallTimeout, silentUpload), open: map[string]*upload{},
-			places: newShares(maxUploads, maxUploads),
+			leases: newLeases[string, *upload](maxUploads), root: config.Root, publisher: publisher,
+			silence: min(config.StallTimeout, silentUpload),
 		}
 		s.drafts = drafts{
-			root: config.Root, publisher: publisher, idle: config.StallTimeout,
-			open: map[draftID]*openedDraft{}, places: newShares(maxDrafts, maxDrafts),
+			leases: newLeases[draftID, *openedDraft](maxDrafts), root: config.Root, publisher: publisher,
 		}
 	}
-	s.conns.init(&s.config)
+	s.conns.init(&s.config, s.newSession)
 	s.grpc = grpc.NewServer(s.options()...)
 	pb.RegisterFileServiceServer(s.grpc, service{Server: s})
 	healthpb.RegisterHealthServer(s.grpc, s.health)
@@ -202,16 +205,16 @@ func New(config Config) (*Server, error) {
 	}
 	if config.Writable {
 		s.left.Go(func() { s.removeAllLeft(".", 0) })
+		s.left.Go(s.closeLeft)
 	}
 	return s, nil
 }
 
-// The windows bound the data in transit on a connection and on each of its calls. gRPC's own adaptation takes round
-// trips, and stops at 16 MiB. A server that is not writable needs only a window for requests. The window of a call
-// bounds memory: gRPC reads the connection whether or not calls have consumed earlier data.
+// A window is the data in transit on a connection, and on each of its calls. The window of a call bounds memory: gRPC
+// reads the connection whether or not calls have consumed earlier data. It may be small, because the bytes of files
+// have connections of their own.
 const (
-	writeWindow    = 2 << 20
-	requestWindow  = 64 << 10
+	window         = 64 << 10
 	sendBufferSize = 512 << 10
 )
 
@@ -224,17 +227,12 @@ func (s *Server) maxRequest() int {
 	if s.config.Writable {
 		return wire.MaxMessage
 	}
-	return requestWindow
+	return window
 }
 
 func (s *Server) options() []grpc.ServerOption {
-	window := int32(requestWindow)
-	if s.config.Writable {
-		window = writeWindow
-	}
 	return []grpc.ServerOption{
 		grpc.Creds(&s.conns),
-		grpc.ForceServerCodecV2(wire.NewCodec()),
 		grpc.StaticStreamWindowSize(window),
 		grpc.StaticConnWindowSize(window),
 		grpc.MaxRecvMsgSize(s.maxRequest()),
@@ -263,46 +261,62 @@ func (s *Server) options() []grpc.ServerOption {
 // error of Accept. It closes the listener.
 func (s *Server) Serve(listener net.Listener) error {
 	err := s.grpc.Serve(&limitedListener{Listener: listener, conns: &s.conns})
-	select {
-	case <-s.done:
+	if s.life.Err() != nil {
 		return nil
-	default:
-		return err
 	}
+	return err
 }
 
 // Shutdown refuses new connections and calls, waits for the calls under way, and closes the server. If ctx ends first,
 // it closes the server like Close, and returns the cause. Partial uploads can be resumed from another server.
 func (s *Server) Shutdown(ctx context.Context) error {
-	s.stop.Do(s.end)
+	s.end()
 	s.conns.closePending()
+	s.conns.shutDown()
 	cut := context.AfterFunc(ctx, s.cut)
 	s.grpc.GracefulStop()
+	s.conns.sessions.Wait()
 	var err error
 	if !cut() {
 		err = context.Cause(ctx)
 	}
 	s.left.Wait()
-	return errors.Join(err, s.drafts.closeAll(), s.uploads.closeAll())
+	return errors.Join(err, s.drafts.closeAll(), s.uploads.close())
 }
 
 // Close ends all calls and connections, and waits for their end.
 func (s *Server) Close() error {
-	s.stop.Do(s.end)
+	s.end()
 	s.conns.closePending()
 	s.cut()
 	s.left.Wait()
-	return errors.Join(s.drafts.closeAll(), s.uploads.closeAll())
+	return errors.Join(s.drafts.closeAll(), s.uploads.close())
+}
+
+// closeLeft closes the uploads and drafts that clients have left, until the server ends.
+func (s *Server) closeLeft() {
+	ticker := time.NewTicker(max(s.config.StallTimeout/leaseParts, time.Millisecond))
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			s.uploads.closeLeft()
+			s.drafts.closeLeft()
+		case <-s.life.Done():
+			return
+		}
+	}
 }
 
 // end reports through the health service that the server stops.
 func (s *Server) end() {
-	close(s.done)
+	s.stop()
 	s.health.Shutdown()
 }
 
 // cut ends all calls and connections.
 func (s *Server) cut() {
-	s.conns.closeEstablished()
+	s.conns.cutAll(s.conns.established)
 	s.grpc.Stop()
+	s.conns.sessions.Wait()
 }

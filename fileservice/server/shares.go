@@ -2,8 +2,8 @@ package server
 
 import (
 	"context"
+	"slices"
 	"sync"
-	"time"
 )
 
 // A peerKey identifies a peer by the fingerprint of its connections, or by the connection itself if it has none.
@@ -13,12 +13,13 @@ type peerKey struct {
 }
 
 // shares divides units among the peers of a server. A peer is active while it holds a unit or waits for one. With n
-// active peers, each may hold 1/(n+1) of the units, rounded up, over any number of connections, which leaves a share
-// for one more. A peer that holds more than its share, because peers were fewer, gets no unit until it is below it.
-// Until then all units may be taken; each peer can still have anyway units.
+// active peers, each may hold 1/(n+1) of the units, rounded up, and at least the least share, over any number of
+// connections, which leaves a share for one more. A peer that holds more than its share, because peers were fewer, gets
+// no unit until it is below it. Until then all units may be taken; each peer can still have anyway units.
 type shares struct {
 	count  int
 	anyway int // units that a peer can have if all are taken
+	least  int // the least share
 
 	mu    sync.Mutex
 	free  int                  // negative if peers hold units although all were taken
@@ -38,7 +39,7 @@ func newShares(count, anyway int) *shares {
 // limit returns the number of units that each peer may hold. mu is held.
 func (s *shares) limit() int {
 	parts := len(s.peers) + 1
-	return (s.count + parts - 1) / parts
+	return max((s.count+parts-1)/parts, s.least)
 }
 
 // enter returns the portion of a peer, and makes it active. mu is held.
@@ -94,8 +95,8 @@ func (s *shares) tryTake(peer peerKey) bool {
 	return true
 }
 
-// take waits for a unit, and calls late after each interval. If err is nil, the caller returns the unit with give.
-func (s *shares) take(ctx context.Context, peer peerKey, interval time.Duration, late func()) error {
+// take waits for a unit. If err is nil, the caller returns it with give.
+func (s *shares) take(ctx context.Context, peer peerKey) error {
 	if s.tryTake(peer) {
 		return nil
 	}
@@ -105,18 +106,12 @@ func (s *shares) take(ctx context.Context, peer peerKey, interval time.Duration,
 	p.waiting = append(p.waiting, unit)
 	s.leave(peer, p) // a unit may be free by now
 	s.mu.Unlock()
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-unit:
-			return nil
-		case <-ticker.C:
-			late()
-		case <-ctx.Done():
-			s.abandon(peer, unit)
-			return context.Cause(ctx)
-		}
+	select {
+	case <-unit:
+		return nil
+	case <-ctx.Done():
+		s.abandon(peer, unit)
+		return context.Cause(ctx)
 	}
 }
 
@@ -125,54 +120,40 @@ func (s *shares) abandon(peer peerKey, unit chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.peers[peer]
-	for i, waiting := range p.waiting {
-		if waiting == unit {
-			p.waiting = append(p.waiting[:i:i], p.waiting[i+1:]...)
-			s.leave(peer, p)
-			return
-		}
+	if i := slices.Index(p.waiting, unit); i >= 0 {
+		p.waiting = slices.Delete(p.waiting, i, i+1)
+	} else {
+		p.held--
+		s.free++
 	}
-	s.giveLocked(peer)
+	s.leave(peer, p)
 }
 
 // give returns a unit.
 func (s *shares) give(peer peerKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.giveLocked(peer)
-}
-
-func (s *shares) giveLocked(peer peerKey) {
 	p := s.peers[peer]
 	p.held--
 	s.free++
 	s.leave(peer, p)
 }
 
-// over returns the peers that hold more than their share, if the given peer holds less than its share. They have to
-// make room for it.
-func (s *shares) over(peer peerKey) (over []peerKey) {
+// standing reports whether a peer holds its share. Otherwise it returns the peers that hold more than theirs: they have
+// to make room for it.
+func (s *shares) standing(peer peerKey) (full bool, over []peerKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.enter(peer)
+	defer s.leave(peer, p)
 	limit := s.limit()
-	if p.held < limit {
-		for key, other := range s.peers {
-			if other.held > limit {
-				over = append(over, key)
-			}
+	if p.held >= limit {
+		return true, nil
+	}
+	for key, other := range s.peers {
+		if other.held > limit {
+			over = append(over, key)
 		}
 	}
-	s.leave(peer, p)
-	return over
-}
-
-// isFull reports whether a peer holds its share.
-func (s *shares) isFull(peer peerKey) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p := s.enter(peer)
-	full := p.held >= s.limit()
-	s.leave(peer, p)
-	return full
+	return false, over
 }

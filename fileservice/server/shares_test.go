@@ -6,15 +6,18 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"sync"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
 	"culvert/fileservice"
 	"culvert/fileservice/client"
+	"culvert/fileservice/internal/exchange"
 	pb "culvert/fileservice/internal/fileservicepb"
 	"culvert/fileservice/internal/filetest"
 	"culvert/fileservice/server"
@@ -68,8 +71,53 @@ func (p *peers) raw(t *testing.T, peer int) pb.FileServiceClient {
 	return pb.NewFileServiceClient(conn)
 }
 
-// TestGreedyConnectionsShare has one peer ask for all buffers, over two connections, and take nothing of what comes.
-// Another peer is served all the while.
+// data makes a connection of a peer that moves bytes. The test sends and receives messages.
+func (p *peers) data(t *testing.T, peer int) net.Conn {
+	t.Helper()
+	conn, err := p.dialer(peer)(t.Context())
+	if err == nil {
+		t.Cleanup(func() { cut(conn) })
+		_, err = io.WriteString(conn, exchange.Preface)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// cut closes a connection without waiting for the other end.
+func cut(conn net.Conn) {
+	if secure, is := conn.(interface{ NetConn() net.Conn }); is {
+		_ = secure.NetConn().Close()
+	}
+	_ = conn.Close() // it has failed
+}
+
+// TestGreedyDataConnectionsShare has one peer ask for all buffers, over many connections, and take no answer. Another
+// peer is served all the while.
+func TestGreedyDataConnectionsShare(t *testing.T) {
+	t.Parallel()
+	dir, _ := filetest.Tree(t, map[string]int{"file": 4 << 20})
+	p := listenTo(t, 2, dir, func(c *server.Config) { c.MaxBuffers = 6 })
+	other := p.connect(t, 1)
+	get := getMessage(1, stat(t, dir, "file"), exchange.MaxLength)
+	for range 10 {
+		conn := p.data(t, 0)
+		for range 30 {
+			if _, err := conn.Write(get.Bytes()); err != nil {
+				t.Fatal(err)
+			}
+			get.ID++
+		}
+	}
+	for range 20 {
+		if _, err := other.ReadFile("file"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestGreedyConnectionsShare is the same with calls of gRPC, over two connections.
 func TestGreedyConnectionsShare(t *testing.T) {
 	t.Parallel()
 	dir, _ := filetest.Tree(t, map[string]int{"file": 4 << 20})
@@ -126,13 +174,13 @@ func pushBlocks(t *testing.T, client *client.Client, name string) {
 	if _, err := client.QueryWrite(t.Context(), name, version, false); err != nil {
 		t.Fatal(err)
 	}
-	var hashes fileservice.Tree
+	var file fileservice.FileSum
 	err := client.WriteBlocks(t.Context(), name, version, 0, 2, bytes.NewReader(content),
-		func(_ int64, sum fileservice.Sum) { hashes.Append(sum) })
+		func(_ int64, _ []byte, sum fileservice.Sum) { file.Append(sum) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.FinishWrite(t.Context(), name, version, hashes.Root(), 0o644, false); err != nil {
+	if _, err := client.FinishWrite(t.Context(), name, version, file.Sum(), 0o644, false); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -178,35 +226,86 @@ func TestManyConnectionsShare(t *testing.T) {
 	}
 }
 
-// TestSlowPushesHoldNothing has three peers that have sent a part of a block, or of small files, in as many calls as
-// there are, and send no more. A fourth one can push both.
+// TestFewConnections has clients of servers that accept one connection of each kind for a peer. Each client works,
+// whatever connections it would like to have.
+func TestFewConnections(t *testing.T) {
+	t.Parallel()
+	from, _ := filetest.Tree(t, map[string]int{"file": 20 << 20, "small": 5})
+	for _, peersThere := range []int{1, 2} {
+		p := listenTo(t, peersThere, from, func(c *server.Config) {
+			c.Writable, c.MaxConnections = true, 2*peersThere
+			c.StallTimeout = time.Second // which makes connections replaceable soon
+		})
+		var clients []*client.Client
+		for peer := range peersThere {
+			c := filetest.Connect(t, client.Config{Dial: p.dialer(peer)})
+			clients = append(clients, c)
+			if _, err := c.Stat("file"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.ReadFile("small"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var working sync.WaitGroup
+		for i, c := range clients {
+			for j := range 3 {
+				working.Go(func() {
+					name := fmt.Sprint("new", peersThere, i, j)
+					if _, err := c.ReadFile("file"); err != nil {
+						t.Error(err)
+					}
+					if err := c.Mkdir(name, 0o700); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+		}
+		working.Wait()
+	}
+}
+
+// TestControlConnectionHasAPlace has a peer use up its connections with those that move bytes, and busy ones at that. A
+// connection for gRPC gets its place, and keeps it.
+func TestControlConnectionHasAPlace(t *testing.T) {
+	t.Parallel()
+	dir, _ := filetest.Tree(t, map[string]int{"file": 1 << 20})
+	p := listenTo(t, 1, dir, func(c *server.Config) { c.MaxConnections, c.StallTimeout = 6, 6*time.Second })
+	get := getMessage(1, stat(t, dir, "file"), exchange.MaxLength)
+	many := func() {
+		for range 6 {
+			_, _ = p.data(t, 0).Write(bytes.Repeat(get.Bytes(), 30)) // some are closed at once
+		}
+	}
+	many()
+	client := p.raw(t, 0)
+	if _, err := client.Stat(t.Context(), &pb.StatRequest{Path: "file"}); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		many()
+		if _, err := client.Stat(t.Context(), &pb.StatRequest{Path: "file"}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestSlowPushesHoldNothing has three peers that have sent a part of a block, or of small files, on as many connections
+// as there are buffers, and send no more. A fourth one can push both.
 func TestSlowPushesHoldNothing(t *testing.T) {
 	t.Parallel()
 	const slow, calls = 3, 4
 	p := listenTo(t, slow+1, t.TempDir(), func(c *server.Config) {
 		c.Writable, c.MaxBuffers = true, 8 // two blocks
 	})
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	version := &pb.Version{Size: fileservice.BlockSize}
 	for peer := range slow {
-		client := p.raw(t, peer)
 		for i := range calls {
-			name := string(rune('a'+peer)) + string(rune('a'+i))
-			query := &pb.QueryWriteStatusRequest{Path: name, Version: version}
-			if _, err := client.QueryWriteStatus(ctx, query); err != nil {
-				t.Fatal(err)
+			kind := []exchange.Kind{exchange.PutBlock, exchange.PutFiles}[i%2]
+			put := &filetest.DataMessage{
+				ID: 1, Kind: byte(kind), Data: make([]byte, 1<<20),
+				Head: filetest.RequestHead(0, fileservice.Version{Size: 1 << 20}, noSum, "file"),
 			}
-			blocks, err := client.Write(ctx)
-			if err != nil {
-				t.Fatal(err)
-			}
-			err = blocks.Send(&pb.WriteRequest{Path: name, Version: version, Data: make([]byte, 1000)})
-			files, openErr := client.WriteFiles(ctx)
-			if err = errors.Join(err, openErr); err != nil {
-				t.Fatal(err)
-			}
-			if err := files.Send(&pb.WriteFilesRequest{Directory: "."}); err != nil {
+			if _, err := p.data(t, peer).Write(put.Bytes()[:1000]); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -12,12 +12,13 @@ import (
 	"culvert/fileservice"
 	"culvert/fileservice/internal/draft"
 	pb "culvert/fileservice/internal/fileservicepb"
+	"culvert/fileservice/internal/wire"
 	"culvert/internal/publish"
 )
 
 // Remove removes a file, a link, or an empty directory.
 func (s service) Remove(ctx context.Context, request *pb.RemoveRequest) (*pb.RemoveResponse, error) {
-	local, err := s.writable(callOf(ctx), request.GetPath())
+	local, err := s.writable(request.GetPath())
 	if err != nil {
 		return nil, err
 	}
@@ -26,12 +27,11 @@ func (s service) Remove(ctx context.Context, request *pb.RemoveRequest) (*pb.Rem
 
 // Rename renames a file, a link or a directory.
 func (s service) Rename(ctx context.Context, request *pb.RenameRequest) (*pb.RenameResponse, error) {
-	call := callOf(ctx)
-	to, err := s.writable(call, request.GetNewPath())
+	to, err := s.writable(request.GetNewPath())
 	if err != nil {
 		return nil, err
 	}
-	from, err := s.writable(call, request.GetPath())
+	from, err := s.writable(request.GetPath())
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,11 @@ func (s *Server) removeEmpty(local string) error {
 func (s service) SetAttributes(
 	ctx context.Context, request *pb.SetAttributesRequest,
 ) (*pb.SetAttributesResponse, error) {
-	local, info, err := s.writableOrRoot(callOf(ctx), request.GetPath())
+	local, err := s.writableOrRoot(request.GetPath())
+	if err != nil {
+		return nil, err
+	}
+	info, err := s.config.Root.Lstat(local)
 	if err != nil {
 		return nil, err
 	}
@@ -107,30 +111,54 @@ func timeOf(unixNano *int64) time.Time {
 	return time.Unix(0, *unixNano)
 }
 
-// writableOrRoot is like writable, but the path must exist and can be the root of the tree.
-func (s *Server) writableOrRoot(call *call, name string) (local string, info fs.FileInfo, err error) {
-	if name == "." && s.config.Writable {
-		local, err = call.open(name)
-	} else {
-		local, err = s.writable(call, name)
-	}
-	if err != nil {
-		return "", nil, err
-	}
-	info, err = s.config.Root.Lstat(local)
-	return local, info, err
-}
-
 // SyncDirectory makes changes of a directory durable.
 func (s service) SyncDirectory(
 	ctx context.Context, request *pb.SyncDirectoryRequest,
 ) (*pb.SyncDirectoryResponse, error) {
-	local, info, err := s.writableOrRoot(callOf(ctx), request.GetPath())
-	if err == nil && !info.IsDir() {
-		err = errNotDirectory
+	local, err := s.writableOrRoot(request.GetPath())
+	if err == nil {
+		_, err = s.lstatDir(local)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return &pb.SyncDirectoryResponse{}, publish.SyncDir(s.config.Root, local)
+}
+
+// ReadLink returns the target of a symbolic link.
+func (s service) ReadLink(ctx context.Context, request *pb.ReadLinkRequest) (*pb.ReadLinkResponse, error) {
+	local, err := readable(request.GetPath())
+	if err != nil {
+		return nil, err
+	}
+	target, err := s.config.Root.Readlink(local)
+	if err != nil {
+		return nil, err
+	}
+	if !fileservice.IsTarget(target) {
+		return nil, refused("the target of the link cannot be shown")
+	}
+	return &pb.ReadLinkResponse{Target: filepath.ToSlash(target)}, nil
+}
+
+// GetCapabilities returns what the server supports.
+func (s service) GetCapabilities(context.Context, *pb.GetCapabilitiesRequest) (*pb.Capabilities, error) {
+	return wire.Capabilities(s.config.Writable, s.maxRequest()), nil
+}
+
+// Space returns the space in the file system of a file.
+func (s service) Space(ctx context.Context, request *pb.SpaceRequest) (*pb.SpaceResponse, error) {
+	local, info, err := s.lookUp(request.GetPath())
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		local = filepath.Dir(local)
+	}
+	dir, err := s.openDirectory(local)
+	if err != nil {
+		return nil, err
+	}
+	response, err := spaceOf(dir)
+	return response, errors.Join(err, dir.Close())
 }

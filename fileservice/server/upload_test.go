@@ -19,9 +19,10 @@ import (
 
 	"culvert/fileservice"
 	"culvert/fileservice/client"
+	"culvert/fileservice/internal/exchange"
 	pb "culvert/fileservice/internal/fileservicepb"
 	"culvert/fileservice/internal/filetest"
-	"culvert/internal/testkit"
+	"culvert/fileservice/internal/wire"
 )
 
 // source is a file to be sent.
@@ -44,24 +45,22 @@ func (s source) block(i int64) []byte {
 	return s.content[i*fileservice.BlockSize : min((i+1)*fileservice.BlockSize, s.version.Size)]
 }
 
-func (s source) sum(i int64) fileservice.Sum { return fileservice.Sum(s.hash(i)) }
-
-func (s source) hash(i int64) []byte { return filetest.SumOf(s.block(i), i, s.version.Size) }
+func (s source) sum(i int64) fileservice.Sum { return fileservice.SumBlock(s.block(i), i) }
 
 func (s source) root() fileservice.Sum {
-	var tree fileservice.Tree
+	var file fileservice.FileSum
 	for i := range s.blocks() {
-		tree.Append(s.sum(i))
+		file.Append(s.sum(i))
 	}
-	return tree.Root()
+	return file.Sum()
 }
 
-// send sends blocks, and checks that their hashes are told.
+// send sends blocks, and checks that their sums are reported.
 func (s source) send(ctx context.Context, c *client.Client, name string, first, count int64) error {
 	next := first
 	return c.WriteBlocks(ctx, name, s.version, first, count, bytes.NewReader(s.content),
-		func(block int64, sum fileservice.Sum) {
-			if block != next || sum != s.sum(block) {
+		func(block int64, data []byte, sum fileservice.Sum) {
+			if block != next || sum != s.sum(block) || !bytes.Equal(data, s.block(block)) {
 				panic("another block")
 			}
 			next++
@@ -128,7 +127,8 @@ func TestQueryCommits(t *testing.T) {
 	}
 }
 
-// TestUploadGoesOn breaks the connection within a block, and then ends the server.
+// TestUploadGoesOn breaks the connection within a block, which is sent again over another one, and then ends the
+// server.
 func TestUploadGoesOn(t *testing.T) {
 	dir := t.TempDir()
 	s := newSource(20 * fileservice.BlockSize)
@@ -145,11 +145,8 @@ func TestUploadGoesOn(t *testing.T) {
 	if _, err := client.QueryWrite(t.Context(), "file", s.version, false); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.send(t.Context(), client, "file", 0, 20); !errors.Is(err, fileservice.ErrUnreachable) {
+	if err := s.send(t.Context(), client, "file", 0, 19); err != nil || left.Load() >= 0 {
 		t.Fatalf("a connection that breaks: %v", err)
-	}
-	if err := s.send(t.Context(), client, "file", 5, 2); err != nil {
-		t.Fatalf("a new connection: %v", err)
 	}
 	_, err := client.FinishWrite(t.Context(), "file", s.version, s.root(), 0, false)
 	if !errors.Is(err, fileservice.ErrRefused) {
@@ -168,7 +165,7 @@ func TestUploadGoesOn(t *testing.T) {
 			have[r.First+i] = true
 		}
 	}
-	if len(have) == 0 || !have[5] || !have[6] || have[19] {
+	if len(have) != 19 || have[19] {
 		t.Errorf("%v are committed", committed)
 	}
 	for i := range int64(20) {
@@ -222,83 +219,70 @@ func TestUploadOfAnotherVersion(t *testing.T) {
 	}
 }
 
-// write sends messages as they are.
-func write(ctx context.Context, c pb.FileServiceClient, messages ...*pb.WriteRequest) error {
-	stream, err := c.Write(ctx)
-	if err != nil {
-		return err
-	}
-	for _, m := range messages {
-		if err := stream.Send(m); err != nil {
-			break // the answer says why
-		}
-	}
-	_, err = stream.CloseAndRecv()
+// put sends a block as it is.
+func put(
+	data *exchange.Conn, name string, version fileservice.Version, offset int64, block []byte, sum fileservice.Sum,
+) error {
+	_, err := filetest.Ask(data, exchange.Request{
+		Kind: exchange.PutBlock, Target: name, Version: version, Offset: offset, Sum: sum,
+	}, block)
 	return err
 }
 
 // TestUploadsThatLie has clients that break the rules, after which the file has not got its name.
 func TestUploadsThatLie(t *testing.T) {
 	dir := t.TempDir()
-	address := filetest.Listen(t, dir, filetest.Writable)
-	client := filetest.Raw(t, address)
-	version := &pb.Version{Size: fileservice.BlockSize + 5}
+	client := newStranger(t, filetest.Listen(t, dir, filetest.Writable))
+	version := fileservice.Version{Size: fileservice.BlockSize + 5}
 	begin := func() {
 		t.Helper()
-		query := &pb.QueryWriteStatusRequest{Path: "file", Version: version}
+		query := &pb.QueryWriteStatusRequest{Path: "file", Version: wire.VersionMessage(version)}
 		if _, err := client.QueryWriteStatus(t.Context(), query); err != nil {
 			t.Fatal(err)
 		}
 	}
-	part, rest := make([]byte, 256<<10), []byte("hello")
-	head := func(block int64, data, hash []byte) *pb.WriteRequest {
-		return &pb.WriteRequest{Path: "file", Version: version, FirstBlock: block, Data: data, Hash: hash}
-	}
-	more := func(data, hash []byte) *pb.WriteRequest {
-		return &pb.WriteRequest{Data: data, Hash: hash}
-	}
-	type messages = []*pb.WriteRequest
-	full := filetest.SumOf(make([]byte, fileservice.BlockSize), 0, version.GetSize())
-	last := filetest.SumOf(rest, 1, version.GetSize())
+	block, rest := make([]byte, fileservice.BlockSize), []byte("hello")
+	full, last := fileservice.SumBlock(block, 0), fileservice.SumBlock(rest, 1)
+	const size = fileservice.BlockSize
+	tooLarge := fileservice.Version{Size: fileservice.MaxFileSize + 1}
 	for what, c := range map[string]struct {
-		want codes.Code
-		sent messages
+		want    codes.Code
+		name    string
+		version fileservice.Version
+		offset  int64
+		data    []byte
+		sum     fileservice.Sum
 	}{
-		"another hash":       {codes.DataLoss, messages{head(1, rest, full)}},
-		"no hash":            {codes.InvalidArgument, messages{head(1, rest, nil)}},
-		"an early hash":      {codes.InvalidArgument, messages{head(0, part, full)}},
-		"a part":             {codes.InvalidArgument, messages{head(0, part, nil), more(part, nil)}},
-		"no data":            {codes.InvalidArgument, messages{head(0, nil, nil), more(nil, nil)}},
-		"a block behind all": {codes.InvalidArgument, messages{head(2, rest, full)}},
-		"a negative block":   {codes.InvalidArgument, messages{head(-1, rest, full)}},
-		"too long":           {codes.InvalidArgument, messages{head(1, part, full)}},
-		"more at the end":    {codes.InvalidArgument, messages{head(1, rest, last), more(rest, nil)}},
-		"nothing":            {codes.Unknown, nil},
-		"a version of its own": {codes.FailedPrecondition, messages{{
-			Path: "file", Version: &pb.Version{Size: 5}, Data: rest, Hash: last,
-		}}},
-		"one that has not begun": {codes.FailedPrecondition, messages{{
-			Path: "other", Version: version, FirstBlock: 1, Data: rest, Hash: last,
-		}}},
+		"another hash":           {codes.DataLoss, "file", version, size, rest, full},
+		"no hash":                {codes.DataLoss, "file", version, size, rest, fileservice.Sum{}},
+		"a part":                 {codes.InvalidArgument, "file", version, 0, block[:256<<10], full},
+		"no data":                {codes.InvalidArgument, "file", version, 0, nil, full},
+		"a block behind all":     {codes.InvalidArgument, "file", version, 2 * size, rest, full},
+		"a negative block":       {codes.InvalidArgument, "file", version, -size, rest, full},
+		"between two blocks":     {codes.InvalidArgument, "file", version, 5, block, full},
+		"too long":               {codes.InvalidArgument, "file", version, size, block, full},
+		"a negative size":        {codes.InvalidArgument, "file", fileservice.Version{Size: -1}, 0, rest, last},
+		"too large a size":       {codes.InvalidArgument, "file", tooLarge, 0, block, full},
+		"a version of its own":   {codes.FailedPrecondition, "file", fileservice.Version{Size: 5}, 0, rest, last},
+		"one that has not begun": {codes.FailedPrecondition, "other", version, size, rest, last},
 	} {
 		begin()
-		if err := write(t.Context(), client, c.sent...); status.Code(err) != c.want {
+		if err := put(client.data, c.name, c.version, c.offset, c.data, c.sum); codeOf(err) != c.want {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	// All blocks, and a root that is not theirs.
+	// All blocks, and a sum that is not theirs.
 	begin()
-	good := messages{
-		head(0, part, nil), more(part, nil), more(part, nil), more(part, full), more(rest, last),
-	}
-	if err := write(t.Context(), client, good...); err != nil {
+	if err := errors.Join(
+		put(client.data, "file", version, 0, block, full), put(client.data, "file", version, size, rest, last),
+	); err != nil {
 		t.Fatal(err)
 	}
 	_, err := client.FinishWrite(t.Context(), &pb.FinishWriteRequest{
-		Path: "file", Version: version, Root: make([]byte, 32),
+		Path: "file", Version: wire.VersionMessage(version), Hash: make([]byte, fileservice.SumSize),
 	})
 	if status.Code(err) != codes.DataLoss {
-		t.Errorf("another root: %v", err)
+		t.Errorf("another hash: %v", err)
 	}
 	if _, err := os.Lstat(filepath.Join(dir, "file")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("it has got its name: %v", err)
@@ -306,11 +290,11 @@ func TestUploadsThatLie(t *testing.T) {
 	for _, name := range []string{"x.culvert.part", "x.culvert.journal/0", "."} {
 		for method, code := range ask(t.Context(), client, name) {
 			switch method {
-			case "SetAttributes", "SyncDirectory", "WriteFiles":
+			case "SetAttributes", "SyncDirectory", "PutFiles":
 				if (code == codes.OK) != (name == ".") {
 					t.Errorf("%s of %s: %v", method, name, code)
 				}
-			case "Stat", "Open", "ReadLink", "Space", "List", "Read", "ReadFiles":
+			case "Stat", "Get", "Get any", "ReadLink", "Space", "List", "Read":
 			default:
 				if code != codes.FailedPrecondition && code != codes.InvalidArgument {
 					t.Errorf("%s of %s: %v", method, name, code)
@@ -320,57 +304,83 @@ func TestUploadsThatLie(t *testing.T) {
 	}
 }
 
-// TestUploadBesideALostCall finishes an upload while a call that will never end has sent a part of one of its blocks.
-func TestUploadBesideALostCall(t *testing.T) {
+// TestSmallFilesThatLie sends small files that break the rules. None of them has got its name.
+func TestSmallFilesThatLie(t *testing.T) {
 	dir := t.TempDir()
-	address := filetest.Listen(t, dir, filetest.Writable)
-	s := newSource(2 * fileservice.BlockSize)
-	version := &pb.Version{
-		Size: s.version.Size, ModifiedUnixNano: s.version.ModifiedUnixNano, Tag: s.version.Tag,
+	client := newStranger(t, filetest.Listen(t, dir, filetest.Writable))
+	content := []byte("hello")
+	sum := fileservice.SumFile(content)
+	good := func() *pb.SmallFile { return &pb.SmallFile{Name: "file", Version: &pb.Version{Size: 5}, Hash: sum[:]} }
+	for what, c := range map[string]struct {
+		want   codes.Code
+		change func(*pb.SmallFiles)
+		data   []byte
+	}{
+		"no data":       {codes.InvalidArgument, func(*pb.SmallFiles) {}, nil},
+		"less data":     {codes.InvalidArgument, func(*pb.SmallFiles) {}, content[:4]},
+		"more data":     {codes.InvalidArgument, func(*pb.SmallFiles) {}, append(content, '!')},
+		"no hash":       {codes.DataLoss, func(f *pb.SmallFiles) { f.Files[0].Hash = nil }, content},
+		"other content": {codes.DataLoss, func(*pb.SmallFiles) {}, []byte("HELLO")},
+		"another directory": {
+			codes.InvalidArgument, func(f *pb.SmallFiles) { f.Files[0].Name = "../file" }, content,
+		},
+		"a path":        {codes.InvalidArgument, func(f *pb.SmallFiles) { f.Files[0].Name = "a/file" }, content},
+		"no name":       {codes.InvalidArgument, func(f *pb.SmallFiles) { f.Files[0].Name = "" }, content},
+		"no directory":  {codes.NotFound, func(f *pb.SmallFiles) { f.Directory = "none" }, content},
+		"negative size": {codes.InvalidArgument, func(f *pb.SmallFiles) { f.Files[0].Version.Size = -5 }, content},
+		"a large file": {
+			codes.InvalidArgument, func(f *pb.SmallFiles) { f.Files[0].Version.Size = fileservice.SmallFileSize + 1 },
+			make([]byte, fileservice.SmallFileSize+1),
+		},
+		"too many": {codes.InvalidArgument, func(f *pb.SmallFiles) {
+			for len(f.Files) <= fileservice.MaxSmallFiles {
+				f.Files = append(f.Files, &pb.SmallFile{Name: "x", Version: &pb.Version{}})
+			}
+		}, content},
+	} {
+		files := &pb.SmallFiles{Directory: ".", Files: []*pb.SmallFile{good()}}
+		c.change(files)
+		if _, err := putFiles(client.data, files, c.data); codeOf(err) != c.want {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
+	_, err := filetest.Ask(client.data, exchange.Request{Kind: exchange.PutFiles, Target: "\xff\xff"}, content)
+	if codeOf(err) != codes.InvalidArgument {
+		t.Errorf("no message at all: %v", err)
+	}
+	filetest.SeeFiles(t, dir, nil)
+	// A name that is reserved fails alone.
+	reserved := good()
+	reserved.Name = "x.culvert.part"
+	files := &pb.SmallFiles{Directory: ".", Files: []*pb.SmallFile{reserved, good()}}
+	results, err := putFiles(client.data, files, append(content, content...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused, done := results.GetFiles()[0].GetError(), results.GetFiles()[1].GetError()
+	if codes.Code(refused.GetCode()) != codes.FailedPrecondition || done != nil {
+		t.Errorf("a reserved name: %v, the other file: %v", refused, done)
+	}
+	filetest.SeeFiles(t, dir, map[string][]byte{"file": content})
+}
+
+// TestUploadBesideALostPut finishes an upload while another connection has sent a part of one of its blocks.
+func TestUploadBesideALostPut(t *testing.T) {
+	dir := t.TempDir()
+	address := listenNarrow(t, dir)
+	s := newSource(2 * fileservice.BlockSize)
 	client := filetest.Connect(t, client.Config{Dial: filetest.Dialer(address)})
 	if _, err := client.QueryWrite(t.Context(), "file", s.version, false); err != nil {
 		t.Fatal(err)
 	}
-	lost, err := filetest.Raw(t, address).Write(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	head, last := &pb.WriteRequest{Path: "file", Version: version}, s.block(1)
-	for i := range 4 {
-		head.Data = s.block(0)[i<<18:][:1<<18]
-		if i == 3 {
-			head.Hash = s.hash(0)
-		}
-		if err := lost.Send(head); err != nil {
-			t.Fatal(err)
-		}
-		head = &pb.WriteRequest{}
-	}
-	if err := lost.Send(&pb.WriteRequest{Data: last[:1<<18]}); err != nil {
-		t.Fatal(err)
-	}
-	// The server has taken the block, so that it knows of the call.
-	testkit.WaitFor(t, "the block is written", func() bool {
-		got, err := os.ReadFile(filepath.Join(dir, "file.culvert.part"))
-		return err == nil && bytes.HasPrefix(got, s.block(0))
-	})
+	lost := beginPut(t, address, s, 1)
 	if err := s.send(t.Context(), client, "file", 0, 2); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := client.FinishWrite(t.Context(), "file", s.version, s.root(), 0o600, false); err != nil {
 		t.Error(err)
 	}
-	for i := 1; i < 4; i++ {
-		message := &pb.WriteRequest{Data: last[i<<18:][:1<<18]}
-		if i == 3 {
-			message.Hash = s.hash(1)
-		}
-		if err := lost.Send(message); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := lost.CloseAndRecv(); err == nil {
+	if answer := lost.rest(t); answer.Kind != filetest.Failed {
 		t.Error("a block was written after the end")
 	}
 	if got, err := os.ReadFile(filepath.Join(dir, "file")); err != nil || !bytes.Equal(got, s.content) {

@@ -7,82 +7,115 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"google.golang.org/grpc"
-
 	"culvert/fileservice"
 	"culvert/fileservice/client"
-	pb "culvert/fileservice/internal/fileservicepb"
+	"culvert/fileservice/internal/exchange"
 	"culvert/fileservice/internal/filetest"
 	"culvert/fileservice/server"
 	"culvert/internal/testkit"
 )
 
-// beginWrite begins to send a file in a call that goes on: the first block has come, and a byte of the second.
-func beginWrite(t *testing.T, dir, address string, s source) writeStream {
-	t.Helper()
-	return beginWriteOn(t, dir, address, filetest.Raw(t, address), s)
+// putPart is a block that is being sent to a server.
+type putPart struct {
+	conn net.Conn
+	left []byte // of the block
 }
 
-// beginWriteOn is beginWrite on a connection.
-func beginWriteOn(t *testing.T, dir, address string, service pb.FileServiceClient, s source) writeStream {
+// narrow has connections whose kernel keeps little, so that a peer that has sent much knows that most of it was read.
+type narrow struct{ net.Listener }
+
+func (l narrow) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err == nil {
+		err = conn.(*net.TCPConn).SetReadBuffer(narrowBuffer)
+	}
+	return conn, err
+}
+
+const narrowBuffer = 16 << 10
+
+// listenNarrow serves a directory to beginPut.
+func listenNarrow(t *testing.T, dir string) (address string) {
+	t.Helper()
+	return filetest.ListenOn(t, narrow{filetest.ListenLocally(t)}, dir, filetest.Writable)
+}
+
+// beginPut sends half of a block of an upload on a connection of its own.
+func beginPut(t *testing.T, address string, s source, block int64) *putPart {
+	t.Helper()
+	p := &putPart{conn: filetest.DialData(t, address)}
+	if err := p.conn.(*net.TCPConn).SetWriteBuffer(narrowBuffer); err != nil {
+		t.Fatal(err)
+	}
+	p.begin(t, s, block)
+	return p
+}
+
+// begin sends half of a block. When the server's listener is narrow, it then waits for the rest.
+func (p *putPart) begin(t *testing.T, s source, block int64) {
+	t.Helper()
+	p.left = s.block(block)
+	m := &filetest.DataMessage{
+		ID: 1, Kind: byte(exchange.PutBlock), Data: p.left,
+		Head: filetest.RequestHead(block*fileservice.BlockSize, s.version, s.sum(block), "file"),
+	}
+	if _, err := p.conn.Write(m.Bytes()[:filetest.Header+len(m.Head)]); err != nil {
+		t.Fatal(err)
+	}
+	p.send(t, len(p.left)/2)
+}
+
+// send sends n bytes of the block.
+func (p *putPart) send(t *testing.T, n int) {
+	t.Helper()
+	if _, err := p.conn.Write(p.left[:n]); err != nil {
+		t.Fatal(err)
+	}
+	p.left = p.left[n:]
+}
+
+// rest sends the rest of the block, and returns the answer.
+func (p *putPart) rest(t *testing.T) *filetest.DataMessage {
+	t.Helper()
+	p.send(t, len(p.left))
+	for {
+		answer, err := filetest.ReadMessage(p.conn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer.Kind != filetest.Alive {
+			return answer
+		}
+	}
+}
+
+// beginUpload begins to upload a file: the first block is written, and half of the second was sent.
+func beginUpload(t *testing.T, address string, s source) *putPart {
 	t.Helper()
 	client := filetest.Connect(t, client.Config{Dial: filetest.Dialer(address)})
 	if _, err := client.QueryWrite(t.Context(), "file", s.version, false); err != nil {
 		t.Fatal(err)
 	}
-	stream, err := service.Write(t.Context())
-	if err != nil {
-		t.Fatal(err)
+	p := beginPut(t, address, s, 0)
+	if answer := p.rest(t); answer.Kind != filetest.End {
+		t.Fatalf("the first block: %v", answer)
 	}
-	message := &pb.WriteRequest{Path: "file", Version: &pb.Version{
-		Size: s.version.Size, ModifiedUnixNano: s.version.ModifiedUnixNano, Tag: s.version.Tag,
-	}}
-	for i := range 4 {
-		message.Data = s.block(0)[i<<18:][:1<<18]
-		if i == 3 {
-			message.Hash = s.hash(0)
-		}
-		if err := stream.Send(message); err != nil {
-			t.Fatal(err)
-		}
-		message = &pb.WriteRequest{}
-	}
-	if err := stream.Send(&pb.WriteRequest{Data: s.block(1)[:1]}); err != nil {
-		t.Fatal(err)
-	}
-	testkit.WaitFor(t, "the block is written", func() bool {
-		got, err := os.ReadFile(filepath.Join(dir, "file.culvert.part"))
-		return err == nil && bytes.HasPrefix(got, s.block(0))
-	})
-	return stream
-}
-
-type writeStream = grpc.ClientStreamingClient[pb.WriteRequest, pb.WriteResponse]
-
-// sendRest sends the rest of a block, with its hash.
-func sendRest(t *testing.T, stream writeStream, rest, hash []byte) {
-	t.Helper()
-	for len(rest) > 0 {
-		message := &pb.WriteRequest{Data: rest[:min(len(rest), 1<<18)]}
-		if rest = rest[len(message.Data):]; len(rest) == 0 {
-			message.Hash = hash
-		}
-		if err := stream.Send(message); err != nil {
-			t.Fatal(err)
-		}
-	}
+	p.begin(t, s, 1)
+	return p
 }
 
 // TestUploadInPlaceOfALostOne sends a new version of a file while the server still waits for the rest of the old one,
-// from a client that it takes to be there.
+// from a client that is silent.
 func TestUploadInPlaceOfALostOne(t *testing.T) {
+	t.Parallel() // it waits
 	dir := t.TempDir()
-	address := filetest.Listen(t, dir, filetest.Writable)
+	address := listenNarrow(t, dir)
 	old := newSource(2 * fileservice.BlockSize)
-	lost := beginWrite(t, dir, address, old)
+	lost := beginUpload(t, address, old)
 	client := filetest.Connect(t, client.Config{Dial: filetest.Dialer(address)})
 	s := newSource(3*fileservice.BlockSize + 1)
 	committed, err := client.QueryWrite(t.Context(), "file", s.version, false)
@@ -90,8 +123,7 @@ func TestUploadInPlaceOfALostOne(t *testing.T) {
 		t.Fatalf("%v, %v", committed, err)
 	}
 	// The old client was not gone for good.
-	sendRest(t, lost, old.block(1)[1:], old.hash(1))
-	if _, err := lost.CloseAndRecv(); err == nil {
+	if answer := lost.rest(t); answer.Kind != filetest.Failed {
 		t.Error("the old version was taken")
 	}
 	if err := s.send(t.Context(), client, "file", 0, 4); err != nil {
@@ -105,62 +137,94 @@ func TestUploadInPlaceOfALostOne(t *testing.T) {
 	}
 }
 
-// TestUploadBesideAnActiveOne sends a new version of a file while somebody else sends the old one: who came first goes
-// on.
+// TestUploadBesideAnActiveOne sends a new version of a file while another client sends the old one, a few bytes at a
+// time, or block after block with nothing under way between them: the first one goes on.
 func TestUploadBesideAnActiveOne(t *testing.T) {
-	dir := t.TempDir()
-	address := filetest.Listen(t, dir, filetest.Writable)
-	old := newSource(2 * fileservice.BlockSize)
-	active := beginWrite(t, dir, address, old)
-	client := filetest.Connect(t, client.Config{Dial: filetest.Dialer(address)})
-	s := newSource(5)
-	asked := make(chan error, 1)
-	go func() {
-		_, err := client.QueryWrite(t.Context(), "file", s.version, false)
-		asked <- err
-	}()
-	rest := old.block(1)[1:]
-	ticker := time.NewTicker(time.Millisecond)
-	defer ticker.Stop()
-	var err error
-	for answered := false; !answered; {
-		select {
-		case err = <-asked:
-			answered = true
-		case <-ticker.C:
-			if err := active.Send(&pb.WriteRequest{Data: rest[:1]}); err != nil {
-				t.Fatal(err)
+	for what, step := range map[string]func(*testing.T, *putPart, source){
+		"bytes": func(t *testing.T, p *putPart, _ source) { p.send(t, min(100, len(p.left)-1)) }, // a slow line
+		"blocks": func(t *testing.T, p *putPart, s source) {
+			if answer := p.rest(t); answer.Kind != filetest.End {
+				t.Errorf("a block: %v", answer)
 			}
-			rest = rest[1:]
-		}
-	}
-	if !errors.Is(err, fileservice.ErrRefused) {
-		t.Error(err)
-	}
-	sendRest(t, active, rest, old.hash(1))
-	if response, err := active.CloseAndRecv(); err != nil || response.GetBlocks() != 2 {
-		t.Errorf("%v, %v", response, err)
+			p.begin(t, s, 1)
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel() // it waits
+			address := listenNarrow(t, t.TempDir())
+			old := newSource(2 * fileservice.BlockSize)
+			active := beginUpload(t, address, old)
+			client := filetest.Connect(t, client.Config{Dial: filetest.Dialer(address)})
+			asked := make(chan error, 1)
+			go func() {
+				_, err := client.QueryWrite(t.Context(), "file", newSource(5).version, false)
+				asked <- err
+			}()
+			ticker := time.NewTicker(10 * time.Millisecond)
+			defer ticker.Stop()
+			var err error
+			for answered := false; !answered; {
+				select {
+				case err = <-asked:
+					answered = true
+				case <-ticker.C:
+					step(t, active, old)
+				}
+			}
+			if !errors.Is(err, fileservice.ErrRefused) {
+				t.Error(err)
+			}
+			if answer := active.rest(t); answer.Kind != filetest.End {
+				t.Errorf("the first one: %v", answer)
+			}
+		})
 	}
 }
 
-// TestShutdownUpload lets a server drain that is being sent a file: the call comes to its end, and what has come is
-// there for the next server.
+// TestUploadAfterAClientThatIsGone sends a new version of a file after the client of the old one has closed its
+// connections, which is not waited for.
+func TestUploadAfterAClientThatIsGone(t *testing.T) {
+	var open atomic.Int64
+	address := filetest.Listen(t, t.TempDir(), func(c *server.Config) {
+		c.Writable = true
+		c.Observer.Connected = func(net.Addr) { open.Add(1) }
+		c.Observer.Disconnected = func(net.Addr) { open.Add(-1) }
+	})
+	gone, err := client.New(client.Config{Dial: filetest.Dialer(address)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSource(2 * fileservice.BlockSize)
+	if _, err := gone.QueryWrite(t.Context(), "file", s.version, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(s.send(t.Context(), gone, "file", 0, 1), gone.Close()); err != nil {
+		t.Fatal(err)
+	}
+	testkit.WaitFor(t, "the connections to end", func() bool { return open.Load() == 0 })
+	client := filetest.Connect(t, client.Config{Dial: filetest.Dialer(address)})
+	if _, err := client.QueryWrite(t.Context(), "file", newSource(5).version, false); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestShutdownUpload shuts a server down that is receiving a block: it takes the rest, and what has come is present
+// for the next server.
 func TestShutdownUpload(t *testing.T) {
 	dir := t.TempDir()
 	root := filetest.OpenRoot(t, dir)
-	listener := filetest.ListenLocally(t)
+	listener := narrow{filetest.ListenLocally(t)}
 	server, served := filetest.StartServer(t, listener, server.Config{Root: root, Writable: true})
 	down := make(chan error, 1)
 	s := newSource(2 * fileservice.BlockSize)
-	stream := beginWrite(t, dir, listener.Addr().String(), s)
+	part := beginUpload(t, listener.Addr().String(), s)
 	go func() { down <- server.Shutdown(t.Context()) }()
 	testkit.WaitFor(t, "the server drains", func() bool {
 		conn, err := net.Dial("tcp", listener.Addr().String())
 		return err != nil || conn.Close() != nil
 	})
-	sendRest(t, stream, s.block(1)[1:], s.hash(1))
-	if response, err := stream.CloseAndRecv(); err != nil || response.GetBlocks() != 2 {
-		t.Errorf("a call under way: %v, %v", response, err)
+	if answer := part.rest(t); answer.Kind != filetest.End {
+		t.Errorf("a block under way: %v", answer)
 	}
 	if err := errors.Join(<-down, <-served); err != nil {
 		t.Error(err)

@@ -49,14 +49,14 @@ func ExamplePull() {
 	defer end()
 	progress := &transfer.Progress{}
 	result, err := transfer.Pull(context.Background(), client, transfer.Config{
-		Remote: "logs", Root: here, Local: "logs", Progress: progress,
-		Notify: func(e transfer.Event) { fmt.Println(e.Name, e.Size, "bytes") },
+		Remote: "logs", Root: here, Local: "logs", Progress: progress, Hash: true,
+		Notify: func(e transfer.Event) { fmt.Printf("%s: %d bytes, BLAKE3 %.4s…\n", e.Name, e.Size, e.Hash) },
 	})
 	fmt.Println(err, result.Files, "file,", progress.Status().BytesDone, "bytes")
 	content, err := here.ReadFile("logs/today")
 	fmt.Println(string(content), err)
 	// Output:
-	// today 4 bytes
+	// today: 4 bytes, BLAKE3 440d…
 	// <nil> 1 file, 4 bytes
 	// rain <nil>
 }

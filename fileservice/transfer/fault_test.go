@@ -53,7 +53,7 @@ func TestTransferFaults(t *testing.T) {
 					to := t.TempDir()
 					address, here := sourceAddress, to
 					if role == "push" {
-						address, here = filetest.ListenSecurely(t, to, serverKey, clientName, filetest.Writable), from
+						address, here = filetest.ListenSecurely(t, to, serverKey, clientName, filetest.Impatient), from
 					}
 					client := filetest.Ail(t, address, peer, 2, filetest.Soon, offset, fault)
 					config := transfer.Config{
@@ -85,26 +85,32 @@ func seeNoOther(t *testing.T, from, to string) {
 	}
 }
 
-// Without Retry, a transfer over a connection that breaks ends with an error.
+// Without Retry, a pull over a connection that breaks continues over another one, and fails if there is none.
 func TestTransferGivesUp(t *testing.T) {
 	from, _ := filetest.Tree(t, map[string]int{"file": 8 << 20})
 	address := filetest.Listen(t, from, nil)
-	for name, fault := range filetest.TransferFaults() {
+	faults := filetest.TransferFaults()
+	faults["sever"] = nil
+	for name, fault := range faults {
 		timeout := filetest.Soon
 		if name == "slow" {
 			timeout = 0 // each message may be behind the whole window of the connection
 		}
 		// In the middle of a block, so that a call is under way.
-		remote := filetest.Ail(t, address, nil, 1, timeout, 7*fileservice.BlockSize/2, fault)
+		const offset = 7 * fileservice.BlockSize / 2
+		remote := filetest.Sever(t, address, offset)
+		if fault != nil {
+			remote = filetest.Ail(t, address, nil, 1, timeout, offset, fault)
+		}
 		to := t.TempDir()
 		config := transfer.Config{Remote: "file", Root: filetest.OpenRoot(t, to), Local: "file"}
 		result, err := transfer.Pull(t.Context(), remote, config)
 		switch name {
-		case "cut", "stall":
+		case "sever", "stall":
 			if !errors.Is(err, fileservice.ErrUnreachable) {
 				t.Errorf("%s: %v", name, err)
 			}
-		case "slow":
+		case "cut", "slow":
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 			}

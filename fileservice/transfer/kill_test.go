@@ -182,7 +182,7 @@ func journalled(t *testing.T, dir string, size int64) int64 {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.HasPrefix(record.Data, []byte("culvert1")) {
+		if !bytes.HasPrefix(record.Data, []byte("culvert2")) {
 			blocks += int64(len(record.Data)-8) / int64(len(fileservice.Sum{}))
 		}
 	}

@@ -19,8 +19,7 @@ const (
 // parcel is a set of small files of one directory that one call moves.
 type parcel struct {
 	items []*item
-	sums  []fileservice.Sum // of items without an error
-	errs  []error           // of each item
+	errs  []error // of each item
 }
 
 // smallMover moves small files in one direction.
@@ -45,7 +44,7 @@ func (t *transfer) takeParcel(first int) *parcel {
 	}
 	clear(t.queue[len(kept):])
 	t.queue = kept
-	b.sums, b.errs = make([]fileservice.Sum, len(b.items)), make([]error, len(b.items))
+	b.errs = make([]error, len(b.items))
 	t.parcels++
 	t.openParcels++
 	t.changed.Broadcast()
@@ -100,7 +99,7 @@ func (t *transfer) settleParcel(b *parcel) {
 			broken = append(broken, it)
 			continue
 		}
-		if err := t.settle(it, b.sums[i], b.errs[i]); err != nil {
+		if err := t.settle(it, b.errs[i]); err != nil {
 			t.cancel(err)
 		}
 	}

@@ -1,7 +1,6 @@
 package transfer
 
 import (
-	"container/heap"
 	"io/fs"
 	"slices"
 	"strings"
@@ -23,19 +22,25 @@ type dirPart struct {
 // entryMemory estimates the memory of an entry: its name, an Info, and two slice elements, one of them spare.
 func entryMemory(entry fs.DirEntry) int64 { return int64(len(entry.Name())) + 144 }
 
-// add adds an entry that belongs to the part. If there is no room, it drops the last entry, but keeps at least one.
+// add adds an entry that belongs to the part. If there is no room, it drops the last entries, but keeps at least one.
 func (p *dirPart) add(entry fs.DirEntry) {
 	name := entry.Name()
 	if p.after != "" && compareNames(name, p.after) <= 0 || p.next != "" && compareNames(name, p.next) >= 0 {
 		return
 	}
-	heap.Push((*lastFirst)(p), entry)
+	p.entries = append(p.entries, entry)
 	p.held += p.weight * entryMemory(entry)
-	for p.held > p.room && !p.grow(p) && len(p.entries) > 1 {
-		last := heap.Pop((*lastFirst)(p)).(fs.DirEntry)
-		p.held -= p.weight * entryMemory(last)
-		p.next = last.Name()
+	if p.held <= p.room || p.grow(p) || len(p.entries) == 1 {
+		return
 	}
+	p.sort()
+	kept := len(p.entries)
+	for ; kept > 1 && p.held > p.room/2; kept-- { // so it sorts rarely
+		p.held -= p.weight * entryMemory(p.entries[kept-1])
+		p.next = p.entries[kept-1].Name()
+	}
+	clear(p.entries[kept:])
+	p.entries = p.entries[:kept]
 }
 
 // reset empties the part after a listing failed. It keeps room.
@@ -52,12 +57,9 @@ func (p *dirPart) sort() (twice string, is bool) {
 	return "", false
 }
 
-// neighbor returns the name of entry i, or the name just before or after the part.
+// neighbor returns the name of entry i, or the name just after the part.
 func (p *dirPart) neighbor(i int) string {
-	switch {
-	case i < 0:
-		return p.after
-	case i == len(p.entries):
+	if i == len(p.entries) {
 		return p.next
 	}
 	return p.entries[i].Name()
@@ -78,27 +80,6 @@ func (p *dirPart) isTwin(i int) bool {
 func (p *dirPart) pass(i int) {
 	p.last = p.entries[i].Name()
 	p.entries[i] = nil
-}
-
-// lastFirst is a dirPart as a heap.
-type lastFirst dirPart
-
-func (h *lastFirst) Len() int { return len(h.entries) }
-
-func (h *lastFirst) Less(i, j int) bool {
-	return compareNames(h.entries[i].Name(), h.entries[j].Name()) > 0
-}
-
-func (h *lastFirst) Swap(i, j int) { h.entries[i], h.entries[j] = h.entries[j], h.entries[i] }
-
-func (h *lastFirst) Push(entry any) { h.entries = append(h.entries, entry.(fs.DirEntry)) }
-
-func (h *lastFirst) Pop() any {
-	last := len(h.entries) - 1
-	entry := h.entries[last]
-	h.entries[last] = nil
-	h.entries = h.entries[:last]
-	return entry
 }
 
 // compareNames defines the order in which a tree is walked: without case, then with case.

@@ -24,8 +24,8 @@ import (
 //
 // Pull writes a file as NAME.culvert.part. When it is complete, verified and synced, it gets its name and the
 // modification time of the source. The journal NAME.culvert.journal lists the blocks on the disk. An interrupted
-// transfer leaves both, and the next one continues from there without reading the blocks again, unless the source has
-// another version; then it starts over. Files that arrive quickly have no journal.
+// transfer leaves both, and the next one continues from there, unless the source has another version; then it starts
+// over. Files that arrive quickly have no journal.
 //
 // Pull skips symbolic links, devices and other special files. Files and directories get the permissions of the source,
 // less the umask; the owner has all permissions of a directory. Directories get the time of the source when everything
@@ -188,17 +188,14 @@ func (f *pullFile) begin(context.Context) ([]fileservice.BlockRange, error) {
 		return nil, f.present()
 	}
 	root, version := f.pull.config.Root, fileservice.VersionOf(f.info)
-	r, err := receive.Open(root, f.pull.publisher, f.local, version, f.pull.config.Overwrite)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := f.pull.makeDirs(filepath.Dir(f.local)); err != nil {
-			return nil, err
-		}
-		r, err = receive.Open(root, f.pull.publisher, f.local, version, f.pull.config.Overwrite)
-	}
+	err := inDir(filepath.Dir(f.local), f.pull.makeDirs, func() (err error) {
+		f.receiver, err = receive.Open(root, f.pull.publisher, f.local, version, f.pull.config.Overwrite)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	f.receiver = r
+	r := f.receiver
 	if r.Afresh {
 		f.pull.tell(Event{Kind: FileChanged, Name: f.local, Size: version.Size, Err: fileservice.ErrChanged})
 	}
@@ -234,9 +231,9 @@ func (f *pullFile) collides() error {
 	return &fs.PathError{Op: "write", Path: f.local, Err: err}
 }
 
-func (f *pullFile) move(ctx context.Context, blocks fileservice.BlockRange, buffer []byte, moved func(int64)) error {
+func (f *pullFile) move(ctx context.Context, blocks fileservice.BlockRange, moved func(int64)) error {
 	version := fileservice.VersionOf(f.info)
-	return f.pull.client.ReadBlocks(ctx, f.remote, version, blocks.First, blocks.Count, buffer,
+	return f.pull.client.ReadBlocks(ctx, f.remote, version, blocks.First, blocks.Count,
 		func(block int64, data []byte, sum fileservice.Sum) error {
 			err := f.receiver.WriteBlock(block, data, sum)
 			if err == nil {
@@ -246,11 +243,13 @@ func (f *pullFile) move(ctx context.Context, blocks fileservice.BlockRange, buff
 		})
 }
 
-// finish does not ask the server. The server sent the hash of each block, and all blocks belong to the same version.
-func (f *pullFile) finish(context.Context) (fileservice.Sum, error) {
-	root := f.receiver.Sums()
-	_, err := f.receiver.Finish(root, f.info.Mode().Perm())
-	return root, err
+// finish does not ask the server. The server sent the sum of each block, and all blocks belong to the same version.
+func (f *pullFile) finish(ctx context.Context) (Hash, error) {
+	hash, err := f.pull.hash(ctx, f.receiver, f.local, f.info.Size())
+	if err == nil {
+		_, err = f.receiver.Finish(f.receiver.Sum(), f.info.Mode().Perm())
+	}
+	return hash, err
 }
 
 func (f *pullFile) end(drop bool) error {
@@ -275,6 +274,18 @@ func (f *pullFile) refresh(ctx context.Context) (int64, error) {
 	}
 	f.info = info
 	return info.Size(), nil
+}
+
+// inDir calls do, and again after it has made dir if that is missing.
+func inDir(dir string, makeDirs func(string) error, do func() error) error {
+	err := do()
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := makeDirs(dir); err != nil {
+		return err
+	}
+	return do()
 }
 
 // makeDirs creates a directory and its missing parents, and makes their names durable.

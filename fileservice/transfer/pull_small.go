@@ -58,7 +58,7 @@ func (p *pull) readSmall(
 		file := wanted[i]
 		file.Name = filepath.Base(b.items[at].mover.(*pullFile).local)
 		receiver.Add(&file, content, sum)
-		b.sums[at] = sum
+		p.hashSmall(b.items[at], content)
 		added = append(added, at)
 		p.arrived(b.items[at])
 		return nil
@@ -72,13 +72,11 @@ func (p *pull) readSmall(
 // receiveSmall opens the directory for small files.
 func (p *pull) receiveSmall(local string) (*receive.Small, error) {
 	root := p.config.Root
-	dir, err := publish.OpenDir(root, local)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := p.makeDirs(local); err != nil {
-			return nil, err
-		}
+	var dir *publish.Dir
+	err := inDir(local, p.makeDirs, func() (err error) {
 		dir, err = publish.OpenDir(root, local)
-	}
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

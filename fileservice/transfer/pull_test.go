@@ -87,7 +87,7 @@ func TestPullFile(t *testing.T) {
 	target := t.TempDir()
 	var events []transfer.Event
 	config := transfer.Config{
-		Remote: "a/file", Root: filetest.OpenRoot(t, target), Local: "new",
+		Remote: "a/file", Root: filetest.OpenRoot(t, target), Local: "new", Hash: true,
 		Notify: func(e transfer.Event) { events = append(events, e) },
 	}
 	result, err := transfer.Pull(t.Context(), client, config)
@@ -101,7 +101,7 @@ func TestPullFile(t *testing.T) {
 	if got, err := os.ReadFile(filepath.Join(target, "new")); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("not the file: %v", err)
 	}
-	if result.Root != blake3.Sum256(want) || result.Bytes != 3<<20 {
+	if result.Hash != blake3.Sum256(want) || result.Bytes != 3<<20 {
 		t.Errorf("%+v", result)
 	}
 	if len(events) != 1 || events[0].Kind != transfer.FileDone || events[0].Name != "file" {

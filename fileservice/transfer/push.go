@@ -20,7 +20,7 @@ import (
 
 // Push copies a file of this machine, or a directory with everything in it, to a writable server. It is the reverse of
 // [Pull]: the server keeps the unfinished file and its journal. Push does not send blocks again that the server has
-// from an earlier transfer, but reads them for the hash of the whole file.
+// from an earlier transfer, but reads them for the sum of the whole file.
 func Push(ctx context.Context, client *client.Client, config Config) (Result, error) {
 	if err := config.check(); err != nil {
 		return Result{}, err
@@ -113,14 +113,7 @@ func (p *push) makeDirs(remote string) error {
 		}
 		permissions = info.Mode()
 	}
-	err := p.client.MkdirIfMissing(remote, permissions)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := p.makeDirs(path.Dir(remote)); err != nil {
-		return err
-	}
-	return p.client.MkdirIfMissing(remote, permissions)
+	return inDir(path.Dir(remote), p.makeDirs, func() error { return p.client.MkdirIfMissing(remote, permissions) })
 }
 
 func (p *push) find(name string, entry fs.DirEntry, _ bool) *item {
@@ -226,13 +219,11 @@ func (f *pushFile) begin(ctx context.Context) ([]fileservice.BlockRange, error) 
 			return nil, err
 		}
 	}
-	committed, err := f.push.client.QueryWrite(ctx, f.remote, f.version, overwrite)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := f.push.makeDirs(path.Dir(f.remote)); err != nil {
-			return nil, err
-		}
+	var committed []fileservice.BlockRange
+	err := inDir(path.Dir(f.remote), f.push.makeDirs, func() (err error) {
 		committed, err = f.push.client.QueryWrite(ctx, f.remote, f.version, overwrite)
-	}
+		return err
+	})
 	if err != nil {
 		return nil, f.unlessPresent(f.version, err)
 	}
@@ -261,7 +252,7 @@ func (f *pushFile) open() error {
 	return nil
 }
 
-func (f *pushFile) move(ctx context.Context, blocks fileservice.BlockRange, _ []byte, moved func(int64)) error {
+func (f *pushFile) move(ctx context.Context, blocks fileservice.BlockRange, moved func(int64)) error {
 	err := f.push.client.WriteBlocks(ctx, f.remote, f.version, blocks.First, blocks.Count, f.file, f.addSum)
 	if err != nil {
 		return f.unlessPresent(f.version, err)
@@ -279,51 +270,44 @@ func (f *pushFile) unlessPresent(version fileservice.Version, err error) error {
 	return err
 }
 
-func (f *pushFile) addSum(block int64, sum fileservice.Sum) {
+func (f *pushFile) addSum(block int64, data []byte, sum fileservice.Sum) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.sums.SetWritten(block, sum)
 }
 
-func (f *pushFile) finish(ctx context.Context) (fileservice.Sum, error) {
-	if err := f.sumOthers(); err != nil {
-		return fileservice.Sum{}, err
-	}
-	info, err := f.file.Stat()
+// finish hashes the file last, because the server closes an upload that waits for long.
+func (f *pushFile) finish(ctx context.Context) (Hash, error) {
+	rest := receive.MissingRanges(f.sums.Written(), fileservice.Blocks(f.version.Size))
+	err := f.push.readBlocks(ctx, f.file, f.local, rest, f.version.Size, func(block int64, p []byte) {
+		f.sums.SetWritten(block, fileservice.SumBlock(p, block))
+	})
 	if err != nil {
-		return fileservice.Sum{}, err
+		return Hash{}, err
 	}
-	if fileservice.VersionOf(info) != f.version {
-		return fileservice.Sum{}, &fs.PathError{Op: "read", Path: f.local, Err: fileservice.ErrChanged}
+	info, err := f.stat()
+	if err != nil {
+		return Hash{}, err
 	}
-	root := f.sums.Root()
-	_, err = f.push.client.FinishWrite(ctx, f.remote, f.version, root, info.Mode().Perm(), f.push.config.Overwrite)
-	return root, f.unlessPresent(f.version, err)
+	permissions := info.Mode().Perm()
+	_, err = f.push.client.FinishWrite(ctx, f.remote, f.version, f.sums.Sum(), permissions, f.push.config.Overwrite)
+	if err != nil {
+		return Hash{}, f.unlessPresent(f.version, err)
+	}
+	hash, err := f.push.hash(ctx, f.file, f.local, f.version.Size)
+	if err == nil {
+		_, err = f.stat()
+	}
+	return hash, err
 }
 
-// sumOthers computes the hashes of blocks that an earlier transfer has sent.
-func (f *pushFile) sumOthers() error {
-	var buffer []byte
-	for _, r := range receive.MissingRanges(f.sums.Written(), fileservice.Blocks(f.version.Size)) {
-		for block := r.First; block < r.First+r.Count; block++ {
-			if buffer == nil {
-				buffer = make([]byte, fileservice.SmallFileSize)
-			}
-			var hash fileservice.BlockHash
-			hash.Reset(block, f.version.Size)
-			end := min((block+1)*fileservice.BlockSize, f.version.Size)
-			for offset := block * fileservice.BlockSize; offset < end; {
-				part := buffer[:min(int64(len(buffer)), end-offset)]
-				if err := osfile.ReadFull(f.file, part, offset); err != nil {
-					return &fs.PathError{Op: "read", Path: f.local, Err: err}
-				}
-				hash.Write(part)
-				offset += int64(len(part))
-			}
-			f.sums.SetWritten(block, hash.Sum())
-		}
+// stat returns the attributes of the open file, or ErrChanged.
+func (f *pushFile) stat() (fs.FileInfo, error) {
+	info, err := f.file.Stat()
+	if err == nil && fileservice.VersionOf(info) != f.version {
+		err = &fs.PathError{Op: "read", Path: f.local, Err: fileservice.ErrChanged}
 	}
-	return nil
+	return info, err
 }
 
 func (f *pushFile) end(bool) error {

@@ -37,9 +37,16 @@ func (p *push) moveSmall(ctx context.Context, b *parcel) (finish func(closed fun
 	}
 	read := func(i int, content []byte) error {
 		f := b.items[which[i]].mover.(*pushFile)
-		return osfile.ReadSmall(dir, filepath.Base(f.local), files[i].Version, content)
+		err := osfile.ReadSmall(dir, filepath.Base(f.local), files[i].Version, content)
+		p.hashSmall(b.items[which[i]], content)
+		return err
 	}
-	sums, errs, err := p.writeFiles(ctx, path.Dir(first.remote), files, read)
+	remote := path.Dir(first.remote)
+	var errs []error
+	err = inDir(remote, p.makeDirs, func() (err error) {
+		_, errs, err = p.client.WriteFiles(ctx, remote, files, p.config.Overwrite, read)
+		return err
+	})
 	for i, at := range which {
 		f := b.items[at].mover.(*pushFile)
 		b.errs[at] = receive.ErrorAbout(err, f.remote)
@@ -48,29 +55,11 @@ func (p *push) moveSmall(ctx context.Context, b *parcel) (finish func(closed fun
 		}
 		b.errs[at] = f.unlessPresent(files[i].Version, b.errs[at])
 		if b.errs[at] == nil {
-			b.sums[at] = sums[i]
 			p.arrived(b.items[at])
 		}
 	}
 	b.fail(dir.Close())
 	return nil
-}
-
-// writeFiles sends files, and creates the directory if it is missing.
-func (p *push) writeFiles(
-	ctx context.Context, remote string, files []fileservice.SmallFile, read func(int, []byte) error,
-) (sums []fileservice.Sum, errs []error, err error) {
-	if len(files) == 0 {
-		return nil, nil, nil
-	}
-	sums, errs, err = p.client.WriteFiles(ctx, remote, files, p.config.Overwrite, read)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := p.makeDirs(remote); err != nil {
-			return nil, nil, err
-		}
-		sums, errs, err = p.client.WriteFiles(ctx, remote, files, p.config.Overwrite, read)
-	}
-	return sums, errs, err
 }
 
 // pushEntry is a directory entry with the server's entry of the same name, or nil.

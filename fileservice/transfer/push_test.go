@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"culvert/fileservice"
 	"culvert/fileservice/internal/fileservicepb"
@@ -92,14 +93,14 @@ func TestPushWithheld(t *testing.T) {
 func TestPushFile(t *testing.T) {
 	dir, _ := filetest.Tree(t, map[string]int{"file": 5<<20 + 1})
 	served := t.TempDir()
-	config := transfer.Config{Remote: "a/b/new", Root: filetest.OpenRoot(t, dir), Local: "file"}
+	config := transfer.Config{Remote: "a/b/new", Root: filetest.OpenRoot(t, dir), Local: "file", Hash: true}
 	_, err := transfer.Push(t.Context(), filetest.Serve(t, served, nil), config)
 	if !errors.Is(err, fileservice.ErrRefused) {
 		t.Errorf("a server that is not writable: %v", err)
 	}
 	client := filetest.Serve(t, served, filetest.Writable)
 	result, err := transfer.Push(t.Context(), client, config)
-	if err != nil || result.Files != 1 || result.Root == (fileservice.Sum{}) {
+	if err != nil || result.Files != 1 || result.Hash == (transfer.Hash{}) {
 		t.Fatalf("%v %+v", err, result)
 	}
 	want, err := os.ReadFile(filepath.Join(dir, "file"))
@@ -151,22 +152,34 @@ func TestWhyAFileIsGivenUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused := make(chan struct{})
-	refuse := sync.OnceFunc(func() { close(refused) })
+	head, err := proto.Marshal(full.Proto())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	forgotten := false
+	var first func() error // answers the first block
 	client := filetest.Lie(t, &filetest.Liar{
 		OnStat:  func() (*fileservicepb.Entry, error) { return nil, status.Error(codes.NotFound, "") },
 		OnQuery: func() *fileservicepb.QueryWriteStatusResponse { return &fileservicepb.QueryWriteStatusResponse{} },
-		OnWrite: func(receive func() (*fileservicepb.WriteRequest, error)) (*fileservicepb.WriteResponse, error) {
-			head, err := receive()
-			switch {
-			case err != nil:
-				return nil, err
-			case head.GetFirstBlock() == 0:
-				<-refused
-				return nil, full.Err()
+		OnData: func(block *filetest.DataMessage, send func(...*filetest.DataMessage) error) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if block.Offset() == 0 {
+				first = func() error {
+					return send(&filetest.DataMessage{ID: block.ID, Kind: filetest.Failed, Head: head})
+				}
+			} else if err := send(block.Fail(codes.FailedPrecondition, "there is no such upload")); err != nil {
+				return err
+			} else {
+				forgotten = true
 			}
-			defer refuse()
-			return nil, status.Error(codes.FailedPrecondition, "there is no such upload")
+			if first == nil || !forgotten {
+				return nil
+			}
+			answer := first
+			first = nil
+			return answer()
 		},
 	})
 	result, err := transfer.Push(t.Context(), client, transfer.Config{

@@ -25,14 +25,14 @@ const (
 )
 
 // settle counts a file that is done, or queues it again. It returns an error that ends the transfer.
-func (t *transfer) settle(it *item, root fileservice.Sum, err error) error {
+func (t *transfer) settle(it *item, err error) error {
 	switch {
 	case err == nil:
-		t.count(it, Event{Kind: FileDone, Resumed: it.resumed}, func(r *Result) {
+		t.count(it, Event{Kind: FileDone, Resumed: it.resumed, Hash: it.hash}, func(r *Result) {
 			r.Files++
 			r.Resumed += it.resumed
-			if r.Root = root; r.Files > 1 {
-				r.Root = fileservice.Sum{}
+			if r.Hash = it.hash; r.Files > 1 {
+				r.Hash = Hash{}
 			}
 		})
 	case errors.Is(err, errPresent):
@@ -85,7 +85,7 @@ func (t *transfer) beginAfresh(it *item, err error) error {
 		return err
 	})
 	if err != nil {
-		return t.settle(it, fileservice.Sum{}, err)
+		return t.settle(it, err)
 	}
 	t.progress.bytes.Add(size - it.size)
 	it.size, it.resumed = size, 0
@@ -148,18 +148,7 @@ func (t *transfer) wait(wait time.Duration) {
 // worse returns the more telling error of two calls for a file. If one met a full disk, for example, that is why the
 // server refused the other.
 func worse(first, second error) error {
-	rank := func(err error) int {
-		switch {
-		case err == nil:
-			return 0
-		case err == errPresent:
-			return 3
-		case isFatal(err):
-			return 2
-		}
-		return 1
-	}
-	if rank(second) > rank(first) {
+	if first == nil || second == errPresent || isFatal(second) && !isFatal(first) && first != errPresent {
 		return second
 	}
 	return first

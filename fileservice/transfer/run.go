@@ -26,11 +26,11 @@ type mover interface {
 	// begin returns the missing blocks.
 	begin(ctx context.Context) (missing []fileservice.BlockRange, err error)
 
-	// move transfers consecutive blocks, and calls moved after each. The buffer holds a block.
-	move(ctx context.Context, blocks fileservice.BlockRange, buffer []byte, moved func(bytes int64)) error
+	// move transfers consecutive blocks, and calls moved after each.
+	move(ctx context.Context, blocks fileservice.BlockRange, moved func(bytes int64)) error
 
-	// finish completes the file, and returns its hash.
-	finish(ctx context.Context) (fileservice.Sum, error)
+	// finish completes the file. It returns the hash of the local copy, or zero without Config.Hash.
+	finish(ctx context.Context) (Hash, error)
 
 	// end releases what begin acquired. If drop is true, the partial file is useless.
 	end(drop bool) error
@@ -64,11 +64,11 @@ type transfer struct {
 	walking     bool       // more may be found
 	parcels     int        // being moved
 	openParcels int        // with open files, moved or not
-	large       int        // workers with a buffer
-	buffers     [][]byte   // unused ones
+	large       int        // workers that move blocks
 	perCall     int64      // blocks, adapted to bandwidth and delay
 	result      Result
 	finishes    chan struct{}
+	reads       chan struct{} // of readBlocks
 	finisher    sync.WaitGroup
 
 	checking context.Context
@@ -96,7 +96,8 @@ type item struct {
 	resumed  int64 // bytes at the destination when it was first begun
 	known    bool  // resumed is set
 	begun    bool
-	refusals int // of what was begun, since blocks were moved
+	refusals int  // of what was begun, since blocks were moved
+	hash     Hash // of the local copy, when the file is complete
 }
 
 func newTransfer(ctx context.Context, client *client.Client, config Config) *transfer {
@@ -104,6 +105,7 @@ func newTransfer(ctx context.Context, client *client.Client, config Config) *tra
 		config: config, progress: config.Progress,
 		walking: true, perCall: minRange,
 		finishes: make(chan struct{}, finishesAtOnce),
+		reads:    make(chan struct{}, readsAtOnce),
 	}
 	if t.progress == nil {
 		t.progress = &Progress{}
@@ -210,7 +212,7 @@ func (t *transfer) next() (do func()) {
 			return nil
 		case len(t.begun) > 0 && t.large < t.client.MostLarge():
 			it, blocks := t.takeRange()
-			return t.withBuffer(func(buffer []byte) { t.move(it, blocks, buffer) })
+			return t.largeJob(func() { t.move(it, blocks) })
 		}
 		if do := t.takeQueued(); do != nil {
 			return do
@@ -229,7 +231,7 @@ func (t *transfer) takeQueued() (do func()) {
 		case it.size > fileservice.SmallFileSize && t.large < t.client.MostLarge() && len(t.begun) == 0:
 			t.queue = slices.Delete(t.queue, i, i+1)
 			t.changed.Broadcast()
-			return t.withBuffer(func(buffer []byte) { t.begin(it, buffer) })
+			return t.largeJob(func() { t.begin(it) })
 		}
 	}
 	return nil
@@ -257,29 +259,20 @@ func (t *transfer) takeRange() (*item, fileservice.BlockRange) {
 	return it, blocks
 }
 
-// withBuffer returns a job that calls do with the buffer of a block. mu is held.
-func (t *transfer) withBuffer(do func(buffer []byte)) func() {
+// largeJob returns a job that counts as large. mu is held.
+func (t *transfer) largeJob(do func()) func() {
 	t.large++
-	var buffer []byte
-	if last := len(t.buffers) - 1; last >= 0 {
-		buffer = t.buffers[last]
-		t.buffers = t.buffers[:last]
-	}
 	return func() {
-		if buffer == nil {
-			buffer = make([]byte, fileservice.BlockSize)
-		}
-		do(buffer)
+		do()
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		t.large--
-		t.buffers = append(t.buffers, buffer)
 		t.changed.Broadcast()
 	}
 }
 
 // begin begins a file. If it has one block, begin also moves it.
-func (t *transfer) begin(it *item, buffer []byte) {
+func (t *transfer) begin(it *item) {
 	missing, err := it.mover.begin(t.ctx)
 	if err != nil {
 		it.err = err
@@ -310,14 +303,14 @@ func (t *transfer) begin(it *item, buffer []byte) {
 	}
 	it.moving++
 	t.mu.Unlock()
-	t.move(it, missing[0], buffer)
+	t.move(it, missing[0])
 }
 
 // move moves blocks of a file. The worker that moves the last ones finishes it.
-func (t *transfer) move(it *item, blocks fileservice.BlockRange, buffer []byte) {
+func (t *transfer) move(it *item, blocks fileservice.BlockRange) {
 	start := time.Now()
 	first := time.Duration(0)
-	err := it.mover.move(t.ctx, blocks, buffer, func(bytes int64) {
+	err := it.mover.move(t.ctx, blocks, func(bytes int64) {
 		if first == 0 {
 			first = time.Since(start)
 		}
@@ -370,17 +363,16 @@ func (t *transfer) adapt(first, all time.Duration) {
 // finish finishes a file in another goroutine.
 func (t *transfer) finish(it *item) {
 	t.later(func() {
-		root, err := fileservice.Sum{}, it.err
+		err := it.err
 		if err == nil {
-			root, err = it.mover.finish(t.ctx)
+			it.hash, err = it.mover.finish(t.ctx)
 		}
-		drop := errors.Is(err, fileservice.ErrChanged)
-		if ending := it.mover.end(drop); err == nil || err == errPresent {
+		if ending := it.mover.end(errors.Is(err, fileservice.ErrChanged)); err == nil || err == errPresent {
 			err = errors.Join(err, ending)
 		}
 		t.progress.deactivate(it)
 		t.uncount(it, err)
-		if err = t.settle(it, root, err); err != nil {
+		if err = t.settle(it, err); err != nil {
 			t.cancel(err)
 		}
 	})

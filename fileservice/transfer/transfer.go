@@ -51,6 +51,11 @@ type Config struct {
 	// final. Retry is not called for errors that always end a transfer, such as a full disk.
 	Retry func(error) bool
 
+	// Hash computes the BLAKE3 hash of each file that is transferred, from the copy on this machine. A file of more
+	// than fileservice.SmallFileSize bytes is read again for it when the transfer of the file is complete. If the
+	// source of a Push changes meanwhile, the file is pushed afresh, which fails with fs.ErrExist without Overwrite.
+	Hash bool
+
 	// Progress, unless it is nil, counts what is done.
 	Progress *Progress
 
@@ -84,6 +89,9 @@ type Event struct {
 	// Size is the size of the file, of which an earlier run has transferred Resumed bytes.
 	Size, Resumed int64
 
+	// Hash is set for FileDone if Config.Hash is.
+	Hash Hash
+
 	Err  error
 	Wait time.Duration
 }
@@ -107,8 +115,8 @@ type Result struct {
 	// complete now. In a dry run, Bytes is the size of all files that would be transferred.
 	Bytes, Resumed int64
 
-	// Root is the hash of a single transferred file, as b3sum prints it, and else zero.
-	Root fileservice.Sum
+	// Hash is the hash of the file if Config.Hash is set and a single file was transferred; otherwise it is zero.
+	Hash Hash
 
 	Duration time.Duration
 

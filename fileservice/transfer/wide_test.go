@@ -95,7 +95,7 @@ func TestWideDirectories(t *testing.T) {
 
 // wideLiar serves directories of many long names, in no order.
 type wideLiar struct {
-	fileservicepb.UnimplementedFileServiceServer
+	filetest.Liar
 	dirs, names int
 }
 

@@ -105,7 +105,7 @@ func (c *crashingDraft) publish(root *os.Root, write func(d *File) error) (err e
 	}
 	err = write(d)
 	c.name = d.local
-	return errors.Join(err, d.End())
+	return errors.Join(err, d.Close())
 }
 
 func (c *crashingDraft) content() (content []byte, err error) {

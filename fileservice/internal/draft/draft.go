@@ -3,7 +3,6 @@ package draft
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -69,7 +68,7 @@ func Open(root *os.Root, publisher *publish.Publisher, local string, options Opt
 	}
 	d := &File{root: root, dir: dir, local: local, base: filepath.Base(local), publisher: publisher}
 	if err := d.open(options); err != nil {
-		return nil, errors.Join(err, d.End())
+		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil
 }
@@ -217,18 +216,14 @@ func (d *File) checkUnchanged() error {
 	return nil
 }
 
-// ReadAt reads at offset. At the end of the file, n is less than len(p) and err is nil.
+// ReadAt implements [io.ReaderAt].
 func (d *File) ReadAt(p []byte, offset int64) (n int, err error) {
 	d.work.RLock()
 	defer d.work.RUnlock()
 	if err := d.usable(); err != nil {
 		return 0, err
 	}
-	n, err = d.file.ReadAt(p, offset)
-	if err == io.EOF {
-		err = nil
-	}
-	return n, err
+	return d.file.ReadAt(p, offset)
 }
 
 // Truncate sets the size.
@@ -327,8 +322,8 @@ func (d *File) Stat() (info fs.FileInfo, permissions fs.FileMode, isDraft bool, 
 	return info, d.permissions, true, err
 }
 
-// End closes the file and removes an unpublished draft. It waits for other calls.
-func (d *File) End() error {
+// Close closes the file and removes an unpublished draft. It waits for other calls.
+func (d *File) Close() error {
 	d.work.Lock()
 	defer d.work.Unlock()
 	if d.ended {

@@ -58,7 +58,7 @@ func TestPublishThatWasGivenUp(t *testing.T) {
 	if content, err := root.ReadFile("file"); string(content) != "meanwhile" {
 		t.Errorf("the file has %q, %v", content, err)
 	}
-	if err := d.End(); err != nil {
+	if err := d.Close(); err != nil {
 		t.Error(err)
 	}
 	if names, err := fs.Glob(root.FS(), "*"); err != nil || len(names) != 1 {
@@ -84,7 +84,7 @@ func TestPublishWithoutMark(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.file = withoutSticky{d.file}
-	if err := errors.Join(d.WriteAt([]byte("text"), 0), d.Publish(t.Context(), "file", true), d.End()); err != nil {
+	if err := errors.Join(d.WriteAt([]byte("text"), 0), d.Publish(t.Context(), "file", true), d.Close()); err != nil {
 		t.Error(err)
 	}
 	if content, err := root.ReadFile("file"); string(content) != "text" {
@@ -116,7 +116,7 @@ func TestRemoveLeftBesideDrafts(t *testing.T) {
 			t.Fatal(err)
 		}
 		name.Store(&d.name)
-		if err := d.End(); err != nil {
+		if err := d.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -2,6 +2,7 @@ package draft
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base32"
 	"errors"
 	"io/fs"
@@ -24,8 +25,8 @@ func isMarked(info fs.FileInfo) bool { return info.Mode().IsRegular() && info.Mo
 // one that was left.
 func createDraft(dir *os.Root, base string) (file publish.File, name string, err error) {
 	const attempts = 100
-	sum := fileservice.SumFile([]byte(base))
-	name = draftName(base, base32.StdEncoding.EncodeToString(sum[:]))
+	hash := sha256.Sum256([]byte(base))
+	name = draftName(base, base32.StdEncoding.EncodeToString(hash[:]))
 	for range attempts {
 		file, err = createDraftAs(dir, name)
 		if !errors.Is(err, publish.ErrLocked) && !errors.Is(err, fs.ErrExist) {

@@ -69,16 +69,13 @@ type Capabilities struct {
 	Version uint32 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
 	// The bytes of a block: 1 MiB.
 	BlockSize uint32 `protobuf:"varint,2,opt,name=block_size,json=blockSize,proto3" json:"block_size,omitempty"`
-	// The hash of files and blocks: "BLAKE3".
+	// The hash of files and blocks: "XXH3-128".
 	Hash string `protobuf:"bytes,3,opt,name=hash,proto3" json:"hash,omitempty"`
 	// The longest message that the server accepts.
 	MaxMessageSize uint32 `protobuf:"varint,4,opt,name=max_message_size,json=maxMessageSize,proto3" json:"max_message_size,omitempty"`
-	// The largest file of ReadFiles and WriteFiles, and how many files a call may have.
+	// The largest file of SmallFiles, and how many files it may have.
 	MaxSmallFileSize uint32 `protobuf:"varint,5,opt,name=max_small_file_size,json=maxSmallFileSize,proto3" json:"max_small_file_size,omitempty"`
 	MaxSmallFiles    uint32 `protobuf:"varint,6,opt,name=max_small_files,json=maxSmallFiles,proto3" json:"max_small_files,omitempty"`
-	// The largest range of ReadPieces, and how many ranges a request may have.
-	MaxPieceSize uint32 `protobuf:"varint,7,opt,name=max_piece_size,json=maxPieceSize,proto3" json:"max_piece_size,omitempty"`
-	MaxPieces    uint32 `protobuf:"varint,8,opt,name=max_pieces,json=maxPieces,proto3" json:"max_pieces,omitempty"`
 	// Whether the server accepts calls that change the tree.
 	Writable      bool `protobuf:"varint,9,opt,name=writable,proto3" json:"writable,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -153,20 +150,6 @@ func (x *Capabilities) GetMaxSmallFileSize() uint32 {
 func (x *Capabilities) GetMaxSmallFiles() uint32 {
 	if x != nil {
 		return x.MaxSmallFiles
-	}
-	return 0
-}
-
-func (x *Capabilities) GetMaxPieceSize() uint32 {
-	if x != nil {
-		return x.MaxPieceSize
-	}
-	return 0
-}
-
-func (x *Capabilities) GetMaxPieces() uint32 {
-	if x != nil {
-		return x.MaxPieces
 	}
 	return 0
 }
@@ -421,112 +404,6 @@ func (x *StatRequest) GetPath() string {
 	return ""
 }
 
-type OpenRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Path  string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
-	// The server returns the content if it has at most this length, and at most max_small_file_size.
-	Content       uint32 `protobuf:"varint,2,opt,name=content,proto3" json:"content,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *OpenRequest) Reset() {
-	*x = OpenRequest{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[6]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *OpenRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*OpenRequest) ProtoMessage() {}
-
-func (x *OpenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[6]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use OpenRequest.ProtoReflect.Descriptor instead.
-func (*OpenRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{6}
-}
-
-func (x *OpenRequest) GetPath() string {
-	if x != nil {
-		return x.Path
-	}
-	return ""
-}
-
-func (x *OpenRequest) GetContent() uint32 {
-	if x != nil {
-		return x.Content
-	}
-	return 0
-}
-
-// OpenResponse has the whole content or none.
-type OpenResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
-	Entry         *Entry                 `protobuf:"bytes,3,opt,name=entry,proto3" json:"entry,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *OpenResponse) Reset() {
-	*x = OpenResponse{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[7]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *OpenResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*OpenResponse) ProtoMessage() {}
-
-func (x *OpenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[7]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use OpenResponse.ProtoReflect.Descriptor instead.
-func (*OpenResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{7}
-}
-
-func (x *OpenResponse) GetData() []byte {
-	if x != nil {
-		return x.Data
-	}
-	return nil
-}
-
-func (x *OpenResponse) GetEntry() *Entry {
-	if x != nil {
-		return x.Entry
-	}
-	return nil
-}
-
 type ReadLinkRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
@@ -536,7 +413,7 @@ type ReadLinkRequest struct {
 
 func (x *ReadLinkRequest) Reset() {
 	*x = ReadLinkRequest{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[8]
+	mi := &file_fileservice_fileservice_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -548,7 +425,7 @@ func (x *ReadLinkRequest) String() string {
 func (*ReadLinkRequest) ProtoMessage() {}
 
 func (x *ReadLinkRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[8]
+	mi := &file_fileservice_fileservice_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -561,7 +438,7 @@ func (x *ReadLinkRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadLinkRequest.ProtoReflect.Descriptor instead.
 func (*ReadLinkRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{8}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ReadLinkRequest) GetPath() string {
@@ -581,7 +458,7 @@ type ReadLinkResponse struct {
 
 func (x *ReadLinkResponse) Reset() {
 	*x = ReadLinkResponse{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[9]
+	mi := &file_fileservice_fileservice_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -593,7 +470,7 @@ func (x *ReadLinkResponse) String() string {
 func (*ReadLinkResponse) ProtoMessage() {}
 
 func (x *ReadLinkResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[9]
+	mi := &file_fileservice_fileservice_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -606,7 +483,7 @@ func (x *ReadLinkResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadLinkResponse.ProtoReflect.Descriptor instead.
 func (*ReadLinkResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{9}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ReadLinkResponse) GetTarget() string {
@@ -625,7 +502,7 @@ type SpaceRequest struct {
 
 func (x *SpaceRequest) Reset() {
 	*x = SpaceRequest{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[10]
+	mi := &file_fileservice_fileservice_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -637,7 +514,7 @@ func (x *SpaceRequest) String() string {
 func (*SpaceRequest) ProtoMessage() {}
 
 func (x *SpaceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[10]
+	mi := &file_fileservice_fileservice_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -650,7 +527,7 @@ func (x *SpaceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpaceRequest.ProtoReflect.Descriptor instead.
 func (*SpaceRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{10}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *SpaceRequest) GetPath() string {
@@ -672,7 +549,7 @@ type SpaceResponse struct {
 
 func (x *SpaceResponse) Reset() {
 	*x = SpaceResponse{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[11]
+	mi := &file_fileservice_fileservice_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -684,7 +561,7 @@ func (x *SpaceResponse) String() string {
 func (*SpaceResponse) ProtoMessage() {}
 
 func (x *SpaceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[11]
+	mi := &file_fileservice_fileservice_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -697,7 +574,7 @@ func (x *SpaceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpaceResponse.ProtoReflect.Descriptor instead.
 func (*SpaceResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{11}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *SpaceResponse) GetTotal() uint64 {
@@ -730,7 +607,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[12]
+	mi := &file_fileservice_fileservice_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -742,7 +619,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[12]
+	mi := &file_fileservice_fileservice_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -755,7 +632,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{12}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListRequest) GetPath() string {
@@ -777,7 +654,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[13]
+	mi := &file_fileservice_fileservice_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -789,7 +666,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[13]
+	mi := &file_fileservice_fileservice_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -802,7 +679,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{13}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListResponse) GetEntries() []*Entry {
@@ -821,21 +698,21 @@ func (x *ListResponse) GetUnnamable() uint32 {
 
 type ReadRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Path  string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	// One of the two.
+	Path  string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	Draft []byte `protobuf:"bytes,5,opt,name=draft,proto3" json:"draft,omitempty"`
 	// If it is missing, this request reads the current version.
 	Version *Version `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
 	Offset  int64    `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
 	// In bytes. A range may extend beyond the end of the file; fewer bytes are returned then.
-	Length int64 `protobuf:"varint,4,opt,name=length,proto3" json:"length,omitempty"`
-	// Return the hash of each block. The offset and the length must be multiples of the block size.
-	Hashes        bool `protobuf:"varint,5,opt,name=hashes,proto3" json:"hashes,omitempty"`
+	Length        int64 `protobuf:"varint,4,opt,name=length,proto3" json:"length,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReadRequest) Reset() {
 	*x = ReadRequest{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[14]
+	mi := &file_fileservice_fileservice_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -847,7 +724,7 @@ func (x *ReadRequest) String() string {
 func (*ReadRequest) ProtoMessage() {}
 
 func (x *ReadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[14]
+	mi := &file_fileservice_fileservice_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -860,7 +737,7 @@ func (x *ReadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadRequest.ProtoReflect.Descriptor instead.
 func (*ReadRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{14}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ReadRequest) GetPath() string {
@@ -868,6 +745,13 @@ func (x *ReadRequest) GetPath() string {
 		return x.Path
 	}
 	return ""
+}
+
+func (x *ReadRequest) GetDraft() []byte {
+	if x != nil {
+		return x.Draft
+	}
+	return nil
 }
 
 func (x *ReadRequest) GetVersion() *Version {
@@ -891,27 +775,17 @@ func (x *ReadRequest) GetLength() int64 {
 	return 0
 }
 
-func (x *ReadRequest) GetHashes() bool {
-	if x != nil {
-		return x.Hashes
-	}
-	return false
-}
-
-// ReadResponse carries the next bytes of the range. If hashes were requested, no message spans two blocks, and the
-// message that ends a block has its hash: the BLAKE3 chaining value of the block as a subtree of the file, or the hash
-// of the file if it is the only block.
+// ReadResponse carries the next bytes of the range, at most 256 KiB.
 type ReadResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
-	Hash          []byte                 `protobuf:"bytes,2,opt,name=hash,proto3" json:"hash,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReadResponse) Reset() {
 	*x = ReadResponse{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[15]
+	mi := &file_fileservice_fileservice_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -923,7 +797,7 @@ func (x *ReadResponse) String() string {
 func (*ReadResponse) ProtoMessage() {}
 
 func (x *ReadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[15]
+	mi := &file_fileservice_fileservice_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -936,335 +810,12 @@ func (x *ReadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadResponse.ProtoReflect.Descriptor instead.
 func (*ReadResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{15}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ReadResponse) GetData() []byte {
 	if x != nil {
 		return x.Data
-	}
-	return nil
-}
-
-func (x *ReadResponse) GetHash() []byte {
-	if x != nil {
-		return x.Hash
-	}
-	return nil
-}
-
-type ReadFilesRequest struct {
-	state     protoimpl.MessageState `protogen:"open.v1"`
-	Directory string                 `protobuf:"bytes,1,opt,name=directory,proto3" json:"directory,omitempty"`
-	// At most max_small_files.
-	Files         []*SmallFile `protobuf:"bytes,2,rep,name=files,proto3" json:"files,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ReadFilesRequest) Reset() {
-	*x = ReadFilesRequest{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[16]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ReadFilesRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ReadFilesRequest) ProtoMessage() {}
-
-func (x *ReadFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[16]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ReadFilesRequest.ProtoReflect.Descriptor instead.
-func (*ReadFilesRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{16}
-}
-
-func (x *ReadFilesRequest) GetDirectory() string {
-	if x != nil {
-		return x.Directory
-	}
-	return ""
-}
-
-func (x *ReadFilesRequest) GetFiles() []*SmallFile {
-	if x != nil {
-		return x.Files
-	}
-	return nil
-}
-
-// SmallFile is one version of a file of at most max_small_file_size.
-type SmallFile struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// An element of a path.
-	Name          string   `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Version       *Version `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *SmallFile) Reset() {
-	*x = SmallFile{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[17]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *SmallFile) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*SmallFile) ProtoMessage() {}
-
-func (x *SmallFile) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[17]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SmallFile.ProtoReflect.Descriptor instead.
-func (*SmallFile) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{17}
-}
-
-func (x *SmallFile) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *SmallFile) GetVersion() *Version {
-	if x != nil {
-		return x.Version
-	}
-	return nil
-}
-
-// ReadFilesResponse carries the next files. The data is their concatenated contents. Each has the length of the requested
-// version; a file with an error has no content.
-type ReadFilesResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
-	Files         []*FileResult          `protobuf:"bytes,3,rep,name=files,proto3" json:"files,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ReadFilesResponse) Reset() {
-	*x = ReadFilesResponse{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[18]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ReadFilesResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ReadFilesResponse) ProtoMessage() {}
-
-func (x *ReadFilesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[18]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ReadFilesResponse.ProtoReflect.Descriptor instead.
-func (*ReadFilesResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{18}
-}
-
-func (x *ReadFilesResponse) GetData() []byte {
-	if x != nil {
-		return x.Data
-	}
-	return nil
-}
-
-func (x *ReadFilesResponse) GetFiles() []*FileResult {
-	if x != nil {
-		return x.Files
-	}
-	return nil
-}
-
-// FileResult is the result for one of several files.
-type FileResult struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The BLAKE3 hash of the file if there is no error. Only in a ReadFilesResponse.
-	Hash []byte `protobuf:"bytes,1,opt,name=hash,proto3" json:"hash,omitempty"`
-	// Missing if there is no error.
-	Error         *status.Status `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *FileResult) Reset() {
-	*x = FileResult{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[19]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *FileResult) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*FileResult) ProtoMessage() {}
-
-func (x *FileResult) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[19]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use FileResult.ProtoReflect.Descriptor instead.
-func (*FileResult) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{19}
-}
-
-func (x *FileResult) GetHash() []byte {
-	if x != nil {
-		return x.Hash
-	}
-	return nil
-}
-
-func (x *FileResult) GetError() *status.Status {
-	if x != nil {
-		return x.Error
-	}
-	return nil
-}
-
-type ReadPiecesRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// From 1 to max_pieces, each of 1 to max_piece_size bytes, and 256 KiB together. Each has a version and requests no
-	// hashes. The message has at most 64 KiB, which is the limit of a server that is not writable.
-	Pieces        []*ReadRequest `protobuf:"bytes,1,rep,name=pieces,proto3" json:"pieces,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ReadPiecesRequest) Reset() {
-	*x = ReadPiecesRequest{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[20]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ReadPiecesRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ReadPiecesRequest) ProtoMessage() {}
-
-func (x *ReadPiecesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[20]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ReadPiecesRequest.ProtoReflect.Descriptor instead.
-func (*ReadPiecesRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{20}
-}
-
-func (x *ReadPiecesRequest) GetPieces() []*ReadRequest {
-	if x != nil {
-		return x.Pieces
-	}
-	return nil
-}
-
-type ReadPiecesResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The concatenated pieces, without those that failed.
-	Data []byte `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
-	// The indexes of the pieces that could not be read, in ascending order. Read returns the reason.
-	Failed        []uint32 `protobuf:"varint,3,rep,packed,name=failed,proto3" json:"failed,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ReadPiecesResponse) Reset() {
-	*x = ReadPiecesResponse{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[21]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ReadPiecesResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ReadPiecesResponse) ProtoMessage() {}
-
-func (x *ReadPiecesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[21]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ReadPiecesResponse.ProtoReflect.Descriptor instead.
-func (*ReadPiecesResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{21}
-}
-
-func (x *ReadPiecesResponse) GetData() []byte {
-	if x != nil {
-		return x.Data
-	}
-	return nil
-}
-
-func (x *ReadPiecesResponse) GetFailed() []uint32 {
-	if x != nil {
-		return x.Failed
 	}
 	return nil
 }
@@ -1282,7 +833,7 @@ type MakeDirectoryRequest struct {
 
 func (x *MakeDirectoryRequest) Reset() {
 	*x = MakeDirectoryRequest{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[22]
+	mi := &file_fileservice_fileservice_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1294,7 +845,7 @@ func (x *MakeDirectoryRequest) String() string {
 func (*MakeDirectoryRequest) ProtoMessage() {}
 
 func (x *MakeDirectoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[22]
+	mi := &file_fileservice_fileservice_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1307,7 +858,7 @@ func (x *MakeDirectoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeDirectoryRequest.ProtoReflect.Descriptor instead.
 func (*MakeDirectoryRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{22}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *MakeDirectoryRequest) GetPath() string {
@@ -1339,7 +890,7 @@ type MakeDirectoryResponse struct {
 
 func (x *MakeDirectoryResponse) Reset() {
 	*x = MakeDirectoryResponse{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[23]
+	mi := &file_fileservice_fileservice_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1351,7 +902,7 @@ func (x *MakeDirectoryResponse) String() string {
 func (*MakeDirectoryResponse) ProtoMessage() {}
 
 func (x *MakeDirectoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[23]
+	mi := &file_fileservice_fileservice_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1364,7 +915,7 @@ func (x *MakeDirectoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeDirectoryResponse.ProtoReflect.Descriptor instead.
 func (*MakeDirectoryResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{23}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{15}
 }
 
 type RemoveRequest struct {
@@ -1376,7 +927,7 @@ type RemoveRequest struct {
 
 func (x *RemoveRequest) Reset() {
 	*x = RemoveRequest{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[24]
+	mi := &file_fileservice_fileservice_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1388,7 +939,7 @@ func (x *RemoveRequest) String() string {
 func (*RemoveRequest) ProtoMessage() {}
 
 func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[24]
+	mi := &file_fileservice_fileservice_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1401,7 +952,7 @@ func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveRequest.ProtoReflect.Descriptor instead.
 func (*RemoveRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{24}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RemoveRequest) GetPath() string {
@@ -1419,7 +970,7 @@ type RemoveResponse struct {
 
 func (x *RemoveResponse) Reset() {
 	*x = RemoveResponse{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[25]
+	mi := &file_fileservice_fileservice_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1431,7 +982,7 @@ func (x *RemoveResponse) String() string {
 func (*RemoveResponse) ProtoMessage() {}
 
 func (x *RemoveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[25]
+	mi := &file_fileservice_fileservice_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1444,7 +995,7 @@ func (x *RemoveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveResponse.ProtoReflect.Descriptor instead.
 func (*RemoveResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{25}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{17}
 }
 
 type RenameRequest struct {
@@ -1459,7 +1010,7 @@ type RenameRequest struct {
 
 func (x *RenameRequest) Reset() {
 	*x = RenameRequest{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[26]
+	mi := &file_fileservice_fileservice_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1471,7 +1022,7 @@ func (x *RenameRequest) String() string {
 func (*RenameRequest) ProtoMessage() {}
 
 func (x *RenameRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[26]
+	mi := &file_fileservice_fileservice_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1484,7 +1035,7 @@ func (x *RenameRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenameRequest.ProtoReflect.Descriptor instead.
 func (*RenameRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{26}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RenameRequest) GetPath() string {
@@ -1516,7 +1067,7 @@ type RenameResponse struct {
 
 func (x *RenameResponse) Reset() {
 	*x = RenameResponse{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[27]
+	mi := &file_fileservice_fileservice_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1528,7 +1079,7 @@ func (x *RenameResponse) String() string {
 func (*RenameResponse) ProtoMessage() {}
 
 func (x *RenameResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[27]
+	mi := &file_fileservice_fileservice_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1541,7 +1092,7 @@ func (x *RenameResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenameResponse.ProtoReflect.Descriptor instead.
 func (*RenameResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{27}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{19}
 }
 
 // SetAttributesRequest sets the attributes that are present.
@@ -1557,7 +1108,7 @@ type SetAttributesRequest struct {
 
 func (x *SetAttributesRequest) Reset() {
 	*x = SetAttributesRequest{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[28]
+	mi := &file_fileservice_fileservice_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1569,7 +1120,7 @@ func (x *SetAttributesRequest) String() string {
 func (*SetAttributesRequest) ProtoMessage() {}
 
 func (x *SetAttributesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[28]
+	mi := &file_fileservice_fileservice_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1582,7 +1133,7 @@ func (x *SetAttributesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAttributesRequest.ProtoReflect.Descriptor instead.
 func (*SetAttributesRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{28}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SetAttributesRequest) GetPath() string {
@@ -1621,7 +1172,7 @@ type SetAttributesResponse struct {
 
 func (x *SetAttributesResponse) Reset() {
 	*x = SetAttributesResponse{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[29]
+	mi := &file_fileservice_fileservice_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1633,7 +1184,7 @@ func (x *SetAttributesResponse) String() string {
 func (*SetAttributesResponse) ProtoMessage() {}
 
 func (x *SetAttributesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[29]
+	mi := &file_fileservice_fileservice_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1646,7 +1197,7 @@ func (x *SetAttributesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAttributesResponse.ProtoReflect.Descriptor instead.
 func (*SetAttributesResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{29}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{21}
 }
 
 type SyncDirectoryRequest struct {
@@ -1658,7 +1209,7 @@ type SyncDirectoryRequest struct {
 
 func (x *SyncDirectoryRequest) Reset() {
 	*x = SyncDirectoryRequest{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[30]
+	mi := &file_fileservice_fileservice_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1670,7 +1221,7 @@ func (x *SyncDirectoryRequest) String() string {
 func (*SyncDirectoryRequest) ProtoMessage() {}
 
 func (x *SyncDirectoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[30]
+	mi := &file_fileservice_fileservice_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1683,7 +1234,7 @@ func (x *SyncDirectoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncDirectoryRequest.ProtoReflect.Descriptor instead.
 func (*SyncDirectoryRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{30}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SyncDirectoryRequest) GetPath() string {
@@ -1701,7 +1252,7 @@ type SyncDirectoryResponse struct {
 
 func (x *SyncDirectoryResponse) Reset() {
 	*x = SyncDirectoryResponse{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[31]
+	mi := &file_fileservice_fileservice_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1713,7 +1264,7 @@ func (x *SyncDirectoryResponse) String() string {
 func (*SyncDirectoryResponse) ProtoMessage() {}
 
 func (x *SyncDirectoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[31]
+	mi := &file_fileservice_fileservice_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1726,7 +1277,7 @@ func (x *SyncDirectoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncDirectoryResponse.ProtoReflect.Descriptor instead.
 func (*SyncDirectoryResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{31}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{23}
 }
 
 type QueryWriteStatusRequest struct {
@@ -1742,7 +1293,7 @@ type QueryWriteStatusRequest struct {
 
 func (x *QueryWriteStatusRequest) Reset() {
 	*x = QueryWriteStatusRequest{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[32]
+	mi := &file_fileservice_fileservice_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1754,7 +1305,7 @@ func (x *QueryWriteStatusRequest) String() string {
 func (*QueryWriteStatusRequest) ProtoMessage() {}
 
 func (x *QueryWriteStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[32]
+	mi := &file_fileservice_fileservice_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1767,7 +1318,7 @@ func (x *QueryWriteStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryWriteStatusRequest.ProtoReflect.Descriptor instead.
 func (*QueryWriteStatusRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{32}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *QueryWriteStatusRequest) GetPath() string {
@@ -1801,7 +1352,7 @@ type QueryWriteStatusResponse struct {
 
 func (x *QueryWriteStatusResponse) Reset() {
 	*x = QueryWriteStatusResponse{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[33]
+	mi := &file_fileservice_fileservice_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1813,7 +1364,7 @@ func (x *QueryWriteStatusResponse) String() string {
 func (*QueryWriteStatusResponse) ProtoMessage() {}
 
 func (x *QueryWriteStatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[33]
+	mi := &file_fileservice_fileservice_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1826,7 +1377,7 @@ func (x *QueryWriteStatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryWriteStatusResponse.ProtoReflect.Descriptor instead.
 func (*QueryWriteStatusResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{33}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *QueryWriteStatusResponse) GetCommitted() []*BlockRange {
@@ -1847,7 +1398,7 @@ type BlockRange struct {
 
 func (x *BlockRange) Reset() {
 	*x = BlockRange{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[34]
+	mi := &file_fileservice_fileservice_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1859,7 +1410,7 @@ func (x *BlockRange) String() string {
 func (*BlockRange) ProtoMessage() {}
 
 func (x *BlockRange) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[34]
+	mi := &file_fileservice_fileservice_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1872,7 +1423,7 @@ func (x *BlockRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlockRange.ProtoReflect.Descriptor instead.
 func (*BlockRange) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{34}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *BlockRange) GetFirstBlock() int64 {
@@ -1889,22 +1440,26 @@ func (x *BlockRange) GetBlocks() int64 {
 	return 0
 }
 
-// WriteRequest carries the next bytes. The first message of a call names the upload and the first block. No message
-// spans two blocks, and the message that ends a block has its hash, as in a ReadResponse.
+// WriteRequest carries a block of an upload, or data for a draft, at most 1 MiB.
 type WriteRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
-	Hash          []byte                 `protobuf:"bytes,2,opt,name=hash,proto3" json:"hash,omitempty"`
-	Path          string                 `protobuf:"bytes,3,opt,name=path,proto3" json:"path,omitempty"`
-	Version       *Version               `protobuf:"bytes,4,opt,name=version,proto3" json:"version,omitempty"`
-	FirstBlock    int64                  `protobuf:"varint,5,opt,name=first_block,json=firstBlock,proto3" json:"first_block,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One of the two.
+	Path  string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	Draft []byte `protobuf:"bytes,2,opt,name=draft,proto3" json:"draft,omitempty"`
+	// The version of the upload.
+	Version *Version `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
+	// Where the data begins in the file.
+	Offset int64  `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
+	Data   []byte `protobuf:"bytes,5,opt,name=data,proto3" json:"data,omitempty"`
+	// The hash of the block. The server compares it if it is present.
+	Hash          []byte `protobuf:"bytes,6,opt,name=hash,proto3" json:"hash,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WriteRequest) Reset() {
 	*x = WriteRequest{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[35]
+	mi := &file_fileservice_fileservice_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1916,7 +1471,7 @@ func (x *WriteRequest) String() string {
 func (*WriteRequest) ProtoMessage() {}
 
 func (x *WriteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[35]
+	mi := &file_fileservice_fileservice_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1929,7 +1484,35 @@ func (x *WriteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteRequest.ProtoReflect.Descriptor instead.
 func (*WriteRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{35}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *WriteRequest) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *WriteRequest) GetDraft() []byte {
+	if x != nil {
+		return x.Draft
+	}
+	return nil
+}
+
+func (x *WriteRequest) GetVersion() *Version {
+	if x != nil {
+		return x.Version
+	}
+	return nil
+}
+
+func (x *WriteRequest) GetOffset() int64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
 }
 
 func (x *WriteRequest) GetData() []byte {
@@ -1946,38 +1529,17 @@ func (x *WriteRequest) GetHash() []byte {
 	return nil
 }
 
-func (x *WriteRequest) GetPath() string {
-	if x != nil {
-		return x.Path
-	}
-	return ""
-}
-
-func (x *WriteRequest) GetVersion() *Version {
-	if x != nil {
-		return x.Version
-	}
-	return nil
-}
-
-func (x *WriteRequest) GetFirstBlock() int64 {
-	if x != nil {
-		return x.FirstBlock
-	}
-	return 0
-}
-
 type WriteResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The number of blocks of this call that the server has written.
-	Blocks        int64 `protobuf:"varint,1,opt,name=blocks,proto3" json:"blocks,omitempty"`
+	// The number of bytes of this call that the server has written.
+	Written       int64 `protobuf:"varint,1,opt,name=written,proto3" json:"written,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WriteResponse) Reset() {
 	*x = WriteResponse{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[36]
+	mi := &file_fileservice_fileservice_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1989,7 +1551,7 @@ func (x *WriteResponse) String() string {
 func (*WriteResponse) ProtoMessage() {}
 
 func (x *WriteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[36]
+	mi := &file_fileservice_fileservice_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2002,12 +1564,12 @@ func (x *WriteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteResponse.ProtoReflect.Descriptor instead.
 func (*WriteResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{36}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{28}
 }
 
-func (x *WriteResponse) GetBlocks() int64 {
+func (x *WriteResponse) GetWritten() int64 {
 	if x != nil {
-		return x.Blocks
+		return x.Written
 	}
 	return 0
 }
@@ -2016,8 +1578,8 @@ type FinishWriteRequest struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Path    string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
 	Version *Version               `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
-	// The BLAKE3 hash of the file.
-	Root []byte `protobuf:"bytes,3,opt,name=root,proto3" json:"root,omitempty"`
+	// The hash of the file.
+	Hash []byte `protobuf:"bytes,3,opt,name=hash,proto3" json:"hash,omitempty"`
 	// The permissions of the file, less the server's umask. 0 means 0600.
 	Permissions uint32 `protobuf:"varint,4,opt,name=permissions,proto3" json:"permissions,omitempty"`
 	// Replace an existing file, whatever other clients of the same upload requested. Otherwise the path must not exist.
@@ -2028,7 +1590,7 @@ type FinishWriteRequest struct {
 
 func (x *FinishWriteRequest) Reset() {
 	*x = FinishWriteRequest{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[37]
+	mi := &file_fileservice_fileservice_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2040,7 +1602,7 @@ func (x *FinishWriteRequest) String() string {
 func (*FinishWriteRequest) ProtoMessage() {}
 
 func (x *FinishWriteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[37]
+	mi := &file_fileservice_fileservice_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2053,7 +1615,7 @@ func (x *FinishWriteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FinishWriteRequest.ProtoReflect.Descriptor instead.
 func (*FinishWriteRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{37}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *FinishWriteRequest) GetPath() string {
@@ -2070,9 +1632,9 @@ func (x *FinishWriteRequest) GetVersion() *Version {
 	return nil
 }
 
-func (x *FinishWriteRequest) GetRoot() []byte {
+func (x *FinishWriteRequest) GetHash() []byte {
 	if x != nil {
-		return x.Root
+		return x.Hash
 	}
 	return nil
 }
@@ -2091,34 +1653,35 @@ func (x *FinishWriteRequest) GetOverwrite() bool {
 	return false
 }
 
-// WriteFilesRequest carries the next files. The data is as in a ReadFilesResponse. All files of a call, at most
-// max_small_files, go into one directory, which the first message names.
-type WriteFilesRequest struct {
+// SmallFiles are files that a client sends in one message of package exchange, into one directory. The data of the
+// message is their concatenated contents. The server responds when each of them is on the disk under its name, or has
+// failed.
+type SmallFiles struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
-	Data      []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
-	Files     []*NewFile             `protobuf:"bytes,3,rep,name=files,proto3" json:"files,omitempty"`
-	Directory string                 `protobuf:"bytes,4,opt,name=directory,proto3" json:"directory,omitempty"`
-	// Replace existing files. In the first message.
-	Overwrite     bool `protobuf:"varint,5,opt,name=overwrite,proto3" json:"overwrite,omitempty"`
+	Directory string                 `protobuf:"bytes,1,opt,name=directory,proto3" json:"directory,omitempty"`
+	// Replace existing files.
+	Overwrite bool `protobuf:"varint,2,opt,name=overwrite,proto3" json:"overwrite,omitempty"`
+	// At most max_small_files.
+	Files         []*SmallFile `protobuf:"bytes,3,rep,name=files,proto3" json:"files,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *WriteFilesRequest) Reset() {
-	*x = WriteFilesRequest{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[38]
+func (x *SmallFiles) Reset() {
+	*x = SmallFiles{}
+	mi := &file_fileservice_fileservice_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *WriteFilesRequest) String() string {
+func (x *SmallFiles) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*WriteFilesRequest) ProtoMessage() {}
+func (*SmallFiles) ProtoMessage() {}
 
-func (x *WriteFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[38]
+func (x *SmallFiles) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_fileservice_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2129,46 +1692,39 @@ func (x *WriteFilesRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use WriteFilesRequest.ProtoReflect.Descriptor instead.
-func (*WriteFilesRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{38}
+// Deprecated: Use SmallFiles.ProtoReflect.Descriptor instead.
+func (*SmallFiles) Descriptor() ([]byte, []int) {
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{30}
 }
 
-func (x *WriteFilesRequest) GetData() []byte {
-	if x != nil {
-		return x.Data
-	}
-	return nil
-}
-
-func (x *WriteFilesRequest) GetFiles() []*NewFile {
-	if x != nil {
-		return x.Files
-	}
-	return nil
-}
-
-func (x *WriteFilesRequest) GetDirectory() string {
+func (x *SmallFiles) GetDirectory() string {
 	if x != nil {
 		return x.Directory
 	}
 	return ""
 }
 
-func (x *WriteFilesRequest) GetOverwrite() bool {
+func (x *SmallFiles) GetOverwrite() bool {
 	if x != nil {
 		return x.Overwrite
 	}
 	return false
 }
 
-type NewFile struct {
+func (x *SmallFiles) GetFiles() []*SmallFile {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+type SmallFile struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// An element of a path.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// The version of the source.
 	Version *Version `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
-	// The BLAKE3 hash of the file.
+	// The hash of the file.
 	Hash []byte `protobuf:"bytes,3,opt,name=hash,proto3" json:"hash,omitempty"`
 	// As in FinishWriteRequest.
 	Permissions   uint32 `protobuf:"varint,4,opt,name=permissions,proto3" json:"permissions,omitempty"`
@@ -2176,21 +1732,21 @@ type NewFile struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *NewFile) Reset() {
-	*x = NewFile{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[39]
+func (x *SmallFile) Reset() {
+	*x = SmallFile{}
+	mi := &file_fileservice_fileservice_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *NewFile) String() string {
+func (x *SmallFile) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*NewFile) ProtoMessage() {}
+func (*SmallFile) ProtoMessage() {}
 
-func (x *NewFile) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[39]
+func (x *SmallFile) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_fileservice_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2201,62 +1757,62 @@ func (x *NewFile) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use NewFile.ProtoReflect.Descriptor instead.
-func (*NewFile) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{39}
+// Deprecated: Use SmallFile.ProtoReflect.Descriptor instead.
+func (*SmallFile) Descriptor() ([]byte, []int) {
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{31}
 }
 
-func (x *NewFile) GetName() string {
+func (x *SmallFile) GetName() string {
 	if x != nil {
 		return x.Name
 	}
 	return ""
 }
 
-func (x *NewFile) GetVersion() *Version {
+func (x *SmallFile) GetVersion() *Version {
 	if x != nil {
 		return x.Version
 	}
 	return nil
 }
 
-func (x *NewFile) GetHash() []byte {
+func (x *SmallFile) GetHash() []byte {
 	if x != nil {
 		return x.Hash
 	}
 	return nil
 }
 
-func (x *NewFile) GetPermissions() uint32 {
+func (x *SmallFile) GetPermissions() uint32 {
 	if x != nil {
 		return x.Permissions
 	}
 	return 0
 }
 
-type WriteFilesResponse struct {
+type SmallFileResults struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// One for each file, in order.
-	Files         []*FileResult `protobuf:"bytes,1,rep,name=files,proto3" json:"files,omitempty"`
+	Files         []*SmallFileResult `protobuf:"bytes,1,rep,name=files,proto3" json:"files,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *WriteFilesResponse) Reset() {
-	*x = WriteFilesResponse{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[40]
+func (x *SmallFileResults) Reset() {
+	*x = SmallFileResults{}
+	mi := &file_fileservice_fileservice_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *WriteFilesResponse) String() string {
+func (x *SmallFileResults) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*WriteFilesResponse) ProtoMessage() {}
+func (*SmallFileResults) ProtoMessage() {}
 
-func (x *WriteFilesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[40]
+func (x *SmallFileResults) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_fileservice_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2267,14 +1823,59 @@ func (x *WriteFilesResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use WriteFilesResponse.ProtoReflect.Descriptor instead.
-func (*WriteFilesResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{40}
+// Deprecated: Use SmallFileResults.ProtoReflect.Descriptor instead.
+func (*SmallFileResults) Descriptor() ([]byte, []int) {
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{32}
 }
 
-func (x *WriteFilesResponse) GetFiles() []*FileResult {
+func (x *SmallFileResults) GetFiles() []*SmallFileResult {
 	if x != nil {
 		return x.Files
+	}
+	return nil
+}
+
+type SmallFileResult struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Missing if there is no error.
+	Error         *status.Status `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SmallFileResult) Reset() {
+	*x = SmallFileResult{}
+	mi := &file_fileservice_fileservice_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SmallFileResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SmallFileResult) ProtoMessage() {}
+
+func (x *SmallFileResult) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_fileservice_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SmallFileResult.ProtoReflect.Descriptor instead.
+func (*SmallFileResult) Descriptor() ([]byte, []int) {
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *SmallFileResult) GetError() *status.Status {
+	if x != nil {
+		return x.Error
 	}
 	return nil
 }
@@ -2295,7 +1896,7 @@ type OpenDraftRequest struct {
 
 func (x *OpenDraftRequest) Reset() {
 	*x = OpenDraftRequest{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[41]
+	mi := &file_fileservice_fileservice_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2307,7 +1908,7 @@ func (x *OpenDraftRequest) String() string {
 func (*OpenDraftRequest) ProtoMessage() {}
 
 func (x *OpenDraftRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[41]
+	mi := &file_fileservice_fileservice_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2320,7 +1921,7 @@ func (x *OpenDraftRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenDraftRequest.ProtoReflect.Descriptor instead.
 func (*OpenDraftRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{41}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *OpenDraftRequest) GetPath() string {
@@ -2374,7 +1975,7 @@ type OpenDraftResponse struct {
 
 func (x *OpenDraftResponse) Reset() {
 	*x = OpenDraftResponse{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[42]
+	mi := &file_fileservice_fileservice_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2386,7 +1987,7 @@ func (x *OpenDraftResponse) String() string {
 func (*OpenDraftResponse) ProtoMessage() {}
 
 func (x *OpenDraftResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[42]
+	mi := &file_fileservice_fileservice_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2399,7 +2000,7 @@ func (x *OpenDraftResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenDraftResponse.ProtoReflect.Descriptor instead.
 func (*OpenDraftResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{42}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *OpenDraftResponse) GetDraft() []byte {
@@ -2430,173 +2031,6 @@ func (x *OpenDraftResponse) GetIsDraft() bool {
 	return false
 }
 
-// WriteDraftRequest carries data to write. The first message of a call names the draft.
-type WriteDraftRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
-	Draft         []byte                 `protobuf:"bytes,3,opt,name=draft,proto3" json:"draft,omitempty"`
-	Offset        int64                  `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *WriteDraftRequest) Reset() {
-	*x = WriteDraftRequest{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[43]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *WriteDraftRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*WriteDraftRequest) ProtoMessage() {}
-
-func (x *WriteDraftRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[43]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use WriteDraftRequest.ProtoReflect.Descriptor instead.
-func (*WriteDraftRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{43}
-}
-
-func (x *WriteDraftRequest) GetData() []byte {
-	if x != nil {
-		return x.Data
-	}
-	return nil
-}
-
-func (x *WriteDraftRequest) GetDraft() []byte {
-	if x != nil {
-		return x.Draft
-	}
-	return nil
-}
-
-func (x *WriteDraftRequest) GetOffset() int64 {
-	if x != nil {
-		return x.Offset
-	}
-	return 0
-}
-
-type WriteDraftResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The number of bytes of this call that were written.
-	Written       int64 `protobuf:"varint,1,opt,name=written,proto3" json:"written,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *WriteDraftResponse) Reset() {
-	*x = WriteDraftResponse{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[44]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *WriteDraftResponse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*WriteDraftResponse) ProtoMessage() {}
-
-func (x *WriteDraftResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[44]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use WriteDraftResponse.ProtoReflect.Descriptor instead.
-func (*WriteDraftResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{44}
-}
-
-func (x *WriteDraftResponse) GetWritten() int64 {
-	if x != nil {
-		return x.Written
-	}
-	return 0
-}
-
-type ReadDraftRequest struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Draft  []byte                 `protobuf:"bytes,1,opt,name=draft,proto3" json:"draft,omitempty"`
-	Offset int64                  `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
-	// In bytes. A range may extend beyond the end; fewer bytes are returned then.
-	Length        int64 `protobuf:"varint,3,opt,name=length,proto3" json:"length,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ReadDraftRequest) Reset() {
-	*x = ReadDraftRequest{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[45]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ReadDraftRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ReadDraftRequest) ProtoMessage() {}
-
-func (x *ReadDraftRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[45]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ReadDraftRequest.ProtoReflect.Descriptor instead.
-func (*ReadDraftRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{45}
-}
-
-func (x *ReadDraftRequest) GetDraft() []byte {
-	if x != nil {
-		return x.Draft
-	}
-	return nil
-}
-
-func (x *ReadDraftRequest) GetOffset() int64 {
-	if x != nil {
-		return x.Offset
-	}
-	return 0
-}
-
-func (x *ReadDraftRequest) GetLength() int64 {
-	if x != nil {
-		return x.Length
-	}
-	return 0
-}
-
 // ChangeDraftRequest sets the attributes that are present.
 type ChangeDraftRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2612,7 +2046,7 @@ type ChangeDraftRequest struct {
 
 func (x *ChangeDraftRequest) Reset() {
 	*x = ChangeDraftRequest{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[46]
+	mi := &file_fileservice_fileservice_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2624,7 +2058,7 @@ func (x *ChangeDraftRequest) String() string {
 func (*ChangeDraftRequest) ProtoMessage() {}
 
 func (x *ChangeDraftRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[46]
+	mi := &file_fileservice_fileservice_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2637,7 +2071,7 @@ func (x *ChangeDraftRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeDraftRequest.ProtoReflect.Descriptor instead.
 func (*ChangeDraftRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{46}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ChangeDraftRequest) GetDraft() []byte {
@@ -2683,7 +2117,7 @@ type ChangeDraftResponse struct {
 
 func (x *ChangeDraftResponse) Reset() {
 	*x = ChangeDraftResponse{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[47]
+	mi := &file_fileservice_fileservice_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2695,7 +2129,7 @@ func (x *ChangeDraftResponse) String() string {
 func (*ChangeDraftResponse) ProtoMessage() {}
 
 func (x *ChangeDraftResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[47]
+	mi := &file_fileservice_fileservice_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2708,7 +2142,7 @@ func (x *ChangeDraftResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeDraftResponse.ProtoReflect.Descriptor instead.
 func (*ChangeDraftResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{47}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{37}
 }
 
 type SyncDraftRequest struct {
@@ -2720,7 +2154,7 @@ type SyncDraftRequest struct {
 
 func (x *SyncDraftRequest) Reset() {
 	*x = SyncDraftRequest{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[48]
+	mi := &file_fileservice_fileservice_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2732,7 +2166,7 @@ func (x *SyncDraftRequest) String() string {
 func (*SyncDraftRequest) ProtoMessage() {}
 
 func (x *SyncDraftRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[48]
+	mi := &file_fileservice_fileservice_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2745,7 +2179,7 @@ func (x *SyncDraftRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncDraftRequest.ProtoReflect.Descriptor instead.
 func (*SyncDraftRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{48}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SyncDraftRequest) GetDraft() []byte {
@@ -2767,7 +2201,7 @@ type PublishDraftRequest struct {
 
 func (x *PublishDraftRequest) Reset() {
 	*x = PublishDraftRequest{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[49]
+	mi := &file_fileservice_fileservice_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2779,7 +2213,7 @@ func (x *PublishDraftRequest) String() string {
 func (*PublishDraftRequest) ProtoMessage() {}
 
 func (x *PublishDraftRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[49]
+	mi := &file_fileservice_fileservice_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2792,7 +2226,7 @@ func (x *PublishDraftRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PublishDraftRequest.ProtoReflect.Descriptor instead.
 func (*PublishDraftRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{49}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *PublishDraftRequest) GetDraft() []byte {
@@ -2825,7 +2259,7 @@ type DropDraftRequest struct {
 
 func (x *DropDraftRequest) Reset() {
 	*x = DropDraftRequest{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[50]
+	mi := &file_fileservice_fileservice_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2837,7 +2271,7 @@ func (x *DropDraftRequest) String() string {
 func (*DropDraftRequest) ProtoMessage() {}
 
 func (x *DropDraftRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[50]
+	mi := &file_fileservice_fileservice_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2850,7 +2284,7 @@ func (x *DropDraftRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropDraftRequest.ProtoReflect.Descriptor instead.
 func (*DropDraftRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{50}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *DropDraftRequest) GetDraft() []byte {
@@ -2868,7 +2302,7 @@ type DropDraftResponse struct {
 
 func (x *DropDraftResponse) Reset() {
 	*x = DropDraftResponse{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[51]
+	mi := &file_fileservice_fileservice_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2880,7 +2314,7 @@ func (x *DropDraftResponse) String() string {
 func (*DropDraftResponse) ProtoMessage() {}
 
 func (x *DropDraftResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[51]
+	mi := &file_fileservice_fileservice_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2893,7 +2327,7 @@ func (x *DropDraftResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropDraftResponse.ProtoReflect.Descriptor instead.
 func (*DropDraftResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{51}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{41}
 }
 
 var File_fileservice_fileservice_proto protoreflect.FileDescriptor
@@ -2901,7 +2335,7 @@ var File_fileservice_fileservice_proto protoreflect.FileDescriptor
 const file_fileservice_fileservice_proto_rawDesc = "" +
 	"\n" +
 	"\x1dfileservice/fileservice.proto\x12\x16culvert.fileservice.v1\x1a\x17google/rpc/status.proto\"\x18\n" +
-	"\x16GetCapabilitiesRequest\"\xbd\x02\n" +
+	"\x16GetCapabilitiesRequest\"\x84\x02\n" +
 	"\fCapabilities\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1d\n" +
 	"\n" +
@@ -2909,11 +2343,8 @@ const file_fileservice_fileservice_proto_rawDesc = "" +
 	"\x04hash\x18\x03 \x01(\tR\x04hash\x12(\n" +
 	"\x10max_message_size\x18\x04 \x01(\rR\x0emaxMessageSize\x12-\n" +
 	"\x13max_small_file_size\x18\x05 \x01(\rR\x10maxSmallFileSize\x12&\n" +
-	"\x0fmax_small_files\x18\x06 \x01(\rR\rmaxSmallFiles\x12$\n" +
-	"\x0emax_piece_size\x18\a \x01(\rR\fmaxPieceSize\x12\x1d\n" +
-	"\n" +
-	"max_pieces\x18\b \x01(\rR\tmaxPieces\x12\x1a\n" +
-	"\bwritable\x18\t \x01(\bR\bwritable\"]\n" +
+	"\x0fmax_small_files\x18\x06 \x01(\rR\rmaxSmallFiles\x12\x1a\n" +
+	"\bwritable\x18\t \x01(\bR\bwritableJ\x04\b\a\x10\bJ\x04\b\b\x10\t\"]\n" +
 	"\aVersion\x12\x12\n" +
 	"\x04size\x18\x01 \x01(\x03R\x04size\x12,\n" +
 	"\x12modified_unix_nano\x18\x02 \x01(\x10R\x10modifiedUnixNano\x12\x10\n" +
@@ -2929,13 +2360,7 @@ const file_fileservice_fileservice_proto_rawDesc = "" +
 	"\aFailure\x12\x14\n" +
 	"\x05errno\x18\x01 \x01(\tR\x05errno\"!\n" +
 	"\vStatRequest\x12\x12\n" +
-	"\x04path\x18\x01 \x01(\tR\x04path\";\n" +
-	"\vOpenRequest\x12\x12\n" +
-	"\x04path\x18\x01 \x01(\tR\x04path\x12\x18\n" +
-	"\acontent\x18\x02 \x01(\rR\acontent\"]\n" +
-	"\fOpenResponse\x12\x12\n" +
-	"\x04data\x18\x01 \x01(\fR\x04data\x123\n" +
-	"\x05entry\x18\x03 \x01(\v2\x1d.culvert.fileservice.v1.EntryR\x05entryJ\x04\b\x02\x10\x03\"%\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\"%\n" +
 	"\x0fReadLinkRequest\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\"*\n" +
 	"\x10ReadLinkResponse\x12\x16\n" +
@@ -2950,34 +2375,15 @@ const file_fileservice_fileservice_proto_rawDesc = "" +
 	"\x04path\x18\x01 \x01(\tR\x04path\"e\n" +
 	"\fListResponse\x127\n" +
 	"\aentries\x18\x01 \x03(\v2\x1d.culvert.fileservice.v1.EntryR\aentries\x12\x1c\n" +
-	"\tunnamable\x18\x02 \x01(\rR\tunnamable\"\xa4\x01\n" +
+	"\tunnamable\x18\x02 \x01(\rR\tunnamable\"\xa2\x01\n" +
 	"\vReadRequest\x12\x12\n" +
-	"\x04path\x18\x01 \x01(\tR\x04path\x129\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x14\n" +
+	"\x05draft\x18\x05 \x01(\fR\x05draft\x129\n" +
 	"\aversion\x18\x02 \x01(\v2\x1f.culvert.fileservice.v1.VersionR\aversion\x12\x16\n" +
 	"\x06offset\x18\x03 \x01(\x03R\x06offset\x12\x16\n" +
-	"\x06length\x18\x04 \x01(\x03R\x06length\x12\x16\n" +
-	"\x06hashes\x18\x05 \x01(\bR\x06hashes\"6\n" +
+	"\x06length\x18\x04 \x01(\x03R\x06length\"\"\n" +
 	"\fReadResponse\x12\x12\n" +
-	"\x04data\x18\x01 \x01(\fR\x04data\x12\x12\n" +
-	"\x04hash\x18\x02 \x01(\fR\x04hash\"i\n" +
-	"\x10ReadFilesRequest\x12\x1c\n" +
-	"\tdirectory\x18\x01 \x01(\tR\tdirectory\x127\n" +
-	"\x05files\x18\x02 \x03(\v2!.culvert.fileservice.v1.SmallFileR\x05files\"Z\n" +
-	"\tSmallFile\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x129\n" +
-	"\aversion\x18\x02 \x01(\v2\x1f.culvert.fileservice.v1.VersionR\aversion\"g\n" +
-	"\x11ReadFilesResponse\x12\x12\n" +
-	"\x04data\x18\x01 \x01(\fR\x04data\x128\n" +
-	"\x05files\x18\x03 \x03(\v2\".culvert.fileservice.v1.FileResultR\x05filesJ\x04\b\x02\x10\x03\"J\n" +
-	"\n" +
-	"FileResult\x12\x12\n" +
-	"\x04hash\x18\x01 \x01(\fR\x04hash\x12(\n" +
-	"\x05error\x18\x02 \x01(\v2\x12.google.rpc.StatusR\x05error\"P\n" +
-	"\x11ReadPiecesRequest\x12;\n" +
-	"\x06pieces\x18\x01 \x03(\v2#.culvert.fileservice.v1.ReadRequestR\x06pieces\"F\n" +
-	"\x12ReadPiecesResponse\x12\x12\n" +
-	"\x04data\x18\x01 \x01(\fR\x04data\x12\x16\n" +
-	"\x06failed\x18\x03 \x03(\rR\x06failedJ\x04\b\x02\x10\x03\"j\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\"j\n" +
 	"\x14MakeDirectoryRequest\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12 \n" +
 	"\vpermissions\x18\x02 \x01(\rR\vpermissions\x12\x1c\n" +
@@ -3013,34 +2419,36 @@ const file_fileservice_fileservice_proto_rawDesc = "" +
 	"BlockRange\x12\x1f\n" +
 	"\vfirst_block\x18\x01 \x01(\x03R\n" +
 	"firstBlock\x12\x16\n" +
-	"\x06blocks\x18\x02 \x01(\x03R\x06blocks\"\xa6\x01\n" +
+	"\x06blocks\x18\x02 \x01(\x03R\x06blocks\"\xb3\x01\n" +
 	"\fWriteRequest\x12\x12\n" +
-	"\x04data\x18\x01 \x01(\fR\x04data\x12\x12\n" +
-	"\x04hash\x18\x02 \x01(\fR\x04hash\x12\x12\n" +
-	"\x04path\x18\x03 \x01(\tR\x04path\x129\n" +
-	"\aversion\x18\x04 \x01(\v2\x1f.culvert.fileservice.v1.VersionR\aversion\x12\x1f\n" +
-	"\vfirst_block\x18\x05 \x01(\x03R\n" +
-	"firstBlock\"'\n" +
-	"\rWriteResponse\x12\x16\n" +
-	"\x06blocks\x18\x01 \x01(\x03R\x06blocks\"\xb7\x01\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x14\n" +
+	"\x05draft\x18\x02 \x01(\fR\x05draft\x129\n" +
+	"\aversion\x18\x03 \x01(\v2\x1f.culvert.fileservice.v1.VersionR\aversion\x12\x16\n" +
+	"\x06offset\x18\x04 \x01(\x03R\x06offset\x12\x12\n" +
+	"\x04data\x18\x05 \x01(\fR\x04data\x12\x12\n" +
+	"\x04hash\x18\x06 \x01(\fR\x04hash\")\n" +
+	"\rWriteResponse\x12\x18\n" +
+	"\awritten\x18\x01 \x01(\x03R\awritten\"\xb7\x01\n" +
 	"\x12FinishWriteRequest\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x129\n" +
 	"\aversion\x18\x02 \x01(\v2\x1f.culvert.fileservice.v1.VersionR\aversion\x12\x12\n" +
-	"\x04root\x18\x03 \x01(\fR\x04root\x12 \n" +
+	"\x04hash\x18\x03 \x01(\fR\x04hash\x12 \n" +
 	"\vpermissions\x18\x04 \x01(\rR\vpermissions\x12\x1c\n" +
-	"\toverwrite\x18\x05 \x01(\bR\toverwrite\"\xa0\x01\n" +
-	"\x11WriteFilesRequest\x12\x12\n" +
-	"\x04data\x18\x01 \x01(\fR\x04data\x125\n" +
-	"\x05files\x18\x03 \x03(\v2\x1f.culvert.fileservice.v1.NewFileR\x05files\x12\x1c\n" +
-	"\tdirectory\x18\x04 \x01(\tR\tdirectory\x12\x1c\n" +
-	"\toverwrite\x18\x05 \x01(\bR\toverwriteJ\x04\b\x02\x10\x03\"\x8e\x01\n" +
-	"\aNewFile\x12\x12\n" +
+	"\toverwrite\x18\x05 \x01(\bR\toverwrite\"\x81\x01\n" +
+	"\n" +
+	"SmallFiles\x12\x1c\n" +
+	"\tdirectory\x18\x01 \x01(\tR\tdirectory\x12\x1c\n" +
+	"\toverwrite\x18\x02 \x01(\bR\toverwrite\x127\n" +
+	"\x05files\x18\x03 \x03(\v2!.culvert.fileservice.v1.SmallFileR\x05files\"\x90\x01\n" +
+	"\tSmallFile\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x129\n" +
 	"\aversion\x18\x02 \x01(\v2\x1f.culvert.fileservice.v1.VersionR\aversion\x12\x12\n" +
 	"\x04hash\x18\x03 \x01(\fR\x04hash\x12 \n" +
-	"\vpermissions\x18\x04 \x01(\rR\vpermissions\"N\n" +
-	"\x12WriteFilesResponse\x128\n" +
-	"\x05files\x18\x01 \x03(\v2\".culvert.fileservice.v1.FileResultR\x05files\"\x9a\x01\n" +
+	"\vpermissions\x18\x04 \x01(\rR\vpermissions\"Q\n" +
+	"\x10SmallFileResults\x12=\n" +
+	"\x05files\x18\x01 \x03(\v2'.culvert.fileservice.v1.SmallFileResultR\x05files\";\n" +
+	"\x0fSmallFileResult\x12(\n" +
+	"\x05error\x18\x01 \x01(\v2\x12.google.rpc.StatusR\x05error\"\x9a\x01\n" +
 	"\x10OpenDraftRequest\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x16\n" +
 	"\x06create\x18\x02 \x01(\bR\x06create\x12\x1c\n" +
@@ -3051,17 +2459,7 @@ const file_fileservice_fileservice_proto_rawDesc = "" +
 	"\x05draft\x18\x01 \x01(\fR\x05draft\x123\n" +
 	"\x05entry\x18\x02 \x01(\v2\x1d.culvert.fileservice.v1.EntryR\x05entry\x12+\n" +
 	"\x11idle_milliseconds\x18\x03 \x01(\x03R\x10idleMilliseconds\x12\x19\n" +
-	"\bis_draft\x18\x04 \x01(\bR\aisDraft\"[\n" +
-	"\x11WriteDraftRequest\x12\x12\n" +
-	"\x04data\x18\x01 \x01(\fR\x04data\x12\x14\n" +
-	"\x05draft\x18\x03 \x01(\fR\x05draft\x12\x16\n" +
-	"\x06offset\x18\x04 \x01(\x03R\x06offsetJ\x04\b\x02\x10\x03\".\n" +
-	"\x12WriteDraftResponse\x12\x18\n" +
-	"\awritten\x18\x01 \x01(\x03R\awritten\"X\n" +
-	"\x10ReadDraftRequest\x12\x14\n" +
-	"\x05draft\x18\x01 \x01(\fR\x05draft\x12\x16\n" +
-	"\x06offset\x18\x02 \x01(\x03R\x06offset\x12\x16\n" +
-	"\x06length\x18\x03 \x01(\x03R\x06length\"\x97\x02\n" +
+	"\bis_draft\x18\x04 \x01(\bR\aisDraft\"\x97\x02\n" +
 	"\x12ChangeDraftRequest\x12\x14\n" +
 	"\x05draft\x18\x01 \x01(\fR\x05draft\x12\x17\n" +
 	"\x04size\x18\x02 \x01(\x03H\x00R\x04size\x88\x01\x01\x12%\n" +
@@ -3081,18 +2479,14 @@ const file_fileservice_fileservice_proto_rawDesc = "" +
 	"\areplace\x18\x03 \x01(\bR\areplace\"(\n" +
 	"\x10DropDraftRequest\x12\x14\n" +
 	"\x05draft\x18\x01 \x01(\fR\x05draft\"\x13\n" +
-	"\x11DropDraftResponse2\xf1\x12\n" +
+	"\x11DropDraftResponse2\xa4\x0e\n" +
 	"\vFileService\x12g\n" +
 	"\x0fGetCapabilities\x12..culvert.fileservice.v1.GetCapabilitiesRequest\x1a$.culvert.fileservice.v1.Capabilities\x12J\n" +
-	"\x04Stat\x12#.culvert.fileservice.v1.StatRequest\x1a\x1d.culvert.fileservice.v1.Entry\x12Q\n" +
-	"\x04Open\x12#.culvert.fileservice.v1.OpenRequest\x1a$.culvert.fileservice.v1.OpenResponse\x12]\n" +
+	"\x04Stat\x12#.culvert.fileservice.v1.StatRequest\x1a\x1d.culvert.fileservice.v1.Entry\x12]\n" +
 	"\bReadLink\x12'.culvert.fileservice.v1.ReadLinkRequest\x1a(.culvert.fileservice.v1.ReadLinkResponse\x12T\n" +
 	"\x05Space\x12$.culvert.fileservice.v1.SpaceRequest\x1a%.culvert.fileservice.v1.SpaceResponse\x12S\n" +
 	"\x04List\x12#.culvert.fileservice.v1.ListRequest\x1a$.culvert.fileservice.v1.ListResponse0\x01\x12S\n" +
-	"\x04Read\x12#.culvert.fileservice.v1.ReadRequest\x1a$.culvert.fileservice.v1.ReadResponse0\x01\x12b\n" +
-	"\tReadFiles\x12(.culvert.fileservice.v1.ReadFilesRequest\x1a).culvert.fileservice.v1.ReadFilesResponse0\x01\x12g\n" +
-	"\n" +
-	"ReadPieces\x12).culvert.fileservice.v1.ReadPiecesRequest\x1a*.culvert.fileservice.v1.ReadPiecesResponse(\x010\x01\x12l\n" +
+	"\x04Read\x12#.culvert.fileservice.v1.ReadRequest\x1a$.culvert.fileservice.v1.ReadResponse0\x01\x12l\n" +
 	"\rMakeDirectory\x12,.culvert.fileservice.v1.MakeDirectoryRequest\x1a-.culvert.fileservice.v1.MakeDirectoryResponse\x12W\n" +
 	"\x06Remove\x12%.culvert.fileservice.v1.RemoveRequest\x1a&.culvert.fileservice.v1.RemoveResponse\x12W\n" +
 	"\x06Rename\x12%.culvert.fileservice.v1.RenameRequest\x1a&.culvert.fileservice.v1.RenameResponse\x12l\n" +
@@ -3100,13 +2494,8 @@ const file_fileservice_fileservice_proto_rawDesc = "" +
 	"\rSyncDirectory\x12,.culvert.fileservice.v1.SyncDirectoryRequest\x1a-.culvert.fileservice.v1.SyncDirectoryResponse\x12u\n" +
 	"\x10QueryWriteStatus\x12/.culvert.fileservice.v1.QueryWriteStatusRequest\x1a0.culvert.fileservice.v1.QueryWriteStatusResponse\x12V\n" +
 	"\x05Write\x12$.culvert.fileservice.v1.WriteRequest\x1a%.culvert.fileservice.v1.WriteResponse(\x01\x12X\n" +
-	"\vFinishWrite\x12*.culvert.fileservice.v1.FinishWriteRequest\x1a\x1d.culvert.fileservice.v1.Entry\x12e\n" +
-	"\n" +
-	"WriteFiles\x12).culvert.fileservice.v1.WriteFilesRequest\x1a*.culvert.fileservice.v1.WriteFilesResponse(\x01\x12`\n" +
-	"\tOpenDraft\x12(.culvert.fileservice.v1.OpenDraftRequest\x1a).culvert.fileservice.v1.OpenDraftResponse\x12e\n" +
-	"\n" +
-	"WriteDraft\x12).culvert.fileservice.v1.WriteDraftRequest\x1a*.culvert.fileservice.v1.WriteDraftResponse(\x01\x12]\n" +
-	"\tReadDraft\x12(.culvert.fileservice.v1.ReadDraftRequest\x1a$.culvert.fileservice.v1.ReadResponse0\x01\x12f\n" +
+	"\vFinishWrite\x12*.culvert.fileservice.v1.FinishWriteRequest\x1a\x1d.culvert.fileservice.v1.Entry\x12`\n" +
+	"\tOpenDraft\x12(.culvert.fileservice.v1.OpenDraftRequest\x1a).culvert.fileservice.v1.OpenDraftResponse\x12f\n" +
 	"\vChangeDraft\x12*.culvert.fileservice.v1.ChangeDraftRequest\x1a+.culvert.fileservice.v1.ChangeDraftResponse\x12T\n" +
 	"\tSyncDraft\x12(.culvert.fileservice.v1.SyncDraftRequest\x1a\x1d.culvert.fileservice.v1.Entry\x12Z\n" +
 	"\fPublishDraft\x12+.culvert.fileservice.v1.PublishDraftRequest\x1a\x1d.culvert.fileservice.v1.Entry\x12`\n" +
@@ -3124,7 +2513,7 @@ func file_fileservice_fileservice_proto_rawDescGZIP() []byte {
 	return file_fileservice_fileservice_proto_rawDescData
 }
 
-var file_fileservice_fileservice_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
+var file_fileservice_fileservice_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_fileservice_fileservice_proto_goTypes = []any{
 	(*GetCapabilitiesRequest)(nil),   // 0: culvert.fileservice.v1.GetCapabilitiesRequest
 	(*Capabilities)(nil),             // 1: culvert.fileservice.v1.Capabilities
@@ -3132,127 +2521,100 @@ var file_fileservice_fileservice_proto_goTypes = []any{
 	(*Entry)(nil),                    // 3: culvert.fileservice.v1.Entry
 	(*Failure)(nil),                  // 4: culvert.fileservice.v1.Failure
 	(*StatRequest)(nil),              // 5: culvert.fileservice.v1.StatRequest
-	(*OpenRequest)(nil),              // 6: culvert.fileservice.v1.OpenRequest
-	(*OpenResponse)(nil),             // 7: culvert.fileservice.v1.OpenResponse
-	(*ReadLinkRequest)(nil),          // 8: culvert.fileservice.v1.ReadLinkRequest
-	(*ReadLinkResponse)(nil),         // 9: culvert.fileservice.v1.ReadLinkResponse
-	(*SpaceRequest)(nil),             // 10: culvert.fileservice.v1.SpaceRequest
-	(*SpaceResponse)(nil),            // 11: culvert.fileservice.v1.SpaceResponse
-	(*ListRequest)(nil),              // 12: culvert.fileservice.v1.ListRequest
-	(*ListResponse)(nil),             // 13: culvert.fileservice.v1.ListResponse
-	(*ReadRequest)(nil),              // 14: culvert.fileservice.v1.ReadRequest
-	(*ReadResponse)(nil),             // 15: culvert.fileservice.v1.ReadResponse
-	(*ReadFilesRequest)(nil),         // 16: culvert.fileservice.v1.ReadFilesRequest
-	(*SmallFile)(nil),                // 17: culvert.fileservice.v1.SmallFile
-	(*ReadFilesResponse)(nil),        // 18: culvert.fileservice.v1.ReadFilesResponse
-	(*FileResult)(nil),               // 19: culvert.fileservice.v1.FileResult
-	(*ReadPiecesRequest)(nil),        // 20: culvert.fileservice.v1.ReadPiecesRequest
-	(*ReadPiecesResponse)(nil),       // 21: culvert.fileservice.v1.ReadPiecesResponse
-	(*MakeDirectoryRequest)(nil),     // 22: culvert.fileservice.v1.MakeDirectoryRequest
-	(*MakeDirectoryResponse)(nil),    // 23: culvert.fileservice.v1.MakeDirectoryResponse
-	(*RemoveRequest)(nil),            // 24: culvert.fileservice.v1.RemoveRequest
-	(*RemoveResponse)(nil),           // 25: culvert.fileservice.v1.RemoveResponse
-	(*RenameRequest)(nil),            // 26: culvert.fileservice.v1.RenameRequest
-	(*RenameResponse)(nil),           // 27: culvert.fileservice.v1.RenameResponse
-	(*SetAttributesRequest)(nil),     // 28: culvert.fileservice.v1.SetAttributesRequest
-	(*SetAttributesResponse)(nil),    // 29: culvert.fileservice.v1.SetAttributesResponse
-	(*SyncDirectoryRequest)(nil),     // 30: culvert.fileservice.v1.SyncDirectoryRequest
-	(*SyncDirectoryResponse)(nil),    // 31: culvert.fileservice.v1.SyncDirectoryResponse
-	(*QueryWriteStatusRequest)(nil),  // 32: culvert.fileservice.v1.QueryWriteStatusRequest
-	(*QueryWriteStatusResponse)(nil), // 33: culvert.fileservice.v1.QueryWriteStatusResponse
-	(*BlockRange)(nil),               // 34: culvert.fileservice.v1.BlockRange
-	(*WriteRequest)(nil),             // 35: culvert.fileservice.v1.WriteRequest
-	(*WriteResponse)(nil),            // 36: culvert.fileservice.v1.WriteResponse
-	(*FinishWriteRequest)(nil),       // 37: culvert.fileservice.v1.FinishWriteRequest
-	(*WriteFilesRequest)(nil),        // 38: culvert.fileservice.v1.WriteFilesRequest
-	(*NewFile)(nil),                  // 39: culvert.fileservice.v1.NewFile
-	(*WriteFilesResponse)(nil),       // 40: culvert.fileservice.v1.WriteFilesResponse
-	(*OpenDraftRequest)(nil),         // 41: culvert.fileservice.v1.OpenDraftRequest
-	(*OpenDraftResponse)(nil),        // 42: culvert.fileservice.v1.OpenDraftResponse
-	(*WriteDraftRequest)(nil),        // 43: culvert.fileservice.v1.WriteDraftRequest
-	(*WriteDraftResponse)(nil),       // 44: culvert.fileservice.v1.WriteDraftResponse
-	(*ReadDraftRequest)(nil),         // 45: culvert.fileservice.v1.ReadDraftRequest
-	(*ChangeDraftRequest)(nil),       // 46: culvert.fileservice.v1.ChangeDraftRequest
-	(*ChangeDraftResponse)(nil),      // 47: culvert.fileservice.v1.ChangeDraftResponse
-	(*SyncDraftRequest)(nil),         // 48: culvert.fileservice.v1.SyncDraftRequest
-	(*PublishDraftRequest)(nil),      // 49: culvert.fileservice.v1.PublishDraftRequest
-	(*DropDraftRequest)(nil),         // 50: culvert.fileservice.v1.DropDraftRequest
-	(*DropDraftResponse)(nil),        // 51: culvert.fileservice.v1.DropDraftResponse
-	(*status.Status)(nil),            // 52: google.rpc.Status
+	(*ReadLinkRequest)(nil),          // 6: culvert.fileservice.v1.ReadLinkRequest
+	(*ReadLinkResponse)(nil),         // 7: culvert.fileservice.v1.ReadLinkResponse
+	(*SpaceRequest)(nil),             // 8: culvert.fileservice.v1.SpaceRequest
+	(*SpaceResponse)(nil),            // 9: culvert.fileservice.v1.SpaceResponse
+	(*ListRequest)(nil),              // 10: culvert.fileservice.v1.ListRequest
+	(*ListResponse)(nil),             // 11: culvert.fileservice.v1.ListResponse
+	(*ReadRequest)(nil),              // 12: culvert.fileservice.v1.ReadRequest
+	(*ReadResponse)(nil),             // 13: culvert.fileservice.v1.ReadResponse
+	(*MakeDirectoryRequest)(nil),     // 14: culvert.fileservice.v1.MakeDirectoryRequest
+	(*MakeDirectoryResponse)(nil),    // 15: culvert.fileservice.v1.MakeDirectoryResponse
+	(*RemoveRequest)(nil),            // 16: culvert.fileservice.v1.RemoveRequest
+	(*RemoveResponse)(nil),           // 17: culvert.fileservice.v1.RemoveResponse
+	(*RenameRequest)(nil),            // 18: culvert.fileservice.v1.RenameRequest
+	(*RenameResponse)(nil),           // 19: culvert.fileservice.v1.RenameResponse
+	(*SetAttributesRequest)(nil),     // 20: culvert.fileservice.v1.SetAttributesRequest
+	(*SetAttributesResponse)(nil),    // 21: culvert.fileservice.v1.SetAttributesResponse
+	(*SyncDirectoryRequest)(nil),     // 22: culvert.fileservice.v1.SyncDirectoryRequest
+	(*SyncDirectoryResponse)(nil),    // 23: culvert.fileservice.v1.SyncDirectoryResponse
+	(*QueryWriteStatusRequest)(nil),  // 24: culvert.fileservice.v1.QueryWriteStatusRequest
+	(*QueryWriteStatusResponse)(nil), // 25: culvert.fileservice.v1.QueryWriteStatusResponse
+	(*BlockRange)(nil),               // 26: culvert.fileservice.v1.BlockRange
+	(*WriteRequest)(nil),             // 27: culvert.fileservice.v1.WriteRequest
+	(*WriteResponse)(nil),            // 28: culvert.fileservice.v1.WriteResponse
+	(*FinishWriteRequest)(nil),       // 29: culvert.fileservice.v1.FinishWriteRequest
+	(*SmallFiles)(nil),               // 30: culvert.fileservice.v1.SmallFiles
+	(*SmallFile)(nil),                // 31: culvert.fileservice.v1.SmallFile
+	(*SmallFileResults)(nil),         // 32: culvert.fileservice.v1.SmallFileResults
+	(*SmallFileResult)(nil),          // 33: culvert.fileservice.v1.SmallFileResult
+	(*OpenDraftRequest)(nil),         // 34: culvert.fileservice.v1.OpenDraftRequest
+	(*OpenDraftResponse)(nil),        // 35: culvert.fileservice.v1.OpenDraftResponse
+	(*ChangeDraftRequest)(nil),       // 36: culvert.fileservice.v1.ChangeDraftRequest
+	(*ChangeDraftResponse)(nil),      // 37: culvert.fileservice.v1.ChangeDraftResponse
+	(*SyncDraftRequest)(nil),         // 38: culvert.fileservice.v1.SyncDraftRequest
+	(*PublishDraftRequest)(nil),      // 39: culvert.fileservice.v1.PublishDraftRequest
+	(*DropDraftRequest)(nil),         // 40: culvert.fileservice.v1.DropDraftRequest
+	(*DropDraftResponse)(nil),        // 41: culvert.fileservice.v1.DropDraftResponse
+	(*status.Status)(nil),            // 42: google.rpc.Status
 }
 var file_fileservice_fileservice_proto_depIdxs = []int32{
 	2,  // 0: culvert.fileservice.v1.Entry.version:type_name -> culvert.fileservice.v1.Version
-	3,  // 1: culvert.fileservice.v1.OpenResponse.entry:type_name -> culvert.fileservice.v1.Entry
-	3,  // 2: culvert.fileservice.v1.ListResponse.entries:type_name -> culvert.fileservice.v1.Entry
-	2,  // 3: culvert.fileservice.v1.ReadRequest.version:type_name -> culvert.fileservice.v1.Version
-	17, // 4: culvert.fileservice.v1.ReadFilesRequest.files:type_name -> culvert.fileservice.v1.SmallFile
-	2,  // 5: culvert.fileservice.v1.SmallFile.version:type_name -> culvert.fileservice.v1.Version
-	19, // 6: culvert.fileservice.v1.ReadFilesResponse.files:type_name -> culvert.fileservice.v1.FileResult
-	52, // 7: culvert.fileservice.v1.FileResult.error:type_name -> google.rpc.Status
-	14, // 8: culvert.fileservice.v1.ReadPiecesRequest.pieces:type_name -> culvert.fileservice.v1.ReadRequest
-	2,  // 9: culvert.fileservice.v1.QueryWriteStatusRequest.version:type_name -> culvert.fileservice.v1.Version
-	34, // 10: culvert.fileservice.v1.QueryWriteStatusResponse.committed:type_name -> culvert.fileservice.v1.BlockRange
-	2,  // 11: culvert.fileservice.v1.WriteRequest.version:type_name -> culvert.fileservice.v1.Version
-	2,  // 12: culvert.fileservice.v1.FinishWriteRequest.version:type_name -> culvert.fileservice.v1.Version
-	39, // 13: culvert.fileservice.v1.WriteFilesRequest.files:type_name -> culvert.fileservice.v1.NewFile
-	2,  // 14: culvert.fileservice.v1.NewFile.version:type_name -> culvert.fileservice.v1.Version
-	19, // 15: culvert.fileservice.v1.WriteFilesResponse.files:type_name -> culvert.fileservice.v1.FileResult
-	3,  // 16: culvert.fileservice.v1.OpenDraftResponse.entry:type_name -> culvert.fileservice.v1.Entry
-	0,  // 17: culvert.fileservice.v1.FileService.GetCapabilities:input_type -> culvert.fileservice.v1.GetCapabilitiesRequest
-	5,  // 18: culvert.fileservice.v1.FileService.Stat:input_type -> culvert.fileservice.v1.StatRequest
-	6,  // 19: culvert.fileservice.v1.FileService.Open:input_type -> culvert.fileservice.v1.OpenRequest
-	8,  // 20: culvert.fileservice.v1.FileService.ReadLink:input_type -> culvert.fileservice.v1.ReadLinkRequest
-	10, // 21: culvert.fileservice.v1.FileService.Space:input_type -> culvert.fileservice.v1.SpaceRequest
-	12, // 22: culvert.fileservice.v1.FileService.List:input_type -> culvert.fileservice.v1.ListRequest
-	14, // 23: culvert.fileservice.v1.FileService.Read:input_type -> culvert.fileservice.v1.ReadRequest
-	16, // 24: culvert.fileservice.v1.FileService.ReadFiles:input_type -> culvert.fileservice.v1.ReadFilesRequest
-	20, // 25: culvert.fileservice.v1.FileService.ReadPieces:input_type -> culvert.fileservice.v1.ReadPiecesRequest
-	22, // 26: culvert.fileservice.v1.FileService.MakeDirectory:input_type -> culvert.fileservice.v1.MakeDirectoryRequest
-	24, // 27: culvert.fileservice.v1.FileService.Remove:input_type -> culvert.fileservice.v1.RemoveRequest
-	26, // 28: culvert.fileservice.v1.FileService.Rename:input_type -> culvert.fileservice.v1.RenameRequest
-	28, // 29: culvert.fileservice.v1.FileService.SetAttributes:input_type -> culvert.fileservice.v1.SetAttributesRequest
-	30, // 30: culvert.fileservice.v1.FileService.SyncDirectory:input_type -> culvert.fileservice.v1.SyncDirectoryRequest
-	32, // 31: culvert.fileservice.v1.FileService.QueryWriteStatus:input_type -> culvert.fileservice.v1.QueryWriteStatusRequest
-	35, // 32: culvert.fileservice.v1.FileService.Write:input_type -> culvert.fileservice.v1.WriteRequest
-	37, // 33: culvert.fileservice.v1.FileService.FinishWrite:input_type -> culvert.fileservice.v1.FinishWriteRequest
-	38, // 34: culvert.fileservice.v1.FileService.WriteFiles:input_type -> culvert.fileservice.v1.WriteFilesRequest
-	41, // 35: culvert.fileservice.v1.FileService.OpenDraft:input_type -> culvert.fileservice.v1.OpenDraftRequest
-	43, // 36: culvert.fileservice.v1.FileService.WriteDraft:input_type -> culvert.fileservice.v1.WriteDraftRequest
-	45, // 37: culvert.fileservice.v1.FileService.ReadDraft:input_type -> culvert.fileservice.v1.ReadDraftRequest
-	46, // 38: culvert.fileservice.v1.FileService.ChangeDraft:input_type -> culvert.fileservice.v1.ChangeDraftRequest
-	48, // 39: culvert.fileservice.v1.FileService.SyncDraft:input_type -> culvert.fileservice.v1.SyncDraftRequest
-	49, // 40: culvert.fileservice.v1.FileService.PublishDraft:input_type -> culvert.fileservice.v1.PublishDraftRequest
-	50, // 41: culvert.fileservice.v1.FileService.DropDraft:input_type -> culvert.fileservice.v1.DropDraftRequest
-	1,  // 42: culvert.fileservice.v1.FileService.GetCapabilities:output_type -> culvert.fileservice.v1.Capabilities
-	3,  // 43: culvert.fileservice.v1.FileService.Stat:output_type -> culvert.fileservice.v1.Entry
-	7,  // 44: culvert.fileservice.v1.FileService.Open:output_type -> culvert.fileservice.v1.OpenResponse
-	9,  // 45: culvert.fileservice.v1.FileService.ReadLink:output_type -> culvert.fileservice.v1.ReadLinkResponse
-	11, // 46: culvert.fileservice.v1.FileService.Space:output_type -> culvert.fileservice.v1.SpaceResponse
-	13, // 47: culvert.fileservice.v1.FileService.List:output_type -> culvert.fileservice.v1.ListResponse
-	15, // 48: culvert.fileservice.v1.FileService.Read:output_type -> culvert.fileservice.v1.ReadResponse
-	18, // 49: culvert.fileservice.v1.FileService.ReadFiles:output_type -> culvert.fileservice.v1.ReadFilesResponse
-	21, // 50: culvert.fileservice.v1.FileService.ReadPieces:output_type -> culvert.fileservice.v1.ReadPiecesResponse
-	23, // 51: culvert.fileservice.v1.FileService.MakeDirectory:output_type -> culvert.fileservice.v1.MakeDirectoryResponse
-	25, // 52: culvert.fileservice.v1.FileService.Remove:output_type -> culvert.fileservice.v1.RemoveResponse
-	27, // 53: culvert.fileservice.v1.FileService.Rename:output_type -> culvert.fileservice.v1.RenameResponse
-	29, // 54: culvert.fileservice.v1.FileService.SetAttributes:output_type -> culvert.fileservice.v1.SetAttributesResponse
-	31, // 55: culvert.fileservice.v1.FileService.SyncDirectory:output_type -> culvert.fileservice.v1.SyncDirectoryResponse
-	33, // 56: culvert.fileservice.v1.FileService.QueryWriteStatus:output_type -> culvert.fileservice.v1.QueryWriteStatusResponse
-	36, // 57: culvert.fileservice.v1.FileService.Write:output_type -> culvert.fileservice.v1.WriteResponse
-	3,  // 58: culvert.fileservice.v1.FileService.FinishWrite:output_type -> culvert.fileservice.v1.Entry
-	40, // 59: culvert.fileservice.v1.FileService.WriteFiles:output_type -> culvert.fileservice.v1.WriteFilesResponse
-	42, // 60: culvert.fileservice.v1.FileService.OpenDraft:output_type -> culvert.fileservice.v1.OpenDraftResponse
-	44, // 61: culvert.fileservice.v1.FileService.WriteDraft:output_type -> culvert.fileservice.v1.WriteDraftResponse
-	15, // 62: culvert.fileservice.v1.FileService.ReadDraft:output_type -> culvert.fileservice.v1.ReadResponse
-	47, // 63: culvert.fileservice.v1.FileService.ChangeDraft:output_type -> culvert.fileservice.v1.ChangeDraftResponse
-	3,  // 64: culvert.fileservice.v1.FileService.SyncDraft:output_type -> culvert.fileservice.v1.Entry
-	3,  // 65: culvert.fileservice.v1.FileService.PublishDraft:output_type -> culvert.fileservice.v1.Entry
-	51, // 66: culvert.fileservice.v1.FileService.DropDraft:output_type -> culvert.fileservice.v1.DropDraftResponse
-	42, // [42:67] is the sub-list for method output_type
-	17, // [17:42] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	3,  // 1: culvert.fileservice.v1.ListResponse.entries:type_name -> culvert.fileservice.v1.Entry
+	2,  // 2: culvert.fileservice.v1.ReadRequest.version:type_name -> culvert.fileservice.v1.Version
+	2,  // 3: culvert.fileservice.v1.QueryWriteStatusRequest.version:type_name -> culvert.fileservice.v1.Version
+	26, // 4: culvert.fileservice.v1.QueryWriteStatusResponse.committed:type_name -> culvert.fileservice.v1.BlockRange
+	2,  // 5: culvert.fileservice.v1.WriteRequest.version:type_name -> culvert.fileservice.v1.Version
+	2,  // 6: culvert.fileservice.v1.FinishWriteRequest.version:type_name -> culvert.fileservice.v1.Version
+	31, // 7: culvert.fileservice.v1.SmallFiles.files:type_name -> culvert.fileservice.v1.SmallFile
+	2,  // 8: culvert.fileservice.v1.SmallFile.version:type_name -> culvert.fileservice.v1.Version
+	33, // 9: culvert.fileservice.v1.SmallFileResults.files:type_name -> culvert.fileservice.v1.SmallFileResult
+	42, // 10: culvert.fileservice.v1.SmallFileResult.error:type_name -> google.rpc.Status
+	3,  // 11: culvert.fileservice.v1.OpenDraftResponse.entry:type_name -> culvert.fileservice.v1.Entry
+	0,  // 12: culvert.fileservice.v1.FileService.GetCapabilities:input_type -> culvert.fileservice.v1.GetCapabilitiesRequest
+	5,  // 13: culvert.fileservice.v1.FileService.Stat:input_type -> culvert.fileservice.v1.StatRequest
+	6,  // 14: culvert.fileservice.v1.FileService.ReadLink:input_type -> culvert.fileservice.v1.ReadLinkRequest
+	8,  // 15: culvert.fileservice.v1.FileService.Space:input_type -> culvert.fileservice.v1.SpaceRequest
+	10, // 16: culvert.fileservice.v1.FileService.List:input_type -> culvert.fileservice.v1.ListRequest
+	12, // 17: culvert.fileservice.v1.FileService.Read:input_type -> culvert.fileservice.v1.ReadRequest
+	14, // 18: culvert.fileservice.v1.FileService.MakeDirectory:input_type -> culvert.fileservice.v1.MakeDirectoryRequest
+	16, // 19: culvert.fileservice.v1.FileService.Remove:input_type -> culvert.fileservice.v1.RemoveRequest
+	18, // 20: culvert.fileservice.v1.FileService.Rename:input_type -> culvert.fileservice.v1.RenameRequest
+	20, // 21: culvert.fileservice.v1.FileService.SetAttributes:input_type -> culvert.fileservice.v1.SetAttributesRequest
+	22, // 22: culvert.fileservice.v1.FileService.SyncDirectory:input_type -> culvert.fileservice.v1.SyncDirectoryRequest
+	24, // 23: culvert.fileservice.v1.FileService.QueryWriteStatus:input_type -> culvert.fileservice.v1.QueryWriteStatusRequest
+	27, // 24: culvert.fileservice.v1.FileService.Write:input_type -> culvert.fileservice.v1.WriteRequest
+	29, // 25: culvert.fileservice.v1.FileService.FinishWrite:input_type -> culvert.fileservice.v1.FinishWriteRequest
+	34, // 26: culvert.fileservice.v1.FileService.OpenDraft:input_type -> culvert.fileservice.v1.OpenDraftRequest
+	36, // 27: culvert.fileservice.v1.FileService.ChangeDraft:input_type -> culvert.fileservice.v1.ChangeDraftRequest
+	38, // 28: culvert.fileservice.v1.FileService.SyncDraft:input_type -> culvert.fileservice.v1.SyncDraftRequest
+	39, // 29: culvert.fileservice.v1.FileService.PublishDraft:input_type -> culvert.fileservice.v1.PublishDraftRequest
+	40, // 30: culvert.fileservice.v1.FileService.DropDraft:input_type -> culvert.fileservice.v1.DropDraftRequest
+	1,  // 31: culvert.fileservice.v1.FileService.GetCapabilities:output_type -> culvert.fileservice.v1.Capabilities
+	3,  // 32: culvert.fileservice.v1.FileService.Stat:output_type -> culvert.fileservice.v1.Entry
+	7,  // 33: culvert.fileservice.v1.FileService.ReadLink:output_type -> culvert.fileservice.v1.ReadLinkResponse
+	9,  // 34: culvert.fileservice.v1.FileService.Space:output_type -> culvert.fileservice.v1.SpaceResponse
+	11, // 35: culvert.fileservice.v1.FileService.List:output_type -> culvert.fileservice.v1.ListResponse
+	13, // 36: culvert.fileservice.v1.FileService.Read:output_type -> culvert.fileservice.v1.ReadResponse
+	15, // 37: culvert.fileservice.v1.FileService.MakeDirectory:output_type -> culvert.fileservice.v1.MakeDirectoryResponse
+	17, // 38: culvert.fileservice.v1.FileService.Remove:output_type -> culvert.fileservice.v1.RemoveResponse
+	19, // 39: culvert.fileservice.v1.FileService.Rename:output_type -> culvert.fileservice.v1.RenameResponse
+	21, // 40: culvert.fileservice.v1.FileService.SetAttributes:output_type -> culvert.fileservice.v1.SetAttributesResponse
+	23, // 41: culvert.fileservice.v1.FileService.SyncDirectory:output_type -> culvert.fileservice.v1.SyncDirectoryResponse
+	25, // 42: culvert.fileservice.v1.FileService.QueryWriteStatus:output_type -> culvert.fileservice.v1.QueryWriteStatusResponse
+	28, // 43: culvert.fileservice.v1.FileService.Write:output_type -> culvert.fileservice.v1.WriteResponse
+	3,  // 44: culvert.fileservice.v1.FileService.FinishWrite:output_type -> culvert.fileservice.v1.Entry
+	35, // 45: culvert.fileservice.v1.FileService.OpenDraft:output_type -> culvert.fileservice.v1.OpenDraftResponse
+	37, // 46: culvert.fileservice.v1.FileService.ChangeDraft:output_type -> culvert.fileservice.v1.ChangeDraftResponse
+	3,  // 47: culvert.fileservice.v1.FileService.SyncDraft:output_type -> culvert.fileservice.v1.Entry
+	3,  // 48: culvert.fileservice.v1.FileService.PublishDraft:output_type -> culvert.fileservice.v1.Entry
+	41, // 49: culvert.fileservice.v1.FileService.DropDraft:output_type -> culvert.fileservice.v1.DropDraftResponse
+	31, // [31:50] is the sub-list for method output_type
+	12, // [12:31] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_fileservice_fileservice_proto_init() }
@@ -3260,15 +2622,15 @@ func file_fileservice_fileservice_proto_init() {
 	if File_fileservice_fileservice_proto != nil {
 		return
 	}
-	file_fileservice_fileservice_proto_msgTypes[28].OneofWrappers = []any{}
-	file_fileservice_fileservice_proto_msgTypes[46].OneofWrappers = []any{}
+	file_fileservice_fileservice_proto_msgTypes[20].OneofWrappers = []any{}
+	file_fileservice_fileservice_proto_msgTypes[36].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fileservice_fileservice_proto_rawDesc), len(file_fileservice_fileservice_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   52,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

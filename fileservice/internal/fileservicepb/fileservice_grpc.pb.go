@@ -24,13 +24,10 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	FileService_GetCapabilities_FullMethodName  = "/culvert.fileservice.v1.FileService/GetCapabilities"
 	FileService_Stat_FullMethodName             = "/culvert.fileservice.v1.FileService/Stat"
-	FileService_Open_FullMethodName             = "/culvert.fileservice.v1.FileService/Open"
 	FileService_ReadLink_FullMethodName         = "/culvert.fileservice.v1.FileService/ReadLink"
 	FileService_Space_FullMethodName            = "/culvert.fileservice.v1.FileService/Space"
 	FileService_List_FullMethodName             = "/culvert.fileservice.v1.FileService/List"
 	FileService_Read_FullMethodName             = "/culvert.fileservice.v1.FileService/Read"
-	FileService_ReadFiles_FullMethodName        = "/culvert.fileservice.v1.FileService/ReadFiles"
-	FileService_ReadPieces_FullMethodName       = "/culvert.fileservice.v1.FileService/ReadPieces"
 	FileService_MakeDirectory_FullMethodName    = "/culvert.fileservice.v1.FileService/MakeDirectory"
 	FileService_Remove_FullMethodName           = "/culvert.fileservice.v1.FileService/Remove"
 	FileService_Rename_FullMethodName           = "/culvert.fileservice.v1.FileService/Rename"
@@ -39,10 +36,7 @@ const (
 	FileService_QueryWriteStatus_FullMethodName = "/culvert.fileservice.v1.FileService/QueryWriteStatus"
 	FileService_Write_FullMethodName            = "/culvert.fileservice.v1.FileService/Write"
 	FileService_FinishWrite_FullMethodName      = "/culvert.fileservice.v1.FileService/FinishWrite"
-	FileService_WriteFiles_FullMethodName       = "/culvert.fileservice.v1.FileService/WriteFiles"
 	FileService_OpenDraft_FullMethodName        = "/culvert.fileservice.v1.FileService/OpenDraft"
-	FileService_WriteDraft_FullMethodName       = "/culvert.fileservice.v1.FileService/WriteDraft"
-	FileService_ReadDraft_FullMethodName        = "/culvert.fileservice.v1.FileService/ReadDraft"
 	FileService_ChangeDraft_FullMethodName      = "/culvert.fileservice.v1.FileService/ChangeDraft"
 	FileService_SyncDraft_FullMethodName        = "/culvert.fileservice.v1.FileService/SyncDraft"
 	FileService_PublishDraft_FullMethodName     = "/culvert.fileservice.v1.FileService/PublishDraft"
@@ -56,13 +50,18 @@ const (
 // FileService serves one tree of files.
 //
 // A path has elements separated by slashes. No element is empty, "." or "..", and a path does not begin with a slash.
-// The path "." is the root of the tree. A path is valid UTF-8 without control characters. It has at most 4096 bytes, and
-// an element at most 255.
+// The path "." is the root of the tree. A path is valid UTF-8 without control characters. It has at most 4096 bytes,
+// and an element at most 255.
 //
 // Modes and permissions are those of POSIX: the bits of st_mode.
 //
-// Messages that carry data have it in field 1, and its hash in field 2. Both numbers are reserved in messages without
-// them, so that implementations can take data out of a message without decoding the rest.
+// Programs that move many bytes use connections without gRPC, on the same port; see package exchange. Those carry what
+// Read and Write do, and small files.
+//
+// The hash of a block is XXH3-128 (github.com/Cyan4973/xxHash, release 0.8) with the number of the block as the seed,
+// in 16 bytes, the most significant first. Blocks are counted from 0. The hash of a file of one block is the hash of
+// that block. The hash of any other file is XXH3-128 of the hashes of its blocks in order, with the seed 0. These
+// hashes, which package fileservice calls sums, detect accidents. They do not protect against an attacker.
 //
 // Error codes: NOT_FOUND, ALREADY_EXISTS and PERMISSION_DENIED for errors of the file system; INVALID_ARGUMENT for a
 // request that can never succeed; ABORTED if the file does not have the requested version; DATA_LOSS if bytes do not
@@ -74,22 +73,15 @@ type FileServiceClient interface {
 	GetCapabilities(ctx context.Context, in *GetCapabilitiesRequest, opts ...grpc.CallOption) (*Capabilities, error)
 	// Stat describes one file. It describes a symbolic link, and does not follow it.
 	Stat(ctx context.Context, in *StatRequest, opts ...grpc.CallOption) (*Entry, error)
-	// Open describes a regular file or a directory that the server can read. It also returns the content of a small file.
-	Open(ctx context.Context, in *OpenRequest, opts ...grpc.CallOption) (*OpenResponse, error)
 	// ReadLink returns the target of a symbolic link. The server never follows it.
 	ReadLink(ctx context.Context, in *ReadLinkRequest, opts ...grpc.CallOption) (*ReadLinkResponse, error)
 	// Space returns the size and the free space of the file system that holds a file.
 	Space(ctx context.Context, in *SpaceRequest, opts ...grpc.CallOption) (*SpaceResponse, error)
 	// List returns the entries of a directory, in pages and in no particular order.
 	List(ctx context.Context, in *ListRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ListResponse], error)
-	// Read returns a range of one version of a file, in order. It returns no byte that was read after the file changed.
+	// Read returns a range of a file or a draft, in order. If the request has a version, it returns no byte that was read
+	// after the file changed.
 	Read(ctx context.Context, in *ReadRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadResponse], error)
-	// ReadFiles returns small files of one directory, whole and in order. An error of one file is reported in its result;
-	// the other files follow.
-	ReadFiles(ctx context.Context, in *ReadFilesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadFilesResponse], error)
-	// ReadPieces returns several small ranges, of one file or of several, for each request. Each range is read as by Read.
-	// Responses have the order of the requests.
-	ReadPieces(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ReadPiecesRequest, ReadPiecesResponse], error)
 	// MakeDirectory makes a directory. If a directory of that name exists, it succeeds unless exclusive is set.
 	MakeDirectory(ctx context.Context, in *MakeDirectoryRequest, opts ...grpc.CallOption) (*MakeDirectoryResponse, error)
 	// Remove removes a file, a link, or an empty directory.
@@ -101,27 +93,19 @@ type FileServiceClient interface {
 	// SyncDirectory makes durable which names were made, removed and renamed in a directory, and which attributes were
 	// set. Before that, a crash of the server may undo them.
 	SyncDirectory(ctx context.Context, in *SyncDirectoryRequest, opts ...grpc.CallOption) (*SyncDirectoryResponse, error)
-	// QueryWriteStatus begins the upload of one version of a file, or finds an interrupted one, and returns the committed
-	// blocks.
+	// QueryWriteStatus begins the upload of one version of a file, or finds an interrupted one, and returns the
+	// committed blocks.
 	QueryWriteStatus(ctx context.Context, in *QueryWriteStatusRequest, opts ...grpc.CallOption) (*QueryWriteStatusResponse, error)
-	// Write sends consecutive blocks of an upload. The server responds when all of them are in the file and match their
-	// hashes. They are not yet committed then.
+	// Write sends blocks of uploads, and data for drafts. The server responds when all of it is in the files. Blocks are
+	// not yet committed then. Concurrent calls write in no particular order.
 	Write(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[WriteRequest, WriteResponse], error)
 	// FinishWrite commits all blocks, checks that their hashes make the hash of the file, and gives the file its name.
 	FinishWrite(ctx context.Context, in *FinishWriteRequest, opts ...grpc.CallOption) (*Entry, error)
-	// WriteFiles sends small files, whole, into one directory. The server responds when each of them is on the disk under
-	// its name, or has failed.
-	WriteFiles(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[WriteFilesRequest, WriteFilesResponse], error)
-	// OpenDraft opens a file for writing at any offset. An existing file that is not truncated is written in place: others
-	// see each write. Otherwise the writes make a draft, which is not in the tree until it is published; from then on it
-	// is in place. The server drops a draft, and ends the right to write a file in place, if no call names it for the
-	// idle time. Data written in place stays. If others change a file that is open in place, later calls fail.
+	// OpenDraft opens a file for writing at any offset. An existing file that is not truncated is written in place:
+	// others see each write. Otherwise the writes make a draft, which is not in the tree until it is published; from then
+	// on it is in place. The server drops a draft, and ends the right to write a file in place, if no call names it for
+	// the idle time. Data written in place stays. If others change a file that is open in place, later calls fail.
 	OpenDraft(ctx context.Context, in *OpenDraftRequest, opts ...grpc.CallOption) (*OpenDraftResponse, error)
-	// WriteDraft writes to a draft, in the order of the messages. The server responds when it has written all of them.
-	// Concurrent calls write in no particular order.
-	WriteDraft(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[WriteDraftRequest, WriteDraftResponse], error)
-	// ReadDraft returns a range of a draft.
-	ReadDraft(ctx context.Context, in *ReadDraftRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadResponse], error)
 	// ChangeDraft sets the size and the attributes of a draft. Without any, it only keeps the draft from being dropped.
 	ChangeDraft(ctx context.Context, in *ChangeDraftRequest, opts ...grpc.CallOption) (*ChangeDraftResponse, error)
 	// SyncDraft makes the content of a draft durable. The name of a file in place becomes durable at once, the name of a
@@ -156,16 +140,6 @@ func (c *fileServiceClient) Stat(ctx context.Context, in *StatRequest, opts ...g
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(Entry)
 	err := c.cc.Invoke(ctx, FileService_Stat_FullMethodName, in, out, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
-}
-
-func (c *fileServiceClient) Open(ctx context.Context, in *OpenRequest, opts ...grpc.CallOption) (*OpenResponse, error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(OpenResponse)
-	err := c.cc.Invoke(ctx, FileService_Open_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -230,38 +204,6 @@ func (c *fileServiceClient) Read(ctx context.Context, in *ReadRequest, opts ...g
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type FileService_ReadClient = grpc.ServerStreamingClient[ReadResponse]
 
-func (c *fileServiceClient) ReadFiles(ctx context.Context, in *ReadFilesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadFilesResponse], error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &FileService_ServiceDesc.Streams[2], FileService_ReadFiles_FullMethodName, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	x := &grpc.GenericClientStream[ReadFilesRequest, ReadFilesResponse]{ClientStream: stream}
-	if err := x.ClientStream.SendMsg(in); err != nil {
-		return nil, err
-	}
-	if err := x.ClientStream.CloseSend(); err != nil {
-		return nil, err
-	}
-	return x, nil
-}
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type FileService_ReadFilesClient = grpc.ServerStreamingClient[ReadFilesResponse]
-
-func (c *fileServiceClient) ReadPieces(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ReadPiecesRequest, ReadPiecesResponse], error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &FileService_ServiceDesc.Streams[3], FileService_ReadPieces_FullMethodName, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	x := &grpc.GenericClientStream[ReadPiecesRequest, ReadPiecesResponse]{ClientStream: stream}
-	return x, nil
-}
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type FileService_ReadPiecesClient = grpc.BidiStreamingClient[ReadPiecesRequest, ReadPiecesResponse]
-
 func (c *fileServiceClient) MakeDirectory(ctx context.Context, in *MakeDirectoryRequest, opts ...grpc.CallOption) (*MakeDirectoryResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(MakeDirectoryResponse)
@@ -324,7 +266,7 @@ func (c *fileServiceClient) QueryWriteStatus(ctx context.Context, in *QueryWrite
 
 func (c *fileServiceClient) Write(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[WriteRequest, WriteResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &FileService_ServiceDesc.Streams[4], FileService_Write_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &FileService_ServiceDesc.Streams[2], FileService_Write_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -345,19 +287,6 @@ func (c *fileServiceClient) FinishWrite(ctx context.Context, in *FinishWriteRequ
 	return out, nil
 }
 
-func (c *fileServiceClient) WriteFiles(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[WriteFilesRequest, WriteFilesResponse], error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &FileService_ServiceDesc.Streams[5], FileService_WriteFiles_FullMethodName, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	x := &grpc.GenericClientStream[WriteFilesRequest, WriteFilesResponse]{ClientStream: stream}
-	return x, nil
-}
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type FileService_WriteFilesClient = grpc.ClientStreamingClient[WriteFilesRequest, WriteFilesResponse]
-
 func (c *fileServiceClient) OpenDraft(ctx context.Context, in *OpenDraftRequest, opts ...grpc.CallOption) (*OpenDraftResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(OpenDraftResponse)
@@ -367,38 +296,6 @@ func (c *fileServiceClient) OpenDraft(ctx context.Context, in *OpenDraftRequest,
 	}
 	return out, nil
 }
-
-func (c *fileServiceClient) WriteDraft(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[WriteDraftRequest, WriteDraftResponse], error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &FileService_ServiceDesc.Streams[6], FileService_WriteDraft_FullMethodName, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	x := &grpc.GenericClientStream[WriteDraftRequest, WriteDraftResponse]{ClientStream: stream}
-	return x, nil
-}
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type FileService_WriteDraftClient = grpc.ClientStreamingClient[WriteDraftRequest, WriteDraftResponse]
-
-func (c *fileServiceClient) ReadDraft(ctx context.Context, in *ReadDraftRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadResponse], error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &FileService_ServiceDesc.Streams[7], FileService_ReadDraft_FullMethodName, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	x := &grpc.GenericClientStream[ReadDraftRequest, ReadResponse]{ClientStream: stream}
-	if err := x.ClientStream.SendMsg(in); err != nil {
-		return nil, err
-	}
-	if err := x.ClientStream.CloseSend(); err != nil {
-		return nil, err
-	}
-	return x, nil
-}
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type FileService_ReadDraftClient = grpc.ServerStreamingClient[ReadResponse]
 
 func (c *fileServiceClient) ChangeDraft(ctx context.Context, in *ChangeDraftRequest, opts ...grpc.CallOption) (*ChangeDraftResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
@@ -447,13 +344,18 @@ func (c *fileServiceClient) DropDraft(ctx context.Context, in *DropDraftRequest,
 // FileService serves one tree of files.
 //
 // A path has elements separated by slashes. No element is empty, "." or "..", and a path does not begin with a slash.
-// The path "." is the root of the tree. A path is valid UTF-8 without control characters. It has at most 4096 bytes, and
-// an element at most 255.
+// The path "." is the root of the tree. A path is valid UTF-8 without control characters. It has at most 4096 bytes,
+// and an element at most 255.
 //
 // Modes and permissions are those of POSIX: the bits of st_mode.
 //
-// Messages that carry data have it in field 1, and its hash in field 2. Both numbers are reserved in messages without
-// them, so that implementations can take data out of a message without decoding the rest.
+// Programs that move many bytes use connections without gRPC, on the same port; see package exchange. Those carry what
+// Read and Write do, and small files.
+//
+// The hash of a block is XXH3-128 (github.com/Cyan4973/xxHash, release 0.8) with the number of the block as the seed,
+// in 16 bytes, the most significant first. Blocks are counted from 0. The hash of a file of one block is the hash of
+// that block. The hash of any other file is XXH3-128 of the hashes of its blocks in order, with the seed 0. These
+// hashes, which package fileservice calls sums, detect accidents. They do not protect against an attacker.
 //
 // Error codes: NOT_FOUND, ALREADY_EXISTS and PERMISSION_DENIED for errors of the file system; INVALID_ARGUMENT for a
 // request that can never succeed; ABORTED if the file does not have the requested version; DATA_LOSS if bytes do not
@@ -465,22 +367,15 @@ type FileServiceServer interface {
 	GetCapabilities(context.Context, *GetCapabilitiesRequest) (*Capabilities, error)
 	// Stat describes one file. It describes a symbolic link, and does not follow it.
 	Stat(context.Context, *StatRequest) (*Entry, error)
-	// Open describes a regular file or a directory that the server can read. It also returns the content of a small file.
-	Open(context.Context, *OpenRequest) (*OpenResponse, error)
 	// ReadLink returns the target of a symbolic link. The server never follows it.
 	ReadLink(context.Context, *ReadLinkRequest) (*ReadLinkResponse, error)
 	// Space returns the size and the free space of the file system that holds a file.
 	Space(context.Context, *SpaceRequest) (*SpaceResponse, error)
 	// List returns the entries of a directory, in pages and in no particular order.
 	List(*ListRequest, grpc.ServerStreamingServer[ListResponse]) error
-	// Read returns a range of one version of a file, in order. It returns no byte that was read after the file changed.
+	// Read returns a range of a file or a draft, in order. If the request has a version, it returns no byte that was read
+	// after the file changed.
 	Read(*ReadRequest, grpc.ServerStreamingServer[ReadResponse]) error
-	// ReadFiles returns small files of one directory, whole and in order. An error of one file is reported in its result;
-	// the other files follow.
-	ReadFiles(*ReadFilesRequest, grpc.ServerStreamingServer[ReadFilesResponse]) error
-	// ReadPieces returns several small ranges, of one file or of several, for each request. Each range is read as by Read.
-	// Responses have the order of the requests.
-	ReadPieces(grpc.BidiStreamingServer[ReadPiecesRequest, ReadPiecesResponse]) error
 	// MakeDirectory makes a directory. If a directory of that name exists, it succeeds unless exclusive is set.
 	MakeDirectory(context.Context, *MakeDirectoryRequest) (*MakeDirectoryResponse, error)
 	// Remove removes a file, a link, or an empty directory.
@@ -492,27 +387,19 @@ type FileServiceServer interface {
 	// SyncDirectory makes durable which names were made, removed and renamed in a directory, and which attributes were
 	// set. Before that, a crash of the server may undo them.
 	SyncDirectory(context.Context, *SyncDirectoryRequest) (*SyncDirectoryResponse, error)
-	// QueryWriteStatus begins the upload of one version of a file, or finds an interrupted one, and returns the committed
-	// blocks.
+	// QueryWriteStatus begins the upload of one version of a file, or finds an interrupted one, and returns the
+	// committed blocks.
 	QueryWriteStatus(context.Context, *QueryWriteStatusRequest) (*QueryWriteStatusResponse, error)
-	// Write sends consecutive blocks of an upload. The server responds when all of them are in the file and match their
-	// hashes. They are not yet committed then.
+	// Write sends blocks of uploads, and data for drafts. The server responds when all of it is in the files. Blocks are
+	// not yet committed then. Concurrent calls write in no particular order.
 	Write(grpc.ClientStreamingServer[WriteRequest, WriteResponse]) error
 	// FinishWrite commits all blocks, checks that their hashes make the hash of the file, and gives the file its name.
 	FinishWrite(context.Context, *FinishWriteRequest) (*Entry, error)
-	// WriteFiles sends small files, whole, into one directory. The server responds when each of them is on the disk under
-	// its name, or has failed.
-	WriteFiles(grpc.ClientStreamingServer[WriteFilesRequest, WriteFilesResponse]) error
-	// OpenDraft opens a file for writing at any offset. An existing file that is not truncated is written in place: others
-	// see each write. Otherwise the writes make a draft, which is not in the tree until it is published; from then on it
-	// is in place. The server drops a draft, and ends the right to write a file in place, if no call names it for the
-	// idle time. Data written in place stays. If others change a file that is open in place, later calls fail.
+	// OpenDraft opens a file for writing at any offset. An existing file that is not truncated is written in place:
+	// others see each write. Otherwise the writes make a draft, which is not in the tree until it is published; from then
+	// on it is in place. The server drops a draft, and ends the right to write a file in place, if no call names it for
+	// the idle time. Data written in place stays. If others change a file that is open in place, later calls fail.
 	OpenDraft(context.Context, *OpenDraftRequest) (*OpenDraftResponse, error)
-	// WriteDraft writes to a draft, in the order of the messages. The server responds when it has written all of them.
-	// Concurrent calls write in no particular order.
-	WriteDraft(grpc.ClientStreamingServer[WriteDraftRequest, WriteDraftResponse]) error
-	// ReadDraft returns a range of a draft.
-	ReadDraft(*ReadDraftRequest, grpc.ServerStreamingServer[ReadResponse]) error
 	// ChangeDraft sets the size and the attributes of a draft. Without any, it only keeps the draft from being dropped.
 	ChangeDraft(context.Context, *ChangeDraftRequest) (*ChangeDraftResponse, error)
 	// SyncDraft makes the content of a draft durable. The name of a file in place becomes durable at once, the name of a
@@ -539,9 +426,6 @@ func (UnimplementedFileServiceServer) GetCapabilities(context.Context, *GetCapab
 func (UnimplementedFileServiceServer) Stat(context.Context, *StatRequest) (*Entry, error) {
 	return nil, status.Error(codes.Unimplemented, "method Stat not implemented")
 }
-func (UnimplementedFileServiceServer) Open(context.Context, *OpenRequest) (*OpenResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method Open not implemented")
-}
 func (UnimplementedFileServiceServer) ReadLink(context.Context, *ReadLinkRequest) (*ReadLinkResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReadLink not implemented")
 }
@@ -553,12 +437,6 @@ func (UnimplementedFileServiceServer) List(*ListRequest, grpc.ServerStreamingSer
 }
 func (UnimplementedFileServiceServer) Read(*ReadRequest, grpc.ServerStreamingServer[ReadResponse]) error {
 	return status.Error(codes.Unimplemented, "method Read not implemented")
-}
-func (UnimplementedFileServiceServer) ReadFiles(*ReadFilesRequest, grpc.ServerStreamingServer[ReadFilesResponse]) error {
-	return status.Error(codes.Unimplemented, "method ReadFiles not implemented")
-}
-func (UnimplementedFileServiceServer) ReadPieces(grpc.BidiStreamingServer[ReadPiecesRequest, ReadPiecesResponse]) error {
-	return status.Error(codes.Unimplemented, "method ReadPieces not implemented")
 }
 func (UnimplementedFileServiceServer) MakeDirectory(context.Context, *MakeDirectoryRequest) (*MakeDirectoryResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method MakeDirectory not implemented")
@@ -584,17 +462,8 @@ func (UnimplementedFileServiceServer) Write(grpc.ClientStreamingServer[WriteRequ
 func (UnimplementedFileServiceServer) FinishWrite(context.Context, *FinishWriteRequest) (*Entry, error) {
 	return nil, status.Error(codes.Unimplemented, "method FinishWrite not implemented")
 }
-func (UnimplementedFileServiceServer) WriteFiles(grpc.ClientStreamingServer[WriteFilesRequest, WriteFilesResponse]) error {
-	return status.Error(codes.Unimplemented, "method WriteFiles not implemented")
-}
 func (UnimplementedFileServiceServer) OpenDraft(context.Context, *OpenDraftRequest) (*OpenDraftResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method OpenDraft not implemented")
-}
-func (UnimplementedFileServiceServer) WriteDraft(grpc.ClientStreamingServer[WriteDraftRequest, WriteDraftResponse]) error {
-	return status.Error(codes.Unimplemented, "method WriteDraft not implemented")
-}
-func (UnimplementedFileServiceServer) ReadDraft(*ReadDraftRequest, grpc.ServerStreamingServer[ReadResponse]) error {
-	return status.Error(codes.Unimplemented, "method ReadDraft not implemented")
 }
 func (UnimplementedFileServiceServer) ChangeDraft(context.Context, *ChangeDraftRequest) (*ChangeDraftResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ChangeDraft not implemented")
@@ -665,24 +534,6 @@ func _FileService_Stat_Handler(srv interface{}, ctx context.Context, dec func(in
 	return interceptor(ctx, in, info, handler)
 }
 
-func _FileService_Open_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(OpenRequest)
-	if err := dec(in); err != nil {
-		return nil, err
-	}
-	if interceptor == nil {
-		return srv.(FileServiceServer).Open(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: FileService_Open_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(FileServiceServer).Open(ctx, req.(*OpenRequest))
-	}
-	return interceptor(ctx, in, info, handler)
-}
-
 func _FileService_ReadLink_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ReadLinkRequest)
 	if err := dec(in); err != nil {
@@ -740,24 +591,6 @@ func _FileService_Read_Handler(srv interface{}, stream grpc.ServerStream) error 
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type FileService_ReadServer = grpc.ServerStreamingServer[ReadResponse]
-
-func _FileService_ReadFiles_Handler(srv interface{}, stream grpc.ServerStream) error {
-	m := new(ReadFilesRequest)
-	if err := stream.RecvMsg(m); err != nil {
-		return err
-	}
-	return srv.(FileServiceServer).ReadFiles(m, &grpc.GenericServerStream[ReadFilesRequest, ReadFilesResponse]{ServerStream: stream})
-}
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type FileService_ReadFilesServer = grpc.ServerStreamingServer[ReadFilesResponse]
-
-func _FileService_ReadPieces_Handler(srv interface{}, stream grpc.ServerStream) error {
-	return srv.(FileServiceServer).ReadPieces(&grpc.GenericServerStream[ReadPiecesRequest, ReadPiecesResponse]{ServerStream: stream})
-}
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type FileService_ReadPiecesServer = grpc.BidiStreamingServer[ReadPiecesRequest, ReadPiecesResponse]
 
 func _FileService_MakeDirectory_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(MakeDirectoryRequest)
@@ -892,13 +725,6 @@ func _FileService_FinishWrite_Handler(srv interface{}, ctx context.Context, dec 
 	return interceptor(ctx, in, info, handler)
 }
 
-func _FileService_WriteFiles_Handler(srv interface{}, stream grpc.ServerStream) error {
-	return srv.(FileServiceServer).WriteFiles(&grpc.GenericServerStream[WriteFilesRequest, WriteFilesResponse]{ServerStream: stream})
-}
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type FileService_WriteFilesServer = grpc.ClientStreamingServer[WriteFilesRequest, WriteFilesResponse]
-
 func _FileService_OpenDraft_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(OpenDraftRequest)
 	if err := dec(in); err != nil {
@@ -916,24 +742,6 @@ func _FileService_OpenDraft_Handler(srv interface{}, ctx context.Context, dec fu
 	}
 	return interceptor(ctx, in, info, handler)
 }
-
-func _FileService_WriteDraft_Handler(srv interface{}, stream grpc.ServerStream) error {
-	return srv.(FileServiceServer).WriteDraft(&grpc.GenericServerStream[WriteDraftRequest, WriteDraftResponse]{ServerStream: stream})
-}
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type FileService_WriteDraftServer = grpc.ClientStreamingServer[WriteDraftRequest, WriteDraftResponse]
-
-func _FileService_ReadDraft_Handler(srv interface{}, stream grpc.ServerStream) error {
-	m := new(ReadDraftRequest)
-	if err := stream.RecvMsg(m); err != nil {
-		return err
-	}
-	return srv.(FileServiceServer).ReadDraft(m, &grpc.GenericServerStream[ReadDraftRequest, ReadResponse]{ServerStream: stream})
-}
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type FileService_ReadDraftServer = grpc.ServerStreamingServer[ReadResponse]
 
 func _FileService_ChangeDraft_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ChangeDraftRequest)
@@ -1023,10 +831,6 @@ var FileService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _FileService_Stat_Handler,
 		},
 		{
-			MethodName: "Open",
-			Handler:    _FileService_Open_Handler,
-		},
-		{
 			MethodName: "ReadLink",
 			Handler:    _FileService_ReadLink_Handler,
 		},
@@ -1095,35 +899,9 @@ var FileService_ServiceDesc = grpc.ServiceDesc{
 			ServerStreams: true,
 		},
 		{
-			StreamName:    "ReadFiles",
-			Handler:       _FileService_ReadFiles_Handler,
-			ServerStreams: true,
-		},
-		{
-			StreamName:    "ReadPieces",
-			Handler:       _FileService_ReadPieces_Handler,
-			ServerStreams: true,
-			ClientStreams: true,
-		},
-		{
 			StreamName:    "Write",
 			Handler:       _FileService_Write_Handler,
 			ClientStreams: true,
-		},
-		{
-			StreamName:    "WriteFiles",
-			Handler:       _FileService_WriteFiles_Handler,
-			ClientStreams: true,
-		},
-		{
-			StreamName:    "WriteDraft",
-			Handler:       _FileService_WriteDraft_Handler,
-			ClientStreams: true,
-		},
-		{
-			StreamName:    "ReadDraft",
-			Handler:       _FileService_ReadDraft_Handler,
-			ServerStreams: true,
 		},
 	},
 	Metadata: "fileservice/fileservice.proto",

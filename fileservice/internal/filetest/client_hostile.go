@@ -14,25 +14,17 @@ import (
 // Liar is a server that answers as a test tells it to. Its methods call the functions.
 type Liar struct {
 	pb.UnimplementedFileServiceServer
-	OnStat   func() (*pb.Entry, error)
-	OnOpen   func() *pb.OpenResponse
-	OnLink   func() string
-	OnSpace  func() *pb.SpaceResponse
-	OnList   func(send func(*pb.ListResponse) error) error
-	OnRead   func(request *pb.ReadRequest, send func(*pb.ReadResponse) error) error
-	OnPieces func(*pb.ReadPiecesRequest) *pb.ReadPiecesResponse
-	OnQuery  func() *pb.QueryWriteStatusResponse
-	OnWrite  func(receive func() (*pb.WriteRequest, error)) (*pb.WriteResponse, error)
+	OnStat  func() (*pb.Entry, error)
+	OnLink  func() string
+	OnSpace func() *pb.SpaceResponse
+	OnList  func(send func(*pb.ListResponse) error) error
+	OnQuery func() *pb.QueryWriteStatusResponse
+	OnData  SendData
 }
 
 // Stat returns the result of OnStat.
 func (l *Liar) Stat(context.Context, *pb.StatRequest) (*pb.Entry, error) {
 	return l.OnStat()
-}
-
-// Open returns the result of OnOpen.
-func (l *Liar) Open(context.Context, *pb.OpenRequest) (*pb.OpenResponse, error) {
-	return l.OnOpen(), nil
 }
 
 // ReadLink returns the result of OnLink.
@@ -50,39 +42,43 @@ func (l *Liar) List(_ *pb.ListRequest, stream grpc.ServerStreamingServer[pb.List
 	return l.OnList(stream.Send)
 }
 
-func (l *Liar) Read(request *pb.ReadRequest, stream grpc.ServerStreamingServer[pb.ReadResponse]) error {
-	return l.OnRead(request, stream.Send)
-}
-
 // QueryWriteStatus returns the result of OnQuery.
 func (l *Liar) QueryWriteStatus(context.Context, *pb.QueryWriteStatusRequest) (*pb.QueryWriteStatusResponse, error) {
 	return l.OnQuery(), nil
 }
 
-func (l *Liar) Write(stream grpc.ClientStreamingServer[pb.WriteRequest, pb.WriteResponse]) error {
-	response, err := l.OnWrite(stream.Recv)
-	if err != nil {
-		return err
+// Data returns the result of OnData.
+func (l *Liar) Data(request *DataMessage, send func(...*DataMessage) error) error {
+	if l.OnData == nil {
+		return ErrCut
 	}
-	return stream.SendAndClose(response)
+	return l.OnData(request, send)
 }
 
-// Lie serves l with gRPC's own codec, and returns a client of it.
-func Lie(t *testing.T, l pb.FileServiceServer) *client.Client {
+// Lie serves l, and returns a client of it.
+func Lie(t *testing.T, l HostileServer) *client.Client {
 	t.Helper()
 	return Connect(t, client.Config{Dial: Dialer(LieAt(t, l)), MaxEntries: 1000})
 }
 
+// HostileServer serves gRPC and package exchange. A Liar is one, and so is a type that embeds it.
+type HostileServer interface {
+	pb.FileServiceServer
+	Data(request *DataMessage, send func(...*DataMessage) error) error
+}
+
 // LieAt serves l until the end of the test.
-func LieAt(t *testing.T, l pb.FileServiceServer) (address string) {
+func LieAt(t *testing.T, l HostileServer) (address string) {
 	t.Helper()
-	server := grpc.NewServer(grpc.MaxSendMsgSize(64<<20), grpc.MaxRecvMsgSize(64<<20))
+	data := newDataLiar(l.Data)
+	server := grpc.NewServer(grpc.Creds(data), grpc.MaxSendMsgSize(64<<20), grpc.MaxRecvMsgSize(64<<20))
 	pb.RegisterFileServiceServer(server, l)
 	listener := ListenLocally(t)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	t.Cleanup(func() {
 		server.Stop()
+		data.close()
 		if err := <-served; err != nil {
 			t.Error(err)
 		}
@@ -95,8 +91,8 @@ func Entry(name string, size int64) *pb.Entry {
 	return &pb.Entry{Name: name, Mode: 0o100644, Version: &pb.Version{Size: size}}
 }
 
-// SumOf returns the hash of a block as a slice.
-func SumOf(block []byte, number, fileSize int64) []byte {
-	sum := fileservice.SumBlock(block, number, fileSize)
+// SumOf returns the sum of a block as a slice.
+func SumOf(block []byte, number int64) []byte {
+	sum := fileservice.SumBlock(block, number)
 	return sum[:]
 }

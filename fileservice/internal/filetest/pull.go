@@ -11,8 +11,6 @@ import (
 	"testing"
 
 	"lukechampine.com/blake3"
-
-	"culvert/fileservice"
 )
 
 // OpenRoot opens a directory until the end of the test.
@@ -66,8 +64,7 @@ func Contents(t testing.TB, dir string) (lines []string) {
 		if err != nil {
 			return err
 		}
-		sum := fileservice.Sum(hash.Sum(nil))
-		lines = append(lines, fmt.Sprintf("%s %d %v %v", name, size, info.ModTime(), sum))
+		lines = append(lines, fmt.Sprintf("%s %d %v %x", name, size, info.ModTime(), hash.Sum(nil)))
 		return nil
 	})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"culvert/fileservice/client"
+	"culvert/fileservice/server"
 	"culvert/fileservice/transfer"
 	"culvert/secureconn"
 )
@@ -119,6 +120,10 @@ func TransferFaults() map[string]fault {
 // Soon is the timeout for connections that stall.
 const Soon = 500 * time.Millisecond
 
+// Impatient makes a server writable that soon gives up a connection whose client is silent: one that stalls on the way
+// to the server still brings the client signs of life.
+func Impatient(c *server.Config) { c.Writable, c.StallTimeout = true, 5*time.Second }
+
 // Ail returns a client whose connections get a fault after offset bytes, once. They are encrypted if peer is not nil.
 func Ail(
 	t *testing.T, address string, peer *secureconn.Config, connections int, timeout time.Duration, offset int64,
@@ -143,6 +148,44 @@ func Ail(
 				return nil, errors.Join(err, conn.Close())
 			}
 			return encrypted, nil
+		},
+	})
+}
+
+// severed is a connection that ends after a number of bytes, like all others that count them.
+type severed struct {
+	net.Conn
+	left *atomic.Int64
+}
+
+func (s *severed) Read(p []byte) (int, error) {
+	n, err := s.Conn.Read(p)
+	if err == nil && s.left.Add(-int64(n)) < 0 {
+		return 0, errors.Join(net.ErrClosed, s.Conn.Close())
+	}
+	return n, err
+}
+
+func (s *severed) Write(p []byte) (int, error) {
+	if s.left.Add(-int64(len(p))) < 0 {
+		return 0, errors.Join(net.ErrClosed, s.Conn.Close())
+	}
+	return s.Conn.Write(p)
+}
+
+// Sever returns a client that does not reach the server any more after a number of bytes.
+func Sever(t *testing.T, address string, bytes int64) *client.Client {
+	t.Helper()
+	var left atomic.Int64
+	left.Store(bytes)
+	return Connect(t, client.Config{
+		Connections: 1, Timeout: Soon,
+		Dial: func(ctx context.Context) (net.Conn, error) {
+			if left.Load() < 0 {
+				return nil, net.ErrClosed
+			}
+			conn, err := Dialer(address)(ctx)
+			return &severed{conn, &left}, err
 		},
 	})
 }

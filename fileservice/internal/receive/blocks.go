@@ -23,10 +23,10 @@ type blockEntry struct {
 	sum   fileservice.Sum
 }
 
-// pageBlocks is the number of blocks in a page of the table, of 33 bytes each.
+// pageBlocks is the number of blocks in a page of the table, of 17 bytes each.
 const pageBlocks = 32
 
-// A Table holds the state and the hash of each block. Its memory grows with the blocks received, not with the size that
+// A Table holds the state and the sum of each block. Its memory grows with the blocks received, not with the size that
 // a peer claims.
 type Table struct {
 	pages  map[int64]*[pageBlocks]blockEntry
@@ -76,20 +76,20 @@ func (t *Table) ranges(state blockState) []fileservice.BlockRange {
 	return ranges
 }
 
-// Root returns the hash of the file. No block may be missing.
-func (t *Table) Root() fileservice.Sum {
-	var tree fileservice.Tree
+// Sum returns the sum of the file. No block may be missing.
+func (t *Table) Sum() fileservice.Sum {
+	var file fileservice.FileSum
 	for _, number := range slices.Sorted(maps.Keys(t.pages)) {
 		for _, entry := range t.pages[number] {
 			if entry.state != blockMissing {
-				tree.Append(entry.sum)
+				file.Append(entry.sum)
 			}
 		}
 	}
-	return tree.Root()
+	return file.Sum()
 }
 
-// SetWritten records the hash of a block that is in the file.
+// SetWritten records the sum of a block that is in the file.
 func (t *Table) SetWritten(block int64, sum fileservice.Sum) {
 	t.set(block, blockEntry{blockWritten, sum})
 }

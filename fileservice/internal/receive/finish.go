@@ -13,9 +13,9 @@ import (
 	"culvert/internal/publish"
 )
 
-// Finish renames the complete file to its name if root is its hash. Permissions of 0 mean read and write for the owner
+// Finish renames the complete file to its name if sum is its sum. Permissions of 0 mean read and write for the owner
 // only. If blocks are missing, they can still be written; after any other error the File can only be closed.
-func (r *File) Finish(root fileservice.Sum, permissions fs.FileMode) (fs.FileInfo, error) {
+func (r *File) Finish(sum fileservice.Sum, permissions fs.FileMode) (fs.FileInfo, error) {
 	if missing := r.missing(); missing != 0 {
 		err := fmt.Errorf("%w: %d blocks are missing", fileservice.ErrRefused, missing)
 		return nil, &fs.PathError{Op: "write", Path: r.local, Err: err}
@@ -30,8 +30,8 @@ func (r *File) Finish(root fileservice.Sum, permissions fs.FileMode) (fs.FileInf
 	if r.err != nil {
 		return nil, r.err
 	}
-	if r.blocks.Root() != root {
-		err := fmt.Errorf("%w: the blocks do not have the hash of the file", fileservice.ErrIntegrity)
+	if r.blocks.Sum() != sum {
+		err := fmt.Errorf("%w: the blocks do not have the sum of the file", fileservice.ErrIntegrity)
 		return nil, errors.Join(&fs.PathError{Op: "write", Path: r.local, Err: err}, r.drop())
 	}
 	if err := r.publish(permissions); err != nil {

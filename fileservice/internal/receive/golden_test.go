@@ -14,7 +14,7 @@ import (
 // update has TestGoldenJournal write its journal anew. That is to be done only when journalFormat changes.
 var update = flag.Bool("update", false, "write the golden files")
 
-// TestGoldenJournal goes on where a journal ends that was written by the first version of the format.
+// TestGoldenJournal resumes from a stored journal.
 func TestGoldenJournal(t *testing.T) {
 	const golden = "testdata/journal"
 	s := newSample(5*fileservice.BlockSize + 3)
@@ -48,7 +48,7 @@ func TestGoldenJournal(t *testing.T) {
 		t.Errorf("committed: %v", got)
 	}
 	s.write(t, r, 0, 3, 4)
-	_, err := r.Finish(s.root(), 0) // the hashes are those of the journal
+	_, err := r.Finish(s.root(), 0) // the sums are those of the journal
 	if err := errors.Join(err, r.Close()); err != nil {
 		t.Error(err)
 	}

@@ -1,6 +1,7 @@
 package receive
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -17,9 +18,9 @@ import (
 
 // The journal records the durable blocks of an unfinished file. It is a log of package wal, in a directory beside the
 // file; package fileservice describes its entries. It begins with journalFormat, which changes with the format. A
-// segment holds the hashes of 30,000 blocks, and a group of entries must fit into a segment.
+// segment holds the sums of 60,000 blocks, and a group of entries must fit into a segment.
 const (
-	journalFormat  = "culvert1"
+	journalFormat  = "culvert2"
 	journalSegment = 1 << 20
 	journalGroup   = 8 << 10 // blocks
 )
@@ -81,7 +82,7 @@ func (r *File) readJournal(log *wal.Log) (sound bool, err error) {
 		}
 		if first {
 			if string(record.Data) != string(firstEntry(r.version)) {
-				r.Afresh = true
+				r.Afresh = bytes.HasPrefix(record.Data, []byte(journalFormat))
 				return false, nil
 			}
 			first = false
@@ -99,11 +100,11 @@ func (r *File) readEntry(data []byte, size int64) bool {
 		return false
 	}
 	block := int64(binary.LittleEndian.Uint64(data))
-	for hashes := data[8:]; len(hashes) > 0; hashes = hashes[fileservice.SumSize:] {
+	for sums := data[8:]; len(sums) > 0; sums = sums[fileservice.SumSize:] {
 		if r.version.CheckBlocks(block, 1) != nil || min((block+1)*fileservice.BlockSize, r.version.Size) > size {
 			return false
 		}
-		r.blocks.set(block, blockEntry{blockCommitted, fileservice.Sum(hashes[:fileservice.SumSize])})
+		r.blocks.set(block, blockEntry{blockCommitted, fileservice.Sum(sums[:fileservice.SumSize])})
 		block++
 	}
 	return true

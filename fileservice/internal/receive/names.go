@@ -1,6 +1,8 @@
 package receive
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io/fs"
 	"os"
@@ -22,7 +24,8 @@ func UnfinishedNames(local string) (names, error) {
 	if len(base) > fileservice.MaxElement-len(fileservice.JournalSuffix) {
 		// The hash keeps the results for two long names different.
 		const kept = 150
-		base = strings.ToValidUTF8(base[:kept], "") + "." + fileservice.SumFile([]byte(base)).String()
+		hash := sha256.Sum256([]byte(base))
+		base = strings.ToValidUTF8(base[:kept], "") + "." + hex.EncodeToString(hash[:])
 	}
 	return names{part: dir + base + fileservice.PartSuffix, journal: dir + base + fileservice.JournalSuffix}, nil
 }

@@ -17,8 +17,8 @@ import (
 // A File receives a file in blocks. They can arrive in any order and from several goroutines.
 //
 //	WriteBlock   .part ◀── bytes
-//	Commit       sync of .part ──▶ journal ◀── numbers and hashes of the blocks, sync
-//	Finish       hash of the file, sync of .part ──▶ name ──▶ sync of the directory ──▶ journal removed
+//	Commit       sync of .part ──▶ journal ◀── numbers and sums of the blocks, sync
+//	Finish       sum of the file, sync of .part ──▶ name ──▶ sync of the directory ──▶ journal removed
 //
 // The journal names only durable blocks. The first commit creates it, so files that arrive quickly have none. Files
 // that are finished at the same time share their syncs.
@@ -118,7 +118,7 @@ func (r *File) Committed() []fileservice.BlockRange {
 	return r.blocks.ranges(blockCommitted)
 }
 
-// WriteBlock writes a block that the caller has compared with its hash. A block can be written again.
+// WriteBlock writes a block that the caller has compared with its sum. A block can be written again.
 func (r *File) WriteBlock(block int64, data []byte, sum fileservice.Sum) error {
 	if fresh, err := r.claim(block, sum); err != nil || !fresh {
 		return err
@@ -164,7 +164,7 @@ func (r *File) writeAt(data []byte, offset int64) error {
 	return err
 }
 
-// claim records the hash of a block before it is written. A second, different hash is an error, so that the journal
+// claim records the sum of a block before it is written. A second, different sum is an error, so that the journal
 // stays true.
 func (r *File) claim(block int64, sum fileservice.Sum) (fresh bool, err error) {
 	r.mu.Lock()
@@ -177,7 +177,7 @@ func (r *File) claim(block int64, sum fileservice.Sum) (fresh bool, err error) {
 	case block < 0 || block >= fileservice.Blocks(r.version.Size):
 		return false, &fs.PathError{Op: "write", Path: r.local, Err: fs.ErrInvalid}
 	case entry.state != blockMissing && entry.sum != sum:
-		err := fmt.Errorf("%w: block %d was sent with two hashes", fileservice.ErrIntegrity, block)
+		err := fmt.Errorf("%w: block %d was sent with two sums", fileservice.ErrIntegrity, block)
 		return false, &fs.PathError{Op: "write", Path: r.local, Err: err}
 	case entry.state == blockMissing:
 		r.blocks.set(block, blockEntry{blockClaimed, sum})
@@ -199,12 +199,15 @@ func (r *File) fail(err error) error {
 	return r.err
 }
 
-// Sums returns the hash of the file, computed from the hashes of its blocks.
-func (r *File) Sums() fileservice.Sum {
+// Sum returns the sum of the file, computed from the sums of its blocks.
+func (r *File) Sum() fileservice.Sum {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.blocks.Root()
+	return r.blocks.Sum()
 }
+
+// ReadAt reads blocks that were written.
+func (r *File) ReadAt(p []byte, offset int64) (int, error) { return r.file.ReadAt(p, offset) }
 
 // Failed reports whether a write or a sync has failed, so that the File can only be closed.
 func (r *File) Failed() bool {

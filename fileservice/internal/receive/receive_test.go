@@ -16,6 +16,7 @@ import (
 	"culvert/fileservice"
 	"culvert/internal/publish"
 	"culvert/internal/testkit"
+	"culvert/wal"
 )
 
 // sample is a file that is received, in blocks.
@@ -37,15 +38,15 @@ func (s sample) block(n int64) []byte {
 }
 
 func (s sample) sum(n int64) fileservice.Sum {
-	return fileservice.SumBlock(s.block(n), n, s.version.Size)
+	return fileservice.SumBlock(s.block(n), n)
 }
 
 func (s sample) root() fileservice.Sum {
-	var tree fileservice.Tree
+	var file fileservice.FileSum
 	for n := range fileservice.Blocks(s.version.Size) {
-		tree.Append(s.sum(n))
+		file.Append(s.sum(n))
 	}
-	return tree.Root()
+	return file.Sum()
 }
 
 func (s sample) write(t testing.TB, r *File, blocks ...int64) {
@@ -202,6 +203,21 @@ func TestReceiveAfresh(t *testing.T) {
 				}
 			}
 		},
+		"journal has another format": func(t *testing.T, dir string, s *sample) {
+			path := filepath.Join(dir, "file.culvert.journal")
+			if err := os.RemoveAll(path); err != nil {
+				t.Fatal(err)
+			}
+			log, _, err := wal.Open(path, wal.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			entry := append([]byte("culvert1"), firstEntry(s.version)[len(journalFormat):]...)
+			_, err = log.Append(t.Context(), entry, make([]byte, 8+3*32))
+			if err := errors.Join(err, log.Close()); err != nil {
+				t.Fatal(err)
+			}
+		},
 		"journal is a link": func(t *testing.T, dir string, _ *sample) {
 			path := filepath.Join(dir, "file.culvert.journal")
 			if err := errors.Join(os.Rename(path, path+".away"), os.Symlink(path+".away", path)); err != nil {
@@ -228,6 +244,9 @@ func TestReceiveAfresh(t *testing.T) {
 			if got := r.Committed(); got != nil {
 				t.Fatalf("committed: %v", got)
 			}
+			if r.Afresh != (name == "another version") {
+				t.Errorf("Afresh is %v", r.Afresh)
+			}
 			s.write(t, r, 2, 1, 0)
 			_, err := r.Finish(s.root(), 0)
 			if err := errors.Join(err, r.Close()); err != nil {
@@ -240,7 +259,7 @@ func TestReceiveAfresh(t *testing.T) {
 	}
 }
 
-func TestReceiveWrongRoot(t *testing.T) {
+func TestReceiveWrongSum(t *testing.T) {
 	dir := t.TempDir()
 	root := openTestRoot(t, dir)
 	s := newSample(2 * fileservice.BlockSize)

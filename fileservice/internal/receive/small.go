@@ -54,7 +54,7 @@ type smallFile struct {
 	err         error
 }
 
-// Add adds a file that the caller has compared with its hash. Publish returns its error.
+// Add adds a file that the caller has compared with its sum. Publish returns its error.
 func (s *Small) Add(file *fileservice.SmallFile, content []byte, sum fileservice.Sum) {
 	f := &smallFile{name: file.Name, sum: sum, permissions: file.Permissions.Perm()}
 	f.err = s.write(f, file, content)

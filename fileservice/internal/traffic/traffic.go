@@ -65,6 +65,23 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
+// NetConn returns the connection whose traffic is counted.
+func (c *Conn) NetConn() net.Conn { return c.Conn }
+
+// Cut closes a connection without waiting for the other end, which closing an encrypted one does.
+func Cut(conn net.Conn) {
+	inner := conn
+	for {
+		outer, is := inner.(interface{ NetConn() net.Conn })
+		if !is {
+			break
+		}
+		inner = outer.NetConn()
+	}
+	_ = inner.Close()
+	_ = conn.Close() // it has failed, or is of no further use
+}
+
 // Moved returns the bytes received and sent. Only changes of these numbers are meaningful.
 func (t *traffic) Moved() (received, sent int64) {
 	if t.ask != nil {

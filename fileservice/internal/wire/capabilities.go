@@ -11,7 +11,6 @@ func Capabilities(writable bool, maxMessageSize int) *pb.Capabilities {
 		Version: fileservice.ProtocolVersion, BlockSize: fileservice.BlockSize, Hash: fileservice.HashName,
 		MaxMessageSize:   uint32(maxMessageSize),
 		MaxSmallFileSize: fileservice.SmallFileSize, MaxSmallFiles: fileservice.MaxSmallFiles,
-		MaxPieceSize: MaxPiece, MaxPieces: MaxPieces,
 		Writable: writable,
 	}
 }
@@ -22,7 +21,6 @@ func CapabilitiesOf(m *pb.Capabilities) fileservice.Capabilities {
 		Version: int(m.GetVersion()), BlockSize: int(m.GetBlockSize()), Hash: Printable(m.GetHash()),
 		MaxMessageSize:   int(m.GetMaxMessageSize()),
 		MaxSmallFileSize: int(m.GetMaxSmallFileSize()), MaxSmallFiles: int(m.GetMaxSmallFiles()),
-		MaxPieceSize: int(m.GetMaxPieceSize()), MaxPieces: int(m.GetMaxPieces()),
 		Writable: m.GetWritable(),
 	}
 }

@@ -1,3 +1,4 @@
+// Package wire converts between the messages of the protocol and the types of package fileservice.
 package wire
 
 import (
