@@ -1,24 +1,35 @@
 package fusefs
 
-import "container/list"
+import (
+	"container/list"
+	"syscall"
+)
 
-// block is a part of a file that is read ahead. It ends at a multiple of blockSize, or at the end of the file.
-// buffers.mu guards its fields, except that its bytes belong to the fetch until done is closed.
+// block is a part of a file that is read ahead, and then ends at a multiple of blockSize or at the end of the file; or
+// what one request reads for itself. buffers.mu guards its fields, except that its bytes belong to the fetch until done
+// is closed, and do not change afterwards.
 type block struct {
-	reader     *reader
+	reader     *reader // nil if it is of a draft
 	start, end int64
 	buffer     []byte
-	done       chan struct{} // closed when it was read
-	ready      bool          // done is closed
-	failed     bool
-	dropped    bool  // it is no longer in the reader
+	done       chan struct{} // closed when it was read, or err is set
+	err        error
+	ready      bool  // done is closed
+	dropped    bool  // it is not in the reader
 	users      int   // requests that wait for it or return its bytes
 	served     int64 // bytes returned so far
 
 	idle *list.Element // in buffers.idle, or nil
 }
 
-// drop removes a block from its reader, and frees its buffer once nothing uses it. All methods below need b.mu.
+// newBlock returns a block for one request.
+func newBlock(buffer []byte, offset int64, length int) *block {
+	return &block{
+		start: offset, end: offset + int64(length), buffer: buffer, done: make(chan struct{}), dropped: true, users: 1,
+	}
+}
+
+// drop removes a block from its reader, and frees its buffer once nothing uses it. It needs b.mu.
 func (b *buffers) drop(k *block) {
 	if !k.dropped {
 		k.dropped = true
@@ -34,7 +45,7 @@ func (b *buffers) drop(k *block) {
 	}
 }
 
-// setIdle sets whether requests may take the buffer of a block.
+// setIdle sets whether requests may take the buffer of a block. It needs b.mu.
 func (b *buffers) setIdle(k *block, idle bool) {
 	if k.idle != nil {
 		b.idle.Remove(k.idle)
@@ -46,7 +57,25 @@ func (b *buffers) setIdle(k *block, idle bool) {
 	}
 }
 
-// use pins the blocks that hold a range, and returns nil unless they hold all of it.
+// landed notes that a block was read, or that this failed.
+func (b *buffers) landed(k *block, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	k.ready, k.err = true, err
+	close(k.done)
+	if k.reader != nil {
+		k.reader.fetches.Done()
+	}
+	switch {
+	case k.dropped, err != nil:
+		// Requests that wait for it read for themselves, and return the error if it persists.
+		b.drop(k)
+	case k.users == 0:
+		b.setIdle(k, true)
+	}
+}
+
+// use pins the blocks that hold a range, and returns nil unless they hold all of it. It needs b.mu.
 func (r *reader) use(start, end int64) []*block {
 	var used []*block
 	for at := start; at < end; {
@@ -78,7 +107,7 @@ func (b *buffers) unuse(used []*block) {
 }
 
 // readAhead starts reads behind a run, for as many bytes as the run has, but no more than arrive soon. If even one
-// block does not arrive soon, the kernel's own read-ahead is enough.
+// block does not arrive soon, the kernel's own read-ahead is enough. It needs b.mu.
 func (r *reader) readAhead(sequence run) {
 	b := r.m.buffers
 	soon := r.m.link.share(b.streams)
@@ -91,48 +120,73 @@ func (r *reader) readAhead(sequence run) {
 	until := min(sequence.end+ahead, r.size)
 	for start := sequence.end; start < until; {
 		end := min((start/blockSize+1)*blockSize, r.size)
-		if k := r.blocks[start/blockSize]; k == nil {
-			buffer := b.large.take()
+		if r.blocks[start/blockSize] == nil {
+			buffer := b.takeLarge()
 			if buffer == nil {
 				return
 			}
-			r.begin(start, end, buffer)
+			r.begin(&block{reader: r, start: start, end: end, buffer: buffer, done: make(chan struct{})})
 		}
 		start = end
 	}
 }
 
-// begin reads one block in another goroutine.
-func (r *reader) begin(start, end int64, buffer []byte) {
+// begin reads one block ahead in another goroutine.
+func (r *reader) begin(k *block) {
 	b := r.m.buffers
-	k := &block{reader: r, start: start, end: end, buffer: buffer, done: make(chan struct{})}
 	if len(r.blocks) == 0 {
 		b.streams++
 	}
-	r.blocks[start/blockSize] = k
-	r.fetches++
-	r.m.workers.start(func() {
-		err := r.fetch(buffer[:end-start], start)
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		k.ready, k.failed = true, err != nil
-		close(k.done)
-		r.fetched()
-		switch {
-		case k.failed, k.dropped:
-			// Requests that wait for it read for themselves, and return the error if it persists.
-			b.drop(k)
-		case k.users == 0:
-			b.setIdle(k, true)
-		}
-	})
+	r.blocks[k.start/blockSize] = k
+	r.fetches.Add(1)
+	into := k.buffer[:k.end-k.start]
+	go func() { b.landed(k, r.fetch(into, k.start)) }()
 }
 
-// dropBehind drops blocks that a run has passed without reading all of them.
-func (r *reader) dropBehind(sequence run) {
-	for _, k := range r.blocks {
-		if k.end <= sequence.end-4*maxRequest && k.users == 0 && k.ready {
-			r.m.buffers.drop(k)
+// result is an answer whose bytes go to the kernel without a copy.
+type result struct {
+	buffers *buffers
+	blocks  []*block
+	slices  [][]byte
+}
+
+func (r *result) free() {
+	if r.buffers != nil {
+		r.buffers.giveUp(r.blocks)
+	}
+}
+
+// await returns a range when the blocks that hold it were read.
+func (m *mount) await(d *deadline, used []*block, offset int64, length int) (*result, syscall.Errno) {
+	for _, k := range used {
+		_, errno := wait(d, k.done)
+		if errno == 0 {
+			errno = m.errno(k.err)
+		}
+		if errno != 0 {
+			m.buffers.giveUp(used)
+			return nil, errno
 		}
 	}
+	return m.buffers.lend(used, offset, length), 0
+}
+
+// lend returns a range of blocks that were read.
+func (b *buffers) lend(used []*block, offset int64, length int) *result {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	answer := &result{buffers: b, blocks: used, slices: make([][]byte, 0, len(used))}
+	for _, k := range used {
+		part := k.buffer[max(offset, k.start)-k.start : min(offset+int64(length), k.end)-k.start]
+		k.served += int64(len(part))
+		answer.slices = append(answer.slices, part)
+	}
+	return answer
+}
+
+// giveUp unpins blocks.
+func (b *buffers) giveUp(used []*block) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.unuse(used)
 }

@@ -58,7 +58,7 @@ func (s *shelf) take() []byte {
 	return make([]byte, s.size)
 }
 
-// take returns a buffer of at least length bytes. If none is free, it takes that of the oldest idle block, or waits.
+// take returns a buffer of at least length bytes. If none is free, it waits.
 func (b *buffers) take(d *deadline, length int) ([]byte, syscall.Errno) {
 	for {
 		b.mu.Lock()
@@ -68,12 +68,7 @@ func (b *buffers) take(d *deadline, length int) ([]byte, syscall.Errno) {
 				return buffer, 0
 			}
 		}
-		buffer := b.large.take()
-		if oldest := b.idle.Front(); buffer == nil && oldest != nil {
-			b.drop(oldest.Value.(*block))
-			buffer = b.large.take()
-		}
-		if buffer != nil {
+		if buffer := b.takeLarge(); buffer != nil {
 			b.mu.Unlock()
 			return buffer, 0
 		}
@@ -88,6 +83,23 @@ func (b *buffers) take(d *deadline, length int) ([]byte, syscall.Errno) {
 			return nil, errno
 		}
 	}
+}
+
+// takeLarge returns a large buffer, if need be that of the oldest idle block, or nil. It needs b.mu.
+func (b *buffers) takeLarge() []byte {
+	buffer := b.large.take()
+	if oldest := b.idle.Front(); buffer == nil && oldest != nil {
+		b.drop(oldest.Value.(*block))
+		buffer = b.large.take()
+	}
+	return buffer
+}
+
+// takeSmall returns a small buffer, or nil if none is free.
+func (b *buffers) takeSmall() []byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.small.take()
 }
 
 func (b *buffers) put(buffer []byte) {

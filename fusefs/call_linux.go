@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
-	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -17,7 +16,7 @@ const (
 	// EINTR from a file; but a signal that ends it should not take the whole limit.
 	patience = 500 * time.Millisecond
 
-	// movingParts is how often per Config.Timeout a MovingFS is asked whether anything moved.
+	// movingParts is how often per Config.Timeout a request that waits asks whether anything moved.
 	movingParts = 4
 
 	// movedForOthers is how many bytes may move while a request waits. Beyond that they were for other requests, and no
@@ -25,89 +24,78 @@ const (
 	movedForOthers = 64 << 20
 )
 
-// deadline ends the waits of one request: when its time is up, soon after a signal, or with the mount.
-type deadline struct {
+// limit is how long a request may wait: Config.Timeout, and on while bytes move.
+type limit struct {
 	m           *mount
-	timer       *time.Timer
-	interrupted <-chan struct{}
-	errno       syscall.Errno // the result when the time is up
-	over        bool          // the time is up
-	mayMove     bool          // it waits on while bytes move, see MovingFS
-	moved       int64         // MovingFS.Moved when it began
-	until       time.Time     // while other reads progress, it waits on until then; unless zero
+	left        int // parts of Config.Timeout
+	interrupted bool
+	begun       int64 // mount.moved when the request began
+	last        int64 // and when it was last looked at
+}
+
+func (m *mount) limit() limit {
+	moved := m.moved()
+	return limit{m: m, left: movingParts, begun: moved, last: moved}
+}
+
+// part returns how long to wait before next is called.
+func (l *limit) part() time.Duration { return l.m.config.Timeout / movingParts }
+
+// next returns how long to wait on, or 0 if the time is up.
+func (l *limit) next() time.Duration {
+	moved := l.m.moved()
+	l.left--
+	if moved != l.last && moved-l.begun <= movedForOthers {
+		l.last, l.left = moved, max(l.left, movingParts)
+	}
+	if l.left <= 0 || l.interrupted {
+		return 0
+	}
+	return l.part()
+}
+
+// interrupt notes a signal, and returns how long to wait on.
+func (l *limit) interrupt() time.Duration {
+	l.interrupted = true
+	return min(patience, l.m.config.Timeout)
+}
+
+// errno returns the error of a request whose time is up.
+func (l *limit) errno() syscall.Errno {
+	if l.interrupted {
+		return syscall.EINTR
+	}
+	return syscall.EIO
+}
+
+// moved changes while bytes arrive, or move on the way to a [MovingFS].
+func (m *mount) moved() int64 {
+	moved := m.link.arrived.Load()
+	if tree, is := m.config.FS.(MovingFS); is {
+		moved += tree.Moved()
+	}
+	return moved
+}
+
+// deadline ends the waits of one request: when its limit is reached, soon after a signal, or with the mount.
+type deadline struct {
+	limit
+	timer  *time.Timer
+	signal <-chan struct{}
+	over   bool
 }
 
 func (m *mount) deadline(ctx context.Context) *deadline {
-	d, is := m.deadlines.Get().(*deadline)
-	if is {
-		d.timer.Reset(m.config.Timeout)
-	} else {
-		d = &deadline{m: m, timer: time.NewTimer(m.config.Timeout)}
-	}
-	d.interrupted, d.errno, d.over, d.until = ctx.Done(), syscall.EIO, false, time.Time{}
-	d.mayMove, d.moved = true, m.moving.bytes.Load()
+	d := &deadline{limit: m.limit(), signal: ctx.Done()}
+	d.timer = time.NewTimer(d.part())
 	return d
 }
 
-// readDeadline returns a deadline for a read. Reads share a link that may be slow, so its limit counts from when any of
-// them last received bytes.
-func (m *mount) readDeadline(ctx context.Context) *deadline {
-	d := m.deadline(ctx)
-	d.until = time.Now().Add(readTimeouts * m.config.Timeout)
-	return d
-}
-
-// hasProgress extends the wait if bytes have arrived lately for other reads, or moved on the way to a MovingFS, and
-// reports whether it did.
-func (d *deadline) hasProgress() bool {
-	var limit time.Time
-	if !d.until.IsZero() {
-		limit = d.m.link.lastProgress().Add(d.m.config.Timeout)
-		if d.until.Before(limit) {
-			limit = d.until
-		}
-	}
-	if at := d.m.moving.at.Load(); at != nil && d.mayMove && d.m.moving.bytes.Load()-d.moved <= movedForOthers {
-		if moving := at.Add(d.m.config.Timeout); moving.After(limit) {
-			limit = moving
-		}
-	}
-	left := time.Until(limit)
-	if left > 0 {
-		d.timer.Reset(left)
-	}
-	return left > 0
-}
-
-// moving records when anything last moved on the way to a [MovingFS].
-type moving struct {
-	bytes atomic.Int64
-	at    atomic.Pointer[time.Time] // nil if unknown
-}
-
-// watch polls until the mount ends.
-func (w *moving) watch(m *mount, tree MovingFS) {
-	ticker := time.NewTicker(max(m.config.Timeout/movingParts, time.Millisecond))
-	defer ticker.Stop()
-	w.bytes.Store(tree.Moved())
-	for {
-		select {
-		case <-ticker.C:
-			if bytes := tree.Moved(); bytes != w.bytes.Swap(bytes) {
-				now := time.Now()
-				w.at.Store(&now)
-			}
-		case <-m.ended:
-			return
-		}
-	}
-}
-
-// stop frees d, which must not be used afterwards.
-func (d *deadline) stop() {
-	d.timer.Stop()
-	d.interrupted = nil
-	d.m.deadlines.Put(d)
+// extend restarts the time limit of a wait that has made progress, and adds the time that a slow disk needs for a
+// number of bytes.
+func (d *deadline) extend(bytes int64) {
+	disk := min(time.Duration(bytes/slowestDisk)*time.Second, longestDisk)
+	d.left = movingParts + int(disk/max(d.part(), 1))
 }
 
 // wait receives a value from done, or returns an error if the deadline is over before.
@@ -121,17 +109,19 @@ func wait[T any](d *deadline, done <-chan T) (T, syscall.Errno) {
 		select {
 		case value := <-done:
 			return value, 0
-		case <-d.interrupted:
-			d.interrupted, d.errno, d.until, d.mayMove = nil, syscall.EINTR, time.Time{}, false
-			d.timer.Reset(min(patience, d.m.config.Timeout))
+		case <-d.signal:
+			d.signal = nil
+			d.timer.Reset(d.interrupt())
 		case <-d.timer.C:
-			d.over = !d.hasProgress()
+			left := d.next()
+			d.over = left == 0
+			d.timer.Reset(left)
 		case <-d.m.ended:
-			d.over, d.errno = true, syscall.EIO
+			d.over = true
 		}
 	}
 	var none T
-	return none, d.errno
+	return none, d.errno()
 }
 
 type outcome[T any] struct {
@@ -139,27 +129,20 @@ type outcome[T any] struct {
 	err   error
 }
 
-// call runs a call of the file system in another goroutine and waits for it, within the limit. A result that comes too
-// late goes to discard, unless that is nil.
-func call[T any](ctx context.Context, m *mount, do func() (T, error), discard func(T)) (T, syscall.Errno) {
-	d := m.deadline(ctx)
-	defer d.stop()
-	return callWithin(d, do, discard)
-}
-
-// callWithin is call with an existing deadline.
-func callWithin[T any](d *deadline, do func() (T, error), discard func(T)) (T, syscall.Errno) {
+// call runs a call of the file system in another goroutine and waits for it, within the deadline. A result that comes
+// too late goes to discard, unless that is nil.
+func call[T any](d *deadline, do func() (T, error), discard func(T)) (T, syscall.Errno) {
 	var none T
 	m := d.m
 	if _, errno := wait(d, m.slots); errno != 0 {
 		return none, errno
 	}
 	done := make(chan outcome[T], 1)
-	m.workers.start(func() {
+	go func() {
 		value, err := guarded(m, do)
 		m.slots <- struct{}{}
 		done <- outcome[T]{value, err}
-	})
+	}()
 	result, errno := wait(d, done)
 	if errno != 0 {
 		if discard != nil {
@@ -174,9 +157,9 @@ func callWithin[T any](d *deadline, do func() (T, error), discard func(T)) (T, s
 	return result.value, m.errno(result.err)
 }
 
-// doWithin is callWithin for calls without a result.
+// doWithin is call for calls without a result.
 func doWithin(d *deadline, do func() error) syscall.Errno {
-	_, errno := callWithin(d, func() (struct{}, error) { return struct{}{}, do() }, nil)
+	_, errno := call(d, func() (struct{}, error) { return struct{}{}, do() }, nil)
 	return errno
 }
 
@@ -191,49 +174,17 @@ func guarded[T any](m *mount, do func() (T, error)) (value T, err error) {
 	return do()
 }
 
-// panicked returns a panic as an error. The first one is that of Mounted.Wait.
+// panicked returns a panic as an error.
 func (m *mount) panicked(r any) error {
-	err := fmt.Errorf("fusefs: panic: %v\n%s", r, debug.Stack())
+	return m.fail(fmt.Errorf("fusefs: panic: %v\n%s", r, debug.Stack()))
+}
+
+// fail makes err that of Mounted.Wait, if it is the first, and returns it.
+func (m *mount) fail(err error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.failure == nil {
 		m.failure = err
 	}
 	return err
-}
-
-// maxIdleWorkers is how many goroutines wait for the next task.
-const maxIdleWorkers = 32
-
-// workers run tasks that may take long, or forever. They stay for the next task, since a new goroutine grows its stack
-// each time, an eighth of the time of small requests. If a task does not end, other goroutines take its place.
-type workers struct {
-	tasks chan func()
-	idle  atomic.Int32
-	ended <-chan struct{}
-}
-
-// start runs a task immediately, in another goroutine.
-func (w *workers) start(task func()) {
-	select {
-	case w.tasks <- task:
-	default:
-		go w.work(task)
-	}
-}
-
-func (w *workers) work(task func()) {
-	for {
-		task()
-		if w.idle.Add(1) > maxIdleWorkers {
-			w.idle.Add(-1)
-			return
-		}
-		select {
-		case task = <-w.tasks:
-			w.idle.Add(-1)
-		case <-w.ended:
-			return
-		}
-	}
 }

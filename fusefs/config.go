@@ -27,16 +27,15 @@ type Config struct {
 	// who mounts. Users other than root need user_allow_other in the system's fuse.conf.
 	AllowOther bool
 
-	// Timeout is how long a program waits for FS before it gets EIO. For a read it counts from when any read last
-	// received bytes, up to six times as long in all. With a [MovingFS] it is how long nothing may move. 0 means 10
-	// seconds.
+	// Timeout is how long a program waits for FS before it gets EIO. It counts from when any read last received bytes,
+	// or bytes last moved on the way to a [MovingFS], until 64 MiB have moved. 0 means 10 seconds.
 	Timeout time.Duration
 
 	// Memory bounds the buffers for reads and read-ahead of all files together, in bytes. 0 means 32 MiB; the minimum
 	// is 8 MiB. With ReadWrite, writes that FS has not taken yet use up to a third more.
 	//
-	// In addition, go-fuse keeps buffers for requests, up to one of each size for each request under way, until the
-	// garbage collector has run twice. To bound the process, use [runtime/debug.SetMemoryLimit].
+	// In addition, each write request under way has a buffer of 1 MiB, which is kept until the garbage collector has
+	// run twice. To bound the process, use [runtime/debug.SetMemoryLimit].
 	Memory int64
 
 	// Errno maps an error of FS to the one that a program gets. If it returns 0, or is nil, the mount uses the

@@ -19,9 +19,9 @@ const (
 
 // crowd is the set of nodes that the kernel knows, the least recently looked up first.
 type crowd struct {
-	mu    sync.Mutex
-	nodes list.List // of *node
-	large chan struct{}
+	mu         sync.Mutex
+	nodes      list.List // of *node
+	dispersing bool
 }
 
 func (c *crowd) seen(n *node) {
@@ -32,11 +32,9 @@ func (c *crowd) seen(n *node) {
 		return
 	}
 	n.place = c.nodes.PushBack(n)
-	if count := c.nodes.Len(); count > maxKnown && count%(forgetAtOnce/2) == 0 {
-		select {
-		case c.large <- struct{}{}:
-		default:
-		}
+	if count := c.nodes.Len(); count > maxKnown && count%(forgetAtOnce/2) == 0 && !c.dispersing {
+		c.dispersing = true
+		go c.disperse()
 	}
 }
 
@@ -57,41 +55,28 @@ func (c *crowd) isFull() bool {
 	return c.nodes.Len() > maxKnown+maxKnown/4
 }
 
-// oldest returns some of the oldest nodes, and makes them the newest.
-func (c *crowd) oldest() []*node {
+// disperse asks the kernel to forget some of the oldest nodes, and makes them the newest. No request may wait for it:
+// the kernel takes locks for this that it holds during requests.
+func (c *crowd) disperse() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	nodes := make([]*node, 0, forgetAtOnce)
-	for range min(cap(nodes), max(c.nodes.Len()-maxKnown, 0)) {
-		nodes = append(nodes, c.nodes.Front().Value.(*node))
+	var inodes []*gofs.Inode
+	for range min(forgetAtOnce, c.nodes.Len()-maxKnown) {
+		inodes = append(inodes, c.nodes.Front().Value.(*node).EmbeddedInode())
 		c.nodes.MoveToBack(c.nodes.Front())
 	}
-	return nodes
-}
-
-// disperse makes the kernel forget nodes while there are too many, until the mount ends. No request may wait for it:
-// the kernel takes locks for this that it holds during requests.
-func (m *mount) disperse(root *node) {
-	for {
-		select {
-		case <-m.ended:
-			return
-		case <-m.crowd.large:
-		}
-		if nodes := m.crowd.oldest(); len(nodes) > 0 {
-			forget(root, nodes)
-		}
+	c.mu.Unlock()
+	if len(inodes) > 0 {
+		forget(inodes)
 	}
+	c.mu.Lock()
+	c.dispersing = false
 }
 
 // forget asks the kernel to forget unused nodes. Before Linux 6.18 the mount can only invalidate names. It spares
 // directories, since a program with that working directory would notice.
-func forget(root *node, nodes []*node) {
-	inodes := make([]*gofs.Inode, 0, len(nodes))
-	for _, n := range nodes {
-		inodes = append(inodes, n.EmbeddedInode())
-	}
-	if errno := root.NotifyPrune(inodes); errno != syscall.ENOSYS {
+func forget(inodes []*gofs.Inode) {
+	if errno := inodes[0].NotifyPrune(inodes); errno != syscall.ENOSYS {
 		return
 	}
 	for _, n := range inodes {

@@ -35,6 +35,7 @@ type directory struct {
 	position uint64        // how many entries Readdirent has returned
 	finished syscall.Errno // what follows the batch: an error that stays until a rewind, or endOfDirectory
 	made     []string      // names that only this mount knows, and the listing has not returned
+	named    uint64        // node.named when the listing began
 	closed   bool
 }
 
@@ -132,7 +133,7 @@ func (d *directory) read(ctx context.Context) syscall.Errno {
 	}
 	m, known := d.node.m, d.listing
 	if known == nil {
-		d.node.listingBegins(d)
+		d.named = d.node.named.Load()
 	} else if time.Since(d.arrived) > cacheTime {
 		d.paused = true
 	}
@@ -180,7 +181,7 @@ func (d *directory) read(ctx context.Context) syscall.Errno {
 func (d *directory) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*gofs.Inode, syscall.Errno) {
 	d.mu.Lock()
 	current, good := d.current, cacheTime-time.Since(d.arrived)
-	if d.paused || d.node.hasChanged(d, name) {
+	if d.paused || d.named != d.node.named.Load() {
 		good = 0
 	}
 	d.mu.Unlock()
@@ -206,7 +207,6 @@ func (d *directory) Seekdir(ctx context.Context, offset uint64) syscall.Errno {
 		if d.listing != nil {
 			d.node.m.discard(d.listing)
 		}
-		d.node.listingEnds(d)
 		d.listing, d.batch, d.position, d.finished, d.paused = nil, nil, 0, 0, false
 	}
 	for d.position < offset {
@@ -224,7 +224,6 @@ func (d *directory) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.closed = true
-	d.node.listingEnds(d)
 	if d.listing == nil {
 		return nil
 	}

@@ -19,19 +19,22 @@
 //	   │           from the open of a small file ───────────────────────────▶ the answer
 //	   │           else requests, several at once and in any order
 //	   ▼
+//	device         one goroutine that receives requests and does not wait for their answers
 //	handle         one version of one file, open by a program
 //	reader         blocks read ahead, if the requests continue each other ──▶ the answer
 //	   │           else only what was asked for; both within Config.Memory
 //	   ▼
-//	fetch          another goroutine: io.ReaderAt, then Stat
-//	   │           another version: ESTALE
+//	fetch          StartReadAt, whose callback sends the answer; or ReadAt in another
+//	   │           goroutine, and then Stat: ESTALE if there is another version
 //	   ▼
 //	fs.File        of Config.FS
 //
 // # What a program sees
 //
 // Every open asks the file system. It sees everything that the other side closed before. Names and attributes are
-// cached for a second; that a name does not exist is not cached.
+// cached for a second; that a name does not exist is not cached. Without Config.ReadWrite, names of files are cached
+// for 20 seconds. For that time, access(2) may find a file that the other side has removed, and may not find a
+// directory that has replaced a file. open(2) of a file asks all the same, and so does stat(2) after a second.
 //
 // A file is open in one version: its size, its modification time, and what FileInfo.Sys returns if that is comparable
 // and no pointer; of a *syscall.Stat_t, the inode and the change time. While a program has the file open, it sees the
@@ -43,12 +46,12 @@
 // A read returns everything that was asked for, up to the size of the version, or an error. It never returns zeros in
 // place of bytes that could not be read, or an early end of file.
 //
-// Nothing waits forever. If the file system does not answer within Config.Timeout, the program gets EIO. A signal
-// shortens the wait to half a second, except for changes: the program must know whether they were made. Reads share a
-// link that may be slow. While parts of any read arrive, all reads wait on, up to six times Config.Timeout. The mount
-// asks for no more at once than arrives in about a second, so read-ahead does not clog a slow link or make it look
-// dead. When the file system answers again, the mount works again, with the same open files. The number of calls that
-// do not return is bounded, and so is their memory.
+// If the file system does not answer within Config.Timeout, the program gets EIO. A signal shortens the wait to half a
+// second, except for changes: the program must know whether they were made. Requests share a link that may be slow.
+// While parts of any read arrive, or bytes move on the way to a [MovingFS], all requests wait on, until 64 MiB have
+// moved for others. The mount asks for no more at once than arrives in about a second, so read-ahead does not clog a
+// slow link or make it look dead. When the file system answers again, the mount works again, with the same open files.
+// The number of calls that do not return is bounded, and so is their memory.
 //
 // All files belong to the user who mounts; permissions come from the file system. The kernel follows symbolic links, on
 // this machine. Extended attributes and hard links are not shown.

@@ -12,22 +12,32 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// handle is a regular file that a program has open to read, in one version.
+// handle is a regular file that a program has open: to read one version, or to write. All handles of a file write to
+// one draft.
+//
+// A pageless handle bypasses the kernel's page cache, which saves a copy. It is a handle that creates a file and only
+// writes, or one that is opened while such a handle is open: the kernel drops pages of other handles before a write
+// that bypasses them, and not after it.
 type handle struct {
 	node    *node
 	version version
-	writes  uint64 // node.writes when it was opened
+	before  uint64 // node.writes when it was opened
 	reader  *reader
 	file    fs.File
 	path    string                 // by which it was opened
 	era     atomic.Uint64          // mount.era when it last had that path
 	moved   atomic.Pointer[handle] // reads for it after writes here made another version
 
+	writes   bool // it is open for writing
+	pageless bool
+
 	fresh atomic.Bool // the kernel may not have dropped its pages at this open yet
 }
 
 var (
 	_ gofs.FileReader   = (*handle)(nil)
+	_ gofs.FileWriter   = (*handle)(nil)
+	_ gofs.FileFlusher  = (*handle)(nil)
 	_ gofs.FileReleaser = (*handle)(nil)
 )
 
@@ -84,8 +94,10 @@ func (n *node) openVersion(ctx context.Context, writes bool) (*handle, uint32, s
 		path, errno = n.path()
 		return path, errno
 	}, n.m.openFile, n.m.discardOpened)
-	if errno == syscall.ENOENT {
-		// The kernel looks the name up again, and creates the file if the program wanted that.
+	switch errno {
+	case syscall.ENOENT, syscall.EINVAL, syscall.ELOOP:
+		// It is gone, or a symbolic link. The kernel looks the name up again, and creates the file if the program
+		// wanted that.
 		errno = syscall.ESTALE
 	}
 	if errno != 0 {
@@ -93,7 +105,7 @@ func (n *node) openVersion(ctx context.Context, writes bool) (*handle, uint32, s
 	}
 	now := versionOf(opened.info)
 	h := newHandle(n, opened, path, era)
-	h.writes = before
+	h.before = before
 
 	n.mu.Lock()
 	if n.handles > 0 && n.version != now {
@@ -173,32 +185,10 @@ func (h *handle) check() error {
 	return err
 }
 
-// Read returns all bytes that were asked for, up to the end of the file, or an error.
-func (h *handle) Read(ctx context.Context, dest []byte, offset int64) (fuse.ReadResult, syscall.Errno) {
+// Read returns a [*pending] read at once. It will have all bytes that were asked for, up to the end of the file.
+func (h *handle) Read(_ context.Context, dest []byte, offset int64) (fuse.ReadResult, syscall.Errno) {
 	h.settle()
-	result, errno := h.read(ctx, len(dest), offset)
-	if errno == syscall.ENOENT {
-		// The file was removed. A program that has it open does not expect ENOENT.
-		errno = syscall.ESTALE
-	}
-	return result, errno
-}
-
-func (h *handle) read(ctx context.Context, length int, offset int64) (fuse.ReadResult, syscall.Errno) {
-	if !h.node.m.config.ReadWrite {
-		return h.reader.read(ctx, length, offset)
-	}
-	for {
-		before := h.node.writeState()
-		if result, errno, is := h.node.readDraft(ctx, length, offset); is {
-			return result, errno
-		}
-		result, errno := h.readLatest(ctx, length, offset)
-		if errno != syscall.ESTALE || h.node.writeState() == before {
-			return result, errno
-		}
-		// A program here began, or ended, to write it in place.
-	}
+	return &pending{handle: h, length: len(dest), offset: offset}, 0
 }
 
 // writeState changes whenever a file is written here.
@@ -232,7 +222,10 @@ func (h *handle) settle() {
 	}
 }
 
-func (h *handle) Release(context.Context) syscall.Errno {
+func (h *handle) Release(ctx context.Context) syscall.Errno {
+	if h.writes {
+		h.endWriting(ctx)
+	}
 	h.settle()
 	n := h.node
 	n.mu.Lock()

@@ -2,6 +2,7 @@ package fusefs
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -16,9 +17,6 @@ const (
 
 	// leastPiece is what a fetch may ask for at once, whatever is under way.
 	leastPiece = 32 << 10
-
-	// readTimeouts times Config.Timeout is how long a read waits at most while other reads progress.
-	readTimeouts = 6
 )
 
 // link measures the way to the file system, which all fetches of a mount share. Its window is how many bytes they ask
@@ -29,10 +27,11 @@ type link struct {
 	flight time.Duration
 	most   int64 // the largest useful window
 
-	mu       sync.Mutex
-	window   int64
-	flying   int64     // bytes under way
-	progress time.Time // when a piece last arrived
+	arrived atomic.Int64 // bytes of all fetches
+
+	mu     sync.Mutex
+	window int64
+	flying int64 // bytes under way
 }
 
 // piece is the part of a fetch that one call of the file system reads.
@@ -58,15 +57,14 @@ func (l *link) begin(left int) piece {
 // end notes the end of a piece, and whether it succeeded. One that failed after a long time counts as slow: otherwise
 // the next ones would clog a link that has become slower.
 func (l *link) end(p piece, well bool) {
-	now := time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	flying := max(p.flying, l.flying)
 	l.flying -= int64(p.length)
 	if well {
-		l.progress = now
+		l.arrived.Add(int64(p.length))
 	}
-	took := max(now.Sub(p.began), time.Microsecond)
+	took := max(time.Since(p.began), time.Microsecond)
 	within := int64(float64(flying) * float64(l.flight) / float64(took))
 	switch {
 	case took > l.flight:
@@ -81,11 +79,4 @@ func (l *link) share(readers int) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.window / int64(max(readers, 1))
-}
-
-// lastProgress returns when a piece last arrived.
-func (l *link) lastProgress() time.Time {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.progress
 }

@@ -1,6 +1,7 @@
 package fusefs_test
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -143,5 +144,25 @@ func TestListingFromBeforeAChange(t *testing.T) {
 		case err != nil || info.Mode() != 0o600:
 			t.Errorf("%s is %v, %v", name, info, err)
 		}
+	}
+}
+
+// TestOpenAfterListing opens files whose names the kernel has from a listing, after they have been removed or replaced.
+func TestOpenAfterListing(t *testing.T) {
+	p := startPlay(t, playOptions{})
+	p.put(playFile{Name: "removed", Size: 100, Seed: 1, Inode: 10})
+	p.put(playFile{Name: "replaced", Size: 100, Seed: 2, Inode: 11})
+	entries, err := os.ReadDir(p.path("."))
+	if err != nil || len(entries) != 2 {
+		t.Fatal(entries, err)
+	}
+	p.order(playOrder{Remove: "removed"})
+	p.put(playFile{Name: "replaced", Size: 200, Seed: 3, Inode: 12, Version: 1})
+	if file, err := os.Open(p.path("removed")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a removed file is opened: %v, %v", file, err)
+	}
+	got, err := os.ReadFile(p.path("replaced"))
+	if err != nil || !bytes.Equal(got, content(3, 200)) {
+		t.Errorf("a replaced file has %d bytes that are not its own: %v", len(got), err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	gofs "github.com/hanwen/go-fuse/v2/fs"
@@ -25,6 +26,10 @@ const (
 
 	// cacheTime is how long the kernel caches names and attributes. It asks at every open all the same.
 	cacheTime = time.Second
+
+	// fileNameTime is cacheTime for names of files that this mount cannot change. To open or stat a file asks the file
+	// system by its name anyway, so a lookup before that would only ask twice.
+	fileNameTime = 20 * time.Second
 
 	// politeTime is how long the connection may take to end by itself after an unmount.
 	politeTime = time.Second
@@ -42,21 +47,18 @@ type mount struct {
 	generation atomic.Uint64 // of the next node
 	era        atomic.Uint64 // grows with each rename, since handles read by path
 	crowd      crowd
-	paths      *pathLock
+	paths      sync.RWMutex  // shared by what depends on a path, held by a rename
 	inPlace    sync.Map      // the nodes that may be open on the other side, to be written in place
 	pageless   bool          // the kernel can bypass its pages for files that are mapped
 	slots      chan struct{} // a token for each call of the file system that may begin
 	buffers    *buffers      // of reads
 	written    *buffers      // of writes; nil if programs may not write
 	link       *link
-	workers    *workers
-	deadlines  sync.Pool
-	moving     moving
 	ended      chan struct{} // closed when the kernel sends no more requests
 
 	mu      sync.Mutex
 	open    map[io.Closer]struct{} // handles that the kernel has not released
-	failure error                  // the first panic
+	failure error                  // the first panic, or why the connection to the kernel failed
 	lost    int                    // unfinished files at the end
 }
 
@@ -96,22 +98,23 @@ func attach(dir string, config Config) (*Mounted, error) {
 		m.end()
 		return nil, err
 	}
-	server, point, err := m.serve(dir, root)
+	before, err := findMount(dir)
 	if err != nil {
 		m.end()
 		return nil, err
+	}
+	device, point, err := m.connect(dir, root)
+	if err != nil {
+		m.end()
+		return nil, errors.Join(err, before.restore(dir))
 	}
 	point.raiseReadAhead()
 	mounted := &Mounted{mount: m, point: point, served: make(chan struct{}), left: make(chan struct{})}
 	go func() {
 		defer close(mounted.served)
-		server.Serve()
+		device.serve(point.abort)
 		m.end()
 	}()
-	go m.disperse(root)
-	if moving, is := m.config.FS.(MovingFS); is {
-		go m.moving.watch(m, moving)
-	}
 	return mounted, nil
 }
 
@@ -124,14 +127,11 @@ func newMount(config Config) *mount {
 		buffers: newBuffers(config.Memory),
 		link:    newLink(config.Timeout, config.Memory),
 		ended:   make(chan struct{}),
-		paths:   newPathLock(),
 		open:    map[io.Closer]struct{}{},
 	}
 	if config.ReadWrite {
 		m.written = newBuffers(config.Memory / 3)
 	}
-	m.workers = &workers{tasks: make(chan func()), ended: m.ended}
-	m.crowd.large = make(chan struct{}, 1)
 	for range maxCalls {
 		m.slots <- struct{}{}
 	}
@@ -143,23 +143,24 @@ func (m *mount) stat(name string) (fs.FileInfo, error) { return fs.Lstat(m.confi
 
 // newRoot asks the file system for its root.
 func (m *mount) newRoot() (*node, error) {
-	answer, errno := call(context.Background(), m, func() (outcome[fs.FileInfo], error) {
-		info, err := m.stat(".")
-		return outcome[fs.FileInfo]{info, err}, nil
+	var failed error
+	info, errno := call(m.deadline(context.Background()), func() (info fs.FileInfo, _ error) {
+		info, failed = m.stat(".")
+		return info, nil
 	}, nil)
 	switch {
 	case errno != 0:
 		return nil, fmt.Errorf("no answer within %v", m.config.Timeout)
-	case answer.err != nil:
-		return nil, answer.err
-	case !answer.value.IsDir():
+	case failed != nil:
+		return nil, failed
+	case !info.IsDir():
 		return nil, errors.New("the root of the file system is not a directory")
 	}
-	return &node{m: m, inode: inodeOf(answer.value, ".")}, nil
+	return &node{m: m, inode: inodeOf(info, ".")}, nil
 }
 
-// serve attaches the file system and answers the first request, which negotiates capabilities.
-func (m *mount) serve(dir string, root *node) (*fuse.Server, mountPoint, error) {
+// connect attaches the file system and answers the first request, which negotiates capabilities.
+func (m *mount) connect(dir string, root *node) (*device, mountPoint, error) {
 	timeout := cacheTime
 	options := &gofs.Options{
 		EntryTimeout:    &timeout,
@@ -167,44 +168,43 @@ func (m *mount) serve(dir string, root *node) (*fuse.Server, mountPoint, error) 
 		NullPermissions: true,
 		RootStableAttr:  &gofs.StableAttr{Ino: root.inode},
 		MountOptions: fuse.MountOptions{
-			FsName:        m.config.Name,
 			Name:          subtype,
-			AllowOther:    m.config.AllowOther,
-			Options:       mountOptions(m.config),
 			MaxBackground: maxBackground,
 			MaxWrite:      maxRequest,
 			DisableXAttrs: true,
-			DisableSplice: true, // answers are already in memory
 			Logger:        log.New(io.Discard, "", 0),
 			PanicHandler:  func(r any) fuse.Status { return fuse.ToStatus(m.errno(m.panicked(r))) },
 		},
 	}
-	before, err := findMount(dir)
-	if err != nil {
-		return nil, mountPoint{}, err
-	}
-	target := dir
-	if fd, err := mountDirect(dir, m.config); err == nil {
-		target = fmt.Sprintf("/dev/fd/%d", fd)
-	} else if !errors.Is(err, fs.ErrPermission) {
-		return nil, mountPoint{}, err
-	}
 	if m.config.ReadWrite {
 		options.ExtraCapabilities = fuse.CAP_DIRECT_IO_ALLOW_MMAP
 	}
-	server, err := fuse.NewServer(lockedRenames{gofs.NewNodeFS(root, options), m}, target, &options.MountOptions)
-	var point mountPoint
-	if err == nil {
-		point, err = findMount(dir)
-	}
-	if err == nil && point.dir == "" {
-		err = errors.New("another process has unmounted it")
+	fd, err := mountDirect(dir, m.config)
+	if errors.Is(err, fs.ErrPermission) {
+		fd, err = mountWithHelp(dir, m.config)
 	}
 	if err != nil {
-		return nil, mountPoint{}, errors.Join(err, before.restore(dir))
+		return nil, mountPoint{}, err
+	}
+	nodes := lockedRenames{gofs.NewNodeFS(root, options), m}
+	server, err := fuse.NewServer(nodes, fmt.Sprintf("/dev/fd/%d", fd), &options.MountOptions)
+	if err != nil {
+		return nil, mountPoint{}, err
+	}
+	var d *device
+	point, err := findMount(dir)
+	switch {
+	case err != nil:
+	case point.dir == "":
+		err = errors.New("another process has unmounted it")
+	default:
+		d, err = newDevice(m, fd, server, nodes, &options.MountOptions)
+	}
+	if err != nil {
+		return nil, mountPoint{}, errors.Join(err, syscall.Close(fd))
 	}
 	m.pageless = m.config.ReadWrite && server.KernelSettings().Flags64()&fuse.CAP_DIRECT_IO_ALLOW_MMAP != 0
-	return server, point, nil
+	return d, point, nil
 }
 
 // end closes everything that the kernel can no longer release.
@@ -262,9 +262,7 @@ func (m *mount) letGo(handle io.Closer) (held bool) {
 
 // discard closes a handle whose error no longer matters. Nothing waits for it.
 func (m *mount) discard(closer io.Closer) {
-	m.workers.start(func() {
-		_, _ = guarded(m, func() (struct{}, error) { return struct{}{}, closer.Close() })
-	})
+	go func() { _, _ = guarded(m, func() (struct{}, error) { return struct{}{}, closer.Close() }) }()
 }
 
 // Wait waits until the directory is unmounted, by Unmount or otherwise. It returns the first panic of the file system,

@@ -32,13 +32,11 @@ type mountPoint struct {
 	filesystem string
 }
 
-func mountOptions(config Config) []string {
-	options := []string{"nosuid", "nodev"}
-	if !config.ReadWrite {
-		options = append(options, "ro")
-	}
+// mountOptions are the options that mountDirect and mountWithHelp share.
+func mountOptions(config Config) string {
+	options := fmt.Sprintf("max_read=%d", maxRequest)
 	if config.AllowOther {
-		options = append(options, "default_permissions")
+		options += ",allow_other,default_permissions"
 	}
 	return options
 }
@@ -50,11 +48,8 @@ func mountDirect(dir string, config Config) (int, error) {
 	if err != nil {
 		return -1, fmt.Errorf("open /dev/fuse: %w", err)
 	}
-	options := fmt.Sprintf("fd=%d,rootmode=%o,user_id=%d,group_id=%d,max_read=%d", fd, syscall.S_IFDIR,
-		os.Geteuid(), os.Getegid(), maxRequest)
-	if config.AllowOther {
-		options += ",allow_other,default_permissions"
-	}
+	options := fmt.Sprintf("fd=%d,rootmode=%o,user_id=%d,group_id=%d,%s", fd, syscall.S_IFDIR,
+		os.Geteuid(), os.Getegid(), mountOptions(config))
 	flags := uintptr(mountFlags)
 	if !config.ReadWrite {
 		flags |= syscall.MS_RDONLY
@@ -63,6 +58,42 @@ func mountDirect(dir string, config Config) (int, error) {
 		return -1, errors.Join(fmt.Errorf("mount: %w", err), syscall.Close(fd))
 	}
 	return fd, nil
+}
+
+// mountWithHelp is mountDirect by fusermount3, for users who may not mount.
+func mountWithHelp(dir string, config Config) (int, error) {
+	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_SEQPACKET|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	defer func() { _ = syscall.Close(pair[0]) }() // nothing is written to it
+	name := strings.NewReplacer(`\`, `\\`, ",", `\,`).Replace(config.Name)
+	options := mountOptions(config) + ",nosuid,nodev,subtype=" + subtype + ",fsname=" + name
+	if !config.ReadWrite {
+		options += ",ro"
+	}
+	remote := os.NewFile(uintptr(pair[1]), "fusermount3")
+	cmd := exec.Command("fusermount3", "-o", options, "--", dir)
+	cmd.Env, cmd.ExtraFiles = []string{"_FUSE_COMMFD=3"}, []*os.File{remote}
+	output, err := cmd.CombinedOutput()
+	// Only then is there an end to read if nothing was sent.
+	if err = errors.Join(err, remote.Close()); err != nil {
+		return -1, fmt.Errorf("%w: %s", err, bytes.TrimSpace(output))
+	}
+	rights := make([]byte, syscall.CmsgSpace(4))
+	_, n, _, _, err := syscall.Recvmsg(pair[0], make([]byte, 1), rights, syscall.MSG_CMSG_CLOEXEC)
+	if err != nil {
+		return -1, err
+	}
+	var fds []int
+	messages, err := syscall.ParseSocketControlMessage(rights[:n])
+	if err == nil && len(messages) == 1 {
+		fds, err = syscall.ParseUnixRights(&messages[0])
+	}
+	if err != nil || len(fds) != 1 {
+		return -1, errors.Join(err, errors.New("fusermount3 has not sent the connection"))
+	}
+	return fds[0], nil
 }
 
 // clearPoint returns the real path of a directory, after it has removed the mount of a killed process there.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	gofs "github.com/hanwen/go-fuse/v2/fs"
@@ -37,9 +38,9 @@ type node struct {
 	opened  fs.FileInfo // attributes of version, if there are handles
 	writing *writing    // nil if the file was never written to
 
-	// Of a directory:
-	listings map[*directory]changedNames // listings under way
-	files    map[string]*node            // files whose names exist in this mount only
+	files map[string]*node // of a directory: files whose names exist in this mount only
+
+	named atomic.Uint64 // of a directory: grows when files in it, or their names, are changed here
 }
 
 var (
@@ -157,6 +158,9 @@ func (n *node) child(ctx context.Context, name string, info fs.FileInfo, out *fu
 		inode = hashOf(path)
 	}
 	kind := out.Mode & syscall.S_IFMT
+	if kind == syscall.S_IFREG && !n.m.config.ReadWrite {
+		out.SetEntryTimeout(fileNameTime)
+	}
 	if known := n.GetChild(name); known != nil {
 		if is, ok := known.Operations().(*node); ok && known.Mode() == kind && is.accept(info, inode) {
 			is.showsDraft(&out.Attr)
@@ -227,6 +231,9 @@ func (n *node) currentAttributes(ctx context.Context, out *fuse.AttrOut) syscall
 	if errno := n.m.attributes(info, &out.Attr); errno != 0 {
 		return errno
 	}
+	if number := numberOf(info); number != 0 && info.Mode().IsRegular() && !n.m.config.ReadWrite {
+		inode = number
+	}
 	// ESTALE makes the kernel look the name up again.
 	if !n.IsRoot() && out.Mode&syscall.S_IFMT != n.Mode() || !n.accept(info, inode) {
 		return syscall.ESTALE
@@ -263,7 +270,7 @@ func (n *node) Statfs(ctx context.Context, out *fuse.StatfsOut) syscall.Errno {
 		path = "."
 	}
 	type room struct{ total, free, available uint64 }
-	has, errno := call(ctx, n.m, func() (room, error) {
+	has, errno := call(n.m.deadline(ctx), func() (room, error) {
 		total, free, available, err := space.Space(path)
 		if errors.Is(err, fs.ErrNotExist) && path != "." {
 			// The file is open here, but has no name there yet, or no longer.

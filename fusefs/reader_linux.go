@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"slices"
+	"sync"
 	"syscall"
-
-	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
 // reader serves the reads of one handle.
@@ -19,12 +17,13 @@ type reader struct {
 	check   func() error // returns an error if the file is no longer the opened version
 	held    bool         // it is all in memory, and its reads say nothing about the link
 
+	fetches sync.WaitGroup // under way
+
 	// Guarded by m.buffers.mu.
-	runs    runs
-	blocks  map[int64]*block // by start / blockSize
-	fetches int              // under way
-	stale   bool             // the opened version is gone
-	closed  chan struct{}    // not nil once the reader is closed; closed after the last fetch
+	runs   runs
+	blocks map[int64]*block // by start / blockSize
+	stale  bool             // the opened version is gone
+	closed bool
 }
 
 func newReader(m *mount, content io.ReaderAt, size int64, check func() error) *reader {
@@ -32,111 +31,79 @@ func newReader(m *mount, content io.ReaderAt, size int64, check func() error) *r
 }
 
 // read returns length bytes at offset, or fewer at the end of the file.
-func (r *reader) read(ctx context.Context, length int, offset int64) (fuse.ReadResult, syscall.Errno) {
-	if offset >= r.size {
-		return fuse.ReadResultData(nil), 0
-	}
-	end := offset + min(int64(length), r.size-offset)
-	d := r.m.readDeadline(ctx)
-	defer d.stop()
-
-	b := r.m.buffers
-	b.mu.Lock()
-	if r.stale || r.closed != nil {
-		errno := syscall.EIO
-		if r.stale {
-			errno = syscall.ESTALE
-		}
-		b.mu.Unlock()
+func (r *reader) read(ctx context.Context, length int, offset int64) (*result, syscall.Errno) {
+	p := &pending{length: length, offset: offset}
+	if errno := r.plan(p); errno != 0 {
 		return nil, errno
 	}
-	used := r.use(offset, end)
-	if sequence := r.runs.note(offset, end, used != nil); sequence.isSequential() {
-		r.readAhead(sequence)
-		r.dropBehind(sequence)
-	}
-	b.mu.Unlock()
-
-	if used != nil {
-		if result, errno := r.await(d, used, offset, end); result != nil || errno != 0 {
-			return result, errno
-		}
-	}
-	return r.direct(d, offset, end)
+	return r.wait(r.m.deadline(ctx), p)
 }
 
-// await waits for blocks, and returns nil if they failed.
-func (r *reader) await(d *deadline, used []*block, offset, end int64) (fuse.ReadResult, syscall.Errno) {
+// plan cuts a read off at the end of the file, pins the blocks that hold it, and reads ahead.
+func (r *reader) plan(p *pending) syscall.Errno {
 	b := r.m.buffers
-	var errno syscall.Errno
-	for _, k := range used {
-		if _, errno = wait(d, k.done); errno != 0 {
-			break
-		}
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	failed := r.stale || errno != 0
-	for _, k := range used {
-		failed = failed || k.failed
+	p.length = int(max(0, min(int64(p.length), r.size-p.offset)))
+	switch {
+	case p.length == 0:
+		return 0
+	case r.stale:
+		return syscall.ESTALE
+	case r.closed:
+		return syscall.EIO
 	}
-	if failed {
-		b.unuse(used)
-		return nil, errno
+	end := p.offset + int64(p.length)
+	p.blocks = r.use(p.offset, end)
+	if sequence := r.runs.note(p.offset, end, p.blocks != nil); sequence.isSequential() {
+		r.readAhead(sequence)
 	}
-	answer := &result{buffers: b, blocks: used}
-	for _, k := range used {
-		part := k.buffer[max(offset, k.start)-k.start : min(end, k.end)-k.start]
-		k.served += int64(len(part))
-		answer.slices = append(answer.slices, part)
-	}
-	return answer, 0
+	return 0
 }
 
-// direct reads only what was asked for.
-func (r *reader) direct(d *deadline, offset, limit int64) (fuse.ReadResult, syscall.Errno) {
+// wait returns the bytes of a read that was planned.
+func (r *reader) wait(d *deadline, p *pending) (*result, syscall.Errno) {
+	if p.length == 0 {
+		return &result{}, 0
+	}
+	if p.blocks != nil {
+		got, errno := r.m.await(d, p.blocks, p.offset, p.length)
+		if errno == 0 || d.over {
+			return got, errno
+		}
+	}
+	buffer, errno := r.m.buffers.take(d, p.length)
+	if errno != 0 {
+		return nil, errno
+	}
+	own := newBlock(buffer, p.offset, p.length)
+	r.fill(own, nil)
+	return r.m.await(d, []*block{own}, p.offset, p.length)
+}
+
+// fill reads a block in another goroutine, and then calls then, unless that is nil.
+func (r *reader) fill(k *block, then func(error)) {
 	b := r.m.buffers
-	length := int(limit - offset)
-	buffer, errno := b.take(d, length)
-	if errno != 0 {
-		return nil, errno
-	}
 	b.mu.Lock()
-	if r.closed != nil {
-		b.putLocked(buffer)
-		b.mu.Unlock()
-		return nil, syscall.EIO
+	if !r.closed {
+		r.fetches.Add(1)
+		k.reader = r
 	}
-	r.fetches++
 	b.mu.Unlock()
-	done := make(chan error, 1)
 	end := func(err error) {
-		b.mu.Lock()
-		r.fetched()
-		b.mu.Unlock()
-		done <- err
+		b.landed(k, err)
+		if then != nil {
+			then(err)
+		}
 	}
-	if !r.startFetch(buffer[:length], offset, end) {
-		r.m.workers.start(func() { end(r.fetch(buffer[:length], offset)) })
+	if k.reader == nil {
+		end(fs.ErrClosed)
+		return
 	}
-	return r.m.filled(d, done, buffer, length)
-}
-
-// filled waits until the first length bytes of a buffer are filled. It frees the buffer when nothing uses it any more.
-func (m *mount) filled(d *deadline, done <-chan error, buffer []byte, length int) (fuse.ReadResult, syscall.Errno) {
-	err, errno := wait(d, done)
-	if errno != 0 {
-		go func() {
-			<-done //nolint:errcheck // nothing waits for it any more
-			m.buffers.put(buffer)
-		}()
-		return nil, errno
+	into := k.buffer[:k.end-k.start]
+	if !r.startFetch(into, k.start, end) {
+		go func() { end(r.fetch(into, k.start)) }()
 	}
-	if err != nil {
-		m.buffers.put(buffer)
-		return nil, m.errno(err)
-	}
-	return &result{buffers: m.buffers, slices: [][]byte{buffer[:length]}}, 0
 }
 
 // fetch fills p with the bytes of the opened version at offset.
@@ -188,10 +155,13 @@ func (r *reader) startFetch(p []byte, offset int64, end func(error)) bool {
 		return false
 	}
 	part := r.m.link.begin(len(p))
+	var once sync.Once // a panic may follow the call of done
 	finish := func(err error) {
-		r.m.link.end(part, err == nil)
-		r.noteError(err)
-		end(err)
+		once.Do(func() {
+			r.m.link.end(part, err == nil)
+			r.noteError(err)
+			end(err)
+		})
 	}
 	started, err := guarded(r.m, func() (bool, error) { return starter.StartReadAt(p, offset, finish), nil })
 	switch {
@@ -223,57 +193,17 @@ func (r *reader) isClosed() bool {
 	b := r.m.buffers
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return r.closed != nil
-}
-
-// fetched notes the end of a fetch. buffers.mu is held.
-func (r *reader) fetched() {
-	if r.fetches--; r.fetches == 0 && r.closed != nil {
-		close(r.closed)
-	}
+	return r.closed
 }
 
 // close drops all blocks, and returns when no fetch is under way.
 func (r *reader) close() {
 	b := r.m.buffers
 	b.mu.Lock()
-	closed := make(chan struct{})
-	r.closed = closed
-	if r.fetches == 0 {
-		close(closed)
-	}
+	r.closed = true
 	for _, k := range r.blocks {
 		b.drop(k)
 	}
 	b.mu.Unlock()
-	<-closed
-}
-
-// result is an answer whose bytes go to the kernel without a copy: those of blocks, or of a buffer of its own.
-type result struct {
-	buffers *buffers
-	blocks  []*block // nil if it has a buffer of its own
-	slices  [][]byte
-}
-
-func (r *result) Slices() ([][]byte, fuse.Status) { return r.slices, fuse.OK }
-
-func (r *result) Size() int {
-	size := 0
-	for _, slice := range r.slices {
-		size += len(slice)
-	}
-	return size
-}
-
-func (r *result) Bytes([]byte) ([]byte, fuse.Status) { return slices.Concat(r.slices...), fuse.OK }
-
-func (r *result) Done() {
-	if r.blocks == nil {
-		r.buffers.put(r.slices[0])
-		return
-	}
-	r.buffers.mu.Lock()
-	defer r.buffers.mu.Unlock()
-	r.buffers.unuse(r.blocks)
+	r.fetches.Wait()
 }

@@ -36,7 +36,6 @@ func (n *node) giveUp() (given, isOpen bool) {
 	w := n.snapshot()
 	defer w.giveBack()
 	d := n.m.deadline(context.Background())
-	defer d.stop()
 	switch {
 	case w.removed:
 		return false, false

@@ -3,9 +3,12 @@ package fusefs_test
 import (
 	"bytes"
 	"errors"
+	"os"
+	"os/exec"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 )
 
 const startedSize = 1 << 20
@@ -77,4 +80,44 @@ func TestReadsThatAreStartedAndStay(t *testing.T) {
 	if _, err := file.ReadAt(got, 4096); err != nil || !bytes.Equal(got, content(1, startedSize)[4096:8192]) {
 		t.Errorf("a file that answers again gives %v", err)
 	}
+}
+
+// stuckReader starts a process that reads 4 KiB of a file that does not answer, and returns once it asks for them.
+func stuckReader(t *testing.T, p *play) *exec.Cmd {
+	t.Helper()
+	file := openDirect(t, p.path("large"))
+	before := p.order(playOrder{}).Counts.Read
+	p.stall(true)
+	reader := exec.Command("dd", "bs=4096", "count=1", "of="+os.DevNull)
+	reader.Stdin = file
+	if err := reader.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p.waitFor("the read", func(c playCounts) bool { return c.Read > before })
+	return reader
+}
+
+func TestSignalEndsStartedRead(t *testing.T) {
+	p := startPlayOfStarts(t, playOptions{Timeout: time.Hour})
+	defer p.stall(false)
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+		reader := stuckReader(t, p)
+		if err := reader.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		if err := reader.Wait(); err == nil {
+			t.Errorf("a read that was sent %v succeeds", signal)
+		}
+		p.stall(false)
+	}
+}
+
+func TestUnmountEndsStartedRead(t *testing.T) {
+	p := startPlayOfStarts(t, playOptions{Timeout: time.Hour})
+	reader := stuckReader(t, p)
+	p.order(playOrder{Leave: true})
+	if err := reader.Wait(); err == nil {
+		t.Error("a read of a directory that was unmounted succeeds")
+	}
+	p.stall(false)
 }

@@ -74,7 +74,7 @@ func (w *draft) start(d *deadline, data []byte, offset int64) syscall.Errno {
 	}
 	n := copy(buffer, data)
 	<-w.idle
-	w.m.workers.start(func() {
+	go func() {
 		written, err := guarded(w.m, func() (int, error) { return w.file.WriteAt(buffer[:n], offset) })
 		if err == nil && written < n {
 			err = io.ErrShortWrite
@@ -82,7 +82,7 @@ func (w *draft) start(d *deadline, data []byte, offset int64) syscall.Errno {
 		w.m.written.put(buffer)
 		_ = w.fail(w.m.errno(err)) // the next call returns it
 		w.idle <- struct{}{}
-	})
+	}()
 	return 0
 }
 
@@ -163,20 +163,20 @@ func (w *draft) chtimes(d *deadline, atime, mtime time.Time) syscall.Errno {
 }
 
 // read returns what was written, and what was there before.
-func (w *draft) read(d *deadline, length int, offset int64) (fuse.ReadResult, syscall.Errno) {
+func (w *draft) read(d *deadline, length int, offset int64) (*result, syscall.Errno) {
 	if errno := w.drain(d); errno != 0 {
 		return nil, errno
 	}
 	w.note(func() { length = int(max(0, min(int64(length), w.size-offset))) })
 	if length == 0 {
-		return fuse.ReadResultData(nil), 0
+		return &result{}, 0
 	}
 	buffer, errno := w.m.buffers.take(d, length)
 	if errno != 0 {
 		return nil, errno
 	}
-	done := make(chan error, 1)
-	w.m.workers.start(func() {
+	k := newBlock(buffer, offset, length)
+	go func() {
 		n, err := guarded(w.m, func() (int, error) { return w.file.ReadAt(buffer[:length], offset) })
 		switch {
 		case n == length:
@@ -184,9 +184,9 @@ func (w *draft) read(d *deadline, length int, offset int64) (fuse.ReadResult, sy
 		case err == nil, err == io.EOF:
 			err = io.ErrUnexpectedEOF
 		}
-		done <- err
-	})
-	return w.m.filled(d, done, buffer, length)
+		w.m.buffers.landed(k, err)
+	}()
+	return w.m.await(d, []*block{k}, offset, length)
 }
 
 // sync returns when the content is durable, and if the file is in place, its name too.
@@ -206,7 +206,7 @@ func (w *draft) publish(d *deadline, path string, replace bool) (fs.FileInfo, sy
 		return nil, errno
 	}
 	d.extend(w.unsynced.Swap(0)) // Publish may sync, too
-	info, errno := callWithin(d, func() (fs.FileInfo, error) {
+	info, errno := call(d, func() (fs.FileInfo, error) {
 		publish := w.file.Flush
 		if !w.inPlace.Load() {
 			publish = func() error { return w.file.Publish(path, replace) }
@@ -242,12 +242,4 @@ func (w *draft) attributes(out *fuse.Attr) syscall.Errno {
 		out.SetTimes(&w.modified, &w.modified, &w.modified)
 	}
 	return 0
-}
-
-// extend gives a wait that has got somewhere its whole time again, and the time that a slow disk needs for some bytes.
-func (d *deadline) extend(bytes int64) {
-	if d.errno != syscall.EINTR {
-		disk := min(time.Duration(bytes/slowestDisk)*time.Second, longestDisk)
-		d.timer.Reset(d.m.config.Timeout + disk)
-	}
 }

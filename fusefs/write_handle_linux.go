@@ -9,22 +9,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// writeHandle is a regular file that a program has open for writing, and maybe for reading. All handles of a file write
-// to one draft.
-//
-// A pageless handle bypasses the kernel's page cache, which saves a copy. It is a handle that creates a file and only
-// writes, or one that is opened while such a handle is open: the kernel drops pages of other handles before a write
-// that bypasses them, and not after it.
-type writeHandle struct {
-	*handle
-	pageless bool
-}
-
 var (
-	_ gofs.FileReader    = (*writeHandle)(nil)
-	_ gofs.FileWriter    = (*writeHandle)(nil)
-	_ gofs.FileFlusher   = (*writeHandle)(nil)
-	_ gofs.FileReleaser  = (*writeHandle)(nil)
 	_ gofs.NodeSetattrer = (*node)(nil)
 	_ gofs.NodeFsyncer   = (*node)(nil)
 )
@@ -54,9 +39,9 @@ func (n *node) openWriting(ctx context.Context, flags uint32) (gofs.FileHandle, 
 	if !writes {
 		return h, kernelFlags | fuse.FOPEN_NOFLUSH, 0
 	}
-	opened := &writeHandle{h, pageless}
-	n.toWrite().count(opened, 1)
-	return opened, kernelFlags, 0
+	h.writes, h.pageless = true, pageless
+	n.toWrite().count(h, 1)
+	return h, kernelFlags, 0
 }
 
 // join returns a handle for the draft, or nil if there is none.
@@ -72,7 +57,7 @@ func (n *node) join() *handle {
 
 // Write copies data and returns; the program goes on while the file system gets it. If that fails, later writes, syncs
 // and closes fail.
-func (h *writeHandle) Write(ctx context.Context, data []byte, offset int64) (uint32, syscall.Errno) {
+func (h *handle) Write(ctx context.Context, data []byte, offset int64) (uint32, syscall.Errno) {
 	if offset < 0 || offset+int64(len(data)) < 0 {
 		return 0, syscall.EFBIG
 	}
@@ -92,15 +77,17 @@ func (h *writeHandle) Write(ctx context.Context, data []byte, offset int64) (uin
 
 // Flush is called when a descriptor is closed. It publishes what was written, so that close(2) returns its error. Other
 // descriptors of the handle may be left.
-func (h *writeHandle) Flush(ctx context.Context) syscall.Errno {
+func (h *handle) Flush(ctx context.Context) syscall.Errno {
+	if !h.writes {
+		return 0
+	}
 	return h.node.inTurn(context.WithoutCancel(ctx), h.node.publish)
 }
 
-// Release is called after the last close. It publishes what was written through a mapping since the last Flush.
-func (h *writeHandle) Release(ctx context.Context) syscall.Errno {
+// endWriting publishes what was written through a mapping since the last Flush.
+func (h *handle) endWriting(ctx context.Context) {
 	n := h.node
 	d := n.m.deadline(context.WithoutCancel(ctx))
-	defer d.stop()
 	w, errno := n.take(d)
 	now := n.snapshot()
 	failed := errno == 0 && now.writers == 1 && !now.removed && n.publish(d) != 0
@@ -113,7 +100,6 @@ func (h *writeHandle) Release(ctx context.Context) syscall.Errno {
 	if errno == 0 {
 		w.giveBack()
 	}
-	return h.handle.Release(ctx)
 }
 
 // Fsync of a file publishes its content and makes it durable, with its name. Fsync of a directory makes the names in it
@@ -180,13 +166,13 @@ func (n *node) syncDir(ctx context.Context) syscall.Errno {
 	if errno != 0 {
 		return errno
 	}
-	_, errno = call(ctx, n.m, func() (struct{}, error) { return struct{}{}, files.SyncDir(path) }, nil)
+	_, errno = call(n.m.deadline(ctx), func() (struct{}, error) { return struct{}{}, files.SyncDir(path) }, nil)
 	return errno
 }
 
 // readDraft reads the draft, and reports whether there is one.
 func (n *node) readDraft(ctx context.Context, length int, offset int64) (
-	result fuse.ReadResult, errno syscall.Errno, is bool,
+	got *result, errno syscall.Errno, is bool,
 ) {
 	if n.currentDraft() == nil {
 		return nil, 0, false
@@ -194,9 +180,9 @@ func (n *node) readDraft(ctx context.Context, length int, offset int64) (
 	errno = n.inTurn(ctx, func(d *deadline) (errno syscall.Errno) {
 		if begun := n.currentDraft(); begun != nil {
 			is = true
-			result, errno = begun.read(d, length, offset)
+			got, errno = begun.read(d, length, offset)
 		}
 		return errno
 	})
-	return result, errno, is || errno != 0
+	return got, errno, is || errno != 0
 }

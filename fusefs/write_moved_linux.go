@@ -3,8 +3,6 @@ package fusefs
 import (
 	"context"
 	"syscall"
-
-	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
 // mayBeOurs reports whether an error may be due to a concurrent change made here.
@@ -21,10 +19,10 @@ func (n *node) afterChanges(ctx context.Context) bool {
 // undisturbed calls do while changes of names, and of this file, wait.
 func (n *node) undisturbed(ctx context.Context, do func() syscall.Errno) syscall.Errno {
 	return n.inTurn(ctx, func(d *deadline) syscall.Errno {
-		if errno := n.m.paths.share(d); errno != 0 {
+		if errno := n.m.sharePaths(d); errno != 0 {
 			return errno
 		}
-		defer n.m.paths.unshare()
+		defer n.m.paths.RUnlock()
 		return do()
 	})
 }
@@ -40,7 +38,7 @@ func steadily[T any](
 		if errno != 0 {
 			return value, errno
 		}
-		return call(ctx, m, func() (T, error) { return do(path) }, discard)
+		return call(m.deadline(ctx), func() (T, error) { return do(path) }, discard)
 	}
 	era := m.era.Load()
 	value, errno := try()
@@ -48,11 +46,10 @@ func steadily[T any](
 		return value, errno
 	}
 	d := m.deadline(ctx)
-	defer d.stop()
-	if m.paths.share(d) != 0 {
+	if m.sharePaths(d) != 0 {
 		return value, errno
 	}
-	defer m.paths.unshare()
+	defer m.paths.RUnlock()
 	if m.era.Load() == era {
 		return value, errno
 	}
@@ -61,7 +58,7 @@ func steadily[T any](
 
 // readLatest reads the current version, after changes made here. If they disturb the read, it is repeated while they
 // wait.
-func (h *handle) readLatest(ctx context.Context, length int, offset int64) (fuse.ReadResult, syscall.Errno) {
+func (h *handle) readLatest(ctx context.Context, length int, offset int64) (*result, syscall.Errno) {
 	if !h.current().isLatest() {
 		errno := h.node.undisturbed(ctx, func() syscall.Errno { return h.reopen(ctx) })
 		if errno != 0 {
@@ -77,7 +74,8 @@ func (h *handle) readLatest(ctx context.Context, length int, offset int64) (fuse
 		if errno := h.reopen(ctx); errno != 0 {
 			return errno
 		}
-		result, errno = h.current().reader.read(ctx, length, offset)
+		current := h.current()
+		result, errno = current.reader.read(ctx, length, offset)
 		return errno
 	})
 	return result, errno
@@ -95,7 +93,7 @@ func (h *handle) current() *handle {
 func (h *handle) isLatest() bool {
 	n := h.node
 	now := n.writeState()
-	if h.reader == nil || h.version != now.version || h.writes != now.writes {
+	if h.reader == nil || h.version != now.version || h.before != now.writes {
 		return false // versions that follow each other quickly may be equal
 	}
 	era := n.m.era.Load()
@@ -120,7 +118,8 @@ func (h *handle) reopen(ctx context.Context) syscall.Errno {
 	if errno != 0 {
 		return errno
 	}
-	opened, errno := call(ctx, n.m, func() (openedFile, error) { return n.m.openFile(path) }, n.m.discardOpened)
+	open := func() (openedFile, error) { return n.m.openFile(path) }
+	opened, errno := call(n.m.deadline(ctx), open, n.m.discardOpened)
 	if errno != 0 {
 		if errno == syscall.ENOENT {
 			errno = syscall.ESTALE
@@ -133,7 +132,7 @@ func (h *handle) reopen(ctx context.Context) syscall.Errno {
 		return syscall.ESTALE
 	}
 	reopened := newHandle(n, opened, path, era)
-	reopened.writes = now.writes
+	reopened.before = now.writes
 	n.m.hold(reopened)
 	if before := h.moved.Swap(reopened); before != nil {
 		n.m.release(before)

@@ -38,7 +38,7 @@ func (n *node) toWrite() *writing {
 }
 
 // count adds a handle with 1, and removes it with -1. It is called with the mutex of the node held.
-func (w *writing) count(h *writeHandle, change int) {
+func (w *writing) count(h *handle, change int) {
 	w.writers += change
 	if h.pageless {
 		w.pageless += change
@@ -59,7 +59,6 @@ func (w *writing) giveBack() { w.turn <- struct{}{} }
 // inTurn calls do with the turn to change the content.
 func (n *node) inTurn(ctx context.Context, do func(d *deadline) syscall.Errno) syscall.Errno {
 	d := n.m.deadline(ctx)
-	defer d.stop()
 	w, errno := n.take(d)
 	if errno != 0 {
 		return errno
@@ -142,7 +141,7 @@ func (n *node) beginNamed(d *deadline, base version, replace bool) (*draft, sysc
 	if errno != 0 {
 		return nil, errno
 	}
-	defer n.m.paths.unshare()
+	defer n.m.paths.RUnlock()
 	published := n.snapshot().published
 	empty := !replace && base.size == 0 && published != nil && published.isUntouched()
 	flag := 0
@@ -155,7 +154,7 @@ func (n *node) beginNamed(d *deadline, base version, replace bool) (*draft, sysc
 	}
 	there := begun.info
 	if empty {
-		there, errno = callWithin(d, func() (fs.FileInfo, error) { return n.m.stat(path) }, nil)
+		there, errno = call(d, func() (fs.FileInfo, error) { return n.m.stat(path) }, nil)
 	} else {
 		begun.inPlace.Store(true)
 	}
@@ -182,7 +181,7 @@ func (m *mount) openToWrite(path string, flag int, perm fs.FileMode) (WritableFi
 }
 
 func (m *mount) openDraft(d *deadline, path string, flag int, perm fs.FileMode) (*draft, syscall.Errno) {
-	begun, errno := callWithin(d, func() (*draft, error) {
+	begun, errno := call(d, func() (*draft, error) {
 		file, err := m.openToWrite(path, flag, perm)
 		if err != nil {
 			return nil, err
@@ -208,10 +207,10 @@ func (n *node) publish(d *deadline) syscall.Errno {
 	if errno := begun.drain(d); errno != 0 {
 		return errno
 	}
-	if errno := n.m.paths.share(d); errno != 0 {
+	if errno := n.m.sharePaths(d); errno != 0 {
 		return begun.fail(errno)
 	}
-	defer n.m.paths.unshare()
+	defer n.m.paths.RUnlock()
 	now := n.snapshot()
 	if now.removed {
 		return 0

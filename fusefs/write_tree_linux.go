@@ -31,11 +31,10 @@ type lockedRenames struct {
 
 func (l lockedRenames) Rename(cancel <-chan struct{}, in *fuse.RenameIn, oldName, newName string) fuse.Status {
 	d := l.m.deadline(context.Background())
-	defer d.stop()
-	if errno := l.m.paths.lock(d); errno != 0 {
+	if errno := lock(d, l.m.paths.TryLock, l.m.paths.Lock, l.m.paths.Unlock); errno != 0 {
 		return fuse.Status(errno)
 	}
-	defer l.m.paths.unlock()
+	defer l.m.paths.Unlock()
 	status := l.RawFileSystem.Rename(cancel, in, oldName, newName)
 	if status.Ok() {
 		l.m.era.Add(1)
@@ -52,8 +51,8 @@ func withPath[T any](
 		var none T
 		return none, errno
 	}
-	defer d.m.paths.unshare()
-	return callWithin(d, func() (T, error) { return do(held) }, nil)
+	defer d.m.paths.RUnlock()
+	return call(d, func() (T, error) { return do(held) }, nil)
 }
 
 // Create creates a draft that is visible in this mount. Others see the file when it is closed or synced.
@@ -61,7 +60,6 @@ func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out 
 	*gofs.Inode, gofs.FileHandle, uint32, syscall.Errno,
 ) {
 	d := n.m.deadline(ctx)
-	defer d.stop()
 	for {
 		child, h, kernelFlags, errno := n.create(ctx, d, name, flags, mode, out)
 		if errno != syscall.ENFILE || !n.m.makeRoom(n) {
@@ -79,7 +77,7 @@ func (n *node) create(ctx context.Context, d *deadline, name string, flags, mode
 	if errno != 0 {
 		return nil, nil, 0, errno
 	}
-	defer n.m.paths.unshare()
+	defer n.m.paths.RUnlock()
 	begun, errno := n.m.openDraft(d, path, os.O_CREATE|os.O_EXCL, modeOf(mode))
 	if errno == syscall.EEXIST && flags&syscall.O_EXCL == 0 {
 		// The kernel looks the name up again, and opens the file that others have created.
@@ -93,7 +91,7 @@ func (n *node) create(ctx context.Context, d *deadline, name string, flags, mode
 		return nil, nil, 0, errno
 	}
 	made := &node{m: n.m, inode: inodeOf(begun.info, path), handles: 1, pages: true}
-	opened, kernelFlags := &writeHandle{handle: &handle{node: made}}, uint32(fuse.FOPEN_KEEP_CACHE)
+	opened, kernelFlags := &handle{node: made, writes: true}, uint32(fuse.FOPEN_KEEP_CACHE)
 	// A write that bypasses the pages does not clear these bits in the kernel.
 	if n.m.pageless && flags&syscall.O_ACCMODE == syscall.O_WRONLY && mode&(syscall.S_ISUID|syscall.S_ISGID) == 0 {
 		opened.pageless, made.pages = true, false
@@ -114,7 +112,6 @@ func (n *node) create(ctx context.Context, d *deadline, name string, flags, mode
 func (n *node) Mkdir(ctx context.Context, name string, mode uint32, out *fuse.EntryOut) (*gofs.Inode, syscall.Errno) {
 	// No signal ends the wait: the program would not know whether the call will be made.
 	d := n.m.deadline(context.WithoutCancel(ctx))
-	defer d.stop()
 	newPath := func() (string, syscall.Errno) { return n.newPath(name) }
 	info, errno := withPath(d, newPath, func(path string) (fs.FileInfo, error) {
 		if err := n.m.config.FS.(WritableFS).Mkdir(path, modeOf(mode)); err != nil {
@@ -125,7 +122,7 @@ func (n *node) Mkdir(ctx context.Context, name string, mode uint32, out *fuse.En
 	if errno != 0 {
 		return nil, errno
 	}
-	n.noteName(name)
+	n.named.Add(1)
 	if !info.IsDir() {
 		return nil, syscall.ESTALE
 	}
@@ -152,12 +149,11 @@ func (n *node) Unlink(ctx context.Context, name string) syscall.Errno {
 
 func (n *node) remove(ctx context.Context, name string) syscall.Errno {
 	d := n.m.deadline(context.WithoutCancel(ctx))
-	defer d.stop()
 	path := func() (string, syscall.Errno) { return n.childPath(name) }
 	_, errno := withPath(d, path, func(path string) (struct{}, error) {
 		return struct{}{}, n.m.config.FS.(WritableFS).Remove(path)
 	})
-	n.noteName(name)
+	n.named.Add(1)
 	return errno
 }
 
@@ -216,7 +212,6 @@ func (n *node) Rename(ctx context.Context, oldName string, newParent gofs.InodeE
 		return errno
 	}
 	d := n.m.deadline(context.WithoutCancel(ctx))
-	defer d.stop()
 	moved, replaced := n.childNode(oldName), to.childNode(newName)
 	if replaced == moved {
 		replaced = nil
@@ -229,8 +224,8 @@ func (n *node) Rename(ctx context.Context, oldName string, newParent gofs.InodeE
 	} else {
 		errno = n.renameNamed(d, moved, oldPath, newPath, flags)
 	}
-	n.noteName(oldName)
-	to.noteName(newName)
+	n.named.Add(1)
+	to.named.Add(1)
 	if errno == 0 && replaced != nil && !replaced.IsDir() {
 		replaced.lose()
 	}
@@ -267,7 +262,7 @@ func (n *node) renameNew(d *deadline, moved, to *node, oldPath, newName, newPath
 // mayPublish reports whether a name exists, and returns the error of publishing a file there, so that the program gets
 // it from the rename and not from the close.
 func (m *mount) mayPublish(d *deadline, name string, replace bool) (covers bool, errno syscall.Errno) {
-	_, errno = callWithin(d, func() (fs.FileInfo, error) { return m.stat(name) }, nil)
+	_, errno = call(d, func() (fs.FileInfo, error) { return m.stat(name) }, nil)
 	switch errno {
 	case 0:
 		if !replace {
@@ -292,7 +287,7 @@ func (m *mount) mayPublish(d *deadline, name string, replace bool) (covers bool,
 func (n *node) renameNamed(d *deadline, moved *node, oldPath, newPath string, flags uint32) syscall.Errno {
 	open := moved != nil && moved.isOpen()
 	files := n.m.config.FS.(WritableFS)
-	info, errno := callWithin(d, func() (fs.FileInfo, error) {
+	info, errno := call(d, func() (fs.FileInfo, error) {
 		if err := n.renameOnly(files, oldPath, newPath, flags); err != nil || !open {
 			return nil, err
 		}
