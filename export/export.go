@@ -24,8 +24,7 @@
 //
 // If the source can divide a table, such as a large one of PostgreSQL, several connections read it in one snapshot, and
 // its rows are written as they arrive. This loses nothing, since a table has no order. With Plan.Ordered, one
-// connection reads the table, and the rows keep the source's order. Queries always keep theirs. With several
-// connections, compression is the bottleneck, so zstd uses a faster level, whose output is often some percent larger.
+// connection reads the table, and the rows keep the source's order. Queries always keep theirs.
 //
 // # Several tables
 //
@@ -80,10 +79,9 @@
 // # Memory
 //
 // An export with J jobs has J+2 frames, and R more if R connections share a table. A frame holds about 1 MiB of values,
-// their text and its compressed form. J encoders and J workers of agefile take the rest. With the default zstd, all
-// this takes at most about
+// their text and its compressed form. J encoders and J workers of agefile take the rest. All this takes at most about
 //
-//	(J+2+R) × 3.5 MiB + J × 5 MiB + J × 2.5 MiB
+//	(J+2+R) × 3.5 MiB + J × 2 MiB + J × 2.5 MiB
 //
 // Rows of more than about 1 MiB add at most
 //
@@ -272,15 +270,9 @@ func (p *Plan) checkRecipients() error {
 type work struct {
 	dst    io.Writer
 	open   func(context.Context) (source.Rows, error)
-	divide bool  // several connections may read
-	share  share // among several tables
-	codec  *encoder
-}
-
-// encoder compresses, and serves one table after the other: for a small table, new memory would take most of the time.
-type encoder struct {
-	*compress.Encoder
-	fast bool
+	divide bool              // several connections may read
+	share  share             // among several tables
+	codec  *compress.Encoder // or nil; for a small table, a new one would take most of the time
 }
 
 // run opens the rows, puts the stages around dst, and ends both.
@@ -320,12 +312,15 @@ func (p *Plan) run(ctx context.Context, w work) (stats Stats, err error) {
 	}
 	stats.Readers = len(readers)
 
+	if w.codec == nil {
+		w.codec = p.compressor()
+	}
 	out := &counter{dst: w.dst, total: &progress.Out}
 	pl := &pipeline{
 		plan:     p,
 		readers:  readers,
 		encoder:  encoder,
-		codec:    p.compressor(len(readers), w.codec),
+		codec:    w.codec,
 		trailer:  compress.NewTrailer(p.Compression.codec()),
 		dst:      out,
 		progress: progress,
@@ -372,21 +367,9 @@ func (p *Plan) divide(rows source.Rows) ([]source.Rows, error) {
 	return readers, err
 }
 
-// compressor returns the encoder for a number of readers: the last one if it has the right level, or else a new one,
-// which replaces it. With several readers, compression is the bottleneck, so the encoder is a fast one.
-func (p *Plan) compressor(readers int, last *encoder) *compress.Encoder {
-	fast := readers > 1
-	if last != nil && last.Encoder != nil && last.fast == fast {
-		return last.Encoder
-	}
-	made := encoder{compress.NewEncoder(p.Compression.codec(), p.jobs()), fast}
-	if fast {
-		made.Encoder = compress.NewFastEncoder(p.Compression.codec(), p.jobs())
-	}
-	if last != nil {
-		*last = made
-	}
-	return made.Encoder
+// compressor returns a new encoder.
+func (p *Plan) compressor() *compress.Encoder {
+	return compress.NewEncoder(p.Compression.codec(), p.jobs())
 }
 
 // counter counts what is written.

@@ -20,7 +20,7 @@ type frames struct {
 	freed  *sync.Cond // memory may be available
 	used   int64      // of limit
 	byKey  map[frameKey]*keptFrame
-	unused list.List          // of *keptFrame without readers, the last used at the back
+	unused list.List          // of *keptFrame without readers, the next to be dropped at the front
 	spare  map[int64][][]byte // by capacity
 }
 
@@ -35,6 +35,7 @@ type keptFrame struct {
 	buffer  []byte
 	element *list.Element // in unused
 	readers int
+	passed  int // bytes that were read one after the other
 
 	ready chan struct{} // closed when the following are set
 	text  []byte
@@ -73,7 +74,7 @@ func (c *frames) read(file *ReaderAt, frame compress.Frame, p []byte, skip int64
 // tryRead is read, and reports whether it decoded the frame itself.
 func (c *frames) tryRead(file *ReaderAt, frame compress.Frame, p []byte, skip int64) (n int, mine bool, err error) {
 	kept, packed := c.hold(frameKey{file.key, frame.Offset}, frame)
-	defer c.release(kept)
+	defer func() { c.release(kept, skip, n) }()
 	mine = packed != nil
 	if mine {
 		c.decode(kept, packed, file, frame)
@@ -128,23 +129,31 @@ func (c *frames) decode(kept *keptFrame, packed []byte, file *ReaderAt, frame co
 		}
 		close(kept.ready)
 	}()
-	if _, err := file.data.ReadAt(packed[:frame.Size], frame.Offset); err != nil {
+	err := file.withFrame(packed[:frame.Size], frame, func(data []byte) {
+		kept.text, kept.err = c.decoder.Decode(kept.buffer, data, frame.TextSize)
+	})
+	if err != nil {
 		kept.err = err
-		return
 	}
-	kept.text, kept.err = c.decoder.Decode(kept.buffer, packed[:frame.Size], frame.TextSize)
 }
 
-// release ends what hold has begun.
-func (c *frames) release(kept *keptFrame) {
+// release ends what hold has begun, after n bytes at an offset in the frame were read. A frame that was read from its
+// beginning to its end is the first to be dropped: a reader that goes on does not need it.
+func (c *frames) release(kept *keptFrame, skip int64, n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if skip == int64(kept.passed) {
+		kept.passed += n
+	}
 	if kept.readers--; kept.readers > 0 {
 		return
 	}
-	if kept.err != nil {
+	switch {
+	case kept.err != nil:
 		c.giveBack(kept.buffer)
-	} else {
+	case kept.passed == len(kept.text):
+		kept.element = c.unused.PushFront(kept)
+	default:
 		kept.element = c.unused.PushBack(kept)
 	}
 	c.freed.Broadcast()

@@ -16,6 +16,7 @@ import (
 
 	"culvert/agefile"
 	"culvert/export"
+	"culvert/internal/compress"
 )
 
 func newIdentity(t *testing.T) *age.X25519Identity {
@@ -266,6 +267,62 @@ func TestReaderAt(t *testing.T) {
 	}
 	if cache.Memory() > 4<<20 {
 		t.Errorf("the cache has %d bytes", cache.Memory())
+	}
+}
+
+// countedAt counts the calls of a source.
+type countedAt struct {
+	io.ReaderAt
+	calls int
+}
+
+func (c *countedAt) ReadAt(p []byte, off int64) (int, error) {
+	c.calls++
+	return c.ReaderAt.ReadAt(p, off)
+}
+
+// TestFramesOutlastScan reads frames of several times the memory in order, and then again one that is read here and
+// there.
+func TestFramesOutlastScan(t *testing.T) {
+	const frames, frameSize, memory = 40, 100_000, 1 << 20
+	encoder, trailer := compress.NewEncoder(compress.Zstd, 1), compress.NewTrailer(compress.Zstd)
+	random := rand.NewChaCha8([32]byte{})
+	var text, file bytes.Buffer
+	for range frames {
+		frame := make([]byte, frameSize)
+		random.Read(frame)
+		text.Write(frame)
+		packed := encoder.AppendFrame(nil, frame)
+		file.Write(packed)
+		trailer.Add(int64(len(packed)), frameSize)
+	}
+	if _, err := trailer.WriteTo(&file); err != nil {
+		t.Fatal(err)
+	}
+	src := &countedAt{ReaderAt: bytes.NewReader(file.Bytes())}
+	r, err := export.ReadConfig{Cache: export.NewCache(memory)}.NewReaderAt(src, int64(file.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(off, size int) {
+		t.Helper()
+		got := make([]byte, size)
+		if _, err := r.ReadAt(got, int64(off)); err != nil || !bytes.Equal(got, text.Bytes()[off:][:size]) {
+			t.Errorf("%d bytes at %d: error %v, or they differ", size, off, err)
+		}
+	}
+	read(7*frameSize+500, 100)
+	src.calls = 0
+	for off := 20 * frameSize; off < frames*frameSize; off += frameSize / 5 {
+		read(off, frameSize/5)
+	}
+	if src.calls != frames-20 {
+		t.Errorf("%d calls for %d frames", src.calls, frames-20)
+	}
+	src.calls = 0
+	read(7*frameSize+900, 100)
+	if src.calls != 0 {
+		t.Errorf("the frame was read again")
 	}
 }
 

@@ -67,18 +67,18 @@ func (c *Cache) Memory() int64 {
 // concurrently.
 //
 //	ReadAt ──▶ seek table ──▶ frames ──▶ agefile.ReaderAt ──▶ io.ReaderAt of the file
-//	           which frame    decoded once,  chunks           one call for each frame
+//	           which frame    decoded once,  chunks           a call for each frame, or 1 MiB of a run
 //	                          kept for a while
 //
 // Concurrent calls that need the same frame decode it once. Different frames are decoded in parallel.
 type ReaderAt struct {
-	cache     *Cache
-	key       any         // of what is cached
-	data      io.ReaderAt // decrypted
-	dataSize  int64
-	size      int64
-	encrypted bool
-	framed    bool
+	cache    *Cache
+	key      any               // of what is cached
+	data     io.ReaderAt       // decrypted
+	sealed   *agefile.ReaderAt // data, or nil if the file is not encrypted
+	dataSize int64
+	size     int64
+	framed   bool
 
 	reading sync.Mutex // held while the seek table is read
 }
@@ -107,7 +107,7 @@ func (c ReadConfig) NewReaderAt(src io.ReaderAt, size int64) (*ReaderAt, error) 
 			return nil, ErrSequential
 		}
 	} else {
-		r.data, r.dataSize, r.size, r.encrypted = sealed, sealed.Size(), sealed.Size(), true
+		r.data, r.dataSize, r.size, r.sealed = sealed, sealed.Size(), sealed.Size(), sealed
 	}
 	if c.Packed {
 		return r, nil
@@ -154,7 +154,7 @@ func (r *ReaderAt) codec() (compress.Codec, error) {
 func (r *ReaderAt) Size() int64 { return r.size }
 
 // Encrypted reports whether the file is encrypted.
-func (r *ReaderAt) Encrypted() bool { return r.encrypted }
+func (r *ReaderAt) Encrypted() bool { return r.sealed != nil }
 
 // Unpacked reports whether the file is compressed and the ReaderAt decompresses it.
 func (r *ReaderAt) Unpacked() bool { return r.framed }
@@ -258,4 +258,18 @@ func (r *ReaderAt) readFrames(table *compress.SeekTable, p []byte, offset int64)
 		return total, io.ErrUnexpectedEOF // a bug: the offset is within the size of the table
 	}
 	return total, nil
+}
+
+// withFrame calls use with a compressed frame. If the frame must be copied, it is copied to buffer.
+func (r *ReaderAt) withFrame(buffer []byte, frame compress.Frame, use func(data []byte)) error {
+	if r.sealed != nil {
+		if done, err := r.sealed.View(frame.Offset, len(buffer), use); done || err != nil {
+			return err
+		}
+	}
+	if _, err := r.data.ReadAt(buffer, frame.Offset); err != nil {
+		return err
+	}
+	use(buffer)
+	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"culvert/agefile"
+	"culvert/internal/compress"
 	"culvert/place"
 	"culvert/source"
 )
@@ -62,7 +63,7 @@ func (p *Plan) Tables(ctx context.Context, to place.Place, src source.Source, na
 	if err != nil {
 		return nil, err
 	}
-	t := &tables{plan: p, src: src, ctx: ctx, to: to, all: make([]TableStats, len(names))}
+	t := &tables{plan: p, src: src, ctx: ctx, to: to, all: make([]TableStats, len(names)), codec: p.compressor()}
 	fileNames := FileNames(names, p.Extension())
 	for i, name := range names {
 		t.all[i] = TableStats{Name: name, File: fileNames[i], Err: errStopped}
@@ -123,7 +124,7 @@ type tables struct {
 	begun bool // there is no manifest
 
 	commits []commit // under way, the oldest first
-	codec   encoder  // of the last table
+	codec   *compress.Encoder
 }
 
 // maxCommits bounds the files that wait for the disk at the same time. A file system often combines concurrent syncs.
@@ -184,7 +185,7 @@ func (t *tables) export(out *output, one *TableStats, of share) (Stats, error) {
 		}
 		return rows, nil
 	}
-	return t.plan.run(t.ctx, work{dst: out, open: begin, divide: !t.plan.Ordered, share: of, codec: &t.codec})
+	return t.plan.run(t.ctx, work{dst: out, open: begin, divide: !t.plan.Ordered, share: of, codec: t.codec})
 }
 
 // create begins a file. Before the first one, it ensures that there is no manifest, which would list other files.
