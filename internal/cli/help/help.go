@@ -66,7 +66,7 @@ var flagGroups = []struct{ title, flags string }{
 	{"Source", "dsn-file insecure-dsn"},
 	{"Selection", "all schema query columns where limit include exclude from rows long"},
 	{"Access", "allow writable rw allow-other"},
-	{"Output", "output force format line invalid-utf8 compress ordered armor decrypt dry-run"},
+	{"Output", "output force hash format line invalid-utf8 compress ordered armor decrypt dry-run"},
 	{"Encryption", "pq recipient recipients-file identity plugin key-file no-encrypt " +
 		"passphrase passphrase-file passphrase-fd passphrase-command"},
 	{"Connections", "as timeout retry listen metrics drain handshake-timeout idle-timeout stall-timeout " +

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"syscall"
@@ -35,10 +34,6 @@ const (
 	decryptedReads = 16 << 20
 	frameMemory    = 32 << 20
 )
-
-// memoryLimit is what the collector may let the program grow to, in bytes. There is little garbage, and with a small
-// heap it would be collected all the time.
-const memoryLimit = 104 << 20
 
 // Leaving is how much longer than other commands a mount may take to end, for programs that use it.
 const Leaving = 10 * time.Second
@@ -161,10 +156,7 @@ func (m *mounting) run(ctx context.Context, url string) (err error) {
 		return err
 	}
 	m.app.Patience.Store(int64(Leaving))
-	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetGCPercent(400)
-		debug.SetMemoryLimit(memoryLimit)
-	}
+	command.CollectEvery(command.TransferRoom)
 	mounted, err := fusefs.Mount(m.report.Directory, fusefs.Config{
 		FS: shown, ReadWrite: m.options.writable, Name: u.String(), AllowOther: m.options.allowOthers,
 		Timeout: m.options.timeout, Memory: m.readMemory(), Errno: mountErrno,

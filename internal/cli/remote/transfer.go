@@ -2,6 +2,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,7 +32,7 @@ type transferFlags struct {
 	include, exclude []string
 	connections      int
 	force, retry     bool
-	dryRun           bool
+	dryRun, hash     bool
 
 	json, verbose, quiet bool
 }
@@ -44,6 +45,7 @@ func (f *transferFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.retry, "retry", false, "try again while the server is unreachable")
 	flags.BoolVar(&f.force, "force", false, "replace files that differ")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be copied; copy nothing")
+	flags.BoolVar(&f.hash, "hash", false, "print the BLAKE3 hash of each file, as b3sum does")
 	f.Flags.Add(cmd)
 	flags.BoolVar(&f.json, "json", false, "end with a line of JSON")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false,
@@ -88,7 +90,8 @@ type fileTransfer struct {
 	config transfer.Config
 	run    func(context.Context, *client.Client, transfer.Config) (transfer.Result, error)
 
-	waits atomic.Bool // the server was not reachable when it was last heard of
+	waits  atomic.Bool // the server was not reachable when it was last heard of
+	failed error       // of printing a hash
 }
 
 // do connects, transfers, and tells what came of it.
@@ -106,6 +109,7 @@ func (t *fileTransfer) do(ctx context.Context) (err error) {
 	t.report.URL = t.url.String()
 	t.config.Include, t.config.Exclude = t.flags.include, t.flags.exclude
 	t.config.Overwrite, t.config.DryRun = t.flags.force, t.flags.dryRun
+	t.config.Hash = t.flags.hash
 	t.config.Progress, t.config.Notify = &transfer.Progress{}, t.notify
 	var again func(context.Context, error) error
 	if t.flags.retry {
@@ -126,7 +130,7 @@ func (t *fileTransfer) do(ctx context.Context) (err error) {
 		err = cause
 	}
 	t.conclude(&result, err)
-	return t.hint(err)
+	return t.hint(cmp.Or(err, t.failed))
 }
 
 // waitForServer returns a function that waits before the next connection: longer each time, up to half a minute.
@@ -159,6 +163,9 @@ func (t *fileTransfer) notify(e transfer.Event) {
 			text += fmt.Sprintf(", %s of it resumed", ui.Bytes(e.Resumed))
 		}
 		t.tell(show, text+", verified")
+		if t.flags.hash && !t.flags.json {
+			t.printHash(&e)
+		}
 	case transfer.FilePresent:
 		t.tell(show, name+": is there")
 	case transfer.FilePlanned:
@@ -175,6 +182,27 @@ func (t *fileTransfer) notify(e transfer.Event) {
 		if !t.waits.Swap(true) || t.flags.verbose {
 			t.warn(fmt.Sprintf("waiting for the server: %s", command.Plain(e.Err)))
 		}
+	}
+}
+
+// printHash prints a line of standard output that b3sum --check can read.
+func (t *fileTransfer) printHash(e *transfer.Event) {
+	name := t.report.Local
+	if info, err := t.config.Root.Stat(t.config.Local); err == nil && info.IsDir() {
+		name = filepath.Join(name, filepath.FromSlash(e.Name))
+	}
+	name = filepath.ToSlash(name)
+	escape := ""
+	if strings.Contains(name, `\`) {
+		escape, name = `\`, strings.ReplaceAll(name, `\`, `\\`)
+	}
+	line := escape + e.Hash.String() + "  " + name
+	if t.app.Console.Terminal() && ui.IsTerminal(t.app.Stdout) {
+		t.app.Console.Print(line) // above the bars
+		return
+	}
+	if _, err := fmt.Fprintln(t.app.Stdout, line); t.failed == nil {
+		t.failed = err
 	}
 }
 
@@ -215,8 +243,8 @@ func (t *fileTransfer) conclude(result *transfer.Result, err error) {
 	r.Files, r.Present, r.Skipped, r.Failed = result.Files, result.Present, result.Skipped, result.Failed
 	r.Bytes, r.Resumed = result.Bytes, result.Resumed
 	r.Verified = result.Files > 0 && !t.flags.dryRun
-	if result.Root != (fileservice.Sum{}) && r.Verified {
-		r.BLAKE3 = result.Root.String()
+	if result.Hash != (transfer.Hash{}) {
+		r.BLAKE3 = result.Hash.String()
 	}
 	for _, fault := range result.Faults {
 		r.Faults = append(r.Faults, transferFault{fault.Name, faultText(fault.Err)})
