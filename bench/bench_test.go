@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -32,7 +33,7 @@ func TestWorkloads(t *testing.T) {
 			if err := run(t.Context(), io.Discard, args); err != nil {
 				t.Fatal(err)
 			}
-			found, err := filepath.Glob(filepath.Join(out, "*-here", w.name+".txt"))
+			found, err := filepath.Glob(filepath.Join(out, "*-here-*", w.name+".txt"))
 			if err != nil || len(found) != 1 {
 				t.Fatalf("files of samples: %v, %v", found, err)
 			}
@@ -51,7 +52,25 @@ func TestWorkloads(t *testing.T) {
 					t.Errorf("the samples have no line like %s:\n%s", pattern, text)
 				}
 			}
+			if runtime.GOOS == "linux" {
+				checkCosts(t, string(text))
+			}
 		})
+	}
+}
+
+// free are the benchmarks whose samples have no cost: they do not move a known number of bytes between two ends, or
+// only the reader takes time.
+var free = regexp.MustCompile(`^Benchmark(Buffer|Grow|Idle|Memory|Todos|WAL|MountRead/cache=warm/impl=files )`)
+
+// checkCosts expects the processor time of both ends in all other samples.
+func checkCosts(t *testing.T, samples string) {
+	t.Helper()
+	cost := regexp.MustCompile(` [\d.e+]+ cpu-(s/GiB|µs/op)`)
+	for line := range strings.Lines(samples) {
+		if strings.HasPrefix(line, "Benchmark") && !free.MatchString(line) && !cost.MatchString(line) {
+			t.Errorf("a sample has no cost: %s", line)
+		}
 	}
 }
 

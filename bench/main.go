@@ -1,19 +1,23 @@
 // Command bench measures Culvert against the tools that people use today.
 //
-//	go run . [-rounds N] [-out DIR] [-host NAME] [-dir DIR] [agefile | export | parallel | tables | sqlite |
-//	         memory | todos | cipherio | bytebuf | wal | secureconn | fileservice | transfer | fusefs]…
+//	go run . [-cores N] [-rounds N] [-out DIR] [-host NAME] [-dir DIR] [agefile | export | parallel | tables |
+//	         sqlite | memory | todos | cipherio | bytebuf | wal | secureconn | fileservice | transfer | fusefs]…
 //
 // A workload has one or more benchmarks. Each has variants that do the same work: Culvert's, a peer's, and sometimes
 // the limit of the machine. The variants run in turn, A B C A B C, in one run of the program, so that other load on the
 // machine affects all of them. A first round warms up and is discarded.
 //
-// The samples are kept in results/DATE-HOST/WORKLOAD.txt, in the format of Go's benchmarks with key=value names, which
-// benchstat reads:
+// The samples are kept in results/DATE-HOST-CORES/WORKLOAD.txt, in the format of Go's benchmarks with key=value names,
+// which benchstat reads:
 //
-//	benchstat -col /impl results/2026-01-31-host/agefile.txt
+//	benchstat -col /impl results/2026-01-31-host-4/agefile.txt
 //
-// At the end of a workload the program prints benchstat's tables and the verdicts on the goals. It is a program, not a
-// set of testing.B, because those run one after the other.
+// At the end of a workload the program prints benchstat's tables and the verdicts on the goals, and at the end of all a
+// table of the goals. It is a program, not a set of testing.B, because those run one after the other.
+//
+// Workloads that move bytes record what that costs: the processor time of both ends together, for each GiB and for each
+// small operation. -cores restricts the program, its servers, clients and peers, and the database, to some of the cores
+// of the machine, so that a large machine shows what a small one does.
 package main
 
 import (
@@ -25,6 +29,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -62,11 +67,13 @@ var workloads = []workload{
 
 // options are the flags.
 type options struct {
+	cores  int
 	rounds int
 	quick  bool
 	out    string
 	host   string
 	files  string
+	begun  time.Time
 }
 
 func main() {
@@ -88,13 +95,19 @@ func main() {
 func run(ctx context.Context, stdout io.Writer, args []string) error {
 	var opts options
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.IntVar(&opts.cores, "cores", 0, "cores of this machine to use; 0 means all")
 	flags.IntVar(&opts.rounds, "rounds", 0, "rounds of each benchmark; 0 means what suits it")
 	flags.BoolVar(&opts.quick, "quick", false, "small inputs and one round: to see that it works")
 	flags.StringVar(&opts.out, "out", "results", "directory for the samples; empty, or -quick alone, to keep none")
-	flags.StringVar(&opts.host, "host", "", "name of this machine in the results; empty for its own")
+	flags.StringVar(&opts.host, "host", "", "name of this machine in the results, without its cores; empty for its own")
 	flags.StringVar(&opts.files, "dir", "", "directory for the files that are written; empty for the temporary one")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if opts.cores != 0 {
+		if err := harness.UseCores(opts.cores); err != nil {
+			return err
+		}
 	}
 	if opts.host == "" {
 		opts.host, _ = os.Hostname()
@@ -107,11 +120,18 @@ func run(ctx context.Context, stdout io.Writer, args []string) error {
 		return err
 	}
 	start := time.Now()
+	opts.begun = start
+	var verdicts []harness.Verdict
 	for i, w := range chosen {
 		harness.Say(stdout, "workload %d of %d, %v after the start: %s", i+1, len(chosen), since(start), w.name)
-		if err := runWorkload(ctx, stdout, w, opts); err != nil {
+		more, err := runWorkload(ctx, stdout, w, opts)
+		if err != nil {
 			return fmt.Errorf("%s: %w", w.name, err)
 		}
+		verdicts = append(verdicts, more...)
+	}
+	if _, err := fmt.Fprintf(stdout, "\n%s\n", harness.Summary(verdicts)); err != nil {
+		return err
 	}
 	harness.Say(stdout, "all of it took %v", since(start))
 	if dir := opts.dir(); dir != "" {
@@ -127,12 +147,13 @@ func given(flags *flag.FlagSet) []string {
 	return names
 }
 
-// dir returns the directory of today's samples, or "" if none are kept.
+// dir returns the directory of the samples, or "" if none are kept. A run that goes on after midnight has one.
 func (o options) dir() string {
 	if o.out == "" {
 		return ""
 	}
-	return filepath.Join(o.out, time.Now().Format(time.DateOnly)+"-"+o.host)
+	name := fmt.Sprintf("%s-%s-%d", o.begun.Format(time.DateOnly), o.host, runtime.NumCPU())
+	return filepath.Join(o.out, name)
 }
 
 // choose returns the workloads with the given names, or all.
@@ -160,18 +181,20 @@ func names(list []workload) string {
 	return strings.Join(names, ", ")
 }
 
-func runWorkload(ctx context.Context, stdout io.Writer, w workload, opts options) (err error) {
+func runWorkload(
+	ctx context.Context, stdout io.Writer, w workload, opts options,
+) (verdicts []harness.Verdict, err error) {
 	start := time.Now()
 	s, err := harness.NewSession(ctx, stdout, opts.quick, opts.files)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 
 	s.Say("preparing %s", w.name)
 	benchmarks, err := w.prepare(s)
 	if err != nil || len(benchmarks) == 0 { // it has said what this machine lacks
-		return err
+		return nil, err
 	}
 	raw, goals := new(strings.Builder), new(strings.Builder)
 	head := harness.HostFacts(ctx, opts.host)
@@ -180,9 +203,13 @@ func runWorkload(ctx context.Context, stdout io.Writer, w workload, opts options
 		s.Say("benchmark %d of %d, %v after the start of %s", i+1, len(benchmarks), since(start), w.name)
 		results, err := harness.Measure(s, b, opts.roundsOf(w, b), io.MultiWriter(raw, stdout))
 		if err != nil {
-			return err
+			return nil, err
 		}
-		goals.WriteString(harness.Verdicts(b, results))
+		goals.WriteString(b.Name + "\n")
+		for _, v := range harness.Judge(b, results) {
+			goals.WriteString("  " + v.String() + "\n")
+			verdicts = append(verdicts, v)
+		}
 	}
 	tables, err := s.Benchstat(raw.String(), harness.Pivot(benchmarks))
 	if err != nil {
@@ -193,14 +220,14 @@ func runWorkload(ctx context.Context, stdout io.Writer, w workload, opts options
 	s.Say("%s took %v", w.name, since(start))
 	dir := opts.dir()
 	if err != nil || dir == "" {
-		return err
+		return verdicts, err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
+		return nil, err
 	}
 	name := filepath.Join(dir, w.name+".txt")
 	s.Say("samples are in %s", name)
-	return os.WriteFile(name, []byte(raw.String()+"\n"+comment(summary)), 0o644)
+	return verdicts, os.WriteFile(name, []byte(raw.String()+"\n"+comment(summary)), 0o644)
 }
 
 // since returns the time since start in whole seconds.

@@ -24,11 +24,12 @@ type group struct {
 }
 
 type bar struct {
-	label string
-	role  role
-	from  float64 // where it begins, for what stands on top of others
-	value quantity.Quartiles
-	note  string // on the bar where it has room, else behind the value: "3.9 × age"
+	label  string
+	role   role
+	from   float64 // where it begins, for what stands on top of others
+	value  quantity.Quartiles
+	absent bool   // there is no value
+	note   string // on the bar where it has room, else behind the value: "3.9 × age"
 }
 
 // role says how strongly a variant is drawn.
@@ -66,15 +67,20 @@ func (g group) height() vg.Length {
 }
 
 func (b *bars) draw(c draw.Canvas) {
+	names := b.namesWidth()
+	b.drawAs(c, barPlotter{b, names, c.Size().X - names, true, b.groups})
+}
+
+// drawAs draws the bars right of their names.
+func (b *bars) drawAs(c draw.Canvas, as barPlotter) {
 	p := plot.New()
 	p.BackgroundColor = nil
 	p.HideY()
 	p.Y.Padding = 0
 	b.axis.apply(&p.X)
 	p.Y.Min, p.Y.Max = 0, float64(b.height()-axisHeight)
-	names := b.namesWidth()
-	p.Add(verticalGrid{b.axis}, barPlotter{b, names, c.Size().X - names})
-	p.Draw(draw.Crop(c, names, 0, 0, 0))
+	p.Add(verticalGrid{b.axis}, as)
+	p.Draw(draw.Crop(c, as.names, 0, 0, 0))
 }
 
 // namesWidth is the room on the left.
@@ -104,6 +110,8 @@ type barPlotter struct {
 	*bars
 	names vg.Length // width of the names
 	room  vg.Length // width of the bars with their values, about
+	named bool      // the names are drawn
+	fits  []group   // bars whose values have room on the right
 }
 
 // Plot implements plot.Plotter.
@@ -111,7 +119,9 @@ func (b barPlotter) Plot(c draw.Canvas, p *plot.Plot) {
 	y := c.Max.Y
 	for _, g := range b.groups {
 		if g.title != "" {
-			b.drawTitle(c, g.title, y-groupHeight/2)
+			if b.named {
+				b.drawTitle(c, g.title, y-groupHeight/2)
+			}
 			y -= groupHeight
 		}
 		for _, bar := range g.bars {
@@ -133,8 +143,13 @@ func (b barPlotter) drawTitle(c draw.Canvas, title string, y vg.Length) {
 func (b barPlotter) drawBar(c draw.Canvas, p *plot.Plot, bar bar, y vg.Length) {
 	at := func(v float64) vg.Length { return c.X(p.X.Norm(b.axis.place(v))) }
 	name := bar.nameStyle()
-	write(c, name, c.Min.X-gap-name.Width(bar.label), y, bar.label)
-
+	if b.named {
+		write(c, name, c.Min.X-gap-name.Width(bar.label), y, bar.label)
+	}
+	if bar.absent {
+		write(c, subtitleStyle, c.Min.X+gap, y, "not measured")
+		return
+	}
 	left, right := at(bar.from), at(bar.value.Median)
 	fill(c, bar.color(), left, y-barWidth/2.0, right, y+barWidth/2.0)
 	low, high := at(bar.value.P25), at(bar.value.P75)
@@ -175,8 +190,11 @@ func (b barPlotter) fitsInside(bar bar, p *plot.Plot) bool {
 // GlyphBoxes implements plot.GlyphBoxer: it has the plot leave room for the values.
 func (b barPlotter) GlyphBoxes(p *plot.Plot) []plot.GlyphBox {
 	var boxes []plot.GlyphBox
-	for _, g := range b.groups {
+	for _, g := range b.fits {
 		for _, bar := range g.bars {
+			if bar.absent {
+				continue
+			}
 			width := gap + bar.nameStyle().Width(bar.valueText(b.axis.unit))
 			if bar.note != "" && !b.fitsInside(bar, p) {
 				width += oursStyle.Width(between + bar.note)

@@ -97,9 +97,7 @@ func exportTime(r *recording) chart {
 			if compression == "none" {
 				continue
 			}
-			c := comparison{unit: "ns/op", peer: "tools", labels: map[string]string{
-				"tools": "psql | " + compression + " | age", "culvert": "culvert export",
-			}}
+			c := comparison{unit: "ns/op", peer: "tools", labels: exportLabels(compression)}
 			some := r.where("format", format, "compression", compression)
 			title := ""
 			if format != "csv" {
@@ -120,6 +118,10 @@ func exportTime(r *recording) chart {
 	}
 }
 
+func exportLabels(compression string) map[string]string {
+	return map[string]string{"tools": "psql | " + compression + " | age", "culvert": "culvert export"}
+}
+
 // sizeOf gives what was exported, by its speed and its time.
 func sizeOf(r *recording) string {
 	if s := r.samples[0].values; s["MB/s"] > 0 {
@@ -128,10 +130,12 @@ func sizeOf(r *recording) string {
 	return ""
 }
 
+var tablesLabels = map[string]string{
+	"pg_dump": "pg_dump, gzip", "culvert": "Culvert, zstd, encrypted", "culvert-gzip": "Culvert, gzip, encrypted",
+}
+
 func tablesTime(r *recording) chart {
-	c := comparison{unit: "ns/op", peer: "pg_dump", labels: map[string]string{
-		"pg_dump": "pg_dump, gzip", "culvert": "Culvert, zstd, encrypted", "culvert-gzip": "Culvert, gzip, encrypted",
-	}}
+	c := comparison{unit: "ns/op", peer: "pg_dump", labels: tablesLabels}
 	return oneGroup(r, c, "Eight tables at once: %s as fast as pg_dump", "four connections")
 }
 

@@ -27,7 +27,7 @@ var allLayers = []layer{
 		"crypto/tls",
 	},
 	{
-		"by gRPC",
+		"by fileservice, into memory",
 		func(r *recording) *recording { return r.of("FileRead").where("conns", "4") },
 		[3]string{"plain", "tls", "culvert"},
 		[3]string{"not encrypted", "over crypto/tls", "over secureconn"},

@@ -1,21 +1,28 @@
 // Command plot draws the recorded results of the benchmarks.
 //
 //	cd bench && go run ./cmd/plot [-o DIR] [RESULTS-DIR]...
+//	cd bench && go run ./cmd/plot -together [-o DIR] RESULTS-DIR...
+//	cd bench && go run ./cmd/plot -table RESULTS-DIR...
 //
 // It reads the samples in each directory of results, the newest one without arguments, and draws every figure that they
 // have the workload for, as SVG and as PNG, into the directory plots beside them. The same samples give the same bytes.
+// With -together it draws the processor time of several runs, such as those on two and on four cores, side by side in
+// one figure, into the directory plots of the first. With -table it draws nothing, and writes the table of the README
+// in Markdown, with columns for each run.
 //
 // A figure is to be understood without a caption: its title is the finding, computed from the samples; what is ours
 // is orange and the rest is quiet; each value stands at its bar or its line; whiskers are quartiles.
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 func main() {
@@ -28,6 +35,8 @@ func main() {
 func run(stdout io.Writer, args []string) error {
 	flags := flag.NewFlagSet("plot", flag.ContinueOnError)
 	out := flags.String("o", "", "directory for the pictures of one directory of results; empty for plots in it")
+	together := flags.Bool("together", false, "draw the processor time of all directories of results side by side")
+	table := flags.Bool("table", false, "write a table of the figures of all directories of results, in Markdown")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -38,6 +47,12 @@ func run(stdout io.Writer, args []string) error {
 			return err
 		}
 		dirs = []string{newest}
+	}
+	if *table {
+		return writeTable(stdout, dirs)
+	}
+	if *together {
+		return drawTogether(stdout, dirs, cmp.Or(*out, filepath.Join(dirs[0], "plots")))
 	}
 	if *out != "" && len(dirs) > 1 {
 		return errors.New("-o is for one directory of results, or the pictures of one would replace those of another")
@@ -82,22 +97,60 @@ func drawAll(stdout io.Writer, dir, target string) error {
 		if len(r.samples) == 0 {
 			continue
 		}
-		c := f.draw(r)
-		if c == nil {
-			continue
+		if c := f.draw(r); c != nil {
+			if err := saveIn(stdout, target, f.name, c); err != nil {
+				return err
+			}
+			drawn++
 		}
-		if err := os.MkdirAll(target, 0o755); err != nil {
-			return err
-		}
-		file := filepath.Join(target, f.name)
-		if err := save(c, file); err != nil {
-			return fmt.Errorf("%s: %w", f.name, err)
-		}
-		_, _ = fmt.Fprintf(stdout, "%s: %s\n", file, c.head().title) // the pictures are what counts
-		drawn++
 	}
-	if drawn == 0 {
+	costs, err := drawCosts(stdout, []string{dir}, target, "")
+	if err != nil {
+		return err
+	}
+	if drawn+costs == 0 {
 		return fmt.Errorf("there is nothing in %s that can be drawn", dir)
 	}
+	return nil
+}
+
+// drawTogether draws the costs of several directories of results side by side.
+func drawTogether(stdout io.Writer, dirs []string, target string) error {
+	drawn, err := drawCosts(stdout, dirs, target, "-together")
+	if err == nil && drawn == 0 {
+		err = fmt.Errorf("there are no costs in %s that can be drawn", strings.Join(dirs, " and "))
+	}
+	return err
+}
+
+// drawCosts draws the figures of costs that the directories have samples for, with a suffix to their names.
+func drawCosts(stdout io.Writer, dirs []string, target, suffix string) (drawn int, err error) {
+	for _, f := range costFigures {
+		runs := make([]*recording, len(dirs))
+		for i, dir := range dirs {
+			if runs[i], err = readWorkloads(dir, f.workloads); err != nil {
+				return drawn, err
+			}
+		}
+		if c := f.draw(runs); c != nil {
+			if err := saveIn(stdout, target, f.name+suffix, c); err != nil {
+				return drawn, err
+			}
+			drawn++
+		}
+	}
+	return drawn, nil
+}
+
+// saveIn draws a chart into the files of a name in a directory, and says what it shows.
+func saveIn(stdout io.Writer, target, name string, c chart) error {
+	if err := os.MkdirAll(target, 0o755); err != nil {
+		return err
+	}
+	file := filepath.Join(target, name)
+	if err := save(c, file); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	_, _ = fmt.Fprintf(stdout, "%s: %s\n", file, c.head().title) // the pictures are what counts
 	return nil
 }

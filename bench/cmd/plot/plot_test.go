@@ -100,11 +100,12 @@ var drawn = map[string][]string{
 		"An encrypted connection takes 1.5 × the CPU time of its layers alone", "+ sealing", "+ opening", "secureconn",
 	},
 	"fileservice": {
-		"Files by gRPC, encrypted: 1.5 × as fast as over crypto/tls", "1 connection", "4 connections",
-		"secureconn without gRPC", "3,000 MB/s",
+		"Files by fileservice, encrypted: 1.5 × as fast as over crypto/tls", "1 connection", "4 connections",
+		"minimal protocol over secureconn", "3,000 MB/s",
 	},
 	"fileservice-fetch": {
-		"Ranges that are asked for: 1.2 × as fast as streams", "1 stream", "8 ranges of 16 blocks", "2,400 MB/s",
+		"Calls for a few blocks: 1.2 × as fast as for equal parts", "1 call for all blocks", "8 calls for 16 blocks",
+		"2,400 MB/s",
 	},
 	"transfer": {
 		"A large file, verified and on the disk: 4.0 × as fast as scp", "rsync -W over ssh", "cp -r, sync",
@@ -139,8 +140,8 @@ var drawn = map[string][]string{
 	},
 	"layers": {
 		"From memory to a mount, encrypted: 1.6 × crypto/tls, 4.0 × scp, 5.0 × sshfs", "in memory, through net.Pipe",
-		"over loopback TCP", "by gRPC", "copied to the disk", "read through a mount", "not encrypted", "secureconn",
-		"culvert mount", "1.5 × as fast", "100", "10,000",
+		"over loopback TCP", "by fileservice, into memory", "copied to the disk", "read through a mount",
+		"not encrypted", "secureconn", "culvert mount", "1.5 × as fast", "100", "10,000",
 	},
 }
 
@@ -167,6 +168,9 @@ func TestFigures(t *testing.T) {
 				t.Errorf("the program does not say %q:\n%s", want[0], &stdout)
 			}
 		})
+	}
+	for name, want := range costsDrawn {
+		checkTexts(t, filepath.Join(out, name), want)
 	}
 }
 
@@ -245,8 +249,8 @@ func TestSameBytes(t *testing.T) {
 		}
 	}
 	entries, err := os.ReadDir(first)
-	if err != nil || len(entries) != 2*len(figures) {
-		t.Fatalf("there are %d pictures, want %d; %v", len(entries), 2*len(figures), err)
+	if err != nil || len(entries) != 2*(len(figures)+len(costFigures)) {
+		t.Fatalf("there are %d pictures, want %d; %v", len(entries), 2*(len(figures)+len(costFigures)), err)
 	}
 	for _, entry := range entries {
 		a, err1 := os.ReadFile(filepath.Join(first, entry.Name()))

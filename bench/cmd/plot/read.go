@@ -127,6 +127,17 @@ func (r *recording) where(pairs ...string) *recording {
 	return some
 }
 
+// with returns the samples that have a value in a unit.
+func (r *recording) with(unit string) *recording {
+	some := &recording{facts: r.facts}
+	for _, s := range r.samples {
+		if _, ok := s.values[unit]; ok {
+			some.samples = append(some.samples, s)
+		}
+	}
+	return some
+}
+
 // values gives all that was measured in a unit. To what is allocated, an average over many runs, the rest of the
 // program adds a trace; rounded to a hundredth, nothing is nothing.
 func (r *recording) values(unit string) []float64 {

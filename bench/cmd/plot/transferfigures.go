@@ -9,11 +9,11 @@ import (
 
 const speedLabel = "MB per second; more is better"
 
-// fileserviceSpeed draws what the same gRPC does over several kinds of connections.
+// fileserviceSpeed draws the speed of fileservice over several kinds of connections.
 func fileserviceSpeed(r *recording) chart {
 	c := comparison{unit: "MB/s", peer: "tls", labels: map[string]string{
-		"plain": "gRPC, not encrypted", "tls": "gRPC over crypto/tls", "culvert": "gRPC over secureconn",
-		"framed": "secureconn without gRPC",
+		"plain": "not encrypted", "tls": "over crypto/tls", "culvert": "over secureconn",
+		"framed": "minimal protocol over secureconn",
 	}}
 	var groups []group
 	found := ""
@@ -33,26 +33,26 @@ func fileserviceSpeed(r *recording) chart {
 	}
 	return &bars{
 		heading{
-			"Files by gRPC, encrypted: " + found + " as fast as over crypto/tls",
+			"Files by fileservice, encrypted: " + found + " as fast as over crypto/tls",
 			measured(r, "page cache to memory"),
 		},
 		fit(axis{label: speedLabel, unit: c.unit}, groups), groups,
 	}
 }
 
-// strategies are the ways to fetch a file: streams that a server pushes, and ranges that a client asks for.
+// strategies are the ways to fetch a file: calls for equal parts of it, and calls for a few blocks.
 var strategies = []struct {
 	keys  []string
 	label string
 	role  role
 }{
-	{[]string{"strategy", "push", "calls", "1"}, "1 stream", peer},
-	{[]string{"strategy", "push", "calls", "4"}, "4 streams", peer},
-	{[]string{"strategy", "push", "calls", "8"}, "8 streams", peer},
-	{[]string{"strategy", "ranges", "blocks", "4", "calls", "4"}, "4 ranges of 4 blocks", ours},
-	{[]string{"strategy", "ranges", "blocks", "4", "calls", "8"}, "8 ranges of 4 blocks", ours},
-	{[]string{"strategy", "ranges", "blocks", "16", "calls", "4"}, "4 ranges of 16 blocks", ours},
-	{[]string{"strategy", "ranges", "blocks", "16", "calls", "8"}, "8 ranges of 16 blocks", ours},
+	{[]string{"strategy", "push", "calls", "1"}, "1 call for all blocks", peer},
+	{[]string{"strategy", "push", "calls", "4"}, "4 calls for a quarter", peer},
+	{[]string{"strategy", "push", "calls", "8"}, "8 calls for an eighth", peer},
+	{[]string{"strategy", "ranges", "blocks", "4", "calls", "4"}, "4 calls for 4 blocks", ours},
+	{[]string{"strategy", "ranges", "blocks", "4", "calls", "8"}, "8 calls for 4 blocks", ours},
+	{[]string{"strategy", "ranges", "blocks", "16", "calls", "4"}, "4 calls for 16 blocks", ours},
+	{[]string{"strategy", "ranges", "blocks", "16", "calls", "8"}, "8 calls for 16 blocks", ours},
 }
 
 // fetchSpeed draws them. The fastest of each kind makes the title.
@@ -75,8 +75,8 @@ func fetchSpeed(r *recording) chart {
 	groups := []group{{"", shown}}
 	return &bars{
 		heading{
-			"Ranges that are asked for: " + times(best[ours]/best[peer]) + " as fast as streams",
-			measured(r, "by gRPC over secureconn, verified"),
+			"Calls for a few blocks: " + times(best[ours]/best[peer]) + " as fast as for equal parts",
+			measured(r, "over secureconn, verified"),
 		},
 		fit(axis{label: speedLabel, unit: unit}, groups), groups,
 	}

@@ -1,6 +1,7 @@
 package exports
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -21,9 +22,21 @@ func PrepareSQLite(s *harness.Session) ([]harness.Benchmark, error) {
 		return nil, err
 	}
 	file := filepath.Join(s.Dir, "orders.csv")
-	export := func(output, program string, args ...string) func() (harness.Sample, error) {
+	shell := func() *exec.Cmd {
+		return exec.CommandContext(s.Ctx, "sqlite3", "-csv", "-header", database, "SELECT * FROM orders")
+	}
+	if _, err := s.Pipeline(file, shell()); err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, err
+	}
+	export := func(output string, command func() *exec.Cmd) func() (harness.Sample, error) {
 		return func() (harness.Sample, error) {
-			got, err := s.Pipeline(output, exec.CommandContext(s.Ctx, program, args...))
+			got, err := harness.Work{Bytes: info.Size()}.Between("client", nil, func() (harness.Sample, error) {
+				return s.Pipeline(output, command())
+			})
 			if err != nil {
 				return nil, err
 			}
@@ -33,9 +46,11 @@ func PrepareSQLite(s *harness.Session) ([]harness.Benchmark, error) {
 	return []harness.Benchmark{{
 		Name: "Export/source=sqlite/format=csv/compression=none",
 		Variants: []harness.Variant{
-			{Key: "impl=sqlite3", Run: export(file, "sqlite3", "-csv", "-header", database, "SELECT * FROM orders")},
-			{Key: "impl=culvert", Run: export("", culvert, "export", database, "orders",
-				"--no-encrypt", "-f", "csv", "-c", "none", "-o", file)},
+			{Key: "impl=sqlite3", Run: export(file, shell)},
+			{Key: "impl=culvert", Run: export("", func() *exec.Cmd {
+				return exec.CommandContext(s.Ctx, culvert, "export", database, "orders",
+					"--no-encrypt", "-f", "csv", "-c", "none", "-o", file)
+			})},
 		},
 		Goals: []harness.Goal{
 			{Variant: "impl=culvert", Peer: "impl=sqlite3", Unit: "ns/op", Max: 0.8},

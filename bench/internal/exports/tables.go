@@ -19,7 +19,8 @@ const severalTables = 8
 type tablesCase struct {
 	*exporter
 	tables []string
-	rows   int // of all together
+	rows   int   // of all together
+	size   int64 // of all as CSV
 }
 
 // PrepareTables compares culvert with pg_dump, both with four connections. pg_dump compresses with its default, gzip,
@@ -42,11 +43,11 @@ func PrepareTables(s *harness.Session) ([]harness.Benchmark, error) {
 	return []harness.Benchmark{c.benchmark()}, nil
 }
 
-func (c tablesCase) benchmark() harness.Benchmark {
+func (c *tablesCase) benchmark() harness.Benchmark {
 	settled := func(run func(dir string) (harness.Sample, error)) func() (harness.Sample, error) {
 		return func() (harness.Sample, error) {
 			dir := filepath.Join(c.Dir, "export")
-			got, err := run(dir)
+			got, err := c.cost(c.size, func() (harness.Sample, error) { return run(dir) })
 			if err != nil {
 				return nil, err
 			}
@@ -73,7 +74,7 @@ func (c tablesCase) benchmark() harness.Benchmark {
 }
 
 // runPgDump leaves out the memory, since only that of the first of its processes is known.
-func (c tablesCase) runPgDump(dir string) (harness.Sample, error) {
+func (c *tablesCase) runPgDump(dir string) (harness.Sample, error) {
 	got, err := c.Pipeline("", c.command("pg_dump", "-Fd", "-j", strconv.Itoa(parallelJobs), "-f", dir,
 		"-t", "orders_*"))
 	for unit := range got {
@@ -84,14 +85,14 @@ func (c tablesCase) runPgDump(dir string) (harness.Sample, error) {
 	return got, err
 }
 
-func (c tablesCase) runCulvert(dir, compression string) (harness.Sample, error) {
+func (c *tablesCase) runCulvert(dir, compression string) (harness.Sample, error) {
 	args := append([]string{"export", "postgres:"}, c.tables...)
 	return c.Pipeline("", c.command(c.culvert, append(args, "-j", strconv.Itoa(parallelJobs), "-r", c.recipient,
 		"-c", compression, "-o", dir)...))
 }
 
 // check makes sure, by stock tools, that both ways give all rows, and culvert those that psql gives.
-func (c tablesCase) check() error {
+func (c *tablesCase) check() error {
 	dir := filepath.Join(c.Dir, "export")
 	if _, err := c.runPgDump(dir); err != nil {
 		return err
@@ -121,6 +122,7 @@ func (c tablesCase) check() error {
 			return err
 		}
 	}
+	c.size = wanted.size
 	for compression, open := range map[string][]string{
 		"zstd": {".csv.zst.age", "zstd", "-q", "-d"}, "gzip": {".csv.gz.age", "gzip", "-d"},
 	} {

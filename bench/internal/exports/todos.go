@@ -114,16 +114,16 @@ func newTodos(s *harness.Session) (*todos, error) {
 		t.files = append(t.files, filepath.Join(s.Dir, fmt.Sprintf("todos-%d.txt", i)))
 	}
 	t.batch.SetLimit(64 << 10)
-	env, err := s.Postgres()
+	database, err := s.Postgres()
 	if err != nil {
 		return nil, err
 	}
 	fill := exec.CommandContext(s.Ctx, "psql", "-q", "--set", "ON_ERROR_STOP=1")
-	fill.Env, fill.Stdin = env, strings.NewReader(harness.WithRows(todosSQL, t.rows()))
+	fill.Env, fill.Stdin = database.Env, strings.NewReader(harness.WithRows(todosSQL, t.rows()))
 	if err := s.Run(fill); err != nil {
 		return nil, err
 	}
-	return t, t.connect(connString(env))
+	return t, t.connect(connString(database.Env))
 }
 
 // connString says to a driver what an environment says to psql.

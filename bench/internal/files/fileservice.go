@@ -14,7 +14,6 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"culvert/bench/internal/harness"
 	"culvert/bench/internal/streams"
@@ -63,9 +62,10 @@ var (
 const served = "file"
 
 // PrepareFileservice reads one file from a server in this program, over loopback TCP, from a warm page cache into
-// memory. The same gRPC with the same codec runs over TCP, over crypto/tls and over secureconn; framed is the least a
-// protocol can do over secureconn: a request of 16 bytes, and then the bytes. Then the ways to fetch a file are
-// compared as the article on KeibiDrop does: ranges that are asked for, and streams that the server pushes.
+// memory. fileservice runs over TCP, over crypto/tls and over secureconn; framed is the least a protocol can do over
+// secureconn: a request of 16 bytes, and then the bytes. Then calls for a few blocks are compared with calls for equal
+// parts of the file, as the article on KeibiDrop compares requests with streams. At last the layers of a read are
+// measured one by one.
 func PrepareFileservice(s *harness.Session) ([]harness.Benchmark, error) {
 	ids, err := streams.NewIdentities()
 	if err != nil {
@@ -86,14 +86,11 @@ func PrepareFileservice(s *harness.Session) ([]harness.Benchmark, error) {
 	var benchmarks []harness.Benchmark
 	for _, conns := range []int{1, 4} {
 		b := harness.Benchmark{Name: fmt.Sprintf("FileRead/conns=%d", conns)}
-		for _, t := range []transport{overTCP, overTLS, overSecureconn} {
-			b.Variants = append(b.Variants, harness.Variant{Key: "impl=" + t.impl, Run: func() (harness.Sample, error) {
-				return f.read(t, conns)
+		for _, w := range f.ways() {
+			b.Variants = append(b.Variants, harness.Variant{Key: "impl=" + w.impl, Run: func() (harness.Sample, error) {
+				return w.read(conns)
 			}})
 		}
-		b.Variants = append(b.Variants, harness.Variant{Key: "impl=framed", Run: func() (harness.Sample, error) {
-			return f.framed(conns)
-		}})
 		if conns == 4 {
 			b.Goals = []harness.Goal{
 				ratio("plain", 0.5), ratio("tls", 1.5), ratio("framed", 0.6),
@@ -103,7 +100,26 @@ func PrepareFileservice(s *harness.Session) ([]harness.Benchmark, error) {
 		}
 		benchmarks = append(benchmarks, b)
 	}
-	return append(benchmarks, f.strategies(s)), nil
+	return append(benchmarks, f.strategies(s), f.layers(s)), nil
+}
+
+// fileWay is a way to read the whole file into memory.
+type fileWay struct {
+	impl, does string
+	read       func(conns int) (harness.Sample, error)
+}
+
+// ways returns all of them. Another protocol is one more row.
+func (f *fileReads) ways() []fileWay {
+	by := func(t transport) func(int) (harness.Sample, error) {
+		return func(conns int) (harness.Sample, error) { return f.read(t, conns) }
+	}
+	return []fileWay{
+		{"plain", "fileservice over TCP", by(overTCP)},
+		{"tls", "fileservice over crypto/tls", by(overTLS)},
+		{"culvert", "fileservice over secureconn", by(overSecureconn)},
+		{"framed", "requests of 16 bytes over secureconn", f.framed},
+	}
 }
 
 func writeRandom(name string, size int64) (err error) {
@@ -155,7 +171,7 @@ func (f *fileReads) serve(
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, remote.Close()) }()
-	// All connections are made, and their windows and buffers are there.
+	// All connections are made, and their buffers are there.
 	if _, err := remote.Stat(served); err != nil {
 		return nil, err
 	}
@@ -177,16 +193,14 @@ func readAll(remote *client.Client, p []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-// metered gives the sample of work that moves so many bytes.
+// metered returns the sample of work that moves a number of bytes.
 func metered(bytes int64, work func() error) (harness.Sample, error) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	cpu, start := harness.CPUTime(), time.Now()
-	if err := work(); err != nil {
+	got, err := harness.Work{Bytes: bytes}.Here(work)
+	if err != nil {
 		return nil, err
 	}
-	got := harness.Timed(start, bytes)
-	got["cpu-ns/op"] = float64((harness.CPUTime() - cpu).Nanoseconds())
 	runtime.ReadMemStats(&after)
 	got["alloc-MiB/GiB"] = float64(after.TotalAlloc-before.TotalAlloc) / (1 << 20) * (1 << 30) / float64(bytes)
 	return got, nil
@@ -198,10 +212,10 @@ func (f *fileReads) read(t transport, conns int) (harness.Sample, error) {
 	})
 }
 
-// strategies fetch all blocks and check their hashes. The order changes from round to round, so that each takes each
+// strategies fetch all blocks and check their sums. The order changes from round to round, so that each takes each
 // place (a Latin square).
 func (f *fileReads) strategies(s *harness.Session) harness.Benchmark {
-	const standard = "strategy=ranges/blocks=4/calls=8" // what Pull does, unless the way is long
+	const standard = "strategy=ranges/blocks=4/calls=8" // what Pull does on four cores, unless the way is long
 	b := harness.Benchmark{Name: "Fetch/verified=yes", Rotate: true, Goals: []harness.Goal{
 		{Variant: standard, Peer: "strategy=push/calls=1", Unit: "MB/s", Min: 1},
 		{Variant: standard, Peer: "strategy=push/calls=8", Unit: "MB/s", Min: 1},
@@ -243,13 +257,12 @@ func fetch(ctx context.Context, remote *client.Client, version fileservice.Versi
 	var all sync.WaitGroup
 	for i := range errs {
 		all.Go(func() {
-			buffer := make([]byte, fileservice.BlockSize)
 			for errs[i] == nil {
 				first := next.Add(batch) - batch
 				if first >= blocks {
 					return
 				}
-				errs[i] = remote.ReadBlocks(ctx, served, version, first, min(batch, blocks-first), buffer,
+				errs[i] = remote.ReadBlocks(ctx, served, version, first, min(batch, blocks-first),
 					func(int64, []byte, fileservice.Sum) error {
 						seen.Add(1)
 						return nil

@@ -14,14 +14,14 @@ import (
 	"culvert/bench/internal/streams"
 )
 
-// rangeSize and partSize are what fileservice has: bytes in a request, and bytes that are read from a file at once.
+// The bytes in a request, and the bytes that are read from a file at once, as by fileservice.
 const (
 	rangeSize = 4 << 20
 	partSize  = 256 << 10
 )
 
 // framed reads the file over connections on which nothing travels but offsets and lengths one way, and bytes the other.
-// Two requests are under way on each, as with fileservice.
+// Two requests are under way on each.
 func (f *fileReads) framed(conns int) (_ harness.Sample, err error) {
 	file, err := os.Open(filepath.Join(f.dir, served))
 	if err != nil {

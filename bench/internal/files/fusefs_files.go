@@ -8,10 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 
 	"culvert/bench/internal/harness"
 )
@@ -31,22 +31,30 @@ func writePeople(dir string, n int) error {
 
 // list has ls describe all files of a tree.
 func (m *mounts) list(files int) harness.Benchmark {
-	return m.tree("MountList", files, "ls", "-lR", ".")
+	b := m.tree("MountList", files, "ls", "-lR", ".")
+	b.Goals = []harness.Goal{mountGoal("impl=sshfs", "ns/op", 0, 0.5)}
+	return b
 }
 
 // grep looks for a line in all files of a tree. Rows repeat, so that there are several.
 func (m *mounts) grep(files int) harness.Benchmark {
-	return m.tree("MountGrep", files, "grep", "-r", "^345,", ".")
+	b := m.tree("MountGrep", files, "grep", "-r", "^345,", ".")
+	b.Goals = slices.Concat(
+		harness.On(2, mountGoal("impl=sshfs", "files/s", 2.5, 0), mountGoal("impl=sshfs", "cpu-µs/op", 0, 1)),
+		harness.On(4, mountGoal("impl=sshfs", "files/s", 2, 0)))
+	return b
 }
 
 // tree runs a command in a tree of small files. It has to print as many lines as in the source; the order is that of
 // the directories.
 func (m *mounts) tree(name string, files int, program string, args ...string) harness.Benchmark {
 	output := filepath.Join(m.Dir, "output")
-	in := func(dir string) (harness.Sample, int, error) {
+	in := func(dir string, servers ...*harness.Tree) (harness.Sample, int, error) {
 		cmd := m.command(program, args...)
-		cmd.Dir = filepath.Join(dir, "many")
-		got, err := m.Pipeline(output, cmd)
+		cmd.Dir = dir
+		got, err := harness.Work{Ops: files}.Between(harness.Reader, servers, func() (harness.Sample, error) {
+			return m.Pipeline(output, cmd)
+		})
 		if err != nil {
 			return nil, 0, err
 		}
@@ -56,18 +64,17 @@ func (m *mounts) tree(name string, files int, program string, args ...string) ha
 	}
 	return harness.Benchmark{
 		Name: fmt.Sprintf("%s/files=%d", name, files),
-		Variants: m.variants(m.besideSSHFS(m.culvertMount), func(dir string) (harness.Sample, error) {
-			got, lines, err := in(dir)
+		Variants: m.variants(m.besideSSHFS(m.culvertMount), func(on *mounted) (harness.Sample, error) {
+			got, lines, err := in(on.path("many"), on.trees...)
 			if err != nil {
 				return nil, err
 			}
-			_, want, err := in(m.source)
+			_, want, err := in(filepath.Join(m.source, "many"))
 			if err == nil && (lines != want || lines == 0) {
 				err = fmt.Errorf("%s prints %d lines in the mount, and %d in the source", program, lines, want)
 			}
 			return got, err
 		}),
-		Goals: []harness.Goal{mountGoal("impl=sshfs", "ns/op", 0, 0.5)},
 	}
 }
 
@@ -81,26 +88,39 @@ func (m *mounts) random(name string, size int64) harness.Benchmark {
 	places = places[:min(m.Size(16_384, 256), len(places))]
 	return harness.Benchmark{
 		Name: fmt.Sprintf("MountRandom/bytes=%d/threads=%d/reads=%d", page, randomThreads, len(places)),
-		Variants: m.variants(m.besideSSHFS(m.culvertMount, m.inMemory), func(dir string) (harness.Sample, error) {
+		Variants: m.variants(m.besideSSHFS(m.culvertMount, m.inMemory), func(on *mounted) (harness.Sample, error) {
 			source, err := mapFile(filepath.Join(m.source, name))
 			if err != nil {
 				return nil, err
 			}
 			// A thread that waits for a read keeps others of Go from nothing.
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(randomThreads))
-			errs := make([]error, randomThreads)
-			start := time.Now()
-			var all sync.WaitGroup
-			for i := range errs {
-				all.Go(func() { errs[i] = readPlaces(filepath.Join(dir, name), source, places, i, page) })
+			moved := harness.Work{Bytes: int64(len(places)) * page, Ops: len(places)}
+			got, err := moved.Between(harness.Reader, on.trees, func() (harness.Sample, error) {
+				return harness.InProcess(moved.Bytes, func() error {
+					return readAtOnce(on.path(name), source, places, page)
+				})
+			})
+			if err == nil {
+				got["reads/s"] = float64(len(places)) / (got["ns/op"] / 1e9)
 			}
-			all.Wait()
-			got := harness.Timed(start, int64(len(places))*page)
-			got["reads/s"] = float64(len(places)) / (got["ns/op"] / 1e9)
-			return got, errors.Join(errors.Join(errs...), syscall.Munmap(source))
+			return got, errors.Join(err, syscall.Munmap(source))
 		}),
-		Goals: []harness.Goal{mountGoal("impl=sshfs", "reads/s", 3, 0)},
+		Goals: slices.Concat(
+			harness.On(2, mountGoal("impl=sshfs", "reads/s", 1.5, 0), mountGoal("", "mount-cpu-µs/op", 0, 40)),
+			harness.On(4, mountGoal("impl=sshfs", "reads/s", 2, 0), mountGoal("impl=sshfs", "reads/s", 3, 0))),
 	}
+}
+
+// readAtOnce has threads read all places.
+func readAtOnce(name string, source []byte, places []int, page int) error {
+	errs := make([]error, randomThreads)
+	var all sync.WaitGroup
+	for i := range errs {
+		all.Go(func() { errs[i] = readPlaces(name, source, places, i, page) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
 }
 
 // readPlaces reads each so many-th of the pages.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"culvert/bench/internal/harness"
@@ -113,20 +114,24 @@ func (t *transfers) command(name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// serve starts culvert serve, with more flags if there are any, at an address, and gives the beginning of the URL of
-// its files, and the process.
-func (t *transfers) serve(
-	where func(*exec.Cmd) *exec.Cmd, host string, more ...string,
-) (url string, server *harness.Process, err error) {
+// fileServer is a server that runs all the time.
+type fileServer struct {
+	*harness.Process
+	url  string // the beginning of the URLs of its files
+	tree *harness.Tree
+}
+
+// serve starts culvert serve at an address, with more flags if there are any.
+func (t *transfers) serve(where func(*exec.Cmd) *exec.Cmd, host string, more ...string) (*fileServer, error) {
 	args := append([]string{"serve", "--json", "--quiet", "--allow", t.identity, "--listen", host + ":0"}, more...)
 	cmd := where(t.command(t.culvert, append(args, t.source)...))
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	server, err = harness.StartProcess(cmd)
-	if err != nil {
-		return "", nil, err
+	server := &fileServer{tree: harness.NewTree("server", cmd)}
+	if server.Process, err = harness.StartProcess(cmd); err != nil {
+		return nil, err
 	}
 	line := make([]byte, 0, 4<<10)
 	for !bytes.Contains(line, []byte("\n")) && err == nil {
@@ -135,12 +140,12 @@ func (t *transfers) serve(
 		line = line[:len(line)+n]
 	}
 	if err == nil {
-		url, err = field(line, "urls")
+		server.url, err = field(line, "urls")
 	}
 	if err != nil {
-		return "", nil, errors.Join(fmt.Errorf("culvert serve: %w", err), server.Stop())
+		return nil, errors.Join(fmt.Errorf("culvert serve: %w", err), server.Stop())
 	}
-	return url, server, nil
+	return server, nil
 }
 
 // here leaves a command as it is: it runs where this program does.
@@ -163,16 +168,28 @@ type fetched struct {
 	files int
 }
 
-// sample times a command that copies into the directory for it. What it wrote is compared with the source, synced and
-// put away afterwards.
-func (t *transfers) sample(what fetched, command func() *exec.Cmd) (harness.Sample, error) {
+// work returns what a sample moves. Many files are as many small operations.
+func (f fetched) work() harness.Work {
+	if f.files > 1 {
+		return harness.Work{Bytes: f.bytes, Ops: f.files}
+	}
+	return harness.Work{Bytes: f.bytes}
+}
+
+// sample times a command that copies into the directory for it, from servers. What it wrote is compared with the
+// source, synced and put away afterwards.
+func (t *transfers) sample(
+	what fetched, command func() *exec.Cmd, servers ...*harness.Tree,
+) (harness.Sample, error) {
 	if err := os.MkdirAll(t.into, 0o755); err != nil {
 		return nil, err
 	}
 	if err := syncAll(t.into); err != nil {
 		return nil, err
 	}
-	got, err := t.Pipeline("", command())
+	got, err := what.work().Between("client", servers, func() (harness.Sample, error) {
+		return t.Pipeline("", command())
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -235,47 +252,45 @@ func same(want, got string) error {
 }
 
 // pull is a variant that pulls from a server that is there.
-func (t *transfers) pull(what fetched, url string) harness.Variant {
+func (t *transfers) pull(what fetched, from *fileServer) harness.Variant {
 	return harness.Variant{Key: "impl=culvert", Run: func() (harness.Sample, error) {
 		return t.sample(what, func() *exec.Cmd {
-			return t.ends.client(t.command(t.culvert, "pull", "--quiet", "-o", t.into, url+what.name))
-		})
+			return t.ends.client(t.command(t.culvert, "pull", "--quiet", "-o", t.into, from.url+what.name))
+		}, from.tree)
 	}}
 }
 
 // peers are the variants of ssh, as far as it is installed.
-func (t *transfers) peers(what fetched, host string, port int) []harness.Variant {
-	if t.ssh == nil {
+func (t *transfers) peers(what fetched, host string, from *sshd) []harness.Variant {
+	if from == nil {
 		return nil
 	}
 	source := t.ssh.user + "@" + host + ":" + filepath.Join(t.source, what.name)
 	return []harness.Variant{
 		{Key: "impl=scp", Run: func() (harness.Sample, error) {
 			return t.sample(what, func() *exec.Cmd {
-				return t.ends.client(t.command("scp", append(t.ssh.options(port), "-qrp", source, t.into)...))
-			})
+				return t.ends.client(t.command("scp", append(t.ssh.options(from), "-qrp", source, t.into)...))
+			}, from.tree)
 		}},
 		{Key: "impl=rsync", Run: func() (harness.Sample, error) {
 			return t.sample(what, func() *exec.Cmd {
-				ssh := strings.Join(append([]string{"ssh"}, t.ssh.options(port)...), " ")
+				ssh := strings.Join(append([]string{"ssh"}, t.ssh.options(from)...), " ")
 				return t.ends.client(t.command("rsync", "-aW", "-e", ssh, source, t.into))
-			})
+			}, from.tree)
 		}},
 	}
 }
 
 // loopback compares one large file, and many small ones, on one machine.
 func (t *transfers) loopback(large int64, files int) ([]harness.Benchmark, error) {
-	url, server, err := t.serve(here, "127.0.0.1")
+	server, err := t.serve(here, "127.0.0.1")
 	if err != nil {
 		return nil, err
 	}
 	t.Cleanup(server.Stop)
-	port := 0
-	if t.ssh != nil {
-		if port, err = t.ssh.serve(here, "127.0.0.1"); err != nil {
-			return nil, err
-		}
+	peer, err := t.ssh.serve(here, "127.0.0.1")
+	if err != nil {
+		return nil, err
 	}
 	file := fetched{"large", large, 1}
 	tree := fetched{"many", int64(files) * 4 << 10, files}
@@ -290,18 +305,22 @@ func (t *transfers) loopback(large int64, files int) ([]harness.Benchmark, error
 	ratio := func(peer string, least float64) harness.Goal {
 		return harness.Goal{Variant: "impl=culvert", Peer: "impl=" + peer, Unit: "MB/s", Min: least}
 	}
+	const cost = "cpu-s/GiB"
 	return []harness.Benchmark{{
 		Name:     "Pull/path=loopback/files=1",
 		Rotate:   true, // the memory that one has given back is new to the next, or is not
-		Variants: append(t.peers(file, "127.0.0.1", port), copied(file), t.pull(file, url)),
-		Goals: []harness.Goal{
-			ratio("scp", 2.5), ratio("rsync", 2.5), ratio("cp-sync", 0.8),
-			{Variant: "impl=culvert", Unit: "peak-bytes", Max: 96 << 20},
-		},
+		Variants: append(t.peers(file, "127.0.0.1", peer), copied(file), t.pull(file, server)),
+		Goals: slices.Concat(
+			harness.On(2, ratio("scp", 2), ratio("cp-sync", 0.6),
+				harness.Goal{Variant: "impl=culvert", Peer: "impl=scp", Unit: cost, Max: 0.6},
+				harness.Goal{Variant: "impl=culvert", Unit: cost, Max: 2}),
+			harness.On(4, ratio("scp", 2.5), ratio("cp-sync", 0.8)),
+			[]harness.Goal{ratio("rsync", 2.5), {Variant: "impl=culvert", Unit: "peak-bytes", Max: 96 << 20}},
+		),
 	}, {
 		Name:     fmt.Sprintf("Pull/path=loopback/files=%d", files),
 		Rotate:   true,
-		Variants: append(t.peers(tree, "127.0.0.1", port), copied(tree), t.pull(tree, url)),
+		Variants: append(t.peers(tree, "127.0.0.1", peer), copied(tree), t.pull(tree, server)),
 		Goals: []harness.Goal{
 			ratio("scp", 2), ratio("rsync", 2),
 			{Variant: "impl=culvert", Unit: "peak-bytes", Max: 96 << 20},
@@ -313,8 +332,8 @@ func (t *transfers) loopback(large int64, files int) ([]harness.Benchmark, error
 func (t *transfers) memory() ([]harness.Benchmark, error) {
 	small := int64(t.Size(1<<30, 16<<20))
 	b, err := t.flat("PullMemory/path=loopback", "peak-bytes", small, 96<<20,
-		func(url, name string, bytes int64) (harness.Sample, error) {
-			return t.pull(fetched{name, bytes, 1}, url).Run()
+		func(from *fileServer, name string, bytes int64) (harness.Sample, error) {
+			return t.pull(fetched{name, bytes, 1}, from).Run()
 		})
 	return []harness.Benchmark{b}, err
 }
@@ -322,7 +341,8 @@ func (t *transfers) memory() ([]harness.Benchmark, error) {
 // flat compares the memory of both ends for a sparse file of small bytes and one of ten times that size. Each sample
 // has a new server. client measures a client in unit; ceiling bounds each process.
 func (t *transfers) flat(
-	name, unit string, small int64, ceiling float64, client func(url, name string, bytes int64) (harness.Sample, error),
+	name, unit string, small int64, ceiling float64,
+	client func(from *fileServer, name string, bytes int64) (harness.Sample, error),
 ) (harness.Benchmark, error) {
 	const serverUnit = "server-peak-bytes"
 	b := harness.Benchmark{Name: name, Rounds: 3}
@@ -334,11 +354,11 @@ func (t *transfers) flat(
 		b.Variants = append(b.Variants, harness.Variant{
 			Key: fmt.Sprintf("MiB=%d/impl=culvert", bytes>>20),
 			Run: func() (harness.Sample, error) {
-				url, server, err := t.serve(here, "127.0.0.1")
+				server, err := t.serve(here, "127.0.0.1")
 				if err != nil {
 					return nil, err
 				}
-				got, err := client(url, file, bytes)
+				got, err := client(server, file, bytes)
 				if err = errors.Join(err, server.Stop()); err != nil {
 					return nil, err
 				}

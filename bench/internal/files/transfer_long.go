@@ -20,8 +20,8 @@ func (t *transfers) longPaths() ([]harness.Benchmark, error) {
 		least float64 // times scp; 0 to record it only
 	}{
 		{time.Millisecond, 0, int64(t.Size(256<<20, 4<<20)), 0},
-		{24 * time.Millisecond, 0, int64(t.Size(256<<20, 4<<20)), 3},
-		{200 * time.Millisecond, 0, int64(t.Size(64<<20, 1<<20)), 3},
+		{24 * time.Millisecond, 0, int64(t.Size(256<<20, 4<<20)), 3.8},
+		{200 * time.Millisecond, 0, int64(t.Size(64<<20, 1<<20)), 3.3},
 		{24 * time.Millisecond, 0.01, int64(t.Size(64<<20, 1<<20)), 0},
 	} {
 		ends, err := newPath(t.Session, c.delay/2, c.loss)
@@ -53,19 +53,16 @@ func (t *transfers) longPath(name string, bytes int64, least float64) (harness.B
 	if err := writeRandom(filepath.Join(t.source, what.name), bytes); err != nil {
 		return b, err
 	}
-	url, server, err := t.serve(t.ends.server, serverAddress)
+	server, err := t.serve(t.ends.server, serverAddress)
 	if err != nil {
 		return b, err
 	}
 	t.Cleanup(server.Stop)
-	if t.ssh != nil {
-		port, err := t.ssh.serve(t.ends.server, serverAddress)
-		if err != nil {
-			return b, err
-		}
-		b.Variants = t.peers(what, serverAddress, port)
+	peer, err := t.ssh.serve(t.ends.server, serverAddress)
+	if err != nil {
+		return b, err
 	}
-	b.Variants = append(b.Variants, t.pull(what, url))
+	b.Variants = append(t.peers(what, serverAddress, peer), t.pull(what, server))
 	b.Goals = []harness.Goal{{Variant: "impl=culvert", Unit: "peak-bytes", Max: 96 << 20}}
 	if least > 0 {
 		b.Goals = append(b.Goals, harness.Goal{Variant: "impl=culvert", Peer: "impl=scp", Unit: "MB/s", Min: least})

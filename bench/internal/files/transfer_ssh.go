@@ -74,16 +74,25 @@ func newSSH(s *harness.Session) (*sshServer, error) {
 	return h, nil
 }
 
-// serve starts a server and gives its port.
-func (h *sshServer) serve(where func(*exec.Cmd) *exec.Cmd, host string) (port int, err error) {
+// sshd is a server that runs all the time.
+type sshd struct {
+	port int
+	tree *harness.Tree
+}
+
+// serve starts a server. It returns nil if there is no sshd.
+func (h *sshServer) serve(where func(*exec.Cmd) *exec.Cmd, host string) (*sshd, error) {
+	if h == nil {
+		return nil, nil
+	}
 	// A port that nobody has now: sshd does not say which one it took.
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	port = listener.Addr().(*net.TCPAddr).Port
+	port := listener.Addr().(*net.TCPAddr).Port
 	if err := listener.Close(); err != nil {
-		return 0, err
+		return nil, err
 	}
 	h.ports++
 	config := filepath.Join(h.dir, fmt.Sprint("config", h.ports))
@@ -91,15 +100,16 @@ func (h *sshServer) serve(where func(*exec.Cmd) *exec.Cmd, host string) (port in
 		"PidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nSubsystem sftp internal-sftp\n",
 		port, host, h.dir, h.dir)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		return 0, err
+		return nil, err
 	}
 	cmd := where(exec.CommandContext(h.Ctx, h.program, "-D", "-e", "-f", config))
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
+	tree := harness.NewTree("server", cmd)
 	if err := cmd.Start(); err != nil {
-		return 0, err
+		return nil, err
 	}
 	lines := bufio.NewReader(stderr)
 	said, err := lines.ReadString('\n')
@@ -112,15 +122,15 @@ func (h *sshServer) serve(where func(*exec.Cmd) *exec.Cmd, host string) (port in
 		return err
 	})
 	if err != nil || !strings.HasPrefix(said, "Server listening") {
-		return 0, errors.Join(fmt.Errorf("sshd does not listen: %q", said), err)
+		return nil, errors.Join(fmt.Errorf("sshd does not listen: %q", said), err)
 	}
-	return port, nil
+	return &sshd{port, tree}, nil
 }
 
 // options are those of ssh and of scp.
-func (h *sshServer) options(port int) []string {
+func (h *sshServer) options(to *sshd) []string {
 	return []string{
-		"-F", "none", "-o", "IdentityFile=" + filepath.Join(h.dir, "user"), "-o", "Port=" + strconv.Itoa(port),
+		"-F", "none", "-o", "IdentityFile=" + filepath.Join(h.dir, "user"), "-o", "Port=" + strconv.Itoa(to.port),
 		"-o", "IdentitiesOnly=yes", "-o", "BatchMode=yes", "-o", "LogLevel=ERROR", "-o", "StrictHostKeyChecking=no",
 		"-o", "UserKnownHostsFile=/dev/null", "-o", "Ciphers=" + sshCipher,
 	}

@@ -1,8 +1,11 @@
 package harness
 
 import (
+	"cmp"
 	"fmt"
+	"runtime"
 	"strings"
+	"text/tabwriter"
 
 	"culvert/bench/internal/quantity"
 )
@@ -12,6 +15,15 @@ type Goal struct {
 	Variant, Peer string // keys; without a peer the value counts as it is
 	Unit          string
 	Min, Max      float64 // 0 for none
+	Cores         int     // the only number of cores on which it applies; 0 for any
+}
+
+// On returns goals that apply only to runs on the given number of cores.
+func On(cores int, goals ...Goal) []Goal {
+	for i := range goals {
+		goals[i].Cores = cores
+	}
+	return goals
 }
 
 // values returns the values of a variant in a unit, by round.
@@ -25,40 +37,92 @@ func (r Results) values(key, unit string) []float64 {
 	return values
 }
 
-// Verdicts has a line for each goal of a benchmark.
-func Verdicts(b Benchmark, r Results) string {
-	text := b.Name + "\n"
-	for _, g := range b.Goals {
-		text += "  " + g.Verdict(r) + "\n"
-	}
-	return text
+// Verdict compares a goal with the results of a benchmark.
+type Verdict struct {
+	Benchmark string
+	Variant   string // "impl=culvert"
+	Quantity  string // "MB/s"
+	Peer      string // "impl=scp"; "" if the value counts as it is
+	Measured  string // the median; "" if there is none
+	Quartiles string // "2.50–4.50"
+	Bounds    string // "≥ 3.00"
+	Reached   bool
 }
 
-// Verdict compares a goal with the results: "impl=culvert, MB/s: 3.61 × impl=age (3.40–3.72), goal ≥ 3.00: reached".
-func (g Goal) Verdict(r Results) string {
-	values, unit, times := r.values(g.Variant, g.Unit), g.Unit, ""
+// Judge compares the goals of a benchmark with its results. It leaves out those for other numbers of cores.
+func Judge(b Benchmark, r Results) []Verdict {
+	var verdicts []Verdict
+	for _, g := range b.Goals {
+		if g.Cores == 0 || g.Cores == runtime.NumCPU() {
+			verdicts = append(verdicts, g.judge(b.Name, r))
+		}
+	}
+	return verdicts
+}
+
+func (g Goal) judge(benchmark string, r Results) Verdict {
+	v := Verdict{Benchmark: benchmark, Variant: g.Variant, Quantity: quantity.Name(g.Unit), Peer: g.Peer}
+	values, unit := r.values(g.Variant, g.Unit), g.Unit
 	if g.Peer != "" {
-		values, unit, times = quantity.Ratios(values, r.values(g.Peer, g.Unit)), "", " × "+g.Peer
+		values, unit = quantity.Ratios(values, r.values(g.Peer, g.Unit)), ""
 	}
-	if len(values) == 0 {
-		return fmt.Sprintf("%s, %s: not measured", g.Variant, quantity.Name(g.Unit))
-	}
-	q := quantity.QuartilesOf(values)
 	show := func(v float64) string { return quantity.Format(v, unit) }
 	var bounds []string
-	reached := true
 	if g.Min > 0 {
 		bounds = append(bounds, "≥ "+show(g.Min))
-		reached = q.Median >= g.Min
 	}
 	if g.Max > 0 {
 		bounds = append(bounds, "≤ "+show(g.Max))
-		reached = reached && q.Median <= g.Max
 	}
-	verdict := "reached"
-	if !reached {
-		verdict = "MISSED"
+	v.Bounds = strings.Join(bounds, " and ")
+	if len(values) == 0 {
+		return v
 	}
-	return fmt.Sprintf("%s, %s: %s%s (%s–%s), goal %s: %s", g.Variant, quantity.Name(g.Unit), show(q.Median), times,
-		show(q.P25), show(q.P75), strings.Join(bounds, " and "), verdict)
+	q := quantity.QuartilesOf(values)
+	v.Measured, v.Quartiles = show(q.Median), show(q.P25)+"–"+show(q.P75)
+	v.Reached = q.Median >= g.Min && (g.Max == 0 || q.Median <= g.Max)
+	return v
+}
+
+// String returns "impl=culvert, MB/s: 3.61 × impl=age (3.40–3.72), goal ≥ 3.00: reached".
+func (v Verdict) String() string {
+	if v.Measured == "" {
+		return fmt.Sprintf("%s, %s: %s", v.Variant, v.Quantity, v.word())
+	}
+	times := ""
+	if v.Peer != "" {
+		times = " × " + v.Peer
+	}
+	return fmt.Sprintf("%s, %s: %s%s (%s), goal %s: %s",
+		v.Variant, v.Quantity, v.Measured, times, v.Quartiles, v.Bounds, v.word())
+}
+
+func (v Verdict) word() string {
+	switch {
+	case v.Measured == "":
+		return "not measured"
+	case v.Reached:
+		return "reached"
+	}
+	return "MISSED"
+}
+
+// Summary returns a table with a row for each verdict, after a line that counts them.
+func Summary(verdicts []Verdict) string {
+	count := map[string]int{}
+	var table strings.Builder
+	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(w, "benchmark\tquantity\tof\tmeasured\tquartiles\tgoal\t") // a Builder takes it all
+	for _, v := range verdicts {
+		count[v.word()]++
+		of := strings.TrimPrefix(v.Variant, "impl=")
+		if v.Peer != "" {
+			of += " : " + strings.TrimPrefix(v.Peer, "impl=")
+		}
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+			v.Benchmark, v.Quantity, of, cmp.Or(v.Measured, "–"), v.Quartiles, v.Bounds, v.word())
+	}
+	_ = w.Flush()
+	return fmt.Sprintf("goals (cores: %d): %d reached, %d missed, %d not measured\n%s",
+		runtime.NumCPU(), count["reached"], count["MISSED"], count["not measured"], &table)
 }

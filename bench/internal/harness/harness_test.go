@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -38,8 +39,28 @@ func TestVerdict(t *testing.T) {
 			"impl=culvert, time: not measured",
 		},
 	} {
-		if got := c.goal.Verdict(r); got != c.want {
+		got := Judge(Benchmark{Goals: []Goal{c.goal}}, r)
+		if len(got) != 1 || got[0].String() != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)
+		}
+	}
+}
+
+func TestGoalsForCores(t *testing.T) {
+	goal := Goal{Variant: "impl=culvert", Unit: "cpu-s/GiB", Max: 2}
+	goals := append(On(runtime.NumCPU()+1, goal), goal)
+	goals = append(goals, On(runtime.NumCPU(), goal)...)
+	got := Judge(Benchmark{Name: "Pull", Goals: goals}, Results{"impl=culvert": {{"cpu-s/GiB": 2.5}}})
+	if len(got) != 2 {
+		t.Errorf("%d goals apply, want those for any number of cores and for this one: %v", len(got), got)
+	}
+	table := Summary(got)
+	for _, pattern := range []string{
+		`(?m)^goals \(cores: \d+\): 0 reached, 2 missed, 0 not measured$`,
+		`(?m)^Pull +processor time per GiB +culvert +2\.50 s +2\.50 s–2\.50 s +≤ 2\.00 s +MISSED$`,
+	} {
+		if !regexp.MustCompile(pattern).MatchString(table) {
+			t.Errorf("the table has no line like %s:\n%s", pattern, table)
 		}
 	}
 }

@@ -30,7 +30,8 @@ func HostFacts(ctx context.Context, name string) *facts {
 	f.add("goarch", runtime.GOARCH)
 	f.add("cpu", valueIn("/proc/cpuinfo", "model name"))
 	f.add("host", name)
-	f.add("cores", fmt.Sprint(runtime.NumCPU()))
+	f.add("cores", fmt.Sprint(runtime.NumCPU())) // of this run; the machine may have more
+	f.add("cpus", valueIn("/proc/self/status", "Cpus_allowed_list"))
 	f.add("memory", valueIn("/proc/meminfo", "MemTotal"))
 	f.add("kernel", firstLine(ctx, "uname", "-sr"))
 	f.add("date", time.Now().UTC().Format(time.RFC3339))

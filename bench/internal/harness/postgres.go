@@ -12,9 +12,14 @@ import (
 	"time"
 )
 
-// Postgres starts a private PostgreSQL server, on a socket in the directory of the session, that ends with it. It gives
-// the environment in which psql and culvert find its database.
-func (s *Session) Postgres() ([]string, error) {
+// Database is a private PostgreSQL server.
+type Database struct {
+	Env  []string // in which psql and culvert find it
+	Tree *Tree    // its processes, as the part called database
+}
+
+// Postgres starts a PostgreSQL server, on a socket in the directory of the session, that ends with it.
+func (s *Session) Postgres() (*Database, error) {
 	bin, err := ServerBinaries()
 	if err != nil {
 		return nil, err
@@ -43,6 +48,7 @@ func (s *Session) Postgres() ([]string, error) {
 	server := exec.Command(filepath.Join(bin, "postgres"), "-D", data, "-k", home, "-c", "listen_addresses=",
 		"-c", "fsync=off", "-c", "shared_buffers=1GB", "-c", "max_wal_size=4GB", "-c", "synchronize_seqscans=off")
 	server.SysProcAttr, server.Dir, server.Stdout, server.Stderr = attr, home, log, log
+	tree := NewTree("database", server)
 	if err := server.Start(); err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
@@ -51,7 +57,7 @@ func (s *Session) Postgres() ([]string, error) {
 		return errors.Join(server.Process.Signal(syscall.SIGINT), server.Wait(), log.Close())
 	})
 	env := append(os.Environ(), "PGHOST="+home, "PGUSER=postgres", "PGDATABASE=postgres")
-	return env, s.await(env)
+	return &Database{env, tree}, s.await(env)
 }
 
 // await waits until the server answers.

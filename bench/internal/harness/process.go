@@ -8,8 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -143,29 +141,6 @@ func Settle(name string) error {
 		return err
 	}
 	return errors.Join(file.Sync(), file.Close(), os.Remove(name))
-}
-
-// CPUOfProcess returns the processor time of a running process, or 0 if the system does not report it.
-func CPUOfProcess(pid int) time.Duration {
-	const (
-		utime = 11  // the field of user time in proc_pid_stat(5), followed by system time
-		ticks = 100 // per second, on all systems that Go supports
-	)
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0
-	}
-	_, behind, _ := strings.Cut(string(stat), ") ") // the name, which may have blanks
-	fields := strings.Fields(behind)
-	if len(fields) <= utime+1 {
-		return 0
-	}
-	user, err1 := strconv.ParseInt(fields[utime], 10, 64)
-	system, err2 := strconv.ParseInt(fields[utime+1], 10, 64)
-	if errors.Join(err1, err2) != nil {
-		return 0
-	}
-	return time.Duration(user+system) * time.Second / ticks
 }
 
 // Stop ends a server and waits for it.

@@ -51,6 +51,17 @@ func Name(unit string) string {
 	case "idle-bytes":
 		return "memory when idle"
 	}
+	for suffix, name := range map[string]string{
+		"cpu-s/GiB": "processor time per GiB", "cpu-µs/op": "processor time per operation",
+	} {
+		part, ok := strings.CutSuffix(unit, suffix)
+		switch {
+		case ok && part == "":
+			return name
+		case ok:
+			return name + ", " + strings.TrimSuffix(part, "-")
+		}
+	}
 	return unit
 }
 
@@ -69,6 +80,12 @@ func Format(v float64, unit string) string {
 		return thousands(fmt.Sprintf("%.0f", v))
 	case "allocs/chunk", "allocs/write":
 		return fmt.Sprintf("%.4f", v)
+	}
+	switch {
+	case strings.HasSuffix(unit, "cpu-s/GiB"):
+		return fmt.Sprintf("%.2f s", v)
+	case strings.HasSuffix(unit, "cpu-µs/op"):
+		return scaled(v*1e3, 1000, "ns", "µs", "ms", "s")
 	}
 	return fmt.Sprintf("%.2f", v)
 }

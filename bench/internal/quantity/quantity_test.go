@@ -37,6 +37,8 @@ func TestFormat(t *testing.T) {
 		{8.7, "ns/op", "8.70 ns"},
 		{2.74e9, "ns/op", "2.74 s"},
 		{160e6, "cpu-ns/op", "160 ms"},
+		{1.9, "cpu-s/GiB", "1.90 s"},
+		{72, "mount-cpu-µs/op", "72.0 µs"},
 		{50.3 * (1 << 20), "peak-bytes", "50.3 MiB"},
 		{79.3e6, "B/op", "79.3 MB"},
 		{0, "B/op", "0 B"},
@@ -50,6 +52,20 @@ func TestFormat(t *testing.T) {
 	} {
 		if got := Format(c.v, c.unit); got != c.want {
 			t.Errorf("%v %s is written %q, want %q", c.v, c.unit, got, c.want)
+		}
+	}
+}
+
+func TestName(t *testing.T) {
+	for unit, want := range map[string]string{
+		"MB/s":             "MB/s",
+		"ns/op":            "time",
+		"cpu-s/GiB":        "processor time per GiB",
+		"server-cpu-s/GiB": "processor time per GiB, server",
+		"mount-cpu-µs/op":  "processor time per operation, mount",
+	} {
+		if got := Name(unit); got != want {
+			t.Errorf("%s is called %q, want %q", unit, got, want)
 		}
 	}
 }

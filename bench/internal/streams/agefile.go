@@ -3,13 +3,13 @@ package streams
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"runtime"
 	"sync"
 	"syscall"
-	"time"
 
 	"filippo.io/age"
 	"golang.org/x/crypto/chacha20poly1305"
@@ -157,12 +157,14 @@ func copied(from string, input []byte, size int64, work func(io.Reader) (int64, 
 	if from == "memory" {
 		src = memory
 	}
-	start := time.Now()
-	n, err := work(src)
+	var n int64
+	got, err := harness.Work{Bytes: size}.Here(func() (err error) {
+		n, err = work(src)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	got := harness.Timed(start, size)
 	if n != size {
 		return nil, fmt.Errorf("moved %d bytes instead of %d", n, size)
 	}
@@ -203,19 +205,14 @@ func limit(size int64, work func(chunks int) error) (harness.Sample, error) {
 	workers := runtime.GOMAXPROCS(0)
 	chunks := int(size) / chunkSize
 	errs := make([]error, workers)
-	var wg sync.WaitGroup
-	start := time.Now()
-	for i := range workers {
-		wg.Go(func() { errs[i] = work((chunks + i) / workers) })
-	}
-	wg.Wait()
-	got := harness.Timed(start, size)
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
+	return harness.Work{Bytes: size}.Here(func() error {
+		var all sync.WaitGroup
+		for i := range workers {
+			all.Go(func() { errs[i] = work((chunks + i) / workers) })
 		}
-	}
-	return got, nil
+		all.Wait()
+		return errors.Join(errs...)
+	})
 }
 
 func sealChunk(chunks int) error {

@@ -85,9 +85,11 @@ func PrepareCipherio(s *harness.Session) ([]harness.Benchmark, error) {
 		{"10m", 10_000_000, 500, 1, 1},
 	} {
 		b := harness.Benchmark{Name: "Cipher/rows=" + size.name, Rounds: size.rounds, Goals: goals}
+		rows := s.Size(size.rows, size.quickly)
+		text := e.people.Size(rows)
 		for _, w := range ways {
 			b.Variants = append(b.Variants, harness.Variant{Key: "impl=" + w.impl, Run: func() (harness.Sample, error) {
-				return w.sample(s.Size(size.rows, size.quickly), s.Size(size.runs, 1))
+				return w.sample(rows, s.Size(size.runs, 1), text)
 			}})
 		}
 		if size.rows >= 1_000_000 {
@@ -119,13 +121,14 @@ func (e *envelopes) ways() []way {
 	}
 }
 
-// sample is that of so many runs, after a small one, not counted: pools are filled, and cores awake.
-func (w way) sample(rows, runs int) (harness.Sample, error) {
+// sample is that of so many runs, after a small one, not counted: pools are filled, and cores awake. The rows have size
+// bytes of CSV.
+func (w way) sample(rows, runs int, size int64) (harness.Sample, error) {
 	if err := w.write(io.Discard, min(rows, 1_000)); err != nil {
 		return nil, err
 	}
 	var out byteCount
-	got, err := harness.Repeated(runs, func() error {
+	got, err := harness.Work{Bytes: size * int64(runs)}.Repeated(runs, func() error {
 		out = 0
 		return w.write(&out, rows)
 	})
@@ -171,7 +174,7 @@ func (e *envelopes) check(w way, rows int) error {
 func (e *envelopes) goals(ways []way, rows int) ([]harness.Goal, error) {
 	few := map[string]harness.Sample{}
 	for _, w := range ways {
-		got, err := w.sample(rows, 20)
+		got, err := w.sample(rows, 20, e.people.Size(rows))
 		if err != nil {
 			return nil, err
 		}
@@ -354,6 +357,7 @@ func cipherWrites(s *harness.Session) []harness.Benchmark {
 	for _, size := range []int{240, 4 << 10, 8 << 10, 32 << 10, 1 << 20} {
 		src, dst := make([]byte, size), make([]byte, size)
 		runs := s.Size(200<<20, 1<<20) / size
+		moved := harness.Work{Bytes: int64(runs * size), Ops: runs}
 		b := harness.Benchmark{
 			Name:  fmt.Sprintf("CipherWrite/size=%d", size),
 			Goals: []harness.Goal{{Variant: "impl=cipherio", Peer: "impl=cipher", Unit: "ns/op", Max: 1}},
@@ -364,7 +368,7 @@ func cipherWrites(s *harness.Session) []harness.Benchmark {
 		}{{"cipher", withCipher}, {"map", withMap}, {"cipherio", withCipherio}} {
 			b.Variants = append(b.Variants, harness.Variant{Key: "impl=" + w.impl, Run: func() (harness.Sample, error) {
 				encrypted := w.encrypt(newCTR(), onlyWriter{})
-				return harness.Repeated(runs, func() error {
+				return moved.Repeated(runs, func() error {
 					_, err := encrypted.Write(src)
 					return err
 				})
@@ -372,7 +376,7 @@ func cipherWrites(s *harness.Session) []harness.Benchmark {
 		}
 		b.Variants = append(b.Variants, harness.Variant{Key: "impl=limit", Run: func() (harness.Sample, error) {
 			stream := newCTR()
-			return harness.Repeated(runs, func() error {
+			return moved.Repeated(runs, func() error {
 				stream.XORKeyStream(dst, src)
 				return nil
 			})

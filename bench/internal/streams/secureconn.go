@@ -77,7 +77,8 @@ func PrepareSecureconn(s *harness.Session) ([]harness.Benchmark, error) {
 		benchmarks = append(benchmarks, stream(size, 1, []link{rawTCP, plainTLS, ours}))
 	}
 	benchmarks = append(benchmarks, pipeBenchmarks(s, ids)...)
-	return append(benchmarks, ids.handshakes(s), ids.roundTrips(s), ids.memory(s), layers(s, ids)), nil
+	return append(benchmarks, ids.handshakes(s), ids.roundTrips(s), ids.memory(s),
+		Layered(s, "Layers", Layers(ids, full))), nil
 }
 
 // transfer writes total bytes through each of so many connections at once.
@@ -100,12 +101,10 @@ func (ids *Identities) transfer(l link, conns, size int, total int64) (_ harness
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	cpu, start := harness.CPUTime(), time.Now()
-	if err := pump(from, to, size, total); err != nil {
+	got, err := harness.Work{Bytes: total * int64(conns)}.Here(func() error { return pump(from, to, size, total) })
+	if err != nil {
 		return nil, err
 	}
-	got := harness.Timed(start, total*int64(conns))
-	got["cpu-ns/op"] = float64((harness.CPUTime() - cpu).Nanoseconds())
 	runtime.ReadMemStats(&after)
 	writes := float64(total) / float64(size) * float64(conns)
 	got["allocs/write"] = float64(after.Mallocs-before.Mallocs) / writes
@@ -149,7 +148,8 @@ func (ids *Identities) handshakes(s *harness.Session) harness.Benchmark {
 	}}
 	for _, l := range []link{plainTLS, ours} {
 		b.Variants = append(b.Variants, harness.Variant{Key: "impl=" + l.impl, Run: func() (harness.Sample, error) {
-			return harness.Repeated(s.Size(500, 5), func() error {
+			count := s.Size(500, 5)
+			return harness.Work{Ops: count}.Repeated(count, func() error {
 				from, to, err := l.connect(ids)
 				if err != nil {
 					return err
@@ -196,7 +196,8 @@ func (ids *Identities) roundTrips(s *harness.Session) harness.Benchmark {
 				}
 			}()
 			p := make([]byte, 100)
-			got, err := harness.Repeated(s.Size(20_000, 100), func() error {
+			count := s.Size(20_000, 100)
+			got, err := harness.Work{Ops: count}.Repeated(count, func() error {
 				if _, err := from.Write(p); err != nil {
 					return err
 				}

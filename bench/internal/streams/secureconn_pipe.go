@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"sync"
-	"time"
 
 	"culvert/bench/internal/harness"
 	"culvert/secureconn"
@@ -163,52 +162,4 @@ func (c *slicingConn) Read(p []byte) (int, error) {
 	n := copy(p, c.rest)
 	c.rest = c.rest[n:]
 	return n, nil
-}
-
-// aeadWork seals a plaintext, or opens a record.
-type aeadWork func(aead cipher.AEAD, nonce, plaintext, record []byte) error
-
-// layers takes a stream apart: TCP alone, what sealing and opening takes, and the whole. CPU time is what adds up. Keys
-// of 128 bits are what crypto/tls agrees on.
-func layers(s *harness.Session, ids *Identities) harness.Benchmark {
-	total := int64(s.Size(2<<30, 16<<20))
-	alone := func(keySize int, work aeadWork) func() (harness.Sample, error) {
-		return func() (harness.Sample, error) {
-			aead, err := knownAEAD(keySize)
-			if err != nil {
-				return nil, err
-			}
-			const size = 512 << 10
-			nonce, plaintext := make([]byte, 12), make([]byte, size)
-			record := aead.Seal(make([]byte, 0, size+16), nonce, plaintext, nil)
-			cpu, start := harness.CPUTime(), time.Now()
-			for left := total; left > 0; left -= size {
-				if err := work(aead, nonce, plaintext, record); err != nil {
-					return nil, err
-				}
-			}
-			got := harness.Timed(start, total)
-			got["cpu-ns/op"] = float64((harness.CPUTime() - cpu).Nanoseconds())
-			return got, nil
-		}
-	}
-	seal := func(aead cipher.AEAD, nonce, plaintext, record []byte) error {
-		aead.Seal(record[:0], nonce, plaintext, nil)
-		return nil
-	}
-	open := func(aead cipher.AEAD, nonce, plaintext, record []byte) error {
-		_, err := aead.Open(plaintext[:0], nonce, record, nil)
-		return err
-	}
-	stream := func(l link) func() (harness.Sample, error) {
-		return func() (harness.Sample, error) { return ids.transfer(l, 1, 1<<20, total) }
-	}
-	return harness.Benchmark{Name: "Layers", Variants: []harness.Variant{
-		{Key: "impl=tcp", Run: stream(rawTCPKept)},
-		{Key: "impl=seal", Run: alone(32, seal)},
-		{Key: "impl=open", Run: alone(32, open)},
-		{Key: "impl=seal128", Run: alone(16, seal)},
-		{Key: "impl=open128", Run: alone(16, open)},
-		{Key: "impl=culvert", Run: stream(ours)},
-	}}
 }

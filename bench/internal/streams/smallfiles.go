@@ -30,12 +30,15 @@ func smallFiles(s *harness.Session, identity *age.X25519Identity, plaintext []by
 			return nil, err
 		}
 		compared := func(op string, theirs, ours func() error) harness.Benchmark {
-			runs := s.Size(c.runs, 1)
+			measured := func(run func() error) (harness.Sample, error) {
+				runs := s.Size(c.runs, 1)
+				return harness.Work{Bytes: int64(runs * c.bytes), Ops: runs}.Repeated(runs, run)
+			}
 			return harness.Benchmark{
 				Name: fmt.Sprintf("AgeSmall/op=%s/bytes=%s", op, c.name),
 				Variants: []harness.Variant{
-					{Key: "impl=age", Run: func() (harness.Sample, error) { return harness.Repeated(runs, theirs) }},
-					{Key: "impl=culvert", Run: func() (harness.Sample, error) { return harness.Repeated(runs, ours) }},
+					{Key: "impl=age", Run: func() (harness.Sample, error) { return measured(theirs) }},
+					{Key: "impl=culvert", Run: func() (harness.Sample, error) { return measured(ours) }},
 				},
 				Goals: []harness.Goal{{Variant: "impl=culvert", Peer: "impl=age", Unit: "ns/op", Max: 1}},
 			}
