@@ -64,10 +64,11 @@ var dependencies = []struct {
 		"internal/cli/command", "internal/cli/connect", "internal/cli/demo",
 	}},
 	{"github.com/agnivade/levenshtein", []string{"internal/ui"}},
+	{"github.com/cespare/xxhash/v2", []string{"internal/compress/internal/zstdenc"}},
 	{"github.com/go-sql-driver/mysql", []string{"source/mysql"}},
 	{"github.com/hanwen/go-fuse/v2", []string{"fusefs"}},
 	{"github.com/jackc/pgx/v5", []string{"source/postgres"}},
-	{"github.com/klauspost/compress", []string{"internal/compress"}},
+	{"github.com/klauspost/compress", []string{"internal/compress", "internal/compress/internal/zstdenc"}},
 	{"github.com/ncruces/go-sqlite3", []string{"source/sqlite", "internal/cli", "internal/cli/demo"}},
 	{"github.com/prometheus/client_golang", []string{"internal/cli/serve"}},
 	{"github.com/rogpeppe/go-internal", nil},
@@ -77,19 +78,24 @@ var dependencies = []struct {
 	}},
 	{"github.com/spf13/pflag", []string{"internal/cli", "internal/cli/help"}},
 	{"github.com/vbauerster/mpb/v8", []string{"internal/ui"}},
+	{"github.com/zeebo/xxh3", []string{"fileservice"}},
 	{"go.uber.org/goleak", nil},
 	{"golang.org/x/crypto", []string{"agefile", "internal/keyfile", "secureconn"}},
 	{"golang.org/x/net", nil},
-	{"golang.org/x/sys", []string{"fileservice/internal/traffic", "internal/publish", "internal/ui"}},
+	{"golang.org/x/sys", []string{
+		"fileservice/internal/traffic", "fileservice/server", "fusefs", "internal/publish", "internal/ui",
+	}},
 	{"golang.org/x/term", []string{"internal/ui"}},
-	{"google.golang.org/genproto/googleapis/rpc", []string{"fileservice/internal/fileservicepb"}},
+	{"google.golang.org/genproto/googleapis/rpc", []string{
+		"fileservice/internal/fileservicepb", "fileservice/internal/wire",
+	}},
 	{"google.golang.org/grpc", []string{
 		"fileservice/client", "fileservice/internal/fileservicepb", "fileservice/internal/wire", "fileservice/server",
 	}},
 	{"google.golang.org/protobuf", []string{"fileservice/internal/fileservicepb", "fileservice/internal/wire"}},
 	{"gorm.io/driver/postgres", nil},
 	{"gorm.io/gorm", []string{"source/gormdb"}},
-	{"lukechampine.com/blake3", []string{"fileservice"}},
+	{"lukechampine.com/blake3", []string{"fileservice/transfer"}},
 }
 
 // pkg is what the tests of this file know of a package.
