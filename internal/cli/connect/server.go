@@ -129,13 +129,13 @@ func (r *Server) try(ctx context.Context, timeout time.Duration) (net.Conn, erro
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	conn, err := secureconn.Dial(ctx, "tcp", r.URL.Address, r.config)
-	if err != nil {
-		return nil, r.explain(err)
+	if err == nil {
+		return conn, nil
 	}
-	return conn, nil
+	return nil, r.explainFirst(err)
 }
 
-// dial makes the connections of the client.
+// dial makes the connections of the client. The server has been reached before.
 func (r *Server) dial(ctx context.Context) (net.Conn, error) {
 	select {
 	case conn := <-r.first:
@@ -146,11 +146,11 @@ func (r *Server) dial(ctx context.Context) (net.Conn, error) {
 	if err == nil {
 		return conn, nil
 	}
-	err = r.explain(err)
-	if IsFinal(err) {
+	if err = r.explain(err); IsFinal(err) {
 		r.cancel(err) // the client would go on trying
+		return nil, err
 	}
-	return nil, err
+	return nil, fmt.Errorf("%w: %w", fileservice.ErrUnreachable, err)
 }
 
 // IsFinal reports whether to connect again is of no use.
@@ -177,14 +177,24 @@ func (r *Server) explain(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = command.Rephrase(err, "no answer in time")
 	}
-	hint := "check that culvert serve runs there, and that nothing blocks the port"
-	if command.Is[*net.DNSError](err) {
-		hint = "check the name of the host in the URL, and that this machine can look names up"
-	}
-	return command.WithHint(&unreachableError{fmt.Errorf("%s: %w", r.URL.Address, err)}, hint)
+	return fmt.Errorf("%s: %w", r.URL.Address, err)
 }
 
-// unreachableError says that no connection could be made.
+// explainFirst says what it means that the first connection could not be made, and what to look at.
+func (r *Server) explainFirst(err error) error {
+	err = r.explain(err)
+	switch {
+	case IsFinal(err):
+		return err
+	case command.Is[*net.DNSError](err):
+		return command.WithHint(&unreachableError{err},
+			"check the name of the host in the URL, and that this machine can look names up")
+	}
+	return command.WithHint(&unreachableError{err},
+		"check that culvert serve runs there, and that nothing blocks the port")
+}
+
+// unreachableError says that the first connection could not be made.
 type unreachableError struct{ error }
 
 func (e *unreachableError) Unwrap() []error { return []error{fileservice.ErrUnreachable, e.error} }

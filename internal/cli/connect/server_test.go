@@ -19,7 +19,7 @@ func TestHintsOfUnreachable(t *testing.T) {
 		"culvert serve runs there": syscall.ECONNREFUSED,
 		"the name of the host":     &net.DNSError{Err: "no such host", Name: "db.example", IsNotFound: true},
 	} {
-		err := (&Server{URL: u}).explain(&net.OpError{Op: "dial", Net: "tcp", Err: cause})
+		err := (&Server{URL: u}).explainFirst(&net.OpError{Op: "dial", Net: "tcp", Err: cause})
 		hints := command.HintsOf(err)
 		if command.ExitCode(err) != command.ExitUnreachable || len(hints) != 1 || !strings.Contains(hints[0], want) {
 			t.Errorf("%v has the hints %q", err, hints)
