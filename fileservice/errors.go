@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+
+	"culvert/place"
 )
 
 // Errors that callers can act on, besides fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, fs.ErrInvalid and the errors
@@ -11,7 +13,7 @@ import (
 // in the chain too, such as ENOSPC or ENOTEMPTY.
 var (
 	// ErrChanged: the file no longer has the named version. Data of the two versions must not be mixed.
-	ErrChanged = errors.New("fileservice: the file has changed")
+	ErrChanged error = &kindError{"the file has changed", place.ErrChanged}
 
 	// ErrRefused: the server is not writable, has reached a limit, has a full disk, or speaks another version of the
 	// protocol. The message says which.
@@ -19,15 +21,25 @@ var (
 
 	// ErrIntegrity: the other end sent a wrong sum or size, a name that leads elsewhere, or an endless listing. No
 	// data of such an answer was returned.
-	ErrIntegrity = errors.New("fileservice: the answer of the other end is not sound")
+	ErrIntegrity error = &kindError{"the answer of the other end is not sound", place.ErrIntegrity}
 
 	// ErrBusy: another transfer, of this program or another one, is writing this file.
 	ErrBusy = errors.New("fileservice: another transfer is writing this file")
 
 	// ErrUnreachable: the other end could not be reached, went away, or was silent for the client's Timeout. The same
 	// call may succeed later. The error of the dialer is in the chain.
-	ErrUnreachable = errors.New("fileservice: the other end is not reachable")
+	ErrUnreachable error = &kindError{"the other end is not reachable", place.ErrUnreachable}
 )
+
+// kindError is one of the errors that all places have.
+type kindError struct {
+	text string
+	kind error
+}
+
+func (e *kindError) Error() string { return "fileservice: " + e.text }
+
+func (e *kindError) Unwrap() error { return e.kind }
 
 // An UnnamableError reports that a listing omits Count entries. Their names are not valid UTF-8, are too long, or have
 // control characters, so no path can hold them. It is an fs.ErrInvalid.

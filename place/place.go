@@ -28,15 +28,33 @@
 // # Errors
 //
 // Errors about a file are of type [*io/fs.PathError] with the name in the place. They wrap [io/fs.ErrExist],
-// [io/fs.ErrNotExist], [io/fs.ErrInvalid], [io/fs.ErrPermission] and [io/fs.ErrClosed] as those of package os do.
+// [io/fs.ErrNotExist], [io/fs.ErrInvalid], [io/fs.ErrPermission] and [io/fs.ErrClosed] as those of package os do. Places
+// on other machines have three kinds more: [ErrChanged], [ErrIntegrity] and [ErrUnreachable].
 package place
 
 import (
 	"context"
+	"errors"
 	"io"
 	"io/fs"
 	"path"
 )
+
+// Errors of places on other machines that callers can act on.
+var (
+	// ErrChanged: the file is no longer the one that was opened. Data of the two must not be mixed.
+	ErrChanged = errors.New("place: the file has changed")
+
+	// ErrIntegrity: what the place has sent is not what it should be. No data of such an answer was returned.
+	ErrIntegrity = errors.New("place: the answer is not sound")
+
+	// ErrUnreachable: the place could not be reached, or was silent for too long. The same call may succeed later.
+	ErrUnreachable = errors.New("place: not reachable")
+)
+
+// Version identifies the content of a file: equal versions mean equal bytes. Sys of the files of a place returns it if
+// the place has versions.
+type Version string
 
 // Place is a set of files. Its methods may be called concurrently, and any number of files may be open or under
 // construction.

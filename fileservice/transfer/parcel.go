@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"culvert/fileservice"
+	"culvert/place"
 )
 
 // parcelsAtOnce is the number of concurrent calls for small files. With a delay of 200 ms, each moves up to 64 files
@@ -93,7 +94,7 @@ func (t *transfer) settleParcel(b *parcel) {
 	failures := 0
 	for i, it := range b.items {
 		t.uncount(it, b.errs[i])
-		if errors.Is(b.errs[i], fileservice.ErrUnreachable) && !isFatal(b.errs[i]) && t.ctx.Err() == nil {
+		if errors.Is(b.errs[i], place.ErrUnreachable) && !isFatal(b.errs[i]) && t.ctx.Err() == nil {
 			it.failures++
 			failures, cause = max(failures, it.failures), b.errs[i]
 			broken = append(broken, it)

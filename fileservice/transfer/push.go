@@ -16,6 +16,7 @@ import (
 	"culvert/fileservice/client"
 	"culvert/fileservice/internal/osfile"
 	"culvert/fileservice/internal/receive"
+	"culvert/place"
 )
 
 // Push copies a file of this machine, or a directory with everything in it, to a writable server. It is the reverse of
@@ -55,7 +56,7 @@ func (p *push) walk() error {
 		}
 		return err
 	})
-	if errors.Is(err, fileservice.ErrUnreachable) || errors.Is(err, fileservice.ErrIntegrity) {
+	if errors.Is(err, place.ErrUnreachable) || errors.Is(err, place.ErrIntegrity) {
 		return err
 	}
 	if it := p.offer(path.Base(p.config.Local), local, p.config.Remote, info, there, false); it != nil {

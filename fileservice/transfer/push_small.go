@@ -12,6 +12,7 @@ import (
 	"culvert/fileservice/internal/osfile"
 	"culvert/fileservice/internal/receive"
 	"culvert/internal/publish"
+	"culvert/place"
 )
 
 // moveSmall sends the files that the server was not seen to have.
@@ -93,7 +94,7 @@ func (p *push) listRemote(remote string, entries []fs.DirEntry) error {
 		return nil
 	})
 	switch {
-	case errors.Is(err, fileservice.ErrUnreachable), errors.Is(err, fileservice.ErrIntegrity):
+	case errors.Is(err, place.ErrUnreachable), errors.Is(err, place.ErrIntegrity):
 		return err
 	case err != nil && !errors.Is(err, fs.ErrNotExist) && !isUnnamable(err):
 		return nil // writing to it will report the reason

@@ -10,6 +10,7 @@ import (
 
 	"culvert/fileservice"
 	"culvert/fileservice/client"
+	"culvert/place"
 )
 
 // The limits on new attempts.
@@ -43,9 +44,9 @@ func (t *transfer) settle(it *item, err error) error {
 	case isFatal(err): // before the rest: a full disk of a server is also a refusal
 		t.fault(it, err)
 		return err
-	case errors.Is(err, fileservice.ErrChanged) && it.afresh < maxAfresh:
+	case errors.Is(err, place.ErrChanged) && it.afresh < maxAfresh:
 		return t.beginAfresh(it, err)
-	case errors.Is(err, fileservice.ErrUnreachable):
+	case errors.Is(err, place.ErrUnreachable):
 		it.failures++
 		if !t.mayRetry(err, it.failures) {
 			return err
@@ -71,7 +72,7 @@ func (t *transfer) mayBeForgotten(it *item) bool {
 // isFatal reports whether every other file would meet the same error.
 func isFatal(err error) bool {
 	return slices.ContainsFunc([]error{
-		fileservice.ErrIntegrity, client.ErrClosed, syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO,
+		place.ErrIntegrity, client.ErrClosed, syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO,
 	}, func(fatal error) bool { return errors.Is(err, fatal) })
 }
 
@@ -107,7 +108,7 @@ func (t *transfer) again(items ...*item) {
 func (t *transfer) try(call func() error) error {
 	for failures := 1; ; failures++ {
 		err := call()
-		if !errors.Is(err, fileservice.ErrUnreachable) || !t.mayRetry(err, failures) {
+		if !errors.Is(err, place.ErrUnreachable) || !t.mayRetry(err, failures) {
 			return err
 		}
 	}

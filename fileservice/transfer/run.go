@@ -9,6 +9,7 @@ import (
 
 	"culvert/fileservice"
 	"culvert/fileservice/client"
+	"culvert/place"
 )
 
 // The limits on concurrent work.
@@ -367,7 +368,7 @@ func (t *transfer) finish(it *item) {
 		if err == nil {
 			it.hash, err = it.mover.finish(t.ctx)
 		}
-		if ending := it.mover.end(errors.Is(err, fileservice.ErrChanged)); err == nil || err == errPresent {
+		if ending := it.mover.end(errors.Is(err, place.ErrChanged)); err == nil || err == errPresent {
 			err = errors.Join(err, ending)
 		}
 		t.progress.deactivate(it)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"culvert/fileservice"
+	"culvert/place"
 )
 
 const (
@@ -162,7 +163,7 @@ func (w *walk) grow(part *dirPart) bool {
 
 // fault records the error of a directory. That of the root ends the transfer.
 func (w *walk) fault(name string, err error) {
-	if name != "." && !errors.Is(err, fileservice.ErrUnreachable) && !isFatal(err) {
+	if name != "." && !errors.Is(err, place.ErrUnreachable) && !isFatal(err) {
 		w.transfer.fail(name, err)
 		return
 	}

@@ -11,10 +11,10 @@ import (
 	"filippo.io/age/plugin"
 
 	"culvert/export"
-	"culvert/fileservice"
 	"culvert/format"
 	"culvert/internal/keyfile"
 	"culvert/internal/ui"
+	"culvert/place"
 	"culvert/secureconn"
 	"culvert/source"
 )
@@ -161,11 +161,11 @@ func (e *rephrasedError) Unwrap() error { return e.error }
 // hintOfRemote says what to try when a server has failed after it was reached.
 func hintOfRemote(err error) []string {
 	switch {
-	case errors.Is(err, fileservice.ErrIntegrity), errors.Is(err, secureconn.ErrRecord):
+	case errors.Is(err, place.ErrIntegrity), errors.Is(err, secureconn.ErrRecord):
 		return []string{"what came is not what the server should send; nothing of it was kept"}
-	case errors.Is(err, fileservice.ErrUnreachable):
+	case errors.Is(err, place.ErrUnreachable):
 		return []string{"run the command again; culvert pull and culvert push resume"}
-	case errors.Is(err, fileservice.ErrChanged):
+	case errors.Is(err, place.ErrChanged):
 		return []string{"somebody writes to it: run it again when it is finished"}
 	}
 	return nil

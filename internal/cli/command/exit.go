@@ -12,6 +12,7 @@ import (
 	"culvert/fileservice/transfer"
 	"culvert/internal/compress"
 	"culvert/internal/keyfile"
+	"culvert/place"
 	"culvert/secureconn"
 	"culvert/source"
 	"culvert/wal"
@@ -53,9 +54,9 @@ func ExitCode(err error) int {
 	case errors.Is(err, agefile.ErrCorrupt), errors.Is(err, compress.ErrCorrupt), errors.Is(err, keyfile.ErrMalformed),
 		errors.Is(err, export.ErrManifest), errors.Is(err, export.ErrDamaged), errors.Is(err, source.ErrCorrupt),
 		errors.Is(err, wal.ErrCorrupt), errors.Is(err, wal.ErrForeign), Is[*armor.Error](err),
-		Is[*source.CountError](err), errors.Is(err, fileservice.ErrIntegrity), errors.Is(err, secureconn.ErrRecord):
+		Is[*source.CountError](err), errors.Is(err, place.ErrIntegrity), errors.Is(err, secureconn.ErrRecord):
 		return ExitIntegrity
-	case errors.Is(err, fileservice.ErrUnreachable):
+	case errors.Is(err, place.ErrUnreachable):
 		return ExitUnreachable
 	case errors.Is(err, transfer.ErrPartial):
 		return ExitPartly

@@ -10,6 +10,7 @@ import (
 	"culvert/fusefs"
 	"culvert/internal/cli/command"
 	"culvert/internal/compress"
+	"culvert/place"
 )
 
 // The mount and the client do not depend on each other.
@@ -25,9 +26,9 @@ func mountErrno(err error) syscall.Errno {
 	switch {
 	case command.Is[*fileservice.UnnamableError](err):
 		return syscall.EILSEQ
-	case errors.Is(err, fileservice.ErrChanged):
+	case errors.Is(err, place.ErrChanged):
 		return syscall.ESTALE
-	case errors.Is(err, fileservice.ErrUnreachable), errors.Is(err, fileservice.ErrIntegrity),
+	case errors.Is(err, place.ErrUnreachable), errors.Is(err, place.ErrIntegrity),
 		errors.Is(err, agefile.ErrCorrupt), errors.Is(err, compress.ErrCorrupt):
 		return syscall.EIO // whatever else is in the chain is of this machine
 	case command.Is[syscall.Errno](err):

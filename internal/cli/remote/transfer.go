@@ -23,6 +23,7 @@ import (
 	"culvert/internal/cli/command"
 	"culvert/internal/cli/connect"
 	"culvert/internal/ui"
+	"culvert/place"
 	"culvert/secureconn"
 )
 
@@ -310,9 +311,9 @@ func (t *fileTransfer) hint(err error) error {
 	switch {
 	case err == nil, command.Is[*command.HintedError](err), command.Is[*secureconn.PeerError](err):
 		return err
-	case errors.Is(err, fileservice.ErrIntegrity):
+	case errors.Is(err, place.ErrIntegrity):
 		return err
-	case errors.Is(err, fileservice.ErrUnreachable) && !t.flags.retry:
+	case errors.Is(err, place.ErrUnreachable) && !t.flags.retry:
 		return command.WithHint(err, "run the same command again to resume, or add --retry")
 	case errors.Is(err, fileservice.ErrRefused) && errors.Is(err, syscall.EROFS):
 		return command.WithHint(err, "a server takes files only if it was started with: culvert serve --writable")
