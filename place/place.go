@@ -28,8 +28,8 @@
 // # Errors
 //
 // Errors about a file are of type [*io/fs.PathError] with the name in the place. They wrap [io/fs.ErrExist],
-// [io/fs.ErrNotExist], [io/fs.ErrInvalid], [io/fs.ErrPermission] and [io/fs.ErrClosed] as those of package os do. Places
-// on other machines have three kinds more: [ErrChanged], [ErrIntegrity] and [ErrUnreachable].
+// [io/fs.ErrNotExist], [io/fs.ErrInvalid], [io/fs.ErrPermission] and [io/fs.ErrClosed] as those of package os do.
+// Places on other machines have three kinds more: [ErrChanged], [ErrIntegrity] and [ErrUnreachable].
 package place
 
 import (
@@ -93,6 +93,17 @@ type File interface {
 	Discard() error
 }
 
+// WithContext returns a place whose Open, Stat and Lstat, and the files that it opens, fail when ctx ends. It returns p
+// if p has no method WithContext: then calls under way are not cut off.
+func WithContext(ctx context.Context, p Place) Place {
+	if with, is := p.(interface {
+		WithContext(ctx context.Context) Place
+	}); is {
+		return with.WithContext(ctx)
+	}
+	return p
+}
+
 // Sub returns the place whose names are those of p below the directory dir. The directory need not exist before a file
 // is created in it. Errors name files as p does. If dir is ".", Sub returns p.
 func Sub(p Place, dir string) (Place, error) {
@@ -109,6 +120,8 @@ type sub struct {
 	Place
 	dir string
 }
+
+func (s *sub) WithContext(ctx context.Context) Place { return &sub{WithContext(ctx, s.Place), s.dir} }
 
 // at returns the name in the outer place. An invalid name stays invalid.
 func (s *sub) at(name string) string {

@@ -14,10 +14,14 @@ import (
 // Place returns the files of the client as a [place.Place].
 func (c *Client) Place() place.Place { return tree{c} }
 
-// tree is a client whose Remove takes a context, as [place.Place] requires.
+// tree is a client with the methods that [place.Place] requires.
 type tree struct{ *Client }
 
-func (t tree) Remove(ctx context.Context, name string) error { return t.WithContext(ctx).Remove(name) }
+func (t tree) WithContext(ctx context.Context) place.Place { return tree{t.Client.WithContext(ctx)} }
+
+func (t tree) Remove(ctx context.Context, name string) error {
+	return t.Client.WithContext(ctx).Remove(name)
+}
 
 // Create begins a file that must not exist, and creates missing directories. Commit gives the complete, durable file
 // its name. Until then, and after Discard, nothing is visible under the name. When ctx ends, Write and Commit fail.

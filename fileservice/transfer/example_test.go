@@ -11,6 +11,7 @@ import (
 	"culvert/fileservice/internal/filetest"
 	"culvert/fileservice/server"
 	"culvert/fileservice/transfer"
+	"culvert/place/dir"
 )
 
 // exampleTrees makes two directories, serves the first one with a file in it, and gives a client.
@@ -42,6 +43,23 @@ func exampleTrees() (remote *client.Client, there, here *os.Root, end func()) {
 		filetest.Must(here.Close())
 		filetest.Must(os.RemoveAll(dir))
 	}
+}
+
+func ExamplePullPlace() {
+	_, there, here, end := exampleTrees()
+	defer end()
+	exports, err := dir.Open(there.Name()) // or a bucket
+	filetest.Must(err)
+	result, err := transfer.PullPlace(context.Background(), exports, transfer.Config{
+		Remote: "logs", Root: here, Local: "copy",
+	})
+	fmt.Println(err, result.Files, "file,", result.Bytes, "bytes")
+	content, err := here.ReadFile("copy/today")
+	fmt.Println(string(content), err)
+	filetest.Must(exports.Close())
+	// Output:
+	// <nil> 1 file, 4 bytes
+	// rain <nil>
 }
 
 func ExamplePull() {

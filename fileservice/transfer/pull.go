@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"path"
 	"path/filepath"
 	"slices"
@@ -41,6 +42,20 @@ import (
 // of the file if it is the only one. Errors that would stop every file end the transfer: the end of ctx, an unreachable
 // or corrupt server, a full disk on either side. The Result is always filled in as far as the transfer went.
 func Pull(ctx context.Context, client *client.Client, config Config) (Result, error) {
+	return run(ctx, config, func(t *transfer) source { return t.use(client) })
+}
+
+// source is where a pull takes files from: a client, or a place.
+type source interface {
+	Stat(name string) (fs.FileInfo, error) // an *fileservice.Info
+	List(ctx context.Context, name string) iter.Seq2[*fileservice.Info, error]
+	ReadBlocks(ctx context.Context, name string, version fileservice.Version, first, count int64,
+		yield func(block int64, data []byte, sum fileservice.Sum) error) error
+	ReadFiles(ctx context.Context, dir string, files []fileservice.SmallFile,
+		yield func(i int, content []byte, sum fileservice.Sum, err error) error) error
+}
+
+func run(ctx context.Context, config Config, open func(*transfer) source) (Result, error) {
 	if err := config.check(); err != nil {
 		return Result{}, err
 	}
@@ -48,14 +63,15 @@ func Pull(ctx context.Context, client *client.Client, config Config) (Result, er
 	if err != nil {
 		return Result{}, err
 	}
-	p := &pull{newTransfer(ctx, client, config), publisher}
-	p.small = p
+	p := &pull{transfer: newTransfer(ctx, config), publisher: publisher}
+	p.source, p.small = open(p.transfer), p
 	result, err := p.run(p.walk)
 	return result, errors.Join(err, publisher.Close())
 }
 
 type pull struct {
 	*transfer
+	source    source
 	publisher *publish.Publisher
 }
 
@@ -64,7 +80,7 @@ func (p *pull) walk() error {
 	var info fs.FileInfo
 	err := p.try(func() (err error) {
 		asked := time.Now()
-		info, err = p.client.Stat(p.config.Remote)
+		info, err = p.source.Stat(p.config.Remote)
 		p.expect(time.Since(asked))
 		return err
 	})
@@ -89,7 +105,7 @@ func (p *pull) list(name string, part *dirPart) error {
 	err := p.try(func() error {
 		part.reset()
 		unnamable = nil
-		for info, err := range p.client.List(p.ctx, remote) {
+		for info, err := range p.source.List(p.ctx, remote) {
 			switch {
 			case isUnnamable(err):
 				unnamable = err // follows all entries
@@ -233,7 +249,7 @@ func (f *pullFile) collides() error {
 
 func (f *pullFile) move(ctx context.Context, blocks fileservice.BlockRange, moved func(int64)) error {
 	version := fileservice.VersionOf(f.info)
-	return f.pull.client.ReadBlocks(ctx, f.remote, version, blocks.First, blocks.Count,
+	return f.pull.source.ReadBlocks(ctx, f.remote, version, blocks.First, blocks.Count,
 		func(block int64, data []byte, sum fileservice.Sum) error {
 			err := f.receiver.WriteBlock(block, data, sum)
 			if err == nil {
@@ -265,7 +281,7 @@ func (f *pullFile) end(drop bool) error {
 }
 
 func (f *pullFile) refresh(ctx context.Context) (int64, error) {
-	info, err := f.pull.client.Stat(f.remote)
+	info, err := f.pull.source.Stat(f.remote)
 	if err != nil {
 		return 0, err
 	}
@@ -302,7 +318,7 @@ func (p *pull) makeDirs(dir string) error {
 	}
 	permissions := fs.FileMode(0o777)
 	if name, below := cutDir(p.config.Local, filepath.ToSlash(dir)); below {
-		info, err := p.client.Stat(path.Join(p.config.Remote, name))
+		info, err := p.source.Stat(path.Join(p.config.Remote, name))
 		if err != nil {
 			return err
 		}

@@ -48,7 +48,7 @@ func (p *pull) readSmall(
 		return nil
 	}
 	came := 0
-	err := p.client.ReadFiles(ctx, remote, wanted, func(i int, content []byte, sum fileservice.Sum, err error) error {
+	err := p.source.ReadFiles(ctx, remote, wanted, func(i int, content []byte, sum fileservice.Sum, err error) error {
 		came++
 		at := which[i]
 		if err != nil {

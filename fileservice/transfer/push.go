@@ -26,12 +26,15 @@ func Push(ctx context.Context, client *client.Client, config Config) (Result, er
 	if err := config.check(); err != nil {
 		return Result{}, err
 	}
-	p := &push{transfer: newTransfer(ctx, client, config)}
-	p.small = p
+	p := &push{transfer: newTransfer(ctx, config)}
+	p.client, p.small = p.use(client), p
 	return p.run(p.walk)
 }
 
-type push struct{ *transfer }
+type push struct {
+	*transfer
+	client *client.Client
+}
 
 // walk finds the files to push.
 func (p *push) walk() error {

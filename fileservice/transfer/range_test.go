@@ -30,7 +30,8 @@ func TestTransferRanges(t *testing.T) {
 		{100 * time.Millisecond, 15, 3},
 		{time.Second, 32, 8},
 	} {
-		transfer := newTransfer(t.Context(), client, Config{})
+		transfer := newTransfer(t.Context(), Config{})
+		transfer.use(client)
 		transfer.expect(c.delay)
 		it := &item{size: 600 * fileservice.BlockSize, ranges: []fileservice.BlockRange{{First: 0, Count: 600}}}
 		transfer.begun = []*item{it}

@@ -50,9 +50,9 @@ var errPresent = errors.New("fileservice: the file is already present")
 type transfer struct {
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
-	client   *client.Client
 	config   Config
-	connect  func() // opens all connections, once, if there is enough to transfer
+	connect  func()     // opens all connections, once, if there is enough to transfer
+	most     func() int // workers that move blocks
 	progress *Progress
 	tree     *walk // nil for a single file
 	small    smallMover
@@ -101,7 +101,7 @@ type item struct {
 	hash     Hash // of the local copy, when the file is complete
 }
 
-func newTransfer(ctx context.Context, client *client.Client, config Config) *transfer {
+func newTransfer(ctx context.Context, config Config) *transfer {
 	t := &transfer{
 		config: config, progress: config.Progress,
 		walking: true, perCall: minRange,
@@ -113,13 +113,19 @@ func newTransfer(ctx context.Context, client *client.Client, config Config) *tra
 	}
 	t.changed = sync.NewCond(&t.mu)
 	t.ctx, t.cancel = context.WithCancelCause(ctx)
-	t.client = client.WithContext(t.ctx)
 	t.checking, t.endCheck = context.WithCancel(t.ctx)
+	return t
+}
+
+// use makes the other end a server, and returns the client for this transfer.
+func (t *transfer) use(client *client.Client) *client.Client {
+	client = client.WithContext(t.ctx)
+	t.most = client.MostLarge
 	t.connect = sync.OnceFunc(func() {
 		client.Connect()
-		t.check.Go(t.checkServer)
+		t.check.Go(func() { t.checkServer(client) })
 	})
-	return t
+	return client
 }
 
 // run transfers the files for which walk calls add.
@@ -163,8 +169,8 @@ func (t *transfer) run(walk func() error) (Result, error) {
 
 // checkServer ends the transfer if this module cannot use the server. It runs beside the transfer, which itself reports
 // a server that does not answer.
-func (t *transfer) checkServer() {
-	capabilities, err := t.client.Capabilities(t.checking)
+func (t *transfer) checkServer(client *client.Client) {
+	capabilities, err := client.Capabilities(t.checking)
 	if err != nil {
 		return
 	}
@@ -211,7 +217,7 @@ func (t *transfer) next() (do func()) {
 		switch {
 		case t.ctx.Err() != nil, !t.walking && t.unended == 0:
 			return nil
-		case len(t.begun) > 0 && t.large < t.client.MostLarge():
+		case len(t.begun) > 0 && t.large < t.most():
 			it, blocks := t.takeRange()
 			return t.largeJob(func() { t.move(it, blocks) })
 		}
@@ -229,7 +235,7 @@ func (t *transfer) takeQueued() (do func()) {
 		case it.size <= fileservice.SmallFileSize && t.parcels < parcelsAtOnce && t.openParcels < parcelsOpen:
 			b := t.takeParcel(i)
 			return func() { t.runParcel(b) }
-		case it.size > fileservice.SmallFileSize && t.large < t.client.MostLarge() && len(t.begun) == 0:
+		case it.size > fileservice.SmallFileSize && t.large < t.most() && len(t.begun) == 0:
 			t.queue = slices.Delete(t.queue, i, i+1)
 			t.changed.Broadcast()
 			return t.largeJob(func() { t.begin(it) })
@@ -247,7 +253,7 @@ func (t *transfer) takeRange() (*item, fileservice.BlockRange) {
 		left += r.Count
 	}
 	blocks := it.ranges[0]
-	blocks.Count = min(blocks.Count, t.perCall, max(t.perCall/leastShare, left/int64(2*t.client.MostLarge())))
+	blocks.Count = min(blocks.Count, t.perCall, max(t.perCall/leastShare, left/int64(2*t.most())))
 	it.ranges[0].First += blocks.Count
 	it.ranges[0].Count -= blocks.Count
 	if it.ranges[0].Count == 0 {

@@ -1,5 +1,6 @@
 // Package transfer copies files and directories between this machine and a server of package fileservice. [Pull]
-// fetches them, [Push] sends them. An interrupted transfer continues where it stopped.
+// fetches them, [Push] sends them. [PullPlace] fetches them from any other place, such as a bucket. An interrupted
+// transfer continues where it stopped.
 package transfer
 
 import (
