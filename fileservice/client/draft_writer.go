@@ -40,7 +40,7 @@ type draftWrite struct {
 	call      exchange.Call
 	data      *bytebuf.Buffer
 	conn      *exchange.Conn // guarded by mu of the draftWriter
-	mayRepeat bool           // it follows no other write, and was not repeated
+	mayRepeat bool           // it follows no other write, and repeats none
 }
 
 func (w *draftWriter) init(file *WritableFile) {
@@ -88,11 +88,8 @@ func (w *draftWriter) flush() error {
 		return nil
 	}
 	w.pending = nil
-	this := &draftWrite{data: data, mayRepeat: true}
-	this.call = exchange.Call{
-		Request: exchange.Request{Kind: exchange.PutDraft, Target: string(w.file.id), Offset: w.start},
-		Data:    data.Bytes(), Done: func(err error) { w.ended(this, err) },
-	}
+	this := w.newWrite(data, w.start)
+	this.mayRepeat = true
 	limit := maxFilePending
 	if w.file.client.pending.Load() > maxDraftPending {
 		limit = 0
@@ -111,6 +108,15 @@ func (w *draftWriter) flush() error {
 	w.flying += data.Len()
 	w.mu.Unlock()
 	return w.send(this, conn)
+}
+
+func (w *draftWriter) newWrite(data *bytebuf.Buffer, offset int64) *draftWrite {
+	this := &draftWrite{data: data}
+	this.call = exchange.Call{
+		Request: exchange.Request{Kind: exchange.PutDraft, Target: string(w.file.id), Offset: offset},
+		Data:    data.Bytes(), Done: func(err error) { w.ended(this, err) },
+	}
+	return this
 }
 
 func (w *draftWriter) release(data *bytebuf.Buffer) {
@@ -143,26 +149,34 @@ func (w *draftWriter) send(this *draftWrite, conn *exchange.Conn) (err error) {
 	} else {
 		conn, err = w.file.client.start(w.file.ctx, &this.call)
 	}
-	if err != nil {
-		w.ended(this, err)
-		return w.file.fault("write", err)
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if err != nil {
+		w.finish(this, err)
+		return w.file.fault("write", err)
+	}
 	this.conn = conn
 	return nil
 }
 
-// ended ends a write, or sends it again if its connection has ended before the server has executed it.
+// ended ends a write, or sends another in its place if its connection has ended before the server has executed it. The
+// write may end before send has recorded its connection.
 func (w *draftWriter) ended(this *draftWrite, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if errors.Is(err, exchange.ErrBye) && this.mayRepeat {
-		this.conn, this.mayRepeat = nil, false
-		this.call = exchange.Call{Request: this.call.Request, Data: this.call.Data, Done: this.call.Done}
-		go func() { _ = w.send(this, nil) }() // the next call returns the error
+	if !errors.Is(err, exchange.ErrBye) || !this.mayRepeat {
+		w.finish(this, err)
 		return
 	}
+	again := w.newWrite(this.data, this.call.Offset)
+	if w.writes[this.part()] == this {
+		w.writes[this.part()] = again
+	}
+	go func() { _ = w.send(again, nil) }() // the next call returns the error
+}
+
+// finish ends a write. mu is held.
+func (w *draftWriter) finish(this *draftWrite, err error) {
 	if w.writes[this.part()] == this {
 		delete(w.writes, this.part())
 	}
