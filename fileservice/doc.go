@@ -179,13 +179,13 @@
 //
 // A server has MaxBuffers buffers of 256 KiB (24 MiB) for data to send. A writable server has as much memory, in blocks
 // of 1 MiB, for data received. A connection that answers requests holds one or two buffers, and another one for each
-// small read that waits for the disk. A connection that receives data holds one or two blocks. If all are taken, a new
+// small read that waits for the disk. A connection that receives data holds up to four blocks. If all are taken, a new
 // peer gets one more of either kind.
 //
 // In addition, a connection for bytes takes 12 KiB, and up to 8 KiB for each of MaxCalls gets that wait; those of an
-// honest client take 200 bytes. One that brings small files takes up to 120 KiB more, for their names. A connection of
-// gRPC takes 32 KiB, another 512 KiB while it sends, and for each of MaxCalls calls 64 KiB that a client sends ahead,
-// or 2 MiB if the server is writable. All this is beside the memory of the connection itself.
+// honest client take 200 bytes. A block of small files takes up to 120 KiB more, for their names. A connection of gRPC
+// takes 32 KiB, another 512 KiB while it sends, and for each of MaxCalls calls 64 KiB that a client sends ahead, or
+// 2 MiB if the server is writable. All this is beside the memory of the connection itself.
 //
 // A client receives only what its callers have asked for, straight into their memory. ReadBlocks and WriteBlocks hold
 // up to 4 blocks in each call, or 2 if the server answers within 5 ms. A client's open files hold at most 16 MiB of

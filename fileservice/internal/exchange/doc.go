@@ -66,8 +66,10 @@
 // many requests waiting reads no further.
 //
 // The goroutine that reads the connection answers gets of at most 64 KiB itself. If several have arrived, their answers
-// go together in one write. A second goroutine executes all other requests in their order, so the puts of a connection
-// are executed in order. Small gets whose data must come from the disk have goroutines of their own.
+// go together in one write. A second goroutine executes large gets and the puts to drafts in their order, so the writes
+// that a connection carries to a draft are executed in order. Other puts have goroutines of their own, so that small
+// files share the syncs of the disk; a connection has at most four puts under way. Small gets whose data must come from
+// the disk have goroutines of their own, too.
 //
 // A server sends ALIVE at least three times within the time that HELLO named, unless it is sending something else. So a
 // client can tell a slow disk from a dead server.

@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -344,6 +345,38 @@ func TestQueuedPuts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range calls {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestConcurrentPuts has puts that need no order wait for each other, and for one to a draft, which a second one waits
+// for in turn.
+func TestConcurrentPuts(t *testing.T) {
+	var begun sync.WaitGroup
+	begun.Add(queuedPuts - 1)
+	var drafts atomic.Int64
+	h := &handler{put: func(r *Request, _ []byte) ([]byte, error) {
+		if r.Kind != PutDraft || drafts.Add(1) == 1 {
+			begun.Done()
+			begun.Wait() // the test hangs if they do not run at the same time
+		} else if r.Target != "second" {
+			t.Error("the first put to a draft comes second")
+		}
+		return nil, nil
+	}}
+	c := connect(t, h)
+	ended := make(chan error, queuedPuts)
+	for _, r := range []Request{
+		{Kind: PutDraft, Target: "first"}, {Kind: PutDraft, Target: "second"}, {Kind: PutFiles}, {Kind: PutBlock},
+	} {
+		call := &Call{Request: r, Data: []byte("x"), Done: func(err error) { ended <- err }}
+		if err := c.Start(call); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range cap(ended) {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}

@@ -4,8 +4,8 @@ import (
 	"time"
 )
 
-// A Handler executes the requests of a connection. Get may be called concurrently with itself and with Put. Puts are
-// executed one by one, in the order of their requests.
+// A Handler executes the requests of a connection, concurrently. Only the puts to drafts are executed one by one, in
+// the order of their requests.
 type Handler interface {
 	// Get opens what a request asks for.
 	Get(*Request) (Content, error)

@@ -205,7 +205,7 @@ func TestCancel(t *testing.T) {
 	}
 	c := connect(t, h)
 	put := make(chan error, 1)
-	call := &Call{Request: Request{Kind: PutBlock}, Data: []byte("x"), Done: func(err error) { put <- err }}
+	call := &Call{Request: Request{Kind: PutDraft}, Data: []byte("x"), Done: func(err error) { put <- err }}
 	if err := c.Start(call); err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func TestCancel(t *testing.T) {
 	if err := <-put; err != nil {
 		t.Error(err)
 	}
-	if _, err := ask(c, Request{Kind: PutFiles}, nil); err != nil { // executed after the get
+	if _, err := ask(c, Request{Kind: PutDraft}, nil); err != nil { // executed after the get
 		t.Error(err)
 	}
 	if reads > 0 {

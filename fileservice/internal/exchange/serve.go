@@ -33,12 +33,12 @@ type Session struct {
 	ticker   *time.Ticker  // for ALIVE
 
 	jobs   chan *job
-	puts   chan struct{}  // has an element for each put among the jobs
+	puts   chan struct{}  // has an element for each put that has memory
 	queued sync.Map       // of ids and jobs: the one that the worker executes, and those that wait for it
 	worker sync.WaitGroup // of all goroutines
 }
 
-// job is a request for the worker.
+// job is a request that the reader leaves to another goroutine.
 type job struct {
 	id       uint32
 	start    time.Time
@@ -48,8 +48,9 @@ type job struct {
 	canceled atomic.Bool
 }
 
-// queuedPuts is how many puts of a connection have a block: one is executed while the next is received.
-const queuedPuts = 2
+// queuedPuts is how many puts of a connection have a block. Those of small files wait for the disk most of the time, and
+// the more do so together, the fewer times it writes.
+const queuedPuts = 4
 
 // NewSession returns a session of a connection whose preface was read. At most depth requests wait for their turn. The
 // session sends ALIVE after each rest, or more often if the client asks for that, so that the system also notices a
@@ -189,7 +190,7 @@ func noEOF(err error) error {
 	return err
 }
 
-// queue passes a request to the worker.
+// queue passes a request to the worker. Puts that need no order have goroutines of their own.
 func (s *Session) queue(h *header, r Request, start time.Time) error {
 	j := &job{id: h.id, start: start, request: r, length: h.data}
 	if h.kind.IsPut() {
@@ -204,6 +205,10 @@ func (s *Session) queue(h *header, r Request, start time.Time) error {
 			return err
 		}
 		j.data = memory
+		if h.kind != PutDraft {
+			s.worker.Go(func() { s.put(j) })
+			return nil
+		}
 	}
 	s.queued.Store(j.id, j)
 	s.jobs <- j
@@ -244,25 +249,28 @@ func (s *Session) refuse(j *job, err error) error {
 // work executes requests in their order.
 func (s *Session) work() {
 	for j := range s.jobs {
-		var err error
 		if j.data != nil {
-			err = s.put(j)
+			s.put(j)
 		} else {
-			err = s.get(j)
+			s.get(j)
 		}
 		s.queued.Delete(j.id)
-		if err != nil {
-			traffic.Cut(s.conn) // which ends read
-		}
 	}
 }
 
-func (s *Session) put(j *job) error {
+func (s *Session) put(j *job) {
 	head, err := s.handler.Put(&j.request, j.data.Bytes()[:j.length])
 	j.data.Free()
 	<-s.puts
 	s.handler.Ended(&j.request, j.start, j.length, err)
-	return s.write(endOf(j.id, head, 0, err), nil)
+	s.answer(endOf(j.id, head, 0, err), nil)
+}
+
+// answer writes the last message of a request, or ends the connection.
+func (s *Session) answer(message, data []byte) {
+	if err := s.write(message, data); err != nil {
+		traffic.Cut(s.conn) // which ends read
+	}
 }
 
 // write writes messages, and the data of the last one. A write of data alone lets package secureconn seal and open
@@ -284,11 +292,12 @@ func (s *Session) writeLocked(messages, data []byte) error {
 	return err
 }
 
-func (s *Session) get(j *job) error {
+func (s *Session) get(j *job) {
 	memory, err := s.handler.Answers()
 	if err != nil {
 		s.handler.Ended(&j.request, j.start, 0, err)
-		return err
+		traffic.Cut(s.conn)
+		return
 	}
 	defer memory.Free()
 	content, err := s.handler.Get(&j.request)
@@ -298,7 +307,7 @@ func (s *Session) get(j *job) error {
 		sent, head, last, err = s.send(j, &content, memory.Bytes()[:MaxPart])
 	}
 	s.handler.Ended(&j.request, j.start, sent+len(last), err)
-	return s.write(endOf(j.id, head, len(last), err), last)
+	s.answer(endOf(j.id, head, len(last), err), last)
 }
 
 // send sends all parts of a content except the last, which it returns with the head of the END.
