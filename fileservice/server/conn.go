@@ -34,8 +34,8 @@ type connections struct {
 	mu          sync.Mutex
 	closed      bool
 	pending     map[*peerConn]struct{} // in their handshake
-	established map[*peerConn]struct{}
-	sessions    sync.WaitGroup // that are served; grows only while closed is false
+	established map[*peerConn]struct{} // including those that have lost their places
+	sessions    sync.WaitGroup         // that are served; grows only while closed is false
 }
 
 // peerConn is one connection of a server. It is also the AuthInfo of gRPC, without content: security is left to the
@@ -48,6 +48,7 @@ type peerConn struct {
 	files     openFiles
 	watch     *traffic.Watch // nil before its admission
 	peer      peerKey        // from its admission on, like buffers and blocks
+	placed    bool           // it has a place; guarded by the lock of its owner
 	buffers   share
 	blocks    share
 	life      context.Context // ends with Close
@@ -78,6 +79,10 @@ func (c *connections) init(config *Config, begin func(*peerConn) *exchange.Sessi
 
 // leastSlots is the least share of a peer: a client needs a connection of either kind.
 const leastSlots = 2
+
+// maxLeaving is the number of connections beyond MaxConnections that have StallTimeout to end in order, because others
+// got their places.
+const maxLeaving = 16
 
 // maxBlocks returns the number of blocks in the memory of MaxBuffers.
 func maxBlocks(config *Config) int {
@@ -153,14 +158,14 @@ func (c *connections) cutAll(conns map[*peerConn]struct{}) {
 	closing.Wait()
 }
 
-// retire closes a connection. A session first has a short time to answer what it has read and to say BYE.
-func (c *peerConn) retire() {
+// retire closes a connection. A session first has some time to answer what it has read and to say BYE.
+func (c *peerConn) retire(patience time.Duration) {
 	if c.session == nil {
 		c.cut()
 		return
 	}
 	c.session.Shutdown()
-	time.AfterFunc(traffic.ClosePatience, c.cut)
+	time.AfterFunc(patience, c.cut)
 }
 
 // cut closes a connection, and waits at most traffic.ClosePatience for its client.
@@ -260,12 +265,16 @@ func (c *connections) admit(conn *peerConn, isData bool) error {
 		if other == nil {
 			return errTooMany
 		}
-		c.forget(other)
-		go other.retire()
+		c.free(other)
+		patience := c.config.StallTimeout
+		if len(c.established) >= c.config.MaxConnections+maxLeaving {
+			patience = traffic.ClosePatience
+		}
+		go other.retire(patience)
 	}
 	delete(c.pending, conn)
 	c.established[conn] = struct{}{}
-	conn.peer, conn.buffers, conn.blocks = peer, c.buffers.of(peer), c.blocks.of(peer)
+	conn.placed, conn.peer, conn.buffers, conn.blocks = true, peer, c.buffers.of(peer), c.blocks.of(peer)
 	conn.use()
 	if isData {
 		conn.preface = nil
@@ -281,7 +290,7 @@ func (c *connections) admit(conn *peerConn, isData bool) error {
 // a session that is idle.
 func (c *peerConn) watchSilence() {
 	stall, idle := c.owner.config.StallTimeout, c.owner.config.IdleTimeout
-	c.watch = traffic.NewWatch(c.retire)
+	c.watch = traffic.NewWatch(func() { c.retire(traffic.ClosePatience) })
 	c.watch.Start(&traffic.Wait{Limit: min(stall, idle), IsOver: func(w *traffic.Watch) bool {
 		limit := stall
 		if c.session == nil && c.waiting.Load() == 0 {
@@ -307,10 +316,10 @@ func (c *peerConn) progress() int64 {
 	return received + sent
 }
 
-// forget returns the place of an established connection, once. mu is held.
-func (c *connections) forget(conn *peerConn) {
-	if _, is := c.established[conn]; is {
-		delete(c.established, conn)
+// free returns the place of a connection, once. mu is held.
+func (c *connections) free(conn *peerConn) {
+	if conn.placed {
+		conn.placed = false
 		c.slots.give(conn.peer)
 	}
 }
@@ -336,7 +345,8 @@ func (c *peerConn) Close() error {
 			o.config.Observer.Disconnected(c.RemoteAddr()) // before another connection gets its place
 		}
 		o.mu.Lock()
-		o.forget(c)
+		delete(o.established, c)
+		o.free(c)
 		o.mu.Unlock()
 	})
 	return c.closeErr

@@ -25,7 +25,7 @@ func (c *connections) replaceable(peer peerKey, isData bool) *peerConn {
 		return conn
 	}
 	for conn := range c.established {
-		if conn.peer == peer && (conn.session != nil) == isData {
+		if conn.placed && conn.peer == peer && (conn.session != nil) == isData {
 			return nil
 		}
 	}
@@ -39,15 +39,20 @@ func (c *connections) replaceable(peer peerKey, isData bool) *peerConn {
 }
 
 // longestIdle returns the connection, of those that may go, that has been without a call for the longest time, and when
-// it was used. A connection that has calls is the last choice.
+// it was used. A connection that has calls is chosen only if there is no other, and one that moves bytes first, because
+// its calls can end in order.
 func (c *connections) longestIdle(mayGo func(*peerConn) bool) (longest *peerConn, used int64) {
 	used = math.MaxInt64
 	for conn := range c.established {
 		at := conn.used.Load()
-		if conn.calls.Load() > 0 {
+		switch {
+		case conn.calls.Load() == 0:
+		case conn.session != nil:
+			at = math.MaxInt64 - 1
+		default:
 			at = math.MaxInt64
 		}
-		if mayGo(conn) && (longest == nil || at < used) {
+		if conn.placed && mayGo(conn) && (longest == nil || at < used) {
 			longest, used = conn, at
 		}
 	}

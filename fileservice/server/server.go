@@ -55,7 +55,8 @@ type Config struct {
 	// if that is at least a sixth of StallTimeout. The client of the closed connection connects again when it needs to.
 	// If no connection has been idle for so long, the new one is closed at once, and its client uses its other ones. A
 	// peer without a connection of that kind still gets a place: of one of its own, or of one that another peer has
-	// beyond its share.
+	// beyond its share. If that one moves bytes, it first answers the requests that it has received, for up to
+	// StallTimeout; so there may be up to 16 connections more.
 	MaxConnections int
 
 	// MaxCalls limits the concurrent calls on one connection of gRPC. Further calls are refused. On a connection for

@@ -20,6 +20,7 @@ import (
 	"culvert/fileservice/internal/exchange"
 	pb "culvert/fileservice/internal/fileservicepb"
 	"culvert/fileservice/internal/filetest"
+	"culvert/fileservice/internal/traffic"
 	"culvert/fileservice/server"
 	"culvert/secureconn"
 )
@@ -287,6 +288,61 @@ func TestControlConnectionHasAPlace(t *testing.T) {
 		if _, err := client.Stat(t.Context(), &pb.StatRequest{Path: "file"}); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestBusyConnectionsEndInOrder has a connection for gRPC take the place of one that is receiving a put over a slow line.
+// The put is answered, and then the client learns that nothing else was executed.
+func TestBusyConnectionsEndInOrder(t *testing.T) {
+	t.Parallel()
+	dir, _ := filetest.Tree(t, map[string]int{"file": 1})
+	p := listenTo(t, 1, dir, func(c *server.Config) { c.Writable, c.MaxConnections = true, 2 })
+	get := getMessage(1, stat(t, dir, "file"), 1)
+	const pieces, size = 10, 1000
+	put := &filetest.DataMessage{
+		ID: 2, Kind: byte(exchange.PutDraft), Data: make([]byte, pieces*size),
+		Head: filetest.RequestHead(0, fileservice.Version{}, noSum, "unknown"),
+	}
+	begin := put.Bytes()[:len(put.Bytes())-len(put.Data)]
+	var conns []net.Conn
+	for range 2 {
+		conn := p.data(t, 0)
+		if _, err := conn.Write(append(get.Bytes(), begin...)); err != nil {
+			t.Fatal(err)
+		}
+		if m, err := filetest.ReadMessage(conn); err != nil || m.Kind != filetest.End {
+			t.Fatalf("%v, %v", m, err) // it comes when the put has begun
+		}
+		conns = append(conns, conn)
+	}
+	if _, err := p.raw(t, 0).Stat(t.Context(), &pb.StatRequest{Path: "file"}); err != nil {
+		t.Fatal(err)
+	}
+	ticker := time.NewTicker(2 * traffic.ClosePatience / pieces)
+	defer ticker.Stop()
+	for i := range pieces {
+		<-ticker.C
+		for _, conn := range conns {
+			if _, err := conn.Write(put.Data[i*size:][:size]); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	kinds := make(chan byte)
+	for _, conn := range conns {
+		go func() {
+			for {
+				m, err := filetest.ReadMessage(conn)
+				if err != nil {
+					return
+				}
+				kinds <- m.Kind
+			}
+		}()
+	}
+	if got := []byte{<-kinds, <-kinds, <-kinds}; bytes.Count(got, []byte{filetest.Failed}) != 2 ||
+		bytes.Count(got, []byte{filetest.Bye}) != 1 {
+		t.Errorf("messages of the kinds %d", got)
 	}
 }
 
