@@ -331,7 +331,7 @@ func (c *peerConn) use() { c.used.Store(int64(time.Since(c.owner.start))) }
 func (c *peerConn) Close() error {
 	c.closeOnce.Do(func() {
 		c.end()
-		c.files.drop()
+		c.files.close()
 		o := c.owner
 		o.mu.Lock()
 		delete(o.pending, c)

@@ -24,9 +24,10 @@ const (
 // directory above the file was renamed. Then requests see the old file, with the version that they name, for keptFor.
 // Windows does not rename a directory in which a file is open.
 type openFiles struct {
-	mu    sync.Mutex
-	files []*openFile
-	timer *time.Timer // runs if there are files
+	mu     sync.Mutex
+	files  []*openFile
+	timer  *time.Timer // runs if there are files
+	closed bool
 }
 
 // openFile is an open file of one version.
@@ -84,10 +85,13 @@ func (o *openFiles) get(r *exchange.Request) *openFile {
 	return nil
 }
 
-// keep keeps a file that is in use.
+// keep keeps a file that is in use, unless the connection has ended.
 func (o *openFiles) keep(f *openFile) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.closed {
+		return
+	}
 	f.users.Add(1)
 	if len(o.files) == keptFiles {
 		_ = o.files[0].Close() // it was only read
@@ -110,4 +114,12 @@ func (o *openFiles) drop() {
 	if o.timer != nil {
 		o.timer.Stop()
 	}
+}
+
+// close keeps no file any longer, nor any that follows.
+func (o *openFiles) close() {
+	o.mu.Lock()
+	o.closed = true
+	o.mu.Unlock()
+	o.drop()
 }
