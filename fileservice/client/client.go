@@ -80,6 +80,7 @@ type core struct {
 	contents atomic.Int64    // bytes held by open files
 	pending  atomic.Int64    // bytes held by drafts
 	delay    atomic.Int64    // nanoseconds of the fastest answer; 0 before the first
+	accepted atomic.Bool     // the server has accepted one of data
 	life     context.Context // ends with Close
 	cancel   context.CancelCauseFunc
 	close    sync.Once

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -123,6 +124,7 @@ func (c *core) begin(ctx context.Context, l *dataLink, conn net.Conn) (*exchange
 	})
 	switch {
 	case err == nil:
+		c.accepted.Store(true)
 	case ctx.Err() != nil, errors.Is(err, exchange.ErrMessage):
 		return nil, err
 	default:
@@ -181,10 +183,22 @@ func (c *core) start(ctx context.Context, calls ...*exchange.Call) (*exchange.Co
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case errors.Is(err, errClosedAtOnce) && attempt < len(c.data), isEnd(err) && attempt < attempts:
+		case errors.Is(err, errClosedAtOnce) && !c.accepted.Load():
+			return nil, unreachable(cmp.Or(c.checkServer(ctx), err))
 		default:
 			return nil, unreachable(err)
 		}
 	}
+}
+
+// checkServer returns an error if the server says that it speaks another version of the protocol. One of version 1
+// closes a connection for bytes, because it knows only those of gRPC.
+func (c *core) checkServer(ctx context.Context) error {
+	capabilities, err := (&Client{core: c, ctx: ctx, dir: "."}).Capabilities(ctx)
+	if err != nil {
+		return nil //nolint:nilerr // the caller has an error that says as much
+	}
+	return capabilities.Check()
 }
 
 // connection returns an open connection for calls. If there is none and none can be opened, it returns the reason.
@@ -225,7 +239,7 @@ func (c *core) connection(ctx context.Context, calls []*exchange.Call) (*exchang
 func unreachable(err error) error {
 	switch _, remote := errors.AsType[*wire.Error](err); {
 	case err == nil, remote, errors.Is(err, fileservice.ErrUnreachable), errors.Is(err, fileservice.ErrIntegrity),
-		errors.Is(err, ErrClosed), errors.Is(err, context.Canceled):
+		errors.Is(err, ErrClosed), errors.Is(err, context.Canceled), errors.Is(err, errors.ErrUnsupported):
 		return err
 	}
 	return fmt.Errorf("%w: %w", fileservice.ErrUnreachable, err)
