@@ -128,7 +128,7 @@ func (w *draftWriter) release(data *bytebuf.Buffer) {
 func (d *draftWrite) part() int64 { return d.call.Offset / draftPart }
 
 // follow returns the connection of the writes in progress to the same part, or nil if there are none. The server
-// executes the writes of one connection in their order. If the write before is being repeated, follow waits for its end.
+// executes the writes of a connection in their order. If the write before is being repeated, follow waits for its end.
 func (w *draftWriter) follow(this *draftWrite) (conn *exchange.Conn, err error) {
 	w.mu.Lock()
 	before := w.writes[this.part()]
