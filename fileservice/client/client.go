@@ -79,7 +79,7 @@ type core struct {
 	mu       sync.Mutex      // guards what is in data
 	contents atomic.Int64    // bytes held by open files
 	pending  atomic.Int64    // bytes held by drafts
-	delay    atomic.Int64    // nanoseconds of the fastest answer; 0 before the first
+	delay    atomic.Int64    // nanoseconds of the fastest answer since the control connection was opened; 0 before
 	accepted atomic.Bool     // the server has accepted one of data
 	life     context.Context // ends with Close
 	cancel   context.CancelCauseFunc
@@ -168,13 +168,10 @@ func fault(op, name string, err error) error {
 	return &fs.PathError{Op: op, Path: name, Err: err}
 }
 
-// heard records how long an answer took on an open connection.
+// heard records how long an answer took on an open connection. Of two at the same time, either may count.
 func (c *core) heard(delay time.Duration) {
-	for {
-		least := c.delay.Load()
-		if least != 0 && least <= int64(delay) || c.delay.CompareAndSwap(least, max(1, int64(delay))) {
-			return
-		}
+	if least := c.delay.Load(); least == 0 || int64(delay) < least {
+		c.delay.Store(max(1, int64(delay)))
 	}
 }
 

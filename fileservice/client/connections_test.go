@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"culvert/fileservice/client"
+	"culvert/fileservice/internal/fileservicepb"
 	"culvert/fileservice/internal/filetest"
 	"culvert/fileservice/server"
 	"culvert/fileservice/transfer"
+	"culvert/internal/testkit"
 )
 
 // countDials gives a client, and how many connections it has asked for.
@@ -41,6 +43,45 @@ func TestTwoConnectionsForLittle(t *testing.T) {
 	}
 	if n := dials.Load(); n != 2 {
 		t.Errorf("%d connections for two small files", n)
+	}
+}
+
+// TestNearForAWhile has a near server whose way becomes longer when its connection has ended, as when a laptop changes
+// the network. The client no longer takes it for near.
+func TestNearForAWhile(t *testing.T) {
+	var far atomic.Bool
+	var current atomic.Value
+	address := filetest.LieAt(t, &filetest.Liar{OnStat: func() (*fileservicepb.Entry, error) {
+		if far.Load() {
+			<-time.After(50 * time.Millisecond)
+		}
+		return filetest.Entry("file", 1), nil
+	}})
+	dial := filetest.Dialer(address)
+	const connections = 64
+	keep := func(ctx context.Context) (net.Conn, error) {
+		conn, err := dial(ctx)
+		if err == nil {
+			current.Store(conn)
+		}
+		return conn, err
+	}
+	remote := filetest.Connect(t, client.Config{Dial: keep, Connections: connections})
+	for remote.MostLarge() >= connections { // the test hangs if no answer comes soon
+		if _, err := remote.Stat("file"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	far.Store(true)
+	if err := current.Load().(net.Conn).Close(); err != nil {
+		t.Fatal(err)
+	}
+	testkit.WaitFor(t, "an answer over another connection", func() bool {
+		_, err := remote.Stat("file")
+		return err == nil
+	})
+	if n := remote.MostLarge(); n != connections {
+		t.Errorf("%d calls for a server that is not near", n)
 	}
 }
 

@@ -88,6 +88,7 @@ func (l *link) dial(ctx context.Context) (net.Conn, error) {
 		return nil, err
 	}
 	l.conn = traffic.NewConn(conn)
+	l.delay.Store(0) // the way to the server may be another one now
 	return l.conn, nil
 }
 
