@@ -341,6 +341,27 @@ func TestOthersChangeWhatIsInPlace(t *testing.T) {
 	}
 }
 
+// TestOthersShortenWhatIsInPlace reads a file through the client that writes it, when somebody else has shortened it.
+func TestOthersShortenWhatIsInPlace(t *testing.T) {
+	const size = 3 << 20
+	dir, _ := filetest.Tree(t, map[string]int{"file": size})
+	remote := filetest.Serve(t, dir, filetest.Writable)
+	file := filetest.OpenDraft(t, remote, "file", os.O_RDWR)
+	if err := os.Truncate(filepath.Join(dir, "file"), 10); err != nil {
+		t.Fatal(err)
+	}
+	for _, length := range []int{1, 20, size} {
+		offset := min(5, int64(size-length))
+		_, err := file.ReadAt(make([]byte, length), offset)
+		if is := errors.Is(err, fileservice.ErrChanged); is != (length > 1) || !is && err != nil {
+			t.Errorf("%d bytes: %v", length, err)
+		}
+	}
+	if err := file.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestDraftsWhileListed opens drafts while others list the directory, and look for drafts that were left there.
 func TestDraftsWhileListed(t *testing.T) {
 	address := filetest.Listen(t, t.TempDir(), filetest.Writable)

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"time"
@@ -124,8 +125,12 @@ func (f *WritableFile) readAt(p []byte, offset int64) (int, error) {
 // read fills p, which lies within the file.
 func (f *WritableFile) read(p []byte, offset int64) error {
 	r := exchange.Request{Kind: exchange.GetDraft, Target: string(f.id), Offset: offset}
-	if err := f.client.readRange(f.ctx, r, p); err != nil {
-		return f.fault("read", err)
+	err := f.client.readRange(f.ctx, r, p)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, errShort) && !f.draft:
+		err = fileservice.ErrChanged // others have shortened it
 	}
-	return nil
+	return f.fault("read", err)
 }

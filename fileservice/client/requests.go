@@ -142,10 +142,12 @@ func (s *requests) close() {
 	s.queue = nil
 }
 
-// checkLength fails unless a get has received all that it asked for.
+// errShort is the error of a get that has not received all that it asked for.
+var errShort = fmt.Errorf("%w: too few bytes", fileservice.ErrIntegrity)
+
 func checkLength(call *exchange.Call) error {
 	if call.N != call.Length {
-		return fmt.Errorf("%w: %d bytes of %d", fileservice.ErrIntegrity, call.N, call.Length)
+		return fmt.Errorf("%w: %d of %d", errShort, call.N, call.Length)
 	}
 	return nil
 }
