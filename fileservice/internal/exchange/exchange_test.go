@@ -89,6 +89,13 @@ func TestSums(t *testing.T) {
 			t.Errorf("%d bytes have the sum %x, want %x, %v", size, call.Head, want, err)
 		}
 	}
+	empty := connect(t, &handler{})
+	for _, size := range sizes {
+		call, err := ask(empty, Request{Kind: Get, Target: "file", Summed: true, Length: size}, nil)
+		if want := fileservice.SumBlock(nil, 0); err != nil || call.N > 0 || string(call.Head) != string(want[:]) {
+			t.Errorf("%d bytes of an empty file have the sum %x, want %x, %v", size, call.Head, want, err)
+		}
+	}
 }
 
 // TestTooLong starts calls that no server accepts. The connection stays.

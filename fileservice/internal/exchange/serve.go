@@ -310,12 +310,9 @@ func (s *Session) get(j *job) {
 	s.answer(endOf(j.id, head, len(last), err), last)
 }
 
-// send sends all parts of a content except the last, which it returns with the head of the END.
+// send sends all parts of a content except the last, which it returns with the head of the END. It closes the content.
 func (s *Session) send(j *job, content *Content, memory []byte) (sent int, head, last []byte, err error) {
-	if content.File == nil {
-		return 0, content.Head, nil, nil
-	}
-	defer func() { err = errors.Join(err, content.File.Close()) }()
+	defer func() { err = errors.Join(err, content.close()) }()
 	var sums fileservice.BlockSum
 	sums.Reset(j.request.Offset / fileservice.BlockSize)
 	var message [headerSize]byte
@@ -324,8 +321,10 @@ func (s *Session) send(j *job, content *Content, memory []byte) (sent int, head,
 		if j.canceled.Load() {
 			return sent, nil, nil, context.Canceled
 		}
-		if err := content.File.ReadAt(part, content.Offset+int64(sent)); err != nil {
-			return sent, nil, nil, err
+		if content.File != nil {
+			if err := content.File.ReadAt(part, content.Offset+int64(sent)); err != nil {
+				return sent, nil, nil, err
+			}
 		}
 		if j.request.Summed {
 			sums.Write(part)
