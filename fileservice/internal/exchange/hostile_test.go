@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"culvert/fileservice"
+	"culvert/internal/testkit"
 )
 
 // TestHostileAnswers has a server answer a get of 100 bytes and a put with other things than it may. The calls and the
@@ -288,6 +289,39 @@ func TestRefusedPuts(t *testing.T) {
 			t.Error(err)
 		}
 		see(t, c, content, 0, 100)
+	}
+}
+
+// TestShutdownInRefusedPut shuts a session down that is receiving the data of a put for which it has no memory. The
+// put is answered before BYE.
+func TestShutdownInRefusedPut(t *testing.T) {
+	near, far := pipe(t)
+	s := serve(t, far, &handler{refuse: fileservice.ErrRefused})
+	put := Request{Kind: PutDraft}
+	if _, err := near.Write(put.append([]byte(Preface), 1, MaxLength)); err != nil {
+		t.Fatal(err)
+	}
+	testkit.WaitFor(t, "the session to wait for data", func() bool {
+		toSend, _ := s.Waits()
+		return toSend
+	})
+	s.Shutdown()
+	if _, err := near.Write(make([]byte, MaxLength)); err != nil {
+		t.Error(err)
+	}
+	for _, want := range []Kind{failed, bye} {
+		var b [headerSize]byte
+		var h header
+		_, err := io.ReadFull(near, b[:])
+		if h.parse(b[:]); err == nil {
+			_, err = io.ReadFull(near, make([]byte, h.head))
+		}
+		if err != nil || h.kind != want {
+			t.Errorf("a message of kind %d, want %d: %v", h.kind, want, err)
+		}
+	}
+	if err := near.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

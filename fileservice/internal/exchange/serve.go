@@ -236,12 +236,15 @@ func (s *Session) receive(p []byte) error {
 // refuse fails a put without executing it.
 func (s *Session) refuse(j *job, err error) error {
 	<-s.puts
-	s.awaiting.Store(true)
-	_, failed := s.reader.Discard(j.length)
-	s.awaiting.Store(false)
+	var failed error
+	unwanted := make([]byte, readBuffer)
+	for left := j.length; left > 0 && failed == nil; left -= len(unwanted) {
+		unwanted = unwanted[:min(left, len(unwanted))]
+		failed = s.receive(unwanted)
+	}
 	s.handler.Ended(&j.request, j.start, 0, err)
 	if failed != nil {
-		return noEOF(failed)
+		return failed
 	}
 	return s.write(endOf(j.id, nil, 0, err), nil)
 }
