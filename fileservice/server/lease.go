@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"io"
+	"maps"
 	"slices"
 	"sync"
 )
@@ -71,15 +72,16 @@ func (l *lease) received() (bytes int64) {
 	return bytes
 }
 
-// isOver reports whether the client has left. It is called leaseParts times within StallTimeout.
-func (l *lease) isOver() bool {
+// isOver reports whether the client has left, from the bytes received from each peer. It is called leaseParts times
+// within StallTimeout.
+func (l *lease) isOver(received map[peerKey]int64) bool {
 	if l.users > 0 {
 		return false
 	}
 	before := l.bytes
 	l.bytes = 0
 	for _, conn := range l.conns {
-		l.bytes += conn.owner.receivedFrom(conn.peer)
+		l.bytes += received[conn.peer]
 	}
 	if l.bytes != before && !l.isGone() {
 		l.silent = 0
@@ -89,15 +91,16 @@ func (l *lease) isOver() bool {
 	return l.silent > leaseParts || l.looks > longestLease*leaseParts
 }
 
-// receivedFrom returns the bytes received on the current connections of a peer.
-func (c *connections) receivedFrom(peer peerKey) (bytes int64) {
+// received returns the bytes received on the current connections of each peer. It asks the system for each, so no lock
+// is held meanwhile.
+func (c *connections) received() map[peerKey]int64 {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	for conn := range c.established {
-		if conn.peer == peer {
-			received, _ := conn.Traffic.Moved()
-			bytes += received
-		}
+	conns := slices.Collect(maps.Keys(c.established))
+	c.mu.Unlock()
+	bytes := map[peerKey]int64{}
+	for _, conn := range conns {
+		received, _ := conn.Traffic.Moved()
+		bytes[conn.peer] += received
 	}
 	return bytes
 }
@@ -108,12 +111,12 @@ func (l *leases[K, V]) forget(key K) {
 	delete(l.open, key)
 }
 
-// closeLeft closes what clients have left.
-func (l *leases[K, V]) closeLeft() {
+// closeLeft closes what clients have left, from the bytes received from each peer.
+func (l *leases[K, V]) closeLeft(received map[peerKey]int64) {
 	var left []V
 	l.mu.Lock()
 	for key, v := range l.open {
-		if v.leaseOf().isOver() {
+		if v.leaseOf().isOver(received) {
 			l.forget(key)
 			left = append(left, v)
 		}

@@ -301,8 +301,9 @@ func (s *Server) closeLeft() {
 	for {
 		select {
 		case <-ticker.C:
-			s.uploads.closeLeft()
-			s.drafts.closeLeft()
+			received := s.conns.received()
+			s.uploads.closeLeft(received)
+			s.drafts.closeLeft(received)
 		case <-s.life.Done():
 			return
 		}
