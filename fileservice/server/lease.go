@@ -63,7 +63,7 @@ func (l *lease) isGone() bool {
 	return !slices.ContainsFunc(l.conns, func(conn *peerConn) bool { return !hasEnded(conn) })
 }
 
-// received returns the bytes received on the connections of the calls.
+// received returns the bytes received on the connections of the calls. The lock of leases is held.
 func (l *lease) received() (bytes int64) {
 	for _, conn := range l.conns {
 		received, _ := conn.Traffic.Moved()

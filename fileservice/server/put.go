@@ -45,7 +45,6 @@ func (d *dataConn) putBlock(r *exchange.Request, data []byte) error {
 		return err
 	}
 	defer d.uploads.end(local, up)
-	up.messages.Add(1)
 	if fileservice.SumBlock(data, block) != r.Sum {
 		return fmt.Errorf("%w: a block does not have its sum", fileservice.ErrIntegrity)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"culvert/fileservice"
@@ -31,10 +30,9 @@ type uploads struct {
 type upload struct {
 	*receive.File
 	lease
-	version  fileservice.Version
-	messages atomic.Int64 // received
-	err      error        // of receive.Open; set when ready is closed
-	ready    chan struct{}
+	version fileservice.Version
+	err     error // of receive.Open; set when ready is closed
+	ready   chan struct{}
 }
 
 // begin opens or joins an upload. It replaces an upload of another version if that client is silent or gone, or begins
@@ -82,10 +80,6 @@ func (u *uploads) begin(
 	return up, up.err
 }
 
-// progress returns a number that changes while the client sends: messages of the upload plus bytes on the connections
-// of its calls, because a message takes long on a slow line. mu of uploads is held.
-func (u *upload) progress() int64 { return u.messages.Load() + u.received() }
-
 // isLeft reports whether no call of its client can follow, unless the client on conn makes it. mu of uploads is held.
 func (u *upload) isLeft(conn *peerConn) bool {
 	return u.users == 0 && (u.isGone() || slices.Contains(u.conns, conn))
@@ -97,14 +91,14 @@ func (u *upload) isLeft(conn *peerConn) bool {
 func (u *uploads) supersede(ctx context.Context, conn *peerConn, local string, up *upload) error {
 	// Data in transit can arrive during the first of two waits.
 	for last, silent := false, false; !up.isLeft(conn) && !silent; last = true {
-		before := up.progress()
+		before := up.received()
 		u.mu.Unlock()
 		select {
 		case <-time.After(u.silence):
 		case <-ctx.Done():
 		}
 		u.mu.Lock()
-		silent = up.progress() == before
+		silent = up.received() == before
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
