@@ -266,7 +266,7 @@ func (c *Client) Close() error {
 		c.cancel(ErrClosed)
 		for _, l := range c.data {
 			if conn := l.conn; conn != nil {
-				c.background.Go(func() { closeData(conn) })
+				c.background.Go(func() { conn.Fail(ErrClosed) })
 			}
 		}
 		c.mu.Unlock()

@@ -146,20 +146,13 @@ func (c *core) begin(ctx context.Context, l *dataLink, conn net.Conn) (*exchange
 	c.mu.Unlock()
 	switch {
 	case closed != nil:
-		closeData(this)
+		this.Fail(closed)
 		this.Wait()
 		return nil, closed
 	case over:
 		return nil, fmt.Errorf("%w: %w", errClosedAtOnce, exchange.ErrEnded)
 	}
 	return this, nil
-}
-
-// closeData closes a connection, in agreement with the server if that takes it within a short time.
-func closeData(conn *exchange.Conn) {
-	cut := time.AfterFunc(traffic.ClosePatience, func() { conn.Fail(ErrClosed) })
-	defer cut.Stop()
-	_ = conn.Close(ErrClosed) // all calls have an error
 }
 
 func moved(conn *traffic.Conn) int64 {

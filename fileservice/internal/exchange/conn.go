@@ -55,7 +55,6 @@ type Conn struct {
 	marks   []mark // the data between heads
 	spare   []byte // memory for heads
 	sending bool   // a goroutine writes
-	closing bool   // Close was called
 	err     error  // sticky
 }
 
@@ -283,20 +282,8 @@ func (c *Conn) end(err error) {
 	if c.err == nil || err == ErrBye && errors.Is(c.err, ErrEnded) {
 		c.err = err
 	}
-	if !c.closing {
-		_ = c.conn.SetReadDeadline(time.Now().Add(lastAnswers)) // if it fails, reading does too
-	}
+	_ = c.conn.SetReadDeadline(time.Now().Add(lastAnswers)) // if it fails, reading does too
 	c.changed.Broadcast()
-}
-
-// Close ends the connection in agreement with the server. The calls in progress fail with err. Close does not wait for
-// their ends.
-func (c *Conn) Close(err error) error {
-	c.mu.Lock()
-	c.closing = true
-	c.mu.Unlock()
-	c.end(err)
-	return c.conn.Close()
 }
 
 // Wait waits until the connection has ended, and with it all calls.

@@ -445,15 +445,16 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestClose closes a client whose calls wait. They end with the error of Close.
-func TestClose(t *testing.T) {
+// TestFail ends a client whose calls wait. They end with the error of Fail.
+func TestFail(t *testing.T) {
 	for name, ends := range transports() {
 		t.Run(name, func(t *testing.T) {
 			near, far := ends(t)
-			release, begun := newGate(), newGate()
+			release, begun := make(chan struct{}), make(chan struct{})
+			defer close(release)
 			h := &handler{put: func(*Request, []byte) ([]byte, error) {
-				begun.end()
-				<-release.c
+				close(begun)
+				<-release
 				return nil, nil
 			}}
 			c := connectOn(t, near, far, h, time.Minute)
@@ -462,12 +463,9 @@ func TestClose(t *testing.T) {
 			if err := c.Start(call); err != nil {
 				t.Fatal(err)
 			}
-			<-begun.c
+			<-begun
 			cause := errors.New("closed")
-			time.AfterFunc(50*time.Millisecond, release.end)
-			if err := c.Close(cause); err != nil {
-				t.Error(err)
-			}
+			c.Fail(cause)
 			if err := <-ended; !errors.Is(err, cause) {
 				t.Error(err)
 			}
@@ -477,13 +475,3 @@ func TestClose(t *testing.T) {
 		})
 	}
 }
-
-// gate is a channel that is closed once.
-type gate struct {
-	c    chan struct{}
-	once sync.Once
-}
-
-func newGate() *gate { return &gate{c: make(chan struct{})} }
-
-func (g *gate) end() { g.once.Do(func() { close(g.c) }) }

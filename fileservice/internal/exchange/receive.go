@@ -22,12 +22,7 @@ func (c *Conn) read() {
 		err = fmt.Errorf("%w: %w", ErrEnded, err)
 	}
 	c.end(err)
-	c.mu.Lock()
-	closing := c.closing
-	c.mu.Unlock()
-	if !closing {
-		traffic.Cut(c.conn)
-	}
+	traffic.Cut(c.conn)
 	c.mu.Lock()
 	for c.sending {
 		c.changed.Wait() // callers may change their data after Done
