@@ -39,8 +39,8 @@ func TestOlderServer(t *testing.T) {
 		go func() { served <- server.Serve(listener) }()
 		remote := filetest.Connect(t, client.Config{Dial: filetest.Dialer(listener.Addr().String())})
 		_, err := remote.Open("file")
-		if is := errors.Is(err, errors.ErrUnsupported) && strings.Contains(err.Error(), "version 1"); is != (version == 1) ||
-			errors.Is(err, fileservice.ErrUnreachable) == is {
+		told := errors.Is(err, errors.ErrUnsupported) && strings.Contains(err.Error(), "version 1")
+		if told != (version == 1) || told == errors.Is(err, fileservice.ErrUnreachable) {
 			t.Errorf("version %d: %v", version, err)
 		}
 		server.Stop()

@@ -291,8 +291,8 @@ func TestControlConnectionHasAPlace(t *testing.T) {
 	}
 }
 
-// TestBusyConnectionsEndInOrder has a connection for gRPC take the place of one that is receiving a put over a slow line.
-// The put is answered, and then the client learns that nothing else was executed.
+// TestBusyConnectionsEndInOrder has a connection for gRPC take the place of one that is receiving a put over a slow
+// line. The put is answered, and then the client learns that nothing else was executed.
 func TestBusyConnectionsEndInOrder(t *testing.T) {
 	t.Parallel()
 	dir, _ := filetest.Tree(t, map[string]int{"file": 1})

@@ -48,8 +48,8 @@ type job struct {
 	canceled atomic.Bool
 }
 
-// queuedPuts is how many puts of a connection have a block. Those of small files wait for the disk most of the time, and
-// the more do so together, the fewer times it writes.
+// queuedPuts is how many puts of a connection have a block. Those of small files mostly wait for the disk, and the more
+// wait together, the fewer syncs they need.
 const queuedPuts = 4
 
 // NewSession returns a session of a connection whose preface was read. At most depth requests wait for their turn. The
