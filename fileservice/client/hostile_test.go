@@ -128,15 +128,15 @@ func dataLies() map[string]filetest.SendData {
 		"a longer block": answers(func(r *message) []*message {
 			return append(whole(r, block, sums[0])[:3], r.More(block[:part]), r.End(sums[0], rest))
 		}, goodRest),
-		"other bytes":  answers(good, func(r *message) []*message { return whole(r, other, sums[1]) }),
-		"no hash":      answers(func(r *message) []*message { return whole(r, block, nil) }, goodRest),
-		"a short hash": answers(func(r *message) []*message { return whole(r, block, sums[0][:15]) }, goodRest),
-		"a long hash": answers(func(r *message) []*message {
+		"other bytes": answers(good, func(r *message) []*message { return whole(r, other, sums[1]) }),
+		"no sum":      answers(func(r *message) []*message { return whole(r, block, nil) }, goodRest),
+		"a short sum": answers(func(r *message) []*message { return whole(r, block, sums[0][:15]) }, goodRest),
+		"a long sum": answers(func(r *message) []*message {
 			return whole(r, block, append(sums[0][:16:16], 0))
 		}, goodRest),
-		"hashes exchanged": answers(func(r *message) []*message { return whole(r, block, sums[1]) },
+		"sums exchanged": answers(func(r *message) []*message { return whole(r, block, sums[1]) },
 			func(r *message) []*message { return whole(r, rest, sums[0]) }),
-		"an early hash": answers(func(r *message) []*message {
+		"an early sum": answers(func(r *message) []*message {
 			m := r.More(block[:part])
 			m.Head = sums[0]
 			return []*message{m}
@@ -145,7 +145,7 @@ func dataLies() map[string]filetest.SendData {
 			return []*message{r.More(block[:part+1]), r.End(sums[0], block[part+1:])}
 		}, goodRest),
 		"a part of nothing": answers(func(r *message) []*message { return []*message{r.More(nil)} }, goodRest),
-		"only a hash":       answers(func(r *message) []*message { return whole(r, nil, sums[0]) }, goodRest),
+		"only a sum":        answers(func(r *message) []*message { return whole(r, nil, sums[0]) }, goodRest),
 		"a message of 8 MB": answers(func(r *message) []*message {
 			return []*message{r.End(sums[0], make([]byte, 8<<20))}
 		}, goodRest),
@@ -178,7 +178,7 @@ func TestDataThatLies(t *testing.T) {
 		}
 		// Without sums, other bytes cannot be told from the right ones.
 		err = client.ReadRange(t.Context(), "file", version, make([]byte, version.Size), 0)
-		canPass := strings.Contains(what, "hash") && what != "only a hash" && what != "an early hash" ||
+		canPass := strings.Contains(what, "sum") && what != "only a sum" && what != "an early sum" ||
 			what == "other bytes"
 		if canPass && err != nil || !canPass && !errors.Is(err, fileservice.ErrIntegrity) {
 			t.Errorf("%s: a range: %v", what, err)

@@ -24,7 +24,7 @@ func (s grpcServer) GetCapabilities(
 	context.Context, *fileservicepb.GetCapabilitiesRequest,
 ) (*fileservicepb.Capabilities, error) {
 	return &fileservicepb.Capabilities{
-		Version: s.version, BlockSize: fileservice.BlockSize, Hash: fileservice.HashName,
+		Version: s.version, BlockSize: fileservice.BlockSize, Hash: fileservice.SumName,
 	}, nil
 }
 

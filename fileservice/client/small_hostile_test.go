@@ -19,13 +19,13 @@ import (
 )
 
 // twoFiles are files of five and three bytes, with their sums.
-func twoFiles() (files []fileservice.SmallFile, hashes [][]byte) {
+func twoFiles() (files []fileservice.SmallFile, sums [][]byte) {
 	for i, content := range []string{"hello", "you"} {
 		version := fileservice.Version{Size: int64(len(content))}
 		files = append(files, fileservice.SmallFile{Name: fmt.Sprint("file", i), Version: version})
-		hashes = append(hashes, filetest.SumOf([]byte(content), 0))
+		sums = append(sums, filetest.SumOf([]byte(content), 0))
 	}
-	return files, hashes
+	return files, sums
 }
 
 // TestSmallFilesThatLie has a server return another thing than was asked for. The client takes nothing that does not
@@ -55,9 +55,9 @@ func TestSmallFilesThatLie(t *testing.T) {
 		"nothing":      one(func(r *message) *message { return r.End(nil, nil) }),
 		"another file": one(func(r *message) *message { return r.End(sums[0], []byte("hello")) }),
 		"other bytes":  one(func(r *message) *message { return r.End(sums[1], []byte("yon")) }),
-		"no hash":      one(func(r *message) *message { return r.End(nil, []byte("you")) }),
-		"a short hash": one(func(r *message) *message { return r.End(sums[1][:15], []byte("you")) }),
-		"a long hash": one(func(r *message) *message {
+		"no sum":       one(func(r *message) *message { return r.End(nil, []byte("you")) }),
+		"a short sum":  one(func(r *message) *message { return r.End(sums[1][:15], []byte("you")) }),
+		"a long sum": one(func(r *message) *message {
 			return r.End(append(sums[1][:16:16], 1), []byte("you"))
 		}),
 		"less data":             one(func(r *message) *message { return r.End(sums[1], []byte("yo")) }),
@@ -175,7 +175,7 @@ func TestSmallUploadsThatLie(t *testing.T) {
 		files     files
 	}{
 		"data of no file":       {os.ErrInvalid, ".", "hello", nil},
-		"another hash":          {fileservice.ErrIntegrity, ".", "jello", files{named("a", 5)}},
+		"another sum":           {fileservice.ErrIntegrity, ".", "jello", files{named("a", 5)}},
 		"less data":             {os.ErrInvalid, ".", "hell", files{named("a", 5)}},
 		"more data":             {os.ErrInvalid, ".", "hello!", files{named("a", 5)}},
 		"a negative size":       {os.ErrInvalid, ".", "hello", files{named("a", -5)}},

@@ -32,7 +32,7 @@ func TestCapabilities(t *testing.T) {
 		}
 		for what, change := range map[string]func(*fileservice.Capabilities){
 			"version":    func(c *fileservice.Capabilities) { c.Version++ },
-			"hash":       func(c *fileservice.Capabilities) { c.Hash = "SHA-256" },
+			"sum":        func(c *fileservice.Capabilities) { c.SumName = "SHA-256" },
 			"block size": func(c *fileservice.Capabilities) { c.BlockSize *= 2 },
 		} {
 			other := got

@@ -164,7 +164,7 @@ func (s service) FinishWrite(ctx context.Context, request *pb.FinishWriteRequest
 		return nil, err
 	}
 	if n := len(request.GetHash()); n != fileservice.SumSize {
-		return nil, fmt.Errorf("%w: a hash of %d bytes", fs.ErrInvalid, n)
+		return nil, fmt.Errorf("%w: a sum of %d bytes", fs.ErrInvalid, n)
 	}
 	up, err := s.uploads.take(call.conn, local, version, request.GetOverwrite())
 	if err != nil {

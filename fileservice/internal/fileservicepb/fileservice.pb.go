@@ -62,14 +62,14 @@ func (*GetCapabilitiesRequest) Descriptor() ([]byte, []int) {
 }
 
 // Capabilities says what a server supports. A client must not use the server if it does not know the version or the
-// hash, and must keep within the limits.
+// sums, and must keep within the limits.
 type Capabilities struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The version of the protocol: 1.
+	// The version of the protocol: 2.
 	Version uint32 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
 	// The bytes of a block: 1 MiB.
 	BlockSize uint32 `protobuf:"varint,2,opt,name=block_size,json=blockSize,proto3" json:"block_size,omitempty"`
-	// The hash of files and blocks: "XXH3-128".
+	// What makes the sums of files and blocks: "XXH3-128".
 	Hash string `protobuf:"bytes,3,opt,name=hash,proto3" json:"hash,omitempty"`
 	// The longest message that the server accepts.
 	MaxMessageSize uint32 `protobuf:"varint,4,opt,name=max_message_size,json=maxMessageSize,proto3" json:"max_message_size,omitempty"`
@@ -1451,7 +1451,7 @@ type WriteRequest struct {
 	// Where the data begins in the file.
 	Offset int64  `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
 	Data   []byte `protobuf:"bytes,5,opt,name=data,proto3" json:"data,omitempty"`
-	// The hash of the block. The server compares it if it is present.
+	// The sum of the block. The server compares it if it is present.
 	Hash          []byte `protobuf:"bytes,6,opt,name=hash,proto3" json:"hash,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1578,7 +1578,7 @@ type FinishWriteRequest struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Path    string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
 	Version *Version               `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
-	// The hash of the file.
+	// The sum of the file.
 	Hash []byte `protobuf:"bytes,3,opt,name=hash,proto3" json:"hash,omitempty"`
 	// The permissions of the file, less the server's umask. 0 means 0600.
 	Permissions uint32 `protobuf:"varint,4,opt,name=permissions,proto3" json:"permissions,omitempty"`
@@ -1724,7 +1724,7 @@ type SmallFile struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// The version of the source.
 	Version *Version `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
-	// The hash of the file.
+	// The sum of the file.
 	Hash []byte `protobuf:"bytes,3,opt,name=hash,proto3" json:"hash,omitempty"`
 	// As in FinishWriteRequest.
 	Permissions   uint32 `protobuf:"varint,4,opt,name=permissions,proto3" json:"permissions,omitempty"`

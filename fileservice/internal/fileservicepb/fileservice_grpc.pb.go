@@ -58,14 +58,14 @@ const (
 // Programs that move many bytes use connections without gRPC, on the same port; see package exchange. Those carry what
 // Read and Write do, and small files.
 //
-// The hash of a block is XXH3-128 (github.com/Cyan4973/xxHash, release 0.8) with the number of the block as the seed,
-// in 16 bytes, the most significant first. Blocks are counted from 0. The hash of a file of one block is the hash of
-// that block. The hash of any other file is XXH3-128 of the hashes of its blocks in order, with the seed 0. These
-// hashes, which package fileservice calls sums, detect accidents. They do not protect against an attacker.
+// The sum of a block is XXH3-128 (github.com/Cyan4973/xxHash, release 0.8) with the number of the block as the seed, in
+// 16 bytes, the most significant first. Blocks are counted from 0. The sum of a file of one block is the sum of that
+// block. The sum of any other file is XXH3-128 of the sums of its blocks in order, with the seed 0. Sums detect
+// accidents. They do not protect against an attacker.
 //
 // Error codes: NOT_FOUND, ALREADY_EXISTS and PERMISSION_DENIED for errors of the file system; INVALID_ARGUMENT for a
 // request that can never succeed; ABORTED if the file does not have the requested version; DATA_LOSS if bytes do not
-// match their hash; FAILED_PRECONDITION if the server does not support the operation, such as writing to a read-only
+// match their sum; FAILED_PRECONDITION if the server does not support the operation, such as writing to a read-only
 // server; RESOURCE_EXHAUSTED if a limit is reached or a disk is full; UNAVAILABLE if the server is stopping. If the
 // operating system returned the error, the details of the google.rpc.Status include a Failure.
 type FileServiceClient interface {
@@ -99,7 +99,7 @@ type FileServiceClient interface {
 	// Write sends blocks of uploads, and data for drafts. The server responds when all of it is in the files. Blocks are
 	// not yet committed then. Concurrent calls write in no particular order.
 	Write(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[WriteRequest, WriteResponse], error)
-	// FinishWrite commits all blocks, checks that their hashes make the hash of the file, and gives the file its name.
+	// FinishWrite commits all blocks, checks that their sums make the sum of the file, and gives the file its name.
 	FinishWrite(ctx context.Context, in *FinishWriteRequest, opts ...grpc.CallOption) (*Entry, error)
 	// OpenDraft opens a file for writing at any offset. An existing file that is not truncated is written in place:
 	// others see each write. Otherwise the writes make a draft, which is not in the tree until it is published; from then
@@ -352,14 +352,14 @@ func (c *fileServiceClient) DropDraft(ctx context.Context, in *DropDraftRequest,
 // Programs that move many bytes use connections without gRPC, on the same port; see package exchange. Those carry what
 // Read and Write do, and small files.
 //
-// The hash of a block is XXH3-128 (github.com/Cyan4973/xxHash, release 0.8) with the number of the block as the seed,
-// in 16 bytes, the most significant first. Blocks are counted from 0. The hash of a file of one block is the hash of
-// that block. The hash of any other file is XXH3-128 of the hashes of its blocks in order, with the seed 0. These
-// hashes, which package fileservice calls sums, detect accidents. They do not protect against an attacker.
+// The sum of a block is XXH3-128 (github.com/Cyan4973/xxHash, release 0.8) with the number of the block as the seed, in
+// 16 bytes, the most significant first. Blocks are counted from 0. The sum of a file of one block is the sum of that
+// block. The sum of any other file is XXH3-128 of the sums of its blocks in order, with the seed 0. Sums detect
+// accidents. They do not protect against an attacker.
 //
 // Error codes: NOT_FOUND, ALREADY_EXISTS and PERMISSION_DENIED for errors of the file system; INVALID_ARGUMENT for a
 // request that can never succeed; ABORTED if the file does not have the requested version; DATA_LOSS if bytes do not
-// match their hash; FAILED_PRECONDITION if the server does not support the operation, such as writing to a read-only
+// match their sum; FAILED_PRECONDITION if the server does not support the operation, such as writing to a read-only
 // server; RESOURCE_EXHAUSTED if a limit is reached or a disk is full; UNAVAILABLE if the server is stopping. If the
 // operating system returned the error, the details of the google.rpc.Status include a Failure.
 type FileServiceServer interface {
@@ -393,7 +393,7 @@ type FileServiceServer interface {
 	// Write sends blocks of uploads, and data for drafts. The server responds when all of it is in the files. Blocks are
 	// not yet committed then. Concurrent calls write in no particular order.
 	Write(grpc.ClientStreamingServer[WriteRequest, WriteResponse]) error
-	// FinishWrite commits all blocks, checks that their hashes make the hash of the file, and gives the file its name.
+	// FinishWrite commits all blocks, checks that their sums make the sum of the file, and gives the file its name.
 	FinishWrite(context.Context, *FinishWriteRequest) (*Entry, error)
 	// OpenDraft opens a file for writing at any offset. An existing file that is not truncated is written in place:
 	// others see each write. Otherwise the writes make a draft, which is not in the tree until it is published; from then
