@@ -76,11 +76,12 @@ type core struct {
 	config   Config
 	control  *link           // for everything but bytes of files
 	data     []*dataLink     // for these
-	mu       sync.Mutex      // guards what is in data
+	mu       sync.Mutex      // guards what is in data, and the next two
+	asked    bool            // whether the server knows connections for bytes, or it has accepted one
+	unfit    error           // if it does not
 	contents atomic.Int64    // bytes held by open files
 	pending  atomic.Int64    // bytes held by drafts
 	delay    atomic.Int64    // nanoseconds of the fastest answer since the control connection was opened; 0 before
-	accepted atomic.Bool     // the server has accepted one of data
 	life     context.Context // ends with Close
 	cancel   context.CancelCauseFunc
 	close    sync.Once

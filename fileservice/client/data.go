@@ -124,13 +124,13 @@ func (c *core) begin(ctx context.Context, l *dataLink, conn net.Conn) (*exchange
 	})
 	switch {
 	case err == nil:
-		c.accepted.Store(true)
 	case ctx.Err() != nil, errors.Is(err, exchange.ErrMessage):
 		return nil, err
 	default:
 		return nil, fmt.Errorf("%w: %w", errClosedAtOnce, err)
 	}
 	c.mu.Lock()
+	c.asked, c.unfit = true, nil // it has accepted one
 	closed := context.Cause(c.life)
 	if closed == nil && !over {
 		l.conn, l.counted = this, counted
@@ -176,7 +176,7 @@ func (c *core) start(ctx context.Context, calls ...*exchange.Call) (*exchange.Co
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case errors.Is(err, errClosedAtOnce) && attempt < len(c.data), isEnd(err) && attempt < attempts:
-		case errors.Is(err, errClosedAtOnce) && !c.accepted.Load():
+		case errors.Is(err, errClosedAtOnce):
 			return nil, unreachable(cmp.Or(c.checkServer(ctx), err))
 		default:
 			return nil, unreachable(err)
@@ -185,13 +185,24 @@ func (c *core) start(ctx context.Context, calls ...*exchange.Call) (*exchange.Co
 }
 
 // checkServer returns an error if the server says that it speaks another version of the protocol. One of version 1
-// closes a connection for bytes, because it knows only those of gRPC.
+// closes a connection for bytes, because it knows only those of gRPC. It asks once: if the server is full instead, the
+// connection for the question could take the place of one for bytes, again and again.
 func (c *core) checkServer(ctx context.Context) error {
+	c.mu.Lock()
+	asked, unfit := c.asked, c.unfit
+	c.asked = true
+	c.mu.Unlock()
+	if asked {
+		return unfit
+	}
 	capabilities, err := (&Client{core: c, ctx: ctx, dir: "."}).Capabilities(ctx)
 	if err != nil {
 		return nil //nolint:nilerr // the caller has an error that says as much
 	}
-	return capabilities.Check()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unfit = capabilities.Check()
+	return c.unfit
 }
 
 // connection returns an open connection for calls. If there is none and none can be opened, it returns the reason.
