@@ -24,7 +24,7 @@ func putAll(t *testing.T, remote *client.Client) map[string]error {
 	errs := map[string]error{}
 	errs["block"] = remote.WriteBlocks(t.Context(), "file", version, 0, 1, strings.NewReader(content),
 		func(int64, []byte, fileservice.Sum) {})
-	_, _, errs["files"] = remote.WriteFiles(t.Context(), ".", []fileservice.SmallFile{{Name: "file", Version: version}},
+	_, errs["files"] = remote.WriteFiles(t.Context(), ".", []fileservice.SmallFile{{Name: "file", Version: version}},
 		false, func(_ int, p []byte) error { copy(p, content); return nil })
 	file, err := remote.OpenFile("file", os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {

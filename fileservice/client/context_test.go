@@ -73,7 +73,7 @@ func TestContextEndsCalls(t *testing.T) {
 		},
 		"WriteFiles": func(ctx context.Context) error {
 			files, _ := twoFiles()
-			_, _, err := remote.WriteFiles(ctx, ".", files, false, func(int, []byte) error { return nil })
+			_, err := remote.WriteFiles(ctx, ".", files, false, func(int, []byte) error { return nil })
 			return err
 		},
 		"Replace": func(ctx context.Context) error {

@@ -69,31 +69,30 @@ func (c *Client) readFiles(
 }
 
 // WriteFiles sends at most MaxSmallFiles files to one directory of the server. For each file in order it calls read,
-// which must fill p, the whole content; if read fails, the file is not sent. sums and errs have an element for each
-// file. If its error is nil, the file is verified, complete and durable. An error of the call itself is err; then some
-// of the files may exist.
+// which must fill p, the whole content; if read fails, the file is not sent. errs has an element for each file. If it is
+// nil, the file is verified, complete and durable. An error of the call itself is err; then some of the files may
+// exist.
 //
 // If overwrite is false and a file exists, its error is fs.ErrExist.
 //
 // Timeout does not limit the time that the server needs to write to its disk.
 func (c *Client) WriteFiles(
 	ctx context.Context, dir string, files []fileservice.SmallFile, overwrite bool, read func(i int, p []byte) error,
-) (sums []fileservice.Sum, errs []error, err error) {
+) (errs []error, err error) {
 	target, err := c.checkName("write", dir)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	w := &filesWriter{
-		client: c, dir: dir, files: files, overwrite: overwrite, target: target,
-		sums: make([]fileservice.Sum, len(files)), errs: make([]error, len(files)),
+		client: c, dir: dir, files: files, overwrite: overwrite, target: target, errs: make([]error, len(files)),
 	}
 	if err = fileservice.CheckSmallFiles(files); err == nil {
 		err = w.run(ctx, read)
 	}
 	if err != nil {
-		return nil, nil, fault("write", dir, err)
+		return nil, fault("write", dir, err)
 	}
-	return w.sums, w.errs, nil
+	return w.errs, nil
 }
 
 // filesAhead is the number of calls that WriteFiles has under way. Each has up to 1 MiB.
@@ -105,7 +104,6 @@ type filesWriter struct {
 	dir, target string
 	files       []fileservice.SmallFile
 	overwrite   bool
-	sums        []fileservice.Sum
 	errs        []error
 }
 
@@ -162,9 +160,9 @@ func (w *filesWriter) run(ctx context.Context, read func(i int, p []byte) error)
 
 // describe returns the message for a file.
 func (w *filesWriter) describe(i int, content []byte) *fileservicepb.SmallFile {
-	w.sums[i] = fileservice.SumFile(content)
+	sum := fileservice.SumFile(content)
 	return &fileservicepb.SmallFile{
-		Name: w.files[i].Name, Version: wire.VersionMessage(w.files[i].Version), Hash: w.sums[i][:],
+		Name: w.files[i].Name, Version: wire.VersionMessage(w.files[i].Version), Hash: sum[:],
 		Permissions: uint32(w.files[i].Permissions.Perm()),
 	}
 }

@@ -53,7 +53,7 @@ func ExampleClient_WriteFiles() {
 		version := fileservice.Version{Size: int64(len(content)), ModifiedUnixNano: 1_700_000_000_000_000_000}
 		files = append(files, fileservice.SmallFile{Name: fmt.Sprint("file", i), Version: version})
 	}
-	_, errs, err := client.WriteFiles(context.Background(), ".", files, false, func(i int, p []byte) error {
+	errs, err := client.WriteFiles(context.Background(), ".", files, false, func(i int, p []byte) error {
 		copy(p, contents[i])
 		return nil
 	})

@@ -123,7 +123,7 @@ func TestSmallWritesThatLie(t *testing.T) {
 		client := filetest.Lie(t, &filetest.Liar{OnData: func(r *message, send func(...*message) error) error {
 			return send(r.End(head, nil))
 		}})
-		_, _, err := client.WriteFiles(t.Context(), ".", files, false, func(int, []byte) error { return nil })
+		_, err := client.WriteFiles(t.Context(), ".", files, false, func(int, []byte) error { return nil })
 		if !errors.Is(err, fileservice.ErrIntegrity) {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -136,7 +136,7 @@ func TestWriteFilesOfNothing(t *testing.T) {
 	files, _ := twoFiles()
 	unreadable := errors.New("unreadable")
 	client := filetest.Serve(t, dir, filetest.Writable)
-	_, errs, err := client.WriteFiles(t.Context(), ".", files, false, func(int, []byte) error { return unreadable })
+	errs, err := client.WriteFiles(t.Context(), ".", files, false, func(int, []byte) error { return unreadable })
 	if err != nil || len(errs) != 2 || errs[0] != unreadable || errs[1] != unreadable {
 		t.Error(errs, err)
 	}

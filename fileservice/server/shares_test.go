@@ -371,7 +371,7 @@ func TestSlowPushesHoldNothing(t *testing.T) {
 		pushBlocks(t, fast, fmt.Sprint("file", i))
 		name := fmt.Sprint("small", i)
 		files := []fileservice.SmallFile{{Name: name, Version: fileservice.Version{Size: 5}}}
-		_, errs, err := fast.WriteFiles(t.Context(), ".", files, false, func(_ int, p []byte) error {
+		errs, err := fast.WriteFiles(t.Context(), ".", files, false, func(_ int, p []byte) error {
 			copy(p, "hello")
 			return nil
 		})

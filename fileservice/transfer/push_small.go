@@ -45,7 +45,7 @@ func (p *push) moveSmall(ctx context.Context, b *parcel) (finish func(closed fun
 	remote := path.Dir(first.remote)
 	var errs []error
 	err = inDir(remote, p.makeDirs, func() (err error) {
-		_, errs, err = p.client.WriteFiles(ctx, remote, files, p.config.Overwrite, read)
+		errs, err = p.client.WriteFiles(ctx, remote, files, p.config.Overwrite, read)
 		return err
 	})
 	for i, at := range which {
