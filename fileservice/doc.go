@@ -177,27 +177,5 @@
 //
 // # Memory
 //
-// A server has MaxBuffers buffers of 256 KiB (24 MiB) for data to send. A writable server has as much memory, in blocks
-// of 1 MiB, for data received. A connection that answers requests holds one or two buffers, and another one for each
-// small read that waits for the disk. A connection that receives data holds up to four blocks. If all are taken, a new
-// peer gets one more of either kind.
-//
-// In addition, a connection for bytes takes 12 KiB, and up to 8 KiB for each of MaxCalls gets that wait; those of an
-// honest client take 200 bytes. A block of small files takes up to 120 KiB more, for their names. A connection of gRPC
-// takes 32 KiB, another 512 KiB while it sends, and for each of MaxCalls calls 64 KiB that a client sends ahead, or
-// 2 MiB if the server is writable. All this is beside the memory of the connection itself.
-//
-// A client receives only what its callers have asked for, straight into their memory. ReadBlocks and WriteBlocks hold
-// up to 4 blocks in each call, or 2 if the server answers within 5 ms. A client's open files hold at most 16 MiB of
-// content that came when they were opened; files being written hold 8 MiB each that the server has not confirmed, and
-// 16 MiB together.
-//
-// A draft has two or three descriptors of the server, and a block only while data is written.
-//
-// A transfer makes 8 calls of ReadBlocks or WriteBlocks at once, or one per connection if those are more. If the server
-// answers within 5 ms, it makes 2 per connection. It has up to 2 MiB for each of 8 parcels of small files, and 4 MiB to
-// read local files again. Each block of a file of several blocks that is under way takes 20 bytes: 21 MB for a TiB. Of
-// a tree it holds 512 files that it has found, and at most 64 MiB of entries of the directories that it lists. A larger
-// directory is read in parts, in the order of the names, and listed anew for each: a million names of 20 bytes take
-// five parts.
+// The memory of both ends is bounded, whatever the other end sends. ARCHITECTURE.md lists what it consists of.
 package fileservice

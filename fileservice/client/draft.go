@@ -23,6 +23,9 @@ import (
 // or Flush is the error of all later calls; such a draft cannot be published. If others change a file in place, that
 // error is [fileservice.ErrChanged]. A restarted server no longer knows the file, but keeps what was synced in place.
 //
+// A file holds at most 8 MiB that the server has not confirmed, and all files of a client together 16 MiB. Then writes
+// wait.
+//
 // Its methods are safe for concurrent use, and wait for each other. They have no context: Close and [Client.Close] end
 // calls in progress.
 type WritableFile struct {

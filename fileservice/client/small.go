@@ -69,8 +69,8 @@ func (c *Client) readFiles(
 }
 
 // WriteFiles sends at most MaxSmallFiles files to one directory of the server. For each file in order it calls read,
-// which must fill p, the whole content; if read fails, the file is not sent. errs has an element for each file. If it is
-// nil, the file is verified, complete and durable. An error of the call itself is err; then some of the files may
+// which must fill p, the whole content; if read fails, the file is not sent. errs has an element for each file. If that
+// is nil, the file is verified, complete and durable. An error of the call itself is err; then some of the files may
 // exist.
 //
 // If overwrite is false and a file exists, its error is fs.ErrExist.
