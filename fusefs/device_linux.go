@@ -2,6 +2,7 @@ package fusefs
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -111,6 +112,9 @@ func (d *device) receive() error {
 	input := d.inputs.Get().(*[]byte)
 	for {
 		n, err := d.file.Read(*input)
+		if _, is := errors.AsType[syscall.Errno](err); err != nil && !is {
+			n, err = d.readNow(*input, err)
+		}
 		if errors.Is(err, syscall.ENOENT) {
 			continue // a signal has ended the request
 		}
@@ -128,6 +132,16 @@ func (d *device) receive() error {
 			d.inputs.Put(large)
 		}, numberOfRequest(*large))
 	}
+}
+
+// readNow reads without the poller, which has failed with err: it takes the end of a connection for its own error.
+func (d *device) readNow(input []byte, err error) (n int, _ error) {
+	closed := d.conn.Control(func(fd uintptr) {
+		if read, errno := unix.Read(int(fd), input); errno != unix.EAGAIN {
+			n, err = max(read, 0), errno
+		}
+	})
+	return n, cmp.Or(closed, err)
 }
 
 func numberOfRequest(request []byte) uint64 { return binary.NativeEndian.Uint64(request[8:]) }

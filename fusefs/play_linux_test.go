@@ -48,6 +48,7 @@ type playFile struct {
 
 	Held    bool     // file: an open one has its content in memory
 	Starts  bool     // file: an open one has StartReadAt
+	Holds   bool     // file: StartReadAt waits for the answer, as it must not
 	Entries int      // directory: so many names are made up, endlessly many if negative
 	Names   [][]byte // directory: names beside those, of any bytes
 	Ends    int64    // file: where it really ends, if not 0
@@ -282,13 +283,18 @@ func (h startingHandle) StartReadAt(p []byte, offset int64, done func(error)) bo
 	if offset%2 == 1 {
 		return false // as it may
 	}
-	go func() {
+	read := func() {
 		n, err := h.read(p, offset)
 		if err == nil && n < len(p) {
 			err = io.ErrUnexpectedEOF
 		}
 		done(err)
-	}()
+	}
+	if h.file.Holds {
+		read()
+	} else {
+		go read()
+	}
 	return true
 }
 

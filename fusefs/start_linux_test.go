@@ -97,6 +97,26 @@ func stuckReader(t *testing.T, p *play) *exec.Cmd {
 	return reader
 }
 
+// TestForcedEnd ends the connection while nobody waits for the next request.
+func TestForcedEnd(t *testing.T) {
+	p := startPlay(t, playOptions{Timeout: time.Hour})
+	p.put(playFile{Name: "large", Size: startedSize, Seed: 1, Starts: true, Holds: true})
+	reader := stuckReader(t, p)
+	if err := syscall.Unmount(p.dir, syscall.MNT_FORCE); err != nil && err != syscall.EBUSY {
+		t.Error(err)
+	}
+	if err := reader.Wait(); err == nil {
+		t.Error("a read of a directory that was unmounted succeeds")
+	}
+	p.stall(false)
+	if report := p.order(playOrder{Wait: true}); report.Err != "" {
+		t.Errorf("the mount has ended with %s", report.Err)
+	}
+	if err := syscall.Unmount(p.dir, syscall.MNT_DETACH); err != nil && err != syscall.EINVAL {
+		t.Error(err)
+	}
+}
+
 func TestSignalEndsStartedRead(t *testing.T) {
 	p := startPlayOfStarts(t, playOptions{Timeout: time.Hour})
 	defer p.stall(false)
