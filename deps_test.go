@@ -37,6 +37,7 @@ var floors = [][]string{
 var neighbours = []struct{ from, to, reason string }{
 	{"internal/disk", "internal/publish", "a log syncs, renames and locks its files as others do"},
 	{"format", "source", "a format writes the batches of a source"},
+	{"place/bucket", "place/dir", "a URL may name a directory"},
 	{"source/gormdb", "source/sqldb", "GORM gives its rows as those of database/sql"},
 	{"fileservice/transfer", "fileservice/client", "a transfer calls the server through it"},
 	{"internal/cli/connect", "internal/cli/command", "the flags of a connection read keys"},
@@ -49,6 +50,7 @@ var neighbours = []struct{ from, to, reason string }{
 // forTests are the packages that only tests may import. They themselves may import what they like.
 var forTests = []string{
 	"fileservice/internal/filetest", "internal/testkit", "internal/testkit/crashfs", "internal/testkit/mountsuite",
+	"internal/testkit/stores",
 	"source/sourcetest", "place/placetest",
 }
 
@@ -59,11 +61,17 @@ var dependencies = []struct {
 	packages []string
 }{
 	{"c2sp.org/CCTV/age", nil},
+	{"cloud.google.com/go/storage", []string{"place/bucket"}},
 	{"filippo.io/age", []string{
 		"agefile", "internal/keyfile", "internal/plainfs", "export", "internal/cli", "internal/cli/argument",
 		"internal/cli/command", "internal/cli/connect", "internal/cli/demo",
 	}},
+	{"github.com/Azure/azure-sdk-for-go/sdk/azcore", []string{"place/bucket"}},
+	{"github.com/Azure/azure-sdk-for-go/sdk/azidentity", []string{"place/bucket"}},
+	{"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob", []string{"place/bucket"}},
 	{"github.com/agnivade/levenshtein", []string{"internal/ui"}},
+	{"github.com/aws/aws-sdk-go-v2", []string{"place/bucket"}},
+	{"github.com/aws/smithy-go", []string{"place/bucket"}},
 	{"github.com/cespare/xxhash/v2", []string{"internal/compress/internal/zstdenc"}},
 	{"github.com/go-sql-driver/mysql", []string{"source/mysql"}},
 	{"github.com/hanwen/go-fuse/v2", []string{"fusefs"}},
@@ -80,12 +88,15 @@ var dependencies = []struct {
 	{"github.com/vbauerster/mpb/v8", []string{"internal/ui"}},
 	{"github.com/zeebo/xxh3", []string{"fileservice"}},
 	{"go.uber.org/goleak", nil},
+	{"gocloud.dev/blob", []string{"place/bucket"}},
 	{"golang.org/x/crypto", []string{"agefile", "internal/keyfile", "secureconn"}},
 	{"golang.org/x/net", nil},
+	{"golang.org/x/oauth2", []string{"place/bucket"}},
 	{"golang.org/x/sys", []string{
 		"fileservice/internal/traffic", "fileservice/server", "fusefs", "internal/publish", "internal/ui",
 	}},
 	{"golang.org/x/term", []string{"internal/ui"}},
+	{"google.golang.org/api", []string{"place/bucket"}},
 	{"google.golang.org/genproto/googleapis/rpc", []string{
 		"fileservice/internal/fileservicepb", "fileservice/internal/wire",
 	}},
@@ -195,27 +206,52 @@ func TestNeverCompiled(t *testing.T) {
 		if indexOf(packages, from) < 0 {
 			t.Errorf("%s does not exist: take it out of this test", from)
 		}
-		seen := map[string]bool{}
-		var visit func(dir string)
-		visit = func(dir string) {
-			i := indexOf(packages, dir)
-			if i < 0 || seen[dir] {
-				return
-			}
-			seen[dir] = true
-			for imported := range packages[i].imports {
-				if to, ours := strings.CutPrefix(imported, "culvert/"); ours {
-					visit(to)
-				}
-			}
-		}
-		visit(from)
+		seen := compiledWith(packages, from)
 		for _, dir := range never {
 			if seen[dir] {
 				t.Errorf("%s imports %s, if only through others", from, dir)
 			}
 		}
 	}
+}
+
+// TestBucketIsForTheProgram keeps the SDKs of the clouds, which weigh 34 MB, out of every program that imports a
+// package of this module.
+func TestBucketIsForTheProgram(t *testing.T) {
+	const heavy = "place/bucket"
+	packages := readPackages(t)
+	if indexOf(packages, heavy) < 0 {
+		t.Fatalf("%s does not exist: take it out of this test", heavy)
+	}
+	for _, p := range packages {
+		if p.dir == heavy || covers("internal/cli", p.dir) || covers("cmd/culvert", p.dir) || isForTests(p.dir) {
+			continue
+		}
+		if compiledWith(packages, p.dir)[heavy] {
+			t.Errorf("%s imports %s, if only through others: take a place.Place that the program has opened",
+				p.dir, heavy)
+		}
+	}
+}
+
+// compiledWith returns a package and those of the module that it imports, if only through others.
+func compiledWith(packages []*pkg, from string) map[string]bool {
+	seen := map[string]bool{}
+	var visit func(dir string)
+	visit = func(dir string) {
+		i := indexOf(packages, dir)
+		if i < 0 || seen[dir] {
+			return
+		}
+		seen[dir] = true
+		for imported := range packages[i].imports {
+			if to, ours := strings.CutPrefix(imported, "culvert/"); ours {
+				visit(to)
+			}
+		}
+	}
+	visit(from)
+	return seen
 }
 
 // TestDependenciesAreExplained holds the table of CONTRIBUTING.md to the one above.

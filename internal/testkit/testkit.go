@@ -43,6 +43,18 @@ func Address(tb testing.TB) string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 }
 
+// ReservePorts returns loopback ports like those of [Address], reserved until the test binary ends.
+func ReservePorts(count int) (ports []string, err error) {
+	for range count {
+		port, _, err := reservePort() // the end of the process releases it
+		if err != nil {
+			return nil, err
+		}
+		ports = append(ports, strconv.Itoa(port))
+	}
+	return ports, nil
+}
+
 // StartPiped starts a command and returns pipes to its standard input and from its standard output.
 func StartPiped(tb testing.TB, cmd *exec.Cmd) (stdin io.WriteCloser, stdout io.ReadCloser) {
 	tb.Helper()

@@ -1,0 +1,320 @@
+// Package stores starts object stores for tests. A test binary starts each at most once, on a free loopback port, and
+// all its tests share the server and its one bucket:
+//
+//	for _, store := range stores.All(t) {
+//		url := store.URL(t) // of an empty prefix
+//	}
+//
+// SeaweedFS, which is quick to install, runs in every test. The others, with which each vendor's protocol is tested,
+// need CULVERT_TEST_PLACES=1, as `./dev test-places` sets it.
+package stores
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+
+	"culvert/internal/testkit"
+)
+
+// Bucket is the name of the bucket that every server has.
+const Bucket = "culvert"
+
+// What the servers accept. All returns after these are in the environment.
+const (
+	accessKey = "culvert"
+	secretKey = "culvert-secret"
+
+	// The account of Azure's emulators, which is public.
+	azureAccount = "devstoreaccount1"
+	azureKey     = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+)
+
+// Server is a running object store.
+type Server struct {
+	Name    string // such as SeaweedFS
+	Address string // a host and port of the loopback interface
+
+	scheme    string // s3, gs or azblob
+	program   string
+	install   string
+	startWith func(directory, port string, more []string) (args, env []string)
+	ports     int // besides the one of Address
+	prepare   func(s *Server, directory string) error
+
+	begin    sync.Once
+	err      error
+	prefixes atomic.Int64
+}
+
+var (
+	seaweed = &Server{
+		Name: "SeaweedFS", scheme: "s3", program: "weed", install: "./dev test does it", ports: 7,
+		startWith: seaweedArguments, prepare: createSeaweedBucket,
+	}
+	versity = &Server{
+		Name: "versitygw", scheme: "s3", program: "versitygw", install: "./dev test-places does it",
+		startWith: versityArguments,
+	}
+	gcs = &Server{
+		Name: "fake-gcs-server", scheme: "gs", program: "fake-gcs-server", install: "./dev test-places does it",
+		startWith: gcsArguments, prepare: createGCSBucket,
+	}
+	azurite = &Server{
+		Name: "azurite", scheme: "azblob", program: "azurite-blob", install: "./dev test-places does it",
+		startWith: azuriteArguments, prepare: createContainer,
+	}
+)
+
+// All returns the servers with which places are tested, and starts them.
+func All(tb testing.TB) []*Server {
+	tb.Helper()
+	servers := []*Server{seaweed}
+	if os.Getenv("CULVERT_TEST_PLACES") == "1" {
+		servers = append(servers, versity, gcs, azurite)
+	}
+	for _, s := range servers {
+		s.start(tb)
+	}
+	return servers
+}
+
+// S3 returns those servers of [All] that speak the protocol of S3.
+func S3(tb testing.TB) (servers []*Server) {
+	tb.Helper()
+	for _, s := range All(tb) {
+		if s.scheme == "s3" {
+			servers = append(servers, s)
+		}
+	}
+	return servers
+}
+
+// URL returns the URL of a place that is empty.
+func (s *Server) URL(tb testing.TB) string { return s.URLThrough(tb, s.Address) }
+
+// URLThrough is URL for a proxy.
+func (s *Server) URLThrough(tb testing.TB, address string) string {
+	tb.Helper()
+	return s.At(fmt.Sprintf("test%d", s.prefixes.Add(1)), address)
+}
+
+// At returns the URL of a prefix of the bucket, through the server or a proxy.
+func (s *Server) At(prefix, address string) string {
+	endpoint := "http://" + address
+	if s.scheme == "azblob" {
+		endpoint += "/" + azureAccount
+	}
+	return fmt.Sprintf("%s://%s/%s/?endpoint=%s", s.scheme, Bucket, prefix, endpoint)
+}
+
+// IsS3 reports whether the server speaks the protocol of S3.
+func (s *Server) IsS3() bool { return s.scheme == "s3" }
+
+func (s *Server) start(tb testing.TB) {
+	tb.Helper()
+	program, err := find(s.program)
+	if err != nil {
+		testkit.Missing(tb, s.Name, s.install)
+	}
+	if _, err := exec.LookPath("sh"); err != nil {
+		testkit.Missing(tb, "a POSIX shell", "run the tests on a Unix system")
+	}
+	s.begin.Do(func() { s.err = s.run(program) })
+	if s.err != nil {
+		tb.Fatalf("starting %s: %v", s.Name, s.err)
+	}
+}
+
+// find returns the path of a program in PATH, or where ./dev installs it.
+func find(program string) (string, error) {
+	if path, err := exec.LookPath(program); err == nil {
+		return path, nil
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	return exec.LookPath(filepath.Join(cache, "culvert", "bin", program))
+}
+
+// watchdogScript runs the server until its standard input ends, which the test binary holds open. It ignores a keyboard
+// interrupt, which also reaches it.
+const watchdogScript = `
+trap '' HUP INT QUIT TERM
+directory=$1
+shift
+"$@" >"$directory/log" 2>&1 </dev/null &
+while read -r line; do :; done
+kill -9 $!
+wait
+rm -rf "$directory"
+`
+
+var setEnvironment = sync.OnceValue(func() error {
+	var errs []error
+	for name, value := range map[string]string{
+		"AWS_ACCESS_KEY_ID": accessKey, "AWS_SECRET_ACCESS_KEY": secretKey, "AWS_EC2_METADATA_DISABLED": "true",
+		"AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull,
+		"AZURE_STORAGE_ACCOUNT": azureAccount, "AZURE_STORAGE_KEY": azureKey,
+	} {
+		errs = append(errs, os.Setenv(name, value))
+	}
+	for _, name := range []string{
+		"AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL",
+		"AWS_ENDPOINT_URL_S3",
+		"AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_SAS_TOKEN", "STORAGE_EMULATOR_HOST",
+		"GOOGLE_APPLICATION_CREDENTIALS",
+	} {
+		errs = append(errs, os.Unsetenv(name))
+	}
+	return errors.Join(errs...)
+})
+
+func (s *Server) run(program string) error {
+	if err := setEnvironment(); err != nil {
+		return err
+	}
+	directory, err := os.MkdirTemp("", "culvert-store-")
+	if err != nil {
+		return err
+	}
+	ports, err := testkit.ReservePorts(1 + s.ports)
+	if err != nil {
+		return err
+	}
+	s.Address = "127.0.0.1:" + ports[0]
+	args, env := s.startWith(directory, ports[0], ports[1:])
+	cmd := exec.Command("sh", append([]string{"-c", watchdogScript, "sh", directory, program}, args...)...)
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Dir = directory
+	read, write, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	keepOpen = append(keepOpen, write)
+	cmd.Stdin = read
+	if err := errors.Join(cmd.Start(), read.Close()); err != nil {
+		return err
+	}
+	if s.prepare == nil {
+		s.prepare = func(s *Server, _ string) error { return get("http://" + s.Address) }
+	}
+	deadline := time.Now().Add(time.Minute)
+	for tick := time.NewTicker(20 * time.Millisecond); ; <-tick.C {
+		if err = s.prepare(s, directory); err == nil {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			log, _ := os.ReadFile(filepath.Join(directory, "log")) // only adds to the error
+			return fmt.Errorf("%w\n%s", err, log)
+		}
+	}
+}
+
+// keepOpen are the pipes whose end, with that of the test binary, ends the servers.
+var keepOpen []*os.File
+
+func get(url string) error {
+	response, err := http.Get(url)
+	if err != nil {
+		return err
+	}
+	return response.Body.Close()
+}
+
+// post reports an answer that is not in the 200s.
+func post(url, kind, body string) error {
+	response, err := http.Post(url, kind, strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	if response.StatusCode/100 != 2 && response.StatusCode != http.StatusConflict {
+		err = errors.New(response.Status)
+	}
+	return errors.Join(err, response.Body.Close())
+}
+
+func seaweedArguments(directory, port string, more []string) (args, env []string) {
+	config := filepath.Join(directory, "s3.json")
+	text := fmt.Sprintf(`{"identities":[{"name":"test","credentials":[{"accessKey":%q,"secretKey":%q}],`+
+		`"actions":["Admin","Read","Write","List","Tagging"]}]}`, accessKey, secretKey)
+	// A missing file makes the server fail, and its log says so.
+	_ = os.WriteFile(config, []byte(text), 0o600)
+	// The filer's address is where createSeaweedBucket finds it.
+	_ = os.WriteFile(filepath.Join(directory, "filer"), []byte("127.0.0.1:"+more[0]), 0o600)
+	return []string{
+		"server", "-dir=" + directory, "-ip=127.0.0.1",
+		"-filer", "-filer.port=" + more[0], "-filer.port.grpc=" + more[1],
+		"-master.port=" + more[2], "-master.port.grpc=" + more[3], "-master.volumeSizeLimitMB=1024",
+		"-volume.port=" + more[4], "-volume.port.grpc=" + more[5], "-volume.max=100", "-volume.minFreeSpacePercent=0",
+		"-s3", "-s3.autoCreateBucket=false", "-s3.port=" + port, "-s3.port.grpc=" + more[6],
+		"-s3.port.iceberg=0", "-s3.port.lance=0",
+		"-s3.config=" + config,
+	}, nil
+}
+
+func createSeaweedBucket(s *Server, directory string) error {
+	if err := get("http://" + s.Address); err != nil {
+		return err
+	}
+	filer, err := os.ReadFile(filepath.Join(directory, "filer"))
+	if err != nil {
+		return err
+	}
+	return post("http://"+string(filer)+"/buckets/"+Bucket+"/", "", "")
+}
+
+func versityArguments(directory, port string, _ []string) (args, env []string) {
+	meta, data := filepath.Join(directory, "meta"), filepath.Join(directory, "data")
+	// Directories that are missing make the server fail, and its log says so.
+	_ = errors.Join(os.Mkdir(meta, 0o700), os.MkdirAll(filepath.Join(data, Bucket), 0o700))
+	return []string{"--port", "127.0.0.1:" + port, "posix", "--sidecar", meta, data},
+		[]string{"ROOT_ACCESS_KEY=" + accessKey, "ROOT_SECRET_KEY=" + secretKey}
+}
+
+func gcsArguments(_, port string, _ []string) (args, env []string) {
+	return []string{"-scheme", "http", "-host", "127.0.0.1", "-port", port, "-backend", "memory"}, nil
+}
+
+func createGCSBucket(s *Server, _ string) error {
+	url := "http://" + s.Address + "/storage/v1/b?project=test"
+	return post(url, "application/json", fmt.Sprintf(`{"name":%q}`, Bucket))
+}
+
+func azuriteArguments(directory, port string, _ []string) (args, env []string) {
+	return []string{
+		"--disableTelemetry", "--skipApiVersionCheck", "--silent", "--blobHost", "127.0.0.1", "--blobPort", port,
+		"--location", filepath.Join(directory, "data"),
+	}, nil
+}
+
+func createContainer(s *Server, _ string) error {
+	credential, err := container.NewSharedKeyCredential(azureAccount, azureKey)
+	if err != nil {
+		return err
+	}
+	url := "http://" + s.Address + "/" + azureAccount + "/" + Bucket
+	client, err := container.NewClientWithSharedKeyCredential(url, credential, &container.ClientOptions{
+		ClientOptions: policy.ClientOptions{Transport: http.DefaultClient},
+	})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	_, err = client.Create(ctx, nil)
+	return err
+}

@@ -1,0 +1,194 @@
+package bucket
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc64"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+	azblob "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"gocloud.dev/blob"
+	"gocloud.dev/blob/azureblob"
+)
+
+// azureStore is a container of Azure Blob Storage. Objects are written with the vendor's client, so that blocks can
+// grow.
+type azureStore struct {
+	client *container.Client
+	bucket *blob.Bucket
+}
+
+func openAzure(ctx context.Context, a *address, _ Config, connections *connections) (store, error) {
+	client, err := azureClient(a, connections)
+	if err != nil {
+		return nil, err
+	}
+	blobs, err := azureblob.OpenBucket(ctx, client, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &azureStore{client, blobs}, nil
+}
+
+// azureClient returns a client with the credentials of the first kind that is configured.
+func azureClient(a *address, connections *connections) (*container.Client, error) {
+	transport := &http.Client{Transport: connections.transport()}
+	common := policy.ClientOptions{Transport: transport, Retry: policy.RetryOptions{MaxRetries: -1}} // retry does it
+	options := &container.ClientOptions{ClientOptions: common}
+	account, key := os.Getenv("AZURE_STORAGE_ACCOUNT"), os.Getenv("AZURE_STORAGE_KEY")
+	if a.account != "" {
+		account = a.account
+	}
+	text := os.Getenv("AZURE_STORAGE_CONNECTION_STRING")
+	if text != "" && a.endpoint == nil && a.account == "" {
+		client, err := container.NewClientFromConnectionString(text, a.bucket, options)
+		if err != nil {
+			return nil, errors.New("bucket: AZURE_STORAGE_CONNECTION_STRING is malformed") // the error may contain it
+		}
+		return client, nil
+	}
+	if account == "" {
+		return nil, errors.New("bucket: the account is unknown: add ?account=NAME or set AZURE_STORAGE_ACCOUNT")
+	}
+	address := &url.URL{Scheme: "https", Host: account + ".blob.core.windows.net"}
+	if a.endpoint != nil {
+		address = a.endpoint
+	}
+	address = address.JoinPath(a.bucket)
+	if key != "" {
+		credential, err := container.NewSharedKeyCredential(account, key)
+		if err != nil {
+			return nil, errors.New("bucket: AZURE_STORAGE_KEY is malformed")
+		}
+		return container.NewClientWithSharedKeyCredential(address.String(), credential, options)
+	}
+	if token := os.Getenv("AZURE_STORAGE_SAS_TOKEN"); token != "" {
+		if a.endpoint != nil || a.account != "" && a.account != os.Getenv("AZURE_STORAGE_ACCOUNT") {
+			return nil, errors.New("bucket: AZURE_STORAGE_SAS_TOKEN is for the server of AZURE_STORAGE_ACCOUNT")
+		}
+		address.RawQuery = strings.TrimPrefix(token, "?")
+		return container.NewClientWithNoCredential(address.String(), options)
+	}
+	identity := &azidentity.DefaultAzureCredentialOptions{ClientOptions: common}
+	credential, err := azidentity.NewDefaultAzureCredential(identity)
+	if err != nil {
+		return nil, errors.New("bucket: no credentials for Azure were found: " + innermost(err))
+	}
+	return container.NewClient(address.String(), credential, options)
+}
+
+func (s *azureStore) blobs() *blob.Bucket { return s.bucket }
+
+func (s *azureStore) version(a *blob.Attributes) string { return a.ETag }
+
+func (s *azureStore) pin(version string, as func(any) bool) error {
+	var options *azblob.DownloadStreamOptions
+	if !as(&options) {
+		return errors.ErrUnsupported
+	}
+	options.AccessConditions = &azblob.AccessConditions{
+		ModifiedAccessConditions: &azblob.ModifiedAccessConditions{IfMatch: new(azcore.ETag(version))},
+	}
+	return nil
+}
+
+func (s *azureStore) check(r *blob.Reader, version string, off, n int64) error {
+	var response azblob.DownloadStreamResponse
+	if !r.As(&response) {
+		return errors.ErrUnsupported
+	}
+	var sent, contentRange string
+	if response.ETag != nil {
+		sent = string(*response.ETag)
+	}
+	if response.ContentRange != nil {
+		contentRange = *response.ContentRange
+	}
+	return checkRange(sent, version, contentRange, off, n)
+}
+
+func (s *azureStore) upload(key string, create bool, mark string) upload {
+	u := &azureUpload{client: s.client.NewBlockBlobClient(escaped(key, "\"#%?\x7f")), mark: mark}
+	if create {
+		u.conditions = &azblob.AccessConditions{
+			ModifiedAccessConditions: &azblob.ModifiedAccessConditions{IfNoneMatch: new(azcore.ETagAny)},
+		}
+	}
+	return u
+}
+
+// azureUpload writes one object. Its blocks have names that begin with the mark, so that those of another writer of the
+// same key are never taken for them.
+type azureUpload struct {
+	client     *blockblob.Client
+	conditions *azblob.AccessConditions
+	mark       string
+}
+
+func (u *azureUpload) metadata() map[string]*string { return map[string]*string{markKey: &u.mark} }
+
+func (u *azureUpload) headers() *azblob.HTTPHeaders {
+	return &azblob.HTTPHeaders{BlobContentType: new(contentType)}
+}
+
+func (u *azureUpload) put(ctx context.Context, data []byte) error {
+	_, err := u.client.Upload(ctx, streaming.NopCloser(bytes.NewReader(data)), &blockblob.UploadOptions{
+		Metadata: u.metadata(), HTTPHeaders: u.headers(), AccessConditions: u.conditions,
+		TransactionalValidation: crc64Of(data),
+	})
+	return err
+}
+
+func (u *azureUpload) begin(context.Context) error { return nil }
+
+func (u *azureUpload) inOrder() bool { return false }
+
+func (u *azureUpload) blockName(number int) string {
+	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32([]byte(u.mark), uint32(number)))
+}
+
+func (u *azureUpload) part(ctx context.Context, number int, data []byte) error {
+	body := streaming.NopCloser(bytes.NewReader(data))
+	_, err := u.client.StageBlock(ctx, u.blockName(number), body, &blockblob.StageBlockOptions{
+		TransactionalValidation: crc64Of(data),
+	})
+	if err != nil {
+		return fmt.Errorf("block %d: %w", number, err)
+	}
+	return nil
+}
+
+func (u *azureUpload) complete(ctx context.Context, parts int) error {
+	names := make([]string, parts)
+	for i := range names {
+		names[i] = u.blockName(i + 1)
+	}
+	_, err := u.client.CommitBlockList(ctx, names, &blockblob.CommitBlockListOptions{
+		Metadata: u.metadata(), HTTPHeaders: u.headers(), AccessConditions: u.conditions,
+	})
+	return err
+}
+
+// crc64Table is of the polynomial of Azure. The library computes the sum itself only after it has copied the data.
+var crc64Table = sync.OnceValue(func() *crc64.Table { return crc64.MakeTable(0x9A6C9329AC4BC9B5) })
+
+func crc64Of(data []byte) azblob.TransferValidationType {
+	return azblob.TransferValidationTypeCRC64(crc64.Checksum(data, crc64Table()))
+}
+
+// abort does nothing: Azure has no request for it, and forgets blocks after a week that belong to no object.
+func (u *azureUpload) abort(context.Context) error { return nil }

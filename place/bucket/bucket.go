@@ -1,0 +1,310 @@
+package bucket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"gocloud.dev/blob"
+
+	"culvert/place"
+	"culvert/place/dir"
+)
+
+// Defaults of [Config].
+const (
+	DefaultTimeout   = time.Minute
+	DefaultPartSize  = 16 << 20
+	DefaultParallel  = 3
+	DefaultAbandoned = time.Hour
+)
+
+const (
+	minPartSize = 5 << 20    // of S3
+	maxPartSize = 4000 << 20 // of Azure; S3 allows 5 GiB
+)
+
+// Config configures a place. The zero value is ready to use.
+type Config struct {
+	// Timeout is how long a request may fail, or stay without an answer, before it fails with place.ErrUnreachable.
+	// Default: DefaultTimeout.
+	Timeout time.Duration
+
+	// PartSize is the size of the first parts of large files in bytes, at least 5 MiB. Default: DefaultPartSize.
+	PartSize int64
+
+	// Parallel is how many parts are sent at once by all files of the place, and how many ranges each file reads ahead.
+	// Default: DefaultParallel.
+	Parallel int
+
+	// Abandoned is how long ago an unfinished upload of a key must have received its last part to be removed when that
+	// key is written again. Default: DefaultAbandoned.
+	Abandoned time.Duration
+}
+
+func (c Config) withDefaults() (Config, error) {
+	switch {
+	case c.Timeout < 0, c.Parallel < 0, c.Abandoned < 0:
+		return c, errors.New("bucket: a negative value in Config")
+	case c.PartSize != 0 && (c.PartSize < minPartSize || c.PartSize > maxPartSize):
+		return c, errors.New("bucket: PartSize is less than 5 MiB or more than 4000 MiB")
+	}
+	if c.Timeout == 0 {
+		c.Timeout = DefaultTimeout
+	}
+	if c.PartSize == 0 {
+		c.PartSize = DefaultPartSize
+	}
+	if c.Parallel == 0 {
+		c.Parallel = DefaultParallel
+	}
+	if c.Abandoned == 0 {
+		c.Abandoned = DefaultAbandoned
+	}
+	return c, nil
+}
+
+// Place is an open place. A file that Open opens implements io.ReaderAt and io.WriterTo, besides fs.File.
+type Place interface {
+	place.Place
+	fs.StatFS
+
+	// Close closes all connections. Files must have been closed, committed or discarded.
+	io.Closer
+}
+
+// Open returns the place of a URL. It sends no request, so that a bucket that does not exist, or that refuses the
+// credentials, is noticed by the first call to the place. The context is only for Open itself.
+func Open(ctx context.Context, url string, config Config) (Place, error) {
+	config, err := config.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	address, err := parse(url)
+	if err != nil {
+		return nil, err
+	}
+	if address.scheme == "file" {
+		return dir.Open(filepath.FromSlash(address.bucket))
+	}
+	return openBucket(ctx, address, config)
+}
+
+func openBucket(ctx context.Context, address *address, config Config) (*bucket, error) {
+	// Half of the time, so that a request on a dead connection can be repeated on another.
+	connections := newConnections(config.Timeout / 2)
+	var store store
+	var err error
+	switch address.scheme {
+	case "s3":
+		store, err = openS3(ctx, address, config, connections)
+	case "gs":
+		store, err = openGCS(ctx, address, config, connections)
+	case "azblob":
+		store, err = openAzure(ctx, address, config, connections)
+	}
+	if err != nil {
+		connections.close()
+		return nil, err
+	}
+	return &bucket{
+		Config: config, store: store, blobs: store.blobs(), prefix: address.prefix, connections: connections,
+		sending: make(chan struct{}, config.Parallel), free: make(chan []byte, config.Parallel+1),
+	}, nil
+}
+
+// store is what differs between the stores.
+type store interface {
+	blobs() *blob.Bucket
+
+	// version returns what identifies the version of an object.
+	version(*blob.Attributes) string
+
+	// pin makes a request for a range fail if the object has another version. It is called as
+	// blob.ReaderOptions.BeforeRead.
+	pin(version string, as func(any) bool) error
+
+	// check returns an error if an answer is not for the range, or not of the version.
+	check(r *blob.Reader, version string, off, n int64) error
+
+	// upload begins to write an object. It sends nothing.
+	upload(key string, create bool, mark string) upload
+}
+
+// upload writes one object. Its methods are called by one goroutine, except part.
+type upload interface {
+	// put writes a whole object with one request.
+	put(ctx context.Context, data []byte) error
+
+	// begin begins an upload of several parts.
+	begin(ctx context.Context) error
+
+	// part sends a part, whose number counts from 1, while other goroutines send others.
+	part(ctx context.Context, number int, data []byte) error
+
+	// inOrder reports whether parts must be sent one after the other.
+	inOrder() bool
+
+	// complete makes an object of the first parts.
+	complete(ctx context.Context, parts int) error
+
+	// abort removes the parts. The object is not there after it, unless complete has succeeded.
+	abort(ctx context.Context) error
+}
+
+// bucket is a bucket of a store, or a prefix in it.
+type bucket struct {
+	Config
+	store       store
+	prefix      string // "" or ends with a slash
+	blobs       *blob.Bucket
+	connections *connections
+
+	sending chan struct{} // holds an item for each part that is being sent
+	free    chan []byte   // memory of parts
+}
+
+var _ Place = (*bucket)(nil)
+
+func (b *bucket) Close() error {
+	err := b.blobs.Close()
+	b.connections.close()
+	return err
+}
+
+// key returns the key of a name.
+func (b *bucket) key(op, name string) (string, error) {
+	if !fs.ValidPath(name) {
+		return "", &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
+	}
+	if strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == '\\' }) || strings.Contains(name, "../") ||
+		strings.Contains(name, "__0x") {
+		return "", &fs.PathError{Op: op, Path: name, Err: errAmbiguous}
+	}
+	return b.prefix + name, nil
+}
+
+// errAmbiguous: some store, or gocloud, reads or writes another key than that of the name.
+var errAmbiguous = fmt.Errorf("%w: stores differ in what they make of such a name", fs.ErrInvalid)
+
+// fileKey is key for names that cannot be those of the directory itself.
+func (b *bucket) fileKey(op, name string) (string, error) {
+	if name == "." {
+		name = "" // no valid name
+	}
+	return b.key(op, name)
+}
+
+// Open opens an object, or else the directory of that name.
+func (b *bucket) Open(name string) (fs.File, error) {
+	ctx := context.Background() // requests end by Config.Timeout
+	info, version, err := b.stat(ctx, "open", name)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return &directory{bucket: b, name: name, info: info}, nil
+	}
+	return newObject(b, name, info, version), nil
+}
+
+// Stat describes an object, or else the directory of that name.
+func (b *bucket) Stat(name string) (fs.FileInfo, error) {
+	info, _, err := b.stat(context.Background(), "stat", name)
+	if err != nil {
+		return nil, err
+	}
+	return info, nil
+}
+
+func (b *bucket) stat(ctx context.Context, op, name string) (info *objectInfo, version string, err error) {
+	key, err := b.key(op, name)
+	if err != nil {
+		return nil, "", err
+	}
+	if name != "." {
+		attributes, err := b.attributes(ctx, key)
+		if err == nil {
+			return infoOf(name, attributes.Size, attributes.ModTime), b.store.version(attributes), nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, "", named(op, name, err)
+		}
+	}
+	info = &objectInfo{name: path.Base(name), mode: fs.ModeDir | 0o555}
+	// The place itself is a directory even if nothing is in it.
+	switch exists, err := b.isPrefix(ctx, name); {
+	case err != nil:
+		return nil, "", named(op, name, err)
+	case !exists && name != ".":
+		return nil, "", named(op, name, fs.ErrNotExist)
+	}
+	return info, "", nil
+}
+
+func (b *bucket) attributes(ctx context.Context, key string) (attributes *blob.Attributes, err error) {
+	err = b.retry(ctx, func(ctx context.Context) (err error) {
+		attributes, err = b.blobs.Attributes(ctx, key)
+		return err
+	})
+	return attributes, err
+}
+
+// Create implements [place.Place].
+func (b *bucket) Create(ctx context.Context, name string) (place.File, error) {
+	return b.create(ctx, name, true)
+}
+
+// Replace implements [place.Place].
+func (b *bucket) Replace(ctx context.Context, name string) (place.File, error) {
+	return b.create(ctx, name, false)
+}
+
+// Remove implements [place.Place].
+func (b *bucket) Remove(ctx context.Context, name string) error {
+	key, err := b.fileKey("remove", name)
+	if err != nil {
+		return err
+	}
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	tries := 0
+	err = b.retry(ctx, func(ctx context.Context) error {
+		tries++
+		err := b.blobs.Delete(ctx, key)
+		if tries > 1 && isNotFound(err) {
+			return nil // an earlier try has removed it, and its answer was lost
+		}
+		return err
+	})
+	return named("remove", name, err)
+}
+
+type objectInfo struct {
+	name     string
+	size     int64
+	mode     fs.FileMode
+	modified time.Time
+}
+
+// infoOf describes an object. Its time is in seconds, since stores tell more only in listings.
+func infoOf(name string, size int64, modified time.Time) *objectInfo {
+	return &objectInfo{name: path.Base(name), size: size, mode: 0o444, modified: modified.Truncate(time.Second)}
+}
+
+func (i *objectInfo) Name() string               { return i.name }
+func (i *objectInfo) Size() int64                { return i.size }
+func (i *objectInfo) Mode() fs.FileMode          { return i.mode }
+func (i *objectInfo) Type() fs.FileMode          { return i.mode.Type() }
+func (i *objectInfo) ModTime() time.Time         { return i.modified }
+func (i *objectInfo) IsDir() bool                { return i.mode.IsDir() }
+func (i *objectInfo) Sys() any                   { return nil }
+func (i *objectInfo) Info() (fs.FileInfo, error) { return i, nil }
+func (i *objectInfo) String() string             { return fs.FormatFileInfo(i) }

@@ -1,0 +1,133 @@
+package bucket
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"strings"
+
+	"gocloud.dev/blob"
+)
+
+// pageSize is how many names are requested at a time.
+const pageSize = 1000
+
+// isPrefix reports whether there is an object below a directory.
+func (b *bucket) isPrefix(ctx context.Context, name string) (exists bool, err error) {
+	err = b.retry(ctx, func(ctx context.Context) error {
+		options := &blob.ListOptions{Prefix: b.directoryPrefix(name)}
+		page, _, err := b.blobs.ListPage(ctx, blob.FirstPageToken, 1, options)
+		exists = len(page) > 0
+		return err
+	})
+	return exists, err
+}
+
+func (b *bucket) directoryPrefix(name string) string {
+	if name == "." {
+		return b.prefix
+	}
+	return b.prefix + name + "/"
+}
+
+// directory is an open directory. It must not be read concurrently.
+type directory struct {
+	bucket *bucket
+	name   string
+	info   *objectInfo
+	closed bool
+
+	token   []byte // nil before the first page, empty after the last
+	entries []fs.DirEntry
+
+	// above are the objects of the listing so far whose names are beginnings of the last name, each of the next: a
+	// directory of the same name comes after an object, and between them only names that begin so, such as "a-".
+	above []string
+}
+
+func (d *directory) Stat() (fs.FileInfo, error) { return d.info, nil }
+
+func (d *directory) Read([]byte) (int, error) {
+	return 0, named("read", d.name, errors.New("it is a directory"))
+}
+
+func (d *directory) Close() error {
+	if d.closed {
+		return named("close", d.name, fs.ErrClosed)
+	}
+	d.closed = true
+	return nil
+}
+
+// ReadDir implements [fs.ReadDirFile].
+func (d *directory) ReadDir(n int) ([]fs.DirEntry, error) {
+	if d.closed {
+		return nil, named("readdir", d.name, fs.ErrClosed)
+	}
+	var err error
+	for (n <= 0 || len(d.entries) < n) && err == nil {
+		err = d.nextPage()
+	}
+	if err != nil && err != io.EOF {
+		if n > 0 {
+			return nil, named("readdir", d.name, err)
+		}
+		entries := d.entries
+		d.entries = nil
+		return entries, named("readdir", d.name, err)
+	}
+	count := len(d.entries)
+	if n > 0 {
+		count = min(count, n)
+	}
+	entries := d.entries[:count:count]
+	d.entries = d.entries[count:]
+	if n > 0 && count == 0 {
+		return nil, io.EOF
+	}
+	return entries, nil
+}
+
+// nextPage appends entries. After the last page it returns io.EOF.
+func (d *directory) nextPage() error {
+	if d.token == nil {
+		d.token = blob.FirstPageToken
+	}
+	if len(d.token) == 0 {
+		return io.EOF
+	}
+	prefix := d.bucket.directoryPrefix(d.name)
+	var page []*blob.ListObject
+	var next []byte
+	err := d.bucket.retry(context.Background(), func(ctx context.Context) (err error) {
+		options := &blob.ListOptions{Prefix: prefix, Delimiter: "/"}
+		page, next, err = d.bucket.blobs.ListPage(ctx, d.token, pageSize, options)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	d.token = next
+	if d.token == nil {
+		d.token = []byte{}
+	}
+	for _, object := range page {
+		name := strings.TrimSuffix(strings.TrimPrefix(object.Key, prefix), "/")
+		// An object whose key ends with a slash stands for a directory in some tools.
+		if !fs.ValidPath(name) || name == "." || strings.Contains(name, "/") {
+			continue
+		}
+		for len(d.above) > 0 && !strings.HasPrefix(name, d.above[len(d.above)-1]) {
+			d.above = d.above[:len(d.above)-1]
+		}
+		switch {
+		case !object.IsDir:
+			d.above = append(d.above, name)
+			d.entries = append(d.entries, infoOf(name, object.Size, object.ModTime))
+		case len(d.above) == 0 || d.above[len(d.above)-1] != name:
+			d.entries = append(d.entries, &objectInfo{name: name, mode: fs.ModeDir | 0o555})
+		}
+	}
+	return nil
+}

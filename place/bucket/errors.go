@@ -1,0 +1,222 @@
+package bucket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+
+	"cloud.google.com/go/storage"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+	"google.golang.org/api/googleapi"
+
+	"culvert/place"
+)
+
+// named returns an error about a name in the place.
+func named(op, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if inner, is := errors.AsType[*fs.PathError](err); is {
+		err = inner.Err
+	}
+	return &fs.PathError{Op: op, Path: name, Err: err}
+}
+
+// answer is what a store has answered instead of what was asked for.
+type answer struct {
+	status int
+	code   string // such as NoSuchKey
+	text   string
+}
+
+// answerOf returns the answer in an error, if the store has answered.
+func answerOf(err error) (a answer, answered bool) {
+	// Without an answer, this error has an empty one.
+	if response, is := errors.AsType[*smithyhttp.ResponseError](err); is && response.HTTPStatusCode() != 0 {
+		a, answered = answer{status: response.HTTPStatusCode()}, true
+	}
+	if api, is := errors.AsType[smithy.APIError](err); is {
+		a.code, a.text, answered = api.ErrorCode(), api.ErrorMessage(), true
+	}
+	if api, is := errors.AsType[*googleapi.Error](err); is {
+		a, answered = answer{api.Code, "", api.Message}, true
+		if len(api.Errors) > 0 {
+			a.code = api.Errors[0].Reason
+		}
+	}
+	if api, is := errors.AsType[*azcore.ResponseError](err); is {
+		a, answered = answer{status: api.StatusCode, code: api.ErrorCode}, true
+	}
+	if !answered && errors.Is(err, storage.ErrObjectNotExist) {
+		a, answered = answer{http.StatusNotFound, "", "no such object"}, true
+	}
+	if !answered && errors.Is(err, storage.ErrBucketNotExist) {
+		a, answered = answer{http.StatusNotFound, "NoSuchBucket", "no such bucket"}, true
+	}
+	return a, answered
+}
+
+func (a answer) String() string {
+	text := strings.TrimSpace(a.code + " " + secrets.ReplaceAllString(a.text, "?..."))
+	if a.status == 0 || a.status == http.StatusOK {
+		return "the store answers " + text
+	}
+	return strings.TrimSpace(fmt.Sprintf("the store answers %d %s", a.status, text))
+}
+
+// secrets matches the query of a URL, which may be signed.
+var secrets = regexp.MustCompile(`\?[^\s"]+`)
+
+// errNoBucket wraps fs.ErrNotExist as an object that does not exist does.
+var errNoBucket = fmt.Errorf("the bucket does not exist: %w", fs.ErrNotExist)
+
+// damaged are the codes of answers to a part that was damaged on its way.
+var damaged = []string{
+	"BadDigest", "XAmzContentSHA256Mismatch", "InvalidDigest", "XAmzContentChecksumMismatch",
+	string(bloberror.MD5Mismatch), "Crc64Mismatch",
+}
+
+// busy are the codes with which stores ask to be called again, some of them in an answer that began with 200.
+var busy = []string{
+	"InternalError", "SlowDown", "ServiceUnavailable", "Throttling", "ThrottlingException", "RequestTimeout",
+	"RequestLimitExceeded", "TooManyRequests", "ServerBusy", "OperationTimedOut", "OperationAborted",
+}
+
+// denied are the codes of answers that refuse the credentials, some of them with the status 400.
+var denied = []string{
+	"AccessDenied", "ExpiredToken", "InvalidToken", "InvalidAccessKeyId", "SignatureDoesNotMatch",
+	"RequestTimeTooSkewed",
+}
+
+func isDamaged(err error) bool {
+	a, answered := answerOf(err)
+	return answered && contains(damaged, a.code) || errors.Is(err, place.ErrIntegrity)
+}
+
+func contains(codes []string, code string) bool {
+	for _, each := range codes {
+		if strings.EqualFold(each, code) {
+			return true
+		}
+	}
+	return false
+}
+
+// isRetryable reports whether the same request may succeed.
+func isRetryable(err error) bool {
+	switch {
+	case isNoCredentials(err):
+		return false
+	case errors.Is(err, errStillThere):
+		return true
+	}
+	if a, answered := answerOf(err); answered {
+		switch a.status {
+		case http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable,
+			http.StatusGatewayTimeout, http.StatusTooManyRequests, http.StatusRequestTimeout:
+			return true
+		}
+		return contains(busy, a.code) || contains(damaged, a.code)
+	}
+	return isOfConnection(err) || errors.Is(err, place.ErrIntegrity)
+}
+
+// isOfConnection reports whether no whole answer has arrived.
+func isOfConnection(err error) bool {
+	_, isNetwork := errors.AsType[net.Error](err)
+	_, isURL := errors.AsType[*url.Error](err)
+	_, isSend := errors.AsType[*smithyhttp.RequestSendError](err)
+	_, isDeserialization := errors.AsType[*smithy.DeserializationError](err)
+	return isNetwork || isURL || isSend || isDeserialization || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || strings.Contains(err.Error(), "connection")
+}
+
+// isNoCredentials reports whether no request was sent for want of credentials.
+func isNoCredentials(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "get credentials") || strings.Contains(text, "DefaultAzureCredential") ||
+		strings.Contains(text, "could not find default credentials")
+}
+
+func isNotFound(err error) bool {
+	a, answered := answerOf(err)
+	return answered && (a.status == http.StatusNotFound || a.code == "NoSuchUpload") || errors.Is(err, fs.ErrNotExist)
+}
+
+// isConflict reports whether a condition of the request was not met.
+func isConflict(err error) bool {
+	a, answered := answerOf(err)
+	return answered && (a.status == http.StatusPreconditionFailed || a.status == http.StatusConflict ||
+		contains([]string{"PreconditionFailed", "ConditionalRequestConflict"}, a.code))
+}
+
+// translate returns an error of a store's library in the words of this package, without URLs of requests.
+func translate(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	if isOurs(err) {
+		return err
+	}
+	a, answered := answerOf(err)
+	switch {
+	case isNoCredentials(err):
+		return fmt.Errorf("%w: there are no credentials: %s", fs.ErrPermission, innermost(err))
+	case !answered && isOfConnection(err):
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return fmt.Errorf("%w: the store is silent", place.ErrUnreachable)
+		}
+		return fmt.Errorf("%w: %s", place.ErrUnreachable, innermost(err))
+	case !answered:
+		return errors.New("bucket: " + innermost(err))
+	case a.code == "NoSuchBucket", a.code == string(bloberror.ContainerNotFound):
+		return errNoBucket
+	case a.status == http.StatusNotFound:
+		return fs.ErrNotExist
+	case a.status == http.StatusForbidden, a.status == http.StatusUnauthorized, contains(denied, a.code):
+		return fmt.Errorf("%w: %v", fs.ErrPermission, a)
+	case contains(damaged, a.code):
+		return fmt.Errorf("%w: a part was damaged on its way: %v", place.ErrIntegrity, a)
+	case isRetryable(err):
+		return fmt.Errorf("%w: %v", place.ErrUnreachable, a)
+	}
+	return fmt.Errorf("bucket: %v", a)
+}
+
+func isOurs(err error) bool {
+	for _, ours := range []error{
+		place.ErrChanged, place.ErrIntegrity, place.ErrUnreachable,
+		fs.ErrExist, fs.ErrNotExist, fs.ErrClosed, fs.ErrPermission, fs.ErrInvalid,
+	} {
+		if errors.Is(err, ours) {
+			if _, answered := answerOf(err); !answered {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// innermost returns the text of an error without the URL of its request.
+func innermost(err error) string {
+	if inner, is := errors.AsType[*url.Error](err); is {
+		err = inner.Err
+	}
+	text, _, _ := strings.Cut(strings.TrimSpace(err.Error()), "\n")
+	return secrets.ReplaceAllString(text, "?...")
+}

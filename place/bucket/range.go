@@ -1,0 +1,37 @@
+package bucket
+
+import (
+	"fmt"
+	"strings"
+
+	"culvert/place"
+)
+
+// markKey is the metadata in which each object has a random mark of the upload that made it. It shows whether a request
+// of which the answer was lost has made the object.
+const markKey = "culvertupload"
+
+// checkRange compares what the headers of an answer say with what was asked for.
+func checkRange(version, wantVersion, contentRange string, off, n int64) error {
+	if version != wantVersion {
+		return place.ErrChanged
+	}
+	if want := fmt.Sprintf("bytes %d-%d/", off, off+n-1); !strings.HasPrefix(contentRange, want) {
+		return fmt.Errorf("%w: the store has sent another range", place.ErrIntegrity)
+	}
+	return nil
+}
+
+// escaped returns a key with some characters replaced as gocloud does it, which reads what this package writes with the
+// vendors' clients.
+func escaped(key, special string) string {
+	var text strings.Builder
+	for _, c := range key {
+		if strings.ContainsRune(special, c) {
+			fmt.Fprintf(&text, "__%#x__", c)
+		} else {
+			text.WriteRune(c)
+		}
+	}
+	return text.String()
+}

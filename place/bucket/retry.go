@@ -1,0 +1,73 @@
+package bucket
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"time"
+)
+
+const (
+	firstPause = 50 * time.Millisecond
+	maxPause   = 5 * time.Second
+
+	// maxDamaged is how often a part or a range may arrive damaged. A connection that always damages is not waited for.
+	maxDamaged = 4
+)
+
+// retry calls attempt until it succeeds, fails for good, or has failed for Config.Timeout. It returns the error in the
+// words of this package.
+func (b *bucket) retry(ctx context.Context, attempt func(context.Context) error) error {
+	tries := tries{timeout: b.Timeout}
+	for {
+		err := attempt(ctx)
+		if err == nil || !tries.again(ctx, err) {
+			return translate(ctx, err)
+		}
+	}
+}
+
+// tries decides how often a request is repeated.
+type tries struct {
+	timeout time.Duration
+	since   time.Time // when the tries began to fail
+	failed  int       // since then
+	damaged int
+}
+
+// progress notes that something of use has arrived.
+func (t *tries) progress() { t.since, t.failed = time.Time{}, 0 }
+
+// again waits, and reports whether to try again after an error.
+func (t *tries) again(ctx context.Context, err error) bool {
+	if ctx.Err() != nil || !isRetryable(err) {
+		return false
+	}
+	if isDamaged(err) {
+		if t.damaged++; t.damaged >= maxDamaged {
+			return false
+		}
+	}
+	if t.since.IsZero() {
+		t.since = time.Now()
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			t.since = t.since.Add(-t.timeout / 2) // the store was silent all that time
+		}
+	}
+	// Full jitter, so that many who were refused do not come back together.
+	longest := min(maxPause, firstPause<<min(t.failed, 10))
+	t.failed++
+	pause := rand.N(longest)
+	if time.Since(t.since)+pause >= t.timeout {
+		return false
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
