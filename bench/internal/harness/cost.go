@@ -1,8 +1,9 @@
 package harness
 
 import (
+	"fmt"
+	"os"
 	"os/exec"
-	"strconv"
 	"sync/atomic"
 	"time"
 )
@@ -114,7 +115,7 @@ const markVariable = "CULVERT_BENCH_TREE="
 
 // NewTree returns the tree of a command that is not running yet, as a part with a name.
 func NewTree(name string, cmd *exec.Cmd) *Tree {
-	mark := markVariable + strconv.FormatInt(marks.Add(1), 10)
+	mark := fmt.Sprintf("%s%d-%d", markVariable, os.Getpid(), marks.Add(1)) // no other program's
 	cmd.Env = append(cmd.Environ(), mark)
 	return &Tree{name: name, mark: mark, cmd: cmd}
 }
