@@ -17,7 +17,7 @@
 //	}
 //	return f.Commit()
 //
-// Package [culvert/place/dir] is the place for a directory.
+// Package [culvert/place/dir] is the place for a directory, and [culvert/place/bucket] for a bucket of an object store.
 //
 // # Names
 //

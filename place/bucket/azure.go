@@ -93,7 +93,15 @@ func azureClient(a *address, connections *connections) (*container.Client, error
 
 func (s *azureStore) blobs() *blob.Bucket { return s.bucket }
 
-func (s *azureStore) version(a *blob.Attributes) string { return a.ETag }
+func (s *azureStore) version(a *blob.Attributes) string { return unquoted(a.ETag) }
+
+func (s *azureStore) listed(o *blob.ListObject) string {
+	var item container.BlobItem
+	if !o.As(&item) || item.Properties == nil || item.Properties.ETag == nil {
+		return ""
+	}
+	return unquoted(string(*item.Properties.ETag))
+}
 
 func (s *azureStore) pin(version string, as func(any) bool) error {
 	var options *azblob.DownloadStreamOptions
@@ -101,7 +109,7 @@ func (s *azureStore) pin(version string, as func(any) bool) error {
 		return errors.ErrUnsupported
 	}
 	options.AccessConditions = &azblob.AccessConditions{
-		ModifiedAccessConditions: &azblob.ModifiedAccessConditions{IfMatch: new(azcore.ETag(version))},
+		ModifiedAccessConditions: &azblob.ModifiedAccessConditions{IfMatch: new(azcore.ETag(quoted(version)))},
 	}
 	return nil
 }

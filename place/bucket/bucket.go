@@ -80,7 +80,8 @@ type Place interface {
 }
 
 // Open returns the place of a URL. It sends no request, so that a bucket that does not exist, or that refuses the
-// credentials, is noticed by the first call to the place. The context is only for Open itself.
+// credentials, is noticed by the first call to the place. The context is only for Open itself: see
+// [place.WithContext].
 func Open(ctx context.Context, url string, config Config) (Place, error) {
 	config, err := config.withDefaults()
 	if err != nil {
@@ -114,7 +115,7 @@ func openBucket(ctx context.Context, address *address, config Config) (*bucket, 
 		return nil, err
 	}
 	return &bucket{
-		Config: config, store: store, blobs: store.blobs(), prefix: address.prefix, connections: connections,
+		Config: config, ctx: context.Background(), store: store, blobs: store.blobs(), prefix: address.prefix, connections: connections,
 		sending: make(chan struct{}, config.Parallel), free: make(chan []byte, config.Parallel+1),
 	}, nil
 }
@@ -123,8 +124,9 @@ func openBucket(ctx context.Context, address *address, config Config) (*bucket, 
 type store interface {
 	blobs() *blob.Bucket
 
-	// version returns what identifies the version of an object.
+	// version returns what identifies the version of an object, and listed the same for one in a listing.
 	version(*blob.Attributes) string
+	listed(*blob.ListObject) string
 
 	// pin makes a request for a range fail if the object has another version. It is called as
 	// blob.ReaderOptions.BeforeRead.
@@ -161,6 +163,7 @@ type upload interface {
 // bucket is a bucket of a store, or a prefix in it.
 type bucket struct {
 	Config
+	ctx         context.Context // of Open, Stat and open files
 	store       store
 	prefix      string // "" or ends with a slash
 	blobs       *blob.Bucket
@@ -203,49 +206,54 @@ func (b *bucket) fileKey(op, name string) (string, error) {
 
 // Open opens an object, or else the directory of that name.
 func (b *bucket) Open(name string) (fs.File, error) {
-	ctx := context.Background() // requests end by Config.Timeout
-	info, version, err := b.stat(ctx, "open", name)
+	info, err := b.stat(b.ctx, "open", name)
 	switch {
 	case err != nil:
 		return nil, err
 	case info.IsDir():
 		return &directory{bucket: b, name: name, info: info}, nil
 	}
-	return newObject(b, name, info, version), nil
+	return newObject(b, name, info), nil
+}
+
+// WithContext is called by [place.WithContext].
+func (b *bucket) WithContext(ctx context.Context) place.Place {
+	with := *b
+	with.ctx = ctx
+	return &with
 }
 
 // Stat describes an object, or else the directory of that name.
 func (b *bucket) Stat(name string) (fs.FileInfo, error) {
-	info, _, err := b.stat(context.Background(), "stat", name)
+	info, err := b.stat(b.ctx, "stat", name)
 	if err != nil {
 		return nil, err
 	}
 	return info, nil
 }
 
-func (b *bucket) stat(ctx context.Context, op, name string) (info *objectInfo, version string, err error) {
+func (b *bucket) stat(ctx context.Context, op, name string) (*objectInfo, error) {
 	key, err := b.key(op, name)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	if name != "." {
 		attributes, err := b.attributes(ctx, key)
 		if err == nil {
-			return infoOf(name, attributes.Size, attributes.ModTime), b.store.version(attributes), nil
+			return infoOf(name, attributes.Size, attributes.ModTime, b.store.version(attributes)), nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
-			return nil, "", named(op, name, err)
+			return nil, named(op, name, err)
 		}
 	}
-	info = &objectInfo{name: path.Base(name), mode: fs.ModeDir | 0o555}
 	// The place itself is a directory even if nothing is in it.
 	switch exists, err := b.isPrefix(ctx, name); {
 	case err != nil:
-		return nil, "", named(op, name, err)
+		return nil, named(op, name, err)
 	case !exists && name != ".":
-		return nil, "", named(op, name, fs.ErrNotExist)
+		return nil, named(op, name, fs.ErrNotExist)
 	}
-	return info, "", nil
+	return &objectInfo{name: path.Base(name), mode: fs.ModeDir | 0o555}, nil
 }
 
 func (b *bucket) attributes(ctx context.Context, key string) (attributes *blob.Attributes, err error) {
@@ -292,11 +300,13 @@ type objectInfo struct {
 	size     int64
 	mode     fs.FileMode
 	modified time.Time
+	version  string // "" for a directory
 }
 
 // infoOf describes an object. Its time is in seconds, since stores tell more only in listings.
-func infoOf(name string, size int64, modified time.Time) *objectInfo {
-	return &objectInfo{name: path.Base(name), size: size, mode: 0o444, modified: modified.Truncate(time.Second)}
+func infoOf(name string, size int64, modified time.Time, version string) *objectInfo {
+	modified = modified.UTC().Truncate(time.Second)
+	return &objectInfo{name: path.Base(name), size: size, mode: 0o444, modified: modified, version: version}
 }
 
 func (i *objectInfo) Name() string               { return i.name }
@@ -305,6 +315,6 @@ func (i *objectInfo) Mode() fs.FileMode          { return i.mode }
 func (i *objectInfo) Type() fs.FileMode          { return i.mode.Type() }
 func (i *objectInfo) ModTime() time.Time         { return i.modified }
 func (i *objectInfo) IsDir() bool                { return i.mode.IsDir() }
-func (i *objectInfo) Sys() any                   { return nil }
+func (i *objectInfo) Sys() any                   { return place.Version(i.version) }
 func (i *objectInfo) Info() (fs.FileInfo, error) { return i, nil }
 func (i *objectInfo) String() string             { return fs.FormatFileInfo(i) }

@@ -104,6 +104,45 @@ func TestParts(t *testing.T) {
 	}
 }
 
+// TestVersions compares the versions of listings with those of open files, and of two contents.
+func TestVersions(t *testing.T) {
+	for _, store := range stores.All(t) {
+		t.Run(store.Name, func(t *testing.T) {
+			b := open(t, store.URL(t), small)
+			seen := map[place.Version]bool{}
+			for _, size := range []int{1, 2, len(large)} {
+				f, err := b.Replace(t.Context(), "dir/file")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := f.Write(large[:size]); err != nil {
+					t.Fatal(err)
+				}
+				if err := f.Commit(); err != nil {
+					t.Fatal(err)
+				}
+				info, err := b.Stat("dir/file")
+				if err != nil {
+					t.Fatal(err)
+				}
+				entries, err := fs.ReadDir(b, "dir")
+				if err != nil || len(entries) != 1 {
+					t.Fatal(entries, err)
+				}
+				listed, err := entries[0].Info()
+				if err != nil || listed.Sys() != info.Sys() || listed.ModTime() != info.ModTime() {
+					t.Errorf("listed as %v of %v, %v; but is %v of %v",
+						listed.Sys(), listed.ModTime(), err, info.Sys(), info.ModTime())
+				}
+				seen[info.Sys().(place.Version)] = true
+			}
+			if len(seen) != 3 || seen[""] {
+				t.Errorf("three contents have the versions %v", seen)
+			}
+		})
+	}
+}
+
 // TestRace commits large files of one name at once.
 func TestRace(t *testing.T) {
 	for _, store := range stores.All(t) {

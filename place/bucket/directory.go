@@ -100,7 +100,7 @@ func (d *directory) nextPage() error {
 	prefix := d.bucket.directoryPrefix(d.name)
 	var page []*blob.ListObject
 	var next []byte
-	err := d.bucket.retry(context.Background(), func(ctx context.Context) (err error) {
+	err := d.bucket.retry(d.bucket.ctx, func(ctx context.Context) (err error) {
 		options := &blob.ListOptions{Prefix: prefix, Delimiter: "/"}
 		page, next, err = d.bucket.blobs.ListPage(ctx, d.token, pageSize, options)
 		return err
@@ -124,7 +124,7 @@ func (d *directory) nextPage() error {
 		switch {
 		case !object.IsDir:
 			d.above = append(d.above, name)
-			d.entries = append(d.entries, infoOf(name, object.Size, object.ModTime))
+			d.entries = append(d.entries, infoOf(name, object.Size, object.ModTime, d.bucket.store.listed(object)))
 		case len(d.above) == 0 || d.above[len(d.above)-1] != name:
 			d.entries = append(d.entries, &objectInfo{name: name, mode: fs.ModeDir | 0o555})
 		}

@@ -64,7 +64,7 @@
 //	Open ──▶ size and version ──▶ ranges of that version only ──▶ length and version compared ──▶ Read, in order
 //
 // All data of an open file is of the version that it had when it was opened. If the object is replaced, reading fails
-// with [place.ErrChanged].
+// with [place.ErrChanged]. Sys of a file's information, also in a listing, is this [place.Version].
 //
 // # What each store promises
 //

@@ -43,12 +43,17 @@ type answer struct {
 
 // answerOf returns the answer in an error, if the store has answered.
 func answerOf(err error) (a answer, answered bool) {
+	region := ""
 	// Without an answer, this error has an empty one.
 	if response, is := errors.AsType[*smithyhttp.ResponseError](err); is && response.HTTPStatusCode() != 0 {
 		a, answered = answer{status: response.HTTPStatusCode()}, true
+		region = response.Response.Header.Get("X-Amz-Bucket-Region")
 	}
 	if api, is := errors.AsType[smithy.APIError](err); is {
 		a.code, a.text, answered = api.ErrorCode(), api.ErrorMessage(), true
+	}
+	if region != "" && (a.status == http.StatusMovedPermanently || a.status == http.StatusBadRequest) {
+		a.text = "the bucket is in the region " + region
 	}
 	if api, is := errors.AsType[*googleapi.Error](err); is {
 		a, answered = answer{api.Code, "", api.Message}, true

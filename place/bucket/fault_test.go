@@ -298,6 +298,40 @@ func TestNoConditions(t *testing.T) {
 	})
 }
 
+// TestWrongRegion wants the error to name the right one.
+func TestWrongRegion(t *testing.T) {
+	throughProxy(t, small, func(t *testing.T, p *proxy, through, _ bucket.Place) {
+		for _, status := range []int{301, 400} {
+			p.set(always(func(*http.Request) bool { return true }, fault{status: status, region: "eu-north-1"}))
+			if _, err := through.Open("file"); err == nil || !strings.Contains(err.Error(), "region eu-north-1") {
+				t.Errorf("the error is %v", err)
+			}
+		}
+	})
+}
+
+// TestContext ends the context of a file that is open.
+func TestContext(t *testing.T) {
+	throughProxy(t, small, func(t *testing.T, p *proxy, through, _ bucket.Place) {
+		mustWrite(t, through, "file", large)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		f, err := place.WithContext(ctx, through).Open("file")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.set(always(isRange, fault{hang: true}))
+		ended := errors.New("the context has ended")
+		go cancel(ended)
+		_, err = f.Read(make([]byte, 100))
+		wantError(t, err, ended, "file")
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+		_, err = place.WithContext(ctx, through).Open("file")
+		wantError(t, err, ended, "file")
+	})
+}
+
 // TestNoChecksums is of a store that refuses the header of checksums.
 func TestNoChecksums(t *testing.T) {
 	throughProxy(t, small, func(t *testing.T, p *proxy, through, direct bucket.Place) {

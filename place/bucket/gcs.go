@@ -68,6 +68,14 @@ func (s *gcsStore) version(a *blob.Attributes) string {
 	return strconv.FormatInt(attributes.Generation, 10)
 }
 
+func (s *gcsStore) listed(o *blob.ListObject) string {
+	var attributes storage.ObjectAttrs
+	if !o.As(&attributes) {
+		return ""
+	}
+	return strconv.FormatInt(attributes.Generation, 10)
+}
+
 func (s *gcsStore) pin(version string, as func(any) bool) error {
 	var object **storage.ObjectHandle
 	if !as(&object) {

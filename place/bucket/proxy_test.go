@@ -19,6 +19,7 @@ import (
 type fault struct {
 	status int    // answers this instead of the store
 	body   string // of that answer
+	region string // in its header
 
 	cutRequest  int64 // cuts the connection after so many bytes of the request, if positive
 	cutResponse int64 // the same of the answer, if positive; after its header, if negative
@@ -54,6 +55,9 @@ func newProxy(t *testing.T, store *stores.Server, faults func(*http.Request) *fa
 		case f.status != 0:
 			_, _ = io.Copy(io.Discard, r.Body) // the client reads the answer after that
 			w.Header().Set("Content-Type", "application/xml")
+			if f.region != "" {
+				w.Header().Set("X-Amz-Bucket-Region", f.region)
+			}
 			w.WriteHeader(f.status)
 			_, _ = io.WriteString(w, f.body)
 			return

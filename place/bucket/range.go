@@ -11,9 +11,20 @@ import (
 // of which the answer was lost has made the object.
 const markKey = "culvertupload"
 
+// Stores write an ETag with quotation marks, except in some listings. A version has none.
+
+func unquoted(tag string) string { return strings.Trim(tag, `"`) }
+
+func quoted(version string) string {
+	if strings.HasPrefix(version, "W/") {
+		return version + `"`
+	}
+	return `"` + version + `"`
+}
+
 // checkRange compares what the headers of an answer say with what was asked for.
 func checkRange(version, wantVersion, contentRange string, off, n int64) error {
-	if version != wantVersion {
+	if unquoted(version) != wantVersion {
 		return place.ErrChanged
 	}
 	if want := fmt.Sprintf("bytes %d-%d/", off, off+n-1); !strings.HasPrefix(contentRange, want) {

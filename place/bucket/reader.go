@@ -21,11 +21,11 @@ const (
 
 // object is an open object. ReadAt may be called concurrently, the other methods not.
 type object struct {
-	bucket  *bucket
-	name    string
-	key     string
-	info    *objectInfo
-	version string
+	bucket *bucket
+	name   string
+	key    string
+	info   *objectInfo
+	closed bool
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelCauseFunc
@@ -51,9 +51,9 @@ type segment struct {
 	err  error // valid after done
 }
 
-func newObject(b *bucket, name string, info *objectInfo, version string) *object {
-	o := &object{bucket: b, name: name, key: b.prefix + name, info: info, version: version}
-	o.ctx, o.cancel = context.WithCancelCause(context.Background())
+func newObject(b *bucket, name string, info *objectInfo) *object {
+	o := &object{bucket: b, name: name, key: b.prefix + name, info: info}
+	o.ctx, o.cancel = context.WithCancelCause(b.ctx)
 	return o
 }
 
@@ -72,7 +72,7 @@ func (o *object) ReadAt(p []byte, off int64) (int, error) {
 		return 0, io.EOF
 	}
 	part := p[:min(int64(len(p)), o.info.size-off)]
-	n, err := o.bucket.fetch(o.ctx, o.key, o.version, part, off)
+	n, err := o.bucket.fetch(o.ctx, o.key, o.info.version, part, off)
 	if err != nil {
 		return n, named("read", o.name, err)
 	}
@@ -156,15 +156,16 @@ func (o *object) readAhead() {
 		o.ahead = append(o.ahead, s)
 		o.reading.Go(func() {
 			defer close(s.done)
-			_, s.err = o.bucket.fetch(o.ctx, o.key, o.version, s.data, off)
+			_, s.err = o.bucket.fetch(o.ctx, o.key, o.info.version, s.data, off)
 		})
 	}
 }
 
 func (o *object) Close() error {
-	if context.Cause(o.ctx) != nil {
+	if o.closed {
 		return named("close", o.name, fs.ErrClosed)
 	}
+	o.closed = true
 	o.cancel(fs.ErrClosed)
 	o.reading.Wait()
 	return nil

@@ -78,7 +78,15 @@ func openS3(ctx context.Context, a *address, c Config, connections *connections)
 
 func (s *s3Store) blobs() *blob.Bucket { return s.bucket }
 
-func (s *s3Store) version(a *blob.Attributes) string { return a.ETag }
+func (s *s3Store) version(a *blob.Attributes) string { return unquoted(a.ETag) }
+
+func (s *s3Store) listed(o *blob.ListObject) string {
+	var object types.Object
+	if !o.As(&object) {
+		return ""
+	}
+	return unquoted(aws.ToString(object.ETag))
+}
 
 func (s *s3Store) pin(version string, as func(any) bool) error {
 	var input *s3.GetObjectInput
@@ -86,7 +94,7 @@ func (s *s3Store) pin(version string, as func(any) bool) error {
 		return errors.ErrUnsupported
 	}
 	if version != "" {
-		input.IfMatch = aws.String(version)
+		input.IfMatch = aws.String(quoted(version))
 	}
 	return nil
 }
