@@ -115,7 +115,8 @@ func openBucket(ctx context.Context, address *address, config Config) (*bucket, 
 		return nil, err
 	}
 	return &bucket{
-		Config: config, ctx: context.Background(), store: store, blobs: store.blobs(), prefix: address.prefix, connections: connections,
+		Config: config, ctx: context.Background(), store: store, prefix: address.prefix,
+		blobs: store.blobs(), connections: connections,
 		sending: make(chan struct{}, config.Parallel), free: make(chan []byte, config.Parallel+1),
 	}, nil
 }
