@@ -26,8 +26,9 @@ func (t *transfer) hash(ctx context.Context, file io.ReaderAt, name string, size
 	}
 	hasher := blake3.New(len(sum), nil)
 	all := []fileservice.BlockRange{{Count: fileservice.Blocks(size)}}
-	err = t.readBlocks(ctx, file, name, all, size, func(_ int64, p []byte) {
-		_, _ = hasher.Write(p) // returns no error
+	err = t.readBlocks(ctx, file, name, all, size, func(_ int64, p []byte) error {
+		_, err := hasher.Write(p)
+		return err
 	})
 	hasher.Sum(sum[:0])
 	return sum, err
@@ -43,10 +44,11 @@ func (t *transfer) hashSmall(it *item, content []byte) {
 // readsAtOnce is the number of local files read again at once. Each needs the buffer of a block.
 const readsAtOnce = 4
 
-// readBlocks reads the blocks in ranges of a file of size bytes, in order, and calls use for each.
+// readBlocks reads the blocks in ranges of a file of size bytes, in order, and calls use for each. It stops when that
+// fails.
 func (t *transfer) readBlocks(
 	ctx context.Context, file io.ReaderAt, name string, ranges []fileservice.BlockRange, size int64,
-	use func(block int64, p []byte),
+	use func(block int64, p []byte) error,
 ) error {
 	if len(ranges) == 0 {
 		return nil
@@ -65,7 +67,9 @@ func (t *transfer) readBlocks(
 			if err := osfile.ReadFull(file, p, block*fileservice.BlockSize); err != nil {
 				return &fs.PathError{Op: "read", Path: name, Err: err}
 			}
-			use(block, p)
+			if err := use(block, p); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

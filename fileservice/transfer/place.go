@@ -10,6 +10,7 @@ import (
 	"iter"
 	"path"
 	"sync"
+	"time"
 
 	"culvert/bytebuf"
 	"culvert/fileservice"
@@ -25,7 +26,7 @@ import (
 func PullPlace(ctx context.Context, from place.Place, config Config) (Result, error) {
 	return run(ctx, config, func(t *transfer) source {
 		t.connect, t.most = func() {}, func() int { return rangesAtOnce }
-		return &placeSource{place.WithContext(t.ctx, from)}
+		return &placeTree{place.WithContext(t.ctx, from)}
 	})
 }
 
@@ -34,10 +35,10 @@ const (
 	rangeBlocks  = 4 // of one read from a place
 )
 
-// placeSource gives a place the form of a server.
-type placeSource struct{ place place.Place }
+// placeTree gives a place the form of a server.
+type placeTree struct{ place place.Place }
 
-func (s *placeSource) Stat(name string) (fs.FileInfo, error) {
+func (s *placeTree) Stat(name string) (fs.FileInfo, error) {
 	info, err := fs.Stat(s.place, name)
 	if err != nil {
 		return nil, err // not a nil pointer in an interface
@@ -47,7 +48,10 @@ func (s *placeSource) Stat(name string) (fs.FileInfo, error) {
 
 // infoOf returns a description in the form of a server's.
 func infoOf(info fs.FileInfo) *fileservice.Info {
-	version := fileservice.Version{ModifiedUnixNano: fileservice.UnixNano(info.ModTime())}
+	version := fileservice.Version{}
+	if !info.ModTime().IsZero() { // as for directories of a bucket
+		version.ModifiedUnixNano = fileservice.UnixNano(info.ModTime())
+	}
 	if info.Mode().IsRegular() {
 		version.Size = info.Size()
 	}
@@ -61,10 +65,16 @@ func infoOf(info fs.FileInfo) *fileservice.Info {
 	})
 }
 
+// MkdirIfMissing does nothing: a place makes the directories of a file with the file.
+func (s *placeTree) MkdirIfMissing(string, fs.FileMode) error { return nil }
+
+// Chtimes does nothing: the time of a file in a place is when it was written.
+func (s *placeTree) Chtimes(string, time.Time, time.Time) error { return nil }
+
 // listPage is how many entries of a directory are read at once.
 const listPage = 1000
 
-func (s *placeSource) List(_ context.Context, name string) iter.Seq2[*fileservice.Info, error] {
+func (s *placeTree) List(_ context.Context, name string) iter.Seq2[*fileservice.Info, error] {
 	return func(yield func(*fileservice.Info, error) bool) {
 		dir, err := s.place.Open(name)
 		if err != nil {
@@ -104,7 +114,7 @@ func (s *placeSource) List(_ context.Context, name string) iter.Seq2[*fileservic
 }
 
 // open opens a version of a file.
-func (s *placeSource) open(name string, version fileservice.Version) (io.ReaderAt, func() error, error) {
+func (s *placeTree) open(name string, version fileservice.Version) (io.ReaderAt, func() error, error) {
 	file, err := s.place.Open(name)
 	if err != nil {
 		return nil, nil, err
@@ -123,7 +133,7 @@ func (s *placeSource) open(name string, version fileservice.Version) (io.ReaderA
 	return at, file.Close, nil
 }
 
-func (s *placeSource) ReadBlocks(
+func (s *placeTree) ReadBlocks(
 	ctx context.Context, name string, version fileservice.Version, first, count int64,
 	yield func(block int64, data []byte, sum fileservice.Sum) error,
 ) (err error) {
@@ -177,7 +187,7 @@ func readFull(ctx context.Context, file io.ReaderAt, name string, p []byte, offs
 	return err
 }
 
-func (s *placeSource) ReadFiles(
+func (s *placeTree) ReadFiles(
 	ctx context.Context, dir string, files []fileservice.SmallFile,
 	yield func(i int, content []byte, sum fileservice.Sum, err error) error,
 ) error {
@@ -197,7 +207,7 @@ func (s *placeSource) ReadFiles(
 	return nil
 }
 
-func (s *placeSource) readFile(
+func (s *placeTree) readFile(
 	ctx context.Context, name string, version fileservice.Version, content []byte,
 ) (err error) {
 	file, closeFile, err := s.open(name, version)

@@ -212,3 +212,139 @@ func TestPullPlaceShort(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// emptyPlace is a directory to push to, whose writes can fail.
+func emptyPlace(t *testing.T) (p *versionedPlace, dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	return openVersioned(t, dir), dir
+}
+
+func (p *versionedPlace) Create(ctx context.Context, name string) (place.File, error) {
+	f, err := p.Place.Create(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return &versionedWriter{f, p, name, 0}, nil
+}
+
+type versionedWriter struct {
+	place.File
+	place  *versionedPlace
+	name   string
+	offset int64
+}
+
+func (w *versionedWriter) Write(b []byte) (int, error) {
+	if err := w.place.reading(w.name, w.offset); err != nil {
+		return 0, err
+	}
+	w.offset += int64(len(b))
+	return w.File.Write(b)
+}
+
+// seeCopies compares the contents of the files of two trees.
+func seeCopies(t *testing.T, from, to string) {
+	t.Helper()
+	files := map[string]bool{}
+	for _, dir := range []string{from, to} {
+		err := fs.WalkDir(os.DirFS(dir), ".", func(name string, entry fs.DirEntry, err error) error {
+			if err == nil && entry.Type().IsRegular() {
+				files[name] = true
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name := range files {
+		want, wantErr := os.ReadFile(filepath.Join(from, name))
+		got, err := os.ReadFile(filepath.Join(to, name))
+		if err := errors.Join(wantErr, err); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s has %d bytes, and the copy %d: %v", name, len(want), len(got), err)
+		}
+	}
+}
+
+func TestPushPlaceTree(t *testing.T) {
+	from, _ := filetest.Tree(t, manyFiles())
+	p, target := emptyPlace(t)
+	config := transfer.Config{
+		Remote: "copy/of it", Root: filetest.OpenRoot(t, from), Local: ".", Progress: &transfer.Progress{},
+	}
+	for _, dry := range []bool{true, false} {
+		config.DryRun = dry
+		result, err := transfer.PushPlace(t.Context(), p, config)
+		if err != nil || result.Files != 305 || result.Failed != 0 {
+			t.Fatalf("dry %v: %+v, %v", dry, result, err)
+		}
+	}
+	seeCopies(t, from, filepath.Join(target, "copy", "of it"))
+	if s := config.Progress.Status(); s.FilesDone != 305 || s.BytesDone != s.Bytes || len(s.Active) != 0 {
+		t.Errorf("%+v", s)
+	}
+	config.Progress = nil
+	if result, err := transfer.PushPlace(t.Context(), p, config); err != nil || result.Present != 305 {
+		t.Errorf("%+v, %v", result, err)
+	}
+	// Two files change: a small one and a large one.
+	for _, name := range []string{"middle", "sub/deep/er/one"} {
+		if err := os.WriteFile(filepath.Join(from, name), []byte("other"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	result, err := transfer.PushPlace(t.Context(), p, config)
+	if !errors.Is(err, transfer.ErrPartial) || !errors.Is(err, fs.ErrExist) || result.Present != 303 {
+		t.Errorf("%+v, %v", result, err)
+	}
+	config.Overwrite = true
+	if result, err := transfer.PushPlace(t.Context(), p, config); err != nil || result.Files != 2 {
+		t.Errorf("%+v, %v", result, err)
+	}
+	seeCopies(t, from, filepath.Join(target, "copy", "of it"))
+}
+
+func TestPushPlaceRetries(t *testing.T) {
+	from, _ := filetest.Tree(t, map[string]int{"large": 9*fileservice.BlockSize + 5, "small": 7})
+	p, target := emptyPlace(t)
+	var failed atomic.Int64
+	p.reading = func(name string, offset int64) error {
+		if (name == "small" || offset >= 4*fileservice.BlockSize) && failed.Add(1) <= 4 {
+			return &fs.PathError{Op: "write", Path: name, Err: place.ErrUnreachable}
+		}
+		return nil
+	}
+	config := transfer.Config{Remote: ".", Root: filetest.OpenRoot(t, from), Local: "."}
+	if result, err := transfer.PushPlace(t.Context(), p, config); !errors.Is(err, place.ErrUnreachable) {
+		t.Errorf("%+v, %v", result, err)
+	}
+	names, err := filepath.Glob(filepath.Join(target, "large*"))
+	if err != nil || len(names) != 0 {
+		t.Errorf("%q is left, %v", names, err)
+	}
+	failed.Store(0)
+	config.Retry = func(error) bool { return true }
+	if result, err := transfer.PushPlace(t.Context(), p, config); err != nil || result.Files+result.Present != 2 {
+		t.Errorf("%+v, %v", result, err)
+	}
+	seeCopies(t, from, target)
+}
+
+// TestPushPlaceChanged writes to the file while it is pushed.
+func TestPushPlaceChanged(t *testing.T) {
+	from, _ := filetest.Tree(t, map[string]int{"large": 9 * fileservice.BlockSize})
+	p, target := emptyPlace(t)
+	var once atomic.Bool
+	p.reading = func(_ string, offset int64) error {
+		if offset < 4*fileservice.BlockSize || !once.CompareAndSwap(false, true) {
+			return nil
+		}
+		return os.WriteFile(filepath.Join(from, "large"), bytes.Repeat([]byte("y"), 5*fileservice.BlockSize), 0o600)
+	}
+	config := transfer.Config{Remote: ".", Root: filetest.OpenRoot(t, from), Local: "."}
+	if result, err := transfer.PushPlace(t.Context(), p, config); err != nil || result.Files != 1 {
+		t.Errorf("%+v, %v", result, err)
+	}
+	seeCopies(t, from, target)
+}

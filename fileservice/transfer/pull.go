@@ -88,7 +88,7 @@ func (p *pull) walk() error {
 	case err != nil:
 		return err
 	case info.IsDir():
-		return p.walkTree(p, info.ModTime())
+		return p.walkTree(p, knownTime(info.(*fileservice.Info)))
 	case !info.Mode().IsRegular():
 		return &fs.PathError{Op: "read", Path: p.config.Remote, Err: fileservice.NotRegular(info.Mode())}
 	}
@@ -149,7 +149,15 @@ func (p *pull) find(name string, entry fs.DirEntry, twin bool) *item {
 }
 
 func (p *pull) dirTime(_ string, entry fs.DirEntry) time.Time {
-	return entry.(*fileservice.Info).ModTime()
+	return knownTime(entry.(*fileservice.Info))
+}
+
+// knownTime returns the modification time, or zero if the source has none.
+func knownTime(info *fileservice.Info) time.Time {
+	if info.Version().ModifiedUnixNano == 0 {
+		return time.Time{}
+	}
+	return info.ModTime()
 }
 
 func (p *pull) setDirTime(name string, modified time.Time) error {

@@ -7,15 +7,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path"
-	"sync"
 	"time"
 
 	"culvert/fileservice"
 	"culvert/fileservice/client"
 	"culvert/fileservice/internal/osfile"
-	"culvert/fileservice/internal/receive"
 	"culvert/place"
 )
 
@@ -26,13 +25,38 @@ func Push(ctx context.Context, client *client.Client, config Config) (Result, er
 	if err := config.check(); err != nil {
 		return Result{}, err
 	}
-	p := &push{transfer: newTransfer(ctx, config)}
-	p.client, p.small = p.use(client), p
+	p := &serverPush{push: push{transfer: newTransfer(ctx, config)}}
+	p.client = p.use(client)
+	p.to, p.small, p.isSame = p.client, p, isSame
+	p.newMover = func(f *pushFile) mover { return &serverFile{pushFile: f, client: p.client} }
 	return p.run(p.walk)
 }
 
+// isSame compares size and time.
+func isSame(there *fileservice.Info, version fileservice.Version) bool {
+	return fileservice.IsSame(there, version)
+}
+
+// push is a Push or a PushPlace in progress.
 type push struct {
 	*transfer
+	to       destination
+	newMover func(*pushFile) mover
+	whole    bool // each file is moved by one worker
+	isSame   func(there *fileservice.Info, version fileservice.Version) bool
+}
+
+// destination is where a push looks and makes directories: a client, or a place.
+type destination interface {
+	Stat(name string) (fs.FileInfo, error) // an *fileservice.Info
+	List(ctx context.Context, name string) iter.Seq2[*fileservice.Info, error]
+	MkdirIfMissing(name string, permissions fs.FileMode) error
+	Chtimes(name string, accessed, modified time.Time) error
+}
+
+// serverPush is a Push.
+type serverPush struct {
+	push
 	client *client.Client
 }
 
@@ -53,7 +77,7 @@ func (p *push) walk() error {
 	}
 	var there *fileservice.Info
 	err = p.try(func() error {
-		info, err := p.client.Stat(p.config.Remote)
+		info, err := p.to.Stat(p.config.Remote)
 		if err == nil {
 			there = info.(*fileservice.Info)
 		}
@@ -117,7 +141,7 @@ func (p *push) makeDirs(remote string) error {
 		}
 		permissions = info.Mode()
 	}
-	return inDir(path.Dir(remote), p.makeDirs, func() error { return p.client.MkdirIfMissing(remote, permissions) })
+	return inDir(path.Dir(remote), p.makeDirs, func() error { return p.to.MkdirIfMissing(remote, permissions) })
 }
 
 func (p *push) find(name string, entry fs.DirEntry, _ bool) *item {
@@ -157,7 +181,7 @@ func (p *push) setDirTime(name string, modified time.Time) error {
 	if remote == "." {
 		return nil
 	}
-	return p.client.Chtimes(remote, time.Time{}, modified)
+	return p.to.Chtimes(remote, time.Time{}, modified)
 }
 
 // offer returns an item, or nil if there is nothing to transfer. there is the server's entry of that name, or nil. If
@@ -168,8 +192,8 @@ func (p *push) offer(name, local, remote string, info fs.FileInfo, there *filese
 		return nil
 	}
 	file := &pushFile{push: p, local: local, remote: remote, found: info}
-	file.there = there != nil && fileservice.IsSame(there, fileservice.VersionOf(info))
-	it := &item{mover: file, name: name, size: info.Size()}
+	file.there = there != nil && p.isSame(there, fileservice.VersionOf(info))
+	it := &item{mover: p.newMover(file), name: name, size: info.Size(), whole: p.whole}
 	switch {
 	case !p.config.DryRun:
 		return it
@@ -194,44 +218,20 @@ type pushFile struct {
 	there         bool        // the server was seen to have the file
 	file          *os.File
 	version       fileservice.Version
-
-	mu   sync.Mutex
-	sums receive.Table
 }
 
 // lookup returns errPresent if the server has a file of the same size and time.
 func (f *pushFile) lookup(version fileservice.Version) error {
-	info, err := f.push.client.Stat(f.remote)
+	info, err := f.push.to.Stat(f.remote)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
 		return err
-	case fileservice.IsSame(info, version):
+	case f.push.isSame(info.(*fileservice.Info), version):
 		return errPresent
 	}
 	return nil
-}
-
-func (f *pushFile) begin(ctx context.Context) ([]fileservice.BlockRange, error) {
-	if err := f.open(); err != nil {
-		return nil, err
-	}
-	overwrite := f.push.config.Overwrite
-	if overwrite {
-		if err := f.lookup(f.version); err != nil {
-			return nil, err
-		}
-	}
-	var committed []fileservice.BlockRange
-	err := inDir(path.Dir(f.remote), f.push.makeDirs, func() (err error) {
-		committed, err = f.push.client.QueryWrite(ctx, f.remote, f.version, overwrite)
-		return err
-	})
-	if err != nil {
-		return nil, f.unlessPresent(f.version, err)
-	}
-	return receive.MissingRanges(committed, fileservice.Blocks(f.version.Size)), nil
 }
 
 // open opens the file that the walk found. Anything else that has taken its place, such as a link to another file, is
@@ -241,7 +241,7 @@ func (f *pushFile) open() error {
 	if err != nil {
 		return err
 	}
-	f.file, f.sums = file, receive.Table{}
+	f.file = file
 	info, err := file.Stat()
 	if err != nil {
 		return err
@@ -256,15 +256,6 @@ func (f *pushFile) open() error {
 	return nil
 }
 
-func (f *pushFile) move(ctx context.Context, blocks fileservice.BlockRange, moved func(int64)) error {
-	err := f.push.client.WriteBlocks(ctx, f.remote, f.version, blocks.First, blocks.Count, f.file, f.addSum)
-	if err != nil {
-		return f.unlessPresent(f.version, err)
-	}
-	moved(min(blocks.Count*fileservice.BlockSize, f.version.Size-blocks.First*fileservice.BlockSize))
-	return nil
-}
-
 // unlessPresent returns errPresent instead of err if the server has the file after all: another client was faster, or
 // an answer was lost.
 func (f *pushFile) unlessPresent(version fileservice.Version, err error) error {
@@ -272,37 +263,6 @@ func (f *pushFile) unlessPresent(version fileservice.Version, err error) error {
 		return cmp.Or(f.lookup(version), err)
 	}
 	return err
-}
-
-func (f *pushFile) addSum(block int64, data []byte, sum fileservice.Sum) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.sums.SetWritten(block, sum)
-}
-
-// finish hashes the file last, because the server closes an upload that waits for long.
-func (f *pushFile) finish(ctx context.Context) (Hash, error) {
-	rest := receive.MissingRanges(f.sums.Written(), fileservice.Blocks(f.version.Size))
-	err := f.push.readBlocks(ctx, f.file, f.local, rest, f.version.Size, func(block int64, p []byte) {
-		f.sums.SetWritten(block, fileservice.SumBlock(p, block))
-	})
-	if err != nil {
-		return Hash{}, err
-	}
-	info, err := f.stat()
-	if err != nil {
-		return Hash{}, err
-	}
-	permissions := info.Mode().Perm()
-	_, err = f.push.client.FinishWrite(ctx, f.remote, f.version, f.sums.Sum(), permissions, f.push.config.Overwrite)
-	if err != nil {
-		return Hash{}, f.unlessPresent(f.version, err)
-	}
-	hash, err := f.push.hash(ctx, f.file, f.local, f.version.Size)
-	if err == nil {
-		_, err = f.stat()
-	}
-	return hash, err
 }
 
 // stat returns the attributes of the open file, or ErrChanged.

@@ -16,8 +16,8 @@ import (
 )
 
 // moveSmall sends the files that the server was not seen to have.
-func (p *push) moveSmall(ctx context.Context, b *parcel) (finish func(closed func())) {
-	first := b.items[0].mover.(*pushFile)
+func (p *serverPush) moveSmall(ctx context.Context, b *parcel) (finish func(closed func())) {
+	first := b.items[0].mover.(*serverFile)
 	dir, err := publish.OpenDir(p.config.Root, filepath.Dir(first.local))
 	if err != nil {
 		b.fail(err)
@@ -26,7 +26,7 @@ func (p *push) moveSmall(ctx context.Context, b *parcel) (finish func(closed fun
 	var files []fileservice.SmallFile
 	var which []int // their indices in the parcel
 	for i, it := range b.items {
-		f := it.mover.(*pushFile)
+		f := it.mover.(*serverFile)
 		if f.there {
 			b.errs[i], f.there = errPresent, false
 			continue
@@ -37,7 +37,7 @@ func (p *push) moveSmall(ctx context.Context, b *parcel) (finish func(closed fun
 		which = append(which, i)
 	}
 	read := func(i int, content []byte) error {
-		f := b.items[which[i]].mover.(*pushFile)
+		f := b.items[which[i]].mover.(*serverFile)
 		err := osfile.ReadSmall(dir, filepath.Base(f.local), files[i].Version, content)
 		p.hashSmall(b.items[which[i]], content)
 		return err
@@ -49,7 +49,7 @@ func (p *push) moveSmall(ctx context.Context, b *parcel) (finish func(closed fun
 		return err
 	})
 	for i, at := range which {
-		f := b.items[at].mover.(*pushFile)
+		f := b.items[at].mover.(*serverFile)
 		b.errs[at] = receive.ErrorAbout(err, f.remote)
 		if err == nil {
 			b.errs[at] = errs[i]
@@ -78,7 +78,7 @@ func (p *push) listRemote(remote string, entries []fs.DirEntry) error {
 	}
 	there := make([]*fileservice.Info, len(entries))
 	err := p.try(func() error {
-		for info, err := range p.client.List(p.ctx, remote) {
+		for info, err := range p.to.List(p.ctx, remote) {
 			if err != nil {
 				return err
 			}

@@ -86,6 +86,7 @@ type item struct {
 	mover mover
 	name  string // for messages
 	size  int64
+	whole bool // one worker moves all of it, from its beginning to its end
 
 	// Guarded by transfer.mu, or owned by the worker that begins or ends the item.
 	ranges   []fileservice.BlockRange
@@ -253,7 +254,9 @@ func (t *transfer) takeRange() (*item, fileservice.BlockRange) {
 		left += r.Count
 	}
 	blocks := it.ranges[0]
-	blocks.Count = min(blocks.Count, t.perCall, max(t.perCall/leastShare, left/int64(2*t.most())))
+	if !it.whole {
+		blocks.Count = min(blocks.Count, t.perCall, max(t.perCall/leastShare, left/int64(2*t.most())))
+	}
 	it.ranges[0].First += blocks.Count
 	it.ranges[0].Count -= blocks.Count
 	if it.ranges[0].Count == 0 {

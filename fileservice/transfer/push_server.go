@@ -1,0 +1,83 @@
+package transfer
+
+import (
+	"context"
+	"path"
+	"sync"
+
+	"culvert/fileservice"
+	"culvert/fileservice/client"
+	"culvert/fileservice/internal/receive"
+)
+
+// serverFile is a file to push to a server.
+type serverFile struct {
+	*pushFile
+	client *client.Client
+
+	mu   sync.Mutex
+	sums receive.Table
+}
+
+func (f *serverFile) begin(ctx context.Context) ([]fileservice.BlockRange, error) {
+	if err := f.open(); err != nil {
+		return nil, err
+	}
+	f.sums = receive.Table{}
+	overwrite := f.push.config.Overwrite
+	if overwrite {
+		if err := f.lookup(f.version); err != nil {
+			return nil, err
+		}
+	}
+	var committed []fileservice.BlockRange
+	err := inDir(path.Dir(f.remote), f.push.makeDirs, func() (err error) {
+		committed, err = f.client.QueryWrite(ctx, f.remote, f.version, overwrite)
+		return err
+	})
+	if err != nil {
+		return nil, f.unlessPresent(f.version, err)
+	}
+	return receive.MissingRanges(committed, fileservice.Blocks(f.version.Size)), nil
+}
+
+func (f *serverFile) move(ctx context.Context, blocks fileservice.BlockRange, moved func(int64)) error {
+	err := f.client.WriteBlocks(ctx, f.remote, f.version, blocks.First, blocks.Count, f.file, f.addSum)
+	if err != nil {
+		return f.unlessPresent(f.version, err)
+	}
+	moved(min(blocks.Count*fileservice.BlockSize, f.version.Size-blocks.First*fileservice.BlockSize))
+	return nil
+}
+
+func (f *serverFile) addSum(block int64, data []byte, sum fileservice.Sum) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.sums.SetWritten(block, sum)
+}
+
+// finish hashes the file last, because the server closes an upload that waits for long.
+func (f *serverFile) finish(ctx context.Context) (Hash, error) {
+	rest := receive.MissingRanges(f.sums.Written(), fileservice.Blocks(f.version.Size))
+	err := f.push.readBlocks(ctx, f.file, f.local, rest, f.version.Size, func(block int64, p []byte) error {
+		f.sums.SetWritten(block, fileservice.SumBlock(p, block))
+		return nil
+	})
+	if err != nil {
+		return Hash{}, err
+	}
+	info, err := f.stat()
+	if err != nil {
+		return Hash{}, err
+	}
+	permissions := info.Mode().Perm()
+	_, err = f.client.FinishWrite(ctx, f.remote, f.version, f.sums.Sum(), permissions, f.push.config.Overwrite)
+	if err != nil {
+		return Hash{}, f.unlessPresent(f.version, err)
+	}
+	hash, err := f.push.hash(ctx, f.file, f.local, f.version.Size)
+	if err == nil {
+		_, err = f.stat()
+	}
+	return hash, err
+}
