@@ -17,7 +17,7 @@ var (
 
 	// ErrRefused: the server is not writable, has reached a limit, has a full disk, or speaks another version of the
 	// protocol. The message says which.
-	ErrRefused = errors.New("fileservice: the server refuses")
+	ErrRefused error = &kindError{"the server refuses", place.ErrRefused}
 
 	// ErrIntegrity: the other end sent a wrong sum or size, a name that leads elsewhere, or an endless listing. No
 	// data of such an answer was returned.

@@ -29,7 +29,7 @@
 //
 // Errors about a file are of type [*io/fs.PathError] with the name in the place. They wrap [io/fs.ErrExist],
 // [io/fs.ErrNotExist], [io/fs.ErrInvalid], [io/fs.ErrPermission] and [io/fs.ErrClosed] as those of package os do.
-// Places on other machines have three kinds more: [ErrChanged], [ErrIntegrity] and [ErrUnreachable].
+// Places on other machines have further kinds: [ErrChanged], [ErrIntegrity], [ErrRefused] and [ErrUnreachable].
 package place
 
 import (
@@ -47,6 +47,9 @@ var (
 
 	// ErrIntegrity: what the place has sent is not what it should be. No data of such an answer was returned.
 	ErrIntegrity = errors.New("place: the answer is not sound")
+
+	// ErrRefused: the place does not do what it was asked, for want of permission, for example. The message says why.
+	ErrRefused = errors.New("place: refused")
 
 	// ErrUnreachable: the place could not be reached, or was silent for too long. The same call may succeed later.
 	ErrUnreachable = errors.New("place: not reachable")

@@ -82,6 +82,13 @@ func parse(text string) (*address, error) {
 	return a, nil
 }
 
+// CheckURL returns an error if a URL is not one that Open accepts. The error contains nothing of the URL that may be a
+// secret.
+func CheckURL(text string) error {
+	_, err := parse(text)
+	return err
+}
+
 func noCredentials(scheme string) error {
 	sources := credentialSources[scheme]
 	if sources == "" {

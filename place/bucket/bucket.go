@@ -254,7 +254,7 @@ func (b *bucket) stat(ctx context.Context, op, name string) (*objectInfo, error)
 	case !exists && name != ".":
 		return nil, named(op, name, fs.ErrNotExist)
 	}
-	return &objectInfo{name: path.Base(name), mode: fs.ModeDir | 0o555}, nil
+	return &objectInfo{name: path.Base(name), mode: fs.ModeDir | 0o755}, nil
 }
 
 func (b *bucket) attributes(ctx context.Context, key string) (attributes *blob.Attributes, err error) {
@@ -307,7 +307,7 @@ type objectInfo struct {
 // infoOf describes an object. Its time is in seconds, since stores tell more only in listings.
 func infoOf(name string, size int64, modified time.Time, version string) *objectInfo {
 	modified = modified.UTC().Truncate(time.Second)
-	return &objectInfo{name: path.Base(name), size: size, mode: 0o444, modified: modified, version: version}
+	return &objectInfo{name: path.Base(name), size: size, mode: 0o644, modified: modified, version: version}
 }
 
 func (i *objectInfo) Name() string               { return i.name }

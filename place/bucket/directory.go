@@ -126,7 +126,7 @@ func (d *directory) nextPage() error {
 			d.above = append(d.above, name)
 			d.entries = append(d.entries, infoOf(name, object.Size, object.ModTime, d.bucket.store.listed(object)))
 		case len(d.above) == 0 || d.above[len(d.above)-1] != name:
-			d.entries = append(d.entries, &objectInfo{name: name, mode: fs.ModeDir | 0o555})
+			d.entries = append(d.entries, &objectInfo{name: name, mode: fs.ModeDir | 0o755})
 		}
 	}
 	return nil

@@ -101,6 +101,6 @@
 // status that asks for that (500, 503 SlowDown). Pauses grow to 5 seconds and are random. It fails with
 // [place.ErrUnreachable] if that has lasted for Config.Timeout: a read that receives bytes goes on. A connection on
 // which nothing moves for half of that is given up. The error wraps [place.ErrIntegrity] if what the store sends or
-// stores is not what it should be, and [io/fs.ErrPermission] if it refuses. Errors never contain the URL of a request,
+// stores is not what it should be, and [place.ErrRefused] if it refuses. Errors never contain the URL of a request,
 // which may be signed.
 package bucket

@@ -84,8 +84,14 @@ func (a answer) String() string {
 // secrets matches the query of a URL, which may be signed.
 var secrets = regexp.MustCompile(`\?[^\s"]+`)
 
-// errNoBucket wraps fs.ErrNotExist as an object that does not exist does.
-var errNoBucket = fmt.Errorf("the bucket does not exist: %w", fs.ErrNotExist)
+// errNoBucket is an fs.ErrNotExist, as that of an object that does not exist.
+var errNoBucket error = noBucketError{}
+
+type noBucketError struct{}
+
+func (noBucketError) Error() string { return "bucket: the bucket does not exist" }
+
+func (noBucketError) Is(target error) bool { return target == fs.ErrNotExist }
 
 // damaged are the codes of answers to a part that was damaged on its way.
 var damaged = []string{
@@ -181,7 +187,7 @@ func translate(ctx context.Context, err error) error {
 	a, answered := answerOf(err)
 	switch {
 	case isNoCredentials(err):
-		return fmt.Errorf("%w: there are no credentials: %s", fs.ErrPermission, innermost(err))
+		return &refusedError{"there are no credentials: " + innermost(err), fs.ErrPermission}
 	case !answered && isOfConnection(err):
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			return fmt.Errorf("%w: the store is silent", place.ErrUnreachable)
@@ -194,14 +200,24 @@ func translate(ctx context.Context, err error) error {
 	case a.status == http.StatusNotFound:
 		return fs.ErrNotExist
 	case a.status == http.StatusForbidden, a.status == http.StatusUnauthorized, contains(denied, a.code):
-		return fmt.Errorf("%w: %v", fs.ErrPermission, a)
+		return &refusedError{a.String(), fs.ErrPermission}
 	case contains(damaged, a.code):
 		return fmt.Errorf("%w: a part was damaged on its way: %v", place.ErrIntegrity, a)
 	case isRetryable(err):
 		return fmt.Errorf("%w: %v", place.ErrUnreachable, a)
 	}
-	return fmt.Errorf("bucket: %v", a)
+	return &refusedError{a.String(), nil}
 }
+
+// refusedError says why the store does not do what it was asked.
+type refusedError struct {
+	text string
+	kind error // one of package io/fs, or nil
+}
+
+func (e *refusedError) Error() string { return "bucket: " + e.text }
+
+func (e *refusedError) Unwrap() []error { return []error{place.ErrRefused, e.kind} }
 
 func isOurs(err error) bool {
 	for _, ours := range []error{

@@ -20,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go/logging"
 	"github.com/aws/smithy-go/middleware"
 	"gocloud.dev/blob"
 	"gocloud.dev/blob/s3blob"
@@ -42,6 +43,7 @@ type s3Store struct {
 func openS3(ctx context.Context, a *address, c Config, connections *connections) (store, error) {
 	options := []func(*config.LoadOptions) error{
 		config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(connections.configure)),
+		config.WithLogger(logging.Nop{}), // what matters is in errors
 	}
 	if a.region != "" {
 		options = append(options, config.WithRegion(a.region))
