@@ -312,6 +312,8 @@ func environment(ts *testscript.TestScript) []string {
 		"HOME", "XDG_CONFIG_HOME", "AppData", "PATH", "TMPDIR", "CULVERT_IDENTITY",
 		"PGHOST", "PGPORT", "PGUSER", "PGDATABASE", "PGPASSWORD",
 		"MYSQL_HOST", "MYSQL_TCP_PORT", "MYSQL_UNIX_PORT", "MYSQL_PWD",
+		"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE",
+		"AWS_EC2_METADATA_DISABLED",
 	} {
 		variables = append(variables, name+"="+ts.Getenv(name))
 	}

@@ -23,6 +23,13 @@ func TestMount(t *testing.T) {
 	runScripts(t, "testdata/mount", variables, map[string]command{"mounting": mounting, "mounted": mounted})
 }
 
+// TestMountBucket mounts buckets.
+func TestMountBucket(t *testing.T) {
+	t.Parallel()
+	needMount(t)
+	runBucketScripts(t, "testdata/bucketmount", map[string]command{"mounting": mounting, "mounted": mounted})
+}
+
 // TestMountReadme runs the commands of the README that mount. PostgreSQL reads what a mount decrypts.
 func TestMountReadme(t *testing.T) {
 	t.Parallel()

@@ -240,7 +240,12 @@ func cable(ts *testscript.TestScript, neg bool, args []string) {
 	l.left.Store(length)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	ts.Check(err)
-	l.to = u.Host
+	query := u.Query()
+	endpoint, err := url.Parse(query.Get("endpoint")) // of a bucket
+	ts.Check(err)
+	if l.to = u.Host; endpoint.Host != "" {
+		l.to = endpoint.Host
+	}
 	var running sync.WaitGroup
 	running.Go(func() {
 		for {
@@ -257,7 +262,13 @@ func cable(ts *testscript.TestScript, neg bool, args []string) {
 		running.Wait()
 	})
 	ts.Value(linesKey{}).(lines)[args[0]] = l
-	u.Host = listener.Addr().String()
+	if endpoint.Host == "" {
+		u.Host = listener.Addr().String()
+	} else {
+		endpoint.Host = listener.Addr().String()
+		query.Set("endpoint", endpoint.String())
+		u.RawQuery = query.Encode()
+	}
 	ts.Setenv(args[0], u.String())
 }
 

@@ -349,7 +349,7 @@ func outputPath(ctx context.Context, a *command.App, o *exportOptions, table, ex
 		if err != nil {
 			return "", err
 		}
-		if info, err := l.Info(); err == nil && info.IsDir() || strings.HasSuffix(output, "/") {
+		if info, err := l.Info(); err == nil && info.IsDir() || connect.EndsInSlash(output) {
 			output = l.Join(name)
 		}
 		return output, l.Close(nil)

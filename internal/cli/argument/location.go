@@ -1,4 +1,5 @@
-// Package argument opens what an argument names: a file, a directory, standard input or output, or a file of a server.
+// Package argument opens what an argument names: a file, a directory, standard input or output, or a file of a server
+// or of a bucket.
 // Files are in places: [Locate] finds the place, [OpenInput] and [OpenSink] open the file in it.
 package argument
 
@@ -22,7 +23,7 @@ import (
 	"culvert/place/dir"
 )
 
-// PlaceFlags say how to connect to the server that an argument names.
+// PlaceFlags say how to connect to the server or the bucket that an argument names.
 type PlaceFlags struct {
 	as      command.NotEmpty
 	timeout time.Duration
@@ -39,15 +40,33 @@ func (f *PlaceFlags) Add(cmd *cobra.Command) {
 type Location struct {
 	Text   string // the argument
 	Place  place.Place
-	Name   string // in the place
-	Remote *connect.Server
+	Name   string                // in the place
+	Remote Remote                // nil for a place of this machine
 	Close  func(err error) error // takes the error of what was done there, and returns the one to report
+}
+
+// Remote is a server or a bucket.
+type Remote interface {
+	At(name string) string // a URL
+	Blame(err error) error // names files by their URLs
+	Close(err error) error
 }
 
 // Locate returns where an argument leads. It connects to the server of a URL; the context that it returns ends when
 // that turns out to be another one. The path of a link leads to the file behind it.
 func Locate(ctx context.Context, a *command.App, argument string, f *PlaceFlags) (context.Context, *Location, error) {
-	if connect.IsURL(argument) {
+	if connect.IsBucket(argument) {
+		u, err := connect.ParseBucketURL(argument)
+		if err != nil {
+			return nil, nil, err
+		}
+		b, err := u.Open(ctx, f.timeout, 0)
+		if err != nil {
+			return nil, nil, err
+		}
+		return ctx, &Location{u.String(), place.WithContext(ctx, b.Place), u.Path, b, b.Close}, nil
+	}
+	if connect.IsServer(argument) {
 		u, err := connect.ParseURL(argument)
 		if err != nil {
 			return nil, nil, err
@@ -84,7 +103,7 @@ func (l *Location) Directory() (place.Place, error) {
 	return &output{sub, l}, err
 }
 
-// Blame names the file of a server in an error about it.
+// Blame names the file of a server or a bucket in an error about it.
 func (l *Location) Blame(err error) error {
 	if l.Remote == nil || err == nil {
 		return err
@@ -100,7 +119,7 @@ func (l *Location) Join(name string) string {
 	if l.Remote == nil {
 		return filepath.Join(l.Text, filepath.FromSlash(name))
 	}
-	return l.Remote.URL.At(path.Join(l.Name, name)).String()
+	return l.Remote.At(path.Join(l.Name, name))
 }
 
 // Explain says which output an error is about.

@@ -136,8 +136,8 @@ func (e *ReportedError) Unwrap() error { return e.error }
 
 // PackageNames are what the errors of our packages begin with. It tells those who read the code.
 var PackageNames = regexp.MustCompile(
-	`(?m)(^|: )((agefile|compress|export|fileservice|format|fusefs|keyfile|mysql|plainfs|postgres|secureconn|` +
-		`source|sqldb|sqlite|wal): )+`)
+	`(?m)(^|: )((agefile|bucket|compress|export|fileservice|format|fusefs|keyfile|mysql|place|plainfs|postgres|` +
+		`secureconn|source|sqldb|sqlite|wal): )+`)
 
 // Plain is the text of an error as people see it: without the names of packages.
 func Plain(err error) string { return PackageNames.ReplaceAllString(err.Error(), "$1") }

@@ -8,7 +8,6 @@ import (
 
 	"culvert/agefile"
 	"culvert/export"
-	"culvert/fileservice"
 	"culvert/fileservice/transfer"
 	"culvert/internal/compress"
 	"culvert/internal/keyfile"
@@ -46,7 +45,7 @@ func ExitCode(err error) int {
 	case Is[*secureconn.PeerError](err):
 		return ExitIntegrity
 	case errors.Is(err, source.ErrUnavailable), errors.Is(err, secureconn.ErrRefused),
-		errors.Is(err, fileservice.ErrRefused) && !errors.Is(err, transfer.ErrPartial):
+		errors.Is(err, place.ErrRefused) && !errors.Is(err, transfer.ErrPartial):
 		return ExitSource
 	case Is[*age.NoIdentityMatchError](err), errors.Is(err, ErrNoIdentity), errors.Is(err, keyfile.ErrPassphrase),
 		errors.Is(err, wal.ErrKey):

@@ -1,4 +1,4 @@
-// Package connect finds the server of a URL, and connects to it with the user's identity.
+// Package connect finds the server of a URL, and connects to it with the user's identity. It also opens buckets.
 package connect
 
 import (
@@ -36,6 +36,12 @@ func (f *KeyFlags) Add(cmd *cobra.Command) {
 func (f *KeyFlags) Key(ctx context.Context, a *command.App) (*keyfile.Key, error) {
 	key, _, err := f.read(ctx, a)
 	return key, err
+}
+
+// Identities returns all that is in the file of the identity.
+func (f *KeyFlags) Identities(ctx context.Context, a *command.App) ([]age.Identity, error) {
+	_, identities, err := f.read(ctx, a)
+	return identities, err
 }
 
 // read reads the key, and all that is in the file of the identity.
@@ -212,6 +218,9 @@ func (r *Server) Close(err error) error {
 		return err
 	}
 }
+
+// At is the URL of a file of the server.
+func (r *Server) At(name string) string { return r.URL.At(name).String() }
 
 // Blame says which file of the server an error is about, by its URL.
 func (r *Server) Blame(err error) error {

@@ -11,8 +11,17 @@ import (
 	"culvert/internal/fingerprint"
 )
 
-// IsURL reports whether an argument names a server.
-func IsURL(argument string) bool { return strings.HasPrefix(argument, "culvert://") }
+// IsURL reports whether an argument names a file of a server or of a bucket.
+func IsURL(argument string) bool { return IsServer(argument) || IsBucket(argument) }
+
+// IsServer reports whether an argument names a file of a server.
+func IsServer(argument string) bool { return strings.HasPrefix(argument, "culvert://") }
+
+// EndsInSlash reports whether the path of a URL does.
+func EndsInSlash(url string) bool {
+	path, _, _ := strings.Cut(url, "?")
+	return strings.HasSuffix(path, "/")
+}
 
 // DefaultPort is where culvert serve listens, and where a URL without a port leads. On the keys of a telephone it
 // reads CULVE. It is registered for nothing, and below the ports that systems give to outgoing connections.

@@ -15,6 +15,7 @@ import (
 	"culvert/internal/cli/command"
 	"culvert/internal/cli/connect"
 	"culvert/internal/ui"
+	"culvert/place"
 )
 
 // LsReport is the report of culvert ls.
@@ -33,10 +34,10 @@ type lsEntry struct {
 	Type     string    `json:"type"`
 	Mode     string    `json:"mode"`
 	Size     int64     `json:"size"`
-	Modified time.Time `json:"modified"`
+	Modified time.Time `json:"modified,omitzero"`
 }
 
-func newLsEntry(info *fileservice.Info) lsEntry {
+func newLsEntry(info fs.FileInfo) lsEntry {
 	kind := "other"
 	switch {
 	case info.Mode().IsRegular():
@@ -83,7 +84,12 @@ func (r *LsReport) Text() string {
 	for i := range r.Entries {
 		e := &r.Entries[i]
 		if r.long {
-			fmt.Fprintf(&b, "%s %*d %s ", e.Mode, width, e.Size, e.Modified.Local().Format("2006-01-02 15:04"))
+			const format = "2006-01-02 15:04"
+			modified := strings.Repeat(" ", len(format)) // a directory of a bucket has none
+			if !e.Modified.IsZero() {
+				modified = e.Modified.Local().Format(format)
+			}
+			fmt.Fprintf(&b, "%s %*d %s ", e.Mode, width, e.Size, modified)
 		}
 		b.WriteString(ui.Line(e.Name))
 		if e.Type == "directory" {
@@ -105,6 +111,9 @@ func NewLs(a *command.App) *cobra.Command {
 }
 
 func ls(ctx context.Context, a *command.App, r *LsReport, o *connect.Flags, text string) (err error) {
+	if connect.IsBucket(text) {
+		return lsBucket(ctx, r, o, text)
+	}
 	u, err := connect.ParseURL(text)
 	if err != nil {
 		return err
@@ -120,7 +129,7 @@ func ls(ctx context.Context, a *command.App, r *LsReport, o *connect.Flags, text
 		return remote.Blame(err)
 	}
 	if !info.IsDir() {
-		r.Entries = append(r.Entries, newLsEntry(info.(*fileservice.Info)))
+		r.Entries = append(r.Entries, newLsEntry(info))
 		return nil
 	}
 	for entry, err := range remote.List(ctx, u.Path) {
@@ -135,5 +144,40 @@ func ls(ctx context.Context, a *command.App, r *LsReport, o *connect.Flags, text
 		r.Entries = append(r.Entries, newLsEntry(entry))
 	}
 	slices.SortFunc(r.Entries, func(a, b lsEntry) int { return strings.Compare(a.Name, b.Name) })
+	return nil
+}
+
+// lsBucket lists the objects and prefixes directly below the one of a URL.
+func lsBucket(ctx context.Context, r *LsReport, o *connect.Flags, text string) (err error) {
+	u, err := connect.ParseBucketURL(text)
+	if err != nil {
+		return err
+	}
+	r.URL = u.String()
+	b, err := u.Open(ctx, o.Timeout, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = b.Close(err) }()
+	files := place.WithContext(ctx, b.Place)
+	info, err := fs.Stat(files, u.Path)
+	if err != nil {
+		return b.Blame(err)
+	}
+	if !info.IsDir() {
+		r.Entries = append(r.Entries, newLsEntry(info))
+		return nil
+	}
+	entries, err := fs.ReadDir(files, u.Path)
+	if err != nil {
+		return b.Blame(err)
+	}
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil {
+			return b.Blame(err)
+		}
+		r.Entries = append(r.Entries, newLsEntry(info))
+	}
 	return nil
 }

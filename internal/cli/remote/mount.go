@@ -23,6 +23,7 @@ import (
 	"culvert/internal/cli/help"
 	"culvert/internal/plainfs"
 	"culvert/internal/ui"
+	"culvert/place"
 )
 
 // defaultMountTimeout is shorter than that of other commands: a program cannot show that it waits for the network.
@@ -134,31 +135,23 @@ type mounting struct {
 }
 
 func (m *mounting) run(ctx context.Context, url string) (err error) {
-	u, err := connect.ParseURL(url)
-	if err != nil {
-		return err
-	}
-	m.report.URL = u.String()
 	flags, err := m.options.remote()
 	if err != nil {
 		return err
 	}
-	if err := checkMountPoint(m.report.Directory); err != nil {
-		return err
+	open := m.openServer
+	if connect.IsBucket(url) {
+		open = m.openBucket
 	}
-	ctx, remote, err := flags.Connect(ctx, m.app, u, client.DefaultConnections, nil)
+	ctx, shown, closed, err := open(ctx, url, flags)
 	if err != nil {
 		return err
 	}
-	defer func() { err = remote.Close(err) }()
-	shown, err := m.shown(ctx, remote)
-	if err != nil {
-		return err
-	}
+	defer func() { err = closed(err) }()
 	m.app.Patience.Store(int64(Leaving))
 	command.CollectEvery(command.TransferRoom)
 	mounted, err := fusefs.Mount(m.report.Directory, fusefs.Config{
-		FS: shown, ReadWrite: m.options.writable, Name: u.String(), AllowOther: m.options.allowOthers,
+		FS: shown, ReadWrite: m.options.writable, Name: m.report.URL, AllowOther: m.options.allowOthers,
 		Timeout: m.options.timeout, Memory: m.readMemory(), Errno: mountErrno,
 	})
 	if err != nil {
@@ -202,15 +195,85 @@ func (m *mounting) readMemory() int64 {
 	return 0
 }
 
-// shown returns what is to be mounted.
+// openServer connects to a server, and returns what is to be mounted. Whatever was done with it, close takes its error.
+func (m *mounting) openServer(ctx context.Context, url string, flags *connect.Flags) (
+	_ context.Context, shown fs.FS, close func(error) error, err error,
+) {
+	u, err := connect.ParseURL(url)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	m.report.URL = u.String()
+	if err := checkMountPoint(m.report.Directory); err != nil {
+		return nil, nil, nil, err
+	}
+	ctx, remote, err := flags.Connect(ctx, m.app, u, client.DefaultConnections, nil)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if shown, err = m.shown(ctx, remote); err != nil {
+		return nil, nil, nil, remote.Close(err)
+	}
+	return ctx, shown, remote.Close, nil
+}
+
+// openBucket is openServer for a bucket.
+func (m *mounting) openBucket(ctx context.Context, url string, flags *connect.Flags) (
+	_ context.Context, shown fs.FS, close func(error) error, err error,
+) {
+	u, err := connect.ParseBucketURL(url)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	m.report.URL = u.String()
+	if m.options.writable {
+		return nil, nil, nil, command.Usagef("a bucket is mounted read only, without --rw")
+	}
+	if err := checkMountPoint(m.report.Directory); err != nil {
+		return nil, nil, nil, err
+	}
+	b, err := u.Open(ctx, m.options.timeout, 0)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if shown, err = m.shownBucket(ctx, b, flags); err != nil {
+		return nil, nil, nil, b.Close(err)
+	}
+	return ctx, shown, b.Close, nil
+}
+
+func (m *mounting) shownBucket(ctx context.Context, b *connect.Bucket, flags *connect.Flags) (fs.FS, error) {
+	files := place.WithContext(ctx, b.Place)
+	info, err := fs.Stat(files, b.URL.Path)
+	if err != nil {
+		return nil, b.Blame(err)
+	}
+	if !info.IsDir() {
+		return nil, notDirectory(b.URL)
+	}
+	tree, err := place.Sub(files, b.URL.Path)
+	if err != nil || !m.options.decrypt {
+		return tree, err
+	}
+	identities, err := flags.Identities(ctx, m.app)
+	if err != nil {
+		return nil, err
+	}
+	return m.decrypted(ctx, plainfs.Config{FS: tree, Identities: identities})
+}
+
+func notDirectory(url fmt.Stringer) error {
+	return command.WithHint(command.Usagef("%s is not a directory", url), "mount the directory that it is in")
+}
+
+// shown returns what is to be mounted of a server.
 func (m *mounting) shown(ctx context.Context, remote *connect.Server) (fs.FS, error) {
 	info, err := remote.WithContext(ctx).Stat(remote.URL.Path)
 	if err != nil {
 		return nil, remote.Blame(err)
 	}
 	if !info.IsDir() {
-		return nil, command.WithHint(command.Usagef("%s is not a directory", remote.URL),
-			"mount the directory that it is in")
+		return nil, notDirectory(remote.URL)
 	}
 	tree, err := remote.Sub(remote.URL.Path)
 	if err != nil {
@@ -226,18 +289,21 @@ func (m *mounting) shown(ctx context.Context, remote *connect.Server) (fs.FS, er
 	if !m.options.decrypt {
 		return tree, nil
 	}
-	identities := remote.Identities
+	return m.decrypted(ctx, plainfs.Config{FS: tree, Identities: remote.Identities})
+}
+
+// decrypted shows the files of a configuration decrypted, with its identities and the further ones of the flags.
+func (m *mounting) decrypted(ctx context.Context, config plainfs.Config) (fs.FS, error) {
 	reader := m.app.KeyReader(ctx, &m.options.PassphraseFlags)
 	for _, path := range m.options.identities[min(1, len(m.options.identities)):] {
 		more, err := reader.Identities(path)
 		if err != nil {
 			return nil, err
 		}
-		identities = append(identities, more...)
+		config.Identities = append(config.Identities, more...)
 	}
-	return plainfs.New(plainfs.Config{
-		FS: tree, Identities: identities, Memory: frameMemory, Unopened: m.unopened, Armored: m.armored,
-	})
+	config.Memory, config.Unopened, config.Armored = frameMemory, m.unopened, m.armored
+	return plainfs.New(config)
 }
 
 // unopened tells of the first file that is not decrypted. There may be many, and people who have only some of the keys.

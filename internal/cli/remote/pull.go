@@ -10,10 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"culvert/fileservice/transfer"
 	"culvert/internal/cli/argument"
 	"culvert/internal/cli/command"
-	"culvert/internal/cli/connect"
 	"culvert/internal/cli/help"
 )
 
@@ -24,7 +22,7 @@ func NewPull(a *command.App) *cobra.Command {
 	cmd := help.Command("pull")
 	cmd.Args = command.Exactly(1)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		t := &fileTransfer{app: a, flags: f, report: &TransferReport{}, run: transfer.Pull}
+		t := &fileTransfer{app: a, flags: f, report: &TransferReport{}}
 		err := pull(cmd.Context(), t, args[0], string(output))
 		return a.Deliver(cmd, t.report, a.Stdout, f.json, command.Interruption(cmd.Context(), err))
 	}
@@ -34,20 +32,20 @@ func NewPull(a *command.App) *cobra.Command {
 }
 
 func pull(ctx context.Context, t *fileTransfer, url, output string) (err error) {
-	if t.url, err = connect.ParseURL(url); err != nil {
+	if t.end, err = otherEndOf(url); err != nil {
 		return err
 	}
-	dir, name, err := pullTarget(t.url.Path, output)
+	dir, name, err := pullTarget(t.end.path(), output)
 	if err != nil {
 		return err
 	}
 	t.report.Local = filepath.Join(dir, filepath.FromSlash(name))
-	t.config.Remote, t.config.Local = t.url.Path, name
+	t.config.Remote, t.config.Local = t.end.path(), name
 	if t.config.Root, err = os.OpenRoot(dir); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.config.Root.Close()) }()
-	return t.do(ctx)
+	return t.do(ctx, t.end.pull)
 }
 
 // pullTarget says in which directory, and under which path in it, a file of a server goes.

@@ -5,12 +5,11 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path"
+	pathpkg "path"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
-	"culvert/fileservice/client"
 	"culvert/fileservice/transfer"
 	"culvert/internal/cli/command"
 	"culvert/internal/cli/connect"
@@ -32,7 +31,7 @@ func NewPush(a *command.App) *cobra.Command {
 }
 
 func push(ctx context.Context, t *fileTransfer, local, url string) (err error) {
-	if t.url, err = connect.ParseURL(url); err != nil {
+	if t.end, err = otherEndOf(url); err != nil {
 		return err
 	}
 	dir, name, err := pushSource(local)
@@ -45,25 +44,23 @@ func push(ctx context.Context, t *fileTransfer, local, url string) (err error) {
 	}
 	defer func() { err = errors.Join(err, t.config.Root.Close()) }()
 	t.config.Withhold = connect.Withhold(t.flags.KeyFiles())
-	into := url[len(url)-1] == '/' || t.url.Path == "."
-	t.run = func(
-		ctx context.Context, client *client.Client, config transfer.Config,
-	) (transfer.Result, error) {
-		config.Remote = t.url.Path
+	path := t.end.path()
+	into := path == "." || connect.EndsInSlash(url)
+	return t.do(ctx, func(ctx context.Context, config transfer.Config) (transfer.Result, error) {
+		config.Remote = path
 		if !into {
-			info, err := client.WithContext(ctx).Stat(t.url.Path)
+			info, err := t.end.stat(ctx, path)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return transfer.Result{}, err
 			}
 			into = err == nil && info.IsDir()
 		}
 		if into {
-			config.Remote = path.Join(t.url.Path, name)
+			config.Remote = pathpkg.Join(path, name)
 		}
-		t.report.URL = t.url.At(config.Remote).String()
-		return transfer.Push(ctx, client, config)
-	}
-	return t.do(ctx)
+		t.report.URL = t.end.at(config.Remote)
+		return t.end.push(ctx, config)
+	})
 }
 
 // pushSource returns the directory of what is to be copied, and its name in it. "." is the name of all that is in a

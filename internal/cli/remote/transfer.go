@@ -86,17 +86,43 @@ type fileTransfer struct {
 	app    *command.App
 	flags  *transferFlags
 	report *TransferReport
-	url    *connect.URL
-	writes bool // to the server
+	end    otherEnd
+	writes bool // to the other end
 	config transfer.Config
-	run    func(context.Context, *client.Client, transfer.Config) (transfer.Result, error)
 
-	waits  atomic.Bool // the server was not reachable when it was last heard of
+	waits  atomic.Bool // the other end was not reachable when it was last heard of
 	failed error       // of printing a hash
 }
 
+// otherEnd is the server or the bucket of a transfer.
+type otherEnd interface {
+	path() string          // of the URL
+	at(name string) string // a URL
+	isVerified() bool      // whether both ends compare sums
+
+	// open connects. If it fails and again is not nil, it calls that before it tries again. The context that it returns
+	// ends when the server turns out to be another one. Whatever was done with the end, close takes its error.
+	open(ctx context.Context, flags *transferFlags, app *command.App, again func(context.Context, error) error) (
+		_ context.Context, close func(error) error, err error)
+
+	pull(ctx context.Context, config transfer.Config) (transfer.Result, error)
+	push(ctx context.Context, config transfer.Config) (transfer.Result, error)
+	stat(ctx context.Context, name string) (fs.FileInfo, error)
+}
+
+// otherEndOf returns the other end of a URL.
+func otherEndOf(text string) (otherEnd, error) {
+	if connect.IsBucket(text) {
+		return newBucketEnd(text)
+	}
+	u, err := connect.ParseURL(text)
+	return &serverEnd{url: u}, err
+}
+
 // do connects, transfers, and tells what came of it.
-func (t *fileTransfer) do(ctx context.Context) (err error) {
+func (t *fileTransfer) do(
+	ctx context.Context, run func(context.Context, transfer.Config) (transfer.Result, error),
+) (err error) {
 	const most = 256
 	if t.flags.connections < 1 || t.flags.connections > most {
 		return command.Usagef("--jobs is %d, and must be from 1 to %d", t.flags.connections, most)
@@ -107,7 +133,7 @@ func (t *fileTransfer) do(ctx context.Context) (err error) {
 				`write \[ for a [ in a name, and \\ for a \`)
 		}
 	}
-	t.report.URL = t.url.String()
+	t.report.URL = t.end.at(t.end.path())
 	t.config.Include, t.config.Exclude = t.flags.include, t.flags.exclude
 	t.config.Overwrite, t.config.DryRun = t.flags.force, t.flags.dryRun
 	t.config.Hash = t.flags.hash
@@ -118,20 +144,53 @@ func (t *fileTransfer) do(ctx context.Context) (err error) {
 		again = t.waitForServer()
 	}
 	command.CollectEvery(command.TransferRoom)
-	ctx, remote, err := t.flags.Connect(ctx, t.app, t.url, t.flags.connections, again)
+	ctx, closed, err := t.end.open(ctx, t.flags, t.app, again)
 	if err != nil {
 		return err
 	}
-	defer func() { err = remote.Close(err) }()
+	defer func() { err = closed(err) }()
 
 	stop := t.showProgress()
-	result, err := t.run(ctx, remote.Client, t.config)
+	result, err := run(ctx, t.config)
 	stop()
 	if cause := context.Cause(ctx); cause != nil && connect.IsFinal(cause) {
 		err = cause
 	}
 	t.conclude(&result, err)
 	return t.hint(cmp.Or(err, t.failed))
+}
+
+// serverEnd is a server.
+type serverEnd struct {
+	url    *connect.URL
+	server *connect.Server
+}
+
+func (e *serverEnd) path() string          { return e.url.Path }
+func (e *serverEnd) at(name string) string { return e.url.At(name).String() }
+func (e *serverEnd) isVerified() bool      { return true }
+
+func (e *serverEnd) open(
+	ctx context.Context, flags *transferFlags, app *command.App, again func(context.Context, error) error,
+) (context.Context, func(error) error, error) {
+	ctx, server, err := flags.Connect(ctx, app, e.url, flags.connections, again)
+	if err != nil {
+		return nil, nil, err
+	}
+	e.server = server
+	return ctx, server.Close, nil
+}
+
+func (e *serverEnd) pull(ctx context.Context, config transfer.Config) (transfer.Result, error) {
+	return transfer.Pull(ctx, e.server.Client, config)
+}
+
+func (e *serverEnd) push(ctx context.Context, config transfer.Config) (transfer.Result, error) {
+	return transfer.Push(ctx, e.server.Client, config)
+}
+
+func (e *serverEnd) stat(ctx context.Context, name string) (fs.FileInfo, error) {
+	return e.server.WithContext(ctx).Stat(name)
 }
 
 // waitForServer returns a function that waits before the next connection: longer each time, up to half a minute.
@@ -243,7 +302,7 @@ func (t *fileTransfer) conclude(result *transfer.Result, err error) {
 	r := t.report
 	r.Files, r.Present, r.Skipped, r.Failed = result.Files, result.Present, result.Skipped, result.Failed
 	r.Bytes, r.Resumed = result.Bytes, result.Resumed
-	r.Verified = result.Files > 0 && !t.flags.dryRun
+	r.Verified = result.Files > 0 && !t.flags.dryRun && t.end.isVerified()
 	if result.Hash != (transfer.Hash{}) {
 		r.BLAKE3 = result.Hash.String()
 	}
@@ -285,7 +344,7 @@ func (t *fileTransfer) summary(result *transfer.Result) string {
 	if result.Resumed > 0 {
 		text += fmt.Sprintf(", %s resumed", ui.Bytes(result.Resumed))
 	}
-	if result.Files > 0 {
+	if result.Files > 0 && t.end.isVerified() {
 		text += ", verified"
 	}
 	return text + fmt.Sprintf(", %s, peak memory %s", ui.Duration(result.Duration), ui.Memory(t.report.PeakMemory))
@@ -329,7 +388,7 @@ func (t *fileTransfer) hint(err error) error {
 	case errors.Is(err, fs.ErrExist):
 		return t.hintOfExisting(err, reason)
 	case missing:
-		return command.WithHint(err, "list what exists: culvert ls "+command.ForShell(t.url.Tree()))
+		return command.WithHint(err, "list what exists: culvert ls "+command.ForShell(t.end.at(".")))
 	}
 	return err
 }
