@@ -84,7 +84,7 @@
 // that refuses this header is not sent it again. Then only TLS protects parts, unless the store verifies the hash of
 // the signature, which not all do. A store that answers 501 to If-None-Match gets a request without it if the name is
 // still free, so that only the moment between these two requests is unprotected. A store that ignores the header
-// overwrites. Emulators promise less: azurite does not verify CRC-64.
+// overwrites. Emulators promise less: fake-gcs-server does not verify CRC-32C.
 //
 // # Unfinished uploads
 //
