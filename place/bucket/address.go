@@ -36,8 +36,9 @@ type address struct {
 	account  string
 	endpoint *url.URL // nil for the vendor's
 
-	// pathStyle puts the bucket into the path of requests, not into the name of the host.
-	pathStyle bool
+	// pathStyle puts the bucket into the path of requests, not into the name of the host. If it is nil, the vendor's
+	// servers decide.
+	pathStyle *bool
 }
 
 // parse returns the parts of a URL. Its errors contain nothing of the URL that may be a secret.
@@ -118,12 +119,13 @@ func (a *address) readQuery(query string, allowed []string) error {
 		if a.endpoint, err = parseEndpoint(a.scheme, text); err != nil {
 			return err
 		}
-		a.pathStyle = true
 	}
 	if text := values.Get("path_style"); text != "" {
-		if a.pathStyle, err = strconv.ParseBool(text); err != nil {
+		pathStyle, err := strconv.ParseBool(text)
+		if err != nil {
 			return errors.New("bucket: the parameter path_style of the URL is neither true nor false")
 		}
+		a.pathStyle = &pathStyle
 	}
 	return nil
 }

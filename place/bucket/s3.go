@@ -62,9 +62,12 @@ func openS3(ctx context.Context, a *address, c Config, connections *connections)
 		o.Retryer = aws.NopRetryer{} // retry does it
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
-		o.UsePathStyle = a.pathStyle
 		if a.endpoint != nil {
 			o.BaseEndpoint = aws.String(a.endpoint.String())
+		}
+		o.UsePathStyle = o.BaseEndpoint != nil // which AWS_ENDPOINT_URL_S3 also sets
+		if a.pathStyle != nil {
+			o.UsePathStyle = *a.pathStyle
 		}
 	})
 	blobs, err := s3blob.OpenBucket(ctx, client, a.bucket, &s3blob.Options{

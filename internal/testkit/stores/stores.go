@@ -30,7 +30,7 @@ import (
 )
 
 // Bucket is the name of the bucket that every server has.
-const Bucket = "culvert"
+const Bucket = "backups"
 
 // What the servers accept. All returns after these are in the environment.
 const (
