@@ -20,7 +20,7 @@ import (
 // Defaults of [Config].
 const (
 	DefaultTimeout   = time.Minute
-	DefaultPartSize  = 16 << 20
+	DefaultPartSize  = 8 << 20
 	DefaultParallel  = 3
 	DefaultAbandoned = time.Hour
 )

@@ -48,11 +48,11 @@
 //	max(Config.PartSize, what was written before it / 1250)
 //
 // bytes, at most 4000 MiB, so that an object of 5 TiB has fewer than 10,000 parts, the limit of S3. Up to 1250 ×
-// PartSize, which is 19.5 GiB by default, all parts are equal. Writing takes at most
+// PartSize, which is 9.8 GiB by default, all parts are equal. Writing takes at most
 //
 //	the size of a part × (Config.Parallel + files under construction)
 //
-// of memory: 64 MiB by default for one file. A file of less than 1 MiB takes at most twice its size. Google Cloud
+// of memory: 32 MiB by default for one file. A file of less than 1 MiB takes at most twice its size. Google Cloud
 // Storage takes one part after the other, and its library copies each: two parts for a file.
 //
 // # Reading
