@@ -25,6 +25,9 @@ func TestWorkloads(t *testing.T) {
 			if w.name != "agefile" {
 				requireTools(t)
 			}
+			if w.name == "buckets" {
+				requireStore(t)
+			}
 			if w.name == "fusefs" {
 				requireMounts(t)
 			}
@@ -85,6 +88,13 @@ func requireMounts(t *testing.T) {
 	t.Helper()
 	if err := files.CanMount(); err != nil {
 		testkit.Missing(t, "mounts: "+err.Error(), "apt-get install fuse3, on a machine with /dev/fuse")
+	}
+}
+
+func requireStore(t *testing.T) {
+	t.Helper()
+	if _, err := harness.ObjectStore(); err != nil {
+		testkit.Missing(t, "SeaweedFS", "./dev test")
 	}
 }
 

@@ -1,0 +1,200 @@
+package exports
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"culvert/bench/internal/harness"
+)
+
+// bucketCase are exports to a bucket of SeaweedFS, and reads of it.
+type bucketCase struct {
+	*exporter
+	server   *harness.Tree
+	variable []string // of the environment of all programs
+	csv      int64    // bytes of text in an export
+	object   int64    // size of the object that is pulled, and of the text of the export that is read
+}
+
+// PrepareBuckets compares culvert with pipelines that end in a client of object stores, and with these clients: rclone,
+// aws and s5cmd, as far as they are installed.
+func PrepareBuckets(s *harness.Session) ([]harness.Benchmark, error) {
+	e, err := newExporter(s)
+	if err != nil {
+		return nil, err
+	}
+	c := &bucketCase{exporter: e, object: int64(s.Size(1<<30, 20<<20))}
+	rows := s.Size(3_000_000, 20_000)
+	if err := e.FillTable(e.env, "orders", rows); err != nil {
+		return nil, err
+	}
+	var printed lines
+	if err := printed.addOutput(e, e.command("psql", "-qc", csvSQL)); err != nil {
+		return nil, err
+	}
+	c.csv = printed.size
+	if err := c.startServer(); err != nil {
+		return nil, err
+	}
+	if err := c.fill(); err != nil {
+		return nil, err
+	}
+	return []harness.Benchmark{c.exports(), c.pulls(), c.reads()}, nil
+}
+
+// startServer starts the server. It has the bucket "bench".
+func (c *bucketCase) startServer() error {
+	server, err := c.StartObjectStore("bench")
+	if err != nil {
+		return err
+	}
+	c.server = server.Tree
+	c.variable = slices.Concat(server.Env, []string{
+		"HOME=" + c.Dir, "RCLONE_CONFIG_B_TYPE=s3", "RCLONE_CONFIG_B_PROVIDER=Other",
+		"RCLONE_CONFIG_B_ENDPOINT=" + server.Endpoint, "RCLONE_CONFIG_B_ENV_AUTH=true",
+	})
+	return nil
+}
+
+// tool returns a command in the environment of the bucket.
+func (c *bucketCase) tool(name string, args ...string) *exec.Cmd {
+	cmd := c.command(name, args...)
+	cmd.Env = slices.Concat(cmd.Env, c.variable)
+	return cmd
+}
+
+// fill makes the object that is pulled, and the export that is read.
+func (c *bucketCase) fill() error {
+	file := filepath.Join(c.Dir, "object")
+	random := fmt.Sprintf("head -c %d /dev/urandom >%s", c.object, file)
+	times := c.object/c.csv + 1
+	query := fmt.Sprintf("SELECT orders.* FROM generate_series(1, %d) CROSS JOIN orders", times)
+	for _, cmd := range []*exec.Cmd{
+		c.command("sh", "-c", random),
+		c.tool(c.culvert, "push", file, "s3://bench/object"),
+		c.tool(c.culvert, "export", "postgres:", "-q", query, "-r", c.recipient, "-o", "s3://bench/large.csv.zst.age"),
+	} {
+		if err := c.Run(cmd); err != nil {
+			return err
+		}
+	}
+	return os.Remove(file)
+}
+
+// both adds the cost of the server, and of the database.
+func (c *bucketCase) both(size int64, run func() (harness.Sample, error)) func() (harness.Sample, error) {
+	return func() (harness.Sample, error) {
+		return harness.Work{Bytes: size}.Between("client", []*harness.Tree{c.server, c.database}, run)
+	}
+}
+
+// installed reports whether there is a peer.
+func (c *bucketCase) installed(name string) bool {
+	_, err := exec.LookPath(name)
+	if err != nil {
+		c.Say("%s is not installed, and not compared", name)
+	}
+	return err == nil
+}
+
+// benchmark returns a benchmark of culvert and those peers that are installed. goal returns the goals for a peer, the
+// variant impl=NAME.
+func (c *bucketCase) benchmark(
+	name string, size int64, culvert func() (harness.Sample, error),
+	peers map[string]func() (harness.Sample, error), goal func(peer string) []harness.Goal,
+) harness.Benchmark {
+	b := harness.Benchmark{
+		Name: name, Variants: []harness.Variant{{Key: "impl=culvert", Run: c.both(size, culvert)}},
+		Goals: []harness.Goal{{Variant: "impl=culvert", Unit: "peak-bytes", Max: 128 << 20}},
+	}
+	for _, peer := range []string{"rclone", "aws", "s5cmd", "culvert-file"} {
+		run := peers[peer]
+		if run == nil || peer != "culvert-file" && !c.installed(peer) {
+			continue
+		}
+		b.Variants = append(b.Variants, harness.Variant{Key: "impl=" + peer, Run: c.both(size, run)})
+		b.Goals = append(b.Goals, goal("impl="+peer)...)
+	}
+	return b
+}
+
+// exports writes a table to the bucket.
+func (c *bucketCase) exports() harness.Benchmark {
+	pipeline := func(last ...string) func() (harness.Sample, error) {
+		return func() (harness.Sample, error) {
+			return c.Pipeline("", c.command("psql", "-qc", csvSQL), c.command(zstdTool[0], zstdTool[1:]...),
+				c.command(c.age, "-r", c.recipient), c.tool(last[0], last[1:]...))
+		}
+	}
+	export := func(to string) (harness.Sample, error) {
+		return c.Pipeline("", c.tool(c.culvert, "export", "postgres:", "orders", "-j", "4", "-r", c.recipient,
+			"--force", "-o", to))
+	}
+	return c.benchmark("Bucket/op=export/store=seaweedfs", c.csv,
+		func() (harness.Sample, error) { return export("s3://bench/orders.csv.zst.age") },
+		map[string]func() (harness.Sample, error){
+			"rclone": pipeline("rclone", "rcat", "B:bench/orders.rclone"),
+			"aws":    pipeline("aws", "s3", "cp", "--quiet", "-", "s3://bench/orders.aws"),
+			"culvert-file": func() (harness.Sample, error) {
+				file := filepath.Join(c.Dir, "orders.csv.zst.age")
+				got, err := export(file)
+				return got, errors.Join(err, harness.Settle(file))
+			},
+		}, func(peer string) []harness.Goal {
+			most := 0.65
+			if peer == "impl=culvert-file" {
+				most = 1.15
+			}
+			return []harness.Goal{{Variant: "impl=culvert", Peer: peer, Unit: "ns/op", Max: most}}
+		})
+}
+
+// pulls copies an object to a file.
+func (c *bucketCase) pulls() harness.Benchmark {
+	file := filepath.Join(c.Dir, "pulled")
+	to := func(args ...string) func() (harness.Sample, error) {
+		return func() (harness.Sample, error) {
+			got, err := c.Pipeline("", c.tool(args[0], args[1:]...))
+			return got, errors.Join(err, harness.Settle(file))
+		}
+	}
+	return c.benchmark("Bucket/op=pull/store=seaweedfs", c.object,
+		to(c.culvert, "pull", "s3://bench/object", "-o", file),
+		map[string]func() (harness.Sample, error){
+			"rclone": to("rclone", "copyto", "B:bench/object", file),
+			"aws":    to("aws", "s3", "cp", "--quiet", "s3://bench/object", file),
+			"s5cmd":  to("s5cmd", "cp", "s3://bench/object", file),
+		}, func(peer string) []harness.Goal {
+			return []harness.Goal{
+				{Variant: "impl=culvert", Peer: peer, Unit: "ns/op", Max: 1},
+				{Variant: "impl=culvert", Peer: peer, Unit: "client-cpu-s/GiB", Max: 0.8},
+			}
+		})
+}
+
+// reads decrypts an export in the bucket.
+func (c *bucketCase) reads() harness.Benchmark {
+	pipeline := func(first ...string) func() (harness.Sample, error) {
+		return func() (harness.Sample, error) {
+			return c.Pipeline(os.DevNull, c.tool(first[0], first[1:]...), c.command(c.age, "-d", "-i", c.identity),
+				c.command("zstd", "-q", "-d"))
+		}
+	}
+	const object = "s3://bench/large.csv.zst.age"
+	return c.benchmark("Bucket/op=cat/store=seaweedfs", (c.object/c.csv+1)*c.csv,
+		func() (harness.Sample, error) {
+			return c.Pipeline(os.DevNull, c.tool(c.culvert, "cat", "-i", c.identity, object))
+		},
+		map[string]func() (harness.Sample, error){
+			"rclone": pipeline("rclone", "cat", "B:"+strings.TrimPrefix(object, "s3://")),
+			"aws":    pipeline("aws", "s3", "cp", "--quiet", object, "-"),
+			"s5cmd":  pipeline("s5cmd", "cat", object),
+		}, func(peer string) []harness.Goal {
+			return []harness.Goal{{Variant: "impl=culvert", Peer: peer, Unit: "ns/op", Max: 1 / 1.5}}
+		})
+}
