@@ -13,12 +13,10 @@ import (
 	"regexp"
 	"strings"
 
-	"cloud.google.com/go/storage"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
-	"google.golang.org/api/googleapi"
 
 	"culvert/place"
 )
@@ -55,20 +53,11 @@ func answerOf(err error) (a answer, answered bool) {
 	if region != "" && (a.status == http.StatusMovedPermanently || a.status == http.StatusBadRequest) {
 		a.text = "the bucket is in the region " + region
 	}
-	if api, is := errors.AsType[*googleapi.Error](err); is {
-		a, answered = answer{api.Code, "", api.Message}, true
-		if len(api.Errors) > 0 {
-			a.code = api.Errors[0].Reason
-		}
-	}
 	if api, is := errors.AsType[*azcore.ResponseError](err); is {
 		a, answered = answer{status: api.StatusCode, code: api.ErrorCode}, true
 	}
-	if !answered && errors.Is(err, storage.ErrObjectNotExist) {
-		a, answered = answer{http.StatusNotFound, "", "no such object"}, true
-	}
-	if !answered && errors.Is(err, storage.ErrBucketNotExist) {
-		a, answered = answer{http.StatusNotFound, "NoSuchBucket", "no such bucket"}, true
+	if !answered {
+		return answerOfGoogle(err)
 	}
 	return a, answered
 }

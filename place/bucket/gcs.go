@@ -1,3 +1,5 @@
+//go:build gcs
+
 package bucket
 
 import (
@@ -13,6 +15,7 @@ import (
 	"gocloud.dev/blob/gcsblob"
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/google"
+	"google.golang.org/api/googleapi"
 	"google.golang.org/api/option"
 
 	"culvert/place"
@@ -182,4 +185,21 @@ func (u *gcsUpload) abort(context.Context) error {
 	u.cancel()
 	_ = u.writer.Close() // it reports that it was cancelled
 	return nil
+}
+
+// answerOfGoogle is answerOf for the library of Google Cloud Storage.
+func answerOfGoogle(err error) (a answer, answered bool) {
+	if api, is := errors.AsType[*googleapi.Error](err); is {
+		a, answered = answer{api.Code, "", api.Message}, true
+		if len(api.Errors) > 0 {
+			a.code = api.Errors[0].Reason
+		}
+	}
+	if !answered && errors.Is(err, storage.ErrObjectNotExist) {
+		a, answered = answer{http.StatusNotFound, "", "no such object"}, true
+	}
+	if !answered && errors.Is(err, storage.ErrBucketNotExist) {
+		a, answered = answer{http.StatusNotFound, "NoSuchBucket", "no such bucket"}, true
+	}
+	return a, answered
 }
