@@ -1,7 +1,8 @@
 // Command bench measures Culvert against the tools that people use today.
 //
 //	go run . [-cores N] [-rounds N] [-out DIR] [-host NAME] [-dir DIR] [agefile | export | parallel | tables |
-//	         buckets | sqlite | memory | todos | cipherio | bytebuf | wal | secureconn | fileservice | transfer | fusefs]…
+//	         buckets | sqlite | memory | todos | cipherio | bytebuf | wal | secureconn | fileservice | transfer |
+//	         fusefs]…
 //
 // A workload has one or more benchmarks. Each has variants that do the same work: Culvert's, a peer's, and sometimes
 // the limit of the machine. The variants run in turn, A B C A B C, in one run of the program, so that other load on the
