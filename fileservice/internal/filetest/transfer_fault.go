@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -23,8 +24,13 @@ type Ailing struct {
 	fault fault
 
 	slow atomic.Bool
-	held []byte // that come after what is written next
+
+	writing sync.Mutex
+	held    []byte // that come after what is written next, or after holdTime
 }
+
+// holdTime is how long bytes are held if nothing is written after them.
+const holdTime = 100 * time.Millisecond
 
 // fault is applied once. p has the bytes after the limit that are being read or written.
 type fault func(a *Ailing, p []byte) error
@@ -74,12 +80,24 @@ func (a *Ailing) Write(p []byte) (int, error) {
 	p = bytes.Clone(p)
 	switch err := a.pass(p); {
 	case err == errHeld:
+		a.writing.Lock()
+		defer a.writing.Unlock()
 		a.held = p
+		time.AfterFunc(holdTime, func() { _, _ = a.write(nil) }) // if it fails, so does what follows
 		return len(p), nil
 	case err != nil:
 		return 0, err
 	}
-	n, err := a.Conn.Write(p)
+	return a.write(p)
+}
+
+// write writes bytes, and then those that were held.
+func (a *Ailing) write(p []byte) (n int, err error) {
+	a.writing.Lock()
+	defer a.writing.Unlock()
+	if len(p) > 0 {
+		n, err = a.Conn.Write(p)
+	}
 	if a.held != nil && err == nil {
 		_, err = a.Conn.Write(a.held)
 		a.held = nil
