@@ -29,6 +29,7 @@ func TestNetwork(t *testing.T) {
 			t.Parallel()
 			n := newNetwork(t)
 			n.ip(t, "-n %s link add cable type veth peer name cable netns %s", n.here, n.there)
+			n.slow(t)
 			n.raise(t)
 			n.run(t, "testdata/"+scripts, "README="+readmeFile)
 		})
@@ -67,6 +68,17 @@ func newNetwork(t *testing.T) network {
 		})
 	}
 	return n
+}
+
+// slow gives the cable 500 Mbit/s, so that transfers take seconds, and a script cuts it before they are done.
+func (n network) slow(t *testing.T) {
+	t.Helper()
+	for _, name := range []string{n.here, n.there} {
+		args := "-n " + name + " qdisc add dev cable root tbf rate 500mbit burst 512kb latency 50ms"
+		if out, err := exec.Command("tc", strings.Fields(args)...).CombinedOutput(); err != nil {
+			t.Logf("the cable is as fast as the kernel: %v: %s", err, out)
+		}
+	}
 }
 
 func runIP(args string) error {
