@@ -74,7 +74,15 @@ func (s *Session) StartObjectStore(bucket string) (*Store, error) {
 	}
 	s.Cleanup(func() error {
 		_ = server.Stop() // its exit code says nothing
-		return nil
+		var errs []error
+		for _, port := range ports {
+			sockets, err := filepath.Glob("/tmp/seaweedfs-*-" + port + ".sock") // wherever TMPDIR is
+			errs = append(errs, err)
+			for _, socket := range sockets {
+				errs = append(errs, os.Remove(socket))
+			}
+		}
+		return errors.Join(errs...)
 	})
 	return store, s.awaitStore(store.Endpoint, "http://127.0.0.1:"+ports[1]+"/buckets/"+bucket+"/")
 }

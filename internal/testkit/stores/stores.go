@@ -154,13 +154,16 @@ func find(program string) (string, error) {
 // interrupt, which also reaches it.
 const watchdogScript = `
 trap '' HUP INT QUIT TERM
-directory=$1
-shift
+directory=$1 ports=$2
+shift 2
 "$@" >"$directory/log" 2>&1 </dev/null &
 while read -r line; do :; done
 kill -9 $!
 wait
 rm -rf "$directory"
+for port in $ports; do
+	rm -f /tmp/seaweedfs-*-"$port".sock # wherever TMPDIR is
+done
 `
 
 var setEnvironment = sync.OnceValue(func() error {
@@ -197,7 +200,9 @@ func (s *Server) run(program string) error {
 	}
 	s.Address = "127.0.0.1:" + ports[0]
 	args, env := s.startWith(directory, ports[0], ports[1:])
-	cmd := exec.Command("sh", append([]string{"-c", watchdogScript, "sh", directory, program}, args...)...)
+	cmd := exec.Command("sh", append([]string{
+		"-c", watchdogScript, "sh", directory, strings.Join(ports, " "), program,
+	}, args...)...)
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Dir = directory
 	read, write, err := os.Pipe()
