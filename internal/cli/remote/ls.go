@@ -15,7 +15,6 @@ import (
 	"culvert/internal/cli/command"
 	"culvert/internal/cli/connect"
 	"culvert/internal/ui"
-	"culvert/place"
 )
 
 // LsReport is the report of culvert ls.
@@ -144,40 +143,5 @@ func ls(ctx context.Context, a *command.App, r *LsReport, o *connect.Flags, text
 		r.Entries = append(r.Entries, newLsEntry(entry))
 	}
 	slices.SortFunc(r.Entries, func(a, b lsEntry) int { return strings.Compare(a.Name, b.Name) })
-	return nil
-}
-
-// lsBucket lists the objects and prefixes directly below the one of a URL.
-func lsBucket(ctx context.Context, r *LsReport, o *connect.Flags, text string) (err error) {
-	u, err := connect.ParseBucketURL(text)
-	if err != nil {
-		return err
-	}
-	r.URL = u.String()
-	b, err := u.Open(ctx, o.Timeout, 0)
-	if err != nil {
-		return err
-	}
-	defer func() { err = b.Close(err) }()
-	files := place.WithContext(ctx, b.Place)
-	info, err := fs.Stat(files, u.Path)
-	if err != nil {
-		return b.Blame(err)
-	}
-	if !info.IsDir() {
-		r.Entries = append(r.Entries, newLsEntry(info))
-		return nil
-	}
-	entries, err := fs.ReadDir(files, u.Path)
-	if err != nil {
-		return b.Blame(err)
-	}
-	for _, entry := range entries {
-		info, err := entry.Info()
-		if err != nil {
-			return b.Blame(err)
-		}
-		r.Entries = append(r.Entries, newLsEntry(info))
-	}
 	return nil
 }

@@ -23,7 +23,6 @@ import (
 	"culvert/internal/cli/help"
 	"culvert/internal/plainfs"
 	"culvert/internal/ui"
-	"culvert/place"
 )
 
 // defaultMountTimeout is shorter than that of other commands: a program cannot show that it waits for the network.
@@ -215,51 +214,6 @@ func (m *mounting) openServer(ctx context.Context, url string, flags *connect.Fl
 		return nil, nil, nil, remote.Close(err)
 	}
 	return ctx, shown, remote.Close, nil
-}
-
-// openBucket is openServer for a bucket.
-func (m *mounting) openBucket(ctx context.Context, url string, flags *connect.Flags) (
-	_ context.Context, shown fs.FS, close func(error) error, err error,
-) {
-	u, err := connect.ParseBucketURL(url)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	m.report.URL = u.String()
-	if m.options.writable {
-		return nil, nil, nil, command.Usagef("a bucket is mounted read only, without --rw")
-	}
-	if err := checkMountPoint(m.report.Directory); err != nil {
-		return nil, nil, nil, err
-	}
-	b, err := u.Open(ctx, m.options.timeout, 0)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	if shown, err = m.shownBucket(ctx, b, flags); err != nil {
-		return nil, nil, nil, b.Close(err)
-	}
-	return ctx, shown, b.Close, nil
-}
-
-func (m *mounting) shownBucket(ctx context.Context, b *connect.Bucket, flags *connect.Flags) (fs.FS, error) {
-	files := place.WithContext(ctx, b.Place)
-	info, err := fs.Stat(files, b.URL.Path)
-	if err != nil {
-		return nil, b.Blame(err)
-	}
-	if !info.IsDir() {
-		return nil, notDirectory(b.URL)
-	}
-	tree, err := place.Sub(files, b.URL.Path)
-	if err != nil || !m.options.decrypt {
-		return tree, err
-	}
-	identities, err := flags.Identities(ctx, m.app)
-	if err != nil {
-		return nil, err
-	}
-	return m.decrypted(ctx, plainfs.Config{FS: tree, Identities: identities})
 }
 
 func notDirectory(url fmt.Stringer) error {

@@ -94,31 +94,6 @@ type fileTransfer struct {
 	failed error       // of printing a hash
 }
 
-// otherEnd is the server or the bucket of a transfer.
-type otherEnd interface {
-	path() string          // of the URL
-	at(name string) string // a URL
-	isVerified() bool      // whether both ends compare sums
-
-	// open connects. If it fails and again is not nil, it calls that before it tries again. The context that it returns
-	// ends when the server turns out to be another one. Whatever was done with the end, close takes its error.
-	open(ctx context.Context, flags *transferFlags, app *command.App, again func(context.Context, error) error) (
-		_ context.Context, close func(error) error, err error)
-
-	pull(ctx context.Context, config transfer.Config) (transfer.Result, error)
-	push(ctx context.Context, config transfer.Config) (transfer.Result, error)
-	stat(ctx context.Context, name string) (fs.FileInfo, error)
-}
-
-// otherEndOf returns the other end of a URL.
-func otherEndOf(text string) (otherEnd, error) {
-	if connect.IsBucket(text) {
-		return newBucketEnd(text)
-	}
-	u, err := connect.ParseURL(text)
-	return &serverEnd{url: u}, err
-}
-
 // do connects, transfers, and tells what came of it.
 func (t *fileTransfer) do(
 	ctx context.Context, run func(context.Context, transfer.Config) (transfer.Result, error),
@@ -158,39 +133,6 @@ func (t *fileTransfer) do(
 	}
 	t.conclude(&result, err)
 	return t.hint(cmp.Or(err, t.failed))
-}
-
-// serverEnd is a server.
-type serverEnd struct {
-	url    *connect.URL
-	server *connect.Server
-}
-
-func (e *serverEnd) path() string          { return e.url.Path }
-func (e *serverEnd) at(name string) string { return e.url.At(name).String() }
-func (e *serverEnd) isVerified() bool      { return true }
-
-func (e *serverEnd) open(
-	ctx context.Context, flags *transferFlags, app *command.App, again func(context.Context, error) error,
-) (context.Context, func(error) error, error) {
-	ctx, server, err := flags.Connect(ctx, app, e.url, flags.connections, again)
-	if err != nil {
-		return nil, nil, err
-	}
-	e.server = server
-	return ctx, server.Close, nil
-}
-
-func (e *serverEnd) pull(ctx context.Context, config transfer.Config) (transfer.Result, error) {
-	return transfer.Pull(ctx, e.server.Client, config)
-}
-
-func (e *serverEnd) push(ctx context.Context, config transfer.Config) (transfer.Result, error) {
-	return transfer.Push(ctx, e.server.Client, config)
-}
-
-func (e *serverEnd) stat(ctx context.Context, name string) (fs.FileInfo, error) {
-	return e.server.WithContext(ctx).Stat(name)
 }
 
 // waitForServer returns a function that waits before the next connection: longer each time, up to half a minute.
