@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"testing/fstest"
 
@@ -102,4 +103,35 @@ func ExampleSub() {
 	// Output:
 	// <nil>
 	// <nil>
+}
+
+// summed is an open file whose place keeps a checksum of it.
+type summed struct{ fs.File }
+
+func (summed) Sum() (place.Sum, error) {
+	return place.Sum{Algorithm: place.CRC32C, Value: []byte{0x35, 0x3d, 0xd8, 0xbe}}, nil
+}
+
+// What was read is compared with the checksum that the place keeps.
+func ExampleSumOf() {
+	p := memory{fstest.MapFS{"greeting.txt": {Data: []byte("hello\n")}}}
+	opened, err := p.Open("greeting.txt")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	f := summed{opened}
+	defer func() { _ = f.Close() }() // it was only read
+	sum, err := place.SumOf(f)
+	if err != nil || sum.Algorithm == "" || sum.Parts != nil {
+		fmt.Println("not verified", err)
+		return
+	}
+	hash := sum.Algorithm.New()
+	if _, err := io.Copy(hash, f); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(bytes.Equal(hash.Sum(nil), sum.Value))
+	// Output: true
 }

@@ -7,12 +7,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc64"
 	"net/http"
 	"net/url"
 	"os"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
@@ -21,8 +20,11 @@ import (
 	azblob "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/minio/crc64nvme"
 	"gocloud.dev/blob"
 	"gocloud.dev/blob/azureblob"
+
+	"culvert/place"
 )
 
 // azureStore is a container of Azure Blob Storage. Objects are written with the vendor's client, so that blocks can
@@ -88,7 +90,7 @@ func azureClient(a *address, connections *connections) (*container.Client, error
 	if err != nil {
 		return nil, errors.New("bucket: no credentials for Azure were found: " + innermost(err))
 	}
-	return container.NewClient(address.String(), credential, options)
+	return container.NewClient(address.String(), &azureCredentials{credential, issuer{scheme: a.scheme}}, options)
 }
 
 func (s *azureStore) blobs() *blob.Bucket { return s.bucket }
@@ -129,8 +131,19 @@ func (s *azureStore) check(r *blob.Reader, version string, off, n int64) error {
 	return checkRange(sent, version, contentRange, off, n)
 }
 
+func (s *azureStore) remove(ctx context.Context, key, version string) error {
+	_, err := s.client.NewBlobClient(escapedForAzure(key)).Delete(ctx, &azblob.DeleteOptions{
+		AccessConditions: &azblob.AccessConditions{
+			ModifiedAccessConditions: &azblob.ModifiedAccessConditions{IfMatch: new(azcore.ETag(quoted(version)))},
+		},
+	})
+	return err
+}
+
+func escapedForAzure(key string) string { return escaped(key, "\"#%?\x7f") }
+
 func (s *azureStore) upload(key string, create bool, mark string) upload {
-	u := &azureUpload{client: s.client.NewBlockBlobClient(escaped(key, "\"#%?\x7f")), mark: mark}
+	u := &azureUpload{client: s.client.NewBlockBlobClient(escapedForAzure(key)), mark: mark}
 	if create {
 		u.conditions = &azblob.AccessConditions{
 			ModifiedAccessConditions: &azblob.ModifiedAccessConditions{IfNoneMatch: new(azcore.ETagAny)},
@@ -145,6 +158,9 @@ type azureUpload struct {
 	client     *blockblob.Client
 	conditions *azblob.AccessConditions
 	mark       string
+
+	parts int          // of the object
+	sums  atomic.Int64 // of how many requests with data the store has returned the checksum
 }
 
 func (u *azureUpload) metadata() map[string]*string { return map[string]*string{markKey: &u.mark} }
@@ -154,12 +170,31 @@ func (u *azureUpload) headers() *azblob.HTTPHeaders {
 }
 
 func (u *azureUpload) put(ctx context.Context, data []byte) error {
-	_, err := u.client.Upload(ctx, streaming.NopCloser(bytes.NewReader(data)), &blockblob.UploadOptions{
+	sum := crc64nvme.Checksum(data)
+	response, err := u.client.Upload(ctx, streaming.NopCloser(bytes.NewReader(data)), &blockblob.UploadOptions{
 		Metadata: u.metadata(), HTTPHeaders: u.headers(), AccessConditions: u.conditions,
-		TransactionalValidation: crc64Of(data),
+		TransactionalValidation: azblob.TransferValidationTypeCRC64(sum),
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	return u.compare(sum, response.ContentCRC64)
 }
+
+// compare compares the checksum that the store returns, if it does, with the one that it was sent.
+func (u *azureUpload) compare(sent uint64, returned []byte) error {
+	switch {
+	case len(returned) != 8:
+		return nil
+	case binary.LittleEndian.Uint64(returned) != sent:
+		return fmt.Errorf("%w: the store has another checksum", place.ErrIntegrity)
+	}
+	u.sums.Add(1)
+	return nil
+}
+
+// isVerified reports whether the store has returned the checksum of each block, or of all.
+func (u *azureUpload) isVerified() bool { return u.sums.Load() >= int64(max(1, u.parts)) }
 
 func (u *azureUpload) begin(context.Context) error { return nil }
 
@@ -171,9 +206,13 @@ func (u *azureUpload) blockName(number int) string {
 
 func (u *azureUpload) part(ctx context.Context, number int, data []byte) error {
 	body := streaming.NopCloser(bytes.NewReader(data))
-	_, err := u.client.StageBlock(ctx, u.blockName(number), body, &blockblob.StageBlockOptions{
-		TransactionalValidation: crc64Of(data),
+	sum := crc64nvme.Checksum(data)
+	response, err := u.client.StageBlock(ctx, u.blockName(number), body, &blockblob.StageBlockOptions{
+		TransactionalValidation: azblob.TransferValidationTypeCRC64(sum),
 	})
+	if err == nil {
+		err = u.compare(sum, response.ContentCRC64)
+	}
 	if err != nil {
 		return fmt.Errorf("block %d: %w", number, err)
 	}
@@ -181,6 +220,7 @@ func (u *azureUpload) part(ctx context.Context, number int, data []byte) error {
 }
 
 func (u *azureUpload) complete(ctx context.Context, parts int) error {
+	u.parts = parts
 	names := make([]string, parts)
 	for i := range names {
 		names[i] = u.blockName(i + 1)
@@ -189,13 +229,6 @@ func (u *azureUpload) complete(ctx context.Context, parts int) error {
 		Metadata: u.metadata(), HTTPHeaders: u.headers(), AccessConditions: u.conditions,
 	})
 	return err
-}
-
-// crc64Table is of the polynomial of Azure. The library computes the sum itself only after it has copied the data.
-var crc64Table = sync.OnceValue(func() *crc64.Table { return crc64.MakeTable(0x9A6C9329AC4BC9B5) })
-
-func crc64Of(data []byte) azblob.TransferValidationType {
-	return azblob.TransferValidationTypeCRC64(crc64.Checksum(data, crc64Table()))
 }
 
 // abort does nothing: Azure has no request for it, and forgets blocks after a week that belong to no object.

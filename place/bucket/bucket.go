@@ -1,6 +1,7 @@
 package bucket
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,34 +18,29 @@ import (
 	"culvert/place/dir"
 )
 
-// Defaults of [Config].
 const (
-	DefaultTimeout   = time.Minute
-	DefaultPartSize  = 8 << 20
-	DefaultParallel  = 3
-	DefaultAbandoned = time.Hour
-)
-
-const (
-	minPartSize = 5 << 20    // of S3
-	maxPartSize = 4000 << 20 // of Azure; S3 allows 5 GiB
+	minPartSize     = 5 << 20 // of S3
+	defaultPartSize = 8 << 20
+	maxPartSize     = 4000 << 20 // of Azure; S3 allows 5 GiB
+	partUnit        = 256 << 10  // of Google
 )
 
 // Config configures a place. The zero value is ready to use.
 type Config struct {
 	// Timeout is how long a request may fail, or stay without an answer, before it fails with place.ErrUnreachable.
-	// Default: DefaultTimeout.
+	// Default: a minute.
 	Timeout time.Duration
 
-	// PartSize is the size of the first parts of large files in bytes, at least 5 MiB. Default: DefaultPartSize.
+	// PartSize is the size of the first parts of large files in bytes, at least 5 MiB. It is rounded up to a multiple
+	// of 256 KiB. Default: 8 MiB.
 	PartSize int64
 
 	// Parallel is how many parts are sent at once by all files of the place, and how many ranges each file reads ahead.
-	// Default: DefaultParallel.
+	// A file of more than 1 MiB that is sent with one request counts as a part. Default: 3.
 	Parallel int
 
 	// Abandoned is how long ago an unfinished upload of a key must have received its last part to be removed when that
-	// key is written again. Default: DefaultAbandoned.
+	// key is written again. Default: an hour.
 	Abandoned time.Duration
 }
 
@@ -55,18 +51,10 @@ func (c Config) withDefaults() (Config, error) {
 	case c.PartSize != 0 && (c.PartSize < minPartSize || c.PartSize > maxPartSize):
 		return c, errors.New("bucket: PartSize is less than 5 MiB or more than 4000 MiB")
 	}
-	if c.Timeout == 0 {
-		c.Timeout = DefaultTimeout
-	}
-	if c.PartSize == 0 {
-		c.PartSize = DefaultPartSize
-	}
-	if c.Parallel == 0 {
-		c.Parallel = DefaultParallel
-	}
-	if c.Abandoned == 0 {
-		c.Abandoned = DefaultAbandoned
-	}
+	c.Timeout = cmp.Or(c.Timeout, time.Minute)
+	c.PartSize = (cmp.Or(c.PartSize, defaultPartSize) + partUnit - 1) / partUnit * partUnit
+	c.Parallel = cmp.Or(c.Parallel, 3)
+	c.Abandoned = cmp.Or(c.Abandoned, time.Hour)
 	return c, nil
 }
 
@@ -136,6 +124,9 @@ type store interface {
 	// check returns an error if an answer is not for the range, or not of the version.
 	check(r *blob.Reader, version string, off, n int64) error
 
+	// remove removes an object, unless the store sees that it no longer has the version.
+	remove(ctx context.Context, key, version string) error
+
 	// upload begins to write an object. It sends nothing.
 	upload(key string, create bool, mark string) upload
 }
@@ -187,12 +178,14 @@ func (b *bucket) key(op, name string) (string, error) {
 	if !fs.ValidPath(name) {
 		return "", &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
 	}
-	if strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == '\\' }) || strings.Contains(name, "../") ||
-		strings.Contains(name, "__0x") {
+	if strings.ContainsFunc(name, isAmbiguous) || strings.Contains(name, "../") || strings.Contains(name, "__0x") {
 		return "", &fs.PathError{Op: op, Path: name, Err: errAmbiguous}
 	}
 	return b.prefix + name, nil
 }
+
+// isAmbiguous reports whether a character is a control character or has no place in XML, in which stores list names.
+func isAmbiguous(c rune) bool { return c < ' ' || c == '\\' || c == '\uFFFE' || c == '\uFFFF' }
 
 // errAmbiguous: some store, or gocloud, reads or writes another key than that of the name.
 var errAmbiguous = fmt.Errorf("%w: stores differ in what they make of such a name", fs.ErrInvalid)
@@ -207,7 +200,7 @@ func (b *bucket) fileKey(op, name string) (string, error) {
 
 // Open opens an object, or else the directory of that name.
 func (b *bucket) Open(name string) (fs.File, error) {
-	info, err := b.stat(b.ctx, "open", name)
+	info, err := b.stat(withChecksum(b.ctx), "open", name)
 	switch {
 	case err != nil:
 		return nil, err
@@ -241,7 +234,9 @@ func (b *bucket) stat(ctx context.Context, op, name string) (*objectInfo, error)
 	if name != "." {
 		attributes, err := b.attributes(ctx, key)
 		if err == nil {
-			return infoOf(name, attributes.Size, attributes.ModTime, b.store.version(attributes)), nil
+			info := infoOf(name, attributes.Size, attributes.ModTime, b.store.version(attributes))
+			info.attributes = attributes
+			return info, nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return nil, named(op, name, err)
@@ -302,6 +297,8 @@ type objectInfo struct {
 	mode     fs.FileMode
 	modified time.Time
 	version  string // "" for a directory
+
+	attributes *blob.Attributes // nil for a directory, and in a listing
 }
 
 // infoOf describes an object. Its time is in seconds, since stores tell more only in listings.

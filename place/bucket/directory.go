@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"gocloud.dev/blob"
+
+	"culvert/place"
 )
 
 // pageSize is how many names are requested at a time.
@@ -44,6 +46,8 @@ type directory struct {
 	// above are the objects of the listing so far whose names are beginnings of the last name, each of the next: a
 	// directory of the same name comes after an object, and between them only names that begin so, such as "a-".
 	above []string
+
+	unnamable *place.UnnamableError // the objects that no name leads to, or nil
 }
 
 func (d *directory) Stat() (fs.FileInfo, error) { return d.info, nil }
@@ -60,7 +64,8 @@ func (d *directory) Close() error {
 	return nil
 }
 
-// ReadDir implements [fs.ReadDirFile].
+// ReadDir implements [fs.ReadDirFile]. If there are objects that no name leads to, a [*place.UnnamableError] follows
+// the last entries.
 func (d *directory) ReadDir(n int) ([]fs.DirEntry, error) {
 	if d.closed {
 		return nil, named("readdir", d.name, fs.ErrClosed)
@@ -68,6 +73,9 @@ func (d *directory) ReadDir(n int) ([]fs.DirEntry, error) {
 	var err error
 	for (n <= 0 || len(d.entries) < n) && err == nil {
 		err = d.nextPage()
+	}
+	if err == io.EOF && d.unnamable != nil && (n <= 0 || len(d.entries) == 0) {
+		err, d.unnamable = d.unnamable, nil // once
 	}
 	if err != nil && err != io.EOF {
 		if n > 0 {
@@ -113,9 +121,13 @@ func (d *directory) nextPage() error {
 		d.token = []byte{}
 	}
 	for _, object := range page {
-		name := strings.TrimSuffix(strings.TrimPrefix(object.Key, prefix), "/")
-		// An object whose key ends with a slash stands for a directory in some tools.
+		listed := strings.TrimPrefix(object.Key, prefix)
+		if listed == "" && object.Size == 0 {
+			continue // it stands for the directory in some tools
+		}
+		name := strings.TrimSuffix(listed, "/")
 		if !fs.ValidPath(name) || name == "." || strings.Contains(name, "/") {
+			d.omit(object.Key)
 			continue
 		}
 		for len(d.above) > 0 && !strings.HasPrefix(name, d.above[len(d.above)-1]) {
@@ -127,7 +139,20 @@ func (d *directory) nextPage() error {
 			d.entries = append(d.entries, infoOf(name, object.Size, object.ModTime, d.bucket.store.listed(object)))
 		case len(d.above) == 0 || d.above[len(d.above)-1] != name:
 			d.entries = append(d.entries, &objectInfo{name: name, mode: fs.ModeDir | 0o755})
+		default:
+			d.omit(object.Key)
 		}
 	}
 	return nil
+}
+
+// omit notes an object, or all objects below a key, that no name leads to.
+func (d *directory) omit(key string) {
+	if d.unnamable == nil {
+		d.unnamable = &place.UnnamableError{}
+	}
+	d.unnamable.Count++
+	if len(d.unnamable.Names) < place.NamedUnnamables {
+		d.unnamable.Names = append(d.unnamable.Names, strings.TrimPrefix(key, d.bucket.prefix))
+	}
 }

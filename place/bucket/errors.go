@@ -12,6 +12,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
@@ -37,15 +38,40 @@ type answer struct {
 	status int
 	code   string // such as NoSuchKey
 	text   string
+	skew   time.Duration // by how much the clock of a store that refuses a signature is ahead, if that may be why
 }
+
+// maxSkew is less than any store accepts: S3 refuses requests that seem to be 15 minutes old.
+const maxSkew = 5 * time.Minute
+
+// skewOf returns how far the clock of a store is ahead, or 0 if it is about right or not known.
+func skewOf(h http.Header) time.Duration {
+	now, err := http.ParseTime(h.Get("Date"))
+	skew := time.Until(now).Round(time.Minute)
+	if err != nil || h.Get("Age") != "" || skew.Abs() < maxSkew {
+		return 0
+	}
+	return skew
+}
+
+// isSkewed reports whether a store may have refused a request for the time in it. An answer to HEAD has no code.
+func isSkewed(err error) bool {
+	a, answered := answerOf(err)
+	return answered && (a.skew != 0 || strings.EqualFold(a.code, tooSkewed))
+}
+
+const tooSkewed = "RequestTimeTooSkewed"
 
 // answerOf returns the answer in an error, if the store has answered.
 func answerOf(err error) (a answer, answered bool) {
 	region := ""
-	// Without an answer, this error has an empty one.
+	// Without an answer, this error has an empty one. With one that cannot be read to its end, it has a good one.
 	if response, is := errors.AsType[*smithyhttp.ResponseError](err); is && response.HTTPStatusCode() != 0 {
 		a, answered = answer{status: response.HTTPStatusCode()}, true
 		region = response.Response.Header.Get("X-Amz-Bucket-Region")
+		if a.status == http.StatusForbidden {
+			a.skew = skewOf(response.Response.Header)
+		}
 	}
 	if api, is := errors.AsType[smithy.APIError](err); is {
 		a.code, a.text, answered = api.ErrorCode(), api.ErrorMessage(), true
@@ -56,14 +82,20 @@ func answerOf(err error) (a answer, answered bool) {
 	if api, is := errors.AsType[*azcore.ResponseError](err); is {
 		a, answered = answer{status: api.StatusCode, code: api.ErrorCode}, true
 	}
-	if !answered {
-		return answerOfGoogle(err)
+	if refusal, is := errors.AsType[*gcsError](err); is {
+		a, answered = refusal.answer, true
+	}
+	if a.status/100 == 2 && a.code == "" {
+		return answer{}, false
 	}
 	return a, answered
 }
 
 func (a answer) String() string {
 	text := strings.TrimSpace(a.code + " " + secrets.ReplaceAllString(a.text, "?..."))
+	if a.skew != 0 {
+		text += fmt.Sprintf(" (the clock of this machine differs from the store's by %v: set it)", a.skew.Abs())
+	}
 	if a.status == 0 || a.status == http.StatusOK {
 		return "the store answers " + text
 	}
@@ -72,6 +104,9 @@ func (a answer) String() string {
 
 // secrets matches the query of a URL, which may be signed.
 var secrets = regexp.MustCompile(`\?[^\s"]+`)
+
+// urlErrors matches the beginning of a *url.Error of which only the text is left.
+var urlErrors = regexp.MustCompile(`\b[A-Z][a-z]+ "[a-z]+://[^"]*": `)
 
 // errNoBucket is an fs.ErrNotExist, as that of an object that does not exist.
 var errNoBucket error = noBucketError{}
@@ -92,12 +127,13 @@ var damaged = []string{
 var busy = []string{
 	"InternalError", "SlowDown", "ServiceUnavailable", "Throttling", "ThrottlingException", "RequestTimeout",
 	"RequestLimitExceeded", "TooManyRequests", "ServerBusy", "OperationTimedOut", "OperationAborted",
+	"rateLimitExceeded", "userRateLimitExceeded",
 }
 
 // denied are the codes of answers that refuse the credentials, some of them with the status 400.
 var denied = []string{
 	"AccessDenied", "ExpiredToken", "InvalidToken", "InvalidAccessKeyId", "SignatureDoesNotMatch",
-	"RequestTimeTooSkewed",
+	tooSkewed,
 }
 
 func isDamaged(err error) bool {
@@ -116,10 +152,10 @@ func contains(codes []string, code string) bool {
 
 // isRetryable reports whether the same request may succeed.
 func isRetryable(err error) bool {
-	switch {
-	case isNoCredentials(err):
-		return false
-	case errors.Is(err, errStillThere):
+	if credentials, is := errors.AsType[*credentialsError](err); is {
+		return credentials.again
+	}
+	if errors.Is(err, errStillThere) {
 		return true
 	}
 	if a, answered := answerOf(err); answered {
@@ -140,14 +176,7 @@ func isOfConnection(err error) bool {
 	_, isSend := errors.AsType[*smithyhttp.RequestSendError](err)
 	_, isDeserialization := errors.AsType[*smithy.DeserializationError](err)
 	return isNetwork || isURL || isSend || isDeserialization || errors.Is(err, io.ErrUnexpectedEOF) ||
-		errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || strings.Contains(err.Error(), "connection")
-}
-
-// isNoCredentials reports whether no request was sent for want of credentials.
-func isNoCredentials(err error) bool {
-	text := err.Error()
-	return strings.Contains(text, "get credentials") || strings.Contains(text, "DefaultAzureCredential") ||
-		strings.Contains(text, "could not find default credentials")
+		errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed)
 }
 
 func isNotFound(err error) bool {
@@ -170,13 +199,14 @@ func translate(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
+	if credentials, is := errors.AsType[*credentialsError](err); is {
+		return credentials.translate()
+	}
 	if isOurs(err) {
 		return err
 	}
 	a, answered := answerOf(err)
 	switch {
-	case isNoCredentials(err):
-		return &refusedError{"there are no credentials: " + innermost(err), fs.ErrPermission}
 	case !answered && isOfConnection(err):
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			return fmt.Errorf("%w: the store is silent", place.ErrUnreachable)
@@ -208,7 +238,12 @@ func (e *refusedError) Error() string { return "bucket: " + e.text }
 
 func (e *refusedError) Unwrap() []error { return []error{place.ErrRefused, e.kind} }
 
+// isOurs reports whether an error needs no translation. Errors of connections may wrap those of files, and have URLs in
+// their texts.
 func isOurs(err error) bool {
+	if _, isURL := errors.AsType[*url.Error](err); isURL {
+		return false
+	}
 	for _, ours := range []error{
 		place.ErrChanged, place.ErrIntegrity, place.ErrUnreachable,
 		fs.ErrExist, fs.ErrNotExist, fs.ErrClosed, fs.ErrPermission, fs.ErrInvalid,
@@ -224,9 +259,13 @@ func isOurs(err error) bool {
 
 // innermost returns the text of an error without the URL of its request.
 func innermost(err error) string {
+	if _, is := errors.AsType[*smithy.DeserializationError](err); is {
+		return "the answer of the store cannot be read to its end"
+	}
 	if inner, is := errors.AsType[*url.Error](err); is {
 		err = inner.Err
 	}
 	text, _, _ := strings.Cut(strings.TrimSpace(err.Error()), "\n")
+	text = urlErrors.ReplaceAllString(text, "")
 	return secrets.ReplaceAllString(text, "?...")
 }

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -80,13 +81,16 @@ func wantError(t *testing.T, err error, want error, name string) {
 	}
 }
 
+func anything(*http.Request) bool { return true }
+
 // throughProxy runs a test with each server of S3, behind a proxy. The place direct does not go through it.
-func throughProxy(t *testing.T, config bucket.Config, run func(t *testing.T, p *proxy, through, direct bucket.Place)) {
+func throughProxy(
+	t *testing.T, config bucket.Config, run func(t *testing.T, p *stores.Proxy, through, direct bucket.Place),
+) {
 	for _, store := range stores.S3(t) {
 		t.Run(store.Name, func(t *testing.T) {
-			p := newProxy(t, store, nil)
-			p.store = store
-			through := open(t, store.At(prefixOf(t), p.address), config)
+			p := stores.NewProxy(t, store, nil)
+			through := open(t, store.At(prefixOf(t), p.Address), config)
 			run(t, p, through, open(t, store.At(prefixOf(t), store.Address), config))
 		})
 	}
@@ -94,10 +98,10 @@ func throughProxy(t *testing.T, config bucket.Config, run func(t *testing.T, p *
 
 // TestCutRange cuts the answer to the first request for data after each MiB.
 func TestCutRange(t *testing.T) {
-	throughProxy(t, small, func(t *testing.T, p *proxy, through, direct bucket.Place) {
+	throughProxy(t, small, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
 		mustWrite(t, direct, "file", large)
 		for cut := int64(-1); cut <= 4<<20; cut += 1 << 20 {
-			p.set(once(isRange, fault{cutResponse: cut}))
+			p.Set(stores.Once(stores.Range.Of, stores.Fault{CutResponse: cut}))
 			f, err := through.Open("file")
 			if err != nil {
 				t.Fatal(err)
@@ -107,7 +111,7 @@ func TestCutRange(t *testing.T) {
 			if n != len(got) || err != nil || !bytes.Equal(got, large[3:3+n]) {
 				t.Errorf("cut after %d: %d, %v", cut, n, err)
 			}
-			p.set(once(isRange, fault{cutResponse: cut}))
+			p.Set(stores.Once(stores.Range.Of, stores.Fault{CutResponse: cut}))
 			wantContent(t, through, "file", large)
 			if err := f.Close(); err != nil {
 				t.Error(err)
@@ -116,12 +120,85 @@ func TestCutRange(t *testing.T) {
 	})
 }
 
+// TestCutList cuts a listing.
+func TestCutList(t *testing.T) {
+	throughProxy(t, impatient, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
+		mustWrite(t, direct, "dir/file", nil)
+		for _, cut := range []int64{-1, 100, 300} {
+			p.Set(stores.Once(stores.List.Of, stores.Fault{CutResponse: cut}))
+			if entries, err := fs.ReadDir(through, "dir"); err != nil || len(entries) != 1 {
+				t.Errorf("cut after %d: %v, %v", cut, entries, err)
+			}
+			p.Set(stores.Always(stores.List.Of, stores.Fault{CutResponse: cut}))
+			_, err := fs.ReadDir(through, "dir")
+			wantError(t, err, place.ErrUnreachable, "dir")
+		}
+	})
+}
+
+// TestUnnamable adds objects to a listing that no name leads to: they are counted, after all other entries.
+func TestUnnamable(t *testing.T) {
+	throughProxy(t, impatient, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
+		mustWrite(t, direct, "dir/same", nil)
+		prefix := prefixOf(t) + "/dir/"
+		p.Set(stores.Always(stores.List.Of, stores.Fault{Answer: func(r *http.Response) {
+			addToListing(t, r, prefix, "", "/", "../", "./", "same/", "fine/")
+		}}))
+		entries, err := fs.ReadDir(through, "dir")
+		if len(entries) != 2 || entries[0].Name() != "fine" || entries[1].Name() != "same" {
+			t.Errorf("%v are listed", entries)
+		}
+		wantError(t, err, fs.ErrInvalid, "dir")
+		unnamable, is := errors.AsType[*place.UnnamableError](err)
+		if !is || unnamable.Count != 4 || !slices.Equal(unnamable.Names, []string{"dir/../", "dir/./", "dir//"}) {
+			t.Errorf("%v", err)
+		}
+
+		dir, err := through.Open("dir")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var told []error
+		for err = nil; err != io.EOF && len(told) < 10; {
+			if _, err = dir.(fs.ReadDirFile).ReadDir(1); err != nil {
+				told = append(told, err)
+			}
+		}
+		if len(told) != 2 || !errors.Is(told[0], fs.ErrInvalid) {
+			t.Errorf("one by one: %v", told)
+		}
+		if err := dir.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// addToListing adds common prefixes of keys, and for "" an empty object, to the answer to a request for a listing.
+func addToListing(t *testing.T, r *http.Response, prefix string, names ...string) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	more := ""
+	for _, name := range names {
+		if name == "" {
+			more += "<Contents><Key>" + prefix + "</Key><Size>0</Size><ETag>x</ETag>" +
+				"<LastModified>2026-01-02T03:04:05.000Z</LastModified></Contents>"
+			continue
+		}
+		more += "<CommonPrefixes><Prefix>" + prefix + name + "</Prefix></CommonPrefixes>"
+	}
+	body = bytes.Replace(body, []byte("</ListBucketResult>"), []byte(more+"</ListBucketResult>"), 1)
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	r.Header.Set("Content-Length", fmt.Sprint(len(body)))
+}
+
 // TestCutPart cuts a part after each MiB.
 func TestCutPart(t *testing.T) {
-	throughProxy(t, small, func(t *testing.T, p *proxy, through, direct bucket.Place) {
+	throughProxy(t, small, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
 		for cut := int64(1); cut <= 5<<20; cut += 1 << 20 {
 			name := fmt.Sprint("file", cut)
-			p.set(once(isPart, fault{cutRequest: cut}))
+			p.Set(stores.Once(stores.Part.Of, stores.Fault{CutRequest: cut}))
 			mustWrite(t, through, name, large)
 			wantContent(t, direct, name, large)
 		}
@@ -130,14 +207,14 @@ func TestCutPart(t *testing.T) {
 
 // TestLostAnswer loses the answer to the request that has made the object.
 func TestLostAnswer(t *testing.T) {
-	throughProxy(t, small, func(t *testing.T, p *proxy, through, direct bucket.Place) {
-		p.set(once(isComplete, fault{loseAnswer: true}))
+	throughProxy(t, small, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
+		p.Set(stores.Once(stores.Complete.Of, stores.Fault{LoseAnswer: true}))
 		mustWrite(t, through, "large", large)
 		wantContent(t, direct, "large", large)
-		p.set(once(isPut, fault{loseAnswer: true}))
+		p.Set(stores.Once(stores.Put.Of, stores.Fault{LoseAnswer: true}))
 		mustWrite(t, through, "small", large[:100])
 		wantContent(t, direct, "small", large[:100])
-		p.set(once(func(r *http.Request) bool { return r.Method == http.MethodDelete }, fault{loseAnswer: true}))
+		p.Set(stores.Once(stores.Delete.Of, stores.Fault{LoseAnswer: true}))
 		if err := through.Remove(t.Context(), "small"); err != nil {
 			t.Error(err)
 		}
@@ -155,19 +232,20 @@ var (
 	accessDenied  = errorBody("AccessDenied", "Access Denied")
 	expiredToken  = errorBody("ExpiredToken", "The token has expired")
 	wrongClock    = errorBody("RequestTimeTooSkewed", "The clock is wrong")
+	noUpload      = errorBody("NoSuchUpload", "It was aborted")
 	noCondition   = errorBody("NotImplemented", "A header is not implemented")
-	noChecksum    = errorBody("NotImplemented", "Header 'x-amz-checksum-sha256' is not implemented")
+	noChecksum    = errorBody("NotImplemented", "Header 'x-amz-checksum-...' is not implemented")
 )
 
 // TestBusy refuses each request twice.
 func TestBusy(t *testing.T) {
-	for name, f := range map[string]fault{
-		"500": {status: 500, body: internalError}, "503": {status: 503, body: slowDown},
+	for name, f := range map[string]stores.Fault{
+		"500": {Status: 500, Body: internalError}, "503": {Status: 503, Body: slowDown},
 	} {
 		t.Run(name, func(t *testing.T) {
-			throughProxy(t, small, func(t *testing.T, p *proxy, through, _ bucket.Place) {
+			throughProxy(t, small, func(t *testing.T, p *stores.Proxy, through, _ bucket.Place) {
 				tries := map[string]int{}
-				p.set(func(r *http.Request) *fault {
+				p.Set(func(r *http.Request) *stores.Fault {
 					request := r.Method + r.URL.String() + r.Header.Get("Range")
 					if tries[request]++; tries[request] > 2 {
 						return nil
@@ -182,27 +260,70 @@ func TestBusy(t *testing.T) {
 	}
 }
 
+// TestWrongClock has a store whose clock is ten minutes ahead, and that refuses requests for it. The second try has the
+// right time, also after an answer to HEAD, which does not say why.
+func TestWrongClock(t *testing.T) {
+	throughProxy(t, small, func(t *testing.T, p *stores.Proxy, _, direct bucket.Place) {
+		mustWrite(t, direct, "file", large)
+		const ahead = 10 * time.Minute
+		refused := 0
+		p.Set(func(r *http.Request) *stores.Fault {
+			now := time.Now().Add(ahead)
+			sent, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
+			if err != nil {
+				t.Error(err)
+			}
+			if now.Sub(sent) > ahead/2 {
+				refused++
+				return &stores.Fault{Status: 403, Body: wrongClock, Date: now}
+			}
+			return &stores.Fault{Answer: func(r *http.Response) {
+				r.Header.Set("Date", now.UTC().Format(http.TimeFormat))
+			}}
+		})
+		through := open(t, p.Store.At(prefixOf(t), p.Address), small)
+		if _, err := fs.Stat(through, "file"); err != nil || refused != 1 {
+			t.Errorf("stat: %v, after %d refusals", err, refused)
+		}
+		through = open(t, p.Store.At(prefixOf(t), p.Address), small)
+		mustWrite(t, through, "other", large)
+		wantContent(t, through, "other", large)
+		if refused < 2 {
+			t.Error("a write was not refused")
+		}
+
+		p.Set(stores.Always(anything, stores.Fault{Status: 403, Date: time.Now().Add(3 * time.Hour)}))
+		_, err := fs.Stat(through, "file")
+		wantError(t, err, fs.ErrPermission, "file")
+		if err == nil || !strings.Contains(err.Error(), "clock of this machine differs from the store's by 3h0m0s") {
+			t.Errorf("the error is %v", err)
+		}
+	})
+}
+
 // TestRefusedParts lets a write fail in its middle.
 func TestRefusedParts(t *testing.T) {
 	for name, test := range map[string]struct {
-		fault
+		stores.Fault
 		want error
 	}{
-		"Busy":    {fault{status: 503, body: slowDown}, place.ErrUnreachable},
-		"Denied":  {fault{status: 403, body: accessDenied}, fs.ErrPermission},
-		"Expired": {fault{status: 400, body: expiredToken}, fs.ErrPermission},
-		"Clock":   {fault{status: 403, body: wrongClock}, fs.ErrPermission},
-		"Corrupt": {fault{corrupt: true}, place.ErrIntegrity},
-		"Hangs":   {fault{hang: true}, place.ErrUnreachable},
-		"Cut":     {fault{cutRequest: 1 << 20}, place.ErrUnreachable},
+		"Busy":    {stores.Fault{Status: 503, Body: slowDown}, place.ErrUnreachable},
+		"Denied":  {stores.Fault{Status: 403, Body: accessDenied}, fs.ErrPermission},
+		"Expired": {stores.Fault{Status: 400, Body: expiredToken}, fs.ErrPermission},
+		"Clock":   {stores.Fault{Status: 403, Body: wrongClock}, fs.ErrPermission},
+		"Corrupt": {stores.Fault{Corrupt: true}, place.ErrIntegrity},
+		"Hangs":   {stores.Fault{Hang: true}, place.ErrUnreachable},
+		"Cut":     {stores.Fault{CutRequest: 1 << 20}, place.ErrUnreachable},
+		"Stalls":  {stores.Fault{CutRequest: 1 << 20, Stall: true}, place.ErrUnreachable},
+		"Dropped": {stores.Fault{Status: 404, Body: noUpload}, place.ErrUnreachable},
 	} {
 		t.Run(name, func(t *testing.T) {
-			throughProxy(t, impatient, func(t *testing.T, p *proxy, through, direct bucket.Place) {
-				p.set(always(isPart, test.fault))
+			throughProxy(t, impatient, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
+				p.Set(stores.Always(stores.Part.Of, test.Fault))
 				wantError(t, write(t.Context(), through, "file", large), test.want, "file")
-				p.set(nil)
+				p.Set(nil)
 				wantNone(t, direct, "file")
-				wantNoUploads(t, p.store)
+				wantNoUploads(t, p.Store)
 			})
 		})
 	}
@@ -218,22 +339,23 @@ func TestRefusedReads(t *testing.T) {
 	}
 	whole := func(r *http.Response) { r.Header.Del("Content-Range") }
 	for name, test := range map[string]struct {
-		fault
+		stores.Fault
 		want error
 	}{
-		"Busy":   {fault{status: 503, body: slowDown}, place.ErrUnreachable},
-		"Denied": {fault{status: 403, body: accessDenied}, fs.ErrPermission},
-		"Hangs":  {fault{hang: true}, place.ErrUnreachable},
-		"Cut":    {fault{cutResponse: -1}, place.ErrUnreachable},
-		"Short":  {fault{answer: short}, place.ErrIntegrity},
-		"Whole":  {fault{answer: whole}, place.ErrIntegrity},
+		"Busy":   {stores.Fault{Status: 503, Body: slowDown}, place.ErrUnreachable},
+		"Denied": {stores.Fault{Status: 403, Body: accessDenied}, fs.ErrPermission},
+		"Hangs":  {stores.Fault{Hang: true}, place.ErrUnreachable},
+		"Cut":    {stores.Fault{CutResponse: -1}, place.ErrUnreachable},
+		"Stalls": {stores.Fault{CutResponse: 1000, Stall: true}, place.ErrUnreachable},
+		"Short":  {stores.Fault{Answer: short}, place.ErrIntegrity},
+		"Whole":  {stores.Fault{Answer: whole}, place.ErrIntegrity},
 	} {
 		t.Run(name, func(t *testing.T) {
-			throughProxy(t, impatient, func(t *testing.T, p *proxy, through, direct bucket.Place) {
+			throughProxy(t, impatient, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
 				mustWrite(t, direct, "file", large)
-				p.set(func(r *http.Request) *fault {
-					if isRange(r) && !strings.HasPrefix(r.Header.Get("Range"), "bytes=0-") {
-						return &test.fault
+				p.Set(func(r *http.Request) *stores.Fault {
+					if stores.Range.Of(r) && !strings.HasPrefix(r.Header.Get("Range"), "bytes=0-") {
+						return &test.Fault
 					}
 					return nil
 				})
@@ -247,22 +369,22 @@ func TestRefusedReads(t *testing.T) {
 	}
 }
 
-// TestCorruptPart changes a byte of a part on its way, once and then always. The emulator of Google's store does not
-// verify checksums.
+// TestCorruptPart changes a byte of a part on its way, once and then always. TestGoogleDamaged is of Google's store,
+// which verifies objects as a whole.
 func TestCorruptPart(t *testing.T) {
 	for _, store := range stores.All(t) {
 		if store.Name == "fake-gcs-server" {
 			continue
 		}
 		t.Run(store.Name, func(t *testing.T) {
-			p := newProxy(t, store, nil)
-			b := open(t, store.URLThrough(t, p.address), small)
+			p := stores.NewProxy(t, store, nil)
+			b := open(t, store.URLThrough(t, p.Address), small)
 			hasData := func(r *http.Request) bool { return r.Method == http.MethodPut && r.ContentLength >= 100 }
 			for name, data := range map[string][]byte{"large": large, "small": large[:100]} {
-				p.set(once(hasData, fault{corrupt: true}))
+				p.Set(stores.Once(hasData, stores.Fault{Corrupt: true}))
 				mustWrite(t, b, name, data)
 				wantContent(t, b, name, data)
-				p.set(always(hasData, fault{corrupt: true}))
+				p.Set(stores.Always(hasData, stores.Fault{Corrupt: true}))
 				wantError(t, write(t.Context(), b, name+"2", data), place.ErrIntegrity, name+"2")
 				wantNone(t, b, name+"2")
 			}
@@ -272,25 +394,37 @@ func TestCorruptPart(t *testing.T) {
 
 // TestErrorInAnswer completes an upload with an answer that begins with 200.
 func TestErrorInAnswer(t *testing.T) {
-	throughProxy(t, impatient, func(t *testing.T, p *proxy, through, direct bucket.Place) {
-		p.set(once(isComplete, fault{status: 200, body: internalError}))
+	throughProxy(t, impatient, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
+		p.Set(stores.Once(stores.Complete.Of, stores.Fault{Status: 200, Body: internalError}))
 		mustWrite(t, through, "file", large)
 		wantContent(t, direct, "file", large)
-		p.set(always(isComplete, fault{status: 200, body: internalError}))
+		p.Set(stores.Always(stores.Complete.Of, stores.Fault{Status: 200, Body: internalError}))
 		wantError(t, write(t.Context(), through, "other", large), place.ErrUnreachable, "other")
 		wantNone(t, direct, "other")
-		wantNoUploads(t, p.store)
+		wantNoUploads(t, p.Store)
+	})
+}
+
+// TestEmptyAnswer answers the requests around the parts with 200 and nothing else.
+func TestEmptyAnswer(t *testing.T) {
+	throughProxy(t, impatient, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
+		for _, kind := range []stores.Kind{stores.Begin, stores.Complete} {
+			p.Set(stores.Always(kind.Of, stores.Fault{Status: 200}))
+			wantError(t, write(t.Context(), through, "file", large), place.ErrIntegrity, "file")
+			wantNone(t, direct, "file")
+			wantNoUploads(t, p.Store)
+		}
 	})
 }
 
 // TestNoConditions is of a store that does not know If-None-Match.
 func TestNoConditions(t *testing.T) {
-	throughProxy(t, small, func(t *testing.T, p *proxy, through, direct bucket.Place) {
-		p.set(func(r *http.Request) *fault {
+	throughProxy(t, small, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
+		p.Set(func(r *http.Request) *stores.Fault {
 			if r.Header.Get("If-None-Match") == "" {
 				return nil
 			}
-			return &fault{status: 501, body: noCondition}
+			return &stores.Fault{Status: 501, Body: noCondition}
 		})
 		for name, data := range map[string][]byte{"large": large, "small": large[:100]} {
 			mustWrite(t, through, name, data)
@@ -311,9 +445,9 @@ func TestNoConditions(t *testing.T) {
 
 // TestWrongRegion wants the error to name the right one.
 func TestWrongRegion(t *testing.T) {
-	throughProxy(t, small, func(t *testing.T, p *proxy, through, _ bucket.Place) {
+	throughProxy(t, small, func(t *testing.T, p *stores.Proxy, through, _ bucket.Place) {
 		for _, status := range []int{301, 400} {
-			p.set(always(func(*http.Request) bool { return true }, fault{status: status, region: "eu-north-1"}))
+			p.Set(stores.Always(anything, stores.Fault{Status: status, Region: "eu-north-1"}))
 			if _, err := through.Open("file"); err == nil || !strings.Contains(err.Error(), "region eu-north-1") {
 				t.Errorf("the error is %v", err)
 			}
@@ -323,14 +457,14 @@ func TestWrongRegion(t *testing.T) {
 
 // TestContext ends the context of a file that is open.
 func TestContext(t *testing.T) {
-	throughProxy(t, small, func(t *testing.T, p *proxy, through, _ bucket.Place) {
+	throughProxy(t, small, func(t *testing.T, p *stores.Proxy, through, _ bucket.Place) {
 		mustWrite(t, through, "file", large)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		f, err := place.WithContext(ctx, through).Open("file")
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.set(always(isRange, fault{hang: true}))
+		p.Set(stores.Always(stores.Range.Of, stores.Fault{Hang: true}))
 		ended := errors.New("the context has ended")
 		go cancel(ended)
 		_, err = f.Read(make([]byte, 100))
@@ -343,35 +477,12 @@ func TestContext(t *testing.T) {
 	})
 }
 
-// TestNoChecksums is of a store that refuses the header of checksums.
-func TestNoChecksums(t *testing.T) {
-	throughProxy(t, small, func(t *testing.T, p *proxy, through, direct bucket.Place) {
-		refused := 0
-		p.set(func(r *http.Request) *fault {
-			for name := range r.Header {
-				if strings.HasPrefix(name, "X-Amz-Checksum") || strings.HasPrefix(name, "X-Amz-Sdk-Checksum") {
-					refused++
-					return &fault{status: 501, body: noChecksum}
-				}
-			}
-			return nil
-		})
-		mustWrite(t, through, "large", large)
-		mustWrite(t, through, "small", large[:100])
-		wantContent(t, direct, "large", large)
-		wantContent(t, direct, "small", large[:100])
-		if refused != 1 {
-			t.Errorf("%d requests had the header", refused)
-		}
-	})
-}
-
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	for _, store := range stores.All(t) {
 		t.Run(store.Name, func(t *testing.T) {
-			p := newProxy(t, store, always(func(*http.Request) bool { return true }, fault{hang: true}))
-			b := open(t, store.URLThrough(t, p.address), impatient)
+			p := stores.NewProxy(t, store, stores.Always(anything, stores.Fault{Hang: true}))
+			b := open(t, store.URLThrough(t, p.Address), impatient)
 			_, err := b.Open("file")
 			wantError(t, err, place.ErrUnreachable, "file")
 			wantError(t, write(t.Context(), b, "file", nil), place.ErrUnreachable, "file")

@@ -1,205 +1,337 @@
-//go:build gcs
-
 package bucket
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/url"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
+	"time"
 
-	"cloud.google.com/go/storage"
 	"gocloud.dev/blob"
-	"gocloud.dev/blob/gcsblob"
+	"gocloud.dev/blob/driver"
+	"gocloud.dev/gcerrors"
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/google"
-	"google.golang.org/api/googleapi"
-	"google.golang.org/api/option"
 
 	"culvert/place"
 )
 
-// gcsStore is a bucket of Google Cloud Storage.
+const (
+	googleServer = "https://storage.googleapis.com"
+	googleScope  = "https://www.googleapis.com/auth/devstorage.read_write"
+)
+
+// gcsStore is a bucket of Google Cloud Storage, to which it speaks by the JSON API
+// (https://cloud.google.com/storage/docs/json_api/v1). The vendor's library would take more memory than all else in a
+// program that uses no bucket.
 type gcsStore struct {
-	client   *storage.Client
-	bucket   *blob.Bucket
-	timeouts Config
+	client  *http.Client
+	server  string // a URL without a slash at its end
+	name    string
+	objects *blob.Bucket
 }
 
-func openGCS(ctx context.Context, a *address, c Config, connections *connections) (store, error) {
-	var transport http.RoundTripper = connections.transport()
-	var options []option.ClientOption
-	switch {
-	case os.Getenv("STORAGE_EMULATOR_HOST") != "" && a.endpoint == nil:
-		// The library takes the address from there, and no credentials.
-	case a.endpoint != nil && a.endpoint.Scheme == "http":
-		options = append(options, option.WithoutAuthentication())
-	default:
-		// Tokens are fetched over connections of their own kind, and for as long as the place is open.
-		tokens := context.WithValue(context.WithoutCancel(ctx), oauth2.HTTPClient, &http.Client{Transport: transport})
-		credentials, err := google.FindDefaultCredentials(tokens, storage.ScopeReadWrite)
-		if err != nil {
-			return nil, fmt.Errorf("bucket: there are no credentials of Google: %w", noCredentials("gs"))
+func openGCS(ctx context.Context, a *address, _ Config, connections *connections) (store, error) {
+	server := &url.URL{}
+	var err error
+	switch emulator := os.Getenv("STORAGE_EMULATOR_HOST"); {
+	case a.endpoint != nil:
+		server = a.endpoint
+	case emulator != "":
+		if !strings.Contains(emulator, "://") {
+			emulator = "http://" + emulator
 		}
-		transport = &oauth2.Transport{Source: credentials.TokenSource, Base: transport}
+		if server, err = parseEndpoint("gs", emulator); err != nil {
+			return nil, fmt.Errorf("%w, but is that of STORAGE_EMULATOR_HOST", err)
+		}
 	}
-	if a.endpoint != nil {
-		options = append(options, option.WithEndpoint(a.endpoint.JoinPath("storage/v1/").String()))
+	var transport http.RoundTripper = connections.transport()
+	if server.Host == "" || a.endpoint != nil && a.endpoint.Scheme == "https" {
+		// Tokens are fetched for as long as the place is open.
+		tokens := context.WithValue(context.WithoutCancel(ctx), oauth2.HTTPClient, &http.Client{Transport: transport})
+		credentials, err := google.FindDefaultCredentials(tokens, googleScope)
+		if err != nil {
+			return nil, fmt.Errorf("bucket: there are no credentials of Google (%s): %w",
+				innermost(err), noCredentials("gs"))
+		}
+		source := &googleCredentials{credentials.TokenSource, issuer{scheme: a.scheme}}
+		transport = &oauth2.Transport{Source: source, Base: transport}
 	}
-	options = append(options, option.WithHTTPClient(&http.Client{Transport: transport}), storage.WithJSONReads())
-	client, err := storage.NewClient(ctx, options...)
-	if err != nil {
-		return nil, errors.New("bucket: " + innermost(err))
+	s := &gcsStore{
+		// The status 308 is the answer to a part, and does not redirect.
+		client: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		}},
+		server: strings.TrimSuffix(server.String(), "/"), name: url.PathEscape(a.bucket),
 	}
-	client.SetRetry(storage.WithPolicy(storage.RetryNever)) // retry does it
-	blobs, err := gcsblob.OpenBucket(ctx, nil, a.bucket, &gcsblob.Options{Client: client})
-	if err != nil {
-		return nil, errors.Join(err, client.Close())
+	if s.server == "" {
+		s.server = googleServer
 	}
-	return &gcsStore{client, blobs, c}, nil
+	s.objects = blob.NewBucket(gcsDriver{store: s})
+	return s, nil
 }
 
-func (s *gcsStore) blobs() *blob.Bucket { return s.bucket }
+func (s *gcsStore) blobs() *blob.Bucket { return s.objects }
 
-func (s *gcsStore) version(a *blob.Attributes) string {
-	var attributes storage.ObjectAttrs
-	if !a.As(&attributes) {
+func (s *gcsStore) version(a *blob.Attributes) string { return generationOf(a.As) }
+
+func (s *gcsStore) listed(o *blob.ListObject) string { return generationOf(o.As) }
+
+func generationOf(as func(any) bool) string {
+	var object *gcsObject
+	if !as(&object) {
 		return ""
 	}
-	return strconv.FormatInt(attributes.Generation, 10)
-}
-
-func (s *gcsStore) listed(o *blob.ListObject) string {
-	var attributes storage.ObjectAttrs
-	if !o.As(&attributes) {
-		return ""
-	}
-	return strconv.FormatInt(attributes.Generation, 10)
+	return object.Generation
 }
 
 func (s *gcsStore) pin(version string, as func(any) bool) error {
-	var object **storage.ObjectHandle
-	if !as(&object) {
+	var request *http.Request
+	if !as(&request) {
 		return errors.ErrUnsupported
 	}
-	generation, err := strconv.ParseInt(version, 10, 64)
-	if err != nil {
-		return err
-	}
-	*object = (*object).Generation(generation)
+	request.URL.RawQuery += "&generation=" + url.QueryEscape(version)
 	return nil
 }
 
 func (s *gcsStore) check(r *blob.Reader, version string, off, n int64) error {
-	var reader *storage.Reader
-	if !r.As(&reader) {
+	var response *http.Response
+	if !r.As(&response) {
 		return errors.ErrUnsupported
 	}
-	switch {
-	case strconv.FormatInt(reader.Attrs.Generation, 10) != version:
-		return place.ErrChanged
-	case reader.Attrs.StartOffset != off || reader.Remain() != n:
-		return fmt.Errorf("%w: the store has sent another range", place.ErrIntegrity)
+	return checkRange(response.Header.Get("X-Goog-Generation"), version, response.Header.Get("Content-Range"), off, n)
+}
+
+// gcsObject is what the API tells of an object.
+type gcsObject struct {
+	Name       string            `json:"name"`
+	Size       int64             `json:"size,string"`
+	Updated    time.Time         `json:"updated"`
+	Generation string            `json:"generation"`
+	CRC32C     string            `json:"crc32c"`
+	Metadata   map[string]string `json:"metadata"`
+}
+
+func (o *gcsObject) as(target any) bool {
+	object, is := target.(**gcsObject)
+	if is {
+		*object = o
 	}
-	return nil
+	return is
 }
 
-func (s *gcsStore) upload(key string, create bool, mark string) upload {
-	return &gcsUpload{store: s, key: key, create: create, mark: mark}
+func (s *gcsStore) listURL(query url.Values) string {
+	return s.server + "/storage/v1/b/" + s.name + "/o?" + query.Encode()
 }
 
-// gcsUpload writes one object with a resumable upload, which is one stream.
-type gcsUpload struct {
-	store  *gcsStore
-	key    string
-	create bool
-	mark   string
-	writer *blob.Writer
-	cancel context.CancelFunc
+func (s *gcsStore) objectURL(key string, query url.Values) string {
+	return s.server + "/storage/v1/b/" + s.name + "/o/" + url.PathEscape(key) + "?" + query.Encode()
 }
 
-// open begins a stream that is sent in chunks of this size, or with one request if chunk is negative.
-func (u *gcsUpload) open(ctx context.Context, chunk int) (*blob.Writer, error) {
-	return u.store.bucket.NewWriter(ctx, u.key, &blob.WriterOptions{
-		BufferSize: chunk, ContentType: contentType, Metadata: map[string]string{markKey: u.mark}, IfNotExist: u.create,
-		BeforeWrite: func(as func(any) bool) error {
-			var object **storage.ObjectHandle
-			if !as(&object) {
-				return errors.ErrUnsupported
-			}
-			if chunk > 0 {
-				// Only the library can repeat a chunk, and the mark makes any repetition safe.
-				*object = (*object).Retryer(storage.WithPolicy(storage.RetryAlways))
-			}
-			var writer *storage.Writer
-			if !as(&writer) {
-				return errors.ErrUnsupported
-			}
-			writer.ChunkRetryDeadline = u.store.timeouts.Timeout
-			return nil
-		},
-	})
-}
-
-func (u *gcsUpload) put(ctx context.Context, data []byte) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	w, err := u.open(ctx, -1)
+// get fetches a part of the API's answer about something, which the parameter fields names.
+func (s *gcsStore) get(ctx context.Context, address string, result any) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return err
 	}
-	if _, err := w.Write(data); err != nil {
-		cancel() // so that Close does not complete it
-		return errors.Join(err, ignored(w.Close()))
-	}
-	return w.Close()
+	return s.call(request, result)
 }
 
-// ignored says that an error is the consequence of another one.
-func ignored(error) error { return nil }
+// remove removes a generation of an object, or the object if generation is "".
+func (s *gcsStore) remove(ctx context.Context, key, generation string) error {
+	query := url.Values{}
+	if generation != "" {
+		query.Set("generation", generation)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodDelete, s.objectURL(key, query), nil)
+	if err != nil {
+		return err
+	}
+	return s.call(request, nil)
+}
 
-func (u *gcsUpload) begin(ctx context.Context) (err error) {
-	ctx, u.cancel = context.WithCancel(ctx)
-	u.writer, err = u.open(ctx, int(u.store.timeouts.PartSize))
+// call sends a request, and stores its answer in what result points to, unless that is nil.
+func (s *gcsStore) call(request *http.Request, result any) error {
+	response, err := s.client.Do(request)
+	if err != nil {
+		return err
+	}
+	return readAnswer(response, result)
+}
+
+// readAnswer closes an answer. It returns an error if the status of the answer is not in the 200s.
+func readAnswer(response *http.Response, result any) error {
+	defer func() { _ = response.Body.Close() }() // all of it has arrived, or another error has
+	switch {
+	case response.StatusCode/100 != 2:
+		return refusalOf(response)
+	case result == nil:
+		_, err := io.Copy(io.Discard, response.Body) // so that the connection can be used again
+		return err
+	}
+	err := json.NewDecoder(response.Body).Decode(result)
+	_, isSyntax := errors.AsType[*json.SyntaxError](err)
+	_, isType := errors.AsType[*json.UnmarshalTypeError](err)
+	if isSyntax || isType {
+		return fmt.Errorf("%w: the answer of the store is malformed", place.ErrIntegrity)
+	}
 	return err
 }
 
-func (u *gcsUpload) inOrder() bool { return true }
+// gcsError is an answer that is not in the 200s.
+type gcsError struct{ answer }
 
-func (u *gcsUpload) part(_ context.Context, _ int, data []byte) error {
-	_, err := u.writer.Write(data)
+func (e *gcsError) Error() string { return e.String() }
+
+func refusalOf(response *http.Response) error {
+	const longest = 64 << 10
+	text, err := io.ReadAll(io.LimitReader(response.Body, longest))
+	if err != nil {
+		return err
+	}
+	var body struct {
+		Error struct {
+			Message string                    `json:"message"`
+			Errors  []struct{ Reason string } `json:"errors"`
+		} `json:"error"`
+	}
+	refusal := &gcsError{answer{status: response.StatusCode}}
+	if json.Unmarshal(text, &body) == nil {
+		refusal.text = body.Error.Message
+		if len(body.Error.Errors) > 0 {
+			refusal.code = body.Error.Errors[0].Reason
+		}
+	} else {
+		refusal.text, _, _ = strings.Cut(strings.TrimSpace(string(text)), "\n") // a refused read is plain text
+	}
+	// The API has one reason for each status, so that only the text says more.
+	switch {
+	case refusal.status == http.StatusNotFound && strings.Contains(refusal.text, "bucket does not exist"):
+		refusal.code = "NoSuchBucket"
+	case refusal.status == http.StatusBadRequest && strings.Contains(refusal.text, "CRC32C"):
+		refusal.code = "BadDigest"
+	}
+	return refusal
+}
+
+// inBucket makes of a refusal that something does not exist one that the bucket does not, where nothing else is meant.
+func inBucket(err error) error {
+	if refusal, is := errors.AsType[*gcsError](err); is && refusal.status == http.StatusNotFound {
+		refusal.code = "NoSuchBucket"
+	}
 	return err
 }
 
-func (u *gcsUpload) complete(context.Context, int) error {
-	defer u.cancel()
-	return u.writer.Close()
+// gcsDriver is a bucket in the form in which gocloud uses it.
+type gcsDriver struct {
+	driver.Bucket // nil: this package calls no other method
+	store         *gcsStore
 }
 
-func (u *gcsUpload) abort(context.Context) error {
-	if u.writer == nil {
-		return nil
+func (d gcsDriver) Close() error { return nil }
+
+func (d gcsDriver) ErrorCode(err error) gcerrors.ErrorCode {
+	if isNotFound(err) {
+		return gcerrors.NotFound
 	}
-	u.cancel()
-	_ = u.writer.Close() // it reports that it was cancelled
-	return nil
+	return gcerrors.Unknown
 }
 
-// answerOfGoogle is answerOf for the library of Google Cloud Storage.
-func answerOfGoogle(err error) (a answer, answered bool) {
-	if api, is := errors.AsType[*googleapi.Error](err); is {
-		a, answered = answer{api.Code, "", api.Message}, true
-		if len(api.Errors) > 0 {
-			a.code = api.Errors[0].Reason
+func (d gcsDriver) Attributes(ctx context.Context, key string) (*driver.Attributes, error) {
+	object := &gcsObject{}
+	query := url.Values{"fields": {"size,updated,generation,crc32c,metadata"}}
+	if err := d.store.get(ctx, d.store.objectURL(key, query), object); err != nil {
+		return nil, err
+	}
+	return &driver.Attributes{
+		Size: object.Size, ModTime: object.Updated, Metadata: object.Metadata, AsFunc: object.as,
+	}, nil
+}
+
+func (d gcsDriver) ListPaged(ctx context.Context, options *driver.ListOptions) (*driver.ListPage, error) {
+	query := url.Values{
+		"prefix": {options.Prefix}, "delimiter": {options.Delimiter}, "pageToken": {string(options.PageToken)},
+		"maxResults": {strconv.Itoa(options.PageSize)},
+		"fields":     {"nextPageToken,prefixes,items(name,size,updated,generation)"},
+	}
+	for name, values := range query {
+		if values[0] == "" {
+			query.Del(name)
 		}
 	}
-	if !answered && errors.Is(err, storage.ErrObjectNotExist) {
-		a, answered = answer{http.StatusNotFound, "", "no such object"}, true
+	var answer struct {
+		NextPageToken string       `json:"nextPageToken"`
+		Prefixes      []string     `json:"prefixes"`
+		Items         []*gcsObject `json:"items"`
 	}
-	if !answered && errors.Is(err, storage.ErrBucketNotExist) {
-		a, answered = answer{http.StatusNotFound, "NoSuchBucket", "no such bucket"}, true
+	if err := d.store.get(ctx, d.store.listURL(query), &answer); err != nil {
+		return nil, inBucket(err)
 	}
-	return a, answered
+	page := &driver.ListPage{NextPageToken: []byte(answer.NextPageToken)}
+	for _, object := range answer.Items {
+		page.Objects = append(page.Objects, &driver.ListObject{
+			Key: object.Name, Size: object.Size, ModTime: object.Updated, AsFunc: object.as,
+		})
+	}
+	for _, prefix := range answer.Prefixes {
+		page.Objects = append(page.Objects, &driver.ListObject{Key: prefix, IsDir: true})
+	}
+	slices.SortFunc(page.Objects, func(a, b *driver.ListObject) int { return cmp.Compare(a.Key, b.Key) })
+	return page, nil
 }
+
+func (d gcsDriver) NewRangeReader(
+	ctx context.Context, key string, offset, length int64, options *driver.ReaderOptions,
+) (driver.Reader, error) {
+	address := d.store.objectURL(key, url.Values{"alt": {"media"}})
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", offset, offset+length-1))
+	// Without this header, the store would send the text of an object whose encoding is gzip, and all of it.
+	request.Header.Set("Accept-Encoding", "gzip")
+	if err := options.BeforeRead(asPointer(&request)); err != nil {
+		return nil, err
+	}
+	response, err := d.store.client.Do(request)
+	switch {
+	case err != nil:
+		return nil, err
+	case response.StatusCode/100 != 2:
+		return nil, readAnswer(response, nil)
+	}
+	return &gcsReader{response.Body, response}, nil
+}
+
+func asPointer[T any](value *T) func(any) bool {
+	return func(target any) bool {
+		pointer, is := target.(*T)
+		if is {
+			*pointer = *value
+		}
+		return is
+	}
+}
+
+func (d gcsDriver) Delete(ctx context.Context, key string, _ *driver.DeleteOptions) error {
+	return d.store.remove(ctx, key, "")
+}
+
+// gcsReader is the answer to a request for a range.
+type gcsReader struct {
+	io.ReadCloser
+	response *http.Response
+}
+
+func (r *gcsReader) Attributes() *driver.ReaderAttributes { return &driver.ReaderAttributes{} }
+
+func (r *gcsReader) As(target any) bool { return asPointer(&r.response)(target) }

@@ -7,16 +7,22 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
-	"sync"
 
 	"gocloud.dev/blob"
 
+	"culvert/internal/readahead"
 	"culvert/place"
 )
 
+// The size of ranges is that of the parts and blocks in which most stores keep objects. Some read a whole block for any
+// range of it.
 const (
 	firstRange = 1 << 20
-	maxRange   = 4 << 20
+	rangeSize  = 8 << 20
+
+	// leastProgress is what a request has to bring if it fails, to be more than another failure. With less, a range
+	// could take hours if each request for the rest of it ended in the same way.
+	leastProgress = 64 << 10
 )
 
 // object is an open object. ReadAt may be called concurrently, the other methods not.
@@ -30,26 +36,13 @@ type object struct {
 	ctx    context.Context // ends with Close
 	cancel context.CancelCauseFunc
 
-	ahead   []*segment // requested, in order
-	reading sync.WaitGroup
-	next    int64  // where the next range begins
-	ranges  int    // requested
-	rest    []byte // what was received and not yet read
-	used    []byte // memory for the next range
-	err     error  // of Read
+	ahead *readahead.Reader // nil before the first Read
 }
 
 var (
 	_ io.ReaderAt = (*object)(nil)
 	_ io.WriterTo = (*object)(nil)
 )
-
-// segment is a range that was requested ahead.
-type segment struct {
-	data []byte
-	done chan struct{}
-	err  error // valid after done
-}
 
 func newObject(b *bucket, name string, info *objectInfo) *object {
 	o := &object{bucket: b, name: name, key: b.prefix + name, info: info}
@@ -82,83 +75,33 @@ func (o *object) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-func (o *object) Read(p []byte) (int, error) {
-	if len(p) == 0 {
-		return 0, nil
+// sequence returns the reader of the whole object.
+func (o *object) sequence() (*readahead.Reader, error) {
+	if cause := context.Cause(o.ctx); cause != nil {
+		return nil, named("read", o.name, cause)
 	}
-	if err := o.fill(); err != nil {
+	if o.ahead == nil {
+		config := readahead.Config{First: firstRange, Size: rangeSize, Parallel: o.bucket.Parallel}
+		o.ahead = config.NewReader(o, 0, o.info.size)
+	}
+	return o.ahead, nil
+}
+
+func (o *object) Read(p []byte) (int, error) {
+	r, err := o.sequence()
+	if err != nil || len(p) == 0 {
 		return 0, err
 	}
-	n := copy(p, o.rest)
-	o.rest = o.rest[n:]
-	return n, nil
+	return r.Read(p)
 }
 
 // WriteTo implements [io.WriterTo].
-func (o *object) WriteTo(w io.Writer) (written int64, err error) {
-	for {
-		if err := o.fill(); err == io.EOF {
-			return written, nil
-		} else if err != nil {
-			return written, err
-		}
-		n, err := w.Write(o.rest)
-		written += int64(n)
-		o.rest = o.rest[n:]
-		if err != nil {
-			return written, err
-		}
+func (o *object) WriteTo(w io.Writer) (int64, error) {
+	r, err := o.sequence()
+	if err != nil {
+		return 0, err
 	}
-}
-
-// fill waits for the next range if everything has been read. It returns io.EOF at the end.
-func (o *object) fill() error {
-	if cause := context.Cause(o.ctx); cause != nil {
-		return named("read", o.name, cause)
-	}
-	if len(o.rest) > 0 || o.err != nil {
-		return o.err
-	}
-	o.readAhead()
-	if len(o.ahead) == 0 {
-		o.err = io.EOF
-		return o.err
-	}
-	first := o.ahead[0]
-	<-first.done
-	if first.err != nil {
-		o.err = named("read", o.name, first.err)
-		return o.err
-	}
-	o.ahead = o.ahead[1:]
-	o.rest, o.used = first.data, first.data
-	return nil
-}
-
-// readAhead requests ranges: one more each time, so that the beginning of a file costs little.
-func (o *object) readAhead() {
-	count := min(o.ranges, o.bucket.Parallel) + 1
-	for len(o.ahead) < count && o.next < o.info.size {
-		size := int64(firstRange)
-		if o.ranges > 0 {
-			size = maxRange
-		}
-		size = min(size, o.info.size-o.next)
-		s := &segment{done: make(chan struct{})}
-		if int64(cap(o.used)) >= size {
-			s.data, o.used = o.used[:size], nil
-		} else {
-			s.data = make([]byte, size)
-		}
-		off := o.next
-		o.next += size
-		o.ranges++
-		o.ahead = append(o.ahead, s)
-		o.reading.Go(func() {
-			defer close(s.done)
-			_, s.err = o.bucket.fetch(o.ctx, o.key, o.info.version, s.data, off)
-		})
-	}
+	return r.WriteTo(w)
 }
 
 func (o *object) Close() error {
@@ -167,7 +110,9 @@ func (o *object) Close() error {
 	}
 	o.closed = true
 	o.cancel(fs.ErrClosed)
-	o.reading.Wait()
+	if o.ahead != nil {
+		o.ahead.Wait()
+	}
 	return nil
 }
 
@@ -177,7 +122,7 @@ func (b *bucket) fetch(ctx context.Context, key, version string, p []byte, off i
 	for n < len(p) {
 		got, err := b.fetchOnce(ctx, key, version, p[n:], off+int64(n))
 		n += got
-		if got > 0 {
+		if got >= leastProgress {
 			tries.progress()
 		}
 		if err == nil {

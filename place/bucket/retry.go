@@ -34,6 +34,7 @@ type tries struct {
 	since   time.Time // when the tries began to fail
 	failed  int       // since then
 	damaged int
+	skewed  bool // was refused for the clock
 }
 
 // progress notes that something of use has arrived.
@@ -41,6 +42,10 @@ func (t *tries) progress() { t.since, t.failed = time.Time{}, 0 }
 
 // again waits, and reports whether to try again after an error.
 func (t *tries) again(ctx context.Context, err error) bool {
+	if ctx.Err() == nil && !t.skewed && isSkewed(err) {
+		t.skewed = true // the library now knows the time of the store
+		return true
+	}
 	if ctx.Err() != nil || !isRetryable(err) {
 		return false
 	}

@@ -3,25 +3,20 @@ package bucket
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials/endpointcreds"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go/logging"
-	"github.com/aws/smithy-go/middleware"
 	"gocloud.dev/blob"
 	"gocloud.dev/blob/s3blob"
 
@@ -35,14 +30,18 @@ type s3Store struct {
 	bucket    *blob.Bucket
 	name      string
 	abandoned time.Duration
+	timeout   time.Duration
+	parallel  int
 
-	// noChecksums: the store has refused a request because of the header for the SHA-256 of the data.
-	noChecksums atomic.Bool
+	refused atomic.Int32 // how many of the s3Sums the store has refused
 }
 
 func openS3(ctx context.Context, a *address, c Config, connections *connections) (store, error) {
+	sender := awshttp.NewBuildableClient().WithTransportOptions(connections.configure)
 	options := []func(*config.LoadOptions) error{
-		config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(connections.configure)),
+		config.WithHTTPClient(sender),
+		// By itself, the library waits for the server of a container's role for ever.
+		config.WithEndpointCredentialOptions(func(o *endpointcreds.Options) { o.HTTPClient = sender }),
 		config.WithLogger(logging.Nop{}), // what matters is in errors
 	}
 	if a.region != "" {
@@ -60,11 +59,13 @@ func openS3(ctx context.Context, a *address, c Config, connections *connections)
 	}
 	client := s3.NewFromConfig(configuration, func(o *s3.Options) {
 		o.Retryer = aws.NopRetryer{} // retry does it
+		o.Credentials = &awsCredentials{o.Credentials, issuer{scheme: a.scheme}, connections.patience}
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 		if a.endpoint != nil {
 			o.BaseEndpoint = aws.String(a.endpoint.String())
 		}
+		o.APIOptions = append(o.APIOptions, askForChecksum)
 		o.UsePathStyle = o.BaseEndpoint != nil // which AWS_ENDPOINT_URL_S3 also sets
 		if a.pathStyle != nil {
 			o.UsePathStyle = *a.pathStyle
@@ -77,7 +78,8 @@ func openS3(ctx context.Context, a *address, c Config, connections *connections)
 		return nil, err
 	}
 	return &s3Store{
-		client: client, bucket: blobs, name: a.bucket, abandoned: c.Abandoned,
+		client: client, bucket: blobs, name: a.bucket, abandoned: c.Abandoned, timeout: c.Timeout,
+		parallel: c.Parallel,
 	}, nil
 }
 
@@ -112,6 +114,16 @@ func (s *s3Store) check(r *blob.Reader, version string, off, n int64) error {
 	return checkRange(aws.ToString(output.ETag), version, aws.ToString(output.ContentRange), off, n)
 }
 
+func (s *s3Store) remove(ctx context.Context, key, version string) error {
+	input := &s3.DeleteObjectInput{Bucket: &s.name, Key: &key, IfMatch: aws.String(quoted(version))}
+	_, err := s.client.DeleteObject(ctx, input)
+	if a, answered := answerOf(err); answered && a.status == http.StatusNotImplemented {
+		input.IfMatch = nil
+		_, err = s.client.DeleteObject(ctx, input)
+	}
+	return err
+}
+
 func (s *s3Store) upload(key string, create bool, mark string) upload {
 	u := &s3Upload{store: s, key: aws.String(key), mark: map[string]string{markKey: mark}}
 	if create {
@@ -128,117 +140,138 @@ type s3Upload struct {
 	mark      map[string]string
 	id        *string // nil before begin
 
-	mu    sync.Mutex
-	parts []types.CompletedPart
-	cut   bool // a request for a part was cut off, and the store may still process it
+	mu       sync.Mutex
+	sum      s3Sum // with which the upload was begun
+	parts    []s3Part
+	verified int  // of how many requests with data the store has returned the checksum
+	isWhole  bool // the store has returned the checksum of the object
+	cut      bool // a request for a part was cut off, and the store may still process it
+}
+
+// s3Part is a part that the store has.
+type s3Part struct {
+	types.CompletedPart
+	size int64
+	sum  []byte // that was sent, if any
 }
 
 const contentType = "application/octet-stream"
 
-// signed makes the signature contain a hash that is known already. Otherwise the library would read the data once more,
-// or not sign it.
-func signed(hash []byte) func(*s3.Options) {
-	set := middleware.InitializeMiddlewareFunc("culvertPayloadHash", func(
-		ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
-	) (middleware.InitializeOutput, middleware.Metadata, error) {
-		return next.HandleInitialize(v4.SetPayloadHash(ctx, hex.EncodeToString(hash)), in)
-	})
-	return func(o *s3.Options) {
-		o.APIOptions = append(o.APIOptions[:len(o.APIOptions):len(o.APIOptions)], func(stack *middleware.Stack) error {
-			return stack.Initialize.Add(set, middleware.After)
-		})
-	}
-}
-
-func (s *s3Store) checksum(hash []byte) *string {
-	if s.noChecksums.Load() {
-		return nil
-	}
-	return aws.String(base64.StdEncoding.EncodeToString(hash))
-}
-
-// withoutChecksum reports whether a store does not know the header of checksums. It will not be sent to it again.
-func (s *s3Store) withoutChecksum(err error) bool {
-	a, answered := answerOf(err)
-	refused := answered && (a.status == http.StatusNotImplemented || a.status == http.StatusBadRequest) &&
-		!contains(damaged, a.code) && strings.Contains(strings.ToLower(a.text), "x-amz-checksum")
-	return refused && s.noChecksums.CompareAndSwap(false, true)
-}
-
-func (u *s3Upload) put(ctx context.Context, data []byte) error {
-	hash := sha256.Sum256(data)
-	_, err := u.store.client.PutObject(ctx, &s3.PutObjectInput{
-		Bucket: &u.store.name, Key: u.key, Body: bytes.NewReader(data), ContentLength: aws.Int64(int64(len(data))),
-		ContentType: aws.String(contentType), Metadata: u.mark, IfNoneMatch: u.condition,
-		ChecksumSHA256: u.store.checksum(hash[:]),
-	}, signed(hash[:]))
-	if u.store.withoutChecksum(err) {
-		return u.put(ctx, data)
-	}
-	return err
-}
-
 // begin is not cut off by the end of the context: without the answer, nobody could abort the upload.
 func (u *s3Upload) begin(ctx context.Context) error {
-	ctx = context.WithoutCancel(ctx)
-	input := &s3.CreateMultipartUploadInput{
-		Bucket: &u.store.name, Key: u.key, ContentType: aws.String(contentType), Metadata: u.mark,
-	}
-	if !u.store.noChecksums.Load() {
-		input.ChecksumAlgorithm, input.ChecksumType = types.ChecksumAlgorithmSha256, types.ChecksumTypeComposite
-	}
-	output, err := u.store.client.CreateMultipartUpload(ctx, input)
-	if u.store.withoutChecksum(err) {
-		return u.begin(ctx)
-	}
+	var output *s3.CreateMultipartUploadOutput
+	err := u.store.withSum(func(sum s3Sum) (err error) {
+		input := &s3.CreateMultipartUploadInput{
+			Bucket: &u.store.name, Key: u.key, ContentType: aws.String(contentType), Metadata: u.mark,
+		}
+		input.ChecksumAlgorithm, input.ChecksumType = sum.algorithm()
+		u.sum = sum
+		output, err = u.store.client.CreateMultipartUpload(context.WithoutCancel(ctx), input)
+		return err
+	})
 	if err != nil {
 		return err
 	}
+	if aws.ToString(output.UploadId) == "" {
+		return fmt.Errorf("%w: the store has not named the upload", place.ErrIntegrity)
+	}
 	u.id = output.UploadId
+	// There may be many, and each takes several requests. What is left is removed by a later upload.
+	ctx, cancel := context.WithTimeout(ctx, u.store.timeout)
+	defer cancel()
 	u.removeAbandoned(ctx)
 	return nil
 }
 
 func (u *s3Upload) inOrder() bool { return false }
 
-func (u *s3Upload) part(ctx context.Context, number int, data []byte) error {
-	hash := sha256.Sum256(data)
-	checksum := u.store.checksum(hash[:])
-	output, err := u.store.client.UploadPart(ctx, &s3.UploadPartInput{
-		Bucket: &u.store.name, Key: u.key, UploadId: u.id, PartNumber: aws.Int32(int32(number)),
-		Body: bytes.NewReader(data), ContentLength: aws.Int64(int64(len(data))), ChecksumSHA256: checksum,
-	}, signed(hash[:]))
-	switch {
-	case err != nil:
-		u.mu.Lock()
-		defer u.mu.Unlock()
-		u.cut = u.cut || isOfConnection(err) || ctx.Err() != nil
+func (u *s3Upload) put(ctx context.Context, data []byte) error {
+	return u.store.withSum(func(sum s3Sum) error {
+		sent := sum.of(data)
+		input := &s3.PutObjectInput{
+			Bucket: &u.store.name, Key: u.key, Body: bytes.NewReader(data), ContentLength: aws.Int64(int64(len(data))),
+			ContentType: aws.String(contentType), Metadata: u.mark, IfNoneMatch: u.condition,
+		}
+		input.ChecksumCRC64NVME, input.ChecksumSHA256 = sent.headers()
+		output, err := u.store.client.PutObject(ctx, input, sent.sign)
+		if err != nil {
+			return err
+		}
+		u.isWhole, err = sent.compare(output.ChecksumCRC64NVME, output.ChecksumSHA256)
 		return err
-	case aws.ToString(output.ETag) == "":
-		return fmt.Errorf("%w: the store has not named part %d", place.ErrIntegrity, number)
-	case checksum != nil && output.ChecksumSHA256 != nil && *output.ChecksumSHA256 != *checksum:
-		return fmt.Errorf("%w: the store has another checksum of part %d", place.ErrIntegrity, number)
-	case output.ChecksumSHA256 == nil:
-		checksum = nil // this store does not keep it
-	}
+	})
+}
+
+func (u *s3Upload) part(ctx context.Context, number int, data []byte) error {
+	return u.withSum(func(sum s3Sum) error {
+		sent := sum.of(data)
+		input := &s3.UploadPartInput{
+			Bucket: &u.store.name, Key: u.key, UploadId: u.id, PartNumber: aws.Int32(int32(number)),
+			Body: bytes.NewReader(data), ContentLength: aws.Int64(int64(len(data))),
+		}
+		input.ChecksumCRC64NVME, input.ChecksumSHA256 = sent.headers()
+		output, err := u.store.client.UploadPart(ctx, input, sent.sign)
+		switch {
+		case err != nil:
+			u.mu.Lock()
+			defer u.mu.Unlock()
+			u.cut = u.cut || isOfConnection(err) || ctx.Err() != nil
+			return err
+		case aws.ToString(output.ETag) == "":
+			return fmt.Errorf("%w: the store has not named part %d", place.ErrIntegrity, number)
+		}
+		part := s3Part{size: int64(len(data)), sum: sent.value}
+		part.ETag, part.PartNumber = output.ETag, aws.Int32(int32(number))
+		verified, err := sent.compare(output.ChecksumCRC64NVME, output.ChecksumSHA256)
+		if err != nil {
+			return fmt.Errorf("part %d: %w", number, err)
+		}
+		if verified { // or else this store does not keep it
+			part.ChecksumCRC64NVME, part.ChecksumSHA256 = sent.headers()
+		}
+		u.add(number, part, verified)
+		return nil
+	})
+}
+
+// add notes a part that the store has confirmed.
+func (u *s3Upload) add(number int, part s3Part, verified bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for len(u.parts) < number {
-		u.parts = append(u.parts, types.CompletedPart{})
+		u.parts = append(u.parts, s3Part{})
 	}
-	u.parts[number-1] = types.CompletedPart{
-		ETag: output.ETag, PartNumber: aws.Int32(int32(number)), ChecksumSHA256: checksum,
+	u.parts[number-1] = part
+	if verified {
+		u.verified++
 	}
-	return nil
 }
 
 func (u *s3Upload) complete(ctx context.Context, parts int) error {
-	input := &s3.CompleteMultipartUploadInput{
-		Bucket: &u.store.name, Key: u.key, UploadId: u.id, IfNoneMatch: u.condition,
-		MultipartUpload: &types.CompletedMultipartUpload{Parts: u.parts[:parts]},
-	}
-	_, err := u.store.client.CompleteMultipartUpload(ctx, input)
-	return err
+	return u.withSum(func(sum s3Sum) error {
+		whole := sum.joined(u.parts[:parts])
+		input := &s3.CompleteMultipartUploadInput{
+			Bucket: &u.store.name, Key: u.key, UploadId: u.id, IfNoneMatch: u.condition,
+			MultipartUpload: &types.CompletedMultipartUpload{Parts: completed(u.parts[:parts])},
+		}
+		input.ChecksumCRC64NVME, _ = whole.headers()
+		if input.ChecksumCRC64NVME != nil {
+			input.ChecksumType = types.ChecksumTypeFullObject
+		}
+		output, err := u.store.client.CompleteMultipartUpload(ctx, input)
+		if err != nil {
+			return err
+		}
+		u.isWhole, err = whole.compare(output.ChecksumCRC64NVME, nil)
+		return err
+	})
+}
+
+// isVerified reports whether the store has returned the checksum of the object, or of each part.
+func (u *s3Upload) isVerified() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.isWhole || len(u.parts) > 0 && u.verified == len(u.parts)
 }
 
 // withoutCondition is for stores that do not know If-None-Match.

@@ -5,14 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"culvert/internal/testkit"
@@ -21,36 +23,112 @@ import (
 	"culvert/place/bucket"
 )
 
-// uploads returns the keys of the unfinished uploads in the bucket of a server that contain a text.
-func uploads(t *testing.T, store *stores.Server, part string) (keys []string) {
-	t.Helper()
-	configuration, err := config.LoadDefaultConfig(t.Context(), config.WithRegion("us-east-1"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := s3.NewFromConfig(configuration, func(o *s3.Options) {
-		o.UsePathStyle, o.BaseEndpoint = true, aws.String("http://"+store.Address)
-		o.HTTPClient = http.DefaultClient
-	})
-	input := &s3.ListMultipartUploadsInput{Bucket: aws.String(stores.Bucket)}
-	page, err := client.ListMultipartUploads(t.Context(), input)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, upload := range page.Uploads {
-		if strings.Contains(*upload.Key, part) {
-			keys = append(keys, *upload.Key)
-		}
-	}
-	return keys
-}
-
 // wantNoUploads wants none below the prefix of the running test.
 func wantNoUploads(t *testing.T, store *stores.Server) {
 	t.Helper()
-	if left := uploads(t, store, prefixOf(t)); len(left) > 0 {
+	if left := store.Unfinished(t, prefixOf(t)); len(left) > 0 {
 		t.Errorf("there are unfinished uploads: %q", left)
 	}
+}
+
+// TestSlowRemoval has many unfinished uploads in a store that takes long to list them: a writer does not wait until all
+// are removed.
+func TestSlowRemoval(t *testing.T) {
+	eager := impatient
+	eager.Abandoned = 1
+	throughProxy(t, eager, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
+		const abandoned = 4
+		for range abandoned {
+			_, err := p.Store.Client(t).CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{
+				Bucket: aws.String(stores.Bucket), Key: aws.String(prefixOf(t) + "/file"),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		removing := 0
+		p.Set(func(r *http.Request) *stores.Fault {
+			if !stores.Uploads.Of(r) && !stores.Parts.Of(r) && !stores.Abort.Of(r) {
+				return nil
+			}
+			removing++
+			return &stores.Fault{Late: eager.Timeout * 2 / 5}
+		})
+		mustWrite(t, through, "file", large)
+		p.Set(nil)
+		if removing == 0 || removing >= 1+2*abandoned {
+			t.Errorf("the writer has waited for %d requests", removing)
+		}
+		wantContent(t, direct, "file", large)
+	})
+}
+
+// TestAssumeFree needs one request for a small file whose name is free. One that is not is left as it is.
+func TestAssumeFree(t *testing.T) {
+	throughProxy(t, small, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
+		mustWrite(t, direct, "taken", []byte("first"))
+		requests := 0
+		p.Set(func(*http.Request) *stores.Fault {
+			requests++
+			return nil
+		})
+		write := func(name string) error {
+			f, err := through.Create(place.AssumeFree(t.Context()), name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.WriteString(f, "second"); err != nil {
+				t.Error(err)
+			}
+			return f.Commit()
+		}
+		if err := write("free"); err != nil || requests != 1 {
+			t.Errorf("%d requests, %v", requests, err)
+		}
+		if err := write("taken"); !errors.Is(err, fs.ErrExist) {
+			t.Error(err)
+		}
+		p.Set(nil)
+		wantContent(t, direct, "free", []byte("second"))
+		wantContent(t, direct, "taken", []byte("first"))
+	})
+}
+
+// TestLargePuts commits many files of one part at once: as many are sent as parts may be, and small files beside them.
+func TestLargePuts(t *testing.T) {
+	throughProxy(t, small, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
+		var mu sync.Mutex
+		sending, most := 0, 0
+		p.Set(func(r *http.Request) *stores.Fault {
+			if !stores.Put.Of(r) || r.ContentLength < 1<<20 {
+				return nil
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			sending++
+			most = max(most, sending)
+			return &stores.Fault{Late: time.Second / 20, Answer: func(*http.Response) {
+				mu.Lock()
+				defer mu.Unlock()
+				sending--
+			}}
+		})
+		var files sync.WaitGroup
+		for i := range 8 {
+			files.Go(func() {
+				size := []int{2 << 20, 100}[i%2]
+				if err := write(t.Context(), through, fmt.Sprint("file", i), large[:size]); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		files.Wait()
+		p.Set(nil)
+		if most != small.Parallel {
+			t.Errorf("%d large files were sent at once, want %d", most, small.Parallel)
+		}
+		wantContent(t, direct, "file0", large[:2<<20])
+	})
 }
 
 func prefixOf(t *testing.T) string { return strings.ReplaceAll(t.Name(), "/", "-") }
@@ -80,7 +158,7 @@ func TestAborted(t *testing.T) {
 				if _, err := f.Write(large); err != nil {
 					t.Fatal(err)
 				}
-				if len(uploads(t, store, prefixOf(t))) != 1 {
+				if len(store.Unfinished(t, prefixOf(t))) != 1 {
 					t.Error("there is no upload of several parts")
 				}
 				if err := end(cancel, f); err != nil {
@@ -88,7 +166,7 @@ func TestAborted(t *testing.T) {
 				}
 				if name == "Hangs" {
 					testkit.WaitFor(t, "the end of the upload", func() bool {
-						return len(uploads(t, store, prefixOf(t))) == 0
+						return len(store.Unfinished(t, prefixOf(t))) == 0
 					})
 					// It may have to be aborted more than once: Discard waits for that.
 					if err := f.Discard(); err != nil {
@@ -162,7 +240,7 @@ func TestKilled(t *testing.T) {
 
 				b := open(t, url, small)
 				wantNone(t, b, "file")
-				if store.IsS3() && point == "written" && len(uploads(t, store, prefixOf(t))) != 1 {
+				if store.IsS3() && point == "written" && len(store.Unfinished(t, prefixOf(t))) != 1 {
 					t.Error("nothing is left of the upload: the next part of the test tests nothing")
 				}
 				mustWrite(t, b, "file", large) // what is left is too young
@@ -176,7 +254,7 @@ func TestKilled(t *testing.T) {
 				if err := b.Remove(t.Context(), "file"); err != nil {
 					t.Fatal(err)
 				}
-				if point == "written" && len(uploads(t, store, prefixOf(t))) != 1 {
+				if point == "written" && len(store.Unfinished(t, prefixOf(t))) != 1 {
 					t.Error("an upload of another key, or a young one, was removed")
 				}
 				mustWrite(t, open(t, url, eager), "file", large)

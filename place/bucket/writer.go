@@ -13,18 +13,17 @@ import (
 	"culvert/place"
 )
 
-// partsBeforeGrowth is how many parts have the first size. With 1250, or fewer, an object of 5 TiB has less than 10,000
-// parts even if the first have 5 MiB: 1250 × (1 + ln(5 TiB / (1250 × 5 MiB))) is about 9700.
-const partsBeforeGrowth = 1250
+// An object of 5 TiB has less than 10,000 parts even if the first have 5 MiB. The sizes are few, so that the memory of
+// parts is used again, and equal for longer than most files are.
+const (
+	equalParts   = 3200 // have the first size
+	partsPerSize = 640  // have each of the following sizes
+)
 
-// partSize returns the size of the next part.
-func (b *bucket) partSize(written int64) int64 {
-	if written <= partsBeforeGrowth*b.PartSize {
-		return b.PartSize
-	}
-	const unit = 1 << 20
-	grown := (written/partsBeforeGrowth + unit - 1) / unit * unit
-	return min(grown, maxPartSize)
+// partSize returns the size of a part, whose number counts from 1.
+func (b *bucket) partSize(number int) int64 {
+	sizes := max(0, number-equalParts+partsPerSize-1) / partsPerSize
+	return min(b.PartSize<<min(sizes, 10), maxPartSize) // 10 make the maximum of any first size
 }
 
 // file is a file under construction.
@@ -40,10 +39,14 @@ type file struct {
 	closed bool
 	upload upload
 
+	committed bool
+
 	part    []byte // being filled
 	size    int64  // of the next part
 	written int64  // with part
 	parts   int    // sent, or being sent
+
+	previous chan struct{} // closed when the part before was sent; nil before the first
 
 	requests sync.WaitGroup // in progress
 	mu       sync.Mutex
@@ -61,8 +64,8 @@ func (b *bucket) create(ctx context.Context, name string, create bool) (place.Fi
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	f := &file{bucket: b, outer: ctx, name: name, key: key, create: create, size: b.partSize(0)}
-	if create {
+	f := &file{bucket: b, outer: ctx, name: name, key: key, create: create, size: b.partSize(1)}
+	if create && !place.AssumesFree(ctx) {
 		if err := f.checkFree(); err != nil {
 			return nil, named("create", name, err)
 		}
@@ -165,9 +168,13 @@ func (f *file) failure() error {
 
 // fail keeps the first error, and ends the requests of the other parts.
 func (f *file) fail(op string, err error) error {
-	if cause := context.Cause(f.outer); cause != nil {
+	cause := context.Cause(f.outer)
+	switch {
+	case cause != nil:
 		err = cause
-	} else {
+	case errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errNoBucket): // of a file that is being made
+		err = named(op, f.name, errDropped)
+	default:
 		err = named(op, f.name, err)
 	}
 	f.mu.Lock()
@@ -178,6 +185,9 @@ func (f *file) fail(op string, err error) error {
 	}
 	return f.failed
 }
+
+// errDropped: somebody has aborted the upload, or the store removes all that are not finished soon.
+var errDropped = fmt.Errorf("%w: the store has dropped the parts that it had received", place.ErrUnreachable)
 
 // enter begins a request, which f.requests.Done ends. It returns an error if the upload is being aborted.
 func (f *file) enter() error {
@@ -208,10 +218,11 @@ func (f *file) send() error {
 	}
 	f.parts++
 	number, data := f.parts, f.part
-	f.part, f.size = nil, f.bucket.partSize(f.written)
-	if f.upload.inOrder() {
-		defer f.bucket.release(data)
-		return translate(f.ctx, f.upload.part(f.ctx, number, data))
+	f.part, f.size = nil, f.bucket.partSize(f.parts+1)
+	previous, done := f.previous, make(chan struct{})
+	f.previous = done
+	if f.upload.inOrder() && previous != nil {
+		<-previous // which the end of f.ctx ends
 	}
 	select {
 	case f.bucket.sending <- struct{}{}:
@@ -221,6 +232,7 @@ func (f *file) send() error {
 	sent = true
 	go func() {
 		defer f.requests.Done()
+		defer close(done)
 		err := f.bucket.retry(f.ctx, func(ctx context.Context) error { return f.upload.part(ctx, number, data) })
 		<-f.bucket.sending
 		if err != nil {
@@ -244,7 +256,7 @@ func (f *file) Commit() error {
 		err = f.fail("commit", err)
 		return errors.Join(err, f.Discard())
 	}
-	f.closed = true
+	f.closed, f.committed = true, true
 	f.unwatch()
 	f.cancel(fs.ErrClosed)
 	f.part = nil
@@ -254,6 +266,14 @@ func (f *file) Commit() error {
 func (f *file) commit() error {
 	if f.parts == 0 {
 		data := f.part
+		if len(data) > maxSmall { // it counts as a part
+			select {
+			case f.bucket.sending <- struct{}{}:
+				defer func() { <-f.bucket.sending }()
+			case <-f.ctx.Done():
+				return context.Cause(f.ctx)
+			}
+		}
 		return f.complete(func(ctx context.Context) error { return f.upload.put(ctx, data) })
 	}
 	if len(f.part) > 0 {
@@ -279,7 +299,11 @@ func (f *file) complete(attempt func(context.Context) error) error {
 	}
 	defer f.requests.Done()
 	conflict := false
+	var damaged error // of an object that is not what was written
 	err := f.bucket.retry(f.ctx, func(ctx context.Context) error {
+		if damaged != nil && f.parts > 0 {
+			return damaged // the upload has ended
+		}
 		err := attempt(ctx)
 		if f.withoutCondition(err) {
 			if err := f.checkFree(); err != nil {
@@ -288,6 +312,10 @@ func (f *file) complete(attempt func(context.Context) error) error {
 			err = attempt(ctx)
 		}
 		conflict = isConflict(err)
+		if errors.Is(err, place.ErrIntegrity) {
+			err = f.removeDamaged(err)
+			damaged = err
+		}
 		return err
 	})
 	if err == nil || !conflict && !isNotFound(err) {
@@ -295,7 +323,7 @@ func (f *file) complete(attempt func(context.Context) error) error {
 	}
 	switch mine, exists := f.isMine(); {
 	case mine:
-		return nil
+		return damaged
 	case exists && f.create:
 		return fs.ErrExist
 	}
@@ -321,20 +349,6 @@ func (f *file) isMine() (mine, exists bool) {
 		return false, false
 	}
 	return attributes.Metadata[markKey] == f.mark, true
-}
-
-// verify compares the object with what was written.
-func (f *file) verify() error {
-	attributes, err := f.bucket.attributes(f.ctx, f.key)
-	switch {
-	case err != nil:
-		return fmt.Errorf("the object was written, and cannot be verified: %w", err)
-	case attributes.Metadata[markKey] != f.mark:
-		return nil // it was replaced since
-	case attributes.Size != f.written:
-		return fmt.Errorf("%w: the object has %d bytes instead of %d", place.ErrIntegrity, attributes.Size, f.written)
-	}
-	return nil
 }
 
 // Discard implements [place.File].
