@@ -119,6 +119,10 @@
 // large as it says; otherwise both are started afresh. It does not read .part again, except to compute a BLAKE3 hash.
 // So it does not detect damage on the disk; the file system may, and age does.
 //
+// A directory that a pull makes has the file .culvert.journal until everything has arrived: "culvert origin 1", a line
+// feed, what the caller names the source, and a line feed. The directory has the suffix .culvert.part until that file
+// is durable.
+//
 // Clients that send the same version of a file to one name share the upload. Each client says for itself whether an
 // existing file may be replaced: when it begins, and again when it finishes. While a client sends one version, another
 // one is refused, unless the same client begins it. If the client is gone, or has sent nothing for 2 s, the other

@@ -2,7 +2,6 @@ package fileservice
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 
 	"culvert/place"
@@ -41,19 +40,8 @@ func (e *kindError) Error() string { return "fileservice: " + e.text }
 
 func (e *kindError) Unwrap() error { return e.kind }
 
-// An UnnamableError reports that a listing omits Count entries. Their names are not valid UTF-8, are too long, or have
-// control characters, so no path can hold them. It is an fs.ErrInvalid.
-type UnnamableError struct{ Count uint64 }
-
-func (e *UnnamableError) Error() string {
-	if e.Count == 1 {
-		return "fileservice: 1 entry has a name that no path can hold"
-	}
-	return fmt.Sprintf("fileservice: %d entries have names that no path can hold", e.Count)
-}
-
-// Unwrap returns fs.ErrInvalid.
-func (e *UnnamableError) Unwrap() error { return fs.ErrInvalid }
+// An UnnamableError reports that a listing omits entries whose names no path can hold.
+type UnnamableError = place.UnnamableError
 
 // unfitError is an fs.ErrInvalid with a message of its own.
 type unfitError string

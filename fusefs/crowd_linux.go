@@ -90,5 +90,5 @@ func forget(inodes []*gofs.Inode) {
 func (n *node) isOpen() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.handles > 0 || n.writing != nil && n.writing.draft != nil
+	return n.handles > 0 || n.writing.current() != nil
 }

@@ -179,24 +179,26 @@ func (d *directory) read(ctx context.Context) syscall.Errno {
 // are none, if they are old or from before a change made here, or if the kernel knows too many names, it returns EAGAIN
 // and the kernel looks the name up when a program needs it.
 func (d *directory) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*gofs.Inode, syscall.Errno) {
+	before := d.node.before(name)
+	if made := d.node.made(name); made != nil && made.showsDraft(&out.Attr) {
+		return made.EmbeddedInode(), 0
+	}
+	if before.node != nil && before.node.isOpen() {
+		return nil, syscall.EAGAIN
+	}
+	// A file that was closed before this has changed named.
 	d.mu.Lock()
 	current, good := d.current, cacheTime-time.Since(d.arrived)
 	if d.paused || d.named != d.node.named.Load() {
 		good = 0
 	}
 	d.mu.Unlock()
-	if made := d.node.made(name); made != nil && made.showsDraft(&out.Attr) {
-		return made.EmbeddedInode(), 0
-	}
-	if known := d.node.childNode(name); known != nil && known.isOpen() {
-		return nil, syscall.EAGAIN
-	}
 	if current.name != name || current.info == nil || good <= 0 || d.node.m.crowd.isFull() {
 		return nil, syscall.EAGAIN
 	}
 	out.SetEntryTimeout(good)
 	out.SetAttrTimeout(good)
-	return d.node.child(ctx, name, current.info, out)
+	return d.node.child(ctx, name, current.info, before, out)
 }
 
 // Seekdir goes to behind the entry with this offset, or to the beginning.

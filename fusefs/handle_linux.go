@@ -113,10 +113,11 @@ func (n *node) openVersion(ctx context.Context, writes bool) (*handle, uint32, s
 		n.afterChanges(ctx)
 		n.mu.Lock()
 	}
-	if n.handles > 0 && n.version != now {
+	if n.version != now && (n.handles > 0 || n.writes != before) {
 		n.mu.Unlock()
 		n.m.discard(opened.file)
-		// The kernel looks the name up again, gets another node for the new version, and opens that.
+		// The kernel looks the name up again, gets another node for the new version, and opens that. If it was written
+		// here since the open began, that is this node.
 		return nil, 0, syscall.ESTALE
 	}
 	known := n.version == now
@@ -201,11 +202,7 @@ type writeState struct {
 func (n *node) writeState() writeState {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	state := writeState{version: n.version, writes: n.writes}
-	if n.writing != nil {
-		state.draft = n.writing.draft
-	}
-	return state
+	return writeState{draft: n.writing.current(), version: n.version, writes: n.writes}
 }
 
 // settle notes that the kernel has completed the open, so that its pages are of this version from now on. Until then,

@@ -116,15 +116,14 @@ func (n *node) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*go
 	}
 	path := func() (string, syscall.Errno) { return n.childPath(name) }
 	for range maxLookups {
-		known := n.childNode(name)
-		era := known.era()
+		before := n.before(name)
 		info, errno := steadily(ctx, n.m, path, n.m.stat, nil)
 		if errno != 0 {
 			return nil, errno
 		}
-		// Attributes from before new content got the name here would make it another file.
-		if !n.m.config.ReadWrite || n.childNode(name) == known && known.era() == era {
-			return n.child(ctx, name, info, out)
+		child, errno := n.child(ctx, name, info, before, out)
+		if errno != syscall.ESTALE {
+			return child, errno
 		}
 	}
 	return nil, syscall.ESTALE
@@ -143,8 +142,20 @@ func (n *node) era() uint64 {
 	return n.changes
 }
 
-// child returns the node for a name with these attributes, and fills them in.
-func (n *node) child(ctx context.Context, name string, info fs.FileInfo, out *fuse.EntryOut,
+// before is what was known of a name before the file system was asked for its attributes.
+type before struct {
+	node *node // nil if the kernel did not know the name
+	era  uint64
+}
+
+func (n *node) before(name string) before {
+	known := n.childNode(name)
+	return before{known, known.era()}
+}
+
+// child returns the node for a name with these attributes, and fills them in. It returns ESTALE if the name got new
+// content here meanwhile: attributes from before that would make it another file, or bring back its previous size.
+func (n *node) child(ctx context.Context, name string, info fs.FileInfo, before before, out *fuse.EntryOut,
 ) (*gofs.Inode, syscall.Errno) {
 	if errno := n.m.attributes(info, &out.Attr); errno != 0 {
 		return nil, errno
@@ -161,12 +172,18 @@ func (n *node) child(ctx context.Context, name string, info fs.FileInfo, out *fu
 	if kind == syscall.S_IFREG && !n.m.config.ReadWrite {
 		out.SetEntryTimeout(fileNameTime)
 	}
-	if known := n.GetChild(name); known != nil {
-		if is, ok := known.Operations().(*node); ok && known.Mode() == kind && is.accept(info, inode) {
-			is.showsDraft(&out.Attr)
-			n.m.crowd.seen(is)
-			return known, 0
+	known := n.childNode(name)
+	overtaken := n.m.config.ReadWrite && known != before.node
+	if !overtaken && known != nil && known.Mode() == kind {
+		if begun, is := known.accept(info, inode, before.era); is {
+			begun.show(&out.Attr)
+			n.m.crowd.seen(known)
+			return known.EmbeddedInode(), 0
 		}
+		overtaken = known.era() != before.era
+	}
+	if overtaken {
+		return nil, syscall.ESTALE
 	}
 	made := &node{m: n.m, inode: inode, version: versionOf(info)}
 	n.m.crowd.seen(made)
@@ -175,30 +192,34 @@ func (n *node) child(ctx context.Context, name string, info fs.FileInfo, out *fu
 	return n.NewInode(ctx, made, gofs.StableAttr{Mode: kind, Ino: inode, Gen: n.m.generation.Add(1)}), 0
 }
 
-// accept updates the version of a node, and reports whether the attributes are still those of the node. A node with an
+// accept updates the version of a node, and reports whether the attributes are still those of the node, or of the draft
+// that it returns. They are not if the file was changed here since they were asked for, in that era. A node with an
 // open version keeps it: programs that have it open see one version until it can no longer be read, and later opens get
 // another node. A draft keeps its node too, since it has the name or will get it, unless it has failed.
-func (n *node) accept(info fs.FileInfo, inode uint64) bool {
+func (n *node) accept(info fs.FileInfo, inode, era uint64) (begun *draft, is bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.changes != era {
+		return nil, false
+	}
 	other := n.inode != inode
-	if n.writing != nil && n.writing.draft != nil {
+	if begun := n.writing.current(); begun != nil {
 		// Others may have replaced a file in place.
-		replaced := other && numberOf(info) != 0 && n.writing.draft.inPlace.Load()
-		return !replaced && !n.writing.draft.hasFailed()
+		replaced := other && numberOf(info) != 0 && begun.inPlace.Load()
+		return begun, !replaced && !begun.hasFailed()
 	}
 	if other {
-		return false
+		return nil, false
 	}
 	if !info.Mode().IsRegular() {
-		return true
+		return nil, true
 	}
 	now := versionOf(info)
 	if n.handles > 0 && n.version != now {
-		return false
+		return nil, false
 	}
 	n.version = now
-	return true
+	return nil, true
 }
 
 // Getattr returns the attributes of the open version, or else of the current one.
@@ -211,10 +232,13 @@ func (n *node) Getattr(ctx context.Context, _ gofs.FileHandle, out *fuse.AttrOut
 }
 
 func (n *node) currentAttributes(ctx context.Context, out *fuse.AttrOut) syscall.Errno {
+	// Both are of one moment. A program that starts another one closes its copies of all descriptors, so a draft may be
+	// published at any time. If that was before the draft is looked for, opened would have the size from before it, and
+	// the kernel would append there even after a truncation.
 	n.mu.Lock()
-	opened, inode := n.opened, n.inode
+	opened, inode, begun, era := n.opened, n.inode, n.writing.current(), n.changes
 	n.mu.Unlock()
-	isDraft, errno := n.draftAttributes(&out.Attr), syscall.Errno(0)
+	isDraft, errno := begun.show(&out.Attr), syscall.Errno(0)
 	if opened != nil && !isDraft {
 		errno = n.m.attributes(opened, &out.Attr)
 	}
@@ -235,9 +259,14 @@ func (n *node) currentAttributes(ctx context.Context, out *fuse.AttrOut) syscall
 		inode = number
 	}
 	// ESTALE makes the kernel look the name up again.
-	if !n.IsRoot() && out.Mode&syscall.S_IFMT != n.Mode() || !n.accept(info, inode) {
+	if !n.IsRoot() && out.Mode&syscall.S_IFMT != n.Mode() {
 		return syscall.ESTALE
 	}
+	begun, is := n.accept(info, inode, era)
+	if !is {
+		return syscall.ESTALE
+	}
+	begun.show(&out.Attr)
 	return 0
 }
 

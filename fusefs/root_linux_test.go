@@ -116,17 +116,45 @@ func (f *rootFS) fault(call string) error {
 	}
 }
 
-// Lstat waits once with its answer if the file hold is there, which it renames to held, until that is gone.
+// Lstat holds the answer for the name looked-up.
 func (f *rootFS) Lstat(name string) (fs.FileInfo, error) {
 	info, err := f.ReadLinkFS.Lstat(name)
-	if path.Base(name) != "looked-up" || f.root.Rename("hold", "held") != nil {
-		return info, err
+	if path.Base(name) == "looked-up" {
+		f.hold()
+	}
+	return info, err
+}
+
+// Open opens a file whose Stat holds the answer for the name opened.
+func (f *rootFS) Open(name string) (fs.File, error) {
+	file, err := f.ReadLinkFS.Open(name)
+	if opened, is := file.(*os.File); is && path.Base(name) == "opened" {
+		return heldFile{opened, f}, err
+	}
+	return file, err
+}
+
+type heldFile struct {
+	*os.File
+	fs *rootFS
+}
+
+func (f heldFile) Stat() (fs.FileInfo, error) {
+	info, err := f.File.Stat()
+	f.fs.hold()
+	return info, err
+}
+
+// hold waits once, if the file hold is there, which it renames to held, until that is gone.
+func (f *rootFS) hold() {
+	if f.root.Rename("hold", "held") != nil {
+		return
 	}
 	ticker := time.NewTicker(5 * time.Millisecond)
 	defer ticker.Stop()
 	for {
 		if _, gone := f.root.Stat("held"); gone != nil {
-			return info, err
+			return
 		}
 		<-ticker.C
 	}

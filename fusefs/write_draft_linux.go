@@ -229,6 +229,9 @@ func (w *draft) Close() error {
 	return w.file.Close()
 }
 
+// show fills in the attributes, and reports whether there are any. w may be nil.
+func (w *draft) show(out *fuse.Attr) bool { return w != nil && w.attributes(out) == 0 }
+
 // attributes fills in what the kernel is told of the content.
 func (w *draft) attributes(out *fuse.Attr) syscall.Errno {
 	w.mu.Lock()

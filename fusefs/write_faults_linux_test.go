@@ -2,6 +2,7 @@ package fusefs_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -175,6 +176,39 @@ func TestLookupWhileWriting(t *testing.T) {
 	w.must(os.Remove(w.path("looked-up")))
 	w.must(file.Close())
 	w.wantNamesThere()
+}
+
+// TestOpenWhileTruncating has an open return the attributes from before a truncation. Programs see the new size, and
+// append there.
+func TestOpenWhileTruncating(t *testing.T) {
+	w := newWritable(t, mountConfig{})
+	w.put("opened", "content and more")
+	hold, held := filepath.Join(filepath.Dir(w.root), "hold"), filepath.Join(filepath.Dir(w.root), "held")
+	w.must(os.WriteFile(hold, nil, 0o600))
+	done := make(chan error, 1)
+	go func() {
+		file, err := os.Open(w.path("opened"))
+		if err != nil {
+			done <- err
+			return
+		}
+		info, err := file.Stat()
+		if err == nil && info.Size() != 7 {
+			err = fmt.Errorf("the size is %d", info.Size())
+		}
+		done <- errors.Join(err, file.Close())
+	}()
+	w.eventually("an open is under way", func() bool {
+		_, err := os.Stat(held)
+		return err == nil
+	})
+	w.must(os.Truncate(w.path("opened"), 7))
+	w.must(os.Remove(held))
+	w.must(<-done)
+	file := w.open("opened", os.O_WRONLY|os.O_APPEND)
+	w.write(file, " added")
+	w.must(file.Close())
+	w.wantThere("opened", "content added")
 }
 
 // TestSlowPublish has the other side wait for its disk: the more was written, the longer it may take.

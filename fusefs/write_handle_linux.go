@@ -48,7 +48,7 @@ func (n *node) openWriting(ctx context.Context, flags uint32) (gofs.FileHandle, 
 func (n *node) join() *handle {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.writing == nil || n.writing.draft == nil {
+	if n.writing.current() == nil {
 		return nil
 	}
 	n.handles++

@@ -37,6 +37,14 @@ func (n *node) toWrite() *writing {
 	return n.writing
 }
 
+// current returns the draft, or nil. w may be nil. It is called with the mutex of the node held.
+func (w *writing) current() *draft {
+	if w == nil {
+		return nil
+	}
+	return w.draft
+}
+
 // count adds a handle with 1, and removes it with -1. It is called with the mutex of the node held.
 func (w *writing) count(h *handle, change int) {
 	w.writers += change
@@ -78,16 +86,17 @@ func (n *node) snapshot() writing {
 }
 
 // currentDraft returns the draft, or nil.
-func (n *node) currentDraft() *draft { return n.snapshot().draft }
-
-// draftAttributes fills in the attributes of the draft, and reports whether there is one.
-func (n *node) draftAttributes(out *fuse.Attr) bool {
-	w := n.currentDraft()
-	return w != nil && w.attributes(out) == 0
+func (n *node) currentDraft() *draft {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.writing.current()
 }
 
-// showsDraft is draftAttributes for a lookup: a draft that has failed does not count.
-func (n *node) showsDraft(out *fuse.Attr) bool { return !n.isSpoiled() && n.draftAttributes(out) }
+// showsDraft fills in the attributes of the draft for a lookup, and reports whether there is one that has not failed.
+func (n *node) showsDraft(out *fuse.Attr) bool {
+	w := n.currentDraft()
+	return w != nil && !w.hasFailed() && w.attributes(out) == 0
+}
 
 // isSpoiled reports whether the draft has failed. Only programs that have it open keep it; others get another node.
 func (n *node) isSpoiled() bool {

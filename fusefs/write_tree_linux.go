@@ -126,7 +126,7 @@ func (n *node) Mkdir(ctx context.Context, name string, mode uint32, out *fuse.En
 	if !info.IsDir() {
 		return nil, syscall.ESTALE
 	}
-	return n.child(ctx, name, info, out)
+	return n.child(ctx, name, info, n.before(name), out)
 }
 
 // Unlink removes the name of a file. Programs that have the file open keep it, if the file system does.

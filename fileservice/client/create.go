@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"time"
 
+	"culvert/internal/grace"
 	"culvert/place"
 )
 
@@ -48,17 +50,35 @@ func (c *Client) create(ctx context.Context, name string, replace bool) (place.F
 	}
 	f := &createdFile{ctx: ctx, client: c.WithContext(c.life), name: name, replace: replace}
 	err := f.mkdir(c.WithContext(ctx), path.Dir(name))
-	var opened fs.File
 	if err == nil {
-		opened, err = c.openFile(ctx, name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+		f.draft, err = c.openDraft(ctx, name)
 	}
 	if err != nil {
 		f.removeMade()
 		return nil, err
 	}
-	f.draft = opened.(*WritableFile)
 	f.unwatch = context.AfterFunc(ctx, func() { _ = f.draft.Close() }) // ends calls in progress
 	return f, nil
+}
+
+// openPatience is how long openDraft waits for the server's answer after its context has ended.
+const openPatience = 2 * time.Second
+
+// openDraft opens a draft of a new file. If the context ends meanwhile, it drops what the server has opened, which
+// would otherwise stay there until the server gives the client up.
+func (c *Client) openDraft(ctx context.Context, name string) (*WritableFile, error) {
+	waiting, cancel := grace.Context(ctx, openPatience)
+	defer cancel()
+	opened, err := c.openFile(waiting, name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	draft := opened.(*WritableFile)
+	if cause := context.Cause(ctx); cause != nil {
+		_ = draft.Close() // the server drops the draft in any case
+		return nil, cause
+	}
+	return draft, nil
 }
 
 // createdFile is a file that was created but not committed.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -65,5 +66,40 @@ func TestContextDuringCreate(t *testing.T) {
 			t.Errorf("%s: the error is %v", method, err)
 		}
 		close(released)
+	}
+}
+
+// TestCanceledCreate has the context end before the server answers that it has opened the draft. The draft is dropped,
+// and so is the directory that was made for it.
+func TestCanceledCreate(t *testing.T) {
+	ended := errors.New("the context has ended")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	var mu sync.Mutex
+	var drafts []string
+	dir := t.TempDir()
+	c := filetest.Serve(t, dir, func(config *server.Config) {
+		config.Writable = true
+		config.Observer.Called = func(call server.Call) {
+			if call.Method == "OpenDraft" {
+				cancel(ended)
+			}
+			if strings.HasSuffix(call.Method, "Draft") && call.Err == nil {
+				mu.Lock()
+				defer mu.Unlock()
+				drafts = append(drafts, call.Method)
+			}
+		}
+	})
+	if _, err := c.Create(ctx, "outer/file"); !errors.Is(err, ended) {
+		t.Errorf("the error is %v", err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if want := []string{"OpenDraft", "DropDraft"}; !slices.Equal(drafts, want) {
+		t.Errorf("the calls are %q, want %q", drafts, want)
+	}
+	if left := filetest.Contents(t, dir); len(left) > 1 { // the directory itself
+		t.Errorf("the server has %q", left)
 	}
 }

@@ -3,6 +3,7 @@ package transfer
 import (
 	"context"
 	"encoding/hex"
+	"hash"
 	"io"
 	"io/fs"
 
@@ -24,15 +25,16 @@ func (t *transfer) hash(ctx context.Context, file io.ReaderAt, name string, size
 	if !t.config.Hash {
 		return sum, nil
 	}
-	hasher := blake3.New(len(sum), nil)
-	all := []fileservice.BlockRange{{Count: fileservice.Blocks(size)}}
-	err = t.readBlocks(ctx, file, name, all, size, func(_ int64, p []byte) error {
-		_, err := hasher.Write(p)
+	hasher := newHash()
+	err = t.readAgain(ctx, file, name, 0, size, func(data []byte, _ int64) error {
+		_, err := hasher.Write(data)
 		return err
 	})
 	hasher.Sum(sum[:0])
 	return sum, err
 }
+
+func newHash() hash.Hash { return blake3.New(len(Hash{}), nil) }
 
 // hashSmall sets the hash of a small file, if Config.Hash is set.
 func (t *transfer) hashSmall(it *item, content []byte) {
@@ -44,33 +46,41 @@ func (t *transfer) hashSmall(it *item, content []byte) {
 // readsAtOnce is the number of local files read again at once. Each needs the buffer of a block.
 const readsAtOnce = 4
 
-// readBlocks reads the blocks in ranges of a file of size bytes, in order, and calls use for each. It stops when that
-// fails.
-func (t *transfer) readBlocks(
-	ctx context.Context, file io.ReaderAt, name string, ranges []fileservice.BlockRange, size int64,
-	use func(block int64, p []byte) error,
+// readAgain is readRange for a file that is read again. It waits while as many others are as may be.
+func (t *transfer) readAgain(
+	ctx context.Context, file io.ReaderAt, name string, begin, end int64,
+	use func(data []byte, offset int64) error,
 ) error {
-	if len(ranges) == 0 {
-		return nil
+	select {
+	case t.reads <- struct{}{}:
+		defer func() { <-t.reads }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
-	t.reads <- struct{}{}
-	defer func() { <-t.reads }()
+	return readRange(ctx, file, name, begin, end, use)
+}
+
+// readRange reads a range of a local file, and calls use for at most a block of it at a time, in order. It stops when
+// that fails. The name is for messages.
+func readRange(
+	ctx context.Context, file io.ReaderAt, name string, begin, end int64,
+	use func(data []byte, offset int64) error,
+) error {
 	memory := bytebuf.New()
 	defer memory.Free()
 	buffer := memory.Extend(fileservice.BlockSize)
-	for _, r := range ranges {
-		for block := r.First; block < r.First+r.Count; block++ {
-			if err := context.Cause(ctx); err != nil {
-				return err
-			}
-			p := buffer[:min(fileservice.BlockSize, size-block*fileservice.BlockSize)]
-			if err := osfile.ReadFull(file, p, block*fileservice.BlockSize); err != nil {
-				return &fs.PathError{Op: "read", Path: name, Err: err}
-			}
-			if err := use(block, p); err != nil {
-				return err
-			}
+	for begin < end {
+		if err := context.Cause(ctx); err != nil {
+			return err
 		}
+		data := buffer[:min(fileservice.BlockSize, end-begin)]
+		if err := osfile.ReadFull(file, data, begin); err != nil {
+			return &fs.PathError{Op: "read", Path: name, Err: err}
+		}
+		if err := use(data, begin); err != nil {
+			return err
+		}
+		begin += int64(len(data))
 	}
 	return nil
 }

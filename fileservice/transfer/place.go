@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 	"io/fs"
 	"iter"
 	"path"
-	"sync"
 	"time"
 
 	"culvert/bytebuf"
@@ -17,26 +17,49 @@ import (
 	"culvert/place"
 )
 
-// PullPlace is [Pull] from a place, such as a bucket. Remote is a name in the place. It reads large files in ranges of
-// up to 4 MiB, up to 4 of them at once.
+// PullPlace is [Pull] from a place, such as a bucket. Remote is a name in the place. It reads [Config.Parallel] ranges
+// of large files at once. A range has 8 MiB; if there are more than 10, 4, 2 or 1, so that all take at most 80 MiB of
+// memory. What else is read at the same time takes 5 MiB.
 //
 // If the place has versions, a file that changes is transferred afresh, as by Pull. Otherwise files of the same size
-// and time count as equal. Nothing but the place itself protects the data on its way: encrypted files are verified when
-// they are decrypted.
+// and time count as equal.
+//
+// A file of which the place keeps a checksum (see [place.SumOf]) is compared with it before it gets its name, all of
+// it, also if it was resumed. If it differs, it is removed, and the error wraps [place.ErrIntegrity]; other files are
+// still transferred. The checksum is computed while the file arrives. Only if it was resumed, blocks that were there
+// are read again, or all if the checksum is neither a CRC nor one of parts.
 func PullPlace(ctx context.Context, from place.Place, config Config) (Result, error) {
 	return run(ctx, config, func(t *transfer) source {
-		t.connect, t.most = func() {}, func() int { return rangesAtOnce }
-		return &placeTree{place.WithContext(t.ctx, from)}
+		tree := newPlaceTree(place.WithContext(t.ctx, from), config.Parallel)
+		t.connect, t.most = func() {}, func() int { return cap(tree.buffers) }
+		return tree
 	})
 }
 
 const (
-	rangesAtOnce = 4
-	rangeBlocks  = 4 // of one read from a place
+	rangesAtOnce = 4        // by default
+	rangeBlocks  = 8        // of one read from a place, which begins at a multiple of them: see place/bucket
+	rangeMemory  = 80 << 20 // bytes, for all ranges
 )
 
 // placeTree gives a place the form of a server.
-type placeTree struct{ place place.Place }
+type placeTree struct {
+	place       place.Place
+	rangeBlocks int64
+	buffers     chan []byte // one for each range that is read at once; nil before its first use
+}
+
+func newPlaceTree(p place.Place, parallel int) *placeTree {
+	parallel = min(cmp.Or(parallel, rangesAtOnce), rangeMemory/fileservice.BlockSize)
+	s := &placeTree{place: p, rangeBlocks: rangeBlocks, buffers: make(chan []byte, parallel)}
+	for int64(parallel)*s.rangeBlocks*fileservice.BlockSize > rangeMemory {
+		s.rangeBlocks /= 2
+	}
+	for range parallel {
+		s.buffers <- nil
+	}
+	return s
+}
 
 func (s *placeTree) Stat(name string) (fs.FileInfo, error) {
 	info, err := fs.Stat(s.place, name)
@@ -113,11 +136,30 @@ func (s *placeTree) List(_ context.Context, name string) iter.Seq2[*fileservice.
 	}
 }
 
-// open opens a version of a file.
-func (s *placeTree) open(name string, version fileservice.Version) (io.ReaderAt, func() error, error) {
+// placeFile is a version of a file that is open.
+type placeFile struct {
+	fs.File
+	tree    *placeTree
+	at      io.ReaderAt
+	name    string
+	version fileservice.Version
+	sum     place.Sum
+	check   *check // nil if there is no sum
+}
+
+func (s *placeTree) open(name string, version fileservice.Version) (sourceFile, error) {
+	f, err := s.openFile(name, version)
+	if err != nil {
+		return nil, err // not a nil pointer in an interface
+	}
+	f.check = newCheck(f.sum, version.Size)
+	return f, nil
+}
+
+func (s *placeTree) openFile(name string, version fileservice.Version) (*placeFile, error) {
 	file, err := s.place.Open(name)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	info, err := file.Stat()
 	if err == nil && infoOf(info).Version() != version {
@@ -127,80 +169,124 @@ func (s *placeTree) open(name string, version fileservice.Version) (io.ReaderAt,
 	if err == nil && !is {
 		err = &fs.PathError{Op: "read", Path: name, Err: fileservice.NotRegular(info.Mode())}
 	}
-	if err != nil {
-		return nil, nil, errors.Join(err, file.Close())
+	var sum place.Sum
+	if err == nil {
+		sum, err = place.SumOf(file)
 	}
-	return at, file.Close, nil
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return &placeFile{File: file, tree: s, at: at, name: name, version: version, sum: sum}, nil
 }
 
-func (s *placeTree) ReadBlocks(
-	ctx context.Context, name string, version fileservice.Version, first, count int64,
-	yield func(block int64, data []byte, sum fileservice.Sum) error,
+// align gives each worker one range of a file that is hashed as a whole, so that its turn comes soon.
+func (f *placeFile) align(begin, end, most int64) int64 {
+	if !f.check.isWhole() {
+		return f.check.align(end)
+	}
+	end = min(begin-begin%f.tree.rangeBlocks+f.tree.rangeBlocks, most)
+	f.check.announce(begin*fileservice.BlockSize, min(end*fileservice.BlockSize, f.version.Size))
+	return end
+}
+
+// compare compares the local copy with the checksum, if there is one.
+func (f *placeFile) compare(ctx context.Context, t *transfer, local io.ReaderAt) (verified bool, err error) {
+	if f.check == nil {
+		return false, nil
+	}
+	return true, t.compareFile(ctx, f.check, local, f.name)
+}
+
+func (f *placeFile) ReadBlocks(
+	ctx context.Context, first, count int64, yield func(block int64, data []byte, sum fileservice.Sum) error,
 ) (err error) {
-	if err := version.CheckBlocks(first, count); err != nil {
+	defer func() {
+		if err != nil && f.check.isWhole() {
+			f.check.giveUp()
+		}
+	}()
+	if err := f.version.CheckBlocks(first, count); err != nil {
 		return err
 	}
-	file, closeFile, err := s.open(name, version)
-	if err != nil {
-		return err
+	buffer := <-f.tree.buffers
+	defer func() { f.tree.buffers <- buffer }()
+	if buffer == nil {
+		buffer = make([]byte, f.tree.rangeBlocks*fileservice.BlockSize)
 	}
-	defer func() { err = errors.Join(err, closeFile()) }()
-	buffer := rangeBuffers.Get().(*[]byte)
-	defer rangeBuffers.Put(buffer)
 	for end := first + count; first < end; {
-		blocks := min(end-first, rangeBlocks)
+		blocks := min(end-first, f.tree.rangeBlocks-first%f.tree.rangeBlocks)
 		offset := first * fileservice.BlockSize
-		data := (*buffer)[:min(blocks*fileservice.BlockSize, version.Size-offset)]
-		if err := readFull(ctx, file, name, data, offset); err != nil {
+		data := buffer[:min(blocks*fileservice.BlockSize, f.version.Size-offset)]
+		if err := f.readFull(ctx, data, offset); err != nil {
 			return err
 		}
-		for ; len(data) > 0; first++ {
-			block := data[:min(len(data), fileservice.BlockSize)]
-			if err := yield(first, block, fileservice.SumBlock(block, first)); err != nil {
-				return err
-			}
-			data = data[len(block):]
+		if err := f.deliver(first, data, yield); err != nil {
+			return err
 		}
+		first += blocks
 	}
 	return nil
 }
 
-// rangeBuffers are for ReadBlocks: more bytes than package bytebuf has in a piece.
-var rangeBuffers = sync.Pool{New: func() any {
-	buffer := make([]byte, rangeBlocks*fileservice.BlockSize)
-	return &buffer
-}}
+// deliver passes the blocks of a range on, and hashes them.
+func (f *placeFile) deliver(
+	first int64, data []byte, yield func(block int64, data []byte, sum fileservice.Sum) error,
+) error {
+	offset := first * fileservice.BlockSize
+	for rest := data; len(rest) > 0; first++ {
+		block := rest[:min(len(rest), fileservice.BlockSize)]
+		if err := yield(first, block, fileservice.SumBlock(block, first)); err != nil {
+			return err
+		}
+		if !f.check.isWhole() {
+			f.check.add(block, first*fileservice.BlockSize)
+		}
+		rest = rest[len(block):]
+	}
+	if f.check.isWhole() {
+		f.check.addInTurn(data, offset)
+	}
+	return nil
+}
 
-// readFull fills p. A place whose files are shorter than it said is not sound.
-func readFull(ctx context.Context, file io.ReaderAt, name string, p []byte, offset int64) error {
+// short returns the error of a read of n bytes of so many. A place whose files are shorter than it said is not sound.
+func (f *placeFile) short(n, wanted int, err error) error {
+	if err != io.EOF && err != io.ErrUnexpectedEOF {
+		return err
+	}
+	err = fmt.Errorf("%w: %d bytes of %d", fileservice.ErrIntegrity, n, wanted)
+	return &fs.PathError{Op: "read", Path: f.name, Err: err}
+}
+
+// readFull fills p.
+func (f *placeFile) readFull(ctx context.Context, p []byte, offset int64) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	n, err := file.ReadAt(p, offset)
-	switch {
-	case n == len(p):
+	n, err := f.at.ReadAt(p, offset)
+	if n == len(p) {
 		return nil
-	case err == io.EOF:
-		err = fmt.Errorf("%w: %d bytes of %d", fileservice.ErrIntegrity, n, len(p))
-		return &fs.PathError{Op: "read", Path: name, Err: err}
 	}
-	return err
+	return f.short(n, len(p), err)
 }
 
-func (s *placeTree) ReadFiles(
+func (s *placeTree) readSmall(
 	ctx context.Context, dir string, files []fileservice.SmallFile,
-	yield func(i int, content []byte, sum fileservice.Sum, err error) error,
+	yield func(i int, content []byte, sum fileservice.Sum, verified bool, err error) error,
 ) error {
 	memory := bytebuf.New()
 	defer memory.Free()
 	buffer := memory.Extend(fileservice.SmallFileSize)
 	for i := range files {
 		content := buffer[:files[i].Version.Size]
-		err := s.readFile(ctx, path.Join(dir, files[i].Name), files[i].Version, content)
-		if errors.Is(err, place.ErrUnreachable) || ctx.Err() != nil {
+		verified, err := s.readFile(ctx, path.Join(dir, files[i].Name), files[i].Version, content)
+		if cause := context.Cause(ctx); cause != nil {
+			return cause
+		}
+		if errors.Is(err, place.ErrUnreachable) {
 			return err
 		}
-		if err := yield(i, content, fileservice.SumFile(content), err); err != nil {
+		if err := yield(i, content, fileservice.SumFile(content), verified, err); err != nil {
 			return err
 		}
 	}
@@ -209,11 +295,14 @@ func (s *placeTree) ReadFiles(
 
 func (s *placeTree) readFile(
 	ctx context.Context, name string, version fileservice.Version, content []byte,
-) (err error) {
-	file, closeFile, err := s.open(name, version)
+) (verified bool, err error) {
+	file, err := s.openFile(name, version)
 	if err != nil {
-		return err
+		return false, err
 	}
-	defer func() { err = errors.Join(err, closeFile()) }()
-	return readFull(ctx, file, name, content, 0)
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if err := file.readFull(ctx, content, 0); err != nil {
+		return false, err
+	}
+	return compareContent(file.sum, content, name)
 }

@@ -331,6 +331,26 @@ func TestPushPlaceRetries(t *testing.T) {
 	seeCopies(t, from, target)
 }
 
+// TestPushPlaceSilent has a place that does not answer: only the first of small files waits for it.
+func TestPushPlaceSilent(t *testing.T) {
+	small := map[string]int{}
+	for i := range 20 {
+		small[fmt.Sprint("small", i)] = 7
+	}
+	from, _ := filetest.Tree(t, small)
+	p, _ := emptyPlace(t)
+	var waits atomic.Int64
+	p.reading = func(name string, _ int64) error {
+		waits.Add(1)
+		return &fs.PathError{Op: "write", Path: name, Err: place.ErrUnreachable}
+	}
+	config := transfer.Config{Remote: ".", Root: filetest.OpenRoot(t, from), Local: "."}
+	result, err := transfer.PushPlace(t.Context(), p, config)
+	if !errors.Is(err, place.ErrUnreachable) || result.Files != 0 || waits.Load() != 1 {
+		t.Errorf("%+v, %v, after %d files", result, err, waits.Load())
+	}
+}
+
 // TestPushPlaceChanged writes to the file while it is pushed.
 func TestPushPlaceChanged(t *testing.T) {
 	from, _ := filetest.Tree(t, map[string]int{"large": 9 * fileservice.BlockSize})
@@ -347,4 +367,40 @@ func TestPushPlaceChanged(t *testing.T) {
 		t.Errorf("%+v, %v", result, err)
 	}
 	seeCopies(t, from, target)
+}
+
+// TestPullPlaceEndsAmongSmallFiles ends a pull just after a file was read. Only files that are there count as pulled.
+func TestPullPlaceEndsAmongSmallFiles(t *testing.T) {
+	from, _ := filetest.Tree(t, map[string]int{"a": 10, "b": 10, "c": 10, "d": 10})
+	p, target := openVersioned(t, from), t.TempDir()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	ended := errors.New("ended")
+	reads := 0
+	p.reading = func(string, int64) error {
+		if reads++; reads == 2 {
+			cancel(ended)
+		}
+		return nil
+	}
+	done := map[string]bool{}
+	result, err := transfer.PullPlace(ctx, p, transfer.Config{
+		Remote: ".", Root: filetest.OpenRoot(t, target), Local: ".",
+		Notify: func(e transfer.Event) { done[e.Name] = e.Kind == transfer.FileDone },
+	})
+	if !errors.Is(err, ended) {
+		t.Errorf("a pull whose context has ended returns %v", err)
+	}
+	there := int64(0)
+	for _, name := range []string{"a", "b", "c", "d"} {
+		_, err := os.Lstat(filepath.Join(target, name))
+		if err == nil {
+			there++
+		}
+		if done[name] && err != nil {
+			t.Errorf("%s is reported as done: %v", name, err)
+		}
+	}
+	if there == 4 || result.Files != there {
+		t.Errorf("%d files count as pulled, and there are %d", result.Files, there)
+	}
 }

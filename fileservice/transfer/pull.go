@@ -5,17 +5,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"iter"
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
+	"sync"
 	"time"
 
 	"culvert/fileservice"
 	"culvert/fileservice/client"
-	"culvert/fileservice/internal/osfile"
 	"culvert/fileservice/internal/receive"
 	"culvert/internal/publish"
 )
@@ -27,6 +27,9 @@ import (
 // modification time of the source. The journal NAME.culvert.journal lists the blocks on the disk. An interrupted
 // transfer leaves both, and the next one continues from there, unless the source has another version; then it starts
 // over. Files that arrive quickly have no journal.
+//
+// If Local is a directory that Pull makes, and [Config.Origin] is set, Local/.culvert.journal has the origin until all
+// files have arrived.
 //
 // Pull skips symbolic links, devices and other special files. Files and directories get the permissions of the source,
 // less the umask; the owner has all permissions of a directory. Directories get the time of the source when everything
@@ -42,17 +45,36 @@ import (
 // of the file if it is the only one. Errors that would stop every file end the transfer: the end of ctx, an unreachable
 // or corrupt server, a full disk on either side. The Result is always filled in as far as the transfer went.
 func Pull(ctx context.Context, client *client.Client, config Config) (Result, error) {
-	return run(ctx, config, func(t *transfer) source { return t.use(client) })
+	return run(ctx, config, func(t *transfer) source { return &serverTree{t.use(client)} })
 }
 
-// source is where a pull takes files from: a client, or a place.
+// source is where a pull takes files from: a server, or a place.
 type source interface {
 	Stat(name string) (fs.FileInfo, error) // an *fileservice.Info
 	List(ctx context.Context, name string) iter.Seq2[*fileservice.Info, error]
-	ReadBlocks(ctx context.Context, name string, version fileservice.Version, first, count int64,
+
+	// open opens a version of a large file.
+	open(name string, version fileservice.Version) (sourceFile, error)
+
+	// readSmall is ReadFiles of a client. It says of each file whether it was compared with a checksum of the source.
+	readSmall(ctx context.Context, dir string, files []fileservice.SmallFile,
+		yield func(i int, content []byte, sum fileservice.Sum, verified bool, err error) error) error
+}
+
+// sourceFile is a large file that is pulled. Its methods may be called concurrently.
+type sourceFile interface {
+	// ReadBlocks is that of a client.
+	ReadBlocks(ctx context.Context, first, count int64,
 		yield func(block int64, data []byte, sum fileservice.Sum) error) error
-	ReadFiles(ctx context.Context, dir string, files []fileservice.SmallFile,
-		yield func(i int, content []byte, sum fileservice.Sum, err error) error) error
+
+	// align returns up to which block one worker reads that begins with a block and was to read up to end. What it
+	// returns is cut to most. The worker then calls ReadBlocks.
+	align(begin, end, most int64) int64
+
+	// compare compares the complete copy with a checksum of the source, and reports whether there is one.
+	compare(ctx context.Context, t *transfer, local io.ReaderAt) (verified bool, err error)
+
+	io.Closer
 }
 
 func run(ctx context.Context, config Config, open func(*transfer) source) (Result, error) {
@@ -66,6 +88,9 @@ func run(ctx context.Context, config Config, open func(*transfer) source) (Resul
 	p := &pull{transfer: newTransfer(ctx, config), publisher: publisher}
 	p.source, p.small = open(p.transfer), p
 	result, err := p.run(p.walk)
+	if err == nil && p.tree != nil && config.Origin != "" && !config.DryRun {
+		err = receive.CompleteDir(config.Root, config.Local, config.Origin)
+	}
 	return result, errors.Join(err, publisher.Close())
 }
 
@@ -73,6 +98,7 @@ type pull struct {
 	*transfer
 	source    source
 	publisher *publish.Publisher
+	making    sync.Mutex // Local
 }
 
 // walk finds the files to pull.
@@ -196,6 +222,7 @@ type pullFile struct {
 	info          fs.FileInfo
 	twin          bool // another name in the directory differs only in case
 	receiver      *receive.File
+	file          sourceFile
 }
 
 // isPresent reports whether the file exists with the same size and time.
@@ -212,7 +239,12 @@ func (f *pullFile) begin(context.Context) ([]fileservice.BlockRange, error) {
 		return nil, f.present()
 	}
 	root, version := f.pull.config.Root, fileservice.VersionOf(f.info)
-	err := inDir(filepath.Dir(f.local), f.pull.makeDirs, func() (err error) {
+	file, err := f.pull.source.open(f.remote, version)
+	if err != nil {
+		return nil, err
+	}
+	f.file = file
+	err = inDir(filepath.Dir(f.local), f.pull.makeDirs, func() (err error) {
 		f.receiver, err = receive.Open(root, f.pull.publisher, f.local, version, f.pull.config.Overwrite)
 		return err
 	})
@@ -256,8 +288,7 @@ func (f *pullFile) collides() error {
 }
 
 func (f *pullFile) move(ctx context.Context, blocks fileservice.BlockRange, moved func(int64)) error {
-	version := fileservice.VersionOf(f.info)
-	return f.pull.source.ReadBlocks(ctx, f.remote, version, blocks.First, blocks.Count,
+	return f.file.ReadBlocks(ctx, blocks.First, blocks.Count,
 		func(block int64, data []byte, sum fileservice.Sum) error {
 			err := f.receiver.WriteBlock(block, data, sum)
 			if err == nil {
@@ -267,25 +298,32 @@ func (f *pullFile) move(ctx context.Context, blocks fileservice.BlockRange, move
 		})
 }
 
-// finish does not ask the server. The server sent the sum of each block, and all blocks belong to the same version.
-func (f *pullFile) finish(ctx context.Context) (Hash, error) {
-	hash, err := f.pull.hash(ctx, f.receiver, f.local, f.info.Size())
+func (f *pullFile) align(begin, end, most int64) int64 { return f.file.align(begin, end, most) }
+
+func (f *pullFile) finish(ctx context.Context) (done outcome, err error) {
+	if done.verified, err = f.file.compare(ctx, f.pull.transfer, f.receiver); err != nil {
+		return done, err
+	}
+	done.hash, err = f.pull.hash(ctx, f.receiver, f.local, f.info.Size())
 	if err == nil {
 		_, err = f.receiver.Finish(f.receiver.Sum(), f.info.Mode().Perm())
 	}
-	return hash, err
+	return done, err
 }
 
-func (f *pullFile) end(drop bool) error {
-	r := f.receiver
-	f.receiver = nil
+func (f *pullFile) end(drop bool) (err error) {
+	file, r := f.file, f.receiver
+	f.file, f.receiver = nil, nil
+	if file != nil {
+		err = file.Close()
+	}
 	switch {
 	case r == nil:
-		return nil
+		return err
 	case drop:
-		return r.Discard()
+		return errors.Join(err, r.Discard())
 	}
-	return r.Close()
+	return errors.Join(err, r.Close())
 }
 
 func (f *pullFile) refresh(ctx context.Context) (int64, error) {
@@ -298,78 +336,6 @@ func (f *pullFile) refresh(ctx context.Context) (int64, error) {
 	}
 	f.info = info
 	return info.Size(), nil
-}
-
-// inDir calls do, and again after it has made dir if that is missing.
-func inDir(dir string, makeDirs func(string) error, do func() error) error {
-	err := do()
-	if !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := makeDirs(dir); err != nil {
-		return err
-	}
-	return do()
-}
-
-// makeDirs creates a directory and its missing parents, and makes their names durable.
-func (p *pull) makeDirs(dir string) error {
-	root := p.config.Root
-	if info, err := root.Stat(dir); err == nil && info.IsDir() {
-		return nil
-	}
-	parent := filepath.Dir(dir)
-	if parent != dir {
-		if err := p.makeDirs(parent); err != nil {
-			return err
-		}
-	}
-	permissions := fs.FileMode(0o777)
-	if name, below := cutDir(p.config.Local, filepath.ToSlash(dir)); below {
-		info, err := p.source.Stat(path.Join(p.config.Remote, name))
-		if err != nil {
-			return err
-		}
-		permissions = info.Mode()
-	}
-	err := root.Mkdir(dir, osfile.DirPermissions(permissions))
-	if errors.Is(err, fs.ErrExist) {
-		if info, err := root.Stat(dir); err == nil && info.IsDir() {
-			return nil // created for another file meanwhile
-		}
-		return &fs.PathError{Op: "mkdir", Path: dir, Err: fmt.Errorf("%w: it is not a directory", fs.ErrExist)}
-	}
-	if err != nil {
-		return err
-	}
-	return publish.SyncDir(root, parent)
-}
-
-// makeDirsIn creates the directories among entries. A failure shows when the directory is listed.
-func (p *pull) makeDirsIn(name, local string, entries []fs.DirEntry) error {
-	made := false
-	for _, entry := range entries {
-		if !entry.IsDir() || fileservice.IsReserved(entry.Name()) || p.config.excludes(path.Join(name, entry.Name())) {
-			continue
-		}
-		permissions := osfile.DirPermissions(entry.(*fileservice.Info).Mode())
-		made = p.config.Root.Mkdir(filepath.Join(local, entry.Name()), permissions) == nil || made
-	}
-	if !made {
-		return nil
-	}
-	return publish.SyncDir(p.config.Root, local)
-}
-
-// cutDir returns name relative to dir, and whether it is below dir.
-func cutDir(dir, name string) (below string, is bool) {
-	switch dir {
-	case ".":
-		return name, true
-	case name:
-		return ".", true
-	}
-	return strings.CutPrefix(name, dir+"/")
 }
 
 func isUnnamable(err error) bool {

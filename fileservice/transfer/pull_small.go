@@ -48,7 +48,9 @@ func (p *pull) readSmall(
 		return nil
 	}
 	came := 0
-	err := p.source.ReadFiles(ctx, remote, wanted, func(i int, content []byte, sum fileservice.Sum, err error) error {
+	err := p.source.readSmall(ctx, remote, wanted, func(
+		i int, content []byte, sum fileservice.Sum, verified bool, err error,
+	) error {
 		came++
 		at := which[i]
 		if err != nil {
@@ -59,6 +61,7 @@ func (p *pull) readSmall(
 		file.Name = filepath.Base(b.items[at].mover.(*pullFile).local)
 		receiver.Add(&file, content, sum)
 		p.hashSmall(b.items[at], content)
+		b.items[at].verified = verified
 		added = append(added, at)
 		p.arrived(b.items[at])
 		return nil

@@ -128,22 +128,6 @@ func (p *push) list(name string, part *dirPart) error {
 	return p.listRemote(remote, part.entries)
 }
 
-// makeDirs creates a directory of the server and its missing parents.
-func (p *push) makeDirs(remote string) error {
-	if remote == "." {
-		return nil
-	}
-	permissions := fs.FileMode(0o777)
-	if name, below := cutDir(p.config.Remote, remote); below {
-		info, err := p.config.Root.Lstat(path.Join(p.config.Local, name))
-		if err != nil {
-			return err
-		}
-		permissions = info.Mode()
-	}
-	return inDir(path.Dir(remote), p.makeDirs, func() error { return p.to.MkdirIfMissing(remote, permissions) })
-}
-
 func (p *push) find(name string, entry fs.DirEntry, _ bool) *item {
 	local, err := fileservice.CheckPath(path.Join(p.config.Local, name))
 	if err != nil {

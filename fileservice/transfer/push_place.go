@@ -1,8 +1,10 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"hash"
 	"path/filepath"
 
 	"culvert/bytebuf"
@@ -12,9 +14,9 @@ import (
 	"culvert/place"
 )
 
-// PushPlace is [Push] to a place, such as a bucket. Each file appears when it is complete. It is read and written from
-// its beginning to its end, up to 3 large files at once, and is not resumed: a run after an interruption begins with
-// the files that are not complete.
+// PushPlace is [Push] to a place, such as a bucket. Each file appears when it is complete. It counts as verified if the
+// place says so; see [place.IsVerified]. It is read and written from its beginning to its end, [Config.Parallel] large
+// files at once, and is not resumed: a run after an interruption begins with the files that are not complete.
 //
 // A place sets the times of its files itself. So a file counts as present if the place has one of the same size that is
 // not older.
@@ -24,14 +26,19 @@ func PushPlace(ctx context.Context, to place.Place, config Config) (Result, erro
 	}
 	p := &placePush{push: push{transfer: newTransfer(ctx, config), whole: true}}
 	p.place = place.WithContext(p.ctx, to)
-	p.connect, p.most = func() {}, func() int { return writesAtOnce }
-	p.to, p.small, p.isSame = &placeTree{p.place}, p, isNewer
-	p.newMover = func(f *pushFile) mover { return &placeFile{pushFile: f, place: p.place} }
+	writes := min(cmp.Or(config.Parallel, writesAtOnce), mostWritesAtOnce)
+	p.connect, p.most = func() {}, func() int { return writes }
+	p.to, p.small, p.isSame = &placeTree{place: p.place}, p, isNewer
+	p.newMover = func(f *pushFile) mover { return &placedFile{pushFile: f, place: p.place} }
 	return p.run(p.walk)
 }
 
-// writesAtOnce is the number of large files written at once. A bucket keeps some parts of each in memory.
-const writesAtOnce = 3
+// The number of large files written at once, by default and at most. A bucket keeps a part of each in memory, besides
+// those that it sends.
+const (
+	writesAtOnce     = 3
+	mostWritesAtOnce = parcelsAtOnce
+)
 
 // isNewer reports whether a file of a place can be a copy. Places have times in seconds.
 func isNewer(there *fileservice.Info, version fileservice.Version) bool {
@@ -45,14 +52,15 @@ type placePush struct {
 	place place.Place
 }
 
-// placeFile is a file to push to a place.
-type placeFile struct {
+// placedFile is a file to push to a place.
+type placedFile struct {
 	*pushFile
 	place   place.Place
 	written place.File
+	outcome outcome
 }
 
-func (f *placeFile) begin(ctx context.Context) ([]fileservice.BlockRange, error) {
+func (f *placedFile) begin(ctx context.Context) ([]fileservice.BlockRange, error) {
 	if err := f.open(); err != nil {
 		return nil, err
 	}
@@ -67,39 +75,49 @@ func (f *placeFile) begin(ctx context.Context) ([]fileservice.BlockRange, error)
 	return []fileservice.BlockRange{{Count: fileservice.Blocks(f.version.Size)}}, nil
 }
 
-func (f *placeFile) create(ctx context.Context) (place.File, error) {
+func (f *placedFile) create(ctx context.Context) (place.File, error) {
 	if f.push.config.Overwrite {
 		return f.place.Replace(ctx, f.remote)
 	}
 	return f.place.Create(ctx, f.remote)
 }
 
-func (f *placeFile) move(ctx context.Context, blocks fileservice.BlockRange, moved func(int64)) error {
-	return f.push.readBlocks(ctx, f.file, f.local, []fileservice.BlockRange{blocks}, f.version.Size,
-		func(_ int64, p []byte) error {
-			if _, err := f.written.Write(p); err != nil {
-				return err
-			}
-			moved(int64(len(p)))
-			return nil
-		})
-}
-
-func (f *placeFile) finish(ctx context.Context) (Hash, error) {
+// move writes the whole file, and commits it: a bucket gets a file of one part only then. The hash is that of what was
+// written, whatever becomes of the local file.
+func (f *placedFile) move(ctx context.Context, _ fileservice.BlockRange, moved func(int64)) error {
+	var hasher hash.Hash
+	if f.push.config.Hash {
+		hasher = newHash()
+	}
+	err := readRange(ctx, f.file, f.local, 0, f.version.Size, func(data []byte, _ int64) error {
+		if _, err := f.written.Write(data); err != nil {
+			return err
+		}
+		if hasher != nil {
+			_, _ = hasher.Write(data) // never fails
+		}
+		moved(int64(len(data)))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
 	if _, err := f.stat(); err != nil {
-		return Hash{}, err
+		return err
 	}
 	if err := f.written.Commit(); err != nil {
-		return Hash{}, f.unlessPresent(f.version, err)
+		return f.unlessPresent(f.version, err)
 	}
-	hash, err := f.push.hash(ctx, f.file, f.local, f.version.Size)
-	if err == nil {
-		_, err = f.stat()
+	f.outcome = outcome{verified: place.IsVerified(f.written)}
+	if hasher != nil {
+		hasher.Sum(f.outcome.hash[:0])
 	}
-	return hash, err
+	return nil
 }
 
-func (f *placeFile) end(drop bool) (err error) {
+func (f *placedFile) finish(context.Context) (outcome, error) { return f.outcome, nil }
+
+func (f *placedFile) end(drop bool) (err error) {
 	if f.written != nil {
 		err = f.written.Discard()
 		f.written = nil
@@ -109,7 +127,7 @@ func (f *placeFile) end(drop bool) (err error) {
 
 // moveSmall writes the files one after the other.
 func (p *placePush) moveSmall(ctx context.Context, b *parcel) (finish func(closed func())) {
-	dir, err := publish.OpenDir(p.config.Root, filepath.Dir(b.items[0].mover.(*placeFile).local))
+	dir, err := publish.OpenDir(p.config.Root, filepath.Dir(b.items[0].mover.(*placedFile).local))
 	if err != nil {
 		b.fail(err)
 		return nil
@@ -118,7 +136,7 @@ func (p *placePush) moveSmall(ctx context.Context, b *parcel) (finish func(close
 	defer memory.Free()
 	buffer := memory.Extend(fileservice.SmallFileSize)
 	for i, it := range b.items {
-		f := it.mover.(*placeFile)
+		f := it.mover.(*placedFile)
 		if f.there {
 			b.errs[i], f.there = errPresent, false
 			continue
@@ -130,7 +148,16 @@ func (p *placePush) moveSmall(ctx context.Context, b *parcel) (finish func(close
 			continue
 		}
 		p.hashSmall(it, content)
-		if b.errs[i] = f.unlessPresent(version, f.write(ctx, content)); b.errs[i] == nil {
+		var err error
+		it.verified, err = f.write(ctx, content)
+		b.errs[i] = f.unlessPresent(version, err)
+		if errors.Is(b.errs[i], place.ErrUnreachable) {
+			for rest := i + 1; rest < len(b.errs); rest++ {
+				b.errs[rest] = b.errs[i] // each would wait as long
+			}
+			break
+		}
+		if b.errs[i] == nil {
 			p.arrived(it)
 		}
 	}
@@ -139,13 +166,15 @@ func (p *placePush) moveSmall(ctx context.Context, b *parcel) (finish func(close
 }
 
 // write writes a whole file.
-func (f *placeFile) write(ctx context.Context, content []byte) error {
+func (f *placedFile) write(ctx context.Context, content []byte) (verified bool, err error) {
 	written, err := f.create(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if _, err := written.Write(content); err != nil {
-		return errors.Join(err, written.Discard())
+		_ = written.Discard() // the earlier error is reported
+		return false, err
 	}
-	return errors.Join(written.Commit(), written.Discard())
+	err = written.Commit()
+	return place.IsVerified(written), err
 }

@@ -57,27 +57,35 @@ func (f *serverFile) addSum(block int64, data []byte, sum fileservice.Sum) {
 }
 
 // finish hashes the file last, because the server closes an upload that waits for long.
-func (f *serverFile) finish(ctx context.Context) (Hash, error) {
-	rest := receive.MissingRanges(f.sums.Written(), fileservice.Blocks(f.version.Size))
-	err := f.push.readBlocks(ctx, f.file, f.local, rest, f.version.Size, func(block int64, p []byte) error {
-		f.sums.SetWritten(block, fileservice.SumBlock(p, block))
+func (f *serverFile) finish(ctx context.Context) (done outcome, err error) {
+	addSum := func(data []byte, offset int64) error {
+		block := offset / fileservice.BlockSize
+		f.sums.SetWritten(block, fileservice.SumBlock(data, block))
 		return nil
-	})
-	if err != nil {
-		return Hash{}, err
+	}
+	for _, rest := range receive.MissingRanges(f.sums.Written(), fileservice.Blocks(f.version.Size)) {
+		begin, end := rest.First*fileservice.BlockSize, (rest.First+rest.Count)*fileservice.BlockSize
+		err := f.push.readAgain(ctx, f.file, f.local, begin, min(end, f.version.Size), addSum)
+		if err != nil {
+			return done, err
+		}
 	}
 	info, err := f.stat()
 	if err != nil {
-		return Hash{}, err
+		return done, err
 	}
 	permissions := info.Mode().Perm()
 	_, err = f.client.FinishWrite(ctx, f.remote, f.version, f.sums.Sum(), permissions, f.push.config.Overwrite)
 	if err != nil {
-		return Hash{}, f.unlessPresent(f.version, err)
+		return done, f.unlessPresent(f.version, err)
 	}
-	hash, err := f.push.hash(ctx, f.file, f.local, f.version.Size)
+	done.verified = true
+	if !f.push.config.Hash {
+		return done, nil
+	}
+	done.hash, err = f.push.hash(ctx, f.file, f.local, f.version.Size)
 	if err == nil {
 		_, err = f.stat()
 	}
-	return hash, err
+	return done, err
 }

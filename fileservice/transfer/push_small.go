@@ -56,6 +56,7 @@ func (p *serverPush) moveSmall(ctx context.Context, b *parcel) (finish func(clos
 		}
 		b.errs[at] = f.unlessPresent(files[i].Version, b.errs[at])
 		if b.errs[at] == nil {
+			b.items[at].verified = true
 			p.arrived(b.items[at])
 		}
 	}

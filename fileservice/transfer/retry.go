@@ -29,8 +29,11 @@ const (
 func (t *transfer) settle(it *item, err error) error {
 	switch {
 	case err == nil:
-		t.count(it, Event{Kind: FileDone, Resumed: it.resumed, Hash: it.hash}, func(r *Result) {
+		t.count(it, Event{Kind: FileDone, Resumed: it.resumed, Verified: it.verified, Hash: it.hash}, func(r *Result) {
 			r.Files++
+			if it.verified {
+				r.Verified++
+			}
 			r.Resumed += it.resumed
 			if r.Hash = it.hash; r.Files > 1 {
 				r.Hash = Hash{}
@@ -71,7 +74,7 @@ func (t *transfer) mayBeForgotten(it *item) bool {
 
 // isFatal reports whether every other file would meet the same error.
 func isFatal(err error) bool {
-	return slices.ContainsFunc([]error{
+	return !errors.Is(err, errOtherSum) && slices.ContainsFunc([]error{
 		place.ErrIntegrity, client.ErrClosed, syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO,
 	}, func(fatal error) bool { return errors.Is(err, fatal) })
 }

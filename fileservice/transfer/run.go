@@ -17,9 +17,6 @@ const (
 	workerCount    = 48
 	finishesAtOnce = 128 // files that wait for a sync here or on the server
 	queueLength    = 512 // files found but not begun
-	minRange       = 4   // blocks of one call, if enough are left
-	maxRange       = 64
-	leastShare     = 4 // if few are left, a call takes at least this fraction of perCall
 )
 
 // mover moves one large file in one direction. begin returns errPresent if the destination has the file.
@@ -30,14 +27,20 @@ type mover interface {
 	// move transfers consecutive blocks, and calls moved after each.
 	move(ctx context.Context, blocks fileservice.BlockRange, moved func(bytes int64)) error
 
-	// finish completes the file. It returns the hash of the local copy, or zero without Config.Hash.
-	finish(ctx context.Context) (Hash, error)
+	// finish completes the file.
+	finish(ctx context.Context) (outcome, error)
 
 	// end releases what begin acquired. If drop is true, the partial file is useless.
 	end(drop bool) error
 
 	// refresh looks at the changed source again, and returns its size. It also works for small files.
 	refresh(ctx context.Context) (size int64, err error)
+}
+
+// outcome is about a file that is complete.
+type outcome struct {
+	hash     Hash // of the local copy, or zero without Config.Hash
+	verified bool // both ends have compared checksums
 }
 
 var errPresent = errors.New("fileservice: the file is already present")
@@ -69,7 +72,7 @@ type transfer struct {
 	perCall     int64      // blocks, adapted to bandwidth and delay
 	result      Result
 	finishes    chan struct{}
-	reads       chan struct{} // of readBlocks
+	reads       chan struct{} // of readAgain
 	finisher    sync.WaitGroup
 
 	checking context.Context
@@ -98,8 +101,8 @@ type item struct {
 	resumed  int64 // bytes at the destination when it was first begun
 	known    bool  // resumed is set
 	begun    bool
-	refusals int  // of what was begun, since blocks were moved
-	hash     Hash // of the local copy, when the file is complete
+	refusals int // of what was begun, since blocks were moved
+	outcome
 }
 
 func newTransfer(ctx context.Context, config Config) *transfer {
@@ -245,30 +248,6 @@ func (t *transfer) takeQueued() (do func()) {
 	return nil
 }
 
-// takeRange takes blocks of the first begun file. A call gets fewer blocks when few are left, so that all workers end
-// at about the same time, but enough to be worth the wait for its first block. mu is held.
-func (t *transfer) takeRange() (*item, fileservice.BlockRange) {
-	it := t.begun[0]
-	left := int64(0)
-	for _, r := range it.ranges {
-		left += r.Count
-	}
-	blocks := it.ranges[0]
-	if !it.whole {
-		blocks.Count = min(blocks.Count, t.perCall, max(t.perCall/leastShare, left/int64(2*t.most())))
-	}
-	it.ranges[0].First += blocks.Count
-	it.ranges[0].Count -= blocks.Count
-	if it.ranges[0].Count == 0 {
-		it.ranges = it.ranges[1:]
-	}
-	if len(it.ranges) == 0 {
-		t.begun = t.begun[1:]
-	}
-	it.moving++
-	return it, blocks
-}
-
 // largeJob returns a job that counts as large. mu is held.
 func (t *transfer) largeJob(do func()) func() {
 	t.large++
@@ -350,34 +329,15 @@ func (t *transfer) move(it *item, blocks fileservice.BlockRange) {
 	}
 }
 
-// expect sets the initial length of calls from the delay of an answer. It assumes 160 MB/s for each call, more than
-// most long lines carry.
-func (t *transfer) expect(delay time.Duration) {
-	const perBlock = fileservice.BlockSize * time.Second / 160e6
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.perCall = max(t.perCall, min(int64(delay/perBlock), maxRange/2))
-}
-
-// adapt lengthens calls until the wait for their first block is short in comparison, but not beyond two seconds. mu is
-// held.
-func (t *transfer) adapt(first, all time.Duration) {
-	switch {
-	case all < 4*first:
-		t.perCall = min(2*t.perCall, maxRange)
-	case all > 2*time.Second:
-		t.perCall = max(t.perCall/2, 1)
-	}
-}
-
 // finish finishes a file in another goroutine.
 func (t *transfer) finish(it *item) {
 	t.later(func() {
 		err := it.err
 		if err == nil {
-			it.hash, err = it.mover.finish(t.ctx)
+			it.outcome, err = it.mover.finish(t.ctx)
 		}
-		if ending := it.mover.end(errors.Is(err, place.ErrChanged)); err == nil || err == errPresent {
+		drop := errors.Is(err, place.ErrChanged) || errors.Is(err, errOtherSum)
+		if ending := it.mover.end(drop); err == nil || err == errPresent {
 			err = errors.Join(err, ending)
 		}
 		t.progress.deactivate(it)

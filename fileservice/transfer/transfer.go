@@ -1,6 +1,6 @@
 // Package transfer copies files and directories between this machine and a server of package fileservice. [Pull]
-// fetches them, [Push] sends them. [PullPlace] fetches them from any other place, such as a bucket. An interrupted
-// transfer continues where it stopped.
+// fetches them, [Push] sends them. [PullPlace] and [PushPlace] do the same with any other place, such as a bucket. An
+// interrupted transfer continues where it stopped.
 package transfer
 
 import (
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"culvert/fileservice"
+	"culvert/fileservice/internal/receive"
 	"culvert/fileservice/internal/wire"
 )
 
@@ -21,7 +22,7 @@ import (
 // one that failed.
 var ErrPartial = errors.New("fileservice: not all files were transferred")
 
-// Config configures [Pull] and [Push].
+// Config configures a transfer. What it says about the server applies to other places too.
 type Config struct {
 	// Remote is a path on the server, and Local one in Root. They name the file or directory itself, not its parent: to
 	// pull "logs" to "logs", both are "logs". "." is the whole tree. Local uses slashes, as io/fs does.
@@ -29,14 +30,18 @@ type Config struct {
 	Root   *os.Root
 	Local  string
 
+	// Origin, unless it is empty, names the source of a Pull of a directory, by a URL for example. If Pull makes Local,
+	// it notes Origin in it until everything has arrived, so that IsUnfinished recognizes it.
+	Origin string
+
 	// Include and Exclude are patterns of path.Match. A pattern without a slash is matched against the name of a file,
 	// any other against its path below Remote or Local. A directory that matches stands for everything in it. If there
 	// are Include patterns, only files that match one are transferred. Exclude takes precedence.
 	Include, Exclude []string
 
-	// Push calls Withhold, unless it is nil, for each regular file of a directory. If it returns an error, the file is
-	// skipped with that error. It may withhold one's own key, for example, found by os.SameFile. Several goroutines
-	// call it at once.
+	// Push and PushPlace call Withhold, unless it is nil, for each regular file of a directory. If it returns an error,
+	// the file is skipped with that error. It may withhold one's own key, for example, found by os.SameFile. Several
+	// goroutines call it at once.
 	Withhold func(fs.FileInfo) error
 
 	// Overwrite replaces existing files that differ in size or time. Without it they fail with fs.ErrExist. Files of
@@ -53,9 +58,14 @@ type Config struct {
 	Retry func(error) bool
 
 	// Hash computes the BLAKE3 hash of each file that is transferred, from the copy on this machine. A file of more
-	// than fileservice.SmallFileSize bytes is read again for it when the transfer of the file is complete. If the
-	// source of a Push changes meanwhile, the file is pushed afresh, which fails with fs.ErrExist without Overwrite.
+	// than fileservice.SmallFileSize bytes is read again for it when the transfer of the file is complete, except by
+	// PushPlace. If the source of a Push changes meanwhile, the file is pushed afresh, which fails with fs.ErrExist
+	// without Overwrite.
 	Hash bool
+
+	// Parallel is how many ranges of large files PullPlace reads at once, up to 80, and how many large files PushPlace
+	// writes at once, up to 8. Defaults: 4 and 3. Pull and Push use the connections of their client instead.
+	Parallel int
 
 	// Progress, unless it is nil, counts what is done.
 	Progress *Progress
@@ -71,7 +81,7 @@ type EventKind int
 
 // The kinds of events.
 const (
-	FileDone    EventKind = iota // complete, verified and durable
+	FileDone    EventKind = iota // complete and durable
 	FilePresent                  // exists already, with the same size and time
 	FilePlanned                  // would be transferred, without DryRun
 	FileSkipped                  // not transferred: Err says that it is a link, a device, part of a transfer, …
@@ -90,8 +100,9 @@ type Event struct {
 	// Size is the size of the file, of which an earlier run has transferred Resumed bytes.
 	Size, Resumed int64
 
-	// Hash is set for FileDone if Config.Hash is.
-	Hash Hash
+	// Verified and Hash are for FileDone: Verified as in Result, and Hash if Config.Hash is set.
+	Verified bool
+	Hash     Hash
 
 	Err  error
 	Wait time.Duration
@@ -105,9 +116,13 @@ type Fault struct {
 
 // A Result reports what a transfer has done.
 type Result struct {
-	// Files is the number of files transferred: verified block by block and as a whole, and on the disk. In a dry run,
-	// it is the number that would be transferred.
+	// Files is the number of files transferred, which are complete and durable. In a dry run, it is the number that
+	// would be transferred.
 	Files int64
+
+	// Verified is the number of those files of which both ends have compared checksums: all of Pull and Push, and those
+	// of PullPlace and PushPlace of which the place has, or returns, checksums of the whole content.
+	Verified int64
 
 	// Present files existed already. Skipped files are not transferred. Failed files have a fault.
 	Present, Skipped, Failed int64
@@ -129,6 +144,9 @@ func (c *Config) check() error {
 	if c.Root == nil {
 		return errors.New("fileservice: Config.Root is required")
 	}
+	if c.Parallel < 0 {
+		return errors.New("fileservice: Config.Parallel is negative")
+	}
 	for _, name := range []string{c.Remote, c.Local} {
 		if _, err := fileservice.CheckPath(name); err != nil {
 			return fmt.Errorf("fileservice: path %q: %w", wire.Printable(name), err)
@@ -140,6 +158,14 @@ func (c *Config) check() error {
 		}
 	}
 	return nil
+}
+
+// IsUnfinished reports whether Local is a directory that a Pull from the same Origin has made and not completed.
+func (c *Config) IsUnfinished() (bool, error) {
+	if err := c.check(); err != nil || c.Origin == "" {
+		return false, err
+	}
+	return receive.IsFrom(c.Root, c.Local, c.Origin)
 }
 
 // excludes reports whether a file, or a directory with everything in it, is left out.
