@@ -35,9 +35,36 @@ func (CSV) Encoder(columns []source.Column) (Encoder, error) {
 		}
 		header = rows.appendValue(header, []byte(c.Name))
 	}
-	return &encoder{
-		rowEncoder: rows, header: append(header, '\n'), rowSize: max(1, len(columns)), copies: 1,
+	return &csvEncoder{
+		encoder{rowEncoder: rows, header: append(header, '\n'), rowSize: max(1, len(columns)), copies: 1}, rows,
 	}, nil
+}
+
+// csvEncoder is the [LineEncoder] of CSV.
+type csvEncoder struct {
+	encoder
+	rows *csvRows
+}
+
+func (e *csvEncoder) AppendLines(
+	dst []byte, b *source.Batch, size int, lines Lines, next func([]byte) ([]byte, error),
+) ([]byte, error) {
+	p := pieces{text: dst, size: size, next: next}
+	for row := 0; row < b.Rows() && p.err == nil; row++ {
+		if e.isWhole(b, row) {
+			start := len(p.text)
+			p.text, p.err = e.rows.appendRow(p.text, b, row)
+			lines.Line(p.text[start:])
+		} else {
+			p.lines, p.shown = lines, len(p.text)
+			p = e.rows.addRow(p, b, row)
+			p.show()
+			p.lines = nil
+			lines.EndLine()
+		}
+		p.cut()
+	}
+	return p.text, p.err
 }
 
 type csvRows struct {

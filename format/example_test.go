@@ -3,6 +3,8 @@ package format_test
 import (
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 
 	"culvert/format"
 	"culvert/source"
@@ -114,4 +116,85 @@ func ExampleText_default() {
 	// Output:
 	// {id: 1, title: water, still, note: NULL},
 	// {id: 2, title: stone, note: },
+}
+
+// A file of another program, whose columns are known, is read block by block.
+func ExampleDecoder() {
+	file := strings.NewReader("\ufeffid;title\r\n1;water\r\n2;\r\n")
+	dialect := format.Dialect{Comma: ';'}
+	fields := []format.Field{{Name: "id", Kind: source.Number}, {Name: "title", Kind: source.Text}}
+	decoder, err := dialect.Decoder(fields)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	splitter := format.NewSplitter(file, dialect, 0)
+	block, _, err := splitter.Next(make([]byte, 0, 1<<20))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	names, n, err := dialect.Header(block)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(names)
+	var batch source.Batch
+	for text := block[n:]; len(text) > 0; text = text[n:] {
+		if n, err = decoder.Decode(&batch, text); err != nil {
+			fmt.Println(err)
+			return
+		}
+		for row := range batch.Rows() {
+			for column := range batch.Columns() {
+				kind, value := batch.Value(row, column)
+				fmt.Printf("%v %q\n", kind, value)
+			}
+		}
+	}
+	// Output:
+	// [id title]
+	// number "1"
+	// text "water"
+	// number "2"
+	// null ""
+}
+
+// Text that is not a row is an error with its place.
+func ExampleRowError() {
+	decoder, err := format.JSONL{}.Decoder([]format.Field{{Name: "id"}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var batch source.Batch
+	_, err = decoder.Decode(&batch, []byte(`{"id":1}`+"\n"+`{"id":2,"note":"x"}`+"\n"))
+	if bad, ok := errors.AsType[*format.RowError](err); ok {
+		fmt.Println(bad.Row, bad.Column)
+	}
+	fmt.Println(err)
+	// Output:
+	// 2 note
+	// format: row 2, column "note": there is no such column
+}
+
+// Several goroutines could take the blocks, whose rows are whole.
+func ExampleSplitter() {
+	rows := strings.Repeat("1,\"a\nb\"\n", 1000)
+	splitter := format.NewSplitter(strings.NewReader(rows), format.CSV{}, 0)
+	for {
+		block, rows, err := splitter.Next(make([]byte, 0, 4<<10))
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(rows, "rows of", len(block), "bytes")
+	}
+	// Output:
+	// 512 rows of 4096 bytes
+	// 488 rows of 3904 bytes
 }

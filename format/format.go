@@ -1,4 +1,4 @@
-// Package format turns the rows of a source into bytes.
+// Package format turns the rows of a source into bytes, and bytes into rows.
 //
 // A [Format] is [CSV], [JSONL] or [Text]. It makes an [Encoder] for given columns, which appends batches of rows to a
 // byte slice:
@@ -49,6 +49,24 @@
 // as text.
 //
 // CSV keeps the bytes of text that is not UTF-8. In JSONL, [InvalidUTF8] decides.
+//
+// # Reading text
+//
+// CSV and JSONL are [Readable], and so is the CSV of other programs, by a [Dialect]. A [Decoder] fills batches with the
+// rows of a text, which must be whole:
+//
+//	decoder, err := format.CSV{}.Decoder(fields)
+//	…
+//	for len(text) > 0 {
+//		n, err := decoder.Decode(&batch, text)
+//		…
+//		text = text[n:]
+//	}
+//
+// Decoders are cheap, and each goroutine needs its own. A [Splitter] cuts a stream into blocks of whole rows for them.
+// What an encoder has written becomes the rows that it was given, if the fields have the kinds of the values. From JSON
+// Lines, the JSON value null comes back as NULL, JSON without the white space around it, or on several lines between
+// its tokens, and invalid JSON as a JSON string.
 package format
 
 import (
@@ -84,6 +102,21 @@ type Encoder interface {
 	// than 64 KiB is not split. A piece exceeds size by at most 400 KiB, not counting column names or the template. An
 	// error of next is returned as it is.
 	AppendPieces(dst []byte, b *source.Batch, size int, next func(text []byte) ([]byte, error)) ([]byte, error)
+}
+
+// LineEncoder is implemented by the Encoder of [CSV].
+type LineEncoder interface {
+	Encoder
+
+	// AppendLines is AppendPieces, and shows each row to lines before the text is passed on.
+	AppendLines(dst []byte, b *source.Batch, size int, lines Lines, next func([]byte) ([]byte, error)) ([]byte, error)
+}
+
+// Lines is shown the text of rows while it is made, such as for a checksum. It must neither change nor retain the text.
+type Lines interface {
+	Line(text []byte) // a whole row
+	Part(text []byte) // the next part of a large row
+	EndLine()         // the row whose parts were passed to Part is complete
 }
 
 // rowEncoder encodes single rows in one format.
@@ -140,7 +173,7 @@ func (e *encoder) AppendPieces(
 ) ([]byte, error) {
 	p := pieces{text: dst, size: size, next: next}
 	for row := 0; row < b.Rows() && p.err == nil; row++ {
-		if !b.HasLent() && b.RowBytes(row)*e.copies <= wholeRow {
+		if e.isWhole(b, row) {
 			p.text, p.err = e.appendRow(p.text, b, row)
 		} else {
 			p = e.addRow(p, b, row)
@@ -148,4 +181,9 @@ func (e *encoder) AppendPieces(
 		p.cut()
 	}
 	return p.text, p.err
+}
+
+// isWhole reports whether a row is appended as a whole.
+func (e *encoder) isWhole(b *source.Batch, row int) bool {
+	return !b.HasLent() && b.RowBytes(row)*e.copies <= wholeRow
 }

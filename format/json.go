@@ -152,7 +152,10 @@ func scanString(text []byte, i int) (end int, ok bool) {
 
 func scanWord(text []byte, i int, word string) (end int, ok bool) {
 	end = i + len(word)
-	return end, end <= len(text) && string(text[i:end]) == word
+	if end > len(text) || string(text[i:end]) != word {
+		return i, false
+	}
+	return end, true
 }
 
 func scanNumber(text []byte, i int) (end int, ok bool) {

@@ -20,12 +20,24 @@ type pieces struct {
 	size int
 	next func(text []byte) ([]byte, error)
 	err  error // nothing is added after it
+
+	lines Lines // is shown the row that is being added, or nil
+	shown int   // bytes of text that lines has seen, or that precede the row
 }
 
 // cut passes the text on if it is long enough.
 func (p *pieces) cut() {
 	if len(p.text) >= p.size && p.err == nil {
+		p.show()
 		p.text, p.err = p.next(p.text)
+		p.shown = len(p.text)
+	}
+}
+
+// show shows the new text of the row.
+func (p *pieces) show() {
+	if p.lines != nil && len(p.text) > p.shown {
+		p.lines.Part(p.text[p.shown:])
 	}
 }
 

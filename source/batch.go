@@ -2,6 +2,7 @@ package source
 
 import (
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -68,6 +69,15 @@ func (b *Batch) Grow(n int) {
 	if n > cap(b.data)-len(b.data) {
 		b.data = append(make([]byte, 0, len(b.data)+n), b.data...)
 	}
+}
+
+// AvailableBuffer returns an empty slice with room for n bytes, in the memory of the batch. It is for values that are
+// made by appending, and must be passed to Append at once, which then does not move them:
+//
+//	b.Append(source.Bytes, hex.AppendDecode(b.AvailableBuffer(len(digits)/2), digits))
+func (b *Batch) AvailableBuffer(n int) []byte {
+	b.data = slices.Grow(b.data, n)
+	return b.data[len(b.data):]
 }
 
 // Append adds the next value of the current row. It copies the bytes.

@@ -441,3 +441,24 @@ func TestErrors(t *testing.T) {
 		t.Errorf("%q does not name both counts", got)
 	}
 }
+
+// TestAvailableBuffer makes values in the memory of the batch, also ones that do not fit, and ones that are dropped.
+func TestAvailableBuffer(t *testing.T) {
+	var b source.Batch
+	b.SetLimit(16)
+	b.Reset(2)
+	for i := range 50 {
+		_ = append(b.AvailableBuffer(3), "not appended"...)
+		text := strings.Repeat("x", i*i)
+		b.Append(source.Text, append(b.AvailableBuffer(i), text...))
+		b.AppendInt(int64(i))
+		b.EndRow()
+	}
+	for i := range 50 {
+		_, text := b.Value(i, 0)
+		_, number := b.Value(i, 1)
+		if len(text) != i*i || strings.Trim(string(text), "x") != "" || string(number) != strconv.Itoa(i) {
+			t.Errorf("row %d is %q, %q", i, text, number)
+		}
+	}
+}

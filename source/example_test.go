@@ -2,10 +2,12 @@ package source_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"sync"
 
 	"culvert/source"
@@ -27,7 +29,7 @@ func (countdown) Query(context.Context, string) (source.Rows, error) {
 
 func (countdown) Close() error { return nil }
 
-type countdownRows struct{ left int64 }
+type countdownRows struct{ left, end int64 }
 
 func (r *countdownRows) Columns() []source.Column {
 	return []source.Column{{Name: "left", Type: "integer"}, {Name: "word"}}
@@ -35,7 +37,7 @@ func (r *countdownRows) Columns() []source.Column {
 
 func (r *countdownRows) Next(b *source.Batch) error {
 	b.Reset(2)
-	for r.left > 0 && !b.Full() {
+	for r.left > r.end && !b.Full() {
 		b.AppendInt(r.left)
 		if r.left <= 3 {
 			b.Append(source.Text, []byte("soon"))
@@ -160,6 +162,76 @@ func ExampleIndivisibleError() {
 		fmt.Println("read by one, since", alone.Reason)
 	}
 	// Output: read by one, since there are only ten rows
+}
+
+// parted is a countdown that can be cut. Its rows are told apart by their number.
+type parted struct{ countdown }
+
+func (parted) Parts(_ context.Context, table string, s source.Selection, size int64) ([]source.Part, error) {
+	const rowBytes = 4
+	rows := max(1, size/rowBytes)
+	var parts []source.Part
+	for from := int64(1); from <= 10; from += rows {
+		to := min(from+rows, 11)
+		parts = append(parts, source.Part{
+			Table: table, Selection: s, Range: source.Range{By: "left", From: fmt.Sprint(from), To: fmt.Sprint(to)},
+			Bytes: (to - from) * rowBytes, Rows: to - from,
+		})
+	}
+	return parts, nil
+}
+
+func (parted) Part(_ context.Context, p source.Part) (source.Rows, error) {
+	to, err := strconv.ParseInt(p.Range.To, 10, 64)
+	if err != nil {
+		return nil, err
+	}
+	return &countdownRows{left: to - 1, end: to - 1 - p.Rows}, nil
+}
+
+// A table is cut into parts, which travel as data. Whoever gets one reads its rows.
+func ExampleParter() {
+	ctx := context.Background()
+	var parter source.Parter = parted{}
+	parts, err := parter.Parts(ctx, "ten", source.Selection{}, 16)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, part := range parts {
+		task, err := json.Marshal(part)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		var taken source.Part
+		if err := json.Unmarshal(task, &taken); err != nil {
+			fmt.Println(err)
+			return
+		}
+		rows, err := parter.Part(ctx, taken)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		var batch source.Batch
+		for rows.Next(&batch) == nil {
+			fmt.Printf("from %s to %s: %d rows\n", taken.Range.From, taken.Range.To, batch.Rows())
+		}
+	}
+	// Output:
+	// from 1 to 5: 4 rows
+	// from 5 to 9: 4 rows
+	// from 9 to 11: 2 rows
+}
+
+// What was read before is still good if the database proves that nothing has changed since.
+func ExampleSnapshot_Same() {
+	before := source.Snapshot{Token: "00000003-1", Server: "7312", Database: "shop", State: "742:742:"}
+	now := source.Snapshot{Token: "00000009-1", Server: "7312", Database: "shop", State: "742:742:"}
+	later := source.Snapshot{Token: "0000000A-1", Server: "7312", Database: "shop", State: "743:743:"}
+	fmt.Println(now.Same(before), later.Same(before))
+	// Output: true false
 }
 
 // An export whose rows are not all there must not pass for a whole one.

@@ -24,8 +24,12 @@
 // any database/sql driver. Package source/gormdb reads queries made with GORM. Package sourcetest is the suite that
 // they pass.
 //
-// Optional abilities are separate interfaces, found by a type assertion. A Source may implement [Selector], [Lister]
-// and [Describer], and Rows may implement [CSVWriter], [Divider], [Sized] and [Meter].
+// Optional abilities are separate interfaces, found by a type assertion. A Source may implement [Selector], [Lister],
+// [Describer], [Definer], [Parter] and [Sharer], and Rows may implement [CSVWriter], [Divider], [Sized] and [Meter].
+//
+// There are two ways to read a table with several sessions. [Divider] is for one process: its readers decide among
+// themselves who reads what. [Parter] is for work that is handed out, repeated, and written to a file for each part: a
+// [Part] says which rows it has, and any source that has joined its [Snapshot] can read it.
 package source
 
 import (
@@ -104,8 +108,8 @@ type Meter interface {
 
 // Column is the name and the type of a column.
 type Column struct {
-	Name string
-	Type string // the database's name for it, such as "numeric(10,2)"; "" if not known
+	Name string `json:"name"`
+	Type string `json:"type,omitempty"` // the database's name for it, such as "numeric(10,2)"; "" if not known
 }
 
 // Kind is the meaning of the bytes of a value. Values of one column may differ in kind, as in SQLite.

@@ -6,14 +6,14 @@ import "context"
 type Selection struct {
 	// Columns are the names of the columns, in order and without repetition. None means all columns of Table. Columns
 	// that Table leaves out, such as generated ones, may be named.
-	Columns []string
+	Columns []string `json:"columns,omitempty"`
 
 	// Where is a condition that the rows must meet, such as "id > 1000": a single expression in the SQL of the
 	// database. It becomes part of a statement, so it must come from a source whose statements are trusted.
-	Where string
+	Where string `json:"where,omitempty"`
 
 	// Limit is the most rows to return; the database chooses which. Zero means all.
-	Limit int64
+	Limit int64 `json:"limit,omitempty"`
 }
 
 // IsZero reports whether the selection is the whole table.
@@ -38,6 +38,15 @@ type Lister interface {
 // Describer is implemented by sources that can describe the state of the database that they read.
 type Describer interface {
 	Describe(ctx context.Context) (Description, error)
+}
+
+// Describe returns the description of a source, or the zero value if it is not a [Describer].
+func Describe(ctx context.Context, s Source) (Description, error) {
+	describer, ok := s.(Describer)
+	if !ok {
+		return Description{}, nil
+	}
+	return describer.Describe(ctx)
 }
 
 // Description describes the state of the database that the rows of a source show. Unknown fields are "".

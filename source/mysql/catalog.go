@@ -7,11 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"culvert/internal/mysqlrow"
 	"culvert/source"
 )
-
-// systemSchemas are the databases of the system, as SQL.
-const systemSchemas = "'information_schema', 'performance_schema', 'mysql', 'sys'"
 
 const listing = "listing the tables"
 
@@ -26,8 +24,8 @@ func (db *DB) Tables(ctx context.Context, schema string) ([]string, error) {
 		return nil, err
 	}
 	s := db.session
-	all := "TABLE_SCHEMA NOT IN (" + systemSchemas + ")"
-	if schema = cmp.Or(schema, s.database); schema != "" {
+	all := "TABLE_SCHEMA NOT IN (" + mysqlrow.SystemSchemas + ")"
+	if schema = cmp.Or(schema, s.Database); schema != "" {
 		known, err := s.schemaNamed(ctx, schema)
 		if err != nil {
 			return nil, err
@@ -35,13 +33,13 @@ func (db *DB) Tables(ctx context.Context, schema string) ([]string, error) {
 		schema, all = known, "TABLE_SCHEMA = ?"
 	}
 	parameters := slices.DeleteFunc([]string{schema}, func(name string) bool { return name == "" })
-	found, err := s.query(ctx, 4, `SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, IFNULL(ENGINE, '')
+	found, err := s.Query(ctx, 4, `SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, IFNULL(ENGINE, '')
 		FROM information_schema.TABLES WHERE `+all, parameters...)
 	if err != nil {
 		return nil, s.failed(ctx, listing, err)
 	}
 	tables := slices.DeleteFunc(found, func(row []string) bool {
-		return schema != "" && row[0] != schema || !slices.Contains(baseTypes, row[2]) ||
+		return schema != "" && row[0] != schema || !slices.Contains(mysqlrow.BaseTypes, row[2]) ||
 			strings.EqualFold(row[3], "MRG_MYISAM")
 	})
 	slices.SortFunc(tables, slices.Compare[[]string])
@@ -50,16 +48,17 @@ func (db *DB) Tables(ctx context.Context, schema string) ([]string, error) {
 
 // schemaNamed returns the name of a database as the server writes it.
 func (s *session) schemaNamed(ctx context.Context, name string) (string, error) {
-	found, err := s.query(ctx, 1, "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA ORDER BY SCHEMA_NAME")
+	found, err := s.Query(ctx, 1, "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA ORDER BY SCHEMA_NAME")
 	if err != nil {
 		return "", s.failed(ctx, listing, err)
 	}
 	unknown := &source.UnknownError{What: "schema", Name: name}
+	system := mysqlrow.SystemSchemas
 	for _, row := range found {
-		if row[0] == name || s.foldCase && strings.EqualFold(row[0], name) {
+		if row[0] == name || s.FoldCase && strings.EqualFold(row[0], name) {
 			return row[0], nil
 		}
-		if len(unknown.Known) < knownLimit && !strings.Contains(systemSchemas, "'"+row[0]+"'") {
+		if len(unknown.Known) < mysqlrow.KnownLimit && !strings.Contains(system, "'"+row[0]+"'") {
 			unknown.Known = append(unknown.Known, row[0])
 		}
 	}
@@ -69,8 +68,8 @@ func (s *session) schemaNamed(ctx context.Context, name string) (string, error) 
 // distinctNames returns for each row of a database and a table the name by which Table finds that table.
 func (s *session) distinctNames(ctx context.Context, tables [][]string) ([]string, error) {
 	known := map[string]bool{}
-	if slices.ContainsFunc(tables, func(row []string) bool { return row[0] != s.database }) {
-		found, err := s.query(ctx, 2, "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES")
+	if slices.ContainsFunc(tables, func(row []string) bool { return row[0] != s.Database }) {
+		found, err := s.Query(ctx, 2, "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES")
 		if err != nil {
 			return nil, s.failed(ctx, listing, err)
 		}
@@ -80,11 +79,11 @@ func (s *session) distinctNames(ctx context.Context, tables [][]string) ([]strin
 	}
 	names := make([]string, len(tables))
 	for i, row := range tables {
-		if row[0] == s.database {
+		if row[0] == s.Database {
 			names[i] = row[1] // Table looks for this one first
 			continue
 		}
-		for _, name := range []string{row[0] + "." + row[1], quote(row[0]) + "." + quote(row[1])} {
+		for _, name := range []string{row[0] + "." + row[1], mysqlrow.Quote(row[0]) + "." + mysqlrow.Quote(row[1])} {
 			if s.tableOf(name, known) == s.key(row[0], row[1]) {
 				names[i] = name
 				break
@@ -92,7 +91,7 @@ func (s *session) distinctNames(ctx context.Context, tables [][]string) ([]strin
 		}
 		if names[i] == "" {
 			return nil, fmt.Errorf("mysql: no name finds %s, since another table has the same one",
-				table{database: row[0], name: row[1]})
+				mysqlrow.Table{Database: row[0], Name: row[1]})
 		}
 	}
 	return names, nil
@@ -100,8 +99,8 @@ func (s *session) distinctNames(ctx context.Context, tables [][]string) ([]strin
 
 // tableOf returns the key of the table that Table finds by a name.
 func (s *session) tableOf(name string, tables map[string]bool) string {
-	for _, reading := range readings(name) {
-		if key := s.key(cmp.Or(reading.database, s.database), reading.name); tables[key] {
+	for _, reading := range mysqlrow.Readings(name) {
+		if key := s.key(cmp.Or(reading.Database, s.Database), reading.Name); tables[key] {
 			return key
 		}
 	}
@@ -111,7 +110,7 @@ func (s *session) tableOf(name string, tables map[string]bool) string {
 // key returns the same key for names that the server does not distinguish.
 func (s *session) key(database, table string) string {
 	key := database + "\x00" + table
-	if s.foldCase {
+	if s.FoldCase {
 		return strings.ToLower(key)
 	}
 	return key

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"culvert/internal/mysqlconnect"
 	"culvert/source"
 )
 
@@ -19,14 +20,14 @@ func (db *DB) Describe(ctx context.Context) (source.Description, error) {
 	}
 	s := db.session
 	name := "MySQL "
-	if s.isMariaDB {
+	if s.IsMariaDB {
 		name = "MariaDB "
 	}
-	version, _, _ := strings.Cut(s.version, "-")
+	version, _, _ := strings.Cut(s.Version, "-")
 	description := source.Description{
-		System: name + version, Database: s.database, Snapshot: "CONSISTENT SNAPSHOT at " + s.taken + " UTC",
+		System: name + version, Database: s.Database, Snapshot: "CONSISTENT SNAPSHOT at " + s.taken + " UTC",
 	}
-	found, err := s.query(ctx, 2, "SHOW SESSION STATUS LIKE 'Binlog_snapshot_%'")
+	found, err := s.Query(ctx, 2, "SHOW SESSION STATUS LIKE 'Binlog_snapshot_%'")
 	if err != nil {
 		return source.Description{}, s.failed(ctx, "describing the database", err)
 	}
@@ -51,11 +52,11 @@ var _ source.Sized = (*tableRows)(nil)
 // Size returns the server's statistics of the table, which may be out of date. With a condition, it is an estimate of
 // the query planner. The size of a view is not known.
 func (r *tableRows) Size() (source.Size, error) {
-	if r.err != nil || r.result != nil || !r.table.base {
+	if r.err != nil || r.result != nil || !r.table.Base {
 		return source.Size{}, nil // too late to ask, or not known
 	}
 	size, err := r.session.size(r.ctx, r.table)
-	if err = ignoreRefusal(err); err != nil {
+	if err = mysqlconnect.IgnoreRefusal(err); err != nil {
 		err = r.fail(err)
 	}
 	return size, err
@@ -63,8 +64,8 @@ func (r *tableRows) Size() (source.Size, error) {
 
 // size estimates the size of a table, or of a part of it.
 func (s *session) size(ctx context.Context, t table) (source.Size, error) {
-	found, err := s.query(ctx, 2, `SELECT IFNULL(TABLE_ROWS, 0), IFNULL(DATA_LENGTH, 0)
-		FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?`, t.database, t.name)
+	found, err := s.Query(ctx, 2, `SELECT IFNULL(TABLE_ROWS, 0), IFNULL(DATA_LENGTH, 0)
+		FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?`, t.Database, t.Name)
 	if err != nil || len(found) != 1 {
 		return source.Size{}, err
 	}
@@ -88,10 +89,10 @@ func (s *session) size(ctx context.Context, t table) (source.Size, error) {
 // planned returns how many rows the server expects to meet the condition. MariaDB says so only in EXPLAIN EXTENDED.
 func (s *session) planned(ctx context.Context, t table) (float64, error) {
 	sql := "EXPLAIN "
-	if s.isMariaDB {
+	if s.IsMariaDB {
 		sql += "EXTENDED "
 	}
-	found, err := s.query(ctx, anyColumns, sql+"SELECT 1 FROM "+t.sql()+" WHERE ("+t.Where+"\n)")
+	found, err := s.Query(ctx, mysqlconnect.AnyColumns, sql+"SELECT 1 FROM "+t.SQL()+" WHERE ("+t.Where+"\n)")
 	if err != nil || len(found) == 0 || len(found[0]) < 3 {
 		return 0, err
 	}

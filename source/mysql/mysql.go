@@ -71,8 +71,8 @@ import (
 	"fmt"
 	"strings"
 
+	"culvert/internal/mysqlconnect"
 	"culvert/source"
-	"culvert/source/mysql/internal/address"
 )
 
 // DB is a connection to a database. It implements [source.Source] and must be used by one goroutine at a time.
@@ -107,7 +107,7 @@ var (
 // The error is [source.ErrUnavailable] if the server cannot be reached, or refuses the user, the password or the
 // database. No error contains a password.
 func Open(ctx context.Context, url string) (*DB, error) {
-	settings, err := address.Resolve(url)
+	settings, err := mysqlconnect.Resolve(url)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func Open(ctx context.Context, url string) (*DB, error) {
 
 // Files returns the files that [Open] reads for an address: the option file, and the files of certificates and keys. It
 // is for callers that must not overwrite them. If Open would fail, some may be missing.
-func Files(url string) []string { return address.Files(url) }
+func Files(url string) []string { return mysqlconnect.Files(url) }
 
 // Table returns all rows of a table or view.
 //
@@ -160,7 +160,7 @@ func (db *DB) begin(ctx context.Context) error {
 	if db.open != nil && db.open.err == nil {
 		return errors.New("mysql: other rows of the database are still open")
 	}
-	if db.session.gone {
+	if db.session.Gone {
 		return fmt.Errorf("mysql: %w: the connection was closed after an earlier error", source.ErrUnavailable)
 	}
 	return nil
@@ -172,6 +172,6 @@ func (db *DB) Close() error {
 	if db.open != nil {
 		db.open.end(errClosed)
 	}
-	db.session.close()
+	db.session.Close()
 	return nil
 }

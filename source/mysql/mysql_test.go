@@ -41,6 +41,10 @@ func TestSource(t *testing.T) {
 		FailingWhere: "IF(id = 2, (SELECT id UNION SELECT 3), 1)",
 		Values:       values,
 		RefusedNames: []string{" edge "}, // no name may end in a space
+		Parting: &sourcetest.Parting{
+			Size: 512 << 10, Column: " PRIMARY KEY", Keys: keys, OneRow: 1 << 10, Writers: true,
+			Analyze: "ANALYZE TABLE ",
+		},
 	})
 }
 

@@ -8,8 +8,8 @@ import (
 	"io"
 	"strconv"
 
-	gomysql "github.com/go-sql-driver/mysql"
-
+	"culvert/internal/mysqlconnect"
+	"culvert/internal/mysqlrow"
 	"culvert/source"
 	"culvert/source/internal/sqlsource"
 )
@@ -20,11 +20,12 @@ type rows struct {
 	ctx     context.Context
 	name    string // of the table or query, for errors
 	counted bool   // the server can count them
+	exact   int64  // their number, if it is known before they are read; otherwise 0
 
 	statement driver.Stmt
 	result    driver.Rows
 	columns   []source.Column
-	decoders  []decoder
+	decoders  []mysqlrow.Decoder
 	values    []driver.Value
 	scratch   []byte
 	received  int64
@@ -36,11 +37,11 @@ var _ source.Rows = (*rows)(nil)
 // prepare has the server check the statement. The statement of a table runs when the first rows are read, so the
 // connection is free until then.
 func (r *rows) prepare(sql string) error {
-	err := r.session.exec(r.ctx, setSavepoint)
+	err := r.session.Exec(r.ctx, setSavepoint)
 	if err != nil {
 		return r.session.failed(r.ctx, r.name, err)
 	}
-	if r.statement, err = r.session.prepare(r.ctx, sql, 0); err != nil {
+	if r.statement, err = r.session.Prepare(r.ctx, sql, 0); err != nil {
 		return r.fail(err)
 	}
 	return nil
@@ -55,7 +56,7 @@ func (r *rows) fail(err error) error {
 
 // execute runs the statement. The result describes the columns, unless they are already known.
 func (r *rows) execute() (err error) {
-	err = guarded(func() error {
+	err = mysqlconnect.Guarded(func() error {
 		r.result, err = r.statement.(driver.StmtQueryContext).QueryContext(r.ctx, nil)
 		return err
 	})
@@ -65,7 +66,7 @@ func (r *rows) execute() (err error) {
 	names := r.result.Columns()
 	types := r.result.(driver.RowsColumnTypeDatabaseTypeName)
 	if len(names) == 0 {
-		r.session.close() // the statement may have changed it
+		r.session.Close() // the statement may have changed it
 		err = fmt.Errorf("mysql: %s: the statement returns no rows", r.name)
 		r.end(err)
 		return err
@@ -74,13 +75,13 @@ func (r *rows) execute() (err error) {
 		for i, name := range names {
 			r.columns = append(r.columns, source.Column{Name: name, Type: types.ColumnTypeDatabaseTypeName(i)})
 		}
-		r.decoders = make([]decoder, len(names))
+		r.decoders = make([]mysqlrow.Decoder, len(names))
 	}
 	if len(r.columns) != len(names) {
-		return r.fail(errAnswer)
+		return r.fail(mysqlconnect.ErrAnswer)
 	}
 	for i := range names {
-		r.decoders[i] = decoderOf(types.ColumnTypeDatabaseTypeName(i), r.decoders[i] == json)
+		r.decoders[i] = mysqlrow.DecoderOf(types.ColumnTypeDatabaseTypeName(i), r.decoders[i] == mysqlrow.JSON)
 	}
 	r.values = make([]driver.Value, len(names))
 	return nil
@@ -88,11 +89,11 @@ func (r *rows) execute() (err error) {
 
 // describe sets the columns of a table.
 func (r *rows) describe(columns []sqlsource.Column) {
-	r.decoders = make([]decoder, len(columns))
+	r.decoders = make([]mysqlrow.Decoder, len(columns))
 	for i, c := range columns {
 		r.columns = append(r.columns, c.Column)
 		if c.JSON {
-			r.decoders[i] = json
+			r.decoders[i] = mysqlrow.JSON
 		}
 	}
 }
@@ -130,7 +131,7 @@ func (r *rows) fill(b *source.Batch) error {
 			return err
 		}
 		for i, value := range r.values {
-			if err := r.append(b, r.decoders[i], value); err != nil {
+			if err := r.decoders[i].Append(b, value, &r.scratch); err != nil {
 				return err
 			}
 		}
@@ -145,9 +146,9 @@ func (r *rows) fill(b *source.Batch) error {
 // sends such a row, and a malicious one has easier ways to lie.
 func (r *rows) next() error {
 	r.values[0] = r
-	err := guarded(func() error { return r.result.Next(r.values) })
+	err := mysqlconnect.Guarded(func() error { return r.result.Next(r.values) })
 	if err == io.EOF && r.values[0] != driver.Value(r) {
-		return driverError{errUnreadable}
+		return mysqlconnect.ErrUnreadable
 	}
 	return err
 }
@@ -176,11 +177,14 @@ func (r *rows) after() string {
 // transaction.
 func (r *rows) confirm() error {
 	if r.result.(driver.RowsNextResultSet).HasNextResultSet() {
-		r.session.kill() // otherwise the driver would receive them all
+		r.session.Kill() // otherwise the driver would receive them all
 		return errors.New("the statement has more than one result")
 	}
 	if err := r.release(); err != nil {
 		return err
+	}
+	if r.exact > 0 && r.received != r.exact {
+		return &source.CountError{Received: r.received, Confirmed: r.exact}
 	}
 	if r.counted {
 		if err := r.compareCount(); err != nil {
@@ -195,17 +199,17 @@ func (r *rows) confirm() error {
 
 // compareCount asks the server for the number of rows.
 func (r *rows) compareCount() error {
-	found, err := r.session.query(r.ctx, 1, "SELECT FOUND_ROWS()")
+	found, err := r.session.Query(r.ctx, 1, "SELECT FOUND_ROWS()")
 	if err != nil {
 		return err
 	}
 	if len(found) != 1 {
-		return errAnswer
+		return mysqlconnect.ErrAnswer
 	}
 	confirmed, err := strconv.ParseInt(found[0][0], 10, 64)
 	switch {
 	case err != nil:
-		return errAnswer
+		return mysqlconnect.ErrAnswer
 	case confirmed != r.received:
 		return &source.CountError{Received: r.received, Confirmed: confirmed}
 	}
@@ -216,10 +220,10 @@ func (r *rows) compareCount() error {
 func (r *rows) release() error {
 	var err error
 	if r.result != nil {
-		err = guarded(r.result.Close)
+		err = mysqlconnect.Guarded(r.result.Close)
 	}
 	if r.statement != nil {
-		err = errors.Join(err, guarded(r.statement.Close))
+		err = errors.Join(err, mysqlconnect.Guarded(r.statement.Close))
 	}
 	r.result, r.statement = nil, nil
 	return err
@@ -237,14 +241,13 @@ func (r *rows) end(err error) {
 		return
 	}
 	r.err = err
-	_, refused := errors.AsType[*gomysql.MySQLError](err)
-	if r.result != nil && !refused && !r.session.gone {
+	if r.result != nil && mysqlconnect.Refused(err) == nil && !r.session.Gone {
 		r.session.interrupt(r.statement, r.result) // otherwise the driver would receive all remaining rows
 		return
 	}
 	// The statement has ended, or its connection is closed, so these errors are already known.
 	_ = r.release()
-	if err != io.EOF && !r.session.gone {
+	if err != io.EOF && !r.session.Gone {
 		_ = r.session.keepSnapshot(r.ctx)
 	}
 }

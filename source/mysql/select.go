@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	gomysql "github.com/go-sql-driver/mysql"
-
+	"culvert/internal/mysqlconnect"
+	"culvert/internal/mysqlrow"
 	"culvert/source"
 	"culvert/source/internal/sqlsource"
 )
@@ -18,31 +18,60 @@ import (
 // The condition is any expression that may follow WHERE. It cannot end the statement or add to it. It may have
 // subqueries on other tables.
 func (db *DB) Select(ctx context.Context, name string, selection source.Selection) (source.Rows, error) {
-	if err := sqlsource.Check("mysql", selection); err != nil {
+	t, columns, err := db.look(ctx, name, selection)
+	if err != nil {
 		return nil, err
 	}
-	if err := db.begin(ctx); err != nil {
+	r, err := db.read(ctx, t, columns, "")
+	if err != nil {
 		return nil, err
+	}
+	return &tableRows{rows: r, table: t}, nil
+}
+
+// look finds a table and the columns of a selection from it.
+func (db *DB) look(ctx context.Context, name string, selection source.Selection) (table, []sqlsource.Column, error) {
+	if err := sqlsource.Check("mysql", selection); err != nil {
+		return table{}, nil, err
+	}
+	if err := db.begin(ctx); err != nil {
+		return table{}, nil, err
 	}
 	t, err := db.session.findTable(ctx, name)
 	if err != nil {
-		return nil, err
+		return table{}, nil, err
 	}
 	t.Selection = selection
-	columns, err := db.session.choose(ctx, t)
+	columns, err := db.session.examine(ctx, t)
+	return t, columns, err
+}
+
+// examine returns the columns of a selection, and checks its condition.
+func (s *session) examine(ctx context.Context, t table) ([]sqlsource.Column, error) {
+	columns, err := s.choose(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	if err := db.session.checkCondition(ctx, t); err != nil {
-		return nil, err
+	return columns, s.checkCondition(ctx, t)
+}
+
+// read prepares the statement of the rows of a selection that are in a range, or of all of them if it is "".
+func (db *DB) read(ctx context.Context, t table, columns []sqlsource.Column, inRange string) (*rows, error) {
+	r := &rows{session: db.session, ctx: ctx, name: t.String(), counted: t.Base}
+	sql := sqlsource.Select(sqlsource.List(columns, mysqlrow.Quote), t.SQL(), t.Selection)
+	switch {
+	case inRange == "":
+	case t.Where == "":
+		sql += " WHERE " + inRange
+	default:
+		sql += " AND (" + inRange + ")"
 	}
-	r := &rows{session: db.session, ctx: ctx, name: t.String(), counted: t.base}
-	if err := r.prepare(sqlsource.Select(sqlsource.List(columns, quote), t.sql(), selection)); err != nil {
+	if err := r.prepare(sql); err != nil {
 		return nil, err
 	}
 	r.describe(columns)
 	db.open = r
-	return &tableRows{rows: r, table: t}, nil
+	return r, nil
 }
 
 // choose returns the columns of a selection.
@@ -53,7 +82,7 @@ func (s *session) choose(ctx context.Context, t table) ([]sqlsource.Column, erro
 	}
 	if len(t.Columns) == 0 {
 		// The server hides the columns that the user may not read, and an export must not leave them out in silence.
-		if _, err := s.query(ctx, anyColumns, "SELECT * FROM "+t.sql()+" LIMIT 0"); err != nil {
+		if _, err := s.Query(ctx, mysqlconnect.AnyColumns, "SELECT * FROM "+t.SQL()+" LIMIT 0"); err != nil {
 			return nil, s.failed(ctx, t.String(), err)
 		}
 	}
@@ -69,9 +98,9 @@ func (s *session) choose(ctx context.Context, t table) ([]sqlsource.Column, erro
 
 // unknownColumn returns the error for a column that the server does not list: it does not exist, or may not be read.
 func (s *session) unknownColumn(ctx context.Context, t table, unknown *source.UnknownError) error {
-	_, err := s.query(ctx, 1, "SELECT "+quote(unknown.Name)+" FROM "+t.sql()+" LIMIT 0")
-	refused, ok := errors.AsType[*gomysql.MySQLError](err)
-	if err != nil && !ok || ok && slices.Contains(accessDenied, refused.Number) {
+	_, err := s.Query(ctx, 1, "SELECT "+mysqlrow.Quote(unknown.Name)+" FROM "+t.SQL()+" LIMIT 0")
+	refused := mysqlconnect.Refused(err)
+	if err != nil && (refused == nil || slices.Contains(accessDenied, refused.Number)) {
 		return s.failed(ctx, t.String(), err)
 	}
 	return unknown
@@ -85,9 +114,9 @@ func (s *session) checkCondition(ctx context.Context, t table) error {
 	if t.Where == "" {
 		return nil
 	}
-	statement, err := s.prepare(ctx, "SELECT 1 FROM "+t.sql()+" WHERE "+t.Where+"\n", 0)
+	statement, err := s.Prepare(ctx, "SELECT 1 FROM "+t.SQL()+" WHERE "+t.Where+"\n", 0)
 	if err == nil {
-		err = guarded(statement.Close)
+		err = mysqlconnect.Guarded(statement.Close)
 	}
 	return s.failed(ctx, t.String()+": condition", err)
 }

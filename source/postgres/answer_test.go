@@ -27,7 +27,7 @@ func begun(searchPath, schemas, locks string) []string {
 func honest() answers {
 	return answers{
 		"current_schemas": {begun("public", "{pg_catalog,public}", "64")},
-		"BY 4 DESC":       {{"1", "public", "t", "t", "t"}},
+		"BY 4 DESC":       {{"1", "public", "t", "t", "t", "7"}},
 		"attname":         {{"x", "text", "f"}},
 		"partition_tree":  {},
 		"unnest":          {{"text"}},
@@ -73,7 +73,9 @@ func TestFalseAnswers(t *testing.T) {
 		{"a limit in words", "current_schemas", [][]string{begun("a", "{a}", "many")}, true, true},
 		{"a relation of no columns", "BY 4 DESC", [][]string{{}}, true, false},
 		{"a relation of three", "BY 4 DESC", [][]string{{"1", "public", "t"}}, true, false},
-		{"a second relation of two", "BY 4 DESC", [][]string{{"1", "public", "t", "f", "t"}, {"2", "p"}}, true, false},
+		{"a second relation of two", "BY 4 DESC", [][]string{
+			{"1", "public", "t", "f", "t", "7"}, {"2", "p"},
+		}, true, false},
 		{"a column without type", "attname", [][]string{{"x", "text"}}, true, false},
 		{"no columns", "attname", nil, true, false},
 		{"two columns", "attname", [][]string{{"x", "text", "f"}, {"y", "text", "f"}}, true, false},

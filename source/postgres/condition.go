@@ -10,18 +10,21 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"culvert/internal/pgconnect"
 	"culvert/source"
+	"culvert/source/postgres/internal/plantext"
 )
 
 // rangesExplained is the most ranges of a table that the planner is asked about. They are evenly spread.
 const rangesExplained = 8
 
 // examineCondition returns an [*source.IndivisibleError] if one session should read the rows that meet a condition: the
-// condition may have another meaning in other sessions, or ranges would be more work for the server.
+// condition may have another meaning in other sessions, or ranges, of which there are n, would be more work for the
+// server. The other sessions may be of another day than the given ones, if there are any.
 //
 // The printed plan names what the statement calls. Partition pruning is off for it, since a condition on the time could
 // otherwise disappear with the partitions that it excludes.
-func (r *rows) examineCondition(ranges []string) error {
+func (r *rows) examineCondition(n int, rangeAt func(int) string, days ...string) error {
 	s := r.session
 	results, err := s.probe(r.ctx, func(batch *pgconn.Batch) {
 		explain := func(options, sql string) {
@@ -36,22 +39,22 @@ func (r *rows) examineCondition(ranges []string) error {
 		explain("VERBOSE, ", r.sql)
 		batch.ExecParams("SET LOCAL enable_partition_pruning = on", nil, nil, nil, nil)
 		explain("", r.sql)
-		for _, i := range spread(len(ranges), rangesExplained) {
-			explain("", r.rangeSQL(ranges[i]))
+		for _, i := range spread(n, rangesExplained) {
+			explain("", r.rangeSQL(rangeAt(i)))
 		}
 	})
-	if isRefusal(r.ctx, err) {
+	if pgconnect.IsRefusal(r.ctx, err) {
 		return refusedTable(err)
 	}
-	if err == nil && len(results) < 6 {
+	if err == nil && len(results) < 5 {
 		err = errAnswer
 	}
 	if err != nil {
 		return s.failed(r.ctx, r.name, err)
 	}
-	reason, err := s.differs(r.ctx, results[2].Rows)
-	if err == nil && reason == "" {
-		reason, err = dearer(results[4], results[5:], len(ranges))
+	reason, err := s.differs(r.ctx, results[2].Rows, days)
+	if err == nil && reason == "" && len(results) > 5 {
+		reason, err = dearer(results[4], results[5:], n)
 	}
 	if err != nil {
 		return s.failed(r.ctx, r.name, err)
@@ -105,7 +108,7 @@ func dearer(whole *pgconn.Result, some []*pgconn.Result, ranges int) (reason str
 //
 // Immutable functions have the same result in all of them. So have the system's stable functions, which depend on
 // settings and the snapshot, except functions of the time and the session. Other stable functions may call these.
-func (s *session) differs(ctx context.Context, answer [][][]byte) (reason string, err error) {
+func (s *session) differs(ctx context.Context, answer [][][]byte, days []string) (reason string, err error) {
 	if len(answer) != 1 || !haveColumns(answer, 1) {
 		return "", errAnswer
 	}
@@ -113,19 +116,22 @@ func (s *session) differs(ctx context.Context, answer [][][]byte) (reason string
 	if json.Unmarshal(answer[0][0], &plan) != nil {
 		return "", errAnswer
 	}
-	var found mentions
-	found.addPlan(plan)
-	if found.time != "" {
-		return fmt.Sprintf("the condition has %s, and each connection has its own", found.time), nil
+	found := plantext.Of(plan)
+	if found.Time != "" {
+		return fmt.Sprintf("the condition has %s, and each connection has its own", found.Time), nil
 	}
 	present := []string{"now", "today", "tomorrow", "yesterday"}
-	for _, literal := range found.literals {
+	for _, literal := range found.Literals {
 		if slices.Contains(present, strings.ToLower(strings.TrimSpace(literal))) ||
 			strings.Contains(literal, s.time) { // what the server makes of 'now'
 			return "the condition has a time that differs between connections ('now' or the like)", nil
 		}
+		if slices.ContainsFunc(days, func(day string) bool { return strings.Contains(literal, day) }) {
+			return "the condition has the day " + s.day + ", or the one before or after it, which may have been " +
+				"written as 'today' or the like", nil
+		}
 	}
-	reasons, err := s.list(ctx, differsSQL, arrayOf(found.calls), arrayOf(found.operators))
+	reasons, err := s.list(ctx, differsSQL, arrayOf(found.Calls), arrayOf(found.Operators))
 	if err != nil || len(reasons) == 0 {
 		return "", err
 	}
@@ -146,86 +152,6 @@ UNION ALL SELECT 'the condition may cast by ' || p.proname || '(), which may giv
 FROM pg_catalog.pg_cast c JOIN pg_catalog.pg_proc p ON p.oid = c.castfunc
 WHERE c.oid >= 16384 AND p.provolatile <> 'i'
 LIMIT 1`
-
-// mentions are what a plan mentions. The server prints names in lower case or in quotes, keywords in upper case, the
-// parenthesis of a call directly after its name, and quotes in a text doubled.
-type mentions struct {
-	calls, operators, literals []string
-	time                       string // CURRENT_DATE or the like
-}
-
-// addPlan adds the texts of a plan in JSON.
-func (m *mentions) addPlan(plan any) {
-	switch plan := plan.(type) {
-	case string:
-		m.addText(plan)
-	case []any:
-		for _, one := range plan {
-			m.addPlan(one)
-		}
-	case map[string]any:
-		for _, one := range plan {
-			m.addPlan(one)
-		}
-	}
-}
-
-func (m *mentions) addText(text string) {
-	for text != "" {
-		var word string
-		switch c := text[0]; {
-		case c == '\'':
-			word, text = cutQuoted(text)
-			m.literals = append(m.literals, word)
-		case c == '"':
-			if word, text = cutQuoted(text); strings.HasPrefix(text, "(") {
-				m.calls = append(m.calls, word)
-			}
-		case isWord(c):
-			word, text = cutRun(text, isWord)
-			if strings.HasPrefix(word, "CURRENT_DATE") || strings.HasPrefix(word, "CURRENT_TIME") ||
-				strings.HasPrefix(word, "LOCALTIME") {
-				m.time = word
-			}
-			if strings.HasPrefix(text, "(") {
-				m.calls = append(m.calls, word)
-			}
-		case isOperator(c):
-			word, text = cutRun(text, isOperator)
-			m.operators = append(m.operators, word)
-		default:
-			text = text[1:]
-		}
-	}
-}
-
-func isWord(c byte) bool {
-	return c == '_' || c == '$' || c >= 0x80 || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
-}
-
-func isOperator(c byte) bool { return strings.IndexByte("+-*/<>=~!@#%^&|`?", c) >= 0 }
-
-// cutRun cuts a text after the leading bytes for which is returns true.
-func cutRun(text string, is func(byte) bool) (run, rest string) {
-	n := 0
-	for n < len(text) && is(text[n]) {
-		n++
-	}
-	return text[:n], text[n:]
-}
-
-// cutQuoted cuts a text after the quoted string that begins it.
-func cutQuoted(text string) (quoted, rest string) {
-	quote := text[:1]
-	for rest = text[1:]; ; rest = rest[1:] {
-		part, behind, found := strings.Cut(rest, quote)
-		quoted += part
-		if rest = behind; !found || !strings.HasPrefix(rest, quote) {
-			return quoted, rest
-		}
-		quoted += quote
-	}
-}
 
 // arrayOf writes texts as a PostgreSQL array.
 func arrayOf(texts []string) string {

@@ -109,7 +109,8 @@ func (r *tableRows) examine(f familySize, n int) (familySize, error) {
 		f.lines, err = r.session.lines(r.ctx, r.relation)
 	}
 	if err == nil && r.relation.Where != "" && f.useful(n) > 1 {
-		err = r.examineCondition(f.ranges(n))
+		ranges := f.ranges(n)
+		err = r.examineCondition(len(ranges), func(i int) string { return ranges[i] })
 	}
 	return f, err
 }

@@ -180,3 +180,64 @@ func ExampleDB_Close() {
 	}
 	defer db.Close() // always nil
 }
+
+// A table is cut by one session and read by another, such as on another machine, in the same snapshot.
+func ExampleJoin() {
+	ctx := context.Background()
+	const address = "postgres://reader@db.example.com/shop"
+	db, err := postgres.Open(ctx, address)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	parts, err := db.Parts(ctx, "orders", source.Selection{}, 256<<20)
+	if err != nil {
+		fmt.Println(errors.Join(err, db.Close()))
+		return
+	}
+	worker, err := postgres.Join(ctx, address, parts[0].Snapshot)
+	if err != nil {
+		fmt.Println(errors.Join(err, db.Close()))
+		return
+	}
+	for _, part := range parts {
+		rows, err := worker.Part(ctx, part)
+		if err == nil {
+			_, err = rows.(source.CSVWriter).WriteCSV(os.Stdout)
+			err = errors.Join(err, rows.Close())
+		}
+		if err != nil {
+			fmt.Println(err)
+		}
+	}
+	if err := errors.Join(worker.Close(), db.Close()); err != nil {
+		fmt.Println(err)
+	}
+}
+
+// A session that has joined a snapshot shares it again, so it lasts when the first session ends.
+func ExampleDB_Share() {
+	ctx := context.Background()
+	first, err := postgres.Open(ctx, "")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	snapshot, err := first.Share(ctx)
+	if err != nil {
+		fmt.Println(errors.Join(err, first.Close()))
+		return
+	}
+	second, err := postgres.Join(ctx, "", snapshot)
+	if err = errors.Join(err, first.Close()); err != nil {
+		fmt.Println(err)
+		return
+	}
+	baton, err := second.Share(ctx)
+	if err == nil {
+		fmt.Println(baton.Token, baton.Same(snapshot))
+	}
+	if err := errors.Join(err, second.Close()); err != nil {
+		fmt.Println(err)
+	}
+}

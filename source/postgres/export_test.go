@@ -3,6 +3,8 @@ package postgres
 import (
 	"testing"
 	"time"
+
+	"culvert/source/postgres/internal/valuetext"
 )
 
 // ShortenGrace lets a test not wait long for a server that does not react.
@@ -36,7 +38,8 @@ func ShortenLockTimeouts(tb testing.TB) {
 // PrintTimestampTZ prints a time of 8 bytes.
 func PrintTimestampTZ(value []byte) string {
 	var room [64]byte
-	text, ok := appendTimestampTZ(room[:0], value)
+	const timestamptz = 1184
+	text, ok := valuetext.Of(timestamptz).Print(room[:0], value)
 	if !ok {
 		panic("not a time")
 	}

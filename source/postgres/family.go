@@ -1,6 +1,10 @@
 package postgres
 
-import "context"
+import (
+	"context"
+
+	"culvert/internal/pgconnect"
+)
 
 // familySize is the size of a table together with its children.
 type familySize struct {
@@ -9,15 +13,20 @@ type familySize struct {
 	locks          int64  // that a statement on the table takes: on all tables and their indexes
 	indivisible    string // the reason why it cannot be divided, or ""
 	version        int64  // of the server
+	pageSize       int64  // in bytes
 
 	lockable int64 // the number of readers that may each take these locks
 	lines    int64 // the highest line of a row in any page, if pages are divided; otherwise 0
 }
 
-// familySQL returns one row. The access method 2 is heap, the only one whose ctids are known. Several sessions would
-// see a foreign table in different snapshots of its server. Up to PostgreSQL 16, snapshots can expire, and a session
-// that has imported an old one does not notice, since it counts from the import (SetTransactionSnapshot in snapmgr.c).
-const familySQL = withFamily + `,
+// notHeap is the reason that leaves ranges of the primary key; the others leave none.
+const notHeap = "its access method is not heap"
+
+// withMembers continues withFamily by the sizes of the members of the family, in pages. The access method 2 is heap,
+// the only one whose ctids are known. Several sessions would see a foreign table in different snapshots of its server.
+// Up to PostgreSQL 16, snapshots can expire, and a session that has imported an old one does not notice, since it
+// counts from the import (SetTransactionSnapshot in snapmgr.c).
+const withMembers = withFamily + `,
 members AS (
 	SELECT coalesce(pg_catalog.pg_relation_size(c.oid), 0) / pg_catalog.current_setting('block_size')::int8 AS pages,
 		coalesce(pg_catalog.pg_relation_size(c.reltoastrelid), 0)
@@ -26,10 +35,15 @@ members AS (
 		CASE WHEN c.relkind = 'v' THEN 'a view has no pages of its own'
 			WHEN c.relkind = 'f' AND c.oid = $1::oid THEN 'a foreign table has no pages here'
 			WHEN c.relkind = 'f' THEN 'one of its children is a foreign table'
-			WHEN c.relkind <> 'p' AND c.relam NOT IN (0, 2) THEN 'its access method is not heap' END AS indivisible
+			WHEN c.relkind <> 'p' AND c.relam NOT IN (0, 2) THEN '` + notHeap + `' END AS indivisible
 	FROM family f, LATERAL (SELECT * FROM pg_catalog.pg_class r WHERE r.oid = f.oid OFFSET 0) AS c)
+`
+
+// familySQL returns one row.
+const familySQL = withMembers + `
 SELECT coalesce(pg_catalog.max(pages), 0), coalesce(pg_catalog.sum(pages), 0), coalesce(pg_catalog.sum(toast), 0),
 	coalesce(pg_catalog.sum(locks), 0), pg_catalog.current_setting('server_version_num'),
+	pg_catalog.current_setting('block_size'),
 	CASE WHEN pg_catalog.current_setting('old_snapshot_threshold', true) <> '-1'
 		THEN 'the server lets snapshots expire (old_snapshot_threshold)'
 		ELSE coalesce(pg_catalog.max(indivisible), '') END
@@ -37,13 +51,13 @@ FROM members`
 
 func (s *session) familySize(ctx context.Context, r *relation) (familySize, error) {
 	var f familySize
-	found, err := s.query(ctx, 6, familySQL, r.oid)
+	found, err := s.query(ctx, 7, familySQL, r.oid)
 	if err == nil && len(found) != 1 {
 		err = errAnswer
 	}
 	if err == nil {
-		f.indivisible = string(found[0][5])
-		err = scanInts([][][]byte{found[0][:5]}, &f.largest, &f.total, &f.toast, &f.locks, &f.version)
+		f.indivisible = string(found[0][6])
+		err = scanInts([][][]byte{found[0][:6]}, &f.largest, &f.total, &f.toast, &f.locks, &f.version, &f.pageSize)
 	}
 	if err != nil {
 		return familySize{}, s.failed(ctx, r.String(), err)
@@ -55,7 +69,7 @@ func (s *session) familySize(ctx context.Context, r *relation) (familySize, erro
 // may not read ctid.
 func (s *session) lines(ctx context.Context, r *relation) (int64, error) {
 	lines, err := s.probeInt(ctx, "SELECT coalesce(pg_catalog.max((ctid::text::point)[1]), 0)::int8 FROM "+r.sqlName())
-	if isRefusal(ctx, err) {
+	if pgconnect.IsRefusal(ctx, err) {
 		return 0, nil
 	}
 	return lines, s.failed(ctx, r.String(), err)

@@ -58,19 +58,19 @@ WHERE l.pid = pg_catalog.pg_backend_pid() AND l.locktype = 'relation' AND l.rela
 
 // releaseLocks releases the locks and settings of the last rows, in all sessions that have read them.
 func (db *DB) releaseLocks(ctx context.Context) error {
-	if db.open == nil {
+	if db.reading == nil {
 		return db.session.recover(ctx)
 	}
 	patient, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var releasing sync.WaitGroup
-	for _, part := range db.open.parts {
+	for _, part := range db.reading.parts {
 		releasing.Go(func() { _ = part.session.release(patient) }) // a lost session shows when it is used again
 	}
 	err := db.session.release(ctx)
 	releasing.Wait()
 	if err == nil {
-		db.open = nil
+		db.reading = nil
 	}
 	return err
 }

@@ -45,6 +45,21 @@
 // useful. A table of less than 4 MiB is not divided. If a table becomes a child of another one while its parent is
 // read, its older rows may be read in part; a new partition is detected.
 //
+// # Parts and shared snapshots
+//
+// [DB.Parts] cuts a table into parts, and [DB.Part] reads one, in any session with the same snapshot: [DB.Share] names
+// the snapshot, and [Join] or [DB.Join] opens another session that reads it, in this process or on another machine. A
+// session that has joined can share in turn, and the first one may then end. Parts are data, so they can be sent, kept
+// and read again.
+//
+// A session that joins must reach the same server (its system identifier, and the time of its start), the same
+// database, and have the same user, search_path and lc_monetary. A connection pooler in transaction mode is refused.
+//
+// If the session that shared a snapshot has ended, and no baton is left, the snapshot is lost. A new session can read
+// the old parts only if its own snapshot is proven to be the same ([source.Snapshot.Same]): nothing at all was written
+// since, or it is that of a standby that has paused at the same position. The proof does not cover what foreign tables
+// and the functions of views return.
+//
 // # Locks
 //
 // A table that was looked up stays locked against changes until the [DB] is closed, while such locks are at most a
@@ -95,6 +110,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"culvert/internal/pgconnect"
 	"culvert/source"
 )
 
@@ -102,13 +118,17 @@ import (
 type DB struct {
 	config  *pgconn.Config
 	session *session
-	open    *rows // the rows that were returned last; nil if their locks are released
+	reading *rows // the rows that were returned last; nil if their locks are released
 
 	kept   int64            // the number of locks that stay until the end
 	keptOf map[string]int64 // the number for each table, by its object identifier
 
-	snapshot string     // the name of the exported snapshot, or ""
-	helpers  []*session // further sessions with it; nil for lost ones
+	lastPart *rows // all rows of the selection of the last part, not to be read
+
+	joined   source.Snapshot // the one that it reads, if it has joined one
+	shared   source.Snapshot // what Share has returned
+	snapshot string          // the name of the exported snapshot, or ""
+	helpers  []*session      // further sessions with it; nil for lost ones
 }
 
 var (
@@ -126,7 +146,7 @@ var (
 // The error is [source.ErrUnavailable] if the server cannot be reached, or refuses the user, the password or the
 // database. No error contains a password.
 func Open(ctx context.Context, connString string) (*DB, error) {
-	config, err := parseConfig(connString)
+	config, err := pgconnect.ParseConfig(connString)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +188,7 @@ func (db *DB) Query(ctx context.Context, sql string) (source.Rows, error) {
 		return nil, err
 	}
 	r := newRows(ctx, db.session, "query", columns, sql, description.Fields)
-	db.open = r
+	db.reading = r
 	if !copies {
 		return r, nil
 	}
@@ -177,7 +197,7 @@ func (db *DB) Query(ctx context.Context, sql string) (source.Rows, error) {
 
 // begin checks that the connection is free.
 func (db *DB) begin(ctx context.Context) error {
-	if db.open != nil && db.open.unread() {
+	if db.reading != nil && db.reading.unread() {
 		return errors.New("postgres: other rows of the database are still open")
 	}
 	return db.releaseLocks(ctx)
@@ -186,8 +206,8 @@ func (db *DB) begin(ctx context.Context) error {
 // Close ends the transaction and the connections, even if rows are open. It takes a few seconds at most, and always
 // returns nil: everything that was read has been confirmed before.
 func (db *DB) Close() error {
-	if db.open != nil {
-		_ = db.open.Close() // always nil
+	if db.reading != nil {
+		_ = db.reading.Close() // always nil
 	}
 	var closing sync.WaitGroup
 	for _, s := range db.helpers {

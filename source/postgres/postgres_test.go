@@ -30,6 +30,7 @@ func TestSource(t *testing.T) {
 		FailingWhere:   "1 / (id - 2) < 1",
 		NoColumns:      true,
 		Divides:        true,
+		Parting:        &sourcetest.Parting{Size: 512 << 10, OneRow: 8192, Writers: true, Shares: true},
 		AllocationFree: true,
 	})
 }

@@ -20,6 +20,7 @@ const (
 	codeQueryCanceled         = "57014"
 	codeOutOfMemory           = "53200"
 	codeTooManyConnections    = "53300"
+	codeFeatureNotSupported   = "0A000"
 	codeIndeterminateDatatype = "42P18"
 	codeInvalidParameterValue = "22023"
 	codeInsufficientPrivilege = "42501"

@@ -3,6 +3,8 @@ package postgres
 import (
 	"strconv"
 	"sync"
+
+	"culvert/source/postgres/internal/intake"
 )
 
 // rangePages is the least number of pages in a range, 2 MiB in pages of 8 KiB. Reading them takes a hundred times as
@@ -33,15 +35,15 @@ type ranges struct {
 	read    int64 // places in ranges that have been read
 	least   int64
 	readers int64
-	reading int64 // readers that have not ended
-	room    *room // for their large rows
+	reading int64        // readers that have not ended
+	room    *intake.Room // for their large rows
 }
 
 // newRanges returns the ranges of a family for the given number of readers.
 func newRanges(f familySize, readers int) *ranges {
 	return &ranges{
 		places: f.places(), perPage: f.perPage(), least: f.leastRange(),
-		readers: int64(readers), reading: int64(readers), room: newRoom(),
+		readers: int64(readers), reading: int64(readers), room: intake.NewRoom(),
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 // relation is a table, or a view or the like that is read like one.
 type relation struct {
 	oid, schema, name string
+	file              string // its filenode; 0 if it has none, or one of the system's
 
 	plain bool   // a table without children: COPY reads all of it by itself
 	list  string // the selected columns, as SQL
@@ -35,7 +36,7 @@ const visible = `(pg_catalog.array_position($2::name[], n.nspname) IS NOT NULL A
 // relationSQL finds tables, partitioned tables, views, materialized views and foreign tables. Visible ones come first.
 const relationSQL = `
 SELECT c.oid, n.nspname, c.relname, c.relname = $1::text AND ` + visible + `,
-	c.relkind = 'r' AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhparent = c.oid)
+	c.relkind = 'r' AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhparent = c.oid), c.relfilenode
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND `
 
@@ -55,12 +56,12 @@ ORDER BY 4 DESC`
 // findRelation finds the relation that a name stands for.
 func (s *session) findRelation(ctx context.Context, name string) (*relation, error) {
 	table := "table " + strconv.Quote(name)
-	found, err := s.query(ctx, 5, relationSQL+exactlyNamed, name, s.schemas, endsOfName(name))
+	found, err := s.query(ctx, 6, relationSQL+exactlyNamed, name, s.schemas, endsOfName(name))
 	if err != nil {
 		return nil, s.failed(ctx, table, err)
 	}
 	if len(found) == 0 {
-		found, err = s.query(ctx, 5, relationSQL+namedAsSQL, name, s.schemas)
+		found, err = s.query(ctx, 6, relationSQL+namedAsSQL, name, s.schemas)
 		if err != nil && !isNoName(err) {
 			return nil, s.failed(ctx, table, err)
 		}
@@ -78,9 +79,24 @@ func (s *session) findRelation(ctx context.Context, name string) (*relation, err
 		return nil, fmt.Errorf("postgres: %s may mean %s.%s or %s.%s", table,
 			quote(string(first[1])), quote(string(first[2])), quote(string(other[1])), quote(string(other[2])))
 	}
+	return newRelation(first), nil
+}
+
+// newRelation returns the relation of a row of relationSQL.
+func newRelation(row [][]byte) *relation {
 	return &relation{
-		oid: string(first[0]), schema: string(first[1]), name: string(first[2]), plain: string(first[4]) == "t",
-	}, nil
+		oid: string(row[0]), schema: string(row[1]), name: string(row[2]), file: string(row[5]),
+		plain: string(row[4]) == "t",
+	}
+}
+
+// relationOf returns the relation with an object identifier, or nil if there is none.
+func (s *session) relationOf(ctx context.Context, oid string) (*relation, error) {
+	found, err := s.query(ctx, 6, relationSQL+"c.oid = $1::text::oid", oid, s.schemas)
+	if err != nil || len(found) == 0 {
+		return nil, s.failed(ctx, "looking for the table of a part", err)
+	}
+	return newRelation(found[0]), nil
 }
 
 // endsOfName returns an array of a name and of all its parts that follow a period.

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"culvert/source"
+	"culvert/source/postgres/internal/valuetext"
 )
 
 // rows are the rows of a table or query, whose statement runs when the first rows are read, or the rows of the ranges
@@ -26,11 +27,12 @@ type rows struct {
 	sql      string
 
 	fields    []pgconn.FieldDescription // when the statement was prepared
-	encodings []encoding
+	encodings []valuetext.Encoding
 	formats   []int16  // of the encodings
 	text      []byte   // for printers
 	lent      [][]byte // the values of the last row, if they are lent
 
+	exact  int64   // the number of rows, if it is known before they are read; otherwise 0
 	ranges *ranges // nil if the rows were not divided
 	places int64   // in the range that is read
 	left   bool    // this reader has ended
@@ -58,13 +60,13 @@ func newRows(
 ) *rows {
 	r := &rows{
 		session: s, outer: ctx, name: name, columns: columns, sql: sql,
-		fields: fields, encodings: make([]encoding, len(fields)), formats: make([]int16, len(fields)),
+		fields: fields, encodings: make([]valuetext.Encoding, len(fields)), formats: make([]int16, len(fields)),
 	}
 	// The rows end their statement as the caller does: by the context.
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	for i, field := range fields {
-		r.encodings[i] = encodingOf(field.DataTypeOID)
-		r.formats[i] = r.encodings[i].format
+		r.encodings[i] = valuetext.Of(field.DataTypeOID)
+		r.formats[i] = r.encodings[i].Format
 	}
 	return r
 }
@@ -88,7 +90,7 @@ func (r *rows) Next(b *source.Batch) error {
 	if err == nil {
 		if !b.HasLent() {
 			// One goroutine may read all parts in turn if rows are copied, so no part may keep the others waiting.
-			r.session.intake.release()
+			r.session.intake.Release()
 		}
 		return nil
 	}
@@ -105,6 +107,8 @@ func (r *rows) finish(err error) error {
 	switch {
 	case err != io.EOF:
 		err = r.session.failedAfter(r.ctx, r.name, r.received, err)
+	case r.exact > 0 && r.received != r.exact:
+		err = r.session.failed(r.ctx, r.name, &source.CountError{Received: r.received, Confirmed: r.exact})
 	case r.relation != nil && r.leave():
 		err = cmp.Or(r.session.checkUnchanged(r.ctx, r.relation), err)
 	}
@@ -153,7 +157,7 @@ func (r *rows) nextSQL() (string, error) {
 	if r.ranges == nil {
 		return r.sql, nil
 	}
-	r.session.intake.enter(r.ctx, r.ranges.room)
+	r.session.intake.Enter(r.ctx, r.ranges.room)
 	condition, ok := r.ranges.take(&r.places)
 	if !ok {
 		return "", io.EOF
@@ -200,14 +204,14 @@ func (r *rows) fill(b *source.Batch) error {
 				}
 			case value == nil:
 				b.AppendNull()
-			case encoding.print == nil:
-				b.Append(encoding.kind, value)
+			case encoding.Print == nil:
+				b.Append(encoding.Kind, value)
 			default:
 				var ok bool
-				if r.text, ok = encoding.print(r.text[:0], value); !ok {
+				if r.text, ok = encoding.Print(r.text[:0], value); !ok {
 					return r.wrongLength(i, value)
 				}
-				b.Append(encoding.kind, r.text)
+				b.Append(encoding.Kind, r.text)
 			}
 		}
 		b.EndRow()
@@ -222,14 +226,14 @@ func (r *rows) lend(b *source.Batch, column int, value []byte) error {
 	switch {
 	case value == nil:
 		b.Lend(source.Null, nil)
-	case encoding.print == nil:
-		b.Lend(encoding.kind, value)
+	case encoding.Print == nil:
+		b.Lend(encoding.Kind, value)
 	default:
-		text, ok := encoding.print(nil, value)
+		text, ok := encoding.Print(nil, value)
 		if !ok {
 			return r.wrongLength(column, value)
 		}
-		b.Lend(encoding.kind, text)
+		b.Lend(encoding.Kind, text)
 	}
 	return nil
 }
@@ -362,6 +366,6 @@ func (r *rows) stop() {
 		_, _ = r.result.Close() // dropped rows need no confirmation
 		r.result = nil
 	}
-	r.session.intake.leave()
+	r.session.intake.Leave()
 	r.running = false
 }

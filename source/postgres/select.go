@@ -19,6 +19,15 @@ import (
 // up on the user's search path, and it may have subqueries on other tables. Rows of a selection with a limit cannot be
 // divided, nor rows of some conditions; see the package comment.
 func (db *DB) Select(ctx context.Context, name string, s source.Selection) (source.Rows, error) {
+	r, err := db.look(ctx, name, s)
+	if err != nil {
+		return nil, err
+	}
+	return &tableRows{csvRows: csvRows{r}, db: db}, nil
+}
+
+// look returns the rows of a selection from the table that a name stands for.
+func (db *DB) look(ctx context.Context, name string, s source.Selection) (*rows, error) {
 	if err := sqlsource.Check("postgres", s); err != nil {
 		return nil, err
 	}
@@ -29,6 +38,11 @@ func (db *DB) Select(ctx context.Context, name string, s source.Selection) (sour
 	if err != nil {
 		return nil, err
 	}
+	return db.open(ctx, relation, s)
+}
+
+// open locks a relation and prepares the statement of its rows.
+func (db *DB) open(ctx context.Context, relation *relation, s source.Selection) (*rows, error) {
 	relation.Selection = s
 	columns, err := db.session.columns(ctx, relation)
 	if err != nil {
@@ -62,8 +76,8 @@ func (db *DB) Select(ctx context.Context, name string, s source.Selection) (sour
 	}
 	r := newRows(ctx, db.session, relation.String(), described, sql, description.Fields)
 	r.relation = relation
-	db.open = r
-	return &tableRows{csvRows: csvRows{r}, db: db}, nil
+	db.reading = r
+	return r, nil
 }
 
 // checkCondition makes sure that the condition of a relation is a single expression. See package sqlsource.

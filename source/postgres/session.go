@@ -6,18 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"culvert/internal/pgconnect"
 	"culvert/source"
 	"culvert/source/internal/sqlsource"
+	"culvert/source/postgres/internal/intake"
 )
 
 // readBuffer is the size of reads from the network. The server sends 8 KiB at a time, and a slow reader finds many of
@@ -32,11 +32,14 @@ var grace = 5 * time.Second
 // session is a connection that is in a transaction.
 type session struct {
 	conn   *pgconn.PgConn
-	intake *intake
+	intake *intake.Reader
 
 	searchPath string // the setting of the user
 	schemas    string // the schemas of the search path, in order, as a name[]
 	view       string // equal for sessions that read the same rows as the same text
+	settings   string // equal for sessions that print the same rows as the same text
+	standby    bool   // the snapshot may be one of a standby
+	statistics string // when the server's statistics were last reset, once it was identified
 
 	description source.Description
 	typeNames   map[typeID]string // as far as they are known
@@ -48,23 +51,19 @@ type session struct {
 // connect opens a session without a transaction.
 func connect(ctx context.Context, config *pgconn.Config) (*session, error) {
 	config = config.Copy()
-	config.DialFunc = (&net.Dialer{Timeout: config.ConnectTimeout, KeepAliveConfig: sqlsource.KeepAlive}).DialContext
-	in := new(intake)
+	in := new(intake.Reader)
 	config.BuildFrontend = func(r io.Reader, w io.Writer) *pgproto3.Frontend {
-		*in = intake{r: bufio.NewReaderSize(r, readBuffer)}
+		in.Reset(bufio.NewReaderSize(r, readBuffer))
 		return pgproto3.NewFrontend(in, w)
 	}
-	config.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
-		return &canceler{conn: conn}
+	conn, err := pgconnect.Connect(ctx, config, grace)
+	if failed, ok := errors.AsType[*pgconnect.ConnectError](err); ok {
+		return nil, sqlsource.Unavailable(failed.Error(), failed.Err)
 	}
-	if config.RuntimeParams["application_name"] == "" {
-		config.RuntimeParams["application_name"] = "culvert"
-	}
-	conn, err := pgconn.ConnectConfig(ctx, config)
 	if err != nil {
-		return nil, connectFailed(ctx, config, err)
+		return nil, err
 	}
-	return &session{conn: conn, intake: in, typeNames: map[typeID]string{}}, nil
+	return &session{conn: conn, intake: in, typeNames: map[typeID]string{}, standby: true}, nil
 }
 
 // beginSQL begins the transaction, and settingsSQL makes its settings. They end with the transaction, so they also work
@@ -97,7 +96,8 @@ WHERE name OPERATOR(pg_catalog.=) 'transaction_timeout';
 const positionSQL = `
 BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY;
 SELECT CASE WHEN pg_catalog.pg_is_in_recovery()
-	THEN pg_catalog.pg_last_wal_replay_lsn() ELSE pg_catalog.pg_current_wal_lsn() END;
+	THEN pg_catalog.pg_last_wal_replay_lsn() ELSE pg_catalog.pg_current_wal_lsn() END,
+	pg_catalog.pg_is_in_recovery();
 COMMIT;
 `
 
@@ -137,11 +137,12 @@ func (s *session) beginTransaction(ctx context.Context, snapshot string) error {
 	if err != nil {
 		return s.failed(ctx, "beginning the transaction", err)
 	}
+	version, _, _ := strings.Cut(string(begun[0][6]), " ") // the name of the packager may follow
 	s.day, s.time = string(begun[0][8]), string(begun[0][9])
 	s.lockRoom = perTransaction * (connections + preparedTransactions)
 	s.searchPath, s.schemas = string(begun[0][0]), string(begun[0][1])
 	s.view = fmt.Sprintf("%q", begun[0][:8])
-	version, _, _ := strings.Cut(string(begun[0][6]), " ") // the name of the packager may follow
+	s.settings = fmt.Sprintf("%q", begun[0][:4]) + version
 	s.description = source.Description{
 		System: "PostgreSQL " + version, Database: string(begun[0][5]), Snapshot: string(begun[0][7]),
 		Position: position,
@@ -168,8 +169,9 @@ func (s *session) execBegin(
 	switch {
 	case err != nil && s.conn.TxStatus() == failedTransaction:
 		return s.execBegin(ctx, "ROLLBACK;\n"+begin, false)
-	case len(results) > 1 && len(results[1].Rows) == 1 && haveColumns(results[1].Rows, 1):
+	case len(results) > 1 && len(results[1].Rows) == 1 && haveColumns(results[1].Rows, 2):
 		position = string(results[1].Rows[0][0])
+		s.standby = string(results[1].Rows[0][1]) != "f"
 	}
 	return results, position, err
 }
@@ -207,7 +209,7 @@ func (s *session) probe(ctx context.Context, ask func(*pgconn.Batch)) ([]*pgconn
 	batch.ExecParams(undo, nil, nil, nil, nil)
 	batch.ExecParams(end, nil, nil, nil, nil)
 	results, err := s.conn.ExecBatch(ctx, &batch).ReadAll()
-	if isRefusal(ctx, err) && s.conn.TxStatus() == failedTransaction {
+	if pgconnect.IsRefusal(ctx, err) && s.conn.TxStatus() == failedTransaction {
 		if undoErr := s.conn.Exec(ctx, undo+";"+end).Close(); undoErr != nil {
 			err = undoErr
 		}
@@ -291,19 +293,5 @@ func (s *session) prepare(ctx context.Context, sql string) (*pgconn.StatementDes
 	return s.conn.Prepare(ctx, "", sql, nil)
 }
 
-// close ends the session within grace. A transaction that only reads has no outcome, so errors do not matter.
-func (s *session) close() {
-	ended := time.NewTimer(grace)
-	defer ended.Stop()
-	if !s.conn.IsClosed() {
-		_ = s.conn.Conn().SetDeadline(time.Now().Add(grace))
-		// A connection pooler drops a server connection whose client leaves within a transaction.
-		_ = s.conn.Exec(context.Background(), "ROLLBACK").Close()
-		_ = s.conn.Close(context.Background())
-	}
-	select {
-	case <-s.conn.CleanupDone():
-	case <-ended.C:
-		_ = s.conn.Conn().Close()
-	}
-}
+// close ends the session within grace.
+func (s *session) close() { pgconnect.Close(s.conn, grace) }

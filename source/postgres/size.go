@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"culvert/internal/pgconnect"
 	"culvert/source"
 )
 
@@ -29,7 +30,7 @@ func (r *rows) Size() (source.Size, error) {
 	size, err := r.session.size(r.ctx, r.sql, r.relation)
 	if denied, ok := errors.AsType[*deniedError](err); ok {
 		err = denied.error
-	} else if isRefusal(r.ctx, err) {
+	} else if pgconnect.IsRefusal(r.ctx, err) {
 		size, err = source.Size{}, nil
 	}
 	return size, r.session.failed(r.ctx, r.name, err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"culvert/internal/pgconnect"
 	"culvert/source"
 )
 
@@ -44,11 +45,11 @@ func (db *DB) help(ctx context.Context, n int, r *relation, sql string) ([]*sess
 
 // gather is help with an error that is always an [*source.IndivisibleError].
 func (db *DB) gather(ctx context.Context, n int, r *relation, sql string) ([]*session, error) {
-	for len(db.helpers) < n {
-		db.helpers = append(db.helpers, nil)
-	}
 	if err := db.shareSnapshot(ctx); err != nil {
 		return nil, err
+	}
+	for len(db.helpers) < n {
+		db.helpers = append(db.helpers, nil)
 	}
 	// With all locks, the first session never waits behind a client that waits for another session.
 	if err := db.session.try(ctx, sql); err != nil {
@@ -120,9 +121,16 @@ func (db *DB) helper(ctx context.Context, s *session, r *relation, sql string) (
 //
 // The server cannot export a snapshot within a savepoint, so a failure would end the transaction, and with it the
 // snapshot of all tables. So another session tries it first with its own snapshot, which shows whether the user and the
-// server can export. That session then becomes the first helper.
+// server can export. That session then becomes the first helper. A session that has joined a snapshot does not try it:
+// its user and its server have exported the same one.
 func (db *DB) shareSnapshot(ctx context.Context) error {
 	if db.snapshot != "" {
+		return nil
+	}
+	if db.joined.Token != "" {
+		if err := db.exportSnapshot(ctx); err != nil {
+			return refused("the server does not share its snapshot", err)
+		}
 		return nil
 	}
 	s, err := connect(ctx, db.config)
@@ -133,15 +141,7 @@ func (db *DB) shareSnapshot(ctx context.Context) error {
 		_, err = s.exportSnapshot(ctx)
 	}
 	if err == nil {
-		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
-		defer cancel()
-		db.snapshot, err = db.session.exportSnapshot(bounded)
-	}
-	if err == nil {
-		var held int64
-		if held, err = db.session.heldLocks(ctx); err == nil {
-			db.kept = held // including the table's, which stay since the export
-		}
+		err = db.exportSnapshot(ctx)
 	}
 	if err == nil {
 		err = s.conn.Exec(ctx, "ROLLBACK").Close()
@@ -150,8 +150,23 @@ func (db *DB) shareSnapshot(ctx context.Context) error {
 		s.close()
 		return refused("the server does not share its snapshot", err)
 	}
-	db.helpers[0] = s
+	db.helpers = []*session{s}
 	return nil
+}
+
+// exportSnapshot exports the snapshot of the first session, which keeps the locks that it has.
+func (db *DB) exportSnapshot(ctx context.Context) error {
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	var err error
+	if db.snapshot, err = db.session.exportSnapshot(bounded); err != nil {
+		return err
+	}
+	held, err := db.session.heldLocks(ctx)
+	if err == nil {
+		db.kept = held // including those of the table that is to be divided
+	}
+	return err
 }
 
 // exportSnapshot exports the snapshot of a session and returns its name.
@@ -164,12 +179,16 @@ func (s *session) exportSnapshot(ctx context.Context) (string, error) {
 	}
 	if len(results) == 3 && len(results[1].Rows) == 1 && haveColumns(results[1].Rows, 1) {
 		name := string(results[1].Rows[0][0])
-		// The name becomes part of a statement.
-		if name != "" && strings.Trim(name, "0123456789ABCDEFabcdef-") == "" {
+		if isToken(name) {
 			return name, nil
 		}
 	}
 	return "", s.failed(ctx, doing, errAnswer)
+}
+
+// isToken reports whether a text can be the name of an exported snapshot. The name becomes part of a statement.
+func isToken(name string) bool {
+	return name != "" && len(name) < 64 && strings.Trim(name, "0123456789ABCDEFabcdef-") == ""
 }
 
 // try runs a statement that returns no row, and keeps its locks. From then on, the session waits for locks no longer
@@ -207,7 +226,7 @@ func tooMany(err error) bool {
 // refusedSnapshot is the error of a session that could not begin with the snapshot.
 func refusedSnapshot(err error) *source.IndivisibleError {
 	answer, answered := errors.AsType[*pgconn.PgError](err)
-	if errors.Is(err, errOtherView) || answered && !endsSession(answer) {
+	if errors.Is(err, errOtherView) || answered && !pgconnect.EndsSession(answer) {
 		return refused("a second connection does not come to the same server with the same settings, "+
 			"as behind a connection pooler", err)
 	}
@@ -220,7 +239,7 @@ func refusedSnapshot(err error) *source.IndivisibleError {
 func refusedTable(err error) *source.IndivisibleError {
 	answer, answered := errors.AsType[*pgconn.PgError](err)
 	switch {
-	case !answered || endsSession(answer):
+	case !answered || pgconnect.EndsSession(answer):
 		return refused("a connection was lost", err)
 	case answer.Code == codeLockNotAvailable, answer.Code == codeQueryCanceled: // by tryTimeout, or by patience
 		return refused("someone else has locked it, or waits to change it", err)

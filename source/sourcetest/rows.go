@@ -43,10 +43,12 @@ func testValues(t *testing.T, f *Fixture) {
 			if got := rows.Columns()[1].Type; v.Column != "" && got != v.Column {
 				t.Errorf("column type is %q, want %q", got, v.Column)
 			}
-			expect(t, readAll(t, rows), [][]value{
+			want := [][]value{
 				{{source.Number, "7"}, {v.Kind, v.Text}, {source.Text, "z"}},
 				{{source.Number, "8"}, null, {source.Text, "y"}},
-			})
+			}
+			expect(t, readAll(t, rows), want)
+			expectReadBack(t, rows.Columns(), []source.Kind{source.Number, v.Kind, source.Text}, want)
 		})
 	}
 }
@@ -60,7 +62,13 @@ const (
 // createMany makes a table of manyRows rows with the columns id, from 0, and fill.
 func (f *Fixture) createMany(t *testing.T, table string) {
 	t.Helper()
-	f.create(t, table, "id", "bigint", "fill", f.Text)
+	f.createManyOf(t, table, "bigint")
+}
+
+// createManyOf is createMany with a type for the column id.
+func (f *Fixture) createManyOf(t *testing.T, table, id string) {
+	t.Helper()
+	f.create(t, table, "id", id, "fill", f.Text)
 	const step = 1000
 	rows := make([]string, 0, step)
 	for id := range manyRows {

@@ -65,6 +65,9 @@ type Fixture struct {
 	// Divides is set if several readers can share a table of a few megabytes.
 	Divides bool
 
+	// Parting is set if the source is a [source.Parter].
+	Parting *Parting
+
 	// AllocationFree is set if reading text and numbers does not allocate once the batch has grown.
 	AllocationFree bool
 }
@@ -129,14 +132,32 @@ var parts = []struct {
 	{"FailingWhere", testFailingWhere, func(f *Fixture) bool { return f.FailingWhere != "" }},
 	{"Tables", testTables, nil},
 	{"Describe", testDescribe, nil},
+	{"Define", testDefine, nil},
+	{"DefineRefused", testDefineRefused, nil},
+	{"DefineOpen", testDefineOpen, nil},
 	{"Size", testSize, nil},
 	{"Divide", testDivide, divides},
 	{"DivideRefused", testDivideRefused, divides},
 	{"DivideClosed", testDivideClosed, divides},
 	{"DivideCanceled", testDivideCanceled, divides},
 	{"DivideFailing", testDivideFailing, divides},
+	{"Parts", testParts, cuts},
+	{"PartsEmpty", testPartsEmpty, cuts},
+	{"PartsView", testPartsView, cuts},
+	{"PartsSelection", testPartsSelection, cuts},
+	{"PartsRefused", testPartsRefused, cuts},
+	{"PartsNames", testPartsNames, cuts},
+	{"PartsKeys", testPartsKeys, cuts},
+	{"PartsWriters", testPartsWriters, func(f *Fixture) bool { return cuts(f) && f.Parting.Writers }},
+	{"Share", testShare, shares},
+	{"ShareRefused", testShareRefused, shares},
+	{"Unchanged", testUnchanged, shares},
 	{"Allocations", testAllocations, func(f *Fixture) bool { return f.AllocationFree }},
 }
+
+func cuts(f *Fixture) bool { return f.Parting != nil }
+
+func shares(f *Fixture) bool { return cuts(f) && f.Parting.Shares }
 
 func divides(f *Fixture) bool { return f.Divides }
 

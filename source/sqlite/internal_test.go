@@ -13,6 +13,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"culvert/internal/sqliterow"
 	"culvert/source"
 )
 
@@ -105,7 +106,6 @@ func TestReals(t *testing.T) {
 	}
 	defer closing(t, stmt)
 	random := rand.New(rand.NewPCG(1, 2))
-	var r rows
 	var b source.Batch
 	for i := range 200_000 {
 		v := math.Float64frombits(random.Uint64())
@@ -125,13 +125,15 @@ func TestReals(t *testing.T) {
 			t.Fatal(stmt.Err())
 		}
 		want := stmt.ColumnText(0)
+		b.Reset(1)
+		if err := sqliterow.Append(&b, stmt, 1); err != nil {
+			t.Fatal(err)
+		}
+		b.EndRow()
+		_, got := b.Value(0, 0)
 		if err := stmt.Reset(); err != nil {
 			t.Fatal(err)
 		}
-		b.Reset(1)
-		r.appendReal(&b, v)
-		b.EndRow()
-		_, got := b.Value(0, 0)
 		if back, err := strconv.ParseFloat(string(got), 64); err != nil || back != v {
 			t.Fatalf("%v is printed as %s, which reads as %v", v, got, back)
 		}

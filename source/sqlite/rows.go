@@ -1,16 +1,13 @@
 package sqlite
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
-	"math"
-	"slices"
-	"strconv"
 
 	"github.com/ncruces/go-sqlite3"
 
+	"culvert/internal/sqliterow"
 	"culvert/source"
 )
 
@@ -22,9 +19,10 @@ type rows struct {
 	columns []source.Column
 	table   string // the table that is read without a condition; "" for other statements
 	limit   int64  // 0 if there is none
-	ahead   bool   // the statement is on a row
+	exact   int64  // the number of rows, if it is known before they are read; otherwise 0
+	read    int64
+	ahead   bool // the statement is on a row
 	err     error
-	number  [32]byte // scratch of appendReal
 }
 
 // start begins to run a statement. The first step takes the locks and fixes the state of the database; only then are
@@ -59,10 +57,11 @@ func (r *rows) Next(b *source.Batch) (err error) {
 		return r.db.fail(r.ctx, err)
 	}
 	for r.ahead && !b.Full() {
-		if err := r.appendRow(b); err != nil {
+		if err := sqliterow.Append(b, r.stmt, len(r.columns)); err != nil {
 			return r.db.fail(r.ctx, err)
 		}
 		b.EndRow()
+		r.read++
 		r.ahead = r.stmt.Step()
 	}
 	if b.Rows() > 0 {
@@ -71,62 +70,10 @@ func (r *rows) Next(b *source.Batch) (err error) {
 	if err := r.stmt.Err(); err != nil {
 		return r.db.fail(r.ctx, err)
 	}
+	if r.exact > 0 && r.read != r.exact {
+		return &source.CountError{Received: r.read, Confirmed: r.exact}
+	}
 	return io.EOF
-}
-
-// appendRow appends the current row of the statement. Values are copied, since the driver reuses their memory.
-func (r *rows) appendRow(b *source.Batch) error {
-	for i := range r.columns {
-		switch r.stmt.ColumnType(i) {
-		case sqlite3.INTEGER:
-			b.AppendInt(r.stmt.ColumnInt64(i))
-		case sqlite3.FLOAT:
-			r.appendReal(b, r.stmt.ColumnFloat(i))
-		case sqlite3.TEXT:
-			text := r.stmt.ColumnRawText(i)
-			if text == nil && r.stmt.Err() != nil {
-				return r.stmt.Err()
-			}
-			b.Append(source.Text, text)
-		case sqlite3.BLOB:
-			blob := r.stmt.ColumnRawBlob(i) // also nil for an empty blob
-			if blob == nil && r.stmt.Err() != nil {
-				return r.stmt.Err()
-			}
-			b.Append(source.Bytes, blob)
-		default:
-			b.AppendNull()
-		}
-	}
-	return nil
-}
-
-// appendReal appends a REAL as SQLite prints it, always with a period, which distinguishes it from an INTEGER, and with
-// an exponent below 1e-4 and from 1e17. Unlike in older releases, it has enough digits to read back the same value.
-// SQLite reads no name for infinity; like its .dump, appendReal writes a number that is too large.
-func (r *rows) appendReal(b *source.Batch, v float64) {
-	abs := math.Abs(v)
-	if math.IsInf(abs, 1) {
-		text := append(r.number[:0], "-9.0e+999"...)
-		if v > 0 {
-			text = text[1:]
-		}
-		b.Append(source.Number, text)
-		return
-	}
-	verb := byte('f')
-	if abs != 0 && abs < 1e-4 || abs >= 1e17 {
-		verb = 'e'
-	}
-	text := strconv.AppendFloat(r.number[:0], v, verb, -1, 64)
-	if bytes.IndexByte(text, '.') < 0 {
-		end := bytes.IndexByte(text, 'e')
-		if end < 0 {
-			end = len(text)
-		}
-		text = slices.Insert(text, end, '.', '0')
-	}
-	b.Append(source.Number, text)
 }
 
 func (r *rows) Close() error {

@@ -62,9 +62,10 @@ const maxMemory = 4 << 30
 type DB struct {
 	path  string
 	conn  *sqlite3.Conn
-	open  *rows // nil if no rows are open
-	begun bool  // the transaction has begun
-	spent error // why the connection cannot be used any more
+	open  *rows  // nil if no rows are open
+	begun bool   // the transaction has begun
+	state string // a name for the transaction, once a table was cut in it
+	spent error  // why the connection cannot be used any more
 }
 
 var _ source.Source = (*DB)(nil)

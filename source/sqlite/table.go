@@ -39,6 +39,15 @@ func (db *DB) Select(ctx context.Context, name string, s source.Selection) (_ so
 	if err != nil {
 		return nil, err
 	}
+	rows, err := db.read(ctx, table, s, "")
+	if err != nil {
+		return nil, err
+	}
+	return rows, nil
+}
+
+// read returns the rows of a selection that are in a range, or all of them if that is "".
+func (db *DB) read(ctx context.Context, table string, s source.Selection, inRange string) (*rows, error) {
 	list, err := db.list(ctx, table, s.Columns)
 	if err != nil {
 		return nil, err
@@ -52,7 +61,15 @@ func (db *DB) Select(ctx context.Context, name string, s source.Selection) (_ so
 		}
 		finish(stmt)
 	}
-	selected, err := db.query(ctx, sqlsource.Select(list, from, s))
+	sql := sqlsource.Select(list, from, s)
+	switch {
+	case inRange == "":
+	case s.Where == "":
+		sql += " WHERE " + inRange
+	default:
+		sql += " AND " + inRange
+	}
+	selected, err := db.query(ctx, sql)
 	if err != nil {
 		return nil, err
 	}

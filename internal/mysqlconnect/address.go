@@ -1,6 +1,4 @@
-// Package address reads how to connect to a MySQL or MariaDB server from a URL, the environment and an option file, as
-// the programs of MySQL do.
-package address
+package mysqlconnect
 
 import (
 	"cmp"

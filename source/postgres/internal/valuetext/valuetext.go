@@ -1,4 +1,6 @@
-package postgres
+// Package valuetext knows how the values of each type of PostgreSQL are requested, and prints those that are requested
+// in the binary format as the server would print them.
+package valuetext
 
 import (
 	"encoding/binary"
@@ -12,11 +14,11 @@ import (
 
 const formatBinary = 1 // of values in the protocol; 0 is text
 
-// encoding is how the values of a type are requested and printed.
-type encoding struct {
-	kind   source.Kind
-	format int16
-	print  printer // nil if the bytes are copied
+// Encoding is how the values of a type are requested and printed.
+type Encoding struct {
+	Kind   source.Kind
+	Format int16   // in the protocol
+	Print  Printer // nil if the bytes are copied
 }
 
 // encodings are the encodings of types by their object identifiers, which never change (pg_type.dat in the PostgreSQL
@@ -25,34 +27,35 @@ type encoding struct {
 // The binary format of bytea is its bytes. Times and UUIDs are the most expensive values of their size for the server
 // to print, so they are printed here: a table with one time in eight columns takes the server an eighth less time. For
 // numbers, booleans and text the binary format saves nothing.
-var encodings = map[uint32]encoding{
-	16:   {kind: source.Bool},                            // bool
-	17:   {kind: source.Bytes, format: formatBinary},     // bytea
-	20:   {kind: source.Number},                          // int8
-	21:   {kind: source.Number},                          // int2
-	23:   {kind: source.Number},                          // int4
-	26:   {kind: source.Number},                          // oid
-	114:  {kind: source.JSON},                            // json
-	700:  {kind: source.Number},                          // float4
-	701:  {kind: source.Number},                          // float8
+var encodings = map[uint32]Encoding{
+	16:   {Kind: source.Bool},                            // bool
+	17:   {Kind: source.Bytes, Format: formatBinary},     // bytea
+	20:   {Kind: source.Number},                          // int8
+	21:   {Kind: source.Number},                          // int2
+	23:   {Kind: source.Number},                          // int4
+	26:   {Kind: source.Number},                          // oid
+	114:  {Kind: source.JSON},                            // json
+	700:  {Kind: source.Number},                          // float4
+	701:  {Kind: source.Number},                          // float8
 	1082: {source.Text, formatBinary, appendDate},        // date
 	1114: {source.Text, formatBinary, appendTimestamp},   // timestamp
 	1184: {source.Text, formatBinary, appendTimestampTZ}, // timestamptz
-	1700: {kind: source.Number},                          // numeric
+	1700: {Kind: source.Number},                          // numeric
 	2950: {source.Text, formatBinary, appendUUID},        // uuid
-	3802: {kind: source.JSON},                            // jsonb
+	3802: {Kind: source.JSON},                            // jsonb
 }
 
-func encodingOf(oid uint32) encoding {
+// Of returns the encoding of the type with an object identifier.
+func Of(oid uint32) Encoding {
 	if e, known := encodings[oid]; known {
 		return e
 	}
-	return encoding{kind: source.Text}
+	return Encoding{Kind: source.Text}
 }
 
-// printer appends the text of a value in the binary format, as the server prints it with the settings of the
+// Printer appends the text of a value in the binary format, as the server prints it with the settings of the
 // transaction. It reports whether the value has the length of its type.
-type printer func(dst, value []byte) (text []byte, ok bool)
+type Printer func(dst, value []byte) (text []byte, ok bool)
 
 // epoch is the zero of times, in the proleptic Gregorian calendar and without leap seconds (timestamp.h and date.h in
 // the PostgreSQL sources). The highest and the lowest number are the infinities.

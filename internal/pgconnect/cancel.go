@@ -1,4 +1,4 @@
-package postgres
+package pgconnect
 
 import (
 	"context"
@@ -18,13 +18,14 @@ const cancelInterval = 200 * time.Millisecond
 // up to 1.18 (github.com/pgbouncer/pgbouncer/issues/801).
 type canceler struct {
 	conn  *pgconn.PgConn
+	grace time.Duration
 	ended chan struct{} // closed when the statement has ended
 	sent  chan struct{} // closed after the last request
 }
 
 // HandleCancel is called when the context ends.
 func (c *canceler) HandleCancel(context.Context) {
-	deadline := time.Now().Add(grace)
+	deadline := time.Now().Add(c.grace)
 	// Errors show in the statement: it either ends, or is cut off at the deadline.
 	_ = c.conn.Conn().SetDeadline(deadline)
 	c.ended, c.sent = make(chan struct{}), make(chan struct{})

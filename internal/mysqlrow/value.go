@@ -1,4 +1,4 @@
-package mysql
+package mysqlrow
 
 import (
 	"database/sql/driver"
@@ -9,21 +9,23 @@ import (
 	"culvert/source"
 )
 
-// decoder is how the values of a column are read.
-type decoder uint8
+// Decoder is how the values of a column are read.
+type Decoder uint8
 
 const (
-	text decoder = iota
+	text Decoder = iota
 	number
 	year
 	bits
 	binary
-	json
+
+	// JSON is how JSON is read, also if its type is text with a check.
+	JSON
 )
 
-// decoderOf returns the decoder for a type as the driver names it. The driver names text and bytes differently, by the
+// DecoderOf returns the decoder for a type as the driver names it. The driver names text and bytes differently, by the
 // character set that the server reports.
-func decoderOf(typeName string, isJSON bool) decoder {
+func DecoderOf(typeName string, isJSON bool) Decoder {
 	name := strings.TrimPrefix(typeName, "UNSIGNED ")
 	switch name {
 	case "TINYINT", "SMALLINT", "MEDIUMINT", "INT", "BIGINT", "DECIMAL", "FLOAT", "DOUBLE":
@@ -33,30 +35,30 @@ func decoderOf(typeName string, isJSON bool) decoder {
 	case "BIT":
 		return bits
 	case "JSON":
-		return json
+		return JSON
 	case "TINYBLOB", "BLOB", "MEDIUMBLOB", "LONGBLOB", "BINARY", "VARBINARY", "GEOMETRY", "VECTOR":
 		return binary
 	}
 	if isJSON {
-		return json
+		return JSON
 	}
 	return text
 }
 
 var kinds = [...]source.Kind{
 	text: source.Text, number: source.Number, year: source.Number, bits: source.Number, binary: source.Bytes,
-	json: source.JSON,
+	JSON: source.JSON,
 }
 
-// append adds a value of the driver to the batch.
-func (r *rows) append(b *source.Batch, d decoder, value driver.Value) error {
+// Append adds a value of the driver to the batch. The scratch is memory that is used again.
+func (d Decoder) Append(b *source.Batch, value driver.Value, scratch *[]byte) error {
 	switch x := value.(type) {
 	case nil:
 		b.AppendNull()
 	case []byte:
 		if d == bits {
-			r.scratch = strconv.AppendUint(r.scratch[:0], bitsOf(x), 10)
-			x = r.scratch
+			*scratch = strconv.AppendUint((*scratch)[:0], bitsOf(x), 10)
+			x = *scratch
 		}
 		b.Append(kinds[d], x)
 	case int64:
@@ -66,17 +68,17 @@ func (r *rows) append(b *source.Batch, d decoder, value driver.Value) error {
 		}
 		b.AppendInt(x)
 	case uint64:
-		r.scratch = strconv.AppendUint(r.scratch[:0], x, 10)
-		b.Append(source.Number, r.scratch)
+		*scratch = strconv.AppendUint((*scratch)[:0], x, 10)
+		b.Append(source.Number, *scratch)
 	case float64:
 		b.AppendFloat(x)
 	case float32:
 		// With the digits of a FLOAT, not of a DOUBLE.
-		r.scratch = strconv.AppendFloat(r.scratch[:0], float64(x), 'g', -1, 32)
-		b.Append(source.Number, r.scratch)
+		*scratch = strconv.AppendFloat((*scratch)[:0], float64(x), 'g', -1, 32)
+		b.Append(source.Number, *scratch)
 	case string:
-		r.scratch = append(r.scratch[:0], x...)
-		b.Append(kinds[d], r.scratch)
+		*scratch = append((*scratch)[:0], x...)
+		b.Append(kinds[d], *scratch)
 	default:
 		return fmt.Errorf("the driver returned a value of type %T", value)
 	}

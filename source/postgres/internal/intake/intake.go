@@ -1,4 +1,7 @@
-package postgres
+// Package intake bounds the memory of large rows. A [Reader] stands between a connection and the driver, which holds
+// each message of the server as a whole: it does not let the driver see the header of a large message before there is
+// room for the message in the [Room] that several readers share.
+package intake
 
 import (
 	"context"
@@ -21,9 +24,8 @@ const (
 	hugeMessage = 8 << 20
 )
 
-// intake reads from a connection for the driver, which holds each message as a whole. Before the driver sees the header
-// of a large message, intake waits until there is room for the message.
-type intake struct {
+// Reader reads from a connection for the driver. It is used by one goroutine at a time.
+type Reader struct {
 	r      io.Reader
 	header [5]byte // of a message: its type, and its length without the type
 	have   int     // bytes of the header
@@ -31,30 +33,35 @@ type intake struct {
 	left   int     // bytes of the message still to come
 
 	ctx  context.Context // of the rows
-	room *room           // nil if the rows have a single reader
+	room *Room           // nil if the rows have a single reader
 	held int             // bytes of room
 }
 
-// enter makes large messages wait for room until ctx is done.
-func (in *intake) enter(ctx context.Context, room *room) { in.ctx, in.room = ctx, room }
+// Reset begins to read from a connection.
+func (in *Reader) Reset(connection io.Reader) { *in = Reader{r: connection} }
 
-// leave ends what enter began. The driver must not hold a large message that is in use.
-func (in *intake) leave() {
-	in.release()
+// Enter makes large messages wait for room until ctx is done.
+func (in *Reader) Enter(ctx context.Context, room *Room) { in.ctx, in.room = ctx, room }
+
+// Leave ends what Enter began. The driver must not hold a large message that is in use.
+func (in *Reader) Leave() {
+	in.Release()
 	in.ctx, in.room = nil, nil
 }
 
-func (in *intake) release() {
+// Release gives back the room of the last message, which is no longer in use.
+func (in *Reader) Release() {
 	if in.held > 0 {
 		in.room.release(in.held)
 		in.held = 0
 	}
 }
 
-func (in *intake) Read(p []byte) (int, error) {
+// Read implements [io.Reader].
+func (in *Reader) Read(p []byte) (int, error) {
 	switch {
 	case in.left == 0:
-		in.release() // the driver reads on when it is done with the last message
+		in.Release() // the driver reads on when it is done with the last message
 	case in.held == 0:
 		in.await() // the room was released between two batches
 	}
@@ -86,18 +93,18 @@ func (in *intake) Read(p []byte) (int, error) {
 }
 
 // await waits for room for a message, if it is large.
-func (in *intake) await() {
+func (in *Reader) await() {
 	if in.size <= largeMessage || in.room == nil {
 		return
 	}
-	in.release()
+	in.Release()
 	if in.room.acquire(in.ctx, in.size) {
 		in.held = in.size
 	}
 }
 
-// room bounds the bytes that several readers hold together.
-type room struct {
+// Room bounds the bytes that several readers hold together.
+type Room struct {
 	first chan struct{} // held by the reader that is next
 	freed chan struct{}
 
@@ -105,13 +112,14 @@ type room struct {
 	held int
 }
 
-func newRoom() *room {
-	return &room{first: make(chan struct{}, 1), freed: make(chan struct{}, 1)}
+// NewRoom returns a Room in which nothing is held.
+func NewRoom() *Room {
+	return &Room{first: make(chan struct{}, 1), freed: make(chan struct{}, 1)}
 }
 
 // acquire waits until there is room for n bytes, in the order of the calls. If n exceeds the bound, it waits until
 // nothing is held. It returns false if ctx is done before.
-func (r *room) acquire(ctx context.Context, n int) bool {
+func (r *Room) acquire(ctx context.Context, n int) bool {
 	select {
 	case r.first <- struct{}{}:
 	case <-ctx.Done():
@@ -128,7 +136,7 @@ func (r *room) acquire(ctx context.Context, n int) bool {
 	return true
 }
 
-func (r *room) take(n int) bool {
+func (r *Room) take(n int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.held > 0 && n > largeMessages-r.held {
@@ -138,7 +146,7 @@ func (r *room) take(n int) bool {
 	return true
 }
 
-func (r *room) release(n int) {
+func (r *Room) release(n int) {
 	r.mu.Lock()
 	r.held -= n
 	r.mu.Unlock()

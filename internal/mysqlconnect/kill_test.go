@@ -1,4 +1,4 @@
-package mysql
+package mysqlconnect
 
 import (
 	"context"
@@ -13,7 +13,7 @@ func TestKillGoesToThePeer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	s := &session{}
+	s := &Conn{}
 	if _, err := s.dial(context.Background(), "tcp", listener.Addr().String()); err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestKillGoesToThePeer(t *testing.T) {
 
 // TestKillNeedsANumber has a connection without one, as behind some proxies.
 func TestKillNeedsANumber(t *testing.T) {
-	if err := (&session{}).sendKill("CONNECTION"); err != errOtherServer {
+	if err := (&Conn{}).sendKill("CONNECTION"); err != errOtherServer {
 		t.Errorf("a KILL of connection 0: %v", err)
 	}
 }

@@ -1,0 +1,156 @@
+package source
+
+import (
+	"context"
+	"encoding/json"
+)
+
+// Definer is implemented by sources that know what makes a table again.
+type Definer interface {
+	// Define returns the definition of the table that Table finds by a name, in the transaction of the rows. No rows
+	// may be open. It is nil if the source cannot say. The error is an [*UnknownError] if there is no such table.
+	Define(ctx context.Context, table string) (*Definition, error)
+}
+
+// MaxDefinition is the most bytes that a definition from [Define] has as JSON.
+const MaxDefinition = 256 << 10
+
+// Define returns the definition of a table, or nil if the source is not a [Definer] or the definition is too large.
+func Define(ctx context.Context, s Source, table string) (*Definition, error) {
+	definer, ok := s.(Definer)
+	if !ok {
+		return nil, nil
+	}
+	d, err := definer.Define(ctx, table)
+	if err != nil || d == nil {
+		return nil, err
+	}
+	text, err := json.Marshal(d)
+	if err != nil || len(text) > MaxDefinition {
+		return nil, err
+	}
+	return d, nil
+}
+
+// Definition is what makes a table again, in the words of its database. It is data, for JSON or any other encoding. It
+// describes the whole table, whatever columns and rows of it are read. Of a view, it has only the columns.
+//
+// Expressions, statements and definitions are SQL of the Dialect. Names in them are complete: they have a schema where
+// the search path might lead elsewhere. Other fields have names as they are, without quotes.
+//
+// These are left out: rights, row security, triggers, rules, and the types, functions, collations and other tables that
+// the definition names; partitions, parents, tablespaces and storage parameters, unless Create has them.
+type Definition struct {
+	Dialect Dialect `json:"dialect"`
+	Schema  string  `json:"schema,omitempty"` // or the database, in MySQL and MariaDB
+	Name    string  `json:"name"`
+
+	Columns     []ColumnDefinition `json:"columns,omitempty"` // all, in order, also generated ones
+	Constraints []Constraint       `json:"constraints,omitempty"`
+	Indexes     []Index            `json:"indexes,omitempty"` // without those that constraints make
+	Sequences   []Sequence         `json:"sequences,omitempty"`
+	Comment     string             `json:"comment,omitempty"`
+
+	// Create is the statement that makes the table, as the database prints it: with its constraints, and in MySQL and
+	// MariaDB with its indexes. PostgreSQL prints none, but its columns, constraints and indexes are complete.
+	Create string `json:"create,omitempty"`
+}
+
+// Dialect is the SQL of a database system.
+type Dialect string
+
+// The dialects.
+const (
+	PostgreSQL Dialect = "postgresql"
+	MySQL      Dialect = "mysql"
+	MariaDB    Dialect = "mariadb"
+	SQLite     Dialect = "sqlite"
+)
+
+// ColumnDefinition is what makes a column again.
+type ColumnDefinition struct {
+	Name      string `json:"name"`
+	Type      string `json:"type,omitempty"` // as Column has it
+	NotNull   bool   `json:"not_null,omitempty"`
+	Default   string `json:"default,omitempty"`   // an expression
+	Collation string `json:"collation,omitempty"` // if it is not the one of the type, or in MySQL of the table; as SQL
+
+	// Identity is Always or ByDefault if the database numbers the rows in this column: as an identity column, by
+	// AUTO_INCREMENT, or as an INTEGER PRIMARY KEY of SQLite.
+	Identity string `json:"identity,omitempty"`
+
+	// Generated is Stored or Virtual if the Expression computes the value, which then cannot be written.
+	Generated  string `json:"generated,omitempty"`
+	Expression string `json:"expression,omitempty"` // "" if only Create has it, as in SQLite
+}
+
+// What an identity column does with values that are written into it: Always refuses them unless the statement insists.
+const (
+	Always    = "always"
+	ByDefault = "by default"
+)
+
+// What a generated column keeps: Stored its values, Virtual nothing.
+const (
+	Stored  = "stored"
+	Virtual = "virtual"
+)
+
+// Constraint is a constraint of a table. NOT NULL is part of a [ColumnDefinition].
+type Constraint struct {
+	Name string         `json:"name,omitempty"`
+	Kind ConstraintKind `json:"kind"`
+
+	// Columns are those of a primary, unique or foreign key, in its order. None if it has anything but whole columns.
+	Columns []string `json:"columns,omitempty"`
+
+	// Definition follows ALTER TABLE … ADD CONSTRAINT name, or only ADD without a name, such as "CHECK (price > 0)". It
+	// is "" if only Create has it, as in SQLite.
+	Definition string `json:"definition,omitempty"`
+}
+
+// ConstraintKind says what a constraint is. Readers must expect others.
+type ConstraintKind string
+
+// The kinds of constraints.
+const (
+	PrimaryKey ConstraintKind = "primary key"
+	Unique     ConstraintKind = "unique"
+	Check      ConstraintKind = "check"
+	ForeignKey ConstraintKind = "foreign key"
+	Exclude    ConstraintKind = "exclude"
+)
+
+// Index is an index of a table that is not part of a constraint.
+type Index struct {
+	Name   string `json:"name"`
+	Unique bool   `json:"unique,omitempty"`
+
+	// Columns are the columns of the index, in its order. None if it has anything but whole columns, or a condition.
+	Columns []string `json:"columns,omitempty"`
+
+	// Definition is the statement that makes the index. In MySQL and MariaDB, it follows ALTER TABLE … ADD.
+	Definition string `json:"definition,omitempty"`
+}
+
+// Sequence numbers the rows of a table.
+type Sequence struct {
+	Column  string `json:"column"`            // that owns it
+	Name    string `json:"name,omitempty"`    // of the sequence, with its schema, as SQL; "" if it has none
+	Type    string `json:"type,omitempty"`    // of the sequence
+	Options string `json:"options,omitempty"` // as SQL, such as "START WITH 1 INCREMENT BY 1 …"
+
+	// Last is the last number that was given, when the definition was read: sequences are not part of a snapshot, so
+	// this may be later than the rows. It is nil if none was given, or if it is not known.
+	Last *int64 `json:"last,omitempty"`
+}
+
+// PrimaryKey returns the columns of the primary key, or none.
+func (d *Definition) PrimaryKey() []string {
+	for _, constraint := range d.Constraints {
+		if constraint.Kind == PrimaryKey {
+			return constraint.Columns
+		}
+	}
+	return nil
+}

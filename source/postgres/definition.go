@@ -1,0 +1,156 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"culvert/internal/pgconnect"
+	"culvert/source"
+)
+
+var _ source.Definer = (*DB)(nil)
+
+// Define returns the definition of a table, partitioned table or child. Of views and foreign tables, it has only the
+// columns. A partitioned table is defined as if it had none, and a child as if it had no parent.
+//
+// The catalogs are read in the transaction, but the server prints constraints, indexes and expressions with the current
+// names of what they refer to. Those of a table cannot change while it is locked.
+//
+// The last numbers of sequences that the user may not read are not known.
+func (db *DB) Define(ctx context.Context, name string) (*source.Definition, error) {
+	if err := db.begin(ctx); err != nil {
+		return nil, err
+	}
+	s := db.session
+	r, err := s.findRelation(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.query(ctx, 2, definitionSQL, r.oid)
+	if err == nil && len(found) != 1 {
+		err = errAnswer
+	}
+	definition := &source.Definition{Dialect: source.PostgreSQL, Schema: r.schema, Name: r.name}
+	if err == nil {
+		err = json.Unmarshal(found[0][0], definition)
+	}
+	var readable []bool
+	if err == nil {
+		err = json.Unmarshal(found[0][1], &readable)
+	}
+	if err == nil {
+		err = s.readSequences(ctx, definition.Sequences, readable)
+	}
+	if err != nil {
+		return nil, s.failed(ctx, r.String(), err)
+	}
+	return definition, nil
+}
+
+// readSequences reads the last numbers of sequences that are readable, and keeps no lock of them: a function that
+// returns them would lock the sequences to the end of the transaction.
+func (s *session) readSequences(ctx context.Context, sequences []source.Sequence, readable []bool) error {
+	if len(sequences) != len(readable) {
+		return errAnswer
+	}
+	for i := range sequences {
+		if !readable[i] {
+			continue
+		}
+		sql := "SELECT last_value, is_called FROM " + sequences[i].Name
+		results, err := s.probe(ctx, func(batch *pgconn.Batch) { s.add(batch, sql) })
+		if pgconnect.IsRefusal(ctx, err) {
+			continue // such as of an unlogged one, on a standby
+		}
+		if err != nil {
+			return err
+		}
+		if len(results) != 3 || len(results[1].Rows) != 1 || !haveColumns(results[1].Rows, 2) {
+			return errAnswer
+		}
+		last, err := strconv.ParseInt(string(results[1].Rows[0][0]), 10, 64)
+		if err != nil {
+			return errAnswer
+		}
+		if string(results[1].Rows[0][1]) == "t" {
+			sequences[i].Last = &last
+		}
+	}
+	return nil
+}
+
+// definitionSQL returns the definition of the relation $1 as JSON, and for each of its sequences whether it can be
+// read. A foreign key to a partitioned table has a constraint for each partition besides the one that made them.
+const definitionSQL = `
+SELECT pg_catalog.json_build_object(
+	'comment', pg_catalog.obj_description(c.oid, 'pg_class'),
+	'columns', (` + columnDefinitionsSQL + `),
+	'constraints', CASE WHEN c.relkind IN ('r', 'p') THEN (` + constraintsSQL + `) END,
+	'indexes', CASE WHEN c.relkind IN ('r', 'p') THEN (` + indexesSQL + `) END,
+	'sequences', s.list),
+	coalesce(s.readable, '[]'::json)
+FROM pg_catalog.pg_class c, LATERAL (` + sequencesSQL + `) AS s(list, readable) WHERE c.oid = $1::text::oid`
+
+const columnDefinitionsSQL = `
+	SELECT pg_catalog.json_agg(pg_catalog.json_build_object(
+		'name', a.attname, 'type', pg_catalog.format_type(a.atttypid, a.atttypmod), 'not_null', a.attnotnull,
+		'default', CASE WHEN a.attgenerated = '' THEN pg_catalog.pg_get_expr(d.adbin, d.adrelid) END,
+		'expression', CASE WHEN a.attgenerated <> '' THEN pg_catalog.pg_get_expr(d.adbin, d.adrelid) END,
+		'generated', CASE a.attgenerated WHEN 's' THEN 'stored' WHEN 'v' THEN 'virtual' END,
+		'identity', CASE a.attidentity WHEN 'a' THEN 'always' WHEN 'd' THEN 'by default' END,
+		'collation', CASE WHEN a.attcollation <> t.typcollation THEN (
+			SELECT pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(o.collname)
+			FROM pg_catalog.pg_collation o JOIN pg_catalog.pg_namespace n ON n.oid = o.collnamespace
+			WHERE o.oid = a.attcollation) END
+		) ORDER BY a.attnum)
+	FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+	LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum AND a.atthasdef
+	WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped`
+
+const constraintsSQL = `
+	SELECT pg_catalog.json_agg(pg_catalog.json_build_object(
+		'name', o.conname, 'definition', pg_catalog.pg_get_constraintdef(o.oid),
+		'kind', CASE o.contype WHEN 'p' THEN 'primary key' WHEN 'u' THEN 'unique' WHEN 'c' THEN 'check'
+			WHEN 'x' THEN 'exclude' ELSE 'foreign key' END,
+		'columns', CASE WHEN o.contype IN ('p', 'u', 'f') THEN (
+			SELECT pg_catalog.json_agg(a.attname ORDER BY k.place)
+			FROM unnest(o.conkey) WITH ORDINALITY AS k(number, place)
+			JOIN pg_catalog.pg_attribute a ON a.attrelid = o.conrelid AND a.attnum = k.number) END
+		) ORDER BY pg_catalog.strpos('puxcf', o.contype::text), o.conname)
+	FROM pg_catalog.pg_constraint o
+	WHERE o.conrelid = c.oid AND o.contype IN ('p', 'u', 'c', 'x', 'f')
+		AND pg_catalog.pg_get_constraintdef(o.oid) IS NOT NULL
+		AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint p WHERE p.oid = o.conparentid AND p.conrelid = o.conrelid)`
+
+const indexesSQL = `
+	SELECT pg_catalog.json_agg(pg_catalog.json_build_object(
+		'name', r.relname, 'unique', i.indisunique, 'definition', pg_catalog.pg_get_indexdef(r.oid),
+		'columns', CASE WHEN i.indexprs IS NULL AND i.indpred IS NULL THEN (
+			SELECT pg_catalog.json_agg(a.attname ORDER BY k.place)
+			FROM unnest(i.indkey) WITH ORDINALITY AS k(number, place)
+			JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number
+			WHERE k.place <= i.indnkeyatts) END
+		) ORDER BY r.relname)
+	FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class r ON r.oid = i.indexrelid
+	WHERE i.indrelid = c.oid AND i.indisvalid AND pg_catalog.pg_get_indexdef(r.oid) IS NOT NULL
+		AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint o
+			WHERE o.conindid = i.indexrelid AND o.conrelid = i.indrelid AND o.contype IN ('p', 'u', 'x'))`
+
+const sequencesSQL = `
+	SELECT pg_catalog.json_agg(pg_catalog.json_build_object(
+		'column', a.attname, 'name', pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(r.relname),
+		'type', pg_catalog.format_type(q.seqtypid, NULL),
+		'options', pg_catalog.format('START WITH %s INCREMENT BY %s MINVALUE %s MAXVALUE %s CACHE %s %s', q.seqstart,
+			q.seqincrement, q.seqmin, q.seqmax, q.seqcache, CASE WHEN q.seqcycle THEN 'CYCLE' ELSE 'NO CYCLE' END)
+		) ORDER BY a.attnum, r.relname),
+		pg_catalog.json_agg(coalesce(pg_catalog.has_schema_privilege(n.oid, 'USAGE')
+			AND pg_catalog.has_sequence_privilege(r.oid, 'SELECT'), false) ORDER BY a.attnum, r.relname)
+	FROM pg_catalog.pg_depend d JOIN pg_catalog.pg_class r ON r.oid = d.objid AND r.relkind = 'S'
+	JOIN pg_catalog.pg_sequence q ON q.seqrelid = r.oid
+	JOIN pg_catalog.pg_namespace n ON n.oid = r.relnamespace
+	JOIN pg_catalog.pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
+	WHERE d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.refobjid = c.oid AND d.refobjsubid > 0
+		AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.deptype IN ('a', 'i')`

@@ -1,0 +1,74 @@
+package sourcetest
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+
+	"culvert/format"
+	"culvert/source"
+)
+
+// expectReadBack writes rows in each format that can be read, and compares what a decoder makes of the text. The kinds
+// are those of the columns.
+func expectReadBack(t *testing.T, columns []source.Column, kinds []source.Kind, rows [][]value) {
+	t.Helper()
+	var batch source.Batch
+	batch.Reset(len(columns))
+	for _, row := range rows {
+		for _, v := range row {
+			if v.kind == source.Null {
+				batch.AppendNull()
+			} else {
+				batch.Append(v.kind, []byte(v.text))
+			}
+		}
+		batch.EndRow()
+	}
+	fields := make([]format.Field, len(columns))
+	for i, c := range columns {
+		fields[i] = format.Field{Name: c.Name, Kind: kinds[i]}
+	}
+	readBack(t, format.CSV{}, columns, fields, &batch, rows)
+	if !slices.ContainsFunc(rows, func(row []value) bool { return slices.ContainsFunc(row, changesInJSONL) }) {
+		readBack(t, format.JSONL{InvalidUTF8: format.Base64Invalid}, columns, fields, &batch, rows)
+	}
+}
+
+// changesInJSONL reports whether a value is JSON that is the same to a database, but not as text, once it is a part of
+// a line.
+func changesInJSONL(v value) bool {
+	return v.kind == source.JSON && (v.text == "null" || bytes.ContainsAny([]byte(v.text), " \n\r\t"))
+}
+
+func readBack(
+	t *testing.T, f interface {
+		format.Format
+		format.Readable
+	}, columns []source.Column, fields []format.Field, batch *source.Batch, rows [][]value,
+) {
+	t.Helper()
+	encoder, err := f.Encoder(columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := encoder.AppendRows(nil, batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoder, err := f.Decoder(fields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got source.Batch
+	if n, err := decoder.Decode(&got, text); err != nil || n != len(text) || got.Rows() != len(rows) {
+		t.Fatalf("%T %q: %d rows of %d bytes, error %v", f, text, got.Rows(), n, err)
+	}
+	for r, row := range rows {
+		for c, want := range row {
+			if kind, text := got.Value(r, c); kind != want.kind || string(text) != want.text {
+				t.Errorf("%T: row %d, column %d is read back as %v, want %v", f, r, c, value{kind, string(text)}, want)
+			}
+		}
+	}
+}
