@@ -9,10 +9,15 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path"
 	"slices"
 	"sync/atomic"
 
 	"filippo.io/age"
+
+	"culvert/export/internal/joined"
+	"culvert/manifest"
+	"culvert/place"
 )
 
 // ErrDamaged marks errors of an export that is not as it was written: files are damaged, missing or replaced.
@@ -47,7 +52,7 @@ func (d damage) Unwrap() error { return ErrDamaged }
 
 // Directory is an export of several tables: a place, or a part of one, with a manifest in it.
 type Directory struct {
-	Manifest *Manifest
+	Manifest *manifest.Manifest
 
 	fs     fs.FS
 	config ReadConfig
@@ -63,7 +68,7 @@ func OpenDirectory(fsys fs.FS, identities ...age.Identity) (*Directory, error) {
 // OpenDirectory is like the function [OpenDirectory]. An error about the manifest is an [*fs.PathError].
 func (c ReadConfig) OpenDirectory(ctx context.Context, fsys fs.FS) (*Directory, error) {
 	var names []string
-	for _, name := range manifestNames {
+	for _, name := range []string{manifest.EncryptedName, manifest.Name} {
 		switch _, err := fs.Lstat(fsys, name); {
 		case err == nil:
 			names = append(names, name)
@@ -80,12 +85,12 @@ func (c ReadConfig) OpenDirectory(ctx context.Context, fsys fs.FS) (*Directory, 
 	d := &Directory{fs: fsys, config: c}
 	name := names[0]
 	err := d.use(ctx, name, nil, func(text *Reader) (err error) {
-		if text.encrypted != (name == EncryptedManifestName) || text.Compression() != None {
-			return fmt.Errorf("%w: it does not begin as one", ErrManifest)
+		if text.encrypted != (name == manifest.EncryptedName) || text.Compression() != None {
+			return fmt.Errorf("%w: it does not begin as one", manifest.ErrInvalid)
 		}
-		d.Manifest, err = ReadManifest(text)
+		d.Manifest, err = manifest.Read(text)
 		if err == nil && d.Manifest.Encrypted != text.encrypted {
-			err = fmt.Errorf("%w: it is of files that are encrypted, and is not", ErrManifest)
+			err = fmt.Errorf("%w: it is of files that are encrypted, and is not", manifest.ErrInvalid)
 		}
 		return err
 	})
@@ -110,12 +115,30 @@ func (d *Directory) Size() (total int64) {
 // be called at any time.
 func (d *Directory) Progress() (files, text int64) { return d.read.Load(), d.text.Load() }
 
-// Open opens the file of a table of the manifest. It does not verify the file; see [Directory.VerifyTable].
-func (d *Directory) Open(t *ManifestTable) (*Reader, error) {
+// Open opens a table of the manifest. The text of a table in parts has one header, and an error about a part is an
+// [*fs.PathError]. Open does not verify the files; see [Directory.VerifyTable].
+func (d *Directory) Open(t *manifest.Table) (*Reader, error) {
 	if t.Error != "" {
-		return nil, fmt.Errorf("export: table %q is missing, since its export failed: %s", t.Name, t.Error)
+		return nil, missing(t)
 	}
-	return d.config.Open(d.fs, t.File)
+	if t.Parted() {
+		return d.openJoined(t)
+	}
+	return d.config.Open(d.fs, t.File())
+}
+
+func missing(t *manifest.Table) error {
+	return fmt.Errorf("export: table %q is missing, since its export failed: %s", t.Name, t.Error)
+}
+
+// Table returns the table whose file, or directory of parts, has a name; or nil.
+func (d *Directory) Table(file string) *manifest.Table {
+	for i := range d.Manifest.Tables {
+		if t := &d.Manifest.Tables[i]; t.Error == "" && t.File() == file {
+			return t
+		}
+	}
+	return nil
 }
 
 // Verify reads all files once and compares them with the manifest. After each table it calls checked, if that is not
@@ -123,7 +146,7 @@ func (d *Directory) Open(t *ManifestTable) (*Reader, error) {
 //
 // The error is a [*DamagedError] if files are damaged or missing. It is a [*PartialError] if all files are intact but
 // some tables have none, because their export failed.
-func (d *Directory) Verify(ctx context.Context, checked func(*ManifestTable, error)) error {
+func (d *Directory) Verify(ctx context.Context, checked func(*manifest.Table, error)) error {
 	damaged, failed, tables := 0, 0, d.Manifest.Tables
 	for i := range tables {
 		t := &tables[i]
@@ -149,29 +172,74 @@ func (d *Directory) Verify(ctx context.Context, checked func(*ManifestTable, err
 	return nil
 }
 
-// VerifyTable reads the file of a table and compares its size, its SHA-256 and the size of its text with the manifest.
-// Reading the text also checks each encrypted chunk and each frame. If the export of the table failed, VerifyTable does
-// nothing.
-func (d *Directory) VerifyTable(ctx context.Context, t *ManifestTable) error {
+// VerifyTable reads each file of a table and compares its size, its SHA-256 and the size of its text with the manifest.
+// Reading the text also checks each encrypted chunk and each frame. An error about a part is an [*fs.PathError]. If the
+// export of the table failed, VerifyTable does nothing.
+func (d *Directory) VerifyTable(ctx context.Context, t *manifest.Table) error {
 	if t.Error != "" {
 		return nil
 	}
+	for i := range t.Parts {
+		err := d.verifyPart(ctx, &t.Parts[i])
+		if t.Parted() {
+			err = joined.AboutPart(&t.Parts[i], err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *Directory) verifyPart(ctx context.Context, p *manifest.Part) error {
+	return d.ReadPart(ctx, p, func(io.Reader) error { return nil })
+}
+
+// ReadPart calls use with the text of a file that the manifest lists, and meanwhile verifies the file as VerifyTable
+// does. It reads what use has left of the text. What use has read is known to be right only when ReadPart returns nil.
+// The reader must not be used after use returns, whose error ReadPart returns. The context ends reading.
+func (d *Directory) ReadPart(ctx context.Context, p *manifest.Part, use func(text io.Reader) error) error {
 	sum := sha256.New()
 	read := io.MultiWriter(sum, counterOf(&d.read))
-	err := d.use(ctx, t.File, &expected{t.FileBytes, read}, func(text *Reader) error {
+	err := d.use(ctx, p.File, &expected{p.FileBytes, read}, func(text *Reader) error {
 		if text.encrypted != d.Manifest.Encrypted || text.armored {
 			return damagef("it is another kind of file than the manifest says")
 		}
-		n, err := io.Copy(counterOf(&d.text), text)
-		if err == nil && n != t.TextBytes {
-			err = damagef("it holds %d bytes of text, and the manifest says %d", n, t.TextBytes)
+		counted := &countedText{src: text, total: &d.text}
+		err := use(counted)
+		if err == nil {
+			_, err = io.Copy(io.Discard, counted)
+		}
+		if err == nil && counted.n != p.TextBytes {
+			err = damagef("it holds %d bytes of text, and the manifest says %d", counted.n, p.TextBytes)
 		}
 		return err
 	})
-	if err == nil && hex.EncodeToString(sum.Sum(nil)) != t.SHA256 {
+	if err == nil && hex.EncodeToString(sum.Sum(nil)) != p.SHA256 {
 		err = damagef("its SHA-256 is not that in the manifest")
 	}
 	return err
+}
+
+// countedText counts what is read of a text.
+type countedText struct {
+	src   *Reader
+	n     int64
+	total *atomic.Int64
+}
+
+func (c *countedText) Read(p []byte) (int, error) {
+	n, err := c.src.Read(p)
+	c.n += int64(n)
+	c.total.Add(int64(n))
+	return n, err
+}
+
+// WriteTo copies the text without another buffer.
+func (c *countedText) WriteTo(w io.Writer) (int64, error) {
+	n, err := io.Copy(io.MultiWriter(w, counterOf(c.total)), c.src)
+	c.n += n
+	return n, err
 }
 
 // expected is the size of a file, and a writer that receives its bytes.
@@ -221,43 +289,68 @@ func (d *Directory) useFile(src io.Reader, name string, want *expected, use func
 	return err
 }
 
-// Unlisted returns the names of files in the directory that the manifest does not list: up to most of them, sorted,
-// and the number of the others.
+// Unlisted returns the names of files in the directory, and in the directories of tables in parts, that the manifest
+// does not list: up to most of them, sorted, and the number of the others.
 func (d *Directory) Unlisted(most int) (names []string, more int, err error) {
-	const batch = 1000
 	listed := map[string]bool{}
-	for _, name := range manifestNames {
+	for _, name := range []string{manifest.EncryptedName, manifest.Name} {
 		listed[name] = true
 	}
+	directories := []string{"."}
 	for i := range d.Manifest.Tables {
-		listed[d.Manifest.Tables[i].File] = true
+		t := &d.Manifest.Tables[i]
+		listed[t.File()] = true
+		for _, part := range t.Parts {
+			listed[part.File] = true
+		}
+		if t.Parted() {
+			directories = append(directories, t.File())
+		}
 	}
-	f, err := d.fs.Open(".")
-	if err != nil {
-		return nil, 0, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	dir, is := f.(fs.ReadDirFile)
-	if !is {
-		return nil, 0, &fs.PathError{Op: "readdir", Path: ".", Err: errors.ErrUnsupported}
-	}
-	for {
-		entries, err := dir.ReadDir(batch)
-		for _, entry := range entries {
+	for _, directory := range directories {
+		err := d.list(directory, func(name string) {
 			switch {
-			case listed[entry.Name()]:
+			case listed[name]:
 			case len(names) < most:
-				names = append(names, entry.Name())
+				names = append(names, name)
 			default:
 				more++
 			}
+		})
+		if unnamable, is := errors.AsType[*place.UnnamableError](err); is {
+			more += int(unnamable.Count)
+			continue
+		}
+		if err != nil && (directory == "." || !errors.Is(err, fs.ErrNotExist)) { // a lost one is damage to the table
+			return names, more, err
+		}
+	}
+	slices.Sort(names)
+	return names, more, nil
+}
+
+// list calls found with the name of each file in a directory.
+func (d *Directory) list(directory string, found func(name string)) (err error) {
+	const batch = 1000
+	f, err := d.fs.Open(directory)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	entries, is := f.(fs.ReadDirFile)
+	if !is {
+		return &fs.PathError{Op: "readdir", Path: directory, Err: errors.ErrUnsupported}
+	}
+	for {
+		page, err := entries.ReadDir(batch)
+		for _, entry := range page {
+			found(path.Join(directory, entry.Name()))
 		}
 		if err == io.EOF {
-			slices.Sort(names)
-			return names, more, nil
+			return nil
 		}
 		if err != nil {
-			return names, more, err
+			return err
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"culvert/agefile"
 	"culvert/export"
+	"culvert/manifest"
 )
 
 // exportedDirectory returns the files of an export of which one table has failed, and what it was written with.
@@ -43,7 +44,7 @@ func TestDirectory(t *testing.T) {
 	}
 	var seen []string
 	var partial *export.PartialError
-	err = d.Verify(t.Context(), func(table *export.ManifestTable, err error) {
+	err = d.Verify(t.Context(), func(table *manifest.Table, err error) {
 		if seen = append(seen, table.Name); err != nil {
 			t.Errorf("%s: %v", table.Name, err)
 		}
@@ -106,20 +107,20 @@ func TestDirectoryDamaged(t *testing.T) {
 
 func TestDirectoryRefused(t *testing.T) {
 	plain, identity := exportedDirectory(t), newIdentity(t)
-	manifest := plain[export.ManifestName]
+	list := plain[manifest.Name]
 	for name, test := range map[string]struct {
 		files fstest.MapFS
 		want  error
 	}{
 		"none": {fstest.MapFS{}, export.ErrNoManifest},
 		"two": {
-			fstest.MapFS{export.ManifestName: manifest, export.EncryptedManifestName: manifest}, export.ErrDamaged,
+			fstest.MapFS{manifest.Name: list, manifest.EncryptedName: list}, export.ErrDamaged,
 		},
-		"lie": {fstest.MapFS{export.EncryptedManifestName: manifest}, agefile.ErrCorrupt},
+		"lie": {fstest.MapFS{manifest.EncryptedName: list}, agefile.ErrCorrupt},
 		"sealed": {
-			fstest.MapFS{export.EncryptedManifestName: {Data: seal(t, identity, manifest.Data)}}, export.ErrManifest,
+			fstest.MapFS{manifest.EncryptedName: {Data: seal(t, identity, list.Data)}}, manifest.ErrInvalid,
 		},
-		"directory": {fstest.MapFS{export.ManifestName: {Mode: fs.ModeDir}}, export.ErrDamaged},
+		"directory": {fstest.MapFS{manifest.Name: {Mode: fs.ModeDir}}, export.ErrDamaged},
 	} {
 		_, err := export.OpenDirectory(test.files, identity)
 		if !errors.Is(err, test.want) {
@@ -134,7 +135,7 @@ func TestDirectoryCanceled(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	err = d.Verify(ctx, func(*export.ManifestTable, error) { cancel() })
+	err = d.Verify(ctx, func(*manifest.Table, error) { cancel() })
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("the error is %v", err)
 	}

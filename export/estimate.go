@@ -36,7 +36,7 @@ func (p *Plan) Estimate(ctx context.Context, src source.Source, name string) (e 
 		return Estimate{}, err
 	}
 	divider, ok := rows.(source.Divider)
-	if n := p.maxReaders(); ok && n > 1 && !p.Ordered {
+	if n := p.MaxReaders(); ok && n > 1 && !p.Ordered {
 		ranges, err := divider.Ranges(n)
 		if e.Indivisible, _ = errors.AsType[*source.IndivisibleError](err); err != nil && e.Indivisible == nil {
 			return Estimate{}, err
@@ -63,6 +63,8 @@ type Progress struct {
 	Out  atomic.Int64 // bytes written to dst
 
 	current atomic.Pointer[current]
+
+	partsTotal, partsDone atomic.Int64 // weights of the parts of an export in parts
 }
 
 // current is the table being exported.
@@ -99,9 +101,7 @@ func (p *Progress) begin(part share, rows source.Rows) (err error) {
 // end records that the export of one of several tables has ended. A failed table is not counted.
 func (p *Progress) end(stats Stats, err error) {
 	if err != nil {
-		p.Rows.Add(-stats.Rows)
-		p.Text.Add(-stats.Text)
-		p.Out.Add(-stats.Out)
+		p.forget(stats)
 	}
 	if c := p.current.Load(); c != nil {
 		ended := *c
@@ -110,9 +110,40 @@ func (p *Progress) end(stats Stats, err error) {
 	}
 }
 
+// forget takes back the figures of what has failed. A nil Progress counts nothing.
+func (p *Progress) forget(stats Stats) {
+	if p != nil {
+		p.Rows.Add(-stats.Rows)
+		p.Text.Add(-stats.Text)
+		p.Out.Add(-stats.Out)
+	}
+}
+
+// expect records what an export in parts will write.
+func (p *Progress) expect(tasks []partTask) {
+	if p == nil {
+		return
+	}
+	p.partsDone.Store(0)
+	p.partsTotal.Store(0)
+	for _, task := range tasks {
+		p.partsTotal.Add(task.weight)
+	}
+}
+
+// ended records that a part was written, or has failed.
+func (p *Progress) ended(task partTask) {
+	if p != nil {
+		p.partsDone.Add(task.weight)
+	}
+}
+
 // Done returns the estimated part of the work that has been done, from 0 to 1, or -1 if it is unknown. For an export of
 // several tables it is the part of all tables, weighted by their sizes.
 func (p *Progress) Done() float64 {
+	if total := p.partsTotal.Load(); total > 0 {
+		return float64(p.partsDone.Load()) / float64(total)
+	}
 	c := p.current.Load()
 	switch {
 	case c == nil:

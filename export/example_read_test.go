@@ -10,6 +10,7 @@ import (
 	"filippo.io/age"
 
 	"culvert/export"
+	"culvert/manifest"
 	"culvert/place"
 	"culvert/source"
 )
@@ -85,7 +86,7 @@ func ExampleDirectory_Verify() {
 		if err != nil {
 			return err
 		}
-		err = written.Verify(ctx, func(t *export.ManifestTable, err error) { fmt.Println(t.Name, err) })
+		err = written.Verify(ctx, func(t *manifest.Table, err error) { fmt.Println(t.Name, err) })
 		fmt.Println(err)
 		return nil
 	})

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -33,7 +32,7 @@ func ExamplePlan_Tables() {
 			return err
 		}
 		orders := written.Manifest.Tables[0]
-		fmt.Printf("%s: %d bytes, SHA-256 %.8s…\n", orders.File, orders.FileBytes, orders.SHA256)
+		fmt.Printf("%s: %d bytes, SHA-256 %.8s…\n", orders.File(), orders.FileBytes, orders.Parts[0].SHA256)
 		return nil
 	})
 	// Output:
@@ -82,19 +81,6 @@ func ExampleProgress() {
 	// Output:
 	// -1
 	// 2 of 2 3
-}
-
-// A manifest of another version is not read.
-func ExampleReadManifest() {
-	_, err := export.ReadManifest(strings.NewReader(`{"version": 9}`))
-	fmt.Println(err)
-	// Output: export: not a valid manifest: it has version 9, and only version 1 is known
-}
-
-// The names of files differ, also where letter case does not count.
-func ExampleFileNames() {
-	fmt.Println(export.FileNames([]string{"orders", "Orders", "a/b"}, ".csv.zst.age"))
-	// Output: [orders.csv.zst.age Orders-2.csv.zst.age a_b.csv.zst.age]
 }
 
 // withShop calls use with a database of two tables.

@@ -1,97 +1,3 @@
-// Package export writes rows of a database to files, and reads these files. It formats, compresses and encrypts on all
-// cores, in an amount of memory that does not depend on the number of rows.
-//
-//	plan := export.Plan{Recipients: []age.Recipient{recipient}}
-//	stats, err := plan.Table(ctx, file, src, "orders")
-//
-// A [Plan] writes CSV compressed with zstd by default. It must have recipients, or be Unencrypted. Standard tools read
-// the file: age -d | zstd -d prints the CSV.
-//
-// The output is complete only if the error is nil. Then it has all rows, and their number is the one that the database
-// has confirmed, if it does so (PostgreSQL). Readers detect an incomplete encrypted file. A [culvert/place.File]
-// appears under its name only when it is complete.
-//
-// # Reading
-//
-//	orders, err := export.Open(os.DirFS("backup"), "orders.csv.zst.age", identity)
-//	_, err = io.Copy(os.Stdout, orders)
-//
-// [Open] reads the text of a file as a stream, and [ReadConfig.NewReaderAt] at any offset. [ReadConfig.Inspect]
-// describes a file. They also read files that other programs made with age, zstd or gzip. [OpenDirectory] opens an
-// export of several tables in any [io/fs.FS], and [Directory.Verify] compares it with its manifest.
-//
-// # Order
-//
-// If the source can divide a table, such as a large one of PostgreSQL, several connections read it in one snapshot, and
-// its rows are written as they arrive. This loses nothing, since a table has no order. With Plan.Ordered, one
-// connection reads the table, and the rows keep the source's order. Queries always keep theirs.
-//
-// # Several tables
-//
-// [Plan.Tables] writes each of several tables to a file of its own:
-//
-//	stats, err := plan.Tables(ctx, to, src, []string{"orders", "customers"})
-//
-// Tables are read one after the other, each by all connections, so several tables take no more memory than one. The
-// source decides whether they show one state of the database. PostgreSQL reads all in one snapshot. SQLite reads all in
-// one read transaction; writers wait for it unless the database is in WAL mode. MySQL and MariaDB read tables in one
-// snapshot if their engine supports it.
-//
-// All tables are looked up first. In PostgreSQL this also locks them against DROP, TRUNCATE and ALTER TABLE until the
-// source is closed. By default only the first 1,600 are locked, which leaves locks for other clients of the server.
-//
-// The files go to a [place.Place], such as a directory. While one is written, up to eight earlier ones are committed.
-//
-// # Manifest
-//
-// The last file is the manifest: if it exists, every table has been tried. It is named manifest.json.age and encrypted
-// like the other files, or manifest.json if they are not encrypted. It is a JSON object with these fields:
-//
-//	version      number   1; other versions are other formats
-//	tool         string   the program that wrote it
-//	begun        string   when the tables were looked up, in UTC by the clock of the exporting machine (RFC 3339)
-//	ended        string   when the last table had been read
-//	system       string   the database system and its version (source.Description)
-//	database     string   its name, or its file
-//	snapshot     string   the state that the tables show; absent if they are not read in one state. Tables of MySQL
-//	                      and MariaDB without snapshots, such as those of MyISAM, are as they were when they were read
-//	position     string   the position in the log of the system, such as an LSN; absent if unknown
-//	format       string   the extension of the format: csv, jsonl or txt
-//	compression  string   zstd, gzip or none
-//	encrypted    boolean  whether the files are age files
-//	tables       array    of objects, in the order of the export
-//
-// Each table has these fields:
-//
-//	name         string   as the caller wrote it
-//	file         string   the name of its file, without directories
-//	columns      array    of objects: name, and type as the database calls it
-//	rows         number   the number of rows, confirmed by the database if it does so
-//	text_bytes   number   the size of the text, that is, of the decrypted and decompressed file
-//	file_bytes   number   the size of the file
-//	sha256       string   of the file as it is stored, in 64 hexadecimal digits
-//	readers      number   connections that have read it
-//	error        string   why there is no file; then the object has only the name, and numbers that are 0
-//
-// Empty strings and arrays are left out. [ReadManifest] accepts these fields only in this order, each once, with any
-// white space, up to 128 MiB. In names that are not UTF-8, U+FFFD replaces invalid bytes.
-//
-// # Memory
-//
-// An export with J jobs has J+2 frames, and R more if R connections share a table. A frame holds about 1 MiB of values,
-// their text and its compressed form. J encoders and J workers of agefile take the rest. All this takes at most about
-//
-//	(J+2+R) × 3.5 MiB + J × 2 MiB + J × 2.5 MiB
-//
-// Rows of more than about 1 MiB add at most
-//
-//	max(32 MiB, 2 × the largest row)
-//
-// whatever J and R are. Such a row is in the source's memory and in the batch that it is read into, unless the source
-// lends its memory, as PostgreSQL does. The connections that share a table of PostgreSQL together hold 16 MiB of large
-// rows, or one row that is larger. The text of a large row is made in pieces of 1 MiB, each a frame of its own, so it
-// is never in memory as a whole. These figures are for a collector that runs early (GOGC=25, as the program sets it).
-// With the default setting, and with drivers that copy rows, there is more garbage.
 package export
 
 import (
@@ -107,6 +13,7 @@ import (
 	"culvert/agefile"
 	"culvert/format"
 	"culvert/internal/compress"
+	"culvert/internal/rowsum"
 	"culvert/source"
 )
 
@@ -175,11 +82,15 @@ type Plan struct {
 	Progress *Progress
 }
 
+// Sum is a checksum of rows that does not depend on their order. Package manifest says how it is computed.
+type Sum = rowsum.Sum
+
 // Stats are the figures of one export.
 type Stats struct {
 	Rows int64 // rows written
 	Text int64 // bytes of text, before compression
 	Out  int64 // bytes written to dst
+	Sum  Sum   // of the rows, whatever their order, format and compression
 
 	Readers     int                      // connections that read concurrently
 	Indivisible *source.IndivisibleError // why there were no more readers, if more would have been useful
@@ -272,6 +183,7 @@ type work struct {
 	open   func(context.Context) (source.Rows, error)
 	divide bool              // several connections may read
 	share  share             // among several tables
+	part   bool              // of a table, while others may be written
 	codec  *compress.Encoder // or nil; for a small table, a new one would take most of the time
 }
 
@@ -294,12 +206,12 @@ func (p *Plan) run(ctx context.Context, w work) (stats Stats, err error) {
 			err = closeErr
 		}
 	}()
-	encoder, err := p.format().Encoder(rows.Columns())
+	encoder, lines, err := p.encoders(rows.Columns())
 	if err != nil {
 		return Stats{}, err
 	}
 
-	progress, err := p.begin(w.share, rows)
+	progress, err := p.begin(w, rows)
 	if err != nil {
 		return Stats{}, err
 	}
@@ -320,6 +232,7 @@ func (p *Plan) run(ctx context.Context, w work) (stats Stats, err error) {
 		plan:     p,
 		readers:  readers,
 		encoder:  encoder,
+		lines:    lines,
 		codec:    w.codec,
 		trailer:  compress.NewTrailer(p.Compression.codec()),
 		dst:      out,
@@ -328,6 +241,7 @@ func (p *Plan) run(ctx context.Context, w work) (stats Stats, err error) {
 		cancel:   cancel,
 		stats:    stats,
 
+		part:      w.part,
 		frameSize: p.frameSize(),
 	}
 	if p.Unencrypted {
@@ -339,24 +253,51 @@ func (p *Plan) run(ctx context.Context, w work) (stats Stats, err error) {
 	return pl.stats, err
 }
 
-// begin returns the Progress of an export that begins.
-func (p *Plan) begin(part share, rows source.Rows) (*Progress, error) {
-	if p.Progress == nil {
-		return new(Progress), nil
+// encoders returns the encoder of the text, and the one of the lines that are summed up. It is the same for CSV.
+func (p *Plan) encoders(columns []source.Column) (encoder format.Encoder, lines format.LineEncoder, err error) {
+	csv, err := format.CSV{}.Encoder(columns)
+	if err != nil {
+		return nil, nil, err
 	}
-	return p.Progress, p.Progress.begin(part, rows)
+	lines = csv.(format.LineEncoder)
+	if _, is := p.format().(format.CSV); is {
+		return csv, lines, nil
+	}
+	encoder, err = p.format().Encoder(columns)
+	return encoder, lines, err
+}
+
+// headerSize returns the size of the text before the first row.
+func (p *Plan) headerSize(columns []source.Column) (int64, error) {
+	encoder, _, err := p.encoders(columns)
+	if err != nil {
+		return 0, err
+	}
+	return int64(len(encoder.AppendHeader(nil))), nil
+}
+
+// begin returns the Progress of an export that begins.
+func (p *Plan) begin(w work, rows source.Rows) (*Progress, error) {
+	switch {
+	case p.Progress == nil:
+		return new(Progress), nil
+	case w.part:
+		return p.Progress, nil
+	}
+	return p.Progress, p.Progress.begin(w.share, rows)
 }
 
 // maxReaders bounds the connections of one export. By default, a server of PostgreSQL has 100 for all clients.
 const maxReaders = 16
 
-func (p *Plan) maxReaders() int { return min(p.jobs(), maxReaders) }
+// MaxReaders returns the most connections that an export would have: Jobs, but at most 16.
+func (p *Plan) MaxReaders() int { return min(p.jobs(), maxReaders) }
 
 // divide shares the rows of a table among several readers. It returns the rows as they are if they cannot be divided.
 // The error says why there are no more readers.
 func (p *Plan) divide(rows source.Rows) ([]source.Rows, error) {
 	divider, ok := rows.(source.Divider)
-	n := p.maxReaders()
+	n := p.MaxReaders()
 	if !ok || n == 1 {
 		return []source.Rows{rows}, nil
 	}

@@ -115,6 +115,7 @@ func TestTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	sum := naiveSum(t, src, "todos")
 	for _, f := range []format.Format{format.CSV{}, format.JSONL{}, format.Text{}} {
 		want, rows := encodeAlone(t, src, "todos", f)
 		for _, c := range []export.Compression{export.Zstd, export.Gzip, export.None} {
@@ -131,7 +132,9 @@ func TestTable(t *testing.T) {
 					if got, err := open(file.Bytes(), id); err != nil || !bytes.Equal(got, want) {
 						t.Errorf("output holds %d bytes, want %d, error %v", len(got), len(want), err)
 					}
-					if stats != (export.Stats{Rows: rows, Text: int64(len(want)), Out: int64(file.Len()), Readers: 1}) {
+					if stats != (export.Stats{
+						Rows: rows, Text: int64(len(want)), Out: int64(file.Len()), Sum: sum, Readers: 1,
+					}) {
 						t.Errorf("stats are %+v", stats)
 					}
 					if progress.Rows.Load() != stats.Rows || progress.Text.Load() != stats.Text ||
@@ -545,6 +548,7 @@ func TestMemory(t *testing.T) {
 	const jobs, readers = 4, 4
 	const formula = (jobs+2)*7/2 + jobs*5 + jobs*5/2
 	const ofReaders = readers * 7 / 2
+	rows := testkit.Fewer(500_000)
 	program := testkit.PeakMemory(t, func() {})
 	for name, f := range map[string]format.Format{
 		"csv":   format.CSV{},
@@ -554,12 +558,12 @@ func TestMemory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			plan := export.Plan{Format: f, Recipients: []age.Recipient{id.Recipient()}, Jobs: jobs}
 			testkit.MemoryCeiling(t, program+formula<<20, func() {
-				if _, err := plan.Table(t.Context(), io.Discard, &generated{rows: 500_000}, ""); err != nil {
+				if _, err := plan.Table(t.Context(), io.Discard, &generated{rows: rows}, ""); err != nil {
 					t.Error(err)
 				}
 			})
 			testkit.MemoryCeiling(t, program+(formula+ofReaders)<<20, func() {
-				src := &divided{generated: generated{rows: 500_000}}
+				src := &divided{generated: generated{rows: rows}}
 				if _, err := plan.Table(t.Context(), io.Discard, src, ""); err != nil {
 					t.Error(err)
 				}
@@ -570,15 +574,15 @@ func TestMemory(t *testing.T) {
 
 // TestMemoryOfLargeRows has rows so large that several on their way at once would show.
 func TestMemoryOfLargeRows(t *testing.T) {
-	const size = 64 << 20
+	size := testkit.Fewer(64 << 20)
 	src := &generated{rows: 8, text: bytes.Repeat([]byte("x"), size)}
 	for _, c := range []export.Compression{export.Zstd, export.None} {
 		// In the source, and in the batch of its reader.
-		testkit.MemoryCeiling(t, 2*size+80<<20, func() {
+		testkit.MemoryCeiling(t, int64(2*size+80<<20), func() {
 			defer debug.SetGCPercent(debug.SetGCPercent(50))
 			plan := export.Plan{Unencrypted: true, Compression: c, Jobs: 4}
 			stats, err := plan.Table(t.Context(), io.Discard, src, "")
-			if err != nil || stats.Rows != 8 || stats.Text < 8*size {
+			if err != nil || stats.Rows != 8 || stats.Text < int64(8*size) {
 				t.Errorf("%+v, %v", stats, err)
 			}
 		})

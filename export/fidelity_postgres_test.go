@@ -258,10 +258,16 @@ func (table *postgresTable) expectFaithful(tb testing.TB, way reading, want stri
 	} else if string(text) != want {
 		tb.Errorf("%s: the CSV is not psql's: %s", what, difference(string(text), want))
 	}
+	if sum := sumOfLines(tb, splitCSV([]byte(want))[1:]); stats.Sum != sum {
+		tb.Errorf("%s: CSV has the sum %s, want %s", what, stats.Sum, sum)
+	}
 	table.loadCSV(tb, text)
 	table.expectBack(tb, what+": CSV", exact)
 
-	text, _ = way.export(tb, src, table.name, format.JSONL{})
+	text, ofJSON := way.export(tb, src, table.name, format.JSONL{})
+	if ofJSON.Sum != stats.Sum {
+		tb.Errorf("%s: JSON Lines have the sum %s, and CSV %s", what, ofJSON.Sum, stats.Sum)
+	}
 	if len(table.columns) > 0 {
 		expectRows(tb, what+": JSON Lines", parseJSONL(tb, text, table.names()), table.cellsOfJSON(tb, rows[1:]))
 	}

@@ -53,6 +53,8 @@ type Reader struct {
 	packed *compress.Reader // nil if the config says Packed
 	sealed *agefile.Reader  // nil if the file is not encrypted
 	file   fs.File          // to close, or nil
+	joined io.Closer        // text, or nil if the file is not a table in parts
+	codec  Compression      // of the parts
 	form
 }
 
@@ -71,15 +73,7 @@ func (c ReadConfig) Open(fsys fs.FS, name string) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	var src io.Reader = f
-	info, err := f.Stat()
-	if at, is := f.(io.ReaderAt); is && err == nil && info.Mode().IsRegular() {
-		src = io.NewSectionReader(at, 0, info.Size())
-	}
-	var r *Reader
-	if err == nil {
-		r, err = c.NewReader(src, name)
-	}
+	r, err := c.NewReader(f, name)
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -87,8 +81,8 @@ func (c ReadConfig) Open(fsys fs.FS, name string) (*Reader, error) {
 	return r, nil
 }
 
-// NewReader reads a file from src. If src is an io.ReaderAt and an io.Seeker, such as an [io.SectionReader], several
-// goroutines read it with ReadAt, which must agree with Read.
+// NewReader reads a file from src. If src is an [*os.File] or an [*io.SectionReader], several goroutines read it with
+// ReadAt. Other sources are read with Read, as a file of a server that reads ahead.
 //
 // A file with a damaged beginning looks like a file of another kind. It is therefore an error if the extension of name
 // says that the file is encrypted or compressed and it is not. The name may be empty.
@@ -101,7 +95,7 @@ func (c ReadConfig) NewReader(src io.Reader, name string) (r *Reader, err error)
 		return nil, errNotAge
 	}
 	if r.encrypted {
-		config := agefile.Config{Workers: c.Jobs, ReadAt: true}
+		config := agefile.Config{Workers: c.Jobs}
 		if r.sealed, err = config.NewReader(r.text, c.Identities...); err != nil {
 			return nil, err
 		}
@@ -138,6 +132,9 @@ func (r *Reader) Armored() bool { return r.armored }
 
 // Compression returns how the text is compressed: None if the config says Packed.
 func (r *Reader) Compression() Compression {
+	if r.joined != nil {
+		return r.codec
+	}
 	if r.packed == nil {
 		return None
 	}
@@ -146,11 +143,16 @@ func (r *Reader) Compression() Compression {
 
 // Complete reports, after Read has returned io.EOF, whether nothing can be missing at the end of the file: it is
 // encrypted, or ends with a seek table that lists all frames.
-func (r *Reader) Complete() bool { return r.encrypted || r.packed != nil && r.packed.Sealed() }
+func (r *Reader) Complete() bool {
+	return r.encrypted || r.joined != nil || r.packed != nil && r.packed.Sealed()
+}
 
 // Close ends the goroutines of the reader, and closes the file if [Open] has opened it.
 func (r *Reader) Close() error {
 	var errs []error
+	if r.joined != nil {
+		errs = append(errs, r.joined.Close())
+	}
 	if r.packed != nil {
 		errs = append(errs, r.packed.Close())
 	}

@@ -14,6 +14,7 @@ import (
 	"culvert/format"
 	"culvert/internal/compress"
 	"culvert/internal/ordered"
+	"culvert/internal/rowsum"
 	"culvert/source"
 )
 
@@ -31,6 +32,7 @@ type pipeline struct {
 	plan     *Plan
 	readers  []source.Rows
 	encoder  format.Encoder
+	lines    format.LineEncoder // of the CSV whose lines are summed up
 	codec    *compress.Encoder
 	trailer  *compress.Trailer
 	dst      io.Writer
@@ -39,9 +41,11 @@ type pipeline struct {
 	cancel   context.CancelCauseFunc
 	stats    Stats
 
-	frameSize int // bytes of a full frame
+	part      bool // of a table that several sessions read
+	frameSize int  // bytes of a full frame
 	queue     *ordered.Queue[*frame]
-	turn      sync.Mutex // its holder puts frames into the queue
+	turn      sync.Mutex   // its holder puts frames into the queue, and uses large
+	large     rowsum.Adder // of a batch that is made in pieces
 }
 
 // frame is a batch of rows, or a piece of text, in the pipeline.
@@ -51,7 +55,8 @@ type frame struct {
 	data  []byte       // stage 3; or the text, if it is not compressed
 	parts []part       // of data: one, or several if the text is much longer than the values
 	rows  int64
-	err   error // of stage 2
+	sum   rowsum.Adder // of the rows
+	err   error        // of stage 2
 	cut   func(text []byte) ([]byte, error)
 }
 
@@ -77,6 +82,7 @@ var idle = sync.Pool{New: func() any { return new(frame) }}
 func (f *frame) reset() {
 	f.text, f.data, f.parts = kept(f.text), kept(f.data), f.parts[:0]
 	f.rows, f.err = 0, nil
+	f.sum.Reset()
 }
 
 // isLarge reports whether the batch is larger than a frame in the queue may be.
@@ -197,7 +203,7 @@ func (pl *pipeline) work(f *frame) {
 			size = math.MaxInt // the text is written as it is
 		}
 		f.text = slices.Grow(f.text, f.batch.TextSize())
-		if f.text, f.err = pl.encoder.AppendPieces(f.text, &f.batch, size, f.cut); f.err != nil {
+		if f.text, f.err = pl.appendRows(f, &f.batch, &f.sum, size, f.cut); f.err != nil {
 			return
 		}
 		f.batch.Reset(0)
@@ -210,6 +216,25 @@ func (pl *pipeline) work(f *frame) {
 	pl.compress(f, f.text)
 	f.text = kept(f.text)
 }
+
+// appendRows appends the rows of a batch to the text of a frame, in pieces, and adds them to sum.
+func (pl *pipeline) appendRows(
+	f *frame, b *source.Batch, sum *rowsum.Adder, size int, next func([]byte) ([]byte, error),
+) ([]byte, error) {
+	if pl.lines == pl.encoder {
+		return pl.lines.AppendLines(f.text, b, size, sum, next)
+	}
+	// The lines of CSV are made only for their sum, in memory that stage 3 needs later, and in pieces that stay in the
+	// cache.
+	const line = 16 << 10
+	lines, err := pl.lines.AppendLines(f.data[:0], b, line, sum, dropText)
+	if f.data = lines[:0]; err != nil {
+		return f.text, err
+	}
+	return pl.encoder.AppendPieces(f.text, b, size, next)
+}
+
+func dropText(text []byte) ([]byte, error) { return text[:0], nil }
 
 // compress is stage 3.
 func (pl *pipeline) compress(f *frame, text []byte) {
@@ -240,6 +265,7 @@ func (pl *pipeline) write() error {
 			return err
 		}
 		pl.stats.Rows += f.rows
+		pl.stats.Sum.Add(f.sum.Sum)
 		pl.progress.Rows.Add(f.rows)
 		for _, part := range f.parts {
 			pl.trailer.Add(int64(part.size), int64(part.textSize))

@@ -11,6 +11,7 @@ import (
 	"culvert/export"
 	"culvert/format"
 	"culvert/internal/testkit"
+	"culvert/manifest"
 	"culvert/place"
 	"culvert/source/postgres"
 )
@@ -69,9 +70,68 @@ func TestPostgresSnapshot(t *testing.T) {
 	if all[2].Readers != 4 || all[0].Readers != 1 {
 		t.Errorf("%d connections for the large table, %d for a small one", all[2].Readers, all[0].Readers)
 	}
-	manifest, err := export.ReadManifest(bytes.NewReader(shelf.files[export.ManifestName]))
-	if err != nil || manifest.Database != database.Name || manifest.Snapshot == "" || manifest.Position == "" ||
-		manifest.Tables[2].Columns[1].Type != "text" {
-		t.Errorf("manifest %+v, error %v", manifest, err)
+	m, err := manifest.Read(bytes.NewReader(shelf.files[manifest.Name]))
+	if err != nil || m.Database != database.Name || m.Snapshot == "" || m.Position == "" ||
+		m.Tables[2].Columns[1].Type != "text" {
+		t.Errorf("manifest %+v, error %v", m, err)
+	}
+}
+
+// TestPostgresParts writes to the tables while they are exported in parts, at the first moment at which a file is
+// begun. All parts are of the moment before that, whichever session reads them.
+func TestPostgresParts(t *testing.T) {
+	database := testkit.Postgres(t).NewDatabase(t)
+	database.Exec(t, `
+		CREATE TABLE small AS SELECT i FROM generate_series(1, 10) AS i;
+		CREATE TABLE large AS SELECT i, repeat('x', 100) AS fill FROM generate_series(1, 100000) AS i;
+		ANALYZE`)
+	db, err := postgres.Open(t.Context(), database.ConnString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	before := map[string]export.Sum{}
+	for _, name := range []string{"small", "large"} {
+		before[name] = sumOfLines(t, splitCSV(database.Psql(t, "-c", "COPY "+name+" TO STDOUT (FORMAT csv)")))
+	}
+	write := sync.OnceFunc(func() {
+		database.Exec(t, `DELETE FROM large WHERE i % 2 = 0; UPDATE large SET i = -i; INSERT INTO small VALUES (11)`)
+	})
+	to := newShelf()
+	files := createFunc{to, func(ctx context.Context, name string) (place.File, error) {
+		write()
+		return to.Create(ctx, name)
+	}}
+	plan := export.Plan{Unencrypted: true, Jobs: 3}
+	all, err := plan.TablesInParts(t.Context(), files, db, []string{"large", "small"}, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all[0].Parts) < 5 || all[0].Readers != 3 {
+		t.Errorf("%d parts, read by %d sessions", len(all[0].Parts), all[0].Readers)
+	}
+	for _, table := range all {
+		if table.Sum != before[table.Name] {
+			t.Errorf("%s: %d rows with the sum %s, want %s", table.Name, table.Rows, table.Sum, before[table.Name])
+		}
+	}
+	d, err := export.OpenDirectory(filesOf(to))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Verify(t.Context(), nil); err != nil || !d.Manifest.Consistent {
+		t.Errorf("verified with error %v", err)
+	}
+	if err := d.Compare(t.Context(), db, 2, nil, nil); err != nil {
+		t.Errorf("compared in the same snapshot: %v", err)
+	}
+	later, err := postgres.Open(t.Context(), database.ConnString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer later.Close()
+	var differs *export.DiffersError
+	if err := d.Compare(t.Context(), later, 2, nil, nil); !errors.As(err, &differs) || differs.Differing != 2 {
+		t.Errorf("compared later: %v", err)
 	}
 }

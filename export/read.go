@@ -125,7 +125,8 @@ func (pl *pipeline) putPieces(b *source.Batch) error {
 	if item == nil {
 		return errStopped
 	}
-	text, err := pl.encoder.AppendPieces(item.Value.text, b, pl.frameSize, func(text []byte) ([]byte, error) {
+	pl.large.Reset()
+	text, err := pl.appendRows(item.Value, b, &pl.large, pl.frameSize, func(text []byte) ([]byte, error) {
 		item.Value.text = text
 		pl.queue.Put(item)
 		if item = pl.getText(); item == nil {
@@ -137,17 +138,19 @@ func (pl *pipeline) putPieces(b *source.Batch) error {
 		return err
 	}
 	item.Value.text, item.Value.err, item.Value.rows = text, err, int64(b.Rows())
+	item.Value.sum.Sum = pl.large.Sum
 	pl.queue.Put(item)
 	return nil
 }
 
 // csvWriter returns the rows if the database should print them. This is the least work here, but the database prints in
 // one process, and more slowly than it sends values. So with several cores, printing here on all of them is faster.
-// With several readers on the database's machine, both were equally fast.
+// A part is read beside others, which keep all cores busy; printed by the database, it takes a quarter more processor
+// time in all.
 func (pl *pipeline) csvWriter(rows source.Rows) (source.CSVWriter, bool) {
 	printing, ok := rows.(source.CSVWriter)
 	_, csv := pl.plan.format().(format.CSV)
-	return printing, ok && csv && pl.plan.jobs() == 1
+	return printing, ok && csv && pl.plan.jobs() == 1 && !pl.part
 }
 
 // get takes an empty frame, or nil if the pipeline has been stopped.
@@ -206,6 +209,7 @@ func (c *collector) Write(row []byte) (int, error) {
 	f := c.item.Value
 	f.text = append(f.text, rest...)
 	f.rows++
+	f.sum.Line(row)
 	return len(row), nil
 }
 

@@ -7,13 +7,11 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"io/fs"
 	"slices"
 	"strings"
-	"time"
 
-	"culvert/agefile"
 	"culvert/internal/compress"
+	"culvert/manifest"
 	"culvert/place"
 	"culvert/source"
 )
@@ -25,7 +23,10 @@ type TableStats struct {
 	File    string          // the name of its file
 	Columns []source.Column // of the table
 	SHA256  [sha256.Size]byte
-	Err     error // why there is no file
+	Parts   []manifest.Part // of a table in parts, instead of SHA256; File is the name of their directory
+	Err     error           // why there is no file
+
+	definition *source.Definition // nil if it is not known
 }
 
 // PartialError reports that some of several tables could not be exported. The others are complete, and the manifest is
@@ -39,7 +40,7 @@ func (e *PartialError) Error() string {
 }
 
 // Tables writes each table to a file of its own, one table after the other, and then the manifest. Each table is read
-// by as many connections as with Table. [FileNames] returns the names of the files.
+// by as many connections as with Table. [manifest.FileNames] returns the names of the files.
 //
 // All tables are looked up before anything is written, and an unknown name ends the export. If a table fails later, the
 // others are still exported, unless FailFast is set, and the error is a [*PartialError]. A lost database
@@ -47,24 +48,23 @@ func (e *PartialError) Error() string {
 // manifest, and the result has only the tables whose files are complete.
 //
 // If a manifest exists, the error wraps [fs.ErrExist]. With Overwrite, it is removed before the first file is written.
+// If several exports without Overwrite write the same tables to one place, the one that completes the first file goes
+// on, and the others fail with such an error.
 func (p *Plan) Tables(ctx context.Context, to place.Place, src source.Source, names []string) ([]TableStats, error) {
 	if err := p.checkTables(names); err != nil {
 		return nil, err
 	}
-	var description source.Description
-	if describer, ok := src.(source.Describer); ok {
-		var err error
-		if description, err = describer.Describe(ctx); err != nil {
-			return nil, err
-		}
+	description, err := source.Describe(ctx, src)
+	if err != nil {
+		return nil, err
 	}
-	manifest := p.newManifest(description)
+	list := p.NewManifest(description)
 	shares, err := p.survey(ctx, src, names)
 	if err != nil {
 		return nil, err
 	}
 	t := &tables{plan: p, src: src, ctx: ctx, to: to, all: make([]TableStats, len(names)), codec: p.compressor()}
-	fileNames := FileNames(names, p.Extension())
+	fileNames := manifest.FileNames(names, p.Extension())
 	for i, name := range names {
 		t.all[i] = TableStats{Name: name, File: fileNames[i], Err: errStopped}
 	}
@@ -74,13 +74,16 @@ func (p *Plan) Tables(ctx context.Context, to place.Place, src source.Source, na
 
 	failed := 0
 	for i := range t.all {
-		manifest.add(&t.all[i])
+		entry, err := p.entry(&t.all[i])
+		if err != nil {
+			return t.complete(), err
+		}
+		list.Tables = append(list.Tables, entry)
 		if t.all[i].Err != nil {
 			failed++
 		}
 	}
-	manifest.Ended = time.Now().UTC().Truncate(time.Millisecond)
-	if err := p.writeManifest(ctx, to, manifest); err != nil {
+	if err := p.WriteManifest(ctx, to, list); err != nil {
 		return t.complete(), err
 	}
 	if failed > 0 {
@@ -123,6 +126,10 @@ type tables struct {
 	all   []TableStats
 	begun bool // there is no manifest
 
+	// alone: a file is complete. Until then, another export to the same place may take the first name. If this one went
+	// on meanwhile, each of the two could take names from the other, and both would fail.
+	alone bool
+
 	commits []commit // under way, the oldest first
 	codec   *compress.Encoder
 }
@@ -152,18 +159,24 @@ func (t *tables) run(shares []share) error {
 			one.Stats = stats
 			out.sum.Sum(one.SHA256[:0])
 			t.commit(one, out.file)
+			if !t.alone {
+				if err = t.settle(0); err != nil {
+					return err
+				}
+				t.alone = true
+			}
 			continue
 		}
-		one.Columns, one.Err = nil, err
+		one.Columns, one.definition, one.Err = nil, nil, err
 		if discardErr := out.discard(); discardErr != nil || out.err != nil || stops(t.ctx, err) || t.plan.FailFast {
-			return errors.Join(t.about(one, err), discardErr, t.settle(0))
+			return errors.Join(aboutTable(one, err), discardErr, t.settle(0))
 		}
 	}
 	return t.settle(0)
 }
 
-// about adds the name of the table to an error that does not have it.
-func (t *tables) about(one *TableStats, err error) error {
+// aboutTable adds the name of the table to an error that does not have it.
+func aboutTable(one *TableStats, err error) error {
 	// Databases put the name in quotes, possibly after a schema.
 	if text := err.Error(); strings.Contains(text, one.Name+`"`) || strings.Contains(text, one.File) {
 		return err
@@ -173,6 +186,10 @@ func (t *tables) about(one *TableStats, err error) error {
 
 // export writes one table. The file is not begun before the database has accepted to read the table.
 func (t *tables) export(out *output, one *TableStats, of share) (Stats, error) {
+	var err error
+	if one.definition, err = source.Define(t.ctx, t.src, one.Name); err != nil {
+		return Stats{}, err
+	}
 	open := t.plan.table(t.src, one.Name)
 	begin := func(ctx context.Context) (source.Rows, error) {
 		rows, err := open(ctx)
@@ -190,17 +207,8 @@ func (t *tables) export(out *output, one *TableStats, of share) (Stats, error) {
 
 // create begins a file. Before the first one, it ensures that there is no manifest, which would list other files.
 func (t *tables) create(name string) (place.File, error) {
-	for _, manifest := range manifestNames {
-		if t.begun {
-			break
-		}
-		var err error
-		if t.plan.Overwrite {
-			err = t.to.Remove(t.ctx, manifest)
-		} else if _, err = fs.Lstat(t.to, manifest); err == nil {
-			err = &fs.PathError{Op: "create", Path: manifest, Err: fs.ErrExist}
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if !t.begun {
+		if err := t.plan.RemoveManifest(t.ctx, t.to); err != nil {
 			return nil, err
 		}
 	}
@@ -234,7 +242,7 @@ func (t *tables) settle(most int) error {
 		c := t.commits[0]
 		t.commits = t.commits[1:]
 		if c.of.Err = <-c.result; c.of.Err != nil {
-			errs = append(errs, t.about(c.of, c.of.Err))
+			errs = append(errs, aboutTable(c.of, c.of.Err))
 		}
 	}
 	return errors.Join(errs...)
@@ -270,37 +278,4 @@ func (o *output) discard() error {
 		return nil
 	}
 	return o.file.Discard()
-}
-
-func (p *Plan) writeManifest(ctx context.Context, to place.Place, m *Manifest) (err error) {
-	name := ManifestName
-	if !p.Unencrypted {
-		name = EncryptedManifestName
-	}
-	file, err := p.create(ctx, to, name)
-	if err != nil {
-		return err
-	}
-	if p.Unencrypted {
-		_, err = m.WriteTo(file)
-	} else {
-		err = p.seal(file, m)
-	}
-	if err != nil {
-		return errors.Join(err, file.Discard())
-	}
-	return file.Commit()
-}
-
-// seal writes the manifest encrypted.
-func (p *Plan) seal(dst io.Writer, m *Manifest) error {
-	w, err := agefile.Config{Workers: 1}.NewWriter(dst, p.Recipients...)
-	if err != nil {
-		return err
-	}
-	defer w.Abort() // does nothing once it is closed
-	if _, err := m.WriteTo(w); err != nil {
-		return err
-	}
-	return w.Close()
 }

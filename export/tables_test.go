@@ -15,12 +15,14 @@ import (
 	"sync"
 	"testing"
 	"testing/fstest"
+	"testing/synctest"
 
 	"filippo.io/age"
 	"github.com/ncruces/go-sqlite3"
 
 	"culvert/agefile"
 	"culvert/export"
+	"culvert/manifest"
 	"culvert/place"
 	"culvert/source"
 	"culvert/source/sqlite"
@@ -64,7 +66,8 @@ type shelf struct {
 	committing int
 
 	noCreate, noWrite, noCommit string        // names
-	created                     chan struct{} // is told of each file, if not nil; the first commit waits for the second
+	taken                       string        // a name: others have created it when all that can happen has happened
+	created                     chan struct{} // is told of each file, if not nil; the second commit waits for the third
 }
 
 func newShelf() *shelf { return &shelf{files: map[string][]byte{}} }
@@ -124,9 +127,14 @@ func (f *shelved) Commit() error {
 		panic("too many commits at once")
 	}
 	f.shelf.mu.Unlock()
-	if created := f.shelf.created; created != nil && f.name == "a.csv" {
+	if created := f.shelf.created; created != nil && f.name == "b.csv" {
+		<-created // of the first
 		<-created // of itself
 		<-created // of the next
+	}
+	if f.name == f.shelf.taken {
+		synctest.Wait()
+		return &fs.PathError{Op: "commit", Path: f.name, Err: fs.ErrExist}
 	}
 	f.shelf.mu.Lock()
 	defer f.shelf.mu.Unlock()
@@ -169,15 +177,15 @@ func TestTables(t *testing.T) {
 	if got := files.names(); !slices.Equal(got, want) || files.open != 0 {
 		t.Fatalf("files %q, want %q, %d open", got, want, files.open)
 	}
-	manifest := readManifest(t, files, id)
+	list := readManifest(t, files, id)
 	var rows, text, out int64
 	for i, stats := range all {
-		entry := manifest.Tables[i]
+		entry := list.Tables[i]
 		if stats.Name != names[i] || entry.Name != names[i] {
 			t.Errorf("table %d is %q, and %q in the manifest, want %q", i, stats.Name, entry.Name, names[i])
 		}
 		if stats.Err != nil {
-			if entry.Error != stats.Err.Error() || stats.Rows != 0 || entry.File != "" {
+			if entry.Error != stats.Err.Error() || stats.Rows != 0 || entry.Parts != nil {
 				t.Errorf("%+v in the manifest, after %+v", entry, stats)
 			}
 			continue
@@ -189,10 +197,14 @@ func TestTables(t *testing.T) {
 			stats.Rows != int64(src[names[i]].rows) || bytes.Count(plain, []byte("\n")) != src[names[i]].rows+1 {
 			t.Errorf("%s: %+v of %d bytes, text %d, error %v", names[i], stats, len(file), len(plain), err)
 		}
-		want := export.ManifestTable{
-			Name: stats.Name, File: stats.File, Columns: []export.ManifestColumn{{Name: "id"}, {Name: "text"}},
-			Rows: stats.Rows, TextBytes: stats.Text, FileBytes: stats.Out, Readers: 1,
-			SHA256: hex.EncodeToString(sum[:]),
+		want := manifest.Table{
+			Name: stats.Name, Columns: []manifest.Column{{Name: "id"}, {Name: "text"}},
+			Rows: stats.Rows, TextBytes: stats.Text, FileBytes: stats.Out, HeaderBytes: int64(len("id,text\n")),
+			Sum: naiveSum(t, src, names[i]).String(), Readers: 1,
+			Parts: []manifest.Part{{
+				File: stats.File, Rows: stats.Rows, TextBytes: stats.Text, FileBytes: stats.Out,
+				SHA256: hex.EncodeToString(sum[:]), Sum: stats.Sum.String(),
+			}},
 		}
 		if fmt.Sprint(entry) != fmt.Sprint(want) {
 			t.Errorf("%+v in the manifest, want %+v", entry, want)
@@ -209,14 +221,14 @@ func TestTables(t *testing.T) {
 }
 
 // readManifest reads the manifest, and compares what is not of one table.
-func readManifest(t *testing.T, files *shelf, identities ...age.Identity) *export.Manifest {
+func readManifest(t *testing.T, files *shelf, identities ...age.Identity) *manifest.Manifest {
 	t.Helper()
-	r, err := agefile.NewReader(bytes.NewReader(files.files[export.EncryptedManifestName]), identities...)
+	r, err := agefile.NewReader(bytes.NewReader(files.files[manifest.EncryptedName]), identities...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = r.Close() }()
-	m, err := export.ReadManifest(r)
+	m, err := manifest.Read(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +266,7 @@ func TestTablesStopped(t *testing.T) {
 			[]string{"a", "b"},
 		},
 		"manifest": {
-			func(_ *export.Plan, files *shelf, _ schema) { files.noWrite = export.ManifestName },
+			func(_ *export.Plan, files *shelf, _ schema) { files.noWrite = manifest.Name },
 			errFull,
 			[]string{"a", "b", "c"},
 		},
@@ -270,9 +282,6 @@ func TestTablesStopped(t *testing.T) {
 			var complete, names []string
 			for _, stats := range all {
 				complete, names = append(complete, stats.Name), append(names, stats.File)
-			}
-			if test.complete == nil { // how many of the others are, depends
-				test.complete = slices.DeleteFunc(slices.Clone(complete), func(name string) bool { return name == "a" })
 			}
 			if !slices.Equal(complete, test.complete) || !slices.Equal(files.names(), names) || files.open != 0 {
 				t.Errorf("complete %q, want %q; files %q, %d open", complete, test.complete, files.names(), files.open)
@@ -315,6 +324,20 @@ func TestTablesRefused(t *testing.T) {
 	}
 }
 
+// TestTablesRace loses the first name to another export, which takes no others from it.
+func TestTablesRace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		files := newShelf()
+		files.taken = "a.csv"
+		plan := export.Plan{Unencrypted: true, Compression: export.None}
+		src := schema{"a": {rows: 10}, "b": {rows: 10}, "c": {rows: 10}}
+		_, err := plan.Tables(t.Context(), files, src, []string{"a", "b", "c"})
+		if !errors.Is(err, fs.ErrExist) || len(files.files) != 0 {
+			t.Errorf("error %v, files %q", err, files.names())
+		}
+	})
+}
+
 // TestTablesOverlap has a commit that ends only when the next table is under way.
 func TestTablesOverlap(t *testing.T) {
 	files := newShelf()
@@ -355,31 +378,31 @@ func TestTablesOfSQLite(t *testing.T) {
 	if err != nil || all[0].Rows != 1 || all[1].Rows != 1 {
 		t.Errorf("%+v, error %v", all, err)
 	}
-	manifest, err := export.ReadManifest(bytes.NewReader(shelf.files[export.ManifestName]))
-	if err != nil || !strings.HasPrefix(manifest.System, "SQLite 3.") || manifest.Snapshot == "" {
-		t.Errorf("manifest %+v, error %v", manifest, err)
+	m, err := manifest.Read(bytes.NewReader(shelf.files[manifest.Name]))
+	if err != nil || !strings.HasPrefix(m.System, "SQLite 3.") || m.Snapshot == "" {
+		t.Errorf("manifest %+v, error %v", m, err)
 	}
 }
 
 // TestTablesOfAnotherExport finds a manifest in the place.
 func TestTablesOfAnotherExport(t *testing.T) {
-	for _, manifest := range []string{export.ManifestName, export.EncryptedManifestName} {
+	for _, name := range []string{manifest.Name, manifest.EncryptedName} {
 		files := newShelf()
-		files.files[manifest] = []byte("of another")
+		files.files[name] = []byte("of another")
 		plan := export.Plan{Unencrypted: true, Compression: export.None}
 		src := schema{"a": {rows: 10}}
 		if _, err := plan.Tables(t.Context(), files, src, []string{"a"}); !errors.Is(err, fs.ErrExist) {
-			t.Errorf("%s: error %v", manifest, err)
+			t.Errorf("%s: error %v", name, err)
 		}
-		if names := files.names(); !slices.Equal(names, []string{manifest}) {
-			t.Errorf("%s: files %q", manifest, names)
+		if names := files.names(); !slices.Equal(names, []string{name}) {
+			t.Errorf("%s: files %q", name, names)
 		}
 		plan.Overwrite = true
 		if _, err := plan.Tables(t.Context(), files, src, []string{"a"}); err != nil {
-			t.Errorf("%s: error %v", manifest, err)
+			t.Errorf("%s: error %v", name, err)
 		}
-		if names := files.names(); !slices.Equal(names, []string{"a.csv", export.ManifestName}) {
-			t.Errorf("%s: files %q", manifest, names)
+		if names := files.names(); !slices.Equal(names, []string{"a.csv", manifest.Name}) {
+			t.Errorf("%s: files %q", name, names)
 		}
 	}
 }

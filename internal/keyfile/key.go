@@ -22,6 +22,12 @@
 // The identity is its canonical text, AGE-SECRET-KEY-…, in upper case and without a newline. Base32 is the encoding of
 // RFC 4648, in lower case and without padding: 52 characters.
 //
+// # Job key
+//
+// Those who work on one export together share a secret. It is derived from an identity that all of them have:
+//
+//	secret = HKDF-SHA-256(secret = identity, salt = "", info = "culvert/v1 job key", 32 bytes)
+//
 // # Reading
 //
 // A [Reader] reads identity files and recipients as age does: native and post-quantum keys, ssh keys, plugins, and
@@ -40,8 +46,11 @@ import (
 	"culvert/internal/fingerprint"
 )
 
-// connectionLabel separates the connection key from other keys that may be derived from an identity.
-const connectionLabel = "culvert/v1 connection key"
+// The labels separate the keys that are derived from an identity.
+const (
+	connectionLabel = "culvert/v1 connection key"
+	jobLabel        = "culvert/v1 job key"
+)
 
 // Key is an age identity with its recipient and its connection key. It is safe for concurrent use.
 type Key struct {
@@ -106,6 +115,16 @@ func (k *Key) ConnectionKey() ed25519.PrivateKey { return k.connection }
 // Fingerprint returns the fingerprint of the connection key, which peers pin.
 func (k *Key) Fingerprint() string {
 	return fingerprint.Of(k.connection.Public().(ed25519.PublicKey)).String()
+}
+
+// JobSecret returns the secret of those who work on one export together.
+func (k *Key) JobSecret() []byte {
+	const size = 32
+	secret, err := hkdf.Key(sha256.New, []byte(k.secret), nil, jobLabel, size)
+	if err != nil {
+		panic(err) // the size is valid
+	}
+	return secret
 }
 
 // text returns the content of the key's file, including the secret.

@@ -2,6 +2,7 @@ package keyfile_test
 
 import (
 	"bytes"
+	"encoding/hex"
 	"errors"
 	"io/fs"
 	"os"
@@ -39,6 +40,22 @@ func TestFingerprintOfKnownKey(t *testing.T) {
 	}
 	if got := key.RecipientString(); got != knownRecipient {
 		t.Errorf("recipient is %s, want %s", got, knownRecipient)
+	}
+}
+
+func TestJobSecretOfKnownKey(t *testing.T) {
+	identity, err := age.ParseX25519Identity(knownSecret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := keyfile.FromIdentity(identity)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// computed with openssl kdf
+	const want = "e79f3890c0cb641be2bb4b5d85b36fb9b7dfc630d07ff268c58b32c334ce51fd"
+	if got := hex.EncodeToString(key.JobSecret()); got != want {
+		t.Errorf("the secret is %s, want %s", got, want)
 	}
 }
 

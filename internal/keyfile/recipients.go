@@ -41,10 +41,22 @@ func (r *Reader) recipient(text string) (age.Recipient, error) {
 	case strings.HasPrefix(text, "age1"):
 		return age.ParseX25519Recipient(text)
 	case strings.HasPrefix(text, "ssh-"):
-		return agessh.ParseRecipient(text)
+		recipient, err := agessh.ParseRecipient(text)
+		if err != nil {
+			return nil, err
+		}
+		return sshRecipient{recipient, text}, nil
 	}
 	return nil, errors.New("unknown kind of recipient")
 }
+
+// sshRecipient is a public key that can be written as text, as other recipients can.
+type sshRecipient struct {
+	age.Recipient
+	text string
+}
+
+func (r sshRecipient) String() string { return r.text }
 
 // Recipients reads a file of recipients, one per line, with comments. It ignores ssh keys of types that age cannot
 // encrypt to, which are common in authorized_keys files, with a warning.

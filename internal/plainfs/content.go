@@ -18,7 +18,7 @@ type content struct {
 	source fs.File
 	info   fs.FileInfo // of the encrypted file
 	shape
-	text *export.ReaderAt // nil if it is shown as it is
+	text io.ReaderAt // nil if it is shown as it is
 }
 
 // open opens a file of the file system and finds out how it is shown. The error is not about what is in it.

@@ -59,7 +59,18 @@ func (d *directory) ReadDir(n int) ([]fs.DirEntry, error) {
 func (d *directory) show(entries []fs.DirEntry) {
 	var wait sync.WaitGroup
 	slots := make(chan struct{}, probes)
+	beside := sync.OnceValue(func() *tables {
+		found, err := d.fs.inParts(d.name)
+		if err != nil {
+			return nil // whoever asks for the table by its name is told
+		}
+		return found
+	})
 	for i, entry := range entries {
+		if entry.IsDir() {
+			entries[i] = d.fs.shownAsTable(d.name, entry, beside())
+			continue
+		}
 		if !entry.Type().IsRegular() || !mayBeSealed(entry.Name()) {
 			continue
 		}

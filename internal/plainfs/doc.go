@@ -10,6 +10,10 @@
 //	notes.txt              ──────────▶      notes.txt          as it is
 //	theirs.csv.zst.age     ──────────▶      theirs.csv.zst.age as it is: no identity opens it
 //	mail.txt.age           ──────────▶      mail.txt.age       as it is, if it is armored (PEM)
+//	orders/, in parts      ──────────▶      orders.csv         the text of all parts, with one header
+//
+// A table that was exported in parts is the directory of its parts. It is shown as a file if the encrypted manifest of
+// the export is beside it and an identity opens that. The parts must not be compressed with gzip.
 //
 // # Names
 //
@@ -42,5 +46,6 @@
 //
 // Files are read with [culvert/export.ReaderAt]. All memory that grows with use is bounded for a view as a whole,
 // whatever the number and size of the files: the [culvert/export.Cache], with frames in Config.Memory, and what was
-// found out about 16,384 files, about 5 MiB. A file that can only be read from its beginning is shown as its .zst.
+// found out about 16,384 files, about 5 MiB, and manifests of 8 MiB, as they are stored; beside a larger one, tables in
+// parts stay directories. A file that can only be read from its beginning is shown as its .zst.
 package plainfs

@@ -50,6 +50,8 @@ type FS struct {
 
 	cache  *export.Cache
 	shapes *recent.Map[fileVersion, shape]
+
+	manifests *recent.Map[fileVersion, *tables]
 }
 
 var (
@@ -82,6 +84,7 @@ func New(config Config) (*FS, error) {
 		armored:    config.Armored,
 		cache:      export.NewCache(config.Memory),
 		shapes:     recent.New[fileVersion, shape](maxShapes),
+		manifests:  recent.New[fileVersion, *tables](maxManifests),
 	}, nil
 }
 
@@ -99,7 +102,7 @@ func (f *FS) Open(name string) (fs.File, error) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: hidden}
 	}
 	if !ok {
-		return nil, err
+		return f.openAsTable(name, err)
 	}
 	content, err := f.open(sealed.name)
 	switch {
@@ -110,6 +113,22 @@ func (f *FS) Open(name string) (fs.File, error) {
 		return nil, errors.Join(&fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}, content.source.Close())
 	}
 	return &file{content: content, name: name}, nil
+}
+
+// openAsTable opens a table in parts, if it is shown under the name. Otherwise the error is missing.
+func (f *FS) openAsTable(name string, missing error) (fs.File, error) {
+	t, ok, err := f.findTable(name)
+	if err == nil && !ok {
+		return nil, missing
+	}
+	var opened fs.File
+	if err == nil {
+		opened, err = f.openTable(name, t)
+	}
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	return opened, nil
 }
 
 // Lstat describes a file, and not what a symbolic link leads to.
@@ -127,10 +146,17 @@ func (f *FS) stat(op, name string, stat func(fs.FS, string) (fs.FileInfo, error)
 	if hidden != nil {
 		return nil, &fs.PathError{Op: op, Path: name, Err: hidden}
 	}
+	if ok {
+		return plainInfo(name, sealed.info, sealed.size), nil
+	}
+	t, ok, hidden := f.findTable(name)
+	if hidden != nil {
+		return nil, &fs.PathError{Op: op, Path: name, Err: hidden}
+	}
 	if !ok {
 		return nil, err
 	}
-	return plainInfo(name, sealed.info, sealed.size), nil
+	return t.describe(name), nil
 }
 
 // ReadLink gives where a symbolic link leads, as the file system does.

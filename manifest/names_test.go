@@ -1,4 +1,4 @@
-package export_test
+package manifest_test
 
 import (
 	"bytes"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"culvert/export"
+	"culvert/manifest"
 )
 
 func TestFileNames(t *testing.T) {
@@ -33,7 +33,7 @@ func TestFileNames(t *testing.T) {
 		strings.Repeat("a", 999):       strings.Repeat("a", 150),
 		strings.Repeat("ä", 75) + "ää": strings.Repeat("ä", 75),
 	} {
-		got := export.FileNames([]string{table}, ".csv")[0]
+		got := manifest.FileNames([]string{table}, ".csv")[0]
 		if got != want+".csv" {
 			t.Errorf("%q becomes %q, want %q", table, got, want)
 		}
@@ -46,12 +46,12 @@ func TestFileNames(t *testing.T) {
 // TestFileNamesDiffer has names that would be the same, also one that is made to be so.
 func TestFileNamesDiffer(t *testing.T) {
 	tables := []string{"a", "A", `"a"`, "a-2", "ſ", "S", "s", "x/y", "x:y"}
-	got := export.FileNames(tables, ".csv")
+	got := manifest.FileNames(tables, ".csv")
 	want := []string{"a.csv", "A-2.csv", "a-3.csv", "a-2-2.csv", "ſ.csv", "S-2.csv", "s-3.csv", "x_y.csv", "x_y-2.csv"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got := export.FileNames([]string{"Manifest"}, ".json")[0]; got == "Manifest.json" {
+	if got := manifest.FileNames([]string{"Manifest"}, ".json")[0]; got == "Manifest.json" {
 		t.Errorf("a table has the name of the manifest")
 	}
 }
@@ -62,7 +62,7 @@ func TestFileNamesAlike(t *testing.T) {
 	for i := range tables {
 		tables[i] = strings.Repeat("a", 150) + strconv.Itoa(i)
 	}
-	names := export.FileNames(tables, ".csv")
+	names := manifest.FileNames(tables, ".csv")
 	slices.Sort(names)
 	if different := len(slices.Compact(names)); different != len(tables) {
 		t.Errorf("%d names for %d tables", different, len(tables))
@@ -73,7 +73,7 @@ func FuzzFileNames(f *testing.F) {
 	f.Add("../x", "..\\x")
 	f.Add("a\x00b", "A\x00B")
 	f.Fuzz(func(t *testing.T, one, other string) {
-		names := export.FileNames([]string{one, other}, ".csv")
+		names := manifest.FileNames([]string{one, other}, ".csv")
 		for i, name := range names {
 			if name != filepath.Base(name) || !filepath.IsLocal(name) || len(name) > 160 {
 				t.Errorf("%q becomes %q", []string{one, other}[i], name)
@@ -83,13 +83,16 @@ func FuzzFileNames(f *testing.F) {
 			t.Errorf("%q and %q become the same: %q", one, other, names)
 		}
 		// What is made here can be read again.
-		m := manifest()
-		m.Tables[0].File, m.Tables[1].File = names[0], names[1]
+		m := sample()
+		m.Tables = m.Tables[:2]
+		for i, name := range names {
+			m.Tables[i].Parts[0].File = name
+		}
 		var text bytes.Buffer
 		if _, err := m.WriteTo(&text); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := export.ReadManifest(&text); err != nil {
+		if _, err := manifest.Read(&text); err != nil {
 			t.Error(err)
 		}
 	})

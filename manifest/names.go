@@ -1,11 +1,19 @@
-package export
+package manifest
 
 import (
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+)
+
+// The name of the manifest: the first if the files are encrypted, as the manifest then is too, and otherwise the
+// second.
+const (
+	EncryptedName = "manifest.json.age"
+	Name          = "manifest.json"
 )
 
 // FileNames returns a file name for each table, in the same order, with the extension. Characters that a file system
@@ -15,7 +23,7 @@ func FileNames(tables []string, extension string) []string {
 	names := make([]string, len(tables))
 	taken := map[string]bool{}
 	last := map[string]int{} // the last number used for a base name, so that not all are tried again
-	for _, name := range manifestNames {
+	for _, name := range []string{EncryptedName, Name} {
 		taken[name] = true
 	}
 	for i, table := range tables {
@@ -31,6 +39,15 @@ func FileNames(tables []string, extension string) []string {
 		names[i] = name
 	}
 	return names
+}
+
+// PartFile returns the name of the file of a part: orders/000001.csv.zst.age, or orders/000001-2.csv.zst.age for its
+// second attempt. Parts and attempts count from 1. [FileNames] without an extension returns the names of directories.
+func PartFile(directory string, number, attempt int, extension string) string {
+	if attempt > 1 {
+		return fmt.Sprintf("%s/%06d-%d%s", directory, number, attempt, extension)
+	}
+	return fmt.Sprintf("%s/%06d%s", directory, number, extension)
 }
 
 // caseless returns the same text for names that a file system may take for the same, whether it compares them in upper

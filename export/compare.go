@@ -1,0 +1,118 @@
+package export
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"culvert/format"
+	"culvert/manifest"
+	"culvert/source"
+)
+
+// ErrDiffers marks errors of a database whose rows are not those of an export.
+var ErrDiffers = errors.New("export: the database differs from the export")
+
+// DiffersError reports how many tables of an export differ from a database. It wraps ErrDiffers.
+type DiffersError struct {
+	Differing, Tables int
+}
+
+func (e *DiffersError) Error() string {
+	return fmt.Sprintf("%v: %d of %d tables", ErrDiffers, e.Differing, e.Tables)
+}
+
+// Unwrap returns ErrDiffers.
+func (e *DiffersError) Unwrap() error { return ErrDiffers }
+
+// difference is an ErrDiffers with a text of its own.
+type difference string
+
+func differencef(format string, args ...any) error { return difference(fmt.Sprintf(format, args...)) }
+
+func (d difference) Error() string { return "export: " + string(d) }
+func (d difference) Unwrap() error { return ErrDiffers }
+
+// Compare reads the tables of an export from a database, with up to jobs cores and connections as an export does, and
+// compares the number of rows and their sum with the manifest. It writes nothing, and reads no files; see
+// [Directory.Verify]. The source decides whether the tables are of one state, as in an export. After each table it
+// calls compared, if that is not nil, with nil, or an error that wraps [ErrDiffers], or the reason why the table cannot
+// be read. Tables whose export failed are left out. Without a sum, as in manifests of version 1, only the number of
+// rows is compared.
+//
+// The error is a [*DiffersError] if tables differ, and otherwise the first reason why one cannot be read.
+func (d *Directory) Compare(
+	ctx context.Context, src source.Source, jobs int, progress *Progress, compared func(*manifest.Table, error),
+) error {
+	var failure error
+	differing, tables := 0, 0
+	for i := range d.Manifest.Tables {
+		t := &d.Manifest.Tables[i]
+		if t.Error != "" {
+			continue
+		}
+		tables++
+		plan := Plan{Format: format.CSV{}, Compression: None, Unencrypted: true, Jobs: jobs, Progress: progress}
+		err := plan.compare(ctx, src, t)
+		switch {
+		case stops(ctx, err):
+			return err
+		case errors.Is(err, ErrDiffers):
+			differing++
+		case err != nil && failure == nil:
+			failure = aboutTable(&TableStats{Name: t.Name, File: t.File()}, err)
+		}
+		if compared != nil {
+			compared(t, err)
+		}
+	}
+	if differing > 0 {
+		return &DiffersError{Differing: differing, Tables: tables}
+	}
+	return failure
+}
+
+// compare compares a table of a database with its entry in a manifest.
+func (p *Plan) compare(ctx context.Context, src source.Source, t *manifest.Table) error {
+	stats, err := p.Rows(ctx, io.Discard, func(ctx context.Context) (source.Rows, error) {
+		rows, err := open(ctx, src, t)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.EqualFunc(manifest.Columns(rows.Columns()), t.Columns, func(a, b manifest.Column) bool {
+			return a.Name == b.Name
+		}) {
+			return nil, errors.Join(differencef("it has other columns"), rows.Close())
+		}
+		return rows, nil
+	})
+	if unknown, is := errors.AsType[*source.UnknownError](err); is {
+		return differencef("%s %q does not exist", unknown.What, unknown.Name)
+	}
+	switch {
+	case err != nil:
+		return err
+	case stats.Rows != t.Rows:
+		return differencef("it has %d rows, and the export %d", stats.Rows, t.Rows)
+	case t.Sum != "" && stats.Sum.String() != t.Sum:
+		return differencef("it has as many rows as the export, %d, but not the same", stats.Rows)
+	}
+	return nil
+}
+
+// open opens the rows of a table that were exported.
+func open(ctx context.Context, src source.Source, t *manifest.Table) (source.Rows, error) {
+	selection := source.Selection{Where: t.Where}
+	for _, column := range t.Columns {
+		selection.Columns = append(selection.Columns, column.Name)
+	}
+	if selector, ok := src.(source.Selector); ok && !selection.IsZero() {
+		return selector.Select(ctx, t.Name, selection)
+	}
+	if t.Where != "" {
+		return nil, errors.New("export: the source cannot select a part of a table")
+	}
+	return src.Table(ctx, t.Name)
+}

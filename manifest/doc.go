@@ -1,0 +1,127 @@
+// Package manifest describes the list of files and facts of an export of several tables, or of one in parts, and reads
+// and writes it. An export writes it; whatever reads an export begins with it.
+//
+//	m, err := manifest.Read(file)
+//	for _, table := range m.Tables {
+//		fmt.Println(table.Name, table.Rows, table.File())
+//	}
+//
+// The manifest is the last file of an export: if it exists, every table has been tried. It is named [EncryptedName] and
+// encrypted like the other files, or [Name] if they are not encrypted. [FileNames] and [PartFile] name the other files.
+//
+// # Format
+//
+// A manifest is a JSON object with these fields:
+//
+//	version      number   2; see below for others
+//	requires     array    of strings: features without which a reader would misread the manifest
+//	tool         string   the program that wrote it
+//	begun        string   when the tables were looked up, in UTC by the clock of the exporting machine (RFC 3339)
+//	ended        string   when the last table had been read
+//	system       string   the database system and its version (source.Description)
+//	database     string   its name, or its file
+//	snapshot     string   the state that the tables show; absent if they are not read in one state. Tables of MySQL
+//	                      and MariaDB without snapshots, such as those of MyISAM, are as they were when they were read
+//	position     string   the position in the log of the system, such as an LSN; absent if unknown
+//	consistent   boolean  whether all tables show the state of the snapshot
+//	format       string   the extension of the format: csv, jsonl or txt
+//	compression  string   zstd, gzip or none
+//	encrypted    boolean  whether the files are age files
+//	tables       array    of objects, in the order of the export
+//
+// Each table has these fields:
+//
+//	name          string   as the caller wrote it
+//	snapshot      string   the state that it shows, if it is not the one of the manifest
+//	where         string   the condition that its rows meet, if only some were exported
+//	columns       array    of objects: name, and type as the database calls it
+//	rows          number   the number of rows, confirmed by the database if it does so
+//	text_bytes    number   the size of the text, that is, of the decrypted and decompressed files, with one header
+//	file_bytes    number   the size of the files
+//	header_bytes  number   the size of the text before the first row, with which each part begins
+//	sum           string   of the rows; see Sum
+//	readers       number   connections that have read it
+//	parts         array    of objects, in the order of the rows; one, if the table is in one file
+//	error         string   why there is no file; then the object has only the name, and numbers that are 0
+//	definition    object   what makes the table again; see Definition. Absent if the source does not know it
+//
+// Each part has these fields:
+//
+//	file        string   the name of its file. A part of a table that was exported in parts is in the directory of the
+//	                     table, as in orders/000001.csv.zst.age. It has the rows of no other table
+//	range       object   the rows of the table that it has (source.Range); absent for all rows
+//	rows        number   the number of rows
+//	text_bytes  number   the size of the text, with its header
+//	file_bytes  number   the size of the file
+//	sha256      string   of the file as it is stored, in 64 hexadecimal digits
+//	sum         string   of the rows
+//
+// Empty strings and arrays are left out. In names that are not UTF-8, U+FFFD replaces invalid bytes. A manifest is at
+// most 128 MiB. No two files have the same name, even if letter case does not count. The figures of the parts of a
+// table, without their headers except the first, add up to those of the table.
+//
+// # Sum
+//
+// The sum is a checksum of rows. It does not depend on their order, the format or the compression, and the sums of the
+// parts of a table add up to the sum of the table. The sum of a row is the XXH3-128 of its line of CSV, as package
+// format writes it, with the line feed at its end; the header does not count. The sum of several rows is the sum of
+// theirs modulo 2^128, printed as 32 hexadecimal digits. The lines that PostgreSQL prints for COPY … TO STDOUT
+// (FORMAT csv) have the same sum.
+//
+// The sum detects accidents: if XXH3 behaves like a random function, two different multisets of rows have the same sum
+// with a probability of 2^-128. It does not detect an attacker, who can choose rows for any sum. The SHA-256 of a file
+// does, if the manifest is known to be genuine.
+//
+// # Definition
+//
+// The definition of a table is what its database says about it ([culvert/source.Definition]), in the transaction that
+// reads the rows. It describes the whole table, whatever columns and rows were exported; of a view, it has only the
+// columns. It has these fields:
+//
+//	dialect      string  of its SQL: postgresql, mysql, mariadb or sqlite
+//	schema       string  of the table, or its database in MySQL and MariaDB; absent in SQLite
+//	name         string  of the table
+//	columns      array   of objects, in the order of the table, also of generated columns
+//	constraints  array   of objects, each with name; kind: primary key, unique, check, foreign key or exclude;
+//	                     columns, if it is a key of whole columns; and definition, which follows ALTER TABLE … ADD
+//	                     CONSTRAINT name, or only ADD without a name; absent if only create has it
+//	indexes      array   of objects, without those of constraints, each with name; unique; columns, if it has only
+//	                     whole columns; and definition, the statement that makes it, or in MySQL and MariaDB what
+//	                     follows ALTER TABLE … ADD
+//	sequences    array   of objects, each with column, which owns it; name, as SQL with its schema; type; options, as
+//	                     SQL; and last, the last number that was given when the table was defined
+//	comment      string  on the table
+//	create       string  the statement that makes the table; absent in PostgreSQL
+//
+// Each column has these fields:
+//
+//	name        string   of the column
+//	type        string   as the database calls it
+//	not_null    boolean  whether it refuses NULL
+//	default     string   an expression
+//	collation   string   if it is not the one of the type, or of the table in MySQL and MariaDB
+//	identity    string   always or by default, if the database numbers the rows in it
+//	generated   string   stored or virtual, if an expression computes it
+//	expression  string   that expression; absent in SQLite, whose create has it
+//
+// These are left out: rights, row security, triggers, rules, and whatever the definition names, such as types,
+// functions and other tables; partitions, parents, tablespaces and storage parameters, unless create has them.
+//
+// A definition has at most 256 KiB, and all of a manifest have at most 16 MiB together, without white space. What is
+// larger is left out, and if there is too much together, the largest.
+//
+// Whoever makes a table refuses a dialect or a kind of constraint that it does not know. It ignores other fields that
+// it does not know, so what later writers add there is only what a table can do without.
+//
+// # Versions
+//
+// A reader ignores fields that it does not know, so that later writers can add some. It refuses a manifest with a
+// repeated field, or with a name of a field that has other characters than a to z, digits and underscores, since
+// parsers of JSON differ about those; with a feature in requires that it does not know; and of a version that it does
+// not know. A writer adds a feature for whatever changes the meaning of known fields, such as columns with other values
+// than in the database.
+//
+// Version 1 has no requires, consistent, header_bytes, sums and parts: each table has the fields file and sha256
+// itself. It has no unknown fields, and the others in the order in which they are written. [Read] returns it as a
+// manifest of version 2 without sums.
+package manifest

@@ -1,0 +1,162 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"path"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"culvert/internal/rowsum"
+	"culvert/source"
+)
+
+// Version is the version of the manifests that this package writes. It also reads version 1.
+const Version = 2
+
+// Manifest lists the files of an export. The package comment describes its JSON.
+type Manifest struct {
+	Version     int       `json:"version"`
+	Requires    []string  `json:"requires,omitempty"`
+	Tool        string    `json:"tool"`
+	Begun       time.Time `json:"begun"`
+	Ended       time.Time `json:"ended"`
+	System      string    `json:"system,omitempty"`
+	Database    string    `json:"database,omitempty"`
+	Snapshot    string    `json:"snapshot,omitempty"`
+	Position    string    `json:"position,omitempty"`
+	Consistent  bool      `json:"consistent"`
+	Format      string    `json:"format"`
+	Compression string    `json:"compression"`
+	Encrypted   bool      `json:"encrypted"`
+	Tables      []Table   `json:"tables"`
+}
+
+// Table describes the export of one table. If it succeeded, Error is empty and there is at least one part. If it
+// failed, only Name and Error are set.
+type Table struct {
+	Name        string   `json:"name"`
+	Snapshot    string   `json:"snapshot,omitempty"` // if it is not the one of the manifest
+	Where       string   `json:"where,omitempty"`
+	Columns     []Column `json:"columns,omitempty"`
+	Rows        int64    `json:"rows"`
+	TextBytes   int64    `json:"text_bytes"`
+	FileBytes   int64    `json:"file_bytes"`
+	HeaderBytes int64    `json:"header_bytes"`
+	Sum         string   `json:"sum,omitempty"`
+	Readers     int      `json:"readers,omitempty"`
+
+	// Definition makes the table again, whatever Where and Columns; nil if it is not known.
+	Definition *source.Definition `json:"definition,omitempty"`
+
+	Parts []Part `json:"parts,omitempty"`
+	Error string `json:"error,omitempty"`
+}
+
+// Column is the name and the type of a column.
+type Column struct {
+	Name string `json:"name"`
+	Type string `json:"type,omitempty"`
+}
+
+// Part describes a file, which has all rows of a table or a part of them.
+type Part struct {
+	File      string        `json:"file"`
+	Range     *source.Range `json:"range,omitempty"` // nil for all rows
+	Rows      int64         `json:"rows"`
+	TextBytes int64         `json:"text_bytes"`
+	FileBytes int64         `json:"file_bytes"`
+	SHA256    string        `json:"sha256"`
+	Sum       string        `json:"sum,omitempty"`
+}
+
+// New begins the manifest of an export that begins now, without tables, by what the source says of itself. The caller
+// sets Format, Compression and Encrypted.
+func New(of source.Description) *Manifest {
+	return &Manifest{
+		Version: Version, Tool: tool(), Begun: time.Now().UTC().Truncate(time.Millisecond),
+		System: of.System, Database: of.Database, Snapshot: of.Snapshot, Position: of.Position,
+		Consistent: of.Snapshot != "",
+	}
+}
+
+// tool returns the name and the version of this module.
+func tool() string {
+	const name = "culvert"
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return name
+	}
+	for _, module := range append(slices.Clone(info.Deps), &info.Main) {
+		if module.Path == name && module.Version != "" {
+			return name + " " + module.Version
+		}
+	}
+	return name + " (devel)"
+}
+
+// NewTable begins the entry of a table that was exported. Once its Parts are set, AddUp completes it.
+func NewTable(name string, columns []source.Column) Table {
+	return Table{Name: valid(name), Columns: Columns(columns)}
+}
+
+// FailedTable describes a table whose export failed.
+func FailedTable(name string, err error) Table {
+	return Table{Name: valid(name), Error: valid(err.Error())}
+}
+
+// Columns returns the columns of a source as a manifest has them.
+func Columns(columns []source.Column) (described []Column) {
+	for _, column := range columns {
+		described = append(described, Column{Name: valid(column.Name), Type: valid(column.Type)})
+	}
+	return described
+}
+
+// valid returns a text that JSON can hold. The names of some databases are not UTF-8.
+func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
+
+// Parted reports whether the files of the table are in a directory of its own.
+func (t *Table) Parted() bool { return len(t.Parts) > 0 && path.Dir(t.Parts[0].File) != "." }
+
+// File returns the name of the file of the table, or of the directory of its parts; or "" if its export failed.
+func (t *Table) File() string {
+	switch {
+	case len(t.Parts) == 0:
+		return ""
+	case t.Parted():
+		return path.Dir(t.Parts[0].File)
+	}
+	return t.Parts[0].File
+}
+
+// AddUp sets Rows, TextBytes, FileBytes and Sum to those of all Parts together. Each part has the header, whose size is
+// HeaderBytes, and the table has it once. Without sums of the parts, as in manifests of version 1, there is none.
+func (t *Table) AddUp() error {
+	t.Rows, t.TextBytes, t.FileBytes, t.Sum = 0, 0, 0, ""
+	var sum rowsum.Sum
+	for i, part := range t.Parts {
+		text := part.TextBytes
+		if i > 0 {
+			text -= t.HeaderBytes
+		}
+		if t.Rows > math.MaxInt64-part.Rows || t.TextBytes > math.MaxInt64-text ||
+			t.FileBytes > math.MaxInt64-part.FileBytes {
+			return errors.New("manifest: numbers that are too large")
+		}
+		t.Rows, t.TextBytes, t.FileBytes = t.Rows+part.Rows, t.TextBytes+text, t.FileBytes+part.FileBytes
+		if part.Sum == "" {
+			continue
+		}
+		one, err := rowsum.Parse(part.Sum)
+		if err != nil {
+			return fmt.Errorf("manifest: part %q: %w", part.File, err)
+		}
+		sum.Add(one)
+		t.Sum = sum.String()
+	}
+	return nil
+}
