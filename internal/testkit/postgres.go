@@ -48,6 +48,10 @@ type PostgresConfig struct {
 
 	// Settings are additional lines of postgresql.conf, such as "max_connections = 10".
 	Settings []string
+
+	// StandbyOf is a server without a password to copy, and to follow as a hot standby. Both need the settings
+	// "wal_level = replica" and "max_wal_senders = 4".
+	StandbyOf *PostgresServer
 }
 
 // Postgres returns the server that all tests of a test binary share. The first call starts it. Each test should use its
@@ -226,7 +230,11 @@ func startPostgres(config PostgresConfig) (s *PostgresServer, err error) {
 			err = errors.Join(err, s.remove())
 		}
 	}()
-	if err := s.initialize(); err != nil {
+	initialize := s.initialize
+	if config.StandbyOf != nil {
+		initialize = func() error { return s.copy(config.StandbyOf) }
+	}
+	if err := initialize(); err != nil {
 		return nil, err
 	}
 	if err := s.configure(); err != nil {
@@ -282,6 +290,12 @@ func (s *PostgresServer) initialize() error {
 		args = append(args, "--auth-host=scram-sha-256", "--pwfile="+file)
 	}
 	return s.run("initdb", args...)
+}
+
+// copy makes the cluster a standby of a server.
+func (s *PostgresServer) copy(primary *PostgresServer) error {
+	return s.run("pg_basebackup", "-D", s.data(), "-h", primary.directory, "-p", strconv.Itoa(primary.port),
+		"-U", "postgres", "--checkpoint=fast", "--no-sync", "--write-recovery-conf")
 }
 
 // configure appends settings, which override earlier ones in the same file.

@@ -5,8 +5,8 @@
 //		url := store.URL(t) // of an empty prefix
 //	}
 //
-// SeaweedFS, which is quick to install, runs in every test. The others, with which each vendor's protocol is tested,
-// need CULVERT_TEST_PLACES=1, as `./dev test-places` sets it.
+// SeaweedFS, which is quick to install, runs in every test, and so does fake-gcs-server if it is installed. The others,
+// with which each vendor's protocol is tested, need CULVERT_TEST_PLACES=1, as `./dev test-places` sets it.
 package stores
 
 import (
@@ -82,8 +82,12 @@ var (
 func All(tb testing.TB) []*Server {
 	tb.Helper()
 	servers := []*Server{seaweed}
-	if os.Getenv("CULVERT_TEST_PLACES") == "1" {
+	_, notInstalled := find(gcs.program)
+	switch {
+	case os.Getenv("CULVERT_TEST_PLACES") == "1":
 		servers = append(servers, versity, gcs, azurite)
+	case notInstalled == nil:
+		servers = append(servers, gcs)
 	}
 	for _, s := range servers {
 		s.start(tb)

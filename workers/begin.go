@@ -1,0 +1,100 @@
+package workers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"culvert/source"
+)
+
+// begin takes a snapshot, makes room for the files, and notes the job.
+func (o *operation) begin(ctx context.Context) (err error) {
+	if err = o.open(ctx); err != nil {
+		return err
+	}
+	c := o.c
+	o.note = jobNote{
+		Settings: c.Settings, PartSize: c.PartSize, Sessions: c.MaxSessions,
+		Begun: time.Now().UTC().Truncate(time.Millisecond),
+	}
+	o.note.Run = fmt.Sprintf("%012x%04x", o.note.Begun.UnixMilli(), rand.N(1<<16))
+	if o.note.Tables, err = c.Tables(ctx, o.src); err != nil {
+		return err
+	}
+	if len(o.note.Tables) == 0 {
+		return errors.New("workers: no tables")
+	}
+	if o.note.Description, o.note.Snapshot, err = o.share(ctx); err != nil {
+		return err
+	}
+	if err := o.lookUp(ctx); err != nil {
+		return err
+	}
+	if err := o.clear(ctx); err != nil {
+		return err
+	}
+	return o.job.Create(ctx, jobKey, encode(o.note))
+}
+
+// open takes a snapshot.
+func (o *operation) open(ctx context.Context) (err error) {
+	if o.c.Held.Token != "" {
+		o.src, err = o.c.Join(ctx, o.c.Held)
+	} else {
+		o.src, err = o.c.Open(ctx)
+	}
+	return err
+}
+
+// share passes the snapshot of the own session on, and describes it.
+func (o *operation) share(ctx context.Context) (d source.Description, s source.Snapshot, err error) {
+	if d, err = source.Describe(ctx, o.src); err != nil {
+		return d, s, err
+	}
+	s, err = passOn(ctx, o.job, o.src, "coordinator")
+	return d, s, err
+}
+
+// lookUp fails if there is no such table or column, before an earlier export is removed for it. Other errors are those
+// of one table, and recur when it is cut.
+func (o *operation) lookUp(ctx context.Context) error {
+	plan := o.c.Output.Plan
+	if !plan.Overwrite {
+		return nil
+	}
+	for _, name := range o.note.Tables {
+		_, err := source.Define(ctx, o.src, name)
+		if parter, ok := o.src.(source.Parter); ok && err == nil && !plan.Selection.IsZero() {
+			_, err = parter.Parts(ctx, name, plan.Selection, o.note.PartSize)
+		}
+		unknown, _ := errors.AsType[*source.UnknownError](err)
+		if unknown != nil || errors.Is(err, source.ErrUnavailable) || ctx.Err() != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clear removes the journal, the manifest and the parts of an earlier export, with Overwrite. Otherwise there must be
+// no manifest.
+func (o *operation) clear(ctx context.Context) error {
+	to := o.c.Output.Place
+	if !o.c.Output.Plan.Overwrite {
+		return o.c.Output.Plan.RemoveManifest(ctx, to)
+	}
+	// A journal that is left without a manifest would be that of an export that can go on.
+	_, files, err := listJournal(ctx, to)
+	if err == nil {
+		err = removeJournal(ctx, to, files)
+	}
+	if err == nil {
+		err = o.c.Output.Plan.RemoveManifest(ctx, to)
+	}
+	if err != nil {
+		return err
+	}
+	return o.clean(ctx, o.note.Tables, nil)
+}

@@ -1,0 +1,123 @@
+package workers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"culvert/manifest"
+	"culvert/source"
+	"culvert/workers/internal/queue"
+)
+
+// Coordinator cuts the tables of an export into parts, waits until workers have written them, and writes the manifest.
+// If it dies, the workers go on, and another Coordinator of the same job takes its place.
+type Coordinator struct {
+	Queue  *Queue
+	Secret []byte
+
+	// Job is the name of the job: lower-case letters, digits and hyphens, at most 64.
+	Job string
+
+	// Settings are for the Open of the workers.
+	Settings json.RawMessage
+
+	// Output is how and where the manifest is written. With Overwrite, an earlier export is removed first.
+	Output *Output
+
+	// Open connects to the database, for a new snapshot, and Join for one that others hold.
+	Open func(ctx context.Context) (source.Source, error)
+	Join Join
+
+	// Held is a snapshot that a [Holder] or another program holds, which is used instead of a new one. Zero means a new
+	// one.
+	Held source.Snapshot
+
+	// Tables returns the names of the tables.
+	Tables func(ctx context.Context, src source.Source) ([]string, error)
+
+	// PartSize is the approximate size of a part, in bytes as stored by the database.
+	PartSize int64
+
+	// MaxSessions is how many connections to the database all workers together may have. Zero means any number. The
+	// coordinator has one more.
+	MaxSessions int
+
+	// Resume goes on with the job from the journal in the place, if there is one and the queue knows nothing of the
+	// job. Only Settings and PartSize must be as they were. Without a journal, the job begins.
+	Resume bool
+
+	// Mixed permits to export unfinished tables in a new snapshot if the old one is lost.
+	Mixed bool
+
+	// Progress is told of the state of the job after each change, by one goroutine. It may be nil.
+	Progress func(Status)
+
+	// Event is told what happens to the job, by the goroutine of Progress. It may be nil.
+	Event func(Event)
+
+	// Notice is told what goes wrong and is tried again. It may be nil.
+	Notice func(message string)
+}
+
+// Run carries out the job, from its beginning or from where another coordinator has left it. If another one lives, Run
+// waits. If the queue loses the job meanwhile, Run puts it there again, from the journal.
+//
+// If tables fail, the error is a [*export.PartialError], and the manifest says why. With FailFast of the plan, the
+// first failure ends the export, and Resume tries its part again. If there is a manifest already, the error wraps
+// [fs.ErrExist]; if there is a journal, and neither Resume nor Overwrite, it wraps [ErrUnfinished]. If the snapshot is
+// lost, it is a [*LostError].
+func (c *Coordinator) Run(ctx context.Context) (m *manifest.Manifest, err error) {
+	var holding source.Source // of the attempt before
+	defer func() {
+		if holding != nil {
+			err = errors.Join(err, holding.Close())
+		}
+	}()
+	again := *c
+	for {
+		o := &operation{c: &again}
+		m, err = again.attempt(ctx, o)
+		if holding != nil {
+			err = errors.Join(err, holding.Close())
+		}
+		holding = o.src
+		if ctx.Err() != nil || !errors.Is(err, queue.ErrNoJob) || o.journal == nil {
+			return m, err
+		}
+		if going, listErr := o.isInJournal(ctx); !going {
+			return m, errors.Join(err, listErr)
+		}
+		c.tell("the queue has lost the job")
+		again.Resume = true
+	}
+}
+
+// attempt carries out the job in the queue. The source of the operation stays open.
+func (c *Coordinator) attempt(ctx context.Context, o *operation) (m *manifest.Manifest, err error) {
+	if o.job, err = c.Queue.Create(ctx, c.Job, c.Secret); err != nil {
+		return nil, err
+	}
+	lease, err := o.job.Acquire(ctx, []string{leaseKey}, func() {
+		c.tell("another coordinator holds the job, or has just died: waiting")
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if cause := context.Cause(lease.Context()); err != nil && cause != nil && ctx.Err() == nil && !o.removed {
+			err = cause
+		}
+		if releaseErr := lease.Release(context.WithoutCancel(ctx)); err == nil {
+			err = releaseErr
+		}
+	}()
+	return o.run(lease.Context(), ctx)
+}
+
+func (c *Coordinator) tell(format string, args ...any) {
+	if c.Notice != nil {
+		c.Notice(fmt.Sprintf(format, args...))
+	}
+}

@@ -1,0 +1,124 @@
+package workers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"culvert/manifest"
+	"culvert/source"
+	"culvert/workers/internal/queue"
+)
+
+// readTables reads the plans that were made.
+func (o *operation) readTables(ctx context.Context) error {
+	o.tables, o.directories = make([]tableState, len(o.note.Tables)), manifest.FileNames(o.note.Tables, "")
+	for i := range o.tables {
+		value, err := o.job.Get(ctx, tableKey(i))
+		if errors.Is(err, queue.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		t := &o.tables[i]
+		t.revision = value.Revision
+		if err := decode(value, &t.note); err != nil {
+			return err
+		}
+		if t.note.Run != o.note.Run {
+			return fmt.Errorf("workers: the plan of table %q is that of another job", o.note.Tables[i])
+		}
+		if err := o.use(ctx, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// use takes over the plan of a table.
+func (o *operation) use(ctx context.Context, table int) (err error) {
+	t := &o.tables[table]
+	*t = tableState{note: t.note, revision: t.revision}
+	if t.note.Error != "" {
+		o.fail(table, errors.New(t.note.Error))
+	}
+	if t.cuts, err = readCuts(ctx, o.job, table, t.note); err != nil {
+		return err
+	}
+	t.files = make([]manifest.Part, len(t.cuts))
+	for _, c := range t.cuts {
+		t.bytes += c.Bytes
+	}
+	return nil
+}
+
+// plan cuts the tables that are not cut yet, and puts the parts that are not written into the queue.
+func (o *operation) plan(ctx context.Context) error {
+	if o.tables == nil {
+		if err := o.readTables(ctx); err != nil {
+			return err
+		}
+	}
+	if o.again {
+		if err := o.readRecords(ctx); err != nil {
+			return err
+		}
+	}
+	if err := o.startJournal(ctx); err != nil {
+		return err
+	}
+	parts := 0
+	for i := range o.tables {
+		if o.tables[i].note.Plan == "" {
+			if err := o.planTable(ctx, i, 0); err != nil {
+				return err
+			}
+		}
+		if parts += len(o.tables[i].cuts); parts > maxParts {
+			return errTooManyParts
+		}
+		if err := o.journalTable(ctx, i); err != nil {
+			return err
+		}
+		if err := o.job.Put(ctx, o.missing(i)); err != nil {
+			return err
+		}
+	}
+	if err := o.journal.flush(ctx); err != nil {
+		return err
+	}
+	return o.journal.supersede(ctx)
+}
+
+// maxParts is the most parts of an export: of more, the manifest would be too large. Only tests change it.
+var maxParts = 200_000
+
+var errTooManyParts = errors.New("workers: the tables have more parts than a manifest can list: use a larger part size")
+
+// planTable cuts a table.
+func (o *operation) planTable(ctx context.Context, table int, revision uint64) error {
+	parter, ok := o.src.(source.Parter)
+	if !ok {
+		return errors.New("workers: this source cannot cut tables into parts")
+	}
+	t := &o.tables[table]
+	name := o.note.Tables[table]
+	note := tableNote{Run: o.note.Run, Snapshot: o.note.Description.Snapshot, Part: source.Part{Table: name}}
+	parts, err := parter.Parts(ctx, name, o.c.Output.Plan.Selection, o.note.PartSize)
+	if err == nil {
+		note.Definition, err = source.Define(ctx, o.src, name)
+	}
+	unknown, _ := errors.AsType[*source.UnknownError](err)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil, errors.Is(err, source.ErrUnavailable), unknown != nil, o.c.Output.Plan.FailFast:
+		return err
+	default:
+		parts, note.Error = nil, err.Error()
+	}
+	if t.note, err = writePlan(ctx, o.job, table, parts, note, revision); err != nil {
+		return err
+	}
+	return o.use(ctx, table)
+}

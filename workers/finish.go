@@ -1,0 +1,139 @@
+package workers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+
+	"culvert/manifest"
+	"culvert/place"
+	"culvert/source"
+)
+
+// finish writes the manifest, after it has removed files that no record names: those of workers that were killed
+// between the end of a part and its record, and those of tables that have failed.
+func (o *operation) finish(ctx context.Context) (*manifest.Manifest, error) {
+	plan := o.c.Output.Plan
+	m := plan.NewManifest(o.note.Description)
+	m.Begun = o.note.Begun
+	keep := map[string]int64{}
+	var first source.Snapshot
+	for i := range o.tables {
+		t := &o.tables[i]
+		if t.failed != nil {
+			m.Tables = append(m.Tables, manifest.FailedTable(o.note.Tables[i], t.failed))
+			continue
+		}
+		for _, file := range t.files {
+			keep[file.File] = file.FileBytes
+		}
+		entry, err := plan.JoinParts(t.note.Part, t.files)
+		if err != nil {
+			return nil, err
+		}
+		if now := t.note.Part.Snapshot; first == (source.Snapshot{}) {
+			first = now
+			m.Snapshot = t.note.Snapshot
+		} else if now != first && !now.Same(first) {
+			m.Consistent = false
+			entry.Snapshot = t.note.Snapshot
+		}
+		entry.Definition = t.note.Definition
+		m.Tables = append(m.Tables, entry)
+	}
+	if m.Snapshot != o.note.Description.Snapshot {
+		m.Position = "" // that of the snapshot is not known any more
+	}
+	if ended, err := o.standsAlone(ctx); ended || err != nil {
+		return m, err
+	}
+	if err := o.clean(ctx, o.note.Tables, keep); err != nil {
+		return nil, err
+	}
+	for name, size := range keep {
+		return nil, fmt.Errorf("workers: %s was written with %d bytes, and is missing or has another size: "+
+			"does somebody else write to this place?", name, size)
+	}
+	if ended, err := o.standsAlone(ctx); ended || err != nil {
+		return m, err
+	}
+	if err := o.cleanManifest(ctx); err != nil {
+		return nil, err
+	}
+	return m, plan.WriteManifest(ctx, o.c.Output.Place, m)
+}
+
+// unfinishedManifest is what a directory has of a manifest whose writer was killed (see place/dir).
+var unfinishedManifest = regexp.MustCompile(`^` + regexp.QuoteMeta(manifest.Name) + `(\.age)?\.[a-z2-7]{8}\.part$`)
+
+// cleanManifest removes what a coordinator that was killed has left of the manifest.
+func (o *operation) cleanManifest(ctx context.Context) error {
+	entries, err := fs.ReadDir(place.WithContext(ctx, o.c.Output.Place), ".")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, entry := range entries {
+		if !unfinishedManifest.MatchString(entry.Name()) {
+			continue
+		}
+		if err := o.c.Output.Place.Remove(ctx, entry.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// standsAlone fails if another coordinator has taken over, since one must not remove the files of the other. It reports
+// whether the manifest is written: the coordinator before this one may have died before it could say so.
+func (o *operation) standsAlone(ctx context.Context) (ended bool, err error) {
+	ended, err = o.hasManifest(ctx)
+	switch {
+	case err == nil && ended && !o.again:
+		err = fmt.Errorf("%w, and has written the manifest: %w", errTakenOver, fs.ErrExist)
+	case err == nil && !ended:
+		err = o.journal.check(ctx)
+	}
+	if errors.Is(err, errTakenOver) {
+		err = errors.Join(err, o.journal.withdraw(ctx))
+	}
+	return ended, err
+}
+
+// clean removes files of parts of these tables that are not to be kept, and what killed processes have left of such
+// files in a directory (see place/dir). Files that are to be kept, and have their size, are taken out of keep.
+func (o *operation) clean(ctx context.Context, tables []string, keep map[string]int64) error {
+	to := place.WithContext(ctx, o.c.Output.Place)
+	ours := regexp.MustCompile(`^[0-9]{6,}(-[0-9]+)?` + regexp.QuoteMeta(o.c.Output.Plan.Extension()) +
+		`(\.[a-z2-7]{8}\.part)?$`)
+	for _, directory := range manifest.FileNames(tables, "") {
+		entries, err := fs.ReadDir(to, directory)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for _, entry := range entries {
+			name := directory + "/" + entry.Name()
+			if !ours.MatchString(entry.Name()) {
+				continue
+			}
+			if size, kept := keep[name]; kept {
+				info, err := entry.Info()
+				if err != nil {
+					return err
+				}
+				if info.Size() == size {
+					delete(keep, name)
+				}
+				continue
+			}
+			if err := o.c.Output.Place.Remove(ctx, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,162 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// Looks is the number of consecutive looks that have to see the same revision before its writer is considered dead.
+const Looks = 5
+
+// Pulse tells who is alive from the revisions of values. The zero value is ready for use. It must be used by one
+// goroutine at a time.
+type Pulse struct{ seen map[string]beat }
+
+type beat struct {
+	revision uint64
+	looks    int
+}
+
+// Look notes the revision of a value, and reports whether its writer is dead. It should be called once in each beat.
+func (p *Pulse) Look(v Value) (dead bool) {
+	if p.seen == nil {
+		p.seen = map[string]beat{}
+	}
+	b := p.seen[v.Key]
+	if b.revision != v.Revision {
+		b = beat{revision: v.Revision}
+	}
+	b.looks++
+	p.seen[v.Key] = b
+	return b.looks > Looks
+}
+
+// suspects reports whether a value had the revision of the look before. Its writer is dead, or late.
+func (p *Pulse) suspects(key string) bool { return p.seen[key].looks > 1 }
+
+// Lease is held by one at a time, who lives. A holder that was taken for dead, since it was stopped or cut off, may
+// believe for a while that it holds the lease. So a lease prevents work that is done twice, but is no proof.
+type Lease struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	ended  chan struct{}
+	job    *Job
+	key    string
+
+	// These belong to the renewing goroutine until it has ended.
+	revision uint64
+	lost     bool
+}
+
+// ErrLost is the cause of the end of a [Lease] that another one has taken.
+var ErrLost = errors.New("queue: another one has taken the lease")
+
+// looksPerBeat bounds the leases at which one that waits looks in each beat: a thousand may wait for one of a hundred.
+const looksPerBeat = 8
+
+// Acquire waits until nobody who lives holds one of the leases, and takes it. If it has to wait, it calls waits first,
+// which may be nil. It first looks at all leases, and then at a few in each beat.
+func (j *Job) Acquire(ctx context.Context, keys []string, waits func()) (*Lease, error) {
+	var pulse Pulse
+	keys = slices.Clone(keys)
+	rand.Shuffle(len(keys), func(i, k int) { keys[i], keys[k] = keys[k], keys[i] })
+	for looks := len(keys); ; looks = min(len(keys), looksPerBeat) {
+		var suspects, others []string
+		for _, key := range keys[:looks] {
+			lease, err := j.tryAcquire(ctx, key, &pulse)
+			if lease != nil || err != nil {
+				return lease, err
+			}
+			if pulse.suspects(key) {
+				suspects = append(suspects, key)
+			} else {
+				others = append(others, key)
+			}
+		}
+		keys = slices.Concat(suspects, keys[looks:], others)
+		if waits != nil {
+			waits()
+			waits = nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(j.q.config.Beat):
+		}
+	}
+}
+
+// tryAcquire returns nil if somebody else holds the lease.
+func (j *Job) tryAcquire(ctx context.Context, key string, pulse *Pulse) (*Lease, error) {
+	now, err := j.Get(ctx, key)
+	switch {
+	case errors.Is(err, ErrNotFound):
+	case err != nil:
+		return nil, err
+	case !pulse.Look(now):
+		return nil, nil
+	}
+	revision, err := j.Update(ctx, key, nil, now.Revision)
+	if errors.Is(err, ErrReplaced) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return j.hold(ctx, key, revision), nil
+}
+
+func (j *Job) hold(ctx context.Context, key string, revision uint64) *Lease {
+	l := &Lease{job: j, key: key, revision: revision, ended: make(chan struct{})}
+	l.ctx, l.cancel = context.WithCancelCause(ctx)
+	go l.renew()
+	return l
+}
+
+// Context ends with that of Acquire, when the lease is released, and when it is lost. Then its cause wraps [ErrLost],
+// or is [ErrNoJob].
+func (l *Lease) Context() context.Context { return l.ctx }
+
+func (l *Lease) renew() {
+	defer close(l.ended)
+	ticks := time.NewTicker(l.job.q.config.Beat)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-l.ctx.Done():
+			return
+		case <-ticks.C:
+		}
+		revision, err := l.job.Update(l.ctx, l.key, nil, l.revision)
+		switch {
+		case err == nil:
+			l.revision = revision
+		case l.ctx.Err() != nil:
+			return
+		case errors.Is(err, ErrReplaced):
+			err = ErrLost
+			fallthrough
+		default:
+			l.lost = true
+			l.cancel(err)
+			return
+		}
+	}
+}
+
+// Release gives the lease up, so that the next one need not wait. It does nothing if it is lost.
+func (l *Lease) Release(ctx context.Context) error {
+	l.cancel(context.Canceled)
+	<-l.ended
+	if l.lost {
+		return nil
+	}
+	err := l.job.Delete(ctx, l.key, l.revision)
+	if errors.Is(err, ErrReplaced) || errors.Is(err, ErrNoJob) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,175 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"culvert/internal/testkit/natsserver"
+	"culvert/workers/internal/queue"
+)
+
+const beat = 20 * time.Millisecond
+
+func acquire(t *testing.T, job *queue.Job) *queue.Lease {
+	t.Helper()
+	lease, err := job.Acquire(t.Context(), []string{"lease"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lease
+}
+
+func TestLeaseIsReleased(t *testing.T) {
+	each(t, func(t *testing.T, c queue.Config) {
+		c.Beat = beat
+		job := create(t, open(t, c), "job")
+		first := acquire(t, job)
+		waits := make(chan struct{})
+		second := make(chan *queue.Lease, 1)
+		go func() {
+			lease, err := job.Acquire(t.Context(), []string{"lease"}, func() { close(waits) })
+			if err != nil {
+				t.Error(err)
+			}
+			second <- lease
+		}()
+		<-waits
+		select {
+		case <-second:
+			t.Error("two hold the lease")
+		case <-first.Context().Done():
+			t.Error(context.Cause(first.Context()))
+		default:
+		}
+		if err := first.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if lease := <-second; lease != nil {
+			if err := lease.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// TestLeaseOfTheDead has a holder that loses its connection for good.
+func TestLeaseOfTheDead(t *testing.T) {
+	c := queue.Config{URL: natsserver.New(t).URL(), Beat: beat}
+	q, err := queue.Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := acquire(t, create(t, q, "job"))
+	q.Close()
+	second := acquire(t, create(t, open(t, c), "job"))
+	if err := second.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+	<-first.Context().Done() // since it cannot renew
+	if err := first.Release(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLeaseIsTaken has a holder that was taken for dead.
+func TestLeaseIsTaken(t *testing.T) {
+	each(t, func(t *testing.T, c queue.Config) {
+		c.Beat = beat
+		job := create(t, open(t, c), "job")
+		first := acquire(t, job)
+		until(t, func() bool {
+			now, err := job.Get(t.Context(), "lease")
+			if err == nil {
+				_, err = job.Update(t.Context(), "lease", nil, now.Revision)
+			}
+			return err == nil
+		})
+		<-first.Context().Done()
+		if err := context.Cause(first.Context()); !errors.Is(err, queue.ErrLost) {
+			t.Error(err)
+		}
+		if err := first.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if _, err := job.Get(t.Context(), "lease"); err != nil {
+			t.Error("who had lost the lease has removed it:", err)
+		}
+	})
+}
+
+func TestPulse(t *testing.T) {
+	var pulse queue.Pulse
+	for look := range queue.Looks {
+		if pulse.Look(queue.Value{Key: "a", Revision: 7}) {
+			t.Errorf("dead at look %d", look+1)
+		}
+		pulse.Look(queue.Value{Key: "b", Revision: uint64(look)})
+	}
+	if !pulse.Look(queue.Value{Key: "a", Revision: 7}) {
+		t.Error("a is not dead")
+	}
+	if pulse.Look(queue.Value{Key: "b", Revision: queue.Looks}) {
+		t.Error("b is dead, though it has changed")
+	}
+	if pulse.Look(queue.Value{Key: "a", Revision: 8}) {
+		t.Error("a is dead, though it has come back")
+	}
+}
+
+func TestSeveralLeases(t *testing.T) {
+	each(t, func(t *testing.T, c queue.Config) {
+		c.Beat = beat
+		job := create(t, open(t, c), "job")
+		keys := []string{"session.0", "session.1"}
+		one, err := job.Acquire(t.Context(), keys, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		two, err := job.Acquire(t.Context(), keys, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		if _, err := job.Acquire(ctx, keys, cancel); !errors.Is(err, context.Canceled) {
+			t.Errorf("a third holder: %v", err)
+		}
+		if err := errors.Join(one.Release(t.Context()), two.Release(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestManyLeases has more leases than one looks at in each beat. One of them is released.
+func TestManyLeases(t *testing.T) {
+	c := queue.Config{Directory: t.TempDir(), Beat: beat}
+	job := create(t, open(t, c), "job")
+	keys := make([]string, 30)
+	var held []*queue.Lease
+	for i := range keys {
+		keys[i] = fmt.Sprintf("session.%d", i)
+	}
+	for range keys {
+		lease, err := job.Acquire(t.Context(), keys, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, lease)
+	}
+	released := held[len(held)-1]
+	lease, err := job.Acquire(t.Context(), keys, func() {
+		if err := released.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range append(held, lease) {
+		if err := one.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}

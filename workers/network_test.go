@@ -1,0 +1,244 @@
+package workers_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"culvert/internal/testkit"
+	"culvert/internal/testkit/natsserver"
+	"culvert/source"
+	"culvert/source/postgres"
+	"culvert/workers"
+)
+
+// cable is a proxy that can be cut.
+type cable struct {
+	listener net.Listener
+	network  string
+	server   string
+
+	mu    sync.Mutex
+	cut   bool
+	conns []net.Conn
+	group sync.WaitGroup
+}
+
+func newCable(t *testing.T, network, server string) *cable {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cable{listener: listener, network: network, server: server}
+	c.group.Go(func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			c.connect(client)
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		c.setCut(true)
+		c.group.Wait()
+	})
+	return c
+}
+
+func (c *cable) connect(client net.Conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	server, err := net.Dial(c.network, c.server)
+	if c.cut || err != nil {
+		_ = client.Close()
+		if err == nil {
+			_ = server.Close()
+		}
+		return
+	}
+	c.conns = append(c.conns, client, server)
+	for _, pair := range [][2]net.Conn{{client, server}, {server, client}} {
+		c.group.Go(func() {
+			_, _ = io.Copy(pair[0], pair[1])
+			_, _ = pair[0].Close(), pair[1].Close()
+		})
+	}
+}
+
+// setCut cuts the cable, or mends it.
+func (c *cable) setCut(cut bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cut = cut
+	for _, conn := range c.conns {
+		_ = conn.Close()
+	}
+	c.conns = nil
+}
+
+// TestCableIsCut cuts a worker off the queue before it records a part, and off the database before it reads one.
+func TestCableIsCut(t *testing.T) {
+	for what, step := range map[string]string{"Queue": "commit", "Database": "create orders/000002"} {
+		t.Run(what, func(t *testing.T) {
+			f := newFixture(t)
+			server := natsserver.New(t)
+			f.URL = server.URL()
+			worker := f.participant
+			worker.Name, worker.Steps = "worker", true
+			var c *cable
+			if what == "Queue" {
+				c = newCable(t, "tcp", server.Address)
+				worker.URL = "nats://" + c.listener.Addr().String()
+			} else {
+				c = newCable(t, "unix", f.db.Server.SocketPath())
+				worker.Database = fmt.Sprintf("postgres://postgres@%s/%s?sslmode=disable", c.listener.Addr(), f.db.Name)
+			}
+			ended := f.begin(t.Context(), t, f.queue(t), workers.Coordinator{})
+			process := worker.start(t)
+			process.step(t, step)
+			c.setCut(true)
+			process.answer(t)
+			c.setCut(false)
+			process.goOn(t)
+			(<-ended).check(t)
+			f.check(t)
+		})
+	}
+}
+
+// TestOtherServer has a worker that reaches another server than the coordinator. Then the right one is restarted, which
+// ends the snapshot.
+func TestOtherServer(t *testing.T) {
+	f := newFixtureOf(t, testkit.NewPostgres(t, testkit.PostgresConfig{}))
+	q := f.queue(t)
+	begun := make(chan struct{}, 1)
+	ended := f.begin(t.Context(), t, q, workers.Coordinator{Progress: func(workers.Status) {
+		select {
+		case begun <- struct{}{}:
+		default:
+		}
+	}})
+	<-begun
+	astray := f.participant
+	astray.Name, astray.Database = "astray", testkit.Postgres(t).NewDatabase(t).ConnString()
+	if err := astray.workOn(t.Context(), q, nil); !errors.Is(err, source.ErrOtherServer) {
+		t.Error(err)
+	}
+	f.db.Server.Stop(t)
+	f.db.Server.Start(t)
+	result := <-ended
+	if lost, is := errors.AsType[*workers.LostError](result.err); !is || lost.Of < 5 {
+		t.Error(result.err)
+	}
+	if done, err := f.done(); done || err != nil {
+		t.Errorf("there is a manifest: %v, %v", done, err)
+	}
+	f.Mixed = true
+	if err := f.resume(t); err != nil {
+		t.Fatal(err)
+	}
+	f.check(t)
+}
+
+// TestPooler has PgBouncer between the participants and the database.
+func TestPooler(t *testing.T) {
+	for _, mode := range []string{"session", "transaction"} {
+		t.Run(mode, func(t *testing.T) {
+			f := newFixture(t)
+			src, err := f.take(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer src.Close()
+			f.Database = pgBouncer(t, f.db, mode)
+			snapshot, err := src.(source.Sharer).Share(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			joined, err := f.join(t.Context(), snapshot)
+			if err == nil {
+				err = joined.Close()
+			}
+			if mode == "session" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				f.finish(t, f.queue(t))
+				f.check(t)
+				return
+			}
+			result := <-f.begin(t.Context(), t, f.queue(t), workers.Coordinator{})
+			for who, err := range map[string]error{"worker": err, "coordinator": result.err} {
+				if err == nil || !strings.Contains(err.Error(), "pooler in transaction mode") {
+					t.Errorf("%s: %v", who, err)
+				}
+			}
+			if files := f.files(t); len(files) > 0 {
+				t.Errorf("there are %q", files)
+			}
+		})
+	}
+}
+
+// pgBouncer starts a pooler in front of a database, and returns how it is reached. It ends with the test, however that
+// ends.
+func pgBouncer(t *testing.T, db *testkit.PostgresDatabase, mode string) string {
+	t.Helper()
+	program, err := exec.LookPath("pgbouncer")
+	if err != nil {
+		program, err = exec.LookPath("/usr/sbin/pgbouncer")
+	}
+	if err != nil {
+		testkit.Missing(t, "PgBouncer", "apt-get install pgbouncer, or the like")
+	}
+	host, port, err := net.SplitHostPort(testkit.Address(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	directory := t.TempDir()
+	if err := os.Chmod(directory, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(directory, "pgbouncer.ini")
+	text := fmt.Sprintf(`[databases]
+* = host=%s port=5432 user=postgres
+[pgbouncer]
+listen_addr = %s
+listen_port = %s
+unix_socket_dir =
+auth_type = any
+pool_mode = %s
+ignore_startup_parameters = extra_float_digits,options,search_path,statement_timeout,lock_timeout
+`, filepath.Dir(db.Server.SocketPath()), host, port, mode)
+	if os.Geteuid() == 0 {
+		text += "user = nobody\n"
+	}
+	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("sh", "-c", `"$0" "$1" & while read -r line; do :; done; kill -9 $!; wait`, program, config)
+	stdin, stdout := testkit.StartPiped(t, cmd)
+	t.Cleanup(func() {
+		if err := errors.Join(stdin.Close(), cmd.Wait()); err != nil {
+			t.Log(err) // of the program that was killed
+		}
+		_ = stdout.Close()
+	})
+	connString := fmt.Sprintf("host=%s port=%s user=postgres dbname=%s sslmode=disable", host, port, db.Name)
+	testkit.WaitFor(t, "PgBouncer", func() bool {
+		src, err := postgres.Open(context.Background(), connString)
+		return err == nil && src.Close() == nil
+	})
+	return connString
+}

@@ -1,0 +1,145 @@
+package workers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"culvert/manifest"
+	"culvert/source"
+	"culvert/workers/internal/queue"
+)
+
+// The keys of the notes of a job.
+const (
+	jobKey      = "job"    // jobNote, written once
+	callKey     = "call"   // jobNote of a job that is about to come back: who holds its snapshot?
+	leaseKey    = "lease"  // of the coordinator
+	tablePrefix = "table"  // .TABLE: tableNote
+	cutsPrefix  = "cuts"   // .PLAN.TABLE.CHUNK: []cut, written once
+	recordKeys  = "record" // .PLAN.TABLE.PART: recordNote, written once: the first worker wins
+	failureKeys = "failure"
+	deadKeys    = "dead"
+	batonKeys   = "baton"   // .WORKER: source.Snapshot
+	workerKeys  = "worker"  // .WORKER: WorkerStatus
+	sessionKeys = "session" // .NUMBER: a lease for each connection to the database
+)
+
+// jobNote is what all participants have to know.
+type jobNote struct {
+	Run         string             `json:"run"`      // tells this job from others of the same name
+	Settings    json.RawMessage    `json:"settings"` // of the program
+	Tables      []string           `json:"tables"`
+	PartSize    int64              `json:"part_size"`
+	Sessions    int                `json:"sessions,omitempty"` // at most, over all workers; 0: any number
+	Description source.Description `json:"description"`
+	Snapshot    source.Snapshot    `json:"snapshot"`
+	Begun       time.Time          `json:"begun"`
+}
+
+// readRun returns the note of a job, which may be about to come back.
+func readRun(ctx context.Context, job *queue.Job) (note jobNote, err error) {
+	if err = read(ctx, job, jobKey, &note); errors.Is(err, queue.ErrNotFound) {
+		err = read(ctx, job, callKey, &note)
+	}
+	return note, err
+}
+
+// tableNote is the plan of a table. It is written at once, when its chunks are: sizes of tables change, so a table that
+// is cut again may be cut elsewhere, and parts of two plans would not fit together.
+type tableNote struct {
+	Run      string      `json:"run"`      // of the job: a worker of an earlier one has other settings
+	Plan     string      `json:"plan"`     // names this plan, so that tasks and records of another one are not mixed in
+	Part     source.Part `json:"part"`     // what all parts have in common
+	Snapshot string      `json:"snapshot"` // as its description names it
+	Parts    int         `json:"parts"`
+	Chunks   int         `json:"chunks"`
+	Error    string      `json:"error,omitempty"` // why it cannot be exported; then there are no parts
+
+	Definition *source.Definition `json:"definition,omitempty"` // if the source knows it
+}
+
+// cut is what distinguishes one part of a table.
+type cut struct {
+	Range source.Range `json:"range"`
+	Bytes int64        `json:"bytes,omitempty"`
+	Rows  int64        `json:"rows,omitempty"`
+}
+
+// part returns the part of a table that a cut stands for.
+func (n *tableNote) part(c cut) source.Part {
+	p := n.Part
+	p.Range, p.Bytes, p.Rows = c.Range, c.Bytes, c.Rows
+	return p
+}
+
+// recordNote says that a part is written.
+type recordNote struct {
+	File   manifest.Part `json:"file"`
+	Worker string        `json:"worker"`
+}
+
+// failureNote says why a worker could not write a part.
+type failureNote struct {
+	Worker   string `json:"worker"`
+	Delivery int    `json:"delivery"`
+	Error    string `json:"error"`
+}
+
+// taskID names a part of a plan. Table and number count from 0.
+type taskID struct {
+	plan          string
+	table, number int
+}
+
+func (id taskID) String() string { return fmt.Sprintf("%s.%d.%d", id.plan, id.table, id.number) }
+
+func parseTaskID(text string) (id taskID, err error) {
+	fields := strings.Split(text, ".")
+	if len(fields) != 3 {
+		return id, fmt.Errorf("workers: %q is not the ID of a task", text)
+	}
+	id.plan = fields[0]
+	if id.table, err = strconv.Atoi(fields[1]); err != nil || id.table < 0 {
+		return id, fmt.Errorf("workers: %q is not the ID of a task", text)
+	}
+	if id.number, err = strconv.Atoi(fields[2]); err != nil || id.number < 0 {
+		return id, fmt.Errorf("workers: %q is not the ID of a task", text)
+	}
+	return id, nil
+}
+
+// read reads a note.
+func read(ctx context.Context, job *queue.Job, key string, note any) error {
+	value, err := job.Get(ctx, key)
+	if err != nil {
+		return err
+	}
+	return decode(value, note)
+}
+
+func decode(value queue.Value, note any) error {
+	if err := json.Unmarshal(value.Data, note); err != nil {
+		return fmt.Errorf("workers: the note %s of another version: %w", value.Key, err)
+	}
+	return nil
+}
+
+// encode returns a note as it is stored.
+func encode(note any) []byte {
+	data, err := json.Marshal(note)
+	if err != nil {
+		panic(err) // notes have no values that JSON cannot hold
+	}
+	return data
+}
+
+func tableKey(table int) string { return tablePrefix + "." + strconv.Itoa(table) }
+
+func chunkKey(plan string, table, chunk int) string {
+	return fmt.Sprintf("%s.%s.%d.%d", cutsPrefix, plan, table, chunk)
+}

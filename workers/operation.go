@@ -1,0 +1,125 @@
+package workers
+
+import (
+	"context"
+	"errors"
+
+	"culvert/export"
+	"culvert/manifest"
+	"culvert/source"
+	"culvert/workers/internal/queue"
+)
+
+// operation is what one coordinator does for a job.
+type operation struct {
+	c    *Coordinator
+	job  *queue.Job
+	note jobNote
+	src  source.Source
+
+	again    bool // another coordinator has begun
+	restored bool // the queue knew nothing of that
+
+	journal *journal                   // nil before the tables are planned
+	batons  map[string]source.Snapshot // of the journal, by key, when the job is restored
+	tables  []tableState
+
+	directories []string // of the tables
+	removed     bool     // this coordinator has removed the job, which ends the lease
+}
+
+// tableState is what is known of a table.
+type tableState struct {
+	note     tableNote
+	revision uint64
+	cuts     []cut
+	files    []manifest.Part // those of parts that are not written have no name
+	failed   error
+
+	// Figures of all parts, and of those that are written, so that no status has to count them.
+	bytes, bytesDone int64 // as stored by the database
+	done             int
+	rows, text, out  int64
+}
+
+// isUnfinished reports whether the table is not cut, or some of its parts are not written.
+func (t tableState) isUnfinished() bool {
+	return t.failed == nil && (t.note.Plan == "" || t.done < len(t.cuts))
+}
+
+// run carries out the job in the context of the lease, which ends when the job is removed. So the job is removed in the
+// outer one.
+func (o *operation) run(ctx, outer context.Context) (m *manifest.Manifest, err error) {
+	if err := o.enter(ctx); err != nil {
+		return nil, err
+	}
+	if err := o.plan(ctx); err != nil {
+		unknown, _ := errors.AsType[*source.UnknownError](err)
+		if (unknown != nil || errors.Is(err, errTooManyParts)) && !o.again {
+			err = errors.Join(err, o.abandon(outer)) // it would fail again
+		} else {
+			o.leave(ctx)
+		}
+		return nil, err
+	}
+	if err := o.collect(ctx); err != nil {
+		o.leave(ctx)
+		if _, is := errors.AsType[*fastFailure](err); is {
+			o.removed = true
+			err = errors.Join(err, o.c.Queue.Remove(outer, o.job.Name))
+		}
+		return nil, err
+	}
+	if m, err = o.finish(ctx); err != nil {
+		return m, err
+	}
+	if err := o.abandon(outer); err != nil {
+		return m, err
+	}
+	failed := 0
+	for _, t := range o.tables {
+		if t.failed != nil {
+			failed++
+		}
+	}
+	if failed > 0 {
+		return m, &export.PartialError{Failed: failed, Tables: len(o.tables)}
+	}
+	return m, nil
+}
+
+// enter begins the job, or goes on with it.
+func (o *operation) enter(ctx context.Context) error {
+	err := read(ctx, o.job, jobKey, &o.note)
+	if err == nil {
+		o.again = true
+		return o.goOn(ctx)
+	}
+	if !errors.Is(err, queue.ErrNotFound) {
+		return err
+	}
+	if o.restored, err = o.restore(ctx); err == nil {
+		o.again = o.restored
+		if !o.again {
+			err = o.begin(ctx)
+		} else if err = o.goOn(ctx); err == nil {
+			err = o.job.Set(ctx, jobKey, encode(o.note))
+		}
+	}
+	if err != nil { // the queue has nothing that the place does not have
+		o.removed = ctx.Err() == nil
+		err = errors.Join(err, o.c.Queue.Remove(context.WithoutCancel(ctx), o.job.Name))
+	}
+	return err
+}
+
+// abandon removes the job.
+func (o *operation) abandon(ctx context.Context) error {
+	if o.journal != nil {
+		if err := o.journal.remove(ctx); err != nil {
+			return err
+		}
+	}
+	o.removed = true
+	return o.c.Queue.Remove(ctx, o.job.Name)
+}

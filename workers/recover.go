@@ -1,0 +1,126 @@
+package workers
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"culvert/source"
+)
+
+// LostError means that the export cannot go on in its snapshot: nobody holds it any more, and the database has changed.
+type LostError struct {
+	Parts, Of   int   // that are complete
+	Rows, Bytes int64 // in the files of these parts
+	All         int64 // bytes that a new export would read: of all parts, about, as stored by the database
+	Err         error
+}
+
+func (e *LostError) Error() string {
+	return fmt.Sprintf("workers: the snapshot is lost, with %d of %d parts complete (%d rows, %d bytes in files); "+
+		"a new export reads about %d bytes: %v", e.Parts, e.Of, e.Rows, e.Bytes, e.All, e.Err)
+}
+
+func (e *LostError) Unwrap() error { return e.Err }
+
+// ErrOtherJob means that a job of this name has other settings.
+var ErrOtherJob = errors.New("workers: a job of this name has other settings, tables or limits")
+
+// goOn joins the snapshot of a job that another coordinator has begun.
+func (o *operation) goOn(ctx context.Context) error {
+	c := o.c
+	if !bytes.Equal(compact(o.note.Settings), compact(c.Settings)) || o.note.PartSize != c.PartSize ||
+		o.note.Sessions != c.MaxSessions {
+		return ErrOtherJob
+	}
+	c.tell("going on with the job %s, which was begun at %s", o.job.Name, o.note.Begun.Format(time.DateTime))
+	known := append(slices.Collect(maps.Values(o.batons)), o.note.Snapshot)
+	if c.Held.Same(o.note.Snapshot) {
+		known = append(known, c.Held)
+	}
+	src, err := joinAny(ctx, o.job, c.Join, known...)
+	if errors.Is(err, source.ErrSnapshotLost) && o.restored {
+		if called, callErr := o.call(ctx); !errors.Is(callErr, source.ErrSnapshotLost) {
+			src, err = called, callErr
+		}
+	}
+	if err == nil {
+		c.happened(Event{Event: EventResumed, Snapshot: snapshotJoined})
+		o.src = src
+		_, err = passOn(ctx, o.job, src, "coordinator")
+		return err
+	}
+	if !errors.Is(err, source.ErrSnapshotLost) && !errors.Is(err, source.ErrOtherServer) {
+		return err
+	}
+	return o.recover(ctx, err)
+}
+
+// recover goes on though nobody holds the snapshot: if all is done, or nothing has changed, or with a new snapshot for
+// unfinished tables.
+func (o *operation) recover(ctx context.Context, lost error) error {
+	if err := o.readTables(ctx); err != nil {
+		return err
+	}
+	if err := o.readRecords(ctx); err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(o.tables, tableState.isUnfinished) {
+		o.c.happened(Event{Event: EventResumed, Snapshot: snapshotUnneeded})
+		return nil
+	}
+	if err := o.open(ctx); err != nil {
+		return err
+	}
+	description, snapshot, err := o.share(ctx)
+	if err != nil {
+		return err
+	}
+	if snapshot.Same(o.note.Snapshot) {
+		if o.c.Held.Token != "" {
+			o.c.tell("going on in the snapshot that is held")
+			o.c.happened(Event{Event: EventResumed, Snapshot: snapshotHeld})
+		} else {
+			o.c.tell("the snapshot was lost, but nothing has changed since: going on")
+			o.c.happened(Event{Event: EventResumed, Snapshot: snapshotUnchanged})
+		}
+		return nil
+	}
+	if !o.c.Mixed {
+		return o.lostError(lost)
+	}
+	o.c.happened(Event{Event: EventResumed, Snapshot: snapshotNew})
+	o.note.Description, o.note.Snapshot = description, snapshot
+	for i := range o.tables {
+		if !o.tables[i].isUnfinished() {
+			continue
+		}
+		if err := o.planTable(ctx, i, o.tables[i].revision); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *operation) lostError(cause error) error {
+	lost := &LostError{Err: cause}
+	for _, t := range o.tables {
+		lost.Parts, lost.Of = lost.Parts+t.done, lost.Of+len(t.cuts)
+		lost.Rows, lost.Bytes, lost.All = lost.Rows+t.rows, lost.Bytes+t.out, lost.All+t.bytes
+	}
+	return lost
+}
+
+// compact returns JSON without white space.
+func compact(text json.RawMessage) []byte {
+	var b bytes.Buffer
+	if json.Compact(&b, text) != nil {
+		return text
+	}
+	return b.Bytes()
+}

@@ -1,0 +1,180 @@
+//go:build unix
+
+package workers_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"syscall"
+	"testing"
+
+	"culvert/internal/testkit"
+	"culvert/internal/testkit/natsserver"
+)
+
+// TestSoak lets random things happen to all processes of an export. CULVERT_TEST_SCHEDULES=200 runs as many schedules,
+// which takes minutes, and CULVERT_TEST_SEED=7 repeats one.
+func TestSoak(t *testing.T) {
+	schedules := 20
+	if testkit.RaceDetector() {
+		schedules = 6
+	}
+	if text := os.Getenv("CULVERT_TEST_SCHEDULES"); text != "" {
+		if _, err := fmt.Sscan(text, &schedules); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := newFixture(t)
+	server := natsserver.New(t)
+	f.URL = server.URL()
+	if text := os.Getenv("CULVERT_TEST_SEED"); text != "" {
+		var seed uint64
+		if _, err := fmt.Sscan(text, &seed); err != nil {
+			t.Fatal(err)
+		}
+		f.soak(t, server, seed)
+		return
+	}
+	for seed := range schedules {
+		if !t.Run(fmt.Sprint(seed), func(t *testing.T) { f.soak(t, server, uint64(seed)) }) {
+			return
+		}
+	}
+}
+
+// soak runs one schedule: after some steps of the workers, something happens, and so on until the manifest is written.
+func (f *fixture) soak(t *testing.T, server *natsserver.Server, seed uint64) {
+	random := rand.New(rand.NewPCG(seed, 0))
+	one := *f
+	one.Directory, one.Mixed, one.MaxSessions = t.TempDir(), random.IntN(2) == 0, 2+random.IntN(3)
+	one.PartSize = int64(100+random.IntN(400)) << 10
+	s := &soaked{fixture: &one, t: t, server: server, random: random, steps: make(chan struct{}, 1000)}
+	one.Mixed = true // whatever is lost, the export can be finished
+	s.startCoordinator()
+	for range 1 + random.IntN(3) {
+		s.startWorker()
+	}
+	next := random.IntN(4)
+	for n, events := 0, 2+random.IntN(5); ; {
+		select {
+		case err := <-s.ended:
+			if err != nil {
+				t.Errorf("%v\n%s", err, s.coordinator.stderr.String())
+			}
+			s.finish()
+			return
+		case <-s.steps:
+			if n++; n > next && events > 0 {
+				events--
+				next = n + random.IntN(6)
+				s.happen()
+			}
+		}
+	}
+}
+
+type soaked struct {
+	*fixture
+	t           *testing.T
+	server      *natsserver.Server
+	random      *rand.Rand
+	coordinator *process
+	ended       chan error
+	running     []*process
+	stopped     []*process
+	names       int
+	queueKilled bool
+	steps       chan struct{}
+}
+
+func (s *soaked) startCoordinator() {
+	p := s.participant
+	p.Coordinator = true
+	s.coordinator, s.ended = p.start(s.t), make(chan error, 1)
+	go func(p *process, ended chan error) { ended <- p.cmd.Wait() }(s.coordinator, s.ended)
+}
+
+func (s *soaked) startWorker() {
+	s.names++
+	p := s.participant
+	p.Name, p.Told, p.Sessions = fmt.Sprint("worker", s.names), true, 1+s.random.IntN(2)
+	started := p.start(s.t)
+	s.running = append(s.running, started)
+	go func() {
+		for {
+			if _, err := started.stdout.ReadString('\n'); err != nil {
+				return
+			}
+			select {
+			case s.steps <- struct{}{}:
+			default:
+			}
+		}
+	}()
+}
+
+// take takes a worker from those that run.
+func (s *soaked) take() *process {
+	i := s.random.IntN(len(s.running))
+	taken := s.running[i]
+	s.running = append(s.running[:i:i], s.running[i+1:]...)
+	return taken
+}
+
+// happen does something to a process. Something always runs afterwards.
+func (s *soaked) happen() {
+	switch s.random.IntN(6) {
+	case 0, 1:
+		s.t.Log("a worker is killed")
+		s.take().kill()
+		s.startWorker()
+	case 2:
+		s.t.Log("a worker is stopped")
+		stopped := s.take()
+		_ = stopped.cmd.Process.Signal(syscall.SIGSTOP) // it may have ended
+		s.stopped = append(s.stopped, stopped)
+		s.startWorker()
+	case 3:
+		s.t.Log("stopped workers go on")
+		s.wake()
+	case 4:
+		s.t.Log("the coordinator is killed")
+		_ = s.coordinator.cmd.Process.Kill()
+		if err := <-s.ended; err == nil {
+			s.ended <- nil // it was faster
+			return
+		}
+		s.startCoordinator()
+	case 5:
+		s.t.Log("the queue is killed")
+		s.queueKilled = true
+		s.server.Kill(s.t)
+		s.server.Start(s.t)
+	}
+}
+
+func (s *soaked) wake() {
+	for _, p := range s.stopped {
+		_ = p.cmd.Process.Signal(syscall.SIGCONT) // it may have been killed
+	}
+	s.running = append(s.running, s.stopped...)
+	s.stopped = nil
+}
+
+// finish checks the export, before and after stopped workers go on.
+func (s *soaked) finish() {
+	s.fixture.check(s.t)
+	s.wake()
+	if s.queueKilled {
+		// A worker may have been stopped while it recorded a part, and cannot know whether the record arrived.
+		s.late = regexp.MustCompile(`^orders/[0-9-]+\.csv\.zst\.age$`)
+	}
+	for _, p := range s.running {
+		if err := p.cmd.Wait(); err != nil {
+			s.t.Errorf("%v\n%s", err, p.stderr.String())
+		}
+	}
+	s.fixture.check(s.t)
+}

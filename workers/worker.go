@@ -1,0 +1,385 @@
+package workers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"culvert/export"
+	"culvert/manifest"
+	"culvert/place"
+	"culvert/source"
+	"culvert/workers/internal/queue"
+)
+
+// Output is how and where a worker writes the parts of a job.
+type Output struct {
+	// Plan is how. Its Jobs are those of each part. Overwrite and Progress are ignored.
+	Plan *export.Plan
+
+	// Place is where. All workers of a job, and its coordinator, must see the same files there.
+	Place place.Place
+
+	// Close ends the connections of the place. It may be nil.
+	Close func() error
+}
+
+// Worker writes parts of jobs. Any number of workers may run, on any machines, and they may come and go.
+type Worker struct {
+	Queue  *Queue
+	Secret []byte
+
+	// Name tells this worker from all others. It has letters, digits and hyphens.
+	Name string
+
+	// Sessions is the number of parts that are written at the same time, each with a connection to the database. Zero
+	// means 1.
+	Sessions int
+
+	// Open returns the output of a job, from the settings that its coordinator has noted.
+	Open func(ctx context.Context, settings json.RawMessage) (*Output, error)
+
+	// Join connects to the database.
+	Join Join
+
+	// Progress is told of the work on the job, every few beats, by one goroutine. It may be nil.
+	Progress func(WorkerStatus)
+
+	// Notice is told what goes wrong and is tried again. It may be nil.
+	Notice func(message string)
+}
+
+// Run works on a job until the job is removed, or the context ends. Then it gives its tasks back. The error is nil if
+// the job is removed, which is when its manifest is written, or if the queue has lost it: then it may come back. The
+// error is [ErrNoJob] if there is none that has begun.
+func (w *Worker) Run(ctx context.Context, name string) error {
+	job, err := w.Queue.Job(ctx, name, w.Secret)
+	if err != nil {
+		return err
+	}
+	var note jobNote
+	if err := read(ctx, job, jobKey, &note); err != nil {
+		if errors.Is(err, queue.ErrNotFound) {
+			err = queue.ErrNoJob // its coordinator is about to begin
+		}
+		return err
+	}
+	output, err := w.Open(ctx, note.Settings)
+	if err != nil {
+		return err
+	}
+	r := &run{worker: w, job: job, note: note, output: output, plans: plans{job: job, run: note.Run}}
+	r.directories = manifest.FileNames(note.Tables, "")
+	r.status.Name, r.status.Begun = w.Name, time.Now().UTC()
+	err = r.work(ctx)
+	if output.Close != nil {
+		err = errors.Join(err, output.Close())
+	}
+	return err
+}
+
+func (w *Worker) tell(format string, args ...any) {
+	if w.Notice != nil {
+		w.Notice(fmt.Sprintf(format, args...))
+	}
+}
+
+// run is the work on one job.
+type run struct {
+	worker *Worker
+	job    *queue.Job
+	note   jobNote
+	output *Output
+	plans  plans
+
+	directories []string // of the tables
+
+	rows, text, out, parts atomic.Int64 // of complete parts
+
+	mu      sync.Mutex
+	status  WorkerStatus
+	current map[*export.Progress]string // the parts under way
+	batons  map[string]source.Snapshot  // by the sessions that hold them
+}
+
+// WorkerStatus is what a worker tells of itself.
+type WorkerStatus struct {
+	Name     string    `json:"name"`
+	Begun    time.Time `json:"begun"`
+	Sessions int       `json:"sessions"`          // connections to the database
+	Writing  []string  `json:"writing,omitempty"` // the tables of the parts under way
+	Parts    int64     `json:"parts"`             // that it has written
+	Rows     int64     `json:"rows"`              // of them, and of the parts under way
+	Text     int64     `json:"text_bytes"`
+	Out      int64     `json:"file_bytes"`
+	Rate     float64   `json:"bytes_per_second"`
+	Still    float64   `json:"still_seconds,omitempty"`  // for how long no row has moved, while it writes
+	Silent   float64   `json:"silent_seconds,omitempty"` // for how long it has told nothing, as [Inspect] sees it
+	Failure  string    `json:"failure,omitempty"`        // the last one
+	Ended    bool      `json:"ended,omitempty"`
+}
+
+func (r *run) work(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var group sync.WaitGroup
+	group.Go(func() { r.beat(ctx) })
+	errs := make([]error, max(1, r.worker.Sessions))
+	var sessions sync.WaitGroup
+	for i := range errs {
+		sessions.Go(func() {
+			errs[i] = r.session(ctx, fmt.Sprintf("%s-%d", r.worker.Name, i+1))
+			cancel() // if one cannot go on, neither can the others
+		})
+	}
+	sessions.Wait()
+	group.Wait()
+	for _, err := range errs {
+		if err != nil && !errors.Is(err, queue.ErrNoJob) && !errors.Is(err, context.Canceled) {
+			return err
+		}
+	}
+	for _, err := range errs {
+		if errors.Is(err, queue.ErrNoJob) {
+			return nil
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// beat tells again and again that the worker lives, and what it does.
+func (r *run) beat(ctx context.Context) {
+	ticks := time.NewTicker(beatsOfWorkers * r.worker.Queue.Beat())
+	defer ticks.Stop()
+	var p pace
+	for {
+		status := r.state()
+		p.measure(&status, time.Now())
+		if r.worker.Progress != nil {
+			r.worker.Progress(status)
+		}
+		// The sessions meet the same errors. But one that writes a part goes on, and the job may come back meanwhile.
+		if r.job.Set(ctx, workerKeys+"."+r.worker.Name, encode(status)) == nil {
+			r.passOnAgain(ctx)
+		}
+		select {
+		case <-ctx.Done():
+			r.leave(context.WithoutCancel(ctx))
+			return
+		case <-ticks.C:
+		}
+	}
+}
+
+// passOnAgain notes the batons again if the queue has lost them, and the job was put there again.
+func (r *run) passOnAgain(ctx context.Context) {
+	r.mu.Lock()
+	batons := maps.Clone(r.batons)
+	r.mu.Unlock()
+	checked := false
+	for name, baton := range batons {
+		key := batonKeys + "." + name
+		_, err := r.job.Get(ctx, key)
+		if err == nil {
+			return // it has the others too
+		}
+		if !checked {
+			if note, err := readRun(ctx, r.job); err != nil || note.Run != r.note.Run {
+				return // it would mean another snapshot there
+			}
+			checked = true
+		}
+		if !errors.Is(err, queue.ErrNotFound) || r.job.Set(ctx, key, encode(baton)) != nil {
+			return // the next beat tries it again
+		}
+	}
+}
+
+// hold remembers the baton of a session, until it is let go.
+func (r *run) hold(name string, baton source.Snapshot) (letGo func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.batons == nil {
+		r.batons = map[string]source.Snapshot{}
+	}
+	r.batons[name] = baton
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.batons, name)
+	}
+}
+
+// leave tells that the worker has ended, unless that takes long: others find out by themselves.
+func (r *run) leave(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, r.worker.Queue.Beat())
+	defer cancel()
+	status := r.state()
+	if r.worker.Progress != nil {
+		r.worker.Progress(status)
+	}
+	status.Ended = true
+	_ = r.job.Set(ctx, workerKeys+"."+r.worker.Name, encode(status))
+}
+
+// pace measures how fast a worker is.
+type pace struct {
+	at, moved  time.Time // of the last measurement, and of the last one at which rows had moved
+	text, rows int64
+}
+
+func (p *pace) measure(s *WorkerStatus, now time.Time) {
+	if passed := now.Sub(p.at).Seconds(); !p.at.IsZero() && passed > 0 {
+		s.Rate = max(0, float64(s.Text-p.text)) / passed // the text of a part that has failed is taken back
+	}
+	if p.moved.IsZero() || s.Rows != p.rows || s.Text != p.text || len(s.Writing) == 0 {
+		p.moved = now
+	}
+	s.Still = now.Sub(p.moved).Seconds()
+	p.at, p.text, p.rows = now, s.Text, s.Rows
+}
+
+// beatsOfWorkers is how many beats pass between two notes of a worker's status. There may be a thousand workers.
+const beatsOfWorkers = 5
+
+func (r *run) state() WorkerStatus {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.status
+	s.Parts, s.Rows, s.Text, s.Out = r.parts.Load(), r.rows.Load(), r.text.Load(), r.out.Load()
+	s.Writing = nil
+	for progress, table := range r.current {
+		s.Writing = append(s.Writing, table)
+		s.Rows, s.Text, s.Out = s.Rows+progress.Rows.Load(), s.Text+progress.Text.Load(), s.Out+progress.Out.Load()
+	}
+	return s
+}
+
+func (r *run) begin(progress *export.Progress, table string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.current == nil {
+		r.current = map[*export.Progress]string{}
+	}
+	r.current[progress] = table
+}
+
+func (r *run) end(progress *export.Progress, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.current, progress)
+	if err != nil {
+		r.status.Failure = err.Error()
+		return
+	}
+	r.parts.Add(1)
+	r.rows.Add(progress.Rows.Load())
+	r.text.Add(progress.Text.Load())
+	r.out.Add(progress.Out.Load())
+}
+
+func (r *run) count(sessions int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.status.Sessions += sessions
+}
+
+// session is one connection to the database after the other, until the job is removed.
+func (r *run) session(ctx context.Context, name string) error {
+	wait := r.worker.Queue.Beat()
+	for {
+		err := r.admitted(ctx, name)
+		switch {
+		case errors.Is(err, queue.ErrLost):
+			r.worker.tell("%s was silent for too long, and its connection was given to another worker", name)
+		case errors.Is(err, source.ErrSnapshotLost), errors.Is(err, source.ErrUnavailable),
+			errors.Is(err, source.ErrOtherSnapshot):
+			// The database may come back, and the coordinator knows whether the snapshot does, or is about to replace
+			// what is left of the job by parts of another one.
+			r.worker.tell("%s: %v", name, err)
+		default:
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(wait):
+		}
+		wait = min(2*wait, 10*time.Second)
+	}
+}
+
+// admitted waits for a place among the sessions of all workers, if their number is limited.
+func (r *run) admitted(ctx context.Context, name string) error {
+	if r.note.Sessions == 0 {
+		return r.connected(ctx, name)
+	}
+	keys := make([]string, r.note.Sessions)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("%s.%d", sessionKeys, i)
+	}
+	lease, err := r.job.Acquire(ctx, keys, nil)
+	if err != nil {
+		return err
+	}
+	err = r.connected(lease.Context(), name)
+	if cause := context.Cause(lease.Context()); cause != nil && ctx.Err() == nil {
+		err = cause // what the session says of it does not matter
+	}
+	if releaseErr := lease.Release(context.WithoutCancel(ctx)); err == nil {
+		err = releaseErr
+	}
+	return err
+}
+
+// connected joins the snapshot, and takes tasks until the session cannot go on.
+func (r *run) connected(ctx context.Context, name string) (err error) {
+	src, err := joinAny(ctx, r.job, r.worker.Join)
+	if err != nil {
+		return err
+	}
+	r.count(1)
+	defer func() {
+		r.count(-1)
+		if closeErr := src.Close(); err == nil {
+			err = closeErr
+		}
+	}()
+	baton, err := passOn(ctx, r.job, src, name)
+	if err != nil {
+		return err
+	}
+	defer r.dropBaton(ctx, name)
+	defer r.hold(name, baton)()
+	return r.take(ctx, src)
+}
+
+// maxRefusals is how often in a row a session tries to write to a place that refuses files.
+const maxRefusals = 3
+
+// take takes tasks until the session cannot go on. One error of the place may be a disturbance. If it lasts, other
+// workers may do better.
+func (r *run) take(ctx context.Context, src source.Source) error {
+	done, refused := 0, 0
+	for {
+		task, err := r.job.Next(ctx)
+		if err != nil {
+			return err
+		}
+		err = r.do(ctx, src, task, task.Last && done > 0 && refused == 0)
+		switch {
+		case err == nil:
+			done, refused = done+1, 0
+		case ctx.Err() != nil, !isOfPlace(err), isFull(err), refused+1 == maxRefusals:
+			return err
+		default:
+			refused++
+			r.worker.tell("%v", err)
+		}
+	}
+}
