@@ -1,0 +1,206 @@
+package load
+
+import (
+	"bytes"
+	"errors"
+	"math"
+
+	"culvert/format"
+	"culvert/internal/rowsum"
+	"culvert/source"
+)
+
+// blockSize is the text of a block, unless a row is larger. Less would make the queue busier; more would not be faster.
+const blockSize = 1 << 20
+
+// keptSize is the largest buffer that is used again.
+const keptSize = 2 * blockSize
+
+// block is a group of whole rows on its way to a loader.
+type block struct {
+	text    []byte          // as it was read, in memory that the block keeps
+	batches []*source.Batch // of the text, if its rows are decoded; or of a source
+	out     []byte          // for a loader of text
+
+	memory []byte // of text
+	output []byte // of out, if it is not text
+	spare  []*source.Batch
+
+	rows, lines int64 // of out, or rows of the batches
+	row, line   int64 // of the file that come before
+	sum         rowsum.Adder
+	summed      bool
+	err         error
+}
+
+// reset makes the block empty.
+func (b *block) reset() {
+	if cap(b.memory) < blockSize || cap(b.memory) > keptSize {
+		b.memory = make([]byte, 0, blockSize)
+	}
+	if cap(b.output) > keptSize {
+		b.output = nil
+	}
+	b.text, b.out, b.output = b.memory[:0], nil, b.output[:0]
+	b.empty()
+	b.rows, b.lines, b.row, b.line, b.err, b.summed = 0, 0, 0, 0, nil, false
+	b.sum.Reset()
+}
+
+// batch adds a batch to the block.
+func (b *block) batch() *source.Batch {
+	if len(b.spare) == 0 {
+		b.spare = append(b.spare, new(source.Batch))
+	}
+	last := len(b.spare) - 1
+	one := b.spare[last]
+	b.batches, b.spare = append(b.batches, one), b.spare[:last]
+	return one
+}
+
+// empty takes all batches from the block.
+func (b *block) empty() {
+	b.spare = append(b.spare, b.batches...)
+	b.batches = b.batches[:0]
+}
+
+// size returns the size of the text, about if there is none.
+func (b *block) size() int64 {
+	switch {
+	case len(b.text) > 0:
+		return int64(len(b.text))
+	case len(b.out) > 0:
+		return int64(len(b.out))
+	}
+	size := 0
+	for _, batch := range b.batches {
+		size += batch.TextSize()
+	}
+	return int64(size)
+}
+
+// preparer makes what loaders take of the rows of a block. It is safe for concurrent use.
+type preparer struct {
+	from    format.Readable // of the text; nil for batches
+	fields  []format.Field
+	asIs    bool               // text is loaded as it is
+	csv     bool               // the text is CSV, and is summed up
+	encoder format.Encoder     // for a table of text, unless asIs
+	lines   format.LineEncoder // the same, or nil if it is not that of CSV; without encoder, only for the sum
+
+	headerLines int64 // before the first row
+
+	decoders chan format.Decoder
+}
+
+// prepare is the work of the queue.
+func (p *preparer) prepare(b *block) {
+	if p.csv {
+		b.rows, b.lines = addLines(&b.sum, b.text)
+		b.summed = true
+	}
+	if p.asIs {
+		b.out = b.text
+		return
+	}
+	if p.from != nil {
+		b.err = p.decode(b)
+		return
+	}
+	for _, batch := range b.batches {
+		if b.err = p.take(b, batch); b.err != nil {
+			return
+		}
+	}
+	b.finish()
+}
+
+// decode makes batches of the text of a block, or text for the loaders, one batch at a time.
+func (p *preparer) decode(b *block) (err error) {
+	var decoder format.Decoder
+	select {
+	case decoder = <-p.decoders:
+	default:
+		if decoder, err = p.from.Decoder(p.fields); err != nil {
+			return err
+		}
+	}
+	defer func() {
+		select {
+		case p.decoders <- decoder:
+		default:
+		}
+	}()
+	rows := int64(0)
+	for text := b.text; len(text) > 0; {
+		batch := b.batch()
+		n, err := decoder.Decode(batch, text)
+		if row, is := errors.AsType[*format.RowError](err); is {
+			row.Row += rows
+		}
+		if err == nil {
+			rows += int64(batch.Rows())
+			err = p.take(b, batch)
+		}
+		if err != nil {
+			return err
+		}
+		if text = text[n:]; p.encoder != nil {
+			b.empty()
+		}
+	}
+	b.rows = rows
+	b.finish()
+	return nil
+}
+
+// take makes text of a batch if the loaders take text. It is summed up if it is CSV and its sum is not known, or if
+// only its sum is wanted.
+func (p *preparer) take(b *block, batch *source.Batch) (err error) {
+	if p.from == nil {
+		b.rows += int64(batch.Rows())
+	}
+	switch {
+	case p.encoder == nil && p.lines == nil:
+	case p.encoder == nil:
+		b.output, err = p.lines.AppendLines(b.output, batch, math.MaxInt, &b.sum, nil)
+		b.output, b.summed = b.output[:0], true
+	case p.lines == nil || p.csv:
+		b.output, err = p.encoder.AppendRows(b.output, batch)
+	default:
+		b.output, err = p.lines.AppendLines(b.output, batch, math.MaxInt, &b.sum, nil)
+		b.summed = true
+	}
+	return err
+}
+
+// finish counts the lines of text that was made for the loaders.
+func (b *block) finish() {
+	if len(b.output) > 0 {
+		b.out = b.output
+		b.lines = int64(bytes.Count(b.out, []byte{'\n'}))
+	}
+}
+
+// addLines adds the rows of CSV to a sum. It returns their number and the number of their lines.
+func addLines(sum *rowsum.Adder, text []byte) (rows, lines int64) {
+	const quote = '"'
+	start, quoted := 0, false
+	for at := 0; at < len(text); {
+		end := bytes.IndexByte(text[at:], '\n')
+		if end < 0 {
+			break // a splitter returns whole rows
+		}
+		if bytes.Count(text[at:at+end], []byte{quote})%2 != 0 {
+			quoted = !quoted
+		}
+		at += end + 1
+		lines++
+		if !quoted {
+			sum.Line(text[start:at])
+			rows++
+			start = at
+		}
+	}
+	return rows, lines
+}

@@ -1,0 +1,194 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"culvert/internal/ordered"
+	"culvert/sink"
+	"culvert/source"
+)
+
+// Copy copies a table of a source into a table of a sink, all rows or none, with nothing on any disk. If both databases
+// have the same text for rows, as PostgreSQL has CSV, the text that one prints is what the other reads. Otherwise the
+// values of rows are passed on.
+//
+// If the source can divide the table (a [source.Divider]) and the sink has several loaders, up to Loaders connections
+// read it in one snapshot. [Plan.CopyTables] copies several tables. With Create, [Finish] follows after the last one.
+func (p *Plan) Copy(
+	ctx context.Context, dst sink.Sink, src source.Source, from, to string,
+) (stats Stats, err error) {
+	if err := p.checkCopy(); err != nil {
+		return Stats{}, err
+	}
+	// A failure of the sink must also end a read that waits for the source.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	rows, all, j, err := p.begin(ctx, src, from, to)
+	if err != nil {
+		return Stats{}, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	if err := all.look(ctx, dst, j); err != nil {
+		return Stats{}, err
+	}
+	readers, err := all.divide(rows)
+	if err != nil {
+		return Stats{}, err
+	}
+	_, j.prints = readers[0].(source.CSVWriter)
+	fills := make([]fill, len(readers))
+	for i, reader := range readers {
+		fills[i] = func(pl *pipeline) error { return copyFrom(pl, reader) }
+	}
+	j.pieces = []piece{{name: from, read: func(_ context.Context, use func([]fill, int64) error) error {
+		return use(fills, 0)
+	}}}
+	stats, err = all.fill(ctx, dst, j)
+	if err == nil {
+		err = all.analyze(ctx, dst, j)
+	}
+	return stats, err
+}
+
+// PreviewCopy returns what Copy would do, and changes nothing.
+func (p *Plan) PreviewCopy(
+	ctx context.Context, dst sink.Sink, src source.Source, from, to string,
+) (plan sink.Plan, err error) {
+	if err := p.checkCopy(); err != nil {
+		return sink.Plan{}, err
+	}
+	rows, all, j, err := p.begin(ctx, src, from, to)
+	if err != nil {
+		return sink.Plan{}, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	return dst.Plan(ctx, j.to, all.filling(j))
+}
+
+func (p *Plan) checkCopy() error {
+	if p.Filling.Ledger != nil {
+		return errors.New("load: a copy has no parts for a ledger")
+	}
+	return p.check()
+}
+
+// begin opens a table. It also returns the plan for rows from which the source has left out columns.
+func (p *Plan) begin(
+	ctx context.Context, src source.Source, from, to string,
+) (rows source.Rows, all *Plan, j *job, err error) {
+	j = &job{name: from, to: to, pieces: make([]piece, 1)}
+	d, err := p.define(ctx, src, from)
+	if err == nil && d != nil {
+		err = j.make(d)
+	}
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if rows, err = p.openWritable(ctx, src, from, d); err != nil {
+		return nil, nil, nil, err
+	}
+	whole := *p
+	whole.Columns = nil
+	if j.columns, err = whole.match(rows.Columns()); err != nil {
+		return nil, nil, nil, errors.Join(err, rows.Close())
+	}
+	return rows, &whole, j, nil
+}
+
+// openWritable opens the columns of a table that can be written.
+func (p *Plan) openWritable(
+	ctx context.Context, src source.Source, from string, d *source.Definition,
+) (source.Rows, error) {
+	rows, err := p.open(ctx, src, from)
+	if err != nil {
+		return nil, err
+	}
+	fewer := p.withoutGenerated(d, rows.Columns())
+	if fewer == p {
+		return rows, nil
+	}
+	if err := rows.Close(); err != nil {
+		return nil, err
+	}
+	return fewer.open(ctx, src, from)
+}
+
+// open begins to read a table, or the wanted columns of it.
+func (p *Plan) open(ctx context.Context, src source.Source, from string) (source.Rows, error) {
+	if len(p.Columns) == 0 {
+		return src.Table(ctx, from)
+	}
+	selector, is := src.(source.Selector)
+	if !is {
+		return nil, errors.New("load: the source cannot select columns")
+	}
+	return selector.Select(ctx, from, source.Selection{Columns: p.Columns})
+}
+
+// divide shares the rows among as many readers as there can be loaders, if the source can.
+func (p *Plan) divide(rows source.Rows) ([]source.Rows, error) {
+	divider, is := rows.(source.Divider)
+	if !is || p.loaders() == 1 {
+		return []source.Rows{rows}, nil
+	}
+	readers, err := divider.Divide(p.loaders())
+	if _, fewer := errors.AsType[*source.IndivisibleError](err); err != nil && !fewer {
+		return nil, err
+	}
+	if len(readers) == 0 {
+		return []source.Rows{rows}, nil
+	}
+	return readers, nil
+}
+
+// copyFrom puts rows into the queue: as the database prints them, if they are loaded like that.
+func copyFrom(pl *pipeline, rows source.Rows) error {
+	if pl.prepare.asIs {
+		c := &collector{pl: pl}
+		if _, err := rows.(source.CSVWriter).WriteCSV(c); err != nil {
+			return err
+		}
+		if c.item != nil {
+			pl.queue.Put(c.item)
+		}
+		return nil
+	}
+	for {
+		item := pl.get()
+		if item == nil {
+			return errStopped
+		}
+		if err := rows.Next(item.Value.batch()); err != nil {
+			pl.queue.Free(item)
+			if err == io.EOF {
+				return nil
+			}
+			return err
+		}
+		pl.queue.Put(item)
+	}
+}
+
+// collector collects printed rows in blocks.
+type collector struct {
+	pl   *pipeline
+	item *ordered.Item[*block]
+}
+
+func (c *collector) Write(row []byte) (int, error) {
+	if c.item != nil && len(c.item.Value.text)+len(row) > blockSize {
+		c.pl.queue.Put(c.item)
+		c.item = nil
+	}
+	if c.item == nil {
+		if c.item = c.pl.get(); c.item == nil {
+			return 0, errStopped
+		}
+	}
+	b := c.item.Value
+	b.text = append(b.text, row...)
+	b.memory = b.text
+	return len(row), nil
+}

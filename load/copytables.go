@@ -1,0 +1,136 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"culvert/sink"
+	"culvert/source"
+)
+
+// Names are those of a table in a source and in a sink.
+type Names struct{ From, To string }
+
+// CopyTables copies tables of one snapshot of a source, each with all rows or none. If a table fails, the others are
+// still copied, and the error is a [*PartialError]. A lost database ([source.ErrUnavailable]) and the end of the
+// context end the work. The result has all tables that were tried, in their order. With Create, foreign keys follow
+// after the last table.
+//
+// If the source is a [source.Sharer] and the sink a [sink.Cloner], up to Loaders tables are copied at the same time. If
+// there are fewer tables, each has several connections.
+func (p *Plan) CopyTables(ctx context.Context, dst sink.Sink, src source.Source, tables []Names) ([]Stats, error) {
+	c := &copies{tables: tables, stats: make([]Stats, len(tables))}
+	lanes := 1
+	_, shares := src.(source.Sharer)
+	if shares {
+		lanes = p.lanes(dst, len(tables))
+	}
+	each := *p
+	each.Loaders = max(1, p.loaders()/lanes)
+	c.plan = &each
+	err := c.run(ctx, dst, src, lanes)
+	if err == nil {
+		err = Finish(ctx, dst, c.stats)
+	}
+	var tried []Stats
+	failed := 0
+	for _, stats := range c.stats {
+		if stats.Name == "" {
+			continue
+		}
+		if stats.Err != nil {
+			failed++
+		}
+		tried = append(tried, stats)
+	}
+	if err == nil && failed > 0 {
+		err = &PartialError{Failed: failed, Tables: len(tables)}
+	}
+	return tried, err
+}
+
+// copies is the work of CopyTables.
+type copies struct {
+	plan   *Plan
+	tables []Names
+	stats  []Stats // by table
+
+	mu   sync.Mutex
+	next int
+}
+
+// ends are a source and a sink of a lane, which copies one table after the other.
+type ends struct {
+	src source.Source
+	dst sink.Sink
+}
+
+func (c *copies) run(ctx context.Context, dst sink.Sink, src source.Source, lanes int) (err error) {
+	all := []ends{{src, dst}}
+	defer func() {
+		for _, one := range all[1:] {
+			err = errors.Join(err, one.src.Close())
+			if one.dst != nil {
+				err = errors.Join(err, one.dst.Close())
+			}
+		}
+	}()
+	if lanes > 1 {
+		snapshot, err := src.(source.Sharer).Share(ctx)
+		if err != nil {
+			return err
+		}
+		for len(all) < lanes {
+			joined, err := src.(source.Sharer).Join(ctx, snapshot)
+			if err != nil {
+				return err
+			}
+			all = append(all, ends{src: joined})
+			if all[len(all)-1].dst, err = dst.(sink.Cloner).Clone(ctx); err != nil {
+				all[len(all)-1].dst = nil
+				return err
+			}
+		}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var copying sync.WaitGroup
+	for _, one := range all {
+		copying.Go(func() {
+			if err := c.lane(ctx, one); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	copying.Wait()
+	return context.Cause(ctx)
+}
+
+// lane copies tables as long as there are any. It returns only errors that end the work.
+func (c *copies) lane(ctx context.Context, e ends) error {
+	for {
+		c.mu.Lock()
+		i := c.next
+		c.next++
+		c.mu.Unlock()
+		if i >= len(c.tables) {
+			return nil
+		}
+		table := c.tables[i]
+		stats, err := c.plan.Copy(ctx, e.dst, e.src, table.From, table.To)
+		stats.Name, stats.Err = table.From, err
+		if stats.Table == "" {
+			stats.Table = table.To
+		}
+		c.stats[i] = stats
+		switch {
+		case err == nil:
+			c.plan.progress().Tables.Add(1)
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.Is(err, source.ErrUnavailable), errors.Is(err, sink.ErrUnconfirmed), len(c.tables) == 1:
+			return err
+		}
+	}
+}

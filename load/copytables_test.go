@@ -1,0 +1,62 @@
+package load_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"culvert/internal/testkit"
+	"culvert/load"
+	"culvert/sink"
+	topostgres "culvert/sink/postgres"
+	"culvert/source/postgres"
+)
+
+// TestCopyTables copies tables at the same time, in the snapshot that the source has, although they change.
+func TestCopyTables(t *testing.T) {
+	server := testkit.Postgres(t)
+	from, to := server.NewDatabase(t), server.NewDatabase(t)
+	var tables []load.Names
+	for i := range 4 {
+		name := fmt.Sprint("t", i)
+		from.Exec(t, "CREATE TABLE "+name+" AS SELECT i FROM generate_series(1, 5000) i")
+		to.Exec(t, "CREATE TABLE "+name+"_copy (i int)")
+		tables = append(tables, load.Names{From: name, To: name + "_copy"})
+	}
+	to.Exec(t, "ALTER TABLE t2_copy ADD CHECK (i < 5000)")
+	dst, err := topostgres.Open(t.Context(), to.ConnString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closing(t, dst)
+	for _, loaders := range []int{1, 3, 8} {
+		src, err := postgres.Open(t.Context(), from.ConnString())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer closing(t, src)
+		plan := load.Plan{Loaders: loaders, ReadBack: true, Filling: sink.Filling{Existing: sink.Swap}}
+		if _, err := plan.PreviewCopy(t.Context(), dst, src, "t0", "t0_copy"); err != nil {
+			t.Fatal(err)
+		}
+		from.Exec(t, "INSERT INTO t0 VALUES (0); INSERT INTO t1 VALUES (0); INSERT INTO t2 VALUES (0); DELETE FROM t3")
+		stats, err := plan.CopyTables(t.Context(), dst, src, tables)
+		partial, is := errors.AsType[*load.PartialError](err)
+		if !is || *partial != (load.PartialError{Failed: 1, Tables: 4}) || len(stats) != 4 {
+			t.Fatalf("%v, %d tables", err, len(stats))
+		}
+		for i, s := range stats {
+			_, refused := errors.AsType[*sink.RowError](s.Err)
+			want := "5000"
+			if i == 2 {
+				want = "0"
+			}
+			found := to.Query(t, "SELECT count(*) FROM "+tables[i].To)[0][0]
+			if refused != (i == 2) || found != want || s.Name != tables[i].From || s.Table != tables[i].To {
+				t.Errorf("%d loaders: %+v, and %s rows", loaders, s, found)
+			}
+		}
+		from.Exec(t, "DELETE FROM t0 WHERE i = 0; DELETE FROM t1 WHERE i = 0; DELETE FROM t2 WHERE i = 0; "+
+			"INSERT INTO t3 SELECT generate_series(1, 5000)")
+	}
+}

@@ -1,0 +1,76 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"culvert/sink"
+	"culvert/source"
+)
+
+// make has the job make its table by a definition, which the table's own name in the source stands for.
+func (j *job) make(d *source.Definition) error {
+	if d == nil {
+		return fmt.Errorf("load: it is not known how table %q is made", j.name)
+	}
+	j.create = d
+	if j.to == j.name && d.Schema != "" {
+		j.to = d.Schema + "." + d.Name
+	}
+	return nil
+}
+
+// define returns the definition of a table of a source if the table is to be made, or nil.
+func (p *Plan) define(ctx context.Context, src source.Source, from string) (*source.Definition, error) {
+	definer, is := src.(source.Definer)
+	switch {
+	case !p.Create:
+		return nil, nil
+	case !is:
+		return nil, errors.New("load: the source does not say how its tables are made")
+	}
+	d, err := definer.Define(ctx, from)
+	if err == nil && d == nil {
+		err = fmt.Errorf("load: the source does not say how table %q is made", from)
+	}
+	return d, err
+}
+
+// withoutGenerated returns the plan without the columns of a definition that take no values.
+func (p *Plan) withoutGenerated(d *source.Definition, of []source.Column) *Plan {
+	isGenerated := func(name string) bool {
+		return d != nil && slices.ContainsFunc(d.Columns, func(c source.ColumnDefinition) bool {
+			return c.Name == name && c.Generated != ""
+		})
+	}
+	names := namesOf(of)
+	if len(p.Columns) > 0 || !slices.ContainsFunc(names, isGenerated) {
+		return p
+	}
+	fewer := *p
+	fewer.Columns = slices.DeleteFunc(names, isGenerated)
+	return &fewer
+}
+
+// Finish adds the foreign keys of tables that [Plan.Copy] has made, when all of them have their rows. A failure is the
+// Err of its table, and is returned if it ends the work, or if there is only one table.
+func Finish(ctx context.Context, dst sink.Sink, tables []Stats) error {
+	creator, is := dst.(sink.Creator)
+	for i := range tables {
+		stats := &tables[i]
+		if !is || stats.made == nil || stats.Err != nil {
+			continue
+		}
+		err := creator.Finish(ctx, stats.Table, stats.made)
+		if err == nil {
+			continue
+		}
+		stats.Err = fmt.Errorf("load: the rows are committed, but the foreign keys are missing: %w", err)
+		if ctx.Err() != nil || errors.Is(err, source.ErrUnavailable) || len(tables) == 1 {
+			return stats.Err
+		}
+	}
+	return nil
+}

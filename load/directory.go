@@ -1,0 +1,302 @@
+package load
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"slices"
+	"sync"
+
+	"culvert/export"
+	"culvert/format"
+	"culvert/manifest"
+	"culvert/sink"
+	"culvert/source"
+)
+
+// Directory loads tables of an export. The map has the names of tables in the manifest, and the names that they have in
+// the database, or "" for the same; nil stands for all tables.
+//
+// All tables are looked up before anything is loaded, and unknown tables or columns end the load. If a table fails
+// later, the others are still loaded, and the error is a [*PartialError]. A lost database ([source.ErrUnavailable]) and
+// the end of the context end the load. The result has all tables that were tried, in the order of the manifest.
+//
+// If the sink is a [sink.Cloner], up to Loaders tables are loaded at the same time, the largest first. If there are
+// fewer tables, each has several loaders.
+func (p *Plan) Directory(
+	ctx context.Context, dst sink.Sink, from *export.Directory, tables map[string]string,
+) ([]Stats, error) {
+	jobs, err := p.jobsOf(from, tables)
+	if err != nil {
+		return nil, err
+	}
+	lanes := p.lanes(dst, len(jobs))
+	each := *p
+	each.Loaders = max(1, p.loaders()/lanes)
+	expected := int64(0)
+	for i := range jobs {
+		if j := &jobs[i]; j.missing == nil {
+			expected += j.text
+			if err := each.look(ctx, dst, &j.job); err != nil {
+				return nil, err
+			}
+		}
+	}
+	p.progress().expected.Store(expected)
+	d := &directory{plan: &each, jobs: jobs, stats: make([]Stats, len(jobs))}
+	err = d.run(ctx, dst, lanes)
+	if err == nil {
+		err = Finish(ctx, dst, d.stats)
+	}
+	var tried []Stats
+	failed := 0
+	for i, stats := range d.stats {
+		if stats.Name == "" {
+			continue
+		}
+		if stats.Err != nil {
+			failed++
+		}
+		tried = append(tried, d.stats[i])
+	}
+	if err == nil && failed > 0 {
+		err = &PartialError{Failed: failed, Tables: len(jobs)}
+	}
+	return tried, err
+}
+
+// Preview returns what Directory would do, and changes nothing. Its errors are those that Directory would return before
+// it loads anything.
+func (p *Plan) Preview(
+	ctx context.Context, dst sink.Sink, from *export.Directory, tables map[string]string,
+) ([]sink.Plan, error) {
+	jobs, err := p.jobsOf(from, tables)
+	if err != nil {
+		return nil, err
+	}
+	each := *p
+	each.Loaders = max(1, p.loaders()/p.lanes(dst, len(jobs)))
+	var plans []sink.Plan
+	for _, j := range jobs {
+		if j.missing != nil {
+			continue
+		}
+		plan, err := dst.Plan(ctx, j.to, each.filling(&j.job))
+		if err != nil {
+			return nil, err
+		}
+		plans = append(plans, plan)
+	}
+	return plans, nil
+}
+
+// lanes returns how many of so many tables are loaded at the same time.
+func (p *Plan) lanes(dst sink.Sink, tables int) int {
+	if _, clones := dst.(sink.Cloner); !clones {
+		return 1
+	}
+	return max(1, min(p.loaders(), tables))
+}
+
+// tableJob is a table of an export.
+type tableJob struct {
+	job
+	text    int64 // bytes
+	missing error // why it has no rows
+}
+
+// jobsOf finds the tables in the manifest.
+func (p *Plan) jobsOf(from *export.Directory, tables map[string]string) ([]tableJob, error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	m := from.Manifest
+	readable, err := FormatOf("table." + m.Format)
+	if err != nil {
+		return nil, fmt.Errorf("load: rows in the format %s cannot be loaded", m.Format)
+	}
+	if tables != nil && len(tables) == 0 {
+		return nil, errors.New("load: no tables")
+	}
+	var known []string
+	for i := range m.Tables {
+		known = append(known, m.Tables[i].Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(tables)) {
+		if !slices.Contains(known, name) {
+			return nil, &source.UnknownError{What: "table", Name: name, Known: known}
+		}
+	}
+	var jobs []tableJob
+	for i := range m.Tables {
+		table := &m.Tables[i]
+		to, wanted := tables[table.Name]
+		if tables != nil && !wanted {
+			continue
+		}
+		j, err := p.jobOf(from, table, cmp.Or(to, table.Name), readable)
+		if err != nil {
+			return nil, err
+		}
+		jobs = append(jobs, j)
+	}
+	if len(jobs) > 1 && (p.Columns != nil || p.Rename != nil) {
+		return nil, errors.New("load: only a single table can have columns of its own")
+	}
+	return jobs, nil
+}
+
+func (p *Plan) jobOf(
+	from *export.Directory, table *manifest.Table, to string, readable format.Readable,
+) (tableJob, error) {
+	j := tableJob{job: job{name: table.Name, to: to, from: readable}}
+	if table.Error != "" {
+		j.missing = fmt.Errorf("load: table %q is missing, since its export failed: %s", table.Name, table.Error)
+		return j, nil
+	}
+	if p.Create {
+		if err := j.make(table.Definition); err != nil {
+			return j, err
+		}
+	}
+	_, j.csv = readable.(format.CSV)
+	var columns []source.Column
+	for _, column := range table.Columns {
+		columns = append(columns, source.Column{Name: column.Name, Type: column.Type})
+	}
+	var err error
+	if j.columns, err = p.withoutGenerated(j.create, columns).match(columns); err != nil {
+		return j, err
+	}
+	if p.ReadBack && !j.columns.all {
+		return j, fmt.Errorf("load: table %q has columns that are not loaded, so its rows cannot be compared",
+			table.Name)
+	}
+	names := namesOf(columns)
+	for i := range table.Parts {
+		part := &table.Parts[i]
+		j.text += part.TextBytes
+		j.pieces = append(j.pieces, piece{
+			name: part.File, want: part,
+			read: func(ctx context.Context, use func([]fill, int64) error) error {
+				return p.readPart(ctx, from, part, names, readable, use)
+			},
+		})
+	}
+	return j, nil
+}
+
+// readPart verifies a file while its rows are read.
+func (p *Plan) readPart(
+	ctx context.Context, from *export.Directory, part *manifest.Part, names []string, readable format.Readable,
+	use func([]fill, int64) error,
+) error {
+	err := from.ReadPart(ctx, part, func(r io.Reader) error {
+		t, err := openText(r, part.File, readable)
+		if err != nil {
+			return err
+		}
+		if err := t.mustHave(names); err != nil {
+			return err
+		}
+		return p.useText(t, use)
+	})
+	if err == nil {
+		return nil
+	}
+	if _, is := errors.AsType[*fs.PathError](err); is || ctx.Err() != nil {
+		return err
+	}
+	return about(part.File, err)
+}
+
+// directory is a load of several tables.
+type directory struct {
+	plan  *Plan
+	jobs  []tableJob
+	stats []Stats // by job
+
+	mu   sync.Mutex
+	left []int // jobs, the next at the end
+}
+
+// run loads all tables, several at the same time.
+func (d *directory) run(ctx context.Context, dst sink.Sink, lanes int) (err error) {
+	for i := range d.jobs {
+		d.left = append(d.left, i)
+	}
+	if lanes == 1 {
+		slices.Reverse(d.left)
+		return d.lane(ctx, dst)
+	}
+	slices.SortStableFunc(d.left, func(a, b int) int { return cmp.Compare(d.jobs[a].text, d.jobs[b].text) })
+	sinks := []sink.Sink{dst}
+	defer func() {
+		for _, clone := range sinks[1:] {
+			err = errors.Join(err, clone.Close())
+		}
+	}()
+	for len(sinks) < lanes {
+		clone, err := dst.(sink.Cloner).Clone(ctx)
+		if err != nil {
+			return err
+		}
+		sinks = append(sinks, clone)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var loading sync.WaitGroup
+	for _, one := range sinks {
+		loading.Go(func() {
+			if err := d.lane(ctx, one); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	loading.Wait()
+	return context.Cause(ctx)
+}
+
+// lane loads tables as long as there are any. It returns only errors that end the load.
+func (d *directory) lane(ctx context.Context, dst sink.Sink) error {
+	for {
+		i, more := d.take()
+		if !more {
+			return nil
+		}
+		j := &d.jobs[i]
+		if j.missing != nil {
+			d.stats[i] = Stats{Name: j.name, Table: j.to, Err: j.missing}
+			continue
+		}
+		stats, err := d.plan.fill(ctx, dst, &j.job)
+		if err == nil {
+			err = d.plan.analyze(ctx, dst, &j.job)
+		}
+		stats.Err = err
+		d.stats[i] = stats
+		switch {
+		case err == nil:
+			d.plan.progress().Tables.Add(1)
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.Is(err, source.ErrUnavailable), errors.Is(err, sink.ErrUnconfirmed), len(d.jobs) == 1:
+			return err
+		}
+	}
+}
+
+func (d *directory) take() (int, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.left) == 0 {
+		return 0, false
+	}
+	i := d.left[len(d.left)-1]
+	d.left = d.left[:len(d.left)-1]
+	return i, true
+}

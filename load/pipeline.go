@@ -1,0 +1,279 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"sync"
+
+	"culvert/format"
+	"culvert/internal/ordered"
+	"culvert/sink"
+	"culvert/source"
+)
+
+// errStopped ends stages of a pipeline that has failed for another reason.
+var errStopped = errors.New("load: stopped")
+
+// figures are those of rows that were passed to loaders.
+type figures struct {
+	rows, text int64
+	sum        Sum
+	summed     bool
+}
+
+func (f *figures) add(other figures) {
+	f.rows += other.rows
+	f.text += other.text
+	f.sum.Add(other.sum)
+	f.summed = f.summed || other.summed
+}
+
+// pipeline takes rows from readers to loaders.
+type pipeline struct {
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	name     string // of what is read, for errors
+	prepare  *preparer
+	loaders  []*worker
+	workers  int
+	progress *Progress
+
+	queue *ordered.Queue[*block]
+	deal  chan *ordered.Item[*block]
+
+	mu      sync.Mutex
+	failure error
+}
+
+// fill puts blocks into the queue of the pipeline, which takes them with get and put.
+type fill func(pl *pipeline) error
+
+// run reads with all readers at the same time. When it returns nil, loaders have taken all rows.
+func (pl *pipeline) run(ctx context.Context, readers []fill) (figures, error) {
+	pl.ctx, pl.cancel = context.WithCancelCause(ctx)
+	defer pl.cancel(nil)
+	blocks := make([]*block, len(pl.loaders)+pl.workers+len(readers)+1)
+	for i := range blocks {
+		blocks[i] = new(block)
+	}
+	pl.queue = ordered.New(blocks, pl.workers, pl.prepare.prepare)
+	pl.deal = make(chan *ordered.Item[*block])
+
+	stop := context.AfterFunc(pl.ctx, pl.queue.Stop)
+	defer stop()
+	var reading, loading sync.WaitGroup
+	for _, read := range readers {
+		reading.Go(func() { pl.fail(read(pl)) })
+	}
+	for _, w := range pl.loaders {
+		loading.Go(func() { pl.fail(w.load(pl)) })
+	}
+	go func() {
+		reading.Wait()
+		if pl.failed() == nil {
+			pl.queue.Finish()
+		}
+	}()
+	total, err := pl.dealAll()
+	pl.fail(err)
+	reading.Wait()
+	// Loaders see the end of the rows only after the readers have confirmed it.
+	if pl.failed() == nil {
+		close(pl.deal)
+	}
+	loading.Wait()
+	pl.queue.Stop()
+	pl.queue.Wait()
+	return total, pl.failed()
+}
+
+// fail ends the pipeline. The first error is its result.
+func (pl *pipeline) fail(err error) {
+	if err == nil {
+		return
+	}
+	pl.mu.Lock()
+	if pl.failure == nil {
+		if pl.failure = context.Cause(pl.ctx); pl.failure == nil {
+			pl.failure = err
+		}
+	}
+	pl.mu.Unlock()
+	pl.cancel(err)
+	pl.queue.Stop()
+}
+
+func (pl *pipeline) failed() error {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	if pl.failure == nil && pl.ctx.Err() != nil {
+		return context.Cause(pl.ctx)
+	}
+	return pl.failure
+}
+
+// dealAll deals blocks to loaders as they ask for them, and counts.
+func (pl *pipeline) dealAll() (total figures, err error) {
+	line := int64(0)
+	for item := pl.queue.Next(); item != nil; item = pl.queue.Next() {
+		b := item.Value
+		if b.err != nil {
+			return total, pl.about(b.err, total.rows)
+		}
+		b.row, b.line = total.rows, line
+		line += b.lines
+		of := figures{b.rows, b.size(), b.sum.Sum, b.summed}
+		total.add(of)
+		pl.progress.Rows.Add(of.rows)
+		pl.progress.Text.Add(of.text)
+		select {
+		case pl.deal <- item:
+		case <-pl.ctx.Done():
+			return total, context.Cause(pl.ctx)
+		}
+	}
+	return total, nil
+}
+
+// about says where in the file a row is that cannot be read, after so many rows.
+func (pl *pipeline) about(err error, rows int64) error {
+	if row, is := errors.AsType[*format.RowError](err); is {
+		row.Row += rows
+	}
+	return &fs.PathError{Op: "load", Path: pl.name, Err: err}
+}
+
+// get takes an empty block, or nil if the pipeline has been stopped.
+func (pl *pipeline) get() *ordered.Item[*block] {
+	item := pl.queue.Get()
+	if item != nil {
+		item.Value.reset()
+	}
+	return item
+}
+
+// worker is a loader at work.
+type worker struct {
+	loader sink.Loader
+	rows   int64 // since the last part ended
+	marks  []mark
+
+	taken struct{ rows, lines int64 } // since the last Flush
+	item  *ordered.Item[*block]
+	text  []byte // of item, not yet read
+	file  string
+	asIs  bool
+	pl    *pipeline
+}
+
+// mark says where in the file a block of a loader is.
+type mark struct {
+	rows, lines int64 // that the loader had taken before
+	row, line   int64 // of the file, before the block
+	even        bool  // a row for each line
+}
+
+// load passes blocks to the loader until there are no more, and waits until the database has taken them.
+func (w *worker) load(pl *pipeline) (err error) {
+	w.pl, w.marks, w.taken, w.file, w.asIs = pl, w.marks[:0], struct{ rows, lines int64 }{}, pl.name, pl.prepare.asIs
+	defer func() {
+		w.free()
+		err = w.locate(err)
+	}()
+	before := w.rows
+	text, isText := w.loader.(sink.TextLoader)
+	switch {
+	case isText && (pl.prepare.asIs || pl.prepare.encoder != nil):
+		if err = w.next(); err == nil {
+			err = text.LoadText(w)
+		}
+	default:
+		for err = w.next(); err == nil; err = w.next() {
+			for _, batch := range w.item.Value.batches {
+				if err = w.loader.Load(batch); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if err != nil && err != io.EOF {
+		return err
+	}
+	confirmed, err := w.loader.Flush()
+	if err == nil && confirmed != w.rows {
+		err = &source.CountError{Received: w.rows - before, Confirmed: confirmed - before}
+	}
+	return err
+}
+
+// next takes the next block, and frees the one before. The error is io.EOF after the last one.
+func (w *worker) next() error {
+	w.free()
+	select {
+	case <-w.pl.ctx.Done():
+		return errStopped
+	case item, more := <-w.pl.deal:
+		if !more {
+			return io.EOF
+		}
+		b := item.Value
+		w.item, w.text = item, b.out
+		w.marks = append(w.marks, mark{w.taken.rows, w.taken.lines, b.row, b.line, b.rows == b.lines})
+		w.taken.rows += b.rows
+		w.taken.lines += b.lines
+		w.rows += b.rows
+		return nil
+	}
+}
+
+func (w *worker) free() {
+	if w.item != nil {
+		w.pl.queue.Free(w.item)
+		w.item, w.text = nil, nil
+	}
+}
+
+// Read is the text for a TextLoader.
+func (w *worker) Read(p []byte) (int, error) {
+	for len(w.text) == 0 {
+		if err := w.next(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, w.text)
+	w.text = w.text[n:]
+	return n, nil
+}
+
+// locate says where in the file the row of an error is.
+func (w *worker) locate(err error) error {
+	if err == nil || err == errStopped {
+		return err
+	}
+	refused, is := errors.AsType[*sink.RowError](err)
+	if !is {
+		return err
+	}
+	at := *refused
+	at.Row, at.Line = 0, 0
+	for i := len(w.marks) - 1; i >= 0; i-- {
+		m := w.marks[i]
+		switch {
+		case refused.Line > m.lines:
+			if m.even {
+				at.Row = m.row + refused.Line - m.lines
+			}
+			if w.asIs {
+				at.Line = w.pl.prepare.headerLines + m.line + refused.Line - m.lines
+			}
+		case refused.Row > m.rows:
+			at.Row = m.row + refused.Row - m.rows
+		default:
+			continue
+		}
+		break
+	}
+	return &fs.PathError{Op: "load", Path: w.file, Err: &at}
+}

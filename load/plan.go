@@ -1,0 +1,141 @@
+package load
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+
+	"culvert/export"
+	"culvert/internal/rowsum"
+	"culvert/sink"
+	"culvert/source"
+)
+
+// Plan describes how to load. The zero value loads into empty tables, by one loader each. It may be used many times.
+type Plan struct {
+	// Filling says what becomes of rows that the table has, and how rows are committed. Its Columns and Loaders must
+	// not be set.
+	Filling sink.Filling
+
+	// Loaders is the most connections that load: of one table, or of several tables at once if the sink is a
+	// [sink.Cloner]. Zero is one.
+	Loaders int
+
+	// Jobs is the number of cores that decode rows. Zero means GOMAXPROCS.
+	Jobs int
+
+	// Create makes the tables by their definitions in the manifest, or in the source of a copy, if the sink is a
+	// [sink.Creator]; foreign keys come after all rows: see [Finish] for copies. The statements of the definitions are
+	// run, so the export must come from a source that is trusted. Tables that are made keep their names. Text cannot be
+	// loaded like that.
+	Create bool
+
+	// Columns are the columns of the files to load. None means all.
+	Columns []string
+
+	// Rename says which columns of the files have another name in the table.
+	Rename map[string]string
+
+	// ReadBack has the database read all rows back before they are committed, and compares their sum with that of the
+	// rows that were read. It is for rows that are printed as they were written, such as those that package export has
+	// read from a database of the same kind. Others, such as the number 1.0 in a column of type numeric(10,2), differ.
+	ReadBack bool
+
+	// Analyze updates the statistics of each table after it was committed, if the sink is a [sink.Analyzer].
+	Analyze bool
+
+	// Progress, if not nil, counts while rows are loaded.
+	Progress *Progress
+}
+
+// Sum is a checksum of rows that does not depend on their order. It is the Sum of package export.
+type Sum = rowsum.Sum
+
+// Stats are the figures of a table that was loaded.
+type Stats struct {
+	Name    string   // of the table in the manifest, the file, or the source
+	Table   string   // as the caller or the manifest names it in the database
+	Rows    int64    // loaded
+	Text    int64    // bytes of their text
+	Sum     Sum      // of the rows as they were read, if they were CSV or became CSV; zero otherwise
+	Summed  bool     // whether Sum is set
+	Loaders int      // connections that have loaded
+	Alone   string   // why there were fewer than wanted, or ""; it ends a sentence
+	Skipped int      // parts that the ledger had already
+	Omitted []string // what a table that was made does not have of its definition, by name
+	Err     error    // why nothing was loaded; or, if Rows were, what could not be done after that
+
+	made *source.Definition // of a table that was made
+}
+
+// Progress counts what is being loaded. The fields may be read at any time.
+type Progress struct {
+	Rows   atomic.Int64 // passed to loaders
+	Text   atomic.Int64 // bytes of their text
+	Tables atomic.Int64 // completed
+
+	expected atomic.Int64 // bytes of text; 0 if not known
+}
+
+// Done returns the part of the work that has been done, from 0 to 1, or -1 if it is not known.
+func (p *Progress) Done() float64 {
+	expected := p.expected.Load()
+	if expected <= 0 {
+		return -1
+	}
+	return min(1, float64(p.Text.Load())/float64(expected))
+}
+
+// PartialError reports that some of several tables could not be loaded, or not be completed. The others are committed.
+type PartialError struct {
+	Failed, Tables int
+}
+
+func (e *PartialError) Error() string {
+	return fmt.Sprintf("load: %d of %d tables failed", e.Failed, e.Tables)
+}
+
+// SumError reports that the rows that were loaded are not those that were to be loaded. Nothing is committed.
+type SumError struct {
+	Wanted, Found         Sum
+	WantedRows, FoundRows int64
+	Where                 string // "in the file" or "in the table"
+}
+
+func (e *SumError) Error() string {
+	if e.WantedRows != e.FoundRows {
+		return fmt.Sprintf("load: there are %d rows %s instead of %d", e.FoundRows, e.Where, e.WantedRows)
+	}
+	return fmt.Sprintf("load: the rows %s have the sum %v instead of %v", e.Where, e.Found, e.Wanted)
+}
+
+func (p *Plan) check() error {
+	switch f := &p.Filling; {
+	case f.Columns != nil || f.Loaders != 0:
+		return errors.New("load: the plan, not its filling, has columns and the number of loaders")
+	case f.EachPart && f.Ledger == nil:
+		return errors.New("load: parts can be committed one by one only with a ledger")
+	}
+	return nil
+}
+
+func (p *Plan) loaders() int { return max(1, p.Loaders) }
+
+func (p *Plan) jobs() int { return cmp.Or(p.Jobs, runtime.GOMAXPROCS(0)) }
+
+func (p *Plan) progress() *Progress {
+	if p.Progress == nil {
+		return new(Progress)
+	}
+	return p.Progress
+}
+
+// damaged is an [export.ErrDamaged] that also is a [*SumError].
+func damaged(e *SumError) error { return fmt.Errorf("%w: %w", export.ErrDamaged, e) }
+
+// unknownColumn is the error of a column that the rows do not have.
+func unknownColumn(name string, known []string) error {
+	return &source.UnknownError{What: "column", Name: name, Known: known}
+}

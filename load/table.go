@@ -1,0 +1,372 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"sync"
+
+	"culvert/format"
+	"culvert/internal/rowsum"
+	"culvert/manifest"
+	"culvert/sink"
+	"culvert/source"
+)
+
+// job is a table to be filled.
+type job struct {
+	name, to string
+	from     format.Readable // of the text of the pieces; nil for batches
+	csv      bool            // the text has the lines that are summed up
+	prints   bool            // the source can print CSV
+	alone    string          // why there will be fewer loaders than wanted
+	table    string          // the name of the table as the sink writes it
+	omitted  []string        // of the definition
+	columns  *columns
+	create   *source.Definition // nil if the table exists
+	pieces   []piece
+}
+
+// piece is what becomes a part of the table: a file, or all rows.
+type piece struct {
+	name string
+	want *manifest.Part // what the manifest says of it, or nil
+
+	// read calls use with the readers of the rows, and then says whether the rows are what they should be.
+	read func(ctx context.Context, use func(readers []fill, header int64) error) error
+}
+
+// useText reads the rows of an opened text.
+func (p *Plan) useText(t *text, use func([]fill, int64) error) error {
+	p.progress().Text.Add(int64(len(t.header)))
+	return use([]fill{t.fill}, t.lines())
+}
+
+// wanted returns how many loaders the table can use. A part that the ledger records has one loader.
+func (p *Plan) wanted(j *job) int {
+	if len(j.pieces) == 1 && p.Filling.Ledger == nil {
+		return p.loaders()
+	}
+	return min(p.loaders(), max(1, len(j.pieces)))
+}
+
+func (p *Plan) filling(j *job) sink.Filling {
+	f := p.Filling
+	f.Columns, f.Loaders = j.columns.names, p.wanted(j)
+	if j.create != nil {
+		f.Create = j.create
+	}
+	return f
+}
+
+// look asks the sink what filling the table will do. It fails as that would.
+func (p *Plan) look(ctx context.Context, dst sink.Sink, j *job) error {
+	plan, err := dst.Plan(ctx, j.to, p.filling(j))
+	j.alone, j.table, j.omitted = plan.Alone, plan.Table, plan.Omitted
+	return err
+}
+
+// fill fills one table.
+func (p *Plan) fill(ctx context.Context, dst sink.Sink, j *job) (stats Stats, err error) {
+	stats = Stats{Name: j.name, Table: j.to}
+	table, err := dst.Table(ctx, j.to, p.filling(j))
+	if err != nil {
+		return stats, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, table.Discard())
+		}
+	}()
+	t := &filling{plan: p, job: j, table: table}
+	if err := t.prepare(); err != nil {
+		return stats, err
+	}
+	stats.Skipped = len(j.pieces) - len(t.pieces)
+	for _, loader := range table.Loaders() {
+		t.workers = append(t.workers, &worker{loader: loader})
+	}
+	stats.Loaders, stats.Alone = len(t.workers), j.alone
+	if err := t.loadAll(ctx); err != nil {
+		return stats, err
+	}
+	if err := t.closeAll(); err != nil {
+		return stats, err
+	}
+	if err := table.Commit(); err != nil {
+		return stats, err
+	}
+	stats.made, stats.Omitted = j.create, j.omitted
+	stats.Rows, stats.Text, stats.Sum, stats.Summed = t.total.rows, t.total.text, t.total.sum, t.total.summed
+	return stats, nil
+}
+
+// filling is a table that is being filled.
+type filling struct {
+	plan    *Plan
+	job     *job
+	table   sink.Table
+	pieces  []piece // to be loaded
+	workers []*worker
+	prep    preparer
+
+	mu    sync.Mutex
+	next  int // of pieces
+	total figures
+}
+
+// prepare leaves out what the ledger has, and finds how rows become what the loaders take.
+func (t *filling) prepare() error {
+	loaded := map[string]sink.Part{}
+	for _, part := range t.table.Loaded() {
+		loaded[part.Name] = part
+	}
+	for _, one := range t.job.pieces {
+		part, done := loaded[one.name]
+		if !done {
+			t.pieces = append(t.pieces, one)
+			continue
+		}
+		if one.want != nil && (part.Rows != one.want.Rows || part.Sum != one.want.Sum) {
+			return fmt.Errorf("load: the ledger has other figures of the part %q than the manifest", one.name)
+		}
+	}
+	c := t.job.columns
+	c.learn(t.table.Columns())
+	t.prep = preparer{
+		from: t.job.from, fields: c.fields, csv: t.job.csv, decoders: make(chan format.Decoder, t.plan.jobs()),
+	}
+	text, is := t.table.(sink.TextTable)
+	if !is {
+		if t.plan.ReadBack && !t.job.csv {
+			return t.sumBatches()
+		}
+		return nil
+	}
+	if text.Format() == (format.CSV{}) && (t.job.csv || t.job.prints) && c.all {
+		t.prep.asIs, t.prep.csv = true, true
+		return nil
+	}
+	var err error
+	if t.prep.encoder, err = text.Format().Encoder(c.types); err != nil {
+		return err
+	}
+	if _, csv := text.Format().(format.CSV); csv {
+		t.prep.lines, _ = t.prep.encoder.(format.LineEncoder)
+	}
+	return nil
+}
+
+// sumBatches has rows that do not become CSV summed up as if they did, for what is read back.
+func (t *filling) sumBatches() error {
+	encoder, err := format.CSV{}.Encoder(t.job.columns.types)
+	if err != nil {
+		return err
+	}
+	t.prep.lines, _ = encoder.(format.LineEncoder)
+	return nil
+}
+
+// loadAll loads all pieces: one after the other with all loaders, or with a loader for each of several.
+func (t *filling) loadAll(ctx context.Context) error {
+	if len(t.job.pieces) == 1 && t.plan.Filling.Ledger == nil {
+		return t.lane(ctx, t.workers)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var lanes sync.WaitGroup
+	for i := range t.workers {
+		lanes.Go(func() {
+			if err := t.lane(ctx, t.workers[i:i+1]); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	lanes.Wait()
+	return context.Cause(ctx)
+}
+
+// lane loads pieces as long as there are any.
+func (t *filling) lane(ctx context.Context, workers []*worker) error {
+	for {
+		t.mu.Lock()
+		n := t.next
+		t.next++
+		t.mu.Unlock()
+		if n >= len(t.pieces) {
+			return nil
+		}
+		if err := t.load(ctx, &t.pieces[n], workers); err != nil {
+			return err
+		}
+	}
+}
+
+// load loads a piece.
+func (t *filling) load(ctx context.Context, one *piece, workers []*worker) error {
+	jobs := t.plan.jobs()
+	if len(t.workers) > len(workers) {
+		jobs = 1 // the lanes keep the cores busy
+	}
+	var got figures
+	err := one.read(ctx, func(readers []fill, header int64) (err error) {
+		prep := t.prep
+		prep.headerLines = header
+		pl := &pipeline{
+			name: one.name, prepare: &prep, loaders: workers, workers: jobs, progress: t.plan.progress(),
+		}
+		got, err = pl.run(ctx, readers)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	sum := ""
+	if got.summed {
+		sum = got.sum.String()
+	}
+	if one.want != nil {
+		if err := compare(one, got, t.job.csv); err != nil {
+			return err
+		}
+		sum = one.want.Sum
+	}
+	t.mu.Lock()
+	t.total.add(got)
+	t.mu.Unlock()
+	if len(workers) > 1 || t.plan.Filling.Ledger == nil {
+		return nil
+	}
+	if t.plan.ReadBack && t.plan.Filling.EachPart {
+		if err := readBack(workers, got); err != nil {
+			return err
+		}
+	}
+	workers[0].rows = 0
+	return workers[0].loader.EndPart(sink.Part{Name: one.name, Rows: got.rows, Sum: sum})
+}
+
+// compare compares what was read with the manifest.
+func compare(one *piece, got figures, csv bool) error {
+	wrong := &SumError{WantedRows: one.want.Rows, FoundRows: got.rows, Where: "in the file"}
+	if got.rows != one.want.Rows {
+		return about(one.name, damaged(wrong))
+	}
+	if !csv || one.want.Sum == "" {
+		return nil
+	}
+	want, err := rowsum.Parse(one.want.Sum)
+	if err != nil {
+		return err
+	}
+	if want != got.sum {
+		wrong.Wanted, wrong.Found = want, got.sum
+		return about(one.name, damaged(wrong))
+	}
+	return nil
+}
+
+// readBack compares what the database has with what was loaded.
+func readBack(workers []*worker, want figures) error {
+	if !want.summed && want.rows > 0 {
+		return errors.New("load: only rows that were loaded as CSV have a sum to compare what is read back with")
+	}
+	found := SumError{Wanted: want.sum, WantedRows: want.rows, Where: "in the table"}
+	for _, w := range workers {
+		rows, sum, err := w.loader.Sum()
+		if err != nil {
+			return err
+		}
+		found.FoundRows += rows
+		found.Found.Add(sum)
+	}
+	if found.FoundRows != want.rows || found.Found != want.sum {
+		return &found
+	}
+	return nil
+}
+
+// closeAll ends the loaders.
+func (t *filling) closeAll() error {
+	if t.plan.ReadBack && !t.plan.Filling.EachPart {
+		if err := readBack(t.workers, t.total); err != nil {
+			return err
+		}
+	}
+	for _, w := range t.workers {
+		rows, err := w.loader.Close()
+		if err != nil {
+			return err
+		}
+		if rows != w.rows {
+			return &SumError{WantedRows: w.rows, FoundRows: rows, Where: "in the table"}
+		}
+	}
+	return nil
+}
+
+// about says which file an error is about.
+func about(name string, err error) error { return &fs.PathError{Op: "load", Path: name, Err: err} }
+
+// Text loads the text of a file, which r returns decrypted and decompressed, into a table. [FormatOf] returns the
+// format of files with usual names. The rows are committed when r has returned [io.EOF]; any other error of r discards
+// them. The name is for errors.
+func (p *Plan) Text(
+	ctx context.Context, dst sink.Sink, r io.Reader, name string, f format.Readable, table string,
+) (Stats, error) {
+	j, err := p.jobOfText(r, name, f, table)
+	if err != nil {
+		return Stats{}, err
+	}
+	if err := p.look(ctx, dst, j); err != nil {
+		return Stats{}, err
+	}
+	stats, err := p.fill(ctx, dst, j)
+	if err == nil {
+		err = p.analyze(ctx, dst, j)
+	}
+	return stats, err
+}
+
+// PreviewText returns what Text would do, and changes nothing. It reads the beginning of the text.
+func (p *Plan) PreviewText(
+	ctx context.Context, dst sink.Sink, r io.Reader, name string, f format.Readable, table string,
+) (sink.Plan, error) {
+	j, err := p.jobOfText(r, name, f, table)
+	if err != nil {
+		return sink.Plan{}, err
+	}
+	return dst.Plan(ctx, table, p.filling(j))
+}
+
+// jobOfText reads the header of a text.
+func (p *Plan) jobOfText(r io.Reader, name string, f format.Readable, table string) (*job, error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	t, err := openText(r, name, f)
+	if err != nil {
+		return nil, err
+	}
+	columns, err := p.match(columnsOf(t.columns))
+	if err != nil {
+		return nil, err
+	}
+	_, csv := f.(format.CSV)
+	return &job{
+		name: name, to: table, from: f, csv: csv, columns: columns,
+		pieces: []piece{{name: name, read: func(_ context.Context, use func([]fill, int64) error) error {
+			return p.useText(t, use)
+		}}},
+	}, nil
+}
+
+func (p *Plan) analyze(ctx context.Context, dst sink.Sink, j *job) error {
+	analyzer, is := dst.(sink.Analyzer)
+	if !p.Analyze || !is {
+		return nil
+	}
+	return analyzer.Analyze(ctx, j.table)
+}

@@ -1,0 +1,109 @@
+package load
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"culvert/format"
+)
+
+// FormatOf returns the format of a file by the extension of its name, such as orders.csv.zst.age.
+func FormatOf(name string) (format.Readable, error) {
+	base := path.Base(name)
+	for _, packed := range []string{".age", ".asc", ".gz", ".zst"} {
+		base = strings.TrimSuffix(base, packed)
+	}
+	switch strings.ToLower(path.Ext(base)) {
+	case ".csv":
+		return format.CSV{}, nil
+	case ".tsv":
+		return format.Dialect{Comma: '\t'}, nil
+	case ".jsonl", ".ndjson":
+		return format.JSONL{}, nil
+	}
+	return nil, &fs.PathError{Op: "load", Path: name, Err: errors.New("its name does not say what it is: csv or jsonl")}
+}
+
+// text is the text of a file, after its header.
+type text struct {
+	name     string
+	splitter *format.Splitter
+	columns  []string // of the header
+	header   []byte
+	first    []byte // rows after the header
+}
+
+// openText reads the header of a text.
+func openText(r io.Reader, name string, f format.Readable) (*text, error) {
+	t := &text{name: name, splitter: format.NewSplitter(r, f, 0)}
+	first, _, err := t.splitter.Next(make([]byte, 0, blockSize))
+	if err == io.EOF {
+		if f == (format.JSONL{}) {
+			return t, nil
+		}
+		return nil, &fs.PathError{Op: "load", Path: name, Err: errors.New("it is empty, without a header")}
+	}
+	if err != nil {
+		if row, is := errors.AsType[*format.RowError](err); is && f != (format.JSONL{}) {
+			row.Row-- // the header
+		}
+		return nil, &fs.PathError{Op: "load", Path: name, Err: err}
+	}
+	columns, n, err := f.Header(first)
+	if err != nil {
+		return nil, &fs.PathError{Op: "load", Path: name, Err: err}
+	}
+	t.columns, t.header, t.first = columns, first[:n], first[n:]
+	return t, nil
+}
+
+// lines returns the number of lines of the header.
+func (t *text) lines() int64 { return int64(bytes.Count(t.header, []byte{'\n'})) }
+
+// mustHave checks the header of a file of an export.
+func (t *text) mustHave(names []string) error {
+	if t.columns == nil || slices.Equal(t.columns, names) {
+		return nil
+	}
+	return &fs.PathError{
+		Op: "load", Path: t.name,
+		Err: fmt.Errorf("its columns are %s instead of %s", strings.Join(t.columns, ", "), strings.Join(names, ", ")),
+	}
+}
+
+// fill puts the rows into the queue.
+func (t *text) fill(pl *pipeline) error {
+	for {
+		item := pl.get()
+		if item == nil {
+			return errStopped
+		}
+		b := item.Value
+		if len(t.first) > 0 {
+			b.text = append(b.text, t.first...)
+			b.memory = b.text
+			t.first = nil
+			pl.queue.Put(item)
+			continue
+		}
+		block, _, err := t.splitter.Next(b.memory)
+		if err != nil {
+			pl.queue.Free(item)
+			if err == io.EOF {
+				return nil
+			}
+			if row, is := errors.AsType[*format.RowError](err); is && len(t.header) > 0 {
+				row.Row-- // the header
+			}
+			return &fs.PathError{Op: "load", Path: t.name, Err: err}
+		}
+		b.text, b.memory = block, block
+		pl.queue.Put(item)
+	}
+}

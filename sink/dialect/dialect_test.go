@@ -1,0 +1,236 @@
+package dialect_test
+
+import (
+	"errors"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"culvert/sink/dialect"
+	"culvert/source"
+)
+
+var systems = map[string]source.Dialect{
+	"PostgreSQL": source.PostgreSQL, "MySQL": source.MySQL, "SQLite": source.SQLite,
+}
+
+var modifiers = strings.NewReplacer("(p,s)", "(7,2)", "(n)", "(7)", "(p)", "(3)")
+
+// TestDocumented compares the tables of the documentation with what is translated.
+func TestDocumented(t *testing.T) {
+	text, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gap := regexp.MustCompile(`  +`)
+	var head []string
+	rows := 0
+	for line := range strings.Lines(string(text)) {
+		row, is := strings.CutPrefix(strings.TrimRight(line, "\n"), "//\t")
+		cells := gap.Split(row, -1)
+		switch {
+		case !is || len(cells) != 3:
+		case systems[cells[0]] != "":
+			head = cells
+		default:
+			rows++
+			for i := 1; i < 3; i++ {
+				from, to := systems[head[0]], systems[head[i]]
+				expectType(t, from, to, modifiers.Replace(cells[0]), modifiers.Replace(cells[i]))
+			}
+		}
+	}
+	if rows != dialect.Listed() {
+		t.Errorf("%d types are documented, and %d are known", rows, dialect.Listed())
+	}
+}
+
+func expectType(t *testing.T, from, to source.Dialect, name, want string) {
+	t.Helper()
+	d := &source.Definition{Dialect: from, Name: "t", Columns: []source.ColumnDefinition{{Name: "c", Type: name}}}
+	got, _, err := dialect.Translate(d, to)
+	if want == "-" {
+		if refused, is := errors.AsType[*dialect.TypeError](err); !is || refused.Column != "c" || refused.Type != name {
+			t.Errorf("%s of %s in %s: %v, %v", name, from, to, got, err)
+		}
+		return
+	}
+	if want == "untyped" {
+		want = ""
+	}
+	if err != nil || got.Columns[0].Type != want {
+		t.Errorf("%s of %s in %s: %+v, %v, want %s", name, from, to, got, err, want)
+	}
+}
+
+// TestTypes has types in other words, and at their limits.
+func TestTypes(t *testing.T) {
+	for _, test := range []struct {
+		from, to   source.Dialect
+		name, want string
+	}{
+		{source.PostgreSQL, source.SQLite, "numeric(15,2)", "NUMERIC(15,2)"},
+		{source.PostgreSQL, source.SQLite, "numeric(16,2)", "untyped"},
+		{source.PostgreSQL, source.MySQL, "numeric(65,30)", "decimal(65,30)"},
+		{source.PostgreSQL, source.MariaDB, "numeric(66,2)", "-"},
+		{source.PostgreSQL, source.MariaDB, "numeric(3,5)", "-"},
+		{source.PostgreSQL, source.SQLite, "numeric(3,-2)", "-"},
+		{source.PostgreSQL, source.MySQL, "character(256)", "longtext"},
+		{source.PostgreSQL, source.MySQL, "character varying(16384)", "longtext"},
+		{source.PostgreSQL, source.SQLite, "text[]", "-"},
+		{source.PostgreSQL, source.SQLite, `"Shop".mood`, "-"},
+		{source.PostgreSQL, source.SQLite, "interval", "-"},
+		{source.MariaDB, source.PostgreSQL, "int(10) unsigned zerofill", "bigint"},
+		{source.MariaDB, source.PostgreSQL, "tinyint(1)", "smallint"},
+		{source.MariaDB, source.PostgreSQL, "decimal(10,2) unsigned", "numeric(10,2)"},
+		{source.MariaDB, source.PostgreSQL, "double(8,2)", "double precision"},
+		{source.MariaDB, source.PostgreSQL, "float unsigned", "real"},
+		{source.MariaDB, source.PostgreSQL, "enum('a(1)','b''')", "text"},
+		{source.MariaDB, source.PostgreSQL, "bit(63)", "bigint"},
+		{source.MariaDB, source.PostgreSQL, "bit(64)", "-"},
+		{source.MariaDB, source.PostgreSQL, "point", "-"},
+		{source.SQLite, source.PostgreSQL, "Varchar ( 20 )", "varchar(20)"},
+		{source.SQLite, source.PostgreSQL, "decimal(10)", "numeric(10,0)"},
+		{source.SQLite, source.PostgreSQL, "", "-"},
+	} {
+		expectType(t, test.from, test.to, test.name, test.want)
+	}
+}
+
+// orders has something of everything.
+var orders = &source.Definition{
+	Dialect: source.PostgreSQL, Schema: "app", Name: "orders",
+	Columns: []source.ColumnDefinition{
+		{Name: "id", Type: "integer", NotNull: true, Default: "nextval('app.orders_id_seq'::regclass)"},
+		{Name: "other", Type: "bigint", Identity: source.Always},
+		{Name: "title", Type: "text", NotNull: true, Default: "'it''s'::text", Collation: `pg_catalog."C"`},
+		{Name: "price", Type: "numeric(10,2)", Default: "'-1'::integer"},
+		{Name: "paid", Type: "boolean", Default: "false"},
+		{Name: "at", Type: "timestamp(3) without time zone", Default: "now()"},
+		{Name: "code", Type: "character varying(8)", Default: "NULL::character varying"},
+		{Name: "twice", Type: "numeric", Generated: source.Stored, Expression: "price * 2"},
+	},
+	Constraints: []source.Constraint{
+		{Name: "orders_pkey", Kind: source.PrimaryKey, Columns: []string{"id"}},
+		{Name: "orders_code_key", Kind: source.Unique, Columns: []string{"code", "price"}},
+		{Name: "orders_check", Kind: source.Check},
+		{Name: "orders_fkey", Kind: source.ForeignKey, Columns: []string{"other"}},
+	},
+	Indexes: []source.Index{
+		{Name: "by_price", Columns: []string{"price"}, Definition: "CREATE INDEX by_price ON x USING btree (price)"},
+		{Name: "by_code", Columns: []string{"code"}, Definition: "CREATE INDEX by_code ON x USING hash (code)"},
+		{Name: "by_lower", Definition: "CREATE INDEX by_lower ON x USING btree (lower(code))"},
+	},
+	Sequences: []source.Sequence{{Column: "id", Name: "app.orders_id_seq", Last: new(int64(41))}, {Column: "other"}},
+	Comment:   "all 'orders'",
+}
+
+func TestTranslate(t *testing.T) {
+	common := []string{
+		`the collation pg_catalog."C" of column "title"`, `the default now() of column "at"`,
+		`the generated column "twice"`, `the check "orders_check"`, `the foreign key "orders_fkey"`,
+		`the index "by_code"`, `the index "by_lower"`, `the numbering of column "other"`,
+	}
+	for to, test := range map[source.Dialect]struct {
+		create, index string
+		omitted       []string
+	}{
+		source.SQLite: {
+			`CREATE TABLE "orders" ("id" INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL, "other" INTEGER, ` +
+				`"title" TEXT NOT NULL DEFAULT 'it''s', "price" NUMERIC(10,2) DEFAULT '-1', ` +
+				`"paid" BOOLEAN DEFAULT 0, "at" TIMESTAMP, "code" VARCHAR(8), UNIQUE ("code", "price"))`,
+			`CREATE INDEX "by_price" ON "orders" ("price")`,
+			append(slices.Clone(common), `the comment "all 'orders'"`),
+		},
+		source.MariaDB: {
+			"CREATE TABLE `orders` (\n  `id` bigint NOT NULL AUTO_INCREMENT,\n  `other` bigint,\n" +
+				"  `title` longtext NOT NULL DEFAULT ('it''s'),\n  `price` decimal(10,2) DEFAULT '-1',\n" +
+				"  `paid` tinyint(1) DEFAULT 0,\n  `at` datetime(3),\n  `code` varchar(8),\n  PRIMARY KEY (`id`),\n" +
+				"  UNIQUE (`code`, `price`),\n  KEY `by_price` (`price`)\n) AUTO_INCREMENT=42 " +
+				"DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin COMMENT='all ''orders'''",
+			"KEY `by_price` (`price`)", common,
+		},
+	} {
+		got, omitted, err := dialect.Translate(orders, to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Create != test.create || got.Indexes[0].Definition != test.index || got.Dialect != to {
+			t.Errorf("%s\nwant\n%s\n%+v", got.Create, test.create, got)
+		}
+		if !slices.Equal(omitted, test.omitted) {
+			t.Errorf("left out are %q, want %q", omitted, test.omitted)
+		}
+	}
+	same, omitted, err := dialect.Translate(orders, source.PostgreSQL)
+	if same != orders || omitted != nil || err != nil {
+		t.Errorf("for the same system: %v, %q, %v", same, omitted, err)
+	}
+}
+
+// TestDefaults has defaults that are plain literals, and others.
+func TestDefaults(t *testing.T) {
+	for _, test := range []struct {
+		from             source.Dialect
+		name, expression string
+		want             string // in PostgreSQL, or in SQLite
+	}{
+		{source.MariaDB, "int", "7", "7"},
+		{source.MySQL, "int", "'7'", "'7'"},
+		{source.MariaDB, "varchar(9)", `'it\'s'`, ""},
+		{source.MariaDB, "varchar(9)", `'it''s'`, `'it''s'`},
+		{source.MariaDB, "timestamp", "current_timestamp()", ""},
+		{source.MariaDB, "bit(1)", "b'0'", ""},
+		{source.SQLite, "BOOLEAN", "TRUE", "true"},
+		{source.SQLite, "BOOLEAN", "0", "'0'"},
+		{source.SQLite, "INT", "TRUE", "1"},
+		{source.SQLite, "REAL", "-1.5e3", "-1.5e3"},
+		{source.SQLite, "TEXT", `'a\b'`, `'a\b'`},
+		{source.SQLite, "TEXT", `"a"`, ""},
+		{source.SQLite, "BLOB", "'a'", ""},
+		{source.SQLite, "BLOB", "x'00'", ""},
+		{source.SQLite, "TEXT", "'a' || 'b'", ""},
+		{source.SQLite, "TEXT", "NULL", ""},
+		{source.PostgreSQL, "integer", "(-1)", "-1"},
+		{
+			source.PostgreSQL, "timestamp without time zone", "'2020-01-01 00:00:00'::timestamp without time zone",
+			"'2020-01-01 00:00:00'",
+		},
+		{source.PostgreSQL, "text", "('a'::text || 'b'::text)", ""},
+		{source.PostgreSQL, "character varying(3)", `'x; DROP'::character varying(3)`, "'x; DROP'"},
+	} {
+		d := &source.Definition{Dialect: test.from, Name: "t", Columns: []source.ColumnDefinition{
+			{Name: "c", Type: test.name, Default: test.expression},
+		}}
+		to := source.PostgreSQL
+		if test.from == to {
+			to = source.SQLite
+		}
+		got, omitted, err := dialect.Translate(d, to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Columns[0].Default != test.want || test.want == "" && test.expression != "NULL" && len(omitted) == 0 {
+			t.Errorf("the default %s of %s is %q, want %q; left out: %q", test.expression, test.from,
+				got.Columns[0].Default, test.want, omitted)
+		}
+	}
+}
+
+func TestRefused(t *testing.T) {
+	text := &source.Definition{
+		Dialect: source.PostgreSQL, Name: "t", Columns: []source.ColumnDefinition{{Name: "c", Type: "text"}},
+		Constraints: []source.Constraint{{Kind: source.PrimaryKey, Columns: []string{"c"}}},
+	}
+	if _, _, err := dialect.Translate(text, source.MySQL); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("a primary key of texts: %v", err)
+	}
+	if _, _, err := dialect.Translate(text, "other"); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("another system: %v", err)
+	}
+	if _, _, err := dialect.Translate(&source.Definition{Dialect: source.SQLite}, source.MySQL); err == nil {
+		t.Error("no columns")
+	}
+}

@@ -1,0 +1,124 @@
+// Package dialect says how a table of one database system is made in another one.
+//
+// [Translate] translates a definition. Columns keep their names and order. They get the type that is equal to their
+// own; a column whose type has no equal is a [*TypeError], and the table is not made. MariaDB has the types of MySQL.
+//
+//	PostgreSQL                      MySQL               SQLite
+//	smallint                        smallint            INTEGER
+//	integer                         int                 INTEGER
+//	bigint                          bigint              INTEGER
+//	boolean                         tinyint(1)          BOOLEAN
+//	numeric(p,s)                    decimal(p,s)        NUMERIC(p,s)
+//	numeric                         -                   untyped
+//	real                            float               REAL
+//	double precision                double              REAL
+//	character(n)                    char(n)             CHAR(n)
+//	character varying(n)            varchar(n)          VARCHAR(n)
+//	character varying               longtext            TEXT
+//	text                            longtext            TEXT
+//	bytea                           longblob            BLOB
+//	json                            json                TEXT
+//	jsonb                           json                TEXT
+//	uuid                            char(36)            TEXT
+//	date                            date                DATE
+//	time without time zone          time(6)             TIME
+//	time(p) without time zone       time(p)             TIME
+//	timestamp without time zone     datetime(6)         TIMESTAMP
+//	timestamp(p) without time zone  datetime(p)         TIMESTAMP
+//	timestamp with time zone        timestamp(6)        TIMESTAMPTZ
+//	timestamp(p) with time zone     timestamp(p)        TIMESTAMPTZ
+//
+//	MySQL                           PostgreSQL          SQLite
+//	tinyint                         smallint            INTEGER
+//	tinyint unsigned                smallint            INTEGER
+//	smallint                        smallint            INTEGER
+//	smallint unsigned               integer             INTEGER
+//	mediumint                       integer             INTEGER
+//	mediumint unsigned              integer             INTEGER
+//	int                             integer             INTEGER
+//	int unsigned                    bigint              INTEGER
+//	bigint                          bigint              INTEGER
+//	bigint unsigned                 numeric(20,0)       untyped
+//	bit(n)                          bigint              INTEGER
+//	year                            smallint            INTEGER
+//	decimal(p,s)                    numeric(p,s)        NUMERIC(p,s)
+//	float                           real                REAL
+//	double                          double precision    REAL
+//	char(n)                         character(n)        CHAR(n)
+//	varchar(n)                      varchar(n)          VARCHAR(n)
+//	tinytext                        text                TEXT
+//	text                            text                TEXT
+//	mediumtext                      text                TEXT
+//	longtext                        text                TEXT
+//	enum                            text                TEXT
+//	set                             text                TEXT
+//	binary(n)                       bytea               BLOB
+//	varbinary(n)                    bytea               BLOB
+//	tinyblob                        bytea               BLOB
+//	blob                            bytea               BLOB
+//	mediumblob                      bytea               BLOB
+//	longblob                        bytea               BLOB
+//	json                            json                TEXT
+//	uuid                            uuid                TEXT
+//	inet4                           inet                TEXT
+//	inet6                           inet                TEXT
+//	date                            date                DATE
+//	time                            time(0)             TIME
+//	time(p)                         time(p)             TIME
+//	datetime                        timestamp(0)        TIMESTAMP
+//	datetime(p)                     timestamp(p)        TIMESTAMP
+//	timestamp                       timestamptz(0)      TIMESTAMP
+//	timestamp(p)                    timestamptz(p)      TIMESTAMP
+//
+//	SQLite                          PostgreSQL          MySQL
+//	INTEGER                         bigint              bigint
+//	INT                             bigint              bigint
+//	TINYINT                         bigint              bigint
+//	SMALLINT                        bigint              bigint
+//	MEDIUMINT                       bigint              bigint
+//	BIGINT                          bigint              bigint
+//	BOOLEAN                         boolean             tinyint(1)
+//	BOOL                            boolean             tinyint(1)
+//	REAL                            double precision    double
+//	DOUBLE                          double precision    double
+//	DOUBLE PRECISION                double precision    double
+//	FLOAT                           double precision    double
+//	NUMERIC                         numeric             -
+//	NUMERIC(p,s)                    numeric(p,s)        decimal(p,s)
+//	DECIMAL                         numeric             -
+//	DECIMAL(p,s)                    numeric(p,s)        decimal(p,s)
+//	CHAR(n)                         varchar(n)          varchar(n)
+//	VARCHAR(n)                      varchar(n)          varchar(n)
+//	NVARCHAR(n)                     varchar(n)          varchar(n)
+//	VARCHAR                         text                longtext
+//	TEXT                            text                longtext
+//	CLOB                            text                longtext
+//	BLOB                            bytea               longblob
+//	JSON                            json                json
+//	UUID                            uuid                char(36)
+//	DATE                            date                date
+//	TIME                            time                time(6)
+//	DATETIME                        timestamp           datetime(6)
+//	TIMESTAMP                       timestamp           datetime(6)
+//	TIMESTAMPTZ                     timestamptz         timestamp(6)
+//
+// A decimal number of more than 15 digits is untyped in SQLite, which then keeps all its digits: a column with a
+// numeric type would round it. MySQL has decimal numbers of up to 65 digits, 30 of them after the point; its char has
+// up to 255 characters, and its varchar up to 16383; longer ones are longtext.
+// The longest bit of MySQL with an equal is bit(63).
+// The width of integers, ZEROFILL, and UNSIGNED of other numbers are left out.
+//
+// The types are those of columns. SQLite stores values of any type in them, and MySQL dates such as 0000-00-00 but no
+// timestamps after 2038: rows with values that the other database refuses cannot be loaded.
+//
+// # What else is translated
+//
+//   - NOT NULL, and the primary key, unique constraints and indexes of whole columns
+//   - defaults that are numbers, texts or booleans
+//   - what numbers the rows: identity columns and sequences, AUTO_INCREMENT, and INTEGER PRIMARY KEY, with the last
+//     number, if the other system can number the rows in that column
+//   - the comment of a table, except in SQLite
+//
+// Translate returns what is left out, by its name: other defaults, indexes, collations and comments, generated columns,
+// checks, foreign keys, and the values of enum and set.
+package dialect

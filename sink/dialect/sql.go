@@ -1,0 +1,180 @@
+package dialect
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"culvert/source"
+)
+
+// sqlite returns the statement that makes the table.
+func (t *translation) sqlite() string {
+	var clauses []string
+	numbered := ""
+	for _, c := range t.result.Columns {
+		clause := quote(t.to, c.Name)
+		if c.Type != untyped {
+			clause += " " + c.Type
+		}
+		if c.Identity != "" {
+			clause += " PRIMARY KEY AUTOINCREMENT"
+			numbered = c.Name
+		}
+		clauses = append(clauses, clause+options(c))
+	}
+	for i := range t.result.Columns {
+		if c := &t.result.Columns[i]; c.Type == untyped {
+			c.Type = ""
+		}
+	}
+	for _, c := range t.result.Constraints {
+		if c.Kind != source.PrimaryKey || !slices.Equal(c.Columns, []string{numbered}) {
+			clauses = append(clauses, c.Definition)
+		}
+	}
+	return "CREATE TABLE " + quote(t.to, t.result.Name) + " (" + strings.Join(clauses, ", ") + ")"
+}
+
+// mysql returns the statement that makes the table, with a line for each clause, as the server prints it. Keys are
+// compared byte by byte, as in the other systems.
+func (t *translation) mysql() string {
+	var clauses []string
+	for _, c := range t.result.Columns {
+		clause := quote(t.to, c.Name) + " " + c.Type + options(c)
+		if c.Identity != "" {
+			clause += " AUTO_INCREMENT"
+		}
+		clauses = append(clauses, clause)
+	}
+	for _, c := range t.result.Constraints {
+		clauses = append(clauses, c.Definition)
+	}
+	for _, i := range t.result.Indexes {
+		clauses = append(clauses, i.Definition)
+	}
+	sql := "CREATE TABLE " + quote(t.to, t.result.Name) + " (\n  " + strings.Join(clauses, ",\n  ") + "\n)"
+	for _, s := range t.result.Sequences {
+		if s.Last != nil {
+			sql += " AUTO_INCREMENT=" + strconv.FormatInt(*s.Last+1, 10)
+		}
+	}
+	collation := "utf8mb4_bin"
+	if t.to == source.MariaDB {
+		collation = "utf8mb4_nopad_bin"
+	}
+	sql += " DEFAULT CHARSET=utf8mb4 COLLATE=" + collation
+	if t.result.Comment != "" {
+		sql += " COMMENT=" + text(t.result.Comment)
+	}
+	return sql
+}
+
+// options are what follows the type of a column.
+func options(c source.ColumnDefinition) string {
+	sql := ""
+	switch {
+	case c.NotNull:
+		sql += " NOT NULL"
+	case strings.HasPrefix(c.Type, "timestamp("):
+		sql += " NULL" // without it, some servers of MySQL mean NOT NULL
+	}
+	if c.Default != "" {
+		sql += " DEFAULT " + c.Default
+	}
+	return sql
+}
+
+// quote writes a name as an SQL identifier.
+func quote(d source.Dialect, name string) string {
+	mark := `"`
+	if family(d) == source.MySQL {
+		mark = "`"
+	}
+	return mark + strings.ReplaceAll(name, mark, mark+mark) + mark
+}
+
+func quoted(d source.Dialect, names []string) string {
+	var all []string
+	for _, name := range names {
+		all = append(all, quote(d, name))
+	}
+	return strings.Join(all, ", ")
+}
+
+// text writes a literal. One with a backslash has another meaning in MySQL.
+func text(value string) string { return "'" + strings.ReplaceAll(value, "'", "''") + "'" }
+
+// literal is a default that is a plain value.
+type literal struct {
+	kind  kind
+	value string // "true" or "false" of a boolean
+}
+
+type kind uint8
+
+const (
+	null kind = iota
+	number
+	boolean
+	textual
+)
+
+var (
+	numeral   = regexp.MustCompile(`^[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$`)
+	casts     = regexp.MustCompile(`^(?:::[a-z" ._]+(?:\([0-9, ]+\))?(?: with(?:out)? time zone)?)*$`)
+	quotation = regexp.MustCompile(`(?s)^'((?:[^']|'')*)'(.*)$`)
+)
+
+// literalOf understands a default. PostgreSQL prints the type of a literal behind it.
+func literalOf(from source.Dialect, expression string) (literal, bool) {
+	if parts := quotation.FindStringSubmatch(expression); parts != nil {
+		value := strings.ReplaceAll(parts[1], "''", "'")
+		if from == source.PostgreSQL && casts.MatchString(parts[2]) || parts[2] == "" {
+			return literal{textual, value}, family(from) != source.MySQL || !strings.Contains(value, `\`)
+		}
+		return literal{kind: textual}, false
+	}
+	bare := expression
+	if from == source.PostgreSQL {
+		at := strings.Index(bare, "::")
+		if at >= 0 && casts.MatchString(bare[at:]) {
+			bare = bare[:at]
+		}
+		if inner, is := strings.CutPrefix(bare, "("); is {
+			bare = strings.TrimSuffix(inner, ")")
+		}
+	}
+	switch lower := strings.ToLower(bare); {
+	case lower == "null":
+		return literal{}, true
+	case lower == "true" || lower == "false":
+		return literal{boolean, lower}, true
+	case numeral.MatchString(bare):
+		return literal{number, bare}, true
+	}
+	return literal{kind: textual}, false
+}
+
+// sql writes a default for a column of a type, or returns false if the value might be another one there.
+func (l literal) sql(to source.Dialect, column string) (string, bool) {
+	isBytes := column == "bytea" || column == "longblob" || column == "BLOB"
+	switch {
+	case l.kind == null || isBytes:
+		return "", false
+	case l.kind == boolean && column == "boolean":
+		return l.value, true
+	case l.kind == boolean:
+		return map[string]string{"true": "1", "false": "0"}[l.value], true
+	case l.kind == number && column == "boolean":
+		return text(l.value), true
+	case l.kind == number:
+		return l.value, true
+	case family(to) == source.MySQL && strings.Contains(l.value, `\`):
+		return "", false
+	case isLong(column):
+		return "(" + text(l.value) + ")", true
+	}
+	return text(l.value), true
+}

@@ -1,0 +1,263 @@
+package dialect
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"culvert/source"
+)
+
+// Translate returns the definition of an equal table in another system, with the same schema and name, and what is left
+// out, by name. None of its statements has SQL of the original one. A definition of the same system, or of MySQL for
+// MariaDB, is returned as it is. The error is a [*TypeError] if a column has a type without an equal.
+func Translate(d *source.Definition, to source.Dialect) (*source.Definition, []string, error) {
+	if family(d.Dialect) == family(to) {
+		return d, nil, nil
+	}
+	if types[family(d.Dialect)] == nil || types[family(to)] == nil {
+		return nil, nil, fmt.Errorf("dialect: a table of %s cannot be made in %s: %w", Name(d.Dialect), Name(to),
+			errors.ErrUnsupported)
+	}
+	t := &translation{
+		from: d, to: to,
+		result: &source.Definition{Dialect: to, Schema: d.Schema, Name: d.Name},
+	}
+	for _, c := range d.Columns {
+		if err := t.column(c); err != nil {
+			return nil, nil, err
+		}
+	}
+	if len(t.result.Columns) == 0 {
+		return nil, nil, fmt.Errorf("dialect: table %q has no columns that take values", d.Name)
+	}
+	for _, c := range d.Constraints {
+		if err := t.constraint(c); err != nil {
+			return nil, nil, err
+		}
+	}
+	for _, index := range d.Indexes {
+		t.index(index)
+	}
+	t.numbering()
+	t.rest()
+	switch family(to) {
+	case source.SQLite:
+		t.result.Create = t.sqlite()
+	case source.MySQL:
+		t.result.Create = t.mysql()
+	}
+	return t.result, t.leftOut, nil
+}
+
+// TableName returns the name of a table that is made under a name: if that is the name of the definition, with its
+// schema or without, it is the same without the schema, since other systems have other ones.
+func TableName(d *source.Definition, name string) string {
+	if name == d.Schema+"."+d.Name {
+		return d.Name
+	}
+	return name
+}
+
+// translation is a definition that is being translated.
+type translation struct {
+	from, result *source.Definition
+	to           source.Dialect
+	leftOut      []string
+}
+
+func (t *translation) leave(format string, args ...any) {
+	t.leftOut = append(t.leftOut, fmt.Sprintf(format, args...))
+}
+
+// numbers reports whether the database numbers the rows in a column.
+func (t *translation) numbers(c source.ColumnDefinition) bool {
+	return c.Identity != "" || strings.HasPrefix(c.Default, "nextval(") &&
+		slices.ContainsFunc(t.from.Sequences, func(s source.Sequence) bool { return s.Column == c.Name })
+}
+
+func (t *translation) column(c source.ColumnDefinition) error {
+	if c.Generated != "" {
+		t.leave("the generated column %q", c.Name)
+		return nil
+	}
+	name, found := equal(t.from.Dialect, t.to, c.Type)
+	if !found {
+		return &TypeError{Table: t.from.Name, Column: c.Name, Type: c.Type, To: t.to}
+	}
+	made := source.ColumnDefinition{Name: c.Name, Type: name, NotNull: c.NotNull}
+	listed, _ := key(t.from.Dialect, c.Type)
+	if t.from.Dialect != source.PostgreSQL && (listed == "enum" || listed == "set") {
+		t.leave("the values of %s of column %q", c.Type, c.Name)
+	}
+	if c.Collation != "" {
+		t.leave("the collation %s of column %q", c.Collation, c.Name)
+	}
+	switch {
+	case t.numbers(c):
+		made.Identity = source.ByDefault
+	case c.Default != "":
+		value, plain := literalOf(t.from.Dialect, c.Default)
+		sql, fits := value.sql(t.to, name)
+		switch {
+		case plain && fits:
+			made.Default = sql
+		case !plain || value.kind != null:
+			t.leave("the default %s of column %q", c.Default, c.Name)
+		}
+	}
+	t.result.Columns = append(t.result.Columns, made)
+	return nil
+}
+
+func (t *translation) constraint(c source.Constraint) error {
+	named := fmt.Sprintf("the %s", c.Kind)
+	if c.Name != "" {
+		named += fmt.Sprintf(" %q", c.Name)
+	}
+	if c.Kind != source.PrimaryKey && c.Kind != source.Unique || !t.has(c.Columns) {
+		if len(c.Columns) > 0 && c.Name == "" {
+			named += " of " + quoted(t.to, c.Columns)
+		}
+		t.leave("%s", named)
+		return nil
+	}
+	if long := t.unindexed(c); long != nil {
+		if c.Kind == source.PrimaryKey {
+			return fmt.Errorf("dialect: column %q of table %q has type %s, which a primary key of %s cannot have: %w",
+				long.Name, t.from.Name, long.Type, Name(t.to), errors.ErrUnsupported)
+		}
+		t.leave("%s", named)
+		return nil
+	}
+	made := source.Constraint{Kind: c.Kind, Columns: c.Columns}
+	made.Definition = strings.ToUpper(string(c.Kind)) + " (" + quoted(t.to, c.Columns) + ")"
+	t.result.Constraints = append(t.result.Constraints, made)
+	return nil
+}
+
+// has reports whether the table has all columns of a list, and the list has any.
+func (t *translation) has(columns []string) bool {
+	return len(columns) > 0 && !slices.ContainsFunc(columns, func(name string) bool { return t.find(name) == nil })
+}
+
+func (t *translation) find(name string) *source.ColumnDefinition {
+	i := slices.IndexFunc(t.result.Columns, func(c source.ColumnDefinition) bool { return c.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &t.result.Columns[i]
+}
+
+// unindexed returns a column that the key cannot have, or nil. MariaDB has unique keys of long texts.
+func (t *translation) unindexed(c source.Constraint) *source.ColumnDefinition {
+	if family(t.to) != source.MySQL || t.to == source.MariaDB && c.Kind == source.Unique {
+		return nil
+	}
+	for _, name := range c.Columns {
+		if column := t.find(name); isLong(column.Type) {
+			return column
+		}
+	}
+	return nil
+}
+
+// isLong reports whether a type of MySQL has no limited size.
+func isLong(name string) bool { return strings.HasPrefix(name, "long") || name == "json" }
+
+// ordinary matches the definition of an index that is equal to one of other systems.
+var ordinary = map[source.Dialect]*regexp.Regexp{
+	source.PostgreSQL: regexp.MustCompile(` USING btree \((?:[^()])*\)$`),
+	source.MySQL:      regexp.MustCompile(`^KEY .*\)$`),
+	source.SQLite:     regexp.MustCompile(`(?is)^CREATE.*\)$`),
+}
+
+func (t *translation) index(i source.Index) {
+	kind := source.Constraint{Columns: i.Columns}
+	if !t.has(i.Columns) || !ordinary[family(t.from.Dialect)].MatchString(i.Definition) || t.unindexed(kind) != nil {
+		t.leave("the index %q", i.Name)
+		return
+	}
+	made := source.Index{Name: i.Name, Unique: i.Unique, Columns: i.Columns}
+	columns := " (" + quoted(t.to, i.Columns) + ")"
+	unique := ""
+	if i.Unique {
+		unique = "UNIQUE "
+	}
+	table := quote(t.to, t.result.Name)
+	if t.result.Schema != "" && t.to == source.PostgreSQL {
+		table = quote(t.to, t.result.Schema) + "." + table
+	}
+	switch family(t.to) {
+	case source.PostgreSQL: // which finds a name that is free in the schema
+		made.Name = ""
+		made.Definition = "CREATE " + unique + "INDEX ON " + table + columns
+	case source.MySQL:
+		made.Definition = unique + "KEY " + quote(t.to, i.Name) + columns
+	case source.SQLite:
+		if family(t.from.Dialect) == source.MySQL { // where each table has names of its own
+			made.Name = t.result.Name + "_" + i.Name
+		}
+		made.Definition = "CREATE " + unique + "INDEX " + quote(t.to, made.Name) + " ON " + table + columns
+	}
+	t.result.Indexes = append(t.result.Indexes, made)
+}
+
+// numbering has the target number the rows in a column, if it can.
+func (t *translation) numbering() {
+	begun := false
+	for i := range t.result.Columns {
+		c := &t.result.Columns[i]
+		if c.Identity == "" {
+			continue
+		}
+		if !t.canNumber(c.Name) || begun && t.to != source.PostgreSQL {
+			t.leave("the numbering of column %q", c.Name)
+			c.Identity = ""
+			continue
+		}
+		begun = true
+		c.Type = map[bool]string{true: "INTEGER", false: "bigint"}[t.to == source.SQLite]
+		if t.to == source.PostgreSQL {
+			c.NotNull = true
+		}
+		sequence := source.Sequence{Column: c.Name}
+		for _, s := range t.from.Sequences {
+			if s.Column == c.Name {
+				sequence.Last = s.Last
+			}
+		}
+		t.result.Sequences = append(t.result.Sequences, sequence)
+	}
+}
+
+// canNumber reports whether a column is one that the target can number: in MySQL one that begins a key, in SQLite the
+// primary key.
+func (t *translation) canNumber(name string) bool {
+	switch family(t.to) {
+	case source.SQLite:
+		return slices.Equal(t.result.PrimaryKey(), []string{name})
+	case source.MySQL:
+		return slices.ContainsFunc(t.result.Constraints, func(c source.Constraint) bool { return c.Columns[0] == name })
+	}
+	return true
+}
+
+// inCreate finds the checks and foreign keys of SQLite, which only the statement has.
+var inCreate = regexp.MustCompile(`(?i)\b(CHECK|REFERENCES)\b`)
+
+// rest translates what belongs to the table as a whole.
+func (t *translation) rest() {
+	if t.from.Dialect == source.SQLite && inCreate.MatchString(t.from.Create) {
+		t.leave("checks and foreign keys, if %q has any", t.from.Name)
+	}
+	switch {
+	case t.from.Comment == "":
+	case t.to == source.SQLite || family(t.to) == source.MySQL && strings.Contains(t.from.Comment, `\`):
+		t.leave("the comment %q", t.from.Comment)
+	default:
+		t.result.Comment = t.from.Comment
+	}
+}

@@ -1,0 +1,254 @@
+package dialect
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"culvert/source"
+)
+
+// TypeError is the error of a column whose type has no equal.
+type TypeError struct {
+	Table, Column, Type string
+	To                  source.Dialect
+}
+
+func (e *TypeError) Error() string {
+	if e.Type == "" {
+		return fmt.Sprintf("dialect: column %q of table %q has no type, for which %s has no equal",
+			e.Column, e.Table, Name(e.To))
+	}
+	return fmt.Sprintf("dialect: column %q of table %q has type %s, which %s has no equal for",
+		e.Column, e.Table, e.Type, Name(e.To))
+}
+
+// Is reports that the error is [errors.ErrUnsupported].
+func (e *TypeError) Is(target error) bool { return target == errors.ErrUnsupported }
+
+// Name returns the name of a system as people write it.
+func Name(d source.Dialect) string {
+	switch d {
+	case source.PostgreSQL:
+		return "PostgreSQL"
+	case source.MySQL:
+		return "MySQL"
+	case source.MariaDB:
+		return "MariaDB"
+	case source.SQLite:
+		return "SQLite"
+	}
+	return string(d)
+}
+
+// equals are the equals of a type. A modifier is (n), (p) or (p,s) on both sides. "" is none.
+type equals struct{ postgres, mysql, sqlite string }
+
+// untyped is the type of a column of SQLite that stores values as they are.
+const untyped = "untyped"
+
+// types are the equals of the types of each system, in lower case.
+var types = map[source.Dialect]map[string]equals{
+	source.PostgreSQL: {
+		"smallint":                       {"", "smallint", "INTEGER"},
+		"integer":                        {"", "int", "INTEGER"},
+		"bigint":                         {"", "bigint", "INTEGER"},
+		"boolean":                        {"", "tinyint(1)", "BOOLEAN"},
+		"numeric(p,s)":                   {"", "decimal(p,s)", "NUMERIC(p,s)"},
+		"numeric":                        {"", "", untyped},
+		"real":                           {"", "float", "REAL"},
+		"double precision":               {"", "double", "REAL"},
+		"character(n)":                   {"", "char(n)", "CHAR(n)"},
+		"character varying(n)":           {"", "varchar(n)", "VARCHAR(n)"},
+		"character varying":              {"", "longtext", "TEXT"},
+		"text":                           {"", "longtext", "TEXT"},
+		"bytea":                          {"", "longblob", "BLOB"},
+		"json":                           {"", "json", "TEXT"},
+		"jsonb":                          {"", "json", "TEXT"},
+		"uuid":                           {"", "char(36)", "TEXT"},
+		"date":                           {"", "date", "DATE"},
+		"time without time zone":         {"", "time(6)", "TIME"},
+		"time(p) without time zone":      {"", "time(p)", "TIME"},
+		"timestamp without time zone":    {"", "datetime(6)", "TIMESTAMP"},
+		"timestamp(p) without time zone": {"", "datetime(p)", "TIMESTAMP"},
+		"timestamp with time zone":       {"", "timestamp(6)", "TIMESTAMPTZ"},
+		"timestamp(p) with time zone":    {"", "timestamp(p)", "TIMESTAMPTZ"},
+	},
+	source.MySQL: {
+		"tinyint":            {"smallint", "", "INTEGER"},
+		"tinyint unsigned":   {"smallint", "", "INTEGER"},
+		"smallint":           {"smallint", "", "INTEGER"},
+		"smallint unsigned":  {"integer", "", "INTEGER"},
+		"mediumint":          {"integer", "", "INTEGER"},
+		"mediumint unsigned": {"integer", "", "INTEGER"},
+		"int":                {"integer", "", "INTEGER"},
+		"int unsigned":       {"bigint", "", "INTEGER"},
+		"bigint":             {"bigint", "", "INTEGER"},
+		"bigint unsigned":    {"numeric(20,0)", "", untyped},
+		"bit(n)":             {"bigint", "", "INTEGER"},
+		"year":               {"smallint", "", "INTEGER"},
+		"decimal(p,s)":       {"numeric(p,s)", "", "NUMERIC(p,s)"},
+		"float":              {"real", "", "REAL"},
+		"double":             {"double precision", "", "REAL"},
+		"char(n)":            {"character(n)", "", "CHAR(n)"},
+		"varchar(n)":         {"varchar(n)", "", "VARCHAR(n)"},
+		"tinytext":           {"text", "", "TEXT"},
+		"text":               {"text", "", "TEXT"},
+		"mediumtext":         {"text", "", "TEXT"},
+		"longtext":           {"text", "", "TEXT"},
+		"enum":               {"text", "", "TEXT"},
+		"set":                {"text", "", "TEXT"},
+		"binary(n)":          {"bytea", "", "BLOB"},
+		"varbinary(n)":       {"bytea", "", "BLOB"},
+		"tinyblob":           {"bytea", "", "BLOB"},
+		"blob":               {"bytea", "", "BLOB"},
+		"mediumblob":         {"bytea", "", "BLOB"},
+		"longblob":           {"bytea", "", "BLOB"},
+		"json":               {"json", "", "TEXT"},
+		"uuid":               {"uuid", "", "TEXT"},
+		"inet4":              {"inet", "", "TEXT"},
+		"inet6":              {"inet", "", "TEXT"},
+		"date":               {"date", "", "DATE"},
+		"time":               {"time(0)", "", "TIME"},
+		"time(p)":            {"time(p)", "", "TIME"},
+		"datetime":           {"timestamp(0)", "", "TIMESTAMP"},
+		"datetime(p)":        {"timestamp(p)", "", "TIMESTAMP"},
+		"timestamp":          {"timestamptz(0)", "", "TIMESTAMP"},
+		"timestamp(p)":       {"timestamptz(p)", "", "TIMESTAMP"},
+	},
+	source.SQLite: {
+		"integer":          {"bigint", "bigint", ""},
+		"int":              {"bigint", "bigint", ""},
+		"tinyint":          {"bigint", "bigint", ""},
+		"smallint":         {"bigint", "bigint", ""},
+		"mediumint":        {"bigint", "bigint", ""},
+		"bigint":           {"bigint", "bigint", ""},
+		"boolean":          {"boolean", "tinyint(1)", ""},
+		"bool":             {"boolean", "tinyint(1)", ""},
+		"real":             {"double precision", "double", ""},
+		"double":           {"double precision", "double", ""},
+		"double precision": {"double precision", "double", ""},
+		"float":            {"double precision", "double", ""},
+		"numeric":          {"numeric", "", ""},
+		"numeric(p,s)":     {"numeric(p,s)", "decimal(p,s)", ""},
+		"decimal":          {"numeric", "", ""},
+		"decimal(p,s)":     {"numeric(p,s)", "decimal(p,s)", ""},
+		"char(n)":          {"varchar(n)", "varchar(n)", ""},
+		"varchar(n)":       {"varchar(n)", "varchar(n)", ""},
+		"nvarchar(n)":      {"varchar(n)", "varchar(n)", ""},
+		"varchar":          {"text", "longtext", ""},
+		"text":             {"text", "longtext", ""},
+		"clob":             {"text", "longtext", ""},
+		"blob":             {"bytea", "longblob", ""},
+		"json":             {"json", "json", ""},
+		"uuid":             {"uuid", "char(36)", ""},
+		"date":             {"date", "date", ""},
+		"time":             {"time", "time(6)", ""},
+		"datetime":         {"timestamp", "datetime(6)", ""},
+		"timestamp":        {"timestamp", "datetime(6)", ""},
+		"timestamptz":      {"timestamptz", "timestamp(6)", ""},
+	},
+}
+
+// family returns the dialect under whose name the types of a system are listed.
+func family(d source.Dialect) source.Dialect {
+	if d == source.MariaDB {
+		return source.MySQL
+	}
+	return d
+}
+
+// modified finds the modifiers of a type.
+var modified = regexp.MustCompile(`^([a-z0-9 ]+?) ?\( ?([0-9]+)(?: ?, ?([0-9]+))? ?\)([a-z ]*)$`)
+
+// integers of MySQL have a width, which says nothing about their values.
+var integers = regexp.MustCompile(`^((?:tiny|small|medium|big)?int|year)\([0-9]+\)`)
+
+// key returns the name under which a type is listed, and its modifiers.
+func key(from source.Dialect, name string) (listed string, modifiers []int) {
+	name = strings.Join(strings.Fields(strings.ToLower(name)), " ")
+	if family(from) == source.MySQL {
+		name = integers.ReplaceAllString(strings.TrimSuffix(name, " zerofill"), "$1")
+		word, _, _ := strings.Cut(name, "(")
+		switch word {
+		case "enum", "set":
+			return word, nil
+		case "decimal", "float", "double", "float unsigned", "double unsigned":
+			name = strings.TrimSuffix(name, " unsigned")
+		}
+		if word == "float" || word == "double" {
+			return strings.TrimSuffix(word, " unsigned"), nil
+		}
+	}
+	parts := modified.FindStringSubmatch(name)
+	if parts == nil {
+		return name, nil
+	}
+	for _, digits := range parts[2:4] {
+		if n, err := strconv.Atoi(digits); err == nil {
+			modifiers = append(modifiers, n)
+		}
+	}
+	base, shape := parts[1], "(n)"
+	switch {
+	case base == "numeric" || base == "decimal":
+		shape = "(p,s)"
+		if len(modifiers) == 1 {
+			modifiers = append(modifiers, 0)
+		}
+	case strings.HasPrefix(base, "time") || base == "datetime":
+		shape = "(p)"
+	}
+	return base + shape + parts[4], modifiers
+}
+
+// equal returns the type in another system, or false if there is none.
+func equal(from, to source.Dialect, name string) (string, bool) {
+	listed, modifiers := key(from, name)
+	known := types[family(from)][listed]
+	found := ""
+	switch family(to) {
+	case source.PostgreSQL:
+		found = known.postgres
+	case source.MySQL:
+		found = known.mysql
+	case source.SQLite:
+		found = known.sqlite
+	}
+	if found == "" {
+		return "", false
+	}
+	const bits = 63
+	if listed == "bit(n)" && modifiers[0] > bits {
+		return "", false
+	}
+	return limit(to, found, modifiers)
+}
+
+// limit fills in the modifiers of a type, as far as the system allows them.
+func limit(to source.Dialect, found string, modifiers []int) (string, bool) {
+	const digitsOfReal, digits, scale, chars, varchars = 15, 65, 30, 255, 16383
+	base, shape, _ := strings.Cut(found, "(")
+	switch shape {
+	case "n)":
+		n := modifiers[0]
+		if family(to) == source.MySQL && (n > varchars || base == "char" && n > chars) {
+			return "longtext", true
+		}
+		return fmt.Sprintf("%s(%d)", base, n), true
+	case "p)":
+		return fmt.Sprintf("%s(%d)", base, modifiers[0]), true
+	case "p,s)":
+		p, s := modifiers[0], modifiers[1]
+		switch {
+		case to == source.SQLite && p > digitsOfReal:
+			return untyped, true
+		case family(to) == source.MySQL && (p > digits || s > scale || s > p):
+			return "", false
+		}
+		return fmt.Sprintf("%s(%d,%d)", base, p, s), true
+	}
+	return found, true
+}

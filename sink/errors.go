@@ -1,0 +1,103 @@
+package sink
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Errors that callers can act on.
+var (
+	// ErrNotEmpty marks the error of a table that must be empty and is not.
+	ErrNotEmpty = errors.New("sink: the table is not empty")
+
+	// ErrExists marks the error of a table that is to be made and exists.
+	ErrExists = errors.New("sink: the table exists")
+
+	// ErrBusy marks the error of a table that another load is filling.
+	ErrBusy = errors.New("sink: another load fills the table")
+
+	// ErrLocked marks errors of a lock that others have held for longer than [Filling.LockTimeout].
+	ErrLocked = errors.New("sink: others keep a lock")
+
+	// ErrFull marks errors of a database that has no room for the rows.
+	ErrFull = errors.New("sink: the database has no room")
+
+	// ErrSwap marks the error of a table in whose place no other can be put ([Swap]), and names what hinders that.
+	ErrSwap = errors.New("sink: the table cannot be swapped, since this would be lost")
+
+	// ErrUnconfirmed marks the error that the connection was lost during a commit, and that the database could not be
+	// asked again: the rows may be there or not. The ledger says which.
+	ErrUnconfirmed = errors.New("sink: it is not known whether the rows were committed")
+)
+
+// RowError is the error of a row that the database refuses, because of a value, a constraint or a trigger, for example.
+type RowError struct {
+	Table string // as the database names it
+
+	// Row and Line say which row it is, as far as the database does: the number of the row in what the loader took
+	// since the last Flush, or the number of the line of text at which the row ends in it, both counted from 1. 0 if
+	// not known.
+	Row, Line int64
+
+	Column     string // "" if not known
+	Constraint string // that the row violates, or ""
+	Value      string // that the database refuses, shortened; "" with [Filling.Redact], or if not known
+	Code       string // of the database, such as an SQLSTATE
+	Err        error  // what the database says; with [Filling.Redact], only the meaning of the code
+}
+
+func (e *RowError) Error() string {
+	var text strings.Builder
+	text.WriteString("sink: table " + e.Table)
+	switch {
+	case e.Row > 0:
+		fmt.Fprintf(&text, ", row %d", e.Row)
+	case e.Line > 0:
+		fmt.Fprintf(&text, ", line %d", e.Line)
+	}
+	if e.Column != "" {
+		text.WriteString(", column " + strconv.Quote(e.Column))
+	}
+	if e.Constraint != "" {
+		text.WriteString(", constraint " + strconv.Quote(e.Constraint))
+	}
+	fmt.Fprintf(&text, ": %v", e.Err)
+	if e.Value != "" {
+		text.WriteString(": " + strconv.Quote(e.Value))
+	}
+	return text.String()
+}
+
+// Unwrap returns the cause.
+func (e *RowError) Unwrap() error { return e.Err }
+
+// CountError is the error of rows that the database has counted otherwise than the caller, such as because a trigger
+// has left some out.
+type CountError struct {
+	Table         string
+	Part          string // or ""
+	Sent, Counted int64
+}
+
+func (e *CountError) Error() string {
+	part := ""
+	if e.Part != "" {
+		part = ", part " + strconv.Quote(e.Part)
+	}
+	return fmt.Sprintf("sink: table %s%s: %d rows were sent, but the database has counted %d",
+		e.Table, part, e.Sent, e.Counted)
+}
+
+// MaxValue is the most bytes of a value that a RowError has.
+const MaxValue = 100
+
+// Shorten returns a value for an error: its first [MaxValue] bytes at most, without a part of a character, and valid
+// UTF-8. An ellipsis shows what is missing.
+func Shorten(value string) string {
+	if len(value) > MaxValue {
+		value = strings.ToValidUTF8(value[:MaxValue], "") + "…"
+	}
+	return strings.ToValidUTF8(value, "\uFFFD")
+}

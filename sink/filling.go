@@ -1,0 +1,109 @@
+package sink
+
+import (
+	"time"
+
+	"culvert/source"
+)
+
+// Filling says how a table is filled. The zero value fills an empty table by one loader, all rows or none.
+type Filling struct {
+	// Columns are the names of the columns of which the rows have values, in order and without repetition. Other
+	// columns get their defaults. None means all columns that are not generated.
+	Columns []string
+
+	// Create makes the table, which must not exist, in the transaction that fills it: its columns and checks before the
+	// rows, its other constraints, its indexes and the state of its sequences after them. Foreign keys are left to
+	// [Creator]. The statements of a definition are run, so it must come from a source that is trusted. If the ledger
+	// has parts of the load in a table of that name, the table is filled further instead. A definition of another
+	// system is translated by package culvert/sink/dialect, and none of its statements are run. Nil fills a table that
+	// exists.
+	Create *source.Definition
+
+	// Existing is what becomes of the rows that the table has.
+	Existing Existing
+
+	// Conflict is what happens if the table has a row with the same key.
+	Conflict Conflict
+
+	// Key are the columns of the key for [Update]: those of a primary key or a unique index.
+	Key []string
+
+	// Loaders is how many loaders the caller can use. There may be fewer. Zero is one.
+	Loaders int
+
+	// Ledger is where parts are recorded; nil if they are not.
+	Ledger *Ledger
+
+	// EachPart commits each part when it ends, so that a load that is interrupted can go on later. It requires a
+	// ledger, and that all rows are in parts. Others see the parts as they are committed, and may write into the table
+	// meanwhile.
+	EachPart bool
+
+	// LockTimeout is how long each statement waits at most for locks of others. Zero is 10 seconds.
+	LockTimeout time.Duration
+
+	// Redact keeps values out of errors. What remains are codes and the names of tables, columns and constraints.
+	Redact bool
+}
+
+// Existing says what becomes of the rows that a table has before it is filled.
+type Existing uint8
+
+// What becomes of existing rows.
+const (
+	Refuse   Existing = iota // the table must be empty, or have only parts of the same load; otherwise [ErrNotEmpty]
+	Append                   // they stay
+	Truncate                 // they are removed in the transaction that adds the new rows
+	Swap                     // a new table is filled, and takes the place and the name of the old one at the end
+)
+
+// Conflict says what happens if a table has a row with the same key as a new row.
+type Conflict uint8
+
+// What happens with conflicting rows.
+const (
+	Fail   Conflict = iota // the load fails
+	Ignore                 // the new row is not added
+	Update                 // the values of the new row replace those of the row with the same [Filling.Key]
+)
+
+// Ledger is a table in which parts are recorded.
+type Ledger struct {
+	// Table is the name of the ledger, which is made if it does not exist. It has the columns load, table_name, part,
+	// row_count, row_sum and loaded_at.
+	Table string
+
+	// Load identifies what is loaded, such as by the hash of its manifest. Only parts of the same load are returned by
+	// [Table.Loaded].
+	Load string
+}
+
+// Part is what the ledger records of rows.
+type Part struct {
+	Name string // of the part, unique in the load and table, such as that of a file
+	Rows int64
+	Sum  string // of the rows, or ""
+}
+
+// Plan is what filling a table will do.
+type Plan struct {
+	Table   string          // its name with its schema, as the database writes it
+	Columns []source.Column // of the rows
+
+	// Object identifies the table among all databases of the same system, for comparing it with the table of a source.
+	// It is "" if that is not known.
+	Object string
+
+	Exists bool  // the table is there already
+	Rows   int64 // that it has, about; 0 if it is empty or the number is not known
+
+	Loaders int    // how many there will be
+	Alone   string // why there are fewer than wanted, or ""; it ends a sentence
+
+	// Omitted is what a table that is made will not have of its definition, by name.
+	Omitted []string
+
+	// Steps are the statements that change the database, in order.
+	Steps []string
+}

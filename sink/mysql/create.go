@@ -1,0 +1,190 @@
+package mysql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"culvert/internal/mysqlconnect"
+	"culvert/internal/mysqlrow"
+	"culvert/sink"
+	"culvert/sink/dialect"
+	"culvert/source"
+)
+
+var _ sink.Creator = (*DB)(nil)
+
+func (db *DB) dialect() source.Dialect {
+	if db.conn.IsMariaDB {
+		return source.MariaDB
+	}
+	return source.MySQL
+}
+
+// isOwn reports whether a definition is of this system.
+func isOwn(d *source.Definition) bool {
+	return d.Dialect == source.MySQL || d.Dialect == source.MariaDB
+}
+
+// newName returns the name of a table that is made: in the opened database, if one is.
+func (db *DB) newName(d *source.Definition, name string) string {
+	name = dialect.TableName(d, name)
+	if name == d.Name && db.conn.Database == "" {
+		return d.Schema + "." + d.Name
+	}
+	return name
+}
+
+// planNew plans a table that is to be made. If the ledger has parts of it, it is filled further instead.
+func (db *DB) planNew(ctx context.Context, p *plan, name string) error {
+	if p.Existing != sink.Refuse || p.EachPart || p.arrives() {
+		return errors.New("mysql: a table that is made has no rows, and is committed as a whole")
+	}
+	d := p.Create
+	name = db.newName(d, name)
+	found, err := db.find(ctx, name)
+	if err == nil {
+		p.target = found
+		return db.goOn(ctx, p)
+	}
+	if _, unknown := errors.AsType[*source.UnknownError](err); !unknown {
+		return err
+	}
+	named := *d
+	if named.Name = name; isOwn(d) {
+		named.Name = d.Name // in its statement
+	}
+	if p.Create, p.omitted, err = dialect.Translate(&named, db.dialect()); err != nil {
+		return err
+	}
+	p.target = mysqlrow.Table{Database: db.conn.Database, Name: name, Base: true}
+	if schema, table, is := strings.Cut(name, "."); is && name != d.Name {
+		p.target.Database, p.target.Name = schema, table
+	}
+	if p.target.Database == "" {
+		return fmt.Errorf("mysql: table %q is to be made, but no database is opened", name)
+	}
+	var all []mysqlrow.Column
+	for _, c := range p.Create.Columns {
+		all = append(all, mysqlrow.Column{
+			Column: source.Column{Name: c.Name, Type: c.Type}, Generated: c.Generated != "",
+		})
+	}
+	if p.columns, err = chosen(p.target, all, p.Columns); err != nil {
+		return err
+	}
+	p.createSQL, err = createSQL(p.target, p.Create)
+	return err
+}
+
+// goOn has a table that exists be filled further.
+func (db *DB) goOn(ctx context.Context, p *plan) error {
+	if err := db.readLedger(ctx, p); err != nil {
+		return err
+	}
+	if len(p.loaded) == 0 {
+		return fmt.Errorf("mysql: %s: %w", p.target, sink.ErrExists)
+	}
+	p.Create = nil
+	return nil
+}
+
+// createSQL returns the statement that makes a table, without its foreign keys.
+func createSQL(t mysqlrow.Table, d *source.Definition) (string, error) {
+	rest, found := strings.CutPrefix(d.Create, "CREATE TABLE "+mysqlrow.Quote(d.Name)+" (")
+	if !found {
+		return "", fmt.Errorf("mysql: the definition of %s has no statement that makes it", t)
+	}
+	for _, c := range d.Constraints {
+		if c.Kind != source.ForeignKey {
+			continue
+		}
+		if rest, found = cut(rest, ",\n  "+foreignKey(c)); !found {
+			return "", fmt.Errorf("mysql: the foreign key %q of %s is not in the statement that makes it", c.Name, t)
+		}
+	}
+	return "CREATE TABLE " + t.SQL() + " (" + rest, nil
+}
+
+// cut removes the first occurrence of a clause from a text.
+func cut(text, clause string) (string, bool) {
+	before, after, found := strings.Cut(text, clause)
+	return before + after, found
+}
+
+func foreignKey(c source.Constraint) string {
+	return "CONSTRAINT " + mysqlrow.Quote(c.Name) + " " + c.Definition
+}
+
+// make makes the table. The server commits that at once, so an error or Discard drops the table again.
+func (t *table) make() error {
+	if err := t.db.conn.Exec(t.ctx, t.createSQL); err != nil {
+		if refused := mysqlconnect.Refused(err); refused != nil && refused.Number == codeTableExists {
+			return fmt.Errorf("mysql: %s: %w", t.target, sink.ErrExists)
+		}
+		return t.db.failed(t.ctx, "making "+t.target.String(), err)
+	}
+	t.made = true
+	if err := t.db.checkEngine(t.ctx, t.target); err != nil {
+		return err
+	}
+	var err error
+	t.columns, err = t.db.choose(t.ctx, t.target, t.Filling.Columns) // as the server has made them
+	return err
+}
+
+// drop removes the table that was made, if it is not known to have rows that are committed. If the connection is gone,
+// another one does it.
+func (t *table) drop() error {
+	if !t.made {
+		return nil
+	}
+	t.made = false
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	conn := t.db.conn
+	if conn.Gone {
+		var err error
+		if conn, err = t.db.conn.After(ctx); err != nil {
+			return fmt.Errorf("mysql: %s was made, and remains without rows: %w", t.target, err)
+		}
+		defer conn.Close()
+	}
+	if err := conn.Exec(ctx, "DROP TABLE "+t.target.SQL()); err != nil {
+		return fmt.Errorf("mysql: %s was made, and remains without rows: %w", t.target, err)
+	}
+	return nil
+}
+
+// Finish adds the foreign keys of a table that was made, if it was defined by this system. Otherwise it has none.
+func (db *DB) Finish(ctx context.Context, name string, d *source.Definition) error {
+	if !isOwn(d) {
+		return nil
+	}
+	if err := db.ready(ctx, sink.Filling{}); err != nil {
+		return err
+	}
+	t, err := db.find(ctx, db.newName(d, name))
+	if err != nil {
+		return err
+	}
+	found, err := db.conn.Query(ctx, 1, `SELECT CONSTRAINT_NAME FROM information_schema.TABLE_CONSTRAINTS
+		WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? AND CONSTRAINT_TYPE = 'FOREIGN KEY'`, t.Database, t.Name)
+	if err != nil {
+		return db.failed(ctx, t.String(), err)
+	}
+	has := map[string]bool{}
+	for _, row := range found {
+		has[row[0]] = true
+	}
+	for _, c := range d.Constraints {
+		if c.Kind != source.ForeignKey || has[c.Name] {
+			continue
+		}
+		if err := db.conn.Exec(ctx, "ALTER TABLE "+t.SQL()+" ADD "+foreignKey(c)); err != nil {
+			return db.failed(ctx, t.String(), err)
+		}
+	}
+	return nil
+}

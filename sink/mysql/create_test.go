@@ -1,0 +1,100 @@
+package mysql_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"culvert/internal/testkit"
+	"culvert/sink"
+	"culvert/source"
+	mysqlsource "culvert/source/mysql"
+)
+
+// define returns the definition of a table.
+func define(t *testing.T, database *testkit.MariaDBDatabase, name string) *source.Definition {
+	t.Helper()
+	src, err := mysqlsource.Open(context.Background(), database.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := src.Define(context.Background(), name)
+	if err = errors.Join(err, src.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// TestCreate makes tables that are defined as before, and removes those whose rows are not committed.
+func TestCreate(t *testing.T) {
+	server := testkit.MariaDB(t)
+	from, to := server.NewDatabase(t), server.NewDatabase(t)
+	from.Exec(t, "CREATE TABLE p (id int PRIMARY KEY)")
+	from.Exec(t, `CREATE TABLE t (a int AUTO_INCREMENT PRIMARY KEY, b varchar(9) DEFAULT 'x,''y', c int AS (a + 1),
+		d json, KEY (b), CONSTRAINT small CHECK (b <> 'z'), CONSTRAINT first FOREIGN KEY (a) REFERENCES p (id),
+		CONSTRAINT second FOREIGN KEY (a) REFERENCES p (id)) AUTO_INCREMENT = 30`)
+	db := open(t, to)
+	filling := sink.Filling{Create: define(t, from, "t"), Ledger: &sink.Ledger{Table: "loads", Load: "one"}}
+	name := from.Name + ".t" // as in a manifest
+	for _, end := range []func(table sink.Table) error{
+		sink.Table.Discard,
+		func(sink.Table) error {
+			to.Exec(t, "BEGIN NOT ATOMIC FOR c IN (SELECT ID FROM information_schema.PROCESSLIST"+
+				" WHERE DB = DATABASE() AND ID <> CONNECTION_ID()) DO KILL c.ID; END FOR; END")
+			return nil
+		},
+	} {
+		table, err := db.Table(context.Background(), name, filling)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := table.Loaders()[0].Load(texts("1 - {}")); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(end(table), table.Discard()); err != nil {
+			t.Error(err)
+		}
+		expect(t, to, "SHOW TABLES", "loads")
+	}
+
+	db = open(t, to)
+	plan, err := db.Plan(context.Background(), name, filling)
+	if err != nil || plan.Exists || len(plan.Columns) != 3 || strings.Contains(plan.Steps[1], "FOREIGN") {
+		t.Errorf("%+v, %v", plan, err)
+	}
+	table, err := db.Table(context.Background(), name, filling)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loader := table.Loaders()[0]
+	err = errors.Join(loader.Load(texts("1 - {}")), loader.EndPart(sink.Part{Name: "p", Rows: 1}))
+	if _, closeErr := loader.Close(); err != nil || closeErr != nil {
+		t.Fatal(err, closeErr)
+	}
+	if err := table.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	to.Exec(t, "CREATE TABLE p (id int PRIMARY KEY); INSERT INTO p VALUES (1)")
+	for range 2 {
+		if err := db.Finish(context.Background(), name, filling.Create); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, got := define(t, from, "t"), define(t, to, "t")
+	if got.Create != want.Create {
+		t.Errorf("the table is %s\nwant %s", got.Create, want.Create)
+	}
+	_, err = db.Plan(context.Background(), name, sink.Filling{Create: filling.Create})
+	if !errors.Is(err, sink.ErrExists) {
+		t.Errorf("a table that exists: %v", err)
+	}
+	table, err = db.Table(context.Background(), name, filling) // goes on
+	if err != nil || len(table.Loaded()) != 1 {
+		t.Fatal(err)
+	}
+	if err := table.Discard(); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, to, "SELECT a, c FROM t", "1 2")
+}

@@ -1,0 +1,208 @@
+package mysql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"culvert/internal/mysqlconnect"
+	"culvert/sink"
+	"culvert/source"
+)
+
+// Errors of the server, in the error references of MySQL ("Server Error Message Reference") and MariaDB ("MariaDB Error
+// Code Reference").
+const (
+	codeTableExists   = 1050
+	codeDuplicate     = 1062
+	codeLockWait      = 1205
+	codeSeveralRows   = 1242 // ER_SUBQUERY_NO_1_ROW
+	codeDeprecated    = 1287
+	codeUnsafeForLog  = 1592
+	codeNoSuchTable   = 1146
+	codeUnknownSchema = 1049
+)
+
+// meanings say what errors mean in place of their text, which has values.
+var meanings = map[string]string{
+	"1048": "a column cannot be null", "1062": "duplicate key", "1263": "a column cannot be null",
+	"1264": "out of range", "1265": "the value would be changed", "1292": "incorrect value",
+	"1364": "a column has no default", "1366": "incorrect value", "1406": "too long", "1411": "incorrect value",
+	"1416": "invalid geometry", "1451": "foreign key violation", "1452": "foreign key violation",
+	"1644": "raised by a trigger", "3140": "invalid JSON", "3819": "check violation", "4025": "check violation",
+	"1205": "lock wait timeout", "1213": "deadlock",
+}
+
+// rowStates are the classes of SQLSTATE of errors that are about a row, and rowCodes the numbers of such errors in
+// other classes.
+var (
+	rowStates = []string{"21", "22", "23", "45"}
+	rowCodes  = []string{"1048", "1263", "1264", "1265", "1364", "1366", "1416", "3819", "4025", "1118"}
+)
+
+// unavailableError is a [source.ErrUnavailable].
+type unavailableError struct {
+	text  string
+	cause error
+}
+
+func (e *unavailableError) Error() string   { return e.text }
+func (e *unavailableError) Unwrap() []error { return []error{source.ErrUnavailable, e.cause} }
+
+// connectFailed explains an error of mysqlconnect.Connect.
+func connectFailed(err error) error {
+	if failed, ok := errors.AsType[*mysqlconnect.ConnectError](err); ok {
+		return &unavailableError{failed.Error(), failed.Err}
+	}
+	if lost, ok := errors.AsType[*mysqlconnect.LostError](err); ok {
+		return &unavailableError{lost.Error(), lost.Err}
+	}
+	return err
+}
+
+// failed explains an error of what was being done. It returns nil for nil.
+func (db *DB) failed(ctx context.Context, doing string, err error) error {
+	refused := mysqlconnect.Refused(err)
+	isLock := refused != nil && refused.Number == codeLockWait
+	if refused != nil && db.redact && ctx.Err() == nil {
+		err = redacted(strconv.Itoa(int(refused.Number)))
+	}
+	err = db.conn.Explain(ctx, doing, err)
+	if lost, ok := errors.AsType[*mysqlconnect.LostError](err); ok {
+		return &unavailableError{lost.Error(), lost.Err}
+	}
+	if isLock && ctx.Err() == nil {
+		return fmt.Errorf("%w: %w", sink.ErrLocked, err)
+	}
+	return err
+}
+
+// redacted is the meaning of an error without its text.
+type redacted string
+
+func (code redacted) Error() string {
+	if meaning := meanings[string(code)]; meaning != "" {
+		return meaning + " (error " + string(code) + ")"
+	}
+	return "error " + string(code)
+}
+
+// complaint is an error, or a warning, of the server about a row.
+type complaint struct {
+	code, message string
+	row           int64 // since the beginning of the piece, from 1; or 0
+}
+
+var (
+	columnInQuotes = regexp.MustCompile(`.*[Cc]olumn '(.*?)'(?: at row|$| cannot)`)
+	columnInTicks  = regexp.MustCompile(".*column (?:`(?:[^`]|``)*`\\.)*`((?:[^`]|``)*)`")
+	columnOfField  = regexp.MustCompile(`^Field '(.*?)' doesn't have`)
+	brokenKey      = regexp.MustCompile(`.* for key '(.*?)'$`)
+	brokenCheck    = regexp.MustCompile("CONSTRAINT `((?:[^`]|``)*)` (?:failed|FOREIGN KEY)")
+	brokenCheck8   = regexp.MustCompile(`^Check constraint '(.*?)' is violated`)
+	atRow          = regexp.MustCompile(` at row ([0-9]+)$`)
+)
+
+// match returns what the first of the expressions that matches finds.
+func match(text string, expressions ...*regexp.Regexp) string {
+	for _, e := range expressions {
+		if found := e.FindStringSubmatch(text); found != nil {
+			return found[1]
+		}
+	}
+	return ""
+}
+
+// rowError returns the error of a row of the rows that are in conflict, or of the piece that was sent.
+func (l *loader) rowError(c complaint, piece []byte, before int64) error {
+	row := &sink.RowError{Table: l.t.target.SQL(), Code: c.code}
+	message := c.message
+	if c.row == 0 {
+		c.row, _ = strconv.ParseInt(match(message, atRow), 10, 64) // 0 if there is none
+	}
+	message = atRow.ReplaceAllString(message, "") // of the piece, which nobody knows
+	row.Err = errors.New(message)
+	row.Constraint = match(message, brokenKey, brokenCheck, brokenCheck8)
+	name := match(c.message, columnInTicks, columnInQuotes, columnOfField)
+	if i := slices.IndexFunc(l.t.columns, func(c column) bool { return c.Name == name }); i >= 0 {
+		row.Column = name
+		if c.row > 0 && piece != nil && !l.t.Redact {
+			row.Value = sink.Shorten(l.w.valueOf(piece, c.row, i))
+		}
+	}
+	if c.row > 0 {
+		row.Row = before + c.row
+	}
+	if l.t.Redact {
+		row.Err = redacted(c.code)
+	}
+	return row
+}
+
+// refused explains an error of a statement that adds rows.
+func (l *loader) refused(err error, piece []byte, before int64) error {
+	refused := mysqlconnect.Refused(err)
+	code := ""
+	if refused != nil {
+		code = strconv.Itoa(int(refused.Number))
+	}
+	switch {
+	case refused == nil || l.t.ctx.Err() != nil,
+		!slices.Contains(rowStates, mysqlconnect.SQLState(refused)[:2]) && !slices.Contains(rowCodes, code):
+		return l.t.db.failed(l.t.ctx, "loading "+l.t.target.String(), err)
+	case refused.Number == codeSeveralRows && l.t.arrives():
+		return &sink.RowError{Table: l.t.target.SQL(), Code: strconv.Itoa(codeDuplicate), Err: errOtherKey}
+	}
+	row, err := l.rowNumber(1)
+	if err != nil {
+		return err
+	}
+	return l.rowError(complaint{code, refused.Message, row}, piece, before)
+}
+
+var errOtherKey = errors.New("a row has the same value as another one in a unique index that is not the key")
+
+// rowNumber asks which row a condition of the last statement is about. It is 0 if the server does not tell, as MySQL
+// and older versions of MariaDB.
+func (l *loader) rowNumber(condition int) (int64, error) {
+	conn, ctx := l.t.db.conn, l.t.ctx
+	err := conn.Exec(ctx, fmt.Sprintf("GET DIAGNOSTICS CONDITION %d @culvert_row = ROW_NUMBER", condition))
+	if mysqlconnect.Refused(err) != nil && ctx.Err() == nil {
+		return 0, nil
+	}
+	var found [][]string
+	if err == nil {
+		found, err = conn.Query(ctx, 1, "SELECT @culvert_row")
+	}
+	if err != nil {
+		return 0, l.t.db.failed(ctx, "asking for the row", err)
+	}
+	if len(found) != 1 {
+		return 0, nil
+	}
+	row, _ := strconv.ParseInt(found[0][0], 10, 64) // 0 if there is none
+	return row, nil
+}
+
+// warned returns the error of the first warning of the last statement. Warnings are what LOAD DATA LOCAL has in place
+// of errors, and notes are about values that the server has changed.
+func (l *loader) warned(piece []byte, before int64) error {
+	found, err := l.t.db.conn.Query(l.t.ctx, 3, "SHOW WARNINGS")
+	if err != nil {
+		return l.t.db.failed(l.t.ctx, "loading "+l.t.target.String(), err)
+	}
+	for i, warning := range found {
+		if code := warning[1]; code == strconv.Itoa(codeDeprecated) || code == strconv.Itoa(codeUnsafeForLog) {
+			continue // about the statement
+		}
+		row, err := l.rowNumber(i + 1)
+		if err != nil {
+			return err
+		}
+		return l.rowError(complaint{warning[1], warning[2], row}, piece, before)
+	}
+	return nil
+}

@@ -1,0 +1,260 @@
+package mysql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"culvert/internal/mysqlconnect"
+	"culvert/internal/mysqlrow"
+	"culvert/sink"
+	"culvert/source"
+)
+
+// alone is why there is one loader.
+const alone = "a transaction of MySQL and MariaDB has one connection"
+
+// plan is what filling a table will do.
+type plan struct {
+	sink.Filling
+	target   mysqlrow.Table
+	columns  []column
+	rows     int64 // that the table has, about
+	loaded   []sink.Part
+	recorded [][]string // the loads and parts of the table in the ledger
+	clear    bool       // the existing rows are removed
+
+	createSQL string   // makes the table; "" if it exists
+	omitted   []string // of the definition
+}
+
+// Plan says what Table would do.
+func (db *DB) Plan(ctx context.Context, name string, f sink.Filling) (sink.Plan, error) {
+	p, err := db.plan(ctx, name, f)
+	if err == nil && p.Create == nil {
+		if err = db.look(ctx, p); err == nil {
+			err = db.checkRows(ctx, p, "")
+		}
+	}
+	if err != nil {
+		return sink.Plan{}, err
+	}
+	made := sink.Plan{
+		Table: p.target.SQL(), Columns: p.sourceColumns(), Exists: p.Create == nil, Rows: p.rows, Loaders: 1,
+		Object: db.conn.Server + "\x00" + p.target.Database + "\x00" + p.target.Name,
+		Steps:  db.steps(p), Omitted: p.omitted,
+	}
+	if f.Loaders > 1 {
+		made.Alone = alone
+	}
+	return made, nil
+}
+
+// steps are the statements that change the database.
+func (db *DB) steps(p *plan) (steps []string) {
+	if p.Ledger != nil {
+		steps = append(steps, ledgerSQL(p.Ledger)...)
+	}
+	if p.Create != nil {
+		steps = append(steps, p.createSQL)
+	}
+	into := p.target.SQL()
+	if p.arrives() {
+		steps = append(steps, p.arrivalsSQL())
+		into = p.arrivals()
+	}
+	steps = append(steps, beginSQL)
+	if p.clear {
+		steps = append(steps, p.clearSQL())
+	}
+	if db.infile {
+		steps = append(steps, loadSQL(into, p.columns)("ROWS"))
+	} else {
+		steps = append(steps, insertSQL(into, p.columns)+"…")
+	}
+	if p.arrives() {
+		steps = append(steps, p.mergeSQL())
+	}
+	return append(steps, commitSQL)
+}
+
+// plan resolves the names, and refuses what cannot be done.
+func (db *DB) plan(ctx context.Context, name string, f sink.Filling) (*plan, error) {
+	if f.EachPart && f.Ledger == nil {
+		return nil, errors.New("mysql: parts can be committed one by one only with a ledger")
+	}
+	if err := db.ready(ctx, f); err != nil {
+		return nil, err
+	}
+	p := &plan{Filling: f}
+	var err error
+	if f.Create != nil {
+		if err = db.planNew(ctx, p, name); err != nil || p.Create != nil {
+			return p, err
+		}
+	} else if p.target, err = db.find(ctx, name); err != nil {
+		return nil, err
+	}
+	if !p.target.Base {
+		return nil, fmt.Errorf("mysql: %s is a view, which cannot be loaded", p.target)
+	}
+	if err := db.checkEngine(ctx, p.target); err != nil {
+		return nil, err
+	}
+	if p.columns, err = db.choose(ctx, p.target, f.Columns); err != nil {
+		return nil, err
+	}
+	return p, db.checkKey(ctx, p)
+}
+
+// checkEngine refuses a table whose rows could not be undone.
+func (db *DB) checkEngine(ctx context.Context, t mysqlrow.Table) error {
+	found, err := db.conn.Query(ctx, 2, `SELECT t.ENGINE, e.TRANSACTIONS
+		FROM information_schema.TABLES t LEFT JOIN information_schema.ENGINES e ON e.ENGINE = t.ENGINE
+		WHERE t.TABLE_SCHEMA = ? AND t.TABLE_NAME = ?`, t.Database, t.Name)
+	if err == nil && len(found) != 1 {
+		err = mysqlconnect.ErrAnswer
+	}
+	if err != nil {
+		return db.failed(ctx, t.String(), err)
+	}
+	if found[0][1] != "YES" {
+		return fmt.Errorf("mysql: %s has the storage engine %q, which has no transactions; "+
+			"to change that: ALTER TABLE %s ENGINE=InnoDB", t, found[0][0], t.SQL())
+	}
+	return nil
+}
+
+// choose returns the columns with the given names, or all that are not generated. Letter case does not count.
+func (db *DB) choose(ctx context.Context, t mysqlrow.Table, names []string) ([]column, error) {
+	all, err := mysqlrow.Columns(ctx, db.conn, t)
+	if err != nil {
+		return nil, db.failed(ctx, t.String(), err)
+	}
+	return chosen(t, all, names)
+}
+
+// chosen is choose for the columns of a table.
+func chosen(t mysqlrow.Table, all []mysqlrow.Column, names []string) ([]column, error) {
+	var chosen []column
+	if len(names) == 0 {
+		for _, c := range all {
+			if !c.Generated {
+				chosen = append(chosen, newColumn(c))
+			}
+		}
+		if len(chosen) == 0 {
+			return nil, fmt.Errorf("mysql: %s has no columns that take values", t)
+		}
+		return chosen, nil
+	}
+	for _, name := range names {
+		at := slices.IndexFunc(all, func(c mysqlrow.Column) bool { return strings.EqualFold(c.Name, name) })
+		switch {
+		case at < 0:
+			unknown := &source.UnknownError{What: "column", Name: name}
+			for _, c := range all {
+				unknown.Known = append(unknown.Known, c.Name)
+			}
+			return nil, unknown
+		case all[at].Generated:
+			return nil, fmt.Errorf("mysql: %s: column %q is generated, and takes no values", t, name)
+		case slices.ContainsFunc(chosen, func(c column) bool { return c.Name == all[at].Name }):
+			return nil, fmt.Errorf("mysql: %s: column %q is named twice", t, name)
+		}
+		chosen = append(chosen, newColumn(all[at]))
+	}
+	return chosen, nil
+}
+
+// look reads the ledger, and decides what becomes of the rows that the table has.
+func (db *DB) look(ctx context.Context, p *plan) error {
+	if err := db.readLedger(ctx, p); err != nil {
+		return err
+	}
+	p.clear = (p.Existing == sink.Truncate || p.Existing == sink.Swap) && len(p.loaded) == 0
+	return nil
+}
+
+// checkRows refuses a table that must be empty and is not. The clause locks the rows that it looks at.
+func (db *DB) checkRows(ctx context.Context, p *plan, lock string) error {
+	doing := p.target.String()
+	found, err := db.conn.Query(ctx, 1, "SELECT 1 FROM "+p.target.SQL()+" LIMIT 1"+lock)
+	if err != nil || len(found) == 0 {
+		p.rows = 0
+		return db.failed(ctx, doing, err)
+	}
+	if len(p.loaded) > 0 && p.Existing == sink.Refuse {
+		found, err = db.conn.Query(ctx, 1, "SELECT COUNT(*) FROM "+p.target.SQL())
+	} else {
+		found, err = db.conn.Query(ctx, 1, `SELECT GREATEST(1, IFNULL(TABLE_ROWS, 0)) FROM information_schema.TABLES
+			WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?`, p.target.Database, p.target.Name)
+	}
+	if err == nil && len(found) != 1 {
+		err = mysqlconnect.ErrAnswer
+	}
+	if err == nil {
+		p.rows, err = strconv.ParseInt(found[0][0], 10, 64)
+	}
+	if err != nil {
+		return db.failed(ctx, doing, err)
+	}
+	var own int64
+	for _, part := range p.loaded {
+		own += part.Rows
+	}
+	if p.Existing == sink.Refuse && p.rows != own {
+		return fmt.Errorf("mysql: %s has rows: %w", p.target, sink.ErrNotEmpty)
+	}
+	return nil
+}
+
+func (p *plan) sourceColumns() []source.Column {
+	columns := make([]source.Column, len(p.columns))
+	for i, c := range p.columns {
+		columns[i] = c.Column.Column
+	}
+	return columns
+}
+
+// list returns the names of columns as SQL, with a prefix.
+func list(columns []column, prefix string) string {
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = prefix + mysqlrow.Quote(c.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+func (p *plan) clearSQL() string { return "DELETE FROM " + p.target.SQL() }
+
+// insertSQL is the beginning of the statement that adds rows by their lists.
+func insertSQL(into string, columns []column) string {
+	return "INSERT INTO " + into + " (" + list(columns, "") + ") VALUES\n"
+}
+
+// loadSQL returns the statement that adds rows by their text.
+func loadSQL(into string, columns []column) func(file string) string {
+	var fields, sets []string
+	for i, c := range columns {
+		name, variable := mysqlrow.Quote(c.Name), fmt.Sprintf("@culvert%d", i)
+		switch c.class {
+		case octets:
+			sets = append(sets, name+" = UNHEX("+variable+")")
+		case bits:
+			sets = append(sets, name+" = CAST("+variable+" AS UNSIGNED)")
+		default:
+			variable = name
+		}
+		fields = append(fields, variable)
+	}
+	end := `' INTO TABLE ` + into + ` CHARACTER SET utf8mb4 FIELDS TERMINATED BY '\t' ESCAPED BY '\\'` +
+		` LINES TERMINATED BY '\n' (` + strings.Join(fields, ", ") + ")"
+	if len(sets) > 0 {
+		end += " SET " + strings.Join(sets, ", ")
+	}
+	return func(file string) string { return "LOAD DATA LOCAL INFILE '" + file + end }
+}

@@ -1,0 +1,237 @@
+package mysql_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"culvert/internal/testkit"
+	"culvert/sink"
+	"culvert/source"
+)
+
+// TestRefusedValues loads values that the server would change, as with INSERT IGNORE, and checks what the error says
+// and that nothing remains.
+func TestRefusedValues(t *testing.T) {
+	tests := []struct {
+		columns string
+		rows    []string
+		want    sink.RowError
+	}{
+		{"a int, b tinyint", []string{"1 1", "2 300"}, sink.RowError{Row: 2, Column: "b", Value: "300", Code: "1264"}},
+		{"a int, b varchar(3)", []string{"1 abcd"}, sink.RowError{Row: 1, Column: "b", Value: "abcd"}},
+		{"a int, b decimal(9,1)", []string{"1 1.5", "2 1.25"}, sink.RowError{Row: 2, Column: "b", Value: "1.25"}},
+		{"a int, b date", []string{"1 2026-02-31"}, sink.RowError{Row: 1, Column: "b", Value: "2026-02-31"}},
+		{"a int, b datetime(1)", []string{"1 2026-02-01T10:00:00.25"}, sink.RowError{
+			Row: 1, Column: "b", Value: "2026-02-01T10:00:00.25", Code: "1366",
+		}},
+		{"a int, b datetime", []string{"1 infinity"}, sink.RowError{Row: 1, Column: "b", Value: "infinity"}},
+		{"a int, b double", []string{"1 NaN"}, sink.RowError{Row: 1, Column: "b", Value: "NaN"}},
+		{"a int, b float", []string{"1 4e38"}, sink.RowError{Row: 1, Column: "b", Value: "4e38"}},
+		{"a int, b int", []string{"1 x\ty"}, sink.RowError{Row: 1, Column: "b", Value: "x\ty"}},
+		{"a int, b bit(3)", []string{"1 8"}, sink.RowError{Row: 1, Column: "b", Value: "8"}},
+		{"a int, b bit(3)", []string{"1 -1"}, sink.RowError{Row: 1, Column: "b", Value: "-1", Code: "1366"}},
+		{"a int, b enum('x','y')", []string{"1 x", "2 z"}, sink.RowError{Row: 2, Column: "b", Value: "z"}},
+		{"a int, b enum('x','y')", []string{"1 x", "2 1"}, sink.RowError{
+			Row: 2, Column: "b", Value: "1", Code: "1366",
+		}},
+		{"a int, b text", []string{"1 x", "2 a\xffb"}, sink.RowError{
+			Row: 2, Column: "b", Value: "a\uFFFDb", Code: "1366",
+		}},
+		{"a int, b text character set latin1", []string{"1 ä", "2 表"}, sink.RowError{Row: 2, Column: "b", Value: "表"}},
+		{"a int, b varchar(9) not null", []string{"1 x", "2 -"}, sink.RowError{Row: 2, Column: "b"}},
+		{"a int, b json", []string{"1 {}", "2 {"}, sink.RowError{Row: 2}},
+		{"a int, b point", []string{"1 xxxx"}, sink.RowError{Code: "1416"}},
+		{"a int primary key, b int", []string{"1 1", "2 2", "1 3"}, sink.RowError{
+			Row: 3, Constraint: "PRIMARY", Code: "1062",
+		}},
+		{"a int, b int, constraint small check (b < 3)", []string{"1 1", "2 7"}, sink.RowError{
+			Row: 2, Constraint: "small", Code: "4025",
+		}},
+		{"a int, b int, constraint up foreign key (b) references p (id)", []string{"1 1", "2 7"}, sink.RowError{
+			Row: 2, Constraint: "up", Code: "1452",
+		}},
+	}
+	bothWays(t, func(t *testing.T, database *testkit.MariaDBDatabase) {
+		database.Exec(t, "CREATE TABLE p (id int primary key); INSERT INTO p VALUES (1)")
+		db := open(t, database)
+		for _, test := range tests {
+			database.Exec(t, "CREATE OR REPLACE TABLE t ("+test.columns+")")
+			for _, redact := range []bool{false, true} {
+				err := fill(t, db, sink.Filling{Redact: redact}, test.rows...)
+				refused, ok := errors.AsType[*sink.RowError](err)
+				if !ok {
+					t.Errorf("%s %q: %v", test.columns, test.rows, err)
+					continue
+				}
+				checkRefused(t, test.columns, refused, test.want, redact)
+				expect(t, database, "SELECT COUNT(*) FROM t", "0")
+			}
+		}
+	})
+}
+
+// checkRefused compares an error with what is known of it. The codes of some values depend on the way.
+func checkRefused(t *testing.T, about string, got *sink.RowError, want sink.RowError, redact bool) {
+	t.Helper()
+	if want.Row > 0 && got.Row != want.Row || want.Column != "" && got.Column != want.Column ||
+		want.Constraint != "" && got.Constraint != want.Constraint || want.Code != "" && got.Code != want.Code ||
+		got.Code == "" || !strings.HasPrefix(got.Table, "`test") {
+		t.Errorf("%s: %#v", about, got)
+	}
+	if redact {
+		want.Value = ""
+	}
+	if got.Value != want.Value && (got.Value != "" || redact) {
+		t.Errorf("%s: the value %q", about, got.Value)
+	}
+	if text := got.Error(); redact && !strings.Contains(text, "error "+got.Code) && got.Code != "1366" {
+		t.Errorf("%s: %s", about, text)
+	}
+}
+
+// TestTrigger has triggers refuse a row, and change one, which the sum shows.
+func TestTrigger(t *testing.T) {
+	bothWays(t, func(t *testing.T, database *testkit.MariaDBDatabase) {
+		database.Exec(t, "CREATE TABLE t (a int, b varchar(9))")
+		database.Exec(t, `CREATE TRIGGER no BEFORE INSERT ON t FOR EACH ROW IF new.a = 2 THEN
+			SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'not two'; ELSE SET new.b = UPPER(new.b); END IF`)
+		db := open(t, database)
+		err := fill(t, db, sink.Filling{}, "1 x", "2 y")
+		if refused, ok := errors.AsType[*sink.RowError](err); !ok || !strings.Contains(err.Error(), "not two") {
+			t.Errorf("a trigger that raises: %v, %+v", err, refused)
+		}
+		expect(t, database, "SELECT COUNT(*) FROM t", "0")
+		_, loader := begin(t, db, sink.Filling{})
+		if err := loader.Load(texts("1 x", "3 y")); err != nil {
+			t.Fatal(err)
+		}
+		rows, sum, err := loader.Sum()
+		_, _, other := sumOf("1,x\n", "3,y\n")
+		if err != nil || rows != 2 || sum == other {
+			t.Errorf("the sum of rows that a trigger has changed: %d rows, %v, %v", rows, sum, err)
+		}
+	})
+}
+
+// TestKinds loads values of other systems.
+func TestKinds(t *testing.T) {
+	bothWays(t, func(t *testing.T, database *testkit.MariaDBDatabase) {
+		database.Exec(t, `CREATE TABLE t (a tinyint(1), b varchar(9), c bit(1), d bit(8), e datetime(6),
+			f timestamp null, g varbinary(9), h text, i time)`)
+		var b source.Batch
+		b.Reset(9)
+		for _, value := range []string{"t", "f"} {
+			b.Append(source.Bool, []byte(value))
+			b.Append(source.Bool, []byte(value))
+			b.Append(source.Bool, []byte(value))
+			b.Append(source.Text, []byte("00000101"))
+			b.Append(source.Text, []byte("2026-11-23 10:00:00.25+00"))
+			b.Append(source.Text, []byte("2026-11-23T10:00:00.000Z"))
+			b.Append(source.Text, []byte(`\x`))
+			b.Append(source.Bytes, []byte{0, 255})
+			b.Append(source.Text, []byte("10:00:00+00"))
+			b.EndRow()
+		}
+		table, loader := begin(t, open(t, database), sink.Filling{})
+		err := loader.Load(&b)
+		if err == nil {
+			_, err = loader.Close()
+		}
+		if err = errors.Join(err, table.Commit()); err != nil {
+			t.Fatal(err)
+		}
+		const rest = ` 5 2026-11-23 10:00:00.250000 2026-11-23 10:00:00 5C78 \x00ff 10:00:00`
+		expect(t, database, "SELECT a, b, c + 0, d + 0, e, CONVERT_TZ(f, @@time_zone, '+00:00'), HEX(g), h, i FROM t",
+			"1 t 1"+rest, "0 f 0"+rest)
+	})
+}
+
+// TestConflicts loads rows that exist.
+func TestConflicts(t *testing.T) {
+	bothWays(t, func(t *testing.T, database *testkit.MariaDBDatabase) {
+		db := open(t, database)
+		renew := func() {
+			database.Exec(t, `CREATE OR REPLACE TABLE t
+				(a int PRIMARY KEY, b varchar(9) UNIQUE, c int NOT NULL DEFAULT 7);
+				INSERT INTO t VALUES (1, 'one', 1), (2, 'two', 2)`)
+		}
+		ignore := sink.Filling{Existing: sink.Append, Conflict: sink.Ignore, Columns: []string{"A", "b"}}
+		update := ignore
+		update.Conflict, update.Key = sink.Update, []string{"A"}
+		for _, test := range []struct {
+			filling sink.Filling
+			rows    []string
+			want    []string // nil if it fails
+		}{
+			{ignore, []string{"1 x", "3 y", "3 z"}, []string{"1 one 1", "2 two 2", "3 y 7"}},
+			{ignore, []string{"4 one"}, []string{"1 one 1", "2 two 2"}},
+			{ignore, []string{"5 much-too-long"}, nil},
+			{ignore, []string{"- x"}, nil},
+			{update, []string{"1 x", "3 y", "3 z"}, []string{"1 x 1", "2 two 2", "3 z 7"}},
+			{update, []string{"1 -"}, []string{"1  1", "2 two 2"}},
+			{update, []string{"4 one"}, nil}, // by the other unique index
+			{update, []string{"1 two"}, nil},
+		} {
+			renew()
+			err := fill(t, db, test.filling, test.rows...)
+			if test.want == nil {
+				if _, ok := errors.AsType[*sink.RowError](err); !ok {
+					t.Errorf("%+v %q: %v", test.filling, test.rows, err)
+				}
+				test.want = []string{"1 one 1", "2 two 2"}
+			} else if err != nil {
+				t.Errorf("%+v %q: %v", test.filling, test.rows, err)
+			}
+			expect(t, database, "SELECT * FROM t ORDER BY a", test.want...)
+		}
+	})
+}
+
+// TestRefusedTables asks for tables that cannot be filled.
+func TestRefusedTables(t *testing.T) {
+	database := testkit.MariaDB(t).NewDatabase(t)
+	database.Exec(t, `CREATE TABLE myisam (a int) ENGINE=MyISAM; CREATE TABLE t (a int, b int AS (a + 1), UNIQUE (a));
+		CREATE VIEW v AS SELECT a FROM t; INSERT INTO myisam VALUES (1)`)
+	db := open(t, database)
+	for name, test := range map[string]struct {
+		filling sink.Filling
+		want    string
+	}{
+		"myisam": {sink.Filling{Existing: sink.Truncate}, `engine "MyISAM", which has no transactions`},
+		"v":      {sink.Filling{}, "is a view"},
+		"t":      {sink.Filling{Columns: []string{"b"}}, "is generated"},
+		"T":      {sink.Filling{}, `"T" does not exist`},
+		database.Name + ".t": {
+			sink.Filling{Conflict: sink.Update, Key: []string{"a", "a"}}, "no unique index on the columns",
+		},
+	} {
+		_, err := db.Table(context.Background(), name, test.filling)
+		_, planErr := db.Plan(context.Background(), name, test.filling)
+		if err == nil || planErr == nil || !strings.Contains(err.Error(), test.want) || err.Error() != planErr.Error() {
+			t.Errorf("%s: %v; %v", name, err, planErr)
+		}
+	}
+	expect(t, database, "SELECT * FROM myisam", "1")
+}
+
+// TestPlan shows what would be done, which changes nothing.
+func TestPlan(t *testing.T) {
+	bothWays(t, func(t *testing.T, database *testkit.MariaDBDatabase) {
+		database.Exec(t, "CREATE TABLE t (a int, b blob, c bit(2)); INSERT INTO t VALUES (1, 'x', 1)")
+		plan, err := open(t, database).Plan(context.Background(), "t", sink.Filling{
+			Existing: sink.Truncate, Conflict: sink.Ignore, Loaders: 2,
+			Ledger: &sink.Ledger{Table: database.Name + ".ledger"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if plan.Rows != 1 || plan.Alone == "" || len(plan.Steps) < 7 || !slices.Contains(plan.Steps, "COMMIT") {
+			t.Errorf("%+v", plan)
+		}
+		expect(t, database, "SELECT a FROM t", "1")
+		expect(t, database, "SHOW TABLES", "t")
+	})
+}

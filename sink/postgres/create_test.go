@@ -1,0 +1,144 @@
+package postgres_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"culvert/internal/testkit"
+	"culvert/sink"
+	"culvert/source"
+	reading "culvert/source/postgres"
+)
+
+const shopSQL = `
+CREATE SCHEMA "Shop";
+CREATE TYPE "Shop".mood AS ENUM ('sad', 'ok');
+CREATE TABLE "Shop".customers (id int PRIMARY KEY, region text, UNIQUE (region, id));
+CREATE TABLE "Shop"."Orders" (
+	id bigint GENERATED ALWAYS AS IDENTITY (START WITH 10 INCREMENT BY 5),
+	serial serial,
+	customer int NOT NULL REFERENCES "Shop".customers,
+	title varchar(20) COLLATE "C" NOT NULL DEFAULT 'it''s',
+	mood "Shop".mood DEFAULT 'ok',
+	price numeric(10,2) CHECK (price > 0),
+	twice numeric GENERATED ALWAYS AS (price * 2) STORED,
+	parent bigint,
+	PRIMARY KEY (id), FOREIGN KEY (parent) REFERENCES "Shop"."Orders");
+COMMENT ON TABLE "Shop"."Orders" IS 'all ''orders''';
+CREATE UNIQUE INDEX by_title ON "Shop"."Orders" (lower(title)) WHERE price > 1;
+INSERT INTO "Shop".customers VALUES (1, 'x'), (2, NULL);
+INSERT INTO "Shop"."Orders" (customer, title, price) VALUES (1, 'a', 2), (2, 'b', 3.5)`
+
+func define(t *testing.T, database *testkit.PostgresDatabase, name string) (*source.Definition, string) {
+	t.Helper()
+	src, err := reading.Open(t.Context(), database.ConnString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	d, err := src.Define(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, string(text)
+}
+
+// TestCreate makes tables again in another database, and compares their definitions and rows.
+func TestCreate(t *testing.T) {
+	_, from := openNew(t, shopSQL)
+	db, to := openNew(t, `CREATE SCHEMA "Shop"; CREATE TYPE "Shop".mood AS ENUM ('sad', 'ok')`)
+	texts := map[string]string{
+		"Shop.Orders": "10,1,1,a,ok,2.00,\n15,2,2,b,ok,3.50,\n", "Shop.customers": "1,x\n2,\n",
+	}
+	definitions := map[string]*source.Definition{}
+	for name, text := range texts { // whatever the order
+		definitions[name], _ = define(t, from, name)
+		f := sink.Filling{Create: definitions[name], Ledger: &sink.Ledger{Table: "ledger", Load: "x"}, Loaders: 2}
+		plan, err := db.Plan(context.Background(), name, f)
+		if err != nil || plan.Exists || plan.Loaders != 1 || plan.Alone == "" || len(plan.Columns) < 2 {
+			t.Errorf("the plan is %+v, %v", plan, err)
+		}
+		table := fill(t, db, name, f)
+		if err := loadText(table.Loaders()[0], text); err != nil {
+			t.Fatal(err)
+		}
+		if rows, _, err := table.Loaders()[0].Sum(); rows != 2 || err != nil {
+			t.Errorf("%d rows are read back, %v", rows, err)
+		}
+		if err := table.Loaders()[0].EndPart(sink.Part{Name: "all", Rows: 2}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := table.Loaders()[0].Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := table.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		again := fill(t, db, name, f)
+		if parts := again.Loaded(); len(parts) != 1 || parts[0].Rows != 2 {
+			t.Errorf("loaded again: %v", parts)
+		}
+		if err := again.Discard(); err != nil {
+			t.Error(err)
+		}
+		f.Ledger = nil
+		if _, err := db.Table(context.Background(), name, f); !errors.Is(err, sink.ErrExists) {
+			t.Errorf("a table that exists: %v", err)
+		}
+	}
+	for name, d := range definitions {
+		for range 2 { // the second time, there is nothing to do
+			if err := db.Finish(context.Background(), name, d); err != nil {
+				t.Error(err)
+			}
+		}
+		_, want := define(t, from, name)
+		if _, got := define(t, to, name); got != want {
+			t.Errorf("%s\nbecomes\n%s", want, got)
+		}
+	}
+	const rowsSQL = `SELECT string_agg(o::text, ' ' ORDER BY id) FROM "Shop"."Orders" o`
+	if got, want := to.Query(t, rowsSQL)[0][0], from.Query(t, rowsSQL)[0][0]; got != want {
+		t.Errorf("the rows are %s, want %s", got, want)
+	}
+}
+
+// TestCreateRefused has tables not come about: nothing remains.
+func TestCreateRefused(t *testing.T) {
+	_, from := openNew(t, shopSQL)
+	db, to := openNew(t, "CREATE SCHEMA x")
+	d, _ := define(t, from, "Shop.customers")
+	f := sink.Filling{Create: d}
+	table := fill(t, db, "Shop.customers", f)
+	if err := loadText(table.Loaders()[0], "1,x\n1,y\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := table.Loaders()[0].Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := table.Commit(); err == nil {
+		t.Error("rows with equal keys are committed")
+	}
+	if got := to.Query(t, `SELECT to_regclass('"Shop".customers') IS NULL`)[0][0]; got != "t" {
+		t.Error("a table remains")
+	}
+	if _, err := db.Table(context.Background(), "other", f); err == nil {
+		t.Error("a table gets another name")
+	}
+	orders, _ := define(t, from, "Shop.Orders")
+	if _, err := db.Table(context.Background(), "Orders", sink.Filling{Create: orders}); err == nil {
+		t.Error("a table with a type that does not exist is made")
+	}
+	foreign := *d
+	foreign.Dialect = "other"
+	_, err := db.Table(context.Background(), "customers", sink.Filling{Create: &foreign})
+	if !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("a table of another system: %v", err)
+	}
+}

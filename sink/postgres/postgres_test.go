@@ -1,0 +1,76 @@
+package postgres_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"culvert/internal/testkit"
+	"culvert/sink"
+	"culvert/sink/postgres"
+	"culvert/sink/sinktest"
+	"culvert/source"
+	reading "culvert/source/postgres"
+	"culvert/source/sourcetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestSink(t *testing.T) {
+	db := testkit.Postgres(t).NewDatabase(t)
+	sinktest.Run(t, sinktest.Fixture{
+		Open: func(t *testing.T) sink.Sink { return open(t, db.ConnString()) },
+		Source: func(t *testing.T) source.Source {
+			src, err := reading.Open(t.Context(), db.ConnString())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return src
+		},
+		Exec:      func(t *testing.T, sql string) { db.Exec(t, sql) },
+		Values:    values,
+		Loaders:   true,
+		Truncates: true, Conflicts: true, Ledger: true, EachPart: true, Sums: true, Busy: true,
+	})
+}
+
+var values = []sourcetest.Value{
+	{Type: "boolean", SQL: "true"},
+	{Type: "double precision", SQL: "5e-324"},
+	{Type: "double precision", SQL: "'-0'"},
+	{Type: "real", SQL: "'-Infinity'"},
+	{Type: "numeric(10,2)", SQL: "1.5"},
+	{Type: "numeric", SQL: "1" + strings.Repeat("0", 999) + ".25"},
+	{Type: "money", SQL: "12.5::money"},
+	{Type: "char(4)", SQL: "'ab'"},
+	{Type: `"char"`, SQL: "'x'"},
+	{Type: "text", SQL: `'a,b"c' || chr(10) || '\.' || chr(13)`},
+	{Type: "bytea", SQL: `'\x00ff5c0a'`},
+	{Type: "bytea", SQL: "''"},
+	{Type: "json", SQL: `'{"a": 1.0, "a":2}'`},
+	{Type: "jsonb", SQL: `'{"b":1,"a":[null]}'`},
+	{Type: "timestamptz", SQL: "'2024-02-29 23:59:59.123456+05:30'"},
+	{Type: "timestamp", SQL: "'0044-03-15 12:00 BC'"},
+	{Type: "date", SQL: "'-infinity'"},
+	{Type: "interval", SQL: "'1 year -2 days 03:04:05'"},
+	{Type: "uuid", SQL: "'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'"},
+	{Type: "text[]", SQL: `'{NULL,"NULL","",a b}'`},
+	{Type: "int[]", SQL: `'[0:1]={1,2}'`},
+	{Type: "bytea[]", SQL: `ARRAY['\x5c22'::bytea, NULL, '']`},
+	{Type: "int4range", SQL: "'(1,5]'"},
+	{Type: "bit(3)", SQL: "B'101'"},
+	{Type: "point", SQL: "'(0.1,-2)'"},
+	{Type: "xml", SQL: "'<a/>text'::xml"},
+}
+
+// open opens a database.
+func open(tb testing.TB, connString string) *postgres.DB {
+	tb.Helper()
+	db, err := postgres.Open(context.Background(), connString)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return db
+}

@@ -1,0 +1,198 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"culvert/sink"
+)
+
+// hindersSQL are the things that would not survive if another table took the place of $1, in the words of the server.
+const hindersSQL = `
+WITH t AS (SELECT c.*, n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = $1::oid),
+privileges AS (
+	SELECT (aclexplode(relacl)).grantor FROM t
+	UNION SELECT (aclexplode(attacl)).grantor FROM pg_attribute WHERE attrelid = $1::oid AND attacl IS NOT NULL)
+SELECT 'the ' || pg_describe_object(d.classid, d.objid, d.objsubid) AS what
+FROM pg_depend d, t
+WHERE (d.refclassid = 'pg_class'::regclass AND d.refobjid = t.oid OR d.refclassid = 'pg_type'::regclass
+		AND d.refobjid IN (SELECT t.reltype UNION SELECT typarray FROM pg_type WHERE oid = t.reltype))
+	AND NOT CASE d.classid
+		WHEN 'pg_class'::regclass THEN d.objid = t.reltoastrelid
+			OR d.objid IN (SELECT indexrelid FROM pg_index WHERE indrelid = t.oid)
+			OR d.objid IN (SELECT oid FROM pg_class WHERE relkind = 'S') AND d.deptype IN ('a', 'i')
+		WHEN 'pg_constraint'::regclass THEN
+			d.objid IN (SELECT oid FROM pg_constraint WHERE conrelid = t.oid AND (contype <> 'f' OR confrelid <> t.oid))
+		WHEN 'pg_attrdef'::regclass THEN d.objid IN (SELECT oid FROM pg_attrdef WHERE adrelid = t.oid)
+		WHEN 'pg_type'::regclass THEN d.deptype = 'i'
+		WHEN 'pg_statistic_ext'::regclass THEN d.objid IN (SELECT oid FROM pg_statistic_ext WHERE stxrelid = t.oid)
+		WHEN 'pg_trigger'::regclass THEN d.objid IN (SELECT oid FROM pg_trigger WHERE tgisinternal)
+		ELSE false END
+UNION SELECT 'the table ' || inhparent::regclass::text || ', from which it inherits' FROM pg_inherits
+	WHERE inhrelid = $1::oid
+UNION SELECT 'row level security' FROM t WHERE relrowsecurity OR relforcerowsecurity
+UNION SELECT 'the type ' || reloftype::regtype::text || ', of which it is' FROM t WHERE reloftype <> 0
+UNION SELECT 'that it is temporary' FROM t WHERE relpersistence = 't'
+UNION SELECT 'the publication ' || pubname FROM pg_publication_tables p, t
+	WHERE p.schemaname = t.nspname AND p.tablename = t.relname
+UNION SELECT 'a subscription, which fills it' FROM pg_subscription_rel WHERE srrelid = $1::oid
+UNION SELECT 'a security label of ' || provider FROM pg_seclabel WHERE classoid = 'pg_class'::regclass
+	AND objoid = $1::oid
+UNION SELECT 'the ' || pg_describe_object(refclassid, refobjid, 0) || ', which it belongs to' FROM pg_depend
+	WHERE classid = 'pg_class'::regclass AND objid = $1::oid AND deptype = 'e'
+UNION SELECT 'the index ' || indexrelid::regclass::text || ', which is not valid' FROM pg_index
+	WHERE indrelid = $1::oid AND NOT indisvalid
+UNION SELECT 'privileges that ' || grantor::regrole::text || ' has granted' FROM privileges, t WHERE grantor <> relowner
+ORDER BY what`
+
+// The times at which a statement of swapSQL is run.
+const (
+	swapBefore = "1" // the rows are loaded
+	swapRows   = "2" // after the rows
+	swapLocked = "3" // before the old table is dropped, when nobody else reads it
+	swapNamed  = "4" // the new table has its name
+)
+
+// swapSQL are the statements that make a table named $2 equal to $1, and have it take the place, with their time. $3
+// is the table of that name, or 0 if it does not exist yet.
+const swapSQL = `
+WITH t AS (
+	SELECT c.*, n.nspname, format('%I.%I', n.nspname, c.relname) AS sql, format('%I.%I', n.nspname, $2::text) AS new
+	FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = $1::oid),
+options AS (
+	SELECT format('%s%I = %L', prefix, split_part(o, '=', 1), substr(o, strpos(o, '=') + 1)) AS option
+	FROM (SELECT '' AS prefix, unnest(reloptions) AS o FROM t
+		UNION ALL SELECT 'toast.', unnest(x.reloptions) FROM pg_class x JOIN t ON x.oid = t.reltoastrelid) AS every),
+indexes AS (
+	SELECT i.*, c.relname, s.spcname, pg_get_indexdef(c.oid) AS def, con.contype, con.oid AS con,
+		con.condeferrable, con.condeferred, $2::text || '_' || row_number() OVER (ORDER BY c.oid) AS temporary,
+		format('CREATE %sINDEX %I ON %s USING ', CASE WHEN i.indisunique THEN 'UNIQUE ' ELSE '' END, c.relname, t.sql)
+			AS prefix
+	FROM pg_index i JOIN t ON i.indrelid = t.oid JOIN pg_class c ON c.oid = i.indexrelid
+	LEFT JOIN pg_tablespace s ON s.oid = c.reltablespace
+	LEFT JOIN pg_constraint con ON con.conindid = c.oid AND con.conrelid = t.oid AND con.contype IN ('p', 'u', 'x')),
+sequences AS (
+	SELECT s.*, a.attname, d.deptype, format('%I.%I', n.nspname, s.relname) AS sql
+	FROM pg_depend d JOIN pg_class s ON s.oid = d.objid AND s.relkind = 'S'
+	JOIN pg_namespace n ON n.oid = s.relnamespace
+	JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
+	WHERE d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1::oid
+		AND d.deptype IN ('a', 'i')),
+made AS (
+	SELECT s.relname, a.attname, format('%I.%I', n.nspname, s.relname) AS sql
+	FROM pg_depend d JOIN pg_class s ON s.oid = d.objid AND s.relkind = 'S'
+	JOIN pg_namespace n ON n.oid = s.relnamespace
+	JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
+	WHERE d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $3::oid
+		AND d.deptype = 'i'),
+revoked AS (
+	SELECT DISTINCT a.grantee FROM pg_class c, t, aclexplode(c.relacl) AS a
+	WHERE c.oid = $3::oid AND c.relacl IS DISTINCT FROM t.relacl),
+granted AS (
+	SELECT ' ON TABLE ' || t.new AS what, '' AS of, a.* FROM t, aclexplode(coalesce(t.relacl,
+		CASE WHEN EXISTS (SELECT FROM revoked) THEN acldefault('r', t.relowner) END)) AS a
+	UNION ALL SELECT ' ON TABLE ' || t.new, format(' (%I)', c.attname), a.*
+		FROM t, pg_attribute c, aclexplode(c.attacl) AS a
+		WHERE c.attrelid = t.oid AND c.attnum > 0 AND NOT c.attisdropped
+	UNION ALL SELECT ' ON SEQUENCE ' || made.sql, '', a.*
+		FROM sequences s JOIN made USING (attname), aclexplode(s.relacl) AS a WHERE s.deptype = 'i'),
+statements AS (
+	SELECT 1 AS at, 0 AS n, format('SET LOCAL default_tablespace = %L', coalesce(s.spcname, '')) AS sql
+		FROM t LEFT JOIN pg_tablespace s ON s.oid = t.reltablespace
+	UNION ALL SELECT 1, 1, 'CREATE ' || CASE relpersistence WHEN 'u' THEN 'UNLOGGED ' ELSE '' END || 'TABLE ' || new
+			|| ' (LIKE ' || sql || ' INCLUDING ALL EXCLUDING INDEXES EXCLUDING STATISTICS)'
+			|| ' USING ' || quote_ident(am.amname)
+			|| coalesce(' WITH (' || (SELECT string_agg(option, ', ') FROM options) || ')', '')
+		FROM t JOIN pg_am am ON am.oid = t.relam
+	UNION ALL SELECT 2, (10 * row_number() OVER (ORDER BY indexrelid))::int + part, one
+		FROM indexes, t, LATERAL (VALUES
+			(0, format('SET LOCAL default_tablespace = %L', coalesce(spcname, ''))),
+			(1, CASE WHEN contype IS DISTINCT FROM 'x' THEN CASE WHEN starts_with(def, prefix) THEN
+				format('CREATE %sINDEX %I ON %s USING ', CASE WHEN indisunique THEN 'UNIQUE ' ELSE '' END, temporary,
+				t.new) || substr(def, length(prefix) + 1) END
+				ELSE format('ALTER TABLE %s ADD CONSTRAINT %I ', t.new, temporary) || pg_get_constraintdef(con) END),
+			(2, CASE WHEN contype IN ('p', 'u') THEN format('ALTER TABLE %s ADD CONSTRAINT %I %s USING INDEX %I', t.new,
+				temporary, CASE contype WHEN 'p' THEN 'PRIMARY KEY' ELSE 'UNIQUE' END, temporary)
+				|| CASE WHEN condeferrable THEN ' DEFERRABLE' ELSE '' END
+				|| CASE WHEN condeferred THEN ' INITIALLY DEFERRED' ELSE '' END ELSE '' END)) AS parts (part, one)
+	UNION ALL SELECT 2, 100001, format('ALTER TABLE %s ADD CONSTRAINT %I ', t.new, conname)
+			|| pg_get_constraintdef(c.oid) FROM pg_constraint c, t WHERE conrelid = t.oid AND contype = 'f'
+	UNION ALL SELECT 2, 100002, format('ALTER TABLE %s ALTER COLUMN %I SET STATISTICS %s', t.new, attname,
+			attstattarget)
+		FROM pg_attribute, t WHERE attrelid = t.oid AND attnum > 0 AND NOT attisdropped AND attstattarget >= 0
+	UNION ALL SELECT 2, 100002, format('ALTER TABLE %s ALTER COLUMN %I SET (%s)', t.new, attname,
+			array_to_string(attoptions, ', '))
+		FROM pg_attribute, t WHERE attrelid = t.oid AND attnum > 0 AND NOT attisdropped AND attoptions IS NOT NULL
+	UNION ALL SELECT 2, 100003, 'ANALYZE ' || new FROM t
+	UNION ALL SELECT 2, 100004, format('ALTER TABLE %s OWNER TO %s', new, relowner::regrole) FROM t
+		WHERE relowner <> (SELECT oid FROM pg_roles WHERE rolname = current_user)
+	UNION ALL SELECT 2, 100005, format('REVOKE ALL ON TABLE %s FROM %s', new,
+			CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END) FROM revoked, t
+	UNION ALL SELECT 2, 100006, 'GRANT ' || privilege_type || of || what || ' TO '
+			|| CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END
+			|| CASE WHEN is_grantable THEN ' WITH GRANT OPTION' ELSE '' END FROM granted
+	UNION ALL SELECT 3, 0, 'LOCK TABLE ' || sql || ' IN ACCESS EXCLUSIVE MODE' FROM t
+	UNION ALL SELECT 3, 1, format('ALTER SEQUENCE %s OWNED BY %s.%I', s.sql, t.new, s.attname) FROM sequences s, t
+		WHERE s.deptype = 'a'
+	UNION ALL SELECT 3, 1, format('SELECT pg_catalog.setval(%L, last_value, is_called) FROM %s', made.sql, s.sql)
+		FROM sequences s JOIN made USING (attname) WHERE s.deptype = 'i'
+	UNION ALL SELECT 3, 2, 'DROP TABLE ' || sql FROM t
+	UNION ALL SELECT 4, 0, format('ALTER TABLE %s RENAME TO %I', new, relname) FROM t
+	UNION ALL SELECT 4, 1, format('ALTER INDEX %I.%I RENAME TO %I', t.nspname, temporary, i.relname) FROM indexes i, t
+	UNION ALL SELECT 4, 1, format('ALTER SEQUENCE %s RENAME TO %I', made.sql, s.relname)
+		FROM sequences s JOIN made USING (attname) WHERE s.deptype = 'i'
+	UNION ALL SELECT 4, 2, format('COMMENT ON TABLE %s IS %s', sql,
+			coalesce(quote_literal(obj_description(oid, 'pg_class')), 'NULL')) FROM t
+	UNION ALL SELECT 4, 2, format('COMMENT ON INDEX %I.%I IS %L', t.nspname, i.relname, d.description)
+		FROM indexes i JOIN pg_description d ON d.objoid = i.indexrelid AND d.classoid = 'pg_class'::regclass
+			AND d.objsubid = 0, t
+	UNION ALL SELECT 4, 2, format('COMMENT ON CONSTRAINT %I ON %s IS %L', c.conname, t.sql, d.description)
+		FROM pg_constraint c JOIN t ON c.conrelid = t.oid
+		JOIN pg_description d ON d.objoid = c.oid AND d.classoid = 'pg_constraint'::regclass WHERE c.contype <> 'c'
+	UNION ALL SELECT 4, 2, format('ALTER INDEX %I.%I ALTER COLUMN %s SET STATISTICS %s', t.nspname, i.relname, a.attnum,
+			a.attstattarget) FROM indexes i JOIN pg_attribute a ON a.attrelid = i.indexrelid AND a.attstattarget >= 0, t
+	UNION ALL SELECT 4, 2, format('ALTER TABLE %s CLUSTER ON %I', t.sql, i.relname) FROM indexes i, t
+		WHERE i.indisclustered
+	UNION ALL SELECT 4, 2, format('ALTER TABLE %s REPLICA IDENTITY USING INDEX %I', t.sql, i.relname) FROM indexes i, t
+		WHERE i.indisreplident
+	UNION ALL SELECT 4, 2, 'ALTER TABLE ' || sql || ' REPLICA IDENTITY '
+			|| CASE relreplident WHEN 'f' THEN 'FULL' ELSE 'NOTHING' END FROM t WHERE relreplident IN ('f', 'n')
+	UNION ALL SELECT 4, 3, pg_get_statisticsobjdef(s.oid) FROM pg_statistic_ext s, t WHERE stxrelid = t.oid)
+SELECT at, coalesce(sql, '-') FROM statements WHERE sql IS DISTINCT FROM '' ORDER BY at, n, sql`
+
+// hinders returns an error that names what would not survive a swap.
+func (s *session) hinders(ctx context.Context, old *target) error {
+	if old.kind != "r" {
+		return fmt.Errorf("postgres: table %s: %w: its partitions", old.sql, sink.ErrSwap)
+	}
+	found, err := s.query(ctx, 1, hindersSQL, old.oid)
+	if err != nil {
+		return s.failed(ctx, "looking for what depends on table "+old.sql, err)
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	var names []string
+	for _, row := range found {
+		names = append(names, string(row[0]))
+	}
+	return fmt.Errorf("postgres: table %s: %w: %s", old.sql, sink.ErrSwap, strings.Join(names, "; "))
+}
+
+// swapStatements returns the statements that have a table take the place of another, by their time.
+func (s *session) swapStatements(ctx context.Context, old *target, name, oid string) (map[string][]string, error) {
+	found, err := s.query(ctx, 2, swapSQL, old.oid, name, oid)
+	if err != nil {
+		return nil, s.failed(ctx, "reading the definition of table "+old.sql, err)
+	}
+	statements := map[string][]string{}
+	for _, row := range found {
+		at, sql := string(row[0]), string(row[1])
+		if sql == "-" || !strings.Contains(sql, " ") {
+			return nil, fmt.Errorf("postgres: table %s: an index has a definition that is not understood", old.sql)
+		}
+		statements[at] = append(statements[at], sql)
+	}
+	return statements, nil
+}

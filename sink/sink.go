@@ -1,0 +1,174 @@
+// Package sink defines where rows go: databases whose tables are filled.
+//
+// A [Sink] is an open database. [Sink.Table] begins to fill a table, as a [Filling] says. The [Table] has one or
+// several loaders, which take rows; then all rows are committed, or none:
+//
+//	table, err := db.Table(ctx, "orders", sink.Filling{Loaders: 4})
+//	if err != nil {
+//		return err
+//	}
+//	defer table.Discard() // does nothing after Commit
+//	for _, loader := range table.Loaders() {
+//		… // in a goroutine of its own:
+//		err := loader.Load(&batch)
+//		…
+//		rows, sum, err := loader.Sum() // if the caller wants to compare
+//		…
+//		rows, err := loader.Close()
+//	}
+//	return table.Commit()
+//
+// It is the other end of package source, and uses its words: a [culvert/source.Batch] has rows, whose values have a
+// [culvert/source.Kind].
+//
+// Each package below this one fills the tables of one database: sink/postgres, sink/mysql and sink/sqlite. Package
+// sinktest is the suite that they pass.
+//
+// # Text
+//
+// Some databases read the text of rows faster than a client can bind their values. A table of such a database is a
+// [TextTable], and its loaders are [TextLoader]. If a file has the same format, such as CSV for PostgreSQL, its text is
+// loaded as it is, without parsing. Otherwise callers can encode batches on all cores, by the encoder of the format.
+//
+// # What is certain
+//
+// The database counts the rows that a loader has sent, and [Loader.Flush] and [Loader.Close] return its number.
+// [Loader.Sum] reads the rows back before they are committed, and returns their checksum, which an export has in its
+// manifest.
+//
+// If the connection is lost while the database commits, its answer is lost too. A sink then asks over another
+// connection what has become of the transaction. If it receives no answer, the error is [ErrUnconfirmed].
+//
+// # Parts and the ledger
+//
+// Rows may come in parts, such as the files of a large table. [Loader.EndPart] records a part in a table of the same
+// database, the ledger, in the transaction of its rows. [Table.Loaded] returns these parts, so a load that is repeated
+// loads only what is missing. All parts are committed together with the table, or, with [Filling.EachPart], each part
+// when it ends.
+//
+// # Errors
+//
+// Besides the errors of this package, names that do not exist are a [*culvert/source.UnknownError], and errors of a
+// database that cannot be reached, or has closed the connection, are [culvert/source.ErrUnavailable]. A row that the
+// database refuses is a [*RowError].
+package sink
+
+import (
+	"context"
+	"io"
+
+	"culvert/format"
+	"culvert/internal/rowsum"
+	"culvert/source"
+)
+
+// Sink is an open database. It fills one table at a time: asking for another before it is committed or discarded is an
+// error. A Sink must be used by one goroutine at a time.
+type Sink interface {
+	// Plan says what Table would do, and changes nothing. Its errors are those that Table would return at once.
+	Plan(ctx context.Context, name string, f Filling) (Plan, error)
+
+	// Table begins to fill a table. The database's rules resolve the name, as for [source.Source]. Nobody else can see
+	// any change before the table is committed, except as the sink documents for several loaders, and with
+	// [Filling.EachPart].
+	//
+	// The context governs the table and its loaders. When it ends, they fail, and only Discard and Close can be called.
+	//
+	// The error is a [*source.UnknownError] if there is no such table or column, [ErrNotEmpty] if the table must be
+	// empty and is not, [ErrExists] if it must not exist, [ErrBusy] if another load fills it, and [ErrLocked] if others
+	// keep it locked for too long.
+	Table(ctx context.Context, name string, f Filling) (Table, error)
+
+	// Close discards the table that is being filled, and closes the connection.
+	Close() error
+}
+
+// Cloner is implemented by sinks of databases that can fill several tables at once.
+type Cloner interface {
+	// Clone opens another sink with the same address and settings as this one. A table may be open here.
+	Clone(ctx context.Context) (Sink, error)
+}
+
+// Creator is implemented by sinks that can make tables ([Filling.Create]).
+type Creator interface {
+	// Finish adds the foreign keys of a table that was made and committed. The tables that they refer to must have
+	// their rows. No table may be open. Foreign keys that the table has are left as they are.
+	Finish(ctx context.Context, name string, d *source.Definition) error
+}
+
+// Analyzer is implemented by sinks of databases with statistics that the planner of queries uses.
+type Analyzer interface {
+	// Analyze updates the statistics of a table. No table may be open.
+	Analyze(ctx context.Context, name string) error
+}
+
+// Table is a table that is being filled. Its methods must be called by one goroutine at a time, and Commit and Discard
+// only when no loader is in use.
+type Table interface {
+	// Columns describes the values that each row must have, in order. The slice belongs to the Table.
+	Columns() []source.Column
+
+	// Loaders returns the loaders: at least one, and at most as many as were wanted. [Plan.Alone] says why there are
+	// not more. Each must be closed before Commit. The slice belongs to the Table.
+	Loaders() []Loader
+
+	// Loaded returns the parts of the load that the ledger has from earlier times. They must not be loaded again.
+	Loaded() []Part
+
+	// Commit completes the table. It fails, and changes nothing, if a loader has failed or is not closed. After any
+	// other error nothing remains of what was not committed before, except after [ErrUnconfirmed].
+	Commit() error
+
+	// Discard ends the filling and undoes what is not committed. It does nothing after Commit. An error means that
+	// something may remain, and says what.
+	Discard() error
+}
+
+// Sum is a checksum of rows, which does not depend on their order. It is the Sum of package export.
+type Sum = rowsum.Sum
+
+// Loader adds rows to a table. It must be used by one goroutine at a time; each loader of a table needs its own. After
+// an error, all its methods return that error.
+type Loader interface {
+	// Load adds the rows of a batch, some of which may be lent. It does not retain their values. If the database
+	// refuses a row, the error may come from a later call.
+	Load(b *source.Batch) error
+
+	// Flush waits until the database has taken all rows. It returns the number of rows since the last part ended, or
+	// since the beginning, as the database has counted them. Rows can be added after it.
+	Flush() (rows int64, err error)
+
+	// Sum flushes, reads back the rows of this loader that are not committed, and returns their number and sum. An
+	// export of these rows has the same sum, if its columns are in the same order. The database reads the whole table
+	// for it, with the rows that are not of this loader. With [Ignore] and [Update], the rows are those that have
+	// arrived, whether or not they are in conflict with others. The error is [errors.ErrUnsupported] if the database
+	// cannot tell the rows of this loader from others.
+	Sum() (rows int64, sum Sum, err error)
+
+	// EndPart flushes, and records all rows since the last part ended as a part. Their number must be p.Rows; otherwise
+	// the error is a [*CountError]. With [Filling.EachPart] the part is committed, and the error can be
+	// [ErrUnconfirmed]. Without a ledger, nothing is recorded.
+	EndPart(p Part) error
+
+	// Close flushes, and ends the loader. It returns the number of rows since the last part ended.
+	Close() (rows int64, err error)
+}
+
+// TextTable is implemented by tables whose loaders are all [TextLoader].
+type TextTable interface {
+	Table
+
+	// Format returns the format of the text that the loaders read. Its encoder for [Table.Columns] is safe for
+	// concurrent use. [format.CSV] means that files of CSV can be loaded as they are, except for their header.
+	Format() format.Format
+}
+
+// TextLoader is implemented by loaders of databases that read text.
+type TextLoader interface {
+	Loader
+
+	// LoadText adds the rows of a text, up to the end of r, in the format of the table and without a header. Each row
+	// must be complete, with its line feed. Reads may return any part of the text; their bytes are copied once, into
+	// the memory of the connection. An error of r ends the loader with that error, and none of its rows are committed.
+	LoadText(r io.Reader) error
+}

@@ -1,0 +1,173 @@
+package sinktest
+
+import (
+	"errors"
+	"testing"
+
+	"culvert/sink"
+)
+
+func testTruncate(t *testing.T, f *Fixture) {
+	f.create(t, "truncate_t", "id", "bigint")
+	f.Exec(t, "INSERT INTO "+f.Quote("truncate_t")+" VALUES (1)")
+	db := f.open(t)
+	filled := table(t, db, "truncate_t", sink.Filling{Existing: sink.Truncate})
+	load(t, filled, []string{"2"})
+	discard(t, filled)
+	expect(t, f.read(t, "truncate_t"), "1\n")
+
+	filled = table(t, db, "truncate_t", sink.Filling{Existing: sink.Truncate})
+	loader := filled.Loaders()[0]
+	for _, id := range []string{"3", "4"} {
+		if err := loader.Load(batch([]string{id})); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := loader.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expectSum(t, loader, "3\n", "4\n")
+	closeLoader(t, loader, 2)
+	commit(t, filled)
+	expect(t, f.read(t, "truncate_t"), "3\n", "4\n")
+}
+
+func testConflict(t *testing.T, f *Fixture) {
+	f.create(t, "conflict_t", "id", "bigint NOT NULL PRIMARY KEY", "a", f.Text, "b", f.Text+" DEFAULT ('d')")
+	f.Exec(t, "INSERT INTO "+f.Quote("conflict_t")+" VALUES (1, 'old', 'old'), (2, 'old', 'old')")
+	db := f.open(t)
+	columns := []string{"a", "id"}
+	filled := table(t, db, "conflict_t", sink.Filling{
+		Columns: columns, Existing: sink.Append, Conflict: sink.Ignore,
+	})
+	load(t, filled, []string{"new", "2"}, []string{"new", "3"})
+	commit(t, filled)
+	expect(t, f.read(t, "conflict_t"), "1,old,old\n", "2,old,old\n", "3,new,d\n")
+
+	filled = table(t, db, "conflict_t", sink.Filling{
+		Columns: columns, Existing: sink.Append, Conflict: sink.Update, Key: []string{"id"},
+	})
+	load(t, filled, []string{"newer", "2"}, []string{null, "4"})
+	commit(t, filled)
+	expect(t, f.read(t, "conflict_t"), "1,old,old\n", "2,newer,old\n", "3,new,d\n", "4,,d\n")
+
+	for _, filling := range []sink.Filling{
+		{Conflict: sink.Update}, // without a key
+		{Key: []string{"id"}},   // without an update
+		{Conflict: sink.Update, Key: []string{"a"}, Columns: columns},          // no key of the table
+		{Conflict: sink.Update, Key: []string{"id"}, Columns: []string{"a"}},   // not in the rows
+		{Conflict: sink.Update, Key: []string{"none"}, Columns: []string{"a"}}, // not in the table
+	} {
+		filling.Existing = sink.Append
+		if _, err := db.Table(t.Context(), "conflict_t", filling); err == nil {
+			t.Errorf("%+v is accepted", filling)
+		}
+	}
+}
+
+// ledger is the ledger of a test.
+func (f *Fixture) ledger(t *testing.T, load string) *sink.Ledger {
+	t.Helper()
+	t.Cleanup(func() { f.Exec(t, "DROP TABLE IF EXISTS "+f.Quote("culvert_test_ledger")) })
+	return &sink.Ledger{Table: "culvert_test_ledger", Load: load}
+}
+
+func endPart(t *testing.T, loader sink.Loader, name string, rows ...[]string) {
+	t.Helper()
+	if err := loader.Load(batch(rows...)); err != nil {
+		t.Fatal(err)
+	}
+	if err := loader.EndPart(sink.Part{Name: name, Rows: int64(len(rows)), Sum: "sum of " + name}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func expectLoaded(t *testing.T, filled sink.Table, names ...string) {
+	t.Helper()
+	parts := filled.Loaded()
+	if len(parts) != len(names) {
+		t.Fatalf("loaded are %v, want %q", parts, names)
+	}
+	for i, p := range parts {
+		if p.Name != names[i] || p.Sum != "sum of "+p.Name || p.Rows < 1 {
+			t.Errorf("loaded is %+v, want %q", p, names[i])
+		}
+	}
+}
+
+func testLedger(t *testing.T, f *Fixture) {
+	f.create(t, "ledger_t", "id", "bigint")
+	db, ledger := f.open(t), f.ledger(t, "one")
+	filled := table(t, db, "ledger_t", sink.Filling{Ledger: ledger})
+	expectLoaded(t, filled)
+	endPart(t, filled.Loaders()[0], "a", []string{"1"}, []string{"2"})
+	discard(t, filled)
+
+	filled = table(t, db, "ledger_t", sink.Filling{Ledger: ledger})
+	expectLoaded(t, filled) // what was discarded is not recorded
+	endPart(t, filled.Loaders()[0], "a", []string{"1"}, []string{"2"})
+	closeLoader(t, filled.Loaders()[0], 0)
+	commit(t, filled)
+
+	filled = table(t, db, "ledger_t", sink.Filling{Ledger: ledger}) // though it is not empty
+	expectLoaded(t, filled, "a")
+	endPart(t, filled.Loaders()[0], "b", []string{"3"})
+	if f.Sums {
+		expectSum(t, filled.Loaders()[0], "3\n")
+	}
+	closeLoader(t, filled.Loaders()[0], 0)
+	commit(t, filled)
+	expect(t, f.read(t, "ledger_t"), "1\n", "2\n", "3\n")
+
+	other := *ledger
+	other.Load = "two"
+	if _, err := db.Table(t.Context(), "ledger_t", sink.Filling{Ledger: &other}); !errors.Is(err, sink.ErrNotEmpty) {
+		t.Errorf("another load of the table: %v", err)
+	}
+	f.Exec(t, "INSERT INTO "+f.Quote("ledger_t")+" VALUES (4)")
+	if _, err := db.Table(t.Context(), "ledger_t", sink.Filling{Ledger: ledger}); !errors.Is(err, sink.ErrNotEmpty) {
+		t.Errorf("a table with a row that the ledger does not have: %v", err)
+	}
+	filled = table(t, db, "ledger_t", sink.Filling{Ledger: ledger, Existing: sink.Append})
+	if err := filled.Loaders()[0].Load(batch([]string{"5"})); err != nil {
+		t.Fatal(err)
+	}
+	err := filled.Loaders()[0].EndPart(sink.Part{Name: "c", Rows: 2})
+	if counted, ok := errors.AsType[*sink.CountError](err); !ok || counted.Sent != 2 || counted.Counted != 1 {
+		t.Errorf("a part with another number of rows: %v", err)
+	}
+}
+
+func testEachPart(t *testing.T, f *Fixture) {
+	f.create(t, "parts_t", "id", "bigint NOT NULL PRIMARY KEY")
+	db := f.open(t)
+	filling := sink.Filling{Ledger: f.ledger(t, "one"), EachPart: true, Loaders: 2}
+	filled := table(t, db, "parts_t", filling)
+	first := filled.Loaders()[0]
+	endPart(t, first, "a", []string{"1"}, []string{"2"})
+	expect(t, f.read(t, "parts_t"), "1\n", "2\n") // at once
+	err := first.Load(batch([]string{"3"}, []string{"1"}))
+	if err == nil {
+		err = first.EndPart(sink.Part{Name: "b", Rows: 2})
+	}
+	if _, ok := errors.AsType[*sink.RowError](err); !ok {
+		t.Errorf("a part with a repeated key: %v", err)
+	}
+	discard(t, filled)
+	expect(t, f.read(t, "parts_t"), "1\n", "2\n")
+
+	filled = table(t, db, "parts_t", filling)
+	expectLoaded(t, filled, "a")
+	for i, loader := range filled.Loaders() {
+		name := string(rune('b' + i))
+		endPart(t, loader, name, []string{string(rune('3' + i))})
+		closeLoader(t, loader, 0)
+	}
+	commit(t, filled)
+	if got := f.read(t, "parts_t"); len(got) != 2+len(filled.Loaders()) {
+		t.Errorf("the table has %q", got)
+	}
+	if _, err := db.Table(t.Context(), "parts_t", sink.Filling{EachPart: true}); err == nil {
+		t.Error("parts can be committed without a ledger")
+	}
+}

@@ -1,0 +1,122 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"culvert/sink"
+	"culvert/source"
+)
+
+// failure is an error of a database file.
+type failure struct {
+	path  string
+	err   error
+	class error // source.ErrUnavailable, source.ErrCorrupt, sink.ErrLocked, sink.ErrFull or nil
+}
+
+func (f *failure) Error() string {
+	return "sqlite: " + f.path + ": " + strings.TrimPrefix(f.err.Error(), "sqlite3: ")
+}
+
+func (f *failure) Unwrap() error { return f.err }
+
+func (f *failure) Is(target error) bool { return f.class != nil && target == f.class }
+
+// fail adds the path and the class to an error of the driver.
+func (db *DB) fail(ctx context.Context, err error) error {
+	f := &failure{path: db.path, err: err}
+	code, _ := errors.AsType[sqlite3.ErrorCode](err)
+	switch code {
+	case sqlite3.INTERRUPT, sqlite3.BUSY:
+		// The end of the context interrupts a statement, and also the wait for a lock.
+		if ctx.Err() != nil {
+			f.err = ctx.Err()
+		} else {
+			f.class = sink.ErrLocked
+		}
+	case sqlite3.FULL:
+		f.class = sink.ErrFull
+	case sqlite3.LOCKED:
+		f.class = sink.ErrLocked
+	case sqlite3.CANTOPEN, sqlite3.PROTOCOL, sqlite3.READONLY:
+		f.class = source.ErrUnavailable
+	case sqlite3.CORRUPT, sqlite3.NOTADB:
+		f.class = source.ErrCorrupt
+	}
+	return f
+}
+
+// catch turns a panic of the driver into an error, after which the connection can only be closed. The driver panics if
+// SQLite runs out of memory, and if a damaged file leads SQLite to an invalid address.
+func (db *DB) catch(err *error) {
+	switch p := recover().(type) {
+	case nil:
+	case error:
+		*err = &failure{path: db.path, err: p}
+		db.spent = &failure{path: db.path, err: p, class: source.ErrUnavailable}
+	default:
+		panic(p)
+	}
+}
+
+// refused returns the error of a row of the batch, which is a [sink.RowError] if the row is the reason.
+func (l *loader) refused(ctx context.Context, err error, row int64, value func(column int) string) error {
+	code, _ := errors.AsType[sqlite3.ErrorCode](err)
+	switch code {
+	case sqlite3.CONSTRAINT, sqlite3.MISMATCH, sqlite3.TOOBIG, sqlite3.ERROR:
+	default:
+		return l.table.db.fail(ctx, err)
+	}
+	e := &sink.RowError{Table: l.table.plan.Table, Row: row, Code: codeOf(err), Err: err}
+	message := err.Error()
+	if match := failedOn.FindStringSubmatch(message); match != nil {
+		e.Constraint, e.Column = match[1], l.table.columnIn(match[2])
+	}
+	if match := stored.FindStringSubmatch(message); match != nil {
+		e.Column = l.table.columnIn(match[1])
+	}
+	if column := l.table.indexOf(e.Column); column >= 0 {
+		e.Value = sink.Shorten(value(column))
+	}
+	if l.table.filling.Redact {
+		e.Value, e.Err = "", code
+	}
+	return e
+}
+
+// failedOn and stored find the constraint and the column in messages such as "UNIQUE constraint failed: orders.id",
+// "CHECK constraint failed: positive" and "cannot store TEXT value in INTEGER column orders.id".
+var (
+	failedOn = regexp.MustCompile(`(NOT NULL|UNIQUE|CHECK|FOREIGN KEY) constraint failed(?:: (.*))?`)
+	stored   = regexp.MustCompile(`cannot store \w+ value in \w+ column (.*)`)
+)
+
+// codeOf returns the name of SQLite for a code, as far as callers might ask for it.
+func codeOf(err error) string {
+	extended, ok := errors.AsType[sqlite3.ExtendedErrorCode](err)
+	if !ok {
+		return ""
+	}
+	switch extended {
+	case sqlite3.CONSTRAINT_UNIQUE:
+		return "SQLITE_CONSTRAINT_UNIQUE"
+	case sqlite3.CONSTRAINT_PRIMARYKEY:
+		return "SQLITE_CONSTRAINT_PRIMARYKEY"
+	case sqlite3.CONSTRAINT_ROWID:
+		return "SQLITE_CONSTRAINT_ROWID"
+	case sqlite3.CONSTRAINT_NOTNULL:
+		return "SQLITE_CONSTRAINT_NOTNULL"
+	case sqlite3.CONSTRAINT_CHECK:
+		return "SQLITE_CONSTRAINT_CHECK"
+	case sqlite3.CONSTRAINT_TRIGGER:
+		return "SQLITE_CONSTRAINT_TRIGGER"
+	case sqlite3.CONSTRAINT_DATATYPE:
+		return "SQLITE_CONSTRAINT_DATATYPE"
+	}
+	return ""
+}
