@@ -22,9 +22,10 @@
 //   - [culvert/source] defines sources, which read rows as raw bytes into reused batches. PostgreSQL is in
 //     [culvert/source/postgres], MySQL and MariaDB in [culvert/source/mysql], SQLite in [culvert/source/sqlite], any
 //     database/sql driver in [culvert/source/sqldb], and queries of GORM in [culvert/source/gormdb].
-//   - [culvert/format] turns batches of rows into CSV, JSON Lines or lines of a template.
+//   - [culvert/format] turns batches of rows into CSV, JSON Lines or lines of a template, and reads the first two.
 //   - [culvert/agefile] writes and reads age files on all cores.
 //   - [culvert/export] combines them: it writes each table to a compressed and encrypted file, and reads such files.
+//     [culvert/manifest] lists the files of several tables.
 //   - [culvert/place] defines places, which hold files: a directory, or a server.
 //   - [culvert/secureconn] encrypts a connection between two peers that know each other by fingerprint.
 //   - [culvert/fileservice] serves a tree of files over such connections, to a client that is an io/fs.FS.

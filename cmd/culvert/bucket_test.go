@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
+	"io"
 	"maps"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -11,10 +14,16 @@ import (
 	"culvert/internal/testkit/stores"
 )
 
-// TestBuckets runs the scripts of buckets with each S3 server.
+// TestBuckets runs the scripts of buckets with each server.
 func TestBuckets(t *testing.T) {
 	t.Parallel()
-	runBucketScripts(t, "testdata/bucket", nil)
+	runBucketScripts(t, stores.All(t), "testdata/bucket", nil)
+}
+
+// TestBucketCredentials runs those of what only S3 has.
+func TestBucketCredentials(t *testing.T) {
+	t.Parallel()
+	runBucketScripts(t, stores.S3(t), "testdata/buckets3", nil)
 }
 
 // TestBucketReadme runs the commands of the README, letter for letter.
@@ -24,7 +33,7 @@ func TestBucketReadme(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runBucketScripts(t, "testdata/bucketreadme", map[string]command{
+	runBucketScripts(t, stores.S3(t), "testdata/bucketreadme", map[string]command{
 		// readmebucket makes a script of sh of the commands of the README:
 		//
 		//	readmebucket FILE
@@ -40,14 +49,14 @@ func TestBucketReadme(t *testing.T) {
 	})
 }
 
-func runBucketScripts(t *testing.T, dir string, more map[string]command) {
+func runBucketScripts(t *testing.T, servers []*stores.Server, dir string, more map[string]command) {
 	t.Helper()
-	for _, server := range stores.S3(t) {
+	for _, server := range servers {
 		t.Run(server.Name, func(t *testing.T) {
 			t.Parallel()
 			var variables []string
 			for _, variable := range os.Environ() {
-				if strings.HasPrefix(variable, "AWS_") {
+				if strings.HasPrefix(variable, "AWS_") || strings.HasPrefix(variable, "AZURE_") {
 					variables = append(variables, variable)
 				}
 			}
@@ -69,9 +78,47 @@ func runBucketScripts(t *testing.T, dir string, more map[string]command) {
 				}
 				ts.Setenv("AWS_ENDPOINT_URL", "http://"+server.Address)
 			}
-			commands := map[string]command{"prefix": prefix, "endpoint": endpoint}
+			// faulty gives the query of URLs through a proxy that removes the checksums of answers, or damages data, or
+			// lets nothing be removed:
+			//
+			//	faulty plain|damaged|kept VARIABLE
+			faulty := func(ts *testscript.TestScript, neg bool, args []string) {
+				all := func(*http.Request) bool { return true }
+				faults := map[string]func(*http.Request) *stores.Fault{
+					"plain":   stores.Always(all, stores.Fault{Answer: removeChecksums}),
+					"damaged": stores.Always(all, stores.Fault{Answer: damage}),
+					"kept":    stores.Always(stores.Delete.Of, stores.Fault{Status: http.StatusForbidden}),
+				}
+				if neg || len(args) != 2 || faults[args[0]] == nil {
+					ts.Fatalf("usage: faulty plain|damaged|kept VARIABLE")
+				}
+				proxy := stores.NewProxy(t, server, faults[args[0]])
+				_, query, _ := strings.Cut(server.At("", proxy.Address), "?")
+				ts.Setenv(args[1], "?"+query)
+			}
+			commands := map[string]command{"prefix": prefix, "endpoint": endpoint, "faulty": faulty}
 			maps.Copy(commands, more)
 			runScripts(t, dir, variables, commands)
 		})
 	}
+}
+
+func removeChecksums(r *http.Response) {
+	for name := range r.Header {
+		if strings.HasPrefix(name, "X-Amz-Checksum") {
+			r.Header.Del(name)
+		}
+	}
+}
+
+// damage changes a byte of the data of a file.
+func damage(r *http.Response) {
+	if r.Request.Method != http.MethodGet || r.Header.Get("Content-Range") == "" {
+		return
+	}
+	data, err := io.ReadAll(r.Body)
+	if err == nil && len(data) > 0 {
+		data[len(data)/2] ^= 1
+	}
+	r.Body = io.NopCloser(bytes.NewReader(data))
 }

@@ -20,9 +20,14 @@ import (
 	"filippo.io/age/plugin"
 	"github.com/ncruces/go-sqlite3"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"culvert/internal/testkit/natsserver"
 )
 
 func TestMain(m *testing.M) {
+	if natsserver.Main() {
+		return
+	}
 	testscript.Main(m, map[string]func(){
 		"culvert":         main,
 		"age-plugin-test": testPlugin,
@@ -263,6 +268,23 @@ func interrupt(ts *testscript.TestScript, neg bool, args []string) {
 // disturb runs a command, with standard input open and empty, does something to it once there is a file whose name
 // matches the pattern, and compares the exit code. It gives all that the command has printed.
 func disturb(ts *testscript.TestScript, code, pattern string, args []string, what func(*os.Process)) string {
+	before, err := filepath.Glob(ts.MkAbs(pattern))
+	ts.Check(err)
+	if len(before) > 0 {
+		ts.Fatalf("%q matches %s before the command has begun", before, pattern)
+	}
+	begun := func() bool {
+		matches, err := filepath.Glob(ts.MkAbs(pattern))
+		ts.Check(err)
+		return matches != nil
+	}
+	return during(ts, code, begun, args, what)
+}
+
+// during is disturb, for a command that has begun when a function says so.
+func during(
+	ts *testscript.TestScript, code string, begun func() bool, args []string, what func(*os.Process),
+) string {
 	want, err := strconv.Atoi(code)
 	ts.Check(err)
 	path, err := exec.LookPath(args[0])
@@ -273,23 +295,16 @@ func disturb(ts *testscript.TestScript, code, pattern string, args []string, wha
 	ts.Check(err)
 	var output strings.Builder
 	cmd.Stdout, cmd.Stderr = &output, &output
-	before, err := filepath.Glob(ts.MkAbs(pattern))
-	ts.Check(err)
-	if len(before) > 0 {
-		ts.Fatalf("%q matches %s before the command has begun", before, pattern)
-	}
 	ts.Check(cmd.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()
-	for matches := []string(nil); matches == nil; {
+	for !begun() {
 		select {
 		case <-poll.C:
-			matches, err = filepath.Glob(ts.MkAbs(pattern))
-			ts.Check(err)
 		case err := <-ended:
-			ts.Fatalf("ended before %s was there: %v: %s", pattern, err, output.String())
+			ts.Fatalf("ended before it has begun: %v: %s", err, output.String())
 		}
 	}
 	what(cmd.Process)
@@ -313,7 +328,7 @@ func environment(ts *testscript.TestScript) []string {
 		"PGHOST", "PGPORT", "PGUSER", "PGDATABASE", "PGPASSWORD",
 		"MYSQL_HOST", "MYSQL_TCP_PORT", "MYSQL_UNIX_PORT", "MYSQL_PWD",
 		"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE",
-		"AWS_EC2_METADATA_DISABLED",
+		"AWS_EC2_METADATA_DISABLED", "AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_KEY",
 	} {
 		variables = append(variables, name+"="+ts.Getenv(name))
 	}

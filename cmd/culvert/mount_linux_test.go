@@ -14,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"culvert/internal/testkit"
+	"culvert/internal/testkit/stores"
 )
 
 // TestMount runs the scripts that mount. Each ends all that it has mounted, also if it fails.
@@ -27,7 +28,8 @@ func TestMount(t *testing.T) {
 func TestMountBucket(t *testing.T) {
 	t.Parallel()
 	needMount(t)
-	runBucketScripts(t, "testdata/bucketmount", map[string]command{"mounting": mounting, "mounted": mounted})
+	runBucketScripts(t, stores.All(t), "testdata/bucketmount",
+		map[string]command{"mounting": mounting, "mounted": mounted})
 }
 
 // TestMountReadme runs the commands of the README that mount. PostgreSQL reads what a mount decrypts.

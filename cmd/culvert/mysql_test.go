@@ -22,6 +22,13 @@ func TestMySQLScripts(t *testing.T) {
 		"MYSQL_HOST=" + host, "MYSQL_TCP_PORT=" + port, "MYSQL_PWD=" + password, "SOCKET=" + server.SocketPath(),
 	}
 	runScripts(t, "testdata/mysql", variables, map[string]command{
+		// sql STATEMENTS runs them in the database of the script.
+		"sql": func(ts *testscript.TestScript, _ bool, args []string) {
+			db := testkit.MariaDBDatabase{Server: server, Name: ts.Getenv("DATABASE")}
+			for _, statements := range args {
+				db.Exec(t, statements)
+			}
+		},
 		"newdatabase": func(ts *testscript.TestScript, _ bool, args []string) {
 			db := server.NewDatabase(t)
 			ts.Setenv("DATABASE", db.Name)

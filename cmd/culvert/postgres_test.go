@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -22,13 +23,32 @@ func TestPostgresScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	variables := []string{"PGHOST=" + host, "PGPORT=" + port, "PGUSER=postgres", "PGPASSWORD=" + password}
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	runScripts(t, "testdata/postgres", variables, map[string]command{
+		// sql STATEMENTS runs them in the database of the script.
+		"sql": func(ts *testscript.TestScript, _ bool, args []string) {
+			db := testkit.PostgresDatabase{Server: server, Name: ts.Getenv("PGDATABASE")}
+			for _, statements := range args {
+				db.Exec(t, statements)
+			}
+		},
 		"newdatabase": func(ts *testscript.TestScript, _ bool, args []string) {
 			db := server.NewDatabase(t)
 			ts.Setenv("PGDATABASE", db.Name)
 			for _, file := range args {
 				db.Exec(t, ts.ReadFile(file))
 			}
+		},
+		// readmeload makes a script of sh of the commands of the README that load, for the database COPY:
+		//
+		//	readmeload FILE
+		"readmeload": func(ts *testscript.TestScript, _ bool, args []string) {
+			_, text, _ := strings.Cut(string(readme), "\n### Load it back\n")
+			text = strings.ReplaceAll(strings.Split(text, "\n```\n")[1], "dbname=copy", "dbname="+ts.Getenv("COPY"))
+			ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte("set -ex\n"+text+"\n"), 0o600))
 		},
 	})
 }

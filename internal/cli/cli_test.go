@@ -9,6 +9,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"culvert/internal/cli/command"
+	"culvert/internal/cli/database"
 	"culvert/source"
 )
 
@@ -19,9 +20,9 @@ func TestHints(t *testing.T) {
 		err  error
 		want string
 	}{
-		{database{engine: "postgres"}.explain(source.ErrUnavailable), "check that the server runs"},
-		{database{engine: "sqlite"}.explain(source.ErrUnavailable), "check the path"},
-		{database{engine: "sqlite"}.explain(locked), "another program has locked"},
+		{database.Database{Engine: "postgres"}.Explain(source.ErrUnavailable), "check that the server runs"},
+		{database.Database{Engine: "sqlite"}.Explain(source.ErrUnavailable), "check the path"},
+		{database.Database{Engine: "sqlite"}.Explain(locked), "another program has locked"},
 		{command.WithOutputHint(&os.PathError{Err: os.ErrPermission}), "choose another place with -o FILE"},
 		{&os.PathError{Err: os.ErrPermission}, ""},
 	} {

@@ -65,7 +65,7 @@ func encrypt(
 	defer func() { err = done(err) }()
 
 	counted := beginMoving(w, in, out)
-	config := agefile.Config{Workers: o.Jobs, ReadAt: true}
+	config := agefile.Config{Workers: o.Jobs}
 	if err := encryptStream(counted, in.Reader, config, o.armor, recipients); err != nil {
 		return counted.Blame(err, command.About("encrypting "+in.Name, err))
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,12 +13,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"culvert/export"
-	"culvert/format"
 	"culvert/internal/cli/argument"
 	"culvert/internal/cli/command"
 	"culvert/internal/cli/connect"
+	"culvert/internal/cli/database"
 	"culvert/internal/cli/help"
+	"culvert/internal/cli/jobs"
+	"culvert/internal/cli/layout"
 	"culvert/internal/ui"
+	"culvert/manifest"
+	"culvert/place"
 	"culvert/source"
 )
 
@@ -27,22 +30,22 @@ import (
 type exportOptions struct {
 	command.WorkFlags
 	command.RecipientFlags
-	sourceFlags
 	argument.PlaceFlags
-	plaintext   bool
-	query       string
-	format      string
-	line        string
-	invalidUTF8 string
-	compression string
-	output      string
-	force       bool
-	ordered     bool
+	layout.Layout
+	shared    jobs.ExportFlags
+	from      database.Flags
+	plaintext bool
+	query     string
+	output    string
+	force     bool
+	ordered   bool
 
 	all      bool
 	schemas  []string
 	failFast bool
 	dryRun   bool
+	snapshot string // its token
+	partSize byteSize
 
 	columns []string
 	where   string
@@ -66,30 +69,18 @@ func newExport(a *command.App) *cobra.Command {
 	o.RecipientFlags.Add(cmd)
 	o.addTables(cmd)
 	o.PlaceFlags.Add(cmd)
+	o.Layout.Add(cmd)
+	o.from.Add(cmd)
+	o.shared.Add(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&o.plaintext, "no-encrypt", false, "do not encrypt")
 	flags.StringVarP(&o.query, "query", "q", "", "export the rows of the statement `SQL`")
-	flags.StringVarP(&o.format, "format", "f", "csv", "write `FORMAT`: csv, jsonl or text")
-	flags.StringVar(&o.line, "line", "", "`TEMPLATE` of a row, with -f text (default: all columns)")
-	flags.StringVar(&o.invalidUTF8, "invalid-utf8", "error",
-		"`POLICY` of -f jsonl: error, replace or base64")
-	flags.StringVarP(&o.compression, "compress", "c", "zstd", "compress with `CODEC`: zstd, gzip or none")
 	flags.VarP((*command.NotEmpty)(&o.output), "output", "o",
 		"write to `FILE`, into a directory, or with - to standard output")
 	flags.BoolVar(&o.force, "force", false, "overwrite files; write binary data to a terminal")
-	flags.Var((*command.NotEmpty)(&o.sourceFlags.file), "dsn-file", "read SOURCE from the first line of `FILE`")
-	flags.BoolVar(&o.insecure, "insecure-dsn", false, "allow a password in SOURCE")
 	flags.BoolVar(&o.ordered, "ordered", false, "keep the order of the table, with one connection")
 	o.WorkFlags.Add(cmd, "j")
 	flags.Lookup("jobs").Usage = "use `N` cores, and connections to PostgreSQL (default: all)"
-	for flag, values := range map[string][]string{
-		"format": formats, "compress": compressions, "invalid-utf8": slices.Sorted(maps.Keys(invalidUTF8Policies)),
-	} {
-		completion := cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
-		if err := cmd.RegisterFlagCompletionFunc(flag, completion); err != nil {
-			panic(err) // there is no such flag
-		}
-	}
 	return cmd
 }
 
@@ -100,9 +91,11 @@ func (o *exportOptions) addTables(cmd *cobra.Command) {
 	flags.StringArrayVar(&o.schemas, "schema", nil, "export all tables of `SCHEMA`; repeatable")
 	flags.BoolVar(&o.failFast, "fail-fast", false, "stop at the first table that fails")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "show what would be exported; write nothing")
+	flags.Var(&o.partSize, "part-size", "write tables in parts of about `SIZE`, such as 256MiB, into a directory")
 	flags.StringSliceVar(&o.columns, "columns", nil, "export only these `COLUMNS`: a,b,c")
 	flags.Var((*command.NotEmpty)(&o.where), "where", "export only rows that meet `CONDITION`, in SQL")
 	flags.Var((*positive)(&o.limit), "limit", "export at most `N` rows")
+	flags.Var((*command.NotEmpty)(&o.snapshot), "snapshot", "read the snapshot `TOKEN`, such as one of snapshot hold")
 }
 
 // positive is the value of a flag that is a number above zero.
@@ -129,7 +122,7 @@ func (p *positive) Type() string { return "number" }
 func runExport(
 	ctx context.Context, a *command.App, w *command.Work, r *exportReport, o *exportOptions, args []string) (err error,
 ) {
-	db, names, err := o.sourceFlags.parse(a, args)
+	db, names, err := o.from.Parse(a, args)
 	if err != nil {
 		return err
 	}
@@ -141,7 +134,7 @@ func runExport(
 		return err
 	}
 	plan.Progress = watch(w)
-	inputs := [][]string{o.RecipientFlags.Inputs(), o.sourceFlags.inputs(db)}
+	inputs := [][]string{o.RecipientFlags.Inputs(), o.from.Inputs(db)}
 	if o.several(names) {
 		return exportTables(ctx, a, w, r, &tablesExport{
 			options: o, plan: plan, db: db, names: names, inputs: withOwnIdentity(slices.Concat(inputs...)),
@@ -165,7 +158,7 @@ func runExport(
 		}
 	}
 
-	src, err := db.open(ctx)
+	src, err := o.open(ctx, db)
 	if err != nil {
 		return err
 	}
@@ -183,12 +176,24 @@ func runExport(
 		stats, err = plan.Table(ctx, out, src, table)
 	}
 	if err != nil {
-		return db.explain(err)
+		return db.Explain(err)
 	}
-	r.Readers, r.Reason = stats.Readers, reasonOf(stats)
+	r.Sum, r.Readers, r.Reason = stats.Sum.String(), stats.Readers, reasonOf(stats)
 	tellReaders(w, w.Name, stats)
 	return out.Commit()
 }
+
+// open opens the database, in the snapshot that is given or in a new one.
+func (o *exportOptions) open(ctx context.Context, db database.Database) (source.Source, error) {
+	if o.snapshot == "" {
+		return db.Open(ctx)
+	}
+	src, err := db.Join(ctx, o.held())
+	return src, jobs.ExplainHeld(err)
+}
+
+// held is the snapshot that is given.
+func (o *exportOptions) held() source.Snapshot { return source.Snapshot{Token: o.snapshot} }
 
 // tellReaders says why only one connection has read, or warns that there were fewer than wanted.
 func tellReaders(w *command.Work, name string, stats export.Stats) {
@@ -232,8 +237,13 @@ func watch(w *command.Work) *export.Progress {
 	return progress
 }
 
-// several reports whether the tables go into a directory, one file each.
-func (o *exportOptions) several(names []string) bool { return len(names) > 1 || o.listed() }
+// several reports whether the tables go into a directory: in one file each, or in parts.
+func (o *exportOptions) several(names []string) bool {
+	return len(names) > 1 || o.listed() || o.parted()
+}
+
+// parted reports whether tables are written in parts.
+func (o *exportOptions) parted() bool { return o.partSize > 0 || o.shared.Given() }
 
 // listed reports whether the database is to say which tables there are.
 func (o *exportOptions) listed() bool { return o.all || len(o.schemas) > 0 }
@@ -260,11 +270,19 @@ func (o *exportOptions) checkTables(names []string) error {
 		return command.Usagef("--all exports all schemas, so it cannot be combined with --schema")
 	case o.query == "" && !o.listed() && (len(names) == 0 || slices.Contains(names, "")):
 		return command.WithHint(command.Usagef("TABLE is missing"), hint)
-	case selects && o.several(names):
+	case o.query != "" && o.partSize > 0:
+		return command.Usagef("--part-size is for tables, not for a query")
+	case o.query != "" && o.parted():
+		return command.Usagef("--workers, --queue and --resume are for tables, not for a query")
+	case o.limit > 0 && o.parted():
+		return command.Usagef("--limit cannot be combined with an export in parts: a part would do")
+	case selects && (len(names) > 1 || o.listed()):
 		return command.WithHint(command.Usagef("--columns, --where and --limit are for one table"),
 			"export it by itself")
 	case o.columns != nil && len(o.columns) == 0:
 		return command.Usagef("--columns names no column")
+	case o.output == "-" && o.parted():
+		return command.WithHint(command.Usagef("parts cannot go to standard output"), "into a directory: -o DIR")
 	case o.output == "-" && o.several(names):
 		return command.WithHint(command.Usagef("several tables cannot go to standard output"),
 			"into a directory: -o DIR")
@@ -276,18 +294,8 @@ func (o *exportOptions) checkTables(names []string) error {
 			return command.Usagef("the table %q is given twice", name)
 		}
 	}
-	return nil
+	return o.checkShared()
 }
-
-var (
-	formats             = []string{"csv", "jsonl", "text"}
-	compressions        = []string{export.Zstd.String(), export.Gzip.String(), export.None.String()}
-	invalidUTF8Policies = map[string]format.InvalidUTF8{
-		"error":   format.ErrorOnInvalid,
-		"replace": format.ReplaceInvalid,
-		"base64":  format.Base64Invalid,
-	}
-)
 
 // plan checks the flags that say how to export. Recipients are still missing from it.
 func (o *exportOptions) plan() (*export.Plan, error) {
@@ -298,48 +306,14 @@ func (o *exportOptions) plan() (*export.Plan, error) {
 	if o.plaintext && (o.Named() || o.Prompt || o.PassphraseFlags.Given()) {
 		return nil, command.Usagef("--no-encrypt cannot be combined with recipients or a passphrase")
 	}
-	var err error
-	if plan.Compression, err = export.ParseCompression(o.compression); err != nil {
-		return nil, badValue("--compress", o.compression, compressions)
-	}
-	switch {
-	case o.line != "" && o.format != "text":
-		return nil, command.WithHint(command.Usagef("--line is the template of -f text, not of -f %s", o.format),
-			"add: -f text")
-	case o.invalidUTF8 != "error" && o.format != "jsonl":
-		return nil, command.Usagef("--invalid-utf8 is only for -f jsonl: other formats keep all bytes")
-	}
-	switch o.format {
-	case "csv":
-		plan.Format = format.CSV{}
-	case "jsonl":
-		policy, found := invalidUTF8Policies[o.invalidUTF8]
-		if !found {
-			return nil, badValue("--invalid-utf8", o.invalidUTF8, slices.Sorted(maps.Keys(invalidUTF8Policies)))
-		}
-		plan.Format = format.JSONL{InvalidUTF8: policy}
-	case "text":
-		plan.Format = format.Text{Line: o.line}
-	default:
-		return nil, badValue("--format", o.format, formats)
-	}
-	return plan, nil
-}
-
-// badValue explains a value of a flag that has only some.
-func badValue(flag, value string, known []string) error {
-	hint := fmt.Sprintf("%s is one of: %s", flag, strings.Join(known, ", "))
-	if near := ui.Nearest(value, known); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
-	}
-	return command.WithHint(command.Usagef("%s cannot be %q", flag, value), hint)
+	return plan, o.Layout.Apply(plan)
 }
 
 // outputPath returns where an export goes: to the file of -o, into the directory of -o, or into the working directory.
 func outputPath(ctx context.Context, a *command.App, o *exportOptions, table, extension string) (string, error) {
 	name := "query" + extension
 	if table != "" {
-		name = export.FileNames([]string{table}, extension)[0]
+		name = manifest.FileNames([]string{table}, extension)[0]
 	}
 	switch output := o.output; {
 	case output == "":
@@ -349,7 +323,11 @@ func outputPath(ctx context.Context, a *command.App, o *exportOptions, table, ex
 		if err != nil {
 			return "", err
 		}
-		if info, err := l.Info(); err == nil && info.IsDir() || connect.EndsInSlash(output) {
+		info, err := l.Info()
+		if errors.Is(err, place.ErrUnreachable) {
+			return "", l.Close(l.Blame(err)) // what follows would wait as long again
+		}
+		if err == nil && info.IsDir() || connect.EndsInSlash(output) {
 			output = l.Join(name)
 		}
 		return output, l.Close(nil)

@@ -16,6 +16,7 @@ import (
 	"culvert/internal/cli/command"
 	"culvert/internal/cli/connect"
 	"culvert/internal/ui"
+	"culvert/manifest"
 	"culvert/source"
 )
 
@@ -34,12 +35,15 @@ type plannedTable struct {
 	Name    string          `json:"name"`
 	File    string          `json:"file"` // in the directory, if there are several tables
 	Columns []plannedColumn `json:"columns"`
-	Rows    int64           `json:"rows"`  // about; 0 if not known
-	Bytes   int64           `json:"bytes"` // about, as the database keeps or sends them; 0 if not known
+	Rows    int64           `json:"rows"`            // about; 0 if not known
+	Bytes   int64           `json:"bytes"`           // about, as the database keeps or sends them; 0 if not known
+	Parts   int             `json:"parts,omitempty"` // files, if File is the directory of parts
 	Ranges  int             `json:"ranges,omitempty"`
 	Readers int             `json:"readers,omitempty"`
 	Reason  string          `json:"reason,omitempty"` // why only one reads
 	Error   string          `json:"error,omitempty"`
+
+	workers bool // it is read by workers, whose number nobody knows
 }
 
 type plannedColumn struct {
@@ -53,12 +57,17 @@ func dryRun(ctx context.Context, a *command.App, r *planReport, o *exportOptions
 	if err := o.Check(); err != nil {
 		return err
 	}
-	db, names, err := o.sourceFlags.parse(a, args)
+	db, names, err := o.from.Parse(a, args)
 	if err != nil {
 		return err
 	}
 	if err := o.checkTables(names); err != nil {
 		return err
+	}
+	if o.shared.Given() {
+		if err := db.NotShared(); err != nil {
+			return err
+		}
 	}
 	plan, err := o.plan()
 	if err != nil {
@@ -67,30 +76,36 @@ func dryRun(ctx context.Context, a *command.App, r *planReport, o *exportOptions
 	if r.Recipients, err = o.describeRecipients(ctx, a); err != nil {
 		return err
 	}
-	src, err := db.open(ctx)
+	src, err := o.open(ctx, db)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
 	r.several = o.several(names)
 	if names, err = o.tableNames(ctx, src, names); err != nil {
-		return db.explain(err)
+		return db.Explain(err)
 	}
 	files, err := planOutput(ctx, a, o, src, r, names, plan.Extension())
 	if err != nil {
-		return db.explain(err)
+		return db.Explain(err)
 	}
 	failed := 0
 	for i, name := range names {
 		estimate, err := plan.Estimate(ctx, src, name)
 		if err != nil && (!r.several || ctx.Err() != nil || errors.Is(err, source.ErrUnavailable) ||
 			command.Is[*source.UnknownError](err)) {
-			return db.explain(err)
+			return db.Explain(err)
 		}
 		if err != nil {
 			failed++
 		}
-		r.Tables = append(r.Tables, newPlannedTable(name, files[i], &estimate, err))
+		planned := newPlannedTable(name, files[i], &estimate, err)
+		if err == nil && o.parted() {
+			if err := planned.countParts(ctx, src, plan, o); err != nil {
+				return db.Explain(err)
+			}
+		}
+		r.Tables = append(r.Tables, planned)
 	}
 	if failed > 0 {
 		return &export.PartialError{Failed: failed, Tables: len(names)}
@@ -111,7 +126,10 @@ func planOutput(
 		if err != nil {
 			return nil, err
 		}
-		return export.FileNames(names, extension), l.Close(nil)
+		if o.parted() {
+			extension = "" // of the directories
+		}
+		return manifest.FileNames(names, extension), l.Close(nil)
 	}
 	r.Output, err = outputPath(ctx, a, o, names[0], extension)
 	if err == nil && r.Output != "-" && !connect.IsURL(r.Output) {
@@ -135,6 +153,31 @@ func newPlannedTable(name, file string, e *export.Estimate, err error) plannedTa
 		t.Error = command.Plain(err)
 	}
 	return t
+}
+
+// countParts finds out in how many parts the table would be written.
+func (t *plannedTable) countParts(
+	ctx context.Context, src source.Source, plan *export.Plan, o *exportOptions,
+) error {
+	parter, ok := src.(source.Parter)
+	if !ok {
+		return errNotParted
+	}
+	parts, err := parter.Parts(ctx, t.Name, plan.Selection, o.sizeOfParts())
+	if err != nil {
+		return err
+	}
+	t.Parts, t.Ranges, t.Readers, t.Reason = len(parts), 0, 0, parts[0].Whole
+	_, shared := src.(source.Sharer)
+	switch {
+	case o.shared.URL != "":
+		t.workers = true
+	case o.shared.Workers > 0:
+		t.Readers = min(o.shared.Workers, len(parts))
+	case shared:
+		t.Readers = min(plan.MaxReaders(), len(parts))
+	}
+	return nil
 }
 
 // describeRecipients names those who could read the output. Nobody is asked for a passphrase.
@@ -218,6 +261,10 @@ func (t *plannedTable) readBy() string {
 	switch {
 	case t.Error != "":
 		return "nobody: " + t.Error
+	case t.workers:
+		return "workers, " + ui.Several(int64(t.Parts), "part")
+	case t.Parts > 0:
+		return ui.Several(int64(max(1, t.Readers)), "connection") + ", " + ui.Several(int64(t.Parts), "part")
 	case t.Ranges > 1:
 		return fmt.Sprintf("%d connections, %d ranges", t.Readers, t.Ranges)
 	case t.Reason != "":

@@ -14,16 +14,24 @@ import (
 	"culvert/export"
 	"culvert/internal/cli/argument"
 	"culvert/internal/cli/command"
+	"culvert/internal/cli/database"
 	"culvert/internal/ui"
+	"culvert/manifest"
+	"culvert/place"
 	"culvert/source"
 )
 
 // exportReport is the report of culvert export.
 type exportReport struct {
 	command.WorkReport
-	Readers int           `json:"readers,omitempty"` // of one table
-	Reason  string        `json:"reason,omitempty"`
-	Tables  []tableReport `json:"tables,omitempty"` // of several
+	Sum     string `json:"sum,omitempty"`     // of the rows of one table or query
+	Readers int    `json:"readers,omitempty"` // of one table
+	Reason  string `json:"reason,omitempty"`
+
+	Job        string `json:"job,omitempty"` // of several workers
+	Consistent *bool  `json:"consistent,omitempty"`
+
+	Tables []tableReport `json:"tables,omitempty"` // of several
 }
 
 // tableReport says what has become of one of several tables.
@@ -34,6 +42,8 @@ type tableReport struct {
 	TextBytes int64  `json:"text_bytes"`
 	FileBytes int64  `json:"file_bytes"`
 	SHA256    string `json:"sha256,omitempty"` // of the file
+	Parts     int    `json:"parts,omitempty"`  // files, if File is the directory of parts
+	Sum       string `json:"sum,omitempty"`    // of the rows
 	Readers   int    `json:"readers,omitempty"`
 	Reason    string `json:"reason,omitempty"` // why no more connections have read
 	Error     string `json:"error,omitempty"`
@@ -43,7 +53,7 @@ type tableReport struct {
 type tablesExport struct {
 	options *exportOptions
 	plan    *export.Plan
-	db      database
+	db      database.Database
 	names   []string // empty if the database is to say
 	inputs  []string // files that must not be overwritten
 }
@@ -66,18 +76,26 @@ func exportTables(ctx context.Context, a *command.App, w *command.Work, r *expor
 			return err
 		}
 	}
-	src, err := e.db.open(ctx)
+	if o.shared.Given() {
+		if l == nil {
+			if ctx, l, err = e.locate(ctx, a); err != nil {
+				return err
+			}
+		}
+		return e.share(ctx, a, w, r, l)
+	}
+	src, err := o.open(ctx, e.db)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
 	if e.names, err = o.tableNames(ctx, src, e.names); err != nil {
-		return e.db.explain(err)
+		return e.db.Explain(err)
 	}
 	if l == nil {
 		path, err := o.directory(ctx, src)
 		if err != nil {
-			return e.db.explain(err)
+			return e.db.Explain(err)
 		}
 		if ctx, l, err = newDirectory(ctx, a, path, o); err != nil {
 			return err
@@ -92,18 +110,34 @@ func exportTables(ctx context.Context, a *command.App, w *command.Work, r *expor
 		return err
 	}
 	w.Begin()
-	all, err := e.plan.Tables(ctx, to, src, e.names)
+	all, err := e.write(ctx, to, src)
 	w.Stop() // what follows is no progress
 	tellTables(a, w, r, o, all, len(e.names), err)
 	if errors.Is(err, fs.ErrExist) {
 		err = l.Explain(err) // a manifest
 	}
-	return e.db.explain(err)
+	return e.db.Explain(err)
+}
+
+var errNotParted = command.WithHint(command.Usagef("this source cannot be read in parts"), "leave out --part-size")
+
+// write writes the tables, in one file each or in parts.
+func (e *tablesExport) write(ctx context.Context, to place.Place, src source.Source) ([]export.TableStats, error) {
+	if e.options.partSize == 0 {
+		return e.plan.Tables(ctx, to, src, e.names)
+	}
+	if _, ok := src.(source.Parter); !ok {
+		return nil, errNotParted
+	}
+	return e.plan.TablesInParts(ctx, to, src, e.names, int64(e.options.partSize))
 }
 
 // checkFiles refuses a directory of this machine in which a file would overwrite one that is read.
 func (e *tablesExport) checkFiles(l *argument.Location) error {
-	files := append(export.FileNames(e.names, e.plan.Extension()), export.ManifestName, export.EncryptedManifestName)
+	files := []string{manifest.Name, manifest.EncryptedName}
+	if !e.options.parted() {
+		files = append(files, manifest.FileNames(e.names, e.plan.Extension())...)
+	}
 	for _, name := range files {
 		if l.Remote != nil {
 			break
@@ -153,10 +187,14 @@ func newTableReport(a *command.App, t *export.TableStats) tableReport {
 	if t.Err != nil {
 		return tableReport{Name: t.Name, Error: a.Secrets.Redact(command.Plain(t.Err))}
 	}
-	return tableReport{
+	r := tableReport{
 		Name: t.Name, File: t.File, Rows: t.Rows, TextBytes: t.Text, FileBytes: t.Out,
-		SHA256: hex.EncodeToString(t.SHA256[:]), Readers: t.Readers, Reason: reasonOf(t.Stats),
+		Parts: len(t.Parts), Sum: t.Sum.String(), Readers: t.Readers, Reason: reasonOf(t.Stats),
 	}
+	if len(t.Parts) == 0 {
+		r.SHA256 = hex.EncodeToString(t.SHA256[:])
+	}
+	return r
 }
 
 // tableNames returns the tables that are named, or those that the database has.
@@ -200,11 +238,7 @@ func (o *exportOptions) directory(ctx context.Context, src source.Source) (strin
 	case len(o.schemas) == 1:
 		name = o.schemas[0]
 	default:
-		describer, ok := src.(source.Describer)
-		if !ok {
-			break
-		}
-		description, err := describer.Describe(ctx)
+		description, err := source.Describe(ctx, src)
 		if err != nil {
 			return "", err
 		}
@@ -212,7 +246,7 @@ func (o *exportOptions) directory(ctx context.Context, src source.Source) (strin
 			name = strings.TrimSuffix(base, filepath.Ext(base))
 		}
 	}
-	return export.FileNames([]string{name}, "")[0], nil
+	return manifest.FileNames([]string{name}, "")[0], nil
 }
 
 // newDirectory returns the location of a new directory. It refuses one that is not empty, unless force is set.
@@ -223,11 +257,17 @@ func newDirectory(
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := checkNew(l, o.force); err != nil {
+	if err := checkNew(l, o.force || o.shared.Resumes()); err != nil {
+		if errors.Is(err, errNotEmpty) && o.shared.Given() {
+			err = command.WithHint(err, "go on with an export that has stopped: --resume",
+				"choose another directory with -o DIR, or overwrite files with --force")
+		}
 		return nil, nil, l.Close(l.Blame(err))
 	}
 	return ctx, l, nil
 }
+
+var errNotEmpty = errors.New("the output directory is not empty")
 
 func checkNew(l *argument.Location, force bool) (err error) {
 	info, err := l.Info()
@@ -254,7 +294,7 @@ func checkNew(l *argument.Location, force bool) (err error) {
 	case io.EOF:
 		return nil
 	case nil:
-		return command.WithHint(fmt.Errorf("output directory %q is not empty", l.Text),
+		return command.WithHint(command.Rephrase(errNotEmpty, fmt.Sprintf("output directory %q is not empty", l.Text)),
 			"choose another one with -o DIR, or overwrite files with --force")
 	}
 	return err

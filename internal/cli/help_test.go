@@ -18,6 +18,8 @@ import (
 	"culvert/internal/cli/command"
 	"culvert/internal/cli/demo"
 	"culvert/internal/cli/help"
+	"culvert/internal/cli/jobs"
+	"culvert/internal/cli/load"
 	"culvert/internal/cli/logs"
 	"culvert/internal/cli/remote"
 	"culvert/internal/cli/serve"
@@ -28,15 +30,20 @@ import (
 var reports = map[string]any{
 	"keygen": keygenReport{}, "version": versionReport{}, "inspect": inspectReport{}, "verify": verifyReport{},
 	"export": exportReport{}, "export --dry-run": planReport{},
+	"export --workers": jobs.Event{}, "export --queue": jobs.Event{},
 	"encrypt": command.WorkReport{}, "decrypt": command.WorkReport{}, "cat": command.WorkReport{},
+	"worker": jobs.WorkerReport{}, "jobs": jobs.Report{}, "snapshot hold": jobs.HoldReport{},
 	"demo": demo.Report{}, "serve": serve.Report{}, "ls": remote.LsReport{},
 	"pull": remote.TransferReport{}, "push": remote.TransferReport{}, "mount": remote.MountReport{},
+	"load": load.Report{}, "load --dry-run": load.PlanReport{},
+	"copy": load.Report{}, "copy --dry-run": load.PlanReport{},
 	"wal verify": logs.VerifyReport{}, "wal copy": logs.CopyReport{}, "wal repair": logs.CopyReport{},
 }
 
 // neverSet are fields that a command shares with others, and does not use.
 var neverSet = map[string][]string{
-	"encrypt": {"rows"}, "decrypt": {"rows"}, "cat": {"rows"}, "verify": {"rows", "output"},
+	"worker": {"output"}, "encrypt": {"rows"}, "decrypt": {"rows"}, "cat": {"rows"}, "verify": {"rows", "output"},
+	"load": {"output"}, "copy": {"output"},
 }
 
 func testRoot() *cobra.Command {

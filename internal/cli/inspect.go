@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,6 +23,7 @@ type inspectReport struct {
 	command.Outcome
 	File string `json:"file"`
 	export.Inspection
+	Table *tableInspection `json:"table,omitempty"` // of a table in parts
 }
 
 func newInspect(a *command.App) *cobra.Command {
@@ -35,6 +38,15 @@ func newInspect(a *command.App) *cobra.Command {
 
 func inspect(ctx context.Context, a *command.App, r *inspectReport, o *argument.InputFlags, args []string) (err error) {
 	in, err := argument.OpenInput(ctx, a, args, &o.PlaceFlags)
+	if errors.Is(err, argument.ErrDirectory) {
+		config := export.ReadConfig{Identities: o.DecryptFlags.WhenNeeded(ctx, a)}
+		t, tableErr := argument.OpenTable(ctx, a, args[0], &o.PlaceFlags, config)
+		if t != nil {
+			r.inspectTable(t, args[0])
+			return t.Close(nil)
+		}
+		err = cmp.Or(tableErr, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -47,7 +59,7 @@ func inspect(ctx context.Context, a *command.App, r *inspectReport, o *argument.
 		own, _, _ := command.OwnIdentity(&keyfile.Reader{}) // without an identity, it stays unknown
 		config.Identities = []age.Identity{quietIdentity(own)}
 	}
-	seen, err := config.Inspect(in.Reader)
+	seen, err := config.Inspect(in.Random)
 	if seen != nil {
 		r.Inspection = *seen
 	}
@@ -83,6 +95,12 @@ func (r *inspectReport) Text() string {
 		line("header", "%s bytes", ui.Count(r.Age.Header))
 		line("data", "%s bytes in %s", ui.Count(r.Age.Data), ui.Several(r.Age.Chunks, "chunk"))
 	}
+	if t := r.Table; t != nil {
+		line("table", "%s", ui.Line(t.Name))
+		line("rows", "%s, by the manifest", ui.Count(t.Rows))
+		line("text", "%s bytes", ui.Count(r.Content.Text))
+		line("sum", "%s", t.Sum)
+	}
 	if c := r.Content; c != nil {
 		line("compression", "%s", c.Compression)
 		if c.Frames > 0 {
@@ -95,6 +113,8 @@ func (r *inspectReport) Text() string {
 // kind is what a file is, in a few words.
 func (r *inspectReport) kind() string {
 	switch {
+	case r.Table != nil:
+		return "table in " + ui.Several(int64(r.Table.Parts), "part")
 	case r.Age != nil && r.Age.Armored:
 		return "age file, armored, " + r.Age.Version
 	case r.Age != nil:

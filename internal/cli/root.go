@@ -9,9 +9,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"culvert/internal/cli/argument"
 	"culvert/internal/cli/command"
 	"culvert/internal/cli/demo"
 	"culvert/internal/cli/help"
+	"culvert/internal/cli/jobs"
+	"culvert/internal/cli/load"
 	"culvert/internal/cli/logs"
 	"culvert/internal/cli/remote"
 	"culvert/internal/cli/serve"
@@ -25,6 +28,7 @@ func newRoot(a *command.App) *cobra.Command {
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.Args = command.UnknownVerb
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	root.PersistentPreRunE = argument.ResolveFileURLs
 	root.SetHelpFunc(help.Show)
 	root.SetVersionTemplate("culvert {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
@@ -36,6 +40,11 @@ func newRoot(a *command.App) *cobra.Command {
 		newCat(a),
 		newInspect(a),
 		newVerify(a),
+		load.New(a),
+		load.NewCopy(a),
+		jobs.NewWorker(a),
+		jobs.New(a),
+		jobs.NewSnapshot(a),
 		serve.New(a),
 		remote.NewLs(a),
 		remote.NewPull(a),

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -12,7 +14,9 @@ import (
 	"culvert/internal/cli/argument"
 	"culvert/internal/cli/command"
 	"culvert/internal/cli/connect"
+	"culvert/internal/cli/database"
 	"culvert/internal/ui"
+	"culvert/manifest"
 )
 
 // verifyReport is the report of culvert verify.
@@ -25,8 +29,9 @@ type verifyReport struct {
 
 	Tables     []verifiedTable `json:"tables,omitempty"`     // of a directory
 	Unexpected []string        `json:"unexpected,omitempty"` // files in it that its manifest does not list
+	Against    string          `json:"against,omitempty"`    // the database that it was compared with
 
-	manifest *export.Manifest
+	manifest *manifest.Manifest
 }
 
 // layers says what a file is protected by.
@@ -56,17 +61,43 @@ func (r *verifyReport) Text() string {
 }
 
 func newVerify(a *command.App) *cobra.Command {
-	o, r := &readOptions{}, &verifyReport{}
+	o, r := &verifyOptions{}, &verifyReport{}
 	cmd := o.Command(a, "verify", r, func(ctx context.Context, w *command.Work, args []string) error {
 		return verify(ctx, a, w, r, o, args)
 	})
 	o.InputFlags.Add(cmd)
+	flags := cmd.Flags()
+	flags.Var((*command.NotEmpty)(&o.against), "against", "also compare the tables with the database `SOURCE`")
+	o.from.Add(cmd)
 	return cmd
 }
 
+// verifyOptions are the flags of culvert verify.
+type verifyOptions struct {
+	readOptions
+	from    database.Flags
+	against string
+}
+
+// database returns the database to compare with, if there is one.
+func (o *verifyOptions) database(a *command.App) (db database.Database, is bool, err error) {
+	if o.against == "" && o.from.File == "" {
+		return database.Database{}, false, nil
+	}
+	if o.against != "" && o.from.File != "" {
+		return database.Database{}, false, command.Usagef("both --against and --dsn-file name a SOURCE")
+	}
+	db, _, err = o.from.Parse(a, []string{o.against})
+	return db, true, err
+}
+
 func verify(
-	ctx context.Context, a *command.App, w *command.Work, r *verifyReport, o *readOptions, args []string) (err error,
+	ctx context.Context, a *command.App, w *command.Work, r *verifyReport, o *verifyOptions, args []string) (err error,
 ) {
+	db, against, err := o.database(a)
+	if err != nil {
+		return err
+	}
 	config := export.ReadConfig{Jobs: o.Jobs, Identities: o.DecryptFlags.WhenNeeded(ctx, a)}
 	var in *argument.Input
 	if len(args) > 0 && (connect.IsURL(args[0]) || argument.IsDirectory(args[0])) {
@@ -75,7 +106,16 @@ func verify(
 			return err
 		}
 		if info, err := l.Info(); err == nil && info.IsDir() {
-			return l.Close(verifyDirectory(ctx, a, w, r, l, config))
+			config.Jobs = o.Jobs
+			err := verifyDirectory(ctx, a, w, r, l, config, db)
+			if errors.Is(err, export.ErrNoManifest) && !against {
+				t, tableErr := argument.OpenTable(ctx, a, args[0], &o.PlaceFlags, config)
+				if t != nil {
+					return errors.Join(t.Close(verifyTable(ctx, w, r, t, args[0])), l.Close(nil))
+				}
+				err = cmp.Or(tableErr, err)
+			}
+			return l.Close(err)
 		}
 		in, err = l.OpenInput(ctx)
 		if err != nil {
@@ -83,6 +123,10 @@ func verify(
 		}
 	} else if in, err = argument.OpenInput(ctx, a, args, &o.PlaceFlags); err != nil {
 		return err
+	}
+	if against {
+		err := command.Usagef("--against compares the directory of an export, and %s is a file", in.Name)
+		return in.Close(command.WithHint(err, "name the directory"))
 	}
 	r.File, w.Name = in.Name, in.Name
 	return in.Use(config, func(text *export.Reader) error {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,10 @@ import (
 	"culvert/export"
 	"culvert/internal/cli/argument"
 	"culvert/internal/cli/command"
+	"culvert/internal/cli/database"
 	"culvert/internal/ui"
+	"culvert/manifest"
+	"culvert/source"
 )
 
 // verifiedTable says how a table of a directory was found.
@@ -23,7 +27,7 @@ type verifiedTable struct {
 
 func verifyDirectory(
 	ctx context.Context, a *command.App, w *command.Work, r *verifyReport, l *argument.Location,
-	config export.ReadConfig,
+	config export.ReadConfig, db database.Database,
 ) error {
 	r.File, w.Name = l.Text, l.Text
 	files, err := l.Directory()
@@ -36,9 +40,14 @@ func verifyDirectory(
 	}
 	r.Encrypted, r.Compression, r.manifest = &d.Manifest.Encrypted, d.Manifest.Compression, d.Manifest
 	w.Total = d.Size()
+	progress := new(export.Progress)
 	w.Figures = func() ui.Figures {
 		in, out := d.Progress()
-		return ui.Figures{Rows: ui.NoRows, In: in, Out: out}
+		figures := ui.Figures{Rows: ui.NoRows, In: in, Out: out}
+		if db != (database.Database{}) {
+			figures.Rows = progress.Rows.Load()
+		}
+		return figures
 	}
 	w.Begin()
 	warn := func(text string) {
@@ -46,18 +55,26 @@ func verifyDirectory(
 			a.Console.Warn(ui.Line(text))
 		}
 	}
-	err = d.Verify(ctx, func(t *export.ManifestTable, err error) {
-		result := verifiedTable{Name: t.Name, File: t.File}
+	err = d.Verify(ctx, func(t *manifest.Table, err error) {
+		result := verifiedTable{Name: t.Name, File: t.File()}
 		if t.Error != "" {
 			result.Error = command.PackageNames.ReplaceAllString(t.Error, "")
 			warn(fmt.Sprintf("%s: table %q is missing, because its export failed: %s", l.Text, t.Name, result.Error))
 		} else if err != nil {
-			result.Error = command.Plain(err)
-			if at, is := errors.AsType[*fs.PathError](err); is && l.Remote != nil {
-				result.Error = command.Plain(at.Err)
+			file := t.File()
+			at, is := errors.AsType[*fs.PathError](err)
+			if is && t.Parted() {
+				file = at.Path
 			}
+			if is && (l.Remote != nil || t.Parted()) {
+				err = at.Err
+			}
+			result.Error = command.Plain(err)
 			if !w.Flags.JSON {
-				a.Console.Error(ui.Line(l.Join(t.File)) + ": " + result.Error)
+				a.Console.Error(ui.Line(l.Join(file)) + ": " + result.Error)
+			}
+			if t.Parted() {
+				result.Error = file + ": " + result.Error
 			}
 		}
 		r.Tables = append(r.Tables, result)
@@ -77,7 +94,48 @@ func verifyDirectory(
 	if more > 0 {
 		warn(fmt.Sprintf("%s: it does not list %d more", l.Text, more))
 	}
+	if err != nil && !command.Is[*export.PartialError](err) || db == (database.Database{}) {
+		return damage(l, err)
+	}
+	if err := compare(ctx, w, r, d, db, config.Jobs, progress); err != nil {
+		return err
+	}
 	return damage(l, err)
+}
+
+// compare compares the tables with a database.
+func compare(
+	ctx context.Context, w *command.Work, r *verifyReport, d *export.Directory, db database.Database, jobs int,
+	progress *export.Progress,
+) (err error) {
+	src, err := db.Open(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	description, err := source.Describe(ctx, src)
+	if err != nil {
+		return db.Explain(err)
+	}
+	r.Against = cmp.Or(description.System, db.Engine)
+	console := w.App.Console
+	err = d.Compare(ctx, src, jobs, progress, func(t *manifest.Table, err error) {
+		if err == nil && t.Sum == "" && !w.Flags.JSON {
+			console.Warn(ui.Line(t.Name) + ": only the number of rows was compared: the manifest has no sum")
+		}
+		if err == nil {
+			return
+		}
+		for i := range r.Tables {
+			if r.Tables[i].Name == t.Name {
+				r.Tables[i].Error = command.Plain(err)
+			}
+		}
+		if !w.Flags.JSON {
+			console.Error(fmt.Sprintf("table %q of the database: %s", t.Name, command.Plain(err)))
+		}
+	})
+	return db.Explain(err)
 }
 
 // damage says which directory, or which file in it, is not as it should be.
@@ -122,6 +180,7 @@ func (r *verifyReport) manifestText() string {
 	line("system", m.System)
 	line("snapshot", m.Snapshot)
 	line("position", m.Position)
+	line("against", r.Against)
 	line("exported", m.Begun.UTC().Format(time.RFC3339)+" to "+m.Ended.UTC().Format(time.RFC3339)+" by "+m.Tool)
 	return b.String()
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -25,6 +26,13 @@ func copyText(
 	open func() (place.File, func(error) error, error),
 ) error {
 	in, err := argument.OpenInput(ctx, a, args, flags)
+	if errors.Is(err, argument.ErrDirectory) && !config.Packed {
+		t, tableErr := argument.OpenTable(ctx, a, args[0], flags, config)
+		if t != nil {
+			return t.Close(catTable(w, t, open))
+		}
+		err = cmp.Or(tableErr, err)
+	}
 	if err != nil {
 		return err
 	}

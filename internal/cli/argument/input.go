@@ -19,6 +19,7 @@ import (
 	"culvert/export"
 	"culvert/internal/cli/command"
 	"culvert/internal/cli/connect"
+	"culvert/manifest"
 )
 
 // Use calls do with what is in the input, and closes both.
@@ -69,7 +70,8 @@ func (f *InputFlags) Add(cmd *cobra.Command) {
 
 // Input is a file that is read and counted. Reading ends with the context.
 type Input struct {
-	io.Reader // also an io.ReaderAt and an io.Seeker if the size is known
+	io.Reader           // of this machine, also an io.ReaderAt and an io.Seeker if the size is known
+	Random    io.Reader // the same, also of servers and buckets, where Reader reads ahead and this does not
 	ctx       context.Context
 	Name      string
 	Size      int64 // of a regular file, otherwise 0
@@ -80,11 +82,17 @@ type Input struct {
 	Close func(error) error
 }
 
-// OpenInput opens the file of an argument. No argument, and "-", are standard input. Its
-// closed is called at the end, with the error of everything.
-func OpenInput(ctx context.Context, a *command.App, args []string, flags *PlaceFlags) (*Input, error) {
-	in := &Input{ctx: ctx, Name: "standard input", Close: func(err error) error { return err }}
+func newInput(ctx context.Context, name string, at *Location, done func(error) error) *Input {
+	in := &Input{ctx: ctx, Name: name, at: at, Close: done}
 	in.Reader = &inputReader{in}
+	in.Random = in.Reader
+	return in
+}
+
+// OpenInput opens the file of an argument. No argument, and "-", are standard input. The caller calls Close at the end,
+// with the error of everything.
+func OpenInput(ctx context.Context, a *command.App, args []string, flags *PlaceFlags) (*Input, error) {
+	in := newInput(ctx, "standard input", nil, func(err error) error { return err })
 	if len(args) == 0 || args[0] == "-" {
 		var err error
 		in.src, err = a.ClaimStdin("the input")
@@ -107,8 +115,7 @@ func OpenInput(ctx context.Context, a *command.App, args []string, flags *PlaceF
 
 // OpenInput opens the file at a location.
 func (l *Location) OpenInput(ctx context.Context) (*Input, error) {
-	in := &Input{ctx: ctx, Name: l.Text, at: l, Close: l.Close}
-	in.Reader = &inputReader{in}
+	in := newInput(ctx, l.Text, l, l.Close)
 	f, err := l.Place.Open(l.Name)
 	if err != nil {
 		return nil, in.Close(in.blame(err))
@@ -129,7 +136,10 @@ func (in *Input) from(f fs.File) error {
 		in.Size = info.Size()
 	}
 	if at, is := f.(io.ReaderAt); is && in.Size > 0 {
-		in.Reader = io.NewSectionReader(&inputReaderAt{in, at}, 0, in.Size)
+		in.Random = io.NewSectionReader(&inputReaderAt{in, at}, 0, in.Size)
+		if in.at == nil {
+			in.Reader = in.Random
+		}
 	}
 	return nil
 }
@@ -178,14 +188,17 @@ func IsDirectory(path string) bool {
 	return err == nil && info.IsDir()
 }
 
+// ErrDirectory marks errors of an argument that is a directory where a file is needed.
+var ErrDirectory = errors.New("it is a directory")
+
 // directoryError refuses a directory where a file is needed. One of tables has other ways.
 func directoryError(path string) error {
-	err := fmt.Errorf("%s is a directory", path)
-	for _, name := range []string{export.EncryptedManifestName, export.ManifestName} {
-		manifest := filepath.Join(path, name)
-		if _, statErr := os.Lstat(manifest); statErr == nil {
+	err := command.Rephrase(ErrDirectory, path+" is a directory")
+	for _, name := range []string{manifest.EncryptedName, manifest.Name} {
+		file := filepath.Join(path, name)
+		if _, statErr := os.Lstat(file); statErr == nil {
 			return command.WithHint(err, "to check all tables in it: culvert verify "+command.ForShell(path),
-				"to see which they are: culvert cat "+command.ForShell(manifest))
+				"to see which they are: culvert cat "+command.ForShell(file))
 		}
 	}
 	return command.WithHint(err, "name a file in it")

@@ -1,6 +1,5 @@
 // Package argument opens what an argument names: a file, a directory, standard input or output, or a file of a server
-// or of a bucket.
-// Files are in places: [Locate] finds the place, [OpenInput] and [OpenSink] open the file in it.
+// or of a bucket. Files are in places: [Locate] finds the place, [OpenInput] and [OpenSink] open the file in it.
 package argument
 
 import (
@@ -64,6 +63,7 @@ func Locate(ctx context.Context, a *command.App, argument string, f *PlaceFlags)
 		if err != nil {
 			return nil, nil, err
 		}
+		a.Patience.Store(int64(connect.BucketPatience))
 		return ctx, &Location{u.String(), place.WithContext(ctx, b.Place), u.Path, b, b.Close}, nil
 	}
 	if connect.IsServer(argument) {
@@ -136,7 +136,7 @@ func (l *Location) Explain(err error) error {
 	}
 	if errors.Is(err, fs.ErrExist) {
 		if info, err := fs.Lstat(l.Place, at.Path); err == nil && !info.Mode().IsRegular() {
-			return fmt.Errorf("output %q exists and is not a regular file", name)
+			return command.Rephrase(fs.ErrExist, fmt.Sprintf("output %q exists and is not a regular file", name))
 		}
 		return existsError(name)
 	}

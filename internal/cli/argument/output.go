@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"culvert/internal/cli/command"
+	"culvert/internal/cli/connect"
 	"culvert/internal/ui"
 	"culvert/place"
 )
@@ -54,8 +56,9 @@ func (l *Location) create(ctx context.Context, force bool) (place.File, func(err
 	return f, func(err error) error { return l.Close(errors.Join(err, f.Discard())) }, nil
 }
 
+// existsError wraps [fs.ErrExist]: who writes under several names tries the next one.
 func existsError(path string) error {
-	return command.WithHint(fmt.Errorf("output %q exists", path),
+	return command.WithHint(command.Rephrase(fs.ErrExist, fmt.Sprintf("output %q exists", path)),
 		"choose another name with -o FILE, or overwrite it with --force")
 }
 
@@ -151,6 +154,10 @@ func OpenSink(ctx context.Context, a *command.App, path string, force bool, flag
 	ctx, l, err := Locate(ctx, a, path, flags)
 	if err != nil {
 		return nil, nil, err
+	}
+	if connect.IsURL(path) && (l.Name == "." || connect.EndsInSlash(path)) {
+		err := command.WithHint(command.Usagef("output %q is a directory", path), "name a file in it")
+		return nil, nil, l.Close(err)
 	}
 	return l.create(ctx, force)
 }

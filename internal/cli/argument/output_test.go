@@ -3,11 +3,63 @@ package argument
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"culvert/internal/cli/command"
 )
+
+// TestTakenNames has errors that say the same to programs as those of the place.
+func TestTakenNames(t *testing.T) {
+	dir := t.TempDir()
+	for _, err := range []error{
+		os.WriteFile(filepath.Join(dir, "file"), nil, 0o600), os.Mkdir(filepath.Join(dir, "directory"), 0o700),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, l, err := Locate(t.Context(), &command.App{}, dir, &PlaceFlags{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := l.Close(nil); err != nil {
+			t.Error(err)
+		}
+	}()
+	to, err := l.Directory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"file": "exists", "directory": "exists and is not a regular file",
+	} {
+		_, err := to.Create(t.Context(), name)
+		want = fmt.Sprintf("output %q %s", filepath.Join(dir, name), want)
+		if !errors.Is(err, fs.ErrExist) || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+
+	file, err := to.Create(t.Context(), "late")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "late"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Commit(); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("the name was taken meanwhile: %v", err)
+	}
+	if err := file.Discard(); err != nil {
+		t.Error(err)
+	}
+}
 
 func TestPrintable(t *testing.T) {
 	for _, test := range []struct {

@@ -10,7 +10,6 @@ import (
 	"filippo.io/age"
 	"filippo.io/age/plugin"
 
-	"culvert/export"
 	"culvert/format"
 	"culvert/internal/keyfile"
 	"culvert/internal/ui"
@@ -112,9 +111,10 @@ func hintsOfUnknown(err *source.UnknownError) []string {
 // Fail tells of an error, unless that is done already, and gives the exit code.
 func (a *App) Fail(err error, json bool) int {
 	code := ExitCode(err)
+	_, _, told := partial(err)
 	switch {
 	case err == nil, Is[*ReportedError](err), Is[*outputClosedError](err):
-	case Is[*export.PartialError](err) && !json: // each failure was told, and the last line counts them
+	case told && !json: // each failure was told, and the last line counts them
 	case json:
 		// A command that has ended has reported by itself. What is left is one that was stuck.
 		outcome := &Outcome{}
@@ -136,8 +136,8 @@ func (e *ReportedError) Unwrap() error { return e.error }
 
 // PackageNames are what the errors of our packages begin with. It tells those who read the code.
 var PackageNames = regexp.MustCompile(
-	`(?m)(^|: )((agefile|bucket|compress|export|fileservice|format|fusefs|keyfile|mysql|place|plainfs|postgres|` +
-		`secureconn|source|sqldb|sqlite|wal): )+`)
+	`(?m)(^|: )((agefile|bucket|compress|dialect|export|fileservice|format|fusefs|keyfile|load|manifest|mysql|place|` +
+		`plainfs|postgres|queue|secureconn|sink|source|sqldb|sqlite|wal|workers): )+`)
 
 // Plain is the text of an error as people see it: without the names of packages.
 func Plain(err error) string { return PackageNames.ReplaceAllString(err.Error(), "$1") }

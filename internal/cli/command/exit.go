@@ -11,8 +11,11 @@ import (
 	"culvert/fileservice/transfer"
 	"culvert/internal/compress"
 	"culvert/internal/keyfile"
+	"culvert/load"
+	"culvert/manifest"
 	"culvert/place"
 	"culvert/secureconn"
+	"culvert/sink"
 	"culvert/source"
 	"culvert/wal"
 )
@@ -32,13 +35,13 @@ const (
 
 // ExitCode is the one place that says which error ends with which code.
 func ExitCode(err error) int {
-	partial, isPartial := errors.AsType[*export.PartialError](err)
+	failed, tables, isPartial := partial(err)
 	switch {
 	case err == nil:
 		return ExitDone
 	case errors.Is(err, ErrInterrupted):
 		return ExitInterrupted
-	case isPartial && partial.Failed < partial.Tables:
+	case isPartial && failed < tables:
 		return ExitPartly
 	case Is[*UsageError](err):
 		return ExitUsage
@@ -51,9 +54,11 @@ func ExitCode(err error) int {
 		errors.Is(err, wal.ErrKey):
 		return ExitIdentity
 	case errors.Is(err, agefile.ErrCorrupt), errors.Is(err, compress.ErrCorrupt), errors.Is(err, keyfile.ErrMalformed),
-		errors.Is(err, export.ErrManifest), errors.Is(err, export.ErrDamaged), errors.Is(err, source.ErrCorrupt),
+		errors.Is(err, manifest.ErrInvalid), errors.Is(err, export.ErrDamaged),
+		errors.Is(err, export.ErrDiffers), errors.Is(err, source.ErrCorrupt),
 		errors.Is(err, wal.ErrCorrupt), errors.Is(err, wal.ErrForeign), Is[*armor.Error](err),
-		Is[*source.CountError](err), errors.Is(err, place.ErrIntegrity), errors.Is(err, secureconn.ErrRecord):
+		Is[*source.CountError](err), Is[*sink.CountError](err), Is[*load.SumError](err),
+		errors.Is(err, place.ErrIntegrity), errors.Is(err, secureconn.ErrRecord):
 		return ExitIntegrity
 	case errors.Is(err, place.ErrUnreachable):
 		return ExitUnreachable
@@ -61,6 +66,17 @@ func ExitCode(err error) int {
 		return ExitPartly
 	}
 	return ExitFailed
+}
+
+// partial returns how many of several tables have failed, each of which was told of.
+func partial(err error) (failed, tables int, is bool) {
+	if exported, is := errors.AsType[*export.PartialError](err); is {
+		return exported.Failed, exported.Tables, true
+	}
+	if loaded, is := errors.AsType[*load.PartialError](err); is {
+		return loaded.Failed, loaded.Tables, true
+	}
+	return 0, 0, false
 }
 
 // Is reports whether an error is, or wraps, one of type E.

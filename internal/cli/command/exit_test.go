@@ -15,7 +15,10 @@ import (
 	"culvert/internal/cli/help"
 	"culvert/internal/compress"
 	"culvert/internal/keyfile"
+	"culvert/load"
+	"culvert/manifest"
 	"culvert/secureconn"
+	"culvert/sink"
 	"culvert/source"
 )
 
@@ -36,10 +39,16 @@ func TestExitCode(t *testing.T) {
 		{keyfile.ErrMalformed, 12},
 		{source.ErrCorrupt, 12},
 		{&source.CountError{Received: 1, Confirmed: 2}, 12},
-		{export.ErrManifest, 12},
+		{manifest.ErrInvalid, 12},
 		{export.ErrDamaged, 12},
+		{export.ErrDiffers, 12},
 		{&export.PartialError{Failed: 1, Tables: 2}, 3},
 		{&export.PartialError{Failed: 2, Tables: 2}, 1},
+		{&load.PartialError{Failed: 1, Tables: 2}, 3},
+		{&load.PartialError{Failed: 2, Tables: 2}, 1},
+		{&load.SumError{}, 12},
+		{&sink.CountError{}, 12},
+		{sink.ErrNotEmpty, 1},
 		{&secureconn.PeerError{}, 12},
 		{fmt.Errorf("%w: %w", fileservice.ErrUnreachable, &secureconn.PeerError{}), 12},
 		{secureconn.ErrRecord, 12},

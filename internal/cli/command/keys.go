@@ -278,7 +278,12 @@ func (f *DecryptFlags) Read(ctx context.Context, a *App) ([]age.Identity, error)
 
 // WhenNeeded is read for a file that may not be encrypted: the identities are read when the first file needs one.
 func (f *DecryptFlags) WhenNeeded(ctx context.Context, a *App) []age.Identity {
-	return []age.Identity{lazyIdentity(sync.OnceValues(func() ([]age.Identity, error) { return f.Read(ctx, a) }))}
+	return WhenNeeded(func() ([]age.Identity, error) { return f.Read(ctx, a) })
+}
+
+// WhenNeeded stands for the identities that read returns. It is called once, for the first file that needs one.
+func WhenNeeded(read func() ([]age.Identity, error)) []age.Identity {
+	return []age.Identity{lazyIdentity(sync.OnceValues(read))}
 }
 
 // lazyIdentity stands for the identities that it returns.

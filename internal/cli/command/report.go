@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"culvert/export"
 	"culvert/internal/cli/help"
 	"culvert/internal/ui"
 )
@@ -65,7 +64,7 @@ func GivesData(cmd *cobra.Command) bool {
 // Deliver writes a report.
 func (a *App) Deliver(cmd *cobra.Command, r report, to io.Writer, asJSON bool, err error) error {
 	if !asJSON {
-		if err != nil && !Is[*export.PartialError](err) {
+		if _, _, told := partial(err); err != nil && !told {
 			return err
 		}
 		_, writeErr := io.WriteString(to, ui.Printable(r.Text()))
@@ -215,7 +214,7 @@ func (a *App) Perform(
 		to = a.Stderr
 	}
 	err = a.Deliver(cmd, r, to, flags.JSON, err)
-	if (err == nil || Is[*export.PartialError](err)) && w.WantsSummary() {
+	if _, _, told := partial(err); (err == nil || told) && w.WantsSummary() {
 		a.Console.Print(w.Name + ": " + w.Summary + figures.Summary(elapsed, peak))
 	}
 	return err

@@ -13,26 +13,35 @@ import (
 	"culvert/internal/cli/command"
 	"culvert/place"
 	"culvert/place/bucket"
+	"culvert/place/dir"
 )
+
+// BucketPatience is how much longer than others a command may take to end after a signal if it uses a bucket: the store
+// has to answer until nothing of an upload is left there.
+const BucketPatience = 5 * time.Second
 
 // bucketSchemes are those of the URLs of buckets.
 var bucketSchemes = []string{"s3", "gs", "azblob"}
 
-// IsBucket reports whether an argument names a file of a bucket.
+// IsBucket reports whether an argument names a file of a bucket, or by a URL one of this machine.
 func IsBucket(argument string) bool {
 	scheme, _, is := strings.Cut(argument, "://")
-	return is && slices.Contains(bucketSchemes, scheme)
+	return is && slices.Contains(bucketSchemes, scheme) || IsFile(argument)
 }
 
-// BucketURL is a file of a bucket.
+// BucketURL is a file of a bucket, or of a directory of this machine.
 type BucketURL struct {
 	Path  string  // as those of io/fs
 	whole url.URL // the bucket
+	local string  // the directory
 }
 
 // ParseBucketURL reads a URL of the command line.
 func ParseBucketURL(text string) (*BucketURL, error) {
 	const hint = "URLs and credentials of buckets: culvert help places"
+	if IsFile(text) {
+		return parseFileURL(text)
+	}
 	if err := bucket.CheckURL(text); err != nil {
 		return nil, command.WithHint(command.Usagef("%s", command.Plain(err)), hint)
 	}
@@ -52,7 +61,7 @@ func ParseBucketURL(text string) (*BucketURL, error) {
 func (u *BucketURL) At(name string) string {
 	at := u.whole
 	if name != "." {
-		at.Path = path.Join("/", name)
+		at.Path = path.Join("/", at.Path, name)
 	}
 	return at.String()
 }
@@ -64,6 +73,10 @@ func (u *BucketURL) String() string { return u.At(u.Path) }
 func (u *BucketURL) Open(ctx context.Context, timeout time.Duration, parallel int) (*Bucket, error) {
 	if timeout <= 0 {
 		return nil, command.Usagef("--timeout is %v, and must be more than 0", timeout)
+	}
+	if u.local != "" {
+		opened, err := dir.Open(u.local)
+		return &Bucket{opened, u}, err
 	}
 	opened, err := bucket.Open(ctx, u.whole.String(), bucket.Config{Timeout: timeout, Parallel: parallel})
 	if err != nil {
@@ -91,17 +104,26 @@ func (b *Bucket) Blame(err error) error {
 		return err
 	}
 	text := command.Plain(at.Err)
-	if at.Err == fs.ErrNotExist {
+	missing := at.Err == fs.ErrNotExist
+	switch {
+	case b.URL.local != "":
+		missing = errors.Is(err, fs.ErrNotExist)
+	case missing:
 		text = "no such object"
 	}
 	named := command.Rephrase(err, b.At(at.Path)+": "+text)
 	switch {
 	case errors.Is(err, place.ErrChanged):
 		return command.WithHint(named, "it was replaced while it was read: run the command again")
-	case errors.Is(err, place.ErrRefused):
-		return command.WithHint(named, "credentials, and what they must allow: culvert help places")
-	case at.Err == fs.ErrNotExist:
+	case errors.Is(err, place.ErrRefused) && errors.Is(err, fs.ErrPermission):
+		return command.WithHint(named, HintOfCredentials)
+	case missing:
 		return command.WithHint(named, "list what exists: culvert ls "+command.ForShell(b.At(".")))
+	case errors.Is(err, fs.ErrNotExist):
+		return command.WithHint(named, "check the name of the bucket, and the region and the endpoint of the URL")
 	}
 	return named
 }
+
+// HintOfCredentials is the hint of an error with which a store refuses credentials.
+const HintOfCredentials = "credentials, and what they must allow: culvert help places"

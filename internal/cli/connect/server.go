@@ -44,6 +44,11 @@ func (f *KeyFlags) Identities(ctx context.Context, a *command.App) ([]age.Identi
 	return identities, err
 }
 
+// WhenNeeded stands for Identities, which are read for the first file that is encrypted.
+func (f *KeyFlags) WhenNeeded(ctx context.Context, a *command.App) []age.Identity {
+	return command.WhenNeeded(func() ([]age.Identity, error) { return f.Identities(ctx, a) })
+}
+
 // read reads the key, and all that is in the file of the identity.
 func (f *KeyFlags) read(ctx context.Context, a *command.App) (*keyfile.Key, []age.Identity, error) {
 	path := string(f.Identity)
@@ -125,6 +130,7 @@ func (f *Flags) Connect(
 		Dial: r.dial, Connections: connections, Timeout: f.Timeout,
 	})
 	if err != nil {
+		r.cancel(nil)
 		return nil, nil, errors.Join(err, conn.Close())
 	}
 	return ctx, r, nil

@@ -1,4 +1,4 @@
-// Package demo is the verb that shows all stages on a table of its own: export, pull, mount, verify, decrypt and
+// Package demo is the verb that shows all stages on a table of its own: export, pull, mount, verify, decrypt, load and
 // compare.
 package demo
 
@@ -25,6 +25,8 @@ import (
 	"culvert/internal/cli/help"
 	"culvert/internal/keyfile"
 	"culvert/internal/ui"
+	"culvert/load"
+	sqlitesink "culvert/sink/sqlite"
 	"culvert/source"
 	"culvert/source/sqlite"
 )
@@ -34,14 +36,17 @@ type Report struct {
 	command.Outcome
 	Stages     []stageFigures `json:"stages"`
 	Skipped    []skipped      `json:"skipped,omitempty"`
-	SHA256     string         `json:"sha256,omitempty"` // of the text, in the database and in the file
+	SHA256     string         `json:"sha256,omitempty"`        // of the text, in the database and in the file
+	Loaded     string         `json:"loaded_sha256,omitempty"` // of the text in the second database
+	Left       string         `json:"left,omitempty"`          // where files could not be removed
 	PeakMemory int64          `json:"peak_memory_bytes"`
 }
 
 // Text implements [command.Report].
 func (r *Report) Text() string {
-	return fmt.Sprintf("\nThe file holds what the database holds.\nsha256 %s\npeak memory %s\n",
-		r.SHA256, ui.Memory(r.PeakMemory))
+	return fmt.Sprintf("\nThe second database holds what the first one holds, and so does the file.\n"+
+		"sha256 %s  first database\nsha256 %s  second database\npeak memory %s\n",
+		r.SHA256, r.Loaded, ui.Memory(r.PeakMemory))
 }
 
 // skipped is a stage that this system has not what it takes for.
@@ -67,7 +72,7 @@ type stageFigures struct {
 	compresses bool
 }
 
-const columns = "%-10s %12s %12s %12s %7s %12s %9s\n"
+const columns = "%-12s %12s %12s %12s %7s %12s %9s\n"
 
 func (s *stageFigures) row() string {
 	elapsed := time.Duration(s.Seconds * float64(time.Second))
@@ -93,16 +98,20 @@ func (s *stageFigures) row() string {
 func New(a *command.App) *cobra.Command {
 	var rows int64
 	var json bool
+	var url command.NotEmpty
+	places := &argument.PlaceFlags{}
 	cmd := help.Command("demo")
 	cmd.Args = cobra.NoArgs
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		r := &Report{}
-		d := &demo{app: a, report: r, rows: rows, show: !json}
+		d := &demo{app: a, report: r, rows: rows, url: string(url), places: places, show: !json}
 		err := command.Interruption(cmd.Context(), d.run(cmd.Context()))
 		r.PeakMemory = ui.PeakMemory()
 		return a.Deliver(cmd, r, a.Stdout, json, err)
 	}
 	cmd.Flags().Int64Var(&rows, "rows", 1_000_000, "make a table of `N` rows")
+	cmd.Flags().Var(&url, "place", "export to the directory, server or bucket `URL` too")
+	places.Add(cmd)
 	cmd.Flags().BoolVar(&json, "json", false, "print JSON")
 	return cmd
 }
@@ -112,11 +121,13 @@ type demo struct {
 	app    *command.App
 	report *Report
 	rows   int64
+	url    string // of a place, or ""
+	places *argument.PlaceFlags
 	show   bool
 
-	database, file, decrypted string
-	identity                  age.Identity
-	mountedSum                string // SHA-256 of the text that was read from the mount, if there was one
+	database, second, file, decrypted string
+	identity                          age.Identity
+	mountedSum                        string // SHA-256 of the text that was read from the mount, if there was one
 }
 
 func (d *demo) run(ctx context.Context) (err error) {
@@ -129,6 +140,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	d.database = filepath.Join(dir, "todos.db")
+	d.second = filepath.Join(dir, "second.db")
 	served := filepath.Join(dir, "served")
 	if err := os.Mkdir(served, 0o700); err != nil {
 		return err
@@ -141,24 +153,42 @@ func (d *demo) run(ctx context.Context) (err error) {
 	}
 	d.identity = key.Identity()
 
-	if d.show {
-		_, err := fmt.Fprintf(d.app.Stdout, columns, "stage", "rows", "in", "out", "ratio", "speed", "time")
-		if err != nil {
-			return err
-		}
-	}
-	for _, stage := range []struct {
-		name string
-		run  func(context.Context, *stageFigures) error
-	}{
+	stages := []stage{
 		{"database", d.makeDatabase},
 		{"export", func(ctx context.Context, s *stageFigures) error { return d.export(ctx, s, key.Recipient()) }},
 		{"pull", func(ctx context.Context, s *stageFigures) error { return d.pull(ctx, s, key) }},
 		{"mount", func(ctx context.Context, s *stageFigures) error { return d.mount(ctx, s, key) }},
 		{"verify", d.verify},
 		{"decrypt", d.decrypt},
+		{"load", d.load},
 		{"compare", d.compare},
-	} {
+	}
+	if d.url != "" {
+		placeCtx, p, done, err := d.openPlace(ctx, d.url, d.places)
+		if err != nil {
+			return err
+		}
+		err = d.perform(placeCtx, append(stages, p.stages(key.Recipient())...))
+		return done(err)
+	}
+	return d.perform(ctx, stages)
+}
+
+// stage is a step of the demo.
+type stage struct {
+	name string
+	run  func(context.Context, *stageFigures) error
+}
+
+// perform performs the stages, and shows their figures.
+func (d *demo) perform(ctx context.Context, stages []stage) error {
+	if d.show {
+		_, err := fmt.Fprintf(d.app.Stdout, columns, "stage", "rows", "in", "out", "ratio", "speed", "time")
+		if err != nil {
+			return err
+		}
+	}
+	for _, stage := range stages {
 		figures := stageFigures{Stage: stage.name}
 		start := time.Now()
 		err := stage.run(ctx, &figures)
@@ -188,7 +218,7 @@ func (d *demo) skip(stage, reason string) error {
 	if !d.show {
 		return nil
 	}
-	_, err := fmt.Fprintf(d.app.Stdout, "%-10s skipped: %s\n", stage, ui.Printable(reason))
+	_, err := fmt.Fprintf(d.app.Stdout, "%-12s skipped: %s\n", stage, ui.Printable(reason))
 	return err
 }
 
@@ -259,21 +289,56 @@ func (d *demo) decrypt(ctx context.Context, s *stageFigures) error {
 	})
 }
 
-// compare reads the rows twice, on ways that have nothing in common but the format: from the file as any reader of CSV
-// would, and from the database one batch after the other.
+// load loads the file that was pulled into a second database.
+func (d *demo) load(ctx context.Context, s *stageFigures) (err error) {
+	if err := makeEmpty(d.second); err != nil {
+		return err
+	}
+	dst, err := sqlitesink.Open(d.second)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, dst.Close()) }()
+	err = d.read(ctx, d.file, export.ReadConfig{}, func(in *argument.Input, text *export.Reader) error {
+		var plan load.Plan
+		stats, err := plan.Text(ctx, dst, text, in.Name, format.CSV{}, "todos")
+		s.Rows, s.BytesIn, s.moved = stats.Rows, in.Size, stats.Text
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(d.second)
+	if err != nil {
+		return err
+	}
+	s.BytesOut = info.Size()
+	return nil
+}
+
+// compare reads the rows on ways that have nothing in common but the format: from the file as any reader of CSV would,
+// and from both databases one batch after the other.
 func (d *demo) compare(ctx context.Context, s *stageFigures) error {
-	ofFile, ofDatabase := sha256.New(), sha256.New()
+	ofFile, ofDatabase, ofSecond := sha256.New(), sha256.New(), sha256.New()
 	rows, err := d.readFile(ctx, s, ofFile)
 	if err != nil {
 		return err
 	}
-	if err := d.readDatabase(ctx, ofDatabase); err != nil {
+	if err := readDatabase(ctx, d.database, ofDatabase); err != nil {
 		return err
 	}
+	if err := readDatabase(ctx, d.second, ofSecond); err != nil {
+		return err
+	}
+	d.report.Loaded = fmt.Sprintf("%x", ofSecond.Sum(nil))
 	sum, want := fmt.Sprintf("%x", ofFile.Sum(nil)), fmt.Sprintf("%x", ofDatabase.Sum(nil))
 	if rows != d.rows || sum != want {
 		return fmt.Errorf("%w: the file has %d rows with the hash %s, the database %d with %s",
 			agefile.ErrCorrupt, rows, sum, d.rows, want)
+	}
+	if d.report.Loaded != want {
+		return fmt.Errorf("%w: the second database has the hash %s, the first %s",
+			agefile.ErrCorrupt, d.report.Loaded, want)
 	}
 	if d.mountedSum != "" && d.mountedSum != sum {
 		return fmt.Errorf("%w: the text in the mount has the hash %s, the database %s",
@@ -300,8 +365,9 @@ func (d *demo) readFile(ctx context.Context, s *stageFigures, sum hash.Hash) (ro
 	return rows - 2, err // the header, and the end
 }
 
-func (d *demo) readDatabase(ctx context.Context, sum hash.Hash) (err error) {
-	src, err := sqlite.Open(d.database)
+// readDatabase adds the todos of a database to a hash, as text.
+func readDatabase(ctx context.Context, path string, sum hash.Hash) (err error) {
+	src, err := sqlite.Open(path)
 	if err != nil {
 		return err
 	}

@@ -63,10 +63,13 @@ func Text(name string) string {
 // flagGroups are the headings under which help lists flags, and the order in which it does. A flag is in the same
 // group for all commands that have it.
 var flagGroups = []struct{ title, flags string }{
-	{"Source", "dsn-file insecure-dsn"},
-	{"Selection", "all schema query columns where limit include exclude from rows long"},
+	{"Source", "against dsn-file insecure-dsn"},
+	{"Selection", "all schema query columns where limit snapshot include exclude from rows long"},
+	{"Tables", "create truncate swap append on-conflict key map ledger verify no-verify analyze lock-timeout " +
+		"redact-errors"},
 	{"Access", "allow writable rw allow-other"},
-	{"Output", "output force hash format line invalid-utf8 compress ordered armor decrypt dry-run"},
+	{"Output", "output place force hash format line invalid-utf8 compress ordered part-size armor decrypt dry-run"},
+	{"Workers", "workers queue job-key resume remove replicas nats-creds nats-nkey nats-ca nats-cert nats-key"},
 	{"Encryption", "pq recipient recipients-file identity plugin key-file no-encrypt " +
 		"passphrase passphrase-file passphrase-fd passphrase-command"},
 	{"Connections", "as timeout retry listen metrics drain handshake-timeout idle-timeout stall-timeout " +

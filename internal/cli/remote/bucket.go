@@ -4,6 +4,7 @@ import (
 	"context"
 	"io/fs"
 
+	"culvert/export"
 	"culvert/fileservice/transfer"
 	"culvert/internal/cli/command"
 	"culvert/internal/cli/connect"
@@ -15,6 +16,8 @@ import (
 type bucketEnd struct {
 	url    *connect.BucketURL
 	bucket *connect.Bucket
+	listed *listedPlace // the bucket, as files are pulled from it
+	jobs   int
 }
 
 func newBucketEnd(text string) (otherEnd, error) {
@@ -24,29 +27,36 @@ func newBucketEnd(text string) (otherEnd, error) {
 
 func (e *bucketEnd) path() string          { return e.url.Path }
 func (e *bucketEnd) at(name string) string { return e.url.At(name) }
-func (e *bucketEnd) isVerified() bool      { return false }
+func (e *bucketEnd) origin() string        { return e.url.String() }
 
 func (e *bucketEnd) open(
-	ctx context.Context, flags *transferFlags, _ *command.App, _ func(context.Context, error) error,
+	ctx context.Context, flags *connect.Flags, app *command.App, jobs int, _ func(context.Context, error) error,
 ) (context.Context, func(error) error, error) {
-	opened, err := e.url.Open(ctx, flags.Timeout, flags.connections)
+	opened, err := e.url.Open(ctx, flags.Timeout, jobs)
 	if err != nil {
 		return nil, nil, err
 	}
-	e.bucket = opened
+	app.Patience.Store(int64(connect.BucketPatience))
+	e.bucket, e.jobs = opened, jobs
+	identities := flags.WhenNeeded(ctx, app)
+	e.listed = newListedPlace(opened.Place, func(ctx context.Context, dir fs.FS) (*export.Directory, error) {
+		return export.ReadConfig{Identities: identities}.OpenDirectory(ctx, dir)
+	})
 	return ctx, opened.Close, nil
 }
 
+func (e *bucketEnd) files(ctx context.Context) fs.FS { return place.WithContext(ctx, e.bucket.Place) }
+
+func (e *bucketEnd) blame(err error) error { return e.bucket.Blame(err) }
+
 func (e *bucketEnd) pull(ctx context.Context, config transfer.Config) (transfer.Result, error) {
-	return transfer.PullPlace(ctx, e.bucket.Place, config)
+	config.Parallel = e.jobs
+	return transfer.PullPlace(ctx, e.listed, config)
 }
 
 func (e *bucketEnd) push(ctx context.Context, config transfer.Config) (transfer.Result, error) {
+	config.Parallel = e.jobs
 	return transfer.PushPlace(ctx, e.bucket.Place, config)
-}
-
-func (e *bucketEnd) stat(ctx context.Context, name string) (fs.FileInfo, error) {
-	return fs.Stat(place.WithContext(ctx, e.bucket.Place), name)
 }
 
 // openBucket is openServer for a bucket.
@@ -59,7 +69,7 @@ func (m *mounting) openBucket(ctx context.Context, url string, flags *connect.Fl
 	}
 	m.report.URL = u.String()
 	if m.options.writable {
-		return nil, nil, nil, command.Usagef("a bucket is mounted read only, without --rw")
+		return nil, nil, nil, command.Usagef("a bucket or a directory is mounted read only, without --rw")
 	}
 	if err := checkMountPoint(m.report.Directory); err != nil {
 		return nil, nil, nil, err
@@ -92,39 +102,4 @@ func (m *mounting) shownBucket(ctx context.Context, b *connect.Bucket, flags *co
 		return nil, err
 	}
 	return m.decrypted(ctx, plainfs.Config{FS: tree, Identities: identities})
-}
-
-// lsBucket lists the objects and prefixes directly below the one of a URL.
-func lsBucket(ctx context.Context, r *LsReport, o *connect.Flags, text string) (err error) {
-	u, err := connect.ParseBucketURL(text)
-	if err != nil {
-		return err
-	}
-	r.URL = u.String()
-	b, err := u.Open(ctx, o.Timeout, 0)
-	if err != nil {
-		return err
-	}
-	defer func() { err = b.Close(err) }()
-	files := place.WithContext(ctx, b.Place)
-	info, err := fs.Stat(files, u.Path)
-	if err != nil {
-		return b.Blame(err)
-	}
-	if !info.IsDir() {
-		r.Entries = append(r.Entries, newLsEntry(info))
-		return nil
-	}
-	entries, err := fs.ReadDir(files, u.Path)
-	if err != nil {
-		return b.Blame(err)
-	}
-	for _, entry := range entries {
-		info, err := entry.Info()
-		if err != nil {
-			return b.Blame(err)
-		}
-		r.Entries = append(r.Entries, newLsEntry(info))
-	}
-	return nil
 }

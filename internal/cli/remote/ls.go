@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 	"time"
 
@@ -110,38 +109,37 @@ func NewLs(a *command.App) *cobra.Command {
 }
 
 func ls(ctx context.Context, a *command.App, r *LsReport, o *connect.Flags, text string) (err error) {
-	if connect.IsBucket(text) {
-		return lsBucket(ctx, r, o, text)
-	}
-	u, err := connect.ParseURL(text)
+	end, err := otherEndOf(text)
 	if err != nil {
 		return err
 	}
-	r.URL = u.String()
-	ctx, remote, err := o.Connect(ctx, a, u, 1, nil)
+	r.URL = end.at(end.path())
+	ctx, closed, err := end.open(ctx, o, a, 1, nil)
 	if err != nil {
 		return err
 	}
-	defer func() { err = remote.Close(err) }()
-	info, err := remote.WithContext(ctx).Stat(u.Path)
+	defer func() { err = closed(err) }()
+	files := end.files(ctx)
+	info, err := fs.Stat(files, end.path())
 	if err != nil {
-		return remote.Blame(err)
+		return end.blame(err)
 	}
 	if !info.IsDir() {
 		r.Entries = append(r.Entries, newLsEntry(info))
 		return nil
 	}
-	for entry, err := range remote.List(ctx, u.Path) {
-		if unnamable, is := errors.AsType[*fileservice.UnnamableError](err); is {
-			r.Unnamable = unnamable.Count
-			a.Console.Warn(command.Plain(err))
-			break
-		}
+	entries, failed := fs.ReadDir(files, end.path())
+	for _, entry := range entries {
+		info, err := entry.Info()
 		if err != nil {
-			return remote.Blame(err)
+			return end.blame(err)
 		}
-		r.Entries = append(r.Entries, newLsEntry(entry))
+		r.Entries = append(r.Entries, newLsEntry(info))
 	}
-	slices.SortFunc(r.Entries, func(a, b lsEntry) int { return strings.Compare(a.Name, b.Name) })
-	return nil
+	if unnamable, is := errors.AsType[*fileservice.UnnamableError](failed); is {
+		r.Unnamable = unnamable.Count
+		a.Console.Warn(command.Plain(failed))
+		return nil
+	}
+	return end.blame(failed)
 }

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"culvert/fileservice/transfer"
 	"culvert/internal/cli/argument"
 	"culvert/internal/cli/command"
 	"culvert/internal/cli/help"
@@ -35,7 +37,8 @@ func pull(ctx context.Context, t *fileTransfer, url, output string) (err error) 
 	if t.end, err = otherEndOf(url); err != nil {
 		return err
 	}
-	dir, name, err := pullTarget(t.end.path(), output)
+	t.config.Origin = t.end.origin()
+	dir, name, err := pullTarget(t.end.path(), output, t.config.Origin)
 	if err != nil {
 		return err
 	}
@@ -48,8 +51,9 @@ func pull(ctx context.Context, t *fileTransfer, url, output string) (err error) 
 	return t.do(ctx, t.end.pull)
 }
 
-// pullTarget says in which directory, and under which path in it, a file of a server goes.
-func pullTarget(remote, output string) (dir, name string, err error) {
+// pullTarget says in which directory, and under which path in it, a file of a server goes. A directory under a new name
+// that is not complete is continued if it has the same origin.
+func pullTarget(remote, output, origin string) (dir, name string, err error) {
 	name = path.Base(remote) // "." is the tree itself: its files go into the directory
 	switch output {
 	case "":
@@ -59,6 +63,10 @@ func pullTarget(remote, output string) (dir, name string, err error) {
 			"give a name, and read the file that it has then; for a file called -: -o ./-")
 	}
 	if argument.IsDirectory(output) {
+		parent, base := filepath.Split(filepath.Clean(output))
+		if unfinished, err := isUnfinished(cmp.Or(parent, "."), base, output, origin); unfinished || err != nil {
+			return cmp.Or(parent, "."), base, err
+		}
 		return output, name, nil
 	}
 	dir = filepath.Dir(filepath.Clean(output))
@@ -72,4 +80,22 @@ func pullTarget(remote, output string) (dir, name string, err error) {
 		return dir, path.Join(filepath.Base(output), name), nil
 	}
 	return dir, filepath.Base(output), nil
+}
+
+// isUnfinished reports whether output, which is base in parent, is a directory that an earlier pull has named so. A
+// slash at its end always means to copy into it.
+func isUnfinished(parent, base, output, origin string) (is bool, err error) {
+	if os.IsPathSeparator(output[len(output)-1]) || base == "." || base == ".." || base == "" {
+		return false, nil
+	}
+	if info, err := os.Lstat(output); err != nil || !info.IsDir() {
+		return false, err
+	}
+	root, err := os.OpenRoot(parent)
+	if err != nil {
+		return false, err
+	}
+	config := transfer.Config{Root: root, Remote: ".", Local: base, Origin: origin}
+	is, err = config.IsUnfinished()
+	return is, errors.Join(err, root.Close())
 }

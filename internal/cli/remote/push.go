@@ -3,14 +3,17 @@ package remote
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	pathpkg "path"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"culvert/fileservice/transfer"
+	"culvert/internal/cli/argument"
 	"culvert/internal/cli/command"
 	"culvert/internal/cli/connect"
 	"culvert/internal/cli/help"
@@ -49,11 +52,15 @@ func push(ctx context.Context, t *fileTransfer, local, url string) (err error) {
 	return t.do(ctx, func(ctx context.Context, config transfer.Config) (transfer.Result, error) {
 		config.Remote = path
 		if !into {
-			info, err := t.end.stat(ctx, path)
+			info, err := fs.Stat(t.end.files(ctx), path)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return transfer.Result{}, err
 			}
 			into = err == nil && info.IsDir()
+		}
+		if !into && name != "." && argument.IsDirectory(local) {
+			t.resume = fmt.Sprintf("run the command again with %s instead of %s to resume",
+				command.ForShell(filepath.Clean(local)+string(filepath.Separator)+"."), command.ForShell(local))
 		}
 		if into {
 			config.Remote = pathpkg.Join(path, name)
@@ -64,7 +71,7 @@ func push(ctx context.Context, t *fileTransfer, local, url string) (err error) {
 }
 
 // pushSource returns the directory of what is to be copied, and its name in it. "." is the name of all that is in a
-// directory whose own name does not show.
+// directory whose own name does not show, or is not to be used: DIR/. is what is in DIR, as for cp.
 func pushSource(local string) (dir, name string, err error) {
 	if _, err := os.Lstat(local); err != nil {
 		if failed, is := errors.AsType[*fs.PathError](err); is {
@@ -72,9 +79,10 @@ func pushSource(local string) (dir, name string, err error) {
 		}
 		return "", "", err
 	}
+	all := strings.HasSuffix(filepath.ToSlash(local), "/.")
 	local = filepath.Clean(local) // a shell puts a / at the end of a directory
 	name = filepath.Base(local)
-	if name == "." || name == ".." || name == string(filepath.Separator) {
+	if all || name == "." || name == ".." || name == string(filepath.Separator) {
 		return local, ".", nil
 	}
 	return filepath.Dir(local), name, nil

@@ -90,6 +90,7 @@ type fileTransfer struct {
 	writes bool // to the other end
 	config transfer.Config
 
+	resume string      // how to continue, if not by the same command
 	waits  atomic.Bool // the other end was not reachable when it was last heard of
 	failed error       // of printing a hash
 }
@@ -119,7 +120,7 @@ func (t *fileTransfer) do(
 		again = t.waitForServer()
 	}
 	command.CollectEvery(command.TransferRoom)
-	ctx, closed, err := t.end.open(ctx, t.flags, t.app, again)
+	ctx, closed, err := t.end.open(ctx, &t.flags.Flags, t.app, t.flags.connections, again)
 	if err != nil {
 		return err
 	}
@@ -164,7 +165,10 @@ func (t *fileTransfer) notify(e transfer.Event) {
 		if e.Resumed > 0 {
 			text += fmt.Sprintf(", %s of it resumed", ui.Bytes(e.Resumed))
 		}
-		t.tell(show, text+", verified")
+		if e.Verified {
+			text += ", verified"
+		}
+		t.tell(show, text)
 		if t.flags.hash && !t.flags.json {
 			t.printHash(&e)
 		}
@@ -244,7 +248,7 @@ func (t *fileTransfer) conclude(result *transfer.Result, err error) {
 	r := t.report
 	r.Files, r.Present, r.Skipped, r.Failed = result.Files, result.Present, result.Skipped, result.Failed
 	r.Bytes, r.Resumed = result.Bytes, result.Resumed
-	r.Verified = result.Files > 0 && !t.flags.dryRun && t.end.isVerified()
+	r.Verified = result.Files > 0 && result.Verified == result.Files
 	if result.Hash != (transfer.Hash{}) {
 		r.BLAKE3 = result.Hash.String()
 	}
@@ -286,8 +290,12 @@ func (t *fileTransfer) summary(result *transfer.Result) string {
 	if result.Resumed > 0 {
 		text += fmt.Sprintf(", %s resumed", ui.Bytes(result.Resumed))
 	}
-	if result.Files > 0 && t.end.isVerified() {
+	switch result.Verified {
+	case 0:
+	case result.Files:
 		text += ", verified"
+	default:
+		text += fmt.Sprintf(", %s of them verified", ui.Count(result.Verified))
 	}
 	return text + fmt.Sprintf(", %s, peak memory %s", ui.Duration(result.Duration), ui.Memory(t.report.PeakMemory))
 }
@@ -306,7 +314,7 @@ func (t *fileTransfer) hint(err error) error {
 	if path, is := errors.AsType[*fs.PathError](err); is {
 		reason, missing = path.Err.Error(), path.Path == t.config.Remote && errors.Is(err, fs.ErrNotExist)
 		if !errors.Is(err, transfer.ErrPartial) {
-			err = command.About(filepath.Clean(path.Path), path.Err)
+			err = command.About(t.nameOf(path), path.Err)
 		}
 	}
 	switch {
@@ -314,25 +322,40 @@ func (t *fileTransfer) hint(err error) error {
 		return err
 	case errors.Is(err, place.ErrIntegrity):
 		return err
+	case errors.Is(err, place.ErrRefused) && errors.Is(err, fs.ErrPermission) && connect.IsBucket(t.report.URL):
+		return command.WithHint(err, connect.HintOfCredentials)
 	case errors.Is(err, place.ErrUnreachable) && !t.flags.retry:
-		return command.WithHint(err, "run the same command again to resume, or add --retry")
+		return command.WithHint(err, t.toResume()+", or add --retry")
 	case errors.Is(err, fileservice.ErrRefused) && errors.Is(err, syscall.EROFS):
 		return command.WithHint(err, "a server takes files only if it was started with: culvert serve --writable")
 	case errors.Is(err, fileservice.ErrBusy):
 		return command.WithHint(err,
-			"wait until the other transfer has ended; then run the same command again to resume")
+			"wait until the other transfer has ended; then "+t.toResume())
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		where := "here"
 		if t.writes {
-			where = "on the server"
+			where = "there"
 		}
-		return command.WithHint(err, "make room "+where+"; then run the same command again to resume")
+		return command.WithHint(err, "make room "+where+"; then "+t.toResume())
 	case errors.Is(err, fs.ErrExist):
 		return t.hintOfExisting(err, reason)
 	case missing:
 		return command.WithHint(err, "list what exists: culvert ls "+command.ForShell(t.end.at(".")))
 	}
 	return err
+}
+
+func (t *fileTransfer) toResume() string {
+	return cmp.Or(t.resume, "run the same command again to resume")
+}
+
+// nameOf is what an error is about. An object has the name of its URL if the store is to blame.
+func (t *fileTransfer) nameOf(err *fs.PathError) string {
+	if connect.IsBucket(t.report.URL) && (errors.Is(err, place.ErrRefused) || errors.Is(err, place.ErrUnreachable) ||
+		errors.Is(err, place.ErrIntegrity)) {
+		return t.end.at(err.Path)
+	}
+	return filepath.Clean(err.Path)
 }
 
 // hintOfExisting is for a name that is taken. A directory is never replaced by a file, nor the other way round.

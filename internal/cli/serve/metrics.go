@@ -4,13 +4,8 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"net"
-	"net/http"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"culvert/fileservice"
 	"culvert/fileservice/server"
@@ -18,7 +13,6 @@ import (
 
 // metrics are the figures of a server for Prometheus. Their labels have few values, whatever clients do.
 type metrics struct {
-	registry              *prometheus.Registry
 	bytesRead             prometheus.Counter
 	bytesWritten          prometheus.Counter
 	calls                 *prometheus.CounterVec
@@ -34,8 +28,7 @@ func newMetrics() *metrics {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Namespace: "culvert", Name: name, Help: help})
 	}
-	m := &metrics{
-		registry:     prometheus.NewRegistry(),
+	return &metrics{
 		bytesRead:    counter("read_bytes_total", "Bytes of files that were read for clients."),
 		bytesWritten: counter("written_bytes_total", "Bytes of files that clients have written."),
 		connections:  counter("connections_total", "Connections that were made."),
@@ -50,9 +43,6 @@ func newMetrics() *metrics {
 			Namespace: "culvert", Name: "call_duration_seconds", Help: "Time that calls took.", Buckets: latencies,
 		}, []string{"method"}),
 	}
-	m.registry.MustRegister(m.bytesRead, m.bytesWritten, m.calls, m.seconds, m.connections, m.rejected, m.open,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return m
 }
 
 func (m *metrics) called(call server.Call) {
@@ -89,29 +79,8 @@ func resultOf(err error) string {
 
 // startMetrics returns the figures to whoever asks at the address of --metrics, if there is one.
 func (s *serving) startMetrics() (stop func() error, err error) {
-	if s.options.metrics == "" {
-		return func() error { return nil }, nil
-	}
-	listener, err := net.Listen("tcp", s.options.metrics)
-	if err != nil {
-		return nil, listenError(err, "--metrics", s.options.metrics)
-	}
-	s.report.Metrics = "http://" + listener.Addr().String() + "/metrics"
-	const patience = 10 * time.Second
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(s.observer.metrics.registry,
-		promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: patience}))
-	server := &http.Server{
-		Handler: mux, MaxHeaderBytes: 16 << 10,
-		ReadTimeout: patience, WriteTimeout: 2 * patience, IdleTimeout: time.Minute,
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(listener) }()
-	return func() error {
-		err := server.Close()
-		if serveErr := <-ended; !errors.Is(serveErr, http.ErrServerClosed) {
-			err = errors.Join(err, serveErr)
-		}
-		return err
-	}, nil
+	m := s.observer.metrics
+	s.report.Metrics, stop, err = s.options.metrics.Serve(m.bytesRead, m.bytesWritten, m.calls, m.seconds,
+		m.connections, m.rejected, m.open)
+	return stop, err
 }

@@ -10,7 +10,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,6 +18,7 @@ import (
 	"culvert/internal/cli/command"
 	"culvert/internal/cli/connect"
 	"culvert/internal/cli/help"
+	"culvert/internal/cli/monitor"
 	"culvert/internal/fingerprint"
 	"culvert/internal/ui"
 	"culvert/secureconn"
@@ -30,7 +30,7 @@ type options struct {
 	listen   string
 	allow    []string
 	writable bool
-	metrics  string
+	metrics  monitor.Flag
 	drain    time.Duration
 	limits   server.Config
 
@@ -86,7 +86,7 @@ func (o *options) add(cmd *cobra.Command) {
 	flags.StringArrayVar(&o.allow, "allow", nil, "let `FINGERPRINT|FILE` connect; repeatable")
 	flags.BoolVar(&o.writable, "writable", false, "let clients write too")
 	o.KeyFlags.Add(cmd)
-	flags.StringVar(&o.metrics, "metrics", "", "serve figures for Prometheus at `ADDR`")
+	o.metrics.Add(cmd)
 	flags.DurationVar(&o.drain, "drain", 30*time.Second, "at the end, wait at most `TIME` for calls")
 	limits := &o.limits
 	flags.IntVar(&limits.MaxConnections, "max-connections", server.DefaultMaxConnections,
@@ -214,7 +214,7 @@ func (s *serving) run(ctx context.Context) (err error) {
 		Key: key.ConnectionKey(), Authorize: s.access.authorize, HandshakeTimeout: o.limits.HandshakeTimeout,
 	})
 	if err != nil {
-		return listenError(err, "--listen", o.listen)
+		return connect.ListenError(err, "--listen", o.listen)
 	}
 	config := o.limits
 	config.Root, config.Writable, config.Observer = root, o.writable, s.observer.hooks()
@@ -326,21 +326,4 @@ func openTree(dir string) (*os.Root, error) {
 			"serve the directory that it is in; the name of the file comes at the end of the URL")
 	}
 	return os.OpenRoot(dir)
-}
-
-// listenError says what it means that nothing can be taken at an address.
-func listenError(err error, flag, address string) error {
-	if op, is := errors.AsType[*net.OpError](err); is && op.Addr == nil {
-		return command.WithHint(command.Usagef("%s: %q is not an address to listen at: %v", flag, address, op.Err),
-			"give an address of its own and a port, such as :7000, 10.0.0.7:7000 or [::1]:7000")
-	}
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		return command.WithHint(err, "another program has this port; choose another one with "+flag)
-	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return command.WithHint(err, "this machine does not have this address; choose one of its own with "+flag)
-	case errors.Is(err, syscall.EACCES):
-		return command.WithHint(err, "ports below 1024 are for root; choose another one with "+flag)
-	}
-	return err
 }

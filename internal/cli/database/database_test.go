@@ -1,4 +1,4 @@
-package cli
+package database
 
 import (
 	"testing"
@@ -6,8 +6,8 @@ import (
 	"culvert/internal/cli/command"
 )
 
-func TestParseSource(t *testing.T) {
-	for text, want := range map[string]database{
+func TestParse(t *testing.T) {
+	for text, want := range map[string]Database{
 		"postgres://me@host/db":   {"postgres", "postgres://me@host/db"},
 		"postgresql://host":       {"postgres", "postgresql://host"},
 		"postgres:":               {"postgres", ""},
@@ -22,14 +22,14 @@ func TestParseSource(t *testing.T) {
 		`C:\data\shop.sqlite`:     {"sqlite", `C:\data\shop.sqlite`},
 		"sqlite:postgres://a:b@c": {"sqlite", "postgres://a:b@c"},
 	} {
-		if got, err := parseSource(text); err != nil || got != want {
+		if got, err := Parse(text); err != nil || got != want {
 			t.Errorf("%q is %v, %v; want %v", text, got, err, want)
 		}
 	}
 	for _, text := range []string{
 		"", "shop", "sqlite:", "oracle://host/db", "mysql:host=h", "postgresql:x", "host=h dbname=d",
 	} {
-		if got, err := parseSource(text); command.ExitCode(err) != command.ExitUsage || len(command.HintsOf(err)) == 0 {
+		if got, err := Parse(text); command.ExitCode(err) != command.ExitUsage || len(command.HintsOf(err)) == 0 {
 			t.Errorf("%q is %v, %v; want an error of usage with a hint", text, got, err)
 		}
 	}
@@ -62,7 +62,7 @@ func TestHasPassword(t *testing.T) {
 		"mysql://me@host/db?password=pw":              true,
 		"mysql://me:p%zz@host/db":                     true,
 	} {
-		d, err := parseSource(text)
+		d, err := Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,8 +78,8 @@ func FuzzHasPassword(f *testing.F) {
 	f.Add("mysql://me:pw@host/db")
 	f.Fuzz(func(t *testing.T, text string) {
 		// A source that is taken for free of passwords is shown as it is.
-		d, err := parseSource(text)
-		if err != nil || d.engine == "sqlite" || d.hasPassword() || command.IdentityKey.MatchString(text) ||
+		d, err := Parse(text)
+		if err != nil || d.Engine == "sqlite" || d.hasPassword() || command.IdentityKey.MatchString(text) ||
 			command.PrivateKey.MatchString(text) {
 			return
 		}
@@ -92,17 +92,17 @@ func FuzzHasPassword(f *testing.F) {
 
 func TestNotSource(t *testing.T) {
 	for text, want := range map[string]string{
-		"shop":                       `"shop" is not a source`,
-		"oracle://me:pw@host/db":     `"oracle://…" is not a source`,
-		"mysql:password=pw":          "this is not a source",
-		"me:pw@host://db":            "this is not a source",
-		"db:5432:shop:me:pw":         "this is not a source",
-		"host=h password=pw":         "this is not a source",
-		"a pass phrase":              "this is not a source",
-		"postgresql:password=pw":     "this is not a source",
-		"postgresql:host=h\tuser=me": "this is not a source",
+		"shop":                       `"shop" is not a database`,
+		"oracle://me:pw@host/db":     `"oracle://…" is not a database`,
+		"mysql:password=pw":          "this is not a database",
+		"me:pw@host://db":            "this is not a database",
+		"db:5432:shop:me:pw":         "this is not a database",
+		"host=h password=pw":         "this is not a database",
+		"a pass phrase":              "this is not a database",
+		"postgresql:password=pw":     "this is not a database",
+		"postgresql:host=h\tuser=me": "this is not a database",
 	} {
-		_, err := parseSource(text)
+		_, err := Parse(text)
 		err = notSource(text, err)
 		if err.Error() != want || command.ExitCode(err) != command.ExitUsage || len(command.HintsOf(err)) != 2 {
 			t.Errorf("%q: %v, want %s", text, err, want)

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"culvert/internal/testkit"
+)
+
+// TestLoadFaults pins what becomes of a table if its load is disturbed. Tables of the scripts hold a load up in the
+// middle, by a trigger that waits for an advisory lock. The scripts of each directory have a server of their own.
+func TestLoadFaults(t *testing.T) {
+	t.Parallel()
+	for _, dir := range []string{"testdata/loadfaults", "testdata/loadkilled"} {
+		t.Run(filepath.Base(dir), func(t *testing.T) { testLoadFaults(t, dir) })
+	}
+}
+
+func testLoadFaults(t *testing.T, dir string) {
+	server := testkit.NewPostgres(t, testkit.PostgresConfig{Password: password})
+	host, port, err := net.SplitHostPort(server.Address(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	database := func(ts *testscript.TestScript) *testkit.PostgresDatabase {
+		return &testkit.PostgresDatabase{Server: server, Name: ts.Getenv("PGDATABASE")}
+	}
+	const session = "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE " +
+		"application_name = 'culvert' AND datname = current_database() AND "
+	variables := []string{
+		"PGHOST=" + host, "PGPORT=" + port, "PGUSER=postgres", "PGPASSWORD=" + password,
+		// SQL for the scripts. UNGUARD ends the session whose lock keeps others from writing.
+		"EMPTY=DO $$ BEGIN ASSERT NOT EXISTS (SELECT FROM t); END $$",
+		`RECORDED=DO $$ BEGIN ASSERT (SELECT count(*) FROM t) = (SELECT coalesce(sum(row_count), 0)
+			FROM ledger); END $$`,
+		"TERMINATE=" + session + "wait_event = 'advisory'",
+		"UNGUARD=" + session + "query LIKE '%IN SHARE MODE'",
+		`HOLD=CREATE OR REPLACE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+			PERFORM pg_advisory_xact_lock_shared(7); RETURN new; END $$;
+			CREATE TRIGGER hold BEFORE INSERT ON t FOR EACH ROW WHEN (new.id = 15000) EXECUTE FUNCTION hold()`,
+	}
+	variables = append(variables,
+		// What a swap must not change, and what it leaves behind when it is killed.
+		`AS=DO $$ BEGIN ASSERT (SELECT count(*) FROM t) = 20000; ASSERT has_table_privilege('pump', 't', 'SELECT');
+			ASSERT (SELECT count(*) FROM pg_index WHERE indrelid = 't'::regclass) = 2;
+			ASSERT NOT EXISTS (SELECT FROM pg_class WHERE relname LIKE 'culvert_swap%'); END $$`,
+		`LEFT=DO $$ BEGIN ASSERT (SELECT count(*) FROM t) = 20000;
+			ASSERT EXISTS (SELECT FROM pg_class WHERE relname LIKE 'culvert_swap%'); END $$`,
+		`HOLDROW=CREATE FUNCTION held(id int) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN
+			IF id = 15000 THEN PERFORM pg_advisory_xact_lock_shared(7); END IF; RETURN true; END $$;
+			ALTER TABLE t ADD CHECK (held(id)) NOT VALID`)
+	runScripts(t, dir, variables, map[string]command{
+		// sql STATEMENTS runs them in the database of the script.
+		"sql": func(ts *testscript.TestScript, _ bool, args []string) {
+			for _, statements := range args {
+				database(ts).Exec(t, statements)
+			}
+		},
+		// newdatabase FILE... makes a database in which the SQL of files has been run.
+		"newdatabase": func(ts *testscript.TestScript, _ bool, args []string) {
+			ts.Setenv("PGDATABASE", server.NewDatabase(t).Name)
+			for _, file := range args {
+				database(ts).Exec(t, ts.ReadFile(file))
+			}
+		},
+		// latin1database FILE... makes one in the encoding LATIN1.
+		"latin1database": func(ts *testscript.TestScript, _ bool, args []string) {
+			ts.Setenv("PGDATABASE", server.NewDatabase(t, "ENCODING LATIN1", "TEMPLATE template0").Name)
+			for _, file := range args {
+				database(ts).Exec(t, ts.ReadFile(file))
+			}
+		},
+		// midway FILE CODE WHAT COMMAND [ARGUMENT]... does something to a load that is held up: kill its server, INT or
+		// KILL it, run the command again, which must fail, or run SQL. What it prints goes into FILE.
+		"midway": func(ts *testscript.TestScript, _ bool, args []string) {
+			midway(t, ts, database(ts), args)
+		},
+		// during SQL CODE COMMAND [ARGUMENT]... runs a command while a session has run SQL in an open transaction.
+		"during": func(ts *testscript.TestScript, neg bool, args []string) {
+			conn, err := pgconn.Connect(t.Context(), database(ts).ConnString())
+			ts.Check(err)
+			defer conn.Close(context.Background())
+			ts.Check(conn.Exec(t.Context(), "BEGIN; "+args[0]).Close())
+			exit(ts, neg, args[1:])
+		},
+		// reading SQL COMMAND [ARGUMENT]... runs a command while a session runs SQL again and again. It must return t.
+		"reading": func(ts *testscript.TestScript, _ bool, args []string) {
+			ctx, cancel := context.WithCancel(t.Context())
+			answers := make(chan string, 1)
+			go func() { answers <- readAgain(ctx, database(ts), args[0]) }()
+			err := ts.Exec(args[1], args[2:]...)
+			cancel()
+			if wrong := <-answers; wrong != "" {
+				ts.Fatalf("%s: %s", args[0], wrong)
+			}
+			ts.Check(err)
+		},
+		// smalltablespace NAME makes a tablespace of one megabyte.
+		"smalltablespace": func(ts *testscript.TestScript, _ bool, args []string) {
+			data := database(ts).Query(t, "SHOW data_directory")[0][0]
+			directory := filepath.Join(filepath.Dir(data), args[0])
+			smallDisk(ts, false, []string{directory})
+			ts.Check(exec.Command("chown", "--reference="+data, directory).Run())
+			database(ts).Exec(t, "CREATE TABLESPACE "+args[0]+" LOCATION '"+directory+"'")
+		},
+	})
+}
+
+// readAgain returns what is wrong with the answers, until the context ends.
+func readAgain(ctx context.Context, db *testkit.PostgresDatabase, sql string) string {
+	conn, err := pgconn.Connect(context.Background(), db.ConnString())
+	if err != nil {
+		return err.Error()
+	}
+	defer conn.Close(context.Background())
+	for {
+		result := conn.ExecParams(context.Background(), sql, nil, nil, nil, nil).Read()
+		switch {
+		case result.Err != nil:
+			return result.Err.Error()
+		case string(result.Rows[0][0]) != "t":
+			return "it is not true any more"
+		case ctx.Err() != nil:
+			return ""
+		}
+	}
+}
+
+// heldUp is true if a session waits for the advisory lock of the tables of scripts.
+const heldUp = `SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = 7 AND objsubid = 1 AND NOT granted
+	AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
+
+func midway(t *testing.T, ts *testscript.TestScript, db *testkit.PostgresDatabase, args []string) {
+	ctx := context.Background()
+	holder, err := pgconn.Connect(ctx, db.ConnString())
+	ts.Check(err)
+	defer holder.Close(ctx)
+	ts.Check(holder.Exec(ctx, "SELECT pg_advisory_lock(7)").Close())
+	begun := func() bool { return len(db.Query(t, heldUp)) > 0 }
+	output := during(ts, args[1], begun, args[3:], func(process *os.Process) {
+		switch args[2] {
+		case "kill":
+			db.Server.Kill(t)
+			return
+		case "INT":
+			ts.Check(process.Signal(os.Interrupt))
+		case "KILL":
+			ts.Check(process.Kill())
+		case "again":
+			if err := ts.Exec(args[3], args[4:]...); err == nil {
+				ts.Fatalf("the same command again does not fail")
+			}
+		default:
+			db.Exec(t, args[2])
+		}
+		ts.Check(holder.Exec(ctx, "SELECT pg_advisory_unlock(7)").Close())
+	})
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(output), 0o600))
+	if args[2] == "kill" {
+		db.Server.Start(t)
+	}
+	if strings.Contains(output, password) {
+		ts.Fatalf("the output has the password")
+	}
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"net"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"culvert/internal/testkit"
+	"culvert/internal/testkit/natsserver"
+	"culvert/internal/testkit/stores"
+)
+
+// TestWorkerScripts runs the scripts of exports by several processes, with a PostgreSQL server and NATS servers.
+func TestWorkerScripts(t *testing.T) {
+	t.Parallel()
+	runWorkerScripts(t, "testdata/workers")
+}
+
+// TestResume has a server of its own, since any change of a server may be one of the tables.
+func TestResume(t *testing.T) {
+	t.Parallel()
+	runWorkerScripts(t, "testdata/resume")
+}
+
+// TestWorkersReadme runs the commands of the README in three shells.
+func TestWorkersReadme(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := workerCommands(t)
+	// readmeworkers makes a script of sh of the commands of the first shell, and puts that of the others into SECOND:
+	//
+	//	readmeworkers FILE
+	commands["readmeworkers"] = func(ts *testscript.TestScript, _ bool, args []string) {
+		_, text, _ := strings.Cut(string(readme), "\n### Many machines\n")
+		text = strings.ReplaceAll(text, "nats://queue.example", ts.Getenv("QUEUE"))
+		blocks := strings.Split(text, "\n```\n")
+		ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte("set -ex\n"+blocks[1]+"\n"), 0o600))
+		ts.Setenv("SECOND", blocks[3])
+	}
+	runBucketScripts(t, stores.S3(t), "testdata/workersreadme", commands)
+}
+
+func runWorkerScripts(t *testing.T, dir string) {
+	t.Helper()
+	runScripts(t, dir, nil, workerCommands(t))
+}
+
+// workerCommands are those of scripts with several processes, and a PostgreSQL server for them.
+func workerCommands(t *testing.T) map[string]command {
+	t.Helper()
+	server := testkit.NewPostgres(t, testkit.PostgresConfig{Password: password})
+	host, port, err := net.SplitHostPort(server.Address(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]command{
+		"sql": func(ts *testscript.TestScript, _ bool, args []string) {
+			db := testkit.PostgresDatabase{Server: server, Name: ts.Getenv("PGDATABASE")}
+			for _, statements := range args {
+				db.Exec(t, statements)
+			}
+		},
+		"newdatabase": func(ts *testscript.TestScript, _ bool, args []string) {
+			db := server.NewDatabase(t)
+			for variable, value := range map[string]string{
+				"PGHOST": host, "PGPORT": port, "PGUSER": "postgres", "PGPASSWORD": password, "PGDATABASE": db.Name,
+			} {
+				ts.Setenv(variable, value)
+			}
+			for _, file := range args {
+				db.Exec(t, ts.ReadFile(file))
+			}
+		},
+		// killwhen runs a command, and kills it when there is a file whose name matches a pattern:
+		//
+		//	killwhen PATTERN COMMAND [ARGUMENT]...
+		"killwhen": func(ts *testscript.TestScript, _ bool, args []string) {
+			disturb(ts, "-1", args[0], args[1:], func(process *os.Process) { ts.Check(process.Kill()) })
+		},
+		// await waits until a file has text that matches a pattern:
+		//
+		//	await FILE PATTERN
+		"await": func(ts *testscript.TestScript, _ bool, args []string) {
+			pattern := regexp.MustCompile(args[1])
+			patience := time.After(time.Minute)
+			for poll := time.NewTicker(10 * time.Millisecond); ; {
+				text, err := os.ReadFile(ts.MkAbs(args[0]))
+				if err == nil && pattern.Match(text) {
+					poll.Stop()
+					return
+				}
+				select {
+				case <-poll.C:
+				case <-patience:
+					ts.Fatalf("%s does not have %s: %s", args[0], args[1], text)
+				}
+			}
+		},
+		// urlwith puts the URL of the server, with a token, into NATS_URL.
+		"urlwith": func(ts *testscript.TestScript, _ bool, args []string) {
+			ts.Setenv("NATS_URL", strings.Replace(ts.Getenv("QUEUE"), "//", "//"+args[0]+"@", 1))
+		},
+		// queue starts a NATS server, whose URL is in QUEUE.
+		"queue": func(ts *testscript.TestScript, _ bool, args []string) {
+			ts.Setenv("QUEUE", natsserver.New(t, args...).URL())
+		},
+	}
+}

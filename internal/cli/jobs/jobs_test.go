@@ -1,0 +1,257 @@
+package jobs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"filippo.io/age"
+
+	"culvert/export"
+	"culvert/internal/cli/argument"
+	"culvert/internal/cli/command"
+	"culvert/internal/cli/layout"
+	"culvert/internal/ui"
+	"culvert/workers"
+)
+
+func TestNamesOfJobs(t *testing.T) {
+	for output, want := range map[string]string{
+		"s3://bucket/Nightly run/":        `^nightly-run-[a-z2-7]{8}$`,
+		"s3://bucket?region=x":            `^bucket-[a-z2-7]{8}$`,
+		"/srv/" + strings.Repeat("x", 99): `^x{40}-[a-z2-7]{8}$`,
+		"/":                               `^[a-z2-7]{8}$`,
+	} {
+		if name := nameOf(output, "host"); !regexp.MustCompile(want).MatchString(name) {
+			t.Errorf("the job of %s is %s", output, name)
+		}
+	}
+	if nameOf("/run", "one") == nameOf("/run", "two") {
+		t.Error("directories of two machines have one name")
+	}
+	if one := workerName(); one == workerName() {
+		t.Error("two workers have one name")
+	}
+}
+
+func TestQueueURLs(t *testing.T) {
+	a := &command.App{}
+	for text, want := range map[string]string{
+		"nats://host": "nats://host", "host:4222": "nats://host:4222", "tls://a,b": "tls://a,nats://b",
+	} {
+		if got, err := checkURL(a, text, true); err != nil || got != want {
+			t.Errorf("%s is %s, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"http://host", "nats://", "nats://me:secret@host", "a,nats://secret@host"} {
+		_, err := checkURL(a, text, true)
+		if command.ExitCode(err) != command.ExitUsage || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if _, err := checkURL(a, "nats://secret@host", false); err != nil || a.Secrets.Redact("secret") == "secret" {
+		t.Errorf("a secret of the environment: %v", err)
+	}
+	if got := shown("nats://me:secret@host"); got != "nats://host" {
+		t.Error(got)
+	}
+}
+
+// TestSettings has a worker write as the coordinator says.
+func TestSettings(t *testing.T) {
+	a := &command.App{Console: ui.NewConsole(io.Discard)}
+	identity, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	how := layout.Layout{Format: "jsonl", InvalidUTF8: "base64", Compression: "gzip"}
+	plan := &export.Plan{Recipients: []age.Recipient{identity.Recipient()}}
+	if err := how.Apply(plan); err != nil {
+		t.Fatal(err)
+	}
+	_, l, err := argument.Locate(t.Context(), a, filepath.Join(t.TempDir(), "run"), &argument.PlaceFlags{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := l.Close(nil); err != nil {
+			t.Error(err)
+		}
+	}()
+	s, err := newSettings(plan, how, Choice{Names: []string{"orders"}}, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, which := range []Choice{
+		{Names: []string{"orders", "customers"}}, {All: true}, {Schemas: []string{"orders"}},
+	} {
+		other, err := newSettings(plan, how, which, l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Equal(other.encode(), s.encode()) {
+			t.Errorf("a job of other tables could be continued: %s", s.encode())
+		}
+	}
+	fast := *plan
+	fast.FailFast = true
+	hasty, err := newSettings(&fast, how, s.Choice, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Equal(hasty.encode(), s.encode()) {
+		t.Errorf("a job could be continued with --fail-fast: %s", s.encode())
+	}
+	o, err := output(t.Context(), a, hasty.encode(), &argument.PlaceFlags{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := o.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if o.Plan.Extension() != plan.Extension() || o.Plan.Unencrypted || len(o.Plan.Recipients) != 1 || !o.Plan.FailFast {
+		t.Errorf("the worker would write %s by the plan %+v", o.Plan.Extension(), o.Plan)
+	}
+
+	s.Host = "other"
+	_, err = output(t.Context(), a, s.encode(), &argument.PlaceFlags{})
+	if err == nil || !strings.Contains(err.Error(), "a directory of the machine other") {
+		t.Errorf("a directory of another machine: %v", err)
+	}
+	s.Version++
+	if _, err = output(t.Context(), a, s.encode(), &argument.PlaceFlags{}); err == nil {
+		t.Error("settings of another version were accepted")
+	}
+}
+
+func TestText(t *testing.T) {
+	r := &Report{Jobs: []job{
+		{Status: workers.Status{
+			Job: "run-x", Begun: time.Now(), Tables: 2, Parts: 4, Done: 1, Rows: 1000, Text: 1e6,
+			Bytes: 400, BytesIn: 100,
+			Workers: []workers.WorkerStatus{
+				{Name: "one", Sessions: 1, Parts: 1, Rows: 1500, Rate: 1e5, Writing: []string{"b", "a", "a"}},
+				{Name: "two", Sessions: 1, Still: 45, Writing: []string{"b"}},
+				{Name: "three", Sessions: 1, Silent: 120, Writing: []string{"b"}},
+			},
+		}},
+		{Status: workers.Status{Job: "empty"}},
+		{Status: workers.Status{Job: "other"}, Error: "it has another key"},
+	}}
+	text := r.Text()
+	for _, want := range []string{
+		"run-x  █████░░░░░░░░░░░░░░░  1 of 4 parts  25 %  about 30", "\n  2 tables, 1,000 rows, ", "writes a, b\n",
+		"stuck for 45", "silent for 2m", "no worker: nothing goes on", "other: it has another key",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in\n%s", want, text)
+		}
+	}
+}
+
+// TestTally has counters that never fall, over two jobs.
+func TestTally(t *testing.T) {
+	var sum tally
+	sum.note(workers.WorkerStatus{Rows: 10, Text: 100})
+	sum.note(workers.WorkerStatus{Rows: 5, Text: 50, Parts: 1})
+	sum.end(true)
+	sum.note(workers.WorkerStatus{Rows: 1, Text: 1, Parts: 2, Sessions: 3})
+	if s := sum.total(); s.Rows != 11 || s.Text != 101 || s.Parts != 3 || s.Sessions != 3 || sum.jobs != 1 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestEachEnds(t *testing.T) {
+	none := func(ctx context.Context) ([]string, error) { return nil, ctx.Err() }
+	never := func(string) error { return os.ErrInvalid }
+	if err := each(t.Context(), none, time.Nanosecond, func(s string) { t.Log(s) }, never); err != nil {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := each(ctx, none, 0, nil, never); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLater has an export that was interrupted suggest only what is possible.
+func TestLater(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		e    *Export
+		want string
+	}{
+		{"alone", &Export{Flags: &ExportFlags{}}, "--resume goes on where it was"},
+		{"without an identity", &Export{Flags: &ExportFlags{}, random: true}, "begun with --job-key FILE"},
+		{"with a queue", &Export{Flags: &ExportFlags{QueueFlags: QueueFlags{URL: "nats://host"}}}, "its workers go on"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var told bytes.Buffer
+			e := test.e
+			e.To, e.teller.app = &argument.Location{Text: "run"}, &command.App{Console: ui.NewConsole(&told)}
+			err := e.explain(command.ErrInterrupted)
+			if !errors.Is(err, command.ErrInterrupted) || !strings.Contains(told.String(), test.want) {
+				t.Errorf("%v: %q, want %q", err, told.String(), test.want)
+			}
+			hints := strings.Join(command.HintsOf(e.explain(workers.ErrUnfinished)), "\n")
+			if strings.Contains(hints, "--job-key") != e.random || !strings.Contains(hints, "--force") {
+				t.Error(hints)
+			}
+		})
+	}
+}
+
+// TestIdle has a worker that is not idle while it works, even if the job fails then, and that is idle while no job lets
+// it work.
+func TestIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one := func(context.Context) ([]string, error) { return []string{"one"}, nil }
+		const idle, work = 10 * time.Minute, time.Hour
+		begun, tries := time.Now(), 0
+		err := each(t.Context(), one, idle, func(string) {}, func(string) error {
+			if tries++; tries == 1 {
+				<-time.After(work)
+			}
+			return os.ErrInvalid
+		})
+		if err != nil || tries < 2 {
+			t.Errorf("tried %d times: %v", tries, err)
+		}
+		if took := time.Since(begun); took < work+idle || took > work+2*idle {
+			t.Errorf("it ended after %s", took)
+		}
+	})
+}
+
+// TestStay has a worker that waits for a job that has not begun, and for one that the queue has lost.
+func TestStay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		results := []error{workers.ErrNoJob, nil, workers.ErrNoJob, os.ErrInvalid}
+		err := stay(t.Context(), func() error {
+			first := results[0]
+			results = results[1:]
+			return first
+		})
+		if !errors.Is(err, os.ErrInvalid) || len(results) > 0 {
+			t.Errorf("it ended before %v: %v", results, err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		err = stay(ctx, func() error {
+			cancel()
+			return nil
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("it was told to end: %v", err)
+		}
+	})
+}

@@ -1,0 +1,241 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"culvert/internal/cli/command"
+	"culvert/internal/cli/database"
+	"culvert/internal/cli/help"
+	"culvert/load"
+	"culvert/sink"
+	"culvert/source"
+)
+
+// copyOptions are the flags of culvert copy.
+type copyOptions struct {
+	command.WorkFlags
+	tableFlags
+	from          database.Flags
+	all, noVerify bool
+}
+
+// NewCopy returns the verb copy.
+func NewCopy(a *command.App) *cobra.Command {
+	o := &copyOptions{}
+	cmd := help.Command("copy")
+	cmd.Args = cobra.ArbitraryArgs
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c := &copying{work: work{a: a, r: &Report{}}, o: o}
+		if o.dryRun {
+			r := &PlanReport{}
+			err := o.Check()
+			if err == nil {
+				err = c.run(cmd.Context(), args, func(_ context.Context, plans []sink.Plan) error {
+					for _, plan := range plans {
+						r.add(plan)
+					}
+					return nil
+				})
+			}
+			return a.Deliver(cmd, r, a.Stdout, o.JSON, command.Interruption(cmd.Context(), err))
+		}
+		return a.Perform(cmd, &o.WorkFlags, c.r, func(ctx context.Context, w *command.Work) error {
+			c.w = w
+			return c.run(ctx, args, c.copy)
+		})
+	}
+	o.from.AddFor(cmd, "SOURCE")
+	o.tableFlags.add(cmd)
+	flags := cmd.Flags()
+	flags.BoolVar(&o.all, "all", false, "copy all tables")
+	flags.BoolVar(&o.noVerify, "no-verify", false, "do not read the rows back to compare their sum")
+	o.WorkFlags.Add(cmd, "j")
+	flags.Lookup("jobs").Usage = jobsUsage
+	return cmd
+}
+
+// copying is one run of the verb copy.
+type copying struct {
+	work
+	o       *copyOptions
+	source  database.Database
+	src     source.Source
+	dst     sink.Sink // db, opened
+	twin    sink.Sink // of the source, to compare tables; nil if the databases are of different systems
+	targets []target
+}
+
+const copyUsage = "usage: culvert copy SOURCE TABLE... DEST, or culvert copy SOURCE --all DEST"
+
+func (c *copying) run(
+	ctx context.Context, args []string, do func(ctx context.Context, plans []sink.Plan) error,
+) (err error) {
+	if err := c.parse(args); err != nil {
+		return err
+	}
+	if c.src, err = c.source.Open(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.src.Close()) }()
+	if c.dst, err = c.db.OpenSink(ctx, c.o.makes()); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.dst.Close()) }()
+	if c.source.Engine == c.db.Engine {
+		if c.twin, err = c.source.OpenSink(ctx, false); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, c.twin.Close()) }()
+	}
+	if c.o.all {
+		if err := c.list(ctx); err != nil {
+			return c.explain(err)
+		}
+	}
+	// Everything is looked up before anything is copied.
+	var plans []sink.Plan
+	for _, t := range c.targets {
+		plan, err := c.plan.PreviewCopy(ctx, c.dst, c.src, t.from, t.to)
+		if err == nil {
+			err = c.refuseSame(ctx, t, plan)
+		}
+		if err != nil {
+			return c.explain(fmt.Errorf("table %q: %w", t.from, err))
+		}
+		plans = append(plans, plan)
+	}
+	return do(ctx, plans)
+}
+
+// parse understands the arguments and the flags.
+func (c *copying) parse(args []string) (err error) {
+	var rest []string
+	if c.source, rest, err = c.o.from.Parse(c.a, args); err != nil {
+		return command.WithHint(err, append(command.HintsOf(err), copyUsage)...)
+	}
+	if len(rest) == 0 {
+		return command.WithHint(command.Usagef("DEST is missing"), copyUsage)
+	}
+	last := len(rest) - 1
+	if c.db, err = c.o.from.Named(rest[last]); err != nil {
+		return command.WithHint(err, append(command.HintsOf(err), copyUsage)...)
+	}
+	if c.targets, err = parseTargets(rest[:last]); err != nil {
+		return err
+	}
+	switch {
+	case c.o.all && last > 0:
+		return command.WithHint(command.Usagef("both the table %q and --all are given", rest[0]), copyUsage)
+	case !c.o.all && last == 0:
+		return command.WithHint(command.Usagef("TABLE is missing"), copyUsage)
+	case (c.o.columns != nil || c.o.renames != nil) && last != 1:
+		return command.WithHint(command.Usagef("--columns and --map are for one table"), "copy it by itself")
+	}
+	if c.plan, err = c.o.tableFlags.plan(c.o.Jobs); err != nil {
+		return err
+	}
+	c.plan.ReadBack = c.verifies()
+	return nil
+}
+
+// verifies reports whether the rows are read back: if both databases print them in the same way, and the target can
+// tell them from others.
+func (c *copying) verifies() bool {
+	if c.o.noVerify || c.source.Engine != c.db.Engine {
+		return false
+	}
+	return c.source.Engine == "postgres" || !c.o.appending && c.plan.Filling.Conflict == sink.Fail
+}
+
+// list finds all tables of the source.
+func (c *copying) list(ctx context.Context) error {
+	lister, is := c.src.(source.Lister)
+	if !is {
+		return command.Usagef("this source cannot list its tables: name them")
+	}
+	names, err := lister.Tables(ctx, "")
+	if err != nil {
+		return err
+	}
+	if len(names) == 0 {
+		return errors.New("there are no tables to copy")
+	}
+	for _, name := range names {
+		to, err := c.nameOf(ctx, name)
+		if err != nil {
+			return err
+		}
+		same := slices.IndexFunc(c.targets, func(t target) bool { return strings.EqualFold(t.to, to) })
+		if same >= 0 && to != name {
+			err := command.Usagef("the tables %q and %q would both become %q", c.targets[same].from, name, to)
+			return command.WithHint(err, "name the tables in place of --all: TABLE=NAME")
+		}
+		c.targets = append(c.targets, target{from: name, to: to})
+	}
+	return nil
+}
+
+// nameOf returns the name that a table of the source has in the other database. SQLite has no schemas, and one of
+// MySQL is a database.
+func (c *copying) nameOf(ctx context.Context, name string) (string, error) {
+	if c.source.Engine == c.db.Engine {
+		return name, nil
+	}
+	d, err := source.Define(ctx, c.src, name)
+	if err != nil || d == nil || d.Name == "" {
+		return name, err
+	}
+	return d.Name, nil
+}
+
+// refuseSame refuses a table that is its own target, as far as that can be known.
+func (c *copying) refuseSame(ctx context.Context, t target, plan sink.Plan) error {
+	if c.twin == nil || plan.Object == "" {
+		return nil
+	}
+	// What cannot be filled, such as a view, is not the target.
+	same, err := c.twin.Plan(ctx, t.from, sink.Filling{Existing: sink.Append})
+	if err == nil && same.Object == plan.Object {
+		return command.WithHint(command.Usagef("it would be copied into itself"), "name another one: TABLE=NAME")
+	}
+	return nil
+}
+
+// copy copies the tables.
+func (c *copying) copy(ctx context.Context, _ []sink.Plan) error {
+	c.watch(c.targets[0].from, c.plan.Progress.Text.Load)
+	if len(c.targets) > 1 {
+		c.w.Name = fmt.Sprintf("%d tables", len(c.targets))
+	}
+	var tables []load.Names
+	for _, t := range c.targets {
+		tables = append(tables, load.Names{From: t.from, To: t.to})
+	}
+	all, err := c.plan.CopyTables(ctx, c.dst, c.src, tables)
+	for i := range all {
+		all[i].Err = c.explain(all[i].Err)
+	}
+	if !command.Is[*load.PartialError](err) {
+		err = c.explain(err)
+		if err != nil && len(c.targets) == 1 && ctx.Err() == nil {
+			err = fmt.Errorf("table %q: %w", c.targets[0].from, err)
+		}
+	}
+	c.w.Stop() // what follows is no progress
+	tell(c.a, c.w, c.r, c.o.Jobs, all, len(c.targets), err)
+	return err
+}
+
+// explain says what to try. A database that is not reached is most often the target.
+func (c *copying) explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	return withHints(c.db.Explain(err))
+}

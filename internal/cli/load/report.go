@@ -1,0 +1,221 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"culvert/export"
+	"culvert/internal/cli/argument"
+	"culvert/internal/cli/command"
+	"culvert/internal/ui"
+	"culvert/load"
+	"culvert/sink"
+	"culvert/sink/dialect"
+	"culvert/source"
+)
+
+// Report is the report of culvert load and culvert copy.
+type Report struct {
+	command.WorkReport
+	Tables []Table `json:"tables,omitempty"`
+}
+
+// Table says what has become of a table.
+type Table struct {
+	Name    string   `json:"name"`  // of the table in the export or the source, or of the file
+	Table   string   `json:"table"` // in the database
+	Rows    int64    `json:"rows"`
+	Sum     string   `json:"sum,omitempty"`
+	Loaders int      `json:"loaders,omitempty"`
+	Reason  string   `json:"reason,omitempty"` // why no more connections have loaded
+	Skipped int      `json:"skipped_parts,omitempty"`
+	Omitted []string `json:"omitted,omitempty"` // what a table that was made does not have
+	Error   string   `json:"error,omitempty"`
+}
+
+func (r *Report) add(a *command.App, stats load.Stats, err error) {
+	if stats.Name == "" {
+		return // nothing has begun
+	}
+	t := Table{
+		Name: stats.Name, Table: stats.Table, Rows: stats.Rows, Loaders: stats.Loaders, Reason: stats.Alone,
+		Skipped: stats.Skipped, Omitted: stats.Omitted,
+	}
+	if stats.Summed {
+		t.Sum = stats.Sum.String()
+	}
+	if err != nil {
+		t.Error = a.Secrets.Redact(command.Plain(err))
+	}
+	r.Tables = append(r.Tables, t)
+}
+
+// tell reports what has become of each table.
+func tell(a *command.App, w *command.Work, r *Report, jobs int, all []load.Stats, of int, err error) {
+	complete, skipped := 0, 0
+	partial := command.Is[*load.PartialError](err)
+	for _, stats := range all {
+		r.add(a, stats, stats.Err)
+		skipped += stats.Skipped
+		if stats.Err == nil {
+			complete++
+			tellLoaders(w, jobs, stats)
+			if len(stats.Omitted) > 0 && w.WantsSummary() {
+				a.Console.Print(fmt.Sprintf("%s: made without %s", stats.Name, strings.Join(stats.Omitted, ", ")))
+			}
+			continue
+		}
+		if partial && !w.Flags.JSON {
+			a.Console.Error(fmt.Sprintf("table %q: %s", stats.Name, command.Plain(stats.Err)))
+			for _, hint := range command.HintsOf(stats.Err) {
+				a.Console.Hint(hint)
+			}
+		}
+	}
+	w.Summary = ui.Several(int64(of), "table") + ", "
+	if complete < of {
+		w.Summary = fmt.Sprintf("%d of %s", complete, w.Summary)
+	}
+	if skipped > 0 {
+		w.Summary += fmt.Sprintf("%s loaded before, ", ui.Several(int64(skipped), "part"))
+	}
+	if err != nil && !partial && complete > 0 && !w.Flags.JSON {
+		a.Console.Warn(fmt.Sprintf("%d of %s complete", complete, ui.Several(int64(of), "table")))
+	}
+}
+
+// tellLoaders says why there were fewer connections than wanted.
+func tellLoaders(w *command.Work, jobs int, stats load.Stats) {
+	if jobs > 1 && stats.Alone != "" && w.WantsSummary() {
+		w.App.Console.Print(fmt.Sprintf("%s: loaded by %s: %s", stats.Name,
+			ui.Several(int64(stats.Loaders), "connection"), stats.Alone))
+	}
+}
+
+// PlanReport is the report of culvert load --dry-run and culvert copy --dry-run.
+type PlanReport struct {
+	command.Outcome
+	Tables []PlannedTable `json:"tables"`
+}
+
+// PlannedTable says what would be done to a table.
+type PlannedTable struct {
+	Table   string   `json:"table"` // in the database
+	Exists  bool     `json:"exists"`
+	Rows    int64    `json:"rows"` // that it has, about
+	Columns []string `json:"columns"`
+	Loaders int      `json:"loaders"`
+	Reason  string   `json:"reason,omitempty"`
+	Omitted []string `json:"omitted,omitempty"` // what a table that is made will not have
+	Steps   []string `json:"steps"`
+}
+
+func (r *PlanReport) add(p sink.Plan) {
+	t := PlannedTable{
+		Table: p.Table, Exists: p.Exists, Rows: p.Rows, Loaders: p.Loaders, Reason: p.Alone,
+		Omitted: p.Omitted, Columns: []string{},
+		Steps: []string{},
+	}
+	for _, column := range p.Columns {
+		t.Columns = append(t.Columns, column.Name)
+	}
+	for _, step := range p.Steps {
+		t.Steps = append(t.Steps, strings.Join(strings.Fields(step), " "))
+	}
+	r.Tables = append(r.Tables, t)
+}
+
+// Text is what people read.
+func (r *PlanReport) Text() string {
+	var b strings.Builder
+	for _, t := range r.Tables {
+		fmt.Fprintf(&b, "%s: %s", ui.Line(t.Table), ui.Several(int64(t.Loaders), "connection"))
+		if t.Reason != "" {
+			fmt.Fprintf(&b, ": %s", ui.Line(t.Reason))
+		}
+		if t.Rows > 0 {
+			fmt.Fprintf(&b, "; it has about %s", ui.Several(t.Rows, "row"))
+		}
+		b.WriteByte('\n')
+		for _, omitted := range t.Omitted {
+			fmt.Fprintf(&b, "  without %s\n", ui.Line(omitted))
+		}
+		for _, step := range t.Steps {
+			fmt.Fprintf(&b, "  %s\n", ui.Line(step))
+		}
+	}
+	b.WriteString("nothing was changed\n")
+	return b.String()
+}
+
+// explain says which file an error is about, and what to try.
+func (l *loading) explain(at *argument.Location, err error) error {
+	if err == nil || command.Is[*load.PartialError](err) {
+		return err
+	}
+	explained := err
+	where, is := errors.AsType[*fs.PathError](err)
+	switch {
+	case is && at != nil:
+		explained = argument.ReadError(at.Join(where.Path), where.Err)
+	case is:
+		explained = argument.ReadError(where.Path, where.Err)
+	case errors.Is(err, export.ErrNoManifest):
+		return command.WithHint(command.About(l.from, err), "an export that was stopped has none: run it again",
+			"to load one file: culvert load FILE DEST TABLE")
+	case errors.Is(err, export.ErrDamaged):
+		explained = command.About(l.from, err)
+	}
+	return withHints(l.db.Explain(explained))
+}
+
+// conflicts are the codes of databases for a key that exists.
+var conflicts = []string{
+	"23505", "1062", "SQLITE_CONSTRAINT_UNIQUE", "SQLITE_CONSTRAINT_PRIMARYKEY", "SQLITE_CONSTRAINT_ROWID",
+}
+
+// withHints adds what to try.
+func withHints(err error) error {
+	var hints []string
+	unknown, isUnknown := errors.AsType[*source.UnknownError](err)
+	refused, isRow := errors.AsType[*sink.RowError](err)
+	differ, isSum := errors.AsType[*load.SumError](err)
+	switch {
+	case errors.Is(err, sink.ErrNotEmpty):
+		hints = []string{"remove its rows in the same transaction: --truncate", "or keep them: --append"}
+	case errors.Is(err, sink.ErrSwap):
+		hints = []string{"keep the table, and replace its rows: --truncate"}
+	case errors.Is(err, sink.ErrExists):
+		hints = []string{"to fill the table that exists, leave out --create"}
+	case command.Is[*dialect.TypeError](err):
+		hints = []string{"make the table first, and leave out --create"}
+	case errors.Is(err, sink.ErrBusy):
+		hints = []string{"try again when the other load is done"}
+	case errors.Is(err, sink.ErrLocked):
+		hints = []string{"wait longer: --lock-timeout 5m"}
+	case errors.Is(err, sink.ErrUnconfirmed):
+		hints = []string{"look into the table before you load again; with --ledger, the ledger knows"}
+	case isUnknown && unknown.What == "column":
+		hints = []string{"give the column another name with --map OLD=NEW, or choose others with --columns"}
+	case isRow && slices.Contains(conflicts, refused.Code):
+		hints = []string{
+			"leave out rows whose key exists: --on-conflict ignore",
+			"or update those: --on-conflict update --key COLUMNS",
+		}
+	case isRow && refused.Code == "22021":
+		hints = []string{"the file must be UTF-8: iconv -f LATIN1 -t UTF-8 FILE"}
+	case isRow && refused.Code == "22P05":
+		hints = []string{"the encoding of the database has not all characters of the file: load into one with UTF8"}
+	case errors.Is(err, sink.ErrFull):
+		hints = []string{"make room for the database, and run the same command again"}
+	case isSum && differ.Where == "in the table":
+		hints = []string{"a trigger may have changed rows, or the type of a column prints values in another way"}
+	}
+	if hints == nil {
+		return err
+	}
+	return command.WithHint(err, append(command.HintsOf(err), hints...)...)
+}
