@@ -25,7 +25,7 @@ func TestWorkloads(t *testing.T) {
 			if w.name != "agefile" {
 				requireTools(t)
 			}
-			if w.name == "buckets" {
+			if strings.HasPrefix(w.name, "bucket") || w.name == "workers" {
 				requireStore(t)
 			}
 			if w.name == "fusefs" {
@@ -49,7 +49,7 @@ func TestWorkloads(t *testing.T) {
 				`(?m)^date: 20`,
 				`(?m)^Benchmark\w+(/[\w-]+=[\w-]+)*/impl=(culvert|bytebuf) 1 [\d.e+]+ ns/op `,
 				`(?m)^# .*│ +sec/op +│`,
-				`(?m)^#   impl=|^#   rows=`,
+				`(?m)^#   (impl|rows|MiB)=`,
 			} {
 				if !regexp.MustCompile(pattern).Match(text) {
 					t.Errorf("the samples have no line like %s:\n%s", pattern, text)
@@ -64,7 +64,8 @@ func TestWorkloads(t *testing.T) {
 
 // free are the benchmarks whose samples have no cost: they do not move a known number of bytes between two ends, or
 // only the reader takes time.
-var free = regexp.MustCompile(`^Benchmark(Buffer|Grow|Idle|Memory|Todos|WAL|MountRead/cache=warm/impl=files )`)
+var free = regexp.MustCompile(`^Benchmark(Bucket/op=tail|Buffer|Grow|Idle|LoadMemory|Memory|Todos|WAL|` +
+	`Workers/queue=nats/limit|MountRead/cache=warm/impl=files )`)
 
 // checkCosts expects the processor time of both ends in all other samples.
 func checkCosts(t *testing.T, samples string) {
@@ -93,7 +94,7 @@ func requireMounts(t *testing.T) {
 
 func requireStore(t *testing.T) {
 	t.Helper()
-	if _, err := harness.ObjectStore(); err != nil {
+	if _, err := harness.ObjectStore("seaweedfs"); err != nil {
 		testkit.Missing(t, "SeaweedFS", "./dev test")
 	}
 }

@@ -1,8 +1,8 @@
 // Command bench measures Culvert against the tools that people use today.
 //
-//	go run . [-cores N] [-rounds N] [-out DIR] [-host NAME] [-dir DIR] [agefile | export | parallel | tables |
-//	         buckets | sqlite | memory | todos | cipherio | bytebuf | wal | secureconn | fileservice | transfer |
-//	         fusefs]…
+//	go run . [-cores N] [-rounds N] [-out DIR] [-host NAME] [-dir DIR] [agefile | export | parallel | tables | parts |
+//	         workers | buckets | bucketmemory | sqlite | memory | load | loadmemory | todos | cipherio | bytebuf |
+//	         wal | secureconn | fileservice | transfer | fusefs]…
 //
 // A workload has one or more benchmarks. Each has variants that do the same work: Culvert's, a peer's, and sometimes
 // the limit of the machine. The variants run in turn, A B C A B C, in one run of the program, so that other load on the
@@ -54,9 +54,14 @@ var workloads = []workload{
 	{"export", 6, exports.PrepareExport},
 	{"parallel", 6, exports.PrepareParallel},
 	{"tables", 6, exports.PrepareTables},
+	{"parts", 6, exports.PrepareParts},
+	{"workers", 6, exports.PrepareWorkers},
 	{"buckets", 6, exports.PrepareBuckets},
+	{"bucketmemory", 1, exports.PrepareBucketMemory},
 	{"sqlite", 10, exports.PrepareSQLite},
 	{"memory", 6, exports.PrepareMemory},
+	{"load", 6, exports.PrepareLoad},
+	{"loadmemory", 3, exports.PrepareLoadMemory},
 	{"todos", 10, exports.PrepareTodos},
 	{"cipherio", 10, streams.PrepareCipherio},
 	{"bytebuf", 20, streams.PrepareBytebuf},

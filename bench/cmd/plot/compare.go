@@ -139,8 +139,11 @@ func fit(a axis, groups []group) axis {
 // measured is the sub-title: what, where, when and how often.
 func measured(r *recording, what string) string {
 	date, _, _ := strings.Cut(r.facts["date"], "T")
-	text := fmt.Sprintf("%s  ·  %s cores  ·  %s  ·  medians and quartiles of %s rounds",
-		r.facts["host"], r.facts["cores"], date, r.rounds())
+	times := "medians and quartiles of " + r.rounds() + " rounds"
+	if r.rounds() == "1" {
+		times = "one round"
+	}
+	text := fmt.Sprintf("%s  ·  %s cores  ·  %s  ·  %s", r.facts["host"], r.facts["cores"], date, times)
 	if what != "" {
 		text = what + "  ·  " + text
 	}

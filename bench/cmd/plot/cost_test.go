@@ -27,6 +27,10 @@ var costsDrawn = map[string][]string{
 	"cost-export": {
 		"Processor time: export 0.75 × tools, with gzip 0.44 × tools", "psql | gzip | age", "pg_dump, gzip", "12.00 s",
 	},
+	"cost-load": {
+		"Processor time: load 0.80 × tools, with four connections 0.83 × tools", "pg_restore -j 4, not encrypted",
+		"a million rows into SQLite", "culvert copy", "24.00 s",
+	},
 }
 
 // TestTogether draws what has run on two cores and on four. A directory without costs has no column.

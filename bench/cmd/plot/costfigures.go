@@ -109,6 +109,14 @@ var costFigures = []costFigure{
 			},
 		},
 	},
+	{
+		"cost-load", "load", "cpu-s/GiB", "processor seconds per GiB of CSV, with the database; less is better",
+		"encrypted files to tables",
+		[]costRow{
+			loadRows[0].cost("load"), loadRows[1].cost("with four connections"), loadRows[2].cost(""),
+			loadRows[3].cost(""), loadRows[4].cost(""), loadRows[5].cost(""),
+		},
+	},
 }
 
 func exportCost(compression, found string) costRow {

@@ -19,8 +19,13 @@ var figures = []struct {
 	{"export", "export", "Export", exportTime},
 	{"parallel", "parallel", "Parallel", exportTime},
 	{"tables", "tables", "Tables", tablesTime},
+	{"parts", "parts", "Parts", partsTime},
+	{"workers", "workers", "Workers", workersTime},
 	{"sqlite", "sqlite", "Export", sqliteTime},
 	{"memory", "memory", "Memory", memoryOfExport},
+	{"load", "load", "", loadTime},
+	{"load-others", "load", "Load", otherLoadTime},
+	{"load-memory", "loadmemory", "LoadMemory", memoryOfLoad},
 	{"cipherio-time", "cipherio", "Cipher", cipherTime},
 	{"cipherio-bytes", "cipherio", "Cipher", cipherBytes},
 	{"cipherio-allocs", "cipherio", "Cipher", cipherAllocs},
@@ -51,6 +56,14 @@ var figures = []struct {
 	{"fusefs-files", "fusefs", "", mountFiles},
 	{"fusefs-decrypt", "fusefs", "MountDecrypt", mountDecrypt},
 	{"fusefs-memory", "fusefs", "MountMemory", mountMemory},
+	{"buckets-export", "buckets", "Bucket", bucketTime("export", "aws",
+		"Table to encrypted object: %s as fast as with aws s3 cp")},
+	{"buckets-pull", "buckets", "Bucket", bucketTime("pull", "s5cmd", "Object to verified file: %s as fast as s5cmd")},
+	{"buckets-cat", "buckets", "Bucket", bucketTime("cat", "aws",
+		"Encrypted object to text: %s as fast as with aws s3 cp")},
+	{"buckets-tail", "buckets", "Bucket", bucketTime("tail", "aws",
+		"The end of an encrypted object: %s as fast as with aws s3 cp")},
+	{"buckets-memory", "bucketmemory", "Bucket", bucketMemory},
 	{"layers", "secureconn fileservice transfer fusefs", "", layers},
 }
 
@@ -250,31 +263,6 @@ func overRows(r *recording, c comparison, title string, y axis) chart {
 	l.heading = heading{
 		fmt.Sprintf(title, rowsOf(most), quantity.Format(mine, c.unit), quantity.Format(theirs, c.unit)),
 		measured(r, "cipherio in place of crypto/cipher"),
-	}
-	return l
-}
-
-// memoryOfExport shows that many rows take no more than few.
-func memoryOfExport(r *recording) chart {
-	l := &lines{
-		x: axis{label: "rows of the table", unit: "rows", log: true},
-		y: axis{label: "peak memory of culvert export", unit: "peak-bytes"},
-	}
-	for _, format := range r.distinct("format") {
-		l.add(comparison{}.label(format), ours, r.where("format", format, "jobs", ""), "peak-bytes")
-	}
-	for _, jobs := range r.distinct("jobs") {
-		l.add(jobs+" connections", ours, r.where("jobs", jobs), "peak-bytes")
-	}
-	if !l.isDrawable() {
-		return nil
-	}
-	points := l.series[0].points
-	few, many := points[0], points[len(points)-1]
-	l.heading = heading{
-		fmt.Sprintf("%s the rows, %s the memory: %s for %s rows", times(many.x/few.x),
-			times(many.y.Median/few.y.Median), quantity.Format(many.y.Median, "peak-bytes"), l.x.brief(many.x)),
-		measured(r, "PostgreSQL, zstd, encrypted"),
 	}
 	return l
 }

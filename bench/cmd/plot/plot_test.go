@@ -34,10 +34,37 @@ var drawn = map[string][]string{
 		"Eight tables at once: 2.0 × as fast as pg_dump", "pg_dump, gzip", "Culvert, zstd, encrypted",
 		"Culvert, gzip, encrypted", "3.20 s", "1.60 s",
 	},
+	"parts": {
+		"Table in parts of 16 MiB: 0.95 × as fast as in one file", "culvert export, one file",
+		"culvert export --part-size 16MiB", "2.20 s", "2.32 s",
+	},
+	"workers": {
+		"Embedded queue: 0.96 × as fast as one file; four workers: 3.7 × as fast as one", "one process",
+		"parts of 16 MiB, embedded queue", "workers with a fifth of a core each", "4 workers", "30.0 s", "8.10 s",
+	},
+	"buckets-memory": {
+		"20 × the object, 1.1 × the memory to write it: 93.5 MiB for 20.0 GiB", "culvert encrypt -o s3://…  93.5 MiB",
+		"culvert cat s3://…  84.9 MiB",
+		"a store on the same machine  ·  example  ·  4 cores  ·  2026-01-31  ·  one round",
+	},
 	"sqlite": {"SQLite table to CSV: 1.7 × as fast as sqlite3 -csv", "sqlite3 -csv", "1.08 s", "640 ms"},
 	"memory": {
 		"100 × the rows, 0.95 × the memory: 47.3 MiB for 10 million rows", "CSV  47.3 MiB", "JSON Lines  47.3 MiB",
 		"4 connections  66.8 MiB", "0", "60 MiB", "100,000", "1 million", "10 million",
+	},
+	"load": {
+		"Encrypted file to table: one connection 1.1 ×, four connections 2.5 × as fast as psql",
+		"3 million rows into PostgreSQL, one connection", "age -d | zstd -d | psql", "culvert load --create",
+		"timescaledb-parallel-copy", "eight tables with indexes, four connections", "pg_restore -j 4, not encrypted",
+		"pgcopydb copy table-data", "culvert copy --no-verify", "9.00 s",
+	},
+	"load-others": {
+		"Encrypted file to table: SQLite 1.5 ×, MariaDB 1.1 × as fast as with its own tool",
+		"age -d | zstd -d | sqlite3", "age -d | zstd -d | mariadb-import", "a million rows into SQLite", "7.20 s",
+	},
+	"load-memory": {
+		"10 × the rows, 1.1 × the memory: 70.1 MiB for 30 million rows", "4 connections  70.1 MiB",
+		"into PostgreSQL, zstd, encrypted  ·  example  ·  4 cores  ·  2026-01-31  ·  medians and quartiles of 3 rounds",
 	},
 	"cipherio-time": {
 		"CSV, gzip, encrypt, on all cores: 4.8 × as fast as crypto/cipher", "crypto/cipher", "map of buffers + bufio",
@@ -107,6 +134,15 @@ var drawn = map[string][]string{
 		"Calls for a few blocks: 1.2 × as fast as for equal parts", "1 call for all blocks", "8 calls for 16 blocks",
 		"2,400 MB/s",
 	},
+	"buckets-export": {
+		"Table to encrypted object: 1.7 × as fast as with aws s3 cp", "seaweedfs", "versitygw", "culvert export",
+		"culvert export to a file", "psql | zstd | age | rclone rcat", "8 s",
+	},
+	"buckets-pull": {"Object to verified file: 0.77 × as fast as s5cmd", "culvert pull", "rclone copyto", "4 s"},
+	"buckets-cat": {
+		"Encrypted object to text: 2.4 × as fast as with aws s3 cp", "culvert cat", "s5cmd cat | age | zstd", "1.5 s",
+	},
+	"buckets-tail": {"The end of an encrypted object: 31 × as fast as with aws s3 cp", "culvert mount --decrypt"},
 	"transfer": {
 		"A large file, verified and on the disk: 4.0 × as fast as scp", "rsync -W over ssh", "cp -r, sync",
 		"culvert pull", "1,200 MB/s",

@@ -39,6 +39,20 @@ var tableRows = []tableRow{
 		func(r *recording) *recording { return r.of("Export") }, "ns/op", "culvert",
 		[]tablePeer{{"sqlite3", "`sqlite3 -csv`"}},
 	},
+	loadedInto("3 million rows from such a file into PostgreSQL, one connection", loadRows[0].of, "culvert",
+		tablePeer{"tools", "`age -d \\| zstd -d \\| psql`"}),
+	loadedInto("the same with `--create`, frozen", loadRows[0].of, "culvert-create", tablePeer{"tools", "the same"}),
+	loadedInto("the same into an empty table, four connections", loadRows[1].of, "culvert",
+		tablePeer{"tools", "the same"},
+		tablePeer{"timescaledb-parallel-copy", "`age -d \\| zstd -d \\| timescaledb-parallel-copy`"}),
+	loadedInto("8 tables with indexes, made and loaded", loadRows[2].of, "culvert",
+		tablePeer{"pg_restore", "`pg_restore -j 4`, gzip, not encrypted"}),
+	loadedInto("8 tables copied to another server, verified", loadRows[3].of, "culvert",
+		tablePeer{"pgcopydb", "`pgcopydb copy table-data`"}),
+	loadedInto("a million rows into SQLite", loadRows[4].of, "culvert",
+		tablePeer{"tools", "`age -d \\| zstd -d \\| sqlite3`"}),
+	loadedInto("a million rows into MariaDB", loadRows[5].of, "culvert",
+		tablePeer{"tools", "`age -d \\| zstd -d \\| mariadb-import`"}),
 	{
 		"`secureconn`: loopback, writes of 1 MiB, one connection", "secureconn",
 		func(r *recording) *recording { return r.of("Stream").where("conns", "1", "write", "1048576") },
@@ -76,6 +90,26 @@ var tableRows = []tableRow{
 	mountedFiles("`grep -r` in 10,000 small files", "MountGrep", "ns/op"),
 	mountedFiles("4 KiB at random, 16 threads", "MountRandom", "reads/s"),
 	mountedFiles("write 1 GiB into the mount, read on the other side", "MountWrite", "MB/s"),
+	inBucket("3 million rows into a bucket (SeaweedFS), zstd, encrypted", "export",
+		tablePeer{"aws", "`psql \\| zstd \\| age \\| aws s3 cp`"}, tablePeer{"rclone", "the same, `rclone rcat`"},
+		tablePeer{"culvert-file", "`culvert export` to a file"}),
+	inBucket("`culvert pull` of 1 GiB from it, verified", "pull",
+		tablePeer{"s5cmd", "`s5cmd cp`"}, tablePeer{"rclone", "`rclone copyto`"}, tablePeer{"aws", "`aws s3 cp`"}),
+	inBucket("`culvert cat` of an export in it, 1 GiB of CSV", "cat",
+		tablePeer{"aws", "`aws s3 cp \\| age -d \\| zstd -d`"}, tablePeer{"s5cmd", "the same, `s5cmd cat`"}),
+	inBucket("the first byte of its last hundredth, `culvert mount`", "tail",
+		tablePeer{"aws", "`aws s3 cp \\| age -d \\| zstd -d`"}),
+}
+
+func loadedInto(work string, of func(*recording) *recording, ours string, peers ...tablePeer) tableRow {
+	return tableRow{work, "load", of, "ns/op", ours, peers}
+}
+
+func inBucket(work, op string, peers ...tablePeer) tableRow {
+	return tableRow{
+		work, "buckets", func(r *recording) *recording { return r.of("Bucket").where("op", op, "store", "seaweedfs") },
+		"ns/op", "culvert", peers,
+	}
 }
 
 func exported(work, benchmark, format, compression, peer string) tableRow {

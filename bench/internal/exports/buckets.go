@@ -12,14 +12,17 @@ import (
 	"culvert/bench/internal/harness"
 )
 
-// bucketCase are exports to a bucket of SeaweedFS, and reads of it.
+// bucketCase are exports to a bucket of a store, and reads of it.
 type bucketCase struct {
 	*exporter
-	server   *harness.Tree
-	variable []string // of the environment of all programs
-	csv      int64    // bytes of text in an export
-	object   int64    // size of the object that is pulled, and of the text of the export that is read
+	name   string // of the store
+	store  *harness.Store
+	csv    int64 // bytes of text in an export
+	object int64 // size of the object that is pulled, and of the text of the export that is read
 }
+
+// largeExport is read.
+const largeExport = "s3://bench/large.csv.zst.age"
 
 // PrepareBuckets compares culvert with pipelines that end in a client of object stores, and with these clients: rclone,
 // aws and s5cmd, as far as they are installed.
@@ -28,7 +31,6 @@ func PrepareBuckets(s *harness.Session) ([]harness.Benchmark, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &bucketCase{exporter: e, object: int64(s.Size(1<<30, 20<<20))}
 	rows := s.Size(3_000_000, 20_000)
 	if err := e.FillTable(e.env, "orders", rows); err != nil {
 		return nil, err
@@ -37,34 +39,37 @@ func PrepareBuckets(s *harness.Session) ([]harness.Benchmark, error) {
 	if err := printed.addOutput(e, e.command("psql", "-qc", csvSQL)); err != nil {
 		return nil, err
 	}
-	c.csv = printed.size
-	if err := c.startServer(); err != nil {
-		return nil, err
+	var benchmarks []harness.Benchmark
+	for _, name := range harness.ObjectStores {
+		if _, err := harness.ObjectStore(name); err != nil {
+			s.Say("%v", err)
+			continue
+		}
+		c := &bucketCase{exporter: e, name: name, csv: printed.size, object: int64(s.Size(1<<30, 20<<20))}
+		if c.store, err = s.StartObjectStore(name, "bench"); err != nil {
+			return nil, err
+		}
+		if err := c.fill(); err != nil {
+			return nil, err
+		}
+		benchmarks = append(benchmarks, c.exports(), c.pulls(), c.reads(), c.tails())
 	}
-	if err := c.fill(); err != nil {
-		return nil, err
-	}
-	return []harness.Benchmark{c.exports(), c.pulls(), c.reads()}, nil
-}
-
-// startServer starts the server. It has the bucket "bench".
-func (c *bucketCase) startServer() error {
-	server, err := c.StartObjectStore("bench")
-	if err != nil {
-		return err
-	}
-	c.server = server.Tree
-	c.variable = slices.Concat(server.Env, []string{
-		"HOME=" + c.Dir, "RCLONE_CONFIG_B_TYPE=s3", "RCLONE_CONFIG_B_PROVIDER=Other",
-		"RCLONE_CONFIG_B_ENDPOINT=" + server.Endpoint, "RCLONE_CONFIG_B_ENV_AUTH=true",
-	})
-	return nil
+	return benchmarks, nil
 }
 
 // tool returns a command in the environment of the bucket.
 func (c *bucketCase) tool(name string, args ...string) *exec.Cmd {
+	return c.through(c.store.Address, name, args...)
+}
+
+// through is tool for the bucket at another address.
+func (c *bucketCase) through(address, name string, args ...string) *exec.Cmd {
 	cmd := c.command(name, args...)
-	cmd.Env = slices.Concat(cmd.Env, c.variable)
+	cmd.Env = slices.Concat(cmd.Env, c.store.Env(address), []string{
+		"HOME=" + c.Dir, "RCLONE_CONFIG_B_TYPE=s3", "RCLONE_CONFIG_B_PROVIDER=Other",
+		"RCLONE_CONFIG_B_ENDPOINT=http://" + address, "RCLONE_CONFIG_B_ENV_AUTH=true",
+		"RCLONE_CONFIG_B_NO_CHECK_BUCKET=true",
+	})
 	return cmd
 }
 
@@ -77,7 +82,7 @@ func (c *bucketCase) fill() error {
 	for _, cmd := range []*exec.Cmd{
 		c.command("sh", "-c", random),
 		c.tool(c.culvert, "push", file, "s3://bench/object"),
-		c.tool(c.culvert, "export", "postgres:", "-q", query, "-r", c.recipient, "-o", "s3://bench/large.csv.zst.age"),
+		c.tool(c.culvert, "export", "postgres:", "-q", query, "-r", c.recipient, "-o", largeExport),
 	} {
 		if err := c.Run(cmd); err != nil {
 			return err
@@ -89,7 +94,7 @@ func (c *bucketCase) fill() error {
 // both adds the cost of the server, and of the database.
 func (c *bucketCase) both(size int64, run func() (harness.Sample, error)) func() (harness.Sample, error) {
 	return func() (harness.Sample, error) {
-		return harness.Work{Bytes: size}.Between("client", []*harness.Tree{c.server, c.database}, run)
+		return harness.Work{Bytes: size}.Between("client", []*harness.Tree{c.store.Tree, c.database}, run)
 	}
 }
 
@@ -105,12 +110,13 @@ func (c *bucketCase) installed(name string) bool {
 // benchmark returns a benchmark of culvert and those peers that are installed. goal returns the goals for a peer, the
 // variant impl=NAME.
 func (c *bucketCase) benchmark(
-	name string, size int64, culvert func() (harness.Sample, error),
+	op string, size int64, culvert func() (harness.Sample, error),
 	peers map[string]func() (harness.Sample, error), goal func(peer string) []harness.Goal,
 ) harness.Benchmark {
 	b := harness.Benchmark{
-		Name: name, Variants: []harness.Variant{{Key: "impl=culvert", Run: c.both(size, culvert)}},
-		Goals: []harness.Goal{{Variant: "impl=culvert", Unit: "peak-bytes", Max: 128 << 20}},
+		Name:     "Bucket/op=" + op + "/store=" + c.name,
+		Variants: []harness.Variant{{Key: "impl=culvert", Run: c.both(size, culvert)}},
+		Goals:    []harness.Goal{{Variant: "impl=culvert", Unit: "peak-bytes", Max: 128 << 20}},
 	}
 	for _, peer := range []string{"rclone", "aws", "s5cmd", "culvert-file"} {
 		run := peers[peer]
@@ -135,7 +141,7 @@ func (c *bucketCase) exports() harness.Benchmark {
 		return c.Pipeline("", c.tool(c.culvert, "export", "postgres:", "orders", "-j", "4", "-r", c.recipient,
 			"--force", "-o", to))
 	}
-	return c.benchmark("Bucket/op=export/store=seaweedfs", c.csv,
+	return c.benchmark("export", c.csv,
 		func() (harness.Sample, error) { return export("s3://bench/orders.csv.zst.age") },
 		map[string]func() (harness.Sample, error){
 			"rclone": pipeline("rclone", "rcat", "B:bench/orders.rclone"),
@@ -163,7 +169,7 @@ func (c *bucketCase) pulls() harness.Benchmark {
 			return got, errors.Join(err, harness.Settle(file))
 		}
 	}
-	return c.benchmark("Bucket/op=pull/store=seaweedfs", c.object,
+	return c.benchmark("pull", c.object,
 		to(c.culvert, "pull", "s3://bench/object", "-o", file),
 		map[string]func() (harness.Sample, error){
 			"rclone": to("rclone", "copyto", "B:bench/object", file),
@@ -185,15 +191,14 @@ func (c *bucketCase) reads() harness.Benchmark {
 				c.command("zstd", "-q", "-d"))
 		}
 	}
-	const object = "s3://bench/large.csv.zst.age"
-	return c.benchmark("Bucket/op=cat/store=seaweedfs", (c.object/c.csv+1)*c.csv,
+	return c.benchmark("cat", (c.object/c.csv+1)*c.csv,
 		func() (harness.Sample, error) {
-			return c.Pipeline(os.DevNull, c.tool(c.culvert, "cat", "-i", c.identity, object))
+			return c.Pipeline(os.DevNull, c.tool(c.culvert, "cat", "-i", c.identity, largeExport))
 		},
 		map[string]func() (harness.Sample, error){
-			"rclone": pipeline("rclone", "cat", "B:"+strings.TrimPrefix(object, "s3://")),
-			"aws":    pipeline("aws", "s3", "cp", "--quiet", object, "-"),
-			"s5cmd":  pipeline("s5cmd", "cat", object),
+			"rclone": pipeline("rclone", "cat", "B:"+strings.TrimPrefix(largeExport, "s3://")),
+			"aws":    pipeline("aws", "s3", "cp", "--quiet", largeExport, "-"),
+			"s5cmd":  pipeline("s5cmd", "cat", largeExport),
 		}, func(peer string) []harness.Goal {
 			return []harness.Goal{{Variant: "impl=culvert", Peer: peer, Unit: "ns/op", Max: 1 / 1.5}}
 		})

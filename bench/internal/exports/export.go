@@ -1,4 +1,4 @@
-// Package exports has the workloads that take tables out of a database.
+// Package exports has the workloads that take tables out of a database, and put them into another one.
 package exports
 
 import (
@@ -27,7 +27,8 @@ type exporter struct {
 	identity  string // a file
 }
 
-func newExporter(s *harness.Session) (*exporter, error) {
+// newExporter starts a database with settings.
+func newExporter(s *harness.Session, settings ...string) (*exporter, error) {
 	e := &exporter{Session: s, identity: filepath.Join(s.Dir, "identity")}
 	identity, err := age.GenerateX25519Identity()
 	if err != nil {
@@ -43,7 +44,7 @@ func newExporter(s *harness.Session) (*exporter, error) {
 	if e.age, err = s.Build(".", "filippo.io/age/cmd/age"); err != nil {
 		return nil, err
 	}
-	database, err := s.Postgres()
+	database, err := s.Postgres(settings...)
 	if err != nil {
 		return nil, err
 	}

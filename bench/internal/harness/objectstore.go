@@ -12,37 +12,87 @@ import (
 	"time"
 )
 
-// Store is a running SeaweedFS with a bucket.
+// Store is a running server of S3 with a bucket.
 type Store struct {
-	Tree     *Tree
-	Endpoint string   // a URL
-	Env      []string // for clients of S3
+	Tree    *Tree
+	Address string // host:port
 }
 
-// The credentials that the server accepts.
+// ObjectStores are the names of the servers that StartObjectStore knows.
+var ObjectStores = []string{"seaweedfs", "versitygw"}
+
+// The credentials that the servers accept.
 const (
 	storeKey    = "bench"
 	storeSecret = "bench-secret"
 )
 
-// ObjectStore returns the path of SeaweedFS: in PATH, or where ./dev test installs it.
-func ObjectStore() (string, error) {
-	if path, err := exec.LookPath("weed"); err == nil {
-		return path, nil
+// Env is for clients of the store at an address, its own or a proxy's.
+func (*Store) Env(address string) []string {
+	endpoint := "http://" + address
+	return []string{
+		"AWS_ACCESS_KEY_ID=" + storeKey, "AWS_SECRET_ACCESS_KEY=" + storeSecret, "AWS_REGION=us-east-1",
+		"AWS_ENDPOINT_URL=" + endpoint, "S3_ENDPOINT_URL=" + endpoint, "AWS_EC2_METADATA_DISABLED=true",
+		"AWS_CA_BUNDLE=", // which old clients cannot use
 	}
-	cache, err := os.UserCacheDir()
-	if err == nil {
-		cache, err = exec.LookPath(filepath.Join(cache, "culvert", "bin", "weed"))
-	}
-	if err != nil {
-		return "", errors.New("SeaweedFS was not found; ./dev test installs it")
-	}
-	return cache, nil
 }
 
-// StartObjectStore starts SeaweedFS, and makes a bucket. The server ends with the session.
-func (s *Session) StartObjectStore(bucket string) (*Store, error) {
-	program, err := ObjectStore()
+// ObjectStore returns the path of a store's program: in PATH, or where ./dev installs it.
+func ObjectStore(store string) (string, error) {
+	name := store
+	if store == "seaweedfs" {
+		name = "weed"
+	}
+	path, err := Program(name)
+	if err != nil {
+		return "", fmt.Errorf("%w; ./dev test-places installs it", err)
+	}
+	return path, nil
+}
+
+// StartObjectStore starts one of ObjectStores, and makes a bucket. The server ends with the session.
+func (s *Session) StartObjectStore(name, bucket string) (*Store, error) {
+	dir := filepath.Join(s.Dir, name)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, err
+	}
+	if name == "versitygw" {
+		return s.startVersity(dir, bucket)
+	}
+	return s.startSeaweed(dir, bucket)
+}
+
+// startVersity starts versitygw, which keeps objects as files.
+func (s *Session) startVersity(dir, bucket string) (*Store, error) {
+	program, err := ObjectStore("versitygw")
+	if err != nil {
+		return nil, err
+	}
+	ports, err := freePorts(1)
+	if err != nil {
+		return nil, err
+	}
+	meta, data := filepath.Join(dir, "meta"), filepath.Join(dir, "data")
+	if err := errors.Join(os.Mkdir(meta, 0o700), os.MkdirAll(filepath.Join(data, bucket), 0o700)); err != nil {
+		return nil, err
+	}
+	address := "127.0.0.1:" + ports[0]
+	cmd := exec.Command(program, "--port", address, "--quiet", "posix", "--sidecar", meta, data)
+	cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+storeKey, "ROOT_SECRET_KEY="+storeSecret)
+	store := &Store{NewTree("server", cmd), address}
+	server, err := StartProcess(cmd)
+	if err != nil {
+		return nil, err
+	}
+	s.Cleanup(func() error {
+		_ = server.Stop() // its exit code says nothing
+		return nil
+	})
+	return store, s.awaitStore(func() error { return request(s.Ctx, http.MethodGet, "http://"+address) })
+}
+
+func (s *Session) startSeaweed(dir, bucket string) (*Store, error) {
+	program, err := ObjectStore("seaweedfs")
 	if err != nil {
 		return nil, err
 	}
@@ -50,11 +100,10 @@ func (s *Session) StartObjectStore(bucket string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir := filepath.Join(s.Dir, "store")
 	file := filepath.Join(dir, "s3.json")
 	config := fmt.Sprintf(`{"identities":[{"name":"bench","credentials":[{"accessKey":%q,"secretKey":%q}],`+
 		`"actions":["Admin","Read","Write","List"]}]}`, storeKey, storeSecret)
-	if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(file, []byte(config), 0o600)); err != nil {
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		return nil, err
 	}
 	cmd := exec.Command(program, "server", "-dir="+dir, "-ip=127.0.0.1", "-filer", "-filer.port="+ports[1],
@@ -62,12 +111,7 @@ func (s *Session) StartObjectStore(bucket string) (*Store, error) {
 		"-master.volumeSizeLimitMB=1024", "-volume.port="+ports[5], "-volume.port.grpc="+ports[6], "-volume.max=100",
 		"-volume.minFreeSpacePercent=0", "-s3", "-s3.port="+ports[0], "-s3.port.grpc="+ports[7],
 		"-s3.port.iceberg=0", "-s3.port.lance=0", "-s3.config="+file)
-	store := &Store{Tree: NewTree("server", cmd), Endpoint: "http://127.0.0.1:" + ports[0]}
-	store.Env = []string{
-		"AWS_ACCESS_KEY_ID=" + storeKey, "AWS_SECRET_ACCESS_KEY=" + storeSecret, "AWS_REGION=us-east-1",
-		"AWS_ENDPOINT_URL=" + store.Endpoint, "S3_ENDPOINT_URL=" + store.Endpoint, "AWS_EC2_METADATA_DISABLED=true",
-		"AWS_CA_BUNDLE=", // which old clients cannot use
-	}
+	store := &Store{NewTree("server", cmd), "127.0.0.1:" + ports[0]}
 	server, err := StartProcess(cmd)
 	if err != nil {
 		return nil, err
@@ -84,13 +128,17 @@ func (s *Session) StartObjectStore(bucket string) (*Store, error) {
 		}
 		return errors.Join(errs...)
 	})
-	return store, s.awaitStore(store.Endpoint, "http://127.0.0.1:"+ports[1]+"/buckets/"+bucket+"/")
+	buckets := "http://127.0.0.1:" + ports[1] + "/buckets/"
+	return store, s.awaitStore(func() error {
+		return errors.Join(request(s.Ctx, http.MethodPost, buckets+bucket+"/"),
+			request(s.Ctx, http.MethodGet, "http://"+store.Address))
+	})
 }
 
-// awaitStore waits until the server answers and has made a bucket.
-func (s *Session) awaitStore(endpoint, bucket string) error {
+// awaitStore waits until a server is ready.
+func (s *Session) awaitStore(ready func() error) error {
 	for deadline := time.Now().Add(time.Minute); ; {
-		err := errors.Join(request(s.Ctx, http.MethodPost, bucket), request(s.Ctx, http.MethodGet, endpoint))
+		err := ready()
 		if err == nil || time.Now().After(deadline) {
 			return err
 		}

@@ -12,20 +12,21 @@ import (
 	"time"
 )
 
-// Database is a private PostgreSQL server.
+// Database is a private server.
 type Database struct {
-	Env  []string // in which psql and culvert find it
+	Env  []string // in which its tools and culvert find it
 	Tree *Tree    // its processes, as the part called database
 }
 
-// Postgres starts a PostgreSQL server, on a socket in the directory of the session, that ends with it.
-func (s *Session) Postgres() (*Database, error) {
+// Postgres starts a PostgreSQL server, on a socket in the directory of the session, that ends with it. Settings such as
+// "fsync=on" replace those that suit reading.
+func (s *Session) Postgres(settings ...string) (*Database, error) {
 	bin, err := ServerBinaries()
 	if err != nil {
 		return nil, err
 	}
-	home := filepath.Join(s.Dir, "postgres")
-	if err := os.Mkdir(home, 0o700); err != nil {
+	home, err := os.MkdirTemp(s.Dir, "postgres")
+	if err != nil {
 		return nil, err
 	}
 	attr, err := unprivileged(s.Dir, home)
@@ -40,13 +41,19 @@ func (s *Session) Postgres() (*Database, error) {
 		return nil, err
 	}
 
-	log, err := os.Create(filepath.Join(s.Dir, "postgres.log"))
+	log, err := os.Create(home + ".log")
 	if err != nil {
 		return nil, err
 	}
 	// A scan that begins in the middle of the table, as scans do that follow each other closely, has another output.
-	server := exec.Command(filepath.Join(bin, "postgres"), "-D", data, "-k", home, "-c", "listen_addresses=",
-		"-c", "fsync=off", "-c", "shared_buffers=1GB", "-c", "max_wal_size=4GB", "-c", "synchronize_seqscans=off")
+	args := []string{
+		"-D", data, "-k", home, "-c", "listen_addresses=", "-c", "fsync=off", "-c", "shared_buffers=1GB",
+		"-c", "max_wal_size=4GB", "-c", "synchronize_seqscans=off",
+	}
+	for _, setting := range settings {
+		args = append(args, "-c", setting)
+	}
+	server := exec.Command(filepath.Join(bin, "postgres"), args...)
 	server.SysProcAttr, server.Dir, server.Stdout, server.Stderr = attr, home, log, log
 	tree := NewTree("database", server)
 	if err := server.Start(); err != nil {

@@ -1,0 +1,262 @@
+package exports
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"culvert/bench/internal/harness"
+)
+
+// durable are the settings of a database that is filled: as PostgreSQL comes, it syncs what it commits.
+const durable = "fsync=on"
+
+// target is the database that is filled, of the server that has the source.
+const target = "target"
+
+// ordersTable is an empty table for the rows of orders.
+const ordersTable = `CREATE TABLE orders (id bigint, customer integer, title text, amount numeric(12,2),
+	created timestamptz, done boolean, attributes jsonb, note text)`
+
+// loadCase are loads of what was exported. What is measured begins with encrypted files and ends with committed rows.
+type loadCase struct {
+	*exporter
+	rows      int
+	size      int64  // of the rows as CSV
+	file      string // the table, zstd and age
+	directory string // the same, with a manifest
+	wanted    string // what tell returns for all rows
+}
+
+// PrepareLoad compares culvert load and culvert copy with the tools of the databases, which age and zstd open the files
+// for.
+func PrepareLoad(s *harness.Session) ([]harness.Benchmark, error) {
+	c, err := newLoadCase(s, s.Size(3_000_000, 20_000))
+	if err != nil {
+		return nil, err
+	}
+	benchmarks := []harness.Benchmark{c.oneConnection(), c.severalConnections()}
+	tables, err := c.tables()
+	if err != nil {
+		return nil, err
+	}
+	benchmarks = append(benchmarks, tables)
+	copied, err := c.copies()
+	if err != nil {
+		return nil, err
+	}
+	benchmarks = append(benchmarks, copied...)
+	toSQLite, err := c.sqlite()
+	if err != nil {
+		return nil, err
+	}
+	toMariaDB, err := c.mariaDB()
+	return append(append(benchmarks, toSQLite), toMariaDB...), err
+}
+
+// newLoadCase exports a table.
+func newLoadCase(s *harness.Session, rows int) (*loadCase, error) {
+	e, err := newExporter(s, durable)
+	if err != nil {
+		return nil, err
+	}
+	c := &loadCase{exporter: e, rows: rows, directory: filepath.Join(s.Dir, "exported")}
+	c.file = filepath.Join(c.directory, "orders.csv.zst.age")
+	if err := e.FillTable(e.env, "orders", rows); err != nil {
+		return nil, err
+	}
+	var printed lines
+	if err := printed.addOutput(e, e.command("psql", "-qc", csvSQL)); err != nil {
+		return nil, err
+	}
+	c.size = printed.size
+	args := []string{"export", "postgres:", "--schema", "public", "-r", e.recipient, "-o", c.directory}
+	if err := s.Run(e.command(e.culvert, args...)); err != nil {
+		return nil, err
+	}
+	// Names of files in an export of a schema have the schema.
+	if err := os.Link(filepath.Join(c.directory, "public.orders.csv.zst.age"), c.file); err != nil {
+		return nil, err
+	}
+	c.wanted, err = c.tell(e.env, "orders")
+	return c, err
+}
+
+// tell returns the number of the rows of a table and a sum of their text.
+func (c *loadCase) tell(env []string, table string) (string, error) {
+	sql := "SELECT count(*), sum(hashtextextended(t::text, 0)) FROM " + table + " AS t"
+	cmd := c.command("psql", "-qAtc", sql)
+	cmd.Env = env
+	out, err := cmd.Output()
+	return strings.TrimSpace(string(out)), err
+}
+
+// into returns an environment for another database of the same server.
+func (e *exporter) into(database string) []string {
+	isName := func(entry string) bool { return strings.HasPrefix(entry, "PGDATABASE=") }
+	return append(slices.DeleteFunc(slices.Clone(e.env), isName), "PGDATABASE="+database)
+}
+
+// sql runs statements one by one.
+func (c *loadCase) sql(env []string, statements ...string) error {
+	var args []string
+	for _, sql := range statements {
+		args = append(args, "-qc", sql)
+	}
+	cmd := c.command("psql", append(args, "--set", "ON_ERROR_STOP=1")...)
+	cmd.Env = env
+	return c.Run(cmd)
+}
+
+// newTarget makes the target again, with statements run in it. The disk is idle then.
+func (c *loadCase) newTarget(statements ...string) error {
+	drop := "DROP DATABASE IF EXISTS " + target
+	if err := c.sql(c.env, drop, "CREATE DATABASE "+target); err != nil {
+		return err
+	}
+	return c.sql(c.into(target), append(statements, "CHECKPOINT")...)
+}
+
+// inTarget returns a command in the environment of the target.
+func (c *loadCase) inTarget(name string, args ...string) *exec.Cmd {
+	cmd := c.command(name, args...)
+	cmd.Env = c.into(target)
+	return cmd
+}
+
+// opened is the beginning of a pipeline: it opens a file by standard tools.
+func (c *loadCase) opened(file string, last *exec.Cmd) []*exec.Cmd {
+	return []*exec.Cmd{c.command(c.age, "-d", "-i", c.identity, file), c.command("zstd", "-q", "-d"), last}
+}
+
+// checked is a variant that fills the table orders of the target, which prepare makes. The first time, all rows are
+// compared.
+func (c *loadCase) checked(key string, prepare func() error, run func() (harness.Sample, error)) harness.Variant {
+	isChecked := false
+	return harness.Variant{Key: key, Run: func() (harness.Sample, error) {
+		if err := prepare(); err != nil {
+			return nil, err
+		}
+		got, err := c.cost(c.size, run)
+		if err != nil || isChecked {
+			return got, err
+		}
+		isChecked = true
+		found, err := c.tell(c.into(target), "orders")
+		if err == nil && found != c.wanted {
+			err = fmt.Errorf("the rows are %s instead of %s", found, c.wanted)
+		}
+		return got, err
+	}}
+}
+
+// load runs culvert load for the target.
+func (c *loadCase) load(args ...string) func() (harness.Sample, error) {
+	return func() (harness.Sample, error) {
+		args := append([]string{"load", "-i", c.identity}, args...)
+		return c.Pipeline("", c.inTarget(c.culvert, args...))
+	}
+}
+
+func (c *loadCase) empty() error { return c.newTarget(ordersTable) }
+
+// psql is the peer.
+func (c *loadCase) psql() (harness.Sample, error) {
+	last := c.inTarget("psql", "-qc", `\copy orders from pstdin (format csv, header)`)
+	return c.Pipeline("", c.opened(c.file, last)...)
+}
+
+// oneConnection also has loads that are not the same work: into a table of its own, whose rows are frozen, and with
+// the rows read back.
+func (c *loadCase) oneConnection() harness.Benchmark {
+	none := func() error { return c.newTarget() }
+	return harness.Benchmark{
+		Name:   "Load/to=postgres/connections=1",
+		Rotate: true,
+		Variants: []harness.Variant{
+			c.checked("impl=tools", c.empty, c.psql),
+			c.checked("impl=culvert", c.empty, c.load(c.file, "postgres:", "orders")),
+			c.checked("impl=culvert-create", none, c.load("--create", c.directory, "postgres:")),
+			c.checked("impl=culvert-verify", c.empty, c.load("--verify", c.file, "postgres:", "orders")),
+		},
+		Goals: []harness.Goal{
+			{Variant: "impl=culvert", Peer: "impl=tools", Unit: "ns/op", Max: 1},
+			{Variant: "impl=culvert", Peer: "impl=tools", Unit: "cpu-s/GiB", Max: 1},
+			{Variant: "impl=culvert-create", Peer: "impl=tools", Unit: "ns/op", Max: 0.85},
+			{Variant: "impl=culvert", Unit: "peak-bytes", Max: 96 << 20},
+		},
+	}
+}
+
+// parallelCopy is a peer that has several connections. It commits each batch of rows on its own.
+const parallelCopy = "timescaledb-parallel-copy"
+
+func (c *loadCase) severalConnections() harness.Benchmark {
+	jobs := strconv.Itoa(parallelJobs)
+	b := harness.Benchmark{
+		Name:     fmt.Sprintf("Load/to=postgres/connections=%d", parallelJobs),
+		Rotate:   true,
+		Variants: []harness.Variant{c.checked("impl=tools", c.empty, c.psql)},
+		Goals: []harness.Goal{
+			{Variant: "impl=culvert", Peer: "impl=tools", Unit: "ns/op", Max: 0.7},
+			{Variant: "impl=culvert", Unit: "peak-bytes", Max: 96 << 20},
+		},
+	}
+	if program, err := harness.Program(parallelCopy); err != nil {
+		c.Say("%v, and is not compared", err)
+	} else {
+		b.Variants = append(b.Variants, c.checked("impl="+parallelCopy, c.empty, func() (harness.Sample, error) {
+			last := c.inTarget(program, "-connection", connString(c.into(target)), "-table", "orders",
+				"-workers", jobs, "-skip-header", "-reporting-period", "0s")
+			return c.Pipeline("", c.opened(c.file, last)...)
+		}))
+		b.Goals = append(b.Goals,
+			harness.Goal{Variant: "impl=culvert", Peer: "impl=" + parallelCopy, Unit: "ns/op", Max: 0.9})
+	}
+	culvert := c.load("--jobs", jobs, c.file, "postgres:", "orders")
+	b.Variants = append(b.Variants, c.checked("impl=culvert", c.empty, culvert))
+	return b
+}
+
+// PrepareLoadMemory compares the memory of loads of a small and of a large table by several connections.
+func PrepareLoadMemory(s *harness.Session) ([]harness.Benchmark, error) {
+	e, err := newExporter(s, durable)
+	if err != nil {
+		return nil, err
+	}
+	b := harness.Benchmark{Name: fmt.Sprintf("LoadMemory/to=postgres/jobs=%d", parallelJobs)}
+	few := s.Size(3_000_000, 100_000)
+	for _, rows := range []int{few, 10 * few} {
+		table := fmt.Sprintf("items_%d", rows)
+		file := filepath.Join(s.Dir, table+".csv.zst.age")
+		if err := errors.Join(
+			s.Run(e.command("psql", "-qc", fmt.Sprintf(itemsSQL, table, rows))),
+			s.Run(e.command(e.culvert, "export", "postgres:", table, "-r", e.recipient, "-o", file)),
+		); err != nil {
+			return nil, err
+		}
+		b.Variants = append(b.Variants, harness.Variant{
+			Key: fmt.Sprintf("rows=%d/impl=culvert", rows),
+			Run: func() (harness.Sample, error) {
+				truncate := e.command("psql", "-qc", "TRUNCATE "+table, "-c", "CHECKPOINT")
+				if err := s.Run(truncate); err != nil {
+					return nil, err
+				}
+				return e.Pipeline("", e.command(e.culvert, "load", "-i", e.identity, "--jobs",
+					strconv.Itoa(parallelJobs), file, "postgres:", table))
+			},
+		})
+	}
+	fewKey, manyKey := b.Variants[0].Key, b.Variants[1].Key
+	b.Goals = []harness.Goal{
+		{Variant: fewKey, Unit: "peak-bytes", Max: 96 << 20},
+		{Variant: manyKey, Unit: "peak-bytes", Max: 96 << 20},
+		{Variant: manyKey, Peer: fewKey, Unit: "peak-bytes", Min: 0.9, Max: 1.1},
+	}
+	return []harness.Benchmark{b}, nil
+}

@@ -1,0 +1,159 @@
+package exports
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"culvert/bench/internal/harness"
+)
+
+// sqliteTable is an empty table for the rows of harness.SqliteScript.
+const sqliteTable = `CREATE TABLE orders (id INTEGER PRIMARY KEY, customer INTEGER, title TEXT, amount REAL,
+	created TEXT, done INTEGER, attributes TEXT, note TEXT)`
+
+// sqlite compares a load into a new database file with .import of SQLite's shell, which makes "" of NULL.
+func (c *loadCase) sqlite() (harness.Benchmark, error) {
+	made, file := filepath.Join(c.Dir, "made.db"), filepath.Join(c.Dir, "sqlite.csv.zst.age")
+	database := filepath.Join(c.Dir, "loaded.db")
+	rows := c.Size(1_000_000, 10_000)
+	fill := c.command("sqlite3", "-bail", made)
+	fill.Stdin = strings.NewReader(harness.SqliteScript(rows))
+	if err := errors.Join(
+		c.Run(fill),
+		c.Run(c.command(c.culvert, "export", made, "orders", "-r", c.recipient, "-o", file)),
+	); err != nil {
+		return harness.Benchmark{}, err
+	}
+	var printed lines
+	shell := c.command("sqlite3", "-csv", "-header", made, "SELECT * FROM orders")
+	if err := printed.addOutput(c.exporter, shell); err != nil {
+		return harness.Benchmark{}, err
+	}
+	sum := func(database string) (string, error) {
+		const sql = "SELECT count(*), sum(id), sum(length(title)), total(amount), count(nullif(note, '')) FROM orders"
+		out, err := c.command("sqlite3", database, sql).Output()
+		return string(out), err
+	}
+	wanted, err := sum(made)
+	if err != nil {
+		return harness.Benchmark{}, err
+	}
+	way := func(key string, run func() (harness.Sample, error)) harness.Variant {
+		return harness.Variant{Key: key, Run: func() (harness.Sample, error) {
+			if err := c.Run(c.command("sqlite3", database, sqliteTable)); err != nil {
+				return nil, err
+			}
+			got, err := harness.Work{Bytes: printed.size}.Between("client", nil, run)
+			if err != nil {
+				return nil, err
+			}
+			found, err := sum(database)
+			if err == nil && found != wanted {
+				err = fmt.Errorf("the rows are %s instead of %s", found, wanted)
+			}
+			return got, errors.Join(err, harness.Settle(database))
+		}}
+	}
+	return harness.Benchmark{
+		Name:   fmt.Sprintf("Load/to=sqlite/rows=%d", rows),
+		Rotate: true,
+		Variants: []harness.Variant{
+			way("impl=tools", func() (harness.Sample, error) {
+				last := c.command("sqlite3", "-bail", database, ".import --csv --skip 1 /dev/stdin orders")
+				return c.Pipeline("", c.opened(file, last)...)
+			}),
+			way("impl=culvert", func() (harness.Sample, error) {
+				return c.Pipeline("", c.command(c.culvert, "load", "-i", c.identity, file, database, "orders"))
+			}),
+		},
+		Goals: []harness.Goal{
+			{Variant: "impl=culvert", Peer: "impl=tools", Unit: "ns/op", Max: 0.7},
+			{Variant: "impl=culvert", Unit: "peak-bytes", Max: 96 << 20},
+		},
+	}, nil
+}
+
+// mariaTable is an empty table for the rows of orders. MariaDB has no time zone in a column.
+const mariaTable = `CREATE TABLE orders (id bigint, customer int, title text, amount decimal(12,2),
+	created datetime(3), done tinyint, attributes longtext, note text)`
+
+// mariaQuery reads the rows as MariaDB takes them.
+const mariaQuery = `SELECT id, customer, title, amount, to_char(created AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.MS')
+	AS created, done::int, attributes, note FROM orders WHERE id <= %d`
+
+// mariaDB compares a load into MariaDB with its own tool, which makes "" of NULL.
+func (c *loadCase) mariaDB() ([]harness.Benchmark, error) {
+	if _, err := exec.LookPath("mariadb-import"); err != nil {
+		c.Say("MariaDB is not installed, and loads into it are not compared")
+		return nil, nil
+	}
+	server, err := c.MariaDB()
+	if err != nil {
+		return nil, err
+	}
+	inServer := func(name string, args ...string) *exec.Cmd {
+		cmd := c.command(name, args...)
+		cmd.Env = server.Env
+		return cmd
+	}
+	rows, file := c.Size(1_000_000, 10_000), filepath.Join(c.Dir, "maria.csv.zst.age")
+	query := fmt.Sprintf(mariaQuery, rows)
+	stdin := filepath.Join(c.Dir, "orders.txt") // mariadb-import takes the name of the table from it
+	empty := func() error {
+		return c.Run(inServer("mariadb", "-e", "DROP TABLE IF EXISTS orders; "+mariaTable, "bench"))
+	}
+	if err := errors.Join(
+		c.Run(c.command(c.culvert, "export", "postgres:", "-q", query, "-r", c.recipient, "-o", file)),
+		os.Symlink("/dev/stdin", stdin),
+		empty(),
+	); err != nil {
+		return nil, err
+	}
+	var printed lines
+	if err := printed.addOutput(c.exporter, c.opened(file, c.command("cat"))...); err != nil {
+		return nil, err
+	}
+	load := []string{"load", "-i", c.identity, file, "mysql://root@localhost/bench", "orders"}
+	const sql = "SELECT count(*), sum(id), sum(char_length(title)), sum(amount) FROM orders"
+	wanted, err := c.command("psql", "-qAtF", "\t", "-c", sql+fmt.Sprintf(" WHERE id <= %d", rows)).Output()
+	if err != nil {
+		return nil, err
+	}
+	way := func(key string, commands func() []*exec.Cmd) harness.Variant {
+		return harness.Variant{Key: key, Run: func() (harness.Sample, error) {
+			if err := empty(); err != nil {
+				return nil, err
+			}
+			got, err := harness.Work{Bytes: printed.size}.Between("client", []*harness.Tree{server.Tree},
+				func() (harness.Sample, error) { return c.Pipeline("", commands()...) })
+			if err != nil {
+				return nil, err
+			}
+			found, err := inServer("mariadb", "-Ne", sql, "bench").Output()
+			if err == nil && string(found) != string(wanted) {
+				err = fmt.Errorf("the rows are %q instead of %q", found, wanted)
+			}
+			return got, err
+		}}
+	}
+	return []harness.Benchmark{{
+		Name:   fmt.Sprintf("Load/to=mariadb/rows=%d", rows),
+		Rotate: true,
+		Variants: []harness.Variant{
+			way("impl=tools", func() []*exec.Cmd {
+				return c.opened(file, inServer("mariadb-import", "--local", "--ignore-lines=1",
+					"--fields-terminated-by=,", `--fields-optionally-enclosed-by="`, "--fields-escaped-by=", "bench",
+					stdin))
+			}),
+			way("impl=culvert", func() []*exec.Cmd { return []*exec.Cmd{inServer(c.culvert, load...)} }),
+		},
+		Goals: []harness.Goal{
+			{Variant: "impl=culvert", Peer: "impl=tools", Unit: "ns/op", Max: 1},
+			{Variant: "impl=culvert", Unit: "peak-bytes", Max: 96 << 20},
+		},
+	}}, nil
+}

@@ -1,0 +1,160 @@
+package exports
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"culvert/bench/internal/harness"
+)
+
+// severalDatabase is the database with the tables that are loaded or copied together.
+const severalDatabase = "several"
+
+// tables compares a load of several tables with indexes with pg_restore, which reads a dump of them.
+func (c *loadCase) tables() (harness.Benchmark, error) {
+	several := c.into(severalDatabase)
+	if err := c.sql(c.env, "CREATE DATABASE "+severalDatabase); err != nil {
+		return harness.Benchmark{}, err
+	}
+	for i := range severalTables {
+		name := severalTable(i)
+		err := errors.Join(c.FillTable(several, name, c.rows/severalTables),
+			c.sql(several, "ALTER TABLE "+name+" ADD PRIMARY KEY (id)", "CREATE INDEX ON "+name+" (customer, created)"))
+		if err != nil {
+			return harness.Benchmark{}, err
+		}
+	}
+	jobs := strconv.Itoa(parallelJobs)
+	dump, exported := filepath.Join(c.Dir, "dump"), filepath.Join(c.Dir, "several")
+	from := func(name string, args ...string) *exec.Cmd {
+		cmd := c.command(name, args...)
+		cmd.Env = several
+		return cmd
+	}
+	if err := errors.Join(
+		c.Run(from("pg_dump", "-Fd", "-j", jobs, "-f", dump)),
+		c.Run(from(c.culvert, "export", "postgres:", "--all", "-j", jobs, "-r", c.recipient, "-o", exported)),
+	); err != nil {
+		return harness.Benchmark{}, err
+	}
+	way := func(key string, run func() (harness.Sample, error)) harness.Variant {
+		return c.checkedTables(key, several, c.into(target), func() error { return c.newTarget() }, run)
+	}
+	return harness.Benchmark{
+		Name:   fmt.Sprintf("Load/to=postgres/tables=%d", severalTables),
+		Rotate: true,
+		Variants: []harness.Variant{
+			way("impl=pg_restore", func() (harness.Sample, error) {
+				return withoutPeak(c.Pipeline("", c.inTarget("pg_restore", "-j", jobs, "-d", target, dump)))
+			}),
+			way("impl=culvert", c.load("--create", "--jobs", jobs, exported, "postgres:")),
+		},
+		Goals: []harness.Goal{
+			{Variant: "impl=culvert", Peer: "impl=pg_restore", Unit: "ns/op", Max: 0.9},
+			{Variant: "impl=culvert", Unit: "peak-bytes", Max: 96 << 20},
+		},
+	}, nil
+}
+
+func severalTable(i int) string { return fmt.Sprintf("orders_%d", i+1) }
+
+// withoutPeak leaves out the memory of a program whose other processes are not watched.
+func withoutPeak(got harness.Sample, err error) (harness.Sample, error) {
+	for unit := range got {
+		if strings.HasSuffix(unit, "peak-bytes") {
+			delete(got, unit)
+		}
+	}
+	return got, err
+}
+
+// checkedTables is a variant that fills all tables of a database. The first time, all rows are compared with those of
+// another one.
+func (c *loadCase) checkedTables(
+	key string, from, to []string, prepare func() error, run func() (harness.Sample, error), servers ...*harness.Tree,
+) harness.Variant {
+	isChecked := false
+	return harness.Variant{Key: key, Run: func() (harness.Sample, error) {
+		if err := prepare(); err != nil {
+			return nil, err
+		}
+		got, err := harness.Work{Bytes: c.size}.Between("client", append(servers, c.database), run)
+		if err != nil || isChecked {
+			return got, err
+		}
+		isChecked = true
+		for i := range severalTables {
+			wanted, err1 := c.tell(from, severalTable(i))
+			found, err2 := c.tell(to, severalTable(i))
+			if err := errors.Join(err1, err2); err != nil {
+				return nil, err
+			}
+			if found != wanted {
+				return nil, fmt.Errorf("the rows of %s are %s instead of %s", severalTable(i), found, wanted)
+			}
+		}
+		return got, nil
+	}}
+}
+
+// copies compares a copy of several tables to another server with pgcopydb. The tables exist, without indexes: neither
+// makes them.
+func (c *loadCase) copies() ([]harness.Benchmark, error) {
+	program, err := exec.LookPath("pgcopydb")
+	if err != nil {
+		c.Say("pgcopydb is not installed, and culvert copy is not compared")
+		return nil, nil
+	}
+	other, err := c.Postgres(durable)
+	if err != nil {
+		return nil, err
+	}
+	schema := filepath.Join(c.Dir, "schema.sql")
+	dump := c.command("pg_dump", "-f", schema, "--section=pre-data", "-d", severalDatabase)
+	if err := c.Run(dump); err != nil {
+		return nil, err
+	}
+	prepare := func() error {
+		if err := c.sql(other.Env, "DROP SCHEMA public CASCADE", "CREATE SCHEMA public"); err != nil {
+			return err
+		}
+		create := c.command("psql", "-qf", schema, "-c", "CHECKPOINT")
+		create.Env = other.Env
+		return c.Run(create)
+	}
+	source, into := connString(c.into(severalDatabase)), connString(other.Env)
+	jobs := strconv.Itoa(parallelJobs)
+	work := filepath.Join(c.Dir, "pgcopydb")
+	way := func(key string, run func() (harness.Sample, error)) harness.Variant {
+		return c.checkedTables(key, c.into(severalDatabase), other.Env, prepare, run, other.Tree)
+	}
+	culvert := func(more ...string) func() (harness.Sample, error) {
+		return func() (harness.Sample, error) {
+			args := []string{"copy", "postgres:" + source, "--all", "--jobs", jobs}
+			return c.Pipeline("", c.command(c.culvert, append(append(args, more...), "postgres:"+into)...))
+		}
+	}
+	return []harness.Benchmark{{
+		Name:   fmt.Sprintf("Copy/to=postgres/tables=%d", severalTables),
+		Rotate: true,
+		Variants: []harness.Variant{
+			way("impl=pgcopydb", func() (harness.Sample, error) {
+				got, err := withoutPeak(c.Pipeline("", c.command(program, "copy", "table-data", "--source", source,
+					"--target", into, "--table-jobs", jobs, "--dir", work)))
+				return got, errors.Join(err, os.RemoveAll(work))
+			}),
+			way("impl=culvert", culvert()),
+			way("impl=culvert-unverified", culvert("--no-verify")),
+		},
+		Goals: []harness.Goal{
+			{Variant: "impl=culvert", Peer: "impl=pgcopydb", Unit: "ns/op", Max: 1},
+			{Variant: "impl=culvert-unverified", Peer: "impl=pgcopydb", Unit: "ns/op", Max: 1},
+			{Variant: "impl=culvert", Unit: "peak-bytes", Max: 96 << 20},
+		},
+	}}, nil
+}
