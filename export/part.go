@@ -40,7 +40,7 @@ func (p *Plan) part(
 		if err != nil {
 			return nil, err
 		}
-		if out.file, out.err = p.create(place.AssumeFree(ctx), to, file); out.err != nil {
+		if out.file, out.err = p.create(ctx, to, file); out.err != nil {
 			return nil, errors.Join(out.err, rows.Close())
 		}
 		return rows, nil

@@ -107,15 +107,6 @@ func WithContext(ctx context.Context, p Place) Place {
 	return p
 }
 
-type freeKey struct{}
-
-// AssumeFree returns a context for a Create whose name is most likely free. The place then need not look whether that
-// is so before Commit, which saves a request for each file.
-func AssumeFree(ctx context.Context) context.Context { return context.WithValue(ctx, freeKey{}, true) }
-
-// AssumesFree reports whether AssumeFree has made the context, or one that it comes from.
-func AssumesFree(ctx context.Context) bool { return ctx.Value(freeKey{}) != nil }
-
 // Sub returns the place whose names are those of p below the directory dir. The directory need not exist before a file
 // is created in it. Errors name files as p does. If dir is ".", Sub returns p.
 func Sub(p Place, dir string) (Place, error) {

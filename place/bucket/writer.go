@@ -65,7 +65,7 @@ func (b *bucket) create(ctx context.Context, name string, create bool) (place.Fi
 		return nil, err
 	}
 	f := &file{bucket: b, outer: ctx, name: name, key: key, create: create, size: b.partSize(1)}
-	if create && !place.AssumesFree(ctx) {
+	if create {
 		if err := f.checkFree(); err != nil {
 			return nil, named("create", name, err)
 		}
