@@ -26,6 +26,8 @@ const (
 	moment // a time, with or without a date
 	choice // ENUM and SET
 	single // FLOAT
+	whole  // whole numbers
+	year
 )
 
 // classes are those of types by their first word.
@@ -36,7 +38,8 @@ var classes = map[string]class{
 	"polygon": octets, "multipoint": octets, "multilinestring": octets, "multipolygon": octets,
 	"geometrycollection": octets, "geomcollection": octets,
 	"bit": bits, "datetime": moment, "timestamp": moment, "time": moment, "enum": choice, "set": choice,
-	"float": single,
+	"float": single, "year": year,
+	"tinyint": whole, "smallint": whole, "mediumint": whole, "int": whole, "bigint": whole,
 }
 
 // column is a column of the rows.
@@ -123,6 +126,8 @@ func (w *writer) appendValue(dst []byte, c *column, kind source.Kind, value []by
 		return hex.AppendEncode(dst, value), nil
 	case c.class == bits:
 		return appendBits(dst, c.size, kind, value)
+	case c.class == year && (len(value) != 4 || len(bytes.Trim(value, "0123456789")) > 0):
+		err = errYear
 	case kind == source.Bool && c.class != words:
 		value = map[bool][]byte{true: {'1'}, false: {'0'}}[string(value) == "t"]
 	case kind == source.Bytes:
@@ -140,7 +145,11 @@ func (w *writer) appendValue(dst []byte, c *column, kind source.Kind, value []by
 	if w.lists {
 		dst = append(dst, '\'')
 	}
-	if dst, err = appendText(dst, value); err != nil {
+	escapes := &textEscapes
+	if c.class == whole {
+		escapes = &wholeEscapes
+	}
+	if dst, err = appendText(dst, value, escapes); err != nil {
 		return dst, err
 	}
 	if w.lists {
@@ -149,19 +158,31 @@ func (w *writer) appendValue(dst []byte, c *column, kind source.Kind, value []by
 	return dst, nil
 }
 
-// escapes are the letters of characters after a backslash, in both texts.
-var escapes = [256]byte{0: '0', '\t': 't', '\n': 'n', '\r': 'r', '\\': '\\', '\'': '\''}
+// textEscapes are the letters of characters after a backslash, in both texts. In wholeEscapes, fraction marks the
+// characters of numbers that the server would round without a warning.
+var (
+	textEscapes  = [256]byte{0: '0', '\t': 't', '\n': 'n', '\r': 'r', '\\': '\\', '\'': '\''}
+	wholeEscapes = func(escapes [256]byte) [256]byte {
+		escapes['.'], escapes['e'], escapes['E'] = fraction, fraction, fraction
+		return escapes
+	}(textEscapes)
+)
+
+const fraction = 1
 
 var errNotUTF8 = errors.New("the text is not valid UTF-8")
 
 // appendText appends a text with escapes. The server would take what follows an incomplete character for a part of it,
 // so text must be valid.
-func appendText(dst, value []byte) ([]byte, error) {
+func appendText(dst, value []byte, escapes *[256]byte) ([]byte, error) {
 	dst = slices.Grow(dst, len(value)+2)
 	begin, seen := 0, byte(0)
 	for i, c := range value {
 		seen |= c
 		if escape := escapes[c]; escape != 0 {
+			if escape == fraction {
+				return dst, errFraction
+			}
 			dst = append(append(dst, value[begin:i]...), '\\', escape)
 			begin = i + 1
 		}
@@ -210,6 +231,11 @@ func momentOf(digits int, value []byte) ([]byte, error) {
 	}
 	return value, nil
 }
+
+var (
+	errFraction = errors.New("the column takes whole numbers, without a fraction or an exponent")
+	errYear     = errors.New("the column takes years of four digits")
+)
 
 // singleOf returns a FLOAT with the digits of a DOUBLE. The shortest digits of the largest FLOAT are out of range for
 // the server, which reads them as a DOUBLE.
