@@ -39,7 +39,7 @@ func TestRefusedValues(t *testing.T) {
 		{"a int, b year", []string{"1 2026.0"}, sink.RowError{Row: 1, Column: "b", Value: "2026.0", Code: "1366"}},
 		{"a int, b year", []string{"1 2026", "2 70"}, sink.RowError{Row: 2, Column: "b", Value: "70", Code: "1366"}},
 		{"a int, b year", []string{"1 9.99"}, sink.RowError{Row: 1, Column: "b", Value: "9.99", Code: "1366"}},
-		{"a int, b year", []string{"1 0070"}, sink.RowError{Row: 1, Column: "b", Value: "0070"}},
+		{"a int, b year", []string{"1 0070"}, sink.RowError{Row: 1, Column: "b", Value: "0070", Code: "1366"}},
 		{"a int, b bit(3)", []string{"1 8"}, sink.RowError{Row: 1, Column: "b", Value: "8"}},
 		{"a int, b bit(3)", []string{"1 -1"}, sink.RowError{Row: 1, Column: "b", Value: "-1", Code: "1366"}},
 		{"a int, b enum('x','y')", []string{"1 x", "2 z"}, sink.RowError{Row: 2, Column: "b", Value: "z"}},

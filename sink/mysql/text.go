@@ -126,7 +126,7 @@ func (w *writer) appendValue(dst []byte, c *column, kind source.Kind, value []by
 		return hex.AppendEncode(dst, value), nil
 	case c.class == bits:
 		return appendBits(dst, c.size, kind, value)
-	case c.class == year && (len(value) != 4 || len(bytes.Trim(value, "0123456789")) > 0):
+	case c.class == year && !isYear(value):
 		err = errYear
 	case kind == source.Bool && c.class != words:
 		value = map[bool][]byte{true: {'1'}, false: {'0'}}[string(value) == "t"]
@@ -236,6 +236,11 @@ var (
 	errFraction = errors.New("the column takes whole numbers, without a fraction or an exponent")
 	errYear     = errors.New("the column takes years of four digits")
 )
+
+// isYear reports whether a value is a year that the server does not complete, as it does with 70, and with 0070.
+func isYear(value []byte) bool {
+	return len(value) == 4 && len(bytes.Trim(value, "0123456789")) == 0 && (value[0] != '0' || string(value) == "0000")
+}
 
 // singleOf returns a FLOAT with the digits of a DOUBLE. The shortest digits of the largest FLOAT are out of range for
 // the server, which reads them as a DOUBLE.
