@@ -35,7 +35,8 @@ func TestWorkersReadme(t *testing.T) {
 		t.Fatal(err)
 	}
 	commands := workerCommands(t)
-	// readmeworkers makes a script of sh of the commands of the first shell, and puts that of the others into SECOND:
+	// readmeworkers makes a script of sh of the commands of the first shell, and puts that of the others into SECOND,
+	// and those of any shell into LOOK and HOLD:
 	//
 	//	readmeworkers FILE
 	commands["readmeworkers"] = func(ts *testscript.TestScript, _ bool, args []string) {
@@ -44,6 +45,9 @@ func TestWorkersReadme(t *testing.T) {
 		blocks := strings.Split(text, "\n```\n")
 		ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte("set -ex\n"+blocks[1]+"\n"), 0o600))
 		ts.Setenv("SECOND", blocks[3])
+		look, hold, _ := strings.Cut(blocks[5], "\n")
+		ts.Setenv("LOOK", look)
+		ts.Setenv("HOLD", hold)
 	}
 	runBucketScripts(t, stores.S3(t), "testdata/workersreadme", commands)
 }
