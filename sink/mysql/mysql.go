@@ -12,11 +12,14 @@
 // incomplete. So the table must have a storage engine with transactions, such as InnoDB. Others are refused.
 //
 // The server commits when a table is made, truncated or renamed. Therefore Truncate deletes the rows, in the
-// transaction, and Swap is Truncate, since nobody sees the table before it is committed. A ledger is made before the
-// transaction. Its name may have a database, which is made too. A filling with Create makes the table before the
-// transaction too, with its indexes, and drops it again if the rows are not committed. If this process is killed
-// meanwhile, the table remains, without rows. It is made in the opened database, whatever the schema of its definition,
-// and its foreign keys are added by Finish. A definition of another system is translated by package
+// transaction, and Swap is Truncate, since nobody sees the table before it is committed. A table is not cleared if a
+// foreign key would delete or change rows of another table too. MariaDB shows foreign keys only to users who may
+// change the tables that have them.
+//
+// A ledger is made before the transaction. Its name may have a database, which is made too. A filling with Create makes
+// the table before the transaction too, with its indexes, and drops it again if the rows are not committed. If this
+// process is killed meanwhile, the table remains, without rows. It is made in the opened database, whatever the schema
+// of its definition, and its foreign keys are added by Finish. A definition of another system is translated by package
 // culvert/sink/dialect.
 //
 // A named lock of the server (GET_LOCK) keeps other loads of the table out. A table that must be empty is locked

@@ -9,6 +9,7 @@ import (
 
 	"culvert/internal/testkit"
 	"culvert/sink"
+	"culvert/sink/mysql"
 	"culvert/source"
 )
 
@@ -224,6 +225,51 @@ func TestRefusedTables(t *testing.T) {
 		}
 	}
 	expect(t, database, "SELECT * FROM myisam", "1")
+}
+
+// TestCascades clears tables to which foreign keys refer, as a user who may and who may not ask InnoDB.
+func TestCascades(t *testing.T) {
+	server := testkit.MariaDB(t)
+	database, other := server.NewDatabase(t), server.NewDatabase(t)
+	writer := "cascades_" + database.Name
+	database.Exec(t, "CREATE USER "+writer+"@localhost; GRANT ALL ON "+database.Name+".* TO "+writer+"@localhost;"+
+		"GRANT INSERT ON "+other.Name+".* TO "+writer+"@localhost")
+	for name, db := range map[string]*mysql.DB{
+		"root": open(t, database), "writer": openURL(t, strings.Replace(database.URL(), "root@", writer+"@", 1)),
+	} {
+		t.Run(name, func(t *testing.T) { testCascades(t, db, database, other) })
+	}
+}
+
+func testCascades(t *testing.T, db *mysql.DB, database, other *testkit.MariaDBDatabase) {
+	other.Exec(t, "DROP TABLE IF EXISTS child")
+	database.Exec(t, `DROP TABLE IF EXISTS of_upper, of_t, T, t;
+		CREATE TABLE T (a int PRIMARY KEY); CREATE TABLE of_upper (a int REFERENCES T (a) ON DELETE CASCADE);
+		CREATE TABLE t (a int PRIMARY KEY, b int REFERENCES t (a) ON DELETE CASCADE);
+		CREATE TABLE of_t (a int REFERENCES t (a));
+		INSERT INTO t VALUES (1, 1)`)
+	filling := sink.Filling{Existing: sink.Truncate}
+	if err := fill(t, db, filling, "1 1"); err != nil {
+		t.Errorf("without cascades to other tables: %v", err)
+	}
+	for _, rule := range []string{"CASCADE", "SET NULL"} {
+		other.Exec(t, "CREATE OR REPLACE TABLE child (a int, CONSTRAINT up FOREIGN KEY (a) REFERENCES "+
+			database.Name+".t (a) ON DELETE "+rule+"); INSERT INTO child VALUES (1)")
+		table, err := db.Table(context.Background(), "t", filling)
+		if err == nil {
+			t.Fatal(rule, "is not refused", table.Discard())
+		}
+		_, planErr := db.Plan(context.Background(), "t", filling)
+		if planErr == nil || err.Error() != planErr.Error() ||
+			!strings.Contains(err.Error(), `"up" of table "`+other.Name+`.child" (ON DELETE `+rule+")") {
+			t.Errorf("%s: %v; %v", rule, err, planErr)
+		}
+		expect(t, other, "SELECT a FROM child", "1")
+	}
+	filling.Existing = sink.Append
+	if err := fill(t, db, filling, "2 1"); err != nil {
+		t.Errorf("rows are added: %v", err)
+	}
 }
 
 // TestPlan shows what would be done, which changes nothing.
