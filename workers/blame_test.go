@@ -221,3 +221,24 @@ func TestBusyWorkerIsSeen(t *testing.T) {
 	(<-ended).check(t)
 	f.check(t)
 }
+
+// TestLeaseIsLostAtBeginning has a coordinator that is taken for dead while it begins. The job belongs to another one.
+func TestLeaseIsLostAtBeginning(t *testing.T) {
+	f := newFixture(t)
+	q := f.queue(t)
+	result := <-f.begin(t.Context(), t, q, workers.Coordinator{
+		Tables: func(ctx context.Context, _ source.Source) ([]string, error) {
+			if err := workers.TakeLease(t.Context(), q, secret, jobName); err != nil {
+				return nil, err
+			}
+			<-ctx.Done()
+			return nil, ctx.Err()
+		},
+	})
+	if result.err == nil {
+		t.Error("it has not noticed")
+	}
+	if jobs, err := q.Jobs(t.Context()); err != nil || !slices.Contains(jobs, jobName) {
+		t.Errorf("the jobs are %q, %v", jobs, err)
+	}
+}

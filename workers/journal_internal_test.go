@@ -2,6 +2,7 @@ package workers
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -73,4 +74,22 @@ func Batons(ctx context.Context, q *Queue, secret []byte, name string) (names []
 		return nil
 	})
 	return names, err
+}
+
+// TakeLease takes the lease of a coordinator that lives.
+func TakeLease(ctx context.Context, q *Queue, secret []byte, name string) error {
+	job, err := q.Job(ctx, name, secret)
+	if err != nil {
+		return err
+	}
+	for {
+		lease, err := job.Get(ctx, leaseKey)
+		if err != nil {
+			return err
+		}
+		_, err = job.Update(ctx, leaseKey, nil, lease.Revision)
+		if !errors.Is(err, queue.ErrReplaced) { // it was renewed meanwhile
+			return err
+		}
+	}
 }

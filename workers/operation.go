@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"culvert/export"
+	"culvert/internal/grace"
 	"culvert/manifest"
 	"culvert/source"
 	"culvert/workers/internal/queue"
@@ -106,11 +107,14 @@ func (o *operation) enter(ctx context.Context) error {
 			err = o.job.Set(ctx, jobKey, encode(o.note))
 		}
 	}
-	if err != nil { // the queue has nothing that the place does not have
-		o.removed = ctx.Err() == nil
-		err = errors.Join(err, o.c.Queue.Remove(context.WithoutCancel(ctx), o.job.Name))
+	if err == nil || errors.Is(context.Cause(ctx), queue.ErrLost) || errors.Is(err, queue.ErrExists) {
+		return err // if the lease is lost, the job belongs to another coordinator
 	}
-	return err
+	o.removed = ctx.Err() == nil
+	removing, cancel := grace.Context(ctx, patience)
+	defer cancel()
+	// The queue has nothing that the place does not have.
+	return errors.Join(err, o.c.Queue.Remove(removing, o.job.Name))
 }
 
 // abandon removes the job.
