@@ -109,7 +109,7 @@ func (c *Coordinator) attempt(ctx context.Context, o *operation) (m *manifest.Ma
 		if cause := context.Cause(lease.Context()); err != nil && cause != nil && ctx.Err() == nil && !o.removed {
 			err = cause
 		}
-		if releaseErr := lease.Release(context.WithoutCancel(ctx)); err == nil {
+		if releaseErr := lease.Release(ctx); err == nil {
 			err = releaseErr
 		}
 	}()

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"culvert/internal/grace"
 )
 
 // Looks is the number of consecutive looks that have to see the same revision before its writer is considered dead.
@@ -147,8 +149,11 @@ func (l *Lease) renew() {
 	}
 }
 
-// Release gives the lease up, so that the next one need not wait. It does nothing if it is lost.
+// Release gives the lease up, so that the next one need not wait. It does nothing if it is lost. If ctx has ended, it
+// tries that for one beat.
 func (l *Lease) Release(ctx context.Context) error {
+	ctx, cancel := grace.Context(ctx, l.job.q.config.Beat)
+	defer cancel()
 	l.cancel(context.Canceled)
 	<-l.ended
 	if l.lost {

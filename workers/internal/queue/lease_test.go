@@ -173,3 +173,19 @@ func TestManyLeases(t *testing.T) {
 		}
 	}
 }
+
+// TestReleaseInOutage has a holder that is told to end while the server is away.
+func TestReleaseInOutage(t *testing.T) {
+	server := natsserver.New(t)
+	job := create(t, open(t, queue.Config{URL: server.URL(), Beat: beat}), "job")
+	ctx, cancel := context.WithCancel(t.Context())
+	lease, err := job.Acquire(ctx, []string{"lease"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Kill(t)
+	cancel()
+	if err := lease.Release(ctx); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
