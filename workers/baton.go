@@ -1,11 +1,14 @@
 package workers
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"time"
 
 	"culvert/internal/grace"
 	"culvert/source"
@@ -29,21 +32,40 @@ func joinAny(ctx context.Context, job *queue.Job, join Join, known ...source.Sna
 	}
 	rand.Shuffle(len(batons), func(i, j int) { batons[i], batons[j] = batons[j], batons[i] })
 	lost := source.ErrSnapshotLost
+	var silent error
 	for _, baton := range batons {
-		src, err := join(ctx, baton)
-		if err == nil {
-			return src, nil
-		}
+		src, err := tryBaton(ctx, join, baton)
 		switch {
+		case err == nil:
+			return src, nil
+		case errors.Is(err, errSilent):
+			silent = err
+		case !isLost(err):
+			return nil, err // it is no use to try others
 		case errors.Is(err, source.ErrOtherServer): // a baton may be from before a restart, and another one not
 			lost = err
-		case !errors.Is(err, source.ErrSnapshotLost):
-			return nil, err // it is no use to try others
 		case !errors.Is(lost, source.ErrOtherServer):
 			lost = err
 		}
 	}
-	return nil, lost
+	return nil, cmp.Or(silent, lost) // a baton that was silent may not be lost
+}
+
+// joinPatience is how long joining the snapshot of one participant may take. Only tests change it.
+var joinPatience = 10 * time.Second
+
+// errSilent means that it is not known whether a baton is lost.
+var errSilent = fmt.Errorf("workers: the snapshot cannot be joined in time: %w", source.ErrUnavailable)
+
+// tryBaton joins the snapshot of one participant. The error is errSilent if that hangs.
+func tryBaton(ctx context.Context, join Join, baton source.Snapshot) (source.Source, error) {
+	patient, cancel := context.WithTimeout(ctx, joinPatience)
+	defer cancel()
+	src, err := join(patient, baton)
+	if err != nil && patient.Err() != nil && ctx.Err() == nil {
+		return nil, errSilent
+	}
+	return src, err
 }
 
 // passOn shares the snapshot of a session, so that it lives as long as any participant. It returns the baton.
@@ -72,32 +94,50 @@ func (r *run) dropBaton(ctx context.Context, name string) {
 	}
 }
 
-// dropBatons removes the batons of a worker that is silent, if its sessions have ended. One that was cut off may still
-// hold the snapshot.
-func (w *watch) dropBatons(ctx context.Context, worker string) error {
-	for key, v := range w.batons {
-		if !strings.HasPrefix(key, batonKeys+"."+worker+"-") {
-			continue
-		}
-		delete(w.batons, key)
-		var baton source.Snapshot
-		if err := decode(v, &baton); err != nil {
-			return err
-		}
-		src, err := w.c.Join(ctx, baton)
-		if err == nil {
-			err = src.Close()
-		}
-		if errors.Is(err, source.ErrSnapshotLost) {
-			if err = w.job.Delete(ctx, key, v.Revision); errors.Is(err, queue.ErrReplaced) {
-				err = nil // it has joined again
+// dropBatons removes the batons of workers that are silent, once their sessions have ended. One that was cut off may
+// still hold the snapshot, so each look asks again.
+func (w *watch) dropBatons(ctx context.Context) error {
+	for worker := range w.silent {
+		done := true
+		for key, v := range w.batons {
+			if !strings.HasPrefix(key, batonKeys+"."+worker+"-") {
+				continue
 			}
+			dropped, err := w.dropBaton(ctx, v)
 			if err != nil {
 				return err
 			}
-		} else if err != nil {
-			w.c.tell("%v", err)
+			if dropped {
+				delete(w.batons, key)
+			}
+			done = done && dropped
+		}
+		if done {
+			delete(w.silent, worker)
 		}
 	}
 	return nil
+}
+
+// dropBaton removes a baton if it is lost. It reports whether the queue has said so.
+func (w *watch) dropBaton(ctx context.Context, v queue.Value) (dropped bool, err error) {
+	var baton source.Snapshot
+	if err := decode(v, &baton); err != nil {
+		return false, err
+	}
+	src, err := tryBaton(ctx, w.c.Join, baton)
+	if err == nil {
+		err = src.Close()
+	}
+	if !errors.Is(err, source.ErrSnapshotLost) {
+		if err != nil && ctx.Err() == nil {
+			w.c.tell("%v", err)
+		}
+		return false, nil
+	}
+	err = w.job.Delete(ctx, v.Key, v.Revision)
+	if errors.Is(err, queue.ErrReplaced) {
+		err = nil // it has joined again
+	}
+	return err == nil, err
 }

@@ -131,7 +131,7 @@ func (o *operation) collect(ctx context.Context) error {
 	defer cancel()
 	ticks := time.NewTicker(beatsOfWorkers * o.c.Queue.Beat())
 	defer ticks.Stop()
-	w := watch{operation: o, workers: map[string]queue.Value{}}
+	w := watch{operation: o, workers: map[string]queue.Value{}, silent: map[string]bool{}}
 	for {
 		if err := o.failFast(); err != nil || o.left() == 0 {
 			return err

@@ -125,13 +125,13 @@ func (h *hold) told() {
 
 // check fails if the own session has ended.
 func (h *hold) check(ctx context.Context) error {
-	other, err := h.holder.Join(ctx, h.snapshot)
+	other, err := tryBaton(ctx, h.holder.Join, h.snapshot)
 	switch {
 	case err == nil:
 		return other.Close()
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(err, source.ErrSnapshotLost), errors.Is(err, source.ErrOtherServer):
+	case isLost(err):
 		return fmt.Errorf("%w: %w", ErrNotHeld, err)
 	}
 	h.tell("%v", err) // there may be too many connections

@@ -64,6 +64,9 @@ type participant struct {
 	// wrap changes the place, in this process, and wrapTaken the source that has taken a snapshot.
 	wrap      func(place.Place) place.Place
 	wrapTaken func(*postgres.DB) source.Source
+
+	// wrapJoined changes what joining a snapshot comes to, in this process.
+	wrapJoined func(source.Snapshot, *postgres.DB, error) (source.Source, error)
 }
 
 var secret = []byte("a secret of the tests, of 36 bytes…")
@@ -124,6 +127,9 @@ func (p *participant) output() (*workers.Output, error) {
 
 func (p *participant) join(ctx context.Context, s source.Snapshot) (source.Source, error) {
 	src, err := postgres.Join(ctx, p.Database, s)
+	if p.wrapJoined != nil {
+		return p.wrapJoined(s, src, err)
+	}
 	if err != nil {
 		return nil, err
 	}

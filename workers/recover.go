@@ -44,8 +44,8 @@ func (o *operation) goOn(ctx context.Context) error {
 		known = append(known, c.Held)
 	}
 	src, err := joinAny(ctx, o.job, c.Join, known...)
-	if errors.Is(err, source.ErrSnapshotLost) && o.restored {
-		if called, callErr := o.call(ctx); !errors.Is(callErr, source.ErrSnapshotLost) {
+	if isLost(err) && o.restored {
+		if called, callErr := o.call(ctx); !isLost(callErr) {
 			src, err = called, callErr
 		}
 	}
@@ -55,10 +55,15 @@ func (o *operation) goOn(ctx context.Context) error {
 		_, err = passOn(ctx, o.job, src, "coordinator")
 		return err
 	}
-	if !errors.Is(err, source.ErrSnapshotLost) && !errors.Is(err, source.ErrOtherServer) {
+	if !isLost(err) {
 		return err
 	}
 	return o.recover(ctx, err)
+}
+
+// isLost reports whether nobody who can be reached holds a snapshot any more.
+func isLost(err error) bool {
+	return errors.Is(err, source.ErrSnapshotLost) || errors.Is(err, source.ErrOtherServer)
 }
 
 // recover goes on though nobody holds the snapshot: if all is done, or nothing has changed, or with a new snapshot for
@@ -97,10 +102,17 @@ func (o *operation) recover(ctx context.Context, lost error) error {
 	o.c.happened(Event{Event: EventResumed, Snapshot: snapshotNew})
 	o.note.Description, o.note.Snapshot = description, snapshot
 	for i := range o.tables {
-		if !o.tables[i].isUnfinished() {
-			continue
+		t := &o.tables[i]
+		switch {
+		case t.isUnfinished():
+			err = o.planTable(ctx, i, t.revision)
+		case t.failed != nil:
+			// Sessions of the new snapshot would be refused the parts that are left.
+			note := tableNote{Run: o.note.Run, Part: source.Part{Table: o.note.Tables[i]}, Error: t.failed.Error()}
+			note, err = writePlan(ctx, o.job, i, nil, note, t.revision)
+			*t = tableState{note: note, revision: t.revision, failed: t.failed}
 		}
-		if err := o.planTable(ctx, i, o.tables[i].revision); err != nil {
+		if err != nil {
 			return err
 		}
 	}

@@ -184,7 +184,7 @@ func (o *operation) call(ctx context.Context) (source.Source, error) {
 		case <-beat.C:
 		}
 		src, err := joinAny(ctx, o.job, o.c.Join)
-		if !errors.Is(err, source.ErrSnapshotLost) {
+		if !isLost(err) {
 			return src, err
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"culvert/source"
 	"culvert/workers/internal/queue"
 )
 
@@ -20,6 +19,7 @@ type watch struct {
 	states   map[string]WorkerStatus
 	failures map[string]failureNote
 	batons   map[string]queue.Value // by key
+	silent   map[string]bool        // workers whose batons may be left
 	pulse    queue.Pulse
 	backlog  queue.Backlog
 	idle     int // looks at which nothing was waiting or running
@@ -34,6 +34,7 @@ func (w *watch) note(v queue.Value) error {
 		if err := decode(v, &status); err != nil {
 			return err
 		}
+		delete(w.silent, rest)
 		if status.Ended {
 			if _, known := w.states[rest]; known {
 				w.joined(rest, status)
@@ -85,12 +86,13 @@ func (w *watch) look(ctx context.Context) (err error) {
 			w.c.happened(Event{Event: EventWorkerSilent, Worker: name})
 			delete(w.workers, name)
 			delete(w.states, name)
-			if err := w.dropBatons(ctx, name); err != nil {
-				return err
-			}
+			w.silent[name] = true
 			continue
 		}
 		sessions += w.states[name].Sessions
+	}
+	if err := w.dropBatons(ctx); err != nil {
+		return err
 	}
 	if w.backlog, err = w.job.Backlog(ctx); err != nil {
 		return err
@@ -120,7 +122,7 @@ func (w *watch) checkSnapshot(ctx context.Context) error {
 	if err == nil {
 		return src.Close()
 	}
-	if errors.Is(err, source.ErrSnapshotLost) || errors.Is(err, source.ErrOtherServer) {
+	if isLost(err) {
 		return w.lostError(err)
 	}
 	w.c.tell("%v", err)

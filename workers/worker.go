@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -104,7 +103,9 @@ type run struct {
 	mu      sync.Mutex
 	status  WorkerStatus
 	current map[*export.Progress]string // the parts under way
-	batons  map[string]source.Snapshot  // by the sessions that hold them
+
+	sharing sync.Mutex                 // none is noted in the queue after its session has let it go
+	batons  map[string]source.Snapshot // by the sessions that hold them
 }
 
 // WorkerStatus is what a worker tells of itself.
@@ -176,17 +177,16 @@ func (r *run) beat(ctx context.Context) {
 	}
 }
 
-// passOnAgain notes the batons again if the queue has lost them, and the job was put there again.
+// passOnAgain notes the batons again if the queue has lost them, and the job was put there again. What fails is tried
+// again at the next beat.
 func (r *run) passOnAgain(ctx context.Context) {
-	r.mu.Lock()
-	batons := maps.Clone(r.batons)
-	r.mu.Unlock()
+	r.sharing.Lock()
+	defer r.sharing.Unlock()
 	checked := false
-	for name, baton := range batons {
+	for name, baton := range r.batons {
 		key := batonKeys + "." + name
-		_, err := r.job.Get(ctx, key)
-		if err == nil {
-			return // it has the others too
+		if _, err := r.job.Get(ctx, key); !errors.Is(err, queue.ErrNotFound) {
+			continue
 		}
 		if !checked {
 			if note, err := readRun(ctx, r.job); err != nil || note.Run != r.note.Run {
@@ -194,23 +194,21 @@ func (r *run) passOnAgain(ctx context.Context) {
 			}
 			checked = true
 		}
-		if !errors.Is(err, queue.ErrNotFound) || r.job.Set(ctx, key, encode(baton)) != nil {
-			return // the next beat tries it again
-		}
+		_ = r.job.Set(ctx, key, encode(baton))
 	}
 }
 
 // hold remembers the baton of a session, until it is let go.
 func (r *run) hold(name string, baton source.Snapshot) (letGo func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.sharing.Lock()
+	defer r.sharing.Unlock()
 	if r.batons == nil {
 		r.batons = map[string]source.Snapshot{}
 	}
 	r.batons[name] = baton
 	return func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
+		r.sharing.Lock()
+		defer r.sharing.Unlock()
 		delete(r.batons, name)
 	}
 }
@@ -293,7 +291,10 @@ func (r *run) count(sessions int) {
 func (r *run) session(ctx context.Context, name string) error {
 	wait := r.worker.Queue.Beat()
 	for {
-		err := r.admitted(ctx, name)
+		worked, err := r.admitted(ctx, name)
+		if worked {
+			wait = r.worker.Queue.Beat()
+		}
 		switch {
 		case errors.Is(err, queue.ErrLost):
 			r.worker.tell("%s was silent for too long, and its connection was given to another worker", name)
@@ -315,7 +316,7 @@ func (r *run) session(ctx context.Context, name string) error {
 }
 
 // admitted waits for a place among the sessions of all workers, if their number is limited.
-func (r *run) admitted(ctx context.Context, name string) error {
+func (r *run) admitted(ctx context.Context, name string) (worked bool, err error) {
 	if r.note.Sessions == 0 {
 		return r.connected(ctx, name)
 	}
@@ -325,23 +326,23 @@ func (r *run) admitted(ctx context.Context, name string) error {
 	}
 	lease, err := r.job.Acquire(ctx, keys, nil)
 	if err != nil {
-		return err
+		return false, err
 	}
-	err = r.connected(lease.Context(), name)
+	worked, err = r.connected(lease.Context(), name)
 	if cause := context.Cause(lease.Context()); cause != nil && ctx.Err() == nil {
 		err = cause // what the session says of it does not matter
 	}
-	if releaseErr := lease.Release(context.WithoutCancel(ctx)); err == nil {
+	if releaseErr := lease.Release(ctx); err == nil {
 		err = releaseErr
 	}
-	return err
+	return worked, err
 }
 
-// connected joins the snapshot, and takes tasks until the session cannot go on.
-func (r *run) connected(ctx context.Context, name string) (err error) {
+// connected joins the snapshot, and takes tasks until the session cannot go on. It reports whether one was done.
+func (r *run) connected(ctx context.Context, name string) (worked bool, err error) {
 	src, err := joinAny(ctx, r.job, r.worker.Join)
 	if err != nil {
-		return err
+		return false, err
 	}
 	r.count(1)
 	defer func() {
@@ -349,12 +350,12 @@ func (r *run) connected(ctx context.Context, name string) (err error) {
 		if closeErr := src.Close(); err == nil {
 			err = closeErr
 		}
+		r.dropBaton(ctx, name) // until then, others can join by it
 	}()
 	baton, err := passOn(ctx, r.job, src, name)
 	if err != nil {
-		return err
+		return false, err
 	}
-	defer r.dropBaton(ctx, name)
 	defer r.hold(name, baton)()
 	return r.take(ctx, src)
 }
@@ -364,19 +365,19 @@ const maxRefusals = 3
 
 // take takes tasks until the session cannot go on. One error of the place may be a disturbance. If it lasts, other
 // workers may do better.
-func (r *run) take(ctx context.Context, src source.Source) error {
+func (r *run) take(ctx context.Context, src source.Source) (worked bool, err error) {
 	done, refused := 0, 0
 	for {
 		task, err := r.job.Next(ctx)
 		if err != nil {
-			return err
+			return done > 0, err
 		}
 		err = r.do(ctx, src, task, task.Last && done > 0 && refused == 0)
 		switch {
 		case err == nil:
 			done, refused = done+1, 0
 		case ctx.Err() != nil, !isOfPlace(err), isFull(err), refused+1 == maxRefusals:
-			return err
+			return done > 0, err
 		default:
 			refused++
 			r.worker.tell("%v", err)
