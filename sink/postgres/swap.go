@@ -217,7 +217,11 @@ func (t *table) commitSwap() error {
 	if err := s.writes(t.ctx); err != nil {
 		return err
 	}
-	return s.commit(t.ctx, t.db.config)
+	if err := s.commit(t.ctx, t.db.config); err != nil {
+		return err
+	}
+	t.swap.kept = false
+	return nil
 }
 
 // swapFailed explains an error of a statement of a swap. Rows that violate a constraint are noticed only here.

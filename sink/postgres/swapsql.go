@@ -135,8 +135,11 @@ statements AS (
 	UNION ALL SELECT 3, 0, 'LOCK TABLE ' || sql || ' IN ACCESS EXCLUSIVE MODE' FROM t
 	UNION ALL SELECT 3, 1, format('ALTER SEQUENCE %s OWNED BY %s.%I', s.sql, t.new, s.attname) FROM sequences s, t
 		WHERE s.deptype = 'a'
-	UNION ALL SELECT 3, 1, format('SELECT pg_catalog.setval(%L, last_value, is_called) FROM %s', made.sql, s.sql)
-		FROM sequences s JOIN made USING (attname) WHERE s.deptype = 'i'
+	UNION ALL SELECT 3, 1, format('SELECT pg_catalog.setval(%L, o.last_value,
+			o.is_called OR n.is_called AND n.last_value = o.last_value) FROM %s o, %s n
+			WHERE (o.last_value::numeric - n.last_value::numeric) * (%s)::numeric >= 0::numeric',
+			made.sql, s.sql, made.sql, q.seqincrement)
+		FROM sequences s JOIN made USING (attname) JOIN pg_sequence q ON q.seqrelid = s.oid WHERE s.deptype = 'i'
 	UNION ALL SELECT 3, 2, 'DROP TABLE ' || sql FROM t
 	UNION ALL SELECT 4, 0, format('ALTER TABLE %s RENAME TO %I', new, relname) FROM t
 	UNION ALL SELECT 4, 1, format('ALTER INDEX %I.%I RENAME TO %I', t.nspname, temporary, i.relname) FROM indexes i, t
