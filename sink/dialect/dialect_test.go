@@ -92,7 +92,7 @@ func TestTypes(t *testing.T) {
 		{source.MariaDB, source.PostgreSQL, "bit(64)", "-"},
 		{source.MariaDB, source.PostgreSQL, "point", "-"},
 		{source.SQLite, source.PostgreSQL, "Varchar ( 20 )", "varchar(20)"},
-		{source.SQLite, source.PostgreSQL, "decimal(10)", "numeric(10,0)"},
+		{source.SQLite, source.PostgreSQL, "decimal(10)", "numeric"},
 		{source.SQLite, source.PostgreSQL, "", "-"},
 	} {
 		expectType(t, test.from, test.to, test.name, test.want)

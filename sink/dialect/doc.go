@@ -84,9 +84,9 @@
 //	DOUBLE PRECISION                double precision    double
 //	FLOAT                           double precision    double
 //	NUMERIC                         numeric             -
-//	NUMERIC(p,s)                    numeric(p,s)        decimal(p,s)
+//	NUMERIC(p,s)                    numeric             decimal(p,s)
 //	DECIMAL                         numeric             -
-//	DECIMAL(p,s)                    numeric(p,s)        decimal(p,s)
+//	DECIMAL(p,s)                    numeric             decimal(p,s)
 //	CHAR(n)                         varchar(n)          varchar(n)
 //	VARCHAR(n)                      varchar(n)          varchar(n)
 //	NVARCHAR(n)                     varchar(n)          varchar(n)
@@ -110,6 +110,10 @@
 //
 // The types are those of columns. SQLite stores values of any type in them, and MySQL dates such as 0000-00-00 but no
 // timestamps after 2038: rows with values that the other database refuses cannot be loaded.
+//
+// SQLite does not enforce the p and s of a decimal number. So PostgreSQL gets the type without them, which rounds
+// nothing; MySQL has no such type, and rounds. PostgreSQL and MySQL keep six digits of a second at most, and round
+// others. Their timestamps without time zone have no place for an offset, as in 2026-01-01 00:00:00+02:00.
 //
 // # What else is translated
 //
