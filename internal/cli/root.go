@@ -57,10 +57,25 @@ func newRoot(a *command.App) *cobra.Command {
 	root.AddCommand(help.Topics()...)
 	root.SetHelpCommand(newHelp(root))
 	root.InitDefaultCompletionCmd()
+	describeCompletion(root)
 	for _, cmd := range root.Commands() {
 		usageErrors(cmd)
 	}
 	return root
+}
+
+// describeCompletion gives cobra's command a help text like those of the others.
+func describeCompletion(root *cobra.Command) {
+	cmd, _, err := root.Find([]string{"completion"})
+	if err != nil {
+		panic(err) // cobra has added it
+	}
+	text := help.Command("completion")
+	cmd.Short, cmd.Long, cmd.Example, cmd.Annotations = text.Short, text.Long, text.Example, text.Annotations
+	for _, sub := range cmd.Commands() {
+		sub.Short = "Print the script for " + sub.Name()
+		sub.Long = sub.Short + ". How to use it: culvert completion --help"
+	}
 }
 
 // usageErrors makes what cobra says of the arguments of a command an error of usage, with the way to its help.

@@ -30,9 +30,9 @@ type PlaceFlags struct {
 
 // Add adds the flags to a command.
 func (f *PlaceFlags) Add(cmd *cobra.Command) {
-	cmd.Flags().Var(&f.as, "as", "connect as the identity in `FILE` (default: your own)")
+	cmd.Flags().Var(&f.as, "as", "be the identity in `FILE` for culvert:// URLs (default: your own)")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", client.DefaultTimeout,
-		"give up if no byte moves for `TIME`")
+		"give up on a server or a bucket if no byte moves for `TIME`")
 }
 
 // Location is where an argument leads: a file or a directory in a place.

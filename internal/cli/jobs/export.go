@@ -46,8 +46,8 @@ func (f *ExportFlags) Add(cmd *cobra.Command) {
 		"go on with an export that has stopped; mixed: if need be, read unfinished tables in a new snapshot")
 	flags.Lookup("resume").NoOptDefVal = string(consistent)
 	flags.IntVar(&f.maxConnections, "max-connections", 0,
-		"let all workers have at most `N` sessions (default: any number)")
-	flags.IntVar(&f.replicas, "replicas", 1, "keep the job on `N` servers of the NATS cluster")
+		"open at most `N` sessions of the database, in all workers together (default: any number)")
+	flags.IntVar(&f.replicas, "replicas", 1, "keep the queue of this export on `N` servers of the NATS cluster")
 }
 
 // resume is the value of --resume.

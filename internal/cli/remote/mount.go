@@ -91,7 +91,7 @@ func (o *mountOptions) add(cmd *cobra.Command) {
 	o.PassphraseFlags.Add(cmd)
 	flags.BoolVar(&o.decrypt, "decrypt", false, "show encrypted files decrypted")
 	flags.BoolVar(&o.writable, "rw", false, "let programs write too")
-	flags.BoolVar(&o.allowOthers, "allow-other", false, "let other users in, as far as permissions do")
+	flags.BoolVar(&o.allowOthers, "allow-other", false, "let other users in, if the permissions of the files allow it")
 	flags.DurationVar(&o.timeout, "timeout", defaultMountTimeout, "give up if no byte moves for `TIME`")
 	flags.BoolVar(&o.json, "json", false, "print JSON")
 	flags.BoolVar(&o.quiet, "quiet", false, "show neither what is mounted nor figures")

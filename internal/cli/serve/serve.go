@@ -83,7 +83,8 @@ func New(a *command.App) *cobra.Command {
 func (o *options) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.listen, "listen", ":"+connect.DefaultPort, "listen at `ADDR`: a host, a port or both")
-	flags.StringArrayVar(&o.allow, "allow", nil, "let `FINGERPRINT|FILE` connect; repeatable")
+	flags.StringArrayVar(&o.allow, "allow", nil,
+		"let `FINGERPRINT|FILE` connect: a fingerprint, or a file with one in each line; repeatable")
 	flags.BoolVar(&o.writable, "writable", false, "let clients write too")
 	o.KeyFlags.Add(cmd)
 	o.metrics.Add(cmd)
