@@ -5,7 +5,7 @@
 //	…
 //	conn, err := pgconnect.Connect(ctx, config, grace)
 //	…
-//	defer pgconnect.Close(conn, grace)
+//	defer pgconnect.Close(conn, "ROLLBACK", grace)
 package pgconnect
 
 import (

@@ -67,15 +67,15 @@ func connectFailed(ctx context.Context, config *pgconn.Config, err error) error 
 		cmp.Or(config.Database, config.User), config.User, strings.Join(tried, "; ")), cause}
 }
 
-// Close rolls the transaction back and closes the connection, within grace. Errors do not matter, as nothing is
-// committed.
-func Close(conn *pgconn.PgConn, grace time.Duration) {
+// Close ends the transaction with a statement that rolls it back, and closes the connection, within grace. Errors do
+// not matter, as nothing is committed.
+func Close(conn *pgconn.PgConn, end string, grace time.Duration) {
 	ended := time.NewTimer(grace)
 	defer ended.Stop()
 	if !conn.IsClosed() {
 		_ = conn.Conn().SetDeadline(time.Now().Add(grace))
 		// A connection pooler drops a server connection whose client leaves within a transaction.
-		_ = conn.Exec(context.Background(), "ROLLBACK").Close()
+		_ = conn.Exec(context.Background(), end).Close()
 		_ = conn.Close(context.Background())
 	}
 	select {

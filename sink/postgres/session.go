@@ -189,7 +189,7 @@ func (s *session) rollback() {
 	}
 }
 
-func (s *session) close() { pgconnect.Close(s.conn, grace) }
+func (s *session) close() { pgconnect.Close(s.conn, "ROLLBACK", grace) }
 
 // commit commits the transaction. If the connection is lost meanwhile, it asks the server what has become of it.
 func (s *session) commit(ctx context.Context, config *pgconn.Config) error {

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -166,15 +165,6 @@ const (
 	byPages = "ctid" // the Range.By of pages
 	tooOld  = "the server is older than PostgreSQL 14"
 )
-
-// place returns the ctid of a place for a range.
-func place(place, perPage int64) string {
-	page, line := place/perPage, place%perPage
-	if line > 0 {
-		line++ // the first line has the number 1; see ranges.tid
-	}
-	return "(" + strconv.FormatInt(page, 10) + "," + strconv.FormatInt(line, 10) + ")"
-}
 
 // refusesCondition returns the reason why the rows that meet the condition should be one part.
 func (r *rows) refusesCondition(c cuts) (reason string, err error) {

@@ -3,9 +3,10 @@ package postgres
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strconv"
-
-	"github.com/jackc/pgx/v5/pgconn"
+	"strings"
+	"time"
 
 	"culvert/internal/pgconnect"
 	"culvert/source"
@@ -29,70 +30,86 @@ func (db *DB) Define(ctx context.Context, name string) (*source.Definition, erro
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.query(ctx, 2, definitionSQL, r.oid)
+	if s.definitions == "" {
+		name := "culvert_" + strconv.FormatInt(time.Now().UnixNano(), 36)
+		if _, err := s.query(ctx, 0, "PREPARE "+name+" AS "+definitionSQL); err != nil {
+			return nil, s.failed(ctx, r.String(), err)
+		}
+		s.definitions, s.end = name, s.end+"; DEALLOCATE "+name
+	}
+	found, err := s.query(ctx, 1, "EXECUTE "+s.definitions+" ('"+r.oid+"')")
 	if err == nil && len(found) != 1 {
 		err = errAnswer
 	}
-	definition := &source.Definition{Dialect: source.PostgreSQL, Schema: r.schema, Name: r.name}
-	if err == nil {
-		err = json.Unmarshal(found[0][0], definition)
-	}
-	var readable []bool
-	if err == nil {
-		err = json.Unmarshal(found[0][1], &readable)
+	var d struct {
+		source.Definition
+		Readable []bool `json:"readable"` // whether each of the sequences is
 	}
 	if err == nil {
-		err = s.readSequences(ctx, definition.Sequences, readable)
+		err = json.Unmarshal(found[0][0], &d)
+	}
+	d.Dialect, d.Schema, d.Name = source.PostgreSQL, r.schema, r.name
+	var sequences []*source.Sequence
+	for i := range min(len(d.Sequences), len(d.Readable)) {
+		if d.Readable[i] {
+			sequences = append(sequences, &d.Sequences[i])
+		}
+	}
+	if err == nil {
+		err = s.readSequences(ctx, sequences)
 	}
 	if err != nil {
 		return nil, s.failed(ctx, r.String(), err)
 	}
-	return definition, nil
+	return &d.Definition, nil
 }
 
-// readSequences reads the last numbers of sequences that are readable, and keeps no lock of them: a function that
-// returns them would lock the sequences to the end of the transaction.
-func (s *session) readSequences(ctx context.Context, sequences []source.Sequence, readable []bool) error {
-	if len(sequences) != len(readable) {
-		return errAnswer
+// readSequences reads the last numbers of sequences, and keeps no lock of them: a function that returns them would lock
+// the sequences to the end of the transaction. If the server refuses one, such as an unlogged one on a standby, each is
+// read alone.
+func (s *session) readSequences(ctx context.Context, sequences []*source.Sequence) error {
+	if len(sequences) == 0 {
+		return nil
 	}
-	for i := range sequences {
-		if !readable[i] {
-			continue
+	selects := make([]string, len(sequences))
+	for i, sequence := range sequences {
+		selects[i] = fmt.Sprintf("SELECT %d, last_value, is_called::int FROM %s", i, sequence.Name)
+	}
+	found, err := s.probeQuery(ctx, 3, strings.Join(selects, " UNION ALL ")+" ORDER BY 1")
+	if pgconnect.IsRefusal(ctx, err) {
+		for i := 0; i < len(sequences) && len(sequences) > 1; i++ {
+			if err := s.readSequences(ctx, sequences[i:i+1]); err != nil {
+				return err
+			}
 		}
-		sql := "SELECT last_value, is_called FROM " + sequences[i].Name
-		results, err := s.probe(ctx, func(batch *pgconn.Batch) { s.add(batch, sql) })
-		if pgconnect.IsRefusal(ctx, err) {
-			continue // such as of an unlogged one, on a standby
+		return nil
+	}
+	if err == nil && len(found) != len(sequences) {
+		err = errAnswer
+	}
+	for i, row := range found {
+		var place, last, called int64
+		if err == nil {
+			err = scanInts([][][]byte{row}, &place, &last, &called)
 		}
-		if err != nil {
-			return err
-		}
-		if len(results) != 3 || len(results[1].Rows) != 1 || !haveColumns(results[1].Rows, 2) {
-			return errAnswer
-		}
-		last, err := strconv.ParseInt(string(results[1].Rows[0][0]), 10, 64)
-		if err != nil {
-			return errAnswer
-		}
-		if string(results[1].Rows[0][1]) == "t" {
+		if err == nil && called != 0 {
 			sequences[i].Last = &last
 		}
 	}
-	return nil
+	return err
 }
 
 // definitionSQL returns the definition of the relation $1 as JSON, and for each of its sequences whether it can be
 // read. A foreign key to a partitioned table has a constraint for each partition besides the one that made them.
+// Planning it takes longer than running it, so it is prepared once.
 const definitionSQL = `
 SELECT pg_catalog.json_build_object(
 	'comment', pg_catalog.obj_description(c.oid, 'pg_class'),
 	'columns', (` + columnDefinitionsSQL + `),
 	'constraints', CASE WHEN c.relkind IN ('r', 'p') THEN (` + constraintsSQL + `) END,
 	'indexes', CASE WHEN c.relkind IN ('r', 'p') THEN (` + indexesSQL + `) END,
-	'sequences', s.list),
-	coalesce(s.readable, '[]'::json)
-FROM pg_catalog.pg_class c, LATERAL (` + sequencesSQL + `) AS s(list, readable) WHERE c.oid = $1::text::oid`
+	'sequences', s.list, 'readable', s.readable)
+FROM pg_catalog.pg_class c, LATERAL (` + sequencesSQL + `) AS s(list, readable) WHERE c.oid = $1::oid`
 
 const columnDefinitionsSQL = `
 	SELECT pg_catalog.json_agg(pg_catalog.json_build_object(
@@ -112,7 +129,7 @@ const columnDefinitionsSQL = `
 
 const constraintsSQL = `
 	SELECT pg_catalog.json_agg(pg_catalog.json_build_object(
-		'name', o.conname, 'definition', pg_catalog.pg_get_constraintdef(o.oid),
+		'name', o.conname, 'definition', text.definition,
 		'kind', CASE o.contype WHEN 'p' THEN 'primary key' WHEN 'u' THEN 'unique' WHEN 'c' THEN 'check'
 			WHEN 'x' THEN 'exclude' ELSE 'foreign key' END,
 		'columns', CASE WHEN o.contype IN ('p', 'u', 'f') THEN (
@@ -121,13 +138,14 @@ const constraintsSQL = `
 			JOIN pg_catalog.pg_attribute a ON a.attrelid = o.conrelid AND a.attnum = k.number) END
 		) ORDER BY pg_catalog.strpos('puxcf', o.contype::text), o.conname)
 	FROM pg_catalog.pg_constraint o
+	CROSS JOIN LATERAL (SELECT pg_catalog.pg_get_constraintdef(o.oid) OFFSET 0) AS text(definition)
 	WHERE o.conrelid = c.oid AND o.contype IN ('p', 'u', 'c', 'x', 'f')
-		AND pg_catalog.pg_get_constraintdef(o.oid) IS NOT NULL
+		AND text.definition IS NOT NULL
 		AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint p WHERE p.oid = o.conparentid AND p.conrelid = o.conrelid)`
 
 const indexesSQL = `
 	SELECT pg_catalog.json_agg(pg_catalog.json_build_object(
-		'name', r.relname, 'unique', i.indisunique, 'definition', pg_catalog.pg_get_indexdef(r.oid),
+		'name', r.relname, 'unique', i.indisunique, 'definition', text.definition,
 		'columns', CASE WHEN i.indexprs IS NULL AND i.indpred IS NULL THEN (
 			SELECT pg_catalog.json_agg(a.attname ORDER BY k.place)
 			FROM unnest(i.indkey) WITH ORDINALITY AS k(number, place)
@@ -135,7 +153,8 @@ const indexesSQL = `
 			WHERE k.place <= i.indnkeyatts) END
 		) ORDER BY r.relname)
 	FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class r ON r.oid = i.indexrelid
-	WHERE i.indrelid = c.oid AND i.indisvalid AND pg_catalog.pg_get_indexdef(r.oid) IS NOT NULL
+	CROSS JOIN LATERAL (SELECT pg_catalog.pg_get_indexdef(r.oid) OFFSET 0) AS text(definition)
+	WHERE i.indrelid = c.oid AND i.indisvalid AND text.definition IS NOT NULL
 		AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint o
 			WHERE o.conindid = i.indexrelid AND o.conrelid = i.indrelid AND o.contype IN ('p', 'u', 'x'))`
 

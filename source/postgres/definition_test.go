@@ -132,14 +132,21 @@ func TestDefineState(t *testing.T) {
 	role := "reader_" + database.Name
 	database.Exec(t, `CREATE ROLE `+role+` LOGIN; CREATE TABLE t (id serial, note text);
 		SELECT nextval('t_id_seq'); GRANT SELECT ON t TO `+role+`;
+		CREATE TABLE two (id serial, other serial); SELECT nextval('two_other_seq');
+		GRANT SELECT ON two, two_id_seq, two_other_seq TO `+role+`;
 		CREATE TABLE p (id int PRIMARY KEY) PARTITION BY RANGE (id);
 		CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10);
 		CREATE TABLE r (id int REFERENCES p)`)
 	db := openAgain(t, strings.Replace(database.ConnString(), "user=postgres", "user="+role, 1))
-	database.Exec(t, "ALTER TABLE t ADD COLUMN later int; CREATE INDEX later ON t (note)")
+	database.Exec(t, `ALTER TABLE t ADD COLUMN later int; CREATE INDEX later ON t (note);
+		ALTER SEQUENCE two_id_seq RENAME TO renamed`)
 	d := defined(t, db, "t")
 	if len(d.Columns) != 2 || len(d.Indexes) != 0 || len(d.Sequences) != 1 || d.Sequences[0].Last != nil {
 		t.Errorf("definition %s", text(t, d))
+	}
+	two := defined(t, db, "two")
+	if last := two.Sequences[1].Last; two.Sequences[0].Last != nil || last == nil || *last != 1 {
+		t.Errorf("definition %s", text(t, two))
 	}
 	for table, constraints := range map[string]int{"p": 1, "p1": 1, "r": 1} {
 		if d := defined(t, db, table); len(d.Constraints) != constraints || len(d.Indexes) != 0 {

@@ -86,7 +86,7 @@ func (r *tableRows) divisible(n int) (familySize, error) {
 	switch {
 	case reason != "" || !family.worthwhile(n):
 	case family.version < firstWithRanges:
-		reason = "the server is older than PostgreSQL 14"
+		reason = tooOld
 	case family.lockable <= 1:
 		reason = fewLocks
 	default:

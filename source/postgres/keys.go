@@ -8,8 +8,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"culvert/internal/pgconnect"
 	"culvert/source"
 	"culvert/source/internal/sqlsource"
@@ -121,15 +119,12 @@ func (r *rows) walk(key []string, n int64) ([]string, error) {
 SELECT %s FROM (SELECT %s, pg_catalog.row_number() OVER (ORDER BY %s) - 1 AS number FROM %s) AS walked
 WHERE number > 0 AND number %% %d = 0 ORDER BY number`,
 		strings.Join(names, ", "), strings.Join(columns, ", "), strings.Join(order, ", "), r.relation.sqlName(), n)
-	results, err := r.session.probe(r.ctx, func(batch *pgconn.Batch) { r.session.add(batch, sql) })
-	if err == nil && (len(results) != 3 || !haveColumns(results[1].Rows, len(key))) {
-		err = errAnswer
-	}
+	found, err := r.session.probeQuery(r.ctx, len(key), sql)
 	if err != nil {
 		return nil, r.session.failed(r.ctx, r.name, err)
 	}
-	places := make([]string, len(results[1].Rows))
-	for i, row := range results[1].Rows {
+	places := make([]string, len(found))
+	for i, row := range found {
 		values := make([]string, len(row))
 		for j, value := range row {
 			values[j] = string(value)

@@ -45,15 +45,14 @@ func (db *DB) keepLocks(ctx context.Context, r *relation) error {
 
 // heldLocks counts the locks of the session on tables and indexes, except the system's, whose object identifiers are
 // below 16384 (FirstNormalObjectId in the sources).
-func (s *session) heldLocks(ctx context.Context) (int64, error) {
+func (s *session) heldLocks(ctx context.Context) (count int64, err error) {
 	found, err := s.query(ctx, 1, `
 SELECT pg_catalog.count(*) FROM pg_catalog.pg_locks l
 WHERE l.pid = pg_catalog.pg_backend_pid() AND l.locktype = 'relation' AND l.relation::int8 >= 16384`)
-	if err != nil {
-		return 0, err
+	if err == nil {
+		err = scanInts(found, &count)
 	}
-	var count int64
-	return count, scanInts(found, &count)
+	return count, err
 }
 
 // releaseLocks releases the locks and settings of the last rows, in all sessions that have read them.

@@ -161,7 +161,7 @@ func tidOf(text string) (string, error) {
 	if !tidText.MatchString(text) {
 		return "", errRange
 	}
-	return "'" + text + "'::pg_catalog.tid", nil
+	return tid(text), nil
 }
 
 // rowOf writes one or several values as SQL.

@@ -3,6 +3,7 @@ package postgres
 import (
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"culvert/source/postgres/internal/intake"
 )
@@ -35,16 +36,17 @@ type ranges struct {
 	read    int64 // places in ranges that have been read
 	least   int64
 	readers int64
-	reading int64        // readers that have not ended
+	reading atomic.Int64 // readers that have not ended
 	room    *intake.Room // for their large rows
 }
 
 // newRanges returns the ranges of a family for the given number of readers.
 func newRanges(f familySize, readers int) *ranges {
-	return &ranges{
-		places: f.places(), perPage: f.perPage(), least: f.leastRange(),
-		readers: int64(readers), reading: int64(readers), room: intake.NewRoom(),
+	r := &ranges{
+		places: f.places(), perPage: f.perPage(), least: f.leastRange(), readers: int64(readers), room: intake.NewRoom(),
 	}
+	r.reading.Store(int64(readers))
+	return r
 }
 
 // take returns the condition of the next range. The reader passes the number of places in the range that it has read,
@@ -60,31 +62,14 @@ func (r *ranges) take(places *int64) (condition string, ok bool) {
 	}
 	*places = min(r.places-from, size)
 	r.next += *places
-	return rangeOf(r.tid(from), r.tid(r.next)), *places > 0
-}
-
-// tid returns the first ctid of a place.
-func (r *ranges) tid(place int64) string {
-	if line := place % r.perPage; line > 0 {
-		return tid(place/r.perPage, line+1)
-	}
-	return tid(place/r.perPage, 0)
+	return rangeOf(place(from, r.perPage), place(r.next, r.perPage)), *places > 0
 }
 
 // leave records that a reader has ended, and reports whether it is the last one.
-func (r *ranges) leave() (last bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.reading--
-	return r.reading == 0
-}
+func (r *ranges) leave() (last bool) { return r.reading.Add(-1) == 0 }
 
 // inUse reports whether a reader has not ended.
-func (r *ranges) inUse() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.reading > 0
-}
+func (r *ranges) inUse() bool { return r.reading.Load() > 0 }
 
 // done returns the share of places that have been read.
 func (r *ranges) done() float64 {
@@ -93,14 +78,21 @@ func (r *ranges) done() float64 {
 	return float64(r.read) / float64(r.places)
 }
 
+// place returns the first ctid of a place. Line 0 is before the first row of a page.
+func place(place, perPage int64) string {
+	page, line := place/perPage, place%perPage
+	if line > 0 {
+		line++ // the first row has line 1
+	}
+	return "(" + strconv.FormatInt(page, 10) + "," + strconv.FormatInt(line, 10) + ")"
+}
+
 // emptyRange is the condition of a range without pages.
-var emptyRange = rangeOf(tid(0, 0), tid(0, 0))
+var emptyRange = rangeOf("(0,0)", "(0,0)")
 
 func rangeOf(from, to string) string {
-	return "ctid OPERATOR(pg_catalog.>=) " + from + " AND ctid OPERATOR(pg_catalog.<) " + to
+	return "ctid OPERATOR(pg_catalog.>=) " + tid(from) + " AND ctid OPERATOR(pg_catalog.<) " + tid(to)
 }
 
-// tid returns a ctid. Line 0 is before the first row of a page.
-func tid(page, line int64) string {
-	return "'(" + strconv.FormatInt(page, 10) + "," + strconv.FormatInt(line, 10) + ")'::pg_catalog.tid"
-}
+// tid returns a ctid as SQL.
+func tid(ctid string) string { return "'" + ctid + "'::pg_catalog.tid" }

@@ -43,6 +43,8 @@ type session struct {
 
 	description source.Description
 	typeNames   map[typeID]string // as far as they are known
+	definitions string            // the name of the prepared definitionSQL; "" before it is
+	end         string            // the statements that end the session; a pooler keeps its connection
 
 	day, time string // of now(): when the transaction began
 	lockRoom  int64  // the least size of the server's lock table
@@ -63,7 +65,7 @@ func connect(ctx context.Context, config *pgconn.Config) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &session{conn: conn, intake: in, typeNames: map[typeID]string{}, standby: true}, nil
+	return &session{conn: conn, intake: in, typeNames: map[typeID]string{}, standby: true, end: "ROLLBACK"}, nil
 }
 
 // beginSQL begins the transaction, and settingsSQL makes its settings. They end with the transaction, so they also work
@@ -232,11 +234,22 @@ func (s *session) query(ctx context.Context, columns int, sql string, parameters
 	var batch pgconn.Batch // one round trip
 	s.add(&batch, sql, parameters...)
 	results, err := s.conn.ExecBatch(ctx, &batch).ReadAll()
+	return answerOf(results, err, columns)
+}
+
+// probeQuery is probe for a statement of this package.
+func (s *session) probeQuery(ctx context.Context, columns int, sql string) ([][][]byte, error) {
+	results, err := s.probe(ctx, func(batch *pgconn.Batch) { s.add(batch, sql) })
+	return answerOf(results, err, columns)
+}
+
+// answerOf returns the rows of the second of three statements.
+func answerOf(results []*pgconn.Result, err error, columns int) ([][][]byte, error) {
+	if err == nil && (len(results) != 3 || !haveColumns(results[1].Rows, columns)) {
+		err = errAnswer
+	}
 	if err != nil {
 		return nil, err
-	}
-	if len(results) != 3 || !haveColumns(results[1].Rows, columns) {
-		return nil, errAnswer
 	}
 	return results[1].Rows, nil
 }
@@ -275,14 +288,11 @@ func scanInts(answer [][][]byte, to ...*int64) error {
 	return nil
 }
 
-// probeInt is probe for a statement of this package that returns one integer.
+// probeInt is probeQuery for a statement that returns one integer.
 func (s *session) probeInt(ctx context.Context, sql string) (n int64, err error) {
-	results, err := s.probe(ctx, func(batch *pgconn.Batch) { s.add(batch, sql) })
-	if err == nil && len(results) != 3 {
-		err = errAnswer
-	}
+	found, err := s.probeQuery(ctx, 1, sql)
 	if err == nil {
-		err = scanInts(results[1].Rows, &n)
+		err = scanInts(found, &n)
 	}
 	return n, err
 }
@@ -294,4 +304,4 @@ func (s *session) prepare(ctx context.Context, sql string) (*pgconn.StatementDes
 }
 
 // close ends the session within grace.
-func (s *session) close() { pgconnect.Close(s.conn, grace) }
+func (s *session) close() { pgconnect.Close(s.conn, s.end, grace) }

@@ -205,11 +205,8 @@ const stateSnapshot = ", snapshot " // before the snapshot of a primary in the S
 // paused reports whether the server is a standby that has paused. Before PostgreSQL 14, it does not say whether the
 // last record before the pause is complete.
 func (s *session) paused(ctx context.Context) bool {
-	results, err := s.probe(ctx, func(batch *pgconn.Batch) {
-		s.add(batch, "SELECT pg_catalog.pg_get_wal_replay_pause_state()")
-	})
-	return err == nil && len(results) == 3 && haveColumns(results[1].Rows, 1) && len(results[1].Rows) == 1 &&
-		string(results[1].Rows[0][0]) == "paused"
+	found, err := s.probeQuery(ctx, 1, "SELECT pg_catalog.pg_get_wal_replay_pause_state()")
+	return err == nil && len(found) == 1 && string(found[0][0]) == "paused"
 }
 
 // refusePooler returns an error if the session is behind a connection pooler in transaction mode.
@@ -241,13 +238,12 @@ func (s *session) refusePooler(ctx context.Context, config *pgconn.Config) error
 
 // process returns the number of the server's process, which need not be in a transaction.
 func (s *session) process(ctx context.Context) (string, error) {
-	const doing = "asking for the process of the server"
 	results, err := s.conn.Exec(ctx, "SELECT pg_catalog.pg_backend_pid()").ReadAll()
 	if err == nil && (len(results) != 1 || len(results[0].Rows) != 1 || !haveColumns(results[0].Rows, 1)) {
 		err = errAnswer
 	}
 	if err != nil {
-		return "", s.failed(ctx, doing, err)
+		return "", s.failed(ctx, "asking for the process of the server", err)
 	}
 	return string(results[0].Rows[0][0]), nil
 }

@@ -145,7 +145,7 @@ func (s *session) sample(ctx context.Context, r *relation, f files) (float64, er
 		return 0, nil
 	}
 	count, err := s.probeInt(ctx,
-		"SELECT pg_catalog.count(*) FROM "+r.sqlName()+" WHERE ctid < "+tid(f.sample, 0))
+		"SELECT pg_catalog.count(*) FROM "+r.sqlName()+" WHERE ctid < "+tid(place(f.sample, 1)))
 	if err != nil {
 		return 0, err
 	}

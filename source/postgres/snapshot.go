@@ -171,19 +171,16 @@ func (db *DB) exportSnapshot(ctx context.Context) error {
 
 // exportSnapshot exports the snapshot of a session and returns its name.
 func (s *session) exportSnapshot(ctx context.Context) (string, error) {
-	const doing = "exporting the snapshot"
 	results, err := s.conn.Exec(ctx,
 		"RELEASE SAVEPOINT culvert; SELECT pg_catalog.pg_export_snapshot(); SAVEPOINT culvert").ReadAll()
+	found, err := answerOf(results, err, 1)
+	if err == nil && (len(found) != 1 || !isToken(string(found[0][0]))) {
+		err = errAnswer
+	}
 	if err != nil {
-		return "", s.failed(ctx, doing, err)
+		return "", s.failed(ctx, "exporting the snapshot", err)
 	}
-	if len(results) == 3 && len(results[1].Rows) == 1 && haveColumns(results[1].Rows, 1) {
-		name := string(results[1].Rows[0][0])
-		if isToken(name) {
-			return name, nil
-		}
-	}
-	return "", s.failed(ctx, doing, errAnswer)
+	return string(found[0][0]), nil
 }
 
 // isToken reports whether a text can be the name of an exported snapshot. The name becomes part of a statement.
