@@ -36,10 +36,16 @@
 // With [sink.Filling.EachPart] this holds for each part instead, and a repeated load goes on where the last one has
 // ended.
 //
+// # Trust
+//
+// Nothing of a file or a manifest is run as SQL, except with [Plan.Create]: then the definitions of the manifest, or of
+// the source of a copy, are run as they are, if the database is of the same system. Whoever made them can do in the
+// database what its user can. The encryption of a manifest does not prove who made it.
+//
 // # Columns
 //
-// The columns of the file are matched by name, so their order does not matter, and columns that the file does not have
-// get their defaults. [Plan.Columns] leaves some out, and [Plan.Rename] gives them other names. A column that the table
+// The columns of the file are matched by name, so their order does not matter. Columns that the file does not have get
+// their defaults. [Plan.Columns] leaves some out, and [Plan.Rename] gives them other names. A column that the table
 // does not have is a [*culvert/source.UnknownError] before anything is loaded. Loading all columns of CSV into
 // PostgreSQL, whatever their names, parses nothing.
 //
