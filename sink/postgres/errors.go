@@ -19,6 +19,7 @@ const (
 	codeInvalidParameterValue = "22023"
 	codeUndefinedTable        = "42P01"
 	codeLockNotAvailable      = "55P03"
+	codeDeadlock              = "40P01"
 	codeDiskFull              = "53100"
 	codeTooManyConnections    = "53300"
 )
@@ -85,7 +86,7 @@ var meanings = map[string]string{
 	"22P02": "invalid text representation", "22P04": "bad copy file format", "22P05": "untranslatable character",
 	"23502": "not null violation", "23503": "foreign key violation", "23505": "unique violation",
 	"23514": "check violation", "23P01": "exclusion violation", codeDiskFull: "disk full", "P0001": "raise exception",
-	codeLockNotAvailable: "lock not available",
+	codeLockNotAvailable: "lock not available", codeDeadlock: "deadlock detected",
 }
 
 func (e *redactedError) Error() string {

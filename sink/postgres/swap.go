@@ -2,11 +2,14 @@ package postgres
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"culvert/sink"
 )
@@ -15,7 +18,7 @@ import (
 // loaded.
 type swap struct {
 	old     *target
-	mark    string              // the comment of the new table
+	mark    string              // the comment of the new table, from when it is made
 	planned map[string][]string // the statements, as far as they are known before
 	alone   bool                // one transaction makes the new table, fills it and swaps it
 	kept    bool                // others can see the new table: it is committed
@@ -114,15 +117,23 @@ func (t *table) makeNew(s *session) error {
 	if left != "" && !strings.HasPrefix(mark, markOf(old)) {
 		return fmt.Errorf("postgres: table %s: the table %s is in the way: rename it", old.sql, t.target.sql)
 	}
-	if left != "" && t.EachPart && mark == t.swap.mark {
+	ofLoad := t.swap.mark
+	definition, err := s.definition(t.ctx, old)
+	if err != nil {
+		return err
+	}
+	t.swap.mark += definedAs + definition
+	if left != "" && t.EachPart && strings.HasPrefix(mark, ofLoad+definedAs) {
+		if mark != t.swap.mark {
+			return fmt.Errorf("postgres: table %s was altered since the load began, and the parts in table %s do not "+
+				"fit it: undo that, or DROP TABLE %s to load all parts again", old.sql, t.target.sql, t.target.sql)
+		}
 		t.target.oid = left
 		if err := s.lock(t.ctx, t.target, "ROW EXCLUSIVE"); err != nil {
 			return err
 		}
-		if slices.Equal(t.target.all, old.all) {
-			t.loaded, err = s.loaded(t.ctx, t.plan)
-			return err
-		}
+		t.loaded, err = s.loaded(t.ctx, t.plan)
+		return err
 	}
 	if left == "" && t.Ledger != nil {
 		was := *t.plan
@@ -133,6 +144,23 @@ func (t *table) makeNew(s *session) error {
 		}
 	}
 	return t.makeAnew(s, left != "")
+}
+
+// definedAs precedes the hash of the old table's definition in the comment of the new one.
+const definedAs = ": definition "
+
+// definition returns a hash of what the new table has of the old one before its rows. The rest it gets when they are
+// there, as the old table is then.
+func (s *session) definition(ctx context.Context, old *target) (string, error) {
+	found, err := s.query(ctx, 1, definitionSQL, old.oid)
+	if err != nil {
+		return "", s.failed(ctx, "reading the definition of table "+old.sql, err)
+	}
+	h := sha256.New()
+	for _, row := range found {
+		_, _ = fmt.Fprintf(h, "%d:%s", len(row[0]), row[0]) // a hash returns no error
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16]), nil
 }
 
 // leftBy returns the table of a name, and its comment.
@@ -202,12 +230,8 @@ func (t *table) commitSwap() error {
 	if err != nil {
 		return err
 	}
-	for _, at := range []string{swapRows, swapLocked, swapNamed} {
-		for _, sql := range statements[at] {
-			if err := s.params(t.ctx, sql).Err; err != nil {
-				return s.swapFailed(t, sql, err)
-			}
-		}
+	if err := t.runSwap(statements); err != nil {
+		return err
 	}
 	if t.Ledger != nil {
 		if err := s.moveLedger(t.ctx, t.plan); err != nil {
@@ -224,12 +248,76 @@ func (t *table) commitSwap() error {
 	return nil
 }
 
-// swapFailed explains an error of a statement of a swap. Rows that violate a constraint are noticed only here.
-func (s *session) swapFailed(t *table, sql string, err error) error {
+// runSwap runs the statements that come after the rows.
+func (t *table) runSwap(statements map[string][]string) error {
+	s := t.db.session
+	users := "{}"
+	for _, at := range []string{swapRows, swapLocked, swapNamed} {
+		if at == swapLocked {
+			var err error
+			if users, err = s.one(t.ctx, usersSQL, t.swap.old.oid); err != nil {
+				return s.failed(t.ctx, "looking who uses table "+t.swap.old.sql, err)
+			}
+		}
+		for _, sql := range statements[at] {
+			if err := s.params(t.ctx, sql).Err; err != nil {
+				return s.swapFailed(t, sql, users, err)
+			}
+		}
+	}
+	return nil
+}
+
+// swapFailed explains an error of a statement of a swap. Rows that violate a constraint are noticed only here. The
+// users are those of the old table before.
+func (s *session) swapFailed(t *table, sql, users string, err error) error {
 	if refused := s.rowFailed(t.ctx, t.target, err); isRowError(refused) {
 		return refused
 	}
-	return s.failed(t.ctx, "swapping table "+t.swap.old.sql+": "+sink.Shorten(sql), err)
+	failed := s.failed(t.ctx, "swapping table "+t.swap.old.sql+": "+sink.Shorten(sql), err)
+	refused, is := errors.AsType[*pgconn.PgError](err)
+	switch {
+	case !is || t.ctx.Err() != nil:
+		return failed
+	case refused.Code == codeDeadlock:
+		failed = fmt.Errorf("%w, and wait for this load: %w", sink.ErrLocked, failed)
+	case refused.Code != codeLockNotAvailable:
+		return failed
+	}
+	advice := "with a ledger, a load keeps its rows for the next try"
+	if t.EachPart {
+		advice = "the rows are kept: the same load goes on with them"
+	}
+	if names := s.describe(t, users); names != "" {
+		advice = "these sessions use the table: " + names + "; " + advice
+	}
+	return fmt.Errorf("%w; %s", failed, advice)
+}
+
+// The sessions that hold a lock of the table $1, and what is known of those of them that still do.
+const (
+	usersOfSQL = `
+FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+WHERE l.locktype = 'relation' AND l.granted AND l.relation = $1::oid AND l.pid <> pg_backend_pid()
+	AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())`
+	usersSQL    = "SELECT coalesce(array_agg(DISTINCT l.pid), '{}')" + usersOfSQL
+	describeSQL = `
+SELECT string_agg(DISTINCT concat_ws(' ', l.pid, CASE WHEN $3 = 'f' THEN concat_ws(' ', 'of user', a.usename,
+	'in ' || nullif(a.application_name, '')) END), ', ')` + usersOfSQL + " AND l.pid = ANY ($2::int[])"
+)
+
+// describe names those users of the old table that still hold a lock, after the swap has failed. The session cannot be
+// used for rows afterwards.
+func (s *session) describe(t *table, users string) string {
+	if err := s.begin(t.ctx, t.Filling); err != nil {
+		return "" // the error that is being explained says more
+	}
+	redact := map[bool]string{true: "t", false: "f"}[s.redact]
+	names, err := s.one(t.ctx, describeSQL, t.swap.old.oid, users, redact)
+	if err != nil {
+		return ""
+	}
+	return names
 }
 
 func isRowError(err error) bool {

@@ -243,10 +243,15 @@ func TestSwapFails(t *testing.T) {
 
 		// A reader that does not end keeps the old table in its place.
 		reader := session(t, database, "BEGIN; SELECT FROM t")
-		if err := swapIn(t, db, "t", f, 2).Commit(); !errors.Is(err, sink.ErrLocked) {
+		err = swapIn(t, db, "t", f, 2).Commit()
+		if !errors.Is(err, sink.ErrLocked) {
 			t.Errorf("a reader: %v", err)
 		}
 		asIs("a reader")
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("use the table: %d of user", reader.PID())) ||
+			!strings.Contains(err.Error(), "with a ledger") {
+			t.Errorf("a reader: %v", err)
+		}
 		if err := reader.Exec(t.Context(), "ROLLBACK").Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -367,4 +372,88 @@ func TestSwapLeft(t *testing.T) {
 	}
 	expectCount(t, database, "t", "4")
 	expectCount(t, database, "ledger", "1")
+}
+
+// TestSwapDeadlock has a session that has read the table wait to write into it: one of the two fails, and if it is the
+// load, its parts are kept.
+func TestSwapDeadlock(t *testing.T) {
+	_, database := openNew(t, "CREATE TABLE t (id int); INSERT INTO t VALUES (7)")
+	// The one whose timeout ends first, while both wait, is ended by the server.
+	database.Exec(t, "ALTER DATABASE "+database.Name+" SET deadlock_timeout = '10ms'")
+	db := openAgain(t, database.ConnString())
+	f := sink.Filling{EachPart: true, Ledger: &sink.Ledger{Table: "ledger", Load: "x"}}
+	table := swapIn(t, db, "t", f, 2)
+	other := session(t, database, "SET deadlock_timeout = '1h'; SET application_name = 'shop'; BEGIN; SELECT FROM t")
+	written := make(chan error, 1)
+	go func() { written <- other.Exec(context.Background(), "INSERT INTO t VALUES (100)").Close() }()
+	testkit.WaitFor(t, "the other to wait", func() bool {
+		rows := database.Query(t, fmt.Sprintf("SELECT cardinality(pg_blocking_pids(%d)) > 0", other.PID()))
+		return rows[0][0] == "t"
+	})
+	err := table.Commit()
+	if !errors.Is(err, sink.ErrLocked) || !strings.Contains(err.Error(), "the rows are kept") ||
+		!strings.Contains(err.Error(), fmt.Sprintf("%d of user postgres in shop", other.PID())) {
+		t.Errorf("%v", err)
+	}
+	if err := <-written; err != nil {
+		t.Error(err)
+	}
+	if err := other.Exec(t.Context(), "ROLLBACK").Close(); err != nil {
+		t.Fatal(err)
+	}
+	f.Existing = sink.Swap
+	table = fill(t, db, "t", f)
+	if len(table.Loaded()) != 1 {
+		t.Errorf("the parts are %v", table.Loaded())
+	}
+	for _, loader := range table.Loaders() {
+		if _, err := loader.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := table.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	expectCount(t, database, "t", "2")
+}
+
+// TestSwapAltered does not go on with parts in a table that is not like the old one any more.
+func TestSwapAltered(t *testing.T) {
+	db, database := openNew(t, "CREATE TABLE t (id int, n int DEFAULT 1)")
+	f := sink.Filling{
+		EachPart: true, Ledger: &sink.Ledger{Table: "ledger", Load: "x"}, Existing: sink.Swap, Columns: []string{"id"},
+	}
+	if err := swapIn(t, db, "t", f, 2).Discard(); err != nil {
+		t.Fatal(err)
+	}
+	for _, change := range []struct{ do, undo string }{
+		{"ADD CONSTRAINT c CHECK (id > 0)", "DROP CONSTRAINT c"},
+		{"ALTER n SET DEFAULT 2", "ALTER n SET DEFAULT 1"},
+		{"ALTER n SET NOT NULL", "ALTER n DROP NOT NULL"},
+		{"ALTER n TYPE bigint", "ALTER n TYPE int"},
+		{"ADD m int", "DROP m"},
+		{"SET UNLOGGED", "SET LOGGED"},
+	} {
+		database.Exec(t, "ALTER TABLE t "+change.do)
+		_, err := db.Table(t.Context(), "t", f)
+		if err == nil || !strings.Contains(err.Error(), "was altered") {
+			t.Errorf("%s: %v", change.do, err)
+		}
+		database.Exec(t, "ALTER TABLE t "+change.undo)
+	}
+	database.Exec(t, "CREATE INDEX ON t (id); COMMENT ON TABLE t IS 'these do not matter'")
+	table := fill(t, db, "t", f)
+	if len(table.Loaded()) != 1 {
+		t.Errorf("the parts are %v", table.Loaded())
+	}
+	if err := table.Discard(); err != nil {
+		t.Fatal(err)
+	}
+	database.Exec(t, "ALTER TABLE t ADD m int")
+	rows := database.Query(t, "SELECT relname FROM pg_class WHERE relname LIKE 'culvert_swap_%'")
+	database.Exec(t, "DROP TABLE "+rows[0][0])
+	if err := swapIn(t, db, "t", f, 3).Commit(); err != nil {
+		t.Error(err)
+	}
+	expectCount(t, database, "t", "3")
 }

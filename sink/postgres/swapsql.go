@@ -164,6 +164,20 @@ statements AS (
 	UNION ALL SELECT 4, 3, pg_get_statisticsobjdef(s.oid) FROM pg_statistic_ext s, t WHERE stxrelid = t.oid)
 SELECT at, coalesce(sql, '-') FROM statements WHERE sql IS DISTINCT FROM '' ORDER BY at, n, sql`
 
+// definitionSQL is what the new table has of the table $1 from the beginning, as far as it decides about rows.
+const definitionSQL = `
+SELECT concat_ws(' ', 1, a.attnum, quote_ident(a.attname), format_type(a.atttypid, a.atttypmod), a.attcollation,
+	a.attnotnull, a.attidentity, a.attgenerated, a.attstorage, pg_get_expr(d.adbin, d.adrelid)) AS line
+FROM pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+WHERE a.attrelid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped
+UNION ALL SELECT concat_ws(' ', 2, quote_ident(conname), pg_get_constraintdef(oid)) FROM pg_constraint
+WHERE conrelid = $1::oid AND contype = 'c'
+UNION ALL SELECT concat_ws(' ', 3, seqtypid, seqstart, seqincrement, seqmax, seqmin, seqcache, seqcycle)
+FROM pg_sequence JOIN pg_depend ON objid = seqrelid AND classid = 'pg_class'::regclass
+WHERE refclassid = 'pg_class'::regclass AND refobjid = $1::oid AND deptype = 'i'
+UNION ALL SELECT concat_ws(' ', 4, relpersistence, relam, reltablespace, reloptions) FROM pg_class WHERE oid = $1::oid
+ORDER BY line`
+
 // hinders returns an error that names what would not survive a swap.
 func (s *session) hinders(ctx context.Context, old *target) error {
 	if old.kind != "r" {

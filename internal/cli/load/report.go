@@ -169,7 +169,12 @@ func (l *loading) explain(at *argument.Location, err error) error {
 	case errors.Is(err, export.ErrDamaged):
 		explained = command.About(l.from, err)
 	}
-	return withHints(l.db.Explain(explained))
+	explained = withHints(l.db.Explain(explained))
+	if errors.Is(err, sink.ErrLocked) && l.o.swap && l.o.ledger == "" {
+		explained = command.WithHint(explained, append(command.HintsOf(explained),
+			"run it again with --ledger TABLE: then rows are kept until the table can be swapped")...)
+	}
+	return explained
 }
 
 // conflicts are the codes of databases for a key that exists.
