@@ -18,7 +18,7 @@ func (o *operation) begin(ctx context.Context) (err error) {
 	c := o.c
 	o.note = jobNote{
 		Settings: c.Settings, PartSize: c.PartSize, Sessions: c.MaxSessions,
-		Begun: time.Now().UTC().Truncate(time.Millisecond),
+		Held: c.Held.Token, Begun: time.Now().UTC().Truncate(time.Millisecond),
 	}
 	o.note.Run = fmt.Sprintf("%012x%04x", o.note.Begun.UnixMilli(), rand.N(1<<16))
 	if o.note.Tables, err = c.Tables(ctx, o.src); err != nil {

@@ -31,7 +31,7 @@ type Coordinator struct {
 	Join Join
 
 	// Held is a snapshot that a [Holder] or another program holds, which is used instead of a new one. Zero means a new
-	// one.
+	// one. To go on with a job, it must be the one that the job was begun in, or zero, unless Mixed is set.
 	Held source.Snapshot
 
 	// Tables returns the names of the tables.

@@ -38,6 +38,7 @@ type jobNote struct {
 	Sessions    int                `json:"sessions,omitempty"` // at most, over all workers; 0: any number
 	Description source.Description `json:"description"`
 	Snapshot    source.Snapshot    `json:"snapshot"`
+	Held        string             `json:"held,omitempty"` // the token of Coordinator.Held
 	Begun       time.Time          `json:"begun"`
 }
 

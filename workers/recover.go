@@ -28,7 +28,7 @@ func (e *LostError) Error() string {
 
 func (e *LostError) Unwrap() error { return e.Err }
 
-// ErrOtherJob means that a job of this name has other settings.
+// ErrOtherJob means that a job of this name has other settings, or another snapshot than Held.
 var ErrOtherJob = errors.New("workers: a job of this name has other settings, tables or limits")
 
 // goOn joins the snapshot of a job that another coordinator has begun.
@@ -37,6 +37,9 @@ func (o *operation) goOn(ctx context.Context) error {
 	if !bytes.Equal(compact(o.note.Settings), compact(c.Settings)) || o.note.PartSize != c.PartSize ||
 		o.note.Sessions != c.MaxSessions {
 		return ErrOtherJob
+	}
+	if err := o.refuseOtherHeld(); err != nil {
+		return err
 	}
 	c.tell("going on with the job %s, which was begun at %s", o.job.Name, o.note.Begun.Format(time.DateTime))
 	known := append(slices.Collect(maps.Values(o.batons)), o.note.Snapshot)
@@ -59,6 +62,19 @@ func (o *operation) goOn(ctx context.Context) error {
 		return err
 	}
 	return o.recover(ctx, err)
+}
+
+// refuseOtherHeld fails if a snapshot is given that is not the one of the job. With Mixed, it is for unfinished tables,
+// if the one of the job is lost.
+func (o *operation) refuseOtherHeld() error {
+	given, before := o.c.Held, o.note.Held
+	switch {
+	case given.Token == "", given.Token == before, given.Same(o.note.Snapshot), o.c.Mixed:
+		return nil
+	case before == "":
+		return fmt.Errorf("%w: it was begun in a snapshot of its own, not in %s", ErrOtherJob, given.Token)
+	}
+	return fmt.Errorf("%w: it was begun in the snapshot %s, not in %s", ErrOtherJob, before, given.Token)
 }
 
 // isLost reports whether nobody who can be reached holds a snapshot any more.
@@ -100,7 +116,7 @@ func (o *operation) recover(ctx context.Context, lost error) error {
 		return o.lostError(lost)
 	}
 	o.c.happened(Event{Event: EventResumed, Snapshot: snapshotNew})
-	o.note.Description, o.note.Snapshot = description, snapshot
+	o.note.Description, o.note.Snapshot, o.note.Held = description, snapshot, o.c.Held.Token
 	for i := range o.tables {
 		t := &o.tables[i]
 		switch {

@@ -128,6 +128,12 @@ func TestResumeByToken(t *testing.T) {
 	f.Held = source.Snapshot{Token: f.hold(t, workers.Holder{}).Token}
 	f.db.Exec(t, "CREATE TABLE before AS TABLE orders; DELETE FROM orders WHERE id % 2 = 0")
 	parts := f.breakOff(t)
+	first := f.Held.Token
+	f.Held.Token = f.hold(t, workers.Holder{}).Token
+	if err := f.resume(t); !errors.Is(err, workers.ErrOtherJob) || !strings.Contains(err.Error(), first) {
+		t.Errorf("with another token: %v", err)
+	}
+	f.Held.Token = first
 	if err := f.resume(t); err != nil {
 		t.Fatal(err)
 	}
@@ -198,6 +204,12 @@ func TestJournalOfOthers(t *testing.T) {
 		t.Error(err)
 	}
 	f.PartSize /= 2
+	f.Held = f.hold(t, workers.Holder{})
+	f.Held.State = "" // as if only the token were known
+	if err := f.resume(t); !errors.Is(err, workers.ErrOtherJob) || !strings.Contains(err.Error(), f.Held.Token) {
+		t.Errorf("with a token, which the job was begun without: %v", err)
+	}
+	f.Held = source.Snapshot{}
 	stranger := workers.Coordinator{Secret: []byte("another secret, also of 36 bytes, or more")}
 	f.Resume = true
 	if result := <-f.begin(t.Context(), t, f.queue(t), stranger); !errors.Is(result.err, workers.ErrSealed) {

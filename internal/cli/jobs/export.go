@@ -302,7 +302,7 @@ func (e *Export) explain(err error) error {
 		return command.WithHint(fmt.Errorf("%s has an export that was not finished", e.To.Text), goOn,
 			"or begin again: --force")
 	case errors.Is(err, workers.ErrOtherJob):
-		return command.WithHint(err, "give the settings, tables and limits that it was begun with",
+		return command.WithHint(err, "give the settings, tables, limits and --snapshot that it was begun with",
 			"or begin again: --force")
 	case errors.Is(err, workers.ErrNoJob):
 		return command.Rephrase(err, "the job "+e.name+" was removed")
