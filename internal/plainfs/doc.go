@@ -46,6 +46,6 @@
 //
 // Files are read with [culvert/export.ReaderAt]. All memory that grows with use is bounded for a view as a whole,
 // whatever the number and size of the files: the [culvert/export.Cache], with frames in Config.Memory, and what was
-// found out about 16,384 files, about 5 MiB, and manifests of 8 MiB, as they are stored; beside a larger one, tables in
-// parts stay directories. A file that can only be read from its beginning is shown as its .zst.
+// found out about 16,384 files, about 5 MiB, and manifests of 8 MiB, as they are stored, or a larger one alone. A file
+// that can only be read from its beginning is shown as its .zst.
 package plainfs

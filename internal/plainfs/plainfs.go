@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path"
 	"reflect"
+	"sync"
 
 	"filippo.io/age"
 
@@ -52,6 +53,7 @@ type FS struct {
 	shapes *recent.Map[fileVersion, shape]
 
 	manifests *recent.Map[fileVersion, *tables]
+	reading   sync.Mutex // held while a large manifest is read
 }
 
 var (

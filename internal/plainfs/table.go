@@ -14,7 +14,8 @@ import (
 	"culvert/manifest"
 )
 
-// maxManifests bounds the manifests that are kept, and each of them, in bytes as they are stored.
+// maxManifests bounds the manifests that are kept, in bytes as they are stored. A larger one is kept alone. Package
+// manifest bounds each of them.
 const maxManifests = 8 << 20
 
 // tables are the tables in parts of a directory that has the manifest of an export.
@@ -32,8 +33,10 @@ func (f *FS) inParts(dir string) (*tables, error) {
 		return nil, nil
 	case err != nil:
 		return nil, withoutPath(err)
-	case info.Size() > maxManifests:
-		return nil, nil
+	}
+	if info.Size() > maxManifests {
+		f.reading.Lock() // several at once would take too much memory
+		defer f.reading.Unlock()
 	}
 	version := fileVersion{name, versionOf(info)}
 	if known, ok := f.manifests.Get(version); ok && version.version != nil {
@@ -41,7 +44,7 @@ func (f *FS) inParts(dir string) (*tables, error) {
 	}
 	found, err := f.readManifest(dir, info)
 	if err == nil && version.version != nil {
-		f.manifests.Put(version, found, info.Size())
+		f.manifests.Put(version, found, min(info.Size(), maxManifests))
 	}
 	return found, err
 }

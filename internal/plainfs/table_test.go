@@ -93,6 +93,42 @@ func TestTables(t *testing.T) {
 	}
 }
 
+// TestManyParts has a manifest of more than is kept of small ones.
+func TestManyParts(t *testing.T) {
+	identity := newIdentity(t)
+	source := &watchedFS{MapFS: fstest.MapFS{}}
+	want := inParts(t, source.MapFS, "", identity, export.Zstd)
+	opened, err := export.ReadConfig{Identities: []age.Identity{identity}}.OpenDirectory(t.Context(), source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := opened.Table("orders")
+	for i := range 40_000 {
+		table.Parts = append(table.Parts, manifest.Part{
+			File: manifest.PartFile("orders", 5+i, 1, ".csv.zst.age"), SHA256: strings.Repeat("0", 64),
+			TextBytes: table.HeaderBytes,
+		})
+	}
+	var text bytes.Buffer
+	if _, err := opened.Manifest.WriteTo(&text); err != nil {
+		t.Fatal(err)
+	}
+	sealed := seal(t, identity, text.Bytes())
+	if len(sealed) <= maxManifests {
+		t.Fatalf("the manifest has %d bytes", len(sealed))
+	}
+	source.MapFS[manifest.EncryptedName] = &fstest.MapFile{Data: sealed, Sys: version(8)}
+	view := newView(t, source, identity)
+	readFromTheMiddle(t, view, "orders.csv", want)
+	reads := source.reads.Load()
+	if info, err := view.Stat("orders.csv"); err != nil || info.Size() != int64(len(want)) {
+		t.Errorf("%v, %v", info, err)
+	}
+	if more := source.reads.Load() - reads; more > 0 {
+		t.Errorf("%d reads for what is known", more)
+	}
+}
+
 func readFromTheMiddle(t *testing.T, view *FS, name string, want []byte) {
 	t.Helper()
 	opened, err := view.Open(name)
