@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -83,9 +84,12 @@ func usageErrors(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		usageErrors(sub)
 	}
+	if !cmd.Runnable() {
+		return // a topic
+	}
 	check := cmd.Args
 	if check == nil {
-		return
+		check = cobra.ArbitraryArgs
 	}
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
@@ -103,9 +107,16 @@ func usageHint(cmd *cobra.Command, err error) error {
 	if command.Is[*command.HintedError](err) {
 		return err
 	}
-	return command.WithHint(command.Usagef("%v", err), fmt.Sprintf("usage: %s", cmd.UseLine()),
+	text := err.Error()
+	if m := exclusive.FindStringSubmatch(text); m != nil {
+		text = "these cannot be combined: --" + strings.ReplaceAll(m[1], " ", ", --")
+	}
+	return command.WithHint(command.Usagef("%s", text), fmt.Sprintf("usage: %s", cmd.UseLine()),
 		"see: "+cmd.CommandPath()+" --help")
 }
+
+// exclusive matches cobra's error of flags that exclude each other.
+var exclusive = regexp.MustCompile(`\[([^\]]+)\] were all set$`)
 
 // flagError explains a flag that there is not, or that lacks its value, or a duration without a unit.
 func flagError(cmd *cobra.Command, err error) error {
