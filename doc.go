@@ -1,11 +1,11 @@
-// Package culvert gets tables out of a database, encrypted from the first byte, in constant memory. It has no code;
-// this page is a map of the packages that do.
+// Package culvert gets tables out of a database, encrypted from the first byte, in constant memory, and back into one.
+// It has no code; this page is a map of the packages that do.
 //
 //	 database          rows           bytes          frames          chunks
 //	┌──────────┐   ┌───────────┐   ┌──────────┐   ┌──────────┐   ┌───────────┐
-//	│ source/* │──▶│  format   │──▶│ compress │──▶│ agefile  │──▶│   file    │
-//	│ postgres │   │ csv jsonl │   │ zstd gzip│   │ age v1   │   │ or stdout │
-//	│ sqlite … │   │ text      │   │ seekable │   │ parallel │   │           │
+//	│ source/* │──▶│  format   │──▶│ compress │──▶│ agefile  │──▶│   place   │
+//	│ postgres │   │ csv jsonl │   │ zstd gzip│   │ age v1   │   │ directory │
+//	│ sqlite … │   │ text      │   │ seekable │   │ parallel │   │ or bucket │
 //	└──────────┘   └───────────┘   └──────────┘   └──────────┘   └───────────┘
 //	       └────────────────  export  ────────────────┘
 //
@@ -17,6 +17,13 @@
 //	│ a tree      │  │  encrypted   │  │ file, mount │
 //	└─────────────┘  └──────────────┘  └─────────────┘
 //
+// Files fill the tables of a database, and are verified before anything is committed:
+//
+//	 chunks          frames          text           blocks of rows
+//	┌──────────┐   ┌───────────┐   ┌──────────┐   ┌──────────┐
+//	│ agefile  │──▶│ compress  │──▶│   load   │──▶│  sink/*  │
+//	└──────────┘   └───────────┘   └──────────┘   └──────────┘
+//
 // Data flows from left to right, and each stage knows only its neighbours. Each package can be used without the others:
 //
 //   - [culvert/source] defines sources, which read rows as raw bytes into reused batches. PostgreSQL is in
@@ -26,7 +33,11 @@
 //   - [culvert/agefile] writes and reads age files on all cores.
 //   - [culvert/export] combines them: it writes each table to a compressed and encrypted file, and reads such files.
 //     [culvert/manifest] lists the files of several tables.
-//   - [culvert/place] defines places, which hold files: a directory, or a server.
+//   - [culvert/workers] exports one database by many processes, on any number of machines.
+//   - [culvert/load] fills tables with such files, with CSV and JSON Lines of other programs, or from another database.
+//     [culvert/sink] defines sinks, the databases that it fills: [culvert/sink/postgres], [culvert/sink/mysql] and
+//     [culvert/sink/sqlite].
+//   - [culvert/place] defines places, which hold files: a directory, a server, or a bucket ([culvert/place/bucket]).
 //   - [culvert/secureconn] encrypts a connection between two peers that know each other by fingerprint.
 //   - [culvert/fileservice] serves a tree of files over such connections, to a client that is an io/fs.FS.
 //   - [culvert/fusefs] mounts any such file system on Linux.
