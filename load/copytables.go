@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"culvert/sink"
@@ -18,7 +19,8 @@ type Names struct{ From, To string }
 // after the last table.
 //
 // If the source is a [source.Sharer] and the sink a [sink.Cloner], up to Loaders tables are copied at the same time. If
-// there are fewer tables, each has several connections.
+// there are fewer tables, each has several connections. Tables whose rows refer to rows that are not there yet are copied
+// again after the others.
 func (p *Plan) CopyTables(ctx context.Context, dst sink.Sink, src source.Source, tables []Names) ([]Stats, error) {
 	c := &copies{tables: tables, stats: make([]Stats, len(tables))}
 	lanes := 1
@@ -29,9 +31,17 @@ func (p *Plan) CopyTables(ctx context.Context, dst sink.Sink, src source.Source,
 	each := *p
 	each.Loaders = max(1, p.loaders()/lanes)
 	c.plan = &each
+	for i := range slices.Backward(tables) {
+		c.left = append(c.left, i)
+	}
 	err := c.run(ctx, dst, src, lanes)
 	if err == nil {
+		err = c.again(func() error { return c.lane(ctx, ends{src, dst}) })
+	}
+	if err == nil {
 		err = Finish(ctx, dst, c.stats)
+	} else {
+		unfinished(c.stats)
 	}
 	var tried []Stats
 	failed := 0
@@ -56,8 +66,7 @@ type copies struct {
 	tables []Names
 	stats  []Stats // by table
 
-	mu   sync.Mutex
-	next int
+	turns
 }
 
 // ends are a source and a sink of a lane, which copies one table after the other.
@@ -110,11 +119,8 @@ func (c *copies) run(ctx context.Context, dst sink.Sink, src source.Source, lane
 // lane copies tables as long as there are any. It returns only errors that end the work.
 func (c *copies) lane(ctx context.Context, e ends) error {
 	for {
-		c.mu.Lock()
-		i := c.next
-		c.next++
-		c.mu.Unlock()
-		if i >= len(c.tables) {
+		i, more := c.take()
+		if !more {
 			return nil
 		}
 		table := c.tables[i]
@@ -124,6 +130,7 @@ func (c *copies) lane(ctx context.Context, e ends) error {
 			stats.Table = table.To
 		}
 		c.stats[i] = stats
+		c.postpone(i, err)
 		switch {
 		case err == nil:
 			c.plan.progress().Tables.Add(1)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"culvert/sink"
 	"culvert/source"
@@ -55,7 +56,7 @@ func (p *Plan) withoutGenerated(d *source.Definition, of []source.Column) *Plan 
 }
 
 // Finish adds the foreign keys of tables that [Plan.Copy] has made, when all of them have their rows. A failure is the
-// Err of its table, and is returned if it ends the work, or if there is only one table.
+// Err of its table, an [*UnfinishedError], and is returned if it ends the work, or if there is only one table.
 func Finish(ctx context.Context, dst sink.Sink, tables []Stats) error {
 	creator, is := dst.(sink.Creator)
 	for i := range tables {
@@ -67,10 +68,40 @@ func Finish(ctx context.Context, dst sink.Sink, tables []Stats) error {
 		if err == nil {
 			continue
 		}
-		stats.Err = fmt.Errorf("load: the rows are committed, but the foreign keys are missing: %w", err)
+		stats.Err = &UnfinishedError{Missing: stats.later, Err: err}
 		if ctx.Err() != nil || errors.Is(err, source.ErrUnavailable) || len(tables) == 1 {
+			unfinished(tables[i+1:])
 			return stats.Err
 		}
 	}
 	return nil
 }
+
+// unfinished has tables that were made fail if their foreign keys will not be added.
+func unfinished(tables []Stats) {
+	for i := range tables {
+		if stats := &tables[i]; stats.made != nil && stats.Err == nil && len(stats.later) > 0 {
+			stats.Err = &UnfinishedError{Missing: stats.later, Err: errEndedBefore}
+		}
+	}
+}
+
+var errEndedBefore = errors.New("the work ended before")
+
+// UnfinishedError reports that a table that was made has its rows, but not all foreign keys. A load that is repeated
+// with the same ledger adds them.
+type UnfinishedError struct {
+	Missing []string // by name
+	Err     error    // why
+}
+
+func (e *UnfinishedError) Error() string {
+	names := ""
+	if len(e.Missing) > 0 {
+		names = " " + strings.Join(e.Missing, ", ")
+	}
+	return fmt.Sprintf("load: the rows are committed, but the foreign keys%s are missing: %v", names, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *UnfinishedError) Unwrap() error { return e.Err }

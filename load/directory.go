@@ -26,7 +26,8 @@ import (
 // the end of the context end the load. The result has all tables that were tried, in the order of the manifest.
 //
 // If the sink is a [sink.Cloner], up to Loaders tables are loaded at the same time, the largest first. If there are
-// fewer tables, each has several loaders.
+// fewer tables, each has several loaders. Tables whose rows refer to rows that are not there yet are loaded again after
+// the others.
 func (p *Plan) Directory(
 	ctx context.Context, dst sink.Sink, from *export.Directory, tables map[string]string,
 ) ([]Stats, error) {
@@ -50,7 +51,12 @@ func (p *Plan) Directory(
 	d := &directory{plan: &each, jobs: jobs, stats: make([]Stats, len(jobs))}
 	err = d.run(ctx, dst, lanes)
 	if err == nil {
+		err = d.again(func() error { return d.lane(ctx, dst) })
+	}
+	if err == nil {
 		err = Finish(ctx, dst, d.stats)
+	} else {
+		unfinished(d.stats)
 	}
 	var tried []Stats
 	failed := 0
@@ -220,8 +226,7 @@ type directory struct {
 	jobs  []tableJob
 	stats []Stats // by job
 
-	mu   sync.Mutex
-	left []int // jobs, the next at the end
+	turns
 }
 
 // run loads all tables, several at the same time.
@@ -279,6 +284,7 @@ func (d *directory) lane(ctx context.Context, dst sink.Sink) error {
 		}
 		stats.Err = err
 		d.stats[i] = stats
+		d.postpone(i, err)
 		switch {
 		case err == nil:
 			d.plan.progress().Tables.Add(1)
@@ -288,15 +294,4 @@ func (d *directory) lane(ctx context.Context, dst sink.Sink) error {
 			return err
 		}
 	}
-}
-
-func (d *directory) take() (int, bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.left) == 0 {
-		return 0, false
-	}
-	i := d.left[len(d.left)-1]
-	d.left = d.left[:len(d.left)-1]
-	return i, true
 }

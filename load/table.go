@@ -24,6 +24,7 @@ type job struct {
 	alone    string          // why there will be fewer loaders than wanted
 	table    string          // the name of the table as the sink writes it
 	omitted  []string        // of the definition
+	later    []string        // of it, after all tables have their rows
 	columns  *columns
 	create   *source.Definition // nil if the table exists
 	pieces   []piece
@@ -64,7 +65,7 @@ func (p *Plan) filling(j *job) sink.Filling {
 // look asks the sink what filling the table will do. It fails as that would.
 func (p *Plan) look(ctx context.Context, dst sink.Sink, j *job) error {
 	plan, err := dst.Plan(ctx, j.to, p.filling(j))
-	j.alone, j.table, j.omitted = plan.Alone, plan.Table, plan.Omitted
+	j.alone, j.table, j.omitted, j.later = plan.Alone, plan.Table, plan.Omitted, plan.Later
 	return err
 }
 
@@ -98,7 +99,7 @@ func (p *Plan) fill(ctx context.Context, dst sink.Sink, j *job) (stats Stats, er
 	if err := table.Commit(); err != nil {
 		return stats, err
 	}
-	stats.made, stats.Omitted = j.create, j.omitted
+	stats.made, stats.Omitted, stats.later = j.create, j.omitted, j.later
 	stats.Rows, stats.Text, stats.Sum, stats.Summed = t.total.rows, t.total.text, t.total.sum, t.total.summed
 	return stats, nil
 }

@@ -101,6 +101,9 @@ type Plan struct {
 	Loaders int    // how many there will be
 	Alone   string // why there are fewer than wanted, or ""; it ends a sentence
 
+	// Later are the foreign keys that [Creator] will add, by name.
+	Later []string
+
 	// Omitted is what a table that is made will not have of its definition, by name.
 	Omitted []string
 

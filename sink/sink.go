@@ -96,6 +96,20 @@ type Creator interface {
 	Finish(ctx context.Context, name string, d *source.Definition) error
 }
 
+// Later returns the names for [Plan] of the foreign keys of a definition, which may be nil.
+func Later(d *source.Definition) []string {
+	var names []string
+	if d == nil {
+		return nil
+	}
+	for _, c := range d.Constraints {
+		if c.Kind == source.ForeignKey {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
 // Analyzer is implemented by sinks of databases with statistics that the planner of queries uses.
 type Analyzer interface {
 	// Analyze updates the statistics of a table. No table may be open.

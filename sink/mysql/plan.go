@@ -46,7 +46,7 @@ func (db *DB) Plan(ctx context.Context, name string, f sink.Filling) (sink.Plan,
 	made := sink.Plan{
 		Table: p.target.SQL(), Columns: p.sourceColumns(), Exists: p.Create == nil, Rows: p.rows, Loaders: 1,
 		Object: db.conn.Server + "\x00" + p.target.Database + "\x00" + p.target.Name,
-		Steps:  db.steps(p), Omitted: p.omitted,
+		Steps:  db.steps(p), Omitted: p.omitted, Later: sink.Later(p.Create),
 	}
 	if f.Loaders > 1 {
 		made.Alone = alone

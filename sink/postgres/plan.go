@@ -20,6 +20,7 @@ type plan struct {
 	wanted  int             // loaders
 	alone   string          // why there are not more loaders
 	omitted []string        // of the definition of a table that is made
+	later   []string        // of it, after its rows: see Finish
 }
 
 // check returns an error if a filling contradicts itself.
@@ -86,6 +87,7 @@ func (s *session) find(ctx context.Context, name string, p *plan) (err error) {
 		if other {
 			name = p.Create.Schema + "." + p.Create.Name
 		}
+		p.later = sink.Later(p.Create)
 		if p.target, err = made(name, p.Create); err != nil {
 			return err
 		}
@@ -242,6 +244,6 @@ func (db *DB) Plan(ctx context.Context, name string, f sink.Filling) (sink.Plan,
 	}
 	return sink.Plan{
 		Table: p.target.name(), Columns: p.columns, Object: object, Exists: p.Create == nil, Rows: rows,
-		Loaders: p.wanted, Alone: p.alone, Omitted: p.omitted, Steps: p.steps(),
+		Loaders: p.wanted, Alone: p.alone, Omitted: p.omitted, Later: p.later, Steps: p.steps(),
 	}, nil
 }

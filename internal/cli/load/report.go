@@ -68,7 +68,8 @@ func tell(a *command.App, w *command.Work, r *Report, jobs int, all []load.Stats
 			}
 			continue
 		}
-		if partial && !w.Flags.JSON {
+		unfinished, _ := errors.AsType[*load.UnfinishedError](stats.Err)
+		if (partial || unfinished != nil && !errors.Is(err, unfinished)) && !w.Flags.JSON {
 			a.Console.Error(fmt.Sprintf("table %q: %s", stats.Name, command.Plain(stats.Err)))
 			for _, hint := range command.HintsOf(stats.Err) {
 				a.Console.Hint(hint)
@@ -189,6 +190,8 @@ func withHints(err error) error {
 	refused, isRow := errors.AsType[*sink.RowError](err)
 	differ, isSum := errors.AsType[*load.SumError](err)
 	switch {
+	case command.Is[*load.UnfinishedError](err):
+		hints = []string{"add them by ALTER TABLE; or, if the load has a ledger, run the same command again"}
 	case errors.Is(err, sink.ErrNotEmpty):
 		hints = []string{"remove its rows in the same transaction: --truncate", "or keep them: --append"}
 	case errors.Is(err, sink.ErrSwap):

@@ -1,0 +1,126 @@
+package load_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"culvert/export"
+	"culvert/load"
+	"culvert/sink"
+	topostgres "culvert/sink/postgres"
+	"culvert/source"
+)
+
+// lost is a database that is lost when a table is to be filled.
+type lost struct {
+	*topostgres.DB
+	at string
+}
+
+func (l *lost) Table(ctx context.Context, name string, f sink.Filling) (sink.Table, error) {
+	if strings.HasSuffix(name, l.at) {
+		return nil, fmt.Errorf("lost: %w", source.ErrUnavailable)
+	}
+	return l.DB.Table(ctx, name, f)
+}
+
+// Clone is that of the database, which is there for the others.
+func (l *lost) Clone(ctx context.Context) (sink.Sink, error) { return l.DB.Clone(ctx) }
+
+// chainSQL makes tables that refer to each other, in an order that is not that of their names.
+const chainSQL = `
+CREATE TABLE a3 (id int PRIMARY KEY); CREATE TABLE a2 (id int PRIMARY KEY CONSTRAINT "to a3" REFERENCES a3);
+CREATE TABLE a1 (id int PRIMARY KEY CONSTRAINT "to a2" REFERENCES a2); CREATE TABLE a4 (id int PRIMARY KEY);
+`
+
+const chainRowsSQL = `
+INSERT INTO a3 SELECT generate_series(1, 2000); INSERT INTO a2 SELECT generate_series(1, 1500);
+INSERT INTO a1 SELECT generate_series(1, 1200); INSERT INTO a4 SELECT 1`
+
+var chain = []string{"a1", "a2", "a3", "a4"}
+
+// TestUnfinished does not take tables without their foreign keys for complete, and completes them by the ledger.
+func TestUnfinished(t *testing.T) {
+	from, _ := newPostgres(t, chainSQL+chainRowsSQL)
+	to, dst := newPostgres(t, "CREATE TABLE unrelated (id int)")
+	missing := func(all []load.Stats) (names []string) {
+		for _, stats := range all {
+			if e, is := errors.AsType[*load.UnfinishedError](stats.Err); is {
+				names = append(names, stats.Name+" "+strings.Join(e.Missing, ", "))
+			}
+		}
+		return names
+	}
+	want := []string{"a1 to a2", "a2 to a3"}
+
+	ledger := &sink.Ledger{Table: "ledger", Load: "x"}
+	backup := newBackupOf(t, openPostgres(t, from), export.Plan{}, 0, chain...)
+	plan := load.Plan{Create: true, Filling: sink.Filling{Ledger: ledger}}
+	all, err := plan.Directory(t.Context(), &lost{dst.(*topostgres.DB), "a4"}, backup.Directory, nil)
+	if !errors.Is(err, source.ErrUnavailable) || !slices.Equal(missing(all), want) {
+		t.Errorf("%v, without %q", err, missing(all))
+	}
+	all, err = plan.Directory(t.Context(), dst, backup.Directory, nil)
+	if err != nil || len(all) != 4 {
+		t.Errorf("%d tables, %v", len(all), err)
+	}
+	const keysSQL = "SELECT count(*) FROM pg_constraint WHERE contype = 'f'"
+	if keys := to.Query(t, keysSQL)[0][0]; keys != "2" {
+		t.Errorf("there are %s foreign keys", keys)
+	}
+
+	_, dst = newPostgres(t, "CREATE TABLE unrelated (id int)")
+	plan = load.Plan{Create: true}
+	var tables []load.Names
+	for _, name := range chain {
+		tables = append(tables, load.Names{From: name, To: name})
+	}
+	all, err = plan.CopyTables(t.Context(), &lost{dst.(*topostgres.DB), "a4"}, openPostgres(t, from), tables)
+	if !errors.Is(err, source.ErrUnavailable) || !slices.Equal(missing(all), want) {
+		t.Errorf("%v, without %q", err, missing(all))
+	}
+}
+
+// TestReferences fills tables that refer to others, by any number of connections.
+func TestReferences(t *testing.T) {
+	from, _ := newPostgres(t, chainSQL+chainRowsSQL)
+	src := openPostgres(t, from)
+	backup := newBackupOf(t, src, export.Plan{}, 0, chain...)
+	var tables []load.Names
+	for _, name := range chain {
+		tables = append(tables, load.Names{From: name, To: name})
+	}
+	for _, loaders := range []int{1, 2, 4} {
+		plan := load.Plan{Loaders: loaders, ReadBack: true}
+		for name, fill := range map[string]func(sink.Sink) ([]load.Stats, error){
+			"directory": func(dst sink.Sink) ([]load.Stats, error) {
+				return plan.Directory(t.Context(), dst, backup.Directory, nil)
+			},
+			"copy": func(dst sink.Sink) ([]load.Stats, error) {
+				return plan.CopyTables(t.Context(), dst, openPostgres(t, from), tables)
+			},
+		} {
+			t.Run(fmt.Sprint(name, loaders), func(t *testing.T) {
+				to, dst := newPostgres(t, chainSQL)
+				all, err := fill(dst)
+				if err != nil || len(all) != 4 || all[0].Name != "a1" || all[0].Rows != 1200 {
+					t.Errorf("%+v, %v", all, err)
+				}
+				if rows := to.Query(t, "SELECT count(*) FROM a1")[0][0]; rows != "1200" {
+					t.Errorf("there are %s rows", rows)
+				}
+
+				to, dst = newPostgres(t, chainSQL+"; ALTER TABLE a3 ADD CHECK (id < 5)")
+				all, err = fill(dst)
+				partial, is := errors.AsType[*load.PartialError](err)
+				if !is || partial.Failed != 3 || all[0].Err == nil || all[3].Err != nil {
+					t.Errorf("without the rows that others refer to: %+v, %v", all, err)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package load
+
+import (
+	"errors"
+	"slices"
+	"sync"
+
+	"culvert/sink"
+)
+
+// turns are tables that are to be loaded, by their index.
+type turns struct {
+	mu    sync.Mutex
+	left  []int // the next at the end
+	later []int
+}
+
+func (t *turns) take() (int, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.left) == 0 {
+		return 0, false
+	}
+	i := t.left[len(t.left)-1]
+	t.left = t.left[:len(t.left)-1]
+	return i, true
+}
+
+// foreignKeys are the codes of databases for a row that refers to one that is not there.
+var foreignKeys = []string{"23503", "1452", "SQLITE_CONSTRAINT_FOREIGNKEY"}
+
+// postpone keeps a table for later if it has failed since rows of another one may have been missing.
+func (t *turns) postpone(i int, err error) {
+	row, is := errors.AsType[*sink.RowError](err)
+	if !is || !slices.Contains(foreignKeys, row.Code) {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.later = append(t.later, i)
+}
+
+// again has a lane load the tables that were postponed, one after the other, as long as that helps any of them.
+func (t *turns) again(lane func() error) error {
+	for before := 0; len(t.later) != before; {
+		before = len(t.later)
+		t.left, t.later = t.later, nil
+		slices.Sort(t.left)
+		slices.Reverse(t.left)
+		if err := lane(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
