@@ -353,6 +353,9 @@ func TestPartsDamaged(t *testing.T) {
 		if err == nil {
 			t.Errorf("%s: read without an error", what)
 		}
+		if lost := what == "missing" || what == "all"; lost && !errors.Is(err, export.ErrDamaged) {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }
 

@@ -33,6 +33,9 @@ func (j *Text) advance() (err error) {
 	part := &j.table.Parts[j.next]
 	defer func() { err = AboutPart(part, err) }()
 	r, err := j.open(part)
+	if errors.Is(err, fs.ErrNotExist) {
+		return j.damaged("it is missing")
+	}
 	if err != nil {
 		return err
 	}
