@@ -211,7 +211,7 @@ func (c *copying) refuseSame(ctx context.Context, t target, plan sink.Plan) erro
 func (c *copying) copy(ctx context.Context, _ []sink.Plan) error {
 	c.watch(c.targets[0].from, c.plan.Progress.Text.Load)
 	if len(c.targets) > 1 {
-		c.w.Name = fmt.Sprintf("%d tables", len(c.targets))
+		c.w.Name = "copied"
 	}
 	var tables []load.Names
 	for _, t := range c.targets {
