@@ -5,6 +5,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -65,6 +66,7 @@ func workerCommands(t *testing.T) map[string]command {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var servers sync.Map // of NATS, by their URLs
 	return map[string]command{
 		"sql": func(ts *testscript.TestScript, _ bool, args []string) {
 			db := testkit.PostgresDatabase{Server: server, Name: ts.Getenv("PGDATABASE")}
@@ -114,7 +116,14 @@ func workerCommands(t *testing.T) map[string]command {
 		},
 		// queue starts a NATS server, whose URL is in QUEUE.
 		"queue": func(ts *testscript.TestScript, _ bool, args []string) {
-			ts.Setenv("QUEUE", natsserver.New(t, args...).URL())
+			server := natsserver.New(t, args...)
+			ts.Setenv("QUEUE", server.URL())
+			servers.Store(server.URL(), server)
+		},
+		// killqueue kills the server of QUEUE.
+		"killqueue": func(ts *testscript.TestScript, _ bool, _ []string) {
+			server, _ := servers.Load(ts.Getenv("QUEUE"))
+			server.(*natsserver.Server).Kill(t)
 		},
 	}
 }

@@ -29,6 +29,10 @@ type App struct {
 
 	Reloads  atomic.Bool  // SIGHUP is a request to the command, unless its terminal was closed
 	Patience atomic.Int64 // how much more than graceful the command may take to end, in nanoseconds
+
+	// Last prints the object of a command that is forced to end after the lines that it has printed before, and reports
+	// whether it could. It is nil if there are no such lines.
+	Last atomic.Pointer[func(object any) bool]
 }
 
 // ErrInterrupted is why a command ends when a signal asks for it.

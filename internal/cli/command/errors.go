@@ -119,7 +119,9 @@ func (a *App) Fail(err error, json bool) int {
 		// A command that has ended has reported by itself. What is left is one that was stuck.
 		outcome := &Outcome{}
 		outcome.set(err, &a.Secrets)
-		_ = ui.WriteJSON(a.Stderr, outcome) // there is nobody left to tell
+		if last := a.Last.Load(); last == nil || !(*last)(outcome) {
+			_ = ui.WriteJSON(a.Stderr, outcome) // there is nobody left to tell
+		}
 	default:
 		a.Console.Error(Plain(err))
 		for _, hint := range HintsOf(err) {

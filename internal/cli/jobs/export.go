@@ -123,18 +123,20 @@ func (e *Export) Name() string { return e.name }
 // Run exports the tables. The manifest is nil if the export has failed.
 func (e *Export) Run(ctx context.Context, a *command.App, w *command.Work) (m *manifest.Manifest, err error) {
 	e.app, e.teller.app = a, a
-	if w.Flags.JSON {
-		e.events.app, e.teller.instead = a, e.events.notice
-	}
 	if err := e.Database.NotShared(); err != nil {
 		return nil, err
 	}
+	a.Patience.Store(int64(workerPatience))
 	settings, err := newSettings(e.Plan, e.Layout, e.Choice, e.To)
 	if err != nil {
 		return nil, err
 	}
 	e.name, e.config = settings.name(), settings.encode()
-	e.events.job = e.name
+	if w.Flags.JSON {
+		e.events.job, e.teller.instead = e.name, e.events.notice
+		e.events.begin(a)
+		defer func() { err = errors.Join(err, e.events.end()) }()
+	}
 	if e.secret, err = e.Flags.secret(ctx, a); errors.Is(err, command.ErrNoIdentity) && e.isAlone() {
 		e.secret, e.random = make([]byte, sha256.Size), true
 		_, err = rand.Read(e.secret)
@@ -163,7 +165,6 @@ func (e *Export) Run(ctx context.Context, a *command.App, w *command.Work) (m *m
 	e.events.happened(workers.Event{Event: eventBegun})
 	m, err = e.run(ctx, q)
 	w.Stop() // what follows is no progress
-	err = errors.Join(err, e.events.failure())
 	if m != nil {
 		w.Figures = func() ui.Figures { return totalOf(m) }
 	}

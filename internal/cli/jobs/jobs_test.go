@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 	"culvert/internal/cli/argument"
 	"culvert/internal/cli/command"
 	"culvert/internal/cli/layout"
+	"culvert/internal/testkit"
 	"culvert/internal/ui"
 	"culvert/workers"
 )
@@ -254,4 +256,79 @@ func TestStay(t *testing.T) {
 			t.Errorf("it was told to end: %v", err)
 		}
 	})
+}
+
+// unread is an output that somebody reads only after a while.
+type unread struct {
+	begin <-chan struct{}
+	text  bytes.Buffer
+}
+
+func (u *unread) Write(p []byte) (int, error) {
+	<-u.begin
+	return u.text.Write(p)
+}
+
+// TestNobodyReads has an export that goes on though nobody reads its events. What was left out is counted.
+func TestNobodyReads(t *testing.T) {
+	begin := make(chan struct{})
+	to := &unread{begin: begin}
+	var e events
+	e.begin(&command.App{Stdout: to})
+	for i := range 2 * mostEvents {
+		e.done, e.toldAt = i, time.Time{}
+		e.progress(&workers.Status{Done: i + 1})
+	}
+	for range 2 * mostEvents {
+		e.notice("something")
+	}
+	close(begin)
+	testkit.WaitFor(t, "the reader", func() bool { return len(e.lines) == 0 })
+	e.happened(workers.Event{Event: workers.EventTableFailed})
+	if err := e.end(); err != nil {
+		t.Error(err)
+	}
+	e.notice("after the end")
+	lines := strings.Split(strings.TrimSpace(to.text.String()), "\n")
+	missed := 2*mostEvents - strings.Count(to.text.String(), `"notice"`)
+	last := lines[len(lines)-1]
+	want := fmt.Sprintf(`"missed":%d}`, missed)
+	if missed < mostEvents || !strings.Contains(last, "table_failed") || !strings.HasSuffix(last, want) {
+		t.Errorf("%d lines, %d notices are missing, and the last line is %s", len(lines), missed, last)
+	}
+	if progress := strings.Count(to.text.String(), `"progress"`); progress < mostEvents/2 || progress > mostEvents {
+		t.Errorf("%d lines of progress", progress)
+	}
+}
+
+// TestForcedEnd has an export that hangs, and events before its last line.
+func TestForcedEnd(t *testing.T) {
+	for _, reads := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			begin := make(chan struct{})
+			to := &unread{begin: begin}
+			var stderr bytes.Buffer
+			a := &command.App{Stdout: to, Stderr: &stderr}
+			var e events
+			e.begin(a)
+			e.notice("something")
+			if reads {
+				close(begin)
+			}
+			if code := a.Fail(command.ErrInterrupted, true); code != command.ExitInterrupted {
+				t.Error(code)
+			}
+			e.notice("after the end")
+			if !reads {
+				close(begin)
+			}
+			if err := e.end(); err != nil {
+				t.Error(err)
+			}
+			const last = `{"code":130,"error":"interrupted"}` + "\n"
+			if !strings.HasSuffix(to.text.String(), "\n"+last) || (stderr.String() == last) == reads {
+				t.Errorf("reads: %v, output %q, errors %q", reads, to.text.String(), stderr.String())
+			}
+		})
+	}
 }

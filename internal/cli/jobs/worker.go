@@ -71,7 +71,7 @@ func NewWorker(a *command.App) *cobra.Command {
 // mostParts bounds the parts that a worker writes at once unless it is told how many.
 const mostParts = 16
 
-// workerPatience is how much longer than others a worker may take to end: it records what it has written.
+// workerPatience is how much longer than others a worker or a coordinator may take to end: they note what is written.
 const workerPatience = 15 * time.Second
 
 func (o *workerOptions) run(
