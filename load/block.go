@@ -89,6 +89,8 @@ type preparer struct {
 	lines   format.LineEncoder // the same, or nil if it is not that of CSV; without encoder, only for the sum
 
 	headerLines int64 // before the first row
+	timed       []timed
+	infinite    []int // columns that may have infinite numbers
 
 	decoders chan format.Decoder
 }
@@ -99,7 +101,7 @@ func (p *preparer) prepare(b *block) {
 		b.rows, b.lines = addLines(&b.sum, b.text)
 		b.summed = true
 	}
-	if p.asIs {
+	if p.asIs && (p.infinite == nil || !bytes.Contains(b.text, infinity)) {
 		b.out = b.text
 		return
 	}
@@ -135,16 +137,16 @@ func (p *preparer) decode(b *block) (err error) {
 	for text := b.text; len(text) > 0; {
 		batch := b.batch()
 		n, err := decoder.Decode(batch, text)
+		if err == nil {
+			err = p.take(b, batch)
+		}
 		if row, is := errors.AsType[*format.RowError](err); is {
 			row.Row += rows
-		}
-		if err == nil {
-			rows += int64(batch.Rows())
-			err = p.take(b, batch)
 		}
 		if err != nil {
 			return err
 		}
+		rows += int64(batch.Rows())
 		if text = text[n:]; p.encoder != nil {
 			b.empty()
 		}
@@ -157,9 +159,13 @@ func (p *preparer) decode(b *block) (err error) {
 // take makes text of a batch if the loaders take text. It is summed up if it is CSV and its sum is not known, or if
 // only its sum is wanted.
 func (p *preparer) take(b *block, batch *source.Batch) (err error) {
+	if err := keeps(p.timed, batch); err != nil {
+		return err
+	}
 	if p.from == nil {
 		b.rows += int64(batch.Rows())
 	}
+	batch = named(p.infinite, batch)
 	switch {
 	case p.encoder == nil && p.lines == nil:
 	case p.encoder == nil:

@@ -38,6 +38,7 @@ func (p *Plan) Copy(
 		return Stats{}, err
 	}
 	_, j.prints = readers[0].(source.CSVWriter)
+	j.loose = !j.prints
 	fills := make([]fill, len(readers))
 	for i, reader := range readers {
 		fills[i] = func(pl *pipeline) error { return copyFrom(pl, reader) }

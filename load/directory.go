@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"culvert/export"
@@ -170,6 +171,7 @@ func (p *Plan) jobOf(
 		}
 	}
 	_, j.csv = readable.(format.CSV)
+	j.loose = strings.HasPrefix(from.Manifest.System, "SQLite ")
 	var columns []source.Column
 	for _, column := range table.Columns {
 		columns = append(columns, source.Column{Name: column.Name, Type: column.Type})

@@ -21,6 +21,7 @@ type job struct {
 	from     format.Readable // of the text of the pieces; nil for batches
 	csv      bool            // the text has the lines that are summed up
 	prints   bool            // the source can print CSV
+	loose    bool            // the source may have values that are not of the type of their column
 	alone    string          // why there will be fewer loaders than wanted
 	table    string          // the name of the table as the sink writes it
 	omitted  []string        // of the definition
@@ -146,9 +147,14 @@ func (t *filling) prepare() error {
 		}
 		return nil
 	}
-	if text.Format() == (format.CSV{}) && (t.job.csv || t.job.prints) && c.all {
+	if t.job.loose && text.Format() == (format.CSV{}) { // which only PostgreSQL reads
+		t.prep.timed, t.prep.infinite = timedOf(t.table.Columns()), infiniteOf(t.table.Columns())
+	}
+	if text.Format() == (format.CSV{}) && (t.job.csv || t.job.prints) && c.all && t.prep.timed == nil {
 		t.prep.asIs, t.prep.csv = true, true
-		return nil
+		if t.prep.infinite == nil {
+			return nil
+		}
 	}
 	var err error
 	if t.prep.encoder, err = text.Format().Encoder(c.types); err != nil {

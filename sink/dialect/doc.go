@@ -113,7 +113,8 @@
 //
 // SQLite does not enforce the p and s of a decimal number. So PostgreSQL gets the type without them, which rounds
 // nothing; MySQL has no such type, and rounds. PostgreSQL and MySQL keep six digits of a second at most, and round
-// others. Their timestamps without time zone have no place for an offset, as in 2026-01-01 00:00:00+02:00.
+// others. Timestamps of PostgreSQL without time zone have no place for an offset, as in 2026-01-01 00:00:00+02:00, so
+// package load refuses it, unless it is zero, as it does a time of day in a date.
 //
 // # What else is translated
 //

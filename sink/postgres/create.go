@@ -193,7 +193,10 @@ func (t *table) create(s *session) error {
 		return s.failed(t.ctx, "making table "+t.target.sql, err)
 	}
 	t.whole = true
-	return s.check(t.ctx, t.target)
+	if err := s.check(t.ctx, t.target); err != nil {
+		return err
+	}
+	return t.choose() // with the types as the server names them
 }
 
 // makeSchema makes the schema of a table in a transaction of its own, unless it is there.
