@@ -292,10 +292,7 @@ func (d *Directory) useFile(src io.Reader, name string, want *expected, use func
 // Unlisted returns the names of files in the directory, and in the directories of tables in parts, that the manifest
 // does not list: up to most of them, sorted, and the number of the others.
 func (d *Directory) Unlisted(most int) (names []string, more int, err error) {
-	listed := map[string]bool{}
-	for _, name := range []string{manifest.EncryptedName, manifest.Name} {
-		listed[name] = true
-	}
+	listed := map[string]bool{manifest.EncryptedName: true, manifest.Name: true}
 	directories := []string{"."}
 	for i := range d.Manifest.Tables {
 		t := &d.Manifest.Tables[i]
