@@ -59,10 +59,12 @@ func (w *watch) note(v queue.Value) error {
 		if w.failures == nil {
 			w.failures = map[string]failureNote{}
 		}
-		if len(w.failures) < maxFailures {
+		if len(w.failures) < maxFailures && !w.isWritten(rest) {
 			w.failures[rest] = failure
 		}
 		return nil
+	case recordKeys:
+		delete(w.failures, rest) // the part is not tried again
 	case batonKeys:
 		if w.batons == nil {
 			w.batons = map[string]queue.Value{}
@@ -72,6 +74,12 @@ func (w *watch) note(v queue.Value) error {
 		return nil
 	}
 	return w.learn(v)
+}
+
+// isWritten reports whether a part is recorded.
+func (w *watch) isWritten(task string) bool {
+	id, err := parseTaskID(task)
+	return err == nil && w.has(id) && w.tables[id.table].files[id.number].File != ""
 }
 
 // maxFailures bounds the failures that are shown.
@@ -138,7 +146,7 @@ func (w *watch) revive(ctx context.Context) error {
 	}
 	for _, text := range queued {
 		id, err := parseTaskID(text)
-		if err != nil || !w.has(id) || w.tables[id.table].files[id.number].File != "" || w.isRead(id.table) {
+		if err != nil || !w.has(id) || w.isWritten(text) || w.isRead(id.table) {
 			continue
 		}
 		failure, known := w.failures[text]

@@ -192,6 +192,8 @@ func (h *holding) forJobs(ctx context.Context) error {
 	holders := map[string]bool{} // by the job
 	var all sync.WaitGroup
 	defer all.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // if the queue fails, no holder goes on
 	return each(ctx, q.Jobs, 0, h.teller.tell, func(job string) error {
 		mu.Lock()
 		defer mu.Unlock()
