@@ -19,7 +19,7 @@ import (
 type Join func(ctx context.Context, snapshot source.Snapshot) (source.Source, error)
 
 // joinAny joins the snapshot of any participant that still holds it, by the batons of the job or by known ones. The
-// error wraps [source.ErrSnapshotLost] if nobody does.
+// error is one of isLost if nobody does, and errSilent if that is not known.
 func joinAny(ctx context.Context, job *queue.Job, join Join, known ...source.Snapshot) (source.Source, error) {
 	batons := slices.Clone(known)
 	err := job.List(ctx, batonKeys, func(v queue.Value) error {

@@ -1,13 +1,18 @@
 package workers_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"culvert/internal/testkit"
 	"culvert/internal/testkit/natsserver"
+	"culvert/source"
+	"culvert/source/postgres"
 	"culvert/workers"
 )
 
@@ -106,5 +111,45 @@ func TestEventsOfResume(t *testing.T) {
 				t.Errorf("nobody was told of %s, but of %q", test.want, events.all)
 			}
 		})
+	}
+}
+
+// TestInterruptedWorker has a worker that is told to end while it writes a part, which is no failure.
+func TestInterruptedWorker(t *testing.T) {
+	f := newFixture(t)
+	q := f.queue(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var events recorder
+	running := f.begin(ctx, t, q, workers.Coordinator{Event: events.record})
+	worker := f.participant
+	worker.Name = "worker"
+	var failed atomic.Bool
+	failed.Store(true) // so that all parts hang
+	worker.wrapJoined = func(_ source.Snapshot, db *postgres.DB, err error) (source.Source, error) {
+		if err != nil {
+			return nil, err
+		}
+		return &failsOnce{db, &failed}, nil
+	}
+	working, end := context.WithCancel(t.Context())
+	defer end()
+	worked := make(chan error, 1)
+	go func() { worked <- worker.workOn(working, q, func(m string) { t.Log(m) }) }()
+	testkit.WaitFor(t, "the part", func() bool {
+		s, err := workers.Inspect(t.Context(), q, jobName, secret)
+		return err == nil && len(s.Workers) == 1 && len(s.Workers[0].Writing) == 1 && events.has("worker_joined worker")
+	})
+	end()
+	if err := <-worked; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	testkit.WaitFor(t, "its end", func() bool { return events.has("worker_ended worker") })
+	if events.has("worker_failed worker") {
+		t.Errorf("the events are %q", events.all)
+	}
+	cancel()
+	if result := <-running; !errors.Is(result.err, context.Canceled) {
+		t.Error(result.err)
 	}
 }

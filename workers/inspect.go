@@ -22,7 +22,7 @@ func Inspect(ctx context.Context, q *Queue, name string, secret []byte) (Status,
 		}
 		return Status{}, err
 	}
-	w := watch{operation: o, workers: map[string]queue.Value{}, silent: map[string]bool{}}
+	w := watch{operation: o, workers: map[string]queue.Value{}}
 	if err := o.readTables(ctx); err != nil {
 		return Status{}, err
 	}

@@ -102,7 +102,7 @@ func (r *run) write(ctx context.Context, src source.Source, task *queue.Task, id
 	if err == nil {
 		err = r.record(ctx, task.ID, file, to)
 	}
-	r.end(plan.Progress, err)
+	r.end(ctx, plan.Progress, err)
 	return err
 }
 

@@ -267,12 +267,15 @@ func (r *run) begin(progress *export.Progress, table string) {
 	r.current[progress] = table
 }
 
-func (r *run) end(progress *export.Progress, err error) {
+// end notes the end of a part. It is no failure if the worker was told to end.
+func (r *run) end(ctx context.Context, progress *export.Progress, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.current, progress)
 	if err != nil {
-		r.status.Failure = err.Error()
+		if ctx.Err() == nil {
+			r.status.Failure = err.Error()
+		}
 		return
 	}
 	r.parts.Add(1)
