@@ -102,10 +102,12 @@ UNION ALL SELECT * FROM (
 		json((SELECT json_group_array(c.name ORDER BY c.seqno) FROM pragma_index_info(i.name, 'main') AS c)))
 	FROM pragma_index_list(?1, 'main') AS i WHERE i.origin = 'u' ORDER BY i.seq DESC)`
 
+// indexesSQL describes the indexes of a table. With CROSS JOIN, SQLite does not list them again for each table and index
+// of the database.
 const indexesSQL = `
 SELECT json_object('name', i.name, 'unique', json(iif(i."unique", 'true', 'false')), 'definition', s.sql,
 	'columns', json(iif(i.partial OR EXISTS (
 			SELECT 1 FROM pragma_index_info(i.name, 'main') AS c WHERE c.name IS NULL), NULL,
 		(SELECT json_group_array(c.name ORDER BY c.seqno) FROM pragma_index_info(i.name, 'main') AS c))))
-FROM pragma_index_list(?, 'main') AS i JOIN main.sqlite_schema AS s ON s.type = 'index' AND s.name = i.name
+FROM pragma_index_list(?, 'main') AS i CROSS JOIN main.sqlite_schema AS s ON s.type = 'index' AND s.name = i.name
 WHERE i.origin = 'c' ORDER BY i.name`
