@@ -83,11 +83,16 @@ func (db *DB) goOn(ctx context.Context, p *plan) error {
 	if err := db.readLedger(ctx, p); err != nil {
 		return err
 	}
-	if len(p.loaded) == 0 {
-		return fmt.Errorf("mysql: %s: %w", p.target, sink.ErrExists)
+	if len(p.loaded) > 0 {
+		p.Create = nil
+		return nil
 	}
-	p.Create = nil
-	return nil
+	found, err := db.conn.Query(ctx, 1, "SELECT 1 FROM "+p.target.SQL()+" LIMIT 1")
+	if err == nil && len(found) == 0 && p.target.Base {
+		return fmt.Errorf("mysql: %s: %w, without rows; if a load that was killed has made it, remove it: DROP TABLE %s",
+			p.target, sink.ErrExists, p.target.SQL())
+	}
+	return fmt.Errorf("mysql: %s: %w", p.target, sink.ErrExists)
 }
 
 // createSQL returns the statement that makes a table, without its foreign keys.
@@ -115,6 +120,23 @@ func cut(text, clause string) (string, bool) {
 
 func foreignKey(c source.Constraint) string {
 	return "CONSTRAINT " + mysqlrow.Quote(c.Name) + " " + c.Definition
+}
+
+// makeAnew makes the table, and before that forgets what the ledger has of a former one. That is committed at once: if
+// this process were killed and the ledger still had them, the next load would leave out rows of the new table.
+func (t *table) makeAnew() error {
+	_, err := mysqlrow.Find(t.ctx, t.db.conn, t.target.SQL())
+	if err == nil {
+		return fmt.Errorf("mysql: %s: %w", t.target, sink.ErrExists) // another load has made it since it was planned
+	}
+	if _, unknown := errors.AsType[*source.UnknownError](err); !unknown {
+		return t.db.failed(t.ctx, "looking for the table", err)
+	}
+	if err := t.db.forget(t.ctx, t.plan); err != nil {
+		return err
+	}
+	t.loaded, t.recorded, t.clear = nil, nil, true
+	return t.make()
 }
 
 // make makes the table. The server commits that at once, so an error or Discard drops the table again.

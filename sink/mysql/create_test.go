@@ -8,6 +8,7 @@ import (
 
 	"culvert/internal/testkit"
 	"culvert/sink"
+	"culvert/sink/mysql"
 	"culvert/source"
 	mysqlsource "culvert/source/mysql"
 )
@@ -97,4 +98,50 @@ func TestCreate(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, to, "SELECT a, c FROM t", "1 2")
+}
+
+// TestCreateKilled loses the server while a table is made again, of which the ledger still has a part.
+func TestCreateKilled(t *testing.T) {
+	mysql.ShortenGrace(t)
+	server := testkit.MariaDB(t)
+	from, to := server.NewDatabase(t), server.NewDatabase(t)
+	from.Exec(t, "CREATE TABLE t (a int)")
+	filling := sink.Filling{Create: define(t, from, "t"), Ledger: &sink.Ledger{Table: "loads", Load: "one"}}
+	load := func(url string) error {
+		db := openURL(t, url)
+		table, err := db.Table(context.Background(), "t", filling)
+		if err != nil {
+			return err
+		}
+		loader := table.Loaders()[0]
+		err = errors.Join(loader.Load(texts("1")), loader.EndPart(sink.Part{Name: "p", Rows: 1}))
+		if _, closeErr := loader.Close(); err != nil || closeErr != nil {
+			t.Fatal(err, closeErr)
+		}
+		return errors.Join(table.Commit(), table.Discard())
+	}
+	if err := load(to.URL()); err != nil {
+		t.Fatal(err)
+	}
+	to.Exec(t, "TRUNCATE TABLE t")
+	if err := load(to.URL()); !errors.Is(err, sink.ErrNotEmpty) {
+		t.Errorf("a table without the rows that the ledger has: %v", err)
+	}
+	to.Exec(t, "DROP TABLE t")
+	c := newCutter(t, server)
+	c.gone = true
+	c.due.Store(1)
+	if err := load(c.url(to)); !errors.Is(err, sink.ErrUnconfirmed) {
+		t.Errorf("a server that is gone: %v", err)
+	}
+	expect(t, to, "SELECT COUNT(*) FROM t", "0")
+	err := load(to.URL())
+	if !errors.Is(err, sink.ErrExists) || !strings.Contains(err.Error(), "DROP TABLE") {
+		t.Errorf("the table that remains: %v", err)
+	}
+	to.Exec(t, "DROP TABLE t")
+	if err := load(to.URL()); err != nil {
+		t.Error(err)
+	}
+	expect(t, to, "SELECT a FROM t", "1")
 }

@@ -18,9 +18,9 @@
 //
 // A ledger is made before the transaction. Its name may have a database, which is made too. A filling with Create makes
 // the table before the transaction too, with its indexes, and drops it again if the rows are not committed. If this
-// process is killed meanwhile, the table remains, without rows. It is made in the opened database, whatever the schema
-// of its definition, and its foreign keys are added by Finish. A definition of another system is translated by package
-// culvert/sink/dialect.
+// process is killed meanwhile, the table remains, without rows, and must be dropped before the next load. It is made in
+// the opened database, whatever the schema of its definition, and its foreign keys are added by Finish. A definition of
+// another system is translated by package culvert/sink/dialect.
 //
 // A named lock of the server (GET_LOCK) keeps other loads of the table out. A table that must be empty is locked
 // against rows of others until the commit.

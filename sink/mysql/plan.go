@@ -217,9 +217,12 @@ func (db *DB) checkCascades(ctx context.Context, t mysqlrow.Table) error {
 func (db *DB) checkRows(ctx context.Context, p *plan, lock string) error {
 	doing := p.target.String()
 	found, err := db.conn.Query(ctx, 1, "SELECT 1 FROM "+p.target.SQL()+" LIMIT 1"+lock)
-	if err != nil || len(found) == 0 {
-		p.rows = 0
+	p.rows = 0
+	switch {
+	case err != nil:
 		return db.failed(ctx, doing, err)
+	case len(found) == 0:
+		return p.checkOwn()
 	}
 	if len(p.loaded) > 0 && p.Existing == sink.Refuse {
 		found, err = db.conn.Query(ctx, 1, "SELECT COUNT(*) FROM "+p.target.SQL())
@@ -236,14 +239,22 @@ func (db *DB) checkRows(ctx context.Context, p *plan, lock string) error {
 	if err != nil {
 		return db.failed(ctx, doing, err)
 	}
+	return p.checkOwn()
+}
+
+// checkOwn refuses a table that must be empty, except for the parts of the load, and has other rows, or not all of them.
+func (p *plan) checkOwn() error {
 	var own int64
 	for _, part := range p.loaded {
 		own += part.Rows
 	}
-	if p.Existing == sink.Refuse && p.rows != own {
+	switch {
+	case p.Existing != sink.Refuse || p.rows == own:
+		return nil
+	case len(p.loaded) == 0:
 		return fmt.Errorf("mysql: %s has rows: %w", p.target, sink.ErrNotEmpty)
 	}
-	return nil
+	return fmt.Errorf("mysql: %s: %w: it has %d rows, and the ledger %d", p.target, sink.ErrNotEmpty, p.rows, own)
 }
 
 // hasNoCascades asks InnoDB whether foreign keys delete or change rows with those of a table. It spares most tables the

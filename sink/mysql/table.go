@@ -89,10 +89,9 @@ func (t *table) begin() error {
 		return err
 	}
 	if t.Create != nil {
-		if err := t.make(); err != nil {
+		if err := t.makeAnew(); err != nil {
 			return err
 		}
-		t.loaded, t.clear = nil, true // what the ledger has is of an earlier table
 	}
 	if t.arrives() {
 		if err := t.db.conn.Exec(t.ctx, t.arrivalsSQL()); err != nil {
