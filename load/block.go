@@ -29,6 +29,7 @@ type block struct {
 	rows, lines int64 // of out, or rows of the batches
 	row, line   int64 // of the file that come before
 	sum         rowsum.Adder
+	loaded      rowsum.Adder // as in figures
 	summed      bool
 	err         error
 }
@@ -45,6 +46,7 @@ func (b *block) reset() {
 	b.empty()
 	b.rows, b.lines, b.row, b.line, b.err, b.summed = 0, 0, 0, 0, nil, false
 	b.sum.Reset()
+	b.loaded.Reset()
 }
 
 // batch adds a batch to the block.
@@ -85,6 +87,7 @@ type preparer struct {
 	fields  []format.Field
 	asIs    bool               // text is loaded as it is
 	csv     bool               // the text is CSV, and is summed up
+	fewer   bool               // so are the columns of it that are loaded
 	encoder format.Encoder     // for a table of text, unless asIs
 	lines   format.LineEncoder // the same, or nil if it is not that of CSV; without encoder, only for the sum
 
@@ -166,15 +169,19 @@ func (p *preparer) take(b *block, batch *source.Batch) (err error) {
 		b.rows += int64(batch.Rows())
 	}
 	batch = named(p.infinite, batch)
+	sum := &b.sum
+	if p.csv {
+		sum = &b.loaded
+	}
 	switch {
 	case p.encoder == nil && p.lines == nil:
 	case p.encoder == nil:
-		b.output, err = p.lines.AppendLines(b.output, batch, math.MaxInt, &b.sum, nil)
+		b.output, err = p.lines.AppendLines(b.output, batch, math.MaxInt, sum, nil)
 		b.output, b.summed = b.output[:0], true
-	case p.lines == nil || p.csv:
+	case p.lines == nil || p.csv && !p.fewer:
 		b.output, err = p.encoder.AppendRows(b.output, batch)
 	default:
-		b.output, err = p.lines.AppendLines(b.output, batch, math.MaxInt, &b.sum, nil)
+		b.output, err = p.lines.AppendLines(b.output, batch, math.MaxInt, sum, nil)
 		b.summed = true
 	}
 	return err

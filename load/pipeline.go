@@ -20,6 +20,7 @@ var errStopped = errors.New("load: stopped")
 type figures struct {
 	rows, text int64
 	sum        Sum
+	loaded     Sum // of the columns that are loaded, if the text has others
 	summed     bool
 }
 
@@ -27,6 +28,7 @@ func (f *figures) add(other figures) {
 	f.rows += other.rows
 	f.text += other.text
 	f.sum.Add(other.sum)
+	f.loaded.Add(other.loaded)
 	f.summed = f.summed || other.summed
 }
 
@@ -124,7 +126,7 @@ func (pl *pipeline) dealAll() (total figures, err error) {
 		}
 		b.row, b.line = total.rows, line
 		line += b.lines
-		of := figures{b.rows, b.size(), b.sum.Sum, b.summed}
+		of := figures{b.rows, b.size(), b.sum.Sum, b.loaded.Sum, b.summed}
 		total.add(of)
 		pl.progress.Rows.Add(of.rows)
 		pl.progress.Text.Add(of.text)
