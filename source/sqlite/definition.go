@@ -109,5 +109,6 @@ SELECT json_object('name', i.name, 'unique', json(iif(i."unique", 'true', 'false
 	'columns', json(iif(i.partial OR EXISTS (
 			SELECT 1 FROM pragma_index_info(i.name, 'main') AS c WHERE c.name IS NULL), NULL,
 		(SELECT json_group_array(c.name ORDER BY c.seqno) FROM pragma_index_info(i.name, 'main') AS c))))
-FROM pragma_index_list(?, 'main') AS i CROSS JOIN main.sqlite_schema AS s ON s.type = 'index' AND s.name = i.name
+FROM pragma_index_list(?, 'main') AS i
+CROSS JOIN main.sqlite_schema AS s ON s.type = 'index' AND s.name = i.name
 WHERE i.origin = 'c' ORDER BY i.name`
