@@ -130,11 +130,12 @@ type Column struct {
 	source.Column
 	JSON      bool
 	Generated bool
+	NotNull   bool
 }
 
 // Columns returns the columns of a table, in order.
 func Columns(ctx context.Context, c *mysqlconnect.Conn, t Table) ([]Column, error) {
-	found, err := c.Query(ctx, 3, `SELECT COLUMN_NAME, COLUMN_TYPE, IFNULL(GENERATION_EXPRESSION, '') <> ''
+	found, err := c.Query(ctx, 4, `SELECT COLUMN_NAME, COLUMN_TYPE, IFNULL(GENERATION_EXPRESSION, '') <> '', IS_NULLABLE
 		FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? ORDER BY ORDINAL_POSITION`,
 		t.Database, t.Name)
 	if err != nil {
@@ -150,6 +151,7 @@ func Columns(ctx context.Context, c *mysqlconnect.Conn, t Table) ([]Column, erro
 			Column:    source.Column{Name: row[0], Type: row[1]},
 			JSON:      checked["json_valid("+Quote(row[0])+")"],
 			Generated: row[2] == "1",
+			NotNull:   row[3] == "NO",
 		})
 	}
 	return columns, nil

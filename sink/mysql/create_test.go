@@ -100,6 +100,22 @@ func TestCreate(t *testing.T) {
 	expect(t, to, "SELECT a, c FROM t", "1 2")
 }
 
+// TestCreateTimestamps makes a table on a server that gives the first TIMESTAMP of a table a default of its own.
+func TestCreateTimestamps(t *testing.T) {
+	from := testkit.MariaDB(t).NewDatabase(t)
+	from.Exec(t, "CREATE TABLE t (a timestamp NOT NULL, b timestamp NULL)")
+	to := testkit.NewMariaDB(t, testkit.MariaDBConfig{
+		Options: []string{"--explicit-defaults-for-timestamp=0"},
+	}).NewDatabase(t)
+	filling := sink.Filling{Create: define(t, from, "t")}
+	if err := fill(t, open(t, to), filling, "2026-01-01 -"); err != nil {
+		t.Fatal(err)
+	}
+	if want, got := filling.Create.Create, define(t, to, "t").Create; got != want {
+		t.Errorf("the table is %s\nwant %s", got, want)
+	}
+}
+
 // TestCreateKilled loses the server while a table is made again, of which the ledger still has a part.
 func TestCreateKilled(t *testing.T) {
 	mysql.ShortenGrace(t)

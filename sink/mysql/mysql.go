@@ -43,7 +43,8 @@
 //	others                     as they are; booleans as 1 and 0
 //
 // Text must be valid UTF-8. The server turns it into the character set of the column. As for every INSERT, triggers
-// fire, foreign keys are checked, and NULL in a column with AUTO_INCREMENT is the next number; 0 is 0.
+// fire, foreign keys are checked, and NULL in a column with AUTO_INCREMENT is the next number; 0 is 0. NULL is refused in
+// a TIMESTAMP that is NOT NULL, for which the server would store the time of the load.
 //
 // # Conflicts
 //
@@ -129,6 +130,7 @@ const settingsSQL = `SET SESSION time_zone = '+00:00',
 	/*!50708 , max_execution_time = 0 */
 	/*M!100101 , max_statement_time = 0 */
 	/*M!100201 , check_constraint_checks = 1 */
+	/*M!100802 , explicit_defaults_for_timestamp = 1 */
 	/*M!100300 , idle_transaction_timeout = 0, idle_write_transaction_timeout = 0 */`
 
 // prepare makes the settings of the session, and asks for those of the server.

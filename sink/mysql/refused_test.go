@@ -52,6 +52,9 @@ func TestRefusedValues(t *testing.T) {
 		}},
 		{"a int, b text character set latin1", []string{"1 ä", "2 表"}, sink.RowError{Row: 2, Column: "b", Value: "表"}},
 		{"a int, b varchar(9) not null", []string{"1 x", "2 -"}, sink.RowError{Row: 2, Column: "b"}},
+		{"a int, b timestamp not null default now()", []string{"1 2026-01-01", "2 -"}, sink.RowError{
+			Row: 2, Column: "b", Code: "1366",
+		}},
 		{"a int, b json", []string{"1 {}", "2 {"}, sink.RowError{Row: 2}},
 		{"a int, b point", []string{"1 xxxx"}, sink.RowError{Code: "1416"}},
 		{"a int primary key, b int", []string{"1 1", "2 2", "1 3"}, sink.RowError{

@@ -46,7 +46,8 @@ var classes = map[string]class{
 type column struct {
 	mysqlrow.Column
 	class class
-	size  int // the digits of fractions of a second, or the number of bits
+	size  int  // the digits of fractions of a second, or the number of bits
+	now   bool // the server would store the time of the load for NULL, without a warning
 }
 
 func newColumn(c mysqlrow.Column) column {
@@ -58,6 +59,7 @@ func newColumn(c mysqlrow.Column) column {
 	if c.JSON {
 		known.class = other
 	}
+	known.now = c.NotNull && strings.EqualFold(word, "timestamp")
 	if digits, _, found := strings.Cut(strings.TrimPrefix(rest, "("), ")"); found {
 		known.size, _ = strconv.Atoi(digits) // 0 for other types
 	}
@@ -116,6 +118,8 @@ func (e *valueError) text() string {
 func (w *writer) appendValue(dst []byte, c *column, kind source.Kind, value []byte) ([]byte, error) {
 	var err error
 	switch {
+	case kind == source.Null && c.now:
+		return dst, errNull
 	case kind == source.Null && w.lists:
 		return append(dst, "NULL"...), nil
 	case kind == source.Null:
@@ -234,6 +238,7 @@ func momentOf(digits int, value []byte) ([]byte, error) {
 
 var (
 	errFraction = errors.New("the column takes whole numbers, without a fraction or an exponent")
+	errNull     = errors.New("the column cannot be null")
 	errYear     = errors.New("the column takes years of four digits")
 )
 
