@@ -89,8 +89,8 @@ func (db *DB) goOn(ctx context.Context, p *plan) error {
 	}
 	found, err := db.conn.Query(ctx, 1, "SELECT 1 FROM "+p.target.SQL()+" LIMIT 1")
 	if err == nil && len(found) == 0 && p.target.Base {
-		return fmt.Errorf("mysql: %s: %w, without rows; if a load that was killed has made it, remove it: DROP TABLE %s",
-			p.target, sink.ErrExists, p.target.SQL())
+		return fmt.Errorf("mysql: %s: %w, without rows; if a load that was killed has made it: "+
+			"DROP TABLE %s", p.target, sink.ErrExists, p.target.SQL())
 	}
 	return fmt.Errorf("mysql: %s: %w", p.target, sink.ErrExists)
 }

@@ -220,6 +220,35 @@ func TestLedgerOfSeveral(t *testing.T) {
 	expect(t, database, "SELECT COUNT(*) FROM t", "1")
 }
 
+// TestTruncateGoesOn repeats a load that removes rows. What it has committed stays, and another load removes that.
+func TestTruncateGoesOn(t *testing.T) {
+	database := testkit.MariaDB(t).NewDatabase(t)
+	database.Exec(t, "CREATE TABLE t (a int) ENGINE=InnoDB; INSERT INTO t VALUES (9)")
+	db := open(t, database)
+	for _, test := range []struct {
+		load, row string
+		loaded    int
+		want      []string
+	}{
+		{"one", "1", 0, []string{"1"}}, {"one", "2", 1, []string{"1", "2"}}, {"two", "3", 0, []string{"3"}},
+	} {
+		table, loader := begin(t, db, sink.Filling{
+			Existing: sink.Truncate, Ledger: &sink.Ledger{Table: "ledger", Load: test.load},
+		})
+		if got := len(table.Loaded()); got != test.loaded {
+			t.Errorf("load %s: %d parts are loaded, want %d", test.load, got, test.loaded)
+		}
+		err := errors.Join(loader.Load(texts(test.row)), loader.EndPart(sink.Part{Name: test.row, Rows: 1}))
+		if _, closeErr := loader.Close(); err != nil || closeErr != nil {
+			t.Fatal(err, closeErr)
+		}
+		if err := table.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, database, "SELECT a FROM t ORDER BY a", test.want...)
+	}
+}
+
 // TestRowsOfAllSizes sends rows around the size of a piece, and one that the server does not accept in a statement.
 func TestRowsOfAllSizes(t *testing.T) {
 	for way, config := range ways {

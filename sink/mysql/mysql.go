@@ -12,7 +12,8 @@
 // incomplete. So the table must have a storage engine with transactions, such as InnoDB. Others are refused.
 //
 // The server commits when a table is made, truncated or renamed. Therefore Truncate deletes the rows, in the
-// transaction, and Swap is Truncate, since nobody sees the table before it is committed. A table is not cleared if a
+// transaction, and Swap is Truncate, since nobody sees the table before it is committed. If the ledger has parts of the
+// same load, the rows stay, and the load goes on, with or without EachPart. A table is not cleared if a
 // foreign key would delete or change rows of another table too. MariaDB shows foreign keys only to users who may
 // change the tables that have them.
 //
@@ -43,8 +44,8 @@
 //	others                     as they are; booleans as 1 and 0
 //
 // Text must be valid UTF-8. The server turns it into the character set of the column. As for every INSERT, triggers
-// fire, foreign keys are checked, and NULL in a column with AUTO_INCREMENT is the next number; 0 is 0. NULL is refused in
-// a TIMESTAMP that is NOT NULL, for which the server would store the time of the load.
+// fire, foreign keys are checked, and NULL in a column with AUTO_INCREMENT is the next number; 0 is 0. NULL is refused
+// in a TIMESTAMP that is NOT NULL, for which the server would store the time of the load.
 //
 // # Conflicts
 //

@@ -190,7 +190,8 @@ func (db *DB) checkCascades(ctx context.Context, t mysqlrow.Table) error {
 	}
 	found, err := db.conn.Query(ctx, 6, `SELECT CONSTRAINT_SCHEMA, TABLE_NAME, CONSTRAINT_NAME, DELETE_RULE,
 		UNIQUE_CONSTRAINT_SCHEMA, REFERENCED_TABLE_NAME FROM information_schema.REFERENTIAL_CONSTRAINTS
-		WHERE UNIQUE_CONSTRAINT_SCHEMA = ? AND REFERENCED_TABLE_NAME = ? AND DELETE_RULE NOT IN ('RESTRICT', 'NO ACTION')
+		WHERE UNIQUE_CONSTRAINT_SCHEMA = ? AND REFERENCED_TABLE_NAME = ?
+		AND DELETE_RULE NOT IN ('RESTRICT', 'NO ACTION')
 		ORDER BY 1, 2, 3`, t.Database, t.Name)
 	if err != nil {
 		return db.failed(ctx, t.String(), err)
@@ -206,8 +207,8 @@ func (db *DB) checkCascades(ctx context.Context, t mysqlrow.Table) error {
 		if isTarget(other.Database, other.Name) || !isTarget(row[4], row[5]) {
 			continue
 		}
-		return fmt.Errorf("mysql: %s is not cleared, since the foreign key %q of %s (ON DELETE %s) would change rows there; "+
-			"to clear it, remove that foreign key, and add it again after the load: ALTER TABLE %s DROP FOREIGN KEY %s",
+		return fmt.Errorf("mysql: %s is not cleared, since the foreign key %q of %s (ON DELETE %s) would change "+
+			"rows there; to clear it, remove that foreign key, and add it again after the load: ALTER TABLE %s DROP FOREIGN KEY %s",
 			t, row[2], other, row[3], other.SQL(), mysqlrow.Quote(row[2]))
 	}
 	return nil
@@ -242,7 +243,7 @@ func (db *DB) checkRows(ctx context.Context, p *plan, lock string) error {
 	return p.checkOwn()
 }
 
-// checkOwn refuses a table that must be empty, except for the parts of the load, and has other rows, or not all of them.
+// checkOwn refuses a table that must have no rows except those of parts of the load, and has others, or not all of these.
 func (p *plan) checkOwn() error {
 	var own int64
 	for _, part := range p.loaded {
