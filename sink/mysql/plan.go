@@ -208,8 +208,8 @@ func (db *DB) checkCascades(ctx context.Context, t mysqlrow.Table) error {
 			continue
 		}
 		return fmt.Errorf("mysql: %s is not cleared, since the foreign key %q of %s (ON DELETE %s) would change "+
-			"rows there; to clear it, remove that foreign key, and add it again after the load: ALTER TABLE %s DROP FOREIGN KEY %s",
-			t, row[2], other, row[3], other.SQL(), mysqlrow.Quote(row[2]))
+			"rows there; to clear it, remove that foreign key, and add it again after the load: "+
+			"ALTER TABLE %s DROP FOREIGN KEY %s", t, row[2], other, row[3], other.SQL(), mysqlrow.Quote(row[2]))
 	}
 	return nil
 }
@@ -243,7 +243,8 @@ func (db *DB) checkRows(ctx context.Context, p *plan, lock string) error {
 	return p.checkOwn()
 }
 
-// checkOwn refuses a table that must have no rows except those of parts of the load, and has others, or not all of these.
+// checkOwn refuses a table that must have no rows except those of parts of the load, and has others or
+// lacks some of these.
 func (p *plan) checkOwn() error {
 	var own int64
 	for _, part := range p.loaded {
