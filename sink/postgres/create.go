@@ -50,6 +50,9 @@ func made(name string, d *source.Definition) (*target, error) {
 	if d.Schema == "" || d.Name == "" {
 		return nil, fmt.Errorf("postgres: table %q: the definition has no name", name)
 	}
+	if err := sink.CheckStatements(d); err != nil {
+		return nil, err
+	}
 	t := &target{sql: quote(d.Schema) + "." + quote(d.Name), kind: "r", copied: d.Name, rows: "0"}
 	if !slices.Contains([]string{d.Name, d.Schema + "." + d.Name, t.sql, quote(d.Name)}, name) {
 		return nil, fmt.Errorf("postgres: a table that is made keeps its name, which is %s, not %q", t.sql, name)

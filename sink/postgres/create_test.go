@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"testing"
 
 	"culvert/internal/testkit"
@@ -134,6 +135,11 @@ func TestCreateRefused(t *testing.T) {
 	orders, _ := define(t, from, "Shop.Orders")
 	if _, err := db.Table(context.Background(), "Orders", sink.Filling{Create: orders}); err == nil {
 		t.Error("a table with a type that does not exist is made")
+	}
+	role := *d
+	role.Indexes = append(slices.Clone(d.Indexes), source.Index{Name: "x", Definition: "CREATE ROLE x"})
+	if _, err := db.Table(context.Background(), "Shop.customers", sink.Filling{Create: &role}); err == nil {
+		t.Error("an index makes a role")
 	}
 	foreign := *d
 	foreign.Dialect = "other"

@@ -40,6 +40,9 @@ func (t *table) resolveNew(name string) error {
 	case !strings.EqualFold(name, d.Name) && !strings.EqualFold(name, "main."+d.Name):
 		return fmt.Errorf("sqlite: a table that is made keeps its name, which is %q, not %q", d.Name, name)
 	}
+	if err := sink.CheckStatements(d); err != nil {
+		return err
+	}
 	found, err := t.db.texts(t.ctx, tablesSQL+" AND name = ? COLLATE NOCASE", d.Name)
 	if err != nil {
 		return err

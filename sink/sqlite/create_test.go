@@ -114,6 +114,8 @@ func TestCreateRefused(t *testing.T) {
 	d, _ := define(t, from, "Order's")
 	view, twice, other := *d, *d, *d
 	view.Create, twice.Create, other.Dialect = "", twice.Create+"; DROP TABLE other", "other"
+	attach, drop := *d, *d
+	attach.Create, drop.Indexes = "ATTACH ':memory:' AS x", []source.Index{{Name: "x", Definition: "DROP TABLE other"}}
 	for what, test := range map[string]struct {
 		name string
 		f    sink.Filling
@@ -124,6 +126,8 @@ func TestCreateRefused(t *testing.T) {
 		"another name":         {"orders", sink.Filling{Create: d}, ""},
 		"no statement":         {"Order's", sink.Filling{Create: &view}, ""},
 		"two statements":       {"Order's", sink.Filling{Create: &twice}, ""},
+		"no table":             {"Order's", sink.Filling{Create: &attach}, ""},
+		"no index":             {"Order's", sink.Filling{Create: &drop}, ""},
 		"rows that may stay":   {"Order's", sink.Filling{Create: d, Existing: sink.Append}, ""},
 		"another system":       {"Order's", sink.Filling{Create: &other}, ""},
 	} {
