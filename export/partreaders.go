@@ -10,9 +10,9 @@ import (
 	"culvert/source"
 )
 
-// partReaders are the sessions that read parts at the same time. All show one snapshot. Package workers does the same by
-// a queue, whose server weighs 12 MB, and which needs a source that can share its snapshot. Whoever imports this package
-// has neither, and a source without a second session still writes parts.
+// partReaders are the sessions that read parts at the same time. All show one snapshot. Package workers does the same
+// by a queue, whose server weighs 12 MB, and which needs a source that can share its snapshot. Whoever imports this
+// package has neither, and a source without a second session still writes parts.
 type partReaders struct {
 	plan    Plan // of each
 	codec   *compress.Encoder

@@ -19,8 +19,8 @@ type Names struct{ From, To string }
 // after the last table.
 //
 // If the source is a [source.Sharer] and the sink a [sink.Cloner], up to Loaders tables are copied at the same time. If
-// there are fewer tables, each has several connections. Tables whose rows refer to rows that are not there yet are copied
-// again after the others.
+// there are fewer tables, each has several connections. Tables whose rows refer to rows that are not there yet are
+// copied again after the others.
 func (p *Plan) CopyTables(ctx context.Context, dst sink.Sink, src source.Source, tables []Names) ([]Stats, error) {
 	c := &copies{tables: tables, stats: make([]Stats, len(tables))}
 	lanes := 1

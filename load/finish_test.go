@@ -115,7 +115,7 @@ func TestReferences(t *testing.T) {
 					t.Errorf("there are %s rows", rows)
 				}
 
-				to, dst = newPostgres(t, chainSQL+"; ALTER TABLE a3 ADD CHECK (id < 5)")
+				_, dst = newPostgres(t, chainSQL+"; ALTER TABLE a3 ADD CHECK (id < 5)")
 				all, err = fill(dst)
 				partial, is := errors.AsType[*load.PartialError](err)
 				if !is || partial.Failed != 3 || all[0].Err == nil || all[3].Err != nil {

@@ -74,7 +74,8 @@ func TestTimesOfSQLite(t *testing.T) {
 
 // TestInfinityOfSQLite keeps numbers that are too large.
 func TestInfinityOfSQLite(t *testing.T) {
-	src := newLite(t, "CREATE TABLE t (r REAL, n NUMERIC)", "INSERT INTO t VALUES (9e999, 1), (-9e999, 2), (1.5, 9e999)")
+	src := newLite(t, "CREATE TABLE t (r REAL, n NUMERIC)",
+		"INSERT INTO t VALUES (9e999, 1), (-9e999, 2), (1.5, 9e999)")
 	backup := newBackupOf(t, src, export.Plan{}, 0, "t")
 	plan := load.Plan{Create: true}
 	const sql = "SELECT string_agg(t::text, ' ' ORDER BY t) FROM t"

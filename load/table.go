@@ -139,7 +139,8 @@ func (t *filling) prepare() error {
 	c := t.job.columns
 	c.learn(t.table.Columns())
 	t.prep = preparer{
-		from: t.job.from, fields: c.fields, csv: t.job.csv, fewer: t.job.fewer && t.plan.ReadBack, decoders: make(chan format.Decoder, t.plan.jobs()),
+		from: t.job.from, fields: c.fields, csv: t.job.csv, fewer: t.job.fewer && t.plan.ReadBack,
+		decoders: make(chan format.Decoder, t.plan.jobs()),
 	}
 	text, is := t.table.(sink.TextTable)
 	if !is {

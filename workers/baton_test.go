@@ -177,7 +177,8 @@ func TestMixedAfterFailure(t *testing.T) {
 		t.Error(result.err)
 	}
 	m := f.check(t, "customers", "nothing")
-	if text := m.Tables[0].Error; !strings.Contains(text, "part 1: ") || !strings.Contains(text, "the first part fails") {
+	text := m.Tables[0].Error
+	if !strings.Contains(text, "part 1: ") || !strings.Contains(text, "the first part fails") {
 		t.Errorf("the error is %q", text)
 	}
 }

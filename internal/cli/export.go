@@ -95,7 +95,8 @@ func (o *exportOptions) addTables(cmd *cobra.Command) {
 	flags.StringSliceVar(&o.columns, "columns", nil, "export only these `COLUMNS`: a,b,c")
 	flags.Var((*command.NotEmpty)(&o.where), "where", "export only rows that meet `CONDITION`, in SQL")
 	flags.Var((*positive)(&o.limit), "limit", "export at most `N` rows")
-	flags.Var((*command.NotEmpty)(&o.snapshot), "snapshot", "read the snapshot `TOKEN`, which culvert snapshot hold has printed")
+	flags.Var((*command.NotEmpty)(&o.snapshot), "snapshot",
+		"read the snapshot `TOKEN`, which culvert snapshot hold has printed")
 }
 
 // positive is the value of a flag that is a number above zero.

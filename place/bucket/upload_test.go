@@ -64,8 +64,8 @@ func TestSlowRemoval(t *testing.T) {
 	})
 }
 
-// TestRequests looks whether a name is free before it sends a file, since some stores ignore If-None-Match: a small file
-// takes two requests, and one whose name is taken is never sent.
+// TestRequests looks whether a name is free before it sends a file, since some stores ignore If-None-Match: a small
+// file takes two requests, and one whose name is taken is never sent.
 func TestRequests(t *testing.T) {
 	throughProxy(t, small, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
 		mustWrite(t, direct, "taken", []byte("first"))

@@ -63,7 +63,7 @@
 // One connection does everything in that transaction, with FREEZE. Several connections, and parts that are committed,
 // need a table that others can see: culvert_swap_ with the object identifier of the old one. Its comment says what it
 // is for. If the load fails, it is removed; if this process ends, the next load does so. Parts are kept: the ledger has
-// them under the name of the new table, and the same load goes on with them, unless the old table was altered meanwhile.
+// them under the name of the new table, and the same load goes on with them, unless the old table was altered.
 //
 // A transaction that has read the old table holds it until it ends, so the swap waits. If it wants to write, it waits
 // for the swap too, and the server ends one of them. If that is the load, or the lock timeout ends, the error is

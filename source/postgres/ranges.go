@@ -43,7 +43,8 @@ type ranges struct {
 // newRanges returns the ranges of a family for the given number of readers.
 func newRanges(f familySize, readers int) *ranges {
 	r := &ranges{
-		places: f.places(), perPage: f.perPage(), least: f.leastRange(), readers: int64(readers), room: intake.NewRoom(),
+		places: f.places(), perPage: f.perPage(), least: f.leastRange(),
+		readers: int64(readers), room: intake.NewRoom(),
 	}
 	r.reading.Store(int64(readers))
 	return r

@@ -102,8 +102,8 @@ UNION ALL SELECT * FROM (
 		json((SELECT json_group_array(c.name ORDER BY c.seqno) FROM pragma_index_info(i.name, 'main') AS c)))
 	FROM pragma_index_list(?1, 'main') AS i WHERE i.origin = 'u' ORDER BY i.seq DESC)`
 
-// indexesSQL describes the indexes of a table. With CROSS JOIN, SQLite does not list them again for each table and index
-// of the database.
+// indexesSQL describes the indexes of a table. With CROSS JOIN, SQLite does not list them again for each table and
+// index of the database.
 const indexesSQL = `
 SELECT json_object('name', i.name, 'unique', json(iif(i."unique", 'true', 'false')), 'definition', s.sql,
 	'columns', json(iif(i.partial OR EXISTS (

@@ -299,7 +299,8 @@ func TestNobodyReads(t *testing.T) {
 		missed += last.Missed
 		lines[last.Event.Event]++
 	}
-	if missed < mostEvents || missed != 2*mostEvents-lines[eventNotice] || last.Event.Event != workers.EventTableFailed {
+	kind := last.Event.Event
+	if missed < mostEvents || missed != 2*mostEvents-lines[eventNotice] || kind != workers.EventTableFailed {
 		t.Errorf("%d lines are said to be missing; there are %v, and the last one is %+v", missed, lines, last)
 	}
 	if progress := lines[eventProgress]; progress < mostEvents/2 || progress > mostEvents {
