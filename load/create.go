@@ -64,7 +64,7 @@ func Finish(ctx context.Context, dst sink.Sink, tables []Stats) error {
 		if !is || stats.made == nil || stats.Err != nil {
 			continue
 		}
-		err := creator.Finish(ctx, stats.Table, stats.made)
+		err := creator.Finish(ctx, stats.Table, *stats.made)
 		if err == nil {
 			continue
 		}

@@ -67,8 +67,8 @@ type Stats struct {
 	Omitted []string // what a table that was made does not have of its definition, by name
 	Err     error    // why nothing was loaded; or, if Rows were, what could not be done after that
 
-	made  *source.Definition // of a table that was made
-	later []string           // what Finish adds to it
+	made  *sink.Filling // of a table that was made
+	later []string      // what Finish adds to it
 }
 
 // Progress counts what is being loaded. The fields may be read at any time.

@@ -74,7 +74,8 @@ func (p *Plan) look(ctx context.Context, dst sink.Sink, j *job) error {
 // fill fills one table.
 func (p *Plan) fill(ctx context.Context, dst sink.Sink, j *job) (stats Stats, err error) {
 	stats = Stats{Name: j.name, Table: j.to}
-	table, err := dst.Table(ctx, j.to, p.filling(j))
+	f := p.filling(j)
+	table, err := dst.Table(ctx, j.to, f)
 	if err != nil {
 		return stats, err
 	}
@@ -101,7 +102,10 @@ func (p *Plan) fill(ctx context.Context, dst sink.Sink, j *job) (stats Stats, er
 	if err := table.Commit(); err != nil {
 		return stats, err
 	}
-	stats.made, stats.Omitted, stats.later = j.create, j.omitted, j.later
+	if j.create != nil {
+		stats.made = &f
+	}
+	stats.Omitted, stats.later = j.omitted, j.later
 	stats.Rows, stats.Text, stats.Sum, stats.Summed = t.total.rows, t.total.text, t.total.sum, t.total.summed
 	return stats, nil
 }
@@ -380,5 +384,5 @@ func (p *Plan) analyze(ctx context.Context, dst sink.Sink, j *job) error {
 	if !p.Analyze || !is {
 		return nil
 	}
-	return analyzer.Analyze(ctx, j.table)
+	return analyzer.Analyze(ctx, j.table, p.filling(j))
 }

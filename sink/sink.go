@@ -91,9 +91,9 @@ type Cloner interface {
 
 // Creator is implemented by sinks that can make tables ([Filling.Create]).
 type Creator interface {
-	// Finish adds the foreign keys of a table that was made and committed. The tables that they refer to must have
-	// their rows. No table may be open. Foreign keys that the table has are left as they are.
-	Finish(ctx context.Context, name string, d *source.Definition) error
+	// Finish adds the foreign keys of a table that was made by this filling and committed. The tables that they refer
+	// to must have their rows. No table may be open. Foreign keys that the table has are left as they are.
+	Finish(ctx context.Context, name string, f Filling) error
 }
 
 // Later returns the names for [Plan] of the foreign keys of a definition, which may be nil.
@@ -112,8 +112,9 @@ func Later(d *source.Definition) []string {
 
 // Analyzer is implemented by sinks of databases with statistics that the planner of queries uses.
 type Analyzer interface {
-	// Analyze updates the statistics of a table. No table may be open.
-	Analyze(ctx context.Context, name string) error
+	// Analyze updates the statistics of a table. No table may be open. Of the filling, only LockTimeout and Redact are
+	// of use.
+	Analyze(ctx context.Context, name string, f Filling) error
 }
 
 // Table is a table that is being filled. Its methods must be called by one goroutine at a time, and Commit and Discard

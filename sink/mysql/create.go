@@ -180,11 +180,12 @@ func (t *table) drop() error {
 }
 
 // Finish adds the foreign keys of a table that was made, if it was defined by this system. Otherwise it has none.
-func (db *DB) Finish(ctx context.Context, name string, d *source.Definition) error {
+func (db *DB) Finish(ctx context.Context, name string, f sink.Filling) error {
+	d := f.Create
 	if !isOwn(d) {
 		return nil
 	}
-	if err := db.ready(ctx, sink.Filling{}); err != nil {
+	if err := db.ready(ctx, f); err != nil {
 		return err
 	}
 	t, err := db.find(ctx, db.newName(d, name))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"culvert/internal/testkit"
 	"culvert/sink"
@@ -78,7 +79,7 @@ func TestCreate(t *testing.T) {
 	}
 	to.Exec(t, "CREATE TABLE p (id int PRIMARY KEY); INSERT INTO p VALUES (1)")
 	for range 2 {
-		if err := db.Finish(context.Background(), name, filling.Create); err != nil {
+		if err := db.Finish(context.Background(), name, filling); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -98,6 +99,34 @@ func TestCreate(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, to, "SELECT a, c FROM t", "1 2")
+}
+
+// TestFinishRefused adds a foreign key that rows violate. What the filling says holds for that, and for statistics.
+func TestFinishRefused(t *testing.T) {
+	server := testkit.MariaDB(t)
+	from, to := server.NewDatabase(t), server.NewDatabase(t)
+	from.Exec(t, "CREATE TABLE p (id int PRIMARY KEY)")
+	from.Exec(t, "CREATE TABLE t (a int, CONSTRAINT k FOREIGN KEY (a) REFERENCES p (id))")
+	to.Exec(t, "CREATE TABLE p (id int PRIMARY KEY)")
+	db := open(t, to)
+	filling := sink.Filling{Create: define(t, from, "t"), Redact: true, LockTimeout: 3 * time.Second}
+	if err := fill(t, db, filling, "7"); err != nil {
+		t.Fatal(err)
+	}
+	err := db.Finish(context.Background(), "t", filling)
+	if err == nil || !strings.HasSuffix(err.Error(), ": foreign key violation (error 1452)") {
+		t.Errorf("a key that no row has: %v", err)
+	}
+	if got := mysql.LockTimeout(t, db); got != "3" {
+		t.Errorf("foreign keys wait %s s for locks", got)
+	}
+	filling.LockTimeout = 4 * time.Second
+	if err := db.Analyze(context.Background(), "t", filling); err != nil {
+		t.Error(err)
+	}
+	if got := mysql.LockTimeout(t, db); got != "4" {
+		t.Errorf("statistics wait %s s for locks", got)
+	}
 }
 
 // TestCreateTimestamps makes a table on a server that gives the first TIMESTAMP of a table a default of its own.

@@ -317,7 +317,7 @@ func TestSessionIsStrict(t *testing.T) {
 	if err := fill(t, db, sink.Filling{Existing: sink.Append}, "5 toolongtoolong - -"); err == nil {
 		t.Error("a value that is too long is accepted")
 	}
-	if err := db.Analyze(context.Background(), "t"); err != nil {
+	if err := db.Analyze(context.Background(), "t", sink.Filling{}); err != nil {
 		t.Error(err)
 	}
 }

@@ -197,8 +197,8 @@ func (db *DB) Close() (err error) {
 }
 
 // Analyze updates the statistics of a table.
-func (db *DB) Analyze(ctx context.Context, name string) error {
-	if err := db.ready(ctx, sink.Filling{}); err != nil {
+func (db *DB) Analyze(ctx context.Context, name string, f sink.Filling) error {
+	if err := db.ready(ctx, f); err != nil {
 		return err
 	}
 	t, err := db.find(ctx, name)

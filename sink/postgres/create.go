@@ -222,7 +222,8 @@ func (db *DB) makeSchema(ctx context.Context, f sink.Filling) error {
 }
 
 // Finish adds the foreign keys of a table, in a transaction of its own.
-func (db *DB) Finish(ctx context.Context, name string, d *source.Definition) error {
+func (db *DB) Finish(ctx context.Context, name string, f sink.Filling) error {
+	d := f.Create
 	if d.Dialect != source.PostgreSQL {
 		return nil // a translated definition has none
 	}
@@ -230,7 +231,7 @@ func (db *DB) Finish(ctx context.Context, name string, d *source.Definition) err
 	if err != nil {
 		return err
 	}
-	if err := db.begin(ctx, sink.Filling{}); err != nil {
+	if err := db.begin(ctx, f); err != nil {
 		return err
 	}
 	defer db.session.rollback()

@@ -95,7 +95,7 @@ func TestCreate(t *testing.T) {
 	}
 	for name, d := range definitions {
 		for range 2 { // the second time, there is nothing to do
-			if err := db.Finish(context.Background(), name, d); err != nil {
+			if err := db.Finish(context.Background(), name, sink.Filling{Create: d}); err != nil {
 				t.Error(err)
 			}
 		}

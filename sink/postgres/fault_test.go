@@ -199,7 +199,7 @@ CREATE SCHEMA s; CREATE TABLE s."T x" (id bigint)`)
 			}
 		}
 		expectCount(t, database, name, "4") // truncated, and appended to
-		if err := db.Analyze(context.Background(), name); err != nil {
+		if err := db.Analyze(context.Background(), name, sink.Filling{}); err != nil {
 			t.Error(err)
 		}
 	}

@@ -175,8 +175,8 @@ func (db *DB) begin(ctx context.Context, f sink.Filling) error {
 }
 
 // Analyze updates the statistics of a table, in a transaction of its own.
-func (db *DB) Analyze(ctx context.Context, name string) error {
-	if err := db.begin(ctx, sink.Filling{}); err != nil {
+func (db *DB) Analyze(ctx context.Context, name string, f sink.Filling) error {
+	if err := db.begin(ctx, f); err != nil {
 		return err
 	}
 	defer db.session.rollback()

@@ -17,7 +17,7 @@ import (
 var _ sink.Creator = (*DB)(nil)
 
 // Finish does nothing: the statement that makes a table has its foreign keys, and SQLite checks them only on request.
-func (db *DB) Finish(context.Context, string, *source.Definition) error { return nil }
+func (db *DB) Finish(context.Context, string, sink.Filling) error { return nil }
 
 // resolveNew plans a table that is to be made. If the ledger has parts of it, it is filled further instead.
 func (t *table) resolveNew(name string) error {

@@ -83,7 +83,7 @@ func TestCreate(t *testing.T) {
 			if err := makeTable(t, db, table, f, rows); err != nil {
 				t.Fatal(err)
 			}
-			if err := db.Finish(context.Background(), table, d); err != nil {
+			if err := db.Finish(context.Background(), table, f); err != nil {
 				t.Error(err)
 			}
 			if _, got := define(t, to, table); got != want {

@@ -151,9 +151,9 @@ func (db *DB) Close() (err error) {
 }
 
 // Analyze updates the statistics of a table.
-func (db *DB) Analyze(ctx context.Context, name string) (err error) {
+func (db *DB) Analyze(ctx context.Context, name string, f sink.Filling) (err error) {
 	defer db.catch(&err)
-	if err := db.ready(ctx, 0); err != nil {
+	if err := db.ready(ctx, f.LockTimeout); err != nil {
 		return err
 	}
 	t, err := db.find(ctx, name)

@@ -585,7 +585,7 @@ func TestOpen(t *testing.T) {
 
 func TestAnalyze(t *testing.T) {
 	path := newFile(t, "CREATE TABLE t (a, b); CREATE INDEX i ON t (a); INSERT INTO t VALUES (1, 2)")
-	if err := open(t, path).Analyze(context.Background(), "t"); err != nil {
+	if err := open(t, path).Analyze(context.Background(), "t", sink.Filling{}); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := export(t, path, "sqlite_stat1"); got != "t,i,1 1\n" {
