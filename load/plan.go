@@ -28,8 +28,8 @@ type Plan struct {
 
 	// Create makes the tables by their definitions in the manifest, or in the source of a copy, if the sink is a
 	// [sink.Creator]; foreign keys come after all rows: see [Finish] for copies. The statements of the definitions are
-	// run, so the export must come from a source that is trusted. Tables that are made keep their names. Text cannot be
-	// loaded like that.
+	// run and can call functions, so the export must come from a trusted source. PostgreSQL and SQLite make tables of
+	// their own system only under the names that they had. Text cannot be loaded like that.
 	Create bool
 
 	// Columns are the columns of the files to load. None means all.

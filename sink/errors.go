@@ -28,7 +28,7 @@ var (
 	ErrSwap = errors.New("sink: the table cannot be swapped, since this would be lost")
 
 	// ErrUnconfirmed marks the error that the connection was lost during a commit, and that the database could not be
-	// asked again: the rows may be there or not. The ledger says which.
+	// asked again: the rows may be there or not. With a ledger, the same load run again finds out which.
 	ErrUnconfirmed = errors.New("sink: it is not known whether the rows were committed")
 )
 

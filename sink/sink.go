@@ -36,8 +36,8 @@
 // [Loader.Sum] reads the rows back before they are committed, and returns their checksum, which an export has in its
 // manifest.
 //
-// If the connection is lost while the database commits, its answer is lost too. A sink then asks over another
-// connection what has become of the transaction. If it receives no answer, the error is [ErrUnconfirmed].
+// If the connection is lost while the database commits, its answer is lost too. If it can, a sink then asks over
+// another connection what has become of the transaction. Without an answer, the error is [ErrUnconfirmed].
 //
 // # Parts and the ledger
 //

@@ -44,8 +44,9 @@ type Coordinator struct {
 	// coordinator has one more.
 	MaxSessions int
 
-	// Resume goes on with the job from the journal in the place, if there is one and the queue knows nothing of the
-	// job. Only Settings and PartSize must be as they were. Without a journal, the job begins.
+	// Resume goes on from the journal in the place if the queue does not know the job. Settings and PartSize must be as
+	// they were. Without a journal, the job begins. If the queue knows the job, Run goes on with it whatever Resume is,
+	// and MaxSessions must be as it was too. Otherwise the error is [ErrOtherJob].
 	Resume bool
 
 	// Mixed permits to export unfinished tables in a new snapshot if the old one is lost.

@@ -46,9 +46,10 @@
 // # Journal
 //
 // The coordinator writes what the queue knows to the place as well: the job, the plans of its tables, the records of
-// parts that are written, and the batons. A coordinator with Resume that finds nothing in the queue puts these notes
-// there, apart from records whose files are missing or have another size. Then it goes on as after any other one. So
-// the data of a queue within a process, which no other process uses, may be temporary.
+// parts that are written, and the batons. If the queue does not know the job, a coordinator with Resume copies these
+// notes back into it, except records whose files are missing or have another size, and batons, whose sessions may have
+// ended: it tries each baton itself. Then it goes on as if the queue had kept the notes. So a queue within a process
+// may lose its data when the process ends.
 //
 //	.culvert/RUN-TERM-NUMBER    such as .culvert/019ab2c4d5e6f708-0001-000001
 //
@@ -82,10 +83,10 @@
 // read ranges, which may contain values of the primary key, or say where files go and to whom they are encrypted.
 //
 //	who is malicious  can                                               cannot
-//	the NATS server   see the number, time and size of messages;        read or change ranges, recipients or records;
-//	                  withhold or repeat them, so that the export       have the manifest list a part twice, or leave
-//	                  takes long, never ends, or does work twice        one out; have parts of a job written with the
-//	                                                                    settings of an earlier one
+//	the NATS server   see the names of jobs and workers; see the        read or change ranges, recipients or records;
+//	                  number, time and size of messages; withhold or    have the manifest list a part twice, or leave
+//	                  repeat them, so that the export takes long,       one out; have parts of a job written with the
+//	                  never ends, or does work twice                    settings of an earlier one
 //	the place         remove files, put back an older export or         read rows, ranges or the journal; change a
 //	                  journal; learn sizes, times and the names of      file unnoticed: verifying finds that
 //	                  tables

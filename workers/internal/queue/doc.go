@@ -29,8 +29,9 @@
 //
 // # Sealed
 //
-// Whoever reads or changes the data of the NATS server learns how many tasks there are, and when they are done, and can
-// withhold or repeat them. Everything else is sealed with AES-256-GCM and a random nonce, by a key for each job:
+// Names of jobs, subjects and keys are not sealed. So whoever reads the data of the NATS server learns the names of
+// jobs and workers, how many tasks there are, and when they are done. Whoever changes the data can also withhold or
+// repeat messages. Values and messages are sealed with AES-256-GCM and a random nonce, by a key for each job:
 //
 //	key  = HKDF-SHA-256(secret, salt = name of the job, info = "culvert/v1 queue", 32 bytes)
 //	data = nonce ‖ AES-256-GCM(key, nonce, plaintext, additional data = subject or key)
