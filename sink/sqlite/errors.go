@@ -66,12 +66,10 @@ func (db *DB) catch(err *error) {
 
 // refused returns the error of a row of the batch, which is a [sink.RowError] if the row is the reason.
 func (l *loader) refused(ctx context.Context, err error, row int64, value func(column int) string) error {
-	code, _ := errors.AsType[sqlite3.ErrorCode](err)
-	switch code {
-	case sqlite3.CONSTRAINT, sqlite3.MISMATCH, sqlite3.TOOBIG, sqlite3.ERROR:
-	default:
+	if !ofRow(err) {
 		return l.table.db.fail(ctx, err)
 	}
+	code, _ := errors.AsType[sqlite3.ErrorCode](err)
 	e := &sink.RowError{Table: l.table.plan.Table, Row: row, Code: codeOf(err), Err: err}
 	message := err.Error()
 	if match := failedOn.FindStringSubmatch(message); match != nil {
@@ -87,6 +85,16 @@ func (l *loader) refused(ctx context.Context, err error, row int64, value func(c
 		e.Value, e.Err = "", code
 	}
 	return e
+}
+
+// ofRow reports whether a row can be the reason of an error. After other errors, such as those of the disk, SQLite may
+// have undone the whole transaction (https://sqlite.org/lang_transaction.html#response_to_errors_within_a_transaction).
+func ofRow(err error) bool {
+	switch code, _ := errors.AsType[sqlite3.ErrorCode](err); code {
+	case sqlite3.CONSTRAINT, sqlite3.MISMATCH, sqlite3.TOOBIG, sqlite3.ERROR:
+		return true
+	}
+	return false
 }
 
 // failedOn and stored find the constraint and the column in messages such as "UNIQUE constraint failed: orders.id",

@@ -73,13 +73,11 @@ func (l *loader) Load(b *source.Batch) (err error) {
 // add adds a group of rows, or one row if there are not so many or one of them is refused.
 func (l *loader) add(b *source.Batch, row int) (rows int, err error) {
 	if l.several != nil && b.Rows()-row >= l.group {
-		for i := range l.group {
-			if err = l.bind(l.several, i*b.Columns(), b, row+i); err != nil {
-				break
-			}
-		}
-		if err == nil && l.several.Exec() == nil {
+		switch err = l.addGroup(b, row); {
+		case err == nil:
 			return l.group, nil
+		case !ofRow(err) || l.table.ended() != nil:
+			return 0, l.table.db.fail(l.table.ctx, err)
 		}
 	}
 	if err = l.bind(l.stmt, 0, b, row); err == nil {
@@ -102,6 +100,15 @@ func (l *loader) add(b *source.Batch, row int) (rows int, err error) {
 		})
 	}
 	return 1, nil
+}
+
+func (l *loader) addGroup(b *source.Batch, row int) error {
+	for i := range l.group {
+		if err := l.bind(l.several, i*b.Columns(), b, row+i); err != nil {
+			return err
+		}
+	}
+	return l.several.Exec()
 }
 
 // bind binds the values of a row to the parameters after the given one.
@@ -191,6 +198,9 @@ func (l *loader) EndPart(p sink.Part) (err error) {
 	t := l.table
 	defer t.db.catch(&err)
 	if _, err := l.Flush(); err != nil {
+		return err
+	}
+	if err := t.ended(); err != nil {
 		return err
 	}
 	if l.rows != p.Rows {

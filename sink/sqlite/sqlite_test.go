@@ -501,62 +501,6 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestLocked fills a table while another connection writes.
-func TestLocked(t *testing.T) {
-	path := newFile(t, "CREATE TABLE t (a, b)")
-	other := connect(t, path)
-	defer func() {
-		if err := other.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	if err := other.Exec("BEGIN IMMEDIATE; INSERT INTO t VALUES (1, 2)"); err != nil {
-		t.Fatal(err)
-	}
-	db := open(t, path)
-	if _, err := db.Table(context.Background(), "t", sink.Filling{LockTimeout: 1}); !errors.Is(err, sink.ErrLocked) {
-		t.Errorf("a database that is locked: %v", err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	if _, err := db.Table(ctx, "t", sink.Filling{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("a context that has ended: %v", err)
-	}
-	if err := other.Exec("ROLLBACK"); err != nil {
-		t.Fatal(err)
-	}
-	begin(t, db, sink.Filling{})
-	if err := other.Exec("INSERT INTO t VALUES (1, 2)"); !errors.Is(err, sqlite3.BUSY) {
-		t.Errorf("another writer beside the load: %v", err)
-	}
-	if _, err := db.Table(context.Background(), "t", sink.Filling{}); err == nil {
-		t.Error("two tables are open")
-	}
-}
-
-// TestCanceled ends the context while rows are loaded.
-func TestCanceled(t *testing.T) {
-	path := newFile(t, "CREATE TABLE t (a, b)")
-	ctx, cancel := context.WithCancel(context.Background())
-	table, err := open(t, path).Table(ctx, "t", sink.Filling{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	loader := table.Loaders()[0]
-	rows := batch(t, numberAndText, strings.Repeat("1,x\n", 1000))
-	if err := loader.Load(rows); err != nil {
-		t.Fatal(err)
-	}
-	cancel()
-	if err := loader.Load(rows); !errors.Is(err, context.Canceled) {
-		t.Errorf("Load: %v", err)
-	}
-	if err := table.Discard(); err != nil {
-		t.Fatal(err)
-	}
-	expectRows(t, path, "")
-}
-
 func TestOpen(t *testing.T) {
 	dir := t.TempDir()
 	text := filepath.Join(dir, "text")

@@ -35,7 +35,7 @@ type table struct {
 	clear  bool     // the existing rows are removed
 	empty  bool     // the table had no rows when the transaction began
 	loader *loader
-	ended  bool
+	done   bool
 }
 
 // Table begins to fill a table, and takes the lock of the database for writing.
@@ -138,7 +138,7 @@ func (t *table) Loaded() []sink.Part { return t.loaded }
 func (t *table) Commit() (err error) {
 	defer t.db.catch(&err)
 	switch l := t.loader; {
-	case t.ended:
+	case t.done:
 		return errors.New("sqlite: the filling of the table has ended")
 	case l.err != nil && l.err != errClosed:
 		return fmt.Errorf("sqlite: the loader has failed: %w", l.err)
@@ -147,14 +147,17 @@ func (t *table) Commit() (err error) {
 	case t.filling.EachPart && l.rows > 0:
 		return fmt.Errorf("sqlite: %d rows are in no part", l.rows)
 	}
-	err = t.runAll(t.after())
+	err = t.ended()
+	if err == nil {
+		err = t.runAll(t.after())
+	}
 	if err == nil {
 		err = t.db.exec(t.ctx, commitSQL)
 	}
 	if err != nil {
 		return errors.Join(err, t.end())
 	}
-	t.ended = true
+	t.done = true
 	t.db.open = nil
 	return nil
 }
@@ -162,14 +165,14 @@ func (t *table) Commit() (err error) {
 // Discard undoes the transaction.
 func (t *table) Discard() (err error) {
 	defer t.db.catch(&err)
-	if t.ended {
+	if t.done {
 		return nil
 	}
 	return t.end()
 }
 
 func (t *table) end() error {
-	t.ended = true
+	t.done = true
 	t.db.open = nil
 	t.loader.finish()
 	return t.rollback()
@@ -182,6 +185,15 @@ func (t *table) rollback() error {
 	}
 	t.db.conn.SetInterrupt(context.Background())
 	return t.db.exec(context.Background(), "ROLLBACK")
+}
+
+// ended returns an error if SQLite has ended the transaction by itself, as it does when the disk is full or fails.
+// Whatever is written after that is committed at once.
+func (t *table) ended() error {
+	if !t.db.conn.GetAutocommit() {
+		return nil
+	}
+	return &failure{path: t.db.path, err: errors.New("the transaction was undone")}
 }
 
 // readLedger reads the parts of the load that earlier fillings have committed.

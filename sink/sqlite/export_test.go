@@ -1,0 +1,11 @@
+package sqlite
+
+import "testing"
+
+// Exec runs SQL on the connection of a sink, such as a limit that holds for this connection alone.
+func Exec(t *testing.T, db *DB, sql string) {
+	t.Helper()
+	if err := db.conn.Exec(sql); err != nil {
+		t.Fatal(err)
+	}
+}
