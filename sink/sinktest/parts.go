@@ -2,6 +2,7 @@ package sinktest
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"culvert/sink"
@@ -124,9 +125,15 @@ func testLedger(t *testing.T, f *Fixture) {
 	if _, err := db.Table(t.Context(), "ledger_t", sink.Filling{Ledger: &other}); !errors.Is(err, sink.ErrNotEmpty) {
 		t.Errorf("another load of the table: %v", err)
 	}
-	f.Exec(t, "INSERT INTO "+f.Quote("ledger_t")+" VALUES (4)")
-	if _, err := db.Table(t.Context(), "ledger_t", sink.Filling{Ledger: ledger}); !errors.Is(err, sink.ErrNotEmpty) {
-		t.Errorf("a table with a row that the ledger does not have: %v", err)
+	for _, change := range []string{"INSERT INTO %s VALUES (4)", "DELETE FROM %s WHERE id <> 1", "DELETE FROM %s"} {
+		f.Exec(t, fmt.Sprintf(change, f.Quote("ledger_t")))
+		filling := sink.Filling{Ledger: ledger}
+		if _, err := db.Plan(t.Context(), "ledger_t", filling); !errors.Is(err, sink.ErrNotEmpty) {
+			t.Errorf("the plan of a table with other rows than the ledger, after %q: %v", change, err)
+		}
+		if _, err := db.Table(t.Context(), "ledger_t", filling); !errors.Is(err, sink.ErrNotEmpty) {
+			t.Errorf("a table with other rows than the ledger, after %q: %v", change, err)
+		}
 	}
 	filled = table(t, db, "ledger_t", sink.Filling{Ledger: ledger, Existing: sink.Append})
 	if err := filled.Loaders()[0].Load(batch([]string{"5"})); err != nil {

@@ -110,13 +110,15 @@ func (t *table) look() error {
 	for _, p := range t.loaded {
 		own += p.Rows
 	}
-	switch t.filling.Existing {
-	case sink.Refuse:
-		if t.plan.Rows > 0 && t.plan.Rows != own {
-			return fmt.Errorf("sqlite: %s: table %q has %d rows: %w", t.db.path, t.name, t.plan.Rows, sink.ErrNotEmpty)
-		}
-	case sink.Truncate, sink.Swap:
+	switch {
+	case t.filling.Existing == sink.Append:
+	case t.filling.Existing != sink.Refuse:
 		t.clear = len(t.loaded) == 0
+	case t.plan.Rows != own && len(t.loaded) == 0:
+		return fmt.Errorf("sqlite: %s: table %q has %d rows: %w", t.db.path, t.name, t.plan.Rows, sink.ErrNotEmpty)
+	case t.plan.Rows != own:
+		return fmt.Errorf("sqlite: %s: table %q: %w: it has %d rows, and the ledger %d", t.db.path, t.name,
+			sink.ErrNotEmpty, t.plan.Rows, own)
 	}
 	t.empty = t.plan.Rows == 0 || t.clear
 	if t.clear {
