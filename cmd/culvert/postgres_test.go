@@ -42,12 +42,14 @@ func TestPostgresScripts(t *testing.T) {
 				db.Exec(t, ts.ReadFile(file))
 			}
 		},
-		// readmeload makes a script of sh of the commands of the README that load, for the database COPY:
+		// readmeload makes a script of sh of the commands of the README that load, for the databases COPY and COPY2:
 		//
 		//	readmeload FILE
 		"readmeload": func(ts *testscript.TestScript, _ bool, args []string) {
 			_, text, _ := strings.Cut(string(readme), "\n### Load it back\n")
-			text = strings.ReplaceAll(strings.Split(text, "\n```\n")[1], "dbname=copy", "dbname="+ts.Getenv("COPY"))
+			text = strings.NewReplacer(
+				"dbname=copy2", "dbname="+ts.Getenv("COPY2"), "dbname=copy", "dbname="+ts.Getenv("COPY"),
+			).Replace(strings.Split(text, "\n```\n")[1])
 			ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte("set -ex\n"+text+"\n"), 0o600))
 		},
 	})

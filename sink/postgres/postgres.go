@@ -72,10 +72,10 @@
 // What would be lost is an [culvert/sink.ErrSwap]: views, rules, triggers, functions and columns that use the table or
 // its type, foreign keys that refer to it, inheritance, partitions, row security, publications, subscriptions, security
 // labels, and privileges that others than the owner have granted.
-//
 // # What is not supported
 //
-// Views and foreign tables cannot be filled.
+// Views and foreign tables cannot be filled. The server refuses to truncate a table that a foreign key of another table
+// refers to, even if that table is empty.
 //
 // # Conflicts
 //

@@ -63,7 +63,7 @@ func Text(name string) string {
 // flagGroups are the headings under which help lists flags, and the order in which it does. A flag is in the same
 // group for all commands that have it.
 var flagGroups = []struct{ title, flags string }{
-	{"Source", "against dsn-file insecure-dsn"},
+	{"Database", "against dsn-file insecure-dsn"},
 	{"Selection", "all schema query columns where limit snapshot include exclude from rows long"},
 	{"Tables", "create truncate swap append on-conflict key map ledger verify no-verify analyze lock-timeout " +
 		"redact-errors"},

@@ -43,7 +43,7 @@ func (f *ExportFlags) Add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.IntVar(&f.Workers, "workers", 0, "read parts with `N` sessions of this process")
 	flags.Var(&f.resume, "resume",
-		"go on with an export that has stopped; mixed: if need be, read unfinished tables in a new snapshot")
+		"go on with an export that has stopped; with =mixed, in a new snapshot if the old one is lost")
 	flags.Lookup("resume").NoOptDefVal = string(consistent)
 	flags.IntVar(&f.maxConnections, "max-connections", 0,
 		"open at most `N` sessions of the database, in all workers together (default: any number)")

@@ -37,8 +37,8 @@ var natsFiles = [5]struct{ flag, variable, usage string }{
 // Add adds the flags to a command.
 func (f *QueueFlags) Add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.Var(&f.URL, "queue", "share the queue at the NATS server `URL`")
-	flags.Var(&f.jobKey, "job-key", "the key of the queue is the identity in `FILE` (default: your own)")
+	flags.Var(&f.URL, "queue", "use the queue at the NATS server `URL`")
+	flags.Var(&f.jobKey, "job-key", "encrypt the queue with the identity in `FILE` (default: your own)")
 	for i, file := range natsFiles {
 		flags.Var(&f.files[i], file.flag, file.usage)
 	}

@@ -33,8 +33,8 @@ func (f *tableFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.conflict, "on-conflict", "fail",
 		"`POLICY` for rows with an existing key: fail, ignore or update")
 	flags.StringSliceVar(&f.key, "key", nil, "with --on-conflict update, the `COLUMNS` of the key: a,b")
-	flags.StringSliceVar(&f.columns, "columns", nil, "load only these `COLUMNS`: a,b,c")
-	flags.StringSliceVar(&f.renames, "map", nil, "load a column under another name: `OLD=NEW`; repeatable")
+	flags.StringSliceVar(&f.columns, "columns", nil, "read only these `COLUMNS`: a,b,c")
+	flags.StringSliceVar(&f.renames, "map", nil, "load the column OLD into the column NEW: `OLD=NEW`; repeatable")
 	flags.DurationVar(&f.lockTimeout, "lock-timeout", 0, "wait for locks of others for at most `TIME` (default 10s)")
 	flags.BoolVar(&f.analyze, "analyze", false, "update the statistics of each table")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be done; change nothing")
