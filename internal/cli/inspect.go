@@ -100,6 +100,9 @@ func (r *inspectReport) Text() string {
 		line("rows", "%s, by the manifest", ui.Count(t.Rows))
 		line("text", "%s bytes", ui.Count(r.Content.Text))
 		line("sum", "%s", t.Sum)
+		if !t.Consistent {
+			line("snapshot", "%s, not that of all tables", ui.Line(t.Snapshot))
+		}
 	}
 	if c := r.Content; c != nil {
 		line("compression", "%s", c.Compression)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -79,15 +80,21 @@ type tableInspection struct {
 	Rows  int64  `json:"rows"`
 	Parts int    `json:"parts"`
 	Sum   string `json:"sum,omitempty"`
+
+	Snapshot   string `json:"snapshot,omitempty"`
+	Consistent bool   `json:"consistent"` // all tables of the export are of one snapshot
 }
 
 // inspectTable describes a table in parts.
 func (r *inspectReport) inspectTable(t *argument.Table, name string) {
-	entry := t.Entry
+	entry, m := t.Entry, t.Export.Manifest
 	r.File = name
 	r.Inspection = export.Inspection{
 		Size:    entry.FileBytes,
-		Content: &export.Content{Compression: t.Export.Manifest.Compression, Text: entry.TextBytes},
+		Content: &export.Content{Compression: m.Compression, Text: entry.TextBytes},
 	}
-	r.Table = &tableInspection{entry.Name, entry.Rows, len(entry.Parts), entry.Sum}
+	r.Table = &tableInspection{
+		Name: entry.Name, Rows: entry.Rows, Parts: len(entry.Parts), Sum: entry.Sum,
+		Snapshot: cmp.Or(entry.Snapshot, m.Snapshot), Consistent: m.Consistent,
+	}
 }

@@ -27,6 +27,8 @@ type verifyReport struct {
 	Compression string `json:"compression,omitempty"`
 	Sealed      *bool  `json:"sealed,omitempty"` // nothing can be missing: by the encryption, or by the seek table
 
+	Consistent *bool           `json:"consistent,omitempty"` // all tables of a directory show the state of Snapshot
+	Snapshot   string          `json:"snapshot,omitempty"`
 	Tables     []verifiedTable `json:"tables,omitempty"`     // of a directory
 	Unexpected []string        `json:"unexpected,omitempty"` // files in it that its manifest does not list
 	Against    string          `json:"against,omitempty"`    // the database that it was compared with

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"text/tabwriter"
 	"time"
 
 	"culvert/export"
@@ -20,9 +21,10 @@ import (
 
 // verifiedTable says how a table of a directory was found.
 type verifiedTable struct {
-	Name  string `json:"name"`
-	File  string `json:"file,omitempty"`
-	Error string `json:"error,omitempty"` // what is wrong with the file, or why the export of the table has failed
+	Name     string `json:"name"`
+	File     string `json:"file,omitempty"`
+	Snapshot string `json:"snapshot,omitempty"` // if it is not that of the export
+	Error    string `json:"error,omitempty"`    // what is wrong with the file, or why the export of the table has failed
 }
 
 func verifyDirectory(
@@ -39,6 +41,7 @@ func verifyDirectory(
 		return damage(l, err)
 	}
 	r.Encrypted, r.Compression, r.manifest = &d.Manifest.Encrypted, d.Manifest.Compression, d.Manifest
+	r.Consistent, r.Snapshot = &d.Manifest.Consistent, d.Manifest.Snapshot
 	w.Total = d.Size()
 	progress := new(export.Progress)
 	w.Figures = func() ui.Figures {
@@ -55,8 +58,11 @@ func verifyDirectory(
 			a.Console.Warn(ui.Line(text))
 		}
 	}
+	if !d.Manifest.Consistent {
+		warn(l.Text + ": the tables are not all of one snapshot")
+	}
 	err = d.Verify(ctx, func(t *manifest.Table, err error) {
-		result := verifiedTable{Name: t.Name, File: t.File()}
+		result := verifiedTable{Name: t.Name, File: t.File(), Snapshot: t.Snapshot}
 		if t.Error != "" {
 			result.Error = command.PackageNames.ReplaceAllString(t.Error, "")
 			warn(fmt.Sprintf("%s: table %q is missing, because its export failed: %s", l.Text, t.Name, result.Error))
@@ -182,5 +188,24 @@ func (r *verifyReport) manifestText() string {
 	line("position", m.Position)
 	line("against", r.Against)
 	line("exported", m.Begun.UTC().Format(time.RFC3339)+" to "+m.Ended.UTC().Format(time.RFC3339)+" by "+m.Tool)
+	if !m.Consistent {
+		b.WriteString(otherSnapshots(m))
+	}
 	return b.String()
+}
+
+// otherSnapshots says which tables do not show the state of the snapshot of the manifest.
+func otherSnapshots(m *manifest.Manifest) string {
+	var b bytes.Buffer
+	columns := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for i := range m.Tables {
+		if t := &m.Tables[i]; t.Snapshot != "" {
+			fmt.Fprintf(columns, "    %s\t%s\n", ui.Line(t.Name), ui.Line(t.Snapshot))
+		}
+	}
+	_ = columns.Flush() // to memory
+	if b.Len() == 0 {
+		return "  not consistent: nothing shows that the tables are of one snapshot\n"
+	}
+	return "  not consistent: these tables are of other snapshots:\n" + b.String()
 }
