@@ -65,12 +65,17 @@
 // The sum is a checksum of rows. It does not depend on their order, the format or the compression, and the sums of the
 // parts of a table add up to the sum of the table. The sum of a row is the XXH3-128 of its line of CSV, as package
 // format writes it, with the line feed at its end; the header does not count. The sum of several rows is the sum of
-// theirs modulo 2^128, printed as 32 hexadecimal digits. The lines that PostgreSQL prints for COPY … TO STDOUT
-// (FORMAT csv) have the same sum.
+// theirs modulo 2^128, printed as 32 hexadecimal digits.
+//
+// No SQL computes it: PostgreSQL, MySQL, MariaDB and SQLite do not have XXH3. So to compare, a program reads the rows
+// in a snapshot and adds up their sums, as [culvert/export.Directory.Compare] does: the work of an export without
+// files. The lines that PostgreSQL prints for COPY … TO STDOUT (FORMAT csv) have the same sum, if a line feed within a
+// value is not taken for the end of a line.
 //
 // The sum detects accidents: if XXH3 behaves like a random function, two different multisets of rows have the same sum
-// with a probability of 2^-128. It does not detect an attacker, who can choose rows for any sum. The SHA-256 of a file
-// does, if the manifest is known to be genuine.
+// with a probability of 2^-128 if no row occurs twice, and never more than n · 2^-128 for n rows: if the counts of all
+// rows that differ do so by multiples of 2^k, it is 2^k · 2^-128. It does not detect an attacker, who can choose rows
+// for any sum. The SHA-256 of a file does, if the manifest is known to be genuine.
 //
 // # Definition
 //
