@@ -1,18 +1,17 @@
 package main
 
 import (
+	"maps"
 	"net"
 	"os"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"culvert/internal/testkit"
-	"culvert/internal/testkit/natsserver"
 	"culvert/internal/testkit/stores"
 )
 
@@ -66,8 +65,8 @@ func workerCommands(t *testing.T) map[string]command {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var servers sync.Map // of NATS, by their URLs
-	return map[string]command{
+	commands := queueCommands(t)
+	maps.Copy(commands, map[string]command{
 		"sql": func(ts *testscript.TestScript, _ bool, args []string) {
 			db := testkit.PostgresDatabase{Server: server, Name: ts.Getenv("PGDATABASE")}
 			for _, statements := range args {
@@ -114,16 +113,6 @@ func workerCommands(t *testing.T) map[string]command {
 		"urlwith": func(ts *testscript.TestScript, _ bool, args []string) {
 			ts.Setenv("NATS_URL", strings.Replace(ts.Getenv("QUEUE"), "//", "//"+args[0]+"@", 1))
 		},
-		// queue starts a NATS server, whose URL is in QUEUE.
-		"queue": func(ts *testscript.TestScript, _ bool, args []string) {
-			server := natsserver.New(t, args...)
-			ts.Setenv("QUEUE", server.URL())
-			servers.Store(server.URL(), server)
-		},
-		// killqueue kills the server of QUEUE.
-		"killqueue": func(ts *testscript.TestScript, _ bool, _ []string) {
-			server, _ := servers.Load(ts.Getenv("QUEUE"))
-			server.(*natsserver.Server).Kill(t)
-		},
-	}
+	})
+	return commands
 }

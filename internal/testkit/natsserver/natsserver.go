@@ -38,7 +38,6 @@ func Main() bool {
 	if err != nil {
 		panic(err)
 	}
-	options.SyncAlways = true
 	s, err := server.NewServer(options)
 	if err != nil {
 		panic(err)
@@ -64,6 +63,18 @@ type Server struct {
 func New(tb testing.TB, lines ...string) *Server {
 	tb.Helper()
 	s := prepare(tb, testkit.Address(tb), lines)
+	s.Start(tb)
+	return s
+}
+
+// NewWith returns a server that runs with a whole configuration, which listens at the address.
+func NewWith(tb testing.TB, address, config string) *Server {
+	tb.Helper()
+	s := &Server{Address: address, config: filepath.Join(tb.TempDir(), "nats.conf")}
+	if err := os.WriteFile(s.config, []byte(config), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { s.Kill(tb) })
 	s.Start(tb)
 	return s
 }
@@ -102,7 +113,7 @@ func prepare(tb testing.TB, address string, lines []string) *Server {
 	s := &Server{Address: address, config: filepath.Join(dir, "nats.conf"), data: filepath.Join(dir, "data")}
 	lines = append(lines,
 		fmt.Sprintf("listen: %q", address),
-		fmt.Sprintf("jetstream { store_dir: %q }", s.data),
+		fmt.Sprintf("jetstream { store_dir: %q, sync_interval: always }", s.data),
 		fmt.Sprintf("log_file: %q", filepath.Join(dir, "log")))
 	if err := os.WriteFile(s.config, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
 		tb.Fatal(err)
