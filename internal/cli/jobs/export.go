@@ -155,11 +155,12 @@ func (e *Export) Run(ctx context.Context, a *command.App, w *command.Work) (m *m
 	if err := e.begin(ctx, q); err != nil {
 		return nil, err
 	}
-	_, stop, err := e.Flags.metrics.Serve(e.figures()...)
+	url, stop, err := e.Flags.metrics.Serve(e.figures()...)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
+	e.teller.metrics(url)
 	w.Figures, w.Status = e.total, e.progress
 	w.Begin()
 	e.events.happened(workers.Event{Event: eventBegun})
@@ -169,6 +170,23 @@ func (e *Export) Run(ctx context.Context, a *command.App, w *command.Work) (m *m
 		w.Figures = func() ui.Figures { return totalOf(m) }
 	}
 	return m, e.explain(err)
+}
+
+// happened tells of an event: programs of all, people of those that the progress does not show.
+func (e *Export) happened(one workers.Event) {
+	e.events.happened(one)
+	if e.events.app != nil {
+		return
+	}
+	switch one.Event {
+	case workers.EventPartFailed:
+		if e.Flags.URL != "" { // otherwise the worker of this process has said it
+			e.teller.tell(fmt.Sprintf("table %q, part %d, attempt %d of worker %s: %s", one.Table, one.Part, one.Attempt,
+				one.Worker, one.Reason))
+		}
+	case workers.EventTableFailed:
+		e.teller.tell(fmt.Sprintf("table %q has failed, and the others go on: %s", one.Table, one.Reason))
+	}
 }
 
 // isAlone reports whether nobody but this process has to know the secret.
@@ -219,7 +237,7 @@ func (e *Export) run(ctx context.Context, q *workers.Queue) (*manifest.Manifest,
 		Open:   e.Database.Open, Join: e.Database.Join, Held: e.Held, Tables: e.Tables,
 		PartSize: e.PartSize, MaxSessions: e.Flags.maxConnections, Resume: e.Flags.Resumes(),
 		Mixed: e.Flags.resume == mixed,
-		Event: e.events.happened, Notice: e.teller.tell,
+		Event: e.happened, Notice: e.teller.tell,
 		Progress: func(s workers.Status) {
 			e.status.Store(&s)
 			e.events.progress(&s)

@@ -88,6 +88,13 @@ type teller struct {
 	told map[string]time.Time
 }
 
+// metrics tells where the figures for Prometheus are, unless the URL is "". The port may have been chosen by the system.
+func (t *teller) metrics(url string) {
+	if url != "" {
+		t.tell("figures for Prometheus: " + url)
+	}
+}
+
 // again is the time after which something is told again.
 const again = time.Minute
 

@@ -130,6 +130,7 @@ func (o *workerOptions) run(
 	}
 	a.Patience.Store(int64(workerPatience))
 	t.tell(fmt.Sprintf("worker %s takes parts from %s; Ctrl-C ends it", r.Worker, r.Queue))
+	t.metrics(url)
 	w.Begin()
 	err = each(ctx, q.Jobs, o.idle, t.tell, func(job string) error {
 		err := one.Run(ctx, job)
