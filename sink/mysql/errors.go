@@ -24,7 +24,13 @@ const (
 	codeUnsafeForLog  = 1592
 	codeNoSuchTable   = 1146
 	codeUnknownSchema = 1049
+	codeDiskFull      = 1021
+	codeTableFull     = 1114
 )
+
+// noSpace finds ENOSPC of Linux and other systems in the text of an error that can have several reasons, such as 1026
+// (Error writing file) and 1030 (Got error from storage engine).
+var noSpace = regexp.MustCompile(`\b(?:errno:|Errcode:|error:?) 28\b`)
 
 // meanings say what errors mean in place of their text, which has values.
 var meanings = map[string]string{
@@ -33,7 +39,7 @@ var meanings = map[string]string{
 	"1364": "a column has no default", "1366": "incorrect value", "1406": "too long", "1411": "incorrect value",
 	"1416": "invalid geometry", "1451": "foreign key violation", "1452": "foreign key violation",
 	"1644": "raised by a trigger", "3140": "invalid JSON", "3819": "check violation", "4025": "check violation",
-	"1205": "lock wait timeout", "1213": "deadlock",
+	"1205": "lock wait timeout", "1213": "deadlock", "1021": "disk full", "1114": "table full",
 }
 
 // rowStates are the classes of SQLSTATE of errors that are about a row, and rowCodes the numbers of such errors in
@@ -67,6 +73,8 @@ func connectFailed(err error) error {
 func (db *DB) failed(ctx context.Context, doing string, err error) error {
 	refused := mysqlconnect.Refused(err)
 	isLock := refused != nil && refused.Number == codeLockWait
+	isFull := refused != nil && (refused.Number == codeDiskFull || refused.Number == codeTableFull ||
+		noSpace.MatchString(refused.Message))
 	if refused != nil && db.redact && ctx.Err() == nil {
 		err = redacted(strconv.Itoa(int(refused.Number)))
 	}
@@ -74,8 +82,12 @@ func (db *DB) failed(ctx context.Context, doing string, err error) error {
 	if lost, ok := errors.AsType[*mysqlconnect.LostError](err); ok {
 		return &unavailableError{lost.Error(), lost.Err}
 	}
-	if isLock && ctx.Err() == nil {
+	switch {
+	case ctx.Err() != nil:
+	case isLock:
 		return fmt.Errorf("%w: %w", sink.ErrLocked, err)
+	case isFull:
+		return fmt.Errorf("%w: %w", sink.ErrFull, err)
 	}
 	return err
 }
