@@ -46,12 +46,12 @@ func TestFullDisk(t *testing.T) {
 	db := open(t, database)
 	for message, full := range map[string]bool{
 		"1021 Disk full (/tmp); waiting for someone to free some space... (errno: 28 No space left on device)": true,
-		"1026 Error writing file /tmp/ML (errno: 28 No space left on device)":                                 true,
-		"1026 Error writing file /tmp/ML (Errcode: 28 - No space left on device)":                             true,
-		"1030 Got error 28 No space left on device from storage engine InnoDB":                                true,
-		"1030 Got error 28 from storage engine":                                                               true,
-		"1030 Got error 168 Unknown (generic) error from engine from storage engine InnoDB":                   false,
-		"1026 Error writing file /tmp/28 (errno: 5 Input/output error)":                                       false,
+		"1026 Error writing file /tmp/ML (errno: 28 No space left on device)":                                  true,
+		"1026 Error writing file /tmp/ML (Errcode: 28 - No space left on device)":                              true,
+		"1030 Got error 28 No space left on device from storage engine InnoDB":                                 true,
+		"1030 Got error 28 from storage engine":                                                                true,
+		"1030 Got error 168 Unknown (generic) error from engine from storage engine InnoDB":                    false,
+		"1026 Error writing file /tmp/28 (errno: 5 Input/output error)":                                        false,
 	} {
 		code, text, _ := strings.Cut(message, " ")
 		database.Exec(t, "CREATE OR REPLACE TRIGGER full BEFORE INSERT ON t FOR EACH ROW SIGNAL SQLSTATE 'HY000' "+

@@ -9,3 +9,6 @@ func Exec(t *testing.T, db *DB, sql string) {
 		t.Fatal(err)
 	}
 }
+
+// InTransaction reports whether a transaction is open.
+func InTransaction(db *DB) bool { return !db.conn.GetAutocommit() }

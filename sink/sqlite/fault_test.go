@@ -187,6 +187,78 @@ func TestCanceled(t *testing.T) {
 	expectRows(t, path, "")
 }
 
+// asked is a context that calls a function when it is asked whether it has ended, as before each statement.
+type asked struct {
+	context.Context
+	call func()
+}
+
+func (c asked) Err() error {
+	c.call()
+	return nil
+}
+
+// TestTwoLoads has another load of the table come in between two parts of the first.
+func TestTwoLoads(t *testing.T) {
+	rows := batch(t, numberAndText, "1,x\n")
+	part := func(name string) sink.Part { return sink.Part{Name: name, Rows: 1} }
+	truncating := parts("two")
+	truncating.Existing = sink.Truncate
+	appending := parts("two")
+	appending.Existing = sink.Append
+	for name, test := range map[string]struct {
+		second sink.Filling
+		part   string
+		busy   bool
+	}{
+		"the same, the same part": {parts("one"), "b", true},
+		"the same, another part":  {parts("one"), "c", true},
+		"another that truncates":  {truncating, "a", true},
+		"another that appends":    {appending, "a", false},
+	} {
+		path := newFile(t, "CREATE TABLE t (a, b)")
+		db := open(t, path)
+		began, done := false, false
+		ctx := asked{t.Context(), func() {
+			if sqlite.InTransaction(db) || !began || done {
+				began = sqlite.InTransaction(db)
+				return
+			}
+			done = true
+			second, other := begin(t, open(t, path), test.second)
+			err := errors.Join(other.Load(rows), other.EndPart(part(test.part)))
+			if _, closeErr := other.Close(); err != nil || closeErr != nil {
+				t.Fatal(name, err, closeErr)
+			}
+			if err := second.Commit(); err != nil {
+				t.Fatal(name, err)
+			}
+		}}
+		first, err := db.Table(ctx, "t", parts("one"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		loader := first.Loaders()[0]
+		err = errors.Join(loader.Load(rows), loader.EndPart(part("a")))
+		if err == nil {
+			err = errors.Join(loader.Load(rows), loader.EndPart(part("b")))
+		}
+		if err == nil {
+			_, err = loader.Close()
+		}
+		if err == nil {
+			err = first.Commit()
+		}
+		if errors.Is(err, sink.ErrBusy) != test.busy || !test.busy && err != nil {
+			t.Errorf("%s: the first ends with %v", name, err)
+		}
+		if err := first.Discard(); err != nil {
+			t.Error(name, err)
+		}
+		expectParts(t, path)
+	}
+}
+
 // ending is a context that has ended when it was asked a number of times.
 type ending struct {
 	context.Context

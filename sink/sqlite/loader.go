@@ -222,7 +222,11 @@ func (l *loader) EndPart(p sink.Part) (err error) {
 		return err
 	}
 	t.empty = false
-	return t.db.exec(t.ctx, beginSQL)
+	t.recorded++
+	if err := t.db.exec(t.ctx, beginSQL); err != nil {
+		return err
+	}
+	return t.checkLedger()
 }
 
 // Sum reads the rows back. It can tell them from others if the table was empty when the transaction began.

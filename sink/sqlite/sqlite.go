@@ -12,6 +12,9 @@
 // anything else, also if the process or the machine stops: the next one that opens the file undoes what is incomplete.
 // The journal mode and the way in which the file is synced stay as they are; only the cache is larger.
 //
+// With [culvert/sink.Filling.EachPart] there is a transaction for each part, and another load of the table can come in
+// between two of them. The one that then finds other parts in the ledger than its own fails with [sink.ErrBusy].
+//
 // Swap is Truncate, since nobody sees the table before it is committed.
 //
 // With [culvert/sink.Filling.Create], the table is made in the same transaction, by the statement that has made it in

@@ -30,12 +30,14 @@ type table struct {
 	insert     string
 	omitted    []string // of the definition of a table that is made
 
-	loaded []sink.Part
-	before []string // the statements before the rows
-	clear  bool     // the existing rows are removed
-	empty  bool     // the table had no rows when the transaction began
-	loader *loader
-	done   bool
+	loaded   []sink.Part
+	recorded int      // parts that this filling has committed
+	version  string   // of the file, which the commits of others change
+	before   []string // the statements before the rows
+	clear    bool     // the existing rows are removed
+	empty    bool     // the table had no rows when the transaction began
+	loader   *loader
+	done     bool
 }
 
 // Table begins to fill a table, and takes the lock of the database for writing.
@@ -63,6 +65,10 @@ func (t *table) begin() error {
 	if err := t.look(); err != nil {
 		return err
 	}
+	var err error
+	if t.version, err = t.db.version(t.ctx); err != nil {
+		return err
+	}
 	if err := t.runAll(t.before); err != nil {
 		return err
 	}
@@ -84,6 +90,31 @@ func (t *table) begin() error {
 	}
 	t.loader.group = group
 	return nil
+}
+
+// version returns a number that the commits of other connections change.
+func (db *DB) version(ctx context.Context) (string, error) {
+	found, err := db.texts(ctx, "PRAGMA data_version")
+	if err != nil {
+		return "", err
+	}
+	return found[0][0], nil
+}
+
+// checkLedger fails if another load came in between two transactions, and has recorded parts of the same load, or
+// removed what this one has.
+func (t *table) checkLedger() error {
+	version, err := t.db.version(t.ctx)
+	if err != nil || version == t.version {
+		return err
+	}
+	t.version = version
+	found, err := t.db.texts(t.ctx, "SELECT count(*) FROM "+t.ledger()+" WHERE load = ? AND table_name = ?",
+		t.filling.Ledger.Load, t.name)
+	if err == nil && found[0][0] != strconv.Itoa(len(t.loaded)+t.recorded) {
+		err = fmt.Errorf("sqlite: %s: table %q: %w", t.db.path, t.name, sink.ErrBusy)
+	}
+	return err
 }
 
 // look looks at the rows and the ledger, and plans the steps.
