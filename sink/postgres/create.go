@@ -199,6 +199,10 @@ func (t *table) create(s *session) error {
 	if err := s.check(t.ctx, t.target); err != nil {
 		return err
 	}
+	// The ledger may still have parts of a table that was dropped.
+	if err := s.forget(t.ctx, t.plan); err != nil {
+		return err
+	}
 	return t.choose() // with the types as the server names them
 }
 

@@ -148,3 +148,33 @@ func TestCreateRefused(t *testing.T) {
 		t.Errorf("a table of another system: %v", err)
 	}
 }
+
+// TestCreateAfterDrop makes a table of which the ledger has parts, and which was dropped: all is loaded again.
+func TestCreateAfterDrop(t *testing.T) {
+	_, from := openNew(t, "CREATE TABLE t (id int)")
+	d, _ := define(t, from, "t")
+	db, to := openNew(t, "CREATE TABLE unrelated (id int)")
+	f := sink.Filling{Create: d, Ledger: &sink.Ledger{Table: "ledger", Load: "x"}}
+	for range 2 {
+		to.Exec(t, "DROP TABLE IF EXISTS t")
+		table := fill(t, db, "t", f)
+		if parts := table.Loaded(); len(parts) != 0 {
+			t.Fatalf("the ledger has %v of a table that was dropped", parts)
+		}
+		loader := table.Loaders()[0]
+		if err := loadText(loader, "1\n"); err != nil {
+			t.Fatal(err)
+		}
+		if err := loader.EndPart(sink.Part{Name: "p", Rows: 1}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := loader.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := table.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		expectCount(t, to, "t", "1")
+		expectCount(t, to, "ledger", "1")
+	}
+}
