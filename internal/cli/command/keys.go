@@ -186,14 +186,19 @@ type identityFlag struct {
 // IdentityFlags say with which identities to decrypt, in the order of the command line.
 type IdentityFlags []identityFlag
 
-// Add adds the flags to a command; does is what it does with the identities.
+// Add adds the flags to a command; does is what it does with the identities. The letter of --plugin is that of age,
+// unless the command already has it for another flag.
 func (f *IdentityFlags) Add(cmd *cobra.Command, does string) {
 	flags := cmd.Flags()
+	letter := "j"
+	if flags.ShorthandLookup(letter) != nil {
+		letter = ""
+	}
 	flags.FuncP("identity", "i", does+" the identities in `FILE`; repeatable", func(value string) error {
 		*f = append(*f, identityFlag{value: value})
 		return nil
 	})
-	flags.FuncP("plugin", "j", does+" the plugin `NAME`; repeatable", func(value string) error {
+	flags.FuncP("plugin", letter, does+" the plugin `NAME`; repeatable", func(value string) error {
 		*f = append(*f, identityFlag{plugin: true, value: value})
 		return nil
 	})
@@ -222,7 +227,7 @@ func (f *IdentityFlags) readKeys(reader *keyfile.Reader) ([]age.Identity, error)
 		if flag.plugin {
 			identity, err := plugin.NewIdentityWithoutData(flag.value, reader.Plugin)
 			if err != nil {
-				return nil, Usagef("-j: %s", Plain(err))
+				return nil, Usagef("--plugin: %s", Plain(err))
 			}
 			identities = append(identities, identity)
 			continue

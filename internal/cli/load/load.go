@@ -50,6 +50,7 @@ func New(a *command.App) *cobra.Command {
 			return l.run(ctx, args, &filling{l})
 		})
 	}
+	o.WorkFlags.Add(cmd, "j") // before the identities, which would take the letter
 	o.InputFlags.Add(cmd)
 	o.to.AddFor(cmd, "DEST")
 	o.tableFlags.add(cmd)
@@ -58,7 +59,6 @@ func New(a *command.App) *cobra.Command {
 	flags.Var((*command.NotEmpty)(&o.ledger), "ledger",
 		"record files in `TABLE`; load only those that it does not have")
 	flags.StringVarP(&o.format, "format", "f", "", "the file is `FORMAT`: csv, tsv or jsonl (default: by its name)")
-	o.WorkFlags.Add(cmd, "")
 	flags.Lookup("jobs").Usage = jobsUsage
 	return cmd
 }
