@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 
 	"culvert/sink"
 	"culvert/source"
@@ -35,6 +34,7 @@ func (p *Plan) CopyTables(ctx context.Context, dst sink.Sink, src source.Source,
 		c.left = append(c.left, i)
 	}
 	err := c.run(ctx, dst, src, lanes)
+	alone(c.stats, c.fewer)
 	if err == nil {
 		err = c.again(func() error { return c.lane(ctx, ends{src, dst}) })
 	}
@@ -65,6 +65,7 @@ type copies struct {
 	plan   *Plan
 	tables []Names
 	stats  []Stats // by table
+	fewer  string  // why fewer tables are copied at the same time, or ""
 
 	turns
 }
@@ -79,10 +80,7 @@ func (c *copies) run(ctx context.Context, dst sink.Sink, src source.Source, lane
 	all := []ends{{src, dst}}
 	defer func() {
 		for _, one := range all[1:] {
-			err = errors.Join(err, one.src.Close())
-			if one.dst != nil {
-				err = errors.Join(err, one.dst.Close())
-			}
+			err = errors.Join(err, one.src.Close(), one.dst.Close())
 		}
 	}()
 	if lanes > 1 {
@@ -90,30 +88,33 @@ func (c *copies) run(ctx context.Context, dst sink.Sink, src source.Source, lane
 		if err != nil {
 			return err
 		}
-		for len(all) < lanes {
-			joined, err := src.(source.Sharer).Join(ctx, snapshot)
-			if err != nil {
+		for len(all) < lanes && c.fewer == "" {
+			c.fewer, err = open(func() error {
+				more, err := joinEnds(ctx, dst, src, snapshot)
+				if err == nil {
+					all = append(all, more)
+				}
 				return err
-			}
-			all = append(all, ends{src: joined})
-			if all[len(all)-1].dst, err = dst.(sink.Cloner).Clone(ctx); err != nil {
-				all[len(all)-1].dst = nil
+			})
+			if err != nil {
 				return err
 			}
 		}
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var copying sync.WaitGroup
-	for _, one := range all {
-		copying.Go(func() {
-			if err := c.lane(ctx, one); err != nil {
-				cancel(err)
-			}
-		})
+	return atOnce(ctx, all, c.lane)
+}
+
+// joinEnds opens a source and a sink for another lane.
+func joinEnds(ctx context.Context, dst sink.Sink, src source.Source, snapshot source.Snapshot) (ends, error) {
+	joined, err := src.(source.Sharer).Join(ctx, snapshot)
+	if err != nil {
+		return ends{}, err
 	}
-	copying.Wait()
-	return context.Cause(ctx)
+	clone, err := dst.(sink.Cloner).Clone(ctx)
+	if err != nil {
+		return ends{}, errors.Join(err, joined.Close())
+	}
+	return ends{joined, clone}, nil
 }
 
 // lane copies tables as long as there are any. It returns only errors that end the work.

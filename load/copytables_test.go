@@ -1,6 +1,9 @@
 package load_test
 
 import (
+	"strings"
+
+	"culvert/export"
 	"errors"
 	"fmt"
 	"testing"
@@ -59,4 +62,64 @@ func TestCopyTables(t *testing.T) {
 		from.Exec(t, "DELETE FROM t0 WHERE i = 0; DELETE FROM t1 WHERE i = 0; DELETE FROM t2 WHERE i = 0; "+
 			"INSERT INTO t3 SELECT generate_series(1, 5000)")
 	}
+}
+
+// TestFewConnections fills tables of a server that accepts fewer connections than are wanted, and reads them from one.
+func TestFewConnections(t *testing.T) {
+	from, _ := newPostgres(t, fourSQL)
+	backup := newBackupOf(t, openPostgres(t, from), export.Plan{}, 0, "t0", "t1", "t2", "t3")
+	var tables []load.Names
+	for i := range 4 {
+		tables = append(tables, load.Names{From: fmt.Sprint("t", i), To: fmt.Sprint("t", i)})
+	}
+	plan := load.Plan{Loaders: 4}
+	for name, fill := range map[string]func(few, all *testkit.PostgresDatabase, role string) ([]load.Stats, error){
+		"directory": func(_, to *testkit.PostgresDatabase, role string) ([]load.Stats, error) {
+			return plan.Directory(t.Context(), openSink(t, to, role), backup.Directory, nil)
+		},
+		"copy to": func(from, to *testkit.PostgresDatabase, role string) ([]load.Stats, error) {
+			return plan.CopyTables(t.Context(), openSink(t, to, role), openPostgres(t, from), tables)
+		},
+		"copy from": func(from, to *testkit.PostgresDatabase, role string) ([]load.Stats, error) {
+			src, err := postgres.Open(t.Context(), from.ConnString()+" user="+role)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer closing(t, src)
+			return plan.CopyTables(t.Context(), openSink(t, to, "postgres"), src, tables)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			to, _ := newPostgres(t, "CREATE TABLE t0 (i int); CREATE TABLE t1 (i int); CREATE TABLE t2 (i int); "+
+				"CREATE TABLE t3 (i int)")
+			role := "few_" + to.Name
+			to.Exec(t, "CREATE ROLE "+role+" LOGIN CONNECTION LIMIT 2; GRANT pg_read_all_data, pg_write_all_data TO "+role)
+			all, err := fill(from, to, role)
+			if err != nil || len(all) != 4 {
+				t.Fatalf("%d tables, %v", len(all), err)
+			}
+			for _, s := range all {
+				if !strings.Contains(s.Alone, "too many connections") {
+					t.Errorf("%s has the reason %q", s.Name, s.Alone)
+				}
+				if rows := to.Query(t, "SELECT count(*) FROM "+s.Table)[0][0]; rows != "5000" {
+					t.Errorf("%s has %s rows", s.Table, rows)
+				}
+			}
+		})
+	}
+}
+
+const fourSQL = `
+CREATE TABLE t0 AS SELECT i FROM generate_series(1, 5000) i; CREATE TABLE t1 AS TABLE t0; CREATE TABLE t2 AS TABLE t0;
+CREATE TABLE t3 AS TABLE t0`
+
+func openSink(t *testing.T, database *testkit.PostgresDatabase, user string) sink.Sink {
+	t.Helper()
+	dst, err := topostgres.Open(t.Context(), database.ConnString()+" user="+user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closing(t, dst) })
+	return dst
 }

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"culvert/export"
 	"culvert/format"
@@ -51,6 +50,7 @@ func (p *Plan) Directory(
 	p.progress().expected.Store(expected)
 	d := &directory{plan: &each, jobs: jobs, stats: make([]Stats, len(jobs))}
 	err = d.run(ctx, dst, lanes)
+	alone(d.stats, d.fewer)
 	if err == nil {
 		err = d.again(func() error { return d.lane(ctx, dst) })
 	}
@@ -228,6 +228,7 @@ type directory struct {
 	plan  *Plan
 	jobs  []tableJob
 	stats []Stats // by job
+	fewer string  // why fewer tables are loaded at the same time, or ""
 
 	turns
 }
@@ -248,25 +249,19 @@ func (d *directory) run(ctx context.Context, dst sink.Sink, lanes int) (err erro
 			err = errors.Join(err, clone.Close())
 		}
 	}()
-	for len(sinks) < lanes {
-		clone, err := dst.(sink.Cloner).Clone(ctx)
+	for len(sinks) < lanes && d.fewer == "" {
+		d.fewer, err = open(func() error {
+			clone, err := dst.(sink.Cloner).Clone(ctx)
+			if err == nil {
+				sinks = append(sinks, clone)
+			}
+			return err
+		})
 		if err != nil {
 			return err
 		}
-		sinks = append(sinks, clone)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var loading sync.WaitGroup
-	for _, one := range sinks {
-		loading.Go(func() {
-			if err := d.lane(ctx, one); err != nil {
-				cancel(err)
-			}
-		})
-	}
-	loading.Wait()
-	return context.Cause(ctx)
+	return atOnce(ctx, sinks, d.lane)
 }
 
 // lane loads tables as long as there are any. It returns only errors that end the load.

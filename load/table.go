@@ -93,6 +93,9 @@ func (p *Plan) fill(ctx context.Context, dst sink.Sink, j *job) (stats Stats, er
 		t.workers = append(t.workers, &worker{loader: loader})
 	}
 	stats.Loaders, stats.Alone = len(t.workers), j.alone
+	if limited, is := table.(sink.Limited); is && limited.Alone() != "" {
+		stats.Alone = limited.Alone()
+	}
 	if err := t.loadAll(ctx); err != nil {
 		return stats, err
 	}

@@ -123,8 +123,8 @@ type Table interface {
 	// Columns describes the values that each row must have, in order. The slice belongs to the Table.
 	Columns() []source.Column
 
-	// Loaders returns the loaders: at least one, and at most as many as were wanted. [Plan.Alone] says why there are
-	// not more. Each must be closed before Commit. The slice belongs to the Table.
+	// Loaders returns the loaders: at least one, and at most as many as were wanted. [Plan.Alone] and
+	// [Limited] say why there are not more. Each must be closed before Commit. The slice belongs to the Table.
 	Loaders() []Loader
 
 	// Loaded returns the parts of the load that the ledger has from earlier times. They must not be loaded again.
@@ -167,6 +167,12 @@ type Loader interface {
 
 	// Close flushes, and ends the loader. It returns the number of rows since the last part ended.
 	Close() (rows int64, err error)
+}
+
+// Limited is implemented by tables of servers that may accept fewer connections than [Plan.Loaders] has promised.
+type Limited interface {
+	// Alone says why there are fewer loaders than were wanted, or "". It ends a sentence.
+	Alone() string
 }
 
 // TextTable is implemented by tables whose loaders are all [TextLoader].

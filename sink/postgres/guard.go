@@ -20,16 +20,25 @@ type guard struct {
 	err    error         // why it does not wait
 }
 
-// beginGuard opens further connections for loaders, which lock the table, and then the guard. When it returns, nobody
-// else can write into the table, and all sessions that could have written before are gone.
+// beginGuard opens further connections for loaders, which lock the table, and then has the guard wait. When it returns,
+// nobody else can write into the table, and all sessions that could have written before are gone. If the server accepts
+// too few connections for that, one loader locks the table alone.
 func (t *table) beginGuard() error {
 	t.loaders = []*loader{t.newLoader(t.db.session)}
-	if err := t.more(t.connect); err != nil {
-		return err
-	}
+	// The loaders must not take the last connection from the guard.
 	s, err := connect(t.ctx, t.db.config)
+	if t.alone = tooMany(err); t.alone != "" {
+		return t.lockAlone()
+	}
 	if err != nil {
 		return err
+	}
+	if err := t.more(t.connect); err != nil || len(t.loaders) == 1 {
+		s.close()
+		if err != nil {
+			return err
+		}
+		return t.lockAlone()
 	}
 	t.guard = &guard{s: s, ended: make(chan struct{})}
 	var ctx context.Context
@@ -40,6 +49,12 @@ func (t *table) beginGuard() error {
 	}
 	go t.guard.wait(ctx, t.target)
 	return t.guarded()
+}
+
+// lockAlone takes the lock of a table that one connection fills.
+func (t *table) lockAlone() error {
+	t.wanted = 1
+	return t.db.session.lock(t.ctx, t.target, t.lockMode())
 }
 
 // tooMany is the reason for fewer connections if the server has refused one because it has too many; otherwise "".

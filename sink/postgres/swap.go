@@ -81,11 +81,13 @@ func (t *table) beginSwap() error {
 		return err
 	}
 	if t.swap.alone {
-		t.loaders = []*loader{t.newLoader(s)}
-		t.whole = true
-		return t.makeNew(s)
+		return t.beginAlone()
 	}
 	first, err := connect(t.ctx, t.db.config)
+	if why := tooMany(err); why != "" && !t.EachPart {
+		t.alone, t.wanted, t.swap.alone = why, 1, true
+		return t.beginAlone()
+	}
 	if err != nil {
 		return err
 	}
@@ -104,6 +106,13 @@ func (t *table) beginSwap() error {
 	}
 	t.swap.kept = true
 	return t.more(func() (*session, error) { return connect(t.ctx, t.db.config) })
+}
+
+// beginAlone makes the new table in the transaction that fills and swaps it.
+func (t *table) beginAlone() error {
+	t.loaders = []*loader{t.newLoader(t.db.session)}
+	t.whole = true
+	return t.makeNew(t.db.session)
 }
 
 // makeNew makes the new table, unless an earlier load has left it and can be continued. What another load has left is

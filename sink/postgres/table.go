@@ -23,7 +23,10 @@ type table struct {
 	ended   bool
 }
 
-var _ sink.TextTable = (*table)(nil)
+var (
+	_ sink.TextTable = (*table)(nil)
+	_ sink.Limited   = (*table)(nil)
+)
 
 // Table begins to fill a table or partitioned table. It looks for the name as source/postgres does: as it is, then as
 // schema.table with both parts as they are, then as SQL reads it. It fills the table itself; tables that inherit from
@@ -202,7 +205,7 @@ func (t *table) beginParts() error {
 
 // more opens connections for further loaders, as far as the server accepts them.
 func (t *table) more(open func() (*session, error)) error {
-	for range t.plan.wanted - 1 {
+	for range t.wanted - 1 {
 		s, err := open()
 		if err != nil {
 			if t.alone = tooMany(err); t.alone != "" {
@@ -249,6 +252,9 @@ func (t *table) Loaders() []sink.Loader {
 	}
 	return loaders
 }
+
+// Alone says why there are fewer loaders than were wanted.
+func (t *table) Alone() string { return t.alone }
 
 func (t *table) Loaded() []sink.Part { return t.loaded }
 

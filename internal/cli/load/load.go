@@ -212,7 +212,9 @@ func (f *filling) text(
 	stats, err := f.plan.Text(ctx, db, text, in.Name, readable, f.tables[0].to)
 	f.w.Stop()
 	f.r.add(f.a, stats, f.explain(nil, err))
-	tellLoaders(f.w, f.o.Jobs, stats)
+	if err == nil {
+		tellLoaders(f.w, f.o.Jobs, []load.Stats{stats})
+	}
 	return err
 }
 

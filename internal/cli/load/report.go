@@ -62,7 +62,6 @@ func tell(a *command.App, w *command.Work, r *Report, jobs int, all []load.Stats
 		skipped += stats.Skipped
 		if stats.Err == nil {
 			complete++
-			tellLoaders(w, jobs, stats)
 			if len(stats.Omitted) > 0 && w.WantsSummary() {
 				a.Console.Print(fmt.Sprintf("%s: made without %s", stats.Name, strings.Join(stats.Omitted, ", ")))
 			}
@@ -76,6 +75,7 @@ func tell(a *command.App, w *command.Work, r *Report, jobs int, all []load.Stats
 			}
 		}
 	}
+	tellLoaders(w, jobs, all)
 	w.Summary = ui.Several(int64(of), "table") + ", "
 	if complete < of {
 		w.Summary = fmt.Sprintf("%d of %s", complete, w.Summary)
@@ -88,11 +88,28 @@ func tell(a *command.App, w *command.Work, r *Report, jobs int, all []load.Stats
 	}
 }
 
-// tellLoaders says why there were fewer connections than wanted.
-func tellLoaders(w *command.Work, jobs int, stats load.Stats) {
-	if jobs > 1 && stats.Alone != "" && w.WantsSummary() {
-		w.App.Console.Print(fmt.Sprintf("%s: loaded by %s: %s", stats.Name,
-			ui.Several(int64(stats.Loaders), "connection"), stats.Alone))
+// tellLoaders says why there were fewer connections than wanted, and each reason once.
+func tellLoaders(w *command.Work, jobs int, all []load.Stats) {
+	if jobs <= 1 || !w.WantsSummary() {
+		return
+	}
+	told := map[string]bool{"": true}
+	for _, stats := range all {
+		if stats.Err != nil || told[stats.Alone] {
+			continue
+		}
+		told[stats.Alone] = true
+		name, others := stats.Name, -1
+		for _, other := range all {
+			if other.Err == nil && other.Alone == stats.Alone {
+				others++
+			}
+		}
+		if others > 0 {
+			name = fmt.Sprintf("%s and %s", name, ui.Several(int64(others), "other"))
+		}
+		w.App.Console.Print(fmt.Sprintf("%s: loaded by %s: %s", name, ui.Several(int64(stats.Loaders), "connection"),
+			stats.Alone))
 	}
 }
 
