@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -172,14 +173,24 @@ func numberedSQL(t *target, s source.Sequence) string {
 // literal writes a text as SQL, which standard_conforming_strings must govern.
 func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
-// runAll runs statements one by one. None can have a second one in it.
+// runAll runs statements one by one. None can have a second one in it. If rows violate a constraint that is added, the
+// error is that of a row.
 func (s *session) runAll(ctx context.Context, t *target, statements []string) error {
 	for _, sql := range statements {
 		if err := s.params(ctx, sql).Err; err != nil {
+			if row := s.rowFailed(ctx, t, err); isViolation(row) {
+				return row
+			}
 			return s.failed(ctx, "making table "+t.sql+": "+sink.Shorten(sql), err)
 		}
 	}
 	return nil
+}
+
+// isViolation reports whether a row violates a constraint.
+func isViolation(err error) bool {
+	row, is := errors.AsType[*sink.RowError](err)
+	return is && strings.HasPrefix(row.Code, "23")
 }
 
 // create makes the table in the transaction that fills it.

@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"culvert/internal/testkit"
 	"culvert/sink"
+	"culvert/sink/postgres"
 	"culvert/source"
 	reading "culvert/source/postgres"
 )
@@ -176,5 +179,63 @@ func TestCreateAfterDrop(t *testing.T) {
 		}
 		expectCount(t, to, "t", "1")
 		expectCount(t, to, "ledger", "1")
+	}
+}
+
+// made makes a table by its definition in another database, with rows of text.
+func made(t *testing.T, db *postgres.DB, name, text string, f sink.Filling) error {
+	t.Helper()
+	table := fill(t, db, name, f)
+	if err := loadText(table.Loaders()[0], text); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := table.Loaders()[0].Close(); err != nil {
+		t.Fatal(err)
+	}
+	return errors.Join(table.Commit(), table.Discard())
+}
+
+// TestFinishRefused adds a foreign key that rows violate, or whose table others have locked.
+func TestFinishRefused(t *testing.T) {
+	_, from := openNew(t, "CREATE TABLE s (id text PRIMARY KEY); CREATE TABLE k (secret text REFERENCES s)")
+	d, _ := define(t, from, "k")
+	db, to := openNew(t, "CREATE TABLE s (id text PRIMARY KEY)")
+	f := sink.Filling{Create: d, Redact: true, LockTimeout: 60 * time.Millisecond}
+	if err := made(t, db, "k", "hunter2\n", f); err != nil {
+		t.Fatal(err)
+	}
+	err := db.Finish(t.Context(), "k", f)
+	row, is := errors.AsType[*sink.RowError](err)
+	if !is || row.Constraint != "k_secret_fkey" || row.Code != "23503" || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("without values: %v", err)
+	}
+	shown := f
+	shown.Redact = false
+	if err := db.Finish(t.Context(), "k", shown); err == nil || !strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("with values: %v", err)
+	}
+	session(t, to, "BEGIN; LOCK TABLE s")
+	err = db.Finish(t.Context(), "k", f)
+	if !errors.Is(err, sink.ErrLocked) || !strings.Contains(err.Error(), "60ms") {
+		t.Errorf("while others keep a lock: %v", err)
+	}
+	session(t, to, "BEGIN; LOCK TABLE k")
+	err = db.Analyze(t.Context(), "k", f)
+	if !errors.Is(err, sink.ErrLocked) || !strings.Contains(err.Error(), "60ms") {
+		t.Errorf("statistics, while others keep a lock: %v", err)
+	}
+}
+
+// TestCreateDuplicates has rows violate a constraint that is added after them.
+func TestCreateDuplicates(t *testing.T) {
+	_, from := openNew(t, "CREATE TABLE t (id int PRIMARY KEY)")
+	d, _ := define(t, from, "t")
+	db, _ := openNew(t, "CREATE TABLE unrelated (id int)")
+	for _, redact := range []bool{false, true} {
+		err := made(t, db, "t", "41\n41\n", sink.Filling{Create: d, Redact: redact})
+		row, is := errors.AsType[*sink.RowError](err)
+		if !is || row.Constraint != "t_pkey" || row.Code != "23505" || strings.Contains(err.Error(), "41") == redact {
+			t.Errorf("redacted %t: %v", redact, err)
+		}
 	}
 }

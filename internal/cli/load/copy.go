@@ -237,5 +237,5 @@ func (c *copying) explain(err error) error {
 	if err == nil {
 		return nil
 	}
-	return withHints(c.db.Explain(err))
+	return c.o.withHints(c.db.Explain(err))
 }

@@ -187,7 +187,7 @@ func (l *loading) explain(at *argument.Location, err error) error {
 	case errors.Is(err, export.ErrDamaged):
 		explained = command.About(l.from, err)
 	}
-	explained = withHints(l.db.Explain(explained))
+	explained = l.o.withHints(l.db.Explain(explained))
 	if errors.Is(err, sink.ErrLocked) && l.o.swap && l.o.ledger == "" {
 		explained = command.WithHint(explained, append(command.HintsOf(explained),
 			"run it again with --ledger TABLE: then rows are kept until the table can be swapped")...)
@@ -201,7 +201,7 @@ var conflicts = []string{
 }
 
 // withHints adds what to try.
-func withHints(err error) error {
+func (f *tableFlags) withHints(err error) error {
 	var hints []string
 	unknown, isUnknown := errors.AsType[*source.UnknownError](err)
 	refused, isRow := errors.AsType[*sink.RowError](err)
@@ -225,6 +225,8 @@ func withHints(err error) error {
 		hints = []string{"look into the table before you load again; with --ledger, the ledger knows"}
 	case isUnknown && unknown.What == "column":
 		hints = []string{"give the column another name with --map OLD=NEW, or choose others with --columns"}
+	case isRow && slices.Contains(conflicts, refused.Code) && (f.create || f.swap):
+		hints = []string{"rows have equal keys: look for them where the rows come from"}
 	case isRow && slices.Contains(conflicts, refused.Code):
 		hints = []string{
 			"leave out rows whose key exists: --on-conflict ignore",
