@@ -61,27 +61,38 @@ func OwnIdentity(reader *keyfile.Reader) (identities []age.Identity, path string
 	return identities, path, err
 }
 
-// RecipientFlags say whom to encrypt to.
-type RecipientFlags struct {
+// NamedRecipients are recipients that flags name.
+type NamedRecipients struct {
 	recipients []string
 	files      []string
+}
+
+// Add adds the flags to a command; does is what it does with them, such as "encrypt to".
+func (f *NamedRecipients) Add(cmd *cobra.Command, does string) {
+	flags := cmd.Flags()
+	flags.StringArrayVarP(&f.recipients, "recipient", "r", nil, does+" `RECIPIENT`; repeatable")
+	flags.StringArrayVarP(&f.files, "recipients-file", "R", nil, does+" those in `FILE`; repeatable")
+}
+
+// Named reports whether any are named.
+func (f *NamedRecipients) Named() bool { return len(f.recipients)+len(f.files) > 0 }
+
+// RecipientFlags say whom to encrypt to.
+type RecipientFlags struct {
+	NamedRecipients
 	PassphraseFlags
 }
 
 // Add adds the flags to a command.
 func (f *RecipientFlags) Add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&f.recipients, "recipient", "r", nil, "encrypt to `RECIPIENT`; repeatable")
-	flags.StringArrayVarP(&f.files, "recipients-file", "R", nil, "encrypt to those in `FILE`; repeatable")
+	f.NamedRecipients.Add(cmd, "encrypt to")
 	flags.BoolVarP(&f.Prompt, "passphrase", "p", false, "ask for a passphrase to encrypt with")
 	f.PassphraseFlags.Add(cmd)
 }
 
 // Inputs are the files that the flags name.
 func (f *RecipientFlags) Inputs() []string { return append(f.PassphraseFlags.Inputs(), f.files...) }
-
-// Named reports whether anyone is named, by the flags, to encrypt to.
-func (f *RecipientFlags) Named() bool { return len(f.recipients)+len(f.files) > 0 }
 
 // Read returns those to encrypt to: a passphrase, or those named, or else oneself. The identities are further ones to
 // encrypt to.
@@ -102,7 +113,7 @@ func (f *RecipientFlags) Read(ctx context.Context, a *App, identities *IdentityF
 	if !named {
 		return ownRecipients(reader)
 	}
-	recipients, err := f.readNamed(a, reader)
+	recipients, err := f.NamedRecipients.Read(a, reader)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +142,8 @@ func (f *RecipientFlags) readPassphrase(ctx context.Context, a *App) ([]age.Reci
 	return []age.Recipient{recipient}, err
 }
 
-func (f *RecipientFlags) readNamed(a *App, reader *keyfile.Reader) ([]age.Recipient, error) {
+// Read returns those that are named.
+func (f *NamedRecipients) Read(a *App, reader *keyfile.Reader) ([]age.Recipient, error) {
 	var recipients []age.Recipient
 	for i, text := range f.recipients {
 		if slices.Contains(f.recipients[:i], text) {

@@ -112,7 +112,7 @@ func TestSettings(t *testing.T) {
 	if bytes.Equal(hasty.encode(), s.encode()) {
 		t.Errorf("a job could be continued with --fail-fast: %s", s.encode())
 	}
-	o, err := output(t.Context(), a, hasty.encode(), &argument.PlaceFlags{})
+	o, err := output(t.Context(), a, hasty.encode(), &argument.PlaceFlags{}, s.Recipients)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,13 +125,30 @@ func TestSettings(t *testing.T) {
 		t.Errorf("the worker would write %s by the plan %+v", o.Plan.Extension(), o.Plan)
 	}
 
+	stranger, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := stranger.Recipient().String()
+	for _, only := range [][]string{{other}, {other, s.Recipients[0]}, {}} {
+		if _, err := output(t.Context(), a, s.encode(), &argument.PlaceFlags{}, only); err == nil {
+			t.Errorf("a job to other recipients than %q was accepted", only)
+		}
+	}
+	open := s
+	open.Recipients = nil
+	_, err = output(t.Context(), a, open.encode(), &argument.PlaceFlags{}, s.Recipients)
+	if err == nil || !strings.Contains(err.Error(), "it is not encrypted") {
+		t.Errorf("a job without encryption: %v", err)
+	}
+
 	s.Host = "other"
-	_, err = output(t.Context(), a, s.encode(), &argument.PlaceFlags{})
+	_, err = output(t.Context(), a, s.encode(), &argument.PlaceFlags{}, nil)
 	if err == nil || !strings.Contains(err.Error(), "a directory of the machine other") {
 		t.Errorf("a directory of another machine: %v", err)
 	}
 	s.Version++
-	if _, err = output(t.Context(), a, s.encode(), &argument.PlaceFlags{}); err == nil {
+	if _, err = output(t.Context(), a, s.encode(), &argument.PlaceFlags{}, nil); err == nil {
 		t.Error("settings of another version were accepted")
 	}
 }

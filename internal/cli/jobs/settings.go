@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"filippo.io/age"
 
@@ -51,19 +53,38 @@ func newSettings(
 	if s.Output, s.Host, err = outputOf(l); err != nil {
 		return s, err
 	}
-	for _, recipient := range plan.Recipients {
+	s.Recipients, err = textsOf(plan.Recipients)
+	return s, err
+}
+
+// textsOf returns recipients as they are named.
+func textsOf(recipients []age.Recipient) (texts []string, err error) {
+	for _, recipient := range recipients {
 		if _, is := recipient.(*age.ScryptRecipient); is {
-			return s, command.WithHint(command.Usagef("several workers cannot encrypt with a passphrase: each of them "+
+			return nil, command.WithHint(command.Usagef("several workers cannot encrypt with a passphrase: each of them "+
 				"would have to know it"), "encrypt to a recipient: -r age1…, or to your own identity")
 		}
 		text, ok := recipient.(fmt.Stringer)
 		if !ok {
-			return s, command.WithHint(command.Usagef("this recipient cannot be told to the workers"),
+			return nil, command.WithHint(command.Usagef("this recipient cannot be told to the workers"),
 				"name it with -r or -R")
 		}
-		s.Recipients = append(s.Recipients, text.String())
+		texts = append(texts, text.String())
 	}
-	return s, nil
+	return texts, nil
+}
+
+// checkRecipients refuses a job that is not encrypted to exactly the recipients that a worker accepts, if it has any.
+func (s *settings) checkRecipients(only []string) error {
+	set := func(texts []string) []string { return slices.Compact(slices.Sorted(slices.Values(texts))) }
+	switch {
+	case only == nil || slices.Equal(set(s.Recipients), set(only)):
+		return nil
+	case len(s.Recipients) == 0:
+		return errors.New("it is not encrypted, and this worker encrypts to its -r and -R")
+	}
+	return fmt.Errorf("it is encrypted to %s, and not to the -r and -R of this worker",
+		strings.Join(s.Recipients, ", "))
 }
 
 // name returns the name of the job.
@@ -77,9 +98,10 @@ func (s *settings) encode() json.RawMessage {
 	return text
 }
 
-// output opens the place that a job writes to, with the credentials of this machine.
+// output opens the place that a job writes to, with the credentials of this machine. The job has only these recipients,
+// unless that is nil.
 func output(
-	ctx context.Context, a *command.App, text json.RawMessage, flags *argument.PlaceFlags,
+	ctx context.Context, a *command.App, text json.RawMessage, flags *argument.PlaceFlags, only []string,
 ) (*workers.Output, error) {
 	var s settings
 	if err := json.Unmarshal(text, &s); err != nil || s.Version != settingsVersion {
@@ -88,6 +110,9 @@ func output(
 	if host, err := os.Hostname(); s.Host != "" && (err != nil || s.Host != host) {
 		return nil, fmt.Errorf("the export goes to a directory of the machine %s: workers on others cannot write there",
 			s.Host)
+	}
+	if err := s.checkRecipients(only); err != nil {
+		return nil, err
 	}
 	plan := &export.Plan{Jobs: 1, Unencrypted: len(s.Recipients) == 0, FailFast: s.FailFast}
 	if err := s.Apply(plan); err != nil {

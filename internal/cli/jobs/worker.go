@@ -37,6 +37,7 @@ type workerOptions struct {
 	command.WorkFlags
 	QueueFlags
 	argument.PlaceFlags
+	only    command.NamedRecipients
 	from    database.Flags
 	metrics monitor.Flag
 	idle    time.Duration
@@ -54,6 +55,7 @@ func NewWorker(a *command.App) *cobra.Command {
 	o.WorkFlags.Add(cmd, "j")
 	o.QueueFlags.Add(cmd)
 	o.PlaceFlags.Add(cmd)
+	o.only.Add(cmd, "work only on exports to")
 	o.from.Add(cmd)
 	o.metrics.Add(cmd)
 	flags := cmd.Flags()
@@ -96,6 +98,10 @@ func (o *workerOptions) run(
 	if err != nil {
 		return err
 	}
+	only, err := o.recipients(ctx, a)
+	if err != nil {
+		return err
+	}
 	t := &teller{app: a, silent: o.JSON}
 	config.Notice = t.tell
 	q, err := open(ctx, config)
@@ -125,7 +131,7 @@ func (o *workerOptions) run(
 		Queue: q, Secret: secret, Name: r.Worker, Sessions: sessions, Join: db.Join,
 		Progress: done.note, Notice: t.tell,
 		Open: func(ctx context.Context, settings json.RawMessage) (*workers.Output, error) {
-			return output(ctx, a, settings, &o.PlaceFlags)
+			return output(ctx, a, settings, &o.PlaceFlags, only)
 		},
 	}
 	a.Patience.Store(int64(workerPatience))
@@ -141,6 +147,18 @@ func (o *workerOptions) run(
 	r.Parts, r.Jobs = s.Parts, done.jobs
 	w.Summary = ui.Several(s.Parts, "part") + ", "
 	return err
+}
+
+// recipients returns the only ones that jobs may have, or nil for any.
+func (o *workerOptions) recipients(ctx context.Context, a *command.App) ([]string, error) {
+	if !o.only.Named() {
+		return nil, nil
+	}
+	all, err := o.only.Read(a, a.KeyReader(ctx, &command.PassphraseFlags{}))
+	if err != nil {
+		return nil, err
+	}
+	return textsOf(all)
 }
 
 // progressOf is how far a worker is. It does not know how much there is.
