@@ -65,7 +65,8 @@
 // The sum is a checksum of rows. It does not depend on their order, the format or the compression, and the sums of the
 // parts of a table add up to the sum of the table. The sum of a row is the XXH3-128 of its line of CSV, as package
 // format writes it, with the line feed at its end; the header does not count. The sum of several rows is the sum of
-// theirs modulo 2^128, printed as 32 hexadecimal digits.
+// theirs modulo 2^128, printed as 32 hexadecimal digits. That takes about a hundredth of the processor time of an
+// export of CSV; for the other formats, the line is made as well.
 //
 // No SQL computes it: PostgreSQL, MySQL, MariaDB and SQLite do not have XXH3. So to compare, a program reads the rows
 // in a snapshot and adds up their sums, as [culvert/export.Directory.Compare] does: the work of an export without

@@ -53,7 +53,9 @@ func PrepareWorkers(s *harness.Session) ([]harness.Benchmark, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(benchmarks, c.requests(nats, store)), nil
+	small := fmt.Sprintf("%dKiB", c.Size(1024, 128)) // for hundreds of parts, or dozens
+	return append(benchmarks, c.requests(nats, store, "small", small),
+		c.requests(nats, store, "large", partSize, "-c", "none")), nil
 }
 
 // output returns a new directory for the files of a run, and what removes it.
@@ -64,11 +66,11 @@ func (c *workersCase) output() (dir string, remove func() error) {
 }
 
 // export returns the command of an export in parts, with a queue.
-func (c *workersCase) export(to, table, size string, queue ...string) *exec.Cmd {
+func (c *workersCase) export(to, table, size string, more ...string) *exec.Cmd {
 	args := []string{
 		"export", "postgres:", table, "-r", c.recipient, "--job-key", c.identity, "--part-size", size, "-o", to,
 	}
-	return c.command(c.culvert, append(args, queue...)...)
+	return c.command(c.culvert, append(args, more...)...)
 }
 
 // work returns the command of a worker, which runs until it is stopped.
@@ -192,9 +194,11 @@ func (c *workersCase) tasks(nats *harness.Queue) harness.Benchmark {
 	}
 }
 
-// requests counts those to a bucket.
-func (c *workersCase) requests(nats *harness.Queue, store *harness.Store) harness.Benchmark {
-	size := fmt.Sprintf("%dKiB", c.Size(1024, 128)) // for hundreds of parts, or dozens
+// requests counts those to a bucket: with small files, each of which is one request, and with files of more than 8 MiB,
+// whose content takes several. Those that carry content are no overhead, beyond one for each file.
+func (c *workersCase) requests(
+	nats *harness.Queue, store *harness.Store, files, size string, more ...string,
+) harness.Benchmark {
 	run := func() (harness.Sample, error) {
 		proxy, err := newRequestCounter(store.Address)
 		if err != nil {
@@ -208,7 +212,7 @@ func (c *workersCase) requests(nats *harness.Queue, store *harness.Store) harnes
 		}
 		got, err := harness.Work{Bytes: c.size}.Between("client", []*harness.Tree{c.database, store.Tree},
 			func() (harness.Sample, error) {
-				return c.together(environment(c.export(to, "orders", size, "--queue", nats.URL)),
+				return c.together(environment(c.export(to, "orders", size, append(more, "--queue", nats.URL)...)),
 					[]*exec.Cmd{environment(c.work(nats, "2"))})
 			})
 		if err := errors.Join(err, proxy.Close()); err != nil {
@@ -218,11 +222,13 @@ func (c *workersCase) requests(nats *harness.Queue, store *harness.Store) harnes
 		if parts == 0 {
 			return nil, errors.New("no part was written")
 		}
-		got["requests/part"] = float64(proxy.requests.Load()) / float64(parts)
+		pieces := proxy.pieces.Load()
+		got["requests/part"] = float64(proxy.requests.Load()-pieces) / float64(parts)
+		got["pieces/part"] = float64(pieces) / float64(parts)
 		return got, nil
 	}
 	return harness.Benchmark{
-		Name:     "Workers/queue=nats/store=seaweedfs",
+		Name:     "Workers/queue=nats/store=seaweedfs/files=" + files,
 		Rounds:   1,
 		Variants: []harness.Variant{{Key: "impl=culvert", Run: run}},
 		Goals:    []harness.Goal{{Variant: "impl=culvert", Unit: "requests/part", Max: 3}},

@@ -13,6 +13,7 @@ import (
 type requestCounter struct {
 	net.Listener
 	requests, parts atomic.Int64
+	pieces          atomic.Int64 // of large files, which are uploaded in several requests
 }
 
 func newRequestCounter(to string) (*requestCounter, error) {
@@ -29,6 +30,9 @@ func newRequestCounter(to string) (*requestCounter, error) {
 		c.requests.Add(1)
 		isWhole := r.Method == http.MethodPut && !r.URL.Query().Has("uploadId")
 		isLast := r.Method == http.MethodPost && r.URL.Query().Has("uploadId")
+		if r.Method == http.MethodPut && r.URL.Query().Has("partNumber") {
+			c.pieces.Add(1)
+		}
 		if (isWhole || isLast) && strings.Contains(r.URL.Path, "/orders/") {
 			c.parts.Add(1)
 		}
