@@ -54,7 +54,7 @@ func (c Config) NewReaderAt(src io.ReaderAt, size int64, identities ...age.Ident
 	return c.newPayloadReaderAt(src, start, size-start, key)
 }
 
-// newPayloadReaderAt opens a payload of so many bytes that begins at start.
+// newPayloadReaderAt opens a payload of sealed bytes that begins at start.
 func (c Config) newPayloadReaderAt(src io.ReaderAt, start, sealed int64, key []byte) (*ReaderAt, error) {
 	aead, err := chacha20poly1305.New(key)
 	if err != nil {

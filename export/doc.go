@@ -59,7 +59,7 @@
 // # Memory
 //
 // An export with J jobs has J+2 frames, and R more if R connections share a table. A frame holds about 1 MiB of values,
-// their text and its compressed form. J encoders, 2 J spans of agefile and the buffers of the connections take the
+// their text and its compressed form. J encoders, 2 J spans of agefile, and the buffers of the connections take the
 // rest. Besides the program itself, all this takes at most about
 //
 //	(J+2) × 3.5 MiB + J × 4.5 MiB + R × 4 MiB (if R > 1)

@@ -138,8 +138,8 @@ func (p *Progress) ended(task partTask) {
 	}
 }
 
-// Done returns the estimated part of the work that has been done, from 0 to 1, or -1 if it is unknown. For an export of
-// several tables it is the part of all tables, weighted by their sizes.
+// Done returns the estimated fraction of the work that has been done, from 0 to 1, or -1 if it is unknown. For an
+// export of several tables it is the fraction of all tables, weighted by their sizes.
 func (p *Progress) Done() float64 {
 	if total := p.partsTotal.Load(); total > 0 {
 		return float64(p.partsDone.Load()) / float64(total)

@@ -19,8 +19,8 @@ var errNoParts = errors.New("export: the source cannot cut tables into parts")
 // the file. The source must be a [source.Parter] that reads the snapshot of the part. The selection of the plan is
 // ignored, since the part has one.
 //
-// One connection reads. With one job, PostgreSQL prints CSV, so the least work for many parts are as many calls at the
-// same time, each with a source of its own and one job.
+// One connection reads. With one job, PostgreSQL prints the CSV itself, which takes the least processor time. So to
+// write many parts, make several calls at the same time, each with its own source and one job.
 func (p *Plan) Part(
 	ctx context.Context, to place.Place, file string, src source.Source, part source.Part,
 ) (manifest.Part, error) {
@@ -71,6 +71,8 @@ func (p *Plan) part(
 type PlaceError struct{ Err error }
 
 func (e *PlaceError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
 func (e *PlaceError) Unwrap() error { return e.Err }
 
 // JoinParts returns the entry of the manifest for a table of which all parts are written. The part is any of them, and

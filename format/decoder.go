@@ -17,7 +17,7 @@ type Readable interface {
 	Decoder(fields []Field) (Decoder, error)
 
 	// Cut returns the length of the whole rows at the beginning of text, and their number. Text begins with a row. Cut
-	// decodes nothing, and takes the text at a few gigabytes a second.
+	// decodes nothing, and reads a few gigabytes of text a second.
 	Cut(text []byte) (n, rows int)
 }
 

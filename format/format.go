@@ -64,9 +64,12 @@
 //	}
 //
 // Decoders are cheap, and each goroutine needs its own. A [Splitter] cuts a stream into blocks of whole rows for them.
-// What an encoder has written becomes the rows that it was given, if the fields have the kinds of the values. From JSON
-// Lines, the JSON value null comes back as NULL, JSON without the white space around it, or on several lines between
-// its tokens, and invalid JSON as a JSON string.
+// What an encoder has written becomes the rows that it was given, if the fields have the kinds of the values. A value
+// of JSON may change on its way through JSON Lines:
+//
+//   - The JSON value null comes back as NULL.
+//   - JSON comes back without the white space around it, and on several lines also without that between its tokens.
+//   - Invalid JSON comes back as a JSON string.
 package format
 
 import (

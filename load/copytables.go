@@ -9,7 +9,7 @@ import (
 	"culvert/source"
 )
 
-// Names are those of a table in a source and in a sink.
+// Names are the names of a table in a source and in a sink.
 type Names struct{ From, To string }
 
 // CopyTables copies tables of one snapshot of a source, each with all rows or none. If a table fails, the others are

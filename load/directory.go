@@ -101,7 +101,7 @@ func (p *Plan) Preview(
 	return plans, nil
 }
 
-// lanes returns how many of so many tables are loaded at the same time.
+// lanes returns how many of the tables are loaded at the same time.
 func (p *Plan) lanes(dst sink.Sink, tables int) int {
 	if _, clones := dst.(sink.Cloner); !clones {
 		return 1

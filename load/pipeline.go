@@ -139,7 +139,7 @@ func (pl *pipeline) dealAll() (total figures, err error) {
 	return total, nil
 }
 
-// about says where in the file a row is that cannot be read, after so many rows.
+// about says where in the file a row is that cannot be read, after the given number of rows.
 func (pl *pipeline) about(err error, rows int64) error {
 	if row, is := errors.AsType[*format.RowError](err); is {
 		row.Row += rows

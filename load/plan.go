@@ -80,7 +80,7 @@ type Progress struct {
 	expected atomic.Int64 // bytes of text; 0 if not known
 }
 
-// Done returns the part of the work that has been done, from 0 to 1, or -1 if it is not known.
+// Done returns the fraction of the work that has been done, from 0 to 1, or -1 if it is not known.
 func (p *Progress) Done() float64 {
 	expected := p.expected.Load()
 	if expected <= 0 {

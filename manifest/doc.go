@@ -88,14 +88,9 @@
 //	schema       string  of the table, or its database in MySQL and MariaDB; absent in SQLite
 //	name         string  of the table
 //	columns      array   of objects, in the order of the table, also of generated columns
-//	constraints  array   of objects, each with name; kind: primary key, unique, check, foreign key or exclude;
-//	                     columns, if it is a key of whole columns; and definition, which follows ALTER TABLE … ADD
-//	                     CONSTRAINT name, or only ADD without a name; absent if only create has it
-//	indexes      array   of objects, without those of constraints, each with name; unique; columns, if it has only
-//	                     whole columns; and definition, the statement that makes it, or in MySQL and MariaDB what
-//	                     follows ALTER TABLE … ADD
-//	sequences    array   of objects, each with column, which owns it; name, as SQL with its schema; type; options, as
-//	                     SQL; and last, the last number that was given when the table was defined
+//	constraints  array   of objects
+//	indexes      array   of objects, without the indexes of constraints
+//	sequences    array   of objects
 //	comment      string  on the table
 //	create       string  the statement that makes the table; absent in PostgreSQL
 //
@@ -109,6 +104,29 @@
 //	identity    string   always or by default, if the database numbers the rows in it
 //	generated   string   stored or virtual, if an expression computes it
 //	expression  string   that expression; absent in SQLite, whose create has it
+//
+// Each constraint has these fields:
+//
+//	name        string   of the constraint
+//	kind        string   primary key, unique, check, foreign key or exclude
+//	columns     array    of strings, if it is a key of whole columns
+//	definition  string   what follows ALTER TABLE … ADD CONSTRAINT name, or only ADD without a name; absent if only
+//	                     create has it
+//
+// Each index has these fields:
+//
+//	name        string   of the index
+//	unique      boolean  whether it refuses equal keys
+//	columns     array    of strings, if it has only whole columns
+//	definition  string   the statement that makes it, or in MySQL and MariaDB what follows ALTER TABLE … ADD
+//
+// Each sequence has these fields:
+//
+//	column   string  that owns it
+//	name     string  as SQL, with its schema
+//	type     string  of its numbers
+//	options  string  as SQL
+//	last     number  the last number that was given when the table was defined
 //
 // These are left out: rights, row security, triggers, rules, and whatever the definition names, such as types,
 // functions and other tables; partitions, parents, tablespaces and storage parameters, unless create has them.

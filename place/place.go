@@ -1,4 +1,5 @@
-// Package place defines the interface between programs and the places where files lie: a directory, a server, a bucket.
+// Package place defines the interface between programs and the places where files are kept: a directory, a server, a
+// bucket.
 //
 // A [Place] is read as an [io/fs.FS]. Its regular files implement [io.ReaderAt], and their Stat returns the size:
 //
@@ -42,16 +43,18 @@ import (
 
 // Errors of places on other machines that callers can act on.
 var (
-	// ErrChanged: the file is no longer the one that was opened. Data of the two must not be mixed.
+	// ErrChanged means that the file is no longer the one that was opened. Data of the two must not be mixed.
 	ErrChanged = errors.New("place: the file has changed")
 
-	// ErrIntegrity: what the place has sent is not what it should be. No data of such an answer was returned.
+	// ErrIntegrity means that the place has not sent what it should. No data of such an answer was returned.
 	ErrIntegrity = errors.New("place: the answer is not sound")
 
-	// ErrRefused: the place does not do what it was asked, for want of permission, for example. The message says why.
+	// ErrRefused means that the place does not do what it was asked, because a permission is missing, for example. The
+	// message says why.
 	ErrRefused = errors.New("place: refused")
 
-	// ErrUnreachable: the place could not be reached, or was silent for too long. The same call may succeed later.
+	// ErrUnreachable means that the place could not be reached, or was silent for too long. The same call may succeed
+	// later.
 	ErrUnreachable = errors.New("place: not reachable")
 )
 

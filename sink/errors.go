@@ -24,7 +24,7 @@ var (
 	// ErrFull marks errors of a database that has no room for the rows.
 	ErrFull = errors.New("sink: the database has no room")
 
-	// ErrSwap marks the error of a table in whose place no other can be put ([Swap]), and names what hinders that.
+	// ErrSwap marks the error of a table that [Swap] cannot replace. The message names what would be lost.
 	ErrSwap = errors.New("sink: the table cannot be swapped, since this would be lost")
 
 	// ErrUnconfirmed marks the error that the connection was lost during a commit, and that the database could not be
@@ -36,9 +36,8 @@ var (
 type RowError struct {
 	Table string // as the database names it
 
-	// Row and Line say which row it is, as far as the database does: the number of the row in what the loader took
-	// since the last Flush, or the number of the line of text at which the row ends in it, both counted from 1. 0 if
-	// not known.
+	// Row is the number of the row since the last Flush, from 1. Line is the number of the line of text at which the
+	// row ends, from 1. Databases report one of them; 0 means unknown.
 	Row, Line int64
 
 	Column     string // "" if not known
@@ -73,7 +72,7 @@ func (e *RowError) Error() string {
 // Unwrap returns the cause.
 func (e *RowError) Unwrap() error { return e.Err }
 
-// CountError is the error of rows that the database has counted otherwise than the caller, such as because a trigger
+// CountError reports that the database has counted another number of rows than were sent, for example because a trigger
 // has left some out.
 type CountError struct {
 	Table         string

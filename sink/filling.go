@@ -82,7 +82,7 @@ type Ledger struct {
 
 // Part is what the ledger records of rows.
 type Part struct {
-	Name string // of the part, unique in the load and table, such as that of a file
+	Name string // of the part, unique in the load and table, such as the name of a file
 	Rows int64
 	Sum  string // of the rows, or ""
 }
@@ -100,7 +100,7 @@ type Plan struct {
 	Rows   int64 // that it has, about; 0 if it is empty or the number is not known
 
 	Loaders int    // how many there will be
-	Alone   string // why there are fewer than wanted, or ""; it ends a sentence
+	Alone   string // the reason for fewer loaders than wanted, or ""; it ends a sentence
 
 	// Later are the foreign keys that [Creator] will add, by name.
 	Later []string

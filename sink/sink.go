@@ -45,6 +45,11 @@
 // database, the ledger, in the transaction of its rows. [Table.Loaded] returns these parts, so a load that is repeated
 // loads only what is missing. All parts are committed together with the table, or, with [Filling.EachPart], each part
 // when it ends.
+// # Trust
+//
+// Only [Filling.Create] runs statements that come from elsewhere. A sink refuses a definition that makes anything else
+// than a table and its indexes: see [CheckStatements]. Expressions in it can still call every function that the user of
+// the database may call.
 //
 // # Errors
 //
@@ -155,9 +160,9 @@ type Loader interface {
 
 	// Sum flushes, reads back the rows of this loader that are not committed, and returns their number and sum. An
 	// export of these rows has the same sum, if its columns are in the same order. The database reads the whole table
-	// for it, with the rows that are not of this loader. With [Ignore] and [Update], the rows are those that have
-	// arrived, whether or not they are in conflict with others. The error is [errors.ErrUnsupported] if the database
-	// cannot tell the rows of this loader from others.
+	// for it, with the rows that are not of this loader. With [Ignore] and [Update], the rows are all that were sent,
+	// including those that Ignore drops. The error is [errors.ErrUnsupported] if the database cannot tell the rows of
+	// this loader from others.
 	Sum() (rows int64, sum Sum, err error)
 
 	// EndPart flushes, and records all rows since the last part ended as a part. Their number must be p.Rows; otherwise

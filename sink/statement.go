@@ -7,9 +7,10 @@ import (
 	"culvert/source"
 )
 
-// CheckStatements returns an error if a definition would make anything else than a table and its indexes, where its
-// author writes whole statements: PostgreSQL and SQLite print CREATE TABLE, CREATE INDEX and CREATE UNIQUE INDEX in
-// these very words. Expressions in these statements can still call any function.
+// CheckStatements returns an error if a statement of a definition does not begin with CREATE TABLE, CREATE INDEX or
+// CREATE UNIQUE INDEX, as PostgreSQL and SQLite print them. It does not look further: expressions in the statements can
+// call any function. Definitions of MySQL and MariaDB have no whole statements for indexes; package sink/mysql checks
+// them.
 func CheckStatements(d *source.Definition) error {
 	if d.Create != "" && !strings.HasPrefix(d.Create, "CREATE TABLE ") {
 		return fmt.Errorf("sink: table %q: this does not make a table: %s", d.Name, Shorten(d.Create))

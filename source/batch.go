@@ -218,7 +218,8 @@ func (b *Batch) start(i int) int {
 	return int(b.cells[i-1] >> 8)
 }
 
-// AnyValue is Value for any row. The bytes of a lent row are valid until the caller asks for the next rows.
+// AnyValue returns a value of any complete row, lent or not, as Value does. The bytes of a lent row are valid until the
+// caller asks for the next rows.
 func (b *Batch) AnyValue(row, column int) (Kind, []byte) {
 	if i := row*b.columns + column; len(b.lent) > 0 && i >= b.lentFrom {
 		return Kind(b.cells[i] & 0xff), b.lent[i-b.lentFrom]

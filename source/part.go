@@ -9,7 +9,7 @@ import (
 // machines, and so that two states can be compared. It is data, for JSON or any other encoding: it has no address and
 // no secret.
 type Snapshot struct {
-	// Token is what the server knows the snapshot by. It is valid as long as the session that shared it.
+	// Token names the snapshot to the server. It is valid while the session that shared it is open.
 	Token string `json:"token"`
 
 	// Server identifies the running server, since a token means nothing, or something else, to another one, such as to
@@ -36,12 +36,12 @@ func (s Snapshot) Same(other Snapshot) bool {
 
 // Range is a part of the rows of a table, as the source that made it writes it.
 type Range struct {
-	// By is what the rows are told apart by: "" for all rows, the name that the database has for the place of a row
-	// (ctid, rowid), or the columns of the primary key as a JSON array.
+	// By says how rows are identified: "" for all rows, the name that the database has for the position of a row (ctid,
+	// rowid), or the columns of the primary key as a JSON array.
 	By string `json:"by,omitempty"`
 
-	// From and To are where the range begins, and the place behind its end. "" is an open end. They contain values of
-	// the primary key if the rows are told apart by it.
+	// From is where the range begins, and To is the position after its end. "" is an open end. They contain values of
+	// the primary key if rows are identified by it.
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
 }
@@ -62,8 +62,8 @@ type Part struct {
 	Bytes int64 `json:"bytes"`          // about, as stored by the database; 0 if not known
 	Rows  int64 `json:"rows,omitempty"` // exactly; 0 if not known
 
-	// Whole is why the table is a single part, if it is larger than was asked for. It ends a sentence, as the reason of
-	// an [IndivisibleError] does.
+	// Whole is the reason why the table is a single part although it is larger than the requested size. It ends a
+	// sentence, as the reason of an [IndivisibleError] does.
 	Whole string `json:"whole,omitempty"`
 }
 
@@ -92,7 +92,7 @@ type Parter interface {
 type Sharer interface {
 	// Share returns the snapshot of this source, which others can join while this source is open. No rows may be open.
 	// A source that has joined a snapshot can share it too, under a token of its own, which is valid even after the
-	// first source was closed. So each source that has shared it is a baton, by which the snapshot can be handed on.
+	// first source was closed. Such a token of a source that has joined is called a baton: it hands the snapshot on.
 	Share(ctx context.Context) (Snapshot, error)
 
 	// Join opens another source with the same address and settings as this one, which reads a snapshot that was shared

@@ -54,7 +54,7 @@ type Description struct {
 	System   string // the database system and its version, such as "PostgreSQL 17.2"
 	Database string // the name of the database, or its file
 	Snapshot string // the system's name for the one state that all rows show; "" if there is none
-	Position string // the place in the system's log when it was taken, or shortly before, such as an LSN
+	Position string // the position in the system's log when it was taken, or shortly before, such as an LSN
 }
 
 // Size is the approximate size of rows. Unknown fields are 0.

@@ -49,16 +49,16 @@ type Coordinator struct {
 	// and MaxSessions must be as it was too. Otherwise the error is [ErrOtherJob].
 	Resume bool
 
-	// Mixed permits to export unfinished tables in a new snapshot if the old one is lost.
+	// Mixed permits exporting unfinished tables in a new snapshot if the old one is lost.
 	Mixed bool
 
-	// Progress is told of the state of the job after each change, by one goroutine. It may be nil.
+	// Progress is called with the state of the job after each change, by one goroutine. It may be nil.
 	Progress func(Status)
 
-	// Event is told what happens to the job, by the goroutine of Progress. It may be nil.
+	// Event is called with what happens to the job, by the goroutine of Progress. It may be nil.
 	Event func(Event)
 
-	// Notice is told what goes wrong and is tried again. It may be nil.
+	// Notice is called with a message about each failure that will be retried. It may be nil.
 	Notice func(message string)
 }
 

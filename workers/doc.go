@@ -12,9 +12,9 @@
 // A [Coordinator] and each [Worker] have a connection to the queue, to the database, and to the place. Rows go from the
 // database through a worker to the place. The queue has neither rows nor credentials.
 //
-// # Who may die
+// # What may fail
 //
-// The place is the truth, and the queue only schedules. What the queue loses or repeats costs work, never rows.
+// What is in the place counts; the queue only schedules work. What the queue loses or repeats costs work, never rows.
 //
 //	what happens                what follows
 //	a worker is killed          its part is given to another one after AckWait, 30 s
@@ -36,12 +36,12 @@
 //	the queue loses a record    the part is written again, under another name
 //
 // A snapshot lives as long as any session that has shared it. Each session of a worker shares the snapshot that it has
-// joined, and notes the token: a baton. So the coordinator and all workers but one may die. A [Holder] does nothing
-// else, so that all may die.
+// joined, and notes the token: a baton. So the coordinator and all workers except one may fail. A [Holder] does nothing
+// else, so that all of them may fail.
 //
 // All must reach the same running server: a snapshot means nothing to another one, nor after a restart. A session that
 // reaches another server, or a connection pooler in transaction mode, is refused. A restart of the database ends all
-// sessions, and with them the snapshot. It is not proven then that nothing has changed.
+// sessions, and with them the snapshot. After that, the database cannot prove that nothing has changed.
 //
 // # Journal
 //
@@ -55,13 +55,14 @@
 //
 // RUN tells the job from others of its name, TERM counts its coordinators, and NUMBER the segments of each. A segment
 // has lines of JSON, each an object with the key and the note of the queue, and is sealed as those are, with "journal"
-// in place of "queue" and its name in place of the subject. The newest segment is replaced by a longer one until it has
-// 128 KiB, after a beat or a hundredth of the time since the coordinator began, at most a minute: so a part costs less
-// than a request, and what was recorded since is written again if the queue is lost too. A new coordinator writes all
-// that it knows, and removes the segments of those before.
+// in place of "queue" and its name in place of the subject. A place has no files that grow. So the newest segment is
+// written again, longer each time, until it has 128 KiB. It is written each time after a hundredth of the time since
+// the coordinator began, which is at least a beat and at most a minute. So most parts cost no request. If the queue is
+// lost too, parts that were recorded after the last write are written again. A new coordinator writes all that it
+// knows, and removes the segments of earlier ones.
 //
-// The same files serve directories, servers and buckets. They are not a log of package wal: a place has no files that
-// grow, and a coordinator that hangs would keep its log locked.
+// The same files serve directories, servers and buckets. They are not a log of package wal, which needs files that
+// grow, and which a coordinator that hangs would keep locked.
 //
 // The journal is removed when the manifest is written. Without a manifest, it means that the export can go on, so a
 // Coordinator with neither Resume nor Overwrite fails with [ErrUnfinished]. With a manifest, it means nothing. If two
@@ -72,10 +73,10 @@
 //
 // A worker writes a part under the first free name: orders/000001.csv.zst.age, orders/000001-2.csv.zst.age, and so on.
 // Nobody replaces a file. The manifest lists the one that was recorded first, and the coordinator removes the others
-// before it writes the manifest. A worker that comes later removes its own file, but not if it is not encrypted: the
-// next export may have an equal one under that name. A file may also remain that the manifest
-// does not list if a worker is killed after the manifest was written, before it removes its file; or if the queue goes
-// away at the moment at which it records the part.
+// before it writes the manifest. A worker that comes second removes its own file if the file is encrypted. An
+// unencrypted file is left, since the next export may have written an equal one under that name. A file that the
+// manifest does not list may also remain if a worker is killed after the manifest was written, before it removes its
+// file; or if the queue goes away at the moment at which it records the part.
 //
 // # Trust
 //
@@ -90,8 +91,8 @@
 //	the place         remove files, put back an older export or         read rows, ranges or the journal; change a
 //	                  journal; learn sizes, times and the names of      file unnoticed: verifying finds that
 //	                  tables
-//	a worker          read what its database user may read; write       hide it: comparing the manifest with the
-//	                  wrong rows or sums, put tasks for the others      database finds wrong rows
+//	a worker          read what its database user may read; write       hide wrong rows: comparing the manifest with
+//	                  wrong rows or sums, put tasks for the others      the database finds them
 //
 // Nothing protects the participants from each other: a worker has credentials of the database and of the place, so a
 // signature of the coordinator would keep nothing from it.

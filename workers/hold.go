@@ -43,10 +43,10 @@ type Holder struct {
 	// it, and the next coordinator may put it there again. Zero means 10 minutes.
 	Patience time.Duration
 
-	// Held is told of the snapshot when others can join it. It may be nil.
+	// Held is called with the snapshot when others can join it. It may be nil.
 	Held func(source.Snapshot)
 
-	// Notice is told what goes wrong and is tried again. It may be nil.
+	// Notice is called with a message about each failure that will be retried. It may be nil.
 	Notice func(message string)
 }
 

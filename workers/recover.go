@@ -26,6 +26,7 @@ func (e *LostError) Error() string {
 		"a new export reads about %d bytes: %v", e.Parts, e.Of, e.Rows, e.Bytes, e.All, e.Err)
 }
 
+// Unwrap returns the cause.
 func (e *LostError) Unwrap() error { return e.Err }
 
 // ErrOtherJob means that a job of this name has other settings, or another snapshot than Held.
@@ -77,7 +78,7 @@ func (o *operation) refuseOtherHeld() error {
 	return fmt.Errorf("%w: it was begun in the snapshot %s, not in %s", ErrOtherJob, before, given.Token)
 }
 
-// isLost reports whether nobody who can be reached holds a snapshot any more.
+// isLost reports whether no process that can be reached holds a snapshot any more.
 func isLost(err error) bool {
 	return errors.Is(err, source.ErrSnapshotLost) || errors.Is(err, source.ErrOtherServer)
 }

@@ -186,11 +186,11 @@ type Status struct {
 	Done     int            `json:"parts_done"`
 	Failed   []string       `json:"failed,omitempty"` // why tables have failed
 	Rows     int64          `json:"rows"`             // in the parts that are done
-	Text     int64          `json:"text_bytes"`
-	Out      int64          `json:"file_bytes"`
-	Bytes    int64          `json:"bytes"`      // of all parts, about, as stored by the database
-	BytesIn  int64          `json:"bytes_done"` // of the parts that are done
-	Waiting  int            `json:"waiting"`    // parts
+	Text     int64          `json:"text_bytes"`       // bytes of their text
+	Out      int64          `json:"file_bytes"`       // bytes of their files
+	Bytes    int64          `json:"bytes"`            // of all parts, about, as stored by the database
+	BytesIn  int64          `json:"bytes_done"`       // of the parts that are done
+	Waiting  int            `json:"waiting"`          // parts
 	Running  int            `json:"running"`
 	Workers  []WorkerStatus `json:"workers"`
 	Failures []string       `json:"failures,omitempty"` // of parts that are tried again

@@ -16,12 +16,12 @@ import (
 	"culvert/workers/internal/queue"
 )
 
-// Output is how and where a worker writes the parts of a job.
+// Output says how and where a worker writes the parts of a job.
 type Output struct {
-	// Plan is how. Its Jobs are those of each part. Overwrite and Progress are ignored.
+	// Plan says how files are written. Its Jobs are for each part. Overwrite and Progress are ignored.
 	Plan *export.Plan
 
-	// Place is where. All workers of a job, and its coordinator, must see the same files there.
+	// Place holds the files. All workers of a job, and its coordinator, must see the same files there.
 	Place place.Place
 
 	// Close ends the connections of the place. It may be nil.
@@ -46,10 +46,10 @@ type Worker struct {
 	// Join connects to the database.
 	Join Join
 
-	// Progress is told of the work on the job, every few beats, by one goroutine. It may be nil.
+	// Progress is called with the work on the job, every few beats, by one goroutine. It may be nil.
 	Progress func(WorkerStatus)
 
-	// Notice is told what goes wrong and is tried again. It may be nil.
+	// Notice is called with a message about each failure that will be retried. It may be nil.
 	Notice func(message string)
 }
 

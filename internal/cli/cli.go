@@ -24,8 +24,8 @@ import (
 // short enough for somebody who waits.
 const graceful = time.Second
 
-// Main runs the command line with the given arguments, which do not include the name of the program, and gives the exit
-// code. It is to be called once in a process, since it handles signals.
+// Main runs the command line with the given arguments, which do not include the name of the program, and returns the
+// exit code. It is to be called once in a process, since it handles signals.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &command.App{Stdin: stdin, Stdout: stdout, Stderr: stderr, Console: ui.NewConsole(stderr)}
 	a.Console.Redact = a.Secrets.Redact

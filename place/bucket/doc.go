@@ -128,9 +128,9 @@
 // Google verifies an object only when it is complete. So damage to a part of a large file ends its upload with
 // [place.ErrIntegrity]; to other stores, the part is sent again.
 //
-// If a store has made an object that is damaged or has another size, it is removed, but not what another writer has
-// made of that name since. On S3, that takes the permission s3:DeleteObject; the error says if it is missing. What
-// Replace has replaced is lost then.
+// If a store has made an object that is damaged or has another size, the object is removed. An object that another
+// writer has made under that name since is left. On S3, removing takes the permission s3:DeleteObject; the error says
+// if it is missing. The object that Replace has replaced is lost then.
 //
 // # Unfinished uploads
 //

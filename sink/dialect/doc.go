@@ -104,17 +104,16 @@
 //
 // A decimal number of more than 15 digits is untyped in SQLite, which then keeps all its digits: a column with a
 // numeric type would round it. MySQL has decimal numbers of up to 65 digits, 30 of them after the point; its char has
-// up to 255 characters, and its varchar up to 16383; longer ones are longtext.
-// The longest bit of MySQL with an equal is bit(63).
-// The width of integers, ZEROFILL, and UNSIGNED of other numbers are left out.
+// up to 255 characters, and its varchar up to 16383; longer ones are longtext. The longest bit of MySQL with an equal
+// is bit(63). The width of integers, ZEROFILL, and UNSIGNED of other numbers are left out.
 //
-// The types are those of columns. SQLite stores values of any type in them, and MySQL dates such as 0000-00-00 but no
-// timestamps after 2038: rows with values that the other database refuses cannot be loaded.
+// The types are those of columns. SQLite stores values of any type in them. MySQL stores dates such as 0000-00-00, and
+// no timestamps after 2038. Rows with values that the other database refuses cannot be loaded.
 //
 // SQLite does not enforce the p and s of a decimal number. So PostgreSQL gets the type without them, which rounds
 // nothing; MySQL has no such type, and rounds. PostgreSQL and MySQL keep six digits of a second at most, and round
-// others. Timestamps of PostgreSQL without time zone have no place for an offset, as in 2026-01-01 00:00:00+02:00, so
-// package load refuses it, unless it is zero, as it does a time of day in a date.
+// others. A timestamp without time zone of PostgreSQL cannot hold an offset, as in 2026-01-01 00:00:00+02:00. Package
+// load refuses such a value unless the offset is zero. It also refuses a time of day in a date.
 //
 // # What else is translated
 //

@@ -29,8 +29,8 @@
 //
 // When all loaders are closed, the server checks deferred constraints. Then the transactions are committed one after
 // the other, within milliseconds; for this time, others can see a part of the rows. If a commit fails, the rows that
-// were committed are deleted again. Only if the server, or this process, ends in this very moment, a part of the rows
-// remains: those of the parts that the ledger has.
+// were committed are deleted again. If the server or this process ends at this moment, the rows of some connections
+// remain. With a ledger, they are the rows of the parts that it records.
 //
 // If two connections add rows with equal unique keys, one waits for the other, and fails when the lock timeout ends.
 //
@@ -69,9 +69,9 @@
 // for the swap too, and the server ends one of them. If that is the load, or the lock timeout ends, the error is
 // [culvert/sink.ErrLocked] and names the sessions. Only a load with parts in a ledger keeps its rows then.
 //
-// What would be lost is an [culvert/sink.ErrSwap]: views, rules, triggers, functions and columns that use the table or
-// its type, foreign keys that refer to it, inheritance, partitions, row security, publications, subscriptions, security
-// labels, and privileges that others than the owner have granted.
+// The error is [culvert/sink.ErrSwap] if one of these would be lost: views, rules, triggers, functions and columns that
+// use the table or its type, foreign keys that refer to it, inheritance, partitions, row security, publications,
+// subscriptions, security labels, and privileges that others than the owner have granted.
 // # What is not supported
 //
 // Views and foreign tables cannot be filled. The server refuses to truncate a table that a foreign key of another table
@@ -96,9 +96,8 @@
 // # Others
 //
 // An advisory lock keeps two loads from filling one table: pg_try_advisory_xact_lock(1129664076, n), where n is the
-// object identifier of the table minus 2147483648, or (1129664078, hashtext(name)) for a
-// table that is made. Locks are waited for as long as the filling says, 10 seconds by
-// default (lock_timeout). Other timeouts are off.
+// object identifier of the table minus 2147483648, or (1129664078, hashtext(name)) for a table that is made. Locks are
+// waited for as long as the filling says, 10 seconds by default (lock_timeout). Other timeouts are off.
 //
 // # Errors
 //

@@ -70,7 +70,7 @@ func (l *loader) Load(b *source.Batch) (err error) {
 	return nil
 }
 
-// add adds a group of rows, or one row if there are not so many or one of them is refused.
+// add adds a group of rows, or one row if there are fewer rows or one of them is refused.
 func (l *loader) add(b *source.Batch, row int) (rows int, err error) {
 	if l.several != nil && b.Rows()-row >= l.group {
 		switch err = l.addGroup(b, row); {

@@ -283,8 +283,8 @@ func (k key) compared(before bool, place string) (string, error) {
 	return condition, nil
 }
 
-// walk returns the place that is so many rows behind another one, or behind the first row if that is "". It is "" if
-// there are not as many.
+// walk returns the position that is the given number of rows behind another one, or behind the first row if that is "".
+// It is "" if there are fewer rows.
 func (s *session) walk(ctx context.Context, t table, k key, from string, rows int64) (string, error) {
 	var selected, order []string
 	for _, c := range k {

@@ -108,7 +108,7 @@ func hintsOfUnknown(err *source.UnknownError) []string {
 	return []string{fmt.Sprintf("each %s is one of: %s", err.What, strings.Join(err.Known, ", "))}
 }
 
-// Fail tells of an error, unless that is done already, and gives the exit code.
+// Fail reports an error, unless that is done already, and returns the exit code.
 func (a *App) Fail(err error, json bool) int {
 	code := ExitCode(err)
 	_, _, told := partial(err)

@@ -1,4 +1,4 @@
-// Package monitor gives the figures of a command to Prometheus, at the address of its flag --metrics.
+// Package monitor serves the figures of a command for Prometheus, at the address of its flag --metrics.
 package monitor
 
 import (
@@ -23,8 +23,7 @@ func (f *Flag) Add(cmd *cobra.Command) {
 	cmd.Flags().StringVar((*string)(f), "metrics", "", "serve figures for Prometheus at `ADDR`")
 }
 
-// Serve gives the figures of the collectors, and those of the process, to whoever asks, if there is an address. It
-// returns the URL.
+// Serve serves the figures of the collectors and of the process, if there is an address. It returns the URL.
 func (f Flag) Serve(all ...prometheus.Collector) (url string, stop func() error, err error) {
 	if f == "" {
 		return "", func() error { return nil }, nil

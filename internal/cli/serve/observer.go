@@ -27,7 +27,7 @@ type observer struct {
 	strangers map[string]bool
 }
 
-// maxStrangers is how many fingerprints that are not allowed are told of. Anybody can make as many as he likes.
+// maxStrangers is how many fingerprints that are not allowed are reported. Anybody can make any number of them.
 const maxStrangers = 100
 
 func newObserver(console *ui.Console, verbose, warns bool) *observer {

@@ -7,8 +7,8 @@ import (
 	"culvert/source"
 )
 
-// NumberOfParts returns how many parts of a size a table of so many bytes has, at least one. The error begins with the
-// name of the source's package.
+// NumberOfParts returns how many parts of size bytes a table has, at least one. The error begins with the name of the
+// source's package.
 func NumberOfParts(name string, bytes, size int64) (int64, error) {
 	if size <= 0 {
 		return 0, fmt.Errorf("%s: the size of a part is %d bytes; it must be more than 0", name, size)

@@ -10,7 +10,7 @@
 //
 // # What is kept where
 //
-// Each [Job] has a stream and a bucket of keys and values:
+// Each [Job] has a stream and a key-value store, which NATS calls a bucket:
 //
 //	CULVERT_nightly      subjects culvert.nightly.ID   one message for each task that is not done
 //	KV_culvert-nightly   keys such as record.ID        notes: each written once, or replaced
@@ -46,7 +46,7 @@
 //
 // # Liveness
 //
-// Whoever lives replaces a value of the queue again and again ([Job.Acquire], [Pulse]). Others consider it dead after
-// [Looks] consecutive looks, [Config.Beat] apart, that have seen the same revision. No clocks are compared, and an
-// outage of the server, in which nobody can look, kills nobody.
+// A live process replaces a value of the queue again and again ([Job.Acquire], [Pulse]). Other processes consider it
+// dead after [Looks] consecutive looks, [Config.Beat] apart, that have seen the same revision. No clocks are compared,
+// and during an outage of the server, in which no process can look, none is considered dead.
 package queue

@@ -39,8 +39,8 @@ func (p *Pulse) Look(v Value) (dead bool) {
 // suspects reports whether a value had the revision of the look before. Its writer is dead, or late.
 func (p *Pulse) suspects(key string) bool { return p.seen[key].looks > 1 }
 
-// Lease is held by one at a time, who lives. A holder that was taken for dead, since it was stopped or cut off, may
-// believe for a while that it holds the lease. So a lease prevents work that is done twice, but is no proof.
+// A Lease has one owner at a time. An owner that was stopped or cut off, and so was considered dead, may believe for a
+// while that it still has the lease. So a lease prevents work that is done twice, but is no proof.
 type Lease struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -53,13 +53,13 @@ type Lease struct {
 	lost     bool
 }
 
-// ErrLost is the cause of the end of a [Lease] that another one has taken.
+// ErrLost is the cause of the end of [Lease.Context] after another owner has taken the lease.
 var ErrLost = errors.New("queue: another one has taken the lease")
 
 // looksPerBeat bounds the leases at which one that waits looks in each beat: a thousand may wait for one of a hundred.
 const looksPerBeat = 8
 
-// Acquire waits until nobody who lives holds one of the leases, and takes it. If it has to wait, it calls waits first,
+// Acquire waits until no live process holds one of the leases, and takes it. If it has to wait, it calls waits first,
 // which may be nil. It first looks at all leases, and then at a few in each beat.
 func (j *Job) Acquire(ctx context.Context, keys []string, waits func()) (*Lease, error) {
 	var pulse Pulse

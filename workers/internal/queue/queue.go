@@ -36,13 +36,13 @@ type Config struct {
 	// AckWait is how long a task may be silent before another worker gets it. Zero means 30 s.
 	AckWait time.Duration
 
-	// MaxDeliver is the number of workers that a task is given to. Zero means 5.
+	// MaxDeliver is how often a task is given to a worker before it counts as failed. Zero means 5.
 	MaxDeliver int
 
-	// Beat is how often those who live say so. Zero means 1 s.
+	// Beat is the interval at which live processes report. Zero means 1 s.
 	Beat time.Duration
 
-	// Notice is told when the connection is lost, and when it is restored. It may be nil.
+	// Notice is called when the connection is lost, and when it is restored. It may be nil.
 	Notice func(message string)
 }
 
@@ -177,5 +177,5 @@ func (q *Queue) Close() {
 // Shared reports whether the server is elsewhere, so that other processes may use it.
 func (q *Queue) Shared() bool { return q.embedded == nil }
 
-// Beat returns how often those who live say so.
+// Beat returns the interval at which live processes report.
 func (q *Queue) Beat() time.Duration { return q.config.Beat }
