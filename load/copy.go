@@ -19,18 +19,27 @@ import (
 func (p *Plan) Copy(
 	ctx context.Context, dst sink.Sink, src source.Source, from, to string,
 ) (stats Stats, err error) {
+	return p.copy(ctx, ends{src, dst}, Names{from, to}, func(*job) error { return nil })
+}
+
+// copy copies a table if it may fill what the sink has found.
+func (p *Plan) copy(ctx context.Context, e ends, names Names, claim func(j *job) error) (stats Stats, err error) {
+	dst, from := e.dst, names.From
 	if err := p.checkCopy(); err != nil {
 		return Stats{}, err
 	}
 	// A failure of the sink must also end a read that waits for the source.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	rows, all, j, err := p.begin(ctx, src, from, to)
+	rows, all, j, err := p.begin(ctx, e.src, from, names.To)
 	if err != nil {
 		return Stats{}, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	if err := all.look(ctx, dst, j); err != nil {
+	if _, err := all.look(ctx, dst, j); err != nil {
+		return Stats{}, err
+	}
+	if err := claim(j); err != nil {
 		return Stats{}, err
 	}
 	readers, err := all.divide(rows)

@@ -101,6 +101,7 @@ func (c *copies) run(ctx context.Context, dst sink.Sink, src source.Source, lane
 			}
 		}
 	}
+	c.several = len(all) > 1
 	return atOnce(ctx, all, c.lane)
 }
 
@@ -125,13 +126,15 @@ func (c *copies) lane(ctx context.Context, e ends) error {
 			return nil
 		}
 		table := c.tables[i]
-		stats, err := c.plan.Copy(ctx, e.dst, e.src, table.From, table.To)
+		stats, err := c.plan.copy(ctx, e, table, func(j *job) error { return c.claim(i, j) })
 		stats.Name, stats.Err = table.From, err
 		if stats.Table == "" {
 			stats.Table = table.To
 		}
 		c.stats[i] = stats
-		c.postpone(i, err)
+		if !isCommitted(err) {
+			c.postpone(i, err)
+		}
 		switch {
 		case err == nil:
 			c.plan.progress().Tables.Add(1)

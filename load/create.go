@@ -61,14 +61,14 @@ func Finish(ctx context.Context, dst sink.Sink, tables []Stats) error {
 	creator, is := dst.(sink.Creator)
 	for i := range tables {
 		stats := &tables[i]
-		if !is || stats.made == nil || stats.Err != nil {
+		if !is || stats.made == nil {
 			continue
 		}
 		err := creator.Finish(ctx, stats.Table, *stats.made)
 		if err == nil {
 			continue
 		}
-		stats.Err = &UnfinishedError{Missing: stats.later, Err: err}
+		stats.unfinished(err)
 		if ctx.Err() != nil || errors.Is(err, source.ErrUnavailable) || len(tables) == 1 {
 			unfinished(tables[i+1:])
 			return stats.Err
@@ -80,10 +80,25 @@ func Finish(ctx context.Context, dst sink.Sink, tables []Stats) error {
 // unfinished has tables that were made fail if their foreign keys will not be added.
 func unfinished(tables []Stats) {
 	for i := range tables {
-		if stats := &tables[i]; stats.made != nil && stats.Err == nil && len(stats.later) > 0 {
-			stats.Err = &UnfinishedError{Missing: stats.later, Err: errEndedBefore}
+		if stats := &tables[i]; stats.made != nil && len(stats.later) > 0 && !isUnfinished(stats.Err) {
+			stats.unfinished(errEndedBefore)
 		}
 	}
+}
+
+// unfinished adds to what could not be done that foreign keys are missing.
+func (s *Stats) unfinished(why error) {
+	missing := &UnfinishedError{Missing: s.later, Err: why}
+	if s.Err == nil {
+		s.Err = missing
+		return
+	}
+	s.Err = fmt.Errorf("%w; %w", s.Err, missing)
+}
+
+func isUnfinished(err error) bool {
+	_, is := errors.AsType[*UnfinishedError](err)
+	return is
 }
 
 var errEndedBefore = errors.New("the work ended before")

@@ -38,17 +38,17 @@ func (p *Plan) Directory(
 	lanes := p.lanes(dst, len(jobs))
 	each := *p
 	each.Loaders = max(1, p.loaders()/lanes)
+	d := &directory{plan: &each, jobs: jobs, stats: make([]Stats, len(jobs))}
 	expected := int64(0)
 	for i := range jobs {
-		if j := &jobs[i]; j.missing == nil {
-			expected += j.text
-			if err := each.look(ctx, dst, &j.job); err != nil {
+		if jobs[i].missing == nil {
+			expected += jobs[i].text
+			if _, err := d.look(ctx, dst, i); err != nil {
 				return nil, err
 			}
 		}
 	}
 	p.progress().expected.Store(expected)
-	d := &directory{plan: &each, jobs: jobs, stats: make([]Stats, len(jobs))}
 	err = d.run(ctx, dst, lanes)
 	alone(d.stats, d.fewer)
 	if err == nil {
@@ -87,12 +87,13 @@ func (p *Plan) Preview(
 	}
 	each := *p
 	each.Loaders = max(1, p.loaders()/p.lanes(dst, len(jobs)))
+	d := &directory{plan: &each, jobs: jobs}
 	var plans []sink.Plan
-	for _, j := range jobs {
-		if j.missing != nil {
+	for i := range jobs {
+		if jobs[i].missing != nil {
 			continue
 		}
-		plan, err := dst.Plan(ctx, j.to, each.filling(&j.job))
+		plan, err := d.look(ctx, dst, i)
 		if err != nil {
 			return nil, err
 		}
@@ -233,6 +234,16 @@ type directory struct {
 	turns
 }
 
+// look asks the sink what loading a table will do.
+func (d *directory) look(ctx context.Context, dst sink.Sink, i int) (sink.Plan, error) {
+	j := &d.jobs[i].job
+	plan, err := d.plan.look(ctx, dst, j)
+	if err != nil {
+		return plan, err
+	}
+	return plan, d.claim(i, j)
+}
+
 // run loads all tables, several at the same time.
 func (d *directory) run(ctx context.Context, dst sink.Sink, lanes int) (err error) {
 	for i := range d.jobs {
@@ -261,6 +272,7 @@ func (d *directory) run(ctx context.Context, dst sink.Sink, lanes int) (err erro
 			return err
 		}
 	}
+	d.several = len(sinks) > 1
 	return atOnce(ctx, sinks, d.lane)
 }
 
@@ -277,12 +289,13 @@ func (d *directory) lane(ctx context.Context, dst sink.Sink) error {
 			continue
 		}
 		stats, err := d.plan.fill(ctx, dst, &j.job)
-		if err == nil {
+		if err != nil {
+			d.postpone(i, err)
+		} else {
 			err = d.plan.analyze(ctx, dst, &j.job)
 		}
 		stats.Err = err
 		d.stats[i] = stats
-		d.postpone(i, err)
 		switch {
 		case err == nil:
 			d.plan.progress().Tables.Add(1)

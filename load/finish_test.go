@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"culvert/export"
@@ -153,6 +154,93 @@ func TestReadBackGenerated(t *testing.T) {
 					t.Errorf("%+v, %v", all, err)
 				}
 			}
+		}
+	}
+}
+
+// unanalyzed is a database whose statistics cannot be updated.
+type unanalyzed struct{ *topostgres.DB }
+
+func (u unanalyzed) Analyze(context.Context, string, sink.Filling) error {
+	return fmt.Errorf("lost: %w", sink.ErrLocked)
+}
+
+// Clone is as this one.
+func (u unanalyzed) Clone(ctx context.Context) (sink.Sink, error) {
+	clone, err := u.DB.Clone(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return unanalyzed{clone.(*topostgres.DB)}, nil
+}
+
+// TestAnalyzeFails adds foreign keys to tables whose statistics could not be updated, and loads them once.
+func TestAnalyzeFails(t *testing.T) {
+	from, _ := newPostgres(t, chainSQL+chainRowsSQL)
+	for _, loaders := range []int{1, 4} {
+		to, dst := newPostgres(t, "CREATE TABLE unrelated (id int)")
+		backup := newBackupOf(t, openPostgres(t, from), export.Plan{}, 0, chain...)
+		plan := load.Plan{Create: true, Analyze: true, Loaders: loaders}
+		all, err := plan.Directory(t.Context(), unanalyzed{dst.(*topostgres.DB)}, backup.Directory, nil)
+		if partial, is := errors.AsType[*load.PartialError](err); !is || partial.Failed != 4 {
+			t.Errorf("%+v, %v", all, err)
+		}
+		for _, stats := range all {
+			if stats.Rows == 0 || !errors.Is(stats.Err, sink.ErrLocked) {
+				t.Errorf("%s: %d rows, %v", stats.Name, stats.Rows, stats.Err)
+			}
+		}
+		const keysSQL = "SELECT count(*) FROM pg_constraint WHERE contype = 'f'"
+		if keys := to.Query(t, keysSQL)[0][0]; keys != "2" {
+			t.Errorf("there are %s foreign keys", keys)
+		}
+	}
+}
+
+// TestOneTarget refuses to fill one table with two.
+func TestOneTarget(t *testing.T) {
+	src := newShop(t)
+	backup := newBackup(t, src, export.Plan{}, 0)
+	to, dst := newPostgres(t, "CREATE TABLE target (id int PRIMARY KEY, title text, price float, data bytea)")
+	names := map[string]string{"large": "target", "empty": "public.target"}
+	plan := load.Plan{Filling: sink.Filling{Existing: sink.Truncate}}
+	all, err := plan.Directory(t.Context(), dst, backup.Directory, names)
+	if err == nil || len(all) > 0 {
+		t.Errorf("%+v, %v", all, err)
+	}
+	_, err = plan.Preview(t.Context(), dst, backup.Directory, names)
+	if err == nil {
+		t.Error("a preview of two tables that become one")
+	}
+	all, err = plan.CopyTables(t.Context(), dst, src,
+		[]load.Names{{From: "large", To: "target"}, {From: "empty", To: "public.target"}})
+	if partial, is := errors.AsType[*load.PartialError](err); !is || partial.Failed != 1 || all[0].Err != nil {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if rows := to.Query(t, "SELECT count(*) FROM target")[0][0]; rows != "3" {
+		t.Errorf("%s rows", rows)
+	}
+}
+
+// TestLockedByParent loads a table again that has waited too long for a transaction of the same load.
+func TestLockedByParent(t *testing.T) {
+	backup := newBackup(t, newShop(t), export.Plan{}, 0)
+	for _, loaders := range []int{1, 2} {
+		db := newMemory(shopTables...)
+		var refused atomic.Bool
+		db.refuse = func(line string) error {
+			if strings.HasPrefix(line, "3,\"\",2") && refused.CompareAndSwap(false, true) {
+				return sink.ErrLocked
+			}
+			return nil
+		}
+		plan := load.Plan{Loaders: loaders}
+		_, err := plan.Directory(t.Context(), cloning{db}, backup.Directory, nil)
+		if (err == nil) != (loaders > 1) || !refused.Load() {
+			t.Errorf("%d loaders: %v", loaders, err)
+		}
+		if rows := len(db.sorted("large")); (rows == 3) != (loaders > 1) {
+			t.Errorf("%d loaders: %d rows", loaders, rows)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,7 @@ type job struct {
 	loose    bool            // the source may have values that are not of the type of their column
 	alone    string          // why there will be fewer loaders than wanted
 	table    string          // the name of the table as the sink writes it
+	object   string          // what identifies the table in the sink
 	omitted  []string        // of the definition
 	later    []string        // of it, after all tables have their rows
 	columns  *columns
@@ -65,10 +67,11 @@ func (p *Plan) filling(j *job) sink.Filling {
 }
 
 // look asks the sink what filling the table will do. It fails as that would.
-func (p *Plan) look(ctx context.Context, dst sink.Sink, j *job) error {
+func (p *Plan) look(ctx context.Context, dst sink.Sink, j *job) (sink.Plan, error) {
 	plan, err := dst.Plan(ctx, j.to, p.filling(j))
 	j.alone, j.table, j.omitted, j.later = plan.Alone, plan.Table, plan.Omitted, plan.Later
-	return err
+	j.object = cmp.Or(plan.Object, plan.Table)
+	return plan, err
 }
 
 // fill fills one table.
@@ -339,7 +342,7 @@ func (p *Plan) Text(
 	if err != nil {
 		return Stats{}, err
 	}
-	if err := p.look(ctx, dst, j); err != nil {
+	if _, err := p.look(ctx, dst, j); err != nil {
 		return Stats{}, err
 	}
 	stats, err := p.fill(ctx, dst, j)
@@ -387,5 +390,22 @@ func (p *Plan) analyze(ctx context.Context, dst sink.Sink, j *job) error {
 	if !p.Analyze || !is {
 		return nil
 	}
-	return analyzer.Analyze(ctx, j.table, p.filling(j))
+	if err := analyzer.Analyze(ctx, j.table, p.filling(j)); err != nil {
+		return &statisticsError{err}
+	}
+	return nil
+}
+
+// statisticsError is the error of a table that is committed, but not analyzed.
+type statisticsError struct{ err error }
+
+func (e *statisticsError) Error() string {
+	return fmt.Sprintf("load: the rows are committed, but the statistics are not updated: %v", e.err)
+}
+
+func (e *statisticsError) Unwrap() error { return e.err }
+
+func isCommitted(err error) bool {
+	_, is := errors.AsType[*statisticsError](err)
+	return err == nil || is
 }

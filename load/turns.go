@@ -2,6 +2,7 @@ package load
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -13,6 +14,23 @@ type turns struct {
 	mu    sync.Mutex
 	left  []int // the next at the end
 	later []int
+
+	several bool           // tables are loaded at the same time
+	filled  map[string]int // which table fills which one of the database
+}
+
+// claim has a table be the only one that fills its target, which the sink has found.
+func (t *turns) claim(i int, j *job) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if other, is := t.filled[j.object]; is && other != i {
+		return fmt.Errorf("load: two tables would become %s", j.table)
+	}
+	if t.filled == nil {
+		t.filled = map[string]int{}
+	}
+	t.filled[j.object] = i
+	return nil
 }
 
 func (t *turns) take() (int, bool) {
@@ -27,12 +45,14 @@ func (t *turns) take() (int, bool) {
 }
 
 // foreignKeys are the codes of databases for a row that refers to one that is not there.
-var foreignKeys = []string{"23503", "1452", "SQLITE_CONSTRAINT_FOREIGNKEY"}
+var foreignKeys = []string{"23503", "1452"}
 
-// postpone keeps a table for later if it has failed since rows of another one may have been missing.
+// postpone keeps a table for later if it has failed since rows of another one may have been missing. MySQL waits for
+// the transaction of these rows, until the lock timeout, if it is still open.
 func (t *turns) postpone(i int, err error) {
 	row, is := errors.AsType[*sink.RowError](err)
-	if !is || !slices.Contains(foreignKeys, row.Code) {
+	refers := is && slices.Contains(foreignKeys, row.Code)
+	if !refers && !(t.several && errors.Is(err, sink.ErrLocked)) {
 		return
 	}
 	t.mu.Lock()
@@ -42,6 +62,7 @@ func (t *turns) postpone(i int, err error) {
 
 // again has a lane load the tables that were postponed, one after the other, as long as that helps any of them.
 func (t *turns) again(lane func() error) error {
+	t.several = false
 	for before := 0; len(t.later) != before; {
 		before = len(t.later)
 		t.left, t.later = t.later, nil

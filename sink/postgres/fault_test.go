@@ -126,6 +126,23 @@ func TestRefusedRows(t *testing.T) {
 	expectCount(t, database, "t", "0")
 }
 
+// TestDeferredPart has a part violate a constraint that is checked when it is committed.
+func TestDeferredPart(t *testing.T) {
+	db, database := openNew(t, refusingSQL)
+	ledger := &sink.Ledger{Table: "ledger", Load: "x"}
+	loader := fill(t, db, "t", sink.Filling{Ledger: ledger, EachPart: true}).Loaders()[0]
+	if err := loadText(loader, "1,2,9,ok\n"); err != nil {
+		t.Fatal(err)
+	}
+	err := loader.EndPart(sink.Part{Name: "p", Rows: 1})
+	row, is := errors.AsType[*sink.RowError](err)
+	if !is || row.Code != "23503" || row.Constraint != "t_of, parent_fkey" {
+		t.Errorf("a part: %v", err)
+	}
+	expectCount(t, database, "t", "0")
+	expectCount(t, database, "ledger", "0")
+}
+
 // TestSkippedRows has a trigger leave rows out, which the caller has to notice.
 func TestSkippedRows(t *testing.T) {
 	db, database := openNew(t, refusingSQL)

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -94,7 +95,7 @@ func (l *loader) Load(b *source.Batch) error {
 	}
 	l.text = text
 	if err != nil {
-		return l.fail(errors.Join(l.finish(), l.err)) // the error of the server says more
+		return l.fail(cmp.Or(l.finish(), err)) // the error of the server says more
 	}
 	l.sent += int64(b.Rows())
 	return nil
@@ -284,6 +285,9 @@ func (l *loader) commitPart() error {
 		if err := l.merge(); err != nil {
 			return err
 		}
+	}
+	if err := l.s.exec(l.t.ctx, "SET CONSTRAINTS ALL IMMEDIATE"); err != nil {
+		return l.s.rowFailed(l.t.ctx, l.t.target, err)
 	}
 	if err := l.s.writes(l.t.ctx); err != nil {
 		return err

@@ -105,6 +105,10 @@ func (c *copying) run(
 		if err == nil {
 			err = c.refuseSame(ctx, t, plan)
 		}
+		if err == nil && slices.ContainsFunc(plans, func(p sink.Plan) bool { return p.Table == plan.Table }) {
+			err = command.WithHint(command.Usagef("another table is copied into %s too", plan.Table),
+				"name another one: TABLE=NAME")
+		}
 		if err != nil {
 			return c.explain(fmt.Errorf("table %q: %w", t.from, err))
 		}
