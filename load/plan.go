@@ -62,7 +62,7 @@ type Stats struct {
 	Sum     Sum      // of the rows as they were read, if they were CSV or became CSV; zero otherwise
 	Summed  bool     // whether Sum is set
 	Loaders int      // connections that have loaded
-	Alone   string   // why there, or tables at the same time, were fewer than wanted, or ""; it ends a sentence
+	Alone   string   // the reason for fewer connections, or tables at a time, than wanted, or ""; it ends a sentence
 	Skipped int      // parts that the ledger had already
 	Omitted []string // what a table that was made does not have of its definition, by name
 	Err     error    // why nothing was loaded; or, if Rows were, what could not be done after that

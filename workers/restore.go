@@ -166,8 +166,8 @@ func (o *operation) restoreNotes(ctx context.Context, entries []journalEntry, fi
 	return together(len(keys), func(i int) error { return o.job.Set(ctx, keys[i], last[keys[i]]) })
 }
 
-// call asks those who may have outlived the queue and the coordinator for their batons, and joins the snapshot of the
-// first who answers. The journal does not know those that were noted in its last moments.
+// call asks processes that may have outlived the queue and the coordinator for their batons, and joins the snapshot of
+// the first one that answers. The journal does not know the batons that were noted in its last moments.
 func (o *operation) call(ctx context.Context) (source.Source, error) {
 	if !o.c.Queue.Shared() {
 		return nil, source.ErrSnapshotLost // the others were in the process that has ended

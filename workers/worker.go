@@ -112,13 +112,13 @@ type run struct {
 type WorkerStatus struct {
 	Name     string    `json:"name"`
 	Begun    time.Time `json:"begun"`
-	Sessions int       `json:"sessions"`          // connections to the database
-	Writing  []string  `json:"writing,omitempty"` // the tables of the parts under way
-	Parts    int64     `json:"parts"`             // that it has written
-	Rows     int64     `json:"rows"`              // of them, and of the parts under way
-	Text     int64     `json:"text_bytes"`
-	Out      int64     `json:"file_bytes"`
-	Rate     float64   `json:"bytes_per_second"`
+	Sessions int       `json:"sessions"`                 // connections to the database
+	Writing  []string  `json:"writing,omitempty"`        // the tables of the parts under way
+	Parts    int64     `json:"parts"`                    // that it has written
+	Rows     int64     `json:"rows"`                     // of them, and of the parts under way
+	Text     int64     `json:"text_bytes"`               // bytes of their text
+	Out      int64     `json:"file_bytes"`               // bytes of their files
+	Rate     float64   `json:"bytes_per_second"`         // of text, lately
 	Still    float64   `json:"still_seconds,omitempty"`  // for how long no row has moved, while it writes
 	Silent   float64   `json:"silent_seconds,omitempty"` // for how long it has told nothing, as [Inspect] sees it
 	Failure  string    `json:"failure,omitempty"`        // the last one

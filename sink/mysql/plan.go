@@ -32,7 +32,7 @@ type plan struct {
 	omitted   []string // of the definition
 }
 
-// Plan says what Table would do.
+// Plan says what Table would do: see [sink.Sink].
 func (db *DB) Plan(ctx context.Context, name string, f sink.Filling) (sink.Plan, error) {
 	p, err := db.plan(ctx, name, f)
 	if err == nil && p.Create == nil {

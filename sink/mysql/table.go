@@ -37,7 +37,7 @@ type table struct {
 	ended  bool
 }
 
-// Table begins to fill a table.
+// Table begins to fill a table: see [sink.Sink].
 func (db *DB) Table(ctx context.Context, name string, f sink.Filling) (sink.Table, error) {
 	p, err := db.plan(ctx, name, f)
 	if err != nil {

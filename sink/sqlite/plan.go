@@ -43,7 +43,7 @@ func affinityOf(declared string) affinity {
 	return numeric
 }
 
-// Plan says what Table would do.
+// Plan says what Table would do: see [sink.Sink].
 func (db *DB) Plan(ctx context.Context, name string, f sink.Filling) (_ sink.Plan, err error) {
 	defer db.catch(&err)
 	t, err := db.plan(ctx, name, f)
