@@ -13,6 +13,7 @@ import (
 	"culvert/internal/pgconnect"
 	"culvert/source"
 	"culvert/source/postgres/internal/plantext"
+	"culvert/source/postgres/internal/sqltext"
 )
 
 // rangesExplained is the most ranges of a table that the planner is asked about. They are evenly spread.
@@ -131,7 +132,7 @@ func (s *session) differs(ctx context.Context, answer [][][]byte, days []string)
 				"written as 'today' or the like", nil
 		}
 	}
-	reasons, err := s.list(ctx, differsSQL, arrayOf(found.Calls), arrayOf(found.Operators))
+	reasons, err := s.list(ctx, differsSQL, sqltext.Array(found.Calls), sqltext.Array(found.Operators))
 	if err != nil || len(reasons) == 0 {
 		return "", err
 	}
@@ -152,12 +153,3 @@ UNION ALL SELECT 'the condition may cast by ' || p.proname || '(), which may giv
 FROM pg_catalog.pg_cast c JOIN pg_catalog.pg_proc p ON p.oid = c.castfunc
 WHERE c.oid >= 16384 AND p.provolatile <> 'i'
 LIMIT 1`
-
-// arrayOf writes texts as a PostgreSQL array.
-func arrayOf(texts []string) string {
-	quoted := make([]string, len(texts))
-	for i, text := range texts {
-		quoted[i] = `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
-	}
-	return "{" + strings.Join(quoted, ",") + "}"
-}

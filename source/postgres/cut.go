@@ -10,6 +10,7 @@ import (
 	"culvert/internal/pgconnect"
 	"culvert/source"
 	"culvert/source/internal/sqlsource"
+	"culvert/source/postgres/internal/sqltext"
 )
 
 // Parts cuts a table by the pages of its rows, as [source.Divider] does: by the size of its files and of its
@@ -116,7 +117,7 @@ func (r *rows) cut(size int64) (cuts, error) {
 // refusesRanges returns the reason why the server does not read a range of pages.
 func (r *rows) refusesRanges() (reason string, err error) {
 	_, err = r.session.probe(r.ctx, func(batch *pgconn.Batch) {
-		batch.ExecParams(r.rangeSQL(emptyRange)+" LIMIT 0", nil, nil, nil, nil)
+		batch.ExecParams(r.rangeSQL(sqltext.NoPages)+" LIMIT 0", nil, nil, nil, nil)
 	})
 	if pgconnect.IsRefusal(r.ctx, err) {
 		return refusedTable(err).Reason, nil
@@ -140,7 +141,10 @@ func (r *rows) cutByPages(f familySize, size int64) (cuts, error) {
 		return cuts{}, err
 	}
 	perPage := f.perPage()
-	c := cuts{by: byPages, first: place(0, perPage), last: place(f.places(), perPage), bytes: f.weight() * f.pageSize}
+	c := cuts{
+		by: sqltext.Pages, first: sqltext.Place(0, perPage), last: sqltext.Place(f.places(), perPage),
+		bytes: f.weight() * f.pageSize,
+	}
 	var places []int64
 	for _, at := range cutFamily(members, n) {
 		p := min(int64(at*float64(perPage)), f.places()-1)
@@ -153,7 +157,7 @@ func (r *rows) cutByPages(f familySize, size int64) (cuts, error) {
 	}
 	c.places = make([]string, len(places))
 	for i, p := range places {
-		c.places[i] = place(p, perPage)
+		c.places[i] = sqltext.Place(p, perPage)
 	}
 	if reason, err := r.refusesCondition(c); reason != "" || err != nil {
 		return cuts{whole: reason, bytes: c.bytes}, err
@@ -161,10 +165,7 @@ func (r *rows) cutByPages(f familySize, size int64) (cuts, error) {
 	return c, nil
 }
 
-const (
-	byPages = "ctid" // the Range.By of pages
-	tooOld  = "the server is older than PostgreSQL 14"
-)
+const tooOld = "the server is older than PostgreSQL 14"
 
 // refusesCondition returns the reason why the rows that meet the condition should be one part.
 func (r *rows) refusesCondition(c cuts) (reason string, err error) {
@@ -172,11 +173,11 @@ func (r *rows) refusesCondition(c cuts) (reason string, err error) {
 		return "", nil
 	}
 	n := len(c.places) + 1
-	if c.by != byPages {
+	if c.by != sqltext.Pages {
 		n = 0 // an index finds each range, so their costs do not matter
 	}
 	err = r.examineCondition(n, func(i int) string {
-		condition, _ := conditionOf(c.rangeAt(i)) // made here, so it is one
+		condition, _ := sqltext.Condition(c.rangeAt(i)) // made here, so it is one
 		return condition
 	}, r.session.days()...)
 	if indivisible, ok := errors.AsType[*source.IndivisibleError](err); ok {

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"culvert/source"
+	"culvert/source/postgres/internal/sqltext"
 )
 
 // tableRows are the rows of a table, which several connections can share.
@@ -31,7 +32,7 @@ func (r *tableRows) Divide(n int) ([]source.Rows, error) {
 		return []source.Rows{r}, nil
 	}
 	readers := family.readers(n)
-	helpers, err := r.db.help(r.ctx, readers-1, r.relation, r.rangeSQL(emptyRange)+" LIMIT 0")
+	helpers, err := r.db.help(r.ctx, readers-1, r.relation, r.rangeSQL(sqltext.NoPages)+" LIMIT 0")
 	if len(helpers) == 0 {
 		return nil, err
 	}

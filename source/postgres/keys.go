@@ -11,6 +11,7 @@ import (
 	"culvert/internal/pgconnect"
 	"culvert/source"
 	"culvert/source/internal/sqlsource"
+	"culvert/source/postgres/internal/sqltext"
 )
 
 // keySQL returns the columns of the primary key of a table in order, and whether the order of each is the system's: the
@@ -45,7 +46,7 @@ func (s *session) key(ctx context.Context, r *relation) ([]string, error) {
 // checkKey returns an error if a range is one of a key, but not of the primary key of the relation. The columns of a
 // primary key are never NULL, so the ranges have all rows.
 func (db *DB) checkKey(ctx context.Context, r *relation, cut source.Range) error {
-	if cut.By == "" || cut.By == byPages {
+	if cut.By == "" || cut.By == sqltext.Pages {
 		return nil
 	}
 	key, err := db.session.key(ctx, r)
@@ -112,8 +113,8 @@ func (r *rows) walk(key []string, n int64) ([]string, error) {
 	for i, column := range key {
 		name := fmt.Sprintf("k%d", i)
 		names = append(names, name)
-		columns = append(columns, quote(column)+" AS "+name)
-		order = append(order, quote(column)+" USING OPERATOR(pg_catalog.<)")
+		columns = append(columns, sqltext.Quote(column)+" AS "+name)
+		order = append(order, sqltext.Quote(column)+" USING OPERATOR(pg_catalog.<)")
 	}
 	sql := fmt.Sprintf(`
 SELECT %s FROM (SELECT %s, pg_catalog.row_number() OVER (ORDER BY %s) - 1 AS number FROM %s) AS walked

@@ -2,15 +2,13 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
 	"culvert/source"
-	"culvert/source/internal/sqlsource"
+	"culvert/source/postgres/internal/sqltext"
 )
 
 var _ source.Parter = (*DB)(nil)
@@ -25,7 +23,7 @@ func (db *DB) Part(ctx context.Context, p source.Part) (source.Rows, error) {
 	if err := db.checkSnapshot(ctx, p.Snapshot); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	condition, err := conditionOf(p.Range)
+	condition, err := sqltext.Condition(p.Range)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -112,72 +110,4 @@ func (db *DB) checkSnapshot(ctx context.Context, s source.Snapshot) error {
 		return source.ErrOtherSnapshot
 	}
 	return nil
-}
-
-var errRange = errors.New("its range is not one of PostgreSQL")
-
-// conditionOf returns the condition of a range, or "" for all rows. The operators are the system's, whatever the search
-// path.
-func conditionOf(r source.Range) (string, error) {
-	var place string // what is compared
-	var value func(text string) (string, error)
-	switch {
-	case r == source.Range{}:
-		return "", nil
-	case r.By == byPages:
-		place, value = "ctid", tidOf
-	default:
-		columns, err := sqlsource.ReadTexts(r.By)
-		if err != nil {
-			return "", errRange
-		}
-		place = rowOf(columns, quote)
-		value = func(text string) (string, error) {
-			values, err := sqlsource.ReadTexts(text)
-			if err != nil || len(values) != len(columns) {
-				return "", errRange
-			}
-			return rowOf(values, literal), nil
-		}
-	}
-	var conditions []string
-	for _, end := range []struct{ operator, text string }{{">=", r.From}, {"<", r.To}} {
-		if end.text == "" {
-			continue
-		}
-		limit, err := value(end.text)
-		if err != nil {
-			return "", err
-		}
-		conditions = append(conditions, place+" OPERATOR(pg_catalog."+end.operator+") "+limit)
-	}
-	return strings.Join(conditions, " AND "), nil
-}
-
-var tidText = regexp.MustCompile(`^\([0-9]{1,10},[0-9]{1,5}\)$`)
-
-// tidOf returns a ctid as SQL.
-func tidOf(text string) (string, error) {
-	if !tidText.MatchString(text) {
-		return "", errRange
-	}
-	return tid(text), nil
-}
-
-// rowOf writes one or several values as SQL.
-func rowOf(values []string, write func(string) string) string {
-	list := make([]string, len(values))
-	for i, value := range values {
-		list[i] = write(value)
-	}
-	if len(list) == 1 {
-		return list[0]
-	}
-	return "ROW(" + strings.Join(list, ", ") + ")"
-}
-
-// literal writes a text as an SQL constant of no type, which so takes the type and the collation of the column that it
-// is compared with. With E, it means the same whatever the setting standard_conforming_strings.
-func literal(text string) string {
-	return "E'" + strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(text) + "'"
 }

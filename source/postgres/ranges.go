@@ -1,11 +1,11 @@
 package postgres
 
 import (
-	"strconv"
 	"sync"
 	"sync/atomic"
 
 	"culvert/source/postgres/internal/intake"
+	"culvert/source/postgres/internal/sqltext"
 )
 
 // rangePages is the least number of pages in a range, 2 MiB in pages of 8 KiB. Reading them takes a hundred times as
@@ -63,7 +63,7 @@ func (r *ranges) take(places *int64) (condition string, ok bool) {
 	}
 	*places = min(r.places-from, size)
 	r.next += *places
-	return rangeOf(place(from, r.perPage), place(r.next, r.perPage)), *places > 0
+	return sqltext.Between(sqltext.Place(from, r.perPage), sqltext.Place(r.next, r.perPage)), *places > 0
 }
 
 // leave records that a reader has ended, and reports whether it is the last one.
@@ -78,22 +78,3 @@ func (r *ranges) done() float64 {
 	defer r.mu.Unlock()
 	return float64(r.read) / float64(r.places)
 }
-
-// place returns the first ctid of a place. Line 0 is before the first row of a page.
-func place(place, perPage int64) string {
-	page, line := place/perPage, place%perPage
-	if line > 0 {
-		line++ // the first row has line 1
-	}
-	return "(" + strconv.FormatInt(page, 10) + "," + strconv.FormatInt(line, 10) + ")"
-}
-
-// emptyRange is the condition of a range without pages.
-var emptyRange = rangeOf("(0,0)", "(0,0)")
-
-func rangeOf(from, to string) string {
-	return "ctid OPERATOR(pg_catalog.>=) " + tid(from) + " AND ctid OPERATOR(pg_catalog.<) " + tid(to)
-}
-
-// tid returns a ctid as SQL.
-func tid(ctid string) string { return "'" + ctid + "'::pg_catalog.tid" }

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"culvert/source"
 	"culvert/source/internal/sqlsource"
+	"culvert/source/postgres/internal/sqltext"
 )
 
 // relation is a table, or a view or the like that is read like one.
@@ -76,8 +76,8 @@ func (s *session) findRelation(ctx context.Context, name string) (*relation, err
 	first := found[0]
 	if visible := string(first[3]) == "t"; len(found) > 1 && !visible {
 		other := found[1]
-		return nil, fmt.Errorf("postgres: %s may mean %s.%s or %s.%s", table,
-			quote(string(first[1])), quote(string(first[2])), quote(string(other[1])), quote(string(other[2])))
+		return nil, fmt.Errorf("postgres: %s may mean %s or %s", table,
+			newRelation(first).sqlName(), newRelation(other).sqlName())
 	}
 	return newRelation(first), nil
 }
@@ -108,7 +108,7 @@ func endsOfName(name string) string {
 			ends = append(ends, name[i:])
 		}
 	}
-	return arrayOf(ends)
+	return sqltext.Array(ends)
 }
 
 // isNoName reports whether parse_ident has refused a text because it is not a valid name.
@@ -204,7 +204,4 @@ func (s *session) checkUnchanged(ctx context.Context, r *relation) error {
 }
 
 // sqlName returns the name for statements.
-func (r *relation) sqlName() string { return quote(r.schema) + "." + quote(r.name) }
-
-// quote writes a name as an SQL identifier.
-func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+func (r *relation) sqlName() string { return sqltext.Quote(r.schema) + "." + sqltext.Quote(r.name) }

@@ -10,6 +10,7 @@ import (
 
 	"culvert/source"
 	"culvert/source/internal/sqlsource"
+	"culvert/source/postgres/internal/sqltext"
 )
 
 // Select returns a part of a table. Columns have exactly the names that [source.Rows.Columns] returns; generated
@@ -51,7 +52,7 @@ func (db *DB) open(ctx context.Context, relation *relation, s source.Selection) 
 	if columns, err = sqlsource.Choose("postgres: "+relation.String(), columns, s.Columns, nil); err != nil {
 		return nil, err
 	}
-	relation.list = sqlsource.List(columns, quote)
+	relation.list = sqlsource.List(columns, sqltext.Quote)
 	sql := sqlsource.Select(relation.list, relation.sqlName(), s)
 	if err := db.session.checkCondition(ctx, relation); err != nil {
 		return nil, err

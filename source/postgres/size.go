@@ -11,6 +11,7 @@ import (
 
 	"culvert/internal/pgconnect"
 	"culvert/source"
+	"culvert/source/postgres/internal/sqltext"
 )
 
 var _ source.Sized = (*rows)(nil)
@@ -145,7 +146,7 @@ func (s *session) sample(ctx context.Context, r *relation, f files) (float64, er
 		return 0, nil
 	}
 	count, err := s.probeInt(ctx,
-		"SELECT pg_catalog.count(*) FROM "+r.sqlName()+" WHERE ctid < "+tid(place(f.sample, 1)))
+		"SELECT pg_catalog.count(*) FROM "+r.sqlName()+" WHERE ctid < "+sqltext.TID(sqltext.Place(f.sample, 1)))
 	if err != nil {
 		return 0, err
 	}
