@@ -84,7 +84,8 @@ type Parter interface {
 
 	// Part returns the rows of a part. They have the columns of the part, and are read like those of Table, but cannot
 	// be divided. Their end confirms that the table still is the one that was cut. The error is [ErrOtherSnapshot] if
-	// the source reads another snapshot, unless it is proven to be the same.
+	// the source reads another snapshot, unless it is proven to be the same, and [ErrLocked] if another session may be
+	// able to read the part.
 	Part(ctx context.Context, p Part) (Rows, error)
 }
 
@@ -112,6 +113,10 @@ var (
 	// ErrOtherServer marks the error that a snapshot belongs to another server, or database, or that the session has
 	// other settings.
 	ErrOtherServer = errors.New("source: the snapshot belongs to another server")
+
+	// ErrLocked marks the error that others have locked a table, or wait to change it, for longer than the source waits
+	// for them. Another session of the snapshot may be able to read the same part.
+	ErrLocked = errors.New("source: the table is locked")
 
 	// ErrOtherSnapshot marks the error that a part belongs to another snapshot than the one that a source reads.
 	ErrOtherSnapshot = errors.New("source: the part belongs to another snapshot")

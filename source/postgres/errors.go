@@ -52,8 +52,11 @@ func (s *session) explain(ctx context.Context, doing, where string, err error) e
 			notes += "; hint: " + refused.Hint
 		}
 		explained := fmt.Errorf("postgres: %s: %w%s", doing, refused, notes)
-		if pgconnect.EndsSession(refused) {
+		switch {
+		case pgconnect.EndsSession(refused):
 			return sqlsource.Unavailable(explained.Error(), refused)
+		case refused.Code == codeLockNotAvailable:
+			return lockedError{explained}
 		}
 		return explained
 	}

@@ -30,9 +30,9 @@ func ShrinkRanges(tb testing.TB) {
 
 // ShortenLockTimeouts lets a test not wait long for a lock.
 func ShortenLockTimeouts(tb testing.TB) {
-	beforeTry, before := tryTimeout, lockTimeout
-	tryTimeout, lockTimeout = 50*time.Millisecond, 100*time.Millisecond
-	tb.Cleanup(func() { tryTimeout, lockTimeout = beforeTry, before })
+	beforeTry, before, beforePart := tryTimeout, lockTimeout, partTimeout
+	tryTimeout, lockTimeout, partTimeout = 50*time.Millisecond, 100*time.Millisecond, 100*time.Millisecond
+	tb.Cleanup(func() { tryTimeout, lockTimeout, partTimeout = beforeTry, before, beforePart })
 }
 
 // PrintTimestampTZ prints a time of 8 bytes.

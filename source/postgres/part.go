@@ -15,8 +15,14 @@ var _ source.Parter = (*DB)(nil)
 
 // Part returns the rows of a part of this snapshot, or of another one that is proven to show the same state. The table
 // is found by its object identifier, so it does not matter by which name it was cut.
+//
+// From the first part on, this DB waits for locks for at most 10 seconds. The error is [source.ErrLocked] then, and
+// names the processes of the server that have locked the table, or wait to change it.
 func (db *DB) Part(ctx context.Context, p source.Part) (source.Rows, error) {
 	if err := db.begin(ctx); err != nil {
+		return nil, err
+	}
+	if err := db.limitWaits(ctx); err != nil {
 		return nil, err
 	}
 	name := fmt.Sprintf("postgres: a part of table %q", p.Table)
@@ -71,7 +77,7 @@ func (db *DB) openPart(ctx context.Context, p source.Part) (*rows, error) {
 	}
 	r, err := db.open(ctx, relation, p.Selection)
 	if err != nil {
-		return nil, err
+		return nil, db.session.explainLock(ctx, relation, err)
 	}
 	kept := *r
 	kept.relation = new(*relation)

@@ -69,6 +69,10 @@
 // lock table, plus some dozens of locks on the system's catalogs. Only a single table or query, with its partitions and
 // all their indexes, may take more.
 //
+// A change of a table that was cut waits until its session is closed, and other sessions that want to read their
+// first part of it would wait for the change. They give up after 10 seconds ([source.ErrLocked]); the session that has
+// cut the table can read the part.
+//
 // # Values
 //
 // The settings of the transaction make the text of values independent of the server, the database and the user: times
@@ -124,6 +128,7 @@ type DB struct {
 	keptOf map[string]int64 // the number for each table, by its object identifier
 
 	lastPart *rows // all rows of the selection of the last part, not to be read
+	limited  bool  // it waits for locks no longer than partTimeout
 
 	joined   source.Snapshot // the one that it reads, if it has joined one
 	shared   source.Snapshot // what Share has returned
