@@ -26,6 +26,9 @@ import (
 // and files of the earlier export that have other names remain. Of several exports without Overwrite that write the
 // same tables to one place, all may fail.
 //
+// A session that fails with [source.ErrLocked] leaves the rest of the table to the others, and the first one reads what
+// none has read.
+//
 // Failures are treated as by [Plan.Tables]: if a part of a table fails, so does the table, and the files of its other
 // parts are removed. A selection without a limit is allowed for a single table.
 func (p *Plan) TablesInParts(
@@ -76,7 +79,8 @@ type partedTables struct {
 	list *manifest.Manifest
 	all  []partedTable
 
-	mu sync.Mutex // of what tables and Progress know of parts that end
+	mu   sync.Mutex // of what tables and Progress know of parts that end
+	left []partTask // for the first session, since others did not get the lock
 }
 
 type partedTable struct {
@@ -84,6 +88,8 @@ type partedTable struct {
 	parts []source.Part
 	files []manifest.Part // those of parts that are not complete have no name
 	entry manifest.Table
+
+	refused map[int]bool // sessions that did not get the lock
 }
 
 // partTask is a part that a session must read.
@@ -145,22 +151,35 @@ func (t *partedTables) write(ctx context.Context, src source.Source) error {
 		}
 	}
 	err = readers.each(ctx, tasks, t.writePart)
+	if err == nil {
+		err = readers.first().each(ctx, t.left, t.writePart)
+	}
 	return errors.Join(err, readers.close())
 }
 
 // writePart writes one part, unless another part of its table has failed. The error must stop the export.
-func (t *partedTables) writePart(ctx context.Context, by *partReaders, src source.Source, task partTask) error {
+//
+// The first session has locked the table when it has cut it. Another session that does not get the lock leaves this and
+// the next parts of the table to those that have it.
+func (t *partedTables) writePart(ctx context.Context, by *partReaders, session int, task partTask) error {
 	one := task.table
 	t.mu.Lock()
-	failed := one.stats.Err != nil
+	skip := one.stats.Err != nil
+	if one.refused[session] && !skip {
+		t.left, skip = append(t.left, task), true
+	}
 	t.mu.Unlock()
-	if failed {
+	if skip {
 		return nil
 	}
 	file := manifest.PartFile(one.stats.File, task.number+1, 1, t.plan.Extension())
-	entry, err := by.plan.part(ctx, t.to, file, src, one.parts[task.number], by.codec)
+	entry, err := by.plan.part(ctx, t.to, file, by.sources[session], one.parts[task.number], by.codec)
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if errors.Is(err, source.ErrLocked) && session > 0 {
+		t.leave(task, session, len(by.sources), err)
+		return nil
+	}
 	t.plan.Progress.ended(task)
 	if err == nil {
 		one.files[task.number] = entry
@@ -173,6 +192,22 @@ func (t *partedTables) writePart(ctx context.Context, by *partReaders, src sourc
 		return aboutTable(&one.stats, err)
 	}
 	return nil
+}
+
+// leave leaves a part to the first of all sessions, since another one did not get the lock.
+func (t *partedTables) leave(task partTask, session, sessions int, err error) {
+	one := task.table
+	if one.refused == nil {
+		one.refused = map[int]bool{}
+	}
+	one.refused[session] = true
+	t.left = append(t.left, task)
+	one.stats.Readers = min(one.stats.Readers, sessions-len(one.refused))
+	if one.stats.Indivisible == nil {
+		one.stats.Indivisible = &source.IndivisibleError{
+			Reason: "someone else has locked it, or waits to change it", Err: err,
+		}
+	}
 }
 
 // finish completes the figures of the tables, removes files of tables that failed, and writes the manifest.

@@ -31,7 +31,8 @@ type cuttable struct {
 	failing map[string]int // the number of the part of a table that fails, from 1
 	opened  atomic.Int64   // sessions that have joined
 	closed  atomic.Int64
-	most    int64 // sessions that may join
+	most    int64           // sessions that may join
+	locked  map[string]bool // tables of which those that have joined do not get the lock, and others only if true
 }
 
 func (c *cuttable) Parts(ctx context.Context, table string, s source.Selection, size int64) ([]source.Part, error) {
@@ -60,6 +61,9 @@ func (c *cuttable) Part(ctx context.Context, p source.Part) (source.Rows, error)
 		return nil, err
 	}
 	table := *c.schema[p.Table]
+	if free, locked := c.locked[p.Table]; locked && !free {
+		return nil, source.ErrLocked
+	}
 	if table.rows, err = strconv.Atoi(p.Range.To); err != nil {
 		return nil, err
 	}
@@ -84,6 +88,13 @@ func (s shared) Join(_ context.Context, snapshot source.Snapshot) (source.Source
 }
 
 type joinedSession struct{ *cuttable }
+
+func (s joinedSession) Part(ctx context.Context, p source.Part) (source.Rows, error) {
+	if _, locked := s.locked[p.Table]; locked {
+		return nil, source.ErrLocked
+	}
+	return s.cuttable.Part(ctx, p)
+}
 
 func (s joinedSession) Close() error {
 	s.closed.Add(1)

@@ -50,9 +50,15 @@ func (p *Plan) openPartReaders(ctx context.Context, src source.Source, tasks int
 	return r, nil
 }
 
-// each has each task read by one of the sessions. The first error of read stops the others, and is returned.
+// first returns the first of the sessions alone.
+func (r *partReaders) first() *partReaders {
+	return &partReaders{plan: r.plan, codec: r.codec, sources: r.sources[:1]}
+}
+
+// each has each task read by one of the sessions, which read is told by its number. The first error of read stops the
+// others, and is returned.
 func (r *partReaders) each(
-	ctx context.Context, tasks []partTask, read func(context.Context, *partReaders, source.Source, partTask) error,
+	ctx context.Context, tasks []partTask, read func(context.Context, *partReaders, int, partTask) error,
 ) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -62,7 +68,7 @@ func (r *partReaders) each(
 		failing  sync.Once
 		failure  error
 	)
-	for _, src := range r.sources {
+	for session := range r.sources {
 		sessions.Go(func() {
 			for {
 				i := int(next.Add(1)) - 1
@@ -71,7 +77,7 @@ func (r *partReaders) each(
 				}
 				err := context.Cause(ctx)
 				if err == nil {
-					err = read(ctx, r, src, tasks[i])
+					err = read(ctx, r, session, tasks[i])
 				}
 				if err != nil {
 					failing.Do(func() {
