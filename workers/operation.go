@@ -36,6 +36,7 @@ type tableState struct {
 	cuts     []cut
 	files    []manifest.Part // those of parts that are not written have no name
 	failed   error
+	dropped  bool // its parts are out of the queue, since it has failed
 
 	// Figures of all parts, and of those that are written, so that no status has to count them.
 	bytes, bytesDone int64 // as stored by the database

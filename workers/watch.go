@@ -102,6 +102,9 @@ func (w *watch) look(ctx context.Context) (err error) {
 	if err := w.dropBatons(ctx); err != nil {
 		return err
 	}
+	if err := w.dropFailed(ctx); err != nil {
+		return err
+	}
 	if w.backlog, err = w.job.Backlog(ctx); err != nil {
 		return err
 	}
@@ -122,6 +125,22 @@ func (w *watch) look(ctx context.Context) (err error) {
 	}
 	w.idle = 0
 	return w.revive(ctx)
+}
+
+// dropFailed takes the parts of tables that have failed out of the queue. Otherwise, workers would try each of them in
+// vain, which takes long if each attempt waits for a lock.
+func (w *watch) dropFailed(ctx context.Context) error {
+	for i := range w.tables {
+		t := &w.tables[i]
+		if t.failed == nil || t.note.Plan == "" || t.dropped {
+			continue
+		}
+		if err := w.job.Drop(ctx, fmt.Sprintf("%s.%d", t.note.Plan, i)); err != nil {
+			return err
+		}
+		t.dropped = true
+	}
+	return nil
 }
 
 // checkSnapshot finds out whether workers can join the snapshot, since none has.

@@ -191,6 +191,27 @@ func TestReturn(t *testing.T) {
 	})
 }
 
+func TestDrop(t *testing.T) {
+	each(t, func(t *testing.T, c queue.Config) {
+		job := create(t, open(t, c), "job")
+		if err := job.Put(t.Context(), slices.Values([]string{"a.1.0", "a.1.1", "a.10.0"})); err != nil {
+			t.Fatal(err)
+		}
+		taken := next(t, job)
+		if err := job.Drop(t.Context(), "a.1"); err != nil {
+			t.Fatal(err)
+		}
+		taken.Return(0)
+		if task := next(t, job); taken.ID != "a.1.0" || task.ID != "a.10.0" {
+			t.Errorf("%s is left", task.ID)
+		}
+		queued, err := job.Queued(t.Context())
+		if err != nil || !slices.Equal(queued, []string{"a.10.0"}) {
+			t.Errorf("%q, %v", queued, err)
+		}
+	})
+}
+
 // until waits for a condition.
 func until(t *testing.T, holds func() bool) {
 	t.Helper()

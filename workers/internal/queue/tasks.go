@@ -200,6 +200,13 @@ func (j *Job) Backlog(ctx context.Context) (b Backlog, err error) {
 	return b, err
 }
 
+// Drop removes all tasks whose IDs begin with a prefix and a period, also those that workers have.
+func (j *Job) Drop(ctx context.Context, prefix string) error {
+	return j.again(ctx, func(ctx context.Context) error {
+		return j.tasks.Purge(ctx, jetstream.WithPurgeSubject(subjectPrefix+j.Name+"."+prefix+".>"))
+	})
+}
+
 // Queued returns the IDs of all tasks that are in the queue, in order: waiting, running or abandoned.
 func (j *Job) Queued(ctx context.Context) (all []string, err error) {
 	prefix := subjectPrefix + j.Name + "."
