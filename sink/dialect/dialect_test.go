@@ -219,6 +219,39 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
+// TestIndexes has indexes that are equal to one of another system, and others, which are left out.
+func TestIndexes(t *testing.T) {
+	for _, test := range []struct {
+		from, to   source.Dialect
+		definition string
+		left       bool
+	}{
+		{source.SQLite, source.PostgreSQL, "CREATE UNIQUE INDEX n ON t (c)", false},
+		{source.SQLite, source.PostgreSQL, "create index n\non t(c desc)", false},
+		{source.SQLite, source.PostgreSQL, "CREATE UNIQUE INDEX n ON t (c COLLATE NOCASE)", true},
+		{source.SQLite, source.PostgreSQL, "CREATE INDEX n ON t (c) WHERE (c IS NULL)", true},
+		{source.PostgreSQL, source.SQLite, "CREATE INDEX n ON public.t USING btree (c DESC)", false},
+		{source.PostgreSQL, source.SQLite, `CREATE UNIQUE INDEX n ON public.t USING btree (c COLLATE "x")`, true},
+		{source.PostgreSQL, source.SQLite, "CREATE INDEX n ON public.t USING btree (c) WHERE (c IS NULL)", true},
+		{source.MariaDB, source.SQLite, "KEY `collate` (`c`)", false},
+	} {
+		d := &source.Definition{
+			Dialect: test.from, Name: "t", Columns: []source.ColumnDefinition{{Name: "c", Type: "varchar(9)"}},
+			Indexes: []source.Index{{Name: "n", Columns: []string{"c"}, Definition: test.definition}},
+		}
+		if test.from == source.PostgreSQL {
+			d.Columns[0].Type = "character varying(9)"
+		}
+		got, omitted, err := dialect.Translate(d, test.to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left := slices.Equal(omitted, []string{`the index "n"`}); left != test.left || left == (len(got.Indexes) > 0) {
+			t.Errorf("%s: %+v, left out: %q", test.definition, got.Indexes, omitted)
+		}
+	}
+}
+
 func TestRefused(t *testing.T) {
 	text := &source.Definition{
 		Dialect: source.PostgreSQL, Name: "t", Columns: []source.ColumnDefinition{{Name: "c", Type: "text"}},

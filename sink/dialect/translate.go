@@ -171,12 +171,23 @@ func isLong(name string) bool { return strings.HasPrefix(name, "long") || name =
 var ordinary = map[source.Dialect]*regexp.Regexp{
 	source.PostgreSQL: regexp.MustCompile(` USING btree \((?:[^()])*\)$`),
 	source.MySQL:      regexp.MustCompile(`^KEY .*\)$`),
-	source.SQLite:     regexp.MustCompile(`(?is)^CREATE.*\)$`),
+	source.SQLite:     regexp.MustCompile(`(?i)^CREATE[^()]*\([^()]*\)$`),
+}
+
+// collated matches the definition of an index that compares otherwise than its columns.
+var collated = regexp.MustCompile(`(?i)\([^()]*\bCOLLATE\b`)
+
+// isOrdinary reports whether an index has whole columns, all rows, and the collations of its columns. Those of MySQL
+// have no collations of their own.
+func (t *translation) isOrdinary(i source.Index) bool {
+	system := family(t.from.Dialect)
+	return t.has(i.Columns) && ordinary[system].MatchString(i.Definition) &&
+		(system == source.MySQL || !collated.MatchString(i.Definition))
 }
 
 func (t *translation) index(i source.Index) {
 	kind := source.Constraint{Columns: i.Columns}
-	if !t.has(i.Columns) || !ordinary[family(t.from.Dialect)].MatchString(i.Definition) || t.unindexed(kind) != nil {
+	if !t.isOrdinary(i) || t.unindexed(kind) != nil {
 		t.leave("the index %q", i.Name)
 		return
 	}
