@@ -99,6 +99,8 @@ var parts = []struct {
 	{"Append", testAppend, nil},
 	{"Values", testValues, nil},
 	{"ManyRows", testManyRows, nil},
+	{"RandomTables", testRandomTables, nil},
+	{"RandomTexts", testRandomTexts, nil},
 	{"Text", testText, nil},
 	{"Misuse", testMisuse, nil},
 	{"Canceled", testCanceled, nil},
