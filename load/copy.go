@@ -52,8 +52,8 @@ func (p *Plan) copy(ctx context.Context, e ends, names Names, claim func(j *job)
 	for i, reader := range readers {
 		fills[i] = func(pl *pipeline) error { return copyFrom(pl, reader) }
 	}
-	j.pieces = []piece{{name: from, read: func(_ context.Context, use func([]fill, int64) error) error {
-		return use(fills, 0)
+	j.pieces = []piece{{name: from, read: func(_ context.Context, use useRows) error {
+		return use(fills, nil)
 	}}}
 	stats, err = all.fill(ctx, dst, j)
 	if err == nil {
@@ -62,7 +62,7 @@ func (p *Plan) copy(ctx context.Context, e ends, names Names, claim func(j *job)
 	return stats, err
 }
 
-// PreviewCopy returns what Copy would do, and changes nothing.
+// PreviewCopy returns what Copy would do, and changes nothing. The progress then expects the rows that the source has.
 func (p *Plan) PreviewCopy(
 	ctx context.Context, dst sink.Sink, src source.Source, from, to string,
 ) (plan sink.Plan, err error) {
@@ -74,7 +74,10 @@ func (p *Plan) PreviewCopy(
 		return sink.Plan{}, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	return dst.Plan(ctx, j.to, all.filling(j))
+	if plan, err = dst.Plan(ctx, j.to, all.filling(j)); err != nil {
+		return plan, err
+	}
+	return plan, p.progress().expectRows(rows)
 }
 
 func (p *Plan) checkCopy() error {

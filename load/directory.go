@@ -42,6 +42,7 @@ func (p *Plan) Directory(
 	expected := int64(0)
 	for i := range jobs {
 		if jobs[i].missing == nil {
+			jobs[i].expected = jobs[i].text
 			expected += jobs[i].text
 			if _, err := d.look(ctx, dst, i); err != nil {
 				return nil, err
@@ -192,7 +193,7 @@ func (p *Plan) jobOf(
 		j.text += part.TextBytes
 		j.pieces = append(j.pieces, piece{
 			name: part.File, want: part,
-			read: func(ctx context.Context, use func([]fill, int64) error) error {
+			read: func(ctx context.Context, use useRows) error {
 				return p.readPart(ctx, from, part, names, readable, use)
 			},
 		})
@@ -203,7 +204,7 @@ func (p *Plan) jobOf(
 // readPart verifies a file while its rows are read.
 func (p *Plan) readPart(
 	ctx context.Context, from *export.Directory, part *manifest.Part, names []string, readable format.Readable,
-	use func([]fill, int64) error,
+	use useRows,
 ) error {
 	err := from.ReadPart(ctx, part, func(r io.Reader) error {
 		t, err := openText(r, part.File, readable)
@@ -213,7 +214,7 @@ func (p *Plan) readPart(
 		if err := t.mustHave(names); err != nil {
 			return err
 		}
-		return p.useText(t, use)
+		return use([]fill{t.fill}, t.header)
 	})
 	if err == nil {
 		return nil

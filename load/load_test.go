@@ -305,6 +305,7 @@ func TestLedger(t *testing.T) {
 			Loaders: loaders, ReadBack: true,
 			Filling: sink.Filling{Ledger: &sink.Ledger{Table: "ledger", Load: "1"}, EachPart: true},
 		}
+		plan.Progress = new(load.Progress)
 		taken.Store(0)
 		db.refuse = func(string) error {
 			if taken.Add(1) > itemRows/2 {
@@ -320,13 +321,20 @@ func TestLedger(t *testing.T) {
 		if some == 0 || some == parts {
 			t.Fatalf("%d of %d parts are committed", some, parts)
 		}
-		db.refuse = nil
+		kept := int64(len(db.sorted("items")))
+		if rows := plan.Progress.Rows.Load(); rows != kept {
+			t.Errorf("%d of %d rows are counted that are committed", rows, kept)
+		}
+		db.refuse, plan.Progress = nil, new(load.Progress)
 		stats, err := plan.Directory(t.Context(), asText{db, format.CSV{}}, b.Directory, only)
 		if err != nil || stats[0].Skipped != some {
 			t.Fatalf("%v; skipped %d of %d", err, stats[0].Skipped, some)
 		}
 		if !slices.Equal(db.sorted("items"), want) {
 			t.Error("the rows are not those that were exported")
+		}
+		if rows := plan.Progress.Rows.Load(); rows != itemRows-kept || plan.Progress.Done() != 1 {
+			t.Errorf("%d rows are counted, done %v", rows, plan.Progress.Done())
 		}
 		db.tables["items"].parts[0].Rows++
 		if _, err := plan.Directory(t.Context(), asText{db, format.CSV{}}, b.Directory, only); err == nil {

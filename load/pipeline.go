@@ -34,13 +34,13 @@ func (f *figures) add(other figures) {
 
 // pipeline takes rows from readers to loaders.
 type pipeline struct {
-	ctx      context.Context
-	cancel   context.CancelCauseFunc
-	name     string // of what is read, for errors
-	prepare  *preparer
-	loaders  []*worker
-	workers  int
-	progress *Progress
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	name    string // of what is read, for errors
+	prepare *preparer
+	loaders []*worker
+	workers int
+	count   func(rows, text int64) // of what is passed to loaders
 
 	queue *ordered.Queue[*block]
 	deal  chan *ordered.Item[*block]
@@ -128,8 +128,7 @@ func (pl *pipeline) dealAll() (total figures, err error) {
 		line += b.lines
 		of := figures{b.rows, b.size(), b.sum.Sum, b.loaded.Sum, b.summed}
 		total.add(of)
-		pl.progress.Rows.Add(of.rows)
-		pl.progress.Text.Add(of.text)
+		pl.count(of.rows, of.text)
 		select {
 		case pl.deal <- item:
 		case <-pl.ctx.Done():

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"sync/atomic"
 
 	"culvert/export"
 	"culvert/internal/rowsum"
@@ -65,28 +64,10 @@ type Stats struct {
 	Alone   string   // the reason for fewer connections, or tables at a time, than wanted, or ""; it ends a sentence
 	Skipped int      // parts that the ledger had already
 	Omitted []string // what a table that was made does not have of its definition, by name
-	Err     error    // why nothing was loaded; or, if Rows were, what could not be done after that
+	Err     error    // why not all was loaded; or, if Rows are all of it, what could not be done after that
 
 	made  *sink.Filling // of a table that was made
 	later []string      // what Finish adds to it
-}
-
-// Progress counts what is being loaded. The fields may be read at any time.
-type Progress struct {
-	Rows   atomic.Int64 // passed to loaders
-	Text   atomic.Int64 // bytes of their text
-	Tables atomic.Int64 // completed
-
-	expected atomic.Int64 // bytes of text; 0 if not known
-}
-
-// Done returns the fraction of the work that has been done, from 0 to 1, or -1 if it is not known.
-func (p *Progress) Done() float64 {
-	expected := p.expected.Load()
-	if expected <= 0 {
-		return -1
-	}
-	return min(1, float64(p.Text.Load())/float64(expected))
 }
 
 // PartialError reports that some of several tables could not be loaded, or not be completed. The others are committed.

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -32,6 +33,8 @@ type job struct {
 	columns  *columns
 	create   *source.Definition // nil if the table exists
 	pieces   []piece
+
+	expected, kept int64 // bytes: see [filling.expect]
 }
 
 // piece is what becomes a part of the table: a file, or all rows.
@@ -40,14 +43,11 @@ type piece struct {
 	want *manifest.Part // what the manifest says of it, or nil
 
 	// read calls use with the readers of the rows, and then says whether the rows are what they should be.
-	read func(ctx context.Context, use func(readers []fill, header int64) error) error
+	read func(ctx context.Context, use useRows) error
 }
 
-// useText reads the rows of an opened text.
-func (p *Plan) useText(t *text, use func([]fill, int64) error) error {
-	p.progress().Text.Add(int64(len(t.header)))
-	return use([]fill{t.fill}, t.lines())
-}
+// useRows takes the readers of rows, and the text before them, which counts too.
+type useRows func(readers []fill, header []byte) error
 
 // wanted returns how many loaders the table can use. A part that the ledger records has one loader.
 func (p *Plan) wanted(j *job) int {
@@ -77,6 +77,12 @@ func (p *Plan) look(ctx context.Context, dst sink.Sink, j *job) (sink.Plan, erro
 // fill fills one table.
 func (p *Plan) fill(ctx context.Context, dst sink.Sink, j *job) (stats Stats, err error) {
 	stats = Stats{Name: j.name, Table: j.to}
+	t := &filling{plan: p, job: j, progress: p.progress()}
+	defer func() {
+		if err != nil {
+			stats.Rows, stats.Text = t.takeBack()
+		}
+	}()
 	f := p.filling(j)
 	table, err := dst.Table(ctx, j.to, f)
 	if err != nil {
@@ -87,7 +93,7 @@ func (p *Plan) fill(ctx context.Context, dst sink.Sink, j *job) (stats Stats, er
 			err = errors.Join(err, table.Discard())
 		}
 	}()
-	t := &filling{plan: p, job: j, table: table}
+	t.table = table
 	if err := t.prepare(); err != nil {
 		return stats, err
 	}
@@ -125,6 +131,10 @@ type filling struct {
 	workers []*worker
 	prep    preparer
 
+	progress *Progress
+	counted  amount // in the progress
+	kept     amount // of it, committed
+
 	mu    sync.Mutex
 	next  int // of pieces
 	total figures
@@ -146,6 +156,7 @@ func (t *filling) prepare() error {
 			return fmt.Errorf("load: the ledger has other figures of the part %q than the manifest", one.name)
 		}
 	}
+	t.expect()
 	c := t.job.columns
 	c.learn(t.table.Columns())
 	t.prep = preparer{
@@ -230,12 +241,13 @@ func (t *filling) load(ctx context.Context, one *piece, workers []*worker) error
 		jobs = 1 // the lanes keep the cores busy
 	}
 	var got figures
-	err := one.read(ctx, func(readers []fill, header int64) (err error) {
+	var before int64 // bytes of the header
+	err := one.read(ctx, func(readers []fill, header []byte) (err error) {
 		prep := t.prep
-		prep.headerLines = header
-		pl := &pipeline{
-			name: one.name, prepare: &prep, loaders: workers, workers: jobs, progress: t.plan.progress(),
-		}
+		prep.headerLines = int64(bytes.Count(header, []byte{'\n'}))
+		before = int64(len(header))
+		t.count(0, before)
+		pl := &pipeline{name: one.name, prepare: &prep, loaders: workers, workers: jobs, count: t.count}
 		got, err = pl.run(ctx, readers)
 		return err
 	})
@@ -264,7 +276,11 @@ func (t *filling) load(ctx context.Context, one *piece, workers []*worker) error
 		}
 	}
 	workers[0].rows = 0
-	return workers[0].loader.EndPart(sink.Part{Name: one.name, Rows: got.rows, Sum: sum})
+	err = workers[0].loader.EndPart(sink.Part{Name: one.name, Rows: got.rows, Sum: sum})
+	if err == nil && t.plan.Filling.EachPart {
+		t.kept.add(got.rows, before+got.text)
+	}
+	return err
 }
 
 // compare compares what was read with the manifest.
@@ -379,8 +395,8 @@ func (p *Plan) jobOfText(r io.Reader, name string, f format.Readable, table stri
 	_, csv := f.(format.CSV)
 	return &job{
 		name: name, to: table, from: f, csv: csv, columns: columns,
-		pieces: []piece{{name: name, read: func(_ context.Context, use func([]fill, int64) error) error {
-			return p.useText(t, use)
+		pieces: []piece{{name: name, read: func(_ context.Context, use useRows) error {
+			return use([]fill{t.fill}, t.header)
 		}}},
 	}, nil
 }

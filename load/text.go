@@ -1,7 +1,6 @@
 package load
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -62,9 +61,6 @@ func openText(r io.Reader, name string, f format.Readable) (*text, error) {
 	t.columns, t.header, t.first = columns, first[:n], first[n:]
 	return t, nil
 }
-
-// lines returns the number of lines of the header.
-func (t *text) lines() int64 { return int64(bytes.Count(t.header, []byte{'\n'})) }
 
 // mustHave checks the header of a file of an export.
 func (t *text) mustHave(names []string) error {

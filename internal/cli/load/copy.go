@@ -213,7 +213,7 @@ func (c *copying) refuseSame(ctx context.Context, t target, plan sink.Plan) erro
 
 // copy copies the tables.
 func (c *copying) copy(ctx context.Context, _ []sink.Plan) error {
-	c.watch(c.targets[0].from, c.plan.Progress.Text.Load)
+	c.watch(c.targets[0].from, c.plan.Progress.Text.Load, c.plan.Progress.Done)
 	if len(c.targets) > 1 {
 		c.w.Name = "copied"
 	}

@@ -208,7 +208,12 @@ type filling struct{ *loading }
 func (f *filling) text(
 	ctx context.Context, db sink.Sink, in *argument.Input, text *export.Reader, readable format.Readable,
 ) error {
-	f.watch(f.tables[0].to, in.BytesRead.Load)
+	f.watch(f.tables[0].to, in.BytesRead.Load, func() float64 {
+		if in.Size == 0 {
+			return -1
+		}
+		return float64(in.BytesRead.Load()) / float64(in.Size)
+	})
 	stats, err := f.plan.Text(ctx, db, text, in.Name, readable, f.tables[0].to)
 	f.w.Stop()
 	f.r.add(f.a, stats, f.explain(nil, err))
@@ -224,7 +229,7 @@ func (f *filling) directory(
 	f.watch(at.Text, func() int64 {
 		files, _ := from.Progress()
 		return files
-	})
+	}, f.plan.Progress.Done)
 	all, err := f.plan.Directory(ctx, db, from, namesOf(f.tables))
 	f.w.Stop() // what follows is no progress
 	for i := range all {
@@ -239,7 +244,7 @@ func (f *filling) directory(
 }
 
 // watch begins the work, and makes its progress that of the plan.
-func (r *work) watch(name string, read func() int64) {
+func (r *work) watch(name string, read func() int64, done func() float64) {
 	progress := r.plan.Progress
 	r.w.Name = name
 	r.w.Figures = func() ui.Figures {
@@ -248,7 +253,7 @@ func (r *work) watch(name string, read func() int64) {
 	r.w.Status = func() ui.Status {
 		return ui.Status{Task: ui.Task{
 			Name: name, Amount: ui.Several(progress.Rows.Load(), "row"), Bytes: progress.Text.Load(),
-			Done: progress.Done(),
+			Done: done(),
 		}}
 	}
 	r.w.Begin()
