@@ -25,6 +25,8 @@
 //	                            that nothing has changed. If not, it fails with a LostError; or, with Mixed, exports
 //	                            unfinished tables in a new snapshot, and the manifest says that it is not consistent
 //	the queue is killed         all wait until it is back
+//	its disk is full            the same, with a notice; NATS has to be restarted with room. If it is within the
+//	                            process, the export ends, and Resume goes on
 //	the queue loses everything  the coordinator, or the next one with Resume, puts the job there again
 //	a part fails                it is given to other workers; after MaxDeliver, the table has failed
 //	the place is full           workers end; when there is room, others go on
@@ -56,10 +58,11 @@
 // RUN tells the job from others of its name, TERM counts its coordinators, and NUMBER the segments of each. A segment
 // has lines of JSON, each an object with the key and the note of the queue, and is sealed as those are, with "journal"
 // in place of "queue" and its name in place of the subject. A place has no files that grow. So the newest segment is
-// written again, longer each time, until it has 128 KiB. It is written each time after a hundredth of the time since
-// the coordinator began, which is at least a beat and at most a minute. So most parts cost no request. If the queue is
-// lost too, parts that were recorded after the last write are written again. A new coordinator writes all that it
-// knows, and removes the segments of earlier ones.
+// written again, longer each time, until it has 128 KiB. It is written a beat after a note if the queue is within the
+// process. Otherwise it is written after a hundredth of the time since the coordinator began, which is at least a beat
+// and at most a minute, so most parts cost no request. If the queue is lost too, parts that were recorded after the
+// last write are written again. A process that is killed with its queue loses no more than the parts under way and the
+// work of a beat. A new coordinator writes all that it knows, and removes the segments of earlier ones.
 //
 // The same files serve directories, servers and buckets. They are not a log of package wal, which needs files that
 // grow, and which a coordinator that hangs would keep locked.

@@ -12,7 +12,6 @@ import (
 // TestWithinOneProcess has a queue, a coordinator and workers in this process.
 func TestWithinOneProcess(t *testing.T) {
 	f := newFixture(t)
-	f.Queue = t.TempDir()
 	q := f.queue(t)
 	ended := f.begin(t.Context(), t, q, workers.Coordinator{})
 	var group sync.WaitGroup

@@ -284,7 +284,6 @@ func TestKillsEveryWorker(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	f := newFixture(t)
-	f.Queue = t.TempDir()
 	q := f.queue(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	running := f.begin(ctx, t, q, workers.Coordinator{Progress: func(workers.Status) { cancel() }})

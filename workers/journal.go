@@ -37,6 +37,7 @@ type journal struct {
 	sealer *queue.Sealer
 	begun  time.Time
 	least  time.Duration // between two writes
+	only   bool          // the queue ends with this process
 
 	name    segmentName // of the segment that is being filled
 	text    []byte      // of it
@@ -156,9 +157,13 @@ func (j *journal) add(key string, note []byte) {
 
 func (j *journal) full() bool { return len(j.text) >= segmentSize }
 
-// interval is how long notes wait for others, so that a part costs less than a request. If the queue loses its data, at
-// most a hundredth of the work is lost with them, and at most that of a minute.
+// interval is how long notes wait for others, so that a part costs less than a request. If the queue ends with this
+// process, what waits is lost with it. Otherwise the queue has to lose its data too: then at most a hundredth of the work
+// is lost, and at most that of a minute.
 func (j *journal) interval() time.Duration {
+	if j.only {
+		return j.least
+	}
 	return max(j.least, min(time.Since(j.begun)/100, time.Minute))
 }
 

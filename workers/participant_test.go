@@ -34,8 +34,7 @@ const participantVariable = "CULVERT_TEST_PARTICIPANT"
 type participant struct {
 	Coordinator bool
 	Together    bool   // a coordinator and a worker, with a queue that nobody else has
-	URL         string // of the queue; "" for one within the process, in Queue
-	Queue       string
+	URL         string // of the queue; "" for one within the process
 	Database    string
 	Directory   string
 	Bucket      string // its URL, in place of a directory
@@ -80,7 +79,7 @@ const (
 func (p *participant) open(ctx context.Context) (q *workers.Queue, err error) {
 	for q == nil && ctx.Err() == nil {
 		q, err = workers.OpenQueue(ctx, workers.QueueConfig{
-			URL: p.URL, Directory: p.Queue, Beat: beat, AckWait: p.AckWait, MaxDeliver: p.MaxDeliver,
+			URL: p.URL, Beat: beat, AckWait: p.AckWait, MaxDeliver: p.MaxDeliver,
 		})
 	}
 	return q, err

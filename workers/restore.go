@@ -210,7 +210,7 @@ func (o *operation) startJournal(ctx context.Context) error {
 	}
 	o.journal = &journal{
 		to: o.c.Output.Place, sealer: sealer, begun: time.Now(), least: o.c.Queue.Beat(),
-		name: segmentName{o.note.Run, term + 1, 1},
+		only: !o.c.Queue.Shared(), name: segmentName{o.note.Run, term + 1, 1},
 	}
 	o.journal.add(jobKey, encode(o.note))
 	for key, baton := range o.batons {

@@ -122,6 +122,9 @@ func prepare(tb testing.TB, address string, lines []string) *Server {
 	return s
 }
 
+// Data returns the directory of its data, which may be missing after Forget.
+func (s *Server) Data() string { return s.data }
+
 // Forget removes the data of a server that does not run.
 func (s *Server) Forget(tb testing.TB) {
 	tb.Helper()

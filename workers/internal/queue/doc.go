@@ -23,9 +23,9 @@
 // # What is lost
 //
 // Nothing in the queue is needed to tell whether an export is right. A server that forgets or repeats messages costs
-// work. Tasks may be delivered more than once, and even after they were done. A server within this process syncs each
-// write if its directory is named. Other servers should do so too (sync_interval: always), and in a cluster keep three
-// replicas.
+// work. Tasks may be delivered more than once, and even after they were done. The data of a server within this process are
+// lost with the process, so it does not sync them. Others should sync each write (sync_interval: always), and in a
+// cluster keep three replicas.
 //
 // # Sealed
 //
@@ -42,7 +42,9 @@
 // # Outages
 //
 // A call waits while the server cannot be reached, restarts, or elects a leader, until its context ends. Calls that
-// have sent something twice find out whether the first attempt has succeeded.
+// have sent something twice find out whether the first attempt has succeeded. A NATS server whose disk is full does not
+// answer either, until it is restarted with room. One within this process cannot be, so calls fail with the error of
+// the disk, such as [syscall.ENOSPC].
 //
 // # Liveness
 //

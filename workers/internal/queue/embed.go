@@ -3,8 +3,10 @@ package queue
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -12,50 +14,46 @@ import (
 	"culvert/internal/disk"
 )
 
-// embedded is a NATS server within this process.
+// embedded is a NATS server within this process. Its data are in a temporary directory.
 type embedded struct {
 	server    *server.Server
+	errors    *diskErrors
+	directory string
 	dir       disk.LogDir
 	lock      disk.Lock
-	temporary string // directory, or ""
 }
 
-// embed starts a server. It returns when the server has read its data. The lock keeps a second server out, which would
-// damage the data.
-func embed(directory string) (e *embedded, err error) {
-	e = &embedded{}
-	if directory == "" {
-		removeStale()
-		directory, err = os.MkdirTemp("", temporaryPrefix)
-		e.temporary = directory
-	} else {
-		err = os.MkdirAll(directory, 0o700)
-	}
-	if err != nil {
+// embed starts a server. The lock tells its data from those of a process that was killed.
+func embed() (e *embedded, err error) {
+	removeStale()
+	e = &embedded{errors: &diskErrors{}}
+	if e.directory, err = os.MkdirTemp("", temporaryPrefix); err != nil {
 		return nil, fmt.Errorf("queue: %w", err)
 	}
-	if e.dir, err = (disk.OS{}).OpenLogDir(directory); err != nil {
-		return nil, errors.Join(fmt.Errorf("queue: %w", err), e.clear())
+	if e.dir, err = (disk.OS{}).OpenLogDir(e.directory); err != nil {
+		return nil, errors.Join(fmt.Errorf("queue: %w", err), os.RemoveAll(e.directory))
 	}
 	if e.lock, err = e.dir.Lock("lock"); err != nil {
-		return nil, errors.Join(fmt.Errorf("queue: %s: %w", directory, err), e.dir.Close(),
-			e.clear())
+		return nil, errors.Join(fmt.Errorf("queue: %s: %w", e.directory, err), e.dir.Close(),
+			os.RemoveAll(e.directory))
 	}
 	e.server, err = server.NewServer(&server.Options{
 		ServerName: "culvert", DontListen: true, NoLog: true, NoSigs: true,
-		JetStream: true, StoreDir: directory, SyncAlways: e.temporary == "", DisableJetStreamBanner: true,
+		JetStream: true, StoreDir: e.directory, DisableJetStreamBanner: true,
 		JetStreamMaxMemory: 64 << 20, JetStreamMaxStore: 1 << 40,
 	})
 	if err != nil {
 		e.stop()
 		return nil, fmt.Errorf("queue: %w", err)
 	}
+	e.server.SetLoggerV2(e.errors, false, false, false)
 	e.server.Start()
-	const patience = time.Minute // reading the data of 100,000 tasks takes a second
+	const patience = time.Minute // a machine may be busy
 	if !e.server.ReadyForConnections(patience) || !e.server.JetStreamEnabled() {
+		failed := e.failed()
 		e.stop()
-		return nil, fmt.Errorf("queue: the NATS server in %s does not start: is there room, and may it write there?",
-			directory)
+		return nil, errors.Join(fmt.Errorf("queue: the NATS server in %s does not start: is there room, and may it "+
+			"write there?", e.directory), failed)
 	}
 	return e, nil
 }
@@ -92,13 +90,48 @@ func (e *embedded) stop() {
 		e.server.WaitForShutdown()
 	}
 	_, _ = e.lock.Close(), e.dir.Close() // nothing was written through them
-	_ = e.clear()                        // nobody needs what is left
+	_ = os.RemoveAll(e.directory)        // nobody needs what is left
 }
 
-// clear removes the data, if they are temporary.
-func (e *embedded) clear() error {
-	if e.temporary == "" {
+// failed returns why the server cannot store messages, or nil. A stream that has met an error of the disk stores
+// nothing any more and answers nothing, also when there is room again. If there was no room for a new stream, the
+// server answers, and does not know whether there is any now.
+func (e *embedded) failed() error {
+	if e == nil {
 		return nil
 	}
-	return os.RemoveAll(e.temporary)
+	err := e.errors.first.Load()
+	if err == nil {
+		const trial = 64 << 10 // more than the files of a new stream have
+		name := filepath.Join(e.directory, "trial")
+		trialErr := os.WriteFile(name, make([]byte, trial), 0o600)
+		_ = os.Remove(name) // it is written again, or removed at the end
+		if trialErr == nil {
+			return nil
+		}
+		err = &trialErr
+	}
+	return fmt.Errorf("queue: its data in %s cannot be written: %w", e.directory, *err)
 }
+
+// diskErrors is a logger of a server. It remembers the first error of the disk.
+type diskErrors struct{ first atomic.Pointer[error] }
+
+func (d *diskErrors) Errorf(_ string, values ...any) {
+	for _, value := range values {
+		err, is := value.(error)
+		if !is {
+			continue
+		}
+		if _, is := errors.AsType[*fs.PathError](err); is {
+			d.first.CompareAndSwap(nil, &err)
+		}
+	}
+}
+
+func (d *diskErrors) Fatalf(format string, values ...any) { d.Errorf(format, values...) }
+
+func (*diskErrors) Noticef(string, ...any) {}
+func (*diskErrors) Warnf(string, ...any)   {}
+func (*diskErrors) Debugf(string, ...any)  {}
+func (*diskErrors) Tracef(string, ...any)  {}

@@ -26,13 +26,15 @@ var (
 const (
 	firstWait = 50 * time.Millisecond
 	lastWait  = 2 * time.Second
-	attempt   = 5 * time.Second // at most, for an answer
 )
 
-// again calls f until its error is not one that passes, or ctx ends. The context of f ends after an attempt, and when
-// the connection is lost, since no answer comes then.
+// attempt is how long an answer is waited for. Only tests change it.
+var attempt = 5 * time.Second
+
+// again calls f until its error is not one that passes, or ctx ends, or the server within this process cannot store
+// messages. The context of f ends after an attempt, and when the connection is lost, since no answer comes then.
 func (q *Queue) again(ctx context.Context, f func(context.Context) error) error {
-	wait, told := firstWait, false
+	wait, begun, told := firstWait, time.Now(), false
 	for {
 		try, cancel := context.WithTimeout(ctx, attempt)
 		stop := context.AfterFunc(q.link.Load(), cancel)
@@ -48,9 +50,12 @@ func (q *Queue) again(ctx context.Context, f func(context.Context) error) error 
 		case q.conn.IsClosed():
 			return err
 		}
-		if wait >= lastWait && !told && q.conn.IsConnected() {
+		if failed := q.embedded.failed(); failed != nil {
+			return failed
+		}
+		if !told && time.Since(begun) >= 2*attempt && q.conn.IsConnected() {
 			told = true
-			q.config.Notice("the queue does not answer, and is asked again: " + err.Error())
+			q.config.Notice(q.silence(ctx, err))
 		}
 		select {
 		case <-ctx.Done():
@@ -59,6 +64,18 @@ func (q *Queue) again(ctx context.Context, f func(context.Context) error) error 
 		}
 		wait = min(2*wait, lastWait)
 	}
+}
+
+// silence says what is known of a server that is connected and does not answer a call. One whose disk is full answers
+// others.
+func (q *Queue) silence(ctx context.Context, err error) string {
+	ctx, cancel := context.WithTimeout(ctx, attempt)
+	defer cancel()
+	if _, infoErr := q.stream.AccountInfo(ctx); infoErr != nil {
+		return "the queue does not answer, and is asked again: " + err.Error()
+	}
+	return "the queue runs, but does not do what it is asked, and is asked again: its disk may be full, after which " +
+		"the NATS server has to be restarted with room; or too few servers of a cluster run: " + err.Error()
 }
 
 // passes reports whether an error says that the server cannot answer now: it is not reached, restarts, has no leader,

@@ -144,7 +144,7 @@ func TestSeveralLeases(t *testing.T) {
 
 // TestManyLeases has more leases than one looks at in each beat. One of them is released.
 func TestManyLeases(t *testing.T) {
-	c := queue.Config{Directory: t.TempDir(), Beat: beat}
+	c := queue.Config{Beat: beat}
 	job := create(t, open(t, c), "job")
 	keys := make([]string, 30)
 	var held []*queue.Lease

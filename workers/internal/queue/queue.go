@@ -16,12 +16,9 @@ import (
 // Config says which NATS server is used, and how.
 type Config struct {
 	// URL names a server, or several of a cluster, separated by commas: nats://HOST:PORT, or tls://HOST:PORT, which
-	// requires TLS. If it is empty, a server runs within this process and listens nowhere.
+	// requires TLS. If it is empty, a server runs within this process and listens nowhere. Its data are in a temporary
+	// directory, which Close removes, and are not synced.
 	URL string
-
-	// Directory is where the server within this process keeps its data. It is created if it does not exist. Each write
-	// is synced. If it is empty, the data are in a temporary directory, which Close removes, and are not synced.
-	Directory string
 
 	// Credentials is a file with a JWT and the seed of its nkey. Nkey is a file with only a seed. Either may be empty.
 	Credentials, Nkey string
@@ -86,7 +83,7 @@ func Open(ctx context.Context, config Config) (*Queue, error) {
 		return nil, err
 	}
 	if address == "" {
-		if q.embedded, err = embed(config.Directory); err != nil {
+		if q.embedded, err = embed(); err != nil {
 			return nil, err
 		}
 		address = "nats://embedded" // InProcessServer dials it

@@ -28,7 +28,7 @@ var secret = []byte("a secret of the tests, of 36 bytes…")
 
 // each runs a test with a server within this process, and with one of its own.
 func each(t *testing.T, test func(t *testing.T, c queue.Config)) {
-	t.Run("Embedded", func(t *testing.T) { test(t, queue.Config{Directory: t.TempDir()}) })
+	t.Run("Embedded", func(t *testing.T) { test(t, queue.Config{}) })
 	t.Run("Process", func(t *testing.T) { test(t, queue.Config{URL: natsserver.New(t).URL()}) })
 }
 
@@ -293,35 +293,6 @@ func TestRemove(t *testing.T) {
 	})
 }
 
-func TestEmbeddedKeepsItsData(t *testing.T) {
-	c := queue.Config{Directory: t.TempDir()}
-	q, err := queue.Open(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	job := create(t, q, "job")
-	put(t, job, 2)
-	if err := job.Create(t.Context(), "key", []byte("value")); err != nil {
-		t.Fatal(err)
-	}
-	if second, err := queue.Open(t.Context(), c); err == nil {
-		second.Close()
-		t.Error("two servers share a directory")
-	}
-	q.Close()
-
-	q = open(t, c)
-	if job, err = q.Job(t.Context(), "job", secret); err != nil {
-		t.Fatal(err)
-	}
-	if value, err := job.Get(t.Context(), "key"); err != nil || string(value.Data) != "value" {
-		t.Errorf("%q, %v", value.Data, err)
-	}
-	if queued, err := job.Queued(t.Context()); err != nil || len(queued) != 2 {
-		t.Errorf("%q, %v", queued, err)
-	}
-}
-
 func TestTemporaryData(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
@@ -348,7 +319,7 @@ func TestTemporaryData(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
-	q := open(t, queue.Config{Directory: t.TempDir()})
+	q := open(t, queue.Config{})
 	job := create(t, q, "job")
 	_, shortErr := q.Create(t.Context(), "job", secret[:queue.MinSecret-1])
 	_, nameErr := q.Create(t.Context(), "a.b", secret)
@@ -367,7 +338,9 @@ func TestRefused(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := queue.Open(t.Context(), queue.Config{Directory: file}); err == nil {
+	t.Setenv("TMPDIR", file)
+	t.Setenv("TMP", file) // of Windows
+	if _, err := queue.Open(t.Context(), queue.Config{}); err == nil {
 		t.Error("a server with a file for a directory was started")
 	}
 }

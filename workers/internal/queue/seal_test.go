@@ -55,7 +55,9 @@ func TestOtherSecret(t *testing.T) {
 func TestNothingIsReadable(t *testing.T) {
 	const marker = "customers-of-acme"
 	dir := t.TempDir()
-	job := create(t, open(t, queue.Config{Directory: dir}), "job")
+	t.Setenv("TMPDIR", dir)
+	t.Setenv("TMP", dir) // of Windows
+	job := create(t, open(t, queue.Config{}), "job")
 	err := errors.Join(
 		job.Put(t.Context(), func(yield func(string) bool) { yield("a.1") }),
 		job.Create(t.Context(), "record.1", []byte(marker)), job.Set(t.Context(), "baton.1", []byte(marker)))
