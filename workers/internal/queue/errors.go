@@ -38,7 +38,10 @@ func (q *Queue) again(ctx context.Context, f func(context.Context) error) error 
 	for {
 		try, cancel := context.WithTimeout(ctx, attempt)
 		stop := context.AfterFunc(q.link.Load(), cancel)
-		err := f(try)
+		err := nats.ErrDisconnected
+		if !q.conn.IsReconnecting() { // a call that cannot send leaves its subscription behind
+			err = f(try)
+		}
 		cut := try.Err() != nil
 		stop()
 		cancel()

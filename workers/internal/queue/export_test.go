@@ -11,3 +11,6 @@ func Hasten(t *testing.T, longest time.Duration) {
 	attempt = longest
 	t.Cleanup(func() { attempt = before })
 }
+
+// Subscriptions returns how many the connection has.
+func Subscriptions(q *Queue) int { return q.conn.NumSubscriptions() }

@@ -161,3 +161,27 @@ func TestContextEndsOutage(t *testing.T) {
 		}
 	}
 }
+
+// TestOutageLeavesNothing asks a server that is away for tasks. Each attempt ends without a trace.
+func TestOutageLeavesNothing(t *testing.T) {
+	server := natsserver.New(t)
+	lost := make(chan struct{}, 1)
+	q := open(t, queue.Config{URL: server.URL(), Notice: func(string) {
+		select {
+		case lost <- struct{}{}:
+		default:
+		}
+	}})
+	job := create(t, q, "job")
+	server.Kill(t)
+	<-lost
+	before := queue.Subscriptions(q)
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	if _, err := job.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	if after := queue.Subscriptions(q); after != before {
+		t.Errorf("there were %d subscriptions, and are %d", before, after)
+	}
+}
