@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"culvert/internal/testkit/natsserver"
 	"culvert/place"
 	"culvert/source"
+	"culvert/source/postgres"
 	"culvert/workers"
 )
 
@@ -241,4 +243,43 @@ func TestLeaseIsLostAtBeginning(t *testing.T) {
 	if jobs, err := q.Jobs(t.Context()); err != nil || !slices.Contains(jobs, jobName) {
 		t.Errorf("the jobs are %q, %v", jobs, err)
 	}
+}
+
+// TestWorkersEnd has workers that are told to end in their first part, as often as it may be given to one. Neither the
+// part nor its table is to blame.
+func TestWorkersEnd(t *testing.T) {
+	f := newFixture(t)
+	f.Tables, f.MaxDeliver = []string{"customers"}, 2
+	q := f.queue(t)
+	ended := f.begin(t.Context(), t, q, workers.Coordinator{})
+	for range f.MaxDeliver {
+		ctx, cancel := context.WithCancel(t.Context())
+		worker := f.participant
+		worker.Name = "short"
+		var reading atomic.Bool
+		reading.Store(true) // all parts hang
+		worker.wrapJoined = func(_ source.Snapshot, db *postgres.DB, err error) (source.Source, error) {
+			if err != nil {
+				return nil, err
+			}
+			return &failsOnce{db, &reading}, nil
+		}
+		worked := make(chan error, 1)
+		go func() { worked <- worker.workOn(ctx, q, func(m string) { t.Log(m) }) }()
+		testkit.WaitFor(t, "the part", func() bool {
+			s, err := workers.Inspect(t.Context(), q, jobName, secret)
+			return err == nil && len(s.Workers) == 1 && len(s.Workers[0].Writing) == 1
+		})
+		cancel()
+		if err := <-worked; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	}
+	worker := f.participant
+	worker.Name = "good"
+	if err := worker.workOn(t.Context(), q, func(m string) { t.Log(m) }); err != nil {
+		t.Error(err)
+	}
+	(<-ended).check(t)
+	f.check(t)
 }

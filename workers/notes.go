@@ -16,7 +16,7 @@ import (
 
 // The keys of the notes of a job.
 const (
-	jobKey      = "job"    // jobNote, written once
+	jobKey      = "job"    // jobNote; replaced with its snapshot
 	callKey     = "call"   // jobNote of a job that is about to come back: who holds its snapshot?
 	leaseKey    = "lease"  // of the coordinator
 	tablePrefix = "table"  // .TABLE: tableNote
@@ -89,6 +89,16 @@ type failureNote struct {
 	Worker   string `json:"worker"`
 	Delivery int    `json:"delivery"`
 	Error    string `json:"error"`
+}
+
+// bounded returns the text of an error for a note, which may contain a whole value of the database otherwise.
+func bounded(err error) string {
+	const most = 2 << 10 // bytes
+	text := err.Error()
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + " …"
 }
 
 // taskID names a part of a plan. Table and number count from 0.

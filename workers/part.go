@@ -39,17 +39,13 @@ func (r *run) do(ctx context.Context, src source.Source, task *queue.Task, prove
 		task.Return(0)
 		return ctx.Err()
 	case errors.Is(err, queue.ErrNoJob):
-		task.Return(0) // it may be one of a later job of the same name
+		task.Return(r.worker.Queue.Beat()) // it may be one of a later job of the same name
 		return err
 	case errors.Is(err, queue.ErrSealed):
 		return err
 	case errors.Is(err, source.ErrUnavailable), errors.Is(err, source.ErrOtherSnapshot), isFull(err),
 		isOfPlace(err) && !proven:
-		if task.Last {
-			task.Bury() // the coordinator puts it again: the part is not to blame
-		} else {
-			task.Return(r.worker.Queue.Beat())
-		}
+		task.Return(r.worker.Queue.Beat()) // the part is not to blame
 		if errors.Is(err, source.ErrOtherSnapshot) {
 			r.plans.forget(id.plan)
 		}
@@ -70,7 +66,7 @@ func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is
 // fail notes why a part could not be written, and gives it to another worker, if there may be another.
 func (r *run) fail(ctx context.Context, task *queue.Task, failure error) error {
 	r.worker.tell("%v", failure)
-	note := encode(failureNote{Worker: r.worker.Name, Delivery: task.Delivery, Error: failure.Error()})
+	note := encode(failureNote{Worker: r.worker.Name, Delivery: task.Delivery, Error: bounded(failure)})
 	if err := r.job.Set(ctx, failureKeys+"."+task.ID, note); err != nil {
 		return err
 	}
@@ -172,6 +168,13 @@ func (r *run) record(ctx context.Context, id string, file manifest.Part, to *kee
 	defer cancel()
 	err := r.job.Create(ctx, recordKeys+"."+id, encode(recordNote{File: file, Worker: r.worker.Name}))
 	exists := errors.Is(err, queue.ErrExists)
+	if exists {
+		// The record may be that of an earlier attempt, which the queue has lost and got back from the journal.
+		var first recordNote
+		if err := read(ctx, r.job, recordKeys+"."+id, &first); err != nil || first.File.File == file.File {
+			return err
+		}
+	}
 	switch unneeded := exists || errors.Is(err, queue.ErrNoJob) && !errors.Is(err, queue.ErrUncertain); {
 	case unneeded && r.output.Plan.Unencrypted:
 		r.worker.tell("%s is not needed, and is left: the next export may have an equal file", file.File)

@@ -23,8 +23,8 @@
 // # What is lost
 //
 // Nothing in the queue is needed to tell whether an export is right. A server that forgets or repeats messages costs
-// work. Tasks may be delivered more than once, and even after they were done. The data of a server within this process are
-// lost with the process, so it does not sync them. Others should sync each write (sync_interval: always), and in a
+// work. Tasks may be delivered more than once, and even after they were done. The data of a server within this process
+// are lost with the process, so it does not sync them. Others should sync each write (sync_interval: always), and in a
 // cluster keep three replicas.
 //
 // # Sealed

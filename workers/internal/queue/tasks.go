@@ -26,7 +26,7 @@ var ids = regexp.MustCompile(`^[a-zA-Z0-9-]+(\.[a-zA-Z0-9-]+)*$`)
 type Task struct {
 	ID string
 
-	// Delivery counts the workers to which the task was given, from 1. Last: no other will be.
+	// Delivery counts how often the task was given to a worker, from 1. Last: it will not be any more.
 	Delivery int
 	Last     bool
 
@@ -108,12 +108,13 @@ func (j *Job) Next(ctx context.Context) (*Task, error) {
 			return nil, err
 		case message == nil:
 			continue
-		case ctx.Err() != nil:
-			(&Task{job: j, message: message}).Return(0) // for others
-			return nil, ctx.Err()
 		}
 		task, err := j.open(message)
-		if err == nil {
+		switch {
+		case err == nil && ctx.Err() != nil:
+			task.Return(0) // for others
+			return nil, ctx.Err()
+		case err == nil:
 			return task, nil
 		}
 		// A message that nobody can open would come back to each worker in turn.
@@ -169,8 +170,15 @@ func (t *Task) Extend() { t.say(t.message.InProgress()) }
 // Done removes the task from the queue, even if it was given to others meanwhile.
 func (t *Task) Done() { t.say(t.message.Ack()) }
 
-// Return gives the task back, for another worker, after a delay.
-func (t *Task) Return(delay time.Duration) { t.say(t.message.NakWithDelay(delay)) }
+// Return gives the task back, for another worker, after a delay. If it was the last time, the task leaves the queue
+// instead, and may be put again: it would stay there, and be given to nobody.
+func (t *Task) Return(delay time.Duration) {
+	if t.Last {
+		t.Bury()
+		return
+	}
+	t.say(t.message.NakWithDelay(delay))
+}
 
 // Bury removes the task from the queue though it is not done: no worker can do it.
 func (t *Task) Bury() { t.say(t.message.Term()) }
