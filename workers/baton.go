@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"culvert/internal/grace"
@@ -18,54 +19,119 @@ import (
 // Join opens a session that reads a snapshot, with the address and the credentials of this machine.
 type Join func(ctx context.Context, snapshot source.Snapshot) (source.Source, error)
 
-// joinAny joins the snapshot of any participant that still holds it, by the batons of the job or by known ones. The
-// error is one of isLost if nobody does, and errSilent if that is not known.
-func joinAny(ctx context.Context, job *queue.Job, join Join, known ...source.Snapshot) (source.Source, error) {
+// joinAny joins a snapshot by the baton of any participant that still holds it, or by a known one. Most is how many
+// batons are tried at the same time, each with a connection. The error is one of isLost if nobody holds the snapshot,
+// and errSilent if that is not known.
+//
+// Batons of other snapshots are left out: a coordinator that was killed while it replaced a lost one may have left
+// some.
+func joinAny(
+	ctx context.Context, job *queue.Job, join Join, snapshot source.Snapshot, most int, known ...source.Snapshot,
+) (source.Source, error) {
 	batons := slices.Clone(known)
 	err := job.List(ctx, batonKeys, func(v queue.Value) error {
 		var one source.Snapshot
-		batons = append(batons, one)
-		return decode(v, &batons[len(batons)-1])
+		if err := decode(v, &one); err != nil {
+			return err
+		}
+		if one.Same(snapshot) {
+			batons = append(batons, one)
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	rand.Shuffle(len(batons), func(i, j int) { batons[i], batons[j] = batons[j], batons[i] })
+	return tryBatons(ctx, join, batons, most)
+}
+
+// tryMost is how many batons one tries at the same time whose connections are not limited.
+const tryMost = 16
+
+// joinPatience is how long joining a snapshot may take, by whatever baton.
+const joinPatience = 10 * time.Second
+
+// errSilent means that it is not known whether a snapshot is lost.
+var errSilent = fmt.Errorf("workers: the snapshot cannot be joined in time: %w", source.ErrUnavailable)
+
+// tryBatons joins a snapshot by the first baton that is not lost. It tries one, and then more and more at once. Each
+// attempt may take half of the time that is left, so that one that hangs keeps nobody from others.
+func tryBatons(ctx context.Context, join Join, batons []source.Snapshot, most int) (source.Source, error) {
+	end := time.Now().Add(joinPatience)
 	lost := source.ErrSnapshotLost
 	var silent error
-	for _, baton := range batons {
-		src, err := tryBaton(ctx, join, baton)
+	for n := 1; len(batons) > 0; n = min(2*n, most) {
+		left := time.Until(end)
+		if left < joinPatience/1000 {
+			return nil, errSilent
+		}
+		n = min(n, len(batons))
+		patient, cancel := context.WithTimeout(ctx, max(left/2, joinPatience/1000))
+		src, errs := tryTogether(patient, join, batons[:n])
+		cancel()
 		switch {
-		case err == nil:
+		case src != nil:
 			return src, nil
-		case errors.Is(err, errSilent):
-			silent = err
-		case !isLost(err):
-			return nil, err // it is no use to try others
-		case errors.Is(err, source.ErrOtherServer): // a baton may be from before a restart, and another one not
-			lost = err
-		case !errors.Is(lost, source.ErrOtherServer):
-			lost = err
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		}
+		batons = batons[n:]
+		for _, err := range errs {
+			switch {
+			case errors.Is(err, source.ErrOtherServer): // a baton may be from before a restart, and another one not
+				lost = err
+			case isLost(err):
+				if !errors.Is(lost, source.ErrOtherServer) {
+					lost = err
+				}
+			case errors.Is(err, errSilent):
+				silent = err
+			default:
+				return nil, err // it is no use to try others
+			}
 		}
 	}
 	return nil, cmp.Or(silent, lost) // a baton that was silent may not be lost
 }
 
-// joinPatience is how long joining the snapshot of one participant may take. Only tests change it.
-var joinPatience = 10 * time.Second
-
-// errSilent means that it is not known whether a baton is lost.
-var errSilent = fmt.Errorf("workers: the snapshot cannot be joined in time: %w", source.ErrUnavailable)
+// tryTogether tries several batons at once, until one is joined. It returns the errors if none is.
+func tryTogether(ctx context.Context, join Join, batons []source.Snapshot) (joined source.Source, errs []error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var group sync.WaitGroup
+	all := make([]source.Source, len(batons))
+	errs = make([]error, len(batons))
+	for i, baton := range batons {
+		group.Go(func() {
+			src, err := join(ctx, baton)
+			switch {
+			case err == nil:
+				all[i] = src
+				cancel()
+			case ctx.Err() != nil:
+				errs[i] = errSilent
+			default:
+				errs[i] = err
+			}
+		})
+	}
+	group.Wait()
+	for _, src := range all {
+		switch {
+		case src == nil:
+		case joined == nil:
+			joined = src
+		default:
+			_ = src.Close() // nothing was read
+		}
+	}
+	return joined, errs
+}
 
 // tryBaton joins the snapshot of one participant. The error is errSilent if that hangs.
 func tryBaton(ctx context.Context, join Join, baton source.Snapshot) (source.Source, error) {
-	patient, cancel := context.WithTimeout(ctx, joinPatience)
-	defer cancel()
-	src, err := join(patient, baton)
-	if err != nil && patient.Err() != nil && ctx.Err() == nil {
-		return nil, errSilent
-	}
-	return src, err
+	return tryBatons(ctx, join, []source.Snapshot{baton}, 1)
 }
 
 // passOn shares the snapshot of a session, so that it lives as long as any participant. It returns the baton.
@@ -95,15 +161,20 @@ func (r *run) dropBaton(ctx context.Context, name string) {
 }
 
 // dropBatons removes the batons of workers that are silent, once their sessions have ended. One that was cut off may
-// still hold the snapshot, so each look asks again.
+// still hold the snapshot, so each look asks again. If the database hangs, the others wait for the next look.
 func (w *watch) dropBatons(ctx context.Context) error {
+	patient, cancel := context.WithTimeout(ctx, joinPatience)
+	defer cancel()
 	for worker := range w.silent {
 		done := true
 		for key, v := range w.batons {
 			if !strings.HasPrefix(key, batonKeys+"."+worker+"-") {
 				continue
 			}
-			dropped, err := w.dropBaton(ctx, v)
+			if patient.Err() != nil {
+				return ctx.Err()
+			}
+			dropped, err := w.dropBaton(ctx, patient, v)
 			if err != nil {
 				return err
 			}
@@ -120,12 +191,12 @@ func (w *watch) dropBatons(ctx context.Context) error {
 }
 
 // dropBaton removes a baton if it is lost. It reports whether the queue has said so.
-func (w *watch) dropBaton(ctx context.Context, v queue.Value) (dropped bool, err error) {
+func (w *watch) dropBaton(ctx, patient context.Context, v queue.Value) (dropped bool, err error) {
 	var baton source.Snapshot
 	if err := decode(v, &baton); err != nil {
 		return false, err
 	}
-	src, err := tryBaton(ctx, w.c.Join, baton)
+	src, err := tryBaton(patient, w.c.Join, baton)
 	if err == nil {
 		err = src.Close()
 	}

@@ -3,7 +3,10 @@ package workers
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
+	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"culvert/source"
@@ -12,6 +15,8 @@ import (
 
 // held is a session that has joined a snapshot.
 type held struct{ source.Source }
+
+func (held) Close() error { return nil }
 
 func newTestJob(t *testing.T) *queue.Job {
 	t.Helper()
@@ -27,11 +32,9 @@ func newTestJob(t *testing.T) *queue.Job {
 	return job
 }
 
-// TestBatons tries batons of all kinds, in any order.
+// TestBatons tries batons of all kinds, in any order, one by one and several at once. All attempts together take no
+// longer than one may.
 func TestBatons(t *testing.T) {
-	before := joinPatience
-	joinPatience = time.Millisecond
-	defer func() { joinPatience = before }()
 	refused := errors.New("no such user")
 	join := func(ctx context.Context, s source.Snapshot) (source.Source, error) {
 		switch s.Token {
@@ -47,29 +50,58 @@ func TestBatons(t *testing.T) {
 		}
 		return held{}, nil
 	}
-	job := newTestJob(t)
 	for _, test := range []struct {
 		batons []string
 		want   error
 	}{
 		{nil, source.ErrSnapshotLost},
 		{[]string{"hangs", "ended", "restarted", "held"}, nil},
+		{[]string{"held", "held", "held", "ended"}, nil},
 		{[]string{"ended", "ended"}, source.ErrSnapshotLost},
+		{slices.Repeat([]string{"ended"}, 1000), source.ErrSnapshotLost},
 		{[]string{"ended", "restarted"}, source.ErrOtherServer},
 		{[]string{"hangs", "ended", "restarted"}, source.ErrUnavailable},
+		{slices.Repeat([]string{"hangs"}, 1000), source.ErrUnavailable},
 		{[]string{"refused", "ended", "hangs"}, refused},
 	} {
 		const orders = 10
-		for range orders {
+		for i := range orders {
 			var batons []source.Snapshot
 			for _, token := range test.batons {
 				batons = append(batons, source.Snapshot{Token: token})
 			}
-			src, err := joinAny(t.Context(), job, join, batons...)
-			if !errors.Is(err, test.want) || (src == nil) != (test.want != nil) {
-				t.Fatalf("%q: %v, %v", test.batons, src, err)
-			}
+			rand.Shuffle(len(batons), func(i, j int) { batons[i], batons[j] = batons[j], batons[i] })
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				src, err := tryBatons(t.Context(), join, batons, []int{1, tryMost}[i%2])
+				if !errors.Is(err, test.want) || (src == nil) != (test.want != nil) {
+					t.Fatalf("%.10q: %v, %v", test.batons, src, err)
+				}
+				if took := time.Since(began); took > joinPatience {
+					t.Errorf("%.10q: it took %v", test.batons, took)
+				}
+			})
 		}
+	}
+}
+
+// TestBatonsOfOtherSnapshots has batons of another snapshot than the job's.
+func TestBatonsOfOtherSnapshots(t *testing.T) {
+	job := newTestJob(t)
+	this, other := source.Snapshot{Token: "one", State: "this"}, source.Snapshot{Token: "two", State: "other"}
+	for name, baton := range map[string]source.Snapshot{"one": this, "two": other} {
+		if err := job.Set(t.Context(), batonKeys+"."+name, encode(baton)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var tried []string
+	join := func(_ context.Context, s source.Snapshot) (source.Source, error) {
+		tried = append(tried, s.Token)
+		return nil, source.ErrSnapshotLost
+	}
+	_, err := joinAny(t.Context(), job, join, this, 1)
+	if !errors.Is(err, source.ErrSnapshotLost) || !slices.Equal(tried, []string{"one"}) {
+		t.Errorf("%q were tried, %v", tried, err)
 	}
 }
 

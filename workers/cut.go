@@ -70,10 +70,8 @@ func (o *operation) plan(ctx context.Context) error {
 	}
 	parts := 0
 	for i := range o.tables {
-		if o.tables[i].note.Plan == "" {
-			if err := o.planTable(ctx, i, 0); err != nil {
-				return err
-			}
+		if err := o.renew(ctx, i); err != nil {
+			return err
 		}
 		if parts += len(o.tables[i].cuts); parts > maxParts {
 			return errTooManyParts
@@ -96,8 +94,26 @@ var maxParts = 200_000
 
 var errTooManyParts = errors.New("workers: the tables have more parts than a manifest can list: use a larger part size")
 
+// renew makes the plan of a table valid in the snapshot of the job, which may have replaced a lost one. A table that is
+// complete stays as it is.
+func (o *operation) renew(ctx context.Context, table int) (err error) {
+	t := &o.tables[table]
+	before := t.note.Part.Snapshot
+	isOther := before != (source.Snapshot{}) && !before.Same(o.note.Snapshot)
+	switch {
+	case t.note.Plan == "", t.isUnfinished() && isOther:
+		return o.planTable(ctx, table)
+	case t.failed != nil && isOther:
+		// Sessions of the new snapshot would be refused the parts that are left.
+		note := tableNote{Run: o.note.Run, Part: source.Part{Table: o.note.Tables[table]}, Error: t.failed.Error()}
+		note, err = writePlan(ctx, o.job, table, nil, note, t.revision)
+		*t = tableState{note: note, revision: t.revision, failed: t.failed}
+	}
+	return err
+}
+
 // planTable cuts a table.
-func (o *operation) planTable(ctx context.Context, table int, revision uint64) error {
+func (o *operation) planTable(ctx context.Context, table int) error {
 	parter, ok := o.src.(source.Parter)
 	if !ok {
 		return errors.New("workers: this source cannot cut tables into parts")
@@ -115,9 +131,9 @@ func (o *operation) planTable(ctx context.Context, table int, revision uint64) e
 	case ctx.Err() != nil, errors.Is(err, source.ErrUnavailable), unknown != nil, o.c.Output.Plan.FailFast:
 		return err
 	default:
-		parts, note.Error = nil, err.Error()
+		parts, note.Error = nil, bounded(err)
 	}
-	if t.note, err = writePlan(ctx, o.job, table, parts, note, revision); err != nil {
+	if t.note, err = writePlan(ctx, o.job, table, parts, note, t.revision); err != nil {
 		return err
 	}
 	return o.use(ctx, table)

@@ -200,7 +200,7 @@ func (h *hold) join(ctx context.Context) error {
 		}
 		return err
 	}
-	if h.src, err = joinAny(ctx, job, h.holder.Join, note.Snapshot); err != nil {
+	if h.src, err = joinAny(ctx, job, h.holder.Join, note.Snapshot, 1, note.Snapshot); err != nil {
 		return err
 	}
 	h.run = note.Run

@@ -158,8 +158,8 @@ func (j *journal) add(key string, note []byte) {
 func (j *journal) full() bool { return len(j.text) >= segmentSize }
 
 // interval is how long notes wait for others, so that a part costs less than a request. If the queue ends with this
-// process, what waits is lost with it. Otherwise the queue has to lose its data too: then at most a hundredth of the work
-// is lost, and at most that of a minute.
+// process, what waits is lost with it. Otherwise the queue has to lose its data too: then at most a hundredth of the
+// work is lost, and at most that of a minute.
 func (j *journal) interval() time.Duration {
 	if j.only {
 		return j.least

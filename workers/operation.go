@@ -108,8 +108,10 @@ func (o *operation) enter(ctx context.Context) error {
 			err = o.job.Set(ctx, jobKey, encode(o.note))
 		}
 	}
-	if err == nil || errors.Is(context.Cause(ctx), queue.ErrLost) || errors.Is(err, queue.ErrExists) {
-		return err // if the lease is lost, the job belongs to another coordinator
+	cause := context.Cause(ctx)
+	if err == nil || errors.Is(cause, queue.ErrLost) || errors.Is(cause, queue.ErrNoJob) ||
+		errors.Is(err, queue.ErrExists) {
+		return err // if the lease is lost, or was removed with the job, the name belongs to another coordinator
 	}
 	o.removed = ctx.Err() == nil
 	removing, cancel := grace.Context(ctx, patience)

@@ -47,7 +47,7 @@ func (o *operation) goOn(ctx context.Context) error {
 	if c.Held.Same(o.note.Snapshot) {
 		known = append(known, c.Held)
 	}
-	src, err := joinAny(ctx, o.job, c.Join, known...)
+	src, err := joinAny(ctx, o.job, c.Join, o.note.Snapshot, tryMost, known...)
 	if isLost(err) && o.restored {
 		if called, callErr := o.call(ctx); !isLost(callErr) {
 			src, err = called, callErr
@@ -118,22 +118,8 @@ func (o *operation) recover(ctx context.Context, lost error) error {
 	}
 	o.c.happened(Event{Event: EventResumed, Snapshot: snapshotNew})
 	o.note.Description, o.note.Snapshot, o.note.Held = description, snapshot, o.c.Held.Token
-	for i := range o.tables {
-		t := &o.tables[i]
-		switch {
-		case t.isUnfinished():
-			err = o.planTable(ctx, i, t.revision)
-		case t.failed != nil:
-			// Sessions of the new snapshot would be refused the parts that are left.
-			note := tableNote{Run: o.note.Run, Part: source.Part{Table: o.note.Tables[i]}, Error: t.failed.Error()}
-			note, err = writePlan(ctx, o.job, i, nil, note, t.revision)
-			*t = tableState{note: note, revision: t.revision, failed: t.failed}
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	// Before any table is cut again: the next coordinator goes on with that if this one is killed meanwhile.
+	return o.job.Set(ctx, jobKey, encode(o.note))
 }
 
 func (o *operation) lostError(cause error) error {

@@ -183,7 +183,7 @@ func (o *operation) call(ctx context.Context) (source.Source, error) {
 			return nil, ctx.Err()
 		case <-beat.C:
 		}
-		src, err := joinAny(ctx, o.job, o.c.Join)
+		src, err := joinAny(ctx, o.job, o.c.Join, o.note.Snapshot, tryMost)
 		if !isLost(err) {
 			return src, err
 		}

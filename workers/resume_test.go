@@ -13,6 +13,7 @@ import (
 	"culvert/internal/testkit/natsserver"
 	"culvert/internal/testkit/stores"
 	"culvert/source"
+	"culvert/source/postgres"
 	"culvert/workers"
 )
 
@@ -320,4 +321,55 @@ func TestTwoCoordinators(t *testing.T) {
 	}
 	f.late = regexp.MustCompile(`-[0-9]+\.csv\.zst\.age$`) // of the worker that came late
 	f.check(t)
+}
+
+// slowAtSecond is a source that cuts one table, and hangs at the next one.
+type slowAtSecond struct {
+	*postgres.DB
+	cut     int
+	reached chan struct{}
+}
+
+func (s *slowAtSecond) Parts(
+	ctx context.Context, table string, sel source.Selection, size int64,
+) ([]source.Part, error) {
+	if s.cut++; s.cut == 2 {
+		close(s.reached)
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return s.DB.Parts(ctx, table, sel, size)
+}
+
+// TestMixedIsInterrupted has a coordinator that ends when it has cut one of several tables again. Somebody holds its
+// snapshot. The next coordinator goes on in it, and cuts the others.
+func TestMixedIsInterrupted(t *testing.T) {
+	f := newFixture(t)
+	q := f.queue(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	running := f.begin(ctx, t, q, workers.Coordinator{Progress: func(workers.Status) { cancel() }})
+	if result := <-running; !errors.Is(result.err, context.Canceled) {
+		t.Fatal(result.err)
+	}
+	f.db.Exec(t, "INSERT INTO orders VALUES (0, 'new')")
+
+	f.Mixed = true
+	second := *f
+	reached := make(chan struct{})
+	second.wrapTaken = func(db *postgres.DB) source.Source { return &slowAtSecond{DB: db, reached: reached} }
+	ctx, cancel = context.WithCancel(t.Context())
+	defer cancel()
+	running = second.begin(ctx, t, q, workers.Coordinator{})
+	<-reached
+	f.hold(t, workers.Holder{Queue: q})
+	f.db.Exec(t, "CREATE TABLE before AS TABLE orders; INSERT INTO orders VALUES (-1, 'newer')")
+	cancel()
+	if result := <-running; !errors.Is(result.err, context.Canceled) {
+		t.Error(result.err)
+	}
+	f.finish(t, q)
+	f.rename(t, "orders", "before")
+	if m := f.check(t); !m.Consistent || m.Position == "" {
+		t.Errorf("consistent: %v, position %q", m.Consistent, m.Position)
+	}
 }

@@ -59,7 +59,7 @@ func (w *watch) note(v queue.Value) error {
 		if w.failures == nil {
 			w.failures = map[string]failureNote{}
 		}
-		if len(w.failures) < maxFailures && !w.isWritten(rest) {
+		if len(w.failures) < maxFailures && w.isOpen(rest) {
 			w.failures[rest] = failure
 		}
 		return nil
@@ -74,6 +74,12 @@ func (w *watch) note(v queue.Value) error {
 		return nil
 	}
 	return w.learn(v)
+}
+
+// isOpen reports whether a part belongs to a plan that is valid, and is not recorded.
+func (w *watch) isOpen(task string) bool {
+	id, err := parseTaskID(task)
+	return err == nil && w.has(id) && w.tables[id.table].files[id.number].File == ""
 }
 
 // isWritten reports whether a part is recorded.
@@ -145,7 +151,7 @@ func (w *watch) dropFailed(ctx context.Context) error {
 
 // checkSnapshot finds out whether workers can join the snapshot, since none has.
 func (w *watch) checkSnapshot(ctx context.Context) error {
-	src, err := joinAny(ctx, w.job, w.c.Join)
+	src, err := joinAny(ctx, w.job, w.c.Join, w.operation.note.Snapshot, tryMost)
 	if err == nil {
 		return src.Close()
 	}

@@ -274,7 +274,7 @@ func (r *run) end(ctx context.Context, progress *export.Progress, err error) {
 	delete(r.current, progress)
 	if err != nil {
 		if ctx.Err() == nil {
-			r.status.Failure = err.Error()
+			r.status.Failure = bounded(err)
 		}
 		return
 	}
@@ -343,7 +343,14 @@ func (r *run) admitted(ctx context.Context, name string) (worked bool, err error
 
 // connected joins the snapshot, and takes tasks until the session cannot go on. It reports whether one was done.
 func (r *run) connected(ctx context.Context, name string) (worked bool, err error) {
-	src, err := joinAny(ctx, r.job, r.worker.Join)
+	note, err := readRun(ctx, r.job) // the snapshot may have been replaced
+	switch {
+	case errors.Is(err, queue.ErrNotFound), err == nil && note.Run != r.note.Run:
+		return false, queue.ErrNoJob
+	case err != nil:
+		return false, err
+	}
+	src, err := joinAny(ctx, r.job, r.worker.Join, note.Snapshot, 1)
 	if err != nil {
 		return false, err
 	}
