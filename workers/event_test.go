@@ -62,6 +62,10 @@ func TestEvents(t *testing.T) {
 	testkit.WaitFor(t, "the worker", func() bool { return events.has("worker_joined victim") })
 	reached.kill()
 	testkit.WaitFor(t, "its silence", func() bool { return events.has("worker_silent victim") })
+	testkit.WaitFor(t, "its silence, as others see it", func() bool {
+		s, err := workers.Inspect(t.Context(), q, jobName, secret)
+		return err == nil && len(s.Workers) == 1 && s.Workers[0].Silent > 0
+	})
 	testkit.WaitFor(t, "the end of its baton", func() bool {
 		names, err := workers.Batons(t.Context(), q, secret, jobName)
 		return err == nil && !slices.Contains(names, "victim-1") && slices.Contains(names, "coordinator")

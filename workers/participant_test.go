@@ -280,7 +280,13 @@ func (s *steps) ask(what string) {
 func (s *steps) Create(ctx context.Context, name string) (place.File, error) {
 	s.ask("create " + name)
 	file, err := s.Place.Create(ctx, name)
-	return &stepFile{file, s}, err
+	return &stepFile{file, name, s}, err
+}
+
+func (s *steps) Replace(ctx context.Context, name string) (place.File, error) {
+	s.ask("replace " + name)
+	file, err := s.Place.Replace(ctx, name)
+	return &stepFile{file, name, s}, err
 }
 
 func (s *steps) Remove(ctx context.Context, name string) error {
@@ -290,13 +296,14 @@ func (s *steps) Remove(ctx context.Context, name string) error {
 
 type stepFile struct {
 	place.File
+	name  string
 	steps *steps
 }
 
 func (f *stepFile) Commit() error {
-	f.steps.ask("commit")
+	f.steps.ask("commit " + f.name)
 	err := f.File.Commit()
-	f.steps.ask("committed")
+	f.steps.ask("committed " + f.name)
 	return err
 }
 

@@ -48,10 +48,9 @@ func TestSoak(t *testing.T) {
 func (f *fixture) soak(t *testing.T, server *natsserver.Server, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	one := *f
-	one.Directory, one.Mixed, one.MaxSessions = t.TempDir(), random.IntN(2) == 0, 2+random.IntN(3)
-	one.PartSize = int64(100+random.IntN(400)) << 10
-	s := &soaked{fixture: &one, t: t, server: server, random: random, steps: make(chan struct{}, 1000)}
+	one.Directory, one.MaxSessions, one.PartSize = t.TempDir(), 2+random.IntN(3), int64(100+random.IntN(400))<<10
 	one.Mixed = true // whatever is lost, the export can be finished
+	s := &soaked{fixture: &one, t: t, server: server, random: random, steps: make(chan struct{}, 1000)}
 	s.startCoordinator()
 	for range 1 + random.IntN(3) {
 		s.startWorker()

@@ -1,160 +1,364 @@
 package workers_test
 
 import (
-	"bytes"
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"os"
+	"path"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"culvert/internal/testkit"
 	"culvert/internal/testkit/natsserver"
+	"culvert/source"
+	"culvert/source/postgres"
 	"culvert/workers"
 )
 
-// counter is a proxy between a coordinator and the queue. It lets so many messages of the coordinator pass, and then
-// kills it.
-type counter struct {
-	listener net.Listener
-	server   string
-
-	mu     sync.Mutex
-	most   int
-	passed int
-	kill   func()
-	conns  sync.WaitGroup
+// coordinatorSteps are all kinds of steps of a coordinator: the messages that it sends to the queue, and what it does
+// with files. TestCoordinatorIsKilled kills it before each, and checks that there are no others.
+var coordinatorSteps = []string{
+	// To make the job in the queue, and to become its coordinator.
+	"queue: find out", "queue: make the stream", "queue: make the consumer", "queue: make the bucket",
+	"queue: note lease",
+	// To plan.
+	"queue: note baton", "queue: note job", "queue: note cuts", "queue: note table", "queue: put a task",
+	// To keep the journal, from the job and its plans to the records.
+	"create journal", "commit journal", "committed journal", "replace journal", "remove journal",
+	// To collect records.
+	"queue: watch",
+	// To finish: to clean, to write the manifest, and to remove the job.
+	"remove part", "create manifest", "commit manifest", "committed manifest", "remove the journal's directory",
+	"queue: remove the bucket", "queue: remove the stream",
 }
 
-func newCounter(t *testing.T, server string, most int) *counter {
+// queueStep returns the kind of a message to the queue.
+func queueStep(subject string) string {
+	key, isNote := strings.CutPrefix(subject, "$KV.culvert-"+jobName+".")
+	api, isCall := strings.CutPrefix(subject, "$JS.API.")
+	switch {
+	case isNote:
+		kind, _, _ := strings.Cut(key, ".")
+		return "queue: note " + kind
+	case strings.HasPrefix(subject, "culvert."+jobName+"."):
+		return "queue: put a task"
+	case !isCall:
+		return subject
+	}
+	for prefix, kind := range map[string]string{
+		"STREAM.CREATE.CULVERT_": "queue: make the stream", "STREAM.CREATE.KV_": "queue: make the bucket",
+		"CONSUMER.CREATE.CULVERT_": "queue: make the consumer", "CONSUMER.CREATE.KV_": "queue: watch",
+		"STREAM.DELETE.CULVERT_": "queue: remove the stream", "STREAM.DELETE.KV_": "queue: remove the bucket",
+		"CONSUMER.DELETE.KV_": "queue: watch",
+
+		"INFO": "queue: find out", "STREAM.INFO.": "queue: find out", "CONSUMER.INFO.": "queue: find out",
+		"DIRECT.GET.": "queue: find out", "STREAM.MSG.GET.": "queue: find out",
+	} {
+		if strings.HasPrefix(api, prefix) {
+			return kind
+		}
+	}
+	return subject
+}
+
+// fileStep returns the kind of what a coordinator does with a file.
+func fileStep(line string) string {
+	verb, name, _ := strings.Cut(strings.TrimSpace(line), " ")
+	switch {
+	case name == ".culvert":
+		return verb + " the journal's directory"
+	case path.Dir(name) == ".culvert":
+		return verb + " journal"
+	case strings.HasPrefix(name, "manifest."):
+		return verb + " manifest"
+	}
+	return verb + " part"
+}
+
+// killer kills a coordinator before a step of a kind. It is between it and the queue, and asks it what it does with
+// files.
+type killer struct {
+	listener net.Listener
+	server   string
+	conns    sync.WaitGroup
+
+	mu      sync.Mutex
+	kind    string
+	left    int // steps of the kind until that one
+	seen    map[string]int
+	process *process
+	killed  bool
+}
+
+func newKiller(t *testing.T, server, kind string, nth int) *killer {
 	t.Helper()
-	c := &counter{server: server, most: most}
+	k := &killer{server: server, kind: kind, left: nth, seen: map[string]int{}}
 	var err error
-	if c.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+	if k.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
-	c.conns.Go(func() {
+	k.conns.Go(func() {
 		for {
-			conn, err := c.listener.Accept()
+			conn, err := k.listener.Accept()
 			if err != nil {
 				return
 			}
-			c.conns.Go(func() { c.serve(conn) })
+			k.conns.Go(func() { k.serve(conn) })
 		}
 	})
 	t.Cleanup(func() {
-		_ = c.listener.Close()
-		c.conns.Wait()
+		_ = k.listener.Close()
+		k.conns.Wait()
 	})
-	return c
+	return k
 }
 
-func (c *counter) serve(client net.Conn) {
-	server, err := net.Dial("tcp", c.server)
+// admit reports whether a step may be done. Otherwise the process is dead.
+func (k *killer) admit(kind string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.killed {
+		return false
+	}
+	k.seen[kind]++
+	if kind == k.kind {
+		if k.left--; k.left == 0 {
+			k.killed = true
+			_ = k.process.cmd.Process.Kill() // it may be about to end
+			return false
+		}
+	}
+	return true
+}
+
+// serve passes on what a client sends, message by message.
+func (k *killer) serve(client net.Conn) {
+	defer client.Close()
+	server, err := net.Dial("tcp", k.server)
 	if err != nil {
-		_ = client.Close()
 		return
 	}
-	c.conns.Go(func() {
+	defer server.Close()
+	k.conns.Go(func() {
 		_, _ = io.Copy(client, server)
 		_ = client.Close()
 	})
-	buffer := make([]byte, 64<<10)
+	from := bufio.NewReaderSize(client, 64<<10)
 	for {
-		n, err := client.Read(buffer)
-		if n > 0 && c.admit(buffer[:n]) {
-			_, err = server.Write(buffer[:n])
+		line, err := from.ReadBytes('\n')
+		if err != nil {
+			return
 		}
+		message := line
+		if fields := strings.Fields(string(line)); strings.HasSuffix(fields[0], "PUB") {
+			size, err := strconv.Atoi(fields[len(fields)-1])
+			if err != nil || !k.admit(queueStep(fields[1])) {
+				return
+			}
+			message = append(message, make([]byte, size+2)...)
+			if _, err := io.ReadFull(from, message[len(line):]); err != nil {
+				return
+			}
+		}
+		if _, err := server.Write(message); err != nil {
+			return
+		}
+	}
+}
+
+// run runs a coordinator until it ends or is killed.
+func (k *killer) run(t *testing.T, p participant) {
+	t.Helper()
+	p.Coordinator, p.Steps = true, true
+	p.URL = "nats://" + k.listener.Addr().String()
+	k.mu.Lock()
+	k.process = p.start(t)
+	k.mu.Unlock()
+	for {
+		line, err := k.process.stdout.ReadString('\n')
 		if err != nil {
 			break
 		}
+		if k.admit(fileStep(line)) {
+			_, _ = io.WriteString(k.process.stdin, "\n") // it may be killed for another step
+		}
 	}
-	_, _ = client.Close(), server.Close()
+	if err := k.process.cmd.Wait(); (err != nil) != k.killed {
+		t.Errorf("%v\n%s", err, k.process.stderr.String())
+	}
 }
 
-// admit counts the messages in what a client has sent at once.
-func (c *counter) admit(data []byte) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.passed += bytes.Count(data, []byte("PUB "))
-	if c.passed <= c.most {
-		return true
-	}
-	c.kill()
-	return false
+// isOfPlan reports whether a step replaces what belongs to a lost snapshot, or keeps that.
+func isOfPlan(kind string) bool {
+	note, is := strings.CutPrefix(kind, "queue: note ")
+	return is && note != "lease" || kind == "queue: put a task" || strings.HasSuffix(kind, " journal")
 }
 
-// TestCoordinatorIsKilled kills the coordinator before a message that it sends to the queue. Another one takes over. A
-// tenth of the messages are chosen, others under the race detector. CULVERT_TEST_SCHEDULES chooses all.
+// TestCoordinatorIsKilled kills the coordinator before each kind of step, the first time. Another one takes over. With
+// Mixed, the coordinator goes on with a job that has lost its snapshot, and whose database has changed: then only steps
+// that have to do with that are chosen, and under the race detector every second one of all. CULVERT_TEST_SCHEDULES
+// chooses each step of each kind.
 func TestCoordinatorIsKilled(t *testing.T) {
-	seed := uint64(0)
-	if testkit.RaceDetector() {
-		seed = 1
-	}
-	random, stride := rand.New(rand.NewPCG(seed, 0)), 10
-	if os.Getenv("CULVERT_TEST_SCHEDULES") != "" {
-		stride = 1
-	}
 	f := newFixture(t)
 	server := natsserver.New(t)
 	f.URL = server.URL()
 	q := f.queue(t)
-	for most := 1 + random.IntN(stride); ; most += 1 + random.IntN(2*stride-1) {
-		one := *f
-		one.Directory = t.TempDir()
-		coordinator := one.participant
-		coordinator.Coordinator = true
-		proxy := newCounter(t, server.Address, most)
-		coordinator.URL = "nats://" + proxy.listener.Addr().String()
-		proxy.mu.Lock()
-		process := coordinator.start(t)
-		proxy.kill = func() { _ = process.cmd.Process.Kill() }
-		proxy.mu.Unlock()
-
-		ctx, cancel := context.WithCancel(t.Context())
-		var work sync.WaitGroup
-		worker := one.participant
-		worker.Name = "worker"
-		work.Go(func() {
-			for ctx.Err() == nil {
-				err := worker.worker(q, nil).Run(ctx, jobName)
-				if err != nil && !errors.Is(err, workers.ErrNoJob) && ctx.Err() == nil {
-					t.Error(err)
+	most := 1
+	if os.Getenv("CULVERT_TEST_SCHEDULES") != "" {
+		most = 1000
+	}
+	seen := map[string]bool{}
+	for i, kind := range coordinatorSteps {
+		for _, mixed := range []bool{false, true} {
+			if most == 1 && (mixed && !isOfPlan(kind) || testkit.RaceDetector() && i%2 == 0) {
+				continue
+			}
+			for nth := 1; nth <= most; nth++ {
+				k := newKiller(t, server.Address, kind, nth)
+				f.killedAt(t, q, k, mixed)
+				for one := range k.seen {
+					seen[one] = true
+				}
+				if t.Failed() {
+					t.Fatalf("mixed: %v, killed before step %d of %q", mixed, nth, kind)
+				}
+				if !k.killed {
+					break
 				}
 			}
-		})
-		err := process.cmd.Wait()
-		if err != nil {
-			if text := err.Error(); !strings.Contains(text, "signal: killed") {
-				t.Errorf("after %d messages: %v\n%s", most, err, process.stderr.String())
-			}
-			one.takeOver(t, q, most)
 		}
-		cancel()
-		work.Wait()
-		one.check(t)
-		if err == nil {
-			t.Logf("a coordinator sends %d messages", proxy.passed)
-			return
+	}
+	for _, kind := range coordinatorSteps {
+		if !seen[kind] {
+			t.Errorf("no coordinator had the step %q", kind)
 		}
-		if t.Failed() {
-			t.Fatalf("after %d messages", most)
-		}
+		delete(seen, kind)
+	}
+	for kind := range seen {
+		t.Errorf("the step %q is not listed", kind)
 	}
 }
 
-// takeOver runs another coordinator. If the manifest is written and the job removed, there is nothing to do.
-func (f *fixture) takeOver(t *testing.T, q *workers.Queue, killed int) {
+// killedAt runs a job whose coordinator is killed, and another coordinator then.
+func (f *fixture) killedAt(t *testing.T, q *workers.Queue, k *killer, mixed bool) {
 	t.Helper()
-	result := <-f.begin(t.Context(), t, q, workers.Coordinator{})
+	one := *f
+	one.Directory, one.Tables = t.TempDir(), []string{"customers", "orders", "nothing"}
+	customers := 0
+	if mixed {
+		customers = one.leaveUnfinished(t, q)
+		one.Mixed = true
+	}
+	left := one.Directory + "/orders/000001-9.csv.zst.age" // of a worker that was killed
+	if err := errors.Join(os.MkdirAll(path.Dir(left), 0o755), os.WriteFile(left, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var work sync.WaitGroup
+	defer work.Wait()
+	defer cancel()
+	worker := one.participant
+	worker.Name = "worker"
+	work.Go(func() {
+		for ctx.Err() == nil {
+			err := worker.worker(q, nil).Run(ctx, jobName)
+			if err != nil && !errors.Is(err, workers.ErrNoJob) && ctx.Err() == nil {
+				t.Error(err)
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(beat):
+			}
+		}
+	})
+	k.run(t, one.participant)
+	if k.killed {
+		one.takeOver(t, q)
+	}
+	if !mixed {
+		one.check(t)
+		return
+	}
+	m := one.check(t, "orders", "nothing")
+	if m.Consistent || m.Tables[0].Rows != int64(customers) || m.Tables[0].Snapshot != "" ||
+		m.Tables[1].Snapshot == "" || m.Position != "" {
+		t.Errorf("consistent: %v, %d of %d customers, snapshots %q and %q, position %q", m.Consistent,
+			m.Tables[0].Rows, customers, m.Tables[0].Snapshot, m.Tables[1].Snapshot, m.Position)
+	}
+}
+
+// takeOver runs another coordinator. If the manifest is written and the job removed, there is nothing to do. If the
+// journal is written and the job not yet noted in the queue, it goes on with that.
+func (f *fixture) takeOver(t *testing.T, q *workers.Queue) {
+	t.Helper()
+	next := *f
+	next.Resume = true
+	result := <-next.begin(t.Context(), t, q, workers.Coordinator{})
 	if _, err := os.Stat(f.Directory + "/manifest.json.age"); err != nil || result.err != nil && !isExist(result.err) {
-		t.Errorf("killed after %d messages: %v, manifest: %v", killed, result.err, err)
+		t.Errorf("the next coordinator: %v, manifest: %v", result.err, err)
 	}
 	if jobs, err := q.Jobs(t.Context()); err != nil || len(jobs) > 0 {
-		t.Errorf("killed after %d messages: the jobs %q are left, %v", killed, jobs, err)
+		t.Errorf("the jobs %q are left, %v", jobs, err)
 	}
+}
+
+// hangsAfter reads some parts, and hangs at all others.
+type hangsAfter struct {
+	*postgres.DB
+	left *atomic.Int64
+}
+
+func (h *hangsAfter) Part(ctx context.Context, part source.Part) (source.Rows, error) {
+	if h.left.Add(-1) < 0 {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return h.DB.Part(ctx, part)
+}
+
+// leaveUnfinished leaves a job with one table that is complete and one of which a part is written. Then both tables
+// change, and nobody holds the snapshot. It returns how many rows the complete table had.
+func (f *fixture) leaveUnfinished(t *testing.T, q *workers.Queue) (rows int) {
+	t.Helper()
+	first := *f
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var left atomic.Int64
+	left.Store(2)
+	first.wrapJoined = func(_ source.Snapshot, db *postgres.DB, err error) (source.Source, error) {
+		if err != nil {
+			return nil, err
+		}
+		return &hangsAfter{db, &left}, nil
+	}
+	worker := first.participant
+	worker.Name = "first"
+	worked := make(chan error, 1)
+	running := first.begin(ctx, t, q, workers.Coordinator{Progress: func(s workers.Status) {
+		if s.Done == 2 {
+			cancel()
+		}
+	}})
+	go func() { worked <- worker.workOn(ctx, q, func(string) {}) }()
+	if result := <-running; !errors.Is(result.err, context.Canceled) {
+		t.Fatal(result.err)
+	}
+	if err := <-worked; err != nil && !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	_, err := fmt.Sscan(string(f.db.Psql(t, "-Atc", "SELECT count(*) FROM customers")), &rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.db.Exec(t, "INSERT INTO customers VALUES (0, 'new'); INSERT INTO orders VALUES (0, 'new')")
+	return rows
 }
