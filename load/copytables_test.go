@@ -1,13 +1,12 @@
 package load_test
 
 import (
-	"strings"
-
-	"culvert/export"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
+	"culvert/export"
 	"culvert/internal/testkit"
 	"culvert/load"
 	"culvert/sink"
@@ -93,7 +92,8 @@ func TestFewConnections(t *testing.T) {
 			to, _ := newPostgres(t, "CREATE TABLE t0 (i int); CREATE TABLE t1 (i int); CREATE TABLE t2 (i int); "+
 				"CREATE TABLE t3 (i int)")
 			role := "few_" + to.Name
-			to.Exec(t, "CREATE ROLE "+role+" LOGIN CONNECTION LIMIT 2; GRANT pg_read_all_data, pg_write_all_data TO "+role)
+			to.Exec(t, "CREATE ROLE "+role+" LOGIN CONNECTION LIMIT 2; "+
+				"GRANT pg_read_all_data, pg_write_all_data TO "+role)
 			all, err := fill(from, to, role)
 			if err != nil || len(all) != 4 {
 				t.Fatalf("%d tables, %v", len(all), err)

@@ -22,7 +22,7 @@ type timed struct {
 // An offset, and the time of a day, that are not zero.
 var (
 	offset    = regexp.MustCompile(`:[0-9.]+ ?[+-][0-9:]*[1-9]`)
-	timeOfDay = regexp.MustCompile(`[0-9][ T]0*[0-9:.]*[1-9][0-9:.]*(?:$|[ Z+-])`)
+	timeOfDay = regexp.MustCompile(`[0-9][ T](?:0*[1-9][0-9]*:|[0-9]+:[0-9:.]*[1-9])[0-9:.]*(?:$|[ Z+-])`)
 )
 
 // timedOf finds these columns. PostgreSQL reads an offset in a time without time zone, and a time in a date, and

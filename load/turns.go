@@ -52,7 +52,8 @@ var foreignKeys = []string{"23503", "1452"}
 func (t *turns) postpone(i int, err error) {
 	row, is := errors.AsType[*sink.RowError](err)
 	refers := is && slices.Contains(foreignKeys, row.Code)
-	if !refers && !(t.several && errors.Is(err, sink.ErrLocked)) {
+	waits := t.several && errors.Is(err, sink.ErrLocked)
+	if !refers && !waits {
 		return
 	}
 	t.mu.Lock()

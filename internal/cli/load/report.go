@@ -129,13 +129,13 @@ type PlannedTable struct {
 	Reason  string   `json:"reason,omitempty"`
 	Omitted []string `json:"omitted,omitempty"` // what a table that is made will not have
 	Steps   []string `json:"steps"`
+	Later   []string `json:"later,omitempty"` // foreign keys that would be added after all tables
 }
 
 func (r *PlanReport) add(p sink.Plan) {
 	t := PlannedTable{
 		Table: p.Table, Exists: p.Exists, Rows: p.Rows, Loaders: p.Loaders, Reason: p.Alone,
-		Omitted: p.Omitted, Columns: []string{},
-		Steps: []string{},
+		Omitted: p.Omitted, Columns: []string{}, Steps: []string{}, Later: p.Later,
 	}
 	for _, column := range p.Columns {
 		t.Columns = append(t.Columns, column.Name)
@@ -163,6 +163,9 @@ func (r *PlanReport) Text() string {
 		}
 		for _, step := range t.Steps {
 			fmt.Fprintf(&b, "  %s\n", ui.Line(step))
+		}
+		for _, later := range t.Later {
+			fmt.Fprintf(&b, "  after all tables, the foreign key %s\n", ui.Line(later))
 		}
 	}
 	b.WriteString("nothing was changed\n")
