@@ -48,7 +48,7 @@ func openAzure(ctx context.Context, a *address, _ Config, connections *connectio
 
 // azureClient returns a client with the credentials of the first kind that is configured.
 func azureClient(a *address, connections *connections) (*container.Client, error) {
-	transport := &http.Client{Transport: connections.transport()}
+	transport := &http.Client{Transport: bounded{connections.transport()}}
 	common := policy.ClientOptions{Transport: transport, Retry: policy.RetryOptions{MaxRetries: -1}} // retry does it
 	options := &container.ClientOptions{ClientOptions: common}
 	account, key := os.Getenv("AZURE_STORAGE_ACCOUNT"), os.Getenv("AZURE_STORAGE_KEY")

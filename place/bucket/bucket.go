@@ -106,6 +106,7 @@ func openBucket(ctx context.Context, address *address, config Config) (*bucket, 
 		Config: config, ctx: context.Background(), store: store, prefix: address.prefix,
 		blobs: store.blobs(), connections: connections,
 		sending: make(chan struct{}, config.Parallel), free: make(chan []byte, config.Parallel+1),
+		maxEntries: maxEntries, maxAnswers: maxAnswers,
 	}, nil
 }
 
@@ -163,6 +164,8 @@ type bucket struct {
 
 	sending chan struct{} // holds an item for each part that is being sent
 	free    chan []byte   // memory of parts
+
+	maxEntries, maxAnswers int // the constants of these names, except in tests
 }
 
 var _ Place = (*bucket)(nil)
@@ -235,6 +238,9 @@ func (b *bucket) stat(ctx context.Context, op, name string) (*objectInfo, error)
 		attributes, err := b.attributes(ctx, key)
 		if err == nil {
 			info := infoOf(name, attributes.Size, attributes.ModTime, b.store.version(attributes))
+			if info.version == "" { // its ranges could be of different versions
+				return nil, named(op, name, fmt.Errorf("%w: the store tells no version of the object", place.ErrIntegrity))
+			}
 			info.attributes = attributes
 			return info, nil
 		}
@@ -254,6 +260,7 @@ func (b *bucket) stat(ctx context.Context, op, name string) (*objectInfo, error)
 
 func (b *bucket) attributes(ctx context.Context, key string) (attributes *blob.Attributes, err error) {
 	err = b.retry(ctx, func(ctx context.Context) (err error) {
+		defer incomplete(&err)
 		attributes, err = b.blobs.Attributes(ctx, key)
 		return err
 	})

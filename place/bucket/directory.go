@@ -1,6 +1,7 @@
 package bucket
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -15,15 +16,35 @@ import (
 // pageSize is how many names are requested at a time.
 const pageSize = 1000
 
+const (
+	// maxEntries bounds what one call of ReadDir may hold in memory, as clients of other servers do.
+	maxEntries = 1 << 20
+
+	// maxAnswers is how many answers may make a page. S3 and Azure send some with fewer names, or none.
+	maxAnswers = 2 * pageSize
+)
+
 // isPrefix reports whether there is an object below a directory.
 func (b *bucket) isPrefix(ctx context.Context, name string) (exists bool, err error) {
-	err = b.retry(ctx, func(ctx context.Context) error {
-		options := &blob.ListOptions{Prefix: b.directoryPrefix(name)}
+	err = b.retry(ctx, func(ctx context.Context) (err error) {
+		defer incomplete(&err)
+		options := &blob.ListOptions{Prefix: b.directoryPrefix(name), BeforeList: b.bounded()}
 		page, _, err := b.blobs.ListPage(ctx, blob.FirstPageToken, 1, options)
 		exists = len(page) > 0
 		return err
 	})
 	return exists, err
+}
+
+// bounded returns what gocloud calls before each of the requests for one page. It asks for as many as there are tokens.
+func (b *bucket) bounded() func(func(any) bool) error {
+	requests := 0
+	return func(func(any) bool) error {
+		if requests++; requests > b.maxAnswers {
+			return errEndless
+		}
+		return nil
+	}
 }
 
 func (b *bucket) directoryPrefix(name string) string {
@@ -109,12 +130,16 @@ func (d *directory) nextPage() error {
 	var page []*blob.ListObject
 	var next []byte
 	err := d.bucket.retry(d.bucket.ctx, func(ctx context.Context) (err error) {
-		options := &blob.ListOptions{Prefix: prefix, Delimiter: "/"}
+		defer incomplete(&err)
+		options := &blob.ListOptions{Prefix: prefix, Delimiter: "/", BeforeList: d.bucket.bounded()}
 		page, next, err = d.bucket.blobs.ListPage(ctx, d.token, pageSize, options)
 		return err
 	})
 	if err != nil {
 		return err
+	}
+	if len(next) > 0 && bytes.Equal(next, d.token) || len(d.entries) > d.bucket.maxEntries {
+		return errEndless
 	}
 	d.token = next
 	if d.token == nil {

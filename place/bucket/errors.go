@@ -155,7 +155,10 @@ func isRetryable(err error) bool {
 	if credentials, is := errors.AsType[*credentialsError](err); is {
 		return credentials.again
 	}
-	if errors.Is(err, errStillThere) {
+	if errors.Is(err, errEndless) {
+		return false
+	}
+	if errors.Is(err, errStillThere) || errors.Is(err, errConcurrent) {
 		return true
 	}
 	if a, answered := answerOf(err); answered {
@@ -179,6 +182,13 @@ func isOfConnection(err error) bool {
 		errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed)
 }
 
+// isSilence reports whether a connection was given up because nothing moved on it, or because it was not made in time.
+// Only the first of these is an os.ErrDeadlineExceeded.
+func isSilence(err error) bool {
+	network, is := errors.AsType[net.Error](err)
+	return errors.Is(err, os.ErrDeadlineExceeded) || is && network.Timeout()
+}
+
 func isNotFound(err error) bool {
 	a, answered := answerOf(err)
 	return answered && (a.status == http.StatusNotFound || a.code == "NoSuchUpload") || errors.Is(err, fs.ErrNotExist)
@@ -188,8 +198,15 @@ func isNotFound(err error) bool {
 func isConflict(err error) bool {
 	a, answered := answerOf(err)
 	return answered && (a.status == http.StatusPreconditionFailed || a.status == http.StatusConflict ||
-		contains([]string{"PreconditionFailed", "ConditionalRequestConflict"}, a.code))
+		contains([]string{"PreconditionFailed", conditionConflict}, a.code))
 }
+
+// conditionConflict is the code of a request with a condition that another one has met at the same time.
+const conditionConflict = "ConditionalRequestConflict"
+
+// errConcurrent makes such a request be repeated, if it has all of the object. It then succeeds, or finds that of the
+// other writer.
+var errConcurrent = errors.New("bucket: another request has changed the object meanwhile")
 
 // translate returns an error of a store's library in the words of this package, without URLs of requests.
 func translate(ctx context.Context, err error) error {
@@ -202,14 +219,17 @@ func translate(ctx context.Context, err error) error {
 	if credentials, is := errors.AsType[*credentialsError](err); is {
 		return credentials.translate()
 	}
+	if errors.Is(err, errEndless) {
+		return errEndless // without what a library has added
+	}
 	if isOurs(err) {
 		return err
 	}
 	a, answered := answerOf(err)
 	switch {
 	case !answered && isOfConnection(err):
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return fmt.Errorf("%w: the store is silent", place.ErrUnreachable)
+		if isSilence(err) {
+			return errSilent
 		}
 		return fmt.Errorf("%w: %s", place.ErrUnreachable, innermost(err))
 	case !answered:
@@ -227,6 +247,8 @@ func translate(ctx context.Context, err error) error {
 	}
 	return &refusedError{a.String(), nil}
 }
+
+var errSilent = fmt.Errorf("%w: the store is silent", place.ErrUnreachable)
 
 // refusedError says why the store does not do what it was asked.
 type refusedError struct {

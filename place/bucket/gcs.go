@@ -53,7 +53,7 @@ func openGCS(ctx context.Context, a *address, _ Config, connections *connections
 			return nil, fmt.Errorf("%w, but is that of STORAGE_EMULATOR_HOST", err)
 		}
 	}
-	var transport http.RoundTripper = connections.transport()
+	var transport http.RoundTripper = bounded{connections.transport()}
 	if server.Host == "" || a.endpoint != nil && a.endpoint.Scheme == "https" {
 		// Tokens are fetched for as long as the place is open.
 		tokens := context.WithValue(context.WithoutCancel(ctx), oauth2.HTTPClient, &http.Client{Transport: transport})
@@ -257,6 +257,11 @@ func (d gcsDriver) Attributes(ctx context.Context, key string) (*driver.Attribut
 }
 
 func (d gcsDriver) ListPaged(ctx context.Context, options *driver.ListOptions) (*driver.ListPage, error) {
+	if options.BeforeList != nil {
+		if err := options.BeforeList(func(any) bool { return false }); err != nil {
+			return nil, err
+		}
+	}
 	query := url.Values{
 		"prefix": {options.Prefix}, "delimiter": {options.Delimiter}, "pageToken": {string(options.PageToken)},
 		"maxResults": {strconv.Itoa(options.PageSize)},

@@ -221,6 +221,14 @@ func TestGoogleReads(t *testing.T) {
 	wantError(t, err, place.ErrIntegrity, "file")
 }
 
+// TestGoogleTail has a store that has not kept what completes an object: it is sent again.
+func TestGoogleTail(t *testing.T) {
+	_, p, through, direct := throughGoogle(t, small)
+	p.Set(stores.Once(isGoogleComplete, stores.Fault{Status: http.StatusPermanentRedirect}))
+	mustWrite(t, through, "file", large)
+	wantContent(t, direct, "file", large)
+}
+
 func TestGoogleEmulator(t *testing.T) {
 	g := startGoogle(t)
 	t.Setenv("STORAGE_EMULATOR_HOST", g.address)

@@ -201,9 +201,12 @@ func (u *gcsUpload) complete(ctx context.Context, _ int) error {
 	request.Header.Set("Content-Range", contentRange)
 	request.Header.Set("X-Goog-Hash", "crc32c="+crcText(u.crc))
 	object := &gcsObject{}
-	switch err := inSession(u.store.call(request, object)); {
+	err = inSession(u.store.call(request, object))
+	switch refusal, is := errors.AsType[*gcsError](err); {
 	case isDamaged(err):
 		return translate(ctx, err) // and nothing to send again: the upload has ended
+	case is && refusal.status == http.StatusPermanentRedirect:
+		return fmt.Errorf("%w: the store has not kept all of the last part", io.ErrUnexpectedEOF)
 	case err != nil:
 		return err
 	}

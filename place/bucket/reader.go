@@ -141,6 +141,7 @@ func (b *bucket) fetch(ctx context.Context, key, version string, p []byte, off i
 
 // fetchOnce sends one request for a range. It may return an error after some bytes of it.
 func (b *bucket) fetchOnce(ctx context.Context, key, version string, p []byte, off int64) (n int, err error) {
+	defer incomplete(&err)
 	r, err := b.blobs.NewRangeReader(ctx, key, off, int64(len(p)), &blob.ReaderOptions{
 		BeforeRead: func(as func(any) bool) error { return b.store.pin(version, as) },
 	})

@@ -2,9 +2,7 @@ package bucket
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
-	"os"
 	"time"
 )
 
@@ -56,7 +54,7 @@ func (t *tries) again(ctx context.Context, err error) bool {
 	}
 	if t.since.IsZero() {
 		t.since = time.Now()
-		if errors.Is(err, os.ErrDeadlineExceeded) {
+		if isSilence(err) {
 			t.since = t.since.Add(-t.timeout / 2) // the store was silent all that time
 		}
 	}

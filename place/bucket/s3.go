@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials/endpointcreds"
@@ -58,7 +59,8 @@ func openS3(ctx context.Context, a *address, c Config, connections *connections)
 		configuration.Region = "us-east-1"
 	}
 	client := s3.NewFromConfig(configuration, func(o *s3.Options) {
-		o.Retryer = aws.NopRetryer{} // retry does it
+		o.Retryer = aws.NopRetryer{}               // retry does it
+		o.HTTPClient = boundedClient{o.HTTPClient} // and not in the configuration, which changes its transport
 		o.Credentials = &awsCredentials{o.Credentials, issuer{scheme: a.scheme}, connections.patience}
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
@@ -179,7 +181,11 @@ func (u *s3Upload) begin(ctx context.Context) error {
 	// There may be many, and each takes several requests. What is left is removed by a later upload.
 	ctx, cancel := context.WithTimeout(ctx, u.store.timeout)
 	defer cancel()
-	u.removeAbandoned(ctx)
+	now, told := awsmiddleware.GetServerTime(output.ResultMetadata) // with which it dates uploads
+	if !told {
+		now = time.Now()
+	}
+	u.removeAbandoned(ctx, now.Add(-u.store.abandoned))
 	return nil
 }
 
@@ -194,6 +200,9 @@ func (u *s3Upload) put(ctx context.Context, data []byte) error {
 		}
 		input.ChecksumCRC64NVME, input.ChecksumSHA256 = sent.headers()
 		output, err := u.store.client.PutObject(ctx, input, sent.sign)
+		if a, answered := answerOf(err); answered && contains([]string{conditionConflict}, a.code) {
+			return fmt.Errorf("%w: %w", errConcurrent, err)
+		}
 		if err != nil {
 			return err
 		}
@@ -314,10 +323,9 @@ func (s *s3Store) abort(ctx context.Context, key, id *string) error {
 	return err
 }
 
-// removeAbandoned aborts the uploads of the same key that nobody continues. It is no failure of this upload if the
-// credentials do not allow that, or if the store cannot list uploads.
-func (u *s3Upload) removeAbandoned(ctx context.Context) {
-	before := time.Now().Add(-u.store.abandoned)
+// removeAbandoned aborts the uploads of the same key that nobody has continued since a time of the store's clock. It is
+// no failure of this upload if the credentials do not allow that, or if the store cannot list uploads.
+func (u *s3Upload) removeAbandoned(ctx context.Context, before time.Time) {
 	pages := s3.NewListMultipartUploadsPaginator(u.store.client, &s3.ListMultipartUploadsInput{
 		Bucket: &u.store.name, Prefix: u.key,
 	})

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net/http"
 	"sync"
+	"time"
 
 	"culvert/place"
 )
@@ -259,6 +260,7 @@ func (f *file) Commit() error {
 	f.closed, f.committed = true, true
 	f.unwatch()
 	f.cancel(fs.ErrClosed)
+	f.bucket.release(f.part)
 	f.part = nil
 	return nil
 }
@@ -274,7 +276,13 @@ func (f *file) commit() error {
 				return context.Cause(f.ctx)
 			}
 		}
-		return f.complete(func(ctx context.Context) error { return f.upload.put(ctx, data) })
+		if err := f.complete(func(ctx context.Context) error { return f.upload.put(ctx, data) }); err != nil {
+			return err
+		}
+		if u, can := f.upload.(interface{ isVerified() bool }); can && u.isVerified() {
+			return nil
+		}
+		return f.verify() // such a store may also ignore the condition
 	}
 	if len(f.part) > 0 {
 		if err := f.send(); err != nil {
@@ -362,6 +370,9 @@ func (f *file) Discard() error {
 	return f.abort()
 }
 
+// lastPatience is how long a store that could not be reached for Config.Timeout is asked to end an upload.
+const lastPatience = 5 * time.Second
+
 // abortUpload ends the requests, then the upload.
 func (f *file) abortUpload() error {
 	f.cancel(fs.ErrClosed)
@@ -370,5 +381,10 @@ func (f *file) abortUpload() error {
 	f.mu.Unlock()
 	f.requests.Wait()
 	ctx := context.WithoutCancel(f.ctx)
+	if errors.Is(f.failed, place.ErrUnreachable) { // no request changes that any more
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, min(f.bucket.Timeout, lastPatience), errSilent)
+		defer cancel()
+	}
 	return named("discard", f.name, f.bucket.retry(ctx, f.upload.abort))
 }
