@@ -134,12 +134,21 @@ type tables struct {
 	codec   *compress.Encoder
 }
 
-// maxCommits bounds the files that wait for the disk at the same time. A file system often combines concurrent syncs.
-const maxCommits = 8
+const (
+	// maxCommits bounds the files that wait for the disk at the same time. A file system often combines concurrent
+	// syncs.
+	maxCommits = 8
+
+	// maxWaiting bounds what these files may have in memory: a place such as a bucket sends files of up to heldOfFile
+	// only when they are committed.
+	maxWaiting = 16 << 20
+	heldOfFile = 8 << 20
+)
 
 // commit is the commit of a file.
 type commit struct {
 	of     *TableStats
+	held   int64 // bytes that may be in memory until it ends
 	result chan error
 }
 
@@ -153,10 +162,10 @@ func (t *tables) run(shares []share) error {
 			t.plan.Progress.end(stats, err)
 		}
 		if err == nil {
-			if err = t.settle(maxCommits - 1); err != nil {
+			one.Stats = stats
+			if err = t.makeRoom(heldOf(one)); err != nil {
 				return errors.Join(err, out.discard(), t.settle(0))
 			}
-			one.Stats = stats
 			out.sum.Sum(one.SHA256[:0])
 			t.commit(one, out.file)
 			if !t.alone {
@@ -230,9 +239,24 @@ func (p *Plan) create(ctx context.Context, to place.Place, name string) (place.F
 
 // commit starts to commit the file of a table.
 func (t *tables) commit(one *TableStats, file place.File) {
-	c := commit{of: one, result: make(chan error, 1)}
+	c := commit{of: one, held: heldOf(one), result: make(chan error, 1)}
 	t.commits = append(t.commits, c)
 	go func() { c.result <- file.Commit() }()
+}
+
+// heldOf returns how much of a table's file may be in memory until it is committed.
+func heldOf(one *TableStats) int64 { return min(one.Out, heldOfFile) }
+
+// makeRoom waits until another commit may be under way, of a file that may have so many bytes in memory.
+func (t *tables) makeRoom(held int64) error {
+	most, waiting := 0, held
+	for _, c := range slices.Backward(t.commits) {
+		if waiting += c.held; waiting > maxWaiting || most == maxCommits-1 {
+			break
+		}
+		most++
+	}
+	return t.settle(most)
 }
 
 // settle waits until no more than most commits are under way, and records the results of the others.

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"testing/fstest"
 	"testing/synctest"
+	"time"
 
 	"filippo.io/age"
 	"github.com/ncruces/go-sqlite3"
@@ -66,6 +67,8 @@ type shelf struct {
 	committing int
 
 	noCreate, noWrite, noCommit string        // names
+	waiting, most               int           // bytes of the files that are being committed, and how many they were
+	late                        time.Duration // that a commit takes
 	taken                       string        // a name: others have created it when all that can happen has happened
 	created                     chan struct{} // is told of each file, if not nil; the second commit waits for the third
 }
@@ -126,7 +129,10 @@ func (f *shelved) Commit() error {
 	if f.shelf.committing > 8 {
 		panic("too many commits at once")
 	}
+	f.shelf.waiting += f.Len()
+	f.shelf.most = max(f.shelf.most, f.shelf.waiting)
 	f.shelf.mu.Unlock()
+	time.Sleep(f.shelf.late)
 	if created := f.shelf.created; created != nil && f.name == "b.csv" {
 		<-created // of the first
 		<-created // of itself
@@ -139,6 +145,7 @@ func (f *shelved) Commit() error {
 	f.shelf.mu.Lock()
 	defer f.shelf.mu.Unlock()
 	f.shelf.committing--
+	f.shelf.waiting -= f.Len()
 	if f.name == f.shelf.noCommit {
 		return errFull
 	}
@@ -346,6 +353,33 @@ func TestTablesOverlap(t *testing.T) {
 	src := schema{"a": {rows: 10}, "b": {rows: 10}, "c": {rows: 10}}
 	if _, err := plan.Tables(t.Context(), files, src, []string{"a", "b", "c"}); err != nil || len(files.files) != 4 {
 		t.Errorf("error %v, files %q", err, files.names())
+	}
+}
+
+// TestTablesWaiting has commits that take much longer than the tables, as those to a bucket over a slow line: the files
+// that wait for them take a bounded part of the memory, and small ones wait together.
+func TestTablesWaiting(t *testing.T) {
+	for name, test := range map[string]struct{ rows, least, most int }{
+		"Small": {10, 100, 8 << 20}, "Large": {110_000, 8 << 20, 16 << 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				files, src, names := newShelf(), schema{}, []string{}
+				files.late = time.Hour
+				for i := range 12 {
+					names = append(names, fmt.Sprint("t", i))
+					src[names[i]] = &generated{rows: test.rows}
+				}
+				plan := export.Plan{Unencrypted: true, Compression: export.None}
+				all, err := plan.Tables(t.Context(), files, src, names)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if files.most < test.least || files.most > test.most || files.most < 2*int(all[0].Out) {
+					t.Errorf("up to %d bytes have waited in files of %d", files.most, all[0].Out)
+				}
+			})
+		})
 	}
 }
 

@@ -116,7 +116,16 @@ func exportTables(ctx context.Context, a *command.App, w *command.Work, r *expor
 	if errors.Is(err, fs.ErrExist) {
 		err = l.Explain(err) // a manifest
 	}
-	return e.db.Explain(err)
+	return e.db.Explain(hintAtForce(err, o, all))
+}
+
+// hintAtForce adds a hint to the error of a place that was lost: the files that are complete would make the same command
+// be refused.
+func hintAtForce(err error, o *exportOptions, all []export.TableStats) error {
+	if o.force || o.shared.Given() || len(all) == 0 || !errors.Is(err, place.ErrUnreachable) {
+		return err
+	}
+	return command.WithHint(err, "run the command again with --force, which replaces the files that are complete")
 }
 
 var errNotParted = command.WithHint(command.Usagef("this source cannot be read in parts"), "leave out --part-size")
