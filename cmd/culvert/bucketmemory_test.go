@@ -14,8 +14,8 @@ import (
 	"culvert/internal/testkit/stores"
 )
 
-// TestBucketMemory exports many tables, each of a little less than a part, to a bucket that takes its time for each: the
-// process stays within the bound of ARCHITECTURE.md.
+// TestBucketMemory exports many tables, each of a little less than a part, to a bucket that takes its time for each.
+// The process stays within the bound of ARCHITECTURE.md.
 func TestBucketMemory(t *testing.T) {
 	if testkit.RaceDetector() {
 		t.Skip("skipped: the race detector takes memory of its own")

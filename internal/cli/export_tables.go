@@ -119,8 +119,8 @@ func exportTables(ctx context.Context, a *command.App, w *command.Work, r *expor
 	return e.db.Explain(hintAtForce(err, o, all))
 }
 
-// hintAtForce adds a hint to the error of a place that was lost: the files that are complete would make the same command
-// be refused.
+// hintAtForce adds a hint to the error of a place that was lost. Because of the files that are complete, the same
+// command would be refused.
 func hintAtForce(err error, o *exportOptions, all []export.TableStats) error {
 	if o.force || o.shared.Given() || len(all) == 0 || !errors.Is(err, place.ErrUnreachable) {
 		return err

@@ -113,8 +113,8 @@
 // If a store of another vendor refuses the headers of CRC-64, they are not sent to it again. It gets the SHA-256 of
 // each part instead, of which it keeps the SHA-256. If it refuses this too, it gets no checksum. The other parts of an
 // upload that has begun with a checksum are sent without one. If a store returns another checksum of the object than it
-// was sent, the object is removed, and the write fails with [place.ErrIntegrity]. If it returns no checksum of an object
-// that it got with one request, the object's size and mark are compared, as those of a larger one always are.
+// was sent, the object is removed, and the write fails with [place.ErrIntegrity]. If it returns no checksum of an
+// object that it got with one request, the object's size and mark are compared, as those of a larger one always are.
 //
 // Without TLS, requests are signed with the SHA-256 of their data, too. With TLS, the signature contains the CRC-64
 // instead, which saves most of the processor time; only if the store has refused it, the SHA-256 is signed. Where
@@ -139,9 +139,9 @@
 // parts of the upload remain in S3. They have no name but cost money.
 //
 // When a new upload of several parts begins, unfinished uploads of the same key are aborted if they were begun, and
-// received their last part, more than Config.Abandoned ago by the clock of the store, whoever began them. So uploads of other keys, and of processes that are still
-// sending, continue. For keys that are never written again, set a lifecycle rule of the bucket
-// (AbortIncompleteMultipartUpload).
+// received their last part, more than Config.Abandoned ago by the clock of the store, whoever began them. So uploads of
+// other keys, and of processes that are still sending, continue. For keys that are never written again, set a lifecycle
+// rule of the bucket (AbortIncompleteMultipartUpload).
 //
 // On Google and Azure, what a killed process leaves has no name and vanishes after a week. On Google, an upload that
 // takes longer than a week fails.
@@ -154,8 +154,8 @@
 // KiB. A connection on which nothing moves for half of Config.Timeout is closed. A store that could not be reached is
 // asked to end the upload for 5 seconds more at most.
 //
-// A listing that does not go on, a directory of which one call of ReadDir would return more than 1,048,576 entries, and an
-// answer of more than 16 MiB that is no range of an object, fail with [place.ErrIntegrity].
+// A listing that does not go on, a directory of which one call of ReadDir would return more than 1,048,576 entries, and
+// an answer of more than 16 MiB that is no range of an object, fail with [place.ErrIntegrity].
 //
 // Errors wrap [place.ErrIntegrity] if the store sends or keeps other data than it should, and [place.ErrRefused] if it
 // refuses a request. They never contain the URL of a request, which may be signed.

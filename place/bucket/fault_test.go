@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -96,46 +97,6 @@ func throughProxy(
 	}
 }
 
-// TestCutRange cuts the answer to the first request for data after each MiB.
-func TestCutRange(t *testing.T) {
-	throughProxy(t, small, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
-		mustWrite(t, direct, "file", large)
-		for cut := int64(-1); cut <= 4<<20; cut += 1 << 20 {
-			p.Set(stores.Once(stores.Range.Of, stores.Fault{CutResponse: cut}))
-			f, err := through.Open("file")
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := make([]byte, 5<<20)
-			n, err := f.(io.ReaderAt).ReadAt(got, 3)
-			if n != len(got) || err != nil || !bytes.Equal(got, large[3:3+n]) {
-				t.Errorf("cut after %d: %d, %v", cut, n, err)
-			}
-			p.Set(stores.Once(stores.Range.Of, stores.Fault{CutResponse: cut}))
-			wantContent(t, through, "file", large)
-			if err := f.Close(); err != nil {
-				t.Error(err)
-			}
-		}
-	})
-}
-
-// TestCutList cuts a listing.
-func TestCutList(t *testing.T) {
-	throughProxy(t, impatient, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
-		mustWrite(t, direct, "dir/file", nil)
-		for _, cut := range []int64{-1, 100, 300} {
-			p.Set(stores.Once(stores.List.Of, stores.Fault{CutResponse: cut}))
-			if entries, err := fs.ReadDir(through, "dir"); err != nil || len(entries) != 1 {
-				t.Errorf("cut after %d: %v, %v", cut, entries, err)
-			}
-			p.Set(stores.Always(stores.List.Of, stores.Fault{CutResponse: cut}))
-			_, err := fs.ReadDir(through, "dir")
-			wantError(t, err, place.ErrUnreachable, "dir")
-		}
-	})
-}
-
 // TestUnnamable adds objects to a listing that no name leads to: they are counted, after all other entries.
 func TestUnnamable(t *testing.T) {
 	throughProxy(t, impatient, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
@@ -191,18 +152,6 @@ func addToListing(t *testing.T, r *http.Response, prefix string, names ...string
 	body = bytes.Replace(body, []byte("</ListBucketResult>"), []byte(more+"</ListBucketResult>"), 1)
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	r.Header.Set("Content-Length", fmt.Sprint(len(body)))
-}
-
-// TestCutPart cuts a part after each MiB.
-func TestCutPart(t *testing.T) {
-	throughProxy(t, small, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
-		for cut := int64(1); cut <= 5<<20; cut += 1 << 20 {
-			name := fmt.Sprint("file", cut)
-			p.Set(stores.Once(stores.Part.Of, stores.Fault{CutRequest: cut}))
-			mustWrite(t, through, name, large)
-			wantContent(t, direct, name, large)
-		}
-	})
 }
 
 // TestLostAnswer loses the answer to the request that has made the object.
@@ -301,7 +250,15 @@ func TestWrongClock(t *testing.T) {
 	})
 }
 
-// TestRefusedParts lets a write fail in its middle.
+// partsFrom is of the requests for a part and those after it.
+func partsFrom(first int) func(*http.Request) bool {
+	return func(r *http.Request) bool {
+		number, err := strconv.Atoi(r.URL.Query().Get("partNumber"))
+		return stores.Part.Of(r) && err == nil && number >= first
+	}
+}
+
+// TestRefusedParts lets a write fail at its first part, and in its middle.
 func TestRefusedParts(t *testing.T) {
 	for name, test := range map[string]struct {
 		stores.Fault
@@ -317,15 +274,21 @@ func TestRefusedParts(t *testing.T) {
 		"Stalls":  {stores.Fault{CutRequest: 1 << 20, Stall: true}, place.ErrUnreachable},
 		"Dropped": {stores.Fault{Status: 404, Body: noUpload}, place.ErrUnreachable},
 	} {
-		t.Run(name, func(t *testing.T) {
-			throughProxy(t, impatient, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
-				p.Set(stores.Always(stores.Part.Of, test.Fault))
-				wantError(t, write(t.Context(), through, "file", large), test.want, "file")
-				p.Set(nil)
-				wantNone(t, direct, "file")
-				wantNoUploads(t, p.Store)
+		for _, first := range []int{1, 2} {
+			t.Run(fmt.Sprint(name, first), func(t *testing.T) {
+				config := small
+				if test.want == place.ErrUnreachable {
+					config = impatient // it waits for that
+				}
+				throughProxy(t, config, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
+					p.Set(stores.Always(partsFrom(first), test.Fault))
+					wantError(t, write(t.Context(), through, "file", large), test.want, "file")
+					p.Set(nil)
+					wantNone(t, direct, "file")
+					wantNoUploads(t, p.Store)
+				})
 			})
-		})
+		}
 	}
 }
 
@@ -407,7 +370,7 @@ func TestErrorInAnswer(t *testing.T) {
 
 // TestEmptyAnswer answers the requests around the parts with 200 and nothing else.
 func TestEmptyAnswer(t *testing.T) {
-	throughProxy(t, impatient, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
+	throughProxy(t, small, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
 		for _, kind := range []stores.Kind{stores.Begin, stores.Complete} {
 			p.Set(stores.Always(kind.Of, stores.Fault{Status: 200}))
 			wantError(t, write(t.Context(), through, "file", large), place.ErrIntegrity, "file")

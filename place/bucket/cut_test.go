@@ -1,0 +1,99 @@
+package bucket_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"testing"
+
+	"culvert/internal/testkit/stores"
+	"culvert/place"
+	"culvert/place/bucket"
+)
+
+// huge has several ranges, and parts of a part's size.
+var huge = content(18<<20 + 5)
+
+// TestCutRange cuts an answer at each MiB of a file, and before it.
+func TestCutRange(t *testing.T) {
+	throughProxy(t, small, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
+		mustWrite(t, direct, "file", huge)
+		f, err := through.Open("file")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for at := int64(0); at < int64(len(huge)); at += 1 << 20 {
+			p.Set(cutAt(at))
+			wantContent(t, through, "file", huge)
+			p.Set(cutAt(at))
+			got := make([]byte, 3<<20)
+			off := max(0, at-1<<20)
+			n, err := f.(io.ReaderAt).ReadAt(got, off)
+			if err != nil && err != io.EOF || !bytes.Equal(got[:n], huge[off:off+int64(n)]) {
+				t.Errorf("cut at %d: %d, %v", at, n, err)
+			}
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// cutAt cuts the first answer that has a byte at that byte.
+func cutAt(at int64) func(*http.Request) *stores.Fault {
+	done := false
+	return func(r *http.Request) *stores.Fault {
+		var first, last int64
+		_, err := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-%d", &first, &last)
+		if done || err != nil || at < first || last < at {
+			return nil
+		}
+		done = true
+		if at == first {
+			return &stores.Fault{CutResponse: -1}
+		}
+		return &stores.Fault{CutResponse: at - first}
+	}
+}
+
+// TestCutList cuts a listing.
+func TestCutList(t *testing.T) {
+	throughProxy(t, impatient, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
+		mustWrite(t, direct, "dir/file", nil)
+		for _, cut := range []int64{-1, 100, 300} {
+			p.Set(stores.Once(stores.List.Of, stores.Fault{CutResponse: cut}))
+			if entries, err := fs.ReadDir(through, "dir"); err != nil || len(entries) != 1 {
+				t.Errorf("cut after %d: %v, %v", cut, entries, err)
+			}
+			p.Set(stores.Always(stores.List.Of, stores.Fault{CutResponse: cut}))
+			_, err := fs.ReadDir(through, "dir")
+			wantError(t, err, place.ErrUnreachable, "dir")
+		}
+	})
+}
+
+// TestCutPart cuts a part at each MiB of a file.
+func TestCutPart(t *testing.T) {
+	throughProxy(t, small, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
+		for at := int64(1); at < int64(len(huge)); at += 1 << 20 {
+			name := fmt.Sprint("file", at)
+			number := fmt.Sprint(at/small.PartSize + 1)
+			cuts := stores.Once(func(r *http.Request) bool {
+				return stores.Part.Of(r) && r.URL.Query().Get("partNumber") == number
+			}, stores.Fault{CutRequest: at % small.PartSize})
+			cut := false
+			p.Set(func(r *http.Request) *stores.Fault {
+				f := cuts(r)
+				cut = cut || f != nil
+				return f
+			})
+			mustWrite(t, through, name, huge)
+			wantContent(t, direct, name, huge)
+			if !cut {
+				t.Errorf("nothing was cut at %d", at)
+			}
+		}
+	})
+}
