@@ -79,7 +79,11 @@ func (u *bucketUser) command(t *testing.T, args ...string) (*exec.Cmd, *bytes.Bu
 func (u *bucketUser) want(t *testing.T, code int, args ...string) (out, said string) {
 	t.Helper()
 	cmd, stderr := u.command(t, args...)
+	began := time.Now()
 	stdout, err := cmd.Output()
+	if limit := limitOf(args); code == 13 && time.Since(began) > 3*limit+5*time.Second {
+		t.Errorf("culvert %q has taken %v to say that the store cannot be reached", args, time.Since(began))
+	}
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
@@ -87,6 +91,20 @@ func (u *bucketUser) want(t *testing.T, code int, args ...string) (out, said str
 		t.Errorf("culvert %q: exit code %d, want %d: %s", args, got, code, stderr)
 	}
 	return string(stdout), stderr.String()
+}
+
+// limitOf returns the value of --timeout.
+func limitOf(args []string) time.Duration {
+	for i, arg := range args {
+		text, is := strings.CutPrefix(arg, "--timeout=")
+		if arg == "--timeout" {
+			text, is = args[i+1], true
+		}
+		if limit, err := time.ParseDuration(text); is && err == nil {
+			return limit
+		}
+	}
+	return patience
 }
 
 // proxy returns a proxy, and the URLs of a new object through it and without it.
@@ -144,8 +162,11 @@ func TestBucketRecovers(t *testing.T) {
 			"Error200": stores.Once(stores.Complete.Of, fault{Status: 200, Body: s3Error("InternalError")}),
 			"Silent":   stores.Once(stores.Part.Of, fault{Hang: true}),
 		}
-		for mebibyte := int64(1); mebibyte < 8; mebibyte += 3 {
-			faults[fmt.Sprintf("Cut%dMiB", mebibyte)] = stores.Once(stores.Part.Of, fault{CutRequest: mebibyte << 20})
+		for _, mebibyte := range []int64{1, 7, 12, 17} {
+			of := func(r *http.Request) bool {
+				return stores.Part.Of(r) && r.URL.Query().Get("partNumber") == fmt.Sprint(mebibyte/8+1)
+			}
+			faults[fmt.Sprintf("Cut%dMiB", mebibyte)] = stores.Once(of, fault{CutRequest: mebibyte % 8 << 20})
 		}
 		wanted, _ := u.want(t, 0, "export", "shop.db", "orders", "--no-encrypt", "-c", "none", "-o", "-")
 		for name, choose := range faults {
@@ -158,7 +179,7 @@ func TestBucketRecovers(t *testing.T) {
 					timeout = "10s"
 				case "Damaged":
 					verb, content = "export", wanted
-				case "Lost", "Cut1MiB":
+				case "Lost", "Cut1MiB", "Cut12MiB":
 					verb = "push"
 				}
 				u.want(t, 0, append(u.writers()[verb], through, "--timeout", timeout)...)
@@ -184,9 +205,15 @@ func TestBucketWriteFails(t *testing.T) {
 		code   int
 		says   string
 	}{
-		"SilentHead":     {"export", fatal(stores.Head, fault{Hang: true}), 13, again},
-		"SilentBegin":    {"encrypt", fatal(stores.Begin, fault{Hang: true}), 13, again},
-		"SilentPart":     {"push", fatal(stores.Part, fault{Hang: true}), 13, again},
+		"SilentHead":  {"export", fatal(stores.Head, fault{Hang: true}), 13, again},
+		"SilentBegin": {"encrypt", fatal(stores.Begin, fault{Hang: true}), 13, again},
+		"SilentPart":  {"push", fatal(stores.Part, fault{Hang: true}), 13, again},
+		"SilentAfterPart": {"push", func(r *http.Request) *fault {
+			if stores.Part.Of(r) && r.URL.Query().Get("partNumber") != "1" || stores.Abort.Of(r) {
+				return &fault{Hang: true}
+			}
+			return nil
+		}, 13, again},
 		"SilentComplete": {"export", fatal(stores.Complete, fault{Hang: true}), 13, again},
 		"StalledPart":    {"encrypt", fatal(stores.Part, fault{CutRequest: 3 << 20, Stall: true}), 13, again},
 		"BusyComplete":   {"push", fatal(stores.Complete, fault{Status: 503, Body: s3Error("SlowDown")}), 13, again},
@@ -196,6 +223,12 @@ func TestBucketWriteFails(t *testing.T) {
 		},
 		"Dropped": {"push", fatal(stores.Part, fault{Status: 404, Body: s3Error("NoSuchUpload")}), 13, again},
 		"Damaged": {"encrypt", fatal(stores.Part, fault{Corrupt: true}), 12, `hint: what came is not`},
+		"DeniedInside": {"push", func(r *http.Request) *fault {
+			if stores.Part.Of(r) && r.URL.Query().Get("partNumber") != "1" {
+				return &fault{Status: 403, Body: s3Error("AccessDenied")}
+			}
+			return nil
+		}, 10, denied},
 		"Denied":  {"push", fatal(stores.Part, fault{Status: 403, Body: s3Error("AccessDenied")}), 10, denied},
 		"Expired": {"export", fatal(stores.Part, fault{Status: 400, Body: s3Error("ExpiredToken")}), 10, denied},
 		"Clock": {
@@ -214,6 +247,10 @@ func TestBucketWriteFails(t *testing.T) {
 				want := `(?s)culvert: error: ` + regexp.QuoteMeta(through) + `: .*` + test.says
 				if !regexp.MustCompile(want).MatchString(said) {
 					t.Errorf("it says %q, want a match of %s", said, want)
+				}
+				if name == "SilentAfterPart" { // nobody could abort the upload
+					u.want(t, 1, "ls", direct)
+					return
 				}
 				u.wantNothing(t, direct)
 			})
