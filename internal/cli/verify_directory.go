@@ -150,7 +150,8 @@ func damage(l *argument.Location, err error) error {
 		return argument.ReadError(l.Join(at.Path), at.Err)
 	}
 	if errors.Is(err, export.ErrNoManifest) {
-		return command.WithHint(command.About(l.Text, err), "an export that was stopped has none: run it again",
+		return command.WithHint(command.About(l.Text, err),
+			"an export that was stopped has none: run it again with --force",
 			"to check one file: culvert verify FILE")
 	}
 	if errors.Is(err, export.ErrDamaged) {

@@ -185,7 +185,8 @@ func (l *loading) explain(at *argument.Location, err error) error {
 	case is:
 		explained = argument.ReadError(where.Path, where.Err)
 	case errors.Is(err, export.ErrNoManifest):
-		return command.WithHint(command.About(l.from, err), "an export that was stopped has none: run it again",
+		return command.WithHint(command.About(l.from, err),
+			"an export that was stopped has none: run it again with --force",
 			"to load one file: culvert load FILE DEST TABLE")
 	case errors.Is(err, export.ErrDamaged):
 		explained = command.About(l.from, err)
