@@ -1,23 +1,39 @@
 package exports
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"culvert/bench/internal/harness"
 )
 
-// PrepareBucketMemory compares the memory that a small and a large object take to write and to read.
+// PrepareBucketMemory compares the memory that a small and a large object take to write, to read and to pull, with each
+// of the stores that are installed.
 func PrepareBucketMemory(s *harness.Session) ([]harness.Benchmark, error) {
 	e, err := newExporter(s)
 	if err != nil {
 		return nil, err
 	}
-	c := &bucketCase{exporter: e, name: "seaweedfs"}
-	if c.store, err = s.StartObjectStore(c.name, "bench"); err != nil {
-		return nil, err
+	var benchmarks []harness.Benchmark
+	for _, name := range harness.ObjectStores {
+		if _, err := harness.ObjectStore(name); err != nil {
+			s.Say("%v", err)
+			continue
+		}
+		c := &bucketCase{exporter: e, name: name}
+		if c.store, err = s.StartObjectStore(name, "bench"); err != nil {
+			return nil, err
+		}
+		benchmarks = append(benchmarks, c.memory()...)
 	}
-	small := int64(s.Size(1<<30, 20<<20))
+	return benchmarks, nil
+}
+
+// memory writes objects, and then reads them.
+func (c *bucketCase) memory() []harness.Benchmark {
+	small := int64(c.Size(1<<30, 20<<20))
 	sizes := []int64{small, 20 * small}
 	key := func(size int64) string { return fmt.Sprintf("MiB=%d/impl=culvert", size>>20) }
 	object := func(size int64) string { return fmt.Sprintf("s3://bench/%d.age", size) }
@@ -34,6 +50,7 @@ func PrepareBucketMemory(s *harness.Session) ([]harness.Benchmark, error) {
 		})
 		return b
 	}
+	pulled := filepath.Join(c.Dir, "pulled")
 	return []harness.Benchmark{
 		benchmark("encrypt", func(size int64) (harness.Sample, error) {
 			got, err := c.Pipeline("", c.command("head", "-c", fmt.Sprint(size), "/dev/zero"),
@@ -46,5 +63,9 @@ func PrepareBucketMemory(s *harness.Session) ([]harness.Benchmark, error) {
 		benchmark("decrypt", func(size int64) (harness.Sample, error) {
 			return c.Pipeline(os.DevNull, c.tool(c.culvert, "cat", "-i", c.identity, object(size)))
 		}),
-	}, nil
+		benchmark("pull", func(size int64) (harness.Sample, error) {
+			got, err := c.Pipeline("", c.tool(c.culvert, "pull", object(size), "-o", pulled))
+			return got, errors.Join(err, os.Remove(pulled))
+		}),
+	}
 }
