@@ -15,7 +15,7 @@ import (
 func TestTableBehindChange(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.Queue, f.MaxDeliver = t.TempDir(), 1
+	f.MaxDeliver = 1
 	q := f.queue(t)
 	planned := make(chan struct{})
 	tell := sync.OnceFunc(func() { close(planned) })
