@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"sync"
 
+	"culvert/export/internal/crew"
 	"culvert/internal/rowsum"
 	"culvert/manifest"
 	"culvert/place"
@@ -116,7 +117,7 @@ func (t *partedTables) cut(ctx context.Context, src source.Source, names []strin
 			one.parts = nil
 			continue
 		}
-		one.files = make([]manifest.Part, len(one.parts))
+		one.files, one.refused = make([]manifest.Part, len(one.parts)), map[int]bool{}
 		one.stats.Columns = one.parts[0].Columns
 		if whole := one.parts[0].Whole; whole != "" {
 			one.stats.Indivisible = &source.IndivisibleError{Reason: whole}
@@ -150,9 +151,13 @@ func (t *partedTables) write(ctx context.Context, src source.Source) error {
 			t.all[i].stats.Indivisible = readers.fewer
 		}
 	}
-	err = readers.each(ctx, tasks, t.writePart)
-	if err == nil {
-		err = readers.first().each(ctx, t.left, t.writePart)
+	write := func(sessions int, tasks []partTask) error {
+		return crew.Work(ctx, sessions, len(tasks), func(ctx context.Context, session, i int) error {
+			return t.writePart(ctx, readers, session, tasks[i])
+		})
+	}
+	if err = write(len(readers.sources), tasks); err == nil {
+		err = write(1, t.left)
 	}
 	return errors.Join(err, readers.close())
 }
@@ -197,16 +202,12 @@ func (t *partedTables) writePart(ctx context.Context, by *partReaders, session i
 // leave leaves a part to the first of all sessions, since another one did not get the lock.
 func (t *partedTables) leave(task partTask, session, sessions int, err error) {
 	one := task.table
-	if one.refused == nil {
-		one.refused = map[int]bool{}
-	}
 	one.refused[session] = true
 	t.left = append(t.left, task)
 	one.stats.Readers = min(one.stats.Readers, sessions-len(one.refused))
 	if one.stats.Indivisible == nil {
-		one.stats.Indivisible = &source.IndivisibleError{
-			Reason: "someone else has locked it, or waits to change it", Err: err,
-		}
+		reason := "someone else has locked it, or waits to change it"
+		one.stats.Indivisible = &source.IndivisibleError{Reason: reason, Err: err}
 	}
 }
 

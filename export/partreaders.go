@@ -3,8 +3,6 @@ package export
 import (
 	"context"
 	"errors"
-	"sync"
-	"sync/atomic"
 
 	"culvert/internal/compress"
 	"culvert/source"
@@ -48,50 +46,6 @@ func (p *Plan) openPartReaders(ctx context.Context, src source.Source, tasks int
 		r.codec = compress.NewEncoder(p.Compression.codec(), len(r.sources))
 	}
 	return r, nil
-}
-
-// first returns the first of the sessions alone.
-func (r *partReaders) first() *partReaders {
-	return &partReaders{plan: r.plan, codec: r.codec, sources: r.sources[:1]}
-}
-
-// each has each task read by one of the sessions, which read is told by its number. The first error of read stops the
-// others, and is returned.
-func (r *partReaders) each(
-	ctx context.Context, tasks []partTask, read func(context.Context, *partReaders, int, partTask) error,
-) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var (
-		next     atomic.Int64
-		sessions sync.WaitGroup
-		failing  sync.Once
-		failure  error
-	)
-	for session := range r.sources {
-		sessions.Go(func() {
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= len(tasks) {
-					return
-				}
-				err := context.Cause(ctx)
-				if err == nil {
-					err = read(ctx, r, session, tasks[i])
-				}
-				if err != nil {
-					failing.Do(func() {
-						failure = err
-						next.Store(int64(len(tasks)))
-						cancel(err)
-					})
-					return
-				}
-			}
-		})
-	}
-	sessions.Wait()
-	return failure
 }
 
 // close closes all sessions except the first, which belongs to the caller.
