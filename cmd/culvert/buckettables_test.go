@@ -134,7 +134,8 @@ func TestBucketReplaced(t *testing.T) {
 				through := strings.Replace(direct, u.server.Address, p.Address, 1)
 				if verb == "pull" {
 					u.want(t, 0, append(args, through)...)
-					if got, err := os.ReadFile(filepath.Join(u.dir, "pulled")); err != nil || string(got) != string(u.big[1:]) {
+					got, err := os.ReadFile(filepath.Join(u.dir, "pulled"))
+					if err != nil || string(got) != string(u.big[1:]) {
 						t.Errorf("the copy has %d bytes, %v", len(got), err)
 					}
 					return

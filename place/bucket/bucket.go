@@ -239,7 +239,8 @@ func (b *bucket) stat(ctx context.Context, op, name string) (*objectInfo, error)
 		if err == nil {
 			info := infoOf(name, attributes.Size, attributes.ModTime, b.store.version(attributes))
 			if info.version == "" { // its ranges could be of different versions
-				return nil, named(op, name, fmt.Errorf("%w: the store tells no version of the object", place.ErrIntegrity))
+				err = fmt.Errorf("%w: the store tells no version of the object", place.ErrIntegrity)
+				return nil, named(op, name, err)
 			}
 			info.attributes = attributes
 			return info, nil

@@ -98,7 +98,8 @@ func TestIncompleteAnswers(t *testing.T) {
 				func() error { _, err := fs.ReadFile(b, "dir/file"); return err },
 			} {
 				// A store may leave these out without a danger: none of the calls may panic.
-				if err := call(); err != nil && !errors.Is(err, place.ErrIntegrity) && !errors.Is(err, place.ErrChanged) {
+				err := call()
+				if err != nil && !errors.Is(err, place.ErrIntegrity) && !errors.Is(err, place.ErrChanged) {
 					t.Error(err)
 				}
 			}
@@ -234,7 +235,9 @@ func TestClockAhead(t *testing.T) {
 		p.Set(func(r *http.Request) *stores.Fault {
 			switch {
 			case stores.Begin.Of(r):
-				return &stores.Fault{Answer: func(r *http.Response) { r.Header.Set("Date", now.Format(http.TimeFormat)) }}
+				return &stores.Fault{Answer: func(r *http.Response) {
+					r.Header.Set("Date", now.Format(http.TimeFormat))
+				}}
 			case stores.Uploads.Of(r):
 				listed = true
 				return &stores.Fault{Status: http.StatusOK, Body: "<ListMultipartUploadsResult><Upload><Key>" +
