@@ -79,7 +79,11 @@ func Connect(ctx context.Context, settings *Settings) (*Conn, error) {
 	}
 	c.network = c.dialed
 	if err := c.identify(ctx); err != nil {
-		return nil, c.Explain(ctx, "asking for the version", err)
+		err = c.Explain(ctx, "asking for the version", err)
+		if !c.Gone {
+			c.Close()
+		}
+		return nil, err
 	}
 	return c, nil
 }

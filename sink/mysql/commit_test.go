@@ -2,15 +2,19 @@ package mysql_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net"
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"go.uber.org/goleak"
 
 	"culvert/internal/testkit"
 	"culvert/sink"
@@ -26,6 +30,7 @@ type cutter struct {
 	passOn         bool         // the server gets the statement
 	refuse         atomic.Bool  // new connections, after the cut
 	gone           bool         // set refuse then
+	spoil          string       // what the server gets otherwise, so that it refuses the statement
 
 	running sync.WaitGroup
 	mu      sync.Mutex
@@ -125,9 +130,28 @@ func (c *cutter) ask(client io.Reader, server io.WriteCloser, cut *atomic.Bool) 
 				return
 			}
 		}
+		if c.spoil != "" {
+			body = bytes.Replace(body, []byte(c.spoil), []byte(strings.Repeat("x", len(c.spoil))), 1)
+		}
 		if _, err := server.Write(append(head, body...)); err != nil {
 			return
 		}
+	}
+}
+
+// TestOpenRefused has a server refuse what it is asked at the beginning: no connection stays open.
+func TestOpenRefused(t *testing.T) {
+	server := testkit.MariaDB(t)
+	database := server.NewDatabase(t)
+	for _, spoil := range []string{"@@lower_case_table_names", "@@local_infile"} {
+		c := newCutter(t, server)
+		c.spoil = spoil
+		leaks := goleak.IgnoreCurrent()
+		db, err := mysql.Open(context.Background(), c.url(database))
+		if err == nil || errors.Is(err, source.ErrUnavailable) {
+			t.Errorf("%s: %v, %v", spoil, db, err)
+		}
+		goleak.VerifyNone(t, leaks)
 	}
 }
 
