@@ -220,6 +220,22 @@ func TestLedgerOfSeveral(t *testing.T) {
 	expect(t, database, "SELECT COUNT(*) FROM t", "1")
 }
 
+// TestLedgerWithoutTransactions has a ledger whose rows would stay when those of the table are undone.
+func TestLedgerWithoutTransactions(t *testing.T) {
+	database := testkit.MariaDB(t).NewDatabase(t)
+	database.Exec(t, "CREATE TABLE t (a int) ENGINE=InnoDB")
+	db := open(t, database)
+	for _, name := range []string{"loads", database.Name + ".loads"} {
+		filling := sink.Filling{Ledger: &sink.Ledger{Table: name, Load: "one"}}
+		database.Exec(t, "CREATE OR REPLACE TABLE loads (`load` varchar(99), table_name varchar(99), part varchar(99),"+
+			" row_count bigint, row_sum varchar(64), loaded_at timestamp) ENGINE=MyISAM")
+		_, err := db.Table(context.Background(), "t", filling)
+		if err == nil || !strings.Contains(err.Error(), "MyISAM") {
+			t.Errorf("the ledger %s without transactions: %v", name, err)
+		}
+	}
+}
+
 // TestTruncateGoesOn repeats a load that removes rows. What it has committed stays, and another load removes that.
 func TestTruncateGoesOn(t *testing.T) {
 	database := testkit.MariaDB(t).NewDatabase(t)
@@ -316,6 +332,13 @@ func TestSessionIsStrict(t *testing.T) {
 	}
 	if err := fill(t, db, sink.Filling{Existing: sink.Append}, "5 toolongtoolong - -"); err == nil {
 		t.Error("a value that is too long is accepted")
+	}
+	again, err := db.Table(context.Background(), "t", filling) // with a ledger that is named in other letters
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Discard(); err != nil {
+		t.Error(err)
 	}
 	if err := db.Analyze(context.Background(), "t", sink.Filling{}); err != nil {
 		t.Error(err)

@@ -68,10 +68,18 @@ func (db *DB) readLedger(ctx context.Context, p *plan) error {
 	return nil
 }
 
-// makeLedger makes the ledger, unless it is there. This commits a transaction.
+// makeLedger makes the ledger, unless it is there. This commits a transaction. A ledger without transactions would
+// still have parts whose rows were undone.
 func (db *DB) makeLedger(ctx context.Context, l *sink.Ledger) error {
 	_, name := ledgerName(l)
 	_, err := db.conn.Query(ctx, 1, "SELECT 1 FROM "+name+" LIMIT 0")
+	if err == nil {
+		t := mysqlrow.Table{Database: db.conn.Database, Name: l.Table}
+		if schema, table, found := strings.Cut(l.Table, "."); found {
+			t.Database, t.Name = schema, table
+		}
+		return db.checkEngine(ctx, t)
+	}
 	if mysqlconnect.Refused(err) == nil {
 		return db.failed(ctx, "looking for the ledger "+name, err)
 	}

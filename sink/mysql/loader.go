@@ -104,6 +104,8 @@ func (l *loader) load(b *source.Batch) error {
 		l.piece, err = l.w.appendRow(l.piece, b, row)
 		if refused, ok := errors.AsType[*valueError](err); ok {
 			return l.refusedValue(refused)
+		} else if err != nil {
+			return err
 		}
 		l.held++
 		l.taken++
@@ -277,11 +279,12 @@ func (l *loader) Sum() (rows int64, sum sink.Sum, err error) {
 		return 0, sink.Sum{}, err
 	}
 	if !l.t.empty && !l.t.arrives() {
-		return 0, sink.Sum{}, fmt.Errorf("mysql: %s has other rows too: %w", l.t.target, errors.ErrUnsupported)
+		err := fmt.Errorf("mysql: %s has other rows too: %w", l.t.target, errors.ErrUnsupported)
+		return 0, sink.Sum{}, l.fail(err)
 	}
 	encoder, err := format.CSV{}.Encoder(l.t.sourceColumns())
 	if err != nil {
-		return 0, sink.Sum{}, err
+		return 0, sink.Sum{}, l.fail(err)
 	}
 	var lines rowsum.Adder
 	var text []byte

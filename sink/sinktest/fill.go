@@ -159,6 +159,17 @@ func testAppend(t *testing.T, f *Fixture) {
 	closeLoader(t, loader, 2)
 	commit(t, filled)
 	expect(t, f.read(t, "append_t"), "1\n", "2\n", "3\n")
+	if f.Sums {
+		return
+	}
+	filled = table(t, f.open(t), "append_t", sink.Filling{Existing: sink.Append})
+	loader = filled.Loaders()[0]
+	if _, _, err := loader.Sum(); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("the sum of rows among others: %v", err)
+	}
+	if err := loader.Load(batch([]string{"4"})); err == nil {
+		t.Error("a loader whose sum has failed takes rows")
+	}
 }
 
 // testValues takes values through source and sink, and back. Each has a column.

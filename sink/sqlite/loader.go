@@ -231,6 +231,11 @@ func (l *loader) EndPart(p sink.Part) (err error) {
 
 // Sum reads the rows back. It can tell them from others if the table was empty when the transaction began.
 func (l *loader) Sum() (rows int64, sum sink.Sum, err error) {
+	defer func() {
+		if err != nil && l.err == nil {
+			l.err = err
+		}
+	}()
 	t := l.table
 	defer t.db.catch(&err)
 	if _, err := l.Flush(); err != nil {
