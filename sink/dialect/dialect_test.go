@@ -246,7 +246,8 @@ func TestIndexes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if left := slices.Equal(omitted, []string{`the index "n"`}); left != test.left || left == (len(got.Indexes) > 0) {
+		left := slices.Equal(omitted, []string{`the index "n"`})
+		if left != test.left || left == (len(got.Indexes) > 0) {
 			t.Errorf("%s: %+v, left out: %q", test.definition, got.Indexes, omitted)
 		}
 	}

@@ -95,7 +95,8 @@ func testRandomTexts(t *testing.T, f *Fixture) {
 			}
 			b := batch(rows...)
 			loader.rows += int64(len(rows))
-			if want, err = encoder.(format.LineEncoder).AppendLines(want, b, math.MaxInt, &loader.sum, nil); err != nil {
+			want, err = encoder.(format.LineEncoder).AppendLines(want, b, math.MaxInt, &loader.sum, nil)
+			if err != nil {
 				t.Fatal(err)
 			}
 			if err := loader.Load(b); err != nil {

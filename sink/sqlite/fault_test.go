@@ -381,7 +381,9 @@ func loadUntilKilled(t *testing.T, path string) {
 			t.Fatal(err)
 		}
 	}
-	fmt.Println("written")
+	if _, err := os.Stdout.WriteString("written\n"); err != nil {
+		t.Fatal(err)
+	}
 	_, err := io.ReadAll(os.Stdin)
 	t.Fatal("nobody has killed this process", err)
 }
