@@ -4,6 +4,7 @@ package load
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -156,6 +157,9 @@ func (l *loading) file(ctx context.Context, in *argument.Input, config export.Re
 			"name the directory: the manifest in it has what they need"))
 	}
 	name := in.Name
+	if connect.IsURL(name) {
+		name, _, _ = strings.Cut(name, "?") // the address of a store, such as its endpoint
+	}
 	if l.o.format != "" {
 		name = "table." + l.o.format
 	}
