@@ -55,7 +55,7 @@ func verifyTable(ctx context.Context, w *command.Work, r *verifyReport, t *argum
 	}
 	w.Begin()
 	err := t.Export.VerifyTable(ctx, t.Entry)
-	result := verifiedTable{Name: t.Entry.Name, File: t.Entry.File()}
+	result := verifiedTable{Name: t.Entry.Name, File: t.Entry.File(), Snapshot: t.Entry.Snapshot}
 	if err != nil {
 		result.Error = command.Plain(err)
 	}
