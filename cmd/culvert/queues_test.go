@@ -51,8 +51,10 @@ func queueCommands(t *testing.T) map[string]command {
 			config, _, _ = strings.Cut(config, "```")
 			address := testkit.Address(t)
 			for _, one := range [][2]string{
-				{"0.0.0.0:4222", strconv.Quote(address)}, {"/var/lib/nats", strconv.Quote(t.TempDir())},
-				{"/etc/nats", ts.MkAbs(".")}, {"UC…", args[0]},
+				{"0.0.0.0:4222", strconv.Quote(address)},
+				{"/var/lib/nats", strconv.Quote(t.TempDir())},
+				{"/etc/nats", ts.MkAbs(".")},
+				{"UC…", args[0]},
 			} {
 				if !strings.Contains(config, one[0]) {
 					ts.Fatalf("the configuration of the page has no %s: %s", one[0], config)

@@ -24,7 +24,7 @@ type verifiedTable struct {
 	Name     string `json:"name"`
 	File     string `json:"file,omitempty"`
 	Snapshot string `json:"snapshot,omitempty"` // if it is not that of the export
-	Error    string `json:"error,omitempty"`    // what is wrong with the file, or why the export of the table has failed
+	Error    string `json:"error,omitempty"`    // what is wrong with the file, or why the table has none
 }
 
 func verifyDirectory(
@@ -201,7 +201,7 @@ func otherSnapshots(m *manifest.Manifest) string {
 	columns := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for i := range m.Tables {
 		if t := &m.Tables[i]; t.Snapshot != "" {
-			fmt.Fprintf(columns, "    %s\t%s\n", ui.Line(t.Name), ui.Line(t.Snapshot))
+			_, _ = fmt.Fprintf(columns, "    %s\t%s\n", ui.Line(t.Name), ui.Line(t.Snapshot))
 		}
 	}
 	_ = columns.Flush() // to memory

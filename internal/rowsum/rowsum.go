@@ -13,8 +13,8 @@
 // It detects accidents. Two multisets of rows differ by a count d(x) for some rows x, and have the same sum if
 // Σ d(x) · h(x) is 0 modulo 2^128. If XXH3 behaves like a random function h, and 2^k is the largest power of two that
 // divides all d(x), then that sum is any multiple of 2^k with the same probability, so it is 0 with 2^k · 2^-128. This
-// is 2^-128 if no row occurs twice. Since 2^k is at most the number of rows n, it is never more than n · 2^-128, such as
-// 2^-98 for 10^9 equal rows that were exchanged for as many others. The sum does not detect an attacker, who can choose
+// is 2^-128 if no row occurs twice. Since 2^k is at most the number of rows n, it is never more than n · 2^-128: 2^-98
+// for 10^9 equal rows that were exchanged for as many others. The sum does not detect an attacker, who can choose
 // rows for any sum.
 package rowsum
 

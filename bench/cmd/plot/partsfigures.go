@@ -4,5 +4,6 @@ var partsLabels = map[string]string{"file": "culvert export, one file", "culvert
 
 func partsTime(r *recording) chart {
 	c := comparison{unit: "ns/op", peer: "file", labels: partsLabels}
-	return oneGroup(r.where("size", "16MiB"), c, "Table in parts of 16 MiB: %s as fast as in one file", "zstd, encrypted")
+	whole := r.where("size", "16MiB")
+	return oneGroup(whole, c, "Table in parts of 16 MiB: %s as fast as in one file", "zstd, encrypted")
 }

@@ -80,8 +80,8 @@ func (c *partsCase) benchmark() harness.Benchmark {
 // which decrypts and decompresses the files and then reads all rows.
 func (c *partsCase) sum() (harness.Benchmark, error) {
 	dir := filepath.Join(c.Dir, "compared")
-	export := c.command(c.culvert, "export", "postgres:", "orders", "-r", c.recipient, "-o", dir, "--part-size", partSize)
-	if err := c.Run(export); err != nil {
+	export := []string{"export", "postgres:", "orders", "-r", c.recipient, "-o", dir, "--part-size", partSize}
+	if err := c.Run(c.command(c.culvert, export...)); err != nil {
 		return harness.Benchmark{}, err
 	}
 	text, err := c.someLines()

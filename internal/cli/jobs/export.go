@@ -181,8 +181,8 @@ func (e *Export) happened(one workers.Event) {
 	switch one.Event {
 	case workers.EventPartFailed:
 		if e.Flags.URL != "" { // otherwise the worker of this process has said it
-			e.teller.tell(fmt.Sprintf("table %q, part %d, attempt %d of worker %s: %s", one.Table, one.Part, one.Attempt,
-				one.Worker, one.Reason))
+			e.teller.tell(fmt.Sprintf("table %q, part %d, attempt %d of worker %s: %s",
+				one.Table, one.Part, one.Attempt, one.Worker, one.Reason))
 		}
 	case workers.EventTableFailed:
 		e.teller.tell(fmt.Sprintf("table %q has failed, and the others go on: %s", one.Table, one.Reason))

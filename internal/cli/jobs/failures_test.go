@@ -12,7 +12,8 @@ import (
 // TestFailuresAreTold has a coordinator tell people of failures as they happen, whoever has failed.
 func TestFailuresAreTold(t *testing.T) {
 	part := workers.Event{
-		Event: workers.EventPartFailed, Worker: "far", Table: "orders", Part: 7, Attempt: 5, Reason: "workers: no page 9",
+		Event: workers.EventPartFailed, Worker: "far", Table: "orders", Part: 7, Attempt: 5,
+		Reason: "workers: no page 9",
 	}
 	table := workers.Event{Event: workers.EventTableFailed, Table: "orders", Reason: "no page 9"}
 	const ofPart = "culvert: table \"orders\", part 7, attempt 5 of worker far: no page 9\n"

@@ -88,7 +88,7 @@ type teller struct {
 	told map[string]time.Time
 }
 
-// metrics tells where the figures for Prometheus are, unless the URL is "". The port may have been chosen by the system.
+// metrics tells where the figures for Prometheus are, unless the URL is "". The system may have chosen the port.
 func (t *teller) metrics(url string) {
 	if url != "" {
 		t.tell("figures for Prometheus: " + url)

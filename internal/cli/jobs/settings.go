@@ -61,8 +61,8 @@ func newSettings(
 func textsOf(recipients []age.Recipient) (texts []string, err error) {
 	for _, recipient := range recipients {
 		if _, is := recipient.(*age.ScryptRecipient); is {
-			return nil, command.WithHint(command.Usagef("several workers cannot encrypt with a passphrase: each of them "+
-				"would have to know it"), "encrypt to a recipient: -r age1…, or to your own identity")
+			return nil, command.WithHint(command.Usagef("several workers cannot encrypt with a passphrase: each of "+
+				"them would have to know it"), "encrypt to a recipient: -r age1…, or to your own identity")
 		}
 		text, ok := recipient.(fmt.Stringer)
 		if !ok {
