@@ -181,9 +181,9 @@ func (u *s3Upload) begin(ctx context.Context) error {
 	// There may be many, and each takes several requests. What is left is removed by a later upload.
 	ctx, cancel := context.WithTimeout(ctx, u.store.timeout)
 	defer cancel()
-	now, told := awsmiddleware.GetServerTime(output.ResultMetadata) // with which it dates uploads
-	if !told {
-		now = time.Now()
+	now := time.Now()
+	if told, has := awsmiddleware.GetServerTime(output.ResultMetadata); has { // with which it dates uploads
+		now = told.Add(time.Second) // it is told in whole seconds
 	}
 	u.removeAbandoned(ctx, now.Add(-u.store.abandoned))
 	return nil
