@@ -28,10 +28,10 @@ func (p *Plan) copy(ctx context.Context, e ends, names Names, claim func(j *job)
 	if err := p.checkCopy(); err != nil {
 		return Stats{}, err
 	}
-	// A failure of the sink must also end a read that waits for the source.
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	rows, all, j, err := p.begin(ctx, e.src, from, names.To)
+	// The rows have a context of their own, since a failure of the sink ends them, but not what follows.
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	rows, all, j, err := p.begin(reading, e.src, from, names.To)
 	if err != nil {
 		return Stats{}, err
 	}
@@ -52,7 +52,8 @@ func (p *Plan) copy(ctx context.Context, e ends, names Names, claim func(j *job)
 	for i, reader := range readers {
 		fills[i] = func(pl *pipeline) error { return copyFrom(pl, reader) }
 	}
-	j.pieces = []piece{{name: from, read: func(_ context.Context, use useRows) error {
+	j.pieces = []piece{{name: from, read: func(ctx context.Context, use useRows) error {
+		defer context.AfterFunc(ctx, stop)()
 		return use(fills, nil)
 	}}}
 	stats, err = all.fill(ctx, dst, j)

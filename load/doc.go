@@ -64,4 +64,7 @@
 // [*sink.RowError] whose Row and Line count from the beginning of the file: Row without the header, Line with it. Rows
 // that cannot be read are a [*format.RowError] in the same way. Files that are not as they were exported are an
 // [export.ErrDamaged].
+//
+// If the database fails while the source of a copy waits for rows, the statement of the source is canceled after 5
+// seconds. PostgreSQL then still copies the other tables; the connection to MySQL is closed.
 package load

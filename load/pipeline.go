@@ -6,12 +6,17 @@ import (
 	"io"
 	"io/fs"
 	"sync"
+	"time"
 
 	"culvert/format"
+	"culvert/internal/grace"
 	"culvert/internal/ordered"
 	"culvert/sink"
 	"culvert/source"
 )
+
+// patience is how long a read may still wait for its source after the pipeline has failed. Only tests change it.
+var patience = 5 * time.Second
 
 // errStopped ends stages of a pipeline that has failed for another reason.
 var errStopped = errors.New("load: stopped")
@@ -41,6 +46,7 @@ type pipeline struct {
 	loaders []*worker
 	workers int
 	count   func(rows, text int64) // of what is passed to loaders
+	stop    func()                 // ends a read that waits
 
 	queue *ordered.Queue[*block]
 	deal  chan *ordered.Item[*block]
@@ -65,6 +71,11 @@ func (pl *pipeline) run(ctx context.Context, readers []fill) (figures, error) {
 
 	stop := context.AfterFunc(pl.ctx, pl.queue.Stop)
 	defer stop()
+	// Most reads end soon by themselves, and then the other tables can be read over the same connection. The driver of
+	// MySQL closes the connection of a read that is ended.
+	late, cancel := grace.Context(pl.ctx, patience)
+	defer cancel()
+	defer context.AfterFunc(late, pl.stop)()
 	var reading, loading sync.WaitGroup
 	for _, read := range readers {
 		reading.Go(func() { pl.fail(read(pl)) })

@@ -42,7 +42,8 @@ type piece struct {
 	name string
 	want *manifest.Part // what the manifest says of it, or nil
 
-	// read calls use with the readers of the rows, and then says whether the rows are what they should be.
+	// read calls use with the readers of the rows, and then says whether the rows are what they should be. The context
+	// ends a read that waits.
 	read func(ctx context.Context, use useRows) error
 }
 
@@ -242,12 +243,16 @@ func (t *filling) load(ctx context.Context, one *piece, workers []*worker) error
 	}
 	var got figures
 	var before int64 // bytes of the header
-	err := one.read(ctx, func(readers []fill, header []byte) (err error) {
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	err := one.read(reading, func(readers []fill, header []byte) (err error) {
 		prep := t.prep
 		prep.headerLines = int64(bytes.Count(header, []byte{'\n'}))
 		before = int64(len(header))
 		t.count(0, before)
-		pl := &pipeline{name: one.name, prepare: &prep, loaders: workers, workers: jobs, count: t.count}
+		pl := &pipeline{
+			name: one.name, prepare: &prep, loaders: workers, workers: jobs, count: t.count, stop: stop,
+		}
 		got, err = pl.run(ctx, readers)
 		return err
 	})
@@ -350,7 +355,7 @@ func about(name string, err error) error { return &fs.PathError{Op: "load", Path
 
 // Text loads the text of a file, which r returns decrypted and decompressed, into a table. [FormatOf] returns the
 // format of files with usual names. The rows are committed when r has returned [io.EOF]; any other error of r discards
-// them. The name is for errors.
+// them. The name is for errors. If the database fails, Text returns after the Read that is under way.
 func (p *Plan) Text(
 	ctx context.Context, dst sink.Sink, r io.Reader, name string, f format.Readable, table string,
 ) (Stats, error) {
@@ -384,7 +389,8 @@ func (p *Plan) jobOfText(r io.Reader, name string, f format.Readable, table stri
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	t, err := openText(r, name, f)
+	stopping := &stoppable{r: r}
+	t, err := openText(stopping, name, f)
 	if err != nil {
 		return nil, err
 	}
@@ -395,7 +401,8 @@ func (p *Plan) jobOfText(r io.Reader, name string, f format.Readable, table stri
 	_, csv := f.(format.CSV)
 	return &job{
 		name: name, to: table, from: f, csv: csv, columns: columns,
-		pieces: []piece{{name: name, read: func(_ context.Context, use useRows) error {
+		pieces: []piece{{name: name, read: func(ctx context.Context, use useRows) error {
+			defer context.AfterFunc(ctx, stopping.stop)()
 			return use([]fill{t.fill}, t.header)
 		}}},
 	}, nil

@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"culvert/format"
 )
@@ -27,6 +28,21 @@ func FormatOf(name string) (format.Readable, error) {
 		return format.JSONL{}, nil
 	}
 	return nil, &fs.PathError{Op: "load", Path: name, Err: errors.New("its name does not say what it is: csv or jsonl")}
+}
+
+// stoppable is a reader that returns errStopped after stop. It cannot end a Read that waits.
+type stoppable struct {
+	r       io.Reader
+	stopped atomic.Bool
+}
+
+func (s *stoppable) stop() { s.stopped.Store(true) }
+
+func (s *stoppable) Read(p []byte) (int, error) {
+	if s.stopped.Load() {
+		return 0, errStopped
+	}
+	return s.r.Read(p)
 }
 
 // text is the text of a file, after its header.
