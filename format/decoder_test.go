@@ -256,7 +256,7 @@ func TestDecodeErrors(t *testing.T) {
 			"csv", "1,2\r\n3,4\n",
 			format.RowError{Row: 2, Reason: "the row ends in LF, those before it in CR LF"},
 		},
-		{"jsonl", "{}\n\n[1]\n", format.RowError{Row: 3, Reason: "it is not a JSON object"}},
+		{"jsonl", "{}\n\n[1]\n", format.RowError{Row: 2, Reason: "it is not a JSON object"}},
 		{"jsonl", "{}\n{\"a\":1,}\n", format.RowError{Row: 2, Reason: "it is not valid JSON at byte 8 of the line"}},
 		{"jsonl", "{\"a\":\"1\n2\"}\n", format.RowError{Row: 1, Reason: "the JSON object is not complete"}},
 		{"jsonl", "{\"a\":tru}", format.RowError{Row: 1, Reason: "it is not valid JSON at byte 6 of the line"}},

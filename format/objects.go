@@ -41,8 +41,8 @@ func (JSONL) Cut(text []byte) (n, rows int) { return cutLines(text) }
 // Decoder returns a decoder. It fails if two fields have the same name.
 //
 // The names of an object may be in any order, with white space between the tokens, but an object must be on one line.
-// Blank lines are left out, though a [RowError] counts them. A field that the object does not have is NULL. A name that
-// is not a field is an error, and so is a name that an object has twice.
+// Blank lines are left out, and a [RowError] does not count them. A field that the object does not have is NULL. A name
+// that is not a field is an error, and so is a name that an object has twice.
 //
 // Values are read as they are written: binary data is a string of \x and hexadecimal digits, and {"base64":"…"} stands
 // for text that is not UTF-8. A value of another kind than its field stays what it is in JSON, except that a number or
@@ -81,7 +81,7 @@ type jsonlDecoder struct {
 
 func (d *jsonlDecoder) Decode(b *source.Batch, text []byte) (n int, err error) {
 	b.Reset(d.wanted)
-	for lines := int64(1); n < len(text) && !b.Full(); lines++ {
+	for n < len(text) && !b.Full() {
 		line, next := lineAt(text, n)
 		n = next
 		if isBlank(line) {
@@ -92,8 +92,9 @@ func (d *jsonlDecoder) Decode(b *source.Batch, text []byte) (n int, err error) {
 			column, reason = d.append(b, line)
 		}
 		if reason != "" {
+			row := int64(b.Rows()) + 1
 			b.Reset(d.wanted)
-			return 0, &RowError{Row: lines, Column: column, Reason: reason}
+			return 0, &RowError{Row: row, Column: column, Reason: reason}
 		}
 		b.EndRow()
 	}
