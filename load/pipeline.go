@@ -92,7 +92,8 @@ func (pl *pipeline) run(ctx context.Context, readers []fill) (figures, error) {
 	total, err := pl.dealAll()
 	pl.fail(err)
 	reading.Wait()
-	// Loaders see the end of the rows only after the readers have confirmed it.
+	// Loaders see the end of the rows only after all readers have come to theirs without an error. Whether a file is
+	// the one that the manifest lists is known after that, and before the commit.
 	if pl.failed() == nil {
 		close(pl.deal)
 	}
