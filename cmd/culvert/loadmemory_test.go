@@ -1,0 +1,97 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"filippo.io/age"
+
+	"culvert/internal/testkit"
+)
+
+// TestLoadMemory holds the process to the bound of ARCHITECTURE.md, with a table in one file and in parts, of text that
+// the database reads and of text that is decoded. With CULVERT_TEST_ALL=1 it also loads with one job and with eight.
+func TestLoadMemory(t *testing.T) {
+	if testkit.RaceDetector() {
+		t.Skip("skipped: the race detector takes memory of its own")
+	}
+	database := testkit.Postgres(t).NewDatabase(t)
+	database.Exec(t, `CREATE UNLOGGED TABLE many AS SELECT i, repeat(md5(i::text), 4) AS v, md5((2 * i)::text) AS w
+		FROM generate_series(1, 400000) AS i; CREATE UNLOGGED TABLE few AS TABLE many WITH NO DATA`)
+	identity, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(key, []byte(identity.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	allJobs := []int{4}
+	if os.Getenv("CULVERT_TEST_ALL") == "1" {
+		allJobs = []int{1, 4, 8}
+	}
+	for _, format := range []string{"csv", "jsonl"} {
+		for _, parts := range []bool{false, true} {
+			backup, table := filepath.Join(t.TempDir(), "many."+format+".zst.age"), "few"
+			args := []string{
+				"export", "postgres:", "many", "-f", format, "-r", identity.Recipient().String(), "-o", backup,
+			}
+			if parts {
+				args, table = append(args, "--part-size", "12MiB"), "many=few"
+			}
+			peakOf(t, database, args...)
+			for _, jobs := range allJobs {
+				database.Exec(t, "TRUNCATE few")
+				peak := peakOf(t, database, "load", "-i", key, "--jobs", strconv.Itoa(jobs), backup, "postgres:", table)
+				ceiling := loadCeiling(jobs, parts, format == "jsonl")
+				t.Logf("%s, in parts: %v, %d jobs: %.1f MiB of %.1f", format, parts, jobs, peak, ceiling)
+				if rows := database.Query(t, "SELECT count(*) FROM few")[0][0]; rows != "400000" || peak > ceiling {
+					t.Errorf("%s rows of %s with %d jobs, in parts: %v, take %.1f MiB; the bound is %.1f",
+						rows, format, jobs, parts, peak, ceiling)
+				}
+			}
+		}
+	}
+}
+
+// loadCeiling is the bound in MiB.
+func loadCeiling(jobs int, parts, decoded bool) float64 {
+	const program = 48 + 6 // the tests, of which it is a part here, are larger
+	readers, blocks, block := 1, 2*jobs+2, 1.5
+	if parts {
+		readers, blocks = jobs, 4*jobs
+	}
+	if decoded {
+		block = 6
+	}
+	frames := min(runtime.GOMAXPROCS(0)+2, 10)
+	return program + float64(readers)*(3*float64(frames)+2.5*float64(jobs)) + float64(blocks)*block
+}
+
+// peakOf is the highest memory of a command, in MiB, as the process itself has seen it.
+func peakOf(t *testing.T, database *testkit.PostgresDatabase, args ...string) float64 {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "culvert", append(args, "--json")...)
+	socket := database.Server.SocketPath() // in a directory, with the port at its end
+	cmd.Env = append(os.Environ(), "PGHOST="+filepath.Dir(socket),
+		"PGPORT="+strings.TrimPrefix(filepath.Ext(socket), "."), "PGUSER=postgres", "PGDATABASE="+database.Name)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	var report struct {
+		PeakMemory float64 `json:"peak_memory_bytes"`
+	}
+	if err == nil {
+		err = json.Unmarshal(out, &report)
+	}
+	if err != nil {
+		t.Fatalf("%v: %s%s", err, out, stderr.String())
+	}
+	return report.PeakMemory / (1 << 20)
+}
