@@ -2,25 +2,16 @@ package testkit
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"database/sql/driver"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
-	"net"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-sql-driver/mysql"
 )
@@ -155,36 +146,4 @@ func (s *MariaDBServer) setPassword() error {
 
 func (s *MariaDBServer) keyFile() string { return filepath.Join(s.directory, "key.pem") }
 
-// makeCertificate makes a self-signed certificate.
-func (s *MariaDBServer) makeCertificate() error {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return err
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "culvert test"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, BasicConstraintsValid: true, IsCA: true,
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-	}
-	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		return err
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return err
-	}
-	for path, block := range map[string]*pem.Block{
-		s.CAFile():  {Type: "CERTIFICATE", Bytes: certificate},
-		s.keyFile(): {Type: "PRIVATE KEY", Bytes: private},
-	} {
-		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
-			return err
-		}
-		if err := giveAway(path); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func (s *MariaDBServer) makeCertificate() error { return makeCertificate(s.CAFile(), s.keyFile()) }

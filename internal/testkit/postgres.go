@@ -30,6 +30,7 @@ type PostgresServer struct {
 	network   bool
 	password  string
 	settings  []string
+	tls       bool
 	programs  string
 	databases atomic.Int64
 	killed    bool
@@ -45,6 +46,9 @@ type PostgresConfig struct {
 	// Password is the superuser's password. If it is not empty, the server also listens on a free loopback port, and
 	// requires the password there by SCRAM-SHA-256.
 	Password string
+
+	// TLS has the server accept TLS with a certificate of its own: see [PostgresServer.CAFile].
+	TLS bool
 
 	// Settings are additional lines of postgresql.conf, such as "max_connections = 10".
 	Settings []string
@@ -106,6 +110,9 @@ func (s *PostgresServer) Address(tb testing.TB) string {
 func (s *PostgresServer) SocketPath() string {
 	return filepath.Join(s.directory, ".s.PGSQL."+strconv.Itoa(s.port))
 }
+
+// CAFile returns the path of the certificate of a server with TLS. It is valid for 127.0.0.1.
+func (s *PostgresServer) CAFile() string { return filepath.Join(s.directory, "certificate.pem") }
 
 // Start starts the server again after Stop or Kill.
 func (s *PostgresServer) Start(tb testing.TB) {
@@ -213,7 +220,7 @@ func requirePostgres(tb testing.TB) {
 func startPostgres(config PostgresConfig) (s *PostgresServer, err error) {
 	s = &PostgresServer{
 		port: 5432, network: config.Password != "", password: config.Password, settings: config.Settings,
-		programs: postgresPrograms(),
+		tls: config.TLS, programs: postgresPrograms(),
 	}
 	s.directory, err = os.MkdirTemp("", "culvert-postgres-")
 	if err != nil {
@@ -308,6 +315,16 @@ func (s *PostgresServer) configure() error {
 		}
 		listen = "127.0.0.1"
 	}
+	settings := s.settings
+	if s.tls {
+		key := filepath.Join(s.directory, "key.pem")
+		if err := makeCertificate(s.CAFile(), key); err != nil {
+			return err
+		}
+		settings = append([]string{
+			"ssl = on", "ssl_cert_file = '" + s.CAFile() + "'", "ssl_key_file = '" + key + "'",
+		}, settings...)
+	}
 	file, err := os.OpenFile(filepath.Join(s.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		return err
@@ -324,7 +341,7 @@ max_wal_senders = 0
 autovacuum = off
 dynamic_shared_memory_type = mmap
 %s
-`, listen, s.port, s.directory, strings.Join(s.settings, "\n"))
+`, listen, s.port, s.directory, strings.Join(settings, "\n"))
 	return errors.Join(err, file.Close())
 }
 
