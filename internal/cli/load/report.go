@@ -181,7 +181,11 @@ func (l *loading) explain(at *argument.Location, err error) error {
 	where, is := errors.AsType[*fs.PathError](err)
 	switch {
 	case is && at != nil:
-		explained = argument.ReadError(at.Join(where.Path), where.Err)
+		name := where.Path
+		if where.Op != "load" { // a file that is open is named by its path in the place
+			name = strings.TrimPrefix(name, at.Name+"/")
+		}
+		explained = argument.ReadError(at.Join(name), where.Err)
 	case is:
 		explained = argument.ReadError(where.Path, where.Err)
 	case errors.Is(err, export.ErrNoManifest):
