@@ -78,6 +78,7 @@ type hold struct {
 	src      source.Source
 	snapshot source.Snapshot // as src shares it
 	run      string          // of the job
+	known    bool            // the queue has had the job
 }
 
 // checkEvery is how often a session is found to be alive. That needs another connection. Only tests change it.
@@ -152,6 +153,8 @@ func (h *hold) forJob(ctx context.Context) error {
 			if now.Sub(checked) >= checkEvery {
 				err, checked = h.check(ctx), now
 			}
+		case errors.Is(err, errEnded):
+			return nil
 		case !errors.Is(err, queue.ErrNoJob):
 		case h.src == nil: // it has not begun
 			err = nil
@@ -174,24 +177,33 @@ func (h *hold) forJob(ctx context.Context) error {
 	}
 }
 
+// errEnded means that the job cannot come back: it was removed before it began, or another one has its name.
+var errEnded = errors.New("workers: the job has ended")
+
 // join joins the snapshot of the job, unless it has done so, and makes sure that the queue has the baton. The error is
-// ErrNoJob if there is no such job, or another one of the same name.
+// ErrNoJob if there is no such job, or it has not begun, and errEnded if it will never come back.
 func (h *hold) join(ctx context.Context) error {
 	job, err := h.holder.Queue.Job(ctx, h.holder.Job, h.holder.Secret)
 	if err != nil {
+		if errors.Is(err, queue.ErrNoJob) && h.known && h.src == nil {
+			return errEnded
+		}
 		return err
 	}
+	h.known = true
 	var note jobNote
 	if h.src == nil {
 		err = read(ctx, job, jobKey, &note)
 	} else {
 		note, err = readRun(ctx, job)
 	}
-	if errors.Is(err, queue.ErrNotFound) || h.run != "" && h.run != note.Run {
+	switch {
+	case errors.Is(err, queue.ErrNotFound):
 		return queue.ErrNoJob
-	}
-	if err != nil {
+	case err != nil:
 		return err
+	case h.run != "" && h.run != note.Run:
+		return errEnded
 	}
 	key := batonKeys + "." + h.holder.Name
 	if h.src != nil {

@@ -59,3 +59,38 @@ func TestHolderOfJob(t *testing.T) {
 	}
 	f.check(t)
 }
+
+// TestHolderOfEndedJob has a job that another one of the same name replaces. Its holder ends at once: the job cannot
+// come back.
+func TestHolderOfEndedJob(t *testing.T) {
+	f := newFixture(t)
+	q := f.queue(t)
+	begin := func(c workers.Coordinator) (end func()) {
+		ctx, cancel := context.WithCancel(t.Context())
+		running := f.begin(ctx, t, q, c)
+		return func() {
+			cancel()
+			if result := <-running; !errors.Is(result.err, context.Canceled) {
+				t.Error(result.err)
+			}
+		}
+	}
+	held, ended := make(chan source.Snapshot, 1), make(chan error, 1)
+	h := workers.Holder{
+		Name: "holder", Queue: q, Secret: secret, Job: jobName, Join: f.join,
+		Held: func(s source.Snapshot) { held <- s },
+	}
+	end := begin(workers.Coordinator{})
+	go func() { ended <- h.Run(t.Context()) }()
+	<-held
+	end()
+	if err := q.Remove(t.Context(), jobName); err != nil {
+		t.Fatal(err)
+	}
+	f.Overwrite = true
+	end = begin(workers.Coordinator{})
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	end()
+}
