@@ -24,6 +24,20 @@ func (p *Plan) NewManifest(of source.Description) *manifest.Manifest {
 	return m
 }
 
+// outsideSnapshot is the state of a table that no snapshot holds.
+const outsideSnapshot = "none"
+
+// writeManifestOf writes the manifest of tables, whose statistics are in the same order.
+func (p *Plan) writeManifestOf(ctx context.Context, to place.Place, m *manifest.Manifest, all []TableStats) error {
+	for i := range all {
+		if all[i].Outside && all[i].Err == nil {
+			m.Consistent = false
+			m.Tables[i].Snapshot = outsideSnapshot
+		}
+	}
+	return p.WriteManifest(ctx, to, m)
+}
+
 // entry returns the entry of a table that is in one file, or whose export failed.
 func (p *Plan) entry(t *TableStats) (manifest.Table, error) {
 	if t.Err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"sync"
 
 	"culvert/export/internal/crew"
@@ -43,6 +44,9 @@ func (p *Plan) TablesInParts(
 		return nil, err
 	}
 	t := &partedTables{plan: p, to: to, list: p.NewManifest(description), all: make([]partedTable, len(names))}
+	if t.outside, err = source.OutsideSnapshot(ctx, src, names); err != nil {
+		return nil, err
+	}
 	if err := t.cut(ctx, src, names, size); err != nil {
 		return nil, err
 	}
@@ -79,6 +83,8 @@ type partedTables struct {
 	to   place.Place
 	list *manifest.Manifest
 	all  []partedTable
+
+	outside []string // the tables that the snapshot does not hold
 
 	mu   sync.Mutex // of what tables and Progress know of parts that end
 	left []partTask // for the first session, since others did not get the lock
@@ -224,9 +230,10 @@ func (t *partedTables) finish(ctx context.Context) ([]TableStats, error) {
 			failed++
 		}
 		t.list.Tables = append(t.list.Tables, one.entry)
+		one.stats.Outside = slices.Contains(t.outside, one.stats.Name)
 		all = append(all, one.stats)
 	}
-	if err := t.plan.WriteManifest(ctx, t.to, t.list); err != nil {
+	if err := t.plan.writeManifestOf(ctx, t.to, t.list, all); err != nil {
 		return t.complete(), err
 	}
 	if failed > 0 {

@@ -24,6 +24,7 @@ type TableStats struct {
 	Columns []source.Column // of the table
 	SHA256  [sha256.Size]byte
 	Parts   []manifest.Part // of a table in parts, instead of SHA256; File is the name of their directory
+	Outside bool            // the rows may be newer than the snapshot, see [source.PartialSnapshotter]
 	Err     error           // why there is no file
 
 	definition *source.Definition // nil if it is not known
@@ -59,6 +60,10 @@ func (p *Plan) Tables(ctx context.Context, to place.Place, src source.Source, na
 		return nil, err
 	}
 	list := p.NewManifest(description)
+	outside, err := source.OutsideSnapshot(ctx, src, names)
+	if err != nil {
+		return nil, err
+	}
 	shares, err := p.survey(ctx, src, names)
 	if err != nil {
 		return nil, err
@@ -83,7 +88,10 @@ func (p *Plan) Tables(ctx context.Context, to place.Place, src source.Source, na
 			failed++
 		}
 	}
-	if err := p.WriteManifest(ctx, to, list); err != nil {
+	for i := range t.all {
+		t.all[i].Outside = slices.Contains(outside, t.all[i].Name)
+	}
+	if err := p.writeManifestOf(ctx, to, list, t.all); err != nil {
 		return t.complete(), err
 	}
 	if failed > 0 {

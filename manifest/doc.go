@@ -22,6 +22,7 @@
 //	database     string   its name, or its file
 //	snapshot     string   the state that the tables show; absent if they are not read in one state. Tables of MySQL
 //	                      and MariaDB without snapshots, such as those of MyISAM, are as they were when they were read
+//	                      and have the snapshot none
 //	position     string   the position in the log of the system, such as an LSN; absent if unknown
 //	consistent   boolean  whether all tables show the state of the snapshot
 //	format       string   the extension of the format: csv, jsonl or txt
@@ -32,7 +33,7 @@
 // Each table has these fields:
 //
 //	name          string   as the caller wrote it
-//	snapshot      string   the state that it shows, if it is not the one of the manifest
+//	snapshot      string   the state that it shows, if it is not the one of the manifest; none if no snapshot holds it
 //	where         string   the condition that its rows meet, if only some were exported
 //	columns       array    of objects: name, and type as the database calls it
 //	rows          number   the number of rows, confirmed by the database if it does so

@@ -49,6 +49,24 @@ func Describe(ctx context.Context, s Source) (Description, error) {
 	return describer.Describe(ctx)
 }
 
+// PartialSnapshotter is implemented by sources some of whose tables may show other rows than those of the snapshot that
+// they describe.
+type PartialSnapshotter interface {
+	// OutsideSnapshot returns those of the named tables whose rows may be newer than the snapshot. Names of unknown tables
+	// are left out.
+	OutsideSnapshot(ctx context.Context, names []string) ([]string, error)
+}
+
+// OutsideSnapshot returns the tables that the snapshot of a source does not hold: none if it is not a
+// [PartialSnapshotter].
+func OutsideSnapshot(ctx context.Context, s Source, names []string) ([]string, error) {
+	partial, ok := s.(PartialSnapshotter)
+	if !ok {
+		return nil, nil
+	}
+	return partial.OutsideSnapshot(ctx, names)
+}
+
 // Description describes the state of the database that the rows of a source show. Unknown fields are "".
 type Description struct {
 	System   string // the database system and its version, such as "PostgreSQL 17.2"

@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 
@@ -41,13 +42,45 @@ func (db *DB) Describe(ctx context.Context) (source.Description, error) {
 	return description, nil
 }
 
+// OutsideSnapshot returns the tables of storage engines without transactions, such as MyISAM. A view is left out, whatever
+// it reads.
+func (db *DB) OutsideSnapshot(ctx context.Context, names []string) ([]string, error) {
+	if err := db.begin(ctx); err != nil {
+		return nil, err
+	}
+	s := db.session
+	var outside []string
+	for _, name := range names {
+		t, err := s.findTable(ctx, name)
+		if _, unknown := errors.AsType[*source.UnknownError](err); unknown {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		found, err := s.Query(ctx, 1, `SELECT e.TRANSACTIONS
+			FROM information_schema.TABLES t JOIN information_schema.ENGINES e ON e.ENGINE = t.ENGINE
+			WHERE t.TABLE_SCHEMA = ? AND t.TABLE_NAME = ?`, t.Database, t.Name)
+		if err != nil {
+			return nil, s.failed(ctx, "asking for the storage engine", err)
+		}
+		if len(found) == 1 && found[0][0] != "YES" {
+			outside = append(outside, name)
+		}
+	}
+	return outside, nil
+}
+
 // tableRows are the rows of a table, or of a part of it.
 type tableRows struct {
 	*rows
 	table table
 }
 
-var _ source.Sized = (*tableRows)(nil)
+var (
+	_ source.PartialSnapshotter = (*DB)(nil)
+	_ source.Sized              = (*tableRows)(nil)
+)
 
 // Size returns the server's statistics of the table, which may be out of date. With a condition, it is an estimate of
 // the query planner. The size of a view is not known.
