@@ -236,6 +236,9 @@ func TestCoordinatorIsKilled(t *testing.T) {
 			}
 		}
 	}
+	if testkit.RaceDetector() {
+		return // some kinds of steps may be unseen
+	}
 	for _, kind := range coordinatorSteps {
 		if !seen[kind] {
 			t.Errorf("no coordinator had the step %q", kind)

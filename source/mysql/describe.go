@@ -42,8 +42,8 @@ func (db *DB) Describe(ctx context.Context) (source.Description, error) {
 	return description, nil
 }
 
-// OutsideSnapshot returns the tables of storage engines without transactions, such as MyISAM. A view is left out, whatever
-// it reads.
+// OutsideSnapshot returns the tables of storage engines without transactions, such as MyISAM. A view is left out,
+// whatever it reads.
 func (db *DB) OutsideSnapshot(ctx context.Context, names []string) ([]string, error) {
 	if err := db.begin(ctx); err != nil {
 		return nil, err
