@@ -12,6 +12,9 @@ var (
 	// ErrNotEmpty marks the error of a table that must be empty and is not.
 	ErrNotEmpty = errors.New("sink: the table is not empty")
 
+	// ErrGone marks the error of a table that has fewer rows than the ledger says.
+	ErrGone = errors.New("sink: rows are gone that the ledger says are loaded")
+
 	// ErrExists marks the error of a table that is to be made and exists.
 	ErrExists = errors.New("sink: the table exists")
 

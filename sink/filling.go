@@ -38,7 +38,8 @@ type Filling struct {
 
 	// EachPart commits each part when it ends, so that a load that is interrupted can go on later. It requires a
 	// ledger, and that all rows are in parts. Others see the parts as they are committed, and may write into the table
-	// meanwhile.
+	// meanwhile. With [Truncate] and [Swap], a load goes on only if the table has as many rows as the ledger says.
+	// Otherwise it forgets these parts, and begins anew.
 	EachPart bool
 
 	// LockTimeout is how long each statement waits at most for locks of others. Zero is 10 seconds.
@@ -54,7 +55,7 @@ type Existing uint8
 // What becomes of existing rows.
 const (
 	Refuse   Existing = iota // the table must be empty, or have only parts of the same load; otherwise [ErrNotEmpty]
-	Append                   // they stay
+	Append                   // they stay; with a ledger and [Fail], there must be as many as it has, or [ErrGone]
 	Truncate                 // they are removed in the transaction that adds the new rows
 	Swap                     // a new table is filled, and takes the place and the name of the old one at the end
 )

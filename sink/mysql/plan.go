@@ -176,11 +176,28 @@ func (db *DB) look(ctx context.Context, p *plan) error {
 	if err := db.readLedger(ctx, p); err != nil {
 		return err
 	}
-	p.clear = (p.Existing == sink.Truncate || p.Existing == sink.Swap) && len(p.loaded) == 0
-	if !p.clear {
+	if p.Existing != sink.Truncate && p.Existing != sink.Swap {
 		return nil
 	}
+	if len(p.loaded) > 0 {
+		if rows, err := db.count(ctx, p.target); err != nil || rows == p.own() {
+			return err
+		}
+		p.loaded = nil
+	}
+	p.clear = true
 	return db.checkCascades(ctx, p.target)
+}
+
+func (db *DB) count(ctx context.Context, t mysqlrow.Table) (rows int64, err error) {
+	found, err := db.conn.Query(ctx, 1, "SELECT COUNT(*) FROM "+t.SQL())
+	if err == nil && len(found) != 1 {
+		err = mysqlconnect.ErrAnswer
+	}
+	if err == nil {
+		rows, err = strconv.ParseInt(found[0][0], 10, 64)
+	}
+	return rows, db.failed(ctx, t.String(), err)
 }
 
 // checkCascades refuses to delete the rows of a table if that would also change the rows of another one.
@@ -225,12 +242,14 @@ func (db *DB) checkRows(ctx context.Context, p *plan, lock string) error {
 	case len(found) == 0:
 		return p.checkOwn()
 	}
-	if len(p.loaded) > 0 && p.Existing == sink.Refuse {
-		found, err = db.conn.Query(ctx, 1, "SELECT COUNT(*) FROM "+p.target.SQL())
-	} else {
-		found, err = db.conn.Query(ctx, 1, `SELECT GREATEST(1, IFNULL(TABLE_ROWS, 0)) FROM information_schema.TABLES
-			WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?`, p.target.Database, p.target.Name)
+	if len(p.loaded) > 0 && p.Existing <= sink.Append {
+		if p.rows, err = db.count(ctx, p.target); err != nil {
+			return err
+		}
+		return p.checkOwn()
 	}
+	found, err = db.conn.Query(ctx, 1, `SELECT GREATEST(1, IFNULL(TABLE_ROWS, 0)) FROM information_schema.TABLES
+		WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?`, p.target.Database, p.target.Name)
 	if err == nil && len(found) != 1 {
 		err = mysqlconnect.ErrAnswer
 	}
@@ -246,17 +265,24 @@ func (db *DB) checkRows(ctx context.Context, p *plan, lock string) error {
 // checkOwn refuses a table that must have no rows except those of parts of the load, and has others or
 // lacks some of these.
 func (p *plan) checkOwn() error {
-	var own int64
-	for _, part := range p.loaded {
-		own += part.Rows
-	}
+	own := p.own()
 	switch {
+	case p.rows < own && (p.Existing == sink.Refuse || p.Existing == sink.Append && p.Conflict == sink.Fail):
+		return fmt.Errorf("mysql: %s: %w: it has %d rows, and the ledger %d", p.target, sink.ErrGone, p.rows, own)
 	case p.Existing != sink.Refuse || p.rows == own:
 		return nil
 	case len(p.loaded) == 0:
 		return fmt.Errorf("mysql: %s has rows: %w", p.target, sink.ErrNotEmpty)
 	}
 	return fmt.Errorf("mysql: %s: %w: it has %d rows, and the ledger %d", p.target, sink.ErrNotEmpty, p.rows, own)
+}
+
+// own is the number of the rows of the parts that the ledger has.
+func (p *plan) own() (rows int64) {
+	for _, part := range p.loaded {
+		rows += part.Rows
+	}
+	return rows
 }
 
 // hasNoCascades asks InnoDB whether foreign keys delete or change rows with those of a table. It spares most tables the

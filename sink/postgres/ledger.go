@@ -92,6 +92,69 @@ func (s *session) loaded(ctx context.Context, p *plan) ([]sink.Part, error) {
 	return parts, nil
 }
 
+// count returns the number of rows that are FROM what is given.
+func (s *session) count(ctx context.Context, t *target, from string) (int64, error) {
+	found, err := s.one(ctx, "SELECT pg_catalog.count(*) FROM (SELECT FROM "+from+") AS counted")
+	if err != nil {
+		return 0, s.failed(ctx, "counting the rows of table "+t.sql, err)
+	}
+	rows, err := strconv.ParseInt(found, 10, 64)
+	if err != nil {
+		return 0, errAnswer
+	}
+	return rows, nil
+}
+
+// rowsOf is the number of the rows of parts.
+func rowsOf(parts []sink.Part) (rows int64) {
+	for _, part := range parts {
+		rows += part.Rows
+	}
+	return rows
+}
+
+// mustHaveLoaded returns the parts of the load that the ledger has, and fails if the table has not their rows. Other
+// rows may be there too, unless the filling refuses them.
+func (s *session) mustHaveLoaded(ctx context.Context, p *plan) ([]sink.Part, error) {
+	parts, err := s.loaded(ctx, p)
+	if err != nil || len(parts) == 0 {
+		return nil, err
+	}
+	rows, err := s.count(ctx, p.target, p.target.only())
+	if err != nil {
+		return nil, err
+	}
+	var wrong error
+	switch known := rowsOf(parts); {
+	case rows < known && (p.Existing == sink.Refuse || p.Conflict == sink.Fail):
+		wrong = sink.ErrGone
+	case rows > known && p.Existing == sink.Refuse:
+		wrong = sink.ErrNotEmpty
+	default:
+		return parts, nil
+	}
+	return nil, fmt.Errorf("postgres: table %s: %w: it has %d rows, and the ledger %d",
+		p.target.sql, wrong, rows, rowsOf(parts))
+}
+
+// goesOn reports whether a table has exactly the rows of the parts that the ledger has of it. Only then they are
+// loaded: a table whose rows are replaced would else end without rows that the ledger still has.
+func (t *table) goesOn(s *session, of *target) (bool, error) {
+	t.loaded = nil
+	p := *t.plan
+	p.target = of
+	parts, err := s.loaded(t.ctx, &p)
+	if err != nil || len(parts) == 0 {
+		return false, err
+	}
+	rows, err := s.count(t.ctx, of, of.only())
+	if err != nil || rows != rowsOf(parts) {
+		return false, err
+	}
+	t.loaded = parts
+	return true, nil
+}
+
 // record adds a part to the ledger.
 func (s *session) record(ctx context.Context, p *plan, part sink.Part) error {
 	_, name := ledgerName(p.Ledger)

@@ -225,10 +225,15 @@ func (db *DB) Plan(ctx context.Context, name string, f sink.Filling) (sink.Plan,
 	if err != nil {
 		return sink.Plan{}, err
 	}
-	if f.Existing == sink.Refuse && p.Create == nil {
-		if _, err := db.session.mustBeEmpty(ctx, p); err != nil {
-			return sink.Plan{}, err
-		}
+	switch {
+	case p.Create != nil:
+	case f.Existing == sink.Refuse:
+		_, err = db.session.mustBeEmpty(ctx, p)
+	case f.Existing == sink.Append:
+		_, err = db.session.mustHaveLoaded(ctx, p)
+	}
+	if err != nil {
+		return sink.Plan{}, err
 	}
 	rows, err := strconv.ParseInt(p.target.rows, 10, 64)
 	if err != nil {

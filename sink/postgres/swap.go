@@ -141,14 +141,12 @@ func (t *table) makeNew(s *session) error {
 		if err := s.lock(t.ctx, t.target, "ROW EXCLUSIVE"); err != nil {
 			return err
 		}
-		t.loaded, err = s.loaded(t.ctx, t.plan)
-		return err
+		if goesOn, err := t.goesOn(s, t.target); err != nil || goesOn {
+			return err
+		}
 	}
 	if left == "" && t.Ledger != nil {
-		was := *t.plan
-		was.target = old
-		if t.loaded, err = s.loaded(t.ctx, &was); err != nil || len(t.loaded) > 0 {
-			t.swap.done = true
+		if t.swap.done, err = t.goesOn(s, old); err != nil || t.swap.done {
 			return err
 		}
 	}

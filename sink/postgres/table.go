@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"culvert/format"
 	"culvert/sink"
@@ -133,6 +132,7 @@ func (s *session) reserve(ctx context.Context, t *target) error {
 func (t *table) prepare(s *session) (err error) {
 	switch t.Existing {
 	case sink.Truncate:
+		t.loaded = nil
 		if err := s.exec(t.ctx, truncateSQL(t.target)); err != nil {
 			return s.failed(t.ctx, "truncating table "+t.target.sql, err)
 		}
@@ -143,36 +143,21 @@ func (t *table) prepare(s *session) (err error) {
 		t.whole = err == nil && len(t.loaded) == 0
 		return err
 	}
-	t.loaded, err = s.loaded(t.ctx, t.plan)
+	t.loaded, err = s.mustHaveLoaded(t.ctx, t.plan)
 	return err
 }
 
 // mustBeEmpty fails if the table has rows, except for those of the parts of the load that it returns.
 func (s *session) mustBeEmpty(ctx context.Context, p *plan) ([]sink.Part, error) {
-	parts, err := s.loaded(ctx, p)
-	if err != nil {
-		return nil, err
+	parts, err := s.mustHaveLoaded(ctx, p)
+	if err != nil || len(parts) > 0 {
+		return parts, err
 	}
-	var known int64
-	for _, part := range parts {
-		known += part.Rows
+	rows, err := s.count(ctx, p.target, p.target.sql+" LIMIT 1")
+	if err == nil && rows > 0 {
+		err = fmt.Errorf("postgres: table %s: %w", p.target.sql, sink.ErrNotEmpty)
 	}
-	sql := "SELECT pg_catalog.count(*) FROM (SELECT FROM " + p.target.sql + " LIMIT 1) AS first"
-	if len(parts) > 0 {
-		sql = "SELECT pg_catalog.count(*) FROM " + p.target.sql
-	}
-	count, err := s.one(ctx, sql)
-	if err != nil {
-		return nil, s.failed(ctx, "counting the rows of table "+p.target.sql, err)
-	}
-	switch {
-	case count == strconv.FormatInt(known, 10):
-		return parts, nil
-	case len(parts) == 0:
-		return nil, fmt.Errorf("postgres: table %s: %w", p.target.sql, sink.ErrNotEmpty)
-	}
-	return nil, fmt.Errorf("postgres: table %s: %w: it has %s rows, and the ledger %d",
-		p.target.sql, sink.ErrNotEmpty, count, known)
+	return nil, err
 }
 
 // beginParts opens the connections that load and commit parts.
@@ -182,10 +167,13 @@ func (t *table) beginParts() error {
 		return err
 	}
 	t.loaders = []*loader{t.newLoader(first)}
-	if t.loaded, err = t.db.session.loaded(t.ctx, t.plan); err != nil {
-		return err
+	goesOn := false
+	if t.Existing == sink.Truncate {
+		if goesOn, err = t.goesOn(first, t.target); err != nil {
+			return err
+		}
 	}
-	if len(t.loaded) == 0 || t.Existing == sink.Refuse {
+	if !goesOn {
 		if err := t.prepare(first); err != nil {
 			return err
 		}

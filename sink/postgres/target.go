@@ -30,6 +30,14 @@ type target struct {
 // name is the name for errors.
 func (t *target) name() string { return cmp.Or(t.shown, t.sql) }
 
+// only is the table without those that inherit from it, which are tables of their own, but with its partitions.
+func (t *target) only() string {
+	if t.kind == "p" {
+		return t.sql
+	}
+	return "ONLY " + t.sql
+}
+
 type column struct {
 	source.Column
 	generated bool

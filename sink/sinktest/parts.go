@@ -125,16 +125,24 @@ func testLedger(t *testing.T, f *Fixture) {
 	if _, err := db.Table(t.Context(), "ledger_t", sink.Filling{Ledger: &other}); !errors.Is(err, sink.ErrNotEmpty) {
 		t.Errorf("another load of the table: %v", err)
 	}
-	for _, change := range []string{"INSERT INTO %s VALUES (4)", "DELETE FROM %s WHERE id <> 1", "DELETE FROM %s"} {
-		f.Exec(t, fmt.Sprintf(change, f.Quote("ledger_t")))
+	for _, step := range []struct {
+		change string
+		want   error
+	}{
+		{"INSERT INTO %s VALUES (4)", sink.ErrNotEmpty},
+		{"DELETE FROM %s WHERE id <> 1", sink.ErrGone},
+		{"DELETE FROM %s", sink.ErrGone},
+	} {
+		f.Exec(t, fmt.Sprintf(step.change, f.Quote("ledger_t")))
 		filling := sink.Filling{Ledger: ledger}
-		if _, err := db.Plan(t.Context(), "ledger_t", filling); !errors.Is(err, sink.ErrNotEmpty) {
-			t.Errorf("the plan of a table with other rows than the ledger, after %q: %v", change, err)
+		if _, err := db.Plan(t.Context(), "ledger_t", filling); !errors.Is(err, step.want) {
+			t.Errorf("the plan of a table with other rows than the ledger, after %q: %v", step.change, err)
 		}
-		if _, err := db.Table(t.Context(), "ledger_t", filling); !errors.Is(err, sink.ErrNotEmpty) {
-			t.Errorf("a table with other rows than the ledger, after %q: %v", change, err)
+		if _, err := db.Table(t.Context(), "ledger_t", filling); !errors.Is(err, step.want) {
+			t.Errorf("a table with other rows than the ledger, after %q: %v", step.change, err)
 		}
 	}
+	f.Exec(t, fmt.Sprintf("INSERT INTO %s VALUES (6), (7), (8), (9)", f.Quote("ledger_t")))
 	filled = table(t, db, "ledger_t", sink.Filling{Ledger: ledger, Existing: sink.Append})
 	if err := filled.Loaders()[0].Load(batch([]string{"5"})); err != nil {
 		t.Fatal(err)
@@ -177,4 +185,48 @@ func testEachPart(t *testing.T, f *Fixture) {
 	if _, err := db.Table(t.Context(), "parts_t", sink.Filling{EachPart: true}); err == nil {
 		t.Error("parts can be committed without a ledger")
 	}
+}
+
+// testLedgerDisagrees changes rows that the ledger records: what replaces the rows begins anew, and what adds to them
+// is refused if some are gone.
+func testLedgerDisagrees(t *testing.T, f *Fixture) {
+	f.create(t, "disagrees_t", "id", "bigint")
+	db, ledger := f.open(t), f.ledger(t, "one")
+	all := func(existing sink.Existing) sink.Filling {
+		return sink.Filling{Ledger: ledger, EachPart: true, Existing: existing}
+	}
+	for _, existing := range []sink.Existing{sink.Truncate, sink.Swap} {
+		for _, change := range []string{
+			"DELETE FROM %s", "DELETE FROM %s WHERE id = 1", "INSERT INTO %s VALUES (3)",
+		} {
+			filled := table(t, db, "disagrees_t", all(sink.Truncate))
+			if len(filled.Loaded()) == 0 {
+				endPart(t, filled.Loaders()[0], "a", []string{"1"}, []string{"2"})
+			}
+			closeLoader(t, filled.Loaders()[0], 0)
+			commit(t, filled)
+
+			filled = table(t, db, "disagrees_t", all(existing))
+			expectLoaded(t, filled, "a")
+			closeLoader(t, filled.Loaders()[0], 0)
+			commit(t, filled)
+			expect(t, f.read(t, "disagrees_t"), "1\n", "2\n")
+
+			f.Exec(t, fmt.Sprintf(change, f.Quote("disagrees_t")))
+			if _, err := db.Plan(t.Context(), "disagrees_t", all(existing)); err != nil {
+				t.Errorf("the plan after %q: %v", change, err)
+			}
+			filled = table(t, db, "disagrees_t", all(existing))
+			expectLoaded(t, filled)
+			endPart(t, filled.Loaders()[0], "a", []string{"1"}, []string{"2"})
+			closeLoader(t, filled.Loaders()[0], 0)
+			commit(t, filled)
+			expect(t, f.read(t, "disagrees_t"), "1\n", "2\n")
+		}
+	}
+	f.Exec(t, fmt.Sprintf("DELETE FROM %s WHERE id = 1", f.Quote("disagrees_t")))
+	if _, err := db.Table(t.Context(), "disagrees_t", all(sink.Append)); !errors.Is(err, sink.ErrGone) {
+		t.Errorf("rows that are added to a table that lacks some: %v", err)
+	}
+	expect(t, f.read(t, "disagrees_t"), "2\n")
 }

@@ -109,6 +109,7 @@ var parts = []struct {
 	{"Conflict", testConflict, func(f *Fixture) bool { return f.Conflicts }},
 	{"Ledger", testLedger, func(f *Fixture) bool { return f.Ledger }},
 	{"EachPart", testEachPart, func(f *Fixture) bool { return f.EachPart }},
+	{"LedgerDisagrees", testLedgerDisagrees, func(f *Fixture) bool { return f.EachPart && f.Truncates }},
 	{"Busy", testBusy, func(f *Fixture) bool { return f.Busy }},
 }
 

@@ -142,9 +142,14 @@ func (t *table) look() error {
 		own += p.Rows
 	}
 	switch {
+	case t.filling.Existing > sink.Append:
+		if t.clear = len(t.loaded) == 0 || t.plan.Rows != own; t.clear {
+			t.loaded = nil
+		}
+	case t.plan.Rows < own && (t.filling.Existing == sink.Refuse || t.filling.Conflict == sink.Fail):
+		return fmt.Errorf("sqlite: %s: table %q: %w: it has %d rows, and the ledger %d", t.db.path, t.name,
+			sink.ErrGone, t.plan.Rows, own)
 	case t.filling.Existing == sink.Append:
-	case t.filling.Existing != sink.Refuse:
-		t.clear = len(t.loaded) == 0
 	case t.plan.Rows != own && len(t.loaded) == 0:
 		return fmt.Errorf("sqlite: %s: table %q has %d rows: %w", t.db.path, t.name, t.plan.Rows, sink.ErrNotEmpty)
 	case t.plan.Rows != own:

@@ -49,6 +49,7 @@ func TestExitCode(t *testing.T) {
 		{&load.SumError{}, 12},
 		{&sink.CountError{}, 12},
 		{sink.ErrNotEmpty, 1},
+		{sink.ErrGone, 1},
 		{&secureconn.PeerError{}, 12},
 		{fmt.Errorf("%w: %w", fileservice.ErrUnreachable, &secureconn.PeerError{}), 12},
 		{secureconn.ErrRecord, 12},

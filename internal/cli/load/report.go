@@ -219,6 +219,8 @@ func (f *tableFlags) withHints(err error) error {
 		hints = []string{"add them by ALTER TABLE; or, if the load has a ledger, run the same command again"}
 	case errors.Is(err, sink.ErrNotEmpty):
 		hints = []string{"remove its rows in the same transaction: --truncate", "or keep them: --append"}
+	case errors.Is(err, sink.ErrGone):
+		hints = []string{"remove what is left of them, and load all rows again: --truncate"}
 	case errors.Is(err, sink.ErrSwap):
 		hints = []string{"keep the table, and replace its rows: --truncate"}
 	case errors.Is(err, sink.ErrExists):
