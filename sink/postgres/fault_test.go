@@ -339,7 +339,7 @@ func TestPlanSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		`LOCK TABLE "public"."t" IN ACCESS EXCLUSIVE MODE`, `TRUNCATE TABLE "public"."t"`,
+		`LOCK TABLE "public"."t" IN ACCESS EXCLUSIVE MODE`, `TRUNCATE TABLE ONLY "public"."t"`,
 		`COPY "public"."t" ("id", "a") FROM STDIN (FORMAT csv, FREEZE)`, "COMMIT",
 	}
 	if !slices.Equal(plan.Steps, want) || plan.Loaders != 1 || plan.Alone == "" || plan.Object == "" {

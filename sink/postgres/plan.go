@@ -208,7 +208,7 @@ func (p *plan) steps() []string {
 	return append(steps, "COMMIT")
 }
 
-func truncateSQL(t *target) string { return "TRUNCATE TABLE " + t.sql }
+func truncateSQL(t *target) string { return "TRUNCATE TABLE " + t.only() }
 
 // objectSQL identifies the table $1 among all of all servers.
 const objectSQL = `

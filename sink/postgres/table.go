@@ -29,7 +29,7 @@ var (
 
 // Table begins to fill a table or partitioned table. It looks for the name as source/postgres does: as it is, then as
 // schema.table with both parts as they are, then as SQL reads it. It fills the table itself; tables that inherit from
-// it are locked and truncated with it, but get no rows.
+// it are locked with it, and keep their rows.
 func (db *DB) Table(ctx context.Context, name string, f sink.Filling) (sink.Table, error) {
 	t, err := db.table(ctx, name, f)
 	if err != nil {
