@@ -159,7 +159,8 @@ type Loader interface {
 	Flush() (rows int64, err error)
 
 	// Sum flushes, reads back the rows of this loader that are not committed, and returns their number and sum. An
-	// export of these rows has the same sum, if its columns are in the same order. The database reads the whole table
+	// export of these rows has the same sum, if its columns are in the same order. Deferred triggers have changed them
+	// already, and constraints are not deferred after it. The database reads the whole table
 	// for it, with the rows that are not of this loader. With [Ignore] and [Update], the rows are all that were sent,
 	// including those that Ignore drops. The error is [errors.ErrUnsupported] if the database cannot tell the rows of
 	// this loader from others.

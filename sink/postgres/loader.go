@@ -205,6 +205,9 @@ func (l *loader) Sum() (rows int64, sum sink.Sum, err error) {
 	if err := l.ready(); err != nil {
 		return 0, sum, err
 	}
+	if err := l.checkDeferred(); err != nil {
+		return 0, sum, l.fail(err)
+	}
 	sql, err := l.sumSQL()
 	if err != nil {
 		return 0, sum, l.fail(err)
@@ -286,13 +289,22 @@ func (l *loader) commitPart() error {
 			return err
 		}
 	}
-	if err := l.s.exec(l.t.ctx, "SET CONSTRAINTS ALL IMMEDIATE"); err != nil {
-		return l.s.rowFailed(l.t.ctx, l.t.target, err)
+	if err := l.checkDeferred(); err != nil {
+		return err
 	}
 	if err := l.s.writes(l.t.ctx); err != nil {
 		return err
 	}
 	return l.s.commit(l.t.ctx, l.t.db.config)
+}
+
+// checkDeferred has the server check constraints and fire triggers that are deferred to the end of the transaction.
+// Triggers may change the rows.
+func (l *loader) checkDeferred() error {
+	if err := l.s.exec(l.t.ctx, "SET CONSTRAINTS ALL IMMEDIATE"); err != nil {
+		return l.s.rowFailed(l.t.ctx, l.t.target, err)
+	}
+	return nil
 }
 
 func (l *loader) Close() (int64, error) {

@@ -220,8 +220,8 @@ func (t *table) commitSwap() error {
 		if l.s.conn.TxStatus() == 'I' {
 			continue // it has loaded nothing, or all its parts are committed
 		}
-		if err := l.s.exec(t.ctx, "SET CONSTRAINTS ALL IMMEDIATE"); err != nil {
-			return l.s.rowFailed(t.ctx, t.target, err)
+		if err := l.checkDeferred(); err != nil {
+			return err
 		}
 		if err := l.s.writes(t.ctx); err != nil {
 			return err

@@ -280,8 +280,8 @@ func (t *table) commit() error {
 		}
 	}
 	for _, l := range t.loaders {
-		if err := l.s.exec(t.ctx, "SET CONSTRAINTS ALL IMMEDIATE"); err != nil {
-			return l.s.rowFailed(t.ctx, t.target, err)
+		if err := l.checkDeferred(); err != nil {
+			return err
 		}
 		if err := l.s.writes(t.ctx); err != nil {
 			return err
