@@ -29,6 +29,7 @@ type Splitter struct {
 	maxRow int
 	rest   []byte // read, and not yet returned
 	begun  bool
+	crlf   bool // the last row ended in CR LF
 	ended  bool
 	rows   int64 // returned
 	err    error
@@ -44,8 +45,9 @@ func NewSplitter(r io.Reader, f Readable, largestRow int) *Splitter {
 }
 
 // Next reads the next whole rows into the memory of buf, about as many as its capacity holds, and at least one. Each
-// ends in a line feed; a missing one at the end of the stream is added. It returns a slice of buf, or a larger one for
-// a large row, which is the caller's to use again, and the number of rows in it, or of lines if lines may be blank.
+// ends in a line feed. If that is missing at the end of the stream, it is added, after a carriage return if the row
+// before has one, since readers of CSV want all rows to end alike. Next returns a slice of buf, or a larger one for a
+// large row, which is the caller's to use again, and the number of rows in it, or of lines if lines may be blank.
 //
 // The error is io.EOF at the end, a [*RowError] if the stream ends within quotes or a row is too large, and else that
 // of the reader. It stays the same.
@@ -69,7 +71,13 @@ func (s *Splitter) next(buf []byte) ([]byte, int, error) {
 			return nil, 0, err
 		}
 		n, rows := s.cutter.Cut(text)
+		if n > 0 {
+			s.crlf = bytes.HasSuffix(text[:n], []byte("\r\n"))
+		}
 		if s.ended && n < len(text) {
+			if s.crlf && text[len(text)-1] != '\r' {
+				text = append(text, '\r')
+			}
 			text = append(text, '\n')
 			if n, rows = s.cutter.Cut(text); n < len(text) {
 				return nil, 0, s.failed(rows, "a quote is not closed")

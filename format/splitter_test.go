@@ -76,14 +76,20 @@ func TestSplitter(t *testing.T) {
 func TestSplitterEnds(t *testing.T) {
 	for in, want := range map[string]string{
 		"": "", "\ufeff": "", "\n": "\n", "a,b": "a,b\n", "\ufeffa\n\"b\n\"": "a\n\"b\n\"\n",
-		"a\r\nb\r\n": "a\r\nb\r\n",
+		"a\r\nb\r\n": "a\r\nb\r\n", "a\r\nb": "a\r\nb\r\n", "a\r\nb\r": "a\r\nb\r\n",
+		"a\n\"b\r\n\"": "a\n\"b\r\n\"\n",
 	} {
 		blocks, err := split(t, strings.NewReader(in), format.CSV{}, 0)
 		if got := strings.Join(blocks, ""); got != want || err != nil {
 			t.Errorf("%q: %q and error %v, want %q", in, got, err, want)
 		}
 	}
-	blocks, err := split(t, strings.NewReader(`{"a":1}`), format.JSONL{}, 0)
+	long := strings.Repeat("x", 5000)
+	blocks, err := split(t, strings.NewReader("a\r\n"+long), format.CSV{}, 0)
+	if got := strings.Join(blocks, ""); got != "a\r\n"+long+"\r\n" || err != nil {
+		t.Errorf("a long row is %q, %v", got, err)
+	}
+	blocks, err = split(t, strings.NewReader(`{"a":1}`), format.JSONL{}, 0)
 	if err != nil || blocks[0] != "{\"a\":1}\n" {
 		t.Errorf("%q, %v", blocks, err)
 	}
