@@ -47,6 +47,11 @@ func (db *DB) fail(ctx context.Context, err error) error {
 		f.class = source.ErrUnavailable
 	case sqlite3.CORRUPT, sqlite3.NOTADB:
 		f.class = source.ErrCorrupt
+	case sqlite3.IOERR:
+		// For the driver, a full disk is a write that fails, whose reason the rollback then replaces.
+		if extended, ok := errors.AsType[sqlite3.ExtendedErrorCode](err); ok && extended == sqlite3.IOERR_WRITE {
+			f.class = sink.ErrFull
+		}
 	}
 	return f
 }
