@@ -169,7 +169,7 @@ func TestCreateKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	to.Exec(t, "TRUNCATE TABLE t")
-	if err := load(to.URL()); !errors.Is(err, sink.ErrNotEmpty) {
+	if err := load(to.URL()); !errors.Is(err, sink.ErrGone) {
 		t.Errorf("a table without the rows that the ledger has: %v", err)
 	}
 	to.Exec(t, "DROP TABLE t")
