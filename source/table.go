@@ -52,8 +52,8 @@ func Describe(ctx context.Context, s Source) (Description, error) {
 // PartialSnapshotter is implemented by sources some of whose tables may show other rows than those of the snapshot that
 // they describe.
 type PartialSnapshotter interface {
-	// OutsideSnapshot returns those of the named tables whose rows may be newer than the snapshot. Names of unknown tables
-	// are left out.
+	// OutsideSnapshot returns those of the named tables whose rows may be newer than the snapshot. Names of unknown
+	// tables are left out.
 	OutsideSnapshot(ctx context.Context, names []string) ([]string, error)
 }
 

@@ -170,8 +170,8 @@ func tellTables(
 			complete++
 			tellReaders(w, t.Name, t.Stats)
 			if t.Outside && !o.JSON {
-				a.Console.Warn(fmt.Sprintf("table %q has a storage engine without snapshots: its rows are those of the time at "+
-					"which each was read", t.Name))
+				a.Console.Warn(fmt.Sprintf("table %q has a storage engine without snapshots: "+
+					"its rows are those of the time at which each was read", t.Name))
 			}
 			continue
 		}
