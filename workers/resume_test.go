@@ -35,6 +35,7 @@ func (f *fixture) breakOff(t *testing.T) (parts []string) {
 	t.Setenv("TMPDIR", t.TempDir()) // for what the queue leaves
 	p := f.participant
 	p.Together, p.Name, p.Steps = true, "worker", true
+	others := strings.TrimSpace(string(f.db.Psql(t, "-Atc", "SELECT array_agg(pid) FROM pg_stat_activity")))
 	process := p.start(t)
 	for range 3 {
 		process.step(t, "create orders/")
@@ -48,6 +49,9 @@ func (f *fixture) breakOff(t *testing.T) (parts []string) {
 		return err == nil && len(parts) >= 2 // a segment may be replaced while it is read
 	})
 	process.kill()
+	// The server notices later that it has gone, and a session that it still has holds the snapshot.
+	f.db.Exec(t, `SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = current_database()
+		AND backend_type = 'client backend' AND pid <> pg_backend_pid() AND pid <> ALL ('`+others+`')`)
 	return parts
 }
 
