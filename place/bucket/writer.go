@@ -381,7 +381,7 @@ func (f *file) abortUpload() error {
 	f.mu.Unlock()
 	f.requests.Wait()
 	ctx := context.WithoutCancel(f.ctx)
-	if errors.Is(f.failed, place.ErrUnreachable) { // no request changes that any more
+	if errors.Is(f.failure(), place.ErrUnreachable) { // no request changes that any more
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, min(f.bucket.Timeout, lastPatience), errSilent)
 		defer cancel()
