@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,10 +28,14 @@ func (p *Plan) NewManifest(of source.Description) *manifest.Manifest {
 // outsideSnapshot is the state of a table that no snapshot holds.
 const outsideSnapshot = "none"
 
-// writeManifestOf writes the manifest of tables, whose statistics are in the same order.
-func (p *Plan) writeManifestOf(ctx context.Context, to place.Place, m *manifest.Manifest, all []TableStats) error {
+// writeManifestOf writes the manifest of tables, whose statistics are in the same order. The snapshot does not hold the
+// tables that are outside.
+func (p *Plan) writeManifestOf(
+	ctx context.Context, to place.Place, m *manifest.Manifest, all []TableStats, outside []string,
+) error {
 	for i := range all {
-		if all[i].Outside && all[i].Err == nil {
+		t := &all[i]
+		if t.Outside = slices.Contains(outside, t.Name); t.Outside && t.Err == nil {
 			m.Consistent = false
 			m.Tables[i].Snapshot = outsideSnapshot
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"sync"
 
 	"culvert/export/internal/crew"
@@ -230,10 +229,9 @@ func (t *partedTables) finish(ctx context.Context) ([]TableStats, error) {
 			failed++
 		}
 		t.list.Tables = append(t.list.Tables, one.entry)
-		one.stats.Outside = slices.Contains(t.outside, one.stats.Name)
 		all = append(all, one.stats)
 	}
-	if err := t.plan.writeManifestOf(ctx, t.to, t.list, all); err != nil {
+	if err := t.plan.writeManifestOf(ctx, t.to, t.list, all, t.outside); err != nil {
 		return t.complete(), err
 	}
 	if failed > 0 {

@@ -88,10 +88,7 @@ func (p *Plan) Tables(ctx context.Context, to place.Place, src source.Source, na
 			failed++
 		}
 	}
-	for i := range t.all {
-		t.all[i].Outside = slices.Contains(outside, t.all[i].Name)
-	}
-	if err := p.writeManifestOf(ctx, to, list, t.all); err != nil {
+	if err := p.writeManifestOf(ctx, to, list, t.all, outside); err != nil {
 		return t.complete(), err
 	}
 	if failed > 0 {
