@@ -1,13 +1,10 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
-	"strings"
 	"testing"
 
 	"filippo.io/age"
@@ -45,10 +42,11 @@ func TestLoadMemory(t *testing.T) {
 			if parts {
 				args, table = append(args, "--part-size", "12MiB"), "many=few"
 			}
-			peakOf(t, database, args...)
+			memoryOf(t, database, args...)
 			for _, jobs := range allJobs {
 				database.Exec(t, "TRUNCATE few")
-				peak := peakOf(t, database, "load", "-i", key, "--jobs", strconv.Itoa(jobs), backup, "postgres:", table)
+				report := memoryOf(t, database, "load", "-i", key, "--jobs", strconv.Itoa(jobs), backup, "postgres:", table)
+				peak := report.PeakMemory / (1 << 20)
 				ceiling := loadCeiling(jobs, parts, format == "jsonl")
 				t.Logf("%s, in parts: %v, %d jobs: %.1f MiB of %.1f", format, parts, jobs, peak, ceiling)
 				if rows := database.Query(t, "SELECT count(*) FROM few")[0][0]; rows != "400000" || peak > ceiling {
@@ -72,26 +70,4 @@ func loadCeiling(jobs int, parts, decoded bool) float64 {
 	}
 	frames := min(runtime.GOMAXPROCS(0)+2, 10)
 	return program + float64(readers)*(3*float64(frames)+2.5*float64(jobs)) + float64(blocks)*block
-}
-
-// peakOf is the highest memory of a command, in MiB, as the process itself has seen it.
-func peakOf(t *testing.T, database *testkit.PostgresDatabase, args ...string) float64 {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "culvert", append(args, "--json")...)
-	socket := database.Server.SocketPath() // in a directory, with the port at its end
-	cmd.Env = append(os.Environ(), "PGHOST="+filepath.Dir(socket),
-		"PGPORT="+strings.TrimPrefix(filepath.Ext(socket), "."), "PGUSER=postgres", "PGDATABASE="+database.Name)
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	var report struct {
-		PeakMemory float64 `json:"peak_memory_bytes"`
-	}
-	if err == nil {
-		err = json.Unmarshal(out, &report)
-	}
-	if err != nil {
-		t.Fatalf("%v: %s%s", err, out, stderr.String())
-	}
-	return report.PeakMemory / (1 << 20)
 }

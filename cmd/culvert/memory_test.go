@@ -74,25 +74,36 @@ func exportPeak(t *testing.T, database *testkit.PostgresDatabase, table string, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), "culvert", "export", "postgres:", table,
-		"-j", strconv.Itoa(jobs), "-f", format, "-r", identity.Recipient().String(), "--json",
-		"-o", filepath.Join(t.TempDir(), "out"))
+	report := memoryOf(t, database, "export", "postgres:", table, "-j", strconv.Itoa(jobs), "-f", format,
+		"-r", identity.Recipient().String(), "-o", filepath.Join(t.TempDir(), "out"))
+	if report.Rows != 1200 || (report.Readers > 1) != (jobs > 1) {
+		t.Fatalf("%+v", report)
+	}
+	return report.PeakMemory / (1 << 20)
+}
+
+// memoryReport is what a command reports of itself.
+type memoryReport struct {
+	Rows       int64   `json:"rows"`
+	Readers    int     `json:"readers"`
+	PeakMemory float64 `json:"peak_memory_bytes"`
+}
+
+// memoryOf runs a command on a database.
+func memoryOf(t *testing.T, database *testkit.PostgresDatabase, args ...string) (report memoryReport) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "culvert", append(args, "--json")...)
 	socket := database.Server.SocketPath() // in a directory, with the port at its end
 	cmd.Env = append(os.Environ(), "PGHOST="+filepath.Dir(socket),
 		"PGPORT="+strings.TrimPrefix(filepath.Ext(socket), "."), "PGUSER=postgres", "PGDATABASE="+database.Name)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
+	if err == nil {
+		err = json.Unmarshal(out, &report)
+	}
 	if err != nil {
 		t.Fatalf("%v: %s%s", err, out, stderr.String())
 	}
-	var report struct {
-		Rows       int64   `json:"rows"`
-		Readers    int     `json:"readers"`
-		PeakMemory float64 `json:"peak_memory_bytes"`
-	}
-	if err := json.Unmarshal(out, &report); err != nil || report.Rows != 1200 || (report.Readers > 1) != (jobs > 1) {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return report.PeakMemory / (1 << 20)
+	return report
 }
