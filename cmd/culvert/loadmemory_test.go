@@ -45,7 +45,8 @@ func TestLoadMemory(t *testing.T) {
 			memoryOf(t, database, args...)
 			for _, jobs := range allJobs {
 				database.Exec(t, "TRUNCATE few")
-				report := memoryOf(t, database, "load", "-i", key, "--jobs", strconv.Itoa(jobs), backup, "postgres:", table)
+				report := memoryOf(t, database,
+					"load", "-i", key, "--jobs", strconv.Itoa(jobs), backup, "postgres:", table)
 				peak := report.PeakMemory / (1 << 20)
 				ceiling := loadCeiling(jobs, parts, format == "jsonl")
 				t.Logf("%s, in parts: %v, %d jobs: %.1f MiB of %.1f", format, parts, jobs, peak, ceiling)
