@@ -27,6 +27,10 @@ func Missing(tb testing.TB, what, install string) {
 	tb.Skipf("skipped: %s is missing; to install it: %s", what, install)
 }
 
+// Soak reports whether tests run in their long form, as `./dev soak` runs them: the same checks with more rounds, larger
+// files, and more places at which something is cut. Without it a test takes seconds, and finds what a change broke.
+func Soak() bool { return os.Getenv("CULVERT_TEST_SOAK") == "1" }
+
 // Address returns a host and port that is reserved until the end of the test. Servers of the test can listen there, one
 // after the other. While none does, connections are refused.
 func Address(tb testing.TB) string {
