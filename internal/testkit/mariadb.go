@@ -1,7 +1,6 @@
 package testkit
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -11,9 +10,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -23,16 +22,15 @@ import (
 // MariaDBServer is a MariaDB server with its own data in a temporary directory. It listens on a Unix socket in that
 // directory, where root needs no password unless one is configured. It does not sync its files.
 //
-// A shell starts, stops and kills the server. However the test binary ends, the shell's standard input then ends: it
-// kills the server and removes the directory.
+// It ends with the test binary, however that ends: see [Guard].
 type MariaDBServer struct {
 	directory string
 	config    MariaDBConfig
 	databases atomic.Int64
 
-	shell    *exec.Cmd
-	commands *os.File
-	answers  *bufio.Reader
+	shared bool   // by all tests
+	guard  *Guard // nil if another process has started the server
+	pid    int
 
 	port        int // 0 if it does not listen on the network
 	releasePort func() error
@@ -48,10 +46,14 @@ type MariaDBConfig struct {
 
 	// Options are additional command line options, such as "--sql-mode=ANSI".
 	Options []string
+
+	shared bool // listens on the network, where alone root has a password
 }
 
-// MariaDB returns the server that all tests of a test binary share. The first call starts it. Each test should use its
-// own database: see [MariaDBServer.NewDatabase].
+// MariaDB returns the server that all tests share, which [StartShared] has started for all test binaries; without that
+// each test binary starts one. Each test uses its own database: see [MariaDBServer.NewDatabase]. Tests that look at the
+// whole server, or change it, need one of their own. The shared server also listens on the network: there, and only
+// there, root has [Password].
 func MariaDB(tb testing.TB) *MariaDBServer {
 	tb.Helper()
 	requireMariaDB(tb)
@@ -62,7 +64,22 @@ func MariaDB(tb testing.TB) *MariaDBServer {
 	return server
 }
 
-var sharedMariaDB = sync.OnceValues(func() (*MariaDBServer, error) { return startMariaDB(MariaDBConfig{}) })
+// mariaDBVariable has the port and the directory of the shared server.
+const mariaDBVariable = "CULVERT_TEST_MARIADB"
+
+var sharedMariaDB = sync.OnceValues(func() (*MariaDBServer, error) {
+	place := os.Getenv(mariaDBVariable)
+	if place == "" {
+		s, err := startMariaDB(MariaDBConfig{shared: true, Options: []string{"--max-connections=400"}})
+		if err == nil {
+			s.shared = true
+		}
+		return s, err
+	}
+	s := &MariaDBServer{shared: true}
+	err := parseShared(place, &s.port, &s.directory)
+	return s, err
+})
 
 // NewMariaDB starts a server for one test, which may stop and kill it. The server ends with the test.
 func NewMariaDB(tb testing.TB, config MariaDBConfig) *MariaDBServer {
@@ -101,6 +118,7 @@ func (s *MariaDBServer) CAFile() string { return filepath.Join(s.directory, "cer
 // Start starts the server again after Stop or Kill.
 func (s *MariaDBServer) Start(tb testing.TB) {
 	tb.Helper()
+	s.requireOwn(tb)
 	if err := s.start(); err != nil {
 		tb.Fatal("starting MariaDB:", err)
 	}
@@ -109,7 +127,8 @@ func (s *MariaDBServer) Start(tb testing.TB) {
 // Stop shuts the server down and ends its sessions with a message.
 func (s *MariaDBServer) Stop(tb testing.TB) {
 	tb.Helper()
-	if _, err := s.ask("stop"); err != nil {
+	s.requireOwn(tb)
+	if err := signal(s.pid, syscall.SIGTERM, time.Minute); err != nil {
 		tb.Fatal("stopping MariaDB:", err)
 	}
 }
@@ -117,8 +136,17 @@ func (s *MariaDBServer) Stop(tb testing.TB) {
 // Kill kills the server with SIGKILL, as if the machine crashed.
 func (s *MariaDBServer) Kill(tb testing.TB) {
 	tb.Helper()
-	if _, err := s.ask("kill"); err != nil {
+	s.requireOwn(tb)
+	if err := signal(s.pid, syscall.SIGKILL, time.Minute); err != nil {
 		tb.Fatal("killing MariaDB:", err)
+	}
+}
+
+// requireOwn fails a test that stops the server of all tests.
+func (s *MariaDBServer) requireOwn(tb testing.TB) {
+	tb.Helper()
+	if s.shared {
+		tb.Fatal("all tests share this server: use NewMariaDB")
 	}
 }
 
@@ -157,7 +185,7 @@ func startMariaDB(config MariaDBConfig) (*MariaDBServer, error) {
 	if err := giveAway(s.directory); err != nil {
 		return nil, errors.Join(err, os.Remove(s.directory))
 	}
-	if err := s.startShell(); err != nil {
+	if s.guard, err = NewGuard(s.directory, "KILL", s.command); err != nil {
 		return nil, errors.Join(err, os.Remove(s.directory))
 	}
 	if err := s.initialize(); err != nil {
@@ -180,13 +208,23 @@ func (s *MariaDBServer) initialize() error {
 	if err != nil {
 		return err
 	}
-	install := s.command(mariaDBProgram("mariadb-install-db"), "--no-defaults", "--datadir="+s.data(),
-		"--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve",
-		"--innodb-log-file-size=8M", "--tmpdir="+s.temporary())
-	if output, err := install.CombinedOutput(); err != nil {
-		return fmt.Errorf("mariadb-install-db: %w\n%s", err, bytes.TrimSpace(output))
+	program := mariaDBProgram("mariadb-install-db")
+	args := []string{
+		"--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve", "--innodb-log-file-size=8M",
 	}
-	if s.config.Password != "" {
+	err = fromTemplate(s.data(), mariaDBProgram("mariadbd"), args, func(data string) error {
+		// --no-defaults comes first.
+		install := s.command(program, append([]string{"--no-defaults", "--datadir=" + data, "--tmpdir=" + s.temporary()},
+			args...)...)
+		if output, err := install.CombinedOutput(); err != nil {
+			return fmt.Errorf("mariadb-install-db: %w\n%s", err, bytes.TrimSpace(output))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if s.config.Password != "" || s.config.shared {
 		if s.port, s.releasePort, err = reservePort(); err != nil {
 			return err
 		}
@@ -197,61 +235,9 @@ func (s *MariaDBServer) initialize() error {
 	return s.setPassword()
 }
 
-// shellScript executes one command per line. It ignores a keyboard interrupt, which also reaches it, so that it can
-// remove the server.
-const shellScript = `
-trap '' HUP INT QUIT TERM
-directory=$1 server=
-end() {
-	[ -n "$server" ] && kill "$1" "$server" && wait "$server"
-	server=
-}
-while read -r line; do
-	case $line in
-	stop) end -TERM ;;
-	kill) end -KILL ;;
-	*)
-		(trap - HUP INT QUIT TERM; eval "exec $line") >>"$directory/log" 2>&1 </dev/null &
-		server=$!
-		;;
-	esac
-	echo "$server"
-done
-end -KILL
-rm -rf "$directory"
-`
-
-func (s *MariaDBServer) startShell() error {
-	read, write, err := os.Pipe()
-	if err != nil {
-		return err
-	}
-	s.commands = write
-	s.shell = s.command("sh", "-c", shellScript, "sh", s.directory)
-	s.shell.Stdin = read
-	output, err := s.shell.StdoutPipe()
-	if err == nil {
-		s.answers = bufio.NewReader(output)
-		err = s.shell.Start()
-	}
-	return errors.Join(err, read.Close())
-}
-
-// ask sends the shell a command and returns the process number of the server, or 0 if it does not run.
-func (s *MariaDBServer) ask(line string) (pid int, err error) {
-	if _, err := fmt.Fprintln(s.commands, line); err != nil {
-		return 0, err
-	}
-	answer, err := s.answers.ReadString('\n')
-	if answer = strings.TrimSpace(answer); err != nil || answer == "" {
-		return 0, err
-	}
-	return strconv.Atoi(answer)
-}
-
 // remove kills the server and waits until its directory is removed.
 func (s *MariaDBServer) remove() error {
-	err := errors.Join(s.commands.Close(), s.shell.Wait())
+	err := s.guard.Close()
 	if s.releasePort != nil {
 		err = errors.Join(err, s.releasePort())
 	}
@@ -265,9 +251,9 @@ func (s *MariaDBServer) data() string { return filepath.Join(s.directory, "data"
 func (s *MariaDBServer) temporary() string { return filepath.Join(s.directory, "tmp") }
 
 // start starts the server and waits until it responds.
-func (s *MariaDBServer) start() error {
+func (s *MariaDBServer) start() (err error) {
 	arguments := []string{
-		mariaDBProgram("mariadbd"), "--no-defaults", "--datadir=" + s.data(), "--socket=" + s.SocketPath(),
+		"--no-defaults", "--datadir=" + s.data(), "--socket=" + s.SocketPath(),
 		"--pid-file=" + filepath.Join(s.directory, "pid"), "--skip-name-resolve", "--character-set-server=utf8mb4",
 		"--innodb-buffer-pool-size=64M", "--innodb-log-file-size=8M", "--innodb-flush-log-at-trx-commit=0",
 		"--max-allowed-packet=64M", "--performance-schema=OFF", "--tmpdir=" + s.temporary(),
@@ -281,49 +267,29 @@ func (s *MariaDBServer) start() error {
 		arguments = append(arguments, "--ssl-cert="+s.CAFile(), "--ssl-key="+s.keyFile())
 	}
 	arguments = append(arguments, s.config.Options...)
-	for i, argument := range arguments {
-		arguments[i] = "'" + strings.ReplaceAll(argument, "'", `'\''`) + "'"
-	}
-	pid, err := s.ask(strings.Join(arguments, " "))
-	if err != nil {
+	if s.pid, err = s.guard.Start(mariaDBProgram("mariadbd"), arguments...); err != nil {
 		return err
 	}
-	if err := s.awaitAnswer(pid); err != nil {
-		_, killErr := s.ask("kill") // it may still be starting
-		return errors.Join(err, killErr)
-	}
-	return nil
-}
-
-// startLimit is the time a server has to start. Only tests change it.
-var startLimit = time.Minute
-
-func (s *MariaDBServer) awaitAnswer(pid int) error {
-	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
-	defer cancel()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	err = s.guard.Await(s.pid, startLimit, func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+		defer cancel()
 		conn, err := s.connect(ctx, "")
 		if refused, ok := errors.AsType[*mysql.MySQLError](err); ok && refused.Number == errorAccessDenied {
 			return nil // it responds
 		}
-		if err == nil {
-			return conn.Close()
+		if err != nil {
+			return err
 		}
-		if !alive(pid) {
-			err = errors.New("the server has ended")
-		} else if ctx.Err() == nil {
-			select {
-			case <-tick.C:
-			case <-ctx.Done():
-			}
-			continue
-		}
-		log, _ := os.ReadFile(filepath.Join(s.directory, "log")) // only adds to the error
-		return fmt.Errorf("%w\n%s", err, log)
+		return conn.Close()
+	})
+	if err != nil {
+		err = errors.Join(err, signal(s.pid, syscall.SIGKILL, time.Minute)) // it may still be starting
 	}
+	return err
 }
+
+// startLimit is the time a server has to start. Only tests change it.
+var startLimit = time.Minute
 
 // errorAccessDenied is ER_ACCESS_DENIED_ERROR.
 const errorAccessDenied = 1045

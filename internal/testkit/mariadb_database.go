@@ -25,7 +25,7 @@ type MariaDBDatabase struct {
 // NewDatabase creates an empty database.
 func (s *MariaDBServer) NewDatabase(tb testing.TB) *MariaDBDatabase {
 	tb.Helper()
-	db := &MariaDBDatabase{Server: s, Name: fmt.Sprintf("test%d", s.databases.Add(1))}
+	db := &MariaDBDatabase{Server: s, Name: fmt.Sprintf("test%d_%d", os.Getpid(), s.databases.Add(1))}
 	s.query(tb, "", "CREATE DATABASE "+db.Name)
 	return db
 }
@@ -130,18 +130,33 @@ func (s *MariaDBServer) rows(database, sql string) (all [][]string, err error) {
 	}
 }
 
-// setPassword sets root's password, also for network connections.
+// setPassword sets root's password.
 func (s *MariaDBServer) setPassword() error {
+	if s.config.shared {
+		return s.allowNetwork(Password)
+	}
 	password := s.config.Password
 	if password == "" {
 		return nil
 	}
 	s.config.Password = ""
-	quoted := "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(password) + "'"
-	_, err := s.rows("", "CREATE OR REPLACE USER root@'127.0.0.1' IDENTIFIED BY "+quoted+
-		"; GRANT ALL ON *.* TO root@'127.0.0.1' WITH GRANT OPTION; SET PASSWORD = PASSWORD("+quoted+")")
+	err := s.allowNetwork(password)
+	if err == nil {
+		_, err = s.rows("", "SET PASSWORD = PASSWORD("+quoteSQL(password)+")")
+	}
 	s.config.Password = password
 	return err
+}
+
+// allowNetwork lets root in with a password over the network.
+func (s *MariaDBServer) allowNetwork(password string) error {
+	_, err := s.rows("", "CREATE OR REPLACE USER root@'127.0.0.1' IDENTIFIED BY "+quoteSQL(password)+
+		"; GRANT ALL ON *.* TO root@'127.0.0.1' WITH GRANT OPTION")
+	return err
+}
+
+func quoteSQL(text string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(text) + "'"
 }
 
 func (s *MariaDBServer) keyFile() string { return filepath.Join(s.directory, "key.pem") }

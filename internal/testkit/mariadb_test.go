@@ -61,7 +61,7 @@ func TestMariaDBEnd(t *testing.T) {
 		t.Run(end, func(t *testing.T) {
 			t.Parallel()
 			cmd := exec.Command(os.Args[0], "-test.run=^TestMariaDBEnd$")
-			cmd.Env = append(os.Environ(), "CULVERT_TESTKIT_END="+end)
+			cmd.Env = append(os.Environ(), "CULVERT_TESTKIT_END="+end, "CULVERT_TEST_MARIADB=")
 			input, output := testkit.StartPiped(t, cmd)
 			lines := bufio.NewScanner(output)
 			found := false

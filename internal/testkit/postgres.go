@@ -15,15 +15,17 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // PostgresServer is a PostgreSQL server with its own cluster in a temporary directory. It listens on a Unix socket in
 // that directory, where the superuser postgres needs no password. It does not sync its files.
 //
-// However the test binary ends, a shell then stops the server and removes the directory: it waits for the end of a pipe
-// that only the test binary holds open.
+// It ends with the test binary, however that ends: see [Guard].
 type PostgresServer struct {
 	directory string
 	port      int
@@ -35,8 +37,9 @@ type PostgresServer struct {
 	databases atomic.Int64
 	killed    bool
 
-	guard    *os.File // the pipe that the watchdog waits for
-	watchdog *exec.Cmd
+	shared bool   // by all tests
+	guard  *Guard // nil if another process has started the server
+	pid    int
 
 	releasePort func() error // nil if it does not listen on the network
 }
@@ -58,8 +61,9 @@ type PostgresConfig struct {
 	StandbyOf *PostgresServer
 }
 
-// Postgres returns the server that all tests of a test binary share. The first call starts it. Each test should use its
-// own database: see [PostgresServer.NewDatabase].
+// Postgres returns the server that all tests share, which [StartShared] has started for all test binaries; without that
+// each test binary starts one. Each test uses its own database: see [PostgresServer.NewDatabase]. Tests that look at the
+// whole server, or change it, need one of their own. The shared server also listens on the network, with [Password].
 func Postgres(tb testing.TB) *PostgresServer {
 	tb.Helper()
 	requirePostgres(tb)
@@ -70,7 +74,23 @@ func Postgres(tb testing.TB) *PostgresServer {
 	return server
 }
 
-var sharedPostgres = sync.OnceValues(func() (*PostgresServer, error) { return startPostgres(PostgresConfig{}) })
+// postgresVariable has the port and the directory of the shared server.
+const postgresVariable = "CULVERT_TEST_POSTGRES"
+
+var sharedPostgres = sync.OnceValues(func() (*PostgresServer, error) {
+	place := os.Getenv(postgresVariable)
+	if place == "" {
+		// Several packages are tested at once.
+		s, err := startPostgres(PostgresConfig{Password: Password, Settings: []string{"max_connections = 400"}})
+		if err == nil {
+			s.shared = true
+		}
+		return s, err
+	}
+	s := &PostgresServer{shared: true, network: true, password: Password, programs: postgresPrograms()}
+	err := parseShared(place, &s.port, &s.directory)
+	return s, err
+})
 
 // NewPostgres starts a server for one test, which may stop and kill it. The server ends with the test.
 func NewPostgres(tb testing.TB, config PostgresConfig) *PostgresServer {
@@ -117,6 +137,7 @@ func (s *PostgresServer) CAFile() string { return filepath.Join(s.directory, "ce
 // Start starts the server again after Stop or Kill.
 func (s *PostgresServer) Start(tb testing.TB) {
 	tb.Helper()
+	s.requireOwn(tb)
 	if err := s.start(); err != nil {
 		tb.Fatal("starting PostgreSQL:", err)
 	}
@@ -126,34 +147,36 @@ func (s *PostgresServer) Start(tb testing.TB) {
 // the message, and is terminated.
 func (s *PostgresServer) Stop(tb testing.TB) {
 	tb.Helper()
-	var errs []error
-	for _, mode := range []string{"fast", "immediate"} {
-		err := s.run("pg_ctl", "stop", "-D", s.data(), "-m", mode, "-w", "-t", "10")
-		if err == nil {
-			return
-		}
-		errs = append(errs, err)
+	s.requireOwn(tb)
+	err := signal(s.pid, syscall.SIGINT, 10*time.Second) // a fast shutdown
+	if err == nil {
+		return
 	}
-	tb.Fatal("stopping PostgreSQL:", errors.Join(errs...))
+	if immediate := signal(s.pid, syscall.SIGQUIT, 10*time.Second); immediate != nil {
+		tb.Fatal("stopping PostgreSQL:", errors.Join(err, immediate))
+	}
+}
+
+// requireOwn fails a test that stops the server of all tests.
+func (s *PostgresServer) requireOwn(tb testing.TB) {
+	tb.Helper()
+	if s.shared {
+		tb.Fatal("all tests share this server: use NewPostgres")
+	}
 }
 
 // Kill kills all processes of the server with SIGKILL, as if the machine crashed.
 func (s *PostgresServer) Kill(tb testing.TB) {
 	tb.Helper()
-	pidFile, lockFile := filepath.Join(s.data(), "postmaster.pid"), s.SocketPath()+".lock"
-	content, err := os.ReadFile(pidFile)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	s.requireOwn(tb)
 	// The postmaster first, since it would restart the others.
-	first, _, _ := strings.Cut(string(content), "\n")
-	pids := []string{first}
+	pids := []string{strconv.Itoa(s.pid)}
 	for _, row := range query(tb, s.ConnString("postgres"), "SELECT pid FROM pg_catalog.pg_stat_activity") {
 		pids = append(pids, row[0])
 	}
 	var processes []int
 	for _, text := range pids {
-		pid, err := strconv.Atoi(strings.TrimSpace(text))
+		pid, err := strconv.Atoi(text)
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -169,7 +192,8 @@ func (s *PostgresServer) Kill(tb testing.TB) {
 	}
 	WaitFor(tb, "the killed processes to end", func() bool { return !slices.ContainsFunc(processes, alive) })
 	// The process number may be reused, or belong to a zombie.
-	if err := errors.Join(os.Remove(pidFile), os.Remove(lockFile)); err != nil {
+	err := errors.Join(os.Remove(filepath.Join(s.data(), "postmaster.pid")), os.Remove(s.SocketPath()+".lock"))
+	if err != nil {
 		tb.Fatal(err)
 	}
 	s.killed = true
@@ -229,7 +253,7 @@ func startPostgres(config PostgresConfig) (s *PostgresServer, err error) {
 	if err := giveAway(s.directory); err != nil {
 		return nil, errors.Join(err, os.Remove(s.directory))
 	}
-	if err := s.startWatchdog(); err != nil {
+	if s.guard, err = NewGuard(s.directory, "QUIT", s.command); err != nil {
 		return nil, errors.Join(err, os.Remove(s.directory))
 	}
 	defer func() {
@@ -247,33 +271,15 @@ func startPostgres(config PostgresConfig) (s *PostgresServer, err error) {
 	if err := s.configure(); err != nil {
 		return nil, err
 	}
-	return s, s.start()
-}
-
-// watchdogScript waits for the end of its standard input, then stops the server and removes the directory. It ignores a
-// keyboard interrupt, which also reaches it.
-const watchdogScript = `
-trap '' HUP INT QUIT TERM
-while read -r line; do :; done
-"$1" stop -D "$2/data" -m immediate -w -t 30 >/dev/null 2>&1
-rm -rf "$2"
-`
-
-func (s *PostgresServer) startWatchdog() error {
-	read, write, err := os.Pipe()
-	if err != nil {
-		return err
+	if err := s.start(); err != nil || config.StandbyOf != nil {
+		return s, err
 	}
-	s.guard = write
-	s.watchdog = s.command("sh", "-c", watchdogScript, "sh", filepath.Join(s.programs, "pg_ctl"), s.directory)
-	s.watchdog.Stdin = read
-	err = s.watchdog.Start()
-	return errors.Join(err, read.Close())
+	return s, s.setPassword()
 }
 
 // remove stops the server and waits until its directory is removed.
 func (s *PostgresServer) remove() error {
-	err := errors.Join(s.guard.Close(), s.watchdog.Wait())
+	err := s.guard.Close()
 	if s.releasePort != nil {
 		err = errors.Join(err, s.releasePort())
 	}
@@ -284,19 +290,27 @@ func (s *PostgresServer) data() string { return filepath.Join(s.directory, "data
 
 func (s *PostgresServer) initialize() error {
 	args := []string{
-		"-D", s.data(), "-U", "postgres", "--encoding=UTF8", "--locale=C", "--no-sync", "--auth-local=trust",
+		"-U", "postgres", "--encoding=UTF8", "--locale=C", "--no-sync", "--auth-local=trust", "--auth-host=scram-sha-256",
+		"--no-instructions",
 	}
-	if s.password != "" {
-		file := filepath.Join(s.directory, "password")
-		if err := os.WriteFile(file, []byte(s.password+"\n"), 0o600); err != nil {
-			return err
-		}
-		if err := giveAway(file); err != nil {
-			return err
-		}
-		args = append(args, "--auth-host=scram-sha-256", "--pwfile="+file)
+	initdb := filepath.Join(s.programs, "initdb")
+	return fromTemplate(s.data(), initdb, args, func(data string) error {
+		return s.run("initdb", append(args, "-D", data)...)
+	})
+}
+
+// setPassword sets the password of the superuser, which the network requires.
+func (s *PostgresServer) setPassword() error {
+	if s.password == "" {
+		return nil
 	}
-	return s.run("initdb", args...)
+	conn, err := pgconn.Connect(context.Background(), s.ConnString("postgres"))
+	if err != nil {
+		return err
+	}
+	password := "'" + strings.ReplaceAll(s.password, "'", "''") + "'"
+	err = conn.Exec(context.Background(), "ALTER USER postgres PASSWORD "+password).Close()
+	return errors.Join(err, conn.Close(context.Background()))
 }
 
 // copy makes the cluster a standby of a server.
@@ -345,14 +359,20 @@ dynamic_shared_memory_type = mmap
 	return errors.Join(err, file.Close())
 }
 
-func (s *PostgresServer) start() error {
-	log := filepath.Join(s.directory, "log")
-	if err := s.run("pg_ctl", "start", "-D", s.data(), "-l", log, "-w", "-t", "60"); err != nil {
-		text, _ := os.ReadFile(log) // only adds to the error
-		return fmt.Errorf("%w\n%s", err, text)
+func (s *PostgresServer) start() (err error) {
+	if s.pid, err = s.guard.Start(filepath.Join(s.programs, "postgres"), "-D", s.data()); err != nil {
+		return err
 	}
 	s.killed = false
-	return nil
+	return s.guard.Await(s.pid, time.Minute, func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		conn, err := pgconn.Connect(ctx, s.ConnString("postgres"))
+		if err != nil {
+			return err
+		}
+		return conn.Close(ctx)
+	})
 }
 
 // run runs a program of PostgreSQL to its end.

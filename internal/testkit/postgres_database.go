@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -18,15 +19,20 @@ type PostgresDatabase struct {
 }
 
 // NewDatabase creates an empty database, with options of CREATE DATABASE such as "ENCODING SQL_ASCII TEMPLATE
-// template0".
+// template0". The database of a shared server is dropped after the test.
 func (s *PostgresServer) NewDatabase(tb testing.TB, options ...string) *PostgresDatabase {
 	tb.Helper()
-	db := &PostgresDatabase{Server: s, Name: fmt.Sprintf("test%d", s.databases.Add(1))}
+	db := &PostgresDatabase{Server: s, Name: fmt.Sprintf("test%d_%d", os.Getpid(), s.databases.Add(1))}
 	sql := "CREATE DATABASE " + db.Name
 	for _, option := range options {
 		sql += " " + option
 	}
 	query(tb, s.ConnString("postgres"), sql)
+	if s.guard == nil {
+		tb.Cleanup(func() {
+			query(tb, s.ConnString("postgres"), "DROP DATABASE IF EXISTS "+db.Name+" WITH (FORCE)")
+		})
+	}
 	return db
 }
 

@@ -91,7 +91,7 @@ func TestPostgresEnd(t *testing.T) {
 		t.Run(end, func(t *testing.T) {
 			t.Parallel()
 			cmd := exec.Command(os.Args[0], "-test.run=^TestPostgresEnd$")
-			cmd.Env = append(os.Environ(), "CULVERT_TESTKIT_END="+end)
+			cmd.Env = append(os.Environ(), "CULVERT_TESTKIT_END="+end, "CULVERT_TEST_POSTGRES=")
 			input, output := testkit.StartPiped(t, cmd)
 			lines := bufio.NewScanner(output)
 			found := false

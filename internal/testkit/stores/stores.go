@@ -1,5 +1,5 @@
-// Package stores starts object stores for tests. A test binary starts each at most once, on a free loopback port, and
-// all its tests share the server and its one bucket:
+// Package stores starts object stores for tests. A test binary starts each at most once, on a free loopback port, unless
+// [StartShared] has done so for all test binaries. All tests share the server and its one bucket:
 //
 //	for _, store := range stores.All(t) {
 //		url := store.URL(t) // of an empty prefix
@@ -54,6 +54,7 @@ type Server struct {
 	ports     int // besides the one of Address
 	prepare   func(s *Server, directory string) error
 
+	guard    *testkit.Guard // which ends it with the test binary
 	begin    sync.Once
 	err      error
 	prefixes atomic.Int64
@@ -112,7 +113,7 @@ func (s *Server) URL(tb testing.TB) string { return s.URLThrough(tb, s.Address) 
 // URLThrough is URL for a proxy.
 func (s *Server) URLThrough(tb testing.TB, address string) string {
 	tb.Helper()
-	return s.At(fmt.Sprintf("test%d", s.prefixes.Add(1)), address)
+	return s.At(fmt.Sprintf("test%d-%d", os.Getpid(), s.prefixes.Add(1)), address)
 }
 
 // At returns the URL of a prefix of the bucket, through the server or a proxy.
@@ -154,22 +155,6 @@ func find(program string) (string, error) {
 	return exec.LookPath(filepath.Join(cache, "culvert", "bin", program))
 }
 
-// watchdogScript runs the server until its standard input ends, which the test binary holds open. It ignores a keyboard
-// interrupt, which also reaches it.
-const watchdogScript = `
-trap '' HUP INT QUIT TERM
-directory=$1 ports=$2
-shift 2
-"$@" >"$directory/log" 2>&1 </dev/null &
-while read -r line; do :; done
-kill -9 $!
-wait
-rm -rf "$directory"
-for port in $ports; do
-	rm -f /tmp/seaweedfs-*-"$port".sock # wherever TMPDIR is
-done
-`
-
 var setEnvironment = sync.OnceValue(func() error {
 	var errs []error
 	for name, value := range map[string]string{
@@ -194,6 +179,9 @@ func (s *Server) run(program string) error {
 	if err := setEnvironment(); err != nil {
 		return err
 	}
+	if s.Address = os.Getenv(s.variable()); s.Address != "" {
+		return nil
+	}
 	directory, err := os.MkdirTemp("", "culvert-store-")
 	if err != nil {
 		return err
@@ -204,37 +192,44 @@ func (s *Server) run(program string) error {
 	}
 	s.Address = "127.0.0.1:" + ports[0]
 	args, env := s.startWith(directory, ports[0], ports[1:])
-	cmd := exec.Command("sh", append([]string{
-		"-c", watchdogScript, "sh", directory, strings.Join(ports, " "), program,
-	}, args...)...)
-	cmd.Env = append(os.Environ(), env...)
-	cmd.Dir = directory
-	read, write, err := os.Pipe()
+	var sockets []string
+	for _, port := range ports {
+		sockets = append(sockets, "/tmp/seaweedfs-*-"+port+".sock") // wherever TMPDIR is
+	}
+	s.guard, err = testkit.NewGuard(directory, "KILL", func(path string, args ...string) *exec.Cmd {
+		cmd := exec.Command(path, args...)
+		cmd.Env = append(append(os.Environ(), env...), "TMPDIR="+directory) // for logs
+		cmd.Dir = directory
+		return cmd
+	}, sockets...)
 	if err != nil {
 		return err
 	}
-	keepOpen = append(keepOpen, write)
-	cmd.Stdin = read
-	if err := errors.Join(cmd.Start(), read.Close()); err != nil {
+	pid, err := s.guard.Start(program, args...)
+	if err != nil {
 		return err
 	}
 	if s.prepare == nil {
 		s.prepare = func(s *Server, _ string) error { return get("http://" + s.Address) }
 	}
-	deadline := time.Now().Add(time.Minute)
-	for tick := time.NewTicker(20 * time.Millisecond); ; <-tick.C {
-		if err = s.prepare(s, directory); err == nil {
-			return nil
-		}
-		if time.Now().After(deadline) {
-			log, _ := os.ReadFile(filepath.Join(directory, "log")) // only adds to the error
-			return fmt.Errorf("%w\n%s", err, log)
-		}
-	}
+	return s.guard.Await(pid, time.Minute, func() error { return s.prepare(s, directory) })
 }
 
-// keepOpen are the pipes whose end, with that of the test binary, ends the servers.
-var keepOpen []*os.File
+// variable is that of the environment with the address of a server that several test binaries share.
+func (s *Server) variable() string { return "CULVERT_TEST_" + strings.ToUpper(s.Name) }
+
+// StartShared starts SeaweedFS for several test binaries, if it is installed. It returns the variables of the environment
+// by which a test binary finds it, and a function that ends it. It also ends with this process.
+func StartShared() (variables []string, stop func() error, err error) {
+	program, err := find(seaweed.program)
+	if err != nil {
+		return nil, func() error { return nil }, nil //nolint:nilerr // each test says so that needs it
+	}
+	if err := seaweed.run(program); err != nil {
+		return nil, func() error { return nil }, fmt.Errorf("starting %s: %w", seaweed.Name, err)
+	}
+	return []string{seaweed.variable() + "=" + seaweed.Address}, seaweed.guard.Close, nil
+}
 
 func get(url string) error {
 	response, err := http.Get(url)

@@ -1,0 +1,49 @@
+package testkit
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Password is the password of the shared servers for the network.
+const Password = "hunter22"
+
+// StartShared starts the servers that [Postgres] and [MariaDB] return, for several test binaries, as far as they are
+// installed. It returns the variables of the environment by which a test binary finds them, and a function that ends
+// them. They also end with this process.
+func StartShared() (variables []string, stop func() error, err error) {
+	var stops []func() error
+	stop = func() (err error) {
+		for _, one := range stops {
+			err = errors.Join(err, one())
+		}
+		return err
+	}
+	if postgresPrograms() != "" {
+		server, err := sharedPostgres()
+		if err != nil {
+			return nil, stop, fmt.Errorf("starting PostgreSQL: %w", err)
+		}
+		stops = append(stops, server.remove)
+		variables = append(variables, fmt.Sprintf("%s=%d %s", postgresVariable, server.port, server.directory))
+	}
+	if mariaDBProgram("mariadbd") != "" && mariaDBProgram("mariadb-install-db") != "" {
+		server, err := sharedMariaDB()
+		if err != nil {
+			return nil, stop, fmt.Errorf("starting MariaDB: %w", err)
+		}
+		stops = append(stops, server.remove)
+		variables = append(variables, fmt.Sprintf("%s=%d %s", mariaDBVariable, server.port, server.directory))
+	}
+	return variables, stop, nil
+}
+
+// parseShared reads the value of a variable of [StartShared].
+func parseShared(value string, port *int, directory *string) (err error) {
+	number, path, _ := strings.Cut(value, " ")
+	*directory = path
+	*port, err = strconv.Atoi(number)
+	return err
+}
