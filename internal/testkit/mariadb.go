@@ -61,6 +61,7 @@ func MariaDB(tb testing.TB) *MariaDBServer {
 	if err != nil {
 		tb.Fatal("starting MariaDB:", err)
 	}
+	tb.Cleanup(func() { keepLog(tb, "mariadb", server.logFile()) })
 	return server
 }
 
@@ -90,6 +91,7 @@ func NewMariaDB(tb testing.TB, config MariaDBConfig) *MariaDBServer {
 		tb.Fatal("starting MariaDB:", err)
 	}
 	tb.Cleanup(func() {
+		keepLog(tb, "mariadb", server.logFile())
 		if err := server.remove(); err != nil {
 			tb.Error("removing the MariaDB server:", err)
 		}
@@ -243,6 +245,8 @@ func (s *MariaDBServer) remove() error {
 	}
 	return err
 }
+
+func (s *MariaDBServer) logFile() string { return filepath.Join(s.directory, "log") }
 
 func (s *MariaDBServer) data() string { return filepath.Join(s.directory, "data") }
 

@@ -71,6 +71,7 @@ func Postgres(tb testing.TB) *PostgresServer {
 	if err != nil {
 		tb.Fatal("starting PostgreSQL:", err)
 	}
+	tb.Cleanup(func() { keepLog(tb, "postgres", server.logFile()) })
 	return server
 }
 
@@ -101,6 +102,7 @@ func NewPostgres(tb testing.TB, config PostgresConfig) *PostgresServer {
 		tb.Fatal("starting PostgreSQL:", err)
 	}
 	tb.Cleanup(func() {
+		keepLog(tb, "postgres", server.logFile())
 		if server.killed {
 			// A killed server leaves a shared memory segment, which only a new start removes.
 			server.Start(tb)
@@ -285,6 +287,8 @@ func (s *PostgresServer) remove() error {
 	}
 	return err
 }
+
+func (s *PostgresServer) logFile() string { return filepath.Join(s.directory, "log") }
 
 func (s *PostgresServer) data() string { return filepath.Join(s.directory, "data") }
 

@@ -13,7 +13,9 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -30,6 +32,25 @@ func Missing(tb testing.TB, what, install string) {
 // Soak reports whether tests run in their long form, as `./dev soak` runs them: the same checks with more rounds, larger
 // files, and more places at which something is cut. Without it a test takes seconds, and finds what a change broke.
 func Soak() bool { return os.Getenv("CULVERT_TEST_SOAK") == "1" }
+
+// keepLog keeps the log of a server that a failed test has used, in the directory CULVERT_TEST_LOGS of the environment,
+// which ./dev test sets.
+func keepLog(tb testing.TB, server, log string) {
+	directory := os.Getenv("CULVERT_TEST_LOGS")
+	if !tb.Failed() || directory == "" {
+		return
+	}
+	text, err := os.ReadFile(log)
+	if err != nil {
+		tb.Log("no log of the server:", err)
+		return
+	}
+	kept := filepath.Join(directory, strings.ReplaceAll(tb.Name(), "/", "-")+"-"+server+".log")
+	if err := os.WriteFile(kept, text, 0o600); err != nil {
+		tb.Error(err)
+	}
+	tb.Log("the log of the server:", kept)
+}
 
 // Address returns a host and port that is reserved until the end of the test. Servers of the test can listen there, one
 // after the other. While none does, connections are refused.

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// report is what a run finds.
+type report struct {
+	directory   string   // of logs
+	environment []string // of test binaries
+
+	packages map[string]*result // those that run, by pass and path
+	built    []string           // what the compiler says
+	failures []failedTest
+	used     []spent // by packages
+	passes   []spent
+
+	passed, skipped int
+}
+
+// failedTest is a test that failed, or a package outside its tests.
+type failedTest struct {
+	pass, pkg, name string
+	lines           []string
+	log             string
+	seed            string // of the order of the tests, if that was random
+}
+
+// spent is the time of a package in a pass.
+type spent struct {
+	pass, pkg string
+	usage
+}
+
+// add adds a failure, and prints it at once.
+func (r *report) add(f failedTest) {
+	r.failures = append(r.failures, f)
+	for _, line := range f.lines[:min(len(f.lines), mostLines)] {
+		_, _ = fmt.Fprintln(os.Stdout, "      "+line)
+	}
+	if more := len(f.lines) - mostLines; more > 0 {
+		_, _ = fmt.Fprintf(os.Stdout, "      … %d more lines in %s\n", more, f.log)
+	}
+}
+
+func (r *report) failedIn(pass string) bool {
+	return slices.ContainsFunc(r.failures, func(f failedTest) bool { return f.pass == pass })
+}
+
+// end prints the summary. It returns an error if a test has failed.
+func (r *report) end() error {
+	if len(r.used) > 0 {
+		r.printSlowest()
+	}
+	for _, p := range r.passes {
+		_, _ = fmt.Fprintf(os.Stdout, "%-60s %7.1f s, %7.1f s of processor time\n", p.pass, p.wall.Seconds(),
+			p.processor.Seconds())
+	}
+	for _, f := range r.failures {
+		first := ""
+		if len(f.lines) > 0 {
+			first = strings.TrimSpace(f.lines[0])
+		}
+		_, _ = fmt.Fprintf(os.Stdout, "\nFAIL  %s: %s, %s\n      %s\n      %s\n", f.pass, f.pkg, f.name, first, f.log)
+		if f.seed != "" {
+			_, _ = fmt.Fprintf(os.Stdout, "      in the order of %s\n", f.seed)
+		}
+	}
+	_, _ = fmt.Fprintf(os.Stdout, "\n%d passed, %d failed, %d skipped\n", r.passed, len(r.failures), r.skipped)
+	if len(r.failures) > 0 {
+		return fmt.Errorf("tests have failed; their logs are in %s", r.directory)
+	}
+	return nil
+}
+
+// printSlowest prints the packages that took longest, in all passes together. Where the processor took much less than
+// the clock, the tests waited.
+func (r *report) printSlowest() {
+	total := map[string]time.Duration{}
+	for _, s := range r.used {
+		total[s.pkg] += s.processor + s.wall
+	}
+	slowest := slices.SortedFunc(maps.Keys(total), func(a, b string) int { return int(total[b] - total[a]) })
+	_, _ = fmt.Fprintf(os.Stdout, "\nseconds, and those of the processor\n")
+	for _, pkg := range slowest[:min(len(slowest), 20)] {
+		_, _ = fmt.Fprintf(os.Stdout, "%-40s", pkg)
+		for _, s := range r.used {
+			if s.pkg == pkg {
+				_, _ = fmt.Fprintf(os.Stdout, "  %s %.1f, %.1f", s.pass, s.wall.Seconds(), s.processor.Seconds())
+			}
+		}
+		_, _ = fmt.Fprintln(os.Stdout)
+	}
+	_, _ = fmt.Fprintln(os.Stdout)
+}

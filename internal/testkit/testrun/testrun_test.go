@@ -1,0 +1,106 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// module is what the tests of this package run go test on: a test that fails in a part, one that panics in a goroutine,
+// one that hangs, and one that does not compile.
+var module = map[string]string{
+	"go.mod": "module culvert\n",
+	"fails/fails_test.go": `package fails
+		import "testing"
+		func TestFine(t *testing.T) {}
+		func TestPart(t *testing.T) {
+			t.Run("a", func(t *testing.T) { t.Errorf("got %d", 3) })
+			t.Run("b", func(t *testing.T) { t.Skip("not here") })
+		}`,
+	"panics/panics_test.go": `package panics
+		import "testing"
+		func TestPanic(t *testing.T) { go panic("oops"); select {} }`,
+	"hangs/hangs_test.go": `package hangs
+		import "testing"
+		func TestHang(t *testing.T) { go wait(); go wait(); wait() }
+		func wait() { select {} }`,
+	"broken/broken_test.go": `package broken
+		import "testing"
+		func TestBroken(t *testing.T) { x := 3 }`,
+}
+
+func TestReport(t *testing.T) {
+	root := t.TempDir()
+	for name, text := range module {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := &report{directory: t.TempDir(), packages: map[string]*result{}}
+	for _, pkg := range []string{"fails", "panics", "hangs", "broken"} {
+		limit := "10m"
+		if pkg == "hangs" {
+			limit = "100ms"
+		}
+		cmd := exec.Command("go", "test", "-json", "-vet=off", "-timeout="+limit, "./"+pkg)
+		cmd.Dir = root
+		if err := r.consume("plain", cmd); err == nil {
+			t.Errorf("the tests of %s have passed", pkg)
+		}
+	}
+	var got []string
+	for _, f := range r.failures {
+		first, _, _ := strings.Cut(strings.TrimSpace(f.lines[0]), " (") // seconds
+		got = append(got, f.pkg+" "+f.name+": "+first)
+		if _, err := os.Stat(f.log); err != nil {
+			t.Error(err)
+		}
+	}
+	want := []string{
+		"fails TestPart/a: fails_test.go:5: got 3",
+		"panics the package: panic: oops",
+		"hangs the package: panic: test timed out after 100ms running tests: TestHang",
+		"broken the package: broken/broken_test.go:3:35: declared and not used: x",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the failures are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if r.passed != 1 || r.skipped != 1 || r.end() == nil {
+		t.Errorf("%d passed, %d skipped; want one each, and an error", r.passed, r.skipped)
+	}
+	const stack = "culvert/hangs.wait hangs_test.go:4 < culvert/hangs.TestHang"
+	hang := strings.Join(r.failures[2].lines, "\n")
+	if !strings.Contains(hang, stack) || !strings.Contains(hang, "(2 of them)") {
+		t.Errorf("the goroutines that hang are %s", hang)
+	}
+}
+
+func TestConcurrentPackages(t *testing.T) {
+	packages, err := concurrentPackages("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(packages) <= len(longest) {
+		t.Errorf("only %q have goroutines", packages)
+	}
+}
+
+func TestRecord(t *testing.T) {
+	directory := t.TempDir()
+	for command, want := range map[string]int{"exit 7": 7, "exit 0": 0, "kill -9 $$": 1} {
+		if got := record(directory, []string{"sh", "-c", command}); got != want {
+			t.Errorf("%s: exit code %d, want %d", command, got, want)
+		}
+		used, err := readRecords(directory)
+		if err != nil || len(used) != 1 {
+			t.Errorf("%s: %v %v", command, used, err)
+		}
+	}
+}
