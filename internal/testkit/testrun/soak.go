@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"time"
@@ -14,10 +15,15 @@ type slice struct {
 	name     string
 	packages []string
 	tests    string // a regular expression for -run
+	system   string // GOOS/GOARCH, if it is a build for another system in place of tests
 }
 
 // soakSlices are all long forms.
-var soakSlices = []slice{}
+var soakSlices = []slice{
+	{name: "linux-arm64", system: "linux/arm64"},
+	{name: "darwin-arm64", system: "darwin/arm64"},
+	{name: "windows-amd64", system: "windows/amd64"},
+}
 
 // soak runs slices of the long forms of tests: those that are named, all, or the one whose turn it is today. So each gets
 // its turn where it runs once a day or at each change.
@@ -43,11 +49,35 @@ func soak(ctx context.Context, r *report, names []string) error {
 		}
 	}
 	for _, s := range chosen {
+		if s.system != "" {
+			if err := r.build(ctx, s); err != nil {
+				return err
+			}
+			continue
+		}
 		p := pass{name: "soak " + s.name, dir: ".", flags: []string{parallel, "-run", s.tests}, packages: s.packages}
 		_, _ = fmt.Fprintf(os.Stdout, "\nto repeat this: ./dev soak %s\n", s.name)
 		if err := r.goTest(ctx, p); err != nil || ctx.Err() != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// build builds the module for another system, with the tests, and vets it. ./dev lint checks types, which takes seconds.
+func (r *report) build(ctx context.Context, s slice) error {
+	goos, goarch, _ := strings.Cut(s.system, "/")
+	for _, verb := range []string{"build", "vet"} {
+		_, _ = fmt.Fprintf(os.Stdout, "\n== go %s for %s\n", verb, s.system)
+		cmd := exec.CommandContext(ctx, "go", verb, "./...")
+		cmd.Env = append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch, "CGO_ENABLED=0")
+		output, err := cmd.CombinedOutput()
+		if err != nil {
+			lines := strings.Split(strings.TrimSpace(string(output)), "\n")
+			r.add(failedTest{pass: "soak", pkg: s.system, name: "go " + verb, lines: append(lines, err.Error())})
+			return nil
+		}
+		r.passed++
 	}
 	return nil
 }
