@@ -13,6 +13,7 @@ import (
 	"culvert/bench/internal/files"
 	"culvert/bench/internal/harness"
 	"culvert/internal/testkit"
+	"culvert/internal/testkit/stores"
 )
 
 // TestWorkloads runs all of them with small inputs.
@@ -94,7 +95,7 @@ func requireMounts(t *testing.T) {
 
 func requireStore(t *testing.T) {
 	t.Helper()
-	if _, err := harness.ObjectStore("seaweedfs"); err != nil {
+	if err := stores.Installed("seaweedfs"); err != nil {
 		testkit.Missing(t, "SeaweedFS", "./dev test")
 	}
 }

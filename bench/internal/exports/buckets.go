@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"culvert/bench/internal/harness"
+	"culvert/internal/testkit/stores"
 )
 
 // bucketCase are exports to a bucket of a store, and reads of it.
@@ -22,7 +23,7 @@ type bucketCase struct {
 }
 
 // largeExport is read.
-const largeExport = "s3://bench/large.csv.zst.age"
+const largeExport = "s3://backups/large.csv.zst.age"
 
 // PrepareBuckets compares culvert with pipelines that end in a client of object stores, and with these clients: rclone,
 // aws and s5cmd, as far as they are installed.
@@ -41,12 +42,12 @@ func PrepareBuckets(s *harness.Session) ([]harness.Benchmark, error) {
 	}
 	var benchmarks []harness.Benchmark
 	for _, name := range harness.ObjectStores {
-		if _, err := harness.ObjectStore(name); err != nil {
+		if err := stores.Installed(name); err != nil {
 			s.Say("%v", err)
 			continue
 		}
 		c := &bucketCase{exporter: e, name: name, csv: printed.size, object: int64(s.Size(1<<30, 20<<20))}
-		if c.store, err = s.StartObjectStore(name, "bench"); err != nil {
+		if c.store, err = s.StartObjectStore(name); err != nil {
 			return nil, err
 		}
 		if err := c.fill(); err != nil {
@@ -81,7 +82,7 @@ func (c *bucketCase) fill() error {
 	query := fmt.Sprintf("SELECT orders.* FROM generate_series(1, %d) CROSS JOIN orders", times)
 	for _, cmd := range []*exec.Cmd{
 		c.command("sh", "-c", random),
-		c.tool(c.culvert, "push", file, "s3://bench/object"),
+		c.tool(c.culvert, "push", file, "s3://backups/object"),
 		c.tool(c.culvert, "export", "postgres:", "-q", query, "-r", c.recipient, "-o", largeExport),
 	} {
 		if err := c.Run(cmd); err != nil {
@@ -142,10 +143,10 @@ func (c *bucketCase) exports() harness.Benchmark {
 			"--force", "-o", to))
 	}
 	return c.benchmark("export", c.csv,
-		func() (harness.Sample, error) { return export("s3://bench/orders.csv.zst.age") },
+		func() (harness.Sample, error) { return export("s3://backups/orders.csv.zst.age") },
 		map[string]func() (harness.Sample, error){
-			"rclone": pipeline("rclone", "rcat", "B:bench/orders.rclone"),
-			"aws":    pipeline("aws", "s3", "cp", "--quiet", "-", "s3://bench/orders.aws"),
+			"rclone": pipeline("rclone", "rcat", "B:backups/orders.rclone"),
+			"aws":    pipeline("aws", "s3", "cp", "--quiet", "-", "s3://backups/orders.aws"),
 			"culvert-file": func() (harness.Sample, error) {
 				file := filepath.Join(c.Dir, "orders.csv.zst.age")
 				got, err := export(file)
@@ -170,11 +171,11 @@ func (c *bucketCase) pulls() harness.Benchmark {
 		}
 	}
 	return c.benchmark("pull", c.object,
-		to(c.culvert, "pull", "s3://bench/object", "-o", file),
+		to(c.culvert, "pull", "s3://backups/object", "-o", file),
 		map[string]func() (harness.Sample, error){
-			"rclone": to("rclone", "copyto", "B:bench/object", file),
-			"aws":    to("aws", "s3", "cp", "--quiet", "s3://bench/object", file),
-			"s5cmd":  to("s5cmd", "cp", "s3://bench/object", file),
+			"rclone": to("rclone", "copyto", "B:backups/object", file),
+			"aws":    to("aws", "s3", "cp", "--quiet", "s3://backups/object", file),
+			"s5cmd":  to("s5cmd", "cp", "s3://backups/object", file),
 		}, func(peer string) []harness.Goal {
 			return []harness.Goal{
 				{Variant: "impl=culvert", Peer: peer, Unit: "ns/op", Max: 1},

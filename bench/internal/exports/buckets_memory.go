@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"culvert/bench/internal/harness"
+	"culvert/internal/testkit/stores"
 )
 
 // PrepareBucketMemory compares the memory that a small and a large object take to write, to read and to pull, with each
@@ -18,12 +19,12 @@ func PrepareBucketMemory(s *harness.Session) ([]harness.Benchmark, error) {
 	}
 	var benchmarks []harness.Benchmark
 	for _, name := range harness.ObjectStores {
-		if _, err := harness.ObjectStore(name); err != nil {
+		if err := stores.Installed(name); err != nil {
 			s.Say("%v", err)
 			continue
 		}
 		c := &bucketCase{exporter: e, name: name}
-		if c.store, err = s.StartObjectStore(name, "bench"); err != nil {
+		if c.store, err = s.StartObjectStore(name); err != nil {
 			return nil, err
 		}
 		benchmarks = append(benchmarks, c.memory()...)
@@ -36,7 +37,7 @@ func (c *bucketCase) memory() []harness.Benchmark {
 	small := int64(c.Size(1<<30, 20<<20))
 	sizes := []int64{small, 20 * small}
 	key := func(size int64) string { return fmt.Sprintf("MiB=%d/impl=culvert", size>>20) }
-	object := func(size int64) string { return fmt.Sprintf("s3://bench/%d.age", size) }
+	object := func(size int64) string { return fmt.Sprintf("s3://backups/%d.age", size) }
 	benchmark := func(op string, run func(size int64) (harness.Sample, error)) harness.Benchmark {
 		b := harness.Benchmark{Name: "Bucket/op=" + op + "/store=" + c.name + "/compression=none", Rounds: 1}
 		for _, size := range sizes {

@@ -57,7 +57,7 @@ func (c *bucketCase) mountedByte(address string, offset int64) (got harness.Samp
 	}
 	start := time.Now()
 	server, err := harness.StartProcess(
-		c.through(address, c.culvert, "mount", "--decrypt", "-i", c.identity, "s3://bench/", dir))
+		c.through(address, c.culvert, "mount", "--decrypt", "-i", c.identity, "s3://backups/", dir))
 	if err != nil {
 		return nil, err
 	}

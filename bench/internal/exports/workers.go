@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"culvert/bench/internal/harness"
+	"culvert/internal/testkit/stores"
 )
 
 // workersCase are exports by many processes, over NATS.
@@ -45,11 +46,11 @@ func PrepareWorkers(s *harness.Session) ([]harness.Benchmark, error) {
 	} else {
 		benchmarks = append(benchmarks, c.processes(nats, limit))
 	}
-	if _, err := harness.ObjectStore("seaweedfs"); err != nil {
+	if err := stores.Installed("seaweedfs"); err != nil {
 		s.Say("%v", err)
 		return benchmarks, nil
 	}
-	store, err := s.StartObjectStore("seaweedfs", "bench")
+	store, err := s.StartObjectStore("seaweedfs")
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +206,7 @@ func (c *workersCase) requests(
 			return nil, err
 		}
 		c.runs++
-		to := fmt.Sprintf("s3://bench/run-%d/", c.runs)
+		to := fmt.Sprintf("s3://backups/run-%d/", c.runs)
 		environment := func(cmd *exec.Cmd) *exec.Cmd {
 			cmd.Env = slices.Concat(cmd.Env, store.Env(proxy.Addr().String()), []string{"HOME=" + c.Dir})
 			return cmd

@@ -52,7 +52,7 @@ type Server struct {
 	install   string
 	startWith func(directory, port string, more []string) (args, env []string)
 	ports     int // besides the one of Address
-	prepare   func(s *Server, directory string) error
+	prepare   func(address, directory string) error
 
 	guard    *testkit.Guard // which ends it with the test binary
 	begin    sync.Once
@@ -186,33 +186,85 @@ func (s *Server) run(program string) error {
 	if err != nil {
 		return err
 	}
-	ports, err := testkit.ReservePorts(1 + s.ports)
+	l, err := s.launch(program, directory)
 	if err != nil {
 		return err
-	}
-	s.Address = "127.0.0.1:" + ports[0]
-	args, env := s.startWith(directory, ports[0], ports[1:])
-	var sockets []string
-	for _, port := range ports {
-		sockets = append(sockets, "/tmp/seaweedfs-*-"+port+".sock") // wherever TMPDIR is
 	}
 	s.guard, err = testkit.NewGuard(directory, "KILL", func(path string, args ...string) *exec.Cmd {
 		cmd := exec.Command(path, args...)
-		cmd.Env = append(append(os.Environ(), env...), "TMPDIR="+directory) // for logs
-		cmd.Dir = directory
+		cmd.Dir, cmd.Env = directory, append(os.Environ(), l.Env...)
 		return cmd
-	}, sockets...)
+	}, l.Leftovers...)
 	if err != nil {
 		return err
 	}
-	pid, err := s.guard.Start(program, args...)
+	pid, err := s.guard.Start(program, l.Args...)
 	if err != nil {
 		return err
 	}
-	if s.prepare == nil {
-		s.prepare = func(s *Server, _ string) error { return get("http://" + s.Address) }
+	s.Address = l.Address
+	return s.guard.Await(pid, time.Minute, l.Ready)
+}
+
+// Launch is how a server is started, for programs that measure it and stop it themselves.
+type Launch struct {
+	Program   string
+	Args, Env []string
+	Address   string       // a host and port of the loopback interface
+	Ready     func() error // returns nil as soon as the server runs and has the bucket
+	Leftovers []string     // patterns of files that it leaves outside its directory
+}
+
+// Installed returns the error of [NewLaunch] for a server that is not installed.
+func Installed(name string) error {
+	_, _, err := installed(name)
+	return err
+}
+
+func installed(name string) (s *Server, program string, err error) {
+	for _, s := range []*Server{seaweed, versity} {
+		if strings.EqualFold(s.Name, name) {
+			if program, err = find(s.program); err != nil {
+				err = fmt.Errorf("%w; to install it: %s", err, s.install)
+			}
+			return s, program, err
+		}
 	}
-	return s.guard.Await(pid, time.Minute, func() error { return s.prepare(s, directory) })
+	return nil, "", fmt.Errorf("no object store is called %q", name)
+}
+
+// NewLaunch prepares to start SeaweedFS or versitygw, with its data in an empty directory.
+func NewLaunch(name, directory string) (*Launch, error) {
+	s, program, err := installed(name)
+	if err != nil {
+		return nil, err
+	}
+	return s.launch(program, directory)
+}
+
+// Credentials returns the variables of the environment by which clients of S3 may use a server of [NewLaunch].
+func Credentials() []string {
+	return []string{"AWS_ACCESS_KEY_ID=" + accessKey, "AWS_SECRET_ACCESS_KEY=" + secretKey}
+}
+
+func (s *Server) launch(program, directory string) (*Launch, error) {
+	ports, err := testkit.ReservePorts(1 + s.ports)
+	if err != nil {
+		return nil, err
+	}
+	l := &Launch{Program: program, Address: "127.0.0.1:" + ports[0]}
+	l.Args, l.Env = s.startWith(directory, ports[0], ports[1:])
+	l.Env = append(l.Env, "TMPDIR="+directory) // for logs
+	for _, port := range ports {
+		l.Leftovers = append(l.Leftovers, "/tmp/seaweedfs-*-"+port+".sock") // wherever TMPDIR is
+	}
+	l.Ready = func() error {
+		if s.prepare == nil {
+			return get("http://" + l.Address)
+		}
+		return s.prepare(l.Address, directory)
+	}
+	return l, nil
 }
 
 // variable is that of the environment with the address of a server that several test binaries share.
@@ -270,8 +322,8 @@ func seaweedArguments(directory, port string, more []string) (args, env []string
 	}, nil
 }
 
-func createSeaweedBucket(s *Server, directory string) error {
-	if err := get("http://" + s.Address); err != nil {
+func createSeaweedBucket(address, directory string) error {
+	if err := get("http://" + address); err != nil {
 		return err
 	}
 	filer, err := os.ReadFile(filepath.Join(directory, "filer"))
@@ -293,8 +345,8 @@ func gcsArguments(_, port string, _ []string) (args, env []string) {
 	return []string{"-scheme", "http", "-host", "127.0.0.1", "-port", port, "-backend", "memory"}, nil
 }
 
-func createGCSBucket(s *Server, _ string) error {
-	url := "http://" + s.Address + "/storage/v1/b?project=test"
+func createGCSBucket(address, _ string) error {
+	url := "http://" + address + "/storage/v1/b?project=test"
 	return post(url, "application/json", fmt.Sprintf(`{"name":%q}`, Bucket))
 }
 
@@ -305,12 +357,12 @@ func azuriteArguments(directory, port string, _ []string) (args, env []string) {
 	}, nil
 }
 
-func createContainer(s *Server, _ string) error {
+func createContainer(address, _ string) error {
 	credential, err := container.NewSharedKeyCredential(azureAccount, azureKey)
 	if err != nil {
 		return err
 	}
-	url := "http://" + s.Address + "/" + azureAccount + "/" + Bucket
+	url := "http://" + address + "/" + azureAccount + "/" + Bucket
 	client, err := container.NewClientWithSharedKeyCredential(url, credential, &container.ClientOptions{
 		ClientOptions: policy.ClientOptions{Transport: http.DefaultClient},
 	})
