@@ -25,7 +25,7 @@ type MariaDBDatabase struct {
 // NewDatabase creates an empty database.
 func (s *MariaDBServer) NewDatabase(tb testing.TB) *MariaDBDatabase {
 	tb.Helper()
-	db := &MariaDBDatabase{Server: s, Name: fmt.Sprintf("test%d_%d", os.Getpid(), s.databases.Add(1))}
+	db := &MariaDBDatabase{Server: s, Name: databaseName(s.databases.Add(1))}
 	s.query(tb, "", "CREATE DATABASE "+db.Name)
 	return db
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -22,7 +21,7 @@ type PostgresDatabase struct {
 // template0". The database of a shared server is dropped after the test.
 func (s *PostgresServer) NewDatabase(tb testing.TB, options ...string) *PostgresDatabase {
 	tb.Helper()
-	db := &PostgresDatabase{Server: s, Name: fmt.Sprintf("test%d_%d", os.Getpid(), s.databases.Add(1))}
+	db := &PostgresDatabase{Server: s, Name: databaseName(s.databases.Add(1))}
 	sql := "CREATE DATABASE " + db.Name
 	for _, option := range options {
 		sql += " " + option

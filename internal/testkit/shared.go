@@ -3,6 +3,7 @@ package testkit
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 )
@@ -39,6 +40,9 @@ func StartShared() (variables []string, stop func() error, err error) {
 	}
 	return variables, stop, nil
 }
+
+// databaseName returns the name of a database that no other test has, nor one of another test binary.
+func databaseName(number int64) string { return fmt.Sprintf("test%d%04d", os.Getpid(), number) }
 
 // parseShared reads the value of a variable of [StartShared].
 func parseShared(value string, port *int, directory *string) (err error) {

@@ -40,12 +40,27 @@ type spent struct {
 // add adds a failure, and prints it at once.
 func (r *report) add(f failedTest) {
 	r.failures = append(r.failures, f)
-	for _, line := range f.lines[:min(len(f.lines), mostLines)] {
+	lines := f.lines
+	if more := len(lines) - mostLines; more > 0 { // the end says more than the middle
+		left := fmt.Sprintf("… %d lines are in %s", more, f.log)
+		lines = slices.Concat(lines[:mostLines/4], []string{left}, lines[len(lines)-mostLines*3/4:])
+	}
+	for _, line := range lines {
 		_, _ = fmt.Fprintln(os.Stdout, "      "+line)
 	}
-	if more := len(f.lines) - mostLines; more > 0 {
-		_, _ = fmt.Fprintf(os.Stdout, "      … %d more lines in %s\n", more, f.log)
+}
+
+// reason returns the line that says why the test failed: of a script, the one of the failed command.
+func (f *failedTest) reason() string {
+	for _, line := range f.lines {
+		if trimmed := strings.TrimSpace(line); strings.HasPrefix(trimmed, "FAIL: ") {
+			return trimmed
+		}
 	}
+	if len(f.lines) == 0 {
+		return ""
+	}
+	return strings.TrimSpace(f.lines[0])
 }
 
 func (r *report) failedIn(pass string) bool {
@@ -62,11 +77,7 @@ func (r *report) end() error {
 			p.processor.Seconds())
 	}
 	for _, f := range r.failures {
-		first := ""
-		if len(f.lines) > 0 {
-			first = strings.TrimSpace(f.lines[0])
-		}
-		_, _ = fmt.Fprintf(os.Stdout, "\nFAIL  %s: %s, %s\n      %s\n      %s\n", f.pass, f.pkg, f.name, first, f.log)
+		_, _ = fmt.Fprintf(os.Stdout, "\nFAIL  %s: %s, %s\n      %s\n      %s\n", f.pass, f.pkg, f.name, f.reason(), f.log)
 		if f.seed != "" {
 			_, _ = fmt.Fprintf(os.Stdout, "      in the order of %s\n", f.seed)
 		}
