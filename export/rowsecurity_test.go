@@ -18,10 +18,9 @@ import (
 func TestPostgresRowSecurity(t *testing.T) {
 	t.Parallel()
 	database := testkit.Postgres(t).NewDatabase(t)
-	role := func(name string) string { return name + "_" + database.Name }
-	owner, other, exempt := role("owner"), role("other"), role("exempt")
+	owner, other := database.NewRole(t, "owner", ""), database.NewRole(t, "other", "")
+	exempt := database.NewRole(t, "exempt", "BYPASSRLS")
 	database.Exec(t, fmt.Sprintf(`
-		CREATE ROLE %[1]s LOGIN; CREATE ROLE %[2]s LOGIN; CREATE ROLE %[3]s LOGIN BYPASSRLS;
 		GRANT CREATE ON SCHEMA public TO %[1]s; SET ROLE %[1]s;
 		CREATE TABLE filtered AS SELECT i AS id, repeat('x', 2000) AS fill FROM generate_series(1, 4400) AS i;
 		CREATE TABLE forced AS TABLE filtered; CREATE TABLE parts (id int, fill text) PARTITION BY RANGE (id);
@@ -52,7 +51,7 @@ func TestPostgresRowSecurity(t *testing.T) {
 		{"forced_view", ""},                    // whom the policy counts for, whoever asks
 	} {
 		for _, user := range []string{owner, other, exempt} {
-			connString := strings.Replace(database.ConnString(), "user=postgres", "user="+user, 1)
+			connString := database.ConnStringAs(user)
 			src, err := postgres.Open(t.Context(), connString)
 			if err != nil {
 				t.Fatal(err)

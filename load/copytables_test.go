@@ -80,7 +80,7 @@ func TestFewConnections(t *testing.T) {
 			return plan.CopyTables(t.Context(), openSink(t, to, role), openPostgres(t, from), tables)
 		},
 		"copy from": func(from, to *testkit.PostgresDatabase, role string) ([]load.Stats, error) {
-			src, err := postgres.Open(t.Context(), from.ConnString()+" user="+role)
+			src, err := postgres.Open(t.Context(), from.ConnStringAs(role))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -91,9 +91,8 @@ func TestFewConnections(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			to, _ := newPostgres(t, "CREATE TABLE t0 (i int); CREATE TABLE t1 (i int); CREATE TABLE t2 (i int); "+
 				"CREATE TABLE t3 (i int)")
-			role := "few_" + to.Name
-			to.Exec(t, "CREATE ROLE "+role+" LOGIN CONNECTION LIMIT 2; "+
-				"GRANT pg_read_all_data, pg_write_all_data TO "+role)
+			role := to.NewRole(t, "few", "CONNECTION LIMIT 2")
+			to.Exec(t, "GRANT pg_read_all_data, pg_write_all_data TO "+role)
 			all, err := fill(from, to, role)
 			if err != nil || len(all) != 4 {
 				t.Fatalf("%d tables, %v", len(all), err)
@@ -116,7 +115,7 @@ CREATE TABLE t3 AS TABLE t0`
 
 func openSink(t *testing.T, database *testkit.PostgresDatabase, user string) sink.Sink {
 	t.Helper()
-	dst, err := topostgres.Open(t.Context(), database.ConnString()+" user="+user)
+	dst, err := topostgres.Open(t.Context(), database.ConnStringAs(user))
 	if err != nil {
 		t.Fatal(err)
 	}

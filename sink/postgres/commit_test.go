@@ -151,17 +151,7 @@ func TestCommitLost(t *testing.T) {
 			db := openAgain(t, c.connString(database.Name))
 			ledger := &sink.Ledger{Table: "s.ledger", Load: "x"}
 			table := fill(t, db, "t", sink.Filling{Loaders: int(test.loaders), Ledger: ledger})
-			for i, loader := range table.Loaders() {
-				if err := loadText(loader, fmt.Sprintln(i)); err != nil {
-					t.Fatal(err)
-				}
-				if err := loader.EndPart(sink.Part{Name: fmt.Sprint(i), Rows: 1}); err != nil {
-					t.Fatal(err)
-				}
-				if _, err := loader.Close(); err != nil {
-					t.Fatal(err)
-				}
-			}
+			loadRows(t, table)
 			c.due.Store(test.due)
 			if err := table.Commit(); !errors.Is(err, test.want) || (err == nil) != (test.want == nil) {
 				t.Errorf("Commit: %v, want %v", err, test.want)

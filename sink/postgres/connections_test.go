@@ -12,10 +12,9 @@ import (
 // limited makes a role that may have so many connections and owns table t, and returns its connection string.
 func limited(tb testing.TB, database *testkit.PostgresDatabase, limit int) string {
 	tb.Helper()
-	role := fmt.Sprintf("%s_has_%d", database.Name, limit)
-	database.Exec(tb, fmt.Sprintf("CREATE ROLE %s LOGIN CONNECTION LIMIT %d; GRANT ALL ON SCHEMA public TO %s; "+
-		"ALTER TABLE t OWNER TO %s", role, limit, role, role))
-	return database.ConnString() + " user=" + role
+	role := database.NewRole(tb, "few", fmt.Sprint("CONNECTION LIMIT ", limit))
+	database.Exec(tb, "GRANT ALL ON SCHEMA public TO "+role+"; ALTER TABLE t OWNER TO "+role)
+	return database.ConnStringAs(role)
 }
 
 // TestFewConnections fills a table of a server that accepts fewer connections than are wanted: with those that there
@@ -44,17 +43,7 @@ func TestFewConnections(t *testing.T) {
 				if len(table.Loaders()) != want {
 					t.Errorf("%d loaders, want %d", len(table.Loaders()), want)
 				}
-				for i, loader := range table.Loaders() {
-					if err := loadText(loader, fmt.Sprintln(i)); err != nil {
-						t.Fatal(err)
-					}
-					if err := loader.EndPart(sink.Part{Name: fmt.Sprint(i), Rows: 1}); err != nil {
-						t.Fatal(err)
-					}
-					if _, err := loader.Close(); err != nil {
-						t.Fatal(err)
-					}
-				}
+				loadRows(t, table)
 				if err := table.Commit(); err != nil {
 					t.Fatal(err)
 				}

@@ -54,6 +54,29 @@ func loadText(loader sink.Loader, text string) error {
 	return loader.(sink.TextLoader).LoadText(strings.NewReader(text))
 }
 
+// loadRows has each loader of a table of numbers load one row, as a part of its own.
+func loadRows(tb testing.TB, table sink.Table) {
+	tb.Helper()
+	for i, loader := range table.Loaders() {
+		if err := loadText(loader, fmt.Sprintln(i)); err != nil {
+			tb.Fatal(err)
+		}
+		endPart(tb, loader, sink.Part{Name: fmt.Sprint(i), Rows: 1})
+	}
+}
+
+// endPart ends the only part of a loader, and the loader.
+func endPart(tb testing.TB, loader sink.Loader, part sink.Part) {
+	tb.Helper()
+	err := loader.EndPart(part)
+	if err == nil {
+		_, err = loader.Close()
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
 // expectCount compares the number of rows of a table, as another session sees it.
 func expectCount(tb testing.TB, database *testkit.PostgresDatabase, table string, want string) {
 	tb.Helper()
@@ -317,7 +340,7 @@ func TestKilled(t *testing.T) {
 			}
 		}
 		database.Exec(t, `SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
-			WHERE application_name = 'victim'`)
+			WHERE application_name = 'victim' AND datname = current_database()`)
 		err := loadText(table.Loaders()[0], "2\n")
 		if !errors.Is(err, source.ErrUnavailable) {
 			t.Errorf("%+v: %v", f, err)

@@ -100,7 +100,9 @@ func TestDeadlock(t *testing.T) {
 		database.Exec(t, "BEGIN; UPDATE t SET n = 1 WHERE i = 2; UPDATE t SET n = 1 WHERE i = 1; COMMIT")
 	}()
 	testkit.WaitFor(t, "the other transaction to wait", func() bool {
-		return database.Query(t, "SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_current_waits'")[0][1] == "1"
+		return len(database.Query(t, `SELECT 1 FROM information_schema.INNODB_TRX
+			JOIN information_schema.PROCESSLIST ON ID = trx_mysql_thread_id
+			WHERE trx_state = 'LOCK WAIT' AND DB = DATABASE()`)) == 1
 	})
 	err := run(context.Background(), db, "SELECT i FROM t WHERE i = 2 LOCK IN SHARE MODE")
 	if err == nil || !strings.Contains(err.Error(), "Deadlock") {

@@ -49,7 +49,8 @@ func TestDefineAll(t *testing.T) {
 	database.Exec(t, `ALTER DATABASE `+database.Name+` SET search_path = "Shop"`)
 	first := defined(t, openAgain(t, database.ConnString()), "Orders")
 	if locked := database.Query(t, `SELECT relname FROM pg_locks l JOIN pg_class c ON c.oid = l.relation
-		WHERE relnamespace = '"Shop"'::regnamespace`); len(locked) > 0 {
+		JOIN pg_database d ON d.oid = l.database
+		WHERE d.datname = current_database() AND relnamespace = '"Shop"'::regnamespace`); len(locked) > 0 {
 		t.Fatalf("locks are left on %q", locked)
 	}
 	database.Exec(t, `DROP TABLE "Shop"."Orders"`)
@@ -129,15 +130,15 @@ func statements(d *source.Definition) (all []string) {
 // TestDefineState defines tables as they were when the transaction began, and what stands in the way.
 func TestDefineState(t *testing.T) {
 	database := testkit.Postgres(t).NewDatabase(t)
-	role := "reader_" + database.Name
-	database.Exec(t, `CREATE ROLE `+role+` LOGIN; CREATE TABLE t (id serial, note text);
+	role := database.NewRole(t, "reader", "")
+	database.Exec(t, `CREATE TABLE t (id serial, note text);
 		SELECT nextval('t_id_seq'); GRANT SELECT ON t TO `+role+`;
 		CREATE TABLE two (id serial, other serial); SELECT nextval('two_other_seq');
 		GRANT SELECT ON two, two_id_seq, two_other_seq TO `+role+`;
 		CREATE TABLE p (id int PRIMARY KEY) PARTITION BY RANGE (id);
 		CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10);
 		CREATE TABLE r (id int REFERENCES p)`)
-	db := openAgain(t, strings.Replace(database.ConnString(), "user=postgres", "user="+role, 1))
+	db := openAgain(t, database.ConnStringAs(role))
 	database.Exec(t, `ALTER TABLE t ADD COLUMN later int; CREATE INDEX later ON t (note);
 		ALTER SEQUENCE two_id_seq RENAME TO renamed`)
 	d := defined(t, db, "t")

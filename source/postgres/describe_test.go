@@ -43,10 +43,10 @@ func TestDescribe(t *testing.T) {
 // TestDescribeWithoutRight begins without the position.
 func TestDescribeWithoutRight(t *testing.T) {
 	database := testkit.Postgres(t).NewDatabase(t)
-	role := "reader_" + database.Name
-	database.Exec(t, "CREATE ROLE "+role+` LOGIN; CREATE TABLE t AS SELECT 1 AS id; GRANT SELECT ON t TO `+role+`;
+	role := database.NewRole(t, "reader", "")
+	database.Exec(t, "CREATE TABLE t AS SELECT 1 AS id; GRANT SELECT ON t TO "+role+`;
 		REVOKE EXECUTE ON FUNCTION pg_current_wal_lsn() FROM PUBLIC`)
-	db := openAgain(t, strings.Replace(database.ConnString(), "user=postgres", "user="+role, 1))
+	db := openAgain(t, database.ConnStringAs(role))
 	description := describe(t, db)
 	if description.Position != "" || description.Snapshot == "" || description.Database != database.Name {
 		t.Errorf("description is %+v", description)

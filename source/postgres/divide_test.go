@@ -321,9 +321,9 @@ func TestDivideRights(t *testing.T) {
 		INSERT INTO parts SELECT 1 FROM generate_series(1, 5000);
 		CREATE TABLE filtered AS TABLE parts;
 		ALTER TABLE filtered ENABLE ROW LEVEL SECURITY; CREATE POLICY few ON filtered USING (id > 1)`)
-	role := "reader_" + database.Name
-	database.Exec(t, "CREATE ROLE "+role+" LOGIN; GRANT SELECT ON parts, filtered TO "+role)
-	db := openAgain(t, strings.Replace(database.ConnString(), "user=postgres", "user="+role, 1))
+	role := database.NewRole(t, "reader", "")
+	database.Exec(t, "GRANT SELECT ON parts, filtered TO "+role)
+	db := openAgain(t, database.ConnStringAs(role))
 	rows := divide(t, db, "parts", 3)
 	got, err := together(rows, func() {})
 	if err != nil {

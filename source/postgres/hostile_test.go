@@ -19,8 +19,8 @@ func TestHostileSearchPath(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	owner := database.Name + "_owner"
-	database.Exec(t, "CREATE ROLE "+owner+"; ALTER DATABASE "+database.Name+" OWNER TO "+owner)
+	owner := database.NewRole(t, "owner", "")
+	database.Exec(t, "ALTER DATABASE "+database.Name+" OWNER TO "+owner)
 	database.Exec(t, "SET SESSION AUTHORIZATION "+owner+`;
 		CREATE SCHEMA mine;
 		CREATE TYPE mine.mood AS ENUM ('well');

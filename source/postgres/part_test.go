@@ -77,11 +77,9 @@ func newRestricted(
 ) (database *testkit.PostgresDatabase, exec func(*testing.T, string), connString string) {
 	t.Helper()
 	database = testkit.Postgres(t).NewDatabase(t)
-	user := "reader_" + database.Name
+	user := database.NewRole(t, "reader", "")
 	database.Exec(t, `CREATE COLLATION ignorecase (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
-		CREATE DOMAIN folded AS text COLLATE "de-x-icu"; CREATE TYPE mood AS ENUM ('sad', 'ok', 'Happy', 'a''b');
-		CREATE ROLE `+user+` LOGIN`)
-	t.Cleanup(func() { database.Exec(t, "DROP OWNED BY "+user+"; DROP ROLE "+user) })
+		CREATE DOMAIN folded AS text COLLATE "de-x-icu"; CREATE TYPE mood AS ENUM ('sad', 'ok', 'Happy', 'a''b')`)
 	const grant = `; DO $$ DECLARE g text; BEGIN
 		FOR g IN SELECT format('GRANT SELECT (%I) ON %s TO %I', attname, attrelid::regclass, '` + "USER" + `')
 			FROM pg_attribute a JOIN pg_class c ON c.oid = attrelid
@@ -95,7 +93,7 @@ func newRestricted(
 		}
 		database.Exec(t, sql)
 	}
-	return database, exec, strings.Replace(database.ConnString(), "user=postgres", "user="+user, 1)
+	return database, exec, database.ConnStringAs(user)
 }
 
 // TestSourceByKey cuts tables by their primary keys, since the user may not read ctid.

@@ -94,11 +94,13 @@ func TestDivideBehindPooler(t *testing.T) {
 	if n, err := drain(rows); n != 5000 || err != io.EOF {
 		t.Errorf("then one connection has %d rows and the error %v", n, err)
 	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
 
-	role := "reader_" + database.Name
-	database.Exec(t, "CREATE ROLE "+role+" LOGIN; GRANT SELECT ON t TO "+role)
-	connString := strings.Replace(database.ConnString(), "user=postgres", "user="+role, 1)
-	db = openAgain(t, connString)
+	role := database.NewRole(t, "reader", "")
+	database.Exec(t, "GRANT SELECT ON t TO "+role)
+	db = openAgain(t, database.ConnStringAs(role))
 	rows = table(t, db, "t")
 	database.Exec(t, "ALTER ROLE "+role+" SET search_path = pg_catalog")
 	expectIndivisible(t, rows, "the same settings")
@@ -113,10 +115,9 @@ func TestDivideWithFewConnections(t *testing.T) {
 	postgres.ShrinkRanges(t)
 	_, database := openNew(t, "CREATE TABLE t AS SELECT generate_series(1, 5000) AS id")
 	limited := func(limit int) *postgres.DB {
-		role := fmt.Sprintf("reader%d_%s", limit, database.Name)
-		database.Exec(t, fmt.Sprintf("CREATE ROLE %s LOGIN CONNECTION LIMIT %d", role, limit))
+		role := database.NewRole(t, fmt.Sprint("reader", limit), fmt.Sprint("CONNECTION LIMIT ", limit))
 		database.Exec(t, "GRANT SELECT ON t TO "+role)
-		return openAgain(t, strings.Replace(database.ConnString(), "user=postgres", "user="+role, 1))
+		return openAgain(t, database.ConnStringAs(role))
 	}
 	expectIndivisible(t, table(t, limited(1), "t"), "no second connection")
 	for limit, most := range map[int]int{2: 2, 3: 3, 9: 5} {
@@ -177,11 +178,11 @@ func TestDivideRefusedByServer(t *testing.T) {
 		CREATE TABLE one PARTITION OF parts FOR VALUES IN (1) USING other;
 		CREATE TABLE rest PARTITION OF parts DEFAULT; INSERT INTO parts TABLE t;
 		CREATE TABLE columns AS TABLE t`)
-	role := "reader_" + database.Name
+	role := database.NewRole(t, "reader", "")
 	// Rights on all columns are not rights on ctid.
-	database.Exec(t, "CREATE ROLE "+role+` LOGIN; GRANT SELECT ON t, elsewhere, parts TO `+role+`;
+	database.Exec(t, `GRANT SELECT ON t, elsewhere, parts TO `+role+`;
 		GRANT SELECT (id) ON columns TO `+role)
-	db := openAgain(t, strings.Replace(database.ConnString(), "user=postgres", "user="+role, 1))
+	db := openAgain(t, database.ConnStringAs(role))
 	for name, reason := range map[string]string{
 		"elsewhere": "its access method is not heap",
 		"parts":     "its access method is not heap",

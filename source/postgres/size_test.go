@@ -84,10 +84,10 @@ func TestSize(t *testing.T) {
 // TestSizeUnknown goes on where the server tells no size, with the locks that it had.
 func TestSizeUnknown(t *testing.T) {
 	database := testkit.Postgres(t).NewDatabase(t)
-	role := "reader_" + database.Name
-	database.Exec(t, "CREATE ROLE "+role+` LOGIN; CREATE TABLE t AS SELECT 1 AS id; CREATE TABLE mine AS SELECT 2 AS id;
+	role := database.NewRole(t, "reader", "")
+	database.Exec(t, `CREATE TABLE t AS SELECT 1 AS id; CREATE TABLE mine AS SELECT 2 AS id;
 		GRANT SELECT ON mine TO `+role)
-	db := openAgain(t, strings.Replace(database.ConnString(), "user=postgres", "user="+role, 1))
+	db := openAgain(t, database.ConnStringAs(role))
 
 	show := query(t, db, "SHOW DateStyle")
 	if got := size(t, show); got != (source.Size{}) {

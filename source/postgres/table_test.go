@@ -221,14 +221,13 @@ func TestDomainKinds(t *testing.T) {
 // TestRowSecurity must fail rather than leave out rows.
 func TestRowSecurity(t *testing.T) {
 	database := testkit.Postgres(t).NewDatabase(t)
-	role := "reader_" + database.Name
+	role := database.NewRole(t, "reader", "")
 	database.Exec(t, `
-		CREATE ROLE `+role+` LOGIN;
 		CREATE TABLE t AS SELECT i FROM generate_series(1, 10) AS i;
 		ALTER TABLE t ENABLE ROW LEVEL SECURITY; CREATE POLICY few ON t USING (i < 3);
 		CREATE VIEW v AS SELECT * FROM t; GRANT SELECT ON t, v TO `+role+`;
 		CREATE TABLE closed ()`)
-	connString := strings.Replace(database.ConnString(), "user=postgres", "user="+role, 1)
+	connString := database.ConnStringAs(role)
 	db := openAgain(t, connString)
 	for name, start := range map[string]func() (source.Rows, error){
 		"table": func() (source.Rows, error) { return db.Table(context.Background(), "t") },
