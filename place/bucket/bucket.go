@@ -106,7 +106,7 @@ func openBucket(ctx context.Context, address *address, config Config) (*bucket, 
 		Config: config, ctx: context.Background(), store: store, prefix: address.prefix,
 		blobs: store.blobs(), connections: connections,
 		sending: make(chan struct{}, config.Parallel), free: make(chan []byte, config.Parallel+1),
-		maxEntries: maxEntries, maxAnswers: maxAnswers,
+		clock: systemClock{}, maxEntries: maxEntries, maxAnswers: maxAnswers,
 	}, nil
 }
 
@@ -165,6 +165,7 @@ type bucket struct {
 	sending chan struct{} // holds an item for each part that is being sent
 	free    chan []byte   // memory of parts
 
+	clock                  clock
 	maxEntries, maxAnswers int // the constants of these names, except in tests
 }
 

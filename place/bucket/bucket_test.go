@@ -251,7 +251,7 @@ func TestMemory(t *testing.T) {
 	store := stores.All(t)[0]
 	b := open(t, store.URL(t), small)
 	piece := content(1 << 20)
-	pieces := testkit.Fewer(300)
+	pieces := testkit.Fewer(160)
 	// The bound of the package comment is 15 MiB for writing and 12 MiB for reading. The rest is the test's binary, and
 	// what the collector leaves until its next cycle.
 	testkit.MemoryCeiling(t, 128<<20, func() {

@@ -8,30 +8,39 @@ import (
 	"net/http"
 	"testing"
 
+	"culvert/internal/testkit"
 	"culvert/internal/testkit/stores"
 	"culvert/place"
 	"culvert/place/bucket"
 )
 
-// huge has several ranges, and parts of a part's size.
-var huge = content(18<<20 + 5)
+// cuts returns offsets of the file large at which it is cut. In a long test they are those and each MiB.
+func cuts(offsets ...int64) []int64 {
+	if testkit.Soak() {
+		for at := int64(0); at < int64(len(large)); at += 1 << 20 {
+			offsets = append(offsets, at, at+1)
+		}
+	}
+	return offsets
+}
 
-// TestCutRange cuts an answer at each MiB of a file, and before it.
+// TestCutRange cuts an answer before its first byte, after so few bytes that they are no progress, and after more. The
+// ranges begin at 0, 1 and 9 MiB.
 func TestCutRange(t *testing.T) {
 	throughProxy(t, small, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
-		mustWrite(t, direct, "file", huge)
+		mustWrite(t, direct, "file", large)
 		f, err := through.Open("file")
 		if err != nil {
 			t.Fatal(err)
 		}
-		for at := int64(0); at < int64(len(huge)); at += 1 << 20 {
+		for _, at := range cuts(0, 1, 1<<20, 1<<20+1000, 5<<20, 9<<20, int64(len(large))-1) {
 			p.Set(cutAt(at))
-			wantContent(t, through, "file", huge)
+			wantContent(t, through, "file", large)
 			p.Set(cutAt(at))
 			got := make([]byte, 3<<20)
 			off := max(0, at-1<<20)
 			n, err := f.(io.ReaderAt).ReadAt(got, off)
-			if err != nil && err != io.EOF || !bytes.Equal(got[:n], huge[off:off+int64(n)]) {
+			if err != nil && err != io.EOF || !bytes.Equal(got[:n], large[off:off+int64(n)]) {
 				t.Errorf("cut at %d: %d, %v", at, n, err)
 			}
 		}
@@ -60,7 +69,8 @@ func cutAt(at int64) func(*http.Request) *stores.Fault {
 
 // TestCutList cuts a listing.
 func TestCutList(t *testing.T) {
-	throughProxy(t, impatient, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
+	throughProxy(t, small, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
+		rush(p, through)
 		mustWrite(t, direct, "dir/file", nil)
 		for _, cut := range []int64{-1, 100, 300} {
 			p.Set(stores.Once(stores.List.Of, stores.Fault{CutResponse: cut}))
@@ -74,10 +84,13 @@ func TestCutList(t *testing.T) {
 	})
 }
 
-// TestCutPart cuts a part at each MiB of a file.
+// TestCutPart cuts a part after its first byte, and after more. The parts begin at 0, 5 and 10 MiB.
 func TestCutPart(t *testing.T) {
 	throughProxy(t, small, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
-		for at := int64(1); at < int64(len(huge)); at += 1 << 20 {
+		for _, at := range cuts(1, 3<<20, 5<<20+1, 9<<20, 10<<20+1, int64(len(large))-1) {
+			if at%small.PartSize == 0 {
+				continue // nothing was sent of the part
+			}
 			name := fmt.Sprint("file", at)
 			number := fmt.Sprint(at/small.PartSize + 1)
 			cuts := stores.Once(func(r *http.Request) bool {
@@ -89,8 +102,8 @@ func TestCutPart(t *testing.T) {
 				cut = cut || f != nil
 				return f
 			})
-			mustWrite(t, through, name, huge)
-			wantContent(t, direct, name, huge)
+			mustWrite(t, through, name, large)
+			wantContent(t, direct, name, large)
 			if !cut {
 				t.Errorf("nothing was cut at %d", at)
 			}

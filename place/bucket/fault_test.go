@@ -91,7 +91,7 @@ var ofRequest = regexp.MustCompile(`(?i)https?:/|/` + stores.Bucket + `[/?]|/sto
 func TestOfRequest(t *testing.T) {
 	for text, is := range map[string]bool{
 		`Put "http://127.0.0.1:1/backups/a?partNumber=1&uploadId=x": EOF`: true,
-		"/backups/file?x-id=PutObject": true, "uploadId=1&x=y": true, "a?sig=abc": true, "X-Amz-Signature=1": true,
+		"/backups/file?x-id=PutObject":                                    true, "uploadId=1&x=y": true, "a?sig=abc": true, "X-Amz-Signature=1": true,
 		"https://storage.googleapis.com": true, "Authorization: AWS4-HMAC-SHA256 Credential=x": true,
 		"read tcp 127.0.0.1:36222->127.0.0.1:35767: connection reset by peer":                   false,
 		"net/http: HTTP/1.x transport connection broken: write: broken pipe":                    false,
@@ -105,6 +105,12 @@ func TestOfRequest(t *testing.T) {
 }
 
 func anything(*http.Request) bool { return true }
+
+// rush makes a place take no time for giving up the store behind a proxy. What the store answers may take its time.
+func rush(p *stores.Proxy, through bucket.Place) {
+	bucket.Rush(through, 5*time.Second)
+	p.SetHeld(func(client string) { bucket.Silence(through, client) })
+}
 
 // throughProxy runs a test with each server of S3, behind a proxy. The place direct does not go through it.
 func throughProxy(
@@ -121,7 +127,8 @@ func throughProxy(
 
 // TestUnnamable adds objects to a listing that no name leads to: they are counted, after all other entries.
 func TestUnnamable(t *testing.T) {
-	throughProxy(t, impatient, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
+	throughProxy(t, small, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
+		rush(p, through)
 		mustWrite(t, direct, "dir/same", nil)
 		prefix := prefixOf(t) + "/dir/"
 		p.Set(stores.Always(stores.List.Of, stores.Fault{Answer: func(r *http.Response) {
@@ -298,11 +305,8 @@ func TestRefusedParts(t *testing.T) {
 	} {
 		for _, first := range []int{1, 2} {
 			t.Run(fmt.Sprint(name, first), func(t *testing.T) {
-				config := small
-				if test.want == place.ErrUnreachable {
-					config = impatient // it waits for that
-				}
-				throughProxy(t, config, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
+				throughProxy(t, small, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
+					rush(p, through)
 					p.Set(stores.Always(partsFrom(first), test.Fault))
 					wantError(t, write(t.Context(), through, "file", large), test.want, "file")
 					p.Set(nil)
@@ -336,7 +340,8 @@ func TestRefusedReads(t *testing.T) {
 		"Whole":  {stores.Fault{Answer: whole}, place.ErrIntegrity},
 	} {
 		t.Run(name, func(t *testing.T) {
-			throughProxy(t, impatient, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
+			throughProxy(t, small, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
+				rush(p, through)
 				mustWrite(t, direct, "file", large)
 				p.Set(func(r *http.Request) *stores.Fault {
 					if stores.Range.Of(r) && !strings.HasPrefix(r.Header.Get("Range"), "bytes=0-") {
@@ -379,7 +384,8 @@ func TestCorruptPart(t *testing.T) {
 
 // TestErrorInAnswer completes an upload with an answer that begins with 200.
 func TestErrorInAnswer(t *testing.T) {
-	throughProxy(t, impatient, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
+	throughProxy(t, small, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
+		rush(p, through)
 		p.Set(stores.Once(stores.Complete.Of, stores.Fault{Status: 200, Body: internalError}))
 		mustWrite(t, through, "file", large)
 		wantContent(t, direct, "file", large)

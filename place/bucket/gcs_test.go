@@ -130,7 +130,8 @@ func TestGoogleRefusedParts(t *testing.T) {
 		"TooMuch":  {stores.Fault{Answer: header("Range", "bytes=0-99999999")}, place.ErrIntegrity},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, p, through, direct := throughGoogle(t, impatient)
+			g, p, through, direct := throughGoogle(t, small)
+			rush(p, through)
 			p.Set(stores.Always(isGooglePart, test.Fault))
 			wantError(t, write(t.Context(), through, "file", large), test.want, "file")
 			wantNone(t, direct, "file")
@@ -208,14 +209,16 @@ func TestGoogleReads(t *testing.T) {
 		"Cut":        {stores.Fault{CutResponse: -1}, place.ErrUnreachable},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, p, through, direct := throughGoogle(t, impatient)
+			_, p, through, direct := throughGoogle(t, small)
+			rush(p, through)
 			mustWrite(t, direct, "file", large)
 			p.Set(stores.Always(stores.Range.Of, test.Fault))
 			_, err := fs.ReadFile(through, "file")
 			wantError(t, err, test.want, "file")
 		})
 	}
-	_, p, through, _ := throughGoogle(t, impatient)
+	_, p, through, _ := throughGoogle(t, small)
+	rush(p, through)
 	p.Set(stores.Always(anything, stores.Fault{Status: 200, Body: "<html>"}))
 	_, err := through.Stat("file")
 	wantError(t, err, place.ErrIntegrity, "file")

@@ -118,7 +118,7 @@ func (o *object) Close() error {
 
 // fetch fills p with the range at off, which is not empty unless p is.
 func (b *bucket) fetch(ctx context.Context, key, version string, p []byte, off int64) (n int, err error) {
-	tries := tries{timeout: b.Timeout}
+	tries := tries{timeout: b.Timeout, clock: b.clock}
 	for n < len(p) {
 		got, err := b.fetchOnce(ctx, key, version, p[n:], off+int64(n))
 		n += got

@@ -17,7 +17,7 @@ const (
 // retry calls attempt until it succeeds, fails for good, or has failed for Config.Timeout. It returns the error in the
 // words of this package.
 func (b *bucket) retry(ctx context.Context, attempt func(context.Context) error) error {
-	tries := tries{timeout: b.Timeout}
+	tries := tries{timeout: b.Timeout, clock: b.clock}
 	for {
 		err := attempt(ctx)
 		if err == nil || !tries.again(ctx, err) {
@@ -29,6 +29,7 @@ func (b *bucket) retry(ctx context.Context, attempt func(context.Context) error)
 // tries decides how often a request is repeated.
 type tries struct {
 	timeout time.Duration
+	clock   clock
 	since   time.Time // when the tries began to fail
 	failed  int       // since then
 	damaged int
@@ -53,7 +54,7 @@ func (t *tries) again(ctx context.Context, err error) bool {
 		}
 	}
 	if t.since.IsZero() {
-		t.since = time.Now()
+		t.since = t.clock.now()
 		if isSilence(err) {
 			t.since = t.since.Add(-t.timeout / 2) // the store was silent all that time
 		}
@@ -62,9 +63,25 @@ func (t *tries) again(ctx context.Context, err error) bool {
 	longest := min(maxPause, firstPause<<min(t.failed, 10))
 	t.failed++
 	pause := rand.N(longest)
-	if time.Since(t.since)+pause >= t.timeout {
+	if t.clock.now().Sub(t.since)+pause >= t.timeout {
 		return false
 	}
+	return t.clock.wait(ctx, pause)
+}
+
+// clock is what pauses are measured with. That of tests takes no time for them.
+type clock interface {
+	now() time.Time
+
+	// wait waits, and reports whether the context has not ended meanwhile.
+	wait(ctx context.Context, pause time.Duration) bool
+}
+
+type systemClock struct{}
+
+func (systemClock) now() time.Time { return time.Now() }
+
+func (systemClock) wait(ctx context.Context, pause time.Duration) bool {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {

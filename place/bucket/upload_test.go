@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,8 +36,9 @@ func wantNoUploads(t *testing.T, store *stores.Server) {
 // TestSlowRemoval has many unfinished uploads in a store that takes long to list them: a writer does not wait until all
 // are removed.
 func TestSlowRemoval(t *testing.T) {
-	eager := impatient
+	eager := small
 	eager.Abandoned = 1
+	const limit = time.Second / 10
 	throughProxy(t, eager, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
 		const abandoned = 4
 		for range abandoned {
@@ -47,13 +49,14 @@ func TestSlowRemoval(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		bucket.LimitRemoval(through, limit)
 		removing := 0
 		p.Set(func(r *http.Request) *stores.Fault {
 			if !stores.Uploads.Of(r) && !stores.Parts.Of(r) && !stores.Abort.Of(r) {
 				return nil
 			}
 			removing++
-			return &stores.Fault{Late: eager.Timeout * 2 / 5}
+			return &stores.Fault{Late: limit * 2 / 5}
 		})
 		mustWrite(t, through, "file", large)
 		p.Set(nil)
@@ -94,15 +97,19 @@ func TestLargePuts(t *testing.T) {
 	throughProxy(t, small, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
 		var mu sync.Mutex
 		sending, most := 0, 0
+		enough := make(chan struct{}) // closed when as many are sent as may be
 		p.Set(func(r *http.Request) *stores.Fault {
 			if !stores.Put.Of(r) || r.ContentLength < 1<<20 {
 				return nil
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			sending++
+			if sending++; sending == small.Parallel && most < sending {
+				close(enough)
+			}
 			most = max(most, sending)
-			return &stores.Fault{Late: time.Second / 20, Answer: func(*http.Response) {
+			// One more would come while these are late.
+			return &stores.Fault{Before: func() { <-enough }, Late: time.Second / 20, Answer: func(*http.Response) {
 				mu.Lock()
 				defer mu.Unlock()
 				sending--
@@ -126,7 +133,17 @@ func TestLargePuts(t *testing.T) {
 	})
 }
 
-func prefixOf(t *testing.T) string { return strings.ReplaceAll(t.Name(), "/", "-") }
+// prefixOf returns the prefix of a test in a bucket that other tests and other processes use at the same time.
+func prefixOf(t *testing.T) string {
+	prefix, _ := prefixes.LoadOrStore(t, fmt.Sprintf("bucket%d-%d-%s", os.Getpid(), prefixCount.Add(1),
+		strings.ReplaceAll(t.Name(), "/", "-")))
+	return prefix.(string)
+}
+
+var (
+	prefixes    sync.Map // by *testing.T
+	prefixCount atomic.Int64
+)
 
 func TestAborted(t *testing.T) {
 	for _, store := range stores.S3(t) {

@@ -40,6 +40,7 @@ type Proxy struct {
 
 	mu    sync.Mutex
 	next  func(*http.Request) *Fault
+	held  func(client string)
 	ended chan struct{} // closed with the test
 }
 
@@ -116,8 +117,22 @@ func (p *Proxy) answers(f *Fault, w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
+// SetHeld has a function be called with the address of a client whenever nothing more will pass on its connection, for a
+// fault that hangs or stalls.
+func (p *Proxy) SetHeld(held func(client string)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.held = held
+}
+
 // hold waits until the client is gone, as far as that shows, or the test has ended.
 func (p *Proxy) hold(r *http.Request) {
+	p.mu.Lock()
+	held := p.held
+	p.mu.Unlock()
+	if held != nil {
+		held(r.RemoteAddr)
+	}
 	select {
 	case <-r.Context().Done():
 	case <-p.ended:

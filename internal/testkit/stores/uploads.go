@@ -27,13 +27,16 @@ func (s *Server) Client(tb testing.TB) *s3.Client {
 func (s *Server) Unfinished(tb testing.TB, part string) (keys []string) {
 	tb.Helper()
 	input := &s3.ListMultipartUploadsInput{Bucket: aws.String(Bucket)}
-	page, err := s.Client(tb).ListMultipartUploads(tb.Context(), input)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	for _, upload := range page.Uploads {
-		if strings.Contains(*upload.Key, part) {
-			keys = append(keys, *upload.Key)
+	pages := s3.NewListMultipartUploadsPaginator(s.Client(tb), input) // of all tests that use the bucket
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(tb.Context())
+		if err != nil {
+			tb.Fatal(err)
+		}
+		for _, upload := range page.Uploads {
+			if strings.Contains(*upload.Key, part) {
+				keys = append(keys, *upload.Key)
+			}
 		}
 	}
 	return keys
