@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"culvert/export"
+	"culvert/internal/testkit"
 	"culvert/source"
 )
 
@@ -111,7 +112,11 @@ func TestAfterFailures(t *testing.T) {
 			}
 		},
 	} {
-		for range 10 {
+		rounds := 2
+		if testkit.Soak() {
+			rounds = 10
+		}
+		for range rounds {
 			fail()
 			var got bytes.Buffer
 			if _, err := plain.Table(t.Context(), &got, good, ""); err != nil {

@@ -93,9 +93,12 @@ var (
 
 // TestSum has the same rows in any format and compression, read in any way, have the same sum.
 func TestSum(t *testing.T) {
-	formats, compressions, large := sumFormats, sumCompressions, 7
+	formats, compressions, large := sumFormats, sumCompressions, 3
 	if testkit.RaceDetector() { // the goroutines are the same for all of them
-		formats, compressions, large = formats[:2], compressions[:1], 3
+		formats, compressions = formats[:2], compressions[:1]
+	}
+	if testkit.Soak() {
+		large = 7
 	}
 	for name, text := range map[string][]byte{
 		"short": nil,
@@ -110,6 +113,9 @@ func TestSum(t *testing.T) {
 		want := naiveSum(t, &rows, "")
 		for _, f := range formats {
 			for _, c := range compressions {
+				if f != formats[0] && c != compressions[0] && !testkit.Soak() {
+					continue // rows are summed before they are compressed
+				}
 				for jobs, src := range map[int]source.Source{1: &rows, 2: &rows, 3: &divided{generated: rows}} {
 					plan := export.Plan{Format: f, Compression: c, Jobs: jobs, Unencrypted: true}
 					stats, err := plan.Table(t.Context(), io.Discard, src, "")

@@ -73,10 +73,10 @@ var texts = []string{
 // newRestricted returns a database, a function that runs a statement in it, and the connection string of a user who may
 // read the columns of all tables, but not ctid.
 func newRestricted(
-	t *testing.T,
+	t *testing.T, server *testkit.PostgresServer,
 ) (database *testkit.PostgresDatabase, exec func(*testing.T, string), connString string) {
 	t.Helper()
-	database = testkit.Postgres(t).NewDatabase(t)
+	database = server.NewDatabase(t)
 	user := database.NewRole(t, "reader", "")
 	database.Exec(t, `CREATE COLLATION ignorecase (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 		CREATE DOMAIN folded AS text COLLATE "de-x-icu"; CREATE TYPE mood AS ENUM ('sad', 'ok', 'Happy', 'a''b')`)
@@ -98,7 +98,7 @@ func newRestricted(
 
 // TestSourceByKey cuts tables by their primary keys, since the user may not read ctid.
 func TestSourceByKey(t *testing.T) {
-	_, exec, connString := newRestricted(t)
+	_, exec, connString := newRestricted(t, testkit.NewPostgres(t, testkit.PostgresConfig{})) // as in TestSource
 	sourcetest.Run(t, sourcetest.Fixture{
 		Open: func(t *testing.T) source.Source { return open(t, connString) },
 		Exec: exec,

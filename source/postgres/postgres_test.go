@@ -20,7 +20,8 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestSource(t *testing.T) {
-	db := testkit.Postgres(t).NewDatabase(t)
+	// A snapshot is the same only while nobody writes into any database of the server.
+	db := testkit.NewPostgres(t, testkit.PostgresConfig{}).NewDatabase(t)
 	sourcetest.Run(t, sourcetest.Fixture{
 		Open:           func(t *testing.T) source.Source { return open(t, db.ConnString()) },
 		Exec:           func(t *testing.T, sql string) { db.Exec(t, sql) },

@@ -137,10 +137,10 @@ func sorted(rows [][]value) [][]value {
 	return rows
 }
 
-// createParted is createMany for a table that the source can cut.
+// createParted makes a table like that of createMany, but of partedRows rows, which the source can cut.
 func (f *Fixture) createParted(t *testing.T, table string) {
 	t.Helper()
-	f.createManyOf(t, table, "bigint"+f.Parting.Column)
+	f.createRows(t, table, "bigint"+f.Parting.Column, partedRows)
 	f.analyze(t, table)
 }
 

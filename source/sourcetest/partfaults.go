@@ -91,7 +91,7 @@ func testPartsRefused(t *testing.T, f *Fixture) {
 		t.Error("a table is cut while rows are open")
 	}
 	closeRows(t, rows)
-	expectUsable(t, src, "parts_t", manyRows)
+	expectUsable(t, src, "parts_t", partedRows)
 }
 
 // testPartsWriters changes every row, and adds and removes some, while the parts are read.

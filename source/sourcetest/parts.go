@@ -30,8 +30,8 @@ func testParts(t *testing.T, f *Fixture) {
 	for range 2 {
 		got := readParts(t, src, parts)
 		want := readTable(t, src, "parts_t")
-		if len(got) != manyRows {
-			t.Fatalf("all parts have %d rows, want %d", len(got), manyRows)
+		if len(got) != partedRows {
+			t.Fatalf("all parts have %d rows, want %d", len(got), partedRows)
 		}
 		expect(t, got, want)
 	}

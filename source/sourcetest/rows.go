@@ -53,25 +53,27 @@ func testValues(t *testing.T, f *Fixture) {
 	}
 }
 
-// manyRows rows of manyFill bytes are several batches.
+// manyRows rows of manyFill bytes are several batches, and as much as several readers share. partedRows are several
+// parts.
 const (
-	manyRows = 30_000
-	manyFill = 200
+	manyRows   = 30_000
+	partedRows = 15_000
+	manyFill   = 200
 )
 
 // createMany makes a table of manyRows rows with the columns id, from 0, and fill.
 func (f *Fixture) createMany(t *testing.T, table string) {
 	t.Helper()
-	f.createManyOf(t, table, "bigint")
+	f.createRows(t, table, "bigint", manyRows)
 }
 
-// createManyOf is createMany with a type for the column id.
-func (f *Fixture) createManyOf(t *testing.T, table, id string) {
+// createRows is createMany with a type for the column id, and a number of rows.
+func (f *Fixture) createRows(t *testing.T, table, id string, count int) {
 	t.Helper()
 	f.create(t, table, "id", id, "fill", f.Text)
 	const step = 1000
 	rows := make([]string, 0, step)
-	for id := range manyRows {
+	for id := range count {
 		rows = append(rows, fmt.Sprintf("%d, '%s'", id, fill(id)))
 		if len(rows) == step {
 			f.insert(t, table, rows...)
