@@ -93,7 +93,8 @@ func swapIn(t *testing.T, db sink.Sink, name string, f sink.Filling, rows int) s
 // TestSwap has another table take the place of one, which is then as it was, except for its rows.
 func TestSwap(t *testing.T) {
 	database := testkit.Postgres(t).NewDatabase(t)
-	roles := strings.NewReplacer("keeper", database.NewRole(t, "keeper", ""), "reader", database.NewRole(t, "reader", ""))
+	keeper, reader := database.NewRole(t, "keeper", ""), database.NewRole(t, "reader", "")
+	roles := strings.NewReplacer("keeper", keeper, "reader", reader)
 	database.Exec(t, roles.Replace(swapSQL))
 	db := openAgain(t, database.ConnString())
 	want := describe(t, database)
@@ -302,7 +303,8 @@ func TestSwapLeft(t *testing.T) {
 			}
 		}
 		database.Exec(t, `SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
-			WHERE application_name = 'victim' AND datname = current_database(); CREATE TABLE left_by AS SELECT relname FROM pg_class
+			WHERE application_name = 'victim' AND datname = current_database();
+			CREATE TABLE left_by AS SELECT relname FROM pg_class
 			WHERE relname LIKE 'culvert_swap%' AND relkind = 'r'`)
 		expectCount(t, database, "left_by", "1")
 		database.Exec(t, "DROP TABLE left_by")

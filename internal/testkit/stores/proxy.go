@@ -117,8 +117,8 @@ func (p *Proxy) answers(f *Fault, w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// SetHeld has a function be called with the address of a client whenever nothing more will pass on its connection, for a
-// fault that hangs or stalls.
+// SetHeld has a function be called with the address of a client whenever nothing more will pass on its connection,
+// because of a fault that hangs or stalls.
 func (p *Proxy) SetHeld(held func(client string)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
