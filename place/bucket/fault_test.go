@@ -87,13 +87,18 @@ func wantError(t *testing.T, err error, want error, name string) {
 // ofRequest matches what only a request has: its URL, its path, its query, and the headers and parameters that sign it.
 // An error may name the library, as in "net/http: HTTP/1.x transport connection broken", and addresses.
 var ofRequest = regexp.MustCompile(`(?i)https?:/|/` + stores.Bucket + `[/?]|/storage/v1/|/o/|[?&][a-z-]+=|` +
-	`\b(partNumber|upload_?id|ifGenerationMatch|blockid|comp|sig)=|x-amz-|x-goog-|x-ms-|Signature[=:]|Credential=|Authorization`)
+	`\b(partNumber|upload_?id|ifGenerationMatch|blockid|comp|sig)=|x-amz-|x-goog-|x-ms-|` +
+	`Signature[=:]|Credential=|Authorization`)
 
 func TestOfRequest(t *testing.T) {
 	for text, is := range map[string]bool{
 		`Put "http://127.0.0.1:1/backups/a?partNumber=1&uploadId=x": EOF`: true,
-		"/backups/file?x-id=PutObject":                                    true, "uploadId=1&x=y": true, "a?sig=abc": true, "X-Amz-Signature=1": true,
-		"https://storage.googleapis.com": true, "Authorization: AWS4-HMAC-SHA256 Credential=x": true,
+		"/backups/file?x-id=PutObject":                                    true,
+		"uploadId=1&x=y":                                                  true,
+		"a?sig=abc":                                                       true,
+		"X-Amz-Signature=1":                                               true,
+		"https://storage.googleapis.com":                                  true,
+		"Authorization: AWS4-HMAC-SHA256 Credential=x":                    true,
 		"read tcp 127.0.0.1:36222->127.0.0.1:35767: connection reset by peer":                   false,
 		"net/http: HTTP/1.x transport connection broken: write: broken pipe":                    false,
 		"bucket: the store answers 403 SignatureDoesNotMatch the signature does not match":      false,
