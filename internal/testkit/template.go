@@ -10,6 +10,9 @@ import (
 	"path/filepath"
 )
 
+// userCache is the user's cache directory. It is asked for when the process begins, since tests change HOME.
+var userCache, errUserCache = os.UserCacheDir()
+
 // fromTemplate makes the directory data with the files that a program creates there: the first time in a place that is
 // kept, below the user's cache directory, and then by copying them. A copy takes a tenth of the time of initdb. The
 // templates differ by what decides on their content: the version of the program, and the arguments of create.
@@ -18,12 +21,11 @@ func fromTemplate(data, program string, arguments []string, create func(data str
 	if err != nil {
 		return fmt.Errorf("%s --version: %w\n%s", program, err, version)
 	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return err
+	if errUserCache != nil {
+		return errUserCache
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %q", program, version, arguments))
-	template := filepath.Join(cache, "culvert", "templates", fmt.Sprintf("%s-%x", filepath.Base(program), sum[:8]))
+	template := filepath.Join(userCache, "culvert", "templates", fmt.Sprintf("%s-%x", filepath.Base(program), sum[:8]))
 	if err := copyData(data, template); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
