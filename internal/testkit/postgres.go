@@ -171,30 +171,21 @@ func (s *PostgresServer) requireOwn(tb testing.TB) {
 func (s *PostgresServer) Kill(tb testing.TB) {
 	tb.Helper()
 	s.requireOwn(tb)
-	// The postmaster first, since it would restart the others.
-	pids := []string{strconv.Itoa(s.pid)}
+	var sessions []int
 	for _, row := range query(tb, s.ConnString("postgres"), "SELECT pid FROM pg_catalog.pg_stat_activity") {
-		pids = append(pids, row[0])
-	}
-	var processes []int
-	for _, text := range pids {
-		pid, err := strconv.Atoi(text)
+		pid, err := strconv.Atoi(row[0])
 		if err != nil {
 			tb.Fatal(err)
 		}
-		process, err := os.FindProcess(pid)
-		if err == nil {
-			err = process.Kill()
-		}
-		// The session that listed the processes may have ended by itself.
-		if err != nil && !errors.Is(err, os.ErrProcessDone) {
-			tb.Fatal(err)
-		}
-		processes = append(processes, pid)
+		sessions = append(sessions, pid)
+	}
+	processes, err := killWithChildren(s.pid, sessions)
+	if err != nil {
+		tb.Fatal(err)
 	}
 	WaitFor(tb, "the killed processes to end", func() bool { return !slices.ContainsFunc(processes, alive) })
 	// The process number may be reused, or belong to a zombie.
-	err := errors.Join(os.Remove(filepath.Join(s.data(), "postmaster.pid")), os.Remove(s.SocketPath()+".lock"))
+	err = errors.Join(os.Remove(filepath.Join(s.data(), "postmaster.pid")), os.Remove(s.SocketPath()+".lock"))
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -2,10 +2,15 @@
 
 package testkit
 
-import "os/exec"
+import (
+	"errors"
+	"os/exec"
+)
 
 func giveAway(string) error { return nil }
 
 func dropPrivileges(*exec.Cmd) {}
 
 func alive(int) bool { return false }
+
+func killWithChildren(int, []int) ([]int, error) { return nil, errors.ErrUnsupported }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"os/user"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -49,6 +50,38 @@ func dropPrivileges(cmd *exec.Cmd) {
 	if credential, err := unprivileged(); err == nil && credential != nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: credential}
 	}
+}
+
+// killWithChildren kills a process and its children: those that are known, and those that the system lists, which are
+// more while a session begins or ends. It returns all of them.
+func killWithChildren(pid int, known []int) ([]int, error) {
+	// It starts no more children, and does not notice that some end.
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		return nil, err
+	}
+	all := append([]int{pid}, known...)
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // its only error is that of a pattern
+	for _, stat := range stats {
+		text, err := os.ReadFile(stat)
+		if err != nil {
+			continue // it has just ended
+		}
+		// The parent comes after the name, which may contain parentheses, and the state.
+		fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+		if len(fields) > 1 && fields[1] == strconv.Itoa(pid) {
+			child, err := strconv.Atoi(strings.Split(stat, "/")[2])
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, child)
+		}
+	}
+	for _, one := range all {
+		if err := syscall.Kill(one, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 // alive reports whether a process runs. A zombie does not.
