@@ -12,6 +12,7 @@
 package natsserver
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -20,6 +21,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 
@@ -44,6 +46,11 @@ func Main() bool {
 	}
 	s.ConfigureLogger()
 	s.Start()
+	const patience = time.Minute // a machine may be busy
+	if !s.ReadyForConnections(patience) {
+		panic("the server does not start")
+	}
+	_ = os.Stdout.Close()                // which tells the test binary
 	_, _ = io.Copy(io.Discard, os.Stdin) // until the test binary ends
 	return true
 }
@@ -55,14 +62,13 @@ type Server struct {
 	config string // the path of its configuration
 	data   string
 	cmd    *exec.Cmd
-	stdin  io.Closer
 }
 
 // New returns a server that runs. It ends with the test. The lines, such as "authorization { … }", are added to its
 // configuration.
 func New(tb testing.TB, lines ...string) *Server {
 	tb.Helper()
-	s := prepare(tb, testkit.Address(tb), lines)
+	s := prepare(tb, testkit.Address(tb), "", lines)
 	s.Start(tb)
 	return s
 }
@@ -79,7 +85,8 @@ func NewWith(tb testing.TB, address, config string) *Server {
 	return s
 }
 
-// NewCluster returns servers of one cluster, which run.
+// NewCluster returns servers of one cluster, which run. They sync each write, since a server of a cluster answers before
+// it has written otherwise.
 func NewCluster(tb testing.TB, size int) []*Server {
 	tb.Helper()
 	routes := make([]string, size)
@@ -88,7 +95,7 @@ func NewCluster(tb testing.TB, size int) []*Server {
 	}
 	servers := make([]*Server, size)
 	for i := range servers {
-		servers[i] = prepare(tb, testkit.Address(tb), []string{
+		servers[i] = prepare(tb, testkit.Address(tb), ", sync_interval: always", []string{
 			fmt.Sprintf("server_name: n%d", i+1),
 			fmt.Sprintf("cluster { name: test, listen: %q, routes: [%s] }",
 				strings.TrimPrefix(routes[i], "nats://"), strings.Join(routes, ", ")),
@@ -107,13 +114,15 @@ func URLs(servers []*Server) string {
 	return strings.Join(urls, ",")
 }
 
-func prepare(tb testing.TB, address string, lines []string) *Server {
+// prepare writes a configuration. A server that is alone writes before it answers, and what it has written survives its
+// death: tests do not make the machine crash, so it need not sync that.
+func prepare(tb testing.TB, address, more string, lines []string) *Server {
 	tb.Helper()
 	dir := tb.TempDir()
 	s := &Server{Address: address, config: filepath.Join(dir, "nats.conf"), data: filepath.Join(dir, "data")}
 	lines = append(lines,
 		fmt.Sprintf("listen: %q", address),
-		fmt.Sprintf("jetstream { store_dir: %q, sync_interval: always }", s.data),
+		fmt.Sprintf("jetstream { store_dir: %q%s }", s.data, more),
 		fmt.Sprintf("log_file: %q", filepath.Join(dir, "log")))
 	if err := os.WriteFile(s.config, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
 		tb.Fatal(err)
@@ -143,29 +152,19 @@ func (s *Server) Start(tb testing.TB) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s.cmd = exec.Command(program)
-	s.cmd.Env = append(os.Environ(), configVariable+"="+s.config)
-	s.cmd.Stderr = os.Stderr
-	if s.stdin, err = s.cmd.StdinPipe(); err == nil {
-		err = s.cmd.Start()
-	}
+	cmd := exec.Command(program)
+	cmd.Env = append(os.Environ(), configVariable+"="+s.config)
+	cmd.Stderr = os.Stderr
+	_, stdout := testkit.StartPiped(tb, cmd)
+	s.cmd = cmd
+	_, _ = io.Copy(io.Discard, stdout) // closed when the server is ready, or has ended
+	conn, err := net.Dial("tcp", s.Address)
 	if err != nil {
-		tb.Fatal(err)
+		s.cmd = nil
+		_ = cmd.Process.Kill()
+		tb.Fatal("the NATS server does not run: ", errors.Join(err, cmd.Wait()))
 	}
-	exited := make(chan error, 1)
-	go func(cmd *exec.Cmd) { exited <- cmd.Wait() }(s.cmd)
-	for {
-		conn, err := net.Dial("tcp", s.Address)
-		if err == nil {
-			_ = conn.Close()
-			return
-		}
-		select {
-		case err := <-exited:
-			tb.Fatal("the NATS server has ended: ", err)
-		default:
-		}
-	}
+	_ = conn.Close()
 }
 
 // Kill kills the server with SIGKILL. It does nothing if it does not run.
@@ -175,7 +174,6 @@ func (s *Server) Kill(tb testing.TB) {
 		return
 	}
 	_ = s.cmd.Process.Kill() // it may have ended
-	_, _ = s.cmd.Process.Wait()
-	_ = s.stdin.Close()
+	_ = s.cmd.Wait()         // which also closes its standard input
 	s.cmd = nil
 }
