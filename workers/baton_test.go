@@ -28,6 +28,7 @@ func (c *closing) Close() error {
 
 // TestBatonOutlivesSession has others join by the baton of a session until it is closed, and not try it afterwards.
 func TestBatonOutlivesSession(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	q := f.queue(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -68,6 +69,7 @@ func TestBatonOutlivesSession(t *testing.T) {
 // TestCallAfterRestart has a journal whose batons are from before a restart of the server, and a holder of a later one,
 // which the journal does not know.
 func TestCallAfterRestart(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	server := natsserver.New(t)
 	f.URL = server.URL()
@@ -122,6 +124,7 @@ func (f *failsOnce) Part(ctx context.Context, _ source.Part) (source.Rows, error
 // TestMixedAfterFailure has a table that has failed when the snapshot is lost. Parts of it are left in the queue, and
 // must not turn away sessions of the new snapshot.
 func TestMixedAfterFailure(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.MaxDeliver = 1
 	q := f.queue(t)

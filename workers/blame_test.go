@@ -23,6 +23,7 @@ import (
 
 // TestWorkerOfEarlierJob has a worker that outlives its job. The next job of that name has another recipient.
 func TestWorkerOfEarlierJob(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.URL = natsserver.New(t).URL()
 	q := f.queue(t)
@@ -72,6 +73,7 @@ func (readOnly) Create(_ context.Context, name string) (place.File, error) {
 
 // TestPlaceIsReadOnly has a worker that cannot write. Another one can.
 func TestPlaceIsReadOnly(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.MaxDeliver = 2
 	q := f.queue(t)
@@ -91,6 +93,7 @@ func TestPlaceIsReadOnly(t *testing.T) {
 
 // TestOverwriteUnknown has a mistyped name. The earlier export stays.
 func TestOverwriteUnknown(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	q := f.queue(t)
 	f.finish(t, q)
@@ -105,6 +108,7 @@ func TestOverwriteUnknown(t *testing.T) {
 
 // TestFirstRowIsSlow has a part that all workers are given, since its first row takes longer than the queue waits.
 func TestFirstRowIsSlow(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.db.Exec(t, "CREATE VIEW slow AS SELECT id FROM nothing UNION ALL SELECT 1 WHERE pg_sleep(1.5) IS NOT NULL")
 	f.Tables = []string{"slow"}
@@ -134,6 +138,7 @@ func (r removed) Remove(ctx context.Context, name string) error {
 
 // TestJobIsRemovedAtEnd removes the job, and so the lease, while the coordinator does so. The export is complete.
 func TestJobIsRemovedAtEnd(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	q := f.queue(t)
 	ended := make(chan struct{})
@@ -154,7 +159,8 @@ func TestJobIsRemovedAtEnd(t *testing.T) {
 
 // TestFailFast has a table that fails. The workers end, and the export can go on.
 func TestFailFast(t *testing.T) {
-	f := newFixture(t)
+	t.Parallel()
+	f := newQuietFixture(t)
 	f.db.Exec(t, "CREATE VIEW broken AS SELECT 1 / (id - 50) AS id FROM customers")
 	f.Tables, f.FailFast, f.MaxDeliver = []string{"broken", "orders"}, true, 1
 	q := f.queue(t)
@@ -202,6 +208,7 @@ func TestTooManyParts(t *testing.T) {
 // TestBusyWorkerIsSeen has a worker that writes a part while the queue loses everything. It is seen again, and its
 // baton too.
 func TestBusyWorkerIsSeen(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	server := natsserver.New(t)
 	f.URL, f.Resume = server.URL(), true
@@ -226,6 +233,7 @@ func TestBusyWorkerIsSeen(t *testing.T) {
 
 // TestLeaseIsLostAtBeginning has a coordinator that is taken for dead while it begins. The job belongs to another one.
 func TestLeaseIsLostAtBeginning(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	q := f.queue(t)
 	result := <-f.begin(t.Context(), t, q, workers.Coordinator{
@@ -248,6 +256,7 @@ func TestLeaseIsLostAtBeginning(t *testing.T) {
 // TestWorkersEnd has workers that are told to end in their first part, as often as it may be given to one. Neither the
 // part nor its table is to blame.
 func TestWorkersEnd(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.Tables, f.MaxDeliver = []string{"customers"}, 2
 	q := f.queue(t)

@@ -48,6 +48,7 @@ func (r *recorder) has(event string) bool {
 
 // TestEvents has a worker that is killed, one that finishes, and a part that cannot be read.
 func TestEvents(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.db.Exec(t, "CREATE VIEW broken AS SELECT 1 / (id - 50) AS x FROM customers")
 	f.Tables, f.MaxDeliver = append(f.Tables, "broken"), 2
@@ -88,6 +89,7 @@ func TestEvents(t *testing.T) {
 
 // TestEventsOfResume has a coordinator that goes on in each way.
 func TestEventsOfResume(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name, want, change string
 		mixed, held        bool
@@ -97,7 +99,8 @@ func TestEventsOfResume(t *testing.T) {
 		{name: "Joined", want: "resumed joined", change: "INSERT INTO orders VALUES (0, 'new')", held: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			f := newFixture(t)
+			t.Parallel()
+			f := newQuietFixture(t)
 			f.Mixed = test.mixed
 			if test.held {
 				f.Held = f.hold(t, workers.Holder{})
@@ -120,6 +123,7 @@ func TestEventsOfResume(t *testing.T) {
 
 // TestInterruptedWorker has a worker that is told to end while it writes a part, which is no failure.
 func TestInterruptedWorker(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	q := f.queue(t)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -1,7 +1,6 @@
 package workers_test
 
 import (
-	"errors"
 	"sync"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 
 // TestWithinOneProcess has a queue, a coordinator and workers in this process.
 func TestWithinOneProcess(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	q := f.queue(t)
 	ended := f.begin(t.Context(), t, q, workers.Coordinator{})
@@ -19,14 +19,8 @@ func TestWithinOneProcess(t *testing.T) {
 		p := f.participant
 		p.Name, p.Sessions = name, 2
 		group.Go(func() {
-			for {
-				err := p.worker(q, func(m string) { t.Log(m) }).Run(t.Context(), jobName)
-				if !errors.Is(err, workers.ErrNoJob) {
-					if err != nil {
-						t.Error(err)
-					}
-					return
-				}
+			if err := p.untilJob(t.Context(), q, func(m string) { t.Log(m) }); err != nil {
+				t.Error(err)
 			}
 		})
 	}
@@ -40,6 +34,7 @@ func TestWithinOneProcess(t *testing.T) {
 
 // TestProcesses has a NATS server, a coordinator and two workers, each in a process of its own.
 func TestProcesses(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.URL = natsserver.New(t).URL()
 	coordinator := f.participant

@@ -91,6 +91,7 @@ func (m *moving) Next(b *source.Batch) error {
 // TestRowsMove has two parts that take longer than the queue waits. The one whose rows move stays with its session. The
 // one that stands still is given to others.
 func TestRowsMove(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.Tables, f.PartSize, f.Sessions = []string{"orders", "customers"}, 1<<30, 4
 	q := f.queue(t)

@@ -23,6 +23,7 @@ func atEachStep(t *testing.T, happen func(*testing.T, *process), afterwards func
 	t.Helper()
 	for _, step := range []string{"create orders/", "commit", "committed"} {
 		t.Run(strings.TrimSuffix(step, " orders/"), func(t *testing.T) {
+			t.Parallel()
 			f := newFixture(t)
 			f.URL = natsserver.New(t).URL()
 			ended := f.begin(t.Context(), t, f.queue(t), workers.Coordinator{})
@@ -43,14 +44,19 @@ func atEachStep(t *testing.T, happen func(*testing.T, *process), afterwards func
 
 // TestWorkerIsKilled kills a worker at each kind of step of a part.
 func TestWorkerIsKilled(t *testing.T) {
+	t.Parallel()
 	atEachStep(t, func(_ *testing.T, p *process) { p.kill() }, func(*testing.T, *process) {})
 }
 
 // TestFileOfNextExport stops a worker before it removes its file, until the next export has a file of that name.
 // A file that is not encrypted is left, since it cannot be told from that one.
 func TestFileOfNextExport(t *testing.T) {
+	t.Parallel()
 	for _, plain := range []bool{false, true} {
-		t.Run(fmt.Sprintf("plain=%v", plain), func(t *testing.T) { fileOfNextExport(t, plain) })
+		t.Run(fmt.Sprintf("plain=%v", plain), func(t *testing.T) {
+			t.Parallel()
+			fileOfNextExport(t, plain)
+		})
 	}
 }
 
@@ -80,6 +86,7 @@ func fileOfNextExport(t *testing.T, plain bool) {
 
 // TestWorkerIsLast has a coordinator that dies, a worker that holds the snapshot, and a database that changes.
 func TestWorkerIsLast(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.URL = natsserver.New(t).URL()
 	coordinator, worker := f.participant, f.participant
@@ -123,6 +130,7 @@ func allDie(t *testing.T, f *fixture) {
 }
 
 func TestSnapshotIsLost(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.URL = natsserver.New(t).URL()
 	allDie(t, f)
@@ -166,6 +174,7 @@ func (s *slowToCut) Parts(ctx context.Context, table string, sel source.Selectio
 
 // TestSnapshotIsReplaced has a worker that joins the new snapshot while the parts are still those of the lost one.
 func TestSnapshotIsReplaced(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.URL = natsserver.New(t).URL()
 	allDie(t, f)
@@ -194,6 +203,7 @@ func TestSnapshotIsReplaced(t *testing.T) {
 
 // TestMixed has one table that is complete when the snapshot is lost.
 func TestMixed(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.Tables = []string{"customers", "orders"}
 	f.URL = natsserver.New(t).URL()
@@ -216,7 +226,8 @@ func TestMixed(t *testing.T) {
 
 // TestNothingHasChanged has nobody who holds the snapshot, and a database in the same state.
 func TestNothingHasChanged(t *testing.T) {
-	f := newFixture(t)
+	t.Parallel()
+	f := newQuietFixture(t)
 	f.URL = natsserver.New(t).URL()
 	allDie(t, f)
 	running := f.begin(t.Context(), t, f.queue(t), workers.Coordinator{})
@@ -232,6 +243,7 @@ func TestNothingHasChanged(t *testing.T) {
 
 // TestTableFails has a table of which no worker can read a part.
 func TestTableFails(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.db.Exec(t, "CREATE VIEW broken AS SELECT 1 / (id - 50) AS id FROM customers")
 	f.Tables = append(f.Tables, "broken")
@@ -258,6 +270,7 @@ func TestTableFails(t *testing.T) {
 
 // TestKillsEveryWorker has a part that kills each worker that takes it.
 func TestKillsEveryWorker(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.Tables = []string{"customers"}
 	f.URL, f.MaxDeliver = natsserver.New(t).URL(), 2
@@ -283,7 +296,8 @@ func TestKillsEveryWorker(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
-	f := newFixture(t)
+	t.Parallel()
+	f := newQuietFixture(t)
 	q := f.queue(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	running := f.begin(ctx, t, q, workers.Coordinator{Progress: func(workers.Status) { cancel() }})
@@ -312,15 +326,7 @@ func (f *fixture) finish(t *testing.T, q *workers.Queue) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	worked := make(chan error, 1)
-	go func() {
-		for {
-			err := worker.worker(q, func(m string) { t.Log(m) }).Run(ctx, jobName)
-			if !errors.Is(err, workers.ErrNoJob) || ctx.Err() != nil {
-				worked <- err
-				return
-			}
-		}
-	}()
+	go func() { worked <- worker.untilJob(ctx, q, func(m string) { t.Log(m) }) }()
 	(<-ended).check(t)
 	cancel()
 	if err := <-worked; err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, workers.ErrNoJob) {

@@ -12,7 +12,8 @@ import (
 
 // TestPlaceIsFull has a place without room for all parts. When there is more, the export goes on.
 func TestPlaceIsFull(t *testing.T) {
-	f := newFixture(t)
+	t.Parallel()
+	f := newQuietFixture(t)
 	if err := syscall.Mount("none", f.Directory, "tmpfs", 0, "size=96k"); err != nil {
 		testkit.Missing(t, "the right to mount", "run as root")
 	}

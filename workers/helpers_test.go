@@ -3,6 +3,7 @@ package workers_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -28,6 +29,9 @@ func TestMain(m *testing.M) {
 	if natsserver.Main() || participate() {
 		return
 	}
+	if err := flag.Set("test.parallel", "8"); err != nil { // the tests mostly wait
+		panic(err)
+	}
 	goleak.VerifyTestMain(m)
 }
 
@@ -45,6 +49,13 @@ type fixture struct {
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	return newFixtureOf(t, testkit.Postgres(t))
+}
+
+// newQuietFixture has a server of its own, in which only this test writes. To others, all snapshots look new after any
+// write in any database.
+func newQuietFixture(t *testing.T) *fixture {
+	t.Helper()
+	return newFixtureOf(t, testkit.NewPostgres(t, testkit.PostgresConfig{}))
 }
 
 func newFixtureOf(t *testing.T, server *testkit.PostgresServer) *fixture {

@@ -28,6 +28,7 @@ func TestHolderIsEnded(t *testing.T) {
 
 // TestHolderOfJob holds the snapshot of a job that begins later, until the job has ended.
 func TestHolderOfJob(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	q := f.queue(t)
 	h := workers.Holder{
@@ -63,6 +64,7 @@ func TestHolderOfJob(t *testing.T) {
 // TestHolderOfEndedJob has a job that another one of the same name replaces. Its holder ends at once: the job cannot
 // come back.
 func TestHolderOfEndedJob(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	q := f.queue(t)
 	begin := func(c workers.Coordinator) (end func()) {

@@ -89,8 +89,10 @@ func (c *cable) setCut(cut bool) {
 
 // TestCableIsCut cuts a worker off the queue before it records a part, and off the database before it reads one.
 func TestCableIsCut(t *testing.T) {
+	t.Parallel()
 	for what, step := range map[string]string{"Queue": "commit", "Database": "create orders/000002"} {
 		t.Run(what, func(t *testing.T) {
+			t.Parallel()
 			f := newFixture(t)
 			server := natsserver.New(t)
 			f.URL = server.URL()
@@ -120,6 +122,7 @@ func TestCableIsCut(t *testing.T) {
 // TestOtherServer has a worker that reaches another server than the coordinator. Then the right one is restarted, which
 // ends the snapshot.
 func TestOtherServer(t *testing.T) {
+	t.Parallel()
 	f := newFixtureOf(t, testkit.NewPostgres(t, testkit.PostgresConfig{}))
 	q := f.queue(t)
 	begun := make(chan struct{}, 1)
@@ -153,8 +156,10 @@ func TestOtherServer(t *testing.T) {
 
 // TestPooler has PgBouncer between the participants and the database.
 func TestPooler(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{"session", "transaction"} {
 		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
 			f := newFixture(t)
 			src, err := f.take(t.Context())
 			if err != nil {
@@ -210,9 +215,9 @@ func pgBouncer(t *testing.T, db *testkit.PostgresDatabase, mode string) string {
 	if err := os.Chmod(directory, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	config := filepath.Join(directory, "pgbouncer.ini")
+	config, socket := filepath.Join(directory, "pgbouncer.ini"), db.Server.SocketPath()
 	text := fmt.Sprintf(`[databases]
-* = host=%s port=5432 user=postgres
+* = host=%s port=%s user=postgres
 [pgbouncer]
 listen_addr = %s
 listen_port = %s
@@ -220,7 +225,7 @@ unix_socket_dir =
 auth_type = any
 pool_mode = %s
 ignore_startup_parameters = extra_float_digits,options,search_path,statement_timeout,lock_timeout
-`, filepath.Dir(db.Server.SocketPath()), host, port, mode)
+`, filepath.Dir(socket), strings.TrimPrefix(filepath.Ext(socket), "."), host, port, mode)
 	if os.Geteuid() == 0 {
 		text += "user = nobody\n"
 	}

@@ -60,6 +60,8 @@ type participant struct {
 	// Told: a process only tells what it does with files.
 	Told bool
 
+	temporary string // the directory for temporary files of a process, or ""
+
 	// wrap changes the place, in this process, and wrapTaken the source that has taken a snapshot.
 	wrap      func(place.Place) place.Place
 	wrapTaken func(*postgres.DB) source.Source
@@ -77,12 +79,24 @@ const (
 
 // open opens the queue, as soon as it runs.
 func (p *participant) open(ctx context.Context) (q *workers.Queue, err error) {
-	for q == nil && ctx.Err() == nil {
+	for {
 		q, err = workers.OpenQueue(ctx, workers.QueueConfig{
 			URL: p.URL, Beat: beat, AckWait: p.AckWait, MaxDeliver: p.MaxDeliver,
 		})
+		if err == nil || pause(ctx) != nil {
+			return q, err
+		}
 	}
-	return q, err
+}
+
+// pause waits for a moment before something is tried again.
+func pause(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(beat):
+		return nil
+	}
 }
 
 // closer is a place that can be closed.
@@ -177,10 +191,18 @@ func (p *participant) workOn(ctx context.Context, q *workers.Queue, notice func(
 		if done, err := p.done(); err != nil || done && !p.Overwrite {
 			return err // it has begun too late
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(beat):
+		if err := pause(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// untilJob waits for the job, and works on it.
+func (p *participant) untilJob(ctx context.Context, q *workers.Queue, notice func(string)) error {
+	for {
+		err := p.worker(q, notice).Run(ctx, jobName)
+		if !errors.Is(err, workers.ErrNoJob) || pause(ctx) != nil {
+			return err
 		}
 	}
 }
@@ -327,6 +349,9 @@ func (p participant) start(t *testing.T) *process {
 	}
 	started := &process{cmd: exec.Command(program)}
 	started.cmd.Env = append(os.Environ(), participantVariable+"="+string(text))
+	if p.temporary != "" {
+		started.cmd.Env = append(started.cmd.Env, "TMPDIR="+p.temporary)
+	}
 	started.cmd.Stderr = &started.stderr
 	stdin, stdout := testkit.StartPiped(t, started.cmd)
 	started.stdin, started.stdout = stdin, bufio.NewReader(stdout)

@@ -20,10 +20,14 @@ import (
 // eachPlace runs a test with a directory, and with a bucket.
 func eachPlace(t *testing.T, test func(t *testing.T, f *fixture)) {
 	t.Helper()
-	t.Run("Directory", func(t *testing.T) { test(t, newFixture(t)) })
+	t.Run("Directory", func(t *testing.T) {
+		t.Parallel()
+		test(t, newQuietFixture(t))
+	})
 	t.Run("Bucket", func(t *testing.T) {
+		t.Parallel()
 		store := stores.S3(t)[0]
-		f := newFixture(t)
+		f := newQuietFixture(t)
 		f.Bucket = store.URL(t)
 		test(t, f)
 	})
@@ -32,8 +36,8 @@ func eachPlace(t *testing.T, test func(t *testing.T, f *fixture)) {
 // breakOff kills an export with its queue when some parts are in the journal, and returns their files.
 func (f *fixture) breakOff(t *testing.T) (parts []string) {
 	t.Helper()
-	t.Setenv("TMPDIR", t.TempDir()) // for what the queue leaves
 	p := f.participant
+	p.temporary = t.TempDir() // for what the queue leaves
 	p.Together, p.Name, p.Steps = true, "worker", true
 	others := strings.TrimSpace(string(f.db.Psql(t, "-Atc", "SELECT array_agg(pid) FROM pg_stat_activity")))
 	process := p.start(t)
@@ -112,6 +116,7 @@ func (f *fixture) hold(t *testing.T, h workers.Holder) source.Snapshot {
 
 // TestResumeInHeldSnapshot has a database that changes, and a holder.
 func TestResumeInHeldSnapshot(t *testing.T) {
+	t.Parallel()
 	eachPlace(t, func(t *testing.T, f *fixture) {
 		f.Held = f.hold(t, workers.Holder{})
 		parts := f.breakOff(t)
@@ -129,6 +134,7 @@ func TestResumeInHeldSnapshot(t *testing.T) {
 
 // TestResumeByToken knows nothing of the snapshot that is held but its token.
 func TestResumeByToken(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.Held = source.Snapshot{Token: f.hold(t, workers.Holder{}).Token}
 	f.db.Exec(t, "CREATE TABLE before AS TABLE orders; DELETE FROM orders WHERE id % 2 = 0")
@@ -151,6 +157,7 @@ func TestResumeByToken(t *testing.T) {
 
 // TestResumeUnchanged has nobody who holds the snapshot, and a database in the same state. A part has lost its file.
 func TestResumeUnchanged(t *testing.T) {
+	t.Parallel()
 	eachPlace(t, func(t *testing.T, f *fixture) {
 		parts := f.breakOff(t)
 		refused := <-f.begin(t.Context(), t, f.queue(t), workers.Coordinator{})
@@ -173,6 +180,7 @@ func TestResumeUnchanged(t *testing.T) {
 
 // TestResumeChanged has a database that has changed. With Mixed, the export goes on; or it is overwritten.
 func TestResumeChanged(t *testing.T) {
+	t.Parallel()
 	eachPlace(t, func(t *testing.T, f *fixture) {
 		parts := f.breakOff(t)
 		f.db.Exec(t, "INSERT INTO orders VALUES (0, 'new')")
@@ -202,7 +210,8 @@ func TestResumeChanged(t *testing.T) {
 
 // TestJournalOfOthers has a journal with another secret, and one of other settings.
 func TestJournalOfOthers(t *testing.T) {
-	f := newFixture(t)
+	t.Parallel()
+	f := newQuietFixture(t)
 	f.breakOff(t)
 	f.PartSize *= 2
 	if err := f.resume(t); !errors.Is(err, workers.ErrOtherJob) {
@@ -229,6 +238,7 @@ func TestJournalOfOthers(t *testing.T) {
 // TestQueueLosesEverything has a NATS server that comes back without its data, twice: while the coordinator lives, and
 // after it was killed. Only the holder keeps the snapshot then.
 func TestQueueLosesEverything(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	server := natsserver.New(t)
 	f.URL = server.URL()
@@ -265,6 +275,7 @@ func TestQueueLosesEverything(t *testing.T) {
 
 // TestJournalKnowsNoHolder has a holder whose baton is in no segment of the journal.
 func TestJournalKnowsNoHolder(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	server := natsserver.New(t)
 	f.URL = server.URL()
@@ -295,6 +306,7 @@ func TestJournalKnowsNoHolder(t *testing.T) {
 
 // TestTwoCoordinators has two with queues of their own, which export to one place.
 func TestTwoCoordinators(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	overtaken := *f
 	ctx, cancel := context.WithCancel(t.Context())
@@ -348,6 +360,7 @@ func (s *slowAtSecond) Parts(
 // TestMixedIsInterrupted has a coordinator that ends when it has cut one of several tables again. Somebody holds its
 // snapshot. The next coordinator goes on in it, and cuts the others.
 func TestMixedIsInterrupted(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	q := f.queue(t)
 	ctx, cancel := context.WithCancel(t.Context())

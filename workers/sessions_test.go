@@ -44,6 +44,7 @@ func (c counted) Close() error {
 }
 
 func TestMaxSessions(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.MaxSessions, f.Sessions = 2, 3
 	q := f.queue(t)
@@ -64,7 +65,7 @@ func TestMaxSessions(t *testing.T) {
 		}
 		group.Go(func() {
 			err := w.Run(t.Context(), jobName)
-			for errors.Is(err, workers.ErrNoJob) && !sessions.any() {
+			for errors.Is(err, workers.ErrNoJob) && !sessions.any() && pause(t.Context()) == nil {
 				err = w.Run(t.Context(), jobName)
 			}
 			if err != nil && !errors.Is(err, workers.ErrNoJob) {
@@ -82,7 +83,8 @@ func TestMaxSessions(t *testing.T) {
 
 // TestInspect looks at a job while a worker writes a part, and at others.
 func TestInspect(t *testing.T) {
-	f := newFixture(t)
+	t.Parallel()
+	f := newQuietFixture(t)
 	q := f.queue(t)
 	if _, err := workers.Inspect(t.Context(), q, jobName, secret); !errors.Is(err, workers.ErrNoJob) {
 		t.Error(err)

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"regexp"
+	"strconv"
 	"syscall"
 	"testing"
 
@@ -14,45 +15,57 @@ import (
 	"culvert/internal/testkit/natsserver"
 )
 
-// TestSoak lets random things happen to all processes of an export. CULVERT_TEST_SCHEDULES=200 runs as many schedules,
-// which takes minutes, and CULVERT_TEST_SEED=7 repeats one.
+// TestSoak lets random things happen to all processes of an export. It runs ten schedules, and 200 in its long form, or
+// CULVERT_TEST_SCHEDULES; CULVERT_TEST_SEED=7 repeats one.
 func TestSoak(t *testing.T) {
-	schedules := 20
-	if testkit.RaceDetector() {
-		schedules = 6
-	}
-	if text := os.Getenv("CULVERT_TEST_SCHEDULES"); text != "" {
-		if _, err := fmt.Sscan(text, &schedules); err != nil {
-			t.Fatal(err)
-		}
-	}
-	f := newFixture(t)
-	f.grow(t)
-	server := natsserver.New(t)
-	f.URL = server.URL()
-	if text := os.Getenv("CULVERT_TEST_SEED"); text != "" {
-		var seed uint64
-		if _, err := fmt.Sscan(text, &seed); err != nil {
-			t.Fatal(err)
-		}
-		f.soak(t, server, seed)
+	t.Parallel()
+	if seed := number(t, "CULVERT_TEST_SEED"); seed >= 0 {
+		soak(t, uint64(seed))
 		return
 	}
+	schedules := number(t, "CULVERT_TEST_SCHEDULES")
+	switch {
+	case schedules >= 0:
+	case testkit.Soak():
+		schedules = 200
+	case testkit.RaceDetector():
+		schedules = 4
+	default:
+		schedules = 10
+	}
 	for seed := range schedules {
-		if !t.Run(fmt.Sprint(seed), func(t *testing.T) { f.soak(t, server, uint64(seed)) }) {
-			return
-		}
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			soak(t, uint64(seed))
+		})
 	}
 }
 
+// number returns that of a variable of the environment, or -1.
+func number(t *testing.T, variable string) int {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return -1
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 // soak runs one schedule: after some steps of the workers, something happens, and so on until the manifest is written.
-func (f *fixture) soak(t *testing.T, server *natsserver.Server, seed uint64) {
+func soak(t *testing.T, seed uint64) {
+	t.Helper()
+	f := newFixture(t)
+	f.grow(t)
+	server := natsserver.New(t)
 	random := rand.New(rand.NewPCG(seed, 0))
-	one := *f
-	one.Directory, one.MaxSessions, one.PartSize = t.TempDir(), 2+random.IntN(3), int64(100+random.IntN(400))<<10
-	one.Mixed, one.Resume = true, true                      // whatever is lost, the export can be finished
-	one.Tables = []string{"customers", "orders", "nothing"} // when a snapshot is lost, one table is often complete
-	s := &soaked{fixture: &one, t: t, server: server, random: random, steps: make(chan struct{}, 1000)}
+	f.URL, f.MaxSessions, f.PartSize = server.URL(), 2+random.IntN(3), int64(100+random.IntN(400))<<10
+	f.Mixed, f.Resume = true, true                        // whatever is lost, the export can be finished
+	f.Tables = []string{"customers", "orders", "nothing"} // when a snapshot is lost, one table is often complete
+	s := &soaked{fixture: f, t: t, server: server, random: random, steps: make(chan struct{}, 1000)}
 	s.startCoordinator()
 	for range 1 + random.IntN(3) {
 		s.startWorker()
@@ -67,7 +80,7 @@ func (f *fixture) soak(t *testing.T, server *natsserver.Server, seed uint64) {
 			s.finish()
 			return
 		case <-s.steps:
-			one.growing.add(t)
+			f.growing.add(t)
 			if n++; n > next && events > 0 {
 				events--
 				next = n + random.IntN(6)

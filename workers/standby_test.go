@@ -54,6 +54,7 @@ func (s *standby) end() {
 
 // TestStandby kills exports from a standby: one that has paused, and one whose snapshot is held.
 func TestStandby(t *testing.T) {
+	t.Parallel()
 	f, s := newStandby(t)
 	t.Run("Paused", func(t *testing.T) {
 		one := *f

@@ -14,7 +14,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"culvert/internal/testkit"
 	"culvert/internal/testkit/natsserver"
@@ -204,49 +203,76 @@ func isOfPlan(kind string) bool {
 
 // TestCoordinatorIsKilled kills the coordinator before each kind of step, the first time. Another one takes over. With
 // Mixed, the coordinator goes on with a job that has lost its snapshot, and whose database has changed: then only steps
-// that have to do with that are chosen, and under the race detector every second one of all. CULVERT_TEST_SCHEDULES
+// that have to do with that are chosen, and under the race detector every second one of all. In its long form, the test
 // chooses each step of each kind.
 func TestCoordinatorIsKilled(t *testing.T) {
-	f := newFixture(t)
-	server := natsserver.New(t)
-	f.URL = server.URL()
-	q := f.queue(t)
-	most := 1
-	if os.Getenv("CULVERT_TEST_SCHEDULES") != "" {
-		most = 1000
-	}
-	seen := map[string]bool{}
-	for i, kind := range coordinatorSteps {
-		for _, mixed := range []bool{false, true} {
-			if most == 1 && (mixed && !isOfPlan(kind) || testkit.RaceDetector() && i%2 == 0) {
-				continue
-			}
-			for nth := 1; nth <= most; nth++ {
-				k := newKiller(t, server.Address, kind, nth)
-				f.killedAt(t, q, k, mixed)
-				for one := range k.seen {
-					seen[one] = true
+	t.Parallel()
+	quiet := newQuietFixture(t) // nothing writes to it, so the exports of all rounds see one state
+	var s seenSteps
+	t.Run("Before", func(t *testing.T) {
+		for i, kind := range coordinatorSteps {
+			for _, mixed := range []bool{false, true} {
+				if !testkit.Soak() && (mixed && !isOfPlan(kind) || testkit.RaceDetector() && i%2 == 0) {
+					continue
 				}
-				if t.Failed() {
-					t.Fatalf("mixed: %v, killed before step %d of %q", mixed, nth, kind)
-				}
-				if !k.killed {
-					break
-				}
+				t.Run(fmt.Sprintf("%s mixed=%v", kind, mixed), func(t *testing.T) {
+					t.Parallel()
+					one := *quiet
+					if mixed {
+						one = *newFixture(t) // whose tables change
+					}
+					one.killedBefore(t, kind, mixed, &s)
+				})
 			}
 		}
-	}
-	if testkit.RaceDetector() {
+	})
+	if testkit.RaceDetector() || t.Failed() {
 		return // some kinds of steps may be unseen
 	}
 	for _, kind := range coordinatorSteps {
-		if !seen[kind] {
+		if !s.kinds[kind] {
 			t.Errorf("no coordinator had the step %q", kind)
 		}
-		delete(seen, kind)
+		delete(s.kinds, kind)
 	}
-	for kind := range seen {
+	for kind := range s.kinds {
 		t.Errorf("the step %q is not listed", kind)
+	}
+}
+
+// seenSteps are the kinds of steps that coordinators have had.
+type seenSteps struct {
+	mu    sync.Mutex
+	kinds map[string]bool
+}
+
+func (s *seenSteps) add(k *killer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kinds == nil {
+		s.kinds = map[string]bool{}
+	}
+	for kind := range k.seen {
+		s.kinds[kind] = true
+	}
+}
+
+// killedBefore kills the coordinator before the first step of a kind. In its long form, it does so before each step.
+func (f *fixture) killedBefore(t *testing.T, kind string, mixed bool, s *seenSteps) {
+	t.Helper()
+	server := natsserver.New(t)
+	f.URL = server.URL()
+	q := f.queue(t)
+	for nth := 1; ; nth++ {
+		k := newKiller(t, server.Address, kind, nth)
+		f.killedAt(t, q, k, mixed)
+		s.add(k)
+		if t.Failed() {
+			t.Fatalf("killed before step %d", nth)
+		}
+		if !k.killed || !testkit.Soak() {
+			return
+		}
 	}
 }
 
@@ -272,14 +298,10 @@ func (f *fixture) killedAt(t *testing.T, q *workers.Queue, k *killer, mixed bool
 	worker := one.participant
 	worker.Name = "worker"
 	work.Go(func() {
-		for ctx.Err() == nil {
+		for pause(ctx) == nil {
 			err := worker.worker(q, nil).Run(ctx, jobName)
 			if err != nil && !errors.Is(err, workers.ErrNoJob) && ctx.Err() == nil {
 				t.Error(err)
-			}
-			select {
-			case <-ctx.Done():
-			case <-time.After(beat):
 			}
 		}
 	})

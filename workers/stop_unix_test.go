@@ -9,6 +9,7 @@ import (
 
 // TestWorkerIsStopped stops a worker, whose part is given to another one, and lets it go on when all is done.
 func TestWorkerIsStopped(t *testing.T) {
+	t.Parallel()
 	signal := func(t *testing.T, p *process, s syscall.Signal) {
 		t.Helper()
 		if err := p.cmd.Process.Signal(s); err != nil {
