@@ -93,6 +93,7 @@ func leaf() *x509.Certificate {
 }
 
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	ca, stranger := newAuthority(t), newAuthority(t)
 	certificate, key := ca.issue(t, leaf())
 	server := natsserver.New(t, fmt.Sprintf("tls { cert_file: %q, key_file: %q, ca_file: %q, verify: true }",
@@ -110,6 +111,7 @@ func TestTLS(t *testing.T) {
 }
 
 func TestNkey(t *testing.T) {
+	t.Parallel()
 	server := natsserver.New(t, fmt.Sprintf("authorization { users: [ { nkey: %s } ] }", nkeyPublic))
 	path := write(t, "seed", []byte(nkeySeed+"\n"))
 	put(t, create(t, open(t, queue.Config{URL: server.URL(), Nkey: path}), "job"), 1)

@@ -23,8 +23,9 @@ func acquire(t *testing.T, job *queue.Job) *queue.Lease {
 }
 
 func TestLeaseIsReleased(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, c queue.Config) {
-		c.Beat = beat
+		c.Beat = 500 * time.Millisecond // on a busy machine, the first holder must not be taken for dead
 		job := create(t, open(t, c), "job")
 		first := acquire(t, job)
 		waits := make(chan struct{})
@@ -57,6 +58,7 @@ func TestLeaseIsReleased(t *testing.T) {
 
 // TestLeaseOfTheDead has a holder that loses its connection for good.
 func TestLeaseOfTheDead(t *testing.T) {
+	t.Parallel()
 	c := queue.Config{URL: natsserver.New(t).URL(), Beat: beat}
 	q, err := queue.Open(t.Context(), c)
 	if err != nil {
@@ -76,6 +78,7 @@ func TestLeaseOfTheDead(t *testing.T) {
 
 // TestLeaseIsTaken has a holder that was taken for dead.
 func TestLeaseIsTaken(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, c queue.Config) {
 		c.Beat = beat
 		job := create(t, open(t, c), "job")
@@ -101,6 +104,7 @@ func TestLeaseIsTaken(t *testing.T) {
 }
 
 func TestPulse(t *testing.T) {
+	t.Parallel()
 	var pulse queue.Pulse
 	for look := range queue.Looks {
 		if pulse.Look(queue.Value{Key: "a", Revision: 7}) {
@@ -120,6 +124,7 @@ func TestPulse(t *testing.T) {
 }
 
 func TestSeveralLeases(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, c queue.Config) {
 		c.Beat = beat
 		job := create(t, open(t, c), "job")
@@ -144,6 +149,7 @@ func TestSeveralLeases(t *testing.T) {
 
 // TestManyLeases has more leases than one looks at in each beat. One of them is released.
 func TestManyLeases(t *testing.T) {
+	t.Parallel()
 	c := queue.Config{Beat: beat}
 	job := create(t, open(t, c), "job")
 	keys := make([]string, 30)
@@ -176,6 +182,7 @@ func TestManyLeases(t *testing.T) {
 
 // TestReleaseInOutage has a holder that is told to end while the server is away.
 func TestReleaseInOutage(t *testing.T) {
+	t.Parallel()
 	server := natsserver.New(t)
 	job := create(t, open(t, queue.Config{URL: server.URL(), Beat: beat}), "job")
 	ctx, cancel := context.WithCancel(t.Context())

@@ -98,6 +98,7 @@ var errComplete = errors.New("complete")
 
 // TestServerIsKilled kills the server while tasks are put and done, and starts it again.
 func TestServerIsKilled(t *testing.T) {
+	t.Parallel()
 	server := natsserver.New(t)
 	c := queue.Config{URL: server.URL(), AckWait: time.Second, MaxDeliver: 100}
 	const tasks = 400
@@ -113,6 +114,7 @@ func TestServerIsKilled(t *testing.T) {
 
 // TestNodeIsKilled kills one node of three after the other.
 func TestNodeIsKilled(t *testing.T) {
+	t.Parallel()
 	nodes := natsserver.NewCluster(t, 3)
 	c := queue.Config{URL: natsserver.URLs(nodes), Replicas: 3, AckWait: 2 * time.Second, MaxDeliver: 100}
 	const tasks = 300
@@ -131,6 +133,7 @@ func TestNodeIsKilled(t *testing.T) {
 
 // TestUnreachable has an address at which there is no server.
 func TestUnreachable(t *testing.T) {
+	t.Parallel()
 	server := natsserver.New(t)
 	server.Kill(t)
 	q, err := queue.Open(t.Context(), queue.Config{URL: "nats://someone:hidden@" + server.Address})
@@ -145,6 +148,7 @@ func TestUnreachable(t *testing.T) {
 
 // TestContextEndsOutage ends calls that wait for a server.
 func TestContextEndsOutage(t *testing.T) {
+	t.Parallel()
 	server := natsserver.New(t)
 	job := create(t, open(t, queue.Config{URL: server.URL()}), "job")
 	server.Kill(t)
@@ -164,6 +168,7 @@ func TestContextEndsOutage(t *testing.T) {
 
 // TestOutageLeavesNothing asks a server that is away for tasks. Each attempt ends without a trace.
 func TestOutageLeavesNothing(t *testing.T) {
+	t.Parallel()
 	server := natsserver.New(t)
 	lost := make(chan struct{}, 1)
 	q := open(t, queue.Config{URL: server.URL(), Notice: func(string) {

@@ -3,6 +3,7 @@ package queue_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"iter"
 	"os"
@@ -21,6 +22,9 @@ func TestMain(m *testing.M) {
 	if natsserver.Main() {
 		return
 	}
+	if err := flag.Set("test.parallel", "8"); err != nil { // the tests mostly wait
+		panic(err)
+	}
 	goleak.VerifyTestMain(m)
 }
 
@@ -28,8 +32,14 @@ var secret = []byte("a secret of the tests, of 36 bytes…")
 
 // each runs a test with a server within this process, and with one of its own.
 func each(t *testing.T, test func(t *testing.T, c queue.Config)) {
-	t.Run("Embedded", func(t *testing.T) { test(t, queue.Config{}) })
-	t.Run("Process", func(t *testing.T) { test(t, queue.Config{URL: natsserver.New(t).URL()}) })
+	t.Run("Embedded", func(t *testing.T) {
+		t.Parallel()
+		test(t, queue.Config{})
+	})
+	t.Run("Process", func(t *testing.T) {
+		t.Parallel()
+		test(t, queue.Config{URL: natsserver.New(t).URL()})
+	})
 }
 
 func open(t *testing.T, c queue.Config) *queue.Queue {
@@ -82,6 +92,7 @@ func next(t *testing.T, job *queue.Job) *queue.Task {
 }
 
 func TestEachTaskIsDoneOnce(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, c queue.Config) {
 		const n = 700 // more than a batch
 		q := open(t, c)
@@ -133,6 +144,7 @@ func TestEachTaskIsDoneOnce(t *testing.T) {
 }
 
 func TestBacklog(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, c queue.Config) {
 		job := create(t, open(t, c), "job")
 		put(t, job, 3)
@@ -155,6 +167,7 @@ func TestBacklog(t *testing.T) {
 
 // TestSilentWorker has a worker that does nothing, as if it were stopped, and comes back later.
 func TestSilentWorker(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, c queue.Config) {
 		c.AckWait = 200 * time.Millisecond
 		job := create(t, open(t, c), "job")
@@ -175,6 +188,7 @@ func TestSilentWorker(t *testing.T) {
 }
 
 func TestReturn(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, c queue.Config) {
 		job := create(t, open(t, c), "job")
 		put(t, job, 1)
@@ -192,6 +206,7 @@ func TestReturn(t *testing.T) {
 }
 
 func TestDrop(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, c queue.Config) {
 		job := create(t, open(t, c), "job")
 		if err := job.Put(t.Context(), slices.Values([]string{"a.1.0", "a.1.1", "a.10.0"})); err != nil {
@@ -228,6 +243,7 @@ func until(t *testing.T, holds func() bool) {
 
 // TestAbandoned gives a task to as many workers as may have it.
 func TestAbandoned(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, c queue.Config) {
 		c.AckWait, c.MaxDeliver = 100*time.Millisecond, 2
 		job := create(t, open(t, c), "job")
@@ -262,6 +278,7 @@ func TestAbandoned(t *testing.T) {
 }
 
 func TestRemove(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, c queue.Config) {
 		q := open(t, c)
 		job := create(t, q, "job")

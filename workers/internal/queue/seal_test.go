@@ -31,6 +31,7 @@ func raw(t *testing.T, url string) jetstream.JetStream {
 }
 
 func TestOtherSecret(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, c queue.Config) {
 		q := open(t, c)
 		job := create(t, q, "job")
@@ -83,6 +84,7 @@ func TestNothingIsReadable(t *testing.T) {
 
 // TestForged has a server that changes, moves and makes up messages.
 func TestForged(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	server := natsserver.New(t)
 	job := create(t, open(t, queue.Config{URL: server.URL()}), "job")

@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"sync"
@@ -98,31 +99,35 @@ func (m *mute) cut() {
 
 // TestAnswerIsLost stores a value without an answer. The caller finds out that it has won, unless the job is removed.
 func TestAnswerIsLost(t *testing.T) {
+	t.Parallel()
 	for _, removed := range []bool{false, true} {
-		server := natsserver.New(t)
-		proxy := newMute(t, server.Address)
-		other := open(t, queue.Config{URL: server.URL()})
-		seen := create(t, other, "job")
-		job := create(t, open(t, queue.Config{URL: "nats://" + proxy.listener.Addr().String()}), "job")
-		proxy.silence()
-		created := make(chan error, 1)
-		go func() { created <- job.Create(t.Context(), "record.1", []byte("one")) }()
-		until(t, func() bool {
-			_, err := seen.Get(t.Context(), "record.1")
-			return err == nil
-		})
-		if removed {
-			if err := other.Remove(t.Context(), "job"); err != nil {
-				t.Fatal(err)
+		t.Run(fmt.Sprintf("removed=%v", removed), func(t *testing.T) {
+			t.Parallel()
+			server := natsserver.New(t)
+			proxy := newMute(t, server.Address)
+			other := open(t, queue.Config{URL: server.URL()})
+			seen := create(t, other, "job")
+			job := create(t, open(t, queue.Config{URL: "nats://" + proxy.listener.Addr().String()}), "job")
+			proxy.silence()
+			created := make(chan error, 1)
+			go func() { created <- job.Create(t.Context(), "record.1", []byte("one")) }()
+			until(t, func() bool {
+				_, err := seen.Get(t.Context(), "record.1")
+				return err == nil
+			})
+			if removed {
+				if err := other.Remove(t.Context(), "job"); err != nil {
+					t.Fatal(err)
+				}
 			}
-		}
-		proxy.cut()
-		err := <-created
-		switch {
-		case !removed && err != nil:
-			t.Error(err)
-		case removed && (!errors.Is(err, queue.ErrNoJob) || !errors.Is(err, queue.ErrUncertain)):
-			t.Error(err)
-		}
+			proxy.cut()
+			err := <-created
+			switch {
+			case !removed && err != nil:
+				t.Error(err)
+			case removed && (!errors.Is(err, queue.ErrNoJob) || !errors.Is(err, queue.ErrUncertain)):
+				t.Error(err)
+			}
+		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 )
 
 func TestFirstWins(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, c queue.Config) {
 		job := create(t, open(t, c), "job")
 		var winner atomic.Value
@@ -37,6 +38,7 @@ func TestFirstWins(t *testing.T) {
 }
 
 func TestValues(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, c queue.Config) {
 		ctx := t.Context()
 		job := create(t, open(t, c), "job")
@@ -79,6 +81,7 @@ func TestValues(t *testing.T) {
 }
 
 func TestListAndWatch(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, c queue.Config) {
 		job := create(t, open(t, c), "job")
 		want := map[string]string{}
