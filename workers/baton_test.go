@@ -96,11 +96,7 @@ func TestCallAfterRestart(t *testing.T) {
 		}
 		return db, nil
 	}
-	err := f.resume(t)
-	for attempts := 1; errors.Is(err, source.ErrOtherServer) && attempts < 5; attempts++ {
-		err = f.resume(t) // the holder may answer too late
-	}
-	if err != nil {
+	if err := f.resumeByCall(t); err != nil {
 		t.Fatal(err)
 	}
 	f.rename(t, "orders", "before")
@@ -126,7 +122,7 @@ func (f *failsOnce) Part(ctx context.Context, _ source.Part) (source.Rows, error
 func TestMixedAfterFailure(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.MaxDeliver = 1
+	f.MaxDeliver, f.AckWait = 1, patient
 	q := f.queue(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -75,7 +75,7 @@ func (readOnly) Create(_ context.Context, name string) (place.File, error) {
 func TestPlaceIsReadOnly(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.MaxDeliver = 2
+	f.MaxDeliver, f.AckWait = 2, patient
 	q := f.queue(t)
 	ended := f.begin(t.Context(), t, q, workers.Coordinator{})
 	worker := f.participant
@@ -163,6 +163,7 @@ func TestFailFast(t *testing.T) {
 	f := newQuietFixture(t)
 	f.db.Exec(t, "CREATE VIEW broken AS SELECT 1 / (id - 50) AS id FROM customers")
 	f.Tables, f.FailFast, f.MaxDeliver = []string{"broken", "orders"}, true, 1
+	f.AckWait = patient
 	q := f.queue(t)
 	ended := f.begin(t.Context(), t, q, workers.Coordinator{})
 	process := make(chan error, 1)
@@ -259,6 +260,7 @@ func TestWorkersEnd(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.Tables, f.MaxDeliver = []string{"customers"}, 2
+	f.AckWait = patient
 	q := f.queue(t)
 	ended := f.begin(t.Context(), t, q, workers.Coordinator{})
 	for range f.MaxDeliver {

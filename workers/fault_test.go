@@ -247,7 +247,7 @@ func TestTableFails(t *testing.T) {
 	f := newFixture(t)
 	f.db.Exec(t, "CREATE VIEW broken AS SELECT 1 / (id - 50) AS id FROM customers")
 	f.Tables = append(f.Tables, "broken")
-	f.URL, f.MaxDeliver = natsserver.New(t).URL(), 2
+	f.URL, f.MaxDeliver, f.AckWait = natsserver.New(t).URL(), 2, patient
 	var statuses atomic.Int64
 	told := workers.Coordinator{Progress: func(workers.Status) { statuses.Add(1) }}
 	ended := f.begin(t.Context(), t, f.queue(t), told)

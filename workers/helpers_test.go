@@ -51,6 +51,10 @@ func newFixture(t *testing.T) *fixture {
 	return newFixtureOf(t, testkit.Postgres(t))
 }
 
+// patient lets a task be silent for so long that only a worker that is dead loses it, however busy the machine is. It is
+// for tests in which a task may be given to few.
+const patient = 10 * time.Second
+
 // newQuietFixture has a server of its own, in which only this test writes. To others, all snapshots look new after any
 // write in any database.
 func newQuietFixture(t *testing.T) *fixture {
@@ -72,7 +76,7 @@ func newFixtureOf(t *testing.T, server *testkit.PostgresServer) *fixture {
 	f.participant = participant{
 		Database: f.db.ConnString(), Directory: t.TempDir(), Recipient: f.identity.Recipient().String(),
 		Tables: []string{"orders", "customers", "nothing"}, PartSize: 256 << 10, Sessions: 1,
-		AckWait: time.Second, MaxDeliver: 20,
+		AckWait: time.Second, MaxDeliver: 20, Beat: beat,
 	}
 	return f
 }

@@ -15,7 +15,7 @@ import (
 func TestTableBehindChange(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.MaxDeliver = 1
+	f.MaxDeliver, f.AckWait = 1, patient
 	q := f.queue(t)
 	planned := make(chan struct{})
 	tell := sync.OnceFunc(func() { close(planned) })

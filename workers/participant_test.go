@@ -51,6 +51,7 @@ type participant struct {
 	Resume      bool
 	Held        source.Snapshot
 	AckWait     time.Duration
+	Beat        time.Duration
 	MaxDeliver  int
 
 	// Steps: a process tells on its standard output what it does with files, and does it when a line arrives on its
@@ -81,7 +82,7 @@ const (
 func (p *participant) open(ctx context.Context) (q *workers.Queue, err error) {
 	for {
 		q, err = workers.OpenQueue(ctx, workers.QueueConfig{
-			URL: p.URL, Beat: beat, AckWait: p.AckWait, MaxDeliver: p.MaxDeliver,
+			URL: p.URL, Beat: p.Beat, AckWait: p.AckWait, MaxDeliver: p.MaxDeliver,
 		})
 		if err == nil || pause(ctx) != nil {
 			return q, err
