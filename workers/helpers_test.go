@@ -51,8 +51,8 @@ func newFixture(t *testing.T) *fixture {
 	return newFixtureOf(t, testkit.Postgres(t))
 }
 
-// patient lets a task be silent for so long that only a worker that is dead loses it, however busy the machine is. It is
-// for tests in which a task may be given to few.
+// patient lets a task be silent for so long that only a worker that is dead loses it, however busy the machine is. It
+// is for tests in which a task may be given to few.
 const patient = 10 * time.Second
 
 // newQuietFixture has a server of its own, in which only this test writes. To others, all snapshots look new after any

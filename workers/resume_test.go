@@ -78,8 +78,8 @@ func (f *fixture) resume(t *testing.T) error {
 	return result.err
 }
 
-// resumeByCall goes on by the call that a holder answers, which has shorter beats: however busy the machine is, it is in
-// time.
+// resumeByCall goes on by the call that a holder answers, which has shorter beats: however busy the machine is, it is
+// in time.
 func (f *fixture) resumeByCall(t *testing.T) error {
 	t.Helper()
 	f.Beat = 50 * beat

@@ -85,8 +85,8 @@ func NewWith(tb testing.TB, address, config string) *Server {
 	return s
 }
 
-// NewCluster returns servers of one cluster, which run. They sync each write, since a server of a cluster answers before
-// it has written otherwise.
+// NewCluster returns servers of one cluster, which run. They sync each write, since a server of a cluster answers
+// before it has written otherwise.
 func NewCluster(tb testing.TB, size int) []*Server {
 	tb.Helper()
 	routes := make([]string, size)
