@@ -51,6 +51,56 @@ func TestReadBesideWriter(t *testing.T) {
 	}
 }
 
+// interruptedDir calls a function before each file is opened.
+type interruptedDir struct {
+	disk.LogDir
+	before func()
+}
+
+func (d interruptedDir) Open(name string, writable bool) (disk.File, error) {
+	d.before()
+	return d.LogDir.Open(name, writable)
+}
+
+type interruptedFS struct {
+	disk.FS
+	before func()
+}
+
+func (f interruptedFS) OpenLogDir(dir string) (disk.LogDir, error) {
+	d, err := f.FS.OpenLogDir(dir)
+	return interruptedDir{d, f.before}, err
+}
+
+// TestSegmentsLeaveMeanwhile removes the segments of a log between the moments at which a reader lists and opens them,
+// several times in a row. The reader sees the segments that have come instead.
+func TestSegmentsLeaveMeanwhile(t *testing.T) {
+	log, dir := newLog(t, Options{SegmentSize: minSegmentSize})
+	large := strings.Repeat("x", 3000)
+	mustAppend(t, log, large)
+	changes := 0
+	fsys := interruptedFS{disk.OS{}, func() {
+		if changes > 0 {
+			changes--
+			if err := log.TruncateFront(mustAppend(t, log, large)); err != nil {
+				t.Error(err)
+			}
+		}
+	}}
+	for _, changes = range []int{1, 2, 5} {
+		r, recovery, err := openReader(fsys, dir, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if changes > 0 || recovery.First != log.First() || recovery.Last != log.Last() {
+			t.Errorf("%+v of a log from %d to %d, %d changes are left", recovery, log.First(), log.Last(), changes)
+		}
+		if got, err := contents(r.Records(background, 0)); err != nil || !slices.Equal(got, []string{large}) {
+			t.Errorf("%d entries, %v", len(got), err)
+		}
+	}
+}
+
 // TestReadAcrossRestart refreshes a reader after the writer was killed and has started again, and after cuts.
 func TestReadAcrossRestart(t *testing.T) {
 	d := crashfs.New("/data")

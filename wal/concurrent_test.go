@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"culvert/internal/testkit"
 	"culvert/internal/testkit/crashfs"
 )
 
@@ -104,7 +105,7 @@ func tailAndCut(ctx context.Context, t *testing.T, log *Log, last LSN) {
 // TestManyWritersCrash has goroutines append while the disk crashes. Each entry that was acknowledged is there.
 func TestManyWritersCrash(t *testing.T) {
 	crashes := 50
-	if thorough() {
+	if testkit.Soak() {
 		crashes = 500
 	}
 	for seed := range crashes {
@@ -164,8 +165,8 @@ func TestManyWritersCrash(t *testing.T) {
 // TestCloseMeanwhile closes a log while other goroutines use it. All calls end, and acknowledged entries are in the log
 // when it is opened again.
 func TestCloseMeanwhile(t *testing.T) {
-	rounds := 30
-	if thorough() {
+	rounds := 15 // five in each mode
+	if testkit.Soak() {
 		rounds = 300
 	}
 	for round := range rounds {

@@ -14,12 +14,9 @@ import (
 	"testing"
 
 	"culvert/internal/disk"
+	"culvert/internal/testkit"
 	"culvert/internal/testkit/crashfs"
 )
-
-// thorough reports whether the tests run as often as with ./dev test. It reads the variable each time, because go test
-// caches results without variables that are read before the tests begin.
-func thorough() bool { return os.Getenv("CULVERT_TEST_ALL") == "1" }
 
 // TestCrash has a log crash again and again, also during recovery, on a disk that loses everything it may lose. To run
 // one seed: CULVERT_WAL_SEED=N go test -run TestCrash.
@@ -34,13 +31,11 @@ func TestCrash(t *testing.T) {
 		}
 		return
 	}
-	want := 2000
-	switch {
-	case raceEnabled: // a log has little that runs at the same time as the one who appends
-		want = 200
-	case thorough():
+	want := 1500
+	if testkit.Soak() {
 		want = 20_000
 	}
+	want = testkit.Fewer(want) // a log has little that runs at the same time as the one who appends
 	crashes := 0
 	for seed := uint64(1); crashes < want; seed++ {
 		n, err := newSimulation(seed).run()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"culvert/internal/testkit"
 	"culvert/internal/testkit/crashfs"
 )
 
@@ -173,7 +174,7 @@ func (s scope) run(disk *crashfs.Disk, model *crashfs.Model) error {
 // TestExhaustive ends short lives before every operation, and checks every state that a crash can leave: each name and
 // size changed or not, and each block of 4 KiB old, written, torn, zeroed or garbled.
 func TestExhaustive(t *testing.T) {
-	if raceEnabled {
+	if testkit.RaceDetector() {
 		t.Skip("nothing runs at the same time here")
 	}
 	for _, s := range scopes {

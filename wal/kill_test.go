@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"culvert/internal/testkit"
 )
 
 // TestKill kills a process that appends, with SIGKILL at any time, and sees that everything is there that it had
@@ -22,8 +24,11 @@ func TestKill(t *testing.T) {
 		}
 		return
 	}
-	kills := 20
-	if thorough() && !raceEnabled { // all lives are the same to the race detector
+	kills := 10
+	switch {
+	case testkit.RaceDetector(): // all lives are the same to it
+		kills = 3
+	case testkit.Soak():
 		kills = 200
 	}
 	random := rand.New(rand.NewPCG(3, 3))

@@ -243,7 +243,7 @@ func TestAllocations(t *testing.T) {
 					n++
 				}
 			})
-			if !raceEnabled && (perRead > 30 || n < 400) {
+			if !testkit.RaceDetector() && (perRead > 30 || n < 400) {
 				t.Errorf("%v allocations to read %d entries", perRead, n)
 			}
 		}

@@ -6,167 +6,170 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"culvert/internal/testkit"
 )
 
 // mutants are faults that the tests of crashes and damage must find. Each removes one thing that durability depends on.
-// All are built at once; MUTANT is true for the selected one.
-var mutants = []struct{ name, file, from, to string }{
-	{"sync after a write", "flush.go", "err = l.file.Sync()", "err = unless(MUTANT, l.file.Sync)"},
+// All are built at once; MUTANT is true for the selected one. The test named by finds it at the least cost.
+var mutants = []struct{ name, by, file, from, to string }{
+	{"sync after a write", "Exhaustive", "flush.go", "err = l.file.Sync()", "err = unless(MUTANT, l.file.Sync)"},
 	{
-		"sync before the next segment", "flush.go",
+		"sync before the next segment", "Faults", "flush.go",
 		"sync := (rotate || b.sync ||",
 		"sync := (rotate && !MUTANT || b.sync ||",
 	},
 	{
-		"sync of a new segment", "segment.go",
+		"sync of a new segment", "Exhaustive", "segment.go",
 		"if err := file.Sync(); err != nil {\n\t\treturn nil",
 		"if err := unless(MUTANT, file.Sync); err != nil {\n\t\treturn nil",
 	},
 	{
-		"sync of the name of a segment", "segment.go", "syncNames() error {",
+		"sync of the name of a segment", "Exhaustive", "segment.go", "syncNames() error {",
 		"syncNames() error {\n\tif MUTANT {\n\t\treturn nil\n\t}\n\t",
 	},
 	{
-		"directory that is held", "segment.go", "return l.dir.Sync() }",
+		"directory that is held", "Exhaustive", "segment.go", "return l.dir.Sync() }",
 		"return either(MUTANT, func() error { return l.options.fs.SyncDir(l.dir.path) }, l.dir.Sync)() }",
 	},
 	{
-		"sync of the name of the log", "recover.go",
+		"sync of the name of the log", "Exhaustive", "recover.go",
 		"err := l.options.fs.SyncDir(filepath.Dir(l.dir.path)); err != nil {",
 		"err := unless(MUTANT, func() error { return l.options.fs.SyncDir(filepath.Dir(l.dir.path)) }); err != nil {",
 	},
 	{
-		"sync of a header", "segment.go",
+		"sync of a header", "Exhaustive", "segment.go",
 		"if err := file.Sync(); err != nil {\n\t\treturn err\n",
 		"if err := unless(MUTANT, file.Sync); err != nil {\n\t\treturn err\n",
 	},
 	{
-		"second slot", "segment.go",
+		"second slot", "Exhaustive", "segment.go",
 		"slotOffset(s.generation+1)",
 		"slotOffset(either(MUTANT, s.generation, s.generation+1))",
 	},
 	{
-		"watermark of headers", "scan.go",
+		"watermark of headers", "DamageAfterRecovery", "scan.go",
 		"t.proven, s.watermark)",
 		"t.proven, either(MUTANT, 0, s.watermark))",
 	},
 	{
-		"sync in Close", "log.go",
+		"sync in Close", "TailAndClose", "log.go",
 		"l.closed = true\n\tl.filling.sync = true",
 		"l.closed = true\n\tl.filling.sync = !MUTANT || l.filling.sync",
 	},
 	{
-		"sync in Sync", "log.go",
+		"sync in Sync", "Exhaustive", "log.go",
 		"\tl.filling.sync = true\n\t_, err := l.await",
 		"\tl.filling.sync = !MUTANT || l.filling.sync\n\t_, err := l.await",
 	},
 	{
-		"sync before a cut", "truncate.go",
+		"sync before a cut", "CutKeepsWhatComes", "truncate.go",
 		"err = l.err()\n\tl.filling.sync = true",
 		"err = l.err()\n\tl.filling.sync = !MUTANT || l.filling.sync",
 	},
 	{
-		"failure that stays", "flush.go", "\t\tl.fail(err)\n\t\terr = l.failure",
+		"failure that stays", "Faults", "flush.go", "\t\tl.fail(err)\n\t\terr = l.failure",
 		"\t\tif !MUTANT {\n\t\t\tl.fail(err)\n\t\t\terr = l.failure\n\t\t}",
 	},
 	{
-		"copy of what is not proven", "recover.go",
+		"copy of what is not proven", "StaleRecords", "recover.go",
 		"\tend := scan.offset",
 		"\tt.last = either(MUTANT, t.proven, t.last)\n\tend := scan.offset",
 	},
 	{
-		"new segment after a crash", "recover.go",
+		"new segment after a crash", "Faults", "recover.go",
 		"if !newest.sealed {",
 		"if !newest.sealed && (!MUTANT || inv.tail.last > inv.tail.proven) {",
 	},
 	{
-		"checksum", "record.go",
+		"checksum", "StaleRecords", "record.go",
 		"binary.LittleEndian.Uint32(b) != crc32.Update(",
 		"!MUTANT && binary.LittleEndian.Uint32(b) != crc32.Update(",
 	},
 	{
-		"place in the index", "index.go",
+		"place in the index", "StaleRecords", "index.go",
 		"mark{s.next, s.offset}",
 		"mark{s.next + either[LSN](MUTANT, 1, 0), s.offset}",
 	},
 	{
-		"salt", "header.go",
+		"salt", "StaleRecords", "header.go",
 		"crc32.Update(0, castagnoli, h.salt[:])",
 		"either(MUTANT, 0, crc32.Update(0, castagnoli, h.salt[:]))",
 	},
 	{
-		"LSN", "record.go",
+		"LSN", "StaleRecords", "record.go",
 		"case f.size > limit, f.lsn != want,",
 		"case f.size > limit, !MUTANT && f.lsn != want,",
 	},
-	{"whole groups", "scan.go", "if f.groupEnd {", "if MUTANT || f.groupEnd {"},
+	{"whole groups", "StaleRecords", "scan.go", "if f.groupEnd {", "if MUTANT || f.groupEnd {"},
 	{
-		"header in the other slot", "segment.go",
+		"header in the other slot", "Exhaustive", "segment.go",
 		"\ts.generation++\n",
 		"\ts.generation += either[uint64](MUTANT, 0, 1)\n",
 	},
-	{"watermark", "append.go", "watermark: l.durable,", "watermark: either(MUTANT, 0, l.durable),"},
+	{"watermark", "FullDiskAfterKill", "append.go", "watermark: l.durable,", "watermark: either(MUTANT, 0, l.durable),"},
 	{
-		"search behind damage", "scan.go",
+		"search behind damage", "FlippedBits", "scan.go",
 		"max(watermark, t.proven,",
 		"max(either(MUTANT, 0, watermark), t.proven,",
 	},
 	{
-		"checksum of headers", "header.go",
+		"checksum of headers", "BadInput", "header.go",
 		"crc32.Checksum(b[:crcOffset], castagnoli):\n\t\treturn header{}, ErrCorrupt",
 		"crc32.Checksum(b[:crcOffset], castagnoli) && !MUTANT:\n\t\treturn header{}, ErrCorrupt",
 	},
-	{"authenticated headers", "header.go", "if !hmac.Equal(", "if !MUTANT && !hmac.Equal("},
+	{"authenticated headers", "BadInput", "header.go", "if !hmac.Equal(", "if !MUTANT && !hmac.Equal("},
 	{
-		"authenticated records", "scan.go",
+		"authenticated records", "BadInput", "scan.go",
 		"s.nonce.set(f.lsn), f.payload, f.head)\n",
 		"s.nonce.set(f.lsn), f.payload, f.head)\n\terr = either(MUTANT, nil, err)\n",
 	},
 	{
-		"salt of the segment before", "inventory.go",
+		"salt of the segment before", "BadInput", "inventory.go",
 		"if s.previous != inv.chain[i].salt {",
 		"if !MUTANT && s.previous != inv.chain[i].salt {",
 	},
-	{"higher segment number", "inventory.go", "if s.base > limit ||", "if !MUTANT && s.base > limit ||"},
-	{"counter of cuts", "segment.go", "h.cuts++", "h.cuts += either[uint64](MUTANT, 0, 1)"},
-	{"counter of cuts after Open", "recover.go", "newest.cuts", "either(MUTANT, 0, newest.cuts)"},
+	{"higher segment number", "Faults", "inventory.go", "if s.base > limit ||", "if !MUTANT && s.base > limit ||"},
+	{"counter of cuts", "RefilledCut", "segment.go", "h.cuts++", "h.cuts += either[uint64](MUTANT, 0, 1)"},
+	{"counter of cuts after Open", "RefilledCut", "recover.go", "newest.cuts", "either(MUTANT, 0, newest.cuts)"},
 	{
-		"LSN of a new log", "copy.go", "return l.restart(first)",
+		"LSN of a new log", "First", "copy.go", "return l.restart(first)",
 		"l.first, l.next = first, first\n\treturn unless(MUTANT, func() error { return l.restart(first) })",
 	},
-	{"lock that is held", "flush.go", "err = l.lock.Held() //", "err = unless(MUTANT, l.lock.Held) //"},
-	{"reserve of the tail", "recover.go", "trim(file, t.end)", "if !MUTANT {\n\t\ttrim(file, t.end)\n\t}"},
+	{"lock that is held", "LostLock", "flush.go", "err = l.lock.Held() //", "err = unless(MUTANT, l.lock.Held) //"},
+	{"reserve of the tail", "FullDiskAfterKill", "recover.go", "trim(file, t.end)", "if !MUTANT {\n\t\ttrim(file, t.end)\n\t}"},
 	{
-		"reserve of the former segment", "segment.go", "trim(former, end)",
+		"reserve of the former segment", "CutsKeepNoReserve", "segment.go", "trim(former, end)",
 		"if !MUTANT {\n\t\t\ttrim(former, end)\n\t\t}",
 	},
 	{
-		"records before the reserve", "segment.go", "trim(former, end)",
+		"records before the reserve", "StaleRecords", "segment.go", "trim(former, end)",
 		"trim(former, end-either[int64](MUTANT, 8, 0))",
 	},
 	{
-		"spare for the next Open", "segment.go", "return headerSize + size/16",
+		"spare for the next Open", "FullDiskAfterKill", "segment.go", "return headerSize + size/16",
 		"return either(MUTANT, 0, headerSize+size/16)",
 	},
 	{
-		"spare for all of a segment", "segment.go", "\treturn headerSize + size\n",
+		"spare for all of a segment", "FullDiskAfterKillUnsynced", "segment.go", "\treturn headerSize + size\n",
 		"\treturn headerSize + either(MUTANT, size/16, size)\n",
 	},
 	{
-		"room of what was copied", "recover.go", "trim(file, scan.offset)",
+		"room of what was copied", "FullDiskAfterKillUnsynced", "recover.go", "trim(file, scan.offset)",
 		"if !MUTANT {\n\t\ttrim(file, scan.offset)\n\t}",
 	},
-	{"halt before a cut", "truncate.go", "l.halt() //", "if !MUTANT {\n\t\tl.halt()\n\t} //"},
-	{"room for others", "append.go", "&& !l.fits(size) {", "&& (MUTANT || !l.fits(size)) {"},
+	{"halt before a cut", "CutKeepsWhatComes", "truncate.go", "l.halt() //", "if !MUTANT {\n\t\tl.halt()\n\t} //"},
+	{"room for others", "NoRoomForLarge", "append.go", "&& !l.fits(size) {", "&& (MUTANT || !l.fits(size)) {"},
 	{
-		"end of Tail after Close", "read.go", "if l.over { // before",
+		"end of Tail after Close", "TailAndClose", "read.go", "if l.over { // before",
 		"if either(MUTANT, l.closed, l.over) { // before",
 	},
 	{
-		"change of the log under a reader", "beside.go", "const attempts = 1000",
+		"change of the log under a reader", "SegmentsLeaveMeanwhile", "beside.go", "const attempts = 1000",
 		"attempts := either(MUTANT, 1, 1000)",
 	},
 }
@@ -196,28 +199,30 @@ func unless(mutated bool, call func() error) error {
 }
 `
 
-// TestMutants builds the package with these faults, and checks that the tests fail with each of them and pass with
-// none.
+// TestMutants builds the package with these faults, and checks that the test that is named for each fails with it and
+// passes without any. The long form runs all these tests on each.
 func TestMutants(t *testing.T) {
-	if !thorough() || raceEnabled {
-		t.Skip("takes a minute: set CULVERT_TEST_ALL=1")
+	if testkit.RaceDetector() {
+		t.Skip("each mutant is a fault of one goroutine, and the detector has no part in finding it")
 	}
 	program := buildMutants(t)
-	run := func(name string) (string, error) {
-		test := exec.Command(program, "-test.failfast", "-test.timeout=2m", "-test.run",
-			"^Test(Crash|Faults|Exhaustive|FlippedBits|StaleRecords|BadInput|DamageAfterRecovery|"+
-				"LostLock|FullDiskAfterKill.*|CutsKeepNoReserve|NoRoomForLarge|CutKeepsWhatComes|TailAndClose|"+
-				"ReadersBesideFastWriter|RefilledCut|First)$")
-		test.Env = append(os.Environ(), "CULVERT_TEST_ALL=", mutantOf+"="+name)
+	run := func(name, tests string) (string, error) {
+		test := exec.Command(program, "-test.failfast", "-test.timeout=5m", "-test.run", "^Test("+tests+")$")
+		test.Env = append(os.Environ(), "CULVERT_TEST_SOAK=", mutantOf+"="+name)
 		output, err := test.CombinedOutput()
 		return string(output), err
 	}
+	all := findersOfMutants()
 	for _, mutant := range mutants {
 		t.Run(mutant.name, func(t *testing.T) {
 			t.Parallel()
-			output, err := run(mutant.name)
+			tests := mutant.by
+			if testkit.Soak() {
+				tests = all
+			}
+			output, err := run(mutant.name, tests)
 			if err == nil || !strings.Contains(output, "--- FAIL: Test") {
-				t.Errorf("nothing has found it: %v\n%s", err, output)
+				t.Errorf("%s has not found it: %v\n%s", tests, err, output)
 			}
 			first, _, _ := strings.Cut(output, "\n")
 			t.Log(first)
@@ -225,10 +230,21 @@ func TestMutants(t *testing.T) {
 	}
 	t.Run("none", func(t *testing.T) {
 		t.Parallel()
-		if output, err := run(""); err != nil {
+		if output, err := run("", all); err != nil {
 			t.Errorf("%v\n%s", err, output)
 		}
 	})
+}
+
+// findersOfMutants returns the names of all tests that find a mutant, as a regular expression.
+func findersOfMutants() string {
+	finders := []string{"Crash"}
+	for _, mutant := range mutants {
+		if !slices.Contains(finders, mutant.by) {
+			finders = append(finders, mutant.by)
+		}
+	}
+	return strings.Join(finders, "|")
 }
 
 // buildMutants builds the tests of the package with all mutants.
