@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"culvert/internal/testkit"
 )
 
 // openDirect opens a file past the kernel's cache, so that each read comes to the mount.
@@ -33,8 +35,11 @@ func TestManyReadersGetTheSource(t *testing.T) {
 		seed    = 7
 		readers = 10
 	)
-	reads := 100
-	if os.Getenv("CULVERT_TEST_ALL") == "1" {
+	reads := 60
+	switch {
+	case testkit.RaceDetector():
+		reads = 20
+	case testkit.Soak():
 		reads = 1000
 	}
 	p := startPlay(t, playOptions{Memory: 1})

@@ -10,8 +10,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"culvert/internal/testkit"
 )
 
 // TestWriteErrors has the file system fail after write(2) has returned.
@@ -127,13 +130,14 @@ func TestSignalDuringTruncate(t *testing.T) {
 		done <- unix.Ftruncate(int(file.Fd()), 0)
 	}()
 	id := <-thread
+	ticker := time.NewTicker(time.Millisecond)
+	defer ticker.Stop()
 	for err := error(nil); err == nil; {
 		select {
 		case err = <-done:
 			w.wantErrno(err, unix.EIO)
-		default:
+		case <-ticker.C:
 			w.must(unix.Tgkill(os.Getpid(), id, unix.SIGURG))
-			runtime.Gosched()
 		}
 	}
 	setFault(t, w.root, "", 0)
@@ -285,7 +289,7 @@ func TestManyWriters(t *testing.T) {
 	_, err = fmt.Sscan(after, &peak)
 	w.must(err)
 	t.Logf("peak %d KiB", peak)
-	if limit := 128 << 10; peak > limit && !raceEnabled {
+	if limit := 128 << 10; peak > limit && !testkit.RaceDetector() {
 		t.Errorf("the process that mounts took %d KiB, want at most %d", peak, limit)
 	}
 }

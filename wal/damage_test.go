@@ -99,7 +99,7 @@ func stepToNextFlip(random *rand.Rand, content []byte, offset int) int {
 		longest = 300
 	case offset > recordHead && isZero(content[offset-recordHead:min(len(content), offset+recordHead)]):
 		longest = 300
-	case offset > headerSize+2*recordHead && bytes.Count(content[offset-recordHead:offset], content[offset:][:1]) == recordHead:
+	case offset > headerSize && bytes.Count(content[offset-recordHead:offset], content[offset:][:1]) == recordHead:
 		longest = 60 // a payload that repeats one letter
 	}
 	return 1 + random.IntN(longest)

@@ -141,7 +141,10 @@ var mutants = []struct{ name, by, file, from, to string }{
 		"l.first, l.next = first, first\n\treturn unless(MUTANT, func() error { return l.restart(first) })",
 	},
 	{"lock that is held", "LostLock", "flush.go", "err = l.lock.Held() //", "err = unless(MUTANT, l.lock.Held) //"},
-	{"reserve of the tail", "FullDiskAfterKill", "recover.go", "trim(file, t.end)", "if !MUTANT {\n\t\ttrim(file, t.end)\n\t}"},
+	{
+		"reserve of the tail", "FullDiskAfterKill", "recover.go",
+		"trim(file, t.end)", "if !MUTANT {\n\t\ttrim(file, t.end)\n\t}",
+	},
 	{
 		"reserve of the former segment", "CutsKeepNoReserve", "segment.go", "trim(former, end)",
 		"if !MUTANT {\n\t\t\ttrim(former, end)\n\t\t}",

@@ -31,30 +31,36 @@ func randomSeed(t *testing.T) uint64 {
 	return seed
 }
 
-// randomRuns is the number of parallel runs of random operations, each with its own seed and mount.
-const randomRuns = 4
+// randomRuns returns the number of parallel runs of random operations, each with its own seed and mount.
+func randomRuns() int {
+	if testkit.Soak() {
+		return 4
+	}
+	return 2
+}
 
 // eachRandomRun runs the random operations of one kind of mount.
 func eachRandomRun(t *testing.T, operations int, run func(t *testing.T, seed uint64, operations int)) {
 	first := randomSeed(t)
-	for i := range uint64(randomRuns) {
-		seed := first + i
+	runs := randomRuns()
+	for i := range runs {
+		seed := first + uint64(i)
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			t.Parallel()
-			run(t, seed, operations/randomRuns)
+			run(t, seed, operations/runs)
 		})
 	}
 }
 
-// randomOperations returns the number of operations for each kind of mount. A thorough test runs the wanted number.
+// randomOperations returns the number of operations for each kind of mount. The long form runs the wanted number.
 func randomOperations(wanted int) int {
 	switch {
 	case testkit.RaceDetector():
-		return 1_000
-	case thorough():
+		return 600
+	case testkit.Soak():
 		return wanted
 	}
-	return 3_000
+	return 2_000
 }
 
 // maxRandomSize is the largest size of the file: several requests and blocks.

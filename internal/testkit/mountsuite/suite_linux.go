@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Run runs all tests except RunPOSIX, in parallel. With CULVERT_TEST_ALL=1 it makes the given number of random
-// operations of each kind. For programs that only combine a tested mount with a server, a tenth is enough.
+// Run runs all tests except RunPOSIX, in parallel. In their long form it makes the given number of random operations of
+// each kind. For programs that only combine a tested mount with a server, a tenth is enough.
 func Run(t *testing.T, mount Mount, operations int) {
 	random := func(test func(t *testing.T, mount Mount, operations int)) func(t *testing.T, mount Mount) {
 		return func(t *testing.T, mount Mount) { test(t, mount, randomOperations(operations)) }
@@ -48,9 +48,6 @@ func newServed(t *testing.T) string {
 	}
 	return root
 }
-
-// thorough reports whether the tests run in full, as in ./dev test.
-func thorough() bool { return os.Getenv("CULVERT_TEST_ALL") == "1" }
 
 func isErrno(err error, want syscall.Errno) bool {
 	errno, is := errors.AsType[syscall.Errno](err)
