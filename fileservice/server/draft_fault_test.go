@@ -33,7 +33,7 @@ func TestDraftFaults(t *testing.T) {
 	clientKey, clientName := filetest.NewKey(t)
 	peer := &secureconn.Config{Key: clientKey, Peers: []string{serverName}}
 	offsets := []int64{0, 3000, 70_000, 1 << 20, 3<<20 + 77}
-	if filetest.Thorough() {
+	if testkit.Soak() {
 		for i := range int64(40) {
 			offsets = append(offsets, 1000+i*97_003)
 		}

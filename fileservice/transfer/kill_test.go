@@ -28,7 +28,7 @@ import (
 // killRun is how often processes are killed, and how large the file is: several times what may be lost at once, so that
 // some lives lose all that they move, and others add to it.
 func killRun() (kills, size int) {
-	if filetest.Thorough() {
+	if testkit.Soak() {
 		return 100, 160<<20 + 1
 	}
 	return 5, 40<<20 + 1

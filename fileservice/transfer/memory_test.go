@@ -80,7 +80,7 @@ func TestTransferMemory(t *testing.T) {
 		size = 64 << 20 // which is not compared with the bound
 	}
 	sizes := []int64{size}
-	if filetest.Thorough() {
+	if testkit.Soak() {
 		sizes = append(sizes, 10<<30)
 	}
 	for _, size := range sizes {

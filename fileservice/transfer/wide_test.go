@@ -19,6 +19,7 @@ import (
 	"culvert/fileservice/internal/fileservicepb"
 	"culvert/fileservice/internal/filetest"
 	"culvert/fileservice/transfer"
+	"culvert/internal/testkit"
 )
 
 // wideTree makes a tree with wide directories on several levels, and names that differ in case only or are not ASCII.
@@ -138,7 +139,7 @@ func TestWideTree(t *testing.T) {
 	const inFlight = 32 << 20 // of both ends of the connections, on a busy machine
 	room := int64(16 << 20)
 	trees := []wideLiar{{dirs: 3, names: 25_000}}
-	if filetest.Thorough() {
+	if testkit.Soak() {
 		room = 64 << 20 // which it has anyway
 		trees = []wideLiar{{dirs: 4, names: 80_000}, {dirs: 1, names: 1_000_000}, {dirs: 20, names: 40_000}}
 	}

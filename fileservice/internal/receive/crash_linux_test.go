@@ -25,9 +25,12 @@ func TestReceiveCrash(t *testing.T) {
 	t.Parallel()
 	crashfs.Need(t)
 	const parts = 8
-	each, stride := 1, 7
-	if os.Getenv("CULVERT_TEST_ALL") == "1" && !testkit.RaceDetector() {
-		each, stride = 10, 1
+	each, stride := 1, 1
+	switch {
+	case testkit.Soak():
+		each = 10
+	case testkit.RaceDetector():
+		stride = 7
 	}
 	for _, overwrite := range []bool{false, true} {
 		c := &crashingTransfer{dir: t.TempDir(), overwrite: overwrite}
