@@ -3,7 +3,7 @@ package transfer_test
 import (
 	"fmt"
 	"io/fs"
-	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 
@@ -63,17 +63,28 @@ func (p *countingPlace) count(reads, bytes int) {
 // TestPullPlaceParallel reads as many ranges at once as Config.Parallel says, whatever the checksum is made of, and
 // never more than 80 MiB.
 func TestPullPlaceParallel(t *testing.T) {
-	const size = 64*fileservice.BlockSize + 5
-	from, _ := filetest.Tree(t, map[string]int{"one": size, "two": size})
 	sums := map[string]map[string]place.Sum{"none": {}, "CRC": {}, "whole": {}, "parts": {}}
-	for _, name := range []string{"one", "two"} {
-		content, err := os.ReadFile(from + "/" + name)
-		if err != nil {
-			t.Fatal(err)
+	trees := map[string]string{}
+	for kind := range sums {
+		blocks := 32
+		if kind == "whole" {
+			blocks = 64 // so that ranges that are too long take more memory than they may
 		}
-		sums["CRC"][name] = sumOf(place.CRC64NVME, content, 0)
-		sums["whole"][name] = sumOf(place.MD5, content, 0)
-		sums["parts"][name] = sumOf(place.SHA256, content, 8<<20)
+		from, names := filetest.Tree(t, map[string]int{
+			"one": blocks*fileservice.BlockSize + 5, "two": blocks*fileservice.BlockSize + 5,
+		})
+		trees[kind] = from
+		for _, name := range names {
+			content := readFile(t, filepath.Join(from, name))
+			switch kind {
+			case "CRC":
+				sums[kind][name] = sumOf(place.CRC64NVME, content, 0)
+			case "whole":
+				sums[kind][name] = sumOf(place.SHA256, content, 0)
+			case "parts":
+				sums[kind][name] = sumOf(place.MD5, content, 8<<20)
+			}
+		}
 	}
 	for kind, sums := range sums {
 		for parallel, want := range map[int]int{0: 4, 7: 7, 13: 13, 20: 16} {
@@ -81,7 +92,7 @@ func TestPullPlaceParallel(t *testing.T) {
 				if parallel > 10 && kind != "whole" {
 					want = 8 // calls for several ranges leave fewer
 				}
-				target := t.TempDir()
+				from, target := trees[kind], t.TempDir()
 				p := &countingPlace{
 					summedPlace: &summedPlace{openVersioned(t, from), sums, func(string, []byte, int64) {}},
 					want:        want, arrived: make(chan struct{}),
