@@ -75,7 +75,7 @@ func TestMemoryChild(t *testing.T) {
 
 // TestTransferMemory pulls large files, and bounds the memory of both ends, which is the same for all sizes.
 func TestTransferMemory(t *testing.T) {
-	size := int64(1 << 30)
+	size := int64(512 << 20)
 	if testkit.RaceDetector() {
 		size = 64 << 20 // which is not compared with the bound
 	}
