@@ -63,7 +63,6 @@ func TestTransferFaults(t *testing.T) {
 					if _, err := run(t.Context(), client, config); err != nil {
 						t.Error(err)
 					}
-					seeNoOther(t, from, to)
 					filetest.SeeSame(t, from, to)
 				})
 			}
@@ -93,8 +92,8 @@ func TestTransferGivesUp(t *testing.T) {
 	faults["sever"] = nil
 	for name, fault := range faults {
 		timeout := filetest.Soon
-		if name == "slow" {
-			timeout = 0 // each message may be behind the whole window of the connection
+		if name == "slow" || name == "cut" {
+			timeout = 0 // it must not be given up: each message may be behind the whole window of the connection
 		}
 		// In the middle of a block, so that a call is under way.
 		const offset = 7 * fileservice.BlockSize / 2

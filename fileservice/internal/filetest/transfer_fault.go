@@ -197,7 +197,7 @@ func Sever(t *testing.T, address string, bytes int64) *client.Client {
 	var left atomic.Int64
 	left.Store(bytes)
 	return Connect(t, client.Config{
-		Connections: 1, Timeout: Soon,
+		Connections: 1,
 		Dial: func(ctx context.Context) (net.Conn, error) {
 			if left.Load() < 0 {
 				return nil, net.ErrClosed
