@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"culvert/fileservice"
@@ -146,13 +147,13 @@ func listenUntil(t *testing.T, address, dir string) (stop func()) {
 
 // TestDraftIsKept has a file wait for longer than a server keeps what it hears nothing of, and a stream of writes, too.
 // One whose client is gone is dropped.
-func TestDraftIsKept(t *testing.T) {
-	t.Parallel() // it waits
+func TestDraftIsKept(t *testing.T) { synctest.Test(t, draftIsKept) }
+
+func draftIsKept(t *testing.T) {
 	dir := t.TempDir()
-	const idle = 9 * time.Second // a machine under load may hold a process up for seconds
 	var kept atomic.Int64
-	address := filetest.Listen(t, dir, func(c *server.Config) {
-		c.Writable, c.StallTimeout = true, idle
+	address := filetest.ListenOn(t, filetest.ListenInMemory(t), dir, func(c *server.Config) {
+		c.Writable = true
 		c.Observer.Called = func(call server.Call) {
 			if call.Method == "ChangeDraft" {
 				kept.Add(1)
@@ -164,8 +165,10 @@ func TestDraftIsKept(t *testing.T) {
 	if _, err := file.Write([]byte("hello")); err != nil {
 		t.Fatal(err)
 	}
-	// They are a third of that time apart.
-	testkit.WaitFor(t, "the draft to be kept five times", func() bool { return kept.Load() >= 5 })
+	<-time.After(3 * server.DefaultStallTimeout)
+	if kept.Load() < 5 {
+		t.Errorf("the draft was kept %d times", kept.Load())
+	}
 	if _, err := file.Write([]byte(" again")); err != nil {
 		t.Fatal(err)
 	}
@@ -186,13 +189,8 @@ func TestDraftIsKept(t *testing.T) {
 	if err := left.Publish("left", true); err == nil {
 		t.Error("it was published by a client that is closed")
 	}
-	testkit.WaitFor(t, "what was left to be removed", func() bool {
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(entries) == 1
-	})
+	<-time.After(2 * server.DefaultStallTimeout)
+	filetest.SeeFiles(t, dir, map[string][]byte{"file": []byte("hello again")})
 }
 
 // TestDraftOnFullDisk fills a small file system.

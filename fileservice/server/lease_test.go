@@ -4,6 +4,7 @@ import (
 	"net"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"culvert/fileservice"
@@ -17,12 +18,12 @@ import (
 
 // TestLeaseByControlConnection closes the connection on which a client has sent a block, while it has a draft, and
 // sends other calls for longer than either is kept unused. Both go on over another connection.
-func TestLeaseByControlConnection(t *testing.T) {
-	t.Parallel() // it waits
+func TestLeaseByControlConnection(t *testing.T) { synctest.Test(t, leaseByControlConnection) }
+
+func leaseByControlConnection(t *testing.T) {
 	var ended atomic.Int64
-	const idle = 5 * time.Second // a machine under load may hold a process up for seconds
-	address := filetest.Listen(t, t.TempDir(), func(c *server.Config) {
-		c.Writable, c.StallTimeout = true, idle
+	address := filetest.ListenOn(t, filetest.ListenInMemory(t), t.TempDir(), func(c *server.Config) {
+		c.Writable = true
 		c.Observer.Disconnected = func(net.Addr) { ended.Add(1) }
 	})
 	control := filetest.Raw(t, address)
@@ -44,7 +45,7 @@ func TestLeaseByControlConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	testkit.WaitFor(t, "the connection to end", func() bool { return ended.Load() > 0 })
-	ticker := time.NewTicker(idle / 20)
+	ticker := time.NewTicker(server.DefaultStallTimeout / 20)
 	defer ticker.Stop()
 	for range 50 {
 		<-ticker.C

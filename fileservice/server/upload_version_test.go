@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"culvert/fileservice"
@@ -48,8 +49,10 @@ func listenNarrow(t *testing.T, dir string) (address string) {
 func beginPut(t *testing.T, address string, s source, block int64) *putPart {
 	t.Helper()
 	p := &putPart{conn: filetest.DialData(t, address)}
-	if err := p.conn.(*net.TCPConn).SetWriteBuffer(narrowBuffer); err != nil {
-		t.Fatal(err)
+	if conn, is := p.conn.(*net.TCPConn); is {
+		if err := conn.SetWriteBuffer(narrowBuffer); err != nil {
+			t.Fatal(err)
+		}
 	}
 	p.begin(t, s, block)
 	return p
@@ -150,34 +153,37 @@ func TestUploadBesideAnActiveOne(t *testing.T) {
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
-			t.Parallel() // it waits
-			address := listenNarrow(t, t.TempDir())
-			old := newSource(2 * fileservice.BlockSize)
-			active := beginUpload(t, address, old)
-			client := filetest.Connect(t, client.Config{Dial: filetest.Dialer(address)})
-			asked := make(chan error, 1)
-			go func() {
-				_, err := client.QueryWrite(t.Context(), "file", newSource(5).version, false)
-				asked <- err
-			}()
-			ticker := time.NewTicker(10 * time.Millisecond)
-			defer ticker.Stop()
-			var err error
-			for answered := false; !answered; {
-				select {
-				case err = <-asked:
-					answered = true
-				case <-ticker.C:
-					step(t, active, old)
-				}
-			}
-			if !errors.Is(err, fileservice.ErrRefused) {
-				t.Error(err)
-			}
-			if answer := active.rest(t); answer.Kind != filetest.End {
-				t.Errorf("the first one: %v", answer)
-			}
+			synctest.Test(t, func(t *testing.T) { uploadBesideAnActiveOne(t, step) })
 		})
+	}
+}
+
+func uploadBesideAnActiveOne(t *testing.T, step func(*testing.T, *putPart, source)) {
+	address := filetest.ListenOn(t, filetest.ListenInMemory(t), t.TempDir(), filetest.Writable)
+	old := newSource(2 * fileservice.BlockSize)
+	active := beginUpload(t, address, old)
+	client := filetest.Connect(t, client.Config{Dial: filetest.Dialer(address)})
+	asked := make(chan error, 1)
+	go func() {
+		_, err := client.QueryWrite(t.Context(), "file", newSource(5).version, false)
+		asked <- err
+	}()
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	var err error
+	for answered := false; !answered; {
+		select {
+		case err = <-asked:
+			answered = true
+		case <-ticker.C:
+			step(t, active, old)
+		}
+	}
+	if !errors.Is(err, fileservice.ErrRefused) {
+		t.Error(err)
+	}
+	if answer := active.rest(t); answer.Kind != filetest.End {
+		t.Errorf("the first one: %v", answer)
 	}
 }
 

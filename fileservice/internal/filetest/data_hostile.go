@@ -18,7 +18,7 @@ import (
 // and receives messages.
 func DialData(t testing.TB, address string) net.Conn {
 	t.Helper()
-	conn, err := net.Dial("tcp", address)
+	conn, err := dial(t.Context(), address)
 	if err == nil {
 		t.Cleanup(func() { _ = conn.Close() })
 		hello := DataMessage{Kind: Hello, Length: 60_000}
@@ -36,7 +36,7 @@ func DialData(t testing.TB, address string) net.Conn {
 // RawData returns a client of package exchange without the checks of package client.
 func RawData(t testing.TB, address string) *exchange.Conn {
 	t.Helper()
-	conn, err := net.Dial("tcp", address)
+	conn, err := dial(t.Context(), address)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,7 @@ func ListenOn(t testing.TB, listener net.Listener, dir string, change func(*serv
 // Dialer returns a function that connects to address.
 func Dialer(address string) func(context.Context) (net.Conn, error) {
 	return func(ctx context.Context) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		return dial(ctx, address)
 	}
 }
 

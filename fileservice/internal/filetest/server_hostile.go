@@ -18,7 +18,8 @@ func Raw(t testing.TB, address string) pb.FileServiceClient {
 // RawConn connects to a server with gRPC alone, until the end of the test.
 func RawConn(t testing.TB, address string) *grpc.ClientConn {
 	t.Helper()
-	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient("passthrough:///"+address,
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(dial))
 	if err != nil {
 		t.Fatal(err)
 	}
