@@ -231,7 +231,7 @@ func TestManyConnectionsShare(t *testing.T) {
 // whatever connections it would like to have.
 func TestFewConnections(t *testing.T) {
 	t.Parallel()
-	from, _ := filetest.Tree(t, map[string]int{"file": 20 << 20, "small": 5})
+	from, _ := filetest.Tree(t, map[string]int{"file": 6 << 20, "small": 5})
 	for _, peersThere := range []int{1, 2} {
 		p := listenTo(t, peersThere, from, func(c *server.Config) {
 			c.Writable, c.MaxConnections = true, 2*peersThere
