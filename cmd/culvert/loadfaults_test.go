@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -144,14 +146,22 @@ func midway(t *testing.T, ts *testscript.TestScript, db *testkit.PostgresDatabas
 	ts.Check(err)
 	defer holder.Close(ctx)
 	ts.Check(holder.Exec(ctx, "SELECT pg_advisory_lock(7)").Close())
-	begun := func() bool { return len(db.Query(t, heldUp)) > 0 }
-	output := during(ts, args[1], begun, args[3:], func(process *os.Process) {
+	held := func() bool { // asked of the holder, since a new session for each question costs more than the load
+		results, err := holder.Exec(ctx, heldUp).ReadAll()
+		ts.Check(err)
+		return len(results[0].Rows) > 0
+	}
+	output := during(ts, args[1], held, args[3:], func(process *os.Process) {
 		switch args[2] {
 		case "kill":
 			db.Server.Kill(t)
 			return
 		case "INT":
 			ts.Check(process.Signal(os.Interrupt))
+			// A load that goes on before it has seen the signal may end well.
+			testkit.WaitFor(t, "the load to see the signal", func() bool {
+				return errors.Is(process.Signal(syscall.Signal(0)), os.ErrProcessDone) || !held()
+			})
 		case "KILL":
 			ts.Check(process.Kill())
 		case "again":

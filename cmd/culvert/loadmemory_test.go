@@ -13,7 +13,7 @@ import (
 )
 
 // TestLoadMemory holds the process to the bound of ARCHITECTURE.md, with a table in one file and in parts, of text that
-// the database reads and of text that is decoded. With CULVERT_TEST_ALL=1 it also loads with one job and with eight.
+// the database reads and of text that is decoded. The long form also loads with one job and with eight.
 func TestLoadMemory(t *testing.T) {
 	if testkit.RaceDetector() {
 		t.Skip("skipped: the race detector takes memory of its own")
@@ -30,7 +30,7 @@ func TestLoadMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	allJobs := []int{4}
-	if os.Getenv("CULVERT_TEST_ALL") == "1" {
+	if testkit.Soak() {
 		allJobs = []int{1, 4, 8}
 	}
 	for _, format := range []string{"csv", "jsonl"} {

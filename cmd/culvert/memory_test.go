@@ -17,7 +17,7 @@ import (
 )
 
 // TestExportMemory holds the process to the bound of ARCHITECTURE.md with rows of all sizes that cannot be compressed,
-// read by one connection and by several. With CULVERT_TEST_ALL=1 these are all sizes.
+// read by one connection and by several. In the long form these are all sizes.
 func TestExportMemory(t *testing.T) {
 	if testkit.RaceDetector() {
 		t.Skip("skipped: the race detector takes memory of its own")
@@ -26,7 +26,7 @@ func TestExportMemory(t *testing.T) {
 	database.Exec(t, `CREATE UNLOGGED TABLE base AS
 		SELECT string_agg(uuid_send(gen_random_uuid()), '') AS v FROM generate_series(1, 65536)`)
 	sizes, jobs := []int{7_600_000}, []int{2, 8}
-	if os.Getenv("CULVERT_TEST_ALL") == "1" {
+	if testkit.Soak() {
 		sizes, jobs = []int{1 << 20, 2 << 20, 4 << 20, 7_600_000, 9 << 20, 64 << 20}, []int{1, 2, 4, 8}
 	}
 	for i, size := range sizes {

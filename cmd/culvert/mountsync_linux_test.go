@@ -139,7 +139,7 @@ func TestMountKeepsWhatIsSynced(t *testing.T) {
 		testkit.Missing(t, "sqlite3", "apt-get install sqlite3")
 	}
 	rounds := 2
-	if os.Getenv("CULVERT_TEST_ALL") == "1" {
+	if testkit.Soak() {
 		rounds = 10
 	}
 	for death, happen := range deaths {
