@@ -41,8 +41,8 @@ func TestScripts(t *testing.T) {
 	runScripts(t, "testdata/script", nil, nil)
 }
 
-// concurrentScripts are those of testdata/script in which goroutines share the work of a verb, for the race detector. The
-// others pin messages and exit codes, and it would find nothing more in them.
+// concurrentScripts are those of testdata/script in which goroutines share the work of a verb, for the race detector.
+// The others pin messages and exit codes, and it would find nothing more in them.
 var concurrentScripts = []string{
 	"broken", "cat", "copy", "damage", "demo", "encrypt", "export", "interrupt", "load", "parts", "place", "serve",
 	"tables", "terminal", "transfer", "wal",

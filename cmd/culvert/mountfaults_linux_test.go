@@ -65,8 +65,8 @@ func (r *remoteDir) kill() {
 }
 
 // TestMountFaults has a server killed, restarted and stalled while programs read from it and write to it. A program
-// either fails or has moved the right bytes; no name has a part of a file; and the mount recovers. Each program meets two
-// faults, one reading and one writing; in the long form it meets all.
+// either fails or has moved the right bytes; no name has a part of a file; and the mount recovers. Each program meets
+// two faults, one reading and one writing; in the long form it meets all.
 func TestMountFaults(t *testing.T) {
 	t.Parallel()
 	needMount(t)
