@@ -20,6 +20,17 @@ type slice struct {
 
 // soakSlices are all long forms.
 var soakSlices = []slice{
+	{name: "log-crashes", packages: []string{"./wal"}, tests: "^Test(Crash|FlippedBits|Kill|Nonces|Readers|Many|Close)"},
+	{name: "log-mutants", packages: []string{"./wal"}, tests: "^TestMutants$"},
+	{name: "transfers", packages: []string{"./fileservice/..."}, tests: "."},
+	{name: "mounts", packages: []string{"./fusefs", "./cmd/culvert"}, tests: "^Test(Suite|ManyReaders|Mount)"},
+	{name: "memory", packages: []string{"./cmd/culvert"}, tests: "^Test(Export|Load)Memory$"},
+	{name: "schedules", packages: []string{"./workers"}, tests: "^TestSoak$"},
+	{name: "coordinators", packages: []string{"./workers"}, tests: "^TestCoordinatorIsKilled$"},
+	{
+		name: "cuts", packages: []string{"./place/bucket", "./export"},
+		tests: "^Test(CutRange|CutPart|Sum|AfterFailures)$",
+	},
 	{name: "linux-arm64", system: "linux/arm64"},
 	{name: "darwin-arm64", system: "darwin/arm64"},
 	{name: "windows-amd64", system: "windows/amd64"},
