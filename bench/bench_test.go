@@ -16,6 +16,14 @@ import (
 	"culvert/internal/testkit/stores"
 )
 
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if err := harness.RemovePrograms(); err != nil {
+		panic(err)
+	}
+	os.Exit(code)
+}
+
 // TestWorkloads runs all of them with small inputs.
 func TestWorkloads(t *testing.T) {
 	if testing.Short() {

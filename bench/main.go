@@ -88,7 +88,7 @@ func main() {
 	ended := context.AfterFunc(ctx, func() {
 		fmt.Fprintln(os.Stderr, "bench: interrupted; what runs in this program comes to its end first")
 	})
-	err := run(ctx, os.Stdout, os.Args[1:])
+	err := errors.Join(run(ctx, os.Stdout, os.Args[1:]), harness.RemovePrograms())
 	if !ended() {
 		os.Exit(130)
 	}

@@ -46,7 +46,7 @@ func PrepareBuckets(s *harness.Session) ([]harness.Benchmark, error) {
 			s.Say("%v", err)
 			continue
 		}
-		c := &bucketCase{exporter: e, name: name, csv: printed.size, object: int64(s.Size(1<<30, 20<<20))}
+		c := &bucketCase{exporter: e, name: name, csv: printed.size, object: int64(s.Size(1<<30, 12<<20))}
 		if c.store, err = s.StartObjectStore(name); err != nil {
 			return nil, err
 		}

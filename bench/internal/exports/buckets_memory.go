@@ -34,7 +34,7 @@ func PrepareBucketMemory(s *harness.Session) ([]harness.Benchmark, error) {
 
 // memory writes objects, and then reads them.
 func (c *bucketCase) memory() []harness.Benchmark {
-	small := int64(c.Size(1<<30, 20<<20))
+	small := int64(c.Size(1<<30, 12<<20))
 	sizes := []int64{small, 20 * small}
 	key := func(size int64) string { return fmt.Sprintf("MiB=%d/impl=culvert", size>>20) }
 	object := func(size int64) string { return fmt.Sprintf("s3://backups/%d.age", size) }

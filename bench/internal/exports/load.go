@@ -230,7 +230,7 @@ func PrepareLoadMemory(s *harness.Session) ([]harness.Benchmark, error) {
 		return nil, err
 	}
 	b := harness.Benchmark{Name: fmt.Sprintf("LoadMemory/to=postgres/jobs=%d", parallelJobs)}
-	few := s.Size(3_000_000, 100_000)
+	few := s.Size(3_000_000, 30_000)
 	for _, rows := range []int{few, 10 * few} {
 		table := fmt.Sprintf("items_%d", rows)
 		file := filepath.Join(s.Dir, table+".csv.zst.age")

@@ -53,7 +53,7 @@ func (e *exporter) parallelMemory() (harness.Benchmark, error) {
 		Name:   fmt.Sprintf("Memory/source=postgres/format=csv/compression=zstd/jobs=%d", parallelJobs),
 		Rounds: 3, // the rows are many
 	}
-	few := e.Size(3_000_000, 200_000)
+	few := e.Size(3_000_000, 40_000)
 	for _, rows := range []int{few, 10 * few} {
 		table := fmt.Sprintf("items_%d", rows)
 		if err := e.Run(e.command("psql", "-qc", fmt.Sprintf(itemsSQL, table, rows))); err != nil {

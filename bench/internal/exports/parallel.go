@@ -19,7 +19,7 @@ func PrepareParallel(s *harness.Session) ([]harness.Benchmark, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows := s.Size(3_000_000, 60_000)
+	rows := s.Size(3_000_000, 10_000)
 	args := func(more ...string) []string { return append([]string{"-j", strconv.Itoa(parallelJobs)}, more...) }
 	return e.exports(rows, []exportCase{
 		{

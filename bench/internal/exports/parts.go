@@ -26,7 +26,7 @@ func PrepareParts(s *harness.Session) ([]harness.Benchmark, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows := s.Size(3_000_000, 200_000)
+	rows := s.Size(3_000_000, 100_000)
 	if err := e.FillTable(e.env, "orders", rows); err != nil {
 		return nil, err
 	}

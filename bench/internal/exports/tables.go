@@ -30,7 +30,7 @@ func PrepareTables(s *harness.Session) ([]harness.Benchmark, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := tablesCase{exporter: e, rows: s.Size(3_000_000, 60_000)}
+	c := tablesCase{exporter: e, rows: s.Size(3_000_000, 16_000)}
 	for i := range severalTables {
 		c.tables = append(c.tables, fmt.Sprintf("orders_%d", i+1))
 		if err := e.FillTable(e.env, c.tables[i], c.rows/severalTables); err != nil {

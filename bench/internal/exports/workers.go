@@ -28,7 +28,7 @@ func PrepareWorkers(s *harness.Session) ([]harness.Benchmark, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := e.FillTable(e.env, "orders", s.Size(3_000_000, 60_000)); err != nil {
+	if err := e.FillTable(e.env, "orders", s.Size(3_000_000, 10_000)); err != nil {
 		return nil, err
 	}
 	var printed lines
@@ -165,7 +165,7 @@ func (c *workersCase) together(coordinator *exec.Cmd, workers []*exec.Cmd) (got 
 
 // tasks has parts of one row each. The files are in memory, since syncing them would take most of the time.
 func (c *workersCase) tasks(nats *harness.Queue) harness.Benchmark {
-	n := c.Size(100_000, 500)
+	n := c.Size(100_000, 100)
 	run := func() (harness.Sample, error) {
 		// Each page has room for one row.
 		fill := fmt.Sprintf("DROP TABLE IF EXISTS tiny; CREATE UNLOGGED TABLE tiny (id int, pad text) "+

@@ -75,7 +75,7 @@ func PrepareFileservice(s *harness.Session) ([]harness.Benchmark, error) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return nil, err
 	}
-	size := int64(s.Size(1<<30, 32<<20))
+	size := int64(s.Size(1<<30, 8<<20))
 	if err := writeRandom(filepath.Join(dir, served), size); err != nil {
 		return nil, err
 	}

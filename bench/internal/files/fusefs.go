@@ -55,7 +55,7 @@ func PrepareFusefs(s *harness.Session) ([]harness.Benchmark, error) {
 	if m.sshd, err = t.ssh.serve(here, "127.0.0.1"); err != nil {
 		return nil, err
 	}
-	large, files := int64(s.Size(1<<30, 16<<20)), s.Size(10_000, 200)
+	large, files := int64(s.Size(1<<30, 4<<20)), s.Size(10_000, 200)
 	if err := writeRandom(filepath.Join(t.source, "large"), large); err != nil {
 		return nil, err
 	}
@@ -230,7 +230,7 @@ func (m *mounts) warm(name string, bytes int64) harness.Benchmark {
 
 // memory measures both ends with a new mount.
 func (m *mounts) memory() (harness.Benchmark, error) {
-	small := int64(m.Size(1<<30, 16<<20))
+	small := int64(m.Size(1<<30, 4<<20))
 	return m.flat("MountMemory", "mount-peak-bytes", small, mountMemory,
 		func(from *fileServer, name string, bytes int64) (harness.Sample, error) {
 			own := *m

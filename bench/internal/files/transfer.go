@@ -63,7 +63,7 @@ func PrepareTransfer(s *harness.Session) ([]harness.Benchmark, error) {
 	if err != nil {
 		return nil, err
 	}
-	large := int64(s.Size(1<<30, 32<<20))
+	large := int64(s.Size(1<<30, 8<<20))
 	if err := writeRandom(filepath.Join(t.source, "large"), large); err != nil {
 		return nil, err
 	}

@@ -8,17 +8,45 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 )
 
-// Build compiles the command of a package in the directory of a module, and returns the file.
+// Build compiles the command of a package in the directory of a module, and returns the file. Each program is compiled
+// once in a process: see [RemovePrograms].
 func (s *Session) Build(module, pkg string) (string, error) {
-	file := filepath.Join(s.Dir, filepath.Base(pkg))
+	programs.Lock()
+	defer programs.Unlock()
+	if programs.dir == "" {
+		var err error
+		if programs.dir, err = os.MkdirTemp("", "culvert-bench-programs-"); err != nil {
+			return "", err
+		}
+	}
+	file := filepath.Join(programs.dir, filepath.Base(pkg))
+	if _, err := os.Stat(file); err == nil {
+		return file, nil
+	}
 	cmd := exec.CommandContext(s.Ctx, "go", "build", "-o", file, pkg)
 	cmd.Dir = module
 	return file, s.Run(cmd)
+}
+
+// programs are those that this process has compiled.
+var programs struct {
+	sync.Mutex
+	dir string
+}
+
+// RemovePrograms removes what [Session.Build] has compiled.
+func RemovePrograms() error {
+	programs.Lock()
+	defer programs.Unlock()
+	dir := programs.dir
+	programs.dir = ""
+	return os.RemoveAll(dir)
 }
 
 // Program returns the path of a program: in PATH, or where ./dev installs those that no distribution has.

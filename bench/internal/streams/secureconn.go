@@ -50,7 +50,7 @@ func PrepareSecureconn(s *harness.Session) ([]harness.Benchmark, error) {
 	if err != nil {
 		return nil, err
 	}
-	full := int64(s.Size(2<<30, 16<<20))
+	full := int64(s.Size(2<<30, 4<<20))
 	stream := func(size, conns int, links []link, goals ...harness.Goal) harness.Benchmark {
 		b := harness.Benchmark{Name: fmt.Sprintf("Stream/conns=%d/write=%d", conns, size), Goals: goals}
 		for _, l := range links {

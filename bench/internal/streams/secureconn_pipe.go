@@ -23,7 +23,7 @@ func pipeBenchmarks(s *harness.Session, ids *Identities) []harness.Benchmark {
 		b := harness.Benchmark{Name: fmt.Sprintf("Pipe/write=%d", size), Goals: []harness.Goal{
 			{Variant: "impl=culvert", Peer: "impl=after", Unit: "MB/s", Min: 2},
 		}}
-		total := int64(s.Size(2<<30, 16<<20))
+		total := int64(s.Size(2<<30, 4<<20))
 		for _, l := range []link{
 			{"pipe", connectPipe},
 			{"before", wrapped(func(c net.Conn, a cipher.AEAD) net.Conn { return &copyingConn{Conn: c, aead: a} })},
