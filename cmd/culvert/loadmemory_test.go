@@ -18,7 +18,7 @@ func TestLoadMemory(t *testing.T) {
 	if testkit.RaceDetector() {
 		t.Skip("skipped: the race detector takes memory of its own")
 	}
-	database := testkit.Postgres(t).NewDatabase(t)
+	program, database := buildPlainly(t), testkit.Postgres(t).NewDatabase(t)
 	database.Exec(t, `CREATE UNLOGGED TABLE many AS SELECT i, repeat(md5(i::text), 4) AS v, md5((2 * i)::text) AS w
 		FROM generate_series(1, 400000) AS i; CREATE UNLOGGED TABLE few AS TABLE many WITH NO DATA`)
 	identity, err := age.GenerateX25519Identity()
@@ -42,10 +42,10 @@ func TestLoadMemory(t *testing.T) {
 			if parts {
 				args, table = append(args, "--part-size", "12MiB"), "many=few"
 			}
-			memoryOf(t, database, args...)
+			memoryOf(t, program, database, args...)
 			for _, jobs := range allJobs {
 				database.Exec(t, "TRUNCATE few")
-				report := memoryOf(t, database,
+				report := memoryOf(t, program, database,
 					"load", "-i", key, "--jobs", strconv.Itoa(jobs), backup, "postgres:", table)
 				peak := report.PeakMemory / (1 << 20)
 				ceiling := loadCeiling(jobs, parts, format == "jsonl")
@@ -61,7 +61,7 @@ func TestLoadMemory(t *testing.T) {
 
 // loadCeiling is the bound in MiB.
 func loadCeiling(jobs int, parts, decoded bool) float64 {
-	const program = 48 + 6 // the tests, of which it is a part here, are larger
+	const program = 48
 	readers, blocks, block := 1, 2*jobs+2, 1.5
 	if parts {
 		readers, blocks = jobs, 4*jobs
