@@ -162,7 +162,9 @@ func (j *Job) watch(ctx context.Context, prefixes []string, follow bool, each fu
 			}
 			var ended bool
 			after, ended, failed = j.pass(ctx, lost, w, after, follow, each)
-			if err := w.Stop(); err != nil && !passes(err) && ctx.Err() == nil && !ended {
+			err = w.Stop()
+			go discard(w)
+			if err != nil && !passes(err) && ctx.Err() == nil && !ended {
 				return err
 			}
 			if !ended && failed == nil && ctx.Err() == nil {
@@ -179,6 +181,13 @@ func (j *Job) watch(ctx context.Context, prefixes []string, follow bool, each fu
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+	}
+}
+
+// discard takes what a watcher that was stopped still sends, until the subscription has ended. The client waits for ever
+// to send more values than its channel has room for.
+func discard(w jetstream.KeyWatcher) {
+	for range w.Updates() {
 	}
 }
 

@@ -146,3 +146,29 @@ func TestListAndWatch(t *testing.T) {
 		}
 	})
 }
+
+// TestListIsGivenUp gives up a list of more values than the client of NATS keeps for a reader. TestMain looks for the
+// goroutine that would wait to send the next one.
+func TestListIsGivenUp(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, c queue.Config) {
+		job := create(t, open(t, c), "job")
+		for i := range 600 {
+			if err := job.Create(t.Context(), fmt.Sprintf("a.%d", i), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		enough := errors.New("enough")
+		err := job.List(t.Context(), "a", func(queue.Value) error {
+			for range 50 { // whose answers come behind the values
+				if _, err := job.Get(t.Context(), "a.0"); err != nil {
+					return err
+				}
+			}
+			return enough
+		})
+		if !errors.Is(err, enough) {
+			t.Errorf("the list ended with %v", err)
+		}
+	})
+}
