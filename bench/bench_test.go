@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,12 +25,18 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// TestWorkloads runs all of them with small inputs.
+// long are workloads that start several servers or many processes, and take long with small inputs too.
+var long = []string{"buckets", "bucketmemory", "load", "memory", "parts", "workers"}
+
+// TestWorkloads runs all of them with small inputs, the long ones only in the long form.
 func TestWorkloads(t *testing.T) {
 	if testing.Short() {
 		t.Skip("skipped: they build programs and start a database")
 	}
 	for _, w := range workloads {
+		if slices.Contains(long, w.name) && !testkit.Soak() {
+			continue
+		}
 		t.Run(w.name, func(t *testing.T) {
 			if w.name != "agefile" {
 				requireTools(t)

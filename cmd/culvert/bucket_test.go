@@ -26,7 +26,7 @@ func TestBucketCredentials(t *testing.T) {
 	runBucketScripts(t, stores.S3(t), "testdata/buckets3", nil)
 }
 
-// TestBucketReadme runs the commands of the README, letter for letter.
+// TestBucketReadme runs the commands of the README, letter for letter except the place.
 func TestBucketReadme(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile("../../README.md")
@@ -34,7 +34,7 @@ func TestBucketReadme(t *testing.T) {
 		t.Fatal(err)
 	}
 	runBucketScripts(t, stores.S3(t), "testdata/bucketreadme", map[string]command{
-		// readmebucket makes a script of sh of the commands of the README:
+		// readmebucket makes a script of sh of the commands of the README, for the place of the variable place:
 		//
 		//	readmebucket FILE
 		"readmebucket": func(ts *testscript.TestScript, neg bool, args []string) {
@@ -44,6 +44,7 @@ func TestBucketReadme(t *testing.T) {
 			_, commands, _ := strings.Cut(string(readme), "\n### To a bucket\n")
 			_, commands, _ = strings.Cut(commands, "\n```\n")
 			commands, _, _ = strings.Cut(commands, "\n```\n")
+			commands = strings.ReplaceAll(commands, "s3://backups", ts.Getenv("place"))
 			ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte("set -ex\n"+commands), 0o600))
 		},
 	})

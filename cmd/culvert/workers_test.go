@@ -35,13 +35,15 @@ func TestWorkersReadme(t *testing.T) {
 		t.Fatal(err)
 	}
 	commands := workerCommands(t)
-	// readmeworkers makes a script of sh of the commands of the first shell, and puts that of the others into SECOND,
-	// and those of any shell into LOOK and HOLD:
+	// readmeworkers makes a script of sh of the commands of the first shell, for the place of the variable place, and
+	// puts that of the others into SECOND, and those of any shell into LOOK and HOLD:
 	//
 	//	readmeworkers FILE
 	commands["readmeworkers"] = func(ts *testscript.TestScript, _ bool, args []string) {
 		_, text, _ := strings.Cut(string(readme), "\n### Many machines\n")
-		text = strings.ReplaceAll(text, "nats://queue.example", ts.Getenv("QUEUE"))
+		text = strings.NewReplacer(
+			"nats://queue.example", ts.Getenv("QUEUE"), "s3://backups", ts.Getenv("place"),
+		).Replace(text)
 		blocks := strings.Split(text, "\n```\n")
 		ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte("set -ex\n"+blocks[1]+"\n"), 0o600))
 		ts.Setenv("SECOND", blocks[3])

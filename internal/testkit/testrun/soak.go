@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 // slice is a part of the long forms of tests, which takes a few minutes.
 type slice struct {
 	name     string
+	module   string // its directory, if it is not the root
 	packages []string
 	tests    string // a regular expression for -run
 	system   string // GOOS/GOARCH, if it is a build for another system in place of tests
@@ -31,6 +33,7 @@ var soakSlices = []slice{
 		name: "cuts", packages: []string{"./place/bucket", "./export"},
 		tests: "^Test(CutRange|CutPart|Sum|AfterFailures)$",
 	},
+	{name: "benchmarks", module: "bench", packages: []string{"."}, tests: "^TestWorkloads$"},
 	{name: "linux-arm64", system: "linux/arm64"},
 	{name: "darwin-arm64", system: "darwin/arm64"},
 	{name: "windows-amd64", system: "windows/amd64"},
@@ -66,7 +69,7 @@ func soak(ctx context.Context, r *report, names []string) error {
 			}
 			continue
 		}
-		p := pass{name: "soak " + s.name, dir: ".", flags: []string{parallel, "-run", s.tests}, packages: s.packages}
+		p := pass{name: "soak " + s.name, dir: cmp.Or(s.module, "."), flags: []string{parallel, "-run", s.tests}, packages: s.packages}
 		_, _ = fmt.Fprintf(os.Stdout, "\nto repeat this: ./dev soak %s\n", s.name)
 		if err := r.goTest(ctx, p); err != nil || ctx.Err() != nil {
 			return err
