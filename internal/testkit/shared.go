@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Password is the password of the shared servers for the network.
@@ -41,8 +42,11 @@ func StartShared() (variables []string, stop func() error, err error) {
 	return variables, stop, nil
 }
 
+// ProcessMark are digits that no other test binary of a run has, before or after: process numbers are used again.
+var ProcessMark = fmt.Sprintf("%07d%d", time.Now().Unix()%1e7, os.Getpid())
+
 // databaseName returns the name of a database that no other test has, nor one of another test binary.
-func databaseName(number int64) string { return fmt.Sprintf("test%d%04d", os.Getpid(), number) }
+func databaseName(number int64) string { return fmt.Sprintf("test%s%04d", ProcessMark, number) }
 
 // parseShared reads the value of a variable of [StartShared].
 func parseShared(value string, port *int, directory *string) (err error) {

@@ -113,7 +113,7 @@ func (s *Server) URL(tb testing.TB) string { return s.URLThrough(tb, s.Address) 
 // URLThrough is URL for a proxy.
 func (s *Server) URLThrough(tb testing.TB, address string) string {
 	tb.Helper()
-	return s.At(fmt.Sprintf("test%d-%d", os.Getpid(), s.prefixes.Add(1)), address)
+	return s.At(fmt.Sprintf("test%s-%d", testkit.ProcessMark, s.prefixes.Add(1)), address)
 }
 
 // At returns the URL of a prefix of the bucket, through the server or a proxy.
