@@ -111,7 +111,11 @@ var mutants = []struct{ name, by, file, from, to string }{
 		"\ts.generation++\n",
 		"\ts.generation += either[uint64](MUTANT, 0, 1)\n",
 	},
-	{"watermark", "FullDiskAfterKill", "append.go", "watermark: l.durable,", "watermark: either(MUTANT, 0, l.durable),"},
+	{
+		"watermark", "FullDiskAfterKill", "append.go",
+		"watermark: l.durable,",
+		"watermark: either(MUTANT, 0, l.durable),",
+	},
 	{
 		"search behind damage", "FlippedBits", "scan.go",
 		"max(watermark, t.proven,",

@@ -62,8 +62,9 @@ type PostgresConfig struct {
 }
 
 // Postgres returns the server that all tests share, which [StartShared] has started for all test binaries; without that
-// each test binary starts one. Each test uses its own database: see [PostgresServer.NewDatabase]. Tests that look at the
-// whole server, or change it, need one of their own. The shared server also listens on the network, with [Password].
+// each test binary starts one. Each test uses its own database: see [PostgresServer.NewDatabase]. Tests that look at
+// the whole server, or change it, need one of their own. The shared server also listens on the network, with
+// [Password].
 func Postgres(tb testing.TB) *PostgresServer {
 	tb.Helper()
 	requirePostgres(tb)
@@ -285,8 +286,8 @@ func (s *PostgresServer) data() string { return filepath.Join(s.directory, "data
 
 func (s *PostgresServer) initialize() error {
 	args := []string{
-		"-U", "postgres", "--encoding=UTF8", "--locale=C", "--no-sync", "--auth-local=trust", "--auth-host=scram-sha-256",
-		"--no-instructions",
+		"-U", "postgres", "--encoding=UTF8", "--locale=C", "--no-sync", "--no-instructions",
+		"--auth-local=trust", "--auth-host=scram-sha-256",
 	}
 	initdb := filepath.Join(s.programs, "initdb")
 	return fromTemplate(s.data(), initdb, args, func(data string) error {

@@ -29,8 +29,9 @@ func Missing(tb testing.TB, what, install string) {
 	tb.Skipf("skipped: %s is missing; to install it: %s", what, install)
 }
 
-// Soak reports whether tests run in their long form, as `./dev soak` runs them: the same checks with more rounds, larger
-// files, and more places at which something is cut. Without it a test takes seconds, and finds what a change broke.
+// Soak reports whether tests run in their long form, as `./dev soak` runs them: the same checks with more rounds,
+// larger files, and more places at which something is cut. Without it a test takes seconds, and finds what a change
+// broke.
 func Soak() bool { return os.Getenv("CULVERT_TEST_SOAK") == "1" }
 
 // keepLog keeps the log of a server that a failed test has used, in the directory CULVERT_TEST_LOGS of the environment,

@@ -135,7 +135,7 @@ func TestLargePuts(t *testing.T) {
 
 // prefixOf returns the prefix of a test in a bucket that other tests and other processes use at the same time.
 func prefixOf(t *testing.T) string {
-	prefix, _ := prefixes.LoadOrStore(t, fmt.Sprintf("bucket%d-%d-%s", os.Getpid(), prefixCount.Add(1),
+	prefix, _ := prefixes.LoadOrStore(t, fmt.Sprintf("bucket%s-%d-%s", testkit.ProcessMark, prefixCount.Add(1),
 		strings.ReplaceAll(t.Name(), "/", "-")))
 	return prefix.(string)
 }

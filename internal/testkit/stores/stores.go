@@ -1,5 +1,5 @@
-// Package stores starts object stores for tests. A test binary starts each at most once, on a free loopback port, unless
-// [StartShared] has done so for all test binaries. All tests share the server and its one bucket:
+// Package stores starts object stores for tests. A test binary starts each at most once, on a free loopback port,
+// unless [StartShared] has done so for all test binaries. All tests share the server and its one bucket:
 //
 //	for _, store := range stores.All(t) {
 //		url := store.URL(t) // of an empty prefix
@@ -270,8 +270,8 @@ func (s *Server) launch(program, directory string) (*Launch, error) {
 // variable is that of the environment with the address of a server that several test binaries share.
 func (s *Server) variable() string { return "CULVERT_TEST_" + strings.ToUpper(s.Name) }
 
-// StartShared starts SeaweedFS for several test binaries, if it is installed. It returns the variables of the environment
-// by which a test binary finds it, and a function that ends it. It also ends with this process.
+// StartShared starts SeaweedFS for several test binaries, if it is installed. It returns the variables of the
+// environment by which a test binary finds it, and a function that ends it. It also ends with this process.
 func StartShared() (variables []string, stop func() error, err error) {
 	program, err := find(seaweed.program)
 	if err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -27,7 +28,7 @@ type trial struct {
 
 // flaky runs the tests of packages many times in random order, plainly and with the race detector, while as many
 // goroutines as there are cores do nothing but compute. It lists the tests that failed, and how often.
-func flaky(ctx context.Context, r *report, rounds int, patterns []string) error {
+func flaky(ctx context.Context, r *report, rounds int, patterns []string) (err error) {
 	r.environment = append(r.environment, "CULVERT_TEST_ALL=1")
 	packages, err := packagesWithTests(ctx, patterns)
 	if err != nil {
@@ -37,7 +38,7 @@ func flaky(ctx context.Context, r *report, rounds int, patterns []string) error 
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(directory)
+	defer func() { err = errors.Join(err, os.RemoveAll(directory)) }()
 	binaries, err := buildTests(ctx, r, directory, packages)
 	if err != nil {
 		return err

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// hangOf returns what matters of what a test binary says that took too long: the tests that ran, and where the goroutines
-// with code of this module wait, those that have the same stack together.
+// hangOf returns what matters of what a test binary says that took too long: the tests that ran, and where the
+// goroutines with code of this module wait, those that have the same stack together.
 func hangOf(lines []string) []string {
 	end := slices.IndexFunc(lines, isGoroutine)
 	if end < 0 {

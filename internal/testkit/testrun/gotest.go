@@ -47,9 +47,9 @@ func (r *report) goTest(ctx context.Context, p pass) error {
 		return err
 	}
 	args := []string{"test", "-json", "-timeout", patience, "-exec", self + " " + recordVerb + " " + r.directory}
-	cmd := exec.CommandContext(ctx, "go", append(append(args, p.flags...), p.packages...)...)
+	cmd := exec.CommandContext(ctx, "go", slices.Concat(args, p.flags, p.packages)...)
 	cmd.Dir = p.dir
-	cmd.Env = append(r.environment, p.env...)
+	cmd.Env = slices.Concat(r.environment, p.env)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
 	began := time.Now()
 	failure := r.consume(p.name, cmd)
@@ -219,8 +219,8 @@ func (r *report) endPackage(pass string, p *result, e event) {
 	r.add(failedTest{pass: pass, pkg: name, name: "the package", lines: lines, log: log, seed: p.seed})
 }
 
-// crashOf returns what a test binary has said when it ended in the middle of its tests, or nil. The output may be part of
-// that of any test.
+// crashOf returns what a test binary has said when it ended in the middle of its tests, or nil. The output may be part
+// of that of any test.
 func crashOf(tests map[string]*testOutput) []string {
 	for _, t := range tests {
 		start := slices.IndexFunc(t.lines, func(line string) bool {

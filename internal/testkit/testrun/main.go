@@ -28,8 +28,9 @@ func main() {
 		os.Exit(record(os.Args[2], os.Args[3:]))
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
+	err := run(ctx, os.Args[1:])
+	stop()
+	if err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, "testrun:", err)
 		os.Exit(1)
 	}

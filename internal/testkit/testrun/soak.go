@@ -22,7 +22,10 @@ type slice struct {
 
 // soakSlices are all long forms.
 var soakSlices = []slice{
-	{name: "log-crashes", packages: []string{"./wal"}, tests: "^Test(Crash|FlippedBits|Kill|Nonces|Readers|Many|Close)"},
+	{
+		name: "log-crashes", packages: []string{"./wal"},
+		tests: "^Test(Crash|FlippedBits|Kill|Nonces|Readers|Many|Close)",
+	},
 	{name: "log-mutants", packages: []string{"./wal"}, tests: "^TestMutants$"},
 	{name: "transfers", packages: []string{"./fileservice/..."}, tests: "."},
 	{name: "mounts", packages: []string{"./fusefs", "./cmd/culvert"}, tests: "^Test(Suite|ManyReaders|Mount)"},
@@ -39,8 +42,8 @@ var soakSlices = []slice{
 	{name: "windows-amd64", system: "windows/amd64"},
 }
 
-// soak runs slices of the long forms of tests: those that are named, all, or the one whose turn it is today. So each gets
-// its turn where it runs once a day or at each change.
+// soak runs slices of the long forms of tests: those that are named, all, or the one whose turn it is today. So each
+// gets its turn where it runs once a day or at each change.
 func soak(ctx context.Context, r *report, names []string) error {
 	if len(names) == 0 {
 		names = []string{"all"}
@@ -69,7 +72,10 @@ func soak(ctx context.Context, r *report, names []string) error {
 			}
 			continue
 		}
-		p := pass{name: "soak " + s.name, dir: cmp.Or(s.module, "."), flags: []string{parallel, "-run", s.tests}, packages: s.packages}
+		p := pass{
+			name: "soak " + s.name, dir: cmp.Or(s.module, "."), packages: s.packages,
+			flags: []string{parallel, "-run", s.tests},
+		}
 		_, _ = fmt.Fprintf(os.Stdout, "\nto repeat this: ./dev soak %s\n", s.name)
 		if err := r.goTest(ctx, p); err != nil || ctx.Err() != nil {
 			return err
@@ -78,7 +84,8 @@ func soak(ctx context.Context, r *report, names []string) error {
 	return nil
 }
 
-// build builds the module for another system, with the tests, and vets it. ./dev lint checks types, which takes seconds.
+// build builds the module for another system, with the tests, and vets it. ./dev lint checks types, which takes
+// seconds.
 func (r *report) build(ctx context.Context, s slice) error {
 	goos, goarch, _ := strings.Cut(s.system, "/")
 	for _, verb := range []string{"build", "vet"} {

@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// longest are the packages whose tests take longest. They begin first: as many as there are cores are tested at once, and
-// none of these should be left for the end, when nothing runs beside it.
+// longest are the packages whose tests take longest. They begin first: as many as there are cores are tested at once,
+// and none of these should be left for the end, when nothing runs beside it.
 var longest = []string{"./cmd/culvert", "./workers", "./fileservice/transfer", "./fusefs", "./export", "./wal"}
 
 // parallel is how many tests of a package run at a time. Many wait: for a server, a disk, or a time limit.
@@ -23,8 +23,8 @@ const parallel = "-parallel=6"
 
 // uninstrumented are packages that only compute, in one goroutine: SQLite, which is C that was translated into Go,
 // compression and hashes. They take five times as long if the race detector looks at each access to their memory. It
-// still sees what their callers do with that memory. Packages that start goroutines or use sync/atomic must not be here:
-// the detector would not see what they wait for, and report races that are none.
+// still sees what their callers do with that memory. Packages that start goroutines or use sync/atomic must not be
+// here: the detector would not see what they wait for, and report races that are none.
 var uninstrumented = []string{
 	"github.com/ncruces/go-sqlite3-wasm/...", "github.com/klauspost/compress/flate",
 	"github.com/klauspost/compress/huff0", "github.com/zeebo/xxh3", "culvert/internal/compress/internal/zstdenc",
@@ -39,8 +39,8 @@ func raceFlags() []string {
 	return flags
 }
 
-// raceEnvironment has a program with the race detector end at once: it waits for a second otherwise, and the tests start
-// hundreds.
+// raceEnvironment has a program with the race detector end at once: it waits for a second otherwise, and the tests
+// start hundreds.
 var raceEnvironment = []string{"GORACE=atexit_sleep_ms=0"}
 
 // test runs the tests of some packages, or of all, plainly and with the race detector.
@@ -91,7 +91,8 @@ func concurrentPackages(root string) ([]string, error) {
 		}
 		if entry.IsDir() {
 			name := entry.Name()
-			if path == "bench" || path == "tools" || name == "testdata" || path != root && strings.HasPrefix(name, ".") {
+			hidden := path != root && strings.HasPrefix(name, ".")
+			if path == "bench" || path == "tools" || name == "testdata" || hidden {
 				return fs.SkipDir
 			}
 			return nil

@@ -184,8 +184,8 @@ func (j *Job) watch(ctx context.Context, prefixes []string, follow bool, each fu
 	}
 }
 
-// discard takes what a watcher that was stopped still sends, until the subscription has ended. The client waits for ever
-// to send more values than its channel has room for.
+// discard takes what a watcher that was stopped still sends, until the subscription has ended. The client waits for
+// ever to send more values than its channel has room for.
 func discard(w jetstream.KeyWatcher) {
 	for range w.Updates() {
 	}
