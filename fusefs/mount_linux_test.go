@@ -39,7 +39,8 @@ func wantContent(t *testing.T, path string, seed uint64, size int) {
 // wantLittleMemory fails the test if the process that mounts took more memory than a mount may.
 func wantLittleMemory(t *testing.T, report playReport) {
 	t.Helper()
-	if most := 128 << 10; report.ResidentKB > most && !testkit.RaceDetector() { // which has memory of its own for each byte
+	// The race detector has memory of its own for each byte.
+	if most := 128 << 10; report.ResidentKB > most && !testkit.RaceDetector() {
 		t.Errorf("the process has taken %d KiB", report.ResidentKB)
 	}
 }

@@ -212,12 +212,13 @@ func (s *MariaDBServer) initialize() error {
 	}
 	program := mariaDBProgram("mariadb-install-db")
 	args := []string{
-		"--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve", "--innodb-log-file-size=8M",
+		"--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve",
+		"--innodb-log-file-size=8M",
 	}
 	err = fromTemplate(s.data(), mariaDBProgram("mariadbd"), args, func(data string) error {
 		// --no-defaults comes first.
-		install := s.command(program, append([]string{"--no-defaults", "--datadir=" + data, "--tmpdir=" + s.temporary()},
-			args...)...)
+		first := []string{"--no-defaults", "--datadir=" + data, "--tmpdir=" + s.temporary()}
+		install := s.command(program, append(first, args...)...)
 		if output, err := install.CombinedOutput(); err != nil {
 			return fmt.Errorf("mariadb-install-db: %w\n%s", err, bytes.TrimSpace(output))
 		}

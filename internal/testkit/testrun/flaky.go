@@ -56,11 +56,11 @@ func flaky(ctx context.Context, r *report, rounds int, patterns []string) (err e
 		})
 	}
 	for round := range rounds {
-		_, _ = fmt.Fprintf(os.Stdout, "\n== round %d of %d, with GOMAXPROCS=%d\n", round+1, rounds,
-			processors[round%len(processors)])
+		limit := fmt.Sprint("GOMAXPROCS=", processors[round%len(processors)])
+		_, _ = fmt.Fprintf(os.Stdout, "\n== round %d of %d, with %s\n", round+1, rounds, limit)
 		for _, b := range binaries {
 			b.pass = fmt.Sprintf("%s %d", b.pass, round+1)
-			b.environment = append(slices.Clone(b.environment), fmt.Sprint("GOMAXPROCS=", processors[round%len(processors)]))
+			b.environment = append(slices.Clone(b.environment), limit)
 			select {
 			case trials <- b:
 			case <-ctx.Done():

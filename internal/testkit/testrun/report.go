@@ -77,7 +77,8 @@ func (r *report) end() error {
 			p.processor.Seconds())
 	}
 	for _, f := range r.failures {
-		_, _ = fmt.Fprintf(os.Stdout, "\nFAIL  %s: %s, %s\n      %s\n      %s\n", f.pass, f.pkg, f.name, f.reason(), f.log)
+		_, _ = fmt.Fprintf(os.Stdout, "\nFAIL  %s: %s, %s\n      %s\n      %s\n",
+			f.pass, f.pkg, f.name, f.reason(), f.log)
 		if f.seed != "" {
 			_, _ = fmt.Fprintf(os.Stdout, "      in the order of %s\n", f.seed)
 		}
