@@ -18,11 +18,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	code := m.Run()
+	m.Run()
 	if err := harness.RemovePrograms(); err != nil {
 		panic(err)
 	}
-	os.Exit(code)
 }
 
 // long are workloads that start several servers or many processes, and take long with small inputs too.
