@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -380,13 +381,16 @@ func TestConnectionsThatEnd(t *testing.T) {
 }
 
 // TestConnectionsThatWereIdle reads again after the server has closed the connection.
-func TestConnectionsThatWereIdle(t *testing.T) {
+func TestConnectionsThatWereIdle(t *testing.T) { synctest.Test(t, connectionsThatWereIdle) }
+
+func connectionsThatWereIdle(t *testing.T) {
 	dir, _ := filetest.Tree(t, map[string]int{"file": 100_000})
 	gone := make(chan struct{}, 100)
-	client := filetest.Serve(t, dir, func(c *server.Config) {
+	address := filetest.ListenOn(t, filetest.ListenInMemory(t), dir, func(c *server.Config) {
 		c.IdleTimeout = 10 * time.Millisecond
 		c.Observer.Disconnected = func(net.Addr) { gone <- struct{}{} }
 	})
+	client := filetest.Connect(t, client.Config{Dial: filetest.Dialer(address)})
 	file := openAll(t, client, "file")["file"]
 	for i := range int64(10) {
 		if n, err := file.(io.ReaderAt).ReadAt(make([]byte, 100), i); n != 100 || err != nil {

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"culvert/fileservice/client"
@@ -107,10 +108,12 @@ func TestStalledData(t *testing.T) {
 }
 
 // TestIdleConnections has the server close both kinds of connections that have no calls. Its client opens others.
-func TestIdleConnections(t *testing.T) {
+func TestIdleConnections(t *testing.T) { synctest.Test(t, idleConnections) }
+
+func idleConnections(t *testing.T) {
 	dir, _ := filetest.Tree(t, map[string]int{"file": 3 << 20})
 	var closed atomic.Int64
-	address := filetest.Listen(t, dir, func(c *server.Config) {
+	address := filetest.ListenOn(t, filetest.ListenInMemory(t), dir, func(c *server.Config) {
 		c.IdleTimeout = 100 * time.Millisecond
 		c.Observer.Disconnected = func(net.Addr) { closed.Add(1) }
 	})
