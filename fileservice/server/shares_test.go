@@ -235,7 +235,7 @@ func TestFewConnections(t *testing.T) {
 	for _, peersThere := range []int{1, 2} {
 		p := listenTo(t, peersThere, from, func(c *server.Config) {
 			c.Writable, c.MaxConnections = true, 2*peersThere
-			c.StallTimeout = time.Second // which makes connections replaceable soon
+			c.StallTimeout = 6 * time.Second // a sixth of it makes connections replaceable
 		})
 		var clients []*client.Client
 		for peer := range peersThere {
