@@ -46,14 +46,10 @@ func record(directory string, args []string) int {
 		_, _ = fmt.Fprintln(os.Stderr, "testrun:", err)
 		return 1
 	}
-	return max(cmd.ProcessState.ExitCode(), 0) | boolToInt(err != nil)
-}
-
-func boolToInt(b bool) int {
-	if b {
-		return 1
+	if code := cmd.ProcessState.ExitCode(); code >= 0 {
+		return code
 	}
-	return 0
+	return 1 // it ended by a signal
 }
 
 // usage is what a test binary has taken.
