@@ -48,7 +48,7 @@ func flaky(ctx context.Context, r *report, rounds int, patterns []string) (err e
 	trials := make(chan trial)
 	var mu sync.Mutex // guards r
 	var running sync.WaitGroup
-	for range atOnce {
+	for range runtime.NumCPU() {
 		running.Go(func() {
 			for t := range trials {
 				r.try(ctx, &mu, t)

@@ -115,12 +115,10 @@ func (r *report) takeLine(pass string, line []byte) error {
 // result is that of one package in one pass, while it runs.
 type result struct {
 	log    *os.File
-	tests  map[string]*testOutput // those that have not passed
-	failed []string               // tests, in order
-	seed   string                 // of the order of the tests
+	tests  map[string][]string // the lines of each test that has not passed, and of the package as that of ""
+	failed []string            // tests, in order
+	seed   string              // of the order of the tests
 }
-
-type testOutput struct{ lines []string }
 
 // mostLines bounds the lines of a test that are shown. The log has all.
 const mostLines = 40
@@ -140,7 +138,7 @@ func (r *report) take(pass string, e event) error {
 		if err != nil {
 			return err
 		}
-		p = &result{log: log, tests: map[string]*testOutput{}}
+		p = &result{log: log, tests: map[string][]string{}}
 		r.packages[key] = p
 	}
 	switch e.Action {
@@ -159,18 +157,13 @@ func (r *report) take(pass string, e event) error {
 }
 
 func (p *result) output(e event) error {
-	t := p.tests[e.Test]
-	if t == nil {
-		t = &testOutput{}
-		p.tests[e.Test] = t
-	}
 	line := strings.TrimSuffix(e.Output, "\n")
 	switch trimmed := strings.TrimSpace(line); {
 	case strings.HasPrefix(trimmed, "-test.shuffle "):
 		p.seed = trimmed
 	case strings.HasPrefix(trimmed, "=== "), strings.HasPrefix(trimmed, "--- PASS"), trimmed == "":
 	default:
-		t.lines = append(t.lines, line)
+		p.tests[e.Test] = append(p.tests[e.Test], line)
 	}
 	_, err := p.log.WriteString(e.Output)
 	return err
@@ -201,10 +194,11 @@ func (r *report) endPackage(pass string, p *result, e event) {
 	log := r.logOf(pass, e.Package)
 	found := len(r.failures)
 	for _, test := range p.failed {
-		if hasFailedPart(p.failed, test) && len(ownLines(p.tests[test])) == 0 {
+		lines := ownLines(p.tests[test])
+		if len(lines) == 0 && hasFailedPart(p.failed, test) {
 			continue // its parts say why
 		}
-		r.add(failedTest{pass: pass, pkg: name, name: test, lines: ownLines(p.tests[test]), log: log, seed: p.seed})
+		r.add(failedTest{pass: pass, pkg: name, name: test, lines: lines, log: log, seed: p.seed})
 	}
 	lines := crashOf(p.tests)
 	switch {
@@ -221,18 +215,18 @@ func (r *report) endPackage(pass string, p *result, e event) {
 
 // crashOf returns what a test binary has said when it ended in the middle of its tests, or nil. The output may be part
 // of that of any test.
-func crashOf(tests map[string]*testOutput) []string {
-	for _, t := range tests {
-		start := slices.IndexFunc(t.lines, func(line string) bool {
+func crashOf(tests map[string][]string) []string {
+	for _, lines := range tests {
+		start := slices.IndexFunc(lines, func(line string) bool {
 			return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")
 		})
 		if start < 0 {
 			continue
 		}
-		if lines := t.lines[start:]; strings.HasPrefix(lines[0], "panic: test timed out") {
+		if lines = lines[start:]; strings.HasPrefix(lines[0], "panic: test timed out") {
 			return hangOf(lines)
 		}
-		return t.lines[start:]
+		return lines
 	}
 	return nil
 }
@@ -248,11 +242,8 @@ func hasFailedPart(failed []string, test string) bool {
 }
 
 // ownLines returns what a test says about its failure.
-func ownLines(t *testOutput) (lines []string) {
-	if t == nil {
-		return nil
-	}
-	for _, line := range t.lines {
+func ownLines(output []string) (lines []string) {
+	for _, line := range output {
 		trimmed := strings.TrimSpace(line)
 		if strings.HasPrefix(trimmed, "--- FAIL") || strings.HasPrefix(trimmed, "--- SKIP") || trimmed == "FAIL" ||
 			strings.HasPrefix(trimmed, "FAIL\t") {

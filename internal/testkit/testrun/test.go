@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 )
@@ -138,6 +137,3 @@ func packagesWithTests(ctx context.Context, patterns []string) (map[string]strin
 	}
 	return found, nil
 }
-
-// atOnce is how many packages are tested at the same time.
-var atOnce = runtime.NumCPU()
