@@ -42,7 +42,11 @@ func (db *DB) Describe(ctx context.Context) (source.Description, error) {
 	return description, nil
 }
 
-// OutsideSnapshot returns the tables of storage engines without transactions, such as MyISAM. A view is left out,
+// withSnapshots are the storage engines that take part in a consistent snapshot. Others have no older rows, such as
+// MyISAM and Aria, or ask another server for them, such as FEDERATED, whatever transactions they have.
+const withSnapshots = "'InnoDB', 'ROCKSDB', 'TokuDB'"
+
+// OutsideSnapshot returns the tables of storage engines without snapshots, such as MyISAM. A view is left out,
 // whatever it reads.
 func (db *DB) OutsideSnapshot(ctx context.Context, names []string) ([]string, error) {
 	if err := db.begin(ctx); err != nil {
@@ -58,13 +62,12 @@ func (db *DB) OutsideSnapshot(ctx context.Context, names []string) ([]string, er
 		if err != nil {
 			return nil, err
 		}
-		found, err := s.Query(ctx, 1, `SELECT e.TRANSACTIONS
-			FROM information_schema.TABLES t JOIN information_schema.ENGINES e ON e.ENGINE = t.ENGINE
-			WHERE t.TABLE_SCHEMA = ? AND t.TABLE_NAME = ?`, t.Database, t.Name)
+		found, err := s.Query(ctx, 1, `SELECT ENGINE FROM information_schema.TABLES
+			WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? AND ENGINE NOT IN (`+withSnapshots+`)`, t.Database, t.Name)
 		if err != nil {
 			return nil, s.failed(ctx, "asking for the storage engine", err)
 		}
-		if len(found) == 1 && found[0][0] != "YES" {
+		if len(found) == 1 {
 			outside = append(outside, name)
 		}
 	}

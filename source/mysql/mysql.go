@@ -10,7 +10,8 @@
 //
 // A [DB] reads everything on one connection, in one read-only transaction with a consistent snapshot. [Open] takes the
 // snapshot, so tables that are read one after the other fit together, whatever others write meanwhile. This holds for
-// storage engines that have snapshots, such as InnoDB; tables of MyISAM, Aria and MEMORY show their current rows.
+// storage engines that have snapshots, such as InnoDB; tables of MyISAM, Aria and MEMORY show their current rows, and
+// those of FEDERATED the rows of another server. Tables of every engine can be read in one DB, in any order.
 // Tables have the names and columns that they have when they are read. A table that was truncated or rewritten after
 // the snapshot returns an error. While the transaction lasts, the server keeps old row versions, and a statement that
 // redefines a table which was read has to wait.
@@ -21,6 +22,9 @@
 // that the server refuses because they write, such as TRUNCATE. If they return rows, the rows end in an error. A
 // statement that returns no rows, or several results, is also an error and closes the connection. Use a separate
 // connection for statements that end a transaction.
+//
+// Once a table of Aria was read, MariaDB sets no savepoints in the transaction. From then on, [DB.Query] takes only what
+// EXPLAIN does, such as SELECT, since a CALL could end the transaction and begin another one unnoticed.
 //
 // # Values
 //
@@ -143,6 +147,9 @@ func (db *DB) Query(ctx context.Context, sql string) (source.Rows, error) {
 	r := &rows{session: db.session, ctx: ctx, name: "query"}
 	err := r.prepare(sql)
 	if err == nil {
+		if err = db.session.checkUnguarded(ctx, sql); err != nil {
+			return nil, r.fail(err)
+		}
 		err = r.execute()
 	}
 	if err != nil {

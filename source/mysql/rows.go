@@ -37,7 +37,7 @@ var _ source.Rows = (*rows)(nil)
 // prepare has the server check the statement. The statement of a table runs when the first rows are read, so the
 // connection is free until then.
 func (r *rows) prepare(sql string) error {
-	err := r.session.Exec(r.ctx, setSavepoint)
+	err := r.session.guardSnapshot(r.ctx)
 	if err != nil {
 		return r.session.failed(r.ctx, r.name, err)
 	}

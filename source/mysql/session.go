@@ -3,6 +3,7 @@ package mysql
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"culvert/internal/mysqlconnect"
 	"culvert/source/internal/sqlsource"
@@ -11,8 +12,9 @@ import (
 // session is a connection that is in a transaction.
 type session struct {
 	*mysqlconnect.Conn
-	taken   string // when the snapshot was taken
-	sqlMode string
+	taken     string // when the snapshot was taken
+	sqlMode   string
+	unguarded bool // no savepoint could be set before the last statement
 }
 
 func connect(ctx context.Context, settings *mysqlconnect.Settings) (*session, error) {
@@ -78,19 +80,66 @@ const (
 	releaseSavepoint = "RELEASE SAVEPOINT culvert"
 )
 
+// setTransaction is refused in a transaction, and otherwise changes nothing that counts.
+const setTransaction = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"
+
 var errSnapshot = errors.New("the statement has ended the transaction and its snapshot")
 
-// noSavepoint is ER_SP_DOES_NOT_EXIST.
-const noSavepoint = 1305
+// The errors ER_SP_DOES_NOT_EXIST, ER_CHECK_NOT_IMPLEMENTED and ER_CANT_CHANGE_TX_CHARACTERISTICS.
+const (
+	noSavepoint     = 1305
+	noSavepoints    = 1178
+	stillInProgress = 1568
+)
 
-// keepSnapshot checks after a statement that the snapshot still exists. If not, it closes the session.
+// guardSnapshot precedes a statement, after which keepSnapshot checks that the snapshot still exists. Once a table of
+// Aria was read, MariaDB refuses savepoints until the transaction ends.
+func (s *session) guardSnapshot(ctx context.Context) error {
+	err := s.Exec(ctx, setSavepoint)
+	refused := mysqlconnect.Refused(err)
+	s.unguarded = refused != nil && refused.Number == noSavepoints
+	if s.unguarded {
+		return nil
+	}
+	return err
+}
+
+// keepSnapshot checks after a statement that the snapshot still exists. If not, it closes the session. Without a
+// savepoint, any transaction is taken for the one of the snapshot.
 func (s *session) keepSnapshot(ctx context.Context) error {
-	err := s.Exec(ctx, releaseSavepoint)
-	if refused := mysqlconnect.Refused(err); refused != nil && refused.Number == noSavepoint {
-		err = errSnapshot
+	var err error
+	if s.unguarded {
+		err = s.Exec(ctx, setTransaction)
+		if refused := mysqlconnect.Refused(err); refused != nil && refused.Number == stillInProgress {
+			return nil
+		} else if err == nil {
+			err = errSnapshot
+		}
+	} else {
+		err = s.Exec(ctx, releaseSavepoint)
+		if refused := mysqlconnect.Refused(err); refused != nil && refused.Number == noSavepoint {
+			err = errSnapshot
+		}
 	}
 	if err != nil {
 		s.Close()
+	}
+	return err
+}
+
+// checkUnguarded refuses a statement without a savepoint, unless the server can explain it: others, such as CALL, can
+// end the transaction and begin another one, which keepSnapshot would not notice.
+func (s *session) checkUnguarded(ctx context.Context, sql string) error {
+	if !s.unguarded {
+		return nil
+	}
+	statement, err := s.Prepare(ctx, "EXPLAIN "+sql, 0)
+	if refused := mysqlconnect.Refused(err); refused != nil {
+		return fmt.Errorf("after a table of Aria was read, only a SELECT can follow in the same snapshot; "+
+			"run this statement before it, or alone (EXPLAIN: %s)", refused.Message)
+	}
+	if err == nil {
+		err = mysqlconnect.Guarded(statement.Close)
 	}
 	return err
 }

@@ -90,9 +90,16 @@ func TestSnapshotEnds(t *testing.T) {
 	expectIdle(t, database, 1)
 }
 
-// TestDeadlock becomes the victim of a deadlock, which rolls the transaction back.
+// TestDeadlock becomes the victim of a deadlock, which rolls the transaction back, with a savepoint and without.
 func TestDeadlock(t *testing.T) {
-	db, database := openNew(t, "CREATE TABLE t (i int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 0), (2, 0)")
+	t.Run("savepoint", func(t *testing.T) { testDeadlock(t, "t") })
+	t.Run("none", func(t *testing.T) { testDeadlock(t, "aria") })
+}
+
+func testDeadlock(t *testing.T, first string) {
+	db, database := openNew(t, "CREATE TABLE t (i int PRIMARY KEY, n int); INSERT INTO t VALUES (1, 0), (2, 0);"+
+		"CREATE TABLE aria (i int) ENGINE=Aria; INSERT INTO aria VALUES (1), (2)")
+	expectRows(t, table(t, db, first), 2)
 	expectRows(t, query(t, db, "SELECT i FROM t WHERE i = 1 LOCK IN SHARE MODE"), 1)
 	done := make(chan struct{})
 	go func() {
