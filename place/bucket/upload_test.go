@@ -135,8 +135,11 @@ func TestLargePuts(t *testing.T) {
 
 // prefixOf returns the prefix of a test in a bucket that other tests and other processes use at the same time.
 func prefixOf(t *testing.T) string {
-	prefix, _ := prefixes.LoadOrStore(t, fmt.Sprintf("bucket%s-%d-%s", testkit.ProcessMark, prefixCount.Add(1),
+	prefix, known := prefixes.LoadOrStore(t, fmt.Sprintf("bucket%s-%d-%s", testkit.ProcessMark, prefixCount.Add(1),
 		strings.ReplaceAll(t.Name(), "/", "-")))
+	if !known {
+		t.Cleanup(func() { prefixes.Delete(t) }) // with the test all places that it has opened would be kept
+	}
 	return prefix.(string)
 }
 
