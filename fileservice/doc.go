@@ -116,8 +116,9 @@
 // loses these and the blocks in transit. At the end .part is cut to its size, gets its permissions and time, is synced
 // and renamed, the directory is synced, and the journal is removed. A file that is complete before the first sync has
 // no journal. A receiver that resumes trusts a journal if it names the same version, its log is sound, and .part is as
-// large as it says; otherwise both are started afresh. It does not read .part again, except to compute a BLAKE3 hash.
-// So it does not detect damage on the disk; the file system may, and age does.
+// large as it says; otherwise both are started afresh. It reads the blocks that the journal names, and compares them
+// with their sums: a block that has other bytes by now, or cannot be read, is sent again. A client that goes on by itself
+// after a failure does not read again what it has written or read before.
 //
 // A directory that a pull makes has the file .culvert.journal until everything has arrived: "culvert origin 1", a line
 // feed, what the caller names the source, and a line feed. The directory has the suffix .culvert.part until that file

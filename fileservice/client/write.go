@@ -20,10 +20,13 @@ import (
 // The path and the source's version, as [fileservice.VersionOf] returns it, identify an upload; another version starts
 // over. If overwrite is false and the file exists, the error is fs.ErrExist. If the server is not writable, or another
 // upload to that name is in progress, the error is ErrRefused.
+//
+// Timeout does not limit the time in which the server reads what it has of an interrupted upload.
 func (c *Client) QueryWrite(
 	ctx context.Context, name string, version fileservice.Version, overwrite bool,
 ) (committed []fileservice.BlockRange, err error) {
 	err = c.do(ctx, "write", name, func(call *call) error {
+		call.pause() // the server reads what it has
 		response, err := call.link.service.QueryWriteStatus(call.ctx, &fileservicepb.QueryWriteStatusRequest{
 			Path: call.path, Version: wire.VersionMessage(version), Overwrite: overwrite,
 		})

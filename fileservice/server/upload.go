@@ -73,11 +73,30 @@ func (u *uploads) begin(
 	u.mu.Unlock()
 
 	up.File, up.err = receive.Open(u.root, publisher, local, version, true)
+	if up.err == nil {
+		up.err = up.confirm(ctx, conn)
+	}
 	close(up.ready)
 	if up.err != nil {
 		u.end(local, up)
 	}
 	return up, up.err
+}
+
+// confirm reads what an earlier upload of the file has left.
+func (u *upload) confirm(ctx context.Context, conn *peerConn) error {
+	if !u.IsUnread() {
+		return nil
+	}
+	memory, err := conn.blocks.get(ctx)
+	if err == nil {
+		err = u.Confirm(ctx, memory.Bytes())
+		memory.Free()
+	}
+	if err != nil {
+		return errors.Join(err, u.Close())
+	}
+	return nil
 }
 
 // isLeft reports whether no call of its client can follow, unless the client on conn makes it. mu of uploads is held.

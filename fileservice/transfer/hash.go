@@ -46,29 +46,36 @@ func (t *transfer) hashSmall(it *item, content []byte) {
 // readsAtOnce is the number of local files read again at once. Each needs the buffer of a block.
 const readsAtOnce = 4
 
-// readAgain is readRange for a file that is read again. It waits while as many others are as may be.
-func (t *transfer) readAgain(
-	ctx context.Context, file io.ReaderAt, name string, begin, end int64,
-	use func(data []byte, offset int64) error,
-) error {
+// reading calls read with the buffer for a block of a local file that is read again. It waits while as many others are
+// as may be.
+func (t *transfer) reading(ctx context.Context, read func(buffer []byte) error) error {
 	select {
 	case t.reads <- struct{}{}:
 		defer func() { <-t.reads }()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	return readRange(ctx, file, name, begin, end, use)
+	memory := bytebuf.New()
+	defer memory.Free()
+	return read(memory.Extend(fileservice.BlockSize))
+}
+
+// readAgain is readRange for a file that is read again.
+func (t *transfer) readAgain(
+	ctx context.Context, file io.ReaderAt, name string, begin, end int64,
+	use func(data []byte, offset int64) error,
+) error {
+	return t.reading(ctx, func(buffer []byte) error {
+		return readRange(ctx, buffer, file, name, begin, end, use)
+	})
 }
 
 // readRange reads a range of a local file, and calls use for at most a block of it at a time, in order. It stops when
 // that fails. The name is for messages.
 func readRange(
-	ctx context.Context, file io.ReaderAt, name string, begin, end int64,
+	ctx context.Context, buffer []byte, file io.ReaderAt, name string, begin, end int64,
 	use func(data []byte, offset int64) error,
 ) error {
-	memory := bytebuf.New()
-	defer memory.Free()
-	buffer := memory.Extend(fileservice.BlockSize)
 	for begin < end {
 		if err := context.Cause(ctx); err != nil {
 			return err

@@ -222,6 +222,7 @@ type pullFile struct {
 	info          fs.FileInfo
 	twin          bool // another name in the directory differs only in case
 	receiver      *receive.File
+	earlier       *receive.File // of an attempt before, which is closed
 	file          sourceFile
 }
 
@@ -231,7 +232,7 @@ func (f *pullFile) isPresent() bool {
 	return err == nil && fileservice.IsSame(info, fileservice.VersionOf(f.info))
 }
 
-func (f *pullFile) begin(context.Context) ([]fileservice.BlockRange, error) {
+func (f *pullFile) begin(ctx context.Context) ([]fileservice.BlockRange, error) {
 	if err := f.collides(); err != nil {
 		return nil, err
 	}
@@ -252,10 +253,25 @@ func (f *pullFile) begin(context.Context) ([]fileservice.BlockRange, error) {
 		return nil, err
 	}
 	r := f.receiver
+	if err := f.confirm(ctx); err != nil {
+		return nil, err
+	}
 	if r.Afresh {
 		f.pull.tell(Event{Kind: FileChanged, Name: f.local, Size: version.Size, Err: fileservice.ErrChanged})
 	}
 	return receive.MissingRanges(r.Committed(), fileservice.Blocks(version.Size)), nil
+}
+
+// confirm reads what an earlier process has left of the file.
+func (f *pullFile) confirm(ctx context.Context) error {
+	if f.earlier != nil {
+		f.receiver.Recall(f.earlier)
+		f.earlier = nil
+	}
+	if !f.receiver.IsUnread() {
+		return nil
+	}
+	return f.pull.reading(ctx, func(buffer []byte) error { return f.receiver.Confirm(ctx, buffer) })
 }
 
 // present removes what an earlier transfer left of a file that is present, and returns errPresent.
@@ -323,6 +339,7 @@ func (f *pullFile) end(drop bool) (err error) {
 	case drop:
 		return errors.Join(err, r.Discard())
 	}
+	f.earlier = r
 	return errors.Join(err, r.Close())
 }
 

@@ -89,7 +89,9 @@ func (f *placedFile) move(ctx context.Context, _ fileservice.BlockRange, moved f
 	if f.push.config.Hash {
 		hasher = newHash()
 	}
-	err := readRange(ctx, f.file, f.local, 0, f.version.Size, func(data []byte, _ int64) error {
+	memory := bytebuf.New()
+	defer memory.Free()
+	err := readRange(ctx, memory.Extend(fileservice.BlockSize), f.file, f.local, 0, f.version.Size, func(data []byte, _ int64) error {
 		if _, err := f.written.Write(data); err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ type blockState uint8
 
 const (
 	blockMissing   blockState = iota
+	blockUnread               // in the journal that was found, and not compared yet
 	blockClaimed              // being written
 	blockWritten              // in the file
 	blockCommitted            // durable, and in the journal
@@ -53,6 +54,9 @@ func (t *Table) set(block int64, entry blockEntry) {
 	t.counts[entry.state]++
 	page[block%pageBlocks] = entry
 }
+
+// isHere reports whether the block is in the file, or is being written to it.
+func (e blockEntry) isHere() bool { return e.state > blockUnread }
 
 // count returns the number of blocks in a state other than blockMissing.
 func (t *Table) count(state blockState) int64 { return t.counts[state] }

@@ -2,6 +2,7 @@ package receive
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -178,7 +179,12 @@ func (c *crashingTransfer) transfer(root *os.Root) (wrong, failure error) {
 		return nil, err
 	}
 	defer func() { failure = errors.Join(failure, r.Close()) }()
-	if wrong := c.compare(root, r.Committed()); wrong != nil {
+	// Reading the blocks again would hide a journal that names blocks which were not synced.
+	named, err := r.unread(), confirm(context.Background(), r)
+	if err != nil {
+		return nil, err
+	}
+	if wrong := c.compare(root, named); wrong != nil {
 		return wrong, nil
 	}
 	for _, blocks := range MissingRanges(r.Committed(), fileservice.Blocks(crashSample.version.Size)) {

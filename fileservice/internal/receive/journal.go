@@ -66,7 +66,8 @@ func (r *File) openLog() (*wal.Log, error) {
 	return log, nil
 }
 
-// readJournal takes over the blocks in the journal. The journal is not sound if the file is too short for them.
+// readJournal notes the blocks in the journal, which Confirm takes over. The journal is not sound if the file is too
+// short for them.
 func (r *File) readJournal(log *wal.Log) (sound bool, err error) {
 	size, err := r.file.Size()
 	if err != nil {
@@ -104,7 +105,7 @@ func (r *File) readEntry(data []byte, size int64) bool {
 		if r.version.CheckBlocks(block, 1) != nil || min((block+1)*fileservice.BlockSize, r.version.Size) > size {
 			return false
 		}
-		r.blocks.set(block, blockEntry{blockCommitted, fileservice.Sum(sums[:fileservice.SumSize])})
+		r.blocks.set(block, blockEntry{blockUnread, fileservice.Sum(sums[:fileservice.SumSize])})
 		block++
 	}
 	return true

@@ -16,6 +16,7 @@ import (
 
 // A File receives a file in blocks. They can arrive in any order and from several goroutines.
 //
+//	Confirm      .part ──▶ bytes of an earlier process, compared with the sums in the journal
 //	WriteBlock   .part ◀── bytes
 //	Commit       sync of .part ──▶ journal ◀── numbers and sums of the blocks, sync
 //	Finish       sum of the file, sync of .part ──▶ name ──▶ sync of the directory ──▶ journal removed
@@ -55,8 +56,9 @@ type File struct {
 // cache.
 const directSize = 64 << 20
 
-// Open begins to receive a version of a file, or resumes from its journal. It fails with fs.ErrExist if the file exists
-// and overwrite is false, and with fileservice.ErrBusy if another File receives it.
+// Open begins to receive a version of a file, or resumes from its journal, as far as Confirm finds the blocks sound.
+// It fails with fs.ErrExist if the file exists and overwrite is false, and with fileservice.ErrBusy if another File
+// receives it.
 func Open(
 	root *os.Root, publisher *publish.Publisher, local string, version fileservice.Version, overwrite bool,
 ) (*File, error) {
@@ -96,7 +98,7 @@ func (r *File) open() (err error) {
 	return r.resume()
 }
 
-// resume takes over the blocks in the journal, or starts afresh.
+// resume notes the blocks in the journal, or starts afresh.
 func (r *File) resume() error {
 	found, err := r.openJournal()
 	if err != nil || found && r.journal != nil {
@@ -176,10 +178,10 @@ func (r *File) claim(block int64, sum fileservice.Sum) (fresh bool, err error) {
 		return false, &fs.PathError{Op: "write", Path: r.local, Err: fs.ErrClosed}
 	case block < 0 || block >= fileservice.Blocks(r.version.Size):
 		return false, &fs.PathError{Op: "write", Path: r.local, Err: fs.ErrInvalid}
-	case entry.state != blockMissing && entry.sum != sum:
+	case entry.isHere() && entry.sum != sum:
 		err := fmt.Errorf("%w: block %d was sent with two sums", fileservice.ErrIntegrity, block)
 		return false, &fs.PathError{Op: "write", Path: r.local, Err: err}
-	case entry.state == blockMissing:
+	case !entry.isHere():
 		r.blocks.set(block, blockEntry{blockClaimed, sum})
 		r.writing++
 		return true, nil

@@ -2,6 +2,7 @@ package receive
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io/fs"
 	"math/rand/v2"
@@ -90,10 +91,17 @@ func publisherIn(t testing.TB, root *os.Root) *publish.Publisher {
 func mustReceive(t testing.TB, root *os.Root, local string, version fileservice.Version) *File {
 	t.Helper()
 	r, err := Open(root, publisherIn(t, root), local, version, false)
+	if err == nil {
+		err = confirm(t.Context(), r)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
+}
+
+func confirm(ctx context.Context, r *File) error {
+	return r.Confirm(ctx, make([]byte, fileservice.BlockSize))
 }
 
 func seeOnly(t testing.TB, dir string, want ...string) {
@@ -176,6 +184,42 @@ func TestReceiveAgain(t *testing.T) {
 	seeOnly(t, dir, "file")
 	if _, err := Open(root, publisherIn(t, root), "file", s.version, false); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("over a file: %v", err)
+	}
+}
+
+// TestReceiveRecall goes on with what the same process has written before, without reading it.
+func TestReceiveRecall(t *testing.T) {
+	dir := t.TempDir()
+	root := openTestRoot(t, dir)
+	s := newSample(4 * fileservice.BlockSize)
+	first := mustReceive(t, root, "file", s.version)
+	s.write(t, first, 0, 1)
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	second := mustReceive(t, root, "file", s.version)
+	s.write(t, second, 2)
+	if err := second.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(root, publisherIn(t, root), "file", s.version, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Recall(first)
+	if got := r.unread(); !slices.Equal(got, []fileservice.BlockRange{{First: 2, Count: 1}}) {
+		t.Errorf("to be read: %v", got)
+	}
+	if got := r.Committed(); !slices.Equal(got, []fileservice.BlockRange{{First: 0, Count: 2}}) {
+		t.Errorf("committed: %v", got)
+	}
+	s.write(t, r, 2, 3) // what was not read is written
+	_, err = r.Finish(s.root(), 0)
+	if err := errors.Join(err, r.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, "file")); err != nil || !bytes.Equal(got, s.content) {
+		t.Errorf("not what was sent: %v", err)
 	}
 }
 
