@@ -13,7 +13,8 @@ import (
 // called concurrently.
 //
 // A deadline that passes ends only the calls that wait for it: after a new deadline the connection continues. Any other
-// error, and every error of the handshake, is returned by all later calls of the same direction.
+// error, and every error of the handshake, is returned by all later calls of the same direction. A handshake reads and
+// writes, so a deadline of either direction ends it.
 type Conn struct {
 	conn     net.Conn
 	config   *Config
@@ -26,6 +27,7 @@ type Conn struct {
 
 	closing  sync.Mutex // held to set isClosed, and to set a deadline unless isClosed
 	isClosed atomic.Bool
+	limit    handshakeLimit // guarded by closing
 
 	sender   sender
 	receiver receiver
@@ -63,8 +65,9 @@ func (c *Conn) fail(err error) {
 func (c *Conn) Handshake() error { return c.HandshakeContext(context.Background()) }
 
 // HandshakeContext runs the handshake, or returns its result if it has run. It ends with the cause of ctx when ctx is
-// done, and with [context.DeadlineExceeded] after [Config.HandshakeTimeout]. After it returns, ctx has no effect. A
-// failed handshake cannot be repeated: the caller closes the connection.
+// done, with [context.DeadlineExceeded] after [Config.HandshakeTimeout], and with [os.ErrDeadlineExceeded] when a
+// deadline of the connection passes. After it returns, ctx has no effect. A failed handshake cannot be repeated: the
+// caller closes the connection.
 //
 // The error is a [*PeerError] if this side does not accept the peer, and [ErrRefused] if the peer refuses.
 func (c *Conn) HandshakeContext(ctx context.Context) error {
@@ -209,7 +212,11 @@ func (c *Conn) SetReadDeadline(t time.Time) error {
 	if c.isClosed.Load() {
 		return net.ErrClosed
 	}
-	return c.conn.SetReadDeadline(t)
+	if err := c.conn.SetReadDeadline(t); err != nil {
+		return err
+	}
+	c.limit.set(&c.limit.read, t)
+	return nil
 }
 
 // SetWriteDeadline implements [net.Conn]. After Close, which sets its own deadline, it fails with [net.ErrClosed].
@@ -222,6 +229,7 @@ func (c *Conn) SetWriteDeadline(t time.Time) error {
 	if err := c.conn.SetWriteDeadline(t); err != nil {
 		return err
 	}
+	c.limit.set(&c.limit.write, t)
 	nanoseconds := int64(0)
 	if !t.IsZero() {
 		nanoseconds = max(t.UnixNano(), 1)

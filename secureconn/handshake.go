@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
+	"os"
 	"slices"
+	"time"
 
 	"culvert/internal/fingerprint"
 )
@@ -77,6 +80,9 @@ func (c *Conn) handshake(ctx context.Context) (err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.config.timeout())
 	defer cancel()
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	defer c.endAtDeadline(end)()
 	stop := context.AfterFunc(ctx, func() { _ = c.conn.Close() }) // the cause of ctx is returned
 	defer func() {
 		if !stop() {
@@ -96,6 +102,47 @@ func (c *Conn) handshake(ctx context.Context) (err error) {
 	}
 	c.takeOver(g.batch)
 	return nil
+}
+
+// handshakeLimit ends a handshake at the earlier deadline of the connection. The network ends only calls of its own
+// direction then: a Read whose handshake waits to write would not end in time.
+type handshakeLimit struct {
+	read, write time.Time   // zero if there is none
+	timer       *time.Timer // while a handshake runs
+}
+
+// set changes a deadline.
+func (l *handshakeLimit) set(deadline *time.Time, t time.Time) {
+	*deadline = t
+	if l.timer != nil {
+		l.start()
+	}
+}
+
+// start sets the timer.
+func (l *handshakeLimit) start() {
+	l.timer.Stop()
+	first := l.read
+	if first.IsZero() || !l.write.IsZero() && l.write.Before(first) {
+		first = l.write
+	}
+	if !first.IsZero() {
+		l.timer.Reset(time.Until(first))
+	}
+}
+
+// endAtDeadline calls end when a deadline passes, until done is called.
+func (c *Conn) endAtDeadline(end context.CancelCauseFunc) (done func()) {
+	c.closing.Lock()
+	defer c.closing.Unlock()
+	c.limit.timer = time.AfterFunc(math.MaxInt64, func() { end(os.ErrDeadlineExceeded) })
+	c.limit.start()
+	return func() {
+		c.closing.Lock()
+		defer c.closing.Unlock()
+		c.limit.timer.Stop()
+		c.limit.timer = nil
+	}
 }
 
 // agree runs the TLS handshake and sets the keys of both directions.

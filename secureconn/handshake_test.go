@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -216,6 +217,108 @@ func TestSlowHandshake(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// TestDeadlineOfHandshake has either deadline pass while the handshake waits to read, or to write. Time is that of the
+// bubble.
+func TestDeadlineOfHandshake(t *testing.T) {
+	deadlines := map[string]func(*secureconn.Conn, time.Time) error{
+		"read deadline":  (*secureconn.Conn).SetReadDeadline,
+		"write deadline": (*secureconn.Conn).SetWriteDeadline,
+	}
+	calls := map[string]func(*secureconn.Conn) (int, error){
+		"Read":  func(c *secureconn.Conn) (int, error) { return c.Read(make([]byte, 1)) },
+		"Write": func(c *secureconn.Conn) (int, error) { return c.Write(make([]byte, 1)) },
+	}
+	for side, isClient := range sides {
+		for name, set := range deadlines {
+			for method, call := range calls {
+				for peer, reads := range map[string]bool{"reads": true, "does not read": false} {
+					for _, early := range []bool{true, false} {
+						t.Run(side+", "+name+", "+method+", peer "+peer, func(t *testing.T) {
+							synctest.Test(t, func(t *testing.T) {
+								endsByDeadline(t, isClient, reads, early, set, call)
+							})
+						})
+					}
+				}
+			}
+		}
+	}
+}
+
+// endsByDeadline has a deadline that is set before or during the handshake end a call.
+func endsByDeadline(t *testing.T, isClient, reads, early bool,
+	set func(*secureconn.Conn, time.Time) error, call func(*secureconn.Conn) (int, error),
+) {
+	here, there := net.Pipe()
+	forClient, forServer := configs()
+	conn := secureconn.Server(here, forServer)
+	if isClient {
+		conn = secureconn.Client(here, forClient)
+	}
+	var background sync.WaitGroup
+	if reads {
+		background.Go(func() { _, _ = io.Copy(io.Discard, there) })
+	}
+	start := time.Now()
+	limit := func() {
+		if err := set(conn, start.Add(time.Second)); err != nil {
+			t.Error(err)
+		}
+	}
+	if early {
+		limit()
+	} else {
+		background.Go(func() {
+			<-time.After(time.Second / 2)
+			limit()
+		})
+	}
+	_, err := call(conn)
+	if took := time.Since(start); !errors.Is(err, os.ErrDeadlineExceeded) || took != time.Second {
+		t.Errorf("after %v: %v", took, err)
+	}
+	conn.Close()
+	there.Close()
+	background.Wait()
+}
+
+// TestDeadlineIsPutOff has a deadline that is moved, or removed, in time.
+func TestDeadlineIsPutOff(t *testing.T) {
+	for name, later := range map[string]time.Duration{"moved": time.Minute, "removed": 0} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a, b := net.Pipe()
+				forClient, forServer := configs()
+				client, server := secureconn.Client(a, forClient), secureconn.Server(b, forServer)
+				deadline := time.Time{}
+				if later > 0 {
+					deadline = time.Now().Add(later)
+				}
+				if err := client.SetDeadline(time.Now().Add(time.Second)); err != nil {
+					t.Error(err)
+				}
+				var background sync.WaitGroup
+				background.Go(func() {
+					<-time.After(time.Second / 2)
+					if err := client.SetDeadline(deadline); err != nil {
+						t.Error(err)
+					}
+					<-time.After(time.Second)
+					if err := server.Handshake(); err != nil {
+						t.Error(err)
+					}
+				})
+				if err := client.Handshake(); err != nil {
+					t.Error(err)
+				}
+				background.Wait()
+				client.Close()
+				server.Close()
+			})
+		})
 	}
 }
 
