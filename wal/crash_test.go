@@ -181,6 +181,8 @@ func (s *simulation) live() error {
 		s.model.Begin(first)
 		s.options.First = LSN(first)
 	}
+	sealed := s.sealed
+	s.sealed = false // Open may begin a segment
 	l, recovery, err := Open(s.path(), s.options)
 	if err != nil {
 		return s.seeFull(err)
@@ -193,13 +195,13 @@ func (s *simulation) live() error {
 	if err := s.model.Settle(int(l.First()), entries, s.crashed); err != nil {
 		return err
 	}
-	if s.sealed && !recovery.Clean {
+	if sealed && !recovery.Clean {
 		return errors.New("it was closed, and is not clean")
 	}
 	if recovery.First != l.First() || recovery.Last != l.Last() {
 		return fmt.Errorf("recovery %+v of a log from %d to %d", recovery, l.First(), l.Last())
 	}
-	s.crashed, s.closed, s.sealed, s.full = false, false, false, false
+	s.crashed, s.closed, s.full = false, false, false
 	for {
 		if err := s.act(l); err != nil || s.closed {
 			return err

@@ -123,6 +123,9 @@
 // the records at its end that no watermark proves durable to a new segment, and syncs it before anybody sees them: they
 // may be only in the memory of the system.
 //
+// Open joins segments at the end of the log into a new one while they have at most 256 KiB of records together, and at
+// most half of Options.SegmentSize. So a log that is opened for each entry has few segments.
+//
 // # Encryption
 //
 // With Options.Key, payloads are sealed by AES-256-GCM under a key of the segment: HKDF-SHA256 of Options.Key with the

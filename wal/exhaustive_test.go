@@ -119,6 +119,15 @@ func cutBack(lsn int) func(*life) error {
 	}
 }
 
+// opens opens a log that was closed.
+func opens(l *life) error {
+	log, _, err := Open(simulatedDir, l.log.options)
+	if err == nil {
+		l.log = log
+	}
+	return err
+}
+
 const movedDir = "/data/moved"
 
 // moves renames the directory of the log.
@@ -145,6 +154,7 @@ var scopes = []scope{
 	{"headers", Each, []func(*life) error{add(1, 2, 3, 4), cutFront(2), cutFront(3), cutFront(4), closes}, 0},
 	{"moved", Each, []func(*life) error{add(10), moves, add(3000), add(3000), cutFront(3), closes}, 0},
 	{"back", Each, []func(*life) error{add(3000), add(3000), add(10), cutBack(1), add(1), cutBack(0), add(2)}, 0},
+	{"short", Each, []func(*life) error{add(10), closes, opens, add(20, 30), closes, opens, add(5), closes}, 0},
 	{"first", Each, []func(*life) error{add(10), add(3000), add(3000), closes}, 7},
 }
 
@@ -162,9 +172,10 @@ func (s scope) run(disk *crashfs.Disk, model *crashfs.Model) error {
 	if s.first > 0 {
 		model.Done()
 	}
-	defer func() { _ = log.Close() }() // for its goroutines
+	l := &life{log: log, disk: session, model: model}
+	defer func() { _ = l.log.Close() }() // for its goroutines
 	for _, step := range s.steps {
-		if err := step(&life{log: log, disk: session, model: model}); err != nil {
+		if err := step(l); err != nil {
 			return err
 		}
 	}

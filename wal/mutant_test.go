@@ -82,8 +82,8 @@ var mutants = []struct{ name, by, file, from, to string }{
 	},
 	{
 		"new segment after a crash", "Faults", "recover.go",
-		"if !newest.sealed {",
-		"if !newest.sealed && (!MUTANT || inv.tail.last > inv.tail.proven) {",
+		"!merged && !newest.sealed {",
+		"!merged && !newest.sealed && (!MUTANT || inv.tail.last > inv.tail.proven) {",
 	},
 	{
 		"checksum", "StaleRecords", "record.go",
@@ -140,6 +140,12 @@ var mutants = []struct{ name, by, file, from, to string }{
 	{"higher segment number", "Faults", "inventory.go", "if s.base > limit ||", "if !MUTANT && s.base > limit ||"},
 	{"counter of cuts", "RefilledCut", "segment.go", "h.cuts++", "h.cuts += either[uint64](MUTANT, 0, 1)"},
 	{"counter of cuts after Open", "RefilledCut", "recover.go", "newest.cuts", "either(MUTANT, 0, newest.cuts)"},
+	{
+		"cut between short segments", "RefilledCut", "merge.go",
+		"|| s.cuts != l.cuts ||",
+		"|| !MUTANT && s.cuts != l.cuts ||",
+	},
+	{"end of short segments", "ShortSegments", "merge.go", "last: t.last}", "last: t.last - either[LSN](MUTANT, 1, 0)}"},
 	{
 		"LSN of a new log", "First", "copy.go", "return l.restart(first)",
 		"l.first, l.next = first, first\n\treturn unless(MUTANT, func() error { return l.restart(first) })",

@@ -92,7 +92,7 @@ func (r *Reader) Segments() []SegmentInfo { return r.view.segments() }
 
 // Records is like [Log.Records] for the log as it was when the reader was opened or refreshed. It ends with
 // [ErrTruncated] if the writer has removed entries since, or has moved them to another segment, as Open does after a
-// crash: then they are there again after [Reader.Refresh].
+// crash and with short segments: then they are there again after [Reader.Refresh].
 func (r *Reader) Records(ctx context.Context, from LSN) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		v := r.view

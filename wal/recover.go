@@ -29,10 +29,12 @@ func (l *Log) recover() (Recovery, error) {
 	for _, s := range inv.others {
 		l.dropped = append(l.dropped, s.name())
 	}
-	if !newest.sealed {
-		if err := l.settle(newest, inv.tail); err != nil {
-			return r, err
-		}
+	merged, err := l.merge(inv.tail)
+	if err == nil && !merged && !newest.sealed {
+		err = l.settle(newest, inv.tail)
+	}
+	if err != nil {
+		return r, err
 	}
 	l.sweep()
 	return r, nil

@@ -62,6 +62,11 @@ func TestRefilledCut(t *testing.T) {
 			[]action{grow(10), cut(12), grow(10), cut(10), grow(10)},
 			false,
 		},
+		"entries that it has never seen, and short segments": {
+			[]action{grow(5)},
+			[]action{grow(5), cut(7), grow(5), reopen, grow(5), reopen},
+			false,
+		},
 		"earlier cut": {[]action{grow(10), cut(5), grow(5)}, []action{reopen, grow(5)}, false},
 		"empty log":   {nil, []action{grow(10), cut(5), grow(5)}, false},
 	} {
