@@ -24,7 +24,7 @@ var floors = [][]string{
 	},
 	{
 		"agefile", "cipherio", "secureconn", "wal", "place", "internal/compress", "internal/keyfile",
-		"internal/mysqlconnect", "internal/pgconnect",
+		"internal/mysqlconnect", "internal/pgconnect", "internal/sqliteconnect",
 	},
 	{"source", "format", "manifest", "sink", "internal/mysqlrow", "internal/sqliterow"},
 	{"export"},
@@ -111,7 +111,8 @@ var dependencies = []struct {
 	{"github.com/nats-io/nats-server/v2/server", []string{"workers/internal/queue"}},
 	{"github.com/nats-io/nats.go", []string{"workers/internal/queue"}},
 	{"github.com/ncruces/go-sqlite3", []string{
-		"source/sqlite", "sink/sqlite", "internal/sqliterow", "internal/cli/database", "internal/cli/demo",
+		"source/sqlite", "sink/sqlite", "internal/sqliteconnect", "internal/sqliterow", "internal/cli/database",
+		"internal/cli/demo",
 	}},
 	{"github.com/prometheus/client_golang", []string{
 		"internal/cli/jobs", "internal/cli/monitor", "internal/cli/serve",

@@ -45,7 +45,7 @@ func (t *turns) take() (int, bool) {
 }
 
 // foreignKeys are the codes of databases for a row that refers to one that is not there.
-var foreignKeys = []string{"23503", "1452"}
+var foreignKeys = []string{"23503", "1452", "SQLITE_CONSTRAINT_FOREIGNKEY"}
 
 // postpone keeps a table for later if it has failed since rows of another one may have been missing. MySQL waits for
 // the transaction of these rows, until the lock timeout, if it is still open.

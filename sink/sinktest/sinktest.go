@@ -106,6 +106,7 @@ var parts = []struct {
 	{"Canceled", testCanceled, nil},
 	{"Plan", testPlan, nil},
 	{"Truncate", testTruncate, func(f *Fixture) bool { return f.Truncates }},
+	{"OtherTables", testOtherTables, func(f *Fixture) bool { return f.Truncates }},
 	{"Conflict", testConflict, func(f *Fixture) bool { return f.Conflicts }},
 	{"Ledger", testLedger, func(f *Fixture) bool { return f.Ledger }},
 	{"EachPart", testEachPart, func(f *Fixture) bool { return f.EachPart }},

@@ -99,6 +99,9 @@ func (db *DB) plan(ctx context.Context, name string, f sink.Filling) (*table, er
 	if err := t.choose(); err != nil {
 		return nil, err
 	}
+	if err := t.inspect(); err != nil {
+		return nil, err
+	}
 	if t.insert, err = t.statement(1); err != nil {
 		return nil, err
 	}
@@ -181,14 +184,38 @@ func (t *table) choose() error {
 
 // group returns how many rows a statement adds: many, since SQLite then finds the end of the table only once, but one
 // if a row can be left out, or stay although another one is refused, so that SQLite could not say which.
-func (t *table) group() (int, error) {
+func (t *table) group() int {
 	const rows, parameters = 64, 4096
-	found, err := t.db.texts(t.ctx, `SELECT 1 FROM main.sqlite_schema WHERE tbl_name = ? AND
-		(type = 'trigger' OR type = 'table' AND (sql LIKE '%conflict%' OR sql LIKE '%virtual%'))`, t.name)
-	if err != nil || len(found) > 0 || t.filling.Conflict != sink.Fail {
-		return 1, err
+	if t.triggers || t.virtual || t.filling.Conflict != sink.Fail {
+		return 1
 	}
-	return max(1, min(rows, parameters/max(1, len(t.plan.Columns)))), nil
+	return max(1, min(rows, parameters/max(1, len(t.plan.Columns))))
+}
+
+// inspect finds out what decides how rows are added.
+func (t *table) inspect() error {
+	if d := t.filling.Create; d != nil {
+		t.resolves = strings.Contains(strings.ToUpper(d.Create), "CONFLICT")
+		return nil
+	}
+	found, err := t.db.texts(t.ctx, `SELECT type, sql LIKE '%conflict%', sql LIKE 'create%virtual%table%'
+		FROM main.sqlite_schema WHERE tbl_name = ? AND type IN ('trigger', 'table')`, t.name)
+	for _, row := range found {
+		t.triggers = t.triggers || row[0] == "trigger"
+		if row[0] == "table" {
+			t.resolves, t.virtual = row[1] == "1", row[2] == "1"
+		}
+	}
+	return err
+}
+
+// verb begins the statement that adds rows. ABORT is what SQLite does anyway with a row that is in conflict, unless the
+// table says otherwise. It would also take the place of what the statements of triggers say.
+func (t *table) verb() string {
+	if t.resolves && !t.triggers {
+		return "INSERT OR ABORT"
+	}
+	return "INSERT"
 }
 
 // statement returns the statement that adds a number of rows.
@@ -204,17 +231,17 @@ func (t *table) statement(rows int) (string, error) {
 			updates = append(updates, quoted+" = excluded."+quoted)
 		}
 	}
-	sql := "INSERT INTO " + t.sql + " (" + strings.Join(names, ", ") + ") VALUES "
+	sql := t.verb() + " INTO " + t.sql + " (" + strings.Join(names, ", ") + ") VALUES "
 	row := "(" + strings.Join(marks, ", ") + ")"
 	sql += row + strings.Repeat(", "+row, rows-1)
 	if len(t.filling.Key) > 0 && t.filling.Conflict != sink.Update {
 		return "", errors.New("sqlite: a key is named, but no rows are to be replaced by it")
 	}
-	switch t.filling.Conflict {
-	case sink.Fail:
+	switch {
+	case t.filling.Conflict == sink.Ignore || t.filling.Conflict == sink.Fail && t.resolves && t.triggers:
+		return sql + " ON CONFLICT DO NOTHING", nil // with Fail, each row has to be added
+	case t.filling.Conflict == sink.Fail:
 		return sql, nil
-	case sink.Ignore:
-		return sql + " ON CONFLICT DO NOTHING", nil
 	}
 	var key []string
 	for _, name := range t.filling.Key {

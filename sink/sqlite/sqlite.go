@@ -10,7 +10,7 @@
 // SQLite has one writer at a time, so there is one loader. It adds the rows with prepared statements, in one
 // transaction, which keeps other writers out from the beginning. All rows are in the table after Commit, and none after
 // anything else, also if the process or the machine stops: the next one that opens the file undoes what is incomplete.
-// The journal mode and the way in which the file is synced stay as they are; only the cache is larger.
+// The journal mode stays as it is, and the file is synced as by the sqlite3 program; only the cache is larger.
 //
 // With [culvert/sink.Filling.EachPart] there is a transaction for each part, and another load of the table can come in
 // between two of them. The one that then finds other parts in the ledger than its own fails with [sink.ErrBusy].
@@ -35,22 +35,29 @@
 //	JSON    TEXT
 //
 // NaN is TEXT, since SQLite would make it NULL. Infinity is a REAL in a column with a numeric affinity. Triggers of the
-// table fire. Foreign keys are not checked, as by default in SQLite: PRAGMA foreign_key_check does it afterwards.
+// table fire.
+//
+// # Keys
+//
+// The connection has the settings of the sqlite3 program. So foreign keys are not enforced: rows come in any order, and
+// may refer to rows that are not there; PRAGMA foreign_key_check finds those afterwards. No load changes or deletes rows
+// of another table, whatever ON DELETE and ON UPDATE say, except by triggers. Truncate, Swap and Update are refused
+// before the commit if rows of other tables would then refer to a row that is not there, and did not before. The error
+// is a [sink.RowError] of that table. With EachPart the rows are committed by then, and the same load run again is
+// refused until the keys are right.
+//
+// A row whose key exists is an error, even if the table says ON CONFLICT REPLACE or IGNORE.
 package sqlite
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"math/bits"
-	"net/url"
-	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
 
+	"culvert/internal/sqliteconnect"
 	"culvert/sink"
 	"culvert/source"
 )
@@ -58,10 +65,6 @@ import (
 const (
 	// lockTimeout is how long to wait for a lock unless the filling says otherwise.
 	lockTimeout = 10 * time.Second
-
-	// maxMemory is the address space of a connection, which is only reserved until a value needs it. The driver's
-	// default of 256 MB is too small for values of up to 1 GB, which SQLite allows.
-	maxMemory = 4 << 30
 
 	// cache is the page cache in KiB. SQLite writes pages to the file when it is full, so more saves little.
 	cache = 16 << 10
@@ -71,6 +74,7 @@ const (
 type DB struct {
 	path  string
 	conn  *sqlite3.Conn
+	set   bool   // the connection has its settings
 	open  *table // that is being filled, or nil
 	spent error  // why the connection cannot be used any more
 }
@@ -94,46 +98,16 @@ func open(path, mode string) (*DB, error) {
 
 func (db *DB) connect(mode string) (err error) {
 	defer db.catch(&err)
-	// Opening a pipe would block, and a device would look like an empty database.
-	if info, err := os.Stat(db.path); err == nil && !info.Mode().IsRegular() {
-		return errors.New("it is not a regular file")
-	}
-	uri, err := fileURI(db.path, mode)
+	conn, err := sqliteconnect.Open(sqliteconnect.File{Path: db.path, Mode: mode})
 	if err != nil {
 		return err
 	}
-	ctx := context.Background()
-	if bits.UintSize == 64 {
-		ctx = sqlite3.WithMaxMemory(ctx, maxMemory)
-	}
-	conn, err := sqlite3.OpenContext(ctx, uri)
-	if err != nil {
-		return err
-	}
-	// Opening reads nothing; the first query shows whether the file is a database. Temporary data is small, and would
-	// be in files that are not encrypted.
-	err = conn.Exec(fmt.Sprintf("PRAGMA schema_version; PRAGMA cache_size = -%d; PRAGMA temp_store = MEMORY", cache))
-	if errors.Is(err, sqlite3.BUSY) {
-		err = nil
-	}
-	if err != nil {
+	// Temporary data is small, and would be in files that are not encrypted.
+	if err := conn.Exec("PRAGMA temp_store = MEMORY"); err != nil {
 		return errors.Join(err, conn.Close())
 	}
 	db.conn = conn
 	return nil
-}
-
-// fileURI returns a URI as in https://sqlite.org/uri.html, so that every path, even ":memory:", names a file.
-func fileURI(path, mode string) (string, error) {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
-	}
-	abs = (&url.URL{Path: filepath.ToSlash(abs)}).EscapedPath()
-	if strings.HasPrefix(abs, "//") {
-		abs = "//" + abs // an empty host before the name of a Windows share
-	}
-	return "file:" + abs + "?mode=" + mode, nil
 }
 
 // Close discards the table that is being filled, and closes the file.
@@ -181,7 +155,12 @@ func (db *DB) ready(ctx context.Context, timeout time.Duration) error {
 	if err := db.conn.BusyTimeout(timeout); err != nil {
 		return db.fail(ctx, err)
 	}
-	return nil
+	if db.set {
+		return nil
+	}
+	err := db.exec(ctx, fmt.Sprintf("%s; PRAGMA cache_size = -%d", sqliteconnect.Settings, cache))
+	db.set = err == nil
+	return err
 }
 
 func (db *DB) exec(ctx context.Context, sql string) error {

@@ -28,12 +28,16 @@ type table struct {
 	all        []string // the names of all columns of an export
 	affinities []affinity
 	insert     string
+	triggers   bool     // the table has some
+	resolves   bool     // its definition may say what becomes of rows that are in conflict
+	virtual    bool     // it is a virtual table
 	omitted    []string // of the definition of a table that is made
 
 	loaded   []sink.Part
 	recorded int      // parts that this filling has committed
 	version  string   // of the file, which the commits of others change
 	before   []string // the statements before the rows
+	dangling danglers // of other tables, before the filling
 	clear    bool     // the existing rows are removed
 	empty    bool     // the table had no rows when the transaction began
 	loader   *loader
@@ -69,6 +73,11 @@ func (t *table) begin() error {
 	if t.version, err = t.db.version(t.ctx); err != nil {
 		return err
 	}
+	if t.takesKeys() && (t.clear || t.filling.Conflict == sink.Update) {
+		if t.dangling, err = t.countDangling(); err != nil {
+			return err
+		}
+	}
 	if err := t.runAll(t.before); err != nil {
 		return err
 	}
@@ -77,9 +86,9 @@ func (t *table) begin() error {
 		return t.db.fail(t.ctx, err)
 	}
 	t.loader = &loader{table: t, stmt: stmt, group: 1}
-	group, err := t.group()
-	if err != nil || group == 1 {
-		return err
+	group := t.group()
+	if group == 1 {
+		return nil
 	}
 	sql, err := t.statement(group)
 	if err != nil {
@@ -186,6 +195,9 @@ func (t *table) Commit() (err error) {
 		return fmt.Errorf("sqlite: %d rows are in no part", l.rows)
 	}
 	err = t.ended()
+	if err == nil {
+		err = t.checkForeignKeys()
+	}
 	if err == nil {
 		err = t.runAll(t.after())
 	}

@@ -315,3 +315,35 @@ func read(rows source.Rows, each func(*source.Batch)) error {
 		each(&b)
 	}
 }
+
+// TestQuotedTexts reads views that were made with "x" as a text, as the sqlite3 program allows.
+func TestQuotedTexts(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "quotes.db")
+	writer := openWriter(t, path)
+	for _, lenient := range []sqlite3.DBConfig{sqlite3.DBCONFIG_DQS_DDL, sqlite3.DBCONFIG_DQS_DML} {
+		if _, err := writer.Config(lenient, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	execute(t, writer, "CREATE TABLE t (state)", "INSERT INTO t VALUES ('new'), ('old')",
+		`CREATE VIEW v AS SELECT state || "!" AS shown FROM t WHERE state = "new"`)
+	db := open(t, path)
+	rows, err := db.Select(t.Context(), "v", source.Selection{Where: "shown > 'a'"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b source.Batch
+	if err := rows.Next(&b); err != nil || b.Rows() != 1 {
+		t.Fatal(b.Rows(), err)
+	}
+	if _, got := b.Value(0, 0); string(got) != "new!" {
+		t.Errorf("the view has %q", got)
+	}
+	closing(t, rows)
+	for _, query := range []string{`SELECT "stat" FROM t`, `SELECT * FROM t WHERE "stat" = 'new'`} {
+		if rows, err := db.Query(t.Context(), query); err == nil {
+			t.Errorf("%s is taken", query)
+			closing(t, rows)
+		}
+	}
+}

@@ -39,33 +39,28 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"math/bits"
-	"net/url"
-	"os"
-	"path/filepath"
+	"fmt"
 	"strings"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
 
+	"culvert/internal/sqliteconnect"
 	"culvert/source"
 )
 
 // busyTimeout is how long to wait for a locked database.
 const busyTimeout = 10 * time.Second
 
-// maxMemory is the address space of a connection, which is only reserved until a value needs it. The driver's default
-// of 256 MB is too small for values of up to 1 GB, which SQLite allows; it can address 4 GiB.
-const maxMemory = 4 << 30
-
 // DB is an open database file. It must be used by one goroutine at a time.
 type DB struct {
 	path  string
 	conn  *sqlite3.Conn
-	open  *rows  // nil if no rows are open
-	begun bool   // the transaction has begun
-	state string // a name for the transaction, once a table was cut in it
-	spent error  // why the connection cannot be used any more
+	open  *rows    // nil if no rows are open
+	begun bool     // the transaction has begun
+	state string   // a name for the transaction, once a table was cut in it
+	taken []string // what was written as "x", and taken for a text since nothing has that name
+	spent error    // why the connection cannot be used any more
 }
 
 var _ source.Source = (*DB)(nil)
@@ -74,7 +69,7 @@ var _ source.Source = (*DB)(nil)
 // damage is found while rows are read, the error is [source.ErrCorrupt].
 func Open(path string) (*DB, error) {
 	db := &DB{path: path}
-	if err := db.connect(maxMemory); err != nil {
+	if err := db.connect(sqliteconnect.MaxMemory); err != nil {
 		return nil, &failure{path: path, err: err, class: source.ErrUnavailable}
 	}
 	return db, nil
@@ -82,53 +77,24 @@ func Open(path string) (*DB, error) {
 
 func (db *DB) connect(memory int64) (err error) {
 	defer db.catch(&err)
-	// Opening a pipe would block, and a device would look like an empty database.
-	if info, err := os.Stat(db.path); err == nil && !info.Mode().IsRegular() {
-		if info.IsDir() {
-			return errors.New("it is a directory")
-		}
-		return errors.New("it is not a regular file")
-	}
-	uri, err := readOnlyURI(db.path)
-	if err != nil {
-		return err
-	}
 	registerVFS()
-	ctx := context.Background()
-	if bits.UintSize == 64 {
-		ctx = sqlite3.WithMaxMemory(ctx, memory)
-	}
-	conn, err := sqlite3.OpenContext(ctx, uri)
+	conn, err := sqliteconnect.Open(sqliteconnect.File{Path: db.path, Mode: "ro", VFS: temporaryVFS, Memory: memory})
 	if err != nil {
 		return err
 	}
-	// Opening reads nothing; the first query shows whether the file is a database. It does not wait for the lock of a
-	// writer here, since there is no context to end the wait.
-	err = conn.Exec("PRAGMA schema_version")
-	if errors.Is(err, sqlite3.BUSY) {
-		err = nil
-	}
+	err = conn.BusyTimeout(busyTimeout)
 	if err == nil {
-		err = conn.BusyTimeout(busyTimeout)
+		err = conn.ConfigLog(func(_ sqlite3.ExtendedErrorCode, message string) {
+			if text, is := strings.CutPrefix(message, `double-quoted string literal: `); is {
+				db.taken = append(db.taken, text)
+			}
+		})
 	}
 	if err != nil {
 		return errors.Join(err, conn.Close())
 	}
 	db.conn = conn
 	return nil
-}
-
-// readOnlyURI returns a URI as in https://sqlite.org/uri.html, so that every path, even ":memory:", names a file.
-func readOnlyURI(path string) (string, error) {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
-	}
-	abs = (&url.URL{Path: filepath.ToSlash(abs)}).EscapedPath()
-	if strings.HasPrefix(abs, "//") {
-		abs = "//" + abs // an empty host before the name of a Windows share
-	}
-	return "file:" + abs + "?mode=ro&vfs=" + temporaryVFS, nil
 }
 
 // Close closes the file and any open rows.
@@ -215,12 +181,14 @@ func (db *DB) prepare(ctx context.Context, sql string) (*sqlite3.Stmt, error) {
 	if err := db.begin(ctx); err != nil {
 		return nil, err
 	}
+	db.taken = nil
 	stmt, tail, err := db.conn.Prepare(sql)
 	if err != nil {
 		return nil, db.fail(ctx, err)
 	}
-	var refused error
+	refused := db.misnamed(sql)
 	switch {
+	case refused != nil:
 	case stmt == nil:
 		return nil, errors.New("sqlite: the query contains no statement")
 	case !db.blank(tail):
@@ -234,6 +202,17 @@ func (db *DB) prepare(ctx context.Context, sql string) (*sqlite3.Stmt, error) {
 	}
 	finish(stmt)
 	return nil, refused
+}
+
+// misnamed refuses a statement in which SQLite has taken "x" for a text, since nothing has that name. It does so for the
+// sake of old schemas, whose views may need it; in a condition, it would hide that a name is misspelled.
+func (db *DB) misnamed(sql string) error {
+	for _, text := range db.taken {
+		if strings.Contains(sql, text) {
+			return fmt.Errorf("sqlite: nothing is named %s; a text has single quotes: 'text'", text)
+		}
+	}
+	return nil
 }
 
 // begin begins the transaction, unless it has begun. The first read fixes its state. An error may have ended it

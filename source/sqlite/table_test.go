@@ -73,7 +73,9 @@ func TestSelectNamesUnknown(t *testing.T) {
 	if _, err := db.Select(t.Context(), "t", source.Selection{Columns: []string{"id", "ID"}}); err == nil {
 		t.Error("a column can be asked for twice")
 	}
-	for _, where := range []string{`"no such" = 'no such'`, "id = ?", "id = :id"} {
+	for _, where := range []string{
+		`"no such" = 'no such'`, `id = "no ""such"""`, "id = ?", "id = :id",
+	} {
 		if _, err := db.Select(t.Context(), "t", source.Selection{Where: where}); err == nil {
 			t.Errorf("the condition %q is taken", where)
 		}
