@@ -42,3 +42,18 @@ type CountError struct {
 func (e *CountError) Error() string {
 	return fmt.Sprintf("source: received %d rows, but the database confirmed %d", e.Received, e.Confirmed)
 }
+
+// TextError reports a text whose characters have no equals in UTF-8, so that it would come back as another one.
+type TextError struct {
+	Column  string
+	Row     int64 // that was read, counted from 1
+	Charset string
+
+	// Condition and Bytes are SQL: they find such rows, and read the bytes of their texts in place of the column.
+	Condition, Bytes string
+}
+
+func (e *TextError) Error() string {
+	return fmt.Sprintf("source: column %q, row %d: a text of the character set %s that would come back from UTF-8 "+
+		"as another one", e.Column, e.Row, e.Charset)
+}

@@ -131,11 +131,13 @@ type Column struct {
 	JSON      bool
 	Generated bool
 	NotNull   bool
+	Charset   string // of text; "" for other types
 }
 
 // Columns returns the columns of a table, in order.
 func Columns(ctx context.Context, c *mysqlconnect.Conn, t Table) ([]Column, error) {
-	found, err := c.Query(ctx, 4, `SELECT COLUMN_NAME, COLUMN_TYPE, IFNULL(GENERATION_EXPRESSION, '') <> '', IS_NULLABLE
+	found, err := c.Query(ctx, 5, `SELECT COLUMN_NAME, COLUMN_TYPE, IFNULL(GENERATION_EXPRESSION, '') <> '', IS_NULLABLE,
+		IFNULL(CHARACTER_SET_NAME, '')
 		FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? ORDER BY ORDINAL_POSITION`,
 		t.Database, t.Name)
 	if err != nil {
@@ -152,6 +154,7 @@ func Columns(ctx context.Context, c *mysqlconnect.Conn, t Table) ([]Column, erro
 			JSON:      checked["json_valid("+Quote(row[0])+")"],
 			Generated: row[2] == "1",
 			NotNull:   row[3] == "NO",
+			Charset:   row[4],
 		})
 	}
 	return columns, nil

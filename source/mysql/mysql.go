@@ -29,8 +29,13 @@
 // # Values
 //
 // The settings of the session make values independent of the server, the database and the user: times are in UTC, and
-// text is UTF-8, whatever the character set of its column. Rows use the binary protocol, which keeps floating-point
-// numbers exact; as text, the server rounds a FLOAT to six digits. The kinds are:
+// text is UTF-8, whatever the character set of its column. A text of a table or view that would come back from UTF-8 as
+// another one is a [source.TextError], such as what UTF-8 has no character for, or the second of two codes for one
+// character. In a query, the server replaces what has no character by "?", unless the query selects the bytes, as in
+// CAST(name AS BINARY).
+//
+// Rows use the binary protocol, which keeps floating-point numbers exact; as text, the server rounds a FLOAT to six
+// digits. The kinds are:
 //
 //	integers, DECIMAL, FLOAT, DOUBLE  Number; also TINYINT(1), that is, BOOL, since it can hold more than two values
 //	YEAR                              Number of four digits

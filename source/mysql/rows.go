@@ -25,6 +25,7 @@ type rows struct {
 	statement driver.Stmt
 	result    driver.Rows
 	columns   []source.Column
+	checked   []sqlsource.Column // the same, if a last value of each row says which of them does not survive
 	decoders  []mysqlrow.Decoder
 	values    []driver.Value
 	scratch   []byte
@@ -77,10 +78,10 @@ func (r *rows) execute() (err error) {
 		}
 		r.decoders = make([]mysqlrow.Decoder, len(names))
 	}
-	if len(r.columns) != len(names) {
+	if expected := len(r.columns) + min(1, len(r.checked)); len(names) != expected {
 		return r.fail(mysqlconnect.ErrAnswer)
 	}
-	for i := range names {
+	for i := range r.columns {
 		r.decoders[i] = mysqlrow.DecoderOf(types.ColumnTypeDatabaseTypeName(i), r.decoders[i] == mysqlrow.JSON)
 	}
 	r.values = make([]driver.Value, len(names))
@@ -130,7 +131,12 @@ func (r *rows) fill(b *source.Batch) error {
 		if err := r.next(); err != nil {
 			return err
 		}
-		for i, value := range r.values {
+		if r.checked != nil {
+			if err := r.checkRow(); err != nil {
+				return err
+			}
+		}
+		for i, value := range r.values[:len(r.columns)] {
 			if err := r.decoders[i].Append(b, value, &r.scratch); err != nil {
 				return err
 			}
@@ -159,15 +165,15 @@ func (r *rows) finish(err error) error {
 		err = r.confirm()
 	}
 	if err != io.EOF {
-		err = r.session.failed(r.ctx, r.after(), err)
+		err = r.session.failed(r.ctx, r.after(err), err)
 	}
 	r.end(err)
 	return r.err
 }
 
-// after returns how many rows were received, for errors.
-func (r *rows) after() string {
-	if r.received == 0 {
+// after returns how many rows were received, for errors, unless the error says it.
+func (r *rows) after(err error) string {
+	if _, known := errors.AsType[*source.TextError](err); known || r.received == 0 {
 		return r.name
 	}
 	return fmt.Sprintf("%s, after %d rows", r.name, r.received)

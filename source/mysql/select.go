@@ -58,7 +58,16 @@ func (s *session) examine(ctx context.Context, t table) ([]sqlsource.Column, err
 // read prepares the statement of the rows of a selection that are in a range, or of all of them if it is "".
 func (db *DB) read(ctx context.Context, t table, columns []sqlsource.Column, inRange string) (*rows, error) {
 	r := &rows{session: db.session, ctx: ctx, name: t.String(), counted: t.Base}
-	sql := sqlsource.Select(sqlsource.List(columns, mysqlrow.Quote), t.SQL(), t.Selection)
+	list := sqlsource.List(columns, mysqlrow.Quote)
+	check, err := db.session.checkSQL(ctx, columns)
+	if err != nil {
+		return nil, err
+	}
+	if check != "" {
+		list += ", " + check
+		r.checked = columns
+	}
+	sql := sqlsource.Select(list, t.SQL(), t.Selection)
 	switch {
 	case inRange == "":
 	case t.Where == "":

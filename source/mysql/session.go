@@ -15,6 +15,8 @@ type session struct {
 	taken     string // when the snapshot was taken
 	sqlMode   string
 	unguarded bool // no savepoint could be set before the last statement
+
+	converted map[string]bool // whether texts of a character set survive, for those that were asked for
 }
 
 func connect(ctx context.Context, settings *mysqlconnect.Settings) (*session, error) {

@@ -32,7 +32,9 @@ func (s *session) columns(ctx context.Context, t table) ([]sqlsource.Column, err
 	}
 	var columns []sqlsource.Column
 	for _, c := range found {
-		columns = append(columns, sqlsource.Column{Column: c.Column, JSON: c.JSON, Generated: c.Generated})
+		columns = append(columns, sqlsource.Column{
+			Column: c.Column, JSON: c.JSON, Generated: c.Generated, Charset: c.Charset,
+		})
 	}
 	return columns, nil
 }

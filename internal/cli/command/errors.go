@@ -73,6 +73,7 @@ func HintsOf(err error) []string {
 	}
 	var unknown *source.UnknownError
 	var missingPlugin *plugin.NotFoundError
+	var text *source.TextError
 	switch {
 	case errors.As(err, &unknown):
 		return hintsOfUnknown(unknown)
@@ -85,6 +86,11 @@ func HintsOf(err error) []string {
 		return []string{"try again; letter case and spaces count"}
 	case Is[*age.NoIdentityMatchError](err):
 		return []string{"give the identity that the file is encrypted to: -i FILE"}
+	case errors.As(err, &text):
+		return []string{
+			"such rows are those WHERE " + text.Condition,
+			"to export the bytes of the column, select it in a query (-q): " + text.Bytes,
+		}
 	case Is[*format.InvalidUTF8Error](err):
 		return []string{"write it in another way: --invalid-utf8 replace, or base64"}
 	case errors.Is(err, io.ErrUnexpectedEOF) && ExitCode(err) == ExitIntegrity:

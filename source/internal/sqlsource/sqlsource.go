@@ -34,8 +34,9 @@ func Check(name string, s source.Selection) error {
 // Column is a column of a table.
 type Column struct {
 	source.Column
-	Generated bool // rows with a value for it cannot be loaded back
-	JSON      bool // holds JSON, whatever its type
+	Generated bool   // rows with a value for it cannot be loaded back
+	JSON      bool   // holds JSON, whatever its type
+	Charset   string // of text, if the database says it
 }
 
 // Columns returns columns of which only the names are known.

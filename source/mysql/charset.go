@@ -1,0 +1,96 @@
+package mysql
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"strings"
+
+	"culvert/internal/mysqlconnect"
+	"culvert/internal/mysqlrow"
+	"culvert/source"
+	"culvert/source/internal/sqlsource"
+)
+
+// The server converts texts to UTF-8, and writes "?" or U+FFFD for what has no equal there, without a warning. Some
+// character sets also have two codes for one character, of which only one comes back. So each row has another value,
+// which says whether its texts survive the way there and back.
+
+// unicode are the character sets that hold what UTF-8 holds.
+var unicode = map[string]bool{
+	"": true, "utf8": true, "utf8mb3": true, "utf8mb4": true, "ucs2": true, "utf16": true, "utf16le": true, "utf32": true,
+}
+
+// survives reports whether every text of a character set comes back from UTF-8. It asks the server, since that has the
+// tables: by all characters that a character set of one byte has. Others may have any.
+func (s *session) survives(ctx context.Context, charset string) (bool, error) {
+	if unicode[charset] {
+		return true, nil
+	}
+	if known, asked := s.converted[charset]; asked {
+		return known, nil
+	}
+	if !setName.MatchString(charset) {
+		return false, fmt.Errorf("the character set %q has a name that is not expected", charset)
+	}
+	var all strings.Builder
+	for c := range 256 {
+		fmt.Fprintf(&all, "%02x", c)
+	}
+	text := "CONVERT(X'" + all.String() + "' USING " + charset + ")"
+	found, err := s.Query(ctx, 1, "SELECT MAXLEN = 1 AND IFNULL(NOT "+changes(text, charset)+", FALSE)"+
+		" FROM information_schema.CHARACTER_SETS WHERE CHARACTER_SET_NAME = ?", charset)
+	if err == nil && len(found) != 1 {
+		err = mysqlconnect.ErrAnswer
+	}
+	if err != nil {
+		return false, err
+	}
+	if s.converted == nil {
+		s.converted = map[string]bool{}
+	}
+	s.converted[charset] = found[0][0] == "1"
+	return s.converted[charset], nil
+}
+
+// changes returns the condition that a text of a character set does not come back from UTF-8.
+func changes(text, charset string) string {
+	return "CONVERT(" + text + " USING binary) <> CONVERT(CONVERT(CONVERT(" + text + " USING utf8mb4) USING " + charset +
+		") USING binary)"
+}
+
+// checkSQL returns the expression of the value that says which column, counted from 1, does not survive. It is NULL if
+// all do, and "" if that is always so.
+func (s *session) checkSQL(ctx context.Context, columns []sqlsource.Column) (string, error) {
+	cases := ""
+	for i, c := range columns {
+		survives, err := s.survives(ctx, c.Charset)
+		if err != nil {
+			return "", s.failed(ctx, "asking for the character set of column "+c.Name, err)
+		}
+		if !survives {
+			cases += fmt.Sprintf(" WHEN %s THEN %d", changes(mysqlrow.Quote(c.Name), c.Charset), i+1)
+		}
+	}
+	if cases == "" {
+		return "", nil
+	}
+	return "CASE" + cases + " END", nil
+}
+
+// checkRow returns an error if a text of the row that was read last does not survive, by what checkSQL has returned.
+func (r *rows) checkRow() error {
+	at, fails := r.values[len(r.columns)].(int64)
+	switch {
+	case r.values[len(r.columns)] == driver.Value(nil):
+		return nil
+	case !fails || at < 1 || int(at) > len(r.columns):
+		return mysqlconnect.ErrAnswer
+	}
+	c := r.checked[at-1]
+	name := mysqlrow.Quote(c.Name)
+	return &source.TextError{
+		Column: c.Name, Row: r.received + 1, Charset: c.Charset,
+		Condition: changes(name, c.Charset), Bytes: "CAST(" + name + " AS BINARY) AS " + name,
+	}
+}
