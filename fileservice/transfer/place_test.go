@@ -298,8 +298,10 @@ func TestPushPlaceTree(t *testing.T) {
 	if !errors.Is(err, transfer.ErrPartial) || !errors.Is(err, fs.ErrExist) || result.Present != 303 {
 		t.Errorf("%+v, %v", result, err)
 	}
+	// A directory keeps nothing that proves the others to be equal, except that a file is empty.
 	config.Overwrite = true
-	if result, err := transfer.PushPlace(t.Context(), p, config); err != nil || result.Files != 2 {
+	if result, err := transfer.PushPlace(t.Context(), p, config); err != nil || result.Files+result.Present != 305 ||
+		result.Present > 3 {
 		t.Errorf("%+v, %v", result, err)
 	}
 	seeCopies(t, from, filepath.Join(target, "copy", "of it"))

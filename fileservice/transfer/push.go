@@ -27,14 +27,9 @@ func Push(ctx context.Context, client *client.Client, config Config) (Result, er
 	}
 	p := &serverPush{push: push{transfer: newTransfer(ctx, config)}}
 	p.client = p.use(client)
-	p.to, p.small, p.isSame = p.client, p, isSame
+	p.to, p.small, p.isSame, p.lookup = p.client, p, fileservice.IsSame, p.lookUp
 	p.newMover = func(f *pushFile) mover { return &serverFile{pushFile: f, client: p.client} }
 	return p.run(p.walk)
-}
-
-// isSame compares size and time.
-func isSame(there *fileservice.Info, version fileservice.Version) bool {
-	return fileservice.IsSame(there, version)
 }
 
 // push is a Push or a PushPlace in progress.
@@ -43,7 +38,11 @@ type push struct {
 	to       destination
 	newMover func(*pushFile) mover
 	whole    bool // each file is moved by one worker
-	isSame   func(there *fileservice.Info, version fileservice.Version) bool
+
+	// isSame reports whether a file at the other end, as it is listed, may be a copy. lookup asks the other end, and
+	// returns errPresent if it has the file, whose content is local.
+	isSame func(there fs.FileInfo, version fileservice.Version) bool
+	lookup func(ctx context.Context, f *pushFile, local io.ReaderAt, version fileservice.Version) error
 }
 
 // destination is where a push looks and makes directories: a client, or a place.
@@ -181,11 +180,16 @@ func (p *push) offer(name, local, remote string, info fs.FileInfo, there *filese
 	switch {
 	case !p.config.DryRun:
 		return it
-	case known:
-		p.plan(it, file.there)
+	case known && !file.there:
+		p.plan(it, false)
 		return nil
 	}
-	err := p.try(func() error { return file.lookup(fileservice.VersionOf(info)) })
+	err := p.try(func() (err error) {
+		if err = file.open(); err == nil {
+			err = p.lookup(p.ctx, file, file.file, file.version)
+		}
+		return cmp.Or(err, file.end(false))
+	})
 	if err != nil && err != errPresent {
 		p.fail(name, err)
 		return nil
@@ -204,15 +208,15 @@ type pushFile struct {
 	version       fileservice.Version
 }
 
-// lookup returns errPresent if the server has a file of the same size and time.
-func (f *pushFile) lookup(version fileservice.Version) error {
-	info, err := f.push.to.Stat(f.remote)
+// lookUp returns errPresent if the server has a file of the same size and time.
+func (p *serverPush) lookUp(_ context.Context, f *pushFile, _ io.ReaderAt, version fileservice.Version) error {
+	info, err := p.client.Stat(f.remote)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
 		return err
-	case f.push.isSame(info.(*fileservice.Info), version):
+	case fileservice.IsSame(info, version):
 		return errPresent
 	}
 	return nil
@@ -242,9 +246,11 @@ func (f *pushFile) open() error {
 
 // unlessPresent returns errPresent instead of err if the server has the file after all: another client was faster, or
 // an answer was lost.
-func (f *pushFile) unlessPresent(version fileservice.Version, err error) error {
+func (f *pushFile) unlessPresent(
+	ctx context.Context, local io.ReaderAt, version fileservice.Version, err error,
+) error {
 	if errors.Is(err, fs.ErrExist) || errors.Is(err, fileservice.ErrRefused) && !isFatal(err) {
-		return cmp.Or(f.lookup(version), err)
+		return cmp.Or(f.push.lookup(ctx, f, local, version), err)
 	}
 	return err
 }

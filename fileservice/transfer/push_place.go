@@ -1,11 +1,15 @@
 package transfer
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"hash"
+	"io"
+	"io/fs"
 	"path/filepath"
+	"time"
 
 	"culvert/bytebuf"
 	"culvert/fileservice"
@@ -18,8 +22,13 @@ import (
 // place says so; see [place.IsVerified]. It is read and written from its beginning to its end, [Config.Parallel] large
 // files at once, and is not resumed: a run after an interruption begins with the files that are not complete.
 //
-// A place sets the times of its files itself. So a file counts as present if the place has one of the same size that is
-// not older.
+// A file counts as present if the place has one of the same size, and
+//
+//   - if the place keeps a checksum of it (see [place.SumOf]), the local file has that checksum, for which it is read,
+//   - otherwise, if the place keeps the time of the source (see [place.SetSourceTime]), that is the same,
+//   - otherwise, the file of the place is not older.
+//
+// With Overwrite, only a checksum is proof enough: all other files are sent.
 func PushPlace(ctx context.Context, to place.Place, config Config) (Result, error) {
 	if err := config.check(); err != nil {
 		return Result{}, err
@@ -28,7 +37,7 @@ func PushPlace(ctx context.Context, to place.Place, config Config) (Result, erro
 	p.place = place.WithContext(p.ctx, to)
 	writes := min(cmp.Or(config.Parallel, writesAtOnce), mostWritesAtOnce)
 	p.connect, p.most = func() {}, func() int { return writes }
-	p.to, p.small, p.isSame = &placeTree{place: p.place}, p, isNewer
+	p.to, p.small, p.isSame, p.lookup = &placeTree{place: p.place}, p, hasSize, p.lookUp
 	p.newMover = func(f *pushFile) mover { return &placedFile{pushFile: f, place: p.place} }
 	return p.run(p.walk)
 }
@@ -40,10 +49,53 @@ const (
 	mostWritesAtOnce = parcelsAtOnce
 )
 
-// isNewer reports whether a file of a place can be a copy. Places have times in seconds.
-func isNewer(there *fileservice.Info, version fileservice.Version) bool {
-	return there.Mode().IsRegular() && there.Size() == version.Size &&
-		there.ModTime().Unix() >= version.ModTime().Unix()
+func hasSize(there fs.FileInfo, version fileservice.Version) bool {
+	return there.Mode().IsRegular() && there.Size() == version.Size
+}
+
+// lookUp returns errPresent if the place has a file of the same size, as far as it can tell: see PushPlace.
+func (p *placePush) lookUp(
+	ctx context.Context, f *pushFile, local io.ReaderAt, version fileservice.Version,
+) (err error) {
+	there, err := p.place.Open(f.remote)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	defer func() {
+		if closing := there.Close(); err == nil {
+			err = closing
+		}
+	}()
+	info, err := there.Stat()
+	if err != nil || !hasSize(info, version) {
+		return err
+	}
+	sum, err := place.SumOf(there)
+	if err != nil || version.Size == 0 {
+		return cmp.Or(err, errPresent)
+	}
+	if check := newCheck(sum, version.Size); check != nil {
+		err := p.compareFile(ctx, check, local, f.local)
+		if errors.Is(err, errOtherSum) {
+			return nil
+		}
+		return cmp.Or(err, errPresent)
+	}
+	if !p.config.Overwrite && isSameTime(there, info, version.ModTime()) {
+		return errPresent
+	}
+	return nil
+}
+
+// isSameTime compares times for want of a checksum. The place sets those of its files, in seconds, when it has them.
+func isSameTime(there fs.File, info fs.FileInfo, modified time.Time) bool {
+	if noted := place.SourceTimeOf(there); !noted.IsZero() {
+		return noted.Equal(modified)
+	}
+	return info.ModTime().Unix() >= modified.Unix()
 }
 
 // placePush is a PushPlace in progress.
@@ -64,10 +116,10 @@ func (f *placedFile) begin(ctx context.Context) ([]fileservice.BlockRange, error
 	if err := f.open(); err != nil {
 		return nil, err
 	}
-	if err := f.lookup(f.version); err != nil {
+	if err := f.push.lookup(ctx, f.pushFile, f.file, f.version); err != nil {
 		return nil, err
 	}
-	written, err := f.create(ctx)
+	written, err := f.create(ctx, f.version)
 	if err != nil {
 		return nil, err
 	}
@@ -75,11 +127,16 @@ func (f *placedFile) begin(ctx context.Context) ([]fileservice.BlockRange, error
 	return []fileservice.BlockRange{{Count: fileservice.Blocks(f.version.Size)}}, nil
 }
 
-func (f *placedFile) create(ctx context.Context) (place.File, error) {
+func (f *placedFile) create(ctx context.Context, version fileservice.Version) (written place.File, err error) {
 	if f.push.config.Overwrite {
-		return f.place.Replace(ctx, f.remote)
+		written, err = f.place.Replace(ctx, f.remote)
+	} else {
+		written, err = f.place.Create(ctx, f.remote)
 	}
-	return f.place.Create(ctx, f.remote)
+	if err == nil {
+		place.SetSourceTime(written, version.ModTime())
+	}
+	return written, err
 }
 
 // move writes the whole file, and commits it: a bucket gets a file of one part only then. The hash is that of what was
@@ -108,7 +165,7 @@ func (f *placedFile) move(ctx context.Context, _ fileservice.BlockRange, moved f
 		return err
 	}
 	if err := f.written.Commit(); err != nil {
-		return f.unlessPresent(f.version, err)
+		return f.unlessPresent(ctx, f.file, f.version, err)
 	}
 	f.outcome = outcome{verified: place.IsVerified(f.written)}
 	if hasher != nil {
@@ -139,10 +196,6 @@ func (p *placePush) moveSmall(ctx context.Context, b *parcel) (finish func(close
 	buffer := memory.Extend(fileservice.SmallFileSize)
 	for i, it := range b.items {
 		f := it.mover.(*placedFile)
-		if f.there {
-			b.errs[i], f.there = errPresent, false
-			continue
-		}
 		version := fileservice.VersionOf(f.found)
 		content := buffer[:version.Size]
 		b.errs[i] = osfile.ReadSmall(dir, filepath.Base(f.local), version, content)
@@ -150,9 +203,7 @@ func (p *placePush) moveSmall(ctx context.Context, b *parcel) (finish func(close
 			continue
 		}
 		p.hashSmall(it, content)
-		var err error
-		it.verified, err = f.write(ctx, content)
-		b.errs[i] = f.unlessPresent(version, err)
+		it.verified, b.errs[i] = f.moveContent(ctx, version, content)
 		if errors.Is(b.errs[i], place.ErrUnreachable) {
 			for rest := i + 1; rest < len(b.errs); rest++ {
 				b.errs[rest] = b.errs[i] // each would wait as long
@@ -167,9 +218,25 @@ func (p *placePush) moveSmall(ctx context.Context, b *parcel) (finish func(close
 	return nil
 }
 
-// write writes a whole file.
-func (f *placedFile) write(ctx context.Context, content []byte) (verified bool, err error) {
-	written, err := f.create(ctx)
+// moveContent writes a whole file, unless it is present.
+func (f *placedFile) moveContent(
+	ctx context.Context, version fileservice.Version, content []byte,
+) (verified bool, err error) {
+	local := bytes.NewReader(content)
+	if f.there {
+		if err := f.push.lookup(ctx, f.pushFile, local, version); err != nil {
+			return false, err
+		}
+		f.there = false
+	}
+	verified, err = f.write(ctx, version, content)
+	return verified, f.unlessPresent(ctx, local, version, err)
+}
+
+func (f *placedFile) write(
+	ctx context.Context, version fileservice.Version, content []byte,
+) (verified bool, err error) {
+	written, err := f.create(ctx, version)
 	if err != nil {
 		return false, err
 	}

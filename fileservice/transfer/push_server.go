@@ -26,7 +26,7 @@ func (f *serverFile) begin(ctx context.Context) ([]fileservice.BlockRange, error
 	f.sums = receive.Table{}
 	overwrite := f.push.config.Overwrite
 	if overwrite {
-		if err := f.lookup(f.version); err != nil {
+		if err := f.push.lookup(ctx, f.pushFile, f.file, f.version); err != nil {
 			return nil, err
 		}
 	}
@@ -36,7 +36,7 @@ func (f *serverFile) begin(ctx context.Context) ([]fileservice.BlockRange, error
 		return err
 	})
 	if err != nil {
-		return nil, f.unlessPresent(f.version, err)
+		return nil, f.unlessPresent(ctx, f.file, f.version, err)
 	}
 	return receive.MissingRanges(committed, fileservice.Blocks(f.version.Size)), nil
 }
@@ -44,7 +44,7 @@ func (f *serverFile) begin(ctx context.Context) ([]fileservice.BlockRange, error
 func (f *serverFile) move(ctx context.Context, blocks fileservice.BlockRange, moved func(int64)) error {
 	err := f.client.WriteBlocks(ctx, f.remote, f.version, blocks.First, blocks.Count, f.file, f.addSum)
 	if err != nil {
-		return f.unlessPresent(f.version, err)
+		return f.unlessPresent(ctx, f.file, f.version, err)
 	}
 	moved(min(blocks.Count*fileservice.BlockSize, f.version.Size-blocks.First*fileservice.BlockSize))
 	return nil
@@ -77,7 +77,7 @@ func (f *serverFile) finish(ctx context.Context) (done outcome, err error) {
 	permissions := info.Mode().Perm()
 	_, err = f.client.FinishWrite(ctx, f.remote, f.version, f.sums.Sum(), permissions, f.push.config.Overwrite)
 	if err != nil {
-		return done, f.unlessPresent(f.version, err)
+		return done, f.unlessPresent(ctx, f.file, f.version, err)
 	}
 	done.verified = true
 	if !f.push.config.Hash {

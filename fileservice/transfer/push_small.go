@@ -54,7 +54,7 @@ func (p *serverPush) moveSmall(ctx context.Context, b *parcel) (finish func(clos
 		if err == nil {
 			b.errs[at] = errs[i]
 		}
-		b.errs[at] = f.unlessPresent(files[i].Version, b.errs[at])
+		b.errs[at] = f.unlessPresent(ctx, nil, files[i].Version, b.errs[at])
 		if b.errs[at] == nil {
 			b.items[at].verified = true
 			p.arrived(b.items[at])

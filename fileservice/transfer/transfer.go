@@ -46,7 +46,7 @@ type Config struct {
 
 	// Overwrite replaces existing files that differ in size or time. Without it they fail with fs.ErrExist. Files of
 	// the same size and time count as present, and are left alone. Times are compared in nanoseconds, or in the
-	// resolution of the copy's file system, such as 2 s for FAT.
+	// resolution of the copy's file system, such as 2 s for FAT. PushPlace compares checksums instead.
 	Overwrite bool
 
 	// DryRun reports what would be done by Notify, and changes nothing.
@@ -82,7 +82,7 @@ type EventKind int
 // The kinds of events.
 const (
 	FileDone    EventKind = iota // complete and durable
-	FilePresent                  // exists already, with the same size and time
+	FilePresent                  // exists already, as Config.Overwrite says
 	FilePlanned                  // would be transferred, without DryRun
 	FileSkipped                  // not transferred: Err says that it is a link, a device, part of a transfer, …
 	FileFailed                   // failed with Err

@@ -142,8 +142,8 @@ func (s *azureStore) remove(ctx context.Context, key, version string) error {
 
 func escapedForAzure(key string) string { return escaped(key, "\"#%?\x7f") }
 
-func (s *azureStore) upload(key string, create bool, mark string) upload {
-	u := &azureUpload{client: s.client.NewBlockBlobClient(escapedForAzure(key)), mark: mark}
+func (s *azureStore) upload(key string, create bool, metadata map[string]string) upload {
+	u := &azureUpload{client: s.client.NewBlockBlobClient(escapedForAzure(key)), facts: metadata}
 	if create {
 		u.conditions = &azblob.AccessConditions{
 			ModifiedAccessConditions: &azblob.ModifiedAccessConditions{IfNoneMatch: new(azcore.ETagAny)},
@@ -157,13 +157,19 @@ func (s *azureStore) upload(key string, create bool, mark string) upload {
 type azureUpload struct {
 	client     *blockblob.Client
 	conditions *azblob.AccessConditions
-	mark       string
+	facts      map[string]string // metadata of the object
 
 	parts int          // of the object
 	sums  atomic.Int64 // of how many requests with data the store has returned the checksum
 }
 
-func (u *azureUpload) metadata() map[string]*string { return map[string]*string{markKey: &u.mark} }
+func (u *azureUpload) metadata() map[string]*string {
+	metadata := map[string]*string{}
+	for key, value := range u.facts {
+		metadata[key] = &value
+	}
+	return metadata
+}
 
 func (u *azureUpload) headers() *azblob.HTTPHeaders {
 	return &azblob.HTTPHeaders{BlobContentType: new(contentType)}
@@ -201,7 +207,7 @@ func (u *azureUpload) begin(context.Context) error { return nil }
 func (u *azureUpload) inOrder() bool { return false }
 
 func (u *azureUpload) blockName(number int) string {
-	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32([]byte(u.mark), uint32(number)))
+	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32([]byte(u.facts[markKey]), uint32(number)))
 }
 
 func (u *azureUpload) part(ctx context.Context, number int, data []byte) error {

@@ -128,8 +128,8 @@ type store interface {
 	// remove removes an object, unless the store sees that it no longer has the version.
 	remove(ctx context.Context, key, version string) error
 
-	// upload begins to write an object. It sends nothing.
-	upload(key string, create bool, mark string) upload
+	// upload begins to write an object with this metadata. It sends nothing.
+	upload(key string, create bool, metadata map[string]string) upload
 }
 
 // upload writes one object. Its methods are called by one goroutine, except part.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -104,7 +105,8 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestVersions compares the versions of listings with those of open files, and of two contents.
+// TestVersions compares the versions of listings with those of open files, and of two contents. Each file keeps the time
+// that it is told, whether it has one part or several.
 func TestVersions(t *testing.T) {
 	for _, store := range stores.All(t) {
 		t.Run(store.Name, func(t *testing.T) {
@@ -115,12 +117,15 @@ func TestVersions(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				modified := time.Unix(1_600_000_000, int64(size)*100)
+				place.SetSourceTime(f, modified)
 				if _, err := f.Write(large[:size]); err != nil {
 					t.Fatal(err)
 				}
 				if err := f.Commit(); err != nil {
 					t.Fatal(err)
 				}
+				wantSourceTime(t, b, "dir/file", modified)
 				info, err := b.Stat("dir/file")
 				if err != nil {
 					t.Fatal(err)
@@ -139,7 +144,23 @@ func TestVersions(t *testing.T) {
 			if len(seen) != 3 || seen[""] {
 				t.Errorf("three contents have the versions %v", seen)
 			}
+			mustWrite(t, b, "timeless", large[:1])
+			wantSourceTime(t, b, "timeless", time.Time{})
 		})
+	}
+}
+
+func wantSourceTime(t *testing.T, b bucket.Place, name string, want time.Time) {
+	t.Helper()
+	f, err := b.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := place.SourceTimeOf(f); !got.Equal(want) {
+		t.Errorf("%s has the time %v, and not %v", name, got, want)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -93,6 +93,11 @@
 // [place.IsVerified] reports whether the store has returned the checksum that was sent: on Google Cloud Storage that of
 // the object, on S3 that of the object or of each part, on Azure that of each part.
 //
+// # Metadata
+//
+// Each object has a random mark of the upload that made it (culvertupload). If [place.SetSourceTime] was called, it also
+// has the time of the source (culverttime), as RFC 3339 with nanoseconds, which [place.SourceTimeOf] returns.
+//
 // # What each store promises
 //
 //	                         S3                            Google                     Azure

@@ -27,8 +27,8 @@ type gcsUpload struct {
 	store   *gcsStore
 	key     string
 	create  bool
-	mark    string
-	session string // the URL of a resumable upload; "" before begin
+	facts   map[string]string // metadata of the object
+	session string            // the URL of a resumable upload; "" before begin
 
 	start int64  // where the part begins that is being sent
 	taken int64  // how many bytes the store has confirmed
@@ -38,8 +38,8 @@ type gcsUpload struct {
 	verified bool // the store has returned the checksum of the object
 }
 
-func (s *gcsStore) upload(key string, create bool, mark string) upload {
-	return &gcsUpload{store: s, key: key, create: create, mark: mark}
+func (s *gcsStore) upload(key string, create bool, metadata map[string]string) upload {
+	return &gcsUpload{store: s, key: key, create: create, facts: metadata}
 }
 
 // crcText returns a checksum as the API writes it.
@@ -63,24 +63,24 @@ func (u *gcsUpload) metadata(crc string) []byte {
 		Type     string            `json:"contentType"`
 		CRC32C   string            `json:"crc32c,omitempty"`
 		Metadata map[string]string `json:"metadata"`
-	}{u.key, contentType, crc, map[string]string{markKey: u.mark}})
+	}{u.key, contentType, crc, u.facts})
 	return text
 }
 
 // put sends the description of the object and its data as multipart/related. The boundary is random, so that it is not
 // in the data.
 func (u *gcsUpload) put(ctx context.Context, data []byte) error {
-	crc := crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))
+	crc, boundary := crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli)), u.facts[markKey]
 	head := fmt.Sprintf("--%s\r\nContent-Type: application/json\r\n\r\n%s\r\n--%[1]s\r\nContent-Type: %s\r\n\r\n",
-		u.mark, u.metadata(crcText(crc)), contentType)
-	end := "\r\n--" + u.mark + "--\r\n"
+		boundary, u.metadata(crcText(crc)), contentType)
+	end := "\r\n--" + boundary + "--\r\n"
 	body := io.MultiReader(strings.NewReader(head), bytes.NewReader(data), strings.NewReader(end))
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, u.address("multipart"), body)
 	if err != nil {
 		return err
 	}
 	request.ContentLength = int64(len(head) + len(data) + len(end))
-	request.Header.Set("Content-Type", "multipart/related; boundary="+u.mark)
+	request.Header.Set("Content-Type", "multipart/related; boundary="+boundary)
 	object := &gcsObject{}
 	if err := u.store.call(request, object); err != nil {
 		return inBucket(err)

@@ -11,6 +11,9 @@ import (
 // of which the answer was lost has made the object.
 const markKey = "culvertupload"
 
+// timeKey is the metadata in which an object has the time of the file that it is a copy of.
+const timeKey = "culverttime"
+
 // Stores write an ETag with quotation marks, except in some listings. A version has none.
 
 func unquoted(tag string) string { return strings.Trim(tag, `"`) }

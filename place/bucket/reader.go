@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"time"
 
 	"gocloud.dev/blob"
 
@@ -51,6 +52,15 @@ func newObject(b *bucket, name string, info *objectInfo) *object {
 }
 
 func (o *object) Stat() (fs.FileInfo, error) { return o.info, nil }
+
+// SourceTime is called by [place.SourceTimeOf].
+func (o *object) SourceTime() time.Time {
+	modified, err := time.Parse(time.RFC3339Nano, o.info.attributes.Metadata[timeKey])
+	if err != nil {
+		return time.Time{} // it has none, or one of another program
+	}
+	return modified
+}
 
 func (o *object) ReadAt(p []byte, off int64) (int, error) {
 	switch {

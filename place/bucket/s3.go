@@ -126,8 +126,8 @@ func (s *s3Store) remove(ctx context.Context, key, version string) error {
 	return err
 }
 
-func (s *s3Store) upload(key string, create bool, mark string) upload {
-	u := &s3Upload{store: s, key: aws.String(key), mark: map[string]string{markKey: mark}}
+func (s *s3Store) upload(key string, create bool, metadata map[string]string) upload {
+	u := &s3Upload{store: s, key: aws.String(key), metadata: metadata}
 	if create {
 		u.condition = aws.String("*")
 	}
@@ -139,7 +139,7 @@ type s3Upload struct {
 	store     *s3Store
 	key       *string
 	condition *string
-	mark      map[string]string
+	metadata  map[string]string
 	id        *string // nil before begin
 
 	mu       sync.Mutex
@@ -164,7 +164,7 @@ func (u *s3Upload) begin(ctx context.Context) error {
 	var output *s3.CreateMultipartUploadOutput
 	err := u.store.withSum(func(sum s3Sum) (err error) {
 		input := &s3.CreateMultipartUploadInput{
-			Bucket: &u.store.name, Key: u.key, ContentType: aws.String(contentType), Metadata: u.mark,
+			Bucket: &u.store.name, Key: u.key, ContentType: aws.String(contentType), Metadata: u.metadata,
 		}
 		input.ChecksumAlgorithm, input.ChecksumType = sum.algorithm()
 		u.sum = sum
@@ -196,7 +196,7 @@ func (u *s3Upload) put(ctx context.Context, data []byte) error {
 		sent := sum.of(data)
 		input := &s3.PutObjectInput{
 			Bucket: &u.store.name, Key: u.key, Body: bytes.NewReader(data), ContentLength: aws.Int64(int64(len(data))),
-			ContentType: aws.String(contentType), Metadata: u.mark, IfNoneMatch: u.condition,
+			ContentType: aws.String(contentType), Metadata: u.metadata, IfNoneMatch: u.condition,
 		}
 		input.ChecksumCRC64NVME, input.ChecksumSHA256 = sent.headers()
 		output, err := u.store.client.PutObject(ctx, input, sent.sign)

@@ -36,6 +36,7 @@ type file struct {
 	name   string
 	key    string
 	mark   string
+	facts  map[string]string // metadata of the object; complete before the first request
 	create bool
 	closed bool
 	upload upload
@@ -74,12 +75,18 @@ func (b *bucket) create(ctx context.Context, name string, create bool) (place.Fi
 	var random [16]byte
 	_, _ = rand.Read(random[:]) // never fails
 	f.mark = hex.EncodeToString(random[:])
-	f.upload = b.store.upload(key, create, f.mark)
+	f.facts = map[string]string{markKey: f.mark}
+	f.upload = b.store.upload(key, create, f.facts)
 	f.ctx, f.cancel = context.WithCancelCause(ctx)
 	f.abort = sync.OnceValue(f.abortUpload)
 	// An upload must not stay behind a writer that hangs.
 	f.unwatch = context.AfterFunc(ctx, func() { _ = f.abort() }) // Discard returns the error
 	return f, nil
+}
+
+// SetSourceTime is called by [place.SetSourceTime].
+func (f *file) SetSourceTime(modified time.Time) {
+	f.facts[timeKey] = modified.UTC().Format(time.RFC3339Nano)
 }
 
 // checkFree returns an error if an object has the name.
