@@ -141,24 +141,6 @@ func TestHashOfRetried(t *testing.T) {
 	}
 }
 
-// TestHashOfDamaged changes a block of an unfinished file on the disk. The hash shows it.
-func TestHashOfDamaged(t *testing.T) {
-	dirs, config, connect := interrupt(t, "pull", 24<<20)
-	part := filepath.Join(dirs[1], "file"+fileservice.PartSuffix)
-	content := readFile(t, part)
-	for i := 0; i < len(content); i += fileservice.BlockSize {
-		content[i] ^= 1
-	}
-	if err := os.WriteFile(part, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	result, err := transfer.Pull(t.Context(), connect("sound"), config)
-	source, here := readFile(t, filepath.Join(dirs[0], "file")), readFile(t, filepath.Join(dirs[1], "file"))
-	if err != nil || result.Resumed == 0 || slices.Equal(source, here) || result.Hash != blake3.Sum256(here) {
-		t.Errorf("%v %+v", err, result)
-	}
-}
-
 // TestHashOfChanged changes the source of a push when the server has the whole file, before it is hashed.
 func TestHashOfChanged(t *testing.T) {
 	for _, overwrite := range []bool{false, true} {
