@@ -1,6 +1,7 @@
 package transfer_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"culvert/fileservice/internal/filetest"
 	"culvert/fileservice/server"
 	"culvert/fileservice/transfer"
+	"culvert/wal"
 )
 
 // TestResumeOfDamaged damages what an earlier transfer has left, as a disk or another program may. What has other bytes
@@ -47,7 +49,7 @@ func TestResumeOfDamaged(t *testing.T) {
 		if before < 4*fileservice.BlockSize {
 			t.Fatalf("%s: the journal speaks of %d bytes only", role, before)
 		}
-		damage(t, filepath.Join(to, "file.culvert.part"), fileservice.BlockSize+7)
+		damage(t, filepath.Join(to, "file.culvert.part"), someJournalled(t, to)*fileservice.BlockSize+7)
 
 		result, err := move(1 << 62)
 		if err != nil {
@@ -60,6 +62,22 @@ func TestResumeOfDamaged(t *testing.T) {
 			t.Errorf("%s: %d bytes were resumed, of %d and a damaged block", role, result.Resumed, before)
 		}
 	}
+}
+
+// someJournalled returns the number of a block that the journal names.
+func someJournalled(t *testing.T, dir string) (block int64) {
+	t.Helper()
+	reader, _, err := wal.OpenReader(filepath.Join(dir, "file.culvert.journal"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for record, err := range reader.Records(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		block = int64(binary.LittleEndian.Uint64(record.Data)) // the last entry is not the first
+	}
+	return block
 }
 
 // damage changes a byte.
