@@ -63,25 +63,26 @@ func testLoadFaults(t *testing.T, dir string) {
 		// sql STATEMENTS runs them in the database of the script.
 		"sql": func(ts *testscript.TestScript, _ bool, args []string) {
 			for _, statements := range args {
-				database(ts).Exec(t, statements)
+				database(ts).Exec(testOf(ts), statements)
 			}
 		},
 		// newdatabase FILE... makes a database in which the SQL of files has been run.
 		"newdatabase": func(ts *testscript.TestScript, _ bool, args []string) {
-			ts.Setenv("PGDATABASE", server.NewDatabase(t).Name)
+			ts.Setenv("PGDATABASE", server.NewDatabase(testOf(ts)).Name)
 			for _, file := range args {
-				database(ts).Exec(t, ts.ReadFile(file))
+				database(ts).Exec(testOf(ts), ts.ReadFile(file))
 			}
 		},
 		// latin1database FILE... makes one in the encoding LATIN1.
 		"latin1database": func(ts *testscript.TestScript, _ bool, args []string) {
-			ts.Setenv("PGDATABASE", server.NewDatabase(t, "ENCODING LATIN1", "TEMPLATE template0").Name)
+			ts.Setenv("PGDATABASE", server.NewDatabase(testOf(ts), "ENCODING LATIN1", "TEMPLATE template0").Name)
 			for _, file := range args {
-				database(ts).Exec(t, ts.ReadFile(file))
+				database(ts).Exec(testOf(ts), ts.ReadFile(file))
 			}
 		},
 		// midway FILE CODE WHAT COMMAND [ARGUMENT]... does something to a load that is held up: kill its server, INT or
-		// KILL it, run the command again, which must fail, or run SQL. What it prints goes into FILE.
+		// KILL it, INT it while a reader keeps its new table for some time, run the command again, which must fail, or
+		// run SQL. What it prints goes into FILE.
 		"midway": func(ts *testscript.TestScript, _ bool, args []string) {
 			midway(t, ts, database(ts), args)
 		},
@@ -107,11 +108,11 @@ func testLoadFaults(t *testing.T, dir string) {
 		},
 		// smalltablespace NAME makes a tablespace of one megabyte.
 		"smalltablespace": func(ts *testscript.TestScript, _ bool, args []string) {
-			data := database(ts).Query(t, "SHOW data_directory")[0][0]
+			data := database(ts).Query(testOf(ts), "SHOW data_directory")[0][0]
 			directory := filepath.Join(filepath.Dir(data), args[0])
 			smallDisk(ts, false, []string{directory})
 			ts.Check(exec.Command("chown", "--reference="+data, directory).Run())
-			database(ts).Exec(t, "CREATE TABLESPACE "+args[0]+" LOCATION '"+directory+"'")
+			database(ts).Exec(testOf(ts), "CREATE TABLESPACE "+args[0]+" LOCATION '"+directory+"'")
 		},
 	})
 }
@@ -140,6 +141,22 @@ func readAgain(ctx context.Context, db *testkit.PostgresDatabase, sql string) st
 const heldUp = `SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = 7 AND objsubid = 1 AND NOT granted
 	AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
 
+// readSwapped reads the new table of a swap, in a transaction that takes longer than a program is given to end after a
+// signal, and so holds up its removal. The returned function waits for its end.
+func readSwapped(ts *testscript.TestScript, db *testkit.PostgresDatabase) (wait func()) {
+	ctx := context.Background()
+	conn, err := pgconn.Connect(ctx, db.ConnString())
+	ts.Check(err)
+	ts.Check(conn.Exec(ctx, `BEGIN; DO $$ BEGIN EXECUTE (SELECT 'LOCK TABLE ' || relname || ' IN ACCESS SHARE MODE'
+		FROM pg_class WHERE relname LIKE 'culvert_swap%' AND relkind = 'r'); END $$`).Close())
+	ended := make(chan error, 1)
+	go func() { ended <- conn.Exec(ctx, "SELECT pg_sleep(2); COMMIT").Close() }()
+	return func() {
+		ts.Check(<-ended)
+		ts.Check(conn.Close(ctx))
+	}
+}
+
 func midway(t *testing.T, ts *testscript.TestScript, db *testkit.PostgresDatabase, args []string) {
 	ctx := context.Background()
 	holder, err := pgconn.Connect(ctx, db.ConnString())
@@ -156,7 +173,10 @@ func midway(t *testing.T, ts *testscript.TestScript, db *testkit.PostgresDatabas
 		case "kill":
 			db.Server.Kill(t)
 			return
-		case "INT":
+		case "INT", "read,INT":
+			if args[2] != "INT" {
+				defer readSwapped(ts, db)()
+			}
 			ts.Check(process.Signal(os.Interrupt))
 			// A load that goes on before it has seen the signal may end well.
 			testkit.WaitFor(t, "the load to see the signal", func() bool {
@@ -169,7 +189,7 @@ func midway(t *testing.T, ts *testscript.TestScript, db *testkit.PostgresDatabas
 				ts.Fatalf("the same command again does not fail")
 			}
 		default:
-			db.Exec(t, args[2])
+			db.Exec(testOf(ts), args[2])
 		}
 		ts.Check(holder.Exec(ctx, "SELECT pg_advisory_unlock(7)").Close())
 	})

@@ -106,12 +106,19 @@ func runScripts(t *testing.T, dir string, variables []string, more map[string]co
 			env.Setenv("PATH", peers.dir+string(os.PathListSeparator)+env.Getenv("PATH"))
 			env.Vars = append(env.Vars, variables...)
 			env.Values[serversKey{}], env.Values[linesKey{}] = servers{}, lines{}
+			env.Values[testOfScript{}] = env.T()
 			return os.Mkdir(home, 0o700)
 		},
 		Condition: peers.condition,
 		Cmds:      commands,
 	})
 }
+
+type testOfScript struct{}
+
+// testOf returns the test of a script, which its commands end if something fails: the test that runs all scripts cannot
+// be ended from there.
+func testOf(ts *testscript.TestScript) testing.TB { return ts.Value(testOfScript{}).(testing.TB) }
 
 // peers are the other programs that scripts use.
 type peers struct {

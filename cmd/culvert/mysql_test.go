@@ -26,14 +26,14 @@ func TestMySQLScripts(t *testing.T) {
 		"sql": func(ts *testscript.TestScript, _ bool, args []string) {
 			db := testkit.MariaDBDatabase{Server: server, Name: ts.Getenv("DATABASE")}
 			for _, statements := range args {
-				db.Exec(t, statements)
+				db.Exec(testOf(ts), statements)
 			}
 		},
 		"newdatabase": func(ts *testscript.TestScript, _ bool, args []string) {
-			db := server.NewDatabase(t)
+			db := server.NewDatabase(testOf(ts))
 			ts.Setenv("DATABASE", db.Name)
 			for _, file := range args {
-				db.Exec(t, ts.ReadFile(file))
+				db.Exec(testOf(ts), ts.ReadFile(file))
 			}
 		},
 	})

@@ -32,14 +32,14 @@ func TestPostgresScripts(t *testing.T) {
 		"sql": func(ts *testscript.TestScript, _ bool, args []string) {
 			db := testkit.PostgresDatabase{Server: server, Name: ts.Getenv("PGDATABASE")}
 			for _, statements := range args {
-				db.Exec(t, statements)
+				db.Exec(testOf(ts), statements)
 			}
 		},
 		"newdatabase": func(ts *testscript.TestScript, _ bool, args []string) {
-			db := server.NewDatabase(t)
+			db := server.NewDatabase(testOf(ts))
 			ts.Setenv("PGDATABASE", db.Name)
 			for _, file := range args {
-				db.Exec(t, ts.ReadFile(file))
+				db.Exec(testOf(ts), ts.ReadFile(file))
 			}
 		},
 		// readmeload makes a script of sh of the commands of the README that load, for the databases COPY and COPY2:

@@ -30,20 +30,22 @@ func TestPostgresFaults(t *testing.T) {
 		// four connections of the command are at work.
 		"meanwhile": func(ts *testscript.TestScript, _ bool, args []string) {
 			disturb(ts, args[0], args[1], args[3:], func(*os.Process) {
-				testkit.WaitFor(t, "four connections", func() bool {
-					return len(database.Query(t, ours+" AND state = 'active'")) == 4
+				testkit.WaitFor(testOf(ts), "four connections", func() bool {
+					return len(database.Query(testOf(ts), ours+" AND state = 'active'")) == 4
 				})
 				if args[2] == "restart" {
 					server.Stop(t)
 					server.Start(t)
 				} else {
-					database.Exec(t, args[2])
+					database.Exec(testOf(ts), args[2])
 				}
 			})
 		},
 		// gone waits until the server knows of no connection of a command.
-		"gone": func(*testscript.TestScript, bool, []string) {
-			testkit.WaitFor(t, "the connections to end", func() bool { return len(database.Query(t, ours)) == 0 })
+		"gone": func(ts *testscript.TestScript, _ bool, _ []string) {
+			testkit.WaitFor(testOf(ts), "the connections to end", func() bool {
+				return len(database.Query(testOf(ts), ours)) == 0
+			})
 		},
 	})
 }

@@ -72,18 +72,18 @@ func workerCommands(t *testing.T) map[string]command {
 		"sql": func(ts *testscript.TestScript, _ bool, args []string) {
 			db := testkit.PostgresDatabase{Server: server, Name: ts.Getenv("PGDATABASE")}
 			for _, statements := range args {
-				db.Exec(t, statements)
+				db.Exec(testOf(ts), statements)
 			}
 		},
 		"newdatabase": func(ts *testscript.TestScript, _ bool, args []string) {
-			db := server.NewDatabase(t)
+			db := server.NewDatabase(testOf(ts))
 			for variable, value := range map[string]string{
 				"PGHOST": host, "PGPORT": port, "PGUSER": "postgres", "PGPASSWORD": password, "PGDATABASE": db.Name,
 			} {
 				ts.Setenv(variable, value)
 			}
 			for _, file := range args {
-				db.Exec(t, ts.ReadFile(file))
+				db.Exec(testOf(ts), ts.ReadFile(file))
 			}
 		},
 		// killwhen runs a command, and kills it when there is a file whose name matches a pattern:

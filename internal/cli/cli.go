@@ -81,7 +81,7 @@ func interruptible(parent context.Context, a *command.App) (ctx context.Context,
 		}
 		first := time.Now()
 		cancel(command.ErrInterrupted)
-		over := time.After(graceful + time.Duration(a.Patience.Load()))
+		over := time.After(graceful + a.Patience())
 		for again := false; !again; {
 			select {
 			case s := <-signals:

@@ -15,7 +15,7 @@ import (
 func TestSecondSignalForces(t *testing.T) {
 	t.Cleanup(func() { signal.Reset() })
 	a := &command.App{}
-	a.Patience.Store(int64(time.Hour))
+	a.WaitFor(time.Hour)
 	ctx, forced, stop := interruptible(t.Context(), a)
 	send := func() {
 		if err := syscall.Kill(syscall.Getpid(), syscall.SIGTERM); err != nil {

@@ -63,7 +63,7 @@ func Locate(ctx context.Context, a *command.App, argument string, f *PlaceFlags)
 		if err != nil {
 			return nil, nil, err
 		}
-		a.Patience.Store(int64(connect.BucketPatience))
+		a.WaitFor(connect.BucketPatience)
 		return ctx, &Location{u.String(), place.WithContext(ctx, b.Place), u.Path, b, b.Close}, nil
 	}
 	if connect.IsServer(argument) {

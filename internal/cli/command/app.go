@@ -13,6 +13,7 @@ import (
 	"errors"
 	"io"
 	"sync/atomic"
+	"time"
 
 	"culvert/internal/ui"
 )
@@ -28,12 +29,25 @@ type App struct {
 	stdinUse string // what standard input is read as, once something reads it
 
 	Reloads  atomic.Bool  // SIGHUP is a request to the command, unless its terminal was closed
-	Patience atomic.Int64 // how much more than graceful the command may take to end, in nanoseconds
+	patience atomic.Int64 // how much more than others the command may take to end, in nanoseconds
 
 	// Last prints the object of a command that is forced to end after the lines that it has printed before, and reports
 	// whether it could. It is nil if there are no such lines.
 	Last atomic.Pointer[func(object any) bool]
 }
+
+// WaitFor gives the command at least so much longer than others to end after a signal. It may be called at any time.
+func (a *App) WaitFor(end time.Duration) {
+	for {
+		longest := a.patience.Load()
+		if int64(end) <= longest || a.patience.CompareAndSwap(longest, int64(end)) {
+			return
+		}
+	}
+}
+
+// Patience returns the longest time that [App.WaitFor] was given.
+func (a *App) Patience() time.Duration { return time.Duration(a.patience.Load()) }
 
 // ErrInterrupted is why a command ends when a signal asks for it.
 var ErrInterrupted = errors.New("interrupted")

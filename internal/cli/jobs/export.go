@@ -126,7 +126,7 @@ func (e *Export) Run(ctx context.Context, a *command.App, w *command.Work) (m *m
 	if err := e.Database.NotShared(); err != nil {
 		return nil, err
 	}
-	a.Patience.Store(int64(workerPatience))
+	a.WaitFor(workerPatience)
 	settings, err := newSettings(e.Plan, e.Layout, e.Choice, e.To)
 	if err != nil {
 		return nil, err

@@ -134,7 +134,7 @@ func (o *workerOptions) run(
 			return output(ctx, a, settings, &o.PlaceFlags, only)
 		},
 	}
-	a.Patience.Store(int64(workerPatience))
+	a.WaitFor(workerPatience)
 	t.tell(fmt.Sprintf("worker %s takes parts from %s; Ctrl-C ends it", r.Worker, r.Queue))
 	t.metrics(url)
 	w.Begin()

@@ -145,6 +145,7 @@ func (c *copying) parse(args []string) (err error) {
 		return err
 	}
 	c.plan.ReadBack = c.verifies()
+	c.o.waitForRemoval(c.a)
 	return nil
 }
 

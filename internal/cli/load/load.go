@@ -123,6 +123,7 @@ func (l *loading) run(ctx context.Context, args []string, do doer) (err error) {
 	if l.plan, err = l.o.plan(l.db.Engine); err != nil {
 		return err
 	}
+	l.o.waitForRemoval(l.a)
 	config := export.ReadConfig{Jobs: l.o.Jobs, Identities: l.o.DecryptFlags.WhenNeeded(ctx, l.a)}
 	if !connect.IsURL(l.from) && !argument.IsDirectory(l.from) {
 		in, err := argument.OpenInput(ctx, l.a, []string{l.from}, &l.o.PlaceFlags)

@@ -92,6 +92,17 @@ func (f *tableFlags) plan(jobs int) (*load.Plan, error) {
 }
 
 // makes reports whether files of databases may be made.
+// removal is how much longer than others a load may take to end after a signal if it makes tables that others can see:
+// sinks remove them for up to 30 seconds.
+const removal = 30 * time.Second
+
+// waitForRemoval has the program wait after a signal until the sink has removed a table that it has made.
+func (f *tableFlags) waitForRemoval(app *command.App) {
+	if f.swap || f.create {
+		app.WaitFor(removal)
+	}
+}
+
 func (f *tableFlags) makes() bool { return f.create && !f.dryRun }
 
 // target is a table of the command line: TABLE or TABLE=NAME.

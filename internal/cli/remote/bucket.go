@@ -36,7 +36,7 @@ func (e *bucketEnd) open(
 	if err != nil {
 		return nil, nil, err
 	}
-	app.Patience.Store(int64(connect.BucketPatience))
+	app.WaitFor(connect.BucketPatience)
 	e.bucket, e.jobs = opened, jobs
 	identities := flags.WhenNeeded(ctx, app)
 	e.listed = newListedPlace(opened.Place, func(ctx context.Context, dir fs.FS) (*export.Directory, error) {

@@ -147,7 +147,7 @@ func (m *mounting) run(ctx context.Context, url string) (err error) {
 		return err
 	}
 	defer func() { err = closed(err) }()
-	m.app.Patience.Store(int64(Leaving))
+	m.app.WaitFor(Leaving)
 	command.CollectEvery(command.TransferRoom)
 	mounted, err := fusefs.Mount(m.report.Directory, fusefs.Config{
 		FS: shown, ReadWrite: m.options.writable, Name: m.report.URL, AllowOther: m.options.allowOthers,

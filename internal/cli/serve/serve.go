@@ -225,7 +225,7 @@ func (s *serving) run(ctx context.Context) (err error) {
 	}
 	hangups, stop := s.listenForHangups()
 	defer stop()
-	s.app.Patience.Store(int64(o.drain + 5*closing))
+	s.app.WaitFor(o.drain + 5*closing)
 	if err := s.announce(listener.Addr()); err != nil {
 		return errors.Join(err, listener.Close())
 	}
