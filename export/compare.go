@@ -40,7 +40,7 @@ func (d difference) Unwrap() error { return ErrDiffers }
 // [Directory.Verify]. The source decides whether the tables are of one state, as in an export. After each table it
 // calls compared, if that is not nil, with nil, or an error that wraps [ErrDiffers], or the reason why the table cannot
 // be read. Tables whose export failed are left out. Without a sum, as in manifests of version 1, only the number of
-// rows is compared.
+// rows is compared. What JSON Lines do not keep, the white space of JSON, is not compared either.
 //
 // The error is a [*DiffersError] if tables differ, and otherwise the first reason why one cannot be read.
 func (d *Directory) Compare(
@@ -54,7 +54,10 @@ func (d *Directory) Compare(
 			continue
 		}
 		tables++
-		plan := Plan{Format: format.CSV{}, Compression: None, Unencrypted: true, Jobs: jobs, Progress: progress}
+		plan := Plan{
+			Format: format.CSV{}, Compression: None, Unencrypted: true, Jobs: jobs, Progress: progress,
+			kept: "."+d.Manifest.Format == format.JSONL{}.Extension(),
+		}
 		err := plan.compare(ctx, src, t)
 		switch {
 		case stops(ctx, err):

@@ -80,6 +80,9 @@ type Plan struct {
 
 	// Progress, if not nil, counts while an export runs.
 	Progress *Progress
+
+	// kept has rows that are read only for their sum summed up as JSON Lines keep them.
+	kept bool
 }
 
 // Sum is a checksum of rows that does not depend on their order. Package manifest says how it is computed.
@@ -255,13 +258,18 @@ func (p *Plan) run(ctx context.Context, w work) (stats Stats, err error) {
 
 // encoders returns the encoder of the text, and the one of the lines that are summed up. It is the same for CSV.
 func (p *Plan) encoders(columns []source.Column) (encoder format.Encoder, lines format.LineEncoder, err error) {
-	csv, err := format.CSV{}.Encoder(columns)
-	if err != nil {
-		return nil, nil, err
+	jsonl, isJSONL := p.format().(format.JSONL)
+	if isJSONL || p.kept {
+		lines = jsonl.Lines(columns)
+	} else {
+		csv, err := format.CSV{}.Encoder(columns)
+		if err != nil {
+			return nil, nil, err
+		}
+		lines = csv.(format.LineEncoder)
 	}
-	lines = csv.(format.LineEncoder)
 	if _, is := p.format().(format.CSV); is {
-		return csv, lines, nil
+		return lines, lines, nil
 	}
 	encoder, err = p.format().Encoder(columns)
 	return encoder, lines, err

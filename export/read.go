@@ -150,7 +150,7 @@ func (pl *pipeline) putPieces(b *source.Batch) error {
 func (pl *pipeline) csvWriter(rows source.Rows) (source.CSVWriter, bool) {
 	printing, ok := rows.(source.CSVWriter)
 	_, csv := pl.plan.format().(format.CSV)
-	return printing, ok && csv && pl.plan.jobs() == 1 && !pl.part
+	return printing, ok && csv && pl.plan.jobs() == 1 && !pl.part && !pl.plan.kept
 }
 
 // get takes an empty frame, or nil if the pipeline has been stopped.

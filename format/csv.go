@@ -27,17 +27,20 @@ func (CSV) Extension() string { return ".csv" }
 
 // Encoder returns an encoder, and never an error. Column names may repeat.
 func (CSV) Encoder(columns []source.Column) (Encoder, error) {
-	rows := &csvRows{single: len(columns) == 1}
+	return (&csvRows{single: len(columns) == 1}).encoder(columns), nil
+}
+
+func (e *csvRows) encoder(columns []source.Column) *csvEncoder {
 	var header []byte
 	for i, c := range columns {
 		if i > 0 {
 			header = append(header, ',')
 		}
-		header = rows.appendValue(header, []byte(c.Name))
+		header = e.appendValue(header, []byte(c.Name))
 	}
 	return &csvEncoder{
-		encoder{rowEncoder: rows, header: append(header, '\n'), rowSize: max(1, len(columns)), copies: 1}, rows,
-	}, nil
+		encoder{rowEncoder: e, header: append(header, '\n'), rowSize: max(1, len(columns)), copies: 1}, e,
+	}
 }
 
 // csvEncoder is the [LineEncoder] of CSV.
@@ -69,6 +72,10 @@ func (e *csvEncoder) AppendLines(
 
 type csvRows struct {
 	single bool // the rows have one column
+
+	// As JSON Lines keep the values: see [JSONL.Lines].
+	json     []jsonColumn // nil for the values as they are
+	replaces bool         // U+FFFD takes the place of invalid bytes
 }
 
 func (e *csvRows) appendRow(dst []byte, b *source.Batch, row int) ([]byte, error) {
@@ -76,10 +83,12 @@ func (e *csvRows) appendRow(dst []byte, b *source.Batch, row int) ([]byte, error
 		if column > 0 {
 			dst = append(dst, ',')
 		}
-		switch kind, value := b.Value(row, column); kind {
-		case source.Null:
-		case source.Bytes:
+		switch kind, value := b.Value(row, column); {
+		case kind == source.Null:
+		case kind == source.Bytes:
 			dst = appendHex(dst, value)
+		case e.json != nil:
+			dst = e.appendKept(dst, column, kind, value)
 		default:
 			dst = e.appendValue(dst, value)
 		}
@@ -96,12 +105,10 @@ func (e *csvRows) addRow(p pieces, b *source.Batch, row int) pieces {
 		case kind == source.Null:
 		case kind == source.Bytes:
 			p.addHex(value)
-		case len(value) > part && csvPlain(value):
-			p.add(value, appendPlain)
+		case e.json != nil:
+			e.addKept(&p, column, kind, value)
 		case len(value) > part:
-			p.addString(`"`)
-			p.add(value, appendDoubles)
-			p.addString(`"`)
+			p.addField(value, csvPlain(value))
 		default:
 			p.text = e.appendValue(p.text, value)
 		}

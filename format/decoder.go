@@ -43,6 +43,16 @@ type Decoder interface {
 	Decode(b *source.Batch, text []byte) (n int, err error)
 }
 
+// LineDecoder is implemented by the Decoder of [JSONL].
+type LineDecoder interface {
+	Decoder
+
+	// DecodeLines is Decode, and shows each row to lines as the encoder of [JSONL.Lines] did when it was written: also
+	// the fields that are skipped, and the text of a value, whatever becomes of it in the batch. The fields must be
+	// all columns, in order, with the kinds of their types. After an error, lines may have seen rows.
+	DecodeLines(b *source.Batch, text []byte, lines Lines) (n int, err error)
+}
+
 // RowError reports text that is not a row.
 type RowError struct {
 	Row    int64  // counts from 1 in the text, without its header; callers that know the rows before it may add them

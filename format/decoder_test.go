@@ -84,6 +84,8 @@ var kindCells = map[source.Kind][]cell{
 	source.JSON: {
 		jsonCell(`{"a": [1, 2.50, true, null], "b": "x\n\u0000\ud83d\ude00"}`), jsonCell(`"a string"`), jsonCell(`17`),
 		jsonCell(`true`), jsonCell(`[ ]`), jsonCell("{\"caf\xe9\": 1}"), jsonCell(`{"base64":"YQ=="}`),
+		jsonCell(`null`), jsonCell(`{"base64":"/w=="}`), jsonCell(`{"json_text":"null"}`),
+		jsonCell("{\xff}\n"),
 	},
 }
 
@@ -201,6 +203,10 @@ func TestDecodeFields(t *testing.T) {
 		{source.JSON, "{", "", jsonCell("{")},
 		{source.JSON, "", `"\ud800"`, jsonCell(`"\ud800"`)},
 		{source.JSON, "", "null", null()},
+		{source.JSON, "", `{"json_text":"\u006eull"}`, jsonCell("null")},
+		{source.Text, "", `{"json_text":"null"}`, jsonCell("null")},
+		{source.JSON, "", `{"json_text": "null"}`, jsonCell(`{"json_text": "null"}`)}, // with a space
+		{source.JSON, "", `{"json_text":"a","b":"c"}`, jsonCell(`{"json_text":"a","b":"c"}`)},
 	} {
 		field := format.Field{Name: "a", Kind: test.kind}
 		for format, line := range map[string]string{"csv": test.csv, "jsonl": test.jsonl} {

@@ -24,7 +24,7 @@
 //	Number  as the database has it     a number with the same digits; a string for NaN, Infinity and the like
 //	Bool    t or f                     true or false
 //	Bytes   \x and hexadecimal digits  the same in a string, "\\x00ff"
-//	JSON    as the database has it     itself, on one line
+//	JSON    as the database has it     itself, on one line; {"json_text":"null"} for its null
 //
 // All other database types, such as times, arrays, ranges and composites, are Text. PostgreSQL loads CSV by
 //
@@ -38,8 +38,8 @@
 //
 // Both make an equal table. The insert must name the columns if some are generated. PostgreSQL has these limits:
 //
-//   - Its JSON functions read the JSON value null as NULL, rewrite json that is a single string or number, and refuse
-//     json that contains \u0000 or an unpaired surrogate.
+//   - Its JSON functions take {"json_text":"null"} for an object, rewrite json that is a single string or number, and
+//     refuse json that contains \u0000 or an unpaired surrogate.
 //   - In json columns, jsonb_populate_record loses the layout, the order of keys, and all but the last of repeated
 //     keys. It refuses numbers that numeric cannot hold. It also loses the sign of a floating-point zero.
 //   - Before version 18, psql takes a line of \. within a text for the end of the file. COPY FROM STDIN does not.
@@ -64,12 +64,10 @@
 //	}
 //
 // Decoders are cheap, and each goroutine needs its own. A [Splitter] cuts a stream into blocks of whole rows for them.
-// What an encoder has written becomes the rows that it was given, if the fields have the kinds of the values. A value
-// of JSON may change on its way through JSON Lines:
-//
-//   - The JSON value null comes back as NULL.
-//   - JSON comes back without the white space around it, and on several lines also without that between its tokens.
-//   - Invalid JSON comes back as a JSON string.
+// What an encoder has written becomes the rows that it was given, if the fields have the kinds of the values. Only
+// white space changes on its way through JSON Lines: JSON comes back without that around it, and on several lines also
+// without that between its tokens. What text on its own cannot say in JSON is in an object that no other value becomes,
+// such as {"json_text":"null"}: see [JSONL].
 package format
 
 import (

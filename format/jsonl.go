@@ -20,8 +20,10 @@ import (
 //   - Booleans are true and false, and NULL is null.
 //   - Binary data is a string of \x and hexadecimal digits, as in CSV, which PostgreSQL reads as a bytea.
 //   - JSON is embedded as it is. If it spans several lines, white space between its tokens is left out. Numbers, the
-//     order of keys and repeated keys do not change. Invalid JSON, and JSON nested more than 70,000 deep, is a string
-//     with the same text; a database that checks its JSON has no such values.
+//     order of keys and repeated keys do not change. The JSON value null, which is not NULL,
+//     is {"json_text":"null"}, an object with its text. So is JSON that is not valid or nested more than 70,000 deep,
+//     JSON that looks like such an object, and, in a column whose type is not called json, as in MariaDB, a string,
+//     true and false.
 //   - Anything else is a string. Only quotes, backslashes and control characters are escaped. InvalidUTF8 decides about
 //     bytes that are not UTF-8.
 //
@@ -39,7 +41,7 @@ const (
 	// ReplaceInvalid writes U+FFFD for each invalid byte.
 	ReplaceInvalid
 	// Base64Invalid writes all bytes of the value in an object in place of the string, {"base64":"/w=="}. No other
-	// value of a text column is an object.
+	// value is such an object.
 	Base64Invalid
 )
 
@@ -63,7 +65,7 @@ func (JSONL) Extension() string { return ".jsonl" }
 // Encoder returns an encoder. It fails if two columns have the same name. If a name is not valid UTF-8, it fails with
 // ErrorOnInvalid, and otherwise replaces the invalid bytes.
 func (f JSONL) Encoder(columns []source.Column) (Encoder, error) {
-	rows := &jsonlRows{policy: f.InvalidUTF8, columns: slices.Clone(columns)}
+	rows := &jsonlRows{policy: f.InvalidUTF8, columns: slices.Clone(columns), json: jsonColumnsOf(columns)}
 	rowSize := len("{}\n")
 	seen := make(map[string]bool)
 	for i, c := range columns {
@@ -93,6 +95,7 @@ func (f JSONL) Encoder(columns []source.Column) (Encoder, error) {
 type jsonlRows struct {
 	policy  InvalidUTF8
 	columns []source.Column
+	json    []jsonColumn
 	keys    [][]byte // of each column, from the brace or comma before it to the colon after it
 }
 
@@ -101,7 +104,7 @@ func (e *jsonlRows) appendRow(dst []byte, b *source.Batch, row int) ([]byte, err
 		dst = append(dst, key...)
 		kind, value := b.Value(row, column)
 		var ok bool
-		if dst, ok = e.appendValue(dst, kind, value); !ok {
+		if dst, ok = e.appendValue(dst, e.json[column], kind, value); !ok {
 			return dst, e.invalid(row, column, value)
 		}
 	}
@@ -129,7 +132,7 @@ func (e *jsonlRows) valuesSize(b *source.Batch, row int) int {
 }
 
 // appendValue appends a value. It fails if the value is not valid UTF-8 and the policy is an error.
-func (e *jsonlRows) appendValue(dst []byte, kind source.Kind, value []byte) (out []byte, ok bool) {
+func (e *jsonlRows) appendValue(dst []byte, c jsonColumn, kind source.Kind, value []byte) (out []byte, ok bool) {
 	switch kind {
 	case source.Null:
 		return append(dst, "null"...), true
@@ -146,12 +149,14 @@ func (e *jsonlRows) appendValue(dst []byte, kind source.Kind, value []byte) (out
 			return append(dst, value...), true
 		}
 	case source.JSON:
-		if validJSON(value) {
-			if utf8.Valid(value) {
-				return appendLine(dst, value), true
-			}
-			return e.appendInvalid(dst, value, appendLine)
+		appendJSON := appendJSONText
+		if c.embeds(value) {
+			appendJSON = appendLine
 		}
+		if utf8.Valid(value) {
+			return appendJSON(dst, value), true
+		}
+		return e.appendInvalid(dst, value, appendJSON)
 	}
 	start := len(dst)
 	dst, ascii := appendQuoted(dst, value)
@@ -164,6 +169,12 @@ func (e *jsonlRows) appendValue(dst []byte, kind source.Kind, value []byte) (out
 	})
 }
 
+// appendJSONText appends an escape for the text of JSON.
+func appendJSONText(dst, value []byte) []byte {
+	dst, _ = appendEscaped(append(dst, textOpen...), value)
+	return append(dst, escapeEnd...)
+}
+
 // appendInvalid appends a value that is not valid UTF-8 as the policy says. With ReplaceInvalid, appendValid appends
 // the value with its invalid bytes replaced.
 func (e *jsonlRows) appendInvalid(dst, value []byte, appendValid func(dst, value []byte) []byte) ([]byte, bool) {
@@ -171,9 +182,9 @@ func (e *jsonlRows) appendInvalid(dst, value []byte, appendValid func(dst, value
 	case ReplaceInvalid:
 		return appendValid(dst, replaceInvalid(value)), true
 	case Base64Invalid:
-		dst = append(dst, `{"base64":"`...)
+		dst = append(dst, base64Open...)
 		dst = base64.StdEncoding.AppendEncode(dst, value)
-		return append(dst, `"}`...), true
+		return append(dst, escapeEnd...), true
 	default:
 		return dst, false
 	}

@@ -2,12 +2,16 @@ package format_test
 
 import (
 	"bytes"
+	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"culvert/format"
 	"culvert/internal/testkit"
+	"culvert/source"
 )
 
 // recorder keeps the lines that it is shown.
@@ -78,4 +82,88 @@ func TestAppendLinesAllocatesNothing(t *testing.T) {
 		t.Errorf("%+v", *seen)
 	}
 	testkit.Allocs(t, 0, encode)
+}
+
+// TestDecodeLines writes rows as JSON Lines, and compares the lines that are shown then with those that are shown when
+// the rows are read, also if some fields are skipped.
+func TestDecodeLines(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 10))
+	types := map[source.Kind][]string{
+		source.Text: {"text", ""}, source.Number: {"numeric"}, source.Bool: {"boolean", "answer"},
+		source.Bytes: {"bytea"}, source.JSON: {"json", "JSONB", "longtext"},
+	}
+	read := map[string]source.Kind{"answer": source.Text, "longtext": source.Text, "": source.Null} // by type
+	values := maps.Clone(kindCells)
+	values[source.JSON] = append([]cell{
+		jsonCell("{\n \"a\":\t[1, 2]\r\n}\n"), jsonCell(" [\n1] "), jsonCell("[\n]"), jsonCell(` "x" `),
+		jsonCell(" null"),
+		jsonCell(`{"caf` + "\xe9" + `": 1} `),
+	}, values[source.JSON]...)
+	for _, policy := range []format.InvalidUTF8{format.Base64Invalid, format.ReplaceInvalid} {
+		f := format.JSONL{InvalidUTF8: policy}
+		for range 200 {
+			var fields []format.Field
+			var written []source.Column
+			var kinds []source.Kind
+			for i := range 1 + r.IntN(5) {
+				kind := []source.Kind{source.Text, source.Number, source.Bool, source.Bytes, source.JSON}[r.IntN(5)]
+				c := source.Column{Name: fmt.Sprint("c", i), Type: types[kind][r.IntN(len(types[kind]))]}
+				field := format.Field{Name: c.Name, Kind: kind, Skip: r.IntN(4) == 0}
+				if other, is := read[c.Type]; is {
+					field.Kind = other
+				}
+				fields, written, kinds = append(fields, field), append(written, c), append(kinds, kind)
+			}
+			var rows [][]cell
+			for range r.IntN(8) {
+				var row []cell
+				for _, kind := range kinds {
+					one := values[kind][r.IntN(len(values[kind]))]
+					if r.IntN(9) == 0 {
+						one = null()
+					} else if r.IntN(30) == 0 && kind == source.Text {
+						one = largeCell(r)
+					} else if r.IntN(30) == 0 && kind == source.JSON {
+						one = jsonCell("[\n" + strings.Repeat(`"large, \"x", `, 20_000) + "1]")
+					}
+					row = append(row, one)
+				}
+				rows = append(rows, row)
+			}
+			batch := fill(len(fields), rows...)
+			encoder, err := f.Encoder(written)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := encoder.AppendRows(nil, batch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want, pieces, got recorder
+			lines := f.Lines(written)
+			if _, err := lines.AppendLines(nil, batch, math.MaxInt, &want, nil); err != nil {
+				t.Fatal(err)
+			}
+			drop := func(text []byte) ([]byte, error) { return text[:0], nil }
+			if _, err := lines.AppendLines(nil, batch, 1000, &pieces, drop); err != nil {
+				t.Fatal(err)
+			}
+			var read source.Batch
+			for d := decoder(t, f, fields...).(format.LineDecoder); len(text) > 0; {
+				n, err := d.DecodeLines(&read, text, &got)
+				if err != nil {
+					t.Fatal(err)
+				}
+				text = text[n:]
+			}
+			if len(got.lines) != len(rows) {
+				t.Fatalf("%d lines of %d rows are shown", len(got.lines), len(rows))
+			}
+			for i := range want.lines {
+				if !bytes.Equal(got.lines[i], want.lines[i]) || !bytes.Equal(pieces.lines[i], want.lines[i]) {
+					t.Fatalf("%v %v: %.300q is %.300q when it is read", written, fields, want.lines[i], got.lines[i])
+				}
+			}
+		}
+	}
 }

@@ -44,9 +44,9 @@ func (JSONL) Cut(text []byte) (n, rows int) { return cutLines(text) }
 // Blank lines are left out, and a [RowError] does not count them. A field that the object does not have is NULL. A name
 // that is not a field is an error, and so is a name that an object has twice.
 //
-// Values are read as they are written: binary data is a string of \x and hexadecimal digits, and {"base64":"…"} stands
-// for text that is not UTF-8. A value of another kind than its field stays what it is in JSON, except that a number or
-// a boolean in a field of Text is its text, and a string is what it spells.
+// Values are read as they are written: binary data is a string of \x and hexadecimal digits, {"base64":"…"} stands for
+// text that is not UTF-8, and {"json_text":"…"} for JSON. null is NULL. A value of another kind than its field stays
+// what it is in JSON, except that a number or a boolean in a field of Text is its text, and a string is what it spells.
 func (JSONL) Decoder(fields []Field) (Decoder, error) {
 	d := &jsonlDecoder{
 		fields: slices.Clone(fields), wanted: wanted(fields), columns: make(map[string]int),
@@ -77,7 +77,10 @@ type jsonlDecoder struct {
 	values  []member       // by column
 	row     int64          // counts the rows of all calls, to tell which values are of the current one
 	name    []byte         // scratch
+	shown   shown
 }
+
+var _ LineDecoder = (*jsonlDecoder)(nil)
 
 func (d *jsonlDecoder) Decode(b *source.Batch, text []byte) (n int, err error) {
 	b.Reset(d.wanted)
@@ -97,6 +100,9 @@ func (d *jsonlDecoder) Decode(b *source.Batch, text []byte) (n int, err error) {
 			return 0, &RowError{Row: row, Column: column, Reason: reason}
 		}
 		b.EndRow()
+		if d.shown.lines != nil {
+			d.show(b, line)
+		}
 	}
 	return n, nil
 }
@@ -158,6 +164,8 @@ func (d *jsonlDecoder) append(b *source.Batch, line []byte) (name, reason string
 		case f.Skip:
 		case m.row != d.row:
 			b.AppendNull()
+		case d.shown.lines != nil && m.form == jsonBool && f.Kind == source.Text:
+			b.Append(source.Bool, line[m.start:m.start+1]) // the type is one that the reader does not know
 		case !appendJSON(b, f.Kind, m.form, line[m.start:m.end]):
 			return f.Name, halfPair
 		}

@@ -63,6 +63,17 @@ func (p *pieces) addParts(value []byte, length func([]byte, int) int, appendPart
 	}
 }
 
+// addField adds a value of CSV, in quotes unless it is plain.
+func (p *pieces) addField(value []byte, plain bool) {
+	if plain {
+		p.add(value, appendPlain)
+		return
+	}
+	p.addString(`"`)
+	p.add(value, appendDoubles)
+	p.addString(`"`)
+}
+
 func anyBytes(value []byte, most int) int { return min(most, len(value)) }
 
 func appendPlain(dst, part []byte) []byte { return append(dst, part...) }
@@ -87,9 +98,9 @@ func (e *jsonlRows) addRow(p pieces, b *source.Batch, row int) pieces {
 		kind, value := b.AnyValue(row, column)
 		var ok bool
 		if len(value) <= part {
-			p.text, ok = e.appendValue(p.text, kind, value)
+			p.text, ok = e.appendValue(p.text, e.json[column], kind, value)
 		} else {
-			ok = e.addValue(&p, kind, value)
+			ok = e.addValue(&p, e.json[column], kind, value)
 		}
 		if !ok {
 			p.err = e.invalid(row, column, value)
@@ -103,9 +114,13 @@ func (e *jsonlRows) addRow(p pieces, b *source.Batch, row int) pieces {
 }
 
 // addValue adds a large value. It fails if the value is not valid UTF-8 and the policy is an error.
-func (e *jsonlRows) addValue(p *pieces, kind source.Kind, value []byte) (ok bool) {
+func (e *jsonlRows) addValue(p *pieces, c jsonColumn, kind source.Kind, value []byte) (ok bool) {
 	valid := kind == source.Bytes || utf8.Valid(value)
-	embedded := kind == source.Number && validNumber(value) || kind == source.JSON && validJSON(value)
+	embedded := kind == source.Number && validNumber(value) || kind == source.JSON && c.embeds(value)
+	open, end := `"`, `"`
+	if kind == source.JSON {
+		open, end = textOpen, escapeEnd
+	}
 	switch {
 	case kind == source.Bytes:
 		p.addString(`"\`)
@@ -114,25 +129,23 @@ func (e *jsonlRows) addValue(p *pieces, kind source.Kind, value []byte) (ok bool
 	case !valid && e.policy == ErrorOnInvalid:
 		return false
 	case !valid && e.policy == Base64Invalid:
-		p.addString(`{"base64":"`)
+		p.addString(base64Open)
 		p.addParts(value, anyBytes, base64.StdEncoding.AppendEncode)
-		p.addString(`"}`)
+		p.addString(escapeEnd)
 	case embedded && valid:
 		p.addLine(value, appendPlain)
 	case embedded:
 		p.addLine(value, appendReplaced)
-	case valid:
-		p.addQuoted(value, appendEscapes)
 	default:
-		p.addQuoted(value, appendReplacedEscapes)
+		escape := appendEscapes
+		if !valid {
+			escape = appendReplacedEscapes
+		}
+		p.addString(open)
+		p.add(value, escape)
+		p.addString(end)
 	}
 	return true
-}
-
-func (p *pieces) addQuoted(value []byte, appendPart func(dst, part []byte) []byte) {
-	p.addString(`"`)
-	p.add(value, appendPart)
-	p.addString(`"`)
 }
 
 // addLine adds valid JSON on one line, as appendLine does.

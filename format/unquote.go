@@ -20,7 +20,7 @@ func appendJSON(b *source.Batch, kind source.Kind, form jsonForm, raw []byte) (o
 		return true
 	}
 	if form == jsonNested {
-		if !appendBase64(b, kind, raw) {
+		if !appendBase64(b, kind, raw) && !appendText(b, raw) {
 			b.Append(source.JSON, raw)
 		}
 		return true
@@ -67,8 +67,8 @@ func appendUnquoted(b *source.Batch, kind source.Kind, raw []byte) (ok bool) {
 
 // appendBase64 appends what Base64Invalid has written. An object of the same form that holds valid UTF-8 is not one.
 func appendBase64(b *source.Batch, kind source.Kind, raw []byte) bool {
-	encoded, found := bytes.CutPrefix(raw, []byte(`{"base64":"`))
-	encoded, closed := bytes.CutSuffix(encoded, []byte(`"}`))
+	encoded, found := bytes.CutPrefix(raw, []byte(base64Open))
+	encoded, closed := bytes.CutSuffix(encoded, []byte(escapeEnd))
 	if !found || !closed {
 		return false
 	}
@@ -82,6 +82,23 @@ func appendBase64(b *source.Batch, kind source.Kind, raw []byte) bool {
 	}
 	b.Append(kind, text)
 	return true
+}
+
+// appendText appends the text of JSON that stands in an escape.
+func appendText(b *source.Batch, raw []byte) bool {
+	if !bytes.HasPrefix(raw, []byte(textOpen)) {
+		return false
+	}
+	start := len(textOpen) - len(`"`)
+	end, _, _ := quotedEnd(raw, start)
+	if string(raw[end:]) != "}" {
+		return false
+	}
+	text, ok := unquote(b.AvailableBuffer(end-start), raw[start:end])
+	if ok {
+		b.Append(source.JSON, text)
+	}
+	return ok
 }
 
 // unquote appends the text of a valid JSON string. It fails if the string has half of a surrogate pair.

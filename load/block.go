@@ -87,7 +87,8 @@ type preparer struct {
 	fields  []format.Field
 	asIs    bool               // text is loaded as it is
 	csv     bool               // the text is CSV, and is summed up
-	fewer   bool               // so are the columns of it that are loaded
+	shows   bool               // the decoder shows the lines that are summed up
+	fewer   bool               // so are the rows that are loaded, if they may have other text
 	encoder format.Encoder     // for a table of text, unless asIs
 	lines   format.LineEncoder // the same, or nil if it is not that of CSV; without encoder, only for the sum
 
@@ -139,7 +140,13 @@ func (p *preparer) decode(b *block) (err error) {
 	rows := int64(0)
 	for text := b.text; len(text) > 0; {
 		batch := b.batch()
-		n, err := decoder.Decode(batch, text)
+		n, err := 0, error(nil)
+		if p.shows {
+			n, err = decoder.(format.LineDecoder).DecodeLines(batch, text, &b.sum)
+			b.summed = true
+		} else {
+			n, err = decoder.Decode(batch, text)
+		}
 		if err == nil {
 			err = p.take(b, batch)
 		}
@@ -170,7 +177,7 @@ func (p *preparer) take(b *block, batch *source.Batch) (err error) {
 	}
 	batch = named(p.infinite, batch)
 	sum := &b.sum
-	if p.csv {
+	if p.csv || p.shows {
 		sum = &b.loaded
 	}
 	switch {
@@ -178,7 +185,7 @@ func (p *preparer) take(b *block, batch *source.Batch) (err error) {
 	case p.encoder == nil:
 		b.output, err = p.lines.AppendLines(b.output, batch, math.MaxInt, sum, nil)
 		b.output, b.summed = b.output[:0], true
-	case p.lines == nil || p.csv && !p.fewer:
+	case p.lines == nil || (p.csv || p.shows) && !p.fewer:
 		b.output, err = p.encoder.AppendRows(b.output, batch)
 	default:
 		b.output, err = p.lines.AppendLines(b.output, batch, math.MaxInt, sum, nil)

@@ -15,6 +15,8 @@ type columns struct {
 	names  []string       // of the table, for the fields that are not skipped
 	types  []source.Column
 	all    bool // no field is skipped
+
+	written bool // by an export
 }
 
 // match finds the columns of the table for those of a file.
@@ -56,8 +58,18 @@ func (p *Plan) match(of []source.Column) (*columns, error) {
 	return c, nil
 }
 
-// learn sets the kinds of fields whose types the file does not say to those of the table.
-func (c *columns) learn(table []source.Column) {
+// keepText has strings be text in columns of JSON, as in a database that has no kind of its own for JSON.
+func (c *columns) keepText() {
+	for i := range c.fields {
+		if c.fields[i].Kind == source.JSON {
+			c.fields[i].Kind = source.Null
+		}
+	}
+}
+
+// learn sets the kinds of fields whose types the file does not say to those of the table. But a string is text, and not
+// JSON, if the table is dynamic, or if it comes from a table without types, which is one of SQLite.
+func (c *columns) learn(table []source.Column, dynamic bool) {
 	i := 0
 	for f := range c.fields {
 		field := &c.fields[f]
@@ -65,7 +77,9 @@ func (c *columns) learn(table []source.Column) {
 			continue
 		}
 		if field.Kind == source.Null && i < len(table) {
-			field.Kind = kindOf(table[i].Type)
+			if kind := kindOf(table[i].Type); kind != source.JSON || !c.written && !dynamic {
+				field.Kind = kind
+			}
 		}
 		i++
 	}

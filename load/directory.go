@@ -173,6 +173,7 @@ func (p *Plan) jobOf(
 		}
 	}
 	_, j.csv = readable.(format.CSV)
+	j.shows = !j.csv
 	j.loose = strings.HasPrefix(from.Manifest.System, "SQLite ")
 	var columns []source.Column
 	for _, column := range table.Columns {
@@ -182,8 +183,12 @@ func (p *Plan) jobOf(
 	if j.columns, err = p.withoutGenerated(j.create, columns).match(columns); err != nil {
 		return j, err
 	}
-	j.fewer = !j.columns.all
-	if p.ReadBack && j.fewer && len(p.Columns) > 0 {
+	j.columns.written = true
+	if j.loose {
+		j.columns.keepText()
+	}
+	j.fewer = !j.columns.all || j.shows
+	if p.ReadBack && !j.columns.all && len(p.Columns) > 0 {
 		return j, fmt.Errorf("load: table %q has columns that are not loaded, so its rows cannot be compared",
 			table.Name)
 	}

@@ -58,7 +58,7 @@ type Stats struct {
 	Table   string   // as the caller or the manifest names it in the database
 	Rows    int64    // loaded
 	Text    int64    // bytes of their text
-	Sum     Sum      // of the rows as they were read, if they were CSV or became CSV; zero otherwise
+	Sum     Sum      // of the rows as they were read, if they were exported, or were or became CSV; otherwise zero
 	Summed  bool     // whether Sum is set
 	Loaders int      // connections that have loaded
 	Alone   string   // the reason for fewer connections, or tables at a time, than wanted, or ""; it ends a sentence

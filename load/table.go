@@ -22,7 +22,8 @@ type job struct {
 	name, to string
 	from     format.Readable // of the text of the pieces; nil for batches
 	csv      bool            // the text has the lines that are summed up
-	fewer    bool            // it has columns that are not loaded
+	shows    bool            // so has what the decoder of the text shows
+	fewer    bool            // it has columns that are not loaded, or its values are decoded
 	prints   bool            // the source can print CSV
 	loose    bool            // the source may have values that are not of the type of their column
 	alone    string          // why there will be fewer loaders than wanted
@@ -159,9 +160,11 @@ func (t *filling) prepare() error {
 	}
 	t.expect()
 	c := t.job.columns
-	c.learn(t.table.Columns())
+	_, dynamic := t.table.(sink.Dynamic)
+	c.learn(t.table.Columns(), dynamic)
 	t.prep = preparer{
-		from: t.job.from, fields: c.fields, csv: t.job.csv, fewer: t.job.fewer && t.plan.ReadBack,
+		from: t.job.from, fields: c.fields, csv: t.job.csv, shows: t.job.shows,
+		fewer:    t.job.fewer && t.plan.ReadBack,
 		decoders: make(chan format.Decoder, t.plan.jobs()),
 	}
 	text, is := t.table.(sink.TextTable)
@@ -264,7 +267,7 @@ func (t *filling) load(ctx context.Context, one *piece, workers []*worker) error
 		sum = got.sum.String()
 	}
 	if one.want != nil {
-		if err := compare(one, got, t.job.csv); err != nil {
+		if err := compare(one, got); err != nil {
 			return err
 		}
 		sum = one.want.Sum
@@ -289,12 +292,12 @@ func (t *filling) load(ctx context.Context, one *piece, workers []*worker) error
 }
 
 // compare compares what was read with the manifest.
-func compare(one *piece, got figures, csv bool) error {
+func compare(one *piece, got figures) error {
 	wrong := &SumError{WantedRows: one.want.Rows, FoundRows: got.rows, Where: "in the file"}
 	if got.rows != one.want.Rows {
 		return about(one.name, damaged(wrong))
 	}
-	if !csv || one.want.Sum == "" {
+	if one.want.Sum == "" {
 		return nil
 	}
 	want, err := rowsum.Parse(one.want.Sum)
@@ -313,7 +316,7 @@ func (t *filling) readBack(workers []*worker, want figures) error {
 	if !want.summed && want.rows > 0 {
 		return errors.New("load: only rows that were loaded as CSV have a sum to compare what is read back with")
 	}
-	if t.job.csv && t.job.fewer {
+	if t.job.fewer {
 		want.sum = want.loaded
 	}
 	found := SumError{Wanted: want.sum, WantedRows: want.rows, Where: "in the table"}

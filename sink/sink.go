@@ -175,6 +175,10 @@ type Loader interface {
 	Close() (rows int64, err error)
 }
 
+// Dynamic is implemented by tables of databases in which each value has a type of its own, whatever its column, and
+// JSON is text.
+type Dynamic interface{ Dynamic() }
+
 // Limited is implemented by tables of servers that may accept fewer connections than [Plan.Loaders] has promised.
 type Limited interface {
 	// Alone says why there are fewer loaders than were wanted, or "". It ends a sentence.

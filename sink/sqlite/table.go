@@ -177,6 +177,9 @@ func (t *table) look() error {
 
 func (t *table) Columns() []source.Column { return t.plan.Columns }
 
+// Dynamic says that JSON is text.
+func (t *table) Dynamic() {}
+
 func (t *table) Loaders() []sink.Loader { return []sink.Loader{t.loader} }
 
 func (t *table) Loaded() []sink.Part { return t.loaded }
