@@ -177,8 +177,8 @@
 // Every wait ends if no byte moves for the server's StallTimeout or the client's Timeout. Bytes are counted below
 // encryption, because a record of 256 KiB takes half a minute at 64 kbit/s. On Linux a byte has moved when the other
 // end has acknowledged it; on other systems, when the system has accepted it. While a connection for bytes exists, the
-// server sends a sign of life three times within the client's Timeout. So a client waits for a slow disk of the server,
-// but not for a server that is gone.
+// server sends a sign of life three times within the client's Timeout, and says how far requests have arrived. So a
+// client waits for a slow disk of the server, but not for a server that is gone, or that nothing reaches any more.
 //
 // # Memory
 //

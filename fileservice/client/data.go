@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 
 	"culvert/fileservice"
@@ -140,7 +141,7 @@ func (c *core) begin(ctx context.Context, l *dataLink, conn net.Conn) (*exchange
 				w.Own, w.All = traffic.Silence{}, traffic.Silence{}
 				return false
 			}
-			return c.isStuck(w, moved(counted), c.config.Timeout)
+			return c.isStuck(w, moved(counted), c.config.Timeout) || c.isDeaf(this)
 		}})
 	}
 	c.mu.Unlock()
@@ -153,6 +154,22 @@ func (c *core) begin(ctx context.Context, l *dataLink, conn net.Conn) (*exchange
 		return nil, fmt.Errorf("%w: %w", errClosedAtOnce, exchange.ErrEnded)
 	}
 	return this, nil
+}
+
+// isDeaf reports whether requests do not reach the server any more, although it says that it is alive. On a line that
+// others share, they may have to wait for all of them, unless those are no better off.
+func (c *core) isDeaf(this *exchange.Conn) bool {
+	limit := c.config.Timeout
+	own := this.Deaf()
+	if own < limit {
+		return false
+	}
+	c.mu.Lock()
+	all := !slices.ContainsFunc(c.data, func(l *dataLink) bool {
+		return l.conn != nil && l.conn.Asked() > 0 && l.conn.Deaf() < limit
+	})
+	c.mu.Unlock()
+	return all || own >= limit*c.busyLinks()
 }
 
 func moved(conn *traffic.Conn) int64 {

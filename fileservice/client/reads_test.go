@@ -298,8 +298,8 @@ func TestReadsThatLie(t *testing.T) {
 		"a length": one(func(r *message) *message {
 			return &message{ID: r.ID, Kind: filetest.End, Length: 1}
 		}),
-		"ALIVE of a call": one(func(r *message) *message {
-			return &message{ID: r.ID, Kind: filetest.Alive}
+		"ALIVE with a head": one(func(*message) *message {
+			return &message{Kind: filetest.Alive, Head: []byte{7}}
 		}),
 	} {
 		client := filetest.Lie(t, fileOf(100_000, func(r *message, send func(...*message) error) error {

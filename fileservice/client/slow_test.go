@@ -28,16 +28,20 @@ type line struct {
 	over chan struct{} // closed when both ends are gone
 
 	mu      sync.Mutex
+	deaf    bool // nothing that the client sends passes any more
 	passing sync.WaitGroup
 	free    [2]time.Time // when each direction has passed what it was handed
 }
 
 const packet = 1 << 10
 
+// toServer is the direction of what a client sends.
+const toServer = 0
+
 // pass waits until a packet has passed, and reports whether it does.
 func (l *line) pass(direction, n int) bool {
 	l.mu.Lock()
-	if l.rate == 0 {
+	if l.rate == 0 || l.deaf && direction == toServer {
 		l.mu.Unlock()
 		return false
 	}
@@ -58,16 +62,23 @@ func (l *line) end() {
 	l.passing.Wait()
 }
 
-func (l *line) isCut() bool {
+func (l *line) isCut(direction int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.rate == 0
+	return l.rate == 0 || l.deaf && direction == toServer
 }
 
 func (l *line) cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.rate = 0
+}
+
+// deafen has nothing pass any more to the server.
+func (l *line) deafen() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.deaf = true
 }
 
 // lineConn is one end of a connection over a line. What is written waits in a queue, as in a kernel.
@@ -136,7 +147,7 @@ func (l *line) connection() (client, server net.Conn) {
 						return
 					}
 				case <-from.closed:
-					if l.isCut() {
+					if l.isCut(i) {
 						<-l.over
 					}
 					return
@@ -318,30 +329,45 @@ func TestSlowLine(t *testing.T) {
 	}
 }
 
-// TestSilentLine has the line pass nothing any more. The call ends with an error, and soon.
+// TestSilentLine has the line pass nothing any more, or nothing to the server, which goes on to say that it is alive.
+// The call ends with an error, and soon.
 func TestSilentLine(t *testing.T) {
-	for name, do := range slowWork() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			there, _ := filetest.Tree(t, map[string]int{"there": 5<<20 + 1})
-			here, _ := filetest.Tree(t, map[string]int{"here": 5<<20 + 1})
-			root := filetest.OpenRoot(t, here)
-			synctest.Test(t, func(t *testing.T) {
-				l := &line{rate: modem, over: make(chan struct{})}
-				over(t, l, there, func(remote *client.Client) {
-					const before = 2 * time.Minute
-					timer := time.AfterFunc(before, l.cut)
-					defer timer.Stop()
-					began := time.Now()
-					if err := do(t, remote, root); !errors.Is(err, fileservice.ErrUnreachable) {
-						t.Errorf("a line that is cut gives %v", err)
-					}
-					// What a dead connection queues counts as taken here, as in systems that do not tell.
-					if silent := time.Since(began) - before; silent > 8*client.DefaultTimeout {
-						t.Errorf("it is given up after %v", silent)
-					}
-				})
-			})
-		})
+	for _, way := range []struct {
+		name string
+		end  func(*line)
+		most time.Duration // until a call ends
+	}{
+		// What a dead connection queues counts as taken here, as in systems that do not tell.
+		{"both ways", (*line).cut, 8 * client.DefaultTimeout},
+		// What the server has been asked for comes first: four blocks.
+		{"to the server", (*line).deafen, 4<<20/modem*time.Second + 2*client.DefaultTimeout},
+	} {
+		for name, do := range slowWork() {
+			t.Run(name+"/"+way.name, func(t *testing.T) { silentLine(t, way.end, way.most, do) })
+		}
 	}
+}
+
+func silentLine(
+	t *testing.T, end func(*line), most time.Duration, do func(*testing.T, *client.Client, *os.Root) error,
+) {
+	t.Parallel()
+	there, _ := filetest.Tree(t, map[string]int{"there": 5<<20 + 1})
+	here, _ := filetest.Tree(t, map[string]int{"here": 5<<20 + 1})
+	root := filetest.OpenRoot(t, here)
+	synctest.Test(t, func(t *testing.T) {
+		l := &line{rate: modem, over: make(chan struct{})}
+		over(t, l, there, func(remote *client.Client) {
+			const before = 2 * time.Minute
+			timer := time.AfterFunc(before, func() { end(l) })
+			defer timer.Stop()
+			began := time.Now()
+			if err := do(t, remote, root); !errors.Is(err, fileservice.ErrUnreachable) {
+				t.Errorf("a line that is cut gives %v", err)
+			}
+			if silent := time.Since(began) - before; silent > most {
+				t.Errorf("it is given up after %v", silent)
+			}
+		})
+	})
 }

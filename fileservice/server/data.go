@@ -28,6 +28,12 @@ func (s *Server) newSession(conn *peerConn) *exchange.Session {
 	return exchange.NewSession(conn, d, s.config.MaxCalls, s.config.StallTimeout/3)
 }
 
+// Received implements [exchange.Handler].
+func (d *dataConn) Received() int64 {
+	received, _ := d.conn.Traffic.Moved()
+	return received
+}
+
 // Began implements [exchange.Handler].
 func (d *dataConn) Began() { d.conn.calls.Add(1) }
 

@@ -55,7 +55,8 @@ type Conn struct {
 	marks   []mark // the data between heads
 	spare   []byte // memory for heads
 	sending bool   // a goroutine writes
-	err     error  // sticky
+	deaf    deafness
+	err     error // sticky
 }
 
 // mark says that the data of a call follows the first at bytes of heads.

@@ -47,7 +47,7 @@
 //
 // # Answers
 //
-// The id is that of the request, or 0. Flags and length are 0.
+// The id is that of the request, or 0. Flags and length are 0, except in ALIVE.
 //
 //	kind  name    head                     data
 //	1     MORE    none                     the next bytes; at most 256 KiB
@@ -72,7 +72,10 @@
 // the disk have goroutines of their own, too.
 //
 // A server sends ALIVE at least three times within the time that HELLO named, unless it is sending something else. So a
-// client can tell a slow disk from a dead server.
+// client can tell a slow disk from a dead server. The one that answers HELLO says nothing else. In the others, the
+// id is that of the last request that the server has received, the length counts the bytes that it has received, modulo
+// 2^31, and the flag LISTENING (1) says that it waits for more. So a client can also tell a busy server from one that
+// its requests do not reach.
 //
 // A server that ends a connection in order, because it stops or the connection is idle, answers what it has read and
 // then says BYE. So the client knows that nothing else was executed, and can repeat even requests that must not be

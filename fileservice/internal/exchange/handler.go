@@ -18,6 +18,9 @@ type Handler interface {
 	Answers() (Memory, error)
 	Blocks() (Memory, error)
 
+	// Received returns a number that grows with each byte that the connection receives, also within a message.
+	Received() int64
+
 	// Began is called for each request, and Ended before its last message is written. The bytes are those of the file.
 	Began()
 	Ended(r *Request, start time.Time, bytes int, err error)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,6 +27,8 @@ type handler struct {
 	read    func(offset int64) error // called by each read of the file, which comes from a disk; nil if it is cached
 	answers chan struct{}            // limits the memory of Answers; nil for no limit
 	refuse  error                    // of Blocks
+
+	received atomic.Int64
 
 	mu           sync.Mutex
 	began, ended int
@@ -76,6 +79,8 @@ func (h *handler) Blocks() (Memory, error) {
 	h.add(0, 0, 1, 0)
 	return &memory{h, make([]byte, MaxLength)}, nil
 }
+
+func (h *handler) Received() int64 { return h.received.Load() }
 
 func (h *handler) Began() { h.add(1, 0, 0, 0) }
 

@@ -31,7 +31,9 @@ func TestHostileAnswers(t *testing.T) {
 		"data of a put":    func(_, put uint32) []byte { return message(header{id: put, kind: end, data: 1}) },
 		"a part of a put":  func(_, put uint32) []byte { return message(header{id: put, kind: more, data: 1}) },
 		"failed with data": func(get, _ uint32) []byte { return message(header{id: get, kind: failed, data: 1}) },
-		"ALIVE with an id": func(get, _ uint32) []byte { return message(header{id: get, kind: alive}) },
+		"ALIVE with data":  func(get, _ uint32) []byte { return message(header{kind: alive, data: 1}) },
+		"ALIVE with flags": func(get, _ uint32) []byte { return message(header{kind: alive, flags: 2}) },
+		"BYE with an id":   func(get, _ uint32) []byte { return message(header{id: get, kind: bye}) },
 		"too much in parts": func(get, _ uint32) []byte {
 			part := append(message(header{id: get, kind: more, data: 60}), make([]byte, 60)...)
 			return bytes.Repeat(part, 2)

@@ -66,6 +66,9 @@ const (
 	flagSum
 )
 
+// flagListening is the flag of ALIVE.
+const flagListening = 1
+
 // A Request asks a server for a range of a file, or sends it data.
 type Request struct {
 	Kind    Kind
@@ -160,13 +163,16 @@ func (h *header) checkRequest() error {
 
 // checkAnswer fails if an answer is not valid, whatever the request was.
 func (h *header) checkAnswer() error {
+	if h.kind == alive && h.flags&^flagListening == 0 && h.head == 0 && h.data == 0 {
+		return nil
+	}
 	switch {
 	case h.kind < more || h.kind > bye || h.flags != 0 || h.length != 0 || h.data > MaxPart:
 	case h.kind == more && h.head == 0 && h.data > 0:
 		return nil
 	case h.kind == end, h.kind == failed && h.data == 0:
 		return nil
-	case h.kind >= alive && h.id == 0 && h.head == 0 && h.data == 0:
+	case h.kind == bye && h.id == 0 && h.head == 0 && h.data == 0:
 		return nil
 	}
 	return fmt.Errorf("%w: answer %d, kind %d", ErrMessage, h.id, h.kind)

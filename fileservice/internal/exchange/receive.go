@@ -48,13 +48,16 @@ func (c *Conn) readAnswer() error {
 	if err := h.checkAnswer(); err != nil {
 		return err
 	}
-	switch h.kind {
-	case alive:
-		return nil
-	case bye:
+	if h.kind == bye {
 		return ErrBye
 	}
 	c.mu.Lock()
+	if h.kind == alive {
+		c.hear(&h)
+		c.mu.Unlock()
+		return nil
+	}
+	c.deaf = deafness{} // what is on the way back may be late
 	call := c.calls[h.id]
 	c.mu.Unlock()
 	if call == nil || h.data > call.Length-call.N {

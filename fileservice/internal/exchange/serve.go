@@ -32,6 +32,9 @@ type Session struct {
 	rest     time.Duration // the longest time between two ALIVE
 	ticker   *time.Ticker  // for ALIVE
 
+	listening atomic.Bool   // the reader waits for the client
+	last      atomic.Uint32 // id of the last request that the reader is done with
+
 	jobs   chan *job
 	puts   chan struct{}  // has an element for each put that has memory
 	queued sync.Map       // of ids and jobs: the one that the worker executes, and those that wait for it
@@ -100,18 +103,29 @@ const leastRest = 5 * time.Millisecond
 
 // sayAlive sends ALIVE at each tick, unless another message is being sent.
 func (s *Session) sayAlive(ended chan struct{}) {
-	h := header{kind: alive}
-	message := h.append(nil)
+	var message []byte
 	for {
 		select {
 		case <-s.ticker.C:
 			if s.writing.TryLock() {
+				h := s.report()
+				message = h.append(message[:0])
 				_ = s.writeLocked(message, nil) // if it fails, reading fails
 			}
 		case <-ended:
 			return
 		}
 	}
+}
+
+// report returns the ALIVE of this moment. The client compares it with the requests that it has sent.
+func (s *Session) report() header {
+	h := header{kind: alive, length: int(s.handler.Received() & math.MaxInt32)}
+	if s.listening.Load() {
+		h.flags = flagListening
+	}
+	h.id = s.last.Load() // after the flag, so that it is not older
+	return h
 }
 
 // Waits reports whether the session waits for the client to send the rest of a request, and to take a message.
@@ -129,7 +143,10 @@ func (s *Session) read() error {
 		if err := answers.before(headerSize); err != nil {
 			return err
 		}
-		if _, err := io.ReadFull(s.reader, b[:]); err != nil {
+		s.listening.Store(true)
+		_, err := io.ReadFull(s.reader, b[:])
+		s.listening.Store(false)
+		if err != nil {
 			return err
 		}
 		var h header
@@ -165,7 +182,6 @@ func (s *Session) read() error {
 		r.parse(&h, head)
 		start := time.Now()
 		s.handler.Began()
-		var err error
 		if h.kind.IsPut() || r.Length > MaxInline {
 			// Reading the data, and waiting for the worker, may take long.
 			if err = answers.before(math.MaxInt); err == nil {
@@ -179,6 +195,7 @@ func (s *Session) read() error {
 		if err != nil {
 			return err
 		}
+		s.last.Store(h.id)
 	}
 }
 
@@ -218,7 +235,9 @@ func (s *Session) queue(h *header, r Request, start time.Time) error {
 // receive receives the head of a request, or the data of a put. A Shutdown waits for it.
 func (s *Session) receive(p []byte) error {
 	s.awaiting.Store(true)
+	s.listening.Store(true)
 	defer s.awaiting.Store(false)
+	defer s.listening.Store(false)
 	for {
 		n, err := io.ReadFull(s.reader, p)
 		if p = p[n:]; len(p) == 0 {
