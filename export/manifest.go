@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -61,18 +62,34 @@ func (p *Plan) entry(t *TableStats) (manifest.Table, error) {
 	return entry, entry.AddUp()
 }
 
-// RemoveManifest ensures that there is no manifest. Without Overwrite, the error wraps [fs.ErrExist] if there is one.
-func (p *Plan) RemoveManifest(ctx context.Context, from place.Place) error {
-	for _, name := range []string{manifest.EncryptedName, manifest.Name} {
+// MakeRoom ensures that the place has neither the journal of an export by several workers that was not finished, nor a
+// manifest. With Overwrite, it removes them, the journal first: without a manifest, it would mean that its export can go
+// on. Otherwise the error wraps [fs.ErrExist] if there is one of them.
+func (p *Plan) MakeRoom(ctx context.Context, in place.Place) error {
+	entries, err := fs.ReadDir(place.WithContext(ctx, in), manifest.JournalDirectory)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	var names []string
+	for _, entry := range entries {
+		if manifest.IsOfJournal(entry.Name()) {
+			names = append(names, path.Join(manifest.JournalDirectory, entry.Name()))
+		}
+	}
+	journal := len(names) > 0
+	for _, name := range append(names, manifest.EncryptedName, manifest.Name) {
 		var err error
 		if p.Overwrite {
-			err = from.Remove(ctx, name)
-		} else if _, err = fs.Lstat(from, name); err == nil {
+			err = in.Remove(ctx, name)
+		} else if _, err = fs.Lstat(place.WithContext(ctx, in), name); err == nil {
 			err = &fs.PathError{Op: "create", Path: name, Err: fs.ErrExist}
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
+	}
+	if journal {
+		_ = in.Remove(ctx, manifest.JournalDirectory) // it may have other files, or be no directory, and does no harm
 	}
 	return nil
 }

@@ -23,9 +23,9 @@ import (
 //
 //	N × (20 MiB + max(32 MiB, 2 × the largest row) if there are rows of more than about 1 MiB)
 //
-// If a manifest exists, the error wraps [fs.ErrExist]. With Overwrite, it is removed before the first file is written,
-// and files of the earlier export that have other names remain. Of several exports without Overwrite that write the
-// same tables to one place, all may fail.
+// If a manifest exists, or the journal of an export by several workers that was not finished, the error wraps
+// [fs.ErrExist]. With Overwrite, they are removed before the first file is written, and files of the earlier export that
+// have other names remain. Of several exports without Overwrite that write the same tables to one place, all may fail.
 //
 // A session that fails with [source.ErrLocked] leaves the rest of the table to the others, and the first one reads what
 // none has read.
@@ -49,7 +49,7 @@ func (p *Plan) TablesInParts(
 	if err := t.cut(ctx, src, names, size); err != nil {
 		return nil, err
 	}
-	if err := p.RemoveManifest(ctx, to); err != nil {
+	if err := p.MakeRoom(ctx, to); err != nil {
 		return nil, err
 	}
 	if err := t.write(ctx, src); err != nil {

@@ -48,7 +48,8 @@ func (e *PartialError) Error() string {
 // ([source.ErrUnavailable]), the end of the context and an error of the place stop the export. Then there is no
 // manifest, and the result has only the tables whose files are complete.
 //
-// If a manifest exists, the error wraps [fs.ErrExist]. With Overwrite, it is removed before the first file is written.
+// If a manifest exists, or the journal of an export by several workers that was not finished, the error wraps
+// [fs.ErrExist]. With Overwrite, they are removed before the first file is written.
 // If several exports without Overwrite write the same tables to one place, the one that completes the first file goes
 // on, and the others fail with such an error.
 func (p *Plan) Tables(ctx context.Context, to place.Place, src source.Source, names []string) ([]TableStats, error) {
@@ -219,10 +220,11 @@ func (t *tables) export(out *output, one *TableStats, of share) (Stats, error) {
 	return t.plan.run(t.ctx, work{dst: out, open: begin, divide: !t.plan.Ordered, share: of, codec: t.codec})
 }
 
-// create begins a file. Before the first one, it ensures that there is no manifest, which would list other files.
+// create begins a file. Before the first one, it ensures that there is neither a manifest nor a journal, which
+// would list other files.
 func (t *tables) create(name string) (place.File, error) {
 	if !t.begun {
-		if err := t.plan.RemoveManifest(t.ctx, t.to); err != nil {
+		if err := t.plan.MakeRoom(t.ctx, t.to); err != nil {
 			return nil, err
 		}
 	}

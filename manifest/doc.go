@@ -16,6 +16,7 @@
 //	version      number   2; see below for others
 //	requires     array    of strings: features without which a reader would misread the manifest
 //	tool         string   the program that wrote it
+//	run          string   tells an export by several workers from others to the same place; absent for other exports
 //	begun        string   when the tables were looked up, in UTC by the clock of the exporting machine (RFC 3339)
 //	ended        string   when the last table had been read
 //	system       string   the database system and its version (source.Description)

@@ -22,6 +22,7 @@ type Manifest struct {
 	Version     int       `json:"version"`
 	Requires    []string  `json:"requires,omitempty"`
 	Tool        string    `json:"tool"`
+	Run         string    `json:"run,omitempty"`
 	Begun       time.Time `json:"begun"`
 	Ended       time.Time `json:"ended"`
 	System      string    `json:"system,omitempty"`

@@ -16,6 +16,15 @@ const (
 	Name          = "manifest.json"
 )
 
+// JournalDirectory has the journal of an export by several workers until the manifest is written.
+const JournalDirectory = ".culvert"
+
+// segment also matches what a killed process has left of a file in a directory (see place/dir).
+var segment = regexp.MustCompile(`^[0-9a-f]{16}-[0-9]{4,9}-[0-9]{6,9}(\.[a-z2-7]{8}\.part)?$`)
+
+// IsOfJournal reports whether a file in [JournalDirectory] belongs to a journal.
+func IsOfJournal(name string) bool { return segment.MatchString(name) }
+
 // FileNames returns a file name for each table, in the same order, with the extension. Characters that a file system
 // might refuse or interpret become underscores, and double quotes are dropped. The names differ even if letter case
 // does not count; numbers are added where necessary.

@@ -78,23 +78,15 @@ func (o *operation) lookUp(ctx context.Context) error {
 	return nil
 }
 
-// clear removes the journal, the manifest and the parts of an earlier export, with Overwrite. Otherwise there must be
-// no manifest.
+// clear removes the journal, the manifest and the parts of an earlier export, with Overwrite. Otherwise the place must
+// be empty.
 func (o *operation) clear(ctx context.Context) error {
-	to := o.c.Output.Place
-	if !o.c.Output.Plan.Overwrite {
-		return o.c.Output.Plan.RemoveManifest(ctx, to)
-	}
-	// A journal that is left without a manifest would be that of an export that can go on.
-	_, files, err := listJournal(ctx, to)
-	if err == nil {
-		err = removeJournal(ctx, to, files)
-	}
-	if err == nil {
-		err = o.c.Output.Plan.RemoveManifest(ctx, to)
-	}
-	if err != nil {
+	plan := o.c.Output.Plan
+	if err := plan.MakeRoom(ctx, o.c.Output.Place); err != nil {
 		return err
 	}
-	return o.clean(ctx, o.note.Tables, nil)
+	if plan.Overwrite {
+		return o.clean(ctx, o.note.Tables, nil)
+	}
+	return o.refuseFiles(ctx)
 }

@@ -143,7 +143,7 @@ func (o *operation) collect(ctx context.Context) error {
 		case <-ticks.C:
 			err = w.look(ctx)
 		case <-o.journal.due:
-			o.flushJournal(ctx)
+			err = o.flushJournal(ctx)
 		case err = <-ended:
 		}
 		if err != nil {

@@ -45,8 +45,9 @@ type Coordinator struct {
 	MaxSessions int
 
 	// Resume goes on from the journal in the place if the queue does not know the job. Settings and PartSize must be as
-	// they were. Without a journal, the job begins. If the queue knows the job, Run goes on with it whatever Resume is,
-	// and MaxSessions must be as it was too. Otherwise the error is [ErrOtherJob].
+	// they were. Without a journal, the job begins, in an empty place unless Overwrite is set. If the queue knows the
+	// job, Run goes on with it whatever Resume is, and MaxSessions must be as it was too. Otherwise the error is
+	// [ErrOtherJob].
 	Resume bool
 
 	// Mixed permits exporting unfinished tables in a new snapshot if the old one is lost.
@@ -67,8 +68,9 @@ type Coordinator struct {
 //
 // If tables fail, the error is a [*export.PartialError], and the manifest says why. With FailFast of the plan, the
 // first failure ends the export, and Resume tries its part again. If there is a manifest already, the error wraps
-// [fs.ErrExist]; if there is a journal, and neither Resume nor Overwrite, it wraps [ErrUnfinished]. If the snapshot is
-// lost, it is a [*LostError].
+// [fs.ErrExist]; if there is a journal, and neither Resume nor Overwrite, it wraps [ErrUnfinished]; if the place has
+// other files, or another export since the job began, it wraps [ErrOccupied]. If the snapshot is lost, it is a
+// [*LostError].
 func (c *Coordinator) Run(ctx context.Context) (m *manifest.Manifest, err error) {
 	var holding source.Source // of the attempt before
 	defer func() {

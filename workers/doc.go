@@ -70,7 +70,11 @@
 // The journal is removed when the manifest is written. Without a manifest, it means that the export can go on, so a
 // Coordinator with neither Resume nor Overwrite fails with [ErrUnfinished]. With a manifest, it means nothing. If two
 // coordinators with different queues write to one place, the one that began first fails before it removes or lists
-// anything.
+// anything. So does one whose journal an export without workers has removed, by Overwrite.
+//
+// A job begins in an empty place, unless Overwrite is set, and goes on only where its journal is, or the manifest that
+// one of its coordinators has written. Otherwise it fails with [ErrOccupied], and leaves everything as it is. The
+// manifest names the run.
 //
 // # Files
 //

@@ -17,7 +17,7 @@ import (
 func (o *operation) finish(ctx context.Context) (*manifest.Manifest, error) {
 	plan := o.c.Output.Plan
 	m := plan.NewManifest(o.note.Description)
-	m.Begun = o.note.Begun
+	m.Run, m.Begun = o.note.Run, o.note.Begun
 	keep := map[string]int64{}
 	var first source.Snapshot
 	for i := range o.tables {
@@ -62,7 +62,7 @@ func (o *operation) finish(ctx context.Context) (*manifest.Manifest, error) {
 	if err := o.cleanManifest(ctx); err != nil {
 		return nil, err
 	}
-	return m, plan.WriteManifest(ctx, o.c.Output.Place, m)
+	return m, o.writeManifest(ctx, m)
 }
 
 // unfinishedManifest is what a directory has of a manifest whose writer was killed (see place/dir).
@@ -88,9 +88,9 @@ func (o *operation) cleanManifest(ctx context.Context) error {
 // standsAlone fails if another coordinator has taken over, since one must not remove the files of the other. It reports
 // whether the manifest is written: the coordinator before this one may have died before it could say so.
 func (o *operation) standsAlone(ctx context.Context) (ended bool, err error) {
-	ended, err = o.hasManifest(ctx)
+	exists, ended, err := o.findManifest(ctx)
 	switch {
-	case err == nil && ended && !o.again:
+	case err == nil && exists && !ended:
 		err = fmt.Errorf("%w, and has written the manifest: %w", errTakenOver, fs.ErrExist)
 	case err == nil && !ended:
 		err = o.journal.check(ctx)
@@ -104,33 +104,37 @@ func (o *operation) standsAlone(ctx context.Context) (ended bool, err error) {
 // clean removes files of parts of these tables that are not to be kept, and what killed processes have left of such
 // files in a directory (see place/dir). Files that are to be kept, and have their size, are taken out of keep.
 func (o *operation) clean(ctx context.Context, tables []string, keep map[string]int64) error {
-	to := place.WithContext(ctx, o.c.Output.Place)
-	ours := regexp.MustCompile(`^[0-9]{6,}(-[0-9]+)?` + regexp.QuoteMeta(o.c.Output.Plan.Extension()) +
+	return o.eachPart(ctx, tables, func(name string, entry fs.DirEntry) error {
+		if size, kept := keep[name]; kept {
+			info, err := entry.Info()
+			if err == nil && info.Size() == size {
+				delete(keep, name)
+			}
+			return err
+		}
+		err := o.c.Output.Place.Remove(ctx, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+}
+
+// eachPart calls f for each file that a worker may have written for these tables, completely or not.
+func (o *operation) eachPart(ctx context.Context, tables []string, f func(string, fs.DirEntry) error) error {
+	in := place.WithContext(ctx, o.c.Output.Place)
+	parts := regexp.MustCompile(`^[0-9]{6,}(-[0-9]+)?` + regexp.QuoteMeta(o.c.Output.Plan.Extension()) +
 		`(\.[a-z2-7]{8}\.part)?$`)
 	for _, directory := range manifest.FileNames(tables, "") {
-		entries, err := fs.ReadDir(to, directory)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
+		entries, err := fs.ReadDir(in, directory)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		for _, entry := range entries {
-			name := directory + "/" + entry.Name()
-			if !ours.MatchString(entry.Name()) {
+			if !parts.MatchString(entry.Name()) {
 				continue
 			}
-			if size, kept := keep[name]; kept {
-				info, err := entry.Info()
-				if err != nil {
-					return err
-				}
-				if info.Size() == size {
-					delete(keep, name)
-				}
-				continue
-			}
-			if err := o.c.Output.Place.Remove(ctx, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := f(directory+"/"+entry.Name(), entry); err != nil {
 				return err
 			}
 		}

@@ -9,18 +9,16 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
+	"culvert/manifest"
 	"culvert/place"
 	"culvert/workers/internal/queue"
 )
-
-// journalDirectory is where a place keeps the journal.
-const journalDirectory = ".culvert"
 
 const (
 	segmentSize = 128 << 10 // at which a segment is full, in bytes before it is sealed
@@ -60,37 +58,35 @@ type segmentName struct {
 }
 
 func (n segmentName) String() string {
-	return fmt.Sprintf("%s/%s-%04d-%06d", journalDirectory, n.run, n.term, n.number)
+	return fmt.Sprintf("%s/%s-%04d-%06d", manifest.JournalDirectory, n.run, n.term, n.number)
 }
 
 func (n segmentName) compare(other segmentName) int {
 	return slices.Compare([]int{n.term, n.number}, []int{other.term, other.number})
 }
 
-// segmentPattern also matches what a killed process has left of a segment in a directory (see place/dir).
-var segmentPattern = regexp.MustCompile(`^([0-9a-f]{16})-([0-9]{4,9})-([0-9]{6,9})(\.[a-z2-7]{8}\.part)?$`)
-
 // listJournal returns the segments in a place, in order, and the names of all files of journals.
 func listJournal(ctx context.Context, from place.Place) (segments []segmentName, files []string, err error) {
-	entries, err := fs.ReadDir(place.WithContext(ctx, from), journalDirectory)
+	entries, err := fs.ReadDir(place.WithContext(ctx, from), manifest.JournalDirectory)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, fmt.Errorf("workers: the journal: %w", err)
 	}
 	for _, entry := range entries {
-		match := segmentPattern.FindStringSubmatch(entry.Name())
-		if match == nil {
+		if !manifest.IsOfJournal(entry.Name()) {
 			continue
 		}
-		files = append(files, path.Join(journalDirectory, entry.Name()))
-		if match[4] != "" {
-			continue
+		files = append(files, path.Join(manifest.JournalDirectory, entry.Name()))
+		name, _, isPartial := strings.Cut(entry.Name(), ".")
+		if isPartial {
+			continue // a killed process has left it
 		}
-		term, termErr := strconv.Atoi(match[2])
-		number, numberErr := strconv.Atoi(match[3])
+		fields := strings.Split(name, "-")
+		term, termErr := strconv.Atoi(fields[1])
+		number, numberErr := strconv.Atoi(fields[2])
 		if err := errors.Join(termErr, numberErr); err != nil {
 			return nil, nil, err
 		}
-		segments = append(segments, segmentName{match[1], term, number})
+		segments = append(segments, segmentName{fields[0], term, number})
 	}
 	slices.SortFunc(segments, segmentName.compare)
 	return segments, files, nil
@@ -108,7 +104,7 @@ func removeJournal(ctx context.Context, from place.Place, files []string) error 
 	if err != nil {
 		return fmt.Errorf("workers: removing the journal: %w", err)
 	}
-	_ = from.Remove(ctx, journalDirectory) // it may have other files, or be no directory, and does no harm
+	_ = from.Remove(ctx, manifest.JournalDirectory) // it may have other files, or be no directory, and does no harm
 	return nil
 }
 
@@ -167,12 +163,18 @@ func (j *journal) interval() time.Duration {
 	return max(j.least, min(time.Since(j.begun)/100, time.Minute))
 }
 
-// flush writes the notes that the place does not have. If it fails, it should be called again when it is due.
+// flush writes the notes that the place does not have. If it fails, it should be called again when it is due, unless
+// the error is errTakenOver.
 func (j *journal) flush(ctx context.Context) error {
 	if j.due == nil {
 		return nil
 	}
 	j.due = time.After(j.interval())
+	if j.claimed {
+		if err := j.checkClaim(ctx); err != nil {
+			return err
+		}
+	}
 	for {
 		create := j.to.Replace
 		if !j.claimed {
@@ -192,6 +194,19 @@ func (j *journal) flush(ctx context.Context) error {
 	if j.full() {
 		j.name.number++
 		j.text = j.text[:0]
+	}
+	return nil
+}
+
+// checkClaim fails if somebody has removed the first segment of the term. A segment that was written then would say that
+// the place has an export that can go on.
+func (j *journal) checkClaim(ctx context.Context) error {
+	_, err := fs.Lstat(place.WithContext(ctx, j.to), segmentName{j.name.run, j.name.term, 1}.String())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return errors.Join(errTakenOver, j.withdraw(ctx))
+	case err != nil:
+		return fmt.Errorf("workers: the journal: %w", err)
 	}
 	return nil
 }
@@ -232,8 +247,8 @@ func (j *journal) removeTerms(ctx context.Context, are func(term int) bool) erro
 	return removeJournal(ctx, j.to, files)
 }
 
-// errTakenOver means that two coordinators write to one place, without a queue that both use.
-var errTakenOver = errors.New("workers: another coordinator exports to this place, and has taken over")
+// errTakenOver means that two exports write to one place, without a queue that both use.
+var errTakenOver = errors.New("workers: another export to this place has taken over")
 
 // check fails if another coordinator has begun to write to the place, with this run or a later one.
 func (j *journal) check(ctx context.Context) error {

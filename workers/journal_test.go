@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"culvert/manifest"
 	"culvert/place"
 	"culvert/place/dir"
 	"culvert/workers/internal/queue"
@@ -107,7 +108,7 @@ func TestSegments(t *testing.T) {
 	if err := j.remove(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if _, err := to.Open(journalDirectory); err == nil {
+	if _, err := to.Open(manifest.JournalDirectory); err == nil {
 		t.Error("the directory is left")
 	}
 }
@@ -147,7 +148,10 @@ func TestTerms(t *testing.T) {
 		t.Error(err)
 	}
 	first.add("record.1", []byte(`{}`))
-	if err := first.flush(t.Context()); err != nil { // it does not know yet
+	if err := first.flush(t.Context()); !errors.Is(err, errTakenOver) {
+		t.Error(err)
+	}
+	if err := first.write(t.Context(), to.Create); err != nil { // as if it had not known yet
 		t.Error(err)
 	}
 	if err := errors.Join(third.check(t.Context()), first.withdraw(t.Context())); err != nil {

@@ -26,6 +26,7 @@ const (
 	deadKeys    = "dead"
 	batonKeys   = "baton"   // .WORKER: source.Snapshot
 	workerKeys  = "worker"  // .WORKER: WorkerStatus
+	headKeys    = "head"    // .TERM: how the manifest begins that this coordinator is about to write
 	sessionKeys = "session" // .NUMBER: a lease for each connection to the database
 )
 

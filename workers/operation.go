@@ -95,6 +95,9 @@ func (o *operation) enter(ctx context.Context) error {
 	err := read(ctx, o.job, jobKey, &o.note)
 	if err == nil {
 		o.again = true
+		if err := o.refuseOtherExport(ctx); err != nil {
+			return err
+		}
 		return o.goOn(ctx)
 	}
 	if !errors.Is(err, queue.ErrNotFound) {

@@ -193,13 +193,21 @@ func (r *run) record(ctx context.Context, id string, file manifest.Part, to *kee
 // alike.
 type keeper struct {
 	place.Place
-	head bytes.Buffer
+	head   bytes.Buffer
+	before func(head []byte) error // is called before the file gets its name; may be nil
 }
 
 const headSize = 512 // more than the public part of the header of an age file for one recipient
 
 func (k *keeper) Create(ctx context.Context, name string) (place.File, error) {
-	file, err := k.Place.Create(ctx, name)
+	return k.keep(k.Place.Create(ctx, name))
+}
+
+func (k *keeper) Replace(ctx context.Context, name string) (place.File, error) {
+	return k.keep(k.Place.Replace(ctx, name))
+}
+
+func (k *keeper) keep(file place.File, err error) (place.File, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -218,22 +226,36 @@ func (f *keptFile) Write(p []byte) (int, error) {
 	return n, err
 }
 
+func (f *keptFile) Commit() error {
+	if f.keeper.before != nil {
+		if err := f.keeper.before(f.keeper.head.Bytes()); err != nil {
+			return errors.Join(err, f.Discard())
+		}
+	}
+	return f.File.Commit()
+}
+
+// readHead returns how a file begins.
+func readHead(ctx context.Context, from place.Place, name string) (head []byte, err error) {
+	file, err := place.WithContext(ctx, from).Open(name)
+	if err != nil {
+		return nil, err
+	}
+	head, err = io.ReadAll(io.LimitReader(file, headSize))
+	return head, errors.Join(err, file.Close())
+}
+
 // remove removes the file that was written, unless another one has its name now. This process may have been stopped for
 // so long that the next export to the same place is under way.
 func (k *keeper) remove(ctx context.Context, name string) error {
-	file, err := place.WithContext(ctx, k.Place).Open(name)
+	head, err := readHead(ctx, k.Place, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // the coordinator has removed it
 	}
 	if err != nil {
-		return err
-	}
-	begins := make([]byte, k.head.Len())
-	_, err = io.ReadFull(file, begins)
-	if err = errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("workers: a file that is not needed is left: %w", err)
 	}
-	if !bytes.Equal(begins, k.head.Bytes()) {
+	if !bytes.Equal(head, k.head.Bytes()) {
 		return nil
 	}
 	if err := k.Place.Remove(ctx, name); err != nil && !errors.Is(err, fs.ErrNotExist) {

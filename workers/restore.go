@@ -29,7 +29,7 @@ func (c *Coordinator) sealer() (*queue.Sealer, error) {
 // restore puts the notes of the journal into a queue that knows nothing of the job, except that of the job itself, for
 // which workers wait. It reports whether there is a journal.
 func (o *operation) restore(ctx context.Context) (restored bool, err error) {
-	if done, err := o.hasManifest(ctx); done || err != nil {
+	if name, err := o.manifestName(ctx); name != "" || err != nil {
 		return false, err // the journal, if there is one, was about to be removed
 	}
 	segments, _, err := listJournal(ctx, o.c.Output.Place)
@@ -65,17 +65,6 @@ func (o *operation) restore(ctx context.Context) (restored bool, err error) {
 	}
 	o.c.tell("the journal in the place has the job %s", o.job.Name)
 	return true, nil
-}
-
-// hasManifest reports whether the place has a complete export.
-func (o *operation) hasManifest(ctx context.Context) (bool, error) {
-	for _, name := range []string{manifest.Name, manifest.EncryptedName} {
-		_, err := fs.Lstat(place.WithContext(ctx, o.c.Output.Place), name)
-		if err == nil || !errors.Is(err, fs.ErrNotExist) {
-			return err == nil, err
-		}
-	}
-	return false, nil
 }
 
 // newestRun returns the segments of the run that was begun last, and takes over the note of the job. There are others
@@ -250,11 +239,17 @@ func (o *operation) journalTable(ctx context.Context, table int) error {
 	return nil
 }
 
-// flushJournal writes what is due. The job can go on without that, since the queue has it too.
-func (o *operation) flushJournal(ctx context.Context) {
-	if err := o.journal.flush(ctx); err != nil && ctx.Err() == nil {
+// flushJournal writes what is due. The job can go on without that, since the queue has it too, unless another export
+// has taken over.
+func (o *operation) flushJournal(ctx context.Context) error {
+	err := o.journal.flush(ctx)
+	if errors.Is(err, errTakenOver) {
+		return err
+	}
+	if err != nil && ctx.Err() == nil {
 		o.c.tell("%v", err)
 	}
+	return nil
 }
 
 // leave writes to the journal what is known, when the coordinator ends before the job.
@@ -264,16 +259,5 @@ func (o *operation) leave(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
-	o.flushJournal(ctx)
-}
-
-// isInJournal reports whether the place has the journal of this run of the job.
-func (o *operation) isInJournal(ctx context.Context) (bool, error) {
-	segments, _, err := listJournal(ctx, o.c.Output.Place)
-	for _, s := range segments {
-		if s.run == o.note.Run {
-			return true, err
-		}
-	}
-	return false, err
+	_ = o.flushJournal(ctx) // the coordinator fails anyway
 }

@@ -17,6 +17,7 @@ import (
 
 	"culvert/internal/testkit"
 	"culvert/internal/testkit/natsserver"
+	"culvert/place"
 	"culvert/source"
 	"culvert/source/postgres"
 	"culvert/workers"
@@ -35,7 +36,7 @@ var coordinatorSteps = []string{
 	// To collect records.
 	"queue: watch",
 	// To finish: to clean, to write the manifest, and to remove the job.
-	"remove part", "create manifest", "commit manifest", "committed manifest", "remove the journal's directory",
+	"remove part", "create manifest", "queue: note head", "commit manifest", "committed manifest", "remove the journal's directory",
 	"queue: remove the bucket", "queue: remove the stream",
 }
 
@@ -286,17 +287,15 @@ func (f *fixture) killedAt(t *testing.T, q *workers.Queue, k *killer, mixed bool
 		customers = one.leaveUnfinished(t, q)
 		one.Mixed = true
 	}
-	left := one.Directory + "/orders/000001-9.csv.zst.age" // of a worker that was killed
-	if err := errors.Join(os.MkdirAll(path.Dir(left), 0o755), os.WriteFile(left, nil, 0o600)); err != nil {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var work sync.WaitGroup
 	defer work.Wait()
 	defer cancel()
 	worker := one.participant
-	worker.Name = "worker"
+	worker.Name, worker.wrap = "worker", func(to place.Place) place.Place {
+		return &leaving{Place: to, file: one.Directory + "/orders/000001-9.csv.zst.age"}
+	}
 	work.Go(func() {
 		for pause(ctx) == nil {
 			err := worker.worker(q, nil).Run(ctx, jobName)
@@ -319,6 +318,22 @@ func (f *fixture) killedAt(t *testing.T, q *workers.Queue, k *killer, mixed bool
 		t.Errorf("consistent: %v, %d of %d customers, snapshots %q and %q, position %q", m.Consistent,
 			m.Tables[0].Rows, customers, m.Tables[0].Snapshot, m.Tables[1].Snapshot, m.Position)
 	}
+}
+
+// leaving is a place in which a worker that was killed has left a file beside the first one.
+type leaving struct {
+	place.Place
+	file string
+	once sync.Once
+}
+
+func (l *leaving) Create(ctx context.Context, name string) (place.File, error) {
+	var err error
+	l.once.Do(func() { err = errors.Join(os.MkdirAll(path.Dir(l.file), 0o755), os.WriteFile(l.file, nil, 0o600)) })
+	if err != nil {
+		return nil, err
+	}
+	return l.Place.Create(ctx, name)
 }
 
 // takeOver runs another coordinator. If the manifest is written and the job removed, there is nothing to do. If the

@@ -320,6 +320,8 @@ func (e *Export) explain(err error) error {
 		}
 		return command.WithHint(fmt.Errorf("%s has an export that was not finished", e.To.Text), goOn,
 			"or begin again: --force")
+	case errors.Is(err, workers.ErrOccupied):
+		return command.WithHint(err, "choose another directory: -o DIR", "or begin again, and overwrite files: --force")
 	case errors.Is(err, workers.ErrOtherJob):
 		return command.WithHint(err, "give the settings, tables, limits and --snapshot that it was begun with",
 			"or begin again: --force")
