@@ -2,6 +2,7 @@ package dialect_test
 
 import (
 	"errors"
+	"math"
 	"os"
 	"regexp"
 	"slices"
@@ -249,6 +250,53 @@ func TestIndexes(t *testing.T) {
 		left := slices.Equal(omitted, []string{`the index "n"`})
 		if left != test.left || left == (len(got.Indexes) > 0) {
 			t.Errorf("%s: %+v, left out: %q", test.definition, got.Indexes, omitted)
+		}
+	}
+}
+
+// TestNumbering has columns that the other system numbers only if it can hold their numbers.
+func TestNumbering(t *testing.T) {
+	most := int64(math.MaxInt64)
+	for _, test := range []struct {
+		from, to source.Dialect
+		name     string
+		sequence source.Sequence
+		want     string // type
+		numbered bool
+		create   string
+	}{
+		{source.MariaDB, source.PostgreSQL, "bigint(20) unsigned", source.Sequence{Last: &most}, "bigint", true, ""},
+		{source.MariaDB, source.PostgreSQL, "bigint(20) unsigned", source.Sequence{}, "bigint", true, ""},
+		{
+			source.MySQL, source.PostgreSQL, "bigint unsigned",
+			source.Sequence{Options: "AUTO_INCREMENT=9223372036854775809"}, "numeric(20,0)", false, "",
+		},
+		{
+			source.MariaDB, source.SQLite, "bigint(20) unsigned",
+			source.Sequence{Options: "AUTO_INCREMENT=18446744073709551615"}, "", false, `("c", PRIMARY KEY`,
+		},
+		{source.MariaDB, source.PostgreSQL, "int(10) unsigned", source.Sequence{}, "bigint", true, ""},
+		{source.MariaDB, source.PostgreSQL, "double", source.Sequence{}, "double precision", false, ""},
+		{source.MariaDB, source.SQLite, "float", source.Sequence{}, "REAL", false, ""},
+		{source.PostgreSQL, source.MariaDB, "bigint", source.Sequence{Last: &most}, "bigint", true,
+			"AUTO_INCREMENT=9223372036854775808 "},
+	} {
+		test.sequence.Column = "c"
+		d := &source.Definition{
+			Dialect: test.from, Name: "t",
+			Columns:     []source.ColumnDefinition{{Name: "c", Type: test.name, Identity: source.ByDefault}},
+			Constraints: []source.Constraint{{Kind: source.PrimaryKey, Columns: []string{"c"}}},
+			Sequences:   []source.Sequence{test.sequence},
+		}
+		got, omitted, err := dialect.Translate(d, test.to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := got.Columns[0]
+		if c.Type != test.want || (c.Identity != "") != test.numbered || (len(omitted) == 0) != test.numbered ||
+			!strings.Contains(got.Create, test.create) {
+			t.Errorf("%s of %s in %s, %+v: %+v, left out %q\n%s", test.name, test.from, test.to, test.sequence, c,
+				omitted, got.Create)
 		}
 	}
 }

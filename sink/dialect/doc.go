@@ -120,7 +120,8 @@
 //   - NOT NULL, and the primary key, unique constraints and indexes of whole columns
 //   - defaults that are numbers, texts or booleans
 //   - what numbers the rows: identity columns and sequences, AUTO_INCREMENT, and INTEGER PRIMARY KEY, with the last
-//     number, if the other system can number the rows in that column
+//     number, if the other system can number the rows in that column. It becomes a bigint, even if it is a bigint
+//     unsigned, unless that has come to numbers that a bigint cannot hold
 //   - the comment of a table, except in SQLite
 //
 // Translate returns what is left out, by its name: other defaults, indexes, collations and comments, generated columns,

@@ -57,7 +57,7 @@ func (t *translation) mysql() string {
 	sql := "CREATE TABLE " + quote(t.to, t.result.Name) + " (\n  " + strings.Join(clauses, ",\n  ") + "\n)"
 	for _, s := range t.result.Sequences {
 		if s.Last != nil {
-			sql += " AUTO_INCREMENT=" + strconv.FormatInt(*s.Last+1, 10)
+			sql += " AUTO_INCREMENT=" + strconv.FormatUint(uint64(*s.Last)+1, 10)
 		}
 	}
 	collation := "utf8mb4_bin"

@@ -224,7 +224,7 @@ func (t *translation) numbering() {
 		if c.Identity == "" {
 			continue
 		}
-		if !t.canNumber(c.Name) || begun && t.to != source.PostgreSQL {
+		if !t.isNumbered(c.Name) || !t.canNumber(c.Name) || begun && t.to != source.PostgreSQL {
 			t.leave("the numbering of column %q", c.Name)
 			c.Identity = ""
 			continue
@@ -242,6 +242,23 @@ func (t *translation) numbering() {
 		}
 		t.result.Sequences = append(t.result.Sequences, sequence)
 	}
+}
+
+// numbered are the types of columns whose numbers a bigint can hold.
+var numbered = []string{
+	"tinyint", "tinyint unsigned", "smallint", "smallint unsigned", "mediumint", "mediumint unsigned", "int",
+	"int unsigned", "integer", "bigint", "bigint unsigned",
+}
+
+// isNumbered reports whether the numbers that a column has, and the next one, fit into a bigint. MySQL numbers columns
+// of other types too, and a bigint unsigned beyond it.
+func (t *translation) isNumbered(name string) bool {
+	i := slices.IndexFunc(t.from.Columns, func(c source.ColumnDefinition) bool { return c.Name == name })
+	listed, _ := key(t.from.Dialect, t.from.Columns[i].Type)
+	isBeyond := func(s source.Sequence) bool {
+		return s.Column == name && s.Last == nil && strings.HasPrefix(s.Options, "AUTO_INCREMENT=")
+	}
+	return slices.Contains(numbered, listed) && !slices.ContainsFunc(t.from.Sequences, isBeyond)
 }
 
 // canNumber reports whether a column is one that the target can number: in MySQL one that begins a key, in SQLite the

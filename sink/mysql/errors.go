@@ -128,19 +128,30 @@ func match(text string, expressions ...*regexp.Regexp) string {
 	return ""
 }
 
+// rowInMessage returns the row that the message names, or 0.
+func (c complaint) rowInMessage() int64 {
+	row, _ := strconv.ParseInt(match(c.message, atRow), 10, 64)
+	return row
+}
+
+// columnOf returns the place of the column that a message names, or -1.
+func (l *loader) columnOf(c complaint) int {
+	name := match(c.message, columnInTicks, columnInQuotes, columnOfField)
+	return slices.IndexFunc(l.t.columns, func(c column) bool { return c.Name == name })
+}
+
 // rowError returns the error of a row of the rows that are in conflict, or of the piece that was sent.
 func (l *loader) rowError(c complaint, piece []byte, before int64) error {
 	row := &sink.RowError{Table: l.t.target.SQL(), Code: c.code}
 	message := c.message
 	if c.row == 0 {
-		c.row, _ = strconv.ParseInt(match(message, atRow), 10, 64) // 0 if there is none
+		c.row = c.rowInMessage()
 	}
 	message = atRow.ReplaceAllString(message, "") // of the piece, which nobody knows
 	row.Err = errors.New(message)
 	row.Constraint = match(message, brokenKey, brokenCheck, brokenCheck8)
-	name := match(c.message, columnInTicks, columnInQuotes, columnOfField)
-	if i := slices.IndexFunc(l.t.columns, func(c column) bool { return c.Name == name }); i >= 0 {
-		row.Column = name
+	if i := l.columnOf(c); i >= 0 {
+		row.Column = l.t.columns[i].Name
 		if c.row > 0 && piece != nil && !l.t.Redact {
 			row.Value = sink.Shorten(l.w.valueOf(piece, c.row, i))
 		}
@@ -206,15 +217,19 @@ func (l *loader) warned(piece []byte, before int64) error {
 	if err != nil {
 		return l.t.db.failed(l.t.ctx, "loading "+l.t.target.String(), err)
 	}
-	for i, warning := range found {
-		if code := warning[1]; code == strconv.Itoa(codeDeprecated) || code == strconv.Itoa(codeUnsafeForLog) {
+	lines := l.linesOf(piece)
+	for i, row := range found {
+		warning := complaint{code: row[1], message: row[2]}
+		if code := warning.code; code == strconv.Itoa(codeDeprecated) || code == strconv.Itoa(codeUnsafeForLog) {
 			continue // about the statement
 		}
-		row, err := l.rowNumber(i + 1)
-		if err != nil {
+		if l.isErrorValue(warning, lines) {
+			continue
+		}
+		if warning.row, err = l.rowNumber(i + 1); err != nil {
 			return err
 		}
-		return l.rowError(complaint{warning[1], warning[2], row}, piece, before)
+		return l.rowError(warning, piece, before)
 	}
 	return nil
 }

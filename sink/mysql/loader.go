@@ -38,6 +38,9 @@ type loader struct {
 
 	piece []byte
 	held  int64 // rows in the piece
+
+	errorValues int // in the piece
+
 	taken int64 // rows since the last Flush, held or sent
 	rows  int64 // that the server has counted since the last part
 
@@ -109,12 +112,13 @@ func (l *loader) load(b *source.Batch) error {
 		}
 		l.held++
 		l.taken++
+		l.errorValues += l.w.errorValues
 		if len(l.piece) > l.size && l.w.lists && l.held > 1 {
 			if err := l.sendBefore(end); err != nil {
 				return err
 			}
 		}
-		if len(l.piece) >= l.size {
+		if len(l.piece) >= l.size || l.errorValues >= maxErrorValues {
 			if err := l.send(); err != nil {
 				return err
 			}
@@ -129,12 +133,14 @@ func (l *loader) sendBefore(end int) error {
 	l.piece = l.piece[:end]
 	l.held--
 	l.taken--
+	l.errorValues -= l.w.errorValues
 	if err := l.send(); err != nil {
 		return err
 	}
 	l.piece = append(l.piece, last...)
 	l.held++
 	l.taken++
+	l.errorValues += l.w.errorValues
 	return nil
 }
 
@@ -157,6 +163,18 @@ func (l *loader) send() error {
 	if l.held == 0 {
 		return nil
 	}
+	if err := l.tolerate(l.sendPiece); err != nil {
+		return err
+	}
+	l.held, l.errorValues = 0, 0
+	l.piece = l.piece[:l.start()]
+	if cap(l.piece) > keptSize {
+		l.piece = append([]byte(nil), l.piece...)
+	}
+	return nil
+}
+
+func (l *loader) sendPiece() error {
 	var rows int64
 	var err error
 	conn, start := l.t.db.conn, l.start()
@@ -180,11 +198,6 @@ func (l *loader) send() error {
 		return &sink.CountError{Table: l.t.target.SQL(), Sent: l.held, Counted: rows}
 	}
 	l.rows += rows
-	l.held = 0
-	l.piece = l.piece[:start]
-	if cap(l.piece) > keptSize {
-		l.piece = append([]byte(nil), l.piece...)
-	}
 	return nil
 }
 

@@ -41,6 +41,7 @@
 //	BIT                        a number, or as many digits 0 and 1 as the column has bits
 //	CHAR, VARCHAR, TEXT        text; booleans as t and f, and bytes as \x and hexadecimal digits
 //	DATETIME, TIMESTAMP, TIME  without the ending +00 or Z, since the session is in UTC
+//	ENUM                       its values; the empty text, if that is none of them, as the error value that it is
 //	others                     as they are; booleans as 1 and 0
 //
 // Text must be valid UTF-8. The server turns it into the character set of the column. As for every INSERT, triggers
@@ -110,10 +111,13 @@ func open(ctx context.Context, settings *mysqlconnect.Settings) (*DB, error) {
 	return db, nil
 }
 
+// strictMode is the SQL mode of the session.
+const strictMode = "STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO"
+
 // settingsSQL makes the settings on which values, errors and transactions depend. Timeouts get their longest values.
 // MySQL and MariaDB each read a comment of their own.
 const settingsSQL = `SET SESSION time_zone = '+00:00',
-	sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO',
+	sql_mode = '` + strictMode + `',
 	lc_messages = 'en_US',
 	autocommit = 1,
 	completion_type = 'NO_CHAIN',

@@ -48,6 +48,8 @@ type column struct {
 	class class
 	size  int  // the digits of fractions of a second, or the number of bits
 	now   bool // the server would store the time of the load for NULL, without a warning
+
+	errorValue bool // the empty text is the error value of an ENUM
 }
 
 func newColumn(c mysqlrow.Column) column {
@@ -60,6 +62,7 @@ func newColumn(c mysqlrow.Column) column {
 		known.class = other
 	}
 	known.now = c.NotNull && strings.EqualFold(word, "timestamp")
+	known.errorValue = hasErrorValue(c.Type)
 	if digits, _, found := strings.Cut(strings.TrimPrefix(rest, "("), ")"); found {
 		known.size, _ = strconv.Atoi(digits) // 0 for other types
 	}
@@ -71,10 +74,13 @@ func newColumn(c mysqlrow.Column) column {
 type writer struct {
 	columns []column
 	lists   bool // of INSERT
+
+	errorValues int // of the last row
 }
 
 // appendRow appends a row, any of whose values may be lent.
 func (w *writer) appendRow(dst []byte, b *source.Batch, row int) ([]byte, error) {
+	w.errorValues = 0
 	if w.lists {
 		dst = append(dst, '(')
 	}
@@ -140,6 +146,8 @@ func (w *writer) appendValue(dst []byte, c *column, kind source.Kind, value []by
 		value, err = momentOf(c.size, value)
 	case c.class == single:
 		value = singleOf(value)
+	case c.errorValue && len(value) == 0:
+		w.errorValues++
 	case c.class == choice && isPlace(c.Type, value):
 		err = errors.New("it is none of the values of the column, but the place of one")
 	}
@@ -263,12 +271,17 @@ func isPlace(columnType string, value []byte) bool {
 		!strings.Contains(columnType, "'"+string(value)+"'")
 }
 
-// valueOf reads a value of a row that was written. It returns "" if there is none, or it is binary.
+// valueOf reads a value of a row that was written, as valueIn does.
 func (w *writer) valueOf(text []byte, row int64, i int) string {
 	for ; row > 1; row-- {
 		_, text, _ = bytes.Cut(text, []byte{'\n'})
 	}
-	text, _, _ = bytes.Cut(text, []byte{'\n'})
+	line, _, _ := bytes.Cut(text, []byte{'\n'})
+	return w.valueIn(line, i)
+}
+
+// valueIn reads a value of a line that was written. It returns "" if there is none, or it is binary.
+func (w *writer) valueIn(text []byte, i int) string {
 	values := bytes.Split(text, []byte{'\t'})
 	if i >= len(values) || w.columns[i].class == octets {
 		return ""

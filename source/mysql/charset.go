@@ -18,7 +18,8 @@ import (
 
 // unicode are the character sets that hold what UTF-8 holds.
 var unicode = map[string]bool{
-	"": true, "utf8": true, "utf8mb3": true, "utf8mb4": true, "ucs2": true, "utf16": true, "utf16le": true, "utf32": true,
+	"": true, "utf8": true, "utf8mb3": true, "utf8mb4": true, "ucs2": true, "utf16": true, "utf16le": true,
+	"utf32": true,
 }
 
 // survives reports whether every text of a character set comes back from UTF-8. It asks the server, since that has the
@@ -55,8 +56,8 @@ func (s *session) survives(ctx context.Context, charset string) (bool, error) {
 
 // changes returns the condition that a text of a character set does not come back from UTF-8.
 func changes(text, charset string) string {
-	return "CONVERT(" + text + " USING binary) <> CONVERT(CONVERT(CONVERT(" + text + " USING utf8mb4) USING " + charset +
-		") USING binary)"
+	back := "CONVERT(CONVERT(" + text + " USING utf8mb4) USING " + charset + ")"
+	return "CONVERT(" + text + " USING binary) <> CONVERT(" + back + " USING binary)"
 }
 
 // checkSQL returns the expression of the value that says which column, counted from 1, does not survive. It is NULL if

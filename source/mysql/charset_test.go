@@ -19,25 +19,23 @@ func TestCharsets(t *testing.T) {
 		" WHERE CHARACTER_SET_NAME NOT LIKE 'utf%' AND CHARACTER_SET_NAME NOT IN ('ucs2', 'binary')")
 	for _, row := range found {
 		charset := row[0]
-		sql := fmt.Sprintf("CREATE TABLE %s (id int PRIMARY KEY, c varchar(9) CHARACTER SET %[1]s, own varchar(9));"+
-			"INSERT IGNORE INTO %[1]s SELECT seq, UNHEX(LPAD(HEX(seq), 2, '0')), NULL FROM seq_0_to_255;", charset)
+		sql := fmt.Sprintf("CREATE TABLE %s (id int PRIMARY KEY, c varchar(9) CHARACTER SET %[1]s);"+
+			"INSERT IGNORE INTO %[1]s SELECT seq, UNHEX(LPAD(HEX(seq), 2, '0')) FROM seq_0_to_255;", charset)
 		if row[1] != "1" {
-			sql += fmt.Sprintf("INSERT IGNORE INTO %s SELECT seq, UNHEX(HEX(seq)), NULL"+
+			sql += fmt.Sprintf("INSERT IGNORE INTO %s SELECT seq, UNHEX(HEX(seq))"+
 				" FROM seq_32768_to_65535_step_7;", charset)
 		}
 		// What the character set does not have was stored as another text.
-		database.Exec(t, sql+fmt.Sprintf("DELETE FROM %s WHERE CONV(HEX(c), 16, 10) <> id; UPDATE IGNORE %[1]s SET own = c",
-			charset))
+		database.Exec(t, sql+"DELETE FROM "+charset+" WHERE CONV(HEX(c), 16, 10) <> id")
 	}
-	database.Exec(t, "CREATE TABLE kinds (e enum('a', x'98') CHARACTER SET cp1251, s set('a', x'98') CHARACTER SET cp1251,"+
-		" t text CHARACTER SET cp1251); INSERT INTO kinds VALUES (2, 2, x'98'); CREATE VIEW v AS SELECT CONCAT(t, '') AS t FROM kinds")
+	database.Exec(t, "CREATE TABLE kinds (e enum('a', x'98') CHARACTER SET cp1251,"+
+		" s set('a', x'98') CHARACTER SET cp1251, t text CHARACTER SET cp1251);"+
+		"INSERT INTO kinds VALUES (2, 2, x'98'); CREATE VIEW v AS SELECT CONCAT(t, '') AS t FROM kinds")
 	bad := 0
 	db := openAgain(t, database.URL())
 	for _, row := range found {
 		charset := row[0]
-		// The oracle: the server itself reads the bytes of UTF-8 that it has made as a text of the character set.
-		lost := fmt.Sprintf("HEX(c) <> HEX(CONVERT(CAST(CONVERT(c USING utf8mb4) AS char CHARACTER SET utf8mb4) USING %s))",
-			charset)
+		lost := "HEX(c) <> HEX(CONVERT(CONVERT(c USING utf8mb4) USING " + charset + "))"
 		ids := database.Query(t, "SELECT id FROM "+charset+" WHERE "+lost)
 		bad += len(ids)
 		rows, err := db.Select(context.Background(), charset, source.Selection{Where: "NOT (" + lost + ")"})
@@ -81,14 +79,15 @@ func TestCharsets(t *testing.T) {
 		}
 		expectRows(t, bytes, 0)
 	}
-	for _, selected := range []struct{ table, column string }{{"kinds", "e"}, {"kinds", "s"}, {"v", "t"}} {
-		rows, err := db.Select(context.Background(), selected.table, source.Selection{Columns: []string{selected.column}})
+	for _, column := range []string{"kinds.e", "kinds.s", "v.t"} {
+		from, name, _ := strings.Cut(column, ".")
+		rows, err := db.Select(context.Background(), from, source.Selection{Columns: []string{name}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, err = drain(rows)
-		if text, ok := errors.AsType[*source.TextError](err); !ok || text.Column != selected.column {
-			t.Errorf("column %s of %s: %v", selected.column, selected.table, err)
+		if text, ok := errors.AsType[*source.TextError](err); !ok || text.Column != name {
+			t.Errorf("column %s: %v", column, err)
 		}
 	}
 	if bad == 0 {

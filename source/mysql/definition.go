@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"context"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -17,7 +18,7 @@ var _ source.Definer = (*DB)(nil)
 // not part of the snapshot.
 //
 // A check that belongs to a column, such as that of JSON in MariaDB, is only in Create. The last number of a sequence
-// is one less than the AUTO_INCREMENT that the server shows.
+// is one less than the AUTO_INCREMENT that the server shows. If that is too large for Last, it is in Options.
 func (db *DB) Define(ctx context.Context, name string) (*source.Definition, error) {
 	if err := db.begin(ctx); err != nil {
 		return nil, err
@@ -161,8 +162,11 @@ func addClauses(d *source.Definition) {
 		sequence := source.Sequence{Column: column.Name}
 		options, _, _ = strings.Cut(options, " COMMENT='")
 		if number := increment.FindStringSubmatch(options); number != nil {
-			if next, err := strconv.ParseInt(number[1], 10, 64); err == nil && next > 1 {
-				last := next - 1
+			switch next, err := strconv.ParseUint(number[1], 10, 64); {
+			case err != nil || next > math.MaxInt64+1:
+				sequence.Options = "AUTO_INCREMENT=" + number[1]
+			case next > 1:
+				last := int64(next - 1)
 				sequence.Last = &last
 			}
 		}

@@ -1,6 +1,7 @@
 package mysql_test
 
 import (
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -77,6 +78,18 @@ func TestDefineAll(t *testing.T) {
 	if len(first.Sequences) != 1 || first.Sequences[0].Last == nil || *first.Sequences[0].Last != 1 ||
 		first.Dialect != source.MariaDB || first.Comment != "all';';\n" {
 		t.Errorf("definition %+v", first)
+	}
+	for sql, last := range map[string]int64{
+		"bigint AUTO_INCREMENT PRIMARY KEY) AUTO_INCREMENT=9223372036854775807":          math.MaxInt64 - 1,
+		"bigint unsigned AUTO_INCREMENT PRIMARY KEY) AUTO_INCREMENT=9223372036854775808": math.MaxInt64,
+		"bigint unsigned AUTO_INCREMENT PRIMARY KEY) AUTO_INCREMENT=9223372036854775809": 0,
+	} {
+		database.Exec(t, "CREATE OR REPLACE TABLE numbered (id "+sql)
+		s := defined(t, openAgain(t, database.URL()), "numbered").Sequences[0]
+		_, next, _ := strings.Cut(sql, "AUTO_INCREMENT=")
+		if last == 0 && (s.Last != nil || s.Options != "AUTO_INCREMENT="+next) || last > 0 && *s.Last != last {
+			t.Errorf("%s: %+v", sql, s)
+		}
 	}
 	if view := defined(t, openAgain(t, database.URL()), "v"); len(view.Columns) != 2 || view.Create != "" {
 		t.Errorf("definition %+v", view)

@@ -23,8 +23,8 @@
 // statement that returns no rows, or several results, is also an error and closes the connection. Use a separate
 // connection for statements that end a transaction.
 //
-// Once a table of Aria was read, MariaDB sets no savepoints in the transaction. From then on, [DB.Query] takes only what
-// EXPLAIN does, such as SELECT, since a CALL could end the transaction and begin another one unnoticed.
+// Once a table of Aria was read, MariaDB sets no savepoints in the transaction. From then on, [DB.Query] takes only
+// what EXPLAIN does, such as SELECT, since a CALL could end the transaction and begin another one unnoticed.
 //
 // # Values
 //
