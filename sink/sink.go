@@ -160,10 +160,10 @@ type Loader interface {
 
 	// Sum flushes, reads back the rows of this loader that are not committed, and returns their number and sum. An
 	// export of these rows has the same sum, if its columns are in the same order. Deferred triggers have changed them
-	// already, and constraints are not deferred after it. The database reads the whole table
-	// for it, with the rows that are not of this loader. With [Ignore] and [Update], the rows are all that were sent,
-	// including those that Ignore drops. The error is [errors.ErrUnsupported] if the database cannot tell the rows of
-	// this loader from others.
+	// already, and constraints are not deferred after it. The database reads the whole table for it, with the rows that
+	// are not of this loader. With [Ignore] and [Update], the rows are those that were written, as the table has them,
+	// and those that Ignore drops, as they were sent; more rows can follow only when these are committed as a part. The
+	// error is [errors.ErrUnsupported] if the database cannot tell the rows of this loader from others.
 	Sum() (rows int64, sum Sum, err error)
 
 	// EndPart flushes, and records all rows since the last part ended as a part. Their number must be p.Rows; otherwise

@@ -23,9 +23,11 @@ type loader struct {
 	encoder format.Encoder
 	text    []byte // of batches, to be reused
 
-	running *feed // the COPY that takes batches, or nil
-	sent    int64 // rows of batches in it
-	rows    int64 // that the server has counted since the last part ended
+	running *feed   // the COPY that takes batches, or nil
+	sent    int64   // rows of batches in it
+	rows    int64   // that the server has counted since the last part ended
+	arrived int64   // of the transaction, in the temporary table
+	merged  *merged // what became of them, or nil
 	err     error
 	closed  bool
 }
@@ -55,8 +57,22 @@ func (l *loader) ready() error {
 	if err := l.t.enter(l.s); err != nil {
 		return l.fail(err)
 	}
+	l.arrived, l.merged = 0, nil
 	if l.t.Conflict != sink.Fail {
 		return l.expect()
+	}
+	return nil
+}
+
+var errMerged = errors.New("postgres: rows were read back after they were added by key, so no rows can follow")
+
+// takes is ready for rows.
+func (l *loader) takes() error {
+	if err := l.ready(); err != nil {
+		return err
+	}
+	if l.merged != nil {
+		return l.fail(errMerged)
 	}
 	return nil
 }
@@ -70,7 +86,7 @@ func (l *loader) fail(err error) error {
 
 func (l *loader) Load(b *source.Batch) error {
 	if l.running == nil {
-		if err := l.ready(); err != nil {
+		if err := l.takes(); err != nil {
 			return err
 		}
 		l.running, l.sent = l.feed(), 0
@@ -105,7 +121,7 @@ func (l *loader) LoadText(r io.Reader) error {
 	if err := l.finish(); err != nil {
 		return err
 	}
-	if err := l.ready(); err != nil {
+	if err := l.takes(); err != nil {
 		return err
 	}
 	in := &input{r: r}
@@ -117,7 +133,7 @@ func (l *loader) LoadText(r io.Reader) error {
 	if err != nil {
 		return l.fail(l.s.rowFailed(l.t.ctx, l.t.target, err))
 	}
-	l.rows += tag.RowsAffected()
+	l.count(tag.RowsAffected())
 	return nil
 }
 
@@ -186,8 +202,13 @@ func (l *loader) finish() error {
 	case f.rows != l.sent:
 		return l.fail(&sink.CountError{Table: l.t.target.name(), Sent: l.sent, Counted: f.rows})
 	}
-	l.rows += f.rows
+	l.count(f.rows)
 	return nil
+}
+
+func (l *loader) count(rows int64) {
+	l.rows += rows
+	l.arrived += rows
 }
 
 func (l *loader) Flush() (int64, error) {
@@ -205,23 +226,37 @@ func (l *loader) Sum() (rows int64, sum sink.Sum, err error) {
 	if err := l.ready(); err != nil {
 		return 0, sum, err
 	}
+	if l.t.Conflict != sink.Fail {
+		if err := l.merge(); err != nil {
+			return 0, sum, err
+		}
+	}
 	if err := l.checkDeferred(); err != nil {
 		return 0, sum, l.fail(err)
 	}
-	sql, err := l.sumSQL()
-	if err != nil {
-		return 0, sum, l.fail(err)
+	if l.t.Conflict != sink.Fail {
+		rows, sum, err = l.sumMerged()
+	} else {
+		rows, sum, err = l.sumOwn()
 	}
+	if err != nil {
+		return 0, sink.Sum{}, l.fail(err)
+	}
+	return rows, sum, nil
+}
+
+// readBack has the server print the rows of a query, or of a table with its columns.
+func (l *loader) readBack(from string) (*lines, error) {
 	var adder lines
-	tag, err := l.s.conn.CopyTo(l.t.ctx, &adder, sql)
+	tag, err := l.s.conn.CopyTo(l.t.ctx, &adder, "COPY "+from+" TO STDOUT (FORMAT csv)")
 	switch {
 	case err != nil:
-		return 0, sum, l.fail(l.s.failed(l.t.ctx, "reading table "+l.t.target.sql+" back", err))
+		return nil, l.s.failed(l.t.ctx, "reading table "+l.t.target.sql+" back", err)
 	case tag.RowsAffected() != adder.rows:
-		return 0, sum, l.fail(fmt.Errorf("postgres: reading table %s back: %w", l.t.target.sql,
-			&source.CountError{Received: adder.rows, Confirmed: tag.RowsAffected()}))
+		return nil, fmt.Errorf("postgres: reading table %s back: %w", l.t.target.sql,
+			&source.CountError{Received: adder.rows, Confirmed: tag.RowsAffected()})
 	}
-	return adder.rows, adder.Sum, nil
+	return &adder, nil
 }
 
 // lines adds up lines, each of which the server sends in a message of its own.
@@ -236,26 +271,34 @@ func (a *lines) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// sumSQL is the statement that prints the rows of this loader.
-func (l *loader) sumSQL() (string, error) {
-	const end = " TO STDOUT (FORMAT csv)"
-	from, where := l.t.target.sql, ""
-	switch {
-	case l.t.Conflict != sink.Fail:
-		from = arrivalsSQL
-	case l.t.whole && l.t.target.kind == "r" && len(l.t.columns) > 0:
-		return "COPY " + from + " (" + list(l.t.columns) + ")" + end, nil
-	default:
-		if err := l.s.writes(l.t.ctx); err != nil {
-			return "", err
-		}
-		own, err := l.s.own()
+// sumOwn reads the rows of this loader back.
+func (l *loader) sumOwn() (rows int64, sum sink.Sum, err error) {
+	from := l.t.target.sql + " (" + list(l.t.columns) + ")"
+	if !l.t.whole || l.t.target.kind != "r" || len(l.t.columns) == 0 {
+		own, err := l.own()
 		if err != nil {
-			return "", err
+			return 0, sum, err
 		}
-		where = " WHERE " + own
+		from = "(" + l.ownSQL(own) + ")"
 	}
-	return "COPY (SELECT " + list(l.t.columns) + " FROM " + from + where + ")" + end, nil
+	read, err := l.readBack(from)
+	if err != nil {
+		return 0, sum, err
+	}
+	return read.rows, read.Sum, nil
+}
+
+// own is a condition for the rows that the transaction has written.
+func (l *loader) own() (string, error) {
+	if err := l.s.writes(l.t.ctx); err != nil {
+		return "", err
+	}
+	return l.s.own()
+}
+
+// ownSQL reads these rows.
+func (l *loader) ownSQL(own string) string {
+	return "SELECT " + list(l.t.columns) + " FROM " + l.t.target.sql + " WHERE " + own
 }
 
 func (l *loader) EndPart(p sink.Part) error {

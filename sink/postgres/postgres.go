@@ -80,7 +80,9 @@
 // # Conflicts
 //
 // With [culvert/sink.Ignore] and [culvert/sink.Update], the rows go into a temporary table, from which INSERT … ON
-// CONFLICT adds them to the table. This writes all rows twice.
+// CONFLICT adds them to the table. This writes all rows twice. EXPLAIN runs that statement, and counts the rows that
+// were written and those that were in conflict: together, they must be all. So a row that a trigger leaves out is an
+// error, unless it is an update that changes nothing. Sum adds these rows, and reads the table as for other fillings.
 //
 // # Values and settings
 //

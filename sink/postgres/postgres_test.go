@@ -31,9 +31,17 @@ func TestSink(t *testing.T) {
 		},
 		Exec:      func(t *testing.T, sql string) { db.Exec(t, sql) },
 		Values:    values,
+		Loses:     loses,
 		Loaders:   true,
 		Truncates: true, Conflicts: true, Ledger: true, EachPart: true, Sums: true, Busy: true,
 	})
+}
+
+// loses makes a trigger that leaves out the row with the number 13.
+func loses(table string) string {
+	return `CREATE OR REPLACE FUNCTION loses_13() RETURNS trigger LANGUAGE plpgsql AS
+		'BEGIN IF NEW.id = 13 THEN RETURN NULL; END IF; RETURN NEW; END';
+		CREATE TRIGGER loses_13 BEFORE INSERT OR UPDATE ON ` + table + ` FOR EACH ROW EXECUTE FUNCTION loses_13()`
 }
 
 var values = []sourcetest.Value{

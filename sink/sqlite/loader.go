@@ -25,6 +25,7 @@ type loader struct {
 	table   *table
 	stmt    *sqlite3.Stmt // adds a row
 	several *sqlite3.Stmt // adds a group of rows, or nil
+	probe   *sqlite3.Stmt // adds a row, whatever the filling says of its key, or nil
 	group   int
 	rows    int64 // since the last part
 	taken   int64 // since the last flush
@@ -33,12 +34,12 @@ type loader struct {
 }
 
 func (l *loader) finish() {
-	for _, stmt := range []*sqlite3.Stmt{l.stmt, l.several} {
+	for _, stmt := range []*sqlite3.Stmt{l.stmt, l.several, l.probe} {
 		if stmt != nil {
 			finish(stmt)
 		}
 	}
-	l.stmt, l.several = nil, nil
+	l.stmt, l.several, l.probe = nil, nil, nil
 	if l.err == nil {
 		l.err = errClosed
 	}
@@ -83,12 +84,16 @@ func (l *loader) add(b *source.Batch, row int) (rows int, err error) {
 	if err = l.bind(l.stmt, 0, b, row); err == nil {
 		err = l.stmt.Exec()
 	}
-	if err == nil && l.table.filling.Conflict == sink.Fail && l.table.db.conn.Changes() != 1 {
-		err = &sink.RowError{
-			Table: l.table.plan.Table, Row: l.taken + 1,
-			Err: errors.New("the row was left out, by a trigger or ON CONFLICT"),
+	if err == nil && l.table.db.conn.Changes() != 1 {
+		switch conflict, err := l.inConflict(b, row); {
+		case err != nil:
+			return 0, l.table.db.fail(l.table.ctx, err)
+		case !conflict:
+			return 0, &sink.RowError{
+				Table: l.table.plan.Table, Row: l.taken + 1,
+				Err: errors.New("the row was left out, by a trigger or ON CONFLICT"),
+			}
 		}
-		return 0, err
 	}
 	if err != nil {
 		return 0, l.refused(l.table.ctx, err, l.taken+1, func(column int) string {
@@ -100,6 +105,33 @@ func (l *loader) add(b *source.Batch, row int) (rows int, err error) {
 		})
 	}
 	return 1, nil
+}
+
+// inConflict reports whether a row that was not added has a key that the table has, as Ignore permits. SQLite does not
+// say why it leaves a row out. So the row is added once more, by a statement that fails if the key exists.
+func (l *loader) inConflict(b *source.Batch, row int) (conflict bool, err error) {
+	if l.table.filling.Conflict == sink.Fail {
+		return false, nil
+	}
+	if l.probe == nil {
+		if l.probe, _, err = l.table.db.conn.Prepare(l.table.insertSQL("INSERT OR ABORT", 1)); err != nil {
+			return false, err
+		}
+	}
+	if err := l.bind(l.probe, 0, b, row); err != nil {
+		return false, err
+	}
+	if err := l.table.db.conn.Exec("SAVEPOINT culvert_probe"); err != nil {
+		return false, err
+	}
+	added := l.probe.Exec()
+	code, _ := errors.AsType[sqlite3.ExtendedErrorCode](added)
+	switch code {
+	case sqlite3.CONSTRAINT_UNIQUE, sqlite3.CONSTRAINT_PRIMARYKEY, sqlite3.CONSTRAINT_ROWID:
+		conflict, added = true, nil
+	}
+	return conflict, errors.Join(added,
+		l.table.db.conn.Exec("ROLLBACK TO culvert_probe"), l.table.db.conn.Exec("RELEASE culvert_probe"))
 }
 
 func (l *loader) addGroup(b *source.Batch, row int) error {

@@ -218,22 +218,31 @@ func (t *table) verb() string {
 	return "INSERT"
 }
 
+// insertSQL adds a number of rows.
+func (t *table) insertSQL(verb string, rows int) string {
+	var names, marks []string
+	for _, c := range t.plan.Columns {
+		names, marks = append(names, sqlite3.QuoteIdentifier(c.Name)), append(marks, "?")
+	}
+	row := "(" + strings.Join(marks, ", ") + ")"
+	return verb + " INTO " + t.sql + " (" + strings.Join(names, ", ") + ") VALUES " + row +
+		strings.Repeat(", "+row, rows-1)
+}
+
 // statement returns the statement that adds a number of rows.
 func (t *table) statement(rows int) (string, error) {
-	var names, marks, updates []string
+	var names, updates []string
 	isKey := func(name string) bool {
 		return slices.ContainsFunc(t.filling.Key, func(key string) bool { return strings.EqualFold(key, name) })
 	}
 	for _, c := range t.plan.Columns {
 		quoted := sqlite3.QuoteIdentifier(c.Name)
-		names, marks = append(names, quoted), append(marks, "?")
+		names = append(names, quoted)
 		if !isKey(c.Name) {
 			updates = append(updates, quoted+" = excluded."+quoted)
 		}
 	}
-	sql := t.verb() + " INTO " + t.sql + " (" + strings.Join(names, ", ") + ") VALUES "
-	row := "(" + strings.Join(marks, ", ") + ")"
-	sql += row + strings.Repeat(", "+row, rows-1)
+	sql := t.insertSQL(t.verb(), rows)
 	if len(t.filling.Key) > 0 && t.filling.Conflict != sink.Update {
 		return "", errors.New("sqlite: a key is named, but no rows are to be replaced by it")
 	}

@@ -454,6 +454,10 @@ func TestSink(t *testing.T) {
 			return src
 		},
 		Exec: func(t *testing.T, sql string) { execute(t, path, sql) },
+		Loses: func(table string) string {
+			return "CREATE TRIGGER loses BEFORE INSERT ON " + table +
+				" WHEN NEW.id = 13 BEGIN SELECT RAISE(IGNORE); END"
+		},
 		Values: []sourcetest.Value{
 			{Type: "INTEGER", SQL: "-9223372036854775808", Kind: source.Number, Text: "-9223372036854775808"},
 			{Type: "REAL", SQL: "0.1", Kind: source.Number, Text: "0.1"},

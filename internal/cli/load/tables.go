@@ -31,7 +31,7 @@ func (f *tableFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.swap, "swap", false, "fill a new table, which takes the place of the old one at the end")
 	flags.BoolVar(&f.appending, "append", false, "keep the rows that a table has")
 	flags.StringVar(&f.conflict, "on-conflict", "fail",
-		"`POLICY` for rows with an existing key: fail, ignore or update")
+		"with rows whose key exists, fail, ignore or update; `POLICY` other than fail keeps the table's rows")
 	flags.StringSliceVar(&f.key, "key", nil, "with --on-conflict update, the `COLUMNS` of the key: a,b")
 	flags.StringSliceVar(&f.columns, "columns", nil, "read only these `COLUMNS`: a,b,c")
 	flags.StringSliceVar(&f.renames, "map", nil, "load the column OLD into the column NEW: `OLD=NEW`; repeatable")
@@ -56,7 +56,7 @@ func (f *tableFlags) plan(jobs int) (*load.Plan, error) {
 		plan.Filling.Existing = sink.Truncate
 	case f.swap:
 		plan.Filling.Existing = sink.Swap
-	case f.appending:
+	case f.appending, f.conflict != "fail":
 		plan.Filling.Existing = sink.Append
 	}
 	switch f.conflict {
