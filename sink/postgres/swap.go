@@ -202,6 +202,13 @@ func (t *table) makeAnew(s *session, left bool) error {
 	if err := s.check(t.ctx, t.target); err != nil {
 		return err
 	}
+	// Others can see the table while several loaders fill it, so nobody else gets the rights that are given by default.
+	if statements, err = s.swapStatements(t.ctx, t.swap.old, t.swap.newName(), t.target.oid); err != nil {
+		return err
+	}
+	if err := s.runAll(t.ctx, t.target, statements[swapMade]); err != nil {
+		return err
+	}
 	return s.forget(t.ctx, t.plan)
 }
 

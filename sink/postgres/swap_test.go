@@ -34,8 +34,13 @@ COMMENT ON CONSTRAINT "U" ON "a Table" IS 'unique'; COMMENT ON CONSTRAINT polite
 ALTER TABLE "a Table" OWNER TO keeper; GRANT SELECT ON "a Table" TO reader WITH GRANT OPTION;
 GRANT INSERT ON "a Table" TO PUBLIC; GRANT UPDATE (note) ON "a Table" TO reader;
 GRANT USAGE ON SEQUENCE "a Table_id_seq" TO reader;
-CREATE TABLE public.plain (id int); ALTER DEFAULT PRIVILEGES GRANT DELETE ON TABLES TO reader;
-INSERT INTO "a Table" (n, note) VALUES (DEFAULT, 'old'), (DEFAULT, 'old')`
+REVOKE UPDATE ON "a Table" FROM keeper; REVOKE UPDATE ON SEQUENCE "a Table_id_seq" FROM keeper;
+ALTER TABLE "a Table" ADD CONSTRAINT later CHECK (note <> 'old') NOT VALID; COMMENT ON CONSTRAINT later ON "a Table"
+IS 'later'; COMMENT ON SEQUENCE "a Table_id_seq" IS 'numbers';
+ALTER STATISTICS both_of SET STATISTICS 55; ALTER STATISTICS both_of OWNER TO keeper; COMMENT ON STATISTICS both_of IS
+'both'; CREATE TABLE public.plain (id int); ALTER DEFAULT PRIVILEGES GRANT DELETE ON TABLES TO reader;
+ALTER DEFAULT PRIVILEGES GRANT SELECT ON SEQUENCES TO reader;
+INSERT INTO "a Table" (n, note) VALUES (DEFAULT, 'x'), (DEFAULT, 'x')`
 
 const swapped = `"the shop"."a Table"`
 
@@ -51,7 +56,9 @@ func describe(t *testing.T, database *testkit.PostgresDatabase) string {
 		SELECT attname, attstattarget, attoptions, attacl FROM pg_attribute
 		WHERE attrelid = '`+swapped+`'::regclass AND attnum > 0 ORDER BY attnum;
 		SELECT relname, grantee, privilege_type, is_grantable FROM pg_class, aclexplode(relacl)
-		WHERE relname LIKE 'a Table%' ORDER BY 1, 2, 3`)
+		WHERE relname LIKE 'a Table%' ORDER BY 1, 2, 3;
+		SELECT s.stxname, s.stxowner, to_jsonb(s) ->> 'stxstattarget', obj_description(s.oid, 'pg_statistic_ext'),
+		obj_description('"the shop"."a Table_id_seq"'::regclass) FROM pg_statistic_ext s`)
 	output, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, output)
@@ -105,7 +112,9 @@ func TestSwap(t *testing.T) {
 	} {
 		loaders := max(1, f.Loaders)
 		table := swapIn(t, db, "the shop.a Table", f, 5)
-		expectCount(t, database, swapped+" WHERE note = 'old'", "2")
+		expectCount(t, database, swapped, "2")
+		expectCount(t, database, `pg_class WHERE relname LIKE 'culvert_swap_%' AND EXISTS (SELECT
+			FROM aclexplode(relacl) WHERE grantee <> relowner)`, "0")
 		if err := table.Commit(); err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +122,7 @@ func TestSwap(t *testing.T) {
 		if got := describe(t, database); got != want {
 			t.Errorf("%d loaders: the table is\n%s\nbut was\n%s", loaders, got, want)
 		}
-		database.Exec(t, "TRUNCATE "+swapped+"; INSERT INTO "+swapped+" (id, note) VALUES (1, 'old'), (2, 'old')")
+		database.Exec(t, "TRUNCATE "+swapped+"; INSERT INTO "+swapped+" (id, note) VALUES (1, 'x'), (2, 'x')")
 	}
 	if err := swapIn(t, db, "plain", sink.Filling{}, 1).Commit(); err != nil {
 		t.Fatal(err)

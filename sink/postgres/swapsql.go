@@ -49,9 +49,10 @@ ORDER BY what`
 // The times at which a statement of swapSQL is run.
 const (
 	swapBefore = "1" // the rows are loaded
-	swapRows   = "2" // after the rows
-	swapLocked = "3" // before the old table is dropped, when nobody else reads it
-	swapNamed  = "4" // the new table has its name
+	swapMade   = "2" // in the transaction that makes the new table, which exists
+	swapRows   = "3" // after the rows
+	swapLocked = "4" // before the old table is dropped, when nobody else reads it
+	swapNamed  = "5" // the new table has its name
 )
 
 // swapSQL are the statements that make a table named $2 equal to $1, and have it take the place, with their time. $3
@@ -80,32 +81,39 @@ sequences AS (
 	WHERE d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $1::oid
 		AND d.deptype IN ('a', 'i')),
 made AS (
-	SELECT s.relname, a.attname, format('%I.%I', n.nspname, s.relname) AS sql
+	SELECT s.relname, s.relacl, s.relowner, a.attname, format('%I.%I', n.nspname, s.relname) AS sql
 	FROM pg_depend d JOIN pg_class s ON s.oid = d.objid AND s.relkind = 'S'
 	JOIN pg_namespace n ON n.oid = s.relnamespace
 	JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
 	WHERE d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass AND d.refobjid = $3::oid
 		AND d.deptype = 'i'),
-revoked AS (
-	SELECT DISTINCT a.grantee FROM pg_class c, t, aclexplode(c.relacl) AS a
-	WHERE c.oid = $3::oid AND c.relacl IS DISTINCT FROM t.relacl),
+objects AS (
+	SELECT 3 AS at, 100005 AS n, 'TABLE ' || t.new AS object, t.relacl, t.relowner,
+		acldefault('r', t.relowner) AS initial, c.relacl AS made, c.relowner AS maker FROM t LEFT JOIN pg_class c ON c.oid = $3::oid
+	UNION ALL SELECT 4, 2, 'SEQUENCE ' || made.sql, s.relacl, s.relowner, acldefault('s', s.relowner), made.relacl,
+		made.relowner FROM sequences s JOIN made USING (attname) WHERE s.deptype = 'i'),
 granted AS (
-	SELECT ' ON TABLE ' || t.new AS what, '' AS of, a.* FROM t, aclexplode(coalesce(t.relacl,
-		CASE WHEN EXISTS (SELECT FROM revoked) THEN acldefault('r', t.relowner) END)) AS a
-	UNION ALL SELECT ' ON TABLE ' || t.new, format(' (%I)', c.attname), a.*
+	SELECT at, n, object, '' AS of, a.* FROM objects, aclexplode(coalesce(relacl, initial)) AS a
+		WHERE relacl IS NOT NULL OR made IS NOT NULL
+	UNION ALL SELECT 3, 100005, 'TABLE ' || t.new, format(' (%I)', c.attname), a.*
 		FROM t, pg_attribute c, aclexplode(c.attacl) AS a
-		WHERE c.attrelid = t.oid AND c.attnum > 0 AND NOT c.attisdropped
-	UNION ALL SELECT ' ON SEQUENCE ' || made.sql, '', a.*
-		FROM sequences s JOIN made USING (attname), aclexplode(s.relacl) AS a WHERE s.deptype = 'i'),
+		WHERE c.attrelid = t.oid AND c.attnum > 0 AND NOT c.attisdropped),
+revoked AS (
+	SELECT 2 AS at, 0 AS n, object, a.grantee FROM objects, aclexplode(made) AS a WHERE a.grantee <> maker
+	UNION SELECT at, n, object, CASE a.grantee WHEN maker THEN relowner ELSE a.grantee END
+		FROM objects, aclexplode(coalesce(made, initial)) AS a WHERE relacl IS NOT NULL OR made IS NOT NULL),
 statements AS (
 	SELECT 1 AS at, 0 AS n, format('SET LOCAL default_tablespace = %L', coalesce(s.spcname, '')) AS sql
 		FROM t LEFT JOIN pg_tablespace s ON s.oid = t.reltablespace
 	UNION ALL SELECT 1, 1, 'CREATE ' || CASE relpersistence WHEN 'u' THEN 'UNLOGGED ' ELSE '' END || 'TABLE ' || new
-			|| ' (LIKE ' || sql || ' INCLUDING ALL EXCLUDING INDEXES EXCLUDING STATISTICS)'
+			|| ' (LIKE ' || sql || ' INCLUDING ALL EXCLUDING INDEXES EXCLUDING STATISTICS EXCLUDING CONSTRAINTS)'
 			|| ' USING ' || quote_ident(am.amname)
 			|| coalesce(' WITH (' || (SELECT string_agg(option, ', ') FROM options) || ')', '')
 		FROM t JOIN pg_am am ON am.oid = t.relam
-	UNION ALL SELECT 2, (10 * row_number() OVER (ORDER BY indexrelid))::int + part, one
+	UNION ALL SELECT CASE WHEN convalidated THEN 1 ELSE 3 END, 100001,
+			format('ALTER TABLE %s ADD CONSTRAINT %I ', t.new, conname) || pg_get_constraintdef(c.oid)
+		FROM pg_constraint c, t WHERE conrelid = t.oid AND contype = 'c'
+	UNION ALL SELECT 3, (10 * row_number() OVER (ORDER BY indexrelid))::int + part, one
 		FROM indexes, t, LATERAL (VALUES
 			(0, format('SET LOCAL default_tablespace = %L', coalesce(spcname, ''))),
 			(1, CASE WHEN contype IS DISTINCT FROM 'x' THEN CASE WHEN starts_with(def, prefix) THEN
@@ -116,52 +124,61 @@ statements AS (
 				temporary, CASE contype WHEN 'p' THEN 'PRIMARY KEY' ELSE 'UNIQUE' END, temporary)
 				|| CASE WHEN condeferrable THEN ' DEFERRABLE' ELSE '' END
 				|| CASE WHEN condeferred THEN ' INITIALLY DEFERRED' ELSE '' END ELSE '' END)) AS parts (part, one)
-	UNION ALL SELECT 2, 100001, format('ALTER TABLE %s ADD CONSTRAINT %I ', t.new, conname)
+	UNION ALL SELECT 3, 100001, format('ALTER TABLE %s ADD CONSTRAINT %I ', t.new, conname)
 			|| pg_get_constraintdef(c.oid) FROM pg_constraint c, t WHERE conrelid = t.oid AND contype = 'f'
-	UNION ALL SELECT 2, 100002, format('ALTER TABLE %s ALTER COLUMN %I SET STATISTICS %s', t.new, attname,
+	UNION ALL SELECT 3, 100002, format('ALTER TABLE %s ALTER COLUMN %I SET STATISTICS %s', t.new, attname,
 			attstattarget)
 		FROM pg_attribute, t WHERE attrelid = t.oid AND attnum > 0 AND NOT attisdropped AND attstattarget >= 0
-	UNION ALL SELECT 2, 100002, format('ALTER TABLE %s ALTER COLUMN %I SET (%s)', t.new, attname,
+	UNION ALL SELECT 3, 100002, format('ALTER TABLE %s ALTER COLUMN %I SET (%s)', t.new, attname,
 			array_to_string(attoptions, ', '))
 		FROM pg_attribute, t WHERE attrelid = t.oid AND attnum > 0 AND NOT attisdropped AND attoptions IS NOT NULL
-	UNION ALL SELECT 2, 100003, 'ANALYZE ' || new FROM t
-	UNION ALL SELECT 2, 100004, format('ALTER TABLE %s OWNER TO %s', new, relowner::regrole) FROM t
+	UNION ALL SELECT 3, 100003, 'ANALYZE ' || new FROM t
+	UNION ALL SELECT 3, 100004, format('ALTER TABLE %s OWNER TO %s', new, relowner::regrole) FROM t
 		WHERE relowner <> (SELECT oid FROM pg_roles WHERE rolname = current_user)
-	UNION ALL SELECT 2, 100005, format('REVOKE ALL ON TABLE %s FROM %s', new,
-			CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END) FROM revoked, t
-	UNION ALL SELECT 2, 100006, 'GRANT ' || privilege_type || of || what || ' TO '
+	UNION ALL SELECT at, n, format('REVOKE ALL ON %s FROM %s', object,
+			CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END) FROM revoked
+	UNION ALL SELECT at, n + 1, 'GRANT ' || privilege_type || of || ' ON ' || object || ' TO '
 			|| CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END
 			|| CASE WHEN is_grantable THEN ' WITH GRANT OPTION' ELSE '' END FROM granted
-	UNION ALL SELECT 3, 0, 'LOCK TABLE ' || sql || ' IN ACCESS EXCLUSIVE MODE' FROM t
-	UNION ALL SELECT 3, 1, format('ALTER SEQUENCE %s OWNED BY %s.%I', s.sql, t.new, s.attname) FROM sequences s, t
+	UNION ALL SELECT 4, 0, 'LOCK TABLE ' || sql || ' IN ACCESS EXCLUSIVE MODE' FROM t
+	UNION ALL SELECT 4, 1, format('ALTER SEQUENCE %s OWNED BY %s.%I', s.sql, t.new, s.attname) FROM sequences s, t
 		WHERE s.deptype = 'a'
-	UNION ALL SELECT 3, 1, format('SELECT pg_catalog.setval(%L, o.last_value,
+	UNION ALL SELECT 4, 1, format('SELECT pg_catalog.setval(%L, o.last_value,
 			o.is_called OR n.is_called AND n.last_value = o.last_value) FROM %s o, %s n
 			WHERE (o.last_value::numeric - n.last_value::numeric) * (%s)::numeric >= 0::numeric',
 			made.sql, s.sql, made.sql, q.seqincrement)
 		FROM sequences s JOIN made USING (attname) JOIN pg_sequence q ON q.seqrelid = s.oid WHERE s.deptype = 'i'
-	UNION ALL SELECT 3, 2, 'DROP TABLE ' || sql FROM t
-	UNION ALL SELECT 4, 0, format('ALTER TABLE %s RENAME TO %I', new, relname) FROM t
-	UNION ALL SELECT 4, 1, format('ALTER INDEX %I.%I RENAME TO %I', t.nspname, temporary, i.relname) FROM indexes i, t
-	UNION ALL SELECT 4, 1, format('ALTER SEQUENCE %s RENAME TO %I', made.sql, s.relname)
+	UNION ALL SELECT 4, 4, 'DROP TABLE ' || sql FROM t
+	UNION ALL SELECT 5, 0, format('ALTER TABLE %s RENAME TO %I', new, relname) FROM t
+	UNION ALL SELECT 5, 1, format('ALTER INDEX %I.%I RENAME TO %I', t.nspname, temporary, i.relname) FROM indexes i, t
+	UNION ALL SELECT 5, 1, format('ALTER SEQUENCE %s RENAME TO %I', made.sql, s.relname)
 		FROM sequences s JOIN made USING (attname) WHERE s.deptype = 'i'
-	UNION ALL SELECT 4, 2, format('COMMENT ON TABLE %s IS %s', sql,
+	UNION ALL SELECT 5, 2, format('COMMENT ON TABLE %s IS %s', sql,
 			coalesce(quote_literal(obj_description(oid, 'pg_class')), 'NULL')) FROM t
-	UNION ALL SELECT 4, 2, format('COMMENT ON INDEX %I.%I IS %L', t.nspname, i.relname, d.description)
+	UNION ALL SELECT 5, 2, format('COMMENT ON INDEX %I.%I IS %L', t.nspname, i.relname, d.description)
 		FROM indexes i JOIN pg_description d ON d.objoid = i.indexrelid AND d.classoid = 'pg_class'::regclass
 			AND d.objsubid = 0, t
-	UNION ALL SELECT 4, 2, format('COMMENT ON CONSTRAINT %I ON %s IS %L', c.conname, t.sql, d.description)
+	UNION ALL SELECT 5, 2, format('COMMENT ON CONSTRAINT %I ON %s IS %L', c.conname, t.sql, d.description)
 		FROM pg_constraint c JOIN t ON c.conrelid = t.oid
-		JOIN pg_description d ON d.objoid = c.oid AND d.classoid = 'pg_constraint'::regclass WHERE c.contype <> 'c'
-	UNION ALL SELECT 4, 2, format('ALTER INDEX %I.%I ALTER COLUMN %s SET STATISTICS %s', t.nspname, i.relname, a.attnum,
+		JOIN pg_description d ON d.objoid = c.oid AND d.classoid = 'pg_constraint'::regclass
+	UNION ALL SELECT 5, 2, format('COMMENT ON SEQUENCE %s IS %L', s.sql, d.description) FROM sequences s
+		JOIN pg_description d ON d.objoid = s.oid AND d.classoid = 'pg_class'::regclass WHERE s.deptype = 'i'
+	UNION ALL SELECT 5, 2, format('ALTER INDEX %I.%I ALTER COLUMN %s SET STATISTICS %s', t.nspname, i.relname, a.attnum,
 			a.attstattarget) FROM indexes i JOIN pg_attribute a ON a.attrelid = i.indexrelid AND a.attstattarget >= 0, t
-	UNION ALL SELECT 4, 2, format('ALTER TABLE %s CLUSTER ON %I', t.sql, i.relname) FROM indexes i, t
+	UNION ALL SELECT 5, 2, format('ALTER TABLE %s CLUSTER ON %I', t.sql, i.relname) FROM indexes i, t
 		WHERE i.indisclustered
-	UNION ALL SELECT 4, 2, format('ALTER TABLE %s REPLICA IDENTITY USING INDEX %I', t.sql, i.relname) FROM indexes i, t
+	UNION ALL SELECT 5, 2, format('ALTER TABLE %s REPLICA IDENTITY USING INDEX %I', t.sql, i.relname) FROM indexes i, t
 		WHERE i.indisreplident
-	UNION ALL SELECT 4, 2, 'ALTER TABLE ' || sql || ' REPLICA IDENTITY '
+	UNION ALL SELECT 5, 2, 'ALTER TABLE ' || sql || ' REPLICA IDENTITY '
 			|| CASE relreplident WHEN 'f' THEN 'FULL' ELSE 'NOTHING' END FROM t WHERE relreplident IN ('f', 'n')
-	UNION ALL SELECT 4, 3, pg_get_statisticsobjdef(s.oid) FROM pg_statistic_ext s, t WHERE stxrelid = t.oid)
+	UNION ALL SELECT 5, 3 + part, format(one, n.nspname, stxname, of)
+		FROM t JOIN pg_statistic_ext s ON stxrelid = t.oid JOIN pg_namespace n ON n.oid = stxnamespace, LATERAL (VALUES
+			(0, '%3$s', pg_get_statisticsobjdef(s.oid)),
+			(1, 'ALTER STATISTICS %I.%I SET STATISTICS %s', nullif(to_jsonb(s) ->> 'stxstattarget', '-1')),
+			(2, 'COMMENT ON STATISTICS %I.%I IS %L', obj_description(s.oid, 'pg_statistic_ext')),
+			(3, 'ALTER STATISTICS %I.%I OWNER TO %s', CASE WHEN stxowner <>
+				(SELECT oid FROM pg_roles WHERE rolname = current_user) THEN stxowner::regrole::text END)
+			) AS parts (part, one, of) WHERE of IS NOT NULL)
 SELECT at, coalesce(sql, '-') FROM statements WHERE sql IS DISTINCT FROM '' ORDER BY at, n, sql`
 
 // definitionSQL is what the new table has of the table $1 from the beginning, as far as it decides about rows.
