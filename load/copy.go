@@ -71,6 +71,9 @@ func (p *Plan) PreviewCopy(
 		return sink.Plan{}, err
 	}
 	rows, all, j, err := p.begin(ctx, src, from, to)
+	if unknown, is := errors.AsType[*source.UnknownError](err); is && unknown.What == "table" {
+		return sink.Plan{}, &endingError{err}
+	}
 	if err != nil {
 		return sink.Plan{}, err
 	}

@@ -12,8 +12,10 @@ import (
 // Names are the names of a table in a source and in a sink.
 type Names struct{ From, To string }
 
-// CopyTables copies tables of one snapshot of a source, each with all rows or none. If a table fails, the others are
-// still copied, and the error is a [*PartialError]. A lost database ([source.ErrUnavailable]) and the end of the
+// CopyTables copies tables of one snapshot of a source, each with all rows or none. All tables are looked up before
+// anything is copied. If a table fails then or later, the others are still copied, and the error is a [*PartialError].
+// But nothing is copied if the source lacks one of them, or if rows are to be replaced to which tables refer that are
+// not replaced with them ([*sink.ReferencedError]). A lost database ([source.ErrUnavailable]) and the end of the
 // context end the work. The result has all tables that were tried, in their order. With Create, foreign keys follow
 // after the last table.
 //
@@ -21,7 +23,14 @@ type Names struct{ From, To string }
 // there are fewer tables, each has several connections. Tables whose rows refer to rows that are not there yet are
 // copied again after the others.
 func (p *Plan) CopyTables(ctx context.Context, dst sink.Sink, src source.Source, tables []Names) ([]Stats, error) {
-	c := &copies{tables: tables, stats: make([]Stats, len(tables))}
+	planned, err := p.PreviewTables(ctx, dst, src, tables)
+	switch {
+	case none(err):
+		return failed(planned), err
+	case planned == nil:
+		return nil, err
+	}
+	c := &copies{tables: tables, planned: planned, stats: make([]Stats, len(tables))}
 	lanes := 1
 	_, shares := src.(source.Sharer)
 	if shares {
@@ -33,7 +42,7 @@ func (p *Plan) CopyTables(ctx context.Context, dst sink.Sink, src source.Source,
 	for i := range slices.Backward(tables) {
 		c.left = append(c.left, i)
 	}
-	err := c.run(ctx, dst, src, lanes)
+	err = c.run(ctx, dst, src, lanes)
 	alone(c.stats, c.fewer)
 	if err == nil {
 		err = c.again(func() error { return c.lane(ctx, ends{src, dst}) })
@@ -46,7 +55,7 @@ func (p *Plan) CopyTables(ctx context.Context, dst sink.Sink, src source.Source,
 	var tried []Stats
 	failed := 0
 	for _, stats := range c.stats {
-		if stats.Name == "" {
+		if !stats.tried {
 			continue
 		}
 		if stats.Err != nil {
@@ -60,12 +69,41 @@ func (p *Plan) CopyTables(ctx context.Context, dst sink.Sink, src source.Source,
 	return tried, err
 }
 
+// PreviewTables returns what CopyTables would do with each table, and changes nothing. The error is the one that
+// CopyTables would return if nothing else failed. The progress then expects the rows that the source has.
+func (p *Plan) PreviewTables(
+	ctx context.Context, dst sink.Sink, src source.Source, tables []Names,
+) ([]Planned, error) {
+	names := make([]string, len(tables))
+	for i, table := range tables {
+		names[i] = table.From
+	}
+	p.progress().expectedRows.Store(0)
+	planned, err := lookUp(ctx, names, func(i int) (sink.Plan, error) {
+		plan, err := p.PreviewCopy(ctx, dst, src, tables[i].From, tables[i].To)
+		if err != nil {
+			plan.Table = tables[i].To
+		}
+		return plan, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if p.Check != nil {
+		if err := p.Check(planned); err != nil {
+			return nil, err
+		}
+	}
+	return planned, failures(planned)
+}
+
 // copies is the work of CopyTables.
 type copies struct {
-	plan   *Plan
-	tables []Names
-	stats  []Stats // by table
-	fewer  string  // why fewer tables are copied at the same time, or ""
+	plan    *Plan
+	tables  []Names
+	planned []Planned // by table
+	stats   []Stats   // by table
+	fewer   string    // why fewer tables are copied at the same time, or ""
 
 	turns
 }
@@ -126,8 +164,12 @@ func (c *copies) lane(ctx context.Context, e ends) error {
 			return nil
 		}
 		table := c.tables[i]
+		if failed := c.planned[i]; failed.Err != nil {
+			c.stats[i] = Stats{Name: failed.Name, Table: failed.Table, Err: failed.Err, tried: true}
+			continue
+		}
 		stats, err := c.plan.copy(ctx, e, table, func(j *job) error { return c.claim(i, j) })
-		stats.Name, stats.Err = table.From, err
+		stats.Name, stats.Err, stats.tried = table.From, err, true
 		if stats.Table == "" {
 			stats.Table = table.To
 		}

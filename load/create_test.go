@@ -229,6 +229,6 @@ func TestCreateNoEqual(t *testing.T) {
 		t.Errorf("a preview: %v", err)
 	}
 	if _, err = plan.Copy(t.Context(), dst, newShop(t), "items", "t"); !errors.Is(err, sink.ErrExists) {
-		t.Errorf("a table that exists: %v", err)
+		t.Errorf("a table that exists, with other columns: %v", err)
 	}
 }

@@ -21,9 +21,11 @@ import (
 // Directory loads tables of an export. The map has the names of tables in the manifest, and the names that they have in
 // the database, or "" for the same; nil stands for all tables.
 //
-// All tables are looked up before anything is loaded, and unknown tables or columns end the load. If a table fails
-// later, the others are still loaded, and the error is a [*PartialError]. A lost database ([source.ErrUnavailable]) and
-// the end of the context end the load. The result has all tables that were tried, in the order of the manifest.
+// All tables are looked up before anything is loaded. If a table fails then or later, the others are still loaded, and
+// the error is a [*PartialError]. But nothing is loaded if rows are to be replaced to which tables refer that are not
+// replaced with them ([*sink.ReferencedError]), or if two tables would become one. A lost database
+// ([source.ErrUnavailable]) and the end of the context end the load. The result has all tables that were tried, in the
+// order of the manifest.
 //
 // If the sink is a [sink.Cloner], up to Loaders tables are loaded at the same time, the largest first. If there are
 // fewer tables, each has several loaders. Tables whose rows refer to rows that are not there yet are loaded again after
@@ -39,14 +41,18 @@ func (p *Plan) Directory(
 	each := *p
 	each.Loaders = max(1, p.loaders()/lanes)
 	d := &directory{plan: &each, jobs: jobs, stats: make([]Stats, len(jobs))}
+	planned, err := d.lookUp(ctx, dst)
+	if err != nil {
+		return nil, err
+	}
+	if err := failures(planned); none(err) {
+		return failed(planned), err
+	}
 	expected := int64(0)
 	for i := range jobs {
-		if jobs[i].missing == nil {
+		if jobs[i].missing = planned[i].Err; jobs[i].missing == nil {
 			jobs[i].expected = jobs[i].text
 			expected += jobs[i].text
-			if _, err := d.look(ctx, dst, i); err != nil {
-				return nil, err
-			}
 		}
 	}
 	p.progress().expected.Store(expected)
@@ -63,7 +69,7 @@ func (p *Plan) Directory(
 	var tried []Stats
 	failed := 0
 	for i, stats := range d.stats {
-		if stats.Name == "" {
+		if !stats.tried {
 			continue
 		}
 		if stats.Err != nil {
@@ -77,11 +83,11 @@ func (p *Plan) Directory(
 	return tried, err
 }
 
-// Preview returns what Directory would do, and changes nothing. Its errors are those that Directory would return before
-// it loads anything.
+// Preview returns what Directory would do with each table, and changes nothing. The error is the one that Directory
+// would return if nothing else failed.
 func (p *Plan) Preview(
 	ctx context.Context, dst sink.Sink, from *export.Directory, tables map[string]string,
-) ([]sink.Plan, error) {
+) ([]Planned, error) {
 	jobs, err := p.jobsOf(from, tables)
 	if err != nil {
 		return nil, err
@@ -89,18 +95,11 @@ func (p *Plan) Preview(
 	each := *p
 	each.Loaders = max(1, p.loaders()/p.lanes(dst, len(jobs)))
 	d := &directory{plan: &each, jobs: jobs}
-	var plans []sink.Plan
-	for i := range jobs {
-		if jobs[i].missing != nil {
-			continue
-		}
-		plan, err := d.look(ctx, dst, i)
-		if err != nil {
-			return nil, err
-		}
-		plans = append(plans, plan)
+	planned, err := d.lookUp(ctx, dst)
+	if err != nil {
+		return nil, err
 	}
-	return plans, nil
+	return planned, failures(planned)
 }
 
 // lanes returns how many of the tables are loaded at the same time.
@@ -115,7 +114,7 @@ func (p *Plan) lanes(dst sink.Sink, tables int) int {
 type tableJob struct {
 	job
 	text    int64 // bytes
-	missing error // why it has no rows
+	missing error // why it cannot be loaded
 }
 
 // jobsOf finds the tables in the manifest.
@@ -148,9 +147,7 @@ func (p *Plan) jobsOf(from *export.Directory, tables map[string]string) ([]table
 			continue
 		}
 		j, err := p.jobOf(from, table, cmp.Or(to, table.Name), readable)
-		if err != nil {
-			return nil, err
-		}
+		j.missing = err
 		jobs = append(jobs, j)
 	}
 	if len(jobs) > 1 && (p.Columns != nil || p.Rename != nil) {
@@ -164,8 +161,7 @@ func (p *Plan) jobOf(
 ) (tableJob, error) {
 	j := tableJob{job: job{name: table.Name, to: to, from: readable}}
 	if table.Error != "" {
-		j.missing = fmt.Errorf("load: table %q is missing, since its export failed: %s", table.Name, table.Error)
-		return j, nil
+		return j, fmt.Errorf("load: table %q is missing, since its export failed: %s", table.Name, table.Error)
 	}
 	if p.Create {
 		if err := j.make(table.Definition); err != nil {
@@ -240,14 +236,26 @@ type directory struct {
 	turns
 }
 
-// look asks the sink what loading a table will do.
-func (d *directory) look(ctx context.Context, dst sink.Sink, i int) (sink.Plan, error) {
-	j := &d.jobs[i].job
-	plan, err := d.plan.look(ctx, dst, j)
-	if err != nil {
-		return plan, err
+// lookUp asks the sink what loading each table will do.
+func (d *directory) lookUp(ctx context.Context, dst sink.Sink) ([]Planned, error) {
+	names := make([]string, len(d.jobs))
+	for i := range d.jobs {
+		names[i] = d.jobs[i].name
 	}
-	return plan, d.claim(i, j)
+	return lookUp(ctx, names, func(i int) (sink.Plan, error) {
+		j := &d.jobs[i]
+		if j.missing != nil {
+			return sink.Plan{Table: j.to}, j.missing
+		}
+		plan, err := d.plan.look(ctx, dst, &j.job)
+		if err == nil {
+			err = d.claim(i, &j.job)
+		}
+		if err != nil {
+			plan.Table = j.to
+		}
+		return plan, err
+	})
 }
 
 // run loads all tables, several at the same time.
@@ -291,7 +299,7 @@ func (d *directory) lane(ctx context.Context, dst sink.Sink) error {
 		}
 		j := &d.jobs[i]
 		if j.missing != nil {
-			d.stats[i] = Stats{Name: j.name, Table: j.to, Err: j.missing}
+			d.stats[i] = Stats{Name: j.name, Table: j.to, Err: j.missing, tried: true}
 			continue
 		}
 		stats, err := d.plan.fill(ctx, dst, &j.job)
@@ -300,7 +308,7 @@ func (d *directory) lane(ctx context.Context, dst sink.Sink) error {
 		} else {
 			err = d.plan.analyze(ctx, dst, &j.job)
 		}
-		stats.Err = err
+		stats.Err, stats.tried = err, true
 		d.stats[i] = stats
 		switch {
 		case err == nil:

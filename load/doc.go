@@ -47,8 +47,8 @@
 //
 // The columns of the file are matched by name, so their order does not matter. Columns that the file does not have get
 // their defaults. [Plan.Columns] leaves some out, and [Plan.Rename] gives them other names. A column that the table
-// does not have is a [*culvert/source.UnknownError] before anything is loaded. Loading all columns of CSV into
-// PostgreSQL, whatever their names, parses nothing.
+// does not have is a [*culvert/source.UnknownError] before anything of the table is loaded. Loading all columns of CSV
+// into PostgreSQL, whatever their names, parses nothing.
 //
 // # Memory
 //

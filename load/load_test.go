@@ -464,7 +464,6 @@ func TestRefused(t *testing.T) {
 		"columns of the filling": {Filling: sink.Filling{Columns: []string{"id"}}},
 		"no ledger":              {Filling: sink.Filling{EachPart: true}},
 		"columns of tables":      {Columns: []string{"id"}},
-		"no such table":          {},
 	} {
 		if _, err := plan.Directory(t.Context(), db, b.Directory, nil); err == nil {
 			t.Errorf("%s: no error", name)

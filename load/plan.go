@@ -26,9 +26,10 @@ type Plan struct {
 	Jobs int
 
 	// Create makes the tables by their definitions in the manifest, or in the source of a copy, if the sink is a
-	// [sink.Creator]; foreign keys come after all rows: see [Finish] for copies. The statements of the definitions are
-	// run and can call functions, so the export must come from a trusted source. PostgreSQL and SQLite make tables of
-	// their own system only under the names that they had. Text cannot be loaded like that.
+	// [sink.Creator]. A table that is there already is filled as it is, if it is empty and has the columns of the rows.
+	// Foreign keys come after all rows: see [Finish] for copies. The statements of the definitions are run and can call
+	// functions, so the export must come from a trusted source. PostgreSQL and SQLite make tables of their own system
+	// only under the names that they had. Text cannot be loaded like that.
 	Create bool
 
 	// Columns are the columns of the files to load. None means all.
@@ -44,6 +45,10 @@ type Plan struct {
 
 	// Analyze updates the statistics of each table after it was committed, if the sink is a [sink.Analyzer].
 	Analyze bool
+
+	// Check, if not nil, sees what would become of all tables that are copied together, before anything is changed. Its
+	// error ends the work.
+	Check func([]Planned) error
 
 	// Progress, if not nil, counts while rows are loaded.
 	Progress *Progress
@@ -64,8 +69,10 @@ type Stats struct {
 	Alone   string   // the reason for fewer connections, or tables at a time, than wanted, or ""; it ends a sentence
 	Skipped int      // parts that the ledger had already
 	Omitted []string // what a table that was made does not have of its definition, by name
+	Existed bool     // a table was to be made, but was there and empty, and was filled as it is
 	Err     error    // why not all was loaded; or, if Rows are all of it, what could not be done after that
 
+	tried bool          // false if the work ended before
 	made  *sink.Filling // of a table that was made
 	later []string      // what Finish adds to it
 }

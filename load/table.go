@@ -32,7 +32,8 @@ type job struct {
 	omitted  []string        // of the definition
 	later    []string        // of it, after all tables have their rows
 	columns  *columns
-	create   *source.Definition // nil if the table exists
+	create   *source.Definition // nil if the table must exist
+	exists   bool
 	pieces   []piece
 
 	expected, kept int64 // bytes: see [filling.expect]
@@ -72,7 +73,7 @@ func (p *Plan) filling(j *job) sink.Filling {
 func (p *Plan) look(ctx context.Context, dst sink.Sink, j *job) (sink.Plan, error) {
 	plan, err := dst.Plan(ctx, j.to, p.filling(j))
 	j.alone, j.table, j.omitted, j.later = plan.Alone, plan.Table, plan.Omitted, plan.Later
-	j.object = cmp.Or(plan.Object, plan.Table)
+	j.object, j.exists = cmp.Or(plan.Object, plan.Table), plan.Exists
 	return plan, err
 }
 
@@ -120,6 +121,7 @@ func (p *Plan) fill(ctx context.Context, dst sink.Sink, j *job) (stats Stats, er
 		stats.made = &f
 	}
 	stats.Omitted, stats.later = j.omitted, j.later
+	stats.Existed = j.create != nil && j.exists && stats.Skipped == 0
 	stats.Rows, stats.Text, stats.Sum, stats.Summed = t.total.rows, t.total.text, t.total.sum, t.total.summed
 	return stats, nil
 }

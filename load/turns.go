@@ -24,7 +24,7 @@ func (t *turns) claim(i int, j *job) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if other, is := t.filled[j.object]; is && other != i {
-		return fmt.Errorf("load: two tables would become %s", j.table)
+		return &endingError{fmt.Errorf("load: two tables would become %s", j.table)}
 	}
 	if t.filled == nil {
 		t.filled = map[string]int{}

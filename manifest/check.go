@@ -102,7 +102,7 @@ func (t *Table) check() error {
 	if t.Readers < 0 || t.HeaderBytes < 0 {
 		return errors.New("has a number below zero")
 	}
-	if t.Definition != nil && (t.Definition.Dialect == "" || t.Definition.Name == "") {
+	if d := t.Definition; d != nil && (d.Dialect == "" || d.Name == "" && t.Name != "") { // SQLite has tables named ""
 		return errors.New("has a definition without a dialect or a name")
 	}
 	taken := map[string]bool{}

@@ -15,7 +15,7 @@ var (
 	// ErrGone marks the error of a table that has fewer rows than the ledger says.
 	ErrGone = errors.New("sink: rows are gone that the ledger says are loaded")
 
-	// ErrExists marks the error of a table that is to be made and exists.
+	// ErrExists marks the error of a table that is to be made, but exists and cannot be filled in its place.
 	ErrExists = errors.New("sink: the table exists")
 
 	// ErrBusy marks the error of a table that another load is filling.
@@ -74,6 +74,19 @@ func (e *RowError) Error() string {
 
 // Unwrap returns the cause.
 func (e *RowError) Unwrap() error { return e.Err }
+
+// ReferencedError is the error of a table whose rows cannot be replaced, since foreign keys of other tables refer to
+// it. Nothing was changed.
+type ReferencedError struct {
+	Table string   // as the database names it
+	Keys  []string // the foreign keys, and their tables
+	Drop  []string // a statement for each that removes it
+}
+
+func (e *ReferencedError) Error() string {
+	return fmt.Sprintf("sink: the rows of table %s cannot be replaced, since others refer to them: %s", e.Table,
+		strings.Join(e.Keys, ", "))
+}
 
 // CountError reports that the database has counted another number of rows than were sent, for example because a trigger
 // has left some out.

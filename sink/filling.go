@@ -12,13 +12,14 @@ type Filling struct {
 	// columns get their defaults. None means all columns that are not generated.
 	Columns []string
 
-	// Create makes the table, which must not exist. PostgreSQL and SQLite make it in the transaction that fills it, and
-	// its indexes after the rows. MySQL and MariaDB commit it with its indexes before that transaction, and drop it
-	// again if the rows are not committed. Foreign keys are left to [Creator]. The statements of a definition are run
-	// after [CheckStatements], and can still call functions, so the definition must come from a trusted source. MySQL
-	// and MariaDB have a check of their own. If the ledger has parts of the load in a table of that name, the table is
-	// filled further instead. A definition of another system is translated by package culvert/sink/dialect, and none of
-	// its statements are run. Nil fills a table that exists.
+	// Create makes the table. If there is one of that name, it must be empty and have the columns of the rows, and is
+	// filled as it is ([CheckExisting]); if the ledger has parts of the load in it, it is filled further. PostgreSQL
+	// and SQLite make it in the transaction that fills it, and its indexes after the rows. MySQL and MariaDB commit it
+	// with its indexes before that transaction, and drop it again if the rows are not committed. Foreign keys are left
+	// to [Creator]. The statements of a definition are run after [CheckStatements], and can still call functions, so
+	// the definition must come from a trusted source. MySQL and MariaDB have a check of their own. A definition of
+	// another system is translated by package culvert/sink/dialect, and none of its statements are run. Nil fills a
+	// table that must exist.
 	Create *source.Definition
 
 	// Existing is what becomes of the rows that the table has.

@@ -80,8 +80,9 @@ type Sink interface {
 	// The context governs the table and its loaders. When it ends, they fail, and only Discard and Close can be called.
 	//
 	// The error is a [*source.UnknownError] if there is no such table or column, [ErrNotEmpty] if the table must be
-	// empty and is not, [ErrGone] if it must have the rows of the ledger and has fewer, [ErrExists] if it must not
-	// exist, [ErrBusy] if another load fills it, and [ErrLocked] if others keep it locked for too long.
+	// empty and is not, [ErrGone] if it must have the rows of the ledger and has fewer, a [*ReferencedError] if its
+	// rows are to be replaced and others refer to them, [ErrExists] if it is to be made but exists, [ErrBusy] if
+	// another load fills it, and [ErrLocked] if others keep it locked for too long.
 	Table(ctx context.Context, name string, f Filling) (Table, error)
 
 	// Close discards the table that is being filled, and closes the connection.

@@ -36,7 +36,7 @@ func (db *DB) newName(d *source.Definition, name string) string {
 	return name
 }
 
-// planNew plans a table that is to be made. If the ledger has parts of it, it is filled further instead.
+// planNew plans a table that is to be made, or one that exists and is filled in its place.
 func (db *DB) planNew(ctx context.Context, p *plan, name string) error {
 	if p.Existing != sink.Refuse || p.EachPart || p.arrives() {
 		return errors.New("mysql: a table that is made has no rows, and is committed as a whole")
@@ -46,7 +46,7 @@ func (db *DB) planNew(ctx context.Context, p *plan, name string) error {
 	found, err := db.find(ctx, name)
 	if err == nil {
 		p.target = found
-		return db.goOn(ctx, p)
+		return db.fillExisting(ctx, p)
 	}
 	if _, unknown := errors.AsType[*source.UnknownError](err); !unknown {
 		return err
@@ -58,6 +58,7 @@ func (db *DB) planNew(ctx context.Context, p *plan, name string) error {
 	if p.Create, p.omitted, err = dialect.Translate(&named, db.dialect()); err != nil {
 		return err
 	}
+	p.later = laterOf(d)
 	p.target = mysqlrow.Table{Database: db.conn.Database, Name: name, Base: true}
 	if schema, table, is := strings.Cut(name, "."); is && name != d.Name {
 		p.target.Database, p.target.Name = schema, table
@@ -78,21 +79,42 @@ func (db *DB) planNew(ctx context.Context, p *plan, name string) error {
 	return err
 }
 
-// goOn has a table that exists be filled further.
-func (db *DB) goOn(ctx context.Context, p *plan) error {
-	if err := db.readLedger(ctx, p); err != nil {
+// fillExisting has a table that exists be filled in place of one that is to be made: if it is empty and fits, or if the
+// ledger has parts of it.
+func (db *DB) fillExisting(ctx context.Context, p *plan) error {
+	f := p.Filling
+	p.Create, p.later = nil, laterOf(f.Create)
+	if err := db.readLedger(ctx, p); err != nil || len(p.loaded) > 0 {
 		return err
 	}
-	if len(p.loaded) > 0 {
-		p.Create = nil
-		return nil
+	if !p.target.Base {
+		return fmt.Errorf("mysql: %s: %w, and is a view", p.target, sink.ErrExists)
 	}
 	found, err := db.conn.Query(ctx, 1, "SELECT 1 FROM "+p.target.SQL()+" LIMIT 1")
-	if err == nil && len(found) == 0 && p.target.Base {
-		return fmt.Errorf("mysql: %s: %w, without rows; if a load that was killed has made it: "+
-			"DROP TABLE %s", p.target, sink.ErrExists, p.target.SQL())
+	if err != nil {
+		return db.failed(ctx, p.target.String(), err)
 	}
-	return fmt.Errorf("mysql: %s: %w", p.target, sink.ErrExists)
+	all, err := mysqlrow.Columns(ctx, db.conn, p.target)
+	if err != nil {
+		return db.failed(ctx, p.target.String(), err)
+	}
+	var columns []sink.ExistingColumn
+	for _, c := range all {
+		columns = append(columns, sink.ExistingColumn{Name: c.Name, TakesValues: !c.Generated})
+	}
+	err = sink.CheckExisting(f, len(found) == 0, columns, strings.EqualFold)
+	if err != nil {
+		return fmt.Errorf("mysql: %s: %w", p.target, err)
+	}
+	return nil
+}
+
+// laterOf returns the foreign keys that [DB.Finish] adds.
+func laterOf(d *source.Definition) []string {
+	if !isOwn(d) {
+		return nil
+	}
+	return sink.Later(d)
 }
 
 // createSQL returns the statement that makes a table, without its foreign keys.

@@ -13,15 +13,15 @@
 //
 // The server commits when a table is made, truncated or renamed. Therefore Truncate deletes the rows, in the
 // transaction, and Swap is Truncate, since nobody sees the table before it is committed. If the ledger has parts of the
-// same load, the rows stay, and the load goes on, with or without EachPart. A table is not cleared if a
-// foreign key would delete or change rows of another table too. MariaDB shows foreign keys only to users who may
-// change the tables that have them.
+// same load, the rows stay, and the load goes on, with or without EachPart. A table is not cleared if a foreign key
+// would delete or change rows of another table too, or if it forbids to delete rows to which others refer. MariaDB
+// shows foreign keys only to users who may change the tables that have them.
 //
 // A ledger is made before the transaction. Its name may have a database, which is made too. A filling with Create makes
 // the table before the transaction too, with its indexes, and drops it again if the rows are not committed. If this
-// process is killed meanwhile, the table remains, without rows, and must be dropped before the next load. It is made in
-// the opened database, whatever the schema of its definition, and its foreign keys are added by Finish. A definition of
-// another system is translated by package culvert/sink/dialect.
+// process is killed meanwhile, the table remains, without rows, and the next load fills it. It is made in the opened
+// database, whatever the schema of its definition, and its foreign keys are added by Finish. A definition of another
+// system is translated by package culvert/sink/dialect.
 //
 // A named lock of the server (GET_LOCK) keeps other loads of the table out. A table that must be empty is locked
 // against rows of others until the commit.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +29,7 @@ type plan struct {
 
 	createSQL string   // makes the table; "" if it exists
 	omitted   []string // of the definition
+	later     []string // of it, after all tables have their rows: see Finish
 }
 
 // Plan says what Table would do: see [sink.Sink].
@@ -46,7 +46,7 @@ func (db *DB) Plan(ctx context.Context, name string, f sink.Filling) (sink.Plan,
 	made := sink.Plan{
 		Table: p.target.SQL(), Columns: p.sourceColumns(), Exists: p.Create == nil, Rows: p.rows, Loaders: 1,
 		Object: db.conn.Server + "\x00" + p.target.Database + "\x00" + p.target.Name,
-		Steps:  db.steps(p), Omitted: p.omitted, Later: sink.Later(p.Create),
+		Steps:  db.steps(p), Omitted: p.omitted, Later: p.later,
 	}
 	if f.Loaders > 1 {
 		made.Alone = alone
@@ -186,7 +186,7 @@ func (db *DB) look(ctx context.Context, p *plan) error {
 		p.loaded = nil
 	}
 	p.clear = true
-	return db.checkCascades(ctx, p.target)
+	return db.checkReferences(ctx, p.target)
 }
 
 func (db *DB) count(ctx context.Context, t mysqlrow.Table) (rows int64, err error) {
@@ -198,37 +198,6 @@ func (db *DB) count(ctx context.Context, t mysqlrow.Table) (rows int64, err erro
 		rows, err = strconv.ParseInt(found[0][0], 10, 64)
 	}
 	return rows, db.failed(ctx, t.String(), err)
-}
-
-// checkCascades refuses to delete the rows of a table if that would also change the rows of another one.
-func (db *DB) checkCascades(ctx context.Context, t mysqlrow.Table) error {
-	if none, err := db.hasNoCascades(ctx, t); none || err != nil {
-		return db.failed(ctx, t.String(), err)
-	}
-	found, err := db.conn.Query(ctx, 6, `SELECT CONSTRAINT_SCHEMA, TABLE_NAME, CONSTRAINT_NAME, DELETE_RULE,
-		UNIQUE_CONSTRAINT_SCHEMA, REFERENCED_TABLE_NAME FROM information_schema.REFERENTIAL_CONSTRAINTS
-		WHERE UNIQUE_CONSTRAINT_SCHEMA = ? AND REFERENCED_TABLE_NAME = ?
-		AND DELETE_RULE NOT IN ('RESTRICT', 'NO ACTION')
-		ORDER BY 1, 2, 3`, t.Database, t.Name)
-	if err != nil {
-		return db.failed(ctx, t.String(), err)
-	}
-	isTarget := func(database, name string) bool {
-		if db.conn.FoldCase {
-			return strings.EqualFold(database, t.Database) && strings.EqualFold(name, t.Name)
-		}
-		return database == t.Database && name == t.Name // the server ignores letter case here
-	}
-	for _, row := range found {
-		other := mysqlrow.Table{Database: row[0], Name: row[1]}
-		if isTarget(other.Database, other.Name) || !isTarget(row[4], row[5]) {
-			continue
-		}
-		return fmt.Errorf("mysql: %s is not cleared, since the foreign key %q of %s (ON DELETE %s) would change "+
-			"rows there; to clear it, remove that foreign key, and add it again after the load: "+
-			"ALTER TABLE %s DROP FOREIGN KEY %s", t, row[2], other, row[3], other.SQL(), mysqlrow.Quote(row[2]))
-	}
-	return nil
 }
 
 // checkRows refuses a table that must be empty and is not. The clause locks the rows that it looks at.
@@ -284,24 +253,6 @@ func (p *plan) own() (rows int64) {
 	}
 	return rows
 }
-
-// hasNoCascades asks InnoDB whether foreign keys delete or change rows with those of a table. It spares most tables the
-// question to information_schema, for which MariaDB opens every table of the server. It is false if InnoDB does not
-// tell: in MySQL, without the privilege PROCESS, or for a name that InnoDB writes in another way.
-func (db *DB) hasNoCascades(ctx context.Context, t mysqlrow.Table) (bool, error) {
-	name := t.Database + "/" + t.Name
-	if !db.conn.IsMariaDB || !plainNames.MatchString(name) {
-		return false, nil
-	}
-	found, err := db.conn.Query(ctx, 1,
-		"SELECT 1 FROM information_schema.INNODB_SYS_FOREIGN WHERE REF_NAME = ? AND TYPE & 3 <> 0 LIMIT 1", name)
-	if mysqlconnect.Refused(err) != nil {
-		return false, nil
-	}
-	return err == nil && len(found) == 0, err
-}
-
-var plainNames = regexp.MustCompile(`^[A-Za-z0-9_]+/[A-Za-z0-9_]+$`)
 
 func (p *plan) sourceColumns() []source.Column {
 	columns := make([]source.Column, len(p.columns))

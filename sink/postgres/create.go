@@ -20,14 +20,8 @@ const firstSchemaSQL = `
 SELECT coalesce((SELECT n::text FROM unnest($1::name[]) WITH ORDINALITY AS u(n, i)
 WHERE NOT pg_catalog.starts_with(n::text, 'pg_') ORDER BY i LIMIT 1), '')`
 
-// translate returns the definition of a table of another system in the words of PostgreSQL, with its name here, and
-// what is left out of it.
-func (s *session) translate(
-	ctx context.Context, name string, d *source.Definition,
-) (_ *source.Definition, omitted []string, err error) {
-	if d.Dialect == source.PostgreSQL {
-		return d, nil, nil
-	}
+// named returns the definition of a table of another system with its name here.
+func (s *session) named(ctx context.Context, name string, d *source.Definition) (_ *source.Definition, err error) {
 	named := *d
 	named.Name = dialect.TableName(d, name)
 	named.Schema = ""
@@ -36,13 +30,82 @@ func (s *session) translate(
 	}
 	if named.Schema == "" {
 		if named.Schema, err = s.one(ctx, firstSchemaSQL, s.schemas); err != nil {
-			return nil, nil, s.failed(ctx, "looking for the schema", err)
+			return nil, s.failed(ctx, "looking for the schema", err)
 		}
 		if named.Schema == "" {
-			return nil, nil, fmt.Errorf("postgres: table %q: no schema of the search path exists", name)
+			return nil, fmt.Errorf("postgres: table %q: no schema of the search path exists", name)
 		}
 	}
-	return dialect.Translate(&named, source.PostgreSQL)
+	return &named, nil
+}
+
+// findNew plans a table that is to be made. If there is one of its name, which is empty and fits, or of which the
+// ledger has parts, that one is filled.
+func (s *session) findNew(ctx context.Context, name string, p *plan) (err error) {
+	d := p.Create
+	isOwn := d.Dialect == source.PostgreSQL
+	if !isOwn {
+		if d, err = s.named(ctx, name, d); err != nil {
+			return err
+		}
+		name = d.Schema + "." + d.Name
+	}
+	if p.target, err = made(name, d); err != nil {
+		return err
+	}
+	exists, err := s.knows(ctx, p.target.sql)
+	switch {
+	case err != nil:
+	case exists:
+		err = s.findExisting(ctx, p)
+	case isOwn:
+		err = sink.CheckStatements(d)
+	default:
+		if p.Create, p.omitted, err = dialect.Translate(d, source.PostgreSQL); err == nil {
+			p.target, err = made(name, p.Create)
+		}
+	}
+	if isOwn { // a translated definition has no foreign keys
+		p.later = sink.Later(d)
+	}
+	return err
+}
+
+// findExisting has a table that exists be filled in place of one that is to be made.
+func (s *session) findExisting(ctx context.Context, p *plan) error {
+	f, sql := p.Filling, p.target.sql
+	parts, err := s.loaded(ctx, p)
+	if err != nil {
+		return err
+	}
+	p.Create = nil
+	if p.target, err = s.findTarget(ctx, sql); err != nil {
+		if isUnknown(err) { // it is an index, or a sequence
+			return fmt.Errorf("postgres: table %s: %w, and is none", sql, sink.ErrExists)
+		}
+		return err
+	}
+	if err := s.check(ctx, p.target); err != nil || len(parts) > 0 {
+		return err
+	}
+	rows, err := s.count(ctx, p.target, p.target.sql+" LIMIT 1")
+	if err != nil {
+		return err
+	}
+	var columns []sink.ExistingColumn
+	for _, c := range p.target.all {
+		columns = append(columns, sink.ExistingColumn{Name: c.Name, TakesValues: !c.generated})
+	}
+	err = sink.CheckExisting(f, rows == 0, columns, func(a, b string) bool { return a == b })
+	if err != nil {
+		return fmt.Errorf("postgres: table %s: %w", sql, err)
+	}
+	return nil
+}
+
+func isUnknown(err error) bool {
+	_, is := errors.AsType[*source.UnknownError](err)
+	return is
 }
 
 // made returns the target of a table that is to be made. Its name must be that of the definition, which other
@@ -50,9 +113,6 @@ func (s *session) translate(
 func made(name string, d *source.Definition) (*target, error) {
 	if d.Schema == "" || d.Name == "" {
 		return nil, fmt.Errorf("postgres: table %q: the definition has no name", name)
-	}
-	if err := sink.CheckStatements(d); err != nil {
-		return nil, err
 	}
 	t := &target{sql: quote(d.Schema) + "." + quote(d.Name), kind: "r", copied: d.Name, rows: "0"}
 	if !slices.Contains([]string{d.Name, d.Schema + "." + d.Name, t.sql, quote(d.Name)}, name) {

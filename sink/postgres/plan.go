@@ -68,6 +68,11 @@ func (s *session) lookAt(ctx context.Context, name string, f sink.Filling) (*pla
 			return nil, err
 		}
 	}
+	if f.Existing == sink.Truncate {
+		if err := s.mayTruncate(ctx, p); err != nil {
+			return nil, err
+		}
+	}
 	if p.Create != nil {
 		if _, err := beforeSQL(t, p.Create); err != nil {
 			return nil, err
@@ -76,33 +81,10 @@ func (s *session) lookAt(ctx context.Context, name string, f sink.Filling) (*pla
 	return p, p.choose()
 }
 
-// find looks for the table, or for the one that is to be made, which must not exist; but if the ledger has parts of it,
-// it is not made again.
+// find looks for the table, or for the one that is to be made.
 func (s *session) find(ctx context.Context, name string, p *plan) (err error) {
 	if p.Create != nil {
-		other := p.Create.Dialect != source.PostgreSQL
-		if p.Create, p.omitted, err = s.translate(ctx, name, p.Create); err != nil {
-			return err
-		}
-		if other {
-			name = p.Create.Schema + "." + p.Create.Name
-		}
-		p.later = sink.Later(p.Create)
-		if p.target, err = made(name, p.Create); err != nil {
-			return err
-		}
-		exists, err := s.knows(ctx, p.target.sql)
-		if err != nil || !exists {
-			return err
-		}
-		parts, err := s.loaded(ctx, p)
-		if err != nil {
-			return err
-		}
-		if len(parts) == 0 {
-			return fmt.Errorf("postgres: table %s: %w", p.target.sql, sink.ErrExists)
-		}
-		name, p.Create, p.omitted = p.target.sql, nil, nil
+		return s.findNew(ctx, name, p)
 	}
 	if p.target, err = s.findTarget(ctx, name); err != nil {
 		return err

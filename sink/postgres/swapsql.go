@@ -211,7 +211,11 @@ func (s *session) hinders(ctx context.Context, old *target) error {
 	for _, row := range found {
 		names = append(names, string(row[0]))
 	}
-	return fmt.Errorf("postgres: table %s: %w: %s", old.sql, sink.ErrSwap, strings.Join(names, "; "))
+	lost := fmt.Errorf("postgres: table %s: %w: %s", old.sql, sink.ErrSwap, strings.Join(names, "; "))
+	if err := s.references(ctx, old); err != nil {
+		return fmt.Errorf("%w; %w", lost, err)
+	}
+	return lost
 }
 
 // swapStatements returns the statements that have a table take the place of another, by their time.

@@ -116,6 +116,8 @@ var parts = []struct {
 	{"Ledger", testLedger, func(f *Fixture) bool { return f.Ledger }},
 	{"EachPart", testEachPart, func(f *Fixture) bool { return f.EachPart }},
 	{"LedgerDisagrees", testLedgerDisagrees, func(f *Fixture) bool { return f.EachPart && f.Truncates }},
+	{"CreateExisting", testCreateExisting, nil},
+	{"Referenced", testReferenced, func(f *Fixture) bool { return f.Truncates }},
 	{"Busy", testBusy, func(f *Fixture) bool { return f.Busy }},
 }
 

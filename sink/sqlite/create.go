@@ -19,46 +19,65 @@ var _ sink.Creator = (*DB)(nil)
 // Finish does nothing: the statement that makes a table has its foreign keys, and SQLite checks them only on request.
 func (db *DB) Finish(context.Context, string, sink.Filling) error { return nil }
 
-// resolveNew plans a table that is to be made. If the ledger has parts of it, it is filled further instead.
+// resolveNew plans a table that is to be made, or one that exists and is filled in its place.
 func (t *table) resolveNew(name string) error {
 	d := t.filling.Create
-	if d.Dialect != source.SQLite {
+	isOwn := d.Dialect == source.SQLite
+	if !isOwn {
 		named := *d
 		named.Name = dialect.TableName(d, name)
-		name = named.Name
-		var err error
-		if d, t.omitted, err = dialect.Translate(&named, source.SQLite); err != nil {
-			return err
-		}
-		t.filling.Create = d
+		name, d = named.Name, &named
 	}
 	switch {
 	case t.filling.Existing != sink.Refuse || t.filling.EachPart:
 		return errors.New("sqlite: a table that is made has no rows, and is filled in the same transaction")
-	case d.Create == "":
+	case isOwn && d.Create == "":
 		return fmt.Errorf("sqlite: the definition of table %q has no statement that makes it", name)
-	case !strings.EqualFold(name, d.Name) && !strings.EqualFold(name, "main."+d.Name):
+	case isOwn && !strings.EqualFold(name, d.Name) && !strings.EqualFold(name, "main."+d.Name):
 		return fmt.Errorf("sqlite: a table that is made keeps its name, which is %q, not %q", d.Name, name)
-	}
-	if err := sink.CheckStatements(d); err != nil {
-		return err
 	}
 	found, err := t.db.texts(t.ctx, tablesSQL+" AND name = ? COLLATE NOCASE", d.Name)
 	if err != nil {
 		return err
 	}
-	if len(found) == 0 {
-		t.name = d.Name
-		return nil
+	if len(found) > 0 {
+		t.name = found[0][0]
+		return t.fillExisting()
 	}
-	t.name = found[0][0]
-	if err := t.readLedger(); err != nil {
+	if !isOwn {
+		if d, t.omitted, err = dialect.Translate(d, source.SQLite); err != nil {
+			return err
+		}
+		t.filling.Create = d
+	}
+	t.name = d.Name
+	return sink.CheckStatements(d)
+}
+
+// fillExisting has a table that exists be filled in place of one that is to be made: if it is empty and fits, or if the
+// ledger has parts of it.
+func (t *table) fillExisting() error {
+	f := t.filling
+	t.filling.Create = nil
+	if err := t.readLedger(); err != nil || len(t.loaded) > 0 {
 		return err
 	}
-	if len(t.loaded) == 0 {
-		return fmt.Errorf("sqlite: %s: table %q: %w", t.db.path, t.name, sink.ErrExists)
+	rows, err := t.db.texts(t.ctx, "SELECT 1 FROM main."+sqlite3.QuoteIdentifier(t.name)+" LIMIT 1")
+	if err != nil {
+		return err
 	}
-	t.filling.Create, t.omitted = nil, nil
+	all, err := t.columns()
+	if err != nil {
+		return err
+	}
+	var columns []sink.ExistingColumn
+	for _, row := range all {
+		columns = append(columns, sink.ExistingColumn{Name: row[0], TakesValues: row[2] == visible || row[2] == hidden})
+	}
+	err = sink.CheckExisting(f, len(rows) == 0, columns, strings.EqualFold)
+	if err != nil {
+		return fmt.Errorf("sqlite: %s: table %q: %w", t.db.path, t.name, err)
+	}
 	return nil
 }
 

@@ -33,14 +33,15 @@ func NewCopy(a *command.App) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c := &copying{work: work{a: a, r: &Report{}}, o: o}
 		if o.dryRun {
-			r := &PlanReport{}
+			r := &PlanReport{json: o.JSON}
 			err := o.Check()
 			if err == nil {
-				err = c.run(cmd.Context(), args, func(_ context.Context, plans []sink.Plan) error {
-					for _, plan := range plans {
-						r.add(plan)
+				err = c.run(cmd.Context(), args, func(ctx context.Context, tables []load.Names) error {
+					planned, err := c.plan.PreviewTables(ctx, c.dst, c.src, tables)
+					if len(planned) == 0 {
+						return c.explainAll(ctx, tables, err)
 					}
-					return nil
+					return c.preview(r, planned, err, c.explain)
 				})
 			}
 			return a.Deliver(cmd, r, a.Stdout, o.JSON, command.Interruption(cmd.Context(), err))
@@ -74,7 +75,7 @@ type copying struct {
 const copyUsage = "usage: culvert copy SOURCE TABLE... DEST, or culvert copy SOURCE --all DEST"
 
 func (c *copying) run(
-	ctx context.Context, args []string, do func(ctx context.Context, plans []sink.Plan) error,
+	ctx context.Context, args []string, do func(ctx context.Context, tables []load.Names) error,
 ) (err error) {
 	if err := c.parse(args); err != nil {
 		return err
@@ -98,23 +99,12 @@ func (c *copying) run(
 			return c.explain(err)
 		}
 	}
-	// Everything is looked up before anything is copied.
-	var plans []sink.Plan
+	c.plan.Check = func(planned []load.Planned) error { return c.refuseSame(ctx, planned) }
+	var tables []load.Names
 	for _, t := range c.targets {
-		plan, err := c.plan.PreviewCopy(ctx, c.dst, c.src, t.from, t.to)
-		if err == nil {
-			err = c.refuseSame(ctx, t, plan)
-		}
-		if err == nil && slices.ContainsFunc(plans, func(p sink.Plan) bool { return p.Table == plan.Table }) {
-			err = command.WithHint(command.Usagef("another table is copied into %s too", plan.Table),
-				"name another one: TABLE=NAME")
-		}
-		if err != nil {
-			return c.explain(fmt.Errorf("table %q: %w", t.from, err))
-		}
-		plans = append(plans, plan)
+		tables = append(tables, load.Names{From: t.from, To: t.to})
 	}
-	return do(ctx, plans)
+	return do(ctx, tables)
 }
 
 // parse understands the arguments and the flags.
@@ -173,8 +163,12 @@ func (c *copying) list(ctx context.Context) error {
 	}
 	for _, name := range names {
 		to, err := c.nameOf(ctx, name)
-		if err != nil {
+		switch {
+		case err == nil:
+		case ctx.Err() != nil, errors.Is(err, source.ErrUnavailable):
 			return err
+		default:
+			to = name // the look-up fails too, and says which table it is
 		}
 		same := slices.IndexFunc(c.targets, func(t target) bool { return strings.EqualFold(t.to, to) })
 		if same >= 0 && to != name {
@@ -199,42 +193,63 @@ func (c *copying) nameOf(ctx context.Context, name string) (string, error) {
 	return d.Name, nil
 }
 
-// refuseSame refuses a table that is its own target, as far as that can be known.
-func (c *copying) refuseSame(ctx context.Context, t target, plan sink.Plan) error {
-	if c.twin == nil || plan.Object == "" {
+// refuseSame refuses a table that is its own target, as far as that can be known, and one into which two are copied.
+func (c *copying) refuseSame(ctx context.Context, planned []load.Planned) error {
+	filled := map[string]bool{}
+	for _, one := range planned {
+		if one.Err != nil {
+			continue
+		}
+		err := c.refuseItself(ctx, one)
+		if err == nil && filled[one.Table] {
+			err = command.Usagef("another table is copied into %s too", one.Table)
+		}
+		if err != nil {
+			return command.WithHint(fmt.Errorf("table %q: %w", one.Name, err), "name another one: TABLE=NAME")
+		}
+		filled[one.Table] = true
+	}
+	return nil
+}
+
+func (c *copying) refuseItself(ctx context.Context, one load.Planned) error {
+	if c.twin == nil || one.Object == "" {
 		return nil
 	}
 	// What cannot be filled, such as a view, is not the target.
-	same, err := c.twin.Plan(ctx, t.from, sink.Filling{Existing: sink.Append})
-	if err == nil && same.Object == plan.Object {
-		return command.WithHint(command.Usagef("it would be copied into itself"), "name another one: TABLE=NAME")
+	same, err := c.twin.Plan(ctx, one.Name, sink.Filling{Existing: sink.Append})
+	if err == nil && same.Object == one.Object {
+		return command.Usagef("it would be copied into itself")
 	}
 	return nil
 }
 
 // copy copies the tables.
-func (c *copying) copy(ctx context.Context, _ []sink.Plan) error {
-	c.watch(c.targets[0].from, c.plan.Progress.Text.Load, c.plan.Progress.Done)
-	if len(c.targets) > 1 {
+func (c *copying) copy(ctx context.Context, tables []load.Names) error {
+	c.watch(tables[0].From, c.plan.Progress.Text.Load, c.plan.Progress.Done)
+	if len(tables) > 1 {
 		c.w.Name = "copied"
-	}
-	var tables []load.Names
-	for _, t := range c.targets {
-		tables = append(tables, load.Names{From: t.from, To: t.to})
 	}
 	all, err := c.plan.CopyTables(ctx, c.dst, c.src, tables)
 	for i := range all {
 		all[i].Err = c.explain(all[i].Err)
 	}
-	if !command.Is[*load.PartialError](err) {
-		err = c.explain(err)
-		if err != nil && len(c.targets) == 1 && ctx.Err() == nil {
-			err = fmt.Errorf("table %q: %w", c.targets[0].from, err)
-		}
-	}
+	err = c.explainAll(ctx, tables, err)
 	c.w.Stop() // what follows is no progress
-	tell(c.a, c.w, c.r, c.o.Jobs, all, len(c.targets), err)
+	tell(c.a, c.w, c.r, c.o.Jobs, all, len(tables), err)
 	return err
+}
+
+// explainAll explains the error of all the work.
+func (c *copying) explainAll(ctx context.Context, tables []load.Names, err error) error {
+	if command.Is[*load.PartialError](err) {
+		return err
+	}
+	explained := c.explain(err)
+	if err != nil && len(tables) == 1 && ctx.Err() == nil && !command.Is[*command.UsageError](err) {
+		return fmt.Errorf("table %q: %w", tables[0].From, explained)
+	}
+	return explained
 }
 
 // explain says what to try. A database that is not reached is most often the target.

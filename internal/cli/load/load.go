@@ -39,7 +39,7 @@ func New(a *command.App) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		l := &loading{work: work{a: a, r: &Report{}}, o: o}
 		if o.dryRun {
-			r := &PlanReport{}
+			r := &PlanReport{json: o.JSON}
 			err := o.Check()
 			if err == nil {
 				err = l.run(cmd.Context(), args, &preview{l, r})
@@ -221,7 +221,9 @@ func (f *filling) text(
 	})
 	stats, err := f.plan.Text(ctx, db, text, in.Name, readable, f.tables[0].to)
 	f.w.Stop()
-	f.r.add(f.a, stats, f.explain(nil, err))
+	if stats.Name != "" { // otherwise nothing has begun
+		f.r.add(f.a, stats, f.explain(nil, err))
+	}
 	if err == nil {
 		tellLoaders(f.w, f.o.Jobs, []load.Stats{stats})
 	}

@@ -6,6 +6,8 @@ import (
 	"culvert/export"
 	"culvert/format"
 	"culvert/internal/cli/argument"
+	"culvert/internal/cli/command"
+	"culvert/load"
 	"culvert/sink"
 )
 
@@ -27,11 +29,29 @@ func (p *preview) text(
 }
 
 func (p *preview) directory(
-	ctx context.Context, db sink.Sink, _ *argument.Location, from *export.Directory,
+	ctx context.Context, db sink.Sink, at *argument.Location, from *export.Directory,
 ) error {
-	plans, err := p.plan.Preview(ctx, db, from, namesOf(p.tables))
-	for _, plan := range plans {
-		p.r.add(plan)
+	planned, err := p.plan.Preview(ctx, db, from, namesOf(p.tables))
+	if len(planned) == 0 {
+		return err
+	}
+	return p.work.preview(p.r, planned, err, func(err error) error { return p.explain(at, err) })
+}
+
+// preview reports what would become of tables, and which of them fail.
+func (r *work) preview(report *PlanReport, planned []load.Planned, err error, explain func(error) error) error {
+	for _, one := range planned {
+		if one.Err == nil {
+			report.add(one.Plan)
+			continue
+		}
+		failed := explain(one.Err)
+		report.Tables = append(report.Tables, PlannedTable{
+			Table: one.Table, Columns: []string{}, Steps: []string{}, Error: r.a.Secrets.Redact(command.Plain(failed)),
+		})
+		if !report.json {
+			tellFailure(r.a, one.Name, failed)
+		}
 	}
 	return err
 }

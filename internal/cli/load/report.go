@@ -33,16 +33,14 @@ type Table struct {
 	Reason  string   `json:"reason,omitempty"` // why no more connections have loaded
 	Skipped int      `json:"skipped_parts,omitempty"`
 	Omitted []string `json:"omitted,omitempty"` // what a table that was made does not have
+	Existed bool     `json:"existed,omitempty"` // it was to be made, and was there already, without rows
 	Error   string   `json:"error,omitempty"`
 }
 
 func (r *Report) add(a *command.App, stats load.Stats, err error) {
-	if stats.Name == "" {
-		return // nothing has begun
-	}
 	t := Table{
 		Name: stats.Name, Table: stats.Table, Rows: stats.Rows, Loaders: stats.Loaders, Reason: stats.Alone,
-		Skipped: stats.Skipped, Omitted: stats.Omitted,
+		Skipped: stats.Skipped, Omitted: stats.Omitted, Existed: stats.Existed,
 	}
 	if stats.Summed {
 		t.Sum = stats.Sum.String()
@@ -65,14 +63,14 @@ func tell(a *command.App, w *command.Work, r *Report, jobs int, all []load.Stats
 			if len(stats.Omitted) > 0 && w.WantsSummary() {
 				a.Console.Print(fmt.Sprintf("%s: made without %s", stats.Name, strings.Join(stats.Omitted, ", ")))
 			}
+			if stats.Existed && w.WantsSummary() {
+				a.Console.Print(stats.Name + ": existed without rows, and was filled as it is")
+			}
 			continue
 		}
 		unfinished, _ := errors.AsType[*load.UnfinishedError](stats.Err)
 		if (partial || unfinished != nil && !errors.Is(err, unfinished)) && !w.Flags.JSON {
-			a.Console.Error(fmt.Sprintf("table %q: %s", stats.Name, command.Plain(stats.Err)))
-			for _, hint := range command.HintsOf(stats.Err) {
-				a.Console.Hint(hint)
-			}
+			tellFailure(a, stats.Name, stats.Err)
 		}
 	}
 	tellLoaders(w, jobs, all)
@@ -85,6 +83,14 @@ func tell(a *command.App, w *command.Work, r *Report, jobs int, all []load.Stats
 	}
 	if err != nil && !partial && complete > 0 && !w.Flags.JSON {
 		a.Console.Warn(fmt.Sprintf("%d of %s complete", complete, ui.Several(int64(of), "table")))
+	}
+}
+
+// tellFailure reports why a table of several has failed.
+func tellFailure(a *command.App, name string, err error) {
+	a.Console.Error(fmt.Sprintf("table %q: %s", name, command.Plain(err)))
+	for _, hint := range command.HintsOf(err) {
+		a.Console.Hint(hint)
 	}
 }
 
@@ -117,6 +123,8 @@ func tellLoaders(w *command.Work, jobs int, all []load.Stats) {
 type PlanReport struct {
 	command.Outcome
 	Tables []PlannedTable `json:"tables"`
+
+	json bool // it is printed as JSON
 }
 
 // PlannedTable says what would be done to a table.
@@ -130,6 +138,7 @@ type PlannedTable struct {
 	Omitted []string `json:"omitted,omitempty"` // what a table that is made will not have
 	Steps   []string `json:"steps"`
 	Later   []string `json:"later,omitempty"` // foreign keys that would be added after all tables
+	Error   string   `json:"error,omitempty"` // why it cannot be filled
 }
 
 func (r *PlanReport) add(p sink.Plan) {
@@ -150,6 +159,9 @@ func (r *PlanReport) add(p sink.Plan) {
 func (r *PlanReport) Text() string {
 	var b strings.Builder
 	for _, t := range r.Tables {
+		if t.Error != "" {
+			continue // it was told
+		}
 		fmt.Fprintf(&b, "%s: %s", ui.Line(t.Table), ui.Several(int64(t.Loaders), "connection"))
 		if t.Reason != "" {
 			fmt.Fprintf(&b, ": %s", ui.Line(t.Reason))
@@ -212,6 +224,7 @@ var conflicts = []string{
 func (f *tableFlags) withHints(err error) error {
 	var hints []string
 	unknown, isUnknown := errors.AsType[*source.UnknownError](err)
+	referenced, isReferenced := errors.AsType[*sink.ReferencedError](err)
 	refused, isRow := errors.AsType[*sink.RowError](err)
 	differ, isSum := errors.AsType[*load.SumError](err)
 	switch {
@@ -221,12 +234,22 @@ func (f *tableFlags) withHints(err error) error {
 		hints = []string{"remove its rows in the same transaction: --truncate", "or keep them: --append"}
 	case errors.Is(err, sink.ErrGone):
 		hints = []string{"remove what is left of them, and load all rows again: --truncate"}
+	case isReferenced:
+		hints = append(hints, "nothing was changed, since linked tables are replaced together or not at all")
+		for _, drop := range referenced.Drop {
+			hints = append(hints, "remove the foreign key, and add it again after the load: "+drop)
+		}
+		hints = append(hints, "or remove the rows of all these tables yourself, and load without --truncate or --swap")
 	case errors.Is(err, sink.ErrSwap):
 		hints = []string{"keep the table, and replace its rows: --truncate"}
+	case errors.Is(err, sink.ErrExists) && isUnknown:
+		hints = []string{"rename the table, or give it the columns of the rows and run the same command again"}
 	case errors.Is(err, sink.ErrExists):
-		hints = []string{"to fill the table that exists, leave out --create"}
+		hints = []string{
+			"in place of --create: remove its rows in the same transaction with --truncate, or keep them with --append",
+		}
 	case command.Is[*dialect.TypeError](err):
-		hints = []string{"make the table first, and leave out --create"}
+		hints = []string{"make the table yourself, and run the same command again: it fills a table without rows"}
 	case errors.Is(err, sink.ErrBusy):
 		hints = []string{"try again when the other load is done"}
 	case errors.Is(err, sink.ErrLocked):

@@ -1,0 +1,77 @@
+package load
+
+import (
+	"context"
+	"errors"
+
+	"culvert/sink"
+	"culvert/source"
+)
+
+// Planned is what would become of a table.
+type Planned struct {
+	Name      string // of the table in the manifest or the source
+	sink.Plan        // unless there is an error
+	Err       error  // why the table cannot be filled
+}
+
+// lookUp has every table looked up before any of them is changed. A table that cannot be filled does not keep it from
+// the others; what is returned as an error does.
+func lookUp(ctx context.Context, names []string, look func(i int) (sink.Plan, error)) ([]Planned, error) {
+	planned := make([]Planned, len(names))
+	for i, name := range names {
+		plan, err := look(i)
+		_, ends := errors.AsType[*endingError](err)
+		switch {
+		case err == nil:
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case ends, errors.Is(err, source.ErrUnavailable), len(names) == 1:
+			return nil, err
+		}
+		planned[i] = Planned{Name: name, Plan: plan, Err: err}
+	}
+	return planned, nil
+}
+
+// endingError is the error of a table that ends the whole work, since the caller cannot have meant it.
+type endingError struct{ error }
+
+func (e *endingError) Unwrap() error { return e.error }
+
+// failures is the error of tables of which some cannot be filled, or nil. All of them have failed if foreign keys of
+// other tables forbid to replace the rows of any: linked tables are replaced together, or not at all.
+func failures(planned []Planned) error {
+	failed, linked := 0, false
+	for _, one := range planned {
+		if one.Err != nil {
+			failed++
+		}
+		if _, is := errors.AsType[*sink.ReferencedError](one.Err); is {
+			linked = true
+		}
+	}
+	switch {
+	case failed == 0:
+		return nil
+	case linked:
+		failed = len(planned)
+	}
+	return &PartialError{Failed: failed, Tables: len(planned)}
+}
+
+// failed returns the tables that cannot be filled.
+func failed(planned []Planned) (all []Stats) {
+	for _, one := range planned {
+		if one.Err != nil {
+			all = append(all, Stats{Name: one.Name, Table: one.Table, Err: one.Err})
+		}
+	}
+	return all
+}
+
+// none reports whether no table is to be filled after these failures.
+func none(err error) bool {
+	partial, is := errors.AsType[*PartialError](err)
+	return is && partial.Failed == partial.Tables
+}
