@@ -143,6 +143,10 @@ type Sequence struct {
 	// Last is the last number that was given, when the definition was read: sequences are not part of a snapshot, so
 	// this may be later than the rows. It is nil if none was given, or if it is not known.
 	Last *int64 `json:"last,omitempty"`
+
+	// Next is the number that PostgreSQL will give, if it was set and none was given since: at the beginning, by RESTART,
+	// or by setval. Otherwise it is nil.
+	Next *int64 `json:"next,omitempty"`
 }
 
 // PrimaryKey returns the columns of the primary key, or none.

@@ -238,6 +238,10 @@ func (t *translation) numbering() {
 		for _, s := range t.from.Sequences {
 			if s.Column == c.Name {
 				sequence.Last = s.Last
+				if s.Next != nil && *s.Next > 1 { // others number from 1
+					before := *s.Next - 1
+					sequence.Last = &before
+				}
 			}
 		}
 		t.result.Sequences = append(t.result.Sequences, sequence)

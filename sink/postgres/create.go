@@ -212,6 +212,9 @@ func afterSQL(t *target, d *source.Definition) []string {
 		case s.Last != nil:
 			statements = append(statements,
 				"SELECT pg_catalog.setval("+literal(s.Name)+", "+strconv.FormatInt(*s.Last, 10)+")")
+		case s.Next != nil:
+			statements = append(statements,
+				"SELECT pg_catalog.setval("+literal(s.Name)+", "+strconv.FormatInt(*s.Next, 10)+", false)")
 		}
 	}
 	if d.Comment != "" {

@@ -32,8 +32,10 @@ CREATE TABLE "Shop"."Orders" (
 	PRIMARY KEY (id), FOREIGN KEY (parent) REFERENCES "Shop"."Orders");
 COMMENT ON TABLE "Shop"."Orders" IS 'all ''orders''';
 CREATE UNIQUE INDEX by_title ON "Shop"."Orders" (lower(title)) WHERE price > 1;
+ALTER SEQUENCE "Shop"."Orders_serial_seq" RESTART WITH 51;
 INSERT INTO "Shop".customers VALUES (1, 'x'), (2, NULL);
-INSERT INTO "Shop"."Orders" (customer, title, price) VALUES (1, 'a', 2), (2, 'b', 3.5)`
+INSERT INTO "Shop"."Orders" (customer, title, price) VALUES (1, 'a', 2), (2, 'b', 3.5);
+ALTER TABLE "Shop"."Orders" ALTER id RESTART WITH 100`
 
 func define(t *testing.T, database *testkit.PostgresDatabase, name string) (*source.Definition, string) {
 	t.Helper()
@@ -58,7 +60,7 @@ func TestCreate(t *testing.T) {
 	_, from := openNew(t, shopSQL)
 	db, to := openNew(t, `CREATE SCHEMA "Shop"; CREATE TYPE "Shop".mood AS ENUM ('sad', 'ok')`)
 	texts := map[string]string{
-		"Shop.Orders": "10,1,1,a,ok,2.00,\n15,2,2,b,ok,3.50,\n", "Shop.customers": "1,x\n2,\n",
+		"Shop.Orders": "10,51,1,a,ok,2.00,\n15,52,2,b,ok,3.50,\n", "Shop.customers": "1,x\n2,\n",
 	}
 	definitions := map[string]*source.Definition{}
 	for name, text := range texts { // whatever the order

@@ -20,7 +20,7 @@ var _ source.Definer = (*DB)(nil)
 // The catalogs are read in the transaction, but the server prints constraints, indexes and expressions with the current
 // names of what they refer to. Those of a table cannot change while it is locked.
 //
-// The last numbers of sequences that the user may not read are not known.
+// The numbers of sequences that the user may not read are not known.
 func (db *DB) Define(ctx context.Context, name string) (*source.Definition, error) {
 	if err := db.begin(ctx); err != nil {
 		return nil, err
@@ -92,8 +92,12 @@ func (s *session) readSequences(ctx context.Context, sequences []*source.Sequenc
 		if err == nil {
 			err = scanInts([][][]byte{row}, &place, &last, &called)
 		}
-		if err == nil && called != 0 {
+		switch {
+		case err != nil:
+		case called != 0:
 			sequences[i].Last = &last
+		default:
+			sequences[i].Next = &last
 		}
 	}
 	return err

@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -40,7 +41,8 @@ const made = `
 	CREATE INDEX by_price ON "Shop"."Orders" (price DESC, "Odd ""name""") INCLUDE (title);
 	CREATE UNIQUE INDEX by_title ON "Shop"."Orders" (lower(title));
 	CREATE INDEX "some" ON "Shop"."Orders" (customer) WHERE customer > 0;
-	SELECT nextval('"Shop"."Orders_serial_seq"'), nextval('"Shop"."Orders_serial_seq"')`
+	SELECT nextval('"Shop"."Orders_serial_seq"'), nextval('"Shop"."Orders_serial_seq"');
+	ALTER TABLE "Shop"."Orders" ALTER id RESTART WITH 51`
 
 // TestDefineAll makes the table again from its definition, and compares the two definitions.
 func TestDefineAll(t *testing.T) {
@@ -61,9 +63,9 @@ func TestDefineAll(t *testing.T) {
 	if text(t, first) != text(t, again) {
 		t.Errorf("%s\nbecomes\n%s", text(t, first), text(t, again))
 	}
-	last := int64(2)
+	last, next := int64(2), int64(51)
 	for i, want := range []source.Sequence{
-		{Column: "id", Name: `"Shop"."Orders_id_seq"`, Type: "bigint", Options: "START WITH 10 INCREMENT BY 5 " +
+		{Column: "id", Name: `"Shop"."Orders_id_seq"`, Type: "bigint", Next: &next, Options: "START WITH 10 INCREMENT BY 5 " +
 			"MINVALUE 1 MAXVALUE 9223372036854775807 CACHE 1 NO CYCLE"},
 		{Column: "serial", Name: `"Shop"."Orders_serial_seq"`, Type: "integer", Last: &last, Options: "START WITH 1 " +
 			"INCREMENT BY 1 MINVALUE 1 MAXVALUE 2147483647 CACHE 1 NO CYCLE"},
@@ -115,6 +117,9 @@ func statements(d *source.Definition) (all []string) {
 		later = append(later, own)
 		if s.Last != nil {
 			later = append(later, "SELECT setval('"+s.Name+"', 2)")
+		}
+		if s.Next != nil {
+			later = append(later, fmt.Sprintf("SELECT setval('%s', %d, false)", s.Name, *s.Next))
 		}
 	}
 	all = append(all, "CREATE TABLE "+table+" ("+strings.Join(columns, ", ")+")")
