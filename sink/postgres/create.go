@@ -151,7 +151,8 @@ func beforeSQL(t *target, d *source.Definition) ([]string, error) {
 			statements = append(statements, "ALTER SEQUENCE "+s.Name+" OWNED BY "+t.sql+"."+quote(s.Column))
 		}
 	}
-	return append(statements, constraintsSQL(t, d, source.Check)...), nil
+	valid, _ := checksOf(d)
+	return append(statements, constraintsSQL(t, valid, source.Check)...), nil
 }
 
 // columnSQL is a column in CREATE TABLE.
@@ -199,9 +200,24 @@ func constraintsSQL(t *target, d *source.Definition, kinds ...source.ConstraintK
 	return statements
 }
 
+// checksOf returns a definition with the checks that every row fulfils, and one with those that only new rows have to.
+func checksOf(d *source.Definition) (valid, unproved *source.Definition) {
+	valid, unproved = &source.Definition{}, &source.Definition{}
+	for _, c := range d.Constraints {
+		to := valid
+		if strings.HasSuffix(c.Definition, " NOT VALID") || strings.HasSuffix(c.Definition, " NOT ENFORCED") {
+			to = unproved
+		}
+		to.Constraints = append(to.Constraints, c)
+	}
+	return valid, unproved
+}
+
 // afterSQL are the statements that complete a table that has its rows.
 func afterSQL(t *target, d *source.Definition) []string {
-	statements := constraintsSQL(t, d, source.PrimaryKey, source.Unique, source.Exclude)
+	_, unproved := checksOf(d)
+	statements := constraintsSQL(t, unproved, source.Check)
+	statements = append(statements, constraintsSQL(t, d, source.PrimaryKey, source.Unique, source.Exclude)...)
 	for _, index := range d.Indexes {
 		statements = append(statements, index.Definition)
 	}

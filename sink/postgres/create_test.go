@@ -35,7 +35,7 @@ CREATE UNIQUE INDEX by_title ON "Shop"."Orders" (lower(title)) WHERE price > 1;
 ALTER SEQUENCE "Shop"."Orders_serial_seq" RESTART WITH 51;
 INSERT INTO "Shop".customers VALUES (1, 'x'), (2, NULL);
 INSERT INTO "Shop"."Orders" (customer, title, price) VALUES (1, 'a', 2), (2, 'b', 3.5);
-ALTER TABLE "Shop"."Orders" ALTER id RESTART WITH 100`
+ALTER TABLE "Shop"."Orders" ALTER id RESTART WITH 100, ADD CONSTRAINT unproved CHECK (price > 3) NOT VALID`
 
 func define(t *testing.T, database *testkit.PostgresDatabase, name string) (*source.Definition, string) {
 	t.Helper()
