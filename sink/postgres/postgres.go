@@ -89,8 +89,9 @@
 //
 // The settings of the transactions are those with which source/postgres reads, so the text of values does not depend on
 // the server, the database or the user. Row security is off: a table whose policies would refuse rows is an error.
-// Triggers run, constraints are checked, and defaults fill columns that rows do not have. Values for identity columns
-// are taken as they are, and the sequences behind them are not changed.
+// Triggers run and constraints are checked, unless the user has set session_replication_role, and defaults fill columns
+// that rows do not have. Values for identity columns are taken as they are, and the sequences behind them are not
+// changed.
 //
 // Sum reads the table by COPY … TO STDOUT, in the session of the loader, and takes the rows that its transaction has
 // added, by xmin. It costs the server one scan of the table for each loader. With one loader and five columns, it

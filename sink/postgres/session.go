@@ -50,8 +50,9 @@ func connect(ctx context.Context, config *pgconn.Config) (*session, error) {
 }
 
 // beginSQL begins a transaction with the settings under which source/postgres reads, as far as they concern the meaning
-// of the text of values, and xmloption, under which any XML is read. They end with the transaction, so they also work
-// behind a connection pooler. transaction_timeout is new in PostgreSQL 17.
+// of the text of values, and those under which any XML, NULL in arrays, and expressions are read as they were printed.
+// They end with the transaction, so they also work behind a connection pooler. transaction_timeout is new in PostgreSQL
+// 17. The user's session_replication_role stays: whoever sets it wants no triggers and no checks of foreign keys.
 const beginSQL = `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
 SET LOCAL TimeZone = 'UTC';
 SET LOCAL DateStyle = 'ISO';
@@ -59,6 +60,9 @@ SET LOCAL IntervalStyle = 'postgres';
 SET LOCAL extra_float_digits = 3;
 SET LOCAL bytea_output = 'hex';
 SET LOCAL xmloption = 'content';
+SET LOCAL array_nulls = on;
+SET LOCAL transform_null_equals = off;
+SET LOCAL exit_on_error = off;
 SET LOCAL quote_all_identifiers = off;
 SET LOCAL standard_conforming_strings = on;
 SET LOCAL row_security = off;

@@ -69,9 +69,10 @@ func connect(ctx context.Context, config *pgconn.Config) (*session, error) {
 }
 
 // beginSQL begins the transaction, and settingsSQL makes its settings. They end with the transaction, so they also work
-// behind a connection pooler. They are the settings of pg_dump that concern the text of values or timeouts, and
-// gin_fuzzy_search_limit, which can hide rows that meet a condition. The last one is new in PostgreSQL 17; reading it
-// also fixes the snapshot. The search path here is the user's, so all names have a schema; see [session.query].
+// behind a connection pooler. They are the settings of pg_dump that concern the text of values or timeouts,
+// gin_fuzzy_search_limit, which can hide rows that meet a condition, and exit_on_error, since some statements may fail.
+// The last one is new in PostgreSQL 17; reading it also fixes the snapshot. The search path here is the user's, so all
+// names have a schema; see [session.query].
 const (
 	beginSQL    = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;\n"
 	settingsSQL = `
@@ -85,6 +86,8 @@ SET LOCAL row_security = off;
 SET LOCAL synchronize_seqscans = off;
 SET LOCAL enable_tidscan = on;
 SET LOCAL gin_fuzzy_search_limit = 0;
+SET LOCAL standard_conforming_strings = on;
+SET LOCAL exit_on_error = off;
 SET LOCAL statement_timeout = 0;
 SET LOCAL lock_timeout = 0;
 SET LOCAL idle_in_transaction_session_timeout = 0;
