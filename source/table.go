@@ -35,6 +35,22 @@ type Lister interface {
 	Tables(ctx context.Context, schema string) ([]string, error)
 }
 
+// Omitter is implemented by sources whose list of tables may lack something that users take for a table.
+type Omitter interface {
+	// Omitted returns what the tables of a schema, or of all schemas for "", leave out, by kind and name: such as
+	// virtual tables that cannot be read.
+	Omitted(ctx context.Context, schema string) ([]string, error)
+}
+
+// Omitted returns what the list of tables of a source leaves out: nothing if it is not an [Omitter].
+func Omitted(ctx context.Context, s Source, schema string) ([]string, error) {
+	omitter, ok := s.(Omitter)
+	if !ok {
+		return nil, nil
+	}
+	return omitter.Omitted(ctx, schema)
+}
+
 // Describer is implemented by sources that can describe the state of the database that they read.
 type Describer interface {
 	Describe(ctx context.Context) (Description, error)

@@ -82,7 +82,7 @@ func dryRun(ctx context.Context, a *command.App, r *planReport, o *exportOptions
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
 	r.several = o.several(names)
-	if names, err = o.tableNames(ctx, src, names); err != nil {
+	if names, err = o.tableNames(ctx, a, src, names); err != nil {
 		return db.Explain(err)
 	}
 	files, err := planOutput(ctx, a, o, src, r, names, plan.Extension())

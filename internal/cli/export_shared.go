@@ -54,7 +54,9 @@ func (e *tablesExport) share(
 		Flags: &o.shared, Plan: e.plan, Layout: o.Layout, PartSize: o.sizeOfParts(), Database: e.db, Held: o.held(),
 		To:     l,
 		Choice: jobs.Choice{Names: names, All: o.all, Schemas: o.schemas},
-		Tables: func(ctx context.Context, src source.Source) ([]string, error) { return o.tableNames(ctx, src, names) },
+		Tables: func(ctx context.Context, src source.Source) ([]string, error) {
+			return o.tableNames(ctx, a, src, names)
+		},
 	}
 	r.Output, w.Name = l.Text, l.Text
 	m, err := job.Run(ctx, a, w)

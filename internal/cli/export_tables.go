@@ -89,7 +89,7 @@ func exportTables(ctx context.Context, a *command.App, w *command.Work, r *expor
 		return err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	if e.names, err = o.tableNames(ctx, src, e.names); err != nil {
+	if e.names, err = o.tableNames(ctx, a, src, e.names); err != nil {
 		return e.db.Explain(err)
 	}
 	if l == nil {
@@ -210,8 +210,10 @@ func newTableReport(a *command.App, t *export.TableStats) tableReport {
 	return r
 }
 
-// tableNames returns the tables that are named, or those that the database has.
-func (o *exportOptions) tableNames(ctx context.Context, src source.Source, names []string) ([]string, error) {
+// tableNames returns the tables that are named, or those that the database has. It warns of what those leave out.
+func (o *exportOptions) tableNames(
+	ctx context.Context, a *command.App, src source.Source, names []string,
+) ([]string, error) {
 	if !o.listed() {
 		return names, nil
 	}
@@ -226,6 +228,9 @@ func (o *exportOptions) tableNames(ctx context.Context, src source.Source, names
 	var all []string
 	for _, schema := range schemas {
 		tables, err := lister.Tables(ctx, schema)
+		if err == nil {
+			err = a.WarnOmitted(ctx, src, schema)
+		}
 		if err != nil {
 			return nil, err
 		}

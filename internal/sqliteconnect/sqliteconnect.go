@@ -1,4 +1,5 @@
-// Package sqliteconnect opens SQLite files for their source and their sink, with the settings of the sqlite3 program.
+// Package sqliteconnect opens SQLite files for their source and their sink, with the settings of the sqlite3 program,
+// and with its modules for virtual tables: FTS5, R*Tree and Geopoly.
 //
 // The driver's build of SQLite has other defaults: it enforces foreign keys, which lets a load delete rows of other
 // tables, and makes tables that refer to each other impossible to load; it takes "x" for a name even in a CHECK, an
@@ -17,6 +18,8 @@ import (
 	"strings"
 
 	"github.com/ncruces/go-sqlite3"
+	"github.com/ncruces/go-sqlite3/ext/fts5"
+	"github.com/ncruces/go-sqlite3/ext/rtree"
 )
 
 // MaxMemory is the address space of a connection, which is only reserved until a value needs it. The driver's default
@@ -73,6 +76,11 @@ func Open(f File) (*sqlite3.Conn, error) {
 	for _, setting := range stock {
 		if is, e := conn.Config(setting.of, setting.value); err == nil && (e != nil || is != setting.value) {
 			err = fmt.Errorf("the setting %d of SQLite stays %v: %w", setting.of, is, e)
+		}
+	}
+	for _, register := range []func(*sqlite3.Conn) error{fts5.Register, rtree.Register} {
+		if err == nil {
+			err = register(conn)
 		}
 	}
 	// Opening reads nothing; the first query shows whether the file is a database. It does not wait for the lock of a

@@ -8,8 +8,8 @@ import (
 	"culvert/sink"
 )
 
-// testOtherTables removes the rows of a table to which rows of others refer. It is refused, and then changes nothing, or
-// it replaces the rows. The rows of the others stay in any case, and none of them loses the row that it refers to.
+// testOtherTables removes the rows of a table to which rows of others refer. It is refused, and then changes nothing,
+// or it replaces the rows. The rows of the others stay in any case, and none of them loses the row that it refers to.
 func testOtherTables(t *testing.T, f *Fixture) {
 	f.create(t, "parent_t", "id", "bigint NOT NULL PRIMARY KEY")
 	f.Exec(t, "INSERT INTO "+f.Quote("parent_t")+" VALUES (1), (2)")

@@ -101,6 +101,10 @@ func (t *table) after() (steps []string) {
 	}
 	for _, index := range d.Indexes {
 		steps = append(steps, index.Definition)
+		if isVirtual(index.Definition) { // an index of texts, which is filled from the rows of the table
+			name := sqlite3.QuoteIdentifier(index.Name)
+			steps = append(steps, "INSERT INTO main."+name+" ("+name+") VALUES ('rebuild')")
+		}
 	}
 	for _, s := range d.Sequences {
 		if s.Last == nil {
@@ -114,6 +118,9 @@ func (t *table) after() (steps []string) {
 	}
 	return steps
 }
+
+// isVirtual reports whether a statement makes a virtual table.
+func isVirtual(sql string) bool { return strings.HasPrefix(sql, "CREATE VIRTUAL TABLE ") }
 
 // run runs a single statement, which cannot have a second one in it.
 func (db *DB) run(ctx context.Context, sql string) error {

@@ -22,7 +22,8 @@ func newStock(t *testing.T, sql string) string {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(conn.Exec("PRAGMA foreign_keys = OFF; PRAGMA synchronous = OFF;"+sql), conn.Close()); err != nil {
+	err := conn.Exec("PRAGMA foreign_keys = OFF; PRAGMA synchronous = OFF;" + sql)
+	if err := errors.Join(err, conn.Close()); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -90,7 +91,8 @@ func TestDanglingBefore(t *testing.T) {
 		table, loader := begin(t, open(t, path), f)
 		var err error
 		if len(table.Loaded()) == 0 {
-			err = errors.Join(loader.Load(batch(t, numberAndText, "1,a\n")), loader.EndPart(sink.Part{Name: "p", Rows: 1}))
+			err = loader.Load(batch(t, numberAndText, "1,a\n"))
+			err = errors.Join(err, loader.EndPart(sink.Part{Name: "p", Rows: 1}))
 		}
 		if _, e := loader.Close(); err != nil || e != nil {
 			t.Fatal(err, e)
@@ -176,7 +178,8 @@ func TestReplacing(t *testing.T) {
 func TestSettings(t *testing.T) {
 	path := newFile(t, "PRAGMA journal_mode = WAL; CREATE TABLE t (id, name)")
 	other := connect(t, path)
-	if err := other.Exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; INSERT INTO t VALUES (1, 'a')"); err != nil {
+	const keep = "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; INSERT INTO t VALUES (1, 'a')"
+	if err := other.Exec(keep); err != nil {
 		t.Fatal(err)
 	}
 	db := open(t, path)

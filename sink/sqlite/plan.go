@@ -96,10 +96,10 @@ func (db *DB) plan(ctx context.Context, name string, f sink.Filling) (*table, er
 	if f.Loaders > 1 {
 		t.plan.Alone = alone
 	}
-	if err := t.choose(); err != nil {
+	if err := t.inspect(); err != nil {
 		return nil, err
 	}
-	if err := t.inspect(); err != nil {
+	if err := t.choose(); err != nil {
 		return nil, err
 	}
 	if t.insert, err = t.statement(1); err != nil {
@@ -137,6 +137,9 @@ func (db *DB) find(ctx context.Context, name string) (string, error) {
 // These are how SQLite marks columns; those that are generated and stored have a mark of their own.
 const visible, hidden, generated = "0", "1", "2"
 
+// rowid is a column that virtual tables have besides those that SQLite lists.
+const rowid = "rowid"
+
 // columns returns the name, the type and the mark of each column.
 func (t *table) columns() ([][]string, error) {
 	if t.filling.Create != nil {
@@ -162,6 +165,9 @@ func (t *table) choose() error {
 			t.all = append(t.all, row[0])
 		}
 	}
+	if t.virtual && byName[rowid] == nil {
+		byName[rowid] = []string{rowid, "", hidden}
+	}
 	names := t.filling.Columns
 	if len(names) == 0 {
 		names = t.all
@@ -177,7 +183,11 @@ func (t *table) choose() error {
 		}
 		seen[row[0]] = true
 		t.plan.Columns = append(t.plan.Columns, source.Column{Name: row[0], Type: row[1]})
-		t.affinities = append(t.affinities, affinityOf(row[1]))
+		if t.virtual {
+			t.affinities = append(t.affinities, none) // whatever its definition says for other systems
+		} else {
+			t.affinities = append(t.affinities, affinityOf(row[1]))
+		}
 	}
 	return nil
 }
@@ -195,6 +205,7 @@ func (t *table) group() int {
 // inspect finds out what decides how rows are added.
 func (t *table) inspect() error {
 	if d := t.filling.Create; d != nil {
+		t.virtual = isVirtual(d.Create)
 		t.resolves = strings.Contains(strings.ToUpper(d.Create), "CONFLICT")
 		return nil
 	}

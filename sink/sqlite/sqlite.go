@@ -40,13 +40,19 @@
 // # Keys
 //
 // The connection has the settings of the sqlite3 program. So foreign keys are not enforced: rows come in any order, and
-// may refer to rows that are not there; PRAGMA foreign_key_check finds those afterwards. No load changes or deletes rows
-// of another table, whatever ON DELETE and ON UPDATE say, except by triggers. Truncate, Swap and Update are refused
-// before the commit if rows of other tables would then refer to a row that is not there, and did not before. The error
-// is a [sink.RowError] of that table. With EachPart the rows are committed by then, and the same load run again is
-// refused until the keys are right.
+// may refer to rows that are not there; PRAGMA foreign_key_check finds those afterwards. No load changes or deletes
+// rows of another table, whatever ON DELETE and ON UPDATE say, except by triggers. Truncate, Swap and Update are
+// refused before the commit if rows of other tables would then refer to a row that is not there, and did not before.
+// The error is a [sink.RowError] of that table. With EachPart the rows are committed by then, and the same load run
+// again is refused until the keys are right.
 //
 // A row whose key exists is an error, even if the table says ON CONFLICT REPLACE or IGNORE.
+//
+// # Virtual tables
+//
+// Create makes virtual tables of FTS5, R*Tree and Geopoly too, and fills them like others; the rows of FTS5 and Geopoly
+// can have the column rowid. An FTS5 table whose content is the table that is made is made with its indexes, and then
+// rebuilt from its rows.
 package sqlite
 
 import (

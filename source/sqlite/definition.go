@@ -12,7 +12,8 @@ import (
 var _ source.Definer = (*DB)(nil)
 
 // Define returns the definition of a table, or the columns of a view. Checks, foreign keys and the expressions of
-// generated columns are only in Create, which is the statement that made the table.
+// generated columns are only in Create, which is the statement that made the table. Among the indexes are the FTS5
+// tables whose content is the table.
 func (db *DB) Define(ctx context.Context, name string) (_ *source.Definition, err error) {
 	defer db.catch(&err)
 	table, err := db.find(ctx, name)
@@ -28,12 +29,23 @@ func (db *DB) Define(ctx context.Context, name string) (_ *source.Definition, er
 		return d, err
 	}
 	d.Create = create[0]
+	if v, err := db.virtual(ctx, table); err != nil {
+		return nil, err
+	} else if v != nil {
+		v.describe(d)
+		return d, nil
+	}
 	if d.Constraints, err = read[source.Constraint](ctx, db, constraintsSQL, table); err != nil {
 		return nil, err
 	}
 	if d.Indexes, err = read[source.Index](ctx, db, indexesSQL, table); err != nil {
 		return nil, err
 	}
+	texts, err := db.textIndexes(ctx, table)
+	if err != nil {
+		return nil, err
+	}
+	d.Indexes = append(d.Indexes, texts...)
 	return d, db.completeColumns(ctx, d)
 }
 

@@ -18,8 +18,11 @@
 // SQLite has neither booleans nor JSON: a column declared BOOLEAN holds the integers 0 and 1, and one declared JSON
 // holds unchecked text. They are returned as such. The declared type is in [source.Column].
 //
-// Virtual tables can be read if their module belongs to the core of SQLite. FTS5 and R*Tree do not, but the tables that
-// hold their content, such as docs_content, can be read.
+// Virtual tables of FTS5, R*Tree and Geopoly can be read like others. The tables that hold their content, such as
+// docs_content, are not in the list of tables. An FTS5 table whose content is another table is an index of that table,
+// and part of its definition. One without content has no texts, so it cannot be read. Virtual tables of other modules,
+// such as FTS4, cannot be read, but the tables that hold their content can. [DB.Omitted] names all virtual tables that
+// are left out.
 //
 // # Reading beside writers
 //
@@ -204,8 +207,8 @@ func (db *DB) prepare(ctx context.Context, sql string) (*sqlite3.Stmt, error) {
 	return nil, refused
 }
 
-// misnamed refuses a statement in which SQLite has taken "x" for a text, since nothing has that name. It does so for the
-// sake of old schemas, whose views may need it; in a condition, it would hide that a name is misspelled.
+// misnamed refuses a statement in which SQLite has taken "x" for a text, since nothing has that name. It does so for
+// the sake of old schemas, whose views may need it; in a condition, it would hide that a name is misspelled.
 func (db *DB) misnamed(sql string) error {
 	for _, text := range db.taken {
 		if strings.Contains(sql, text) {

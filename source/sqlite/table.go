@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,12 +15,13 @@ import (
 var (
 	_ source.Selector  = (*DB)(nil)
 	_ source.Lister    = (*DB)(nil)
+	_ source.Omitter   = (*DB)(nil)
 	_ source.Describer = (*DB)(nil)
 )
 
 // Table returns all rows of a table or view. Names are compared as SQLite does, without regard to the case of ASCII
 // letters, and may begin with "main.". The columns are those of SELECT *: they include generated columns, but not
-// hidden columns of virtual tables.
+// hidden columns of virtual tables. Those of FTS5 and Geopoly begin with the rowid.
 func (db *DB) Table(ctx context.Context, name string) (source.Rows, error) {
 	return db.Select(ctx, name, source.Selection{})
 }
@@ -48,6 +48,13 @@ func (db *DB) Select(ctx context.Context, name string, s source.Selection) (_ so
 
 // read returns the rows of a selection that are in a range, or all of them if that is "".
 func (db *DB) read(ctx context.Context, table string, s source.Selection, inRange string) (*rows, error) {
+	if v, err := db.virtual(ctx, table); err != nil {
+		return nil, err
+	} else if v != nil {
+		if content, outside := v.content(); outside && content == "" {
+			return nil, fmt.Errorf("sqlite: the full-text index %q keeps no texts that could be read", table)
+		}
+	}
 	list, err := db.list(ctx, table, s.Columns)
 	if err != nil {
 		return nil, err
@@ -102,12 +109,21 @@ func (db *DB) find(ctx context.Context, name string) (string, error) {
 
 // list returns the named columns as SQL, or all that are not hidden if there are no names.
 func (db *DB) list(ctx context.Context, table string, names []string) (string, error) {
-	if len(names) == 0 {
+	v, err := db.virtual(ctx, table)
+	switch {
+	case err != nil:
+		return "", err
+	case len(names) == 0 && v.hasRowid():
+		return rowidColumn + ", *", nil
+	case len(names) == 0:
 		return "*", nil
 	}
 	known, err := db.texts(ctx, "SELECT name FROM pragma_table_xinfo(?, 'main')", table)
 	if err != nil {
 		return "", err
+	}
+	if v.hasRowid() {
+		known = append(known, rowidColumn)
 	}
 	chosen, err := sqlsource.Choose(fmt.Sprintf("sqlite: table %q", table), sqlsource.Columns(known), names, sameName)
 	return sqlsource.List(chosen, func(name string) string {
@@ -129,8 +145,9 @@ func sameName(a, b string) bool {
 	return true
 }
 
-// Tables returns the names of the tables, sorted by bytes. The only schema is "main". The list has virtual tables whose
-// rows can be read, and for other virtual tables the tables that hold their content.
+// Tables returns the names of the tables, sorted by bytes. The only schema is "main". Virtual tables are in the list if
+// their rows are no copy of those of other tables, and the tables that hold the content of a virtual table if that
+// cannot be read. See Omitted.
 func (db *DB) Tables(ctx context.Context, schema string) (_ []string, err error) {
 	defer db.catch(&err)
 	if schema != "" && !strings.EqualFold(schema, "main") {
@@ -142,22 +159,33 @@ func (db *DB) Tables(ctx context.Context, schema string) (_ []string, err error)
 	if err != nil {
 		return nil, err
 	}
-	virtual, err := db.texts(ctx, list, "virtual")
+	shadows, err := db.texts(ctx, list, "shadow")
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range virtual {
-		stmt, err := db.prepare(ctx, "SELECT * FROM main."+sqlite3.QuoteIdentifier(name))
-		switch {
-		case err == nil:
-			finish(stmt)
-			tables = append(tables, name)
-		case ctx.Err() != nil || errors.Is(err, source.ErrUnavailable) || errors.Is(err, source.ErrCorrupt):
+	virtuals, err := db.virtuals(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range virtuals {
+		readable, err := db.readable(ctx, v)
+		if err != nil {
 			return nil, err
+		}
+		for _, shadow := range shadows {
+			if begins := len(v.name) < len(shadow) && sameName(shadow[:len(v.name)], v.name); begins && !readable {
+				tables = append(tables, shadow)
+			}
+		}
+		if readable || strings.HasPrefix(v.module, "fts") { // an R*Tree that cannot be read has its rows there
+			tables = slices.DeleteFunc(tables, v.isShadow)
+		}
+		if readable && v.isData() {
+			tables = append(tables, v.name)
 		}
 	}
 	slices.Sort(tables)
-	return tables, nil
+	return slices.Compact(tables), nil
 }
 
 // Describe returns the version of SQLite that reads the file, and the file. SQLite does not name the state that a

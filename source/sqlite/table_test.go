@@ -25,17 +25,25 @@ func TestTables(t *testing.T) {
 		"CREATE TABLE b (id INTEGER PRIMARY KEY AUTOINCREMENT)", "CREATE TABLE A (id UNIQUE)",
 		"CREATE VIEW v AS SELECT 1",
 		"CREATE TABLE `main.b` (x)", "CREATE TABLE k (id TEXT PRIMARY KEY) WITHOUT ROWID", "INSERT INTO b VALUES (1)",
-		"ANALYZE", "CREATE TEMPORARY TABLE gone (x)", "CREATE TABLE docs_content (c)", "PRAGMA writable_schema = on",
-		"INSERT INTO sqlite_schema VALUES ('table', 'docs', 'docs', 0, 'CREATE VIRTUAL TABLE docs USING fts5(c)')",
+		"ANALYZE", "CREATE TEMPORARY TABLE gone (x)", "CREATE TABLE docs_content (c)", "CREATE TABLE Old_content (c)",
+		"CREATE TABLE old_segdir (c)",
+		"CREATE TABLE notes_content (c)", "PRAGMA writable_schema = on",
+		"INSERT INTO sqlite_schema VALUES ('table', 'docs', 'docs', 0, 'CREATE VIRTUAL TABLE docs USING fts5(c)'),"+
+			"('table', 'old', 'old', 0, 'CREATE VIRTUAL TABLE old USING fts4(c)'),"+
+			"('table', 'notes', 'notes', 0, 'CREATE VIRTUAL TABLE notes USING fts5(c, tokenize=gone)')",
 		"PRAGMA writable_schema = reset")
-	want := []string{"A", "b", "docs_content", "k", "main.b"}
+	want := []string{"A", "Old_content", "b", "docs_content", "k", "main.b", "notes_content"}
+	omitted, err := db.Omitted(t.Context(), "main")
+	if err != nil || len(omitted) != 3 {
+		t.Errorf("left out are %q, %v", omitted, err)
+	}
 	for _, schema := range []string{"", "main", "MAIN"} {
 		got, err := db.Tables(t.Context(), schema)
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("Tables(%q) = %q, %v; want %q", schema, got, err, want)
 		}
 	}
-	_, err := db.Tables(t.Context(), "temp")
+	_, err = db.Tables(t.Context(), "temp")
 	unknown, ok := errors.AsType[*source.UnknownError](err)
 	if !ok || unknown.What != "schema" || !slices.Equal(unknown.Known, []string{"main"}) {
 		t.Errorf("Tables of another schema: %#v", err)

@@ -155,6 +155,9 @@ func (c *copying) list(ctx context.Context) error {
 		return command.Usagef("this source cannot list its tables: name them")
 	}
 	names, err := lister.Tables(ctx, "")
+	if err == nil {
+		err = c.a.WarnOmitted(ctx, c.src, "")
+	}
 	if err != nil {
 		return err
 	}
