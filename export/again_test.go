@@ -68,7 +68,7 @@ func (s *rowsOf) Table(context.Context, string) (source.Rows, error) { return s.
 // bombed is a source of which one of several readers explodes, while the others wait.
 func bombed(explode func()) source.Source {
 	return &divided{
-		generated: generated{rows: 200_000, failAt: 150_000}, failing: 2,
+		generated: generated{rows: 20_000, failAt: 15_000, text: wide}, failing: 2,
 		wrap: func(rows source.Rows) source.Rows { return &bomb{rows, 1, explode} },
 	}
 }
@@ -90,7 +90,7 @@ func TestAfterFailures(t *testing.T) {
 			}
 		},
 		"source in the middle": func() {
-			src := &generated{rows: 200_000, failAt: 150_000, fail: errFull}
+			src := &generated{rows: 20_000, failAt: 15_000, text: wide, fail: errFull}
 			if _, err := parallel.Table(t.Context(), io.Discard, src, ""); !errors.Is(err, errFull) {
 				t.Error(err)
 			}
@@ -98,7 +98,7 @@ func TestAfterFailures(t *testing.T) {
 		"source panics": func() {
 			defer expectPanic(t)
 			src := &rowsOf{rows: func() source.Rows {
-				return &bomb{&generatedRows{generated: &generated{rows: 200_000}}, 5, panics}
+				return &bomb{&generatedRows{generated: &generated{rows: 20_000, text: wide}}, 5, panics}
 			}}
 			_, _ = parallel.Table(t.Context(), io.Discard, src, "")
 		},

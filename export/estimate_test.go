@@ -29,7 +29,7 @@ func (m *metered) Next(b *source.Batch) error {
 }
 
 func TestProgressDone(t *testing.T) {
-	const rows = 400_000
+	const rows = 40_000
 	for name, test := range map[string]struct {
 		size  source.Size
 		meter float64
@@ -56,7 +56,7 @@ func TestProgressDone(t *testing.T) {
 				t.Errorf("%s: one of several", name)
 			}
 		}}
-		r.generated = &generated{rows: rows}
+		r.generated = &generated{rows: rows, text: wide}
 		plan := export.Plan{Unencrypted: true, Progress: progress, Jobs: 2}
 		_, err := plan.Table(t.Context(), io.Discard, &rowsOf{rows: func() source.Rows { return r }}, "")
 		if err != nil {

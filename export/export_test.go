@@ -309,7 +309,7 @@ func TestSourceFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	broken := errors.New("the server is gone")
-	faulty := generated{rows: 200_000, failAt: 150_000, fail: broken}
+	faulty := generated{rows: 20_000, failAt: 15_000, text: wide, fail: broken}
 	for jobs, src := range map[int]source.Source{3: &faulty, 1: &printing{faulty}} {
 		var file bytes.Buffer
 		plan := export.Plan{Recipients: []age.Recipient{id.Recipient()}, Jobs: jobs}
@@ -346,8 +346,8 @@ func TestSinkFails(t *testing.T) {
 		for _, plan := range []export.Plan{encrypted, plain, printed} {
 			// The second source never gives the rest of its rows.
 			for _, src := range []source.Source{
-				&generated{rows: 400_000},
-				&generated{rows: 400_000, failAt: 300_000},
+				&generated{rows: 150_000},
+				&generated{rows: 150_000, failAt: 120_000},
 				&printing{generated{rows: 400_000, text: []byte(strings.Repeat("number ", 50))}},
 			} {
 				if _, err := plan.Table(t.Context(), &fullDisk{left}, src, ""); !errors.Is(err, errFull) {
@@ -377,7 +377,7 @@ func TestFormatFails(t *testing.T) {
 
 func TestCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	src := &generated{rows: 400_000, failAt: 300_000}
+	src := &generated{rows: 40_000, failAt: 30_000, text: wide}
 	progress := new(export.Progress)
 	plan := export.Plan{Unencrypted: true, Progress: progress}
 	_, err := plan.Table(ctx, writerFunc(func(p []byte) (int, error) {
@@ -482,13 +482,13 @@ func TestFewerReaders(t *testing.T) {
 func TestReadersFail(t *testing.T) {
 	broken := errors.New("the server is gone")
 	for failing := range 3 {
-		src := &divided{generated: generated{rows: 400_000, failAt: 300_000, fail: broken}, failing: failing}
+		src := &divided{generated: generated{rows: 40_000, failAt: 30_000, text: wide, fail: broken}, failing: failing}
 		plan := export.Plan{Unencrypted: true, Jobs: 3}
 		if _, err := plan.Table(t.Context(), io.Discard, src, ""); !errors.Is(err, broken) {
 			t.Errorf("reader %d: error %v", failing, err)
 		}
 	}
-	src := &divided{generated: generated{rows: 400_000, failAt: 300_000}}
+	src := &divided{generated: generated{rows: 150_000, failAt: 120_000}}
 	for _, left := range []int{0, 1000, 300 << 10} {
 		plan := export.Plan{Unencrypted: true, Jobs: 3}
 		if _, err := plan.Table(t.Context(), &fullDisk{left}, src, ""); !errors.Is(err, errFull) {

@@ -1,6 +1,7 @@
 package export_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -23,6 +24,9 @@ type generated struct {
 	text   []byte                            // of each row, or nil for some
 	change func(row int, text []byte) []byte // if not nil
 }
+
+// wide makes many rows large: only few have to be made until all buffers are full.
+var wide = bytes.Repeat([]byte("the text of a wide row; "), 20)
 
 func (g *generated) Table(ctx context.Context, _ string) (source.Rows, error) {
 	return &generatedRows{generated: g, ctx: ctx}, nil

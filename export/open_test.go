@@ -48,7 +48,7 @@ func kinds(identity *age.X25519Identity) []kind {
 // written returns a file and its text.
 func (k kind) written(t *testing.T) (file, text []byte) {
 	t.Helper()
-	src := &generated{rows: 120_000}
+	src := &generated{rows: 60_000}
 	for _, plan := range []struct {
 		export.Plan
 		to *[]byte

@@ -18,6 +18,7 @@ type slice struct {
 	packages []string
 	tests    string // a regular expression for -run
 	system   string // GOOS/GOARCH, if it is a build for another system in place of tests
+	race     bool   // the usual forms, under the race detector
 }
 
 // soakSlices are all long forms.
@@ -29,6 +30,7 @@ var soakSlices = []slice{
 	{name: "log-mutants", packages: []string{"./wal"}, tests: "^TestMutants$"},
 	{name: "transfers", packages: []string{"./fileservice/..."}, tests: "."},
 	{name: "mounts", packages: []string{"./fusefs", "./cmd/culvert"}, tests: "^Test(Suite|ManyReaders|Mount)"},
+	{name: "program-race", packages: []string{"./cmd/culvert"}, tests: ".", race: true},
 	{name: "memory", packages: []string{"./cmd/culvert"}, tests: "^Test(Export|Load)Memory$"},
 	{name: "schedules", packages: []string{"./workers"}, tests: "^TestSoak$"},
 	{name: "coordinators", packages: []string{"./workers"}, tests: "^TestCoordinatorIsKilled$"},
@@ -48,7 +50,7 @@ func soak(ctx context.Context, r *report, names []string) error {
 	if len(names) == 0 {
 		names = []string{"all"}
 	}
-	r.environment = append(r.environment, "CULVERT_TEST_ALL=1", "CULVERT_TEST_SOAK=1")
+	r.environment = append(r.environment, "CULVERT_TEST_ALL=1")
 	var chosen []slice
 	for _, name := range names {
 		switch {
@@ -74,7 +76,10 @@ func soak(ctx context.Context, r *report, names []string) error {
 		}
 		p := pass{
 			name: "soak " + s.name, dir: cmp.Or(s.module, "."), packages: s.packages,
-			flags: []string{parallel, "-run", s.tests},
+			flags: []string{parallel, "-run", s.tests}, env: []string{"CULVERT_TEST_SOAK=1"},
+		}
+		if s.race {
+			p.flags, p.env = append(raceFlags(), p.flags...), raceEnvironment
 		}
 		_, _ = fmt.Fprintf(os.Stdout, "\nto repeat this: ./dev soak %s\n", s.name)
 		if err := r.goTest(ctx, p); err != nil || ctx.Err() != nil {
