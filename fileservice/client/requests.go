@@ -13,21 +13,25 @@ import (
 
 // request is a get or a put.
 type request struct {
-	exchange.Call
-	conn   *exchange.Conn // nil before it has started, and after it has ended
-	err    error          // why it did not start
-	done   chan error
-	buffer *bytebuf.Buffer // of Into or Data; nil if they belong to the caller
+	exchange.Call                // the part in progress; all of it at the beginning, and when await has returned
+	whole         exchange.Call  // what was asked for
+	parts         parts          // of whole
+	conn          *exchange.Conn // nil before it has started, and after it has ended
+	err           error          // why it did not start
+	done          chan error
+	buffer        *bytebuf.Buffer // of Into or Data; nil if they belong to the caller
 }
 
 func newRequest(call exchange.Call, buffer *bytebuf.Buffer) *request {
 	r := &request{Call: call, buffer: buffer, done: make(chan error, 1)}
 	r.Done = func(err error) { r.done <- err }
+	r.whole = r.Call
+	r.parts.size = exchange.MaxLength
 	return r
 }
 
 // await waits for the end of a request that was started. If its connection has ended, for example because the server
-// closes those that are idle, it repeats the request on another one; files, only if the server has not written them.
+// closes those that are idle, it asks for the rest on another one; files, only if the server has not written them.
 func (c *Client) await(ctx context.Context, r *request) error {
 	var ended error // of the first connection; it says more than why there is no other one
 	for attempt := 1; ; attempt++ {
@@ -40,15 +44,23 @@ func (c *Client) await(ctx context.Context, r *request) error {
 			}
 			r.conn = nil
 			mayRepeat = r.Kind != exchange.PutFiles || errors.Is(err, exchange.ErrBye)
+			if r.note(err) {
+				attempt = 0
+			}
 		}
 		switch {
-		case isEnd(err) && mayRepeat && attempt < attempts:
+		case err == nil && r.isComplete():
+			r.join()
+			return nil
+		case err == nil, isEnd(err) && mayRepeat && attempt < attempts, r.isForgotten(err):
 			ended = cmp.Or(ended, err)
-			r.Call = exchange.Call{Request: r.Request, Data: r.Data, Into: r.Into, Done: r.Done}
+			r.continues()
 			r.conn, r.err = c.start(ctx, &r.Call)
 		case errors.Is(err, fileservice.ErrUnreachable):
+			r.join()
 			return unreachable(cmp.Or(ended, err))
 		default:
+			r.join()
 			return unreachable(err)
 		}
 	}

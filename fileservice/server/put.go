@@ -26,7 +26,7 @@ func (d *dataConn) Put(r *exchange.Request, data []byte) (head []byte, err error
 	}
 }
 
-// putBlock writes a block of an upload.
+// putBlock writes a block of an upload, or a part of one.
 func (d *dataConn) putBlock(r *exchange.Request, data []byte) error {
 	local, err := d.target(r.Target, r.Version)
 	if err != nil {
@@ -36,21 +36,29 @@ func (d *dataConn) putBlock(r *exchange.Request, data []byte) error {
 	if err := r.Version.CheckBlocks(block, 1); err != nil {
 		return err
 	}
-	n := min(fileservice.BlockSize, r.Version.Size-r.Offset)
-	if r.Offset%fileservice.BlockSize != 0 || int64(len(data)) != n {
-		return fmt.Errorf("%w: %d bytes from %d are not a block", fs.ErrInvalid, len(data), r.Offset)
+	begin := block * fileservice.BlockSize
+	end := min(begin+fileservice.BlockSize, r.Version.Size)
+	if len(data) == 0 || int64(len(data)) > end-r.Offset {
+		return fmt.Errorf("%w: %d bytes from %d are not in a block", fs.ErrInvalid, len(data), r.Offset)
 	}
 	up, err := d.uploads.join(d.conn, local, r.Version)
 	if err != nil {
 		return err
 	}
 	defer d.uploads.end(local, up)
-	if fileservice.SumBlock(data, block) != r.Sum {
+	if r.Offset == begin && fileservice.SumBlock(data, block) != r.Sum {
 		return fmt.Errorf("%w: a block does not have its sum", fileservice.ErrIntegrity)
 	}
-	err = up.WriteBlock(block, data, r.Sum)
-	if errors.Is(err, fs.ErrClosed) {
+	if int64(len(data)) == end-begin {
+		err = up.WriteBlock(block, data, r.Sum)
+	} else {
+		err = up.WritePart(r.Offset, data, r.Sum)
+	}
+	switch {
+	case errors.Is(err, fs.ErrClosed):
 		return refused("the upload has ended")
+	case errors.Is(err, receive.ErrNoBeginning):
+		return refused(err.Error())
 	}
 	return err
 }

@@ -255,7 +255,8 @@ func TestUploadsThatLie(t *testing.T) {
 	}{
 		"another hash":           {codes.DataLoss, "file", version, size, rest, full},
 		"no hash":                {codes.DataLoss, "file", version, size, rest, fileservice.Sum{}},
-		"a part":                 {codes.InvalidArgument, "file", version, 0, block[:256<<10], full},
+		"a part":                 {codes.DataLoss, "file", version, 0, block[:256<<10], full},
+		"a part without others":  {codes.FailedPrecondition, "file", version, size - 5, rest, full},
 		"no data":                {codes.InvalidArgument, "file", version, 0, nil, full},
 		"a block behind all":     {codes.InvalidArgument, "file", version, 2 * size, rest, full},
 		"a negative block":       {codes.InvalidArgument, "file", version, -size, rest, full},

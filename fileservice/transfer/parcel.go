@@ -17,6 +17,10 @@ const (
 	parcelsOpen   = 3 * parcelsAtOnce
 )
 
+// parcelsAfter returns how many parcels may be moved at once with a file after failures to reach the server. If
+// connections do not last, fewer files have to share one.
+func parcelsAfter(failures int) int { return max(1, parcelsAtOnce>>failures) }
+
 // parcel is a set of small files of one directory that one call moves.
 type parcel struct {
 	items []*item
@@ -30,14 +34,16 @@ type smallMover interface {
 	moveSmall(ctx context.Context, b *parcel) (finish func(closed func()))
 }
 
-// takeParcel removes small files of the directory of queue[first] from the queue. mu is held.
+// takeParcel removes small files of the directory of queue[first] from the queue, fewer after each failure to reach the
+// server. mu is held.
 func (t *transfer) takeParcel(first int) *parcel {
 	dir := path.Dir(t.queue[first].name)
+	most := max(1, fileservice.MaxSmallFiles>>(3*t.queue[first].failures)) // a connection may not last for more
 	b := &parcel{}
 	kept := t.queue[:first]
 	for _, it := range t.queue[first:] {
 		isSmall := it.size <= fileservice.SmallFileSize
-		if len(b.items) < fileservice.MaxSmallFiles && isSmall && path.Dir(it.name) == dir {
+		if len(b.items) < most && isSmall && path.Dir(it.name) == dir {
 			b.items = append(b.items, it)
 		} else {
 			kept = append(kept, it)

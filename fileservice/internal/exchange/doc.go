@@ -26,7 +26,7 @@
 //	2     CANCEL     0                  none              lets the request of that id end early
 //	3     GET        bytes to read      none              reads a range of a file in the tree
 //	4     GET DRAFT  bytes to read      none              reads a range of a draft
-//	5     PUT BLOCK  0                  the block         writes a block of an upload
+//	5     PUT BLOCK  0                  the block         writes a block of an upload, or a part of one
 //	6     PUT DRAFT  0                  what to write     writes to a draft
 //	7     PUT FILES  0                  their contents    writes small files of one directory
 //
@@ -39,11 +39,12 @@
 //	└─────────┴─────────┴─────────┴─────────┴────────┴──────────────────────────────────────────────────┘
 //	           └── version of the file ────┘ of the data
 //
-// The time of a version is in Unix nanoseconds.
+// The time of a version is in Unix nanoseconds. The sum is that of a block from its beginning to the end of the data. So
+// a block can come in parts over several connections, and the sum of the last part is that of the block. A server
+// refuses a part of a put if it does not have those before.
 //
 // Only gets have flags. With ANY (1), a GET accepts every version; its answer has the entry of the file, and data only
-// if the whole file fits. With SUM (2), the answer has the sum of the data. Entry and SmallFiles are messages of
-// fileservice.proto.
+// if the whole file fits. With SUM (2), the answer has the sum. Entry and SmallFiles are messages of fileservice.proto.
 //
 // # Answers
 //

@@ -89,6 +89,14 @@ func TestSums(t *testing.T) {
 			t.Errorf("%d bytes have the sum %x, want %x, %v", size, call.Head, want, err)
 		}
 	}
+	for _, offset := range []int{1, MaxPart + 1, MaxLength - 1} { // after what is before it in the block
+		r := Request{Kind: Get, Target: "file", Summed: true, Offset: int64(offset), Length: MaxLength}
+		call, err := ask(c, r, nil)
+		if want := fileservice.SumBlock(content, 0); err != nil || call.N != MaxLength-offset ||
+			string(call.Head) != string(want[:]) {
+			t.Errorf("from %d: %d bytes have the sum %x, want %x, %v", offset, call.N, call.Head, want, err)
+		}
+	}
 	empty := connect(t, &handler{})
 	for _, size := range sizes {
 		call, err := ask(empty, Request{Kind: Get, Target: "file", Summed: true, Length: size}, nil)

@@ -75,11 +75,14 @@ type Request struct {
 	Target  string // a path, the ID of a draft, or SmallFiles
 	Version fileservice.Version
 	Any     bool // every version is accepted, and the answer has the entry
-	Summed  bool // the answer has the sum
+	Summed  bool // the answer has the sum of the data, after what is before it in its block
 	Offset  int64
 	Length  int             // of a get; at most MaxLength
-	Sum     fileservice.Sum // of the data of a put
+	Sum     fileservice.Sum // of the data of a put, after what is before it in its block
 }
+
+// inBlock returns where the range begins in its block.
+func (r *Request) inBlock() int64 { return r.Offset % fileservice.BlockSize }
 
 // header is the fixed part of a message.
 type header struct {

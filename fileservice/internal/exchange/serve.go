@@ -182,7 +182,7 @@ func (s *Session) read() error {
 		r.parse(&h, head)
 		start := time.Now()
 		s.handler.Began()
-		if h.kind.IsPut() || r.Length > MaxInline {
+		if h.kind.IsPut() || r.Length > MaxInline || r.Summed && r.inBlock() > 0 {
 			// Reading the data, and waiting for the worker, may take long.
 			if err = answers.before(math.MaxInt); err == nil {
 				err = s.queue(&h, r, start)
@@ -337,6 +337,11 @@ func (s *Session) send(j *job, content *Content, memory []byte) (sent int, head,
 	defer func() { err = errors.Join(err, content.close()) }()
 	var sums fileservice.BlockSum
 	sums.Reset(j.request.Offset / fileservice.BlockSize)
+	if j.request.Summed && content.File != nil {
+		if err := sumBefore(&sums, content, j.request.inBlock(), memory); err != nil {
+			return 0, nil, nil, err
+		}
+	}
 	var message [headerSize]byte
 	for {
 		part := memory[:min(len(memory), content.Length-sent)]
@@ -364,6 +369,19 @@ func (s *Session) send(j *job, content *Content, memory []byte) (sent int, head,
 		}
 		sent += len(part)
 	}
+}
+
+// sumBefore adds the n bytes before a content to the sum.
+func sumBefore(sums *fileservice.BlockSum, content *Content, n int64, memory []byte) error {
+	for n > 0 {
+		part := memory[:min(int64(len(memory)), n)]
+		if err := content.File.ReadAt(part, content.Offset-n); err != nil {
+			return err
+		}
+		sums.Write(part)
+		n -= int64(len(part))
+	}
+	return nil
 }
 
 // endOf returns an END with n bytes of data, or a FAILED.

@@ -135,9 +135,19 @@ func (r *File) WriteBlock(block int64, data []byte, sum fileservice.Sum) error {
 		return r.fail(err)
 	}
 	if r.blocks.get(block).state == blockClaimed {
-		r.blocks.set(block, blockEntry{blockWritten, sum})
-		r.pending = append(r.pending, block)
+		r.wrote(block, sum)
 	}
+	return r.awaitCommit()
+}
+
+// wrote records a block that was written. mu is held.
+func (r *File) wrote(block int64, sum fileservice.Sum) {
+	r.blocks.set(block, blockEntry{blockWritten, sum})
+	r.pending = append(r.pending, block)
+}
+
+// awaitCommit has blocks committed now and then, and waits while there are too many that are not. mu is held.
+func (r *File) awaitCommit() error {
 	if !r.started && fileservice.Blocks(r.version.Size) > 1 && !r.done {
 		r.started = true
 		r.committer.Go(r.commitNowAndThen)

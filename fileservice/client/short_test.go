@@ -1,0 +1,95 @@
+package client_test
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"testing"
+
+	"culvert/fileservice"
+	"culvert/fileservice/client"
+	"culvert/fileservice/internal/filetest"
+	"culvert/fileservice/transfer"
+	"culvert/secureconn"
+)
+
+// mortal is a connection that ends after a number of bytes in both directions.
+type mortal struct {
+	net.Conn
+	left atomic.Int64
+}
+
+func (m *mortal) Read(p []byte) (int, error) {
+	n, err := m.Conn.Read(p)
+	if err == nil && m.left.Add(-int64(n)) < 0 {
+		return 0, errors.Join(net.ErrClosed, m.Conn.Close())
+	}
+	return n, err
+}
+
+func (m *mortal) Write(p []byte) (int, error) {
+	if m.left.Add(-int64(len(p))) < 0 {
+		return 0, errors.Join(net.ErrClosed, m.Conn.Close())
+	}
+	return m.Conn.Write(p)
+}
+
+// mortals connects to a server over encrypted connections that each end after so many bytes.
+func mortals(t *testing.T, address string, bytes int64, config *secureconn.Config) *client.Client {
+	t.Helper()
+	return filetest.Connect(t, client.Config{
+		Connections: 2,
+		Dial: func(ctx context.Context) (net.Conn, error) {
+			inner, err := filetest.Dialer(address)(ctx)
+			if err != nil {
+				return nil, err
+			}
+			conn := &mortal{Conn: inner}
+			conn.left.Store(bytes)
+			secure := secureconn.Client(conn, config)
+			if err := secure.HandshakeContext(ctx); err != nil {
+				return nil, errors.Join(err, conn.Close())
+			}
+			return secure, nil
+		},
+	})
+}
+
+// TestShortConnections moves files although no connection lasts for a block.
+func TestShortConnections(t *testing.T) {
+	keys, names := [2]ed25519.PrivateKey{}, [2]string{}
+	for i := range keys {
+		keys[i], names[i] = filetest.NewKey(t)
+	}
+	peer := &secureconn.Config{Key: keys[0], Peers: names[1:]}
+	files := map[string]int{"large": 5*fileservice.BlockSize/2 + 1}
+	for i := range 40 { // more in one call than a connection lasts for
+		files[fmt.Sprint("small/", i)] = fileservice.SmallFileSize/2 - i
+	}
+	for role, run := range filetest.Transfers() {
+		for _, bytes := range []int64{120_000, 300_000, 700_000} {
+			t.Run(fmt.Sprint(role, " with ", bytes), func(t *testing.T) {
+				t.Parallel()
+				from, _ := filetest.Tree(t, files)
+				to := t.TempDir()
+				there, here := from, to
+				if role == "push" {
+					there, here = to, from
+				}
+				address := filetest.ListenSecurely(t, there, keys[1], names[0], filetest.Writable)
+				failures := 0
+				_, err := run(t.Context(), mortals(t, address, bytes, peer), transfer.Config{
+					Root: filetest.OpenRoot(t, here), Local: ".", Remote: ".",
+					Retry: func(error) bool { failures++; return failures < 100 },
+				})
+				if err != nil {
+					t.Errorf("after %d failures: %v", failures, err)
+				}
+				filetest.SeeSame(t, from, to)
+			})
+		}
+	}
+}
