@@ -7,6 +7,7 @@ import (
 
 	"culvert/format"
 	"culvert/internal/rowsum"
+	"culvert/sink"
 	"culvert/source"
 )
 
@@ -31,6 +32,7 @@ type block struct {
 	sum         rowsum.Adder
 	loaded      rowsum.Adder // as in figures
 	summed      bool
+	moved       bool // the lines of out are not those of the text
 	err         error
 }
 
@@ -44,7 +46,7 @@ func (b *block) reset() {
 	}
 	b.text, b.out, b.output = b.memory[:0], nil, b.output[:0]
 	b.empty()
-	b.rows, b.lines, b.row, b.line, b.err, b.summed = 0, 0, 0, 0, nil, false
+	b.rows, b.lines, b.row, b.line, b.err, b.summed, b.moved = 0, 0, 0, 0, nil, false, false
 	b.sum.Reset()
 	b.loaded.Reset()
 }
@@ -93,8 +95,11 @@ type preparer struct {
 	lines   format.LineEncoder // the same, or nil if it is not that of CSV; without encoder, only for the sum
 
 	headerLines int64 // before the first row
-	timed       []timed
+	checked     []checked
 	infinite    []int // columns that may have infinite numbers
+	octets      []int // columns of binary data
+	table       string
+	redact      bool
 
 	decoders chan format.Decoder
 }
@@ -150,11 +155,8 @@ func (p *preparer) decode(b *block) (err error) {
 		if err == nil {
 			err = p.take(b, batch)
 		}
-		if row, is := errors.AsType[*format.RowError](err); is {
-			row.Row += rows
-		}
 		if err != nil {
-			return err
+			return shifted(err, rows)
 		}
 		rows += int64(batch.Rows())
 		if text = text[n:]; p.encoder != nil {
@@ -166,16 +168,30 @@ func (p *preparer) decode(b *block) (err error) {
 	return nil
 }
 
+// shifted has the row of an error count from rows that come before.
+func shifted(err error, rows int64) error {
+	if row, is := errors.AsType[*format.RowError](err); is {
+		row.Row += rows
+	}
+	if row, is := errors.AsType[*sink.RowError](err); is {
+		row.Row += rows
+	}
+	return err
+}
+
 // take makes text of a batch if the loaders take text. It is summed up if it is CSV and its sum is not known, or if
 // only its sum is wanted.
 func (p *preparer) take(b *block, batch *source.Batch) (err error) {
-	if err := keeps(p.timed, batch); err != nil {
+	batch = p.plain(batch)
+	if err := p.keeps(batch); err != nil {
+		if p.from == nil {
+			err = shifted(err, b.rows)
+		}
 		return err
 	}
 	if p.from == nil {
 		b.rows += int64(batch.Rows())
 	}
-	batch = named(p.infinite, batch)
 	sum := &b.sum
 	if p.csv || p.shows {
 		sum = &b.loaded
@@ -198,7 +214,9 @@ func (p *preparer) take(b *block, batch *source.Batch) (err error) {
 func (b *block) finish() {
 	if len(b.output) > 0 {
 		b.out = b.output
-		b.lines = int64(bytes.Count(b.out, []byte{'\n'}))
+		lines := int64(bytes.Count(b.out, []byte{'\n'}))
+		b.moved = lines != b.lines
+		b.lines = lines
 	}
 }
 

@@ -140,6 +140,7 @@ func (p *Plan) jobsOf(from *export.Directory, tables map[string]string) ([]table
 		}
 	}
 	var jobs []tableJob
+	var columns []string
 	for i := range m.Tables {
 		table := &m.Tables[i]
 		to, wanted := tables[table.Name]
@@ -149,6 +150,12 @@ func (p *Plan) jobsOf(from *export.Directory, tables map[string]string) ([]table
 		j, err := p.jobOf(from, table, cmp.Or(to, table.Name), readable)
 		j.missing = err
 		jobs = append(jobs, j)
+		if j.columns != nil {
+			columns = append(columns, j.columns.names...)
+		}
+	}
+	if err := p.checkConvert(columns); err != nil {
+		return nil, err
 	}
 	if len(jobs) > 1 && (p.Columns != nil || p.Rename != nil) {
 		return nil, errors.New("load: only a single table can have columns of its own")
@@ -170,7 +177,7 @@ func (p *Plan) jobOf(
 	}
 	_, j.csv = readable.(format.CSV)
 	j.shows = !j.csv
-	j.loose = strings.HasPrefix(from.Manifest.System, "SQLite ")
+	j.loose = !strings.HasPrefix(from.Manifest.System, "PostgreSQL ")
 	var columns []source.Column
 	for _, column := range table.Columns {
 		columns = append(columns, source.Column{Name: column.Name, Type: column.Type})
@@ -180,7 +187,7 @@ func (p *Plan) jobOf(
 		return j, err
 	}
 	j.columns.written = true
-	if j.loose {
+	if strings.HasPrefix(from.Manifest.System, "SQLite ") {
 		j.columns.keepText()
 	}
 	j.fewer = !j.columns.all || j.shows

@@ -2,68 +2,57 @@ package load
 
 import (
 	"bytes"
-	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
-	"culvert/format"
+	"culvert/sink"
+	"culvert/sink/grammar"
 	"culvert/source"
 )
 
-// timed is a column of a table whose type would drop a part of a text without a word.
-type timed struct {
+// checked is a column of PostgreSQL that refuses values of another system which it would change.
+type checked struct {
 	source.Column
-	index int
-	lost  *regexp.Regexp // what would be lost
-	what  string
+	index   int
+	grammar grammar.Grammar
 }
 
-// An offset, and the time of a day, that are not zero.
-var (
-	offset    = regexp.MustCompile(`:[0-9.]+ ?[+-][0-9:]*[1-9]`)
-	timeOfDay = regexp.MustCompile(`[0-9][ T](?:0*[1-9][0-9]*:|[0-9]+:[0-9:.]*[1-9])[0-9:.]*(?:$|[ Z+-])`)
-)
-
-// timedOf finds these columns. PostgreSQL reads an offset in a time without time zone, and a time in a date, and
-// ignores them. Only a source that does not enforce its types, such as SQLite, has such values.
-func timedOf(table []source.Column) []timed {
-	var found []timed
+// checkedOf finds these columns, except for those whose type may change values.
+func checkedOf(table []source.Column, convert []string) []checked {
+	var found []checked
 	for i, c := range table {
-		switch {
-		case c.Type == "date":
-			found = append(found, timed{c, i, timeOfDay, "time"})
-		case strings.HasSuffix(c.Type, " without time zone"):
-			found = append(found, timed{c, i, offset, "offset"})
+		if g := grammar.Postgres(c.Type); g != nil && !slices.Contains(convert, c.Name) {
+			found = append(found, checked{c, i, g})
 		}
 	}
 	return found
 }
 
-// mayLose is a quick answer, which is no for nearly all values.
-func (c *timed) mayLose(value []byte) bool {
-	const day, month = "2026-01-01", "2026-01-"
-	switch {
-	case c.what == "time":
-		return len(value) > len(day)
-	case strings.HasPrefix(c.Type, "timestamp"):
-		return len(value) > len(day) && bytes.ContainsAny(value[len(month):], "+-")
-	}
-	return bytes.ContainsAny(value, "+-")
-}
-
-// keeps returns an error for the first value of which a part would be lost.
-func keeps(columns []timed, b *source.Batch) error {
+// keeps returns an error for the first value that its column would change.
+func (p *preparer) keeps(b *source.Batch) error {
 	for row := range b.Rows() {
-		for _, c := range columns {
-			if _, value := b.AnyValue(row, c.index); c.mayLose(value) && c.lost.Match(value) {
-				return &format.RowError{Row: int64(row) + 1, Column: c.Name, Reason: fmt.Sprintf(
-					"a column of type %s would not keep its %s", c.Type, c.what)}
+		for i := range p.checked {
+			c := &p.checked[i]
+			kind, value := b.AnyValue(row, c.index)
+			if kind == source.Null {
+				continue
+			}
+			if reason := c.grammar(kind, value); reason != "" {
+				refused := &sink.RowError{
+					Table: p.table, Row: int64(row) + 1, Column: c.Name, Code: codeInvalid, Err: sink.Changed(reason),
+				}
+				if !p.redact {
+					refused.Value = sink.Shorten(string(value[:min(len(value), 2*sink.MaxValue)]))
+				}
+				return refused
 			}
 		}
 	}
 	return nil
 }
+
+// codeInvalid is the SQLSTATE of a text that is none of a type.
+const codeInvalid = "22P02"
 
 // infinity is how SQLite, which reads no name for it, prints an infinite number.
 var infinity = []byte("9.0e+999")
@@ -79,36 +68,57 @@ func infiniteOf(table []source.Column) []int {
 	return found
 }
 
-// named returns the rows with the names of infinite numbers: in the same batch, unless it has any.
-func named(columns []int, b *source.Batch) *source.Batch {
+// octetsOf finds the columns of binary data, where text would be read as an escape of it.
+func octetsOf(table []source.Column) []int {
+	var found []int
+	for i, c := range table {
+		if c.Type == "bytea" {
+			found = append(found, i)
+		}
+	}
+	return found
+}
+
+// plain returns the rows with the names of infinite numbers, and text as the binary data of its bytes in columns of
+// such data: in the same batch, unless it has any.
+func (p *preparer) plain(b *source.Batch) *source.Batch {
 	isInfinite := func(row, column int) bool {
 		kind, value := b.AnyValue(row, column)
 		return kind == source.Number && bytes.Equal(bytes.TrimPrefix(value, []byte("-")), infinity)
 	}
+	isText := func(row, column int) bool {
+		kind, _ := b.AnyValue(row, column)
+		return kind != source.Null && kind != source.Bytes
+	}
 	found := false
 	for row := range b.Rows() {
-		for _, column := range columns {
+		for _, column := range p.infinite {
 			found = found || isInfinite(row, column)
+		}
+		for _, column := range p.octets {
+			found = found || isText(row, column)
 		}
 	}
 	if !found {
 		return b
 	}
-	renamed := new(source.Batch)
-	renamed.Reset(b.Columns())
+	made := new(source.Batch)
+	made.Reset(b.Columns())
 	for row := range b.Rows() {
 		for column := range b.Columns() {
 			kind, value := b.AnyValue(row, column)
 			switch {
 			case kind == source.Null:
-				renamed.AppendNull()
+				made.AppendNull()
 				continue
-			case slices.Contains(columns, column) && isInfinite(row, column):
+			case slices.Contains(p.infinite, column) && isInfinite(row, column):
 				value = bytes.Replace(value, infinity, []byte("Infinity"), 1)
+			case slices.Contains(p.octets, column):
+				kind = source.Bytes
 			}
-			renamed.Append(kind, value)
+			made.Append(kind, value)
 		}
-		renamed.EndRow()
+		made.EndRow()
 	}
-	return renamed
+	return made
 }

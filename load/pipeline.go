@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"culvert/format"
 	"culvert/internal/grace"
 	"culvert/internal/ordered"
 	"culvert/sink"
@@ -130,7 +129,7 @@ func (pl *pipeline) failed() error {
 
 // dealAll deals blocks to loaders as they ask for them, and counts.
 func (pl *pipeline) dealAll() (total figures, err error) {
-	line := int64(0)
+	line, moved := int64(0), false
 	for item := pl.queue.Next(); item != nil; item = pl.queue.Next() {
 		b := item.Value
 		if b.err != nil {
@@ -138,6 +137,8 @@ func (pl *pipeline) dealAll() (total figures, err error) {
 		}
 		b.row, b.line = total.rows, line
 		line += b.lines
+		moved = moved || b.moved
+		b.moved = moved
 		of := figures{b.rows, b.size(), b.sum.Sum, b.loaded.Sum, b.summed}
 		total.add(of)
 		pl.count(of.rows, of.text)
@@ -152,10 +153,7 @@ func (pl *pipeline) dealAll() (total figures, err error) {
 
 // about says where in the file a row is that cannot be read, after the given number of rows.
 func (pl *pipeline) about(err error, rows int64) error {
-	if row, is := errors.AsType[*format.RowError](err); is {
-		row.Row += rows
-	}
-	return &fs.PathError{Op: "load", Path: pl.name, Err: err}
+	return &fs.PathError{Op: "load", Path: pl.name, Err: shifted(err, rows)}
 }
 
 // get takes an empty block, or nil if the pipeline has been stopped.
@@ -177,7 +175,7 @@ type worker struct {
 	item  *ordered.Item[*block]
 	text  []byte // of item, not yet read
 	file  string
-	asIs  bool
+	csv   bool // the text has the lines of the file, unless they have moved
 	pl    *pipeline
 }
 
@@ -186,11 +184,12 @@ type mark struct {
 	rows, lines int64 // that the loader had taken before
 	row, line   int64 // of the file, before the block
 	even        bool  // a row for each line
+	moved       bool  // the lines of the file are not known
 }
 
 // load passes blocks to the loader until there are no more, and waits until the database has taken them.
 func (w *worker) load(pl *pipeline) (err error) {
-	w.pl, w.marks, w.taken, w.file, w.asIs = pl, w.marks[:0], struct{ rows, lines int64 }{}, pl.name, pl.prepare.asIs
+	w.pl, w.marks, w.taken, w.file, w.csv = pl, w.marks[:0], struct{ rows, lines int64 }{}, pl.name, pl.prepare.csv
 	defer func() {
 		w.free()
 		err = w.locate(err)
@@ -233,7 +232,7 @@ func (w *worker) next() error {
 		}
 		b := item.Value
 		w.item, w.text = item, b.out
-		w.marks = append(w.marks, mark{w.taken.rows, w.taken.lines, b.row, b.line, b.rows == b.lines})
+		w.marks = append(w.marks, mark{w.taken.rows, w.taken.lines, b.row, b.line, b.rows == b.lines, b.moved})
 		w.taken.rows += b.rows
 		w.taken.lines += b.lines
 		w.rows += b.rows
@@ -278,7 +277,7 @@ func (w *worker) locate(err error) error {
 			if m.even {
 				at.Row = m.row + refused.Line - m.lines
 			}
-			if w.asIs {
+			if w.csv && !m.moved {
 				at.Line = w.pl.prepare.headerLines + m.line + refused.Line - m.lines
 			}
 		case refused.Row > m.rows:

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
+	"strings"
 
 	"culvert/export"
 	"culvert/internal/rowsum"
@@ -106,6 +108,17 @@ func (p *Plan) check() error {
 		return errors.New("load: the plan, not its filling, has columns and the number of loaders")
 	case f.EachPart && f.Ledger == nil:
 		return errors.New("load: parts can be committed one by one only with a ledger")
+	}
+	return nil
+}
+
+// checkConvert fails if no column has a name that Convert has.
+func (p *Plan) checkConvert(columns []string) error {
+	for _, name := range p.Filling.Convert {
+		same := func(column string) bool { return strings.EqualFold(column, name) }
+		if !slices.ContainsFunc(columns, same) {
+			return unknownColumn(name, columns)
+		}
 	}
 	return nil
 }

@@ -177,9 +177,12 @@ func (t *filling) prepare() error {
 		return nil
 	}
 	if t.job.loose && text.Format() == (format.CSV{}) { // which only PostgreSQL reads
-		t.prep.timed, t.prep.infinite = timedOf(t.table.Columns()), infiniteOf(t.table.Columns())
+		table := t.table.Columns()
+		t.prep.checked, t.prep.infinite = checkedOf(table, t.plan.Filling.Convert), infiniteOf(table)
+		t.prep.octets, t.prep.table, t.prep.redact = octetsOf(table), t.job.table, t.plan.Filling.Redact
 	}
-	if text.Format() == (format.CSV{}) && (t.job.csv || t.job.prints) && c.all && t.prep.timed == nil {
+	isChecked := t.prep.checked != nil || t.prep.octets != nil
+	if text.Format() == (format.CSV{}) && (t.job.csv || t.job.prints) && c.all && !isChecked {
 		t.prep.asIs, t.prep.csv = true, true
 		if t.prep.infinite == nil {
 			return nil
@@ -401,6 +404,9 @@ func (p *Plan) jobOfText(r io.Reader, name string, f format.Readable, table stri
 	}
 	columns, err := p.match(columnsOf(t.columns))
 	if err != nil {
+		return nil, err
+	}
+	if err := p.checkConvert(columns.names); err != nil {
 		return nil, err
 	}
 	_, csv := f.(format.CSV)

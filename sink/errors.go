@@ -30,12 +30,26 @@ var (
 	// ErrSwap marks the error of a table that [Swap] cannot replace. The message names what would be lost.
 	ErrSwap = errors.New("sink: the table cannot be swapped, since this would be lost")
 
+	// ErrChanged marks the error of a value that its column would store as another one, such as a number that it would
+	// round. [Filling.Convert] accepts that.
+	ErrChanged = errors.New("sink: the column would change the value")
+
 	// ErrUnconfirmed marks the error that the connection was lost during a commit, and that the database could not be
 	// asked again: the rows may be there or not. With a ledger, the same load run again finds out which.
 	ErrUnconfirmed = errors.New("sink: it is not known whether the rows were committed")
 )
 
-// RowError is the error of a row that the database refuses, because of a value, a constraint or a trigger, for example.
+// Changed returns an [ErrChanged] with a reason, which must not have the value.
+func Changed(reason string) error { return changedError(reason) }
+
+type changedError string
+
+func (e changedError) Error() string { return string(e) }
+
+func (e changedError) Is(target error) bool { return target == ErrChanged }
+
+// RowError is the error of a row that the database refuses, because of a value, a constraint or a trigger, for example,
+// or of a value that it would change, which is an [ErrChanged].
 type RowError struct {
 	Table string // as the database names it
 

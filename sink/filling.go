@@ -22,6 +22,11 @@ type Filling struct {
 	// table that must exist.
 	Create *source.Definition
 
+	// Convert are the names of columns of the table whose type may change values, as the database does by itself: round
+	// numbers, or store the text 007 as the number 7. Other columns refuse such values: see package
+	// culvert/sink/grammar.
+	Convert []string
+
 	// Existing is what becomes of the rows that the table has.
 	Existing Existing
 

@@ -111,9 +111,9 @@
 // no timestamps after 2038. Rows with values that the other database refuses cannot be loaded.
 //
 // SQLite does not enforce the p and s of a decimal number. So PostgreSQL gets the type without them, which rounds
-// nothing; MySQL has no such type, and rounds. PostgreSQL and MySQL keep six digits of a second at most, and round
-// others. A timestamp without time zone of PostgreSQL cannot hold an offset, as in 2026-01-01 00:00:00+02:00. Package
-// load refuses such a value unless the offset is zero. It also refuses a time of day in a date.
+// nothing; MySQL has no such type. PostgreSQL and MySQL keep six digits of a second at most. A timestamp without time
+// zone of PostgreSQL cannot hold an offset, as in 2026-01-01 00:00:00+02:00. A load refuses values that the column
+// would change: see package culvert/sink/grammar.
 //
 // # What else is translated
 //

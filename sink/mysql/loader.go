@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
+	"strings"
 
 	"culvert/format"
 	"culvert/internal/mysqlconnect"
@@ -49,7 +51,14 @@ type loader struct {
 }
 
 func newLoader(t *table) *loader {
-	l := &loader{t: t, w: writer{columns: t.columns, lists: !t.db.infile}, into: t.target.SQL(), size: pieceSize}
+	columns := slices.Clone(t.columns)
+	for i := range columns {
+		same := func(name string) bool { return strings.EqualFold(name, columns[i].Name) }
+		if slices.ContainsFunc(t.Convert, same) {
+			columns[i].grammar = nil
+		}
+	}
+	l := &loader{t: t, w: writer{columns: columns, lists: !t.db.infile}, into: t.target.SQL(), size: pieceSize}
 	if t.arrives() {
 		l.into = t.arrivals()
 	}

@@ -16,6 +16,9 @@ import (
 // TestRefusedValues loads values that the server would change, as with INSERT IGNORE, and checks what the error says
 // and that nothing remains.
 func TestRefusedValues(t *testing.T) {
+	changed := func(row int64, value string) sink.RowError {
+		return sink.RowError{Row: row, Column: "b", Value: value, Code: "1366"}
+	}
 	tests := []struct {
 		columns string
 		rows    []string
@@ -43,6 +46,19 @@ func TestRefusedValues(t *testing.T) {
 		{"a int, b year", []string{"1 0070"}, sink.RowError{Row: 1, Column: "b", Value: "0070", Code: "1366"}},
 		{"a int, b bit(3)", []string{"1 8"}, sink.RowError{Row: 1, Column: "b", Value: "8"}},
 		{"a int, b bit(3)", []string{"1 -1"}, sink.RowError{Row: 1, Column: "b", Value: "-1", Code: "1366"}},
+		{"a int, b int", []string{"1 007"}, changed(1, "007")},
+		{"a int, b decimal(9,2)", []string{"1 +7"}, changed(1, "+7")},
+		{"a int, b float", []string{"1 0.5", "2 0.1234567890123"}, changed(2, "0.1234567890123")},
+		{"a int, b double", []string{"1 12345678901234567890"}, changed(1, "12345678901234567890")},
+		{"a int, b double(9,2)", []string{"1 1.25", "2 1.239"}, changed(2, "1.239")},
+		{"a int, b date", []string{"1 2026-2-3", "2 1709164800"}, changed(2, "1709164800")},
+		{"a int, b date", []string{"1 2460369.5"}, changed(1, "2460369.5")},
+		{"a int, b date", []string{"1 2026-01-01T10:00"}, changed(1, "2026-01-01T10:00")},
+		{"a int, b datetime", []string{"1 20260101"}, changed(1, "20260101")},
+		{"a int, b datetime", []string{"1 26-01-02"}, changed(1, "26-01-02")},
+		{"a int, b datetime", []string{"1 2026-01-01T10:00+02:00"}, changed(1, "2026-01-01T10:00+02:00")},
+		{"a int, b time", []string{"1 838:59:59", "2 101112"}, changed(2, "101112")},
+		{"a int, b varchar(3)", []string{"1 ab", "2 ab\t\t"}, changed(2, "ab\t\t")},
 		{"a int, b enum('x','y')", []string{"1 x", "2 z"}, sink.RowError{Row: 2, Column: "b", Value: "z"}},
 		{"a int, b enum('x','y')", []string{"1 x", "2 1"}, sink.RowError{
 			Row: 2, Column: "b", Value: "1", Code: "1366",
@@ -83,6 +99,18 @@ func TestRefusedValues(t *testing.T) {
 				expect(t, database, "SELECT COUNT(*) FROM t", "0")
 			}
 		}
+	})
+}
+
+// TestConvert has a column change values.
+func TestConvert(t *testing.T) {
+	bothWays(t, func(t *testing.T, database *testkit.MariaDBDatabase) {
+		database.Exec(t, "CREATE TABLE t (a int, b float)")
+		filling := sink.Filling{Convert: []string{"A", "b"}}
+		if err := fill(t, open(t, database), filling, "007 0.1234567890123"); err != nil {
+			t.Error(err)
+		}
+		expect(t, database, "SELECT a, b FROM t", "7 0.123457")
 	})
 }
 

@@ -129,7 +129,8 @@ func (t *table) checkColumns() error {
 	if err != nil {
 		return err
 	}
-	if !slices.Equal(now, t.columns) {
+	same := func(a, b column) bool { return a.Column == b.Column }
+	if !slices.EqualFunc(now, t.columns, same) {
 		return fmt.Errorf("mysql: %s was altered in this moment; begin again", t.target)
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 
 	"culvert/internal/mysqlrow"
 	"culvert/sink"
+	"culvert/sink/grammar"
 	"culvert/source"
 )
 
@@ -49,7 +50,8 @@ type column struct {
 	size  int  // the digits of fractions of a second, or the number of bits
 	now   bool // the server would store the time of the load for NULL, without a warning
 
-	errorValue bool // the empty text is the error value of an ENUM
+	errorValue bool            // the empty text is the error value of an ENUM
+	grammar    grammar.Grammar // nil for all values
 }
 
 func newColumn(c mysqlrow.Column) column {
@@ -58,8 +60,9 @@ func newColumn(c mysqlrow.Column) column {
 		word, rest = c.Type[:end], c.Type[end:]
 	}
 	known := column{Column: c, class: classes[strings.ToLower(word)]}
+	known.grammar = grammar.MySQL(c.Type)
 	if c.JSON {
-		known.class = other
+		known.class, known.grammar = other, nil
 	}
 	known.now = c.NotNull && strings.EqualFold(word, "timestamp")
 	known.errorValue = hasErrorValue(c.Type)
@@ -123,6 +126,11 @@ func (e *valueError) text() string {
 
 func (w *writer) appendValue(dst []byte, c *column, kind source.Kind, value []byte) ([]byte, error) {
 	var err error
+	if kind != source.Null && c.grammar != nil {
+		if reason := c.grammar(kind, value); reason != "" {
+			return dst, sink.Changed(reason)
+		}
+	}
 	switch {
 	case kind == source.Null && c.now:
 		return dst, errNull

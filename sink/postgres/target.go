@@ -135,10 +135,18 @@ func (s *session) lock(ctx context.Context, t *target, mode string) error {
 
 func lockSQL(t *target, mode string) string { return "LOCK TABLE " + t.sql + " IN " + mode + " MODE" }
 
+// baseSQL is the type of a column a: of a domain, the one that it is made of, whose values it takes.
+const baseSQL = `(
+	WITH RECURSIVE base(type, modifier, depth) AS (
+		SELECT a.atttypid, a.atttypmod, 0
+		UNION ALL SELECT t.typbasetype, t.typtypmod, depth + 1
+		FROM base JOIN pg_catalog.pg_type t ON t.oid = base.type WHERE t.typtype = 'd')
+	SELECT pg_catalog.format_type(type, modifier) FROM base ORDER BY depth DESC LIMIT 1)`
+
 // check reads the columns of a table, and fails if its name now means another one.
 func (s *session) check(ctx context.Context, t *target) error {
 	found, err := s.query(ctx, 4, `
-SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), a.attgenerated <> '', c.oid
+SELECT a.attname, `+baseSQL+`, a.attgenerated <> '', c.oid
 FROM pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_attribute a
 	ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 WHERE c.oid = pg_catalog.to_regclass($1::text) ORDER BY a.attnum`, t.sql)

@@ -27,8 +27,9 @@ type loader struct {
 	several *sqlite3.Stmt // adds a group of rows, or nil
 	probe   *sqlite3.Stmt // adds a row, whatever the filling says of its key, or nil
 	group   int
-	rows    int64 // since the last part
-	taken   int64 // since the last flush
+	free    []bool // whether the type of each column may change values
+	rows    int64  // since the last part
+	taken   int64  // since the last flush
 	closed  bool
 	err     error
 }
@@ -58,6 +59,9 @@ func (l *loader) Load(b *source.Batch) (err error) {
 	}
 	if b.Columns() != len(l.table.affinities) {
 		return fmt.Errorf("sqlite: rows of %d columns, want %d", b.Columns(), len(l.table.affinities))
+	}
+	if err := l.check(b); err != nil {
+		return err
 	}
 	for row := 0; row < b.Rows(); {
 		n, err := l.add(b, row)

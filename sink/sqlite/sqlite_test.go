@@ -363,6 +363,89 @@ func TestRefusedRows(t *testing.T) {
 	}
 }
 
+// TestKept loads values into columns whose affinity would change some of them.
+func TestKept(t *testing.T) {
+	const long = "12345678901234567890"
+	for _, test := range []struct {
+		declared string
+		kind     source.Kind
+		value    string
+		want     string // "" if it is refused
+	}{
+		{"INTEGER", source.Text, "007", ""},
+		{"INTEGER", source.Text, " 7", ""},
+		{"INTEGER", source.Text, "1e5", ""},
+		{"INTEGER", source.Text, "7", "7"},
+		{"INTEGER", source.Text, "0x7", "0x7"},
+		{"INTEGER", source.Text, "7 days", "7 days"},
+		{"INTEGER", source.Number, "007", "7"},
+		{"INTEGER", source.Number, "1.5", "1.5"},
+		{"INTEGER", source.Number, long, ""},
+		{"INTEGER", source.Number, "9223372036854775807", "9223372036854775807"},
+		{"NUMERIC", source.Number, "12.50", "12.5"},
+		{"NUMERIC(10,2)", source.Text, "12.50", ""},
+		{"NUMERIC", source.Text, "12.5", "12.5"},
+		{"NUMERIC", source.Number, "0.12345678901234567", ""},
+		{"NUMERIC", source.Number, "1e400", ""},
+		{"NUMERIC", source.Number, "NaN", "NaN"},
+		{"NUMERIC", source.Number, "Infinity", "9.0e+999"},
+		{"STRING", source.Text, "007", ""},
+		{"DATE", source.Text, "2026-01-31", "2026-01-31"},
+		{"REAL", source.Number, "9007199254740993", ""},
+		{"REAL", source.Number, "9007199254740992", "9007199254740992.0"},
+		{"REAL", source.Text, "7", ""},
+		{"REAL", source.Text, "7.0", "7.0"},
+		{"TEXT", source.Text, "007", "007"},
+		{"TEXT", source.Number, long, long},
+		{"BLOB", source.Text, "007", "007"},
+		{"", source.Number, long, long},
+	} {
+		for _, convert := range []bool{false, true} {
+			path := newFile(t, "CREATE TABLE t (a, b "+test.declared+")")
+			f := sink.Filling{}
+			if convert {
+				f.Convert = []string{"B"}
+			}
+			var b source.Batch
+			b.Reset(2)
+			for range 100 {
+				b.AppendInt(1)
+				b.AppendNull()
+				b.EndRow()
+			}
+			b.AppendInt(2)
+			b.Append(test.kind, []byte(test.value))
+			b.EndRow()
+			table, loader := begin(t, open(t, path), f)
+			err := loader.Load(&b)
+			row, refused := errors.AsType[*sink.RowError](err)
+			switch {
+			case test.want == "" && !convert:
+				if !refused || !errors.Is(err, sink.ErrChanged) || row.Row != 101 || row.Column != "b" ||
+					row.Value != test.value {
+					t.Errorf("%v: %v", test, err)
+				}
+			case err != nil:
+				t.Errorf("%v: %v", test, err)
+			default:
+				if _, err := loader.Close(); err != nil {
+					t.Fatal(err)
+				}
+				if err := table.Commit(); err != nil {
+					t.Fatal(err)
+				}
+				if got, _ := export(t, path, "t"); test.want != "" && !strings.HasSuffix(got, "2,"+test.want+"\n") {
+					t.Errorf("%v became %q", test, got[max(0, len(got)-40):])
+				}
+				continue
+			}
+			if err := table.Discard(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
 // TestLedger loads parts, is interrupted, and goes on.
 func TestLedger(t *testing.T) {
 	for _, each := range []bool{false, true} {

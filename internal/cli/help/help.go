@@ -65,8 +65,8 @@ func Text(name string) string {
 var flagGroups = []struct{ title, flags string }{
 	{"Database", "against dsn-file insecure-dsn"},
 	{"Selection", "all schema query columns where limit snapshot include exclude from rows long"},
-	{"Tables", "create truncate swap append on-conflict key map ledger verify no-verify analyze lock-timeout " +
-		"redact-errors"},
+	{"Tables", "create truncate swap append on-conflict key map convert ledger verify no-verify analyze " +
+		"lock-timeout redact-errors"},
 	{"Access", "allow writable rw allow-other"},
 	{"Output", "output place force hash format line invalid-utf8 compress ordered part-size armor decrypt dry-run"},
 	{"Workers", "workers queue job-key resume remove replicas nats-creds nats-nkey nats-ca nats-cert nats-key"},

@@ -265,6 +265,8 @@ func (f *tableFlags) withHints(err error) error {
 			"leave out rows whose key exists: --on-conflict ignore",
 			"or update those: --on-conflict update --key COLUMNS",
 		}
+	case errors.Is(err, sink.ErrChanged):
+		hints = []string{"correct it where it comes from; or let the column change values: --convert COLUMN"}
 	case isRow && refused.Code == "22021":
 		hints = []string{"the file must be UTF-8: iconv -f LATIN1 -t UTF-8 FILE"}
 	case isRow && refused.Code == "22P05":

@@ -20,7 +20,7 @@ type tableFlags struct {
 	create, truncate, swap, appending, analyze bool
 	dryRun, redact                             bool
 	conflict                                   string
-	key, columns, renames                      []string
+	key, columns, renames, convert             []string
 	lockTimeout                                time.Duration
 }
 
@@ -35,6 +35,8 @@ func (f *tableFlags) add(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.key, "key", nil, "with --on-conflict update, the `COLUMNS` of the key: a,b")
 	flags.StringSliceVar(&f.columns, "columns", nil, "read only these `COLUMNS`: a,b,c")
 	flags.StringSliceVar(&f.renames, "map", nil, "load the column OLD into the column NEW: `OLD=NEW`; repeatable")
+	flags.StringSliceVar(&f.convert, "convert", nil,
+		"let the types of these `COLUMNS` of DEST change values, such as round numbers: a,b")
 	flags.DurationVar(&f.lockTimeout, "lock-timeout", 0, "wait for locks of others for at most `TIME` (default 10s)")
 	flags.BoolVar(&f.analyze, "analyze", false, "update the statistics of each table")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be done; change nothing")
@@ -49,7 +51,7 @@ func (f *tableFlags) plan(jobs int) (*load.Plan, error) {
 	plan := &load.Plan{
 		Loaders: jobs, Jobs: jobs, Create: f.create, Columns: f.columns, Analyze: f.analyze,
 		Progress: new(load.Progress),
-		Filling:  sink.Filling{Key: f.key, Redact: f.redact, LockTimeout: f.lockTimeout},
+		Filling:  sink.Filling{Key: f.key, Convert: f.convert, Redact: f.redact, LockTimeout: f.lockTimeout},
 	}
 	switch {
 	case f.truncate:

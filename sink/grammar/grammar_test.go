@@ -1,0 +1,154 @@
+package grammar_test
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"strconv"
+	"testing"
+
+	"culvert/sink/grammar"
+	"culvert/source"
+)
+
+func FuzzSameNumber(f *testing.F) {
+	for _, seed := range [][2]string{
+		{"0", "-0.00e9"}, {"1.50", "15e-1"}, {"007", "7"}, {".5", "0.5"}, {"5.", "5"}, {"1e3", "1000"}, {"-1", "1"},
+		{"", "."}, {"1e", "1"}, {"+1", "1"}, {"1e+5", "100000.0"}, {"0x1", "1"}, {"1e-+5", "1"},
+	} {
+		f.Add(seed[0], seed[1])
+	}
+	f.Fuzz(func(t *testing.T, a, b string) {
+		x, isNumber := rational(a)
+		y, isAlso := rational(b)
+		want := isNumber && isAlso && x.Cmp(y) == 0
+		if got := grammar.SameNumber([]byte(a), []byte(b)); got != want {
+			t.Errorf("%q and %q: %v", a, b, got)
+		}
+	})
+}
+
+// rational reads a decimal number of few digits.
+func rational(text string) (*big.Rat, bool) {
+	const most = 12
+	for _, c := range text {
+		if (c < '0' || c > '9') && c != '.' && c != 'e' && c != 'E' && c != '-' && c != '+' {
+			return nil, false
+		}
+	}
+	if len(text) > most {
+		return nil, false
+	}
+	if number, err := strconv.ParseFloat(text, 64); err != nil || math.Abs(number) > 1e100 {
+		return nil, false
+	}
+	return new(big.Rat).SetString(text)
+}
+
+// TestKeptByFloat has every number come back from its shortest digits, and not from one digit more.
+func TestKeptByFloat(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 28))
+	for range 10_000 {
+		double := math.Float64frombits(r.Uint64())
+		if math.IsNaN(double) || math.IsInf(double, 0) {
+			continue
+		}
+		single := float32(r.NormFloat64() * 1e6)
+		for bits, text := range map[int]string{
+			64: strconv.FormatFloat(double, 'e', -1, 64), 32: strconv.FormatFloat(float64(single), 'f', -1, 32),
+		} {
+			if !grammar.KeptByFloat([]byte(text), bits) {
+				t.Fatalf("%d bits do not keep %s", bits, text)
+			}
+		}
+		if text := strconv.FormatFloat(double, 'e', 20, 64); grammar.KeptByFloat([]byte(text), 32) {
+			t.Fatalf("32 bits keep %s", text)
+		}
+	}
+	for text, want := range map[string]bool{
+		"0.1234567890123": false, "0.1": true, "16777217": false, "1e39": false, "1e-50": false, "123456": true,
+	} {
+		if grammar.KeptByFloat([]byte(text), 32) != want {
+			t.Errorf("%s: want %v", text, want)
+		}
+	}
+}
+
+func TestGrammars(t *testing.T) {
+	for _, test := range []struct {
+		grammar       grammar.Grammar
+		kind          source.Kind
+		keeps, leaves []string
+	}{
+		{
+			grammar.Postgres("integer"), source.Text,
+			[]string{"0", "-7", "70"}, []string{"", "-", "07", "+7", " 7", "7.0", "0x7", "1_0"},
+		},
+		{grammar.Postgres("bigint"), source.Number, []string{"00042", "+7"}, []string{"1e3"}},
+		{
+			grammar.Postgres("numeric"), source.Number,
+			[]string{"1e-9", "NaN", "-Infinity", "12.50"}, []string{"1_0", "nan", "0b1"},
+		},
+		{
+			grammar.Postgres("numeric(5,2)"), source.Text,
+			[]string{"1.500", "0.5", "-0.25"}, []string{"1.505", "01.5", "1 "},
+		},
+		{
+			grammar.Postgres("timestamp(3) without time zone"), source.Text,
+			[]string{
+				"2026-01-31", "2026-01-31 10:00", "2026-01-31T10:00:00.120000Z", "12026-01-31 10:00:00+00:00", "-infinity",
+				"0044-03-15 10:00:00 BC",
+			},
+			[]string{
+				"2026-01-31 10:00:00.1234", "2026-01-31 10:00+01", "2026-13-01", "2026-01-31 24:00", "yesterday",
+				"2026-01-31 10", "2026-01-31 10:00:00 UTC", "2026-01/31", "31.01.2026", "26-01-31", "2026-01-31T",
+				"2026-01-31 10:00:00.", "2026-01-31 10:60",
+			},
+		},
+		{
+			grammar.Postgres("timestamp with time zone"), source.Text,
+			[]string{"2026-01-31 10:00:00.123456+05:30", "2026-01-31 10:00:00-0530", "2026-01-31 10:00:00 +02"},
+			[]string{"2026-01-31 10:00 CET", "2026-01-31 10:00+5", "now", "2026-01-31 10:00+"},
+		},
+		{
+			grammar.Postgres("time without time zone"), source.Text,
+			[]string{"00:00", "23:59:59.999999"}, []string{"100:00", "-01:00", "10:00 PM"},
+		},
+		{
+			grammar.Postgres("interval"), source.Text,
+			[]string{"1 year 2 mons -3 days +04:05:06.7", "838:59:59", "P1DT2H"}, []string{"", "1.5 days", "1 week", "tomorrow"},
+		},
+		{grammar.Postgres("inet"), source.Text, []string{"10.0.0.1", "::1/64"}, []string{"10", "10/8", "10.0"}},
+		{grammar.Postgres("boolean"), source.Text, []string{"t", "false", "1"}, []string{"yes", "tr", "2"}},
+		{grammar.Postgres("character varying(3)"), source.Text, []string{"äöü", ""}, []string{"abc "}},
+		{grammar.Postgres("money"), source.Number, []string{"-1.5"}, []string{"1.005", "$1"}},
+		{
+			grammar.MySQL("datetime(1)"), source.Text,
+			[]string{"0000-00-00 00:00:00", "2026-00-00", "2026-1-2 3:04:05.5", "2026-01-02 03:04:05+00"},
+			[]string{"2026^01^02", "20260102030405", "2026-01-02 03:04:05.55", "infinity", "2026-01-02 03:04:05+01"},
+		},
+		{grammar.MySQL("date"), source.Text, []string{"2026-01-02 00:00:00"}, []string{"2026-01-02 00:00:01"}},
+		{
+			grammar.MySQL("time(6)"), source.Text,
+			[]string{"-838:59:59.000001", "10:00"}, []string{"1 10:00:00", "101112"},
+		},
+		{grammar.MySQL("float(7,2) unsigned"), source.Number, []string{"1.25", "12.5"}, []string{"1.255"}},
+		{grammar.MySQL("int(5) unsigned zerofill"), source.Number, []string{"00042"}, []string{"4.2"}},
+	} {
+		for _, value := range test.keeps {
+			if reason := test.grammar(test.kind, []byte(value)); reason != "" {
+				t.Errorf("%q: %s", value, reason)
+			}
+		}
+		for _, value := range test.leaves {
+			if test.grammar(test.kind, []byte(value)) == "" {
+				t.Errorf("%q is kept", value)
+			}
+		}
+	}
+	for _, name := range []string{"text", "jsonb", "uuid", "text[]", "bytea", "int4range"} {
+		if grammar.Postgres(name) != nil {
+			t.Errorf("%s has a grammar", name)
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package grammar
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+
+	"culvert/source"
+)
+
+const (
+	notWhole  = "the column takes whole numbers, without white space, a fraction or an exponent"
+	notNumber = "the column takes numbers, without white space"
+	padded    = "the column would drop the zeros or the sign before the digits of the text"
+	rounded   = "the column would round the number"
+)
+
+// decimal is a number as text: a sign, digits, a point and an exponent.
+type decimal struct {
+	negative bool
+	whole    []byte // digits before the point
+	fraction []byte // and after it
+	exponent int
+}
+
+// parseDecimal returns false for anything but a decimal number.
+func parseDecimal(text []byte) (d decimal, ok bool) {
+	if len(text) > 0 && (text[0] == '-' || text[0] == '+') {
+		d.negative, text = text[0] == '-', text[1:]
+	}
+	n := digits(text)
+	d.whole, text = text[:n], text[n:]
+	if len(text) > 0 && text[0] == '.' {
+		n = digits(text[1:])
+		d.fraction, text = text[1:n+1], text[n+1:]
+	}
+	if len(d.whole)+len(d.fraction) == 0 {
+		return d, false
+	}
+	if len(text) > 0 && (text[0] == 'e' || text[0] == 'E') {
+		signed := text[1:]
+		exponent := bytes.TrimPrefix(bytes.TrimPrefix(signed, []byte{'+'}), []byte{'-'})
+		if len(signed)-len(exponent) > 1 || len(exponent) == 0 || digits(exponent) < len(exponent) {
+			return d, false
+		}
+		number, err := strconv.Atoi(string(signed))
+		if err != nil {
+			return d, false
+		}
+		d.exponent, text = number, nil
+	}
+	return d, len(text) == 0
+}
+
+func digits(text []byte) int {
+	n := 0
+	for n < len(text) && '0' <= text[n] && text[n] <= '9' {
+		n++
+	}
+	return n
+}
+
+// significant returns the digits without zeros around them, and where the point would be before the first of them.
+func (d *decimal) significant(buf []byte) (significant []byte, point int) {
+	all := append(append(buf, d.whole...), d.fraction...)
+	point = len(d.whole) + d.exponent
+	trimmed := bytes.TrimLeft(all, "0")
+	point -= len(all) - len(trimmed)
+	return bytes.TrimRight(trimmed, "0"), point
+}
+
+// SameNumber reports whether two texts are the same decimal number. The sign of zero does not count.
+func SameNumber(a, b []byte) bool {
+	x, isNumber := parseDecimal(a)
+	y, isAlso := parseDecimal(b)
+	if !isNumber || !isAlso {
+		return false
+	}
+	var first, second [64]byte
+	m, i := x.significant(first[:0])
+	n, j := y.significant(second[:0])
+	return bytes.Equal(m, n) && (len(m) == 0 || i == j && x.negative == y.negative)
+}
+
+// places returns the digits after the point that are not zeros at the end.
+func (d *decimal) places() int {
+	var buf [64]byte
+	all, point := d.significant(buf[:0])
+	return max(0, len(all)-point)
+}
+
+// isPadded reports whether a number has a plus sign, or zeros before its other digits.
+func isPadded(text []byte) bool {
+	text = bytes.TrimPrefix(text, []byte{'-'})
+	return len(text) > 1 && (text[0] == '+' || text[0] == '0' && '0' <= text[1] && text[1] <= '9')
+}
+
+// isBool reports whether a value is a boolean, which all numeric columns take as 0 or 1.
+func isBool(kind source.Kind) bool { return kind == source.Bool }
+
+// whole is the grammar of integers. Whether one fits is for the database, which refuses others.
+func whole(kind source.Kind, value []byte) string {
+	text := value
+	if len(text) > 0 && (text[0] == '-' || text[0] == '+') {
+		text = text[1:]
+	}
+	switch {
+	case isBool(kind):
+	case len(text) == 0 || digits(text) < len(text):
+		return notWhole
+	case kind == source.Text && isPadded(value):
+		return padded
+	}
+	return ""
+}
+
+// exact is the grammar of decimal numbers with a number of places, or -1 for any.
+func exact(places int) Grammar {
+	return func(kind source.Kind, value []byte) string {
+		d, ok := parseDecimal(value)
+		switch {
+		case isBool(kind):
+		case !ok:
+			return notNumber
+		case kind == source.Text && isPadded(value):
+			return padded
+		case places >= 0 && d.places() > places:
+			return fmt.Sprintf("the column keeps %d digits after the point", places)
+		}
+		return ""
+	}
+}
+
+// binary is the grammar of floating-point numbers of 32 or 64 bits. The number must be the one that they print.
+func binary(bits int) Grammar {
+	return func(kind source.Kind, value []byte) string {
+		switch {
+		case isBool(kind):
+			return ""
+		case kind == source.Text && isPadded(value):
+			return padded
+		}
+		if _, ok := parseDecimal(value); !ok {
+			return notNumber
+		}
+		if !KeptByFloat(value, bits) {
+			return rounded
+		}
+		return ""
+	}
+}
+
+// KeptByFloat reports whether a floating-point number of 32 or 64 bits prints the same number again.
+func KeptByFloat(value []byte, bits int) bool {
+	d, ok := parseDecimal(value)
+	if !ok {
+		return false
+	}
+	kept := 15 // digits that always come back
+	if bits == 32 {
+		kept = 6
+	}
+	if d.exponent == 0 && len(d.whole)+len(d.fraction) <= kept {
+		return true
+	}
+	number, err := strconv.ParseFloat(string(value), bits)
+	if err != nil {
+		return false
+	}
+	var text [32]byte
+	return SameNumber(strconv.AppendFloat(text[:0], number, 'e', -1, bits), value)
+}
