@@ -38,8 +38,8 @@ func Define(ctx context.Context, s Source, table string) (*Definition, error) {
 // Expressions, statements and definitions are SQL of the Dialect. Names in them are complete: they have a schema where
 // the search path might lead elsewhere. Other fields have names as they are, without quotes.
 //
-// These are left out: rights, row security, triggers, rules, and the types, functions, collations and other tables that
-// the definition names; partitions, parents, tablespaces and storage parameters, unless Create has them.
+// What it has not, Lacks names. These are left out in any case: rights, and the types, functions, collations, sequences
+// and other tables that the definition names.
 type Definition struct {
 	Dialect Dialect `json:"dialect"`
 	Schema  string  `json:"schema,omitempty"` // or the database, in MySQL and MariaDB
@@ -50,6 +50,13 @@ type Definition struct {
 	Indexes     []Index            `json:"indexes,omitempty"` // without those that constraints make
 	Sequences   []Sequence         `json:"sequences,omitempty"`
 	Comment     string             `json:"comment,omitempty"`
+
+	// Others are clauses of the table that only Create has, as SQL, such as "PARTITION BY HASH (`id`)".
+	Others []string `json:"others,omitempty"`
+
+	// Lacks names, for people, what the table has in the database and a table that is made by the definition has not,
+	// such as "the trigger \"log\"".
+	Lacks []string `json:"lacks,omitempty"`
 
 	// Create is the statement that makes the table, as the database prints it: with its constraints, and in MySQL and
 	// MariaDB with its indexes. PostgreSQL prints none, but its columns, constraints and indexes are complete.
@@ -82,6 +89,9 @@ type ColumnDefinition struct {
 	// Generated is Stored or Virtual if the Expression computes the value, which then cannot be written.
 	Generated  string `json:"generated,omitempty"`
 	Expression string `json:"expression,omitempty"` // "" if only Create has it, as in SQLite
+
+	// Others are clauses of the column that only Create has, as SQL, such as "ON UPDATE current_timestamp()".
+	Others []string `json:"others,omitempty"`
 }
 
 // What an identity column does with values that are written into it: Always refuses them unless the statement insists.

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +19,7 @@ import (
 type Table struct {
 	Database, Name string
 	Base           bool // not a view
+	Versioned      bool // its rows have a history
 }
 
 // String returns the name for errors.
@@ -53,7 +55,10 @@ func Find(ctx context.Context, c *mysqlconnect.Conn, name string) (Table, error)
 		for _, equal := range []func(a, b string) bool{exactly, strings.EqualFold} {
 			for _, row := range found {
 				if equal(row[0], candidate.Database) && equal(row[1], candidate.Name) {
-					return Table{Database: row[0], Name: row[1], Base: slices.Contains(BaseTypes, row[2])}, nil
+					return Table{
+						Database: row[0], Name: row[1],
+						Base: slices.Contains(BaseTypes, row[2]), Versioned: row[2] == "SYSTEM VERSIONED",
+					}, nil
 				}
 			}
 			if !c.FoldCase {
@@ -134,11 +139,16 @@ type Column struct {
 	Charset   string // of text; "" for other types
 }
 
+// storage is what MariaDB prints behind the type of a compressed column.
+var storage = regexp.MustCompile(` /\*M?![0-9]+ [A-Z ]+\*/$`)
+
+// TypeOf returns the type in a COLUMN_TYPE of the server.
+func TypeOf(columnType string) string { return storage.ReplaceAllString(columnType, "") }
+
 // Columns returns the columns of a table, in order.
 func Columns(ctx context.Context, c *mysqlconnect.Conn, t Table) ([]Column, error) {
-	found, err := c.Query(ctx, 5, `SELECT COLUMN_NAME, COLUMN_TYPE, IFNULL(GENERATION_EXPRESSION, '') <> '', IS_NULLABLE,
-		IFNULL(CHARACTER_SET_NAME, '')
-		FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? ORDER BY ORDINAL_POSITION`,
+	found, err := c.Query(ctx, 5, `SELECT COLUMN_NAME, COLUMN_TYPE, IFNULL(GENERATION_EXPRESSION, '') <> '',
+		IS_NULLABLE, IFNULL(CHARACTER_SET_NAME, '') FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? ORDER BY ORDINAL_POSITION`,
 		t.Database, t.Name)
 	if err != nil {
 		return nil, err
@@ -150,7 +160,7 @@ func Columns(ctx context.Context, c *mysqlconnect.Conn, t Table) ([]Column, erro
 	var columns []Column
 	for _, row := range found {
 		columns = append(columns, Column{
-			Column:    source.Column{Name: row[0], Type: row[1]},
+			Column:    source.Column{Name: row[0], Type: TypeOf(row[1])},
 			JSON:      checked["json_valid("+Quote(row[0])+")"],
 			Generated: row[2] == "1",
 			NotNull:   row[3] == "NO",

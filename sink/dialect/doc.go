@@ -118,12 +118,13 @@
 // # What else is translated
 //
 //   - NOT NULL, and the primary key, unique constraints and indexes of whole columns
-//   - defaults that are numbers, texts or booleans
+//   - defaults that are numbers, texts or booleans, and dates and times that both systems have
 //   - what numbers the rows: identity columns and sequences, AUTO_INCREMENT, and INTEGER PRIMARY KEY, with the last
 //     number, if the other system can number the rows in that column. It becomes a bigint, even if it is a bigint
 //     unsigned, unless that has come to numbers that a bigint cannot hold
 //   - the comment of a table, except in SQLite
 //
 // Translate returns what is left out, by its name: other defaults, indexes, collations and comments, generated columns,
-// checks, foreign keys, and the values of enum and set.
+// checks, foreign keys, the values of enum and set, each other clause that the source has found, such as PARTITION BY,
+// and what the definition lacks.
 package dialect

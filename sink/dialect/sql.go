@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"culvert/source"
 )
@@ -157,11 +158,48 @@ func literalOf(from source.Dialect, expression string) (literal, bool) {
 	return literal{kind: textual}, false
 }
 
+// layouts are what a default of a date or time may look like, in the words of package time. Others are values of one
+// system alone, such as 0000-00-00, or mean the time at which the table is made, such as now.
+var layouts = map[string]string{
+	"date": time.DateOnly, "time": time.TimeOnly, "timestamp": time.DateTime, "timestamptz": time.DateTime,
+	"datetime": time.DateTime,
+}
+
+// wholes and decimals are types of numbers.
+var (
+	wholes   = []string{"tinyint", "smallint", "int", "integer", "bigint"}
+	decimals = []string{"numeric", "decimal", "real", "float", "double", "double precision"}
+	digits   = regexp.MustCompile(`^[+-]?[0-9]+$`)
+)
+
+// fits reports whether a column of a type can have a default, except in SQLite, where any can.
+func (l literal) fits(to source.Dialect, column string) bool {
+	base, _, _ := strings.Cut(column, "(")
+	if layout := layouts[base]; layout != "" {
+		at, err := time.Parse(layout, l.value)
+		const epoch, end = 1970, 2038 // of a timestamp of MySQL
+		isStamp := family(to) == source.MySQL && base == "timestamp"
+		return err == nil && l.kind == textual && (base == "time" || at.Year() > 0) &&
+			(!isStamp || at.Year() > epoch && at.Year() < end)
+	}
+	switch {
+	case l.kind == boolean:
+		return column != "uuid" && column != "inet" && column != "json"
+	case slices.Contains(wholes, base):
+		return digits.MatchString(l.value)
+	case slices.Contains(decimals, base):
+		return numeral.MatchString(l.value)
+	case l.kind == number:
+		return column != "uuid" && column != "inet" && column != "json"
+	}
+	return true
+}
+
 // sql writes a default for a column of a type, or returns false if the value might be another one there.
 func (l literal) sql(to source.Dialect, column string) (string, bool) {
 	isBytes := column == "bytea" || column == "longblob" || column == "BLOB"
 	switch {
-	case l.kind == null || isBytes:
+	case l.kind == null || isBytes || to != source.SQLite && !l.fits(to, column):
 		return "", false
 	case l.kind == boolean && column == "boolean":
 		return l.value, true

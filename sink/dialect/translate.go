@@ -7,15 +7,17 @@ import (
 	"slices"
 	"strings"
 
+	"culvert/sink"
 	"culvert/source"
 )
 
 // Translate returns the definition of an equal table in another system, with the same schema and name, and what is left
 // out, by name. None of its statements has SQL of the original one. A definition of the same system, or of MySQL for
-// MariaDB, is returned as it is. The error is a [*TypeError] if a column has a type without an equal.
+// MariaDB, is returned as it is, and left out is what it lacks. The error is a [*TypeError] if a column has a
+// type without an equal.
 func Translate(d *source.Definition, to source.Dialect) (*source.Definition, []string, error) {
 	if family(d.Dialect) == family(to) {
-		return d, nil, nil
+		return d, d.Lacks, nil
 	}
 	if types[family(d.Dialect)] == nil || types[family(to)] == nil {
 		return nil, nil, fmt.Errorf("dialect: a table of %s cannot be made in %s: %w", Name(d.Dialect), Name(to),
@@ -95,6 +97,9 @@ func (t *translation) column(c source.ColumnDefinition) error {
 	if c.Collation != "" {
 		t.leave("the collation %s of column %q", c.Collation, c.Name)
 	}
+	for _, clause := range c.Others {
+		t.leave("%s of column %q", sink.Shorten(clause), c.Name)
+	}
 	switch {
 	case t.numbers(c):
 		made.Identity = source.ByDefault
@@ -132,10 +137,39 @@ func (t *translation) constraint(c source.Constraint) error {
 		t.leave("%s", named)
 		return nil
 	}
+	if options := keyOptions(c.Definition); options != "" {
+		t.leave("%s of %s", sink.Shorten(options), named)
+	}
 	made := source.Constraint{Kind: c.Kind, Columns: c.Columns}
 	made.Definition = strings.ToUpper(string(c.Kind)) + " (" + quoted(t.to, c.Columns) + ")"
 	t.result.Constraints = append(t.result.Constraints, made)
 	return nil
+}
+
+// keyWords are what precedes the columns of a key. MySQL prints a name there.
+var keyWords = regexp.MustCompile("^(?:PRIMARY KEY|UNIQUE(?: KEY `(?:[^`]|``)*`)?) ")
+
+// keyOptions returns what the definition of a primary or unique key has besides its columns, such as DEFERRABLE.
+func keyOptions(definition string) string {
+	depth, quoted := 0, byte(0)
+	rest := keyWords.ReplaceAllString(definition, "")
+	for i := range len(rest) {
+		switch c := rest[i]; {
+		case quoted != 0:
+			if c == quoted {
+				quoted = 0 // a doubled one begins another quoted name at once
+			}
+		case c == '"' || c == '`':
+			quoted = c
+		case c == '(':
+			depth++
+		case c == ')':
+			if depth--; depth == 0 && strings.HasPrefix(rest, "(") {
+				return strings.TrimSpace(rest[i+1:])
+			}
+		}
+	}
+	return rest // what precedes the columns, too
 }
 
 // has reports whether the table has all columns of a list, and the list has any.
@@ -282,6 +316,14 @@ var inCreate = regexp.MustCompile(`(?i)\b(CHECK|REFERENCES)\b`)
 
 // rest translates what belongs to the table as a whole.
 func (t *translation) rest() {
+	for _, clause := range t.from.Others {
+		if collation, is := strings.CutPrefix(clause, "COLLATE="); is {
+			t.leave("the collation %s", collation)
+		} else {
+			t.leave("%s", sink.Shorten(clause))
+		}
+	}
+	t.leftOut = append(t.leftOut, t.from.Lacks...)
 	if t.from.Dialect == source.SQLite && inCreate.MatchString(t.from.Create) {
 		t.leave("checks and foreign keys, if %q has any", t.from.Name)
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
 	"culvert/internal/mysqlconnect"
@@ -75,8 +77,39 @@ func (db *DB) planNew(ctx context.Context, p *plan, name string) error {
 	if p.columns, err = chosen(p.target, all, p.Columns); err != nil {
 		return err
 	}
+	left, err := p.withoutSequences()
+	if err != nil {
+		return err
+	}
+	p.omitted = append(slices.Clone(p.omitted), left...)
 	p.createSQL, err = createSQL(p.target, p.Create)
 	return err
+}
+
+// drawn matches a default that draws from a sequence, which MariaDB names with its database.
+var drawn = regexp.MustCompile("^[^']*\\b(?:next|last|set)val\\(`")
+
+// withoutSequences leaves out the defaults that draw from sequences. Sequences are not made with a table, and those of
+// the database where it comes from must not be drawn from here.
+func (p *plan) withoutSequences() (left []string, err error) {
+	d := *p.Create
+	d.Columns = slices.Clone(d.Columns)
+	for i, c := range d.Columns {
+		if !drawn.MatchString(c.Default) {
+			continue
+		}
+		before, line, found := strings.Cut(d.Create, "\n  "+mysqlrow.Quote(c.Name)+" ")
+		clause := " DEFAULT " + c.Default
+		if !found || !strings.Contains(line, clause) {
+			return nil, fmt.Errorf("mysql: the default of column %q is not in the statement that makes %s", c.Name,
+				p.target)
+		}
+		d.Create = before + "\n  " + mysqlrow.Quote(c.Name) + " " + strings.Replace(line, clause, "", 1)
+		d.Columns[i].Default = ""
+		left = append(left, fmt.Sprintf("the default %s of column %q", c.Default, c.Name))
+	}
+	p.Create = &d
+	return left, nil
 }
 
 // fillExisting has a table that exists be filled in place of one that is to be made: if it is empty and fits, or if the

@@ -3,6 +3,7 @@ package mysql_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -184,4 +185,36 @@ func TestCreateKilled(t *testing.T) {
 		t.Errorf("the table that remains: %v", err)
 	}
 	expect(t, to, "SELECT a FROM t", "1")
+}
+
+// TestCreateWithoutSequence makes a table without the default that would draw from a sequence of the other database.
+func TestCreateWithoutSequence(t *testing.T) {
+	server := testkit.MariaDB(t)
+	from, to := server.NewDatabase(t), server.NewDatabase(t)
+	from.Exec(t, "CREATE SEQUENCE sq; CREATE TABLE t (a int COMMENT 'x DEFAULT nextval(`b`)', b varchar(20) DEFAULT"+
+		" 'nextval(`x`)', c bigint NOT NULL DEFAULT nextval(sq) COMMENT 'numbered', d int DEFAULT (nextval(sq) + 1))"+
+		" WITH SYSTEM VERSIONING")
+	db := open(t, to)
+	f := sink.Filling{Create: define(t, from, "t")}
+	plan, err := db.Plan(context.Background(), "t", f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	drawn := "nextval(`" + from.Name + "`.`sq`)"
+	want := []string{
+		"the history of its rows", "the default " + drawn + ` of column "c"`,
+		"the default (" + drawn + ` + 1) of column "d"`,
+	}
+	if !slices.Equal(plan.Omitted, want) {
+		t.Errorf("left out is %q, want %q", plan.Omitted, want)
+	}
+	if err := fill(t, db, f, "1 x 3 4"); err != nil {
+		t.Fatal(err)
+	}
+	to.Exec(t, "INSERT INTO t (a, c) VALUES (2, 5)")
+	expect(t, to, "SELECT a, b, c, IFNULL(d, 'null') FROM t ORDER BY a", "1 x 3 4", "2 nextval(`x`) 5 null")
+	expect(t, from, "SELECT next_not_cached_value FROM sq", "1")
+	if made := define(t, to, "t"); made.Columns[2].Others[0] != "COMMENT 'numbered'" || !made.Columns[2].NotNull {
+		t.Errorf("the column was made as %+v", made.Columns[2])
+	}
 }

@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"regexp"
 	"strconv"
@@ -17,7 +18,7 @@ var _ source.Definer = (*DB)(nil)
 // Define returns the definition of a table, or the columns of a view. It is read when Define is called: definitions are
 // not part of the snapshot.
 //
-// A check that belongs to a column, such as that of JSON in MariaDB, is only in Create. The last number of a sequence
+// Checks that belong to a column, such as that of JSON in MariaDB, are among its Others. The last number of a sequence
 // is one less than the AUTO_INCREMENT that the server shows. If that is too large for Last, it is in Options.
 func (db *DB) Define(ctx context.Context, name string) (*source.Definition, error) {
 	if err := db.begin(ctx); err != nil {
@@ -32,7 +33,7 @@ func (db *DB) Define(ctx context.Context, name string) (*source.Definition, erro
 	if s.IsMariaDB {
 		d.Dialect = source.MariaDB
 	}
-	collation := ""
+	collation, inherited := "", false
 	found, err := s.Query(ctx, 2, `SELECT IFNULL(TABLE_COLLATION, ''), IFNULL(TABLE_COMMENT, '')
 		FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?`, t.Database, t.Name)
 	if err == nil && len(found) != 1 {
@@ -43,13 +44,19 @@ func (db *DB) Define(ctx context.Context, name string) (*source.Definition, erro
 		d.Create, err = s.showCreate(ctx, t)
 	}
 	if err == nil {
-		d.Columns, err = s.columnDefinitions(ctx, t, collation)
+		inherited, err = s.addColumns(ctx, d, t, collation)
+	}
+	if err == nil && t.Base {
+		err = s.addLacks(ctx, d, t)
 	}
 	if err != nil {
 		return nil, s.failed(ctx, t.String(), err)
 	}
 	if t.Base {
-		addClauses(d)
+		addSequence(d, addClauses(d))
+	}
+	if t.Base && inherited && !comparesBytes.MatchString(collation) {
+		d.Others = append(d.Others, "COLLATE="+collation)
 	}
 	return d, nil
 }
@@ -73,22 +80,28 @@ func (s *session) showCreate(ctx context.Context, t table) (string, error) {
 	return found[0][1], nil
 }
 
-func (s *session) columnDefinitions(
-	ctx context.Context, t table, collation string,
-) (columns []source.ColumnDefinition, err error) {
-	found, err := s.Query(ctx, 8, `SELECT COLUMN_NAME, COLUMN_TYPE, IS_NULLABLE, COLUMN_DEFAULT IS NULL,
-		IFNULL(COLUMN_DEFAULT, ''), EXTRA, IFNULL(GENERATION_EXPRESSION, ''), IFNULL(COLLATION_NAME, '')
+// addColumns adds the columns, and returns whether a text has the collation of the table. The server prints a default,
+// or a value of an ENUM, with "?" for what UTF-8 has no character for.
+func (s *session) addColumns(
+	ctx context.Context, d *source.Definition, t table, collation string,
+) (inherited bool, err error) {
+	found, err := s.Query(ctx, 9, `SELECT COLUMN_NAME, COLUMN_TYPE, IS_NULLABLE, COLUMN_DEFAULT IS NULL,
+		IFNULL(COLUMN_DEFAULT, ''), EXTRA, IFNULL(GENERATION_EXPRESSION, ''), IFNULL(COLLATION_NAME, ''),
+		IFNULL(CHARACTER_SET_NAME, '')
 		FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? ORDER BY ORDINAL_POSITION`,
 		t.Database, t.Name)
 	if err != nil {
-		return nil, err
+		return false, err
 	}
 	for _, row := range found {
 		extra := strings.ToLower(row[5])
-		c := source.ColumnDefinition{Name: row[0], Type: row[1], NotNull: row[2] == "NO", Expression: row[6]}
+		c := source.ColumnDefinition{
+			Name: row[0], Type: mysqlrow.TypeOf(row[1]), NotNull: row[2] == "NO", Expression: row[6],
+		}
 		if row[7] != collation {
 			c.Collation = row[7]
 		}
+		inherited = inherited || row[7] != "" && row[7] == collation
 		switch {
 		case c.Expression != "" && strings.Contains(extra, "virtual"):
 			c.Generated = source.Virtual
@@ -99,9 +112,18 @@ func (s *session) columnDefinitions(
 		case row[3] == "0":
 			c.Default = s.defaultOf(c.Type, row[4], extra)
 		}
-		columns = append(columns, c)
+		d.Columns = append(d.Columns, c)
+		if !strings.ContainsAny(c.Type+c.Default, "?\uFFFD") {
+			continue
+		}
+		if survives, err := s.survives(ctx, row[8]); err != nil {
+			return false, err
+		} else if !survives {
+			d.Lacks = append(d.Lacks, fmt.Sprintf(
+				"what each ? in the definition of column %q is in the character set %s", c.Name, row[8]))
+		}
 	}
-	return columns, nil
+	return inherited, nil
 }
 
 // defaultOf returns the default of a column as an expression. MariaDB says NULL if there is none. MySQL writes texts
@@ -120,41 +142,10 @@ func (s *session) defaultOf(columnType, text, extra string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(text) + "'"
 }
 
-var (
-	namedKey   = regexp.MustCompile("(?s)^(UNIQUE |FULLTEXT |SPATIAL |VECTOR )?KEY (`(?:[^`]|``)*`) (.*)$")
-	constraint = regexp.MustCompile("(?s)^CONSTRAINT (`(?:[^`]|``)*`) ((FOREIGN KEY|CHECK) .*)$")
-	increment  = regexp.MustCompile(`^\).* AUTO_INCREMENT=([0-9]+)`)
-)
+var increment = regexp.MustCompile(`^\).* AUTO_INCREMENT=([0-9]+)`)
 
-// addClauses adds the constraints, indexes and the sequence that the statement Create has.
-func addClauses(d *source.Definition) {
-	clauses, options := clausesOf(d.Create)
-	for _, clause := range clauses {
-		if keys, ok := strings.CutPrefix(clause, "PRIMARY KEY "); ok {
-			d.Constraints = append(d.Constraints, source.Constraint{
-				Kind: source.PrimaryKey, Columns: columnList(keys), Definition: clause,
-			})
-		} else if key := namedKey.FindStringSubmatch(clause); key != nil {
-			name, _, _ := mysqlrow.Identifier(key[2])
-			switch key[1] {
-			case "UNIQUE ":
-				d.Constraints = append(d.Constraints, source.Constraint{
-					Name: name, Kind: source.Unique, Columns: columnList(key[3]), Definition: clause,
-				})
-			case "":
-				d.Indexes = append(d.Indexes, source.Index{Name: name, Columns: columnList(key[3]), Definition: clause})
-			default:
-				d.Indexes = append(d.Indexes, source.Index{Name: name, Definition: clause})
-			}
-		} else if named := constraint.FindStringSubmatch(clause); named != nil {
-			c := source.Constraint{Kind: source.Check, Definition: named[2]}
-			c.Name, _, _ = mysqlrow.Identifier(named[1])
-			if keys, ok := strings.CutPrefix(c.Definition, "FOREIGN KEY "); ok {
-				c.Kind, c.Columns = source.ForeignKey, columnList(keys)
-			}
-			d.Constraints = append(d.Constraints, c)
-		}
-	}
+// addSequence adds the sequence of the column that the server numbers, by the options of the table.
+func addSequence(d *source.Definition, options string) {
 	for _, column := range d.Columns {
 		if column.Identity == "" {
 			continue
@@ -174,47 +165,18 @@ func addClauses(d *source.Definition) {
 	}
 }
 
-// clausesOf cuts a CREATE TABLE, as the server prints it, into what is between the parentheses, which has a line for
-// each column, key and constraint, and what follows.
-func clausesOf(create string) (clauses []string, options string) {
-	begin, quoted := 0, byte(0)
-	for i := 0; i < len(create); i++ {
-		c := create[i]
-		switch {
-		case quoted != 0 && c == '\\' && quoted != '`':
-			i++
-		case quoted == c:
-			quoted = 0 // a doubled one begins another quoted text at once
-		case quoted == 0 && (c == '\'' || c == '"' || c == '`'):
-			quoted = c
-		case quoted == 0 && c == '\n':
-			if begin > 0 {
-				clauses = append(clauses, strings.TrimSuffix(strings.TrimLeft(create[begin:i], " "), ","))
-			}
-			begin = i + 1
-			if strings.HasPrefix(create[begin:], ")") {
-				return clauses, create[begin:]
-			}
-		}
-	}
-	return nil, "" // in a form that no server is known to print
-}
+// comparesBytes matches the collations for which texts are equal if their bytes are, as in other systems.
+var comparesBytes = regexp.MustCompile(`_(nopad|0900)_bin$`)
 
-// columnList returns the columns of a key that begins with a list in parentheses, or none if the key has expressions or
-// beginnings of columns.
-func columnList(key string) (columns []string) {
-	rest, ok := strings.CutPrefix(key, "(")
-	for ok {
-		var name string
-		if name, rest, ok = mysqlrow.Identifier(strings.TrimPrefix(rest, " ")); !ok {
-			return nil
-		}
-		columns = append(columns, name)
-		rest = strings.TrimPrefix(strings.TrimPrefix(rest, " ASC"), " DESC")
-		if strings.HasPrefix(rest, ")") {
-			return columns
-		}
-		rest, ok = strings.CutPrefix(rest, ",")
+// addLacks adds what a table has and its definition has not: triggers, and rows of the past.
+func (s *session) addLacks(ctx context.Context, d *source.Definition, t table) error {
+	if t.Versioned {
+		d.Lacks = append(d.Lacks, "the history of its rows")
 	}
-	return nil
+	found, err := s.Query(ctx, 1, `SELECT TRIGGER_NAME FROM information_schema.TRIGGERS
+		WHERE EVENT_OBJECT_SCHEMA = ? AND EVENT_OBJECT_TABLE = ? ORDER BY TRIGGER_NAME`, t.Database, t.Name)
+	for _, row := range found {
+		d.Lacks = append(d.Lacks, fmt.Sprintf("the trigger %q", row[0]))
+	}
+	return err
 }
