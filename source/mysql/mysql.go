@@ -54,8 +54,7 @@
 // selection may name them.
 //
 // CSV tells all values apart, but LOAD DATA does not: it reads NULL and the empty string as the same, and needs UNHEX
-// for binary data and CAST for BIT. In JSON Lines, JSON of several lines becomes one line, and the null of JSON is like
-// NULL.
+// for binary data and CAST for BIT. In JSON Lines, JSON of several lines becomes one line.
 //
 // # The end of the rows
 //
