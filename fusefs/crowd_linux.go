@@ -10,7 +10,7 @@ import (
 
 const (
 	// maxKnown is how many nodes the kernel may know before it is asked to forget unused ones. It would keep them until
-	// it needs memory, and each costs the mount about 800 bytes.
+	// it needs memory, and each costs the mount about 1 KiB.
 	maxKnown = 32 << 10
 
 	// forgetAtOnce is how many nodes the kernel is asked to forget at a time.

@@ -30,12 +30,12 @@ type directory struct {
 	listing  *listing      // nil before the first entry was asked for
 	batch    []entry       // the rest of the last part that was read
 	arrived  time.Time     // when that part was read
+	span     *span         // of the listing
 	paused   bool          // the listing was, so its attributes may be old
 	current  entry         // the last result of Readdirent
 	position uint64        // how many entries Readdirent has returned
 	finished syscall.Errno // what follows the batch: an error that stays until a rewind, or endOfDirectory
 	made     []string      // names that only this mount knows, and the listing has not returned
-	named    uint64        // node.named when the listing began
 	closed   bool
 }
 
@@ -133,9 +133,10 @@ func (d *directory) read(ctx context.Context) syscall.Errno {
 	}
 	m, known := d.node.m, d.listing
 	if known == nil {
-		d.named = d.node.named.Load()
+		d.span = &span{directory: d.node, named: d.node.named.Load(), began: time.Now()}
 	} else if time.Since(d.arrived) > cacheTime {
 		d.paused = true
+		d.span.pause()
 	}
 	got, errno := steadily(ctx, m, d.node.path, func(path string) (part, error) {
 		if known != nil {
@@ -161,6 +162,7 @@ func (d *directory) read(ctx context.Context) syscall.Errno {
 		return errno
 	}
 	d.listing, d.batch, d.arrived = got.listing, got.entries, time.Now()
+	d.span.arrived(d.arrived)
 	if len(d.made) > 0 {
 		for _, e := range d.batch {
 			d.made = slices.DeleteFunc(d.made, func(name string) bool { return name == e.name })
@@ -188,8 +190,8 @@ func (d *directory) Lookup(ctx context.Context, name string, out *fuse.EntryOut)
 	}
 	// A file that was closed before this has changed named.
 	d.mu.Lock()
-	current, good := d.current, cacheTime-time.Since(d.arrived)
-	if d.paused || d.named != d.node.named.Load() {
+	current, of, good := d.current, d.span, cacheTime-time.Since(d.arrived)
+	if d.paused || of == nil || of.named != d.node.named.Load() {
 		good = 0
 	}
 	d.mu.Unlock()
@@ -198,7 +200,11 @@ func (d *directory) Lookup(ctx context.Context, name string, out *fuse.EntryOut)
 	}
 	out.SetEntryTimeout(good)
 	out.SetAttrTimeout(good)
-	return d.node.child(ctx, name, current.info, before, out)
+	child, errno := d.node.child(ctx, name, current.info, before, out)
+	if errno == 0 {
+		child.Operations().(*node).keepListed(current.info, of)
+	}
+	return child, errno
 }
 
 // Seekdir goes to behind the entry with this offset, or to the beginning.

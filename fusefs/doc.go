@@ -36,6 +36,10 @@
 // for 20 seconds. For that time, access(2) may find a file that the other side has removed, and may not find a
 // directory that has replaced a file. open(2) of a file asks all the same, and so does stat(2) after a second.
 //
+// Attributes that came with a listing live for at least as long as the listing took, so that a program that lists a
+// large directory and then looks at each file, as find does, does not ask for each. A change made here, or a program
+// that stops listing for a second, ends that.
+//
 // A file is open in one version: its size, its modification time, and what FileInfo.Sys returns if that is comparable
 // and no pointer; of a *syscall.Stat_t, the inode and the change time. While a program has the file open, it sees the
 // bytes and attributes of that version, and nothing that others append, so `tail -f` does not work: the bytes before

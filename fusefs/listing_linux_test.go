@@ -105,6 +105,44 @@ func TestListingThatPauses(t *testing.T) {
 	}
 }
 
+// TestSlowListing lists a directory for longer than attributes are cached, and then looks at each file, as find -newer
+// does. That asks the file system for none of them. Files that are opened are asked for, as always.
+func TestSlowListing(t *testing.T) {
+	t.Parallel()
+	p := startPlay(t, playOptions{})
+	const files = 3 * 512
+	p.put(playFile{Name: "slow", Mode: fs.ModeDir | 0o755, Entries: files})
+	p.order(playOrder{Rate: 20_000}) // 1.6 s for each part of the listing
+	dir, err := os.Open(p.path("slow"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := dir.Readdirnames(-1)
+	if err = errors.Join(err, dir.Close()); err != nil || len(names) != files {
+		t.Fatal(len(names), err)
+	}
+	before := p.order(playOrder{}).Counts
+	for _, name := range names {
+		if _, err := os.Lstat(p.path(filepath.Join("slow", name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The directories are no names of this listing.
+	if after := p.order(playOrder{}).Counts; after.Stat-before.Stat > 10 {
+		t.Errorf("%d calls for the attributes of %d files", after.Stat-before.Stat, files)
+	}
+	file, err := os.Open(p.path("slow/made-0000007"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Error(err)
+	}
+	if after := p.order(playOrder{}).Counts; after.Open == before.Open {
+		t.Error("a file is opened without asking for it")
+	}
+}
+
 // TestListingFromBeforeAChange changes files here after they were listed, and before the program has got so far.
 func TestListingFromBeforeAChange(t *testing.T) {
 	w := newWritable(t, mountConfig{})

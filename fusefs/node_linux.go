@@ -30,6 +30,7 @@ type node struct {
 	mu      sync.Mutex  // guards what follows
 	inode   uint64      // on the other side; it changes when other content takes the name
 	version version     // whose attributes the kernel has
+	listed  listed      // attributes of a listing
 	changes uint64      // made here
 	writes  uint64      // changes of the content
 	cached  version     // whose pages the kernel has, if pages
@@ -117,7 +118,10 @@ func (n *node) Lookup(ctx context.Context, name string, out *fuse.EntryOut) (*go
 	path := func() (string, syscall.Errno) { return n.childPath(name) }
 	for range maxLookups {
 		before := n.before(name)
-		info, errno := steadily(ctx, n.m, path, n.m.stat, nil)
+		info, errno := before.node.fromListing(), syscall.Errno(0)
+		if info == nil {
+			info, errno = steadily(ctx, n.m, path, n.m.stat, nil)
+		}
 		if errno != 0 {
 			return nil, errno
 		}
@@ -248,7 +252,10 @@ func (n *node) currentAttributes(ctx context.Context, out *fuse.AttrOut) syscall
 		}
 		return errno
 	}
-	info, errno := steadily(ctx, n.m, n.path, n.m.stat, nil)
+	info := n.fromListing()
+	if info == nil {
+		info, errno = steadily(ctx, n.m, n.path, n.m.stat, nil)
+	}
 	if errno != 0 {
 		return errno
 	}

@@ -22,7 +22,7 @@ type playFS struct {
 	moves   bool          // something does, whenever the mount asks
 	stalled chan struct{} // calls wait until it is closed, if it is not nil
 	fault   error         // of all calls
-	rate    int           // bytes per second that all reads share; 0 is no limit
+	rate    int           // bytes per second that all reads and listings share; 0 is no limit
 	link    sync.Mutex
 	counts  playCounts
 }
@@ -298,12 +298,16 @@ func (h startingHandle) StartReadAt(p []byte, offset int64, done func(error)) bo
 	return true
 }
 
+// entryLength is what an entry of a listing takes on the link, in bytes.
+const entryLength = 64
+
 func (h *playHandle) ReadDir(n int) ([]fs.DirEntry, error) {
 	h.inUse.Add(1)
 	defer h.inUse.Add(-1)
 	if err := h.fs.enter(func(c *playCounts) { c.ReadDir++ }); err != nil {
 		return nil, err
 	}
+	h.fs.transfer(n * entryLength)
 	h.fs.mu.Lock()
 	defer h.fs.mu.Unlock()
 	var names []string

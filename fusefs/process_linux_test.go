@@ -29,7 +29,7 @@ type playOrder struct {
 	Stall  *bool
 	Moves  *bool
 	Fault  string
-	Rate   int  // bytes per second that all reads share from now on, if it is not 0
+	Rate   int  // bytes per second that all reads and listings share from now on, if it is not 0
 	Leave  bool // unmount
 	Wait   bool // and wait for the end
 }
