@@ -43,6 +43,8 @@ type connections struct {
 type peerConn struct {
 	*traffic.Conn
 	owner     *connections
+	address   string            // of the other machine
+	dropped   atomic.Bool       // its place in the handshake was given to another one
 	preface   []byte            // read, and not yet returned by Read
 	session   *exchange.Session // nil for a connection of gRPC
 	files     openFiles
@@ -109,18 +111,6 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	}
 }
 
-func (c *connections) add(inner net.Conn) *peerConn {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed || len(c.pending) >= c.config.MaxConnections {
-		return nil
-	}
-	conn := &peerConn{Conn: traffic.NewConn(inner), owner: c}
-	conn.life, conn.end = context.WithCancel(context.Background())
-	c.pending[conn] = struct{}{}
-	return conn
-}
-
 func (c *connections) reject(conn net.Conn, err error) {
 	if c.config.Observer.Rejected != nil {
 		c.config.Observer.Rejected(conn.RemoteAddr(), err)
@@ -184,6 +174,7 @@ func (c *connections) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthI
 		ctx, cancel := context.WithTimeout(context.Background(), c.config.HandshakeTimeout)
 		defer cancel()
 		if err := secure.HandshakeContext(ctx); err != nil {
+			err = conn.explain(err)
 			c.reject(conn, err)
 			return nil, nil, err
 		}
@@ -199,6 +190,7 @@ func (c *connections) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthI
 		err = c.admit(conn, isData)
 	}
 	if err != nil {
+		err = conn.explain(err)
 		c.reject(conn, err)
 		return nil, nil, err
 	}

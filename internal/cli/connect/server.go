@@ -5,9 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"math/rand/v2"
 	"net"
 	"os"
+	"syscall"
 	"time"
 
 	"filippo.io/age"
@@ -140,11 +143,43 @@ func (f *Flags) Connect(
 func (r *Server) try(ctx context.Context, timeout time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	conn, err := secureconn.Dial(ctx, "tcp", r.URL.Address, r.config)
+	conn, err := r.handshake(ctx)
 	if err == nil {
 		return conn, nil
 	}
 	return nil, r.explainFirst(err)
+}
+
+// Handshakes that the server ends are begun again so often, after waits that double.
+const (
+	maxHandshakes = 6
+	firstWait     = 25 * time.Millisecond
+)
+
+// handshake connects. A server to which others connect without end closes some connections in their handshake, whoever
+// they are from.
+func (r *Server) handshake(ctx context.Context) (net.Conn, error) {
+	wait := firstWait
+	for attempt := 1; ; attempt++ {
+		conn, err := secureconn.Dial(ctx, "tcp", r.URL.Address, r.config)
+		if err == nil {
+			return conn, nil
+		}
+		if attempt == maxHandshakes || !wasCut(err) {
+			return nil, err
+		}
+		select {
+		case <-time.After(wait/2 + rand.N(wait)): // clients that were cut together come again apart
+		case <-ctx.Done():
+			return nil, err
+		}
+		wait *= 2
+	}
+}
+
+// wasCut reports whether the other end has ended a handshake without a word.
+func wasCut(err error) bool {
+	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 // dial makes the connections of the client. The server has been reached before.
@@ -154,7 +189,7 @@ func (r *Server) dial(ctx context.Context) (net.Conn, error) {
 		return conn, nil
 	default:
 	}
-	conn, err := secureconn.Dial(ctx, "tcp", r.URL.Address, r.config)
+	conn, err := r.handshake(ctx)
 	if err == nil {
 		return conn, nil
 	}
