@@ -50,7 +50,7 @@ type Coordinator struct {
 	// [ErrOtherJob].
 	Resume bool
 
-	// Mixed permits exporting unfinished tables in a new snapshot if the old one is lost.
+	// Mixed permits exporting unfinished tables in a new snapshot if the old one is lost, before Run or meanwhile.
 	Mixed bool
 
 	// Progress is called with the state of the job after each change, by one goroutine. It may be nil.
@@ -86,6 +86,10 @@ func (c *Coordinator) Run(ctx context.Context) (m *manifest.Manifest, err error)
 			err = errors.Join(err, holding.Close())
 		}
 		holding = o.src
+		if _, lost := errors.AsType[*LostError](err); lost && c.Mixed && ctx.Err() == nil {
+			c.tell("%v: going on in a new snapshot", err)
+			continue
+		}
 		if ctx.Err() != nil || !errors.Is(err, queue.ErrNoJob) || o.journal == nil {
 			return m, err
 		}

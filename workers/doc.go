@@ -24,6 +24,7 @@
 //	all are killed              the next coordinator goes on if a Holder holds the snapshot, or the database proves
 //	                            that nothing has changed. If not, it fails with a LostError; or, with Mixed, exports
 //	                            unfinished tables in a new snapshot, and the manifest says that it is not consistent
+//	none follows                workers leave the job when its snapshot is lost, or some time after its last part
 //	the queue is killed         all wait until it is back
 //	its disk is full            the same, with a notice; NATS has to be restarted with room. If it is within the
 //	                            process, the export ends, and Resume goes on

@@ -38,7 +38,13 @@ func Inspect(ctx context.Context, q *Queue, name string, secret []byte) (Status,
 	if err := w.listen(ctx, status.Workers); err != nil {
 		return Status{}, err
 	}
-	return status, nil
+	lives, err := isCoordinated(ctx, q, job)
+	if lives || err != nil {
+		return status, err
+	}
+	status.NoCoordinator = true
+	status.SnapshotLost, err = isLostInQueue(ctx, job)
+	return status, err
 }
 
 // listen finds out for how long workers have been silent: as of the last note of all who live.

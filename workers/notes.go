@@ -26,6 +26,7 @@ const (
 	deadKeys    = "dead"
 	batonKeys   = "baton"   // .WORKER: source.Snapshot
 	workerKeys  = "worker"  // .WORKER: WorkerStatus
+	lostKey     = "lost"    // the name of a worker that could not join the snapshot of a job without a coordinator
 	headKeys    = "head"    // .TERM: how the manifest begins that this coordinator is about to write
 	sessionKeys = "session" // .NUMBER: a lease for each connection to the database
 )
@@ -41,6 +42,16 @@ type jobNote struct {
 	Snapshot    source.Snapshot    `json:"snapshot"`
 	Held        string             `json:"held,omitempty"` // the token of Coordinator.Held
 	Begun       time.Time          `json:"begun"`
+}
+
+// held returns the snapshot of Coordinator.Held, whose holder may not be in the queue, and may outlive all who are.
+func (n *jobNote) held() []source.Snapshot {
+	if n.Held == "" {
+		return nil
+	}
+	held := n.Snapshot
+	held.Token = n.Held
+	return []source.Snapshot{held}
 }
 
 // readRun returns the note of a job, which may be about to come back.

@@ -186,7 +186,8 @@ func (p *participant) work(ctx context.Context, notice func(string)) error {
 
 func (p *participant) workOn(ctx context.Context, q *workers.Queue, notice func(string)) error {
 	for {
-		if err := p.worker(q, notice).Run(ctx, jobName); !errors.Is(err, workers.ErrNoJob) || ctx.Err() != nil {
+		err := p.worker(q, notice).Run(ctx, jobName)
+		if !errors.Is(err, workers.ErrNoJob) && !errors.Is(err, workers.ErrNoCoordinator) {
 			return err
 		}
 		if done, err := p.done(); err != nil || done && !p.Overwrite {
@@ -202,7 +203,7 @@ func (p *participant) workOn(ctx context.Context, q *workers.Queue, notice func(
 func (p *participant) untilJob(ctx context.Context, q *workers.Queue, notice func(string)) error {
 	for {
 		err := p.worker(q, notice).Run(ctx, jobName)
-		if !errors.Is(err, workers.ErrNoJob) || pause(ctx) != nil {
+		if !errors.Is(err, workers.ErrNoJob) && !errors.Is(err, workers.ErrNoCoordinator) || pause(ctx) != nil {
 			return err
 		}
 	}

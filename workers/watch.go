@@ -219,6 +219,10 @@ type Status struct {
 	Running  int            `json:"running"`
 	Workers  []WorkerStatus `json:"workers"`
 	Failures []string       `json:"failures,omitempty"` // of parts that are tried again
+
+	// As [Inspect] sees it: nobody coordinates the job, and a worker could not join its snapshot since.
+	NoCoordinator bool `json:"no_coordinator,omitempty"`
+	SnapshotLost  bool `json:"snapshot_lost,omitempty"`
 }
 
 func (w *watch) status() Status {

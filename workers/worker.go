@@ -46,6 +46,10 @@ type Worker struct {
 	// Join connects to the database.
 	Join Join
 
+	// Patience is how long the worker stays in a job that nobody coordinates, and holds its snapshot, when it has nothing
+	// to write. Zero means an hour.
+	Patience time.Duration
+
 	// Progress is called with the work on the job, every few beats, by one goroutine. It may be nil.
 	Progress func(WorkerStatus)
 
@@ -55,7 +59,7 @@ type Worker struct {
 
 // Run works on a job until the job is removed, or the context ends. Then it gives its tasks back. The error is nil if
 // the job is removed, which is when its manifest is written, or if the queue has lost it: then it may come back. The
-// error is [ErrNoJob] if there is none that has begun.
+// error is [ErrNoJob] if there is none that has begun, and wraps [ErrNoCoordinator] if nothing goes on in it.
 func (w *Worker) Run(ctx context.Context, name string) error {
 	job, err := w.Queue.Job(ctx, name, w.Secret)
 	if err != nil {
@@ -66,6 +70,9 @@ func (w *Worker) Run(ctx context.Context, name string) error {
 		if errors.Is(err, queue.ErrNotFound) {
 			err = queue.ErrNoJob // its coordinator is about to begin
 		}
+		return err
+	}
+	if err := w.refuseIdle(ctx, job); err != nil {
 		return err
 	}
 	output, err := w.Open(ctx, note.Settings)
@@ -126,16 +133,16 @@ type WorkerStatus struct {
 }
 
 func (r *run) work(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	var group sync.WaitGroup
-	group.Go(func() { r.beat(ctx) })
+	group.Go(func() { r.beat(ctx, cancel) })
 	errs := make([]error, max(1, r.worker.Sessions))
 	var sessions sync.WaitGroup
 	for i := range errs {
 		sessions.Go(func() {
 			errs[i] = r.session(ctx, fmt.Sprintf("%s-%d", r.worker.Name, i+1))
-			cancel() // if one cannot go on, neither can the others
+			cancel(nil) // if one cannot go on, neither can the others
 		})
 	}
 	sessions.Wait()
@@ -150,14 +157,18 @@ func (r *run) work(ctx context.Context) error {
 			return nil
 		}
 	}
+	if errors.Is(context.Cause(ctx), ErrNoCoordinator) {
+		return context.Cause(ctx)
+	}
 	return errors.Join(errs...)
 }
 
-// beat tells again and again that the worker lives, and what it does.
-func (r *run) beat(ctx context.Context) {
+// beat tells again and again that the worker lives, and what it does. It ends the work if nothing goes on in the job.
+func (r *run) beat(ctx context.Context, end context.CancelCauseFunc) {
 	ticks := time.NewTicker(beatsOfWorkers * r.worker.Queue.Beat())
 	defer ticks.Stop()
 	var p pace
+	var v vigil
 	for {
 		status := r.state()
 		p.measure(&status, time.Now())
@@ -167,6 +178,9 @@ func (r *run) beat(ctx context.Context) {
 		// The sessions meet the same errors. But one that writes a part goes on, and the job may come back meanwhile.
 		if r.job.Set(ctx, workerKeys+"."+r.worker.Name, encode(status)) == nil {
 			r.passOnAgain(ctx)
+			if over, err := v.look(ctx, r, status); over && err == nil {
+				end(ErrNoCoordinator)
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -306,6 +320,11 @@ func (r *run) session(ctx context.Context, name string) error {
 			// The database may come back, and the coordinator knows whether the snapshot does, or is about to replace
 			// what is left of the job by parts of another one.
 			r.worker.tell("%s: %v", name, err)
+			if isLost(err) {
+				if err := r.forsake(ctx, err); err != nil {
+					return err
+				}
+			}
 		default:
 			return err
 		}
@@ -350,7 +369,7 @@ func (r *run) connected(ctx context.Context, name string) (worked bool, err erro
 	case err != nil:
 		return false, err
 	}
-	src, err := joinAny(ctx, r.job, r.worker.Join, note.Snapshot, 1)
+	src, err := joinAny(ctx, r.job, r.worker.Join, note.Snapshot, 1, note.held()...)
 	if err != nil {
 		return false, err
 	}

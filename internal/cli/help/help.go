@@ -72,7 +72,7 @@ var flagGroups = []struct{ title, flags string }{
 	{"Workers", "workers queue job-key resume remove replicas nats-creds nats-nkey nats-ca nats-cert nats-key"},
 	{"Encryption", "pq recipient recipients-file identity plugin key-file no-encrypt " +
 		"passphrase passphrase-file passphrase-fd passphrase-command"},
-	{"Connections", "as timeout retry listen metrics drain handshake-timeout idle-timeout stall-timeout " +
+	{"Connections", "as timeout retry listen metrics drain handshake-timeout idle-timeout hold-timeout stall-timeout " +
 		"max-connections max-calls max-buffers"},
 	{"Running", "jobs fail-fast verbose quiet json version no-descriptions"},
 }

@@ -281,10 +281,14 @@ func (e *Export) work(ctx context.Context, q *workers.Queue) error {
 // coordinator puts it there again.
 func stay(ctx context.Context, work func() error) error {
 	for {
-		if err := work(); err != nil && !errors.Is(err, workers.ErrNoJob) {
+		wait := soon
+		switch err := work(); {
+		case errors.Is(err, workers.ErrNoCoordinator):
+			wait = look // the one of this process is about to take over
+		case err != nil && !errors.Is(err, workers.ErrNoJob):
 			return err
 		}
-		if err := pause(ctx, soon); err != nil {
+		if err := pause(ctx, wait); err != nil {
 			return err
 		}
 	}

@@ -5,10 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -22,6 +24,7 @@ import (
 	"culvert/internal/cli/layout"
 	"culvert/internal/testkit"
 	"culvert/internal/ui"
+	"culvert/source"
 	"culvert/workers"
 )
 
@@ -165,12 +168,15 @@ func TestText(t *testing.T) {
 			},
 		}},
 		{Status: workers.Status{Job: "empty"}},
+		{Status: workers.Status{Job: "alone", NoCoordinator: true}},
+		{Status: workers.Status{Job: "dead", NoCoordinator: true, SnapshotLost: true}},
 		{Status: workers.Status{Job: "other"}, Error: "it has another key"},
 	}}
 	text := r.Text()
 	for _, want := range []string{
 		"run-x  █████░░░░░░░░░░░░░░░  1 of 4 parts  25 %  about 30", "\n  2 tables, 1,000 rows, ", "writes a, b\n",
-		"stuck for 45", "silent for 2m", "no worker: nothing goes on", "other: it has another key",
+		"stuck for 45", "silent for 2m", "no worker: nothing goes on",
+		"  no coordinator: the same export", "snapshot lost, no coordinator: the same export", "other: it has another key",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)
@@ -252,10 +258,35 @@ func TestIdle(t *testing.T) {
 	})
 }
 
+// TestForsaken has jobs that nobody coordinates, and one that begins later.
+func TestForsaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		all, tried := []string{"one", "two", "three"}, map[string]int{}
+		list := func(context.Context) ([]string, error) { return slices.Clone(all), nil }
+		err := each(ctx, list, 0, func(string) {}, func(job string) error {
+			if tried[job]++; tried["one"] > 2 {
+				all = append(all, "live")
+			}
+			switch {
+			case job == "live":
+				cancel()
+				return nil
+			case tried[job] > 100:
+				cancel()
+			}
+			return fmt.Errorf("%w: %w", workers.ErrNoCoordinator, source.ErrSnapshotLost)
+		})
+		if err != nil || tried["live"] != 1 || tried["two"] < 2 || tried["two"] > 4 {
+			t.Errorf("tried %v: %v", tried, err)
+		}
+	})
+}
+
 // TestStay has a worker that waits for a job that has not begun, and for one that the queue has lost.
 func TestStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		results := []error{workers.ErrNoJob, nil, workers.ErrNoJob, os.ErrInvalid}
+		results := []error{workers.ErrNoJob, nil, workers.ErrNoJob, workers.ErrNoCoordinator, os.ErrInvalid}
 		err := stay(t.Context(), func() error {
 			first := results[0]
 			results = results[1:]

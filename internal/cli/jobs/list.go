@@ -135,7 +135,12 @@ func (j *job) write(b *strings.Builder) {
 		line(one.Name, ui.Count(one.Parts), ui.Count(one.Rows), speed, stateOf(one))
 	}
 	_ = w.Flush()
-	if len(j.Workers) == 0 {
+	switch goOn := "the same export with --resume goes on"; {
+	case j.SnapshotLost:
+		b.WriteString("  snapshot lost, no coordinator: " + goOn + " if nothing has changed, or with --resume=mixed\n")
+	case j.NoCoordinator:
+		b.WriteString("  no coordinator: " + goOn + "\n")
+	case len(j.Workers) == 0:
 		b.WriteString("  no worker: nothing goes on\n")
 	}
 	for _, failure := range j.Failed {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -41,6 +42,7 @@ type workerOptions struct {
 	from    database.Flags
 	metrics monitor.Flag
 	idle    time.Duration
+	hold    time.Duration
 }
 
 // NewWorker returns culvert worker.
@@ -61,6 +63,8 @@ func NewWorker(a *command.App) *cobra.Command {
 	flags := cmd.Flags()
 	flags.Lookup("jobs").Usage = "write `N` parts at once, each with a session (default: one for each core)"
 	flags.DurationVar(&o.idle, "idle-timeout", 0, "end after `TIME` without a job (default: never)")
+	flags.Var((*longTime)(&o.hold), "hold-timeout",
+		"leave an export without a coordinator `TIME` after its last part (default: 1h)")
 	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		if name == "source-from" {
 			name = "dsn-file"
@@ -69,6 +73,28 @@ func NewWorker(a *command.App) *cobra.Command {
 	})
 	return cmd
 }
+
+// longTime is the value of a flag that is a time above zero.
+type longTime time.Duration
+
+func (l *longTime) Set(value string) error {
+	d, err := time.ParseDuration(value)
+	if err != nil || d <= 0 {
+		return errors.New("it is a time such as 90s, 10m or 12h")
+	}
+	*l = longTime(d)
+	return nil
+}
+
+func (l *longTime) String() string {
+	if *l == 0 {
+		return ""
+	}
+	return time.Duration(*l).String()
+}
+
+// Type implements [pflag.Value].
+func (l *longTime) Type() string { return "duration" }
 
 // mostParts bounds the parts that a worker writes at once unless it is told how many.
 const mostParts = 16
@@ -129,7 +155,7 @@ func (o *workerOptions) run(
 	}
 	one := &workers.Worker{
 		Queue: q, Secret: secret, Name: r.Worker, Sessions: sessions, Join: db.Join,
-		Progress: done.note, Notice: t.tell,
+		Patience: o.hold, Progress: done.note, Notice: t.tell,
 		Open: func(ctx context.Context, settings json.RawMessage) (*workers.Output, error) {
 			return output(ctx, a, settings, &o.PlaceFlags, only)
 		},
@@ -170,16 +196,18 @@ func progressOf(s workers.WorkerStatus, name string) ui.Status {
 	return ui.Status{Task: ui.Task{Name: text, Amount: ui.Several(s.Rows, "row"), Bytes: s.Text}}
 }
 
-// Waits between two looks into the queue: for a job that is about to begin, for any, and for one that was refused.
+// Waits between two looks into the queue: for a job that is about to begin, for any, for one that nobody coordinates,
+// and for one that was refused.
 const (
-	soon    = 50 * time.Millisecond
-	look    = time.Second
-	refused = 30 * time.Second
+	soon     = 50 * time.Millisecond
+	look     = time.Second
+	forsaken = 5 * time.Second
+	refused  = 30 * time.Second
 )
 
 // each works on the jobs that list returns, one after the other, until ctx ends, or there was none for idle, if that is
 // not 0. It begins with any of them, so that several workers share several jobs. A job that it cannot work on is tried
-// again later. The error is nil if ctx has ended.
+// again later, after the others. The error is nil if ctx has ended.
 func each(
 	ctx context.Context, list func(context.Context) ([]string, error), idle time.Duration, tell func(string),
 	work func(job string) error,
@@ -194,6 +222,7 @@ func each(
 			return err
 		}
 		rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		slices.SortStableFunc(all, func(a, b string) int { return not[a].Compare(not[b]) })
 		for _, job := range all {
 			if time.Now().Before(not[job]) {
 				continue
@@ -206,6 +235,9 @@ func each(
 				return nil
 			case err == nil:
 				last = time.Now()
+			case errors.Is(err, workers.ErrNoCoordinator):
+				not[job] = time.Now().Add(forsaken)
+				tell("leaving out job " + job + ", which nobody coordinates: " + shownReason(err))
 			case !errors.Is(err, workers.ErrNoJob): // it is about to begin, or has ended
 				not[job] = time.Now().Add(refused)
 				tell("leaving out job " + job + ": " + command.Plain(reasonOf(err, job)))
@@ -218,6 +250,14 @@ func each(
 			return nil
 		}
 	}
+}
+
+// shownReason says why nothing goes on in a job that nobody coordinates.
+func shownReason(err error) string {
+	if errors.Is(err, source.ErrSnapshotLost) {
+		return "its snapshot is lost"
+	}
+	return "there is nothing to write"
 }
 
 // reasonOf says why a job is left out.

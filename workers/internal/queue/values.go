@@ -20,6 +20,18 @@ type Value struct {
 	Written time.Time
 }
 
+// Now returns the time by the clock of the server, for comparisons with Value.Written.
+func (j *Job) Now(ctx context.Context) (now time.Time, err error) {
+	err = j.again(ctx, func(ctx context.Context) error {
+		info, err := j.tasks.Info(ctx)
+		if err == nil {
+			now = info.TimeStamp
+		}
+		return err
+	})
+	return now, err
+}
+
 // Create notes a value that is never changed. The first one wins: if there is another value, the error is [ErrExists].
 func (j *Job) Create(ctx context.Context, key string, data []byte) error {
 	_, err := j.Update(ctx, key, data, 0)
