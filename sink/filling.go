@@ -1,12 +1,14 @@
 package sink
 
 import (
+	"errors"
 	"time"
 
 	"culvert/source"
 )
 
-// Filling says how a table is filled. The zero value fills an empty table by one loader, all rows or none.
+// Filling says how a table is filled. The zero value fills an empty table by one loader, all rows or none. What
+// contradicts itself is refused: see Check.
 type Filling struct {
 	// Columns are the names of the columns of which the rows have values, in order and without repetition. Other
 	// columns get their defaults. None means all columns that are not generated.
@@ -53,6 +55,27 @@ type Filling struct {
 
 	// Redact keeps values out of errors. What remains are codes and the names of tables, columns and constraints.
 	Redact bool
+}
+
+// Check returns an error if a filling contradicts itself. Every sink calls it before it looks at the table.
+func (f Filling) Check() error {
+	switch {
+	case f.Existing > Swap || f.Conflict > Update || f.Loaders < 0 || f.LockTimeout < 0:
+		return errors.New("sink: the filling has an unknown value")
+	case f.Create != nil && (f.Existing != Refuse || f.EachPart):
+		return errors.New("sink: a table that is made has no rows, and is committed as a whole")
+	case (f.Create != nil || f.Existing == Swap) && f.Conflict != Fail:
+		return errors.New("sink: a new table has no rows to be in conflict with")
+	case f.EachPart && f.Ledger == nil:
+		return errors.New("sink: parts can be committed one by one only with a ledger")
+	case f.Ledger != nil && (f.Ledger.Table == "" || f.Ledger.Load == ""):
+		return errors.New("sink: the ledger needs the name of its table and of the load")
+	case f.Conflict == Update && len(f.Key) == 0:
+		return errors.New("sink: the columns of the key by which rows are updated are not named")
+	case f.Conflict != Update && len(f.Key) > 0:
+		return errors.New("sink: a key is named, but no rows are to be updated by it")
+	}
+	return nil
 }
 
 // Existing says what becomes of the rows that a table has before it is filled.

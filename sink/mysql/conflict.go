@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -53,13 +52,8 @@ func (p *plan) mergeSQL() string {
 
 // checkKey refuses a key by which rows cannot be found.
 func (db *DB) checkKey(ctx context.Context, p *plan) error {
-	switch {
-	case p.Conflict != sink.Update && len(p.Key) > 0:
-		return errors.New("mysql: a key is named, but no rows are to be replaced by it")
-	case p.Conflict != sink.Update:
+	if p.Conflict != sink.Update {
 		return nil
-	case len(p.Key) == 0:
-		return errors.New("mysql: the columns of the key by which rows are replaced are not named")
 	}
 	var names []string
 	for _, c := range p.columns {

@@ -40,9 +40,6 @@ func (db *DB) newName(d *source.Definition, name string) string {
 
 // planNew plans a table that is to be made, or one that exists and is filled in its place.
 func (db *DB) planNew(ctx context.Context, p *plan, name string) error {
-	if p.Existing != sink.Refuse || p.EachPart || p.arrives() {
-		return errors.New("mysql: a table that is made has no rows, and is committed as a whole")
-	}
 	d := p.Create
 	name = db.newName(d, name)
 	found, err := db.find(ctx, name)

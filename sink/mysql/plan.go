@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -84,8 +83,8 @@ func (db *DB) steps(p *plan) (steps []string) {
 
 // plan resolves the names, and refuses what cannot be done.
 func (db *DB) plan(ctx context.Context, name string, f sink.Filling) (*plan, error) {
-	if f.EachPart && f.Ledger == nil {
-		return nil, errors.New("mysql: parts can be committed one by one only with a ledger")
+	if err := f.Check(); err != nil {
+		return nil, err
 	}
 	if err := db.ready(ctx, f); err != nil {
 		return nil, err

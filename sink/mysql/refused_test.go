@@ -309,7 +309,7 @@ func TestPlan(t *testing.T) {
 		database.Exec(t, "CREATE TABLE t (a int, b blob, c bit(2)); INSERT INTO t VALUES (1, 'x', 1)")
 		plan, err := open(t, database).Plan(context.Background(), "t", sink.Filling{
 			Existing: sink.Truncate, Conflict: sink.Ignore, Loaders: 2,
-			Ledger: &sink.Ledger{Table: database.Name + ".ledger"},
+			Ledger: &sink.Ledger{Table: database.Name + ".ledger", Load: "x"},
 		})
 		if err != nil {
 			t.Fatal(err)

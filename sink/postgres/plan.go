@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -23,30 +22,9 @@ type plan struct {
 	later   []string        // of it, after its rows: see Finish
 }
 
-// check returns an error if a filling contradicts itself.
-func check(f sink.Filling) error {
-	switch {
-	case f.Existing > sink.Swap || f.Conflict > sink.Update:
-		return errors.New("postgres: the filling has an unknown value")
-	case f.Existing == sink.Swap && f.Conflict != sink.Fail:
-		return errors.New("postgres: a new table that is swapped has no rows to be in conflict with")
-	case f.Create != nil && (f.Existing != sink.Refuse || f.EachPart):
-		return errors.New("postgres: a table that is made has no rows, and is filled in the same transaction")
-	case f.EachPart && f.Ledger == nil:
-		return errors.New("postgres: to commit each part, a load needs a ledger")
-	case f.Ledger != nil && (f.Ledger.Table == "" || f.Ledger.Load == ""):
-		return errors.New("postgres: the ledger needs the name of its table and of the load")
-	case f.Conflict == sink.Update && len(f.Key) == 0:
-		return errors.New("postgres: to update rows, a load needs the columns of their key")
-	case f.Conflict != sink.Update && len(f.Key) > 0:
-		return errors.New("postgres: a key is only for updating rows")
-	}
-	return nil
-}
-
 // lookAt finds the table and decides how it is filled. The table is not yet locked.
 func (s *session) lookAt(ctx context.Context, name string, f sink.Filling) (*plan, error) {
-	if err := check(f); err != nil {
+	if err := f.Check(); err != nil {
 		return nil, err
 	}
 	p := &plan{Filling: f, wanted: max(1, f.Loaders)}

@@ -107,6 +107,7 @@ var parts = []struct {
 	{"RandomTexts", testRandomTexts, nil},
 	{"Text", testText, nil},
 	{"Misuse", testMisuse, nil},
+	{"Contradictions", testContradictions, nil},
 	{"Canceled", testCanceled, nil},
 	{"Plan", testPlan, nil},
 	{"Truncate", testTruncate, func(f *Fixture) bool { return f.Truncates }},

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -29,8 +28,6 @@ func (t *table) resolveNew(name string) error {
 		name, d = named.Name, &named
 	}
 	switch {
-	case t.filling.Existing != sink.Refuse || t.filling.EachPart:
-		return errors.New("sqlite: a table that is made has no rows, and is filled in the same transaction")
 	case isOwn && d.Create == "":
 		return fmt.Errorf("sqlite: the definition of table %q has no statement that makes it", name)
 	case isOwn && !strings.EqualFold(name, d.Name) && !strings.EqualFold(name, "main."+d.Name):

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -67,11 +66,11 @@ func (db *DB) Plan(ctx context.Context, name string, f sink.Filling) (_ sink.Pla
 
 // plan resolves the names.
 func (db *DB) plan(ctx context.Context, name string, f sink.Filling) (*table, error) {
-	if err := db.ready(ctx, f.LockTimeout); err != nil {
+	if err := f.Check(); err != nil {
 		return nil, err
 	}
-	if f.EachPart && f.Ledger == nil {
-		return nil, errors.New("sqlite: parts can be committed one by one only with a ledger")
+	if err := db.ready(ctx, f.LockTimeout); err != nil {
+		return nil, err
 	}
 	t := &table{db: db, ctx: ctx, filling: f}
 	var err error
@@ -254,9 +253,6 @@ func (t *table) statement(rows int) (string, error) {
 		}
 	}
 	sql := t.insertSQL(t.verb(), rows)
-	if len(t.filling.Key) > 0 && t.filling.Conflict != sink.Update {
-		return "", errors.New("sqlite: a key is named, but no rows are to be replaced by it")
-	}
 	switch {
 	case t.filling.Conflict == sink.Ignore || t.filling.Conflict == sink.Fail && t.resolves && t.triggers:
 		return sql + " ON CONFLICT DO NOTHING", nil // with Fail, each row has to be added
@@ -270,9 +266,6 @@ func (t *table) statement(rows int) (string, error) {
 			return "", &source.UnknownError{What: "column", Name: name, Known: t.columnNames()}
 		}
 		key = append(key, names[at])
-	}
-	if len(key) == 0 {
-		return "", errors.New("sqlite: the columns of the key by which rows are replaced are not named")
 	}
 	sql += " ON CONFLICT (" + strings.Join(key, ", ") + ") DO "
 	if len(updates) == 0 {

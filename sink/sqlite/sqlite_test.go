@@ -559,7 +559,7 @@ func TestSink(t *testing.T) {
 func TestPlan(t *testing.T) {
 	path := newFile(t, "CREATE TABLE Orders (id INTEGER, b TEXT, c AS (id)); INSERT INTO Orders VALUES (1, 'x')")
 	db := open(t, path)
-	f := sink.Filling{Existing: sink.Truncate, Loaders: 4, Columns: []string{"B"}, Ledger: &sink.Ledger{Table: "l"}}
+	f := sink.Filling{Existing: sink.Truncate, Loaders: 4, Columns: []string{"B"}, Ledger: &sink.Ledger{Table: "l", Load: "x"}}
 	plan, err := db.Plan(context.Background(), "main.orders", f)
 	if err != nil {
 		t.Fatal(err)
