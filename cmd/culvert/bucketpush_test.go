@@ -45,7 +45,8 @@ func TestBucketPushAgain(t *testing.T) {
 		if _, said = u.want(t, 3, "push", tree, direct); !strings.Contains(said, "1 there already, 2 failed") {
 			t.Errorf("without --force: %q", said)
 		}
-		if _, said = u.want(t, 0, "push", "--force", tree, direct); !strings.Contains(said, "2 files, 1 there already") {
+		_, said = u.want(t, 0, "push", "--force", tree, direct)
+		if !strings.Contains(said, "2 files, 1 there already") {
 			t.Errorf("with --force: %q", said)
 		}
 		u.want(t, 0, "pull", "-o", "back", direct)

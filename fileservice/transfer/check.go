@@ -257,7 +257,7 @@ var errOtherSum = fmt.Errorf("%w: the checksum of what has arrived is not the on
 
 func compareSums(want place.Sum, got []byte, name string) error {
 	if !bytes.Equal(want.Value, got) {
-		return &fs.PathError{Op: "read", Path: name, Err: errOtherSum}
+		return reading(&fs.PathError{Op: "read", Path: name, Err: errOtherSum})
 	}
 	return nil
 }

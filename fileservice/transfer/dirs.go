@@ -98,7 +98,7 @@ func (w *walk) setTime(dir string, modified time.Time) {
 		// Patterns may exclude everything in it.
 	case errors.Is(err, fs.ErrPermission):
 		// It existed, and belongs to another user.
-	case errors.Is(err, place.ErrUnreachable), isFatal(err):
+	case errors.Is(err, place.ErrUnreachable), isFatal(err) && t.isForAll(dir, err):
 		t.cancel(err)
 	case t.ctx.Err() == nil:
 		t.fail(dir, err)

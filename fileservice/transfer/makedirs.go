@@ -42,7 +42,7 @@ func (p *pull) makeDirs(dir string) error {
 	if name, below := cutDir(p.config.Local, filepath.ToSlash(dir)); below {
 		info, err := p.source.Stat(path.Join(p.config.Remote, name))
 		if err != nil {
-			return err
+			return reading(err)
 		}
 		permissions = info.Mode()
 	}
@@ -93,7 +93,7 @@ func (p *push) makeDirs(remote string) error {
 	if name, below := cutDir(p.config.Remote, remote); below {
 		info, err := p.config.Root.Lstat(path.Join(p.config.Local, name))
 		if err != nil {
-			return err
+			return reading(err)
 		}
 		permissions = info.Mode()
 	}

@@ -42,8 +42,11 @@ import (
 // Names that no path of the protocol can hold are faults; see [fileservice.UnnamableError].
 //
 // An error of one file is a fault of that file, and the transfer goes on. Pull then returns [ErrPartial], or the error
-// of the file if it is the only one. Errors that would stop every file end the transfer: the end of ctx, an unreachable
-// or corrupt server, a full disk on either side. The Result is always filled in as far as the transfer went.
+// of the file if it is the only one. So is a file or a directory that the disk of the source cannot read. Errors that
+// would stop every file end the transfer: the end of ctx, an unreachable or corrupt server, a full or broken disk of
+// the copy. If a part of Local is on another file system, and only that is full or broken, the files there fail, and
+// the others arrive. [EndError] says at which end an error arose. The Result is always filled in as far as the transfer
+// went.
 func Pull(ctx context.Context, client *client.Client, config Config) (Result, error) {
 	return run(ctx, config, func(t *transfer) source { return &serverTree{t.use(client)} })
 }
@@ -86,6 +89,7 @@ func run(ctx context.Context, config Config, open func(*transfer) source) (Resul
 		return Result{}, err
 	}
 	p := &pull{transfer: newTransfer(ctx, config), publisher: publisher}
+	p.written = newFileSystems(config.Root, config.Local)
 	p.source, p.small = open(p.transfer), p
 	result, err := p.run(p.walk)
 	if err == nil && p.tree != nil && config.Origin != "" && !config.DryRun {
@@ -112,7 +116,7 @@ func (p *pull) walk() error {
 	})
 	switch {
 	case err != nil:
-		return err
+		return reading(err)
 	case info.IsDir():
 		return p.walkTree(p, knownTime(info.(*fileservice.Info)))
 	case !info.Mode().IsRegular():
@@ -145,7 +149,7 @@ func (p *pull) list(name string, part *dirPart) error {
 	})
 	switch {
 	case err != nil:
-		return err
+		return reading(err)
 	case unnamable == nil || part.after != "": // or reported with the first part
 	case len(p.config.Include) > 0: // they may not match it
 		p.skip(name, unnamable)
@@ -166,7 +170,7 @@ func (p *pull) list(name string, part *dirPart) error {
 	if err == nil {
 		err = p.makeDirsIn(name, local, part.entries)
 	}
-	return err
+	return writing(err)
 }
 
 func (p *pull) find(name string, entry fs.DirEntry, twin bool) *item {
@@ -194,9 +198,9 @@ func (p *pull) setDirTime(name string, modified time.Time) error {
 	}
 	info, err := root.Lstat(local)
 	if err != nil || !info.IsDir() || info.ModTime().Equal(modified) {
-		return err
+		return writing(err)
 	}
-	return root.Chtimes(local, time.Time{}, modified)
+	return writing(root.Chtimes(local, time.Time{}, modified))
 }
 
 // offer returns an item, or nil if there is nothing to transfer.
@@ -234,28 +238,31 @@ func (f *pullFile) isPresent() bool {
 
 func (f *pullFile) begin(ctx context.Context) ([]fileservice.BlockRange, error) {
 	if err := f.collides(); err != nil {
-		return nil, err
+		return nil, writing(err)
 	}
 	if f.isPresent() {
-		return nil, f.present()
+		return nil, writing(f.present())
+	}
+	if err := f.pull.written.failure(filepath.Dir(f.local)); err != nil {
+		return nil, err
 	}
 	root, version := f.pull.config.Root, fileservice.VersionOf(f.info)
 	file, err := f.pull.source.open(f.remote, version)
 	if err != nil {
-		return nil, err
+		return nil, reading(err)
 	}
 	f.file = file
 	err = inDir(filepath.Dir(f.local), f.pull.makeDirs, func() (err error) {
 		f.receiver, err = receive.Open(root, f.pull.publisher, f.local, version, f.pull.config.Overwrite)
 		return err
 	})
+	if err == nil {
+		err = f.confirm(ctx)
+	}
 	if err != nil {
-		return nil, err
+		return nil, writing(err)
 	}
 	r := f.receiver
-	if err := f.confirm(ctx); err != nil {
-		return nil, err
-	}
 	if r.Afresh {
 		f.pull.tell(Event{Kind: FileChanged, Name: f.local, Size: version.Size, Err: fileservice.ErrChanged})
 	}
@@ -304,49 +311,50 @@ func (f *pullFile) collides() error {
 }
 
 func (f *pullFile) move(ctx context.Context, blocks fileservice.BlockRange, moved func(int64)) error {
-	return f.file.ReadBlocks(ctx, blocks.First, blocks.Count,
+	err := f.file.ReadBlocks(ctx, blocks.First, blocks.Count,
 		func(block int64, data []byte, sum fileservice.Sum) error {
 			err := f.receiver.WriteBlock(block, data, sum)
 			if err == nil {
 				moved(int64(len(data)))
 			}
-			return err
+			return writing(err)
 		})
+	return reading(err)
 }
 
 func (f *pullFile) align(begin, end, most int64) int64 { return f.file.align(begin, end, most) }
 
 func (f *pullFile) finish(ctx context.Context) (done outcome, err error) {
 	if done.verified, err = f.file.compare(ctx, f.pull.transfer, f.receiver); err != nil {
-		return done, err
+		return done, writing(err)
 	}
 	done.hash, err = f.pull.hash(ctx, f.receiver, f.local, f.info.Size())
 	if err == nil {
 		_, err = f.receiver.Finish(f.receiver.Sum(), f.info.Mode().Perm())
 	}
-	return done, err
+	return done, writing(err)
 }
 
 func (f *pullFile) end(drop bool) (err error) {
 	file, r := f.file, f.receiver
 	f.file, f.receiver = nil, nil
 	if file != nil {
-		err = file.Close()
+		err = reading(file.Close())
 	}
 	switch {
 	case r == nil:
 		return err
 	case drop:
-		return errors.Join(err, r.Discard())
+		return errors.Join(err, writing(r.Discard()))
 	}
 	f.earlier = r
-	return errors.Join(err, r.Close())
+	return errors.Join(err, writing(r.Close()))
 }
 
 func (f *pullFile) refresh(ctx context.Context) (int64, error) {
 	info, err := f.pull.source.Stat(f.remote)
 	if err != nil {
-		return 0, err
+		return 0, reading(err)
 	}
 	if !info.Mode().IsRegular() {
 		return 0, &fs.PathError{Op: "read", Path: f.remote, Err: fileservice.NotRegular(info.Mode())}

@@ -17,14 +17,14 @@ func (p *pull) moveSmall(ctx context.Context, b *parcel) (finish func(closed fun
 	first := b.items[0].mover.(*pullFile)
 	receiver, err := p.receiveSmall(filepath.Dir(first.local))
 	if err != nil {
-		b.fail(err)
+		b.fail(writing(err))
 		return nil
 	}
 	var wanted []fileservice.SmallFile
 	var which []int // their indices in the parcel
 	for i, it := range b.items {
 		f := it.mover.(*pullFile)
-		if b.errs[i] = f.beginSmall(receiver); b.errs[i] == nil {
+		if b.errs[i] = writing(f.beginSmall(receiver)); b.errs[i] == nil {
 			wanted = append(wanted, fileservice.SmallFile{
 				Name: path.Base(f.remote), Version: fileservice.VersionOf(f.info), Permissions: f.info.Mode().Perm(),
 			})
@@ -34,9 +34,9 @@ func (p *pull) moveSmall(ctx context.Context, b *parcel) (finish func(closed fun
 	added := p.readSmall(ctx, path.Dir(first.remote), wanted, b, which, receiver)
 	return func(closed func()) {
 		for i, err := range receiver.Publish(closed) {
-			b.errs[added[i]] = err
+			b.errs[added[i]] = writing(err)
 		}
-		b.fail(receiver.Close())
+		b.fail(writing(receiver.Close()))
 	}
 }
 
@@ -54,7 +54,7 @@ func (p *pull) readSmall(
 		came++
 		at := which[i]
 		if err != nil {
-			b.errs[at] = err
+			b.errs[at] = reading(err)
 			return nil
 		}
 		file := wanted[i]
@@ -67,13 +67,16 @@ func (p *pull) readSmall(
 		return nil
 	})
 	for _, at := range which[came:] {
-		b.errs[at] = receive.ErrorAbout(err, b.items[at].mover.(*pullFile).remote)
+		b.errs[at] = reading(receive.ErrorAbout(err, b.items[at].mover.(*pullFile).remote))
 	}
 	return added
 }
 
 // receiveSmall opens the directory for small files.
 func (p *pull) receiveSmall(local string) (*receive.Small, error) {
+	if err := p.written.failure(local); err != nil {
+		return nil, err
+	}
 	root := p.config.Root
 	var dir *publish.Dir
 	err := inDir(local, p.makeDirs, func() (err error) {

@@ -68,7 +68,7 @@ func (p *push) walk() error {
 	info, err := p.config.Root.Lstat(local)
 	switch {
 	case err != nil:
-		return err
+		return reading(err)
 	case info.IsDir():
 		return p.walkTree(p, info.ModTime())
 	case !info.Mode().IsRegular():
@@ -83,7 +83,7 @@ func (p *push) walk() error {
 		return err
 	})
 	if errors.Is(err, place.ErrUnreachable) || errors.Is(err, place.ErrIntegrity) {
-		return err
+		return writing(err)
 	}
 	if it := p.offer(path.Base(p.config.Local), local, p.config.Remote, info, there, false); it != nil {
 		p.add(it)
@@ -101,7 +101,7 @@ func (p *push) list(name string, part *dirPart) error {
 	}
 	dir, err := p.config.Root.Open(local)
 	if err != nil {
-		return err
+		return reading(err)
 	}
 	part.weight = 2 // for the server's entries
 	for err == nil {
@@ -115,16 +115,16 @@ func (p *push) list(name string, part *dirPart) error {
 		err = nil
 	}
 	if err := errors.Join(err, dir.Close()); err != nil {
-		return err
+		return reading(err)
 	}
 	part.sort()
 	remote := path.Join(p.config.Remote, name)
 	if len(p.config.Include) == 0 && !p.config.DryRun {
 		if err := p.try(func() error { return p.makeDirs(remote) }); err != nil {
-			return err
+			return writing(err)
 		}
 	}
-	return p.listRemote(remote, part.entries)
+	return writing(p.listRemote(remote, part.entries))
 }
 
 func (p *push) find(name string, entry fs.DirEntry, _ bool) *item {
@@ -135,7 +135,7 @@ func (p *push) find(name string, entry fs.DirEntry, _ bool) *item {
 	}
 	info, err := entry.Info()
 	if err != nil {
-		p.fail(name, err)
+		p.fail(name, reading(err))
 		return nil
 	}
 	if p.config.Withhold != nil {
@@ -164,7 +164,7 @@ func (p *push) setDirTime(name string, modified time.Time) error {
 	if remote == "." {
 		return nil
 	}
-	return p.to.Chtimes(remote, time.Time{}, modified)
+	return writing(p.to.Chtimes(remote, time.Time{}, modified))
 }
 
 // offer returns an item, or nil if there is nothing to transfer. there is the server's entry of that name, or nil. If
@@ -186,7 +186,7 @@ func (p *push) offer(name, local, remote string, info fs.FileInfo, there *filese
 	}
 	err := p.try(func() (err error) {
 		if err = file.open(); err == nil {
-			err = p.lookup(p.ctx, file, file.file, file.version)
+			err = writing(p.lookup(p.ctx, file, file.file, file.version))
 		}
 		return cmp.Or(err, file.end(false))
 	})
@@ -224,7 +224,9 @@ func (p *serverPush) lookUp(_ context.Context, f *pushFile, _ io.ReaderAt, versi
 
 // open opens the file that the walk found. Anything else that has taken its place, such as a link to another file, is
 // an error.
-func (f *pushFile) open() error {
+func (f *pushFile) open() error { return reading(f.openFound()) }
+
+func (f *pushFile) openFound() error {
 	file, err := f.push.config.Root.OpenFile(f.local, os.O_RDONLY|osfile.NoWait, 0)
 	if err != nil {
 		return err
@@ -249,8 +251,9 @@ func (f *pushFile) open() error {
 func (f *pushFile) unlessPresent(
 	ctx context.Context, local io.ReaderAt, version fileservice.Version, err error,
 ) error {
+	err = writing(err)
 	if errors.Is(err, fs.ErrExist) || errors.Is(err, fileservice.ErrRefused) && !isFatal(err) {
-		return cmp.Or(f.push.lookup(ctx, f, local, version), err)
+		return cmp.Or(writing(f.push.lookup(ctx, f, local, version)), err)
 	}
 	return err
 }
@@ -261,7 +264,7 @@ func (f *pushFile) stat() (fs.FileInfo, error) {
 	if err == nil && fileservice.VersionOf(info) != f.version {
 		err = &fs.PathError{Op: "read", Path: f.local, Err: fileservice.ErrChanged}
 	}
-	return info, err
+	return info, reading(err)
 }
 
 func (f *pushFile) end(bool) error {
@@ -270,13 +273,13 @@ func (f *pushFile) end(bool) error {
 	}
 	err := f.file.Close()
 	f.file = nil
-	return err
+	return reading(err)
 }
 
 func (f *pushFile) refresh(context.Context) (int64, error) {
 	info, err := f.push.config.Root.Lstat(f.local)
 	if err != nil {
-		return 0, err
+		return 0, reading(err)
 	}
 	if !info.Mode().IsRegular() {
 		return 0, fmt.Errorf("%s: %w", f.local, fileservice.NotRegular(info.Mode()))

@@ -78,7 +78,7 @@ func (p *placePush) lookUp(
 		return cmp.Or(err, errPresent)
 	}
 	if check := newCheck(sum, version.Size); check != nil {
-		err := p.compareFile(ctx, check, local, f.local)
+		err := reading(p.compareFile(ctx, check, local, f.local))
 		if errors.Is(err, errOtherSum) {
 			return nil
 		}
@@ -117,11 +117,11 @@ func (f *placedFile) begin(ctx context.Context) ([]fileservice.BlockRange, error
 		return nil, err
 	}
 	if err := f.push.lookup(ctx, f.pushFile, f.file, f.version); err != nil {
-		return nil, err
+		return nil, writing(err)
 	}
 	written, err := f.create(ctx, f.version)
 	if err != nil {
-		return nil, err
+		return nil, writing(err)
 	}
 	f.written = written
 	return []fileservice.BlockRange{{Count: fileservice.Blocks(f.version.Size)}}, nil
@@ -148,9 +148,10 @@ func (f *placedFile) move(ctx context.Context, _ fileservice.BlockRange, moved f
 	}
 	memory := bytebuf.New()
 	defer memory.Free()
-	err := readRange(ctx, memory.Extend(fileservice.BlockSize), f.file, f.local, 0, f.version.Size, func(data []byte, _ int64) error {
+	buffer := memory.Extend(fileservice.BlockSize)
+	err := readRange(ctx, buffer, f.file, f.local, 0, f.version.Size, func(data []byte, _ int64) error {
 		if _, err := f.written.Write(data); err != nil {
-			return err
+			return writing(err)
 		}
 		if hasher != nil {
 			_, _ = hasher.Write(data) // never fails
@@ -159,7 +160,7 @@ func (f *placedFile) move(ctx context.Context, _ fileservice.BlockRange, moved f
 		return nil
 	})
 	if err != nil {
-		return err
+		return reading(err)
 	}
 	if _, err := f.stat(); err != nil {
 		return err
@@ -178,7 +179,7 @@ func (f *placedFile) finish(context.Context) (outcome, error) { return f.outcome
 
 func (f *placedFile) end(drop bool) (err error) {
 	if f.written != nil {
-		err = f.written.Discard()
+		err = writing(f.written.Discard())
 		f.written = nil
 	}
 	return errors.Join(err, f.pushFile.end(drop))
@@ -188,7 +189,7 @@ func (f *placedFile) end(drop bool) (err error) {
 func (p *placePush) moveSmall(ctx context.Context, b *parcel) (finish func(closed func())) {
 	dir, err := publish.OpenDir(p.config.Root, filepath.Dir(b.items[0].mover.(*placedFile).local))
 	if err != nil {
-		b.fail(err)
+		b.fail(reading(err))
 		return nil
 	}
 	memory := bytebuf.New()
@@ -198,7 +199,7 @@ func (p *placePush) moveSmall(ctx context.Context, b *parcel) (finish func(close
 		f := it.mover.(*placedFile)
 		version := fileservice.VersionOf(f.found)
 		content := buffer[:version.Size]
-		b.errs[i] = osfile.ReadSmall(dir, filepath.Base(f.local), version, content)
+		b.errs[i] = reading(osfile.ReadSmall(dir, filepath.Base(f.local), version, content))
 		if b.errs[i] != nil {
 			continue
 		}
@@ -214,7 +215,7 @@ func (p *placePush) moveSmall(ctx context.Context, b *parcel) (finish func(close
 			p.arrived(it)
 		}
 	}
-	b.fail(dir.Close())
+	b.fail(reading(dir.Close()))
 	return nil
 }
 
@@ -225,7 +226,7 @@ func (f *placedFile) moveContent(
 	local := bytes.NewReader(content)
 	if f.there {
 		if err := f.push.lookup(ctx, f.pushFile, local, version); err != nil {
-			return false, err
+			return false, writing(err)
 		}
 		f.there = false
 	}

@@ -2,6 +2,8 @@ package transfer
 
 import (
 	"context"
+	"io"
+	"os"
 	"path"
 	"sync"
 
@@ -27,7 +29,7 @@ func (f *serverFile) begin(ctx context.Context) ([]fileservice.BlockRange, error
 	overwrite := f.push.config.Overwrite
 	if overwrite {
 		if err := f.push.lookup(ctx, f.pushFile, f.file, f.version); err != nil {
-			return nil, err
+			return nil, writing(err)
 		}
 	}
 	var committed []fileservice.BlockRange
@@ -42,7 +44,7 @@ func (f *serverFile) begin(ctx context.Context) ([]fileservice.BlockRange, error
 }
 
 func (f *serverFile) move(ctx context.Context, blocks fileservice.BlockRange, moved func(int64)) error {
-	err := f.client.WriteBlocks(ctx, f.remote, f.version, blocks.First, blocks.Count, f.file, f.addSum)
+	err := f.client.WriteBlocks(ctx, f.remote, f.version, blocks.First, blocks.Count, localSource{f.file}, f.addSum)
 	if err != nil {
 		return f.unlessPresent(ctx, f.file, f.version, err)
 	}
@@ -67,7 +69,7 @@ func (f *serverFile) finish(ctx context.Context) (done outcome, err error) {
 		begin, end := rest.First*fileservice.BlockSize, (rest.First+rest.Count)*fileservice.BlockSize
 		err := f.push.readAgain(ctx, f.file, f.local, begin, min(end, f.version.Size), addSum)
 		if err != nil {
-			return done, err
+			return done, reading(err)
 		}
 	}
 	info, err := f.stat()
@@ -87,5 +89,16 @@ func (f *serverFile) finish(ctx context.Context) (done outcome, err error) {
 	if err == nil {
 		_, err = f.stat()
 	}
-	return done, err
+	return done, reading(err)
+}
+
+// localSource is a file to push while another package reads it.
+type localSource struct{ *os.File }
+
+func (s localSource) ReadAt(p []byte, offset int64) (int, error) {
+	n, err := s.File.ReadAt(p, offset)
+	if err != io.EOF {
+		err = reading(err)
+	}
+	return n, err
 }

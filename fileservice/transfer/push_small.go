@@ -20,7 +20,7 @@ func (p *serverPush) moveSmall(ctx context.Context, b *parcel) (finish func(clos
 	first := b.items[0].mover.(*serverFile)
 	dir, err := publish.OpenDir(p.config.Root, filepath.Dir(first.local))
 	if err != nil {
-		b.fail(err)
+		b.fail(reading(err))
 		return nil
 	}
 	var files []fileservice.SmallFile
@@ -40,7 +40,7 @@ func (p *serverPush) moveSmall(ctx context.Context, b *parcel) (finish func(clos
 		f := b.items[which[i]].mover.(*serverFile)
 		err := osfile.ReadSmall(dir, filepath.Base(f.local), files[i].Version, content)
 		p.hashSmall(b.items[which[i]], content)
-		return err
+		return reading(err)
 	}
 	remote := path.Dir(first.remote)
 	var errs []error
@@ -60,7 +60,7 @@ func (p *serverPush) moveSmall(ctx context.Context, b *parcel) (finish func(clos
 			p.arrived(b.items[at])
 		}
 	}
-	b.fail(dir.Close())
+	b.fail(reading(dir.Close()))
 	return nil
 }
 

@@ -33,7 +33,8 @@ func TestResumeOfDamaged(t *testing.T) {
 		// Each time with another server, which knows nothing of what the one before has received.
 		move := func(most int64) (transfer.Result, error) {
 			listener := filetest.ListenLocally(t)
-			srv, _ := filetest.StartServer(t, listener, server.Config{Root: filetest.OpenRoot(t, served), Writable: true})
+			tree := filetest.OpenRoot(t, served)
+			srv, _ := filetest.StartServer(t, listener, server.Config{Root: tree, Writable: true})
 			defer func() {
 				if err := srv.Close(); err != nil {
 					t.Error(err)

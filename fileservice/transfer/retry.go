@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"path"
 	"slices"
 	"syscall"
 	"time"
@@ -46,7 +47,9 @@ func (t *transfer) settle(it *item, err error) error {
 		return context.Cause(t.ctx)
 	case isFatal(err): // before the rest: a full disk of a server is also a refusal
 		t.fault(it, err)
-		return err
+		if t.isForAll(path.Dir(it.name), err) {
+			return err
+		}
 	case errors.Is(err, place.ErrChanged) && it.afresh < maxAfresh:
 		return t.beginAfresh(it, err)
 	case errors.Is(err, place.ErrUnreachable):
@@ -72,11 +75,18 @@ func (t *transfer) mayBeForgotten(it *item) bool {
 	return it.refusals < maxRefusals && (it.afresh > 0 || it.refusals > 0 || begun)
 }
 
-// isFatal reports whether every other file would meet the same error.
+// isFatal reports whether every other file would meet the same error, or every other one of that file system. A file
+// that cannot be read is one of many.
 func isFatal(err error) bool {
-	return !errors.Is(err, errOtherSum) && slices.ContainsFunc([]error{
-		place.ErrIntegrity, client.ErrClosed, syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO,
-	}, func(fatal error) bool { return errors.Is(err, fatal) })
+	is := func(fatal error) bool { return errors.Is(err, fatal) }
+	ofSystem := []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO}
+	return !is(errOtherSum) && (is(place.ErrIntegrity) || is(client.ErrClosed)) ||
+		isWriting(err) && slices.ContainsFunc(ofSystem, is)
+}
+
+// isForAll notes a fatal error in a directory, and reports whether it ends the transfer.
+func (t *transfer) isForAll(dir string, err error) bool {
+	return t.tree == nil || !isWriting(err) || t.written.fail(path.Join(t.config.Local, dir), err)
 }
 
 // beginAfresh starts over with the new version of a file.

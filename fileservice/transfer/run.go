@@ -59,6 +59,7 @@ type transfer struct {
 	progress *Progress
 	tree     *walk // nil for a single file
 	small    smallMover
+	written  *fileSystems // nil if the copy is on another machine
 
 	mu          sync.Mutex
 	changed     *sync.Cond // one of the fields below

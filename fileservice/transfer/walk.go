@@ -163,7 +163,8 @@ func (w *walk) grow(part *dirPart) bool {
 
 // fault records the error of a directory. That of the root ends the transfer.
 func (w *walk) fault(name string, err error) {
-	if name != "." && !errors.Is(err, place.ErrUnreachable) && !isFatal(err) {
+	fatal := errors.Is(err, place.ErrUnreachable) || isFatal(err) && w.transfer.isForAll(name, err)
+	if name != "." && !fatal {
 		w.transfer.fail(name, err)
 		return
 	}

@@ -253,9 +253,11 @@ func (t *fileTransfer) conclude(result *transfer.Result, err error) {
 		r.BLAKE3 = result.Hash.String()
 	}
 	for _, fault := range result.Faults {
-		r.Faults = append(r.Faults, transferFault{fault.Name, faultText(fault.Err)})
+		r.Faults = append(r.Faults, transferFault{fault.Name, t.reasonOf(fault.Err)})
 	}
-	if len(r.Faults) > 1 && !t.flags.json {
+	partial := errors.Is(err, transfer.ErrPartial)
+	isTold := len(r.Faults) == 1 && (partial || errors.Is(err, result.Faults[0].Err)) // by the last line
+	if !isTold && !t.flags.json {
 		for _, fault := range r.Faults {
 			t.app.Console.Error(ui.Line(fault.Name) + ": " + fault.Error)
 		}
@@ -264,14 +266,23 @@ func (t *fileTransfer) conclude(result *transfer.Result, err error) {
 	if err == nil && len(t.flags.include) > 0 && result.Files+result.Present+result.Skipped == 0 {
 		t.warn("nothing matches --include")
 	}
-	if err == nil || errors.Is(err, transfer.ErrPartial) {
-		t.tell(true, t.summary(result))
+	if err == nil || partial || hasMoved(result) {
+		t.tell(true, t.summary(result, err != nil && !partial))
 	}
 }
 
-// summary is the last line.
-func (t *fileTransfer) summary(result *transfer.Result) string {
-	text := ui.Line(t.report.Local) + ": " + ui.Several(result.Files, "file")
+// hasMoved reports whether a transfer that has failed has come to more than that failure.
+func hasMoved(r *transfer.Result) bool {
+	return r.Files+r.Present+r.Skipped+r.Bytes > 0 || r.Failed > 1
+}
+
+// summary is the last line. A transfer that was abandoned has more files than it counts.
+func (t *fileTransfer) summary(result *transfer.Result, abandoned bool) string {
+	text := ui.Line(t.report.Local) + ": "
+	if abandoned {
+		text += "ended early, with "
+	}
+	text += ui.Several(result.Files, "file")
 	if t.flags.dryRun {
 		text += fmt.Sprintf(" with %s", ui.Bytes(result.Bytes))
 	}
@@ -300,21 +311,57 @@ func (t *fileTransfer) summary(result *transfer.Result) string {
 	return text + fmt.Sprintf(", %s, peak memory %s", ui.Duration(result.Duration), ui.Memory(t.report.PeakMemory))
 }
 
-// faultText is the text of an error without the name of the file that it is about, which stands beside it.
-func faultText(err error) string {
-	if path, is := errors.AsType[*fs.PathError](err); is {
-		return command.Plain(path.Err)
+// pathErrorOf returns what an error says of a file. It is the file of the end where the error arose.
+func pathErrorOf(err error) (path *fs.PathError, is bool) {
+	path, is = errors.AsType[*fs.PathError](err)
+	if end, at := errors.AsType[*transfer.EndError](err); at {
+		for inner, has := errors.AsType[*fs.PathError](end.Err); has; {
+			path, is = inner, true
+			inner, has = errors.AsType[*fs.PathError](inner.Err)
+		}
 	}
-	return command.Plain(err)
+	return path, is
+}
+
+// reasonOf is the text of an error without the name of the file that it is about, which stands beside it.
+func (t *fileTransfer) reasonOf(err error) string {
+	text := command.Plain(err)
+	if path, is := pathErrorOf(err); is {
+		text = command.Plain(path.Err)
+	}
+	return t.verdictOf(err) + text
+}
+
+// verdictOf says what cannot be done, and at which end, if it is a system that has failed.
+func (t *fileTransfer) verdictOf(err error) string {
+	end, is := errors.AsType[*transfer.EndError](err)
+	if !is || !command.Is[syscall.Errno](end.Err) {
+		return ""
+	}
+	for _, known := range []error{
+		fs.ErrExist, fs.ErrNotExist, place.ErrRefused, place.ErrUnreachable, place.ErrIntegrity, place.ErrChanged,
+	} {
+		if errors.Is(end.Err, known) {
+			return "" // it says enough
+		}
+	}
+	verb, where := "read", "here"
+	if end.Writing {
+		verb = "written"
+	}
+	if end.Writing == t.writes {
+		where = "there"
+	}
+	return "it cannot be " + verb + " " + where + ": "
 }
 
 // hint says what to try after a failure.
 func (t *fileTransfer) hint(err error) error {
 	reason, missing := "", false // of the file that it is about, in whose name there may be anything
-	if path, is := errors.AsType[*fs.PathError](err); is {
+	if path, is := pathErrorOf(err); is {
 		reason, missing = path.Err.Error(), path.Path == t.config.Remote && errors.Is(err, fs.ErrNotExist)
 		if !errors.Is(err, transfer.ErrPartial) {
-			err = command.About(t.nameOf(path), path.Err)
+			err = command.Rephrase(path.Err, t.nameOf(path)+": "+t.reasonOf(err))
 		}
 	}
 	switch {

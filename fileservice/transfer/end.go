@@ -1,0 +1,100 @@
+package transfer
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"culvert/fileservice/internal/osfile"
+)
+
+// An EndError is the error of an operation at one end of a transfer: of reading the source, or of writing the copy.
+// Errors of files and directories have one in their chain.
+type EndError struct {
+	Writing bool
+	Err     error
+}
+
+func (e *EndError) Error() string { return e.Err.Error() }
+
+func (e *EndError) Unwrap() error { return e.Err }
+
+// reading and writing say at which end an error arose, unless it says so itself.
+
+func reading(err error) error { return atEnd(err, false) }
+
+func writing(err error) error { return atEnd(err, true) }
+
+func atEnd(err error, writing bool) error {
+	if _, is := errors.AsType[*EndError](err); is || err == nil || err == errPresent {
+		return err
+	}
+	return &EndError{writing, err}
+}
+
+func isWriting(err error) bool {
+	end, is := errors.AsType[*EndError](err)
+	return is && end.Writing
+}
+
+// fileSystems are those on which a copy is written, as far as they have failed. A tree may have several: what cannot be
+// written to one of them does not concern the others.
+type fileSystems struct {
+	root *os.Root
+	top  string // of the tree
+
+	mu     sync.Mutex
+	failed map[uint64]error
+}
+
+func newFileSystems(root *os.Root, top string) *fileSystems {
+	return &fileSystems{root: root, top: top, failed: map[uint64]error{}}
+}
+
+// fail notes that nothing can be written to the file system of a directory. It reports whether that may be the one of
+// the whole tree.
+func (f *fileSystems) fail(dir string, err error) (all bool) {
+	if f == nil {
+		return true
+	}
+	id, known := f.of(dir)
+	top, topKnown := f.of(f.top)
+	if !known || !topKnown || id == top {
+		return true
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.failed[id] = err
+	return false
+}
+
+// failure returns why nothing can be written to the file system of a directory, or nil.
+func (f *fileSystems) failure(dir string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.failed) == 0 {
+		return nil
+	}
+	id, known := f.of(dir)
+	if !known {
+		return nil
+	}
+	return f.failed[id]
+}
+
+// of identifies the file system of a directory, or of the one in which it will be made.
+func (f *fileSystems) of(dir string) (id uint64, known bool) {
+	for {
+		info, err := f.root.Stat(dir)
+		parent := filepath.Dir(dir)
+		if !errors.Is(err, fs.ErrNotExist) || parent == dir {
+			if err != nil {
+				return 0, false
+			}
+			return osfile.Device(info)
+		}
+		dir = parent
+	}
+}
