@@ -73,7 +73,9 @@ func TestTypes(t *testing.T) {
 		name, want string
 	}{
 		{source.PostgreSQL, source.SQLite, "numeric(15,2)", "NUMERIC(15,2)"},
-		{source.PostgreSQL, source.SQLite, "numeric(16,2)", "untyped"},
+		{source.PostgreSQL, source.SQLite, "numeric(16,2)", "TEXT"},
+		{source.PostgreSQL, source.SQLite, "numeric(18,0)", "NUMERIC(18,0)"},
+		{source.PostgreSQL, source.SQLite, "numeric(19,0)", "TEXT"},
 		{source.PostgreSQL, source.MySQL, "numeric(65,30)", "decimal(65,30)"},
 		{source.PostgreSQL, source.MariaDB, "numeric(66,2)", "-"},
 		{source.PostgreSQL, source.MariaDB, "numeric(3,5)", "-"},

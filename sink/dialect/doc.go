@@ -9,7 +9,7 @@
 //	bigint                          bigint              INTEGER
 //	boolean                         tinyint(1)          BOOLEAN
 //	numeric(p,s)                    decimal(p,s)        NUMERIC(p,s)
-//	numeric                         -                   untyped
+//	numeric                         -                   TEXT
 //	real                            float               REAL
 //	double precision                double              REAL
 //	character(n)                    char(n)             CHAR(n)
@@ -102,8 +102,11 @@
 //	TIMESTAMP                       timestamp           datetime(6)
 //	TIMESTAMPTZ                     timestamptz         timestamp(6)
 //
-// A decimal number of more than 15 digits is untyped in SQLite, which then keeps all its digits: a column with a
-// numeric type would round it. MySQL has decimal numbers of up to 65 digits, 30 of them after the point; its char has
+// A column of decimal numbers is stored in one way in SQLite. Those of up to 15 digits, and of up to 18 without a
+// fraction, are numbers, which lose no digit. All values of the others are text, with all their digits, since a number
+// would be rounded; text is compared and sorted character by character, so cast it: max(CAST(price AS REAL)). NaN is
+// text in any case. A bigint unsigned is a number up to 9223372036854775807, and text beyond, which SQLite takes for
+// larger than any number. MySQL has decimal numbers of up to 65 digits, 30 of them after the point; its char has
 // up to 255 characters, and its varchar up to 16383; longer ones are longtext. The longest bit of MySQL with an equal
 // is bit(63). The width of integers, ZEROFILL, and UNSIGNED of other numbers are left out.
 //

@@ -57,7 +57,7 @@ var types = map[source.Dialect]map[string]equals{
 		"bigint":                         {"", "bigint", "INTEGER"},
 		"boolean":                        {"", "tinyint(1)", "BOOLEAN"},
 		"numeric(p,s)":                   {"", "decimal(p,s)", "NUMERIC(p,s)"},
-		"numeric":                        {"", "", untyped},
+		"numeric":                        {"", "", "TEXT"},
 		"real":                           {"", "float", "REAL"},
 		"double precision":               {"", "double", "REAL"},
 		"character(n)":                   {"", "char(n)", "CHAR(n)"},
@@ -229,7 +229,7 @@ func equal(from, to source.Dialect, name string) (string, bool) {
 
 // limit fills in the modifiers of a type, as far as the system allows them.
 func limit(to source.Dialect, found string, modifiers []int) (string, bool) {
-	const digitsOfReal, digits, scale, chars, varchars = 15, 65, 30, 255, 16383
+	const digitsOfReal, digitsOfInteger, digits, scale, chars, varchars = 15, 18, 65, 30, 255, 16383
 	base, shape, _ := strings.Cut(found, "(")
 	switch shape {
 	case "n)":
@@ -243,8 +243,8 @@ func limit(to source.Dialect, found string, modifiers []int) (string, bool) {
 	case "p,s)":
 		p, s := modifiers[0], modifiers[1]
 		switch {
-		case to == source.SQLite && p > digitsOfReal:
-			return untyped, true
+		case to == source.SQLite && p > digitsOfReal && (s != 0 || p > digitsOfInteger):
+			return "TEXT", true
 		case family(to) == source.MySQL && (p > digits || s > scale || s > p):
 			return "", false
 		}

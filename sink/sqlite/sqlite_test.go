@@ -559,7 +559,8 @@ func TestSink(t *testing.T) {
 func TestPlan(t *testing.T) {
 	path := newFile(t, "CREATE TABLE Orders (id INTEGER, b TEXT, c AS (id)); INSERT INTO Orders VALUES (1, 'x')")
 	db := open(t, path)
-	f := sink.Filling{Existing: sink.Truncate, Loaders: 4, Columns: []string{"B"}, Ledger: &sink.Ledger{Table: "l", Load: "x"}}
+	ledger := &sink.Ledger{Table: "l", Load: "x"}
+	f := sink.Filling{Existing: sink.Truncate, Loaders: 4, Columns: []string{"B"}, Ledger: ledger}
 	plan, err := db.Plan(context.Background(), "main.orders", f)
 	if err != nil {
 		t.Fatal(err)
