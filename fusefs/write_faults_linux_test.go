@@ -87,9 +87,11 @@ func TestOpenErrors(t *testing.T) {
 // TestStalledWrites has the file system not answer: programs get EIO within the limit, and the mount still ends.
 func TestStalledWrites(t *testing.T) {
 	for _, call := range []string{"WriteAt", "Sync", "Publish", "OpenFile"} {
+		// They wait at the same time, once all processes have started.
+		mounted := newWritable(t, mountConfig{Timeout: shortTimeout})
 		t.Run(call, func(t *testing.T) {
-			t.Parallel() // it waits
-			w := newWritable(t, mountConfig{Timeout: shortTimeout})
+			t.Parallel()
+			w := &writable{t, mounted.root, mounted.mountProcess}
 			file := w.create("file", "begun")
 			setFault(t, w.root, call, 0)
 			switch call {
@@ -120,7 +122,6 @@ func TestStalledWrites(t *testing.T) {
 // TestSignalDuringTruncate sends signals to a thread whose truncation is stalled. If it gave up, the call that it left
 // behind could cut off later writes.
 func TestSignalDuringTruncate(t *testing.T) {
-	t.Parallel() // it waits
 	w := newWritable(t, mountConfig{Timeout: shortTimeout})
 	file := w.create("file", "content")
 	setFault(t, w.root, "Truncate", 0)
@@ -219,7 +220,6 @@ func TestOpenWhileTruncating(t *testing.T) {
 
 // TestSlowPublish has the other side wait for its disk: the more was written, the longer it may take.
 func TestSlowPublish(t *testing.T) {
-	t.Parallel() // it waits
 	w := newWritable(t, mountConfig{Timeout: shortTimeout})
 	large := w.create("large", "")
 	part := strings.Repeat("x", 1<<20)
@@ -307,7 +307,6 @@ func TestManyWriters(t *testing.T) {
 // TestReadsOfUnfinishedAreBounded reads from a file system that does not answer, and checks that the number of reads is
 // bounded by the memory.
 func TestReadsOfUnfinishedAreBounded(t *testing.T) {
-	t.Parallel() // it waits
 	w := newWritable(t, mountConfig{Timeout: shortTimeout, Memory: 1})
 	w.create("file", strings.Repeat("x", 1<<20))
 	direct := w.open("file", os.O_RDONLY|unix.O_DIRECT)
