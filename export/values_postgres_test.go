@@ -183,7 +183,7 @@ var postgresTypes = []postgresType{
 		},
 		func(r *rand.Rand) string { return randomJSON(r, 3) },
 	},
-	{"document", []string{`{"a":[1]}`, `"x"`}, nil},
+	{"document", []string{`{"a":[1]}`, `["x"]`}, nil},
 	{"jsonpath", []string{`$."a b"[*] ? (@ > 1)`, `strict $`}, nil},
 	{"xml", []string{"", `<a b="c">d</a>`, "text, \"quoted\"\n", "<a>&lt;\u00e9</a><b/>", "<!-- c --><a/>"}, nil},
 	{"uuid", []string{"00000000-0000-0000-0000-000000000000", "FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF"}, nil},
