@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// span is the time that a listing took so far. Programs often list a directory and then look at each file. If the kernel
-// asks for the attributes of a file again because the listing took longer than it caches them, it gets those of the
-// listing, for as long as that took. Otherwise each file would cost a call.
+// span is the time that a listing took so far. Programs often list a directory and then look at each file. If the
+// kernel asks for the attributes of a file again because the listing took longer than it caches them, it gets those of
+// the listing, for as long as that took. Otherwise each file would cost a call.
 type span struct {
 	directory *node
 	named     uint64 // directory.named when the listing began

@@ -40,8 +40,8 @@ func (l *Log) merge(t tail) (merged bool, err error) {
 	return room == nil, err
 }
 
-// shortRun returns the segments at the end of the log that can be joined: they leave half of a segment free, and nothing
-// was cut off between them or from the first of them, so that a reader that knows them sees no cut.
+// shortRun returns the segments at the end of the log that can be joined: they leave half of a segment free, and
+// nothing was cut off between them or from the first of them, so that a reader that knows them sees no cut.
 func (l *Log) shortRun() []*segment {
 	left := min(mergeSize, (l.options.SegmentSize-headerSize)/2)
 	i := len(l.chain)

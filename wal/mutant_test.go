@@ -145,7 +145,11 @@ var mutants = []struct{ name, by, file, from, to string }{
 		"|| s.cuts != l.cuts ||",
 		"|| !MUTANT && s.cuts != l.cuts ||",
 	},
-	{"end of short segments", "ShortSegments", "merge.go", "last: t.last}", "last: t.last - either[LSN](MUTANT, 1, 0)}"},
+	{
+		"end of short segments", "ShortSegments", "merge.go",
+		"last: t.last}",
+		"last: t.last - either[LSN](MUTANT, 1, 0)}",
+	},
 	{
 		"LSN of a new log", "First", "copy.go", "return l.restart(first)",
 		"l.first, l.next = first, first\n\treturn unless(MUTANT, func() error { return l.restart(first) })",

@@ -48,10 +48,10 @@ type Config struct {
 	// Timeout limits how long the server may be silent: while a connection is opened, and while a call waits and no
 	// byte moves in either direction. Then the client closes the connection, and the call fails with ErrUnreachable.
 	// Bytes of any call on any connection count, so a slow line is no reason to fail. A slow disk is none either: on
-	// the connections for the bytes of files, a server sends signs of life. There are three exceptions. If nothing moves
-	// on one connection while others are busy, the limit of that connection is Timeout for each busy connection. A call
-	// that moves no bytes of files fails after Timeout if 64 MiB moved for other calls. Signs of life do not count if
-	// they say that requests no longer reach the server. The default is [DefaultTimeout].
+	// the connections for the bytes of files, a server sends signs of life. There are three exceptions. If nothing
+	// moves on one connection while others are busy, the limit of that connection is Timeout for each busy connection.
+	// A call that moves no bytes of files fails after Timeout if 64 MiB moved for other calls. Signs of life do not
+	// count if they say that requests no longer reach the server. The default is [DefaultTimeout].
 	Timeout time.Duration
 
 	// MaxEntries limits the entries of a directory. Longer listings end with ErrIntegrity. The default is

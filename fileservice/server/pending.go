@@ -57,8 +57,8 @@ func (c *connections) expendable(address string) (chosen *peerConn) {
 	return chosen
 }
 
-// addressOf returns what identifies the other machine before its handshake: its address, or for IPv6, the network of it,
-// since a machine has as many addresses there as it likes.
+// addressOf returns what identifies the other machine before its handshake: its address, or its network for IPv6, where
+// a machine has as many addresses as it likes.
 func addressOf(conn net.Conn) string {
 	remote, is := conn.RemoteAddr().(*net.TCPAddr)
 	if !is {

@@ -47,8 +47,8 @@ func TestManySilentConnections(t *testing.T) {
 	}
 }
 
-// TestHandshakesOfManyAddresses fills the places from different addresses. None has more than its share, so the one that
-// comes last gets none.
+// TestHandshakesOfManyAddresses fills the places from different addresses. None has more than its share, so the one
+// that comes last gets none.
 func TestHandshakesOfManyAddresses(t *testing.T) {
 	const places = 8
 	rejected := make(chan error, places)

@@ -17,9 +17,11 @@ const (
 	parcelsOpen   = 3 * parcelsAtOnce
 )
 
-// parcelsAfter returns how many parcels may be moved at once with a file after failures to reach the server. If
-// connections do not last, fewer files have to share one.
-func parcelsAfter(failures int) int { return max(1, parcelsAtOnce>>failures) }
+// hasRoomFor reports whether another parcel may be moved, with a small file. After failures to reach the server there
+// are fewer at once: if connections do not last, fewer files have to share one. mu is held.
+func (t *transfer) hasRoomFor(it *item) bool {
+	return t.parcels < max(1, parcelsAtOnce>>it.failures) && t.openParcels < parcelsOpen
+}
 
 // parcel is a set of small files of one directory that one call moves.
 type parcel struct {

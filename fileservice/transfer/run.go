@@ -237,7 +237,7 @@ func (t *transfer) next() (do func()) {
 func (t *transfer) takeQueued() (do func()) {
 	for i, it := range t.queue {
 		switch {
-		case it.size <= fileservice.SmallFileSize && t.parcels < parcelsAfter(it.failures) && t.openParcels < parcelsOpen:
+		case it.size <= fileservice.SmallFileSize && t.hasRoomFor(it):
 			b := t.takeParcel(i)
 			return func() { t.runParcel(b) }
 		case it.size > fileservice.SmallFileSize && t.large < t.most() && len(t.begun) == 0:

@@ -39,8 +39,8 @@
 //	└─────────┴─────────┴─────────┴─────────┴────────┴──────────────────────────────────────────────────┘
 //	           └── version of the file ────┘ of the data
 //
-// The time of a version is in Unix nanoseconds. The sum is that of a block from its beginning to the end of the data. So
-// a block can come in parts over several connections, and the sum of the last part is that of the block. A server
+// The time of a version is in Unix nanoseconds. The sum is that of a block from its beginning to the end of the data.
+// So a block can come in parts over several connections, and the sum of the last part is that of the block. A server
 // refuses a part of a put if it does not have those before.
 //
 // Only gets have flags. With ANY (1), a GET accepts every version; its answer has the entry of the file, and data only
