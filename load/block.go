@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math"
+	"slices"
 
 	"culvert/format"
 	"culvert/internal/rowsum"
@@ -62,8 +63,14 @@ func (b *block) batch() *source.Batch {
 	return one
 }
 
-// empty takes all batches from the block.
+// empty takes all batches from the block. The memory of those with large rows is given back, so that such rows are not
+// in memory as values and as text.
 func (b *block) empty() {
+	for _, batch := range b.batches {
+		if batch.Memory() > keptSize {
+			batch.Release()
+		}
+	}
 	b.spare = append(b.spare, b.batches...)
 	b.batches = b.batches[:0]
 }
@@ -122,6 +129,9 @@ func (p *preparer) prepare(b *block) {
 		if b.err = p.take(b, batch); b.err != nil {
 			return
 		}
+	}
+	if p.encoder != nil {
+		b.empty()
 	}
 	b.finish()
 }
@@ -195,6 +205,9 @@ func (p *preparer) take(b *block, batch *source.Batch) (err error) {
 	sum := &b.sum
 	if p.csv || p.shows {
 		sum = &b.loaded
+	}
+	if size := batch.TextSize(); size > keptSize && (p.encoder != nil || p.lines != nil) {
+		b.output = slices.Grow(b.output, size+blockSize) // otherwise append would copy it again and again as it grows
 	}
 	switch {
 	case p.encoder == nil && p.lines == nil:
