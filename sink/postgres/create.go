@@ -59,6 +59,7 @@ func (s *session) findNew(ctx context.Context, name string, p *plan) (err error)
 	case exists:
 		err = s.findExisting(ctx, p)
 	case isOwn:
+		p.omitted = d.Lacks
 		err = sink.CheckStatements(d)
 	default:
 		if p.Create, p.omitted, err = dialect.Translate(d, source.PostgreSQL); err == nil {

@@ -41,6 +41,7 @@ func (t *table) resolveNew(name string) error {
 		t.name = found[0][0]
 		return t.fillExisting()
 	}
+	t.omitted = d.Lacks
 	if !isOwn {
 		if d, t.omitted, err = dialect.Translate(d, source.SQLite); err != nil {
 			return err

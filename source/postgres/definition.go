@@ -112,6 +112,7 @@ SELECT pg_catalog.json_build_object(
 	'columns', (` + columnDefinitionsSQL + `),
 	'constraints', CASE WHEN c.relkind IN ('r', 'p') THEN (` + constraintsSQL + `) END,
 	'indexes', CASE WHEN c.relkind IN ('r', 'p') THEN (` + indexesSQL + `) END,
+	'lacks', CASE WHEN c.relkind IN ('r', 'p') THEN (` + lacksSQL + `) END,
 	'sequences', s.list, 'readable', s.readable)
 FROM pg_catalog.pg_class c, LATERAL (` + sequencesSQL + `) AS s(list, readable) WHERE c.oid = $1::oid`
 

@@ -132,6 +132,41 @@ func statements(d *source.Definition) (all []string) {
 	return append(append(all, later...), "COMMENT ON TABLE "+table+" IS '"+strings.ReplaceAll(d.Comment, "'", "''")+"'")
 }
 
+// TestLacks has a table with all that a definition has no words for.
+func TestLacks(t *testing.T) {
+	database := testkit.Postgres(t).NewDatabase(t)
+	database.Exec(t, `CREATE TABLE parent (a int); CREATE TYPE kind AS (a int);
+		CREATE UNLOGGED TABLE t (a int PRIMARY KEY, b text, c int CONSTRAINT small CHECK (c < 3)) INHERITS (parent)
+			WITH (fillfactor = 70, toast.autovacuum_enabled = off);
+		COMMENT ON COLUMN t.b IS 'x'; COMMENT ON CONSTRAINT small ON t IS 'x'; COMMENT ON INDEX t_pkey IS 'x';
+		ALTER TABLE t ALTER b SET STORAGE external, ALTER b SET STATISTICS 7, ALTER a SET (n_distinct = 5),
+			REPLICA IDENTITY FULL, ENABLE ROW LEVEL SECURITY, CLUSTER ON t_pkey;
+		CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+		CREATE TRIGGER "up" BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION f();
+		CREATE RULE also AS ON UPDATE TO t DO ALSO NOTHING; CREATE POLICY p ON t USING (true);
+		CREATE STATISTICS s ON a, c FROM t; CREATE UNLOGGED TABLE r (a int REFERENCES t (a));
+		CREATE TABLE parts (a int) PARTITION BY RANGE (a);
+		CREATE TABLE one PARTITION OF parts FOR VALUES FROM (1) TO (2);
+		CREATE TABLE typed OF kind; CREATE TABLE plain (a int PRIMARY KEY, b text DEFAULT 'x' UNIQUE)`)
+	db := openAgain(t, database.ConnString())
+	for table, want := range map[string]string{
+		"t": `UNLOGGED; INHERITS "parent"; WITH (fillfactor=70); WITH (toast.autovacuum_enabled=off); ` +
+			`REPLICA IDENTITY; row security; STATISTICS of column "b"; STORAGE of column "b"; ` +
+			`options of column "a"; the comment of column "b"; the trigger "up"; the rule "also"; the policy "p"; ` +
+			`the statistics "s"; CLUSTER ON "t_pkey"; the comment of the index "t_pkey"; ` +
+			`the comment of the constraint "small"`,
+		"parts": "PARTITION BY RANGE (a)",
+		"one":   `its place among the partitions of "parts"`,
+		"typed": `the type "kind" that it is of`,
+		"plain": "",
+	} {
+		got := defined(t, db, table).Lacks
+		if strings.Join(got, "; ") != want {
+			t.Errorf("the definition of %s lacks %s\nwant %s", table, strings.Join(got, "; "), want)
+		}
+	}
+}
+
 // TestDefineState defines tables as they were when the transaction began, and what stands in the way.
 func TestDefineState(t *testing.T) {
 	database := testkit.Postgres(t).NewDatabase(t)

@@ -46,8 +46,16 @@ func (db *DB) Define(ctx context.Context, name string) (_ *source.Definition, er
 		return nil, err
 	}
 	d.Indexes = append(d.Indexes, texts...)
+	if d.Lacks, err = db.texts(ctx, lacksSQL, table); err != nil {
+		return nil, err
+	}
 	return d, db.completeColumns(ctx, d)
 }
+
+// lacksSQL names what a table has and its definition has not.
+const lacksSQL = `
+SELECT 'the trigger "' || name || '"' FROM main.sqlite_schema
+WHERE type = 'trigger' AND tbl_name = ? COLLATE NOCASE ORDER BY name`
 
 // completeColumns adds to the columns of a table what no statement tells.
 func (db *DB) completeColumns(ctx context.Context, d *source.Definition) error {

@@ -18,6 +18,7 @@ func TestDefineAll(t *testing.T) {
 		"INSERT INTO Orders (id, price) VALUES (41, 1)", "CREATE INDEX by_price ON orders (price DESC, id)",
 		"CREATE UNIQUE INDEX some ON Orders (customer) WHERE customer > 0",
 		"CREATE INDEX lower ON Orders (lower(customer))",
+		`CREATE TRIGGER "up" AFTER INSERT ON KEYED BEGIN SELECT 1; END`,
 		"CREATE TABLE desc (id INTEGER PRIMARY KEY DESC)", "CREATE VIEW v AS SELECT id, twice FROM Orders")
 	quoted := func(text string) string {
 		data, err := json.Marshal(text)
@@ -43,7 +44,8 @@ func TestDefineAll(t *testing.T) {
 			`"sequences":[{"column":"id","last":41}],"create":` + quoted(orders) + `}`,
 		"keyed": `{"dialect":"sqlite","name":"keyed","columns":[{"name":"a","type":"TEXT","not_null":true},` +
 			`{"name":"b","type":"INTEGER","not_null":true},{"name":"n"}],` +
-			`"constraints":[{"kind":"primary key","columns":["b","a"]}],"create":` + quoted(keyed) + `}`,
+			`"constraints":[{"kind":"primary key","columns":["b","a"]}],"lacks":["the trigger \"up\""],` +
+			`"create":` + quoted(keyed) + `}`,
 		"desc": `{"dialect":"sqlite","name":"desc","columns":[{"name":"id","type":"INTEGER"}],` +
 			`"constraints":[{"kind":"primary key","columns":["id"]}],` +
 			`"create":"CREATE TABLE desc (id INTEGER PRIMARY KEY DESC)"}`,
