@@ -56,8 +56,9 @@ func (v *virtual) content() (table string, outside bool) {
 	if v.module != "fts5" {
 		return "", false
 	}
+	const option = "content"
 	for name, value := range v.values {
-		if name[0] == 'c' && strings.HasPrefix("content", name) {
+		if strings.HasPrefix(option, name) {
 			return value, true
 		}
 	}
