@@ -55,15 +55,12 @@ func (o *operation) use(ctx context.Context, table int) (err error) {
 
 // plan cuts the tables that are not cut yet, and puts the parts that are not written into the queue.
 func (o *operation) plan(ctx context.Context) error {
-	if o.tables == nil {
-		if err := o.readTables(ctx); err != nil {
-			return err
-		}
-	}
 	if o.again {
-		if err := o.readRecords(ctx); err != nil {
+		if err := o.readWritten(ctx); err != nil {
 			return err
 		}
+	} else if err := o.readTables(ctx); err != nil {
+		return err
 	}
 	if err := o.startJournal(ctx); err != nil {
 		return err

@@ -37,6 +37,8 @@
 //	begins again
 //	the queue loses a task      the coordinator puts it again
 //	the queue loses a record    the part is written again, under another name
+//	the place loses a part      the part is written again, before the manifest is; not if it is lost a second time
+//	the place does not remove   segments of the journal, or files without a record, are left, with a notice
 //
 // A snapshot lives as long as any session that has shared it. Each session of a worker shares the snapshot that it has
 // joined, and notes the token: a baton. So the coordinator and all workers except one may fail. A [Holder] does nothing

@@ -52,9 +52,8 @@ func (o *operation) finish(ctx context.Context) (*manifest.Manifest, error) {
 	if err := o.clean(ctx, o.note.Tables, keep); err != nil {
 		return nil, err
 	}
-	for name, size := range keep {
-		return nil, fmt.Errorf("workers: %s was written with %d bytes, and is missing or has another size: "+
-			"does somebody else write to this place?", name, size)
+	if len(keep) > 0 {
+		return nil, o.writeAgain(ctx, keep)
 	}
 	if ended, err := o.standsAlone(ctx); ended || err != nil {
 		return m, err

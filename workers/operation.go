@@ -19,14 +19,16 @@ type operation struct {
 	src  source.Source
 
 	again    bool // another coordinator has begun
+	ended    bool // it has written the manifest
 	restored bool // the queue knew nothing of that
 
 	journal *journal                   // nil before the tables are planned
 	batons  map[string]source.Snapshot // of the journal, by key, when the job is restored
 	tables  []tableState
 
-	directories []string // of the tables
-	removed     bool     // this coordinator has removed the job, which ends the lease
+	lost        map[taskID]bool // parts that were written, and whose files were lost
+	directories []string        // of the tables
+	removed     bool            // this coordinator has removed the job, which ends the lease
 }
 
 // tableState is what is known of a table.
@@ -64,15 +66,18 @@ func (o *operation) run(ctx, outer context.Context) (m *manifest.Manifest, err e
 		}
 		return nil, err
 	}
-	if err := o.collect(ctx); err != nil {
-		o.leave(ctx)
-		if _, is := errors.AsType[*fastFailure](err); is {
-			o.removed = true
-			err = errors.Join(err, o.c.Queue.Remove(outer, o.job.Name))
+	for again := true; again; again = errors.Is(err, errWriteAgain) {
+		if err := o.collect(ctx); err != nil {
+			o.leave(ctx)
+			if _, is := errors.AsType[*fastFailure](err); is {
+				o.removed = true
+				err = errors.Join(err, o.c.Queue.Remove(outer, o.job.Name))
+			}
+			return nil, err
 		}
-		return nil, err
+		m, err = o.finish(ctx)
 	}
-	if m, err = o.finish(ctx); err != nil {
+	if err != nil {
 		return m, err
 	}
 	if err := o.abandon(outer); err != nil {

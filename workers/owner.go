@@ -48,6 +48,7 @@ func (o *operation) refuseFiles(ctx context.Context) error {
 // refuseOtherExport fails if the place has another export than this job, which other processes have begun.
 func (o *operation) refuseOtherExport(ctx context.Context) error {
 	exists, ours, err := o.findManifest(ctx)
+	o.ended = ours
 	switch {
 	case err != nil || ours:
 		return err

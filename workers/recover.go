@@ -86,10 +86,7 @@ func isLost(err error) bool {
 // recover goes on though nobody holds the snapshot: if all is done, or nothing has changed, or with a new snapshot for
 // unfinished tables.
 func (o *operation) recover(ctx context.Context, lost error) error {
-	if err := o.readTables(ctx); err != nil {
-		return err
-	}
-	if err := o.readRecords(ctx); err != nil {
+	if err := o.readWritten(ctx); err != nil {
 		return err
 	}
 	if !slices.ContainsFunc(o.tables, tableState.isUnfinished) {

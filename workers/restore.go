@@ -125,6 +125,13 @@ func (o *operation) sizes(ctx context.Context) (map[string]int64, error) {
 func (o *operation) restoreNotes(ctx context.Context, entries []journalEntry, files map[string]int64) error {
 	last := map[string]json.RawMessage{}
 	for _, entry := range entries {
+		if isNoNote(entry.Note) {
+			delete(last, entry.Key)
+			if err := o.dropNote(ctx, entry.Key); err != nil {
+				return err
+			}
+			continue
+		}
 		note := queue.Value{Key: entry.Key, Data: entry.Note}
 		switch kind, _, _ := strings.Cut(entry.Key, "."); kind {
 		case jobKey:
