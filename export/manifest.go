@@ -63,8 +63,8 @@ func (p *Plan) entry(t *TableStats) (manifest.Table, error) {
 }
 
 // MakeRoom ensures that the place has neither the journal of an export by several workers that was not finished, nor a
-// manifest. With Overwrite, it removes them, the journal first: without a manifest, it would mean that its export can go
-// on. Otherwise the error wraps [fs.ErrExist] if there is one of them.
+// manifest. With Overwrite, it removes them, the journal first: without a manifest, it would mean that its export can
+// go on. Otherwise the error wraps [fs.ErrExist] if there is one of them.
 func (p *Plan) MakeRoom(ctx context.Context, in place.Place) error {
 	entries, err := fs.ReadDir(place.WithContext(ctx, in), manifest.JournalDirectory)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

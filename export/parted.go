@@ -24,8 +24,9 @@ import (
 //	N × (20 MiB + max(32 MiB, 2 × the largest row) if there are rows of more than about 1 MiB)
 //
 // If a manifest exists, or the journal of an export by several workers that was not finished, the error wraps
-// [fs.ErrExist]. With Overwrite, they are removed before the first file is written, and files of the earlier export that
-// have other names remain. Of several exports without Overwrite that write the same tables to one place, all may fail.
+// [fs.ErrExist]. With Overwrite, they are removed before the first file is written, and files of the earlier export
+// that have other names remain. Of several exports without Overwrite that write the same tables to one place, all may
+// fail.
 //
 // A session that fails with [source.ErrLocked] leaves the rest of the table to the others, and the first one reads what
 // none has read.
@@ -245,7 +246,10 @@ func (t *partedTables) join(ctx context.Context, one *partedTable) error {
 	if err := one.stats.Err; err != nil {
 		one.entry = manifest.FailedTable(one.stats.Name, err)
 		one.stats = TableStats{Name: one.stats.Name, File: one.stats.File, Err: err}
-		return t.remove(ctx, one.files)
+		if removeErr := t.remove(ctx, one.files); removeErr != nil {
+			one.stats.Err = fmt.Errorf("%w; %w", err, removeErr)
+		}
+		return ctx.Err()
 	}
 	var err error
 	if one.entry, err = t.plan.JoinParts(one.parts[0], one.files); err != nil {

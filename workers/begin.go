@@ -86,7 +86,7 @@ func (o *operation) clear(ctx context.Context) error {
 		return err
 	}
 	if plan.Overwrite {
-		return o.clean(ctx, o.note.Tables, nil)
+		return o.clean(ctx, o.note.Tables, nil, o.remove)
 	}
 	return o.refuseFiles(ctx)
 }

@@ -49,7 +49,7 @@ func (o *operation) finish(ctx context.Context) (*manifest.Manifest, error) {
 	if ended, err := o.standsAlone(ctx); ended || err != nil {
 		return m, err
 	}
-	if err := o.clean(ctx, o.note.Tables, keep); err != nil {
+	if err := o.clean(ctx, o.note.Tables, keep, o.tidy); err != nil {
 		return nil, err
 	}
 	if len(keep) > 0 {
@@ -77,11 +77,34 @@ func (o *operation) cleanManifest(ctx context.Context) error {
 		if !unfinishedManifest.MatchString(entry.Name()) {
 			continue
 		}
-		if err := o.c.Output.Place.Remove(ctx, entry.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := o.tidy(ctx, entry.Name()); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// tidy removes a file that is not needed any more. If the place permits no removal, the file is left.
+func (o *operation) tidy(ctx context.Context, name string) error {
+	err := o.remove(ctx, name)
+	if isForbidden(err) {
+		o.c.tell("%s is left, and is not needed any more: %v", name, err)
+		return nil
+	}
+	return err
+}
+
+func (o *operation) remove(ctx context.Context, name string) error {
+	err := o.c.Output.Place.Remove(ctx, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// isForbidden reports whether a place permits no removal, as buckets may that can only be written to.
+func isForbidden(err error) bool {
+	return errors.Is(err, place.ErrRefused) || errors.Is(err, fs.ErrPermission)
 }
 
 // standsAlone fails if another coordinator has taken over, since one must not remove the files of the other. It reports
@@ -102,7 +125,9 @@ func (o *operation) standsAlone(ctx context.Context) (ended bool, err error) {
 
 // clean removes files of parts of these tables that are not to be kept, and what killed processes have left of such
 // files in a directory (see place/dir). Files that are to be kept, and have their size, are taken out of keep.
-func (o *operation) clean(ctx context.Context, tables []string, keep map[string]int64) error {
+func (o *operation) clean(
+	ctx context.Context, tables []string, keep map[string]int64, remove func(context.Context, string) error,
+) error {
 	return o.eachPart(ctx, tables, func(name string, entry fs.DirEntry) error {
 		if size, kept := keep[name]; kept {
 			info, err := entry.Info()
@@ -111,11 +136,7 @@ func (o *operation) clean(ctx context.Context, tables []string, keep map[string]
 			}
 			return err
 		}
-		err := o.c.Output.Place.Remove(ctx, name)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		return err
+		return remove(ctx, name)
 	})
 }
 

@@ -12,8 +12,8 @@ import (
 // was nothing to write for the Patience of the worker. The job remains, and its next coordinator goes on with it.
 var ErrNoCoordinator = errors.New("workers: nobody coordinates the job")
 
-// beatsOfDead is for how many beats a coordinator has renewed no lease that counts as dead to workers. Another one would
-// have taken over long before.
+// beatsOfDead is for how many beats a coordinator has renewed no lease that counts as dead to workers. Another one
+// would have taken over long before.
 const beatsOfDead = 30
 
 // isCoordinated reports whether a coordinator of a job lives, which renews its lease at each beat.

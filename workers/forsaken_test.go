@@ -12,8 +12,8 @@ import (
 	"culvert/workers"
 )
 
-// TestSnapshotOfNobody has a job that nobody coordinates, and whose snapshot is lost. A worker leaves it, and it is seen
-// that it cannot go on.
+// TestSnapshotOfNobody has a job that nobody coordinates, and whose snapshot is lost. A worker leaves it, and it is
+// seen that it cannot go on.
 func TestSnapshotOfNobody(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

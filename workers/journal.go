@@ -198,8 +198,8 @@ func (j *journal) flush(ctx context.Context) error {
 	return nil
 }
 
-// checkClaim fails if somebody has removed the first segment of the term. A segment that was written then would say that
-// the place has an export that can go on.
+// checkClaim fails if somebody has removed the first segment of the term. A segment that was written then would say
+// that the place has an export that can go on.
 func (j *journal) checkClaim(ctx context.Context) error {
 	_, err := fs.Lstat(place.WithContext(ctx, j.to), segmentName{j.name.run, j.name.term, 1}.String())
 	switch {

@@ -51,8 +51,8 @@ func (o *operation) dropLost(ctx context.Context, isLost func(manifest.Part) boo
 			}
 			id := taskID{t.note.Plan, table, number}
 			if o.lost[id] {
-				return fmt.Errorf("workers: %s was written with %d bytes, and is missing or has another size, once more: "+
-					"does somebody else write to this place?", file.File, file.FileBytes)
+				return fmt.Errorf("workers: %s was written with %d bytes, and is missing or has another size, "+
+					"once more: does somebody else write to this place?", file.File, file.FileBytes)
 			}
 			if err := o.dropRecord(ctx, id, file); err != nil {
 				return err

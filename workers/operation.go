@@ -128,11 +128,11 @@ func (o *operation) enter(ctx context.Context) error {
 	return errors.Join(err, o.c.Queue.Remove(removing, o.job.Name))
 }
 
-// abandon removes the job.
+// abandon removes the job. Its journal may be left: beside a manifest, it means nothing.
 func (o *operation) abandon(ctx context.Context) error {
 	if o.journal != nil {
-		if err := o.journal.remove(ctx); err != nil {
-			return err
+		if err := o.journal.remove(ctx); err != nil && ctx.Err() == nil {
+			o.c.tell("the journal of the export is left, and is not needed any more: %v", err)
 		}
 	}
 	o.removed = true

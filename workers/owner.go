@@ -92,8 +92,8 @@ func (o *operation) manifestName(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// findManifest reports whether the place has a manifest, and whether a coordinator of this job has written it. It may be
-// encrypted to others, so it is recognized by how it begins: with a new key, or with the run.
+// findManifest reports whether the place has a manifest, and whether a coordinator of this job has written it. It may
+// be encrypted to others, so it is recognized by how it begins: with a new key, or with the run.
 func (o *operation) findManifest(ctx context.Context) (exists, ours bool, err error) {
 	name, err := o.manifestName(ctx)
 	if name == "" || err != nil {

@@ -179,7 +179,10 @@ func (r *run) record(ctx context.Context, id string, file manifest.Part, to *kee
 	case unneeded && r.output.Plan.Unencrypted:
 		r.worker.tell("%s is not needed, and is left: the next export may have an equal file", file.File)
 	case unneeded:
-		if removeErr := to.remove(ctx, file.File); removeErr != nil {
+		switch removeErr := to.remove(ctx, file.File); {
+		case isForbidden(removeErr):
+			r.worker.tell("%v", removeErr)
+		case removeErr != nil:
 			return removeErr
 		}
 	}

@@ -36,7 +36,8 @@ var coordinatorSteps = []string{
 	// To collect records.
 	"queue: watch",
 	// To finish: to clean, to write the manifest, and to remove the job.
-	"remove part", "create manifest", "queue: note head", "commit manifest", "committed manifest", "remove the journal's directory",
+	"remove part", "create manifest", "queue: note head",
+	"commit manifest", "committed manifest", "remove the journal's directory",
 	"queue: remove the bucket", "queue: remove the stream",
 }
 

@@ -46,8 +46,8 @@ type Worker struct {
 	// Join connects to the database.
 	Join Join
 
-	// Patience is how long the worker stays in a job that nobody coordinates, and holds its snapshot, when it has nothing
-	// to write. Zero means an hour.
+	// Patience is how long the worker stays in a job that nobody coordinates, and holds its snapshot, when it has
+	// nothing to write. Zero means an hour.
 	Patience time.Duration
 
 	// Progress is called with the work on the job, every few beats, by one goroutine. It may be nil.

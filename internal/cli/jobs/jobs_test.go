@@ -176,7 +176,8 @@ func TestText(t *testing.T) {
 	for _, want := range []string{
 		"run-x  █████░░░░░░░░░░░░░░░  1 of 4 parts  25 %  about 30", "\n  2 tables, 1,000 rows, ", "writes a, b\n",
 		"stuck for 45", "silent for 2m", "no worker: nothing goes on",
-		"  no coordinator: the same export", "snapshot lost, no coordinator: the same export", "other: it has another key",
+		"  no coordinator: the same export", "snapshot lost, no coordinator: the same export",
+		"other: it has another key",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)
