@@ -1,13 +1,17 @@
 package client_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/ed25519"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
 	"sync/atomic"
 	"testing"
+
+	"google.golang.org/grpc/codes"
 
 	"culvert/fileservice"
 	"culvert/fileservice/client"
@@ -91,5 +95,44 @@ func TestShortConnections(t *testing.T) {
 				filetest.SeeSame(t, from, to)
 			})
 		}
+	}
+}
+
+// TestForgottenParts has a server that ends a connection in a block, and then refuses a part of the block, as one that
+// was restarted does. The block is begun again, once.
+func TestForgottenParts(t *testing.T) {
+	for name, stubborn := range map[string]bool{"once": false, "always": true} {
+		t.Run(name, func(t *testing.T) {
+			var offsets []int64
+			remote := filetest.Lie(t, &filetest.Liar{
+				OnData: func(r *filetest.DataMessage, send func(...*filetest.DataMessage) error) error {
+					offset := int64(binary.BigEndian.Uint64(r.Head))
+					offsets = append(offsets, offset)
+					switch {
+					case len(r.Data) == fileservice.BlockSize:
+						return filetest.ErrCut
+					case offset > 0 && (stubborn || len(offsets) == 3):
+						return send(r.Fail(codes.FailedPrecondition, "the beginning is missing"))
+					}
+					return send(&filetest.DataMessage{ID: r.ID, Kind: filetest.End})
+				},
+			})
+			content := bytes.NewReader(make([]byte, fileservice.BlockSize))
+			version := fileservice.Version{Size: fileservice.BlockSize}
+			err := remote.WriteBlocks(t.Context(), "file", version, 0, 1, content,
+				func(int64, []byte, fileservice.Sum) {})
+			beginnings := 0
+			for _, offset := range offsets {
+				if offset == 0 {
+					beginnings++
+				}
+			}
+			if beginnings != 3 { // as a whole, and twice in parts
+				t.Errorf("offsets %d", offsets)
+			}
+			if stubborn && !errors.Is(err, fileservice.ErrRefused) || !stubborn && err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
