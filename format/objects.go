@@ -134,7 +134,7 @@ func (d *jsonlDecoder) find(line []byte) (name, reason string) {
 		if d.values[column].row == d.row {
 			return d.fields[column].Name, "the object has this name twice"
 		}
-		m.row = d.row
+		m.row, m.name = d.row, nil // the text may be large, and is not kept
 		d.values[column] = m
 	}
 }

@@ -65,9 +65,10 @@ func (s *Splitter) Next(buf []byte) (block []byte, rows int, err error) {
 func (s *Splitter) next(buf []byte) ([]byte, int, error) {
 	const least = 4 << 10
 	size := max(cap(buf), least, len(s.rest))
+	text := s.first(buf, size)
 	for {
-		text, err := s.fill(buf, size)
-		if err != nil {
+		var err error
+		if text, err = s.fill(text, size); err != nil {
 			return nil, 0, err
 		}
 		n, rows := s.cutter.Cut(text)
@@ -93,9 +94,18 @@ func (s *Splitter) next(buf []byte) ([]byte, int, error) {
 		if size >= s.maxRow {
 			return nil, 0, s.failed(0, fmt.Sprintf("it has more than %d bytes; is a quote not closed?", s.maxRow))
 		}
-		s.keep(text)
-		size = min(2*size, s.maxRow)
+		size = min(larger(size), s.maxRow)
 	}
+}
+
+// larger returns the size of the memory for a row that does not fit into another one. What is read after the row is
+// kept, too, so a row of many megabytes does not double the memory.
+func larger(size int) int {
+	const doubled = 8 << 20
+	if size < doubled {
+		return 2 * size
+	}
+	return size + size/2
 }
 
 // keep takes what follows the rows that are returned. It does not stay in the memory that is returned.
@@ -107,12 +117,19 @@ func (s *Splitter) keep(text []byte) {
 	s.rest = append(s.rest[:0], text...)
 }
 
-// fill returns the rest and what follows it, up to size bytes.
-func (s *Splitter) fill(buf []byte, size int) ([]byte, error) {
+// first returns the rest in memory for size bytes.
+func (s *Splitter) first(buf []byte, size int) []byte {
 	if cap(buf) < size {
 		buf = make([]byte, 0, size)
 	}
-	text := buf[:copy(buf[:size], s.rest)]
+	return buf[:copy(buf[:size], s.rest)]
+}
+
+// fill returns a text and what follows it, up to size bytes.
+func (s *Splitter) fill(text []byte, size int) ([]byte, error) {
+	if cap(text) < size {
+		text = append(make([]byte, 0, size), text...)
+	}
 	if !s.ended {
 		n, err := io.ReadFull(s.r, text[len(text):size])
 		text = text[:len(text)+n]

@@ -15,7 +15,8 @@ import (
 // blockSize is the text of a block, unless a row is larger. Less would make the queue busier; more would not be faster.
 const blockSize = 1 << 20
 
-// keptSize is the largest buffer that is used again.
+// keptSize is the largest buffer that is used again. Of blocks with more text, which have a large row, a pipeline has
+// only one at a time.
 const keptSize = 2 * blockSize
 
 // block is a group of whole rows on its way to a loader.
@@ -33,6 +34,8 @@ type block struct {
 	sum         rowsum.Adder
 	loaded      rowsum.Adder // as in figures
 	summed      bool
+	bytes       int64 // of the text, once it is made into rows
+	large       bool
 	moved       bool // the lines of out are not those of the text
 	err         error
 }
@@ -48,6 +51,7 @@ func (b *block) reset() {
 	b.text, b.out, b.output = b.memory[:0], nil, b.output[:0]
 	b.empty()
 	b.rows, b.lines, b.row, b.line, b.err, b.summed, b.moved = 0, 0, 0, 0, nil, false, false
+	b.bytes, b.large = 0, false
 	b.sum.Reset()
 	b.loaded.Reset()
 }
@@ -75,9 +79,19 @@ func (b *block) empty() {
 	b.batches = b.batches[:0]
 }
 
+// dropText frees the text of a block whose rows are decoded, if it has a large row.
+func (b *block) dropText() {
+	if b.large {
+		b.bytes = int64(len(b.text))
+		b.text, b.memory = nil, nil
+	}
+}
+
 // size returns the size of the text, about if there is none.
 func (b *block) size() int64 {
 	switch {
+	case b.bytes > 0:
+		return b.bytes
 	case len(b.text) > 0:
 		return int64(len(b.text))
 	case len(b.out) > 0:
@@ -163,13 +177,17 @@ func (p *preparer) decode(b *block) (err error) {
 			n, err = decoder.Decode(batch, text)
 		}
 		if err == nil {
+			if text = text[n:]; len(text) == 0 {
+				text = nil
+				b.dropText()
+			}
 			err = p.take(b, batch)
 		}
 		if err != nil {
 			return shifted(err, rows)
 		}
 		rows += int64(batch.Rows())
-		if text = text[n:]; p.encoder != nil {
+		if p.encoder != nil {
 			b.empty()
 		}
 	}

@@ -49,6 +49,7 @@ type pipeline struct {
 
 	queue *ordered.Queue[*block]
 	deal  chan *ordered.Item[*block]
+	large chan struct{} // has a place for the block with a large row
 
 	mu      sync.Mutex
 	failure error
@@ -67,6 +68,7 @@ func (pl *pipeline) run(ctx context.Context, readers []fill) (figures, error) {
 	}
 	pl.queue = ordered.New(blocks, pl.workers, pl.prepare.prepare)
 	pl.deal = make(chan *ordered.Item[*block])
+	pl.large = make(chan struct{}, 1)
 
 	stop := context.AfterFunc(pl.ctx, pl.queue.Stop)
 	defer stop()
@@ -165,6 +167,22 @@ func (pl *pipeline) get() *ordered.Item[*block] {
 	return item
 }
 
+// put queues a block of text. If it has a large row, put waits until the loaders have taken the one before, so that
+// their number does not multiply the memory.
+func (pl *pipeline) put(item *ordered.Item[*block]) error {
+	if b := item.Value; len(b.text) > keptSize {
+		select {
+		case pl.large <- struct{}{}:
+			b.large = true
+		case <-pl.ctx.Done():
+			pl.queue.Free(item)
+			return errStopped
+		}
+	}
+	pl.queue.Put(item)
+	return nil
+}
+
 // worker is a loader at work.
 type worker struct {
 	loader sink.Loader
@@ -242,6 +260,10 @@ func (w *worker) next() error {
 
 func (w *worker) free() {
 	if w.item != nil {
+		if b := w.item.Value; b.large {
+			b.reset()
+			<-w.pl.large
+		}
 		w.pl.queue.Free(w.item)
 		w.item, w.text = nil, nil
 	}

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -74,7 +75,7 @@ func openText(r io.Reader, name string, f format.Readable) (*text, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: "load", Path: name, Err: err}
 	}
-	t.columns, t.header, t.first = columns, first[:n], first[n:]
+	t.columns, t.header, t.first = columns, bytes.Clone(first[:n]), first[n:]
 	return t, nil
 }
 
@@ -101,7 +102,9 @@ func (t *text) fill(pl *pipeline) error {
 			b.text = append(b.text, t.first...)
 			b.memory = b.text
 			t.first = nil
-			pl.queue.Put(item)
+			if err := pl.put(item); err != nil {
+				return err
+			}
 			continue
 		}
 		block, _, err := t.splitter.Next(b.memory)
@@ -116,6 +119,8 @@ func (t *text) fill(pl *pipeline) error {
 			return &fs.PathError{Op: "load", Path: t.name, Err: err}
 		}
 		b.text, b.memory = block, block
-		pl.queue.Put(item)
+		if err := pl.put(item); err != nil {
+			return err
+		}
 	}
 }

@@ -72,3 +72,24 @@ func loadCeiling(jobs int, parts, decoded bool) float64 {
 	frames := min(runtime.GOMAXPROCS(0)+2, 10)
 	return program + float64(readers)*(3*float64(frames)+2.5*float64(jobs)) + float64(blocks)*block
 }
+
+// TestLoadMemoryOfLargeRows holds the process to the bound of README.md for rows of many megabytes that are decoded,
+// whatever the number of jobs.
+func TestLoadMemoryOfLargeRows(t *testing.T) {
+	if testkit.RaceDetector() {
+		t.Skip("skipped: the race detector takes memory of its own")
+	}
+	program, database := buildPlainly(t), testkit.Postgres(t).NewDatabase(t)
+	const row, times = 32 << 20, 10.5
+	database.Exec(t, `CREATE UNLOGGED TABLE large AS SELECT i, repeat(E'a "quoted", \\line' || chr(10), 1677721) AS v
+		FROM generate_series(1, 4) AS i; CREATE UNLOGGED TABLE few AS TABLE large WITH NO DATA`)
+	backup := filepath.Join(t.TempDir(), "large.jsonl")
+	memoryOf(t, program, database, "export", "postgres:", "large", "-f", "jsonl", "-c", "none", "--no-encrypt",
+		"-o", backup)
+	report := memoryOf(t, program, database, "load", "--jobs", "4", backup, "postgres:", "few")
+	got := report.PeakMemory / row
+	t.Logf("%.1f times a row of %d MiB", got, row>>20)
+	if rows := database.Query(t, "SELECT count(*) FROM few")[0][0]; rows != "4" || got > times {
+		t.Errorf("%s rows take %.1f times a row; the bound is %.1f", rows, got, times)
+	}
+}
