@@ -154,8 +154,8 @@ type Sequence struct {
 	// this may be later than the rows. It is nil if none was given, or if it is not known.
 	Last *int64 `json:"last,omitempty"`
 
-	// Next is the number that PostgreSQL will give, if it was set and none was given since: at the beginning, by RESTART,
-	// or by setval. Otherwise it is nil.
+	// Next is the number that PostgreSQL will give, if it was set and none was given since: at the beginning, by
+	// RESTART, or by setval. Otherwise it is nil.
 	Next *int64 `json:"next,omitempty"`
 }
 

@@ -148,7 +148,8 @@ func TypeOf(columnType string) string { return storage.ReplaceAllString(columnTy
 // Columns returns the columns of a table, in order.
 func Columns(ctx context.Context, c *mysqlconnect.Conn, t Table) ([]Column, error) {
 	found, err := c.Query(ctx, 5, `SELECT COLUMN_NAME, COLUMN_TYPE, IFNULL(GENERATION_EXPRESSION, '') <> '',
-		IS_NULLABLE, IFNULL(CHARACTER_SET_NAME, '') FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? ORDER BY ORDINAL_POSITION`,
+		IS_NULLABLE, IFNULL(CHARACTER_SET_NAME, '') FROM information_schema.COLUMNS
+		WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? ORDER BY ORDINAL_POSITION`,
 		t.Database, t.Name)
 	if err != nil {
 		return nil, err

@@ -284,17 +284,23 @@ func TestNumbering(t *testing.T) {
 		{source.MariaDB, source.PostgreSQL, "bigint(20) unsigned", source.Sequence{}, "bigint", true, ""},
 		{
 			source.MySQL, source.PostgreSQL, "bigint unsigned",
-			source.Sequence{Options: "AUTO_INCREMENT=9223372036854775809"}, "numeric(20,0)", false, "",
+			source.Sequence{Options: "AUTO_INCREMENT=9223372036854775809"},
+			"numeric(20,0)", false, "",
 		},
 		{
 			source.MariaDB, source.SQLite, "bigint(20) unsigned",
-			source.Sequence{Options: "AUTO_INCREMENT=18446744073709551615"}, "", false, `("c", PRIMARY KEY`,
+			source.Sequence{Options: "AUTO_INCREMENT=18446744073709551615"},
+			"", false, `("c", PRIMARY KEY`,
 		},
 		{source.MariaDB, source.PostgreSQL, "int(10) unsigned", source.Sequence{}, "bigint", true, ""},
 		{source.MariaDB, source.PostgreSQL, "double", source.Sequence{}, "double precision", false, ""},
 		{source.MariaDB, source.SQLite, "float", source.Sequence{}, "REAL", false, ""},
-		{source.PostgreSQL, source.MariaDB, "bigint", source.Sequence{Last: &most}, "bigint", true,
-			"AUTO_INCREMENT=9223372036854775808 "},
+		{
+			source.PostgreSQL, source.MariaDB, "bigint",
+			source.Sequence{Last: &most},
+			"bigint", true,
+			"AUTO_INCREMENT=9223372036854775808 ",
+		},
 	} {
 		test.sequence.Column = "c"
 		d := &source.Definition{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -42,8 +43,10 @@ func TestCharsets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := 0
-		fmt.Sscan(database.Query(t, "SELECT COUNT(*) FROM "+charset)[0][0], &n)
+		n, err := strconv.Atoi(database.Query(t, "SELECT COUNT(*) FROM "+charset)[0][0])
+		if err != nil {
+			t.Fatal(err)
+		}
 		expectRows(t, rows, n-len(ids))
 		if len(ids) == 0 {
 			expectRows(t, table(t, db, charset), n)
@@ -71,8 +74,10 @@ func TestCharsets(t *testing.T) {
 		if err := bytes.Next(&b); err != nil {
 			t.Fatal(err)
 		}
-		var number int
-		fmt.Sscan(ids[0][0], &number)
+		number, err := strconv.Atoi(ids[0][0])
+		if err != nil {
+			t.Fatal(err)
+		}
 		want := strings.TrimPrefix(fmt.Sprintf("%c%c", number>>8, number&255), "\x00")
 		if kind, got := b.Value(0, 0); kind != source.Bytes || string(got) != latin1(want) {
 			t.Errorf("%s, %s: the bytes are %v %q", charset, ids[0][0], kind, got)
