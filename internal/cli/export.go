@@ -50,11 +50,14 @@ type exportOptions struct {
 	columns []string
 	where   string
 	limit   int64
+
+	given func(flag string) bool
 }
 
 func newExport(a *command.App) *cobra.Command {
 	o := &exportOptions{}
 	cmd := help.Command("export")
+	o.given = cmd.Flags().Changed
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if o.dryRun {
 			r := &planReport{}
@@ -130,7 +133,7 @@ func runExport(
 	if err := o.checkTables(names); err != nil {
 		return err
 	}
-	plan, err := o.plan()
+	plan, err := o.plan(names)
 	if err != nil {
 		return err
 	}
@@ -299,7 +302,7 @@ func (o *exportOptions) checkTables(names []string) error {
 }
 
 // plan checks the flags that say how to export. Recipients are still missing from it.
-func (o *exportOptions) plan() (*export.Plan, error) {
+func (o *exportOptions) plan(names []string) (*export.Plan, error) {
 	plan := &export.Plan{
 		Jobs: o.Jobs, Ordered: o.ordered, Unencrypted: o.plaintext, FailFast: o.failFast, Overwrite: o.force,
 		Selection: source.Selection{Columns: o.columns, Where: o.where, Limit: o.limit},
@@ -307,7 +310,25 @@ func (o *exportOptions) plan() (*export.Plan, error) {
 	if o.plaintext && (o.Named() || o.Prompt || o.PassphraseFlags.Given()) {
 		return nil, command.Usagef("--no-encrypt cannot be combined with recipients or a passphrase")
 	}
+	if o.namesFile(names) {
+		name := o.output
+		if connect.IsURL(name) {
+			name, _, _ = strings.Cut(name, "?") // the address of a store, such as its endpoint
+		}
+		if err := o.Follow(name, o.given, o.plaintext); err != nil {
+			return nil, err
+		}
+	}
 	return plan, o.Layout.Apply(plan)
+}
+
+// namesFile reports whether -o is the name of a file, as far as that can be known without asking another machine.
+func (o *exportOptions) namesFile(names []string) bool {
+	if o.output == "" || o.output == "-" || o.several(names) || connect.EndsInSlash(o.output) {
+		return false
+	}
+	info, err := os.Stat(o.output)
+	return err != nil || info.Mode().IsRegular()
 }
 
 // outputPath returns where an export goes: to the file of -o, into the directory of -o, or into the working directory.

@@ -69,7 +69,7 @@ func dryRun(ctx context.Context, a *command.App, r *planReport, o *exportOptions
 			return err
 		}
 	}
-	plan, err := o.plan()
+	plan, err := o.plan(names)
 	if err != nil {
 		return err
 	}
