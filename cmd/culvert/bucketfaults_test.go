@@ -282,11 +282,11 @@ func TestBucketUnnamable(t *testing.T) {
 		if got, err := os.ReadFile(filepath.Join(u.dir, "got", "one")); err != nil || !bytes.Equal(got, u.big) {
 			t.Errorf("the copy has %d bytes, %v", len(got), err)
 		}
-		out, said := u.want(t, 0, "ls", through)
+		out, said := u.want(t, 3, "ls", through)
 		if out != "one\n" || !says.MatchString(said) {
 			t.Errorf("ls prints %q and says %q", out, said)
 		}
-		if out, _ = u.want(t, 0, "ls", "--json", through); !strings.Contains(out, `"unnamable":1`) {
+		if out, _ = u.want(t, 3, "ls", "--json", through); !strings.Contains(out, `"unnamable":1`) {
 			t.Errorf("ls --json prints %q", out)
 		}
 	})

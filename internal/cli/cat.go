@@ -15,8 +15,14 @@ func newCat(a *command.App) *cobra.Command {
 	o := &readOptions{}
 	r := &command.WorkReport{Output: "-"}
 	cmd := o.Command(a, "cat", r, func(ctx context.Context, w *command.Work, args []string) error {
-		w.ToStdout, w.Name = true, "standard output"
-		config := export.ReadConfig{Jobs: o.Jobs, Identities: o.DecryptFlags.WhenNeeded(ctx, a)}
+		if err := outputTo(w, r, "-", false, args); err != nil {
+			return err
+		}
+		var err error
+		config := export.ReadConfig{Jobs: o.Jobs}
+		if config.Identities, err = o.DecryptFlags.WhenNeeded(ctx, a); err != nil {
+			return err
+		}
 		open := func() (place.File, func(error) error, error) {
 			return argument.OpenSink(ctx, a, "", false, nil, "write to a file or to a program: culvert cat … > FILE")
 		}

@@ -7,7 +7,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -20,6 +22,13 @@ import (
 	"culvert/internal/ui"
 )
 
+// closedStream is standard input or output that was closed when the program began.
+type closedStream struct{ name string }
+
+func (c closedStream) Read([]byte) (int, error)  { return 0, c.err() }
+func (c closedStream) Write([]byte) (int, error) { return 0, c.err() }
+func (c closedStream) err() error                { return fmt.Errorf("%s is closed", c.name) }
+
 // graceful is the time that a command has to end by itself after a signal. It is enough to tell a database to stop, and
 // short enough for somebody who waits.
 const graceful = time.Second
@@ -27,6 +36,12 @@ const graceful = time.Second
 // Main runs the command line with the given arguments, which do not include the name of the program, and returns the
 // exit code. It is to be called once in a process, since it handles signals.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if f, is := stdin.(*os.File); is && ui.IsClosed(f) {
+		stdin = closedStream{"standard input"}
+	}
+	if f, is := stdout.(*os.File); is && ui.IsClosed(f) {
+		stdout = closedStream{"standard output"}
+	}
 	a := &command.App{Stdin: stdin, Stdout: stdout, Stderr: stderr, Console: ui.NewConsole(stderr)}
 	a.Console.Redact = a.Secrets.Redact
 	if os.Getenv("GOGC") == "" {
@@ -106,7 +121,7 @@ func execute(ctx context.Context, a *command.App, args []string) error {
 	root.SetErr(a.Stderr)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
-		err = out.Err
+		err = cmp.Or(a.HelpError, out.Err)
 	}
 	err = command.Interruption(ctx, err)
 	if command.Is[*command.UsageError](err) && !command.Is[*command.ReportedError](err) && wantsJSON(args) {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -97,31 +96,10 @@ func (o *exportOptions) addTables(cmd *cobra.Command) {
 	flags.Var(&o.partSize, "part-size", "write tables in parts of about `SIZE`, such as 256MiB, into a directory")
 	flags.StringSliceVar(&o.columns, "columns", nil, "export only these `COLUMNS`: a,b,c")
 	flags.Var((*command.NotEmpty)(&o.where), "where", "export only rows that meet `CONDITION`, in SQL")
-	flags.Var((*positive)(&o.limit), "limit", "export at most `N` rows")
+	flags.Var(command.Positive(&o.limit), "limit", "export at most `N` rows")
 	flags.Var((*command.NotEmpty)(&o.snapshot), "snapshot",
 		"read the snapshot `TOKEN`, which culvert snapshot hold has printed")
 }
-
-// positive is the value of a flag that is a number above zero.
-type positive int64
-
-func (p *positive) Set(value string) error {
-	n, err := strconv.ParseInt(value, 10, 64)
-	if err != nil || n < 1 {
-		return errors.New("it must be at least 1")
-	}
-	*p = positive(n)
-	return nil
-}
-
-func (p *positive) String() string {
-	if *p == 0 {
-		return ""
-	}
-	return strconv.FormatInt(int64(*p), 10)
-}
-
-func (p *positive) Type() string { return "number" }
 
 func runExport(
 	ctx context.Context, a *command.App, w *command.Work, r *exportReport, o *exportOptions, args []string) (err error,

@@ -37,9 +37,12 @@ func newInspect(a *command.App) *cobra.Command {
 }
 
 func inspect(ctx context.Context, a *command.App, r *inspectReport, o *argument.InputFlags, args []string) (err error) {
+	config := export.ReadConfig{}
+	if config.Identities, err = o.DecryptFlags.WhenNeeded(ctx, a); err != nil {
+		return err
+	}
 	in, err := argument.OpenInput(ctx, a, args, &o.PlaceFlags)
 	if errors.Is(err, argument.ErrDirectory) {
-		config := export.ReadConfig{Identities: o.DecryptFlags.WhenNeeded(ctx, a)}
 		t, tableErr := argument.OpenTable(ctx, a, args[0], &o.PlaceFlags, config)
 		if t != nil {
 			r.inspectTable(t, args[0])
@@ -52,7 +55,6 @@ func inspect(ctx context.Context, a *command.App, r *inspectReport, o *argument.
 	}
 	defer func() { err = in.Close(err) }()
 	r.File = in.Name
-	config := export.ReadConfig{Identities: o.DecryptFlags.WhenNeeded(ctx, a)}
 	asked := o.Identities.Given() || o.PassphraseFlags.Given()
 	if !asked {
 		// Nobody asked for the content, so nobody is asked for a passphrase.

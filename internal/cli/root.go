@@ -30,7 +30,13 @@ func newRoot(a *command.App) *cobra.Command {
 	root.Args = command.UnknownVerb
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	root.PersistentPreRunE = argument.ResolveFileURLs
-	root.SetHelpFunc(help.Show)
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if rest := cmd.Flags().Args(); cmd.HasSubCommands() && len(rest) > 0 {
+			a.HelpError = command.UnknownVerb(cmd, rest)
+			return
+		}
+		help.Show(cmd, args)
+	})
 	root.SetVersionTemplate("culvert {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(

@@ -100,7 +100,10 @@ func verify(
 	if err != nil {
 		return err
 	}
-	config := export.ReadConfig{Jobs: o.Jobs, Identities: o.DecryptFlags.WhenNeeded(ctx, a)}
+	config := export.ReadConfig{Jobs: o.Jobs}
+	if config.Identities, err = o.DecryptFlags.WhenNeeded(ctx, a); err != nil {
+		return err
+	}
 	var in *argument.Input
 	if len(args) > 0 && (connect.IsURL(args[0]) || argument.IsDirectory(args[0])) {
 		ctx, l, err := argument.Locate(ctx, a, args[0], &o.PlaceFlags)

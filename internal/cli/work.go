@@ -71,7 +71,7 @@ func outputTo(w *command.Work, r *command.WorkReport, output string, force bool,
 	switch {
 	case w.ToStdout:
 		r.Output, w.Name = "-", "standard output"
-		return nil
+		return refuseOwnOutput(w.App, slices.Concat(inputs...))
 	case connect.IsURL(output):
 		return nil // a server is asked when the output begins
 	}
@@ -93,6 +93,33 @@ func withOwnIdentity(files []string) []string {
 type readOptions struct {
 	command.WorkFlags
 	argument.InputFlags
+}
+
+// refuseOwnOutput refuses standard output that is one of the files that are read: what is appended to the input would
+// be read again, without an end. Standard input counts as one if it is the same file.
+func refuseOwnOutput(a *command.App, inputs []string) error {
+	to, err := statOf(a.Stdout)
+	if err != nil || !to.Mode().IsRegular() {
+		return nil
+	}
+	from, err := statOf(a.Stdin)
+	same := err == nil && os.SameFile(from, to)
+	for _, name := range inputs {
+		info, err := os.Stat(name)
+		same = same || err == nil && os.SameFile(info, to)
+	}
+	if same {
+		return command.Usagef("standard output is also an input")
+	}
+	return nil
+}
+
+func statOf(stream any) (os.FileInfo, error) {
+	f, is := stream.(*os.File)
+	if !is {
+		return nil, os.ErrInvalid
+	}
+	return f.Stat()
 }
 
 // refuseSameFile refuses an output that is one of the files that are read: the input, or an identity, say.

@@ -26,6 +26,9 @@ type App struct {
 	Console *ui.Console
 	Secrets Secrets
 
+	// HelpError is why there is no help on what was asked for. Cobra takes no error from what shows help.
+	HelpError error
+
 	stdinUse string // what standard input is read as, once something reads it
 
 	Reloads  atomic.Bool  // SIGHUP is a request to the command, unless its terminal was closed

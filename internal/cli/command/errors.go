@@ -117,10 +117,9 @@ func hintsOfUnknown(err *source.UnknownError) []string {
 // Fail reports an error, unless that is done already, and returns the exit code.
 func (a *App) Fail(err error, json bool) int {
 	code := ExitCode(err)
-	_, _, told := partial(err)
 	switch {
 	case err == nil, Is[*ReportedError](err), Is[*outputClosedError](err):
-	case told && !json: // each failure was told, and the last line counts them
+	case told(err) && !json: // each failure was told, and the last line counts them
 	case json:
 		// A command that has ended has reported by itself. What is left is one that was stuck.
 		outcome := &Outcome{}
@@ -136,6 +135,14 @@ func (a *App) Fail(err error, json bool) int {
 	}
 	return code
 }
+
+// IncompleteError says what is missing from what a command has reported. It was told already.
+type IncompleteError struct{ error }
+
+// Incomplete returns an [IncompleteError].
+func Incomplete(err error) error { return &IncompleteError{err} }
+
+func (e *IncompleteError) Unwrap() error { return e.error }
 
 // ReportedError is an error that was reported as JSON.
 type ReportedError struct{ error }

@@ -41,7 +41,7 @@ func ExitCode(err error) int {
 		return ExitDone
 	case errors.Is(err, ErrInterrupted):
 		return ExitInterrupted
-	case isPartial && failed < tables:
+	case isPartial && failed < tables, Is[*IncompleteError](err):
 		return ExitPartly
 	case Is[*UsageError](err):
 		return ExitUsage
@@ -77,6 +77,12 @@ func partial(err error) (failed, tables int, is bool) {
 		return loaded.Failed, loaded.Tables, true
 	}
 	return 0, 0, false
+}
+
+// told reports whether every failure of an error was told of.
+func told(err error) bool {
+	_, _, is := partial(err)
+	return is || Is[*IncompleteError](err)
 }
 
 // Is reports whether an error is, or wraps, one of type E.

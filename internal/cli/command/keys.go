@@ -268,6 +268,9 @@ func (f *DecryptFlags) Add(cmd *cobra.Command) {
 // Read returns the identities to decrypt with: those named, or else one's own and, for a file that needs it, a
 // passphrase.
 func (f *DecryptFlags) Read(ctx context.Context, a *App) ([]age.Identity, error) {
+	if err := f.check(); err != nil {
+		return nil, err
+	}
 	reader := a.KeyReader(ctx, &f.PassphraseFlags)
 	// Of several files all are asked for at once.
 	byPassphrase := &keyfile.PassphraseIdentity{Passphrase: sync.OnceValues(func() (string, error) {
@@ -293,9 +296,43 @@ func (f *DecryptFlags) Read(ctx context.Context, a *App) ([]age.Identity, error)
 	return append(identities, byPassphrase), nil
 }
 
-// WhenNeeded is read for a file that may not be encrypted: the identities are read when the first file needs one.
-func (f *DecryptFlags) WhenNeeded(ctx context.Context, a *App) []age.Identity {
-	return WhenNeeded(func() ([]age.Identity, error) { return f.Read(ctx, a) })
+// WhenNeeded is Read for a file that may not be encrypted: the identities are read when the first file needs one. Files
+// that cannot be read are an error at once, since whoever names them relies on them.
+func (f *DecryptFlags) WhenNeeded(ctx context.Context, a *App) ([]age.Identity, error) {
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	return WhenNeeded(func() ([]age.Identity, error) { return f.Read(ctx, a) }), nil
+}
+
+// check fails if a file that the flags name cannot be read, whether it will be needed or not.
+func (f *DecryptFlags) check() error {
+	for _, path := range f.Identities.Files() {
+		if err := Readable(path); err != nil {
+			return err
+		}
+	}
+	for _, path := range f.PassphraseFlags.Inputs() {
+		if err := Readable(path); err != nil {
+			return About("reading the passphrase", err)
+		}
+	}
+	return nil
+}
+
+// Readable returns an error if a file of keys cannot be read, as far as that is known before it is.
+func Readable(path string) error {
+	if path == "-" {
+		return nil
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil // to open another one, such as a pipe, may wait
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // WhenNeeded stands for the identities that read returns. It is called once, for the first file that needs one.

@@ -3,8 +3,10 @@ package command
 import (
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"culvert/internal/ui"
 )
@@ -64,3 +66,27 @@ func (n *NotEmpty) String() string { return string(*n) }
 
 // Type implements [pflag.Value].
 func (n *NotEmpty) Type() string { return "string" }
+
+// Positive returns the value of a flag that is a number above zero, which stands for a flag that is not given.
+func Positive[T int | int64](number *T) pflag.Value { return &positive[T]{number} }
+
+type positive[T int | int64] struct{ number *T }
+
+func (p *positive[T]) Set(value string) error {
+	n, err := strconv.ParseInt(value, 10, 64)
+	if err != nil || n < 1 || int64(T(n)) != n {
+		return errors.New("it must be at least 1")
+	}
+	*p.number = T(n)
+	return nil
+}
+
+func (p *positive[T]) String() string {
+	if p.number == nil || *p.number == 0 {
+		return ""
+	}
+	return strconv.FormatInt(int64(*p.number), 10)
+}
+
+// Type implements [pflag.Value].
+func (p *positive[T]) Type() string { return "number" }

@@ -47,9 +47,15 @@ func (f *KeyFlags) Identities(ctx context.Context, a *command.App) ([]age.Identi
 	return identities, err
 }
 
-// WhenNeeded stands for Identities, which are read for the first file that is encrypted.
-func (f *KeyFlags) WhenNeeded(ctx context.Context, a *command.App) []age.Identity {
-	return command.WhenNeeded(func() ([]age.Identity, error) { return f.Identities(ctx, a) })
+// WhenNeeded stands for Identities, which are read for the first file that is encrypted. If the flags name a file that
+// cannot be read, that is an error at once.
+func (f *KeyFlags) WhenNeeded(ctx context.Context, a *command.App) ([]age.Identity, error) {
+	if f.Identity != "" {
+		if err := command.Readable(string(f.Identity)); err != nil {
+			return nil, err
+		}
+	}
+	return command.WhenNeeded(func() ([]age.Identity, error) { return f.Identities(ctx, a) }), nil
 }
 
 // read reads the key, and all that is in the file of the identity.

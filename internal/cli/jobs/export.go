@@ -41,13 +41,15 @@ func (f *ExportFlags) Add(cmd *cobra.Command) {
 	f.QueueFlags.Add(cmd)
 	f.metrics.Add(cmd)
 	flags := cmd.Flags()
-	flags.IntVar(&f.Workers, "workers", 0, "read parts with `N` sessions of this process")
+	flags.Var(command.Positive(&f.Workers), "workers", "read parts with `N` sessions of this process")
 	flags.Var(&f.resume, "resume",
 		"go on with an export that has stopped; with =mixed, in a new snapshot if the old one is lost")
 	flags.Lookup("resume").NoOptDefVal = string(consistent)
-	flags.IntVar(&f.maxConnections, "max-connections", 0,
+	flags.Var(command.Positive(&f.maxConnections), "max-connections",
 		"open at most `N` sessions of the database, in all workers together (default: any number)")
-	flags.IntVar(&f.replicas, "replicas", 1, "keep the queue of this export on `N` servers of the NATS cluster")
+	f.replicas = 1
+	flags.Var(command.Positive(&f.replicas), "replicas",
+		"keep the queue of this export on `N` servers of the NATS cluster")
 }
 
 // resume is the value of --resume.
@@ -82,10 +84,8 @@ const mostWorkers = 256
 // Check refuses what does not fit together.
 func (f *ExportFlags) Check() error {
 	switch {
-	case f.Workers < 0 || f.Workers > mostWorkers:
+	case f.Workers > mostWorkers:
 		return command.Usagef("--workers is %d, and must be from 1 to %d", f.Workers, mostWorkers)
-	case f.maxConnections < 0:
-		return command.Usagef("--max-connections is %d, and must be at least 1", f.maxConnections)
 	case !f.Given() && (f.maxConnections > 0 || f.jobKey != "" || f.metrics != ""):
 		return command.Usagef("--max-connections, --job-key and --metrics are for an export with --workers or --queue")
 	case f.URL == "" && f.replicas != 1:

@@ -19,8 +19,8 @@ var (
 	}
 	compressionsByExtension = map[string]string{
 		".zst": export.Zstd.String(), ".gz": export.Gzip.String(),
-		".bz2": foreign, ".xz": foreign, ".lz4": foreign, ".br": foreign, ".zip": foreign, ".7z": foreign, ".tar": foreign,
-		".tgz": foreign, ".asc": foreign, ".gpg": foreign, ".pgp": foreign,
+		".bz2": foreign, ".xz": foreign, ".lz4": foreign, ".br": foreign, ".zip": foreign, ".7z": foreign,
+		".tar": foreign, ".tgz": foreign, ".asc": foreign, ".gpg": foreign, ".pgp": foreign,
 	}
 )
 

@@ -124,7 +124,10 @@ func (l *loading) run(ctx context.Context, args []string, do doer) (err error) {
 		return err
 	}
 	l.o.waitForRemoval(l.a)
-	config := export.ReadConfig{Jobs: l.o.Jobs, Identities: l.o.DecryptFlags.WhenNeeded(ctx, l.a)}
+	config := export.ReadConfig{Jobs: l.o.Jobs}
+	if config.Identities, err = l.o.DecryptFlags.WhenNeeded(ctx, l.a); err != nil {
+		return err
+	}
 	if !connect.IsURL(l.from) && !argument.IsDirectory(l.from) {
 		in, err := argument.OpenInput(ctx, l.a, []string{l.from}, &l.o.PlaceFlags)
 		if err != nil {

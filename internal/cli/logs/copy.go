@@ -3,6 +3,8 @@ package logs
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -60,6 +62,9 @@ func copiesLog(a *command.App, cmd *cobra.Command, usage string, text func(*Copy
 		r := &CopyReport{Log: args[0], Output: string(output), words: text}
 		err := command.Usagef("the directory of the new log is missing: add -o NEW")
 		if output != "" {
+			err = refuseInside(r.Output, r.Log)
+		}
+		if output != "" && err == nil {
 			err = run(cmd.Context(), a, r, flags)
 		}
 		return a.Deliver(cmd, r, a.Stdout, flags.json, command.Interruption(cmd.Context(), err))
@@ -68,4 +73,23 @@ func copiesLog(a *command.App, cmd *cobra.Command, usage string, text func(*Copy
 	flags.addJSON(cmd)
 	cmd.Flags().VarP(&output, "output", "o", usage)
 	return cmd
+}
+
+// refuseInside refuses a new log in the directory of the one that is read, which would then have what is none of it.
+func refuseInside(output, log string) error {
+	of, err := os.Stat(log)
+	if err != nil {
+		return nil // who opens it says why
+	}
+	dir, err := filepath.Abs(output)
+	if err != nil {
+		return err
+	}
+	for parent := filepath.Dir(dir); parent != dir; dir, parent = parent, filepath.Dir(parent) {
+		if info, err := os.Stat(parent); err == nil && os.SameFile(info, of) {
+			return command.WithHint(command.Usagef("the new log %q would be inside the log %q", output, log),
+				"name a directory beside it")
+		}
+	}
+	return nil
 }

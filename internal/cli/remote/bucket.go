@@ -32,13 +32,16 @@ func (e *bucketEnd) origin() string        { return e.url.String() }
 func (e *bucketEnd) open(
 	ctx context.Context, flags *connect.Flags, app *command.App, jobs int, _ func(context.Context, error) error,
 ) (context.Context, func(error) error, error) {
+	identities, err := flags.WhenNeeded(ctx, app)
+	if err != nil {
+		return nil, nil, err
+	}
 	opened, err := e.url.Open(ctx, flags.Timeout, jobs)
 	if err != nil {
 		return nil, nil, err
 	}
 	app.WaitFor(connect.BucketPatience)
 	e.bucket, e.jobs = opened, jobs
-	identities := flags.WhenNeeded(ctx, app)
 	e.listed = newListedPlace(opened.Place, func(ctx context.Context, dir fs.FS) (*export.Directory, error) {
 		return export.ReadConfig{Identities: identities}.OpenDirectory(ctx, dir)
 	})

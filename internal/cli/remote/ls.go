@@ -139,7 +139,7 @@ func ls(ctx context.Context, a *command.App, r *LsReport, o *connect.Flags, text
 	if unnamable, is := errors.AsType[*fileservice.UnnamableError](failed); is {
 		r.Unnamable = unnamable.Count
 		a.Console.Warn(command.Plain(failed))
-		return nil
+		return command.Incomplete(failed)
 	}
 	return end.blame(failed)
 }
