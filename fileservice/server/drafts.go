@@ -5,10 +5,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
+	"time"
 
 	"culvert/fileservice"
 	"culvert/fileservice/internal/draft"
+	"culvert/fileservice/internal/receive"
 	"culvert/fileservice/internal/wire"
 	"culvert/internal/publish"
 )
@@ -115,8 +118,11 @@ func (s *drafts) drop(o *openedDraft) error {
 // deepestLeft limits the depth of removeAllLeft. Each level has an open directory.
 const deepestLeft = 100
 
-// removeAllLeft removes drafts that killed servers have left in a directory tree, until the server ends. It ignores
-// what it cannot read or remove.
+// agedUpload is how long nobody must have sent anything of an upload for the next server to remove it.
+const agedUpload = 7 * 24 * time.Hour
+
+// removeAllLeft removes what killed servers, and clients that never came back, have left in a directory tree: drafts,
+// and aged uploads. It goes on until the server ends, and ignores what it cannot read or remove.
 func (s *Server) removeAllLeft(local string, depth int) {
 	dir, err := s.openDirectory(local)
 	if err != nil {
@@ -131,6 +137,8 @@ func (s *Server) removeAllLeft(local string, depth int) {
 			}
 			name := filepath.Join(local, entry.Name())
 			switch {
+			case entry.IsDir() && strings.HasSuffix(name, fileservice.JournalSuffix):
+				_ = receive.RemoveAged(s.config.Root, name, time.Now().Add(-agedUpload))
 			case entry.IsDir() && depth < deepestLeft:
 				s.removeAllLeft(name, depth+1)
 			case entry.Type().IsRegular() && fileservice.IsDraft(entry.Name()):

@@ -157,8 +157,8 @@ type service struct {
 	*Server
 }
 
-// New returns a server that accepts no connections before Serve. If it is writable, it removes the drafts that killed
-// servers have left anywhere in the tree, in the background.
+// New returns a server that accepts no connections before Serve. If it is writable, it removes from the tree, in the
+// background, the drafts that killed servers have left, and uploads of which nothing has come for a week.
 func New(config Config) (*Server, error) {
 	if config.Root == nil {
 		return nil, errors.New("fileservice: a server needs a root")

@@ -283,11 +283,7 @@ func (f *pullFile) confirm(ctx context.Context) error {
 
 // present removes what an earlier transfer left of a file that is present, and returns errPresent.
 func (f *pullFile) present() error {
-	names, err := receive.UnfinishedNames(f.local)
-	if err == nil {
-		err = receive.RemoveOrphans(f.pull.config.Root, f.local, names)
-	}
-	return cmp.Or(err, errPresent)
+	return cmp.Or(receive.RemoveLeft(f.pull.config.Root, f.local), errPresent)
 }
 
 // collides returns an error if the file exists under a name that differs only in case.

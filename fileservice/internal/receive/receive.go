@@ -253,9 +253,12 @@ func (r *File) stop() error {
 	return nil
 }
 
-// Close keeps an unfinished file for a later File to resume.
+// Close keeps an unfinished file for a later File to resume, unless another transfer has completed this version.
 func (r *File) Close() error {
 	_ = r.stop() // it may be stopped already
+	if !r.gone && r.isThere() {
+		return r.Discard()
+	}
 	var err error
 	if !r.gone && r.err == nil && fileservice.Blocks(r.version.Size) > 1 {
 		err = r.Commit()
