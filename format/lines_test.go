@@ -119,11 +119,12 @@ func TestDecodeLines(t *testing.T) {
 				var row []cell
 				for _, kind := range kinds {
 					one := values[kind][r.IntN(len(values[kind]))]
-					if r.IntN(9) == 0 {
+					switch large := r.IntN(30) == 0; {
+					case r.IntN(9) == 0:
 						one = null()
-					} else if r.IntN(30) == 0 && kind == source.Text {
+					case large && kind == source.Text:
 						one = largeCell(r)
-					} else if r.IntN(30) == 0 && kind == source.JSON {
+					case large && kind == source.JSON:
 						one = jsonCell("[\n" + strings.Repeat(`"large, \"x", `, 20_000) + "1]")
 					}
 					row = append(row, one)

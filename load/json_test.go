@@ -41,11 +41,15 @@ func TestJSONInJSONL(t *testing.T) {
 		quoted  func(text string) string
 	}{
 		"postgres": {
-			randomPostgres, []string{"CREATE DOMAIN document AS json", "CREATE DOMAIN answer AS boolean"},
-			[]string{"json", "jsonb", "document", "document NOT NULL DEFAULT 'null'"}, jsonTexts, quoted,
+			randomPostgres,
+			[]string{"CREATE DOMAIN document AS json", "CREATE DOMAIN answer AS boolean"},
+			[]string{"json", "jsonb", "document", "document NOT NULL DEFAULT 'null'"},
+			jsonTexts, quoted,
 		},
 		"mariadb": {
-			randomMariaDB, nil, []string{"json", "json NOT NULL DEFAULT 'null'"}, jsonTexts,
+			randomMariaDB, nil,
+			[]string{"json", "json NOT NULL DEFAULT 'null'"},
+			jsonTexts,
 			func(text string) string { return quoted(strings.ReplaceAll(text, `\`, `\\`)) },
 		},
 		"sqlite": {randomSQLite, nil, []string{"json", "jsonb", "text"}, append(plain, "no {JSON", "'", ""), quoted},
