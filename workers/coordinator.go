@@ -63,8 +63,12 @@ type Coordinator struct {
 	Notice func(message string)
 }
 
+// ErrCompleted means that another coordinator has completed the job, while this one waited.
+var ErrCompleted = errors.New("workers: another coordinator has completed the export")
+
 // Run carries out the job, from its beginning or from where another coordinator has left it. If another one lives, Run
-// waits. If the queue loses the job meanwhile, Run puts it there again, from the journal.
+// waits; if that one completes the job, the error is [ErrCompleted]. If the queue loses the job meanwhile, Run puts it
+// there again, from the journal.
 //
 // If tables fail, the error is a [*export.PartialError], and the manifest says why. With FailFast of the plan, the
 // first failure ends the export, and Resume tries its part again. If there is a manifest already, the error wraps
@@ -106,9 +110,16 @@ func (c *Coordinator) attempt(ctx context.Context, o *operation) (m *manifest.Ma
 	if o.job, err = c.Queue.Create(ctx, c.Job, c.Secret); err != nil {
 		return nil, err
 	}
+	waited := false
 	lease, err := o.job.Acquire(ctx, []string{leaseKey}, func() {
+		waited = true
 		c.tell("another coordinator holds the job, or has just died: waiting")
 	})
+	if waited && errors.Is(err, queue.ErrNoJob) {
+		if name, findErr := o.manifestName(ctx); name != "" && findErr == nil {
+			err = ErrCompleted
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

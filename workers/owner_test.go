@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"culvert/internal/testkit/natsserver"
@@ -130,5 +131,42 @@ func TestOtherExportMeanwhile(t *testing.T) {
 		t.Error(err)
 	}
 	f.late = regexp.MustCompile(`-[0-9]+\.csv\.zst\.age$`) // of the worker
+	f.check(t)
+}
+
+// TestCompletedByOther has a coordinator that waits until the other one has completed the job.
+func TestCompletedByOther(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	q := f.queue(t)
+	begun := make(chan struct{}, 1)
+	first := f.begin(t.Context(), t, q, workers.Coordinator{Progress: func(workers.Status) {
+		select {
+		case begun <- struct{}{}:
+		default:
+		}
+	}})
+	<-begun
+	waits := make(chan struct{})
+	second := make(chan error, 1)
+	go func() {
+		var once sync.Once
+		_, err := f.coordinate(t.Context(), q, workers.Coordinator{Notice: func(m string) {
+			if strings.Contains(m, "waiting") {
+				once.Do(func() { close(waits) })
+			}
+		}})
+		second <- err
+	}()
+	<-waits
+	worker := f.participant
+	worker.Name = "worker"
+	if err := worker.workOn(t.Context(), q, func(m string) { t.Log(m) }); err != nil {
+		t.Error(err)
+	}
+	(<-first).check(t)
+	if err := <-second; !errors.Is(err, workers.ErrCompleted) {
+		t.Error(err)
+	}
 	f.check(t)
 }

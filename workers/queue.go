@@ -21,4 +21,6 @@ func OpenQueue(ctx context.Context, config QueueConfig) (*Queue, error) {
 var (
 	ErrNoJob  = queue.ErrNoJob
 	ErrSealed = queue.ErrSealed
+
+	ErrPayload = queue.ErrPayload
 )

@@ -329,6 +329,8 @@ func (e *Export) explain(err error) error {
 	case errors.Is(err, workers.ErrOtherJob):
 		return command.WithHint(err, "give the settings, tables, limits and --snapshot that it was begun with",
 			"or begin again: --force")
+	case errors.Is(err, workers.ErrCompleted):
+		return command.WithHint(err, "verify it: culvert verify "+command.ForShell(shown(e.To.Text)))
 	case errors.Is(err, workers.ErrNoJob):
 		return command.Rephrase(err, "the job "+e.name+" was removed")
 	}

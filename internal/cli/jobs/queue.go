@@ -156,6 +156,8 @@ func open(ctx context.Context, c workers.QueueConfig) (*workers.Queue, error) {
 	switch {
 	case err == nil, ctx.Err() != nil, errors.Is(err, fs.ErrNotExist), c.URL == "":
 		return q, err
+	case errors.Is(err, workers.ErrPayload):
+		return nil, command.WithHint(err, "raise max_payload of the NATS server, whose default is 1MB")
 	}
 	err = command.Rephrase(errors.Join(err, place.ErrUnreachable), command.Plain(err))
 	return nil, command.WithHint(err,

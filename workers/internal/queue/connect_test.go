@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"net"
@@ -117,4 +118,16 @@ func TestNkey(t *testing.T) {
 	put(t, create(t, open(t, queue.Config{URL: server.URL(), Nkey: path}), "job"), 1)
 	refused(t, "nobody", queue.Config{URL: server.URL()})
 	refused(t, "a file without a seed", queue.Config{URL: server.URL(), Nkey: write(t, "seed", []byte("no seed"))})
+}
+
+// TestMaxPayload has a server that does not accept what a job may have to note.
+func TestMaxPayload(t *testing.T) {
+	url := natsserver.New(t, "max_payload: 65536").URL()
+	q, err := queue.Open(t.Context(), queue.Config{URL: url})
+	if err == nil {
+		q.Close()
+	}
+	if !errors.Is(err, queue.ErrPayload) {
+		t.Error(err)
+	}
 }

@@ -18,6 +18,9 @@ var (
 	ErrReplaced = errors.New("queue: the value was replaced meanwhile")
 	ErrTooLarge = errors.New("queue: too large for a message")
 
+	// ErrPayload: the server accepts only messages that are too small for the notes of jobs.
+	ErrPayload = errors.New("queue: the NATS server accepts only small messages")
+
 	// ErrUncertain: the value may have been stored, and used by others, before the job was removed.
 	ErrUncertain = errors.New("queue: it is not known whether the value was stored")
 )

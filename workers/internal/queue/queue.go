@@ -93,6 +93,10 @@ func Open(ctx context.Context, config Config) (*Queue, error) {
 		q.embedded.stop()
 		return nil, fmt.Errorf("queue: connecting to %s: %w", redacted(address), err)
 	}
+	if most := q.conn.MaxPayload(); most > 0 && most < MaxData+overhead {
+		q.Close()
+		return nil, fmt.Errorf("%w: of %d bytes at most, and %d are needed", ErrPayload, most, MaxData+overhead)
+	}
 	if q.stream, err = jetstream.New(q.conn); err == nil {
 		err = q.again(ctx, func(ctx context.Context) error {
 			_, err := q.stream.AccountInfo(ctx)

@@ -19,6 +19,9 @@ const subjectPrefix = "culvert."
 // MaxData is the most bytes that a value may have. A NATS server accepts messages of 1 MiB by default.
 const MaxData = 512 << 10
 
+// overhead is what a message may have beside a value: its seal and its headers.
+const overhead = 4 << 10
+
 // ids are the valid IDs of tasks, and keys of values.
 var ids = regexp.MustCompile(`^[a-zA-Z0-9-]+(\.[a-zA-Z0-9-]+)*$`)
 
