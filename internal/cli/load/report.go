@@ -267,6 +267,8 @@ func (f *tableFlags) withHints(err error) error {
 		}
 	case errors.Is(err, sink.ErrChanged):
 		hints = []string{"correct it where it comes from; or let the column change values: --convert COLUMN"}
+	case isRow && refused.Code == "22021" && strings.Contains(refused.Error(), "0x00"):
+		hints = []string{"PostgreSQL has no text with the character NUL: remove it where the rows come from"}
 	case isRow && refused.Code == "22021":
 		hints = []string{"the file must be UTF-8: iconv -f LATIN1 -t UTF-8 FILE"}
 	case isRow && refused.Code == "22P05":
