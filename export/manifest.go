@@ -26,9 +26,6 @@ func (p *Plan) NewManifest(of source.Description) *manifest.Manifest {
 	return m
 }
 
-// outsideSnapshot is the state of a table that no snapshot holds.
-const outsideSnapshot = "none"
-
 // writeManifestOf writes the manifest of tables, whose statistics are in the same order. The snapshot does not hold the
 // tables that are outside.
 func (p *Plan) writeManifestOf(
@@ -38,7 +35,7 @@ func (p *Plan) writeManifestOf(
 		t := &all[i]
 		if t.Outside = slices.Contains(outside, t.Name); t.Outside && t.Err == nil {
 			m.Consistent = false
-			m.Tables[i].Snapshot = outsideSnapshot
+			m.Tables[i].Snapshot = manifest.NoSnapshot
 		}
 	}
 	return p.WriteManifest(ctx, to, m)

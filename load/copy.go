@@ -78,7 +78,7 @@ func (p *Plan) PreviewCopy(
 		return sink.Plan{}, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	if plan, err = dst.Plan(ctx, j.to, all.filling(j)); err != nil {
+	if plan, err = all.planned(ctx, dst, j.to, j); err != nil {
 		return plan, err
 	}
 	return plan, p.progress().expectRows(rows)

@@ -102,6 +102,14 @@ func (e *SumError) Error() string {
 	return fmt.Sprintf("load: the rows %s have the sum %v instead of %v", e.Where, e.Found, e.Wanted)
 }
 
+// MissingTableError reports that the sink has no table of a name. With [Plan.Create], it is made.
+type MissingTableError struct{ Err error }
+
+func (e *MissingTableError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the [*source.UnknownError].
+func (e *MissingTableError) Unwrap() error { return e.Err }
+
 func (p *Plan) check() error {
 	switch f := &p.Filling; {
 	case f.Columns != nil || f.Loaders != 0:

@@ -21,6 +21,7 @@ import (
 type job struct {
 	name, to string
 	from     format.Readable // of the text of the pieces; nil for batches
+	text     bool            // they are a text, whose table cannot be made
 	csv      bool            // the text has the lines that are summed up
 	shows    bool            // so has what the decoder of the text shows
 	fewer    bool            // it has columns that are not loaded, or its values are decoded
@@ -71,9 +72,18 @@ func (p *Plan) filling(j *job) sink.Filling {
 
 // look asks the sink what filling the table will do. It fails as that would.
 func (p *Plan) look(ctx context.Context, dst sink.Sink, j *job) (sink.Plan, error) {
-	plan, err := dst.Plan(ctx, j.to, p.filling(j))
+	plan, err := p.planned(ctx, dst, j.to, j)
 	j.alone, j.table, j.omitted, j.later = plan.Alone, plan.Table, plan.Omitted, plan.Later
 	j.object, j.exists = cmp.Or(plan.Object, plan.Table), plan.Exists
+	return plan, err
+}
+
+// planned returns what the sink says that it would do.
+func (p *Plan) planned(ctx context.Context, dst sink.Sink, to string, j *job) (sink.Plan, error) {
+	plan, err := dst.Plan(ctx, to, p.filling(j))
+	if unknown, is := errors.AsType[*source.UnknownError](err); is && unknown.What == "table" && !j.text {
+		err = &MissingTableError{err}
+	}
 	return plan, err
 }
 
@@ -389,7 +399,7 @@ func (p *Plan) PreviewText(
 	if err != nil {
 		return sink.Plan{}, err
 	}
-	return dst.Plan(ctx, table, p.filling(j))
+	return p.planned(ctx, dst, table, j)
 }
 
 // jobOfText reads the header of a text.
@@ -411,7 +421,7 @@ func (p *Plan) jobOfText(r io.Reader, name string, f format.Readable, table stri
 	}
 	_, csv := f.(format.CSV)
 	return &job{
-		name: name, to: table, from: f, csv: csv, columns: columns,
+		name: name, to: table, from: f, text: true, csv: csv, columns: columns,
 		pieces: []piece{{name: name, read: func(ctx context.Context, use useRows) error {
 			defer context.AfterFunc(ctx, stopping.stop)()
 			return use([]fill{t.fill}, t.header)

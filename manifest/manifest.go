@@ -57,6 +57,9 @@ type Table struct {
 	Error string `json:"error,omitempty"`
 }
 
+// NoSnapshot is the Snapshot of a table whose rows no snapshot holds.
+const NoSnapshot = "none"
+
 // Column is the name and the type of a column.
 type Column struct {
 	Name string `json:"name"`

@@ -3,6 +3,9 @@ package source
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
 )
 
 // Definer is implemented by sources that know what makes a table again.
@@ -15,7 +18,8 @@ type Definer interface {
 // MaxDefinition is the most bytes that a definition from [Define] has as JSON.
 const MaxDefinition = 256 << 10
 
-// Define returns the definition of a table, or nil if the source is not a [Definer] or the definition is too large.
+// Define returns the definition of a table, or nil if the source is not a [Definer] or the definition is too large. Text
+// of it that is not UTF-8 is an error, since JSON would replace it.
 func Define(ctx context.Context, s Source, table string) (*Definition, error) {
 	definer, ok := s.(Definer)
 	if !ok {
@@ -28,6 +32,14 @@ func Define(ctx context.Context, s Source, table string) (*Definition, error) {
 	text, err := json.Marshal(d)
 	if err != nil || len(text) > MaxDefinition {
 		return nil, err
+	}
+	var again Definition
+	if err := json.Unmarshal(text, &again); err != nil {
+		return nil, err
+	}
+	if strings.Contains(string(text), `\ufffd`) && !reflect.DeepEqual(&again, d) {
+		return nil, fmt.Errorf("source: table %q: the text of its definition is not UTF-8, as a manifest has to be; "+
+			"export the table by itself, into one file", table)
 	}
 	return d, nil
 }

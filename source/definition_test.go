@@ -94,3 +94,24 @@ func TestDefineNothing(t *testing.T) {
 		}
 	}
 }
+
+// broken is a source with a definition that is not UTF-8, which JSON would change.
+type broken struct {
+	countdown
+	text string
+}
+
+func (b broken) Define(context.Context, string) (*source.Definition, error) {
+	return &source.Definition{Name: "ten", Create: b.text}, nil
+}
+
+func TestDefineBytes(t *testing.T) {
+	if d, err := source.Define(t.Context(), broken{text: "CREATE TABLE ten (\xff)"}, "ten"); err == nil {
+		t.Errorf("a definition that is not UTF-8 becomes %+v", d)
+	}
+	for _, text := range []string{"CREATE TABLE ten (\ufffd)", `CREATE TABLE ten (\ufffd)`} {
+		if d, err := source.Define(t.Context(), broken{text: text}, "ten"); err != nil || d.Create != text {
+			t.Errorf("%q becomes %+v, %v", text, d, err)
+		}
+	}
+}

@@ -125,6 +125,13 @@ func (o *operation) planTable(ctx context.Context, table int) error {
 	if err == nil {
 		note.Definition, err = source.Define(ctx, o.src, name)
 	}
+	var outside []string
+	if err == nil {
+		outside, err = source.OutsideSnapshot(ctx, o.src, []string{name})
+	}
+	if len(outside) > 0 {
+		note.Snapshot = manifest.NoSnapshot
+	}
 	unknown, _ := errors.AsType[*source.UnknownError](err)
 	switch {
 	case err == nil:

@@ -33,10 +33,14 @@ func (o *operation) finish(ctx context.Context) (*manifest.Manifest, error) {
 		if err != nil {
 			return nil, err
 		}
-		if now := t.note.Part.Snapshot; first == (source.Snapshot{}) {
+		switch now := t.note.Part.Snapshot; {
+		case t.note.Snapshot == manifest.NoSnapshot:
+			m.Consistent = false
+			entry.Snapshot = t.note.Snapshot
+		case first == (source.Snapshot{}):
 			first = now
 			m.Snapshot = t.note.Snapshot
-		} else if now != first && !now.Same(first) {
+		case now != first && !now.Same(first):
 			m.Consistent = false
 			entry.Snapshot = t.note.Snapshot
 		}

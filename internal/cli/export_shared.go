@@ -93,7 +93,7 @@ func (r *exportReport) tell(a *command.App, w *command.Work, m *manifest.Manifes
 		t := &m.Tables[i]
 		one := tableReport{
 			Name: t.Name, File: t.File(), Rows: t.Rows, TextBytes: t.TextBytes, FileBytes: t.FileBytes,
-			Parts: len(t.Parts), Sum: t.Sum,
+			Parts: len(t.Parts), Sum: t.Sum, Outside: t.Snapshot == manifest.NoSnapshot,
 		}
 		if t.Error == "" {
 			complete++

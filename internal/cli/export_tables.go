@@ -46,6 +46,7 @@ type tableReport struct {
 	Sum       string `json:"sum,omitempty"`    // of the rows
 	Readers   int    `json:"readers,omitempty"`
 	Reason    string `json:"reason,omitempty"` // why no more connections have read
+	Outside   bool   `json:"outside_snapshot,omitempty"`
 	Error     string `json:"error,omitempty"`
 }
 
@@ -168,10 +169,12 @@ func tellTables(
 		r.Tables = append(r.Tables, newTableReport(a, t))
 		if t.Err == nil {
 			complete++
+			if t.Outside {
+				r.Consistent = new(bool)
+			}
 			tellReaders(w, t.Name, t.Stats)
 			if t.Outside && !o.JSON {
-				a.Console.Warn(fmt.Sprintf("table %q has a storage engine without snapshots: "+
-					"its rows are those of the time at which each was read", t.Name))
+				a.Console.Warn(database.OutsideSnapshot(t.Name))
 			}
 			continue
 		}
@@ -203,6 +206,7 @@ func newTableReport(a *command.App, t *export.TableStats) tableReport {
 	r := tableReport{
 		Name: t.Name, File: t.File, Rows: t.Rows, TextBytes: t.Text, FileBytes: t.Out,
 		Parts: len(t.Parts), Sum: t.Sum.String(), Readers: t.Readers, Reason: reasonOf(t.Stats),
+		Outside: t.Outside,
 	}
 	if len(t.Parts) == 0 {
 		r.SHA256 = hex.EncodeToString(t.SHA256[:])
@@ -241,7 +245,12 @@ func (o *exportOptions) tableNames(
 		}
 	}
 	if len(all) == 0 {
-		return nil, errors.New("there are no tables to export")
+		err := errors.New("there are no tables to export")
+		if d, describing := source.Describe(ctx, src); describing == nil && d.Database != "" {
+			err = command.WithHint(err, fmt.Sprintf("this is the database %q; another one has to be named in SOURCE, or in "+
+				"the environment", d.Database))
+		}
+		return nil, err
 	}
 	return all, nil
 }

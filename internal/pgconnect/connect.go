@@ -40,6 +40,12 @@ func Connect(ctx context.Context, config *pgconn.Config, grace time.Duration) (*
 type ConnectError struct {
 	text string
 	Err  error
+
+	User, Database string
+
+	// Entry is what was looked for in the password file, HOST:PORT:DATABASE:USER, if no password was found anywhere and
+	// the server wants one; otherwise "".
+	Entry string
 }
 
 func (e *ConnectError) Error() string { return e.text }
@@ -63,8 +69,37 @@ func connectFailed(ctx context.Context, config *pgconn.Config, err error) error 
 			tried = append(tried, line)
 		}
 	}
-	return &ConnectError{fmt.Sprintf("postgres: cannot connect to database %q as user %q: %s",
-		cmp.Or(config.Database, config.User), config.User, strings.Join(tried, "; ")), cause}
+	// Without TLS, the server has said more.
+	if said := slices.DeleteFunc(slices.Clone(tried), refusesTLS); len(said) > 0 {
+		tried = said
+	}
+	database := cmp.Or(config.Database, config.User)
+	failed := &ConnectError{
+		text: fmt.Sprintf("postgres: cannot connect to database %q as user %q: %s", database, config.User,
+			strings.Join(tried, "; ")),
+		Err: cause, User: config.User, Database: database,
+	}
+	if config.Password == "" && Code(cause) == codeInvalidPassword {
+		host := config.Host
+		if strings.HasPrefix(host, "/") {
+			host = "localhost" // as a socket is called in the password file
+		}
+		failed.Entry = fmt.Sprintf("%s:%d:%s:%s", host, config.Port, database, config.User)
+	}
+	return failed
+}
+
+// refusesTLS reports whether an attempt to connect has failed since the server has no TLS.
+func refusesTLS(line string) bool { return strings.HasSuffix(line, "server refused TLS connection") }
+
+const codeInvalidPassword = "28P01"
+
+// Code returns the SQLSTATE of an error of the server, or "".
+func Code(err error) string {
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return refused.Code
+	}
+	return ""
 }
 
 // Close ends the transaction with a statement that rolls it back, and closes the connection, within grace. Errors do

@@ -41,7 +41,7 @@ func connect(ctx context.Context, config *pgconn.Config) (*session, error) {
 	}
 	conn, err := pgconnect.Connect(ctx, config, grace)
 	if failed, ok := errors.AsType[*pgconnect.ConnectError](err); ok {
-		return nil, unavailable(failed.Error(), failed.Err)
+		return nil, unavailable(failed.Error(), failed)
 	}
 	if err != nil {
 		return nil, err

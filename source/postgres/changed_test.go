@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,10 +44,13 @@ func TestTruncatedMeanwhile(t *testing.T) {
 		CREATE TABLE low_1 PARTITION OF low FOR VALUES FROM (0) TO (10);
 		CREATE TABLE high PARTITION OF t FOR VALUES FROM (10) TO (20);
 		INSERT INTO t SELECT generate_series(0, 19); CREATE TABLE plain AS TABLE t;
-		CREATE TABLE spare AS SELECT 25 AS id`
+		CREATE TABLE rewritten AS TABLE t; CREATE TABLE spare AS SELECT 25 AS id;
+		CREATE TABLE parent (id int); CREATE TABLE child () INHERITS (parent); CREATE TABLE other () INHERITS (parent);
+		INSERT INTO child VALUES (1); INSERT INTO other VALUES (2);
+		CREATE VIEW seen AS SELECT id FROM plain; CREATE VIEW over AS SELECT * FROM seen UNION ALL TABLE t`
 	for _, test := range []struct{ change, table string }{
 		{"TRUNCATE plain", "plain"},
-		{"ALTER TABLE plain ALTER id TYPE bigint", "plain"},
+		{"ALTER TABLE rewritten ALTER id TYPE bigint", "rewritten"},
 		{"TRUNCATE low_1", "t"},
 		{"TRUNCATE low_1", "low"},
 		{"ALTER TABLE plain RENAME TO old; CREATE TABLE plain AS TABLE old", "plain"},
@@ -54,6 +58,11 @@ func TestTruncatedMeanwhile(t *testing.T) {
 		{"ALTER TABLE t DETACH PARTITION low", "t"},
 		{"ALTER TABLE low DETACH PARTITION low_1", "t"},
 		{"DROP TABLE low", "t"},
+		{"ALTER TABLE child NO INHERIT parent", "parent"},
+		{"ALTER TABLE spare INHERIT parent", "parent"},
+		{"TRUNCATE plain", "seen"},
+		{"TRUNCATE plain", "over"},
+		{"TRUNCATE low_1", "over"},
 		{"ALTER TABLE spare RENAME TO low_2; ALTER TABLE t ATTACH PARTITION low_2 FOR VALUES FROM (20) TO (30)", "t"},
 	} {
 		db, database := openNew(t, tables)
@@ -72,6 +81,27 @@ func TestTruncatedMeanwhile(t *testing.T) {
 		if _, err := drain(table(t, db, "pg_class")); err != io.EOF {
 			t.Error("a system catalog:", err)
 		}
+	}
+}
+
+// TestNewChild reads a table without children that has got one, whose older rows are not its own.
+func TestNewChild(t *testing.T) {
+	db, database := openNew(t, "CREATE TABLE t AS SELECT 1 AS id; CREATE TABLE other AS SELECT 2 AS id")
+	database.Exec(t, "ALTER TABLE other INHERIT t")
+	expectCSV(t, func() source.Rows { return table(t, db, "t") }, "id\n1\n")
+}
+
+// TestOutsideSnapshot has a foreign table read a file, which changes.
+func TestOutsideSnapshot(t *testing.T) {
+	db, _ := openNew(t, `CREATE TABLE t AS SELECT 1 AS id; CREATE VIEW v AS TABLE t;
+		CREATE EXTENSION file_fdw; CREATE SERVER files FOREIGN DATA WRAPPER file_fdw;
+		CREATE FOREIGN TABLE f (id text) SERVER files OPTIONS (filename '/dev/null');
+		CREATE VIEW seen AS TABLE f; CREATE VIEW over AS SELECT s.id FROM seen s JOIN t ON true;
+		CREATE TABLE parent (id text); ALTER FOREIGN TABLE f INHERIT parent`)
+	names := []string{"t", "v", "f", "seen", "over", "parent", "none"}
+	outside, err := source.OutsideSnapshot(t.Context(), db, names)
+	if want := []string{"f", "seen", "over", "parent"}; err != nil || !slices.Equal(outside, want) {
+		t.Errorf("outside the snapshot are %q, want %q: %v", outside, want, err)
 	}
 }
 
@@ -97,15 +127,15 @@ func TestChangedBeforeTheFirstRow(t *testing.T) {
 		CREATE SCHEMA here; CREATE TABLE here.t AS SELECT 1 AS id`
 	for _, test := range []struct {
 		change, table string
-		waits         bool
+		rows          int64 // if the change has to wait, or 0
 	}{
-		{"TRUNCATE two", "t", true},
-		{"TRUNCATE one, three", "t", true},
-		{"ALTER TABLE more DETACH PARTITION three", "t", true},
-		{"TRUNCATE child", "parent", false},
+		{"TRUNCATE two", "t", 3},
+		{"TRUNCATE one, three", "t", 3},
+		{"ALTER TABLE more DETACH PARTITION three", "t", 3},
+		{"TRUNCATE child", "parent", 2},
 		{
 			"ALTER SCHEMA here RENAME TO there; CREATE SCHEMA here; CREATE TABLE here.t AS TABLE there.t",
-			"here.t", false,
+			"here.t", 0,
 		},
 	} {
 		for _, way := range ways {
@@ -114,8 +144,8 @@ func TestChangedBeforeTheFirstRow(t *testing.T) {
 			database.Exec(t, `DO $do$ BEGIN SET LOCAL lock_timeout = '1ms'; `+test.change+`;
 				EXCEPTION WHEN lock_not_available THEN NULL; END $do$`)
 			n, err := way.read(rows, 0, func() {})
-			if test.waits {
-				if n != 3 || err != io.EOF {
+			if test.rows > 0 {
+				if n != test.rows || err != io.EOF {
 					t.Errorf("%s: then %s by %s has %d rows and the error %v",
 						test.change, test.table, way.name, n, err)
 				}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"culvert/internal/pgconnect"
 	"culvert/source"
@@ -19,6 +20,8 @@ var _ source.Definer = (*DB)(nil)
 //
 // The catalogs are read in the transaction, but the server prints constraints, indexes and expressions with the current
 // names of what they refer to. Those of a table cannot change while it is locked.
+//
+// A definition in a database of SQL_ASCII that has other text than UTF-8 is an error, since it would become another one.
 //
 // The numbers of sequences that the user may not read are not known.
 func (db *DB) Define(ctx context.Context, name string) (*source.Definition, error) {
@@ -48,6 +51,10 @@ func (db *DB) Define(ctx context.Context, name string) (*source.Definition, erro
 	if err == nil {
 		err = json.Unmarshal(found[0][0], &d)
 	}
+	if err == nil && !utf8.Valid(found[0][0]) {
+		return nil, fmt.Errorf("postgres: %s: the text of its %s is not UTF-8, as a manifest has to be; "+
+			"export the table by itself, into one file", r, brokenOf(&d.Definition))
+	}
 	d.Dialect, d.Schema, d.Name = source.PostgreSQL, r.schema, r.name
 	var sequences []*source.Sequence
 	for i := range min(len(d.Sequences), len(d.Readable)) {
@@ -62,6 +69,34 @@ func (db *DB) Define(ctx context.Context, name string) (*source.Definition, erro
 		return nil, s.failed(ctx, r.String(), err)
 	}
 	return &d.Definition, nil
+}
+
+// brokenOf names the first thing in a definition whose text was not UTF-8, so that JSON has replaced some of it.
+func brokenOf(d *source.Definition) string {
+	broken := func(texts ...string) bool {
+		return strings.ContainsRune(strings.Join(texts, ""), utf8.RuneError)
+	}
+	for _, c := range d.Columns {
+		if broken(c.Name, c.Type, c.Default, c.Expression, c.Collation) {
+			return "column " + strconv.Quote(c.Name)
+		}
+	}
+	for _, c := range d.Constraints {
+		if broken(c.Name, c.Definition) {
+			return "constraint " + strconv.Quote(c.Name)
+		}
+	}
+	for _, i := range d.Indexes {
+		if broken(i.Name, i.Definition) {
+			return "index " + strconv.Quote(i.Name)
+		}
+	}
+	for _, s := range d.Sequences {
+		if broken(s.Name) {
+			return "sequence " + strconv.Quote(s.Name)
+		}
+	}
+	return "comment"
 }
 
 // readSequences reads the last numbers of sequences, and keeps no lock of them: a function that returns them would lock

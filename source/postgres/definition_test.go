@@ -196,6 +196,28 @@ func TestDefineState(t *testing.T) {
 	}
 }
 
+// TestDefineBytes refuses definitions whose bytes JSON would replace.
+func TestDefineBytes(t *testing.T) {
+	database := testkit.Postgres(t).NewDatabase(t, "ENCODING SQL_ASCII TEMPLATE template0 LOCALE 'C'")
+	db := func() *postgres.DB { return openAgain(t, database.ConnString()) }
+	database.Exec(t, "SET client_encoding = 'SQL_ASCII'; CREATE TABLE good (a text CHECK (a <> 'gr\u00fcn'))")
+	if d := defined(t, db(), "good"); len(d.Constraints) != 1 || !strings.Contains(d.Constraints[0].Definition, "gr\u00fcn") {
+		t.Errorf("definition %s", text(t, d))
+	}
+	for what, sql := range map[string]string{
+		`constraint "t_a_check"`: "CREATE TABLE t (a text CHECK (a <> 'gr\xfcn'))",
+		`column "a"`:             "CREATE TABLE t (a text DEFAULT 'gr\xfcn')",
+		`index "i"`:              "CREATE TABLE t (a text); CREATE INDEX i ON t (a) WHERE a <> 'gr\xfcn'",
+		"comment":                "CREATE TABLE t (a text); COMMENT ON TABLE t IS 'gr\xfcn'",
+	} {
+		database.Exec(t, "SET client_encoding = 'SQL_ASCII'; DROP TABLE IF EXISTS t; "+sql)
+		d, err := db().Define(t.Context(), "t")
+		if err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("%s: definition %s, error %v", what, text(t, d), err)
+		}
+	}
+}
+
 func defined(tb testing.TB, db *postgres.DB, table string) *source.Definition {
 	tb.Helper()
 	d, err := db.Define(context.Background(), table)

@@ -324,7 +324,8 @@ func behind(t *testing.T, database *testkit.PostgresDatabase, table, sql string)
 func TestDividedNewChild(t *testing.T) {
 	postgres.ShrinkRanges(t)
 	postgres.ShortenLockTimeouts(t)
-	db, database := openNew(t, "CREATE TABLE t AS SELECT generate_series(1, 5000) AS id")
+	db, database := openNew(t, "CREATE TABLE t AS SELECT generate_series(1, 5000) AS id;"+
+		"CREATE TABLE first () INHERITS (t)")
 	all := divide(t, db, "t", 3)
 	database.Exec(t, "CREATE TABLE child () INHERITS (t)")
 	other, err := pgconn.Connect(t.Context(), database.ConnString())

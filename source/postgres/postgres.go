@@ -12,9 +12,10 @@
 // transaction mode. While it lasts, the server keeps old row versions.
 //
 // PostgreSQL shows a table that was truncated or rewritten after the transaction began as empty, and finds tables by
-// their current names, and partitions in their current places. If a table was changed in such a way, Table fails, or
-// the rows end in an error. Such a change is not detected behind a view, in a query or in a condition; nor is a child
-// that no longer inherits from the table.
+// their current names, and partitions and other children in their current places. If a table, or one that a view reads,
+// was changed in such a way, Table fails, or the rows end in an error. Such a change is not detected in a query, in a
+// condition, in what functions read, or of the children that inherit from a table behind a view. What foreign tables
+// return is not of the snapshot: [DB.OutsideSnapshot] names them, and the views that read them.
 //
 // # Several connections
 //
@@ -43,7 +44,7 @@
 // transaction mode, and servers that do not export snapshots, or let them expire, cannot divide any. The error says
 // why, and the first connection reads alone. The same error comes with the readers if there are fewer than would be
 // useful. A table of less than 4 MiB is not divided. If a table becomes a child of another one while its parent is
-// read, its older rows may be read in part; a new partition is detected.
+// read, that is an error, or its rows are not read.
 //
 // # Parts and shared snapshots
 //
@@ -141,6 +142,8 @@ var (
 	_ source.Selector  = (*DB)(nil)
 	_ source.Lister    = (*DB)(nil)
 	_ source.Describer = (*DB)(nil)
+
+	_ source.PartialSnapshotter = (*DB)(nil)
 )
 
 // Open connects to a database and begins the transaction.

@@ -18,6 +18,7 @@ import (
 type relation struct {
 	oid, schema, name string
 	file              string // its filenode; 0 if it has none, or one of the system's
+	kind              string // of pg_class.relkind
 
 	plain bool   // a table without children: COPY reads all of it by itself
 	list  string // the selected columns, as SQL
@@ -36,7 +37,8 @@ const visible = `(pg_catalog.array_position($2::name[], n.nspname) IS NOT NULL A
 // relationSQL finds tables, partitioned tables, views, materialized views and foreign tables. Visible ones come first.
 const relationSQL = `
 SELECT c.oid, n.nspname, c.relname, c.relname = $1::text AND ` + visible + `,
-	c.relkind = 'r' AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhparent = c.oid), c.relfilenode
+	c.relkind = 'r' AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhparent = c.oid), c.relfilenode,
+	c.relkind
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND `
 
@@ -56,12 +58,12 @@ ORDER BY 4 DESC`
 // findRelation finds the relation that a name stands for.
 func (s *session) findRelation(ctx context.Context, name string) (*relation, error) {
 	table := "table " + strconv.Quote(name)
-	found, err := s.query(ctx, 6, relationSQL+exactlyNamed, name, s.schemas, endsOfName(name))
+	found, err := s.query(ctx, 7, relationSQL+exactlyNamed, name, s.schemas, endsOfName(name))
 	if err != nil {
 		return nil, s.failed(ctx, table, err)
 	}
 	if len(found) == 0 {
-		found, err = s.query(ctx, 6, relationSQL+namedAsSQL, name, s.schemas)
+		found, err = s.query(ctx, 7, relationSQL+namedAsSQL, name, s.schemas)
 		if err != nil && !isNoName(err) {
 			return nil, s.failed(ctx, table, err)
 		}
@@ -86,13 +88,13 @@ func (s *session) findRelation(ctx context.Context, name string) (*relation, err
 func newRelation(row [][]byte) *relation {
 	return &relation{
 		oid: string(row[0]), schema: string(row[1]), name: string(row[2]), file: string(row[5]),
-		plain: string(row[4]) == "t",
+		kind: string(row[6]), plain: string(row[4]) == "t",
 	}
 }
 
 // relationOf returns the relation with an object identifier, or nil if there is none.
 func (s *session) relationOf(ctx context.Context, oid string) (*relation, error) {
-	found, err := s.query(ctx, 6, relationSQL+"c.oid = $1::text::oid", oid, s.schemas)
+	found, err := s.query(ctx, 7, relationSQL+"c.oid = $1::text::oid", oid, s.schemas)
 	if err != nil || len(found) == 0 {
 		return nil, s.failed(ctx, "looking for the table of a part", err)
 	}
@@ -167,41 +169,6 @@ WITH RECURSIVE family(oid) AS (
 	UNION SELECT child.oid FROM family f, LATERAL (
 		SELECT i.inhrelid FROM pg_catalog.pg_inherits i WHERE i.inhparent = f.oid
 			AND NOT ` + detaching + ` OFFSET 0) AS child(oid))`
-
-// unchangedSQL finds tables of the family of a relation whose rows a statement would not return as they were when the
-// transaction began: another relation has its name, a partition was attached or detached, or the file of a table was
-// replaced. The catalogs show the state at that time; the functions show the current one. A partition that is not in
-// the catalogs has no visible rows. System catalogs have no file in the catalogs.
-const unchangedSQL = withFamily + `
-SELECT name, change FROM (
-	SELECT n.nspname || '.' || c.relname, CASE
-		WHEN f.oid IS NULL THEN 'attached'
-		WHEN f.oid = $1::oid AND pg_catalog.to_regclass($2::text)::oid IS DISTINCT FROM f.oid THEN 'renamed'
-		WHEN f.oid <> $1::oid AND c.relispartition AND t.relid IS NULL THEN 'detached or dropped'
-		WHEN c.relfilenode <> 0 AND c.relfilenode IS DISTINCT FROM pg_catalog.pg_relation_filenode(c.oid)
-			THEN 'truncated, rewritten or dropped'
-		END
-	FROM family f FULL JOIN pg_catalog.pg_partition_tree($1::oid) t ON t.relid::oid = f.oid
-	CROSS JOIN LATERAL (
-		SELECT * FROM pg_catalog.pg_class r WHERE r.oid = coalesce(f.oid, t.relid::oid) OFFSET 0) AS c
-	JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace) AS changes(name, change)
-WHERE change IS NOT NULL LIMIT 1`
-
-// checkUnchanged fails if a statement returns, or has returned, rows of the relation that are not those of the
-// beginning of the transaction. Locks protect the relation once the statement is prepared, its partitions from here on,
-// since pg_partition_tree locks them, and other children once the statement has run. The name of a schema is never
-// locked.
-func (s *session) checkUnchanged(ctx context.Context, r *relation) error {
-	found, err := s.query(ctx, 2, unchangedSQL, r.oid, r.sqlName())
-	if err != nil {
-		return s.failed(ctx, r.String(), err)
-	}
-	if len(found) > 0 {
-		return fmt.Errorf("postgres: table %q was %s after the transaction began; begin again",
-			found[0][0], found[0][1])
-	}
-	return nil
-}
 
 // sqlName returns the name for statements.
 func (r *relation) sqlName() string { return sqltext.Quote(r.schema) + "." + sqltext.Quote(r.name) }

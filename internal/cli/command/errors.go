@@ -101,6 +101,11 @@ func HintsOf(err error) []string {
 
 // hintsOfUnknown names the thing that was probably meant, or else some that exist.
 func hintsOfUnknown(err *source.UnknownError) []string {
+	for _, known := range err.Known {
+		if strings.HasSuffix(known, "."+err.Name) {
+			return []string{fmt.Sprintf("did you mean %q?", known)}
+		}
+	}
 	if nearest := ui.Nearest(err.Name, err.Known); nearest != "" {
 		return []string{fmt.Sprintf("did you mean %q?", nearest)}
 	}

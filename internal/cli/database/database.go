@@ -187,6 +187,9 @@ func (d Database) NotShared() error {
 
 // Explain says what to try if the database cannot be reached.
 func (d Database) Explain(err error) error {
+	if hints := d.hintsOf(err); hints != nil {
+		return command.WithHint(err, hints...)
+	}
 	switch {
 	case !errors.Is(err, source.ErrUnavailable):
 		return err
@@ -294,4 +297,10 @@ func (f *Flags) read(a *command.App) (string, error) {
 		return "", err
 	}
 	return command.FirstLine(bytes.NewReader(bytes.TrimSpace(text)))
+}
+
+// OutsideSnapshot says that the snapshot of a source does not hold a table: see [source.PartialSnapshotter].
+func OutsideSnapshot(name string) string {
+	return fmt.Sprintf("table %q is not in the snapshot, since its storage engine has none, or it reads foreign tables: "+
+		"its rows are those of the time at which each was read", name)
 }

@@ -233,6 +233,10 @@ func (c *copying) copy(ctx context.Context, tables []load.Names) error {
 	if len(tables) > 1 {
 		c.w.Name = "copied"
 	}
+	outside, err := c.outside(ctx, tables)
+	if err != nil {
+		return c.source.Explain(err)
+	}
 	all, err := c.plan.CopyTables(ctx, c.dst, c.src, tables)
 	for i := range all {
 		all[i].Err = c.explain(all[i].Err)
@@ -240,7 +244,25 @@ func (c *copying) copy(ctx context.Context, tables []load.Names) error {
 	err = c.explainAll(ctx, tables, err)
 	c.w.Stop() // what follows is no progress
 	tell(c.a, c.w, c.r, c.o.Jobs, all, len(tables), err)
+	for i := range c.r.Tables {
+		c.r.Tables[i].Outside = slices.Contains(outside, c.r.Tables[i].Name)
+	}
 	return err
+}
+
+// outside returns the tables that the snapshot of the source does not hold, and warns of them.
+func (c *copying) outside(ctx context.Context, tables []load.Names) ([]string, error) {
+	var names []string
+	for _, table := range tables {
+		names = append(names, table.From)
+	}
+	outside, err := source.OutsideSnapshot(ctx, c.src, names)
+	for _, name := range outside {
+		if !c.w.Flags.JSON {
+			c.a.Console.Warn(database.OutsideSnapshot(name))
+		}
+	}
+	return outside, err
 }
 
 // explainAll explains the error of all the work.

@@ -34,6 +34,7 @@ type Table struct {
 	Skipped int      `json:"skipped_parts,omitempty"`
 	Omitted []string `json:"omitted,omitempty"` // what a table that was made does not have
 	Existed bool     `json:"existed,omitempty"` // it was to be made, and was there already, without rows
+	Outside bool     `json:"outside_snapshot,omitempty"`
 	Error   string   `json:"error,omitempty"`
 }
 
@@ -256,6 +257,8 @@ func (f *tableFlags) withHints(err error) error {
 		hints = []string{"wait longer: --lock-timeout 5m"}
 	case errors.Is(err, sink.ErrUnconfirmed):
 		hints = []string{"look into the table before you load again; with --ledger, the ledger knows"}
+	case command.Is[*load.MissingTableError](err) && !f.create:
+		hints = []string{"to have it made: --create"}
 	case isUnknown && unknown.What == "column":
 		hints = []string{"give the column another name with --map OLD=NEW, or choose others with --columns"}
 	case isRow && slices.Contains(conflicts, refused.Code) && (f.create || f.swap):

@@ -1,0 +1,59 @@
+package database
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+
+	"culvert/internal/cli/command"
+	"culvert/internal/pgconnect"
+)
+
+// hintsOf says what to try after an error of PostgreSQL whose code tells it, or nil.
+func (d Database) hintsOf(err error) []string {
+	if d.Engine != "postgres" {
+		return nil
+	}
+	code := pgconnect.Code(err)
+	if code == "40001" {
+		return []string{
+			"a standby ends statements that hold up its replay: raise max_standby_streaming_delay there, " +
+				"set hot_standby_feedback = on, or read the primary",
+		}
+	}
+	refused, is := errors.AsType[*pgconnect.ConnectError](err)
+	if !is {
+		return nil
+	}
+	const environment = "see: culvert help environment"
+	switch code {
+	case "28P01":
+		if refused.Entry != "" {
+			return []string{
+				fmt.Sprintf("no password was found: set PGPASSWORD, or add the line %s:PASSWORD to %s", refused.Entry,
+					command.ForShell(cmp.Or(os.Getenv("PGPASSFILE"), "~/.pgpass"))),
+				environment,
+			}
+		}
+		return []string{"check the user and the password", environment}
+	case "28000":
+		return []string{
+			"check the user; the server admits those that it has, from where its pg_hba.conf permits", environment,
+		}
+	case "3D000":
+		return []string{
+			"name another database, or make it: createdb " + command.ForShell(refused.Database),
+			"to list them: psql -l",
+		}
+	case "42501":
+		return []string{fmt.Sprintf("have its owner permit it: GRANT CONNECT ON DATABASE … TO %s", refused.User)}
+	case "42704", "22023":
+		return []string{"check the parameters of the connection, and PGOPTIONS", environment}
+	case "53300":
+		return []string{"the server has no more connections: use fewer (-j), or try again later"}
+	case "57P03":
+		return []string{"the server is starting or stopping: try again"}
+	}
+	return nil
+}
