@@ -46,7 +46,7 @@ func TestConflictTriggers(t *testing.T) {
 			}
 			filled := fill(t, db, "triggered", filling)
 			if same := equalSum(t, filled, sent); same != want {
-				t.Errorf("%s, policy %d: rows that are read back are those that were sent: %v", test.name, conflict, same)
+				t.Errorf("%s, policy %d: the rows that are read back are those sent: %v", test.name, conflict, same)
 			}
 			if conflict == sink.Update {
 				if err := filled.Commit(); err != nil {

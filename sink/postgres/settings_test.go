@@ -15,7 +15,7 @@ import (
 	reading "culvert/source/postgres"
 )
 
-// hostileSQL returns the parameters that a client can set, and values that differ from what they are. Those are left out
+// hostileSQL returns the parameters that a client can set, and values that differ from what they are. Without those
 // that only write to the server's log or trace it, wait, or belong to one transaction.
 const hostileSQL = `
 SELECT name, CASE vartype
@@ -56,8 +56,8 @@ func hostileSettings(t *testing.T, database *testkit.PostgresDatabase) (rounds [
 	return rounds
 }
 
-// TestHostileSettings reads and fills a table with values of many types, while the database has set every parameter that
-// a client can set to something else. What is read and what is loaded stays the same.
+// TestHostileSettings reads and fills a table with values of many types, while the database has set every parameter
+// that a client can set to something else. What is read and what is loaded stays the same.
 func TestHostileSettings(t *testing.T) {
 	database := testkit.Postgres(t).NewDatabase(t)
 	server := &testkit.PostgresDatabase{Server: database.Server, Name: "postgres"}
@@ -66,8 +66,8 @@ func TestHostileSettings(t *testing.T) {
 		columns = append(columns, fmt.Sprintf(`v%d %s`, i, v.Type))
 		first, second = append(first, v.SQL), append(second, "NULL")
 	}
-	database.Exec(t, "CREATE TABLE public.read ("+strings.Join(columns, ", ")+"); CREATE TABLE public.filled (LIKE read);"+
-		"INSERT INTO read VALUES ("+strings.Join(first, ", ")+"), ("+strings.Join(second, ", ")+")")
+	database.Exec(t, "CREATE TABLE public.read ("+strings.Join(columns, ", ")+");"+
+		"CREATE TABLE public.filled (LIKE read); INSERT INTO read VALUES ("+strings.Join(first, ", ")+"), ("+strings.Join(second, ", ")+")")
 	want := printed(t, database, "public.read")
 	// check reports what is wrong with some settings, or "".
 	check := func(settings []setting) string {

@@ -301,6 +301,6 @@ func (f *Flags) read(a *command.App) (string, error) {
 
 // OutsideSnapshot says that the snapshot of a source does not hold a table: see [source.PartialSnapshotter].
 func OutsideSnapshot(name string) string {
-	return fmt.Sprintf("table %q is not in the snapshot, since its storage engine has none, or it reads foreign tables: "+
-		"its rows are those of the time at which each was read", name)
+	return fmt.Sprintf("table %q is not in the snapshot, since its storage engine has none, or it reads foreign "+
+		"tables: its rows are those of the time at which each was read", name)
 }
