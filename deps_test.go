@@ -126,7 +126,9 @@ var dependencies = []struct {
 		"internal/cli/database", "internal/cli/demo", "internal/cli/help", "internal/cli/jobs", "internal/cli/layout",
 		"internal/cli/load", "internal/cli/logs", "internal/cli/monitor", "internal/cli/remote", "internal/cli/serve",
 	}},
-	{"github.com/spf13/pflag", []string{"internal/cli", "internal/cli/command", "internal/cli/help", "internal/cli/jobs"}},
+	{"github.com/spf13/pflag", []string{
+		"internal/cli", "internal/cli/command", "internal/cli/help", "internal/cli/jobs",
+	}},
 	{"github.com/vbauerster/mpb/v8", []string{"internal/ui"}},
 	{"github.com/zeebo/xxh3", []string{"fileservice", "internal/rowsum"}},
 	{"go.uber.org/goleak", nil},

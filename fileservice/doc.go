@@ -117,8 +117,8 @@
 // and renamed, the directory is synced, and the journal is removed. A file that is complete before the first sync has
 // no journal. A receiver that resumes trusts a journal if it names the same version, its log is sound, and .part is as
 // large as it says; otherwise both are started afresh. It reads the blocks that the journal names, and compares them
-// with their sums: a block that has other bytes by now, or cannot be read, is sent again. A client that goes on by itself
-// after a failure does not read again what it has written or read before.
+// with their sums: a block that has other bytes by now, or cannot be read, is sent again. A client that goes on by
+// itself after a failure does not read again what it has written or read before.
 //
 // A transfer that ends leaves both entries for the next one, unless the file has this version under its name by then,
 // as after a race: then they are removed, and so they are by a pull that finds the file present. A writable server

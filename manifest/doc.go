@@ -68,9 +68,9 @@
 // table add up to the sum of the table. The sum of a row is the XXH3-128 of its line of CSV, as package format writes
 // it, with the line feed at its end; the header does not count. It does not depend on the format, either, except that
 // of an export of JSON Lines it is the sum of the values that come back: of JSON without the white space that
-// [culvert/format.JSONL] leaves out, and of text with what --invalid-utf8 replace has written. The sum of several rows is the sum of
-// theirs modulo 2^128, printed as 32 hexadecimal digits. That takes about a hundredth of the processor time of an
-// export of CSV; for the other formats, the line is made as well.
+// [culvert/format.JSONL] leaves out, and of text with what --invalid-utf8 replace has written. The sum of several rows
+// is the sum of theirs modulo 2^128, printed as 32 hexadecimal digits. That takes about a hundredth of the processor
+// time of an export of CSV; for the other formats, the line is made as well.
 //
 // No SQL computes it: PostgreSQL, MySQL, MariaDB and SQLite do not have XXH3. So to compare, a program reads the rows
 // in a snapshot and adds up their sums, as [culvert/export.Directory.Compare] does: the work of an export without

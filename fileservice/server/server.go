@@ -67,8 +67,8 @@ type Config struct {
 	// memory for the data of blocks and small files that it receives. Requests wait for a buffer.
 	MaxBuffers int
 
-	// HandshakeTimeout limits the handshake of a connection. If MaxConnections handshakes are under way, a new one takes
-	// the place of one from the address that has most of them, or else of one from its own.
+	// HandshakeTimeout limits the handshake of a connection. If MaxConnections handshakes are under way, a new one
+	// takes the place of one from the address that has most of them, or else of one from its own.
 	HandshakeTimeout time.Duration
 
 	// StallTimeout is how long a call or request waits for a client that accepts or sends no byte on its connection.

@@ -105,8 +105,8 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestVersions compares the versions of listings with those of open files, and of two contents. Each file keeps the time
-// that it is told, whether it has one part or several.
+// TestVersions compares the versions of listings with those of open files, and of two contents. Each file keeps the
+// time that it is told, whether it has one part or several.
 func TestVersions(t *testing.T) {
 	for _, store := range stores.All(t) {
 		t.Run(store.Name, func(t *testing.T) {

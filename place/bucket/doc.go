@@ -95,8 +95,8 @@
 //
 // # Metadata
 //
-// Each object has a random mark of the upload that made it (culvertupload). If [place.SetSourceTime] was called, it also
-// has the time of the source (culverttime), as RFC 3339 with nanoseconds, which [place.SourceTimeOf] returns.
+// Each object has a random mark of the upload that made it (culvertupload). If [place.SetSourceTime] was called, it
+// also has the time of the source (culverttime), as RFC 3339 with nanoseconds, which [place.SourceTimeOf] returns.
 //
 // # What each store promises
 //

@@ -13,5 +13,5 @@ func Device(info fs.FileInfo) (id uint64, known bool) {
 	if !is {
 		return 0, false
 	}
-	return uint64(stat.Dev), true
+	return uint64(stat.Dev), true //nolint:unconvert // it is an int32 on macOS
 }
