@@ -45,6 +45,7 @@
 // database, the ledger, in the transaction of its rows. [Table.Loaded] returns these parts, so a load that is repeated
 // loads only what is missing. All parts are committed together with the table, or, with [Filling.EachPart], each part
 // when it ends.
+//
 // # Trust
 //
 // Only [Filling.Create] runs statements that come from elsewhere. A sink refuses a definition that makes anything else

@@ -73,6 +73,7 @@
 // The error is [culvert/sink.ErrSwap] if one of these would be lost: views, rules, triggers, functions and columns that
 // use the table or its type, foreign keys that refer to it, inheritance, partitions, row security, publications,
 // subscriptions, security labels, and privileges that others than the owner have granted.
+//
 // # What is not supported
 //
 // Views and foreign tables cannot be filled. The server refuses to truncate a table that a foreign key of another table
