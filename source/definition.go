@@ -18,8 +18,8 @@ type Definer interface {
 // MaxDefinition is the most bytes that a definition from [Define] has as JSON.
 const MaxDefinition = 256 << 10
 
-// Define returns the definition of a table, or nil if the source is not a [Definer] or the definition is too large. Text
-// of it that is not UTF-8 is an error, since JSON would replace it.
+// Define returns the definition of a table, or nil if the source is not a [Definer] or the definition is too large.
+// Text of it that is not UTF-8 is an error, since JSON would replace it.
 func Define(ctx context.Context, s Source, table string) (*Definition, error) {
 	definer, ok := s.(Definer)
 	if !ok {

@@ -167,8 +167,9 @@ func (l *loader) unchanged() (int64, error) {
 		return 0, err
 	}
 	names := list(l.t.columns)
-	return l.s.count(l.t.ctx, l.t.target, "("+l.keptSQL("culvert_text", own)+") AS k WHERE EXISTS (SELECT FROM "+l.t.target.sql+
-		" WHERE NOT ("+own+") AND ROW("+names+")::pg_catalog.text OPERATOR(pg_catalog.=) k.culvert_text)")
+	return l.s.count(l.t.ctx, l.t.target, "("+l.keptSQL("culvert_text", own)+") AS k WHERE EXISTS (SELECT FROM "+
+		l.t.target.sql+" WHERE NOT ("+own+
+		") AND ROW("+names+")::pg_catalog.text OPERATOR(pg_catalog.=) k.culvert_text)")
 }
 
 // sumMerged reads the rows back that were written, and adds those that the table kept others for.

@@ -19,19 +19,31 @@ func TestConflictTriggers(t *testing.T) {
 		update, ignore      bool     // whether the rows that are read back are those that were sent
 		updated             []string // the table afterwards; nil if that is the rows that were sent
 	}{
-		{"changes", "NEW.a = upper(NEW.a); RETURN NEW;", "BEFORE INSERT", false, false,
-			[]string{"1,NEW\n", "2,OLD\n", "3,NEW\n"}},
-		{"changes an update", "NEW.a = upper(NEW.a); RETURN NEW;", "BEFORE UPDATE", false, true,
-			[]string{"1,NEW\n", "2,OLD\n", "3,new\n"}},
+		{
+			"changes", "NEW.a = upper(NEW.a); RETURN NEW;", "BEFORE INSERT", false, false,
+			[]string{"1,NEW\n", "2,OLD\n", "3,NEW\n"},
+		},
+		{
+			"changes an update", "NEW.a = upper(NEW.a); RETURN NEW;", "BEFORE UPDATE", false, true,
+			[]string{"1,NEW\n", "2,OLD\n", "3,new\n"},
+		},
 		{"keeps the old row", "RETURN OLD;", "BEFORE UPDATE", false, true, ignored},
-		{"moves the key", "NEW.id = NEW.id + 10; RETURN NEW;", "BEFORE INSERT", false, false,
-			[]string{"1,old\n", "11,new\n", "12,old\n", "13,new\n", "2,old\n"}},
-		{"changes later", "UPDATE triggered SET a = 'x' WHERE id = 3; RETURN NULL;", "AFTER INSERT", false, false,
-			[]string{"1,new\n", "2,old\n", "3,x\n"}},
-		{"deletes later", "DELETE FROM triggered WHERE id = 3; RETURN NULL;", "AFTER INSERT", false, false,
-			[]string{"1,new\n", "2,old\n"}},
-		{"leaves equal rows out", "IF NEW IS NOT DISTINCT FROM OLD THEN RETURN NULL; END IF; RETURN NEW;",
-			"BEFORE UPDATE", true, true, nil},
+		{
+			"moves the key", "NEW.id = NEW.id + 10; RETURN NEW;", "BEFORE INSERT", false, false,
+			[]string{"1,old\n", "11,new\n", "12,old\n", "13,new\n", "2,old\n"},
+		},
+		{
+			"changes later", "UPDATE triggered SET a = 'x' WHERE id = 3; RETURN NULL;", "AFTER INSERT", false, false,
+			[]string{"1,new\n", "2,old\n", "3,x\n"},
+		},
+		{
+			"deletes later", "DELETE FROM triggered WHERE id = 3; RETURN NULL;", "AFTER INSERT", false, false,
+			[]string{"1,new\n", "2,old\n"},
+		},
+		{
+			"leaves equal rows out", "IF NEW IS NOT DISTINCT FROM OLD THEN RETURN NULL; END IF; RETURN NEW;",
+			"BEFORE UPDATE", true, true, nil,
+		},
 	} {
 		database.Exec(t, `DROP TABLE IF EXISTS triggered;
 			CREATE TABLE triggered (id int PRIMARY KEY, a text);

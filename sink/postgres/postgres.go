@@ -57,14 +57,15 @@
 // With [culvert/sink.Swap], a new table is made beside the old one, by LIKE, without indexes. Until the end, the old
 // one has the lock SHARE ROW EXCLUSIVE: others can read it, and who wants to write has to wait. When the rows are
 // there, the new table gets indexes, foreign keys, checks that are not validated, owner, privileges, settings, comments
-// and statistics like those of the old one. Only then is the old one locked for readers too, and dropped, and the new one gets its name. From the
-// indexes on, all of this is one transaction. A transaction whose snapshot is older, and which has not used the table
-// before, sees it as after a TRUNCATE.
+// and statistics like those of the old one. Only then is the old one locked for readers too, and dropped, and the new
+// one gets its name. From the indexes on, all of this is one transaction. A transaction whose snapshot is older, and
+// which has not used the table before, sees it as after a TRUNCATE.
 //
 // One connection does everything in that transaction, with FREEZE. Several connections, and parts that are committed,
 // need a table that others can see: culvert_swap_ with the object identifier of the old one. Nobody but the user of the
-// load has rights in it, whatever privileges are given by default. Its comment says what it is for. If the load fails, it is removed; if this process ends, the next load does so. Parts are kept: the ledger has
-// them under the name of the new table, and the same load goes on with them, unless the old table was altered.
+// load has rights in it, whatever privileges are given by default. Its comment says what it is for. If the load fails,
+// it is removed; if this process ends, the next load does so. Parts are kept: the ledger has them under the name of the
+// new table, and the same load goes on with them, unless the old table was altered.
 //
 // A transaction that has read the old table holds it until it ends, so the swap waits. If it wants to write, it waits
 // for the swap too, and the server ends one of them. If that is the load, or the lock timeout ends, the error is

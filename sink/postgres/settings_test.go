@@ -67,7 +67,8 @@ func TestHostileSettings(t *testing.T) {
 		first, second = append(first, v.SQL), append(second, "NULL")
 	}
 	database.Exec(t, "CREATE TABLE public.read ("+strings.Join(columns, ", ")+");"+
-		"CREATE TABLE public.filled (LIKE read); INSERT INTO read VALUES ("+strings.Join(first, ", ")+"), ("+strings.Join(second, ", ")+")")
+		"CREATE TABLE public.filled (LIKE read); INSERT INTO read VALUES ("+strings.Join(first, ", ")+"), ("+
+		strings.Join(second, ", ")+")")
 	want := printed(t, database, "public.read")
 	// check reports what is wrong with some settings, or "".
 	check := func(settings []setting) string {
@@ -167,11 +168,11 @@ func tryPrinted(t *testing.T, database *testkit.PostgresDatabase, table string) 
 }
 
 // tryFill replaces the rows of the table filled by those of a text, and compares what is read back.
-func tryFill(t *testing.T, database *testkit.PostgresDatabase, text string) error {
+func tryFill(t *testing.T, database *testkit.PostgresDatabase, text string) (err error) {
 	t.Helper()
 	db := open(t, database.ConnString())
 	defer db.Close()
-	_, err := db.Table(t.Context(), "no name of SQL (", sink.Filling{})
+	_, err = db.Table(t.Context(), "no name of SQL (", sink.Filling{})
 	if _, ok := errors.AsType[*source.UnknownError](err); !ok {
 		return fmt.Errorf("an unknown table: %w", err)
 	}
@@ -179,7 +180,7 @@ func tryFill(t *testing.T, database *testkit.PostgresDatabase, text string) erro
 	if err != nil {
 		return err
 	}
-	defer table.Discard()
+	defer func() { err = errors.Join(err, table.Discard()) }()
 	loader := table.Loaders()[0]
 	if err := loadText(loader, text); err != nil {
 		return err

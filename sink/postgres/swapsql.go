@@ -89,7 +89,8 @@ made AS (
 		AND d.deptype = 'i'),
 objects AS (
 	SELECT 3 AS at, 100005 AS n, 'TABLE ' || t.new AS object, t.relacl, t.relowner,
-		acldefault('r', t.relowner) AS initial, c.relacl AS made, c.relowner AS maker FROM t LEFT JOIN pg_class c ON c.oid = $3::oid
+		acldefault('r', t.relowner) AS initial, c.relacl AS made, c.relowner AS maker
+		FROM t LEFT JOIN pg_class c ON c.oid = $3::oid
 	UNION ALL SELECT 4, 2, 'SEQUENCE ' || made.sql, s.relacl, s.relowner, acldefault('s', s.relowner), made.relacl,
 		made.relowner FROM sequences s JOIN made USING (attname) WHERE s.deptype = 'i'),
 granted AS (

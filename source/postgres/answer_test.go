@@ -26,17 +26,17 @@ func begun(searchPath, schemas, locks string) []string {
 
 func honest() answers {
 	return answers{
-		"current_schemas": {begun("public", "{pg_catalog,public}", "64")},
-		"BY 4 DESC":       {{"1", "public", "t", "t", "t", "7", "r"}},
-		"attname":         {{"x", "text", "f"}},
-		"partition_tree":  {},
-		"unnest":          {{"text"}},
-		"$1, true)":       {{"public"}},
+		"current_schemas":      {begun("public", "{pg_catalog,public}", "64")},
+		"BY 4 DESC":            {{"1", "public", "t", "t", "t", "7", "r"}},
+		"attname":              {{"x", "text", "f"}},
+		"partition_tree":       {},
+		"unnest":               {{"text"}},
+		"$1, true)":            {{"public"}},
 		"FROM ONLY \"public\"": {{"value"}},
-		"query of":        {{"value"}},
-		"EXPLAIN":         {{`[{"Plan": {"Plan Rows": 7, "Plan Width": 8}}]`}},
-		"reltoastrelid":   {{"4096", "2", "1", "1"}},
-		"count(*)":        {{"3"}},
+		"query of":             {{"value"}},
+		"EXPLAIN":              {{`[{"Plan": {"Plan Rows": 7, "Plan Width": 8}}]`}},
+		"reltoastrelid":        {{"4096", "2", "1", "1"}},
+		"count(*)":             {{"3"}},
 	}
 }
 

@@ -21,7 +21,8 @@ var _ source.Definer = (*DB)(nil)
 // The catalogs are read in the transaction, but the server prints constraints, indexes and expressions with the current
 // names of what they refer to. Those of a table cannot change while it is locked.
 //
-// A definition in a database of SQL_ASCII that has other text than UTF-8 is an error, since it would become another one.
+// A definition in a database of SQL_ASCII that has other text than UTF-8 is an error, since it would become another
+// one.
 //
 // The numbers of sequences that the user may not read are not known.
 func (db *DB) Define(ctx context.Context, name string) (*source.Definition, error) {

@@ -65,8 +65,8 @@ func TestDefineAll(t *testing.T) {
 	}
 	last, next := int64(2), int64(51)
 	for i, want := range []source.Sequence{
-		{Column: "id", Name: `"Shop"."Orders_id_seq"`, Type: "bigint", Next: &next, Options: "START WITH 10 INCREMENT BY 5 " +
-			"MINVALUE 1 MAXVALUE 9223372036854775807 CACHE 1 NO CYCLE"},
+		{Column: "id", Name: `"Shop"."Orders_id_seq"`, Type: "bigint", Next: &next, Options: "START WITH 10 " +
+			"INCREMENT BY 5 MINVALUE 1 MAXVALUE 9223372036854775807 CACHE 1 NO CYCLE"},
 		{Column: "serial", Name: `"Shop"."Orders_serial_seq"`, Type: "integer", Last: &last, Options: "START WITH 1 " +
 			"INCREMENT BY 1 MINVALUE 1 MAXVALUE 2147483647 CACHE 1 NO CYCLE"},
 	} {
@@ -201,7 +201,8 @@ func TestDefineBytes(t *testing.T) {
 	database := testkit.Postgres(t).NewDatabase(t, "ENCODING SQL_ASCII TEMPLATE template0 LOCALE 'C'")
 	db := func() *postgres.DB { return openAgain(t, database.ConnString()) }
 	database.Exec(t, "SET client_encoding = 'SQL_ASCII'; CREATE TABLE good (a text CHECK (a <> 'gr\u00fcn'))")
-	if d := defined(t, db(), "good"); len(d.Constraints) != 1 || !strings.Contains(d.Constraints[0].Definition, "gr\u00fcn") {
+	d := defined(t, db(), "good")
+	if len(d.Constraints) != 1 || !strings.Contains(d.Constraints[0].Definition, "gr\u00fcn") {
 		t.Errorf("definition %s", text(t, d))
 	}
 	for what, sql := range map[string]string{
