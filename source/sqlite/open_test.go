@@ -326,20 +326,27 @@ func TestQuotedTexts(t *testing.T) {
 		}
 	}
 	execute(t, writer, "CREATE TABLE t (state)", "INSERT INTO t VALUES ('new'), ('old')",
-		`CREATE VIEW v AS SELECT state || "!" AS shown FROM t WHERE state = "new"`)
+		`CREATE VIEW v AS SELECT state || "!" AS shown FROM t WHERE state = "new"`,
+		`CREATE VIEW new AS SELECT state || "!" AS shown FROM t WHERE state = "new"`)
 	db := open(t, path)
-	rows, err := db.Select(t.Context(), "v", source.Selection{Where: "shown > 'a'"})
-	if err != nil {
-		t.Fatal(err)
+	for _, view := range []string{"v", "new"} {
+		rows, err := db.Select(t.Context(), view, source.Selection{Where: "shown > 'a'"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b source.Batch
+		if err := rows.Next(&b); err != nil || b.Rows() != 1 {
+			t.Fatal(b.Rows(), err)
+		}
+		if _, got := b.Value(0, 0); string(got) != "new!" {
+			t.Errorf("the view %s has %q", view, got)
+		}
+		closing(t, rows)
 	}
-	var b source.Batch
-	if err := rows.Next(&b); err != nil || b.Rows() != 1 {
-		t.Fatal(b.Rows(), err)
+	if rows, err := db.Select(t.Context(), "t", source.Selection{Where: `"stat" = 'new'`}); err == nil {
+		t.Error("a condition with a name that nothing has is taken")
+		closing(t, rows)
 	}
-	if _, got := b.Value(0, 0); string(got) != "new!" {
-		t.Errorf("the view has %q", got)
-	}
-	closing(t, rows)
 	for _, query := range []string{`SELECT "stat" FROM t`, `SELECT * FROM t WHERE "stat" = 'new'`} {
 		if rows, err := db.Query(t.Context(), query); err == nil {
 			t.Errorf("%s is taken", query)

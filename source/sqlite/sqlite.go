@@ -123,16 +123,21 @@ func (db *DB) Close() (err error) {
 // comments.
 func (db *DB) Query(ctx context.Context, sql string) (_ source.Rows, err error) {
 	defer db.catch(&err)
-	rows, err := db.query(ctx, sql)
+	rows, err := db.query(ctx, sql, sql)
 	if err != nil {
 		return nil, err
 	}
 	return rows, nil
 }
 
-func (db *DB) query(ctx context.Context, sql string) (*rows, error) {
+// query runs a statement, of which the caller of this package has written a part.
+func (db *DB) query(ctx context.Context, sql, written string) (*rows, error) {
 	stmt, err := db.prepare(ctx, sql)
 	if err != nil {
+		return nil, err
+	}
+	if err := db.misnamed(written); err != nil {
+		finish(stmt)
 		return nil, err
 	}
 	if stmt.BindCount() > 0 {
@@ -189,9 +194,8 @@ func (db *DB) prepare(ctx context.Context, sql string) (*sqlite3.Stmt, error) {
 	if err != nil {
 		return nil, db.fail(ctx, err)
 	}
-	refused := db.misnamed(sql)
+	var refused error
 	switch {
-	case refused != nil:
 	case stmt == nil:
 		return nil, errors.New("sqlite: the query contains no statement")
 	case !db.blank(tail):
@@ -207,11 +211,12 @@ func (db *DB) prepare(ctx context.Context, sql string) (*sqlite3.Stmt, error) {
 	return nil, refused
 }
 
-// misnamed refuses a statement in which SQLite has taken "x" for a text, since nothing has that name. It does so for
-// the sake of old schemas, whose views may need it; in a condition, it would hide that a name is misspelled.
-func (db *DB) misnamed(sql string) error {
+// misnamed refuses the last statement if SQLite has taken "x" for a text in what was written for it, since nothing has
+// that name. It does so for the sake of old schemas, whose views may need it, even a view of that name; in a condition,
+// it would hide that a name is misspelled.
+func (db *DB) misnamed(written string) error {
 	for _, text := range db.taken {
-		if strings.Contains(sql, text) {
+		if strings.Contains(written, text) {
 			return fmt.Errorf("sqlite: nothing is named %s; a text has single quotes: 'text'", text)
 		}
 	}

@@ -76,7 +76,7 @@ func (db *DB) read(ctx context.Context, table string, s source.Selection, inRang
 	default:
 		sql += " AND " + inRange
 	}
-	selected, err := db.query(ctx, sql)
+	selected, err := db.query(ctx, sql, s.Where)
 	if err != nil {
 		return nil, err
 	}
