@@ -174,6 +174,18 @@ func TestReplacing(t *testing.T) {
 	}
 }
 
+// TestNamedVirtual loads a table whose statement has the words of a virtual table, and a column of numbers.
+func TestNamedVirtual(t *testing.T) {
+	path := newFile(t, "CREATE TABLE t (id INT, name, twice AS (id * 2) VIRTUAL, table_name)")
+	if err := load(t, path, sink.Filling{Columns: []string{"name", "id"}}, "1,007\n"); err == nil {
+		t.Error("a number drops the zeros of a text")
+	}
+	f := sink.Filling{Columns: []string{"id", "rowid"}}
+	if _, err := open(t, path).Table(context.Background(), "t", f); err == nil {
+		t.Error("the table has a column rowid")
+	}
+}
+
 // TestSettings loads a database that was locked when it was opened: the commit is synced as by the sqlite3 program.
 func TestSettings(t *testing.T) {
 	path := newFile(t, "PRAGMA journal_mode = WAL; CREATE TABLE t (id, name)")

@@ -111,10 +111,11 @@ func (l *loader) add(b *source.Batch, row int) (rows int, err error) {
 	return 1, nil
 }
 
-// inConflict reports whether a row that was not added has a key that the table has, as Ignore permits. SQLite does not
-// say why it leaves a row out. So the row is added once more, by a statement that fails if the key exists.
+// inConflict reports whether a row that was not added has a key that the table has, and is to be left out for that.
+// SQLite does not say why it leaves a row out. So the row is added once more, by a statement that fails if the key
+// exists.
 func (l *loader) inConflict(b *source.Batch, row int) (conflict bool, err error) {
-	if l.table.filling.Conflict == sink.Fail {
+	if !l.table.keeps() {
 		return false, nil
 	}
 	if l.probe == nil {

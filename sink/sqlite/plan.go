@@ -208,7 +208,7 @@ func (t *table) inspect() error {
 		t.resolves = strings.Contains(strings.ToUpper(d.Create), "CONFLICT")
 		return nil
 	}
-	found, err := t.db.texts(t.ctx, `SELECT type, sql LIKE '%conflict%', sql LIKE 'create%virtual%table%'
+	found, err := t.db.texts(t.ctx, `SELECT type, sql LIKE '%conflict%', rootpage = 0
 		FROM main.sqlite_schema WHERE tbl_name = ? AND type IN ('trigger', 'table')`, t.name)
 	for _, row := range found {
 		t.triggers = t.triggers || row[0] == "trigger"
@@ -228,6 +228,22 @@ func (t *table) verb() string {
 	return "INSERT"
 }
 
+// keeps reports whether a row of the table stays as it is if a new one has the same key.
+func (t *table) keeps() bool {
+	switch t.filling.Conflict {
+	case sink.Ignore:
+		return true
+	case sink.Update:
+		return !slices.ContainsFunc(t.plan.Columns, func(c source.Column) bool { return !t.isKey(c.Name) })
+	}
+	return false
+}
+
+// isKey reports whether a column is of the key by which rows are replaced.
+func (t *table) isKey(name string) bool {
+	return slices.ContainsFunc(t.filling.Key, func(key string) bool { return strings.EqualFold(key, name) })
+}
+
 // insertSQL adds a number of rows.
 func (t *table) insertSQL(verb string, rows int) string {
 	var names, marks []string
@@ -242,13 +258,10 @@ func (t *table) insertSQL(verb string, rows int) string {
 // statement returns the statement that adds a number of rows.
 func (t *table) statement(rows int) (string, error) {
 	var names, updates []string
-	isKey := func(name string) bool {
-		return slices.ContainsFunc(t.filling.Key, func(key string) bool { return strings.EqualFold(key, name) })
-	}
 	for _, c := range t.plan.Columns {
 		quoted := sqlite3.QuoteIdentifier(c.Name)
 		names = append(names, quoted)
-		if !isKey(c.Name) {
+		if !t.isKey(c.Name) {
 			updates = append(updates, quoted+" = excluded."+quoted)
 		}
 	}

@@ -293,6 +293,13 @@ func TestConflicts(t *testing.T) {
 		}
 		expectRows(t, path, want)
 	}
+	const trigger = "; CREATE TRIGGER no BEFORE UPDATE ON t BEGIN SELECT RAISE(IGNORE); END"
+	path := newFile(t, schema+trigger)
+	f := sink.Filling{Existing: sink.Append, Conflict: sink.Update, Key: []string{"a"}}
+	if err := load(t, path, f, "1,new\n2,new\n"); err == nil {
+		t.Error("a trigger can leave an update out without an error")
+	}
+	expectRows(t, path, "1,old\n")
 	db := open(t, newFile(t, schema))
 	for _, key := range [][]string{nil, {"b"}, {"c"}} {
 		f := sink.Filling{Existing: sink.Append, Conflict: sink.Update, Key: key}
