@@ -3,6 +3,8 @@ package sqlite
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/ncruces/go-sqlite3"
@@ -54,19 +56,18 @@ func (t *table) checkForeignKeys() error {
 	if err != nil {
 		return err
 	}
-	var worst *sink.RowError
+	lost := map[string]int64{} // the most rows of a key, by table
 	for key, count := range now {
-		lost := count - t.dangling[key]
-		if lost > 0 && (worst == nil || key[0] < worst.Table) {
-			worst = &sink.RowError{
-				Table: key[0], Code: "SQLITE_CONSTRAINT_FOREIGNKEY",
+		lost[key[0]] = max(lost[key[0]], count-t.dangling[key])
+	}
+	for _, other := range slices.Sorted(maps.Keys(lost)) {
+		if lost[other] > 0 {
+			return &sink.RowError{
+				Table: other, Code: "SQLITE_CONSTRAINT_FOREIGNKEY",
 				Err: fmt.Errorf("%d of its rows would refer to rows of table %q that are not there any more; "+
-					"load that table too, or remove these rows first", lost, t.name),
+					"load that table too, or remove these rows first", lost[other], t.name),
 			}
 		}
-	}
-	if worst != nil {
-		return worst
 	}
 	return nil
 }
