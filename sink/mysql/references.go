@@ -75,7 +75,7 @@ func (db *DB) referencesTo(ctx context.Context, t mysqlrow.Table) (keys []refere
 func (db *DB) isUsed(ctx context.Context, key reference, to mysqlrow.Table) (bool, error) {
 	columns, err := db.conn.Query(ctx, 2, `SELECT COLUMN_NAME, REFERENCED_COLUMN_NAME
 		FROM information_schema.KEY_COLUMN_USAGE
-		WHERE CONSTRAINT_SCHEMA = ? AND TABLE_NAME = ? AND CONSTRAINT_NAME = ? AND REFERENCED_COLUMN_NAME IS NOT NULL`,
+		WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? AND CONSTRAINT_NAME = ? AND REFERENCED_COLUMN_NAME IS NOT NULL`,
 		key.from.Database, key.from.Name, key.name)
 	if err != nil || len(columns) == 0 {
 		return false, err
