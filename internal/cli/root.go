@@ -71,20 +71,6 @@ func newRoot(a *command.App) *cobra.Command {
 	return root
 }
 
-// describeCompletion gives cobra's command a help text like those of the others.
-func describeCompletion(root *cobra.Command) {
-	cmd, _, err := root.Find([]string{"completion"})
-	if err != nil {
-		panic(err) // cobra has added it
-	}
-	text := help.Command("completion")
-	cmd.Short, cmd.Long, cmd.Example, cmd.Annotations = text.Short, text.Long, text.Example, text.Annotations
-	for _, sub := range cmd.Commands() {
-		sub.Short = "Print the script for " + sub.Name()
-		sub.Long = sub.Short + ". How to use it: culvert completion --help"
-	}
-}
-
 // usageErrors makes what cobra says of the arguments of a command an error of usage, with the way to its help.
 func usageErrors(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
@@ -128,6 +114,9 @@ var exclusive = regexp.MustCompile(`\[([^\]]+)\] were all set$`)
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
+		if hint := command.HintOfForeignFlag(cmd, unknown.GetSpecifiedName()); hint != "" {
+			return command.WithHint(command.Usagef("%v", err), hint)
+		}
 		var known []string
 		cmd.Flags().VisitAll(func(flag *pflag.Flag) { known = append(known, flag.Name) })
 		if near := ui.Nearest(unknown.GetSpecifiedName(), known); near != "" {

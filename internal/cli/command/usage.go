@@ -43,6 +43,9 @@ func HintOfVerb(root *cobra.Command, name string) string {
 	for _, cmd := range root.Commands() {
 		known = append(known, cmd.Name())
 	}
+	if hint, is := foreignVerbs[name]; is && !root.HasParent() {
+		return hint
+	}
 	if near := ui.Nearest(name, known); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}

@@ -1,0 +1,43 @@
+package command
+
+import (
+	"slices"
+
+	"github.com/spf13/cobra"
+)
+
+// foreignVerbs says what stands here for the verbs of pg_dump, restic and their like.
+var foreignVerbs = map[string]string{
+	"backup":  "tables of a database: culvert export; files: culvert push",
+	"dump":    "tables of a database: culvert export",
+	"import":  "into the tables of a database: culvert load",
+	"list":    "files of a server or a bucket: culvert ls; exports by several workers: culvert jobs",
+	"restore": "into the tables of a database: culvert load; files: culvert pull",
+}
+
+// foreignFlags says what stands here for the flags of other programs, by the name and the verbs that lack it.
+var foreignFlags = []struct {
+	names, verbs []string
+	hint         string
+}{
+	{[]string{"exclude", "exclude-table"}, []string{"export", "copy"},
+		"name the tables that are wanted, in place of --all"},
+	{[]string{"schema-only", "no-data"}, []string{"export", "copy", "load"},
+		"definitions go with the rows; to write them alone: pg_dump --schema-only, or mysqldump --no-data"},
+	{[]string{"data-only"}, []string{"load", "copy"}, "only rows are loaded, unless --create is given"},
+	{[]string{"data-only"}, []string{"export"}, "load takes only the rows of an export, unless --create is given"},
+	{[]string{"clean"}, []string{"load", "copy"}, "to replace the rows of a table: --truncate, or --swap"},
+	{[]string{"table"}, []string{"export", "load", "copy"}, "tables are arguments, without a flag"},
+	{[]string{"host", "port", "dbname", "username", "user"}, []string{"export", "load", "copy"},
+		"a database is one argument, such as postgres://USER@HOST/DATABASE"},
+}
+
+// HintOfForeignFlag says what to do in place of a flag that other programs have, or nothing.
+func HintOfForeignFlag(cmd *cobra.Command, name string) string {
+	for _, foreign := range foreignFlags {
+		if slices.Contains(foreign.verbs, cmd.Name()) && slices.Contains(foreign.names, name) {
+			return foreign.hint
+		}
+	}
+	return ""
+}
