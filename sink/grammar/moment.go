@@ -18,7 +18,7 @@ type moment struct {
 	hours       int  // the most digits of hours, which may be negative if there are more than two
 }
 
-// The reasons.
+// The reasons why a date or time is not kept.
 const (
 	notDate   = "the column takes dates such as 2026-01-31"
 	notClock  = "the column takes times such as 10:00:00"

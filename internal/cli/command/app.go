@@ -39,7 +39,7 @@ type App struct {
 	Last atomic.Pointer[func(object any) bool]
 }
 
-// WaitFor gives the command at least so much longer than others to end after a signal. It may be called at any time.
+// WaitFor gives the command at least this much longer than others to end after a signal. It may be called at any time.
 func (a *App) WaitFor(end time.Duration) {
 	for {
 		longest := a.patience.Load()

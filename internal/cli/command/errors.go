@@ -141,7 +141,7 @@ func (a *App) Fail(err error, json bool) int {
 	return code
 }
 
-// IncompleteError says what is missing from what a command has reported. It was told already.
+// IncompleteError says what is missing from what a command has reported. It was reported before.
 type IncompleteError struct{ error }
 
 // Incomplete returns an [IncompleteError].

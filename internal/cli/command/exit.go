@@ -79,7 +79,7 @@ func partial(err error) (failed, tables int, is bool) {
 	return 0, 0, false
 }
 
-// told reports whether every failure of an error was told of.
+// told reports whether every failure in an error was reported before.
 func told(err error) bool {
 	_, _, is := partial(err)
 	return is || Is[*IncompleteError](err)

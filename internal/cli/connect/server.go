@@ -156,7 +156,7 @@ func (r *Server) try(ctx context.Context, timeout time.Duration) (net.Conn, erro
 	return nil, r.explainFirst(err)
 }
 
-// Handshakes that the server ends are begun again so often, after waits that double.
+// Handshakes that the server ends are begun again this often, after waits that double.
 const (
 	maxHandshakes = 6
 	firstWait     = 25 * time.Millisecond

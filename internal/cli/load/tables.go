@@ -31,12 +31,12 @@ func (f *tableFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.swap, "swap", false, "fill a new table, which takes the place of the old one at the end")
 	flags.BoolVar(&f.appending, "append", false, "keep the rows that a table has")
 	flags.StringVar(&f.conflict, "on-conflict", "fail",
-		"with rows whose key exists, fail, ignore or update; `POLICY` other than fail keeps the table's rows")
+		"`POLICY` for rows whose key exists: fail, or ignore or update, which imply --append")
 	flags.StringSliceVar(&f.key, "key", nil, "with --on-conflict update, the `COLUMNS` of the key: a,b")
 	flags.StringSliceVar(&f.columns, "columns", nil, "read only these `COLUMNS`: a,b,c")
 	flags.StringSliceVar(&f.renames, "map", nil, "load the column OLD into the column NEW: `OLD=NEW`; repeatable")
 	flags.StringSliceVar(&f.convert, "convert", nil,
-		"let the types of these `COLUMNS` of DEST change values, such as round numbers: a,b")
+		"let these `COLUMNS` of DEST change values, for example round numbers: a,b")
 	flags.DurationVar(&f.lockTimeout, "lock-timeout", 0, "wait for locks of others for at most `TIME` (default 10s)")
 	flags.BoolVar(&f.analyze, "analyze", false, "update the statistics of each table")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be done; change nothing")
@@ -93,7 +93,6 @@ func (f *tableFlags) plan(jobs int) (*load.Plan, error) {
 	return plan, nil
 }
 
-// makes reports whether files of databases may be made.
 // removal is how much longer than others a load may take to end after a signal if it makes tables that others can see:
 // sinks remove them for up to 30 seconds.
 const removal = 30 * time.Second
@@ -105,6 +104,7 @@ func (f *tableFlags) waitForRemoval(app *command.App) {
 	}
 }
 
+// makes reports whether files of databases may be made.
 func (f *tableFlags) makes() bool { return f.create && !f.dryRun }
 
 // target is a table of the command line: TABLE or TABLE=NAME.
