@@ -247,8 +247,8 @@ func (o *exportOptions) tableNames(
 	if len(all) == 0 {
 		err := errors.New("there are no tables to export")
 		if d, describing := source.Describe(ctx, src); describing == nil && d.Database != "" {
-			err = command.WithHint(err, fmt.Sprintf("this is the database %q; another one has to be named in SOURCE, or "+
-				"in the environment", d.Database))
+			err = command.WithHint(err, fmt.Sprintf("this is the database %q; another one has to be named in SOURCE, "+
+				"or in the environment", d.Database))
 		}
 		return nil, err
 	}

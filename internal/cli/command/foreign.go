@@ -20,16 +20,25 @@ var foreignFlags = []struct {
 	names, verbs []string
 	hint         string
 }{
-	{[]string{"exclude", "exclude-table"}, []string{"export", "copy"},
-		"name the tables that are wanted, in place of --all"},
-	{[]string{"schema-only", "no-data"}, []string{"export", "copy", "load"},
-		"definitions go with the rows; to write them alone: pg_dump --schema-only, or mysqldump --no-data"},
+	{
+		[]string{"exclude", "exclude-table"},
+		[]string{"export", "copy"},
+		"name the tables that are wanted, in place of --all",
+	},
+	{
+		[]string{"schema-only", "no-data"},
+		[]string{"export", "copy", "load"},
+		"definitions go with the rows; to write them alone: pg_dump --schema-only, or mysqldump --no-data",
+	},
 	{[]string{"data-only"}, []string{"load", "copy"}, "only rows are loaded, unless --create is given"},
 	{[]string{"data-only"}, []string{"export"}, "load takes only the rows of an export, unless --create is given"},
 	{[]string{"clean"}, []string{"load", "copy"}, "to replace the rows of a table: --truncate, or --swap"},
 	{[]string{"table"}, []string{"export", "load", "copy"}, "tables are arguments, without a flag"},
-	{[]string{"host", "port", "dbname", "username", "user"}, []string{"export", "load", "copy"},
-		"a database is one argument, such as postgres://USER@HOST/DATABASE"},
+	{
+		[]string{"host", "port", "dbname", "username", "user"},
+		[]string{"export", "load", "copy"},
+		"a database is one argument, such as postgres://USER@HOST/DATABASE",
+	},
 }
 
 // HintOfForeignFlag says what to do in place of a flag that other programs have, or nothing.

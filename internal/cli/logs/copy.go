@@ -75,7 +75,8 @@ func copiesLog(a *command.App, cmd *cobra.Command, usage string, text func(*Copy
 	return cmd
 }
 
-// refuseInside refuses a new log in the directory of the one that is read, which would then have files that are not its own.
+// refuseInside refuses a new log in the directory of the one that is read, which would then have files that are not its
+// own.
 func refuseInside(output, log string) error {
 	of, err := os.Stat(log)
 	if err != nil {
