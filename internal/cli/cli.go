@@ -9,7 +9,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -22,13 +21,6 @@ import (
 	"culvert/internal/ui"
 )
 
-// closedStream is standard input or output that was closed when the program began.
-type closedStream struct{ name string }
-
-func (c closedStream) Read([]byte) (int, error)  { return 0, c.err() }
-func (c closedStream) Write([]byte) (int, error) { return 0, c.err() }
-func (c closedStream) err() error                { return fmt.Errorf("%s is closed", c.name) }
-
 // graceful is the time that a command has to end by itself after a signal. It is enough to tell a database to stop, and
 // short enough for somebody who waits.
 const graceful = time.Second
@@ -36,12 +28,6 @@ const graceful = time.Second
 // Main runs the command line with the given arguments, which do not include the name of the program, and returns the
 // exit code. It is to be called once in a process, since it handles signals.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	if f, is := stdin.(*os.File); is && ui.IsClosed(f) {
-		stdin = closedStream{"standard input"}
-	}
-	if f, is := stdout.(*os.File); is && ui.IsClosed(f) {
-		stdout = closedStream{"standard output"}
-	}
 	a := &command.App{Stdin: stdin, Stdout: stdout, Stderr: stderr, Console: ui.NewConsole(stderr)}
 	a.Console.Redact = a.Secrets.Redact
 	if os.Getenv("GOGC") == "" {
