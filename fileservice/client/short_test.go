@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -103,15 +104,19 @@ func TestShortConnections(t *testing.T) {
 func TestForgottenParts(t *testing.T) {
 	for name, stubborn := range map[string]bool{"once": false, "always": true} {
 		t.Run(name, func(t *testing.T) {
+			var mu sync.Mutex
 			var offsets []int64
 			remote := filetest.Lie(t, &filetest.Liar{
 				OnData: func(r *filetest.DataMessage, send func(...*filetest.DataMessage) error) error {
 					offset := int64(binary.BigEndian.Uint64(r.Head))
+					mu.Lock()
 					offsets = append(offsets, offset)
+					count := len(offsets)
+					mu.Unlock()
 					switch {
 					case len(r.Data) == fileservice.BlockSize:
 						return filetest.ErrCut
-					case offset > 0 && (stubborn || len(offsets) == 3):
+					case offset > 0 && (stubborn || count == 3):
 						return send(r.Fail(codes.FailedPrecondition, "the beginning is missing"))
 					}
 					return send(&filetest.DataMessage{ID: r.ID, Kind: filetest.End})
@@ -121,6 +126,8 @@ func TestForgottenParts(t *testing.T) {
 			version := fileservice.Version{Size: fileservice.BlockSize}
 			err := remote.WriteBlocks(t.Context(), "file", version, 0, 1, content,
 				func(int64, []byte, fileservice.Sum) {})
+			mu.Lock()
+			defer mu.Unlock()
 			beginnings := 0
 			for _, offset := range offsets {
 				if offset == 0 {
