@@ -126,8 +126,24 @@ func TestGrammars(t *testing.T) {
 		},
 		{
 			grammar.Postgres("time without time zone"), source.Text,
-			[]string{"00:00", "23:59:59.999999"},
-			[]string{"100:00", "-01:00", "10:00 PM"},
+			[]string{"00:00", "23:59:59.999999", "24:00:00", "24:00"},
+			[]string{"100:00", "-01:00", "10:00 PM", "24:00:00.000001", "24:01", "25:00", "24:00:00+01"},
+		},
+		{
+			grammar.Postgres("time with time zone"), source.Text,
+			[]string{"24:00:00+00", "12:00:00-15:59:59"},
+			[]string{"24:00:01+00"},
+		},
+		{
+			grammar.Postgres("date"), source.Text,
+			[]string{"5874897-12-31", "4713-01-01 BC", "infinity"},
+			[]string{"12345678-01-01", "2460000", "2026-01-31 24:00"},
+		},
+		{grammar.Postgres("bit varying(9)"), source.Text, []string{"", "101"}, []string{"x", "102", "B101"}},
+		{
+			grammar.MySQL("double"), source.Number,
+			[]string{"-734.1234567890123", "1.7976931348623157e+308", "12345678901234567000", "0.30000000000000004"},
+			[]string{"9007199254740993", "0.30000000000000001"},
 		},
 		{
 			grammar.Postgres("interval"), source.Text,

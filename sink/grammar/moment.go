@@ -3,6 +3,7 @@ package grammar
 import (
 	"bytes"
 	"fmt"
+	"strings"
 
 	"culvert/source"
 )
@@ -15,6 +16,7 @@ type moment struct {
 	years       int  // the most digits of a year
 	era         bool // a year may be before Christ
 	zeros       bool // a month or a day may be zero
+	midnight    bool // a day may end at 24:00
 	hours       int  // the most digits of hours, which may be negative if there are more than two
 }
 
@@ -71,7 +73,7 @@ type reader struct {
 func (r *reader) ended() bool { return r.at == len(r.text) }
 
 func (r *reader) oneOf(characters string) bool {
-	if r.ended() || bytes.IndexByte([]byte(characters), r.text[r.at]) < 0 {
+	if r.ended() || strings.IndexByte(characters, r.text[r.at]) < 0 {
 		return false
 	}
 	r.at++
@@ -116,7 +118,8 @@ func (r *reader) clock(m *moment) (zero bool, places int, ok bool) {
 		r.oneOf("-")
 	}
 	hours, ok := r.number(1, max(2, m.hours))
-	if !ok || !r.oneOf(":") || m.hours <= 2 && hours > 23 {
+	const hoursOfDay = 24
+	if !ok || !r.oneOf(":") || m.hours <= 2 && hours > hoursOfDay {
 		return false, 0, false
 	}
 	minutes, ok := r.number(2, 2)
@@ -135,7 +138,11 @@ func (r *reader) clock(m *moment) (zero bool, places int, ok bool) {
 			ok = length > 0
 		}
 	}
-	return hours == 0 && minutes == 0 && seconds == 0 && places == 0, places, ok
+	zero = minutes == 0 && seconds == 0 && places == 0
+	if hours == hoursOfDay && m.hours <= 2 {
+		return false, places, ok && zero && m.midnight
+	}
+	return zero && hours == 0, places, ok
 }
 
 // zone reads an offset from UTC, if there is one, to the end of the text. It returns whether it is another than zero.

@@ -124,7 +124,7 @@ func exact(places int) Grammar {
 			return notNumber
 		case kind == source.Text && isPadded(value):
 			return padded
-		case places >= 0 && d.places() > places:
+		case places >= 0 && (d.exponent != 0 || len(d.fraction) > places) && d.places() > places:
 			return fmt.Sprintf("the column keeps %d digits after the point", places)
 		}
 		return ""
@@ -168,5 +168,8 @@ func KeptByFloat(value []byte, bits int) bool {
 		return false
 	}
 	var text [32]byte
+	if d.exponent == 0 && bytes.Equal(strconv.AppendFloat(text[:0], number, 'f', -1, bits), value) {
+		return true // as most databases print it, which takes no comparison of digits
+	}
 	return SameNumber(strconv.AppendFloat(text[:0], number, 'e', -1, bits), value)
 }

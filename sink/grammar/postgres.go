@@ -42,14 +42,15 @@ var (
 	special   = word("NaN", "Infinity", "-Infinity")
 	truth     = word("t", "f", "true", "false", "1", "0")
 	network   = regexp.MustCompile(`^(?:[0-9]+(?:\.[0-9]+){3}|[0-9a-fA-F.]*:[0-9a-fA-F:.]*)(?:/[0-9]+)?$`)
-	bits      = regexp.MustCompile(`^[01]*$`)
+	bits      = regexp.MustCompile(`^[01]+$`)
 	intervals = regexp.MustCompile(`^(?:[+-]?[0-9]+ (?:year|mon|day)s?(?: |$))*(?:` + hours + `)?$`)
 	durations = regexp.MustCompile(`^P[-0-9.YMWDTHS]+$`)
 )
 
 const (
-	yearsOfPG   = 6
-	maxNameSize = 63 // without a NUL, in bytes
+	yearsOfDate   = 7
+	yearsOfMoment = 6
+	maxNameSize   = 63 // without a NUL, in bytes
 )
 
 // matching is the grammar of an expression.
@@ -97,12 +98,12 @@ func Postgres(name string) Grammar {
 			return "the column takes true and false"
 		}
 	case "date":
-		return either(infinite, moment{date: true, years: yearsOfPG, era: true}.grammar())
+		return either(infinite, moment{date: true, years: yearsOfDate, era: true}.grammar())
 	case "time":
-		return moment{clock: true, offset: zoned, places: first(modifiers, places)}.grammar()
+		return moment{clock: true, midnight: true, offset: zoned, places: first(modifiers, places)}.grammar()
 	case "timestamp":
 		m := moment{date: true, clock: true, offset: zoned, places: first(modifiers, places)}
-		m.years, m.era = yearsOfPG, true
+		m.years, m.era = yearsOfMoment, true
 		return either(infinite, m.grammar())
 	case "interval":
 		return matching("the column takes intervals such as 1 day 10:00:00", intervals, durations)
@@ -115,7 +116,7 @@ func Postgres(name string) Grammar {
 	case `"char"`:
 		return bytesOf(1)
 	case "bit", "bit varying":
-		return matching("the column takes digits 0 and 1", bits)
+		return either(word(""), matching("the column takes digits 0 and 1", bits))
 	case "inet", "cidr":
 		return matching("the column takes whole addresses", network)
 	}
