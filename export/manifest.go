@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -63,15 +62,9 @@ func (p *Plan) entry(t *TableStats) (manifest.Table, error) {
 // manifest. With Overwrite, it removes them, the journal first: without a manifest, it would mean that its export can
 // go on. Otherwise the error wraps [fs.ErrExist] if there is one of them.
 func (p *Plan) MakeRoom(ctx context.Context, in place.Place) error {
-	entries, err := fs.ReadDir(place.WithContext(ctx, in), manifest.JournalDirectory)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	names, err := manifest.JournalFiles(place.WithContext(ctx, in))
+	if err != nil {
 		return err
-	}
-	var names []string
-	for _, entry := range entries {
-		if manifest.IsOfJournal(entry.Name()) {
-			names = append(names, path.Join(manifest.JournalDirectory, entry.Name()))
-		}
 	}
 	journal := len(names) > 0
 	for _, name := range append(names, manifest.EncryptedName, manifest.Name) {

@@ -1,7 +1,10 @@
 package manifest
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"path"
 	"regexp"
 	"strconv"
 	"strings"
@@ -22,8 +25,19 @@ const JournalDirectory = ".culvert"
 // segment also matches what a killed process has left of a file in a directory (see place/dir).
 var segment = regexp.MustCompile(`^[0-9a-f]{16}-[0-9]{4,9}-[0-9]{6,9}(\.[a-z2-7]{8}\.part)?$`)
 
-// IsOfJournal reports whether a file in [JournalDirectory] belongs to a journal.
-func IsOfJournal(name string) bool { return segment.MatchString(name) }
+// JournalFiles returns the names of the files of journals that a place has.
+func JournalFiles(from fs.FS) (names []string, err error) {
+	entries, err := fs.ReadDir(from, JournalDirectory)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	for _, entry := range entries {
+		if segment.MatchString(entry.Name()) {
+			names = append(names, path.Join(JournalDirectory, entry.Name()))
+		}
+	}
+	return names, err
+}
 
 // FileNames returns a file name for each table, in the same order, with the extension. Characters that a file system
 // might refuse or interpret become underscores, and double quotes are dropped. The names differ even if letter case

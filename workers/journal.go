@@ -67,16 +67,11 @@ func (n segmentName) compare(other segmentName) int {
 
 // listJournal returns the segments in a place, in order, and the names of all files of journals.
 func listJournal(ctx context.Context, from place.Place) (segments []segmentName, files []string, err error) {
-	entries, err := fs.ReadDir(place.WithContext(ctx, from), manifest.JournalDirectory)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if files, err = manifest.JournalFiles(place.WithContext(ctx, from)); err != nil {
 		return nil, nil, fmt.Errorf("workers: the journal: %w", err)
 	}
-	for _, entry := range entries {
-		if !manifest.IsOfJournal(entry.Name()) {
-			continue
-		}
-		files = append(files, path.Join(manifest.JournalDirectory, entry.Name()))
-		name, _, isPartial := strings.Cut(entry.Name(), ".")
+	for _, file := range files {
+		name, _, isPartial := strings.Cut(path.Base(file), ".")
 		if isPartial {
 			continue // a killed process has left it
 		}

@@ -56,8 +56,7 @@ func (o *operation) refuseOtherExport(ctx context.Context) error {
 		return fmt.Errorf("%w: a manifest", ErrOccupied)
 	}
 	segments, _, err := listJournal(ctx, o.c.Output.Place)
-	isOurs := func(s segmentName) bool { return s.run == o.note.Run }
-	if err != nil || slices.ContainsFunc(segments, isOurs) {
+	if err != nil || o.isAmong(segments) {
 		return err
 	}
 	if len(segments) > 0 {
@@ -78,7 +77,12 @@ func (o *operation) refuseOtherExport(ctx context.Context) error {
 // isInJournal reports whether the place has the journal of this run of the job.
 func (o *operation) isInJournal(ctx context.Context) (bool, error) {
 	segments, _, err := listJournal(ctx, o.c.Output.Place)
-	return slices.ContainsFunc(segments, func(s segmentName) bool { return s.run == o.note.Run }), err
+	return o.isAmong(segments), err
+}
+
+// isAmong reports whether a journal has segments of this run.
+func (o *operation) isAmong(segments []segmentName) bool {
+	return slices.ContainsFunc(segments, func(s segmentName) bool { return s.run == o.note.Run })
 }
 
 // manifestName returns the name of the manifest in the place, or "" if there is none.

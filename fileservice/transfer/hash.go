@@ -46,9 +46,9 @@ func (t *transfer) hashSmall(it *item, content []byte) {
 // readsAtOnce is the number of local files read again at once. Each needs the buffer of a block.
 const readsAtOnce = 4
 
-// reading calls read with the buffer for a block of a local file that is read again. It waits while as many others are
-// as may be.
-func (t *transfer) reading(ctx context.Context, read func(buffer []byte) error) error {
+// reread calls read with the buffer for a block of a local file that is read again. It waits while as many others are as
+// may be.
+func (t *transfer) reread(ctx context.Context, read func(buffer []byte) error) error {
 	select {
 	case t.reads <- struct{}{}:
 		defer func() { <-t.reads }()
@@ -65,7 +65,7 @@ func (t *transfer) readAgain(
 	ctx context.Context, file io.ReaderAt, name string, begin, end int64,
 	use func(data []byte, offset int64) error,
 ) error {
-	return t.reading(ctx, func(buffer []byte) error {
+	return t.reread(ctx, func(buffer []byte) error {
 		return readRange(ctx, buffer, file, name, begin, end, use)
 	})
 }

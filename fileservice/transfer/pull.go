@@ -278,7 +278,7 @@ func (f *pullFile) confirm(ctx context.Context) error {
 	if !f.receiver.IsUnread() {
 		return nil
 	}
-	return f.pull.reading(ctx, func(buffer []byte) error { return f.receiver.Confirm(ctx, buffer) })
+	return f.pull.reread(ctx, func(buffer []byte) error { return f.receiver.Confirm(ctx, buffer) })
 }
 
 // present removes what an earlier transfer left of a file that is present, and returns errPresent.

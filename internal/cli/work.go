@@ -103,12 +103,7 @@ func refuseOwnOutput(a *command.App, inputs []string) error {
 		return nil
 	}
 	from, err := statOf(a.Stdin)
-	same := err == nil && os.SameFile(from, to)
-	for _, name := range inputs {
-		info, err := os.Stat(name)
-		same = same || err == nil && os.SameFile(info, to)
-	}
-	if same {
+	if err == nil && os.SameFile(from, to) || isOneOf(to, inputs) {
 		return command.Usagef("standard output is also an input")
 	}
 	return nil
@@ -131,12 +126,18 @@ func refuseSameFile(output string, inputs []string) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range inputs {
-		if info, err := os.Stat(name); err == nil && target.Mode().IsRegular() && os.SameFile(info, target) {
-			return command.Usagef("the output %q is also an input", output)
-		}
+	if target.Mode().IsRegular() && isOneOf(target, inputs) {
+		return command.Usagef("the output %q is also an input", output)
 	}
 	return nil
+}
+
+// isOneOf reports whether a file is one of those with these names.
+func isOneOf(file os.FileInfo, names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		info, err := os.Stat(name)
+		return err == nil && os.SameFile(info, file)
+	})
 }
 
 // beginMoving begins the work of a command that reads in, and counts what it writes to out.

@@ -74,8 +74,12 @@ func Open(f File) (*sqlite3.Conn, error) {
 		return nil, err
 	}
 	for _, setting := range stock {
-		if is, e := conn.Config(setting.of, setting.value); err == nil && (e != nil || is != setting.value) {
-			err = fmt.Errorf("the setting %d of SQLite stays %v: %w", setting.of, is, e)
+		is, e := conn.Config(setting.of, setting.value)
+		if e == nil && is != setting.value {
+			e = errors.New("it stays as it was")
+		}
+		if e != nil && err == nil {
+			err = fmt.Errorf("the setting %d of SQLite: %w", setting.of, e)
 		}
 	}
 	for _, register := range []func(*sqlite3.Conn) error{fts5.Register, rtree.Register} {

@@ -184,15 +184,13 @@ func (l literal) fits(to source.Dialect, column string) bool {
 	}
 	switch {
 	case l.kind == boolean:
-		return column != "uuid" && column != "inet" && column != "json"
 	case slices.Contains(wholes, base):
 		return digits.MatchString(l.value)
 	case slices.Contains(decimals, base):
 		return numeral.MatchString(l.value)
-	case l.kind == number:
-		return column != "uuid" && column != "inet" && column != "json"
 	}
-	return true
+	isNumber := l.kind == boolean || l.kind == number
+	return !isNumber || column != "uuid" && column != "inet" && column != "json"
 }
 
 // sql writes a default for a column of a type, or returns false if the value might be another one there.

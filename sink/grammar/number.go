@@ -140,10 +140,11 @@ func binary(bits int) Grammar {
 		case kind == source.Text && isPadded(value):
 			return padded
 		}
-		if _, ok := parseDecimal(value); !ok {
+		d, ok := parseDecimal(value)
+		switch {
+		case !ok:
 			return notNumber
-		}
-		if !KeptByFloat(value, bits) {
+		case !d.keptByFloat(value, bits):
 			return rounded
 		}
 		return ""
@@ -153,9 +154,11 @@ func binary(bits int) Grammar {
 // KeptByFloat reports whether a floating-point number of 32 or 64 bits prints the same number again.
 func KeptByFloat(value []byte, bits int) bool {
 	d, ok := parseDecimal(value)
-	if !ok {
-		return false
-	}
+	return ok && d.keptByFloat(value, bits)
+}
+
+// keptByFloat is KeptByFloat for a number that was parsed from value.
+func (d *decimal) keptByFloat(value []byte, bits int) bool {
 	kept := 15 // digits that always come back
 	if bits == 32 {
 		kept = 6
