@@ -94,25 +94,11 @@ func TestJSONInJSONL(t *testing.T) {
 			want := csvOf(t, src, "jsons")
 			closing(t, src)
 
-			dst, err := db.sink()
-			if err != nil {
-				t.Fatal(err)
-			}
-			plan := load.Plan{ReadBack: name != "mariadb"}
-			_, err = plan.Directory(t.Context(), dst, backup.Directory, map[string]string{"jsons": "copies"})
-			closing(t, dst)
-			if err != nil {
-				t.Fatal(err)
-			}
-			again, err := db.source()
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer closing(t, again)
-			got := csvOf(t, again, "copies")
-			if err := again.Close(); err != nil {
-				t.Fatal(err)
-			}
+			got := copiesOf(t, db, func(dst sink.Sink) error {
+				plan := load.Plan{ReadBack: name != "mariadb"}
+				_, err := plan.Directory(t.Context(), dst, backup.Directory, map[string]string{"jsons": "copies"})
+				return err
+			})
 			bare := func(row string) string { return strings.Join(strings.FieldsFunc(row, isLayout), "") }
 			for i := range want {
 				if i >= len(got) || bare(got[i]) != bare(want[i]) {
@@ -121,6 +107,26 @@ func TestJSONInJSONL(t *testing.T) {
 			}
 		})
 	}
+}
+
+// copiesOf has the table copies filled, and returns its rows.
+func copiesOf(t *testing.T, db database, fill func(sink.Sink) error) []string {
+	t.Helper()
+	dst, err := db.sink()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = fill(dst)
+	closing(t, dst)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := db.source()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closing(t, again)
+	return csvOf(t, again, "copies")
 }
 
 func isLayout(r rune) bool { return unicode.IsSpace(r) || r == '"' }
@@ -160,22 +166,11 @@ func TestJSONTextOfSQLite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dst, err := db.sink()
-	if err != nil {
-		t.Fatal(err)
-	}
-	loading := load.Plan{}
-	_, err = loading.Text(t.Context(), dst, &text, "jsons.jsonl", format.JSONL{}, "copies")
-	closing(t, dst)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := db.source()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer closing(t, again)
-	if got := csvOf(t, again, "copies"); !slices.Equal(got, want) {
+	got := copiesOf(t, db, func(dst sink.Sink) error {
+		_, err := new(load.Plan).Text(t.Context(), dst, &text, "jsons.jsonl", format.JSONL{}, "copies")
+		return err
+	})
+	if !slices.Equal(got, want) {
 		t.Errorf("%q became %q", want, got)
 	}
 }

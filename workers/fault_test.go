@@ -118,11 +118,7 @@ func allDie(t *testing.T, f *fixture) {
 	coordinator.Coordinator, worker.Name, worker.Steps = true, "worker", true
 	first := coordinator.start(t)
 	process := worker.start(t)
-	for range 3 {
-		process.step(t, "create orders/")
-		process.answer(t)
-	}
-	process.step(t, "commit")
+	process.writeSome(t)
 	process.kill()
 	first.kill()
 	// The server notices later that they have gone, and a session that it still has holds the snapshot.
@@ -303,11 +299,7 @@ func TestRefused(t *testing.T) {
 	t.Parallel()
 	f := newQuietFixture(t)
 	q := f.queue(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	running := f.begin(ctx, t, q, workers.Coordinator{Progress: func(workers.Status) { cancel() }})
-	if result := <-running; !errors.Is(result.err, context.Canceled) {
-		t.Fatal(result.err)
-	}
+	f.leave(t, q)
 	other := *f
 	other.PartSize *= 2
 	if result := <-other.begin(t.Context(), t, q, workers.Coordinator{}); !errors.Is(result.err, workers.ErrOtherJob) {

@@ -1,7 +1,6 @@
 package workers_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -34,11 +33,7 @@ func TestSnapshotOfNobody(t *testing.T) {
 		t.Errorf("no coordinator: %v, lost: %v, %v", s.NoCoordinator, s.SnapshotLost, err)
 	}
 	f.Mixed = true
-	ctx, cancel := context.WithCancel(t.Context())
-	running := f.begin(ctx, t, q, workers.Coordinator{Progress: func(workers.Status) { cancel() }})
-	if result := <-running; !errors.Is(result.err, context.Canceled) {
-		t.Error(result.err)
-	}
+	f.leave(t, q)
 	testkit.WaitFor(t, "the end of its lease", func() bool {
 		s, err = workers.Inspect(t.Context(), q, jobName, secret)
 		return err != nil || s.NoCoordinator
@@ -56,11 +51,7 @@ func TestNothingToWrite(t *testing.T) {
 	f := newFixture(t)
 	f.Held = f.hold(t, workers.Holder{})
 	q := f.queue(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	running := f.begin(ctx, t, q, workers.Coordinator{Progress: func(workers.Status) { cancel() }})
-	if result := <-running; !errors.Is(result.err, context.Canceled) {
-		t.Fatal(result.err)
-	}
+	f.leave(t, q)
 	worker := f.participant
 	worker.Name = "worker"
 	one := worker.worker(q, func(m string) { t.Log(m) })
@@ -86,22 +77,11 @@ func TestMixedWhileItRuns(t *testing.T) {
 	f := newFixture(t)
 	f.URL, f.Mixed = natsserver.New(t).URL(), true
 	q := f.queue(t)
-	begun := make(chan struct{}, 1)
-	running := f.begin(t.Context(), t, q, workers.Coordinator{Progress: func(workers.Status) {
-		select {
-		case begun <- struct{}{}:
-		default:
-		}
-	}})
-	<-begun
+	running := f.beginAndSee(t.Context(), t, q)
 	worker := f.participant
 	worker.Name, worker.Steps = "first", true
 	process := worker.start(t)
-	for range 3 {
-		process.step(t, "create orders/")
-		process.answer(t)
-	}
-	process.step(t, "commit")
+	process.writeSome(t)
 	process.kill()
 	f.db.Exec(t, `SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
 			WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid();

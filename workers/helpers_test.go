@@ -226,6 +226,30 @@ func (f *fixture) begin(ctx context.Context, t *testing.T, q *workers.Queue, c w
 	return ended
 }
 
+// beginAndSee is begin, and returns when the coordinator has told its progress, so that the job has begun.
+func (f *fixture) beginAndSee(ctx context.Context, t *testing.T, q *workers.Queue) <-chan result {
+	t.Helper()
+	begun := make(chan struct{}, 1)
+	ended := f.begin(ctx, t, q, workers.Coordinator{Progress: func(workers.Status) {
+		select {
+		case begun <- struct{}{}:
+		default:
+		}
+	}})
+	<-begun
+	return ended
+}
+
+// leave begins the job, and ends its coordinator as soon as that has told its progress.
+func (f *fixture) leave(t *testing.T, q *workers.Queue) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	running := f.begin(ctx, t, q, workers.Coordinator{Progress: func(workers.Status) { cancel() }})
+	if result := <-running; !errors.Is(result.err, context.Canceled) {
+		t.Fatal(result.err)
+	}
+}
+
 type result struct {
 	manifest *manifest.Manifest
 	err      error

@@ -125,14 +125,7 @@ func TestOtherServer(t *testing.T) {
 	t.Parallel()
 	f := newFixtureOf(t, testkit.NewPostgres(t, testkit.PostgresConfig{}))
 	q := f.queue(t)
-	begun := make(chan struct{}, 1)
-	ended := f.begin(t.Context(), t, q, workers.Coordinator{Progress: func(workers.Status) {
-		select {
-		case begun <- struct{}{}:
-		default:
-		}
-	}})
-	<-begun
+	ended := f.beginAndSee(t.Context(), t, q)
 	astray := f.participant
 	astray.Name, astray.Database = "astray", testkit.Postgres(t).NewDatabase(t).ConnString()
 	if err := astray.workOn(t.Context(), q, nil); !errors.Is(err, source.ErrOtherServer) {

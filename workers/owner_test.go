@@ -105,14 +105,7 @@ func TestOtherExportMeanwhile(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	q := f.queue(t)
-	begun := make(chan struct{}, 1)
-	running := f.begin(t.Context(), t, q, workers.Coordinator{Progress: func(workers.Status) {
-		select {
-		case begun <- struct{}{}:
-		default:
-		}
-	}})
-	<-begun
+	running := f.beginAndSee(t.Context(), t, q)
 	other := *f
 	other.Overwrite = true
 	if err := other.exportPlainly(t); err != nil {
@@ -139,14 +132,7 @@ func TestCompletedByOther(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	q := f.queue(t)
-	begun := make(chan struct{}, 1)
-	first := f.begin(t.Context(), t, q, workers.Coordinator{Progress: func(workers.Status) {
-		select {
-		case begun <- struct{}{}:
-		default:
-		}
-	}})
-	<-begun
+	first := f.beginAndSee(t.Context(), t, q)
 	waits := make(chan struct{})
 	second := make(chan error, 1)
 	go func() {

@@ -369,6 +369,16 @@ func (p *process) kill() {
 	}
 }
 
+// writeSome has a worker that goes in steps write the first parts of orders, up to the commit of the third.
+func (p *process) writeSome(t *testing.T) {
+	t.Helper()
+	for range 3 {
+		p.step(t, "create orders/")
+		p.answer(t)
+	}
+	p.step(t, "commit")
+}
+
 // step waits until the process is about to do a step that begins with a word, and lets it do all steps before.
 func (p *process) step(t *testing.T, word string) string {
 	t.Helper()

@@ -41,11 +41,7 @@ func (f *fixture) breakOff(t *testing.T) (parts []string) {
 	p.Together, p.Name, p.Steps = true, "worker", true
 	others := strings.TrimSpace(string(f.db.Psql(t, "-Atc", "SELECT array_agg(pid) FROM pg_stat_activity")))
 	process := p.start(t)
-	for range 3 {
-		process.step(t, "create orders/")
-		process.answer(t)
-	}
-	process.step(t, "commit")
+	process.writeSome(t)
 	root := f.root(t)
 	testkit.WaitFor(t, "the journal", func() bool {
 		var err error
@@ -311,15 +307,8 @@ func TestTwoCoordinators(t *testing.T) {
 	overtaken := *f
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	begun := make(chan struct{}, 1)
 	q := overtaken.queue(t)
-	slow := overtaken.begin(ctx, t, q, workers.Coordinator{Progress: func(workers.Status) {
-		select {
-		case begun <- struct{}{}:
-		default:
-		}
-	}})
-	<-begun
+	slow := overtaken.beginAndSee(ctx, t, q)
 	if err := f.resume(t); err != nil {
 		t.Fatal(err)
 	}
@@ -363,20 +352,16 @@ func TestMixedIsInterrupted(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	q := f.queue(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	running := f.begin(ctx, t, q, workers.Coordinator{Progress: func(workers.Status) { cancel() }})
-	if result := <-running; !errors.Is(result.err, context.Canceled) {
-		t.Fatal(result.err)
-	}
+	f.leave(t, q)
 	f.db.Exec(t, "INSERT INTO orders VALUES (0, 'new')")
 
 	f.Mixed = true
 	second := *f
 	reached := make(chan struct{})
 	second.wrapTaken = func(db *postgres.DB) source.Source { return &slowAtSecond{DB: db, reached: reached} }
-	ctx, cancel = context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	running = second.begin(ctx, t, q, workers.Coordinator{})
+	running := second.begin(ctx, t, q, workers.Coordinator{})
 	<-reached
 	f.hold(t, workers.Holder{Queue: q})
 	f.db.Exec(t, "CREATE TABLE before AS TABLE orders; INSERT INTO orders VALUES (-1, 'newer')")

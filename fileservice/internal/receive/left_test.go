@@ -20,13 +20,20 @@ func (s sample) complete(t *testing.T, dir string) {
 	}
 }
 
+// unfinished returns a directory with a file that is being received, of whose three blocks two were written.
+func unfinished(t *testing.T) (dir string, root *os.Root, s sample, r *File) {
+	t.Helper()
+	dir = t.TempDir()
+	root = openTestRoot(t, dir)
+	s = newSample(3 * fileservice.BlockSize)
+	r = mustReceive(t, root, "file", s.version)
+	s.write(t, r, 0, 2)
+	return dir, root, s, r
+}
+
 // TestReceiveAfterAnother ends a transfer when another one has completed the file: nothing is left of it.
 func TestReceiveAfterAnother(t *testing.T) {
-	dir := t.TempDir()
-	root := openTestRoot(t, dir)
-	s := newSample(3 * fileservice.BlockSize)
-	r := mustReceive(t, root, "file", s.version)
-	s.write(t, r, 0, 2)
+	dir, _, s, r := unfinished(t)
 	if err := r.Commit(); err != nil {
 		t.Fatal(err)
 	}
@@ -39,11 +46,7 @@ func TestReceiveAfterAnother(t *testing.T) {
 
 // TestRemoveLeft finds a file complete beside what is left of its transfer.
 func TestRemoveLeft(t *testing.T) {
-	dir := t.TempDir()
-	root := openTestRoot(t, dir)
-	s := newSample(3 * fileservice.BlockSize)
-	r := mustReceive(t, root, "file", s.version)
-	s.write(t, r, 0, 2)
+	dir, root, s, r := unfinished(t)
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -70,11 +73,7 @@ func TestRemoveLeft(t *testing.T) {
 
 // TestRemoveAged removes only what is old, held by nobody, and a transfer's.
 func TestRemoveAged(t *testing.T) {
-	dir := t.TempDir()
-	root := openTestRoot(t, dir)
-	s := newSample(3 * fileservice.BlockSize)
-	r := mustReceive(t, root, "file", s.version)
-	s.write(t, r, 0, 2)
+	dir, root, _, r := unfinished(t)
 	if err := r.Commit(); err != nil {
 		t.Fatal(err)
 	}
