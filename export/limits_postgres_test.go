@@ -85,7 +85,8 @@ func TestPostgresAnyBytes(t *testing.T) {
 }
 
 // TestPostgresJSONLimits has the values that PostgreSQL does not give back out of JSON as they were, and what becomes
-// of them: so also out of the JSON that it makes of the row itself, except for those of which ours keep the text.
+// of them. The same becomes of them out of the JSON that PostgreSQL makes of the row, except where ours has an object
+// with the text of a value.
 func TestPostgresJSONLimits(t *testing.T) {
 	const null = "NULL"
 	database := testkit.Postgres(t).NewDatabase(t)

@@ -121,9 +121,8 @@
 // itself after a failure does not read again what it has written or read before.
 //
 // A transfer that ends leaves both entries for the next one, unless the file has this version under its name by then,
-// as after a race: then they are removed, and so they are by a pull that finds the file present. A writable server
-// removes, when it starts, those of its tree of which no part has changed for a week, if they are sound and nobody
-// holds the lock.
+// as after a race: then they are removed, and so they are by a pull that finds the file present. When a writable server
+// starts, it removes those of its tree that are sound, that nobody has locked, and that have not changed for a week.
 //
 // A directory that a pull makes has the file .culvert.journal until everything has arrived: "culvert origin 1", a line
 // feed, what the caller names the source, and a line feed. The directory has the suffix .culvert.part until that file

@@ -31,7 +31,8 @@ func newRequest(call exchange.Call, buffer *bytebuf.Buffer) *request {
 }
 
 // await waits for the end of a request that was started. If its connection has ended, for example because the server
-// closes those that are idle, it asks for the rest on another one; files, only if the server has not written them.
+// closes those that are idle, await asks for the rest on another one. Files are sent again only if the server has not
+// written them.
 func (c *Client) await(ctx context.Context, r *request) error {
 	var ended error // of the first connection; it says more than why there is no other one
 	for attempt := 1; ; attempt++ {

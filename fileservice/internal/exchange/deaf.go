@@ -2,8 +2,8 @@ package exchange
 
 import "time"
 
-// deafness is how long a server says that it is alive, and waits for requests, but receives none of those that were
-// sent. Then the way to it is dead, although the way back is not. Only what the server says counts, so that neither a
+// deafness is for how long a server has said that it is alive and waits for requests, although some were sent and it
+// receives none of them. Then the way to it is dead, although the way back is not. Only what the server says counts, so that neither a
 // slow disk nor a slow line looks like it.
 type deafness struct {
 	since, until time.Time // of messages that say so; zero if the last one does not
@@ -33,7 +33,8 @@ func (c *Conn) hasSentAfter(id uint32) bool {
 	return false
 }
 
-// Deaf returns how long the server has said that it waits for requests, while it has not received those that were sent.
+// Deaf returns for how long the server has said that it waits for requests, although it has not received those that
+// were sent.
 func (c *Conn) Deaf() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
