@@ -46,8 +46,8 @@ func (t *transfer) hashSmall(it *item, content []byte) {
 // readsAtOnce is the number of local files read again at once. Each needs the buffer of a block.
 const readsAtOnce = 4
 
-// reread calls read with the buffer for a block of a local file that is read again. It waits while as many others are as
-// may be.
+// reread calls read with the buffer for a block of a local file that is read again. It waits while as many others are
+// as may be.
 func (t *transfer) reread(ctx context.Context, read func(buffer []byte) error) error {
 	select {
 	case t.reads <- struct{}{}:

@@ -90,7 +90,8 @@ func (p *placePush) lookUp(
 	return nil
 }
 
-// isSameTime compares times, where there is no checksum. The place sets those of its files, in seconds, when it has them.
+// isSameTime compares times, where there is no checksum. The place sets those of its files, in seconds, when it has
+// them.
 func isSameTime(there fs.File, info fs.FileInfo, modified time.Time) bool {
 	if noted := place.SourceTimeOf(there); !noted.IsZero() {
 		return noted.Equal(modified)

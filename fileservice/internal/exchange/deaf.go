@@ -3,8 +3,8 @@ package exchange
 import "time"
 
 // deafness is for how long a server has said that it is alive and waits for requests, although some were sent and it
-// receives none of them. Then the way to it is dead, although the way back is not. Only what the server says counts, so that neither a
-// slow disk nor a slow line looks like it.
+// receives none of them. Then the way to it is dead, although the way back is not. Only what the server says counts, so
+// that neither a slow disk nor a slow line looks like it.
 type deafness struct {
 	since, until time.Time // of messages that say so; zero if the last one does not
 	received     int       // what they say
