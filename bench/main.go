@@ -142,7 +142,7 @@ func run(ctx context.Context, stdout io.Writer, args []string) error {
 	}
 	harness.Say(stdout, "all of it took %v", since(start))
 	if dir := opts.dir(); dir != "" {
-		harness.Say(stdout, "to draw it: cd bench && go run ./cmd/plot %s", dir)
+		harness.Say(stdout, "the samples are in %s; name it in docs/performance.md to show them there", dir)
 	}
 	return nil
 }

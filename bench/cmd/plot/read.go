@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -153,17 +152,6 @@ func (r *recording) values(unit string) []float64 {
 	return values
 }
 
-// distinct gives the values of a key, in the order of the recording.
-func (r *recording) distinct(key string) []string {
-	var values []string
-	for _, s := range r.samples {
-		if v, ok := s.keys[key]; ok && !slices.Contains(values, v) {
-			values = append(values, v)
-		}
-	}
-	return values
-}
-
 // rounds gives how often each variant was measured, if each was as often: "10", or else "5 to 10".
 func (r *recording) rounds() string {
 	counts := map[string]int{}
@@ -178,20 +166,4 @@ func (r *recording) rounds() string {
 		return strconv.Itoa(most)
 	}
 	return fmt.Sprintf("%d to %d", least, most)
-}
-
-// count reads a number as names have it: "10m" is ten million.
-func count(text string) (float64, error) {
-	factor := 1.0
-	switch {
-	case strings.HasSuffix(text, "k"):
-		factor = 1e3
-	case strings.HasSuffix(text, "m"):
-		factor = 1e6
-	}
-	n, err := strconv.ParseFloat(strings.TrimRight(text, "km"), 64)
-	if err == nil && (n == 0 || !drawable(n)) {
-		err = fmt.Errorf("%q is not a number of things", text)
-	}
-	return n * factor, err
 }

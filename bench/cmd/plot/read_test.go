@@ -35,9 +35,6 @@ func TestReadRecording(t *testing.T) {
 	if r.facts["cpu"] != "Example" || r.facts["cores"] != "4" {
 		t.Errorf("the facts are %v", r.facts)
 	}
-	if got := r.distinct("impl"); !slices.Equal(got, []string{"old", "new"}) {
-		t.Errorf("the variants are %q", got)
-	}
 	if n, m := len(r.of("Work").samples), len(r.of("Works").samples); n != 4 || m != 0 {
 		t.Errorf("%d samples are of Work and %d of Works, want 4 and 0", n, m)
 	}
@@ -73,19 +70,6 @@ func TestReadRecordingRefuses(t *testing.T) {
 	} {
 		if _, err := readRecording(recordingFile(t, text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error for %q is %v, want %q in it", text, err, want)
-		}
-	}
-}
-
-func TestCount(t *testing.T) {
-	for text, want := range map[string]float64{"5": 5, "1k": 1000, "10m": 1e7, "100000": 1e5} {
-		if got, err := count(text); err != nil || got != want {
-			t.Errorf("%q is %v, %v, want %v", text, got, err, want)
-		}
-	}
-	for _, text := range []string{"all", "0", "-5", "inf", "nan"} {
-		if _, err := count(text); err == nil {
-			t.Errorf("no error for %q", text)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"image/color"
 
 	"golang.org/x/image/font"
+	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -15,38 +16,22 @@ import (
 var (
 	oursColor  = color.RGBA{R: 0xd9, G: 0x48, B: 0x0f, A: 0xff}
 	peerColor  = color.RGBA{R: 0x9f, G: 0xb1, B: 0xc5, A: 0xff}
-	limitColor = color.RGBA{R: 0xdd, G: 0xe4, B: 0xec, A: 0xff}
 	textColor  = color.RGBA{R: 0x1f, G: 0x29, B: 0x33, A: 0xff}
 	quietColor = color.RGBA{R: 0x5c, G: 0x6b, B: 0x7a, A: 0xff}
-	gridColor  = color.RGBA{R: 0xe6, G: 0xea, B: 0xef, A: 0xff}
 )
 
-// peerLines are the colours of lines, which need more contrast than bars, and must differ where they cross.
-var peerLines = []color.Color{
-	color.RGBA{R: 0x3d, G: 0x5a, B: 0x80, A: 0xff},
-	color.RGBA{R: 0x8a, G: 0x99, B: 0xab, A: 0xff},
-	color.RGBA{R: 0x5b, G: 0x8f, B: 0xb9, A: 0xff},
-	color.RGBA{R: 0x6b, G: 0x72, B: 0x80, A: 0xff},
-}
-
 var (
-	titleStyle    = styled(17, font.WeightBold, textColor)
-	subtitleStyle = styled(10.5, font.WeightNormal, quietColor)
-	groupStyle    = styled(12, font.WeightBold, textColor)
-	labelStyle    = styled(12, font.WeightNormal, textColor)
-	oursStyle     = styled(12, font.WeightBold, oursColor)
-	insideStyle   = styled(12, font.WeightBold, color.White)
-	tickStyle     = styled(10.5, font.WeightNormal, quietColor)
+	titleStyle = styled(17, font.WeightBold, textColor)
+	quietStyle = styled(10.5, font.WeightNormal, quietColor)
+	groupStyle = styled(12, font.WeightBold, textColor)
+	labelStyle = styled(11, font.WeightNormal, textColor)
+	oursStyle  = styled(11, font.WeightBold, oursColor)
 )
 
 // styled gives a style whose text begins at its point and is centred on its height.
 func styled(size vg.Length, weight font.Weight, c color.Color) text.Style {
 	sans := plotfont.Font{Typeface: "Liberation", Variant: "Sans", Weight: weight, Size: size}
-	return text.Style{Color: c, Font: sans, YAlign: draw.YCenter, Handler: plotHandler}
-}
-
-func line(width vg.Length, c color.Color) draw.LineStyle {
-	return draw.LineStyle{Color: c, Width: width}
+	return text.Style{Color: c, Font: sans, YAlign: draw.YCenter, Handler: plot.DefaultTextHandler}
 }
 
 // write begins a text at x, with the middle of its digits and capitals at y.

@@ -124,7 +124,7 @@ func (r journalRun) measure(s *harness.Session, j journal) (harness.Sample, erro
 	return got, nil
 }
 
-// percentiles are those of the box plots of the study, and of the tail.
+// percentiles are those of the study, and of the tail.
 var percentiles = []struct {
 	unit string
 	part float64

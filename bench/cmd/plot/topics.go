@@ -1,0 +1,232 @@
+package main
+
+// topic is a list of works that a page shows together.
+type topic struct {
+	name  string // in a page, and of the picture
+	title string // of the picture; the ratios follow
+	works []work
+}
+
+// work is what Culvert and others do.
+type work struct {
+	title     string // in Markdown
+	workloads string // whose results have it
+	of        func(*recording) *recording
+	unit      string // of time or speed, or of what is allocated
+	ours      variant
+	peers     []variant // the limits of the machine last
+}
+
+// variant is one way to do some work: its key in the results, and what readers know it by, in Markdown.
+type variant struct{ impl, name string }
+
+// topics are all that a page can ask for.
+var topics = []topic{
+	{"exports", "A table to an encrypted file", exports},
+	{"parts", "A table in parts", parts},
+	{"loads", "An encrypted file to a table", loads},
+	{"transfers", "Files to another machine, encrypted", transfers},
+	{"mounts", "Files of another machine, mounted", mounts},
+	{"buckets", "A bucket of an object store", buckets},
+	{"packages", "In a Go program", packages},
+}
+
+func topicNamed(name string) (topic, bool) {
+	for _, t := range topics {
+		if t.name == name {
+			return t, true
+		}
+	}
+	return topic{}, false
+}
+
+// culvert is the variant of a command of culvert.
+func culvert(command string) variant { return variant{"culvert", "`culvert " + command + "`"} }
+
+// samples selects those of a benchmark whose names have these keys and values, given in turn.
+func samples(benchmark string, pairs ...string) func(*recording) *recording {
+	return func(r *recording) *recording { return r.of(benchmark).where(pairs...) }
+}
+
+var exports = []work{
+	exported("3 million rows, 499 MB of CSV, zstd", "Parallel", "csv", "zstd", "psql | zstd -3 -T0 | age"),
+	exported("the same in the order of the table (`--ordered`)", "Export", "csv", "zstd", "psql | zstd -3 -T0 | age"),
+	exported("the same with gzip", "Parallel", "csv", "gzip", "psql | gzip | age"),
+	exported("the same as JSON Lines, zstd", "Parallel", "jsonl", "zstd", "psql, row_to_json | zstd | age"),
+	{
+		"8 tables with as many rows", "tables", samples("Tables"), "ns/op", culvert("export"),
+		[]variant{{"pg_dump", "`pg_dump -Fd -j 4`, gzip, not encrypted"}},
+	},
+	{
+		"a million rows of SQLite to plain CSV", "sqlite", samples("Export"), "ns/op", culvert("export"),
+		[]variant{{"sqlite3", "`sqlite3 -csv`"}},
+	},
+}
+
+func exported(title, benchmark, format, compression, pipe string) work {
+	return work{
+		title, map[string]string{"Parallel": "parallel", "Export": "export"}[benchmark],
+		samples(benchmark, "source", "postgres", "format", format, "compression", compression), "ns/op",
+		culvert("export"),
+		[]variant{{"tools", "`" + pipe + "`"}},
+	}
+}
+
+var parts = []work{
+	{
+		"3 million rows in parts of 16 MiB", "parts", samples("Parts", "size", "16MiB"), "ns/op",
+		culvert("export --part-size 16MiB"),
+		[]variant{{"file", "`culvert export`, one file"}},
+	},
+	{
+		"the same with a queue in the process", "workers", samples("Workers", "queue", "embedded"), "ns/op",
+		culvert("export --workers 1"),
+		[]variant{{"file", "`culvert export`, one file"}},
+	},
+	{
+		"the same by 4 processes with a fifth of a core each", "workers", samples("Workers", "limit", "fifth"), "ns/op",
+		culvert("worker"),
+		[]variant{{"one", "one such process"}},
+	},
+}
+
+var loads = []work{
+	loaded("3 million rows into PostgreSQL, one connection",
+		samples("Load", "to", "postgres", "connections", "1"), culvert("load"), decrypted("psql")),
+	loaded("the same with `--create`, frozen", samples("Load", "to", "postgres", "connections", "1"),
+		variant{"culvert-create", "`culvert load --create`"}, decrypted("psql")),
+	loaded("the same into an empty table, four connections",
+		samples("Load", "to", "postgres", "connections", "4"), culvert("load"), decrypted("psql"),
+		variant{"timescaledb-parallel-copy", "`age -d | zstd -d | timescaledb-parallel-copy`"}),
+	loaded("8 tables with indexes, made and loaded", samples("Load", "to", "postgres", "tables", "8"),
+		culvert("load --create"), variant{"pg_restore", "`pg_restore -j 4`, gzip, not encrypted"}),
+	loaded("8 tables copied to another server, verified", samples("Copy", "tables", "8"), culvert("copy"),
+		variant{"pgcopydb", "`pgcopydb copy table-data`, not verified"}),
+	loaded("a million rows into SQLite", samples("Load", "to", "sqlite"), culvert("load"), decrypted("sqlite3")),
+	loaded("a million rows into MariaDB", samples("Load", "to", "mariadb"), culvert("load"),
+		decrypted("mariadb-import")),
+}
+
+// decrypted is a pipeline that ends in a tool of a database.
+func decrypted(tool string) variant { return variant{"tools", "`age -d | zstd -d | " + tool + "`"} }
+
+func loaded(title string, of func(*recording) *recording, ours variant, peers ...variant) work {
+	return work{title, "load", of, "ns/op", ours, peers}
+}
+
+var (
+	scp   = variant{"scp", "`scp`, aes128-gcm"}
+	rsync = variant{"rsync", "`rsync -W` over ssh"}
+	sshfs = variant{"sshfs", "`sshfs`, aes128-gcm"}
+)
+
+var transfers = []work{
+	pulled("1 GiB over loopback, verified and synced", samples("Pull", "path", "loopback", "files", "1"), scp, rsync,
+		variant{"cp-sync", "`cp` and `sync`, no network"}),
+	pulled("10,000 files of 4 KiB, the same way", samples("Pull", "path", "loopback", "files", "10000"), rsync, scp),
+	pulled("256 MiB over a round trip of 24 ms", samples("Pull", "path", "24ms"), scp),
+	pulled("64 MiB over a round trip of 200 ms", samples("Pull", "path", "200ms"), scp),
+}
+
+func pulled(title string, of func(*recording) *recording, peers ...variant) work {
+	return work{title, "transfer", of, "ns/op", culvert("pull"), peers}
+}
+
+var mounts = []work{
+	mounted("1 GiB read by `dd`, cold", samples("MountRead", "cache", "cold"), "MB/s", sshfs,
+		variant{"gofuse", "go-fuse, from memory"}),
+	{
+		"the same, an encrypted export as CSV", "fusefs", samples("MountDecrypt"), "MB/s",
+		variant{"culvert-decrypt", "`culvert mount --decrypt`"},
+		[]variant{{"tools", "`age -d | zstd -d` of a local file"}},
+	},
+	mounted("`grep -r` in 10,000 files of 4 KiB", samples("MountGrep"), "ns/op", sshfs),
+	mounted("4 KiB at random, 16 threads", samples("MountRandom"), "reads/s", sshfs),
+	mounted("1 GiB written, and read on the other side", samples("MountWrite"), "MB/s", sshfs),
+}
+
+func mounted(title string, of func(*recording) *recording, unit string, peers ...variant) work {
+	return work{title, "fusefs", of, unit, culvert("mount"), peers}
+}
+
+var buckets = []work{
+	inBucket("3 million rows into an encrypted object", "export", culvert("export"),
+		variant{"aws", "`psql | zstd | age | aws s3 cp`"}, variant{"rclone", "`psql | zstd | age | rclone rcat`"},
+		variant{"culvert-file", "`culvert export` to a file"}),
+	inBucket("an object of 1 GiB to a verified file", "pull", culvert("pull"),
+		variant{"s5cmd", "`s5cmd cp`"}, variant{"rclone", "`rclone copyto`"}, variant{"aws", "`aws s3 cp`"}),
+	inBucket("an encrypted object to 1 GiB of CSV", "cat", culvert("cat"),
+		variant{"s5cmd", "`s5cmd cat | age -d | zstd -d`"}, variant{"aws", "`aws s3 cp | age -d | zstd -d`"}),
+	inBucket("the first byte of its last hundredth", "tail", culvert("mount"),
+		variant{"aws", "`aws s3 cp | age -d | zstd -d`"}),
+}
+
+func inBucket(title, op string, ours variant, peers ...variant) work {
+	return work{title, "buckets", samples("Bucket", "op", op, "store", "seaweedfs"), "ns/op", ours, peers}
+}
+
+var packages = []work{
+	sealed("`agefile` encrypts 256 MiB, 4 cores", "encrypt", "4"),
+	sealed("the same, one core", "encrypt", "1"),
+	sealed("`agefile` decrypts it, 4 cores", "decrypt", "4"),
+	sealed("the same, one core", "decrypt", "1"),
+	streamed("`secureconn`: loopback, writes of 64 KiB", "1", "65536"),
+	streamed("the same, writes of 1 MiB", "1", "1048576"),
+	streamed("the same, four connections", "4", "1048576"),
+	{
+		"`wal`: durable entries of 128 bytes, 64 goroutines", "wal",
+		samples("WAL", "sync", "each", "writers", "64", "group", ""), "ns/op",
+		variant{"culvert", "`wal`"},
+		[]variant{{"pebble", "Pebble's log"}},
+	},
+	{
+		"the same, one goroutine", "wal", samples("WAL", "sync", "each", "writers", "1", "group", ""), "ns/op",
+		variant{"culvert", "`wal`"},
+		[]variant{
+			{"pebble", "Pebble's log, in recycled space"},
+			{"tidwall", "`tidwall/wal`"},
+			{"floor", "a loop of pwrite and fdatasync"},
+		},
+	},
+	{
+		"`export`: 10,000 rows to a text file", "todos", samples("Todos"), "ns/op",
+		variant{"culvert", "`export`"},
+		[]variant{{"gorm-pooled", "GORM, pooled writer"}},
+	},
+	{
+		"allocations for it", "todos", samples("Todos"), "allocs/op",
+		variant{"culvert", "`export`"},
+		[]variant{{"gorm-pooled", "GORM, pooled writer"}},
+	},
+	{
+		"`export`: a million rows, CSV, gzip, encrypted", "cipherio", samples("Cipher", "rows", "1m"), "ns/op",
+		variant{"culvert", "`export`"},
+		[]variant{{"cipher", "`encoding/csv`, `compress/gzip`, `crypto/cipher`"}},
+	},
+	{
+		"`cipherio`: memory allocated for 10 million rows", "cipherio", samples("Cipher", "rows", "10m"), "B/op",
+		variant{"cipherio", "`cipherio`"},
+		[]variant{{"cipher", "`crypto/cipher`"}},
+	},
+	{
+		"`bytebuf`: write 5 bytes, take a string", "bytebuf", samples("Buffer", "bytes", "5"), "ns/op",
+		variant{"bytebuf", "`bytebuf.Buffer`"},
+		[]variant{{"bytes", "`bytes.Buffer`"}},
+	},
+}
+
+func sealed(title, op, procs string) work {
+	return work{
+		title, "agefile", samples("Age", "op", op, "from", "memory", "procs", procs), "MB/s",
+		variant{"culvert", "`agefile`"},
+		[]variant{{"age", "filippo.io/age"}, {"limit", "only sealing or opening"}},
+	}
+}
+
+func streamed(title, connections, write string) work {
+	return work{
+		title, "secureconn", samples("Stream", "conns", connections, "write", write), "MB/s",
+		variant{"culvert", "`secureconn`"},
+		[]variant{{"tls", "`crypto/tls`"}, {"tcp", "TCP without encryption"}},
+	}
+}
