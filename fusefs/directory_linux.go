@@ -126,7 +126,8 @@ func (d *directory) inodeOf(e entry) uint64 {
 	return hashOf(path)
 }
 
-// read reads the next part of the listing.
+// read reads the next part of the listing. No signal ends the wait: many programs take EINTR for the end of a listing,
+// since no disk returns it.
 func (d *directory) read(ctx context.Context) syscall.Errno {
 	if d.closed { // with the mount
 		return syscall.EIO
@@ -138,7 +139,7 @@ func (d *directory) read(ctx context.Context) syscall.Errno {
 		d.paused = true
 		d.span.pause()
 	}
-	got, errno := steadily(ctx, m, d.node.path, func(path string) (part, error) {
+	got, errno := steadily(context.WithoutCancel(ctx), m, d.node.path, func(path string) (part, error) {
 		if known != nil {
 			return known.read(), nil
 		}
@@ -153,12 +154,8 @@ func (d *directory) read(ctx context.Context) syscall.Errno {
 		}
 	})
 	if errno != 0 {
-		// The entries of a call that is still under way are lost, so the rest would have a gap. A program that was
-		// interrupted asks again, and must not take the rest for everything.
+		// The entries of a call that is still under way are lost, so the rest would have a gap.
 		d.finished = errno
-		if errno == syscall.EINTR {
-			d.finished = syscall.EIO
-		}
 		return errno
 	}
 	d.listing, d.batch, d.arrived = got.listing, got.entries, time.Now()

@@ -50,8 +50,9 @@
 // A read returns everything that was asked for, up to the size of the version, or an error. It never returns zeros in
 // place of bytes that could not be read, or an early end of file.
 //
-// If the file system does not answer within Config.Timeout, the program gets EIO. A signal shortens the wait to half a
-// second, except for changes: the program must know whether they were made. Requests share a link that may be slow.
+// If the file system does not answer within Config.Timeout, the program gets EIO. After a signal that does not end the
+// program, the wait is half a second, and the error EINTR. Changes and listings wait on: the program must know whether
+// a change was made, and many programs take EINTR for the end of a listing. Requests share a link that may be slow.
 // While parts of any read arrive, or bytes move on the way to a [MovingFS], all requests wait on, until 64 MiB have
 // moved for others. The mount asks for no more at once than arrives in about a second, so read-ahead does not clog a
 // slow link or make it look dead. When the file system answers again, the mount works again, with the same open files.

@@ -7,11 +7,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // waitFor asks the process that mounts until something is so that no call waits for.
@@ -107,8 +110,7 @@ func TestListingThatPauses(t *testing.T) {
 }
 
 // TestSlowListing has find -newer list a directory for longer than attributes are cached, and then look at each file.
-// That asks the file system for none of them. Files that are opened are asked for, as always. The list is read by a
-// program without children: a signal that one has ended would end a listing that waits.
+// That asks the file system for none of them. Files that are opened are asked for, as always.
 func TestSlowListing(t *testing.T) {
 	t.Parallel()
 	p := startPlay(t, playOptions{})
@@ -200,5 +202,62 @@ func TestOpenAfterListing(t *testing.T) {
 	got, err := os.ReadFile(p.path("replaced"))
 	if err != nil || !bytes.Equal(got, content(3, 200)) {
 		t.Errorf("a replaced file has %d bytes that are not its own: %v", len(got), err)
+	}
+}
+
+// TestInterruptedListing signals a program again and again while it reads a slow listing. That disturbs neither the
+// listing nor its end: the names are all there, and a listing that is not answered at all still ends with EIO.
+func TestInterruptedListing(t *testing.T) {
+	t.Parallel()
+	p := startPlay(t, playOptions{Timeout: shortTimeout})
+	const files = 2 * 512
+	p.put(playFile{Name: "slow", Mode: fs.ModeDir | 0o755, Entries: files})
+	p.order(playOrder{Rate: 20_000}) // 1.6 s for each part of the listing
+	var dirs [2]*os.File
+	for i := range dirs {
+		dir, err := os.Open(p.path("slow"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer dir.Close()
+		dirs[i] = dir
+	}
+	if names, err := listDisturbed(t, dirs[0]); err != nil || len(names) != files {
+		t.Errorf("%d names, %v", len(names), err)
+	}
+	p.stall(true)
+	if names, err := listDisturbed(t, dirs[1]); err != unix.EIO {
+		t.Errorf("without an answer: %d names, %v", len(names), err)
+	}
+}
+
+// listDisturbed lists a directory by system calls on a thread that gets signals all the time.
+func listDisturbed(t *testing.T, dir *os.File) (names []string, err error) {
+	started, done := make(chan int), make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		started <- unix.Gettid()
+		buffer := make([]byte, 1000)
+		for n := 1; n > 0 && err == nil; {
+			if n, err = unix.Getdents(int(dir.Fd()), buffer); err == nil {
+				_, _, names = unix.ParseDirent(buffer[:n], -1, names)
+			}
+		}
+	}()
+	thread := <-started
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			// The runtime does nothing at this signal.
+			if err := unix.Tgkill(os.Getpid(), thread, unix.SIGURG); err != nil {
+				t.Error(err)
+			}
+		case <-done:
+			return names, err
+		}
 	}
 }
